@@ -1,0 +1,44 @@
+/*
+ * Reading a record file front to back, over and over, ahead of its consumer: a thread keeps `depth` buffers of
+ * verified records full. Memory is depth * buffer_bytes (more only when one record is larger).
+ */
+#ifndef DRPS_RECSTREAM_H
+#define DRPS_RECSTREAM_H
+
+#include "base/drps_recfile.h"
+
+struct drps_recstream; /* opaque; owns a thread */
+
+struct drps_recstream_options {
+    uint64_t first, count;  /* records of one pass */
+    uint64_t passes;        /* how often */
+    uint64_t buffer_bytes;  /* 0: 1 MiB */
+    unsigned depth;         /* buffers; 0: 3 */
+};
+
+/* The file is borrowed until close. */
+DRPS_MUST_CHECK
+int drps_recstream_open(struct drps_recfile *file, const struct drps_recstream_options *options,
+                        struct drps_recstream **s_out, struct drps_err *err);
+
+/*
+ * The next record, borrowed until the next call (8-byte aligned). Returns 1, 0 after the last record of the last
+ * pass, or the error that stopped the reading thread. One calling thread.
+ */
+DRPS_MUST_CHECK
+int drps_recstream_next(struct drps_recstream *s, const void **record_out, size_t *bytes_out,
+                        struct drps_err *err);
+
+/* Time that next() waited for the disk, and bytes and calls of reading so far. */
+struct drps_recstream_stats {
+    uint64_t wait_ns;
+    uint64_t read_bytes;
+    uint64_t read_calls;
+};
+void drps_recstream_stats(struct drps_recstream *s, struct drps_recstream_stats *out);
+void drps_recstream_close(struct drps_recstream *s);
+
+/* Memory that a stream over `file` takes. */
+uint64_t drps_recstream_memory(const struct drps_recfile *file, const struct drps_recstream_options *options);
+
+#endif

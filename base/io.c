@@ -1,0 +1,283 @@
+#include "base/drps_io.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* One system call moves at most this much: a round number under the kernel's 2 GiB. */
+enum { MAX_TRANSFER = 1 << 30 };
+
+static int os_open(void *ctx, const char *path, int flags, mode_t mode)
+{
+    (void)ctx;
+    int fd = open(path, flags | O_CLOEXEC, mode);
+    return fd < 0 ? -errno : fd;
+}
+
+static int os_close(void *ctx, int fd)
+{
+    (void)ctx;
+    return close(fd) ? -errno : 0;
+}
+
+static ssize_t os_read(void *ctx, int fd, void *buf, size_t n)
+{
+    (void)ctx;
+    ssize_t got = read(fd, buf, n);
+    return got < 0 ? -errno : got;
+}
+
+static ssize_t os_pread(void *ctx, int fd, void *buf, size_t n, uint64_t offset)
+{
+    (void)ctx;
+    ssize_t got = pread(fd, buf, n, (off_t)offset);
+    return got < 0 ? -errno : got;
+}
+
+static ssize_t os_pwrite(void *ctx, int fd, const void *buf, size_t n, uint64_t offset)
+{
+    (void)ctx;
+    ssize_t put = pwrite(fd, buf, n, (off_t)offset);
+    return put < 0 ? -errno : put;
+}
+
+static int os_fsync(void *ctx, int fd)
+{
+    (void)ctx;
+    return fsync(fd) ? -errno : 0;
+}
+
+static int os_ftruncate(void *ctx, int fd, uint64_t size)
+{
+    (void)ctx;
+    return ftruncate(fd, (off_t)size) ? -errno : 0;
+}
+
+static int os_fallocate(void *ctx, int fd, uint64_t size)
+{
+    (void)ctx;
+    return -posix_fallocate(fd, 0, (off_t)size);
+}
+
+static int64_t os_size(void *ctx, int fd)
+{
+    (void)ctx;
+    struct stat st;
+    return fstat(fd, &st) ? -errno : (int64_t)st.st_size;
+}
+
+static int os_rename(void *ctx, const char *from, const char *to)
+{
+    (void)ctx;
+    return rename(from, to) ? -errno : 0;
+}
+
+static int os_unlink(void *ctx, const char *path)
+{
+    (void)ctx;
+    return unlink(path) ? -errno : 0;
+}
+
+static int os_mkdir(void *ctx, const char *path, mode_t mode)
+{
+    (void)ctx;
+    return mkdir(path, mode) ? -errno : 0;
+}
+
+static int os_rmdir(void *ctx, const char *path)
+{
+    (void)ctx;
+    return rmdir(path) ? -errno : 0;
+}
+
+static const struct drps_io_ops os_ops = {
+    .open = os_open,
+    .close = os_close,
+    .read = os_read,
+    .pread = os_pread,
+    .pwrite = os_pwrite,
+    .fsync = os_fsync,
+    .ftruncate = os_ftruncate,
+    .fallocate = os_fallocate,
+    .size = os_size,
+    .rename = os_rename,
+    .unlink = os_unlink,
+    .mkdir = os_mkdir,
+    .rmdir = os_rmdir,
+};
+
+static const struct drps_io os_io = {&os_ops, NULL};
+
+const struct drps_io *drps_io_os(void)
+{
+    return &os_io;
+}
+
+int drps_io_open(const struct drps_io *io, const char *path, int flags, int *fd_out, struct drps_err *err)
+{
+    *fd_out = -1;
+    int fd = io->ops->open(io->ctx, path, flags, 0666);
+    if (fd < 0)
+        return drps_err_set(err, fd, "cannot %s %s: %s", flags & O_CREAT ? "create" : "open", path,
+                            drps_err_name(fd));
+    *fd_out = fd;
+    return 0;
+}
+
+void drps_io_close(const struct drps_io *io, int fd)
+{
+    if (fd >= 0) (void)io->ops->close(io->ctx, fd); /* writers have synced before */
+}
+
+int drps_io_read_at(const struct drps_io *io, int fd, void *buf, size_t n, uint64_t offset,
+                    const char *path, struct drps_err *err)
+{
+    char *at = buf;
+    while (n) {
+        size_t want = n < MAX_TRANSFER ? n : MAX_TRANSFER;
+        ssize_t got = io->ops->pread(io->ctx, fd, at, want, offset);
+        if (got == -EINTR) continue;
+        if (got < 0)
+            return drps_err_set(err, (int)got, "cannot read %zu bytes at offset %" PRIu64 " of %s: %s", want,
+                                offset, path, drps_err_name((int)got));
+        if (got == 0)
+            return drps_err_set(err, DRPS_E_CORRUPT, "%s ends at byte %" PRIu64 ", %zu bytes too early", path,
+                                offset, n);
+        at += got;
+        offset += (uint64_t)got;
+        n -= (size_t)got;
+    }
+    return 0;
+}
+
+int drps_io_write_at(const struct drps_io *io, int fd, const void *buf, size_t n, uint64_t offset,
+                     const char *path, struct drps_err *err)
+{
+    const char *at = buf;
+    while (n) {
+        size_t want = n < MAX_TRANSFER ? n : MAX_TRANSFER;
+        ssize_t put = io->ops->pwrite(io->ctx, fd, at, want, offset);
+        if (put == -EINTR) continue;
+        if (put == 0) put = -EIO;
+        if (put == -ENOSPC || put == -EDQUOT)
+            return drps_err_set(err, (int)put,
+                                "no space left for %s (writing %zu bytes at offset %" PRIu64
+                                "): free some space or choose another folder",
+                                path, n, offset);
+        if (put < 0)
+            return drps_err_set(err, (int)put, "cannot write %zu bytes at offset %" PRIu64 " of %s: %s", want,
+                                offset, path, drps_err_name((int)put));
+        at += put;
+        offset += (uint64_t)put;
+        n -= (size_t)put;
+    }
+    return 0;
+}
+
+int drps_io_sync(const struct drps_io *io, int fd, const char *path, struct drps_err *err)
+{
+    int rc = io->ops->fsync(io->ctx, fd);
+    if (rc < 0) return drps_err_set(err, rc, "cannot sync %s: %s", path, drps_err_name(rc));
+    return 0;
+}
+
+int drps_io_size(const struct drps_io *io, int fd, const char *path, uint64_t *size_out, struct drps_err *err)
+{
+    int64_t size = io->ops->size(io->ctx, fd);
+    *size_out = 0;
+    if (size < 0) return drps_err_set(err, (int)size, "cannot stat %s: %s", path, drps_err_name((int)size));
+    *size_out = (uint64_t)size;
+    return 0;
+}
+
+int drps_io_read_file(const struct drps_io *io, const char *path, size_t limit, char **data_out,
+                      size_t *n_out, struct drps_err *err)
+{
+    int fd;
+    uint64_t size;
+    char *data = NULL;
+
+    *data_out = NULL;
+    *n_out = 0;
+    int rc = drps_io_open(io, path, O_RDONLY, &fd, err);
+    if (rc < 0) return rc;
+    rc = drps_io_size(io, fd, path, &size, err);
+    if (rc < 0) goto out;
+    if (size > limit) {
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s has %" PRIu64 " bytes; at most %zu were expected", path, size,
+                          limit);
+        goto out;
+    }
+    data = malloc((size_t)size + 1);
+    if (!data) {
+        rc = drps_err_set(err, -ENOMEM, "no memory for %s (%" PRIu64 " bytes)", path, size);
+        goto out;
+    }
+    rc = drps_io_read_at(io, fd, data, (size_t)size, 0, path, err);
+    if (rc < 0) goto out;
+    data[size] = '\0';
+    *data_out = data;
+    *n_out = (size_t)size;
+    data = NULL;
+out:
+    free(data);
+    drps_io_close(io, fd);
+    return rc;
+}
+
+int drps_io_write_file(const struct drps_io *io, const char *path, const void *data, size_t n,
+                       struct drps_err *err)
+{
+    int fd;
+    int rc = drps_io_open(io, path, O_WRONLY | O_CREAT | O_TRUNC, &fd, err);
+    if (rc < 0) return rc;
+    rc = drps_io_write_at(io, fd, data, n, 0, path, err);
+    if (rc == 0) rc = drps_io_sync(io, fd, path, err);
+    drps_io_close(io, fd);
+    return rc;
+}
+
+char *drps_path_join(const char *dir, const char *name)
+{
+    size_t n = strlen(dir);
+    const char *sep = n && dir[n - 1] == '/' ? "" : "/";
+    char *path;
+    return asprintf(&path, "%s%s%s", dir, sep, name) < 0 ? NULL : path;
+}
+
+static int remove_entries(const struct drps_io *io, const char *path, DIR *dir, struct drps_err *err)
+{
+    const struct dirent *entry;
+    while ((entry = readdir(dir))) {
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
+        char *child = drps_path_join(path, entry->d_name);
+        if (!child) return drps_err_set(err, -ENOMEM, "no memory to remove %s", path);
+        int rc = drps_io_remove_tree(io, child, err);
+        free(child);
+        if (rc < 0) return rc;
+    }
+    return 0;
+}
+
+int drps_io_remove_tree(const struct drps_io *io, const char *path, struct drps_err *err)
+{
+    int rc = io->ops->unlink(io->ctx, path);
+    if (rc == 0 || rc == -ENOENT) return 0;
+    if (rc != -EISDIR && rc != -EPERM)
+        return drps_err_set(err, rc, "cannot remove %s: %s", path, drps_err_name(rc));
+    DIR *dir = opendir(path);
+    if (!dir) return drps_err_set(err, -errno, "cannot list %s: %s", path, strerror(errno));
+    rc = remove_entries(io, path, dir, err);
+    closedir(dir);
+    if (rc < 0) return rc;
+    rc = io->ops->rmdir(io->ctx, path);
+    if (rc < 0) return drps_err_set(err, rc, "cannot remove the folder %s: %s", path, drps_err_name(rc));
+    return 0;
+}

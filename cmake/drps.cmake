@@ -1,0 +1,69 @@
+# The few functions that the leaf lists use.
+
+set(DRPS_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla)
+
+# Common compile options of every target of the project.
+function(drps_target target)
+    target_compile_options(${target} PRIVATE ${DRPS_WARNINGS})
+    target_compile_definitions(${target} PRIVATE _GNU_SOURCE DRPS_VERSION="${PROJECT_VERSION}")
+    if(DRPS_WERROR)
+        target_compile_options(${target} PRIVATE -Werror)
+    endif()
+    if(DRPS_NATIVE)
+        target_compile_options(${target} PRIVATE -march=native)
+    endif()
+    if(DRPS_SANITIZE)
+        target_compile_options(${target} PRIVATE -fsanitize=${DRPS_SANITIZE} -fno-omit-frame-pointer
+                               -fno-sanitize-recover=all)
+        target_link_options(${target} PRIVATE -fsanitize=${DRPS_SANITIZE})
+    endif()
+endfunction()
+
+# drps_module(NAME SOURCES... [PUBLIC_HEADERS ...]): adds one folder to libdrps.
+function(drps_module name)
+    cmake_parse_arguments(M "" "" "PUBLIC_HEADERS" ${ARGN})
+    target_sources(drps PRIVATE ${M_UNPARSED_ARGUMENTS})
+    install(FILES ${M_PUBLIC_HEADERS} DESTINATION include/drps/${name})
+    set_property(GLOBAL APPEND PROPERTY DRPS_MODULES ${name})
+endfunction()
+
+# drps_tool(NAME SOURCES...): one command line tool.
+function(drps_tool name)
+    add_executable(${name} ${ARGN} cli.c)
+    drps_target(${name})
+    target_link_libraries(${name} PRIVATE drps ${DRPS_TOOL_LIBRARIES})
+    install(TARGETS ${name} DESTINATION ${CMAKE_INSTALL_BINDIR})
+endfunction()
+
+# drps_test(NAME SOURCES... [TIMEOUT S] [LABELS ...]): one cmocka program; exit status 77 means skipped.
+function(drps_test name)
+    cmake_parse_arguments(T "" "TIMEOUT" "LABELS" ${ARGN})
+    if(NOT T_TIMEOUT)
+        set(T_TIMEOUT 120)
+    endif()
+    add_executable(${name} ${T_UNPARSED_ARGUMENTS})
+    drps_target(${name})
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+    target_link_libraries(${name} PRIVATE drps ${DRPS_TEST_LIBRARIES} ${DRPS_LIBRARIES} ${DRPS_TOOL_LIBRARIES})
+    target_compile_definitions(${name} PRIVATE ${DRPS_DEFINITIONS})
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${T_TIMEOUT} SKIP_RETURN_CODE 77 LABELS "unit;${T_LABELS}")
+endfunction()
+
+# drps_script_test(NAME SCRIPT [TIMEOUT S]): one shell script; gets the tools' folder as its argument.
+function(drps_script_test name script)
+    cmake_parse_arguments(T "" "TIMEOUT" "" ${ARGN})
+    if(NOT T_TIMEOUT)
+        set(T_TIMEOUT 300)
+    endif()
+    add_test(NAME ${name} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/${script}
+             $<TARGET_FILE_DIR:drps-train> ${PROJECT_SOURCE_DIR})
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${T_TIMEOUT} SKIP_RETURN_CODE 77 LABELS e2e)
+endfunction()
+
+# drps_bench(NAME SOURCES...): one benchmark program, not run as a test.
+function(drps_bench name)
+    add_executable(${name} ${ARGN})
+    drps_target(${name})
+    target_link_libraries(${name} PRIVATE drps)
+endfunction()

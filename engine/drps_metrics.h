@@ -1,0 +1,28 @@
+/* Quality on held-out samples, in bounded memory. */
+#ifndef DRPS_METRICS_H
+#define DRPS_METRICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/drps_model.h"
+
+struct drps_metrics; /* opaque */
+
+struct drps_quality {
+    uint64_t samples;
+    double loss;     /* mean; NaN without samples */
+    double auc;      /* classification; NaN otherwise, with one class only, or with a NaN score */
+    double accuracy; /* classification: score > 0 means +1; NaN otherwise */
+    double rmse;     /* regression; NaN otherwise */
+};
+
+/* About 4 MiB for classification (a histogram of scores over 2^18 order-preserving float prefixes), little otherwise.
+   NULL when memory is gone. */
+struct drps_metrics *drps_metrics_new(enum drps_loss loss);
+void drps_metrics_free(struct drps_metrics *m); /* NULL-safe */
+void drps_metrics_reset(struct drps_metrics *m);
+void drps_metrics_add(struct drps_metrics *m, const float *scores, const float *labels, size_t n);
+void drps_metrics_result(const struct drps_metrics *m, struct drps_quality *out);
+
+#endif

@@ -1,0 +1,168 @@
+/* The steps of one epoch: training, then evaluation. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/drps_clock.h"
+#include "engine/job.h"
+
+enum { PROGRESS_NS = 100000000 };
+
+/* Counters at the start of an epoch. */
+struct mark {
+    uint64_t start_ns;
+    struct drps_store_stats store;
+    struct drps_feed_stats feed;
+};
+
+/* The epoch under way. */
+struct run {
+    struct drps_job *job;
+    uint64_t epoch;
+    uint64_t start_ns;
+    uint64_t step, steps; /* of the epoch */
+    uint64_t samples;     /* trained */
+    double loss;          /* their sum */
+};
+
+static void set_mark(struct drps_job *job, struct mark *mark)
+{
+    job->server.ops->stats(job->server.store, &mark->store);
+    drps_feed_stats(job->feed, &mark->feed);
+    mark->start_ns = drps_clock_ns();
+}
+
+static void tell_progress(const struct run *run, uint64_t now)
+{
+    struct drps_job *job = run->job;
+    if (!job->options->on_progress || now - job->progress_ns < PROGRESS_NS) return;
+    job->progress_ns = now;
+    const struct drps_train_progress p = {
+        .epoch = run->epoch,
+        .epochs = job->options->epochs,
+        .step = run->step,
+        .steps = run->steps,
+        .samples_per_s = (double)run->samples / ((double)(now - run->start_ns) * 1e-9),
+        .train_loss = run->samples ? run->loss / (double)run->samples : NAN,
+    };
+    job->options->on_progress(job->options->ctx, &p);
+}
+
+/* Next batch and its rows; the time of both. Returns the clock in *now_out. */
+static int open_step(struct drps_job *job, struct drps_feed_batch *batch, uint64_t *now_out, struct drps_err *err)
+{
+    const uint64_t start = drps_clock_ns();
+    int rc = drps_feed_next(job->feed, batch, err);
+    if (rc < 0) return rc;
+    const uint64_t read = drps_clock_ns();
+    rc = drps_server_open_step(&job->server, batch->ids, batch->body.rows, err);
+    *now_out = drps_clock_ns();
+    job->plan_ns += read - start;
+    job->wait_ns += *now_out - read;
+    return rc;
+}
+
+static int not_finite(const struct run *run, struct drps_err *err)
+{
+    const double lr = (double)run->job->server.optim.lr;
+    return drps_err_set(err, -ERANGE,
+                        "the training loss is no finite number in epoch %llu, step %llu: training diverged; "
+                        "try a smaller --lr (it is %g, try %g)",
+                        (unsigned long long)run->epoch, (unsigned long long)run->step, lr, lr / 10);
+}
+
+static int train_step(struct run *run, struct drps_err *err)
+{
+    struct drps_job *job = run->job;
+    struct drps_feed_batch batch;
+    uint64_t now;
+
+    int rc = open_step(job, &batch, &now, err);
+    if (rc < 0) return rc;
+    const uint64_t before = job->worker.gather_ns + job->worker.compute_ns;
+    const double loss = drps_worker_train(&job->worker, &batch.body);
+    rc = drps_server_close_step(&job->server, 1, err);
+    if (rc < 0) return rc;
+    const uint64_t end = drps_clock_ns();
+    job->step_ns += end - now - (job->worker.gather_ns + job->worker.compute_ns - before);
+    run->step++;
+    run->samples += batch.body.samples;
+    run->loss += loss;
+    if (!isfinite(loss)) return not_finite(run, err);
+    tell_progress(run, end);
+    return 0;
+}
+
+static int evaluate_step(struct run *run, struct drps_err *err)
+{
+    struct drps_job *job = run->job;
+    struct drps_feed_batch batch;
+    uint64_t now;
+
+    int rc = open_step(job, &batch, &now, err);
+    if (rc < 0) return rc;
+    drps_worker_predict(&job->worker, &batch.body);
+    drps_metrics_add(job->metrics, job->worker.scores, batch.body.labels, batch.body.samples);
+    rc = drps_server_close_step(&job->server, 0, err);
+    const uint64_t end = drps_clock_ns();
+    job->evaluate_ns += end - now;
+    run->step++;
+    tell_progress(run, end);
+    return rc;
+}
+
+static double share(double part, double whole)
+{
+    return whole > 0 ? part / whole : NAN;
+}
+
+static void finish(const struct run *run, const struct mark *from, uint64_t trained_ns, struct drps_epoch *out)
+{
+    struct drps_job *job = run->job;
+    struct mark to;
+    set_mark(job, &to);
+
+    const double seconds = (double)(to.start_ns - from->start_ns) * 1e-9;
+    const uint64_t needed = to.store.blocks_needed - from->store.blocks_needed;
+    *out = (struct drps_epoch){
+        .epoch = run->epoch,
+        .seconds = seconds,
+        .samples_per_s = (double)run->samples / ((double)(trained_ns - from->start_ns) * 1e-9),
+        .train_loss = run->loss / (double)run->samples,
+        .test = {.loss = NAN, .auc = NAN, .accuracy = NAN, .rmse = NAN},
+        .reads = to.store.io.reads - from->store.io.reads,
+        .writes = to.store.io.writes - from->store.io.writes,
+        .read_bytes = to.store.io.read_bytes - from->store.io.read_bytes,
+        .written_bytes = to.store.io.written_bytes - from->store.io.written_bytes,
+        .seeks = to.store.io.seeks - from->store.io.seeks,
+        .plan_read_bytes = to.feed.read_bytes - from->feed.read_bytes,
+        .hit_share = share((double)(to.store.blocks_hit - from->store.blocks_hit), (double)needed),
+        .stall_share = (double)(to.store.stall_ns - from->store.stall_ns) * 1e-9 / seconds,
+    };
+    if (job->plan->info.eval_batches) drps_metrics_result(job->metrics, &out->test);
+}
+
+int drps_job_epoch(struct drps_job *job, uint64_t epoch, struct drps_epoch *out, struct drps_err *err)
+{
+    const uint64_t train = job->plan->info.batches;
+    struct run run = {.job = job, .epoch = epoch, .steps = train + job->plan->info.eval_batches};
+    struct mark from;
+    uint64_t trained_ns = 0;
+
+    memset(out, 0, sizeof(*out));
+    set_mark(job, &from);
+    run.start_ns = from.start_ns;
+    if (job->metrics) drps_metrics_reset(job->metrics);
+    while (run.step < run.steps) {
+        if (drps_job_stopping(job)) {
+            job->result->steps = run.step;
+            return DRPS_E_INTERRUPTED;
+        }
+        const int training = run.step < train;
+        int rc = training ? train_step(&run, err) : evaluate_step(&run, err);
+        if (rc < 0) return rc;
+        if (run.step == train && training) trained_ns = drps_clock_ns();
+    }
+    finish(&run, &from, trained_ns, out);
+    return 0;
+}

@@ -1,0 +1,173 @@
+/*
+ * Bodies are used where the stream put them; row lists are unpacked into one array. Both streams have threads of
+ * their own, so what is left here is some microseconds a batch.
+ */
+#include "engine/feed.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_recstream.h"
+
+enum { DATA_DEPTH = 3, ROWS_DEPTH = 3, ROWS_SHARE = 4 }; /* row lists take a quarter of the bodies' buffers */
+
+struct drps_feed {
+    const struct drps_plan *plan;
+    int has_bias;
+    struct drps_recfile *data, *rows;
+    struct drps_recstream *bodies, *lists;
+    uint32_t *ids; /* [max_batch_rows] */
+    uint64_t steps; /* of an epoch */
+    uint64_t at;    /* step of the next batch, within its epoch */
+};
+
+static int check_counts(const struct drps_feed *feed, struct drps_err *err)
+{
+    uint64_t bodies = drps_recfile_count(feed->data);
+    uint64_t lists = drps_recfile_count(feed->rows);
+    if (bodies == feed->steps && lists == feed->steps) return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT,
+                        "%s: plan.json counts %llu steps, but data.rec holds %llu and rows.rec %llu: make the plan anew",
+                        feed->plan->dir, (unsigned long long)feed->steps, (unsigned long long)bodies,
+                        (unsigned long long)lists);
+}
+
+int drps_feed_open(const struct drps_plan *plan, int has_bias, struct drps_feed **feed_out, struct drps_err *err)
+{
+    *feed_out = NULL;
+    struct drps_feed *feed = calloc(1, sizeof(*feed));
+    if (!feed) return drps_err_set(err, -ENOMEM, "no memory to read %s", plan->dir);
+    feed->plan = plan;
+    feed->has_bias = has_bias;
+    feed->steps = plan->info.batches + plan->info.eval_batches;
+    int rc = drps_plan_file(plan, "data.rec", DRPS_KIND_DATA, &feed->data, err);
+    if (rc == 0) rc = drps_plan_file(plan, "rows.rec", DRPS_KIND_ROWS, &feed->rows, err);
+    if (rc == 0) rc = check_counts(feed, err);
+    if (rc < 0) {
+        drps_feed_close(feed);
+        return rc;
+    }
+    *feed_out = feed;
+    return 0;
+}
+
+void drps_feed_close(struct drps_feed *feed)
+{
+    if (!feed) return;
+    drps_recstream_close(feed->bodies);
+    drps_recstream_close(feed->lists);
+    drps_recfile_close(feed->data);
+    drps_recfile_close(feed->rows);
+    free(feed->ids);
+    free(feed);
+}
+
+static struct drps_recstream_options data_options(const struct drps_feed *feed, uint64_t buffer_bytes)
+{
+    return (struct drps_recstream_options){.count = feed->steps, .buffer_bytes = buffer_bytes, .depth = DATA_DEPTH};
+}
+
+static struct drps_recstream_options rows_options(const struct drps_feed *feed, uint64_t buffer_bytes)
+{
+    return (struct drps_recstream_options){
+        .count = feed->steps, .buffer_bytes = buffer_bytes / ROWS_SHARE, .depth = ROWS_DEPTH};
+}
+
+uint64_t drps_feed_memory(const struct drps_feed *feed, uint64_t buffer_bytes)
+{
+    const struct drps_recstream_options data = data_options(feed, buffer_bytes);
+    const struct drps_recstream_options rows = rows_options(feed, buffer_bytes);
+    const uint64_t index = 2 * feed->steps * 24; /* of the record files: offset, size and checksum of each record */
+    return index + drps_recstream_memory(feed->data, &data) + drps_recstream_memory(feed->rows, &rows) +
+           feed->plan->info.max_batch_rows * sizeof(*feed->ids);
+}
+
+int drps_feed_start(struct drps_feed *feed, uint64_t epochs, uint64_t buffer_bytes, struct drps_err *err)
+{
+    struct drps_recstream_options data = data_options(feed, buffer_bytes);
+    struct drps_recstream_options rows = rows_options(feed, buffer_bytes);
+    data.passes = rows.passes = epochs;
+    feed->ids = drps_array_new(feed->plan->info.max_batch_rows, sizeof(*feed->ids));
+    if (!feed->ids) return drps_err_set(err, -ENOMEM, "no memory for the rows of a batch");
+    int rc = drps_recstream_open(feed->data, &data, &feed->bodies, err);
+    if (rc == 0) rc = drps_recstream_open(feed->rows, &rows, &feed->lists, err);
+    return rc;
+}
+
+static int next_record(struct drps_recstream *stream, const char *name, const void **record_out, size_t *bytes_out,
+                       struct drps_err *err)
+{
+    int rc = drps_recstream_next(stream, record_out, bytes_out, err);
+    if (rc == 0) return drps_err_set(err, DRPS_E_CORRUPT, "%s ended before the training", name);
+    return rc < 0 ? rc : 0;
+}
+
+/* A sample's rows are distinct, so it cannot have more entries than there are rows. */
+static int check_samples(const struct drps_batch *b, struct drps_err *err)
+{
+    size_t most = b->samples ? b->per_sample : 0;
+    if (b->starts)
+        for (size_t s = most = 0; s < b->samples; s++)
+            if (b->starts[s + 1] - b->starts[s] > most) most = b->starts[s + 1] - b->starts[s];
+    if (most <= b->rows) return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT, "a sample of %zu entries among %zu rows", most, b->rows);
+}
+
+static int check_batch(const struct drps_feed *feed, const struct drps_feed_batch *batch, uint32_t listed,
+                       struct drps_err *err)
+{
+    const struct drps_plan_info *info = &feed->plan->info;
+    const struct drps_batch *b = &batch->body;
+    if (b->rows != listed)
+        return drps_err_set(err, DRPS_E_CORRUPT, "its body counts %zu rows, its row list %u", b->rows, listed);
+    if (b->samples > info->max_batch_samples)
+        return drps_err_set(err, DRPS_E_CORRUPT, "%zu samples, plan.json says at most %llu", b->samples,
+                            (unsigned long long)info->max_batch_samples);
+    if (listed && batch->ids[listed - 1] >= info->rows)
+        return drps_err_set(err, DRPS_E_CORRUPT, "row %u of %llu", batch->ids[listed - 1],
+                            (unsigned long long)info->rows);
+    if (feed->has_bias && (!listed || batch->ids[0] != 0))
+        return drps_err_set(err, DRPS_E_CORRUPT, "its row list does not begin with the intercept, row 0");
+    return check_samples(b, err);
+}
+
+static int decode(struct drps_feed *feed, const void *body, size_t body_bytes, const void *list, size_t list_bytes,
+                  struct drps_feed_batch *out, struct drps_err *err)
+{
+    const uint32_t listed = list_bytes >= 4 ? drps_list_count(list) : 0;
+    if (listed > feed->plan->info.max_batch_rows)
+        return drps_err_set(err, DRPS_E_CORRUPT, "%u rows, plan.json says at most %llu", listed,
+                            (unsigned long long)feed->plan->info.max_batch_rows);
+    int rc = drps_list_decode(list, list_bytes, feed->ids, NULL, err);
+    if (rc == 0) rc = drps_batch_decode(body, body_bytes, &out->body, err);
+    out->ids = feed->ids;
+    return rc == 0 ? check_batch(feed, out, listed, err) : rc;
+}
+
+int drps_feed_next(struct drps_feed *feed, struct drps_feed_batch *out, struct drps_err *err)
+{
+    const void *body, *list;
+    size_t body_bytes, list_bytes;
+
+    int rc = next_record(feed->bodies, "data.rec", &body, &body_bytes, err);
+    if (rc == 0) rc = next_record(feed->lists, "rows.rec", &list, &list_bytes, err);
+    if (rc < 0) return rc;
+    rc = decode(feed, body, body_bytes, list, list_bytes, out, err);
+    if (rc < 0) {
+        (void)drps_err_context(err, "%s: step %llu", feed->plan->dir, (unsigned long long)feed->at);
+        return rc;
+    }
+    feed->at = feed->at + 1 < feed->steps ? feed->at + 1 : 0;
+    return 0;
+}
+
+void drps_feed_stats(struct drps_feed *feed, struct drps_feed_stats *out)
+{
+    struct drps_recstream_stats data = {0}, rows = {0};
+    if (feed->bodies) drps_recstream_stats(feed->bodies, &data);
+    if (feed->lists) drps_recstream_stats(feed->lists, &rows);
+    *out = (struct drps_feed_stats){.read_bytes = data.read_bytes + rows.read_bytes,
+                                    .read_calls = data.read_calls + rows.read_calls,
+                                    .wait_ns = data.wait_ns + rows.wait_ns};
+}

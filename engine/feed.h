@@ -1,0 +1,46 @@
+/*
+ * The feed: the plan's batches in order, epoch after epoch, read ahead and decoded. Private to engine/.
+ */
+#ifndef DRPS_FEED_H
+#define DRPS_FEED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "index/drps_batch.h"
+#include "index/drps_plan.h"
+
+struct drps_feed; /* opaque: two open plan files and the streams over them */
+
+struct drps_feed_batch {
+    struct drps_batch body;
+    const uint32_t *ids; /* [body.rows] placed ids, strictly increasing */
+};
+
+struct drps_feed_stats {
+    uint64_t read_bytes, read_calls;
+    uint64_t wait_ns; /* next() waited for the disk */
+};
+
+/* Open the plan's data.rec and rows.rec and check that they hold T + E steps. The plan is borrowed. */
+DRPS_MUST_CHECK
+int drps_feed_open(const struct drps_plan *plan, int has_bias, struct drps_feed **feed_out, struct drps_err *err);
+void drps_feed_close(struct drps_feed *feed); /* NULL-safe */
+
+/* Memory of a started feed with buffers of about buffer_bytes each. */
+uint64_t drps_feed_memory(const struct drps_feed *feed, uint64_t buffer_bytes);
+
+/* Begin to read ahead, for so many epochs. */
+DRPS_MUST_CHECK
+int drps_feed_start(struct drps_feed *feed, uint64_t epochs, uint64_t buffer_bytes, struct drps_err *err);
+
+/*
+ * The next batch, valid until the next call; checked against the numbers of the plan, so that arrays sized by
+ * max_batch_rows and max_batch_samples hold it. One calling thread.
+ */
+DRPS_MUST_CHECK
+int drps_feed_next(struct drps_feed *feed, struct drps_feed_batch *out, struct drps_err *err);
+
+void drps_feed_stats(struct drps_feed *feed, struct drps_feed_stats *out);
+
+#endif

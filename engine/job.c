@@ -1,0 +1,363 @@
+/*
+ * A training run from options to model. Everything that can be refused is refused before a file is made; everything
+ * that is made lies in the model's partial folder, which is renamed at the very end or removed.
+ */
+#include "engine/job.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_clock.h"
+#include "base/drps_size.h"
+
+enum { FORECAST_MOST_BYTES = 64 << 20 }; /* of uses.rec: beyond, the forecast would take seconds */
+
+float drps_train_default_lr(const struct drps_plan_info *info, enum drps_optim_kind kind)
+{
+    const int factors = strcmp(info->algo, "lmf") == 0;
+    switch (kind) {
+    case DRPS_OPTIM_ADAGRAD:
+        return factors ? 0.1f : 0.05f;
+    case DRPS_OPTIM_FTRL:
+        return 0.1f;
+    case DRPS_OPTIM_SGD:
+        break;
+    }
+    /* The step is that of a sum over the batch, along up to one dense direction an entry: stay under its curvature. */
+    const double samples = info->samples ? (double)info->samples : 1;
+    const double entries = 1 + (double)info->nnz / samples;
+    return (float)(1 / (entries * (double)(info->max_batch_samples ? info->max_batch_samples : 1)));
+}
+
+/* ---- Before anything starts ---- */
+
+static int init_model(const struct drps_job *job, struct drps_model *model, struct drps_err *err)
+{
+    const struct drps_plan_info *info = &job->plan->info;
+    char loss[DRPS_PLAN_NAME_BYTES];
+    memcpy(loss, info->loss, sizeof(loss));
+    for (char *c = loss; *c; c++)
+        if (*c == '_') *c = '-';
+    int rc = drps_model_init(model, info->algo, loss, info->rank, info->classification, err);
+    if (rc < 0) return rc;
+    if (model->dim != info->dim)
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s: rows of %u floats do not fit algorithm %s of rank %u",
+                            job->plan->dir, info->dim, info->algo, info->rank);
+    model->has_bias = info->tables_n && strcmp(info->tables[0].name, "bias") == 0 && info->tables[0].first == 0;
+    model->bias_start = drps_loss_is_classification(model->loss) ? 0 : (float)info->label_mean;
+    model->init_scale = job->options->init_scale;
+    model->seed = job->options->seed;
+    return 0;
+}
+
+static int init_optim(const struct drps_job *job, struct drps_optim *optim, struct drps_err *err)
+{
+    const struct drps_train_options *o = job->options;
+    int rc = drps_optim_init(optim, o->optimizer ? o->optimizer : "adagrad", err);
+    if (rc < 0) return rc;
+    optim->lr = o->lr > 0 ? o->lr : drps_train_default_lr(&job->plan->info, optim->kind);
+    optim->l1 = o->l1;
+    optim->l2 = o->l2;
+    if (!(o->lr >= 0) || !isfinite(o->lr) || !(o->l1 >= 0) || !isfinite(o->l1) || !(o->l2 >= 0) || !isfinite(o->l2))
+        return drps_err_set(err, DRPS_E_CONFIG, "--lr %g, --l1 %g, --l2 %g: give finite numbers, none negative",
+                            (double)o->lr, (double)o->l1, (double)o->l2);
+    return 0;
+}
+
+static int check_options(const struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_train_options *o = job->options;
+    const struct drps_plan_info *info = &job->plan->info;
+    if (!o->model_path || !*o->model_path) return drps_err_set(err, DRPS_E_CONFIG, "give the model a name: -o MODEL");
+    if (!info->batches || !info->samples)
+        return drps_err_set(err, DRPS_E_CONFIG, "%s has no training samples", job->plan->dir);
+    if (o->threads > DRPS_TRAIN_THREADS_MAX)
+        return drps_err_set(err, DRPS_E_CONFIG, "--threads %u: at most %d", o->threads, DRPS_TRAIN_THREADS_MAX);
+    if (o->patience && !info->eval_batches)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--patience needs held-out samples, and %s has none: make the plan with --test or "
+                            "--test-fraction",
+                            job->plan->dir);
+    if (o->epochs > UINT64_MAX / (info->batches + info->eval_batches))
+        return drps_err_set(err, DRPS_E_CONFIG, "--epochs %llu are too many", (unsigned long long)o->epochs);
+    return 0;
+}
+
+static int find_model_store(struct drps_job *job, struct drps_err *err)
+{
+    const char *name = job->options->model_store;
+    job->model_kv = name ? drps_kv_find(name) : drps_kv_engines()[0];
+    if (job->model_kv) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG, "--model-store %s is not in this build", name ? name : "");
+}
+
+static struct drps_worker_size worker_size(const struct drps_job *job)
+{
+    const struct drps_plan_info *info = &job->plan->info;
+    const struct drps_optim *optim = &job->server.optim;
+    return (struct drps_worker_size){
+        .samples = info->max_batch_samples,
+        .rows = info->max_batch_rows,
+        .members = job->options->threads ? job->options->threads : 1,
+        .touches = optim->kind != DRPS_OPTIM_FTRL && (optim->l1 > 0 || optim->l2 > 0),
+        .local_steps = job->options->local_steps,
+    };
+}
+
+static struct drps_store_config store_config(struct drps_job *job, uint64_t steps)
+{
+    const struct drps_plan_info *info = &job->plan->info;
+    job->timeline.steps = steps;
+    return (struct drps_store_config){
+        .io = job->plan->io,
+        .block_first = job->block_first,
+        .blocks = info->blocks,
+        .timeline = &job->timeline,
+        .max_step_blocks = info->max_step_blocks,
+        .max_step_rows = info->max_batch_rows,
+        .prefetch_steps = job->options->prefetch_steps,
+    };
+}
+
+/* Model, optimizer, files of the plan and the split of memory. */
+static int prepare(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
+{
+    const struct drps_plan_info *info = &job->plan->info;
+    struct drps_model model;
+    struct drps_optim optim;
+
+    int rc = check_options(job, err);
+    if (rc == 0) rc = init_model(job, &model, err);
+    if (rc == 0) rc = init_optim(job, &optim, err);
+    if (rc == 0) rc = find_model_store(job, err);
+    if (rc < 0) return rc;
+    drps_server_init(&job->server, &model, &optim);
+    rc = drps_feed_open(job->plan, model.has_bias, &job->feed, err);
+    if (rc == 0 && !drps_memory_is_resident(job->options->store)) {
+        rc = drps_plan_blocks(job->plan, &job->block_first, err);
+        if (rc == 0) rc = drps_uses_open(job->plan, &job->uses, err);
+    }
+    if (rc < 0) return rc;
+
+    const struct drps_worker_size size = worker_size(job);
+    *config = store_config(job, job->options->epochs * (info->batches + info->eval_batches));
+    drps_server_configure(&job->server, config, info->rows);
+    const struct drps_memory_parts parts = {.plan = job->plan,
+                                            .options = job->options,
+                                            .server = &job->server,
+                                            .feed = job->feed,
+                                            .uses = job->uses,
+                                            .worker = &size,
+                                            .config = config};
+    rc = drps_memory_split(&job->memory, &parts, err);
+    job->result->memory = job->memory.budget;
+    return rc;
+}
+
+static void describe(const struct drps_job *job)
+{
+    struct drps_train_result *r = job->result;
+    const char *store = job->memory.kv ? job->memory.kv->name : "resident";
+    strncpy(r->store, store, sizeof(r->store) - 1); /* zeroed before, as is the next */
+    strncpy(r->model_store, job->model_kv->name, sizeof(r->model_store) - 1);
+    r->optim = job->server.optim;
+    r->rows = job->plan->info.rows;
+    r->model_bytes = r->rows * job->server.model.dim * sizeof(float);
+    r->row_bytes = job->server.row_bytes;
+}
+
+/* ---- Starting ---- */
+
+static int open_store(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
+{
+    char *dir = drps_path_join(job->stage.dir, "store");
+    if (!dir) return drps_err_set(err, -ENOMEM, "no memory for the row store");
+    int rc = job->plan->io->ops->mkdir(job->plan->io->ctx, dir, 0777);
+    if (rc < 0) rc = drps_err_set(err, rc, "cannot create the folder %s: %s", dir, drps_err_name(rc));
+    config->dir = dir;
+    config->memory_bytes = job->memory.store_bytes;
+    config->kv = job->memory.kv;
+    if (rc == 0 && job->memory.kv)
+        rc = drps_uses_start(job->uses, job->options->epochs, job->memory.buffer_bytes, &job->timeline, err);
+    if (rc == 0) rc = drps_server_open(&job->server, job->memory.store, config, job->plan->info.rows, err);
+    free(dir);
+    return rc;
+}
+
+static int start(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
+{
+    const struct drps_worker_size size = worker_size(job);
+    int rc = drps_stage_begin(&job->stage, job->plan->io, job->options->model_path, job->options->replace, err);
+    if (rc == 0) rc = drps_feed_start(job->feed, job->options->epochs, job->memory.buffer_bytes, err);
+    if (rc == 0) rc = drps_worker_start(&job->worker, &job->server, &size, err);
+    if (rc == 0 && job->plan->info.eval_batches) {
+        job->metrics = drps_metrics_new(job->server.model.loss);
+        if (!job->metrics) rc = drps_err_set(err, -ENOMEM, "no memory for the metrics");
+    }
+    if (rc == 0) rc = open_store(job, config, err);
+    return rc;
+}
+
+/* ---- Running ---- */
+
+static int keep_epoch(struct drps_job *job, const struct drps_epoch *epoch, struct drps_err *err)
+{
+    struct drps_train_result *r = job->result;
+    struct drps_epoch *grown = realloc(r->epochs, (r->epochs_n + 1) * sizeof(*grown));
+    if (!grown) return drps_err_set(err, -ENOMEM, "no memory for the results of epoch %llu",
+                                    (unsigned long long)epoch->epoch);
+    r->epochs = grown;
+    r->epochs[r->epochs_n++] = *epoch;
+    if (job->options->on_epoch) job->options->on_epoch(job->options->ctx, epoch);
+    return 0;
+}
+
+/* Early stopping: write what is better than all before. Returns 1 when patience has run out. */
+static int judge_epoch(struct drps_job *job, const struct drps_epoch *epoch, double *best_loss, struct drps_err *err)
+{
+    struct drps_train_result *r = job->result;
+    if (epoch->test.loss < *best_loss) {
+        *best_loss = epoch->test.loss;
+        int rc = drps_job_export(job, err);
+        if (rc == 0) r->best_epoch = epoch->epoch;
+        return rc;
+    }
+    r->stopped_early = epoch->epoch - r->best_epoch >= job->options->patience;
+    return r->stopped_early;
+}
+
+static int run_epochs(struct drps_job *job, struct drps_err *err)
+{
+    double best_loss = INFINITY;
+    for (uint64_t e = 1; e <= job->options->epochs; e++) {
+        struct drps_epoch epoch;
+        int rc = drps_job_epoch(job, e, &epoch, err);
+        if (rc == DRPS_E_INTERRUPTED) {
+            job->result->interrupted = 1;
+            return 0; /* not a failure: what was done is kept */
+        }
+        if (rc == 0) rc = keep_epoch(job, &epoch, err);
+        if (rc == 0 && job->options->patience) rc = judge_epoch(job, &epoch, &best_loss, err);
+        if (rc) return rc < 0 ? rc : 0;
+    }
+    return 0;
+}
+
+/* With patience the best epoch is written already, unless none was better than nothing. */
+static int export_last(struct drps_job *job, struct drps_err *err)
+{
+    struct drps_train_result *r = job->result;
+    if (r->best_epoch) return 0;
+    r->best_epoch = r->interrupted && r->steps ? 0 : r->epochs_n;
+    return drps_job_export(job, err);
+}
+
+/* ---- Statistics ---- */
+
+static void forecast(struct drps_job *job)
+{
+    const struct drps_plan_info *info = &job->plan->info;
+    struct drps_train_result *r = job->result;
+    const struct drps_window_options options = {.steps = info->batches + info->eval_batches,
+                                                .train_steps = info->batches,
+                                                .rows = info->rows,
+                                                .row_bytes = job->server.row_bytes,
+                                                .budget_bytes = r->store_stats.pool_bytes,
+                                                .memory_bytes = job->memory.store_bytes,
+                                                .log = job->options->log};
+    struct drps_err err = DRPS_ERR_INIT;
+    int rc = drps_forecast_pib(job->plan->io, job->plan->dir, &options, job->block_first, info->blocks,
+                               r->store_stats.pool_blocks, &r->forecast, &err);
+    r->has_forecast = rc == 0;
+    if (rc < 0) drps_log(job->options->log, DRPS_LOG_WARN, "no forecast: %s", err.text); /* the training is done */
+}
+
+static void collect(struct drps_job *job)
+{
+    struct drps_train_result *r = job->result;
+    struct drps_feed_stats feed;
+    if (job->server.store) job->server.ops->stats(job->server.store, &r->store_stats);
+    if (job->feed) {
+        drps_feed_stats(job->feed, &feed);
+        r->plan_read_bytes = feed.read_bytes;
+        r->plan_wait_seconds = (double)feed.wait_ns * 1e-9;
+    }
+    r->phases = (struct drps_phases){
+        .plan = (double)job->plan_ns * 1e-9,
+        .wait_store = (double)job->wait_ns * 1e-9,
+        .gather = (double)job->worker.gather_ns * 1e-9,
+        .compute = (double)job->worker.compute_ns * 1e-9,
+        .step = (double)job->step_ns * 1e-9,
+        .evaluate = (double)job->evaluate_ns * 1e-9,
+        .export = (double)job->export_ns * 1e-9,
+    };
+}
+
+static int run(struct drps_job *job, struct drps_err *err)
+{
+    struct drps_store_config config;
+    int rc = prepare(job, &config, err);
+    if (rc < 0) return rc;
+    describe(job);
+    rc = start(job, &config, err);
+    if (rc == 0) rc = run_epochs(job, err);
+    if (rc == 0) rc = export_last(job, err);
+    collect(job);
+    if (rc < 0) return rc;
+    if (job->memory.kv && !job->result->interrupted &&
+        job->result->store_stats.blocks_needed / job->options->epochs <= FORECAST_MOST_BYTES)
+        forecast(job);
+    return drps_job_publish(job, err);
+}
+
+static void finish(struct drps_job *job)
+{
+    drps_server_close(&job->server); /* before the timeline that its thread reads */
+    drps_uses_close(job->uses);
+    drps_worker_stop(&job->worker);
+    drps_feed_close(job->feed);
+    drps_metrics_free(job->metrics);
+    drps_stage_abort(&job->stage); /* nothing to do once committed */
+    free(job->block_first);
+}
+
+int drps_train_run(const struct drps_plan *plan, const struct drps_train_options *options,
+                   struct drps_train_result *result, struct drps_err *err)
+{
+    struct drps_train_options o = *options;
+    struct drps_process_io before, after;
+    const uint64_t begin = drps_clock_ns();
+
+    memset(result, 0, sizeof(*result));
+    if (!o.epochs) o.epochs = 1;
+    struct drps_job *job = calloc(1, sizeof(*job));
+    if (!job) return drps_err_set(err, -ENOMEM, "no memory to train");
+    job->plan = plan;
+    job->options = &o;
+    job->result = result;
+    job->stage.lock_fd = -1;
+    drps_process_io_now(&before);
+    int rc = run(job, err);
+    drps_process_io_now(&after);
+    result->process_io = (struct drps_process_io){.read_bytes = after.read_bytes - before.read_bytes,
+                                                  .written_bytes = after.written_bytes - before.written_bytes};
+    result->phases.export = (double)job->export_ns * 1e-9;
+    finish(job);
+    free(job);
+    result->peak_rss_bytes = drps_memory_peak();
+    result->seconds = drps_seconds_since(begin);
+    if (rc == 0 && result->interrupted)
+        rc = drps_err_set(err, DRPS_E_INTERRUPTED, "interrupted after %zu epochs and %llu steps; the model so far is %s",
+                          result->epochs_n, (unsigned long long)result->steps, o.model_path);
+    return rc;
+}
+
+void drps_train_result_free(struct drps_train_result *result)
+{
+    if (!result) return;
+    free(result->epochs);
+    result->epochs = NULL;
+    result->epochs_n = 0;
+}

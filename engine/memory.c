@@ -1,0 +1,105 @@
+/*
+ * First what has a fixed size: the program itself, the plan's streams, one batch, the model being written at the end.
+ * The rest goes to the rows: all of them when they fit, else a pool of blocks.
+ */
+#include "engine/memory.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/drps_size.h"
+#include "engine/drps_modeldir.h"
+
+enum {
+    MIB = 1 << 20,
+    PROGRAM_BYTES = 20 * MIB, /* code, libraries, stacks, allocator: 12 to 16 MiB measured */
+    METRICS_BYTES = 4 * MIB + MIB / 4,
+    BUFFER_LEAST = 64 * 1024,
+    BUFFER_MOST = MIB,
+    EXPORT_LEAST = 12 * MIB,
+    EXPORT_MOST = 48 * MIB,
+};
+
+static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
+{
+    return v < least ? least : v > most ? most : v;
+}
+
+int drps_memory_is_resident(const char *name)
+{
+    return name && strcmp(name, "resident") == 0;
+}
+
+/* Refusals wait for the last item, the rows, so that the text has the whole breakdown and a number that would do. */
+static void take(struct drps_budget *b, const char *what, uint64_t bytes)
+{
+    const int rc = drps_budget_take(b, what, bytes, NULL);
+    (void)rc;
+}
+
+static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p)
+{
+    struct drps_budget *b = &m->budget;
+    m->buffer_bytes = clamp(b->limit_bytes / 128, BUFFER_LEAST, BUFFER_MOST);
+    m->export_bytes = clamp(b->limit_bytes / 8, EXPORT_LEAST, EXPORT_MOST);
+    take(b, "program", PROGRAM_BYTES);
+    take(b, "reading the plan", drps_feed_memory(p->feed, m->buffer_bytes));
+    take(b, "one batch", drps_worker_memory(p->server, p->worker));
+    if (p->plan->info.eval_batches) take(b, "metrics", METRICS_BYTES);
+    take(b, "writing the model", m->export_bytes + drps_modelrows_memory(p->server->model.dim));
+}
+
+static int take_resident(struct drps_memory *m, uint64_t need, struct drps_err *err)
+{
+    m->store = &drps_store_resident;
+    m->kv = NULL;
+    m->store_bytes = need;
+    return drps_budget_take(&m->budget, "all rows", need, err);
+}
+
+static int take_blocks(struct drps_memory *m, const struct drps_memory_parts *p, uint64_t least, uint64_t most,
+                       struct drps_err *err)
+{
+    m->store = &drps_store_pib;
+    m->kv = p->config->kv;
+    take(&m->budget, "block boundaries", (p->config->blocks + 1) * sizeof(uint32_t));
+    take(&m->budget, "reading the use of blocks", drps_uses_memory(p->uses, m->buffer_bytes));
+    int rc = drps_budget_take(&m->budget, "the largest step's blocks of rows", least, err);
+    if (rc < 0) return rc;
+    const uint64_t more = clamp(drps_budget_left(&m->budget), 0, most > least ? most - least : 0);
+    m->store_bytes = least + more;
+    return drps_budget_take(&m->budget, "more blocks of rows", more, err);
+}
+
+static int find_engine(const char *name, const struct drps_kv_ops **kv_out, struct drps_err *err)
+{
+    *kv_out = name ? drps_kv_find(name) : drps_kv_engines()[0];
+    if (*kv_out) return 0;
+    char known[128] = "";
+    for (const struct drps_kv_ops *const *kv = drps_kv_engines(); *kv; kv++) {
+        const size_t used = strlen(known);
+        (void)snprintf(known + used, sizeof(known) - used, ", %s", (*kv)->name); /* cut only with many engines */
+    }
+    return drps_err_set(err, DRPS_E_CONFIG, "store \"%s\" is none of auto, resident%s", name ? name : "", known);
+}
+
+int drps_memory_split(struct drps_memory *m, const struct drps_memory_parts *parts, struct drps_err *err)
+{
+    const char *name = parts->options->store ? parts->options->store : "auto";
+    const int any = strcmp(name, "auto") == 0;
+    const int resident_only = drps_memory_is_resident(name);
+    uint64_t resident, blocks = UINT64_MAX, most = 0;
+
+    memset(m, 0, sizeof(*m));
+    drps_budget_init(&m->budget, parts->options->memory_bytes ? parts->options->memory_bytes
+                                                              : drps_memory_available() / 2);
+    int rc = resident_only ? 0 : find_engine(any ? NULL : name, &parts->config->kv, err);
+    if (rc == 0) rc = drps_store_resident.memory_need(parts->config, 0, &resident, &most, err);
+    if (rc == 0 && !resident_only)
+        rc = drps_store_pib.memory_need(parts->config, parts->config->max_step_blocks, &blocks, &most, err);
+    if (rc < 0) return rc;
+    take_fixed(m, parts);
+    if (resident_only || (any && (resident <= drps_budget_left(&m->budget) || resident <= blocks)))
+        return take_resident(m, resident, err);
+    return take_blocks(m, parts, blocks, most, err);
+}

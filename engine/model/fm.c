@@ -1,0 +1,121 @@
+/*
+ * Factorization machines (Rendle, ICDM 2010), Eq. 1 with the reformulation of Lemma 3.1: the sum
+ * over all pairs of entries <v_i, v_j> x_i x_j is half of |sum of x v|^2 - sum of |x v|^2, which
+ * costs O(k) an entry.
+ *
+ * The derivative by v_j is slope * x_j * (S - x_j v_j), S = sum of x v, so the forward pass keeps S
+ * of each sample. Ranks 4, 8, 16, 32 and 64 take one pass with S in registers; any other rank is
+ * cut into passes over 16, 4 and 1 factors after a pass over the weights.
+ */
+#include "engine/model/kernels.h"
+
+#include <string.h>
+
+#define LANES 4
+#include "engine/model/lanes.h"
+#define LANES 8
+#include "engine/model/lanes.h"
+#define LANES 16
+#include "engine/model/lanes.h"
+
+/* One factor: the remainder of an unusual rank. */
+DRPS_INLINE void forward_1(int wide, int valued, const struct drps_batch *b, size_t rank,
+                           size_t factor, size_t first, size_t last, const float *restrict params,
+                           float *restrict scores, float *restrict sums)
+{
+    for (size_t s = first; s < last; s++) {
+        float sum = 0, squares = 0;
+        const size_t end = drps_batch_start(b, s + 1);
+        for (size_t j = drps_batch_start(b, s); j < end; j++) {
+            const float t = drps_value_at(b, valued, j) *
+                            params[drps_local_at(b, wide, j) * (rank + 1) + 1 + factor];
+            sum += t;
+            squares += t * t;
+        }
+        sums[(s - first) * rank + factor] = sum;
+        scores[s] += 0.5f * (sum * sum - squares);
+    }
+}
+
+DRPS_INLINE void backward_1(int wide, int valued, const struct drps_batch *b, size_t rank,
+                            size_t factor, size_t first, size_t last, const float *restrict slopes,
+                            const float *restrict params, const float *restrict sums,
+                            float *restrict grads)
+{
+    for (size_t s = first; s < last; s++) {
+        const float g = slopes[s - first];
+        const float sum = sums[(s - first) * rank + factor];
+        const size_t end = drps_batch_start(b, s + 1);
+        for (size_t j = drps_batch_start(b, s); j < end; j++) {
+            const size_t at = drps_local_at(b, wide, j) * (rank + 1) + 1 + factor;
+            const float x = drps_value_at(b, valued, j);
+            grads[at] += g * x * (sum - x * params[at]);
+        }
+    }
+}
+
+void drps_fm_forward(const struct drps_batch *b, size_t rank, float bias, size_t first, size_t last,
+                     const float *params, float *scores, float *sums)
+{
+    size_t f = 0;
+
+    switch (rank) {
+    case 4:
+        DRPS_BY_FORM(b, forward_4, 1, 1, b, 4, 0, bias, first, last, params, scores, sums);
+        return;
+    case 8:
+        DRPS_BY_FORM(b, forward_8, 1, 1, b, 8, 0, bias, first, last, params, scores, sums);
+        return;
+    case 16:
+        DRPS_BY_FORM(b, forward_16, 1, 1, b, 16, 0, bias, first, last, params, scores, sums);
+        return;
+    case 32:
+        DRPS_BY_FORM(b, forward_16, 2, 1, b, 32, 0, bias, first, last, params, scores, sums);
+        return;
+    case 64:
+        DRPS_BY_FORM(b, forward_16, 4, 1, b, 64, 0, bias, first, last, params, scores, sums);
+        return;
+    default:
+        break;
+    }
+    drps_linear_forward(b, rank + 1, bias, first, last, params, scores);
+    for (; f + 16 <= rank; f += 16)
+        DRPS_BY_FORM(b, forward_16, 1, 0, b, rank, f, bias, first, last, params, scores, sums);
+    for (; f + 4 <= rank; f += 4)
+        DRPS_BY_FORM(b, forward_4, 1, 0, b, rank, f, bias, first, last, params, scores, sums);
+    for (; f < rank; f++)
+        DRPS_BY_FORM(b, forward_1, b, rank, f, first, last, params, scores, sums);
+}
+
+void drps_fm_backward(const struct drps_batch *b, size_t rank, size_t first, size_t last,
+                      const float *slopes, const float *params, const float *sums, float *grads)
+{
+    size_t f = 0;
+
+    switch (rank) {
+    case 4:
+        DRPS_BY_FORM(b, backward_4, 1, 1, b, 4, 0, first, last, slopes, params, sums, grads);
+        return;
+    case 8:
+        DRPS_BY_FORM(b, backward_8, 1, 1, b, 8, 0, first, last, slopes, params, sums, grads);
+        return;
+    case 16:
+        DRPS_BY_FORM(b, backward_16, 1, 1, b, 16, 0, first, last, slopes, params, sums, grads);
+        return;
+    case 32:
+        DRPS_BY_FORM(b, backward_16, 2, 1, b, 32, 0, first, last, slopes, params, sums, grads);
+        return;
+    case 64:
+        DRPS_BY_FORM(b, backward_16, 4, 1, b, 64, 0, first, last, slopes, params, sums, grads);
+        return;
+    default:
+        break;
+    }
+    drps_linear_backward(b, rank + 1, first, last, slopes, grads);
+    for (; f + 16 <= rank; f += 16)
+        DRPS_BY_FORM(b, backward_16, 1, 0, b, rank, f, first, last, slopes, params, sums, grads);
+    for (; f + 4 <= rank; f += 4)
+        DRPS_BY_FORM(b, backward_4, 1, 0, b, rank, f, first, last, slopes, params, sums, grads);
+    for (; f < rank; f++)
+        DRPS_BY_FORM(b, backward_1, b, rank, f, first, last, slopes, params, sums, grads);
+}

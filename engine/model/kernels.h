@@ -1,0 +1,70 @@
+/*
+ * What the sources of engine/model share: the forward and backward passes of the three predictors.
+ *
+ * Shapes as in engine/drps_model.h. A forward pass fills scores [s] for s in [first, last). A
+ * backward pass takes slopes [last - first], the loss's derivative by the score of sample first +
+ * i, and adds to grads; the intercept is the caller's. The twins in ref.c share no code with these.
+ */
+#ifndef DRPS_MODEL_KERNELS_H
+#define DRPS_MODEL_KERNELS_H
+
+#include "engine/drps_model.h"
+
+/* For bodies that are instantiated with constant arguments. */
+#define DRPS_INLINE static inline __attribute__((always_inline))
+
+enum {
+    DRPS_LINEAR_CHUNK =
+        512, /* samples between forward and backward: the scores stay in L1, their rows in L2 */
+    DRPS_MF_CHUNK = 256,
+    DRPS_MAX_CHUNK = DRPS_LINEAR_CHUNK, /* the largest of the three */
+    DRPS_FM_CHUNK =
+        32, /* small, since the sums of a chunk and the rows that it touched should stay in L1 */
+};
+
+/* `wide` and `valued` are constants wherever this is hot. */
+DRPS_INLINE size_t drps_local_at(const struct drps_batch *b, int wide, size_t j)
+{
+    return wide ? b->local32[j] : b->local16[j];
+}
+
+DRPS_INLINE float drps_value_at(const struct drps_batch *b, int valued, size_t j)
+{
+    return valued ? b->values[j] : 1.0f;
+}
+
+/*
+ * Instantiate `body(wide, valued, ...)` for the batch's four possible forms. A macro, since each
+ * branch must see constants.
+ */
+#define DRPS_BY_FORM(b, body, ...)                                                                 \
+    do {                                                                                           \
+        if ((b)->local32 && (b)->values)                                                           \
+            body(1, 1, __VA_ARGS__);                                                               \
+        else if ((b)->local32)                                                                     \
+            body(1, 0, __VA_ARGS__);                                                               \
+        else if ((b)->values)                                                                      \
+            body(0, 1, __VA_ARGS__);                                                               \
+        else                                                                                       \
+            body(0, 0, __VA_ARGS__);                                                               \
+    } while (0)
+
+/* scores[s] = bias + sum of x * params[l * dim]. */
+void drps_linear_forward(const struct drps_batch *b, size_t dim, float bias, size_t first,
+                         size_t last, const float *params, float *scores);
+/* grads[l * dim] += slope * x. */
+void drps_linear_backward(const struct drps_batch *b, size_t dim, size_t first, size_t last,
+                          const float *slopes, float *grads);
+
+/* sums [last - first][rank] is filled for the backward pass: sample i's sum of x * factors. */
+void drps_fm_forward(const struct drps_batch *b, size_t rank, float bias, size_t first, size_t last,
+                     const float *params, float *scores, float *sums);
+void drps_fm_backward(const struct drps_batch *b, size_t rank, size_t first, size_t last,
+                      const float *slopes, const float *params, const float *sums, float *grads);
+
+void drps_mf_forward(const struct drps_batch *b, size_t rank, float bias, size_t first, size_t last,
+                     const float *params, float *scores);
+void drps_mf_backward(const struct drps_batch *b, size_t rank, size_t first, size_t last,
+                      const float *slopes, const float *params, float *grads);
+
+#endif

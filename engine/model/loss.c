@@ -1,0 +1,140 @@
+/*
+ * Losses and their derivatives, for one sample in double and for runs of samples in vectors.
+ *
+ * The logistic loss of z = label * score is written with e = exp(-|z|) <= 1, so that no finite
+ * score overflows: loss = max(-z, 0) + log1p(e);   slope = -label * (z < 0 ? 1 : e) / (1 + e)
+ */
+#include "engine/model/kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+double drps_loss_value(enum drps_loss loss, float score, float label, float *slope_out)
+{
+    const double y = (double)label, s = (double)score, z = y * s;
+    double value = 0, slope = 0;
+
+    switch (loss) {
+    case DRPS_LOSS_SQUARED:
+        slope = s - y;
+        value = 0.5 * slope * slope;
+        break;
+    case DRPS_LOSS_LOGISTIC: {
+        const double e = exp(-fabs(z));
+        value = (z < 0 ? -z : 0) + log1p(e);
+        slope = -y * (z < 0 ? 1 : e) / (1 + e);
+        break;
+    }
+    case DRPS_LOSS_HINGE:
+        value = z < 1 ? 1 - z : 0;
+        slope = z < 1 ? -y : 0;
+        break;
+    case DRPS_LOSS_SQUARED_HINGE:
+        value = z < 1 ? (1 - z) * (1 - z) : 0;
+        slope = z < 1 ? -2 * y * (1 - z) : 0;
+        break;
+    }
+    if (isnan(z)) value = slope = (double)NAN; /* comparisons would hide it */
+    if (slope_out) *slope_out = (float)slope;
+    return value;
+}
+
+static inline float float_from_bits(uint32_t bits)
+{
+    float f;
+    memcpy(&f, &bits, sizeof(f));
+    return f;
+}
+
+static inline uint32_t bits_of_float(float f)
+{
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof(bits));
+    return bits;
+}
+
+/*
+ * exp(x) for x <= 0, within 2 ulp above 2^-126, and within half the least denormal below. The
+ * polynomial is that of expf in Cephes (Moshier): exp(x) = 2^n exp(r), |r| <= ln(2) / 2, ln(2) in
+ * two parts so that r is exact. 2^n is applied in two factors, since it may be denormal while each
+ * of them is not.
+ */
+static inline float exp_negative(float x)
+{
+    x = x < -104.0f ? -104.0f : x;                     /* exp(-104) rounds to 0 */
+    const float shifted = x * 1.44269504f + 0x1.8p23f; /* the nearest integer is in the low bits */
+    const float n = shifted - 0x1.8p23f;
+    const float r = x - n * 0.693359375f - n * -2.12194440e-4f;
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r + 1.0f;
+    /* Biased, hence not negative: no cast of a float, which a NaN would make undefined. */
+    const uint32_t whole = bits_of_float(shifted) - 0x4b400000u + 256u, half = whole / 2;
+    return p * float_from_bits((half - 1) << 23) * float_from_bits((whole - half - 1) << 23);
+}
+
+/*
+ * log(1 + e) for 0 <= e <= 1, within 3 ulp: 2 atanh(t) with t = e / (2 + e) <= 1/3. The polynomial
+ * interpolates (2 atanh(t) / t - 2) / t^2 in the Chebyshev nodes of t^2 in [0, 1/9]; its relative
+ * error is below 1.6e-8.
+ */
+static inline float log1p_unit(float e)
+{
+    const float t = e / (2.0f + e);
+    const float u = t * t;
+    float q = 0.2685195124317347f;
+    q = q * u + 0.2823653198959282f;
+    q = q * u + 0.40007565497957687f;
+    q = q * u + 0.6666664026987601f;
+    return t * (2.0f + u * q);
+}
+
+enum { RUN = 64 }; /* samples whose losses are summed together */
+
+static void logistic(const float *restrict scores, const float *restrict labels, size_t n,
+                     float *restrict losses, float *restrict slopes)
+{
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        const float z = labels[i] * scores[i];
+        const float e = exp_negative(-fabsf(z));
+        losses[i] = (z < 0 ? -z : 0.0f) + log1p_unit(e);
+        slopes[i] = -labels[i] * (z < 0 ? 1.0f : e) / (1.0f + e);
+    }
+}
+
+static double sum(const float *losses, size_t n)
+{
+    double a[8] = {0};
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (size_t k = 0; k < 8; k++)
+            a[k] += (double)losses[i + k];
+    for (; i < n; i++)
+        a[0] += (double)losses[i];
+    return ((a[0] + a[4]) + (a[1] + a[5])) + ((a[2] + a[6]) + (a[3] + a[7]));
+}
+
+double drps_loss_sum(enum drps_loss loss, const float *scores, const float *labels, size_t n,
+                     float *slopes)
+{
+    float losses[RUN], unused[RUN];
+    double total = 0;
+
+    for (size_t i = 0; i < n; i += RUN) {
+        const size_t run = n - i < RUN ? n - i : RUN;
+        float *slope = slopes ? slopes + i : unused;
+        if (loss == DRPS_LOSS_LOGISTIC) {
+            logistic(scores + i, labels + i, run, losses, slope);
+            total += sum(losses, run);
+        } else {
+            for (size_t k = 0; k < run; k++)
+                total += drps_loss_value(loss, scores[i + k], labels[i + k], &slope[k]);
+        }
+    }
+    return total;
+}

@@ -1,0 +1,109 @@
+/*
+ * The plain twins: the definitions of the models, written down in double with one loop each, slow
+ * on purpose. They share no code with the kernels; tests compare the two and check these by finite
+ * differences.
+ */
+#include "engine/drps_model.h"
+
+#include <math.h>
+
+static size_t row_of(const struct drps_batch *b, size_t j)
+{
+    return b->local32 ? b->local32[j] : b->local16[j];
+}
+
+static double value_of(const struct drps_batch *b, size_t j)
+{
+    return b->values ? (double)b->values[j] : 1.0;
+}
+
+/* Factorization machines sum over all pairs of entries, matrix factorization over its one pair. */
+static int has_pairs(const struct drps_model *model, size_t entries)
+{
+    return model->algo == DRPS_ALGO_FM || (model->algo == DRPS_ALGO_LMF && entries == 2);
+}
+
+static double score_of(const struct drps_model *model, const struct drps_batch *b, size_t s,
+                       const float *params)
+{
+    const size_t start = drps_batch_start(b, s), end = drps_batch_start(b, s + 1), dim = model->dim;
+    double score = model->has_bias ? (double)params[0] : 0;
+
+    for (size_t j = start; j < end; j++)
+        score += value_of(b, j) * (double)params[row_of(b, j) * dim];
+    if (!has_pairs(model, end - start)) return score;
+    for (size_t i = start; i < end; i++)
+        for (size_t j = i + 1; j < end; j++) {
+            double dot = 0;
+            for (size_t f = 1; f < dim; f++)
+                dot +=
+                    (double)params[row_of(b, i) * dim + f] * (double)params[row_of(b, j) * dim + f];
+            score += value_of(b, i) * value_of(b, j) * dot;
+        }
+    return score;
+}
+
+static double loss_of(enum drps_loss loss, double score, double y, double *slope_out)
+{
+    const double margin = 1 - y * score;
+
+    *slope_out = 0;
+    switch (loss) {
+    case DRPS_LOSS_SQUARED:
+        *slope_out = score - y;
+        return (score - y) * (score - y) / 2;
+    case DRPS_LOSS_LOGISTIC:
+        *slope_out = -y / (1 + exp(y * score));
+        return y * score > 0 ? log1p(exp(-y * score)) : -y * score + log1p(exp(y * score));
+    case DRPS_LOSS_HINGE:
+        *slope_out = margin > 0 ? -y : 0;
+        return margin > 0 ? margin : 0;
+    case DRPS_LOSS_SQUARED_HINGE:
+        *slope_out = margin > 0 ? -2 * y * margin : 0;
+        return margin > 0 ? margin * margin : 0;
+    }
+    return 0;
+}
+
+static void add(float *sum, double term)
+{
+    *sum = (float)((double)*sum + term);
+}
+
+void drps_model_predict_ref(const struct drps_model *model, const struct drps_batch *b,
+                            size_t first, size_t last, const float *params, float *scores,
+                            void *scratch)
+{
+    (void)scratch; /* the same contract as the fast one */
+    for (size_t s = first; s < last; s++)
+        scores[s] = (float)score_of(model, b, s, params);
+}
+
+double drps_model_gradient_ref(const struct drps_model *model, const struct drps_batch *b,
+                               size_t first, size_t last, const float *params, float *grads,
+                               float *scores, void *scratch)
+{
+    const size_t dim = model->dim;
+    double loss = 0;
+
+    (void)scratch;
+    for (size_t s = first; s < last; s++) {
+        const size_t start = drps_batch_start(b, s), end = drps_batch_start(b, s + 1);
+        const double score = score_of(model, b, s, params);
+        double slope;
+        scores[s] = (float)score;
+        loss += loss_of(model->loss, score, (double)b->labels[s], &slope);
+        if (model->has_bias) add(&grads[0], slope);
+        for (size_t j = start; j < end; j++)
+            add(&grads[row_of(b, j) * dim], slope * value_of(b, j));
+        if (!has_pairs(model, end - start)) continue;
+        for (size_t i = start; i < end; i++)
+            for (size_t j = start; j < end; j++) {
+                if (i == j) continue;
+                const double x = slope * value_of(b, i) * value_of(b, j);
+                for (size_t f = 1; f < dim; f++)
+                    add(&grads[row_of(b, i) * dim + f], x * (double)params[row_of(b, j) * dim + f]);
+            }
+    }
+    return loss;
+}

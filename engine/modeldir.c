@@ -1,0 +1,423 @@
+#include "engine/drps_modeldir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_checksum.h"
+#include "engine/blockcache.h"
+#include "engine/manifest.h"
+#include "index/drps_names.h"
+
+enum {
+    COPY_BYTES = 256 * 1024,
+    MIB = 1 << 20,
+    NAMES_BYTES = MIB,      /* one page of the dictionary, its strings included, and its directory */
+    ENGINE_LEAST = 2 * MIB, /* for reading only */
+    ENGINE_MOST = 64 * MIB,
+    FRAMES_LEAST = 16,
+};
+static const char manifest_name[] = "model.json";
+static const char names_name[] = "names.rec";
+static const char rows_name[] = "rows";
+
+struct drps_modeldir {
+    const struct drps_io *io; /* borrowed */
+    char *dir;                /* own */
+    struct drps_modeldir_info info;
+    json_t *json;             /* own */
+    struct drps_names *names; /* own */
+    const struct drps_kv_ops *ops;
+    struct drps_kv *kv;       /* own */
+    struct drps_blockcache cache;
+};
+
+/* ---- model.json ---- */
+
+static json_t *tables_to_json(const struct drps_modeldir_info *info)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < info->tables_n; i++)
+        (void)json_array_append_new(list, json_pack("{s:s, s:I, s:I}", "name", info->tables[i].name, "first",
+                                                    (json_int_t)info->tables[i].first, "rows",
+                                                    (json_int_t)info->tables[i].rows));
+    return list;
+}
+
+static json_t *fields_to_json(const struct drps_modeldir_info *info)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < info->fields_n; i++)
+        (void)json_array_append_new(list, json_string(info->fields[i]));
+    return list;
+}
+
+/* NULL when memory is gone. */
+static json_t *info_to_json(const struct drps_modeldir_info *info)
+{
+    const struct drps_model *m = &info->model;
+    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:b, s:f, s:f, s:o, s:b, s:f, s:f, s:f, s:o, s:b, "
+                     "s:I, s:I, s:o, s:o, s:o}",
+                     "kind", "drps-model", "version", DRPS_MODELDIR_VERSION, "made_by", "drps-train " DRPS_VERSION,
+                     "plan", info->plan_id, "algo", drps_algo_name(m->algo), "loss", drps_loss_name(m->loss),
+                     "format", info->format, "rank", (int)m->rank, "dim", (int)m->dim, "has_bias", m->has_bias,
+                     "bias_start", (double)m->bias_start, "init_scale", (double)m->init_scale, "seed",
+                     drps_manifest_hex(m->seed), "classification", info->classification, "label_negative",
+                     (double)info->label_negative, "label_positive", (double)info->label_positive, "label_mean",
+                     info->label_mean, "hash_seed", drps_manifest_hex(info->hash_seed), "string_names",
+                     info->string_names, "rows", (json_int_t)info->rows, "block_rows", (json_int_t)info->block_rows,
+                     "content", drps_manifest_hex(info->content), "tables", tables_to_json(info), "fields",
+                     fields_to_json(info));
+}
+
+static int info_from_json(struct drps_modeldir_info *info, const json_t *j, const char *path, struct drps_err *err)
+{
+    char algo[DRPS_PLAN_NAME_BYTES], loss[DRPS_PLAN_NAME_BYTES];
+    uint64_t rank, dim, seed;
+    double bias_start, init_scale, negative, positive;
+
+    int rc = drps_manifest_get_text(j, "plan", path, info->plan_id, sizeof(info->plan_id), err);
+    if (rc == 0) rc = drps_manifest_get_text(j, "algo", path, algo, sizeof(algo), err);
+    if (rc == 0) rc = drps_manifest_get_text(j, "loss", path, loss, sizeof(loss), err);
+    if (rc == 0) rc = drps_manifest_get_text(j, "format", path, info->format, sizeof(info->format), err);
+    if (rc == 0) rc = drps_manifest_get_count(j, "rank", path, &rank, err);
+    if (rc == 0) rc = drps_manifest_get_count(j, "dim", path, &dim, err);
+    if (rc == 0) rc = drps_manifest_get_real(j, "bias_start", path, &bias_start, err);
+    if (rc == 0) rc = drps_manifest_get_real(j, "init_scale", path, &init_scale, err);
+    if (rc == 0) rc = drps_manifest_get_hex(j, "seed", path, &seed, err);
+    if (rc == 0) rc = drps_manifest_get_real(j, "label_negative", path, &negative, err);
+    if (rc == 0) rc = drps_manifest_get_real(j, "label_positive", path, &positive, err);
+    if (rc == 0) rc = drps_manifest_get_real(j, "label_mean", path, &info->label_mean, err);
+    if (rc == 0) rc = drps_manifest_get_hex(j, "hash_seed", path, &info->hash_seed, err);
+    if (rc == 0) rc = drps_manifest_get_count(j, "rows", path, &info->rows, err);
+    if (rc == 0) rc = drps_manifest_get_count(j, "block_rows", path, &info->block_rows, err);
+    if (rc == 0) rc = drps_manifest_get_hex(j, "content", path, &info->content, err);
+    if (rc < 0) return rc;
+    info->classification = json_is_true(json_object_get(j, "classification"));
+    info->string_names = json_is_true(json_object_get(j, "string_names"));
+    info->label_negative = (float)negative;
+    info->label_positive = (float)positive;
+    rc = drps_model_init(&info->model, algo, loss, (uint32_t)rank, info->classification, err);
+    if (rc < 0) return rc;
+    info->model.has_bias = json_is_true(json_object_get(j, "has_bias"));
+    info->model.bias_start = (float)bias_start;
+    info->model.init_scale = (float)init_scale;
+    info->model.seed = seed;
+    if (info->model.dim == dim && info->block_rows && info->rows <= UINT32_MAX) return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT, "%s: \"dim\", \"block_rows\" or \"rows\" makes no sense", path);
+}
+
+static int lists_from_json(struct drps_modeldir_info *info, const json_t *j, const char *path, struct drps_err *err)
+{
+    const json_t *tables = json_object_get(j, "tables");
+    const json_t *fields = json_object_get(j, "fields");
+    const json_t *store = json_object_get(json_object_get(j, "files"), "rows");
+    int rc = drps_manifest_get_text(store, "store", path, info->store, sizeof(info->store), err);
+    info->tables_n = json_array_size(tables);
+    if (info->tables_n > DRPS_PLAN_TABLES)
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s: %zu tables; at most %d are known", path, info->tables_n,
+                            DRPS_PLAN_TABLES);
+    for (size_t i = 0; rc == 0 && i < info->tables_n; i++) {
+        struct drps_table *t = &info->tables[i];
+        const json_t *entry = json_array_get(tables, i);
+        rc = drps_manifest_get_text(entry, "name", path, t->name, sizeof(t->name), err);
+        if (rc == 0) rc = drps_manifest_get_count(entry, "first", path, &t->first, err);
+        if (rc == 0) rc = drps_manifest_get_count(entry, "rows", path, &t->rows, err);
+    }
+    info->fields_n = 0;
+    info->fields = calloc(json_array_size(fields) + 1, sizeof(*info->fields));
+    if (!info->fields) return drps_err_set(err, -ENOMEM, "no memory for %s", path);
+    for (; info->fields_n < json_array_size(fields); info->fields_n++) {
+        const char *text = json_string_value(json_array_get(fields, info->fields_n));
+        info->fields[info->fields_n] = strdup(text ? text : "");
+        if (!info->fields[info->fields_n]) return drps_err_set(err, -ENOMEM, "no memory for %s", path);
+    }
+    return rc;
+}
+
+/* ---- Writing ---- */
+
+/* Copy names.rec and learn its size and checksum. */
+static int copy_file(const struct drps_io *io, const char *from, const char *to, uint64_t *bytes_out,
+                     uint64_t *sum_out, struct drps_err *err)
+{
+    int in = -1, out = -1;
+    char *buf = malloc(COPY_BYTES);
+    struct drps_summer *sum = drps_summer_new();
+    int rc = buf && sum ? 0 : drps_err_set(err, -ENOMEM, "no memory to copy %s", from);
+
+    *bytes_out = *sum_out = 0;
+    if (rc == 0) rc = drps_io_open(io, from, O_RDONLY, &in, err);
+    if (rc == 0) rc = drps_io_size(io, in, from, bytes_out, err);
+    if (rc == 0) rc = drps_io_open(io, to, O_WRONLY | O_CREAT | O_TRUNC, &out, err);
+    for (uint64_t at = 0; rc == 0 && at < *bytes_out; at += COPY_BYTES) {
+        const size_t n = *bytes_out - at < COPY_BYTES ? (size_t)(*bytes_out - at) : COPY_BYTES;
+        rc = drps_io_read_at(io, in, buf, n, at, from, err);
+        if (rc < 0) break;
+        drps_summer_add(sum, buf, n);
+        rc = drps_io_write_at(io, out, buf, n, at, to, err);
+    }
+    if (rc == 0) *sum_out = drps_summer_value(sum);
+    drps_io_close(io, in);
+    drps_io_close(io, out);
+    drps_summer_free(sum);
+    free(buf);
+    return rc;
+}
+
+/* Number and bytes of the files in folder `path`, which an engine has written. */
+static int measure_folder(const char *path, uint64_t *files_out, uint64_t *bytes_out, struct drps_err *err)
+{
+    DIR *dir = opendir(path);
+    const struct dirent *entry;
+    struct stat st;
+    *files_out = *bytes_out = 0;
+    if (!dir) return drps_err_set(err, -errno, "cannot list %s: %s", path, drps_err_name(-errno));
+    while ((entry = readdir(dir)))
+        if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode)) {
+            (*files_out)++;
+            *bytes_out += (uint64_t)st.st_size;
+        }
+    closedir(dir);
+    return 0;
+}
+
+static int write_manifest(const struct drps_io *io, const char *path, const struct drps_modeldir_info *info,
+                          json_t *files, json_t *training, struct drps_err *err)
+{
+    json_t *j = info_to_json(info);
+    int rc = -ENOMEM;
+    if (j && json_object_set(j, "files", files) == 0 &&
+        (!training || json_object_set(j, "training", training) == 0))
+        rc = drps_manifest_write(io, path, j, err);
+    else
+        rc = drps_err_set(err, rc, "no memory for %s", path);
+    json_decref(j);
+    return rc;
+}
+
+int drps_modeldir_finish(const struct drps_io *io, const char *dir, const struct drps_plan *plan,
+                         const struct drps_modeldir_info *info, void *training, struct drps_err *err)
+{
+    char *from = drps_path_join(plan->dir, names_name);
+    char *to = drps_path_join(dir, names_name);
+    char *rows = drps_path_join(dir, rows_name);
+    char *manifest = drps_path_join(dir, manifest_name);
+    uint64_t names_bytes, names_sum, rows_files, rows_bytes;
+    int rc = from && to && rows && manifest ? 0 : drps_err_set(err, -ENOMEM, "no memory to finish %s", dir);
+
+    if (rc == 0) rc = copy_file(io, from, to, &names_bytes, &names_sum, err);
+    if (rc == 0) rc = measure_folder(rows, &rows_files, &rows_bytes, err);
+    if (rc == 0) {
+        json_t *files = json_pack("{s:{s:I, s:o}, s:{s:s, s:I, s:I}}", names_name, "bytes", (json_int_t)names_bytes,
+                                  "checksum", drps_manifest_hex(names_sum), rows_name, "store", info->store, "files",
+                                  (json_int_t)rows_files, "bytes", (json_int_t)rows_bytes);
+        rc = write_manifest(io, manifest, info, files, training, err);
+        json_decref(files);
+    }
+    free(from);
+    free(to);
+    free(rows);
+    free(manifest);
+    return rc;
+}
+
+/* ---- Reading ---- */
+
+static int read_manifest(struct drps_modeldir *md, struct drps_err *err)
+{
+    char *path = drps_path_join(md->dir, manifest_name);
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory to open %s", md->dir);
+    int rc = drps_manifest_read(md->io, path, &md->json, err);
+    if (rc == -ENOENT || rc == -ENOTDIR) {
+        drps_err_clear(err);
+        rc = drps_err_set(err, DRPS_E_NOT_FOUND, "%s is no drps model (no %s in it): make one with drps-train", md->dir,
+                          manifest_name);
+    }
+    if (rc == 0) {
+        const char *kind = json_string_value(json_object_get(md->json, "kind"));
+        const json_int_t version = json_integer_value(json_object_get(md->json, "version"));
+        if (!kind || strcmp(kind, "drps-model") != 0)
+            rc = drps_err_set(err, DRPS_E_CORRUPT, "%s does not describe a drps model", path);
+        else if (version != DRPS_MODELDIR_VERSION)
+            rc = drps_err_set(err, DRPS_E_VERSION, "%s has version %lld; this program reads %d", path,
+                              (long long)version, DRPS_MODELDIR_VERSION);
+    }
+    if (rc == 0) rc = info_from_json(&md->info, md->json, path, err);
+    if (rc == 0) rc = lists_from_json(&md->info, md->json, path, err);
+    free(path);
+    return rc;
+}
+
+/* The dictionary's directory has some bytes for every page of some tens of thousands. */
+static uint64_t names_memory(const struct drps_modeldir *md)
+{
+    const json_t *names = json_object_get(json_object_get(md->json, "files"), names_name);
+    return NAMES_BYTES + (uint64_t)json_integer_value(json_object_get(names, "bytes")) / 1024;
+}
+
+static int open_rows(struct drps_modeldir *md, uint64_t memory_bytes, struct drps_err *err)
+{
+    struct drps_blockcache *c = &md->cache;
+    md->ops = drps_kv_find(md->info.store);
+    if (!md->ops)
+        return drps_err_set(err, DRPS_E_CONFIG, "%s is kept in %s, which is not in this build", md->dir,
+                            md->info.store);
+    uint64_t engine = memory_bytes / 4;
+    engine = engine < ENGINE_LEAST ? ENGINE_LEAST : engine < ENGINE_MOST ? engine : ENGINE_MOST;
+    c->rows = md->info.rows;
+    c->block_rows = md->info.block_rows;
+    c->param_bytes = md->info.model.dim * sizeof(float);
+    const uint64_t blocks = (c->rows + c->block_rows - 1) / c->block_rows;
+    const uint64_t other = engine + names_memory(md) + drps_blockcache_memory(c->rows, c->block_rows, c->param_bytes, 0);
+    const uint64_t frame = drps_blockcache_memory(0, c->block_rows, c->param_bytes, 1);
+    if (memory_bytes < other + FRAMES_LEAST * frame)
+        return drps_err_set(err, DRPS_E_MEMORY_BUDGET, "%llu bytes to read %s: at least %llu are needed",
+                            (unsigned long long)memory_bytes, md->dir,
+                            (unsigned long long)(other + FRAMES_LEAST * frame));
+    uint64_t frames = (memory_bytes - other) / frame;
+    if (frames > blocks) frames = blocks ? blocks : 1;
+
+    char *path = drps_path_join(md->dir, rows_name);
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory to open %s", md->dir);
+    const struct drps_kv_options options = {.memory_bytes = engine,
+                                            .value_bytes = c->block_rows * c->param_bytes,
+                                            .read_only = 1,
+                                            .bulk = 1};
+    int rc = md->ops->open(path, &options, &md->kv, err);
+    free(path);
+    c->ops = md->ops;
+    c->kv = md->kv;
+    if (rc == 0 && drps_blockcache_init(c, (uint32_t)frames) < 0)
+        rc = drps_err_set(err, -ENOMEM, "no memory for %llu blocks of %s", (unsigned long long)frames, md->dir);
+    return rc;
+}
+
+int drps_modeldir_open(const struct drps_io *io, const char *path, uint64_t memory_bytes,
+                       struct drps_modeldir **md_out, struct drps_err *err)
+{
+    *md_out = NULL;
+    struct drps_modeldir *md = calloc(1, sizeof(*md));
+    if (!md) return drps_err_set(err, -ENOMEM, "no memory to open %s", path);
+    md->io = io;
+    md->dir = strdup(path);
+    int rc = md->dir ? 0 : drps_err_set(err, -ENOMEM, "no memory to open %s", path);
+    if (rc == 0) rc = read_manifest(md, err);
+    if (rc == 0) rc = drps_names_open(io, path, &md->names, err);
+    if (rc == 0) rc = open_rows(md, memory_bytes, err);
+    if (rc < 0) {
+        drps_modeldir_close(md);
+        return rc;
+    }
+    *md_out = md;
+    return 0;
+}
+
+void drps_modeldir_close(struct drps_modeldir *md)
+{
+    if (!md) return;
+    drps_blockcache_destroy(&md->cache);
+    if (md->ops) md->ops->close(md->kv);
+    drps_names_close(md->names);
+    for (size_t i = 0; i < md->info.fields_n; i++)
+        free(md->info.fields[i]);
+    free(md->info.fields);
+    json_decref(md->json);
+    free(md->dir);
+    free(md);
+}
+
+const struct drps_modeldir_info *drps_modeldir_info(const struct drps_modeldir *md)
+{
+    return &md->info;
+}
+
+const void *drps_modeldir_json(const struct drps_modeldir *md)
+{
+    return md->json;
+}
+
+int drps_modeldir_lookup(struct drps_modeldir *md, const uint64_t *keys, size_t n, uint32_t *rows_out,
+                         struct drps_err *err)
+{
+    return drps_names_lookup(md->names, keys, n, rows_out, err);
+}
+
+int drps_modeldir_gather(struct drps_modeldir *md, const uint32_t *ids, size_t n, float *params,
+                         struct drps_err *err)
+{
+    return drps_blockcache_gather(&md->cache, ids, n, params, err);
+}
+
+/* ---- Verifying ---- */
+
+static int verify_names(struct drps_modeldir *md, struct drps_err *err)
+{
+    const json_t *entry = json_object_get(json_object_get(md->json, "files"), names_name);
+    char *path = drps_path_join(md->dir, names_name);
+    char *buf = malloc(COPY_BYTES);
+    struct drps_summer *sum = drps_summer_new();
+    uint64_t want_bytes, want_sum, bytes;
+    int fd = -1;
+    int rc = path && buf && sum ? 0 : drps_err_set(err, -ENOMEM, "no memory to verify %s", md->dir);
+
+    if (rc == 0) rc = drps_manifest_get_count(entry, "bytes", manifest_name, &want_bytes, err);
+    if (rc == 0) rc = drps_manifest_get_hex(entry, "checksum", manifest_name, &want_sum, err);
+    if (rc == 0) rc = drps_io_open(md->io, path, O_RDONLY, &fd, err);
+    if (rc == 0) rc = drps_io_size(md->io, fd, path, &bytes, err);
+    for (uint64_t at = 0; rc == 0 && at < bytes; at += COPY_BYTES) {
+        const size_t n = bytes - at < COPY_BYTES ? (size_t)(bytes - at) : COPY_BYTES;
+        rc = drps_io_read_at(md->io, fd, buf, n, at, path, err);
+        if (rc == 0) drps_summer_add(sum, buf, n);
+    }
+    if (rc == 0 && (bytes != want_bytes || drps_summer_value(sum) != want_sum))
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s is not the file that was written (size or checksum differ)", path);
+    drps_io_close(md->io, fd);
+    drps_summer_free(sum);
+    free(buf);
+    free(path);
+    return rc;
+}
+
+struct row_check {
+    const struct drps_modeldir *md;
+    struct drps_summer *sum;
+    uint64_t next; /* block */
+};
+
+static int check_block(void *ctx, uint32_t key, const void *value, size_t bytes, struct drps_err *err)
+{
+    struct row_check *check = ctx;
+    const struct drps_modeldir_info *info = &check->md->info;
+    const uint64_t first = check->next * info->block_rows;
+    const uint64_t left = first < info->rows ? info->rows - first : 0;
+    const uint64_t want = (left < info->block_rows ? left : info->block_rows) * info->model.dim * sizeof(float);
+    if (key != check->next || bytes != want)
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s: block %u of %zu bytes where block %llu of %llu bytes belongs",
+                            check->md->dir, rows_name, key, bytes, (unsigned long long)check->next,
+                            (unsigned long long)want);
+    drps_summer_add(check->sum, value, bytes);
+    check->next++;
+    return 0;
+}
+
+int drps_modeldir_verify(struct drps_modeldir *md, struct drps_err *err)
+{
+    struct row_check check = {.md = md, .sum = drps_summer_new()};
+    if (!check.sum) return drps_err_set(err, -ENOMEM, "no memory to verify %s", md->dir);
+    int rc = verify_names(md, err);
+    if (rc == 0) rc = md->ops->scan(md->kv, check_block, &check, err);
+    if (rc == 0 && check.next * md->info.block_rows < md->info.rows)
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s/%s ends after %llu blocks", md->dir, rows_name,
+                          (unsigned long long)check.next);
+    if (rc == 0 && drps_summer_value(check.sum) != md->info.content)
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s/%s: the parameters are not those that were written (content differs)",
+                          md->dir, rows_name);
+    drps_summer_free(check.sum);
+    return rc;
+}

@@ -1,0 +1,85 @@
+#include "engine/server.h"
+
+#include <string.h>
+
+void drps_server_init(struct drps_server *server, const struct drps_model *model, const struct drps_optim *optim)
+{
+    memset(server, 0, sizeof(*server));
+    server->model = *model;
+    server->optim = *optim;
+    server->row_bytes = (size_t)model->dim * (1 + drps_optim_states(optim)) * sizeof(float);
+}
+
+/* Fresh rows: the same bytes for the same ids, whenever and wherever they are first needed. */
+static void init_rows(void *ctx, uint64_t first, size_t n, void *rows_out)
+{
+    const struct drps_server *server = ctx;
+    const struct drps_model *model = &server->model;
+    for (size_t i = 0; i < n; i++) {
+        float *row = (float *)(void *)((char *)rows_out + i * server->row_bytes);
+        drps_model_init_row(model, first + i, row);
+        drps_optim_init_row(&server->optim, model->dim, model->has_bias && first + i == 0, row);
+    }
+}
+
+void drps_server_configure(struct drps_server *server, struct drps_store_config *config, uint64_t rows)
+{
+    config->rows = rows;
+    config->row_bytes = server->row_bytes;
+    config->init = init_rows;
+    config->init_ctx = server;
+}
+
+int drps_server_open(struct drps_server *server, const struct drps_store_ops *ops, struct drps_store_config *config,
+                     uint64_t rows, struct drps_err *err)
+{
+    drps_server_configure(server, config, rows);
+    server->ops = ops;
+    return ops->open(config, &server->store, err);
+}
+
+void drps_server_close(struct drps_server *server)
+{
+    if (!server || !server->store) return;
+    server->ops->close(server->store);
+    server->store = NULL;
+}
+
+int drps_server_open_step(struct drps_server *server, const uint32_t *ids, size_t n, struct drps_err *err)
+{
+    return server->ops->step_open(server->store, server->steps, ids, n, &server->rows, err);
+}
+
+int drps_server_close_step(struct drps_server *server, int changed, struct drps_err *err)
+{
+    return server->ops->step_close(server->store, server->steps++, changed, err);
+}
+
+void drps_server_pull(const struct drps_server *server, size_t first, size_t last, float *params)
+{
+    drps_rows_gather(&server->rows, server->model.dim, first, last, params);
+}
+
+static void add_floats(size_t n, float *restrict sum, const float *restrict more)
+{
+    for (size_t i = 0; i < n; i++)
+        sum[i] += more[i];
+}
+
+static void add_counts(size_t n, uint32_t *restrict sum, const uint32_t *restrict more)
+{
+    for (size_t i = 0; i < n; i++)
+        sum[i] += more[i];
+}
+
+void drps_server_push(struct drps_server *server, size_t first, size_t last, float *const *grads,
+                      uint32_t *const *touches, size_t n)
+{
+    const uint32_t dim = server->model.dim;
+    for (size_t k = 1; k < n; k++)
+        add_floats((last - first) * dim, grads[0] + first * dim, grads[k] + first * dim);
+    for (size_t k = 1; touches && k < n; k++)
+        add_counts(last - first, touches[0] + first, touches[k] + first);
+    drps_optim_step(&server->optim, dim, &server->rows, first, last, grads[0], touches ? touches[0] : NULL,
+                    server->model.has_bias);
+}

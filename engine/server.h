@@ -1,0 +1,56 @@
+/*
+ * The server: holds the rows in a store, creates fresh ones, lends a step's rows out (pull) and steps them with the
+ * workers' summed gradients (push). Private to engine/.
+ */
+#ifndef DRPS_SERVER_H
+#define DRPS_SERVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/drps_model.h"
+#include "engine/drps_optim.h"
+#include "storage/drps_store.h"
+
+struct drps_server {
+    struct drps_model model;
+    struct drps_optim optim;
+    size_t row_bytes;
+    const struct drps_store_ops *ops;
+    struct drps_store *store; /* own */
+    uint64_t steps;           /* opened since the start of training: the store's step numbers */
+    struct drps_rows rows;    /* of the open step */
+};
+
+/* Rows as `model` and `optim` need them. */
+void drps_server_init(struct drps_server *server, const struct drps_model *model, const struct drps_optim *optim);
+
+/*
+ * Open the store. `config` says where and with how much; rows, row_bytes and init are filled in here. The server must
+ * stay where it is until drps_server_close().
+ */
+DRPS_MUST_CHECK
+int drps_server_open(struct drps_server *server, const struct drps_store_ops *ops, struct drps_store_config *config,
+                     uint64_t rows, struct drps_err *err);
+void drps_server_close(struct drps_server *server); /* NULL-safe; half-built too */
+
+/* rows, row_bytes and init of `config`, also for asking a store what it needs. */
+void drps_server_configure(struct drps_server *server, struct drps_store_config *config, uint64_t rows);
+
+/* The rows of the next step, in memory until it is closed. One calling thread. */
+DRPS_MUST_CHECK
+int drps_server_open_step(struct drps_server *server, const uint32_t *ids, size_t n, struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_server_close_step(struct drps_server *server, int changed, struct drps_err *err);
+
+/* Parameters of rows [first, last) of the open step into params [m][dim]. Several threads, disjoint ranges. */
+void drps_server_pull(const struct drps_server *server, size_t first, size_t last, float *params);
+
+/*
+ * Step rows [first, last) with the sum of n gradients, added in the order given. grads[0] holds the sum afterwards;
+ * touches[k] count samples, NULL when the optimizer needs none. Several threads, disjoint ranges.
+ */
+void drps_server_push(struct drps_server *server, size_t first, size_t last, float *const *grads,
+                      uint32_t *const *touches, size_t n);
+
+#endif

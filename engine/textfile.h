@@ -1,0 +1,39 @@
+/* A text file that appears under its name when it is complete; or standard output. Private to engine/. */
+#ifndef DRPS_TEXTFILE_H
+#define DRPS_TEXTFILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/drps_io.h"
+
+struct drps_textfile {
+    const struct drps_io *io; /* borrowed */
+    const char *path;         /* borrowed; NULL: standard output */
+    char *partial;            /* own: the name until it is complete */
+    int fd;
+    char *buf;                /* own */
+    size_t used;
+    uint64_t written;
+};
+
+/* "-" is standard output. The path is borrowed until close. */
+DRPS_MUST_CHECK
+int drps_textfile_open(struct drps_textfile *f, const struct drps_io *io, const char *path, struct drps_err *err);
+
+/* Room for `n` more bytes (at most 256): write there, then say how many were used. */
+DRPS_MUST_CHECK
+int drps_textfile_room(struct drps_textfile *f, size_t n, char **at_out, struct drps_err *err);
+static inline void drps_textfile_used(struct drps_textfile *f, size_t n)
+{
+    f->used += n;
+}
+
+/* Write what is buffered, sync, give the file its name. */
+DRPS_MUST_CHECK
+int drps_textfile_commit(struct drps_textfile *f, struct drps_err *err);
+
+/* Remove what was not committed. Half-opened too. */
+void drps_textfile_close(struct drps_textfile *f);
+
+#endif

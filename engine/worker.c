@@ -1,0 +1,174 @@
+#include "engine/worker.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_clock.h"
+
+enum { LINE = 64 };
+
+/* Hands out pieces of one allocation; with base NULL it only counts. */
+struct arena {
+    char *base;
+    size_t used;
+};
+
+static void *take(struct arena *a, size_t n, size_t size)
+{
+    const size_t at = (a->used + LINE - 1) / LINE * LINE;
+    a->used = at + n * size;
+    return a->base ? a->base + at : NULL;
+}
+
+/* Also counts: worker->arena NULL gives the size of what is needed. */
+static size_t lay_out(struct drps_worker *w, const struct drps_server *server)
+{
+    const struct drps_worker_size *size = &w->size;
+    const size_t dim = server->model.dim;
+    const size_t rows = size->rows + 1;
+    const size_t scratch = drps_model_scratch_bytes(&server->model, size->samples, size->rows);
+    struct arena a = {.base = w->arena};
+
+    w->params = take(&a, rows * dim, sizeof(float));
+    w->scores = take(&a, size->samples, sizeof(float));
+    for (unsigned k = 0; k < size->members; k++) {
+        w->grads[k] = take(&a, rows * dim, sizeof(float));
+        if (size->touches) w->touches[k] = take(&a, rows, sizeof(uint32_t));
+        w->scratch[k] = take(&a, scratch, 1);
+    }
+    if (size->local_steps) {
+        w->local.copy = take(&a, rows, server->row_bytes);
+        w->local.original = take(&a, rows, server->row_bytes);
+        w->local.index = take(&a, rows, sizeof(uint32_t));
+        w->local.identity = take(&a, rows, sizeof(uint32_t));
+        w->local.ones = take(&a, rows, sizeof(uint32_t));
+    }
+    return a.used + LINE;
+}
+
+uint64_t drps_worker_memory(const struct drps_server *server, const struct drps_worker_size *size)
+{
+    struct drps_worker counted = {.size = *size};
+    return lay_out(&counted, server);
+}
+
+int drps_worker_start(struct drps_worker *worker, struct drps_server *server, const struct drps_worker_size *size,
+                      struct drps_err *err)
+{
+    memset(worker, 0, sizeof(*worker));
+    worker->model = &server->model;
+    worker->server = server;
+    worker->size = *size;
+    worker->has_touches = size->touches;
+    worker->arena_bytes = lay_out(worker, server);
+    worker->arena = drps_pages_new(worker->arena_bytes);
+    if (!worker->arena)
+        return drps_err_set(err, -ENOMEM, "no memory for batches of %zu rows: %zu bytes", size->rows,
+                            worker->arena_bytes);
+    (void)lay_out(worker, server);
+    if (size->local_steps) drps_local_init(&worker->local, size->rows);
+    return drps_team_start(size->members, &worker->team, err);
+}
+
+void drps_worker_stop(struct drps_worker *worker)
+{
+    if (!worker) return;
+    drps_team_stop(worker->team);
+    drps_pages_free(worker->arena, worker->arena_bytes);
+    memset(worker, 0, sizeof(*worker));
+}
+
+/* The k-th of n nearly equal parts of 0 .. count. */
+static size_t part(size_t count, unsigned k, unsigned n)
+{
+    return count / n * k + count % n * k / n;
+}
+
+/* Member 0 keeps the time of all: they wait for each other between the phases. */
+static uint64_t lap(unsigned member, uint64_t since, uint64_t *sum)
+{
+    if (member) return 0;
+    const uint64_t now = drps_clock_ns();
+    *sum += now - since;
+    return now;
+}
+
+static void compute_gradient(struct drps_worker *w, unsigned member, unsigned members)
+{
+    const struct drps_batch *b = w->batch;
+    const size_t first = part(b->samples, member, members);
+    const size_t last = part(b->samples, member + 1, members);
+
+    memset(w->grads[member], 0, b->rows * w->model->dim * sizeof(float));
+    w->loss[member] = drps_model_gradient(w->model, b, first, last, w->params, w->grads[member], w->scores,
+                                          w->scratch[member]);
+    if (!w->has_touches) return;
+    memset(w->touches[member], 0, b->rows * sizeof(uint32_t));
+    drps_batch_touches(b, first, last, w->model->has_bias, w->touches[member]);
+}
+
+static void batch_step(void *ctx, unsigned member)
+{
+    struct drps_worker *w = ctx;
+    const unsigned members = w->size.members;
+    const size_t first = part(w->batch->rows, member, members);
+    const size_t last = part(w->batch->rows, member + 1, members);
+    uint64_t now = member ? 0 : drps_clock_ns();
+
+    drps_server_pull(w->server, first, last, w->params);
+    drps_team_barrier(w->team);
+    now = lap(member, now, &w->gather_ns);
+    compute_gradient(w, member, members);
+    drps_team_barrier(w->team);
+    (void)lap(member, now, &w->compute_ns);
+    drps_server_push(w->server, first, last, w->grads, w->has_touches ? w->touches : NULL, members);
+}
+
+/* The samples follow on each other, so one thread computes; the copies are made and added by all. */
+static void local_step(void *ctx, unsigned member)
+{
+    struct drps_worker *w = ctx;
+    const unsigned members = w->size.members;
+    const size_t first = part(w->batch->rows, member, members);
+    const size_t last = part(w->batch->rows, member + 1, members);
+    const struct drps_local_room room = {w->params, w->grads[0], w->scratch[0]};
+    uint64_t now = member ? 0 : drps_clock_ns();
+
+    drps_local_pull(&w->local, &w->server->rows, w->server->row_bytes, first, last);
+    drps_team_barrier(w->team);
+    now = lap(member, now, &w->gather_ns);
+    w->loss[member] = member ? 0
+                             : drps_local_train(&w->local, w->model, &w->server->optim, w->batch, w->scores, &room);
+    drps_team_barrier(w->team);
+    (void)lap(member, now, &w->compute_ns);
+    drps_local_push(&w->local, &w->server->rows, w->server->row_bytes, first, last);
+}
+
+double drps_worker_train(struct drps_worker *worker, const struct drps_batch *batch)
+{
+    double loss = 0;
+    worker->batch = batch;
+    drps_team_run(worker->team, worker->size.local_steps ? local_step : batch_step, worker);
+    for (unsigned k = 0; k < worker->size.members; k++)
+        loss += worker->loss[k];
+    return loss;
+}
+
+static void predict(void *ctx, unsigned member)
+{
+    struct drps_worker *w = ctx;
+    const unsigned members = w->size.members;
+
+    drps_server_pull(w->server, part(w->batch->rows, member, members), part(w->batch->rows, member + 1, members),
+                     w->params);
+    drps_team_barrier(w->team);
+    drps_model_predict(w->model, w->batch, part(w->batch->samples, member, members),
+                       part(w->batch->samples, member + 1, members), w->params, w->scores, w->scratch[member]);
+}
+
+void drps_worker_predict(struct drps_worker *worker, const struct drps_batch *batch)
+{
+    worker->batch = batch;
+    drps_team_run(worker->team, predict, worker);
+}

@@ -1,0 +1,243 @@
+#include "index/batcher.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_endian.h"
+#include "index/drps_batch.h"
+#include "index/extsort.h"
+
+enum { FIRST_SLOTS = 1 << 12, NARROW_ROWS = 65536 };
+#define EMPTY UINT32_MAX
+
+/* A small hash table from placed id to first-touch number, cleared with every batch. */
+struct slot {
+    uint32_t row;
+    uint32_t local;
+};
+
+struct batcher {
+    struct drps_recwriter *data, *rows;
+    size_t batch_size;
+    int has_bias;
+
+    struct slot *slots;
+    size_t slots_n;
+
+    uint32_t *touched; /* [rows_n] placed ids in order of first touch */
+    size_t rows_n, touched_cap;
+    uint32_t *sorted, *aux;
+    size_t sorted_cap, aux_cap;
+
+    float *labels;
+    uint32_t *starts;
+    size_t n, label_cap, start_cap;
+    uint32_t *local; /* [nnz] first-touch numbers */
+    float *values;   /* [nnz] */
+    size_t nnz, local_cap, value_cap;
+    int has_values;
+    unsigned char *list; /* packed rows */
+    size_t list_cap;
+
+    uint64_t max_samples, max_rows, max_nnz, max_body;
+};
+
+static void clear_slots(struct batcher *b)
+{
+    memset(b->slots, 0xff, b->slots_n * sizeof(*b->slots));
+}
+
+static size_t slot_of(const struct batcher *b, uint32_t row)
+{
+    return (size_t)((row * 0x9e3779b97f4a7c15u) >> 32) & (b->slots_n - 1);
+}
+
+static int grow_slots(struct batcher *b)
+{
+    struct slot *grown = drps_array_new(b->slots_n * 2, sizeof(*grown));
+    if (!grown) return -ENOMEM;
+    free(b->slots);
+    b->slots = grown;
+    b->slots_n *= 2;
+    clear_slots(b);
+    for (size_t i = 0; i < b->rows_n; i++) {
+        size_t at = slot_of(b, b->touched[i]);
+        while (b->slots[at].row != EMPTY)
+            at = (at + 1) & (b->slots_n - 1);
+        b->slots[at] = (struct slot){b->touched[i], (uint32_t)i};
+    }
+    return 0;
+}
+
+/* The first-touch number of a row; there is room for one more. */
+static uint32_t touch(struct batcher *b, uint32_t row)
+{
+    size_t at = slot_of(b, row);
+    while (b->slots[at].row != row) {
+        if (b->slots[at].row == EMPTY) {
+            b->slots[at] = (struct slot){row, (uint32_t)b->rows_n};
+            b->touched[b->rows_n] = row;
+            return (uint32_t)b->rows_n++;
+        }
+        at = (at + 1) & (b->slots_n - 1);
+    }
+    return b->slots[at].local;
+}
+
+static int make_room(struct batcher *b, size_t n)
+{
+    while ((b->rows_n + n + 1) * 2 > b->slots_n)
+        if (grow_slots(b)) return -ENOMEM;
+    if (drps_array_reserve(&b->touched, &b->touched_cap, b->rows_n + n + 1, sizeof(*b->touched)) ||
+        drps_array_reserve(&b->labels, &b->label_cap, b->n + 1, sizeof(*b->labels)) ||
+        drps_array_reserve(&b->starts, &b->start_cap, b->n + 2, sizeof(*b->starts)) ||
+        drps_array_reserve(&b->local, &b->local_cap, b->nnz + n, sizeof(*b->local)) ||
+        drps_array_reserve(&b->values, &b->value_cap, b->nnz + n, sizeof(*b->values)))
+        return -ENOMEM;
+    return 0;
+}
+
+int batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows, size_t batch_size, int has_bias,
+                 struct batcher **b_out, struct drps_err *err)
+{
+    *b_out = NULL;
+    struct batcher *b = calloc(1, sizeof(*b));
+    if (!b) return drps_err_set(err, -ENOMEM, "no memory for batches");
+    b->data = data;
+    b->rows = rows;
+    b->batch_size = batch_size;
+    b->has_bias = has_bias;
+    b->slots_n = FIRST_SLOTS;
+    b->slots = drps_array_new(b->slots_n, sizeof(*b->slots));
+    if (!b->slots) {
+        batcher_close(b);
+        return drps_err_set(err, -ENOMEM, "no memory for batches");
+    }
+    clear_slots(b);
+    *b_out = b;
+    return 0;
+}
+
+void batcher_close(struct batcher *b)
+{
+    if (!b) return;
+    free(b->slots);
+    free(b->touched);
+    free(b->sorted);
+    free(b->aux);
+    free(b->labels);
+    free(b->starts);
+    free(b->local);
+    free(b->values);
+    free(b->list);
+    free(b);
+}
+
+int batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids, const float *values,
+                struct drps_err *err)
+{
+    if (b->nnz + n > UINT32_MAX)
+        return drps_err_set(err, DRPS_E_CONFIG, "a batch has more than 2^32 entries: use a smaller --batch-size");
+    if (make_room(b, n)) return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu samples", b->n);
+    if (!b->rows_n && b->has_bias) (void)touch(b, 0); /* local index 0 */
+    b->starts[b->n] = (uint32_t)b->nnz;
+    b->labels[b->n++] = label;
+    for (uint32_t i = 0; i < n; i++) {
+        b->local[b->nnz + i] = touch(b, ids[i]);
+        b->values[b->nnz + i] = values ? values[i] : 1.0f;
+    }
+    b->has_values |= values != NULL;
+    b->nnz += n;
+    b->starts[b->n] = (uint32_t)b->nnz;
+    return b->n == b->batch_size ? batcher_flush(b, err) : 0;
+}
+
+/* Sort the rows and turn first-touch numbers into ranks; returns in aux the rank of each first-touch number. */
+static int rank_rows(struct batcher *b, struct drps_err *err)
+{
+    if (drps_array_reserve(&b->sorted, &b->sorted_cap, b->rows_n + 1, sizeof(*b->sorted)) || /* + 1: never NULL */
+        drps_array_reserve(&b->aux, &b->aux_cap, b->rows_n + 1, sizeof(*b->aux)) ||
+        drps_array_reserve(&b->list, &b->list_cap, drps_list_encode_bound(b->rows_n), 1))
+        return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu rows", b->rows_n);
+    memcpy(b->sorted, b->touched, b->rows_n * sizeof(*b->sorted));
+    sort_u32(b->sorted, b->aux, b->rows_n);
+    for (size_t i = 0; i < b->rows_n; i++) {
+        size_t at = slot_of(b, b->sorted[i]);
+        while (b->slots[at].row != b->sorted[i])
+            at = (at + 1) & (b->slots_n - 1);
+        b->aux[b->slots[at].local] = (uint32_t)i;
+    }
+    return 0;
+}
+
+/* Replace first-touch numbers by ranks; in place, as 16 bits where they fit. */
+static void relabel(struct batcher *b, struct drps_batch *out)
+{
+    const uint32_t *rank = b->aux;
+    if (b->rows_n > NARROW_ROWS) {
+        for (size_t j = 0; j < b->nnz; j++)
+            b->local[j] = rank[b->local[j]];
+        out->local32 = b->local;
+        return;
+    }
+    uint16_t *narrow = (uint16_t *)(void *)b->local; /* entry j is read before bytes 2j, 2j + 1 are written */
+    for (size_t j = 0; j < b->nnz; j++) {
+        uint16_t r = (uint16_t)rank[b->local[j]];
+        memcpy(narrow + j, &r, sizeof(r));
+    }
+    out->local16 = narrow;
+}
+
+static int is_uniform(const struct batcher *b)
+{
+    uint32_t each = b->starts[1];
+    for (size_t s = 1; s <= b->n; s++)
+        if (b->starts[s] != s * each) return 0;
+    return 1;
+}
+
+static void raise(uint64_t *max, uint64_t value)
+{
+    if (value > *max) *max = value;
+}
+
+int batcher_flush(struct batcher *b, struct drps_err *err)
+{
+    struct drps_batch_pieces body;
+    struct drps_batch batch = {.samples = b->n, .rows = b->rows_n, .nnz = b->nnz, .labels = b->labels};
+
+    if (!b->n) return 0;
+    int rc = rank_rows(b, err);
+    if (rc < 0) return rc;
+    relabel(b, &batch);
+    if (is_uniform(b))
+        batch.per_sample = b->starts[1];
+    else
+        batch.starts = b->starts;
+    if (b->has_values) batch.values = b->values;
+    drps_batch_encode(&batch, &body);
+    rc = drps_recwriter_add(b->data, body.pieces, body.n, err);
+    struct drps_piece list = {b->list, drps_list_encode(b->sorted, b->rows_n, b->list)};
+    if (rc == 0) rc = drps_recwriter_add(b->rows, &list, 1, err);
+    size_t body_bytes = 0;
+    for (size_t i = 0; i < body.n; i++)
+        body_bytes += body.pieces[i].bytes;
+    raise(&b->max_samples, b->n);
+    raise(&b->max_rows, b->rows_n);
+    raise(&b->max_nnz, b->nnz);
+    raise(&b->max_body, body_bytes);
+    clear_slots(b);
+    b->n = b->nnz = b->rows_n = 0;
+    b->has_values = 0;
+    return rc;
+}
+
+void batcher_maxima(const struct batcher *b, struct drps_plan_info *info)
+{
+    raise(&info->max_batch_samples, b->max_samples);
+    raise(&info->max_batch_rows, b->max_rows);
+    raise(&info->max_batch_nnz, b->max_nnz);
+    raise(&info->max_body_bytes, b->max_body);
+}

@@ -1,0 +1,482 @@
+/* The phases of drps-index in order; see drps_index.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <jansson.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_clock.h"
+#include "base/drps_size.h"
+#include "index/batcher.h"
+#include "index/blocks/builder.h"
+#include "index/drps_index.h"
+#include "index/drps_names.h"
+#include "index/parse.h"
+
+enum { MIN_MEMORY_BYTES = 48 << 20, MIN_BATCH = 100, DEFAULT_RANK = 16 };
+enum { BLOCK_BYTES = 4096, NARROW_BLOCK_BYTES = 1024 };
+
+static const char *const phase_names[] = {"parse", "place", "batch", "block", "window", "forecast"};
+
+const char *drps_index_phase_name(enum drps_index_phase phase)
+{
+    return phase_names[phase];
+}
+
+/* One run: everything that the phases hand on. */
+struct run {
+    const struct drps_io *io;
+    struct drps_index_options options; /* with defaults filled in */
+    struct drps_stage stage;
+    char *scratch;
+    struct parsed parsed;
+    struct drps_plan_info *info;
+    struct drps_index_result *result;
+    uint32_t *block_first;
+    struct drps_window_options window;
+};
+
+/* --- checking options and labels ------------------------------------------------------------------------ */
+
+static int has_factors(const char *algo)
+{
+    return strcmp(algo, "lmf") == 0 || strcmp(algo, "fm") == 0;
+}
+
+static int check_options(struct run *r, struct drps_err *err)
+{
+    struct drps_index_options *o = &r->options;
+    static const char *const algos[] = {"lir", "lor", "svm", "lmf", "fm"};
+    char text[32];
+    int known = 0;
+
+    for (size_t i = 0; o->algo && i < sizeof(algos) / sizeof(algos[0]); i++)
+        known |= strcmp(o->algo, algos[i]) == 0;
+    if (!known)
+        return drps_err_set(err, DRPS_E_CONFIG, "--algo must be one of lir, lor, svm, lmf, fm%s%s", o->algo ? ", not " : "",
+                            o->algo ? o->algo : "");
+    if (!o->inputs_n) return drps_err_set(err, DRPS_E_CONFIG, "no input: name at least one file, or - for stdin");
+    if (o->tests_n && o->test_fraction > 0)
+        return drps_err_set(err, DRPS_E_CONFIG, "--test and --test-fraction exclude each other");
+    if (!(o->test_fraction >= 0 && o->test_fraction <= 0.9))
+        return drps_err_set(err, DRPS_E_CONFIG, "--test-fraction must lie between 0 and 0.9");
+    if (o->order && strcmp(o->order, "shuffled") != 0 && strcmp(o->order, "given") != 0)
+        return drps_err_set(err, DRPS_E_CONFIG, "--order must be shuffled or given, not %s", o->order);
+    if (o->rank && !has_factors(o->algo))
+        return drps_err_set(err, DRPS_E_CONFIG, "--rank is for --algo lmf and fm only");
+    if (!o->rank && has_factors(o->algo)) o->rank = DEFAULT_RANK;
+    if (!o->blocks || strcmp(o->blocks, "auto") == 0) o->blocks = "pattern";
+    if (!block_builder_find(o->blocks))
+        return drps_err_set(err, DRPS_E_CONFIG, "--blocks must be auto, pattern or none, not %s", o->blocks);
+    if (!o->memory_bytes) o->memory_bytes = drps_memory_available() / 2;
+    if (o->memory_bytes < MIN_MEMORY_BYTES)
+        return drps_err_set(err, DRPS_E_MEMORY_BUDGET, "--memory %s is too small: drps-index needs 48M at least",
+                            drps_size_format(o->memory_bytes, text, sizeof(text)));
+    return 0;
+}
+
+/* Classification wants exactly two labels; the smaller one becomes -1, the larger +1. */
+static int settle_labels(struct run *r, struct drps_err *err)
+{
+    const struct label_set *set = &r->parsed.labels;
+    const char *algo = r->options.algo;
+    const char *task = r->options.task ? r->options.task : "auto";
+    int fm = strcmp(algo, "fm") == 0;
+    int wanted = strcmp(algo, "lor") == 0 || strcmp(algo, "svm") == 0 || (fm && strcmp(task, "classification") == 0);
+
+    r->info->classification = wanted || (fm && strcmp(task, "auto") == 0 && set->n == 2);
+    if (!r->info->classification) return 0;
+    if (set->n == 1)
+        return drps_err_set(err, DRPS_E_FORMAT,
+                            "every training label is %g: classification needs two classes (check the label column, or "
+                            "use --algo lir)",
+                            (double)set->values[0]);
+    if (set->n != 2)
+        return drps_err_set(err, DRPS_E_FORMAT,
+                            "more than two distinct labels (%g, %g, %g, ...): --algo %s needs exactly two; for numbers "
+                            "use --algo lir%s",
+                            (double)set->values[0], (double)set->values[1], (double)set->values[2], algo,
+                            fm ? " or --task regression" : "");
+    r->info->label_negative = fminf(set->values[0], set->values[1]);
+    r->info->label_positive = fmaxf(set->values[0], set->values[1]);
+    const struct label_set *test = &r->parsed.test_labels;
+    for (size_t i = 0; i < test->n; i++)
+        if (test->values[i] != r->info->label_negative && test->values[i] != r->info->label_positive)
+            return drps_err_set(err, DRPS_E_FORMAT, "a test sample has the label %g; training has only %g and %g",
+                                (double)test->values[i], (double)r->info->label_negative,
+                                (double)r->info->label_positive);
+    return 0;
+}
+
+static const char *default_loss(const struct run *r)
+{
+    if (r->options.loss) return r->options.loss;
+    if (strcmp(r->options.algo, "svm") == 0) return "hinge";
+    return r->info->classification ? "logistic" : "squared";
+}
+
+static int settle_loss(struct run *r, struct drps_err *err)
+{
+    const char *loss = default_loss(r);
+    const char *algo = r->options.algo;
+    int fits = strcmp(algo, "svm") == 0 ? !strcmp(loss, "hinge") || !strcmp(loss, "squared_hinge")
+                                        : !strcmp(loss, r->info->classification ? "logistic" : "squared");
+    if (!fits) return drps_err_set(err, DRPS_E_CONFIG, "--loss %s does not fit --algo %s with these labels", loss, algo);
+    (void)snprintf(r->info->loss, sizeof(r->info->loss), "%s", loss);
+    return 0;
+}
+
+/* --- parse ---------------------------------------------------------------------------------------------- */
+
+static int parse(struct run *r, struct drps_err *err)
+{
+    struct drps_plan_info *info = r->info;
+    struct parsed *p = &r->parsed;
+
+    int rc = parse_inputs(r->io, &r->options, r->scratch, p, err);
+    if (rc < 0) return rc;
+    if (!p->samples)
+        return drps_err_set(err, DRPS_E_FORMAT, "the input holds no %ssample: nothing to train on",
+                            p->test_samples ? "training " : "");
+    if (r->options.tests_n && !p->test_samples)
+        return drps_err_set(err, DRPS_E_FORMAT, "the test input holds no sample");
+    rc = settle_labels(r, err);
+    if (rc == 0) rc = settle_loss(r, err);
+    if (rc < 0) return rc;
+    info->samples = p->samples;
+    info->test_samples = p->test_samples;
+    info->nnz = p->nnz;
+    info->string_names = p->string_names;
+    info->fields_n = p->fields_n;
+    (void)snprintf(info->format, sizeof(info->format), "%s", p->format);
+    r->result->input_bytes = p->bytes;
+    r->result->input_lines = p->lines;
+    r->result->skipped_lines = p->skipped;
+    return 0;
+}
+
+/* --- place ---------------------------------------------------------------------------------------------- */
+
+static void add_table(struct drps_plan_info *info, const char *name, uint64_t rows)
+{
+    struct drps_table *t = &info->tables[info->tables_n++];
+    (void)snprintf(t->name, sizeof(t->name), "%s", name);
+    t->first = info->rows;
+    t->rows = rows;
+    info->rows += rows;
+}
+
+static int relabel(struct run *r, struct drps_err *err)
+{
+    struct parsed *p = &r->parsed;
+    int rc = 0;
+    for (size_t g = 0; rc == 0 && g < dict_generations(p->dict); g++) {
+        uint32_t base = dict_base(p->dict, g);
+        uint32_t *map = drps_array_new(dict_base(p->dict, g + 1) - base, sizeof(*map));
+        rc = map ? dict_map(p->dict, g, map, err) : drps_err_set(err, -ENOMEM, "no memory for placing");
+        if (rc == 0) rc = spool_relabel(p->train, g, base, map, r->options.memory_bytes, err);
+        if (rc == 0) rc = spool_relabel(p->test, g, base, map, r->options.memory_bytes, err);
+        free(map);
+    }
+    return rc;
+}
+
+static int place(struct run *r, struct drps_err *err)
+{
+    struct drps_plan_info *info = r->info;
+    uint64_t rows[2];
+    int lmf = strcmp(r->options.algo, "lmf") == 0;
+
+    if (!r->options.no_bias) add_table(info, "bias", 1);
+    int rc = dict_place(r->parsed.dict, r->stage.dir, (uint32_t)info->rows, rows, err);
+    if (rc < 0) return rc;
+    add_table(info, lmf ? "user" : has_factors(r->options.algo) ? "wv" : "w", rows[0]);
+    if (lmf) add_table(info, "item", rows[1]);
+    if (!info->rows) return drps_err_set(err, DRPS_E_FORMAT, "no training sample has a feature, and there is no intercept");
+    return dict_generations(r->parsed.dict) > 1 ? relabel(r, err) : 0;
+}
+
+/* --- batch ---------------------------------------------------------------------------------------------- */
+
+struct batching {
+    struct run *r;
+    struct batcher *batcher;
+    const uint32_t *map; /* provisional to placed ids; NULL: they are placed already */
+    float *values;       /* of a sample that lost entries */
+    size_t values_cap;
+    double label_sum;
+    uint64_t done, total;
+    int test;
+};
+
+/* Replace ids, drop entries that training never touches; values follow. Returns the entries left. */
+static int place_entries(struct batching *b, struct spool_sample *s, struct drps_err *err)
+{
+    uint32_t kept = 0;
+    if (s->values && drps_array_reserve(&b->values, &b->values_cap, s->n, sizeof(*b->values)))
+        return drps_err_set(err, -ENOMEM, "no memory for a sample with %u features", s->n);
+    for (uint32_t i = 0; i < s->n; i++) {
+        uint32_t row = b->map ? b->map[s->ids[i]] : s->ids[i];
+        if (row == DRPS_NO_ROW) continue;
+        s->ids[kept] = row;
+        if (s->values) b->values[kept] = s->values[i];
+        kept++;
+    }
+    b->r->info->test_unseen += s->n - kept;
+    s->n = kept;
+    if (s->values) s->values = b->values;
+    return 0;
+}
+
+static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
+{
+    enum { REPORT_EVERY = 1 << 14 };
+    struct batching *b = ctx;
+    struct run *r = b->r;
+    const struct drps_index_options *o = &r->options;
+
+    int rc = place_entries(b, s, err);
+    if (rc < 0) return rc;
+    float label = s->label;
+    if (r->info->classification) label = label == r->info->label_positive ? 1.0f : -1.0f;
+    if (!b->test) b->label_sum += (double)label;
+    if (++b->done % REPORT_EVERY == 0) {
+        if (o->progress) o->progress(o->progress_ctx, DRPS_PHASE_BATCH, b->done, b->total);
+        if (o->interrupt && atomic_load_explicit(o->interrupt, memory_order_relaxed))
+            return drps_err_set(err, DRPS_E_INTERRUPTED, "interrupted: nothing was written to %s", o->out);
+    }
+    return batcher_add(b->batcher, label, s->n, s->ids, s->values, err);
+}
+
+static int drain(struct run *r, struct batching *b, struct spool *spool, struct drps_recwriter *data,
+                 struct drps_recwriter *rows, struct drps_err *err)
+{
+    int rc = batcher_open(data, rows, (size_t)r->info->batch_size, !r->options.no_bias, &b->batcher, err);
+    if (rc == 0) rc = spool_drain(spool, r->options.memory_bytes / 3, batch_sample, b, err);
+    if (rc == 0) rc = batcher_flush(b->batcher, err);
+    if (rc == 0) batcher_maxima(b->batcher, r->info);
+    batcher_close(b->batcher);
+    b->batcher = NULL;
+    return rc;
+}
+
+/* All provisional ids fit memory when the dictionary was one generation: it was larger itself. */
+static int load_map(struct run *r, uint32_t **map_out, struct drps_err *err)
+{
+    struct dict *d = r->parsed.dict;
+    *map_out = NULL;
+    if (dict_generations(d) != 1) return 0;
+    uint32_t *map = drps_pages_new(dict_base(d, 1) * sizeof(*map));
+    if (!map) return drps_err_set(err, -ENOMEM, "no memory for placing");
+    *map_out = map;
+    return dict_map(d, 0, map, err);
+}
+
+static int open_records(struct run *r, const char *name, uint32_t kind, struct drps_recwriter **w_out,
+                        struct drps_err *err)
+{
+    char *path = drps_path_join(r->stage.dir, name);
+    *w_out = NULL;
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory for %s", name);
+    int rc = drps_recwriter_open(r->io, path, kind, w_out, err);
+    free(path);
+    return rc;
+}
+
+static void choose_batch_size(struct run *r)
+{
+    double percent = r->options.batch_percent > 0 ? r->options.batch_percent : 0.01;
+    uint64_t size = r->options.batch_size;
+    if (!size) {
+        size = (uint64_t)((double)r->info->samples * percent / 100);
+        if (size < MIN_BATCH) size = MIN_BATCH;
+    }
+    r->info->batch_size = size;
+}
+
+static int make_batches(struct run *r, struct drps_err *err)
+{
+    struct drps_plan_info *info = r->info;
+    struct batching b = {.r = r, .total = info->samples + info->test_samples};
+    struct drps_recwriter *data = NULL;
+    struct drps_recwriter *rows = NULL;
+    uint32_t *map = NULL;
+    size_t map_bytes = dict_base(r->parsed.dict, 1) * sizeof(*map);
+
+    choose_batch_size(r);
+    int rc = load_map(r, &map, err);
+    b.map = map;
+    if (rc == 0) rc = open_records(r, "data.rec", DRPS_KIND_DATA, &data, err);
+    if (rc == 0) rc = open_records(r, "rows.rec", DRPS_KIND_ROWS, &rows, err);
+    if (rc == 0) rc = drain(r, &b, r->parsed.train, data, rows, err);
+    if (rc == 0) {
+        info->batches = drps_recwriter_count(data);
+        info->label_mean = b.label_sum / (double)info->samples;
+        b.test = 1;
+        rc = drain(r, &b, r->parsed.test, data, rows, err);
+        info->eval_batches = drps_recwriter_count(data) - info->batches;
+        info->test_nnz = r->parsed.test_nnz - info->test_unseen;
+    }
+    if (rc == 0) rc = drps_recwriter_finish(data, err);
+    if (rc == 0) rc = drps_recwriter_finish(rows, err);
+    drps_recwriter_close(data);
+    drps_recwriter_close(rows);
+    free(b.values);
+    drps_pages_free(map, map_bytes);
+    parsed_free(&r->parsed);
+    return rc;
+}
+
+/* --- block, window, forecast ---------------------------------------------------------------------------- */
+
+static int make_blocks(struct run *r, struct drps_err *err)
+{
+    struct drps_plan_info *info = r->info;
+    size_t blocks;
+    const struct block_builder *builder = block_builder_find(r->options.blocks);
+
+    info->block_bytes = r->options.block_bytes ? r->options.block_bytes : info->dim == 1 ? NARROW_BLOCK_BYTES : BLOCK_BYTES;
+    (void)snprintf(info->blocks_by, sizeof(info->blocks_by), "%s", builder->name);
+    int rc = builder->build(info, &r->block_first, &blocks, err);
+    if (rc == 0) rc = drps_blocks_write(r->io, r->stage.dir, r->block_first, blocks, err);
+    if (rc < 0) return rc;
+    info->blocks = blocks;
+    for (size_t i = 0; i < blocks; i++) {
+        uint64_t n = r->block_first[i + 1] - r->block_first[i];
+        if (n > info->max_block_rows) info->max_block_rows = n;
+    }
+    return drps_uses_compile(r->io, r->stage.dir, info->batches + info->eval_batches, r->block_first, blocks,
+                             r->options.memory_bytes / 2, &info->max_step_blocks, err);
+}
+
+/* Windows are cut for --memory; drps-train recompiles them for another budget. */
+static int make_windows(struct run *r, struct drps_err *err)
+{
+    struct drps_plan_info *info = r->info;
+    r->window = (struct drps_window_options){.steps = info->batches + info->eval_batches,
+                                             .train_steps = info->batches,
+                                             .rows = info->rows,
+                                             .row_bytes = info->row_bytes,
+                                             .budget_bytes = r->options.memory_bytes,
+                                             .memory_bytes = r->options.memory_bytes / 2,
+                                             .log = r->options.log};
+    int rc = drps_windows_compile(r->io, r->stage.dir, &r->window, &r->result->windows, err);
+    info->windows = r->result->windows.windows;
+    info->window_budget_bytes = r->window.budget_bytes;
+    info->working_set_rows = r->result->windows.working_set_rows;
+    return rc;
+}
+
+static json_t *forecast_to_json(const struct drps_index_result *result)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < result->forecasts; i++) {
+        const struct drps_forecast *f = &result->forecast[i];
+        (void)json_array_append_new(
+            list, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:b}", "store", f->store, "memory_bytes",
+                            (json_int_t)f->memory_bytes, "windows", (json_int_t)f->windows, "read_bytes",
+                            (json_int_t)f->read_bytes, "written_bytes", (json_int_t)f->written_bytes, "ios",
+                            (json_int_t)f->ios, "feasible", f->feasible)); /* a short list is caught by its reader */
+    }
+    return list;
+}
+
+static int forecast(struct run *r, struct drps_err *err)
+{
+    return drps_forecast_curve(r->io, r->stage.dir, &r->window, r->block_first, r->info->blocks, r->result->forecast,
+                               DRPS_FORECASTS, &r->result->forecasts, err);
+}
+
+/* --- the run -------------------------------------------------------------------------------------------- */
+
+static int begin(struct run *r, struct drps_err *err)
+{
+    struct drps_plan_info *info = r->info;
+    int rc = check_options(r, err);
+    if (rc == 0) rc = drps_stage_begin(&r->stage, r->io, r->options.out, r->options.force, err);
+    if (rc < 0) return rc;
+    (void)snprintf(info->algo, sizeof(info->algo), "%s", r->options.algo);
+    (void)snprintf(info->order, sizeof(info->order), "%s", r->options.order ? r->options.order : "shuffled");
+    info->rank = r->options.rank;
+    info->dim = 1 + info->rank;
+    info->row_bytes = info->dim * sizeof(float) * 2;
+    info->seed = r->options.seed;
+    info->hash_seed = r->options.reader.hash_seed;
+    info->memory_bytes = r->options.memory_bytes;
+    r->scratch = drps_path_join(r->stage.dir, "scratch");
+    if (!r->scratch) return drps_err_set(err, -ENOMEM, "no memory for a path");
+    rc = r->io->ops->mkdir(r->io->ctx, r->scratch, 0777);
+    if (rc < 0) return drps_err_set(err, rc, "cannot create %s: %s", r->scratch, drps_err_name(rc));
+    return 0;
+}
+
+static uint64_t plan_bytes(const struct run *r)
+{
+    static const char *const names[] = {"data.rec",  "rows.rec", "names.rec", "blocks.rec",
+                                        "uses.rec", "windows.rec", "plan.json"};
+    uint64_t sum = 0;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct stat st;
+        char *path = drps_path_join(r->options.out, names[i]);
+        if (path && stat(path, &st) == 0) sum += (uint64_t)st.st_size;
+        free(path);
+    }
+    return sum;
+}
+
+static int publish(struct run *r, char *const *fields, struct drps_err *err)
+{
+    json_t *list = forecast_to_json(r->result);
+    int rc = drps_io_remove_tree(r->io, r->scratch, err);
+    if (rc == 0) rc = drps_plan_save(r->io, r->stage.dir, r->info, fields, list, err);
+    json_decref(list);
+    if (rc == 0) rc = drps_stage_commit(&r->stage, err);
+    if (rc == 0) r->result->plan_bytes = plan_bytes(r);
+    return rc;
+}
+
+static int (*const phases[DRPS_INDEX_PHASES])(struct run *, struct drps_err *) = {parse,       place,        make_batches,
+                                                                                  make_blocks, make_windows, forecast};
+
+int drps_index_run(const struct drps_io *io, const struct drps_index_options *options,
+                   struct drps_index_result *result_out, struct drps_err *err)
+{
+    uint64_t start = drps_clock_ns();
+    struct run *r = calloc(1, sizeof(*r));
+    char **fields = NULL;
+    size_t fields_n = 0;
+
+    memset(result_out, 0, sizeof(*result_out));
+    if (!r) return drps_err_set(err, -ENOMEM, "no memory");
+    r->io = io;
+    r->options = *options;
+    r->result = result_out;
+    r->info = &result_out->info;
+    int rc = begin(r, err);
+    for (unsigned i = 0; rc == 0 && i < DRPS_INDEX_PHASES; i++) {
+        uint64_t phase_start = drps_clock_ns();
+        if (options->progress) options->progress(options->progress_ctx, (enum drps_index_phase)i, 0, 0);
+        if (i == DRPS_PHASE_BATCH) { /* the rest of what was parsed goes with this phase */
+            fields = r->parsed.fields;
+            fields_n = r->parsed.fields_n;
+            r->parsed.fields = NULL;
+        }
+        rc = phases[i](r, err);
+        result_out->phase_seconds[i] = drps_seconds_since(phase_start);
+    }
+    if (rc == 0) rc = publish(r, fields, err);
+    for (size_t i = 0; i < fields_n; i++)
+        free(fields[i]);
+    free(fields);
+    parsed_free(&r->parsed);
+    drps_stage_abort(&r->stage);
+    free(r->block_first);
+    free(r->scratch);
+    free(r);
+    result_out->seconds = drps_seconds_since(start);
+    return rc;
+}

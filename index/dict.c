@@ -1,0 +1,606 @@
+#include "index/dict.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_endian.h"
+#include "base/drps_recfile.h"
+#include "base/drps_rng.h"
+#include "index/drps_names.h"
+#include "index/extsort.h"
+#include "index/names.h"
+
+#define KIND_RUN DRPS_REC_KIND('R', 'U', 'N', '0')
+
+enum { FIRST_SLOTS = 1 << 14, PAGE_ENTRIES = 4096, AHEAD = 12 };
+
+struct slot {
+    uint64_t key;
+    uint32_t mask;  /* segments of training samples that touch the key */
+    uint32_t count; /* training samples that touch it, saturating */
+    uint32_t id;    /* DRPS_NO_ROW: the slot is empty */
+    uint32_t check; /* strings: more bits of the hash */
+};
+
+/* A name's string in the arena: u16 field | u32 bytes | text. */
+enum { NAME_HEAD = 6 };
+
+struct dict {
+    const struct drps_io *io;
+    char *dir;
+    struct dict_options options;
+
+    struct slot *slots;
+    size_t slots_n, slots_max;
+    size_t used, used_max; /* of the table as it is */
+    uint32_t next_id;
+
+    char *arena; /* strings of this generation, in order of id */
+    size_t arena_n, arena_cap, arena_max;
+    uint64_t *name_at; /* [used] offset in the arena by id - base */
+    size_t name_cap;
+
+    uint32_t *bases; /* [generations + 1] */
+    size_t bases_n, bases_cap;
+
+    int map_fd; /* placed ids by provisional id, u32 each */
+    char *map_path;
+};
+
+static struct slot *slots_new(size_t n)
+{
+    struct slot *slots = drps_pages_new(n * sizeof(*slots)); /* huge pages: look-ups are random */
+    if (slots) memset(slots, 0xff, n * sizeof(*slots)); /* id = DRPS_NO_ROW: empty */
+    return slots;
+}
+
+static int push_base(struct dict *d, struct drps_err *err)
+{
+    if (drps_array_reserve(&d->bases, &d->bases_cap, d->bases_n + 1, sizeof(*d->bases)))
+        return drps_err_set(err, -ENOMEM, "no memory for the dictionary");
+    d->bases[d->bases_n++] = d->next_id;
+    return 0;
+}
+
+int dict_open(const struct drps_io *io, const char *dir, const struct dict_options *options, struct dict **d_out,
+              struct drps_err *err)
+{
+    *d_out = NULL;
+    struct dict *d = calloc(1, sizeof(*d));
+    if (!d) return drps_err_set(err, -ENOMEM, "no memory for the dictionary");
+    d->io = io;
+    d->options = *options;
+    d->map_fd = -1;
+    d->dir = strdup(dir);
+    /* Growing holds the old table beside the new one, twice as large: 1.5 tables. Strings take as much again. */
+    uint64_t table_bytes = options->memory_bytes / (options->strings ? 3 : 1) / 3 * 2;
+    d->slots_max = (size_t)(table_bytes / sizeof(struct slot));
+    if (d->slots_max < FIRST_SLOTS) d->slots_max = FIRST_SLOTS;
+    d->arena_max = options->strings ? (size_t)(options->memory_bytes / 3) : 0;
+    d->slots_n = FIRST_SLOTS;
+    d->used_max = d->slots_n / 4 * 3;
+    d->slots = slots_new(d->slots_n);
+    int rc = d->dir && d->slots ? push_base(d, err) : drps_err_set(err, -ENOMEM, "no memory for the dictionary");
+    if (rc < 0) {
+        dict_close(d);
+        return rc;
+    }
+    *d_out = d;
+    return 0;
+}
+
+void dict_close(struct dict *d)
+{
+    if (!d) return;
+    drps_io_close(d->io, d->map_fd);
+    free(d->map_path);
+    free(d->dir);
+    drps_pages_free(d->slots, d->slots_n * sizeof(*d->slots));
+    free(d->arena);
+    free(d->name_at);
+    free(d->bases);
+    free(d);
+}
+
+size_t dict_generations(const struct dict *d)
+{
+    return d->bases_n - 1; /* the last base was pushed by dict_place() */
+}
+
+uint32_t dict_base(const struct dict *d, size_t generation)
+{
+    return d->bases[generation];
+}
+
+/* The home of a key: its hash scaled to the table's size, which need not be a power of two. */
+static size_t home(uint64_t key, size_t slots_n)
+{
+    return (size_t)(((__uint128_t)drps_mix64(key) * slots_n) >> 64);
+}
+
+static int grow(struct dict *d, struct drps_err *err)
+{
+    size_t n = d->slots_n * 2 < d->slots_max ? d->slots_n * 2 : d->slots_max;
+    struct slot *slots = slots_new(n);
+    if (!slots) return drps_err_set(err, -ENOMEM, "no memory for a dictionary of %zu names", n);
+    for (size_t i = 0; i < d->slots_n; i++) {
+        if (d->slots[i].id == DRPS_NO_ROW) continue;
+        size_t at = home(d->slots[i].key, n);
+        while (slots[at].id != DRPS_NO_ROW)
+            at = at + 1 == n ? 0 : at + 1;
+        slots[at] = d->slots[i];
+    }
+    drps_pages_free(d->slots, d->slots_n * sizeof(*d->slots));
+    d->slots = slots;
+    d->slots_n = n;
+    d->used_max = n / 4 * 3;
+    return 0;
+}
+
+static int key_less(const void *a, const void *b)
+{
+    const struct slot *x = a;
+    const struct slot *y = b;
+    return x->key < y->key ? -1 : x->key > y->key;
+}
+
+/* One page of a run: u32 n | n slots | strings: n x (u32 offset of the end) and the names as in the arena. */
+static int write_page(struct dict *d, struct drps_recwriter *w, const struct slot *slots, size_t n, uint32_t base,
+                      char **text, size_t *text_cap, struct drps_err *err)
+{
+    uint32_t head[2] = {(uint32_t)n, 0};
+    uint32_t ends[PAGE_ENTRIES];
+    size_t bytes = 0;
+
+    for (size_t i = 0; d->options.strings && i < n; i++) {
+        const char *name = d->arena + d->name_at[slots[i].id - base];
+        size_t name_bytes = NAME_HEAD + drps_get_u32(name + 2);
+        if (drps_array_reserve(text, text_cap, bytes + name_bytes, 1))
+            return drps_err_set(err, -ENOMEM, "no memory for the dictionary");
+        memcpy(*text + bytes, name, name_bytes);
+        bytes += name_bytes;
+        ends[i] = (uint32_t)bytes;
+    }
+    struct drps_piece pieces[4] = {
+        {head, sizeof(head)}, {slots, n * sizeof(*slots)}, {ends, n * sizeof(*ends)}, {*text, bytes}};
+    return drps_recwriter_add(w, pieces, d->options.strings ? 4 : 2, err);
+}
+
+static char *run_path(const struct dict *d, size_t generation)
+{
+    char *path;
+    return asprintf(&path, "%s/names-%zu.run", d->dir, generation) < 0 ? NULL : path;
+}
+
+/* The slots of a full table, sorted by key, at its front. */
+static size_t compact(struct dict *d)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < d->slots_n; i++)
+        if (d->slots[i].id != DRPS_NO_ROW) d->slots[n++] = d->slots[i];
+    qsort(d->slots, n, sizeof(*d->slots), key_less);
+    return n;
+}
+
+/* Write the table as a run and start over with an empty one. */
+static int end_generation(struct dict *d, struct drps_err *err)
+{
+    struct drps_recwriter *w = NULL;
+    char *text = NULL;
+    size_t text_cap = 0;
+    uint32_t base = d->bases[d->bases_n - 1];
+    char *path = run_path(d, d->bases_n - 1);
+
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory for the dictionary");
+    size_t n = compact(d);
+    int rc = drps_recwriter_open(d->io, path, KIND_RUN, &w, err);
+    for (size_t i = 0; rc == 0 && i < n; i += PAGE_ENTRIES) {
+        size_t part = n - i < PAGE_ENTRIES ? n - i : PAGE_ENTRIES;
+        rc = write_page(d, w, d->slots + i, part, base, &text, &text_cap, err);
+    }
+    if (rc == 0) rc = drps_recwriter_finish(w, err);
+    drps_recwriter_close(w);
+    free(text);
+    free(path);
+    if (rc < 0) return rc;
+    memset(d->slots, 0xff, d->slots_n * sizeof(*d->slots));
+    d->used = 0;
+    d->arena_n = 0;
+    return push_base(d, err);
+}
+
+/* Make room for up to n new keys and `text` bytes of names. 1 when a generation ended. */
+static int make_room(struct dict *d, size_t n, size_t text, struct drps_err *err)
+{
+    int ended = 0;
+    while (d->used + n > d->used_max || (d->arena_max && d->arena_n + text > d->arena_max && d->used)) {
+        int rc = 0;
+        int full = d->used && d->arena_max && d->arena_n + text > d->arena_max;
+        if (d->slots_n < d->slots_max && !full) {
+            rc = grow(d, err);
+        } else if (d->used) {
+            rc = end_generation(d, err);
+            ended = 1;
+        } else { /* one sample with more names than the table holds: it is what it is */
+            d->slots_max *= 2;
+        }
+        if (rc < 0) return rc;
+    }
+    return ended;
+}
+
+static int keep_name(struct dict *d, const struct drps_name *name, uint32_t id, struct drps_err *err)
+{
+    uint16_t field = (uint16_t)name->field;
+    size_t at = id - d->bases[d->bases_n - 1];
+    if (drps_array_reserve(&d->name_at, &d->name_cap, at + 1, sizeof(*d->name_at)) ||
+        drps_array_reserve(&d->arena, &d->arena_cap, d->arena_n + NAME_HEAD + name->bytes, 1))
+        return drps_err_set(err, -ENOMEM, "no memory for the dictionary's names");
+    char *to = d->arena + d->arena_n;
+    memcpy(to, &field, 2);
+    drps_put_u32(to + 2, name->bytes);
+    memcpy(to + NAME_HEAD, name->text, name->bytes);
+    d->name_at[at] = d->arena_n;
+    d->arena_n += NAME_HEAD + name->bytes;
+    return 0;
+}
+
+static int collision(const struct drps_name *name, const struct dict *d, struct drps_err *err)
+{
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "two feature names share the 64-bit key of '%.*s': run again with another --hash-seed than %" PRIu64,
+                        (int)(name->bytes < 60 ? name->bytes : 60), name->text, d->options.hash_seed);
+}
+
+/* Find the slot of a key, or the empty one where it belongs. */
+static struct slot *find(struct dict *d, uint64_t key)
+{
+    size_t at = home(key, d->slots_n);
+    while (d->slots[at].id != DRPS_NO_ROW && d->slots[at].key != key)
+        at = at + 1 == d->slots_n ? 0 : at + 1;
+    return &d->slots[at];
+}
+
+static int add_one(struct dict *d, const struct drps_samples *s, size_t j, uint32_t bit, uint32_t *id_out,
+                   struct drps_err *err)
+{
+    struct slot *slot = find(d, s->keys[j]);
+    const struct drps_name *name = d->options.strings ? &s->names[j] : NULL;
+    if (slot->id == DRPS_NO_ROW) {
+        *slot = (struct slot){.key = s->keys[j], .id = d->next_id++, .check = name ? name->check : 0};
+        d->used++;
+        int rc = name ? keep_name(d, name, slot->id, err) : 0;
+        if (rc < 0) return rc;
+    } else if (name && slot->check != name->check) {
+        return collision(name, d, err);
+    }
+    slot->mask |= bit;
+    if (bit && slot->count != UINT32_MAX) slot->count++;
+    *id_out = slot->id;
+    return 0;
+}
+
+int dict_add(struct dict *d, const struct drps_samples *s, size_t first, size_t last, unsigned segment,
+             uint32_t *ids_out, struct drps_err *err)
+{
+    uint32_t bit = segment == DICT_TEST ? 0 : 1u << segment;
+    size_t text = 0;
+    if (d->options.strings)
+        for (size_t j = first; j < last; j++)
+            text += NAME_HEAD + s->names[j].bytes;
+    int ended = 0;
+    if (last - first >= DRPS_NO_ROW - d->next_id)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "more than 4,294,967,294 feature names: use a data set with fewer, or more --memory");
+    if (d->used + (last - first) > d->used_max || d->arena_n + text > d->arena_max) {
+        ended = make_room(d, last - first, text, err);
+        if (ended < 0) return ended;
+    }
+    for (size_t j = first; j < last; j++) {
+        if (j + AHEAD < s->starts[s->n]) __builtin_prefetch(&d->slots[home(s->keys[j + AHEAD], d->slots_n)], 1);
+        int rc = add_one(d, s, j, bit, &ids_out[j - first], err);
+        if (rc < 0) return rc;
+    }
+    return ended;
+}
+
+/* --- merging the runs ----------------------------------------------------------------------------------- */
+
+/* One run being read a page at a time. */
+struct run {
+    struct drps_recfile *file;
+    uint64_t page;
+    char *data;
+    size_t cap;
+    size_t n, at; /* entries of the page, next one */
+};
+
+struct merge {
+    struct dict *d;
+    struct run *runs;
+    size_t n;
+};
+
+/* A key with all its provisional ids. */
+struct merged {
+    uint64_t key;
+    uint32_t mask, count, check;
+    unsigned field;
+    const char *text; /* borrowed until the next merge_next() */
+    size_t bytes;
+    uint32_t *ids; /* one a generation that has the key */
+    size_t ids_n;
+};
+
+static const struct slot *run_slot(const struct run *r)
+{
+    return (const struct slot *)(const void *)(r->data + 8) + r->at;
+}
+
+static const char *run_name(const struct run *r)
+{
+    const char *ends = r->data + 8 + r->n * sizeof(struct slot);
+    const char *names = ends + 4 * r->n;
+    return names + (r->at ? drps_get_u32(ends + 4 * (r->at - 1)) : 0);
+}
+
+/* Make run_slot(r) valid; n stays 0 at the end of the run. */
+static int run_load(struct run *r, struct drps_err *err)
+{
+    r->n = r->at = 0;
+    if (r->page == drps_recfile_count(r->file)) return 0;
+    size_t bytes = (size_t)drps_recfile_run_bytes(r->file, r->page, 1);
+    if (drps_array_reserve(&r->data, &r->cap, bytes, 1)) return drps_err_set(err, -ENOMEM, "no memory for merging names");
+    int rc = drps_recfile_read(r->file, r->page, 1, r->data, err);
+    if (rc < 0) return rc;
+    r->page++;
+    r->n = drps_get_u32(r->data);
+    return 0;
+}
+
+static void merge_close(struct merge *m)
+{
+    for (size_t i = 0; m->runs && i < m->n; i++) {
+        drps_recfile_close(m->runs[i].file);
+        free(m->runs[i].data);
+    }
+    free(m->runs);
+    m->runs = NULL;
+}
+
+static int merge_open(struct dict *d, struct merge *m, struct drps_err *err)
+{
+    m->d = d;
+    m->n = dict_generations(d);
+    m->runs = calloc(m->n ? m->n : 1, sizeof(*m->runs));
+    if (!m->runs) return drps_err_set(err, -ENOMEM, "no memory for merging names");
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < m->n; i++) {
+        char *path = run_path(d, i);
+        if (!path) rc = drps_err_set(err, -ENOMEM, "no memory for merging names");
+        if (rc == 0) rc = drps_recfile_open(d->io, path, KIND_RUN, &m->runs[i].file, err);
+        if (rc == 0) rc = run_load(&m->runs[i], err);
+        free(path);
+    }
+    return rc;
+}
+
+/* The next key of all runs: 1, or 0 at the end. out->ids has room for one id a run. */
+static int merge_next(struct merge *m, struct merged *out, struct drps_err *err)
+{
+    int found = 0;
+    for (size_t i = 0; i < m->n; i++) {
+        if (!m->runs[i].n) continue;
+        uint64_t key = run_slot(&m->runs[i])->key;
+        if (!found || key < out->key) out->key = key;
+        found = 1;
+    }
+    if (!found) return 0;
+    out->mask = out->count = 0;
+    out->ids_n = 0;
+    for (size_t i = 0; i < m->n; i++) {
+        struct run *r = &m->runs[i];
+        if (!r->n || run_slot(r)->key != out->key) continue;
+        const struct slot *slot = run_slot(r);
+        out->mask |= slot->mask;
+        out->count = out->count + slot->count < out->count ? UINT32_MAX : out->count + slot->count;
+        if (out->ids_n && slot->check != out->check) {
+            struct drps_name name = {.text = out->text, .bytes = (uint32_t)out->bytes};
+            return collision(&name, m->d, err);
+        }
+        out->check = slot->check;
+        out->ids[out->ids_n++] = slot->id;
+        if (m->d->options.strings) {
+            const char *name = run_name(r);
+            uint16_t field;
+            memcpy(&field, name, 2);
+            out->field = field;
+            out->bytes = drps_get_u32(name + 2);
+            out->text = name + NAME_HEAD;
+        }
+    }
+    return 1;
+}
+
+/* Step past the key that merge_next() gave; its text is gone then. */
+static int merge_skip(struct merge *m, const struct merged *at, struct drps_err *err)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        struct run *r = &m->runs[i];
+        if (!r->n || run_slot(r)->key != at->key) continue;
+        if (++r->at < r->n) continue;
+        int rc = run_load(r, err);
+        if (rc < 0) return rc;
+    }
+    return 0;
+}
+
+/* --- placing -------------------------------------------------------------------------------------------- */
+
+/*
+ * The placed order: table; rows of all segments first, by falling count; then by falling number of segments, equal
+ * patterns together, by falling count. Ties by key.
+ */
+static uint64_t place_key(unsigned table, uint32_t mask, uint32_t count)
+{
+    enum { COUNT_BITS = 24 };
+    unsigned cold = DICT_SEGMENTS - (unsigned)__builtin_popcount(mask);
+    uint32_t most = (1u << COUNT_BITS) - 1;
+    uint32_t rank = most - (count < most ? count : most);
+    uint32_t middle = cold ? mask : UINT32_MAX - count;
+    return (uint64_t)table << 62 | (uint64_t)cold << 56 | (uint64_t)middle << COUNT_BITS | rank;
+}
+
+struct placing {
+    struct dict *d;
+    struct extsort *by_place; /* (place key, key) -> number of the key in key order */
+    struct extsort *by_key;   /* number of the key -> placed id */
+    struct extsort *by_id;    /* provisional id -> placed id */
+};
+
+static unsigned table_of(const struct dict *d, const struct merged *m)
+{
+    return d->options.table_by_field && m->field ? 1 : 0;
+}
+
+static int collect_places(struct placing *p, uint64_t rows_out[2], struct drps_err *err)
+{
+    struct merge m = {0};
+    struct merged at = {.ids = drps_array_new(dict_generations(p->d) + 1, sizeof(uint32_t))};
+    uint64_t number = 0;
+    int rc = at.ids ? merge_open(p->d, &m, err) : drps_err_set(err, -ENOMEM, "no memory for placing");
+
+    while (rc == 0 && (rc = merge_next(&m, &at, err)) > 0) {
+        if (at.count) {
+            unsigned table = table_of(p->d, &at);
+            struct sort_record r = {.hi = place_key(table, at.mask, at.count), .lo = at.key, .a = (uint32_t)number};
+            rows_out[table]++;
+            rc = extsort_add(p->by_place, &r, err);
+        } else {
+            rc = 0;
+        }
+        number++;
+        if (rc == 0) rc = merge_skip(&m, &at, err);
+    }
+    merge_close(&m);
+    free(at.ids);
+    return rc;
+}
+
+static int number_places(struct placing *p, uint32_t first_row, struct drps_err *err)
+{
+    const struct sort_record *r;
+    uint64_t placed = first_row;
+    int rc = extsort_finish(p->by_place, err);
+    while (rc == 0 && (rc = extsort_next(p->by_place, &r, err)) > 0) {
+        if (placed >= DRPS_NO_ROW)
+            return drps_err_set(err, DRPS_E_CONFIG, "more than 4,294,967,294 rows: use a data set with fewer features");
+        struct sort_record out = {.hi = r->a, .a = (uint32_t)placed++};
+        rc = extsort_add(p->by_key, &out, err);
+    }
+    return rc;
+}
+
+/* Walk the keys once more beside their placed ids: the final dictionary, and placed ids by provisional id. */
+static int write_names(struct placing *p, const char *plan_dir, struct drps_err *err)
+{
+    struct merge m = {0};
+    struct names_writer *w = NULL;
+    struct merged at = {.ids = drps_array_new(dict_generations(p->d) + 1, sizeof(uint32_t))};
+    const struct sort_record *placed = NULL;
+    uint64_t number = 0;
+    int rc = at.ids ? extsort_finish(p->by_key, err) : drps_err_set(err, -ENOMEM, "no memory for placing");
+
+    if (rc == 0) rc = extsort_next(p->by_key, &placed, err);
+    if (rc >= 0) rc = names_writer_open(p->d->io, plan_dir, p->d->options.strings, &w, err);
+    if (rc == 0) rc = merge_open(p->d, &m, err);
+    while (rc == 0 && (rc = merge_next(&m, &at, err)) > 0) {
+        uint32_t row = placed && placed->hi == number ? placed->a : DRPS_NO_ROW;
+        rc = 0;
+        if (row != DRPS_NO_ROW) {
+            rc = names_writer_add(w, at.key, row, at.field, at.text, at.bytes, err);
+            if (rc == 0) rc = extsort_next(p->by_key, &placed, err);
+        }
+        for (size_t i = 0; rc >= 0 && i < at.ids_n; i++) {
+            struct sort_record out = {.hi = at.ids[i], .a = row};
+            rc = extsort_add(p->by_id, &out, err);
+        }
+        number++;
+        if (rc >= 0) rc = merge_skip(&m, &at, err);
+    }
+    if (rc == 0) rc = names_writer_finish(w, err);
+    names_writer_close(w);
+    merge_close(&m);
+    free(at.ids);
+    return rc;
+}
+
+static int write_map(struct placing *p, struct drps_err *err)
+{
+    enum { PART = 1 << 16 };
+    struct dict *d = p->d;
+    const struct sort_record *r;
+    uint64_t done = 0;
+    size_t n = 0;
+    uint32_t *part = drps_array_new(PART, sizeof(*part));
+    int rc = part ? extsort_finish(p->by_id, err) : drps_err_set(err, -ENOMEM, "no memory for placing");
+
+    if (rc == 0 && asprintf(&d->map_path, "%s/map", d->dir) < 0) {
+        d->map_path = NULL;
+        rc = drps_err_set(err, -ENOMEM, "no memory for placing");
+    }
+    if (rc == 0) rc = drps_io_open(d->io, d->map_path, O_RDWR | O_CREAT | O_TRUNC, &d->map_fd, err);
+    while (rc == 0) {
+        rc = extsort_next(p->by_id, &r, err);
+        if (rc > 0) part[n++] = r->a;
+        if (rc < 0 || (rc > 0 && n < PART)) {
+            rc = rc < 0 ? rc : 0;
+            continue;
+        }
+        int last = rc == 0;
+        rc = drps_io_write_at(d->io, d->map_fd, part, n * sizeof(*part), done * sizeof(*part), d->map_path, err);
+        done += n;
+        n = 0;
+        if (last) break;
+    }
+    free(part);
+    return rc;
+}
+
+int dict_place(struct dict *d, const char *plan_dir, uint32_t first_row, uint64_t rows_out[2], struct drps_err *err)
+{
+    struct placing p = {.d = d};
+    uint64_t share = d->options.memory_bytes / 3;
+
+    rows_out[0] = rows_out[1] = 0;
+    int rc = end_generation(d, err);
+    drps_pages_free(d->slots, d->slots_n * sizeof(*d->slots));
+    free(d->arena);
+    free(d->name_at);
+    d->slots = NULL;
+    d->arena = NULL;
+    d->name_at = NULL;
+    if (rc == 0) rc = extsort_open(d->io, d->dir, "place", share, &p.by_place, err);
+    if (rc == 0) rc = extsort_open(d->io, d->dir, "key", share, &p.by_key, err);
+    if (rc == 0) rc = collect_places(&p, rows_out, err);
+    if (rc == 0) rc = number_places(&p, first_row, err);
+    extsort_close(p.by_place);
+    if (rc == 0) rc = extsort_open(d->io, d->dir, "id", share, &p.by_id, err);
+    if (rc == 0) rc = write_names(&p, plan_dir, err);
+    extsort_close(p.by_key);
+    if (rc == 0) rc = write_map(&p, err);
+    extsort_close(p.by_id);
+    return rc;
+}
+
+int dict_map(struct dict *d, size_t generation, uint32_t *map_out, struct drps_err *err)
+{
+    uint64_t from = dict_base(d, generation);
+    size_t n = dict_base(d, generation + 1) - (size_t)from;
+    return drps_io_read_at(d->io, d->map_fd, map_out, n * sizeof(*map_out), from * sizeof(*map_out), d->map_path, err);
+}

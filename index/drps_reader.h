@@ -1,0 +1,150 @@
+/*
+ * Readers: text files of any supported format become samples, a bounded piece at a time.
+ *
+ * A feature is known by a 64-bit key. Numeric formats (libsvm, libffm, docword) use the feature's
+ * id as the key. Formats whose features are strings (ratings, criteo, avazu, csv) use the 64-bit
+ * XXH3 hash of the string, seeded by its field, and hand the string along, so that the dictionary
+ * can keep it and detect two names that share a key.
+ *
+ * Decided for all formats:
+ *   a feature given twice in a sample     values are added; its sample's features may change order
+ *   a value (or sum) of 0                 the feature is left out
+ *   NaN, infinite or above FLT_MAX        bad line, for labels and values
+ *   an id above 2^64 - 1 or negative      bad line
+ *   a sample without features             is a sample
+ *   empty lines and lines of only blanks  ignored; "#" starts a comment in libsvm and libffm
+ *   no sample at all                      end of input after 0 samples (the caller decides)
+ *   last line without a line feed, CRLF   accepted, as is a UTF-8 byte order mark in front
+ *   lines longer than a piece             the piece grows, up to memory_bytes / 2; beyond: an error
+ *   several files                         each has its own header, if the format has one; no line
+ *                                         or sample goes on in the next; one named twice is read
+ *                                         twice
+ *
+ * Formats ("auto" tells them apart by the first lines):
+ *   libsvm   "label [qid:N] id:value ... [# comment]", ids from 0 or 1; qid is checked and dropped.
+ *            libFM's text is the same.
+ *   libffm   "label field:id:value ..."; the key is the id, the field is checked and dropped.
+ *   ratings  "user item rating [timestamp]"; the separator of each file is what its first line has:
+ *            "::", tab, comma, or blanks. Fields user and item. A first line whose third column
+ *            begins with a letter is a header; "auto" takes a file with a header for ratings only
+ *            if it begins with "user".
+ *   criteo   exactly 40 tab-separated columns without header: label, I1..I13, C1..C26. Integers up
+ *            to 2 stand for themselves ("I3=-1"), larger ones for a bucket ("I3=L7":
+ *            floor(ln(v)^2) is 7); an empty column is a value of its own ("I3=", "C7=").
+ *   avazu    csv with the header id,click,hour,...: label click, id dropped, hour (YYMMDDHH) gives
+ *            "hour=00" to "hour=23", all other columns are categories.
+ *   csv      a header, then RFC 4180 lines; a quoted field may hold separators and doubled quotes
+ *            but no line end. All files must have the same header. Fields are the feature columns,
+ *            in its order.
+ *   docword  UCI bag of words: number of documents, of words, of lines, then "doc word count"
+ *            sorted by doc. A document with lines is a sample of label 0. Ids outside the header's
+ *            range, going back to a smaller document and negative counts are bad lines; another
+ *            number of lines than promised is an error at the end of the file.
+ */
+#ifndef DRPS_READER_H
+#define DRPS_READER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/drps_io.h"
+#include "base/drps_log.h"
+
+struct drps_reader; /* opaque: an open list of input files */
+
+/* The string of one feature: fields[field], "=", text. Valid as long as the piece it came with. */
+struct drps_name {
+    const char *text; /* borrowed from the piece; any bytes, not zero-terminated */
+    uint32_t bytes;
+    uint32_t check; /* 32 more bits of the name's hash: tells two names with one key apart */
+    uint32_t field; /* index into drps_reader_fields() */
+};
+
+/*
+ * A piece of the input: n samples. The caller owns it (zero it, pass it to drps_reader_next() as
+ * often as it likes, free it with drps_samples_free()); its arrays are reused from call to call.
+ */
+struct drps_samples {
+    size_t n;
+    float *labels;           /* [n] */
+    size_t *starts;          /* [n + 1]; sample i has features starts[i] .. starts[i + 1] - 1 */
+    uint64_t *keys;          /* [starts[n]] */
+    float *values;           /* [starts[n]] */
+    struct drps_name *names; /* [starts[n]], or NULL when the format's features are numbers */
+    int all_ones;            /* every value of the piece is 1; true when it has none */
+
+    char *text; /* own: the lines this piece was made from; quotes may have been taken off within */
+    size_t text_cap, label_cap, start_cap, key_cap, value_cap, name_cap; /* capacities, elements */
+};
+
+void drps_samples_free(struct drps_samples *s);
+
+enum drps_column_kind {
+    DRPS_COLUMN_IGNORE,
+    DRPS_COLUMN_LABEL,
+    DRPS_COLUMN_NUMBER, /* one feature named by the column, its value the number; empty: left out */
+    DRPS_COLUMN_CATEGORY, /* one feature "column=text" of value 1; empty: the category "" */
+};
+
+struct drps_reader_options {
+    const char *format; /* "auto" or NULL: by the first lines; else one of drps_reader_formats() */
+    /*
+     * Bound on the reader's buffers together with one piece; 0: 64 MiB; at least 1 MiB. A
+     * compressed file's decoder comes on top: gzip 40 KiB, xz and zstd what the file asks for, at
+     * most 72 MiB or memory_bytes, whichever is more.
+     */
+    uint64_t memory_bytes;
+    int skip_bad_lines;    /* 0: the first bad line is an error; bad headers always are */
+    uint64_t hash_seed;    /* of string names */
+    const char *csv_label; /* csv: the label column; NULL: "label", "target", "y" or "click" */
+    const char *csv_kinds; /* csv: "col:category,col2:number,col3:ignore,col4:label"; columns not
+                              named: number or category by the content of the first data line */
+    char csv_separator;    /* csv: 0 means detect from the header (comma, tab, semicolon) */
+    const struct drps_log *log; /* borrowed; told of the first 10 skipped lines */
+};
+
+/* Names of the formats, NULL-terminated: libsvm libffm ratings criteo avazu csv docword. */
+const char *const *drps_reader_formats(void);
+
+/*
+ * Open paths[0..n_paths); "-" is stdin. Compression is recognised by content: gzip, zstd, xz, or
+ * none. All files must have one format. Paths, the strings of options and the log are borrowed
+ * until close. Returns 0, or
+ *   -ENOENT, -EISDIR ...  from the system; the text names the path. All paths are looked at.
+ *   DRPS_E_CONFIG         bad options, or a compression that this build cannot read
+ *   DRPS_E_FORMAT         no format fits the first lines (the text shows one), or a bad csv header
+ *   DRPS_E_CORRUPT and DRPS_E_MEMORY_BUDGET as below
+ */
+DRPS_MUST_CHECK
+int drps_reader_open(const struct drps_io *io, const char *const *paths, size_t n_paths,
+                     const struct drps_reader_options *options, struct drps_reader **r_out,
+                     struct drps_err *err);
+void drps_reader_close(struct drps_reader *r);
+
+/*
+ * Fill `out` with the next samples (some thousands). Returns 1, or 0 at the end (out->n is 0), or
+ *   DRPS_E_FORMAT         "file.txt:12:7: feature id is not a number: 'abc'" (line, byte in it)
+ *   DRPS_E_CORRUPT        broken or cut off compression; the text names the file
+ *   DRPS_E_MEMORY_BUDGET  a line, its features, or the decoder need more than memory_bytes allows
+ *   -EIO, -ENOMEM ...     from the system
+ * After an error out->n is 0, and every further call fails with the same code.
+ * Threads: one caller at a time; different `out` pieces may be in use elsewhere meanwhile.
+ */
+DRPS_MUST_CHECK
+int drps_reader_next(struct drps_reader *r, struct drps_samples *out, struct drps_err *err);
+
+const char *drps_reader_format(const struct drps_reader *r); /* the format in use */
+int drps_reader_has_names(const struct drps_reader *r);      /* features are strings */
+
+/* Field names, *n_out of them; valid until close. None when the features are numbers. */
+const char *const *drps_reader_fields(const struct drps_reader *r, size_t *n_out);
+
+uint64_t drps_reader_lines(const struct drps_reader *r);
+uint64_t drps_reader_bytes(const struct drps_reader *r);   /* text bytes, after decompression */
+uint64_t drps_reader_skipped(const struct drps_reader *r); /* bad lines skipped */
+
+/* The key and the check bits of a name: what readers and the dictionary agree on. */
+void drps_name_hash(uint32_t field, const char *text, size_t bytes, uint64_t seed,
+                    uint64_t *key_out, uint32_t *check_out);
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * Comma separated values: a header, and what each column means. csv.c and avazu.c differ in how
+ * they decide it.
+ */
+#ifndef DRPS_READER_COLUMNS_H
+#define DRPS_READER_COLUMNS_H
+
+#include "index/reader/parse.h"
+
+/* Beyond the kinds that a user may name: YYMMDDHH, of which the hour is a category. */
+enum { DRPS_COLUMN_HOUR = DRPS_COLUMN_CATEGORY + 1 };
+
+struct drps_column {
+    char *name;     /* in drps_columns.names */
+    int kind;       /* enum drps_column_kind, DRPS_COLUMN_HOUR, or -1: not decided */
+    uint32_t field; /* of a feature column */
+};
+
+struct drps_columns {
+    char separator;
+    char *header; /* own: the header line as it is, to compare with other files' */
+    size_t header_bytes;
+    char *names;                 /* own: the columns' names, zero-terminated, unquoted */
+    struct drps_column *columns; /* own */
+    size_t n, n_features;
+    int header_next; /* the file's header is still to come */
+};
+
+/*
+ * Split the header line p[0..bytes) into columns of undecided kind; DRPS_E_FORMAT for a bad or
+ * double name. `file` is for the text. The caller frees with drps_columns_free(), also after a
+ * failure.
+ */
+DRPS_MUST_CHECK
+int drps_columns_init(struct drps_columns *c, const char *p, size_t bytes, char separator,
+                      const char *file, struct drps_err *err);
+void drps_columns_free(struct drps_columns *c); /* NULL-safe; frees c too */
+
+/* Number the feature columns and hand their names to the reader as its fields. */
+DRPS_MUST_CHECK
+int drps_columns_finish(struct drps_columns *c, struct drps_reader *r, struct drps_err *err);
+
+/* The column of this name, or NULL. */
+struct drps_column *drps_columns_find(const struct drps_columns *c, const char *name, size_t bytes,
+                                      int any_case);
+
+/*
+ * The field at p, quotes taken off and doubled ones halved in place: *text .. *text_end. Returns
+ * its end in the line, at a separator or at `end`, or NULL after naming the fault.
+ */
+char *drps_columns_take(struct drps_parse *ps, char separator, char *p, char *end, char **text,
+                        char **text_end);
+
+/* A number with blanks around it and nothing else. */
+int drps_columns_number(const char *p, const char *end, float *v_out);
+
+/* Members of struct drps_format; r->state is a struct drps_columns. */
+void drps_columns_close(struct drps_reader *r);
+size_t drps_columns_bound(const struct drps_reader *r, const char *text, size_t n, size_t lines);
+void drps_columns_begin_file(struct drps_reader *r);
+int drps_columns_line(struct drps_reader *r, struct drps_parse *ps, char *p, char *end);
+
+#endif

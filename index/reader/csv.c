@@ -1,0 +1,175 @@
+/*
+ * Comma separated values with a header (RFC 4180, except that a quoted field must end on its line).
+ *
+ * What a column means comes from the options; the label is found by name; other columns are numbers
+ * or categories by what the first data line holds there.
+ */
+#include "index/reader/columns.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <strings.h>
+
+struct text {
+    const char *p, *end;
+};
+
+/* The next line with something on it, or an empty text at the end of the block. */
+static struct text next_line(const char *p, const char *end)
+{
+    while (p < end) {
+        const char *feed = memchr(p, '\n', (size_t)(end - p));
+        const char *stop = feed ? feed : end;
+        struct text line = {p, stop > p && stop[-1] == '\r' ? stop - 1 : stop};
+        while (p < line.end && drps_is_blank(*p))
+            p++;
+        if (p < line.end) return line;
+        p = stop + 1;
+    }
+    return (struct text){end, end};
+}
+
+static size_t count_columns(const struct text *header, char separator)
+{
+    size_t n = 1;
+    int quoted = 0;
+    for (const char *p = header->p; p < header->end; p++) {
+        quoted ^= *p == '"';
+        n += !quoted && *p == separator;
+    }
+    return n;
+}
+
+static char detect_separator(const struct text *header)
+{
+    static const char known[] = ",\t;";
+    char best = ',';
+    for (const char *s = known; *s; s++)
+        if (count_columns(header, *s) > count_columns(header, best)) best = *s;
+    return best;
+}
+
+static int kind_named(const char *p, size_t n)
+{
+    static const struct {
+        const char *name;
+        int kind;
+    } kinds[] = {{"ignore", DRPS_COLUMN_IGNORE},
+                 {"label", DRPS_COLUMN_LABEL},
+                 {"number", DRPS_COLUMN_NUMBER},
+                 {"category", DRPS_COLUMN_CATEGORY}};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (strlen(kinds[i].name) == n && memcmp(kinds[i].name, p, n) == 0) return kinds[i].kind;
+    return -1;
+}
+
+/* "column:kind,column:kind": a column's name may hold colons but no comma. */
+static int apply_kinds(struct drps_columns *c, const char *kinds, struct drps_err *err)
+{
+    for (const char *p = kinds; *p;) {
+        size_t n = strcspn(p, ",");
+        const char *colon = memrchr(p, ':', n);
+        int kind = colon ? kind_named(colon + 1, (size_t)(p + n - colon) - 1) : -1;
+        if (kind < 0)
+            return drps_err_set(
+                err, DRPS_E_CONFIG,
+                "csv kinds: '%.*s' is not column:number, column:category, column:ignore or "
+                "column:label",
+                (int)(n < 100 ? n : 100), p);
+        struct drps_column *column = drps_columns_find(c, p, (size_t)(colon - p), 0);
+        if (!column)
+            return drps_err_set(err, DRPS_E_CONFIG, "csv kinds: the header has no column '%.*s'",
+                                (int)(colon - p < 100 ? colon - p : 100), p);
+        column->kind = kind;
+        p += n;
+        p += *p == ',';
+    }
+    return 0;
+}
+
+/* Exactly one column is the label: the one that an option names, or else one with a usual name. */
+static int choose_label(struct drps_columns *c, const char *name, struct drps_err *err)
+{
+    static const char *const usual[] = {"label", "target", "y", "click"};
+    size_t labels = 0;
+
+    if (name) {
+        struct drps_column *column = drps_columns_find(c, name, strlen(name), 0);
+        if (!column)
+            return drps_err_set(err, DRPS_E_CONFIG, "the header has no label column '%.100s'",
+                                name);
+        column->kind = DRPS_COLUMN_LABEL;
+    }
+    for (size_t i = 0; i < c->n; i++)
+        labels += c->columns[i].kind == DRPS_COLUMN_LABEL;
+    if (labels > 1)
+        return drps_err_set(err, DRPS_E_CONFIG, "csv: %zu columns are to be the label", labels);
+    for (size_t i = 0; labels == 0 && i < sizeof(usual) / sizeof(usual[0]); i++) {
+        struct drps_column *column = drps_columns_find(c, usual[i], strlen(usual[i]), 1);
+        if (!column || column->kind != -1) continue;
+        column->kind = DRPS_COLUMN_LABEL;
+        labels = 1;
+    }
+    if (labels > 0) return 0;
+    char text[200];
+    return drps_err_set(
+        err, DRPS_E_CONFIG,
+        "csv: no column is named label, target, y or click: name the label column; the header "
+        "is '%s'",
+        drps_parse_excerpt(c->header, c->header + c->header_bytes, text, sizeof(text)));
+}
+
+/* Columns still undecided: numbers where the first data line has one, else categories. */
+static int guess_kinds(struct drps_columns *c, const struct text *line, struct drps_err *err)
+{
+    struct drps_parse ps = {.out = NULL};
+    size_t n = (size_t)(line->end - line->p);
+    char *copy = calloc(n + DRPS_CHUNK_PAD, 1); /* taking fields writes */
+    if (!copy) return drps_err_set(err, -ENOMEM, "csv line");
+    memcpy(copy, line->p, n);
+    char *p = copy, *end = copy + n;
+    for (size_t i = 0; i < c->n; i++) {
+        char *text = NULL, *text_end = NULL;
+        float v;
+        if (p) p = drps_columns_take(&ps, c->separator, p, end, &text, &text_end);
+        if (c->columns[i].kind == -1)
+            c->columns[i].kind = p && drps_columns_number(text, text_end, &v)
+                                     ? DRPS_COLUMN_NUMBER
+                                     : DRPS_COLUMN_CATEGORY;
+        p = p && p < end ? p + 1 : NULL;
+    }
+    free(copy);
+    return 0;
+}
+
+static int csv_open(struct drps_reader *r, const char *head, size_t n, struct drps_err *err)
+{
+    const struct drps_reader_options *o = &r->options;
+    struct drps_columns *c = calloc(1, sizeof(*c));
+    r->state = c;
+    if (!c) return drps_err_set(err, -ENOMEM, "csv reader");
+    struct text header = next_line(head, head + n);
+    if (header.p == header.end) return 0; /* no lines at all */
+    if (header.end == head + n && !r->chunks.in.ended)
+        return drps_err_set(err, DRPS_E_FORMAT, "%s: the header is longer than %zu bytes",
+                            r->chunks.in.name, n);
+    int rc = drps_columns_init(c, header.p, (size_t)(header.end - header.p),
+                               o->csv_separator ? o->csv_separator : detect_separator(&header),
+                               r->chunks.in.name, err);
+    if (rc == 0 && o->csv_kinds) rc = apply_kinds(c, o->csv_kinds, err);
+    if (rc == 0) rc = choose_label(c, o->csv_label, err);
+    if (rc < 0) return rc;
+    struct text first = next_line(header.end + 1, head + n);
+    rc = guess_kinds(c, &first, err);
+    return rc < 0 ? rc : drps_columns_finish(c, r, err);
+}
+
+const struct drps_format drps_format_csv = {
+    .name = "csv",
+    .has_names = 1,
+    .open = csv_open,
+    .close = drps_columns_close,
+    .begin_file = drps_columns_begin_file,
+    .bound = drps_columns_bound,
+    .line = drps_columns_line,
+};

@@ -1,0 +1,253 @@
+/*
+ * The format of a file, from its first lines. Each test is narrow, so that a wrong guess is
+ * unlikely and an unusual file is an error that asks for the format's name.
+ */
+#include "index/reader/parse.h"
+
+#include <strings.h>
+
+enum { LINES = 8, TOKENS = 6, COLUMNS = 64 };
+
+struct head_line {
+    const char *p, *end;
+};
+
+/*
+ * The first lines with text, comments left out. A cut last line counts only when there is no other.
+ */
+static size_t first_lines(const char *head, size_t n, int whole, struct head_line *lines)
+{
+    const char *p = head, *stop = head + n;
+    size_t count = 0;
+
+    while (p < stop && count < LINES) {
+        const char *feed = memchr(p, '\n', (size_t)(stop - p));
+        if (!feed && !whole && count > 0) break;
+        const char *end = feed ? feed : stop;
+        struct head_line line = {p, end > p && end[-1] == '\r' ? end - 1 : end};
+        while (line.p < line.end && drps_is_blank(*line.p))
+            line.p++;
+        if (line.p < line.end && *line.p != '#') lines[count++] = line;
+        p = end + 1;
+    }
+    return count;
+}
+
+static size_t count_byte(const struct head_line *l, char c)
+{
+    return drps_parse_count(l->p, (size_t)(l->end - l->p), c);
+}
+
+/*
+ * The end of the number at p, or NULL when p does not hold one that a separator or the line's end
+ * follows.
+ */
+static const char *number_token(const char *p, const char *end)
+{
+    float v;
+    const char *q = p < end ? drps_number_float(p, &v) : NULL;
+    return q && (q >= end || drps_is_blank(*q)) ? q : NULL;
+}
+
+/* "id:value" with `colons` 1, "field:id:value" with 2. */
+static const char *feature_token(const char *p, const char *end, int colons)
+{
+    for (int i = 0; i < colons; i++) {
+        uint64_t id;
+        const char *q = drps_number_u64(p, &id);
+        if (!q || q == p || *q != ':') return NULL;
+        p = q + 1;
+    }
+    return number_token(p, end);
+}
+
+/* Features found behind a label, at most TOKENS; -1 when the line is of another kind. */
+static int count_features(const struct head_line *l, int colons)
+{
+    const char *p = number_token(l->p, l->end);
+    int found = 0;
+
+    if (!p) return -1;
+    while (found < TOKENS) {
+        while (p < l->end && drps_is_blank(*p))
+            p++;
+        if (p >= l->end || *p == '#') break;
+        const char *q = NULL;
+        if (l->end - p > 4 && memcmp(p, "qid:", 4) == 0)
+            q = number_token(p + 4, l->end);
+        else if ((q = feature_token(p, l->end, colons)) != NULL)
+            found++;
+        if (!q) return -1;
+        p = q;
+    }
+    return found;
+}
+
+/*
+ * Whether most lines are labels with features of this kind, and at least one has a feature. Not
+ * all: a bad line among the first should be told as what it is.
+ */
+static int most_features(const struct head_line *lines, size_t n, int colons, int need_features)
+{
+    int found = 0;
+    size_t fit = 0;
+    for (size_t i = 0; i < n; i++) {
+        int features = count_features(&lines[i], colons);
+        fit += features >= 0;
+        found |= features > 0;
+    }
+    return 2 * fit > n && (found || !need_features);
+}
+
+static int is_integer(const char *p, const char *end)
+{
+    uint64_t v;
+    const char *q = drps_number_u64(p, &v);
+    while (q && q < end && drps_is_blank(*q))
+        q++;
+    return q && q != p && q >= end;
+}
+
+static int looks_docword(const struct head_line *lines, size_t n)
+{
+    if (n < 3) return 0;
+    for (size_t i = 0; i < 3; i++)
+        if (!is_integer(lines[i].p, lines[i].end)) return 0;
+    if (n == 3) return lines[2].end - lines[2].p == 1 && *lines[2].p == '0'; /* NNZ of no line */
+    const char *p = lines[3].p;
+    for (int i = 0; i < 3; i++) {
+        uint64_t v;
+        const char *q = drps_number_u64(p, &v);
+        if (!q || q == p || (i < 2 && !drps_is_blank(*q))) return 0;
+        for (p = q; drps_is_blank(*p);)
+            p++;
+    }
+    return p >= lines[3].end;
+}
+
+/* The columns of a line without quotes. Returns their number, COLUMNS at most. */
+static size_t cut(const struct head_line *l, char separator, struct head_line *columns)
+{
+    size_t n = 0;
+    const char *p = l->p;
+
+    while (n < COLUMNS) {
+        const char *q = memchr(p, separator, (size_t)(l->end - p));
+        columns[n++] = (struct head_line){p, q ? q : l->end};
+        if (!q) break;
+        p = q + 1;
+    }
+    return n;
+}
+
+static int is_number_column(const struct head_line *c)
+{
+    const char *p = c->p;
+    while (p < c->end && *p == ' ')
+        p++;
+    float v;
+    const char *q = p < c->end ? drps_number_float(p, &v) : NULL;
+    while (q && q < c->end && drps_is_blank(*q))
+        q++;
+    return q && q == c->end;
+}
+
+/* user, item and a number; with a fourth column it must be a number too. */
+static int rating_columns(const struct head_line *l)
+{
+    struct head_line c[COLUMNS];
+    size_t n = 0;
+
+    if (memmem(l->p, (size_t)(l->end - l->p), "::", 2)) {
+        const char *p = l->p;
+        for (;;) {
+            const char *q = memmem(p, (size_t)(l->end - p), "::", 2);
+            if (n == 5) return 0;
+            c[n++] = (struct head_line){p, q ? q : l->end};
+            if (!q) break;
+            p = q + 2;
+        }
+    } else if (count_byte(l, '\t') > 0) {
+        n = cut(l, '\t', c);
+    } else if (count_byte(l, ',') > 0) {
+        n = cut(l, ',', c);
+    } else {
+        const char *p = l->p;
+        while (p < l->end && n < 5) {
+            const char *q = p;
+            while (q < l->end && !drps_is_blank(*q))
+                q++;
+            c[n++] = (struct head_line){p, q};
+            for (p = q; p < l->end && drps_is_blank(*p);)
+                p++;
+        }
+    }
+    return (n == 3 || n == 4) && c[0].p < c[0].end && c[1].p < c[1].end &&
+           is_number_column(&c[2]) && (n == 3 || is_number_column(&c[3]));
+}
+
+static int looks_ratings(const struct head_line *lines, size_t n)
+{
+    size_t fit = 0;
+    for (size_t i = 0; i < n; i++)
+        fit += (size_t)rating_columns(&lines[i]);
+    if (rating_columns(&lines[0])) return 2 * fit > n;
+    /* A header must speak of users: other three-column files with a header are csv. */
+    return 2 * fit > n - 1 && lines[0].end - lines[0].p >= 4 &&
+           strncasecmp(lines[0].p, "user", 4) == 0;
+}
+
+static int looks_criteo(const struct head_line *l)
+{
+    float v;
+    const char *q = drps_number_float(l->p, &v);
+    return q && *q == '\t' && count_byte(l, '\t') == 39;
+}
+
+static int equals(const struct head_line *c, const char *name)
+{
+    const char *p = c->p, *end = c->end;
+    if (end - p >= 2 && *p == '"' && end[-1] == '"') {
+        p++;
+        end--;
+    }
+    return strlen(name) == (size_t)(end - p) && strncasecmp(p, name, (size_t)(end - p)) == 0;
+}
+
+/* A header with a label column. */
+static int looks_csv(const struct head_line *l, const char *label)
+{
+    static const char *const labels[] = {"label", "target", "y", "click"};
+    static const char separators[] = ",\t;";
+    struct head_line c[COLUMNS];
+
+    for (const char *s = separators; *s; s++) {
+        size_t n = cut(l, *s, c);
+        if (n < 2) continue;
+        for (size_t i = 0; i < n; i++) {
+            if (label && equals(&c[i], label)) return 1;
+            for (size_t k = 0; !label && k < sizeof(labels) / sizeof(labels[0]); k++)
+                if (equals(&c[i], labels[k])) return 1;
+        }
+    }
+    return 0;
+}
+
+const struct drps_format *drps_format_detect(const char *head, size_t n, int whole,
+                                             const char *csv_label)
+{
+    struct head_line lines[LINES];
+    size_t count = first_lines(head, n, whole, lines);
+
+    if (count == 0) return whole || n == 0 ? &drps_format_libsvm : NULL;
+    if (lines[0].end - lines[0].p >= 9 && memcmp(lines[0].p, "id,click,", 9) == 0)
+        return &drps_format_avazu;
+    if (looks_criteo(&lines[0])) return &drps_format_criteo;
+    if (looks_docword(lines, count)) return &drps_format_docword;
+    if (most_features(lines, count, 1, 1)) return &drps_format_libsvm;
+    if (most_features(lines, count, 2, 1)) return &drps_format_libffm;
+    if (looks_ratings(lines, count)) return &drps_format_ratings;
+    if (looks_csv(&lines[0], csv_label)) return &drps_format_csv;
+    if (most_features(lines, count, 1, 0)) return &drps_format_libsvm; /* labels only */
+    return NULL;
+}

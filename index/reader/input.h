@@ -1,0 +1,41 @@
+/* The bytes of one input file or of stdin, after decompression. */
+#ifndef DRPS_READER_INPUT_H
+#define DRPS_READER_INPUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/drps_io.h"
+#include "index/reader/codec.h"
+
+struct drps_input {
+    const struct drps_io *io;
+    const char *name; /* borrowed; for texts. "stdin" for "-" */
+    int fd, is_stdin, is_open;
+    int ended;                      /* the file has no more bytes */
+    const struct drps_codec *codec; /* NULL: plain */
+    void *codec_state;
+    struct drps_codec_io flow; /* in: bytes read ahead, within buf */
+    uint64_t file_bytes;       /* read so far, compressed */
+    uint64_t codec_limit_bytes;
+    uint8_t *buf; /* own */
+    size_t buf_bytes;
+};
+
+/* Allocate the read-ahead buffer; codec_limit_bytes bounds what a decoder may take. */
+DRPS_MUST_CHECK
+int drps_input_init(struct drps_input *in, const struct drps_io *io, size_t buf_bytes,
+                    uint64_t codec_limit_bytes, struct drps_err *err);
+void drps_input_destroy(struct drps_input *in);
+
+/* Open the next file, closing the one before; path is borrowed while it is read. */
+DRPS_MUST_CHECK
+int drps_input_open(struct drps_input *in, const char *path, struct drps_err *err);
+void drps_input_close(struct drps_input *in);
+
+/* Up to n > 0 bytes of text; *n_out = 0 means the end. DRPS_E_CORRUPT and others name the file. */
+DRPS_MUST_CHECK
+int drps_input_read(struct drps_input *in, void *buf, size_t n, size_t *n_out,
+                    struct drps_err *err);
+
+#endif

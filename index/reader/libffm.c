@@ -1,0 +1,68 @@
+/*
+ * LIBFFM text: "label field:id:value ...". The feature's id is its key; drps's models do not use
+ * the field, so it is checked to be a number and dropped.
+ */
+#include "index/reader/parse.h"
+
+static size_t libffm_bound(const struct drps_reader *r, const char *text, size_t n, size_t lines)
+{
+    (void)r;
+    (void)lines;
+    return drps_parse_count(text, n, ':') / 2;
+}
+
+static int ends_token(const char *p, const char *end)
+{
+    return p == end || drps_is_blank(*p) || *p == '#';
+}
+
+/* One "number:" at p; returns what follows the colon, or NULL after naming the fault. */
+static const char *parse_part(struct drps_parse *ps, const char *p, const char *what,
+                              uint64_t *v_out)
+{
+    const char *q = drps_number_u64(p, v_out);
+    if (q && q != p && *q == ':') return q + 1;
+    if (!q)
+        (void)drps_parse_bad(ps, p, "%s is above 2^64 - 1", what);
+    else if (q == p)
+        (void)drps_parse_bad(ps, p, "%s %s", what, *p == '-' ? "is negative" : "is not a number");
+    else
+        (void)drps_parse_bad(ps, p, "%s is not followed by ':' (field:id:value is expected)", what);
+    return NULL;
+}
+
+static int libffm_line(struct drps_reader *r, struct drps_parse *ps, char *p, char *end)
+{
+    size_t first = ps->nnz, n = first;
+    uint64_t before = 0;
+    int disorder = 0;
+    float label;
+
+    (void)r;
+    p = drps_skip_blanks(p);
+    if (p == end || *p == '#') return 0;
+    const char *q = drps_number_float(p, &label);
+    if (!q || !ends_token(q, end)) return drps_parse_bad_number(ps, p, "label");
+    for (p += q - p;; p += q - p) {
+        uint64_t field, id;
+        p = drps_skip_blanks(p);
+        if (p == end || *p == '#') break;
+        const char *at = parse_part(ps, p, "field", &field);
+        if (!at) return DRPS_PARSE_BAD;
+        const char *value = parse_part(ps, at, "feature id", &id);
+        if (!value) return DRPS_PARSE_BAD;
+        float v;
+        q = drps_number_float(value, &v);
+        if (!q || !ends_token(q, end)) return drps_parse_bad_number(ps, value, "value");
+        ps->out->keys[n] = id;
+        ps->out->values[n] = v;
+        disorder |= (id <= before) & (n != first);
+        before = id;
+        n += v != 0;
+    }
+    ps->nnz = n;
+    return drps_parse_sample(ps, label, disorder);
+}
+
+const struct drps_format drps_format_libffm = {
+    .name = "libffm", .bound = libffm_bound, .line = libffm_line};

@@ -1,0 +1,161 @@
+#include "index/reader/parse.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int drps_parse_bad(struct drps_parse *ps, const char *at, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(ps->bad_why, sizeof(ps->bad_why), fmt, ap); /* a cut reason is still a reason */
+    va_end(ap);
+    ps->bad_at = at;
+    return DRPS_PARSE_BAD;
+}
+
+int drps_parse_bad_number(struct drps_parse *ps, const char *at, const char *what)
+{
+    return drps_parse_bad(ps, at, "%s %s", what, drps_number_why(at));
+}
+
+char *drps_parse_excerpt(const char *p, const char *end, char *buf, size_t cap)
+{
+    static const char hex[] = "0123456789abcdef";
+    size_t n = 0;
+
+    for (const char *q = p; q < end; q++) {
+        unsigned char c = (unsigned char)*q;
+        if (n + 8 > cap) { /* room for one escape, the dots and the end */
+            memcpy(buf + n, "...", 3);
+            n += 3;
+            break;
+        }
+        if (c >= 0x20 && c < 0x7f) {
+            buf[n++] = (char)c;
+        } else {
+            memcpy(buf + n, "\\x", 2);
+            buf[n + 2] = hex[c >> 4];
+            buf[n + 3] = hex[c & 15];
+            n += 4;
+        }
+    }
+    buf[n] = '\0';
+    return buf;
+}
+
+typedef uint8_t lanes __attribute__((vector_size(32), aligned(1), may_alias));
+
+size_t drps_parse_count(const char *text, size_t n, char c)
+{
+    size_t count = 0, i = 0;
+
+    while (n - i >= sizeof(lanes)) {
+        lanes sums = {0};
+        for (int k = 0; k < 255 && n - i >= sizeof(lanes);
+             k++, i += sizeof(lanes))                                  /* 255: a byte's range */
+            sums -= (lanes)(*(const lanes *)(text + i) == (uint8_t)c); /* true is -1 */
+        for (size_t k = 0; k < sizeof(lanes); k++)
+            count += sums[k];
+    }
+    for (; i < n; i++)
+        count += text[i] == c;
+    return count;
+}
+
+/*
+ * Heap sort of values by their keys: in place and never slow, for the rare sample that is not in
+ * order.
+ */
+static void sift(uint64_t *keys, float *values, size_t i, size_t n)
+{
+    uint64_t key = keys[i];
+    float value = values[i];
+
+    for (size_t child = 2 * i + 1; child < n; child = 2 * i + 1) {
+        if (child + 1 < n && keys[child + 1] > keys[child]) child++;
+        if (keys[child] <= key) break;
+        keys[i] = keys[child];
+        values[i] = values[child];
+        i = child;
+    }
+    keys[i] = key;
+    values[i] = value;
+}
+
+static void sort(uint64_t *keys, float *values, size_t n)
+{
+    for (size_t i = n / 2; i-- > 0;)
+        sift(keys, values, i, n);
+    for (size_t end = n; end-- > 1;) {
+        uint64_t key = keys[0];
+        float value = values[0];
+        keys[0] = keys[end];
+        values[0] = values[end];
+        keys[end] = key;
+        values[end] = value;
+        sift(keys, values, 0, end);
+    }
+}
+
+enum { TABLE_SLOTS = 1024 }; /* for samples of up to half as many features */
+
+/* Whether a key occurs twice. n <= TABLE_SLOTS / 2. */
+static int has_duplicate(const uint64_t *keys, size_t n)
+{
+    uint16_t slots[TABLE_SLOTS]; /* 1 + index of the key in this slot */
+    size_t mask = 15;
+
+    while (mask + 1 < 2 * n)
+        mask = 2 * mask + 1;
+    memset(slots, 0, (mask + 1) * sizeof(slots[0]));
+    for (size_t i = 0; i < n; i++) {
+        size_t at = (keys[i] * 0x9e3779b97f4a7c15u) >> 54 & mask;
+        for (; slots[at]; at = (at + 1) & mask)
+            if (keys[slots[at] - 1] == keys[i]) return 1;
+        slots[at] = (uint16_t)(i + 1);
+    }
+    return 0;
+}
+
+/*
+ * Add up the values of equal keys, sorted; a sum of 0 leaves the feature out. Returns how many are
+ * left.
+ */
+static size_t merge(uint64_t *keys, float *values, size_t n, int *finite)
+{
+    size_t kept = 0;
+
+    *finite = 1;
+    for (size_t i = 0; i < n;) {
+        uint64_t key = keys[i];
+        double sum = 0; /* so that the order, which the sort does not keep, hardly matters */
+        for (; i < n && keys[i] == key; i++)
+            sum += (double)values[i];
+        float value = (float)sum;
+        *finite &= isfinite(value) != 0;
+        keys[kept] = key;
+        values[kept] = value;
+        kept += value != 0;
+    }
+    return kept;
+}
+
+int drps_parse_sample(struct drps_parse *ps, float label, int check)
+{
+    struct drps_samples *s = ps->out;
+    size_t first = s->starts[s->n], n = ps->nnz - first;
+    uint64_t *keys = s->keys + first;
+
+    if (check && (n > TABLE_SLOTS / 2 || has_duplicate(keys, n))) {
+        int finite;
+        sort(keys, s->values + first, n);
+        ps->nnz = first + merge(keys, s->values + first, n, &finite);
+        if (!finite)
+            return drps_parse_bad(ps, NULL, "the values of a repeated feature add up to infinity");
+    }
+    s->labels[s->n++] = label;
+    s->starts[s->n] = ps->nnz;
+    return 0;
+}

@@ -1,0 +1,125 @@
+/*
+ * Shared by the formats: where samples go, how bad lines are told, and the table entry of a format.
+ */
+#ifndef DRPS_READER_PARSE_H
+#define DRPS_READER_PARSE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "index/drps_reader.h"
+#include "index/reader/chunks.h"
+#include "index/reader/number.h"
+
+enum { DRPS_PARSE_BAD = -1 }; /* a line function's result after drps_parse_bad() */
+
+/*
+ * The piece being filled, and the fault of its latest line. Arrays of `out` have room: no checks on
+ * the way.
+ */
+struct drps_parse {
+    struct drps_samples *out;
+    size_t nnz; /* features written, those of the sample in progress included */
+    uint64_t seed;
+    const char *bad_at; /* where in the line; NULL: the line as a whole */
+    int bad_fatal;      /* not to be skipped: the file's header */
+    char bad_why[200];
+};
+
+struct drps_format {
+    const char *name;
+    int has_names;
+    /*
+     * Look at the first block of the first file that is not empty, set up, and set reader->fields.
+     * NULL: not needed. n may be 0 when all files are empty.
+     */
+    int (*open)(struct drps_reader *r, const char *head, size_t n, struct drps_err *err);
+    void (*close)(struct drps_reader *r); /* free r->state; NULL: nothing to free */
+    /* At most so many features come from this text; never more than twice its bytes. */
+    size_t (*bound)(const struct drps_reader *r, const char *text, size_t n, size_t lines);
+    void (*begin_file)(struct drps_reader *r); /* NULL: files have no header */
+    /*
+     * One line, without its end; *end is '\r' or '\n', and the format may write into the line. Adds
+     * at most one sample. Returns 0, or DRPS_PARSE_BAD after drps_parse_bad(); the caller then
+     * takes back what was written.
+     */
+    int (*line)(struct drps_reader *r, struct drps_parse *ps, char *p, char *end);
+    /* Before the first line of a piece, where ps->nnz is 0; NULL as below. */
+    void (*begin_piece)(struct drps_reader *r, struct drps_parse *ps);
+    /* After the last line of a piece, or of the file; NULL when samples do not span lines. */
+    int (*end_piece)(struct drps_reader *r, struct drps_parse *ps, int file_ends,
+                     struct drps_err *err);
+};
+
+struct drps_reader {
+    struct drps_chunks chunks;
+    struct drps_reader_options options;
+    const struct drps_format *format;
+    void *state;         /* own: the format's, freed by its close() */
+    const char **fields; /* own; the strings belong to the format */
+    size_t n_fields;
+    int begun;  /* the file in `chunks` has had its begin_file() */
+    int failed; /* the code that ended reading, or 0 */
+    uint64_t lines, bytes, skipped;
+};
+
+extern const struct drps_format drps_format_libsvm, drps_format_libffm, drps_format_ratings,
+    drps_format_criteo, drps_format_avazu, drps_format_csv, drps_format_docword;
+
+/* All formats; NULL after the last. */
+extern const struct drps_format *const drps_formats[];
+
+/*
+ * The format that the first block looks like, or NULL. `head` is readable DRPS_CHUNK_PAD bytes
+ * beyond n, and zero there; `whole`: it is the whole file. csv_label may be NULL. Blank text counts
+ * as libsvm.
+ */
+const struct drps_format *drps_format_detect(const char *head, size_t n, int whole,
+                                             const char *csv_label);
+
+/* Name the fault of a line; returns DRPS_PARSE_BAD. `at` points into the line, or is NULL. */
+int drps_parse_bad(struct drps_parse *ps, const char *at, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4), cold));
+
+/* The same for the number at `at`: "label is not a number". */
+int drps_parse_bad_number(struct drps_parse *ps, const char *at, const char *what)
+    __attribute__((cold));
+
+/* A printable excerpt of the text at p, up to a separator, for an error; returns buf. */
+char *drps_parse_excerpt(const char *p, const char *end, char *buf, size_t cap);
+
+/* How often byte c occurs. */
+size_t drps_parse_count(const char *text, size_t n, char c);
+
+/*
+ * End the sample whose features lie at starts[n] .. nnz. `check` says that keys may repeat: then
+ * equal ones are merged, which may change the order of the features. DRPS_PARSE_BAD when a sum
+ * overflows.
+ */
+int drps_parse_sample(struct drps_parse *ps, float label, int check);
+
+static inline int drps_is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static inline char *drps_skip_blanks(char *p)
+{
+    while (drps_is_blank(*p))
+        p++;
+    return p;
+}
+
+/* Add feature "field=text". */
+static inline void drps_parse_name(struct drps_parse *ps, uint32_t field, const char *text,
+                                   size_t bytes, float value)
+{
+    struct drps_name *name = &ps->out->names[ps->nnz];
+    drps_name_hash(field, text, bytes, ps->seed, &ps->out->keys[ps->nnz], &name->check);
+    name->text = text;
+    name->bytes = (uint32_t)bytes;
+    name->field = field;
+    ps->out->values[ps->nnz++] = value;
+}
+
+#endif

@@ -1,0 +1,145 @@
+/*
+ * Ratings: "user item rating [timestamp]", separated by "::", tab, comma or blanks, whichever the
+ * first line of the file has (looked for in this order). Ids are strings. A first line whose third
+ * column begins with a letter is a header.
+ */
+#include "index/reader/parse.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { COLUMNS = 4 };
+
+struct ratings {
+    char separator; /* ':' for "::", ' ' for runs of blanks, 0: not known yet */
+    int first_line; /* of the file, still to come */
+};
+
+struct column {
+    char *p, *end;
+};
+
+static int ratings_open(struct drps_reader *r, const char *head, size_t n, struct drps_err *err)
+{
+    static const char *const fields[] = {"user", "item"};
+
+    (void)head;
+    (void)n;
+    r->state = calloc(1, sizeof(struct ratings));
+    r->fields = malloc(sizeof(fields));
+    if (!r->state || !r->fields) return drps_err_set(err, -ENOMEM, "ratings reader");
+    memcpy(r->fields, fields, sizeof(fields));
+    r->n_fields = 2;
+    return 0;
+}
+
+static void ratings_close(struct drps_reader *r)
+{
+    free(r->state);
+}
+
+static void ratings_begin_file(struct drps_reader *r)
+{
+    struct ratings *f = r->state;
+    f->separator = 0;
+    f->first_line = 1;
+}
+
+static size_t ratings_bound(const struct drps_reader *r, const char *text, size_t n, size_t lines)
+{
+    (void)r;
+    (void)text;
+    (void)n;
+    return 2 * lines;
+}
+
+static char find_separator(const char *p, const char *end)
+{
+    for (const char *q = p; q + 1 < end; q++)
+        if (q[0] == ':' && q[1] == ':') return ':';
+    if (memchr(p, '\t', (size_t)(end - p))) return '\t';
+    if (memchr(p, ',', (size_t)(end - p))) return ',';
+    return ' ';
+}
+
+/* The next separator, or the end of the line. */
+static char *column_end(char separator, char *p, char *end)
+{
+    for (; p < end; p++) {
+        if (separator == ' ' ? drps_is_blank(*p)
+                             : *p == separator && (separator != ':' || p[1] == ':'))
+            break;
+    }
+    return p;
+}
+
+static void trim(struct column *c)
+{
+    while (c->p < c->end && *c->p == ' ')
+        c->p++;
+    while (c->end > c->p && c->end[-1] == ' ')
+        c->end--;
+}
+
+/* Cut the line into columns; returns their number, at most COLUMNS + 1. */
+static size_t split(char separator, char *p, char *end, struct column *columns)
+{
+    size_t n = 0;
+    for (;;) {
+        if (n == COLUMNS) return COLUMNS + 1;
+        columns[n].p = p;
+        columns[n].end = p = column_end(separator, p, end);
+        if (separator != ' ') trim(&columns[n]);
+        n++;
+        if (separator == ' ') p = drps_skip_blanks(p);
+        if (p >= end) return n;
+        if (separator != ' ') p += separator == ':' ? 2 : 1;
+    }
+}
+
+static int is_header(const struct column *rating)
+{
+    float v;
+    if (rating->p == rating->end || drps_number_float(rating->p, &v)) return 0;
+    char c = (char)(*rating->p | 0x20);
+    return c >= 'a' && c <= 'z' && strcmp(drps_number_why(rating->p), "is NaN or infinite") != 0;
+}
+
+static int ratings_line(struct drps_reader *r, struct drps_parse *ps, char *p, char *end)
+{
+    struct ratings *f = r->state;
+    struct column c[COLUMNS + 1];
+    float rating;
+
+    while (end > p && drps_is_blank(end[-1]))
+        end--;
+    char *start = drps_skip_blanks(p);
+    if (start >= end) return 0;
+    if (!f->separator) f->separator = find_separator(start, end);
+    if (f->separator == ' ') p = start;
+    size_t n = split(f->separator, p, end, c);
+    int first = f->first_line;
+    f->first_line = 0;
+    if (n < 3 || n > COLUMNS)
+        return drps_parse_bad(ps, p,
+                              "%s columns, expected user, item, rating and perhaps a timestamp",
+                              n < 3 ? "fewer than 3" : "more than 4");
+    if (first && is_header(&c[2])) return 0;
+    if (c[0].p == c[0].end) return drps_parse_bad(ps, c[0].p, "user is empty");
+    if (c[1].p == c[1].end) return drps_parse_bad(ps, c[1].p, "item is empty");
+    if (c[2].p == c[2].end || drps_number_float(c[2].p, &rating) != c[2].end)
+        return drps_parse_bad_number(ps, c[2].p, "rating");
+    drps_parse_name(ps, 0, c[0].p, (size_t)(c[0].end - c[0].p), 1);
+    drps_parse_name(ps, 1, c[1].p, (size_t)(c[1].end - c[1].p), 1);
+    return drps_parse_sample(ps, rating, 0);
+}
+
+const struct drps_format drps_format_ratings = {
+    .name = "ratings",
+    .has_names = 1,
+    .open = ratings_open,
+    .close = ratings_close,
+    .begin_file = ratings_begin_file,
+    .bound = ratings_bound,
+    .line = ratings_line,
+};

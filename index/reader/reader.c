@@ -1,0 +1,427 @@
+/* The reader itself: opens, chooses the format, and turns pieces of text into pieces of samples. */
+#include "index/drps_reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "index/reader/parse.h"
+
+enum { SKIPS_TOLD = 10 };
+static const uint64_t default_memory_bytes = 64u << 20, min_memory_bytes = 1u << 20;
+
+const struct drps_format *const drps_formats[] = {
+    &drps_format_libsvm, &drps_format_libffm, &drps_format_ratings, &drps_format_criteo,
+    &drps_format_avazu,  &drps_format_csv,    &drps_format_docword, NULL};
+
+#define FORMAT_NAMES "libsvm, libffm, ratings, criteo, avazu, csv, docword"
+
+const char *const *drps_reader_formats(void)
+{
+    static const char *const names[] = {"libsvm", "libffm", "ratings", "criteo",
+                                        "avazu",  "csv",    "docword", NULL};
+    return names;
+}
+
+static void free_arrays(struct drps_samples *s)
+{
+    free(s->labels);
+    free(s->starts);
+    free(s->keys);
+    free(s->values);
+    free(s->names);
+    s->labels = NULL;
+    s->starts = NULL;
+    s->keys = NULL;
+    s->values = NULL;
+    s->names = NULL;
+    s->label_cap = s->start_cap = s->key_cap = s->value_cap = s->name_cap = 0;
+}
+
+void drps_samples_free(struct drps_samples *s)
+{
+    if (!s) return;
+    free_arrays(s);
+    free(s->text);
+    memset(s, 0, sizeof(*s));
+}
+
+/* What a piece needs, in elements. */
+struct need {
+    size_t labels, starts, features, names;
+};
+
+static uint64_t need_bytes(const struct need *k)
+{
+    return (uint64_t)k->labels * sizeof(float) + (uint64_t)k->starts * sizeof(size_t) +
+           (uint64_t)k->features * (sizeof(uint64_t) + sizeof(float)) +
+           (uint64_t)k->names * sizeof(struct drps_name);
+}
+
+static uint64_t held_bytes(const struct drps_samples *s)
+{
+    return (uint64_t)s->label_cap * sizeof(float) + (uint64_t)s->start_cap * sizeof(size_t) +
+           (uint64_t)s->key_cap * sizeof(uint64_t) + (uint64_t)s->value_cap * sizeof(float) +
+           (uint64_t)s->name_cap * sizeof(struct drps_name);
+}
+
+/* The old contents are not needed, so nothing is copied and old and new never exist together. */
+static int renew(void *array, size_t *cap, size_t n, size_t size)
+{
+    void *p;
+
+    if (*cap >= n) return 0;
+    memcpy(&p, array, sizeof(p));
+    free(p);
+    p = malloc(n * size); /* n is bounded by the memory budget: no overflow */
+    memcpy(array, &p, sizeof(p));
+    *cap = p ? n : 0;
+    return p ? 0 : -ENOMEM;
+}
+
+static int renew_all(struct drps_samples *s, const struct need *k)
+{
+    int rc = renew(&s->labels, &s->label_cap, k->labels, sizeof(*s->labels));
+    if (rc == 0) rc = renew(&s->starts, &s->start_cap, k->starts, sizeof(*s->starts));
+    if (rc == 0) rc = renew(&s->keys, &s->key_cap, k->features, sizeof(*s->keys));
+    if (rc == 0) rc = renew(&s->values, &s->value_cap, k->features, sizeof(*s->values));
+    if (rc == 0 && k->names > 0) rc = renew(&s->names, &s->name_cap, k->names, sizeof(*s->names));
+    return rc;
+}
+
+/* A quarter more than needed, so that pieces of about one size settle soon. */
+static size_t slack(size_t n)
+{
+    return n + n / 4;
+}
+
+static int prepare_arrays(struct drps_samples *s, const struct need *k, uint64_t budget,
+                          struct drps_err *err)
+{
+    if (k->names == 0) { /* the piece may come from another reader */
+        free(s->names);
+        s->names = NULL;
+        s->name_cap = 0;
+    }
+    if (k->labels <= s->label_cap && k->starts <= s->start_cap && k->features <= s->key_cap &&
+        k->features <= s->value_cap && k->names <= s->name_cap)
+        return 0;
+    struct need roomy = {slack(k->labels), slack(k->starts), slack(k->features), slack(k->names)};
+    if (held_bytes(s) + need_bytes(&roomy) > budget) {
+        free_arrays(s);
+        if (need_bytes(&roomy) > budget) roomy = *k;
+    }
+    if (renew_all(s, &roomy) < 0)
+        return drps_err_set(err, -ENOMEM, "no memory for %llu bytes of samples",
+                            (unsigned long long)need_bytes(k));
+    return 0;
+}
+
+static uint64_t array_budget(const struct drps_reader *r, const struct drps_samples *s)
+{
+    uint64_t taken = s->text_cap + r->chunks.carry_cap + r->chunks.in.buf_bytes;
+    uint64_t all = r->options.memory_bytes;
+    return taken < all ? all - taken : 0;
+}
+
+static struct need measure(const struct drps_reader *r, const char *text, size_t n)
+{
+    size_t lines = drps_parse_count(text, n, '\n');
+    size_t features =
+        r->format->bound(r, text, n, lines) + 1; /* a bad line may write one too many */
+    return (struct need){lines + 1, lines + 2, features, r->format->has_names ? features : 0};
+}
+
+/*
+ * How many of the n bytes of whole lines to parse now, with room made for what they yield: all, or,
+ * when the arrays would exceed the budget, the lines in the first half, and so on.
+ */
+static int choose_lines(const struct drps_reader *r, struct drps_samples *s, size_t n,
+                        size_t *taken_out, struct drps_err *err)
+{
+    uint64_t budget = array_budget(r, s);
+    struct need k = measure(r, s->text, n);
+
+    while (need_bytes(&k) > budget) {
+        const char *feed = memrchr(s->text, '\n', n / 2);
+        if (!feed) feed = memchr(s->text, '\n', n);
+        size_t fewer = feed ? (size_t)(feed - s->text) + 1 : n;
+        if (fewer == n)
+            return drps_err_set(
+                err, DRPS_E_MEMORY_BUDGET,
+                "%s:%llu: a line of %zu bytes needs %llu MiB for its features, %llu MiB are "
+                "left: give the reader more memory",
+                r->chunks.in.name, (unsigned long long)r->chunks.file_lines + 1, n,
+                (unsigned long long)(need_bytes(&k) >> 20) + 1, (unsigned long long)budget >> 20);
+        n = fewer;
+        k = measure(r, s->text, n);
+    }
+    *taken_out = n;
+    return prepare_arrays(s, &k, budget, err);
+}
+
+static const char *excerpt_end(const char *p, const char *end)
+{
+    while (p < end && !drps_is_blank(*p))
+        p++;
+    return p;
+}
+
+/* Tell a bad line, or forgive it. */
+static int handle_bad(struct drps_reader *r, const struct drps_parse *ps, const char *line,
+                      const char *end, uint64_t number, struct drps_err *err)
+{
+    char text[64], where[64] = "";
+    const char *at = ps->bad_at;
+    struct drps_err bad = DRPS_ERR_INIT;
+
+    if (r->options.skip_bad_lines && !ps->bad_fatal && r->skipped++ >= SKIPS_TOLD) return 0;
+    if (at) {
+        (void)drps_parse_excerpt(at, excerpt_end(at, end), text, sizeof(text));
+        (void)snprintf(where, sizeof(where),
+                       "%llu:", (unsigned long long)(at - line) + 1); /* fits */
+    }
+    (void)drps_err_set(&bad, DRPS_E_FORMAT, "%s:%llu:%s %s%s%s%s", r->chunks.in.name,
+                       (unsigned long long)number, where, ps->bad_why, at ? ": '" : "",
+                       at ? text : "", at ? "'" : "");
+    if (!r->options.skip_bad_lines || ps->bad_fatal)
+        return drps_err_set(err, bad.code, "%s", bad.text);
+    drps_log(r->options.log, DRPS_LOG_WARN, "%s; line skipped%s", bad.text,
+             r->skipped == SKIPS_TOLD ? "; further bad lines are only counted" : "");
+    return 0;
+}
+
+static int parse_lines(struct drps_reader *r, struct drps_parse *ps, size_t n, struct drps_err *err)
+{
+    char *stop = ps->out->text + n;
+    uint64_t number = r->chunks.file_lines;
+
+    for (char *p = ps->out->text, *feed; p < stop; p = feed + 1) {
+        feed = memchr(p, '\n', (size_t)(stop - p)); /* there is one: these are whole lines */
+        char *end = feed > p && feed[-1] == '\r' ? feed - 1 : feed;
+        size_t nnz = ps->nnz;
+        number++;
+        if (r->format->line(r, ps, p, end) == 0) continue;
+        if (ps->nnz > nnz) ps->nnz = nnz;
+        int rc = handle_bad(r, ps, p, end, number, err);
+        if (rc < 0) return rc;
+    }
+    r->lines += number - r->chunks.file_lines;
+    r->chunks.file_lines = number;
+    return 0;
+}
+
+static int all_ones(const float *values, size_t n)
+{
+    int other = 0;
+    for (size_t i = 0; i < n; i++)
+        other |= values[i] != 1.0f;
+    return !other;
+}
+
+/* Parse one piece of the current file into `out`, which may stay without a sample. */
+static int next_piece(struct drps_reader *r, struct drps_samples *out, struct drps_err *err)
+{
+    struct drps_parse ps = {.out = out, .seed = r->options.hash_seed};
+    size_t n, lines_end, taken = 0;
+    int last;
+
+    int rc = drps_chunks_fill(&r->chunks, &out->text, &out->text_cap, &n, &lines_end, &last, err);
+    if (rc == 0) rc = choose_lines(r, out, lines_end, &taken, err);
+    if (rc == 0) rc = drps_chunks_keep(&r->chunks, out->text + taken, n - taken, err);
+    if (rc < 0) return rc;
+    last = last && taken == n;
+    out->starts[0] = 0;
+    if (r->format->begin_piece) r->format->begin_piece(r, &ps);
+    rc = parse_lines(r, &ps, taken, err);
+    if (rc == 0 && r->format->end_piece) rc = r->format->end_piece(r, &ps, last, err);
+    if (rc < 0) return rc;
+    r->bytes += taken;
+    r->chunks.in_file = !last;
+    out->all_ones = all_ones(out->values, out->starts[out->n]);
+    return 0;
+}
+
+/* Returns 1 while a file is open, 0 at the end. */
+static int ensure_file(struct drps_reader *r, struct drps_err *err)
+{
+    if (!r->chunks.in_file) {
+        int rc = drps_chunks_next_file(&r->chunks, err);
+        if (rc <= 0) return rc;
+        r->begun = 0;
+    }
+    if (!r->begun && r->format->begin_file) r->format->begin_file(r);
+    r->begun = 1;
+    return 1;
+}
+
+int drps_reader_next(struct drps_reader *r, struct drps_samples *out, struct drps_err *err)
+{
+    out->n = 0;
+    out->all_ones = 1;
+    if (r->failed) return drps_err_set(err, r->failed, "reading the input has failed before");
+    while (out->n == 0) {
+        int rc = ensure_file(r, err);
+        if (rc == 0) return 0;
+        if (rc > 0) rc = next_piece(r, out, err);
+        if (rc < 0) {
+            out->n = 0;
+            r->failed = rc;
+            return rc;
+        }
+    }
+    return 1;
+}
+
+static int check_options(const struct drps_reader *r, struct drps_err *err)
+{
+    if (r->options.memory_bytes < min_memory_bytes)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "the reader's memory is %llu bytes, it needs at least 1 MiB",
+                            (unsigned long long)r->options.memory_bytes);
+    char c = r->options.csv_separator;
+    if (c == '\n' || c == '\r' || c == '"' || c == '.' || c == '-' || c == '+' ||
+        (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+        (unsigned char)c >= 0x80)
+        return drps_err_set(err, DRPS_E_CONFIG, "byte 0x%02x cannot separate csv columns",
+                            (unsigned char)c);
+    return 0;
+}
+
+/*
+ * All paths are looked at before the first is read, so that a misspelt one does not fail hours
+ * later.
+ */
+static int check_paths(const struct drps_io *io, const char *const *paths, size_t n,
+                       struct drps_err *err)
+{
+    int stdins = 0;
+
+    if (n == 0) return drps_err_set(err, DRPS_E_CONFIG, "no input files");
+    for (size_t i = 0; i < n; i++) {
+        int fd;
+        if (strcmp(paths[i], "-") == 0) {
+            if (++stdins > 1) return drps_err_set(err, DRPS_E_CONFIG, "'-' (stdin) is named twice");
+            continue;
+        }
+        int rc =
+            drps_io_open(io, paths[i], O_PATH | O_CLOEXEC, &fd, err); /* does not wait for a FIFO */
+        if (rc < 0) return rc;
+        drps_io_close(io, fd);
+    }
+    return 0;
+}
+
+static const struct drps_format *find_format(const char *name)
+{
+    for (size_t i = 0; drps_formats[i]; i++)
+        if (strcmp(drps_formats[i]->name, name) == 0) return drps_formats[i];
+    return NULL;
+}
+
+static int detect_format(struct drps_reader *r, struct drps_err *err)
+{
+    const struct drps_chunks *c = &r->chunks;
+    char text[100] = "";
+
+    r->format = drps_format_detect(c->carry, c->carry_n, c->in.ended, r->options.csv_label);
+    if (r->format) return 0;
+    const char *p = c->carry, *end = c->carry + c->carry_n;
+    while (p < end && (*p == '\n' || *p == '\r' || drps_is_blank(*p)))
+        p++;
+    if (p < end) {
+        const char *feed = memchr(p, '\n', (size_t)(end - p));
+        (void)drps_parse_excerpt(p, feed ? feed : end, text, sizeof(text));
+    }
+    return drps_err_set(err, DRPS_E_FORMAT,
+                        "%s: no format fits the first lines: '%s'; name one (--format): %s",
+                        c->in.name, text, FORMAT_NAMES);
+}
+
+static int choose_format(struct drps_reader *r, struct drps_err *err)
+{
+    const char *name = r->options.format;
+    int rc;
+
+    do { /* an empty file says nothing about the format */
+        rc = drps_chunks_next_file(&r->chunks, err);
+        if (rc < 0) return rc;
+    } while (rc > 0 && r->chunks.carry_n == 0);
+    if (name && strcmp(name, "auto") != 0) {
+        r->format = find_format(name);
+        rc = r->format
+                 ? 0
+                 : drps_err_set(err, DRPS_E_CONFIG, "unknown input format '%s', known are: %s",
+                                name, FORMAT_NAMES);
+    } else {
+        rc = detect_format(r, err);
+    }
+    if (rc == 0 && r->format->open)
+        rc = r->format->open(r, r->chunks.carry, r->chunks.carry_n, err);
+    return rc;
+}
+
+int drps_reader_open(const struct drps_io *io, const char *const *paths, size_t n_paths,
+                     const struct drps_reader_options *options, struct drps_reader **r_out,
+                     struct drps_err *err)
+{
+    *r_out = NULL;
+    struct drps_reader *r = calloc(1, sizeof(*r));
+    if (!r) return drps_err_set(err, -ENOMEM, "reader");
+    if (options) r->options = *options;
+    if (r->options.memory_bytes == 0) r->options.memory_bytes = default_memory_bytes;
+
+    int rc = check_options(r, err);
+    if (rc == 0) rc = check_paths(io, paths, n_paths, err);
+    if (rc == 0)
+        rc = drps_chunks_init(&r->chunks, io, paths, n_paths, r->options.memory_bytes, err);
+    if (rc == 0) rc = choose_format(r, err);
+    if (rc == 0) {
+        *r_out = r;
+        r = NULL;
+    }
+    drps_reader_close(r);
+    return rc;
+}
+
+void drps_reader_close(struct drps_reader *r)
+{
+    if (!r) return;
+    if (r->format && r->format->close && r->state) r->format->close(r);
+    drps_chunks_destroy(&r->chunks);
+    free(r->fields);
+    free(r);
+}
+
+const char *drps_reader_format(const struct drps_reader *r)
+{
+    return r->format->name;
+}
+
+int drps_reader_has_names(const struct drps_reader *r)
+{
+    return r->format->has_names;
+}
+
+const char *const *drps_reader_fields(const struct drps_reader *r, size_t *n_out)
+{
+    *n_out = r->n_fields;
+    return r->fields;
+}
+
+uint64_t drps_reader_lines(const struct drps_reader *r)
+{
+    return r->lines;
+}
+
+uint64_t drps_reader_bytes(const struct drps_reader *r)
+{
+    return r->bytes;
+}
+
+uint64_t drps_reader_skipped(const struct drps_reader *r)
+{
+    return r->skipped;
+}

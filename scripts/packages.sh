@@ -1,0 +1,44 @@
+# Shared by quickstart and check: which Debian packages drps needs, and how to get the missing ones.
+# shellcheck shell=bash
+# shellcheck disable=SC2034  # the lists are used by the scripts that source this file
+
+build_packages=(
+    build-essential cmake pkg-config
+    librocksdb-dev libleveldb-dev libxxhash-dev libjansson-dev libinih-dev
+    zlib1g-dev libzstd-dev liblzma-dev xz-utils
+)
+test_packages=(libcmocka-dev mandoc)
+clang_packages=(clang libclang-rt-14-dev) # the clang build, and the runtime of its thread sanitizer
+
+say() {
+    printf '\n== %s\n' "$*"
+}
+
+# need_packages PACKAGE...: install what is missing as root; otherwise name it and fail.
+need_packages() {
+    local package missing=()
+    if ! command -v dpkg-query >/dev/null; then
+        echo "Not a Debian system; these packages are needed, by whatever name: $*"
+        return 0
+    fi
+    for package in "$@"; do
+        if [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) != installed ]]; then
+            missing+=("$package")
+        fi
+    done
+    if ((${#missing[@]} == 0)); then
+        echo "All $# packages are installed."
+        return 0
+    fi
+    if ((EUID != 0)); then
+        {
+            echo "Missing packages: ${missing[*]}"
+            echo "Install them with:"
+            echo "    sudo apt-get install --no-install-recommends ${missing[*]}"
+        } >&2
+        return 1
+    fi
+    echo "Installing ${missing[*]}"
+    apt-get update -q
+    DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
+}

@@ -1,0 +1,181 @@
+/*
+ * The store that keeps every row in memory: the bound that the stores on disk are measured against. A row's slot is
+ * its id, so opening a step costs nothing.
+ */
+#include "storage/drps_store.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/drps_alloc.h"
+
+enum {
+    INIT_THREADS = 4,
+    INIT_BYTES = 1 << 20, /* rows are created, and visited, in pieces of this size */
+};
+
+struct resident {
+    const struct drps_store_ops *ops;
+    char *rows;
+    size_t bytes;
+    uint64_t n_rows;
+    size_t row_bytes;
+    uint64_t steps; /* opened so far */
+    int open;       /* a step is open */
+};
+
+/* Rows still to be created, shared by the threads that create them. */
+struct creation {
+    const struct drps_store_config *config;
+    char *rows;
+    uint64_t piece;
+    _Atomic uint64_t next; /* relaxed: it only hands out numbers; joining the threads publishes the rows */
+};
+
+static uint64_t piece_rows(size_t row_bytes)
+{
+    return row_bytes < INIT_BYTES ? INIT_BYTES / row_bytes : 1;
+}
+
+static void *create_rows(void *arg)
+{
+    struct creation *c = arg;
+    const struct drps_store_config *config = c->config;
+    for (;;) {
+        uint64_t first = atomic_fetch_add_explicit(&c->next, c->piece, memory_order_relaxed);
+        if (first >= config->rows) return NULL;
+        uint64_t left = config->rows - first;
+        size_t n = (size_t)(left < c->piece ? left : c->piece);
+        config->init(config->init_ctx, first, n, c->rows + (size_t)first * config->row_bytes);
+    }
+}
+
+static void create_all(const struct drps_store_config *config, char *rows)
+{
+    struct creation c = {.config = config, .rows = rows, .piece = piece_rows(config->row_bytes)};
+    pthread_t threads[INIT_THREADS];
+    int n = 0;
+    while (n < INIT_THREADS - 1 && (uint64_t)(n + 1) * c.piece < config->rows &&
+           pthread_create(&threads[n], NULL, create_rows, &c) == 0)
+        n++; /* fewer threads than wished for: the others do more */
+    create_rows(&c);
+    while (n > 0)
+        (void)pthread_join(threads[--n], NULL); /* cannot fail for a thread of ours */
+}
+
+static int resident_bytes(const struct drps_store_config *config, uint64_t *bytes_out, struct drps_err *err)
+{
+    if (!config->row_bytes || config->row_bytes % 4)
+        return drps_err_set(err, -EINVAL, "rows of %zu bytes: not a multiple of 4", config->row_bytes);
+    if (config->rows > UINT32_MAX)
+        return drps_err_set(err, DRPS_E_CONFIG, "%llu rows: a store holds at most %u",
+                            (unsigned long long)config->rows, UINT32_MAX);
+    if (__builtin_mul_overflow(config->rows, config->row_bytes, bytes_out) || *bytes_out > SIZE_MAX / 2)
+        return drps_err_set(err, -EOVERFLOW, "%llu rows of %zu bytes", (unsigned long long)config->rows,
+                            config->row_bytes);
+    return 0;
+}
+
+static int resident_memory_need(const struct drps_store_config *config, size_t max_step_blocks,
+                                uint64_t *least_out, uint64_t *most_out, struct drps_err *err)
+{
+    (void)max_step_blocks;
+    uint64_t bytes = 0;
+    int rc = resident_bytes(config, &bytes, err);
+    *least_out = *most_out = bytes;
+    return rc;
+}
+
+static void resident_close(struct drps_store *base)
+{
+    struct resident *st = (struct resident *)base;
+    if (!st) return;
+    drps_pages_free(st->rows, st->bytes);
+    free(st);
+}
+
+static int resident_open(const struct drps_store_config *config, struct drps_store **st_out, struct drps_err *err)
+{
+    *st_out = NULL;
+    uint64_t bytes = 0;
+    int rc = resident_bytes(config, &bytes, err);
+    if (rc < 0) return rc;
+    if (config->memory_bytes && config->memory_bytes < bytes)
+        return drps_err_set(err, DRPS_E_MEMORY_BUDGET, "all rows in memory take %llu bytes, %llu are allowed",
+                            (unsigned long long)bytes, (unsigned long long)config->memory_bytes);
+    struct resident *st = calloc(1, sizeof(*st));
+    if (!st) return drps_err_set(err, -ENOMEM, "handle of the row store");
+    st->ops = &drps_store_resident;
+    st->bytes = (size_t)bytes;
+    st->n_rows = config->rows;
+    st->row_bytes = config->row_bytes;
+    st->rows = drps_pages_new(st->bytes);
+    if (!st->rows) {
+        rc = drps_err_set(err, -ENOMEM, "%llu bytes for all rows", (unsigned long long)bytes);
+        resident_close((struct drps_store *)st);
+        return rc;
+    }
+    create_all(config, st->rows);
+    *st_out = (struct drps_store *)st;
+    return 0;
+}
+
+static int resident_step_open(struct drps_store *base, uint64_t step, const uint32_t *ids, size_t n,
+                              struct drps_rows *rows_out, struct drps_err *err)
+{
+    struct resident *st = (struct resident *)base;
+    *rows_out = (struct drps_rows){0};
+    if (st->open || step != st->steps)
+        return drps_err_set(err, -EINVAL, "step %llu opened, step %llu is %s", (unsigned long long)step,
+                            (unsigned long long)(st->open ? st->steps - 1 : st->steps), st->open ? "open" : "next");
+    if (n && ids[n - 1] >= st->n_rows) /* increasing: the last is the largest */
+        return drps_err_set(err, -EINVAL, "step %llu needs row %u of %llu", (unsigned long long)step, ids[n - 1],
+                            (unsigned long long)st->n_rows);
+    st->open = 1;
+    st->steps++;
+    *rows_out = (struct drps_rows){.base = st->rows, .stride = st->row_bytes, .index = ids, .n = n};
+    return 0;
+}
+
+static int resident_step_close(struct drps_store *base, uint64_t step, int changed, struct drps_err *err)
+{
+    struct resident *st = (struct resident *)base;
+    (void)changed;
+    if (!st->open || step + 1 != st->steps)
+        return drps_err_set(err, -EINVAL, "step %llu closed, but it is not open", (unsigned long long)step);
+    st->open = 0;
+    return 0;
+}
+
+static int resident_scan(struct drps_store *base, drps_row_visit visit, void *ctx, struct drps_err *err)
+{
+    struct resident *st = (struct resident *)base;
+    if (st->open) return drps_err_set(err, -EINVAL, "scan while step %llu is open", (unsigned long long)st->steps - 1);
+    uint64_t piece = piece_rows(st->row_bytes);
+    for (uint64_t first = 0; first < st->n_rows; first += piece) {
+        uint64_t left = st->n_rows - first;
+        int rc = visit(ctx, first, (size_t)(left < piece ? left : piece), st->rows + (size_t)first * st->row_bytes,
+                       err);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
+static void resident_stats(struct drps_store *base, struct drps_store_stats *out)
+{
+    const struct resident *st = (const struct resident *)base;
+    *out = (struct drps_store_stats){.steps = st->steps, .pool_bytes = st->bytes};
+}
+
+const struct drps_store_ops drps_store_resident = {
+    .name = "resident",
+    .memory_need = resident_memory_need,
+    .open = resident_open,
+    .step_open = resident_step_open,
+    .step_close = resident_step_close,
+    .scan = resident_scan,
+    .stats = resident_stats,
+    .close = resident_close,
+};

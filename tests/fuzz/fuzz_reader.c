@@ -1,0 +1,266 @@
+/*
+ * Fuzz target of the readers: any bytes must give samples that keep the header's promises or an
+ * error with a text, and the size of the pieces must not matter.
+ *
+ * Input: byte 0 chooses the format (a letter of `selectors`, anything else by its value), byte 1
+ * the options (bit 0: skip bad lines; bits 1-5: size of the small pieces), the rest is the file.
+ * For 'k' (csv with options) the first line of the rest is csv_kinds.
+ *
+ * Built with DRPS_FUZZ_MAIN it is a plain program that replays the files and folders named on its
+ * command line.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "index/drps_reader.h"
+#include "index/reader/parse.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char selectors[] = "alfrcvsdk";
+static const char *const formats[] = {"auto",  "libsvm", "libffm",  "ratings", "criteo",
+                                      "avazu", "csv",    "docword", "csv"};
+
+/* One file in memory, read in short pieces. */
+struct memory_file {
+    const uint8_t *data;
+    size_t n, at, step;
+};
+
+static int memory_open(void *ctx, const char *path, int flags, mode_t mode)
+{
+    struct memory_file *f = ctx;
+    (void)path;
+    (void)flags;
+    (void)mode;
+    f->at = 0;
+    return 3;
+}
+
+static int memory_close(void *ctx, int fd)
+{
+    (void)ctx;
+    (void)fd;
+    return 0;
+}
+
+static ssize_t memory_read(void *ctx, int fd, void *buf, size_t n)
+{
+    struct memory_file *f = ctx;
+    (void)fd;
+    if (n > f->n - f->at) n = f->n - f->at;
+    if (n > f->step) n = f->step;
+    if (n > 0) memcpy(buf, f->data + f->at, n);
+    f->at += n;
+    return (ssize_t)n;
+}
+
+static const struct drps_io_ops memory_ops = {
+    .open = memory_open, .close = memory_close, .read = memory_read};
+
+static void drop_log(void *ctx, enum drps_log_level level, const char *text)
+{
+    (void)ctx;
+    (void)level;
+    (void)text;
+}
+
+static const struct drps_log quiet = {.level = DRPS_LOG_DEBUG, .sink = drop_log};
+
+/* All that a pass over the input has given. */
+struct summary {
+    int rc;
+    uint64_t n, nnz, hash, skipped, lines;
+    struct drps_err err;
+};
+
+#define CHECK(ok)                                                                                  \
+    do {                                                                                           \
+        if (!(ok)) {                                                                               \
+            fprintf(stderr, "%s:%d: broken: %s\n", __FILE__, __LINE__, #ok);                       \
+            abort();                                                                               \
+        }                                                                                          \
+    } while (0)
+
+static void mix(struct summary *sum, uint64_t v)
+{
+    sum->hash = (sum->hash ^ v) * 0x9e3779b97f4a7c15u;
+    sum->hash ^= sum->hash >> 29;
+}
+
+static void mix_float(struct summary *sum, float v)
+{
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof(bits));
+    mix(sum, bits);
+}
+
+static void check_name(const struct drps_reader *r, const struct drps_name *name, uint64_t key,
+                       uint64_t seed)
+{
+    size_t n_fields;
+    uint64_t want_key;
+    uint32_t want_check;
+
+    (void)drps_reader_fields(r, &n_fields);
+    CHECK(name->field < n_fields);
+    drps_name_hash(name->field, name->text, name->bytes, seed, &want_key, &want_check);
+    CHECK(want_key == key && want_check == name->check);
+}
+
+static void check_piece(const struct drps_reader *r, const struct drps_samples *s, uint64_t seed,
+                        struct summary *sum)
+{
+    int ones = 1;
+
+    CHECK(s->starts[0] == 0);
+    CHECK((s->names != NULL) == drps_reader_has_names(r));
+    for (size_t i = 0; i < s->n; i++) {
+        CHECK(isfinite(s->labels[i]));
+        CHECK(s->starts[i] <= s->starts[i + 1]);
+        mix_float(sum, s->labels[i]);
+        mix(sum, s->starts[i + 1] - s->starts[i]);
+    }
+    for (size_t j = 0; j < s->starts[s->n]; j++) {
+        CHECK(isfinite(s->values[j]) && s->values[j] != 0);
+        ones &= s->values[j] == 1;
+        mix(sum, s->keys[j]);
+        mix_float(sum, s->values[j]);
+        if (s->names) check_name(r, &s->names[j], s->keys[j], seed);
+    }
+    CHECK(!s->all_ones == !ones);
+    sum->n += s->n;
+    sum->nnz += s->starts[s->n];
+}
+
+/* piece_bytes 0: as the reader chooses. */
+static void pass(struct memory_file *f, const struct drps_reader_options *o, size_t piece_bytes,
+                 struct summary *sum)
+{
+    const struct drps_io io = {&memory_ops, f};
+    const char *const path = "input";
+    struct drps_samples s = {0};
+    struct drps_reader *r;
+
+    memset(sum, 0, sizeof(*sum));
+    sum->rc = drps_reader_open(&io, &path, 1, o, &r, &sum->err);
+    if (sum->rc == 0) {
+        if (piece_bytes) r->chunks.piece_bytes = piece_bytes;
+        while ((sum->rc = drps_reader_next(r, &s, &sum->err)) > 0)
+            check_piece(r, &s, o->hash_seed, sum);
+        sum->skipped = drps_reader_skipped(r);
+        sum->lines = drps_reader_lines(r);
+        drps_reader_close(r);
+    } else {
+        CHECK(r == NULL);
+    }
+    CHECK(sum->rc == sum->err.code);
+    CHECK((sum->rc == 0) == (sum->err.text[0] == '\0'));
+    drps_samples_free(&s);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct summary large, small;
+    char kinds[200] = "";
+
+    if (size < 2) return 0;
+    const char *at = data[0] ? strchr(selectors, data[0]) : NULL;
+    size_t which = at ? (size_t)(at - selectors) : data[0] % (sizeof(selectors) - 1);
+    struct drps_reader_options o = {.format = formats[which],
+                                    .memory_bytes = 1 << 20,
+                                    .skip_bad_lines = data[1] & 1,
+                                    .hash_seed = data[1],
+                                    .log = &quiet};
+    size_t piece_bytes = 1 + (data[1] >> 1 & 31);
+    data += 2;
+    size -= 2;
+    if (selectors[which] == 'k') {
+        const uint8_t *feed = size ? memchr(data, '\n', size) : NULL;
+        size_t n = feed ? (size_t)(feed - data) : 0;
+        if (!feed || n >= sizeof(kinds)) return 0;
+        memcpy(kinds, data, n);
+        o.csv_kinds = kinds;
+        data += n + 1;
+        size -= n + 1;
+    }
+    struct memory_file f = {.data = data, .n = size, .step = SIZE_MAX};
+    pass(&f, &o, 0, &large);
+    f.step = piece_bytes + 2;
+    pass(&f, &o, piece_bytes, &small);
+    /*
+     * A fault of the compression behind a bad line is met first by whoever reads further ahead; how
+     * long a line may be depends on what the pieces before it have left of the memory.
+     */
+    if (large.rc == DRPS_E_CORRUPT || small.rc == DRPS_E_CORRUPT ||
+        large.rc == DRPS_E_MEMORY_BUDGET || small.rc == DRPS_E_MEMORY_BUDGET)
+        return 0;
+    CHECK(large.rc == small.rc && strcmp(large.err.text, small.err.text) == 0);
+    if (large.rc < 0) return 0; /* how many samples came before the error depends on the pieces */
+    CHECK(large.n == small.n && large.nnz == small.nnz && large.hash == small.hash);
+    CHECK(large.skipped == small.skipped && large.lines == small.lines);
+    return 0;
+}
+
+#ifdef DRPS_FUZZ_MAIN
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+static int replay_file(const char *path)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    char *data;
+    size_t n;
+
+    if (drps_io_read_file(drps_io_os(), path, 64 << 20, &data, &n, &err) < 0) {
+        fprintf(stderr, "%s\n", err.text);
+        return -1;
+    }
+    uint8_t *exact = malloc(n ? n : 1); /* so that a sanitizer sees a read beyond the end */
+    if (exact) {
+        memcpy(exact, data, n);
+        (void)LLVMFuzzerTestOneInput(exact, n); /* always 0; faults abort */
+    }
+    free(exact);
+    free(data);
+    return exact ? 0 : -1;
+}
+
+static int replay_folder(const char *path, size_t *count)
+{
+    int rc = 0;
+    DIR *dir = opendir(path);
+    if (!dir) {
+        fprintf(stderr, "%s: %s\n", path, strerror(errno));
+        return -1;
+    }
+    for (struct dirent *e; rc == 0 && (e = readdir(dir));) {
+        if (e->d_name[0] == '.') continue;
+        char *file = drps_path_join(path, e->d_name);
+        rc = file ? replay_file(file) : -1;
+        free(file);
+        ++*count;
+    }
+    (void)closedir(dir); /* only read */
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    size_t count = 0;
+
+    for (int i = 1; i < argc; i++) {
+        struct stat st;
+        int folder = stat(argv[i], &st) == 0 && S_ISDIR(st.st_mode);
+        if ((folder ? replay_folder(argv[i], &count) : replay_file(argv[i])) < 0) return 1;
+        count += !folder;
+    }
+    printf("%zu inputs replayed\n", count);
+    return count == 0; /* an empty corpus is a mistake */
+}
+
+#endif

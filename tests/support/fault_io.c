@@ -1,0 +1,256 @@
+#include "support/fault_io.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const op_names[] = {
+#define FAULT_NAME(name) #name,
+    FAULT_OPS(FAULT_NAME)
+#undef FAULT_NAME
+};
+
+const char *fault_op_name(unsigned op)
+{
+    return op ? op_names[__builtin_ctz(op)] : "none";
+}
+
+/* Count the call; whether it is to fail. */
+static int strikes(struct fault_io *f, enum fault_number op)
+{
+    atomic_fetch_add(&f->calls[op], 1);
+    if (!(f->ops & 1u << op)) return 0;
+    long left = atomic_load(&f->countdown);
+    if (left <= 0 && !(f->persistent && atomic_load(&f->fired))) return 0;
+    left = atomic_fetch_sub(&f->countdown, 1) - 1;
+    if (left > 0 || (left < 0 && !f->persistent)) return 0;
+    atomic_fetch_add(&f->fired, 1);
+    return 1;
+}
+
+/* --- which files have bytes that a crash would lose ----------------------------------------------------- */
+
+static void note_open(struct fault_io *f, int fd, const char *path)
+{
+    if (fd < 0 || fd >= FAULT_FILES) return;
+    pthread_mutex_lock(&f->lock);
+    (void)snprintf(f->opened[fd], FAULT_PATH_BYTES, "%s", path);
+    pthread_mutex_unlock(&f->lock);
+}
+
+static size_t find_unsynced(const struct fault_io *f, const char *path)
+{
+    size_t i = 0;
+    while (i < f->unsynced_n && strcmp(f->unsynced[i], path) != 0)
+        i++;
+    return i;
+}
+
+static void forget(struct fault_io *f, size_t i)
+{
+    if (i < f->unsynced_n) memmove(f->unsynced[i], f->unsynced[--f->unsynced_n], FAULT_PATH_BYTES);
+}
+
+static void note_write(struct fault_io *f, int fd)
+{
+    if (fd < 0 || fd >= FAULT_FILES) return;
+    pthread_mutex_lock(&f->lock);
+    size_t i = find_unsynced(f, f->opened[fd]);
+    if (i == f->unsynced_n && i < FAULT_FILES)
+        memcpy(f->unsynced[f->unsynced_n++], f->opened[fd], FAULT_PATH_BYTES);
+    pthread_mutex_unlock(&f->lock);
+}
+
+static void note_sync(struct fault_io *f, int fd)
+{
+    if (fd < 0 || fd >= FAULT_FILES) return;
+    pthread_mutex_lock(&f->lock);
+    forget(f, find_unsynced(f, f->opened[fd]));
+    pthread_mutex_unlock(&f->lock);
+}
+
+static void note_unlink(struct fault_io *f, const char *path)
+{
+    pthread_mutex_lock(&f->lock);
+    forget(f, find_unsynced(f, path));
+    pthread_mutex_unlock(&f->lock);
+}
+
+static void note_rename(struct fault_io *f, const char *from)
+{
+    size_t n = strlen(from);
+    pthread_mutex_lock(&f->lock);
+    for (size_t i = 0; i < f->unsynced_n; i++)
+        f->unsynced_at_rename += strncmp(f->unsynced[i], from, n) == 0 && (f->unsynced[i][n] == '/' || !f->unsynced[i][n]);
+    pthread_mutex_unlock(&f->lock);
+}
+
+/* --- the calls ------------------------------------------------------------------------------------------ */
+
+static int fault_open(void *ctx, const char *path, int flags, mode_t mode)
+{
+    struct fault_io *f = ctx;
+    if (strikes(f, FAULT_NR_OPEN)) return f->code;
+    int fd = f->inner->ops->open(f->inner->ctx, path, flags, mode);
+    note_open(f, fd, path);
+    return fd;
+}
+
+static int fault_close(void *ctx, int fd)
+{
+    struct fault_io *f = ctx;
+    int bad = strikes(f, FAULT_NR_CLOSE);
+    int rc = f->inner->ops->close(f->inner->ctx, fd); /* a failed close closes all the same */
+    return bad ? f->code : rc;
+}
+
+static size_t half(size_t n)
+{
+    return n > 1 ? n / 2 : n;
+}
+
+static ssize_t fault_read(void *ctx, int fd, void *buf, size_t n)
+{
+    struct fault_io *f = ctx;
+    if (strikes(f, FAULT_NR_READ)) {
+        if (f->effect != FAULT_SHORT) return f->code;
+        n = half(n);
+    }
+    return f->inner->ops->read(f->inner->ctx, fd, buf, n);
+}
+
+static ssize_t fault_pread(void *ctx, int fd, void *buf, size_t n, uint64_t offset)
+{
+    struct fault_io *f = ctx;
+    if (strikes(f, FAULT_NR_PREAD)) {
+        if (f->effect != FAULT_SHORT) return f->code;
+        n = half(n);
+    }
+    return f->inner->ops->pread(f->inner->ctx, fd, buf, n, offset);
+}
+
+static ssize_t fault_pwrite(void *ctx, int fd, const void *buf, size_t n, uint64_t offset)
+{
+    struct fault_io *f = ctx;
+    int bad = strikes(f, FAULT_NR_PWRITE);
+    if (bad && f->effect == FAULT_ERROR) return f->code;
+    if (f->disk_bytes) {
+        uint64_t used = atomic_load(&f->written_bytes);
+        if (used >= f->disk_bytes) {
+            atomic_fetch_add(&f->fired, 1);
+            return -ENOSPC;
+        }
+        if (n > f->disk_bytes - used) n = (size_t)(f->disk_bytes - used); /* the last bytes still fit */
+    }
+    if (bad) n = half(n);
+    note_write(f, fd);
+    ssize_t put = f->inner->ops->pwrite(f->inner->ctx, fd, buf, n, offset);
+    if (put > 0) atomic_fetch_add(&f->written_bytes, (unsigned long)put);
+    return bad && f->effect == FAULT_TORN ? f->code : put;
+}
+
+static int fault_fsync(void *ctx, int fd)
+{
+    struct fault_io *f = ctx;
+    if (strikes(f, FAULT_NR_FSYNC)) return f->code;
+    int rc = f->inner->ops->fsync(f->inner->ctx, fd);
+    if (rc == 0) note_sync(f, fd);
+    return rc;
+}
+
+static int fault_ftruncate(void *ctx, int fd, uint64_t size)
+{
+    struct fault_io *f = ctx;
+    if (strikes(f, FAULT_NR_FTRUNCATE)) return f->code;
+    return f->inner->ops->ftruncate(f->inner->ctx, fd, size);
+}
+
+static int fault_fallocate(void *ctx, int fd, uint64_t size)
+{
+    struct fault_io *f = ctx;
+    if (strikes(f, FAULT_NR_FALLOCATE)) return f->code;
+    return f->inner->ops->fallocate(f->inner->ctx, fd, size);
+}
+
+static int64_t fault_size(void *ctx, int fd)
+{
+    struct fault_io *f = ctx;
+    if (strikes(f, FAULT_NR_SIZE)) return f->code;
+    return f->inner->ops->size(f->inner->ctx, fd);
+}
+
+static int fault_rename(void *ctx, const char *from, const char *to)
+{
+    struct fault_io *f = ctx;
+    if (strikes(f, FAULT_NR_RENAME)) return f->code;
+    note_rename(f, from);
+    return f->inner->ops->rename(f->inner->ctx, from, to);
+}
+
+static int fault_unlink(void *ctx, const char *path)
+{
+    struct fault_io *f = ctx;
+    if (strikes(f, FAULT_NR_UNLINK)) return f->code;
+    int rc = f->inner->ops->unlink(f->inner->ctx, path);
+    if (rc == 0) note_unlink(f, path);
+    return rc;
+}
+
+static int fault_mkdir(void *ctx, const char *path, mode_t mode)
+{
+    struct fault_io *f = ctx;
+    if (strikes(f, FAULT_NR_MKDIR)) return f->code;
+    return f->inner->ops->mkdir(f->inner->ctx, path, mode);
+}
+
+static int fault_rmdir(void *ctx, const char *path)
+{
+    struct fault_io *f = ctx;
+    if (strikes(f, FAULT_NR_RMDIR)) return f->code;
+    return f->inner->ops->rmdir(f->inner->ctx, path);
+}
+
+static const struct drps_io_ops fault_ops = {
+    .open = fault_open,
+    .close = fault_close,
+    .read = fault_read,
+    .pread = fault_pread,
+    .pwrite = fault_pwrite,
+    .fsync = fault_fsync,
+    .ftruncate = fault_ftruncate,
+    .fallocate = fault_fallocate,
+    .size = fault_size,
+    .rename = fault_rename,
+    .unlink = fault_unlink,
+    .mkdir = fault_mkdir,
+    .rmdir = fault_rmdir,
+};
+
+struct fault_io *fault_io_new(const struct drps_io *inner)
+{
+    struct fault_io *f = calloc(1, sizeof(*f));
+    if (!f) return NULL;
+    f->io = (struct drps_io){&fault_ops, f};
+    f->inner = inner;
+    f->code = -EIO;
+    pthread_mutex_init(&f->lock, NULL);
+    return f;
+}
+
+void fault_io_free(struct fault_io *f)
+{
+    if (!f) return;
+    pthread_mutex_destroy(&f->lock);
+    free(f);
+}
+
+void fault_io_arm(struct fault_io *f, unsigned ops, long k, int persistent, enum fault_effect effect, int code)
+{
+    f->ops = ops;
+    f->persistent = persistent;
+    f->effect = effect;
+    f->code = code;
+    atomic_store(&f->fired, 0);
+    atomic_store(&f->countdown, k);
+}

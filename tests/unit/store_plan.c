@@ -1,0 +1,283 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/drps_clock.h"
+#include "base/drps_io.h"
+#include "base/drps_rng.h"
+#include "unit/store_plan.h"
+
+static void *must(void *p)
+{
+    if (!p) fail_msg("out of memory");
+    return p;
+}
+
+static uint32_t below(uint64_t seed, uint64_t i, uint32_t n)
+{
+    return (uint32_t)(drps_rng_at(seed, i) % n);
+}
+
+static int plan_step_blocks(void *ctx, uint64_t step, struct drps_step_blocks *out, struct drps_err *err)
+{
+    const struct plan *p = ctx;
+    (void)err;
+    const struct plan_step *s = &p->steps[step];
+    *out = (struct drps_step_blocks){.blocks = s->blocks, .next_use = s->next_use, .n = s->n_blocks};
+    return 0;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Skewed towards low ids, so that some blocks are hot; now and then a step is empty or needs one row. */
+static void draw_ids(const struct plan *p, struct plan_step *s, uint64_t seed, uint32_t most)
+{
+    uint32_t want = below(seed, 0, 10) == 0 ? below(seed, 1, 2) : 1 + below(seed, 1, most);
+    s->ids = must(malloc((want + 1) * sizeof(*s->ids)));
+    for (uint32_t i = 0; i < want; i++) {
+        double u = drps_unit_double(drps_rng_at(seed, 2 + i));
+        s->ids[i] = (uint32_t)(u * u * u * p->rows);
+    }
+    qsort(s->ids, want, sizeof(*s->ids), by_id);
+    for (uint32_t i = 0; i < want; i++)
+        if (!s->n_ids || s->ids[s->n_ids - 1] != s->ids[i]) s->ids[s->n_ids++] = s->ids[i];
+}
+
+static void find_blocks(const struct plan *p, struct plan_step *s)
+{
+    s->blocks = must(malloc((s->n_ids + 1) * sizeof(*s->blocks)));
+    s->next_use = must(malloc((s->n_ids + 1) * sizeof(*s->next_use)));
+    uint32_t b = 0;
+    for (size_t i = 0; i < s->n_ids; i++) {
+        while (s->ids[i] >= p->block_first[b + 1])
+            b++;
+        if (!s->n_blocks || s->blocks[s->n_blocks - 1] != b) s->blocks[s->n_blocks++] = b;
+    }
+}
+
+static void finish(struct plan *p)
+{
+    uint64_t *next = must(malloc(p->blocks * sizeof(*next)));
+    memset(next, 0xff, p->blocks * sizeof(*next));
+    for (size_t s = p->n_steps; s-- > 0;) {
+        struct plan_step *step = &p->steps[s];
+        for (size_t i = 0; i < step->n_blocks; i++) {
+            step->next_use[i] = next[step->blocks[i]];
+            next[step->blocks[i]] = s;
+        }
+        if (step->n_blocks > p->max_step_blocks) p->max_step_blocks = step->n_blocks;
+        if (step->n_ids > p->max_step_rows) p->max_step_rows = step->n_ids;
+    }
+    free(next);
+    p->timeline = (struct drps_timeline){.ctx = p, .steps = p->n_steps, .step_blocks = plan_step_blocks};
+}
+
+struct plan *plan_new(uint64_t seed, const struct plan_shape *shape)
+{
+    struct plan *p = must(calloc(1, sizeof(*p)));
+    p->seed = seed;
+    p->rows = shape->rows;
+    p->row_bytes = shape->row_bytes;
+    p->block_first = must(malloc((shape->rows + 1) * sizeof(*p->block_first)));
+    p->block_first[0] = 0;
+    while (p->block_first[p->blocks] < p->rows) {
+        uint32_t n = 1 + below(seed, 1000 + p->blocks, shape->max_block_rows);
+        uint32_t first = p->block_first[p->blocks];
+        p->block_first[++p->blocks] = n < p->rows - first ? first + n : p->rows;
+    }
+    p->n_steps = shape->epochs * shape->epoch_steps;
+    p->steps = must(calloc(p->n_steps, sizeof(*p->steps)));
+    for (size_t s = 0; s < p->n_steps; s++) {
+        uint64_t of_epoch = s % shape->epoch_steps;
+        draw_ids(p, &p->steps[s], drps_rng_at(seed, of_epoch), shape->max_step_rows);
+        find_blocks(p, &p->steps[s]);
+        p->steps[s].changes = of_epoch % 4 != 3; /* every fourth batch is for evaluation */
+    }
+    finish(p);
+    return p;
+}
+
+struct plan *plan_from_trace(const char *const *trace, size_t n_steps, size_t blocks)
+{
+    struct plan *p = must(calloc(1, sizeof(*p)));
+    p->rows = (uint32_t)blocks;
+    p->row_bytes = 8;
+    p->blocks = blocks;
+    p->block_first = must(malloc((blocks + 1) * sizeof(*p->block_first)));
+    for (uint32_t b = 0; b <= blocks; b++)
+        p->block_first[b] = b; /* a row a block */
+    p->n_steps = n_steps;
+    p->steps = must(calloc(n_steps, sizeof(*p->steps)));
+    for (size_t s = 0; s < n_steps; s++) {
+        struct plan_step *step = &p->steps[s];
+        step->ids = must(malloc((strlen(trace[s]) + 1) * sizeof(*step->ids)));
+        for (const char *c = trace[s]; *c; c++)
+            step->ids[step->n_ids++] = (uint32_t)(*c - '0');
+        find_blocks(p, step);
+        step->changes = 1;
+    }
+    finish(p);
+    return p;
+}
+
+void plan_free(struct plan *p)
+{
+    for (size_t s = 0; s < p->n_steps; s++) {
+        free(p->steps[s].ids);
+        free(p->steps[s].blocks);
+        free(p->steps[s].next_use);
+    }
+    free(p->steps);
+    free(p->block_first);
+    free(p);
+}
+
+static void init_rows(void *ctx, uint64_t first, size_t n, void *rows_out)
+{
+    const struct plan *p = ctx;
+    size_t words = p->row_bytes / 4;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < words; k++) {
+            uint32_t v = (uint32_t)drps_rng_at(p->seed, (first + i) * words + k);
+            memcpy((char *)rows_out + i * p->row_bytes + 4 * k, &v, sizeof(v));
+        }
+}
+
+static void change_row(const struct plan *p, void *row, uint32_t id, uint64_t step)
+{
+    for (size_t k = 0; k < p->row_bytes / 4; k++) {
+        uint32_t v;
+        memcpy(&v, (char *)row + 4 * k, sizeof(v));
+        v = (uint32_t)drps_rng_at(v, (step << 32) + id);
+        memcpy((char *)row + 4 * k, &v, sizeof(v));
+    }
+}
+
+struct drps_store_config plan_config(const struct plan *p)
+{
+    return (struct drps_store_config){
+        .io = drps_io_os(),
+        .rows = p->rows,
+        .row_bytes = p->row_bytes,
+        .init = init_rows,
+        .init_ctx = (void *)p,
+        .block_first = p->block_first,
+        .blocks = p->blocks,
+        .timeline = &p->timeline,
+        .max_step_blocks = p->max_step_blocks,
+        .max_step_rows = p->max_step_rows,
+    };
+}
+
+uint64_t plan_least_memory(const struct plan *p, const struct drps_store_ops *ops,
+                           const struct drps_store_config *config)
+{
+    uint64_t least, most;
+    assert_int_equal(ops->memory_need(config, p->max_step_blocks, &least, &most, NULL), 0);
+    assert_true(least <= most);
+    return least;
+}
+
+struct comparison {
+    const struct plan *p;
+    const char *model;
+    uint64_t next;
+};
+
+static int compare_run(void *ctx, uint64_t first, size_t n, const void *rows, struct drps_err *err)
+{
+    struct comparison *c = ctx;
+    (void)err;
+    if (first != c->next || first + n > c->p->rows)
+        fail_msg("seed %llu: scan shows rows %llu + %zu, expected to go on at %llu",
+                 (unsigned long long)c->p->seed, (unsigned long long)first, n, (unsigned long long)c->next);
+    size_t bytes = c->p->row_bytes;
+    for (size_t i = 0; i < n; i++)
+        if (memcmp((const char *)rows + i * bytes, c->model + (first + i) * bytes, bytes) != 0)
+            fail_msg("seed %llu: row %llu differs in the scan", (unsigned long long)c->p->seed,
+                     (unsigned long long)(first + i));
+    c->next += n;
+    return 0;
+}
+
+static int scan_and_compare(const struct plan *p, const struct drps_store_ops *ops, struct drps_store *st,
+                            const char *model, struct drps_err *err)
+{
+    struct comparison c = {.p = p, .model = model};
+    int rc = ops->scan(st, compare_run, &c, err);
+    if (!rc) assert_int_equal(c.next, p->rows);
+    return rc;
+}
+
+static int run_step(const struct plan *p, const struct drps_store_ops *ops, struct drps_store *st, size_t s,
+                    char *model, struct drps_err *err)
+{
+    const struct plan_step *step = &p->steps[s];
+    struct drps_rows rows;
+    int rc = ops->step_open(st, s, step->ids, step->n_ids, &rows, err);
+    if (rc < 0) return rc;
+    assert_int_equal(rows.n, step->n_ids);
+    for (size_t i = 0; i < rows.n; i++) {
+        char *row = drps_row_at(&rows, i);
+        char *expected = model + step->ids[i] * p->row_bytes;
+        if (memcmp(row, expected, p->row_bytes) != 0)
+            fail_msg("seed %llu: step %zu shows old bytes of row %u", (unsigned long long)p->seed, s, step->ids[i]);
+        if (!step->changes) continue;
+        change_row(p, row, step->ids[i], s);
+        change_row(p, expected, step->ids[i], s);
+    }
+    return ops->step_close(st, s, step->changes, err);
+}
+
+int plan_run(const struct plan *p, const struct drps_store_ops *ops, const struct drps_store_config *config,
+             struct drps_store_stats *stats_out, struct drps_err *err)
+{
+    struct drps_store *st;
+    int rc = ops->open(config, &st, err);
+    if (rc < 0) {
+        assert_null(st);
+        return rc;
+    }
+    char *model = must(malloc((size_t)p->rows * p->row_bytes));
+    init_rows((void *)p, 0, p->rows, model);
+    for (size_t s = 0; !rc && s < p->n_steps; s++) {
+        rc = run_step(p, ops, st, s, model, err);
+        if (!rc && below(p->seed, s, 40) == 0) rc = scan_and_compare(p, ops, st, model, err);
+    }
+    if (!rc) rc = scan_and_compare(p, ops, st, model, err);
+    if (stats_out) ops->stats(st, stats_out);
+    ops->close(st);
+    free(model);
+    return rc;
+}
+
+uint64_t test_seed(const char *test)
+{
+    const char *given = getenv("DRPS_TEST_SEED");
+    uint64_t seed = given ? strtoull(given, NULL, 0) : drps_mix64(drps_clock_ns()) >> 32;
+    print_message("%s: DRPS_TEST_SEED=%llu\n", test, (unsigned long long)seed);
+    return seed;
+}
+
+char *scratch_new(void)
+{
+    const char *tmp = getenv("TMPDIR");
+    char *dir = drps_path_join(tmp ? tmp : "/tmp", "drps-test.XXXXXX");
+    if (!dir || !mkdtemp(dir)) fail_msg("no scratch folder");
+    return dir;
+}
+
+void scratch_remove(char *dir)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    if (drps_io_remove_tree(drps_io_os(), dir, &err) < 0) fail_msg("%s", err.text);
+    free(dir);
+}

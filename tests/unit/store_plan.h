@@ -1,0 +1,62 @@
+/* Random plans for store tests, the plain in-memory model they are compared with, and scratch folders. */
+#ifndef STORE_PLAN_H
+#define STORE_PLAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "storage/drps_store.h"
+
+struct plan_step {
+    uint32_t *ids, *blocks;
+    uint64_t *next_use;
+    size_t n_ids, n_blocks;
+    int changes; /* a training step */
+};
+
+struct plan {
+    uint64_t seed;
+    uint32_t rows;
+    size_t row_bytes;
+    uint32_t *block_first;
+    size_t blocks;
+    struct plan_step *steps;
+    size_t n_steps;
+    size_t max_step_blocks, max_step_rows;
+    struct drps_timeline timeline;
+};
+
+struct plan_shape {
+    uint32_t rows, max_block_rows, max_step_rows;
+    size_t row_bytes, epoch_steps, epochs;
+};
+
+/* The same seed and shape give the same plan. */
+struct plan *plan_new(uint64_t seed, const struct plan_shape *shape);
+void plan_free(struct plan *p);
+
+/* A plan from block traces: step s touches all rows of the blocks in trace[s] ("03" is blocks 0 and 3). */
+struct plan *plan_from_trace(const char *const *trace, size_t n_steps, size_t blocks);
+
+/* A config for a plan, without dir, memory and engine. */
+struct drps_store_config plan_config(const struct plan *p);
+
+/* The least memory of `ops` for this plan. */
+uint64_t plan_least_memory(const struct plan *p, const struct drps_store_ops *ops,
+                           const struct drps_store_config *config);
+
+/*
+ * Run all steps, comparing every row that a step shows with the model, and the scan with it after the last step and
+ * after some others. Returns the first error of the store; the comparison itself fails the test.
+ */
+int plan_run(const struct plan *p, const struct drps_store_ops *ops, const struct drps_store_config *config,
+             struct drps_store_stats *stats_out, struct drps_err *err);
+
+/* The seed of a randomised test: DRPS_TEST_SEED or the clock. Printed. */
+uint64_t test_seed(const char *test);
+
+/* A new folder below $TMPDIR; scratch_remove() frees the name. */
+char *scratch_new(void);
+void scratch_remove(char *dir);
+
+#endif

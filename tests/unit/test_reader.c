@@ -1,0 +1,555 @@
+/* The readers' formats: what each line means, and what is said of bad ones. */
+#include "unit/reader_files.h"
+
+/* criteo's 26 categories, and 39 empty columns */
+#define CATEGORIES "a\tb\tc\td\te\tf\tg\th\ti\tj\tk\tl\tm\tn\to\tp\tq\tr\ts\tt\tu\tv\tw\tx\ty\tz"
+#define CATEGORIES_OUT                                                                             \
+    " C1=a:1 C2=b:1 C3=c:1 C4=d:1 C5=e:1 C6=f:1 C7=g:1 C8=h:1 C9=i:1 C10=j:1 C11=k:1 C12=l:1 "     \
+    "C13=m:1 C14=n:1"                                                                              \
+    " C15=o:1 C16=p:1 C17=q:1 C18=r:1 C19=s:1 C20=t:1 C21=u:1 C22=v:1 C23=w:1 C24=x:1 C25=y:1 "    \
+    "C26=z:1\n"
+#define EMPTY_39 "\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t"
+
+struct row {
+    const char *name, *format, *input;
+    const char *expected; /* samples */
+    const char *error;    /* or the error's text */
+};
+
+static void check_rows(const struct row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct outcome o;
+        struct drps_reader_options options = {.format = rows[i].format};
+        read_text(rows[i].input, &options, &o);
+        check_outcome(rows[i].name, rows[i].input, &o, rows[i].expected, rows[i].error);
+        outcome_free(&o);
+    }
+}
+#define CHECK_ROWS(rows) check_rows(rows, sizeof(rows) / sizeof((rows)[0]))
+
+static void test_reader_libsvm(void **state)
+{
+    static const struct row rows[] = {
+        {"plain", "libsvm", "1 1:2 3:4.5\n-1 2:1\n", "1 1:2 3:4.5\n-1 2:1\n", NULL},
+        {"no line feed at the end", "libsvm", "1 1:2", "1 1:2\n", NULL},
+        {"CRLF", "libsvm", "1 1:2\r\n0 7:1\r\n", "1 1:2\n0 7:1\n", NULL},
+        {"byte order mark", "libsvm",
+         "\xef\xbb\xbf"
+         "1 1:2\n",
+         "1 1:2\n", NULL},
+        {"blanks and tabs", "libsvm", " \t1  1:2\t 3:4  \t\n", "1 1:2 3:4\n", NULL},
+        {"blank lines", "libsvm", "\n  \n\t\n1 1:1\n\n\r\n", "1 1:1\n", NULL},
+        {"comments", "libsvm", "# all\n1 1:2 # rest 3:4\n  # x\n0 1:2#y\n5#z\n",
+         "1 1:2\n0 1:2\n5\n", NULL},
+        {"label only", "libsvm", "1\n-1\n", "1\n-1\n", NULL},
+        {"label forms", "libsvm", "+1 1:1\n-.5 1:1\n1e2 1:1\n", "1 1:1\n-0.5 1:1\n100 1:1\n", NULL},
+        {"qid", "libsvm", "1 qid:12 1:2\n", "1 1:2\n", NULL},
+        {"id 0", "libsvm", "1 0:2 1:1\n", "1 0:2 1:1\n", NULL},
+        {"largest id", "libsvm", "1 18446744073709551615:2\n", "1 18446744073709551615:2\n", NULL},
+        {"long ids", "libsvm", "1 1234567:1 12345678:1 123456789:1 12345678901234567:1\n",
+         "1 1234567:1 12345678:1 123456789:1 12345678901234567:1\n", NULL},
+        {"zeros before an id", "libsvm", "1 000000000000000000000000000007:1\n", "1 7:1\n", NULL},
+        {"values", "libsvm", "1 1:-1 2:+2 3:.5 4:5. 5:1e-3 6:12\n",
+         "1 1:-1 2:2 3:0.5 4:5 5:0.00100000005 6:12\n", NULL},
+        {"zeros left out", "libsvm", "1 1:0 2:0.0 3:-0 4:1 5:1e-60\n", "1 4:1\n", NULL},
+        {"repeated", "libsvm", "1 5:1 3:2 5:0.5\n", "1 3:2 5:1.5\n", NULL},
+        {"repeated to zero", "libsvm", "1 5:1 3:2 5:-1\n", "1 3:2\n", NULL},
+        {"repeated largest id", "libsvm", "1 18446744073709551615:1 18446744073709551615:1\n",
+         "1 18446744073709551615:2\n", NULL},
+        {"zero between repeated", "libsvm", "1 3:1 4:0 3:1\n", "1 3:2\n", NULL},
+        {"unsorted keeps its order", "libsvm", "1 5:1 3:2 4:3\n", "1 5:1 3:2 4:3\n", NULL},
+        {"empty file", "libsvm", "", "", NULL},
+        {"only comments", "libsvm", "# a\n\n# b", "", NULL},
+        {"bad label", "libsvm", "1 1:1\nabc 1:1\n", NULL, "0:2:1: label is not a number: 'abc'"},
+        {"label list", "libsvm", "1,2 1:1\n", NULL, "0:1:1: label is not a number: '1,2'"},
+        {"NaN label", "libsvm", "nan 1:1\n", NULL, "0:1:1: label is NaN or infinite: 'nan'"},
+        {"infinite label", "libsvm", "-Infinity 1:1\n", NULL,
+         "0:1:1: label is NaN or infinite: '-Infinity'"},
+        {"bad id", "libsvm", "1 1:1 abc:1\n", NULL, "0:1:7: feature id is not a number: 'abc:1'"},
+        {"negative id", "libsvm", "1 -1:1\n", NULL, "0:1:3: feature id is negative: '-1:1'"},
+        {"id too large", "libsvm", "1 18446744073709551616:1\n", NULL,
+         "0:1:3: feature id is above 2^64 - 1: '18446744073709551616:1'"},
+        {"no value", "libsvm", "1 7 8:1\n", NULL,
+         "0:1:3: feature id is not followed by ':' and a value: '7'"},
+        {"empty value", "libsvm", "1 7: 8:1\n", NULL, "0:1:5: value is not a number: ''"},
+        {"bad value", "libsvm", "1 7:1x\n", NULL, "0:1:5: value is not a number: '1x'"},
+        {"hexadecimal value", "libsvm", "1 7:0x10\n", NULL, "0:1:5: value is not a number: '0x10'"},
+        {"NaN value", "libsvm", "1 7:-NaN\n", NULL, "0:1:5: value is NaN or infinite: '-NaN'"},
+        {"value too large", "libsvm", "1 7:1e39\n", NULL, "0:1:5: value is too large: '1e39'"},
+        {"sum too large", "libsvm", "1 7:3e38 7:3e38\n", NULL,
+         "0:1: the values of a repeated feature add up to infinity"},
+        {"bad qid", "libsvm", "1 qid:x 7:1\n", NULL, "0:1:3: feature id is not a number: 'qid:x'"},
+        {"control byte", "libsvm",
+         "1 7:1\x01"
+         "8:1\n",
+         NULL, "0:1:6: feature id is not a number: '\\x018:1'"},
+        {"long token", "libsvm",
+         "1 xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n", NULL,
+         "0:1:3: feature id is not a number: "
+         "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'"},
+    };
+    (void)state;
+    CHECK_ROWS(rows);
+}
+
+static void test_reader_libffm(void **state)
+{
+    static const struct row rows[] = {
+        {"plain", "libffm", "1 0:5:1 1:7:0.5\n0 2:1:1\n", "1 5:1 7:0.5\n0 1:1\n", NULL},
+        {"label only, comment", "libffm", "1 # x\n0\n", "1\n0\n", NULL},
+        {"one id in two fields", "libffm", "1 0:5:1 1:5:1 2:3:0\n", "1 5:2\n", NULL},
+        {"two parts", "libffm", "1 0:5\n", NULL,
+         "0:1:5: feature id is not followed by ':' (field:id:value is expected): '5'"},
+        {"bad field", "libffm", "1 a:5:1\n", NULL, "0:1:3: field is not a number: 'a:5:1'"},
+        {"negative id", "libffm", "1 1:-5:1\n", NULL, "0:1:5: feature id is negative: '-5:1'"},
+        {"id too large", "libffm", "1 1:99999999999999999999:1\n", NULL,
+         "0:1:5: feature id is above 2^64 - 1: '99999999999999999999:1'"},
+        {"four parts", "libffm", "1 1:2:3:4\n", NULL, "0:1:7: value is not a number: '3:4'"},
+    };
+    (void)state;
+    CHECK_ROWS(rows);
+}
+
+static void test_reader_ratings(void **state)
+{
+    static const struct row rows[] = {
+        {"tabs", "ratings", "196\t242\t3\t881250949\n", "3 user=196:1 item=242:1\n", NULL},
+        {"three columns", "ratings", "1\t2\t5\n", "5 user=1:1 item=2:1\n", NULL},
+        {"colons", "ratings", "1::1193::5::978300760\n", "5 user=1:1 item=1193:1\n", NULL},
+        {"single colons belong to ids", "ratings", "a:b::c::5\n", "5 user=a:b:1 item=c:1\n", NULL},
+        {"commas and blanks", "ratings", "u1, i 2 , 4.5,\n", "4.5 user=u1:1 item=i 2:1\n", NULL},
+        {"spaces only", "ratings", "  a   b  3  \n", "3 user=a:1 item=b:1\n", NULL},
+        {"header", "ratings", "userId,movieId,rating,timestamp\n1,2,3,4\n", "3 user=1:1 item=2:1\n",
+         NULL},
+        {"negative and zero ratings", "ratings", "a b -1\na b 0\n",
+         "-1 user=a:1 item=b:1\n0 user=a:1 item=b:1\n", NULL},
+        {"CRLF, blank lines", "ratings", "1\t2\t3\r\n\r\n\n4\t5\t6\r\n",
+         "3 user=1:1 item=2:1\n6 user=4:1 item=5:1\n", NULL},
+        {"header again", "ratings", "1,2,3\nu,i,rating\n", NULL,
+         "0:2:5: rating is not a number: 'rating'"},
+        {"NaN is no header", "ratings", "1,2,nan\n", NULL,
+         "0:1:5: rating is NaN or infinite: 'nan'"},
+        {"too few", "ratings", "1 2\n", NULL,
+         "0:1:1: fewer than 3 columns, expected user, item, rating and perhaps a timestamp: '1'"},
+        {"too many", "ratings", "1 2 3 4 5\n", NULL,
+         "0:1:1: more than 4 columns, expected user, item, rating and perhaps a timestamp: '1'"},
+        {"empty user", "ratings", "\t2\t3\n", NULL, "0:1:1: user is empty: ''"},
+        {"empty item", "ratings", "1\t \t3\n", NULL, "0:1:4: item is empty: ''"},
+        {"empty rating", "ratings", "1\t2\t\t4\n", NULL, "0:1:5: rating is not a number: ''"},
+    };
+    (void)state;
+    CHECK_ROWS(rows);
+}
+
+static void test_reader_criteo(void **state)
+{
+    static const struct row rows[] = {
+        {"integers", "criteo",
+         "1\t-"
+         "3\t0\t1\t2\t3\t9\t10\t100\t1000\t\t65535\t4294967296\t9223372036854775807\t" CATEGORIES
+         "\n",
+         /* floor(ln(v)^2): ln(3)^2 = 1.2, 9: 4.8, 10: 5.3, 100: 21.2, 1000: 47.7, 65535: 122.99,
+            2^32: 492.0, 2^63 - 1: 1906.9 */
+         "1 I1=-3:1 I2=0:1 I3=1:1 I4=2:1 I5=L1:1 I6=L4:1 I7=L5:1 I8=L21:1 I9=L47:1 I10=:1 "
+         "I11=L122:1 I12=L491:1"
+         " I13=L1906:1" CATEGORIES_OUT,
+         NULL},
+        {"odd spellings", "criteo",
+         "0\t+1\t007\t-0\t-007\t+002\t00\t-0001\t\t\t\t\t\t\t" CATEGORIES "\n",
+         "0 I1=1:1 I2=L3:1 I3=0:1 I4=-7:1 I5=2:1 I6=0:1 I7=-1:1 I8=:1 I9=:1 I10=:1 I11=:1 I12=:1 "
+         "I13=:1" CATEGORIES_OUT,
+         NULL},
+        {"all missing", "criteo", "0" EMPTY_39 "\r\n",
+         "0 I1=:1 I2=:1 I3=:1 I4=:1 I5=:1 I6=:1 I7=:1 I8=:1 I9=:1 I10=:1 I11=:1 I12=:1 I13=:1 "
+         "C1=:1 C2=:1 C3=:1"
+         " C4=:1 C5=:1 C6=:1 C7=:1 C8=:1 C9=:1 C10=:1 C11=:1 C12=:1 C13=:1 C14=:1 C15=:1 C16=:1 "
+         "C17=:1 C18=:1"
+         " C19=:1 C20=:1 C21=:1 C22=:1 C23=:1 C24=:1 C25=:1 C26=:1\n",
+         NULL},
+        {"one too many", "criteo", "0" EMPTY_39 "\t\n", NULL,
+         "0:1: 41 tab-separated columns, expected label + 13 integers + 26 categories"},
+        {"one too few", "criteo", "0\t12\t4\t5\t6\t7\t8\t9\t10\t11\t12\t13\t14\t15\t16\n", NULL,
+         "0:1: 15 tab-separated columns, expected label + 13 integers + 26 categories"},
+        {"twelve integers", "criteo", "0\t12\t4\t5\t6\t7\t8\t9\t10\t11\t12\t13\t14\n", NULL,
+         "0:1: 13 tab-separated columns, expected label + 13 integers + 26 categories"},
+        {"thirteen integers", "criteo", "0\t12\t4\t5\t6\t7\t8\t9\t10\t11\t12\t13\t14\t15\n", NULL,
+         "0:1: 14 tab-separated columns, expected label + 13 integers + 26 categories"},
+        {"label only", "criteo", "0\n", NULL,
+         "0:1: 1 tab-separated columns, expected label + 13 integers + 26 categories"},
+        {"bad label", "criteo", "x" EMPTY_39 "\n", NULL, "0:1:1: label is not a number: 'x'"},
+        {"no label", "criteo", EMPTY_39 "\n", "", NULL},
+        {"fraction", "criteo", "0\t1.5" EMPTY_39 "\n", NULL, "0:1:3: I1 is not an integer: '1.5'"},
+        {"beyond 63 bits", "criteo", "0\t1\t9223372036854775808" EMPTY_39 "\n", NULL,
+         "0:1:5: I2 is beyond 2^63 - 1: '9223372036854775808'"},
+    };
+    (void)state;
+    CHECK_ROWS(rows);
+}
+
+static void test_reader_avazu(void **state)
+{
+    static const struct row rows[] = {
+        {"plain", "avazu", "id,click,hour,C1,banner_pos\n10,0,14102100,1005,0\n11,1,14103123,,1\n",
+         "0 hour=00:1 C1=1005:1 banner_pos=0:1\n1 hour=23:1 C1=:1 banner_pos=1:1\n", NULL},
+        {"header only", "avazu", "id,click,hour\n", "", NULL},
+        {"empty", "avazu", "", "", NULL},
+        {"hour 24", "avazu", "id,click,hour\n1,0,14102124\n", NULL,
+         "0:2:5: hour is not YYMMDDHH: '14102124'"},
+        {"short hour", "avazu", "id,click,hour\n1,0,141021\n", NULL,
+         "0:2:5: hour is not YYMMDDHH: '141021'"},
+        {"bad label", "avazu", "id,click,hour\n1,x,14102100\n", NULL,
+         "0:2:3: label (column click) is not a number: 'x,14102100'"},
+        {"columns", "avazu", "id,click,hour\n1,0\n", NULL, "0:2: 2 columns, the header has 3"},
+        {"other header", "avazu", "id,clicks,hour\n", NULL,
+         "0: the header has no column 'click': not avazu data"},
+    };
+    (void)state;
+    CHECK_ROWS(rows);
+}
+
+static void test_reader_csv(void **state)
+{
+    static const struct row rows[] = {
+        {"by content", "csv", "label,a,b\n1,x,2.5\n0,7,0\n", "1 a=x:1 b=:2.5\n0 a=7:1\n", NULL},
+        {"label anywhere, any case", "csv", "a,Target\n1,0.5\n", "0.5 a=:1\n", NULL},
+        {"label before y", "csv", "y,label\n1,2\n", "2 y=:1\n", NULL},
+        {"semicolon", "csv", "y;a\n1;x,y\n", "1 a=x,y:1\n", NULL},
+        {"tab", "csv", "y\ta b\n1\tx\n", "1 a b=x:1\n", NULL},
+        {"quotes", "csv", "label,\"a,\"\"b\"\"\"\n1,\"x, \"\"y\"\"\"\n0,\"\"\n\"2\",z\n",
+         "1 a,\"b\"=x, \"y\":1\n0 a,\"b\"=:1\n2 a,\"b\"=z:1\n", NULL},
+        {"quote within", "csv", "label,a\n1,x\"y\"\n", "1 a=x\"y\":1\n", NULL},
+        {"empty number, empty category", "csv", "y,n,c\n1,2,a\n0,,\n", "1 n=:2 c=a:1\n0 c=:1\n",
+         NULL},
+        {"blanks around numbers", "csv", "y,n\n 1 , 2 \n0, \n", "1 n=:2\n0\n", NULL},
+        {"CRLF, blank lines", "csv", "\r\ny,a\r\n\r\n1,x\r\n", "1 a=x:1\n", NULL},
+        {"label only", "csv", "y\n1\n2\n", "1\n2\n", NULL},
+        {"header only", "csv", "y,a\n", "", NULL},
+        {"empty file", "csv", "", "", NULL},
+        {"NUL is text", "csv", "y,a\n1,b\n", "1 a=b:1\n", NULL},
+        {"no label column", "csv", "a,b\n1,2\n", NULL,
+         "csv: no column is named label, target, y or click: name the label column; the header is "
+         "'a,b'"},
+        {"double column", "csv", "y,a,a\n", NULL, "0: two columns of the header are named 'a'"},
+        {"open quote in the header", "csv", "y,\"a\n", NULL,
+         "0: header: the quote is not closed on this line"},
+        {"empty label", "csv", "y,a\n,1\n", NULL, "0:2:1: label (column y) is not a number: ',1'"},
+        {"bad number", "csv", "y,a\n1,2\n1,x\n", NULL, "0:3:3: a is not a number: 'x'"},
+        {"NaN", "csv", "y,a\n1,2\n1,nan\n", NULL, "0:3:3: a is NaN or infinite: 'nan'"},
+        {"open quote", "csv", "y,a\n1,\"x\n", NULL,
+         "0:2:3: the quote is not closed on this line: '\"x'"},
+        {"text after quote", "csv", "y,a\n1,\"x\"z\n", NULL,
+         "0:2:6: text follows the closing quote: 'z'"},
+        {"too few", "csv", "y,a,b\n1,2\n", NULL, "0:2: 2 columns, the header has 3"},
+        {"too many", "csv", "y,a\n1,2,3\n", NULL, "0:2: 3 columns, the header has 2"},
+    };
+    (void)state;
+    CHECK_ROWS(rows);
+}
+
+static void test_reader_csv_options(void **state)
+{
+    static const struct {
+        const char *name, *label, *kinds;
+        char separator;
+        const char *input, *expected, *error;
+    } rows[] = {
+        {"label", "b", NULL, 0, "y,b\n1,2\n", "2 y=:1\n", NULL},
+        {"kinds", NULL, "a:category,b:ignore,c:number", 0, "y,a,b,c\n1,2,3,\n0,x,y,4\n",
+         "1 a=2:1\n0 a=x:1 c=:4\n", NULL},
+        {"label by kind", NULL, "c:label", 0, "y,c\n1,2\n", "2 y=:1\n", NULL},
+        {"usual label ignored", NULL, "label:ignore", 0, "label,y\n1,2\n", "2\n", NULL},
+        {"colon in a name", NULL, "a:b:category", 0, "y,a:b\n1,2\n", "1 a:b=2:1\n", NULL},
+        {"separator", NULL, NULL, '|', "y|a,b\n1|x\n", "1 a,b=x:1\n", NULL},
+        {"no such label", "z", NULL, 0, "y,b\n1,2\n", NULL, "the header has no label column 'z'"},
+        {"no such column", NULL, "z:number", 0, "y,b\n1,2\n", NULL,
+         "csv kinds: the header has no column 'z'"},
+        {"two labels", "y", "b:label", 0, "y,b\n1,2\n", NULL, "csv: 2 columns are to be the label"},
+        {"bad kind", NULL, "b:text", 0, "y,b\n1,2\n", NULL,
+         "csv kinds: 'b:text' is not column:number, column:category, column:ignore or "
+         "column:label"},
+        {"no kind", NULL, "b", 0, "y,b\n1,2\n", NULL,
+         "csv kinds: 'b' is not column:number, column:category, column:ignore or column:label"},
+        {"digit as separator", NULL, NULL, '1', "y,b\n1,2\n", NULL,
+         "byte 0x31 cannot separate csv columns"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct drps_reader_options options = {.format = "csv",
+                                              .csv_label = rows[i].label,
+                                              .csv_kinds = rows[i].kinds,
+                                              .csv_separator = rows[i].separator};
+        struct outcome o;
+        read_text(rows[i].input, &options, &o);
+        check_outcome(rows[i].name, rows[i].input, &o, rows[i].expected, rows[i].error);
+        outcome_free(&o);
+    }
+}
+
+static void test_reader_docword(void **state)
+{
+    static const struct row rows[] = {
+        {"plain", "docword", "3\n9\n4\n1 1 2\n1 3 1\n3 2 1\n3 9 5\n", "0 1:2 3:1\n0 2:1 9:5\n",
+         NULL},
+        {"repeated word", "docword", "3\n9\n3\n1 4 2\n1 3 1\n1 4 1\n", "0 3:1 4:3\n", NULL},
+        {"zero count", "docword", "3\n9\n2\n1 4 0\n2 3 1\n", "0\n0 3:1\n", NULL},
+        {"blanks", "docword", " 3 \n9\t\n\n1\n\n 1  4\t1 \n", "0 4:1\n", NULL},
+        {"no lines", "docword", "3\n9\n0\n", "", NULL},
+        {"empty file", "docword", "", "", NULL},
+        {"header", "docword", "3\nx\n4\n", NULL,
+         "0:2:1: the number of words (header line 2 of 3) is not a whole number: 'x'"},
+        {"no header", "docword", "1 1 2\n", NULL,
+         "0:1:1: the number of documents (header line 1 of 3) is not a whole number: '1'"},
+        {"header cut off", "docword", "3\n9\n", NULL, "0: ends within the three header lines"},
+        {"unsorted", "docword", "3\n9\n2\n2 1 1\n1 1 1\n", NULL,
+         "0:5:1: document comes after document 2: the file is not sorted: '1'"},
+        {"document too large", "docword", "3\n9\n1\n4 1 1\n", NULL,
+         "0:4:1: document is not between 1 and the header's 3: '4'"},
+        {"word 0", "docword", "3\n9\n1\n1 0 1\n", NULL,
+         "0:4:3: word is not between 1 and the header's 9: '0'"},
+        {"negative count", "docword", "3\n9\n1\n1 1 -1\n", NULL, "0:4:5: count is negative: '-1'"},
+        {"two columns", "docword", "3\n9\n1\n1 1\n", NULL,
+         "0:4:3: word is not a whole number ('doc word count' is expected): '1'"},
+        {"four columns", "docword", "3\n9\n1\n1 1 1 1\n", NULL,
+         "0:4:5: count is not a number: '1'"},
+        {"cut off", "docword", "3\n9\n2\n1 1 1\n", NULL,
+         "0: the header promises 2 lines, the file has 1"},
+        {"longer", "docword", "3\n9\n1\n1 1 1\n1 2 1\n", NULL,
+         "0: the header promises 1 lines, the file has 2"},
+    };
+    (void)state;
+    CHECK_ROWS(rows);
+}
+
+static void test_reader_detects_the_format(void **state)
+{
+    static const struct {
+        const char *name, *input, *format;
+    } rows[] = {
+        {"libsvm", "1 1:1 2:0.5\n", "libsvm"},
+        {"libsvm, first line without features", "1\n0 3:1\n", "libsvm"},
+        {"libsvm, comment first", "# x\n1 1:1\n", "libsvm"},
+        {"libsvm, a bad line", "1 1:1\n1 2:x\n1 3:1\n", "libsvm"},
+        {"libsvm with qid", "2 qid:1 1:1\n", "libsvm"},
+        {"labels only", "1\n2\n3\n4\n", "libsvm"},
+        {"nothing", "", "libsvm"},
+        {"blank", "\n\n", "libsvm"},
+        {"libffm", "1 0:1:1 1:5:0.5\n", "libffm"},
+        {"ratings, tabs", "1\t2\t3\n", "ratings"},
+        {"ratings, colons", "1::2::3::4\n", "ratings"},
+        {"ratings, commas", "1,2,3.5\n", "ratings"},
+        {"ratings, spaces", "u1 i1 3.5 7\n", "ratings"},
+        {"ratings, header", "userId,movieId,rating,timestamp\n1,2,3,4\n", "ratings"},
+        {"criteo", "0" EMPTY_39 "\n", "criteo"},
+        {"avazu", "id,click,hour,C1\n1,0,14102100,5\n", "avazu"},
+        {"csv", "label,a,b,c\n1,2,3,4\n", "csv"},
+        {"csv of three columns", "a,b,y\nx,2,3\n", "csv"},
+        {"csv, quoted names", "\"a\";\"y\"\n1;2\n", "csv"},
+        {"docword", "3\n9\n1\n1 1 2\n", "docword"},
+        {"docword without lines", "3\n9\n0\n", "docword"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct outcome o;
+        read_text(rows[i].input, i % 2 ? NULL : &(struct drps_reader_options){.format = "auto"},
+                  &o);
+        if (strcmp(o.format, rows[i].format) != 0)
+            fail_msg("%s\ninput:    %s\nexpected: %s\nfound:    %s %s", rows[i].name, rows[i].input,
+                     rows[i].format, o.format, o.err.text);
+        outcome_free(&o);
+    }
+}
+
+static void test_reader_asks_for_the_format(void **state)
+{
+    static const struct row rows[] = {
+        {"prose", NULL, "\nIt was a dark and stormy night.\n", NULL,
+         "0: no format fits the first lines: 'It was a dark and stormy night.'; name one "
+         "(--format): libsvm, "
+         "libffm, ratings, criteo, avazu, csv, docword"},
+        {"csv without label", NULL, "a,b,c,d\n1,2,3,4\n", NULL,
+         "0: no format fits the first lines: 'a,b,c,d'; name one (--format): libsvm, libffm, "
+         "ratings, criteo, "
+         "avazu, csv, docword"},
+        {"binary", NULL,
+         "\x7f"
+         "ELF\x01\xff\n",
+         NULL,
+         "0: no format fits the first lines: '\\x7fELF\\x01\\xff'; name one (--format): libsvm, "
+         "libffm, ratings, "
+         "criteo, avazu, csv, docword"},
+        {"unknown", "svm", "1 1:1\n", NULL,
+         "unknown input format 'svm', known are: libsvm, libffm, ratings, criteo, avazu, csv, "
+         "docword"},
+    };
+    (void)state;
+    CHECK_ROWS(rows);
+}
+
+static void test_reader_lists_its_formats(void **state)
+{
+    const char *const *names = drps_reader_formats();
+    (void)state;
+    for (; *names; names++) {
+        struct outcome o;
+        struct drps_reader_options options = {.format = *names};
+        read_text("", &options, &o); /* every name is known, and an empty file is no error in any */
+        check_outcome(*names, "", &o, "", NULL);
+        assert_string_equal(o.format, *names);
+        outcome_free(&o);
+    }
+}
+
+struct log_lines {
+    int n;
+    char first[300], last[300];
+};
+
+static void count_log(void *ctx, enum drps_log_level level, const char *text)
+{
+    struct log_lines *l = ctx;
+    assert_int_equal(level, DRPS_LOG_WARN);
+    (void)snprintf(l->n++ == 0 ? l->first : l->last, sizeof(l->first), "%s", text);
+}
+
+static void test_reader_skips_bad_lines(void **state)
+{
+    struct log_lines lines = {0};
+    struct drps_log log = {DRPS_LOG_INFO, count_log, &lines};
+    struct drps_reader_options options = {.format = "libsvm", .skip_bad_lines = 1, .log = &log};
+    struct text input = {0};
+    struct outcome o;
+
+    (void)state;
+    text_add(&input, "1 1:1\n");
+    for (int i = 0; i < 15; i++)
+        text_add(&input, "1 2:1 3:0.5 bad\n");
+    text_add(&input, "2 1:1\n");
+    read_text(input.p, &options, &o);
+    check_outcome("bad lines between good ones", input.p, &o, "1 1:1\n2 1:1\n", NULL);
+    assert_int_equal(o.skipped, 15);
+    assert_int_equal(o.lines, 17);
+    assert_true(o.all_ones); /* the 0.5 was taken back */
+    assert_int_equal(lines.n, 10);
+    assert_string_equal(lines.first, "0:2:13: feature id is not a number: 'bad'; line skipped");
+    assert_string_equal(
+        lines.last, "0:11:13: feature id is not a number: 'bad'; line skipped; further bad lines "
+                    "are only counted");
+    outcome_free(&o);
+    free(input.p);
+}
+
+static void test_reader_skips_bad_lines_of_every_format(void **state)
+{
+    static const struct row rows[] = {
+        {"libffm", "libffm", "1 1:1:1 x\n0 1:2:1\n", "0 2:1\n", NULL},
+        {"ratings", "ratings", "1 2 3\n1 2\n1 2 x\n4 5 6\n",
+         "3 user=1:1 item=2:1\n6 user=4:1 item=5:1\n", NULL},
+        {"criteo", "criteo", "0\t1\t2.5" EMPTY_39 "\n", "", NULL},
+        {"avazu", "avazu", "id,click,hour,C\n1,2,3,4\n1,2,14010111,4\n", "2 hour=11:1 C=4:1\n",
+         NULL},
+        {"csv", "csv", "y,a,b\n1,2,x\n1,\"2\",\"\n1,3,z\n", "1 a=:2 b=x:1\n1 a=:3 b=z:1\n", NULL},
+        {"docword", "docword", "5\n9\n6\n1 1 1\n2 1 1\n1 2 1\n2 x 1\n2 2 1\n3 1 1\n",
+         "0 1:1\n0 1:1 2:1\n0 1:1\n", NULL},
+        {"a document's sum", "docword", "5\n9\n4\n1 1 3e38\n1 1 3e38\n2 1 1\n2 2 1\n",
+         "0 1:1 2:1\n", NULL},
+        {"docword's header is not skipped", "docword", "x\n9\n5\n", NULL,
+         "0:1:1: the number of documents (header line 1 of 3) is not a whole number: 'x'"},
+    };
+    struct log_lines lines = {0};
+    struct drps_log log = {DRPS_LOG_ERROR, count_log, &lines};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct drps_reader_options options = {
+            .format = rows[i].format, .skip_bad_lines = 1, .log = &log};
+        struct outcome o;
+        read_text(rows[i].input, &options, &o);
+        check_outcome(rows[i].name, rows[i].input, &o, rows[i].expected, rows[i].error);
+        outcome_free(&o);
+    }
+    assert_int_equal(lines.n, 0); /* warnings were not wanted */
+}
+
+static void test_reader_tells_all_ones(void **state)
+{
+    static const struct {
+        const char *name, *format, *input;
+        int ones;
+    } rows[] = {
+        {"ones", "libsvm", "1 1:1 2:1.0 3:10e-1\n", 1},
+        {"a two", "libsvm", "1 1:1 2:2\n", 0},
+        {"a zero is left out", "libsvm", "1 1:1 2:0\n", 1},
+        {"repeated", "libsvm", "1 1:1 1:1\n", 0},
+        {"halves add up", "libsvm", "1 1:0.5 1:0.5\n", 1},
+        {"no features", "libsvm", "1\n2\n", 1},
+        {"ratings", "ratings", "1 2 3\n", 1},
+        {"numbers", "csv", "y,a\n1,2\n", 0},
+        {"counts", "docword", "1\n9\n1\n1 1 3\n", 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct drps_reader_options options = {.format = rows[i].format};
+        struct outcome o;
+        read_text(rows[i].input, &options, &o);
+        if (o.rc != 0 || o.all_ones != rows[i].ones)
+            fail_msg("%s\ninput:    %s\nexpected: %d\nfound:    %d %s", rows[i].name, rows[i].input,
+                     rows[i].ones, o.all_ones, o.err.text);
+        outcome_free(&o);
+    }
+}
+
+/*
+ * Computed once with the xxhash library, version 0.8.1: an index on disk depends on these never
+ * changing.
+ */
+static void test_reader_hashes_names(void **state)
+{
+    static const struct {
+        const char *text;
+        uint32_t field;
+        uint64_t seed, key;
+        uint32_t check;
+    } rows[] = {
+        {"", 0, 0, 0xadb33bd7d7f147adu, 0x67f90352u},
+        {"", 1, 0, 0x5933451a5a91ebc8u, 0xed223b96u},
+        {"7", 0, 0, 0xac8a797987a0d393u, 0x14a68d0au},
+        {"7", 1, 0, 0x82c0447acfce985du, 0x2dace110u},
+        {"68fd1e64", 0, 12345, 0xe9eaf429b8eab11du, 0x6869ce46u},
+        {"a longer name, of more than sixteen bytes", 0, 0, 0x5302a66c2ebd1300u, 0x370d78ceu},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        uint64_t key;
+        uint32_t check;
+        drps_name_hash(rows[i].field, rows[i].text, strlen(rows[i].text), rows[i].seed, &key,
+                       &check);
+        if (key != rows[i].key || check != rows[i].check)
+            fail_msg("'%s' field %u seed %llu\nexpected: %llx %x\nfound:    %llx %x", rows[i].text,
+                     rows[i].field, (unsigned long long)rows[i].seed,
+                     (unsigned long long)rows[i].key, rows[i].check, (unsigned long long)key,
+                     check);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reader_libsvm),
+        cmocka_unit_test(test_reader_libffm),
+        cmocka_unit_test(test_reader_ratings),
+        cmocka_unit_test(test_reader_criteo),
+        cmocka_unit_test(test_reader_avazu),
+        cmocka_unit_test(test_reader_csv),
+        cmocka_unit_test(test_reader_csv_options),
+        cmocka_unit_test(test_reader_docword),
+        cmocka_unit_test(test_reader_detects_the_format),
+        cmocka_unit_test(test_reader_asks_for_the_format),
+        cmocka_unit_test(test_reader_lists_its_formats),
+        cmocka_unit_test(test_reader_skips_bad_lines),
+        cmocka_unit_test(test_reader_skips_bad_lines_of_every_format),
+        cmocka_unit_test(test_reader_tells_all_ones),
+        cmocka_unit_test(test_reader_hashes_names),
+    };
+    return cmocka_run_group_tests_name("reader", tests, NULL, NULL);
+}

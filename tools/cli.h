@@ -1,0 +1,145 @@
+/*
+ * What the command line tools share: options (glibc argp), the same options from a configuration
+ * file, messages and progress on stderr, JSON on stdout, interruption by signals, exit codes.
+ *
+ * A tool is a table of options, a parse function, and
+ *
+ *   int main(int argc, char **argv)
+ *   {
+ *       struct options o = {.epochs = 1};
+ *       struct drps_cli cli;
+ *       struct drps_err err = DRPS_ERR_INIT;
+ *       drps_cli_start(&cli, &tool, &o, argc, argv);
+ *       return drps_cli_finish(&cli, run(&cli, &o, &err), &err);
+ *   }
+ *
+ * Every tool gets --help, --usage, --version, --config FILE, --json, -q/--quiet and -v/--verbose.
+ * Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+ */
+#ifndef DRPS_TOOLS_CLI_H
+#define DRPS_TOOLS_CLI_H
+
+#include <argp.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "base/drps_err.h"
+#include "base/drps_log.h"
+
+enum drps_cli_exit {
+    DRPS_EXIT_DONE = 0,
+    DRPS_EXIT_FAILED = 1,
+    DRPS_EXIT_USAGE = 2,
+    DRPS_EXIT_INTERRUPTED = 130,
+};
+
+/* Keys of a tool's options that have no short form begin here. */
+enum { DRPS_CLI_KEY = 0x100 };
+
+struct drps_cli;
+
+/* What a tool says about itself. Everything is borrowed for the life of the program. */
+struct drps_cli_tool {
+    const char *name;     /* "drps-train": also the tool's section in a configuration file */
+    const char *args_doc; /* "PLAN -o MODEL"; NULL when there are no arguments */
+    const char *doc;      /* what --help says above and, after "\v", below the options */
+    const struct argp_option *options; /* {0}-terminated */
+
+    /*
+     * Take one option (its key and value) or ARGP_KEY_ARG (a plain argument), or check everything
+     * at ARGP_KEY_END. Returns 0, or ARGP_ERR_UNKNOWN for keys it does not know. Wrong values end
+     * the program through drps_cli_usage(). `arg` stays valid until drps_cli_finish(). A later
+     * option replaces an earlier one: that is how the command line wins over the configuration
+     * file.
+     */
+    int (*parse)(struct drps_cli *cli, int key, char *arg);
+};
+
+/* One run of a tool. Caller's storage, usually in main(). */
+struct drps_cli {
+    const struct drps_cli_tool *tool;
+    void *input; /* borrowed: the tool's own options, for its parse function */
+
+    int json;            /* --json: results on stdout as JSON */
+    struct drps_log log; /* pass &cli->log on. Info; --quiet: warnings; --verbose: debug */
+
+    /* Private to cli.c. */
+    struct argp_state *state;    /* while options are parsed */
+    int key;                     /* the option being parsed */
+    char *config_path;           /* --config */
+    struct drps_cli_line *lines; /* own: options taken from the configuration file */
+    size_t n_lines, cap_lines;
+    int progress_shown; /* a progress line stands on the terminal; guarded by flockfile(stderr) */
+    uint64_t progress_ns;
+};
+
+/*
+ * Fill *cli, parse the options, ignore SIGPIPE (a closed pipe is reported as a failed write) and
+ * install the handlers of SIGINT and SIGTERM. Ends the program for --help and --version (0) and for
+ * wrong usage (2).
+ */
+void drps_cli_start(struct drps_cli *cli, const struct drps_cli_tool *tool, void *input, int argc,
+                    char **argv);
+
+/*
+ * The end of main: erase the progress line, flush stdout, print `err` when rc < 0, free what *cli
+ * owns. Returns the exit code; DRPS_E_CONFIG is wrong usage, DRPS_E_INTERRUPTED interrupted.
+ */
+int drps_cli_finish(struct drps_cli *cli, int rc, const struct drps_err *err);
+
+/*
+ * Becomes non-zero at the first SIGINT or SIGTERM; the second one ends the program at once with
+ * 130. Static; poll it with relaxed loads, from any thread. Work that stops for it returns
+ * DRPS_E_INTERRUPTED.
+ */
+const atomic_int *drps_cli_stop(void);
+
+/* ---- Within a parse function ---- */
+
+/*
+ * End the program with 2 and this message, which gets the option's name in front (and file and
+ * line, where the option comes from the configuration file).
+ */
+_Noreturn void drps_cli_usage(struct drps_cli *cli, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/*
+ * Values of the option being parsed. Limits are inclusive; a wrong value ends the program with 2.
+ * size: bytes, "256M" is 2^28. count: "4M" is 4,000,000. real: a min of DBL_MIN means above 0.
+ * share: "0.1" or "10%", from 0 to 1. choice: the index of `arg` in NULL-terminated `names`.
+ */
+uint64_t drps_cli_size(struct drps_cli *cli, const char *arg, uint64_t min, uint64_t max);
+uint64_t drps_cli_count(struct drps_cli *cli, const char *arg, uint64_t min, uint64_t max);
+double drps_cli_real(struct drps_cli *cli, const char *arg, double min, double max);
+double drps_cli_share(struct drps_cli *cli, const char *arg);
+size_t drps_cli_choice(struct drps_cli *cli, const char *arg, const char *const *names);
+
+/*
+ * A count as people write it: "1500", "4M", "1.5G" with decimal K, M, G and T (either case); never
+ * negative. Returns 0, or -EINVAL with a text. (Byte sizes are drps_size_parse().)
+ */
+DRPS_MUST_CHECK
+int drps_cli_parse_count(const char *text, uint64_t *count_out, struct drps_err *err);
+
+/* ---- While running ---- */
+
+/*
+ * Show a progress line on stderr, if that is a terminal and --quiet was not given; at most ten
+ * times a second. Log messages erase it first. Threads: any.
+ */
+void drps_cli_progress(struct drps_cli *cli, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+void drps_cli_progress_end(struct drps_cli *cli);
+
+/* JSON values, NULL when memory is gone. NaN and infinities are null; counts end at 2^63 - 1. */
+json_t *drps_cli_json_real(double value);
+json_t *drps_cli_json_count(uint64_t value);
+
+/* Print `root` (moved; NULL when memory was gone while it was built) on stdout and flush. */
+DRPS_MUST_CHECK
+int drps_cli_json_print(json_t *root, struct drps_err *err);
+
+#endif

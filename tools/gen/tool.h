@@ -1,0 +1,8 @@
+/* drps-gen as a function, so that its test can run it without knowing where the program lies. */
+#ifndef DRPS_TOOLS_GEN_TOOL_H
+#define DRPS_TOOLS_GEN_TOOL_H
+
+/* The whole tool; returns the exit code, or ends the program for --help and wrong usage. */
+int gen_tool_main(int argc, char **argv);
+
+#endif

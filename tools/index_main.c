@@ -1,0 +1,347 @@
+/* drps-index: compile data sets into plans. Argument parsing and printing; the work is index/compile.c. */
+#include <float.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_size.h"
+#include "index/drps_index.h"
+#include "tools/cli.h"
+
+enum {
+    KEY_FORMAT = DRPS_CLI_KEY,
+    KEY_ALGO,
+    KEY_LOSS,
+    KEY_TASK,
+    KEY_RANK,
+    KEY_NO_BIAS,
+    KEY_BATCH_SIZE,
+    KEY_TEST,
+    KEY_TEST_FRACTION,
+    KEY_MEMORY,
+    KEY_BLOCKS,
+    KEY_BLOCK_BYTES,
+    KEY_ORDER,
+    KEY_SEED,
+    KEY_HASH_SEED,
+    KEY_ON_ERROR,
+    KEY_LABEL,
+    KEY_COLUMNS,
+    KEY_SEPARATOR,
+    KEY_FORCE,
+};
+
+static const struct argp_option option_table[] = {
+    {"output", 'o', "PLAN", 0, "Folder to make (required)", 1},
+    {"algo", KEY_ALGO, "NAME", 0, "Model: lir, lor, svm, lmf or fm (required)", 1},
+    {"rank", KEY_RANK, "K", 0, "Factors a row, for lmf and fm (default 16)", 1},
+    {"task", KEY_TASK, "NAME", 0, "For fm: auto (two distinct labels mean classification), regression, classification", 1},
+    {"loss", KEY_LOSS, "NAME", 0, "squared, logistic, hinge, squared_hinge (default: the model's usual one)", 1},
+    {"no-bias", KEY_NO_BIAS, NULL, 0, "No intercept", 1},
+    {"format", KEY_FORMAT, "NAME", 0, "auto, libsvm, libffm, ratings, criteo, avazu, csv, docword (default auto)", 2},
+    {"on-error", KEY_ON_ERROR, "WHAT", 0, "At a bad line: stop (default), or skip and count it", 2},
+    {"label", KEY_LABEL, "COLUMN", 0, "csv: the label's column", 2},
+    {"columns", KEY_COLUMNS, "NAME:KIND,...", 0, "csv: number, category or ignore for the columns named", 2},
+    {"separator", KEY_SEPARATOR, "CHAR", 0, "csv: column separator, or 'tab' (default: from the header)", 2},
+    {"hash-seed", KEY_HASH_SEED, "N", 0, "Seed of the keys of string names (default 0)", 2},
+    {"test", KEY_TEST, "FILE", 0, "Samples for evaluation; may be given several times", 3},
+    {"test-fraction", KEY_TEST_FRACTION, "P", 0, "Keep this share of the samples for evaluation (0.1 or 10%)", 3},
+    {"batch-size", KEY_BATCH_SIZE, "B", 0, "Samples a batch, or a share as P% (default 0.01%, at least 100)", 4},
+    {"order", KEY_ORDER, "NAME", 0, "Order of training samples: shuffled (default) or given", 4},
+    {"seed", KEY_SEED, "N", 0, "Seed of the shuffle and of the test split (default 1)", 4},
+    {"memory", KEY_MEMORY, "SIZE", 0, "Memory of this run, and of the windows it cuts (default: half of the memory)", 5},
+    {"blocks", KEY_BLOCKS, "NAME", 0, "Block builder: auto, pattern (same access pattern), none (one row a block)", 5},
+    {"block-size", KEY_BLOCK_BYTES, "SIZE", 0, "Bytes a block (default 4K; 1K for rows of one float)", 5},
+    {"force", KEY_FORCE, NULL, 0, "Replace PLAN if it exists", 6},
+    {0},
+};
+
+struct paths {
+    const char **list;
+    size_t n, cap;
+};
+
+struct options {
+    struct drps_index_options index;
+    struct paths inputs, tests;
+};
+
+static void add_path(struct drps_cli *cli, struct paths *paths, const char *path)
+{
+    if (drps_array_reserve(&paths->list, &paths->cap, paths->n + 1, sizeof(*paths->list)))
+        drps_cli_usage(cli, "no memory for %zu file names", paths->n + 1);
+    paths->list[paths->n++] = path;
+}
+
+static void parse_batch_size(struct drps_cli *cli, struct drps_index_options *o, char *arg)
+{
+    size_t n = strlen(arg);
+    o->batch_size = 0;
+    o->batch_percent = 0;
+    if (n && arg[n - 1] == '%')
+        o->batch_percent = drps_cli_share(cli, arg) * 100;
+    else
+        o->batch_size = drps_cli_count(cli, arg, 1, UINT32_MAX);
+    if (!o->batch_size && o->batch_percent <= 0) drps_cli_usage(cli, "a batch needs at least one sample");
+}
+
+static const char *choice(struct drps_cli *cli, const char *arg, const char *const *names)
+{
+    return names[drps_cli_choice(cli, arg, names)];
+}
+
+static int parse_data_option(struct drps_cli *cli, struct drps_index_options *o, int key, char *arg)
+{
+    static const char *const on_error[] = {"stop", "skip", NULL};
+    switch (key) {
+    case KEY_FORMAT:
+        if (strcmp(arg, "auto") == 0)
+            o->reader.format = NULL;
+        else
+            o->reader.format = choice(cli, arg, drps_reader_formats());
+        return 0;
+    case KEY_ON_ERROR:
+        o->skip_bad_lines = drps_cli_choice(cli, arg, on_error) == 1;
+        return 0;
+    case KEY_LABEL:
+        o->reader.csv_label = arg;
+        return 0;
+    case KEY_COLUMNS:
+        o->reader.csv_kinds = arg;
+        return 0;
+    case KEY_SEPARATOR:
+        if (strcmp(arg, "tab") != 0 && strlen(arg) != 1) drps_cli_usage(cli, "one character, or 'tab', not '%s'", arg);
+        o->reader.csv_separator = strlen(arg) == 1 ? arg[0] : '\t';
+        return 0;
+    case KEY_HASH_SEED:
+        o->reader.hash_seed = drps_cli_count(cli, arg, 0, INT64_MAX);
+        return 0;
+    case KEY_TEST_FRACTION:
+        o->test_fraction = drps_cli_share(cli, arg);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o, int key, char *arg)
+{
+    static const char *const algos[] = {"lir", "lor", "svm", "lmf", "fm", NULL};
+    static const char *const losses[] = {"squared", "logistic", "hinge", "squared_hinge", NULL};
+    static const char *const tasks[] = {"auto", "regression", "classification", NULL};
+    static const char *const orders[] = {"shuffled", "given", NULL};
+    static const char *const builders[] = {"auto", "pattern", "none", NULL};
+    switch (key) {
+    case 'o':
+        o->out = arg;
+        return 0;
+    case KEY_ALGO:
+        o->algo = choice(cli, arg, algos);
+        return 0;
+    case KEY_LOSS:
+        o->loss = choice(cli, arg, losses);
+        return 0;
+    case KEY_TASK:
+        o->task = choice(cli, arg, tasks);
+        return 0;
+    case KEY_RANK:
+        o->rank = (uint32_t)drps_cli_count(cli, arg, 1, 65535);
+        return 0;
+    case KEY_NO_BIAS:
+        o->no_bias = 1;
+        return 0;
+    case KEY_BATCH_SIZE:
+        parse_batch_size(cli, o, arg);
+        return 0;
+    case KEY_ORDER:
+        o->order = choice(cli, arg, orders);
+        return 0;
+    case KEY_SEED:
+        o->seed = drps_cli_count(cli, arg, 0, INT64_MAX);
+        return 0;
+    case KEY_MEMORY:
+        o->memory_bytes = drps_cli_size(cli, arg, 1, INT64_MAX);
+        return 0;
+    case KEY_BLOCKS:
+        o->blocks = choice(cli, arg, builders);
+        return 0;
+    case KEY_BLOCK_BYTES:
+        o->block_bytes = drps_cli_size(cli, arg, 4, 1 << 30);
+        return 0;
+    case KEY_FORCE:
+        o->force = 1;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static int parse(struct drps_cli *cli, int key, char *arg)
+{
+    struct options *o = cli->input;
+    if (key == ARGP_KEY_ARG) {
+        add_path(cli, &o->inputs, arg);
+        return 0;
+    }
+    if (key == KEY_TEST) {
+        add_path(cli, &o->tests, arg);
+        return 0;
+    }
+    if (key == ARGP_KEY_END) {
+        if (!o->inputs.n) drps_cli_usage(cli, "no input: name at least one file, or - for stdin");
+        if (!o->index.algo) drps_cli_usage(cli, "--algo is missing: lir, lor, svm, lmf or fm");
+        if (!o->index.out) drps_cli_usage(cli, "-o PLAN is missing: the folder to make");
+        return 0;
+    }
+    int rc = parse_data_option(cli, &o->index, key, arg);
+    return rc == ARGP_ERR_UNKNOWN ? parse_plan_option(cli, &o->index, key, arg) : rc;
+}
+
+static void show_progress(void *ctx, enum drps_index_phase phase, uint64_t done, uint64_t total)
+{
+    if (total)
+        drps_cli_progress(ctx, "%s: %.0f %%", drps_index_phase_name(phase), 100.0 * (double)done / (double)total);
+    else
+        drps_cli_progress(ctx, "%s: %llu", drps_index_phase_name(phase), (unsigned long long)done);
+}
+
+static const char *size(uint64_t bytes)
+{
+    static char bufs[8][32];
+    static unsigned at;
+    at = (at + 1) % 8;
+    return drps_size_format(bytes, bufs[at], sizeof(bufs[at]));
+}
+
+static void print_forecast(const struct drps_index_result *r)
+{
+    uint64_t model = r->info.rows * r->info.row_bytes;
+    printf("\nforecast of one epoch (rows of %llu bytes: parameters and one optimizer state)\n",
+           (unsigned long long)r->info.row_bytes);
+    printf("  %-9s %10s %6s %9s %11s %11s %11s\n", "store", "memory", "share", "windows", "read", "written", "I/Os");
+    for (size_t i = 0; i < r->forecasts; i++) {
+        const struct drps_forecast *f = &r->forecast[i];
+        printf("  %-9s %10s %5.1f%%", f->store, size(f->memory_bytes), 100.0 * (double)f->memory_bytes / (double)model);
+        if (f->feasible)
+            printf(" %9llu %11s %11s %11llu\n", (unsigned long long)f->windows, size(f->read_bytes),
+                   size(f->written_bytes), (unsigned long long)f->ios);
+        else
+            printf("   one batch does not fit\n");
+    }
+}
+
+static void print_text(const struct drps_index_result *r)
+{
+    const struct drps_plan_info *i = &r->info;
+    double parse_seconds = r->phase_seconds[DRPS_PHASE_PARSE];
+    printf("plan %s: %s, %s loss%s\n", i->format, i->algo, i->loss, i->rank ? "" : ", linear");
+    printf("  samples  %llu training, %llu evaluation", (unsigned long long)i->samples,
+           (unsigned long long)i->test_samples);
+    if (r->skipped_lines) printf(" (%llu bad lines skipped)", (unsigned long long)r->skipped_lines);
+    printf("\n  entries  %llu training, %llu evaluation (%llu more of features unseen in training)\n",
+           (unsigned long long)i->nnz, (unsigned long long)i->test_nnz, (unsigned long long)i->test_unseen);
+    printf("  rows     %llu of %u floats: %s, %s with one optimizer state\n", (unsigned long long)i->rows, i->dim,
+           size(i->rows * i->dim * 4), size(i->rows * i->row_bytes));
+    printf("  batches  %llu of %llu samples; at most %llu rows each\n", (unsigned long long)i->batches,
+           (unsigned long long)i->batch_size, (unsigned long long)i->max_batch_rows);
+    printf("  blocks   %llu (%s), at most %llu a batch\n", (unsigned long long)i->blocks, i->blocks_by,
+           (unsigned long long)i->max_step_blocks);
+    printf("  windows  %llu for %s; two of them hold at most %llu rows (%s)\n", (unsigned long long)i->windows,
+           size(i->window_budget_bytes), (unsigned long long)i->working_set_rows,
+           size(i->working_set_rows * i->row_bytes));
+    print_forecast(r);
+    printf("\n%s of text in %.1f s (parsing %.0f MB/s), plan %s, peak memory %s\n", size(r->input_bytes), r->seconds,
+           parse_seconds > 0 ? (double)r->input_bytes / 1e6 / parse_seconds : 0.0, size(r->plan_bytes),
+           size(drps_memory_peak()));
+}
+
+static json_t *forecast_json(const struct drps_forecast *f)
+{
+    json_t *j = json_pack("{s:s, s:b}", "store", f->store, "feasible", f->feasible);
+    (void)json_object_set_new(j, "memory_bytes", drps_cli_json_count(f->memory_bytes)); /* a NULL j is caught when printed */
+    (void)json_object_set_new(j, "windows", drps_cli_json_count(f->windows));
+    (void)json_object_set_new(j, "read_bytes", drps_cli_json_count(f->read_bytes));
+    (void)json_object_set_new(j, "written_bytes", drps_cli_json_count(f->written_bytes));
+    (void)json_object_set_new(j, "ios", drps_cli_json_count(f->ios));
+    return j;
+}
+
+static int print_json(const struct drps_index_result *r, struct drps_err *err)
+{
+    const struct drps_plan_info *i = &r->info;
+    json_t *j = json_pack("{s:s, s:s, s:s}", "format", i->format, "algo", i->algo, "loss", i->loss);
+    json_t *forecast = json_array();
+    json_t *phases = json_object();
+    const struct {
+        const char *key;
+        uint64_t value;
+    } counts[] = {
+        {"samples", i->samples},
+        {"test_samples", i->test_samples},
+        {"rows", i->rows},
+        {"nnz", i->nnz},
+        {"test_nnz", i->test_nnz},
+        {"test_unseen", i->test_unseen},
+        {"batches", i->batches},
+        {"eval_batches", i->eval_batches},
+        {"batch_size", i->batch_size},
+        {"blocks", i->blocks},
+        {"windows", i->windows},
+        {"working_set_bytes", i->working_set_rows * i->row_bytes},
+        {"model_bytes", i->rows * i->dim * 4},
+        {"input_bytes", r->input_bytes},
+        {"skipped_lines", r->skipped_lines},
+        {"plan_bytes", r->plan_bytes},
+        {"peak_rss_bytes", drps_memory_peak()},
+    };
+    for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++)
+        (void)json_object_set_new(j, counts[k].key, drps_cli_json_count(counts[k].value)); /* see forecast_json() */
+    for (size_t k = 0; k < r->forecasts; k++)
+        (void)json_array_append_new(forecast, forecast_json(&r->forecast[k]));
+    for (unsigned k = 0; k < DRPS_INDEX_PHASES; k++)
+        (void)json_object_set_new(phases, drps_index_phase_name((enum drps_index_phase)k),
+                                  drps_cli_json_real(r->phase_seconds[k]));
+    (void)json_object_set_new(j, "forecast", forecast);
+    (void)json_object_set_new(j, "phase_seconds", phases);
+    (void)json_object_set_new(j, "seconds", drps_cli_json_real(r->seconds));
+    return drps_cli_json_print(j, err);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct drps_cli_tool tool = {
+        .name = "drps-index",
+        .args_doc = "DATA... -o PLAN",
+        .doc = "Compile data sets into a plan for drps-train: which rows each batch touches, which rows belong "
+               "together on disk, and when each row is needed next.\v"
+               "DATA are text files, plain or compressed (.gz .zst .xz), or - for stdin.",
+        .options = option_table,
+        .parse = parse,
+    };
+    struct options o = {.index = {.seed = 1}};
+    struct drps_index_result result;
+    struct drps_cli cli;
+    struct drps_err err = DRPS_ERR_INIT;
+
+    drps_cli_start(&cli, &tool, &o, argc, argv);
+    o.index.inputs = o.inputs.list;
+    o.index.inputs_n = o.inputs.n;
+    o.index.tests = o.tests.list;
+    o.index.tests_n = o.tests.n;
+    o.index.log = &cli.log;
+    o.index.interrupt = drps_cli_stop();
+    o.index.progress = show_progress;
+    o.index.progress_ctx = &cli;
+    int rc = drps_index_run(drps_io_os(), &o.index, &result, &err);
+    drps_cli_progress_end(&cli);
+    if (rc == 0) {
+        if (cli.json)
+            rc = print_json(&result, &err);
+        else
+            print_text(&result);
+    }
+    free(o.inputs.list);
+    free(o.tests.list);
+    return drps_cli_finish(&cli, rc, &err);
+}

@@ -1,0 +1,191 @@
+/* drps-predict: score samples with a model. Argument parsing and printing; the work is engine/predict.c. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_size.h"
+#include "engine/drps_predict.h"
+#include "tools/cli.h"
+
+enum {
+    KEY_FORMAT = DRPS_CLI_KEY,
+    KEY_ON_ERROR,
+    KEY_LABEL,
+    KEY_COLUMNS,
+    KEY_SEPARATOR,
+    KEY_METRICS,
+    KEY_MEMORY,
+};
+
+static const struct argp_option option_table[] = {
+    {"output", 'o', "FILE", 0, "File to write, one score a line; - for standard output (required)", 1},
+    {"metrics", KEY_METRICS, NULL, 0, "Compare with the labels in DATA, too: loss, and AUC and accuracy or RMSE", 1},
+    {"memory", KEY_MEMORY, "SIZE", 0, "Memory of the whole process (default: half of what it may use)", 1},
+    {"format", KEY_FORMAT, "NAME", 0,
+     "auto, libsvm, libffm, ratings, criteo, avazu, csv, docword (default: that of the training data)", 2},
+    {"on-error", KEY_ON_ERROR, "WHAT", 0, "At a bad line: stop (default), or skip and count it", 2},
+    {"label", KEY_LABEL, "COLUMN", 0, "csv: the label's column", 2},
+    {"columns", KEY_COLUMNS, "NAME:KIND,...", 0, "csv: number, category or ignore for the columns named", 2},
+    {"separator", KEY_SEPARATOR, "CHAR", 0, "csv: column separator, or 'tab' (default: from the header)", 2},
+    {0},
+};
+
+struct options {
+    struct drps_predict_options predict;
+    const char **inputs; /* own */
+    size_t inputs_cap;
+};
+
+static void add_argument(struct drps_cli *cli, struct options *o, const char *arg)
+{
+    if (!o->predict.model) {
+        o->predict.model = arg;
+        return;
+    }
+    if (drps_array_reserve(&o->inputs, &o->inputs_cap, o->predict.inputs_n + 1, sizeof(*o->inputs)))
+        drps_cli_usage(cli, "no memory for %zu file names", o->predict.inputs_n + 1);
+    o->inputs[o->predict.inputs_n++] = arg;
+}
+
+static int parse_format(struct drps_cli *cli, struct drps_predict_options *o, int key, char *arg)
+{
+    static const char *const on_error[] = {"stop", "skip", NULL};
+    switch (key) {
+    case KEY_FORMAT:
+        if (strcmp(arg, "auto") == 0)
+            o->reader.format = "auto";
+        else
+            o->reader.format = drps_reader_formats()[drps_cli_choice(cli, arg, drps_reader_formats())];
+        return 0;
+    case KEY_ON_ERROR:
+        o->reader.skip_bad_lines = drps_cli_choice(cli, arg, on_error) == 1;
+        return 0;
+    case KEY_LABEL:
+        o->reader.csv_label = arg;
+        return 0;
+    case KEY_COLUMNS:
+        o->reader.csv_kinds = arg;
+        return 0;
+    case KEY_SEPARATOR:
+        if (strcmp(arg, "tab") != 0 && strlen(arg) != 1) drps_cli_usage(cli, "one character, or 'tab', not '%s'", arg);
+        o->reader.csv_separator = strlen(arg) == 1 ? arg[0] : '\t';
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static void check(struct drps_cli *cli, const struct options *o)
+{
+    if (!o->predict.model) drps_cli_usage(cli, "no model: name the folder that drps-train made");
+    if (!o->predict.inputs_n) drps_cli_usage(cli, "no data: name at least one file, or - for stdin");
+    if (!o->predict.output) drps_cli_usage(cli, "-o FILE is missing: the file to write, or - for standard output");
+    if (cli->json && strcmp(o->predict.output, "-") == 0)
+        drps_cli_usage(cli, "--json and -o - both want standard output: give the scores a file");
+}
+
+static int parse(struct drps_cli *cli, int key, char *arg)
+{
+    struct options *o = cli->input;
+    switch (key) {
+    case ARGP_KEY_ARG:
+        add_argument(cli, o, arg);
+        return 0;
+    case ARGP_KEY_END:
+        check(cli, o);
+        return 0;
+    case 'o':
+        o->predict.output = arg;
+        return 0;
+    case KEY_METRICS:
+        o->predict.metrics = 1;
+        return 0;
+    case KEY_MEMORY:
+        o->predict.memory_bytes = drps_cli_size(cli, arg, 1, INT64_MAX);
+        return 0;
+    default:
+        return parse_format(cli, &o->predict, key, arg);
+    }
+}
+
+static void show_progress(void *ctx, uint64_t samples)
+{
+    drps_cli_progress(ctx, "%llu samples", (unsigned long long)samples);
+}
+
+static void print_text(const struct drps_predict_options *o, const struct drps_predict_result *r)
+{
+    FILE *to = strcmp(o->output, "-") == 0 ? stderr : stdout; /* scores and the summary never mix */
+    (void)fprintf(to, "%llu samples in %.2f s; %llu of %llu features are not in the model",
+                  (unsigned long long)r->samples, r->seconds, (unsigned long long)r->unseen,
+                  (unsigned long long)r->entries);
+    if (r->skipped_lines) (void)fprintf(to, "; %llu bad lines skipped", (unsigned long long)r->skipped_lines);
+    (void)fprintf(to, "\n");
+    if (!o->metrics) return;
+    (void)fprintf(to, "loss %.6f", r->quality.loss);
+    if (!isnan(r->quality.auc)) (void)fprintf(to, ", AUC %.5f", r->quality.auc);
+    if (!isnan(r->quality.accuracy)) (void)fprintf(to, ", accuracy %.5f", r->quality.accuracy);
+    if (!isnan(r->quality.rmse)) (void)fprintf(to, ", RMSE %.6f", r->quality.rmse);
+    (void)fprintf(to, "\n");
+}
+
+/* A NULL object is caught when it is printed. */
+static void put(json_t *j, const char *key, json_t *value)
+{
+    (void)json_object_set_new(j, key, value);
+}
+
+static int print_json(const struct drps_predict_options *o, const struct drps_predict_result *r, struct drps_err *err)
+{
+    json_t *j = json_object();
+    put(j, "samples", drps_cli_json_count(r->samples));
+    put(j, "entries", drps_cli_json_count(r->entries));
+    put(j, "unseen", drps_cli_json_count(r->unseen));
+    put(j, "skipped_lines", drps_cli_json_count(r->skipped_lines));
+    put(j, "seconds", drps_cli_json_real(r->seconds));
+    put(j, "peak_rss_bytes", drps_cli_json_count(drps_memory_peak()));
+    if (o->metrics) {
+        put(j, "loss", drps_cli_json_real(r->quality.loss));
+        put(j, "auc", drps_cli_json_real(r->quality.auc));
+        put(j, "accuracy", drps_cli_json_real(r->quality.accuracy));
+        put(j, "rmse", drps_cli_json_real(r->quality.rmse));
+    }
+    return drps_cli_json_print(j, err);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct drps_cli_tool tool = {
+        .name = "drps-predict",
+        .args_doc = "MODEL DATA... -o FILE",
+        .doc = "Score samples with a model that drps-train made: one line a sample, in the order of DATA.\v"
+               "A score is a probability for lor and fm with two classes, the margin for svm, the value for "
+               "regression. Features that training never saw are left out. DATA are text files, plain or compressed "
+               "(.gz .zst .xz), or - for stdin; formats with a label column need one, of any value.",
+        .options = option_table,
+        .parse = parse,
+    };
+    struct options o = {.inputs = NULL};
+    struct drps_predict_result result;
+    struct drps_cli cli;
+    struct drps_err err = DRPS_ERR_INIT;
+
+    drps_cli_start(&cli, &tool, &o, argc, argv);
+    o.predict.inputs = o.inputs;
+    o.predict.stop = drps_cli_stop();
+    o.predict.log = &cli.log;
+    o.predict.on_progress = show_progress;
+    o.predict.ctx = &cli;
+    int rc = drps_predict_run(drps_io_os(), &o.predict, &result, &err);
+    drps_cli_progress_end(&cli);
+    if (rc == 0) {
+        if (cli.json)
+            rc = print_json(&o.predict, &result, &err);
+        else
+            print_text(&o.predict, &result);
+    }
+    free(o.inputs);
+    return drps_cli_finish(&cli, rc, &err);
+}
