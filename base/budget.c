@@ -28,13 +28,15 @@ static void describe(const struct drps_budget *b, char *text, size_t cap)
     }
 }
 
-/* The next size that prints exactly: who asks for as much as the text says must get enough. */
-static uint64_t printable(uint64_t bytes)
+/* Rounded up to the tenth that drps_size_format() shows: whoever gives as much as the text asks for gives enough. */
+static uint64_t rounded_up(uint64_t bytes)
 {
-    uint64_t tenths = 10;
-    while (bytes / tenths >= 1024 / 10 * 10 && tenths < UINT64_MAX / 10240)
-        tenths *= 1024;
-    return bytes;
+    uint64_t unit = 1;
+    while (bytes / unit >= 1024 && unit < (uint64_t)1 << 40)
+        unit *= 1024;
+    if (unit == 1 || bytes >> 60) return bytes;
+    uint64_t tenths = bytes / unit * 10 + (bytes % unit * 10 + unit - 1) / unit;
+    return (tenths * unit + 9) / 10;
 }
 
 int drps_budget_take(struct drps_budget *b, const char *what, uint64_t bytes, struct drps_err *err)
@@ -52,5 +54,5 @@ int drps_budget_take(struct drps_budget *b, const char *what, uint64_t bytes, st
     describe(b, parts, sizeof(parts));
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET, "--memory %s is too small: at least %s is needed (%s)",
                         drps_size_format(b->limit_bytes, limit, sizeof(limit)),
-                        drps_size_format(b->used_bytes, need, sizeof(need)), parts);
+                        drps_size_format(rounded_up(b->used_bytes), need, sizeof(need)), parts);
 }

@@ -70,6 +70,7 @@ int drps_stage_begin(struct drps_stage *stage, const struct drps_io *io, const c
         drps_stage_abort(stage);
         return drps_err_set(err, -ENOMEM, "no memory for the name of %s", path);
     }
+    int made = 0;
     int rc = 0;
     if (!replace && !lstat(stage->path, &st))
         rc = drps_err_set(err, -EEXIST, "%s exists already: choose another name, or pass --force to replace it",
@@ -78,9 +79,11 @@ int drps_stage_begin(struct drps_stage *stage, const struct drps_io *io, const c
     if (rc == 0) {
         rc = io->ops->mkdir(io->ctx, stage->dir, 0777);
         if (rc < 0) rc = drps_err_set(err, rc, "cannot create the folder %s: %s", stage->dir, drps_err_name(rc));
+        made = rc == 0;
     }
     if (rc == 0) rc = lock_partial(stage, err);
     if (rc < 0) {
+        if (made) (void)io->ops->rmdir(io->ctx, stage->dir); /* goes only while nobody has put a lock there */
         free(stage->dir); /* not ours to remove: another process may hold it */
         stage->dir = NULL;
         drps_stage_abort(stage);
@@ -164,7 +167,8 @@ static int publish(struct drps_stage *stage, const char *old, const char *lock, 
     int moved;
     int rc = move_aside(stage, old, &moved, err);
     if (rc < 0) return rc;
-    int placed = (rc = rename_checked(io, stage->dir, stage->path, err)) == 0;
+    rc = rename_checked(io, stage->dir, stage->path, err);
+    int placed = rc == 0;
     if (rc == 0) rc = drps_io_remove_tree(io, lock, err);
     if (rc == 0) rc = sync_dir(io, stage->path, err);
     if (rc == 0) rc = sync_parent(io, stage->path, err);

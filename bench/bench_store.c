@@ -1,15 +1,19 @@
 /*
  * What a row store reaches on synthetic steps.
  *
- *   bench_store [--store resident|rocksdb|leveldb] [--rows N] [--row-bytes B] [--block-rows R] [--step-rows N]
- *               [--cluster C] [--epoch-steps N] [--steps N] [--warm-steps N] [--memory SIZE] [--threads T]
+ *   bench_store [--store resident|rocksdb|leveldb] [--rows N] [--row-bytes B] [--block-rows R]
+ * [--step-rows N]
+ *               [--cluster C] [--epoch-steps N] [--steps N] [--warm-steps N] [--memory SIZE]
+ * [--threads T]
  *               [--prefetch-steps D] [--work K] [--dir DIR]
  *
- * A step draws clusters of C neighbouring rows; their blocks follow a Zipf law with exponent 1.05, hot blocks first,
- * as a block builder would lay them out. The same epoch of steps repeats. Each row of a step is read and changed
- * K times. One line of tab-separated figures goes to stdout; steps before --warm-steps are left out of the speeds.
+ * A step draws clusters of C neighbouring rows; their blocks follow a Zipf law with exponent 1.05,
+ * hot blocks first, as a block builder would lay them out. The same epoch of steps repeats. Each
+ * row of a step is read and changed K times. One line of tab-separated figures goes to stdout;
+ * steps before --warm-steps are left out of the speeds.
  *
- * The steps wait in a file, as a plan's would, so that the store's memory is nearly the whole process.
+ * The steps wait in a file, as a plan's would, so that the store's memory is nearly the whole
+ * process.
  */
 #include <fcntl.h>
 #include <getopt.h>
@@ -31,11 +35,13 @@
 struct options {
     const char *store;
     const char *dir;
-    uint64_t rows, row_bytes, block_rows, step_rows, cluster, epoch_steps, steps, warm_steps, memory, work;
+    uint64_t rows, row_bytes, block_rows, step_rows, cluster, epoch_steps, steps, warm_steps,
+        memory, work;
     uint64_t threads, prefetch_steps;
 };
 
-/* One step in the trace file: counts, then ids[n_ids], blocks[n_blocks], gap[n_blocks] (steps to the next use). */
+/* One step in the trace file: counts, then ids[n_ids], blocks[n_blocks], gap[n_blocks] (steps to
+ * the next use). */
 struct step_head {
     uint64_t offset;
     uint32_t n_ids, n_blocks;
@@ -46,8 +52,8 @@ struct trace {
     int fd;
     struct step_head *head; /* [epoch_steps] */
     uint32_t max_ids, max_blocks;
-    uint32_t *ids;     /* of the step being run */
-    uint32_t *blocks;  /* of the step being prefetched, by the store's thread; gaps follow */
+    uint32_t *ids;    /* of the step being run */
+    uint32_t *blocks; /* of the step being prefetched, by the store's thread; gaps follow */
     uint64_t *next_use;
 };
 
@@ -120,7 +126,8 @@ static void make_trace(const struct options *o, const char *path)
     memset(seen, 0xff, n_blocks * sizeof(*seen));
     for (uint64_t i = 2 * o->epoch_steps; i-- > 0;) { /* twice around: the first pass only learns */
         const struct step_head *h = &head[i % o->epoch_steps];
-        if (fseek(f, (long)(h->offset + 4ull * h->n_ids), SEEK_SET) || fread(ids, 4, h->n_blocks, f) != h->n_blocks)
+        if (fseek(f, (long)(h->offset + 4ull * h->n_ids), SEEK_SET) ||
+            fread(ids, 4, h->n_blocks, f) != h->n_blocks)
             die(path);
         for (uint32_t k = 0; k < h->n_blocks; k++) {
             uint32_t b = ids[k];
@@ -131,7 +138,8 @@ static void make_trace(const struct options *o, const char *path)
             fwrite(ids + h->n_blocks, 4, h->n_blocks, f) != h->n_blocks)
             die(path);
     }
-    if (fseek(f, 0, SEEK_SET) || fwrite(head, sizeof(*head), o->epoch_steps, f) != o->epoch_steps) die(path);
+    if (fseek(f, 0, SEEK_SET) || fwrite(head, sizeof(*head), o->epoch_steps, f) != o->epoch_steps)
+        die(path);
     if (fclose(f)) die(path);
 }
 
@@ -165,7 +173,8 @@ static int step_blocks(void *ctx, uint64_t step, struct drps_step_blocks *out, s
         uint32_t gap = t->blocks[h->n_blocks + k];
         t->next_use[k] = step + gap < t->o->steps ? step + gap : UINT64_MAX;
     }
-    *out = (struct drps_step_blocks){.blocks = t->blocks, .next_use = t->next_use, .n = h->n_blocks};
+    *out =
+        (struct drps_step_blocks){.blocks = t->blocks, .next_use = t->next_use, .n = h->n_blocks};
     return 0;
 }
 
@@ -194,7 +203,8 @@ static int sum_rows(void *ctx, uint64_t first, size_t n, const void *rows, struc
     double *sum = ctx;
     (void)err;
     for (size_t i = 0; i < n; i++)
-        sum[0] += sum[1] > 0 ? (double)*(const float *)((const char *)rows + i * (size_t)sum[1]) : (double)first;
+        sum[0] += sum[1] > 0 ? (double)*(const float *)((const char *)rows + i * (size_t)sum[1])
+                             : (double)first;
     return 0;
 }
 
@@ -212,7 +222,8 @@ struct moment {
     struct drps_process_io io;
 };
 
-static void note(struct moment *m, const struct drps_store_ops *ops, struct drps_store *st, uint64_t rows)
+static void note(struct moment *m, const struct drps_store_ops *ops, struct drps_store *st,
+                 uint64_t rows)
 {
     m->ns = drps_clock_ns();
     m->rows = rows;
@@ -226,18 +237,20 @@ static void report(const struct options *o, const struct moment *a, const struct
     double steps = (double)(o->steps - o->warm_steps);
     double need = (double)(b->stats.blocks_needed - a->stats.blocks_needed);
     const struct drps_iostat *io = &b->stats.io;
-    printf("store\tmemory_mb\tsteps_s\trows_s\thit\tstall\tkb_read_step\tkb_written_step\tdisk_mb_read\t"
+    printf("store\tmemory_mb\tsteps_s\trows_s\thit\tstall\tkb_read_step\tkb_written_step\tdisk_mb_"
+           "read\t"
            "disk_mb_written\tread_p50_us\tread_p99_us\tpool_mb\tpeak_mb\n");
-    printf("%s\t%.0f\t%.1f\t%.3g\t%.3f\t%.3f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.1f\t%.1f\n", o->store,
-           (double)o->memory / 1048576, steps / s, (double)(b->rows - a->rows) / s,
+    printf("%s\t%.0f\t%.1f\t%.3g\t%.3f\t%.3f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.1f\t%.1f\n",
+           o->store, (double)o->memory / 1048576, steps / s, (double)(b->rows - a->rows) / s,
            need > 0 ? (double)(b->stats.blocks_hit - a->stats.blocks_hit) / need : 1.0,
            (double)(b->stats.stall_ns - a->stats.stall_ns) * 1e-9 / s,
            (double)(io->read_bytes - a->stats.io.read_bytes) / 1024 / steps,
            (double)(io->written_bytes - a->stats.io.written_bytes) / 1024 / steps,
            (double)(b->io.read_bytes - a->io.read_bytes) / 1048576,
            (double)(b->io.written_bytes - a->io.written_bytes) / 1048576,
-           drps_latency_quantile_us(&io->read_latency, 0.5), drps_latency_quantile_us(&io->read_latency, 0.99),
-           (double)b->stats.pool_bytes / 1048576, (double)drps_memory_peak() / 1048576);
+           drps_latency_quantile_us(&io->read_latency, 0.5),
+           drps_latency_quantile_us(&io->read_latency, 0.99), (double)b->stats.pool_bytes / 1048576,
+           (double)drps_memory_peak() / 1048576);
 }
 
 static void run(const struct options *o, struct trace *t, const char *dir)
@@ -295,19 +308,21 @@ static void run(const struct options *o, struct trace *t, const char *dir)
 
 static void parse(int argc, char **argv, struct options *o)
 {
-    static const char *const names[] = {"rows",        "row-bytes", "block-rows", "step-rows", "cluster",
-                                        "epoch-steps", "steps",     "warm-steps", "memory",    "work",
-                                        "threads",     "prefetch-steps"};
-    uint64_t *const values[] = {&o->rows,        &o->row_bytes, &o->block_rows, &o->step_rows, &o->cluster,
-                                &o->epoch_steps, &o->steps,     &o->warm_steps, &o->memory,    &o->work,
-                                &o->threads,     &o->prefetch_steps};
+    static const char *const names[] = {"rows",    "row-bytes",   "block-rows", "step-rows",
+                                        "cluster", "epoch-steps", "steps",      "warm-steps",
+                                        "memory",  "work",        "threads",    "prefetch-steps"};
+    uint64_t *const values[] = {&o->rows,    &o->row_bytes,   &o->block_rows, &o->step_rows,
+                                &o->cluster, &o->epoch_steps, &o->steps,      &o->warm_steps,
+                                &o->memory,  &o->work,        &o->threads,    &o->prefetch_steps};
     enum { N = sizeof(values) / sizeof(*values) };
     struct drps_err err = DRPS_ERR_INIT;
     for (int i = 1; i + 1 < argc; i += 2) {
         const char *name = argv[i] + 2;
         size_t k = 0;
-        if (!strcmp(name, "store")) o->store = argv[i + 1];
-        else if (!strcmp(name, "dir")) o->dir = argv[i + 1];
+        if (!strcmp(name, "store"))
+            o->store = argv[i + 1];
+        else if (!strcmp(name, "dir"))
+            o->dir = argv[i + 1];
         else {
             while (k < N && strcmp(names[k], name) != 0)
                 k++;
@@ -322,9 +337,18 @@ static void parse(int argc, char **argv, struct options *o)
 
 int main(int argc, char **argv)
 {
-    struct options o = {.store = "rocksdb", .dir = "/tmp", .rows = 6840000, .row_bytes = 64, .block_rows = 64,
-                        .step_rows = 25600, .cluster = 5, .epoch_steps = 200, .steps = 400, .warm_steps = 200,
-                        .memory = 64 << 20, .work = 1};
+    struct options o = {.store = "rocksdb",
+                        .dir = "/tmp",
+                        .rows = 6840000,
+                        .row_bytes = 64,
+                        .block_rows = 64,
+                        .step_rows = 25600,
+                        .cluster = 5,
+                        .epoch_steps = 200,
+                        .steps = 400,
+                        .warm_steps = 200,
+                        .memory = 64 << 20,
+                        .work = 1};
     struct drps_err err = DRPS_ERR_INIT;
     struct trace t;
     char dir[4096];
@@ -333,7 +357,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench_store: unknown store %s\n", o.store);
         return 2;
     }
-    (void)mallopt(M_ARENA_MAX, 2);
+    (void)mallopt(M_ARENA_MAX,
+                  2); /* what the engines free should be of use to their next allocation */
+    (void)mallopt(M_MMAP_THRESHOLD, 256 << 10);
     (void)snprintf(dir, sizeof(dir), "%s/bench_store.XXXXXX", o.dir);
     if (!mkdtemp(dir)) die(dir);
     char *path = must(drps_path_join(dir, "trace"));

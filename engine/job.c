@@ -33,20 +33,24 @@ float drps_train_default_lr(const struct drps_plan_info *info, enum drps_optim_k
 
 /* ---- Before anything starts ---- */
 
+/* The score that a model without features would settle on: where the intercept starts. */
+static float best_constant(enum drps_loss loss, double label_mean)
+{
+    if (loss == DRPS_LOSS_SQUARED) return (float)label_mean;
+    if (loss != DRPS_LOSS_LOGISTIC || fabs(label_mean) >= 1) return 0;
+    return (float)log((1 + label_mean) / (1 - label_mean)); /* log-odds: labels are -1 and +1 */
+}
+
 static int init_model(const struct drps_job *job, struct drps_model *model, struct drps_err *err)
 {
     const struct drps_plan_info *info = &job->plan->info;
-    char loss[DRPS_PLAN_NAME_BYTES];
-    memcpy(loss, info->loss, sizeof(loss));
-    for (char *c = loss; *c; c++)
-        if (*c == '_') *c = '-';
-    int rc = drps_model_init(model, info->algo, loss, info->rank, info->classification, err);
+    int rc = drps_model_init(model, info->algo, info->loss, info->rank, info->classification, err);
     if (rc < 0) return rc;
     if (model->dim != info->dim)
         return drps_err_set(err, DRPS_E_CORRUPT, "%s: rows of %u floats do not fit algorithm %s of rank %u",
                             job->plan->dir, info->dim, info->algo, info->rank);
     model->has_bias = info->tables_n && strcmp(info->tables[0].name, "bias") == 0 && info->tables[0].first == 0;
-    model->bias_start = drps_loss_is_classification(model->loss) ? 0 : (float)info->label_mean;
+    model->bias_start = best_constant(model->loss, info->label_mean);
     model->init_scale = job->options->init_scale;
     model->seed = job->options->seed;
     return 0;

@@ -37,11 +37,11 @@ static void take(struct drps_budget *b, const char *what, uint64_t bytes)
     (void)rc;
 }
 
-static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p)
+static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p, int least)
 {
     struct drps_budget *b = &m->budget;
-    m->buffer_bytes = clamp(b->limit_bytes / 128, BUFFER_LEAST, BUFFER_MOST);
-    m->export_bytes = clamp(b->limit_bytes / 8, EXPORT_LEAST, EXPORT_MOST);
+    m->buffer_bytes = least ? BUFFER_LEAST : clamp(b->limit_bytes / 128, BUFFER_LEAST, BUFFER_MOST);
+    m->export_bytes = least ? EXPORT_LEAST : clamp(b->limit_bytes / 8, EXPORT_LEAST, EXPORT_MOST);
     take(b, "program", PROGRAM_BYTES);
     take(b, "reading the plan", drps_feed_memory(p->feed, m->buffer_bytes));
     take(b, "one batch", drps_worker_memory(p->server, p->worker));
@@ -83,7 +83,8 @@ static int find_engine(const char *name, const struct drps_kv_ops **kv_out, stru
     return drps_err_set(err, DRPS_E_CONFIG, "store \"%s\" is none of auto, resident%s", name ? name : "", known);
 }
 
-int drps_memory_split(struct drps_memory *m, const struct drps_memory_parts *parts, struct drps_err *err)
+/* Everything with buffers of a size that suits the limit, or (least) as small as they may be. */
+static int split(struct drps_memory *m, const struct drps_memory_parts *parts, int least, struct drps_err *err)
 {
     const char *name = parts->options->store ? parts->options->store : "auto";
     const int any = strcmp(name, "auto") == 0;
@@ -98,8 +99,14 @@ int drps_memory_split(struct drps_memory *m, const struct drps_memory_parts *par
     if (rc == 0 && !resident_only)
         rc = drps_store_pib.memory_need(parts->config, parts->config->max_step_blocks, &blocks, &most, err);
     if (rc < 0) return rc;
-    take_fixed(m, parts);
+    take_fixed(m, parts, least);
     if (resident_only || (any && (resident <= drps_budget_left(&m->budget) || resident <= blocks)))
         return take_resident(m, resident, err);
     return take_blocks(m, parts, blocks, most, err);
+}
+
+int drps_memory_split(struct drps_memory *m, const struct drps_memory_parts *parts, struct drps_err *err)
+{
+    if (split(m, parts, 0, NULL) == 0) return 0;
+    return split(m, parts, 1, err);
 }

@@ -12,8 +12,7 @@
 #define INLINE static inline __attribute__((always_inline))
 
 enum {
-    BLOCK = 64, /* rows of one float that are stepped together; their copies fit into a few cache
-                   lines */
+    BLOCK = 64, /* rows of one float that are stepped together, from copies in L1 */
     LINE = 64,
     /* How many rows ahead the cache lines of a row are requested. */
     FAR_GATHER = 96, /* one float a row, from memory */
@@ -23,8 +22,7 @@ enum {
     VERY_WIDE_FLOATS = 32,
 };
 
-/* Rows of random slots come from memory: many must be under way, though not more than the caches
- * hold. */
+/* Rows come from memory in random order: many must be under way, but no more than L2 keeps. */
 INLINE size_t far_of(size_t dim)
 {
     return dim <= VERY_WIDE_FLOATS ? FAR_WIDE : FAR_VERY_WIDE;

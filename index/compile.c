@@ -123,7 +123,7 @@ static int settle_loss(struct run *r, struct drps_err *err)
 {
     const char *loss = default_loss(r);
     const char *algo = r->options.algo;
-    int fits = strcmp(algo, "svm") == 0 ? !strcmp(loss, "hinge") || !strcmp(loss, "squared_hinge")
+    int fits = strcmp(algo, "svm") == 0 ? !strcmp(loss, "hinge") || !strcmp(loss, "squared-hinge")
                                         : !strcmp(loss, r->info->classification ? "logistic" : "squared");
     if (!fits) return drps_err_set(err, DRPS_E_CONFIG, "--loss %s does not fit --algo %s with these labels", loss, algo);
     (void)snprintf(r->info->loss, sizeof(r->info->loss), "%s", loss);

@@ -39,7 +39,7 @@ struct drps_table {
 struct drps_plan_info {
     char id[17];                      /* hex hash of the plan's content */
     char algo[DRPS_PLAN_NAME_BYTES];  /* lir lor svm lmf fm */
-    char loss[DRPS_PLAN_NAME_BYTES];  /* squared logistic hinge squared_hinge */
+    char loss[DRPS_PLAN_NAME_BYTES];  /* squared logistic hinge squared-hinge */
     char format[DRPS_PLAN_NAME_BYTES];
     char order[DRPS_PLAN_NAME_BYTES]; /* shuffled, given */
     char blocks_by[DRPS_PLAN_NAME_BYTES];

@@ -27,7 +27,7 @@ struct uses {
     unsigned shift;
     size_t slice, first, end; /* blocks of a slice; the slice [first, end) */
     size_t slices;
-    uint32_t *next; /* [slice] the step that uses the block next */
+    uint32_t *next;            /* [slice] the step that uses the block next */
     uint32_t *list, *distance; /* [cap] of one step */
     size_t list_cap, distance_cap;
     unsigned char *packed;
@@ -49,7 +49,8 @@ static void uses_destroy(struct uses *u)
 static int check_blocks(const uint32_t *first, size_t blocks, uint64_t steps, struct drps_err *err)
 {
     if (first[0] != 0 || steps > INT32_MAX || blocks > UINT32_MAX)
-        return drps_err_set(err, -EINVAL, "%zu blocks from row %" PRIu32 ", %" PRIu64 " steps", blocks, first[0], steps);
+        return drps_err_set(err, -EINVAL, "%zu blocks from row %" PRIu32 ", %" PRIu64 " steps", blocks, first[0],
+                            steps);
     for (size_t b = 0; b < blocks; b++)
         if (first[b] >= first[b + 1])
             return drps_err_set(err, -EINVAL, "block %zu begins at row %" PRIu32 ", the next at %" PRIu32, b, first[b],

@@ -131,8 +131,7 @@ static int decode_rows(struct drps_steps *st, const void *record, size_t bytes, 
         return drps_err_set(err, -ENOMEM, "no memory for %" PRIu32 " rows", n);
     int rc = drps_list_decode(record, bytes, st->list, &used, err);
     if (rc < 0) return rc;
-    if (used != bytes)
-        return drps_err_set(err, DRPS_E_CORRUPT, "the list ends after %zu bytes of %zu", used, bytes);
+    if (used != bytes) return drps_err_set(err, DRPS_E_CORRUPT, "the list ends after %zu bytes of %zu", used, bytes);
     if (n && st->list[n - 1] >= rows)
         return drps_err_set(err, DRPS_E_CORRUPT, "row %" PRIu32 " of %" PRIu64, st->list[n - 1], rows);
     *n_out = n;
@@ -219,10 +218,9 @@ static size_t bitmap_words(uint64_t rows)
 static int check_options(const struct drps_window_options *o, struct drps_err *err)
 {
     if (o->train_steps > o->steps || o->steps > UINT32_MAX || o->rows > (uint64_t)UINT32_MAX + 1 || !o->row_bytes)
-        return drps_err_set(err, -EINVAL,
-                            "windows of %" PRIu64 " steps (%" PRIu64 " training), %" PRIu64 " rows of %" PRIu64
-                            " bytes",
-                            o->steps, o->train_steps, o->rows, o->row_bytes);
+        return drps_err_set(
+            err, -EINVAL, "windows of %" PRIu64 " steps (%" PRIu64 " training), %" PRIu64 " rows of %" PRIu64 " bytes",
+            o->steps, o->train_steps, o->rows, o->row_bytes);
     return 0;
 }
 
@@ -540,8 +538,8 @@ struct transits {
     const struct drps_window_options *options;
     struct drps_steps *lists;
     const struct cutter *cut;
-    uint64_t first, rows;  /* the slice */
-    uint64_t slice_rows;   /* whole sections */
+    uint64_t first, rows; /* the slice */
+    uint64_t slice_rows;  /* whole sections */
     size_t slices;
     struct place *table;   /* [slice_rows] */
     uint64_t *bits;        /* [slice_rows / 64] rows of one window; all zero between windows */
@@ -590,8 +588,7 @@ static int transits_init(struct transits *t, const struct drps_io *io, const cha
         t->section[i] = drps_array_new(SECTION_ROWS, sizeof(uint32_t));
         lacking |= !t->section[i];
     }
-    if (lacking)
-        return drps_err_set(err, -ENOMEM, "no memory for the next uses of %" PRIu64 " rows", t->slice_rows);
+    if (lacking) return drps_err_set(err, -ENOMEM, "no memory for the next uses of %" PRIu64 " rows", t->slice_rows);
     return drps_scratch_begin(&t->scratch, io, dir, "windows.tmp", err);
 }
 
@@ -852,7 +849,8 @@ static int decode_numbers(const unsigned char *at, size_t bytes, uint32_t n, uin
     for (uint32_t i = 0; i < n; i++)
         most = out[i] > most ? out[i] : most;
     if (n && most >= limit)
-        return drps_err_set(err, DRPS_E_CORRUPT, "a window or slot is %" PRIu32 ", must be below %" PRIu32, most, limit);
+        return drps_err_set(err, DRPS_E_CORRUPT, "a window or slot is %" PRIu32 ", must be below %" PRIu32, most,
+                            limit);
     return 0;
 }
 

@@ -9,7 +9,9 @@ enum {
     THREADS = 8, /* more than processors: they wait for the disk most of the time */
     CHUNK_MIN = 8,
     CHUNK_MAX = 128,
-    CHUNK_BYTES = 128 << 10, /* every thread's write batch takes as much memory in the engine, and more to grow */
+    CHUNK_BYTES =
+        128
+        << 10, /* every thread's write batch takes as much memory in the engine, and more to grow */
 };
 
 /* The arguments of one get_many or put_many. */
@@ -30,10 +32,12 @@ static void group_add(struct group *g, const struct drps_pool *pool, uint32_t bl
     g->n++;
 }
 
-static int write_group(struct drps_fetch *f, const struct group *g, struct drps_iostat *io, struct drps_err *err)
+static int write_group(struct drps_fetch *f, const struct group *g, struct drps_iostat *io,
+                       struct drps_err *err)
 {
     uint64_t start = drps_clock_ns();
-    int rc = f->config->kv->put_many(f->kv, g->keys, g->n, (const void *const *)g->rows, g->bytes, err);
+    int rc =
+        f->config->kv->put_many(f->kv, g->keys, g->n, (const void *const *)g->rows, g->bytes, err);
     drps_latency_add(&io->write_latency, drps_clock_ns() - start);
     io->writes += g->n;
     io->written_bytes += g->total_bytes;
@@ -41,7 +45,8 @@ static int write_group(struct drps_fetch *f, const struct group *g, struct drps_
     return rc;
 }
 
-static int read_group(struct drps_fetch *f, const struct group *g, struct drps_iostat *io, struct drps_err *err)
+static int read_group(struct drps_fetch *f, const struct group *g, struct drps_iostat *io,
+                      struct drps_err *err)
 {
     uint64_t start = drps_clock_ns();
     int rc = f->config->kv->get_many(f->kv, g->keys, g->n, g->rows, g->bytes, err);
@@ -55,15 +60,16 @@ static int read_group(struct drps_fetch *f, const struct group *g, struct drps_i
 }
 
 /* Writes come first: an item's victim leaves through the frame that its block comes into. */
-static int do_chunk(struct drps_fetch *f, const struct drps_fetch_item *items, size_t n, struct drps_iostat *io,
-                    struct drps_err *err)
+static int do_chunk(struct drps_fetch *f, const struct drps_fetch_item *items, size_t n,
+                    struct drps_iostat *io, struct drps_err *err)
 {
     struct group g;
     int rc = 0;
     g.n = 0;
     g.total_bytes = 0;
     for (size_t i = 0; i < n; i++)
-        if (items[i].victim != DRPS_POOL_NONE) group_add(&g, f->pool, items[i].victim, items[i].frame);
+        if (items[i].victim != DRPS_POOL_NONE)
+            group_add(&g, f->pool, items[i].victim, items[i].frame);
     if (g.n) rc = write_group(f, &g, io, err);
     if (rc < 0) return rc;
     g.n = 0;
@@ -74,7 +80,8 @@ static int do_chunk(struct drps_fetch *f, const struct drps_fetch_item *items, s
             continue;
         }
         f->config->init(f->config->init_ctx, f->pool->block_first[items[i].block],
-                        drps_pool_block_rows(f->pool, items[i].block), drps_pool_frame_rows(f->pool, items[i].frame));
+                        drps_pool_block_rows(f->pool, items[i].block),
+                        drps_pool_frame_rows(f->pool, items[i].frame));
     }
     return g.n ? read_group(f, &g, io, err) : 0;
 }
@@ -118,8 +125,8 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-int drps_fetch_start(struct drps_fetch *f, const struct drps_store_config *config, const struct drps_pool *pool,
-                     struct drps_kv *kv, struct drps_err *err)
+int drps_fetch_start(struct drps_fetch *f, const struct drps_store_config *config,
+                     const struct drps_pool *pool, struct drps_kv *kv, struct drps_err *err)
 {
     memset(f, 0, sizeof(*f));
     f->config = config;
@@ -130,13 +137,15 @@ int drps_fetch_start(struct drps_fetch *f, const struct drps_store_config *confi
     f->chunk_max = CHUNK_BYTES / (pool->max_rows * pool->row_bytes);
     if (f->chunk_max < 1) f->chunk_max = 1;
     if (f->chunk_max > CHUNK_MAX) f->chunk_max = CHUNK_MAX;
-    (void)pthread_mutex_init(&f->lock, NULL); /* glibc: these three cannot fail with default attributes */
+    (void)pthread_mutex_init(&f->lock,
+                             NULL); /* glibc: these three cannot fail with default attributes */
     (void)pthread_cond_init(&f->work, NULL);
     (void)pthread_cond_init(&f->done, NULL);
     f->alive = 1;
     while (f->started < f->threads - 1) {
         int rc = pthread_create(&f->thread[f->started], NULL, thread_main, f);
-        if (rc) return drps_err_set(err, -rc, "start I/O thread %d of %d", f->started + 1, f->threads);
+        if (rc)
+            return drps_err_set(err, -rc, "start I/O thread %d of %d", f->started + 1, f->threads);
         f->started++;
     }
     return 0;
@@ -144,12 +153,14 @@ int drps_fetch_start(struct drps_fetch *f, const struct drps_store_config *confi
 
 static size_t chunk_size(const struct drps_fetch *f, size_t n)
 {
-    size_t even = n / (2 * (size_t)f->threads) + 1; /* twice as many as threads: who is quick takes another */
+    size_t even =
+        n / (2 * (size_t)f->threads) + 1; /* twice as many as threads: who is quick takes another */
     if (even < CHUNK_MIN) even = CHUNK_MIN;
     return even < f->chunk_max ? even : f->chunk_max;
 }
 
-int drps_fetch_run(struct drps_fetch *f, const struct drps_fetch_item *items, size_t n, struct drps_err *err)
+int drps_fetch_run(struct drps_fetch *f, const struct drps_fetch_item *items, size_t n,
+                   struct drps_err *err)
 {
     if (!n) return 0;
     (void)pthread_mutex_lock(&f->lock);
@@ -164,8 +175,10 @@ int drps_fetch_run(struct drps_fetch *f, const struct drps_fetch_item *items, si
     int finished = f->next == n;
     f->n = 0;
     int rc = f->failure.code;
-    if (rc) (void)drps_err_set(err, rc, "%s", f->failure.text);
-    else if (!finished) rc = drps_err_set(err, DRPS_E_INTERRUPTED, "the row store is closing");
+    if (rc)
+        (void)drps_err_set(err, rc, "%s", f->failure.text);
+    else if (!finished)
+        rc = drps_err_set(err, DRPS_E_INTERRUPTED, "the row store is closing");
     (void)pthread_mutex_unlock(&f->lock);
     return rc;
 }

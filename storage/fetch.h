@@ -32,14 +32,16 @@ struct drps_fetch {
 };
 
 /* `f` may be stopped whatever the result. */
-int drps_fetch_start(struct drps_fetch *f, const struct drps_store_config *config, const struct drps_pool *pool,
-                     struct drps_kv *kv, struct drps_err *err);
+int drps_fetch_start(struct drps_fetch *f, const struct drps_store_config *config,
+                     const struct drps_pool *pool, struct drps_kv *kv, struct drps_err *err);
 
 /*
- * Work through n items and return when all are done, the calling thread helping. Every write is visible to the
- * engine's reads by then. The first error ends the run; DRPS_E_INTERRUPTED after drps_fetch_cancel().
+ * Work through n items and return when all are done, the calling thread helping. Every write is
+ * visible to the engine's reads by then. The first error ends the run; DRPS_E_INTERRUPTED after
+ * drps_fetch_cancel().
  */
-int drps_fetch_run(struct drps_fetch *f, const struct drps_fetch_item *items, size_t n, struct drps_err *err);
+int drps_fetch_run(struct drps_fetch *f, const struct drps_fetch_item *items, size_t n,
+                   struct drps_err *err);
 
 /* Let this and all later runs end soon. Any thread. */
 void drps_fetch_cancel(struct drps_fetch *f);

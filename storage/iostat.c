@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Below 1 us everything is in bucket 0; the last bucket, from 2^(63/4) us = 55 ms on, has no upper end. */
+/* Below 1 us everything is in bucket 0; the last bucket, from 2^(63/4) us = 55 ms on, has no upper
+ * end. */
 static unsigned latency_bucket(uint64_t ns)
 {
     if (ns < 1000) return 0;
@@ -61,7 +62,8 @@ void drps_iostat_merge(struct drps_iostat *s, const struct drps_iostat *other)
 void drps_process_io_now(struct drps_process_io *out)
 {
     memset(out, 0, sizeof(*out));
-    FILE *f = fopen("/proc/self/io", "r"); /* a counter of the kernel's, not a file of ours: no drps_io */
+    FILE *f =
+        fopen("/proc/self/io", "r"); /* a counter of the kernel's, not a file of ours: no drps_io */
     if (!f) return;
     char line[128];
     while (fgets(line, sizeof(line), f)) {

@@ -96,7 +96,8 @@ uint64_t drps_nextuse_bytes(uint64_t frames, uint64_t span)
     uint64_t buckets = FIRST_BUCKETS;
     while (buckets < span)
         buckets *= 2;
-    return frames * (sizeof(struct drps_nextuse_link) + sizeof(uint64_t)) + buckets * sizeof(uint32_t) + buckets / 7;
+    return frames * (sizeof(struct drps_nextuse_link) + sizeof(uint64_t)) +
+           buckets * sizeof(uint32_t) + buckets / 7;
 }
 
 static uint32_t *head_of(struct drps_nextuse *q, uint64_t key)
@@ -109,8 +110,10 @@ static void push(struct drps_nextuse *q, uint32_t frame, uint64_t key)
     uint32_t *head = head_of(q, key);
     q->key[frame] = key;
     q->link[frame] = (struct drps_nextuse_link){.prev = NONE, .next = *head};
-    if (*head != NONE) q->link[*head].prev = frame;
-    else if (key != UINT64_MAX) map_set(q, key & (q->buckets - 1));
+    if (*head != NONE)
+        q->link[*head].prev = frame;
+    else if (key != UINT64_MAX)
+        map_set(q, key & (q->buckets - 1));
     *head = frame;
 }
 
@@ -152,8 +155,10 @@ void drps_nextuse_remove(struct drps_nextuse *q, uint32_t frame)
     struct drps_nextuse_link link = q->link[frame];
     uint32_t *head = head_of(q, key);
     if (link.next != NONE) q->link[link.next].prev = link.prev;
-    if (link.prev != NONE) q->link[link.prev].next = link.next;
-    else *head = link.next;
+    if (link.prev != NONE)
+        q->link[link.prev].next = link.next;
+    else
+        *head = link.next;
     if (*head == NONE && key != UINT64_MAX) map_clear(q, key & (q->buckets - 1));
     q->n--;
 }
@@ -163,7 +168,8 @@ uint32_t drps_nextuse_pop(struct drps_nextuse *q)
     if (!q->n) return NONE;
     uint32_t frame = q->never;
     if (frame == NONE) {
-        /* Keys from floor on lie in the ring from floor's bucket upwards and, past its end, below that bucket. */
+        /* Keys from floor on lie in the ring from floor's bucket upwards and, past its end, below
+         * that bucket. */
         uint64_t at = q->floor & (q->buckets - 1);
         uint64_t b = at ? map_find_down(q, at - 1) : UINT64_MAX;
         if (b == UINT64_MAX) b = map_find_down(q, q->buckets - 1);

@@ -1,9 +1,11 @@
 /*
- * Which frame to give up: a queue of frames keyed by the step that needs their block next, largest first
- * (Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems Journal 5, 1966).
+ * Which frame to give up: a queue of frames keyed by the step that needs their block next, largest
+ * first (Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems
+ * Journal 5, 1966).
  *
- * A bucket a step, in a ring, with a tree of bitmaps over the buckets: insert, remove and take-the-largest touch a
- * few words each, exactly and whatever the number of frames. One thread at a time.
+ * A bucket a step, in a ring, with a tree of bitmaps over the buckets: insert, remove and
+ * take-the-largest touch a few words each, exactly and whatever the number of frames. One thread at
+ * a time.
  */
 #ifndef DRPS_NEXTUSE_H
 #define DRPS_NEXTUSE_H
@@ -18,16 +20,17 @@ struct drps_nextuse_link {
 };
 
 struct drps_nextuse {
-    struct drps_nextuse_link *link; /* [frames] own */
-    uint64_t *key;                  /* [frames] own: the next use of a frame in the queue */
-    uint32_t *head;                 /* [buckets] own: first frame of each */
-    uint64_t *map[DRPS_NEXTUSE_LEVELS]; /* own: bit b of level 0: bucket b has frames; of level l: word b of l - 1 */
+    struct drps_nextuse_link *link;     /* [frames] own */
+    uint64_t *key;                      /* [frames] own: the next use of a frame in the queue */
+    uint32_t *head;                     /* [buckets] own: first frame of each */
+    uint64_t *map[DRPS_NEXTUSE_LEVELS]; /* own: bit b of level 0: bucket b has frames; of level l:
+                                           word b of l - 1 */
     int levels;
-    uint64_t buckets;  /* a power of two, at least 64 */
-    uint64_t floor;    /* every key in the queue is in [floor, floor + buckets) or UINT64_MAX */
-    uint32_t never;    /* frames whose block no step needs: given up first */
+    uint64_t buckets; /* a power of two, at least 64 */
+    uint64_t floor;   /* every key in the queue is in [floor, floor + buckets) or UINT64_MAX */
+    uint32_t never;   /* frames whose block no step needs: given up first */
     uint32_t frames;
-    uint32_t n;        /* frames in the queue */
+    uint32_t n; /* frames in the queue */
 };
 
 /* 0 or -ENOMEM. `q` may be destroyed in either case. */
@@ -38,8 +41,8 @@ void drps_nextuse_destroy(struct drps_nextuse *q);
 uint64_t drps_nextuse_bytes(uint64_t frames, uint64_t span);
 
 /*
- * Insert a frame that is not in the queue. floor: no key in the queue, `key` included, is smaller; it never falls.
- * 0 or -ENOMEM with the queue unchanged.
+ * Insert a frame that is not in the queue. floor: no key in the queue, `key` included, is smaller;
+ * it never falls. 0 or -ENOMEM with the queue unchanged.
  */
 int drps_nextuse_insert(struct drps_nextuse *q, uint32_t frame, uint64_t key, uint64_t floor);
 

@@ -1,6 +1,7 @@
 /*
- * The block store: rows in blocks (PIBs), one value a block in a key-value engine, and a pool of frames that knows
- * which step needs each block next. This file is what the engine's thread sees; prefetch.c does the work.
+ * The block store: rows in blocks (PIBs), one value a block in a key-value engine, and a pool of
+ * frames that knows which step needs each block next. This file is what the engine's thread sees;
+ * prefetch.c does the work.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -39,7 +40,8 @@ static void pib_close(struct drps_store *base)
     free(st);
 }
 
-static int open_engine(struct drps_pib *st, const struct drps_pib_split *split, struct drps_err *err)
+static int open_engine(struct drps_pib *st, const struct drps_pib_split *split,
+                       struct drps_err *err)
 {
     struct drps_kv_options options = {
         .memory_bytes = split->engine_bytes,
@@ -69,7 +71,8 @@ static int open_parts(struct drps_pib *st, struct drps_err *err)
     return rc;
 }
 
-static int pib_open(const struct drps_store_config *config, struct drps_store **st_out, struct drps_err *err)
+static int pib_open(const struct drps_store_config *config, struct drps_store **st_out,
+                    struct drps_err *err)
 {
     *st_out = NULL;
     struct drps_pib *st = calloc(1, sizeof(*st));
@@ -80,7 +83,8 @@ static int pib_open(const struct drps_store_config *config, struct drps_store **
     st->depth = DRPS_PIB_DEPTH;
     if (config->prefetch_steps > 0 && config->prefetch_steps < DRPS_PIB_DEPTH)
         st->depth = (uint64_t)config->prefetch_steps;
-    (void)pthread_mutex_init(&st->lock, NULL); /* glibc: these three cannot fail with default attributes */
+    (void)pthread_mutex_init(&st->lock,
+                             NULL); /* glibc: these three cannot fail with default attributes */
     (void)pthread_cond_init(&st->news, NULL);
     (void)pthread_cond_init(&st->wake, NULL);
     st->alive = 1;
@@ -110,7 +114,8 @@ static int await_ready(struct drps_pib *st, uint64_t step, struct drps_err *err)
 }
 
 /* Both lists are sorted: one walk gives every row the slot in its block's frame. */
-static int place_rows(struct drps_pib *st, uint64_t step, const uint32_t *ids, size_t n, struct drps_err *err)
+static int place_rows(struct drps_pib *st, uint64_t step, const uint32_t *ids, size_t n,
+                      struct drps_err *err)
 {
     const struct drps_pib_step *rec = &st->ring[step % st->depth];
     const uint32_t *block_first = st->config.block_first;
@@ -128,7 +133,8 @@ static int place_rows(struct drps_pib *st, uint64_t step, const uint32_t *ids, s
     }
     if (i == n) return 0;
 unlisted:
-    return drps_err_set(err, -EINVAL, "step %llu: row %u is in none of the step's blocks, or out of order",
+    return drps_err_set(err, -EINVAL,
+                        "step %llu: row %u is in none of the step's blocks, or out of order",
                         (unsigned long long)step, ids[i]);
 }
 
@@ -138,7 +144,8 @@ static int pib_step_open(struct drps_store *base, uint64_t step, const uint32_t 
     struct drps_pib *st = (struct drps_pib *)base;
     *rows_out = (struct drps_rows){0};
     if (st->open || step != st->opened || step >= st->timeline.steps)
-        return drps_err_set(err, -EINVAL, "step %llu opened, step %llu of %llu is %s", (unsigned long long)step,
+        return drps_err_set(err, -EINVAL, "step %llu opened, step %llu of %llu is %s",
+                            (unsigned long long)step,
                             (unsigned long long)(st->open ? st->opened - 1 : st->opened),
                             (unsigned long long)st->timeline.steps, st->open ? "open" : "next");
     int rc = await_ready(st, step, err);
@@ -155,7 +162,8 @@ static int pib_step_close(struct drps_store *base, uint64_t step, int changed, s
 {
     struct drps_pib *st = (struct drps_pib *)base;
     if (!st->open || step + 1 != st->opened)
-        return drps_err_set(err, -EINVAL, "step %llu closed, but it is not open", (unsigned long long)step);
+        return drps_err_set(err, -EINVAL, "step %llu closed, but it is not open",
+                            (unsigned long long)step);
     st->open = 0;
     (void)pthread_mutex_lock(&st->lock);
     st->ring[step % st->depth].changed = changed;
@@ -169,10 +177,13 @@ static int pib_step_close(struct drps_store *base, uint64_t step, int changed, s
 static int pib_scan(struct drps_store *base, drps_row_visit visit, void *ctx, struct drps_err *err)
 {
     struct drps_pib *st = (struct drps_pib *)base;
-    if (st->open) return drps_err_set(err, -EINVAL, "scan while step %llu is open", (unsigned long long)st->opened - 1);
+    if (st->open)
+        return drps_err_set(err, -EINVAL, "scan while step %llu is open",
+                            (unsigned long long)st->opened - 1);
     (void)pthread_mutex_lock(&st->lock);
     st->scanning = 1;
-    while (!st->idle) /* what it is doing ends with its I/O; it never waits for this thread without being idle */
+    while (!st->idle) /* what it is doing ends with its I/O; it never waits for this thread without
+                         being idle */
         (void)pthread_cond_wait(&st->news, &st->lock);
     int rc = drps_pib_failed(st, err);
     (void)pthread_mutex_unlock(&st->lock);

@@ -5,8 +5,9 @@
  *   prefetch thread   decides what comes and what goes        prefetch.c, pool.c
  *   I/O threads       move bytes while it waits for them      fetch.c
  *
- * Steps pass through a ring of records. The prefetch thread fills a record and publishes it (`ready`), the engine's
- * thread uses it between open and close and gives it back (`closed`), the prefetch thread releases its pins
+ * Steps pass through a ring of records. The prefetch thread fills a record and publishes it
+ * (`ready`), the engine's thread uses it between open and close and gives it back (`closed`), the
+ * prefetch thread releases its pins
  * (`released`) and fills it anew. released <= closed <= opened <= ready <= released + depth.
  */
 #ifndef DRPS_PIB_INTERNAL_H
@@ -80,8 +81,8 @@ struct drps_pib_split {
 };
 int drps_pib_split_memory(const struct drps_store_config *config, struct drps_pib_split *split_out,
                           struct drps_err *err);
-int drps_pib_memory_need(const struct drps_store_config *config, size_t max_step_blocks, uint64_t *least_out,
-                         uint64_t *most_out, struct drps_err *err);
+int drps_pib_memory_need(const struct drps_store_config *config, size_t max_step_blocks,
+                         uint64_t *least_out, uint64_t *most_out, struct drps_err *err);
 
 /* pib_scan.c: st->lock is free, and the prefetch thread stands still. */
 int drps_pib_scan_rows(struct drps_pib *st, drps_row_visit visit, void *ctx, struct drps_err *err);

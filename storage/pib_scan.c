@@ -1,6 +1,7 @@
 /*
- * All rows in placed order, merged from three sources: the pool where a block is in it, the engine where it has the
- * block, the initialiser for blocks that no step has changed. The engine is read front to back.
+ * All rows in placed order, merged from three sources: the pool where a block is in it, the engine
+ * where it has the block, the initialiser for blocks that no step has changed. The engine is read
+ * front to back.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +9,9 @@
 #include "base/drps_alloc.h"
 #include "storage/pib_internal.h"
 
-enum { CREATE_BYTES = 256 << 10 }; /* rows that no step touched are created in pieces of this size */
+enum {
+    CREATE_BYTES = 256 << 10
+}; /* rows that no step touched are created in pieces of this size */
 
 struct scan {
     struct drps_pib *st;
@@ -56,7 +59,8 @@ static int visit_before(struct scan *s, uint32_t end, struct drps_err *err)
         if (s->next > from) {
             rc = visit_created(s, pool->block_first[from], pool->block_first[s->next], err);
         } else if (pool->frame_of[from] == DRPS_POOL_NONE) {
-            rc = drps_err_set(err, DRPS_E_NOT_FOUND, "block %u was written to the database but is not in it", from);
+            rc = drps_err_set(err, DRPS_E_NOT_FOUND,
+                              "block %u was written to the database but is not in it", from);
         } else {
             rc = visit_block(s, drps_pool_frame_rows(pool, pool->frame_of[from]), err);
         }
@@ -64,17 +68,21 @@ static int visit_before(struct scan *s, uint32_t end, struct drps_err *err)
     return rc;
 }
 
-static int visit_stored(void *ctx, uint32_t key, const void *value, size_t bytes, struct drps_err *err)
+static int visit_stored(void *ctx, uint32_t key, const void *value, size_t bytes,
+                        struct drps_err *err)
 {
     struct scan *s = ctx;
     const struct drps_pool *pool = &s->st->pool;
     if (key >= pool->blocks || !drps_pool_is_stored(pool, key))
-        return drps_err_set(err, DRPS_E_CORRUPT, "the database has block %u, which was never written", key);
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "the database has block %u, which was never written", key);
     int rc = visit_before(s, key, err);
     if (rc) return rc;
-    if (pool->frame_of[key] != DRPS_POOL_NONE) return visit_before(s, key + 1, err); /* newer than the value */
+    if (pool->frame_of[key] != DRPS_POOL_NONE)
+        return visit_before(s, key + 1, err); /* newer than the value */
     if (bytes != drps_pool_block_bytes(pool, key))
-        return drps_err_set(err, DRPS_E_CORRUPT, "block %u has %zu bytes in the database, expected %zu", key, bytes,
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "block %u has %zu bytes in the database, expected %zu", key, bytes,
                             drps_pool_block_bytes(pool, key));
     return visit_block(s, value, err);
 }

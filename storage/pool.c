@@ -25,11 +25,12 @@ uint64_t drps_pool_block_overhead(uint64_t blocks)
 
 uint64_t drps_pool_frame_overhead(void)
 {
-    return sizeof(struct drps_frame) + sizeof(uint32_t) + sizeof(uint64_t) + drps_nextuse_bytes(1, 0) -
-           drps_nextuse_bytes(0, 0);
+    return sizeof(struct drps_frame) + sizeof(uint32_t) + sizeof(uint64_t) +
+           drps_nextuse_bytes(1, 0) - drps_nextuse_bytes(0, 0);
 }
 
-int drps_pool_init(struct drps_pool *pool, const struct drps_store_config *config, size_t max_rows, uint32_t frames)
+int drps_pool_init(struct drps_pool *pool, const struct drps_store_config *config, size_t max_rows,
+                   uint32_t frames)
 {
     memset(pool, 0, sizeof(*pool));
     pool->block_first = config->block_first;
@@ -44,7 +45,8 @@ int drps_pool_init(struct drps_pool *pool, const struct drps_store_config *confi
     pool->frame = calloc(frames, sizeof(*pool->frame));
     pool->spare = drps_array_new(frames, sizeof(*pool->spare));
     pool->order = drps_array_new(frames, sizeof(*pool->order));
-    if (!pool->rows || !pool->frame_of || !pool->stored || !pool->frame || !pool->spare || !pool->order)
+    if (!pool->rows || !pool->frame_of || !pool->stored || !pool->frame || !pool->spare ||
+        !pool->order)
         return -ENOMEM;
     for (size_t b = 0; b < config->blocks; b++)
         pool->frame_of[b] = NONE;
@@ -87,7 +89,8 @@ int drps_pool_unpin(struct drps_pool *pool, uint32_t f, int changed, uint64_t no
     if (changed) frame->dirty = 1;
     if (--frame->pins) return 0;
     pool->pinned--;
-    /* A next use in the past comes from a timeline that contradicts itself: that costs hits, nothing else. */
+    /* A next use in the past comes from a timeline that contradicts itself: that costs hits,
+     * nothing else. */
     uint64_t key = frame->next_use < now ? now : frame->next_use;
     return drps_nextuse_insert(&pool->queue, f, key, now);
 }
@@ -105,7 +108,8 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Collect n frames in pool->order as (block to write << 32 | frame), those with nothing to write last. */
+/* Collect n frames in pool->order as (block to write << 32 | frame), those with nothing to write
+ * last. */
 static size_t vacate(struct drps_pool *pool, size_t n)
 {
     size_t evicted = 0;
@@ -128,7 +132,8 @@ static size_t vacate(struct drps_pool *pool, size_t n)
     return evicted;
 }
 
-size_t drps_pool_admit(struct drps_pool *pool, struct drps_fetch_item *items, const uint64_t *next_use, size_t n)
+size_t drps_pool_admit(struct drps_pool *pool, struct drps_fetch_item *items,
+                       const uint64_t *next_use, size_t n)
 {
     size_t evicted = vacate(pool, n);
     for (size_t i = 0; i < n; i++) {
@@ -141,7 +146,8 @@ size_t drps_pool_admit(struct drps_pool *pool, struct drps_fetch_item *items, co
         pool->frame[f] = (struct drps_frame){.next_use = next_use[i], .block = block, .pins = 1};
     }
     for (size_t i = 0; i < n; i++) /* only now: a victim is never among the blocks that come in */
-        if (items[i].victim != NONE) pool->stored[items[i].victim >> 6] |= 1ull << (items[i].victim & 63);
+        if (items[i].victim != NONE)
+            pool->stored[items[i].victim >> 6] |= 1ull << (items[i].victim & 63);
     pool->pinned += (uint32_t)n;
     return evicted;
 }

@@ -1,8 +1,9 @@
 /*
  * The block pool: frames of equal size that hold blocks, who sits where, and who must leave.
  *
- * Belongs to the prefetch thread (prefetch.c). Others touch a frame's bytes only while that thread has handed the
- * frame out: I/O threads between drps_fetch_run()'s begin and end, the engine between step_open and step_close.
+ * Belongs to the prefetch thread (prefetch.c). Others touch a frame's bytes only while that thread
+ * has handed the frame out: I/O threads between drps_fetch_run()'s begin and end, the engine
+ * between step_open and step_close.
  */
 #ifndef DRPS_POOL_H
 #define DRPS_POOL_H
@@ -22,7 +23,8 @@ struct drps_frame {
     uint16_t dirty;    /* its bytes are newer than the engine's */
 };
 
-/* Work for one frame: write out the block that was in it, then bring in or create the one that comes. */
+/* Work for one frame: write out the block that was in it, then bring in or create the one that
+ * comes. */
 struct drps_fetch_item {
     uint32_t block;
     uint32_t frame;
@@ -38,18 +40,19 @@ struct drps_pool {
     char *rows;      /* own: [frames][max_rows][row_bytes] */
     size_t rows_bytes;
     uint32_t frames;
-    uint32_t pinned;           /* frames with pins */
-    uint32_t *frame_of;        /* own: [blocks], NONE: not in the pool */
-    uint64_t *stored;          /* own: one bit a block: the engine has a value of it */
-    struct drps_frame *frame;  /* own: [frames] */
-    uint32_t *spare;           /* own: empty frames, a stack */
+    uint32_t pinned;          /* frames with pins */
+    uint32_t *frame_of;       /* own: [blocks], NONE: not in the pool */
+    uint64_t *stored;         /* own: one bit a block: the engine has a value of it */
+    struct drps_frame *frame; /* own: [frames] */
+    uint32_t *spare;          /* own: empty frames, a stack */
     uint32_t n_spare;
     uint64_t *order;           /* own: [frames] room for sorting */
     struct drps_nextuse queue; /* frames with a block and no pins */
 };
 
 /* `max_rows` as drps_pool_max_rows() says. 0 or -ENOMEM; `pool` may be destroyed in either case. */
-int drps_pool_init(struct drps_pool *pool, const struct drps_store_config *config, size_t max_rows, uint32_t frames);
+int drps_pool_init(struct drps_pool *pool, const struct drps_store_config *config, size_t max_rows,
+                   uint32_t frames);
 void drps_pool_destroy(struct drps_pool *pool);
 
 /* Rows of the largest block. */
@@ -59,7 +62,8 @@ size_t drps_pool_max_rows(const uint32_t *block_first, size_t blocks);
 uint64_t drps_pool_block_overhead(uint64_t blocks);
 uint64_t drps_pool_frame_overhead(void);
 
-/* Pin a block that is in the pool and learn its next use. Returns its frame, or NONE when it is not there. */
+/* Pin a block that is in the pool and learn its next use. Returns its frame, or NONE when it is not
+ * there. */
 uint32_t drps_pool_pin(struct drps_pool *pool, uint32_t block, uint64_t next_use);
 
 /* Give one pin back; `now`: no step before it will be prefetched again. 0 or -ENOMEM. */
@@ -69,10 +73,11 @@ int drps_pool_unpin(struct drps_pool *pool, uint32_t frame, int changed, uint64_
 uint32_t drps_pool_available(const struct drps_pool *pool);
 
 /*
- * Give each of n <= available blocks that are not in the pool (items[i].block, increasing; next_use[i]) a pinned
- * frame, and fill in the items. Returns how many blocks were evicted.
+ * Give each of n <= available blocks that are not in the pool (items[i].block, increasing;
+ * next_use[i]) a pinned frame, and fill in the items. Returns how many blocks were evicted.
  */
-size_t drps_pool_admit(struct drps_pool *pool, struct drps_fetch_item *items, const uint64_t *next_use, size_t n);
+size_t drps_pool_admit(struct drps_pool *pool, struct drps_fetch_item *items,
+                       const uint64_t *next_use, size_t n);
 
 static inline char *drps_pool_frame_rows(const struct drps_pool *pool, uint32_t frame)
 {

@@ -1,13 +1,14 @@
 /*
- * The prefetch thread: walks the timeline ahead of the open step. For each step it pins the blocks that are in the
- * pool, makes room for the others by evicting what is needed furthest ahead, lets the I/O threads bring them in, and
- * publishes the step.
+ * The prefetch thread: walks the timeline ahead of the open step. For each step it pins the blocks
+ * that are in the pool, makes room for the others by evicting what is needed furthest ahead, lets
+ * the I/O threads bring them in, and publishes the step.
  *
- * It cannot deadlock: it only ever waits for a step before this one to be closed, those are all published, and once
- * they are released nothing but this step holds pins, which open() has made sure fits.
+ * It cannot deadlock: it only ever waits for a step before this one to be closed, those are all
+ * published, and once they are released nothing but this step holds pins, which open() has made
+ * sure fits.
  *
- * A block that was evicted and is needed again is read only by a later run of the I/O threads, and a run ends after
- * all of its writes: the newest bytes are read.
+ * A block that was evicted and is needed again is read only by a later run of the I/O threads, and
+ * a run ends after all of its writes: the newest bytes are read.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -50,11 +51,14 @@ static int check_blocks(const struct drps_pib *st, uint64_t step, const struct d
 {
     for (size_t i = 0; i < b->n; i++) {
         if (b->blocks[i] >= st->config.blocks || (i && b->blocks[i] <= b->blocks[i - 1]))
-            return drps_err_set(err, DRPS_E_CORRUPT, "timeline: step %llu lists block %u after block %u of %zu",
-                                (unsigned long long)step, b->blocks[i], i ? b->blocks[i - 1] : 0, st->config.blocks);
+            return drps_err_set(err, DRPS_E_CORRUPT,
+                                "timeline: step %llu lists block %u after block %u of %zu",
+                                (unsigned long long)step, b->blocks[i], i ? b->blocks[i - 1] : 0,
+                                st->config.blocks);
         if (b->next_use[i] <= step)
-            return drps_err_set(err, DRPS_E_CORRUPT, "timeline: step %llu gives block %u the next use %llu",
-                                (unsigned long long)step, b->blocks[i], (unsigned long long)b->next_use[i]);
+            return drps_err_set(
+                err, DRPS_E_CORRUPT, "timeline: step %llu gives block %u the next use %llu",
+                (unsigned long long)step, b->blocks[i], (unsigned long long)b->next_use[i]);
     }
     if (b->n > st->pool.frames)
         return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
@@ -72,15 +76,17 @@ static int reserve(struct drps_pib *st, struct drps_pib_step *rec, size_t n)
     return rc;
 }
 
-/* Fill the record; pin what is there and list the rest in st->items. Returns how many these are, or an error. */
-static int pin_present(struct drps_pib *st, uint64_t step, struct drps_pib_step *rec, size_t *missing_out,
-                       struct drps_err *err)
+/* Fill the record; pin what is there and list the rest in st->items. Returns how many these are, or
+ * an error. */
+static int pin_present(struct drps_pib *st, uint64_t step, struct drps_pib_step *rec,
+                       size_t *missing_out, struct drps_err *err)
 {
     struct drps_step_blocks b = {0};
     int rc = st->timeline.step_blocks(st->timeline.ctx, step, &b, err);
     if (!rc) rc = check_blocks(st, step, &b, err);
     if (rc < 0) return rc;
-    if (reserve(st, rec, b.n) < 0) return drps_err_set(err, -ENOMEM, "record of step %llu", (unsigned long long)step);
+    if (reserve(st, rec, b.n) < 0)
+        return drps_err_set(err, -ENOMEM, "record of step %llu", (unsigned long long)step);
     size_t missing = 0;
     for (size_t i = 0; i < b.n; i++) {
         rec->blocks[i] = b.blocks[i];
@@ -96,17 +102,19 @@ static int pin_present(struct drps_pib *st, uint64_t step, struct drps_pib_step 
 }
 
 /*
- * Whether `missing` blocks may come in now. A step that nothing stands in front of takes what it needs; one further
- * ahead leaves a quarter of the pool to blocks that stay, or reading ahead would eat the hits that it hides.
+ * Whether `missing` blocks may come in now. A step that nothing stands in front of takes what it
+ * needs; one further ahead leaves a quarter of the pool to blocks that stay, or reading ahead would
+ * eat the hits that it hides.
  */
 static int has_room(const struct drps_pib *st, uint64_t step, size_t missing)
 {
     if (drps_pool_available(&st->pool) < missing) return 0;
-    return st->released == step || st->pool.pinned + missing <= st->pool.frames - st->pool.frames / 4;
+    return st->released == step ||
+           st->pool.pinned + missing <= st->pool.frames - st->pool.frames / 4;
 }
 
-static void publish(struct drps_pib *st, uint64_t step, const struct drps_pib_step *rec, size_t missing,
-                    size_t evicted)
+static void publish(struct drps_pib *st, uint64_t step, const struct drps_pib_step *rec,
+                    size_t missing, size_t evicted)
 {
     size_t created = 0;
     for (size_t i = 0; i < missing; i++)
@@ -146,7 +154,9 @@ static void *thread_main(void *arg)
     for (uint64_t step = 0; !rc && step < st->timeline.steps; step++)
         rc = prefetch_step(st, step, &err);
     (void)pthread_mutex_lock(&st->lock);
-    if (rc) (void)drps_err_set(&st->failure, rc, "%s", err.code ? err.text : "the timeline ended early");
+    if (rc)
+        (void)drps_err_set(&st->failure, rc, "%s",
+                           err.code ? err.text : "the timeline ended early");
     st->idle = 1;
     (void)pthread_cond_broadcast(&st->news);
     (void)pthread_mutex_unlock(&st->lock);
@@ -168,7 +178,7 @@ void drps_prefetch_stop(struct drps_pib *st)
     st->stopping = 1;
     (void)pthread_cond_broadcast(&st->wake);
     (void)pthread_mutex_unlock(&st->lock);
-    drps_fetch_cancel(&st->fetch); /* it may be in the middle of a run */
+    drps_fetch_cancel(&st->fetch);        /* it may be in the middle of a run */
     (void)pthread_join(st->thread, NULL); /* cannot fail for a thread of ours */
     st->started = 0;
 }

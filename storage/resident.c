@@ -1,6 +1,6 @@
 /*
- * The store that keeps every row in memory: the bound that the stores on disk are measured against. A row's slot is
- * its id, so opening a step costs nothing.
+ * The store that keeps every row in memory: the bound that the stores on disk are measured against.
+ * A row's slot is its id, so opening a step costs nothing.
  */
 #include "storage/drps_store.h"
 
@@ -31,7 +31,8 @@ struct creation {
     const struct drps_store_config *config;
     char *rows;
     uint64_t piece;
-    _Atomic uint64_t next; /* relaxed: it only hands out numbers; joining the threads publishes the rows */
+    _Atomic uint64_t
+        next; /* relaxed: it only hands out numbers; joining the threads publishes the rows */
 };
 
 static uint64_t piece_rows(size_t row_bytes)
@@ -65,16 +66,19 @@ static void create_all(const struct drps_store_config *config, char *rows)
         (void)pthread_join(threads[--n], NULL); /* cannot fail for a thread of ours */
 }
 
-static int resident_bytes(const struct drps_store_config *config, uint64_t *bytes_out, struct drps_err *err)
+static int resident_bytes(const struct drps_store_config *config, uint64_t *bytes_out,
+                          struct drps_err *err)
 {
     if (!config->row_bytes || config->row_bytes % 4)
-        return drps_err_set(err, -EINVAL, "rows of %zu bytes: not a multiple of 4", config->row_bytes);
+        return drps_err_set(err, -EINVAL, "rows of %zu bytes: not a multiple of 4",
+                            config->row_bytes);
     if (config->rows > UINT32_MAX)
         return drps_err_set(err, DRPS_E_CONFIG, "%llu rows: a store holds at most %u",
                             (unsigned long long)config->rows, UINT32_MAX);
-    if (__builtin_mul_overflow(config->rows, config->row_bytes, bytes_out) || *bytes_out > SIZE_MAX / 2)
-        return drps_err_set(err, -EOVERFLOW, "%llu rows of %zu bytes", (unsigned long long)config->rows,
-                            config->row_bytes);
+    if (__builtin_mul_overflow(config->rows, config->row_bytes, bytes_out) ||
+        *bytes_out > SIZE_MAX / 2)
+        return drps_err_set(err, -EOVERFLOW, "%llu rows of %zu bytes",
+                            (unsigned long long)config->rows, config->row_bytes);
     return 0;
 }
 
@@ -96,14 +100,16 @@ static void resident_close(struct drps_store *base)
     free(st);
 }
 
-static int resident_open(const struct drps_store_config *config, struct drps_store **st_out, struct drps_err *err)
+static int resident_open(const struct drps_store_config *config, struct drps_store **st_out,
+                         struct drps_err *err)
 {
     *st_out = NULL;
     uint64_t bytes = 0;
     int rc = resident_bytes(config, &bytes, err);
     if (rc < 0) return rc;
     if (config->memory_bytes && config->memory_bytes < bytes)
-        return drps_err_set(err, DRPS_E_MEMORY_BUDGET, "all rows in memory take %llu bytes, %llu are allowed",
+        return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                            "all rows in memory take %llu bytes, %llu are allowed",
                             (unsigned long long)bytes, (unsigned long long)config->memory_bytes);
     struct resident *st = calloc(1, sizeof(*st));
     if (!st) return drps_err_set(err, -ENOMEM, "handle of the row store");
@@ -128,36 +134,42 @@ static int resident_step_open(struct drps_store *base, uint64_t step, const uint
     struct resident *st = (struct resident *)base;
     *rows_out = (struct drps_rows){0};
     if (st->open || step != st->steps)
-        return drps_err_set(err, -EINVAL, "step %llu opened, step %llu is %s", (unsigned long long)step,
-                            (unsigned long long)(st->open ? st->steps - 1 : st->steps), st->open ? "open" : "next");
+        return drps_err_set(
+            err, -EINVAL, "step %llu opened, step %llu is %s", (unsigned long long)step,
+            (unsigned long long)(st->open ? st->steps - 1 : st->steps), st->open ? "open" : "next");
     if (n && ids[n - 1] >= st->n_rows) /* increasing: the last is the largest */
-        return drps_err_set(err, -EINVAL, "step %llu needs row %u of %llu", (unsigned long long)step, ids[n - 1],
-                            (unsigned long long)st->n_rows);
+        return drps_err_set(err, -EINVAL, "step %llu needs row %u of %llu",
+                            (unsigned long long)step, ids[n - 1], (unsigned long long)st->n_rows);
     st->open = 1;
     st->steps++;
     *rows_out = (struct drps_rows){.base = st->rows, .stride = st->row_bytes, .index = ids, .n = n};
     return 0;
 }
 
-static int resident_step_close(struct drps_store *base, uint64_t step, int changed, struct drps_err *err)
+static int resident_step_close(struct drps_store *base, uint64_t step, int changed,
+                               struct drps_err *err)
 {
     struct resident *st = (struct resident *)base;
     (void)changed;
     if (!st->open || step + 1 != st->steps)
-        return drps_err_set(err, -EINVAL, "step %llu closed, but it is not open", (unsigned long long)step);
+        return drps_err_set(err, -EINVAL, "step %llu closed, but it is not open",
+                            (unsigned long long)step);
     st->open = 0;
     return 0;
 }
 
-static int resident_scan(struct drps_store *base, drps_row_visit visit, void *ctx, struct drps_err *err)
+static int resident_scan(struct drps_store *base, drps_row_visit visit, void *ctx,
+                         struct drps_err *err)
 {
     struct resident *st = (struct resident *)base;
-    if (st->open) return drps_err_set(err, -EINVAL, "scan while step %llu is open", (unsigned long long)st->steps - 1);
+    if (st->open)
+        return drps_err_set(err, -EINVAL, "scan while step %llu is open",
+                            (unsigned long long)st->steps - 1);
     uint64_t piece = piece_rows(st->row_bytes);
     for (uint64_t first = 0; first < st->n_rows; first += piece) {
         uint64_t left = st->n_rows - first;
-        int rc = visit(ctx, first, (size_t)(left < piece ? left : piece), st->rows + (size_t)first * st->row_bytes,
-                       err);
+        int rc = visit(ctx, first, (size_t)(left < piece ? left : piece),
+                       st->rows + (size_t)first * st->row_bytes, err);
         if (rc) return rc;
     }
     return 0;

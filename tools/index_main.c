@@ -37,7 +37,7 @@ static const struct argp_option option_table[] = {
     {"algo", KEY_ALGO, "NAME", 0, "Model: lir, lor, svm, lmf or fm (required)", 1},
     {"rank", KEY_RANK, "K", 0, "Factors a row, for lmf and fm (default 16)", 1},
     {"task", KEY_TASK, "NAME", 0, "For fm: auto (two distinct labels mean classification), regression, classification", 1},
-    {"loss", KEY_LOSS, "NAME", 0, "squared, logistic, hinge, squared_hinge (default: the model's usual one)", 1},
+    {"loss", KEY_LOSS, "NAME", 0, "squared, logistic, hinge, squared-hinge (default: the model's usual one)", 1},
     {"no-bias", KEY_NO_BIAS, NULL, 0, "No intercept", 1},
     {"format", KEY_FORMAT, "NAME", 0, "auto, libsvm, libffm, ratings, criteo, avazu, csv, docword (default auto)", 2},
     {"on-error", KEY_ON_ERROR, "WHAT", 0, "At a bad line: stop (default), or skip and count it", 2},
@@ -128,7 +128,7 @@ static int parse_data_option(struct drps_cli *cli, struct drps_index_options *o,
 static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o, int key, char *arg)
 {
     static const char *const algos[] = {"lir", "lor", "svm", "lmf", "fm", NULL};
-    static const char *const losses[] = {"squared", "logistic", "hinge", "squared_hinge", NULL};
+    static const char *const losses[] = {"squared", "logistic", "hinge", "squared-hinge", NULL};
     static const char *const tasks[] = {"auto", "regression", "classification", NULL};
     static const char *const orders[] = {"shuffled", "given", NULL};
     static const char *const builders[] = {"auto", "pattern", "none", NULL};

@@ -35,7 +35,8 @@ int drps_kv_foreign_error(const char *engine, const char *path, const char *doin
         int code;
         const char *advice;
     } map[] = {
-        {"No space left on device", -ENOSPC, "; free disk space or choose a folder on a larger disk"},
+        {"No space left on device", -ENOSPC,
+         "; free disk space or choose a folder on a larger disk"},
         {"Disk quota exceeded", -EDQUOT, "; free disk space or choose another folder"},
         {"Corruption", DRPS_E_CORRUPT, "; the database must be rebuilt"},
         {"Permission denied", -EACCES, ""},
@@ -52,7 +53,8 @@ int drps_kv_foreign_error(const char *engine, const char *path, const char *doin
     size_t i = 0;
     while (!strstr(text, map[i].part))
         i++; /* "" is in every text */
-    return drps_err_set(err, map[i].code, "%s database %s: %s: %s%s", engine, path, doing, text, map[i].advice);
+    return drps_err_set(err, map[i].code, "%s database %s: %s: %s%s", engine, path, doing, text,
+                        map[i].advice);
 }
 
 int drps_kv_missing(const char *path, uint32_t key, struct drps_err *err)
@@ -60,10 +62,11 @@ int drps_kv_missing(const char *path, uint32_t key, struct drps_err *err)
     return drps_err_set(err, DRPS_E_NOT_FOUND, "database %s has no block %u", path, key);
 }
 
-int drps_kv_wrong_size(const char *path, uint32_t key, size_t found, size_t expected, struct drps_err *err)
+int drps_kv_wrong_size(const char *path, uint32_t key, size_t found, size_t expected,
+                       struct drps_err *err)
 {
-    return drps_err_set(err, DRPS_E_CORRUPT, "database %s: block %u has %zu bytes, expected %zu", path, key, found,
-                        expected);
+    return drps_err_set(err, DRPS_E_CORRUPT, "database %s: block %u has %zu bytes, expected %zu",
+                        path, key, found, expected);
 }
 
 static uint64_t sum(const size_t *v, size_t n)

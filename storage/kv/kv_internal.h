@@ -1,4 +1,5 @@
-/* What the engine files share: the texts of their libraries turned into codes, and the list of engines. */
+/* What the engine files share: the texts of their libraries turned into codes, and the list of
+ * engines. */
 #ifndef DRPS_KV_INTERNAL_H
 #define DRPS_KV_INTERNAL_H
 
@@ -16,15 +17,17 @@ extern const struct drps_kv_ops drps_kv_leveldb;
 enum { DRPS_KV_KEY_BYTES = 4 };
 
 /*
- * The code for an error text of RocksDB or LevelDB (both descend from one code base and begin their texts with the
- * same words: "Corruption: ", "IO error: ", ...); the text goes into err. `text` stays the caller's to free.
+ * The code for an error text of RocksDB or LevelDB (both descend from one code base and begin their
+ * texts with the same words: "Corruption: ", "IO error: ", ...); the text goes into err. `text`
+ * stays the caller's to free.
  */
 int drps_kv_foreign_error(const char *engine, const char *path, const char *doing, const char *text,
                           struct drps_err *err);
 
 /* DRPS_E_NOT_FOUND for a key; DRPS_E_CORRUPT for a value of the wrong size. */
 int drps_kv_missing(const char *path, uint32_t key, struct drps_err *err);
-int drps_kv_wrong_size(const char *path, uint32_t key, size_t found, size_t expected, struct drps_err *err);
+int drps_kv_wrong_size(const char *path, uint32_t key, size_t found, size_t expected,
+                       struct drps_err *err);
 
 /* Counters of one engine; any thread adds, relaxed: nothing is ordered by them. */
 struct drps_kv_counters {

@@ -1,11 +1,13 @@
 /*
  * LevelDB under the block store.
  *
- * LevelDB maps its table files and leaves reading to page faults. The kernel reads ahead around every fault, up to
- * megabytes for one block, which under a memory limit also pushes out what others need. LevelDB offers no switch for
- * that; kv/mapped.c tells the kernel from outside.
+ * LevelDB maps its table files and leaves reading to page faults. The kernel reads ahead around
+ * every fault, up to megabytes for one block, which under a memory limit also pushes out what
+ * others need. LevelDB offers no switch for that; kv/mapped.c tells the kernel from outside.
  */
 #include "storage/kv/kv_internal.h"
+
+#ifdef DRPS_WITH_LEVELDB
 
 #include <errno.h>
 #include <stdlib.h>
@@ -57,7 +59,8 @@ static void make_options(struct leveldb_kv *kv, const struct drps_kv_options *in
     size_t value = in->value_bytes ? in->value_bytes : DEFAULT_VALUE;
     leveldb_options_t *o = leveldb_options_create();
     kv->options = o;
-    kv->cache = leveldb_cache_create_lru(memory / 8); /* of blocks: the pool above has the ones worth keeping */
+    kv->cache = leveldb_cache_create_lru(
+        memory / 8); /* of blocks: the pool above has the ones worth keeping */
     kv->filter = leveldb_filterpolicy_create_bloom(10);
     leveldb_options_set_create_if_missing(o, in->create != 0);
     leveldb_options_set_error_if_exists(o, in->create != 0);
@@ -127,7 +130,8 @@ static int kv_open(const char *path, const struct drps_kv_options *options, stru
     return 0;
 }
 
-static int get_one(struct leveldb_kv *kv, uint32_t key, void *out, size_t bytes, struct drps_err *err)
+static int get_one(struct leveldb_kv *kv, uint32_t key, void *out, size_t bytes,
+                   struct drps_err *err)
 {
     char coded[DRPS_KV_KEY_BYTES];
     char *text = NULL;
@@ -137,39 +141,44 @@ static int get_one(struct leveldb_kv *kv, uint32_t key, void *out, size_t bytes,
     if (text) return fail(kv, "read", text, err);
     if (!value) return drps_kv_missing(kv->path, key, err);
     int rc = 0;
-    if (found == bytes) memcpy(out, value, bytes);
-    else rc = drps_kv_wrong_size(kv->path, key, found, bytes, err);
+    if (found == bytes)
+        memcpy(out, value, bytes);
+    else
+        rc = drps_kv_wrong_size(kv->path, key, found, bytes, err);
     leveldb_free(value);
     return rc;
 }
 
-static int kv_get_many(struct drps_kv *base, const uint32_t *keys, size_t n, void *const *values_out,
-                       const size_t *value_bytes, struct drps_err *err)
+static int kv_get_many(struct drps_kv *base, const uint32_t *keys, size_t n,
+                       void *const *values_out, const size_t *value_bytes, struct drps_err *err)
 {
     struct leveldb_kv *kv = (struct leveldb_kv *)base;
     drps_kv_count_get(&kv->counters, n, value_bytes);
-    drps_mapped_before_read(&kv->mapped, n);
     for (size_t i = 0; i < n; i++) {
+        drps_mapped_check(&kv->mapped);
         int rc = get_one(kv, keys[i], values_out[i], value_bytes[i], err);
         if (rc < 0) return rc;
     }
     return 0;
 }
 
-static int write_batch(struct leveldb_kv *kv, leveldb_writebatch_t *batch, const leveldb_writeoptions_t *how,
-                       const char *doing, struct drps_err *err)
+static int write_batch(struct leveldb_kv *kv, leveldb_writebatch_t *batch,
+                       const leveldb_writeoptions_t *how, const char *doing, struct drps_err *err)
 {
     char *text = NULL;
     leveldb_write(kv->db, how, batch, &text);
     return text ? fail(kv, doing, text, err) : 0;
 }
 
-static int kv_put_many(struct drps_kv *base, const uint32_t *keys, size_t n, const void *const *values,
-                       const size_t *value_bytes, struct drps_err *err)
+static int kv_put_many(struct drps_kv *base, const uint32_t *keys, size_t n,
+                       const void *const *values, const size_t *value_bytes, struct drps_err *err)
 {
     struct leveldb_kv *kv = (struct leveldb_kv *)base;
-    if (kv->read_only) return drps_err_set(err, -EROFS, "database %s is open for reading only", kv->path);
+    if (kv->read_only)
+        return drps_err_set(err, -EROFS, "database %s is open for reading only", kv->path);
     drps_kv_count_put(&kv->counters, n, value_bytes);
+    drps_mapped_check(
+        &kv->mapped); /* LevelDB merges files in the background while it is only written to */
     leveldb_writebatch_t *batch = leveldb_writebatch_create();
     for (size_t i = 0; i < n; i++) {
         char key[DRPS_KV_KEY_BYTES];
@@ -181,8 +190,10 @@ static int kv_put_many(struct drps_kv *base, const uint32_t *keys, size_t n, con
     return rc;
 }
 
-/* A damaged block is skipped by the iterator, which only its status tells: it must be asked at every key. */
-static int scan_error(const struct leveldb_kv *kv, const leveldb_iterator_t *it, struct drps_err *err)
+/* A damaged block is skipped by the iterator, which only its status tells: it must be asked at
+ * every key. */
+static int scan_error(const struct leveldb_kv *kv, const leveldb_iterator_t *it,
+                      struct drps_err *err)
 {
     char *text = NULL;
     leveldb_iter_get_error(it, &text);
@@ -200,7 +211,8 @@ static int kv_scan(struct drps_kv *base, drps_kv_visit visit, void *ctx, struct 
         const char *key = leveldb_iter_key(it, &key_bytes);
         const char *value = leveldb_iter_value(it, &bytes);
         if (key_bytes != DRPS_KV_KEY_BYTES)
-            rc = drps_err_set(err, DRPS_E_CORRUPT, "database %s has a key of %zu bytes", kv->path, key_bytes);
+            rc = drps_err_set(err, DRPS_E_CORRUPT, "database %s has a key of %zu bytes", kv->path,
+                              key_bytes);
         else
             rc = visit(ctx, drps_get_be32(key), value, bytes, err);
         if (rc) break;
@@ -238,3 +250,5 @@ const struct drps_kv_ops drps_kv_leveldb = {
     .stats = kv_stats,
     .close = kv_close,
 };
+
+#endif /* DRPS_WITH_LEVELDB */

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
-/* A look costs about as much as a few reads from disk. */
-enum { READS_BETWEEN_LOOKS = 256 };
+/* A look costs about as much as one read from disk. */
+enum { CALLS_BETWEEN_LOOKS = 256 };
 
 int drps_mapped_init(struct drps_mapped *m, const char *folder)
 {
@@ -27,7 +28,8 @@ void drps_mapped_destroy(struct drps_mapped *m)
     memset(m, 0, sizeof(*m));
 }
 
-/* The list names files by absolute path; the folder exists only once the library has opened its database. */
+/* The list names files by absolute path; the folder exists only once the library has opened its
+ * database. */
 static void make_absolute(struct drps_mapped *m)
 {
     if (m->folder[0] == '/' && m->folder[strlen(m->folder) - 1] == '/') return;
@@ -57,11 +59,22 @@ static void look(struct drps_mapped *m)
     (void)fclose(f);
 }
 
-void drps_mapped_before_read(struct drps_mapped *m, size_t n)
+static int folder_changed(struct drps_mapped *m)
+{
+    struct stat s;
+    if (stat(m->folder, &s) != 0) return 0;
+    if (s.st_mtim.tv_sec == m->changed.tv_sec && s.st_mtim.tv_nsec == m->changed.tv_nsec) return 0;
+    m->changed = s.st_mtim;
+    return 1;
+}
+
+void drps_mapped_check(struct drps_mapped *m)
 {
     (void)pthread_mutex_lock(&m->lock);
-    int due = n >= m->reads_left;
-    m->reads_left = due ? READS_BETWEEN_LOOKS : m->reads_left - n;
-    if (due) look(m);
+    if (folder_changed(m) || m->calls_left == 0) {
+        m->calls_left = CALLS_BETWEEN_LOOKS;
+        look(m);
+    }
+    m->calls_left--;
     (void)pthread_mutex_unlock(&m->lock);
 }

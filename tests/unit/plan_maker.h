@@ -39,6 +39,7 @@ struct maker {
     size_t batch;       /* samples a batch, at most MAKER_BATCH */
     uint32_t block_rows;
     size_t n, test_n;
+    size_t mean_n; /* the label mean is that of so many training samples; 0: of all */
     struct maker_sample *train, *test; /* [MAKER_SAMPLES] */
     char dir[256];
 };
@@ -258,11 +259,12 @@ static inline void maker_info(const struct maker *m, struct drps_plan_info *info
     (void)snprintf(info->format, sizeof(info->format), "libsvm");
     (void)snprintf(info->order, sizeof(info->order), "given");
     (void)snprintf(info->blocks_by, sizeof(info->blocks_by), "none");
-    for (size_t i = 0; i < m->n; i++) {
+    const size_t mean_n = m->mean_n ? m->mean_n : m->n;
+    for (size_t i = 0; i < mean_n; i++)
         sum += (double)m->train[i].label;
+    for (size_t i = 0; i < m->n; i++)
         info->nnz += m->train[i].n;
-    }
-    info->label_mean = sum / (double)m->n;
+    info->label_mean = sum / (double)mean_n;
     if (!m->no_bias) info->tables[info->tables_n++] = (struct drps_table){.name = "bias", .first = 0, .rows = 1};
     info->tables[info->tables_n++] =
         (struct drps_table){.name = "w", .first = m->no_bias ? 0 : 1, .rows = m->features};

@@ -22,12 +22,14 @@ static uint32_t below(uint64_t seed, uint64_t i, uint32_t n)
     return (uint32_t)(drps_rng_at(seed, i) % n);
 }
 
-static int plan_step_blocks(void *ctx, uint64_t step, struct drps_step_blocks *out, struct drps_err *err)
+static int plan_step_blocks(void *ctx, uint64_t step, struct drps_step_blocks *out,
+                            struct drps_err *err)
 {
     const struct plan *p = ctx;
     (void)err;
     const struct plan_step *s = &p->steps[step];
-    *out = (struct drps_step_blocks){.blocks = s->blocks, .next_use = s->next_use, .n = s->n_blocks};
+    *out =
+        (struct drps_step_blocks){.blocks = s->blocks, .next_use = s->next_use, .n = s->n_blocks};
     return 0;
 }
 
@@ -37,7 +39,8 @@ static int by_id(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Skewed towards low ids, so that some blocks are hot; now and then a step is empty or needs one row. */
+/* Skewed towards low ids, so that some blocks are hot; now and then a step is empty or needs one
+ * row. */
 static void draw_ids(const struct plan *p, struct plan_step *s, uint64_t seed, uint32_t most)
 {
     uint32_t want = below(seed, 0, 10) == 0 ? below(seed, 1, 2) : 1 + below(seed, 1, most);
@@ -77,7 +80,8 @@ static void finish(struct plan *p)
         if (step->n_ids > p->max_step_rows) p->max_step_rows = step->n_ids;
     }
     free(next);
-    p->timeline = (struct drps_timeline){.ctx = p, .steps = p->n_steps, .step_blocks = plan_step_blocks};
+    p->timeline =
+        (struct drps_timeline){.ctx = p, .steps = p->n_steps, .step_blocks = plan_step_blocks};
 }
 
 struct plan *plan_new(uint64_t seed, const struct plan_shape *shape)
@@ -198,7 +202,8 @@ static int compare_run(void *ctx, uint64_t first, size_t n, const void *rows, st
     (void)err;
     if (first != c->next || first + n > c->p->rows)
         fail_msg("seed %llu: scan shows rows %llu + %zu, expected to go on at %llu",
-                 (unsigned long long)c->p->seed, (unsigned long long)first, n, (unsigned long long)c->next);
+                 (unsigned long long)c->p->seed, (unsigned long long)first, n,
+                 (unsigned long long)c->next);
     size_t bytes = c->p->row_bytes;
     for (size_t i = 0; i < n; i++)
         if (memcmp((const char *)rows + i * bytes, c->model + (first + i) * bytes, bytes) != 0)
@@ -208,8 +213,8 @@ static int compare_run(void *ctx, uint64_t first, size_t n, const void *rows, st
     return 0;
 }
 
-static int scan_and_compare(const struct plan *p, const struct drps_store_ops *ops, struct drps_store *st,
-                            const char *model, struct drps_err *err)
+static int scan_and_compare(const struct plan *p, const struct drps_store_ops *ops,
+                            struct drps_store *st, const char *model, struct drps_err *err)
 {
     struct comparison c = {.p = p, .model = model};
     int rc = ops->scan(st, compare_run, &c, err);
@@ -217,8 +222,8 @@ static int scan_and_compare(const struct plan *p, const struct drps_store_ops *o
     return rc;
 }
 
-static int run_step(const struct plan *p, const struct drps_store_ops *ops, struct drps_store *st, size_t s,
-                    char *model, struct drps_err *err)
+static int run_step(const struct plan *p, const struct drps_store_ops *ops, struct drps_store *st,
+                    size_t s, char *model, struct drps_err *err)
 {
     const struct plan_step *step = &p->steps[s];
     struct drps_rows rows;
@@ -229,7 +234,8 @@ static int run_step(const struct plan *p, const struct drps_store_ops *ops, stru
         char *row = drps_row_at(&rows, i);
         char *expected = model + step->ids[i] * p->row_bytes;
         if (memcmp(row, expected, p->row_bytes) != 0)
-            fail_msg("seed %llu: step %zu shows old bytes of row %u", (unsigned long long)p->seed, s, step->ids[i]);
+            fail_msg("seed %llu: step %zu shows old bytes of row %u", (unsigned long long)p->seed,
+                     s, step->ids[i]);
         if (!step->changes) continue;
         change_row(p, row, step->ids[i], s);
         change_row(p, expected, step->ids[i], s);
@@ -237,8 +243,9 @@ static int run_step(const struct plan *p, const struct drps_store_ops *ops, stru
     return ops->step_close(st, s, step->changes, err);
 }
 
-int plan_run(const struct plan *p, const struct drps_store_ops *ops, const struct drps_store_config *config,
-             struct drps_store_stats *stats_out, struct drps_err *err)
+int plan_run(const struct plan *p, const struct drps_store_ops *ops,
+             const struct drps_store_config *config, struct drps_store_stats *stats_out,
+             struct drps_err *err)
 {
     struct drps_store *st;
     int rc = ops->open(config, &st, err);

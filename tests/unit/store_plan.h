@@ -1,4 +1,5 @@
-/* Random plans for store tests, the plain in-memory model they are compared with, and scratch folders. */
+/* Random plans for store tests, the plain in-memory model they are compared with, and scratch
+ * folders. */
 #ifndef STORE_PLAN_H
 #define STORE_PLAN_H
 
@@ -35,7 +36,8 @@ struct plan_shape {
 struct plan *plan_new(uint64_t seed, const struct plan_shape *shape);
 void plan_free(struct plan *p);
 
-/* A plan from block traces: step s touches all rows of the blocks in trace[s] ("03" is blocks 0 and 3). */
+/* A plan from block traces: step s touches all rows of the blocks in trace[s] ("03" is blocks 0 and
+ * 3). */
 struct plan *plan_from_trace(const char *const *trace, size_t n_steps, size_t blocks);
 
 /* A config for a plan, without dir, memory and engine. */
@@ -46,11 +48,13 @@ uint64_t plan_least_memory(const struct plan *p, const struct drps_store_ops *op
                            const struct drps_store_config *config);
 
 /*
- * Run all steps, comparing every row that a step shows with the model, and the scan with it after the last step and
- * after some others. Returns the first error of the store; the comparison itself fails the test.
+ * Run all steps, comparing every row that a step shows with the model, and the scan with it after
+ * the last step and after some others. Returns the first error of the store; the comparison itself
+ * fails the test.
  */
-int plan_run(const struct plan *p, const struct drps_store_ops *ops, const struct drps_store_config *config,
-             struct drps_store_stats *stats_out, struct drps_err *err);
+int plan_run(const struct plan *p, const struct drps_store_ops *ops,
+             const struct drps_store_config *config, struct drps_store_stats *stats_out,
+             struct drps_err *err);
 
 /* The seed of a randomised test: DRPS_TEST_SEED or the clock. Printed. */
 uint64_t test_seed(const char *test);

@@ -26,15 +26,16 @@ static void test_latencies_fall_into_quarter_octaves(void **state)
         uint64_t ns;
         unsigned bucket;
     } cases[] = {
-        {"nothing", 0, 0},         {"below 1 us", 999, 0},       {"1 us", 1000, 0},
-        {"below 2^(1/4)", 1189, 0}, {"above 2^(1/4)", 1190, 1},   {"2 us", 2000, 4},
-        {"1.024 ms", 1024000, 40},  {"below the last", 54700000, 62}, {"the last", 55200000, 63},
+        {"nothing", 0, 0},           {"below 1 us", 999, 0},           {"1 us", 1000, 0},
+        {"below 2^(1/4)", 1189, 0},  {"above 2^(1/4)", 1190, 1},       {"2 us", 2000, 4},
+        {"1.024 ms", 1024000, 40},   {"below the last", 54700000, 62}, {"the last", 55200000, 63},
         {"beyond", 10000000000, 63},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct drps_latency l = {.n = 0};
         drps_latency_add(&l, cases[i].ns);
-        if (l.count[cases[i].bucket] != 1) fail_msg("%s: not in bucket %u", cases[i].name, cases[i].bucket);
+        if (l.count[cases[i].bucket] != 1)
+            fail_msg("%s: not in bucket %u", cases[i].name, cases[i].bucket);
         assert_int_equal(l.n, 1);
         assert_int_equal(l.sum_ns, cases[i].ns);
         assert_int_equal(l.max_ns, cases[i].ns);
@@ -108,7 +109,8 @@ static void test_process_io_never_falls(void **state)
     struct drps_process_io before, after;
     drps_process_io_now(&before);
     drps_process_io_now(&after);
-    assert_true(after.read_bytes >= before.read_bytes && after.written_bytes >= before.written_bytes);
+    assert_true(after.read_bytes >= before.read_bytes &&
+                after.written_bytes >= before.written_bytes);
 }
 
 int main(void)

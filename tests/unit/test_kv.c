@@ -30,8 +30,11 @@ struct fixture {
 static void open_kv(struct fixture *f, int create, int read_only, int bulk)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    struct drps_kv_options options = {
-        .memory_bytes = 16 << 20, .value_bytes = VALUE, .create = create, .read_only = read_only, .bulk = bulk};
+    struct drps_kv_options options = {.memory_bytes = 16 << 20,
+                                      .value_bytes = VALUE,
+                                      .create = create,
+                                      .read_only = read_only,
+                                      .bulk = bulk};
     if (f->ops->open(f->path, &options, &f->kv, &err) < 0) fail_msg("%s", err.text);
     assert_non_null(f->kv);
 }
@@ -64,7 +67,8 @@ static void fill(unsigned char *value, uint32_t key, uint32_t version, size_t by
         value[i] = (unsigned char)drps_rng_at(key * 31ull + version, i);
 }
 
-static int put_one(struct fixture *f, uint32_t key, uint32_t version, size_t bytes, struct drps_err *err)
+static int put_one(struct fixture *f, uint32_t key, uint32_t version, size_t bytes,
+                   struct drps_err *err)
 {
     unsigned char value[VALUE];
     const void *values[] = {value};
@@ -72,7 +76,8 @@ static int put_one(struct fixture *f, uint32_t key, uint32_t version, size_t byt
     return f->ops->put_many(f->kv, &key, 1, values, &bytes, err);
 }
 
-static int get_one(struct fixture *f, uint32_t key, unsigned char *out, size_t bytes, struct drps_err *err)
+static int get_one(struct fixture *f, uint32_t key, unsigned char *out, size_t bytes,
+                   struct drps_err *err)
 {
     void *values[] = {out};
     return f->ops->get_many(f->kv, &key, 1, values, &bytes, err);
@@ -88,7 +93,8 @@ static void expect(struct fixture *f, uint32_t key, uint32_t version)
 }
 
 /* Put keys first, first + stride, ... in groups. */
-static void put_range(struct fixture *f, uint32_t first, uint32_t stride, uint32_t count, uint32_t version)
+static void put_range(struct fixture *f, uint32_t first, uint32_t stride, uint32_t count,
+                      uint32_t version)
 {
     enum { GROUP = 50 };
     static unsigned char room[GROUP][VALUE];
@@ -322,8 +328,10 @@ static void test_damaged_bytes_are_detected(void **state)
         drps_err_clear(&err);
         int rc = get_one(&f, key, found, VALUE, &err);
         fill(expected, key, 0, VALUE);
-        if (rc == 0) assert_memory_equal(found, expected, VALUE); /* never wrong bytes */
-        else assert_int_equal(rc, DRPS_E_CORRUPT);
+        if (rc == 0)
+            assert_memory_equal(found, expected, VALUE); /* never wrong bytes */
+        else
+            assert_int_equal(rc, DRPS_E_CORRUPT);
         corrupt += rc != 0;
     }
     assert_true(corrupt > 0 && corrupt < 4000);
@@ -351,8 +359,10 @@ static void *put_and_get(void *arg)
             p->failed |= put_one(p->f, key, version, VALUE, NULL) < 0;
             int rc = get_one(p->f, other, found, VALUE, NULL);
             fill(expected, other, other < key ? version : version - 1, VALUE);
-            if (version || other < key) p->failed |= rc < 0 || memcmp(found, expected, VALUE) != 0;
-            else p->failed |= rc != DRPS_E_NOT_FOUND;
+            if (version || other < key)
+                p->failed |= rc < 0 || memcmp(found, expected, VALUE) != 0;
+            else
+                p->failed |= rc != DRPS_E_NOT_FOUND;
         }
     return NULL;
 }

@@ -12,8 +12,9 @@
 #include "base/drps_rng.h"
 #include "unit/store_plan.h"
 
-static void run_on(const struct plan *p, const struct drps_store_ops *ops, const struct drps_kv_ops *kv,
-                   uint64_t extra_memory, int threads, int prefetch_steps, struct drps_store_stats *stats)
+static void run_on(const struct plan *p, const struct drps_store_ops *ops,
+                   const struct drps_kv_ops *kv, uint64_t extra_memory, int threads,
+                   int prefetch_steps, struct drps_store_stats *stats)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_store_config config = plan_config(p);
@@ -23,15 +24,36 @@ static void run_on(const struct plan *p, const struct drps_store_ops *ops, const
     config.threads = threads;
     config.prefetch_steps = prefetch_steps;
     config.memory_bytes = plan_least_memory(p, ops, &config) + extra_memory;
-    if (plan_run(p, ops, &config, stats, &err) < 0) fail_msg("%s: %s", kv ? kv->name : ops->name, err.text);
+    if (plan_run(p, ops, &config, stats, &err) < 0)
+        fail_msg("%s: %s", kv ? kv->name : ops->name, err.text);
     scratch_remove(dir);
 }
 
 static const struct plan_shape shapes[] = {
-    {.rows = 3000, .max_block_rows = 20, .max_step_rows = 150, .row_bytes = 16, .epoch_steps = 30, .epochs = 4},
-    {.rows = 500, .max_block_rows = 1, .max_step_rows = 40, .row_bytes = 4, .epoch_steps = 50, .epochs = 4},
-    {.rows = 20000, .max_block_rows = 300, .max_step_rows = 800, .row_bytes = 68, .epoch_steps = 20, .epochs = 3},
-    {.rows = 60, .max_block_rows = 9, .max_step_rows = 60, .row_bytes = 8000, .epoch_steps = 15, .epochs = 6},
+    {.rows = 3000,
+     .max_block_rows = 20,
+     .max_step_rows = 150,
+     .row_bytes = 16,
+     .epoch_steps = 30,
+     .epochs = 4},
+    {.rows = 500,
+     .max_block_rows = 1,
+     .max_step_rows = 40,
+     .row_bytes = 4,
+     .epoch_steps = 50,
+     .epochs = 4},
+    {.rows = 20000,
+     .max_block_rows = 300,
+     .max_step_rows = 800,
+     .row_bytes = 68,
+     .epoch_steps = 20,
+     .epochs = 3},
+    {.rows = 60,
+     .max_block_rows = 9,
+     .max_step_rows = 60,
+     .row_bytes = 8000,
+     .epoch_steps = 15,
+     .epochs = 6},
 };
 
 enum { SHAPES = sizeof(shapes) / sizeof(*shapes) };
@@ -65,7 +87,8 @@ static void test_pib_equals_model(void **state)
             run_on(p, &drps_store_pib, kv, extra[k], threads, steps_ahead, &stats);
             assert_int_equal(stats.steps, p->n_steps);
             assert_true(stats.blocks_hit <= stats.blocks_needed);
-            assert_int_equal(stats.io.reads + stats.blocks_created, stats.blocks_needed - stats.blocks_hit);
+            assert_int_equal(stats.io.reads + stats.blocks_created,
+                             stats.blocks_needed - stats.blocks_hit);
             assert_int_equal(stats.io.reads > 0, stats.io.read_calls > 0);
             if (k == 3) assert_int_equal(stats.blocks_evicted, 0);
             if (k == 0) assert_true(stats.pool_blocks >= p->max_step_blocks);
@@ -74,7 +97,8 @@ static void test_pib_equals_model(void **state)
     }
 }
 
-/* Rows that no training step touches are created anew whenever they come back, and never written. */
+/* Rows that no training step touches are created anew whenever they come back, and never written.
+ */
 static void test_pib_read_only_steps_write_nothing(void **state)
 {
     const struct drps_kv_ops *kv = *state;
@@ -105,7 +129,8 @@ static void test_pib_closes_at_any_time(void **state)
         assert_int_equal(drps_store_pib.open(&config, &st, &err), 0);
         for (size_t s = 0; s <= stop; s++) {
             const struct plan_step *step = &p->steps[s];
-            assert_int_equal(drps_store_pib.step_open(st, s, step->ids, step->n_ids, &rows, &err), 0);
+            assert_int_equal(drps_store_pib.step_open(st, s, step->ids, step->n_ids, &rows, &err),
+                             0);
             if (s == stop && stop % 2) break; /* with a step open */
             assert_int_equal(drps_store_pib.step_close(st, s, 1, &err), 0);
         }
@@ -122,7 +147,8 @@ static void test_close_accepts_null(void **state)
     drps_store_pib.close(NULL);
 }
 
-static void check_order(const struct plan *p, const struct drps_store_ops *ops, const struct drps_kv_ops *kv)
+static void check_order(const struct plan *p, const struct drps_store_ops *ops,
+                        const struct drps_kv_ops *kv)
 {
     struct drps_store_config config = plan_config(p);
     struct drps_store *st;
@@ -261,7 +287,8 @@ int main(void)
     for (const struct drps_kv_ops *const *kv = drps_kv_engines(); *kv; kv++) {
         void *ctx = (void *)*kv;
         tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate(test_pib_equals_model, ctx);
-        tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate(test_pib_read_only_steps_write_nothing, ctx);
+        tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate(
+            test_pib_read_only_steps_write_nothing, ctx);
         tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate(test_pib_closes_at_any_time, ctx);
     }
     return _cmocka_run_group_tests("store", tests, n, NULL, NULL);

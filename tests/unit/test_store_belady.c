@@ -86,7 +86,8 @@ static void run_with_frames(const struct plan *p, size_t frames, struct drps_sto
 static void test_hits_equal_brute_force_on_known_traces(void **state)
 {
     (void)state;
-    /* Three frames, one block a step: the textbook string of Belady's paper family has 9 misses in 20. */
+    /* Three frames, one block a step: the textbook string of Belady's paper family has 9 misses
+     * in 20. */
     static const char *const textbook[] = {"7", "0", "1", "2", "0", "3", "0", "4", "2", "3",
                                            "0", "3", "2", "1", "2", "0", "1", "7", "0", "1"};
     struct drps_store_stats stats;
@@ -107,23 +108,30 @@ static void test_hits_equal_brute_force_on_known_traces(void **state)
 static void test_hits_equal_brute_force_on_random_traces(void **state)
 {
     (void)state;
-    static const struct plan_shape shape = {
-        .rows = 80, .max_block_rows = 4, .max_step_rows = 12, .row_bytes = 8, .epoch_steps = 25, .epochs = 3};
+    static const struct plan_shape shape = {.rows = 80,
+                                            .max_block_rows = 4,
+                                            .max_step_rows = 12,
+                                            .row_bytes = 8,
+                                            .epoch_steps = 25,
+                                            .epochs = 3};
     uint64_t seed = test_seed("belady");
     for (uint64_t i = 0; i < 12; i++) {
         struct plan *p = plan_new(seed + i, &shape);
         struct drps_store_stats stats;
-        size_t frames = p->max_step_blocks + drps_rng_at(seed, i) % (p->blocks - p->max_step_blocks + 1);
+        size_t frames =
+            p->max_step_blocks + drps_rng_at(seed, i) % (p->blocks - p->max_step_blocks + 1);
         run_with_frames(p, frames, &stats);
         size_t expected = brute_force_hits(p, frames);
         if (stats.blocks_hit != expected)
-            fail_msg("seed %llu: %llu hits with %zu frames, brute force has %zu", (unsigned long long)p->seed,
-                     (unsigned long long)stats.blocks_hit, frames, expected);
+            fail_msg("seed %llu: %llu hits with %zu frames, brute force has %zu",
+                     (unsigned long long)p->seed, (unsigned long long)stats.blocks_hit, frames,
+                     expected);
         plan_free(p);
     }
 }
 
-/* The queue alone, against a search through all keys: with growth of its ring, ties and removals. */
+/* The queue alone, against a search through all keys: with growth of its ring, ties and removals.
+ */
 static void test_queue_pops_the_largest(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /*
- * Failing engines under the block store: whichever call fails first, the error comes out with its text, nothing
- * hangs, and close releases everything (the sanitised build checks that).
+ * Failing engines under the block store: whichever call fails first, the error comes out with its
+ * text, nothing hangs, and close releases everything (the sanitised build checks that).
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -39,16 +39,18 @@ static int strikes(enum operation which, struct drps_err *err)
     return drps_err_set(err, -EIO, "injected fault");
 }
 
-static int faulty_open(const char *path, const struct drps_kv_options *options, struct drps_kv **kv_out,
-                       struct drps_err *err)
+static int faulty_open(const char *path, const struct drps_kv_options *options,
+                       struct drps_kv **kv_out, struct drps_err *err)
 {
     *kv_out = NULL;
     if (strikes(OPEN, err)) return -EIO;
     struct faulty *f = calloc(1, sizeof(*f));
     assert_non_null(f);
     int rc = plan_of_faults.ops->open(path, options, &f->inner, err);
-    if (rc < 0) free(f);
-    else *kv_out = (struct drps_kv *)f;
+    if (rc < 0)
+        free(f);
+    else
+        *kv_out = (struct drps_kv *)f;
     return rc;
 }
 
@@ -59,14 +61,16 @@ static int faulty_get(struct drps_kv *kv, const uint32_t *keys, size_t n, void *
         if (keys[i] <= keys[i - 1]) return drps_err_set(err, -EINVAL, "keys not increasing");
     if (plan_of_faults.slow_us) (void)usleep((useconds_t)plan_of_faults.slow_us);
     if (strikes(GET, err)) return -EIO;
-    return plan_of_faults.ops->get_many(((struct faulty *)kv)->inner, keys, n, values_out, value_bytes, err);
+    return plan_of_faults.ops->get_many(((struct faulty *)kv)->inner, keys, n, values_out,
+                                        value_bytes, err);
 }
 
 static int faulty_put(struct drps_kv *kv, const uint32_t *keys, size_t n, const void *const *values,
                       const size_t *value_bytes, struct drps_err *err)
 {
     if (strikes(PUT, err)) return -EIO;
-    return plan_of_faults.ops->put_many(((struct faulty *)kv)->inner, keys, n, values, value_bytes, err);
+    return plan_of_faults.ops->put_many(((struct faulty *)kv)->inner, keys, n, values, value_bytes,
+                                        err);
 }
 
 static int faulty_scan(struct drps_kv *kv, drps_kv_visit visit, void *ctx, struct drps_err *err)
@@ -103,7 +107,8 @@ static const struct drps_kv_ops faulty_ops = {
     .close = faulty_close,
 };
 
-static int run_with_fault(const struct plan *p, enum operation which, long countdown, struct drps_err *err)
+static int run_with_fault(const struct plan *p, enum operation which, long countdown,
+                          struct drps_err *err)
 {
     struct drps_store_config config = plan_config(p);
     char *dir = scratch_new();
@@ -119,8 +124,12 @@ static int run_with_fault(const struct plan *p, enum operation which, long count
     return rc;
 }
 
-static const struct plan_shape shape = {
-    .rows = 1000, .max_block_rows = 10, .max_step_rows = 60, .row_bytes = 16, .epoch_steps = 15, .epochs = 2};
+static const struct plan_shape shape = {.rows = 1000,
+                                        .max_block_rows = 10,
+                                        .max_step_rows = 60,
+                                        .row_bytes = 16,
+                                        .epoch_steps = 15,
+                                        .epochs = 2};
 
 /* The countdown goes up until a whole run passes without reaching it. */
 static void test_every_fault_surfaces(void **state)
@@ -167,7 +176,8 @@ static void test_failure_is_kept(void **state)
     config.memory_bytes = plan_least_memory(p, &drps_store_pib, &config);
     assert_int_equal(drps_store_pib.open(&config, &st, &err), 0);
     assert_int_equal(drps_store_pib.step_open(st, 0, p->steps[0].ids, 2, &rows, &err), 0);
-    (void)drps_store_pib.step_close(st, 0, 1, NULL); /* step 1's eviction may have failed by now, or not yet */
+    (void)drps_store_pib.step_close(
+        st, 0, 1, NULL); /* step 1's eviction may have failed by now, or not yet */
     for (int i = 0; i < 3; i++) {
         drps_err_clear(&err);
         assert_int_equal(drps_store_pib.step_open(st, 1, p->steps[1].ids, 2, &rows, &err), -EIO);
@@ -204,13 +214,15 @@ static void test_bad_timeline_is_refused(void **state)
         config.kv = &faulty_ops;
         config.timeline = &bad;
         config.memory_bytes = plan_least_memory(p, &drps_store_pib, &config);
-        assert_int_equal(plan_run(p, &drps_store_pib, &config, NULL, &err), i ? DRPS_E_CORRUPT : DRPS_E_FORMAT);
+        assert_int_equal(plan_run(p, &drps_store_pib, &config, NULL, &err),
+                         i ? DRPS_E_CORRUPT : DRPS_E_FORMAT);
         scratch_remove(dir);
     }
     plan_free(p);
 }
 
-/* Reads slower than the steps: the engine waits, the wait is counted, and the bytes are still right. */
+/* Reads slower than the steps: the engine waits, the wait is counted, and the bytes are still
+ * right. */
 static void test_slow_reads_stall_and_are_counted(void **state)
 {
     (void)state;

@@ -1,0 +1,47 @@
+# What the end-to-end tests share. Arguments: the folder of the tools, the source folder.
+# A failed `expect` ends the test with 1; a missing requirement ends it with 77 (skipped), saying why.
+set -euo pipefail
+tools=$1
+source=$2
+work=$(mktemp -d /tmp/drps-e2e.XXXXXX)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+fail() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+skip() {
+    echo "SKIPPED: $*"
+    exit 77
+}
+# value KEY: a top-level value of the JSON on stdin, printed by the tools one key a line
+value() { sed -n "s/^  \"$1\": \(.*[^,]\),\{0,1\}$/\1/p" | tr -d '"' | head -1; }
+# all_values KEY: every value of a key at any depth
+all_values() { sed -n "s/^ *\"$1\": \(.*[^,]\),\{0,1\}$/\1/p" | tr -d '"'; }
+
+# fails STATUS PATTERN COMMAND...: the command must exit with STATUS and say PATTERN on stderr
+fails() {
+    local want=$1 pattern=$2 status=0
+    shift 2
+    "$@" >out.txt 2>err.txt || status=$?
+    [[ $status = "$want" ]] || fail "'$*' exited with $status instead of $want: $(cat err.txt)"
+    grep -qE -- "$pattern" err.txt || fail "'$*' did not say '$pattern' but: $(cat err.txt)"
+}
+
+# absent PATH: neither it nor a partial one may exist
+absent() {
+    [[ ! -e $1 ]] || fail "$1 was left behind"
+    [[ ! -e $1.partial ]] || fail "$1.partial was left behind"
+}
+
+# Run "$@" in a memory cgroup of $1 bytes; skips the test where that is not possible.
+in_cgroup() {
+    local limit=$1 status=0 group=/sys/fs/cgroup/memory/drps-e2e.$$
+    shift
+    mkdir "$group" 2>/dev/null && echo "$limit" >"$group/memory.limit_in_bytes" 2>/dev/null ||
+        skip "no memory cgroup (v1) can be made here: needs root and the memory controller"
+    bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$group" "$@" || status=$?
+    rmdir "$group" || true
+    return $status
+}

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# --memory bounds the whole process: every tool runs in a memory cgroup of its budget + 10 %, out of core where the
+# budget is smaller than the model, with the losses of an unlimited run.
+. "$(dirname "$0")/lib.sh"
+mib=$((1024 * 1024))
+
+"$tools/drps-gen" ctr --samples 200K --fields 30 --rows 4M --zipf 0.4 --seed 5 -o data.svm --quiet
+in_cgroup $((64 * mib * 11 / 10)) "$tools/drps-index" data.svm --algo fm --rank 16 --batch-size 200 --test-fraction 0.1 \
+    --memory 64M -o plan --quiet --json >index.json || fail "drps-index --memory 64M was ended by its limit"
+rows=$(value rows <index.json)
+echo "index ok: $rows rows, $((rows * 136 / mib)) MiB with optimizer state"
+[[ $((rows * 136)) -gt $((96 * mib)) ]] || fail "the model of $rows rows fits the budget: nothing is tested"
+"$tools/drps-train" plan -o model --store resident --quiet --json >resident.json
+for engine in rocksdb leveldb; do
+    in_cgroup $((96 * mib * 11 / 10)) "$tools/drps-train" plan -o "model-$engine" --store $engine --memory 96M --quiet --json \
+        >$engine.json || fail "drps-train --store $engine --memory 96M was ended by its limit"
+    [[ $(all_values test_loss <$engine.json) = "$(all_values test_loss <resident.json)" ]] || fail "$engine has another loss"
+    echo "$engine ok: peak $(($(value peak_rss_bytes <$engine.json) / mib)) MiB"
+done
+"$tools/drps-predict" model data.svm -o all.txt --quiet
+in_cgroup $((48 * mib * 11 / 10)) "$tools/drps-predict" model data.svm --memory 48M -o some.txt --quiet ||
+    fail "drps-predict --memory 48M was ended by its limit"
+cmp all.txt some.txt || fail "drps-predict: other scores with less memory"
+echo "predict ok"

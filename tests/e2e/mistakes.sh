@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# The mistakes that users make: each ends with the right status, a message that says what to do, and nothing left behind.
+. "$(dirname "$0")/lib.sh"
+index=$tools/drps-index
+train=$tools/drps-train
+printf '1 1:1 2:1\n-1 2:1 3:0.5\n1 1:1\n-1 3:1\n' >good.svm
+printf '1 1:1\n-1 x:1\n' >bad.svm
+printf '1 1:1\n1 2:1\n' >one.svm
+printf '1 1:1\n2 2:1\n3 1:1\n' >three.svm
+: >empty.svm
+
+fails 2 'no input' "$index" --algo lor -o plan
+fails 2 'algo' "$index" good.svm -o plan
+fails 2 '-o PLAN' "$index" good.svm --algo lor
+fails 2 'nosuch' "$index" good.svm --algo nosuch -o plan
+fails 2 'unrecognized|unknown|invalid' "$index" good.svm --algo lor -o plan --nosuch-option
+fails 2 'size|memory' "$index" good.svm --algo lor -o plan --memory much
+fails 1 'missing.svm' "$index" missing.svm --algo lor -o plan
+absent plan
+fails 1 'bad.svm:2:' "$index" bad.svm --algo lor -o plan --format libsvm
+absent plan
+"$index" bad.svm --algo lir -o plan --format libsvm --on-error skip --quiet --json >skip.json
+[[ $(value skipped_lines <skip.json) = 1 ]] || fail "skipped_lines is $(value skipped_lines <skip.json)"
+rm -r plan
+fails 1 'two classes' "$index" one.svm --algo lor -o plan
+absent plan
+fails 1 'exactly two' "$index" three.svm --algo svm -o plan
+absent plan
+fails 1 'empty|no sample|nothing' "$index" empty.svm --algo lor -o plan
+absent plan
+fails 2 'ratings' "$index" good.svm --algo lmf -o plan --format libsvm
+absent plan
+fails 1 '48M' "$index" good.svm --algo lor -o plan --memory 1M
+absent plan
+fails 1 'cannot create' "$index" good.svm --algo lor -o nosuchfolder/plan
+"$index" good.svm --algo lor -o plan --quiet
+fails 1 'exists' "$index" good.svm --algo lor -o plan
+"$index" good.svm --algo lor -o plan --force --quiet
+
+fails 2 'PLAN|plan' "$train"
+fails 1 'is no drps plan' "$train" good.svm -o model
+fails 1 'is no drps plan' "$train" nosuch -o model
+fails 1 'too small' "$train" plan -o model --memory 1M
+absent model
+fails 2 '' "$train" plan -o model --store nosuch
+fails 2 '' "$train" plan -o model --patience 3
+absent model
+"$train" plan -o model --quiet
+fails 1 'exists' "$train" plan -o model
+fails 1 'neither a plan nor a model' "$tools/drps-stat" "$work"
+fails 1 'model' "$tools/drps-predict" plan good.svm -o scores
+[[ ! -e scores ]] || fail "scores was left behind"
+fails 1 'bad.svm:2' "$tools/drps-predict" model bad.svm --format libsvm -o scores
+[[ ! -e scores ]] || fail "scores was left behind"
+
+# A damaged plan is named and not trained on.
+cp -r plan hurt
+printf 'x' | dd of=hurt/data.rec bs=1 seek=70 conv=notrunc status=none
+fails 1 'data.rec' "$train" hurt -o model2
+absent model2
+fails 1 'data.rec' "$tools/drps-stat" hurt --verify
+cp -r plan hurt2
+sed -i 's/"batch_size": /"batch_size": 9/' hurt2/plan.json
+fails 1 'checksum' "$train" hurt2 -o model2
+cp -r plan hurt3
+truncate -s -1 hurt3/rows.rec
+fails 1 'rows.rec' "$train" hurt3 -o model2
+absent model2
+
+# Options from a configuration file; the command line wins; an unknown key is named with its line.
+printf '[drps-train]\nepochs = 3\n' >drps.ini
+[[ $("$train" plan -o model3 --config drps.ini --quiet --json | all_values epoch | tail -1) = 3 ]] || fail "--config is not read"
+printf '[drps-train]\nepoch = 3\n' >wrong.ini
+fails 2 'wrong.ini:2' "$train" plan -o model4 --config wrong.ini
+for tool in index train stat predict gen; do
+    "$tools/drps-$tool" --help >help.txt || fail "drps-$tool --help"
+    grep -q Usage help.txt || fail "drps-$tool --help prints no usage"
+    "$tools/drps-$tool" --version | grep -qE '[0-9]+\.[0-9]+' || fail "drps-$tool --version"
+done
+echo "ok"

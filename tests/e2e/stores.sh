@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# One thread: the same losses and the same parameters from every store, memory budget and kind of blocks; compressed
+# input and stdin give the same plan as the plain file.
+. "$(dirname "$0")/lib.sh"
+
+"$tools/drps-gen" ctr --samples 30K --fields 20 --rows 60K --seed 3 -o data.svm --quiet
+"$tools/drps-gen" matrix --users 2K --items 1K --ratings 40K --seed 3 -o ratings.tsv --quiet
+
+content() { # PLAN TRAIN-OPTIONS...: "losses content" of a run
+    local plan=$1
+    shift
+    "$tools/drps-train" "$plan" -o model --force --epochs 2 "$@" --quiet --json >train.json
+    echo "$(all_values train_loss <train.json) $(all_values test_loss <train.json) $("$tools/drps-stat" model --json | value content)"
+}
+
+compare() { # NAME INDEX-OPTIONS...
+    local name=$1 want got store memory
+    shift
+    "$tools/drps-index" "$@" --test-fraction 0.1 --memory 64M -o "plan-$name" --quiet --json >/dev/null
+    "$tools/drps-stat" "plan-$name" --verify >/dev/null || fail "plan-$name does not verify"
+    want=$(content "plan-$name" --store resident)
+    for store in rocksdb leveldb; do
+        for memory in 80M 128M; do
+            got=$(content "plan-$name" --store $store --memory $memory)
+            [[ $got = "$want" ]] || fail "$name on $store with $memory: $got instead of $want"
+        done
+    done
+    echo "ok $name"
+}
+
+compare lor data.svm --algo lor
+compare fm data.svm --algo fm --rank 8 --batch-size 500
+compare one-row-a-block data.svm --algo lor --blocks none
+compare lmf ratings.tsv --algo lmf --rank 8
+compare given data.svm --algo svm --order given
+
+gzip -k data.svm
+xz -k -1 data.svm
+for input in data.svm.gz data.svm.xz -; do
+    "$tools/drps-index" $input --algo lor --test-fraction 0.1 -o plan-in --force --quiet --json <data.svm >/dev/null
+    cmp plan-in/data.rec plan-lor/data.rec || fail "$input gives other batches"
+    cmp plan-in/names.rec plan-lor/names.rec || fail "$input gives another dictionary"
+done
+echo "ok input"
+for memory in 48M 1G; do
+    "$tools/drps-index" data.svm --algo lor --test-fraction 0.1 --memory $memory -o plan-in --force --quiet --json >/dev/null
+    cmp plan-in/data.rec plan-lor/data.rec || fail "--memory $memory gives other batches"
+done
+echo "ok memory"
+
+# The predictor sees what evaluation saw.
+"$tools/drps-gen" ctr --samples 33K --fields 20 --rows 60K --seed 3 --test-samples 3K --test-output test.svm -o train.svm --quiet
+"$tools/drps-index" train.svm --test test.svm --algo lor -o plan-test --quiet --json >/dev/null
+"$tools/drps-train" plan-test -o model-test --epochs 2 --quiet --json >train.json
+want=$(all_values test_loss <train.json | tail -1)
+got=$("$tools/drps-predict" model-test test.svm -o scores.txt --metrics --json --quiet | all_values loss)
+awk "BEGIN {d = $got / $want - 1; exit !(d * d < 1e-10)}" || fail "drps-predict: loss $got, evaluation said $want"
+[[ $(wc -l <scores.txt) = 3000 ]] || fail "scores.txt has $(wc -l <scores.txt) lines"
+echo "ok predict"

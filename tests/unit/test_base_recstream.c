@@ -1,0 +1,204 @@
+/* Reading ahead: order, passes, errors, and closing while the thread is at work. Worth a run under ThreadSanitizer. */
+#include <errno.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/drps_recstream.h"
+#include "support/fault_io.h"
+#include "support/scratch.h"
+
+#define KIND DRPS_REC_KIND('T', 'E', 'S', 'T')
+enum { N = 500, LARGE = 123, LARGE_BYTES = 300000 };
+
+static size_t size_of(uint64_t i)
+{
+    return i == LARGE ? LARGE_BYTES : (size_t)(8 + i * 7 % 400);
+}
+
+/* N records that begin with their number; one of them is larger than the buffers used here. */
+static void make(const char *path)
+{
+    struct drps_recwriter *w;
+    char *data = calloc(1, LARGE_BYTES);
+    assert_non_null(data);
+    assert_int_equal(drps_recwriter_open(drps_io_os(), path, KIND, &w, NULL), 0);
+    for (uint64_t i = 0; i < N; i++) {
+        struct drps_piece piece = {data, size_of(i)};
+        memcpy(data, &i, sizeof(i));
+        assert_int_equal(drps_recwriter_add(w, &piece, 1, NULL), 0);
+    }
+    assert_int_equal(drps_recwriter_finish(w, NULL), 0);
+    drps_recwriter_close(w);
+    free(data);
+}
+
+static struct drps_recfile *open_file(const struct drps_io *io, const char *path)
+{
+    struct drps_recfile *f;
+    struct drps_err err = DRPS_ERR_INIT;
+    if (drps_recfile_open(io, path, KIND, &f, &err)) fail_msg("%s", err.text);
+    return f;
+}
+
+static void test_recstream_gives_records_in_order_pass_after_pass(void **state)
+{
+    static const struct {
+        const char *name;
+        struct drps_recstream_options o;
+    } cases[] = {
+        {"defaults", {.count = N, .passes = 1}},
+        {"three passes, small buffers", {.count = N, .passes = 3, .buffer_bytes = 2000, .depth = 2}},
+        {"one buffer", {.count = N, .passes = 2, .buffer_bytes = 5000, .depth = 1}},
+        {"tiny buffers, many", {.count = N, .passes = 2, .buffer_bytes = 1, .depth = 100}},
+        {"a part", {.first = 100, .count = 50, .passes = 4, .buffer_bytes = 3000}},
+        {"the last", {.first = N - 1, .count = 1, .passes = 5}},
+        {"no records", {.first = 7, .count = 0, .passes = UINT64_MAX}},
+        {"no passes", {.count = N, .passes = 0}},
+    };
+    struct scratch *s = *state;
+    const char *path = scratch_path(s, "stream.rec");
+    make(path);
+    struct drps_recfile *f = open_file(drps_io_os(), path);
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        const struct drps_recstream_options *o = &cases[c].o;
+        struct drps_recstream *stream;
+        struct drps_recstream_stats stats;
+        struct drps_err err = DRPS_ERR_INIT;
+        const void *record;
+        size_t bytes;
+        uint64_t got = 0;
+        int rc;
+        assert_int_equal(drps_recstream_open(f, o, &stream, &err), 0);
+        while ((rc = drps_recstream_next(stream, &record, &bytes, &err)) > 0) {
+            uint64_t want = o->first + got % o->count;
+            uint64_t number;
+            memcpy(&number, record, sizeof(number));
+            if (number != want || bytes != size_of(want) || (uintptr_t)record % 8)
+                fail_msg("%s: record %" PRIu64 ": expected %" PRIu64 ", found %" PRIu64 " of %zu bytes", cases[c].name,
+                         got, want, number, bytes);
+            got++;
+        }
+        assert_int_equal(rc, 0);
+        assert_int_equal(drps_recstream_next(stream, &record, &bytes, &err), 0); /* the end stays the end */
+        assert_null(record);
+        uint64_t passes = o->count ? o->passes : 0;
+        if (got != o->count * passes) fail_msg("%s: %" PRIu64 " records", cases[c].name, got);
+        drps_recstream_stats(stream, &stats);
+        assert_int_equal(stats.read_bytes, passes * drps_recfile_run_bytes(f, o->first, o->count));
+        drps_recstream_close(stream);
+    }
+    drps_recfile_close(f);
+}
+
+static void test_recstream_memory_covers_the_largest_record(void **state)
+{
+    struct scratch *s = *state;
+    const char *path = scratch_path(s, "stream.rec");
+    const struct drps_recstream_options all = {.count = N, .passes = 1, .buffer_bytes = 1000, .depth = 2};
+    const struct drps_recstream_options few = {.count = 10, .passes = 1, .buffer_bytes = 1000, .depth = 2};
+    make(path);
+    struct drps_recfile *f = open_file(drps_io_os(), path);
+    assert_int_equal(drps_recstream_memory(f, &all), 2 * LARGE_BYTES);
+    assert_int_equal(drps_recstream_memory(f, &few), 2000);
+    drps_recfile_close(f);
+}
+
+static void test_recstream_close_at_any_moment(void **state)
+{
+    struct scratch *s = *state;
+    const char *path = scratch_path(s, "stream.rec");
+    const struct drps_recstream_options o = {.count = N, .passes = 1000, .buffer_bytes = 4000, .depth = 3};
+    make(path);
+    struct drps_recfile *f = open_file(drps_io_os(), path);
+    for (int take = 0; take < 200; take += 7) {
+        struct drps_recstream *stream;
+        const void *record;
+        size_t bytes;
+        assert_int_equal(drps_recstream_open(f, &o, &stream, NULL), 0);
+        for (int i = 0; i < take; i++)
+            assert_int_equal(drps_recstream_next(stream, &record, &bytes, NULL), 1);
+        drps_recstream_close(stream);
+    }
+    drps_recstream_close(NULL);
+    drps_recfile_close(f);
+}
+
+/* Records before the fault are given; then the error, as often as one asks. */
+static void test_recstream_error_surfaces(void **state)
+{
+    struct scratch *s = *state;
+    const char *path = scratch_path(s, "stream.rec");
+    const struct drps_recstream_options o = {
+        .first = LARGE + 1, .count = N - LARGE - 1, .passes = 2, .buffer_bytes = 2000, .depth = 2};
+    make(path);
+    for (long k = 1; k < 40; k += 6) {
+        struct fault_io *fault = fault_io_new(drps_io_os());
+        struct drps_recstream *stream;
+        struct drps_err err = DRPS_ERR_INIT;
+        const void *record;
+        size_t bytes;
+        uint64_t got = 0;
+        int rc;
+        assert_non_null(fault);
+        struct drps_recfile *f = open_file(&fault->io, path);
+        fault_io_arm(fault, FAULT_PREAD, k, 0, FAULT_ERROR, -EIO);
+        assert_int_equal(drps_recstream_open(f, &o, &stream, NULL), 0);
+        while ((rc = drps_recstream_next(stream, &record, &bytes, &err)) > 0)
+            got++;
+        assert_int_equal(rc, -EIO);
+        assert_null(record);
+        assert_non_null(strstr(err.text, "stream.rec"));
+        assert_true(k == 1 ? got == 0 : got > 0);
+        assert_int_equal(drps_recstream_next(stream, &record, &bytes, NULL), -EIO);
+        drps_recstream_close(stream);
+        drps_recfile_close(f);
+        fault_io_free(fault);
+    }
+}
+
+static void test_recstream_damage_surfaces(void **state)
+{
+    struct scratch *s = *state;
+    const char *path = scratch_path(s, "stream.rec");
+    const struct drps_recstream_options o = {.count = N, .passes = 1, .buffer_bytes = 2000};
+    struct drps_recstream *stream;
+    struct drps_err err = DRPS_ERR_INIT;
+    const void *record;
+    size_t bytes, n;
+    int rc;
+    make(path);
+    char *data = scratch_read(path, &n);
+    data[n / 2]++; /* within a record */
+    scratch_write(path, data, n);
+    free(data);
+    struct drps_recfile *f = open_file(drps_io_os(), path);
+    assert_int_equal(drps_recstream_open(f, &o, &stream, NULL), 0);
+    while ((rc = drps_recstream_next(stream, &record, &bytes, &err)) > 0) {
+    }
+    assert_int_equal(rc, DRPS_E_CORRUPT);
+    assert_non_null(strstr(err.text, "fails its checksum"));
+    drps_recstream_close(stream);
+    drps_recfile_close(f);
+}
+
+#define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(test_recstream_gives_records_in_order_pass_after_pass),
+        SCRATCH_TEST(test_recstream_memory_covers_the_largest_record),
+        SCRATCH_TEST(test_recstream_close_at_any_moment),
+        SCRATCH_TEST(test_recstream_error_surfaces),
+        SCRATCH_TEST(test_recstream_damage_surfaces),
+    };
+    return cmocka_run_group_tests_name("base_recstream", tests, NULL, NULL);
+}

@@ -1,0 +1,417 @@
+/* Whole runs of the compiler on small inputs: nothing is lost, nothing depends on memory, failures leave nothing. */
+#include <errno.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "index/drps_index.h"
+#include "support/index_case.h"
+#include "support/scratch.h"
+
+static int run(struct case_run *c, struct drps_err *err)
+{
+    return drps_index_run(drps_io_os(), &c->options, &c->result, err);
+}
+
+static void must_run(struct case_run *c)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    if (run(c, &err)) fail_msg("%s", err.text);
+    case_verify(c->options.out);
+}
+
+static const struct {
+    const char *name, *algo;
+    enum case_format format;
+    size_t n, features;
+    int binary;
+} kinds[] = {
+    {"libsvm", "lor", CASE_LIBSVM, 3000, 500, 1},
+    {"libsvm, regression", "lir", CASE_LIBSVM, 500, 5000, 0},
+    {"ratings, factors", "lmf", CASE_RATINGS, 3000, 400, 0},
+    {"ratings, fm", "fm", CASE_RATINGS, 1000, 50, 0},
+    {"csv", "svm", CASE_CSV, 2000, 300, 1},
+};
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+
+static void test_run_conserves_samples(void **state)
+{
+    struct scratch *s = *state;
+    for (size_t k = 0; k < KINDS; k++) {
+        struct case_run c;
+        struct case_lines want, found;
+        case_begin(&c, s, case_input(s, "input", kinds[k].format, kinds[k].n, kinds[k].features, 11), kinds[k].algo);
+        c.options.force = 1;
+        must_run(&c);
+        case_input_lines(c.input, 0, (float)kinds[k].binary, 1, &want);
+        case_plan_lines(c.out, 0, 1, &found);
+        assert_int_equal(found.n, kinds[k].n);
+        if (!case_lines_equal(&want, &found)) fail_msg("%s: samples changed", kinds[k].name);
+        assert_int_equal(c.result.info.samples, kinds[k].n);
+        assert_int_equal(c.result.info.batches, (kinds[k].n + 63) / 64);
+        assert_int_equal(folder_entries(c.out), 7);
+        assert_int_equal(folder_entries(s->dir), 2); /* input and plan */
+        case_lines_free(&want);
+        case_lines_free(&found);
+    }
+}
+
+static void test_run_bytes_do_not_depend_on_memory(void **state)
+{
+    static const uint64_t memory[] = {48 << 20, 100 << 20, 1 << 30};
+    struct scratch *s = *state;
+    for (size_t k = 0; k < KINDS; k++) {
+        struct case_run c;
+        char first[SCRATCH_PATH_BYTES];
+        case_begin(&c, s, case_input(s, "input", kinds[k].format, kinds[k].n, kinds[k].features, 12), kinds[k].algo);
+        (void)snprintf(first, sizeof(first), "%s", scratch_path(s, "plan-0"));
+        for (size_t i = 0; i < 3; i++) {
+            (void)snprintf(c.out, sizeof(c.out), "%s-%zu", scratch_path(s, "plan"), i);
+            c.options.force = 1;
+            c.options.memory_bytes = memory[i];
+            c.options.test_fraction = 0.2;
+            must_run(&c);
+            if (!case_same_records(first, c.out)) fail_msg("%s: memory %" PRIu64, kinds[k].name, memory[i]);
+        }
+    }
+}
+
+static void test_run_seed_decides(void **state)
+{
+    struct scratch *s = *state;
+    static const uint64_t seeds[] = {1, 1, 2};
+    struct case_run c;
+    case_begin(&c, s, case_input(s, "input", CASE_LIBSVM, 2000, 300, 13), "lor");
+    for (size_t i = 0; i < 3; i++) {
+        (void)snprintf(c.out, sizeof(c.out), "%s-%zu", scratch_path(s, "plan"), i);
+        c.options.seed = seeds[i];
+        must_run(&c);
+    }
+    assert_true(case_same_records(scratch_path(s, "plan-0"), scratch_path(s, "plan-1")));
+    assert_true(files_equal(scratch_path(s, "plan-0/plan.json"), scratch_path(s, "plan-1/plan.json")));
+    assert_false(files_equal(scratch_path(s, "plan-0/data.rec"), scratch_path(s, "plan-2/data.rec")));
+}
+
+static void test_run_given_order_keeps_order(void **state)
+{
+    struct scratch *s = *state;
+    struct case_run c;
+    struct case_lines want, found;
+    case_begin(&c, s, case_input(s, "input", CASE_LIBSVM, 2000, 300, 14), "lor");
+    c.options.order = "given";
+    must_run(&c);
+    case_input_lines(c.input, 0, 1, 0, &want);
+    case_plan_lines(c.out, 0, 0, &found);
+    assert_true(case_lines_equal(&want, &found));
+    case_lines_free(&found);
+    c.options.order = NULL;
+    c.options.force = 1;
+    must_run(&c);
+    case_plan_lines(c.out, 0, 0, &found);
+    size_t same = 0;
+    for (size_t i = 0; i < want.n; i++)
+        same += strcmp(want.line[i], found.line[i]) == 0;
+    assert_true(same < want.n / 2);
+    case_lines_free(&want);
+    case_lines_free(&found);
+}
+
+/* Training and evaluation together are the input, less the entries that training never saw. */
+static void test_run_test_fraction_splits(void **state)
+{
+    struct scratch *s = *state;
+    struct case_run c;
+    struct case_lines want, train, test;
+    enum { N = 4000 };
+    /* few features: all are seen in training */
+    case_begin(&c, s, case_input(s, "input", CASE_LIBSVM, N, 20, 15), "lor");
+    c.options.test_fraction = 0.25;
+    must_run(&c);
+    case_input_lines(c.input, 0, 1, 0, &want);
+    case_plan_lines(c.out, 0, 0, &train);
+    case_plan_lines(c.out, 1, 0, &test);
+    assert_int_equal(c.result.info.test_unseen, 0);
+    assert_int_equal(train.n, c.result.info.samples);
+    assert_int_equal(test.n, c.result.info.test_samples);
+    if (test.n < N / 4 - 150 || test.n > N / 4 + 150) fail_msg("%zu of %d samples", test.n, N); /* 5 sigma */
+    struct case_lines all = {.line = calloc(N, sizeof(char *)), .n = train.n + test.n};
+    assert_int_equal(all.n, N);
+    for (size_t i = 0; i < all.n; i++)
+        all.line[i] = strdup(i < train.n ? train.line[i] : test.line[i - train.n]);
+    for (struct case_lines *l = &all; l; l = l == &all ? &want : NULL)
+        for (size_t i = 1; i < l->n; i++) /* insertion sort: no need of speed */
+            for (size_t j = i; j && strcmp(l->line[j - 1], l->line[j]) > 0; j--) {
+                char *swap = l->line[j];
+                l->line[j] = l->line[j - 1];
+                l->line[j - 1] = swap;
+            }
+    assert_true(case_lines_equal(&want, &all));
+    case_lines_free(&all);
+    case_lines_free(&want);
+    case_lines_free(&train);
+    case_lines_free(&test);
+}
+
+static void test_run_unseen_test_features_are_dropped_and_counted(void **state)
+{
+    struct scratch *s = *state;
+    struct case_run c;
+    struct case_lines found;
+    case_begin(&c, s, scratch_file(s, "train", "1 1:1 2:3\n0 2:1\n", SIZE_MAX), "lor");
+    (void)snprintf(c.test, sizeof(c.test), "%s", scratch_file(s, "test", "1 1:5 7:2\n0 8:1 9:1\n0 2:1\n", SIZE_MAX));
+    c.options.tests_n = 1;
+    must_run(&c);
+    assert_int_equal(c.result.info.test_unseen, 3);
+    assert_int_equal(c.result.info.test_nnz, 2);
+    assert_int_equal(c.result.info.test_samples, 3);
+    assert_int_equal(c.result.info.nnz, 3);
+    assert_int_equal(c.result.info.rows, 3);
+    case_plan_lines(c.out, 1, 0, &found);
+    assert_int_equal(found.n, 3);
+    assert_string_equal(found.line[0], "1 1:5");
+    assert_string_equal(found.line[1], "-1");
+    assert_string_equal(found.line[2], "-1 2:1");
+    case_lines_free(&found);
+}
+
+/* Too many names for the least memory: several generations, the same plan. */
+static void test_run_generations_do_not_show(void **state)
+{
+    enum { N = 60000, EACH = 18 };
+    struct scratch *s = *state;
+    struct random_source r = {.seed = 16};
+    struct case_run c;
+    FILE *f = fopen(scratch_path(s, "wide"), "w");
+    assert_non_null(f);
+    for (int i = 0; i < N; i++) {
+        uint64_t id = random_below(&r, 1000);
+        (void)fprintf(f, "%d", i % 2);
+        for (int j = 0; j < EACH; j++)
+            (void)fprintf(f, " %" PRIu64 ":1", id += 1 + random_below(&r, 200000));
+        (void)fputc('\n', f);
+    }
+    assert_int_equal(fclose(f), 0);
+    case_begin(&c, s, scratch_path(s, "wide"), "lor");
+    c.options.batch_size = 5000;
+    c.options.test_fraction = 0.1;
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(c.out, sizeof(c.out), "%s-%d", scratch_path(s, "plan"), i);
+        c.options.memory_bytes = i ? 1 << 30 : 48 << 20;
+        must_run(&c);
+    }
+    assert_true(case_same_records(scratch_path(s, "plan-0"), scratch_path(s, "plan-1")));
+}
+
+static void test_run_block_builders(void **state)
+{
+    struct scratch *s = *state;
+    struct case_run c;
+    case_begin(&c, s, case_input(s, "input", CASE_RATINGS, 2000, 300, 17), "lmf");
+    c.options.blocks = "none";
+    must_run(&c);
+    assert_int_equal(c.result.info.blocks, c.result.info.rows);
+    assert_int_equal(c.result.info.max_block_rows, 1);
+    c.options.blocks = "pattern";
+    c.options.force = 1;
+    must_run(&c);
+    assert_true(c.result.info.blocks < c.result.info.rows / 4);
+    assert_true(c.result.info.max_block_rows * c.result.info.row_bytes <= c.result.info.block_bytes);
+    c.options.no_bias = 1;
+    must_run(&c);
+    assert_int_equal(c.result.info.tables_n, 2);
+    assert_string_equal(c.result.info.tables[0].name, "user");
+}
+
+struct refusal {
+    const char *name, *text, *algo;
+    int rc;
+    const char *says[2];
+};
+
+static void test_run_refuses_and_leaves_nothing(void **state)
+{
+    static const struct refusal cases[] = {
+        {"one class", "1 1:1\n1 2:1\n", "lor", DRPS_E_FORMAT, {"every training label is 1", "--algo lir"}},
+        {"three labels", "1 1:1\n2 2:1\n3 1:1\n", "svm", DRPS_E_FORMAT, {"more than two distinct labels", "1, 2, 3"}},
+        {"empty file", "", "lor", DRPS_E_FORMAT, {"no sample", NULL}},
+        {"only comments", "# nothing\n\n", "lor", DRPS_E_FORMAT, {"no sample", NULL}},
+        {"bad line", "1 1:1\n0 x:1\n", "lor", DRPS_E_FORMAT, {"input:2:3", "not a number"}},
+        {"lmf on libsvm", "1 1:1\n0 2:1\n", "lmf", DRPS_E_CONFIG, {"--algo lmf needs ratings", "libsvm"}},
+        {"unknown algorithm", "1 1:1\n0 2:1\n", "xyz", DRPS_E_CONFIG, {"--algo must be one of", "xyz"}},
+        {"no algorithm", "1 1:1\n0 2:1\n", NULL, DRPS_E_CONFIG, {"--algo must be one of", NULL}},
+        {"bytes of another format", "\1\2\3\4\n", "lor", DRPS_E_FORMAT, {"input", NULL}},
+    };
+    struct scratch *s = *state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct case_run c;
+        struct drps_err err = DRPS_ERR_INIT;
+        case_begin(&c, s, scratch_file(s, "input", cases[i].text, SIZE_MAX), cases[i].algo);
+        int rc = run(&c, &err);
+        int fine = rc == cases[i].rc && err.code == rc;
+        for (size_t k = 0; k < 2 && cases[i].says[k]; k++)
+            fine = fine && strstr(err.text, cases[i].says[k]);
+        if (!fine) fail_msg("%s: %d '%s'", cases[i].name, rc, err.text);
+        if (folder_entries(s->dir) != 1) fail_msg("%s: something was left", cases[i].name);
+    }
+}
+
+/* What options can be wrong, one at a time. */
+static void test_run_refuses_options(void **state)
+{
+    static const struct {
+        const char *name;
+        int rc;
+        const char *says;
+    } cases[] = {
+        {"order", DRPS_E_CONFIG, "--order"},
+        {"blocks", DRPS_E_CONFIG, "--blocks"},
+        {"rank", DRPS_E_CONFIG, "--rank"},
+        {"fraction", DRPS_E_CONFIG, "--test-fraction"},
+        {"both tests", DRPS_E_CONFIG, "exclude each other"},
+        {"memory", DRPS_E_MEMORY_BUDGET, "--memory"},
+        {"no input", DRPS_E_CONFIG, "no input"},
+        {"loss", DRPS_E_CONFIG, "--loss"},
+        {"missing input", -ENOENT, "no-such-file"},
+        {"missing test", -ENOENT, "no-such-file"},
+        {"test label", DRPS_E_FORMAT, "label 3"},
+        {"empty test", DRPS_E_FORMAT, "test input holds no sample"},
+        {"missing folder", -ENOENT, "no-such-folder"},
+        {"test of another format", DRPS_E_FORMAT, "test"},
+        {"nothing to train", DRPS_E_FORMAT, "no training sample has a feature"},
+    };
+    struct scratch *s = *state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct case_run c;
+        struct drps_err err = DRPS_ERR_INIT;
+        case_begin(&c, s, scratch_file(s, "input", i == 14 ? "1\n0\n" : "1 1:1\n0 2:1\n", SIZE_MAX), "lor");
+        (void)snprintf(c.test, sizeof(c.test), "%s",
+                       scratch_file(s, "test", i == 10 ? "3 1:1\n" : i == 13 ? "user,item,rating\na,b,1\n" : "", SIZE_MAX));
+        struct drps_index_options *o = &c.options;
+        if (i == 0) o->order = "sorted";
+        if (i == 1) o->blocks = "large";
+        if (i == 2) o->rank = 4;
+        if (i == 3) o->test_fraction = 0.95;
+        if (i == 4) o->test_fraction = 0.5;
+        if (i == 5) o->memory_bytes = 1 << 20;
+        if (i == 6) o->inputs_n = 0;
+        if (i == 7) o->loss = "hinge";
+        if (i == 8) (void)snprintf(c.input, sizeof(c.input), "%s/no-such-file", s->dir);
+        if (i == 9) (void)snprintf(c.test, sizeof(c.test), "%s/no-such-file", s->dir);
+        if (i == 12) (void)snprintf(c.out, sizeof(c.out), "%s/no-such-folder/plan", s->dir);
+        if (i == 4 || (i >= 9 && i <= 11) || i == 13) o->tests_n = 1;
+        if (i == 14) o->no_bias = 1;
+        int rc = run(&c, &err);
+        if (rc != cases[i].rc || !strstr(err.text, cases[i].says))
+            fail_msg("%s: %d '%s'", cases[i].name, rc, err.text);
+        if (folder_entries(s->dir) != 2) fail_msg("%s: something was left", cases[i].name);
+    }
+}
+
+static void test_run_skips_bad_lines_when_told(void **state)
+{
+    struct scratch *s = *state;
+    struct case_run c;
+    struct case_lines found;
+    case_begin(&c, s, scratch_file(s, "input", "1 1:1\n0 x:1\n0 2:1\nnonsense\n", SIZE_MAX), "lor");
+    c.options.skip_bad_lines = 1;
+    must_run(&c);
+    assert_int_equal(c.result.skipped_lines, 2);
+    assert_int_equal(c.result.input_lines, 4);
+    case_plan_lines(c.out, 0, 1, &found);
+    assert_int_equal(found.n, 2);
+    assert_string_equal(found.line[0], "-1 2:1");
+    assert_string_equal(found.line[1], "1 1:1");
+    case_lines_free(&found);
+}
+
+static void test_run_existing_plan_is_kept(void **state)
+{
+    struct scratch *s = *state;
+    struct case_run c;
+    struct drps_err err = DRPS_ERR_INIT;
+    case_begin(&c, s, scratch_file(s, "input", "1 1:1\n0 2:1\n", SIZE_MAX), "lor");
+    must_run(&c);
+    assert_int_equal(run(&c, &err), -EEXIST);
+    case_verify(c.out);
+    /* a failing replacement keeps it too */
+    drps_err_clear(&err);
+    (void)scratch_file(s, "input", "1 1:1\n1 2:1\n", SIZE_MAX);
+    c.options.force = 1;
+    assert_int_equal(run(&c, &err), DRPS_E_FORMAT);
+    case_verify(c.out);
+    assert_int_equal(folder_entries(s->dir), 2);
+}
+
+/* A column name that plan.json cannot hold is refused before the work, not lost. */
+static void test_run_refuses_columns_that_are_not_utf8(void **state)
+{
+    struct scratch *s = *state;
+    struct case_run c;
+    struct drps_err err = DRPS_ERR_INIT;
+    case_begin(&c, s, scratch_file(s, "input", "click,gr\xf6\xdf" "e,site\n1,a,b\n0,c,d\n", SIZE_MAX), "lor");
+    int rc = run(&c, &err);
+    if (rc != DRPS_E_FORMAT || !strstr(err.text, "UTF-8")) fail_msg("%d '%s'", rc, err.text);
+    assert_int_equal(folder_entries(s->dir), 1);
+}
+
+struct stopper {
+    atomic_int flag;
+    enum drps_index_phase phase; /* in which to raise it */
+};
+
+static void raise_flag(void *ctx, enum drps_index_phase phase, uint64_t done, uint64_t total)
+{
+    struct stopper *stopper = ctx;
+    (void)done;
+    (void)total;
+    if (phase == stopper->phase) atomic_store(&stopper->flag, 1);
+}
+
+static void test_run_interrupt_stops(void **state)
+{
+    static const enum drps_index_phase phases[] = {DRPS_PHASE_PARSE, DRPS_PHASE_BATCH};
+    struct scratch *s = *state;
+    for (size_t i = 0; i < 2; i++) {
+        struct case_run c;
+        struct drps_err err = DRPS_ERR_INIT;
+        struct stopper stopper = {.phase = phases[i]};
+        case_begin(&c, s, case_input(s, "input", CASE_LIBSVM, 40000, 100, 18), "lor");
+        c.options.interrupt = &stopper.flag;
+        c.options.progress = raise_flag;
+        c.options.progress_ctx = &stopper;
+        int rc = run(&c, &err);
+        if (rc != DRPS_E_INTERRUPTED || !strstr(err.text, "nothing was written")) fail_msg("%d '%s'", rc, err.text);
+        assert_int_equal(folder_entries(s->dir), 1);
+    }
+}
+
+#define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(test_run_conserves_samples),
+        SCRATCH_TEST(test_run_bytes_do_not_depend_on_memory),
+        SCRATCH_TEST(test_run_seed_decides),
+        SCRATCH_TEST(test_run_given_order_keeps_order),
+        SCRATCH_TEST(test_run_test_fraction_splits),
+        SCRATCH_TEST(test_run_unseen_test_features_are_dropped_and_counted),
+        SCRATCH_TEST(test_run_generations_do_not_show),
+        SCRATCH_TEST(test_run_block_builders),
+        SCRATCH_TEST(test_run_refuses_and_leaves_nothing),
+        SCRATCH_TEST(test_run_refuses_options),
+        SCRATCH_TEST(test_run_skips_bad_lines_when_told),
+        SCRATCH_TEST(test_run_existing_plan_is_kept),
+        SCRATCH_TEST(test_run_refuses_columns_that_are_not_utf8),
+        SCRATCH_TEST(test_run_interrupt_stops),
+    };
+    return cmocka_run_group_tests_name("index_run", tests, NULL, NULL);
+}

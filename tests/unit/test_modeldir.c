@@ -1,0 +1,421 @@
+/* Models on disk: what is written is read, damage is named, nothing half-written looks like a model. */
+#include "unit/plan_maker.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <jansson.h>
+
+#include "engine/drps_engine.h"
+#include "engine/drps_modeldir.h"
+#include "support/fault_io.h"
+
+enum { FEATURES = 9000, MEMORY = 8 << 20 };
+
+struct fixture {
+    char *dir;
+    struct maker m;
+    struct drps_plan *plan;
+};
+
+static void setup(struct fixture *f, uint32_t features, uint32_t rank)
+{
+    memset(f, 0, sizeof(*f));
+    f->dir = temp_make();
+    maker_init(&f->m, rank ? "fm" : "lor", "logistic", features, 50);
+    f->m.rank = rank;
+    maker_random(&f->m, 500, 4, 0, 5);
+    f->plan = maker_write(&f->m, f->dir, "plan");
+}
+
+static void teardown(struct fixture *f)
+{
+    drps_plan_close(f->plan);
+    maker_free(&f->m);
+    temp_remove(f->dir);
+}
+
+/* Rows of 3 floats of which 2 are parameters: parameter k of row i is i + k / 2. */
+static void fill_rows(float *rows, uint64_t first, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        rows[3 * i] = (float)(first + i);
+        rows[3 * i + 1] = (float)(first + i) + 0.5f;
+        rows[3 * i + 2] = -1;
+    }
+}
+
+static void write_rows(const struct drps_kv_ops *kv, const char *path, uint64_t rows, size_t run, uint64_t *content)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_modelrows *w;
+    float *buf = calloc(run, 3 * sizeof(*buf));
+    if (drps_modelrows_open(kv, path, rows, 2, 12, 8 << 20, &w, &err) < 0) fail_msg("%s", err.text);
+    for (uint64_t first = 0; first < rows; first += run) {
+        const size_t n = rows - first < run ? (size_t)(rows - first) : run;
+        fill_rows(buf, first, n);
+        if (drps_modelrows_add(w, first, n, buf, &err) < 0) fail_msg("%s", err.text);
+    }
+    if (drps_modelrows_finish(w, content, &err) < 0) fail_msg("%s", err.text);
+    drps_modelrows_close(w);
+    free(buf);
+}
+
+static struct drps_modeldir *open_model(const char *path, uint64_t memory)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_modeldir *md;
+    if (drps_modeldir_open(drps_io_os(), path, memory, &md, &err) < 0) fail_msg("%s", err.text);
+    return md;
+}
+
+/* A whole model of `rows` rows of 2 floats, by hand. Its dictionary is the fixture's plan's. */
+static char *write_model(struct fixture *f, const struct drps_kv_ops *kv, const char *name, uint64_t rows, size_t run)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_modeldir_info info = {.rows = rows, .block_rows = drps_modeldir_block_rows(2), .label_positive = 1};
+    char *path = drps_path_join(f->dir, name);
+    char *rows_path = drps_path_join(path, "rows");
+    assert_int_equal(mkdir(path, 0777), 0);
+    assert_int_equal(drps_model_init(&info.model, "fm", "squared", 1, 0, &err), 0);
+    (void)snprintf(info.store, sizeof(info.store), "%s", kv->name);
+    (void)snprintf(info.plan_id, sizeof(info.plan_id), "%s", f->plan->info.id);
+    (void)snprintf(info.format, sizeof(info.format), "libsvm");
+    info.hash_seed = UINT64_MAX - 3;
+    info.model.seed = UINT64_MAX;
+    info.model.bias_start = 0.1f;
+    info.tables_n = 1;
+    info.tables[0] = (struct drps_table){.name = "wv", .rows = rows};
+    write_rows(kv, rows_path, rows, run, &info.content);
+    if (drps_modeldir_finish(drps_io_os(), path, f->plan, &info, NULL, &err) < 0) fail_msg("%s", err.text);
+    free(rows_path);
+    return path;
+}
+
+static void test_modeldir_round_trip(void **state)
+{
+    static const uint64_t sizes[] = {1, 2047, 2048, 2049, 300000}; /* around a block of 2048 rows */
+    (void)state;
+    for (const struct drps_kv_ops *const *kv = drps_kv_engines(); *kv; kv++)
+        for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+            struct fixture f;
+            struct drps_err err = DRPS_ERR_INIT;
+            const uint64_t rows = sizes[i];
+            setup(&f, 60, 0);
+            char *path = write_model(&f, *kv, "model", rows, 777);
+            char *again = write_model(&f, *kv, "again", rows, 100000); /* other runs, same content */
+            struct drps_modeldir *md = open_model(path, MEMORY);
+            struct drps_modeldir *same = open_model(again, MEMORY);
+            const struct drps_modeldir_info *info = drps_modeldir_info(md);
+            assert_true(info->content == drps_modeldir_info(same)->content);
+            assert_string_equal(info->plan_id, f.plan->info.id);
+            assert_string_equal(info->store, (*kv)->name);
+            assert_int_equal(info->model.algo, DRPS_ALGO_FM);
+            assert_int_equal(info->model.loss, DRPS_LOSS_SQUARED);
+            assert_int_equal(info->model.dim, 2);
+            assert_true(info->model.bias_start == 0.1f);
+            assert_true(info->hash_seed == UINT64_MAX - 3 && info->model.seed == UINT64_MAX);
+            assert_int_equal(info->rows, rows);
+            assert_string_equal(info->tables[0].name, "wv");
+            if (drps_modeldir_verify(md, &err) < 0) fail_msg("%s", err.text);
+
+            uint32_t *ids = calloc(rows, sizeof(*ids));
+            float *params = calloc(rows, 2 * sizeof(*params));
+            size_t n = 0;
+            for (uint64_t r = 0; r < rows; r += 1 + r % 5)
+                ids[n++] = (uint32_t)r;
+            for (int pass = 0; pass < 2; pass++) { /* the second finds blocks in memory */
+                assert_int_equal(drps_modeldir_gather(md, ids, n, params, &err), 0);
+                for (size_t k = 0; k < n; k++)
+                    assert_true(params[2 * k] == (float)ids[k] && params[2 * k + 1] == (float)ids[k] + 0.5f);
+            }
+            ids[0] = (uint32_t)rows;
+            assert_int_equal(drps_modeldir_gather(md, ids, 1, params, &err), DRPS_E_CORRUPT);
+            free(ids);
+            free(params);
+            drps_modeldir_close(md);
+            drps_modeldir_close(same);
+            free(path);
+            free(again);
+            teardown(&f);
+        }
+}
+
+static void test_modeldir_gather_with_little_memory(void **state)
+{
+    enum { ROWS = 400000, PICKED = 4000 };
+    (void)state;
+    struct fixture f;
+    struct drps_err err = DRPS_ERR_INIT;
+    static uint32_t ids[PICKED];
+    static float params[2 * PICKED];
+    setup(&f, 60, 0);
+    char *path = write_model(&f, drps_kv_engines()[0], "model", ROWS, 5000);
+    struct drps_modeldir *md;
+    assert_int_equal(drps_modeldir_open(drps_io_os(), path, 1 << 20, &md, &err), DRPS_E_MEMORY_BUDGET);
+    assert_null(md);
+    drps_err_clear(&err);
+    md = open_model(path, 7 << 19); /* fewer frames than the 196 blocks, which come round and round */
+    for (uint64_t round = 0; round < 30; round++) {
+        uint32_t at = (uint32_t)(drps_rng_at(1, round) % 50);
+        for (size_t k = 0; k < PICKED; k++) {
+            at += 1 + (uint32_t)(drps_rng_at(2, round * PICKED + k) % 98);
+            ids[k] = at;
+        }
+        assert_int_equal(drps_modeldir_gather(md, ids, PICKED, params, &err), 0);
+        for (size_t k = 0; k < PICKED; k++)
+            if (params[2 * k] != (float)ids[k]) fail_msg("round %u: row %u is %g", (unsigned)round, ids[k],
+                                                         (double)params[2 * k]);
+    }
+    drps_modeldir_close(md);
+    free(path);
+    teardown(&f);
+}
+
+static void test_modelrows_refuse_rows_out_of_order_or_missing(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_modelrows *w;
+    float rows[30];
+    uint64_t content;
+    setup(&f, 60, 0);
+    char *path = drps_path_join(f.dir, "rows");
+    fill_rows(rows, 0, 10);
+    assert_int_equal(drps_modelrows_open(drps_kv_engines()[0], path, 20, 2, 12, 8 << 20, &w, &err), 0);
+    assert_int_equal(drps_modelrows_add(w, 0, 10, rows, &err), 0);
+    assert_int_equal(drps_modelrows_add(w, 11, 5, rows, &err), -EINVAL);
+    assert_int_equal(drps_modelrows_add(w, 10, 11, rows, NULL), -EINVAL);
+    assert_int_equal(drps_modelrows_finish(w, &content, NULL), -EINVAL);
+    drps_modelrows_close(w);
+    free(path);
+    teardown(&f);
+}
+
+/* ---- Damage ---- */
+
+/* Flip a byte of dir/name at `at`, or, if negative, so far from its end. */
+static void flip(const char *dir, const char *name, long at)
+{
+    char *path = drps_path_join(dir, name);
+    FILE *f = fopen(path, "r+b");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, at, at < 0 ? SEEK_END : SEEK_SET), 0);
+    const long where = ftell(f);
+    const int c = fgetc(f);
+    assert_int_equal(fseek(f, where, SEEK_SET), 0);
+    (void)fputc(c ^ 4, f);
+    assert_int_equal(fclose(f), 0);
+    free(path);
+}
+
+/* Open, verify and read everything; the first error. */
+static int read_all(const char *path, struct drps_err *err)
+{
+    struct drps_modeldir *md;
+    *err = (struct drps_err)DRPS_ERR_INIT;
+    int rc = drps_modeldir_open(drps_io_os(), path, MEMORY, &md, err);
+    if (rc == 0) rc = drps_modeldir_verify(md, err);
+    drps_modeldir_close(md);
+    return rc;
+}
+
+static void train_model(struct fixture *f, const char *store, char *path)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_train_result r;
+    const struct drps_train_options o = {.model_path = path, .epochs = 1, .model_store = store};
+    if (drps_train_run(f->plan, &o, &r, &err) < 0) fail_msg("%s", err.text);
+    drps_train_result_free(&r);
+}
+
+static void test_modeldir_damage_is_named(void **state)
+{
+    static const struct {
+        const char *file;
+        long at;
+    } cases[] = {{"model.json", 40}, {"model.json", -3}, {"model.json", -300}, {"names.rec", 70},
+                 {"names.rec", 20},  {"names.rec", -4},  {"names.rec", -40}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct fixture f;
+        struct drps_err err;
+        setup(&f, 100, 0);
+        char *path = drps_path_join(f.dir, "model");
+        train_model(&f, NULL, path);
+        if (read_all(path, &err) != 0) fail_msg("%s", err.text);
+        flip(path, cases[i].file, cases[i].at);
+        const int rc = read_all(path, &err);
+        if ((rc != DRPS_E_CORRUPT && rc != DRPS_E_VERSION) || !strstr(err.text, cases[i].file))
+            fail_msg("%s at %ld: %d, %s", cases[i].file, cases[i].at, rc, err.text);
+        free(path);
+        teardown(&f);
+    }
+}
+
+/* Every file of the database that holds values, flipped in its middle. */
+static void test_modeldir_damaged_rows_are_found(void **state)
+{
+    (void)state;
+    for (const struct drps_kv_ops *const *kv = drps_kv_engines(); *kv; kv++) {
+        struct fixture f;
+        struct drps_err err;
+        int found = 0;
+        setup(&f, FEATURES, 3);
+        char *path = drps_path_join(f.dir, "model");
+        train_model(&f, (*kv)->name, path);
+        if (read_all(path, &err) != 0) fail_msg("%s", err.text);
+        char *rows = drps_path_join(path, "rows");
+        DIR *d = opendir(rows);
+        const struct dirent *e;
+        assert_non_null(d);
+        while ((e = readdir(d))) {
+            const char *dot = strrchr(e->d_name, '.');
+            if (!dot || (strcmp(dot, ".sst") != 0 && strcmp(dot, ".ldb") != 0)) continue;
+            flip(rows, e->d_name, 5000);
+            found++;
+        }
+        closedir(d);
+        assert_true(found > 0);
+        const int rc = read_all(path, &err);
+        if (rc != DRPS_E_CORRUPT || !strstr(err.text, "rows")) fail_msg("%s: %d, %s", (*kv)->name, rc, err.text);
+        free(rows);
+        free(path);
+        teardown(&f);
+    }
+}
+
+static void test_modeldir_missing_parts(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct drps_err err;
+    setup(&f, 100, 0);
+    char *path = drps_path_join(f.dir, "model");
+    assert_int_equal(read_all(path, &err), DRPS_E_NOT_FOUND);
+    assert_non_null(strstr(err.text, "drps-train"));
+    assert_int_equal(read_all(f.m.dir, &err), DRPS_E_NOT_FOUND); /* a plan is no model */
+    train_model(&f, NULL, path);
+    char *names = drps_path_join(path, "names.rec");
+    assert_int_equal(unlink(names), 0);
+    assert_int_equal(read_all(path, &err), -ENOENT);
+    assert_non_null(strstr(err.text, "names.rec"));
+    free(names);
+    free(path);
+    teardown(&f);
+}
+
+/* ---- Interrupted writing ---- */
+
+static void told_step(void *ctx, const struct drps_train_progress *p)
+{
+    (void)p;
+    const int fd = *(int *)ctx;
+    if (write(fd, "x", 1) != 1) _exit(3);
+}
+
+/* A process killed in the middle leaves nothing under the model's name, and does not keep the next one from it. */
+static void test_modeldir_killed_training_leaves_no_model(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct stat st;
+    int ends[2];
+    char byte;
+    setup(&f, 400, 0);
+    char *path = drps_path_join(f.dir, "model");
+    char *partial = drps_path_join(f.dir, "model.partial");
+    assert_int_equal(pipe(ends), 0);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct drps_train_result r;
+        const struct drps_train_options o = {
+            .model_path = path, .epochs = 1000000000, .on_progress = told_step, .ctx = &ends[1]};
+        _exit(drps_train_run(f.plan, &o, &r, &err) < 0 ? 2 : 0);
+    }
+    assert_int_equal(read(ends[0], &byte, 1), 1); /* it trains */
+    assert_int_equal(stat(partial, &st), 0);
+    struct drps_train_result r;
+    const struct drps_train_options o = {.model_path = path, .epochs = 1};
+    assert_int_equal(drps_train_run(f.plan, &o, &r, &err), -EBUSY); /* two at a time do not mix */
+    drps_train_result_free(&r);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_not_equal(stat(path, &st), 0);
+    assert_int_equal(read_all(partial, &err), DRPS_E_NOT_FOUND);
+    train_model(&f, NULL, path);
+    if (read_all(path, &err) != 0) fail_msg("%s", err.text);
+    assert_int_not_equal(stat(partial, &st), 0);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    free(path);
+    free(partial);
+    teardown(&f);
+}
+
+/* ---- Failing calls ---- */
+
+/* Whatever call fails, once or from then on: an error, and either no model or a whole one. */
+static void test_modeldir_failing_calls_leave_no_half_model(void **state)
+{
+    static const unsigned ops = FAULT_OPEN | FAULT_READ | FAULT_PREAD | FAULT_PWRITE | FAULT_FSYNC | FAULT_SIZE |
+                                FAULT_RENAME | FAULT_MKDIR;
+    static const struct {
+        const char *name;
+        int persistent;
+        enum fault_effect effect;
+    } cases[] = {{"once", 0, FAULT_ERROR}, {"from then on", 1, FAULT_ERROR}, {"torn", 0, FAULT_TORN}};
+    (void)state;
+    struct fixture f;
+    setup(&f, 100, 0);
+    char *path = drps_path_join(f.dir, "model");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        int rc = -1;
+        for (long count = 1; rc < 0; count++) { /* until the fault comes too late */
+            struct drps_err err = DRPS_ERR_INIT;
+            struct drps_plan *plan;
+            struct drps_train_result r = {.epochs_n = 0};
+            struct stat st;
+            struct fault_io *io = fault_io_new(drps_io_os());
+            fault_io_arm(io, ops, count, cases[i].persistent, cases[i].effect, -EIO);
+            const struct drps_train_options o = {.model_path = path, .epochs = 2, .replace = 1};
+            rc = drps_plan_open(&io->io, f.m.dir, &plan, &err);
+            if (rc == 0) {
+                rc = drps_train_run(plan, &o, &r, &err);
+                drps_plan_close(plan);
+            }
+            drps_train_result_free(&r);
+            if (rc < 0 && (err.code != rc || !err.text[0])) fail_msg("%s %ld: no text", cases[i].name, count);
+            /* a fault that nobody noticed would be a silent loss */
+            if (rc == 0 && io->fired) fail_msg("%s %ld: the fault was ignored", cases[i].name, count);
+            assert_int_equal(io->unsynced_at_rename, 0);
+            fault_io_free(io);
+            if (stat(path, &st) == 0 && read_all(path, &err) != 0)
+                fail_msg("%s %ld: %s", cases[i].name, count, err.text);
+            assert_true(count < 500);
+        }
+    }
+    free(path);
+    teardown(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_modeldir_round_trip),
+        cmocka_unit_test(test_modeldir_gather_with_little_memory),
+        cmocka_unit_test(test_modelrows_refuse_rows_out_of_order_or_missing),
+        cmocka_unit_test(test_modeldir_damage_is_named),
+        cmocka_unit_test(test_modeldir_damaged_rows_are_found),
+        cmocka_unit_test(test_modeldir_missing_parts),
+        cmocka_unit_test(test_modeldir_killed_training_leaves_no_model),
+        cmocka_unit_test(test_modeldir_failing_calls_leave_no_half_model),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,542 @@
+/*
+ * Windows: an example by hand, random plans against a plain search for next uses, the budget of every pair, the same
+ * bytes whatever the memory, and records that are damaged.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/drps_rng.h"
+#include "index/drps_batch.h"
+#include "index/drps_window.h"
+
+static uint64_t seed, counter;
+
+static uint64_t draw(uint64_t below)
+{
+    return drps_rng_at(seed, counter++) % below;
+}
+
+static void begin_random(const char *test)
+{
+    const char *given = getenv("DRPS_TEST_SEED");
+    seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+    counter = 0;
+    printf("%s: DRPS_TEST_SEED=%" PRIu64 "\n", test, seed);
+}
+
+static void *must(void *p)
+{
+    assert_non_null(p);
+    return p;
+}
+
+static void assert_ok(int rc, const struct drps_err *err)
+{
+    if (rc < 0) fail_msg("%s", err->text);
+}
+
+/* A plan of lists in a folder. */
+struct lists {
+    char dir[256];
+    uint64_t rows, steps, train;
+    uint32_t **list;
+    size_t *n;
+};
+
+static void lists_write(struct lists *l)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_recwriter *w;
+    char *path;
+
+    const char *tmp = getenv("TMPDIR");
+    (void)snprintf(l->dir, sizeof(l->dir), "%s/test_window.XXXXXX", tmp ? tmp : "/tmp");
+    must(mkdtemp(l->dir));
+    path = must(drps_path_join(l->dir, "rows.rec"));
+    assert_ok(drps_recwriter_open(drps_io_os(), path, DRPS_KIND_ROWS, &w, &err), &err);
+    for (uint64_t s = 0; s < l->steps; s++) {
+        void *packed = must(malloc(drps_list_encode_bound(l->n[s])));
+        struct drps_piece piece = {packed, drps_list_encode(l->list[s], l->n[s], packed)};
+        assert_ok(drps_recwriter_add(w, &piece, 1, &err), &err);
+        free(packed);
+    }
+    assert_ok(drps_recwriter_finish(w, &err), &err);
+    drps_recwriter_close(w);
+    free(path);
+}
+
+static void lists_free(struct lists *l)
+{
+    for (uint64_t s = 0; s < l->steps; s++)
+        free(l->list[s]);
+    free(l->list);
+    free(l->n);
+    (void)drps_io_remove_tree(drps_io_os(), l->dir, NULL);
+}
+
+static void lists_alloc(struct lists *l)
+{
+    l->list = must(calloc(l->steps + 1, sizeof(*l->list)));
+    l->n = must(calloc(l->steps + 1, sizeof(*l->n)));
+}
+
+/* "0 3 17" */
+static void lists_from_text(struct lists *l, const char *const *text, uint64_t steps, uint64_t train, uint64_t rows)
+{
+    *l = (struct lists){.rows = rows, .steps = steps, .train = train};
+    lists_alloc(l);
+    for (uint64_t s = 0; s < steps; s++) {
+        l->list[s] = must(calloc(strlen(text[s]) + 1, sizeof(uint32_t)));
+        char *end;
+        for (const char *at = text[s]; *at; at = end)
+            l->list[s][l->n[s]++] = (uint32_t)strtoul(at, &end, 10);
+    }
+    lists_write(l);
+}
+
+/* Some rows often, most rows seldom; steps of different sizes, some empty. */
+static void lists_random(struct lists *l, uint64_t rows, uint64_t steps, uint64_t most)
+{
+    char *in = must(malloc(rows));
+    *l = (struct lists){.rows = rows, .steps = steps, .train = draw(steps + 1)};
+    lists_alloc(l);
+    for (uint64_t s = 0; s < steps; s++) {
+        memset(in, 0, rows);
+        for (uint64_t i = draw(most + 1); i; i--)
+            in[draw(2) ? draw(rows) : draw(rows / 50 + 1)] = 1;
+        for (uint64_t r = 0; r < rows; r++)
+            l->n[s] += (size_t)in[r];
+        l->list[s] = must(calloc(l->n[s] + 1, sizeof(uint32_t)));
+        for (uint64_t r = 0, k = 0; r < rows; r++)
+            if (in[r]) l->list[s][k++] = (uint32_t)r;
+    }
+    free(in);
+    lists_write(l);
+}
+
+/* The system's I/O, of which one read or write fails. */
+struct faulty {
+    struct drps_io io;
+    struct drps_io_ops ops;
+    int left; /* calls until the failure */
+};
+
+static ssize_t faulty_pread(void *ctx, int fd, void *buf, size_t n, uint64_t offset)
+{
+    struct faulty *f = ctx;
+    return f->left-- == 0 ? -EIO : drps_io_os()->ops->pread(drps_io_os()->ctx, fd, buf, n, offset);
+}
+
+static ssize_t faulty_pwrite(void *ctx, int fd, const void *buf, size_t n, uint64_t offset)
+{
+    struct faulty *f = ctx;
+    return f->left-- == 0 ? -EIO : drps_io_os()->ops->pwrite(drps_io_os()->ctx, fd, buf, n, offset);
+}
+
+/* ctx is only looked at by the two calls above: the system's calls do without. */
+static void faulty_init(struct faulty *f, int calls)
+{
+    f->ops = *drps_io_os()->ops;
+    f->ops.pread = faulty_pread;
+    f->ops.pwrite = faulty_pwrite;
+    f->io = (struct drps_io){&f->ops, f};
+    f->left = calls;
+}
+
+static struct drps_window_options options_for(const struct lists *l, uint64_t budget_rows, uint64_t memory)
+{
+    return (struct drps_window_options){.steps = l->steps,
+                                        .train_steps = l->train,
+                                        .rows = l->rows,
+                                        .row_bytes = 12,
+                                        .budget_bytes = budget_rows * 12 + 5,
+                                        .memory_bytes = memory};
+}
+
+/* Every record of dir/windows.rec. */
+struct stored {
+    size_t k;
+    void **record;
+    size_t *bytes;
+};
+
+static void stored_read(struct stored *st, const char *dir)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_recfile *f;
+    char *path = must(drps_path_join(dir, "windows.rec"));
+    assert_ok(drps_recfile_open(drps_io_os(), path, DRPS_KIND_WINDOWS, &f, &err), &err);
+    st->k = (size_t)drps_recfile_count(f);
+    st->record = must(calloc(st->k + 1, sizeof(*st->record)));
+    st->bytes = must(calloc(st->k + 1, sizeof(*st->bytes)));
+    for (size_t i = 0; i < st->k; i++) {
+        st->bytes[i] = (size_t)drps_recfile_bytes(f, i);
+        st->record[i] = must(malloc((size_t)drps_recfile_run_bytes(f, i, 1)));
+        assert_ok(drps_recfile_read(f, i, 1, st->record[i], &err), &err);
+    }
+    drps_recfile_close(f);
+    free(path);
+    path = must(drps_path_join(dir, "windows.tmp"));
+    assert_int_not_equal(access(path, F_OK), 0);
+    free(path);
+}
+
+static void stored_free(struct stored *st)
+{
+    for (size_t i = 0; i < st->k; i++)
+        free(st->record[i]);
+    free(st->record);
+    free(st->bytes);
+}
+
+/* Ranks of the rows of steps [from, to), UINT32_MAX elsewhere; returns how many there are. */
+static uint32_t rank_rows(const struct lists *l, uint64_t from, uint64_t to, uint32_t *rank)
+{
+    uint32_t n = 0;
+    memset(rank, 0xff, l->rows * sizeof(*rank));
+    for (uint64_t s = from; s < to; s++)
+        for (size_t i = 0; i < l->n[s]; i++)
+            rank[l->list[s][i]] = 0;
+    for (uint64_t r = 0; r < l->rows; r++)
+        if (rank[r] == 0) rank[r] = n++;
+    return n;
+}
+
+/* Everything that windows.rec says, against the definition. */
+static void check_stored(const struct lists *l, const struct stored *st, uint64_t budget_rows,
+                         const struct drps_window_result *r)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_window w = {0};
+    struct drps_window_result want = {.windows = st->k};
+    uint32_t **rank = must(calloc(st->k + 1, sizeof(*rank)));
+    uint64_t next_step = 0;
+
+    for (size_t k = 0; k < st->k; k++) {
+        assert_ok(drps_window_decode(st->record[k], st->bytes[k], &w, &err), &err);
+        assert_int_equal(w.first_step, next_step);
+        assert_true(w.steps > 0);
+        next_step += w.steps;
+        assert_int_equal(w.evaluation, w.first_step >= l->train);
+        if (!w.evaluation) assert_true(next_step <= l->train);
+        rank[k] = must(malloc((l->rows + 1) * sizeof(uint32_t)));
+        assert_int_equal(rank_rows(l, w.first_step, next_step, rank[k]), w.n);
+        for (size_t i = 0; i < w.n; i++)
+            assert_int_equal(rank[k][w.rows[i]], i);
+        want.rows_touched += w.n;
+        if (w.n > want.max_window_rows) want.max_window_rows = w.n;
+    }
+    assert_int_equal(next_step, l->steps);
+    for (size_t k = 0; k < st->k; k++) {
+        size_t after = (k + 1) % st->k;
+        uint64_t both = 0;
+        assert_ok(drps_window_decode(st->record[k], st->bytes[k], &w, &err), &err);
+        for (uint64_t row = 0; row < l->rows; row++)
+            both += rank[k][row] != UINT32_MAX || rank[after][row] != UINT32_MAX;
+        if (both > budget_rows) fail_msg("windows %zu and %zu have %" PRIu64 " rows", k, after, both);
+        if (both > want.working_set_rows) want.working_set_rows = both;
+        for (size_t i = 0; i < w.n; i++) {
+            size_t next = after;
+            while (rank[next][w.rows[i]] == UINT32_MAX)
+                next = (next + 1) % st->k;
+            assert_int_equal(w.next_window[i], next);
+            assert_int_equal(w.next_slot[i], rank[next][w.rows[i]]);
+            want.rows_kept += st->k <= 2 || next == after;
+        }
+    }
+    want.rows_moved = want.rows_touched - want.rows_kept;
+    assert_memory_equal(&want, r, sizeof(want));
+    for (size_t k = 0; k < st->k; k++)
+        free(rank[k]);
+    free(rank);
+    drps_window_free(&w);
+}
+
+static uint64_t most_step_rows(const struct lists *l)
+{
+    uint64_t most = 0;
+    for (uint64_t s = 0; s < l->steps; s++)
+        if (l->n[s] > most) most = l->n[s];
+    return most;
+}
+
+static void test_window_example(void **state)
+{
+    (void)state;
+    /*
+     * C = 4 rows, m = 2: the bound is 2 throughout. Step 1 would make window 0 {0 1 2}, so it begins window 1; step 2
+     * would make that {1 2 3}; steps 2 and 3 have rows {3 4} together; step 4 evaluates.
+     */
+    const char *const text[] = {"0 1", "1 2", "3", "3 4", "0 1"};
+    static const struct {
+        uint32_t steps, n, rows[2], window[2], slot[2];
+    } want[] = {{1, 2, {0, 1}, {3, 1}, {0, 0}},
+                {1, 2, {1, 2}, {3, 1}, {1, 1}},
+                {2, 2, {3, 4}, {2, 2}, {0, 1}},
+                {1, 2, {0, 1}, {0, 0}, {0, 1}}};
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_window_result r;
+    struct drps_window w = {0};
+    struct stored st;
+    struct lists l;
+    lists_from_text(&l, text, 5, 4, 5);
+    struct drps_window_options o = options_for(&l, 4, 1 << 20);
+    assert_ok(drps_windows_compile(drps_io_os(), l.dir, &o, &r, &err), &err);
+    assert_int_equal(r.windows, 4);
+    assert_int_equal(r.rows_touched, 8);
+    assert_int_equal(r.rows_kept, 3); /* row 1 from 0 to 1, rows 0 and 1 from the last to the first */
+    assert_int_equal(r.rows_moved, 5);
+    assert_int_equal(r.working_set_rows, 4);
+    stored_read(&st, l.dir);
+    for (size_t k = 0; k < 4; k++) {
+        assert_ok(drps_window_decode(st.record[k], st.bytes[k], &w, &err), &err);
+        assert_int_equal(w.steps, want[k].steps);
+        assert_int_equal(w.n, want[k].n);
+        assert_int_equal(w.evaluation, k == 3);
+        assert_memory_equal(w.rows, want[k].rows, 8);
+        assert_memory_equal(w.next_window, want[k].window, 8);
+        assert_memory_equal(w.next_slot, want[k].slot, 8);
+    }
+    check_stored(&l, &st, 4, &r);
+    drps_window_free(&w);
+    stored_free(&st);
+    lists_free(&l);
+}
+
+static void test_window_single_when_all_fits(void **state)
+{
+    (void)state;
+    const char *const text[] = {"0 1 2", "1 2 3", "0", "3"};
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_window_result r;
+    struct lists l;
+    for (uint64_t train = 0; train <= 4; train++) {
+        lists_from_text(&l, text, 4, train, 100);
+        struct drps_window_options o = options_for(&l, 4, 0); /* four rows are touched, though steps have three */
+        assert_ok(drps_windows_compile(drps_io_os(), l.dir, &o, &r, &err), &err);
+        assert_int_equal(r.windows, train == 0 || train == 4 ? 1 : 2);
+        assert_int_equal(r.rows_moved, 0);
+        lists_free(&l);
+    }
+}
+
+static void test_window_names_the_budget_that_would_do(void **state)
+{
+    (void)state;
+    const char *const text[] = {"0 1 2", "3 4 5", "6 7"};
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_window_result r;
+    struct lists l;
+    lists_from_text(&l, text, 3, 3, 8);
+    struct drps_window_options o = options_for(&l, 5, 1 << 20);
+    assert_int_equal(drps_windows_compile(drps_io_os(), l.dir, &o, &r, &err), DRPS_E_MEMORY_BUDGET);
+    assert_non_null(strstr(err.text, " 72 bytes would do")); /* 2 * 3 rows of 12 bytes */
+    drps_err_clear(&err);
+    o.budget_bytes = 72;
+    assert_ok(drps_windows_compile(drps_io_os(), l.dir, &o, &r, &err), &err);
+    lists_free(&l);
+}
+
+static void test_window_no_steps(void **state)
+{
+    (void)state;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_window_result r;
+    struct lists l;
+    lists_from_text(&l, NULL, 0, 0, 0);
+    struct drps_window_options o = options_for(&l, 0, 0);
+    assert_ok(drps_windows_compile(drps_io_os(), l.dir, &o, &r, &err), &err);
+    assert_int_equal(r.windows, 0);
+    lists_free(&l);
+}
+
+static void test_window_random_against_search(void **state)
+{
+    (void)state;
+    begin_random(__func__);
+    for (int round = 0; round < 300; round++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        struct drps_window_result r, measured[2];
+        struct stored st;
+        struct lists l;
+        lists_random(&l, 1 + draw(400), 1 + draw(30), 1 + draw(60));
+        uint64_t budget = 2 * most_step_rows(&l) + draw(200);
+        struct drps_window_options o = options_for(&l, budget, draw(2) << 24);
+        assert_ok(drps_windows_compile(drps_io_os(), l.dir, &o, &r, &err), &err);
+        stored_read(&st, l.dir);
+        check_stored(&l, &st, budget, &r);
+        const uint64_t budgets[2] = {o.budget_bytes, UINT64_MAX};
+        assert_ok(drps_windows_measure(drps_io_os(), l.dir, &o, budgets, 2, measured, &err), &err);
+        assert_memory_equal(&measured[0], &r, sizeof(r));
+        assert_true(measured[1].windows <= 2);
+        stored_free(&st);
+        lists_free(&l);
+    }
+}
+
+/* Five sections of 65536 ids: slices of one, two, and all. */
+static void test_window_same_bytes_whatever_the_memory(void **state)
+{
+    (void)state;
+    static const uint64_t memory[] = {UINT64_C(1) << 30, 0, 1500000, 2500000};
+    begin_random(__func__);
+    for (int round = 0; round < 4; round++) {
+        struct stored whole = {0}, st;
+        struct lists l;
+        lists_random(&l, 300000 + draw(20000), 12, 3000);
+        uint64_t budget = 2 * most_step_rows(&l) + draw(4000);
+        for (size_t i = 0; i < 4; i++) {
+            struct drps_err err = DRPS_ERR_INIT;
+            struct drps_window_result r;
+            struct drps_window_options o = options_for(&l, budget, memory[i]);
+            assert_ok(drps_windows_compile(drps_io_os(), l.dir, &o, &r, &err), &err);
+            stored_read(i ? &st : &whole, l.dir);
+            if (i == 0) {
+                check_stored(&l, &whole, budget, &r);
+                continue;
+            }
+            assert_int_equal(st.k, whole.k);
+            for (size_t k = 0; k < st.k; k++) {
+                assert_int_equal(st.bytes[k], whole.bytes[k]);
+                assert_memory_equal(st.record[k], whole.record[k], st.bytes[k]);
+            }
+            stored_free(&st);
+        }
+        stored_free(&whole);
+        lists_free(&l);
+    }
+}
+
+/* Every bit flipped, every shorter record: an error or a window in bounds, never a crash. */
+static void test_window_decode_survives_damage(void **state)
+{
+    (void)state;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_window_result r;
+    struct drps_window w = {0};
+    struct stored st;
+    struct lists l;
+    begin_random(__func__);
+    lists_random(&l, 200000, 6, 60);
+    struct drps_window_options o = options_for(&l, 2 * most_step_rows(&l), 1 << 20);
+    assert_ok(drps_windows_compile(drps_io_os(), l.dir, &o, &r, &err), &err);
+    stored_read(&st, l.dir);
+    for (size_t k = 0; k < st.k; k++) {
+        for (size_t n = 0; n < st.bytes[k]; n++) {
+            unsigned char *cut = must(malloc(n + 1)); /* exactly as long: a sanitizer sees one byte too far */
+            unsigned char *copy = must(malloc(st.bytes[k]));
+            memcpy(cut, st.record[k], n);
+            assert_int_equal(drps_window_decode(cut, n, &w, NULL), DRPS_E_CORRUPT);
+            for (int bit = 0; bit < 8; bit++) {
+                memcpy(copy, st.record[k], st.bytes[k]);
+                copy[n] ^= (unsigned char)(1 << bit);
+                int rc = drps_window_decode(copy, st.bytes[k], &w, NULL);
+                assert_true(rc == 0 || rc == DRPS_E_CORRUPT);
+                for (size_t i = 1; i < w.n; i++)
+                    assert_true(w.rows[i - 1] < w.rows[i]);
+            }
+            free(cut);
+            free(copy);
+        }
+    }
+    drps_window_free(&w);
+    stored_free(&st);
+    lists_free(&l);
+}
+
+static void write_raw(const char *dir, const void *record, size_t bytes)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_recwriter *w;
+    char *path = must(drps_path_join(dir, "rows.rec"));
+    const uint32_t row = 1;
+    unsigned char good[32];
+    struct drps_piece pieces[] = {{good, drps_list_encode(&row, 1, good)}, {record, bytes}};
+    assert_ok(drps_recwriter_open(drps_io_os(), path, DRPS_KIND_ROWS, &w, &err), &err);
+    assert_ok(drps_recwriter_add(w, &pieces[0], 1, &err), &err);
+    assert_ok(drps_recwriter_add(w, &pieces[1], 1, &err), &err);
+    assert_ok(drps_recwriter_finish(w, &err), &err);
+    drps_recwriter_close(w);
+    free(path);
+}
+
+static void test_window_names_the_bad_record(void **state)
+{
+    (void)state;
+    const char *const text[] = {"1", "2"};
+    const uint32_t far[] = {3, 10};
+    unsigned char packed[64] = {0};
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_window_result r;
+    struct lists l;
+    lists_from_text(&l, text, 2, 2, 10);
+    struct drps_window_options o = options_for(&l, 10, 1 << 20);
+    size_t n = drps_list_encode(far, 2, packed);
+    const size_t sizes[] = {n, n - 1, n + 1, 2, 0};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        write_raw(l.dir, packed, sizes[i]);
+        assert_int_equal(drps_windows_compile(drps_io_os(), l.dir, &o, &r, &err), DRPS_E_CORRUPT);
+        assert_non_null(strstr(err.text, "rows.rec: record 1: "));
+        drps_err_clear(&err);
+    }
+    o.steps = 3;
+    assert_int_equal(drps_windows_compile(drps_io_os(), l.dir, &o, &r, &err), DRPS_E_CORRUPT);
+    assert_non_null(strstr(err.text, "rows.rec holds 2 records, expected 3"));
+    lists_free(&l);
+}
+
+/* Each read and write in turn fails: the code comes through, no scratch file stays, an unfinished file is refused. */
+static void test_window_survives_faults(void **state)
+{
+    (void)state;
+    struct drps_recfile *file;
+    struct lists l;
+    int rc = -EIO;
+    begin_random(__func__);
+    struct drps_window_result r;
+    lists_random(&l, 200000, 10, 500);
+    struct drps_window_options o = options_for(&l, 2 * most_step_rows(&l), 0);
+    char *scratch = must(drps_path_join(l.dir, "windows.tmp"));
+    char *final = must(drps_path_join(l.dir, "windows.rec"));
+    for (int calls = 0; rc < 0; calls++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        struct faulty f;
+        faulty_init(&f, calls);
+        rc = drps_windows_compile(&f.io, l.dir, &o, &r, &err);
+        assert_int_equal(rc, f.left >= 0 ? 0 : -EIO);
+        assert_int_not_equal(access(scratch, F_OK), 0);
+        int opened = drps_recfile_open(drps_io_os(), final, DRPS_KIND_WINDOWS, &file, NULL);
+        assert_int_equal(opened == 0, rc == 0);
+        drps_recfile_close(file);
+    }
+    free(scratch);
+    free(final);
+    lists_free(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_window_example),
+        cmocka_unit_test(test_window_single_when_all_fits),
+        cmocka_unit_test(test_window_names_the_budget_that_would_do),
+        cmocka_unit_test(test_window_no_steps),
+        cmocka_unit_test(test_window_random_against_search),
+        cmocka_unit_test(test_window_same_bytes_whatever_the_memory),
+        cmocka_unit_test(test_window_decode_survives_damage),
+        cmocka_unit_test(test_window_names_the_bad_record),
+        cmocka_unit_test(test_window_survives_faults),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
