@@ -10,7 +10,7 @@ void *drps_array_new(size_t n, size_t size);
 
 /*
  * Grow *array to hold at least n elements of `size` bytes (capacity *cap, at least doubled). Returns 0 or
- * -ENOMEM with the array unchanged. *array starts as NULL with *cap 0.
+ * -ENOMEM with the array unchanged. *array starts as NULL with *cap 0; after a success it is not NULL, even for n = 0.
  */
 int drps_array_reserve(void *array, size_t *cap, size_t n, size_t size);
 

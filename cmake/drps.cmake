@@ -35,9 +35,9 @@ function(drps_tool name)
     install(TARGETS ${name} DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 
-# drps_test(NAME SOURCES... [TIMEOUT S] [LABELS ...]): one cmocka program; exit status 77 means skipped.
+# drps_test(NAME SOURCES... [TIMEOUT S] [LABELS ...] [ARGUMENTS ...]): one cmocka program; exit status 77 means skipped.
 function(drps_test name)
-    cmake_parse_arguments(T "" "TIMEOUT" "LABELS" ${ARGN})
+    cmake_parse_arguments(T "" "TIMEOUT" "LABELS;ARGUMENTS" ${ARGN})
     if(NOT T_TIMEOUT)
         set(T_TIMEOUT 120)
     endif()
@@ -47,7 +47,7 @@ function(drps_test name)
     target_link_libraries(${name} PRIVATE drps_test_support drps ${DRPS_TEST_LIBRARIES} ${DRPS_LIBRARIES}
                           ${DRPS_TOOL_LIBRARIES})
     target_compile_definitions(${name} PRIVATE ${DRPS_DEFINITIONS})
-    add_test(NAME ${name} COMMAND ${name})
+    add_test(NAME ${name} COMMAND ${name} ${T_ARGUMENTS})
     set_tests_properties(${name} PROPERTIES TIMEOUT ${T_TIMEOUT} SKIP_RETURN_CODE 77 LABELS "unit;${T_LABELS}")
 endfunction()
 

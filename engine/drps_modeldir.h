@@ -81,6 +81,8 @@ void drps_modeldir_close(struct drps_modeldir *md); /* NULL-safe */
 const struct drps_modeldir_info *drps_modeldir_info(const struct drps_modeldir *md);
 const void *drps_modeldir_json(const struct drps_modeldir *md); /* the whole of model.json, a json_t object; borrowed */
 
+uint64_t drps_modeldir_memory(const struct drps_modeldir *md); /* what it uses of the memory it was given */
+
 /* As drps_names_lookup(). */
 DRPS_MUST_CHECK
 int drps_modeldir_lookup(struct drps_modeldir *md, const uint64_t *keys, size_t n, uint32_t *rows_out,

@@ -278,6 +278,19 @@ static void forecast(struct drps_job *job)
     if (rc < 0) drps_log(job->options->log, DRPS_LOG_WARN, "no forecast: %s", err.text); /* the training is done */
 }
 
+/* What the whole process took so far: for the manifest, and again at the very end. */
+static void measure_process(struct drps_job *job)
+{
+    struct drps_train_result *r = job->result;
+    struct drps_process_io now;
+    drps_process_io_now(&now);
+    r->process_io = (struct drps_process_io){.read_bytes = now.read_bytes - job->io_before.read_bytes,
+                                             .written_bytes = now.written_bytes - job->io_before.written_bytes};
+    r->phases.export = (double)job->export_ns * 1e-9;
+    r->peak_rss_bytes = drps_memory_peak();
+    r->seconds = drps_seconds_since(job->begin_ns);
+}
+
 static void collect(struct drps_job *job)
 {
     struct drps_train_result *r = job->result;
@@ -295,8 +308,8 @@ static void collect(struct drps_job *job)
         .compute = (double)job->worker.compute_ns * 1e-9,
         .step = (double)job->step_ns * 1e-9,
         .evaluate = (double)job->evaluate_ns * 1e-9,
-        .export = (double)job->export_ns * 1e-9,
     };
+    measure_process(job);
 }
 
 static int run(struct drps_job *job, struct drps_err *err)
@@ -331,8 +344,6 @@ int drps_train_run(const struct drps_plan *plan, const struct drps_train_options
                    struct drps_train_result *result, struct drps_err *err)
 {
     struct drps_train_options o = *options;
-    struct drps_process_io before, after;
-    const uint64_t begin = drps_clock_ns();
 
     memset(result, 0, sizeof(*result));
     if (!o.epochs) o.epochs = 1;
@@ -342,16 +353,12 @@ int drps_train_run(const struct drps_plan *plan, const struct drps_train_options
     job->options = &o;
     job->result = result;
     job->stage.lock_fd = -1;
-    drps_process_io_now(&before);
+    job->begin_ns = drps_clock_ns();
+    drps_process_io_now(&job->io_before);
     int rc = run(job, err);
-    drps_process_io_now(&after);
-    result->process_io = (struct drps_process_io){.read_bytes = after.read_bytes - before.read_bytes,
-                                                  .written_bytes = after.written_bytes - before.written_bytes};
-    result->phases.export = (double)job->export_ns * 1e-9;
     finish(job);
+    measure_process(job);
     free(job);
-    result->peak_rss_bytes = drps_memory_peak();
-    result->seconds = drps_seconds_since(begin);
     if (rc == 0 && result->interrupted)
         rc = drps_err_set(err, DRPS_E_INTERRUPTED, "interrupted after %zu epochs and %llu steps; the model so far is %s",
                           result->epochs_n, (unsigned long long)result->steps, o.model_path);

@@ -25,6 +25,8 @@ struct drps_job {
     const struct drps_kv_ops *model_kv;
     uint64_t progress_ns; /* when progress was last told */
     uint64_t step_ns, wait_ns, plan_ns, evaluate_ns, export_ns; /* time by phase */
+    uint64_t begin_ns; /* of the run */
+    struct drps_process_io io_before;
 };
 
 /* 1: the user asked to stop. */

@@ -12,7 +12,7 @@
 
 enum {
     MIB = 1 << 20,
-    PROGRAM_BYTES = 20 * MIB, /* code, libraries, stacks, allocator: 12 to 16 MiB measured */
+    PROGRAM_BYTES = 16 * MIB, /* code, libraries, stacks, allocator: 13 to 16 MiB measured */
     METRICS_BYTES = 4 * MIB + MIB / 4,
     BUFFER_LEAST = 64 * 1024,
     BUFFER_MOST = MIB,

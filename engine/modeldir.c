@@ -21,6 +21,7 @@ enum {
     ENGINE_LEAST = 2 * MIB, /* for reading only */
     ENGINE_MOST = 64 * MIB,
     FRAMES_LEAST = 16,
+    FRAMES_FEW = 128,
 };
 static const char manifest_name[] = "model.json";
 static const char names_name[] = "names.rec";
@@ -35,6 +36,7 @@ struct drps_modeldir {
     const struct drps_kv_ops *ops;
     struct drps_kv *kv;       /* own */
     struct drps_blockcache cache;
+    uint64_t memory_bytes; /* in use */
 };
 
 /* ---- model.json ---- */
@@ -280,8 +282,16 @@ static int open_rows(struct drps_modeldir *md, uint64_t memory_bytes, struct drp
         return drps_err_set(err, DRPS_E_MEMORY_BUDGET, "%llu bytes to read %s: at least %llu are needed",
                             (unsigned long long)memory_bytes, md->dir,
                             (unsigned long long)(other + FRAMES_LEAST * frame));
+    /*
+     * All blocks or a few: calls go through the rows in order, so that of a model that does not fit, hardly a block is
+     * still there when the next call comes round. The caller has better use for the memory.
+     */
     uint64_t frames = (memory_bytes - other) / frame;
-    if (frames > blocks) frames = blocks ? blocks : 1;
+    if (frames >= blocks)
+        frames = blocks ? blocks : 1;
+    else if (frames > FRAMES_FEW)
+        frames = FRAMES_FEW;
+    md->memory_bytes = other + frames * frame;
 
     char *path = drps_path_join(md->dir, rows_name);
     if (!path) return drps_err_set(err, -ENOMEM, "no memory to open %s", md->dir);
@@ -340,6 +350,11 @@ const struct drps_modeldir_info *drps_modeldir_info(const struct drps_modeldir *
 const void *drps_modeldir_json(const struct drps_modeldir *md)
 {
     return md->json;
+}
+
+uint64_t drps_modeldir_memory(const struct drps_modeldir *md)
+{
+    return md->memory_bytes;
 }
 
 int drps_modeldir_lookup(struct drps_modeldir *md, const uint64_t *keys, size_t n, uint32_t *rows_out,

@@ -16,7 +16,7 @@
 
 enum {
     MIB = 1 << 20,
-    PROGRAM_BYTES = 20 * MIB,
+    PROGRAM_BYTES = 16 * MIB,
     METRICS_BYTES = 4 * MIB + MIB / 4,
     OPEN_BYTES = 4 * MIB, /* at least, to look at a model */
     BATCH_BYTES = 2 * MIB,
@@ -62,7 +62,7 @@ static int open_model(struct predictor *p, const struct drps_io *io, struct drps
     const uint64_t limit = o->memory_bytes ? o->memory_bytes : drps_memory_available() / 2;
     struct drps_budget b;
     drps_budget_init(&b, limit);
-    p->reader_bytes = clamp(limit / 8, READER_LEAST, READER_MOST);
+    p->reader_bytes = clamp(limit / 16, READER_LEAST, READER_MOST);
     take(&b, "program", PROGRAM_BYTES);
     if (o->metrics) take(&b, "metrics", METRICS_BYTES);
     take(&b, "reading the data", 2 * p->reader_bytes);
@@ -70,13 +70,14 @@ static int open_model(struct predictor *p, const struct drps_io *io, struct drps
     int rc = drps_budget_take(&b, "reading the model, at least", OPEN_BYTES, err);
     if (rc < 0) return rc;
 
-    /* Half of what is left for a batch, half for the model's blocks. */
+    /* Half of what is left for the model's blocks, if they fit in there; all that remains for a batch. */
     const uint64_t left = drps_budget_left(&b);
     rc = drps_modeldir_open(io, o->model, OPEN_BYTES + left / 2, &p->md, err);
     if (rc < 0) return rc;
     p->info = drps_modeldir_info(p->md);
     const uint64_t entry = drps_scorer_entry_bytes(&p->info->model) + drps_scorer_sample_bytes() / 2;
-    const size_t entries = (size_t)clamp((BATCH_BYTES + left / 2) / entry, ENTRIES_LEAST, ENTRIES_MOST);
+    const uint64_t batch = BATCH_BYTES + OPEN_BYTES + left - drps_modeldir_memory(p->md);
+    const size_t entries = (size_t)clamp(batch / entry, ENTRIES_LEAST, ENTRIES_MOST);
     return drps_scorer_init(&p->scorer, p->md, entries / 2, entries, err);
 }
 

@@ -72,7 +72,6 @@ int drps_job_publish(struct drps_job *job, struct drps_err *err)
     int rc = remove_store(job, err);
     if (rc < 0) return rc;
     fill_info(job, &info);
-    job->result->peak_rss_bytes = drps_memory_peak();
     json_t *training = drps_report_json(job->options, job->result);
     if (!training) return drps_err_set(err, -ENOMEM, "no memory for the model's manifest");
     rc = drps_modeldir_finish(job->plan->io, job->stage.dir, job->plan, &info, training, err);

@@ -13,10 +13,17 @@
 
 enum { DIGIT_BITS = 8, DIGITS = 64 / DIGIT_BITS, BUCKETS = 1 << DIGIT_BITS };
 
+/* Of the arrays in scorer.shared that are used before the parameters. */
+enum { FIRST_BYTES = 2 * sizeof(uint64_t) + 2 * sizeof(struct drps_scorer_ref) };
+
+static size_t shared_bytes(size_t dim)
+{
+    return dim * sizeof(float) > FIRST_BYTES ? dim * sizeof(float) : FIRST_BYTES;
+}
+
 uint64_t drps_scorer_entry_bytes(const struct drps_model *model)
 {
-    return sizeof(uint64_t) * 2 + sizeof(float) + sizeof(uint32_t) * 3 + 2 * sizeof(struct drps_scorer_ref) +
-           model->dim * sizeof(float);
+    return sizeof(float) + 3 * sizeof(uint32_t) + shared_bytes(model->dim);
 }
 
 uint64_t drps_scorer_sample_bytes(void)
@@ -35,19 +42,20 @@ int drps_scorer_init(struct drps_scorer *s, struct drps_modeldir *md, size_t sam
     s->labels = drps_array_new(samples, sizeof(*s->labels));
     s->scores = drps_array_new(samples, sizeof(*s->scores));
     s->starts = drps_array_new(samples + 1, sizeof(*s->starts));
-    s->keys = drps_array_new(entries, sizeof(*s->keys));
     s->values = drps_array_new(entries, sizeof(*s->values));
     s->local = drps_array_new(entries, sizeof(*s->local));
-    s->refs = drps_array_new(entries, sizeof(*s->refs));
-    s->spare = drps_array_new(entries, sizeof(*s->spare));
-    s->names = drps_array_new(entries, sizeof(*s->names));
     s->rows = drps_array_new(entries, sizeof(*s->rows));
     s->ids = drps_array_new(entries + 1, sizeof(*s->ids));
-    s->params = drps_array_new((entries + 1) * model->dim, sizeof(*s->params));
+    s->shared = drps_array_new(entries + 1, shared_bytes(model->dim));
     s->scratch = drps_array_new(drps_model_scratch_bytes(model, samples, entries + 1), 1);
-    if (!s->labels || !s->scores || !s->starts || !s->keys || !s->values || !s->local || !s->refs || !s->spare ||
-        !s->names || !s->rows || !s->ids || !s->params || !s->scratch)
+    if (!s->labels || !s->scores || !s->starts || !s->values || !s->local || !s->rows || !s->ids || !s->shared ||
+        !s->scratch)
         return drps_err_set(err, -ENOMEM, "no memory for batches of %zu features", entries);
+    s->keys = (uint64_t *)(void *)s->shared;
+    s->names = s->keys + entries;
+    s->refs = (struct drps_scorer_ref *)(void *)(s->names + entries);
+    s->spare = s->refs + entries;
+    s->params = (float *)(void *)s->shared;
     drps_scorer_clear(s);
     return 0;
 }
@@ -57,15 +65,11 @@ void drps_scorer_destroy(struct drps_scorer *s)
     free(s->labels);
     free(s->scores);
     free(s->starts);
-    free(s->keys);
     free(s->values);
     free(s->local);
-    free(s->refs);
-    free(s->spare);
-    free(s->names);
     free(s->rows);
     free(s->ids);
-    free(s->params);
+    free(s->shared);
     free(s->scratch);
     memset(s, 0, sizeof(*s));
 }

@@ -22,17 +22,19 @@ struct drps_scorer {
     size_t n, entries;  /* collected */
     uint64_t unseen;    /* entries without a row, ever */
 
-    float *labels;      /* [samples_cap] as given */
-    float *scores;      /* [samples_cap] */
-    uint32_t *starts;   /* [samples_cap + 1] */
-    uint64_t *keys;     /* [entries_cap] */
-    float *values;      /* [entries_cap] */
-    uint32_t *local;    /* [entries_cap] */
+    float *labels;    /* [samples_cap] as given */
+    float *scores;    /* [samples_cap] */
+    uint32_t *starts; /* [samples_cap + 1] */
+    float *values;    /* [entries_cap] */
+    uint32_t *local;  /* [entries_cap] */
+    uint32_t *rows;   /* [entries_cap] of the distinct names */
+    uint32_t *ids;    /* [entries_cap + 1] distinct rows, increasing, the intercept first */
+
+    char *shared;     /* own: the arrays below; the parameters come when the others are not needed any more */
+    uint64_t *keys;   /* [entries_cap] */
+    uint64_t *names;  /* [entries_cap] distinct keys, increasing */
     struct drps_scorer_ref *refs, *spare; /* [entries_cap] */
-    uint64_t *names;    /* [entries_cap] distinct keys, increasing */
-    uint32_t *rows;     /* [entries_cap] their rows */
-    uint32_t *ids;      /* [entries_cap + 1] distinct rows, increasing, the intercept first */
-    float *params;      /* [entries_cap + 1][dim] */
+    float *params;    /* [entries_cap + 1][dim] */
     void *scratch;
 };
 

@@ -157,8 +157,8 @@ int batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids,
 /* Sort the rows and turn first-touch numbers into ranks; returns in aux the rank of each first-touch number. */
 static int rank_rows(struct batcher *b, struct drps_err *err)
 {
-    if (drps_array_reserve(&b->sorted, &b->sorted_cap, b->rows_n + 1, sizeof(*b->sorted)) || /* + 1: never NULL */
-        drps_array_reserve(&b->aux, &b->aux_cap, b->rows_n + 1, sizeof(*b->aux)) ||
+    if (drps_array_reserve(&b->sorted, &b->sorted_cap, b->rows_n, sizeof(*b->sorted)) ||
+        drps_array_reserve(&b->aux, &b->aux_cap, b->rows_n, sizeof(*b->aux)) ||
         drps_array_reserve(&b->list, &b->list_cap, drps_list_encode_bound(b->rows_n), 1))
         return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu rows", b->rows_n);
     memcpy(b->sorted, b->touched, b->rows_n * sizeof(*b->sorted));

@@ -95,7 +95,7 @@ int names_writer_add(struct names_writer *w, uint64_t key, uint32_t row, unsigne
     w->rows[w->n] = row;
     if (w->strings) {
         uint32_t at = w->offsets[w->n];
-        if (drps_array_reserve(&w->text, &w->text_cap, at + bytes + 1, 1)) /* + 1: never NULL */
+        if (drps_array_reserve(&w->text, &w->text_cap, at + bytes, 1))
             return drps_err_set(err, -ENOMEM, "no memory for the dictionary's strings");
         memcpy(w->text + at, text, bytes);
         w->fields[w->n] = (uint16_t)field;

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "base/drps_alloc.h"
 #include "base/drps_rng.h"
 
@@ -188,6 +190,14 @@ static int take_all(struct taker *t, struct ahead *a, struct drps_err *err)
 
 /* --- the phase ------------------------------------------------------------------------------------------ */
 
+/* Whether plan.json can hold the text: it must be UTF-8. */
+static int fits_json(const char *text)
+{
+    json_t *j = json_string(text);
+    json_decref(j);
+    return j != NULL;
+}
+
 static int copy_fields(struct parsed *p, const struct drps_reader *reader, struct drps_err *err)
 {
     size_t n = 0;
@@ -196,6 +206,9 @@ static int copy_fields(struct parsed *p, const struct drps_reader *reader, struc
     p->fields = calloc(n + 1, sizeof(*p->fields));
     if (!p->fields) return drps_err_set(err, -ENOMEM, "no memory for field names");
     for (p->fields_n = 0; p->fields_n < n; p->fields_n++) {
+        if (!fits_json(names[p->fields_n]))
+            return drps_err_set(err, DRPS_E_FORMAT, "the name of feature column %zu is not UTF-8: convert the input first",
+                                p->fields_n + 1);
         p->fields[p->fields_n] = strdup(names[p->fields_n]);
         if (!p->fields[p->fields_n]) return drps_err_set(err, -ENOMEM, "no memory for field names");
     }

@@ -253,6 +253,9 @@ static int get_info(struct drps_plan *plan, struct drps_err *err)
     info->name = (__typeof__(info->name))value;
     PLAN_NUMBERS(GET)
 #undef GET
+    if (info->rows >= DRPS_NO_ROW || info->blocks > info->rows)
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s: %" PRIu64 " blocks of %" PRIu64 " rows are impossible", plan->dir,
+                            manifest_name, info->blocks, info->rows);
     rc = get_text(plan, j, "algo", info->algo, err);
     if (rc == 0) rc = get_text(plan, j, "loss", info->loss, err);
     if (rc == 0) rc = get_text(plan, j, "format", info->format, err);
@@ -300,7 +303,7 @@ static int check_manifest(struct drps_plan *plan, const char *path, struct drps_
 int drps_plan_open(const struct drps_io *io, const char *dir, struct drps_plan **plan_out, struct drps_err *err)
 {
     char *text = NULL;
-    size_t n;
+    size_t n = 0;
     json_error_t at;
 
     *plan_out = NULL;
@@ -310,6 +313,9 @@ int drps_plan_open(const struct drps_io *io, const char *dir, struct drps_plan *
     if (rc == 0) {
         plan->io = io;
         plan->dir = strdup(dir);
+        if (!plan->dir) rc = drps_err_set(err, -ENOMEM, "no memory for the plan");
+    }
+    if (rc == 0) {
         rc = drps_io_read_file(io, path, MANIFEST_LIMIT, &text, &n, err);
         if (rc == -ENOENT || rc == -ENOTDIR) {
             drps_err_clear(err);
@@ -318,7 +324,7 @@ int drps_plan_open(const struct drps_io *io, const char *dir, struct drps_plan *
         }
     }
     if (rc == 0) {
-        plan->json = json_loads(text, JSON_REJECT_DUPLICATES, &at);
+        plan->json = json_loadb(text, n, JSON_REJECT_DUPLICATES, &at);
         if (!plan->json) rc = drps_err_set(err, DRPS_E_CORRUPT, "%s:%d:%d: %s", path, at.line, at.column, at.text);
     }
     if (rc == 0) rc = check_manifest(plan, path, err);

@@ -29,7 +29,8 @@ static int strikes(struct fault_io *f, enum fault_number op)
     return 1;
 }
 
-/* --- which files have bytes that a crash would lose ----------------------------------------------------- */
+/* --- which files have bytes that a crash would lose
+ * ----------------------------------------------------- */
 
 static void note_open(struct fault_io *f, int fd, const char *path)
 {
@@ -82,11 +83,13 @@ static void note_rename(struct fault_io *f, const char *from)
     size_t n = strlen(from);
     pthread_mutex_lock(&f->lock);
     for (size_t i = 0; i < f->unsynced_n; i++)
-        f->unsynced_at_rename += strncmp(f->unsynced[i], from, n) == 0 && (f->unsynced[i][n] == '/' || !f->unsynced[i][n]);
+        f->unsynced_at_rename += strncmp(f->unsynced[i], from, n) == 0 &&
+                                 (f->unsynced[i][n] == '/' || !f->unsynced[i][n]);
     pthread_mutex_unlock(&f->lock);
 }
 
-/* --- the calls ------------------------------------------------------------------------------------------ */
+/* --- the calls
+ * ------------------------------------------------------------------------------------------ */
 
 static int fault_open(void *ctx, const char *path, int flags, mode_t mode)
 {
@@ -141,7 +144,8 @@ static ssize_t fault_pwrite(void *ctx, int fd, const void *buf, size_t n, uint64
             atomic_fetch_add(&f->fired, 1);
             return -ENOSPC;
         }
-        if (n > f->disk_bytes - used) n = (size_t)(f->disk_bytes - used); /* the last bytes still fit */
+        if (n > f->disk_bytes - used)
+            n = (size_t)(f->disk_bytes - used); /* the last bytes still fit */
     }
     if (bad) n = half(n);
     note_write(f, fd);
@@ -245,7 +249,8 @@ void fault_io_free(struct fault_io *f)
     free(f);
 }
 
-void fault_io_arm(struct fault_io *f, unsigned ops, long k, int persistent, enum fault_effect effect, int code)
+void fault_io_arm(struct fault_io *f, unsigned ops, long k, int persistent,
+                  enum fault_effect effect, int code)
 {
     f->ops = ops;
     f->persistent = persistent;

@@ -1,9 +1,9 @@
 /*
  * A struct drps_io that passes calls on to another one and injects faults on the way.
  *
- * The countdown counts calls of the chosen operations: the call that brings it to 0 has the effect, once or from then
- * on. Apart from that, a disk of `disk_bytes` can run full, and files that were renamed away before their bytes were
- * synced are counted. Threads: any, as for every drps_io.
+ * The countdown counts calls of the chosen operations: the call that brings it to 0 has the effect,
+ * once or from then on. Apart from that, a disk of `disk_bytes` can run full, and files that were
+ * renamed away before their bytes were synced are counted. Threads: any, as for every drps_io.
  */
 #ifndef DRPS_TESTS_FAULT_IO_H
 #define DRPS_TESTS_FAULT_IO_H
@@ -14,15 +14,16 @@
 
 #include "base/drps_io.h"
 
-#define FAULT_OPS(X)                                                                                                   \
-    X(OPEN) X(CLOSE) X(READ) X(PREAD) X(PWRITE) X(FSYNC) X(FTRUNCATE) X(FALLOCATE) X(SIZE) X(RENAME) X(UNLINK)         \
-    X(MKDIR) X(RMDIR)
+#define FAULT_OPS(X)                                                                               \
+    X(OPEN)                                                                                        \
+    X(CLOSE) X(READ) X(PREAD) X(PWRITE) X(FSYNC) X(FTRUNCATE) X(FALLOCATE) X(SIZE) X(RENAME)       \
+        X(UNLINK) X(MKDIR) X(RMDIR)
 
 enum fault_number {
 #define FAULT_NUMBER(name) FAULT_NR_##name,
     FAULT_OPS(FAULT_NUMBER)
 #undef FAULT_NUMBER
-    FAULT_NUMBERS
+        FAULT_NUMBERS
 };
 
 /* A set of operations is a sum of these. */
@@ -44,18 +45,19 @@ struct fault_io {
     struct drps_io io;           /* what the code under test gets */
     const struct drps_io *inner; /* borrowed */
 
-    unsigned ops;        /* FAULT_x | ... */
+    unsigned ops;          /* FAULT_x | ... */
     atomic_long countdown; /* 0: no fault */
     int persistent;
     enum fault_effect effect;
     int code; /* -EIO ... */
-    uint64_t disk_bytes; /* pwrite fails with -ENOSPC once so many bytes were written; 0: no limit */
+    uint64_t
+        disk_bytes; /* pwrite fails with -ENOSPC once so many bytes were written; 0: no limit */
 
     atomic_int fired; /* faults so far */
     atomic_ulong calls[FAULT_NUMBERS];
     atomic_ulong written_bytes;
 
-    pthread_mutex_t lock; /* of the rest */
+    pthread_mutex_t lock;                       /* of the rest */
     char opened[FAULT_FILES][FAULT_PATH_BYTES]; /* path of each descriptor */
     char unsynced[FAULT_FILES][FAULT_PATH_BYTES];
     size_t unsynced_n;
@@ -67,7 +69,8 @@ struct fault_io *fault_io_new(const struct drps_io *inner);
 void fault_io_free(struct fault_io *f);
 
 /* Fail the k-th call from now on of the operations in `ops` with `code`. */
-void fault_io_arm(struct fault_io *f, unsigned ops, long k, int persistent, enum fault_effect effect, int code);
+void fault_io_arm(struct fault_io *f, unsigned ops, long k, int persistent,
+                  enum fault_effect effect, int code);
 
 /* "pwrite", ... of one bit. */
 const char *fault_op_name(unsigned op);

@@ -1,6 +1,6 @@
 /*
- * main() of a fuzz target that replays inputs: the files and folders named on the command line. Included last, under
- * DRPS_FUZZ_MAIN.
+ * main() of a fuzz target that replays inputs: the files and folders named on the command line.
+ * Included last, under DRPS_FUZZ_MAIN.
  */
 #ifndef DRPS_TESTS_FUZZ_MAIN_H
 #define DRPS_TESTS_FUZZ_MAIN_H

@@ -13,7 +13,8 @@
 #include "index/drps_batch.h"
 #include "index/drps_names.h"
 
-/* --- inputs --------------------------------------------------------------------------------------------- */
+/* --- inputs
+ * --------------------------------------------------------------------------------------------- */
 
 static void put_libsvm(FILE *f, struct random_source *r, size_t features)
 {
@@ -30,8 +31,8 @@ static void put_libsvm(FILE *f, struct random_source *r, size_t features)
     (void)fputc('\n', f);
 }
 
-const char *case_input(struct scratch *s, const char *name, enum case_format format, size_t n, size_t features,
-                       uint64_t seed)
+const char *case_input(struct scratch *s, const char *name, enum case_format format, size_t n,
+                       size_t features, uint64_t seed)
 {
     struct random_source r = {.seed = seed};
     const char *path = scratch_path(s, name);
@@ -46,8 +47,8 @@ const char *case_input(struct scratch *s, const char *name, enum case_format for
         else if (format == CASE_RATINGS)
             (void)fprintf(f, "u%u\ti%u\t%u\n", a, b, 1 + (unsigned)random_below(&r, 5));
         else
-            (void)fprintf(f, "%u,site%u.example,\"s,%u\",%u\n", (unsigned)random_below(&r, 2), a, b % 7,
-                          1 + (unsigned)random_below(&r, 90));
+            (void)fprintf(f, "%u,site%u.example,\"s,%u\",%u\n", (unsigned)random_below(&r, 2), a,
+                          b % 7, 1 + (unsigned)random_below(&r, 90));
     }
     if (fclose(f)) fail_msg("cannot write %s", path);
     return path;
@@ -79,7 +80,8 @@ void case_begin(struct case_run *c, struct scratch *s, const char *input_path, c
                                              .log = &log};
 }
 
-/* --- samples as lines ----------------------------------------------------------------------------------- */
+/* --- samples as lines
+ * ----------------------------------------------------------------------------------- */
 
 void case_lines_free(struct case_lines *l)
 {
@@ -129,7 +131,8 @@ static void add_line(struct case_lines *l, float label, struct entry *entries, s
     qsort(entries, n, sizeof(*entries), by_key);
     at = (size_t)snprintf(line, room, "%.9g", (double)label);
     for (size_t j = 0; j < n; j++)
-        at += (size_t)snprintf(line + at, room - at, " %" PRIu64 ":%.9g", entries[j].key, (double)entries[j].value);
+        at += (size_t)snprintf(line + at, room - at, " %" PRIu64 ":%.9g", entries[j].key,
+                               (double)entries[j].value);
     l->line[l->n++] = line;
 }
 
@@ -139,8 +142,8 @@ struct key_map {
     size_t n;
 };
 
-static int keep_key(void *ctx, uint64_t key, uint32_t row, unsigned field, const char *text, size_t bytes,
-                    struct drps_err *err)
+static int keep_key(void *ctx, uint64_t key, uint32_t row, unsigned field, const char *text,
+                    size_t bytes, struct drps_err *err)
 {
     struct key_map *m = ctx;
     (void)field;
@@ -162,8 +165,8 @@ static void *record_of(struct drps_recfile *f, uint64_t i)
     return data;
 }
 
-static void step_lines(const struct key_map *m, struct drps_recfile *data, struct drps_recfile *rows, uint64_t step,
-                       struct case_lines *out)
+static void step_lines(const struct key_map *m, struct drps_recfile *data,
+                       struct drps_recfile *rows, uint64_t step, struct case_lines *out)
 {
     struct drps_batch b;
     struct drps_err err = DRPS_ERR_INIT;
@@ -171,10 +174,12 @@ static void step_lines(const struct key_map *m, struct drps_recfile *data, struc
     void *list = record_of(rows, step);
     uint32_t n = drps_list_count(list);
     uint32_t *row = malloc((n + 1) * sizeof(*row));
-    if (drps_batch_decode(body, (size_t)drps_recfile_bytes(data, step), &b, &err)) fail_msg("%s", err.text);
+    if (drps_batch_decode(body, (size_t)drps_recfile_bytes(data, step), &b, &err))
+        fail_msg("%s", err.text);
     struct entry *entries = malloc((b.nnz + 1) * sizeof(*entries));
     assert_true(row && entries);
-    if (drps_list_decode(list, (size_t)drps_recfile_bytes(rows, step), row, NULL, &err)) fail_msg("%s", err.text);
+    if (drps_list_decode(list, (size_t)drps_recfile_bytes(rows, step), row, NULL, &err))
+        fail_msg("%s", err.text);
     assert_int_equal(n, b.rows);
     for (size_t i = 0; i < b.samples; i++) {
         size_t first = drps_batch_start(&b, i);
@@ -203,7 +208,8 @@ void case_plan_lines(const char *plan_dir, int evaluation, int sort, struct case
     if (drps_plan_open(drps_io_os(), plan_dir, &plan, &err)) fail_msg("%s", err.text);
     if (drps_plan_file(plan, "data.rec", DRPS_KIND_DATA, &data, &err)) fail_msg("%s", err.text);
     if (drps_plan_file(plan, "rows.rec", DRPS_KIND_ROWS, &rows, &err)) fail_msg("%s", err.text);
-    struct key_map m = {.key = malloc((size_t)plan->info.rows * sizeof(uint64_t) + 1), .rows = plan->info.rows};
+    struct key_map m = {.key = malloc((size_t)plan->info.rows * sizeof(uint64_t) + 1),
+                        .rows = plan->info.rows};
     assert_non_null(m.key);
     if (drps_names_open(drps_io_os(), plan_dir, &names, &err)) fail_msg("%s", err.text);
     if (drps_names_scan(names, keep_key, &m, &err)) fail_msg("%s", err.text);
@@ -219,7 +225,8 @@ void case_plan_lines(const char *plan_dir, int evaluation, int sort, struct case
     if (sort && out->n) qsort(out->line, out->n, sizeof(*out->line), by_text);
 }
 
-void case_input_lines(const char *path, float negative, float positive, int sort, struct case_lines *out)
+void case_input_lines(const char *path, float negative, float positive, int sort,
+                      struct case_lines *out)
 {
     const struct drps_reader_options o = {0};
     struct drps_reader *r;
@@ -250,7 +257,8 @@ void case_input_lines(const char *path, float negative, float positive, int sort
 
 int case_same_records(const char *plan_a, const char *plan_b)
 {
-    static const char *const names[] = {"data.rec", "rows.rec", "names.rec", "blocks.rec", "uses.rec"};
+    static const char *const names[] = {"data.rec", "rows.rec", "names.rec", "blocks.rec",
+                                        "uses.rec"};
     int same = 1;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         char *a = drps_path_join(plan_a, names[i]);
@@ -267,6 +275,7 @@ void case_verify(const char *plan_dir)
 {
     struct drps_plan *plan;
     struct drps_err err = DRPS_ERR_INIT;
-    if (drps_plan_open(drps_io_os(), plan_dir, &plan, &err) || drps_plan_verify(plan, &err)) fail_msg("%s", err.text);
+    if (drps_plan_open(drps_io_os(), plan_dir, &plan, &err) || drps_plan_verify(plan, &err))
+        fail_msg("%s", err.text);
     drps_plan_close(plan);
 }

@@ -11,11 +11,11 @@
 enum case_format { CASE_LIBSVM, CASE_RATINGS, CASE_CSV };
 
 /*
- * A file of `n` random samples, its features drawn from `features` names. Labels are 0 and 1, or ratings 1 to 5.
- * Returns its path, valid as scratch_path()'s.
+ * A file of `n` random samples, its features drawn from `features` names. Labels are 0 and 1, or
+ * ratings 1 to 5. Returns its path, valid as scratch_path()'s.
  */
-const char *case_input(struct scratch *s, const char *name, enum case_format format, size_t n, size_t features,
-                       uint64_t seed);
+const char *case_input(struct scratch *s, const char *name, enum case_format format, size_t n,
+                       size_t features, uint64_t seed);
 
 /* Options that name one input and "plan" in the scratch folder; the strings live as long as `s`. */
 struct case_run {
@@ -35,11 +35,14 @@ struct case_lines {
 void case_lines_free(struct case_lines *l);
 int case_lines_equal(const struct case_lines *a, const struct case_lines *b);
 
-/* All samples of a plan's training (0) or evaluation (1) batches; checks the batches on the way. `sort`: by text. */
+/* All samples of a plan's training (0) or evaluation (1) batches; checks the batches on the way.
+ * `sort`: by text. */
 void case_plan_lines(const char *plan_dir, int evaluation, int sort, struct case_lines *out);
 
-/* All samples of an input, with labels as the plan stores them: negative becomes -1 and positive 1 if they differ. */
-void case_input_lines(const char *path, float negative, float positive, int sort, struct case_lines *out);
+/* All samples of an input, with labels as the plan stores them: negative becomes -1 and positive 1
+ * if they differ. */
+void case_input_lines(const char *path, float negative, float positive, int sort,
+                      struct case_lines *out);
 
 /* Whether all record files of two plans hold the same bytes. */
 int case_same_records(const char *plan_a, const char *plan_b);

@@ -107,7 +107,8 @@ void memory_io_put(struct memory_io *m, const char *name, const void *data, size
     if (fd < 0 || (n && memory_pwrite(m, fd, data, n, 0) < 0)) abort();
 }
 
-int memory_io_records(struct memory_io *m, const char *name, uint32_t kind, const uint8_t *data, size_t n)
+int memory_io_records(struct memory_io *m, const char *name, uint32_t kind, const uint8_t *data,
+                      size_t n)
 {
     struct drps_recwriter *w;
     size_t at = 0;

@@ -1,6 +1,6 @@
 /*
- * Files in memory as a struct drps_io: for fuzz targets, which may neither touch a disk nor be slowed by one.
- * A file is found by the last part of its path. Not for several threads.
+ * Files in memory as a struct drps_io: for fuzz targets, which may neither touch a disk nor be
+ * slowed by one. A file is found by the last part of its path. Not for several threads.
  */
 #ifndef DRPS_TESTS_MEMORY_IO_H
 #define DRPS_TESTS_MEMORY_IO_H
@@ -27,7 +27,9 @@ void memory_io_destroy(struct memory_io *m);
 /* Make or replace a file; the bytes are copied. */
 void memory_io_put(struct memory_io *m, const char *name, const void *data, size_t n);
 
-/* A finished record file from bytes: per record a little-endian u16 length, cut to what is there, and the payload. */
-int memory_io_records(struct memory_io *m, const char *name, uint32_t kind, const uint8_t *data, size_t n);
+/* A finished record file from bytes: per record a little-endian u16 length, cut to what is there,
+ * and the payload. */
+int memory_io_records(struct memory_io *m, const char *name, uint32_t kind, const uint8_t *data,
+                      size_t n);
 
 #endif

@@ -76,7 +76,8 @@ char *scratch_read(const char *path, size_t *n_out)
 {
     struct drps_err err = DRPS_ERR_INIT;
     char *data = NULL;
-    if (drps_io_read_file(drps_io_os(), path, SIZE_MAX - 1, &data, n_out, &err) < 0) fail_msg("%s", err.text);
+    if (drps_io_read_file(drps_io_os(), path, SIZE_MAX - 1, &data, n_out, &err) < 0)
+        fail_msg("%s", err.text);
     return data;
 }
 
@@ -113,7 +114,8 @@ struct random_source random_begin(const char *test)
     const char *text = getenv("DRPS_TEST_SEED");
     struct timespec now;
     (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail */
-    uint64_t seed = text ? strtoull(text, NULL, 0) : (uint64_t)now.tv_sec * 1000003u + (uint64_t)now.tv_nsec;
+    uint64_t seed =
+        text ? strtoull(text, NULL, 0) : (uint64_t)now.tv_sec * 1000003u + (uint64_t)now.tv_nsec;
     print_message("%s: DRPS_TEST_SEED=%" PRIu64 "\n", test, seed);
     return (struct random_source){.seed = seed};
 }

@@ -1,6 +1,7 @@
 /*
- * What most tests need: a temporary folder that goes away with the test, small files, and random numbers whose seed
- * is printed. Every helper fails the running cmocka test when the system refuses.
+ * What most tests need: a temporary folder that goes away with the test, small files, and random
+ * numbers whose seed is printed. Every helper fails the running cmocka test when the system
+ * refuses.
  */
 #ifndef DRPS_TESTS_SCRATCH_H
 #define DRPS_TESTS_SCRATCH_H

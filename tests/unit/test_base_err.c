@@ -72,7 +72,8 @@ static void test_err_long_texts_are_cut(void **state)
         (void)drps_err_context(&box.err, "%.*s", n / 2, longer);
         if (strlen(box.err.text) >= sizeof(box.err.text)) fail_msg("length %d: no end", n);
         for (size_t i = 0; i < sizeof(box.guard); i++)
-            if (box.guard[i] != 'g') fail_msg("length %d: byte %zu behind the text was changed", n, i);
+            if (box.guard[i] != 'g')
+                fail_msg("length %d: byte %zu behind the text was changed", n, i);
     }
 }
 
@@ -86,7 +87,7 @@ static void test_err_name_knows_every_code(void **state)
 #define CASE(name, value, text) {#name, value, text},
         DRPS_ERR_CODES(CASE)
 #undef CASE
-        {"0", 0, "no error"},
+            {"0", 0, "no error"},
         {"-ENOENT", -ENOENT, "No such file or directory"},
         {"-ENOSPC", -ENOSPC, "No space left on device"},
         {"positive", 7, "unknown error"},
@@ -96,7 +97,8 @@ static void test_err_name_knows_every_code(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         if (strcmp(drps_err_name(cases[i].code), cases[i].text) != 0)
-            fail_msg("%s: expected '%s', found '%s'", cases[i].name, cases[i].text, drps_err_name(cases[i].code));
+            fail_msg("%s: expected '%s', found '%s'", cases[i].name, cases[i].text,
+                     drps_err_name(cases[i].code));
 }
 
 struct heard {

@@ -51,11 +51,13 @@ static void test_io_interrupted_and_short_transfers_go_on(void **state)
         fault_io_arm(f, FAULT_PWRITE, 1, cases[i].persistent, cases[i].effect, cases[i].code);
         int rc = drps_io_open(&f->io, path, O_RDWR | O_CREAT | O_TRUNC, &fd, &err);
         if (rc == 0) rc = drps_io_write_at(&f->io, fd, data, N, 100, path, &err);
-        if (rc || !atomic_load(&f->fired)) fail_msg("%s: writing gave %d (%s)", cases[i].name, rc, err.text);
+        if (rc || !atomic_load(&f->fired))
+            fail_msg("%s: writing gave %d (%s)", cases[i].name, rc, err.text);
         memset(back, 0, sizeof(back));
         fault_io_arm(f, FAULT_PREAD, 1, cases[i].persistent, cases[i].effect, cases[i].code);
         rc = drps_io_read_at(&f->io, fd, back, N, 100, path, &err);
-        if (rc || !atomic_load(&f->fired)) fail_msg("%s: reading gave %d (%s)", cases[i].name, rc, err.text);
+        if (rc || !atomic_load(&f->fired))
+            fail_msg("%s: reading gave %d (%s)", cases[i].name, rc, err.text);
         assert_memory_equal(back, data, N);
         drps_io_close(&f->io, fd);
         fault_io_free(f);
@@ -223,7 +225,8 @@ static void test_io_remove_tree_tells_faults(void **state)
 
 static void test_io_path_join(void **state)
 {
-    static const char *const cases[][3] = {{"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"/", "b", "/b"}, {"", "b", "/b"}};
+    static const char *const cases[][3] = {
+        {"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"/", "b", "/b"}, {"", "b", "/b"}};
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char *path = drps_path_join(cases[i][0], cases[i][1]);

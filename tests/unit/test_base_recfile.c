@@ -53,7 +53,8 @@ static void make(const char *path, const size_t *sizes, size_t n, struct random_
 }
 
 /* Open, read everything, compare. Returns the first failure; a wrong byte is 1. */
-static int check(const char *path, const size_t *sizes, size_t n, uint64_t at_once, struct drps_err *err)
+static int check(const char *path, const size_t *sizes, size_t n, uint64_t at_once,
+                 struct drps_err *err)
 {
     struct drps_recfile *f;
     int rc = drps_recfile_open(drps_io_os(), path, KIND, &f, err);
@@ -120,8 +121,8 @@ static void test_recfile_empty_records(void **state)
 }
 
 /*
- * The bytes of a file with the records "abc" and "": header, "abc" and five zeros, index, its checksum. The sums are
- * XXH3-64 (xxhash 0.8) and were computed by xxhsum.
+ * The bytes of a file with the records "abc" and "": header, "abc" and five zeros, index, its
+ * checksum. The sums are XXH3-64 (xxhash 0.8) and were computed by xxhsum.
  */
 static void test_recfile_golden_bytes(void **state)
 {
@@ -198,7 +199,8 @@ static void test_recfile_every_truncation_is_detected(void **state)
     char *longer = realloc(data, n + 8);
     assert_non_null(longer);
     memset(longer + n, 0, 8);
-    assert_int_equal(check(scratch_file(s, "long.rec", longer, n + 8), sizes, 5, 20, NULL), DRPS_E_CORRUPT);
+    assert_int_equal(check(scratch_file(s, "long.rec", longer, n + 8), sizes, 5, 20, NULL),
+                     DRPS_E_CORRUPT);
     free(longer);
 }
 
@@ -252,10 +254,12 @@ static void test_recfile_other_kind_is_refused(void **state)
     assert_int_equal(drps_recfile_open(drps_io_os(), path, KIND + 1, &f, &err), DRPS_E_CORRUPT);
     assert_non_null(strstr(err.text, "another kind"));
     drps_err_clear(&err);
-    assert_int_equal(drps_recfile_open(drps_io_os(), scratch_path(s, "no.rec"), KIND, &f, &err), -ENOENT);
+    assert_int_equal(drps_recfile_open(drps_io_os(), scratch_path(s, "no.rec"), KIND, &f, &err),
+                     -ENOENT);
 }
 
-/* Counts and lengths that do not fit, with right checksums: refused before anything is allocated by them. */
+/* Counts and lengths that do not fit, with right checksums: refused before anything is allocated by
+ * them. */
 static void test_recfile_impossible_counts_are_refused(void **state)
 {
     static const struct {
@@ -331,7 +335,9 @@ static void test_recfile_write_faults(void **state)
             }
             assert_int_equal(rc, -EIO);
             assert_non_null(strstr(err.text, "faulty.rec"));
-            if (k > 1) assert_int_equal(drps_recfile_open(drps_io_os(), path, KIND, &file, NULL), DRPS_E_CORRUPT);
+            if (k > 1)
+                assert_int_equal(drps_recfile_open(drps_io_os(), path, KIND, &file, NULL),
+                                 DRPS_E_CORRUPT);
         }
     }
 }

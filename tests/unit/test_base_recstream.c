@@ -1,4 +1,5 @@
-/* Reading ahead: order, passes, errors, and closing while the thread is at work. Worth a run under ThreadSanitizer. */
+/* Reading ahead: order, passes, errors, and closing while the thread is at work. Worth a run under
+ * ThreadSanitizer. */
 #include <errno.h>
 #include <inttypes.h>
 #include <setjmp.h>
@@ -55,7 +56,8 @@ static void test_recstream_gives_records_in_order_pass_after_pass(void **state)
         struct drps_recstream_options o;
     } cases[] = {
         {"defaults", {.count = N, .passes = 1}},
-        {"three passes, small buffers", {.count = N, .passes = 3, .buffer_bytes = 2000, .depth = 2}},
+        {"three passes, small buffers",
+         {.count = N, .passes = 3, .buffer_bytes = 2000, .depth = 2}},
         {"one buffer", {.count = N, .passes = 2, .buffer_bytes = 5000, .depth = 1}},
         {"tiny buffers, many", {.count = N, .passes = 2, .buffer_bytes = 1, .depth = 100}},
         {"a part", {.first = 100, .count = 50, .passes = 4, .buffer_bytes = 3000}},
@@ -82,12 +84,14 @@ static void test_recstream_gives_records_in_order_pass_after_pass(void **state)
             uint64_t number;
             memcpy(&number, record, sizeof(number));
             if (number != want || bytes != size_of(want) || (uintptr_t)record % 8)
-                fail_msg("%s: record %" PRIu64 ": expected %" PRIu64 ", found %" PRIu64 " of %zu bytes", cases[c].name,
-                         got, want, number, bytes);
+                fail_msg("%s: record %" PRIu64 ": expected %" PRIu64 ", found %" PRIu64
+                         " of %zu bytes",
+                         cases[c].name, got, want, number, bytes);
             got++;
         }
         assert_int_equal(rc, 0);
-        assert_int_equal(drps_recstream_next(stream, &record, &bytes, &err), 0); /* the end stays the end */
+        assert_int_equal(drps_recstream_next(stream, &record, &bytes, &err),
+                         0); /* the end stays the end */
         assert_null(record);
         uint64_t passes = o->count ? o->passes : 0;
         if (got != o->count * passes) fail_msg("%s: %" PRIu64 " records", cases[c].name, got);
@@ -102,8 +106,10 @@ static void test_recstream_memory_covers_the_largest_record(void **state)
 {
     struct scratch *s = *state;
     const char *path = scratch_path(s, "stream.rec");
-    const struct drps_recstream_options all = {.count = N, .passes = 1, .buffer_bytes = 1000, .depth = 2};
-    const struct drps_recstream_options few = {.count = 10, .passes = 1, .buffer_bytes = 1000, .depth = 2};
+    const struct drps_recstream_options all = {
+        .count = N, .passes = 1, .buffer_bytes = 1000, .depth = 2};
+    const struct drps_recstream_options few = {
+        .count = 10, .passes = 1, .buffer_bytes = 1000, .depth = 2};
     make(path);
     struct drps_recfile *f = open_file(drps_io_os(), path);
     assert_int_equal(drps_recstream_memory(f, &all), 2 * LARGE_BYTES);
@@ -115,7 +121,8 @@ static void test_recstream_close_at_any_moment(void **state)
 {
     struct scratch *s = *state;
     const char *path = scratch_path(s, "stream.rec");
-    const struct drps_recstream_options o = {.count = N, .passes = 1000, .buffer_bytes = 4000, .depth = 3};
+    const struct drps_recstream_options o = {
+        .count = N, .passes = 1000, .buffer_bytes = 4000, .depth = 3};
     make(path);
     struct drps_recfile *f = open_file(drps_io_os(), path);
     for (int take = 0; take < 200; take += 7) {

@@ -40,15 +40,16 @@ static void test_size_parse_accepts(void **state)
         uint64_t bytes = 77;
         int rc = drps_size_parse(cases[i].text, &bytes, &err);
         if (rc || bytes != cases[i].bytes)
-            fail_msg("%s: '%s': expected %" PRIu64 ", found %" PRIu64 " (%d %s)", cases[i].name, cases[i].text,
-                     cases[i].bytes, bytes, rc, err.text);
+            fail_msg("%s: '%s': expected %" PRIu64 ", found %" PRIu64 " (%d %s)", cases[i].name,
+                     cases[i].text, cases[i].bytes, bytes, rc, err.text);
     }
 }
 
 static void test_size_parse_refuses_with_the_value(void **state)
 {
-    static const char *const texts[] = {"",    "K",     "-1",      "12Q",     "1KK",    "1 K", "nan", "inf",
-                                        "1Kx", "1MiBx", "1e300",   "9999999T", "1..5",  "abc", "1iB", "8388608T"};
+    static const char *const texts[] = {"",     "K",   "-1",  "12Q",     "1KK",   "1 K",
+                                        "nan",  "inf", "1Kx", "1MiBx",   "1e300", "9999999T",
+                                        "1..5", "abc", "1iB", "8388608T"};
     (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         struct drps_err err = DRPS_ERR_INIT;
@@ -57,7 +58,8 @@ static void test_size_parse_refuses_with_the_value(void **state)
         int rc = drps_size_parse(texts[i], &bytes, &err);
         (void)snprintf(quoted, sizeof(quoted), "'%s'", texts[i]);
         if (rc != -EINVAL || bytes != 0 || !strstr(err.text, quoted))
-            fail_msg("'%s': expected -EINVAL naming it, found %d, %" PRIu64 ", '%s'", texts[i], rc, bytes, err.text);
+            fail_msg("'%s': expected -EINVAL naming it, found %d, %" PRIu64 ", '%s'", texts[i], rc,
+                     bytes, err.text);
     }
 }
 
@@ -67,8 +69,12 @@ static void test_size_format(void **state)
         uint64_t bytes;
         const char *text;
     } cases[] = {
-        {0, "0 B"},           {1023, "1023 B"},         {1024, "1.0 KiB"},
-        {1536, "1.5 KiB"},    {3u << 29, "1.5 GiB"},    {(uint64_t)5 << 40, "5.0 TiB"},
+        {0, "0 B"},
+        {1023, "1023 B"},
+        {1024, "1.0 KiB"},
+        {1536, "1.5 KiB"},
+        {3u << 29, "1.5 GiB"},
+        {(uint64_t)5 << 40, "5.0 TiB"},
         {(uint64_t)5000 << 40, "5000.0 TiB"},
     };
     char buf[32];
@@ -105,8 +111,8 @@ static void test_budget_refusal_has_the_breakdown(void **state)
     drps_budget_init(&b, 4096);
     assert_int_equal(drps_budget_take(&b, "rows", 4096, &err), 0);
     assert_int_equal(drps_budget_take(&b, "buffers", 1024, &err), DRPS_E_MEMORY_BUDGET);
-    assert_string_equal(err.text,
-                        "--memory 4.0 KiB is too small: at least 5.0 KiB is needed (rows 4.0 KiB, buffers 1.0 KiB)");
+    assert_string_equal(err.text, "--memory 4.0 KiB is too small: at least 5.0 KiB is needed (rows "
+                                  "4.0 KiB, buffers 1.0 KiB)");
     assert_int_equal(drps_budget_left(&b), 0);
 }
 
@@ -167,6 +173,11 @@ static void test_alloc_nothing_is_a_pointer(void **state)
 {
     void *p = drps_array_new(0, 8);
     (void)state;
+    assert_non_null(p);
+    free(p);
+    p = NULL;
+    size_t cap = 0;
+    assert_int_equal(drps_array_reserve(&p, &cap, 0, 8), 0);
     assert_non_null(p);
     free(p);
 }

@@ -18,7 +18,8 @@
 #include "support/fault_io.h"
 #include "support/scratch.h"
 
-static int put(const struct drps_io *io, const struct drps_stage *stage, const char *name, const char *text)
+static int put(const struct drps_io *io, const struct drps_stage *stage, const char *name,
+               const char *text)
 {
     char *path = drps_path_join(stage->dir, name);
     int fd = -1;
@@ -39,7 +40,8 @@ static void assert_file(struct scratch *s, const char *name, const char *text)
 }
 
 /* Make or replace the folder "out" with one file. Returns the first failure. */
-static int write_out(struct scratch *s, const struct drps_io *io, int replace, const char *text, struct drps_err *err)
+static int write_out(struct scratch *s, const struct drps_io *io, int replace, const char *text,
+                     struct drps_err *err)
 {
     struct drps_stage stage;
     int rc = drps_stage_begin(&stage, io, scratch_path(s, "out"), replace, err);
@@ -226,10 +228,12 @@ static void test_stage_is_locked_until_it_is_in_place(void **state)
     assert_int_equal(folder_entries(s->dir), 1);
 }
 
-/* Whichever call of a replacement fails: an error with a text, the old folder is still there, nothing else is. */
+/* Whichever call of a replacement fails: an error with a text, the old folder is still there,
+ * nothing else is. */
 static void test_stage_replace_keeps_the_old_on_any_fault(void **state)
 {
-    static const unsigned ops[] = {FAULT_OPEN, FAULT_PWRITE, FAULT_FSYNC, FAULT_RENAME, FAULT_MKDIR};
+    static const unsigned ops[] = {FAULT_OPEN, FAULT_PWRITE, FAULT_FSYNC, FAULT_RENAME,
+                                   FAULT_MKDIR};
     struct scratch *s = *state;
     for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
         assert_int_equal(write_out(s, drps_io_os(), 1, "old", NULL), 0);
@@ -247,9 +251,11 @@ static void test_stage_replace_keeps_the_old_on_any_fault(void **state)
                 assert_file(s, "out/file", "new");
                 break;
             }
-            if (rc != -EIO) fail_msg("%s %ld: found %d (%s)", fault_op_name(ops[i]), k, rc, err.text);
+            if (rc != -EIO)
+                fail_msg("%s %ld: found %d (%s)", fault_op_name(ops[i]), k, rc, err.text);
             assert_file(s, "out/file", "old");
-            if (folder_entries(s->dir) != 1) fail_msg("%s %ld: something was left", fault_op_name(ops[i]), k);
+            if (folder_entries(s->dir) != 1)
+                fail_msg("%s %ld: something was left", fault_op_name(ops[i]), k);
         }
     }
 }
@@ -259,7 +265,8 @@ static void test_stage_missing_parent_is_named(void **state)
     struct scratch *s = *state;
     struct drps_stage stage;
     struct drps_err err = DRPS_ERR_INIT;
-    assert_int_equal(drps_stage_begin(&stage, drps_io_os(), scratch_path(s, "no/out"), 0, &err), -ENOENT);
+    assert_int_equal(drps_stage_begin(&stage, drps_io_os(), scratch_path(s, "no/out"), 0, &err),
+                     -ENOENT);
     assert_non_null(strstr(err.text, "no/out.partial"));
     drps_stage_abort(&stage);
 }

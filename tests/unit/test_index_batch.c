@@ -37,19 +37,28 @@ static const float labels[] = {1.0f, -1.0f};
 static const uint32_t starts[] = {0, 1, 3};
 static const uint16_t local[] = {4, 0, 2};
 static const float values[] = {0.5f, 1.0f, 2.0f};
-static const struct drps_batch small = {
-    .samples = 2, .rows = 5, .nnz = 3, .labels = labels, .starts = starts, .local16 = local, .values = values};
+static const struct drps_batch small = {.samples = 2,
+                                        .rows = 5,
+                                        .nnz = 3,
+                                        .labels = labels,
+                                        .starts = starts,
+                                        .local16 = local,
+                                        .values = values};
 
 /* From the layout in drps_batch.h; floats by IEEE 754. */
 static void test_batch_golden_bytes(void **state)
 {
     static const unsigned char want[] = {
-        2, 0, 0, 0, 5, 0, 0, 0,       3, 0, 0, 0, 0, 0, 0, 0,    /* samples, rows, nnz */
-        2, 0, 0, 0, 0, 0, 0, 0,       0, 0, 0, 0, 0, 0, 0, 0,    /* flags: values; per_sample; zero */
-        0, 0, 0x80, 0x3f, 0, 0, 0x80, 0xbf,                      /* labels 1, -1 */
-        0, 0, 0, 0, 1, 0, 0, 0,       3, 0, 0, 0, 0, 0, 0, 0,    /* starts, padded */
-        0, 0, 0, 0x3f, 0, 0, 0x80, 0x3f, 0, 0, 0, 0x40, 0, 0, 0, 0, /* values 0.5 1 2, padded */
-        4, 0, 0, 0, 2, 0, 0, 0,                                  /* local indices, padded */
+        2, 0, 0,    0,    5, 0, 0,    0,
+        3, 0, 0,    0,    0, 0, 0,    0, /* samples, rows, nnz */
+        2, 0, 0,    0,    0, 0, 0,    0,
+        0, 0, 0,    0,    0, 0, 0,    0,    /* flags: values; per_sample; zero */
+        0, 0, 0x80, 0x3f, 0, 0, 0x80, 0xbf, /* labels 1, -1 */
+        0, 0, 0,    0,    1, 0, 0,    0,
+        3, 0, 0,    0,    0, 0, 0,    0, /* starts, padded */
+        0, 0, 0,    0x3f, 0, 0, 0x80, 0x3f,
+        0, 0, 0,    0x40, 0, 0, 0,    0, /* values 0.5 1 2, padded */
+        4, 0, 0,    0,    2, 0, 0,    0, /* local indices, padded */
     };
     size_t bytes;
     unsigned char *data = flatten(&small, &bytes);
@@ -65,8 +74,9 @@ static void test_batch_every_shape_comes_back(void **state)
         const char *name;
         size_t samples, per_sample, rows;
     } cases[] = {
-        {"one sample", 1, 1, 1},        {"samples without entries", 7, 0, 1}, {"nothing at all", 0, 0, 0},
-        {"many", 100, 13, 5000},        {"most narrow rows", 3, 4, 65536},    {"wide", 5, 9, 65537},
+        {"one sample", 1, 1, 1},           {"samples without entries", 7, 0, 1},
+        {"nothing at all", 0, 0, 0},       {"many", 100, 13, 5000},
+        {"most narrow rows", 3, 4, 65536}, {"wide", 5, 9, 65537},
         {"widest", 2, 2, UINT32_MAX},
     };
     struct random_source r = random_begin("batch");
@@ -84,7 +94,8 @@ static void test_batch_every_shape_comes_back(void **state)
             size_t bytes;
             for (size_t s = 0; s < b.samples; s++) {
                 lab[s] = (float)s;
-                size_t n = shape & 1 ? cases[c].per_sample : (size_t)random_below(&r, cases[c].per_sample + 2);
+                size_t n = shape & 1 ? cases[c].per_sample
+                                     : (size_t)random_below(&r, cases[c].per_sample + 2);
                 if (!b.rows) n = 0;
                 sta[s + 1] = sta[s] + (uint32_t)n;
             }
@@ -95,16 +106,22 @@ static void test_batch_every_shape_comes_back(void **state)
                 narrow[j] = (uint16_t)wide[j];
             }
             b.labels = lab;
-            if (shape & 1) b.per_sample = (uint32_t)cases[c].per_sample;
-            else b.starts = sta;
+            if (shape & 1)
+                b.per_sample = (uint32_t)cases[c].per_sample;
+            else
+                b.starts = sta;
             if (shape & 2) b.values = val;
-            if (b.rows > 65536) b.local32 = wide;
-            else b.local16 = narrow;
+            if (b.rows > 65536)
+                b.local32 = wide;
+            else
+                b.local16 = narrow;
             unsigned char *data = flatten(&b, &bytes);
             assert_int_equal(bytes % 8, 0);
-            if (drps_batch_decode(data, bytes, &back, &err)) fail_msg("%s, shape %d: %s", cases[c].name, shape, err.text);
+            if (drps_batch_decode(data, bytes, &back, &err))
+                fail_msg("%s, shape %d: %s", cases[c].name, shape, err.text);
             assert_true(back.samples == b.samples && back.rows == b.rows && back.nnz == b.nnz);
-            assert_true(!back.starts == !b.starts && !back.values == !b.values && !back.local32 == !b.local32);
+            assert_true(!back.starts == !b.starts && !back.values == !b.values &&
+                        !back.local32 == !b.local32);
             for (size_t s = 0; s <= b.samples; s++)
                 assert_int_equal(drps_batch_start(&back, s), sta[s]);
             assert_memory_equal(back.labels, lab, b.samples * sizeof(*lab));
@@ -160,8 +177,12 @@ static void test_batch_damaged_fields_are_refused(void **state)
 static void test_batch_uniform_counts_must_agree(void **state)
 {
     static const uint32_t per_sample[] = {0, 1, 3, UINT32_MAX};
-    struct drps_batch b = {
-        .samples = 2, .rows = 5, .nnz = 4, .labels = labels, .per_sample = 2, .local16 = (const uint16_t[]){0, 1, 2, 3}};
+    struct drps_batch b = {.samples = 2,
+                           .rows = 5,
+                           .nnz = 4,
+                           .labels = labels,
+                           .per_sample = 2,
+                           .local16 = (const uint16_t[]){0, 1, 2, 3}};
     struct drps_batch back;
     size_t bytes;
     unsigned char *data = flatten(&b, &bytes);
@@ -184,7 +205,8 @@ static void test_batch_any_other_length_is_refused(void **state)
         unsigned char *exact = malloc(n + 1);
         assert_non_null(exact);
         memcpy(exact, data, n);
-        if (drps_batch_decode(exact, n, &b, NULL) != DRPS_E_CORRUPT) fail_msg("%zu of %zu bytes passed", n, bytes);
+        if (drps_batch_decode(exact, n, &b, NULL) != DRPS_E_CORRUPT)
+            fail_msg("%zu of %zu bytes passed", n, bytes);
         free(exact);
     }
     unsigned char *longer = calloc(1, bytes + 8);

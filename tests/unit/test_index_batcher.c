@@ -40,7 +40,8 @@ static struct samples draw(struct random_source *r, const struct shape *shape)
     assert_true(s.starts && s.ids && s.values && s.labels && s.valued);
     for (size_t i = 0; i < shape->samples; i++) {
         size_t n = shape->least + (size_t)random_below(r, shape->most - shape->least + 1);
-        uint32_t at = shape->bias ? 1 + (uint32_t)random_below(r, shape->rows) : (uint32_t)random_below(r, shape->rows);
+        uint32_t at = shape->bias ? 1 + (uint32_t)random_below(r, shape->rows)
+                                  : (uint32_t)random_below(r, shape->rows);
         s.labels[i] = (float)i;
         s.valued[i] = shape->values == 2 || (shape->values == 1 && random_below(r, 2));
         s.starts[i + 1] = s.starts[i] + n;
@@ -79,8 +80,9 @@ static void *record_of(struct drps_recfile *f, uint64_t i)
 }
 
 /* Batch k holds samples [first, last): rows increase, entries lead back to the ids. */
-static void check_batch(const struct shape *shape, const struct samples *s, size_t first, size_t last,
-                        struct drps_recfile *data, struct drps_recfile *rows, uint64_t k, struct drps_plan_info *most)
+static void check_batch(const struct shape *shape, const struct samples *s, size_t first,
+                        size_t last, struct drps_recfile *data, struct drps_recfile *rows,
+                        uint64_t k, struct drps_plan_info *most)
 {
     struct drps_batch b;
     struct drps_err err = DRPS_ERR_INIT;
@@ -93,8 +95,10 @@ static void check_batch(const struct shape *shape, const struct samples *s, size
     int valued = 0;
 
     assert_true(row && used);
-    if (drps_batch_decode(body, (size_t)drps_recfile_bytes(data, k), &b, &err)) fail_msg("%s: %s", shape->name, err.text);
-    assert_int_equal(drps_list_decode(list, (size_t)drps_recfile_bytes(rows, k), row, NULL, NULL), 0);
+    if (drps_batch_decode(body, (size_t)drps_recfile_bytes(data, k), &b, &err))
+        fail_msg("%s: %s", shape->name, err.text);
+    assert_int_equal(drps_list_decode(list, (size_t)drps_recfile_bytes(rows, k), row, NULL, NULL),
+                     0);
     assert_int_equal(b.samples, last - first);
     assert_int_equal(b.rows, n);
     assert_int_equal(b.nnz, s->starts[last] - s->starts[first]);
@@ -119,11 +123,13 @@ static void check_batch(const struct shape *shape, const struct samples *s, size
     assert_int_equal(b.starts == NULL, uniform);
     assert_int_equal(b.values != NULL, valued);
     for (uint32_t i = 0; i < n; i++)
-        if (!used[i]) fail_msg("%s: batch %" PRIu64 " lists row %u for nothing", shape->name, k, row[i]);
+        if (!used[i])
+            fail_msg("%s: batch %" PRIu64 " lists row %u for nothing", shape->name, k, row[i]);
     if (b.samples > most->max_batch_samples) most->max_batch_samples = b.samples;
     if (b.rows > most->max_batch_rows) most->max_batch_rows = b.rows;
     if (b.nnz > most->max_batch_nnz) most->max_batch_nnz = b.nnz;
-    if (drps_recfile_bytes(data, k) > most->max_body_bytes) most->max_body_bytes = drps_recfile_bytes(data, k);
+    if (drps_recfile_bytes(data, k) > most->max_body_bytes)
+        most->max_body_bytes = drps_recfile_bytes(data, k);
     free(used);
     free(row);
     free(list);
@@ -158,12 +164,16 @@ static void test_batcher_batches_hold_their_samples(void **state)
         struct drps_err err = DRPS_ERR_INIT;
         const char *data_path = scratch_path(s, "data.rec");
         const char *rows_path = scratch_path(s, "rows.rec");
-        assert_int_equal(drps_recwriter_open(drps_io_os(), data_path, DRPS_KIND_DATA, &data, &err), 0);
-        assert_int_equal(drps_recwriter_open(drps_io_os(), rows_path, DRPS_KIND_ROWS, &rows, &err), 0);
+        assert_int_equal(drps_recwriter_open(drps_io_os(), data_path, DRPS_KIND_DATA, &data, &err),
+                         0);
+        assert_int_equal(drps_recwriter_open(drps_io_os(), rows_path, DRPS_KIND_ROWS, &rows, &err),
+                         0);
         assert_int_equal(batcher_open(data, rows, shape->batch_size, shape->bias, &b, &err), 0);
         for (size_t i = 0; i < shape->samples; i++)
-            assert_int_equal(batcher_add(b, in.labels[i], (uint32_t)(in.starts[i + 1] - in.starts[i]),
-                                         in.ids + in.starts[i], in.valued[i] ? in.values + in.starts[i] : NULL, &err),
+            assert_int_equal(batcher_add(b, in.labels[i],
+                                         (uint32_t)(in.starts[i + 1] - in.starts[i]),
+                                         in.ids + in.starts[i],
+                                         in.valued[i] ? in.values + in.starts[i] : NULL, &err),
                              0);
         assert_int_equal(batcher_flush(b, &err), 0);
         assert_int_equal(batcher_flush(b, &err), 0); /* nothing begun */
@@ -181,7 +191,8 @@ static void test_batcher_batches_hold_their_samples(void **state)
         assert_int_equal(drps_recfile_count(lists), want);
         for (uint64_t k = 0; k < want; k++) {
             size_t first = (size_t)k * shape->batch_size;
-            size_t last = first + shape->batch_size < shape->samples ? first + shape->batch_size : shape->samples;
+            size_t last = first + shape->batch_size < shape->samples ? first + shape->batch_size
+                                                                     : shape->samples;
             check_batch(shape, &in, first, last, bodies, lists, k, &most);
         }
         assert_int_equal(info.max_batch_samples, most.max_batch_samples);

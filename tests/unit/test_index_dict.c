@@ -1,4 +1,5 @@
-/* The dictionary: ids, counts and patterns; with memory for many or few keys the same placed ids and names.rec. */
+/* The dictionary: ids, counts and patterns; with memory for many or few keys the same placed ids
+ * and names.rec. */
 #include <errno.h>
 #include <inttypes.h>
 #include <setjmp.h>
@@ -20,17 +21,18 @@
 /* Random samples: entry j of sample i is one of `keys` names, small numbers more often. */
 struct data {
     size_t n, per_sample, keys;
-    uint64_t *key;        /* [n * per_sample]; distinct within a sample */
-    uint32_t *number;     /* of the name */
+    uint64_t *key;    /* [n * per_sample]; distinct within a sample */
+    uint32_t *number; /* of the name */
     struct drps_name *names;
-    char *text;           /* all names, 24 bytes each */
-    unsigned *segment;    /* [n] */
+    char *text;        /* all names, 24 bytes each */
+    unsigned *segment; /* [n] */
     int strings;
 };
 
 enum { TEXT_BYTES = 24 };
 
-static struct data make(struct random_source *r, size_t n, size_t per_sample, size_t keys, int strings)
+static struct data make(struct random_source *r, size_t n, size_t per_sample, size_t keys,
+                        int strings)
 {
     struct data d = {.n = n, .per_sample = per_sample, .keys = keys, .strings = strings};
     size_t nnz = n * per_sample;
@@ -83,10 +85,12 @@ struct placed {
     uint32_t *row; /* [nnz] placed id of each entry */
 };
 
-static int place(const struct drps_io *io, const char *dir, uint64_t memory, const struct data *data, int by_field,
-                 uint32_t first_row, struct placed *out, struct drps_err *err)
+static int place(const struct drps_io *io, const char *dir, uint64_t memory,
+                 const struct data *data, int by_field, uint32_t first_row, struct placed *out,
+                 struct drps_err *err)
 {
-    struct dict_options o = {.memory_bytes = memory, .strings = data->strings, .table_by_field = by_field};
+    struct dict_options o = {
+        .memory_bytes = memory, .strings = data->strings, .table_by_field = by_field};
     struct dict *d = NULL;
     size_t nnz = data->n * data->per_sample;
     uint32_t *ids = malloc(nnz * sizeof(*ids));
@@ -136,8 +140,8 @@ struct listed {
     size_t n;
 };
 
-static int list_name(void *ctx, uint64_t key, uint32_t row, unsigned field, const char *text, size_t bytes,
-                     struct drps_err *err)
+static int list_name(void *ctx, uint64_t key, uint32_t row, unsigned field, const char *text,
+                     size_t bytes, struct drps_err *err)
 {
     struct listed *l = ctx;
     (void)err;
@@ -181,7 +185,8 @@ static struct naive count(const struct data *d)
     return n;
 }
 
-/* The order that dict.c promises, rank by rank. by_row: number of the name at each placed id of one table. */
+/* The order that dict.c promises, rank by rank. by_row: number of the name at each placed id of one
+ * table. */
 static void assert_placed_order(const struct naive *n, const uint32_t *by_row, size_t rows)
 {
     for (size_t i = 1; i < rows; i++) {
@@ -193,11 +198,12 @@ static void assert_placed_order(const struct naive *n, const uint32_t *by_row, s
         int fine = px > py || (px == py && !same) || (same && n->count[x] > n->count[y]) ||
                    (same && n->count[x] == n->count[y] && n->key[x] < n->key[y]);
         if (!fine)
-            fail_msg("rows %zu, %zu: patterns %08x %08x, counts %u %u", i - 1, i, n->mask[x], n->mask[y], n->count[x],
-                     n->count[y]);
+            fail_msg("rows %zu, %zu: patterns %08x %08x, counts %u %u", i - 1, i, n->mask[x],
+                     n->mask[y], n->count[x], n->count[y]);
     }
     for (size_t i = 1; i < rows; i++) /* equal patterns lie together */
-        if (n->mask[by_row[i]] != n->mask[by_row[i - 1]] && __builtin_popcount(n->mask[by_row[i]]) != 32)
+        if (n->mask[by_row[i]] != n->mask[by_row[i - 1]] &&
+            __builtin_popcount(n->mask[by_row[i]]) != 32)
             for (size_t j = i + 1; j < rows && j < i + 200; j++)
                 assert_true(n->mask[by_row[j]] != n->mask[by_row[i - 1]]);
 }
@@ -211,7 +217,8 @@ static void test_dict_rows_follow_counts_and_patterns(void **state)
         struct placed p;
         struct drps_err err = DRPS_ERR_INIT;
         struct naive n = count(&d);
-        if (place(drps_io_os(), s->dir, 1 << 28, &d, by_field, 1, &p, &err)) fail_msg("%s", err.text);
+        if (place(drps_io_os(), s->dir, 1 << 28, &d, by_field, 1, &p, &err))
+            fail_msg("%s", err.text);
         uint32_t *by_row = calloc(d.keys + 1, sizeof(*by_row));
         uint64_t trained[2] = {0, 0};
         assert_non_null(by_row);
@@ -250,14 +257,18 @@ static void test_dict_generations_do_not_show(void **state)
         struct drps_err err = DRPS_ERR_INIT;
         assert_int_equal(mkdir(scratch_path(s, "one"), 0777) && errno != EEXIST, 0);
         assert_int_equal(mkdir(scratch_path(s, "many"), 0777) && errno != EEXIST, 0);
-        if (place(drps_io_os(), scratch_path(s, "one"), 1 << 30, &d, strings, 1, &one, &err)) fail_msg("%s", err.text);
-        if (place(drps_io_os(), scratch_path(s, "many"), 0, &d, strings, 1, &many, &err)) fail_msg("%s", err.text);
+        if (place(drps_io_os(), scratch_path(s, "one"), 1 << 30, &d, strings, 1, &one, &err))
+            fail_msg("%s", err.text);
+        if (place(drps_io_os(), scratch_path(s, "many"), 0, &d, strings, 1, &many, &err))
+            fail_msg("%s", err.text);
         assert_int_equal(one.generations, 1);
-        if (many.generations < 4) fail_msg("%zu generations: the test has too few keys", many.generations);
+        if (many.generations < 4)
+            fail_msg("%zu generations: the test has too few keys", many.generations);
         assert_int_equal(one.rows[0], many.rows[0]);
         assert_int_equal(one.rows[1], many.rows[1]);
         assert_memory_equal(one.row, many.row, d.n * d.per_sample * sizeof(*one.row));
-        assert_true(files_equal(scratch_path(s, "one/names.rec"), scratch_path(s, "many/names.rec")));
+        assert_true(
+            files_equal(scratch_path(s, "one/names.rec"), scratch_path(s, "many/names.rec")));
         free(one.row);
         free(many.row);
         data_free(&d);
@@ -306,7 +317,8 @@ static void test_dict_no_keys(void **state)
     data_free(&d);
 }
 
-/* More names in one sample than a small table holds, and more text than its share: the table grows. */
+/* More names in one sample than a small table holds, and more text than its share: the table grows.
+ */
 static void test_dict_one_sample_larger_than_memory(void **state)
 {
     enum { N = 40000, LONG = 300 };
@@ -400,7 +412,8 @@ static void test_dict_faults_are_told(void **state)
             int fired = atomic_load(&f->fired);
             free(p.row);
             fault_io_free(f);
-            if (rc != (fired ? -EIO : 0)) fail_msg("%s %ld: %d (%s)", fault_op_name(ops[i]), k, rc, err.text);
+            if (rc != (fired ? -EIO : 0))
+                fail_msg("%s %ld: %d (%s)", fault_op_name(ops[i]), k, rc, err.text);
             if (!fired) break;
             assert_true(err.text[0] != '\0');
         }

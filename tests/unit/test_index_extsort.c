@@ -61,7 +61,8 @@ static void test_sort_records_is_a_stable_sort(void **state)
         memcpy(want, records, n * sizeof(*want));
         qsort(want, n, sizeof(*want), before);
         sort_records(records, aux, n);
-        if (memcmp(records, want, n * sizeof(*want)) != 0) fail_msg("round %d: %zu records out of order", round, n);
+        if (memcmp(records, want, n * sizeof(*want)) != 0)
+            fail_msg("round %d: %zu records out of order", round, n);
         free(records);
         free(want);
         free(aux);
@@ -86,8 +87,9 @@ static void test_sort_u32_sorts(void **state)
     }
 }
 
-static int sort_all(const struct drps_io *io, const char *dir, uint64_t memory, const struct sort_record *in, size_t n,
-                    struct sort_record *out, struct drps_err *err)
+static int sort_all(const struct drps_io *io, const char *dir, uint64_t memory,
+                    const struct sort_record *in, size_t n, struct sort_record *out,
+                    struct drps_err *err)
 {
     struct extsort *s = NULL;
     const struct sort_record *record;
@@ -134,7 +136,8 @@ static void test_extsort_result_does_not_depend_on_memory(void **state)
         if (sort_all(drps_io_os(), s->dir, cases[c].memory, records, n, out, &err))
             fail_msg("%s: %s", cases[c].name, err.text);
         qsort(records, n, sizeof(*records), before);
-        if (memcmp(records, out, n * sizeof(*out)) != 0) fail_msg("%s: out of order", cases[c].name);
+        if (memcmp(records, out, n * sizeof(*out)) != 0)
+            fail_msg("%s: out of order", cases[c].name);
         assert_int_equal(folder_entries(s->dir), 0); /* the run file is gone */
         free(records);
         free(out);

@@ -1,4 +1,5 @@
-/* Packed lists: exact bytes, round trips, and malformed records that must not lead outside of themselves. */
+/* Packed lists: exact bytes, round trips, and malformed records that must not lead outside of
+ * themselves. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +15,8 @@
 #include "index/extsort.h"
 #include "support/scratch.h"
 
-/* The bytes follow from the layout in drps_batch.h: count, two bits a length, gaps minus 1, three zeros. */
+/* The bytes follow from the layout in drps_batch.h: count, two bits a length, gaps minus 1, three
+ * zeros. */
 static void test_list_golden_bytes(void **state)
 {
     static const struct {
@@ -24,13 +26,64 @@ static void test_list_golden_bytes(void **state)
         const char *bytes;
         size_t bytes_n;
     } cases[] = {
-        {"empty", 1, 0, {0}, "\0\0\0\0" "\0\0\0", 7},
-        {"zero", 1, 1, {0}, "\1\0\0\0" "\0" "\0" "\0\0\0", 9},
-        {"one of each length", 1, 4, {5, 300, 70000, 20000000},
-         "\4\0\0\0" "\344" "\5" "\46\1" "\103\20\1" "\217\33\60\1" "\0\0\0", 18},
-        {"neighbours take zeros", 1, 5, {7, 8, 9, 10, 11}, "\5\0\0\0" "\0\0" "\7\0\0\0\0" "\0\0\0", 14},
-        {"the largest", 1, 2, {0, UINT32_MAX}, "\2\0\0\0" "\14" "\0" "\376\377\377\377" "\0\0\0", 13},
-        {"numbers in any order", 0, 3, {256, 1, 65536}, "\3\0\0\0" "\41" "\0\1" "\1" "\0\0\1" "\0\0\0", 14},
+        {"empty",
+         1,
+         0,
+         {0},
+         "\0\0\0\0"
+         "\0\0\0",
+         7},
+        {"zero",
+         1,
+         1,
+         {0},
+         "\1\0\0\0"
+         "\0"
+         "\0"
+         "\0\0\0",
+         9},
+        {"one of each length",
+         1,
+         4,
+         {5, 300, 70000, 20000000},
+         "\4\0\0\0"
+         "\344"
+         "\5"
+         "\46\1"
+         "\103\20\1"
+         "\217\33\60\1"
+         "\0\0\0",
+         18},
+        {"neighbours take zeros",
+         1,
+         5,
+         {7, 8, 9, 10, 11},
+         "\5\0\0\0"
+         "\0\0"
+         "\7\0\0\0\0"
+         "\0\0\0",
+         14},
+        {"the largest",
+         1,
+         2,
+         {0, UINT32_MAX},
+         "\2\0\0\0"
+         "\14"
+         "\0"
+         "\376\377\377\377"
+         "\0\0\0",
+         13},
+        {"numbers in any order",
+         0,
+         3,
+         {256, 1, 65536},
+         "\3\0\0\0"
+         "\41"
+         "\0\1"
+         "\1"
+         "\0\0\1"
+         "\0\0\0",
+         14},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -88,14 +141,16 @@ static void test_list_random_round_trips(void **state)
             if (gaps) n = make_increasing(list, n);
             unsigned char *out = malloc(drps_list_encode_bound(n));
             assert_non_null(out);
-            size_t bytes = gaps ? drps_list_encode(list, n, out) : drps_numbers_encode(list, n, out);
+            size_t bytes =
+                gaps ? drps_list_encode(list, n, out) : drps_numbers_encode(list, n, out);
             unsigned char *exact = malloc(bytes); /* a read beyond it is seen by the sanitizer */
             assert_non_null(exact);
             memcpy(exact, out, bytes);
             int rc = gaps ? drps_list_decode(exact, bytes, back, &used, NULL)
                           : drps_numbers_decode(exact, bytes, back, &used, NULL);
             if (rc || used != bytes || memcmp(list, back, n * sizeof(*list)) != 0)
-                fail_msg("round %d, %zu numbers, gaps %d: %d, %zu of %zu bytes", round, n, gaps, rc, used, bytes);
+                fail_msg("round %d, %zu numbers, gaps %d: %d, %zu of %zu bytes", round, n, gaps, rc,
+                         used, bytes);
             free(exact);
             free(out);
         }
@@ -118,7 +173,8 @@ static void test_list_cut_records_are_refused(void **state)
         assert_non_null(exact);
         memcpy(exact, out, cut);
         int rc = drps_list_decode(exact, cut, back, &used, &err);
-        if (rc != DRPS_E_CORRUPT || used != 0) fail_msg("cut to %zu bytes: %d, used %zu", cut, rc, used);
+        if (rc != DRPS_E_CORRUPT || used != 0)
+            fail_msg("cut to %zu bytes: %d, used %zu", cut, rc, used);
         free(exact);
     }
     assert_int_equal(drps_list_decode(out, sizeof(out), back, &used, NULL), 0);
@@ -134,12 +190,15 @@ static void test_list_impossible_counts_are_refused(void **state)
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         memset(record, 0xff, sizeof(record));
         memcpy(record, &counts[i], 4);
-        assert_int_equal(drps_list_decode(record, sizeof(record), NULL, NULL, NULL), DRPS_E_CORRUPT);
-        assert_int_equal(drps_numbers_decode(record, sizeof(record), NULL, NULL, NULL), DRPS_E_CORRUPT);
+        assert_int_equal(drps_list_decode(record, sizeof(record), NULL, NULL, NULL),
+                         DRPS_E_CORRUPT);
+        assert_int_equal(drps_numbers_decode(record, sizeof(record), NULL, NULL, NULL),
+                         DRPS_E_CORRUPT);
     }
 }
 
-/* Gaps whose sum leaves 32 bits: in a group of four, between groups, in the rest, and after the largest number. */
+/* Gaps whose sum leaves 32 bits: in a group of four, between groups, in the rest, and after the
+ * largest number. */
 static void test_list_numbers_beyond_32_bits_are_refused(void **state)
 {
     static const struct {

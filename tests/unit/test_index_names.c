@@ -39,7 +39,8 @@ static void make(const char *dir, size_t n, int strings)
     assert_int_equal(names_writer_open(drps_io_os(), dir, strings, &w, &err), 0);
     for (uint32_t i = 0; i < n; i++) {
         size_t bytes = strings ? text_of(i, text) : 0;
-        assert_int_equal(names_writer_add(w, key_of(i), i + 7, i % 3, strings ? text : NULL, bytes, &err), 0);
+        assert_int_equal(
+            names_writer_add(w, key_of(i), i + 7, i % 3, strings ? text : NULL, bytes, &err), 0);
     }
     assert_int_equal(names_writer_finish(w, &err), 0);
     names_writer_close(w);
@@ -66,13 +67,14 @@ static void test_names_lookup_present_and_absent(void **state)
         uint32_t *rows = malloc(keys_n * sizeof(*rows));
         assert_true(keys && rows);
         for (size_t k = 0; k < keys_n; k++)
-            keys[k] = k; /* below, between, and above */
+            keys[k] = k;                                  /* below, between, and above */
         keys[keys_n - 1] = keys[keys_n - 2] = UINT64_MAX; /* twice the same */
         assert_int_equal(drps_names_lookup(names, keys, keys_n, rows, NULL), 0);
         for (size_t k = 0; k < keys_n; k++) {
             uint64_t i = keys[k] >= 10 && (keys[k] - 10) % 3 == 0 ? (keys[k] - 10) / 3 : UINT64_MAX;
             uint32_t want = i < n ? (uint32_t)i + 7 : DRPS_NO_ROW;
-            if (rows[k] != want) fail_msg("%zu names, key %" PRIu64 ": %u, expected %u", n, keys[k], rows[k], want);
+            if (rows[k] != want)
+                fail_msg("%zu names, key %" PRIu64 ": %u, expected %u", n, keys[k], rows[k], want);
         }
         drps_names_close(names);
         free(keys);
@@ -87,8 +89,8 @@ struct scan {
     size_t stop;
 };
 
-static int check_name(void *ctx, uint64_t key, uint32_t row, unsigned field, const char *text, size_t bytes,
-                      struct drps_err *err)
+static int check_name(void *ctx, uint64_t key, uint32_t row, unsigned field, const char *text,
+                      size_t bytes, struct drps_err *err)
 {
     struct scan *scan = ctx;
     char want[40];
@@ -126,11 +128,11 @@ static void test_names_scan_in_key_order(void **state)
 static unsigned char *page(size_t *bytes_out)
 {
     static const unsigned char whole[] = {
-        2, 0, 0, 0, 1, 0, 0, 0,                          /* n, flags */
-        5, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0,  /* keys */
-        1, 0, 0, 0, 2, 0, 0, 0,                          /* rows */
-        0, 0, 1, 0,                                      /* fields */
-        0, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0,              /* offsets */
+        2,   0,   0,   0, 1, 0, 0, 0,                         /* n, flags */
+        5,   0,   0,   0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, /* keys */
+        1,   0,   0,   0, 2, 0, 0, 0,                         /* rows */
+        0,   0,   1,   0,                                     /* fields */
+        0,   0,   0,   0, 1, 0, 0, 0, 3, 0, 0, 0,             /* offsets */
         'a', 'b', 'b',
     };
     unsigned char *copy = malloc(sizeof(whole));
@@ -140,8 +142,8 @@ static unsigned char *page(size_t *bytes_out)
     return copy;
 }
 
-static int visit_nothing(void *ctx, uint64_t key, uint32_t row, unsigned field, const char *text, size_t bytes,
-                         struct drps_err *err)
+static int visit_nothing(void *ctx, uint64_t key, uint32_t row, unsigned field, const char *text,
+                         size_t bytes, struct drps_err *err)
 {
     size_t *sum = ctx;
     (void)key;
@@ -153,8 +155,8 @@ static int visit_nothing(void *ctx, uint64_t key, uint32_t row, unsigned field, 
     return 0;
 }
 
-static int read_page(const char *dir, const unsigned char *data, size_t bytes, uint64_t first, size_t directory,
-                     struct drps_err *err)
+static int read_page(const char *dir, const unsigned char *data, size_t bytes, uint64_t first,
+                     size_t directory, struct drps_err *err)
 {
     struct drps_recwriter *w;
     struct drps_names *names = NULL;
@@ -187,7 +189,9 @@ static void test_names_golden_page(void **state)
     assert_int_equal(names_writer_add(w, 9, 2, 1, "bb", 2, NULL), 0);
     assert_int_equal(names_writer_finish(w, NULL), 0);
     names_writer_close(w);
-    assert_int_equal(drps_recfile_open(drps_io_os(), scratch_path(s, "names.rec"), DRPS_KIND_NAMES, &f, NULL), 0);
+    assert_int_equal(
+        drps_recfile_open(drps_io_os(), scratch_path(s, "names.rec"), DRPS_KIND_NAMES, &f, NULL),
+        0);
     assert_int_equal(drps_recfile_count(f), 2);
     assert_int_equal(drps_recfile_bytes(f, 0), bytes);
     assert_int_equal(drps_recfile_read(f, 0, 1, back, NULL), 0);
@@ -228,7 +232,8 @@ static void test_names_malformed_pages_are_refused(void **state)
         unsigned char *data = page(&bytes);
         drps_put_u32(data + cases[i].at, cases[i].value);
         int rc = read_page(s->dir, data, bytes - cases[i].cut, 5, 8, &err);
-        if (rc != DRPS_E_CORRUPT || !strstr(err.text, "names.rec")) fail_msg("%s: %d (%s)", cases[i].name, rc, err.text);
+        if (rc != DRPS_E_CORRUPT || !strstr(err.text, "names.rec"))
+            fail_msg("%s: %d (%s)", cases[i].name, rc, err.text);
         free(data);
     }
 }
@@ -242,7 +247,8 @@ static void test_names_malformed_directory_is_refused(void **state)
     for (size_t i = 0; i < 3; i++) {
         struct drps_err err = DRPS_ERR_INIT;
         int rc = read_page(s->dir, data, bytes, 5, directory[i], &err);
-        if (rc != DRPS_E_CORRUPT) fail_msg("directory of %zu bytes: %d (%s)", directory[i], rc, err.text);
+        if (rc != DRPS_E_CORRUPT)
+            fail_msg("directory of %zu bytes: %d (%s)", directory[i], rc, err.text);
     }
     free(data);
 }

@@ -1,4 +1,5 @@
-/* Whole runs of the compiler on small inputs: nothing is lost, nothing depends on memory, failures leave nothing. */
+/* Whole runs of the compiler on small inputs: nothing is lost, nothing depends on memory, failures
+ * leave nothing. */
 #include <errno.h>
 #include <inttypes.h>
 #include <setjmp.h>
@@ -48,7 +49,9 @@ static void test_run_conserves_samples(void **state)
     for (size_t k = 0; k < KINDS; k++) {
         struct case_run c;
         struct case_lines want, found;
-        case_begin(&c, s, case_input(s, "input", kinds[k].format, kinds[k].n, kinds[k].features, 11), kinds[k].algo);
+        case_begin(&c, s,
+                   case_input(s, "input", kinds[k].format, kinds[k].n, kinds[k].features, 11),
+                   kinds[k].algo);
         c.options.force = 1;
         must_run(&c);
         case_input_lines(c.input, 0, (float)kinds[k].binary, 1, &want);
@@ -71,7 +74,9 @@ static void test_run_bytes_do_not_depend_on_memory(void **state)
     for (size_t k = 0; k < KINDS; k++) {
         struct case_run c;
         char first[SCRATCH_PATH_BYTES];
-        case_begin(&c, s, case_input(s, "input", kinds[k].format, kinds[k].n, kinds[k].features, 12), kinds[k].algo);
+        case_begin(&c, s,
+                   case_input(s, "input", kinds[k].format, kinds[k].n, kinds[k].features, 12),
+                   kinds[k].algo);
         (void)snprintf(first, sizeof(first), "%s", scratch_path(s, "plan-0"));
         for (size_t i = 0; i < 3; i++) {
             (void)snprintf(c.out, sizeof(c.out), "%s-%zu", scratch_path(s, "plan"), i);
@@ -79,7 +84,8 @@ static void test_run_bytes_do_not_depend_on_memory(void **state)
             c.options.memory_bytes = memory[i];
             c.options.test_fraction = 0.2;
             must_run(&c);
-            if (!case_same_records(first, c.out)) fail_msg("%s: memory %" PRIu64, kinds[k].name, memory[i]);
+            if (!case_same_records(first, c.out))
+                fail_msg("%s: memory %" PRIu64, kinds[k].name, memory[i]);
         }
     }
 }
@@ -96,8 +102,10 @@ static void test_run_seed_decides(void **state)
         must_run(&c);
     }
     assert_true(case_same_records(scratch_path(s, "plan-0"), scratch_path(s, "plan-1")));
-    assert_true(files_equal(scratch_path(s, "plan-0/plan.json"), scratch_path(s, "plan-1/plan.json")));
-    assert_false(files_equal(scratch_path(s, "plan-0/data.rec"), scratch_path(s, "plan-2/data.rec")));
+    assert_true(
+        files_equal(scratch_path(s, "plan-0/plan.json"), scratch_path(s, "plan-1/plan.json")));
+    assert_false(
+        files_equal(scratch_path(s, "plan-0/data.rec"), scratch_path(s, "plan-2/data.rec")));
 }
 
 static void test_run_given_order_keeps_order(void **state)
@@ -141,7 +149,8 @@ static void test_run_test_fraction_splits(void **state)
     assert_int_equal(c.result.info.test_unseen, 0);
     assert_int_equal(train.n, c.result.info.samples);
     assert_int_equal(test.n, c.result.info.test_samples);
-    if (test.n < N / 4 - 150 || test.n > N / 4 + 150) fail_msg("%zu of %d samples", test.n, N); /* 5 sigma */
+    if (test.n < N / 4 - 150 || test.n > N / 4 + 150)
+        fail_msg("%zu of %d samples", test.n, N); /* 5 sigma */
     struct case_lines all = {.line = calloc(N, sizeof(char *)), .n = train.n + test.n};
     assert_int_equal(all.n, N);
     for (size_t i = 0; i < all.n; i++)
@@ -166,7 +175,8 @@ static void test_run_unseen_test_features_are_dropped_and_counted(void **state)
     struct case_run c;
     struct case_lines found;
     case_begin(&c, s, scratch_file(s, "train", "1 1:1 2:3\n0 2:1\n", SIZE_MAX), "lor");
-    (void)snprintf(c.test, sizeof(c.test), "%s", scratch_file(s, "test", "1 1:5 7:2\n0 8:1 9:1\n0 2:1\n", SIZE_MAX));
+    (void)snprintf(c.test, sizeof(c.test), "%s",
+                   scratch_file(s, "test", "1 1:5 7:2\n0 8:1 9:1\n0 2:1\n", SIZE_MAX));
     c.options.tests_n = 1;
     must_run(&c);
     assert_int_equal(c.result.info.test_unseen, 3);
@@ -206,6 +216,7 @@ static void test_run_generations_do_not_show(void **state)
         (void)snprintf(c.out, sizeof(c.out), "%s-%d", scratch_path(s, "plan"), i);
         c.options.memory_bytes = i ? 1 << 30 : 48 << 20;
         must_run(&c);
+        assert_true(c.result.info.rows > 600000); /* the dictionary in 48 MiB holds 524,287 names */
     }
     assert_true(case_same_records(scratch_path(s, "plan-0"), scratch_path(s, "plan-1")));
 }
@@ -223,7 +234,8 @@ static void test_run_block_builders(void **state)
     c.options.force = 1;
     must_run(&c);
     assert_true(c.result.info.blocks < c.result.info.rows / 4);
-    assert_true(c.result.info.max_block_rows * c.result.info.row_bytes <= c.result.info.block_bytes);
+    assert_true(c.result.info.max_block_rows * c.result.info.row_bytes <=
+                c.result.info.block_bytes);
     c.options.no_bias = 1;
     must_run(&c);
     assert_int_equal(c.result.info.tables_n, 2);
@@ -239,13 +251,29 @@ struct refusal {
 static void test_run_refuses_and_leaves_nothing(void **state)
 {
     static const struct refusal cases[] = {
-        {"one class", "1 1:1\n1 2:1\n", "lor", DRPS_E_FORMAT, {"every training label is 1", "--algo lir"}},
-        {"three labels", "1 1:1\n2 2:1\n3 1:1\n", "svm", DRPS_E_FORMAT, {"more than two distinct labels", "1, 2, 3"}},
+        {"one class",
+         "1 1:1\n1 2:1\n",
+         "lor",
+         DRPS_E_FORMAT,
+         {"every training label is 1", "--algo lir"}},
+        {"three labels",
+         "1 1:1\n2 2:1\n3 1:1\n",
+         "svm",
+         DRPS_E_FORMAT,
+         {"more than two distinct labels", "1, 2, 3"}},
         {"empty file", "", "lor", DRPS_E_FORMAT, {"no sample", NULL}},
         {"only comments", "# nothing\n\n", "lor", DRPS_E_FORMAT, {"no sample", NULL}},
         {"bad line", "1 1:1\n0 x:1\n", "lor", DRPS_E_FORMAT, {"input:2:3", "not a number"}},
-        {"lmf on libsvm", "1 1:1\n0 2:1\n", "lmf", DRPS_E_CONFIG, {"--algo lmf needs ratings", "libsvm"}},
-        {"unknown algorithm", "1 1:1\n0 2:1\n", "xyz", DRPS_E_CONFIG, {"--algo must be one of", "xyz"}},
+        {"lmf on libsvm",
+         "1 1:1\n0 2:1\n",
+         "lmf",
+         DRPS_E_CONFIG,
+         {"--algo lmf needs ratings", "libsvm"}},
+        {"unknown algorithm",
+         "1 1:1\n0 2:1\n",
+         "xyz",
+         DRPS_E_CONFIG,
+         {"--algo must be one of", "xyz"}},
         {"no algorithm", "1 1:1\n0 2:1\n", NULL, DRPS_E_CONFIG, {"--algo must be one of", NULL}},
         {"bytes of another format", "\1\2\3\4\n", "lor", DRPS_E_FORMAT, {"input", NULL}},
     };
@@ -254,6 +282,7 @@ static void test_run_refuses_and_leaves_nothing(void **state)
         struct case_run c;
         struct drps_err err = DRPS_ERR_INIT;
         case_begin(&c, s, scratch_file(s, "input", cases[i].text, SIZE_MAX), cases[i].algo);
+        if (i == 4) c.options.reader.format = "libsvm";
         int rc = run(&c, &err);
         int fine = rc == cases[i].rc && err.code == rc;
         for (size_t k = 0; k < 2 && cases[i].says[k]; k++)
@@ -291,9 +320,14 @@ static void test_run_refuses_options(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct case_run c;
         struct drps_err err = DRPS_ERR_INIT;
-        case_begin(&c, s, scratch_file(s, "input", i == 14 ? "1\n0\n" : "1 1:1\n0 2:1\n", SIZE_MAX), "lor");
+        case_begin(&c, s, scratch_file(s, "input", i == 14 ? "1\n0\n" : "1 1:1\n0 2:1\n", SIZE_MAX),
+                   "lor");
         (void)snprintf(c.test, sizeof(c.test), "%s",
-                       scratch_file(s, "test", i == 10 ? "3 1:1\n" : i == 13 ? "user,item,rating\na,b,1\n" : "", SIZE_MAX));
+                       scratch_file(s, "test",
+                                    i == 10   ? "3 1:1\n"
+                                    : i == 13 ? "user,item,rating\na,b,1\n"
+                                              : "",
+                                    SIZE_MAX));
         struct drps_index_options *o = &c.options;
         if (i == 0) o->order = "sorted";
         if (i == 1) o->blocks = "large";
@@ -322,6 +356,7 @@ static void test_run_skips_bad_lines_when_told(void **state)
     struct case_lines found;
     case_begin(&c, s, scratch_file(s, "input", "1 1:1\n0 x:1\n0 2:1\nnonsense\n", SIZE_MAX), "lor");
     c.options.skip_bad_lines = 1;
+    c.options.reader.format = "libsvm";
     must_run(&c);
     assert_int_equal(c.result.skipped_lines, 2);
     assert_int_equal(c.result.input_lines, 4);
@@ -356,7 +391,12 @@ static void test_run_refuses_columns_that_are_not_utf8(void **state)
     struct scratch *s = *state;
     struct case_run c;
     struct drps_err err = DRPS_ERR_INIT;
-    case_begin(&c, s, scratch_file(s, "input", "click,gr\xf6\xdf" "e,site\n1,a,b\n0,c,d\n", SIZE_MAX), "lor");
+    case_begin(&c, s,
+               scratch_file(s, "input",
+                            "click,gr\xf6\xdf"
+                            "e,site\n1,a,b\n0,c,d\n",
+                            SIZE_MAX),
+               "lor");
     int rc = run(&c, &err);
     if (rc != DRPS_E_FORMAT || !strstr(err.text, "UTF-8")) fail_msg("%d '%s'", rc, err.text);
     assert_int_equal(folder_entries(s->dir), 1);
@@ -388,7 +428,8 @@ static void test_run_interrupt_stops(void **state)
         c.options.progress = raise_flag;
         c.options.progress_ctx = &stopper;
         int rc = run(&c, &err);
-        if (rc != DRPS_E_INTERRUPTED || !strstr(err.text, "nothing was written")) fail_msg("%d '%s'", rc, err.text);
+        if (rc != DRPS_E_INTERRUPTED || !strstr(err.text, "nothing was written"))
+            fail_msg("%d '%s'", rc, err.text);
         assert_int_equal(folder_entries(s->dir), 1);
     }
 }

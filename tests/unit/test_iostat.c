@@ -59,7 +59,7 @@ static void test_quantiles_agree_with_sorting(void **state)
     uint64_t seed = test_seed("quantiles");
     for (uint64_t i = 0; i < N; i++) {
         double u = drps_unit_double(drps_rng_at(seed, i));
-        ns[i] = (uint64_t)(1000.0 / (1e-4 + u)); /* 1 us to 10 ms */
+        ns[i] = (uint64_t)(1010.0 / (1e-4 + u)); /* 1.01 us to 10.1 ms */
         drps_latency_add(&l, ns[i]);
     }
     qsort(ns, N, sizeof(*ns), by_size);

@@ -311,11 +311,22 @@ static void test_modeldir_missing_parts(void **state)
 
 /* ---- Interrupted writing ---- */
 
+static const char train_forever[] = "--train-forever"; /* PLAN MODEL: this program as the one that is killed */
+
 static void told_step(void *ctx, const struct drps_train_progress *p)
 {
+    (void)ctx;
     (void)p;
-    const int fd = *(int *)ctx;
-    if (write(fd, "x", 1) != 1) _exit(3);
+    if (write(STDOUT_FILENO, "x", 1) != 1) _exit(3);
+}
+
+static int train_until_killed(const char *plan_path, const char *model_path)
+{
+    struct drps_plan *plan;
+    struct drps_train_result r;
+    const struct drps_train_options o = {.model_path = model_path, .epochs = 1000000000, .on_progress = told_step};
+    if (drps_plan_open(drps_io_os(), plan_path, &plan, NULL) < 0) return 2;
+    return drps_train_run(plan, &o, &r, NULL) < 0 ? 2 : 0;
 }
 
 /* A process killed in the middle leaves nothing under the model's name, and does not keep the next one from it. */
@@ -334,11 +345,11 @@ static void test_modeldir_killed_training_leaves_no_model(void **state)
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        struct drps_train_result r;
-        const struct drps_train_options o = {
-            .model_path = path, .epochs = 1000000000, .on_progress = told_step, .ctx = &ends[1]};
-        _exit(drps_train_run(f.plan, &o, &r, &err) < 0 ? 2 : 0);
+        char *const argv[] = {(char *)"test_modeldir", (char *)train_forever, f.m.dir, path, NULL};
+        if (dup2(ends[1], STDOUT_FILENO) >= 0) (void)execv("/proc/self/exe", argv);
+        _exit(127);
     }
+    (void)close(ends[1]);
     assert_int_equal(read(ends[0], &byte, 1), 1); /* it trains */
     assert_int_equal(stat(partial, &st), 0);
     struct drps_train_result r;
@@ -353,7 +364,6 @@ static void test_modeldir_killed_training_leaves_no_model(void **state)
     if (read_all(path, &err) != 0) fail_msg("%s", err.text);
     assert_int_not_equal(stat(partial, &st), 0);
     (void)close(ends[0]);
-    (void)close(ends[1]);
     free(path);
     free(partial);
     teardown(&f);
@@ -405,8 +415,9 @@ static void test_modeldir_failing_calls_leave_no_half_model(void **state)
     teardown(&f);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc == 4 && strcmp(argv[1], train_forever) == 0) return train_until_killed(argv[2], argv[3]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_modeldir_round_trip),
         cmocka_unit_test(test_modeldir_gather_with_little_memory),

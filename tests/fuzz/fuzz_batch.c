@@ -1,0 +1,70 @@
+/*
+ * Fuzz target of batch bodies: any bytes give an error or a batch whose arrays lie within the
+ * record, and that, encoded again, is the same record but for its padding. Input: the record.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "index/drps_batch.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define CHECK(ok)                                                                                  \
+    do {                                                                                           \
+        if (!(ok)) {                                                                               \
+            (void)fprintf(stderr, "%s:%d: broken: %s\n", __FILE__, __LINE__, #ok);                 \
+            abort();                                                                               \
+        }                                                                                          \
+    } while (0)
+
+/* Use everything as a consumer would. */
+static void check_entries(const struct drps_batch *b)
+{
+    CHECK(drps_batch_start(b, 0) == 0 && drps_batch_start(b, b->samples) == b->nnz);
+    CHECK((b->local16 != NULL) + (b->local32 != NULL) == 1);
+    for (size_t s = 0; s < b->samples; s++) {
+        float label = b->labels[s];
+        CHECK(label == label || label != label); /* read it */
+        CHECK(drps_batch_start(b, s) <= drps_batch_start(b, s + 1));
+        for (size_t j = drps_batch_start(b, s); j < drps_batch_start(b, s + 1); j++) {
+            CHECK((b->local32 ? b->local32[j] : b->local16[j]) < b->rows);
+            if (b->values) CHECK(b->values[j] == b->values[j] || b->values[j] != b->values[j]);
+        }
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct drps_batch b, again;
+    struct drps_batch_pieces p;
+    struct drps_err err = DRPS_ERR_INIT;
+    uint8_t *copy = malloc(size ? size : 1); /* aligned */
+    CHECK(copy);
+    memcpy(copy, data, size);
+    int rc = drps_batch_decode(copy, size, &b, &err);
+    CHECK(rc == err.code && (rc == 0 || rc == DRPS_E_CORRUPT));
+    if (rc == 0 && b.samples < 1 << 20) {
+        size_t at = 0;
+        check_entries(&b);
+        drps_batch_encode(&b, &p);
+        uint8_t *encoded = malloc(size);
+        CHECK(encoded);
+        for (size_t i = 0; i < p.n; i++) {
+            CHECK(p.pieces[i].bytes <= size - at);
+            if (p.pieces[i].bytes) memcpy(encoded + at, p.pieces[i].data, p.pieces[i].bytes);
+            at += p.pieces[i].bytes;
+        }
+        CHECK(at == size);
+        CHECK(drps_batch_decode(encoded, size, &again, NULL) == 0);
+        CHECK(again.samples == b.samples && again.rows == b.rows && again.nnz == b.nnz);
+        free(encoded);
+    }
+    free(copy);
+    return 0;
+}
+
+#ifdef DRPS_FUZZ_MAIN
+#include "support/fuzz_main.h"
+#endif

@@ -1,0 +1,306 @@
+/* The plan on disk: saved, opened, verified, and every change to it found. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "index/blocks/builder.h"
+#include "index/drps_index.h"
+#include "support/index_case.h"
+#include "support/scratch.h"
+
+static const char *const files[] = {"data.rec",   "rows.rec", "names.rec",
+                                    "blocks.rec", "uses.rec", "windows.rec"};
+enum { FILES = sizeof(files) / sizeof(files[0]) };
+
+/* A small plan at <scratch>/plan; its info as the run reported it. */
+static struct drps_plan_info make(struct scratch *s, enum case_format format, const char *algo)
+{
+    struct case_run c;
+    struct drps_err err = DRPS_ERR_INIT;
+    case_begin(&c, s, case_input(s, "input", format, 60, 20, 41), algo);
+    c.options.batch_size = 10;
+    c.options.test_fraction = 0.3;
+    if (drps_index_run(drps_io_os(), &c.options, &c.result, &err)) fail_msg("%s", err.text);
+    return c.result.info;
+}
+
+static struct drps_plan *open_plan(struct scratch *s)
+{
+    struct drps_plan *plan;
+    struct drps_err err = DRPS_ERR_INIT;
+    if (drps_plan_open(drps_io_os(), scratch_path(s, "plan"), &plan, &err))
+        fail_msg("%s", err.text);
+    return plan;
+}
+
+static int open_and_verify(struct scratch *s, struct drps_err *err)
+{
+    struct drps_plan *plan;
+    int rc = drps_plan_open(drps_io_os(), scratch_path(s, "plan"), &plan, err);
+    if (rc == 0) rc = drps_plan_verify(plan, err);
+    drps_plan_close(plan);
+    return rc;
+}
+
+static void test_plan_gives_back_what_was_saved(void **state)
+{
+    struct scratch *s = *state;
+    struct drps_plan_info info = make(s, CASE_RATINGS, "lmf");
+    struct drps_plan *plan = open_plan(s);
+    struct drps_plan_info found = plan->info;
+    assert_int_equal(strlen(found.id), 16);
+    memset(found.id, 0, sizeof(found.id)); /* known only when the files are written */
+    memset(info.id, 0, sizeof(info.id));
+#define SAME(field) assert_true(found.field == info.field)
+    SAME(rank), SAME(dim), SAME(seed), SAME(samples), SAME(test_samples), SAME(rows), SAME(nnz),
+        SAME(test_nnz);
+    SAME(test_unseen), SAME(batch_size), SAME(batches), SAME(eval_batches), SAME(max_batch_samples);
+    SAME(max_batch_rows), SAME(max_batch_nnz), SAME(max_body_bytes), SAME(row_bytes),
+        SAME(block_bytes), SAME(blocks);
+    SAME(max_block_rows), SAME(max_step_blocks), SAME(windows), SAME(window_budget_bytes),
+        SAME(working_set_rows);
+    SAME(memory_bytes), SAME(classification), SAME(string_names), SAME(tables_n), SAME(fields_n),
+        SAME(label_mean);
+    SAME(hash_seed), SAME(label_negative), SAME(label_positive);
+#undef SAME
+    assert_string_equal(found.algo, info.algo);
+    assert_string_equal(found.loss, info.loss);
+    assert_string_equal(found.format, info.format);
+    assert_string_equal(found.order, info.order);
+    assert_string_equal(found.blocks_by, info.blocks_by);
+    uint64_t rows = 0;
+    for (size_t i = 0; i < found.tables_n; i++) {
+        assert_string_equal(found.tables[i].name, info.tables[i].name);
+        assert_int_equal(found.tables[i].first, rows);
+        rows += found.tables[i].rows;
+    }
+    assert_int_equal(rows, found.rows);
+    assert_string_equal(plan->fields[0], "user");
+    assert_string_equal(plan->fields[1], "item");
+    drps_plan_close(plan);
+    drps_plan_close(NULL);
+}
+
+static void test_plan_blocks_come_back(void **state)
+{
+    enum { BLOCKS = 200000 }; /* several records */
+    struct scratch *s = *state;
+    uint32_t *first = malloc((BLOCKS + 1) * sizeof(*first));
+    uint32_t *back;
+    struct drps_err err = DRPS_ERR_INIT;
+    assert_non_null(first);
+    first[0] = 0;
+    for (uint32_t i = 0; i < BLOCKS; i++)
+        first[i + 1] = first[i] + 1 + i % 300 * (i % 7 == 0);
+    assert_int_equal(drps_blocks_write(drps_io_os(), s->dir, first, BLOCKS, &err), 0);
+    struct drps_plan plan = {.io = drps_io_os(), .dir = s->dir};
+    plan.info.blocks = BLOCKS;
+    plan.info.rows = first[BLOCKS];
+    if (drps_plan_blocks(&plan, &back, &err)) fail_msg("%s", err.text);
+    assert_memory_equal(back, first, (BLOCKS + 1) * sizeof(*first));
+    free(back);
+    static const int64_t off[][2] = {{1, 0}, {-1, 0}, {0, 1}, {0, -1}, {-200000, 0}};
+    for (size_t i = 0; i < 5; i++) {
+        plan.info.blocks = (uint64_t)(BLOCKS + off[i][0]);
+        plan.info.rows = (uint64_t)((int64_t)first[BLOCKS] + off[i][1]);
+        drps_err_clear(&err);
+        assert_int_equal(drps_plan_blocks(&plan, &back, &err), DRPS_E_CORRUPT);
+        assert_null(back);
+        assert_non_null(strstr(err.text, "blocks.rec"));
+    }
+    free(first);
+}
+
+/* One bit at a time: everywhere in the small parts, in steps through the rest. */
+static void test_plan_verify_finds_every_flipped_byte(void **state)
+{
+    struct scratch *s = *state;
+    (void)make(s, CASE_LIBSVM, "lor");
+    assert_int_equal(open_and_verify(s, NULL), 0);
+    for (size_t i = 0; i < FILES; i++) {
+        char name[64];
+        size_t n;
+        (void)snprintf(name, sizeof(name), "plan/%s", files[i]);
+        const char *path = scratch_path(s, name);
+        char *data = scratch_read(path, &n);
+        int fd = open(path, O_WRONLY);
+        assert_true(fd >= 0);
+        for (size_t at = 0; at<n; at += n> 500 ? 13 : 1) {
+            struct drps_err err = DRPS_ERR_INIT;
+            char flipped = (char)(data[at] ^ 1 << at % 8);
+            assert_int_equal(pwrite(fd, &flipped, 1, (off_t)at), 1);
+            int rc = open_and_verify(s, &err);
+            if (rc != DRPS_E_CORRUPT || !strstr(err.text, files[i]))
+                fail_msg("%s, byte %zu: %d (%s)", files[i], at, rc, err.text);
+            assert_int_equal(pwrite(fd, &data[at], 1, (off_t)at), 1);
+        }
+        (void)close(fd);
+        free(data);
+    }
+    assert_int_equal(open_and_verify(s, NULL), 0);
+}
+
+static void test_plan_verify_finds_missing_and_swapped_files(void **state)
+{
+    struct scratch *s = *state;
+    (void)make(s, CASE_LIBSVM, "lor");
+    for (size_t i = 0; i < FILES; i++) {
+        char name[64];
+        struct drps_err err = DRPS_ERR_INIT;
+        (void)snprintf(name, sizeof(name), "plan/%s", files[i]);
+        assert_int_equal(rename(scratch_path(s, name), scratch_path(s, "aside")), 0);
+        assert_int_equal(open_and_verify(s, &err), -ENOENT);
+        assert_non_null(strstr(err.text, files[i]));
+        assert_int_equal(rename(scratch_path(s, "aside"), scratch_path(s, name)), 0);
+    }
+    assert_int_equal(rename(scratch_path(s, "plan/data.rec"), scratch_path(s, "aside")), 0);
+    assert_int_equal(rename(scratch_path(s, "plan/rows.rec"), scratch_path(s, "plan/data.rec")), 0);
+    assert_int_equal(rename(scratch_path(s, "aside"), scratch_path(s, "plan/rows.rec")), 0);
+    assert_int_equal(open_and_verify(s, NULL), DRPS_E_CORRUPT);
+}
+
+/* Every byte of plan.json changed: an error, or a spelling of the very same content (1e-5 as 1E-5).
+ */
+static void test_plan_changed_manifest_is_found(void **state)
+{
+    struct scratch *s = *state;
+    struct drps_plan_info info;
+    char path[SCRATCH_PATH_BYTES];
+    size_t n;
+    size_t same = 0;
+    (void)snprintf(path, sizeof(path), "%s/plan/plan.json", s->dir);
+    (void)make(s, CASE_RATINGS, "lmf");
+    struct drps_plan *plan = open_plan(s);
+    info = plan->info;
+    drps_plan_close(plan);
+    char *data = scratch_read(path, &n);
+    int fd = open(path, O_WRONLY);
+    assert_true(fd >= 0);
+    for (size_t at = 0; at < n; at++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        char flipped = (char)(data[at] ^ 1 << at % 7);
+        assert_int_equal(pwrite(fd, &flipped, 1, (off_t)at), 1);
+        int rc = drps_plan_open(drps_io_os(), scratch_path(s, "plan"), &plan, &err);
+        if (rc == 0) {
+            same++;
+            if (memcmp(&plan->info, &info, sizeof(info)) != 0)
+                fail_msg("byte %zu '%c': not found", at, data[at]);
+        } else if (rc != DRPS_E_CORRUPT && rc != DRPS_E_VERSION) {
+            fail_msg("byte %zu: %d (%s)", at, rc, err.text);
+        } else if (!strstr(err.text, "plan.json")) {
+            fail_msg("byte %zu: '%s'", at, err.text);
+        }
+        drps_plan_close(plan);
+        assert_int_equal(pwrite(fd, &data[at], 1, (off_t)at), 1);
+    }
+    (void)close(fd);
+    assert_true(same < 10);
+    char *longer = malloc(n + 3);
+    assert_non_null(longer);
+    memcpy(longer, data, n);
+    memcpy(longer + n, "\0 x", 3);
+    scratch_write(path, longer, n + 3);
+    assert_int_equal(open_and_verify(s, NULL), DRPS_E_CORRUPT);
+    for (size_t cut = 0; cut < n; cut += 7) {
+        scratch_write(path, data, cut);
+        assert_int_equal(open_and_verify(s, NULL), DRPS_E_CORRUPT);
+    }
+    free(longer);
+    free(data);
+}
+
+static void test_plan_other_version_is_refused(void **state)
+{
+    static const char manifest[] =
+        "{\"kind\": \"drps-plan\", \"version\": 2, \"checksum\": \"0000000000000000\"}";
+    static const char other[] = "{\"kind\": \"drps-model\", \"version\": 1}";
+    struct scratch *s = *state;
+    struct drps_err err = DRPS_ERR_INIT;
+    (void)make(s, CASE_LIBSVM, "lor");
+    scratch_write(scratch_path(s, "plan/plan.json"), manifest, strlen(manifest));
+    assert_int_equal(open_and_verify(s, &err), DRPS_E_VERSION);
+    assert_non_null(strstr(err.text, "version 2; this program reads 1"));
+    drps_err_clear(&err);
+    scratch_write(scratch_path(s, "plan/plan.json"), other, strlen(other));
+    assert_int_equal(open_and_verify(s, &err), DRPS_E_CORRUPT);
+    assert_non_null(strstr(err.text, "does not describe a drps plan"));
+}
+
+static void test_plan_no_plan_says_how_to_make_one(void **state)
+{
+    struct scratch *s = *state;
+    const char *paths[] = {s->dir, scratch_path(s, "missing"), scratch_file(s, "file", "x", 1)};
+    for (size_t i = 0; i < 3; i++) {
+        struct drps_plan *plan;
+        struct drps_err err = DRPS_ERR_INIT;
+        assert_int_equal(drps_plan_open(drps_io_os(), paths[i], &plan, &err), DRPS_E_NOT_FOUND);
+        assert_null(plan);
+        assert_non_null(strstr(err.text, "make one with drps-index"));
+        assert_non_null(strstr(err.text, paths[i]));
+    }
+}
+
+static void test_blocks_builders_cut_tables(void **state)
+{
+    static const struct {
+        const char *name, *builder;
+        uint64_t block_bytes, row_bytes;
+        uint64_t rows[3];
+        size_t tables, blocks;
+        uint32_t first[8];
+    } cases[] = {
+        {"none", "none", 4096, 8, {1, 3}, 2, 4, {0, 1, 2, 3, 4}},
+        {"pattern", "pattern", 32, 8, {1, 9}, 2, 4, {0, 1, 5, 9, 10}},
+        {"whole blocks", "pattern", 32, 8, {4, 8}, 2, 3, {0, 4, 8, 12}},
+        {"rows larger than a block", "pattern", 4, 8, {3}, 1, 3, {0, 1, 2, 3}},
+        {"an empty table", "pattern", 32, 8, {1, 0, 2}, 3, 2, {0, 1, 3}},
+        {"no rows", "pattern", 32, 8, {0}, 1, 0, {0}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct drps_plan_info info = {.tables_n = cases[i].tables,
+                                      .block_bytes = cases[i].block_bytes,
+                                      .row_bytes = cases[i].row_bytes};
+        uint32_t *first;
+        size_t blocks;
+        for (size_t t = 0; t < info.tables_n; t++) {
+            info.tables[t].first = info.rows;
+            info.tables[t].rows = cases[i].rows[t];
+            info.rows += cases[i].rows[t];
+        }
+        assert_int_equal(block_builder_find(cases[i].builder)->build(&info, &first, &blocks, NULL),
+                         0);
+        if (blocks != cases[i].blocks ||
+            memcmp(first, cases[i].first, (blocks + 1) * sizeof(*first)) != 0)
+            fail_msg("%s: %zu blocks", cases[i].name, blocks);
+        free(first);
+    }
+    assert_null(block_builder_find("auto"));
+}
+
+#define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(test_plan_gives_back_what_was_saved),
+        SCRATCH_TEST(test_plan_blocks_come_back),
+        SCRATCH_TEST(test_plan_verify_finds_every_flipped_byte),
+        SCRATCH_TEST(test_plan_verify_finds_missing_and_swapped_files),
+        SCRATCH_TEST(test_plan_changed_manifest_is_found),
+        SCRATCH_TEST(test_plan_other_version_is_refused),
+        SCRATCH_TEST(test_plan_no_plan_says_how_to_make_one),
+        cmocka_unit_test(test_blocks_builders_cut_tables),
+    };
+    return cmocka_run_group_tests_name("index_plan", tests, NULL, NULL);
+}
