@@ -1,14 +1,16 @@
 /*
- * Bodies are used where the stream put them; row lists are unpacked into one array. Both streams have threads of
- * their own, so what is left here is some microseconds a batch.
+ * Bodies are used where the stream put them; row lists are unpacked ahead of time by a thread, if there is a processor
+ * for it. Both streams have threads of their own, so what is left here is some microseconds a batch.
  */
 #include "engine/feed.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "base/drps_alloc.h"
 #include "base/drps_recstream.h"
+#include "engine/listahead.h"
 
 enum { DATA_DEPTH = 3, ROWS_DEPTH = 3, ROWS_SHARE = 4 }; /* row lists take a quarter of the bodies' buffers */
 
@@ -17,7 +19,8 @@ struct drps_feed {
     int has_bias;
     struct drps_recfile *data, *rows;
     struct drps_recstream *bodies, *lists;
-    uint32_t *ids; /* [max_batch_rows] */
+    struct drps_listahead *ahead; /* NULL: lists are unpacked here, into ids */
+    uint32_t *ids;  /* [max_batch_rows] */
     uint64_t steps; /* of an epoch */
     uint64_t at;    /* step of the next batch, within its epoch */
 };
@@ -55,6 +58,7 @@ int drps_feed_open(const struct drps_plan *plan, int has_bias, struct drps_feed 
 void drps_feed_close(struct drps_feed *feed)
 {
     if (!feed) return;
+    drps_listahead_close(feed->ahead); /* before the stream that it reads */
     drps_recstream_close(feed->bodies);
     drps_recstream_close(feed->lists);
     drps_recfile_close(feed->data);
@@ -80,27 +84,29 @@ uint64_t drps_feed_memory(const struct drps_feed *feed, uint64_t buffer_bytes)
     const struct drps_recstream_options rows = rows_options(feed, buffer_bytes);
     const uint64_t index = 2 * feed->steps * 24; /* of the record files: offset, size and checksum of each record */
     return index + drps_recstream_memory(feed->data, &data) + drps_recstream_memory(feed->rows, &rows) +
-           feed->plan->info.max_batch_rows * sizeof(*feed->ids);
+           drps_listahead_memory(feed->plan->info.max_batch_rows);
 }
 
-int drps_feed_start(struct drps_feed *feed, uint64_t epochs, uint64_t buffer_bytes, struct drps_err *err)
+/* Without a processor to spare, one more thread would only take turns with those that compute. */
+static int has_processors(unsigned threads)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof(set), &set) == 0 && (unsigned)CPU_COUNT(&set) > threads;
+}
+
+int drps_feed_start(struct drps_feed *feed, uint64_t epochs, uint64_t buffer_bytes, unsigned threads,
+                    struct drps_err *err)
 {
     struct drps_recstream_options data = data_options(feed, buffer_bytes);
     struct drps_recstream_options rows = rows_options(feed, buffer_bytes);
     data.passes = rows.passes = epochs;
-    feed->ids = drps_array_new(feed->plan->info.max_batch_rows, sizeof(*feed->ids));
-    if (!feed->ids) return drps_err_set(err, -ENOMEM, "no memory for the rows of a batch");
     int rc = drps_recstream_open(feed->data, &data, &feed->bodies, err);
     if (rc == 0) rc = drps_recstream_open(feed->rows, &rows, &feed->lists, err);
-    return rc;
-}
-
-static int next_record(struct drps_recstream *stream, const char *name, const void **record_out, size_t *bytes_out,
-                       struct drps_err *err)
-{
-    int rc = drps_recstream_next(stream, record_out, bytes_out, err);
-    if (rc == 0) return drps_err_set(err, DRPS_E_CORRUPT, "%s ended before the training", name);
-    return rc < 0 ? rc : 0;
+    if (rc < 0) return rc;
+    const size_t max_rows = feed->plan->info.max_batch_rows;
+    if (has_processors(threads)) return drps_listahead_open(feed->lists, max_rows, &feed->ahead, err);
+    feed->ids = drps_array_new(max_rows, sizeof(*feed->ids));
+    return feed->ids ? 0 : drps_err_set(err, -ENOMEM, "no memory for the rows of a batch");
 }
 
 /* A sample's rows are distinct, so it cannot have more entries than there are rows. */
@@ -114,13 +120,13 @@ static int check_samples(const struct drps_batch *b, struct drps_err *err)
     return drps_err_set(err, DRPS_E_CORRUPT, "a sample of %zu entries among %zu rows", most, b->rows);
 }
 
-static int check_batch(const struct drps_feed *feed, const struct drps_feed_batch *batch, uint32_t listed,
+static int check_batch(const struct drps_feed *feed, const struct drps_feed_batch *batch, size_t listed,
                        struct drps_err *err)
 {
     const struct drps_plan_info *info = &feed->plan->info;
     const struct drps_batch *b = &batch->body;
     if (b->rows != listed)
-        return drps_err_set(err, DRPS_E_CORRUPT, "its body counts %zu rows, its row list %u", b->rows, listed);
+        return drps_err_set(err, DRPS_E_CORRUPT, "its body counts %zu rows, its row list %zu", b->rows, listed);
     if (b->samples > info->max_batch_samples)
         return drps_err_set(err, DRPS_E_CORRUPT, "%zu samples, plan.json says at most %llu", b->samples,
                             (unsigned long long)info->max_batch_samples);
@@ -132,28 +138,23 @@ static int check_batch(const struct drps_feed *feed, const struct drps_feed_batc
     return check_samples(b, err);
 }
 
-static int decode(struct drps_feed *feed, const void *body, size_t body_bytes, const void *list, size_t list_bytes,
-                  struct drps_feed_batch *out, struct drps_err *err)
+static int next_list(struct drps_feed *feed, const uint32_t **ids_out, size_t *n_out, struct drps_err *err)
 {
-    const uint32_t listed = list_bytes >= 4 ? drps_list_count(list) : 0;
-    if (listed > feed->plan->info.max_batch_rows)
-        return drps_err_set(err, DRPS_E_CORRUPT, "%u rows, plan.json says at most %llu", listed,
-                            (unsigned long long)feed->plan->info.max_batch_rows);
-    int rc = drps_list_decode(list, list_bytes, feed->ids, NULL, err);
-    if (rc == 0) rc = drps_batch_decode(body, body_bytes, &out->body, err);
-    out->ids = feed->ids;
-    return rc == 0 ? check_batch(feed, out, listed, err) : rc;
+    if (feed->ahead) return drps_listahead_next(feed->ahead, ids_out, n_out, err);
+    *ids_out = feed->ids;
+    return drps_listahead_decode(feed->lists, feed->plan->info.max_batch_rows, feed->ids, n_out, err);
 }
 
 int drps_feed_next(struct drps_feed *feed, struct drps_feed_batch *out, struct drps_err *err)
 {
-    const void *body, *list;
-    size_t body_bytes, list_bytes;
+    const void *body;
+    size_t bytes, listed = 0;
 
-    int rc = next_record(feed->bodies, "data.rec", &body, &body_bytes, err);
-    if (rc == 0) rc = next_record(feed->lists, "rows.rec", &list, &list_bytes, err);
-    if (rc < 0) return rc;
-    rc = decode(feed, body, body_bytes, list, list_bytes, out, err);
+    int rc = drps_recstream_next(feed->bodies, &body, &bytes, err);
+    if (rc > 0) rc = next_list(feed, &out->ids, &listed, err);
+    if (rc == 0) rc = drps_err_set(err, DRPS_E_CORRUPT, "its files ended before the training");
+    if (rc > 0) rc = drps_batch_decode(body, bytes, &out->body, err);
+    if (rc == 0) rc = check_batch(feed, out, listed, err);
     if (rc < 0) {
         (void)drps_err_context(err, "%s: step %llu", feed->plan->dir, (unsigned long long)feed->at);
         return rc;

@@ -30,9 +30,10 @@ void drps_feed_close(struct drps_feed *feed); /* NULL-safe */
 /* Memory of a started feed with buffers of about buffer_bytes each. */
 uint64_t drps_feed_memory(const struct drps_feed *feed, uint64_t buffer_bytes);
 
-/* Begin to read ahead, for so many epochs. */
+/* Begin to read ahead, for so many epochs. `threads` compute: with more processors than that, lists are unpacked ahead. */
 DRPS_MUST_CHECK
-int drps_feed_start(struct drps_feed *feed, uint64_t epochs, uint64_t buffer_bytes, struct drps_err *err);
+int drps_feed_start(struct drps_feed *feed, uint64_t epochs, uint64_t buffer_bytes, unsigned threads,
+                    struct drps_err *err);
 
 /*
  * The next batch, valid until the next call; checked against the numbers of the plan, so that arrays sized by

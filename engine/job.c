@@ -194,7 +194,7 @@ static int start(struct drps_job *job, struct drps_store_config *config, struct 
 {
     const struct drps_worker_size size = worker_size(job);
     int rc = drps_stage_begin(&job->stage, job->plan->io, job->options->model_path, job->options->replace, err);
-    if (rc == 0) rc = drps_feed_start(job->feed, job->options->epochs, job->memory.buffer_bytes, err);
+    if (rc == 0) rc = drps_feed_start(job->feed, job->options->epochs, job->memory.buffer_bytes, size.members, err);
     if (rc == 0) rc = drps_worker_start(&job->worker, &job->server, &size, err);
     if (rc == 0 && job->plan->info.eval_batches) {
         job->metrics = drps_metrics_new(job->server.model.loss);

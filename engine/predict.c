@@ -37,6 +37,7 @@ struct predictor {
     struct drps_scorer scorer;
     struct drps_metrics *metrics;
     struct drps_textfile out;
+    char *csv_kinds;  /* own: what the columns meant in training; NULL for other formats */
     int64_t *fields;  /* own: reader's field -> model's, -1: the model has no such field; NULL: the same */
     uint64_t *keys;   /* own: [keys_cap] one sample's keys by the model's fields */
     float *values;    /* own: [values_cap] */
@@ -107,6 +108,11 @@ static int open_data(struct predictor *p, const struct drps_io *io, struct drps_
     o.memory_bytes = p->reader_bytes;
     o.hash_seed = p->info->hash_seed;
     o.log = p->options->log;
+    if (strcmp(p->info->format, "csv") == 0 && strcmp(o.format, "csv") == 0) {
+        p->csv_kinds = drps_reader_csv_kinds(o.csv_kinds, (const char *const *)p->info->fields, p->info->fields_n);
+        if (!p->csv_kinds) return drps_err_set(err, -ENOMEM, "no memory for the columns' kinds");
+        o.csv_kinds = p->csv_kinds;
+    }
     int rc = drps_reader_open(io, p->options->inputs, p->options->inputs_n, &o, &p->reader, err);
     if (rc < 0) return rc;
     if (drps_reader_has_names(p->reader) != p->info->string_names)
@@ -261,6 +267,7 @@ int drps_predict_run(const struct drps_io *io, const struct drps_predict_options
     drps_reader_close(p.reader);
     drps_modeldir_close(p.md);
     free(p.fields);
+    free(p.csv_kinds);
     free(p.keys);
     free(p.values);
     result->seconds = drps_seconds_since(start);

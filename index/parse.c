@@ -256,7 +256,13 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     r.memory_bytes = o->memory_bytes / 8 * 3;
     r.log = o->log;
     r.skip_bad_lines = o->skip_bad_lines;
+    char *kinds = NULL;
     if (p->dict) r.format = p->format;
+    if (p->dict && strcmp(p->format, "csv") == 0) { /* the columns mean what they mean in training */
+        kinds = drps_reader_csv_kinds(r.csv_kinds, (const char *const *)p->fields, p->fields_n);
+        if (!kinds) return drps_err_set(err, -ENOMEM, "no memory for the columns' kinds");
+        r.csv_kinds = kinds;
+    }
     int rc = drps_reader_open(io, paths, n, &r, &a.reader, err);
     if (rc == 0 && !p->dict) {
         (void)snprintf(p->format, sizeof(p->format), "%s", drps_reader_format(a.reader));
@@ -279,6 +285,7 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     for (unsigned i = 0; i < PIECES; i++)
         drps_samples_free(&a.pieces[i]);
     drps_reader_close(a.reader);
+    free(kinds);
     return rc;
 }
 

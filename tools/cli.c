@@ -7,6 +7,7 @@
 #include "tools/cli.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <float.h>
 #include <ini.h>
 #include <math.h>
@@ -492,6 +493,9 @@ void drps_cli_start(struct drps_cli *cli, const struct drps_cli_tool *tool, void
     static char version[64]; /* argp wants it to live as long as the program */
     struct drps_err err = DRPS_ERR_INIT;
 
+    /* --memory bounds the process: few heaps, and large blocks go back to the kernel when they are freed. */
+    (void)mallopt(M_ARENA_MAX, 2);
+    (void)mallopt(M_MMAP_THRESHOLD, 256 << 10);
     *cli = (struct drps_cli){.tool = tool, .input = input};
     cli->log = (struct drps_log){.level = DRPS_LOG_INFO, .sink = log_sink, .ctx = cli};
     (void)snprintf(version, sizeof(version), "%s %s", tool->name, DRPS_VERSION);

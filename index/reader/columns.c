@@ -112,6 +112,9 @@ void drps_columns_free(struct drps_columns *c)
 {
     if (!c) return;
     free(c->header);
+    for (size_t i = 0; c->fields && i < c->n_features; i++)
+        free(c->fields[i]);
+    free(c->fields);
     free(c->names);
     free(c->columns);
     free(c);

@@ -7,7 +7,9 @@
 #include "index/reader/columns.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 struct text {
@@ -142,6 +144,44 @@ static int guess_kinds(struct drps_columns *c, const struct text *line, struct d
     return 0;
 }
 
+/*
+ * Fields are called "column:kind": a file that is read later for the same model is told these kinds (see
+ * drps_reader_csv_kinds()), so that what its first line happens to hold decides nothing.
+ */
+static int name_fields(struct drps_columns *c, struct drps_reader *r, struct drps_err *err)
+{
+    c->fields = calloc(c->n_features + 1, sizeof(*c->fields));
+    if (!c->fields) return drps_err_set(err, -ENOMEM, "csv header");
+    for (size_t i = 0; i < c->n; i++) {
+        const struct drps_column *column = &c->columns[i];
+        if (column->kind == DRPS_COLUMN_IGNORE || column->kind == DRPS_COLUMN_LABEL) continue;
+        char **field = &c->fields[column->field];
+        if (asprintf(field, "%s:%s", column->name, column->kind == DRPS_COLUMN_NUMBER ? "number" : "category") < 0) {
+            *field = NULL;
+            return drps_err_set(err, -ENOMEM, "csv header");
+        }
+        r->fields[column->field] = *field;
+    }
+    return 0;
+}
+
+char *drps_reader_csv_kinds(const char *wanted, const char *const *fields, size_t n)
+{
+    size_t bytes = wanted ? strlen(wanted) + 1 : 0;
+    for (size_t i = 0; i < n; i++)
+        bytes += strlen(fields[i]) + 1;
+    char *kinds = malloc(bytes + 1);
+    if (!kinds) return NULL;
+    char *at = kinds;
+    *at = '\0';
+    if (wanted) at = stpcpy(at, wanted);
+    for (size_t i = 0; i < n; i++) {
+        if (at != kinds) *at++ = ',';
+        at = stpcpy(at, fields[i]);
+    }
+    return kinds;
+}
+
 static int csv_open(struct drps_reader *r, const char *head, size_t n, struct drps_err *err)
 {
     const struct drps_reader_options *o = &r->options;
@@ -161,7 +201,8 @@ static int csv_open(struct drps_reader *r, const char *head, size_t n, struct dr
     if (rc < 0) return rc;
     struct text first = next_line(header.end + 1, head + n);
     rc = guess_kinds(c, &first, err);
-    return rc < 0 ? rc : drps_columns_finish(c, r, err);
+    if (rc == 0) rc = drps_columns_finish(c, r, err);
+    return rc < 0 ? rc : name_fields(c, r, err);
 }
 
 const struct drps_format drps_format_csv = {
