@@ -14,7 +14,8 @@ void *drps_array_new(size_t n, size_t size)
 
 int drps_array_reserve(void *array, size_t *cap, size_t n, size_t size)
 {
-    if (n <= *cap && *cap) return 0; /* nothing is allocated too: callers pass the pointer on to memcpy() */
+    if (n <= *cap && *cap)
+        return 0; /* nothing is allocated too: callers pass the pointer on to memcpy() */
     size_t want = *cap > SIZE_MAX / 2 ? n : *cap * 2;
     if (want < n) want = n;
     if (want < 16) want = 16;
@@ -31,7 +32,8 @@ int drps_array_reserve(void *array, size_t *cap, size_t n, size_t size)
 
 void *drps_pages_new(size_t bytes)
 {
-    void *p = mmap(NULL, bytes ? bytes : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *p =
+        mmap(NULL, bytes ? bytes : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) return NULL;
     (void)madvise(p, bytes, MADV_HUGEPAGE); /* a wish: smaller pages work too */
     return p;

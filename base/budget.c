@@ -28,7 +28,8 @@ static void describe(const struct drps_budget *b, char *text, size_t cap)
     }
 }
 
-/* Rounded up to the tenth that drps_size_format() shows: whoever gives as much as the text asks for gives enough. */
+/* Rounded up to the tenth that drps_size_format() shows: whoever gives as much as the text asks for
+ * gives enough. */
 static uint64_t rounded_up(uint64_t bytes)
 {
     uint64_t unit = 1;
@@ -52,7 +53,8 @@ int drps_budget_take(struct drps_budget *b, const char *what, uint64_t bytes, st
     char limit[32];
     char need[32];
     describe(b, parts, sizeof(parts));
-    return drps_err_set(err, DRPS_E_MEMORY_BUDGET, "--memory %s is too small: at least %s is needed (%s)",
+    return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                        "--memory %s is too small: at least %s is needed (%s)",
                         drps_size_format(b->limit_bytes, limit, sizeof(limit)),
                         drps_size_format(rounded_up(b->used_bytes), need, sizeof(need)), parts);
 }

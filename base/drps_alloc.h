@@ -1,20 +1,24 @@
-/* Allocations whose size is computed: products are checked, large arrays are aligned to huge pages. */
+/* Allocations whose size is computed: products are checked, large arrays are aligned to huge pages.
+ */
 #ifndef DRPS_ALLOC_H
 #define DRPS_ALLOC_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* n * size bytes, uninitialised; NULL on overflow or when memory is gone. free() it. n = 0 gives a valid pointer. */
+/* n * size bytes, uninitialised; NULL on overflow or when memory is gone. free() it. n = 0 gives a
+ * valid pointer. */
 void *drps_array_new(size_t n, size_t size);
 
 /*
- * Grow *array to hold at least n elements of `size` bytes (capacity *cap, at least doubled). Returns 0 or
- * -ENOMEM with the array unchanged. *array starts as NULL with *cap 0; after a success it is not NULL, even for n = 0.
+ * Grow *array to hold at least n elements of `size` bytes (capacity *cap, at least doubled).
+ * Returns 0 or -ENOMEM with the array unchanged. *array starts as NULL with *cap 0; after a success
+ * it is not NULL, even for n = 0.
  */
 int drps_array_reserve(void *array, size_t *cap, size_t n, size_t size);
 
-/* Zeroed memory from the kernel, page aligned, backed by huge pages where the kernel agrees; NULL on failure. */
+/* Zeroed memory from the kernel, page aligned, backed by huge pages where the kernel agrees; NULL
+ * on failure. */
 void *drps_pages_new(size_t bytes);
 void drps_pages_free(void *pages, size_t bytes);
 

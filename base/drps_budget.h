@@ -1,6 +1,7 @@
 /*
- * The memory budget (--memory): who took how much of it. Parts reserve before they allocate, so that a budget
- * that is too small is refused at the start, with the breakdown, and not by the kernel in the middle.
+ * The memory budget (--memory): who took how much of it. Parts reserve before they allocate, so
+ * that a budget that is too small is refused at the start, with the breakdown, and not by the
+ * kernel in the middle.
  */
 #ifndef DRPS_BUDGET_H
 #define DRPS_BUDGET_H
@@ -24,7 +25,8 @@ struct drps_budget {
 
 void drps_budget_init(struct drps_budget *b, uint64_t limit_bytes);
 
-/* Take `bytes` for `what`, or DRPS_E_MEMORY_BUDGET with the whole breakdown and the limit that would do. */
+/* Take `bytes` for `what`, or DRPS_E_MEMORY_BUDGET with the whole breakdown and the limit that
+ * would do. */
 DRPS_MUST_CHECK
 int drps_budget_take(struct drps_budget *b, const char *what, uint64_t bytes, struct drps_err *err);
 

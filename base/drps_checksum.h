@@ -17,7 +17,7 @@ uint64_t drps_checksum(const void *data, size_t n);
 uint64_t drps_checksum_pieces(const struct drps_piece *pieces, size_t n);
 
 /* The checksum of bytes that arrive piece by piece: the same as of all of them at once. */
-struct drps_summer; /* opaque */
+struct drps_summer;                        /* opaque */
 struct drps_summer *drps_summer_new(void); /* NULL when memory is gone */
 void drps_summer_add(struct drps_summer *s, const void *data, size_t n);
 uint64_t drps_summer_value(const struct drps_summer *s); /* of everything added so far */

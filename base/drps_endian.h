@@ -1,6 +1,6 @@
 /*
- * Little-endian codecs for file headers. Bulk arrays of 16, 32 and 64-bit values are stored little-endian
- * too and used in place, so drps builds on little-endian machines only.
+ * Little-endian codecs for file headers. Bulk arrays of 16, 32 and 64-bit values are stored
+ * little-endian too and used in place, so drps builds on little-endian machines only.
  */
 #ifndef DRPS_ENDIAN_H
 #define DRPS_ENDIAN_H
@@ -8,7 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "drps files are used in place: little-endian only");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "drps files are used in place: little-endian only");
 
 static inline void drps_put_u32(void *at, uint32_t v)
 {

@@ -1,9 +1,9 @@
 /*
  * Errors: a negative int and a text that says what failed, where and why.
  *
- * A function that can fail returns 0 (or a count) or a negative code. Faults of the operating system keep
- * -errno; drps's own codes lie below -4095. The text goes to `struct drps_err`, which the caller owns, so
- * that an error needs no allocation and may cross threads.
+ * A function that can fail returns 0 (or a count) or a negative code. Faults of the operating
+ * system keep -errno; drps's own codes lie below -4095. The text goes to `struct drps_err`, which
+ * the caller owns, so that an error needs no allocation and may cross threads.
  */
 #ifndef DRPS_ERR_H
 #define DRPS_ERR_H
@@ -36,18 +36,23 @@ struct drps_err {
 
 #define DRPS_ERR_INIT                                                                              \
     {                                                                                              \
-        0, {0}                                                                                     \
+        0,                                                                                         \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
     }
 
 /*
- * Record a failure. The first one wins: if `err` already holds a failure, the new text is appended to it
+ * Record a failure. The first one wins: if `err` already holds a failure, the new text is appended
+ * to it
  * ("; then: ..."). `err` may be NULL.
  * Returns `code`, so that `return drps_err_set(err, -EINVAL, ...)` reads well.
  */
 int drps_err_set(struct drps_err *err, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Put "context: " before the text of a failure. No effect while `err` is NULL or clean. Returns err's code. */
+/* Put "context: " before the text of a failure. No effect while `err` is NULL or clean. Returns
+ * err's code. */
 int drps_err_context(struct drps_err *err, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -1,9 +1,9 @@
 /*
  * The seam through which all file I/O of drps passes (the key-value engines do their own).
  *
- * `struct drps_io` is a table of system calls. Programs use drps_io_os(); tests wrap it to inject faults:
- * a failing call, a short transfer, a full disk. The helpers below it turn the raw calls into calls that
- * finish or fail with a text naming the file and the offset.
+ * `struct drps_io` is a table of system calls. Programs use drps_io_os(); tests wrap it to inject
+ * faults: a failing call, a short transfer, a full disk. The helpers below it turn the raw calls
+ * into calls that finish or fail with a text naming the file and the offset.
  */
 #ifndef DRPS_IO_H
 #define DRPS_IO_H
@@ -16,11 +16,12 @@
 
 struct drps_io;
 
-/* Each member returns a result >= 0 or -errno, may block, and may be called from any thread. None is NULL. */
+/* Each member returns a result >= 0 or -errno, may block, and may be called from any thread. None
+ * is NULL. */
 struct drps_io_ops {
     int (*open)(void *ctx, const char *path, int flags, mode_t mode);
     int (*close)(void *ctx, int fd);
-    ssize_t (*read)(void *ctx, int fd, void *buf, size_t n);                    /* at the file position */
+    ssize_t (*read)(void *ctx, int fd, void *buf, size_t n); /* at the file position */
     ssize_t (*pread)(void *ctx, int fd, void *buf, size_t n, uint64_t offset);
     ssize_t (*pwrite)(void *ctx, int fd, const void *buf, size_t n, uint64_t offset);
     int (*fsync)(void *ctx, int fd);
@@ -41,16 +42,19 @@ struct drps_io {
 /* The operating system's calls. Static; never freed. */
 const struct drps_io *drps_io_os(void);
 
-/* Open for reading (flags O_RDONLY) or as open(2) says. Returns the descriptor in *fd_out, -1 on failure. */
+/* Open for reading (flags O_RDONLY) or as open(2) says. Returns the descriptor in *fd_out, -1 on
+ * failure. */
 DRPS_MUST_CHECK
-int drps_io_open(const struct drps_io *io, const char *path, int flags, int *fd_out, struct drps_err *err);
+int drps_io_open(const struct drps_io *io, const char *path, int flags, int *fd_out,
+                 struct drps_err *err);
 
-/* Close; fd < 0 is allowed and does nothing. A failure matters only to writers, who call drps_io_sync() first. */
+/* Close; fd < 0 is allowed and does nothing. A failure matters only to writers, who call
+ * drps_io_sync() first. */
 void drps_io_close(const struct drps_io *io, int fd);
 
 /*
- * Read exactly n bytes at offset; a file that ends before them is DRPS_E_CORRUPT ("ends at byte ...").
- * `path` is only for the text.
+ * Read exactly n bytes at offset; a file that ends before them is DRPS_E_CORRUPT ("ends at byte
+ * ..."). `path` is only for the text.
  */
 DRPS_MUST_CHECK
 int drps_io_read_at(const struct drps_io *io, int fd, void *buf, size_t n, uint64_t offset,
@@ -68,7 +72,8 @@ DRPS_MUST_CHECK
 int drps_io_size(const struct drps_io *io, int fd, const char *path, uint64_t *size_out,
                  struct drps_err *err);
 
-/* Read a whole file into *data_out (free() it), with a zero byte after its end. At most `limit` bytes. */
+/* Read a whole file into *data_out (free() it), with a zero byte after its end. At most `limit`
+ * bytes. */
 DRPS_MUST_CHECK
 int drps_io_read_file(const struct drps_io *io, const char *path, size_t limit, char **data_out,
                       size_t *n_out, struct drps_err *err);
@@ -78,15 +83,17 @@ DRPS_MUST_CHECK
 int drps_io_write_file(const struct drps_io *io, const char *path, const void *data, size_t n,
                        struct drps_err *err);
 
-/* Unlink every regular file and folder below `path`, and `path` itself. A missing path is no error. */
+/* Unlink every regular file and folder below `path`, and `path` itself. A missing path is no error.
+ */
 int drps_io_remove_tree(const struct drps_io *io, const char *path, struct drps_err *err);
 
 /*
- * A folder that appears whole or not at all. drps_stage_begin() makes "<path>.partial" (removing a stale
- * one that no running process holds) and locks it; files are then written under stage.dir;
+ * A folder that appears whole or not at all. drps_stage_begin() makes "<path>.partial" (removing a
+ * stale one that no running process holds) and locks it; files are then written under stage.dir;
  * drps_stage_commit() syncs every file in it and the folder, and renames it to <path>.
- * With `replace` an existing <path> is moved aside first and removed after; without, it is an error at begin.
- * drps_stage_abort() removes the partial folder unless committed; NULL-safe and idempotent.
+ * With `replace` an existing <path> is moved aside first and removed after; without, it is an error
+ * at begin. drps_stage_abort() removes the partial folder unless committed; NULL-safe and
+ * idempotent.
  */
 struct drps_stage {
     const struct drps_io *io;
@@ -97,8 +104,8 @@ struct drps_stage {
 };
 
 DRPS_MUST_CHECK
-int drps_stage_begin(struct drps_stage *stage, const struct drps_io *io, const char *path, int replace,
-                     struct drps_err *err);
+int drps_stage_begin(struct drps_stage *stage, const struct drps_io *io, const char *path,
+                     int replace, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_stage_commit(struct drps_stage *stage, struct drps_err *err);
 void drps_stage_abort(struct drps_stage *stage);

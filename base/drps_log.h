@@ -1,4 +1,5 @@
-/* Messages for people, on a sink that the program chooses. Libraries log only where an error is handled. */
+/* Messages for people, on a sink that the program chooses. Libraries log only where an error is
+ * handled. */
 #ifndef DRPS_LOG_H
 #define DRPS_LOG_H
 
@@ -6,7 +7,8 @@ enum drps_log_level { DRPS_LOG_ERROR, DRPS_LOG_WARN, DRPS_LOG_INFO, DRPS_LOG_DEB
 
 struct drps_log {
     enum drps_log_level level; /* messages above this level are dropped */
-    void (*sink)(void *ctx, enum drps_log_level level, const char *text); /* any thread; NULL: stderr */
+    void (*sink)(void *ctx, enum drps_log_level level,
+                 const char *text); /* any thread; NULL: stderr */
     void *ctx;
 };
 

@@ -3,10 +3,11 @@
  *
  *   header  64 bytes   magic "DRPSREC1", version, kind, record count, index offset, checksum
  *   records            payload, zero bytes up to a multiple of 8; no header of their own
- *   index              per record: payload bytes (u64), checksum (u64); then a checksum of the index
+ *   index              per record: payload bytes (u64), checksum (u64); then a checksum of the
+ * index
  *
- * The header is written last, so a file that was not finished is refused. Every payload is verified when it
- * is read. docs/formats.md has the byte table.
+ * The header is written last, so a file that was not finished is refused. Every payload is verified
+ * when it is read. docs/formats.md has the byte table.
  */
 #ifndef DRPS_RECFILE_H
 #define DRPS_RECFILE_H
@@ -17,7 +18,8 @@
 #include "base/drps_checksum.h"
 #include "base/drps_io.h"
 
-struct drps_recwriter; /* opaque: one file being written, owned by whoever called drps_recwriter_open() */
+struct drps_recwriter; /* opaque: one file being written, owned by whoever called
+                          drps_recwriter_open() */
 struct drps_recfile;   /* opaque: one finished file, owned by whoever called drps_recfile_open() */
 
 /* `kind` is four characters that say what the records are; a reader must name the same. */
@@ -45,8 +47,8 @@ uint64_t drps_recwriter_bytes(const struct drps_recwriter *w);
 
 /* DRPS_E_CORRUPT, DRPS_E_VERSION, -ENOENT ...: the text names file and offset. */
 DRPS_MUST_CHECK
-int drps_recfile_open(const struct drps_io *io, const char *path, uint32_t kind, struct drps_recfile **f_out,
-                      struct drps_err *err);
+int drps_recfile_open(const struct drps_io *io, const char *path, uint32_t kind,
+                      struct drps_recfile **f_out, struct drps_err *err);
 void drps_recfile_close(struct drps_recfile *f);
 
 uint64_t drps_recfile_count(const struct drps_recfile *f);
@@ -62,11 +64,12 @@ uint64_t drps_recfile_run_bytes(const struct drps_recfile *f, uint64_t i, uint64
 uint64_t drps_recfile_run_length(const struct drps_recfile *f, uint64_t i, uint64_t cap);
 
 /*
- * Read and verify records [i, i + n) into buf (8-byte aligned, of run_bytes). Record j's payload begins at
- * buf + drps_recfile_offset_in_run(f, i, j). Threads: concurrent calls are allowed.
+ * Read and verify records [i, i + n) into buf (8-byte aligned, of run_bytes). Record j's payload
+ * begins at buf + drps_recfile_offset_in_run(f, i, j). Threads: concurrent calls are allowed.
  */
 DRPS_MUST_CHECK
-int drps_recfile_read(struct drps_recfile *f, uint64_t i, uint64_t n, void *buf, struct drps_err *err);
+int drps_recfile_read(struct drps_recfile *f, uint64_t i, uint64_t n, void *buf,
+                      struct drps_err *err);
 uint64_t drps_recfile_offset_in_run(const struct drps_recfile *f, uint64_t first, uint64_t j);
 
 #endif

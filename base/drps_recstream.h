@@ -1,6 +1,7 @@
 /*
- * Reading a record file front to back, over and over, ahead of its consumer: a thread keeps `depth` buffers of
- * verified records full. Memory is depth * buffer_bytes (more only when one record is larger).
+ * Reading a record file front to back, over and over, ahead of its consumer: a thread keeps `depth`
+ * buffers of verified records full. Memory is depth * buffer_bytes (more only when one record is
+ * larger).
  */
 #ifndef DRPS_RECSTREAM_H
 #define DRPS_RECSTREAM_H
@@ -10,10 +11,10 @@
 struct drps_recstream; /* opaque; owns a thread */
 
 struct drps_recstream_options {
-    uint64_t first, count;  /* records of one pass */
-    uint64_t passes;        /* how often */
-    uint64_t buffer_bytes;  /* 0: 1 MiB */
-    unsigned depth;         /* buffers; 0: 3 */
+    uint64_t first, count; /* records of one pass */
+    uint64_t passes;       /* how often */
+    uint64_t buffer_bytes; /* 0: 1 MiB */
+    unsigned depth;        /* buffers; 0: 3 */
 };
 
 /* The file is borrowed until close. */
@@ -22,8 +23,8 @@ int drps_recstream_open(struct drps_recfile *file, const struct drps_recstream_o
                         struct drps_recstream **s_out, struct drps_err *err);
 
 /*
- * The next record, borrowed until the next call (8-byte aligned). Returns 1, 0 after the last record of the last
- * pass, or the error that stopped the reading thread. One calling thread.
+ * The next record, borrowed until the next call (8-byte aligned). Returns 1, 0 after the last
+ * record of the last pass, or the error that stopped the reading thread. One calling thread.
  */
 DRPS_MUST_CHECK
 int drps_recstream_next(struct drps_recstream *s, const void **record_out, size_t *bytes_out,
@@ -39,6 +40,7 @@ void drps_recstream_stats(struct drps_recstream *s, struct drps_recstream_stats 
 void drps_recstream_close(struct drps_recstream *s);
 
 /* Memory that a stream over `file` takes. */
-uint64_t drps_recstream_memory(const struct drps_recfile *file, const struct drps_recstream_options *options);
+uint64_t drps_recstream_memory(const struct drps_recfile *file,
+                               const struct drps_recstream_options *options);
 
 #endif

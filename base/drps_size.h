@@ -8,8 +8,8 @@
 #include "base/drps_err.h"
 
 /*
- * Parse a byte count with an optional suffix K, M, G or T (powers of 1024, either case, "B" or "iB" after it
- * allowed). Returns 0, or -EINVAL with a text that shows the value and an example.
+ * Parse a byte count with an optional suffix K, M, G or T (powers of 1024, either case, "B" or "iB"
+ * after it allowed). Returns 0, or -EINVAL with a text that shows the value and an example.
  */
 DRPS_MUST_CHECK
 int drps_size_parse(const char *text, uint64_t *bytes_out, struct drps_err *err);
@@ -17,7 +17,8 @@ int drps_size_parse(const char *text, uint64_t *bytes_out, struct drps_err *err)
 /* "1.5 GiB" into buf; returns buf. */
 char *drps_size_format(uint64_t bytes, char *buf, size_t cap);
 
-/* Memory that this process may use: the least of the machine's memory and its cgroup's limits (v1 and v2). */
+/* Memory that this process may use: the least of the machine's memory and its cgroup's limits (v1
+ * and v2). */
 uint64_t drps_memory_available(void);
 
 /* Largest resident set of this process so far, in bytes. */

@@ -34,7 +34,8 @@ int drps_err_set(struct drps_err *err, int code, const char *fmt, ...)
     }
     va_list ap;
     va_start(ap, fmt);
-    (void)vsnprintf(err->text + used, sizeof(err->text) - used, fmt, ap); /* a cut text is still an error */
+    (void)vsnprintf(err->text + used, sizeof(err->text) - used, fmt,
+                    ap); /* a cut text is still an error */
     va_end(ap);
     return code;
 }
@@ -48,7 +49,8 @@ int drps_err_context(struct drps_err *err, const char *fmt, ...)
     int n = vsnprintf(err->text, sizeof(err->text), fmt, ap);
     va_end(ap);
     size_t used = n > 0 ? (size_t)n : 0;
-    if (used + 3 > sizeof(err->text)) return err->code; /* no room left: the context alone must do */
+    if (used + 3 > sizeof(err->text))
+        return err->code; /* no room left: the context alone must do */
     size_t room = sizeof(err->text) - used - 3;
     size_t keep = strlen(inner.text) < room ? strlen(inner.text) : room;
     memcpy(err->text + used, ": ", 2);

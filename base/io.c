@@ -120,7 +120,8 @@ const struct drps_io *drps_io_os(void)
     return &os_io;
 }
 
-int drps_io_open(const struct drps_io *io, const char *path, int flags, int *fd_out, struct drps_err *err)
+int drps_io_open(const struct drps_io *io, const char *path, int flags, int *fd_out,
+                 struct drps_err *err)
 {
     *fd_out = -1;
     int fd = io->ops->open(io->ctx, path, flags, 0666);
@@ -145,11 +146,13 @@ int drps_io_read_at(const struct drps_io *io, int fd, void *buf, size_t n, uint6
         ssize_t got = io->ops->pread(io->ctx, fd, at, want, offset);
         if (got == -EINTR) continue;
         if (got < 0)
-            return drps_err_set(err, (int)got, "cannot read %zu bytes at offset %" PRIu64 " of %s: %s", want,
+            return drps_err_set(err, (int)got,
+                                "cannot read %zu bytes at offset %" PRIu64 " of %s: %s", want,
                                 offset, path, drps_err_name((int)got));
         if (got == 0)
-            return drps_err_set(err, DRPS_E_CORRUPT, "%s ends at byte %" PRIu64 ", %zu bytes too early", path,
-                                offset, n);
+            return drps_err_set(err, DRPS_E_CORRUPT,
+                                "%s ends at byte %" PRIu64 ", %zu bytes too early", path, offset,
+                                n);
         at += got;
         offset += (uint64_t)got;
         n -= (size_t)got;
@@ -172,7 +175,8 @@ int drps_io_write_at(const struct drps_io *io, int fd, const void *buf, size_t n
                                 "): free some space or choose another folder",
                                 path, n, offset);
         if (put < 0)
-            return drps_err_set(err, (int)put, "cannot write %zu bytes at offset %" PRIu64 " of %s: %s", want,
+            return drps_err_set(err, (int)put,
+                                "cannot write %zu bytes at offset %" PRIu64 " of %s: %s", want,
                                 offset, path, drps_err_name((int)put));
         at += put;
         offset += (uint64_t)put;
@@ -188,11 +192,13 @@ int drps_io_sync(const struct drps_io *io, int fd, const char *path, struct drps
     return 0;
 }
 
-int drps_io_size(const struct drps_io *io, int fd, const char *path, uint64_t *size_out, struct drps_err *err)
+int drps_io_size(const struct drps_io *io, int fd, const char *path, uint64_t *size_out,
+                 struct drps_err *err)
 {
     int64_t size = io->ops->size(io->ctx, fd);
     *size_out = 0;
-    if (size < 0) return drps_err_set(err, (int)size, "cannot stat %s: %s", path, drps_err_name((int)size));
+    if (size < 0)
+        return drps_err_set(err, (int)size, "cannot stat %s: %s", path, drps_err_name((int)size));
     *size_out = (uint64_t)size;
     return 0;
 }
@@ -211,8 +217,8 @@ int drps_io_read_file(const struct drps_io *io, const char *path, size_t limit, 
     rc = drps_io_size(io, fd, path, &size, err);
     if (rc < 0) goto out;
     if (size > limit) {
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s has %" PRIu64 " bytes; at most %zu were expected", path, size,
-                          limit);
+        rc = drps_err_set(err, DRPS_E_CORRUPT,
+                          "%s has %" PRIu64 " bytes; at most %zu were expected", path, size, limit);
         goto out;
     }
     data = malloc((size_t)size + 1);
@@ -252,7 +258,8 @@ char *drps_path_join(const char *dir, const char *name)
     return asprintf(&path, "%s%s%s", dir, sep, name) < 0 ? NULL : path;
 }
 
-static int remove_entries(const struct drps_io *io, const char *path, DIR *dir, struct drps_err *err)
+static int remove_entries(const struct drps_io *io, const char *path, DIR *dir,
+                          struct drps_err *err)
 {
     const struct dirent *entry;
     while ((entry = readdir(dir))) {
@@ -278,6 +285,7 @@ int drps_io_remove_tree(const struct drps_io *io, const char *path, struct drps_
     closedir(dir);
     if (rc < 0) return rc;
     rc = io->ops->rmdir(io->ctx, path);
-    if (rc < 0) return drps_err_set(err, rc, "cannot remove the folder %s: %s", path, drps_err_name(rc));
+    if (rc < 0)
+        return drps_err_set(err, rc, "cannot remove the folder %s: %s", path, drps_err_name(rc));
     return 0;
 }

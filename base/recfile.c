@@ -10,7 +10,8 @@
 #include "base/drps_checksum.h"
 #include "base/drps_endian.h"
 
-/* Header, 64 bytes: magic 8 | version u32 | kind u32 | count u64 | index offset u64 | zero 24 | checksum u64. */
+/* Header, 64 bytes: magic 8 | version u32 | kind u32 | count u64 | index offset u64 | zero 24 |
+ * checksum u64. */
 enum { HEADER_BYTES = 64, HEADER_SUMMED = 56, ENTRY_BYTES = 16, VERSION = 1, UNIT = 8 };
 enum { BUFFER_BYTES = 1 << 20 };
 static const char magic[8] = {'D', 'R', 'P', 'S', 'R', 'E', 'C', '1'};
@@ -130,7 +131,8 @@ uint64_t drps_recwriter_bytes(const struct drps_recwriter *w)
     return w->written + w->buffered;
 }
 
-static void encode_header(const struct drps_recwriter *w, uint64_t index_offset, unsigned char *head)
+static void encode_header(const struct drps_recwriter *w, uint64_t index_offset,
+                          unsigned char *head)
 {
     memset(head, 0, HEADER_BYTES);
     memcpy(head, magic, sizeof(magic));
@@ -157,28 +159,34 @@ int drps_recwriter_finish(struct drps_recwriter *w, struct drps_err *err)
     return drps_io_write_at(w->io, w->fd, head, sizeof(head), 0, w->path, err);
 }
 
-static int decode_header(struct drps_recfile *f, uint32_t kind, uint64_t *index_offset_out, struct drps_err *err)
+static int decode_header(struct drps_recfile *f, uint32_t kind, uint64_t *index_offset_out,
+                         struct drps_err *err)
 {
     unsigned char head[HEADER_BYTES];
     int rc = drps_io_size(f->io, f->fd, f->path, &f->file_bytes, err);
     if (rc == 0) rc = drps_io_read_at(f->io, f->fd, head, sizeof(head), 0, f->path, err);
     if (rc < 0) return rc;
     if (memcmp(head, magic, sizeof(magic)))
-        return drps_err_set(err, DRPS_E_CORRUPT, "%s is no finished drps file (wrong magic at offset 0)", f->path);
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%s is no finished drps file (wrong magic at offset 0)", f->path);
     if (drps_get_u64(head + HEADER_SUMMED) != drps_checksum(head, HEADER_SUMMED))
-        return drps_err_set(err, DRPS_E_CORRUPT, "%s: the header (offset 0) fails its checksum", f->path);
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s: the header (offset 0) fails its checksum",
+                            f->path);
     if (drps_get_u32(head + 8) != VERSION)
-        return drps_err_set(err, DRPS_E_VERSION, "%s has format version %u; this program reads %d: make it anew",
+        return drps_err_set(err, DRPS_E_VERSION,
+                            "%s has format version %u; this program reads %d: make it anew",
                             f->path, drps_get_u32(head + 8), VERSION);
     if (drps_get_u32(head + 12) != kind)
-        return drps_err_set(err, DRPS_E_CORRUPT, "%s holds another kind of records than expected", f->path);
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s holds another kind of records than expected",
+                            f->path);
     f->count = drps_get_u64(head + 16);
     *index_offset_out = drps_get_u64(head + 24);
-    if (*index_offset_out > f->file_bytes || f->count > (f->file_bytes - *index_offset_out) / ENTRY_BYTES ||
+    if (*index_offset_out > f->file_bytes ||
+        f->count > (f->file_bytes - *index_offset_out) / ENTRY_BYTES ||
         f->file_bytes - *index_offset_out != f->count * ENTRY_BYTES + 8)
         return drps_err_set(err, DRPS_E_CORRUPT,
-                            "%s: %" PRIu64 " records and an index at offset %" PRIu64 " do not fit its %" PRIu64
-                            " bytes",
+                            "%s: %" PRIu64 " records and an index at offset %" PRIu64
+                            " do not fit its %" PRIu64 " bytes",
                             f->path, f->count, *index_offset_out, f->file_bytes);
     return 0;
 }
@@ -190,29 +198,34 @@ static int load_index(struct drps_recfile *f, uint64_t index_offset, struct drps
 
     f->entries = drps_array_new(f->count, ENTRY_BYTES);
     f->offsets = drps_array_new(f->count + 1, sizeof(*f->offsets));
-    if (!f->entries || !f->offsets) return drps_err_set(err, -ENOMEM, "no memory for the index of %s", f->path);
+    if (!f->entries || !f->offsets)
+        return drps_err_set(err, -ENOMEM, "no memory for the index of %s", f->path);
     int rc = drps_io_read_at(f->io, f->fd, f->entries, bytes, index_offset, f->path, err);
-    if (rc == 0) rc = drps_io_read_at(f->io, f->fd, sum, sizeof(sum), index_offset + bytes, f->path, err);
+    if (rc == 0)
+        rc = drps_io_read_at(f->io, f->fd, sum, sizeof(sum), index_offset + bytes, f->path, err);
     if (rc < 0) return rc;
     if (drps_get_u64(sum) != drps_checksum(f->entries, bytes))
-        return drps_err_set(err, DRPS_E_CORRUPT, "%s: the index at offset %" PRIu64 " fails its checksum", f->path,
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%s: the index at offset %" PRIu64 " fails its checksum", f->path,
                             index_offset);
     uint64_t at = HEADER_BYTES;
     for (uint64_t i = 0; i < f->count; i++) {
         f->offsets[i] = at;
         if (f->entries[i].bytes > f->file_bytes || at > f->file_bytes)
-            return drps_err_set(err, DRPS_E_CORRUPT, "%s: record %" PRIu64 " lies outside of the file", f->path, i);
+            return drps_err_set(err, DRPS_E_CORRUPT,
+                                "%s: record %" PRIu64 " lies outside of the file", f->path, i);
         at += (f->entries[i].bytes + UNIT - 1) / UNIT * UNIT;
     }
     f->offsets[f->count] = at;
     if (at != index_offset)
-        return drps_err_set(err, DRPS_E_CORRUPT, "%s: records end at byte %" PRIu64 ", the index begins at %" PRIu64,
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%s: records end at byte %" PRIu64 ", the index begins at %" PRIu64,
                             f->path, at, index_offset);
     return 0;
 }
 
-int drps_recfile_open(const struct drps_io *io, const char *path, uint32_t kind, struct drps_recfile **f_out,
-                      struct drps_err *err)
+int drps_recfile_open(const struct drps_io *io, const char *path, uint32_t kind,
+                      struct drps_recfile **f_out, struct drps_err *err)
 {
     uint64_t index_offset = 0;
 
@@ -286,9 +299,11 @@ static int record_is_whole(const struct drps_recfile *f, uint64_t j, const char 
     return drps_checksum(record, bytes) == f->entries[j].checksum;
 }
 
-int drps_recfile_read(struct drps_recfile *f, uint64_t i, uint64_t n, void *buf, struct drps_err *err)
+int drps_recfile_read(struct drps_recfile *f, uint64_t i, uint64_t n, void *buf,
+                      struct drps_err *err)
 {
-    int rc = drps_io_read_at(f->io, f->fd, buf, drps_recfile_run_bytes(f, i, n), f->offsets[i], f->path, err);
+    int rc = drps_io_read_at(f->io, f->fd, buf, drps_recfile_run_bytes(f, i, n), f->offsets[i],
+                             f->path, err);
     if (rc < 0) return rc;
     for (uint64_t j = i; j < i + n; j++) {
         const char *record = (const char *)buf + (f->offsets[j] - f->offsets[i]);

@@ -33,7 +33,8 @@ struct drps_recstream {
     uint64_t at; /* consumer: records taken from the current run */
 };
 
-/* The largest run that any position can yield under buffer_bytes: one large record may exceed it. */
+/* The largest run that any position can yield under buffer_bytes: one large record may exceed it.
+ */
 static uint64_t run_cap(const struct drps_recfile *file, const struct drps_recstream_options *o)
 {
     uint64_t cap = o->buffer_bytes ? o->buffer_bytes : DEFAULT_BUFFER_BYTES;
@@ -50,7 +51,8 @@ static unsigned depth_of(const struct drps_recstream_options *o)
     return depth < MAX_DEPTH ? depth : MAX_DEPTH;
 }
 
-uint64_t drps_recstream_memory(const struct drps_recfile *file, const struct drps_recstream_options *o)
+uint64_t drps_recstream_memory(const struct drps_recfile *file,
+                               const struct drps_recstream_options *o)
 {
     return run_cap(file, o) * depth_of(o);
 }
@@ -99,7 +101,8 @@ static void *reader(void *arg)
     struct drps_recstream *s = arg;
     struct drps_err err = DRPS_ERR_INIT;
     int rc = 0;
-    uint64_t passes = s->options.count ? s->options.passes : 0; /* passes over nothing would never end */
+    uint64_t passes =
+        s->options.count ? s->options.passes : 0; /* passes over nothing would never end */
     for (uint64_t pass = 0; rc == 0 && pass < passes; pass++)
         rc = read_pass(s, &err);
     pthread_mutex_lock(&s->lock);
@@ -176,11 +179,13 @@ static int next_run(struct drps_recstream *s)
     return more;
 }
 
-int drps_recstream_next(struct drps_recstream *s, const void **record_out, size_t *bytes_out, struct drps_err *err)
+int drps_recstream_next(struct drps_recstream *s, const void **record_out, size_t *bytes_out,
+                        struct drps_err *err)
 {
     *record_out = NULL;
     *bytes_out = 0;
-    const struct run *run = &s->runs[s->taken % s->options.depth]; /* only this thread changes `taken` */
+    const struct run *run =
+        &s->runs[s->taken % s->options.depth]; /* only this thread changes `taken` */
     if (s->at == 0 || s->at == run->n) {
         if (!next_run(s)) {
             if (s->err.code) return drps_err_set(err, s->err.code, "%s", s->err.text);

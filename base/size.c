@@ -29,7 +29,8 @@ int drps_size_parse(const char *text, uint64_t *bytes_out, struct drps_err *err)
             return 0;
         }
     }
-    return drps_err_set(err, -EINVAL, "'%s' is not a size: write for instance 256M, 1.5G or 4096", text);
+    return drps_err_set(err, -EINVAL, "'%s' is not a size: write for instance 256M, 1.5G or 4096",
+                        text);
 }
 
 char *drps_size_format(uint64_t bytes, char *buf, size_t cap)
@@ -52,7 +53,8 @@ static uint64_t limit_in(const char *path)
     FILE *f = fopen(path, "re");
     uint64_t limit = UINT64_MAX;
     if (!f) return limit;
-    if (fgets(line, sizeof(line), f) && isdigit((unsigned char)line[0])) limit = strtoull(line, NULL, 10);
+    if (fgets(line, sizeof(line), f) && isdigit((unsigned char)line[0]))
+        limit = strtoull(line, NULL, 10);
     (void)fclose(f); /* only read */
     return limit;
 }

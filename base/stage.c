@@ -1,6 +1,7 @@
 /*
- * Folders that appear whole or not at all: everything is written under "<path>.partial" and renamed at the end.
- * An advisory lock on the partial folder's lock file tells a running writer from what a killed one left behind.
+ * Folders that appear whole or not at all: everything is written under "<path>.partial" and renamed
+ * at the end. An advisory lock on the partial folder's lock file tells a running writer from what a
+ * killed one left behind.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -16,11 +17,13 @@
 
 static const char lock_name[] = "lock";
 
-/* Whether path still names the open file: between open and lock another process may have taken the folder. */
+/* Whether path still names the open file: between open and lock another process may have taken the
+ * folder. */
 static int is_still(int fd, const char *path)
 {
     struct stat mine, named;
-    return !fstat(fd, &mine) && !lstat(path, &named) && mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
+    return !fstat(fd, &mine) && !lstat(path, &named) && mine.st_dev == named.st_dev &&
+           mine.st_ino == named.st_ino;
 }
 
 static int lock_partial(struct drps_stage *stage, struct drps_err *err)
@@ -29,8 +32,10 @@ static int lock_partial(struct drps_stage *stage, struct drps_err *err)
     if (!path) return drps_err_set(err, -ENOMEM, "no memory for the lock of %s", stage->dir);
     int rc = drps_io_open(stage->io, path, O_RDWR | O_CREAT, &stage->lock_fd, err);
     if (rc == 0 && (flock(stage->lock_fd, LOCK_EX | LOCK_NB) || !is_still(stage->lock_fd, path)))
-        rc = drps_err_set(err, -EBUSY, "%s is being written by another process: wait for it or choose another name",
-                          stage->dir);
+        rc = drps_err_set(
+            err, -EBUSY,
+            "%s is being written by another process: wait for it or choose another name",
+            stage->dir);
     free(path);
     return rc;
 }
@@ -55,8 +60,8 @@ static char *without_slashes(const char *path)
     return strndup(path, n);
 }
 
-int drps_stage_begin(struct drps_stage *stage, const struct drps_io *io, const char *path, int replace,
-                     struct drps_err *err)
+int drps_stage_begin(struct drps_stage *stage, const struct drps_io *io, const char *path,
+                     int replace, struct drps_err *err)
 {
     struct stat st;
 
@@ -73,18 +78,23 @@ int drps_stage_begin(struct drps_stage *stage, const struct drps_io *io, const c
     int made = 0;
     int rc = 0;
     if (!replace && !lstat(stage->path, &st))
-        rc = drps_err_set(err, -EEXIST, "%s exists already: choose another name, or pass --force to replace it",
+        rc = drps_err_set(err, -EEXIST,
+                          "%s exists already: choose another name, or pass --force to replace it",
                           stage->path);
     if (rc == 0) rc = clear_stale(stage, err);
     if (rc == 0) {
         rc = io->ops->mkdir(io->ctx, stage->dir, 0777);
-        if (rc < 0) rc = drps_err_set(err, rc, "cannot create the folder %s: %s", stage->dir, drps_err_name(rc));
+        if (rc < 0)
+            rc = drps_err_set(err, rc, "cannot create the folder %s: %s", stage->dir,
+                              drps_err_name(rc));
         made = rc == 0;
     }
     if (rc == 0) rc = lock_partial(stage, err);
     if (rc < 0) {
-        if (made) (void)io->ops->rmdir(io->ctx, stage->dir); /* goes only while nobody has put a lock there */
-        free(stage->dir); /* not ours to remove: another process may hold it */
+        if (made)
+            (void)io->ops->rmdir(io->ctx,
+                                 stage->dir); /* goes only while nobody has put a lock there */
+        free(stage->dir);                     /* not ours to remove: another process may hold it */
         stage->dir = NULL;
         drps_stage_abort(stage);
     }
@@ -138,15 +148,18 @@ static int sync_parent(const struct drps_io *io, const char *path, struct drps_e
     return rc;
 }
 
-static int rename_checked(const struct drps_io *io, const char *from, const char *to, struct drps_err *err)
+static int rename_checked(const struct drps_io *io, const char *from, const char *to,
+                          struct drps_err *err)
 {
     int rc = io->ops->rename(io->ctx, from, to);
-    if (rc < 0) return drps_err_set(err, rc, "cannot rename %s to %s: %s", from, to, drps_err_name(rc));
+    if (rc < 0)
+        return drps_err_set(err, rc, "cannot rename %s to %s: %s", from, to, drps_err_name(rc));
     return 0;
 }
 
 /* Move an existing folder aside to `old`; *moved_out tells whether there was one. */
-static int move_aside(const struct drps_stage *stage, const char *old, int *moved_out, struct drps_err *err)
+static int move_aside(const struct drps_stage *stage, const char *old, int *moved_out,
+                      struct drps_err *err)
 {
     struct stat st;
     *moved_out = 0;
@@ -158,10 +171,12 @@ static int move_aside(const struct drps_stage *stage, const char *old, int *move
 }
 
 /*
- * Rename the folder into place and make that last. A failure puts back what was there before. The lock goes along
- * and is removed only afterwards: until the rename it must keep others from taking the folder for a stale one.
+ * Rename the folder into place and make that last. A failure puts back what was there before. The
+ * lock goes along and is removed only afterwards: until the rename it must keep others from taking
+ * the folder for a stale one.
  */
-static int publish(struct drps_stage *stage, const char *old, const char *lock, struct drps_err *err)
+static int publish(struct drps_stage *stage, const char *old, const char *lock,
+                   struct drps_err *err)
 {
     const struct drps_io *io = stage->io;
     int moved;
@@ -173,7 +188,9 @@ static int publish(struct drps_stage *stage, const char *old, const char *lock, 
     if (rc == 0) rc = sync_dir(io, stage->path, err);
     if (rc == 0) rc = sync_parent(io, stage->path, err);
     if (rc == 0) return 0;
-    if (placed) (void)io->ops->rename(io->ctx, stage->path, stage->dir); /* the first failure is the one told */
+    if (placed)
+        (void)io->ops->rename(io->ctx, stage->path,
+                              stage->dir); /* the first failure is the one told */
     if (moved) (void)io->ops->rename(io->ctx, old, stage->path);
     return rc;
 }
@@ -185,12 +202,14 @@ int drps_stage_commit(struct drps_stage *stage, struct drps_err *err)
     int rc = sync_tree(stage->io, stage->dir, err);
 
     if (asprintf(&old, "%s.replaced", stage->path) < 0) old = NULL;
-    if (rc == 0 && (!lock || !old)) rc = drps_err_set(err, -ENOMEM, "no memory to publish %s", stage->path);
+    if (rc == 0 && (!lock || !old))
+        rc = drps_err_set(err, -ENOMEM, "no memory to publish %s", stage->path);
     if (rc == 0) rc = publish(stage, old, lock, err);
     if (rc == 0) {
         free(stage->dir);
         stage->dir = NULL; /* committed: abort has nothing to remove */
-        /* The new folder is in place. What cannot be removed of the old one is removed at the next replacement. */
+        /* The new folder is in place. What cannot be removed of the old one is removed at the next
+         * replacement. */
         if (stage->replace) (void)drps_io_remove_tree(stage->io, old, NULL);
     }
     free(lock);
@@ -201,7 +220,8 @@ int drps_stage_commit(struct drps_stage *stage, struct drps_err *err)
 void drps_stage_abort(struct drps_stage *stage)
 {
     if (!stage || !stage->io) return;
-    if (stage->dir) (void)drps_io_remove_tree(stage->io, stage->dir, NULL); /* a leftover looks unfinished */
+    if (stage->dir)
+        (void)drps_io_remove_tree(stage->io, stage->dir, NULL); /* a leftover looks unfinished */
     drps_io_close(stage->io, stage->lock_fd);
     free(stage->dir);
     free(stage->path);

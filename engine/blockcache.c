@@ -1,7 +1,8 @@
 /*
- * Ids come sorted, so the blocks of a call are met in order. They are taken in rounds of as many blocks as fit: first
- * those that are not in memory are read together, into frames that this round does not use, then rows are copied.
- * A victim is the next frame, clockwise, that was not used in this round or the one before.
+ * Ids come sorted, so the blocks of a call are met in order. They are taken in rounds of as many
+ * blocks as fit: first those that are not in memory are read together, into frames that this round
+ * does not use, then rows are copied. A victim is the next frame, clockwise, that was not used in
+ * this round or the one before.
  */
 #include "engine/blockcache.h"
 
@@ -18,7 +19,8 @@ static uint64_t block_count(uint64_t rows, uint64_t block_rows)
     return (rows + block_rows - 1) / block_rows;
 }
 
-uint64_t drps_blockcache_memory(uint64_t rows, uint64_t block_rows, size_t param_bytes, uint64_t frames)
+uint64_t drps_blockcache_memory(uint64_t rows, uint64_t block_rows, size_t param_bytes,
+                                uint64_t frames)
 {
     return block_count(rows, block_rows) * 4 + frames * (block_rows * param_bytes + 12);
 }
@@ -56,9 +58,11 @@ static uint32_t victim(struct drps_blockcache *c)
     for (uint64_t tries = 0;; tries++) {
         const uint32_t f = c->hand;
         c->hand = c->hand + 1 < c->frames ? c->hand + 1 : 0;
-        const uint64_t since = tries < c->frames ? c->round - 1 : c->round; /* the second time round be less choosy */
+        const uint64_t since =
+            tries < c->frames ? c->round - 1 : c->round; /* the second time round be less choosy */
         if (c->used[f] >= since) continue;
-        if (c->block_of[f] != DRPS_BLOCKCACHE_NONE) c->frame_of[c->block_of[f]] = DRPS_BLOCKCACHE_NONE;
+        if (c->block_of[f] != DRPS_BLOCKCACHE_NONE)
+            c->frame_of[c->block_of[f]] = DRPS_BLOCKCACHE_NONE;
         c->block_of[f] = DRPS_BLOCKCACHE_NONE;
         c->used[f] = c->round;
         return f;
@@ -85,7 +89,8 @@ static int load(struct drps_blockcache *c, const uint32_t *blocks, size_t n, str
     size_t missing = 0;
 
     for (size_t i = 0; i < n; i++)
-        if (c->frame_of[blocks[i]] != DRPS_BLOCKCACHE_NONE) c->used[c->frame_of[blocks[i]]] = c->round;
+        if (c->frame_of[blocks[i]] != DRPS_BLOCKCACHE_NONE)
+            c->used[c->frame_of[blocks[i]]] = c->round;
     for (size_t i = 0; i < n; i++) {
         if (c->frame_of[blocks[i]] != DRPS_BLOCKCACHE_NONE) continue;
         keys[missing] = blocks[i];
@@ -104,8 +109,8 @@ static int load(struct drps_blockcache *c, const uint32_t *blocks, size_t n, str
 }
 
 /* The distinct blocks of ids from `at` on, as many as fit a round; returns the end of their ids. */
-static size_t next_round(const struct drps_blockcache *c, const uint32_t *ids, size_t at, size_t n, uint32_t *blocks,
-                         size_t *blocks_n)
+static size_t next_round(const struct drps_blockcache *c, const uint32_t *ids, size_t at, size_t n,
+                         uint32_t *blocks, size_t *blocks_n)
 {
     const size_t most = c->frames < ROUND_BLOCKS ? c->frames : ROUND_BLOCKS;
     size_t found = 0;
@@ -138,7 +143,8 @@ int drps_blockcache_gather(struct drps_blockcache *c, const uint32_t *ids, size_
         if (rc < 0) return rc;
         for (; at < end; at++, out += c->param_bytes) {
             const uint32_t block = (uint32_t)(ids[at] / c->block_rows);
-            memcpy(out, frame_data(c, c->frame_of[block]) + ids[at] % c->block_rows * c->param_bytes,
+            memcpy(out,
+                   frame_data(c, c->frame_of[block]) + ids[at] % c->block_rows * c->param_bytes,
                    c->param_bytes);
         }
     }

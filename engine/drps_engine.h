@@ -1,10 +1,10 @@
 /*
  * Training: a plan is executed step by step and leaves a model.
  *
- * A step is one batch. In a training step a worker pulls the batch's rows into a dense array, computes the gradient
- * there, and pushes it; the server, which holds the rows, steps them. An evaluation step pulls and predicts. An epoch
- * is all training steps, then all evaluation steps, in the plan's order, so that whoever reads ahead (plan files, row
- * stores) knows what comes.
+ * A step is one batch. In a training step a worker pulls the batch's rows into a dense array,
+ * computes the gradient there, and pushes it; the server, which holds the rows, steps them. An
+ * evaluation step pulls and predicts. An epoch is all training steps, then all evaluation steps, in
+ * the plan's order, so that whoever reads ahead (plan files, row stores) knows what comes.
  */
 #ifndef DRPS_ENGINE_H
 #define DRPS_ENGINE_H
@@ -25,12 +25,13 @@
 
 enum { DRPS_TRAIN_THREADS_MAX = 64, DRPS_TRAIN_NAME_BYTES = 16 };
 
-/* One epoch, as it ended. Disk numbers are those of the row store; the plan's files are counted on their own. */
+/* One epoch, as it ended. Disk numbers are those of the row store; the plan's files are counted on
+ * their own. */
 struct drps_epoch {
-    uint64_t epoch;       /* from 1 */
-    double seconds;       /* training and evaluation; writing a candidate model is not in it */
-    double samples_per_s; /* training samples a second of the training steps */
-    double train_loss;    /* mean over samples, each before the step that used it */
+    uint64_t epoch;           /* from 1 */
+    double seconds;           /* training and evaluation; writing a candidate model is not in it */
+    double samples_per_s;     /* training samples a second of the training steps */
+    double train_loss;        /* mean over samples, each before the step that used it */
     struct drps_quality test; /* samples 0 and NaN without held-out samples */
     uint64_t reads, writes, read_bytes, written_bytes, seeks;
     uint64_t plan_read_bytes;
@@ -40,11 +41,11 @@ struct drps_epoch {
 
 /* Seconds by phase. Reading ahead, and a store's own threads, run beside these. */
 struct drps_phases {
-    double plan;       /* waiting for the plan's files and decoding them */
-    double wait_store; /* until the rows of a step are in memory */
+    double plan;                  /* waiting for the plan's files and decoding them */
+    double wait_store;            /* until the rows of a step are in memory */
     double gather, compute, step; /* training steps: pull, gradients, push */
     double evaluate;
-    double export;     /* writing models */
+    double export; /* writing models */
 };
 
 struct drps_train_progress {
@@ -64,39 +65,47 @@ struct drps_train_options {
     float l1, l2;           /* default 0 */
     float init_scale;       /* of factors; default 0.1 / sqrt(rank) */
     uint64_t seed;          /* of initial factors */
-    int local_steps;        /* 1: the batch's samples step one after the other on a copy of its rows */
-    uint64_t patience;      /* stop after this many epochs without a better held-out loss and keep the best; 0: off */
-    const char *store;      /* auto, resident, or an engine (block store on it): rocksdb, leveldb; default auto */
-    const char *model_store; /* engine that the model is written with; default: the preferred one of this build */
-    uint64_t memory_bytes;  /* of the whole process; default: half of what this process may use */
-    unsigned threads;       /* that compute, at most DRPS_TRAIN_THREADS_MAX; default 1 */
-    int prefetch_steps;     /* of the block store; 0: its default */
-    const atomic_int *stop; /* non-zero: end after the current step and write the model so far. May be NULL */
+    int local_steps;   /* 1: the batch's samples step one after the other on a copy of its rows */
+    uint64_t patience; /* stop after this many epochs without a better held-out loss and keep the
+                          best; 0: off */
+    const char *store; /* auto, resident, or an engine (block store on it): rocksdb, leveldb;
+                          default auto */
+    const char *model_store; /* engine that the model is written with; default: the preferred one of
+                                this build */
+    uint64_t memory_bytes;   /* of the whole process; default: half of what this process may use */
+    unsigned threads;        /* that compute, at most DRPS_TRAIN_THREADS_MAX; default 1 */
+    int prefetch_steps;      /* of the block store; 0: its default */
+    const atomic_int
+        *stop; /* non-zero: end after the current step and write the model so far. May be NULL */
     const struct drps_log *log;
 
-    void (*on_epoch)(void *ctx, const struct drps_epoch *epoch); /* on the calling thread. May be NULL */
-    void (*on_progress)(void *ctx, const struct drps_train_progress *progress); /* some times a second. May be NULL */
+    void (*on_epoch)(void *ctx,
+                     const struct drps_epoch *epoch); /* on the calling thread. May be NULL */
+    void (*on_progress)(
+        void *ctx,
+        const struct drps_train_progress *progress); /* some times a second. May be NULL */
     void *ctx;
 };
 
 struct drps_train_result {
-    char store[DRPS_TRAIN_NAME_BYTES];       /* resident, rocksdb, leveldb */
+    char store[DRPS_TRAIN_NAME_BYTES]; /* resident, rocksdb, leveldb */
     char model_store[DRPS_TRAIN_NAME_BYTES];
     struct drps_optim optim;
     uint64_t rows;
-    uint64_t model_bytes;  /* of parameters */
-    uint64_t row_bytes;    /* with the optimizer's state */
-    uint64_t content;      /* XXH3 over all parameters in placed order */
+    uint64_t model_bytes;      /* of parameters */
+    uint64_t row_bytes;        /* with the optimizer's state */
+    uint64_t content;          /* XXH3 over all parameters in placed order */
     struct drps_budget memory; /* who was given how much */
     uint64_t peak_rss_bytes;
     double seconds;
     struct drps_phases phases;
     struct drps_epoch *epochs; /* own: [epochs_n] complete epochs */
     size_t epochs_n;
-    uint64_t best_epoch;       /* whose parameters the model holds, from 1; 0: those of an unfinished epoch */
-    int stopped_early;         /* patience ran out */
+    uint64_t
+        best_epoch; /* whose parameters the model holds, from 1; 0: those of an unfinished epoch */
+    int stopped_early; /* patience ran out */
     int interrupted;
-    uint64_t steps;            /* done in the epoch that was interrupted */
+    uint64_t steps; /* done in the epoch that was interrupted */
     struct drps_store_stats store_stats;
     struct drps_process_io process_io; /* what the kernel counted, from start to end of the run */
     uint64_t plan_read_bytes;
@@ -105,18 +114,17 @@ struct drps_train_result {
     int has_forecast;
 };
 
-/* A rate that suits the optimizer and the plan (sgd steps a sum over the batch, so its rate falls with the batch). */
+/* A rate that suits the optimizer and the plan (sgd steps a sum over the batch, so its rate falls
+ * with the batch). */
 float drps_train_default_lr(const struct drps_plan_info *info, enum drps_optim_kind kind);
 
 /*
- * Train and write options->model_path, whole or not at all. *result is filled as far as the run came, also on errors;
- * drps_train_result_free() it.
- * Returns 0, or among others:
- *   DRPS_E_CONFIG         options do not fit the plan or this build
- *   DRPS_E_MEMORY_BUDGET  with the breakdown and the number that would do; nothing was started
- *   DRPS_E_INTERRUPTED    options->stop was set; the model of the steps done was written (with patience: of the best
- *                         epoch, if one was complete)
- *   -ERANGE               the training loss is no finite number; err names epoch and step; nothing was written
+ * Train and write options->model_path, whole or not at all. *result is filled as far as the run
+ * came, also on errors; drps_train_result_free() it. Returns 0, or among others: DRPS_E_CONFIG
+ * options do not fit the plan or this build DRPS_E_MEMORY_BUDGET  with the breakdown and the number
+ * that would do; nothing was started DRPS_E_INTERRUPTED    options->stop was set; the model of the
+ * steps done was written (with patience: of the best epoch, if one was complete) -ERANGE the
+ * training loss is no finite number; err names epoch and step; nothing was written
  */
 DRPS_MUST_CHECK
 int drps_train_run(const struct drps_plan *plan, const struct drps_train_options *options,

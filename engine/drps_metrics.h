@@ -17,8 +17,8 @@ struct drps_quality {
     double rmse;     /* regression; NaN otherwise */
 };
 
-/* About 4 MiB for classification (a histogram of scores over 2^18 order-preserving float prefixes), little otherwise.
-   NULL when memory is gone. */
+/* About 4 MiB for classification (a histogram of scores over 2^18 order-preserving float prefixes),
+   little otherwise. NULL when memory is gone. */
 struct drps_metrics *drps_metrics_new(enum drps_loss loss);
 void drps_metrics_free(struct drps_metrics *m); /* NULL-safe */
 void drps_metrics_reset(struct drps_metrics *m);

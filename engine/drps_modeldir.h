@@ -3,8 +3,8 @@
  *
  *   model.json   what the model is and how it was made; ends with a checksum of itself
  *   names.rec    dictionary: feature keys (and strings) to rows, copied from the plan
- *   rows/        key-value database: value b holds the parameters (dim float32 each, no optimizer state) of rows
- *                b * block_rows .. (b + 1) * block_rows - 1, the last value those that are left
+ *   rows/        key-value database: value b holds the parameters (dim float32 each, no optimizer
+ * state) of rows b * block_rows .. (b + 1) * block_rows - 1, the last value those that are left
  */
 #ifndef DRPS_MODELDIR_H
 #define DRPS_MODELDIR_H
@@ -26,16 +26,19 @@ struct drps_modeldir_info {
     char format[DRPS_PLAN_NAME_BYTES]; /* of the training data: the default for new data */
     char store[DRPS_PLAN_NAME_BYTES];  /* engine of rows/ */
     int classification;
-    float label_negative, label_positive; /* the data's two labels, -1 and +1 in training (classification) */
+    float label_negative,
+        label_positive; /* the data's two labels, -1 and +1 in training (classification) */
     double label_mean;
     uint64_t hash_seed;
     int string_names;
     uint64_t rows, block_rows;
-    uint64_t content; /* XXH3 over the parameters of all rows in order: equal models, equal numbers */
+    uint64_t
+        content; /* XXH3 over the parameters of all rows in order: equal models, equal numbers */
     size_t tables_n;
     struct drps_table tables[DRPS_PLAN_TABLES];
     size_t fields_n;
-    char **fields; /* field prefixes of string names; when reading owned by the model, when writing borrowed */
+    char **fields; /* field prefixes of string names; when reading owned by the model, when writing
+                      borrowed */
 };
 
 /* ---- Writing ---- */
@@ -45,10 +48,13 @@ struct drps_modelrows; /* opaque: a database of rows being written */
 /* Make folder `path`. Rows come with row_bytes each, of which the first dim floats are kept. */
 DRPS_MUST_CHECK
 int drps_modelrows_open(const struct drps_kv_ops *kv, const char *path, uint64_t rows, uint32_t dim,
-                        size_t row_bytes, uint64_t memory_bytes, struct drps_modelrows **w_out, struct drps_err *err);
-/* A drps_row_visit: hand it, with the writer as ctx, to a store's scan. Rows must come in order and be complete. */
+                        size_t row_bytes, uint64_t memory_bytes, struct drps_modelrows **w_out,
+                        struct drps_err *err);
+/* A drps_row_visit: hand it, with the writer as ctx, to a store's scan. Rows must come in order and
+ * be complete. */
 DRPS_MUST_CHECK
-int drps_modelrows_add(void *writer, uint64_t first, size_t n, const void *rows, struct drps_err *err);
+int drps_modelrows_add(void *writer, uint64_t first, size_t n, const void *rows,
+                       struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_modelrows_finish(struct drps_modelrows *w, uint64_t *content_out, struct drps_err *err);
 void drps_modelrows_close(struct drps_modelrows *w); /* NULL-safe */
@@ -58,20 +64,23 @@ uint64_t drps_modelrows_memory(uint32_t dim);
 uint64_t drps_modeldir_block_rows(uint32_t dim);
 
 /*
- * Complete the model in `dir`, which holds rows/: copy names.rec from the plan, write model.json. `info` is taken as
- * it is. `training` (a json_t object, borrowed; NULL: none) is stored beside it: how the model was made.
+ * Complete the model in `dir`, which holds rows/: copy names.rec from the plan, write model.json.
+ * `info` is taken as it is. `training` (a json_t object, borrowed; NULL: none) is stored beside it:
+ * how the model was made.
  */
 DRPS_MUST_CHECK
 int drps_modeldir_finish(const struct drps_io *io, const char *dir, const struct drps_plan *plan,
-                         const struct drps_modeldir_info *info, void *training, struct drps_err *err);
+                         const struct drps_modeldir_info *info, void *training,
+                         struct drps_err *err);
 
 /* ---- Reading ---- */
 
 struct drps_modeldir; /* opaque: an open model, owned by whoever called drps_modeldir_open() */
 
 /*
- * memory_bytes: for the engine, the blocks kept in memory and the dictionary's pages. DRPS_E_NOT_FOUND: no model
- * there; DRPS_E_CORRUPT names what is damaged; DRPS_E_MEMORY_BUDGET says how much would do (some MiB).
+ * memory_bytes: for the engine, the blocks kept in memory and the dictionary's pages.
+ * DRPS_E_NOT_FOUND: no model there; DRPS_E_CORRUPT names what is damaged; DRPS_E_MEMORY_BUDGET says
+ * how much would do (some MiB).
  */
 DRPS_MUST_CHECK
 int drps_modeldir_open(const struct drps_io *io, const char *path, uint64_t memory_bytes,
@@ -79,14 +88,16 @@ int drps_modeldir_open(const struct drps_io *io, const char *path, uint64_t memo
 void drps_modeldir_close(struct drps_modeldir *md); /* NULL-safe */
 
 const struct drps_modeldir_info *drps_modeldir_info(const struct drps_modeldir *md);
-const void *drps_modeldir_json(const struct drps_modeldir *md); /* the whole of model.json, a json_t object; borrowed */
+const void *drps_modeldir_json(
+    const struct drps_modeldir *md); /* the whole of model.json, a json_t object; borrowed */
 
-uint64_t drps_modeldir_memory(const struct drps_modeldir *md); /* what it uses of the memory it was given */
+uint64_t
+drps_modeldir_memory(const struct drps_modeldir *md); /* what it uses of the memory it was given */
 
 /* As drps_names_lookup(). */
 DRPS_MUST_CHECK
-int drps_modeldir_lookup(struct drps_modeldir *md, const uint64_t *keys, size_t n, uint32_t *rows_out,
-                         struct drps_err *err);
+int drps_modeldir_lookup(struct drps_modeldir *md, const uint64_t *keys, size_t n,
+                         uint32_t *rows_out, struct drps_err *err);
 
 /* Parameters of rows ids [n], strictly increasing, into params [n][dim]. One calling thread. */
 DRPS_MUST_CHECK

@@ -49,7 +49,8 @@ static void tell_progress(const struct run *run, uint64_t now)
 }
 
 /* Next batch and its rows; the time of both. Returns the clock in *now_out. */
-static int open_step(struct drps_job *job, struct drps_feed_batch *batch, uint64_t *now_out, struct drps_err *err)
+static int open_step(struct drps_job *job, struct drps_feed_batch *batch, uint64_t *now_out,
+                     struct drps_err *err)
 {
     const uint64_t start = drps_clock_ns();
     int rc = drps_feed_next(job->feed, batch, err);
@@ -65,10 +66,11 @@ static int open_step(struct drps_job *job, struct drps_feed_batch *batch, uint64
 static int not_finite(const struct run *run, struct drps_err *err)
 {
     const double lr = (double)run->job->server.optim.lr;
-    return drps_err_set(err, -ERANGE,
-                        "the training loss is no finite number in epoch %llu, step %llu: training diverged; "
-                        "try a smaller --lr (it is %g, try %g)",
-                        (unsigned long long)run->epoch, (unsigned long long)run->step, lr, lr / 10);
+    return drps_err_set(
+        err, -ERANGE,
+        "the training loss is no finite number in epoch %llu, step %llu: training diverged; "
+        "try a smaller --lr (it is %g, try %g)",
+        (unsigned long long)run->epoch, (unsigned long long)run->step, lr, lr / 10);
 }
 
 static int train_step(struct run *run, struct drps_err *err)
@@ -116,7 +118,8 @@ static double share(double part, double whole)
     return whole > 0 ? part / whole : NAN;
 }
 
-static void finish(const struct run *run, const struct mark *from, uint64_t trained_ns, struct drps_epoch *out)
+static void finish(const struct run *run, const struct mark *from, uint64_t trained_ns,
+                   struct drps_epoch *out)
 {
     struct drps_job *job = run->job;
     struct mark to;
@@ -142,7 +145,8 @@ static void finish(const struct run *run, const struct mark *from, uint64_t trai
     if (job->plan->info.eval_batches) drps_metrics_result(job->metrics, &out->test);
 }
 
-int drps_job_epoch(struct drps_job *job, uint64_t epoch, struct drps_epoch *out, struct drps_err *err)
+int drps_job_epoch(struct drps_job *job, uint64_t epoch, struct drps_epoch *out,
+                   struct drps_err *err)
 {
     const uint64_t train = job->plan->info.batches;
     struct run run = {.job = job, .epoch = epoch, .steps = train + job->plan->info.eval_batches};

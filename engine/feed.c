@@ -1,6 +1,7 @@
 /*
- * Bodies are used where the stream put them; row lists are unpacked ahead of time by a thread, if there is a processor
- * for it. Both streams have threads of their own, so what is left here is some microseconds a batch.
+ * Bodies are used where the stream put them; row lists are unpacked ahead of time by a thread, if
+ * there is a processor for it. Both streams have threads of their own, so what is left here is some
+ * microseconds a batch.
  */
 #include "engine/feed.h"
 
@@ -12,7 +13,11 @@
 #include "base/drps_recstream.h"
 #include "engine/listahead.h"
 
-enum { DATA_DEPTH = 3, ROWS_DEPTH = 3, ROWS_SHARE = 4 }; /* row lists take a quarter of the bodies' buffers */
+enum {
+    DATA_DEPTH = 3,
+    ROWS_DEPTH = 3,
+    ROWS_SHARE = 4
+}; /* row lists take a quarter of the bodies' buffers */
 
 struct drps_feed {
     const struct drps_plan *plan;
@@ -20,9 +25,9 @@ struct drps_feed {
     struct drps_recfile *data, *rows;
     struct drps_recstream *bodies, *lists;
     struct drps_listahead *ahead; /* NULL: lists are unpacked here, into ids */
-    uint32_t *ids;  /* [max_batch_rows] */
-    uint64_t steps; /* of an epoch */
-    uint64_t at;    /* step of the next batch, within its epoch */
+    uint32_t *ids;                /* [max_batch_rows] */
+    uint64_t steps;               /* of an epoch */
+    uint64_t at;                  /* step of the next batch, within its epoch */
 };
 
 static int check_counts(const struct drps_feed *feed, struct drps_err *err)
@@ -31,12 +36,14 @@ static int check_counts(const struct drps_feed *feed, struct drps_err *err)
     uint64_t lists = drps_recfile_count(feed->rows);
     if (bodies == feed->steps && lists == feed->steps) return 0;
     return drps_err_set(err, DRPS_E_CORRUPT,
-                        "%s: plan.json counts %llu steps, but data.rec holds %llu and rows.rec %llu: make the plan anew",
-                        feed->plan->dir, (unsigned long long)feed->steps, (unsigned long long)bodies,
-                        (unsigned long long)lists);
+                        "%s: plan.json counts %llu steps, but data.rec holds %llu and rows.rec "
+                        "%llu: make the plan anew",
+                        feed->plan->dir, (unsigned long long)feed->steps,
+                        (unsigned long long)bodies, (unsigned long long)lists);
 }
 
-int drps_feed_open(const struct drps_plan *plan, int has_bias, struct drps_feed **feed_out, struct drps_err *err)
+int drps_feed_open(const struct drps_plan *plan, int has_bias, struct drps_feed **feed_out,
+                   struct drps_err *err)
 {
     *feed_out = NULL;
     struct drps_feed *feed = calloc(1, sizeof(*feed));
@@ -67,12 +74,15 @@ void drps_feed_close(struct drps_feed *feed)
     free(feed);
 }
 
-static struct drps_recstream_options data_options(const struct drps_feed *feed, uint64_t buffer_bytes)
+static struct drps_recstream_options data_options(const struct drps_feed *feed,
+                                                  uint64_t buffer_bytes)
 {
-    return (struct drps_recstream_options){.count = feed->steps, .buffer_bytes = buffer_bytes, .depth = DATA_DEPTH};
+    return (struct drps_recstream_options){
+        .count = feed->steps, .buffer_bytes = buffer_bytes, .depth = DATA_DEPTH};
 }
 
-static struct drps_recstream_options rows_options(const struct drps_feed *feed, uint64_t buffer_bytes)
+static struct drps_recstream_options rows_options(const struct drps_feed *feed,
+                                                  uint64_t buffer_bytes)
 {
     return (struct drps_recstream_options){
         .count = feed->steps, .buffer_bytes = buffer_bytes / ROWS_SHARE, .depth = ROWS_DEPTH};
@@ -82,8 +92,10 @@ uint64_t drps_feed_memory(const struct drps_feed *feed, uint64_t buffer_bytes)
 {
     const struct drps_recstream_options data = data_options(feed, buffer_bytes);
     const struct drps_recstream_options rows = rows_options(feed, buffer_bytes);
-    const uint64_t index = 2 * feed->steps * 24; /* of the record files: offset, size and checksum of each record */
-    return index + drps_recstream_memory(feed->data, &data) + drps_recstream_memory(feed->rows, &rows) +
+    const uint64_t index =
+        2 * feed->steps * 24; /* of the record files: offset, size and checksum of each record */
+    return index + drps_recstream_memory(feed->data, &data) +
+           drps_recstream_memory(feed->rows, &rows) +
            drps_listahead_memory(feed->plan->info.max_batch_rows);
 }
 
@@ -94,8 +106,8 @@ static int has_processors(unsigned threads)
     return sched_getaffinity(0, sizeof(set), &set) == 0 && (unsigned)CPU_COUNT(&set) > threads;
 }
 
-int drps_feed_start(struct drps_feed *feed, uint64_t epochs, uint64_t buffer_bytes, unsigned threads,
-                    struct drps_err *err)
+int drps_feed_start(struct drps_feed *feed, uint64_t epochs, uint64_t buffer_bytes,
+                    unsigned threads, struct drps_err *err)
 {
     struct drps_recstream_options data = data_options(feed, buffer_bytes);
     struct drps_recstream_options rows = rows_options(feed, buffer_bytes);
@@ -104,7 +116,8 @@ int drps_feed_start(struct drps_feed *feed, uint64_t epochs, uint64_t buffer_byt
     if (rc == 0) rc = drps_recstream_open(feed->rows, &rows, &feed->lists, err);
     if (rc < 0) return rc;
     const size_t max_rows = feed->plan->info.max_batch_rows;
-    if (has_processors(threads)) return drps_listahead_open(feed->lists, max_rows, &feed->ahead, err);
+    if (has_processors(threads))
+        return drps_listahead_open(feed->lists, max_rows, &feed->ahead, err);
     feed->ids = drps_array_new(max_rows, sizeof(*feed->ids));
     return feed->ids ? 0 : drps_err_set(err, -ENOMEM, "no memory for the rows of a batch");
 }
@@ -117,32 +130,37 @@ static int check_samples(const struct drps_batch *b, struct drps_err *err)
         for (size_t s = most = 0; s < b->samples; s++)
             if (b->starts[s + 1] - b->starts[s] > most) most = b->starts[s + 1] - b->starts[s];
     if (most <= b->rows) return 0;
-    return drps_err_set(err, DRPS_E_CORRUPT, "a sample of %zu entries among %zu rows", most, b->rows);
+    return drps_err_set(err, DRPS_E_CORRUPT, "a sample of %zu entries among %zu rows", most,
+                        b->rows);
 }
 
-static int check_batch(const struct drps_feed *feed, const struct drps_feed_batch *batch, size_t listed,
-                       struct drps_err *err)
+static int check_batch(const struct drps_feed *feed, const struct drps_feed_batch *batch,
+                       size_t listed, struct drps_err *err)
 {
     const struct drps_plan_info *info = &feed->plan->info;
     const struct drps_batch *b = &batch->body;
     if (b->rows != listed)
-        return drps_err_set(err, DRPS_E_CORRUPT, "its body counts %zu rows, its row list %zu", b->rows, listed);
+        return drps_err_set(err, DRPS_E_CORRUPT, "its body counts %zu rows, its row list %zu",
+                            b->rows, listed);
     if (b->samples > info->max_batch_samples)
-        return drps_err_set(err, DRPS_E_CORRUPT, "%zu samples, plan.json says at most %llu", b->samples,
-                            (unsigned long long)info->max_batch_samples);
+        return drps_err_set(err, DRPS_E_CORRUPT, "%zu samples, plan.json says at most %llu",
+                            b->samples, (unsigned long long)info->max_batch_samples);
     if (listed && batch->ids[listed - 1] >= info->rows)
         return drps_err_set(err, DRPS_E_CORRUPT, "row %u of %llu", batch->ids[listed - 1],
                             (unsigned long long)info->rows);
     if (feed->has_bias && (!listed || batch->ids[0] != 0))
-        return drps_err_set(err, DRPS_E_CORRUPT, "its row list does not begin with the intercept, row 0");
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "its row list does not begin with the intercept, row 0");
     return check_samples(b, err);
 }
 
-static int next_list(struct drps_feed *feed, const uint32_t **ids_out, size_t *n_out, struct drps_err *err)
+static int next_list(struct drps_feed *feed, const uint32_t **ids_out, size_t *n_out,
+                     struct drps_err *err)
 {
     if (feed->ahead) return drps_listahead_next(feed->ahead, ids_out, n_out, err);
     *ids_out = feed->ids;
-    return drps_listahead_decode(feed->lists, feed->plan->info.max_batch_rows, feed->ids, n_out, err);
+    return drps_listahead_decode(feed->lists, feed->plan->info.max_batch_rows, feed->ids, n_out,
+                                 err);
 }
 
 int drps_feed_next(struct drps_feed *feed, struct drps_feed_batch *out, struct drps_err *err)

@@ -1,5 +1,6 @@
 /*
- * The feed: the plan's batches in order, epoch after epoch, read ahead and decoded. Private to engine/.
+ * The feed: the plan's batches in order, epoch after epoch, read ahead and decoded. Private to
+ * engine/.
  */
 #ifndef DRPS_FEED_H
 #define DRPS_FEED_H
@@ -22,22 +23,25 @@ struct drps_feed_stats {
     uint64_t wait_ns; /* next() waited for the disk */
 };
 
-/* Open the plan's data.rec and rows.rec and check that they hold T + E steps. The plan is borrowed. */
+/* Open the plan's data.rec and rows.rec and check that they hold T + E steps. The plan is borrowed.
+ */
 DRPS_MUST_CHECK
-int drps_feed_open(const struct drps_plan *plan, int has_bias, struct drps_feed **feed_out, struct drps_err *err);
+int drps_feed_open(const struct drps_plan *plan, int has_bias, struct drps_feed **feed_out,
+                   struct drps_err *err);
 void drps_feed_close(struct drps_feed *feed); /* NULL-safe */
 
 /* Memory of a started feed with buffers of about buffer_bytes each. */
 uint64_t drps_feed_memory(const struct drps_feed *feed, uint64_t buffer_bytes);
 
-/* Begin to read ahead, for so many epochs. `threads` compute: with more processors than that, lists are unpacked ahead. */
+/* Begin to read ahead, for so many epochs. `threads` compute: with more processors than that, lists
+ * are unpacked ahead. */
 DRPS_MUST_CHECK
-int drps_feed_start(struct drps_feed *feed, uint64_t epochs, uint64_t buffer_bytes, unsigned threads,
-                    struct drps_err *err);
+int drps_feed_start(struct drps_feed *feed, uint64_t epochs, uint64_t buffer_bytes,
+                    unsigned threads, struct drps_err *err);
 
 /*
- * The next batch, valid until the next call; checked against the numbers of the plan, so that arrays sized by
- * max_batch_rows and max_batch_samples hold it. One calling thread.
+ * The next batch, valid until the next call; checked against the numbers of the plan, so that
+ * arrays sized by max_batch_rows and max_batch_samples hold it. One calling thread.
  */
 DRPS_MUST_CHECK
 int drps_feed_next(struct drps_feed *feed, struct drps_feed_batch *out, struct drps_err *err);

@@ -1,6 +1,6 @@
 /*
- * A ring of lists. Waking a sleeping thread costs more than unpacking a list, so whoever has filled or emptied the
- * ring sleeps until half of it has changed.
+ * A ring of lists. Waking a sleeping thread costs more than unpacking a list, so whoever has filled
+ * or emptied the ring sleeps until half of it has changed.
  */
 #include "engine/listahead.h"
 
@@ -31,8 +31,8 @@ struct drps_listahead {
     struct drps_err err; /* of the thread, valid once `finished` */
 };
 
-int drps_listahead_decode(struct drps_recstream *stream, size_t max_rows, uint32_t *ids, size_t *n_out,
-                          struct drps_err *err)
+int drps_listahead_decode(struct drps_recstream *stream, size_t max_rows, uint32_t *ids,
+                          size_t *n_out, struct drps_err *err)
 {
     const void *record;
     size_t bytes;
@@ -41,7 +41,8 @@ int drps_listahead_decode(struct drps_recstream *stream, size_t max_rows, uint32
     if (rc <= 0) return rc;
     const uint32_t n = bytes >= 4 ? drps_list_count(record) : 0;
     if (n > max_rows)
-        return drps_err_set(err, DRPS_E_CORRUPT, "rows.rec: %u rows, plan.json says at most %zu", n, max_rows);
+        return drps_err_set(err, DRPS_E_CORRUPT, "rows.rec: %u rows, plan.json says at most %zu", n,
+                            max_rows);
     rc = drps_list_decode(record, bytes, ids, NULL, err);
     if (rc < 0) {
         (void)drps_err_context(err, "rows.rec");
@@ -80,7 +81,9 @@ static void *unpack(void *arg)
     struct drps_err err = DRPS_ERR_INIT;
     uint64_t i = 0;
     while (wait_for_room(a)) {
-        if (drps_listahead_decode(a->stream, a->max_rows, a->ids[i % DEPTH], &a->n[i % DEPTH], &err) <= 0) break;
+        if (drps_listahead_decode(a->stream, a->max_rows, a->ids[i % DEPTH], &a->n[i % DEPTH],
+                                  &err) <= 0)
+            break;
         publish(a);
         i++;
     }
@@ -92,8 +95,8 @@ static void *unpack(void *arg)
     return NULL;
 }
 
-int drps_listahead_open(struct drps_recstream *stream, size_t max_rows, struct drps_listahead **a_out,
-                        struct drps_err *err)
+int drps_listahead_open(struct drps_recstream *stream, size_t max_rows,
+                        struct drps_listahead **a_out, struct drps_err *err)
 {
     *a_out = NULL;
     struct drps_listahead *a = calloc(1, sizeof(*a));
@@ -111,14 +114,16 @@ int drps_listahead_open(struct drps_recstream *stream, size_t max_rows, struct d
     if (rc == 0) rc = pthread_create(&a->thread, NULL, unpack, a);
     if (rc) {
         drps_listahead_close(a);
-        return drps_err_set(err, -rc, "cannot start a thread that unpacks row lists: %s", strerror(rc));
+        return drps_err_set(err, -rc, "cannot start a thread that unpacks row lists: %s",
+                            strerror(rc));
     }
     a->started = 1;
     *a_out = a;
     return 0;
 }
 
-/* The stream may be closed after this, not before: its next() is called until the thread has ended. */
+/* The stream may be closed after this, not before: its next() is called until the thread has ended.
+ */
 void drps_listahead_close(struct drps_listahead *a)
 {
     if (!a) return;
@@ -137,7 +142,8 @@ void drps_listahead_close(struct drps_listahead *a)
     free(a);
 }
 
-int drps_listahead_next(struct drps_listahead *a, const uint32_t **ids_out, size_t *n_out, struct drps_err *err)
+int drps_listahead_next(struct drps_listahead *a, const uint32_t **ids_out, size_t *n_out,
+                        struct drps_err *err)
 {
     pthread_mutex_lock(&a->lock);
     if (a->holding) {

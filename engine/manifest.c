@@ -10,7 +10,8 @@
 
 enum { LIMIT_BYTES = 64 << 20 };
 
-/* Over the text with sorted keys and without the key "checksum": so the layout of the file does not matter. */
+/* Over the text with sorted keys and without the key "checksum": so the layout of the file does not
+ * matter. */
 static int sum_of(const json_t *j, uint64_t *sum_out)
 {
     char *text = json_dumps(j, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
@@ -29,7 +30,8 @@ int drps_manifest_write(const struct drps_io *io, const char *path, json_t *j, s
 {
     uint64_t sum;
     char *text = NULL;
-    if (j && sum_of(j, &sum) == 0 && json_object_set_new(j, "checksum", drps_manifest_hex(sum)) == 0)
+    if (j && sum_of(j, &sum) == 0 &&
+        json_object_set_new(j, "checksum", drps_manifest_hex(sum)) == 0)
         text = json_dumps(j, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
     if (!text) return drps_err_set(err, -ENOMEM, "no memory to write %s", path);
     int rc = drps_io_write_file(io, path, text, strlen(text), err);
@@ -45,10 +47,12 @@ static int check_sum(json_t *j, const char *path, struct drps_err *err)
     (void)json_object_del(j, "checksum"); /* it was there */
     if (sum_of(j, &sum) < 0) return drps_err_set(err, -ENOMEM, "no memory to check %s", path);
     if (sum == saved) return 0;
-    return drps_err_set(err, DRPS_E_CORRUPT, "%s fails its checksum: it is not as it was written", path);
+    return drps_err_set(err, DRPS_E_CORRUPT, "%s fails its checksum: it is not as it was written",
+                        path);
 }
 
-int drps_manifest_read(const struct drps_io *io, const char *path, json_t **j_out, struct drps_err *err)
+int drps_manifest_read(const struct drps_io *io, const char *path, json_t **j_out,
+                       struct drps_err *err)
 {
     json_error_t at;
     char *text;
@@ -59,7 +63,8 @@ int drps_manifest_read(const struct drps_io *io, const char *path, json_t **j_ou
     if (rc < 0) return rc;
     json_t *j = json_loadb(text, n, JSON_REJECT_DUPLICATES, &at);
     free(text);
-    if (!j) return drps_err_set(err, DRPS_E_CORRUPT, "%s:%d:%d: %s", path, at.line, at.column, at.text);
+    if (!j)
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s:%d:%d: %s", path, at.line, at.column, at.text);
     rc = check_sum(j, path, err);
     if (rc < 0) {
         json_decref(j);
@@ -74,7 +79,8 @@ static int no_member(const char *path, const char *key, const char *what, struct
     return drps_err_set(err, DRPS_E_CORRUPT, "%s: \"%s\" is %s", path, key, what);
 }
 
-int drps_manifest_get_hex(const json_t *j, const char *key, const char *path, uint64_t *out, struct drps_err *err)
+int drps_manifest_get_hex(const json_t *j, const char *key, const char *path, uint64_t *out,
+                          struct drps_err *err)
 {
     const char *text = json_string_value(json_object_get(j, key));
     char *end;
@@ -84,24 +90,27 @@ int drps_manifest_get_hex(const json_t *j, const char *key, const char *path, ui
     return *end ? no_member(path, key, "no number of 16 hex digits", err) : 0;
 }
 
-int drps_manifest_get_count(const json_t *j, const char *key, const char *path, uint64_t *out, struct drps_err *err)
+int drps_manifest_get_count(const json_t *j, const char *key, const char *path, uint64_t *out,
+                            struct drps_err *err)
 {
     const json_t *v = json_object_get(j, key);
     *out = 0;
-    if (!json_is_integer(v) || json_integer_value(v) < 0) return no_member(path, key, "no count", err);
+    if (!json_is_integer(v) || json_integer_value(v) < 0)
+        return no_member(path, key, "no count", err);
     *out = (uint64_t)json_integer_value(v);
     return 0;
 }
 
-int drps_manifest_get_real(const json_t *j, const char *key, const char *path, double *out, struct drps_err *err)
+int drps_manifest_get_real(const json_t *j, const char *key, const char *path, double *out,
+                           struct drps_err *err)
 {
     const json_t *v = json_object_get(j, key);
     *out = json_number_value(v);
     return json_is_number(v) ? 0 : no_member(path, key, "no number", err);
 }
 
-int drps_manifest_get_text(const json_t *j, const char *key, const char *path, char *out, size_t cap,
-                           struct drps_err *err)
+int drps_manifest_get_text(const json_t *j, const char *key, const char *path, char *out,
+                           size_t cap, struct drps_err *err)
 {
     const char *text = json_string_value(json_object_get(j, key));
     *out = '\0';

@@ -9,24 +9,29 @@
 
 /* Write `j` as path, with a key "checksum" added. */
 DRPS_MUST_CHECK
-int drps_manifest_write(const struct drps_io *io, const char *path, json_t *j, struct drps_err *err);
+int drps_manifest_write(const struct drps_io *io, const char *path, json_t *j,
+                        struct drps_err *err);
 
 /* Read and check path. *j_out is owned by the caller (json_decref). -ENOENT, DRPS_E_CORRUPT. */
 DRPS_MUST_CHECK
-int drps_manifest_read(const struct drps_io *io, const char *path, json_t **j_out, struct drps_err *err);
+int drps_manifest_read(const struct drps_io *io, const char *path, json_t **j_out,
+                       struct drps_err *err);
 
 /* 64 bits as 16 hex digits, since JSON integers are signed and JSON numbers often doubles. */
 json_t *drps_manifest_hex(uint64_t v);
 
 /* Members of `j`, or DRPS_E_CORRUPT naming path and key. */
 DRPS_MUST_CHECK
-int drps_manifest_get_hex(const json_t *j, const char *key, const char *path, uint64_t *out, struct drps_err *err);
+int drps_manifest_get_hex(const json_t *j, const char *key, const char *path, uint64_t *out,
+                          struct drps_err *err);
 DRPS_MUST_CHECK
-int drps_manifest_get_count(const json_t *j, const char *key, const char *path, uint64_t *out, struct drps_err *err);
+int drps_manifest_get_count(const json_t *j, const char *key, const char *path, uint64_t *out,
+                            struct drps_err *err);
 DRPS_MUST_CHECK
-int drps_manifest_get_real(const json_t *j, const char *key, const char *path, double *out, struct drps_err *err);
-DRPS_MUST_CHECK
-int drps_manifest_get_text(const json_t *j, const char *key, const char *path, char *out, size_t cap,
+int drps_manifest_get_real(const json_t *j, const char *key, const char *path, double *out,
                            struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_manifest_get_text(const json_t *j, const char *key, const char *path, char *out,
+                           size_t cap, struct drps_err *err);
 
 #endif

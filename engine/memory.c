@@ -1,6 +1,6 @@
 /*
- * First what has a fixed size: the program itself, the plan's streams, one batch, the model being written at the end.
- * The rest goes to the rows: all of them when they fit, else a pool of blocks.
+ * First what has a fixed size: the program itself, the plan's streams, one batch, the model being
+ * written at the end. The rest goes to the rows: all of them when they fit, else a pool of blocks.
  */
 #include "engine/memory.h"
 
@@ -30,7 +30,8 @@ int drps_memory_is_resident(const char *name)
     return name && strcmp(name, "resident") == 0;
 }
 
-/* Refusals wait for the last item, the rows, so that the text has the whole breakdown and a number that would do. */
+/* Refusals wait for the last item, the rows, so that the text has the whole breakdown and a number
+ * that would do. */
 static void take(struct drps_budget *b, const char *what, uint64_t bytes)
 {
     const int rc = drps_budget_take(b, what, bytes, NULL);
@@ -57,8 +58,8 @@ static int take_resident(struct drps_memory *m, uint64_t need, struct drps_err *
     return drps_budget_take(&m->budget, "all rows", need, err);
 }
 
-static int take_blocks(struct drps_memory *m, const struct drps_memory_parts *p, uint64_t least, uint64_t most,
-                       struct drps_err *err)
+static int take_blocks(struct drps_memory *m, const struct drps_memory_parts *p, uint64_t least,
+                       uint64_t most, struct drps_err *err)
 {
     m->store = &drps_store_pib;
     m->kv = p->config->kv;
@@ -78,13 +79,16 @@ static int find_engine(const char *name, const struct drps_kv_ops **kv_out, stru
     char known[128] = "";
     for (const struct drps_kv_ops *const *kv = drps_kv_engines(); *kv; kv++) {
         const size_t used = strlen(known);
-        (void)snprintf(known + used, sizeof(known) - used, ", %s", (*kv)->name); /* cut only with many engines */
+        (void)snprintf(known + used, sizeof(known) - used, ", %s",
+                       (*kv)->name); /* cut only with many engines */
     }
-    return drps_err_set(err, DRPS_E_CONFIG, "store \"%s\" is none of auto, resident%s", name ? name : "", known);
+    return drps_err_set(err, DRPS_E_CONFIG, "store \"%s\" is none of auto, resident%s",
+                        name ? name : "", known);
 }
 
 /* Everything with buffers of a size that suits the limit, or (least) as small as they may be. */
-static int split(struct drps_memory *m, const struct drps_memory_parts *parts, int least, struct drps_err *err)
+static int split(struct drps_memory *m, const struct drps_memory_parts *parts, int least,
+                 struct drps_err *err)
 {
     const char *name = parts->options->store ? parts->options->store : "auto";
     const int any = strcmp(name, "auto") == 0;
@@ -97,7 +101,8 @@ static int split(struct drps_memory *m, const struct drps_memory_parts *parts, i
     int rc = resident_only ? 0 : find_engine(any ? NULL : name, &parts->config->kv, err);
     if (rc == 0) rc = drps_store_resident.memory_need(parts->config, 0, &resident, &most, err);
     if (rc == 0 && !resident_only)
-        rc = drps_store_pib.memory_need(parts->config, parts->config->max_step_blocks, &blocks, &most, err);
+        rc = drps_store_pib.memory_need(parts->config, parts->config->max_step_blocks, &blocks,
+                                        &most, err);
     if (rc < 0) return rc;
     take_fixed(m, parts, least);
     if (resident_only || (any && (resident <= drps_budget_left(&m->budget) || resident <= blocks)))
@@ -105,7 +110,8 @@ static int split(struct drps_memory *m, const struct drps_memory_parts *parts, i
     return take_blocks(m, parts, blocks, most, err);
 }
 
-int drps_memory_split(struct drps_memory *m, const struct drps_memory_parts *parts, struct drps_err *err)
+int drps_memory_split(struct drps_memory *m, const struct drps_memory_parts *parts,
+                      struct drps_err *err)
 {
     if (split(m, parts, 0, NULL) == 0) return 0;
     return split(m, parts, 1, err);

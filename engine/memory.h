@@ -13,8 +13,8 @@
 
 struct drps_memory {
     struct drps_budget budget;
-    uint64_t buffer_bytes; /* of each of a plan stream's buffers */
-    uint64_t export_bytes; /* of the engine that a model is written with */
+    uint64_t buffer_bytes;              /* of each of a plan stream's buffers */
+    uint64_t export_bytes;              /* of the engine that a model is written with */
     const struct drps_store_ops *store; /* the store chosen */
     const struct drps_kv_ops *kv;       /* and its engine; NULL: resident */
     uint64_t store_bytes;
@@ -24,16 +24,18 @@ struct drps_memory {
 struct drps_memory_parts {
     const struct drps_plan *plan;
     const struct drps_train_options *options;
-    struct drps_server *server;        /* initialised, not open */
-    const struct drps_feed *feed;      /* open, not started */
-    const struct drps_uses *uses;      /* likewise; NULL: no block store is wanted */
+    struct drps_server *server;   /* initialised, not open */
+    const struct drps_feed *feed; /* open, not started */
+    const struct drps_uses *uses; /* likewise; NULL: no block store is wanted */
     const struct drps_worker_size *worker;
-    struct drps_store_config *config;  /* as far as a block store's need depends on it */
+    struct drps_store_config *config; /* as far as a block store's need depends on it */
 };
 
-/* DRPS_E_MEMORY_BUDGET with the breakdown; DRPS_E_CONFIG for a store that is unknown or not in this build. */
+/* DRPS_E_MEMORY_BUDGET with the breakdown; DRPS_E_CONFIG for a store that is unknown or not in this
+ * build. */
 DRPS_MUST_CHECK
-int drps_memory_split(struct drps_memory *m, const struct drps_memory_parts *parts, struct drps_err *err);
+int drps_memory_split(struct drps_memory *m, const struct drps_memory_parts *parts,
+                      struct drps_err *err);
 
 /* 1: the store called `name` (NULL: auto) never uses blocks. */
 int drps_memory_is_resident(const char *name);

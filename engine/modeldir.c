@@ -17,7 +17,7 @@
 enum {
     COPY_BYTES = 256 * 1024,
     MIB = 1 << 20,
-    NAMES_BYTES = MIB,      /* one page of the dictionary, its strings included, and its directory */
+    NAMES_BYTES = MIB, /* one page of the dictionary, its strings included, and its directory */
     ENGINE_LEAST = 2 * MIB, /* for reading only */
     ENGINE_MOST = 64 * MIB,
     FRAMES_LEAST = 16,
@@ -34,7 +34,7 @@ struct drps_modeldir {
     json_t *json;             /* own */
     struct drps_names *names; /* own */
     const struct drps_kv_ops *ops;
-    struct drps_kv *kv;       /* own */
+    struct drps_kv *kv; /* own */
     struct drps_blockcache cache;
     uint64_t memory_bytes; /* in use */
 };
@@ -45,9 +45,9 @@ static json_t *tables_to_json(const struct drps_modeldir_info *info)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < info->tables_n; i++)
-        (void)json_array_append_new(list, json_pack("{s:s, s:I, s:I}", "name", info->tables[i].name, "first",
-                                                    (json_int_t)info->tables[i].first, "rows",
-                                                    (json_int_t)info->tables[i].rows));
+        (void)json_array_append_new(list, json_pack("{s:s, s:I, s:I}", "name", info->tables[i].name,
+                                                    "first", (json_int_t)info->tables[i].first,
+                                                    "rows", (json_int_t)info->tables[i].rows));
     return list;
 }
 
@@ -63,21 +63,25 @@ static json_t *fields_to_json(const struct drps_modeldir_info *info)
 static json_t *info_to_json(const struct drps_modeldir_info *info)
 {
     const struct drps_model *m = &info->model;
-    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:b, s:f, s:f, s:o, s:b, s:f, s:f, s:f, s:o, s:b, "
+    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:b, s:f, s:f, s:o, s:b, s:f, "
+                     "s:f, s:f, s:o, s:b, "
                      "s:I, s:I, s:o, s:o, s:o}",
-                     "kind", "drps-model", "version", DRPS_MODELDIR_VERSION, "made_by", "drps-train " DRPS_VERSION,
-                     "plan", info->plan_id, "algo", drps_algo_name(m->algo), "loss", drps_loss_name(m->loss),
-                     "format", info->format, "rank", (int)m->rank, "dim", (int)m->dim, "has_bias", m->has_bias,
-                     "bias_start", (double)m->bias_start, "init_scale", (double)m->init_scale, "seed",
-                     drps_manifest_hex(m->seed), "classification", info->classification, "label_negative",
-                     (double)info->label_negative, "label_positive", (double)info->label_positive, "label_mean",
-                     info->label_mean, "hash_seed", drps_manifest_hex(info->hash_seed), "string_names",
-                     info->string_names, "rows", (json_int_t)info->rows, "block_rows", (json_int_t)info->block_rows,
-                     "content", drps_manifest_hex(info->content), "tables", tables_to_json(info), "fields",
-                     fields_to_json(info));
+                     "kind", "drps-model", "version", DRPS_MODELDIR_VERSION, "made_by",
+                     "drps-train " DRPS_VERSION, "plan", info->plan_id, "algo",
+                     drps_algo_name(m->algo), "loss", drps_loss_name(m->loss), "format",
+                     info->format, "rank", (int)m->rank, "dim", (int)m->dim, "has_bias",
+                     m->has_bias, "bias_start", (double)m->bias_start, "init_scale",
+                     (double)m->init_scale, "seed", drps_manifest_hex(m->seed), "classification",
+                     info->classification, "label_negative", (double)info->label_negative,
+                     "label_positive", (double)info->label_positive, "label_mean", info->label_mean,
+                     "hash_seed", drps_manifest_hex(info->hash_seed), "string_names",
+                     info->string_names, "rows", (json_int_t)info->rows, "block_rows",
+                     (json_int_t)info->block_rows, "content", drps_manifest_hex(info->content),
+                     "tables", tables_to_json(info), "fields", fields_to_json(info));
 }
 
-static int info_from_json(struct drps_modeldir_info *info, const json_t *j, const char *path, struct drps_err *err)
+static int info_from_json(struct drps_modeldir_info *info, const json_t *j, const char *path,
+                          struct drps_err *err)
 {
     char algo[DRPS_PLAN_NAME_BYTES], loss[DRPS_PLAN_NAME_BYTES];
     uint64_t rank, dim, seed;
@@ -86,7 +90,8 @@ static int info_from_json(struct drps_modeldir_info *info, const json_t *j, cons
     int rc = drps_manifest_get_text(j, "plan", path, info->plan_id, sizeof(info->plan_id), err);
     if (rc == 0) rc = drps_manifest_get_text(j, "algo", path, algo, sizeof(algo), err);
     if (rc == 0) rc = drps_manifest_get_text(j, "loss", path, loss, sizeof(loss), err);
-    if (rc == 0) rc = drps_manifest_get_text(j, "format", path, info->format, sizeof(info->format), err);
+    if (rc == 0)
+        rc = drps_manifest_get_text(j, "format", path, info->format, sizeof(info->format), err);
     if (rc == 0) rc = drps_manifest_get_count(j, "rank", path, &rank, err);
     if (rc == 0) rc = drps_manifest_get_count(j, "dim", path, &dim, err);
     if (rc == 0) rc = drps_manifest_get_real(j, "bias_start", path, &bias_start, err);
@@ -111,10 +116,12 @@ static int info_from_json(struct drps_modeldir_info *info, const json_t *j, cons
     info->model.init_scale = (float)init_scale;
     info->model.seed = seed;
     if (info->model.dim == dim && info->block_rows && info->rows <= UINT32_MAX) return 0;
-    return drps_err_set(err, DRPS_E_CORRUPT, "%s: \"dim\", \"block_rows\" or \"rows\" makes no sense", path);
+    return drps_err_set(err, DRPS_E_CORRUPT,
+                        "%s: \"dim\", \"block_rows\" or \"rows\" makes no sense", path);
 }
 
-static int lists_from_json(struct drps_modeldir_info *info, const json_t *j, const char *path, struct drps_err *err)
+static int lists_from_json(struct drps_modeldir_info *info, const json_t *j, const char *path,
+                           struct drps_err *err)
 {
     const json_t *tables = json_object_get(j, "tables");
     const json_t *fields = json_object_get(j, "fields");
@@ -122,8 +129,8 @@ static int lists_from_json(struct drps_modeldir_info *info, const json_t *j, con
     int rc = drps_manifest_get_text(store, "store", path, info->store, sizeof(info->store), err);
     info->tables_n = json_array_size(tables);
     if (info->tables_n > DRPS_PLAN_TABLES)
-        return drps_err_set(err, DRPS_E_CORRUPT, "%s: %zu tables; at most %d are known", path, info->tables_n,
-                            DRPS_PLAN_TABLES);
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s: %zu tables; at most %d are known", path,
+                            info->tables_n, DRPS_PLAN_TABLES);
     for (size_t i = 0; rc == 0 && i < info->tables_n; i++) {
         struct drps_table *t = &info->tables[i];
         const json_t *entry = json_array_get(tables, i);
@@ -137,7 +144,8 @@ static int lists_from_json(struct drps_modeldir_info *info, const json_t *j, con
     for (; info->fields_n < json_array_size(fields); info->fields_n++) {
         const char *text = json_string_value(json_array_get(fields, info->fields_n));
         info->fields[info->fields_n] = strdup(text ? text : "");
-        if (!info->fields[info->fields_n]) return drps_err_set(err, -ENOMEM, "no memory for %s", path);
+        if (!info->fields[info->fields_n])
+            return drps_err_set(err, -ENOMEM, "no memory for %s", path);
     }
     return rc;
 }
@@ -145,8 +153,8 @@ static int lists_from_json(struct drps_modeldir_info *info, const json_t *j, con
 /* ---- Writing ---- */
 
 /* Copy names.rec and learn its size and checksum. */
-static int copy_file(const struct drps_io *io, const char *from, const char *to, uint64_t *bytes_out,
-                     uint64_t *sum_out, struct drps_err *err)
+static int copy_file(const struct drps_io *io, const char *from, const char *to,
+                     uint64_t *bytes_out, uint64_t *sum_out, struct drps_err *err)
 {
     int in = -1, out = -1;
     char *buf = malloc(COPY_BYTES);
@@ -173,7 +181,8 @@ static int copy_file(const struct drps_io *io, const char *from, const char *to,
 }
 
 /* Number and bytes of the files in folder `path`, which an engine has written. */
-static int measure_folder(const char *path, uint64_t *files_out, uint64_t *bytes_out, struct drps_err *err)
+static int measure_folder(const char *path, uint64_t *files_out, uint64_t *bytes_out,
+                          struct drps_err *err)
 {
     DIR *dir = opendir(path);
     const struct dirent *entry;
@@ -181,7 +190,8 @@ static int measure_folder(const char *path, uint64_t *files_out, uint64_t *bytes
     *files_out = *bytes_out = 0;
     if (!dir) return drps_err_set(err, -errno, "cannot list %s: %s", path, drps_err_name(-errno));
     while ((entry = readdir(dir)))
-        if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode)) {
+        if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(st.st_mode)) {
             (*files_out)++;
             *bytes_out += (uint64_t)st.st_size;
         }
@@ -189,8 +199,9 @@ static int measure_folder(const char *path, uint64_t *files_out, uint64_t *bytes
     return 0;
 }
 
-static int write_manifest(const struct drps_io *io, const char *path, const struct drps_modeldir_info *info,
-                          json_t *files, json_t *training, struct drps_err *err)
+static int write_manifest(const struct drps_io *io, const char *path,
+                          const struct drps_modeldir_info *info, json_t *files, json_t *training,
+                          struct drps_err *err)
 {
     json_t *j = info_to_json(info);
     int rc = -ENOMEM;
@@ -204,21 +215,25 @@ static int write_manifest(const struct drps_io *io, const char *path, const stru
 }
 
 int drps_modeldir_finish(const struct drps_io *io, const char *dir, const struct drps_plan *plan,
-                         const struct drps_modeldir_info *info, void *training, struct drps_err *err)
+                         const struct drps_modeldir_info *info, void *training,
+                         struct drps_err *err)
 {
     char *from = drps_path_join(plan->dir, names_name);
     char *to = drps_path_join(dir, names_name);
     char *rows = drps_path_join(dir, rows_name);
     char *manifest = drps_path_join(dir, manifest_name);
     uint64_t names_bytes, names_sum, rows_files, rows_bytes;
-    int rc = from && to && rows && manifest ? 0 : drps_err_set(err, -ENOMEM, "no memory to finish %s", dir);
+    int rc = from && to && rows && manifest
+                 ? 0
+                 : drps_err_set(err, -ENOMEM, "no memory to finish %s", dir);
 
     if (rc == 0) rc = copy_file(io, from, to, &names_bytes, &names_sum, err);
     if (rc == 0) rc = measure_folder(rows, &rows_files, &rows_bytes, err);
     if (rc == 0) {
-        json_t *files = json_pack("{s:{s:I, s:o}, s:{s:s, s:I, s:I}}", names_name, "bytes", (json_int_t)names_bytes,
-                                  "checksum", drps_manifest_hex(names_sum), rows_name, "store", info->store, "files",
-                                  (json_int_t)rows_files, "bytes", (json_int_t)rows_bytes);
+        json_t *files = json_pack("{s:{s:I, s:o}, s:{s:s, s:I, s:I}}", names_name, "bytes",
+                                  (json_int_t)names_bytes, "checksum", drps_manifest_hex(names_sum),
+                                  rows_name, "store", info->store, "files", (json_int_t)rows_files,
+                                  "bytes", (json_int_t)rows_bytes);
         rc = write_manifest(io, manifest, info, files, training, err);
         json_decref(files);
     }
@@ -238,7 +253,8 @@ static int read_manifest(struct drps_modeldir *md, struct drps_err *err)
     int rc = drps_manifest_read(md->io, path, &md->json, err);
     if (rc == -ENOENT || rc == -ENOTDIR) {
         drps_err_clear(err);
-        rc = drps_err_set(err, DRPS_E_NOT_FOUND, "%s is no drps model (no %s in it): make one with drps-train", md->dir,
+        rc = drps_err_set(err, DRPS_E_NOT_FOUND,
+                          "%s is no drps model (no %s in it): make one with drps-train", md->dir,
                           manifest_name);
     }
     if (rc == 0) {
@@ -247,8 +263,8 @@ static int read_manifest(struct drps_modeldir *md, struct drps_err *err)
         if (!kind || strcmp(kind, "drps-model") != 0)
             rc = drps_err_set(err, DRPS_E_CORRUPT, "%s does not describe a drps model", path);
         else if (version != DRPS_MODELDIR_VERSION)
-            rc = drps_err_set(err, DRPS_E_VERSION, "%s has version %lld; this program reads %d", path,
-                              (long long)version, DRPS_MODELDIR_VERSION);
+            rc = drps_err_set(err, DRPS_E_VERSION, "%s has version %lld; this program reads %d",
+                              path, (long long)version, DRPS_MODELDIR_VERSION);
     }
     if (rc == 0) rc = info_from_json(&md->info, md->json, path, err);
     if (rc == 0) rc = lists_from_json(&md->info, md->json, path, err);
@@ -268,23 +284,26 @@ static int open_rows(struct drps_modeldir *md, uint64_t memory_bytes, struct drp
     struct drps_blockcache *c = &md->cache;
     md->ops = drps_kv_find(md->info.store);
     if (!md->ops)
-        return drps_err_set(err, DRPS_E_CONFIG, "%s is kept in %s, which is not in this build", md->dir,
-                            md->info.store);
+        return drps_err_set(err, DRPS_E_CONFIG, "%s is kept in %s, which is not in this build",
+                            md->dir, md->info.store);
     uint64_t engine = memory_bytes / 4;
     engine = engine < ENGINE_LEAST ? ENGINE_LEAST : engine < ENGINE_MOST ? engine : ENGINE_MOST;
     c->rows = md->info.rows;
     c->block_rows = md->info.block_rows;
     c->param_bytes = md->info.model.dim * sizeof(float);
     const uint64_t blocks = (c->rows + c->block_rows - 1) / c->block_rows;
-    const uint64_t other = engine + names_memory(md) + drps_blockcache_memory(c->rows, c->block_rows, c->param_bytes, 0);
+    const uint64_t other = engine + names_memory(md) +
+                           drps_blockcache_memory(c->rows, c->block_rows, c->param_bytes, 0);
     const uint64_t frame = drps_blockcache_memory(0, c->block_rows, c->param_bytes, 1);
     if (memory_bytes < other + FRAMES_LEAST * frame)
-        return drps_err_set(err, DRPS_E_MEMORY_BUDGET, "%llu bytes to read %s: at least %llu are needed",
+        return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                            "%llu bytes to read %s: at least %llu are needed",
                             (unsigned long long)memory_bytes, md->dir,
                             (unsigned long long)(other + FRAMES_LEAST * frame));
     /*
-     * All blocks or a few: calls go through the rows in order, so that of a model that does not fit, hardly a block is
-     * still there when the next call comes round. The caller has better use for the memory.
+     * All blocks or a few: calls go through the rows in order, so that of a model that does not
+     * fit, hardly a block is still there when the next call comes round. The caller has better use
+     * for the memory.
      */
     uint64_t frames = (memory_bytes - other) / frame;
     if (frames >= blocks)
@@ -304,7 +323,8 @@ static int open_rows(struct drps_modeldir *md, uint64_t memory_bytes, struct drp
     c->ops = md->ops;
     c->kv = md->kv;
     if (rc == 0 && drps_blockcache_init(c, (uint32_t)frames) < 0)
-        rc = drps_err_set(err, -ENOMEM, "no memory for %llu blocks of %s", (unsigned long long)frames, md->dir);
+        rc = drps_err_set(err, -ENOMEM, "no memory for %llu blocks of %s",
+                          (unsigned long long)frames, md->dir);
     return rc;
 }
 
@@ -357,8 +377,8 @@ uint64_t drps_modeldir_memory(const struct drps_modeldir *md)
     return md->memory_bytes;
 }
 
-int drps_modeldir_lookup(struct drps_modeldir *md, const uint64_t *keys, size_t n, uint32_t *rows_out,
-                         struct drps_err *err)
+int drps_modeldir_lookup(struct drps_modeldir *md, const uint64_t *keys, size_t n,
+                         uint32_t *rows_out, struct drps_err *err)
 {
     return drps_names_lookup(md->names, keys, n, rows_out, err);
 }
@@ -391,7 +411,8 @@ static int verify_names(struct drps_modeldir *md, struct drps_err *err)
         if (rc == 0) drps_summer_add(sum, buf, n);
     }
     if (rc == 0 && (bytes != want_bytes || drps_summer_value(sum) != want_sum))
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s is not the file that was written (size or checksum differ)", path);
+        rc = drps_err_set(err, DRPS_E_CORRUPT,
+                          "%s is not the file that was written (size or checksum differ)", path);
     drps_io_close(md->io, fd);
     drps_summer_free(sum);
     free(buf);
@@ -405,15 +426,18 @@ struct row_check {
     uint64_t next; /* block */
 };
 
-static int check_block(void *ctx, uint32_t key, const void *value, size_t bytes, struct drps_err *err)
+static int check_block(void *ctx, uint32_t key, const void *value, size_t bytes,
+                       struct drps_err *err)
 {
     struct row_check *check = ctx;
     const struct drps_modeldir_info *info = &check->md->info;
     const uint64_t first = check->next * info->block_rows;
     const uint64_t left = first < info->rows ? info->rows - first : 0;
-    const uint64_t want = (left < info->block_rows ? left : info->block_rows) * info->model.dim * sizeof(float);
+    const uint64_t want =
+        (left < info->block_rows ? left : info->block_rows) * info->model.dim * sizeof(float);
     if (key != check->next || bytes != want)
-        return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s: block %u of %zu bytes where block %llu of %llu bytes belongs",
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%s/%s: block %u of %zu bytes where block %llu of %llu bytes belongs",
                             check->md->dir, rows_name, key, bytes, (unsigned long long)check->next,
                             (unsigned long long)want);
     drps_summer_add(check->sum, value, bytes);
@@ -431,7 +455,8 @@ int drps_modeldir_verify(struct drps_modeldir *md, struct drps_err *err)
         rc = drps_err_set(err, DRPS_E_CORRUPT, "%s/%s ends after %llu blocks", md->dir, rows_name,
                           (unsigned long long)check.next);
     if (rc == 0 && drps_summer_value(check.sum) != md->info.content)
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s/%s: the parameters are not those that were written (content differs)",
+        rc = drps_err_set(err, DRPS_E_CORRUPT,
+                          "%s/%s: the parameters are not those that were written (content differs)",
                           md->dir, rows_name);
     drps_summer_free(check.sum);
     return rc;

@@ -1,4 +1,5 @@
-/* One pass over all rows in order becomes a database of equal runs: the writing half of a model's rows/. */
+/* One pass over all rows in order becomes a database of equal runs: the writing half of a model's
+ * rows/. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,8 @@ uint64_t drps_modelrows_memory(uint32_t dim)
 }
 
 int drps_modelrows_open(const struct drps_kv_ops *kv, const char *path, uint64_t rows, uint32_t dim,
-                        size_t row_bytes, uint64_t memory_bytes, struct drps_modelrows **w_out, struct drps_err *err)
+                        size_t row_bytes, uint64_t memory_bytes, struct drps_modelrows **w_out,
+                        struct drps_err *err)
 {
     *w_out = NULL;
     struct drps_modelrows *w = calloc(1, sizeof(*w));
@@ -86,14 +88,15 @@ static int write_group(struct drps_modelrows *w, struct drps_err *err)
     return n ? w->ops->put_many(w->kv, keys, n, values, bytes, err) : 0;
 }
 
-int drps_modelrows_add(void *writer, uint64_t first, size_t n, const void *rows, struct drps_err *err)
+int drps_modelrows_add(void *writer, uint64_t first, size_t n, const void *rows,
+                       struct drps_err *err)
 {
     struct drps_modelrows *w = writer;
     const char *row = rows;
     if (first != w->next || n > w->rows - first)
         return drps_err_set(err, -EINVAL, "rows %llu to %llu came where row %llu of %llu was next",
-                            (unsigned long long)first, (unsigned long long)(first + n), (unsigned long long)w->next,
-                            (unsigned long long)w->rows);
+                            (unsigned long long)first, (unsigned long long)(first + n),
+                            (unsigned long long)w->next, (unsigned long long)w->rows);
     for (size_t i = 0; i < n; i++, row += w->row_bytes) {
         memcpy(w->group + w->used * w->param_bytes, row, w->param_bytes);
         w->next++;

@@ -37,10 +37,11 @@ struct predictor {
     struct drps_scorer scorer;
     struct drps_metrics *metrics;
     struct drps_textfile out;
-    char *csv_kinds;  /* own: what the columns meant in training; NULL for other formats */
-    int64_t *fields;  /* own: reader's field -> model's, -1: the model has no such field; NULL: the same */
-    uint64_t *keys;   /* own: [keys_cap] one sample's keys by the model's fields */
-    float *values;    /* own: [values_cap] */
+    char *csv_kinds; /* own: what the columns meant in training; NULL for other formats */
+    int64_t *fields; /* own: reader's field -> model's, -1: the model has no such field; NULL: the
+                        same */
+    uint64_t *keys;  /* own: [keys_cap] one sample's keys by the model's fields */
+    float *values;   /* own: [values_cap] */
     size_t keys_cap, values_cap;
     uint64_t reader_bytes;
 };
@@ -71,18 +72,21 @@ static int open_model(struct predictor *p, const struct drps_io *io, struct drps
     int rc = drps_budget_take(&b, "reading the model, at least", OPEN_BYTES, err);
     if (rc < 0) return rc;
 
-    /* Half of what is left for the model's blocks, if they fit in there; all that remains for a batch. */
+    /* Half of what is left for the model's blocks, if they fit in there; all that remains for a
+     * batch. */
     const uint64_t left = drps_budget_left(&b);
     rc = drps_modeldir_open(io, o->model, OPEN_BYTES + left / 2, &p->md, err);
     if (rc < 0) return rc;
     p->info = drps_modeldir_info(p->md);
-    const uint64_t entry = drps_scorer_entry_bytes(&p->info->model) + drps_scorer_sample_bytes() / 2;
+    const uint64_t entry =
+        drps_scorer_entry_bytes(&p->info->model) + drps_scorer_sample_bytes() / 2;
     const uint64_t batch = BATCH_BYTES + OPEN_BYTES + left - drps_modeldir_memory(p->md);
     const size_t entries = (size_t)clamp(batch / entry, ENTRIES_LEAST, ENTRIES_MOST);
     return drps_scorer_init(&p->scorer, p->md, entries / 2, entries, err);
 }
 
-/* The two field lists may differ, for instance where a csv file has its columns in another order. */
+/* The two field lists may differ, for instance where a csv file has its columns in another order.
+ */
 static int map_fields(struct predictor *p, struct drps_err *err)
 {
     size_t n;
@@ -108,17 +112,21 @@ static int open_data(struct predictor *p, const struct drps_io *io, struct drps_
     o.memory_bytes = p->reader_bytes;
     o.hash_seed = p->info->hash_seed;
     o.log = p->options->log;
+    o.csv_label_optional = !p->options->metrics;
     if (strcmp(p->info->format, "csv") == 0 && strcmp(o.format, "csv") == 0) {
-        p->csv_kinds = drps_reader_csv_kinds(o.csv_kinds, (const char *const *)p->info->fields, p->info->fields_n);
+        p->csv_kinds = drps_reader_csv_kinds(o.csv_kinds, (const char *const *)p->info->fields,
+                                             p->info->fields_n);
         if (!p->csv_kinds) return drps_err_set(err, -ENOMEM, "no memory for the columns' kinds");
         o.csv_kinds = p->csv_kinds;
     }
     int rc = drps_reader_open(io, p->options->inputs, p->options->inputs_n, &o, &p->reader, err);
     if (rc < 0) return rc;
     if (drps_reader_has_names(p->reader) != p->info->string_names)
-        return drps_err_set(err, DRPS_E_CONFIG, "features in format %s are %s, but those of %s are %s: pass --format",
-                            drps_reader_format(p->reader), p->info->string_names ? "numbers" : "strings",
-                            p->options->model, p->info->string_names ? "strings" : "numbers");
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "features in format %s are %s, but those of %s are %s: pass --format",
+                            drps_reader_format(p->reader),
+                            p->info->string_names ? "numbers" : "strings", p->options->model,
+                            p->info->string_names ? "strings" : "numbers");
     return p->info->string_names ? map_fields(p, err) : 0;
 }
 
@@ -135,7 +143,8 @@ static int write_scores(struct predictor *p, struct drps_err *err)
         char *at;
         int rc = drps_textfile_room(&p->out, SCORE_CHARS, &at, err);
         if (rc < 0) return rc;
-        const int n = snprintf(at, SCORE_CHARS, "%.9g\n", answer(&p->info->model, p->scorer.scores[i]));
+        const int n =
+            snprintf(at, SCORE_CHARS, "%.9g\n", answer(&p->info->model, p->scorer.scores[i]));
         drps_textfile_used(&p->out, n > 0 ? (size_t)n : 0);
     }
     return 0;
@@ -151,10 +160,11 @@ static int measure(struct predictor *p, struct drps_err *err)
         else if (s->labels[i] == p->info->label_negative)
             s->labels[i] = -1;
         else
-            return drps_err_set(err, DRPS_E_FORMAT,
-                                "sample %llu has label %g; metrics need %g or %g, as in the training data",
-                                (unsigned long long)(p->result->samples + i + 1), (double)s->labels[i],
-                                (double)p->info->label_negative, (double)p->info->label_positive);
+            return drps_err_set(
+                err, DRPS_E_FORMAT,
+                "sample %llu has label %g; metrics need %g or %g, as in the training data",
+                (unsigned long long)(p->result->samples + i + 1), (double)s->labels[i],
+                (double)p->info->label_negative, (double)p->info->label_positive);
     }
     drps_metrics_add(p->metrics, s->scores, s->labels, s->n);
     return 0;
@@ -174,7 +184,8 @@ static int score_batch(struct predictor *p, struct drps_err *err)
     return 0;
 }
 
-/* Sample i's keys under the model's fields, without features of fields it does not have. Returns how many. */
+/* Sample i's keys under the model's fields, without features of fields it does not have. Returns
+ * how many. */
 static size_t translate(struct predictor *p, size_t i)
 {
     const struct drps_samples *d = &p->piece;
@@ -187,7 +198,8 @@ static size_t translate(struct predictor *p, size_t i)
             p->scorer.unseen++;
             continue;
         }
-        drps_name_hash((uint32_t)field, name->text, name->bytes, p->info->hash_seed, &p->keys[n], &check);
+        drps_name_hash((uint32_t)field, name->text, name->bytes, p->info->hash_seed, &p->keys[n],
+                       &check);
         p->values[n++] = d->values[j];
     }
     return n;
@@ -212,9 +224,10 @@ static int add_sample(struct predictor *p, size_t i, struct drps_err *err)
     if (drps_scorer_add(&p->scorer, d->labels[i], keys, values, n)) return 0;
     int rc = score_batch(p, err);
     if (rc < 0 || drps_scorer_add(&p->scorer, d->labels[i], keys, values, n)) return rc;
-    return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                        "sample %llu has %zu features, and a batch may have %zu: give more --memory",
-                        (unsigned long long)p->result->samples + 1, n, p->scorer.entries_cap);
+    return drps_err_set(
+        err, DRPS_E_MEMORY_BUDGET,
+        "sample %llu has %zu features, and a batch may have %zu: give more --memory",
+        (unsigned long long)p->result->samples + 1, n, p->scorer.entries_cap);
 }
 
 static int predict_all(struct predictor *p, struct drps_err *err)
@@ -226,8 +239,10 @@ static int predict_all(struct predictor *p, struct drps_err *err)
             rc = add_sample(p, i, err);
             if (rc < 0) return rc;
         }
-        if (stop && atomic_load_explicit(stop, memory_order_relaxed)) /* a flag: it publishes nothing */
-            return drps_err_set(err, DRPS_E_INTERRUPTED, "interrupted after %llu samples; nothing was written",
+        if (stop &&
+            atomic_load_explicit(stop, memory_order_relaxed)) /* a flag: it publishes nothing */
+            return drps_err_set(err, DRPS_E_INTERRUPTED,
+                                "interrupted after %llu samples; nothing was written",
                                 (unsigned long long)p->result->samples);
     }
     return rc == 0 ? score_batch(p, err) : rc;

@@ -19,8 +19,8 @@ int drps_job_export(struct drps_job *job, struct drps_err *err)
 
     if (rc == 0) rc = drps_io_remove_tree(job->plan->io, path, err); /* an earlier candidate */
     if (rc == 0)
-        rc = drps_modelrows_open(job->model_kv, path, job->plan->info.rows, server->model.dim, server->row_bytes,
-                                 job->memory.export_bytes, &w, err);
+        rc = drps_modelrows_open(job->model_kv, path, job->plan->info.rows, server->model.dim,
+                                 server->row_bytes, job->memory.export_bytes, &w, err);
     if (rc == 0) rc = server->ops->scan(server->store, drps_modelrows_add, w, err);
     if (rc == 0) rc = drps_modelrows_finish(w, &job->result->content, err);
     drps_modelrows_close(w);
@@ -53,7 +53,8 @@ static void fill_info(const struct drps_job *job, struct drps_modeldir_info *inf
     strncpy(info->store, job->model_kv->name, sizeof(info->store) - 1); /* the rest is zero */
 }
 
-/* The store's files lie in the stage, too, so that they vanish with it; the model must not keep them. */
+/* The store's files lie in the stage, too, so that they vanish with it; the model must not keep
+ * them. */
 static int remove_store(struct drps_job *job, struct drps_err *err)
 {
     char *path = drps_path_join(job->stage.dir, "store");

@@ -13,7 +13,8 @@ static json_t *count(uint64_t v)
     return json_integer(v > INT64_MAX ? INT64_MAX : (json_int_t)v);
 }
 
-/* Collects members; json_object_set_new() takes a NULL value as failure, and the whole is checked by its reader. */
+/* Collects members; json_object_set_new() takes a NULL value as failure, and the whole is checked
+ * by its reader. */
 static void put(json_t *j, const char *key, json_t *value)
 {
     (void)json_object_set_new(j, key, value);
@@ -48,8 +49,9 @@ static json_t *epochs_to_json(const struct drps_train_result *r)
 
 static json_t *optimizer_to_json(const struct drps_optim *o)
 {
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "name", drps_optim_name(o->kind), "lr", number((double)o->lr),
-                     "l1", number((double)o->l1), "l2", number((double)o->l2), "eps", number((double)o->eps), "beta",
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "name", drps_optim_name(o->kind), "lr",
+                     number((double)o->lr), "l1", number((double)o->l1), "l2",
+                     number((double)o->l2), "eps", number((double)o->eps), "beta",
                      number((double)o->beta));
 }
 
@@ -62,7 +64,8 @@ static void put_io(json_t *j, const struct drps_iostat *io)
     put(j, "read_calls", count(io->read_calls));
     put(j, "write_calls", count(io->write_calls));
     put(j, "seeks", count(io->seeks));
-    put(j, "queue_depth", number(io->read_calls ? (double)io->queue_depth_sum / (double)io->read_calls : 0));
+    put(j, "queue_depth",
+        number(io->read_calls ? (double)io->queue_depth_sum / (double)io->read_calls : 0));
     put(j, "read_p50_us", number(drps_latency_quantile_us(&io->read_latency, 0.5)));
     put(j, "read_p99_us", number(drps_latency_quantile_us(&io->read_latency, 0.99)));
     put(j, "write_p50_us", number(drps_latency_quantile_us(&io->write_latency, 0.5)));
@@ -123,7 +126,8 @@ static json_t *memory_to_json(const struct drps_budget *b)
     return list;
 }
 
-json_t *drps_report_json(const struct drps_train_options *options, const struct drps_train_result *r)
+json_t *drps_report_json(const struct drps_train_options *options,
+                         const struct drps_train_result *r)
 {
     json_t *j = json_object();
     put(j, "store", json_string(r->store));

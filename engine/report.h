@@ -7,6 +7,7 @@
 #include "engine/drps_engine.h"
 
 /* NULL when memory is gone. */
-json_t *drps_report_json(const struct drps_train_options *options, const struct drps_train_result *result);
+json_t *drps_report_json(const struct drps_train_options *options,
+                         const struct drps_train_result *result);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Keys are sorted once a batch, so that the dictionary is read page by page and each name is looked up once; the rows
- * found are sorted again, so that the database is read block by block.
+ * Keys are sorted once a batch, so that the dictionary is read page by page and each name is looked
+ * up once; the rows found are sorted again, so that the database is read block by block.
  */
 #include "engine/scorer.h"
 
@@ -31,8 +31,8 @@ uint64_t drps_scorer_sample_bytes(void)
     return 2 * sizeof(float) + sizeof(uint32_t);
 }
 
-int drps_scorer_init(struct drps_scorer *s, struct drps_modeldir *md, size_t samples, size_t entries,
-                     struct drps_err *err)
+int drps_scorer_init(struct drps_scorer *s, struct drps_modeldir *md, size_t samples,
+                     size_t entries, struct drps_err *err)
 {
     const struct drps_model *model = &drps_modeldir_info(md)->model;
     memset(s, 0, sizeof(*s));
@@ -48,8 +48,8 @@ int drps_scorer_init(struct drps_scorer *s, struct drps_modeldir *md, size_t sam
     s->ids = drps_array_new(entries + 1, sizeof(*s->ids));
     s->shared = drps_array_new(entries + 1, shared_bytes(model->dim));
     s->scratch = drps_array_new(drps_model_scratch_bytes(model, samples, entries + 1), 1);
-    if (!s->labels || !s->scores || !s->starts || !s->values || !s->local || !s->rows || !s->ids || !s->shared ||
-        !s->scratch)
+    if (!s->labels || !s->scores || !s->starts || !s->values || !s->local || !s->rows || !s->ids ||
+        !s->shared || !s->scratch)
         return drps_err_set(err, -ENOMEM, "no memory for batches of %zu features", entries);
     s->keys = (uint64_t *)(void *)s->shared;
     s->names = s->keys + entries;
@@ -80,7 +80,8 @@ void drps_scorer_clear(struct drps_scorer *s)
     s->starts[0] = 0;
 }
 
-int drps_scorer_add(struct drps_scorer *s, float label, const uint64_t *keys, const float *values, size_t n)
+int drps_scorer_add(struct drps_scorer *s, float label, const uint64_t *keys, const float *values,
+                    size_t n)
 {
     if (s->n == s->samples_cap || n > s->entries_cap - s->entries) return 0;
     memcpy(s->keys + s->entries, keys, n * sizeof(*keys));
@@ -116,7 +117,8 @@ static void sort_refs(struct drps_scorer *s, size_t n)
     }
 }
 
-/* Distinct keys into names; local[j] becomes the number of entry j's name. Returns how many names. */
+/* Distinct keys into names; local[j] becomes the number of entry j's name. Returns how many names.
+ */
 static size_t number_names(struct drps_scorer *s)
 {
     size_t n = 0;
@@ -130,13 +132,15 @@ static size_t number_names(struct drps_scorer *s)
     return n;
 }
 
-/* Distinct rows into ids; rows[name] becomes the row's number in the batch, or DRPS_NO_ROW. Returns how many ids. */
+/* Distinct rows into ids; rows[name] becomes the row's number in the batch, or DRPS_NO_ROW. Returns
+ * how many ids. */
 static int number_rows(struct drps_scorer *s, size_t names, size_t *ids_n, struct drps_err *err)
 {
     const int has_bias = drps_modeldir_info(s->md)->model.has_bias;
     size_t found = 0, n = 0;
     for (size_t i = 0; i < names; i++)
-        if (s->rows[i] != DRPS_NO_ROW) s->refs[found++] = (struct drps_scorer_ref){s->rows[i], (uint32_t)i};
+        if (s->rows[i] != DRPS_NO_ROW)
+            s->refs[found++] = (struct drps_scorer_ref){s->rows[i], (uint32_t)i};
     sort_refs(s, found);
     if (has_bias) s->ids[n++] = 0;
     for (size_t i = 0; i < found; i++) {
@@ -174,7 +178,8 @@ static int check_entries(const struct drps_scorer *s, struct drps_err *err)
     if (drps_modeldir_info(s->md)->model.algo != DRPS_ALGO_LMF) return 0;
     for (size_t i = 0; i < s->n; i++)
         if (s->starts[i + 1] - s->starts[i] > 2)
-            return drps_err_set(err, DRPS_E_FORMAT, "a sample has %u features; lmf takes two, a user and an item",
+            return drps_err_set(err, DRPS_E_FORMAT,
+                                "a sample has %u features; lmf takes two, a user and an item",
                                 s->starts[i + 1] - s->starts[i]);
     return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * The scorer: collects samples of named features, looks up and gathers the rows of a whole batch at once, predicts.
- * Private to engine/.
+ * The scorer: collects samples of named features, looks up and gathers the rows of a whole batch at
+ * once, predicts. Private to engine/.
  */
 #ifndef DRPS_SCORER_H
 #define DRPS_SCORER_H
@@ -19,8 +19,8 @@ struct drps_scorer_ref {
 struct drps_scorer {
     struct drps_modeldir *md; /* borrowed */
     size_t samples_cap, entries_cap;
-    size_t n, entries;  /* collected */
-    uint64_t unseen;    /* entries without a row, ever */
+    size_t n, entries; /* collected */
+    uint64_t unseen;   /* entries without a row, ever */
 
     float *labels;    /* [samples_cap] as given */
     float *scores;    /* [samples_cap] */
@@ -30,11 +30,12 @@ struct drps_scorer {
     uint32_t *rows;   /* [entries_cap] of the distinct names */
     uint32_t *ids;    /* [entries_cap + 1] distinct rows, increasing, the intercept first */
 
-    char *shared;     /* own: the arrays below; the parameters come when the others are not needed any more */
-    uint64_t *keys;   /* [entries_cap] */
-    uint64_t *names;  /* [entries_cap] distinct keys, increasing */
+    char *shared;   /* own: the arrays below; the parameters come when the others are not needed any
+                       more */
+    uint64_t *keys; /* [entries_cap] */
+    uint64_t *names;                      /* [entries_cap] distinct keys, increasing */
     struct drps_scorer_ref *refs, *spare; /* [entries_cap] */
-    float *params;    /* [entries_cap + 1][dim] */
+    float *params;                        /* [entries_cap + 1][dim] */
     void *scratch;
 };
 
@@ -43,16 +44,18 @@ uint64_t drps_scorer_entry_bytes(const struct drps_model *model);
 uint64_t drps_scorer_sample_bytes(void);
 
 DRPS_MUST_CHECK
-int drps_scorer_init(struct drps_scorer *s, struct drps_modeldir *md, size_t samples, size_t entries,
-                     struct drps_err *err);
+int drps_scorer_init(struct drps_scorer *s, struct drps_modeldir *md, size_t samples,
+                     size_t entries, struct drps_err *err);
 void drps_scorer_destroy(struct drps_scorer *s); /* half-built too */
 
-/* Take one sample of n <= entries_cap features; 0 when there is no room left: run, then add it again. */
-int drps_scorer_add(struct drps_scorer *s, float label, const uint64_t *keys, const float *values, size_t n);
+/* Take one sample of n <= entries_cap features; 0 when there is no room left: run, then add it
+ * again. */
+int drps_scorer_add(struct drps_scorer *s, float label, const uint64_t *keys, const float *values,
+                    size_t n);
 
 /*
- * Score what was collected: scores [n]. labels stay. Call drps_scorer_clear() before adding more. DRPS_E_FORMAT when a
- * sample has more features than the model takes.
+ * Score what was collected: scores [n]. labels stay. Call drps_scorer_clear() before adding more.
+ * DRPS_E_FORMAT when a sample has more features than the model takes.
  */
 DRPS_MUST_CHECK
 int drps_scorer_run(struct drps_scorer *s, struct drps_err *err);

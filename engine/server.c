@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-void drps_server_init(struct drps_server *server, const struct drps_model *model, const struct drps_optim *optim)
+void drps_server_init(struct drps_server *server, const struct drps_model *model,
+                      const struct drps_optim *optim)
 {
     memset(server, 0, sizeof(*server));
     server->model = *model;
@@ -22,7 +23,8 @@ static void init_rows(void *ctx, uint64_t first, size_t n, void *rows_out)
     }
 }
 
-void drps_server_configure(struct drps_server *server, struct drps_store_config *config, uint64_t rows)
+void drps_server_configure(struct drps_server *server, struct drps_store_config *config,
+                           uint64_t rows)
 {
     config->rows = rows;
     config->row_bytes = server->row_bytes;
@@ -30,8 +32,8 @@ void drps_server_configure(struct drps_server *server, struct drps_store_config 
     config->init_ctx = server;
 }
 
-int drps_server_open(struct drps_server *server, const struct drps_store_ops *ops, struct drps_store_config *config,
-                     uint64_t rows, struct drps_err *err)
+int drps_server_open(struct drps_server *server, const struct drps_store_ops *ops,
+                     struct drps_store_config *config, uint64_t rows, struct drps_err *err)
 {
     drps_server_configure(server, config, rows);
     server->ops = ops;
@@ -45,7 +47,8 @@ void drps_server_close(struct drps_server *server)
     server->store = NULL;
 }
 
-int drps_server_open_step(struct drps_server *server, const uint32_t *ids, size_t n, struct drps_err *err)
+int drps_server_open_step(struct drps_server *server, const uint32_t *ids, size_t n,
+                          struct drps_err *err)
 {
     return server->ops->step_open(server->store, server->steps, ids, n, &server->rows, err);
 }
@@ -80,6 +83,6 @@ void drps_server_push(struct drps_server *server, size_t first, size_t last, flo
         add_floats((last - first) * dim, grads[0] + first * dim, grads[k] + first * dim);
     for (size_t k = 1; touches && k < n; k++)
         add_counts(last - first, touches[0] + first, touches[k] + first);
-    drps_optim_step(&server->optim, dim, &server->rows, first, last, grads[0], touches ? touches[0] : NULL,
-                    server->model.has_bias);
+    drps_optim_step(&server->optim, dim, &server->rows, first, last, grads[0],
+                    touches ? touches[0] : NULL, server->model.has_bias);
 }

@@ -1,6 +1,6 @@
 /*
- * The server: holds the rows in a store, creates fresh ones, lends a step's rows out (pull) and steps them with the
- * workers' summed gradients (push). Private to engine/.
+ * The server: holds the rows in a store, creates fresh ones, lends a step's rows out (pull) and
+ * steps them with the workers' summed gradients (push). Private to engine/.
  */
 #ifndef DRPS_SERVER_H
 #define DRPS_SERVER_H
@@ -23,32 +23,37 @@ struct drps_server {
 };
 
 /* Rows as `model` and `optim` need them. */
-void drps_server_init(struct drps_server *server, const struct drps_model *model, const struct drps_optim *optim);
+void drps_server_init(struct drps_server *server, const struct drps_model *model,
+                      const struct drps_optim *optim);
 
 /*
- * Open the store. `config` says where and with how much; rows, row_bytes and init are filled in here. The server must
- * stay where it is until drps_server_close().
+ * Open the store. `config` says where and with how much; rows, row_bytes and init are filled in
+ * here. The server must stay where it is until drps_server_close().
  */
 DRPS_MUST_CHECK
-int drps_server_open(struct drps_server *server, const struct drps_store_ops *ops, struct drps_store_config *config,
-                     uint64_t rows, struct drps_err *err);
+int drps_server_open(struct drps_server *server, const struct drps_store_ops *ops,
+                     struct drps_store_config *config, uint64_t rows, struct drps_err *err);
 void drps_server_close(struct drps_server *server); /* NULL-safe; half-built too */
 
 /* rows, row_bytes and init of `config`, also for asking a store what it needs. */
-void drps_server_configure(struct drps_server *server, struct drps_store_config *config, uint64_t rows);
+void drps_server_configure(struct drps_server *server, struct drps_store_config *config,
+                           uint64_t rows);
 
 /* The rows of the next step, in memory until it is closed. One calling thread. */
 DRPS_MUST_CHECK
-int drps_server_open_step(struct drps_server *server, const uint32_t *ids, size_t n, struct drps_err *err);
+int drps_server_open_step(struct drps_server *server, const uint32_t *ids, size_t n,
+                          struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_server_close_step(struct drps_server *server, int changed, struct drps_err *err);
 
-/* Parameters of rows [first, last) of the open step into params [m][dim]. Several threads, disjoint ranges. */
+/* Parameters of rows [first, last) of the open step into params [m][dim]. Several threads, disjoint
+ * ranges. */
 void drps_server_pull(const struct drps_server *server, size_t first, size_t last, float *params);
 
 /*
- * Step rows [first, last) with the sum of n gradients, added in the order given. grads[0] holds the sum afterwards;
- * touches[k] count samples, NULL when the optimizer needs none. Several threads, disjoint ranges.
+ * Step rows [first, last) with the sum of n gradients, added in the order given. grads[0] holds the
+ * sum afterwards; touches[k] count samples, NULL when the optimizer needs none. Several threads,
+ * disjoint ranges.
  */
 void drps_server_push(struct drps_server *server, size_t first, size_t last, float *const *grads,
                       uint32_t *const *touches, size_t n);

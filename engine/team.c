@@ -1,6 +1,7 @@
 /*
- * The barrier counts arrivals; the last member turns the phase. Steps take some tens of microseconds, so members
- * spin a little before they sleep in the kernel, unless there are fewer processors than members.
+ * The barrier counts arrivals; the last member turns the phase. Steps take some tens of
+ * microseconds, so members spin a little before they sleep in the kernel, unless there are fewer
+ * processors than members.
  */
 #include "engine/team.h"
 
@@ -24,7 +25,7 @@ struct drps_team {
     unsigned spins;
     drps_team_work work; /* written by member 0 before the barrier that starts a run */
     void *ctx;
-    int stopping;        /* likewise */
+    int stopping; /* likewise */
     unsigned started;
     pthread_t threads[DRPS_TRAIN_THREADS_MAX];
 
@@ -54,17 +55,20 @@ static void wait_for_turn(struct drps_team *team, unsigned phase)
         if (atomic_load_explicit(&team->phase, memory_order_acquire) != phase) return;
         pause_briefly();
     }
-    /* Sequentially consistent, as is the turn below: either it sees this sleeper, or this load sees the new phase. */
+    /* Sequentially consistent, as is the turn below: either it sees this sleeper, or this load sees
+     * the new phase. */
     atomic_fetch_add(&team->sleepers, 1);
     while (atomic_load(&team->phase) == phase)
-        (void)syscall(SYS_futex, &team->phase, FUTEX_WAIT_PRIVATE, phase, NULL, NULL, 0); /* wakes may be spurious */
+        (void)syscall(SYS_futex, &team->phase, FUTEX_WAIT_PRIVATE, phase, NULL, NULL,
+                      0); /* wakes may be spurious */
     atomic_fetch_sub(&team->sleepers, 1);
 }
 
 void drps_team_barrier(struct drps_team *team)
 {
     if (drps_team_members(team) == 1) return;
-    unsigned phase = atomic_load_explicit(&team->phase, memory_order_relaxed); /* cannot turn before we arrive */
+    unsigned phase =
+        atomic_load_explicit(&team->phase, memory_order_relaxed); /* cannot turn before we arrive */
     /* acq_rel: the last to arrive has seen, and passes on, what all did before. */
     unsigned arrived = atomic_fetch_add_explicit(&team->arrived, 1, memory_order_acq_rel) + 1;
     if (arrived < drps_team_members(team)) {
@@ -101,7 +105,8 @@ int drps_team_start(unsigned members, struct drps_team **team_out, struct drps_e
 {
     *team_out = NULL;
     if (!members || members > DRPS_TRAIN_THREADS_MAX)
-        return drps_err_set(err, DRPS_E_CONFIG, "%u threads: give 1 to %d", members, DRPS_TRAIN_THREADS_MAX);
+        return drps_err_set(err, DRPS_E_CONFIG, "%u threads: give 1 to %d", members,
+                            DRPS_TRAIN_THREADS_MAX);
     struct drps_team *team = aligned_alloc(LINE, sizeof(*team));
     if (!team) return drps_err_set(err, -ENOMEM, "no memory for a team of threads");
     memset(team, 0, sizeof(*team));
@@ -116,10 +121,12 @@ int drps_team_start(unsigned members, struct drps_team **team_out, struct drps_e
         }
         if (rc) {
             free(me);
-            /* Those already started wait for a full team: make the team as large as it is. They hold no work yet. */
+            /* Those already started wait for a full team: make the team as large as it is. They
+             * hold no work yet. */
             atomic_store_explicit(&team->members, team->started + 1, memory_order_relaxed);
             drps_team_stop(team);
-            return drps_err_set(err, -rc, "cannot start thread %u of %u: %s", i + 1, members, strerror(rc));
+            return drps_err_set(err, -rc, "cannot start thread %u of %u: %s", i + 1, members,
+                                strerror(rc));
         }
         team->started++;
     }

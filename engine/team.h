@@ -1,6 +1,6 @@
 /*
- * A team of threads that work on one step after another: the caller is member 0, the others wait between runs.
- * Private to engine/.
+ * A team of threads that work on one step after another: the caller is member 0, the others wait
+ * between runs. Private to engine/.
  */
 #ifndef DRPS_TEAM_H
 #define DRPS_TEAM_H
@@ -16,7 +16,8 @@ DRPS_MUST_CHECK
 int drps_team_start(unsigned members, struct drps_team **team_out, struct drps_err *err);
 void drps_team_stop(struct drps_team *team); /* NULL-safe */
 
-/* Every member calls work(ctx, its number); returns when all have. What the caller wrote before is seen by all, what they wrote by the caller. */
+/* Every member calls work(ctx, its number); returns when all have. What the caller wrote before is
+ * seen by all, what they wrote by the caller. */
 void drps_team_run(struct drps_team *team, drps_team_work work, void *ctx);
 
 /* Within work: go on when all members have arrived. Nothing happens in a team of one. */

@@ -8,7 +8,8 @@
 
 enum { BUFFER_BYTES = 256 * 1024 };
 
-int drps_textfile_open(struct drps_textfile *f, const struct drps_io *io, const char *path, struct drps_err *err)
+int drps_textfile_open(struct drps_textfile *f, const struct drps_io *io, const char *path,
+                       struct drps_err *err)
 {
     memset(f, 0, sizeof(*f));
     f->io = io;
@@ -58,7 +59,8 @@ int drps_textfile_commit(struct drps_textfile *f, struct drps_err *err)
     if (rc < 0) return rc;
     rc = f->io->ops->rename(f->io->ctx, f->partial, f->path);
     if (rc < 0)
-        return drps_err_set(err, rc, "cannot rename %s to %s: %s", f->partial, f->path, drps_err_name(rc));
+        return drps_err_set(err, rc, "cannot rename %s to %s: %s", f->partial, f->path,
+                            drps_err_name(rc));
     free(f->partial);
     f->partial = NULL; /* nothing left to remove */
     return 0;
@@ -69,7 +71,8 @@ void drps_textfile_close(struct drps_textfile *f)
     if (!f->io) return;
     drps_io_close(f->io, f->fd);
     if (f->partial && f->fd >= 0)
-        (void)f->io->ops->unlink(f->io->ctx, f->partial); /* a leftover is overwritten by the next run */
+        (void)f->io->ops->unlink(f->io->ctx,
+                                 f->partial); /* a leftover is overwritten by the next run */
     free(f->partial);
     free(f->buf);
     memset(f, 0, sizeof(*f));

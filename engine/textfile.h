@@ -1,4 +1,5 @@
-/* A text file that appears under its name when it is complete; or standard output. Private to engine/. */
+/* A text file that appears under its name when it is complete; or standard output. Private to
+ * engine/. */
 #ifndef DRPS_TEXTFILE_H
 #define DRPS_TEXTFILE_H
 
@@ -12,14 +13,15 @@ struct drps_textfile {
     const char *path;         /* borrowed; NULL: standard output */
     char *partial;            /* own: the name until it is complete */
     int fd;
-    char *buf;                /* own */
+    char *buf; /* own */
     size_t used;
     uint64_t written;
 };
 
 /* "-" is standard output. The path is borrowed until close. */
 DRPS_MUST_CHECK
-int drps_textfile_open(struct drps_textfile *f, const struct drps_io *io, const char *path, struct drps_err *err);
+int drps_textfile_open(struct drps_textfile *f, const struct drps_io *io, const char *path,
+                       struct drps_err *err);
 
 /* Room for `n` more bytes (at most 256): write there, then say how many were used. */
 DRPS_MUST_CHECK

@@ -14,9 +14,9 @@ struct drps_uses {
     const struct drps_plan *plan;
     struct drps_recfile *file;
     struct drps_recstream *stream;
-    uint64_t steps;     /* of an epoch */
-    uint64_t all_steps; /* of the whole training */
-    uint64_t next;      /* step that is asked for next */
+    uint64_t steps;              /* of an epoch */
+    uint64_t all_steps;          /* of the whole training */
+    uint64_t next;               /* step that is asked for next */
     uint32_t *blocks, *distance; /* [max_step_blocks] */
     uint64_t *next_use;          /* [max_step_blocks] */
 };
@@ -30,8 +30,10 @@ int drps_uses_open(const struct drps_plan *plan, struct drps_uses **uses_out, st
     uses->steps = plan->info.batches + plan->info.eval_batches;
     int rc = drps_plan_file(plan, "uses.rec", DRPS_KIND_USES, &uses->file, err);
     if (rc == 0 && drps_recfile_count(uses->file) != uses->steps)
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s/uses.rec holds %llu steps of %llu: make the plan anew", plan->dir,
-                          (unsigned long long)drps_recfile_count(uses->file), (unsigned long long)uses->steps);
+        rc = drps_err_set(err, DRPS_E_CORRUPT,
+                          "%s/uses.rec holds %llu steps of %llu: make the plan anew", plan->dir,
+                          (unsigned long long)drps_recfile_count(uses->file),
+                          (unsigned long long)uses->steps);
     if (rc < 0) {
         drps_uses_close(uses);
         return rc;
@@ -51,18 +53,22 @@ void drps_uses_close(struct drps_uses *uses)
     free(uses);
 }
 
-static struct drps_recstream_options stream_options(const struct drps_uses *uses, uint64_t buffer_bytes)
+static struct drps_recstream_options stream_options(const struct drps_uses *uses,
+                                                    uint64_t buffer_bytes)
 {
-    return (struct drps_recstream_options){.count = uses->steps, .buffer_bytes = buffer_bytes, .depth = DEPTH};
+    return (struct drps_recstream_options){
+        .count = uses->steps, .buffer_bytes = buffer_bytes, .depth = DEPTH};
 }
 
 uint64_t drps_uses_memory(const struct drps_uses *uses, uint64_t buffer_bytes)
 {
     const struct drps_recstream_options options = stream_options(uses, buffer_bytes);
-    return uses->steps * 24 + drps_recstream_memory(uses->file, &options) + uses->plan->info.max_step_blocks * 16;
+    return uses->steps * 24 + drps_recstream_memory(uses->file, &options) +
+           uses->plan->info.max_step_blocks * 16;
 }
 
-static int decode_step(struct drps_uses *uses, const void *record, size_t bytes, size_t *n_out, struct drps_err *err)
+static int decode_step(struct drps_uses *uses, const void *record, size_t bytes, size_t *n_out,
+                       struct drps_err *err)
 {
     const uint32_t n = bytes >= 4 ? drps_list_count(record) : 0;
     if (n > uses->plan->info.max_step_blocks)
@@ -84,7 +90,8 @@ static int step_blocks(void *ctx, uint64_t step, struct drps_step_blocks *out, s
     size_t bytes, n = 0;
 
     if (step != uses->next++)
-        return drps_err_set(err, -EINVAL, "blocks of step %llu asked for out of order", (unsigned long long)step);
+        return drps_err_set(err, -EINVAL, "blocks of step %llu asked for out of order",
+                            (unsigned long long)step);
     int rc = drps_recstream_next(uses->stream, &record, &bytes, err);
     if (rc == 0) return drps_err_set(err, DRPS_E_CORRUPT, "uses.rec ended before the training");
     if (rc > 0) rc = decode_step(uses, record, bytes, &n, err);
@@ -113,6 +120,7 @@ int drps_uses_start(struct drps_uses *uses, uint64_t epochs, uint64_t buffer_byt
     uses->next_use = drps_array_new(cap, sizeof(*uses->next_use));
     if (!uses->blocks || !uses->distance || !uses->next_use)
         return drps_err_set(err, -ENOMEM, "no memory for the blocks of a step");
-    *timeline_out = (struct drps_timeline){.ctx = uses, .steps = uses->all_steps, .step_blocks = step_blocks};
+    *timeline_out =
+        (struct drps_timeline){.ctx = uses, .steps = uses->all_steps, .step_blocks = step_blocks};
     return drps_recstream_open(uses->file, &options, &uses->stream, err);
 }

@@ -1,5 +1,6 @@
 /*
- * The known future for a block store: the plan's uses.rec, repeated for every epoch. Private to engine/.
+ * The known future for a block store: the plan's uses.rec, repeated for every epoch. Private to
+ * engine/.
  */
 #ifndef DRPS_TIMELINE_H
 #define DRPS_TIMELINE_H

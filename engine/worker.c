@@ -42,6 +42,7 @@ static size_t lay_out(struct drps_worker *w, const struct drps_server *server)
         w->local.original = take(&a, rows, server->row_bytes);
         w->local.index = take(&a, rows, sizeof(uint32_t));
         w->local.identity = take(&a, rows, sizeof(uint32_t));
+        w->local.narrow = take(&a, rows, sizeof(uint16_t));
         w->local.ones = take(&a, rows, sizeof(uint32_t));
     }
     return a.used + LINE;
@@ -53,8 +54,8 @@ uint64_t drps_worker_memory(const struct drps_server *server, const struct drps_
     return lay_out(&counted, server);
 }
 
-int drps_worker_start(struct drps_worker *worker, struct drps_server *server, const struct drps_worker_size *size,
-                      struct drps_err *err)
+int drps_worker_start(struct drps_worker *worker, struct drps_server *server,
+                      const struct drps_worker_size *size, struct drps_err *err)
 {
     memset(worker, 0, sizeof(*worker));
     worker->model = &server->model;
@@ -64,8 +65,8 @@ int drps_worker_start(struct drps_worker *worker, struct drps_server *server, co
     worker->arena_bytes = lay_out(worker, server);
     worker->arena = drps_pages_new(worker->arena_bytes);
     if (!worker->arena)
-        return drps_err_set(err, -ENOMEM, "no memory for batches of %zu rows: %zu bytes", size->rows,
-                            worker->arena_bytes);
+        return drps_err_set(err, -ENOMEM, "no memory for batches of %zu rows: %zu bytes",
+                            size->rows, worker->arena_bytes);
     (void)lay_out(worker, server);
     if (size->local_steps) drps_local_init(&worker->local, size->rows);
     return drps_team_start(size->members, &worker->team, err);
@@ -101,8 +102,8 @@ static void compute_gradient(struct drps_worker *w, unsigned member, unsigned me
     const size_t last = part(b->samples, member + 1, members);
 
     memset(w->grads[member], 0, b->rows * w->model->dim * sizeof(float));
-    w->loss[member] = drps_model_gradient(w->model, b, first, last, w->params, w->grads[member], w->scores,
-                                          w->scratch[member]);
+    w->loss[member] = drps_model_gradient(w->model, b, first, last, w->params, w->grads[member],
+                                          w->scores, w->scratch[member]);
     if (!w->has_touches) return;
     memset(w->touches[member], 0, b->rows * sizeof(uint32_t));
     drps_batch_touches(b, first, last, w->model->has_bias, w->touches[member]);
@@ -125,7 +126,8 @@ static void batch_step(void *ctx, unsigned member)
     drps_server_push(w->server, first, last, w->grads, w->has_touches ? w->touches : NULL, members);
 }
 
-/* The samples follow on each other, so one thread computes; the copies are made and added by all. */
+/* The samples follow on each other, so one thread computes; the copies are made and added by all.
+ */
 static void local_step(void *ctx, unsigned member)
 {
     struct drps_worker *w = ctx;
@@ -139,7 +141,8 @@ static void local_step(void *ctx, unsigned member)
     drps_team_barrier(w->team);
     now = lap(member, now, &w->gather_ns);
     w->loss[member] = member ? 0
-                             : drps_local_train(&w->local, w->model, &w->server->optim, w->batch, w->scores, &room);
+                             : drps_local_train(&w->local, w->model, &w->server->optim, w->batch,
+                                                w->scores, &room);
     drps_team_barrier(w->team);
     (void)lap(member, now, &w->compute_ns);
     drps_local_push(&w->local, &w->server->rows, w->server->row_bytes, first, last);
@@ -160,11 +163,12 @@ static void predict(void *ctx, unsigned member)
     struct drps_worker *w = ctx;
     const unsigned members = w->size.members;
 
-    drps_server_pull(w->server, part(w->batch->rows, member, members), part(w->batch->rows, member + 1, members),
-                     w->params);
+    drps_server_pull(w->server, part(w->batch->rows, member, members),
+                     part(w->batch->rows, member + 1, members), w->params);
     drps_team_barrier(w->team);
     drps_model_predict(w->model, w->batch, part(w->batch->samples, member, members),
-                       part(w->batch->samples, member + 1, members), w->params, w->scores, w->scratch[member]);
+                       part(w->batch->samples, member + 1, members), w->params, w->scores,
+                       w->scratch[member]);
 }
 
 void drps_worker_predict(struct drps_worker *worker, const struct drps_batch *batch)

@@ -1,10 +1,10 @@
 /*
- * The worker: one batch's dense copy of the parameters, and the gradients and scores computed on it by a team of
- * threads. Private to engine/.
+ * The worker: one batch's dense copy of the parameters, and the gradients and scores computed on it
+ * by a team of threads. Private to engine/.
  *
- * A training step of a team of N: rows are pulled in N ranges; each member computes the gradient of its N-th of the
- * samples into an array of its own; then the arrays are added in the members' order while rows are pushed in N
- * ranges. The result depends on N, not on timing.
+ * A training step of a team of N: rows are pulled in N ranges; each member computes the gradient of
+ * its N-th of the samples into an array of its own; then the arrays are added in the members' order
+ * while rows are pushed in N ranges. The result depends on N, not on timing.
  */
 #ifndef DRPS_WORKER_H
 #define DRPS_WORKER_H
@@ -22,7 +22,7 @@
 struct drps_worker_size {
     size_t samples, rows; /* of the largest batch */
     unsigned members;
-    int touches;          /* the optimizer needs them */
+    int touches; /* the optimizer needs them */
     int local_steps;
 };
 
@@ -32,14 +32,14 @@ struct drps_worker {
     struct drps_worker_size size;
     char *arena; /* own: all arrays below */
     size_t arena_bytes;
-    float *params;      /* [rows + 1][dim]: local steps may hold a row twice */
-    float *scores;      /* [samples] */
+    float *params; /* [rows + 1][dim]: local steps may hold a row twice */
+    float *scores; /* [samples] */
     int has_touches;
     float *grads[DRPS_TRAIN_THREADS_MAX];      /* [members] of [rows + 1][dim] */
     uint32_t *touches[DRPS_TRAIN_THREADS_MAX]; /* [members] of [rows + 1]; has_touches */
     void *scratch[DRPS_TRAIN_THREADS_MAX];     /* [members] */
     double loss[DRPS_TRAIN_THREADS_MAX];       /* [members] sums */
-    struct drps_local local; /* local steps: on arrays of its own */
+    struct drps_local local;                   /* local steps: on arrays of its own */
 
     /* The step under way. */
     struct drps_server *server;
@@ -48,8 +48,8 @@ struct drps_worker {
 };
 
 DRPS_MUST_CHECK
-int drps_worker_start(struct drps_worker *worker, struct drps_server *server, const struct drps_worker_size *size,
-                      struct drps_err *err);
+int drps_worker_start(struct drps_worker *worker, struct drps_server *server,
+                      const struct drps_worker_size *size, struct drps_err *err);
 void drps_worker_stop(struct drps_worker *worker); /* NULL-safe; half-built too */
 
 uint64_t drps_worker_memory(const struct drps_server *server, const struct drps_worker_size *size);

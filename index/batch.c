@@ -1,4 +1,5 @@
-/* Body records: see drps_batch.h. Layout: head, labels, starts unless uniform, values if any, local indices. */
+/* Body records: see drps_batch.h. Layout: head, labels, starts unless uniform, values if any, local
+ * indices. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -78,7 +79,8 @@ int drps_batch_decode(const void *record, size_t bytes, struct drps_batch *b, st
     b->nnz = drps_get_u64(data + 8);
     b->per_sample = drps_get_u32(data + 20);
     if (flags & ~(uint32_t)FLAGS || drps_get_u64(data + 24))
-        return drps_err_set(err, DRPS_E_CORRUPT, "a batch has flags that are not known (%#x)", flags);
+        return drps_err_set(err, DRPS_E_CORRUPT, "a batch has flags that are not known (%#x)",
+                            flags);
     b->labels = section(data, bytes, &at, b->samples, sizeof(*b->labels));
     int whole = b->labels != NULL;
     if (whole && !(flags & DRPS_BATCH_UNIFORM))
@@ -90,7 +92,8 @@ int drps_batch_decode(const void *record, size_t bytes, struct drps_batch *b, st
     else if (whole)
         whole = (b->local16 = section(data, bytes, &at, b->nnz, sizeof(*b->local16))) != NULL;
     if (whole && at == bytes && starts_fit(b) && indices_fit(b)) return 0;
-    return drps_err_set(err, DRPS_E_CORRUPT,
-                        "a batch of %zu bytes does not hold its %zu samples with %zu entries over %zu rows", bytes,
-                        b->samples, b->nnz, b->rows);
+    return drps_err_set(
+        err, DRPS_E_CORRUPT,
+        "a batch of %zu bytes does not hold its %zu samples with %zu entries over %zu rows", bytes,
+        b->samples, b->nnz, b->rows);
 }

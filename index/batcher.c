@@ -99,8 +99,8 @@ static int make_room(struct batcher *b, size_t n)
     return 0;
 }
 
-int batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows, size_t batch_size, int has_bias,
-                 struct batcher **b_out, struct drps_err *err)
+int batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows, size_t batch_size,
+                 int has_bias, struct batcher **b_out, struct drps_err *err)
 {
     *b_out = NULL;
     struct batcher *b = calloc(1, sizeof(*b));
@@ -135,12 +135,14 @@ void batcher_close(struct batcher *b)
     free(b);
 }
 
-int batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids, const float *values,
-                struct drps_err *err)
+int batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids,
+                const float *values, struct drps_err *err)
 {
     if (b->nnz + n > UINT32_MAX)
-        return drps_err_set(err, DRPS_E_CONFIG, "a batch has more than 2^32 entries: use a smaller --batch-size");
-    if (make_room(b, n)) return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu samples", b->n);
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "a batch has more than 2^32 entries: use a smaller --batch-size");
+    if (make_room(b, n))
+        return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu samples", b->n);
     if (!b->rows_n && b->has_bias) (void)touch(b, 0); /* local index 0 */
     b->starts[b->n] = (uint32_t)b->nnz;
     b->labels[b->n++] = label;
@@ -154,7 +156,8 @@ int batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids,
     return b->n == b->batch_size ? batcher_flush(b, err) : 0;
 }
 
-/* Sort the rows and turn first-touch numbers into ranks; returns in aux the rank of each first-touch number. */
+/* Sort the rows and turn first-touch numbers into ranks; returns in aux the rank of each
+ * first-touch number. */
 static int rank_rows(struct batcher *b, struct drps_err *err)
 {
     if (drps_array_reserve(&b->sorted, &b->sorted_cap, b->rows_n, sizeof(*b->sorted)) ||
@@ -182,7 +185,8 @@ static void relabel(struct batcher *b, struct drps_batch *out)
         out->local32 = b->local;
         return;
     }
-    uint16_t *narrow = (uint16_t *)(void *)b->local; /* entry j is read before bytes 2j, 2j + 1 are written */
+    uint16_t *narrow =
+        (uint16_t *)(void *)b->local; /* entry j is read before bytes 2j, 2j + 1 are written */
     for (size_t j = 0; j < b->nnz; j++) {
         uint16_t r = (uint16_t)rank[b->local[j]];
         memcpy(narrow + j, &r, sizeof(r));
@@ -206,7 +210,8 @@ static void raise(uint64_t *max, uint64_t value)
 int batcher_flush(struct batcher *b, struct drps_err *err)
 {
     struct drps_batch_pieces body;
-    struct drps_batch batch = {.samples = b->n, .rows = b->rows_n, .nnz = b->nnz, .labels = b->labels};
+    struct drps_batch batch = {
+        .samples = b->n, .rows = b->rows_n, .nnz = b->nnz, .labels = b->labels};
 
     if (!b->n) return 0;
     int rc = rank_rows(b, err);

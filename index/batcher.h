@@ -1,4 +1,5 @@
-/* Cutting a stream of samples into batches: distinct rows, batch-local indices, records. Private to index/. */
+/* Cutting a stream of samples into batches: distinct rows, batch-local indices, records. Private to
+ * index/. */
 #ifndef DRPS_INDEX_BATCHER_H
 #define DRPS_INDEX_BATCHER_H
 
@@ -9,13 +10,13 @@ struct batcher;
 
 /* data and rows are borrowed; has_bias: placed id 0 is in every batch, at local index 0. */
 DRPS_MUST_CHECK
-int batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows, size_t batch_size, int has_bias,
-                 struct batcher **b_out, struct drps_err *err);
+int batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows, size_t batch_size,
+                 int has_bias, struct batcher **b_out, struct drps_err *err);
 
 /* One sample: n placed ids (distinct) and values (NULL: all 1). */
 DRPS_MUST_CHECK
-int batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids, const float *values,
-                struct drps_err *err);
+int batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids,
+                const float *values, struct drps_err *err);
 
 /* Write the batch begun, if any. */
 DRPS_MUST_CHECK

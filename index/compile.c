@@ -40,7 +40,8 @@ struct run {
     struct drps_window_options window;
 };
 
-/* --- checking options and labels ------------------------------------------------------------------------ */
+/* --- checking options and labels
+ * ------------------------------------------------------------------------ */
 
 static int has_factors(const char *algo)
 {
@@ -57,24 +58,28 @@ static int check_options(struct run *r, struct drps_err *err)
     for (size_t i = 0; o->algo && i < sizeof(algos) / sizeof(algos[0]); i++)
         known |= strcmp(o->algo, algos[i]) == 0;
     if (!known)
-        return drps_err_set(err, DRPS_E_CONFIG, "--algo must be one of lir, lor, svm, lmf, fm%s%s", o->algo ? ", not " : "",
-                            o->algo ? o->algo : "");
-    if (!o->inputs_n) return drps_err_set(err, DRPS_E_CONFIG, "no input: name at least one file, or - for stdin");
+        return drps_err_set(err, DRPS_E_CONFIG, "--algo must be one of lir, lor, svm, lmf, fm%s%s",
+                            o->algo ? ", not " : "", o->algo ? o->algo : "");
+    if (!o->inputs_n)
+        return drps_err_set(err, DRPS_E_CONFIG, "no input: name at least one file, or - for stdin");
     if (o->tests_n && o->test_fraction > 0)
         return drps_err_set(err, DRPS_E_CONFIG, "--test and --test-fraction exclude each other");
     if (!(o->test_fraction >= 0 && o->test_fraction <= 0.9))
         return drps_err_set(err, DRPS_E_CONFIG, "--test-fraction must lie between 0 and 0.9");
     if (o->order && strcmp(o->order, "shuffled") != 0 && strcmp(o->order, "given") != 0)
-        return drps_err_set(err, DRPS_E_CONFIG, "--order must be shuffled or given, not %s", o->order);
+        return drps_err_set(err, DRPS_E_CONFIG, "--order must be shuffled or given, not %s",
+                            o->order);
     if (o->rank && !has_factors(o->algo))
         return drps_err_set(err, DRPS_E_CONFIG, "--rank is for --algo lmf and fm only");
     if (!o->rank && has_factors(o->algo)) o->rank = DEFAULT_RANK;
     if (!o->blocks || strcmp(o->blocks, "auto") == 0) o->blocks = "pattern";
     if (!block_builder_find(o->blocks))
-        return drps_err_set(err, DRPS_E_CONFIG, "--blocks must be auto, pattern or none, not %s", o->blocks);
+        return drps_err_set(err, DRPS_E_CONFIG, "--blocks must be auto, pattern or none, not %s",
+                            o->blocks);
     if (!o->memory_bytes) o->memory_bytes = drps_memory_available() / 2;
     if (o->memory_bytes < MIN_MEMORY_BYTES)
-        return drps_err_set(err, DRPS_E_MEMORY_BUDGET, "--memory %s is too small: drps-index needs 48M at least",
+        return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                            "--memory %s is too small: drps-index needs 48M at least",
                             drps_size_format(o->memory_bytes, text, sizeof(text)));
     return 0;
 }
@@ -86,27 +91,32 @@ static int settle_labels(struct run *r, struct drps_err *err)
     const char *algo = r->options.algo;
     const char *task = r->options.task ? r->options.task : "auto";
     int fm = strcmp(algo, "fm") == 0;
-    int wanted = strcmp(algo, "lor") == 0 || strcmp(algo, "svm") == 0 || (fm && strcmp(task, "classification") == 0);
+    int wanted = strcmp(algo, "lor") == 0 || strcmp(algo, "svm") == 0 ||
+                 (fm && strcmp(task, "classification") == 0);
 
     r->info->classification = wanted || (fm && strcmp(task, "auto") == 0 && set->n == 2);
     if (!r->info->classification) return 0;
     if (set->n == 1)
         return drps_err_set(err, DRPS_E_FORMAT,
-                            "every training label is %g: classification needs two classes (check the label column, or "
+                            "every training label is %g: classification needs two classes (check "
+                            "the label column, or "
                             "use --algo lir)",
                             (double)set->values[0]);
     if (set->n != 2)
         return drps_err_set(err, DRPS_E_FORMAT,
-                            "more than two distinct labels (%g, %g, %g, ...): --algo %s needs exactly two; for numbers "
+                            "more than two distinct labels (%g, %g, %g, ...): --algo %s needs "
+                            "exactly two; for numbers "
                             "use --algo lir%s",
-                            (double)set->values[0], (double)set->values[1], (double)set->values[2], algo,
-                            fm ? " or --task regression" : "");
+                            (double)set->values[0], (double)set->values[1], (double)set->values[2],
+                            algo, fm ? " or --task regression" : "");
     r->info->label_negative = fminf(set->values[0], set->values[1]);
     r->info->label_positive = fmaxf(set->values[0], set->values[1]);
     const struct label_set *test = &r->parsed.test_labels;
     for (size_t i = 0; i < test->n; i++)
-        if (test->values[i] != r->info->label_negative && test->values[i] != r->info->label_positive)
-            return drps_err_set(err, DRPS_E_FORMAT, "a test sample has the label %g; training has only %g and %g",
+        if (test->values[i] != r->info->label_negative &&
+            test->values[i] != r->info->label_positive)
+            return drps_err_set(err, DRPS_E_FORMAT,
+                                "a test sample has the label %g; training has only %g and %g",
                                 (double)test->values[i], (double)r->info->label_negative,
                                 (double)r->info->label_positive);
     return 0;
@@ -123,14 +133,18 @@ static int settle_loss(struct run *r, struct drps_err *err)
 {
     const char *loss = default_loss(r);
     const char *algo = r->options.algo;
-    int fits = strcmp(algo, "svm") == 0 ? !strcmp(loss, "hinge") || !strcmp(loss, "squared-hinge")
-                                        : !strcmp(loss, r->info->classification ? "logistic" : "squared");
-    if (!fits) return drps_err_set(err, DRPS_E_CONFIG, "--loss %s does not fit --algo %s with these labels", loss, algo);
+    int fits = strcmp(algo, "svm") == 0
+                   ? !strcmp(loss, "hinge") || !strcmp(loss, "squared-hinge")
+                   : !strcmp(loss, r->info->classification ? "logistic" : "squared");
+    if (!fits)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--loss %s does not fit --algo %s with these labels", loss, algo);
     (void)snprintf(r->info->loss, sizeof(r->info->loss), "%s", loss);
     return 0;
 }
 
-/* --- parse ---------------------------------------------------------------------------------------------- */
+/* --- parse
+ * ---------------------------------------------------------------------------------------------- */
 
 static int parse(struct run *r, struct drps_err *err)
 {
@@ -159,7 +173,8 @@ static int parse(struct run *r, struct drps_err *err)
     return 0;
 }
 
-/* --- place ---------------------------------------------------------------------------------------------- */
+/* --- place
+ * ---------------------------------------------------------------------------------------------- */
 
 static void add_table(struct drps_plan_info *info, const char *name, uint64_t rows)
 {
@@ -177,7 +192,8 @@ static int relabel(struct run *r, struct drps_err *err)
     for (size_t g = 0; rc == 0 && g < dict_generations(p->dict); g++) {
         uint32_t base = dict_base(p->dict, g);
         uint32_t *map = drps_array_new(dict_base(p->dict, g + 1) - base, sizeof(*map));
-        rc = map ? dict_map(p->dict, g, map, err) : drps_err_set(err, -ENOMEM, "no memory for placing");
+        rc = map ? dict_map(p->dict, g, map, err)
+                 : drps_err_set(err, -ENOMEM, "no memory for placing");
         if (rc == 0) rc = spool_relabel(p->train, g, base, map, r->options.memory_bytes, err);
         if (rc == 0) rc = spool_relabel(p->test, g, base, map, r->options.memory_bytes, err);
         free(map);
@@ -196,11 +212,14 @@ static int place(struct run *r, struct drps_err *err)
     if (rc < 0) return rc;
     add_table(info, lmf ? "user" : has_factors(r->options.algo) ? "wv" : "w", rows[0]);
     if (lmf) add_table(info, "item", rows[1]);
-    if (!info->rows) return drps_err_set(err, DRPS_E_FORMAT, "no training sample has a feature, and there is no intercept");
+    if (!info->rows)
+        return drps_err_set(err, DRPS_E_FORMAT,
+                            "no training sample has a feature, and there is no intercept");
     return dict_generations(r->parsed.dict) > 1 ? relabel(r, err) : 0;
 }
 
-/* --- batch ---------------------------------------------------------------------------------------------- */
+/* --- batch
+ * ---------------------------------------------------------------------------------------------- */
 
 struct batching {
     struct run *r;
@@ -213,7 +232,8 @@ struct batching {
     int test;
 };
 
-/* Replace ids, drop entries that training never touches; values follow. Returns the entries left. */
+/* Replace ids, drop entries that training never touches; values follow. Returns the entries left.
+ */
 static int place_entries(struct batching *b, struct spool_sample *s, struct drps_err *err)
 {
     uint32_t kept = 0;
@@ -247,15 +267,17 @@ static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
     if (++b->done % REPORT_EVERY == 0) {
         if (o->progress) o->progress(o->progress_ctx, DRPS_PHASE_BATCH, b->done, b->total);
         if (o->interrupt && atomic_load_explicit(o->interrupt, memory_order_relaxed))
-            return drps_err_set(err, DRPS_E_INTERRUPTED, "interrupted: nothing was written to %s", o->out);
+            return drps_err_set(err, DRPS_E_INTERRUPTED, "interrupted: nothing was written to %s",
+                                o->out);
     }
     return batcher_add(b->batcher, label, s->n, s->ids, s->values, err);
 }
 
-static int drain(struct run *r, struct batching *b, struct spool *spool, struct drps_recwriter *data,
-                 struct drps_recwriter *rows, struct drps_err *err)
+static int drain(struct run *r, struct batching *b, struct spool *spool,
+                 struct drps_recwriter *data, struct drps_recwriter *rows, struct drps_err *err)
 {
-    int rc = batcher_open(data, rows, (size_t)r->info->batch_size, !r->options.no_bias, &b->batcher, err);
+    int rc = batcher_open(data, rows, (size_t)r->info->batch_size, !r->options.no_bias, &b->batcher,
+                          err);
     if (rc == 0) rc = spool_drain(spool, r->options.memory_bytes / 3, batch_sample, b, err);
     if (rc == 0) rc = batcher_flush(b->batcher, err);
     if (rc == 0) batcher_maxima(b->batcher, r->info);
@@ -276,8 +298,8 @@ static int load_map(struct run *r, uint32_t **map_out, struct drps_err *err)
     return dict_map(d, 0, map, err);
 }
 
-static int open_records(struct run *r, const char *name, uint32_t kind, struct drps_recwriter **w_out,
-                        struct drps_err *err)
+static int open_records(struct run *r, const char *name, uint32_t kind,
+                        struct drps_recwriter **w_out, struct drps_err *err)
 {
     char *path = drps_path_join(r->stage.dir, name);
     *w_out = NULL;
@@ -331,7 +353,8 @@ static int make_batches(struct run *r, struct drps_err *err)
     return rc;
 }
 
-/* --- block, window, forecast ---------------------------------------------------------------------------- */
+/* --- block, window, forecast
+ * ---------------------------------------------------------------------------- */
 
 static int make_blocks(struct run *r, struct drps_err *err)
 {
@@ -339,7 +362,9 @@ static int make_blocks(struct run *r, struct drps_err *err)
     size_t blocks;
     const struct block_builder *builder = block_builder_find(r->options.blocks);
 
-    info->block_bytes = r->options.block_bytes ? r->options.block_bytes : info->dim == 1 ? NARROW_BLOCK_BYTES : BLOCK_BYTES;
+    info->block_bytes = r->options.block_bytes ? r->options.block_bytes
+                        : info->dim == 1       ? NARROW_BLOCK_BYTES
+                                               : BLOCK_BYTES;
     (void)snprintf(info->blocks_by, sizeof(info->blocks_by), "%s", builder->name);
     int rc = builder->build(info, &r->block_first, &blocks, err);
     if (rc == 0) rc = drps_blocks_write(r->io, r->stage.dir, r->block_first, blocks, err);
@@ -349,8 +374,9 @@ static int make_blocks(struct run *r, struct drps_err *err)
         uint64_t n = r->block_first[i + 1] - r->block_first[i];
         if (n > info->max_block_rows) info->max_block_rows = n;
     }
-    return drps_uses_compile(r->io, r->stage.dir, info->batches + info->eval_batches, r->block_first, blocks,
-                             r->options.memory_bytes / 2, &info->max_step_blocks, err);
+    return drps_uses_compile(r->io, r->stage.dir, info->batches + info->eval_batches,
+                             r->block_first, blocks, r->options.memory_bytes / 2,
+                             &info->max_step_blocks, err);
 }
 
 /* Windows are cut for --memory; drps-train recompiles them for another budget. */
@@ -377,21 +403,24 @@ static json_t *forecast_to_json(const struct drps_index_result *result)
     for (size_t i = 0; i < result->forecasts; i++) {
         const struct drps_forecast *f = &result->forecast[i];
         (void)json_array_append_new(
-            list, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:b}", "store", f->store, "memory_bytes",
-                            (json_int_t)f->memory_bytes, "windows", (json_int_t)f->windows, "read_bytes",
-                            (json_int_t)f->read_bytes, "written_bytes", (json_int_t)f->written_bytes, "ios",
-                            (json_int_t)f->ios, "feasible", f->feasible)); /* a short list is caught by its reader */
+            list,
+            json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:b}", "store", f->store, "memory_bytes",
+                      (json_int_t)f->memory_bytes, "windows", (json_int_t)f->windows, "read_bytes",
+                      (json_int_t)f->read_bytes, "written_bytes", (json_int_t)f->written_bytes,
+                      "ios", (json_int_t)f->ios, "feasible",
+                      f->feasible)); /* a short list is caught by its reader */
     }
     return list;
 }
 
 static int forecast(struct run *r, struct drps_err *err)
 {
-    return drps_forecast_curve(r->io, r->stage.dir, &r->window, r->block_first, r->info->blocks, r->result->forecast,
-                               DRPS_FORECASTS, &r->result->forecasts, err);
+    return drps_forecast_curve(r->io, r->stage.dir, &r->window, r->block_first, r->info->blocks,
+                               r->result->forecast, DRPS_FORECASTS, &r->result->forecasts, err);
 }
 
-/* --- the run -------------------------------------------------------------------------------------------- */
+/* --- the run
+ * -------------------------------------------------------------------------------------------- */
 
 static int begin(struct run *r, struct drps_err *err)
 {
@@ -400,7 +429,8 @@ static int begin(struct run *r, struct drps_err *err)
     if (rc == 0) rc = drps_stage_begin(&r->stage, r->io, r->options.out, r->options.force, err);
     if (rc < 0) return rc;
     (void)snprintf(info->algo, sizeof(info->algo), "%s", r->options.algo);
-    (void)snprintf(info->order, sizeof(info->order), "%s", r->options.order ? r->options.order : "shuffled");
+    (void)snprintf(info->order, sizeof(info->order), "%s",
+                   r->options.order ? r->options.order : "shuffled");
     info->rank = r->options.rank;
     info->dim = 1 + info->rank;
     info->row_bytes = info->dim * sizeof(float) * 2;
@@ -416,7 +446,7 @@ static int begin(struct run *r, struct drps_err *err)
 
 static uint64_t plan_bytes(const struct run *r)
 {
-    static const char *const names[] = {"data.rec",  "rows.rec", "names.rec", "blocks.rec",
+    static const char *const names[] = {"data.rec", "rows.rec",    "names.rec", "blocks.rec",
                                         "uses.rec", "windows.rec", "plan.json"};
     uint64_t sum = 0;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -439,8 +469,8 @@ static int publish(struct run *r, char *const *fields, struct drps_err *err)
     return rc;
 }
 
-static int (*const phases[DRPS_INDEX_PHASES])(struct run *, struct drps_err *) = {parse,       place,        make_batches,
-                                                                                  make_blocks, make_windows, forecast};
+static int (*const phases[DRPS_INDEX_PHASES])(struct run *, struct drps_err *) = {
+    parse, place, make_batches, make_blocks, make_windows, forecast};
 
 int drps_index_run(const struct drps_io *io, const struct drps_index_options *options,
                    struct drps_index_result *result_out, struct drps_err *err)
@@ -459,7 +489,8 @@ int drps_index_run(const struct drps_io *io, const struct drps_index_options *op
     int rc = begin(r, err);
     for (unsigned i = 0; rc == 0 && i < DRPS_INDEX_PHASES; i++) {
         uint64_t phase_start = drps_clock_ns();
-        if (options->progress) options->progress(options->progress_ctx, (enum drps_index_phase)i, 0, 0);
+        if (options->progress)
+            options->progress(options->progress_ctx, (enum drps_index_phase)i, 0, 0);
         if (i == DRPS_PHASE_BATCH) { /* the rest of what was parsed goes with this phase */
             fields = r->parsed.fields;
             fields_n = r->parsed.fields_n;

@@ -55,7 +55,7 @@ struct dict {
 static struct slot *slots_new(size_t n)
 {
     struct slot *slots = drps_pages_new(n * sizeof(*slots)); /* huge pages: look-ups are random */
-    if (slots) memset(slots, 0xff, n * sizeof(*slots)); /* id = DRPS_NO_ROW: empty */
+    if (slots) memset(slots, 0xff, n * sizeof(*slots));      /* id = DRPS_NO_ROW: empty */
     return slots;
 }
 
@@ -67,8 +67,8 @@ static int push_base(struct dict *d, struct drps_err *err)
     return 0;
 }
 
-int dict_open(const struct drps_io *io, const char *dir, const struct dict_options *options, struct dict **d_out,
-              struct drps_err *err)
+int dict_open(const struct drps_io *io, const char *dir, const struct dict_options *options,
+              struct dict **d_out, struct drps_err *err)
 {
     *d_out = NULL;
     struct dict *d = calloc(1, sizeof(*d));
@@ -77,7 +77,8 @@ int dict_open(const struct drps_io *io, const char *dir, const struct dict_optio
     d->options = *options;
     d->map_fd = -1;
     d->dir = strdup(dir);
-    /* Growing holds the old table beside the new one, twice as large: 1.5 tables. Strings take as much again. */
+    /* Growing holds the old table beside the new one, twice as large: 1.5 tables. Strings take as
+     * much again. */
     uint64_t table_bytes = options->memory_bytes / (options->strings ? 3 : 1) / 3 * 2;
     d->slots_max = (size_t)(table_bytes / sizeof(struct slot));
     if (d->slots_max < FIRST_SLOTS) d->slots_max = FIRST_SLOTS;
@@ -85,7 +86,8 @@ int dict_open(const struct drps_io *io, const char *dir, const struct dict_optio
     d->slots_n = FIRST_SLOTS;
     d->used_max = d->slots_n / 4 * 3;
     d->slots = slots_new(d->slots_n);
-    int rc = d->dir && d->slots ? push_base(d, err) : drps_err_set(err, -ENOMEM, "no memory for the dictionary");
+    int rc = d->dir && d->slots ? push_base(d, err)
+                                : drps_err_set(err, -ENOMEM, "no memory for the dictionary");
     if (rc < 0) {
         dict_close(d);
         return rc;
@@ -149,9 +151,10 @@ static int key_less(const void *a, const void *b)
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
-/* One page of a run: u32 n | n slots | strings: n x (u32 offset of the end) and the names as in the arena. */
-static int write_page(struct dict *d, struct drps_recwriter *w, const struct slot *slots, size_t n, uint32_t base,
-                      char **text, size_t *text_cap, struct drps_err *err)
+/* One page of a run: u32 n | n slots | strings: n x (u32 offset of the end) and the names as in the
+ * arena. */
+static int write_page(struct dict *d, struct drps_recwriter *w, const struct slot *slots, size_t n,
+                      uint32_t base, char **text, size_t *text_cap, struct drps_err *err)
 {
     uint32_t head[2] = {(uint32_t)n, 0};
     uint32_t ends[PAGE_ENTRIES];
@@ -166,8 +169,10 @@ static int write_page(struct dict *d, struct drps_recwriter *w, const struct slo
         bytes += name_bytes;
         ends[i] = (uint32_t)bytes;
     }
-    struct drps_piece pieces[4] = {
-        {head, sizeof(head)}, {slots, n * sizeof(*slots)}, {ends, n * sizeof(*ends)}, {*text, bytes}};
+    struct drps_piece pieces[4] = {{head, sizeof(head)},
+                                   {slots, n * sizeof(*slots)},
+                                   {ends, n * sizeof(*ends)},
+                                   {*text, bytes}};
     return drps_recwriter_add(w, pieces, d->options.strings ? 4 : 2, err);
 }
 
@@ -218,7 +223,8 @@ static int end_generation(struct dict *d, struct drps_err *err)
 static int make_room(struct dict *d, size_t n, size_t text, struct drps_err *err)
 {
     int ended = 0;
-    while (d->used + n > d->used_max || (d->arena_max && d->arena_n + text > d->arena_max && d->used)) {
+    while (d->used + n > d->used_max ||
+           (d->arena_max && d->arena_n + text > d->arena_max && d->used)) {
         int rc = 0;
         int full = d->used && d->arena_max && d->arena_n + text > d->arena_max;
         if (d->slots_n < d->slots_max && !full) {
@@ -234,7 +240,8 @@ static int make_room(struct dict *d, size_t n, size_t text, struct drps_err *err
     return ended;
 }
 
-static int keep_name(struct dict *d, const struct drps_name *name, uint32_t id, struct drps_err *err)
+static int keep_name(struct dict *d, const struct drps_name *name, uint32_t id,
+                     struct drps_err *err)
 {
     uint16_t field = (uint16_t)name->field;
     size_t at = id - d->bases[d->bases_n - 1];
@@ -253,8 +260,10 @@ static int keep_name(struct dict *d, const struct drps_name *name, uint32_t id, 
 static int collision(const struct drps_name *name, const struct dict *d, struct drps_err *err)
 {
     return drps_err_set(err, DRPS_E_CONFIG,
-                        "two feature names share the 64-bit key of '%.*s': run again with another --hash-seed than %" PRIu64,
-                        (int)(name->bytes < 60 ? name->bytes : 60), name->text, d->options.hash_seed);
+                        "two feature names share the 64-bit key of '%.*s': run again with another "
+                        "--hash-seed than %" PRIu64,
+                        (int)(name->bytes < 60 ? name->bytes : 60), name->text,
+                        d->options.hash_seed);
 }
 
 /* Find the slot of a key, or the empty one where it belongs. */
@@ -266,13 +275,14 @@ static struct slot *find(struct dict *d, uint64_t key)
     return &d->slots[at];
 }
 
-static int add_one(struct dict *d, const struct drps_samples *s, size_t j, uint32_t bit, uint32_t *id_out,
-                   struct drps_err *err)
+static int add_one(struct dict *d, const struct drps_samples *s, size_t j, uint32_t bit,
+                   uint32_t *id_out, struct drps_err *err)
 {
     struct slot *slot = find(d, s->keys[j]);
     const struct drps_name *name = d->options.strings ? &s->names[j] : NULL;
     if (slot->id == DRPS_NO_ROW) {
-        *slot = (struct slot){.key = s->keys[j], .id = d->next_id++, .check = name ? name->check : 0};
+        *slot =
+            (struct slot){.key = s->keys[j], .id = d->next_id++, .check = name ? name->check : 0};
         d->used++;
         int rc = name ? keep_name(d, name, slot->id, err) : 0;
         if (rc < 0) return rc;
@@ -285,8 +295,8 @@ static int add_one(struct dict *d, const struct drps_samples *s, size_t j, uint3
     return 0;
 }
 
-int dict_add(struct dict *d, const struct drps_samples *s, size_t first, size_t last, unsigned segment,
-             uint32_t *ids_out, struct drps_err *err)
+int dict_add(struct dict *d, const struct drps_samples *s, size_t first, size_t last,
+             unsigned segment, uint32_t *ids_out, struct drps_err *err)
 {
     uint32_t bit = segment == DICT_TEST ? 0 : 1u << segment;
     size_t text = 0;
@@ -295,21 +305,24 @@ int dict_add(struct dict *d, const struct drps_samples *s, size_t first, size_t 
             text += NAME_HEAD + s->names[j].bytes;
     int ended = 0;
     if (last - first >= DRPS_NO_ROW - d->next_id)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "more than 4,294,967,294 feature names: use a data set with fewer, or more --memory");
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "more than 4,294,967,294 feature names: use a data set with fewer, or more --memory");
     if (d->used + (last - first) > d->used_max || d->arena_n + text > d->arena_max) {
         ended = make_room(d, last - first, text, err);
         if (ended < 0) return ended;
     }
     for (size_t j = first; j < last; j++) {
-        if (j + AHEAD < s->starts[s->n]) __builtin_prefetch(&d->slots[home(s->keys[j + AHEAD], d->slots_n)], 1);
+        if (j + AHEAD < s->starts[s->n])
+            __builtin_prefetch(&d->slots[home(s->keys[j + AHEAD], d->slots_n)], 1);
         int rc = add_one(d, s, j, bit, &ids_out[j - first], err);
         if (rc < 0) return rc;
     }
     return ended;
 }
 
-/* --- merging the runs ----------------------------------------------------------------------------------- */
+/* --- merging the runs
+ * ----------------------------------------------------------------------------------- */
 
 /* One run being read a page at a time. */
 struct run {
@@ -355,7 +368,8 @@ static int run_load(struct run *r, struct drps_err *err)
     r->n = r->at = 0;
     if (r->page == drps_recfile_count(r->file)) return 0;
     size_t bytes = (size_t)drps_recfile_run_bytes(r->file, r->page, 1);
-    if (drps_array_reserve(&r->data, &r->cap, bytes, 1)) return drps_err_set(err, -ENOMEM, "no memory for merging names");
+    if (drps_array_reserve(&r->data, &r->cap, bytes, 1))
+        return drps_err_set(err, -ENOMEM, "no memory for merging names");
     int rc = drps_recfile_read(r->file, r->page, 1, r->data, err);
     if (rc < 0) return rc;
     r->page++;
@@ -440,11 +454,12 @@ static int merge_skip(struct merge *m, const struct merged *at, struct drps_err 
     return 0;
 }
 
-/* --- placing -------------------------------------------------------------------------------------------- */
+/* --- placing
+ * -------------------------------------------------------------------------------------------- */
 
 /*
- * The placed order: table; rows of all segments first, by falling count; then by falling number of segments, equal
- * patterns together, by falling count. Ties by key.
+ * The placed order: table; rows of all segments first, by falling count; then by falling number of
+ * segments, equal patterns together, by falling count. Ties by key.
  */
 static uint64_t place_key(unsigned table, uint32_t mask, uint32_t count)
 {
@@ -473,12 +488,14 @@ static int collect_places(struct placing *p, uint64_t rows_out[2], struct drps_e
     struct merge m = {0};
     struct merged at = {.ids = drps_array_new(dict_generations(p->d) + 1, sizeof(uint32_t))};
     uint64_t number = 0;
-    int rc = at.ids ? merge_open(p->d, &m, err) : drps_err_set(err, -ENOMEM, "no memory for placing");
+    int rc =
+        at.ids ? merge_open(p->d, &m, err) : drps_err_set(err, -ENOMEM, "no memory for placing");
 
     while (rc == 0 && (rc = merge_next(&m, &at, err)) > 0) {
         if (at.count) {
             unsigned table = table_of(p->d, &at);
-            struct sort_record r = {.hi = place_key(table, at.mask, at.count), .lo = at.key, .a = (uint32_t)number};
+            struct sort_record r = {
+                .hi = place_key(table, at.mask, at.count), .lo = at.key, .a = (uint32_t)number};
             rows_out[table]++;
             rc = extsort_add(p->by_place, &r, err);
         } else {
@@ -499,14 +516,16 @@ static int number_places(struct placing *p, uint32_t first_row, struct drps_err 
     int rc = extsort_finish(p->by_place, err);
     while (rc == 0 && (rc = extsort_next(p->by_place, &r, err)) > 0) {
         if (placed >= DRPS_NO_ROW)
-            return drps_err_set(err, DRPS_E_CONFIG, "more than 4,294,967,294 rows: use a data set with fewer features");
+            return drps_err_set(err, DRPS_E_CONFIG,
+                                "more than 4,294,967,294 rows: use a data set with fewer features");
         struct sort_record out = {.hi = r->a, .a = (uint32_t)placed++};
         rc = extsort_add(p->by_key, &out, err);
     }
     return rc;
 }
 
-/* Walk the keys once more beside their placed ids: the final dictionary, and placed ids by provisional id. */
+/* Walk the keys once more beside their placed ids: the final dictionary, and placed ids by
+ * provisional id. */
 static int write_names(struct placing *p, const char *plan_dir, struct drps_err *err)
 {
     struct merge m = {0};
@@ -514,7 +533,8 @@ static int write_names(struct placing *p, const char *plan_dir, struct drps_err 
     struct merged at = {.ids = drps_array_new(dict_generations(p->d) + 1, sizeof(uint32_t))};
     const struct sort_record *placed = NULL;
     uint64_t number = 0;
-    int rc = at.ids ? extsort_finish(p->by_key, err) : drps_err_set(err, -ENOMEM, "no memory for placing");
+    int rc = at.ids ? extsort_finish(p->by_key, err)
+                    : drps_err_set(err, -ENOMEM, "no memory for placing");
 
     if (rc == 0) rc = extsort_next(p->by_key, &placed, err);
     if (rc >= 0) rc = names_writer_open(p->d->io, plan_dir, p->d->options.strings, &w, err);
@@ -548,7 +568,8 @@ static int write_map(struct placing *p, struct drps_err *err)
     uint64_t done = 0;
     size_t n = 0;
     uint32_t *part = drps_array_new(PART, sizeof(*part));
-    int rc = part ? extsort_finish(p->by_id, err) : drps_err_set(err, -ENOMEM, "no memory for placing");
+    int rc =
+        part ? extsort_finish(p->by_id, err) : drps_err_set(err, -ENOMEM, "no memory for placing");
 
     if (rc == 0 && asprintf(&d->map_path, "%s/map", d->dir) < 0) {
         d->map_path = NULL;
@@ -563,7 +584,8 @@ static int write_map(struct placing *p, struct drps_err *err)
             continue;
         }
         int last = rc == 0;
-        rc = drps_io_write_at(d->io, d->map_fd, part, n * sizeof(*part), done * sizeof(*part), d->map_path, err);
+        rc = drps_io_write_at(d->io, d->map_fd, part, n * sizeof(*part), done * sizeof(*part),
+                              d->map_path, err);
         done += n;
         n = 0;
         if (last) break;
@@ -572,7 +594,8 @@ static int write_map(struct placing *p, struct drps_err *err)
     return rc;
 }
 
-int dict_place(struct dict *d, const char *plan_dir, uint32_t first_row, uint64_t rows_out[2], struct drps_err *err)
+int dict_place(struct dict *d, const char *plan_dir, uint32_t first_row, uint64_t rows_out[2],
+               struct drps_err *err)
 {
     struct placing p = {.d = d};
     uint64_t share = d->options.memory_bytes / 3;
@@ -602,5 +625,6 @@ int dict_map(struct dict *d, size_t generation, uint32_t *map_out, struct drps_e
 {
     uint64_t from = dict_base(d, generation);
     size_t n = dict_base(d, generation + 1) - (size_t)from;
-    return drps_io_read_at(d->io, d->map_fd, map_out, n * sizeof(*map_out), from * sizeof(*map_out), d->map_path, err);
+    return drps_io_read_at(d->io, d->map_fd, map_out, n * sizeof(*map_out), from * sizeof(*map_out),
+                           d->map_path, err);
 }

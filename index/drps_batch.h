@@ -1,9 +1,9 @@
 /*
  * Batch records: one mini-batch of samples as the plan stores it.
  *
- * A batch is two records with the same number: its *row list* (rows.rec: the sorted placed ids of the distinct rows
- * it touches) and its *body* (data.rec: labels and, per entry, a batch-local index into that list). The body is used
- * in place; docs/formats.md has the byte table.
+ * A batch is two records with the same number: its *row list* (rows.rec: the sorted placed ids of
+ * the distinct rows it touches) and its *body* (data.rec: labels and, per entry, a batch-local
+ * index into that list). The body is used in place; docs/formats.md has the byte table.
  */
 #ifndef DRPS_BATCH_H
 #define DRPS_BATCH_H
@@ -16,11 +16,11 @@
 
 /* One batch, decoded; all pointers borrowed. */
 struct drps_batch {
-    size_t samples;          /* n */
-    size_t rows;             /* m: distinct rows, the intercept included */
+    size_t samples; /* n */
+    size_t rows;    /* m: distinct rows, the intercept included */
     size_t nnz;
-    const float *labels;     /* [n] */
-    const uint32_t *starts;  /* [n + 1], or NULL when every sample has `per_sample` entries */
+    const float *labels;    /* [n] */
+    const uint32_t *starts; /* [n + 1], or NULL when every sample has `per_sample` entries */
     uint32_t per_sample;
     const uint16_t *local16; /* [nnz] when m <= 65536, else NULL */
     const uint32_t *local32; /* [nnz] otherwise */
@@ -32,7 +32,8 @@ static inline size_t drps_batch_start(const struct drps_batch *b, size_t s)
     return b->starts ? b->starts[s] : s * b->per_sample;
 }
 
-/* Head of a body record, 32 bytes, then labels, starts, values, local indices, each padded to 8 bytes. */
+/* Head of a body record, 32 bytes, then labels, starts, values, local indices, each padded to 8
+ * bytes. */
 enum { DRPS_BATCH_HEAD_BYTES = 32 };
 enum { DRPS_BATCH_WIDE = 1, DRPS_BATCH_VALUES = 2, DRPS_BATCH_UNIFORM = 4 };
 
@@ -45,20 +46,23 @@ struct drps_batch_pieces {
 };
 void drps_batch_encode(const struct drps_batch *b, struct drps_batch_pieces *out);
 
-/* Point b into a body record (8-byte aligned). DRPS_E_CORRUPT when the counts do not fit its bytes or an index is out of range. */
+/* Point b into a body record (8-byte aligned). DRPS_E_CORRUPT when the counts do not fit its bytes
+ * or an index is out of range. */
 DRPS_MUST_CHECK
 int drps_batch_decode(const void *record, size_t bytes, struct drps_batch *b, struct drps_err *err);
 
 /*
- * Strictly increasing 32-bit lists, packed: u32 n, then the gaps to the number before minus 1 (the first: the number
- * itself) in 1 to 4 bytes each; the lengths lie in front, four to a byte.
+ * Strictly increasing 32-bit lists, packed: u32 n, then the gaps to the number before minus 1 (the
+ * first: the number itself) in 1 to 4 bytes each; the lengths lie in front, four to a byte.
  */
 size_t drps_list_encode_bound(size_t n);
 size_t drps_list_encode(const uint32_t *list, size_t n, void *out); /* returns bytes written */
 uint32_t drps_list_count(const void *record);
-/* list_out has room for drps_list_count(). *used_out (NULL allowed): bytes consumed. DRPS_E_CORRUPT when malformed. */
+/* list_out has room for drps_list_count(). *used_out (NULL allowed): bytes consumed. DRPS_E_CORRUPT
+ * when malformed. */
 DRPS_MUST_CHECK
-int drps_list_decode(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out, struct drps_err *err);
+int drps_list_decode(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
+                     struct drps_err *err);
 
 /* The same packing for any 32-bit numbers, in any order. */
 size_t drps_numbers_encode(const uint32_t *numbers, size_t n, void *out);

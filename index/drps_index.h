@@ -1,12 +1,11 @@
 /*
  * The offline compiler: text in, plan out (drps-index as a library).
  *
- *   parse      text -> samples -> provisional ids (dictionary) -> spool          one pass over the input
- *   place      count and access pattern of every row -> placed ids, names.rec
- *   batch      spool in its final order -> batches -> data.rec, rows.rec
- *   block      placed ids -> blocks.rec; block uses -> uses.rec
- *   window     row lists -> windows.rec
- *   forecast   the I/O of an epoch for each store and memory size
+ *   parse      text -> samples -> provisional ids (dictionary) -> spool          one pass over the
+ * input place      count and access pattern of every row -> placed ids, names.rec batch      spool
+ * in its final order -> batches -> data.rec, rows.rec block      placed ids -> blocks.rec; block
+ * uses -> uses.rec window     row lists -> windows.rec forecast   the I/O of an epoch for each
+ * store and memory size
  */
 #ifndef DRPS_INDEX_H
 #define DRPS_INDEX_H
@@ -36,28 +35,31 @@ struct drps_index_options {
     size_t inputs_n;
     const char *const *tests; /* [tests_n] files of evaluation samples */
     size_t tests_n;
-    double test_fraction;     /* or this share of the samples, chosen by seed; 0 .. 0.9 */
-    struct drps_reader_options reader; /* format and its options; memory, log and skip are taken from below */
+    double test_fraction; /* or this share of the samples, chosen by seed; 0 .. 0.9 */
+    struct drps_reader_options
+        reader; /* format and its options; memory, log and skip are taken from below */
     int skip_bad_lines;
 
-    const char *algo;    /* lir lor svm lmf fm */
-    const char *loss;    /* NULL: the algorithm's usual one */
-    const char *task;    /* fm: auto (two distinct labels: classification), regression, classification */
-    uint32_t rank;       /* lmf, fm: factors a row, >= 1; 0: 16 */
-    int no_bias;         /* 1: no intercept */
-    uint64_t batch_size; /* samples; 0: by batch_percent */
+    const char *algo; /* lir lor svm lmf fm */
+    const char *loss; /* NULL: the algorithm's usual one */
+    const char
+        *task;     /* fm: auto (two distinct labels: classification), regression, classification */
+    uint32_t rank; /* lmf, fm: factors a row, >= 1; 0: 16 */
+    int no_bias;   /* 1: no intercept */
+    uint64_t batch_size;  /* samples; 0: by batch_percent */
     double batch_percent; /* of the training samples; 0: 0.01 %, at least 100 samples */
-    const char *order;   /* shuffled (NULL), given */
+    const char *order;    /* shuffled (NULL), given */
     uint64_t seed;
-    const char *blocks;  /* auto (NULL), pattern, none */
-    uint64_t block_bytes; /* 0: 4096, or 1024 for rows of one float */
-    uint64_t memory_bytes; /* of this run, and of the windows it cuts; 0: half of what the process may use */
+    const char *blocks;    /* auto (NULL), pattern, none */
+    uint64_t block_bytes;  /* 0: 4096, or 1024 for rows of one float */
+    uint64_t memory_bytes; /* of this run, and of the windows it cuts; 0: half of what the process
+                              may use */
 
     const char *out; /* folder to make */
     int force;       /* replace it */
 
     const struct drps_log *log;
-    const atomic_int *interrupt;  /* polled; NULL allowed */
+    const atomic_int *interrupt; /* polled; NULL allowed */
     /* done and total are in samples or steps; total 0: unknown. Called from this thread. */
     void (*progress)(void *ctx, enum drps_index_phase phase, uint64_t done, uint64_t total);
     void *progress_ctx;
@@ -78,8 +80,9 @@ struct drps_index_result {
 const char *drps_index_phase_name(enum drps_index_phase phase);
 
 /*
- * Run it. Nothing is left at options->out unless this returns 0. DRPS_E_FORMAT for bad input (file:line:column),
- * DRPS_E_CONFIG for options that do not fit the data, DRPS_E_MEMORY_BUDGET, DRPS_E_INTERRUPTED, -ENOSPC ...
+ * Run it. Nothing is left at options->out unless this returns 0. DRPS_E_FORMAT for bad input
+ * (file:line:column), DRPS_E_CONFIG for options that do not fit the data, DRPS_E_MEMORY_BUDGET,
+ * DRPS_E_INTERRUPTED, -ENOSPC ...
  */
 DRPS_MUST_CHECK
 int drps_index_run(const struct drps_io *io, const struct drps_index_options *options,

@@ -1,12 +1,11 @@
 /*
  * The plan: what drps-index writes and drps-train runs.
  *
- *   plan.json     what the plan is: algorithm, counts, tables, files with sizes and checksums, forecast
- *   data.rec      bodies of the batches: training steps 0 .. batches - 1, then evaluation steps
- *   rows.rec      their row lists, same numbers
- *   names.rec     dictionary: feature keys (and strings) to placed ids, sorted by key
- *   blocks.rec    boundaries of the parameter index blocks in placed ids
- *   uses.rec      per step: the blocks it touches and the step that needs each next
+ *   plan.json     what the plan is: algorithm, counts, tables, files with sizes and checksums,
+ * forecast data.rec      bodies of the batches: training steps 0 .. batches - 1, then evaluation
+ * steps rows.rec      their row lists, same numbers names.rec     dictionary: feature keys (and
+ * strings) to placed ids, sorted by key blocks.rec    boundaries of the parameter index blocks in
+ * placed ids uses.rec      per step: the blocks it touches and the step that needs each next
  *   windows.rec   per window: its steps, rows, and where each row goes next
  *
  * A *step* is one batch: T training steps, then E evaluation steps, make an epoch of T + E.
@@ -37,28 +36,30 @@ struct drps_table {
 
 /* Numbers of plan.json that execution needs. */
 struct drps_plan_info {
-    char id[17];                      /* hex hash of the plan's content */
-    char algo[DRPS_PLAN_NAME_BYTES];  /* lir lor svm lmf fm */
-    char loss[DRPS_PLAN_NAME_BYTES];  /* squared logistic hinge squared-hinge */
+    char id[17];                     /* hex hash of the plan's content */
+    char algo[DRPS_PLAN_NAME_BYTES]; /* lir lor svm lmf fm */
+    char loss[DRPS_PLAN_NAME_BYTES]; /* squared logistic hinge squared-hinge */
     char format[DRPS_PLAN_NAME_BYTES];
     char order[DRPS_PLAN_NAME_BYTES]; /* shuffled, given */
     char blocks_by[DRPS_PLAN_NAME_BYTES];
     uint32_t rank, dim;
     int classification;
-    float label_negative, label_positive; /* the input's two labels; stored as -1 and +1 (classification) */
-    double label_mean;                    /* of training labels as stored */
+    float label_negative,
+        label_positive; /* the input's two labels; stored as -1 and +1 (classification) */
+    double label_mean;  /* of training labels as stored */
     uint64_t seed, hash_seed;
-    uint64_t samples, test_samples;       /* training, evaluation */
-    uint64_t rows, nnz, test_nnz;         /* rows include the intercept */
-    uint64_t test_unseen;                 /* test entries whose feature training never touches (left out) */
+    uint64_t samples, test_samples; /* training, evaluation */
+    uint64_t rows, nnz, test_nnz;   /* rows include the intercept */
+    uint64_t test_unseen; /* test entries whose feature training never touches (left out) */
     uint64_t batch_size, batches, eval_batches;
     uint64_t max_batch_samples, max_batch_rows, max_batch_nnz, max_body_bytes;
-    uint64_t row_bytes;    /* that blocks and windows were cut for: dim floats with one optimizer state */
-    uint64_t block_bytes;  /* target of the block builder */
+    uint64_t
+        row_bytes; /* that blocks and windows were cut for: dim floats with one optimizer state */
+    uint64_t block_bytes; /* target of the block builder */
     uint64_t blocks, max_block_rows, max_step_blocks;
     uint64_t windows, window_budget_bytes, working_set_rows; /* rows of the largest window */
-    uint64_t memory_bytes; /* --memory of drps-index */
-    int string_names;      /* features are strings: names.rec holds them */
+    uint64_t memory_bytes;                                   /* --memory of drps-index */
+    int string_names; /* features are strings: names.rec holds them */
     size_t tables_n;
     struct drps_table tables[DRPS_PLAN_TABLES];
     size_t fields_n; /* string names: field prefixes */
@@ -74,13 +75,14 @@ struct drps_plan {
 
 /* Open and check plan.json. DRPS_E_NOT_FOUND: "plan/ is no drps plan: make one with drps-index". */
 DRPS_MUST_CHECK
-int drps_plan_open(const struct drps_io *io, const char *dir, struct drps_plan **plan_out, struct drps_err *err);
+int drps_plan_open(const struct drps_io *io, const char *dir, struct drps_plan **plan_out,
+                   struct drps_err *err);
 void drps_plan_close(struct drps_plan *plan);
 
 /* Open one of the plan's record files. */
 DRPS_MUST_CHECK
-int drps_plan_file(const struct drps_plan *plan, const char *name, uint32_t kind, struct drps_recfile **f_out,
-                   struct drps_err *err);
+int drps_plan_file(const struct drps_plan *plan, const char *name, uint32_t kind,
+                   struct drps_recfile **f_out, struct drps_err *err);
 
 /* Read every file whole: sizes, checksums, and that the records fit together. */
 DRPS_MUST_CHECK
@@ -92,10 +94,11 @@ int drps_plan_blocks(const struct drps_plan *plan, uint32_t **first_out, struct 
 
 /* Save blocks.rec from boundaries first[0 .. blocks], first[0] = 0. */
 DRPS_MUST_CHECK
-int drps_blocks_write(const struct drps_io *io, const char *dir, const uint32_t *first, size_t blocks,
-                      struct drps_err *err);
+int drps_blocks_write(const struct drps_io *io, const char *dir, const uint32_t *first,
+                      size_t blocks, struct drps_err *err);
 
-/* Write plan.json into dir: info, the files found there with their checksums, and `forecast` (json_t, borrowed, may be NULL). */
+/* Write plan.json into dir: info, the files found there with their checksums, and `forecast`
+ * (json_t, borrowed, may be NULL). */
 DRPS_MUST_CHECK
 int drps_plan_save(const struct drps_io *io, const char *dir, const struct drps_plan_info *info,
                    char *const *fields, void *forecast, struct drps_err *err);

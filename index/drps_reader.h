@@ -94,12 +94,14 @@ struct drps_reader_options {
      * most 72 MiB or memory_bytes, whichever is more.
      */
     uint64_t memory_bytes;
-    int skip_bad_lines;    /* 0: the first bad line is an error; bad headers always are */
-    uint64_t hash_seed;    /* of string names */
-    const char *csv_label; /* csv: the label column; NULL: "label", "target", "y" or "click" */
-    const char *csv_kinds; /* csv: "col:category,col2:number,col3:ignore,col4:label"; columns not
-                              named: number or category by the content of the first data line */
-    char csv_separator;    /* csv: 0 means detect from the header (comma, tab, semicolon) */
+    int skip_bad_lines;     /* 0: the first bad line is an error; bad headers always are */
+    uint64_t hash_seed;     /* of string names */
+    int csv_label_optional; /* csv: a file without a label column is read with labels of 0
+                               (prediction) */
+    const char *csv_label;  /* csv: the label column; NULL: "label", "target", "y" or "click" */
+    const char *csv_kinds;  /* csv: "col:category,col2:number,col3:ignore,col4:label"; columns not
+                               named: number or category by the content of the first data line */
+    char csv_separator;     /* csv: 0 means detect from the header (comma, tab, semicolon) */
     const struct drps_log *log; /* borrowed; told of the first 10 skipped lines */
 };
 
@@ -144,8 +146,9 @@ uint64_t drps_reader_bytes(const struct drps_reader *r);   /* text bytes, after 
 uint64_t drps_reader_skipped(const struct drps_reader *r); /* bad lines skipped */
 
 /*
- * The csv_kinds to read more csv data of the same shape with: `wanted` (NULL allowed), then the kinds that a reader's
- * fields record ("column:kind"). A new string (free() it); NULL when memory is gone.
+ * The csv_kinds to read more csv data of the same shape with: `wanted` (NULL allowed), then the
+ * kinds that a reader's fields record ("column:kind"). A new string (free() it); NULL when memory
+ * is gone.
  */
 char *drps_reader_csv_kinds(const char *wanted, const char *const *fields, size_t n);
 

@@ -1,12 +1,14 @@
 /*
- * Windows, slots and transits, the use of blocks, and the forecast of I/O: what follows from the row lists of a plan
- * once the placed ids are fixed. All of it is one analysis: *the next use of a row*.
+ * Windows, slots and transits, the use of blocks, and the forecast of I/O: what follows from the
+ * row lists of a plan once the placed ids are fixed. All of it is one analysis: *the next use of a
+ * row*.
  *
- * The steps of an epoch (T training, then E evaluation) repeat. They are cut into windows: runs of consecutive steps
- * whose rows fit the budget together; two windows are open at a time, so that
- * |rows(w) u rows(w+1)| * row_bytes <= budget (w+1 wraps to 0). In window w a row's *slot* is its rank among
- * the window's rows in placed order. Its *transit* is the next window that touches it (wrapping into the next epoch)
- * and its slot there. Source: the project's own; next use as in Belady 1966.
+ * The steps of an epoch (T training, then E evaluation) repeat. They are cut into windows: runs of
+ * consecutive steps whose rows fit the budget together; two windows are open at a time, so that
+ * |rows(w) u rows(w+1)| * row_bytes <= budget (w+1 wraps to 0). In window w a row's *slot* is its
+ * rank among the window's rows in placed order. Its *transit* is the next window that touches it
+ * (wrapping into the next epoch) and its slot there. Source: the project's own; next use as in
+ * Belady 1966.
  */
 #ifndef DRPS_WINDOW_H
 #define DRPS_WINDOW_H
@@ -20,77 +22,87 @@
 #include "index/drps_plan.h"
 
 struct drps_window_options {
-    uint64_t steps;          /* records of rows.rec: one epoch, T + E */
-    uint64_t train_steps;    /* T: a window never mixes training and evaluation steps */
+    uint64_t steps;       /* records of rows.rec: one epoch, T + E */
+    uint64_t train_steps; /* T: a window never mixes training and evaluation steps */
     uint64_t rows;
     uint64_t row_bytes;
-    uint64_t budget_bytes;   /* of the rows of two open windows */
-    uint64_t memory_bytes;   /* of the compiler itself: row tables larger than this are done in slices */
+    uint64_t budget_bytes; /* of the rows of two open windows */
+    uint64_t
+        memory_bytes; /* of the compiler itself: row tables larger than this are done in slices */
     const struct drps_log *log;
 };
 
 struct drps_window_result {
     uint64_t windows;
-    uint64_t working_set_rows;  /* most rows of two open windows */
+    uint64_t working_set_rows; /* most rows of two open windows */
     uint64_t max_window_rows;
-    uint64_t rows_touched;      /* sum over windows of their rows */
-    uint64_t rows_kept;         /* of these: needed in the very next window, so they stay; with one or two windows,
-                                   which are open all the time, every row stays */
-    uint64_t rows_moved;        /* the others: written once and read once an epoch */
+    uint64_t rows_touched; /* sum over windows of their rows */
+    uint64_t rows_kept;  /* of these: needed in the very next window, so they stay; with one or two
+                            windows,  which are open all the time, every row stays */
+    uint64_t rows_moved; /* the others: written once and read once an epoch */
 };
 
 /*
- * Compile dir/windows.rec from dir/rows.rec. Fails with DRPS_E_MEMORY_BUDGET and the number that would do when the
- * rows of a single step (times two) exceed the budget. One window when everything fits; one of training and one of
- * evaluation steps when there are both. The bytes written do not depend on memory_bytes. DRPS_E_CORRUPT names the
- * file and the record. Memory: memory_bytes, and in any case half a byte a row, 512 KiB for the smallest slice, some
- * words a step, and one window's record (about 6 bytes a row of it).
+ * Compile dir/windows.rec from dir/rows.rec. Fails with DRPS_E_MEMORY_BUDGET and the number that
+ * would do when the rows of a single step (times two) exceed the budget. One window when everything
+ * fits; one of training and one of evaluation steps when there are both. The bytes written do not
+ * depend on memory_bytes. DRPS_E_CORRUPT names the file and the record. Memory: memory_bytes, and
+ * in any case half a byte a row, 512 KiB for the smallest slice, some words a step, and one
+ * window's record (about 6 bytes a row of it).
  */
 DRPS_MUST_CHECK
-int drps_windows_compile(const struct drps_io *io, const char *dir, const struct drps_window_options *options,
+int drps_windows_compile(const struct drps_io *io, const char *dir,
+                         const struct drps_window_options *options,
                          struct drps_window_result *result_out, struct drps_err *err);
 
 /*
  * What drps_windows_compile() would report for each of budgets[0 .. n), without writing anything
- * (options->budget_bytes is not used). results_out[i].windows is 0 when a step does not fit budgets[i].
+ * (options->budget_bytes is not used). results_out[i].windows is 0 when a step does not fit
+ * budgets[i].
  */
 DRPS_MUST_CHECK
-int drps_windows_measure(const struct drps_io *io, const char *dir, const struct drps_window_options *options,
-                         const uint64_t *budgets, size_t n, struct drps_window_result *results_out,
-                         struct drps_err *err);
+int drps_windows_measure(const struct drps_io *io, const char *dir,
+                         const struct drps_window_options *options, const uint64_t *budgets,
+                         size_t n, struct drps_window_result *results_out, struct drps_err *err);
 
 /*
- * One window as stored. Own arrays; zero the struct, decode into it as often as you like, drps_window_free() it.
+ * One window as stored. Own arrays; zero the struct, decode into it as often as you like,
+ * drps_window_free() it.
  *
  * The record (all numbers little-endian):
  *   0 u32 flags: 1 evaluation      4 u32 rows n           8 u64 first step         16 u64 steps
- *  24 u32 windows of the epoch    28 u32 most rows of any window                   32 u32 sections    36 u32 zero
- *  40 sections: the rows of one aligned range of 65536 placed ids each, ranges without rows left out:
- *     rows (packed list), next windows (packed numbers), next slots (packed numbers), as many of each
+ *  24 u32 windows of the epoch    28 u32 most rows of any window                   32 u32 sections
+ * 36 u32 zero 40 sections: the rows of one aligned range of 65536 placed ids each, ranges without
+ * rows left out: rows (packed list), next windows (packed numbers), next slots (packed numbers), as
+ * many of each
  */
 struct drps_window {
     uint64_t first_step, steps;
     int evaluation;
-    size_t n;              /* rows */
-    uint32_t *rows;        /* [n] placed ids, strictly increasing: slot s holds rows[s] */
-    uint32_t *next_window; /* [n] the window that touches the row next; w itself: only this window does */
-    uint32_t *next_slot;   /* [n] its slot there */
+    size_t n;       /* rows */
+    uint32_t *rows; /* [n] placed ids, strictly increasing: slot s holds rows[s] */
+    uint32_t *
+        next_window; /* [n] the window that touches the row next; w itself: only this window does */
+    uint32_t *next_slot; /* [n] its slot there */
     size_t cap;
 };
-/* Checked: order, counts, next_window below the epoch's windows, next_slot below the rows of the largest window. */
+/* Checked: order, counts, next_window below the epoch's windows, next_slot below the rows of the
+ * largest window. */
 DRPS_MUST_CHECK
-int drps_window_decode(const void *record, size_t bytes, struct drps_window *w, struct drps_err *err);
+int drps_window_decode(const void *record, size_t bytes, struct drps_window *w,
+                       struct drps_err *err);
 void drps_window_free(struct drps_window *w);
 
 /*
- * Compile dir/uses.rec: for each step its blocks (strictly increasing) and the distance in steps to the next use of
- * each (1 .. steps, wrapping). block_first [blocks + 1], strictly increasing from 0.
- * A record is the packed list of blocks, then the packed numbers of their distances, as many. The bytes written do
- * not depend on memory_bytes.
+ * Compile dir/uses.rec: for each step its blocks (strictly increasing) and the distance in steps to
+ * the next use of each (1 .. steps, wrapping). block_first [blocks + 1], strictly increasing from
+ * 0. A record is the packed list of blocks, then the packed numbers of their distances, as many.
+ * The bytes written do not depend on memory_bytes.
  */
 DRPS_MUST_CHECK
-int drps_uses_compile(const struct drps_io *io, const char *dir, uint64_t steps, const uint32_t *block_first,
-                      size_t blocks, uint64_t memory_bytes, uint64_t *max_step_blocks_out, struct drps_err *err);
+int drps_uses_compile(const struct drps_io *io, const char *dir, uint64_t steps,
+                      const uint32_t *block_first, size_t blocks, uint64_t memory_bytes,
+                      uint64_t *max_step_blocks_out, struct drps_err *err);
 
 /* Decode one uses record: blocks_out and distance_out have room for drps_list_count(record). */
 DRPS_MUST_CHECK
@@ -99,45 +111,50 @@ int drps_uses_decode(const void *record, size_t bytes, uint32_t *blocks_out, uin
 
 /* I/O of one epoch in the steady state, for one store and memory size. */
 struct drps_forecast {
-    const char *store;        /* "resident", "pib", "relay" */
-    uint64_t memory_bytes;    /* that holds rows */
-    uint64_t windows;         /* relay; 0 for others */
+    const char *store;     /* "resident", "pib", "relay" */
+    uint64_t memory_bytes; /* that holds rows */
+    uint64_t windows;      /* relay; 0 for others */
     uint64_t read_bytes, written_bytes;
-    uint64_t ios;             /* blocks or chunks read and written */
-    int feasible;             /* 0: a single step does not fit */
+    uint64_t ios; /* blocks or chunks read and written */
+    int feasible; /* 0: a single step does not fit */
 };
 
 enum { DRPS_FORECAST_CHUNK_BYTES = 256 * 1024 };
 
 /*
- * The miss curve: pib (exact farthest-next-use simulation over uses.rec, cyclic, steady state: blocks of the whole
- * epoch once warm; evaluation steps do not dirty blocks) and relay (windows cut for that memory, bytes = rows moved *
- * (row_bytes + 4), chunks of 256 KiB), for memory = model, 1/2, 1/4 ... 1/64 of the model's row bytes.
- * out has room for `cap` entries; *n_out are filled.
+ * The miss curve: pib (exact farthest-next-use simulation over uses.rec, cyclic, steady state:
+ * blocks of the whole epoch once warm; evaluation steps do not dirty blocks) and relay (windows cut
+ * for that memory, bytes = rows moved * (row_bytes + 4), chunks of 256 KiB), for memory = model,
+ * 1/2, 1/4 ... 1/64 of the model's row bytes. out has room for `cap` entries; *n_out are filled.
  */
 DRPS_MUST_CHECK
-int drps_forecast_curve(const struct drps_io *io, const char *dir, const struct drps_window_options *options,
-                        const uint32_t *block_first, size_t blocks, struct drps_forecast *out, size_t cap,
-                        size_t *n_out, struct drps_err *err);
+int drps_forecast_curve(const struct drps_io *io, const char *dir,
+                        const struct drps_window_options *options, const uint32_t *block_first,
+                        size_t blocks, struct drps_forecast *out, size_t cap, size_t *n_out,
+                        struct drps_err *err);
 
 /*
- * One point of it: pib with `frames` row frames, each of max block rows; used by drps-train for its own budget.
- * Memory: 8 bytes a block.
+ * One point of it: pib with `frames` row frames, each of max block rows; used by drps-train for its
+ * own budget. Memory: 8 bytes a block.
  */
 DRPS_MUST_CHECK
-int drps_forecast_pib(const struct drps_io *io, const char *dir, const struct drps_window_options *options,
-                      const uint32_t *block_first, size_t blocks, uint64_t frames, struct drps_forecast *out,
+int drps_forecast_pib(const struct drps_io *io, const char *dir,
+                      const struct drps_window_options *options, const uint32_t *block_first,
+                      size_t blocks, uint64_t frames, struct drps_forecast *out,
                       struct drps_err *err);
 
-/* --- Shared by the sources of this header; not for others ------------------------------------------------- */
+/* --- Shared by the sources of this header; not for others
+ * ------------------------------------------------- */
 
-/* The records of one file, one a step, read in runs: forwards or backwards, as asked. Own; one thread. */
+/* The records of one file, one a step, read in runs: forwards or backwards, as asked. Own; one
+ * thread. */
 struct drps_steps;
 
 /* Opens dir/name, which must hold `steps` records. buffer_bytes is cut to 64 KiB .. 4 MiB. */
 DRPS_MUST_CHECK
-int drps_steps_open(const struct drps_io *io, const char *dir, const char *name, uint32_t kind, uint64_t steps,
-                    uint64_t buffer_bytes, struct drps_steps **st_out, struct drps_err *err);
+int drps_steps_open(const struct drps_io *io, const char *dir, const char *name, uint32_t kind,
+                    uint64_t steps, uint64_t buffer_bytes, struct drps_steps **st_out,
+                    struct drps_err *err);
 void drps_steps_close(struct drps_steps *st);
 
 /* Record s, borrowed until the next call. */
@@ -147,8 +164,8 @@ int drps_steps_record(struct drps_steps *st, uint64_t s, const void **record_out
 
 /* Record s as a list of rows below `rows`, borrowed until the next call. */
 DRPS_MUST_CHECK
-int drps_steps_rows(struct drps_steps *st, uint64_t s, uint64_t rows, const uint32_t **list_out, size_t *n_out,
-                    struct drps_err *err);
+int drps_steps_rows(struct drps_steps *st, uint64_t s, uint64_t rows, const uint32_t **list_out,
+                    size_t *n_out, struct drps_err *err);
 
 /* Put "file: record s: " before the text of a failure; returns its code. */
 int drps_steps_fault(const struct drps_steps *st, uint64_t s, struct drps_err *err);
@@ -163,15 +180,16 @@ struct drps_scratch {
     size_t cap;
 };
 DRPS_MUST_CHECK
-int drps_scratch_begin(struct drps_scratch *s, const struct drps_io *io, const char *dir, const char *name,
-                       struct drps_err *err);
+int drps_scratch_begin(struct drps_scratch *s, const struct drps_io *io, const char *dir,
+                       const char *name, struct drps_err *err);
 /* From writing to reading. */
 DRPS_MUST_CHECK
 int drps_scratch_turn(struct drps_scratch *s, struct drps_err *err);
-/* Records first, first + stride ... (n of them) one after another in s->buf; piece i is set to record i of these. */
+/* Records first, first + stride ... (n of them) one after another in s->buf; piece i is set to
+ * record i of these. */
 DRPS_MUST_CHECK
-int drps_scratch_read(struct drps_scratch *s, uint64_t first, uint64_t stride, size_t n, struct drps_piece *pieces,
-                      struct drps_err *err);
+int drps_scratch_read(struct drps_scratch *s, uint64_t first, uint64_t stride, size_t n,
+                      struct drps_piece *pieces, struct drps_err *err);
 void drps_scratch_end(struct drps_scratch *s);
 
 #endif

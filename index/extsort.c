@@ -111,7 +111,8 @@ void extsort_close(struct extsort *s)
 {
     if (!s) return;
     drps_io_close(s->io, s->fd);
-    if (s->fd >= 0) (void)s->io->ops->unlink(s->io->ctx, s->path); /* scratch; the folder goes anyway */
+    if (s->fd >= 0)
+        (void)s->io->ops->unlink(s->io->ctx, s->path); /* scratch; the folder goes anyway */
     for (size_t i = 0; i < s->runs_n; i++)
         free(s->runs[i].buf);
     free(s->runs);
@@ -142,8 +143,8 @@ static int spill(struct extsort *s, struct drps_err *err)
         return drps_err_set(err, DRPS_E_MEMORY_BUDGET, "sorting needs more memory: raise --memory");
     if (drps_array_reserve(&s->runs, &s->runs_cap, s->runs_n + 1, sizeof(*s->runs)))
         return drps_err_set(err, -ENOMEM, "no memory for sorting");
-    rc = drps_io_write_at(s->io, s->fd, s->records, s->n * sizeof(*s->records), s->spilled * sizeof(*s->records),
-                          s->path, err);
+    rc = drps_io_write_at(s->io, s->fd, s->records, s->n * sizeof(*s->records),
+                          s->spilled * sizeof(*s->records), s->path, err);
     if (rc < 0) return rc;
     s->runs[s->runs_n++] = (struct run){.at = s->spilled, .end = s->spilled + s->n};
     s->spilled += s->n;
@@ -167,9 +168,10 @@ int extsort_add(struct extsort *s, const struct sort_record *record, struct drps
 static int refill(struct extsort *s, struct run *run, struct drps_err *err)
 {
     run->used = 0;
-    run->n = (size_t)(run->end - run->at < s->buffer_records ? run->end - run->at : s->buffer_records);
-    int rc = drps_io_read_at(s->io, s->fd, run->buf, run->n * sizeof(*run->buf), run->at * sizeof(*run->buf), s->path,
-                             err);
+    run->n =
+        (size_t)(run->end - run->at < s->buffer_records ? run->end - run->at : s->buffer_records);
+    int rc = drps_io_read_at(s->io, s->fd, run->buf, run->n * sizeof(*run->buf),
+                             run->at * sizeof(*run->buf), s->path, err);
     run->at += run->n;
     return rc;
 }

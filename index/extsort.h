@@ -1,6 +1,7 @@
 /*
- * Sorting more records than memory holds: runs sorted in memory, spilled, merged. Private to index/.
- * The order is by (hi, lo), then by order of arrival, so it does not depend on the memory given.
+ * Sorting more records than memory holds: runs sorted in memory, spilled, merged. Private to
+ * index/. The order is by (hi, lo), then by order of arrival, so it does not depend on the memory
+ * given.
  */
 #ifndef DRPS_INDEX_EXTSORT_H
 #define DRPS_INDEX_EXTSORT_H
@@ -15,7 +16,8 @@ struct sort_record {
     uint32_t a, b; /* payload */
 };
 
-/* Stable radix sort of n records; `aux` has room for n. Bytes that all records share cost no pass. */
+/* Stable radix sort of n records; `aux` has room for n. Bytes that all records share cost no pass.
+ */
 void sort_records(struct sort_record *records, struct sort_record *aux, size_t n);
 
 /* Sort n distinct or equal 32-bit numbers; aux has room for n. */

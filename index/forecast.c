@@ -1,12 +1,13 @@
 /*
  * I/O of an epoch, before it is run.
  *
- * The block pool is simulated exactly: a block in memory sits in the bucket of the step (of the epoch) that uses it
- * next, and the victim is taken from the bucket farthest ahead. Seen from step s the order of buckets, nearest first,
- * is s + 1 ... steps - 1, 0 ... s, and bucket s has been emptied when the step begins: so a ring of one bucket a step
- * is enough, and a map of non-empty buckets finds the farthest. Blocks that the step uses are taken out before
- * anything is evicted, and those it misses come in after: they are pinned together.
- * The first epoch fills the pool, the second one is counted.
+ * The block pool is simulated exactly: a block in memory sits in the bucket of the step (of the
+ * epoch) that uses it next, and the victim is taken from the bucket farthest ahead. Seen from step
+ * s the order of buckets, nearest first, is s + 1 ... steps - 1, 0 ... s, and bucket s has been
+ * emptied when the step begins: so a ring of one bucket a step is enough, and a map of non-empty
+ * buckets finds the farthest. Blocks that the step uses are taken out before anything is evicted,
+ * and those it misses come in after: they are pinned together. The first epoch fills the pool, the
+ * second one is counted.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -58,7 +59,8 @@ static void pool_destroy(struct pool *p)
 }
 
 /* Destroy also after a failure. */
-static int pool_init(struct pool *p, uint64_t frames, size_t blocks, uint64_t steps, struct drps_err *err)
+static int pool_init(struct pool *p, uint64_t frames, size_t blocks, uint64_t steps,
+                     struct drps_err *err)
 {
     size_t n = (size_t)steps;
     *p = (struct pool){.frames = frames, .words = n / 64 + 1, .top_words = n / 4096 + 1};
@@ -125,11 +127,13 @@ static uint64_t block_rows(const struct simulation *m, uint32_t b)
     return m->block_first[b + 1] - m->block_first[b];
 }
 
-static int evict(struct pool *p, const struct simulation *m, uint32_t step, uint64_t n, struct drps_err *err)
+static int evict(struct pool *p, const struct simulation *m, uint32_t step, uint64_t n,
+                 struct drps_err *err)
 {
     for (; n; n--) {
         uint32_t bucket = farthest_bucket(p, step, m->options->steps);
-        if (bucket == NONE) return drps_err_set(err, DRPS_E_CORRUPT, "no block to give up in the simulation");
+        if (bucket == NONE)
+            return drps_err_set(err, DRPS_E_CORRUPT, "no block to give up in the simulation");
         uint32_t b = p->head[bucket];
         if (p->block[b].key & DIRTY) {
             p->written_rows += block_rows(m, b);
@@ -144,9 +148,10 @@ static int evict(struct pool *p, const struct simulation *m, uint32_t step, uint
     return 0;
 }
 
-/* Count what the step finds and what it reads. Everything it finds must be in its bucket, and nothing else. */
-static int look_up(struct pool *p, const struct simulation *m, uint32_t step, size_t n, uint64_t *misses_out,
-                   struct drps_err *err)
+/* Count what the step finds and what it reads. Everything it finds must be in its bucket, and
+ * nothing else. */
+static int look_up(struct pool *p, const struct simulation *m, uint32_t step, size_t n,
+                   uint64_t *misses_out, struct drps_err *err)
 {
     uint64_t misses = 0, astray = 0, rows = 0;
     for (size_t i = 0; i < n; i++) {
@@ -160,14 +165,16 @@ static int look_up(struct pool *p, const struct simulation *m, uint32_t step, si
         }
     }
     if (astray || n - misses != p->count[step])
-        return drps_err_set(err, DRPS_E_CORRUPT, "an earlier step names another next use of a block");
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "an earlier step names another next use of a block");
     p->read_rows += rows;
     p->ios += misses;
     *misses_out = misses;
     return 0;
 }
 
-static int pool_step(struct pool *p, const struct simulation *m, uint32_t step, size_t n, struct drps_err *err)
+static int pool_step(struct pool *p, const struct simulation *m, uint32_t step, size_t n,
+                     struct drps_err *err)
 {
     uint64_t misses = 0;
     uint32_t steps = (uint32_t)m->options->steps;
@@ -189,7 +196,8 @@ static int pool_step(struct pool *p, const struct simulation *m, uint32_t step, 
     return 0;
 }
 
-/* --- the records ------------------------------------------------------------------------------------------ */
+/* --- the records
+ * ------------------------------------------------------------------------------------------ */
 
 static void simulation_destroy(struct simulation *m)
 {
@@ -205,16 +213,19 @@ static int check_step(const struct simulation *m, size_t n, struct drps_err *err
         most = m->distance[i] > most ? m->distance[i] : most;
     if (n && (m->list[n - 1] >= m->blocks || most > m->options->steps))
         return drps_err_set(err, DRPS_E_CORRUPT,
-                            "block %" PRIu32 " of %zu, a distance of %" PRIu32 " in %" PRIu64 " steps", m->list[n - 1],
-                            m->blocks, most, m->options->steps);
+                            "block %" PRIu32 " of %zu, a distance of %" PRIu32 " in %" PRIu64
+                            " steps",
+                            m->list[n - 1], m->blocks, most, m->options->steps);
     return 0;
 }
 
-static int decode_step(struct simulation *m, const void *record, size_t bytes, size_t *n_out, struct drps_err *err)
+static int decode_step(struct simulation *m, const void *record, size_t bytes, size_t *n_out,
+                       struct drps_err *err)
 {
     size_t n = bytes >= 4 ? drps_list_count(record) : 0;
 
-    if (n > bytes) return drps_err_set(err, DRPS_E_CORRUPT, "a list of %zu blocks in %zu bytes", n, bytes);
+    if (n > bytes)
+        return drps_err_set(err, DRPS_E_CORRUPT, "a list of %zu blocks in %zu bytes", n, bytes);
     if (drps_array_reserve(&m->list, &m->list_cap, n, sizeof(*m->list)) ||
         drps_array_reserve(&m->distance, &m->distance_cap, n, sizeof(*m->distance)))
         return drps_err_set(err, -ENOMEM, "no memory for %zu blocks", n);
@@ -237,15 +248,18 @@ static int read_step(struct simulation *m, uint64_t step, size_t *n_out, struct 
 }
 
 static int simulation_open(struct simulation *m, const struct drps_io *io, const char *dir,
-                           const struct drps_window_options *o, const uint32_t *block_first, size_t blocks,
-                           struct drps_err *err)
+                           const struct drps_window_options *o, const uint32_t *block_first,
+                           size_t blocks, struct drps_err *err)
 {
     *m = (struct simulation){.options = o, .block_first = block_first, .blocks = blocks};
     if (o->steps >= INT32_MAX || blocks >= UINT32_MAX)
-        return drps_err_set(err, -EINVAL, "a forecast for %" PRIu64 " steps and %zu blocks", o->steps, blocks);
+        return drps_err_set(err, -EINVAL, "a forecast for %" PRIu64 " steps and %zu blocks",
+                            o->steps, blocks);
     for (size_t b = 0; b < blocks; b++)
-        if (block_rows(m, (uint32_t)b) > m->max_block_rows) m->max_block_rows = block_rows(m, (uint32_t)b);
-    int rc = drps_steps_open(io, dir, "uses.rec", DRPS_KIND_USES, o->steps, o->memory_bytes / 8, &m->uses, err);
+        if (block_rows(m, (uint32_t)b) > m->max_block_rows)
+            m->max_block_rows = block_rows(m, (uint32_t)b);
+    int rc = drps_steps_open(io, dir, "uses.rec", DRPS_KIND_USES, o->steps, o->memory_bytes / 8,
+                             &m->uses, err);
     for (uint64_t s = 0; s < o->steps && rc == 0; s++) {
         size_t n;
         rc = read_step(m, s, &n, err);
@@ -274,8 +288,8 @@ static int run_pools(struct simulation *m, struct pool *pools, size_t n_pools, s
 }
 
 /* Fill out[0 .. n) for frames[0 .. n), whose pools are simulated side by side. */
-static int simulate(struct simulation *m, const uint64_t *frames, size_t n, struct drps_forecast *out,
-                    struct drps_err *err)
+static int simulate(struct simulation *m, const uint64_t *frames, size_t n,
+                    struct drps_forecast *out, struct drps_err *err)
 {
     int rc = 0;
     size_t used = 0;
@@ -284,7 +298,8 @@ static int simulate(struct simulation *m, const uint64_t *frames, size_t n, stru
     if (!pools) return drps_err_set(err, -ENOMEM, "no memory to simulate pools");
     for (size_t i = 0; i < n && rc == 0; i++) {
         out[i].feasible = frames[i] >= m->max_step_blocks;
-        if (out[i].feasible) rc = pool_init(&pools[used++], frames[i], m->blocks, m->options->steps, err);
+        if (out[i].feasible)
+            rc = pool_init(&pools[used++], frames[i], m->blocks, m->options->steps, err);
     }
     if (rc == 0) rc = run_pools(m, pools, used, err);
     for (size_t i = 0, k = 0; i < n && rc == 0; i++) {
@@ -300,10 +315,12 @@ static int simulate(struct simulation *m, const uint64_t *frames, size_t n, stru
     return rc;
 }
 
-/* --- points of the curve ---------------------------------------------------------------------------------- */
+/* --- points of the curve
+ * ---------------------------------------------------------------------------------- */
 
-int drps_forecast_pib(const struct drps_io *io, const char *dir, const struct drps_window_options *options,
-                      const uint32_t *block_first, size_t blocks, uint64_t frames, struct drps_forecast *out,
+int drps_forecast_pib(const struct drps_io *io, const char *dir,
+                      const struct drps_window_options *options, const uint32_t *block_first,
+                      size_t blocks, uint64_t frames, struct drps_forecast *out,
                       struct drps_err *err)
 {
     struct simulation m;
@@ -321,15 +338,17 @@ static int curve_pib(struct simulation *m, struct drps_forecast *out, struct drp
     uint64_t frames[CURVE_POINTS];
     uint64_t frame_bytes = m->max_block_rows * m->options->row_bytes;
     uint64_t each = m->blocks * sizeof(struct block) + m->options->steps * 9;
-    size_t group = each && m->options->memory_bytes / each < CURVE_POINTS ? (size_t)(m->options->memory_bytes / each)
-                                                                          : CURVE_POINTS;
+    size_t group = each && m->options->memory_bytes / each < CURVE_POINTS
+                       ? (size_t)(m->options->memory_bytes / each)
+                       : CURVE_POINTS;
     int rc = 0;
 
     if (group == 0) group = 1;
     for (size_t i = 0; i < CURVE_POINTS; i++)
         frames[i] = frame_bytes ? out[i].memory_bytes / frame_bytes : 0;
     for (size_t i = 0; i < CURVE_POINTS && rc == 0; i += group)
-        rc = simulate(m, frames + i, CURVE_POINTS - i < group ? CURVE_POINTS - i : group, out + i, err);
+        rc = simulate(m, frames + i, CURVE_POINTS - i < group ? CURVE_POINTS - i : group, out + i,
+                      err);
     return rc;
 }
 
@@ -338,8 +357,9 @@ static uint64_t chunks(uint64_t bytes)
     return (bytes + DRPS_FORECAST_CHUNK_BYTES - 1) / DRPS_FORECAST_CHUNK_BYTES;
 }
 
-static int curve_relay(const struct drps_io *io, const char *dir, const struct drps_window_options *o,
-                       struct drps_forecast *out, struct drps_err *err)
+static int curve_relay(const struct drps_io *io, const char *dir,
+                       const struct drps_window_options *o, struct drps_forecast *out,
+                       struct drps_err *err)
 {
     uint64_t budgets[CURVE_POINTS];
     struct drps_window_result results[CURVE_POINTS];
@@ -350,15 +370,17 @@ static int curve_relay(const struct drps_io *io, const char *dir, const struct d
     for (size_t i = 0; i < CURVE_POINTS && rc == 0; i++) {
         out[i].feasible = o->steps == 0 || results[i].windows > 0;
         out[i].windows = results[i].windows;
-        out[i].read_bytes = out[i].written_bytes = results[i].rows_moved * (o->row_bytes + ROW_ID_BYTES);
+        out[i].read_bytes = out[i].written_bytes =
+            results[i].rows_moved * (o->row_bytes + ROW_ID_BYTES);
         out[i].ios = 2 * chunks(out[i].read_bytes);
     }
     return rc;
 }
 
-int drps_forecast_curve(const struct drps_io *io, const char *dir, const struct drps_window_options *options,
-                        const uint32_t *block_first, size_t blocks, struct drps_forecast *out, size_t cap,
-                        size_t *n_out, struct drps_err *err)
+int drps_forecast_curve(const struct drps_io *io, const char *dir,
+                        const struct drps_window_options *options, const uint32_t *block_first,
+                        size_t blocks, struct drps_forecast *out, size_t cap, size_t *n_out,
+                        struct drps_err *err)
 {
     struct drps_forecast all[1 + 2 * CURVE_POINTS];
     struct drps_forecast *pib = all + 1, *relay = all + 1 + CURVE_POINTS;

@@ -1,7 +1,7 @@
 /*
- * Packed lists of 32-bit numbers: lengths in front (two bits each), then 1 to 4 bytes a number. Decoding has no
- * branch a number: a length is looked up, four bytes are loaded and masked. (The layout is known as stream vbyte:
- * Lemire, Kurz, Rupp 2018.)
+ * Packed lists of 32-bit numbers: lengths in front (two bits each), then 1 to 4 bytes a number.
+ * Decoding has no branch a number: a length is looked up, four bytes are loaded and masked. (The
+ * layout is known as stream vbyte: Lemire, Kurz, Rupp 2018.)
  */
 #include <string.h>
 
@@ -69,7 +69,8 @@ static size_t checked_bytes(const unsigned char *record, size_t bytes, uint32_t 
     return sum <= bytes ? sum : 0;
 }
 
-static int decode(const void *record, size_t bytes, int gaps, uint32_t *out, size_t *used_out, struct drps_err *err)
+static int decode(const void *record, size_t bytes, int gaps, uint32_t *out, size_t *used_out,
+                  struct drps_err *err)
 {
     const unsigned char *head = record;
     size_t used = 0;
@@ -77,7 +78,9 @@ static int decode(const void *record, size_t bytes, int gaps, uint32_t *out, siz
 
     if (bytes >= 4) used = checked_bytes(head, bytes, n);
     if (used_out) *used_out = used;
-    if (!used) return drps_err_set(err, DRPS_E_CORRUPT, "a packed list of %u numbers does not fit %zu bytes", n, bytes);
+    if (!used)
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "a packed list of %u numbers does not fit %zu bytes", n, bytes);
     const unsigned char *lengths = head + 4;
     const unsigned char *at = lengths + ((size_t)n + 3) / 4;
     uint64_t next = 0; /* 64 bits: it may not wrap back into range */
@@ -116,11 +119,13 @@ static int decode(const void *record, size_t bytes, int gaps, uint32_t *out, siz
         overflow |= next >> 32;
         next++;
     }
-    if (overflow) return drps_err_set(err, DRPS_E_CORRUPT, "a packed list of %u numbers leaves 32 bits", n);
+    if (overflow)
+        return drps_err_set(err, DRPS_E_CORRUPT, "a packed list of %u numbers leaves 32 bits", n);
     return 0;
 }
 
-int drps_list_decode(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out, struct drps_err *err)
+int drps_list_decode(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
+                     struct drps_err *err)
 {
     return decode(record, bytes, 1, list_out, used_out, err);
 }

@@ -12,7 +12,8 @@
 
 enum { PAGE_NAMES = 4096, HEAD_BYTES = 8, STRINGS = 1 };
 
-/* --- writing -------------------------------------------------------------------------------------------- */
+/* --- writing
+ * -------------------------------------------------------------------------------------------- */
 
 struct names_writer {
     struct drps_recwriter *out;
@@ -28,8 +29,8 @@ struct names_writer {
     size_t firsts_n, firsts_cap;
 };
 
-int names_writer_open(const struct drps_io *io, const char *dir, int strings, struct names_writer **w_out,
-                      struct drps_err *err)
+int names_writer_open(const struct drps_io *io, const char *dir, int strings,
+                      struct names_writer **w_out, struct drps_err *err)
 {
     *w_out = NULL;
     struct names_writer *w = calloc(1, sizeof(*w));
@@ -83,8 +84,8 @@ static int write_page(struct names_writer *w, struct drps_err *err)
     return rc;
 }
 
-int names_writer_add(struct names_writer *w, uint64_t key, uint32_t row, unsigned field, const char *text,
-                     size_t bytes, struct drps_err *err)
+int names_writer_add(struct names_writer *w, uint64_t key, uint32_t row, unsigned field,
+                     const char *text, size_t bytes, struct drps_err *err)
 {
     /* Offsets have 32 bits: a page ends early before its strings outgrow them. */
     if (w->n == PAGE_NAMES || (w->n && w->strings && bytes > UINT32_MAX - w->offsets[w->n])) {
@@ -114,7 +115,8 @@ int names_writer_finish(struct names_writer *w, struct drps_err *err)
     return rc;
 }
 
-/* --- reading -------------------------------------------------------------------------------------------- */
+/* --- reading
+ * -------------------------------------------------------------------------------------------- */
 
 /* A page, decoded in place. */
 struct page {
@@ -143,14 +145,17 @@ static int load_directory(struct drps_names *names, struct drps_err *err)
     if (!count) return drps_err_set(err, DRPS_E_CORRUPT, "names.rec has no directory");
     names->pages = names->loaded = count - 1;
     if (drps_recfile_bytes(names->file, names->pages) != names->pages * sizeof(*names->firsts))
-        return drps_err_set(err, DRPS_E_CORRUPT, "names.rec: the directory does not list its %llu pages",
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "names.rec: the directory does not list its %llu pages",
                             (unsigned long long)names->pages);
     names->firsts = drps_array_new(names->pages, sizeof(*names->firsts));
-    if (!names->firsts) return drps_err_set(err, -ENOMEM, "no memory for the dictionary's directory");
+    if (!names->firsts)
+        return drps_err_set(err, -ENOMEM, "no memory for the dictionary's directory");
     return drps_recfile_read(names->file, names->pages, 1, names->firsts, err);
 }
 
-int drps_names_open(const struct drps_io *io, const char *dir, struct drps_names **names_out, struct drps_err *err)
+int drps_names_open(const struct drps_io *io, const char *dir, struct drps_names **names_out,
+                    struct drps_err *err)
 {
     *names_out = NULL;
     struct drps_names *names = calloc(1, sizeof(*names));
@@ -202,7 +207,8 @@ static int decode_page(struct drps_names *names, size_t bytes, struct drps_err *
     if (drps_get_u64(p->keys) != names->firsts[names->loaded]) goto bad;
     return 0;
 bad:
-    return drps_err_set(err, DRPS_E_CORRUPT, "names.rec: page %llu is malformed", (unsigned long long)names->loaded);
+    return drps_err_set(err, DRPS_E_CORRUPT, "names.rec: page %llu is malformed",
+                        (unsigned long long)names->loaded);
 }
 
 static int load_page(struct drps_names *names, uint64_t number, struct drps_err *err)
@@ -266,7 +272,8 @@ int drps_names_lookup(struct drps_names *names, const uint64_t *keys, size_t n, 
     return 0;
 }
 
-int drps_names_scan(struct drps_names *names, drps_names_visit visit, void *ctx, struct drps_err *err)
+int drps_names_scan(struct drps_names *names, drps_names_visit visit, void *ctx,
+                    struct drps_err *err)
 {
     for (uint64_t number = 0; number < names->pages; number++) {
         int rc = load_page(names, number, err);
@@ -282,7 +289,8 @@ int drps_names_scan(struct drps_names *names, drps_names_visit visit, void *ctx,
                 text = p->text + from;
                 bytes = drps_get_u32(p->offsets + 4 * (i + 1)) - from;
             }
-            rc = visit(ctx, drps_get_u64(p->keys + 8 * i), drps_get_u32(p->rows + 4 * i), field, text, bytes, err);
+            rc = visit(ctx, drps_get_u64(p->keys + 8 * i), drps_get_u32(p->rows + 4 * i), field,
+                       text, bytes, err);
             if (rc) return rc;
         }
     }

@@ -1,6 +1,6 @@
 /*
- * A reading thread parses pieces of text ahead; the calling thread looks their features up and spools the samples.
- * Two pieces are in flight: one being parsed, one being looked up.
+ * A reading thread parses pieces of text ahead; the calling thread looks their features up and
+ * spools the samples. Two pieces are in flight: one being parsed, one being looked up.
  */
 #include "index/parse.h"
 
@@ -22,7 +22,8 @@ enum { PIECES = 2, GIVEN_SEGMENT_SAMPLES = 1 << 14 };
 #define ORDER_STREAM 0x6f72646572u /* "order" */
 #define SPLIT_STREAM 0x73706c6974u /* "split" */
 
-/* --- reading ahead -------------------------------------------------------------------------------------- */
+/* --- reading ahead
+ * -------------------------------------------------------------------------------------- */
 
 struct ahead {
     struct drps_reader *reader;
@@ -100,7 +101,8 @@ static void ahead_stop(struct ahead *a)
     pthread_cond_destroy(&a->changed);
 }
 
-/* --- taking samples ------------------------------------------------------------------------------------- */
+/* --- taking samples
+ * ------------------------------------------------------------------------------------- */
 
 struct taker {
     const struct drps_index_options *options;
@@ -123,7 +125,8 @@ static int is_test(const struct taker *t, uint64_t number)
 {
     if (t->test_input) return 1;
     double share = t->options->test_fraction;
-    return share > 0 && drps_unit_double(drps_rng_at(t->options->seed ^ SPLIT_STREAM, number)) < share;
+    return share > 0 &&
+           drps_unit_double(drps_rng_at(t->options->seed ^ SPLIT_STREAM, number)) < share;
 }
 
 static int all_ones(const float *values, size_t n)
@@ -140,7 +143,8 @@ static int mark_generation(struct parsed *p, struct drps_err *err)
     return rc < 0 ? rc : spool_mark(p->test, err);
 }
 
-static int take_sample(struct taker *t, const struct drps_samples *s, size_t i, struct drps_err *err)
+static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
+                       struct drps_err *err)
 {
     struct parsed *p = t->out;
     size_t first = s->starts[i];
@@ -150,11 +154,14 @@ static int take_sample(struct taker *t, const struct drps_samples *s, size_t i, 
     struct spool_sample sample = {.label = s->labels[i], .n = (uint32_t)n};
     unsigned segment = DICT_TEST;
 
-    if (n >= 1u << 31) return drps_err_set(err, DRPS_E_CONFIG, "a sample has more than 2^31 features");
+    if (n >= 1u << 31)
+        return drps_err_set(err, DRPS_E_CONFIG, "a sample has more than 2^31 features");
     if (drps_array_reserve(&t->ids, &t->ids_cap, n, sizeof(*t->ids)))
         return drps_err_set(err, -ENOMEM, "no memory for a sample with %zu features", n);
     sample.order = t->shuffled ? drps_rng_at(t->options->seed ^ ORDER_STREAM, number) : p->samples;
-    if (!test) segment = t->shuffled ? (unsigned)(sample.order >> 59) : (unsigned)(p->samples / GIVEN_SEGMENT_SAMPLES) % 32;
+    if (!test)
+        segment = t->shuffled ? (unsigned)(sample.order >> 59)
+                              : (unsigned)(p->samples / GIVEN_SEGMENT_SAMPLES) % 32;
     int rc = dict_add(p->dict, s, first, first + n, segment, t->ids, err);
     if (rc > 0) rc = mark_generation(p, err);
     if (rc < 0) return rc;
@@ -168,8 +175,10 @@ static int take_sample(struct taker *t, const struct drps_samples *s, size_t i, 
 
 static int interrupted(const struct drps_index_options *options, struct drps_err *err)
 {
-    if (!options->interrupt || !atomic_load_explicit(options->interrupt, memory_order_relaxed)) return 0;
-    return drps_err_set(err, DRPS_E_INTERRUPTED, "interrupted: nothing was written to %s", options->out);
+    if (!options->interrupt || !atomic_load_explicit(options->interrupt, memory_order_relaxed))
+        return 0;
+    return drps_err_set(err, DRPS_E_INTERRUPTED, "interrupted: nothing was written to %s",
+                        options->out);
 }
 
 static int take_all(struct taker *t, struct ahead *a, struct drps_err *err)
@@ -188,7 +197,8 @@ static int take_all(struct taker *t, struct ahead *a, struct drps_err *err)
     return rc;
 }
 
-/* --- the phase ------------------------------------------------------------------------------------------ */
+/* --- the phase
+ * ------------------------------------------------------------------------------------------ */
 
 /* Whether plan.json can hold the text: it must be UTF-8. */
 static int fits_json(const char *text)
@@ -207,30 +217,36 @@ static int copy_fields(struct parsed *p, const struct drps_reader *reader, struc
     if (!p->fields) return drps_err_set(err, -ENOMEM, "no memory for field names");
     for (p->fields_n = 0; p->fields_n < n; p->fields_n++) {
         if (!fits_json(names[p->fields_n]))
-            return drps_err_set(err, DRPS_E_FORMAT, "the name of feature column %zu is not UTF-8: convert the input first",
-                                p->fields_n + 1);
+            return drps_err_set(
+                err, DRPS_E_FORMAT,
+                "the name of feature column %zu is not UTF-8: convert the input first",
+                p->fields_n + 1);
         p->fields[p->fields_n] = strdup(names[p->fields_n]);
         if (!p->fields[p->fields_n]) return drps_err_set(err, -ENOMEM, "no memory for field names");
     }
     return 0;
 }
 
-/* A test input of another format, or with other columns, would share no feature with training: refuse it. */
-static int check_same_shape(const struct parsed *p, const struct drps_reader *reader, struct drps_err *err)
+/* A test input of another format, or with other columns, would share no feature with training:
+ * refuse it. */
+static int check_same_shape(const struct parsed *p, const struct drps_reader *reader,
+                            struct drps_err *err)
 {
     size_t n = 0;
     const char *const *names = drps_reader_fields(reader, &n);
-    int same = strcmp(p->format, drps_reader_format(reader)) == 0 && (!p->string_names || n == p->fields_n);
+    int same = strcmp(p->format, drps_reader_format(reader)) == 0 &&
+               (!p->string_names || n == p->fields_n);
     for (size_t i = 0; same && p->string_names && i < n; i++)
         same = strcmp(names[i], p->fields[i]) == 0;
     if (same) return 0;
-    return drps_err_set(err, DRPS_E_CONFIG,
-                        "the test input (format %s) has not the format and columns of the training input (%s)",
-                        drps_reader_format(reader), p->format);
+    return drps_err_set(
+        err, DRPS_E_CONFIG,
+        "the test input (format %s) has not the format and columns of the training input (%s)",
+        drps_reader_format(reader), p->format);
 }
 
-static int open_dict(const struct drps_io *io, const struct drps_index_options *o, const char *dir, struct parsed *p,
-                     struct drps_err *err)
+static int open_dict(const struct drps_io *io, const struct drps_index_options *o, const char *dir,
+                     struct parsed *p, struct drps_err *err)
 {
     int lmf = strcmp(o->algo, "lmf") == 0;
     struct dict_options d = {.memory_bytes = o->memory_bytes / 2,
@@ -239,14 +255,15 @@ static int open_dict(const struct drps_io *io, const struct drps_index_options *
                              .hash_seed = o->reader.hash_seed};
     if (lmf && strcmp(p->format, "ratings") != 0)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "--algo lmf needs ratings (user, item, rating); the input is in format %s: use --algo fm, "
+                            "--algo lmf needs ratings (user, item, rating); the input is in format "
+                            "%s: use --algo fm, "
                             "or --format ratings if the input was taken for something else",
                             p->format);
     return dict_open(io, dir, &d, &p->dict, err);
 }
 
-static int parse_list(const struct drps_io *io, struct taker *t, const char *const *paths, size_t n, const char *dir,
-                      struct drps_err *err)
+static int parse_list(const struct drps_io *io, struct taker *t, const char *const *paths, size_t n,
+                      const char *dir, struct drps_err *err)
 {
     const struct drps_index_options *o = t->options;
     struct parsed *p = t->out;
@@ -258,7 +275,8 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     r.skip_bad_lines = o->skip_bad_lines;
     char *kinds = NULL;
     if (p->dict) r.format = p->format;
-    if (p->dict && strcmp(p->format, "csv") == 0) { /* the columns mean what they mean in training */
+    if (p->dict &&
+        strcmp(p->format, "csv") == 0) { /* the columns mean what they mean in training */
         kinds = drps_reader_csv_kinds(r.csv_kinds, (const char *const *)p->fields, p->fields_n);
         if (!kinds) return drps_err_set(err, -ENOMEM, "no memory for the columns' kinds");
         r.csv_kinds = kinds;
@@ -289,8 +307,8 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     return rc;
 }
 
-int parse_inputs(const struct drps_io *io, const struct drps_index_options *options, const char *dir,
-                 struct parsed *out, struct drps_err *err)
+int parse_inputs(const struct drps_io *io, const struct drps_index_options *options,
+                 const char *dir, struct parsed *out, struct drps_err *err)
 {
     struct taker t = {.options = options, .out = out};
     t.shuffled = !options->order || strcmp(options->order, "shuffled") == 0;
@@ -298,7 +316,8 @@ int parse_inputs(const struct drps_io *io, const struct drps_index_options *opti
     if (rc == 0) rc = spool_open(io, dir, "test", 1, &out->test, err);
     if (rc == 0) rc = parse_list(io, &t, options->inputs, options->inputs_n, dir, err);
     t.test_input = 1;
-    if (rc == 0 && options->tests_n) rc = parse_list(io, &t, options->tests, options->tests_n, dir, err);
+    if (rc == 0 && options->tests_n)
+        rc = parse_list(io, &t, options->tests, options->tests_n, dir, err);
     if (rc == 0) rc = spool_finish(out->train, err);
     if (rc == 0) rc = spool_finish(out->test, err);
     free(t.ids);

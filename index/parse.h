@@ -26,8 +26,8 @@ struct parsed {
 
 /* Scratch files go to `dir`. On failure the caller still calls parsed_free(). */
 DRPS_MUST_CHECK
-int parse_inputs(const struct drps_io *io, const struct drps_index_options *options, const char *dir,
-                 struct parsed *out, struct drps_err *err);
+int parse_inputs(const struct drps_io *io, const struct drps_index_options *options,
+                 const char *dir, struct parsed *out, struct drps_err *err);
 void parsed_free(struct parsed *p);
 
 #endif

@@ -22,23 +22,27 @@ static const struct {
     const char *name;
     uint32_t kind;
 } files[] = {
-    {"data.rec", DRPS_KIND_DATA},     {"rows.rec", DRPS_KIND_ROWS}, {"names.rec", DRPS_KIND_NAMES},
-    {"blocks.rec", DRPS_KIND_BLOCKS}, {"uses.rec", DRPS_KIND_USES}, {"windows.rec", DRPS_KIND_WINDOWS},
+    {"data.rec", DRPS_KIND_DATA},   {"rows.rec", DRPS_KIND_ROWS},
+    {"names.rec", DRPS_KIND_NAMES}, {"blocks.rec", DRPS_KIND_BLOCKS},
+    {"uses.rec", DRPS_KIND_USES},   {"windows.rec", DRPS_KIND_WINDOWS},
 };
 enum { FILES = sizeof(files) / sizeof(files[0]) };
 
 /* Number fields of the manifest: one list for writing and reading. */
-#define PLAN_NUMBERS(X)                                                                                                \
-    X(rank) X(dim) X(seed) X(hash_seed) X(samples) X(test_samples) X(rows) X(nnz) X(test_nnz) X(test_unseen)           \
-    X(batch_size) X(batches) X(eval_batches) X(max_batch_samples) X(max_batch_rows) X(max_batch_nnz)                   \
-    X(max_body_bytes) X(row_bytes) X(block_bytes) X(blocks) X(max_block_rows) X(max_step_blocks) X(windows)            \
-    X(window_budget_bytes) X(working_set_rows) X(memory_bytes)
+#define PLAN_NUMBERS(X)                                                                            \
+    X(rank)                                                                                        \
+    X(dim) X(seed) X(hash_seed) X(samples) X(test_samples) X(rows) X(nnz) X(test_nnz)              \
+        X(test_unseen) X(batch_size) X(batches) X(eval_batches) X(max_batch_samples)               \
+            X(max_batch_rows) X(max_batch_nnz) X(max_body_bytes) X(row_bytes) X(block_bytes)       \
+                X(blocks) X(max_block_rows) X(max_step_blocks) X(windows) X(window_budget_bytes)   \
+                    X(working_set_rows) X(memory_bytes)
 
-/* --- checksums of whole files --------------------------------------------------------------------------- */
+/* --- checksums of whole files
+ * --------------------------------------------------------------------------- */
 
 /* The checksum of a file: of the checksums of its chunks. */
-static int file_checksum(const struct drps_io *io, const char *path, uint64_t *bytes_out, uint64_t *sum_out,
-                         struct drps_err *err)
+static int file_checksum(const struct drps_io *io, const char *path, uint64_t *bytes_out,
+                         uint64_t *sum_out, struct drps_err *err)
 {
     int fd;
     char *buf = malloc(CHUNK_BYTES);
@@ -70,25 +74,29 @@ static json_t *json_hex(uint64_t v)
     return json_sprintf("%016" PRIx64, v);
 }
 
-/* --- writing -------------------------------------------------------------------------------------------- */
+/* --- writing
+ * -------------------------------------------------------------------------------------------- */
 
 static json_t *info_to_json(const struct drps_plan_info *info, char *const *fields)
 {
-    json_t *j = json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:b, s:f, s:f, s:f, s:b}", "kind", "drps-plan", "version",
-                          DRPS_PLAN_VERSION, "algo", info->algo, "loss", info->loss, "format", info->format, "order",
-                          info->order, "blocks_by", info->blocks_by, "classification", info->classification,
-                          "label_negative", (double)info->label_negative, "label_positive",
-                          (double)info->label_positive, "label_mean", info->label_mean, "string_names",
-                          info->string_names);
+    json_t *j =
+        json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:b, s:f, s:f, s:f, s:b}", "kind",
+                  "drps-plan", "version", DRPS_PLAN_VERSION, "algo", info->algo, "loss", info->loss,
+                  "format", info->format, "order", info->order, "blocks_by", info->blocks_by,
+                  "classification", info->classification, "label_negative",
+                  (double)info->label_negative, "label_positive", (double)info->label_positive,
+                  "label_mean", info->label_mean, "string_names", info->string_names);
     json_t *tables = json_array();
     json_t *names = json_array();
-#define PUT(name) (void)json_object_set_new(j, #name, json_u64(info->name)); /* a NULL j is caught below */
+#define PUT(name)                                                                                  \
+    (void)json_object_set_new(j, #name, json_u64(info->name)); /* a NULL j is caught below */
     PLAN_NUMBERS(PUT)
 #undef PUT
     for (size_t i = 0; i < info->tables_n; i++)
-        (void)json_array_append_new(tables, json_pack("{s:s, s:I, s:I}", "name", info->tables[i].name, "first",
-                                                      (json_int_t)info->tables[i].first, "rows",
-                                                      (json_int_t)info->tables[i].rows));
+        (void)json_array_append_new(tables,
+                                    json_pack("{s:s, s:I, s:I}", "name", info->tables[i].name,
+                                              "first", (json_int_t)info->tables[i].first, "rows",
+                                              (json_int_t)info->tables[i].rows));
     for (size_t i = 0; i < info->fields_n; i++)
         (void)json_array_append_new(names, json_string(fields[i]));
     (void)json_object_set_new(j, "tables", tables);
@@ -110,9 +118,10 @@ static int files_to_json(const struct drps_io *io, const char *dir, json_t *list
         free(path);
         if (rc < 0) break;
         chain[0] = drps_checksum(chain, sizeof(chain));
-        json_t *entry = json_pack("{s:s, s:I, s:o}", "name", files[i].name, "bytes", (json_int_t)bytes, "checksum",
-                                  json_hex(chain[1]));
-        if (json_array_append_new(list, entry)) return drps_err_set(err, -ENOMEM, "no memory for the manifest");
+        json_t *entry = json_pack("{s:s, s:I, s:o}", "name", files[i].name, "bytes",
+                                  (json_int_t)bytes, "checksum", json_hex(chain[1]));
+        if (json_array_append_new(list, entry))
+            return drps_err_set(err, -ENOMEM, "no memory for the manifest");
     }
     *id_out = chain[0];
     return rc;
@@ -128,13 +137,15 @@ static int manifest_sum(json_t *j, uint64_t *sum_out)
     return 0;
 }
 
-static int write_manifest(const struct drps_io *io, const char *dir, json_t *j, struct drps_err *err)
+static int write_manifest(const struct drps_io *io, const char *dir, json_t *j,
+                          struct drps_err *err)
 {
     uint64_t sum;
     char *path = drps_path_join(dir, manifest_name);
     char *text = NULL;
     int rc = -ENOMEM;
-    if (path && manifest_sum(j, &sum) == 0 && json_object_set_new(j, "checksum", json_hex(sum)) == 0)
+    if (path && manifest_sum(j, &sum) == 0 &&
+        json_object_set_new(j, "checksum", json_hex(sum)) == 0)
         text = json_dumps(j, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
     if (text)
         rc = drps_io_write_file(io, path, text, strlen(text), err);
@@ -153,9 +164,10 @@ int drps_plan_save(const struct drps_io *io, const char *dir, const struct drps_
     json_t *list = json_array();
     int rc = j && list ? 0 : drps_err_set(err, -ENOMEM, "no memory for the manifest");
     if (rc == 0) rc = files_to_json(io, dir, list, &id, err);
-    if (rc == 0 && (json_object_set(j, "files", list) || json_object_set_new(j, "id", json_hex(id)) ||
-                    json_object_set_new(j, "made_by", json_string("drps-index " DRPS_VERSION)) ||
-                    (forecast && json_object_set(j, "forecast", forecast))))
+    if (rc == 0 &&
+        (json_object_set(j, "files", list) || json_object_set_new(j, "id", json_hex(id)) ||
+         json_object_set_new(j, "made_by", json_string("drps-index " DRPS_VERSION)) ||
+         (forecast && json_object_set(j, "forecast", forecast))))
         rc = drps_err_set(err, -ENOMEM, "no memory for the manifest");
     if (rc == 0) rc = write_manifest(io, dir, j, err);
     json_decref(list);
@@ -163,15 +175,16 @@ int drps_plan_save(const struct drps_io *io, const char *dir, const struct drps_
     return rc;
 }
 
-int drps_blocks_write(const struct drps_io *io, const char *dir, const uint32_t *first, size_t blocks,
-                      struct drps_err *err)
+int drps_blocks_write(const struct drps_io *io, const char *dir, const uint32_t *first,
+                      size_t blocks, struct drps_err *err)
 {
     enum { PART = 1 << 16 };
     struct drps_recwriter *w = NULL;
     uint32_t *sizes = drps_array_new(PART, sizeof(*sizes));
     unsigned char *packed = drps_array_new(drps_list_encode_bound(PART), 1);
     char *path = drps_path_join(dir, "blocks.rec");
-    int rc = sizes && packed && path ? 0 : drps_err_set(err, -ENOMEM, "no memory for block boundaries");
+    int rc =
+        sizes && packed && path ? 0 : drps_err_set(err, -ENOMEM, "no memory for block boundaries");
 
     if (rc == 0) rc = drps_recwriter_open(io, path, DRPS_KIND_BLOCKS, &w, err);
     for (size_t i = 0; rc == 0 && i < blocks; i += PART) {
@@ -189,22 +202,27 @@ int drps_blocks_write(const struct drps_io *io, const char *dir, const uint32_t 
     return rc;
 }
 
-/* --- reading -------------------------------------------------------------------------------------------- */
+/* --- reading
+ * -------------------------------------------------------------------------------------------- */
 
-static int get_number(const struct drps_plan *plan, const char *key, uint64_t *out, struct drps_err *err)
+static int get_number(const struct drps_plan *plan, const char *key, uint64_t *out,
+                      struct drps_err *err)
 {
     const json_t *v = json_object_get(plan->json, key);
     if (!json_is_integer(v))
-        return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s: \"%s\" is no integer", plan->dir, manifest_name, key);
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s: \"%s\" is no integer", plan->dir,
+                            manifest_name, key);
     *out = (uint64_t)json_integer_value(v);
     return 0;
 }
 
-static int get_text(const struct drps_plan *plan, const json_t *in, const char *key, char *out, struct drps_err *err)
+static int get_text(const struct drps_plan *plan, const json_t *in, const char *key, char *out,
+                    struct drps_err *err)
 {
     const char *text = json_string_value(json_object_get(in, key));
     if (!text || strlen(text) >= DRPS_PLAN_NAME_BYTES)
-        return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s: \"%s\" is no short text", plan->dir, manifest_name, key);
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s: \"%s\" is no short text", plan->dir,
+                            manifest_name, key);
     memcpy(out, text, strlen(text) + 1);
     return 0;
 }
@@ -214,8 +232,8 @@ static int get_tables(struct drps_plan *plan, struct drps_err *err)
     const json_t *tables = json_object_get(plan->json, "tables");
     plan->info.tables_n = json_array_size(tables);
     if (plan->info.tables_n > DRPS_PLAN_TABLES)
-        return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s: %zu tables; at most %d are known", plan->dir, manifest_name,
-                            plan->info.tables_n, DRPS_PLAN_TABLES);
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s: %zu tables; at most %d are known",
+                            plan->dir, manifest_name, plan->info.tables_n, DRPS_PLAN_TABLES);
     for (size_t i = 0; i < plan->info.tables_n; i++) {
         struct drps_table *t = &plan->info.tables[i];
         const json_t *entry = json_array_get(tables, i);
@@ -247,15 +265,16 @@ static int get_info(struct drps_plan *plan, struct drps_err *err)
     const json_t *j = plan->json;
     uint64_t value;
     int rc;
-#define GET(name)                                                                                                      \
-    rc = get_number(plan, #name, &value, err);                                                                         \
-    if (rc < 0) return rc;                                                                                             \
+#define GET(name)                                                                                  \
+    rc = get_number(plan, #name, &value, err);                                                     \
+    if (rc < 0) return rc;                                                                         \
     info->name = (__typeof__(info->name))value;
     PLAN_NUMBERS(GET)
 #undef GET
     if (info->rows >= DRPS_NO_ROW || info->blocks > info->rows)
-        return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s: %" PRIu64 " blocks of %" PRIu64 " rows are impossible", plan->dir,
-                            manifest_name, info->blocks, info->rows);
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%s/%s: %" PRIu64 " blocks of %" PRIu64 " rows are impossible",
+                            plan->dir, manifest_name, info->blocks, info->rows);
     rc = get_text(plan, j, "algo", info->algo, err);
     if (rc == 0) rc = get_text(plan, j, "loss", info->loss, err);
     if (rc == 0) rc = get_text(plan, j, "format", info->format, err);
@@ -284,8 +303,9 @@ static int check_manifest(struct drps_plan *plan, const char *path, struct drps_
         return drps_err_set(err, DRPS_E_CORRUPT, "%s does not describe a drps plan", path);
     json_int_t version = json_integer_value(json_object_get(j, "version"));
     if (version != DRPS_PLAN_VERSION)
-        return drps_err_set(err, DRPS_E_VERSION, "%s has version %lld; this program reads %d: run drps-index again", path,
-                            (long long)version, DRPS_PLAN_VERSION);
+        return drps_err_set(err, DRPS_E_VERSION,
+                            "%s has version %lld; this program reads %d: run drps-index again",
+                            path, (long long)version, DRPS_PLAN_VERSION);
     json_t *saved = json_incref(json_object_get(j, "checksum"));
     uint64_t sum = 0;
     char text[17];
@@ -295,12 +315,14 @@ static int check_manifest(struct drps_plan *plan, const char *path, struct drps_
     if (rc < 0)
         rc = drps_err_set(err, rc, "no memory to check %s", path);
     else if (!json_is_string(saved) || strcmp(json_string_value(saved), text) != 0)
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s fails its checksum: it was changed after drps-index wrote it", path);
+        rc = drps_err_set(err, DRPS_E_CORRUPT,
+                          "%s fails its checksum: it was changed after drps-index wrote it", path);
     json_decref(saved);
     return rc;
 }
 
-int drps_plan_open(const struct drps_io *io, const char *dir, struct drps_plan **plan_out, struct drps_err *err)
+int drps_plan_open(const struct drps_io *io, const char *dir, struct drps_plan **plan_out,
+                   struct drps_err *err)
 {
     char *text = NULL;
     size_t n = 0;
@@ -319,13 +341,16 @@ int drps_plan_open(const struct drps_io *io, const char *dir, struct drps_plan *
         rc = drps_io_read_file(io, path, MANIFEST_LIMIT, &text, &n, err);
         if (rc == -ENOENT || rc == -ENOTDIR) {
             drps_err_clear(err);
-            rc = drps_err_set(err, DRPS_E_NOT_FOUND, "%s is no drps plan (no %s in it): make one with drps-index", dir,
+            rc = drps_err_set(err, DRPS_E_NOT_FOUND,
+                              "%s is no drps plan (no %s in it): make one with drps-index", dir,
                               manifest_name);
         }
     }
     if (rc == 0) {
         plan->json = json_loadb(text, n, JSON_REJECT_DUPLICATES, &at);
-        if (!plan->json) rc = drps_err_set(err, DRPS_E_CORRUPT, "%s:%d:%d: %s", path, at.line, at.column, at.text);
+        if (!plan->json)
+            rc = drps_err_set(err, DRPS_E_CORRUPT, "%s:%d:%d: %s", path, at.line, at.column,
+                              at.text);
     }
     if (rc == 0) rc = check_manifest(plan, path, err);
     if (rc == 0) rc = get_info(plan, err);
@@ -350,8 +375,8 @@ void drps_plan_close(struct drps_plan *plan)
     free(plan);
 }
 
-int drps_plan_file(const struct drps_plan *plan, const char *name, uint32_t kind, struct drps_recfile **f_out,
-                   struct drps_err *err)
+int drps_plan_file(const struct drps_plan *plan, const char *name, uint32_t kind,
+                   struct drps_recfile **f_out, struct drps_err *err)
 {
     char *path = drps_path_join(plan->dir, name);
     *f_out = NULL;
@@ -375,7 +400,8 @@ int drps_plan_blocks(const struct drps_plan *plan, uint32_t **first_out, struct 
                    : drps_err_set(err, -ENOMEM, "no memory for %zu block boundaries", blocks);
     for (uint64_t i = 0; rc == 0 && i < drps_recfile_count(f); i++) {
         size_t bytes = (size_t)drps_recfile_run_bytes(f, i, 1);
-        if (drps_array_reserve(&record, &cap, bytes, 1)) rc = drps_err_set(err, -ENOMEM, "no memory for blocks");
+        if (drps_array_reserve(&record, &cap, bytes, 1))
+            rc = drps_err_set(err, -ENOMEM, "no memory for blocks");
         if (rc == 0) rc = drps_recfile_read(f, i, 1, record, err);
         if (rc < 0) break;
         uint32_t part = bytes >= 4 ? drps_list_count(record) : 0;
@@ -393,7 +419,8 @@ int drps_plan_blocks(const struct drps_plan *plan, uint32_t **first_out, struct 
         sum += size;
     }
     if (rc == 0 && (n != blocks || sum != plan->info.rows))
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s/blocks.rec does not hold %zu blocks of %" PRIu64 " rows", plan->dir,
+        rc = drps_err_set(err, DRPS_E_CORRUPT,
+                          "%s/blocks.rec does not hold %zu blocks of %" PRIu64 " rows", plan->dir,
                           blocks, plan->info.rows);
     drps_recfile_close(f);
     free(record);
@@ -406,7 +433,8 @@ int drps_plan_blocks(const struct drps_plan *plan, uint32_t **first_out, struct 
     return 0;
 }
 
-/* --- verifying ------------------------------------------------------------------------------------------ */
+/* --- verifying
+ * ------------------------------------------------------------------------------------------ */
 
 static int verify_file(const struct drps_plan *plan, const json_t *entry, struct drps_err *err)
 {
@@ -417,13 +445,15 @@ static int verify_file(const struct drps_plan *plan, const json_t *entry, struct
     uint64_t bytes, sum;
     if (!path || !saved) {
         free(path);
-        return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s: the list of files is malformed", plan->dir, manifest_name);
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s: the list of files is malformed", plan->dir,
+                            manifest_name);
     }
     int rc = file_checksum(plan->io, path, &bytes, &sum, err);
     (void)snprintf(text, sizeof(text), "%016" PRIx64, sum);
     if (rc == 0 && (strcmp(text, saved) != 0 ||
                     bytes != (uint64_t)json_integer_value(json_object_get(entry, "bytes"))))
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s is not the file that drps-index wrote (size or checksum differ)",
+        rc = drps_err_set(err, DRPS_E_CORRUPT,
+                          "%s is not the file that drps-index wrote (size or checksum differ)",
                           path);
     free(path);
     return rc;
@@ -438,10 +468,12 @@ static int verify_records(const struct drps_plan *plan, size_t i, struct drps_er
     int rc = drps_plan_file(plan, files[i].name, files[i].kind, &f, err);
     uint64_t steps = plan->info.batches + plan->info.eval_batches;
     uint64_t count = rc == 0 ? drps_recfile_count(f) : 0;
-    int per_step = files[i].kind == DRPS_KIND_DATA || files[i].kind == DRPS_KIND_ROWS || files[i].kind == DRPS_KIND_USES;
+    int per_step = files[i].kind == DRPS_KIND_DATA || files[i].kind == DRPS_KIND_ROWS ||
+                   files[i].kind == DRPS_KIND_USES;
 
     if (rc == 0 && per_step && count != steps)
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s/%s holds %" PRIu64 " batches; the plan has %" PRIu64, plan->dir,
+        rc = drps_err_set(err, DRPS_E_CORRUPT,
+                          "%s/%s holds %" PRIu64 " batches; the plan has %" PRIu64, plan->dir,
                           files[i].name, count, steps);
     for (uint64_t r = 0; rc == 0 && r < count;) {
         uint64_t n = drps_recfile_run_length(f, r, CHUNK_BYTES);
@@ -461,8 +493,8 @@ int drps_plan_verify(const struct drps_plan *plan, struct drps_err *err)
     uint32_t *first;
     int rc = 0;
     if (json_array_size(list) != FILES)
-        return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s lists %zu files; a plan has %d", plan->dir, manifest_name,
-                            json_array_size(list), (int)FILES);
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s lists %zu files; a plan has %d", plan->dir,
+                            manifest_name, json_array_size(list), (int)FILES);
     for (size_t i = 0; rc == 0 && i < FILES; i++)
         rc = verify_file(plan, json_array_get(list, i), err);
     for (size_t i = 0; rc == 0 && i < FILES; i++)

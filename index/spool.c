@@ -53,8 +53,8 @@ static void bucket_close(const struct drps_io *io, struct bucket *b)
     *b = (struct bucket){.fd = -1};
 }
 
-static int open_level(const struct drps_io *io, const char *dir, const char *name, unsigned buckets, unsigned shift,
-                      struct spool **s_out, struct drps_err *err)
+static int open_level(const struct drps_io *io, const char *dir, const char *name, unsigned buckets,
+                      unsigned shift, struct spool **s_out, struct drps_err *err)
 {
     *s_out = NULL;
     struct spool *s = calloc(1, sizeof(*s));
@@ -75,8 +75,8 @@ static int open_level(const struct drps_io *io, const char *dir, const char *nam
     return 0;
 }
 
-int spool_open(const struct drps_io *io, const char *dir, const char *name, unsigned buckets, struct spool **s_out,
-               struct drps_err *err)
+int spool_open(const struct drps_io *io, const char *dir, const char *name, unsigned buckets,
+               struct spool **s_out, struct drps_err *err)
 {
     return open_level(io, dir, name, buckets, 64 - BUCKET_BITS, s_out, err);
 }
@@ -98,7 +98,8 @@ static int bucket_flush(const struct drps_io *io, struct bucket *b, struct drps_
     return 0;
 }
 
-static int bucket_put(const struct drps_io *io, struct bucket *b, const void *data, size_t n, struct drps_err *err)
+static int bucket_put(const struct drps_io *io, struct bucket *b, const void *data, size_t n,
+                      struct drps_err *err)
 {
     const char *at = data;
     while (n) {
@@ -206,7 +207,8 @@ static int walker_load(struct walker *w, struct drps_err *err)
     if (rc < 0) return rc;
     size_t need = w->n < HEAD_BYTES ? HEAD_BYTES : sample_bytes(w->data);
     if (need > left)
-        return drps_err_set(err, DRPS_E_CORRUPT, "%s: a sample at byte %" PRIu64 " is cut off", w->b->path, w->at);
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s: a sample at byte %" PRIu64 " is cut off",
+                            w->b->path, w->at);
     if (need > w->n) { /* one huge sample */
         char *grown = realloc(w->data, need);
         if (!grown) return drps_err_set(err, -ENOMEM, "no memory for a sample of %zu bytes", need);
@@ -217,8 +219,8 @@ static int walker_load(struct walker *w, struct drps_err *err)
     return 1;
 }
 
-static int walk(struct spool *s, struct bucket *b, uint64_t from, uint64_t to, int write_back, spool_visit visit,
-                void *ctx, struct drps_err *err)
+static int walk(struct spool *s, struct bucket *b, uint64_t from, uint64_t to, int write_back,
+                spool_visit visit, void *ctx, struct drps_err *err)
 {
     struct walker w = {.s = s, .b = b, .at = from, .end = to, .cap = CHUNK_BYTES};
     struct spool_sample sample;
@@ -232,7 +234,8 @@ static int walk(struct spool *s, struct bucket *b, uint64_t from, uint64_t to, i
             rc = visit(ctx, &sample, err);
             used += bytes;
         }
-        if (rc >= 0 && write_back) rc = drps_io_write_at(s->io, b->fd, w.data, used, w.at, b->path, err);
+        if (rc >= 0 && write_back)
+            rc = drps_io_write_at(s->io, b->fd, w.data, used, w.at, b->path, err);
         if (rc < 0) break;
         w.at += used;
     }
@@ -254,8 +257,8 @@ static int relabel_sample(void *ctx, struct spool_sample *sample, struct drps_er
     return 0;
 }
 
-int spool_relabel(struct spool *s, size_t generation, uint32_t base, const uint32_t *map, uint64_t memory_bytes,
-                  struct drps_err *err)
+int spool_relabel(struct spool *s, size_t generation, uint32_t base, const uint32_t *map,
+                  uint64_t memory_bytes, struct drps_err *err)
 {
     struct relabel r = {base, map};
     int rc = 0;
@@ -270,7 +273,8 @@ int spool_relabel(struct spool *s, size_t generation, uint32_t base, const uint3
 }
 
 /* Read a whole bucket, sort its samples by order and visit them. */
-static int drain_sorted(struct spool *s, struct bucket *b, spool_visit visit, void *ctx, struct drps_err *err)
+static int drain_sorted(struct spool *s, struct bucket *b, spool_visit visit, void *ctx,
+                        struct drps_err *err)
 {
     char *data = drps_array_new((size_t)b->written, 1);
     struct sort_record *places = drps_array_new(b->samples, sizeof(*places));
@@ -279,7 +283,8 @@ static int drain_sorted(struct spool *s, struct bucket *b, spool_visit visit, vo
     size_t at = 0;
     int rc = 0;
 
-    if (!data || !places || !aux) rc = drps_err_set(err, -ENOMEM, "no memory to sort %" PRIu64 " samples", b->samples);
+    if (!data || !places || !aux)
+        rc = drps_err_set(err, -ENOMEM, "no memory to sort %" PRIu64 " samples", b->samples);
     if (rc == 0) rc = drps_io_read_at(s->io, b->fd, data, (size_t)b->written, 0, b->path, err);
     for (uint64_t i = 0; rc == 0 && i < b->samples; i++) {
         places[i] = (struct sort_record){.hi = drps_get_u64(data + at), .lo = at};
@@ -289,7 +294,8 @@ static int drain_sorted(struct spool *s, struct bucket *b, spool_visit visit, vo
     free(aux);
     for (uint64_t i = 0; rc >= 0 && i < b->samples; i++) {
         if (i + 4 < b->samples) __builtin_prefetch(data + places[i + 4].lo);
-        (void)sample_decode(data + places[i].lo, (size_t)b->written - places[i].lo, &sample); /* whole by construction */
+        (void)sample_decode(data + places[i].lo, (size_t)b->written - places[i].lo,
+                            &sample); /* whole by construction */
         rc = visit(ctx, &sample, err);
     }
     free(places);
@@ -302,12 +308,12 @@ static int deal_sample(void *ctx, struct spool_sample *sample, struct drps_err *
     return spool_add(ctx, sample, err);
 }
 
-static int drain_bucket(struct spool *s, struct bucket *b, unsigned shift, uint64_t memory_bytes, spool_visit visit,
-                        void *ctx, struct drps_err *err);
+static int drain_bucket(struct spool *s, struct bucket *b, unsigned shift, uint64_t memory_bytes,
+                        spool_visit visit, void *ctx, struct drps_err *err);
 
 /* Too large for memory: deal it by the next bits of the order, then drain the parts. */
-static int drain_dealt(struct spool *s, struct bucket *b, unsigned shift, uint64_t memory_bytes, spool_visit visit,
-                       void *ctx, struct drps_err *err)
+static int drain_dealt(struct spool *s, struct bucket *b, unsigned shift, uint64_t memory_bytes,
+                       spool_visit visit, void *ctx, struct drps_err *err)
 {
     struct spool *parts;
     const char *slash = strrchr(b->path, '/');
@@ -324,8 +330,8 @@ static int drain_dealt(struct spool *s, struct bucket *b, unsigned shift, uint64
     return rc;
 }
 
-static int drain_bucket(struct spool *s, struct bucket *b, unsigned shift, uint64_t memory_bytes, spool_visit visit,
-                        void *ctx, struct drps_err *err)
+static int drain_bucket(struct spool *s, struct bucket *b, unsigned shift, uint64_t memory_bytes,
+                        spool_visit visit, void *ctx, struct drps_err *err)
 {
     uint64_t need = b->written + 2 * b->samples * sizeof(struct sort_record);
     int rc;
@@ -339,7 +345,8 @@ static int drain_bucket(struct spool *s, struct bucket *b, unsigned shift, uint6
     return rc < 0 ? rc : 0;
 }
 
-int spool_drain(struct spool *s, uint64_t memory_bytes, spool_visit visit, void *ctx, struct drps_err *err)
+int spool_drain(struct spool *s, uint64_t memory_bytes, spool_visit visit, void *ctx,
+                struct drps_err *err)
 {
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < s->n; i++)

@@ -1,13 +1,15 @@
 /*
- * The spool: samples between parsing and batching, on disk, dealt into 32 buckets. Private to index/.
+ * The spool: samples between parsing and batching, on disk, dealt into 32 buckets. Private to
+ * index/.
  *
- * A sample's place in the final order is a 64-bit number, random for a shuffled order. The bucket is its top
- * five bits, so bucket after bucket, sorted within, is the whole order; a bucket too large for memory is dealt again
- * by the next five bits. The order therefore depends on the seed alone, not on memory.
+ * A sample's place in the final order is a 64-bit number, random for a shuffled order. The bucket
+ * is its top five bits, so bucket after bucket, sorted within, is the whole order; a bucket too
+ * large for memory is dealt again by the next five bits. The order therefore depends on the seed
+ * alone, not on memory.
  *
- * Features are *provisional ids*: numbers that the dictionary gave out while parsing. When the dictionary had to
- * start over (a new generation, see dict.h), ids of one generation lie between two marks of every bucket file, and
- * spool_relabel() rewrites them a generation at a time.
+ * Features are *provisional ids*: numbers that the dictionary gave out while parsing. When the
+ * dictionary had to start over (a new generation, see dict.h), ids of one generation lie between
+ * two marks of every bucket file, and spool_relabel() rewrites them a generation at a time.
  */
 #ifndef DRPS_INDEX_SPOOL_H
 #define DRPS_INDEX_SPOOL_H
@@ -31,8 +33,8 @@ struct spool;
 
 /* One file a bucket, dir/<name>-<bucket>; buckets is 1 (order of arrival) or SPOOL_BUCKETS. */
 DRPS_MUST_CHECK
-int spool_open(const struct drps_io *io, const char *dir, const char *name, unsigned buckets, struct spool **s_out,
-               struct drps_err *err);
+int spool_open(const struct drps_io *io, const char *dir, const char *name, unsigned buckets,
+               struct spool **s_out, struct drps_err *err);
 DRPS_MUST_CHECK
 int spool_add(struct spool *s, const struct spool_sample *sample, struct drps_err *err);
 /* A new generation of ids begins here. */
@@ -44,13 +46,15 @@ uint64_t spool_bytes(const struct spool *s);
 
 /* Replace ids of generation g by map[id - base]. */
 DRPS_MUST_CHECK
-int spool_relabel(struct spool *s, size_t generation, uint32_t base, const uint32_t *map, uint64_t memory_bytes,
-                  struct drps_err *err);
+int spool_relabel(struct spool *s, size_t generation, uint32_t base, const uint32_t *map,
+                  uint64_t memory_bytes, struct drps_err *err);
 
-/* Visit all samples in order; ids may be changed in place by the visitor. Files are removed as they are consumed. */
+/* Visit all samples in order; ids may be changed in place by the visitor. Files are removed as they
+ * are consumed. */
 typedef int (*spool_visit)(void *ctx, struct spool_sample *sample, struct drps_err *err);
 DRPS_MUST_CHECK
-int spool_drain(struct spool *s, uint64_t memory_bytes, spool_visit visit, void *ctx, struct drps_err *err);
+int spool_drain(struct spool *s, uint64_t memory_bytes, spool_visit visit, void *ctx,
+                struct drps_err *err);
 
 void spool_close(struct spool *s);
 

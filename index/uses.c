@@ -1,10 +1,11 @@
 /*
  * Which blocks each step uses, and how far ahead the next use of each lies.
  *
- * One pass backwards over the steps notes each block's first use in the epoch, a second one reads and replaces it
- * step by step: the distance wraps into the next epoch, which repeats this one. The records come out last step
- * first, into a scratch file, and are copied in order. Where four bytes a block are too many for the memory given,
- * blocks are done a slice at a time, and the pieces of a step joined.
+ * One pass backwards over the steps notes each block's first use in the epoch, a second one reads
+ * and replaces it step by step: the distance wraps into the next epoch, which repeats this one. The
+ * records come out last step first, into a scratch file, and are copied in order. Where four bytes
+ * a block are too many for the memory given, blocks are done a slice at a time, and the pieces of a
+ * step joined.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -49,12 +50,13 @@ static void uses_destroy(struct uses *u)
 static int check_blocks(const uint32_t *first, size_t blocks, uint64_t steps, struct drps_err *err)
 {
     if (first[0] != 0 || steps > INT32_MAX || blocks > UINT32_MAX)
-        return drps_err_set(err, -EINVAL, "%zu blocks from row %" PRIu32 ", %" PRIu64 " steps", blocks, first[0],
-                            steps);
+        return drps_err_set(err, -EINVAL, "%zu blocks from row %" PRIu32 ", %" PRIu64 " steps",
+                            blocks, first[0], steps);
     for (size_t b = 0; b < blocks; b++)
         if (first[b] >= first[b + 1])
-            return drps_err_set(err, -EINVAL, "block %zu begins at row %" PRIu32 ", the next at %" PRIu32, b, first[b],
-                                first[b + 1]);
+            return drps_err_set(err, -EINVAL,
+                                "block %zu begins at row %" PRIu32 ", the next at %" PRIu32, b,
+                                first[b], first[b + 1]);
     return 0;
 }
 
@@ -75,15 +77,17 @@ static int make_hints(struct uses *u, struct drps_err *err)
     return 0;
 }
 
-static int uses_init(struct uses *u, const struct drps_io *io, const char *dir, uint64_t memory_bytes,
-                     struct drps_err *err)
+static int uses_init(struct uses *u, const struct drps_io *io, const char *dir,
+                     uint64_t memory_bytes, struct drps_err *err)
 {
     u->slice = u->blocks;
-    if (u->slice > memory_bytes / 2 / sizeof(*u->next)) u->slice = (size_t)(memory_bytes / 2 / sizeof(*u->next));
+    if (u->slice > memory_bytes / 2 / sizeof(*u->next))
+        u->slice = (size_t)(memory_bytes / 2 / sizeof(*u->next));
     if (u->slice < SLICE_LEAST) u->slice = SLICE_LEAST;
     u->slices = (u->blocks + u->slice - 1) / u->slice;
     u->next = drps_array_new(u->slice, sizeof(*u->next));
-    if (!u->next) return drps_err_set(err, -ENOMEM, "no memory for the next uses of %zu blocks", u->slice);
+    if (!u->next)
+        return drps_err_set(err, -ENOMEM, "no memory for the next uses of %zu blocks", u->slice);
     int rc = make_hints(u, err);
     if (rc == 0) rc = drps_scratch_begin(&u->scratch, io, dir, "uses.tmp", err);
     return rc;
@@ -167,7 +171,8 @@ static int compile_slices(struct uses *u, struct drps_err *err)
 }
 
 /* Append a piece to u->list and u->distance, which hold n blocks. */
-static int append_piece(struct uses *u, const struct drps_piece *piece, size_t *n, struct drps_err *err)
+static int append_piece(struct uses *u, const struct drps_piece *piece, size_t *n,
+                        struct drps_err *err)
 {
     size_t more = drps_list_count(piece->data);
     if (drps_array_reserve(&u->list, &u->list_cap, *n + more, sizeof(*u->list)) ||
@@ -179,7 +184,8 @@ static int append_piece(struct uses *u, const struct drps_piece *piece, size_t *
 }
 
 /* A step's record from its pieces; a single one is the record. */
-static int join_step(struct uses *u, struct drps_piece *pieces, struct drps_recwriter *out, struct drps_err *err)
+static int join_step(struct uses *u, struct drps_piece *pieces, struct drps_recwriter *out,
+                     struct drps_err *err)
 {
     size_t n = 0;
     int rc = 0;
@@ -209,7 +215,8 @@ static int join_steps(struct uses *u, struct drps_recwriter *out, struct drps_er
     return rc;
 }
 
-static int write_uses(struct uses *u, const struct drps_io *io, const char *dir, struct drps_err *err)
+static int write_uses(struct uses *u, const struct drps_io *io, const char *dir,
+                      struct drps_err *err)
 {
     struct drps_recwriter *out;
     char *path = drps_path_join(dir, "uses.rec");
@@ -224,15 +231,18 @@ static int write_uses(struct uses *u, const struct drps_io *io, const char *dir,
     return rc;
 }
 
-int drps_uses_compile(const struct drps_io *io, const char *dir, uint64_t steps, const uint32_t *block_first,
-                      size_t blocks, uint64_t memory_bytes, uint64_t *max_step_blocks_out, struct drps_err *err)
+int drps_uses_compile(const struct drps_io *io, const char *dir, uint64_t steps,
+                      const uint32_t *block_first, size_t blocks, uint64_t memory_bytes,
+                      uint64_t *max_step_blocks_out, struct drps_err *err)
 {
-    struct uses u = {.steps = steps, .rows = block_first[blocks], .block_first = block_first, .blocks = blocks};
+    struct uses u = {
+        .steps = steps, .rows = block_first[blocks], .block_first = block_first, .blocks = blocks};
 
     *max_step_blocks_out = 0;
     int rc = check_blocks(block_first, blocks, steps, err);
     if (rc < 0) return rc;
-    rc = drps_steps_open(io, dir, "rows.rec", DRPS_KIND_ROWS, steps, memory_bytes / 8, &u.lists, err);
+    rc = drps_steps_open(io, dir, "rows.rec", DRPS_KIND_ROWS, steps, memory_bytes / 8, &u.lists,
+                         err);
     if (rc < 0) return rc;
     rc = uses_init(&u, io, dir, memory_bytes, err);
     if (rc == 0) rc = compile_slices(&u, err);
@@ -255,13 +265,14 @@ int drps_uses_decode(const void *record, size_t bytes, uint32_t *blocks_out, uin
     if (rc < 0) return rc;
     uint32_t n = drps_list_count(at);
     if (bytes - a < 4 || drps_list_count(at + a) != n)
-        return drps_err_set(err, DRPS_E_CORRUPT, "%" PRIu32 " blocks, but not as many distances", n);
+        return drps_err_set(err, DRPS_E_CORRUPT, "%" PRIu32 " blocks, but not as many distances",
+                            n);
     rc = drps_numbers_decode(at + a, bytes - a, distance_out, &b, err);
     if (rc < 0) return rc;
     for (uint32_t i = 0; i < n; i++)
         zero |= distance_out[i] == 0;
     if (zero || a + b != bytes)
-        return drps_err_set(err, DRPS_E_CORRUPT, "%" PRIu32 " blocks in %zu bytes of %zu%s", n, a + b, bytes,
-                            zero ? ", one with distance 0" : "");
+        return drps_err_set(err, DRPS_E_CORRUPT, "%" PRIu32 " blocks in %zu bytes of %zu%s", n,
+                            a + b, bytes, zero ? ", one with distance 0" : "");
     return 0;
 }

@@ -1,20 +1,22 @@
 /*
  * Cutting an epoch into windows, and where each row of a window is needed next.
  *
- * Cutting. C is the budget in rows, m the most rows of one step, and C >= 2m. Steps join the open window w as long as
- *     |rows(w)| <= bound  and  |rows(w-1) u rows(w)| <= C,      C/2 <= bound <= C - m.
- * The first step of a window always fits, because |rows(w-1)| <= C - m leaves room for m more: so the invariant
- * holds for every pair but the last and the first window, which meet when the epoch begins again. If those two exceed
- * C, the last window is cut once more: its second part is the longest run of final steps whose rows fit together
- * with window 0 (one step does: |rows(0)| <= C - m), and the two parts lie in what was one window of at most C rows.
- * The bound follows the overlap of neighbours: two windows of (C + overlap)/2 rows fill the budget exactly; equal
- * windows lose less than a large one beside a small one.
- * When the rows of all steps fit, nothing bounds a window but the border between training and evaluation.
+ * Cutting. C is the budget in rows, m the most rows of one step, and C >= 2m. Steps join the open
+ * window w as long as |rows(w)| <= bound  and  |rows(w-1) u rows(w)| <= C,      C/2 <= bound <= C -
+ * m. The first step of a window always fits, because |rows(w-1)| <= C - m leaves room for m more:
+ * so the invariant holds for every pair but the last and the first window, which meet when the
+ * epoch begins again. If those two exceed C, the last window is cut once more: its second part is
+ * the longest run of final steps whose rows fit together with window 0 (one step does: |rows(0)| <=
+ * C - m), and the two parts lie in what was one window of at most C rows. The bound follows the
+ * overlap of neighbours: two windows of (C + overlap)/2 rows fill the budget exactly; equal windows
+ * lose less than a large one beside a small one. When the rows of all steps fit, nothing bounds a
+ * window but the border between training and evaluation.
  *
- * Transits. Per row a table holds the window that touches it next and the slot there. One pass backwards over the
- * windows fills it with each row's first window of the epoch, a second one reads and replaces it window by window.
- * The table covers a slice of the row ids when memory is short. A window's record is made of sections of 65536 ids,
- * and slices are whole sections: so records are put together from pieces, whatever the slices were.
+ * Transits. Per row a table holds the window that touches it next and the slot there. One pass
+ * backwards over the windows fills it with each row's first window of the epoch, a second one reads
+ * and replaces it window by window. The table covers a slice of the row ids when memory is short. A
+ * window's record is made of sections of 65536 ids, and slices are whole sections: so records are
+ * put together from pieces, whatever the slices were.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -32,7 +34,8 @@ enum { SECTION_BITS = 16, SECTION_ROWS = 1 << SECTION_BITS, SECTION_WORDS = SECT
 enum { HEAD_BYTES = 40, FLAG_EVALUATION = 1 };
 enum { BITMAPS = 4 }; /* of a cutter */
 
-/* --- records of steps ------------------------------------------------------------------------------------- */
+/* --- records of steps
+ * ------------------------------------------------------------------------------------- */
 
 struct drps_steps {
     char *path;
@@ -46,20 +49,23 @@ struct drps_steps {
     size_t list_cap;
 };
 
-int drps_steps_open(const struct drps_io *io, const char *dir, const char *name, uint32_t kind, uint64_t steps,
-                    uint64_t buffer_bytes, struct drps_steps **st_out, struct drps_err *err)
+int drps_steps_open(const struct drps_io *io, const char *dir, const char *name, uint32_t kind,
+                    uint64_t steps, uint64_t buffer_bytes, struct drps_steps **st_out,
+                    struct drps_err *err)
 {
     *st_out = NULL;
     struct drps_steps *st = calloc(1, sizeof(*st));
     if (!st) return drps_err_set(err, -ENOMEM, "no memory to read %s/%s", dir, name);
-    st->target = buffer_bytes < BUFFER_LEAST ? BUFFER_LEAST : buffer_bytes > BUFFER_MOST ? BUFFER_MOST : buffer_bytes;
+    st->target = buffer_bytes < BUFFER_LEAST  ? BUFFER_LEAST
+                 : buffer_bytes > BUFFER_MOST ? BUFFER_MOST
+                                              : buffer_bytes;
     st->path = drps_path_join(dir, name);
     int rc = st->path ? 0 : drps_err_set(err, -ENOMEM, "no memory to read %s/%s", dir, name);
     if (rc == 0) rc = drps_recfile_open(io, st->path, kind, &st->file, err);
     if (rc == 0) st->count = drps_recfile_count(st->file);
     if (rc == 0 && st->count != steps)
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s holds %" PRIu64 " records, expected %" PRIu64, st->path, st->count,
-                          steps);
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s holds %" PRIu64 " records, expected %" PRIu64,
+                          st->path, st->count, steps);
     if (rc < 0) {
         drps_steps_close(st);
         return rc;
@@ -83,14 +89,16 @@ int drps_steps_fault(const struct drps_steps *st, uint64_t s, struct drps_err *e
     return drps_err_context(err, "%s: record %" PRIu64, st->path, s);
 }
 
-/* The run that holds s: the one that ends with it when reading backwards, else the one that begins with it. */
+/* The run that holds s: the one that ends with it when reading backwards, else the one that begins
+ * with it. */
 static int load_run(struct drps_steps *st, uint64_t s, struct drps_err *err)
 {
     uint64_t first = s;
     uint64_t n = 1;
 
     if (st->n && s < st->first) {
-        while (first > 0 && drps_recfile_run_bytes(st->file, first - 1, s - first + 2) <= st->target)
+        while (first > 0 &&
+               drps_recfile_run_bytes(st->file, first - 1, s - first + 2) <= st->target)
             first--;
         n = s - first + 1;
     } else {
@@ -119,27 +127,31 @@ int drps_steps_record(struct drps_steps *st, uint64_t s, const void **record_out
     return 0;
 }
 
-static int decode_rows(struct drps_steps *st, const void *record, size_t bytes, uint64_t rows, size_t *n_out,
-                       struct drps_err *err)
+static int decode_rows(struct drps_steps *st, const void *record, size_t bytes, uint64_t rows,
+                       size_t *n_out, struct drps_err *err)
 {
     size_t used;
     uint32_t n = bytes >= 4 ? drps_list_count(record) : 0;
 
     if (n > bytes) /* a number takes a byte or more: bounds the allocation */
-        return drps_err_set(err, DRPS_E_CORRUPT, "a list of %" PRIu32 " rows in %zu bytes", n, bytes);
+        return drps_err_set(err, DRPS_E_CORRUPT, "a list of %" PRIu32 " rows in %zu bytes", n,
+                            bytes);
     if (drps_array_reserve(&st->list, &st->list_cap, n, sizeof(*st->list)))
         return drps_err_set(err, -ENOMEM, "no memory for %" PRIu32 " rows", n);
     int rc = drps_list_decode(record, bytes, st->list, &used, err);
     if (rc < 0) return rc;
-    if (used != bytes) return drps_err_set(err, DRPS_E_CORRUPT, "the list ends after %zu bytes of %zu", used, bytes);
+    if (used != bytes)
+        return drps_err_set(err, DRPS_E_CORRUPT, "the list ends after %zu bytes of %zu", used,
+                            bytes);
     if (n && st->list[n - 1] >= rows)
-        return drps_err_set(err, DRPS_E_CORRUPT, "row %" PRIu32 " of %" PRIu64, st->list[n - 1], rows);
+        return drps_err_set(err, DRPS_E_CORRUPT, "row %" PRIu32 " of %" PRIu64, st->list[n - 1],
+                            rows);
     *n_out = n;
     return 0;
 }
 
-int drps_steps_rows(struct drps_steps *st, uint64_t s, uint64_t rows, const uint32_t **list_out, size_t *n_out,
-                    struct drps_err *err)
+int drps_steps_rows(struct drps_steps *st, uint64_t s, uint64_t rows, const uint32_t **list_out,
+                    size_t *n_out, struct drps_err *err)
 {
     const void *record;
     size_t bytes;
@@ -153,12 +165,13 @@ int drps_steps_rows(struct drps_steps *st, uint64_t s, uint64_t rows, const uint
     return rc;
 }
 
-/* --- scratch files ---------------------------------------------------------------------------------------- */
+/* --- scratch files
+ * ---------------------------------------------------------------------------------------- */
 
 enum { KIND_SCRATCH = DRPS_REC_KIND('S', 'C', 'R', 'A') };
 
-int drps_scratch_begin(struct drps_scratch *s, const struct drps_io *io, const char *dir, const char *name,
-                       struct drps_err *err)
+int drps_scratch_begin(struct drps_scratch *s, const struct drps_io *io, const char *dir,
+                       const char *name, struct drps_err *err)
 {
     *s = (struct drps_scratch){.io = io, .path = drps_path_join(dir, name)};
     if (!s->path) return drps_err_set(err, -ENOMEM, "no memory to write %s/%s", dir, name);
@@ -174,8 +187,8 @@ int drps_scratch_turn(struct drps_scratch *s, struct drps_err *err)
     return rc;
 }
 
-int drps_scratch_read(struct drps_scratch *s, uint64_t first, uint64_t stride, size_t n, struct drps_piece *pieces,
-                      struct drps_err *err)
+int drps_scratch_read(struct drps_scratch *s, uint64_t first, uint64_t stride, size_t n,
+                      struct drps_piece *pieces, struct drps_err *err)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < n; i++)
@@ -197,13 +210,16 @@ void drps_scratch_end(struct drps_scratch *s)
 {
     drps_recwriter_close(s->writer);
     drps_recfile_close(s->file);
-    if (s->path) (void)s->io->ops->unlink(s->io->ctx, s->path); /* its folder is a stage, which is removed on failure */
+    if (s->path)
+        (void)s->io->ops->unlink(s->io->ctx,
+                                 s->path); /* its folder is a stage, which is removed on failure */
     free(s->path);
     free(s->buf);
     *s = (struct drps_scratch){0};
 }
 
-/* --- what is needed before cutting ------------------------------------------------------------------------ */
+/* --- what is needed before cutting
+ * ------------------------------------------------------------------------ */
 
 struct extent {
     uint64_t step_rows; /* most rows of a step */
@@ -217,15 +233,17 @@ static size_t bitmap_words(uint64_t rows)
 
 static int check_options(const struct drps_window_options *o, struct drps_err *err)
 {
-    if (o->train_steps > o->steps || o->steps > UINT32_MAX || o->rows > (uint64_t)UINT32_MAX + 1 || !o->row_bytes)
-        return drps_err_set(
-            err, -EINVAL, "windows of %" PRIu64 " steps (%" PRIu64 " training), %" PRIu64 " rows of %" PRIu64 " bytes",
-            o->steps, o->train_steps, o->rows, o->row_bytes);
+    if (o->train_steps > o->steps || o->steps > UINT32_MAX || o->rows > (uint64_t)UINT32_MAX + 1 ||
+        !o->row_bytes)
+        return drps_err_set(err, -EINVAL,
+                            "windows of %" PRIu64 " steps (%" PRIu64 " training), %" PRIu64
+                            " rows of %" PRIu64 " bytes",
+                            o->steps, o->train_steps, o->rows, o->row_bytes);
     return 0;
 }
 
-static int find_extent(struct drps_steps *lists, const struct drps_window_options *o, struct extent *x,
-                       struct drps_err *err)
+static int find_extent(struct drps_steps *lists, const struct drps_window_options *o,
+                       struct extent *x, struct drps_err *err)
 {
     const uint32_t *rows;
     size_t n;
@@ -252,15 +270,17 @@ static uint64_t rows_needed(const struct extent *x)
     return 2 * x->step_rows < x->touched ? 2 * x->step_rows : x->touched;
 }
 
-/* --- cutting ---------------------------------------------------------------------------------------------- */
+/* --- cutting
+ * ---------------------------------------------------------------------------------------------- */
 
 struct cutter {
     const struct drps_window_options *options;
     struct extent extent;
-    uint64_t cap;                        /* C */
-    uint64_t bound;                      /* of the open window */
-    size_t words;                        /* of each bitmap */
-    uint64_t *cur, *prev, *first, *tail; /* rows of: the open window, the one before, window 0; scratch */
+    uint64_t cap;   /* C */
+    uint64_t bound; /* of the open window */
+    size_t words;   /* of each bitmap */
+    uint64_t *cur, *prev, *first,
+        *tail; /* rows of: the open window, the one before, window 0; scratch */
     uint64_t cur_rows, prev_rows, first_rows;
     uint64_t common; /* rows of both cur and prev */
     uint32_t *fresh; /* rows that the last step added to cur */
@@ -282,17 +302,20 @@ static void cutter_destroy(struct cutter *c)
     free(c->starts);
 }
 
-/* The caller has checked that the budget has room for rows_needed(). Destroy also after a failure. */
-static int cutter_init(struct cutter *c, const struct drps_window_options *o, uint64_t budget, const struct extent *x,
-                       struct drps_err *err)
+/* The caller has checked that the budget has room for rows_needed(). Destroy also after a failure.
+ */
+static int cutter_init(struct cutter *c, const struct drps_window_options *o, uint64_t budget,
+                       const struct extent *x, struct drps_err *err)
 {
-    *c = (struct cutter){.options = o, .extent = *x, .cap = budget / o->row_bytes, .words = bitmap_words(o->rows)};
+    *c = (struct cutter){
+        .options = o, .extent = *x, .cap = budget / o->row_bytes, .words = bitmap_words(o->rows)};
     c->bound = x->touched <= c->cap ? UINT64_MAX : c->cap / 2;
     c->cur = calloc(c->words, sizeof(*c->cur));
     c->prev = calloc(c->words, sizeof(*c->prev));
     c->first = calloc(c->words, sizeof(*c->first));
     c->tail = calloc(c->words, sizeof(*c->tail));
-    c->fresh = drps_array_new((size_t)x->step_rows + 1, sizeof(*c->fresh)); /* one is written and not kept */
+    c->fresh = drps_array_new((size_t)x->step_rows + 1,
+                              sizeof(*c->fresh)); /* one is written and not kept */
     if (!c->cur || !c->prev || !c->first || !c->tail || !c->fresh)
         return drps_err_set(err, -ENOMEM, "no memory for %d bits a row", BITMAPS);
     return 0;
@@ -389,7 +412,8 @@ static int close_window(struct cutter *c, uint64_t end, struct drps_err *err)
     return 0;
 }
 
-static int cutter_step(struct cutter *c, uint64_t s, const uint32_t *rows, size_t n, struct drps_err *err)
+static int cutter_step(struct cutter *c, uint64_t s, const uint32_t *rows, size_t n,
+                       struct drps_err *err)
 {
     int rc = 0;
     if (s == c->options->train_steps && s > c->start) rc = close_window(c, s, err);
@@ -402,7 +426,8 @@ static int cutter_step(struct cutter *c, uint64_t s, const uint32_t *rows, size_
     return rc;
 }
 
-static int add_steps(struct cutter *c, struct drps_steps *lists, uint64_t from, uint64_t to, struct drps_err *err)
+static int add_steps(struct cutter *c, struct drps_steps *lists, uint64_t from, uint64_t to,
+                     struct drps_err *err)
 {
     const uint32_t *rows;
     size_t n;
@@ -415,7 +440,8 @@ static int add_steps(struct cutter *c, struct drps_steps *lists, uint64_t from, 
 }
 
 /* The first step of the longest end of the open window that fits beside window 0. */
-static int find_tail(struct cutter *c, struct drps_steps *lists, uint64_t *at_out, struct drps_err *err)
+static int find_tail(struct cutter *c, struct drps_steps *lists, uint64_t *at_out,
+                     struct drps_err *err)
 {
     const uint32_t *rows;
     size_t n;
@@ -459,7 +485,8 @@ static int cutter_finish(struct cutter *c, struct drps_steps *lists, struct drps
         rc = split_last(c, lists, err);
     if (rc == 0) rc = close_window(c, steps, err);
     if (rc < 0) return rc;
-    uint64_t wrap = in_both(c->first, c->prev, c->words); /* close_window() has moved the last window to prev */
+    uint64_t wrap =
+        in_both(c->first, c->prev, c->words); /* close_window() has moved the last window to prev */
     r->windows = c->n;
     r->rows_kept += wrap;
     keep_most(&r->working_set_rows, c->first_rows + c->prev_rows - wrap);
@@ -485,10 +512,12 @@ static int cut(struct cutter *c, size_t n_cutters, struct drps_steps *lists, str
     return rc;
 }
 
-/* --- measuring -------------------------------------------------------------------------------------------- */
+/* --- measuring
+ * -------------------------------------------------------------------------------------------- */
 
-static int measure_group(const struct drps_window_options *o, const struct extent *x, struct drps_steps *lists,
-                         const uint64_t *budgets, size_t n, struct drps_window_result *results, struct drps_err *err)
+static int measure_group(const struct drps_window_options *o, const struct extent *x,
+                         struct drps_steps *lists, const uint64_t *budgets, size_t n,
+                         struct drps_window_result *results, struct drps_err *err)
 {
     int rc = 0;
     size_t used = 0;
@@ -496,7 +525,8 @@ static int measure_group(const struct drps_window_options *o, const struct exten
 
     if (!c) return drps_err_set(err, -ENOMEM, "no memory to cut windows");
     for (size_t i = 0; i < n && rc == 0; i++)
-        if (budgets[i] / o->row_bytes >= rows_needed(x)) rc = cutter_init(&c[used++], o, budgets[i], x, err);
+        if (budgets[i] / o->row_bytes >= rows_needed(x))
+            rc = cutter_init(&c[used++], o, budgets[i], x, err);
     if (rc == 0) rc = cut(c, used, lists, err);
     for (size_t i = 0, k = 0; i < n && rc == 0; i++)
         if (budgets[i] / o->row_bytes >= rows_needed(x)) results[i] = c[k++].result;
@@ -506,9 +536,9 @@ static int measure_group(const struct drps_window_options *o, const struct exten
     return rc;
 }
 
-int drps_windows_measure(const struct drps_io *io, const char *dir, const struct drps_window_options *options,
-                         const uint64_t *budgets, size_t n, struct drps_window_result *results_out,
-                         struct drps_err *err)
+int drps_windows_measure(const struct drps_io *io, const char *dir,
+                         const struct drps_window_options *options, const uint64_t *budgets,
+                         size_t n, struct drps_window_result *results_out, struct drps_err *err)
 {
     struct extent x;
     struct drps_steps *lists;
@@ -518,17 +548,20 @@ int drps_windows_measure(const struct drps_io *io, const char *dir, const struct
     memset(results_out, 0, n * sizeof(*results_out));
     int rc = check_options(options, err);
     if (rc < 0) return rc;
-    rc = drps_steps_open(io, dir, "rows.rec", DRPS_KIND_ROWS, options->steps, options->memory_bytes / 8, &lists, err);
+    rc = drps_steps_open(io, dir, "rows.rec", DRPS_KIND_ROWS, options->steps,
+                         options->memory_bytes / 8, &lists, err);
     if (rc < 0) return rc;
     rc = find_extent(lists, options, &x, err);
     if (group == 0) group = 1;
     for (size_t i = 0; i < n && rc == 0; i += group)
-        rc = measure_group(options, &x, lists, budgets + i, n - i < group ? n - i : group, results_out + i, err);
+        rc = measure_group(options, &x, lists, budgets + i, n - i < group ? n - i : group,
+                           results_out + i, err);
     drps_steps_close(lists);
     return rc;
 }
 
-/* --- transits --------------------------------------------------------------------------------------------- */
+/* --- transits
+ * --------------------------------------------------------------------------------------------- */
 
 struct place {
     uint32_t window, slot;
@@ -573,8 +606,8 @@ static uint64_t slice_rows(uint64_t rows, uint64_t memory_bytes)
 }
 
 static int transits_init(struct transits *t, const struct drps_io *io, const char *dir,
-                         const struct drps_window_options *o, struct drps_steps *lists, const struct cutter *c,
-                         struct drps_err *err)
+                         const struct drps_window_options *o, struct drps_steps *lists,
+                         const struct cutter *c, struct drps_err *err)
 {
     *t = (struct transits){.options = o, .lists = lists, .cut = c};
     t->slice_rows = slice_rows(o->rows, o->memory_bytes);
@@ -588,7 +621,9 @@ static int transits_init(struct transits *t, const struct drps_io *io, const cha
         t->section[i] = drps_array_new(SECTION_ROWS, sizeof(uint32_t));
         lacking |= !t->section[i];
     }
-    if (lacking) return drps_err_set(err, -ENOMEM, "no memory for the next uses of %" PRIu64 " rows", t->slice_rows);
+    if (lacking)
+        return drps_err_set(err, -ENOMEM, "no memory for the next uses of %" PRIu64 " rows",
+                            t->slice_rows);
     return drps_scratch_begin(&t->scratch, io, dir, "windows.tmp", err);
 }
 
@@ -725,18 +760,21 @@ static int join_pieces(struct transits *t, struct drps_recwriter *out, struct dr
     int rc = 0;
     struct drps_piece *pieces = drps_array_new(t->slices + 1, sizeof(*pieces));
 
-    if (!pieces) return drps_err_set(err, -ENOMEM, "no memory for %zu pieces of a window", t->slices);
+    if (!pieces)
+        return drps_err_set(err, -ENOMEM, "no memory for %zu pieces of a window", t->slices);
     for (size_t w = 0; w < t->cut->n && rc == 0; w++) {
         encode_head(t, w, head);
         pieces[0] = (struct drps_piece){head, sizeof(head)};
-        rc = drps_scratch_read(&t->scratch, t->cut->n - 1 - w, t->cut->n, t->slices, pieces + 1, err);
+        rc = drps_scratch_read(&t->scratch, t->cut->n - 1 - w, t->cut->n, t->slices, pieces + 1,
+                               err);
         if (rc == 0) rc = drps_recwriter_add(out, pieces, t->slices + 1, err);
     }
     free(pieces);
     return rc;
 }
 
-static int write_windows(struct transits *t, const struct drps_io *io, const char *dir, struct drps_err *err)
+static int write_windows(struct transits *t, const struct drps_io *io, const char *dir,
+                         struct drps_err *err)
 {
     struct drps_recwriter *out;
     char *path = drps_path_join(dir, "windows.rec");
@@ -751,8 +789,9 @@ static int write_windows(struct transits *t, const struct drps_io *io, const cha
     return rc;
 }
 
-static int compile_transits(const struct drps_io *io, const char *dir, const struct drps_window_options *o,
-                            struct drps_steps *lists, const struct cutter *c, struct drps_err *err)
+static int compile_transits(const struct drps_io *io, const char *dir,
+                            const struct drps_window_options *o, struct drps_steps *lists,
+                            const struct cutter *c, struct drps_err *err)
 {
     struct transits t;
     int rc = transits_init(&t, io, dir, o, lists, c, err);
@@ -763,20 +802,24 @@ static int compile_transits(const struct drps_io *io, const char *dir, const str
     return rc;
 }
 
-/* --- compiling -------------------------------------------------------------------------------------------- */
+/* --- compiling
+ * -------------------------------------------------------------------------------------------- */
 
-static int check_budget(const struct drps_window_options *o, const struct extent *x, struct drps_err *err)
+static int check_budget(const struct drps_window_options *o, const struct extent *x,
+                        struct drps_err *err)
 {
     uint64_t need = rows_needed(x) * o->row_bytes;
     if (o->budget_bytes / o->row_bytes >= rows_needed(x)) return 0;
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                        "a batch touches %" PRIu64 " rows of %" PRIu64 " bytes, and two batches must fit the %" PRIu64
-                        " bytes for rows: %" PRIu64 " bytes would do, or smaller batches",
+                        "a batch touches %" PRIu64 " rows of %" PRIu64
+                        " bytes, and two batches must fit the %" PRIu64 " bytes for rows: %" PRIu64
+                        " bytes would do, or smaller batches",
                         x->step_rows, o->row_bytes, o->budget_bytes, need);
 }
 
 static int compile(const struct drps_io *io, const char *dir, const struct drps_window_options *o,
-                   struct drps_steps *lists, struct drps_window_result *result, struct drps_err *err)
+                   struct drps_steps *lists, struct drps_window_result *result,
+                   struct drps_err *err)
 {
     struct extent x;
     struct cutter c;
@@ -787,8 +830,8 @@ static int compile(const struct drps_io *io, const char *dir, const struct drps_
     rc = cutter_init(&c, o, o->budget_bytes, &x, err);
     if (rc == 0) rc = cut(&c, 1, lists, err);
     if (rc == 0) {
-        drps_log(o->log, DRPS_LOG_DEBUG, "%zu windows, at most %" PRIu64 " rows in two of them", c.n,
-                 c.result.working_set_rows);
+        drps_log(o->log, DRPS_LOG_DEBUG, "%zu windows, at most %" PRIu64 " rows in two of them",
+                 c.n, c.result.working_set_rows);
         rc = compile_transits(io, dir, o, lists, &c, err);
     }
     if (rc == 0) *result = c.result;
@@ -796,7 +839,8 @@ static int compile(const struct drps_io *io, const char *dir, const struct drps_
     return rc;
 }
 
-int drps_windows_compile(const struct drps_io *io, const char *dir, const struct drps_window_options *options,
+int drps_windows_compile(const struct drps_io *io, const char *dir,
+                         const struct drps_window_options *options,
                          struct drps_window_result *result_out, struct drps_err *err)
 {
     struct drps_steps *lists;
@@ -804,14 +848,16 @@ int drps_windows_compile(const struct drps_io *io, const char *dir, const struct
     *result_out = (struct drps_window_result){0};
     int rc = check_options(options, err);
     if (rc < 0) return rc;
-    rc = drps_steps_open(io, dir, "rows.rec", DRPS_KIND_ROWS, options->steps, options->memory_bytes / 8, &lists, err);
+    rc = drps_steps_open(io, dir, "rows.rec", DRPS_KIND_ROWS, options->steps,
+                         options->memory_bytes / 8, &lists, err);
     if (rc < 0) return rc;
     rc = compile(io, dir, options, lists, result_out, err);
     drps_steps_close(lists);
     return rc;
 }
 
-/* --- decoding --------------------------------------------------------------------------------------------- */
+/* --- decoding
+ * --------------------------------------------------------------------------------------------- */
 
 void drps_window_free(struct drps_window *w)
 {
@@ -838,55 +884,64 @@ static int window_reserve(struct drps_window *w, size_t n, struct drps_err *err)
 }
 
 /* Numbers that must be as many as the section's rows and below `limit`. */
-static int decode_numbers(const unsigned char *at, size_t bytes, uint32_t n, uint32_t limit, uint32_t *out,
-                          size_t *used, struct drps_err *err)
+static int decode_numbers(const unsigned char *at, size_t bytes, uint32_t n, uint32_t limit,
+                          uint32_t *out, size_t *used, struct drps_err *err)
 {
     uint32_t most = 0;
     if (bytes < 4 || drps_list_count(at) != n)
-        return drps_err_set(err, DRPS_E_CORRUPT, "a section of a window has %" PRIu32 " rows but other counts", n);
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "a section of a window has %" PRIu32 " rows but other counts", n);
     int rc = drps_numbers_decode(at, bytes, out, used, err);
     if (rc < 0) return rc;
     for (uint32_t i = 0; i < n; i++)
         most = out[i] > most ? out[i] : most;
     if (n && most >= limit)
-        return drps_err_set(err, DRPS_E_CORRUPT, "a window or slot is %" PRIu32 ", must be below %" PRIu32, most,
-                            limit);
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "a window or slot is %" PRIu32 ", must be below %" PRIu32, most, limit);
     return 0;
 }
 
 /* One section, to be appended to the w->n rows so far, of `rows` at the end. */
-static int decode_section(const unsigned char *at, size_t bytes, const unsigned char *head, uint32_t rows,
-                          struct drps_window *w, size_t *used_out, struct drps_err *err)
+static int decode_section(const unsigned char *at, size_t bytes, const unsigned char *head,
+                          uint32_t rows, struct drps_window *w, size_t *used_out,
+                          struct drps_err *err)
 {
     size_t a, b, c;
     uint32_t *list = w->rows + w->n;
     uint32_t n = bytes >= 4 ? drps_list_count(at) : 0;
 
     if (n == 0 || n > rows - w->n)
-        return drps_err_set(err, DRPS_E_CORRUPT, "a section of %" PRIu32 " rows in a window of %" PRIu32, n, rows);
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "a section of %" PRIu32 " rows in a window of %" PRIu32, n, rows);
     int rc = drps_list_decode(at, bytes, list, &a, err);
     if (rc < 0) return rc;
     if (list[0] >> SECTION_BITS != list[n - 1] >> SECTION_BITS ||
         (w->n && list[0] >> SECTION_BITS <= list[-1] >> SECTION_BITS))
-        return drps_err_set(err, DRPS_E_CORRUPT, "rows %" PRIu32 " to %" PRIu32 " of a window are no section", list[0],
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "rows %" PRIu32 " to %" PRIu32 " of a window are no section", list[0],
                             list[n - 1]);
-    rc = decode_numbers(at + a, bytes - a, n, drps_get_u32(head + 24), w->next_window + w->n, &b, err);
+    rc = decode_numbers(at + a, bytes - a, n, drps_get_u32(head + 24), w->next_window + w->n, &b,
+                        err);
     if (rc < 0) return rc;
-    rc = decode_numbers(at + a + b, bytes - a - b, n, drps_get_u32(head + 28), w->next_slot + w->n, &c, err);
+    rc = decode_numbers(at + a + b, bytes - a - b, n, drps_get_u32(head + 28), w->next_slot + w->n,
+                        &c, err);
     if (rc < 0) return rc;
     w->n += n;
     *used_out = a + b + c;
     return 0;
 }
 
-static int decode_head(const unsigned char *head, size_t bytes, struct drps_window *w, struct drps_err *err)
+static int decode_head(const unsigned char *head, size_t bytes, struct drps_window *w,
+                       struct drps_err *err)
 {
     uint32_t n = bytes >= HEAD_BYTES ? drps_get_u32(head + 4) : 0;
 
     w->n = 0;
-    if (bytes < HEAD_BYTES || drps_get_u32(head) > FLAG_EVALUATION || drps_get_u32(head + 36) || n > bytes ||
-        n > drps_get_u32(head + 28) || drps_get_u64(head + 16) > UINT64_MAX - drps_get_u64(head + 8))
-        return drps_err_set(err, DRPS_E_CORRUPT, "the head of a window does not fit its record of %zu bytes", bytes);
+    if (bytes < HEAD_BYTES || drps_get_u32(head) > FLAG_EVALUATION || drps_get_u32(head + 36) ||
+        n > bytes || n > drps_get_u32(head + 28) ||
+        drps_get_u64(head + 16) > UINT64_MAX - drps_get_u64(head + 8))
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "the head of a window does not fit its record of %zu bytes", bytes);
     int rc = window_reserve(w, n, err);
     if (rc < 0) return rc;
     w->evaluation = drps_get_u32(head) == FLAG_EVALUATION;
@@ -895,7 +950,8 @@ static int decode_head(const unsigned char *head, size_t bytes, struct drps_wind
     return 0;
 }
 
-int drps_window_decode(const void *record, size_t bytes, struct drps_window *w, struct drps_err *err)
+int drps_window_decode(const void *record, size_t bytes, struct drps_window *w,
+                       struct drps_err *err)
 {
     const unsigned char *head = record;
     size_t at = HEAD_BYTES, used = 0;
@@ -905,7 +961,8 @@ int drps_window_decode(const void *record, size_t bytes, struct drps_window *w, 
     for (uint32_t left = drps_get_u32(head + 32); left && rc == 0; left--, at += used)
         rc = decode_section(head + at, bytes - at, head, drps_get_u32(head + 4), w, &used, err);
     if (rc == 0 && (at != bytes || w->n != drps_get_u32(head + 4)))
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "a window has %zu rows in %zu bytes, its head says %" PRIu32 " in %zu",
+        rc = drps_err_set(err, DRPS_E_CORRUPT,
+                          "a window has %zu rows in %zu bytes, its head says %" PRIu32 " in %zu",
                           w->n, at, drps_get_u32(head + 4), bytes);
     if (rc < 0) w->n = 0;
     return rc;

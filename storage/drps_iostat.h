@@ -16,21 +16,24 @@ struct drps_latency {
 
 void drps_latency_add(struct drps_latency *l, uint64_t ns);
 void drps_latency_merge(struct drps_latency *l, const struct drps_latency *other);
-/* The latency, in microseconds, that share q (0..1) of the operations did not exceed; 0 when there are none. */
+/* The latency, in microseconds, that share q (0..1) of the operations did not exceed; 0 when there
+ * are none. */
 double drps_latency_quantile_us(const struct drps_latency *l, double q);
 
 struct drps_iostat {
-    uint64_t reads, writes;             /* values or chunks moved */
+    uint64_t reads, writes; /* values or chunks moved */
     uint64_t read_bytes, written_bytes;
-    uint64_t read_calls, write_calls;   /* calls of the engine or the kernel */
-    uint64_t seeks;                     /* reads that did not continue where the one before ended */
-    uint64_t queue_depth_sum;           /* operations under way, summed over read calls: divide by read_calls */
+    uint64_t read_calls, write_calls; /* calls of the engine or the kernel */
+    uint64_t seeks;                   /* reads that did not continue where the one before ended */
+    uint64_t
+        queue_depth_sum; /* operations under way, summed over read calls: divide by read_calls */
     struct drps_latency read_latency, write_latency; /* of one call */
 };
 
 void drps_iostat_merge(struct drps_iostat *s, const struct drps_iostat *other);
 
-/* Bytes that the kernel says this process moved to and from block devices (/proc/self/io); 0 where unknown. */
+/* Bytes that the kernel says this process moved to and from block devices (/proc/self/io); 0 where
+ * unknown. */
 struct drps_process_io {
     uint64_t read_bytes, written_bytes;
 };

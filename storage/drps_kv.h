@@ -1,8 +1,9 @@
 /*
  * Key-value engines under the block store: one value a block, keys are block numbers.
  *
- * Keys are stored big-endian, so that the engine's order is the number's. Values are opaque bytes. Each engine
- * is one table of functions in storage/kv/; nothing outside that folder includes an engine's header.
+ * Keys are stored big-endian, so that the engine's order is the number's. Values are opaque bytes.
+ * Each engine is one table of functions in storage/kv/; nothing outside that folder includes an
+ * engine's header.
  */
 #ifndef DRPS_KV_H
 #define DRPS_KV_H
@@ -15,20 +16,22 @@
 struct drps_kv; /* opaque: each engine begins its own struct with `const struct drps_kv_ops *ops` */
 
 struct drps_kv_options {
-    uint64_t memory_bytes; /* what the engine may use for its own buffers and caches; 0: 32 MiB; a bound to aim at */
+    uint64_t memory_bytes; /* what the engine may use for its own buffers and caches; 0: 32 MiB; a
+                              bound to aim at */
     size_t value_bytes;    /* typical value size, for tuning; 0: 4096 */
     int create;            /* 1: the folder must not hold a database yet; 0: it must */
-    int read_only;         /* 1: nothing is written, not even a log or a lock, where the engine can */
-    int bulk;              /* 1: written once in key order (a model), then read: tune for few, large files */
+    int read_only; /* 1: nothing is written, not even a log or a lock, where the engine can */
+    int bulk; /* 1: written once in key order (a model), then read: tune for few, large files */
 };
 
 struct drps_kv_stats {
-    uint64_t gets, puts;             /* values */
-    uint64_t get_bytes, put_bytes;   /* value bytes */
-    uint64_t get_calls, put_calls;   /* calls of get_many and put_many */
+    uint64_t gets, puts;           /* values */
+    uint64_t get_bytes, put_bytes; /* value bytes */
+    uint64_t get_calls, put_calls; /* calls of get_many and put_many */
 };
 
-typedef int (*drps_kv_visit)(void *ctx, uint32_t key, const void *value, size_t bytes, struct drps_err *err);
+typedef int (*drps_kv_visit)(void *ctx, uint32_t key, const void *value, size_t bytes,
+                             struct drps_err *err);
 
 struct drps_kv_ops {
     const char *name; /* "rocksdb", "leveldb" */
@@ -38,14 +41,15 @@ struct drps_kv_ops {
                 struct drps_err *err);
 
     /*
-     * Read n values. keys strictly increasing; values_out[i] points to caller's room of value_bytes[i] bytes.
-     * DRPS_E_NOT_FOUND names the missing key; DRPS_E_CORRUPT a value of another size or a failed checksum.
-     * Called from several threads at once; blocks.
+     * Read n values. keys strictly increasing; values_out[i] points to caller's room of
+     * value_bytes[i] bytes. DRPS_E_NOT_FOUND names the missing key; DRPS_E_CORRUPT a value of
+     * another size or a failed checksum. Called from several threads at once; blocks.
      */
     int (*get_many)(struct drps_kv *kv, const uint32_t *keys, size_t n, void *const *values_out,
                     const size_t *value_bytes, struct drps_err *err);
 
-    /* Write n values, all or none, visible to every later get. Several threads; blocks; borrowed until return. */
+    /* Write n values, all or none, visible to every later get. Several threads; blocks; borrowed
+     * until return. */
     int (*put_many)(struct drps_kv *kv, const uint32_t *keys, size_t n, const void *const *values,
                     const size_t *value_bytes, struct drps_err *err);
 
@@ -56,7 +60,7 @@ struct drps_kv_ops {
     int (*sync)(struct drps_kv *kv, struct drps_err *err);
 
     void (*stats)(const struct drps_kv *kv, struct drps_kv_stats *out); /* any thread */
-    void (*close)(struct drps_kv *kv);                                   /* NULL-safe */
+    void (*close)(struct drps_kv *kv);                                  /* NULL-safe */
 };
 
 /* The engines of this build, NULL-terminated, the preferred one first. */

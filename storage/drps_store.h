@@ -1,17 +1,20 @@
 /*
  * Row stores: where parameter rows live while a plan is executed.
  *
- * A row is `row_bytes` bytes: dim float32 parameters, then the optimizer's float32 state. Rows are known by their
- * placed id (0 .. rows - 1). Execution is a sequence of steps: one batch each, the training batches of an epoch
- * followed by its evaluation batches, epoch after epoch. For one step a store makes the step's rows addressable:
+ * A row is `row_bytes` bytes: dim float32 parameters, then the optimizer's float32 state. Rows are
+ * known by their placed id (0 .. rows - 1). Execution is a sequence of steps: one batch each, the
+ * training batches of an epoch followed by its evaluation batches, epoch after epoch. For one step
+ * a store makes the step's rows addressable:
  *
- *     drps_store_step_open(st, step, ids, n, &rows)     rows.base + rows.index[i] * rows.stride is row ids[i]
+ *     drps_store_step_open(st, step, ids, n, &rows)     rows.base + rows.index[i] * rows.stride is
+ * row ids[i]
  *     ... read and, in training steps, change the rows ...
  *     drps_store_step_close(st, step, changed)
  *
- * Steps are opened and closed in order, one at a time. Which rows the *next* steps need is known from the plan;
- * stores that keep rows on disk get it through `struct drps_timeline` and use it to prefetch and evict.
- * All stores give the same bytes for the same steps: that is what the conformance suite checks.
+ * Steps are opened and closed in order, one at a time. Which rows the *next* steps need is known
+ * from the plan; stores that keep rows on disk get it through `struct drps_timeline` and use it to
+ * prefetch and evict. All stores give the same bytes for the same steps: that is what the
+ * conformance suite checks.
  */
 #ifndef DRPS_STORE_H
 #define DRPS_STORE_H
@@ -24,7 +27,8 @@
 #include "storage/drps_iostat.h"
 #include "storage/drps_kv.h"
 
-struct drps_store; /* opaque: each store begins its own struct with `const struct drps_store_ops *ops` */
+struct drps_store; /* opaque: each store begins its own struct with `const struct drps_store_ops
+                      *ops` */
 
 /* The rows of one open step. */
 struct drps_rows {
@@ -39,28 +43,32 @@ static inline void *drps_row_at(const struct drps_rows *rows, size_t i)
     return rows->base + (size_t)rows->index[i] * rows->stride;
 }
 
-/* Fill n fresh rows, ids first .. first + n - 1, row_bytes apart. Pure: same ids, same bytes. Any thread. */
+/* Fill n fresh rows, ids first .. first + n - 1, row_bytes apart. Pure: same ids, same bytes. Any
+ * thread. */
 typedef void (*drps_row_init)(void *ctx, uint64_t first, size_t n, void *rows_out);
 
 /* Receives all rows in placed order, in runs. Non-zero ends the scan. */
-typedef int (*drps_row_visit)(void *ctx, uint64_t first, size_t n, const void *rows, struct drps_err *err);
+typedef int (*drps_row_visit)(void *ctx, uint64_t first, size_t n, const void *rows,
+                              struct drps_err *err);
 
 /* The blocks of one step: what the block store prefetches, and when each is needed next. */
 struct drps_step_blocks {
-    const uint32_t *blocks;  /* [n] strictly increasing */
-    const uint64_t *next_use; /* [n] the next step (counted from the start of training) that needs the block;
-                                 UINT64_MAX: none */
+    const uint32_t *blocks;   /* [n] strictly increasing */
+    const uint64_t *next_use; /* [n] the next step (counted from the start of training) that needs
+                                 the block; UINT64_MAX: none */
     size_t n;
 };
 
 /*
- * The known future. step_blocks is called with step = 0, 1, 2, ... by one thread of the store, which may run ahead
- * of the steps opened by some rounds; the arrays are borrowed until the next call.
+ * The known future. step_blocks is called with step = 0, 1, 2, ... by one thread of the store,
+ * which may run ahead of the steps opened by some rounds; the arrays are borrowed until the next
+ * call.
  */
 struct drps_timeline {
     void *ctx;
     uint64_t steps; /* in the whole training */
-    int (*step_blocks)(void *ctx, uint64_t step, struct drps_step_blocks *out, struct drps_err *err);
+    int (*step_blocks)(void *ctx, uint64_t step, struct drps_step_blocks *out,
+                       struct drps_err *err);
 };
 
 struct drps_store_config {
@@ -71,40 +79,47 @@ struct drps_store_config {
     void *init_ctx;
 
     /* stores on disk */
-    const char *dir;              /* an existing empty folder for the store's files */
-    uint64_t memory_bytes;        /* for pools, engine caches and buffers together */
-    const uint32_t *block_first;  /* [blocks + 1] first row of each block, last = rows; borrowed until close */
+    const char *dir;       /* an existing empty folder for the store's files */
+    uint64_t memory_bytes; /* for pools, engine caches and buffers together */
+    const uint32_t
+        *block_first; /* [blocks + 1] first row of each block, last = rows; borrowed until close */
     size_t blocks;
     const struct drps_timeline *timeline; /* borrowed until close */
     const struct drps_kv_ops *kv;
-    int threads; /* I/O threads; 0: 8 */
-    size_t max_step_blocks; /* the most blocks that one step needs; 0: unknown, a step too large fails when reached */
-    size_t max_step_rows;   /* the most rows of one step; 0: unknown, taken as rows of max_step_blocks */
-    int prefetch_steps;     /* steps in memory at a time, the open one included: 1 reads nothing ahead; 0: up to 8 */
+    int threads;            /* I/O threads; 0: 8 */
+    size_t max_step_blocks; /* the most blocks that one step needs; 0: unknown, a step too large
+                               fails when reached */
+    size_t
+        max_step_rows; /* the most rows of one step; 0: unknown, taken as rows of max_step_blocks */
+    int prefetch_steps; /* steps in memory at a time, the open one included: 1 reads nothing ahead;
+                           0: up to 8 */
 };
 
 struct drps_store_stats {
-    struct drps_iostat io;      /* logical block or chunk I/O of the store */
-    uint64_t steps;             /* opened */
-    uint64_t blocks_needed;     /* block uses over all steps */
-    uint64_t blocks_hit;        /* of these: already in memory when the prefetcher looked */
-    uint64_t blocks_created;    /* made in place, no read */
+    struct drps_iostat io;   /* logical block or chunk I/O of the store */
+    uint64_t steps;          /* opened */
+    uint64_t blocks_needed;  /* block uses over all steps */
+    uint64_t blocks_hit;     /* of these: already in memory when the prefetcher looked */
+    uint64_t blocks_created; /* made in place, no read */
     uint64_t blocks_evicted;
-    uint64_t stall_ns;          /* time that step_open() waited */
-    uint64_t stalled_steps;     /* steps that waited at all */
-    uint64_t pool_bytes;        /* memory that holds rows */
+    uint64_t stall_ns;      /* time that step_open() waited */
+    uint64_t stalled_steps; /* steps that waited at all */
+    uint64_t pool_bytes;    /* memory that holds rows */
     uint64_t pool_blocks;
 };
 
 struct drps_store_ops {
     const char *name;
 
-    /* Bytes of memory that this store needs at least, and would use at most, for a config (memory_bytes ignored). */
-    int (*memory_need)(const struct drps_store_config *config, size_t max_step_blocks, uint64_t *least_out,
-                       uint64_t *most_out, struct drps_err *err);
-    int (*open)(const struct drps_store_config *config, struct drps_store **st_out, struct drps_err *err);
+    /* Bytes of memory that this store needs at least, and would use at most, for a config
+     * (memory_bytes ignored). */
+    int (*memory_need)(const struct drps_store_config *config, size_t max_step_blocks,
+                       uint64_t *least_out, uint64_t *most_out, struct drps_err *err);
+    int (*open)(const struct drps_store_config *config, struct drps_store **st_out,
+                struct drps_err *err);
 
-    /* ids [n] strictly increasing, borrowed until step_close. Waits for the rows. One calling thread. */
+    /* ids [n] strictly increasing, borrowed until step_close. Waits for the rows. One calling
+     * thread. */
     int (*step_open)(struct drps_store *st, uint64_t step, const uint32_t *ids, size_t n,
                      struct drps_rows *rows_out, struct drps_err *err);
     int (*step_close)(struct drps_store *st, uint64_t step, int changed, struct drps_err *err);

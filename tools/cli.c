@@ -35,7 +35,7 @@ static const struct argp_option common_options[] = {
     {"config", KEY_CONFIG, "FILE", 0,
      "Take options from FILE too (lines NAME = VALUE); the command line wins", -2},
     {"json", KEY_JSON, NULL, 0, "Print results as JSON on standard output", -2},
-    {"quiet", 'q', NULL, 0, "Say nothing but warnings and errors", -2},
+    {"quiet", 'q', NULL, 0, "Print nothing but warnings, errors and what --json asks for", -2},
     {"verbose", 'v', NULL, 0, "Say more", -2},
     {0},
 };

@@ -1,4 +1,5 @@
-/* drps-predict: score samples with a model. Argument parsing and printing; the work is engine/predict.c. */
+/* drps-predict: score samples with a model. Argument parsing and printing; the work is
+ * engine/predict.c. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,15 +21,22 @@ enum {
 };
 
 static const struct argp_option option_table[] = {
-    {"output", 'o', "FILE", 0, "File to write, one score a line; - for standard output (required)", 1},
-    {"metrics", KEY_METRICS, NULL, 0, "Compare with the labels in DATA, too: loss, and AUC and accuracy or RMSE", 1},
-    {"memory", KEY_MEMORY, "SIZE", 0, "Memory of the whole process (default: half of what it may use)", 1},
+    {"output", 'o', "FILE", 0, "File to write, one score a line; - for standard output (required)",
+     1},
+    {"metrics", KEY_METRICS, NULL, 0,
+     "Compare with the labels in DATA, too: loss, and AUC and accuracy or RMSE", 1},
+    {"memory", KEY_MEMORY, "SIZE", 0,
+     "Memory of the whole process (default: half of what it may use)", 1},
     {"format", KEY_FORMAT, "NAME", 0,
-     "auto, libsvm, libffm, ratings, criteo, avazu, csv, docword (default: that of the training data)", 2},
+     "auto, libsvm, libffm, ratings, criteo, avazu, csv, docword (default: that of the training "
+     "data)",
+     2},
     {"on-error", KEY_ON_ERROR, "WHAT", 0, "At a bad line: stop (default), or skip and count it", 2},
     {"label", KEY_LABEL, "COLUMN", 0, "csv: the label's column", 2},
-    {"columns", KEY_COLUMNS, "NAME:KIND,...", 0, "csv: number, category or ignore for the columns named", 2},
-    {"separator", KEY_SEPARATOR, "CHAR", 0, "csv: column separator, or 'tab' (default: from the header)", 2},
+    {"columns", KEY_COLUMNS, "NAME:KIND,...", 0,
+     "csv: number, category or ignore for the columns named", 2},
+    {"separator", KEY_SEPARATOR, "CHAR", 0,
+     "csv: column separator, or 'tab' (default: from the header)", 2},
     {0},
 };
 
@@ -57,7 +65,8 @@ static int parse_format(struct drps_cli *cli, struct drps_predict_options *o, in
         if (strcmp(arg, "auto") == 0)
             o->reader.format = "auto";
         else
-            o->reader.format = drps_reader_formats()[drps_cli_choice(cli, arg, drps_reader_formats())];
+            o->reader.format =
+                drps_reader_formats()[drps_cli_choice(cli, arg, drps_reader_formats())];
         return 0;
     case KEY_ON_ERROR:
         o->reader.skip_bad_lines = drps_cli_choice(cli, arg, on_error) == 1;
@@ -69,7 +78,8 @@ static int parse_format(struct drps_cli *cli, struct drps_predict_options *o, in
         o->reader.csv_kinds = arg;
         return 0;
     case KEY_SEPARATOR:
-        if (strcmp(arg, "tab") != 0 && strlen(arg) != 1) drps_cli_usage(cli, "one character, or 'tab', not '%s'", arg);
+        if (strcmp(arg, "tab") != 0 && strlen(arg) != 1)
+            drps_cli_usage(cli, "one character, or 'tab', not '%s'", arg);
         o->reader.csv_separator = strlen(arg) == 1 ? arg[0] : '\t';
         return 0;
     default:
@@ -80,8 +90,10 @@ static int parse_format(struct drps_cli *cli, struct drps_predict_options *o, in
 static void check(struct drps_cli *cli, const struct options *o)
 {
     if (!o->predict.model) drps_cli_usage(cli, "no model: name the folder that drps-train made");
-    if (!o->predict.inputs_n) drps_cli_usage(cli, "no data: name at least one file, or - for stdin");
-    if (!o->predict.output) drps_cli_usage(cli, "-o FILE is missing: the file to write, or - for standard output");
+    if (!o->predict.inputs_n)
+        drps_cli_usage(cli, "no data: name at least one file, or - for stdin");
+    if (!o->predict.output)
+        drps_cli_usage(cli, "-o FILE is missing: the file to write, or - for standard output");
     if (cli->json && strcmp(o->predict.output, "-") == 0)
         drps_cli_usage(cli, "--json and -o - both want standard output: give the scores a file");
 }
@@ -121,7 +133,8 @@ static void print_text(const struct drps_predict_options *o, const struct drps_p
     (void)fprintf(to, "%llu samples in %.2f s; %llu of %llu features are not in the model",
                   (unsigned long long)r->samples, r->seconds, (unsigned long long)r->unseen,
                   (unsigned long long)r->entries);
-    if (r->skipped_lines) (void)fprintf(to, "; %llu bad lines skipped", (unsigned long long)r->skipped_lines);
+    if (r->skipped_lines)
+        (void)fprintf(to, "; %llu bad lines skipped", (unsigned long long)r->skipped_lines);
     (void)fprintf(to, "\n");
     if (!o->metrics) return;
     (void)fprintf(to, "loss %.6f", r->quality.loss);
@@ -137,7 +150,8 @@ static void put(json_t *j, const char *key, json_t *value)
     (void)json_object_set_new(j, key, value);
 }
 
-static int print_json(const struct drps_predict_options *o, const struct drps_predict_result *r, struct drps_err *err)
+static int print_json(const struct drps_predict_options *o, const struct drps_predict_result *r,
+                      struct drps_err *err)
 {
     json_t *j = json_object();
     put(j, "samples", drps_cli_json_count(r->samples));
@@ -160,10 +174,14 @@ int main(int argc, char **argv)
     static const struct drps_cli_tool tool = {
         .name = "drps-predict",
         .args_doc = "MODEL DATA... -o FILE",
-        .doc = "Score samples with a model that drps-train made: one line a sample, in the order of DATA.\v"
-               "A score is a probability for lor and fm with two classes, the margin for svm, the value for "
-               "regression. Features that training never saw are left out. DATA are text files, plain or compressed "
-               "(.gz .zst .xz), or - for stdin; formats with a label column need one, of any value.",
+        .doc =
+            "Score samples with a model that drps-train made: one line a sample, in the order of "
+            "DATA.\v"
+            "A score is a probability for lor and fm with two classes, the margin for svm, the "
+            "value for "
+            "regression. Features that training never saw are left out. DATA are text files, plain "
+            "or compressed "
+            "(.gz .zst .xz), or - for stdin; formats with a label column need one, of any value.",
         .options = option_table,
         .parse = parse,
     };
@@ -183,7 +201,7 @@ int main(int argc, char **argv)
     if (rc == 0) {
         if (cli.json)
             rc = print_json(&o.predict, &result, &err);
-        else
+        else if (cli.log.level >= DRPS_LOG_INFO)
             print_text(&o.predict, &result);
     }
     free(o.inputs);

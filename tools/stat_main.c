@@ -1,4 +1,5 @@
-/* drps-stat: what a plan or a model is, how training went, where the disk time went. Printing only. */
+/* drps-stat: what a plan or a model is, how training went, where the disk time went. Printing only.
+ */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -47,7 +48,8 @@ static int parse(struct drps_cli *cli, int key, char *arg)
     }
 }
 
-/* --- values of a manifest, as text ---------------------------------------------------------------------- */
+/* --- values of a manifest, as text
+ * ---------------------------------------------------------------------- */
 
 enum { TEXTS = 16, TEXT_BYTES = 48 };
 
@@ -100,21 +102,22 @@ static const char *share_of(const json_t *j, const char *part, const char *whole
     return slot;
 }
 
-/* --- plans ---------------------------------------------------------------------------------------------- */
+/* --- plans
+ * ---------------------------------------------------------------------------------------------- */
 
 static void print_tables(const json_t *tables)
 {
     size_t i;
     json_t *t;
-    json_array_foreach (tables, i, t)
-        printf("  table    %-6s %s rows from %s\n", text_of(t, "name"), count_of(t, "rows"), count_of(t, "first"));
+    json_array_foreach(tables, i, t) printf("  table    %-6s %s rows from %s\n", text_of(t, "name"),
+                                            count_of(t, "rows"), count_of(t, "first"));
 }
 
 static void print_files(const json_t *files)
 {
     size_t i;
     json_t *f;
-    json_array_foreach (files, i, f)
+    json_array_foreach(files, i, f)
         printf("  file     %-12s %10s\n", text_of(f, "name"), size_of(f, "bytes"));
 }
 
@@ -122,33 +125,40 @@ static void print_forecasts(const json_t *list)
 {
     size_t i;
     json_t *f;
-    printf("\nforecast of one epoch\n  %-9s %10s %9s %11s %11s %11s\n", "store", "memory", "windows", "read", "written",
-           "I/Os");
-    json_array_foreach (list, i, f) {
+    printf("\nforecast of one epoch\n  %-9s %10s %9s %11s %11s %11s\n", "store", "memory",
+           "windows", "read", "written", "I/Os");
+    json_array_foreach(list, i, f)
+    {
+        if (strcmp(text_of(f, "store"), "relay") == 0) continue; /* no store runs it yet */
         printf("  %-9s %10s", text_of(f, "store"), size_of(f, "memory_bytes"));
         if (json_is_true(json_object_get(f, "feasible")))
             printf(" %9s %11s %11s %11s\n", count_of(f, "windows"), size_of(f, "read_bytes"),
                    size_of(f, "written_bytes"), count_of(f, "ios"));
-        else
+        else {
             printf("   one batch does not fit\n");
+            break;
+        }
     }
 }
 
 static void print_plan(const struct drps_plan *plan, int verified)
 {
     const json_t *j = plan->json;
-    printf("plan %s: %s, %s loss, %s input, %s order%s\n", plan->dir, text_of(j, "algo"), text_of(j, "loss"),
-           text_of(j, "format"), text_of(j, "order"), verified ? "; every checksum holds" : "");
+    printf("plan %s: %s, %s loss, %s input, %s order%s\n", plan->dir, text_of(j, "algo"),
+           text_of(j, "loss"), text_of(j, "format"), text_of(j, "order"),
+           verified ? "; every checksum holds" : "");
     printf("  id       %s, made by %s\n", text_of(j, "id"), text_of(j, "made_by"));
-    printf("  samples  %s training, %s evaluation\n", count_of(j, "samples"), count_of(j, "test_samples"));
-    printf("  entries  %s training, %s evaluation, %s of features unseen in training\n", count_of(j, "nnz"),
-           count_of(j, "test_nnz"), count_of(j, "test_unseen"));
+    printf("  samples  %s training, %s evaluation\n", count_of(j, "samples"),
+           count_of(j, "test_samples"));
+    printf("  entries  %s training, %s evaluation, %s of features unseen in training\n",
+           count_of(j, "nnz"), count_of(j, "test_nnz"), count_of(j, "test_unseen"));
     printf("  rows     %s of %s floats\n", count_of(j, "rows"), count_of(j, "dim"));
     print_tables(json_object_get(j, "tables"));
-    printf("  batches  %s training, %s evaluation, of %s samples; at most %s rows\n", count_of(j, "batches"),
-           count_of(j, "eval_batches"), count_of(j, "batch_size"), count_of(j, "max_batch_rows"));
-    printf("  blocks   %s (%s), of at most %s rows; at most %s a batch\n", count_of(j, "blocks"), text_of(j, "blocks_by"),
-           count_of(j, "max_block_rows"), count_of(j, "max_step_blocks"));
+    printf("  batches  %s training, %s evaluation, of %s samples; at most %s rows\n",
+           count_of(j, "batches"), count_of(j, "eval_batches"), count_of(j, "batch_size"),
+           count_of(j, "max_batch_rows"));
+    printf("  blocks   %s (%s), of at most %s rows; at most %s a batch\n", count_of(j, "blocks"),
+           text_of(j, "blocks_by"), count_of(j, "max_block_rows"), count_of(j, "max_step_blocks"));
     printf("  windows  %s, cut for %s; two of them hold at most %s rows\n", count_of(j, "windows"),
            size_of(j, "window_budget_bytes"), count_of(j, "working_set_rows"));
     print_files(json_object_get(j, "files"));
@@ -170,22 +180,25 @@ static int stat_plan(struct drps_cli *cli, const struct options *o, struct drps_
     return rc;
 }
 
-/* --- models --------------------------------------------------------------------------------------------- */
+/* --- models
+ * --------------------------------------------------------------------------------------------- */
 
 static void print_epochs(const json_t *training, uint64_t only)
 {
     size_t i;
     json_t *e;
-    printf("\n  %5s %9s %12s %10s %10s %9s %9s %9s %10s %10s %7s\n", "epoch", "seconds", "samples/s", "train loss",
-           "test loss", "AUC", "accuracy", "RMSE", "read", "written", "stall");
-    json_array_foreach (json_object_get(training, "epochs"), i, e) {
+    printf("\n  %5s %9s %12s %10s %10s %9s %9s %9s %10s %10s %7s\n", "epoch", "seconds",
+           "samples/s", "train loss", "test loss", "AUC", "accuracy", "RMSE", "read", "written",
+           "stall");
+    json_array_foreach(json_object_get(training, "epochs"), i, e)
+    {
         if (only && (uint64_t)json_integer_value(json_object_get(e, "epoch")) != only) continue;
         printf("  %5s %9s %12s %10s %10s %9s %9s %9s %10s %10s %7s\n", count_of(e, "epoch"),
                number_of(e, "seconds", "%.2f"), number_of(e, "samples_per_s", "%.0f"),
                number_of(e, "train_loss", "%.5f"), number_of(e, "test_loss", "%.5f"),
                number_of(e, "test_auc", "%.4f"), number_of(e, "test_accuracy", "%.4f"),
-               number_of(e, "test_rmse", "%.4f"), size_of(e, "read_bytes"), size_of(e, "written_bytes"),
-               number_of(e, "stall_share", "%.3f"));
+               number_of(e, "test_rmse", "%.4f"), size_of(e, "read_bytes"),
+               size_of(e, "written_bytes"), number_of(e, "stall_share", "%.3f"));
     }
 }
 
@@ -195,8 +208,9 @@ static void print_phases(const json_t *training)
     json_t *v;
     double all = json_number_value(json_object_get(training, "seconds"));
     printf("\ntime by phase, of %.2f s\n", all);
-    json_object_foreach (json_object_get(training, "phases"), key, v)
-        printf("  %-11s %9.2f s %6.1f %%\n", key, json_number_value(v), all > 0 ? 100 * json_number_value(v) / all : 0.0);
+    json_object_foreach(json_object_get(training, "phases"), key, v)
+        printf("  %-11s %9.2f s %6.1f %%\n", key, json_number_value(v),
+               all > 0 ? 100 * json_number_value(v) / all : 0.0);
 }
 
 static void print_io(const json_t *training)
@@ -204,26 +218,32 @@ static void print_io(const json_t *training)
     const json_t *s = json_object_get(training, "statistics");
     const json_t *f = json_object_get(training, "forecast");
     printf("\ndisk I/O of the %s store, all epochs\n", text_of(training, "store"));
-    printf("  %-8s %12s %12s %12s %10s %10s\n", "", "operations", "bytes", "calls", "p50 us", "p99 us");
-    printf("  %-8s %12s %12s %12s %10s %10s\n", "reads", count_of(s, "reads"), size_of(s, "read_bytes"),
-           count_of(s, "read_calls"), number_of(s, "read_p50_us", "%.0f"), number_of(s, "read_p99_us", "%.0f"));
-    printf("  %-8s %12s %12s %12s %10s %10s\n", "writes", count_of(s, "writes"), size_of(s, "written_bytes"),
-           count_of(s, "write_calls"), number_of(s, "write_p50_us", "%.0f"), number_of(s, "write_p99_us", "%.0f"));
+    printf("  %-8s %12s %12s %12s %10s %10s\n", "", "operations", "bytes", "calls", "p50 us",
+           "p99 us");
+    printf("  %-8s %12s %12s %12s %10s %10s\n", "reads", count_of(s, "reads"),
+           size_of(s, "read_bytes"), count_of(s, "read_calls"), number_of(s, "read_p50_us", "%.0f"),
+           number_of(s, "read_p99_us", "%.0f"));
+    printf("  %-8s %12s %12s %12s %10s %10s\n", "writes", count_of(s, "writes"),
+           size_of(s, "written_bytes"), count_of(s, "write_calls"),
+           number_of(s, "write_p50_us", "%.0f"), number_of(s, "write_p99_us", "%.0f"));
     printf("  seeks %s, queue depth %s, kernel: %s read, %s written\n", count_of(s, "seeks"),
            number_of(s, "queue_depth", "%.1f"), size_of(s, "process_read_bytes"),
            size_of(s, "process_written_bytes"));
-    printf("  blocks: %s needed, %s in memory, %s created, %s evicted; pool %s\n", count_of(s, "blocks_needed"),
-           share_of(s, "blocks_hit", "blocks_needed"), count_of(s, "blocks_created"), count_of(s, "blocks_evicted"),
-           size_of(s, "pool_bytes"));
+    printf("  blocks: %s needed, %s in memory, %s created, %s evicted; pool %s\n",
+           count_of(s, "blocks_needed"), share_of(s, "blocks_hit", "blocks_needed"),
+           count_of(s, "blocks_created"), count_of(s, "blocks_evicted"), size_of(s, "pool_bytes"));
     printf("  training waited %s s in %s of %s steps; plan files: %s read, waited %s s\n",
-           number_of(s, "stall_seconds", "%.2f"), count_of(s, "stalled_steps"), count_of(s, "steps"),
-           size_of(s, "plan_read_bytes"), number_of(s, "plan_wait_seconds", "%.2f"));
+           number_of(s, "stall_seconds", "%.2f"), count_of(s, "stalled_steps"),
+           count_of(s, "steps"), size_of(s, "plan_read_bytes"),
+           number_of(s, "plan_wait_seconds", "%.2f"));
     if (json_is_object(f)) {
         size_t n = json_array_size(json_object_get(training, "epochs"));
         const json_t *last = json_array_get(json_object_get(training, "epochs"), n ? n - 1 : 0);
         printf("  one epoch   %12s %12s %12s\n", "read", "written", "I/Os");
-        printf("    forecast  %12s %12s %12s\n", size_of(f, "read_bytes"), size_of(f, "written_bytes"), count_of(f, "ios"));
-        printf("    epoch %-3zu %12s %12s %12lld\n", n, size_of(last, "read_bytes"), size_of(last, "written_bytes"),
+        printf("    forecast  %12s %12s %12s\n", size_of(f, "read_bytes"),
+               size_of(f, "written_bytes"), count_of(f, "ios"));
+        printf("    epoch %-3zu %12s %12s %12lld\n", n, size_of(last, "read_bytes"),
+               size_of(last, "written_bytes"),
                (long long)(json_integer_value(json_object_get(last, "reads")) +
                            json_integer_value(json_object_get(last, "writes"))));
     }
@@ -235,7 +255,7 @@ static void print_memory(const json_t *training)
     json_t *part;
     printf("\nmemory: %s allowed, %s at the peak\n", size_of(training, "memory"),
            size_of(json_object_get(training, "statistics"), "peak_rss_bytes"));
-    json_array_foreach (json_object_get(training, "memory_parts"), i, part)
+    json_array_foreach(json_object_get(training, "memory_parts"), i, part)
         printf("  %-28s %10s\n", text_of(part, "what"), size_of(part, "bytes"));
 }
 
@@ -245,15 +265,19 @@ static void print_model(const struct options *o, const struct drps_modeldir *md)
     const json_t *training = json_object_get(j, "training");
     const struct drps_modeldir_info *info = drps_modeldir_info(md);
     const json_t *optimizer = json_object_get(training, "optimizer");
-    printf("model %s: %s, %s loss, %llu rows of %u floats%s\n", o->path, drps_algo_name(info->model.algo),
-           drps_loss_name(info->model.loss), (unsigned long long)info->rows, info->model.dim,
+    printf("model %s: %s, %s loss, %llu rows of %u floats%s\n", o->path,
+           drps_algo_name(info->model.algo), drps_loss_name(info->model.loss),
+           (unsigned long long)info->rows, info->model.dim,
            o->verify ? "; every checksum holds" : "");
-    printf("  content  %016llx, from plan %s, kept in %s\n", (unsigned long long)info->content, info->plan_id,
-           info->store);
-    printf("  trained  %s, lr %s, l1 %s, l2 %s; %s store, %s thread(s)%s\n", text_of(optimizer, "name"),
-           number_of(optimizer, "lr", "%g"), number_of(optimizer, "l1", "%g"), number_of(optimizer, "l2", "%g"),
+    printf("  content  %016llx, from plan %s, kept in %s\n", (unsigned long long)info->content,
+           info->plan_id, info->store);
+    printf("  trained  %s, lr %s, l1 %s, l2 %s; %s store, %s thread(s)%s\n",
+           text_of(optimizer, "name"), number_of(optimizer, "lr", "%g"),
+           number_of(optimizer, "l1", "%g"), number_of(optimizer, "l2", "%g"),
            text_of(training, "store"), count_of(training, "threads"),
-           json_is_true(json_object_get(training, "interrupted")) ? "; INTERRUPTED before the last epoch ended" : "");
+           json_is_true(json_object_get(training, "interrupted"))
+               ? "; INTERRUPTED before the last epoch ended"
+               : "");
     print_tables(json_object_get(j, "tables"));
     print_epochs(training, o->epoch);
     print_phases(training);
@@ -261,11 +285,20 @@ static void print_model(const struct options *o, const struct drps_modeldir *md)
     print_memory(training);
 }
 
+static int check_epoch(const struct options *o, const json_t *j, struct drps_err *err)
+{
+    size_t n = json_array_size(json_object_get(json_object_get(j, "training"), "epochs"));
+    if (o->epoch <= n) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG, "--epoch %llu: %s was trained for %zu epochs",
+                        (unsigned long long)o->epoch, o->path, n);
+}
+
 static int stat_model(struct drps_cli *cli, const struct options *o, struct drps_err *err)
 {
     struct drps_modeldir *md;
     int rc = drps_modeldir_open(drps_io_os(), o->path, MODEL_MEMORY_BYTES, &md, err);
     if (rc == 0 && o->verify) rc = drps_modeldir_verify(md, err);
+    if (rc == 0) rc = check_epoch(o, drps_modeldir_json(md), err);
     if (rc == 0) {
         if (cli->json)
             rc = drps_cli_json_print(json_deep_copy(drps_modeldir_json(md)), err);
@@ -290,7 +323,9 @@ static int run(struct drps_cli *cli, const struct options *o, struct drps_err *e
     rc = stat_plan(cli, o, err);
     if (rc == DRPS_E_NOT_FOUND) {
         drps_err_clear(err);
-        rc = drps_err_set(err, rc, "%s is neither a plan nor a model (no plan.json, no model.json in it)", o->path);
+        rc = drps_err_set(err, rc,
+                          "%s is neither a plan nor a model (no plan.json, no model.json in it)",
+                          o->path);
     }
     return rc;
 }
@@ -300,7 +335,8 @@ int main(int argc, char **argv)
     static const struct drps_cli_tool tool = {
         .name = "drps-stat",
         .args_doc = "PLAN|MODEL",
-        .doc = "Show what a plan or a model is: counts, blocks and windows, the forecast of disk I/O, the loss of every "
+        .doc = "Show what a plan or a model is: counts, blocks and windows, the forecast of disk "
+               "I/O, the loss of every "
                "epoch, and where time, memory and disk I/O of training went.",
         .options = option_table,
         .parse = parse,

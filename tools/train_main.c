@@ -32,18 +32,27 @@ static const struct argp_option option_table[] = {
     {"patience", KEY_PATIENCE, "P", 0,
      "Stop after P epochs without a better held-out loss and keep the best epoch's model", 1},
     {"optimizer", KEY_OPTIMIZER, "NAME", 0, "sgd, adagrad (default) or ftrl", 2},
-    {"lr", KEY_LR, "RATE", 0, "Learning rate (default: by algorithm and optimizer; adagrad 0.05, for lmf 0.1)", 2},
+    {"lr", KEY_LR, "RATE", 0,
+     "Learning rate (default: by algorithm and optimizer; adagrad 0.05, for lmf 0.1)", 2},
     {"l1", KEY_L1, "X", 0, "L1 regularisation of weights and biases (default 0)", 2},
     {"l2", KEY_L2, "X", 0, "L2 regularisation (default 0)", 2},
-    {"local-steps", KEY_LOCAL_STEPS, NULL, 0, "Step after every sample, on the batch's own copy of its rows", 2},
+    {"local-steps", KEY_LOCAL_STEPS, NULL, 0,
+     "Step after every sample, on the batch's own copy of its rows", 2},
     {"seed", KEY_SEED, "N", 0, "Seed of the initial factors (default 1)", 2},
-    {"init-scale", KEY_INIT_SCALE, "X", 0, "Factors start between -X and X (default 0.1 / sqrt(rank))", 2},
+    {"init-scale", KEY_INIT_SCALE, "X", 0,
+     "Factors start between -X and X (default 0.1 / sqrt(rank))", 2},
     {"store", KEY_STORE, "NAME", 0,
-     "Where rows live: resident, rocksdb, leveldb, or auto (default): resident if they fit --memory", 3},
-    {"memory", KEY_MEMORY, "SIZE", 0, "Memory of the whole process (default: half of what it may use)", 3},
-    {"threads", KEY_THREADS, "N", 0, "Threads that compute (default 1: reproducible bit for bit)", 3},
-    {"prefetch-steps", KEY_PREFETCH, "N", 0, "Steps that a store on disk holds in memory, the current one included", 3},
-    {"model-store", KEY_MODEL_STORE, "NAME", 0, "Database that the model is written as: rocksdb, leveldb", 3},
+     "Where rows live: resident, rocksdb, leveldb, or auto (default): resident if they fit "
+     "--memory",
+     3},
+    {"memory", KEY_MEMORY, "SIZE", 0,
+     "Memory of the whole process (default: half of what it may use)", 3},
+    {"threads", KEY_THREADS, "N", 0, "Threads that compute (default 1: reproducible bit for bit)",
+     3},
+    {"prefetch-steps", KEY_PREFETCH, "N", 0,
+     "Steps that a store on disk holds in memory, the current one included", 3},
+    {"model-store", KEY_MODEL_STORE, "NAME", 0,
+     "Database that the model is written as: rocksdb, leveldb", 3},
     {"force", KEY_FORCE, NULL, 0, "Replace MODEL if it exists", 4},
     {0},
 };
@@ -79,7 +88,8 @@ static int parse_learning(struct drps_cli *cli, struct drps_train_options *o, in
         return 0;
     case KEY_LR:
         o->lr = (float)drps_cli_real(cli, arg, DBL_MIN, 1e30);
-        if (!(o->lr > 0)) drps_cli_usage(cli, "'%s' is too small", arg); /* a double that no float holds */
+        if (!(o->lr > 0))
+            drps_cli_usage(cli, "'%s' is too small", arg); /* a double that no float holds */
         return 0;
     case KEY_L1:
         o->l1 = (float)drps_cli_real(cli, arg, 0, 1e30);
@@ -154,9 +164,9 @@ static int parse(struct drps_cli *cli, int key, char *arg)
 static void show_progress(void *ctx, const struct drps_train_progress *p)
 {
     const struct view *v = ctx;
-    drps_cli_progress(v->cli, "epoch %llu of %llu: %.0f %%, loss %.5f, %.0f samples/s", (unsigned long long)p->epoch,
-                      (unsigned long long)p->epochs, 100.0 * (double)p->step / (double)p->steps, p->train_loss,
-                      p->samples_per_s);
+    drps_cli_progress(v->cli, "epoch %llu of %llu: %.0f %%, loss %.5f, %.0f samples/s",
+                      (unsigned long long)p->epoch, (unsigned long long)p->epochs,
+                      100.0 * (double)p->step / (double)p->steps, p->train_loss, p->samples_per_s);
 }
 
 static const char *size(uint64_t bytes)
@@ -180,15 +190,15 @@ static void print_epoch(void *ctx, const struct drps_epoch *e)
 {
     const struct view *v = ctx;
     drps_cli_progress_end(v->cli);
-    if (v->cli->json) return;
+    if (v->cli->json || v->cli->log.level < DRPS_LOG_INFO) return;
     if (e->epoch == 1) print_head(v);
     printf("%5llu  %10.6f", (unsigned long long)e->epoch, e->train_loss);
     if (v->plan->eval_batches && v->plan->classification)
         printf("  %10.6f  %8.5f  %8.5f", e->test.loss, e->test.auc, e->test.accuracy);
     else if (v->plan->eval_batches)
         printf("  %10.6f  %10.6f", e->test.loss, e->test.rmse);
-    printf("  %11.0f  %8.2f  %10s  %10s  %5.1f %%\n", e->samples_per_s, e->seconds, size(e->read_bytes),
-           size(e->written_bytes), 100 * e->stall_share);
+    printf("  %11.0f  %8.2f  %10s  %10s  %5.1f %%\n", e->samples_per_s, e->seconds,
+           size(e->read_bytes), size(e->written_bytes), 100 * e->stall_share);
     (void)fflush(stdout); /* a failure shows at the end */
 }
 
@@ -204,36 +214,44 @@ static void print_disk(const struct drps_train_result *r)
            (unsigned long long)s->pool_blocks, size(s->pool_bytes),
            100.0 * (double)s->blocks_hit / (double)s->blocks_needed,
            100.0 * (double)s->blocks_created / (double)s->blocks_needed);
-    printf("  reads     %llu (%s, %llu seeks), depth %.1f, p50 %.0f us, p99 %.0f us\n", (unsigned long long)io->reads,
-           size(io->read_bytes), (unsigned long long)io->seeks,
+    printf("  reads     %llu (%s, %llu seeks), depth %.1f, p50 %.0f us, p99 %.0f us\n",
+           (unsigned long long)io->reads, size(io->read_bytes), (unsigned long long)io->seeks,
            io->read_calls ? (double)io->queue_depth_sum / (double)io->read_calls : 0,
-           drps_latency_quantile_us(&io->read_latency, 0.5), drps_latency_quantile_us(&io->read_latency, 0.99));
-    printf("  writes    %llu (%s), p50 %.0f us, p99 %.0f us\n", (unsigned long long)io->writes, size(io->written_bytes),
-           drps_latency_quantile_us(&io->write_latency, 0.5), drps_latency_quantile_us(&io->write_latency, 0.99));
+           drps_latency_quantile_us(&io->read_latency, 0.5),
+           drps_latency_quantile_us(&io->read_latency, 0.99));
+    printf("  writes    %llu (%s), p50 %.0f us, p99 %.0f us\n", (unsigned long long)io->writes,
+           size(io->written_bytes), drps_latency_quantile_us(&io->write_latency, 0.5),
+           drps_latency_quantile_us(&io->write_latency, 0.99));
     if (r->has_forecast && r->forecast.feasible)
         printf("  forecast  %s read, %s written, %llu I/Os an epoch; measured %s, %s, %.0f\n",
-               size(r->forecast.read_bytes), size(r->forecast.written_bytes), (unsigned long long)r->forecast.ios,
-               size((uint64_t)((double)io->read_bytes / epochs)), size((uint64_t)((double)io->written_bytes / epochs)),
+               size(r->forecast.read_bytes), size(r->forecast.written_bytes),
+               (unsigned long long)r->forecast.ios,
+               size((uint64_t)((double)io->read_bytes / epochs)),
+               size((uint64_t)((double)io->written_bytes / epochs)),
                (double)(io->reads + io->writes) / epochs);
 }
 
 static void print_text(const struct drps_train_result *r, const char *model)
 {
     const struct drps_phases *p = &r->phases;
-    printf("\nmodel %s: %llu rows, %s of parameters in %s", model, (unsigned long long)r->rows, size(r->model_bytes),
-           r->model_store);
+    printf("\nmodel %s: %llu rows, %s of parameters in %s", model, (unsigned long long)r->rows,
+           size(r->model_bytes), r->model_store);
     if (r->best_epoch) printf(", of epoch %llu", (unsigned long long)r->best_epoch);
     if (r->stopped_early) printf(" (stopped early)");
     printf("\n  content   %016llx\n", (unsigned long long)r->content);
     printf("  optimizer %s, rate %g\n", drps_optim_name(r->optim.kind), (double)r->optim.lr);
     printf("  store     %s, rows of %llu bytes\n", r->store, (unsigned long long)r->row_bytes);
     print_disk(r);
-    printf("  plan      %s read; disk traffic of the process: %s read, %s written\n", size(r->plan_read_bytes),
-           size(r->process_io.read_bytes), size(r->process_io.written_bytes));
-    printf("  seconds   %.2f: plan %.2f, waiting for rows %.2f, gather %.2f, compute %.2f, step %.2f, evaluate %.2f, "
+    printf("  plan      %s read; disk traffic of the process: %s read, %s written\n",
+           size(r->plan_read_bytes), size(r->process_io.read_bytes),
+           size(r->process_io.written_bytes));
+    printf("  seconds   %.2f: plan %.2f, waiting for rows %.2f, gather %.2f, compute %.2f, step "
+           "%.2f, evaluate %.2f, "
            "export %.2f\n",
-           r->seconds, p->plan, p->wait_store, p->gather, p->compute, p->step, p->evaluate, p->export);
-    printf("  memory    %s at most, %s allowed\n", size(r->peak_rss_bytes), size(r->memory.limit_bytes));
+           r->seconds, p->plan, p->wait_store, p->gather, p->compute, p->step, p->evaluate,
+           p->export);
+    printf("  memory    %s at most, %s allowed\n", size(r->peak_rss_bytes),
+           size(r->memory.limit_bytes));
 }
 
 /* A NULL object is caught when it is printed. */
@@ -283,7 +301,8 @@ static json_t *store_json(const struct drps_store_stats *s)
     put_count(j, "read_bytes", s->io.read_bytes);
     put_count(j, "written_bytes", s->io.written_bytes);
     put_count(j, "seeks", s->io.seeks);
-    put_real(j, "queue_depth", s->io.read_calls ? (double)s->io.queue_depth_sum / (double)s->io.read_calls : NAN);
+    put_real(j, "queue_depth",
+             s->io.read_calls ? (double)s->io.queue_depth_sum / (double)s->io.read_calls : NAN);
     put_real(j, "read_p50_us", drps_latency_quantile_us(&s->io.read_latency, 0.5));
     put_real(j, "read_p99_us", drps_latency_quantile_us(&s->io.read_latency, 0.99));
     put_real(j, "write_p50_us", drps_latency_quantile_us(&s->io.write_latency, 0.5));
@@ -382,7 +401,7 @@ static int run(struct drps_cli *cli, struct options *o, struct drps_err *err)
         int printed = 0;
         if (cli->json)
             printed = print_json(&result, err);
-        else
+        else if (cli->log.level >= DRPS_LOG_INFO)
             print_text(&result, o->train.model_path);
         if (rc == 0) rc = printed;
     }
@@ -397,7 +416,8 @@ int main(int argc, char **argv)
         .name = "drps-train",
         .args_doc = "PLAN -o MODEL",
         .doc = "Train the model of a plan that drps-index made, in bounded memory.\v"
-               "Prints one line an epoch. When interrupted (Ctrl-C), the current step is finished and the model so "
+               "Prints one line an epoch. When interrupted (Ctrl-C), the current step is finished "
+               "and the model so "
                "far is written; the exit status is then 130.",
         .options = option_table,
         .parse = parse,

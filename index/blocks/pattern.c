@@ -7,8 +7,8 @@
 #include "base/drps_alloc.h"
 
 /* Blocks of `each` rows, the last one of a table shorter. */
-static int cut(const struct drps_plan_info *info, uint64_t each, uint32_t **first_out, size_t *blocks_out,
-               struct drps_err *err)
+static int cut(const struct drps_plan_info *info, uint64_t each, uint32_t **first_out,
+               size_t *blocks_out, struct drps_err *err)
 {
     size_t blocks = 0;
     *first_out = NULL;
@@ -27,8 +27,8 @@ static int cut(const struct drps_plan_info *info, uint64_t each, uint32_t **firs
     return 0;
 }
 
-static int build_pattern(const struct drps_plan_info *info, uint32_t **first_out, size_t *blocks_out,
-                         struct drps_err *err)
+static int build_pattern(const struct drps_plan_info *info, uint32_t **first_out,
+                         size_t *blocks_out, struct drps_err *err)
 {
     uint64_t each = info->block_bytes / info->row_bytes;
     return cut(info, each ? each : 1, first_out, blocks_out, err);

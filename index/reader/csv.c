@@ -90,7 +90,7 @@ static int apply_kinds(struct drps_columns *c, const char *kinds, struct drps_er
 }
 
 /* Exactly one column is the label: the one that an option names, or else one with a usual name. */
-static int choose_label(struct drps_columns *c, const char *name, struct drps_err *err)
+static int choose_label(struct drps_columns *c, const char *name, int optional, struct drps_err *err)
 {
     static const char *const usual[] = {"label", "target", "y", "click"};
     size_t labels = 0;
@@ -112,7 +112,7 @@ static int choose_label(struct drps_columns *c, const char *name, struct drps_er
         column->kind = DRPS_COLUMN_LABEL;
         labels = 1;
     }
-    if (labels > 0) return 0;
+    if (labels > 0 || optional) return 0;
     char text[200];
     return drps_err_set(
         err, DRPS_E_CONFIG,
@@ -197,7 +197,7 @@ static int csv_open(struct drps_reader *r, const char *head, size_t n, struct dr
                                o->csv_separator ? o->csv_separator : detect_separator(&header),
                                r->chunks.in.name, err);
     if (rc == 0 && o->csv_kinds) rc = apply_kinds(c, o->csv_kinds, err);
-    if (rc == 0) rc = choose_label(c, o->csv_label, err);
+    if (rc == 0) rc = choose_label(c, o->csv_label, o->csv_label_optional, err);
     if (rc < 0) return rc;
     struct text first = next_line(header.end + 1, head + n);
     rc = guess_kinds(c, &first, err);

@@ -13,7 +13,8 @@ awk "BEGIN {exit !($(all_values test_auc <train.json | tail -1) > 0.8)}" || fail
 "$tools/drps-predict" model test.csv -o scores.txt --quiet
 awk -F, '{print $3 "," $4 "," $1 "," $2}' test.csv >moved.csv
 "$tools/drps-predict" model moved.csv -o moved.txt --quiet
-cmp scores.txt moved.txt || fail "other scores when the columns stand in another order"
+# Features are summed in another order: equal but for rounding.
+paste scores.txt moved.txt | awk '{d = $1 - $2; if (d * d > 1e-12) exit 1}' || fail "other scores when the columns stand in another order"
 awk -F, '{print $1 "," $2 "," $4}' test.csv >fewer.csv
 fails 2 'city' "$tools/drps-predict" model fewer.csv -o fewer.txt
 echo "ok"

@@ -1,6 +1,7 @@
 /*
- * Small plans for tests, written record by record, without drps-index: samples go in, batches of consecutive samples
- * come out. Feature f is row f (+ 1 behind the intercept) and is called 3 * f + 5 in names.rec.
+ * Small plans for tests, written record by record, without drps-index: samples go in, batches of
+ * consecutive samples come out. Feature f is row f (+ 1 behind the intercept) and is called 3 * f +
+ * 5 in names.rec.
  */
 #ifndef DRPS_TEST_PLAN_MAKER_H
 #define DRPS_TEST_PLAN_MAKER_H
@@ -36,7 +37,7 @@ struct maker {
     uint32_t rank;
     int classification, no_bias;
     uint32_t features;
-    size_t batch;       /* samples a batch, at most MAKER_BATCH */
+    size_t batch; /* samples a batch, at most MAKER_BATCH */
     uint32_t block_rows;
     size_t n, test_n;
     size_t mean_n; /* the label mean is that of so many training samples; 0: of all */
@@ -49,7 +50,8 @@ static inline uint64_t maker_key(uint32_t feature)
     return 3 * (uint64_t)feature + 5;
 }
 
-static inline void maker_init(struct maker *m, const char *algo, const char *loss, uint32_t features, size_t batch)
+static inline void maker_init(struct maker *m, const char *algo, const char *loss,
+                              uint32_t features, size_t batch)
 {
     memset(m, 0, sizeof(*m));
     m->algo = algo;
@@ -86,17 +88,21 @@ static inline void maker_entry(struct maker_sample *s, uint32_t feature, float v
 }
 
 /* n samples of `entries` distinct features each, labels by a hidden linear rule with some noise. */
-static inline void maker_random(struct maker *m, size_t n, uint32_t entries, int test, uint64_t seed)
+static inline void maker_random(struct maker *m, size_t n, uint32_t entries, int test,
+                                uint64_t seed)
 {
     for (size_t i = 0; i < n; i++) {
         struct maker_sample *s = maker_add(m, test, 0);
         double score = 0.3;
         for (uint32_t k = 0; k < entries; k++) {
             const double u = drps_unit_double(drps_rng_at(seed, i * 64 + k));
-            const uint32_t width = m->features / entries; /* every entry draws from a range of its own: distinct */
+            const uint32_t width =
+                m->features / entries; /* every entry draws from a range of its own: distinct */
             const uint32_t f = k * width + (uint32_t)(u * u * width);
-            const float value = m->loss[0] == 's' ? 0.5f + (float)drps_unit_double(drps_rng_at(seed, i * 64 + 32 + k))
-                                                  : 1.0f;
+            const float value =
+                m->loss[0] == 's'
+                    ? 0.5f + (float)drps_unit_double(drps_rng_at(seed, i * 64 + 32 + k))
+                    : 1.0f;
             maker_entry(s, f, value);
             score += (double)value * (drps_unit_double(drps_rng_at(99, f)) * 2 - 1);
         }
@@ -112,7 +118,8 @@ static inline int maker_compare(const void *a, const void *b)
 }
 
 /* One batch's distinct rows. */
-static inline size_t maker_rows(const struct maker *m, const struct maker_sample *s, size_t n, uint32_t *rows)
+static inline size_t maker_rows(const struct maker *m, const struct maker_sample *s, size_t n,
+                                uint32_t *rows)
 {
     const uint32_t bias = m->no_bias ? 0 : 1;
     size_t count = 0, kept = 0;
@@ -133,7 +140,8 @@ struct maker_files {
     uint8_t *touched; /* [steps][blocks] */
 };
 
-static inline struct drps_recwriter *maker_open(const struct maker *m, const char *name, uint32_t kind)
+static inline struct drps_recwriter *maker_open(const struct maker *m, const char *name,
+                                                uint32_t kind)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_recwriter *w;
@@ -157,8 +165,8 @@ static inline void maker_list(struct drps_recwriter *w, const uint32_t *list, si
     free(packed);
 }
 
-static inline void maker_batch(const struct maker *m, const struct maker_sample *s, size_t n, size_t step,
-                               struct maker_files *f)
+static inline void maker_batch(const struct maker *m, const struct maker_sample *s, size_t n,
+                               size_t step, struct maker_files *f)
 {
     static uint32_t rows[MAKER_BATCH * MAKER_ENTRIES + 1];
     static uint16_t local[MAKER_BATCH * MAKER_ENTRIES];
@@ -167,7 +175,8 @@ static inline void maker_batch(const struct maker *m, const struct maker_sample 
     const uint32_t bias = m->no_bias ? 0 : 1;
     struct drps_plan_info *info = f->info;
     struct drps_batch_pieces pieces;
-    struct drps_batch b = {.samples = n, .labels = labels, .starts = starts, .local16 = local, .values = values};
+    struct drps_batch b = {
+        .samples = n, .labels = labels, .starts = starts, .local16 = local, .values = values};
 
     b.rows = maker_rows(m, s, n, rows);
     for (size_t i = 0; i < n; i++) {
@@ -194,7 +203,8 @@ static inline void maker_batch(const struct maker *m, const struct maker_sample 
 /* uses.rec by looking ahead step by step. */
 static inline void maker_uses(const struct maker_files *f, size_t steps)
 {
-    uint32_t *blocks = calloc(f->blocks, sizeof(*blocks)), *distance = calloc(f->blocks, sizeof(*distance));
+    uint32_t *blocks = calloc(f->blocks, sizeof(*blocks)),
+             *distance = calloc(f->blocks, sizeof(*distance));
     unsigned char *packed = malloc(2 * drps_list_encode_bound(f->blocks));
     for (size_t t = 0; t < steps; t++) {
         size_t n = 0;
@@ -222,7 +232,8 @@ static inline void maker_names(const struct maker *m)
     struct names_writer *w;
     assert_int_equal(names_writer_open(drps_io_os(), m->dir, 0, &w, NULL), 0);
     for (uint32_t f = 0; f < m->features; f++)
-        assert_int_equal(names_writer_add(w, maker_key(f), f + (m->no_bias ? 0 : 1), 0, NULL, 0, NULL), 0);
+        assert_int_equal(
+            names_writer_add(w, maker_key(f), f + (m->no_bias ? 0 : 1), 0, NULL, 0, NULL), 0);
     assert_int_equal(names_writer_finish(w, NULL), 0);
     names_writer_close(w);
 }
@@ -265,7 +276,8 @@ static inline void maker_info(const struct maker *m, struct drps_plan_info *info
     for (size_t i = 0; i < m->n; i++)
         info->nnz += m->train[i].n;
     info->label_mean = sum / (double)mean_n;
-    if (!m->no_bias) info->tables[info->tables_n++] = (struct drps_table){.name = "bias", .first = 0, .rows = 1};
+    if (!m->no_bias)
+        info->tables[info->tables_n++] = (struct drps_table){.name = "bias", .first = 0, .rows = 1};
     info->tables[info->tables_n++] =
         (struct drps_table){.name = "w", .first = m->no_bias ? 0 : 1, .rows = m->features};
 }
@@ -278,7 +290,8 @@ static inline struct drps_plan *maker_write(struct maker *m, const char *parent,
     struct drps_plan *plan;
     maker_info(m, &info);
     const size_t steps = info.batches + info.eval_batches;
-    struct maker_files f = {.info = &info, .blocks = (info.rows + m->block_rows - 1) / m->block_rows};
+    struct maker_files f = {.info = &info,
+                            .blocks = (info.rows + m->block_rows - 1) / m->block_rows};
 
     (void)snprintf(m->dir, sizeof(m->dir), "%s/%s", parent, name);
     assert_int_equal(mkdir(m->dir, 0777), 0);
@@ -291,7 +304,8 @@ static inline struct drps_plan *maker_write(struct maker *m, const char *parent,
         const int test = t >= info.batches;
         const size_t first = (test ? t - info.batches : t) * m->batch;
         const size_t left = (test ? m->test_n : m->n) - first;
-        maker_batch(m, (test ? m->test : m->train) + first, left < m->batch ? left : m->batch, t, &f);
+        maker_batch(m, (test ? m->test : m->train) + first, left < m->batch ? left : m->batch, t,
+                    &f);
     }
     maker_uses(&f, steps);
     maker_close(f.data);

@@ -1,8 +1,10 @@
-/* Training as a whole: the same numbers whatever the store, known optima, early stopping, interruption, refusals. */
+/* Training as a whole: the same numbers whatever the store, known optima, early stopping,
+ * interruption, refusals. */
 #include "unit/plan_maker.h"
 
 #include <errno.h>
 #include <math.h>
+#include <sched.h>
 
 #include <jansson.h>
 
@@ -10,8 +12,8 @@
 #include "engine/drps_modeldir.h"
 
 /* Train into <dir>/<name>; fails the test when training does. */
-static struct drps_train_result train(const struct drps_plan *plan, const char *dir, const char *name,
-                                      struct drps_train_options o)
+static struct drps_train_result train(const struct drps_plan *plan, const char *dir,
+                                      const char *name, struct drps_train_options o)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_train_result r;
@@ -49,7 +51,8 @@ static uint64_t content_of(const struct drps_plan *plan, const char *dir, const 
     return content;
 }
 
-static void read_params(const char *dir, const char *name, const uint32_t *ids, size_t n, float *params)
+static void read_params(const char *dir, const char *name, const uint32_t *ids, size_t n,
+                        float *params)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_modeldir *md;
@@ -61,7 +64,8 @@ static void read_params(const char *dir, const char *name, const uint32_t *ids, 
 }
 
 /* The least memory that training takes with `o`: as often as it is refused, what it asks for. */
-static uint64_t least_memory(const struct drps_plan *plan, const char *dir, struct drps_train_options o)
+static uint64_t least_memory(const struct drps_plan *plan, const char *dir,
+                             struct drps_train_options o)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_train_result r;
@@ -111,17 +115,24 @@ static void test_engine_stores_agree_bit_for_bit(void **state)
             for (int k = 0; k < 4; k++) {
                 char name[64];
                 (void)snprintf(name, sizeof(name), "%s-%d", o.store, k);
-                o.memory_bytes = k == 3 ? 0 : least + (uint64_t)k * 4096; /* pools of one step and little more, and of all */
+                o.memory_bytes =
+                    k == 3 ? 0
+                           : least + (uint64_t)k *
+                                         4096; /* pools of one step and little more, and of all */
                 o.prefetch_steps = k == 2 ? 1 : 0;
                 struct drps_train_result got = train(plan, dir, name, o);
                 if (got.content != want.content)
                     fail_msg("%s on %s: content %016llx, resident %016llx", cases[i].name, name,
                              (unsigned long long)got.content, (unsigned long long)want.content);
-                if (k == 0) assert_true(got.store_stats.io.reads > 0); /* the pool was too small for all blocks */
+                if (k == 0)
+                    assert_true(got.store_stats.io.reads >
+                                0); /* the pool was too small for all blocks */
                 assert_int_equal(got.epochs_n, 3);
                 for (size_t e = 0; e < 3; e++) {
-                    assert_memory_equal(&got.epochs[e].train_loss, &want.epochs[e].train_loss, sizeof(double));
-                    assert_memory_equal(&got.epochs[e].test.loss, &want.epochs[e].test.loss, sizeof(double));
+                    assert_memory_equal(&got.epochs[e].train_loss, &want.epochs[e].train_loss,
+                                        sizeof(double));
+                    assert_memory_equal(&got.epochs[e].test.loss, &want.epochs[e].test.loss,
+                                        sizeof(double));
                 }
                 drps_train_result_free(&got);
             }
@@ -161,7 +172,8 @@ static void test_engine_refuses_too_little_memory_with_a_number_that_would_do(vo
     maker_random(&m, 20, 4, 1, 2);
     struct drps_plan *plan = maker_write(&m, dir, "plan");
     for (size_t i = 0; i < 2 || drps_kv_engines()[i - 2]; i++) {
-        struct drps_train_options o = {.epochs = 1, .store = i < 2 ? stores[i] : drps_kv_engines()[i - 2]->name};
+        struct drps_train_options o = {.epochs = 1,
+                                       .store = i < 2 ? stores[i] : drps_kv_engines()[i - 2]->name};
         struct drps_train_result r;
         struct drps_err err;
         o.memory_bytes = 1 << 20;
@@ -188,8 +200,9 @@ static void test_engine_threads_are_deterministic_and_close_to_one(void **state)
         uint32_t rank;
         float l2;
         int local_steps;
-    } cases[] = {
-        {"lor", "logistic", 0, 0.001f, 0}, {"fm", "logistic", 8, 0, 0}, {"lir", "squared", 0, 0, 1}};
+    } cases[] = {{"lor", "logistic", 0, 0.001f, 0},
+                 {"fm", "logistic", 8, 0, 0},
+                 {"lir", "squared", 0, 0, 1}};
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char *dir = temp_make();
@@ -199,13 +212,15 @@ static void test_engine_threads_are_deterministic_and_close_to_one(void **state)
         maker_random(&m, 1000, 4, 0, 3);
         maker_random(&m, 200, 4, 1, 4);
         struct drps_plan *plan = maker_write(&m, dir, "plan");
-        struct drps_train_options o = {.epochs = 3, .l2 = cases[i].l2, .local_steps = cases[i].local_steps, .lr = 0.05f};
+        struct drps_train_options o = {
+            .epochs = 3, .l2 = cases[i].l2, .local_steps = cases[i].local_steps, .lr = 0.05f};
         struct drps_train_result one = train(plan, dir, "1", o);
         for (unsigned n = 2; n <= 3; n++) {
             char name[32];
             uint64_t content[2];
-            for (int again = 0; again < 2; again++) {
+            for (int again = 0; again < 2; again++) { /* the second time on a store on disk */
                 o.threads = n;
+                o.store = again ? drps_kv_engines()[0]->name : "resident";
                 (void)snprintf(name, sizeof(name), "%u-%d", n, again);
                 struct drps_train_result r = train(plan, dir, name, o);
                 content[again] = r.content;
@@ -217,7 +232,8 @@ static void test_engine_threads_are_deterministic_and_close_to_one(void **state)
                 drps_train_result_free(&r);
             }
             assert_int_equal(content[0], content[1]);
-            if (cases[i].local_steps) assert_int_equal(content[0], one.content); /* these are sequential anyway */
+            if (cases[i].local_steps)
+                assert_int_equal(content[0], one.content); /* these are sequential anyway */
         }
         drps_train_result_free(&one);
         drps_plan_close(plan);
@@ -226,11 +242,41 @@ static void test_engine_threads_are_deterministic_and_close_to_one(void **state)
     }
 }
 
+/* Where one processor is all there is, row lists are unpacked by the training thread itself. */
+static void test_engine_one_processor_gives_the_same_bytes(void **state)
+{
+    (void)state;
+    cpu_set_t all, one;
+    assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+    CPU_ZERO(&one);
+    for (size_t cpu = 0; CPU_COUNT(&one) == 0; cpu++)
+        if (CPU_ISSET(cpu, &all)) CPU_SET(cpu, &one);
+    char *dir = temp_make();
+    struct maker m;
+    maker_init(&m, "lor", "logistic", 400, 20);
+    maker_random(&m, 1000, 4, 0, 3);
+    struct drps_plan *plan = maker_write(&m, dir, "plan");
+    const uint64_t want = content_of(plan, dir, "a", (struct drps_train_options){.epochs = 3});
+    const uint64_t want2 =
+        content_of(plan, dir, "b", (struct drps_train_options){.epochs = 3, .threads = 2});
+    assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+    const uint64_t got = content_of(plan, dir, "c", (struct drps_train_options){.epochs = 3});
+    const uint64_t got2 =
+        content_of(plan, dir, "d", (struct drps_train_options){.epochs = 3, .threads = 2});
+    assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+    assert_true(got == want);
+    assert_true(got2 == want2);
+    drps_plan_close(plan);
+    maker_free(&m);
+    temp_remove(dir);
+}
+
 /* ---- Learning ---- */
 
 static void test_engine_learns_separable_data(void **state)
 {
-    static const char *const algos[][2] = {{"lor", "logistic"}, {"svm", "hinge"}, {"svm", "squared-hinge"}};
+    static const char *const algos[][2] = {
+        {"lor", "logistic"}, {"svm", "hinge"}, {"svm", "squared-hinge"}};
     static const char *const optimizers[] = {"sgd", "adagrad", "ftrl"};
     (void)state;
     char *dir = temp_make();
@@ -261,8 +307,9 @@ static void test_engine_learns_separable_data(void **state)
 }
 
 /*
- * x = (1,0), (0,1), (1,1); y = 1, 2, 4. X'X = [2 1; 1 2], X'y = (5, 6), so w = (4/3, 7/3). Full-batch gradient descent
- * at rate 0.3 shrinks the error by at least 1 - 0.3 * 1 a step (eigenvalues 1 and 3).
+ * x = (1,0), (0,1), (1,1); y = 1, 2, 4. X'X = [2 1; 1 2], X'y = (5, 6), so w = (4/3, 7/3).
+ * Full-batch gradient descent at rate 0.3 shrinks the error by at least 1 - 0.3 * 1 a step
+ * (eigenvalues 1 and 3).
  */
 static void test_engine_reaches_a_least_squares_optimum(void **state)
 {
@@ -280,7 +327,8 @@ static void test_engine_reaches_a_least_squares_optimum(void **state)
     maker_entry(both, 1, 1);
     struct drps_plan *plan = maker_write(&m, dir, "plan");
     struct drps_train_result r =
-        train(plan, dir, "model", (struct drps_train_options){.epochs = 100, .optimizer = "sgd", .lr = 0.3f});
+        train(plan, dir, "model",
+              (struct drps_train_options){.epochs = 100, .optimizer = "sgd", .lr = 0.3f});
     read_params(dir, "model", ids, 2, w);
     assert_true(fabsf(w[0] - 4.0f / 3) < 1e-5f);
     assert_true(fabsf(w[1] - 7.0f / 3) < 1e-5f);
@@ -293,9 +341,10 @@ static void test_engine_reaches_a_least_squares_optimum(void **state)
 }
 
 /*
- * Two steps of logistic regression with AdaGrad (rate 0.1, eps 1e-8), one sample each: (y = 1, x = 1), (y = -1, x = 2).
- * Scores 0 and b + 2w = 0.3. In double: losses 0.6931471805599453 and 0.854355241021872, then b = 0.024570973898442483
- * and w = 0.008307145661639759. Floats and eps differ by some 1e-8.
+ * Two steps of logistic regression with AdaGrad (rate 0.1, eps 1e-8), one sample each: (y = 1, x =
+ * 1), (y = -1, x = 2). Scores 0 and b + 2w = 0.3. In double: losses 0.6931471805599453 and
+ * 0.854355241021872, then b = 0.024570973898442483 and w = 0.008307145661639759. Floats and eps
+ * differ by some 1e-8.
  */
 static void test_engine_golden_two_steps_of_adagrad(void **state)
 {
@@ -328,9 +377,12 @@ static void test_engine_local_steps_equal_batches_of_one(void **state)
         float l1, l2;
         int no_bias;
     } cases[] = {
-        {"lor", "logistic", "adagrad", 0, 0, 0, 0},   {"lor", "logistic", "ftrl", 0, 0.1f, 0.01f, 0},
-        {"lir", "squared", "sgd", 0, 0, 0.01f, 1},    {"svm", "squared-hinge", "sgd", 0, 0.01f, 0, 0},
-        {"fm", "logistic", "adagrad", 5, 0, 0.01f, 0}, {"fm", "squared", "ftrl", 3, 0, 0, 1},
+        {"lor", "logistic", "adagrad", 0, 0, 0, 0},
+        {"lor", "logistic", "ftrl", 0, 0.1f, 0.01f, 0},
+        {"lir", "squared", "sgd", 0, 0, 0.01f, 1},
+        {"svm", "squared-hinge", "sgd", 0, 0.01f, 0, 0},
+        {"fm", "logistic", "adagrad", 5, 0, 0.01f, 0},
+        {"fm", "squared", "ftrl", 3, 0, 0, 1},
         {"lmf", "squared", "adagrad", 4, 0, 0, 0},
     };
     static const size_t batches[] = {1, 7, 32};
@@ -360,8 +412,8 @@ static void test_engine_local_steps_equal_batches_of_one(void **state)
         }
         for (size_t k = 1; k < 4; k++)
             if (content[k] != content[0])
-                fail_msg("%s %s: local steps in batches of %zu differ", cases[i].algo, cases[i].optimizer,
-                         batches[k - 1]);
+                fail_msg("%s %s: local steps in batches of %zu differ", cases[i].algo,
+                         cases[i].optimizer, batches[k - 1]);
         temp_remove(dir);
     }
 }
@@ -378,7 +430,8 @@ static void test_engine_seed_decides_factors(void **state)
     const uint64_t a = content_of(plan, dir, "a", (struct drps_train_options){.seed = 1});
     const uint64_t b = content_of(plan, dir, "b", (struct drps_train_options){.seed = 1});
     const uint64_t c = content_of(plan, dir, "c", (struct drps_train_options){.seed = 2});
-    const uint64_t d = content_of(plan, dir, "d", (struct drps_train_options){.seed = 1, .init_scale = 0.5f});
+    const uint64_t d =
+        content_of(plan, dir, "d", (struct drps_train_options){.seed = 1, .init_scale = 0.5f});
     assert_true(a == b);
     assert_true(a != c);
     assert_true(a != d);
@@ -439,7 +492,8 @@ static void test_engine_interrupt_leaves_the_model_so_far(void **state)
         first.mean_n = m.n;
         if (at_step) first.n = 10;
         struct drps_plan *shorter = maker_write(&first, dir, "shorter");
-        assert_true(content_of(shorter, dir, "want", (struct drps_train_options){.epochs = 1}) == r.content);
+        assert_true(content_of(shorter, dir, "want", (struct drps_train_options){.epochs = 1}) ==
+                    r.content);
         struct drps_modeldir *md;
         assert_int_equal(drps_modeldir_open(drps_io_os(), path, 16 << 20, &md, &err), 0);
         const json_t *training = json_object_get(drps_modeldir_json(md), "training");
@@ -592,7 +646,8 @@ static void test_engine_damaged_plan_is_never_trained_on(void **state)
         flip_byte(m.dir, files[i], 100);
         struct drps_train_options o = {.epochs = 1, .store = drps_kv_engines()[0]->name};
         const int rc = train_fails(plan, dir, o, &r, &err);
-        if (rc != DRPS_E_CORRUPT || !strstr(err.text, files[i])) fail_msg("%s: %d, %s", files[i], rc, err.text);
+        if (rc != DRPS_E_CORRUPT || !strstr(err.text, files[i]))
+            fail_msg("%s: %d, %s", files[i], rc, err.text);
         drps_train_result_free(&r);
         drps_plan_close(plan);
         maker_free(&m);
@@ -607,6 +662,7 @@ int main(void)
         cmocka_unit_test(test_engine_auto_takes_memory_when_it_suffices),
         cmocka_unit_test(test_engine_refuses_too_little_memory_with_a_number_that_would_do),
         cmocka_unit_test(test_engine_threads_are_deterministic_and_close_to_one),
+        cmocka_unit_test(test_engine_one_processor_gives_the_same_bytes),
         cmocka_unit_test(test_engine_learns_separable_data),
         cmocka_unit_test(test_engine_reaches_a_least_squares_optimum),
         cmocka_unit_test(test_engine_golden_two_steps_of_adagrad),

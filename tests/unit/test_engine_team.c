@@ -15,7 +15,8 @@ enum { RUNS = 2000, MEMBERS_MOST = 8 };
 
 struct sums {
     struct drps_team *team;
-    uint64_t own[MEMBERS_MOST]; /* plain: only the barriers order the accesses (this is what tsan checks) */
+    uint64_t own[MEMBERS_MOST]; /* plain: only the barriers order the accesses (this is what tsan
+                                   checks) */
     uint64_t seen[MEMBERS_MOST];
     uint64_t run;
 };

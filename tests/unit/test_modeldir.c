@@ -1,4 +1,5 @@
-/* Models on disk: what is written is read, damage is named, nothing half-written looks like a model. */
+/* Models on disk: what is written is read, damage is named, nothing half-written looks like a
+ * model. */
 #include "unit/plan_maker.h"
 
 #include <dirent.h>
@@ -48,7 +49,8 @@ static void fill_rows(float *rows, uint64_t first, size_t n)
     }
 }
 
-static void write_rows(const struct drps_kv_ops *kv, const char *path, uint64_t rows, size_t run, uint64_t *content)
+static void write_rows(const struct drps_kv_ops *kv, const char *path, uint64_t rows, size_t run,
+                       uint64_t *content)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_modelrows *w;
@@ -73,10 +75,12 @@ static struct drps_modeldir *open_model(const char *path, uint64_t memory)
 }
 
 /* A whole model of `rows` rows of 2 floats, by hand. Its dictionary is the fixture's plan's. */
-static char *write_model(struct fixture *f, const struct drps_kv_ops *kv, const char *name, uint64_t rows, size_t run)
+static char *write_model(struct fixture *f, const struct drps_kv_ops *kv, const char *name,
+                         uint64_t rows, size_t run)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    struct drps_modeldir_info info = {.rows = rows, .block_rows = drps_modeldir_block_rows(2), .label_positive = 1};
+    struct drps_modeldir_info info = {
+        .rows = rows, .block_rows = drps_modeldir_block_rows(2), .label_positive = 1};
     char *path = drps_path_join(f->dir, name);
     char *rows_path = drps_path_join(path, "rows");
     assert_int_equal(mkdir(path, 0777), 0);
@@ -90,7 +94,8 @@ static char *write_model(struct fixture *f, const struct drps_kv_ops *kv, const 
     info.tables_n = 1;
     info.tables[0] = (struct drps_table){.name = "wv", .rows = rows};
     write_rows(kv, rows_path, rows, run, &info.content);
-    if (drps_modeldir_finish(drps_io_os(), path, f->plan, &info, NULL, &err) < 0) fail_msg("%s", err.text);
+    if (drps_modeldir_finish(drps_io_os(), path, f->plan, &info, NULL, &err) < 0)
+        fail_msg("%s", err.text);
     free(rows_path);
     return path;
 }
@@ -106,7 +111,8 @@ static void test_modeldir_round_trip(void **state)
             const uint64_t rows = sizes[i];
             setup(&f, 60, 0);
             char *path = write_model(&f, *kv, "model", rows, 777);
-            char *again = write_model(&f, *kv, "again", rows, 100000); /* other runs, same content */
+            char *again =
+                write_model(&f, *kv, "again", rows, 100000); /* other runs, same content */
             struct drps_modeldir *md = open_model(path, MEMORY);
             struct drps_modeldir *same = open_model(again, MEMORY);
             const struct drps_modeldir_info *info = drps_modeldir_info(md);
@@ -130,7 +136,8 @@ static void test_modeldir_round_trip(void **state)
             for (int pass = 0; pass < 2; pass++) { /* the second finds blocks in memory */
                 assert_int_equal(drps_modeldir_gather(md, ids, n, params, &err), 0);
                 for (size_t k = 0; k < n; k++)
-                    assert_true(params[2 * k] == (float)ids[k] && params[2 * k + 1] == (float)ids[k] + 0.5f);
+                    assert_true(params[2 * k] == (float)ids[k] &&
+                                params[2 * k + 1] == (float)ids[k] + 0.5f);
             }
             ids[0] = (uint32_t)rows;
             assert_int_equal(drps_modeldir_gather(md, ids, 1, params, &err), DRPS_E_CORRUPT);
@@ -155,10 +162,12 @@ static void test_modeldir_gather_with_little_memory(void **state)
     setup(&f, 60, 0);
     char *path = write_model(&f, drps_kv_engines()[0], "model", ROWS, 5000);
     struct drps_modeldir *md;
-    assert_int_equal(drps_modeldir_open(drps_io_os(), path, 1 << 20, &md, &err), DRPS_E_MEMORY_BUDGET);
+    assert_int_equal(drps_modeldir_open(drps_io_os(), path, 1 << 20, &md, &err),
+                     DRPS_E_MEMORY_BUDGET);
     assert_null(md);
     drps_err_clear(&err);
-    md = open_model(path, 7 << 19); /* fewer frames than the 196 blocks, which come round and round */
+    md = open_model(path,
+                    7 << 19); /* fewer frames than the 196 blocks, which come round and round */
     for (uint64_t round = 0; round < 30; round++) {
         uint32_t at = (uint32_t)(drps_rng_at(1, round) % 50);
         for (size_t k = 0; k < PICKED; k++) {
@@ -167,8 +176,8 @@ static void test_modeldir_gather_with_little_memory(void **state)
         }
         assert_int_equal(drps_modeldir_gather(md, ids, PICKED, params, &err), 0);
         for (size_t k = 0; k < PICKED; k++)
-            if (params[2 * k] != (float)ids[k]) fail_msg("round %u: row %u is %g", (unsigned)round, ids[k],
-                                                         (double)params[2 * k]);
+            if (params[2 * k] != (float)ids[k])
+                fail_msg("round %u: row %u is %g", (unsigned)round, ids[k], (double)params[2 * k]);
     }
     drps_modeldir_close(md);
     free(path);
@@ -186,7 +195,8 @@ static void test_modelrows_refuse_rows_out_of_order_or_missing(void **state)
     setup(&f, 60, 0);
     char *path = drps_path_join(f.dir, "rows");
     fill_rows(rows, 0, 10);
-    assert_int_equal(drps_modelrows_open(drps_kv_engines()[0], path, 20, 2, 12, 8 << 20, &w, &err), 0);
+    assert_int_equal(drps_modelrows_open(drps_kv_engines()[0], path, 20, 2, 12, 8 << 20, &w, &err),
+                     0);
     assert_int_equal(drps_modelrows_add(w, 0, 10, rows, &err), 0);
     assert_int_equal(drps_modelrows_add(w, 11, 5, rows, &err), -EINVAL);
     assert_int_equal(drps_modelrows_add(w, 10, 11, rows, NULL), -EINVAL);
@@ -282,7 +292,8 @@ static void test_modeldir_damaged_rows_are_found(void **state)
         closedir(d);
         assert_true(found > 0);
         const int rc = read_all(path, &err);
-        if (rc != DRPS_E_CORRUPT || !strstr(err.text, "rows")) fail_msg("%s: %d, %s", (*kv)->name, rc, err.text);
+        if (rc != DRPS_E_CORRUPT || !strstr(err.text, "rows"))
+            fail_msg("%s: %d, %s", (*kv)->name, rc, err.text);
         free(rows);
         free(path);
         teardown(&f);
@@ -311,7 +322,8 @@ static void test_modeldir_missing_parts(void **state)
 
 /* ---- Interrupted writing ---- */
 
-static const char train_forever[] = "--train-forever"; /* PLAN MODEL: this program as the one that is killed */
+static const char train_forever[] =
+    "--train-forever"; /* PLAN MODEL: this program as the one that is killed */
 
 static void told_step(void *ctx, const struct drps_train_progress *p)
 {
@@ -324,12 +336,14 @@ static int train_until_killed(const char *plan_path, const char *model_path)
 {
     struct drps_plan *plan;
     struct drps_train_result r;
-    const struct drps_train_options o = {.model_path = model_path, .epochs = 1000000000, .on_progress = told_step};
+    const struct drps_train_options o = {
+        .model_path = model_path, .epochs = 1000000000, .on_progress = told_step};
     if (drps_plan_open(drps_io_os(), plan_path, &plan, NULL) < 0) return 2;
     return drps_train_run(plan, &o, &r, NULL) < 0 ? 2 : 0;
 }
 
-/* A process killed in the middle leaves nothing under the model's name, and does not keep the next one from it. */
+/* A process killed in the middle leaves nothing under the model's name, and does not keep the next
+ * one from it. */
 static void test_modeldir_killed_training_leaves_no_model(void **state)
 {
     (void)state;
@@ -374,13 +388,14 @@ static void test_modeldir_killed_training_leaves_no_model(void **state)
 /* Whatever call fails, once or from then on: an error, and either no model or a whole one. */
 static void test_modeldir_failing_calls_leave_no_half_model(void **state)
 {
-    static const unsigned ops = FAULT_OPEN | FAULT_READ | FAULT_PREAD | FAULT_PWRITE | FAULT_FSYNC | FAULT_SIZE |
-                                FAULT_RENAME | FAULT_MKDIR;
+    static const unsigned ops = FAULT_OPEN | FAULT_READ | FAULT_PREAD | FAULT_PWRITE | FAULT_FSYNC |
+                                FAULT_SIZE | FAULT_RENAME | FAULT_MKDIR;
     static const struct {
         const char *name;
         int persistent;
         enum fault_effect effect;
-    } cases[] = {{"once", 0, FAULT_ERROR}, {"from then on", 1, FAULT_ERROR}, {"torn", 0, FAULT_TORN}};
+    } cases[] = {
+        {"once", 0, FAULT_ERROR}, {"from then on", 1, FAULT_ERROR}, {"torn", 0, FAULT_TORN}};
     (void)state;
     struct fixture f;
     setup(&f, 100, 0);
@@ -401,9 +416,11 @@ static void test_modeldir_failing_calls_leave_no_half_model(void **state)
                 drps_plan_close(plan);
             }
             drps_train_result_free(&r);
-            if (rc < 0 && (err.code != rc || !err.text[0])) fail_msg("%s %ld: no text", cases[i].name, count);
+            if (rc < 0 && (err.code != rc || !err.text[0]))
+                fail_msg("%s %ld: no text", cases[i].name, count);
             /* a fault that nobody noticed would be a silent loss */
-            if (rc == 0 && io->fired) fail_msg("%s %ld: the fault was ignored", cases[i].name, count);
+            if (rc == 0 && io->fired)
+                fail_msg("%s %ld: the fault was ignored", cases[i].name, count);
             assert_int_equal(io->unsynced_at_rename, 0);
             fault_io_free(io);
             if (stat(path, &st) == 0 && read_all(path, &err) != 0)
@@ -417,7 +434,8 @@ static void test_modeldir_failing_calls_leave_no_half_model(void **state)
 
 int main(int argc, char **argv)
 {
-    if (argc == 4 && strcmp(argv[1], train_forever) == 0) return train_until_killed(argv[2], argv[3]);
+    if (argc == 4 && strcmp(argv[1], train_forever) == 0)
+        return train_until_killed(argv[2], argv[3]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_modeldir_round_trip),
         cmocka_unit_test(test_modeldir_gather_with_little_memory),

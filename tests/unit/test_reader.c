@@ -286,6 +286,40 @@ static void test_reader_csv_options(void **state)
     }
 }
 
+/* A later file is read with the kinds of the first one's columns, whatever its own first line holds. */
+static void test_reader_csv_kinds(void **state)
+{
+    static const char *const fields[] = {"zip:category", "age:number"};
+    static const struct {
+        const char *name, *wanted;
+        int optional;
+        const char *input, *expected, *error;
+    } rows[] = {
+        {"kinds kept", NULL, 0, "zip,age,y\n77,3,1\n", "1 zip=77:1 age=:3\n", NULL},
+        {"wanted besides", "id:ignore", 0, "id,zip,age,y\n9,77,3,1\n", "1 zip=77:1 age=:3\n", NULL},
+        {"column missing", NULL, 0, "zip,y\n77,1\n", NULL, "csv kinds: the header has no column 'age'"},
+        {"no label", NULL, 1, "zip,age\n77,3\n", "0 zip=77:1 age=:3\n", NULL},
+        {"no label, but one wanted", NULL, 0, "zip,age\n77,3\n", NULL,
+         "csv: no column is named label, target, y or click: name the label column; the header is "
+         "'zip,age'"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char *kinds = drps_reader_csv_kinds(rows[i].wanted, fields, 2);
+        struct drps_reader_options options = {
+            .format = "csv", .csv_kinds = kinds, .csv_label_optional = rows[i].optional};
+        struct outcome o;
+        assert_non_null(kinds);
+        read_text(rows[i].input, &options, &o);
+        check_outcome(rows[i].name, rows[i].input, &o, rows[i].expected, rows[i].error);
+        outcome_free(&o);
+        free(kinds);
+    }
+    char *none = drps_reader_csv_kinds(NULL, NULL, 0);
+    assert_string_equal(none, "");
+    free(none);
+}
+
 static void test_reader_docword(void **state)
 {
     static const struct row rows[] = {
@@ -542,6 +576,7 @@ int main(void)
         cmocka_unit_test(test_reader_avazu),
         cmocka_unit_test(test_reader_csv),
         cmocka_unit_test(test_reader_csv_options),
+        cmocka_unit_test(test_reader_csv_kinds),
         cmocka_unit_test(test_reader_docword),
         cmocka_unit_test(test_reader_detects_the_format),
         cmocka_unit_test(test_reader_asks_for_the_format),
