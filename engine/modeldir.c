@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/drps_manifest.h"
 #include "base/drps_alloc.h"
 #include "base/drps_checksum.h"
 #include "engine/blockcache.h"
-#include "engine/manifest.h"
 #include "index/drps_names.h"
 
 enum {
@@ -250,21 +250,12 @@ static int read_manifest(struct drps_modeldir *md, struct drps_err *err)
 {
     char *path = drps_path_join(md->dir, manifest_name);
     if (!path) return drps_err_set(err, -ENOMEM, "no memory to open %s", md->dir);
-    int rc = drps_manifest_read(md->io, path, &md->json, err);
+    int rc = drps_manifest_read(md->io, path, "drps-model", DRPS_MODELDIR_VERSION, &md->json, err);
     if (rc == -ENOENT || rc == -ENOTDIR) {
         drps_err_clear(err);
         rc = drps_err_set(err, DRPS_E_NOT_FOUND,
                           "%s is no drps model (no %s in it): make one with drps-train", md->dir,
                           manifest_name);
-    }
-    if (rc == 0) {
-        const char *kind = json_string_value(json_object_get(md->json, "kind"));
-        const json_int_t version = json_integer_value(json_object_get(md->json, "version"));
-        if (!kind || strcmp(kind, "drps-model") != 0)
-            rc = drps_err_set(err, DRPS_E_CORRUPT, "%s does not describe a drps model", path);
-        else if (version != DRPS_MODELDIR_VERSION)
-            rc = drps_err_set(err, DRPS_E_VERSION, "%s has version %lld; this program reads %d",
-                              path, (long long)version, DRPS_MODELDIR_VERSION);
     }
     if (rc == 0) rc = info_from_json(&md->info, md->json, path, err);
     if (rc == 0) rc = lists_from_json(&md->info, md->json, path, err);

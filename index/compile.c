@@ -40,8 +40,7 @@ struct run {
     struct drps_window_options window;
 };
 
-/* --- checking options and labels
- * ------------------------------------------------------------------------ */
+/* ---- Checking options and labels ---- */
 
 static int has_factors(const char *algo)
 {
@@ -143,8 +142,7 @@ static int settle_loss(struct run *r, struct drps_err *err)
     return 0;
 }
 
-/* --- parse
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Parse ---- */
 
 static int parse(struct run *r, struct drps_err *err)
 {
@@ -173,8 +171,7 @@ static int parse(struct run *r, struct drps_err *err)
     return 0;
 }
 
-/* --- place
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Place ---- */
 
 static void add_table(struct drps_plan_info *info, const char *name, uint64_t rows)
 {
@@ -218,8 +215,7 @@ static int place(struct run *r, struct drps_err *err)
     return dict_generations(r->parsed.dict) > 1 ? relabel(r, err) : 0;
 }
 
-/* --- batch
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Batch ---- */
 
 struct batching {
     struct run *r;
@@ -353,8 +349,7 @@ static int make_batches(struct run *r, struct drps_err *err)
     return rc;
 }
 
-/* --- block, window, forecast
- * ---------------------------------------------------------------------------- */
+/* ---- Block, window, forecast ---- */
 
 static int make_blocks(struct run *r, struct drps_err *err)
 {
@@ -419,8 +414,7 @@ static int forecast(struct run *r, struct drps_err *err)
                                r->result->forecast, DRPS_FORECASTS, &r->result->forecasts, err);
 }
 
-/* --- the run
- * -------------------------------------------------------------------------------------------- */
+/* ---- The run ---- */
 
 static int begin(struct run *r, struct drps_err *err)
 {

@@ -321,8 +321,7 @@ int dict_add(struct dict *d, const struct drps_samples *s, size_t first, size_t 
     return ended;
 }
 
-/* --- merging the runs
- * ----------------------------------------------------------------------------------- */
+/* ---- Merging the runs ---- */
 
 /* One run being read a page at a time. */
 struct run {
@@ -454,8 +453,7 @@ static int merge_skip(struct merge *m, const struct merged *at, struct drps_err 
     return 0;
 }
 
-/* --- placing
- * -------------------------------------------------------------------------------------------- */
+/* ---- Placing ---- */
 
 /*
  * The placed order: table; rows of all segments first, by falling count; then by falling number of

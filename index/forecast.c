@@ -196,8 +196,7 @@ static int pool_step(struct pool *p, const struct simulation *m, uint32_t step, 
     return 0;
 }
 
-/* --- the records
- * ------------------------------------------------------------------------------------------ */
+/* ---- The records ---- */
 
 static void simulation_destroy(struct simulation *m)
 {
@@ -315,8 +314,7 @@ static int simulate(struct simulation *m, const uint64_t *frames, size_t n,
     return rc;
 }
 
-/* --- points of the curve
- * ---------------------------------------------------------------------------------- */
+/* ---- Points of the curve ---- */
 
 int drps_forecast_pib(const struct drps_io *io, const char *dir,
                       const struct drps_window_options *options, const uint32_t *block_first,

@@ -12,8 +12,7 @@
 
 enum { PAGE_NAMES = 4096, HEAD_BYTES = 8, STRINGS = 1 };
 
-/* --- writing
- * -------------------------------------------------------------------------------------------- */
+/* ---- Writing ---- */
 
 struct names_writer {
     struct drps_recwriter *out;
@@ -115,8 +114,7 @@ int names_writer_finish(struct names_writer *w, struct drps_err *err)
     return rc;
 }
 
-/* --- reading
- * -------------------------------------------------------------------------------------------- */
+/* ---- Reading ---- */
 
 /* A page, decoded in place. */
 struct page {

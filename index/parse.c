@@ -22,8 +22,7 @@ enum { PIECES = 2, GIVEN_SEGMENT_SAMPLES = 1 << 14 };
 #define ORDER_STREAM 0x6f72646572u /* "order" */
 #define SPLIT_STREAM 0x73706c6974u /* "split" */
 
-/* --- reading ahead
- * -------------------------------------------------------------------------------------- */
+/* ---- Reading ahead ---- */
 
 struct ahead {
     struct drps_reader *reader;
@@ -101,8 +100,7 @@ static void ahead_stop(struct ahead *a)
     pthread_cond_destroy(&a->changed);
 }
 
-/* --- taking samples
- * ------------------------------------------------------------------------------------- */
+/* ---- Taking samples ---- */
 
 struct taker {
     const struct drps_index_options *options;
@@ -197,8 +195,7 @@ static int take_all(struct taker *t, struct ahead *a, struct drps_err *err)
     return rc;
 }
 
-/* --- the phase
- * ------------------------------------------------------------------------------------------ */
+/* ---- The phase ---- */
 
 /* Whether plan.json can hold the text: it must be UTF-8. */
 static int fits_json(const char *text)

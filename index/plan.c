@@ -9,12 +9,13 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_checksum.h"
+#include "base/drps_manifest.h"
 #include "index/drps_batch.h"
 #include "index/drps_names.h"
 #include "index/drps_plan.h"
 #include "index/drps_window.h"
 
-enum { MANIFEST_LIMIT = 64 << 20, CHUNK_BYTES = 1 << 20 };
+enum { CHUNK_BYTES = 1 << 20 };
 static const char manifest_name[] = "plan.json";
 
 /* The files of a plan, in the order in which they are verified. */
@@ -29,16 +30,15 @@ static const struct {
 enum { FILES = sizeof(files) / sizeof(files[0]) };
 
 /* Number fields of the manifest: one list for writing and reading. */
+/* clang-format off */
 #define PLAN_NUMBERS(X)                                                                            \
-    X(rank)                                                                                        \
-    X(dim) X(seed) X(hash_seed) X(samples) X(test_samples) X(rows) X(nnz) X(test_nnz)              \
-        X(test_unseen) X(batch_size) X(batches) X(eval_batches) X(max_batch_samples)               \
-            X(max_batch_rows) X(max_batch_nnz) X(max_body_bytes) X(row_bytes) X(block_bytes)       \
-                X(blocks) X(max_block_rows) X(max_step_blocks) X(windows) X(window_budget_bytes)   \
-                    X(working_set_rows) X(memory_bytes)
+    X(rank) X(dim) X(samples) X(test_samples) X(rows) X(nnz) X(test_nnz) X(test_unseen)            \
+    X(batch_size) X(batches) X(eval_batches) X(max_batch_samples) X(max_batch_rows)                \
+    X(max_batch_nnz) X(max_body_bytes) X(row_bytes) X(block_bytes) X(blocks) X(max_block_rows)     \
+    X(max_step_blocks) X(windows) X(window_budget_bytes) X(working_set_rows) X(memory_bytes)
+/* clang-format on */
 
-/* --- checksums of whole files
- * --------------------------------------------------------------------------- */
+/* ---- Checksums of whole files ---- */
 
 /* The checksum of a file: of the checksums of its chunks. */
 static int file_checksum(const struct drps_io *io, const char *path, uint64_t *bytes_out,
@@ -69,13 +69,7 @@ static json_t *json_u64(uint64_t v)
     return json_integer((json_int_t)v);
 }
 
-static json_t *json_hex(uint64_t v)
-{
-    return json_sprintf("%016" PRIx64, v);
-}
-
-/* --- writing
- * -------------------------------------------------------------------------------------------- */
+/* ---- Writing ---- */
 
 static json_t *info_to_json(const struct drps_plan_info *info, char *const *fields)
 {
@@ -92,6 +86,8 @@ static json_t *info_to_json(const struct drps_plan_info *info, char *const *fiel
     (void)json_object_set_new(j, #name, json_u64(info->name)); /* a NULL j is caught below */
     PLAN_NUMBERS(PUT)
 #undef PUT
+    (void)json_object_set_new(j, "seed", drps_manifest_hex(info->seed));
+    (void)json_object_set_new(j, "hash_seed", drps_manifest_hex(info->hash_seed));
     for (size_t i = 0; i < info->tables_n; i++)
         (void)json_array_append_new(tables,
                                     json_pack("{s:s, s:I, s:I}", "name", info->tables[i].name,
@@ -119,40 +115,11 @@ static int files_to_json(const struct drps_io *io, const char *dir, json_t *list
         if (rc < 0) break;
         chain[0] = drps_checksum(chain, sizeof(chain));
         json_t *entry = json_pack("{s:s, s:I, s:o}", "name", files[i].name, "bytes",
-                                  (json_int_t)bytes, "checksum", json_hex(chain[1]));
+                                  (json_int_t)bytes, "checksum", drps_manifest_hex(chain[1]));
         if (json_array_append_new(list, entry))
             return drps_err_set(err, -ENOMEM, "no memory for the manifest");
     }
     *id_out = chain[0];
-    return rc;
-}
-
-/* The checksum of a manifest: over its text without the key "checksum". */
-static int manifest_sum(json_t *j, uint64_t *sum_out)
-{
-    char *text = json_dumps(j, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
-    if (!text) return -ENOMEM;
-    *sum_out = drps_checksum(text, strlen(text));
-    free(text);
-    return 0;
-}
-
-static int write_manifest(const struct drps_io *io, const char *dir, json_t *j,
-                          struct drps_err *err)
-{
-    uint64_t sum;
-    char *path = drps_path_join(dir, manifest_name);
-    char *text = NULL;
-    int rc = -ENOMEM;
-    if (path && manifest_sum(j, &sum) == 0 &&
-        json_object_set_new(j, "checksum", json_hex(sum)) == 0)
-        text = json_dumps(j, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
-    if (text)
-        rc = drps_io_write_file(io, path, text, strlen(text), err);
-    else
-        rc = drps_err_set(err, -ENOMEM, "no memory for the manifest");
-    free(text);
-    free(path);
     return rc;
 }
 
@@ -162,14 +129,16 @@ int drps_plan_save(const struct drps_io *io, const char *dir, const struct drps_
     uint64_t id = 0;
     json_t *j = info_to_json(info, fields);
     json_t *list = json_array();
-    int rc = j && list ? 0 : drps_err_set(err, -ENOMEM, "no memory for the manifest");
+    char *path = drps_path_join(dir, manifest_name);
+    int rc = j && list && path ? 0 : drps_err_set(err, -ENOMEM, "no memory for the manifest");
     if (rc == 0) rc = files_to_json(io, dir, list, &id, err);
     if (rc == 0 &&
-        (json_object_set(j, "files", list) || json_object_set_new(j, "id", json_hex(id)) ||
+        (json_object_set(j, "files", list) || json_object_set_new(j, "id", drps_manifest_hex(id)) ||
          json_object_set_new(j, "made_by", json_string("drps-index " DRPS_VERSION)) ||
          (forecast && json_object_set(j, "forecast", forecast))))
         rc = drps_err_set(err, -ENOMEM, "no memory for the manifest");
-    if (rc == 0) rc = write_manifest(io, dir, j, err);
+    if (rc == 0) rc = drps_manifest_write(io, path, j, err);
+    free(path);
     json_decref(list);
     json_decref(j);
     return rc;
@@ -202,32 +171,9 @@ int drps_blocks_write(const struct drps_io *io, const char *dir, const uint32_t 
     return rc;
 }
 
-/* --- reading
- * -------------------------------------------------------------------------------------------- */
+/* ---- Reading ---- */
 
-static int get_number(const struct drps_plan *plan, const char *key, uint64_t *out,
-                      struct drps_err *err)
-{
-    const json_t *v = json_object_get(plan->json, key);
-    if (!json_is_integer(v))
-        return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s: \"%s\" is no integer", plan->dir,
-                            manifest_name, key);
-    *out = (uint64_t)json_integer_value(v);
-    return 0;
-}
-
-static int get_text(const struct drps_plan *plan, const json_t *in, const char *key, char *out,
-                    struct drps_err *err)
-{
-    const char *text = json_string_value(json_object_get(in, key));
-    if (!text || strlen(text) >= DRPS_PLAN_NAME_BYTES)
-        return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s: \"%s\" is no short text", plan->dir,
-                            manifest_name, key);
-    memcpy(out, text, strlen(text) + 1);
-    return 0;
-}
-
-static int get_tables(struct drps_plan *plan, struct drps_err *err)
+static int get_tables(struct drps_plan *plan, const char *path, struct drps_err *err)
 {
     const json_t *tables = json_object_get(plan->json, "tables");
     plan->info.tables_n = json_array_size(tables);
@@ -237,7 +183,7 @@ static int get_tables(struct drps_plan *plan, struct drps_err *err)
     for (size_t i = 0; i < plan->info.tables_n; i++) {
         struct drps_table *t = &plan->info.tables[i];
         const json_t *entry = json_array_get(tables, i);
-        int rc = get_text(plan, entry, "name", t->name, err);
+        int rc = drps_manifest_get_text(entry, "name", path, t->name, sizeof(t->name), err);
         if (rc < 0) return rc;
         t->first = (uint64_t)json_integer_value(json_object_get(entry, "first"));
         t->rows = (uint64_t)json_integer_value(json_object_get(entry, "rows"));
@@ -259,14 +205,20 @@ static int get_fields(struct drps_plan *plan, struct drps_err *err)
     return 0;
 }
 
-static int get_info(struct drps_plan *plan, struct drps_err *err)
+static int get_name(const json_t *j, const char *key, const char *path, char *out,
+                    struct drps_err *err)
+{
+    return drps_manifest_get_text(j, key, path, out, DRPS_PLAN_NAME_BYTES, err);
+}
+
+static int get_info(struct drps_plan *plan, const char *path, struct drps_err *err)
 {
     struct drps_plan_info *info = &plan->info;
     const json_t *j = plan->json;
     uint64_t value;
     int rc;
 #define GET(name)                                                                                  \
-    rc = get_number(plan, #name, &value, err);                                                     \
+    rc = drps_manifest_get_count(j, #name, path, &value, err);                                     \
     if (rc < 0) return rc;                                                                         \
     info->name = (__typeof__(info->name))value;
     PLAN_NUMBERS(GET)
@@ -275,18 +227,18 @@ static int get_info(struct drps_plan *plan, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "%s/%s: %" PRIu64 " blocks of %" PRIu64 " rows are impossible",
                             plan->dir, manifest_name, info->blocks, info->rows);
-    rc = get_text(plan, j, "algo", info->algo, err);
-    if (rc == 0) rc = get_text(plan, j, "loss", info->loss, err);
-    if (rc == 0) rc = get_text(plan, j, "format", info->format, err);
-    if (rc == 0) rc = get_text(plan, j, "order", info->order, err);
-    if (rc == 0) rc = get_text(plan, j, "blocks_by", info->blocks_by, err);
-    if (rc == 0) rc = get_tables(plan, err);
+    rc = get_name(j, "algo", path, info->algo, err);
+    if (rc == 0) rc = get_name(j, "loss", path, info->loss, err);
+    if (rc == 0) rc = get_name(j, "format", path, info->format, err);
+    if (rc == 0) rc = get_name(j, "order", path, info->order, err);
+    if (rc == 0) rc = get_name(j, "blocks_by", path, info->blocks_by, err);
+    if (rc == 0) rc = get_tables(plan, path, err);
     if (rc == 0) rc = get_fields(plan, err);
     if (rc < 0) return rc;
-    char id[DRPS_PLAN_NAME_BYTES];
-    rc = get_text(plan, j, "id", id, err);
+    rc = drps_manifest_get_text(j, "id", path, info->id, sizeof(info->id), err);
+    if (rc == 0) rc = drps_manifest_get_hex(j, "seed", path, &info->seed, err);
+    if (rc == 0) rc = drps_manifest_get_hex(j, "hash_seed", path, &info->hash_seed, err);
     if (rc < 0) return rc;
-    (void)snprintf(info->id, sizeof(info->id), "%.16s", id);
     info->classification = json_is_true(json_object_get(j, "classification"));
     info->string_names = json_is_true(json_object_get(j, "string_names"));
     info->label_negative = (float)json_number_value(json_object_get(j, "label_negative"));
@@ -295,39 +247,9 @@ static int get_info(struct drps_plan *plan, struct drps_err *err)
     return 0;
 }
 
-static int check_manifest(struct drps_plan *plan, const char *path, struct drps_err *err)
-{
-    json_t *j = plan->json;
-    const char *kind = json_string_value(json_object_get(j, "kind"));
-    if (!kind || strcmp(kind, "drps-plan") != 0)
-        return drps_err_set(err, DRPS_E_CORRUPT, "%s does not describe a drps plan", path);
-    json_int_t version = json_integer_value(json_object_get(j, "version"));
-    if (version != DRPS_PLAN_VERSION)
-        return drps_err_set(err, DRPS_E_VERSION,
-                            "%s has version %lld; this program reads %d: run drps-index again",
-                            path, (long long)version, DRPS_PLAN_VERSION);
-    json_t *saved = json_incref(json_object_get(j, "checksum"));
-    uint64_t sum = 0;
-    char text[17];
-    (void)json_object_del(j, "checksum"); /* absent: the comparison below fails */
-    int rc = manifest_sum(j, &sum);
-    (void)snprintf(text, sizeof(text), "%016" PRIx64, sum);
-    if (rc < 0)
-        rc = drps_err_set(err, rc, "no memory to check %s", path);
-    else if (!json_is_string(saved) || strcmp(json_string_value(saved), text) != 0)
-        rc = drps_err_set(err, DRPS_E_CORRUPT,
-                          "%s fails its checksum: it was changed after drps-index wrote it", path);
-    json_decref(saved);
-    return rc;
-}
-
 int drps_plan_open(const struct drps_io *io, const char *dir, struct drps_plan **plan_out,
                    struct drps_err *err)
 {
-    char *text = NULL;
-    size_t n = 0;
-    json_error_t at;
-
     *plan_out = NULL;
     struct drps_plan *plan = calloc(1, sizeof(*plan));
     char *path = drps_path_join(dir, manifest_name);
@@ -338,7 +260,9 @@ int drps_plan_open(const struct drps_io *io, const char *dir, struct drps_plan *
         if (!plan->dir) rc = drps_err_set(err, -ENOMEM, "no memory for the plan");
     }
     if (rc == 0) {
-        rc = drps_io_read_file(io, path, MANIFEST_LIMIT, &text, &n, err);
+        json_t *j = NULL;
+        rc = drps_manifest_read(io, path, "drps-plan", DRPS_PLAN_VERSION, &j, err);
+        plan->json = j;
         if (rc == -ENOENT || rc == -ENOTDIR) {
             drps_err_clear(err);
             rc = drps_err_set(err, DRPS_E_NOT_FOUND,
@@ -346,15 +270,7 @@ int drps_plan_open(const struct drps_io *io, const char *dir, struct drps_plan *
                               manifest_name);
         }
     }
-    if (rc == 0) {
-        plan->json = json_loadb(text, n, JSON_REJECT_DUPLICATES, &at);
-        if (!plan->json)
-            rc = drps_err_set(err, DRPS_E_CORRUPT, "%s:%d:%d: %s", path, at.line, at.column,
-                              at.text);
-    }
-    if (rc == 0) rc = check_manifest(plan, path, err);
-    if (rc == 0) rc = get_info(plan, err);
-    free(text);
+    if (rc == 0) rc = get_info(plan, path, err);
     free(path);
     if (rc < 0) {
         drps_plan_close(plan);
@@ -433,8 +349,7 @@ int drps_plan_blocks(const struct drps_plan *plan, uint32_t **first_out, struct 
     return 0;
 }
 
-/* --- verifying
- * ------------------------------------------------------------------------------------------ */
+/* ---- Verifying ---- */
 
 static int verify_file(const struct drps_plan *plan, const json_t *entry, struct drps_err *err)
 {

@@ -34,8 +34,7 @@ enum { SECTION_BITS = 16, SECTION_ROWS = 1 << SECTION_BITS, SECTION_WORDS = SECT
 enum { HEAD_BYTES = 40, FLAG_EVALUATION = 1 };
 enum { BITMAPS = 4 }; /* of a cutter */
 
-/* --- records of steps
- * ------------------------------------------------------------------------------------- */
+/* ---- Records of steps ---- */
 
 struct drps_steps {
     char *path;
@@ -165,8 +164,7 @@ int drps_steps_rows(struct drps_steps *st, uint64_t s, uint64_t rows, const uint
     return rc;
 }
 
-/* --- scratch files
- * ---------------------------------------------------------------------------------------- */
+/* ---- Scratch files ---- */
 
 enum { KIND_SCRATCH = DRPS_REC_KIND('S', 'C', 'R', 'A') };
 
@@ -218,8 +216,7 @@ void drps_scratch_end(struct drps_scratch *s)
     *s = (struct drps_scratch){0};
 }
 
-/* --- what is needed before cutting
- * ------------------------------------------------------------------------ */
+/* ---- What is needed before cutting ---- */
 
 struct extent {
     uint64_t step_rows; /* most rows of a step */
@@ -270,8 +267,7 @@ static uint64_t rows_needed(const struct extent *x)
     return 2 * x->step_rows < x->touched ? 2 * x->step_rows : x->touched;
 }
 
-/* --- cutting
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Cutting ---- */
 
 struct cutter {
     const struct drps_window_options *options;
@@ -512,8 +508,7 @@ static int cut(struct cutter *c, size_t n_cutters, struct drps_steps *lists, str
     return rc;
 }
 
-/* --- measuring
- * -------------------------------------------------------------------------------------------- */
+/* ---- Measuring ---- */
 
 static int measure_group(const struct drps_window_options *o, const struct extent *x,
                          struct drps_steps *lists, const uint64_t *budgets, size_t n,
@@ -560,8 +555,7 @@ int drps_windows_measure(const struct drps_io *io, const char *dir,
     return rc;
 }
 
-/* --- transits
- * --------------------------------------------------------------------------------------------- */
+/* ---- Transits ---- */
 
 struct place {
     uint32_t window, slot;
@@ -802,8 +796,7 @@ static int compile_transits(const struct drps_io *io, const char *dir,
     return rc;
 }
 
-/* --- compiling
- * -------------------------------------------------------------------------------------------- */
+/* ---- Compiling ---- */
 
 static int check_budget(const struct drps_window_options *o, const struct extent *x,
                         struct drps_err *err)
@@ -856,8 +849,7 @@ int drps_windows_compile(const struct drps_io *io, const char *dir,
     return rc;
 }
 
-/* --- decoding
- * --------------------------------------------------------------------------------------------- */
+/* ---- Decoding ---- */
 
 void drps_window_free(struct drps_window *w)
 {

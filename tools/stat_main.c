@@ -48,8 +48,7 @@ static int parse(struct drps_cli *cli, int key, char *arg)
     }
 }
 
-/* --- values of a manifest, as text
- * ---------------------------------------------------------------------- */
+/* ---- Values of a manifest, as text ---- */
 
 enum { TEXTS = 16, TEXT_BYTES = 48 };
 
@@ -102,8 +101,7 @@ static const char *share_of(const json_t *j, const char *part, const char *whole
     return slot;
 }
 
-/* --- plans
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Plans ---- */
 
 static void print_tables(const json_t *tables)
 {
@@ -180,8 +178,7 @@ static int stat_plan(struct drps_cli *cli, const struct options *o, struct drps_
     return rc;
 }
 
-/* --- models
- * --------------------------------------------------------------------------------------------- */
+/* ---- Models ---- */
 
 static void print_epochs(const json_t *training, uint64_t only)
 {

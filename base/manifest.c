@@ -1,4 +1,4 @@
-#include "engine/manifest.h"
+#include "base/drps_manifest.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -51,8 +51,22 @@ static int check_sum(json_t *j, const char *path, struct drps_err *err)
                         path);
 }
 
-int drps_manifest_read(const struct drps_io *io, const char *path, json_t **j_out,
-                       struct drps_err *err)
+/* Before the checksum: another version may sum another way. */
+static int check_kind(const json_t *j, const char *path, const char *kind, int version,
+                      struct drps_err *err)
+{
+    const char *is = json_string_value(json_object_get(j, "kind"));
+    if (!is || strcmp(is, kind) != 0)
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s does not describe a drps %s", path, kind + 5);
+    const json_int_t has = json_integer_value(json_object_get(j, "version"));
+    if (has == version) return 0;
+    return drps_err_set(err, DRPS_E_VERSION,
+                        "%s has version %lld; this program reads %d: make the %s anew", path,
+                        (long long)has, version, kind + 5);
+}
+
+int drps_manifest_read(const struct drps_io *io, const char *path, const char *kind, int version,
+                       json_t **j_out, struct drps_err *err)
 {
     json_error_t at;
     char *text;
@@ -65,7 +79,8 @@ int drps_manifest_read(const struct drps_io *io, const char *path, json_t **j_ou
     free(text);
     if (!j)
         return drps_err_set(err, DRPS_E_CORRUPT, "%s:%d:%d: %s", path, at.line, at.column, at.text);
-    rc = check_sum(j, path, err);
+    rc = check_kind(j, path, kind, version, err);
+    if (rc == 0) rc = check_sum(j, path, err);
     if (rc < 0) {
         json_decref(j);
         return rc;

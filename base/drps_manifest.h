@@ -1,4 +1,4 @@
-/* Manifests: JSON files that end with a checksum of themselves. Private to engine/. */
+/* Manifests: JSON files that end with a checksum of themselves (plan.json, model.json). */
 #ifndef DRPS_MANIFEST_H
 #define DRPS_MANIFEST_H
 
@@ -12,10 +12,13 @@ DRPS_MUST_CHECK
 int drps_manifest_write(const struct drps_io *io, const char *path, json_t *j,
                         struct drps_err *err);
 
-/* Read and check path. *j_out is owned by the caller (json_decref). -ENOENT, DRPS_E_CORRUPT. */
+/*
+ * Read and check path. `kind` ("drps-plan", "drps-model") and `version` must be its own. *j_out is
+ * owned by the caller (json_decref). -ENOENT, DRPS_E_CORRUPT, DRPS_E_VERSION.
+ */
 DRPS_MUST_CHECK
-int drps_manifest_read(const struct drps_io *io, const char *path, json_t **j_out,
-                       struct drps_err *err);
+int drps_manifest_read(const struct drps_io *io, const char *path, const char *kind, int version,
+                       json_t **j_out, struct drps_err *err);
 
 /* 64 bits as 16 hex digits, since JSON integers are signed and JSON numbers often doubles. */
 json_t *drps_manifest_hex(uint64_t v);
