@@ -48,7 +48,8 @@ function(drps_test name)
                           ${DRPS_TOOL_LIBRARIES})
     target_compile_definitions(${name} PRIVATE ${DRPS_DEFINITIONS})
     add_test(NAME ${name} COMMAND ${name} ${T_ARGUMENTS})
-    set_tests_properties(${name} PROPERTIES TIMEOUT ${T_TIMEOUT} SKIP_RETURN_CODE 77 LABELS "unit;${T_LABELS}")
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${T_TIMEOUT} SKIP_RETURN_CODE 77 LABELS "unit;${T_LABELS}"
+                         ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
 endfunction()
 
 # drps_script_test(NAME SCRIPT [TIMEOUT S]): one shell script; gets the tools' folder as its argument.

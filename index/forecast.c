@@ -18,6 +18,7 @@
 
 #include "base/drps_alloc.h"
 #include "index/drps_batch.h"
+#include "index/steps.h"
 
 enum { CURVE_POINTS = 7, ROW_ID_BYTES = 4 };
 #define NONE UINT32_MAX
@@ -44,7 +45,7 @@ struct simulation {
     const uint32_t *block_first;
     size_t blocks;
     uint64_t max_block_rows, max_step_blocks;
-    struct drps_steps *uses;
+    struct steps *uses;
     uint32_t *list, *distance; /* [cap] of one step */
     size_t list_cap, distance_cap;
 };
@@ -200,7 +201,7 @@ static int pool_step(struct pool *p, const struct simulation *m, uint32_t step, 
 
 static void simulation_destroy(struct simulation *m)
 {
-    drps_steps_close(m->uses);
+    steps_close(m->uses);
     free(m->list);
     free(m->distance);
 }
@@ -240,10 +241,10 @@ static int read_step(struct simulation *m, uint64_t step, size_t *n_out, struct 
     size_t bytes;
 
     *n_out = 0;
-    int rc = drps_steps_record(m->uses, step, &record, &bytes, err);
+    int rc = steps_record(m->uses, step, &record, &bytes, err);
     if (rc < 0) return rc;
     rc = decode_step(m, record, bytes, n_out, err);
-    return rc < 0 ? drps_steps_fault(m->uses, step, err), rc : 0;
+    return rc < 0 ? steps_fault(m->uses, step, err), rc : 0;
 }
 
 static int simulation_open(struct simulation *m, const struct drps_io *io, const char *dir,
@@ -257,8 +258,8 @@ static int simulation_open(struct simulation *m, const struct drps_io *io, const
     for (size_t b = 0; b < blocks; b++)
         if (block_rows(m, (uint32_t)b) > m->max_block_rows)
             m->max_block_rows = block_rows(m, (uint32_t)b);
-    int rc = drps_steps_open(io, dir, "uses.rec", DRPS_KIND_USES, o->steps, o->memory_bytes / 8,
-                             &m->uses, err);
+    int rc = steps_open(io, dir, "uses.rec", DRPS_KIND_USES, o->steps, o->memory_bytes / 8,
+                        &m->uses, err);
     for (uint64_t s = 0; s < o->steps && rc == 0; s++) {
         size_t n;
         rc = read_step(m, s, &n, err);
@@ -281,7 +282,7 @@ static int run_pools(struct simulation *m, struct pool *pools, size_t n_pools, s
         if (rc < 0) return rc;
         for (size_t k = 0; k < n_pools && rc == 0; k++)
             rc = pool_step(&pools[k], m, (uint32_t)step, n, err);
-        if (rc < 0) (void)drps_steps_fault(m->uses, step, err);
+        if (rc < 0) (void)steps_fault(m->uses, step, err);
     }
     return rc;
 }

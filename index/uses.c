@@ -16,11 +16,12 @@
 
 #include "base/drps_alloc.h"
 #include "index/drps_batch.h"
+#include "index/steps.h"
 
 enum { SLICE_LEAST = 64 }; /* blocks */
 
 struct uses {
-    struct drps_steps *lists;
+    struct steps *lists;
     uint64_t steps, rows;
     const uint32_t *block_first;
     size_t blocks;
@@ -33,8 +34,8 @@ struct uses {
     size_t list_cap, distance_cap;
     unsigned char *packed;
     size_t packed_cap;
-    struct drps_scratch scratch; /* record slice * steps + (steps - 1 - step) */
-    uint64_t most;               /* blocks of a step */
+    struct steps_scratch scratch; /* record slice * steps + (steps - 1 - step) */
+    uint64_t most;                /* blocks of a step */
 };
 
 static void uses_destroy(struct uses *u)
@@ -44,7 +45,7 @@ static void uses_destroy(struct uses *u)
     free(u->list);
     free(u->distance);
     free(u->packed);
-    drps_scratch_end(&u->scratch);
+    steps_scratch_end(&u->scratch);
 }
 
 static int check_blocks(const uint32_t *first, size_t blocks, uint64_t steps, struct drps_err *err)
@@ -89,7 +90,7 @@ static int uses_init(struct uses *u, const struct drps_io *io, const char *dir,
     if (!u->next)
         return drps_err_set(err, -ENOMEM, "no memory for the next uses of %zu blocks", u->slice);
     int rc = make_hints(u, err);
-    if (rc == 0) rc = drps_scratch_begin(&u->scratch, io, dir, "uses.tmp", err);
+    if (rc == 0) rc = steps_scratch_begin(&u->scratch, io, dir, "uses.tmp", err);
     return rc;
 }
 
@@ -100,7 +101,7 @@ static int list_blocks(struct uses *u, uint64_t step, size_t *n_out, struct drps
     size_t rows_n, n = 0;
 
     *n_out = 0;
-    int rc = drps_steps_rows(u->lists, step, u->rows, &rows, &rows_n, err);
+    int rc = steps_rows(u->lists, step, u->rows, &rows, &rows_n, err);
     if (rc < 0) return rc;
     if (drps_array_reserve(&u->list, &u->list_cap, rows_n, sizeof(*u->list)) ||
         drps_array_reserve(&u->distance, &u->distance_cap, rows_n, sizeof(*u->distance)))
@@ -208,7 +209,7 @@ static int join_steps(struct uses *u, struct drps_recwriter *out, struct drps_er
 
     if (!pieces) return drps_err_set(err, -ENOMEM, "no memory for %zu pieces of a step", u->slices);
     for (uint64_t s = 0; s < u->steps && rc == 0; s++) {
-        rc = drps_scratch_read(&u->scratch, u->steps - 1 - s, u->steps, u->slices, pieces, err);
+        rc = steps_scratch_read(&u->scratch, u->steps - 1 - s, u->steps, u->slices, pieces, err);
         if (rc == 0) rc = join_step(u, pieces, out, err);
     }
     free(pieces);
@@ -241,15 +242,14 @@ int drps_uses_compile(const struct drps_io *io, const char *dir, uint64_t steps,
     *max_step_blocks_out = 0;
     int rc = check_blocks(block_first, blocks, steps, err);
     if (rc < 0) return rc;
-    rc = drps_steps_open(io, dir, "rows.rec", DRPS_KIND_ROWS, steps, memory_bytes / 8, &u.lists,
-                         err);
+    rc = steps_open(io, dir, "rows.rec", DRPS_KIND_ROWS, steps, memory_bytes / 8, &u.lists, err);
     if (rc < 0) return rc;
     rc = uses_init(&u, io, dir, memory_bytes, err);
     if (rc == 0) rc = compile_slices(&u, err);
-    if (rc == 0) rc = drps_scratch_turn(&u.scratch, err);
+    if (rc == 0) rc = steps_scratch_turn(&u.scratch, err);
     if (rc == 0) rc = write_uses(&u, io, dir, err);
     if (rc == 0) *max_step_blocks_out = u.most;
-    drps_steps_close(u.lists);
+    steps_close(u.lists);
     uses_destroy(&u);
     return rc;
 }

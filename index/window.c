@@ -1,559 +1,26 @@
 /*
- * Cutting an epoch into windows, and where each row of a window is needed next.
+ * Where each row of a window is needed next, and a window as stored.
  *
- * Cutting. C is the budget in rows, m the most rows of one step, and C >= 2m. Steps join the open
- * window w as long as |rows(w)| <= bound  and  |rows(w-1) u rows(w)| <= C,      C/2 <= bound <= C -
- * m. The first step of a window always fits, because |rows(w-1)| <= C - m leaves room for m more:
- * so the invariant holds for every pair but the last and the first window, which meet when the
- * epoch begins again. If those two exceed C, the last window is cut once more: its second part is
- * the longest run of final steps whose rows fit together with window 0 (one step does: |rows(0)| <=
- * C - m), and the two parts lie in what was one window of at most C rows. The bound follows the
- * overlap of neighbours: two windows of (C + overlap)/2 rows fill the budget exactly; equal windows
- * lose less than a large one beside a small one. When the rows of all steps fit, nothing bounds a
- * window but the border between training and evaluation.
- *
- * Transits. Per row a table holds the window that touches it next and the slot there. One pass
- * backwards over the windows fills it with each row's first window of the epoch, a second one reads
- * and replaces it window by window. The table covers a slice of the row ids when memory is short. A
- * window's record is made of sections of 65536 ids, and slices are whole sections: so records are
- * put together from pieces, whatever the slices were.
+ * Per row a table holds the window that touches it next and the slot there. One pass backwards over
+ * the windows fills it with each row's first window of the epoch, a second one reads and replaces
+ * it window by window. The table covers a slice of the row ids when memory is short. A window's
+ * record is made of sections of 65536 ids, and slices are whole sections: so records are put
+ * together from pieces, whatever the slices were.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "index/drps_window.h"
 
 #include "base/drps_alloc.h"
 #include "base/drps_endian.h"
+#include "index/cut.h"
 #include "index/drps_batch.h"
+#include "index/steps.h"
 
-enum { BUFFER_LEAST = 64 * 1024, BUFFER_MOST = 4 * 1024 * 1024 };
 enum { SECTION_BITS = 16, SECTION_ROWS = 1 << SECTION_BITS, SECTION_WORDS = SECTION_ROWS / 64 };
 enum { HEAD_BYTES = 40, FLAG_EVALUATION = 1 };
-enum { BITMAPS = 4 }; /* of a cutter */
-
-/* ---- Records of steps ---- */
-
-struct drps_steps {
-    char *path;
-    struct drps_recfile *file;
-    uint64_t count;
-    uint64_t first, n; /* records in buf */
-    uint64_t target;   /* bytes of a run */
-    char *buf;
-    size_t cap;
-    uint32_t *list;
-    size_t list_cap;
-};
-
-int drps_steps_open(const struct drps_io *io, const char *dir, const char *name, uint32_t kind,
-                    uint64_t steps, uint64_t buffer_bytes, struct drps_steps **st_out,
-                    struct drps_err *err)
-{
-    *st_out = NULL;
-    struct drps_steps *st = calloc(1, sizeof(*st));
-    if (!st) return drps_err_set(err, -ENOMEM, "no memory to read %s/%s", dir, name);
-    st->target = buffer_bytes < BUFFER_LEAST  ? BUFFER_LEAST
-                 : buffer_bytes > BUFFER_MOST ? BUFFER_MOST
-                                              : buffer_bytes;
-    st->path = drps_path_join(dir, name);
-    int rc = st->path ? 0 : drps_err_set(err, -ENOMEM, "no memory to read %s/%s", dir, name);
-    if (rc == 0) rc = drps_recfile_open(io, st->path, kind, &st->file, err);
-    if (rc == 0) st->count = drps_recfile_count(st->file);
-    if (rc == 0 && st->count != steps)
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s holds %" PRIu64 " records, expected %" PRIu64,
-                          st->path, st->count, steps);
-    if (rc < 0) {
-        drps_steps_close(st);
-        return rc;
-    }
-    *st_out = st;
-    return 0;
-}
-
-void drps_steps_close(struct drps_steps *st)
-{
-    if (!st) return;
-    drps_recfile_close(st->file);
-    free(st->path);
-    free(st->buf);
-    free(st->list);
-    free(st);
-}
-
-int drps_steps_fault(const struct drps_steps *st, uint64_t s, struct drps_err *err)
-{
-    return drps_err_context(err, "%s: record %" PRIu64, st->path, s);
-}
-
-/* The run that holds s: the one that ends with it when reading backwards, else the one that begins
- * with it. */
-static int load_run(struct drps_steps *st, uint64_t s, struct drps_err *err)
-{
-    uint64_t first = s;
-    uint64_t n = 1;
-
-    if (st->n && s < st->first) {
-        while (first > 0 &&
-               drps_recfile_run_bytes(st->file, first - 1, s - first + 2) <= st->target)
-            first--;
-        n = s - first + 1;
-    } else {
-        n = drps_recfile_run_length(st->file, s, st->target);
-    }
-    st->n = 0; /* until the bytes are there */
-    size_t bytes = (size_t)drps_recfile_run_bytes(st->file, first, n);
-    if (drps_array_reserve(&st->buf, &st->cap, bytes, 1))
-        return drps_err_set(err, -ENOMEM, "no memory for %zu bytes of %s", bytes, st->path);
-    int rc = drps_recfile_read(st->file, first, n, st->buf, err);
-    if (rc < 0) return rc;
-    st->first = first;
-    st->n = n;
-    return 0;
-}
-
-int drps_steps_record(struct drps_steps *st, uint64_t s, const void **record_out, size_t *bytes_out,
-                      struct drps_err *err)
-{
-    if (!st->n || s < st->first || s >= st->first + st->n) {
-        int rc = load_run(st, s, err);
-        if (rc < 0) return rc;
-    }
-    *record_out = st->buf + drps_recfile_offset_in_run(st->file, st->first, s);
-    *bytes_out = (size_t)drps_recfile_bytes(st->file, s);
-    return 0;
-}
-
-static int decode_rows(struct drps_steps *st, const void *record, size_t bytes, uint64_t rows,
-                       size_t *n_out, struct drps_err *err)
-{
-    size_t used;
-    uint32_t n = bytes >= 4 ? drps_list_count(record) : 0;
-
-    if (n > bytes) /* a number takes a byte or more: bounds the allocation */
-        return drps_err_set(err, DRPS_E_CORRUPT, "a list of %" PRIu32 " rows in %zu bytes", n,
-                            bytes);
-    if (drps_array_reserve(&st->list, &st->list_cap, n, sizeof(*st->list)))
-        return drps_err_set(err, -ENOMEM, "no memory for %" PRIu32 " rows", n);
-    int rc = drps_list_decode(record, bytes, st->list, &used, err);
-    if (rc < 0) return rc;
-    if (used != bytes)
-        return drps_err_set(err, DRPS_E_CORRUPT, "the list ends after %zu bytes of %zu", used,
-                            bytes);
-    if (n && st->list[n - 1] >= rows)
-        return drps_err_set(err, DRPS_E_CORRUPT, "row %" PRIu32 " of %" PRIu64, st->list[n - 1],
-                            rows);
-    *n_out = n;
-    return 0;
-}
-
-int drps_steps_rows(struct drps_steps *st, uint64_t s, uint64_t rows, const uint32_t **list_out,
-                    size_t *n_out, struct drps_err *err)
-{
-    const void *record;
-    size_t bytes;
-
-    *n_out = 0;
-    int rc = drps_steps_record(st, s, &record, &bytes, err);
-    if (rc < 0) return rc;
-    rc = decode_rows(st, record, bytes, rows, n_out, err);
-    *list_out = st->list;
-    if (rc < 0) (void)drps_steps_fault(st, s, err);
-    return rc;
-}
-
-/* ---- Scratch files ---- */
-
-enum { KIND_SCRATCH = DRPS_REC_KIND('S', 'C', 'R', 'A') };
-
-int drps_scratch_begin(struct drps_scratch *s, const struct drps_io *io, const char *dir,
-                       const char *name, struct drps_err *err)
-{
-    *s = (struct drps_scratch){.io = io, .path = drps_path_join(dir, name)};
-    if (!s->path) return drps_err_set(err, -ENOMEM, "no memory to write %s/%s", dir, name);
-    return drps_recwriter_open(io, s->path, KIND_SCRATCH, &s->writer, err);
-}
-
-int drps_scratch_turn(struct drps_scratch *s, struct drps_err *err)
-{
-    int rc = drps_recwriter_finish(s->writer, err);
-    drps_recwriter_close(s->writer);
-    s->writer = NULL;
-    if (rc == 0) rc = drps_recfile_open(s->io, s->path, KIND_SCRATCH, &s->file, err);
-    return rc;
-}
-
-int drps_scratch_read(struct drps_scratch *s, uint64_t first, uint64_t stride, size_t n,
-                      struct drps_piece *pieces, struct drps_err *err)
-{
-    size_t bytes = 0;
-    for (size_t i = 0; i < n; i++)
-        bytes += (size_t)drps_recfile_run_bytes(s->file, first + i * stride, 1);
-    if (drps_array_reserve(&s->buf, &s->cap, bytes, 1))
-        return drps_err_set(err, -ENOMEM, "no memory for %zu bytes of %s", bytes, s->path);
-    char *at = s->buf;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t r = first + i * stride;
-        int rc = drps_recfile_read(s->file, r, 1, at, err);
-        if (rc < 0) return rc;
-        pieces[i] = (struct drps_piece){at, (size_t)drps_recfile_bytes(s->file, r)};
-        at += drps_recfile_run_bytes(s->file, r, 1);
-    }
-    return 0;
-}
-
-void drps_scratch_end(struct drps_scratch *s)
-{
-    drps_recwriter_close(s->writer);
-    drps_recfile_close(s->file);
-    if (s->path)
-        (void)s->io->ops->unlink(s->io->ctx,
-                                 s->path); /* its folder is a stage, which is removed on failure */
-    free(s->path);
-    free(s->buf);
-    *s = (struct drps_scratch){0};
-}
-
-/* ---- What is needed before cutting ---- */
-
-struct extent {
-    uint64_t step_rows; /* most rows of a step */
-    uint64_t touched;   /* rows that any step touches */
-};
-
-static size_t bitmap_words(uint64_t rows)
-{
-    return (size_t)(rows / 64 + 1);
-}
-
-static int check_options(const struct drps_window_options *o, struct drps_err *err)
-{
-    if (o->train_steps > o->steps || o->steps > UINT32_MAX || o->rows > (uint64_t)UINT32_MAX + 1 ||
-        !o->row_bytes)
-        return drps_err_set(err, -EINVAL,
-                            "windows of %" PRIu64 " steps (%" PRIu64 " training), %" PRIu64
-                            " rows of %" PRIu64 " bytes",
-                            o->steps, o->train_steps, o->rows, o->row_bytes);
-    return 0;
-}
-
-static int find_extent(struct drps_steps *lists, const struct drps_window_options *o,
-                       struct extent *x, struct drps_err *err)
-{
-    const uint32_t *rows;
-    size_t n;
-    int rc = 0;
-    uint64_t *seen = calloc(bitmap_words(o->rows), sizeof(*seen));
-
-    *x = (struct extent){0, 0};
-    if (!seen) return drps_err_set(err, -ENOMEM, "no memory for a bit a row");
-    for (uint64_t s = 0; s < o->steps && rc == 0; s++) {
-        rc = drps_steps_rows(lists, s, o->rows, &rows, &n, err);
-        if (n > x->step_rows) x->step_rows = n;
-        for (size_t i = 0; i < n; i++)
-            seen[rows[i] / 64] |= UINT64_C(1) << rows[i] % 64;
-    }
-    for (size_t i = 0; i < bitmap_words(o->rows); i++)
-        x->touched += (uint64_t)__builtin_popcountll(seen[i]);
-    free(seen);
-    return rc;
-}
-
-/* Rows that a budget must have room for. */
-static uint64_t rows_needed(const struct extent *x)
-{
-    return 2 * x->step_rows < x->touched ? 2 * x->step_rows : x->touched;
-}
-
-/* ---- Cutting ---- */
-
-struct cutter {
-    const struct drps_window_options *options;
-    struct extent extent;
-    uint64_t cap;   /* C */
-    uint64_t bound; /* of the open window */
-    size_t words;   /* of each bitmap */
-    uint64_t *cur, *prev, *first,
-        *tail; /* rows of: the open window, the one before, window 0; scratch */
-    uint64_t cur_rows, prev_rows, first_rows;
-    uint64_t common; /* rows of both cur and prev */
-    uint32_t *fresh; /* rows that the last step added to cur */
-    size_t fresh_n;
-    uint64_t fresh_common;
-    uint64_t start;   /* first step of the open window */
-    uint64_t *starts; /* of the windows closed */
-    size_t n, starts_cap;
-    struct drps_window_result result;
-};
-
-static void cutter_destroy(struct cutter *c)
-{
-    free(c->cur);
-    free(c->prev);
-    free(c->first);
-    free(c->tail);
-    free(c->fresh);
-    free(c->starts);
-}
-
-/* The caller has checked that the budget has room for rows_needed(). Destroy also after a failure.
- */
-static int cutter_init(struct cutter *c, const struct drps_window_options *o, uint64_t budget,
-                       const struct extent *x, struct drps_err *err)
-{
-    *c = (struct cutter){
-        .options = o, .extent = *x, .cap = budget / o->row_bytes, .words = bitmap_words(o->rows)};
-    c->bound = x->touched <= c->cap ? UINT64_MAX : c->cap / 2;
-    c->cur = calloc(c->words, sizeof(*c->cur));
-    c->prev = calloc(c->words, sizeof(*c->prev));
-    c->first = calloc(c->words, sizeof(*c->first));
-    c->tail = calloc(c->words, sizeof(*c->tail));
-    c->fresh = drps_array_new((size_t)x->step_rows + 1,
-                              sizeof(*c->fresh)); /* one is written and not kept */
-    if (!c->cur || !c->prev || !c->first || !c->tail || !c->fresh)
-        return drps_err_set(err, -ENOMEM, "no memory for %d bits a row", BITMAPS);
-    return 0;
-}
-
-static void add(struct cutter *c, const uint32_t *rows, size_t n)
-{
-    uint64_t *restrict cur = c->cur;
-    const uint64_t *restrict prev = c->prev;
-    uint32_t *restrict fresh = c->fresh;
-    size_t k = 0;
-    uint64_t common = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        uint32_t row = rows[i];
-        uint64_t word = cur[row / 64];
-        uint64_t is_new = ~word >> row % 64 & 1;
-        fresh[k] = row;
-        k += is_new;
-        common += is_new & prev[row / 64] >> row % 64;
-        cur[row / 64] = word | UINT64_C(1) << row % 64;
-    }
-    c->fresh_n = k;
-    c->fresh_common = common;
-    c->cur_rows += k;
-    c->common += common;
-}
-
-static void undo_add(struct cutter *c)
-{
-    for (size_t i = 0; i < c->fresh_n; i++)
-        c->cur[c->fresh[i] / 64] &= ~(UINT64_C(1) << c->fresh[i] % 64);
-    c->cur_rows -= c->fresh_n;
-    c->common -= c->fresh_common;
-}
-
-static uint64_t pair_rows(const struct cutter *c)
-{
-    return c->prev_rows + c->cur_rows - c->common;
-}
-
-static uint64_t in_both(const uint64_t *a, const uint64_t *b, size_t words)
-{
-    uint64_t n = 0;
-    for (size_t i = 0; i < words; i++)
-        n += (uint64_t)__builtin_popcountll(a[i] & b[i]);
-    return n;
-}
-
-static void keep_most(uint64_t *most, uint64_t value)
-{
-    if (value > *most) *most = value;
-}
-
-static void clear_open(struct cutter *c)
-{
-    memset(c->cur, 0, c->words * sizeof(*c->cur));
-    c->cur_rows = 0;
-    c->common = 0;
-}
-
-/* Half of the budget and half of what neighbours share, but leaving room for any next step. */
-static void set_bound(struct cutter *c)
-{
-    if (c->bound == UINT64_MAX) return;
-    uint64_t most = c->cap - c->extent.step_rows;
-    c->bound = (c->cap + c->common) / 2;
-    if (c->bound > most) c->bound = most;
-}
-
-/* The open window ends before step `end`, where the next one begins. */
-static int close_window(struct cutter *c, uint64_t end, struct drps_err *err)
-{
-    struct drps_window_result *r = &c->result;
-
-    if (drps_array_reserve(&c->starts, &c->starts_cap, c->n + 1, sizeof(*c->starts)))
-        return drps_err_set(err, -ENOMEM, "no memory for %zu windows", c->n + 1);
-    if (c->n == 0) {
-        memcpy(c->first, c->cur, c->words * sizeof(*c->cur));
-        c->first_rows = c->cur_rows;
-    }
-    c->starts[c->n++] = c->start;
-    r->rows_touched += c->cur_rows;
-    r->rows_kept += c->common;
-    keep_most(&r->max_window_rows, c->cur_rows);
-    keep_most(&r->working_set_rows, pair_rows(c));
-    set_bound(c);
-    uint64_t *swap = c->prev;
-    c->prev = c->cur;
-    c->prev_rows = c->cur_rows;
-    c->cur = swap;
-    clear_open(c);
-    c->start = end;
-    return 0;
-}
-
-static int cutter_step(struct cutter *c, uint64_t s, const uint32_t *rows, size_t n,
-                       struct drps_err *err)
-{
-    int rc = 0;
-    if (s == c->options->train_steps && s > c->start) rc = close_window(c, s, err);
-    if (rc < 0) return rc;
-    add(c, rows, n);
-    if (s == c->start || (c->cur_rows <= c->bound && pair_rows(c) <= c->cap)) return 0;
-    undo_add(c);
-    rc = close_window(c, s, err);
-    if (rc == 0) add(c, rows, n);
-    return rc;
-}
-
-static int add_steps(struct cutter *c, struct drps_steps *lists, uint64_t from, uint64_t to,
-                     struct drps_err *err)
-{
-    const uint32_t *rows;
-    size_t n;
-    for (uint64_t s = from; s < to; s++) {
-        int rc = drps_steps_rows(lists, s, c->options->rows, &rows, &n, err);
-        if (rc < 0) return rc;
-        add(c, rows, n);
-    }
-    return 0;
-}
-
-/* The first step of the longest end of the open window that fits beside window 0. */
-static int find_tail(struct cutter *c, struct drps_steps *lists, uint64_t *at_out,
-                     struct drps_err *err)
-{
-    const uint32_t *rows;
-    size_t n;
-    uint64_t s = c->options->steps;
-
-    memcpy(c->tail, c->first, c->words * sizeof(*c->tail));
-    for (uint64_t used = c->first_rows; s > c->start; s--) {
-        int rc = drps_steps_rows(lists, s - 1, c->options->rows, &rows, &n, err);
-        if (rc < 0) return rc;
-        for (size_t i = 0; i < n; i++) {
-            used += ~c->tail[rows[i] / 64] >> rows[i] % 64 & 1;
-            c->tail[rows[i] / 64] |= UINT64_C(1) << rows[i] % 64;
-        }
-        if (used > c->cap) break;
-    }
-    *at_out = s;
-    return 0;
-}
-
-/* The open window is the last one, and too large beside window 0: make it two. */
-static int split_last(struct cutter *c, struct drps_steps *lists, struct drps_err *err)
-{
-    uint64_t at;
-    int rc = find_tail(c, lists, &at, err);
-    if (rc < 0) return rc;
-    clear_open(c);
-    rc = add_steps(c, lists, c->start, at, err);
-    if (rc == 0) rc = close_window(c, at, err);
-    if (rc == 0) rc = add_steps(c, lists, at, c->options->steps, err);
-    return rc;
-}
-
-static int cutter_finish(struct cutter *c, struct drps_steps *lists, struct drps_err *err)
-{
-    struct drps_window_result *r = &c->result;
-    uint64_t steps = c->options->steps;
-    int rc = 0;
-
-    if (steps == 0) return 0;
-    if (c->n > 0 && c->first_rows + c->cur_rows - in_both(c->first, c->cur, c->words) > c->cap)
-        rc = split_last(c, lists, err);
-    if (rc == 0) rc = close_window(c, steps, err);
-    if (rc < 0) return rc;
-    uint64_t wrap =
-        in_both(c->first, c->prev, c->words); /* close_window() has moved the last window to prev */
-    r->windows = c->n;
-    r->rows_kept += wrap;
-    keep_most(&r->working_set_rows, c->first_rows + c->prev_rows - wrap);
-    if (c->n <= 2) r->rows_kept = r->rows_touched;
-    r->rows_moved = r->rows_touched - r->rows_kept;
-    return 0;
-}
-
-/* One pass over the lists for all cutters. */
-static int cut(struct cutter *c, size_t n_cutters, struct drps_steps *lists, struct drps_err *err)
-{
-    const uint32_t *rows;
-    size_t n;
-    int rc = 0;
-
-    for (uint64_t s = 0; n_cutters && s < c->options->steps && rc == 0; s++) {
-        rc = drps_steps_rows(lists, s, c->options->rows, &rows, &n, err);
-        for (size_t i = 0; i < n_cutters && rc == 0; i++)
-            rc = cutter_step(&c[i], s, rows, n, err);
-    }
-    for (size_t i = 0; i < n_cutters && rc == 0; i++)
-        rc = cutter_finish(&c[i], lists, err);
-    return rc;
-}
-
-/* ---- Measuring ---- */
-
-static int measure_group(const struct drps_window_options *o, const struct extent *x,
-                         struct drps_steps *lists, const uint64_t *budgets, size_t n,
-                         struct drps_window_result *results, struct drps_err *err)
-{
-    int rc = 0;
-    size_t used = 0;
-    struct cutter *c = calloc(n, sizeof(*c));
-
-    if (!c) return drps_err_set(err, -ENOMEM, "no memory to cut windows");
-    for (size_t i = 0; i < n && rc == 0; i++)
-        if (budgets[i] / o->row_bytes >= rows_needed(x))
-            rc = cutter_init(&c[used++], o, budgets[i], x, err);
-    if (rc == 0) rc = cut(c, used, lists, err);
-    for (size_t i = 0, k = 0; i < n && rc == 0; i++)
-        if (budgets[i] / o->row_bytes >= rows_needed(x)) results[i] = c[k++].result;
-    for (size_t i = 0; i < used; i++)
-        cutter_destroy(&c[i]);
-    free(c);
-    return rc;
-}
-
-int drps_windows_measure(const struct drps_io *io, const char *dir,
-                         const struct drps_window_options *options, const uint64_t *budgets,
-                         size_t n, struct drps_window_result *results_out, struct drps_err *err)
-{
-    struct extent x;
-    struct drps_steps *lists;
-    uint64_t each = bitmap_words(options->rows) * sizeof(uint64_t) * BITMAPS;
-    size_t group = options->memory_bytes / each < n ? (size_t)(options->memory_bytes / each) : n;
-
-    memset(results_out, 0, n * sizeof(*results_out));
-    int rc = check_options(options, err);
-    if (rc < 0) return rc;
-    rc = drps_steps_open(io, dir, "rows.rec", DRPS_KIND_ROWS, options->steps,
-                         options->memory_bytes / 8, &lists, err);
-    if (rc < 0) return rc;
-    rc = find_extent(lists, options, &x, err);
-    if (group == 0) group = 1;
-    for (size_t i = 0; i < n && rc == 0; i += group)
-        rc = measure_group(options, &x, lists, budgets + i, n - i < group ? n - i : group,
-                           results_out + i, err);
-    drps_steps_close(lists);
-    return rc;
-}
 
 /* ---- Transits ---- */
 
@@ -563,8 +30,8 @@ struct place {
 
 struct transits {
     const struct drps_window_options *options;
-    struct drps_steps *lists;
-    const struct cutter *cut;
+    struct steps *lists;
+    const struct cut *cut;
     uint64_t first, rows; /* the slice */
     uint64_t slice_rows;  /* whole sections */
     size_t slices;
@@ -575,7 +42,7 @@ struct transits {
     uint32_t *section[3];  /* [SECTION_ROWS] each: rows, next windows, next slots of a section */
     unsigned char *packed; /* sections of one window and slice */
     size_t packed_cap;
-    struct drps_scratch scratch; /* record slice * windows + (windows - 1 - w) */
+    struct steps_scratch scratch; /* record slice * windows + (windows - 1 - w) */
 };
 
 static void transits_destroy(struct transits *t)
@@ -587,7 +54,7 @@ static void transits_destroy(struct transits *t)
     for (int i = 0; i < 3; i++)
         free(t->section[i]);
     free(t->packed);
-    drps_scratch_end(&t->scratch);
+    steps_scratch_end(&t->scratch);
 }
 
 /* A quarter of the memory is left to buffers and pieces. */
@@ -600,16 +67,16 @@ static uint64_t slice_rows(uint64_t rows, uint64_t memory_bytes)
 }
 
 static int transits_init(struct transits *t, const struct drps_io *io, const char *dir,
-                         const struct drps_window_options *o, struct drps_steps *lists,
-                         const struct cutter *c, struct drps_err *err)
+                         const struct drps_window_options *o, struct steps *lists,
+                         const struct cut *cut, struct drps_err *err)
 {
-    *t = (struct transits){.options = o, .lists = lists, .cut = c};
+    *t = (struct transits){.options = o, .lists = lists, .cut = cut};
     t->slice_rows = slice_rows(o->rows, o->memory_bytes);
     t->slices = (size_t)((o->rows + t->slice_rows - 1) / t->slice_rows);
     t->table = drps_pages_new((size_t)t->slice_rows * sizeof(*t->table));
     t->bits = calloc((size_t)t->slice_rows / 64, sizeof(*t->bits));
-    t->base = calloc(c->n + 1, sizeof(*t->base));
-    t->sections = calloc(c->n + 1, sizeof(*t->sections));
+    t->base = calloc(cut->n + 1, sizeof(*t->base));
+    t->sections = calloc(cut->n + 1, sizeof(*t->sections));
     int lacking = !t->table || !t->bits || !t->base || !t->sections;
     for (int i = 0; i < 3; i++) {
         t->section[i] = drps_array_new(SECTION_ROWS, sizeof(uint32_t));
@@ -618,7 +85,7 @@ static int transits_init(struct transits *t, const struct drps_io *io, const cha
     if (lacking)
         return drps_err_set(err, -ENOMEM, "no memory for the next uses of %" PRIu64 " rows",
                             t->slice_rows);
-    return drps_scratch_begin(&t->scratch, io, dir, "windows.tmp", err);
+    return steps_scratch_begin(&t->scratch, io, dir, "windows.tmp", err);
 }
 
 /* The first of n increasing numbers that is not below `least`. */
@@ -647,7 +114,7 @@ static int mark_window(struct transits *t, size_t w, struct drps_err *err)
     size_t n;
 
     for (uint64_t s = window_end(t, w); s-- > t->cut->starts[w];) {
-        int rc = drps_steps_rows(t->lists, s, t->options->rows, &rows, &n, err);
+        int rc = steps_rows(t->lists, s, t->options->rows, &rows, &n, err);
         if (rc < 0) return rc;
         size_t i = t->slices == 1 ? 0 : lower_bound(rows, n, t->first);
         size_t end = t->slices == 1 ? n : lower_bound(rows, n, t->first + t->rows);
@@ -759,8 +226,8 @@ static int join_pieces(struct transits *t, struct drps_recwriter *out, struct dr
     for (size_t w = 0; w < t->cut->n && rc == 0; w++) {
         encode_head(t, w, head);
         pieces[0] = (struct drps_piece){head, sizeof(head)};
-        rc = drps_scratch_read(&t->scratch, t->cut->n - 1 - w, t->cut->n, t->slices, pieces + 1,
-                               err);
+        rc = steps_scratch_read(&t->scratch, t->cut->n - 1 - w, t->cut->n, t->slices, pieces + 1,
+                                err);
         if (rc == 0) rc = drps_recwriter_add(out, pieces, t->slices + 1, err);
     }
     free(pieces);
@@ -784,13 +251,13 @@ static int write_windows(struct transits *t, const struct drps_io *io, const cha
 }
 
 static int compile_transits(const struct drps_io *io, const char *dir,
-                            const struct drps_window_options *o, struct drps_steps *lists,
-                            const struct cutter *c, struct drps_err *err)
+                            const struct drps_window_options *o, struct steps *lists,
+                            const struct cut *cut, struct drps_err *err)
 {
     struct transits t;
-    int rc = transits_init(&t, io, dir, o, lists, c, err);
+    int rc = transits_init(&t, io, dir, o, lists, cut, err);
     if (rc == 0) rc = compile_slices(&t, err);
-    if (rc == 0) rc = drps_scratch_turn(&t.scratch, err);
+    if (rc == 0) rc = steps_scratch_turn(&t.scratch, err);
     if (rc == 0) rc = write_windows(&t, io, dir, err);
     transits_destroy(&t);
     return rc;
@@ -798,37 +265,19 @@ static int compile_transits(const struct drps_io *io, const char *dir,
 
 /* ---- Compiling ---- */
 
-static int check_budget(const struct drps_window_options *o, const struct extent *x,
-                        struct drps_err *err)
-{
-    uint64_t need = rows_needed(x) * o->row_bytes;
-    if (o->budget_bytes / o->row_bytes >= rows_needed(x)) return 0;
-    return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                        "a batch touches %" PRIu64 " rows of %" PRIu64
-                        " bytes, and two batches must fit the %" PRIu64 " bytes for rows: %" PRIu64
-                        " bytes would do, or smaller batches",
-                        x->step_rows, o->row_bytes, o->budget_bytes, need);
-}
-
 static int compile(const struct drps_io *io, const char *dir, const struct drps_window_options *o,
-                   struct drps_steps *lists, struct drps_window_result *result,
-                   struct drps_err *err)
+                   struct steps *lists, struct drps_window_result *result, struct drps_err *err)
 {
-    struct extent x;
-    struct cutter c;
-    int rc = find_extent(lists, o, &x, err);
+    struct cut cut;
+    int rc = cut_steps(lists, o, &cut, err);
 
-    if (rc == 0) rc = check_budget(o, &x, err);
-    if (rc < 0) return rc;
-    rc = cutter_init(&c, o, o->budget_bytes, &x, err);
-    if (rc == 0) rc = cut(&c, 1, lists, err);
     if (rc == 0) {
         drps_log(o->log, DRPS_LOG_DEBUG, "%zu windows, at most %" PRIu64 " rows in two of them",
-                 c.n, c.result.working_set_rows);
-        rc = compile_transits(io, dir, o, lists, &c, err);
+                 cut.n, cut.result.working_set_rows);
+        rc = compile_transits(io, dir, o, lists, &cut, err);
     }
-    if (rc == 0) *result = c.result;
-    cutter_destroy(&c);
+    if (rc == 0) *result = cut.result;
+    cut_free(&cut);
     return rc;
 }
 
@@ -836,16 +285,16 @@ int drps_windows_compile(const struct drps_io *io, const char *dir,
                          const struct drps_window_options *options,
                          struct drps_window_result *result_out, struct drps_err *err)
 {
-    struct drps_steps *lists;
+    struct steps *lists;
 
     *result_out = (struct drps_window_result){0};
-    int rc = check_options(options, err);
+    int rc = cut_check(options, err);
     if (rc < 0) return rc;
-    rc = drps_steps_open(io, dir, "rows.rec", DRPS_KIND_ROWS, options->steps,
-                         options->memory_bytes / 8, &lists, err);
+    rc = steps_open(io, dir, "rows.rec", DRPS_KIND_ROWS, options->steps, options->memory_bytes / 8,
+                    &lists, err);
     if (rc < 0) return rc;
     rc = compile(io, dir, options, lists, result_out, err);
-    drps_steps_close(lists);
+    steps_close(lists);
     return rc;
 }
 
