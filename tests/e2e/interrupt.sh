@@ -23,7 +23,8 @@ status=0
 wait $pid || status=$?
 [[ $status = 130 ]] || fail "after SIGINT drps-train exited with $status"
 absent model.partial
-"$tools/drps-stat" model | grep -qi interrupted || fail "drps-stat does not say that the model was interrupted"
+"$tools/drps-stat" model >stat.txt
+grep -qi interrupted stat.txt || fail "drps-stat does not say that the model was interrupted"
 "$tools/drps-predict" model data.svm -o scores.txt --quiet || fail "the interrupted model does not predict"
 
 "$tools/drps-index" data.svm --algo lor -o plan2 --quiet &

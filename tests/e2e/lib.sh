@@ -16,7 +16,7 @@ skip() {
     exit 77
 }
 # value KEY: a top-level value of the JSON on stdin, printed by the tools one key a line
-value() { sed -n "s/^  \"$1\": \(.*[^,]\),\{0,1\}$/\1/p" | tr -d '"' | head -1; }
+value() { sed -n "s/^  \"$1\": \(.*[^,]\),\{0,1\}$/\1/p" | tr -d '"' | awk 'NR == 1'; }
 # all_values KEY: every value of a key at any depth
 all_values() { sed -n "s/^ *\"$1\": \(.*[^,]\),\{0,1\}$/\1/p" | tr -d '"'; }
 
