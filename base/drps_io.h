@@ -91,8 +91,10 @@ int drps_io_remove_tree(const struct drps_io *io, const char *path, struct drps_
  * A folder that appears whole or not at all. drps_stage_begin() makes "<path>.partial" (removing a
  * stale one that no running process holds) and locks it; files are then written under stage.dir;
  * drps_stage_commit() syncs every file in it and the folder, and renames it to <path>.
- * With `replace` an existing <path> is moved aside first and removed after; without, it is an error
- * at begin. drps_stage_abort() removes the partial folder unless committed; NULL-safe and
+ * `replace` is NULL: an existing <path> is an error at begin. Otherwise it
+ * names the manifest ("plan.json") that an existing <path> must hold; it is then moved aside first
+ * and removed after, and any other folder is refused.
+ * drps_stage_abort() removes the partial folder unless committed; NULL-safe and
  * idempotent.
  */
 struct drps_stage {
@@ -105,7 +107,7 @@ struct drps_stage {
 
 DRPS_MUST_CHECK
 int drps_stage_begin(struct drps_stage *stage, const struct drps_io *io, const char *path,
-                     int replace, struct drps_err *err);
+                     const char *replace, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_stage_commit(struct drps_stage *stage, struct drps_err *err);
 void drps_stage_abort(struct drps_stage *stage);

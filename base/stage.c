@@ -45,11 +45,39 @@ static int clear_stale(struct drps_stage *stage, struct drps_err *err)
 {
     struct stat st;
     if (lstat(stage->dir, &st)) return 0;
+    if (rmdir(stage->dir) == 0) return 0; /* killed before there was a lock */
+    char *lock = drps_path_join(stage->dir, lock_name);
+    if (!lock) return drps_err_set(err, -ENOMEM, "no memory for the lock of %s", stage->dir);
+    int ours = lstat(lock, &st) == 0;
+    free(lock);
+    if (!ours)
+        return drps_err_set(err, -EEXIST,
+                            "%s is in the way and was not left by an earlier run: remove it",
+                            stage->dir);
     int rc = lock_partial(stage, err);
     if (rc == 0) rc = drps_io_remove_tree(stage->io, stage->dir, err);
     drps_io_close(stage->io, stage->lock_fd);
     stage->lock_fd = -1;
     return rc;
+}
+
+/* Only a folder that holds `marker`, the manifest of what is being made, may be replaced. */
+static int check_target(const struct drps_stage *stage, const char *marker, struct drps_err *err)
+{
+    struct stat st;
+    if (lstat(stage->path, &st)) return 0;
+    if (!marker)
+        return drps_err_set(err, -EEXIST,
+                            "%s exists already: choose another name, or pass --force to replace it",
+                            stage->path);
+    char *path = drps_path_join(stage->path, marker);
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory for the name of %s", stage->path);
+    int found = lstat(path, &st) == 0;
+    free(path);
+    if (found) return 0;
+    return drps_err_set(err, -EEXIST,
+                        "%s exists and holds no %s: it is not replaced; choose another name",
+                        stage->path, marker);
 }
 
 static char *without_slashes(const char *path)
@@ -61,14 +89,12 @@ static char *without_slashes(const char *path)
 }
 
 int drps_stage_begin(struct drps_stage *stage, const struct drps_io *io, const char *path,
-                     int replace, struct drps_err *err)
+                     const char *replace, struct drps_err *err)
 {
-    struct stat st;
-
     memset(stage, 0, sizeof(*stage));
     stage->io = io;
     stage->lock_fd = -1;
-    stage->replace = replace;
+    stage->replace = replace != NULL;
     stage->path = without_slashes(path);
     if (!stage->path || asprintf(&stage->dir, "%s.partial", stage->path) < 0) {
         stage->dir = NULL;
@@ -76,11 +102,7 @@ int drps_stage_begin(struct drps_stage *stage, const struct drps_io *io, const c
         return drps_err_set(err, -ENOMEM, "no memory for the name of %s", path);
     }
     int made = 0;
-    int rc = 0;
-    if (!replace && !lstat(stage->path, &st))
-        rc = drps_err_set(err, -EEXIST,
-                          "%s exists already: choose another name, or pass --force to replace it",
-                          stage->path);
+    int rc = check_target(stage, replace, err);
     if (rc == 0) rc = clear_stale(stage, err);
     if (rc == 0) {
         rc = io->ops->mkdir(io->ctx, stage->dir, 0777);

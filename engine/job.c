@@ -14,13 +14,15 @@
 #include "base/drps_size.h"
 #include "index/drps_names.h"
 
-enum { FORECAST_MOST_BYTES = 64 << 20 }; /* of uses.rec: beyond, the forecast would take seconds */
+enum { FORECAST_MOST_USES = 64 << 20 }; /* of blocks in an epoch: beyond, it would take seconds */
 
 float drps_train_default_lr(const struct drps_plan_info *info, enum drps_optim_kind kind)
 {
     switch (kind) {
     case DRPS_OPTIM_ADAGRAD: /* measured on MovieLens, CTR-like and text data: bench/quality.sh */
-        return strcmp(info->algo, "lmf") == 0 ? 0.1f : strcmp(info->algo, "fm") == 0 ? 0.01f : 0.05f;
+        return strcmp(info->algo, "lmf") == 0  ? 0.1f
+               : strcmp(info->algo, "fm") == 0 ? 0.01f
+                                               : 0.05f;
     case DRPS_OPTIM_FTRL:
         return 0.1f;
     case DRPS_OPTIM_SGD:
@@ -99,7 +101,8 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
     return 0;
 }
 
-/* The model gets the plan's dictionary: that it is there should not come out after hours of training. */
+/* The model gets the plan's dictionary: that it is there should not come out after hours of
+ * training. */
 static int check_names(const struct drps_job *job, struct drps_err *err)
 {
     struct drps_names *names;
@@ -146,6 +149,14 @@ static struct drps_store_config store_config(struct drps_job *job, uint64_t step
 }
 
 /* Model, optimizer, files of the plan and the split of memory. */
+static void close_blocks(struct drps_job *job)
+{
+    drps_uses_close(job->uses);
+    free(job->block_first);
+    job->uses = NULL;
+    job->block_first = NULL;
+}
+
 static int prepare(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
 {
     const struct drps_plan_info *info = &job->plan->info;
@@ -178,6 +189,7 @@ static int prepare(struct drps_job *job, struct drps_store_config *config, struc
                                             .config = config};
     rc = drps_memory_split(&job->memory, &parts, err);
     job->result->memory = job->memory.budget;
+    if (rc == 0 && !job->memory.kv) close_blocks(job); /* resident: their memory was not counted */
     return rc;
 }
 
@@ -218,7 +230,7 @@ static int start(struct drps_job *job, struct drps_store_config *config, struct 
 {
     const struct drps_worker_size size = worker_size(job);
     int rc = drps_stage_begin(&job->stage, job->plan->io, job->options->model_path,
-                              job->options->replace, err);
+                              job->options->replace ? "model.json" : NULL, err);
     if (rc == 0)
         rc = drps_feed_start(job->feed, job->options->epochs, job->memory.buffer_bytes,
                              size.members, err);
@@ -344,6 +356,16 @@ static void collect(struct drps_job *job)
     measure_process(job);
 }
 
+/* The forecast and the manifest get the memory that training had. */
+static void stop_reading(struct drps_job *job)
+{
+    drps_server_close(&job->server); /* before the timeline that its thread reads */
+    drps_uses_close(job->uses);
+    drps_feed_close(job->feed);
+    job->uses = NULL;
+    job->feed = NULL;
+}
+
 static int run(struct drps_job *job, struct drps_err *err)
 {
     struct drps_store_config config;
@@ -355,18 +377,17 @@ static int run(struct drps_job *job, struct drps_err *err)
     if (rc == 0) rc = export_last(job, err);
     collect(job);
     if (rc < 0) return rc;
-    if (job->memory.kv && !job->result->interrupted &&
-        job->result->store_stats.blocks_needed / job->options->epochs <= FORECAST_MOST_BYTES)
+    stop_reading(job);
+    if (job->memory.kv && job->result->epochs_n && !job->result->interrupted &&
+        job->result->store_stats.blocks_needed / job->result->epochs_n <= FORECAST_MOST_USES)
         forecast(job);
     return drps_job_publish(job, err);
 }
 
 static void finish(struct drps_job *job)
 {
-    drps_server_close(&job->server); /* before the timeline that its thread reads */
-    drps_uses_close(job->uses);
+    stop_reading(job);
     drps_worker_stop(&job->worker);
-    drps_feed_close(job->feed);
     drps_metrics_free(job->metrics);
     drps_stage_abort(&job->stage); /* nothing to do once committed */
     free(job->block_first);

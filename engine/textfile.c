@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { BUFFER_BYTES = 256 * 1024 };
 
@@ -18,11 +20,28 @@ int drps_textfile_open(struct drps_textfile *f, const struct drps_io *io, const 
     if (!f->buf) return drps_err_set(err, -ENOMEM, "no memory to write %s", path);
     if (strcmp(path, "-") == 0) return 0;
     f->path = path;
+    struct stat st;
+    f->special = stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+    if (f->special) return drps_io_open(io, path, O_WRONLY, &f->fd, err);
     if (asprintf(&f->partial, "%s.partial", path) < 0) {
         f->partial = NULL;
         return drps_err_set(err, -ENOMEM, "no memory to write %s", path);
     }
     return drps_io_open(io, f->partial, O_WRONLY | O_CREAT | O_TRUNC, &f->fd, err);
+}
+
+/* A pipe has no offsets. */
+static int write_stream(struct drps_textfile *f, size_t n, struct drps_err *err)
+{
+    for (size_t at = 0; at < n;) {
+        ssize_t put = write(f->fd, f->buf + at, n - at);
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0)
+            return drps_err_set(err, -errno, "cannot write to %s: %s", f->path,
+                                drps_err_name(-errno));
+        at += (size_t)put;
+    }
+    return 0;
 }
 
 static int flush(struct drps_textfile *f, struct drps_err *err)
@@ -34,6 +53,7 @@ static int flush(struct drps_textfile *f, struct drps_err *err)
         const int rc = errno ? -errno : -EIO;
         return drps_err_set(err, rc, "cannot write to standard output: %s", drps_err_name(rc));
     }
+    if (f->special) return write_stream(f, n, err);
     int rc = drps_io_write_at(f->io, f->fd, f->buf, n, f->written, f->partial, err);
     f->written += n;
     return rc;
@@ -55,6 +75,7 @@ int drps_textfile_commit(struct drps_textfile *f, struct drps_err *err)
         rc = errno ? -errno : -EIO;
         return drps_err_set(err, rc, "cannot write to standard output: %s", drps_err_name(rc));
     }
+    if (f->special) return 0;
     rc = drps_io_sync(f->io, f->fd, f->partial, err);
     if (rc < 0) return rc;
     rc = f->io->ops->rename(f->io->ctx, f->partial, f->path);

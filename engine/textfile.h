@@ -12,6 +12,7 @@ struct drps_textfile {
     const struct drps_io *io; /* borrowed */
     const char *path;         /* borrowed; NULL: standard output */
     char *partial;            /* own: the name until it is complete */
+    int special;              /* a pipe or a device: written as it comes, never renamed */
     int fd;
     char *buf; /* own */
     size_t used;

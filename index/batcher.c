@@ -21,6 +21,7 @@ struct slot {
 struct batcher {
     struct drps_recwriter *data, *rows;
     size_t batch_size;
+    uint64_t memory_bytes; /* that a batch may take while it is built */
     int has_bias;
 
     struct slot *slots;
@@ -86,6 +87,23 @@ static uint32_t touch(struct batcher *b, uint32_t row)
     return b->slots[at].local;
 }
 
+/* Bytes of all arrays, which double as they grow: numbers and values of entries, ids and ranks of
+ * rows. */
+static uint64_t batch_bytes(const struct batcher *b, size_t n)
+{
+    enum { ENTRY = 8, ROW = 3 * 4 + 2 * sizeof(struct slot) + 4, SAMPLE = 8 };
+    return (b->nnz + n) * ENTRY + (b->rows_n + n) * ROW + b->n * SAMPLE;
+}
+
+static int too_large(const struct batcher *b, struct drps_err *err)
+{
+    return drps_err_set(
+        err, DRPS_E_MEMORY_BUDGET,
+        "a batch of %zu samples with %zu entries does not fit the memory for building "
+        "it: use a --batch-size of %zu or less, or more --memory",
+        b->n, b->nnz, b->n > 1 ? b->n / 2 : 1);
+}
+
 static int make_room(struct batcher *b, size_t n)
 {
     while ((b->rows_n + n + 1) * 2 > b->slots_n)
@@ -93,14 +111,13 @@ static int make_room(struct batcher *b, size_t n)
     if (drps_array_reserve(&b->touched, &b->touched_cap, b->rows_n + n + 1, sizeof(*b->touched)) ||
         drps_array_reserve(&b->labels, &b->label_cap, b->n + 1, sizeof(*b->labels)) ||
         drps_array_reserve(&b->starts, &b->start_cap, b->n + 2, sizeof(*b->starts)) ||
-        drps_array_reserve(&b->local, &b->local_cap, b->nnz + n, sizeof(*b->local)) ||
-        drps_array_reserve(&b->values, &b->value_cap, b->nnz + n, sizeof(*b->values)))
+        drps_array_reserve(&b->local, &b->local_cap, b->nnz + n, sizeof(*b->local)))
         return -ENOMEM;
     return 0;
 }
 
 int batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows, size_t batch_size,
-                 int has_bias, struct batcher **b_out, struct drps_err *err)
+                 int has_bias, uint64_t memory_bytes, struct batcher **b_out, struct drps_err *err)
 {
     *b_out = NULL;
     struct batcher *b = calloc(1, sizeof(*b));
@@ -108,6 +125,7 @@ int batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows, size_
     b->data = data;
     b->rows = rows;
     b->batch_size = batch_size;
+    b->memory_bytes = memory_bytes;
     b->has_bias = has_bias;
     b->slots_n = FIRST_SLOTS;
     b->slots = drps_array_new(b->slots_n, sizeof(*b->slots));
@@ -135,12 +153,26 @@ void batcher_close(struct batcher *b)
     free(b);
 }
 
+/* Values are stored from the first one that is not 1: then the entries before get theirs. */
+static int keep_values(struct batcher *b, size_t n, const float *values)
+{
+    if (drps_array_reserve(&b->values, &b->value_cap, b->nnz + n, sizeof(*b->values)))
+        return -ENOMEM;
+    for (size_t j = 0; !b->has_values && j < b->nnz; j++)
+        b->values[j] = 1;
+    for (size_t i = 0; i < n; i++)
+        b->values[b->nnz + i] = values ? values[i] : 1.0f;
+    b->has_values = 1;
+    return 0;
+}
+
 int batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids,
                 const float *values, struct drps_err *err)
 {
     if (b->nnz + n > UINT32_MAX)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "a batch has more than 2^32 entries: use a smaller --batch-size");
+    if (b->memory_bytes && batch_bytes(b, n) > b->memory_bytes / 2) return too_large(b, err);
     if (make_room(b, n))
         return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu samples", b->n);
     if (!b->rows_n && b->has_bias) (void)touch(b, 0); /* local index 0 */
@@ -148,9 +180,9 @@ int batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids,
     b->labels[b->n++] = label;
     for (uint32_t i = 0; i < n; i++) {
         b->local[b->nnz + i] = touch(b, ids[i]);
-        b->values[b->nnz + i] = values ? values[i] : 1.0f;
     }
-    b->has_values |= values != NULL;
+    if ((values || b->has_values) && keep_values(b, n, values))
+        return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu samples", b->n);
     b->nnz += n;
     b->starts[b->n] = (uint32_t)b->nnz;
     return b->n == b->batch_size ? batcher_flush(b, err) : 0;

@@ -8,10 +8,11 @@
 
 struct batcher;
 
-/* data and rows are borrowed; has_bias: placed id 0 is in every batch, at local index 0. */
+/* data and rows are borrowed; has_bias: placed id 0 is in every batch, at local index 0. A
+ * batch that takes more than memory_bytes while it is built is DRPS_E_MEMORY_BUDGET. */
 DRPS_MUST_CHECK
 int batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows, size_t batch_size,
-                 int has_bias, struct batcher **b_out, struct drps_err *err);
+                 int has_bias, uint64_t memory_bytes, struct batcher **b_out, struct drps_err *err);
 
 /* One sample: n placed ids (distinct) and values (NULL: all 1). */
 DRPS_MUST_CHECK

@@ -17,7 +17,7 @@
 #include "index/drps_names.h"
 #include "index/parse.h"
 
-enum { MIN_MEMORY_BYTES = 48 << 20, MIN_BATCH = 100, DEFAULT_RANK = 16 };
+enum { MIN_MEMORY_BYTES = 64 << 20, MIN_BATCH = 100, DEFAULT_RANK = 16 };
 enum { BLOCK_BYTES = 4096, NARROW_BLOCK_BYTES = 1024 };
 
 static const char *const phase_names[] = {"parse", "place", "batch", "block", "window", "forecast"};
@@ -78,7 +78,7 @@ static int check_options(struct run *r, struct drps_err *err)
     if (!o->memory_bytes) o->memory_bytes = drps_memory_available() / 2;
     if (o->memory_bytes < MIN_MEMORY_BYTES)
         return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                            "--memory %s is too small: drps-index needs 48M at least",
+                            "--memory %s is too small: drps-index needs 64M at least",
                             drps_size_format(o->memory_bytes, text, sizeof(text)));
     return 0;
 }
@@ -262,9 +262,8 @@ static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
     if (!b->test) b->label_sum += (double)label;
     if (++b->done % REPORT_EVERY == 0) {
         if (o->progress) o->progress(o->progress_ctx, DRPS_PHASE_BATCH, b->done, b->total);
-        if (o->interrupt && atomic_load_explicit(o->interrupt, memory_order_relaxed))
-            return drps_err_set(err, DRPS_E_INTERRUPTED, "interrupted: nothing was written to %s",
-                                o->out);
+        rc = check_interrupt(o, err);
+        if (rc < 0) return rc;
     }
     return batcher_add(b->batcher, label, s->n, s->ids, s->values, err);
 }
@@ -272,8 +271,8 @@ static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
 static int drain(struct run *r, struct batching *b, struct spool *spool,
                  struct drps_recwriter *data, struct drps_recwriter *rows, struct drps_err *err)
 {
-    int rc = batcher_open(data, rows, (size_t)r->info->batch_size, !r->options.no_bias, &b->batcher,
-                          err);
+    int rc = batcher_open(data, rows, (size_t)r->info->batch_size, !r->options.no_bias,
+                          r->options.memory_bytes / 3, &b->batcher, err);
     if (rc == 0) rc = spool_drain(spool, r->options.memory_bytes / 3, batch_sample, b, err);
     if (rc == 0) rc = batcher_flush(b->batcher, err);
     if (rc == 0) batcher_maxima(b->batcher, r->info);
@@ -305,7 +304,7 @@ static int open_records(struct run *r, const char *name, uint32_t kind,
     return rc;
 }
 
-static void choose_batch_size(struct run *r)
+static int choose_batch_size(struct run *r, struct drps_err *err)
 {
     double percent = r->options.batch_percent > 0 ? r->options.batch_percent : 0.01;
     uint64_t size = r->options.batch_size;
@@ -314,6 +313,15 @@ static void choose_batch_size(struct run *r)
         if (size < MIN_BATCH) size = MIN_BATCH;
     }
     r->info->batch_size = size;
+    /* Indexes of the record files: 16 bytes a batch, two at a time, doubling as they grow. */
+    enum { STEP_BYTES = 96 };
+    uint64_t steps = (r->info->samples + r->info->test_samples) / size + 2;
+    if (steps * STEP_BYTES <= r->options.memory_bytes / 2) return 0;
+    return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                        "%llu batches of %llu samples are too many for --memory: use a larger "
+                        "--batch-size, or --memory %lluM",
+                        (unsigned long long)steps, (unsigned long long)size,
+                        (unsigned long long)(steps * STEP_BYTES * 2 >> 20) + 1);
 }
 
 static int make_batches(struct run *r, struct drps_err *err)
@@ -325,8 +333,8 @@ static int make_batches(struct run *r, struct drps_err *err)
     uint32_t *map = NULL;
     size_t map_bytes = dict_base(r->parsed.dict, 1) * sizeof(*map);
 
-    choose_batch_size(r);
-    int rc = load_map(r, &map, err);
+    int rc = choose_batch_size(r, err);
+    if (rc == 0) rc = load_map(r, &map, err);
     b.map = map;
     if (rc == 0) rc = open_records(r, "data.rec", DRPS_KIND_DATA, &data, err);
     if (rc == 0) rc = open_records(r, "rows.rec", DRPS_KIND_ROWS, &rows, err);
@@ -420,7 +428,9 @@ static int begin(struct run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
     int rc = check_options(r, err);
-    if (rc == 0) rc = drps_stage_begin(&r->stage, r->io, r->options.out, r->options.force, err);
+    if (rc == 0)
+        rc = drps_stage_begin(&r->stage, r->io, r->options.out,
+                              r->options.force ? "plan.json" : NULL, err);
     if (rc < 0) return rc;
     (void)snprintf(info->algo, sizeof(info->algo), "%s", r->options.algo);
     (void)snprintf(info->order, sizeof(info->order), "%s",
@@ -491,9 +501,14 @@ int drps_index_run(const struct drps_io *io, const struct drps_index_options *op
             r->parsed.fields = NULL;
         }
         rc = phases[i](r, err);
+        if (rc == 0) rc = check_interrupt(&r->options, err);
         result_out->phase_seconds[i] = drps_seconds_since(phase_start);
     }
     if (rc == 0) rc = publish(r, fields, err);
+    if (rc == DRPS_E_INTERRUPTED) { /* whoever noticed it: this is what it means */
+        drps_err_clear(err);
+        rc = check_interrupt(options, err);
+    }
     for (size_t i = 0; i < fields_n; i++)
         free(fields[i]);
     free(fields);

@@ -44,6 +44,7 @@
 #ifndef DRPS_READER_H
 #define DRPS_READER_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -96,6 +97,8 @@ struct drps_reader_options {
     uint64_t memory_bytes;
     int skip_bad_lines;     /* 0: the first bad line is an error; bad headers always are */
     uint64_t hash_seed;     /* of string names */
+    const atomic_int *stop; /* non-zero ends reading with DRPS_E_INTERRUPTED, also while waiting for
+                               a pipe; NULL allowed */
     int csv_label_optional; /* csv: a file without a label column is read with labels of 0
                                (prediction) */
     const char *csv_label;  /* csv: the label column; NULL: "label", "target", "y" or "click" */

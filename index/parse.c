@@ -171,7 +171,7 @@ static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
     return spool_add(test ? p->test : p->train, &sample, err);
 }
 
-static int interrupted(const struct drps_index_options *options, struct drps_err *err)
+int check_interrupt(const struct drps_index_options *options, struct drps_err *err)
 {
     if (!options->interrupt || !atomic_load_explicit(options->interrupt, memory_order_relaxed))
         return 0;
@@ -188,7 +188,7 @@ static int take_all(struct taker *t, struct ahead *a, struct drps_err *err)
         for (size_t i = 0; rc >= 0 && i < piece->n; i++)
             rc = take_sample(t, piece, i, err);
         ahead_done(a);
-        if (rc >= 0) rc = interrupted(o, err);
+        if (rc >= 0) rc = check_interrupt(o, err);
         if (rc < 0) return rc;
         if (o->progress) o->progress(o->progress_ctx, DRPS_PHASE_PARSE, t->number, 0);
     }
@@ -270,6 +270,7 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     r.memory_bytes = o->memory_bytes / 8 * 3;
     r.log = o->log;
     r.skip_bad_lines = o->skip_bad_lines;
+    r.stop = o->interrupt;
     char *kinds = NULL;
     if (p->dict) r.format = p->format;
     if (p->dict &&

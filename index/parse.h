@@ -28,6 +28,10 @@ struct parsed {
 DRPS_MUST_CHECK
 int parse_inputs(const struct drps_io *io, const struct drps_index_options *options,
                  const char *dir, struct parsed *out, struct drps_err *err);
+/* DRPS_E_INTERRUPTED once options->interrupt is set. */
+DRPS_MUST_CHECK
+int check_interrupt(const struct drps_index_options *options, struct drps_err *err);
+
 void parsed_free(struct parsed *p);
 
 #endif

@@ -11,7 +11,7 @@ enum {
     ENGINE_LEAST = 24 * MIB,   /* under this RocksDB fails to stay within what it is given */
     ENGINE_MOST = 192 * MIB,   /* beyond it frames pay better */
     ENGINE_PART = 8,           /* of the memory, between these two */
-    QUEUE_SPAN_MOST = 1 << 20, /* steps to the next use that are planned for */
+    QUEUE_SPAN_MOST = 1 << 24, /* steps to the next use that are planned for */
 };
 
 static uint64_t least_of(uint64_t a, uint64_t b)

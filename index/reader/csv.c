@@ -12,6 +12,9 @@
 #include <string.h>
 #include <strings.h>
 
+/* Field numbers have 16 bits in the dictionary. */
+enum { MOST_FIELDS = 65535 };
+
 struct text {
     const char *p, *end;
 };
@@ -65,11 +68,20 @@ static int kind_named(const char *p, size_t n)
     return -1;
 }
 
-/* "column:kind,column:kind": a column's name may hold colons but no comma. */
+/*
+ * "column:kind,column:kind": a column's name may hold colons but no comma. Lines after the first
+ * hold one column each, commas and all: see drps_reader_csv_kinds().
+ */
 static int apply_kinds(struct drps_columns *c, const char *kinds, struct drps_err *err)
 {
+    const char *separators = ",\n";
     for (const char *p = kinds; *p;) {
-        size_t n = strcspn(p, ",");
+        size_t n = strcspn(p, separators);
+        if (n == 0 && *p == '\n') { /* nothing but machine-made lines */
+            separators = "\n";
+            p++;
+            continue;
+        }
         const char *colon = memrchr(p, ':', n);
         int kind = colon ? kind_named(colon + 1, (size_t)(p + n - colon) - 1) : -1;
         if (kind < 0)
@@ -84,13 +96,15 @@ static int apply_kinds(struct drps_columns *c, const char *kinds, struct drps_er
                                 (int)(colon - p < 100 ? colon - p : 100), p);
         column->kind = kind;
         p += n;
-        p += *p == ',';
+        if (*p == '\n') separators = "\n";
+        p += *p == ',' || *p == '\n';
     }
     return 0;
 }
 
 /* Exactly one column is the label: the one that an option names, or else one with a usual name. */
-static int choose_label(struct drps_columns *c, const char *name, int optional, struct drps_err *err)
+static int choose_label(struct drps_columns *c, const char *name, int optional,
+                        struct drps_err *err)
 {
     static const char *const usual[] = {"label", "target", "y", "click"};
     size_t labels = 0;
@@ -145,18 +159,22 @@ static int guess_kinds(struct drps_columns *c, const struct text *line, struct d
 }
 
 /*
- * Fields are called "column:kind": a file that is read later for the same model is told these kinds (see
- * drps_reader_csv_kinds()), so that what its first line happens to hold decides nothing.
+ * Fields are called "column:kind": a file that is read later for the same model is told these kinds
+ * (see drps_reader_csv_kinds()), so that what its first line happens to hold decides nothing.
  */
 static int name_fields(struct drps_columns *c, struct drps_reader *r, struct drps_err *err)
 {
+    if (c->n_features > MOST_FIELDS)
+        return drps_err_set(err, DRPS_E_CONFIG, "csv: %zu feature columns; at most %d are possible",
+                            c->n_features, MOST_FIELDS);
     c->fields = calloc(c->n_features + 1, sizeof(*c->fields));
     if (!c->fields) return drps_err_set(err, -ENOMEM, "csv header");
     for (size_t i = 0; i < c->n; i++) {
         const struct drps_column *column = &c->columns[i];
         if (column->kind == DRPS_COLUMN_IGNORE || column->kind == DRPS_COLUMN_LABEL) continue;
         char **field = &c->fields[column->field];
-        if (asprintf(field, "%s:%s", column->name, column->kind == DRPS_COLUMN_NUMBER ? "number" : "category") < 0) {
+        if (asprintf(field, "%s:%s", column->name,
+                     column->kind == DRPS_COLUMN_NUMBER ? "number" : "category") < 0) {
             *field = NULL;
             return drps_err_set(err, -ENOMEM, "csv header");
         }
@@ -176,7 +194,7 @@ char *drps_reader_csv_kinds(const char *wanted, const char *const *fields, size_
     *at = '\0';
     if (wanted) at = stpcpy(at, wanted);
     for (size_t i = 0; i < n; i++) {
-        if (at != kinds) *at++ = ',';
+        *at++ = '\n';
         at = stpcpy(at, fields[i]);
     }
     return kinds;

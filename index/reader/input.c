@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,20 @@ void drps_input_destroy(struct drps_input *in)
     in->buf = NULL;
 }
 
+/* A pipe may keep us waiting: look at the stop flag now and then. Files are always ready. */
+static int wait_for_input(const struct drps_input *in, struct drps_err *err)
+{
+    enum { LOOK_MS = 100 };
+    struct pollfd fd = {.fd = in->fd, .events = POLLIN};
+    while (in->stop) {
+        if (atomic_load_explicit(in->stop, memory_order_relaxed))
+            return drps_err_set(err, DRPS_E_INTERRUPTED, "interrupted while reading %s", in->name);
+        int ready = poll(&fd, 1, LOOK_MS);
+        if (ready > 0 || (ready < 0 && errno != EINTR)) return 0; /* read() reports faults */
+    }
+    return 0;
+}
+
 /* One read of the file at its position, into buf. */
 static int read_file(struct drps_input *in, void *buf, size_t n, size_t *n_out,
                      struct drps_err *err)
@@ -42,6 +57,8 @@ static int read_file(struct drps_input *in, void *buf, size_t n, size_t *n_out,
     ssize_t got;
 
     *n_out = 0;
+    int rc = wait_for_input(in, err);
+    if (rc < 0) return rc;
     do {
         got = in->io->ops->read(in->io->ctx, in->fd, buf, n);
     } while (got == -EINTR);

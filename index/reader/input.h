@@ -5,10 +5,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <stdatomic.h>
+
 #include "base/drps_io.h"
 #include "index/reader/codec.h"
 
 struct drps_input {
+    const atomic_int *stop; /* borrowed: ends waiting for a pipe; may be NULL */
     const struct drps_io *io;
     const char *name; /* borrowed; for texts. "stdin" for "-" */
     int fd, is_stdin, is_open;

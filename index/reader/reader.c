@@ -377,6 +377,7 @@ int drps_reader_open(const struct drps_io *io, const char *const *paths, size_t 
     if (rc == 0) rc = check_paths(io, paths, n_paths, err);
     if (rc == 0)
         rc = drps_chunks_init(&r->chunks, io, paths, n_paths, r->options.memory_bytes, err);
+    r->chunks.in.stop = r->options.stop;
     if (rc == 0) rc = choose_format(r, err);
     if (rc == 0) {
         *r_out = r;

@@ -30,7 +30,7 @@ fails 1 'empty|no sample|nothing' "$index" empty.svm --algo lor -o plan
 absent plan
 fails 2 'ratings' "$index" good.svm --algo lmf -o plan --format libsvm
 absent plan
-fails 1 '48M' "$index" good.svm --algo lor -o plan --memory 1M
+fails 1 '64M' "$index" good.svm --algo lor -o plan --memory 1M
 absent plan
 fails 1 'cannot create' "$index" good.svm --algo lor -o nosuchfolder/plan
 "$index" good.svm --algo lor -o plan --quiet

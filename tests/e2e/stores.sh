@@ -42,7 +42,7 @@ for input in data.svm.gz data.svm.xz -; do
     cmp plan-in/names.rec plan-lor/names.rec || fail "$input gives another dictionary"
 done
 echo "ok input"
-for memory in 48M 1G; do
+for memory in 64M 1G; do
     "$tools/drps-index" data.svm --algo lor --test-fraction 0.1 --memory $memory -o plan-in --force --quiet --json >/dev/null
     cmp plan-in/data.rec plan-lor/data.rec || fail "--memory $memory gives other batches"
 done

@@ -75,7 +75,7 @@ void case_begin(struct case_run *c, struct scratch *s, const char *input_path, c
                                              .algo = algo,
                                              .batch_size = 64,
                                              .seed = 1,
-                                             .memory_bytes = 48 << 20,
+                                             .memory_bytes = 64 << 20,
                                              .out = c->out,
                                              .log = &log};
 }

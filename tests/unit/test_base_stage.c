@@ -44,7 +44,7 @@ static int write_out(struct scratch *s, const struct drps_io *io, int replace, c
                      struct drps_err *err)
 {
     struct drps_stage stage;
-    int rc = drps_stage_begin(&stage, io, scratch_path(s, "out"), replace, err);
+    int rc = drps_stage_begin(&stage, io, scratch_path(s, "out"), replace ? "file" : NULL, err);
     if (rc == 0) rc = put(io, &stage, "file", text);
     if (rc == 0) rc = drps_stage_commit(&stage, err);
     drps_stage_abort(&stage);
@@ -57,7 +57,7 @@ static void test_stage_nothing_at_the_name_before_commit(void **state)
     struct drps_stage stage;
     struct drps_err err = DRPS_ERR_INIT;
     const char *out = scratch_path(s, "out");
-    assert_int_equal(drps_stage_begin(&stage, drps_io_os(), out, 0, &err), 0);
+    assert_int_equal(drps_stage_begin(&stage, drps_io_os(), out, NULL, &err), 0);
     assert_int_equal(put(drps_io_os(), &stage, "file", "text"), 0);
     assert_false(path_exists(out));
     assert_int_equal(drps_stage_commit(&stage, &err), 0);
@@ -75,7 +75,7 @@ static void test_stage_commit_syncs_before_it_renames(void **state)
     struct drps_err err = DRPS_ERR_INIT;
     struct fault_io *f = fault_io_new(drps_io_os());
     assert_non_null(f);
-    assert_int_equal(drps_stage_begin(&stage, &f->io, scratch_path(s, "out"), 0, &err), 0);
+    assert_int_equal(drps_stage_begin(&stage, &f->io, scratch_path(s, "out"), NULL, &err), 0);
     assert_int_equal(mkdir(scratch_path(s, "out.partial/deep"), 0777), 0);
     assert_int_equal(put(&f->io, &stage, "file", "text"), 0);
     assert_int_equal(put(&f->io, &stage, "deep/file", "text"), 0);
@@ -92,7 +92,7 @@ static void test_stage_abort_removes(void **state)
     struct scratch *s = *state;
     struct drps_stage stage;
     struct drps_stage zero = {0};
-    assert_int_equal(drps_stage_begin(&stage, drps_io_os(), scratch_path(s, "out"), 0, NULL), 0);
+    assert_int_equal(drps_stage_begin(&stage, drps_io_os(), scratch_path(s, "out"), NULL, NULL), 0);
     assert_int_equal(put(drps_io_os(), &stage, "file", "text"), 0);
     drps_stage_abort(&stage);
     assert_int_equal(folder_entries(s->dir), 0);
@@ -105,7 +105,8 @@ static void test_stage_slashes_at_the_end_do_not_matter(void **state)
 {
     struct scratch *s = *state;
     struct drps_stage stage;
-    assert_int_equal(drps_stage_begin(&stage, drps_io_os(), scratch_path(s, "out//"), 0, NULL), 0);
+    assert_int_equal(drps_stage_begin(&stage, drps_io_os(), scratch_path(s, "out//"), NULL, NULL),
+                     0);
     assert_int_equal(drps_stage_commit(&stage, NULL), 0);
     drps_stage_abort(&stage);
     assert_true(path_exists(scratch_path(s, "out")));
@@ -120,6 +121,26 @@ static void test_stage_existing_is_refused(void **state)
     assert_non_null(strstr(err.text, "--force"));
     assert_file(s, "out/file", "old");
     assert_int_equal(folder_entries(s->dir), 1);
+}
+
+/* --force must not be able to remove what drps did not make. */
+static void test_stage_replace_refuses_other_folders(void **state)
+{
+    struct scratch *s = *state;
+    struct drps_stage stage;
+    struct drps_err err = DRPS_ERR_INIT;
+    assert_int_equal(write_out(s, drps_io_os(), 0, "precious", NULL), 0);
+    assert_int_equal(
+        drps_stage_begin(&stage, drps_io_os(), scratch_path(s, "out"), "plan.json", &err), -EEXIST);
+    assert_non_null(strstr(err.text, "holds no plan.json"));
+    assert_file(s, "out/file", "precious");
+    drps_err_clear(&err);
+    assert_int_equal(mkdir(scratch_path(s, "new.partial"), 0777), 0);
+    (void)scratch_file(s, "new.partial/notes", "mine", 4);
+    assert_int_equal(drps_stage_begin(&stage, drps_io_os(), scratch_path(s, "new"), NULL, &err),
+                     -EEXIST);
+    assert_non_null(strstr(err.text, "was not left by an earlier run"));
+    assert_file(s, "new.partial/notes", "mine");
 }
 
 static void test_stage_replace_replaces(void **state)
@@ -149,7 +170,7 @@ static void test_stage_stale_partial_is_replaced(void **state)
     assert_int_equal(mkdir(scratch_path(s, "out.partial"), 0777), 0);
     (void)scratch_file(s, "out.partial/lock", "", 0);
     (void)scratch_file(s, "out.partial/garbage", "x", 1);
-    assert_int_equal(drps_stage_begin(&stage, drps_io_os(), scratch_path(s, "out"), 0, NULL), 0);
+    assert_int_equal(drps_stage_begin(&stage, drps_io_os(), scratch_path(s, "out"), NULL, NULL), 0);
     assert_int_equal(folder_entries(stage.dir), 1); /* the lock */
     assert_int_equal(drps_stage_commit(&stage, NULL), 0);
     drps_stage_abort(&stage);
@@ -160,7 +181,7 @@ static void test_stage_live_partial_is_refused(void **state)
 {
     struct scratch *s = *state;
     struct drps_stage stage;
-    assert_int_equal(drps_stage_begin(&stage, drps_io_os(), scratch_path(s, "out"), 0, NULL), 0);
+    assert_int_equal(drps_stage_begin(&stage, drps_io_os(), scratch_path(s, "out"), NULL, NULL), 0);
     assert_int_equal(put(drps_io_os(), &stage, "file", "first"), 0);
     pid_t child = fork();
     if (child == 0) {
@@ -187,7 +208,7 @@ static void intrude(struct intruder *in)
 {
     struct drps_stage other;
     struct drps_err err = DRPS_ERR_INIT;
-    int rc = drps_stage_begin(&other, drps_io_os(), scratch_path(in->s, "out"), 0, &err);
+    int rc = drps_stage_begin(&other, drps_io_os(), scratch_path(in->s, "out"), NULL, &err);
     in->calls++;
     if (rc != -EBUSY && rc != -EEXIST) in->wrong++;
     drps_stage_abort(&other);
@@ -265,7 +286,7 @@ static void test_stage_missing_parent_is_named(void **state)
     struct scratch *s = *state;
     struct drps_stage stage;
     struct drps_err err = DRPS_ERR_INIT;
-    assert_int_equal(drps_stage_begin(&stage, drps_io_os(), scratch_path(s, "no/out"), 0, &err),
+    assert_int_equal(drps_stage_begin(&stage, drps_io_os(), scratch_path(s, "no/out"), NULL, &err),
                      -ENOENT);
     assert_non_null(strstr(err.text, "no/out.partial"));
     drps_stage_abort(&stage);
@@ -281,6 +302,7 @@ int main(void)
         SCRATCH_TEST(test_stage_abort_removes),
         SCRATCH_TEST(test_stage_slashes_at_the_end_do_not_matter),
         SCRATCH_TEST(test_stage_existing_is_refused),
+        SCRATCH_TEST(test_stage_replace_refuses_other_folders),
         SCRATCH_TEST(test_stage_replace_replaces),
         SCRATCH_TEST(test_stage_replace_removes_what_a_killed_one_left),
         SCRATCH_TEST(test_stage_stale_partial_is_replaced),

@@ -168,7 +168,7 @@ static void test_batcher_batches_hold_their_samples(void **state)
                          0);
         assert_int_equal(drps_recwriter_open(drps_io_os(), rows_path, DRPS_KIND_ROWS, &rows, &err),
                          0);
-        assert_int_equal(batcher_open(data, rows, shape->batch_size, shape->bias, &b, &err), 0);
+        assert_int_equal(batcher_open(data, rows, shape->batch_size, shape->bias, 0, &b, &err), 0);
         for (size_t i = 0; i < shape->samples; i++)
             assert_int_equal(batcher_add(b, in.labels[i],
                                          (uint32_t)(in.starts[i + 1] - in.starts[i]),

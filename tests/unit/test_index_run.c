@@ -69,7 +69,7 @@ static void test_run_conserves_samples(void **state)
 
 static void test_run_bytes_do_not_depend_on_memory(void **state)
 {
-    static const uint64_t memory[] = {48 << 20, 100 << 20, 1 << 30};
+    static const uint64_t memory[] = {64 << 20, 100 << 20, 1 << 30};
     struct scratch *s = *state;
     for (size_t k = 0; k < KINDS; k++) {
         struct case_run c;
@@ -195,7 +195,7 @@ static void test_run_unseen_test_features_are_dropped_and_counted(void **state)
 /* Too many names for the least memory: several generations, the same plan. */
 static void test_run_generations_do_not_show(void **state)
 {
-    enum { N = 60000, EACH = 18 };
+    enum { N = 90000, EACH = 18 };
     struct scratch *s = *state;
     struct random_source r = {.seed = 16};
     struct case_run c;
@@ -214,9 +214,9 @@ static void test_run_generations_do_not_show(void **state)
     c.options.test_fraction = 0.1;
     for (int i = 0; i < 2; i++) {
         (void)snprintf(c.out, sizeof(c.out), "%s-%d", scratch_path(s, "plan"), i);
-        c.options.memory_bytes = i ? 1 << 30 : 48 << 20;
+        c.options.memory_bytes = i ? 1 << 30 : 64 << 20;
         must_run(&c);
-        assert_true(c.result.info.rows > 600000); /* the dictionary in 48 MiB holds 524,287 names */
+        assert_true(c.result.info.rows > 800000); /* the dictionary in 64 MiB holds 699,050 names */
     }
     assert_true(case_same_records(scratch_path(s, "plan-0"), scratch_path(s, "plan-1")));
 }
@@ -417,9 +417,11 @@ static void raise_flag(void *ctx, enum drps_index_phase phase, uint64_t done, ui
 
 static void test_run_interrupt_stops(void **state)
 {
-    static const enum drps_index_phase phases[] = {DRPS_PHASE_PARSE, DRPS_PHASE_BATCH};
+    static const enum drps_index_phase phases[] = {DRPS_PHASE_PARSE,  DRPS_PHASE_PLACE,
+                                                   DRPS_PHASE_BATCH,  DRPS_PHASE_BLOCK,
+                                                   DRPS_PHASE_WINDOW, DRPS_PHASE_FORECAST};
     struct scratch *s = *state;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof(phases) / sizeof(*phases); i++) {
         struct case_run c;
         struct drps_err err = DRPS_ERR_INIT;
         struct stopper stopper = {.phase = phases[i]};

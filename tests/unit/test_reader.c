@@ -286,7 +286,8 @@ static void test_reader_csv_options(void **state)
     }
 }
 
-/* A later file is read with the kinds of the first one's columns, whatever its own first line holds. */
+/* A later file is read with the kinds of the first one's columns, whatever its own first line
+ * holds. */
 static void test_reader_csv_kinds(void **state)
 {
     static const char *const fields[] = {"zip:category", "age:number"};
@@ -297,7 +298,10 @@ static void test_reader_csv_kinds(void **state)
     } rows[] = {
         {"kinds kept", NULL, 0, "zip,age,y\n77,3,1\n", "1 zip=77:1 age=:3\n", NULL},
         {"wanted besides", "id:ignore", 0, "id,zip,age,y\n9,77,3,1\n", "1 zip=77:1 age=:3\n", NULL},
-        {"column missing", NULL, 0, "zip,y\n77,1\n", NULL, "csv kinds: the header has no column 'age'"},
+        {"commas in names", NULL, 0, "\"a,b\",zip,age,y\n5,77,3,1\n", "1 a,b=:5 zip=77:1 age=:3\n",
+         NULL},
+        {"column missing", NULL, 0, "zip,y\n77,1\n", NULL,
+         "csv kinds: the header has no column 'age'"},
         {"no label", NULL, 1, "zip,age\n77,3\n", "0 zip=77:1 age=:3\n", NULL},
         {"no label, but one wanted", NULL, 0, "zip,age\n77,3\n", NULL,
          "csv: no column is named label, target, y or click: name the label column; the header is "
