@@ -1,5 +1,6 @@
 /*
- * The forecast: traces by hand, the simulated pool against the best of all replacement decisions, damaged uses.
+ * The forecast: traces by hand, the simulated pool against the best of all replacement decisions,
+ * damaged uses.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,124 +9,20 @@
 #include <cmocka.h>
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/drps_rng.h"
 #include "index/drps_batch.h"
 #include "index/drps_window.h"
-
-static uint64_t seed, counter;
-
-static uint64_t draw(uint64_t below)
-{
-    return drps_rng_at(seed, counter++) % below;
-}
-
-static void begin_random(const char *test)
-{
-    const char *given = getenv("DRPS_TEST_SEED");
-    seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
-    counter = 0;
-    printf("%s: DRPS_TEST_SEED=%" PRIu64 "\n", test, seed);
-}
-
-static void *must(void *p)
-{
-    assert_non_null(p);
-    return p;
-}
-
-static void assert_ok(int rc, const struct drps_err *err)
-{
-    if (rc < 0) fail_msg("%s", err->text);
-}
-
-/* A plan of lists in a folder. */
-struct lists {
-    char dir[256];
-    uint64_t rows, steps, train;
-    uint32_t **list;
-    size_t *n;
-};
-
-static void lists_write(struct lists *l)
-{
-    struct drps_err err = DRPS_ERR_INIT;
-    struct drps_recwriter *w;
-    char *path;
-
-    const char *tmp = getenv("TMPDIR");
-    (void)snprintf(l->dir, sizeof(l->dir), "%s/test_forecast.XXXXXX", tmp ? tmp : "/tmp");
-    must(mkdtemp(l->dir));
-    path = must(drps_path_join(l->dir, "rows.rec"));
-    assert_ok(drps_recwriter_open(drps_io_os(), path, DRPS_KIND_ROWS, &w, &err), &err);
-    for (uint64_t s = 0; s < l->steps; s++) {
-        void *packed = must(malloc(drps_list_encode_bound(l->n[s])));
-        struct drps_piece piece = {packed, drps_list_encode(l->list[s], l->n[s], packed)};
-        assert_ok(drps_recwriter_add(w, &piece, 1, &err), &err);
-        free(packed);
-    }
-    assert_ok(drps_recwriter_finish(w, &err), &err);
-    drps_recwriter_close(w);
-    free(path);
-}
-
-static void lists_free(struct lists *l)
-{
-    for (uint64_t s = 0; s < l->steps; s++)
-        free(l->list[s]);
-    free(l->list);
-    free(l->n);
-    (void)drps_io_remove_tree(drps_io_os(), l->dir, NULL);
-}
-
-static void lists_alloc(struct lists *l)
-{
-    l->list = must(calloc(l->steps + 1, sizeof(*l->list)));
-    l->n = must(calloc(l->steps + 1, sizeof(*l->n)));
-}
-
-/* "0 3 17" */
-static void lists_from_text(struct lists *l, const char *const *text, uint64_t steps, uint64_t train, uint64_t rows)
-{
-    *l = (struct lists){.rows = rows, .steps = steps, .train = train};
-    lists_alloc(l);
-    for (uint64_t s = 0; s < steps; s++) {
-        l->list[s] = must(calloc(strlen(text[s]) + 1, sizeof(uint32_t)));
-        char *end;
-        for (const char *at = text[s]; *at; at = end)
-            l->list[s][l->n[s]++] = (uint32_t)strtoul(at, &end, 10);
-    }
-    lists_write(l);
-}
-
-/* Some rows often, most rows seldom; steps of different sizes, some empty. */
-static void lists_random(struct lists *l, uint64_t rows, uint64_t steps, uint64_t most)
-{
-    char *in = must(malloc(rows));
-    *l = (struct lists){.rows = rows, .steps = steps, .train = draw(steps + 1)};
-    lists_alloc(l);
-    for (uint64_t s = 0; s < steps; s++) {
-        memset(in, 0, rows);
-        for (uint64_t i = draw(most + 1); i; i--)
-            in[draw(2) ? draw(rows) : draw(rows / 50 + 1)] = 1;
-        for (uint64_t r = 0; r < rows; r++)
-            l->n[s] += (size_t)in[r];
-        l->list[s] = must(calloc(l->n[s] + 1, sizeof(uint32_t)));
-        for (uint64_t r = 0, k = 0; r < rows; r++)
-            if (in[r]) l->list[s][k++] = (uint32_t)r;
-    }
-    free(in);
-    lists_write(l);
-}
+#include "support/lists.h"
 
 static struct drps_window_options options_for(const struct lists *l, uint64_t memory)
 {
-    return (struct drps_window_options){
-        .steps = l->steps, .train_steps = l->train, .rows = l->rows, .row_bytes = 12, .memory_bytes = memory};
+    return (struct drps_window_options){.steps = l->steps,
+                                        .train_steps = l->train,
+                                        .rows = l->rows,
+                                        .row_bytes = 12,
+                                        .memory_bytes = memory};
 }
 
 static uint32_t *equal_blocks(uint64_t rows, uint64_t each, size_t *blocks_out)
@@ -143,12 +40,15 @@ static void compile_uses(const struct lists *l, const uint32_t *first, size_t bl
 {
     struct drps_err err = DRPS_ERR_INIT;
     uint64_t most;
-    assert_ok(drps_uses_compile(drps_io_os(), l->dir, l->steps, first, blocks, 1 << 20, &most, &err), &err);
+    assert_ok(
+        drps_uses_compile(drps_io_os(), l->dir, l->steps, first, blocks, 1 << 20, &most, &err),
+        &err);
 }
 
 /*
- * Blocks 0 1 2 in turn, two frames. From the first step: 0 and 1 come in; 2 replaces 1 (next use: 0 at 3, 1 at 4);
- * 0 is there; 1 replaces 0 (2 at 5, 0 at 6); 2 is there: the second epoch reads block 1 and gives up block 0.
+ * Blocks 0 1 2 in turn, two frames. From the first step: 0 and 1 come in; 2 replaces 1 (next use: 0
+ * at 3, 1 at 4); 0 is there; 1 replaces 0 (2 at 5, 0 at 6); 2 is there: the second epoch reads
+ * block 1 and gives up block 0.
  */
 static void test_forecast_pib_example(void **state)
 {
@@ -172,18 +72,21 @@ static void test_forecast_pib_example(void **state)
         lists_from_text(&l, text, 3, cases[i].train, 4);
         compile_uses(&l, first, 3);
         struct drps_window_options o = options_for(&l, 1 << 20);
-        assert_ok(drps_forecast_pib(drps_io_os(), l.dir, &o, first, 3, cases[i].frames, &f, &err), &err);
-        if (f.read_bytes != cases[i].read || f.written_bytes != cases[i].written || f.ios != cases[i].ios ||
-            f.feasible != cases[i].feasible)
-            fail_msg("%s: read %" PRIu64 " written %" PRIu64 " ios %" PRIu64 " feasible %d", cases[i].name,
-                     f.read_bytes, f.written_bytes, f.ios, f.feasible);
+        assert_ok(drps_forecast_pib(drps_io_os(), l.dir, &o, first, 3, cases[i].frames, &f, &err),
+                  &err);
+        if (f.read_bytes != cases[i].read || f.written_bytes != cases[i].written ||
+            f.ios != cases[i].ios || f.feasible != cases[i].feasible)
+            fail_msg("%s: read %" PRIu64 " written %" PRIu64 " ios %" PRIu64 " feasible %d",
+                     cases[i].name, f.read_bytes, f.written_bytes, f.ios, f.feasible);
         assert_int_equal(f.memory_bytes, cases[i].frames * 24);
         lists_free(&l);
     }
 }
 
-/* Least misses of the first `n` steps of the trace repeated, by trying every set that memory may hold. */
-static uint64_t least_misses(const uint32_t *uses, size_t steps, size_t n, unsigned blocks, unsigned frames)
+/* Least misses of the first `n` steps of the trace repeated, by trying every set that memory may
+ * hold. */
+static uint64_t least_misses(const uint32_t *uses, size_t steps, size_t n, unsigned blocks,
+                             unsigned frames)
 {
     uint32_t cost[256], next[256];
     uint32_t sets = 1u << blocks, best = UINT32_MAX;
@@ -196,8 +99,8 @@ static uint64_t least_misses(const uint32_t *uses, size_t steps, size_t n, unsig
             if (cost[a] == UINT32_MAX) continue;
             uint32_t paid = cost[a] + (uint32_t)__builtin_popcount(use & ~a);
             for (uint32_t b = 0; b < sets; b++)
-                if ((use & ~b) == 0 && (b & ~(a | use)) == 0 && (unsigned)__builtin_popcount(b) <= frames &&
-                    paid < next[b])
+                if ((use & ~b) == 0 && (b & ~(a | use)) == 0 &&
+                    (unsigned)__builtin_popcount(b) <= frames && paid < next[b])
                     next[b] = paid;
         }
         memcpy(cost, next, sizeof(cost));
@@ -208,35 +111,37 @@ static uint64_t least_misses(const uint32_t *uses, size_t steps, size_t n, unsig
 }
 
 /*
- * Farthest next use is optimal for every prefix of a trace (what a prefix needs no more is farthest), so the misses
- * of the second epoch are the optimum for two epochs less that for one.
+ * Farthest next use is optimal for every prefix of a trace (what a prefix needs no more is
+ * farthest), so the misses of the second epoch are the optimum for two epochs less that for one.
  */
 static void test_forecast_pib_is_optimal(void **state)
 {
     (void)state;
-    begin_random(__func__);
+    struct random_source rng = random_begin(__func__);
     for (int round = 0; round < 150; round++) {
         struct drps_err err = DRPS_ERR_INIT;
         struct drps_forecast f;
         struct lists l;
-        unsigned blocks = 2 + (unsigned)draw(6);
+        unsigned blocks = 2 + (unsigned)random_below(&rng, 6);
         size_t n_blocks;
         uint32_t uses[12] = {0}, most = 1;
-        lists_random(&l, blocks * 3, 1 + draw(12), 1 + draw(4));
+        lists_random(&l, &rng, blocks * 3, 1 + random_below(&rng, 12), 1 + random_below(&rng, 4));
         l.train = 0; /* nothing is written: I/Os are misses */
         uint32_t *first = equal_blocks(l.rows, 3, &n_blocks);
         compile_uses(&l, first, n_blocks);
         for (uint64_t s = 0; s < l.steps; s++) {
             for (size_t i = 0; i < l.n[s]; i++)
                 uses[s] |= 1u << l.list[s][i] / 3;
-            if ((uint32_t)__builtin_popcount(uses[s]) > most) most = (uint32_t)__builtin_popcount(uses[s]);
+            if ((uint32_t)__builtin_popcount(uses[s]) > most)
+                most = (uint32_t)__builtin_popcount(uses[s]);
         }
         struct drps_window_options o = options_for(&l, 1 << 20);
         for (unsigned frames = most; frames <= blocks; frames++) {
             uint64_t steps = l.steps;
-            uint64_t want =
-                least_misses(uses, steps, 2 * steps, blocks, frames) - least_misses(uses, steps, steps, blocks, frames);
-            assert_ok(drps_forecast_pib(drps_io_os(), l.dir, &o, first, n_blocks, frames, &f, &err), &err);
+            uint64_t want = least_misses(uses, steps, 2 * steps, blocks, frames) -
+                            least_misses(uses, steps, steps, blocks, frames);
+            assert_ok(drps_forecast_pib(drps_io_os(), l.dir, &o, first, n_blocks, frames, &f, &err),
+                      &err);
             assert_int_equal(f.feasible, 1);
             assert_int_equal(f.ios, want);
             assert_int_equal(f.read_bytes, want * 36);
@@ -247,33 +152,40 @@ static void test_forecast_pib_is_optimal(void **state)
     }
 }
 
-/* What is read comes in again after it went out; everything that goes out of a training-only plan is written. */
+/* What is read comes in again after it went out; everything that goes out of a training-only plan
+ * is written. */
 static void test_forecast_pib_writes_what_it_reads(void **state)
 {
     (void)state;
-    begin_random(__func__);
+    struct random_source rng = random_begin(__func__);
     for (int round = 0; round < 20; round++) {
         struct drps_err err = DRPS_ERR_INIT;
         struct drps_forecast f, again;
         struct lists l;
         size_t blocks;
-        lists_random(&l, 20000, 300, 50); /* more steps than a word of the bucket map has bits, twice over */
+        /* more steps than a word of the bucket map has bits, twice over */
+        lists_random(&l, &rng, 20000, 300, 50);
         l.train = l.steps;
         uint32_t *first = equal_blocks(l.rows, 10, &blocks);
         compile_uses(&l, first, blocks);
         struct drps_window_options o = options_for(&l, 1 << 20);
-        assert_ok(drps_forecast_pib(drps_io_os(), l.dir, &o, first, blocks, 60 + draw(1000), &f, &err), &err);
+        assert_ok(drps_forecast_pib(drps_io_os(), l.dir, &o, first, blocks,
+                                    60 + random_below(&rng, 1000), &f, &err),
+                  &err);
         assert_int_equal(f.read_bytes, f.written_bytes);
         assert_int_equal(f.ios * 120, f.read_bytes + f.written_bytes);
         o.memory_bytes = 0;
-        assert_ok(drps_forecast_pib(drps_io_os(), l.dir, &o, first, blocks, f.memory_bytes / 120, &again, &err), &err);
+        assert_ok(drps_forecast_pib(drps_io_os(), l.dir, &o, first, blocks, f.memory_bytes / 120,
+                                    &again, &err),
+                  &err);
         assert_int_equal(again.ios, f.ios);
         free(first);
         lists_free(&l);
     }
 }
 
-/* The windows of test_window_example, in a model of 8 rows of which 5 are used; half of it is 4 rows. */
+/* The windows of test_window_example, in a model of 8 rows of which 5 are used; half of it is 4
+ * rows. */
 static void test_forecast_curve_example(void **state)
 {
     (void)state;
@@ -287,7 +199,8 @@ static void test_forecast_curve_example(void **state)
     compile_uses(&l, first, blocks);
     for (uint64_t memory = 0; memory <= 1 << 20; memory += 1 << 20) {
         struct drps_window_options o = options_for(&l, memory);
-        assert_ok(drps_forecast_curve(drps_io_os(), l.dir, &o, first, blocks, f, 24, &n, &err), &err);
+        assert_ok(drps_forecast_curve(drps_io_os(), l.dir, &o, first, blocks, f, 24, &n, &err),
+                  &err);
         assert_int_equal(n, 15);
         assert_string_equal(f[0].store, "resident");
         assert_int_equal(f[0].memory_bytes, 96);
@@ -319,9 +232,10 @@ static void test_forecast_curve_example(void **state)
     lists_free(&l);
 }
 
-/* Replace record 1 of uses.rec (of 3) and expect a refusal that names it, or a result, but no crash. */
-static int forecast_with(const struct lists *l, const uint32_t *first, size_t blocks, const unsigned char *record,
-                         size_t bytes, struct drps_err *err)
+/* Replace record 1 of uses.rec (of 3) and expect a refusal that names it, or a result, but no
+ * crash. */
+static int forecast_with(const struct lists *l, const uint32_t *first, size_t blocks,
+                         const unsigned char *record, size_t bytes, struct drps_err *err)
 {
     struct drps_recfile *f;
     struct drps_recwriter *w;

@@ -1,5 +1,6 @@
 /*
- * Block uses: an example by hand, random plans against a search, the same bytes whatever the memory, damaged records.
+ * Block uses: an example by hand, random plans against a search, the same bytes whatever the
+ * memory, damaged records.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,157 +9,22 @@
 #include <cmocka.h>
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/drps_rng.h"
 #include "index/drps_batch.h"
 #include "index/drps_window.h"
-
-static uint64_t seed, counter;
-
-static uint64_t draw(uint64_t below)
-{
-    return drps_rng_at(seed, counter++) % below;
-}
-
-static void begin_random(const char *test)
-{
-    const char *given = getenv("DRPS_TEST_SEED");
-    seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
-    counter = 0;
-    printf("%s: DRPS_TEST_SEED=%" PRIu64 "\n", test, seed);
-}
-
-static void *must(void *p)
-{
-    assert_non_null(p);
-    return p;
-}
-
-static void assert_ok(int rc, const struct drps_err *err)
-{
-    if (rc < 0) fail_msg("%s", err->text);
-}
-
-/* A plan of lists in a folder. */
-struct lists {
-    char dir[256];
-    uint64_t rows, steps, train;
-    uint32_t **list;
-    size_t *n;
-};
-
-static void lists_write(struct lists *l)
-{
-    struct drps_err err = DRPS_ERR_INIT;
-    struct drps_recwriter *w;
-    char *path;
-
-    const char *tmp = getenv("TMPDIR");
-    (void)snprintf(l->dir, sizeof(l->dir), "%s/test_uses.XXXXXX", tmp ? tmp : "/tmp");
-    must(mkdtemp(l->dir));
-    path = must(drps_path_join(l->dir, "rows.rec"));
-    assert_ok(drps_recwriter_open(drps_io_os(), path, DRPS_KIND_ROWS, &w, &err), &err);
-    for (uint64_t s = 0; s < l->steps; s++) {
-        void *packed = must(malloc(drps_list_encode_bound(l->n[s])));
-        struct drps_piece piece = {packed, drps_list_encode(l->list[s], l->n[s], packed)};
-        assert_ok(drps_recwriter_add(w, &piece, 1, &err), &err);
-        free(packed);
-    }
-    assert_ok(drps_recwriter_finish(w, &err), &err);
-    drps_recwriter_close(w);
-    free(path);
-}
-
-static void lists_free(struct lists *l)
-{
-    for (uint64_t s = 0; s < l->steps; s++)
-        free(l->list[s]);
-    free(l->list);
-    free(l->n);
-    (void)drps_io_remove_tree(drps_io_os(), l->dir, NULL);
-}
-
-static void lists_alloc(struct lists *l)
-{
-    l->list = must(calloc(l->steps + 1, sizeof(*l->list)));
-    l->n = must(calloc(l->steps + 1, sizeof(*l->n)));
-}
-
-/* "0 3 17" */
-static void lists_from_text(struct lists *l, const char *const *text, uint64_t steps, uint64_t train, uint64_t rows)
-{
-    *l = (struct lists){.rows = rows, .steps = steps, .train = train};
-    lists_alloc(l);
-    for (uint64_t s = 0; s < steps; s++) {
-        l->list[s] = must(calloc(strlen(text[s]) + 1, sizeof(uint32_t)));
-        char *end;
-        for (const char *at = text[s]; *at; at = end)
-            l->list[s][l->n[s]++] = (uint32_t)strtoul(at, &end, 10);
-    }
-    lists_write(l);
-}
-
-/* Some rows often, most rows seldom; steps of different sizes, some empty. */
-static void lists_random(struct lists *l, uint64_t rows, uint64_t steps, uint64_t most)
-{
-    char *in = must(malloc(rows));
-    *l = (struct lists){.rows = rows, .steps = steps, .train = draw(steps + 1)};
-    lists_alloc(l);
-    for (uint64_t s = 0; s < steps; s++) {
-        memset(in, 0, rows);
-        for (uint64_t i = draw(most + 1); i; i--)
-            in[draw(2) ? draw(rows) : draw(rows / 50 + 1)] = 1;
-        for (uint64_t r = 0; r < rows; r++)
-            l->n[s] += (size_t)in[r];
-        l->list[s] = must(calloc(l->n[s] + 1, sizeof(uint32_t)));
-        for (uint64_t r = 0, k = 0; r < rows; r++)
-            if (in[r]) l->list[s][k++] = (uint32_t)r;
-    }
-    free(in);
-    lists_write(l);
-}
-
-/* The system's I/O, of which one read or write fails. */
-struct faulty {
-    struct drps_io io;
-    struct drps_io_ops ops;
-    int left; /* calls until the failure */
-};
-
-static ssize_t faulty_pread(void *ctx, int fd, void *buf, size_t n, uint64_t offset)
-{
-    struct faulty *f = ctx;
-    return f->left-- == 0 ? -EIO : drps_io_os()->ops->pread(drps_io_os()->ctx, fd, buf, n, offset);
-}
-
-static ssize_t faulty_pwrite(void *ctx, int fd, const void *buf, size_t n, uint64_t offset)
-{
-    struct faulty *f = ctx;
-    return f->left-- == 0 ? -EIO : drps_io_os()->ops->pwrite(drps_io_os()->ctx, fd, buf, n, offset);
-}
-
-/* ctx is only looked at by the two calls above: the system's calls do without. */
-static void faulty_init(struct faulty *f, int calls)
-{
-    f->ops = *drps_io_os()->ops;
-    f->ops.pread = faulty_pread;
-    f->ops.pwrite = faulty_pwrite;
-    f->io = (struct drps_io){&f->ops, f};
-    f->left = calls;
-}
+#include "support/fault_io.h"
+#include "support/lists.h"
 
 /* Boundaries of blocks of random sizes; *blocks_out of them. */
-static uint32_t *random_blocks(uint64_t rows, uint64_t most_rows, size_t *blocks_out)
+static uint32_t *random_blocks(struct random_source *rng, uint64_t rows, uint64_t most_rows,
+                               size_t *blocks_out)
 {
     uint32_t *first = must(calloc(rows + 1, sizeof(*first)));
     size_t n = 0;
-    for (uint64_t row = 0; row < rows; row += 1 + draw(most_rows))
+    for (uint64_t row = 0; row < rows; row += 1 + random_below(rng, most_rows))
         first[n++] = (uint32_t)row;
     first[n] = (uint32_t)rows;
     *blocks_out = n;
@@ -205,11 +71,12 @@ static int step_uses(const struct lists *l, uint64_t s, uint32_t first, uint32_t
     return 0;
 }
 
-static void check_uses(const struct lists *l, const struct record *records, const uint32_t *first, size_t blocks,
-                       uint64_t most)
+static void check_uses(const struct lists *l, const struct record *records, const uint32_t *first,
+                       size_t blocks, uint64_t most)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    uint32_t *list = must(calloc(blocks, sizeof(*list))), *distance = must(calloc(blocks, sizeof(*distance)));
+    uint32_t *list = must(calloc(blocks, sizeof(*list))),
+             *distance = must(calloc(blocks, sizeof(*distance)));
     uint64_t found_most = 0;
     for (uint64_t s = 0; s < l->steps; s++) {
         size_t n = drps_list_count(records[s].data), k = 0;
@@ -237,7 +104,8 @@ static void test_uses_example(void **state)
     (void)state;
     const char *const text[] = {"0 1 5", "2", "3"};
     const uint32_t first[] = {0, 2, 3, 6};
-    static const uint32_t blocks[3][2] = {{0, 2}, {1}, {2}}, distance[3][2] = {{3, 2}, {3}, {1}}, n[] = {2, 1, 1};
+    static const uint32_t blocks[3][2] = {{0, 2}, {1}, {2}}, distance[3][2] = {{3, 2}, {3}, {1}},
+                          n[] = {2, 1, 1};
     struct drps_err err = DRPS_ERR_INIT;
     uint64_t most;
     uint32_t b[2], d[2];
@@ -259,15 +127,18 @@ static void test_uses_example(void **state)
 static void test_uses_random_against_search(void **state)
 {
     (void)state;
-    begin_random(__func__);
+    struct random_source rng = random_begin(__func__);
     for (int round = 0; round < 200; round++) {
         struct drps_err err = DRPS_ERR_INIT;
         uint64_t most;
         size_t blocks;
         struct lists l;
-        lists_random(&l, 1 + draw(500), 1 + draw(20), 1 + draw(100));
-        uint32_t *first = random_blocks(l.rows, 1 + draw(20), &blocks);
-        assert_ok(drps_uses_compile(drps_io_os(), l.dir, l.steps, first, blocks, draw(2000), &most, &err), &err);
+        lists_random(&l, &rng, 1 + random_below(&rng, 500), 1 + random_below(&rng, 20),
+                     1 + random_below(&rng, 100));
+        uint32_t *first = random_blocks(&rng, l.rows, 1 + random_below(&rng, 20), &blocks);
+        assert_ok(drps_uses_compile(drps_io_os(), l.dir, l.steps, first, blocks,
+                                    random_below(&rng, 2000), &most, &err),
+                  &err);
         struct record *records = read_uses(&l);
         check_uses(&l, records, first, blocks, most);
         free_records(records, l.steps);
@@ -280,17 +151,19 @@ static void test_uses_same_bytes_whatever_the_memory(void **state)
 {
     (void)state;
     static const uint64_t memory[] = {UINT64_C(1) << 30, 0, 1000, 3000};
-    begin_random(__func__);
+    struct random_source rng = random_begin(__func__);
     for (int round = 0; round < 10; round++) {
         struct record *whole = NULL;
         size_t blocks;
         struct lists l;
-        lists_random(&l, 5000, 15, 1000);
-        uint32_t *first = random_blocks(l.rows, 5, &blocks);
+        lists_random(&l, &rng, 5000, 15, 1000);
+        uint32_t *first = random_blocks(&rng, l.rows, 5, &blocks);
         for (size_t i = 0; i < 4; i++) {
             struct drps_err err = DRPS_ERR_INIT;
             uint64_t most;
-            assert_ok(drps_uses_compile(drps_io_os(), l.dir, l.steps, first, blocks, memory[i], &most, &err), &err);
+            assert_ok(drps_uses_compile(drps_io_os(), l.dir, l.steps, first, blocks, memory[i],
+                                        &most, &err),
+                      &err);
             struct record *records = read_uses(&l);
             for (uint64_t s = 0; i && s < l.steps; s++) {
                 assert_int_equal(records[s].bytes, whole[s].bytes);
@@ -314,10 +187,11 @@ static void test_uses_decode_survives_damage(void **state)
     uint64_t most;
     size_t blocks;
     struct lists l;
-    begin_random(__func__);
-    lists_random(&l, 3000, 8, 100);
-    uint32_t *first = random_blocks(l.rows, 5, &blocks);
-    assert_ok(drps_uses_compile(drps_io_os(), l.dir, l.steps, first, blocks, 1 << 20, &most, &err), &err);
+    struct random_source rng = random_begin(__func__);
+    lists_random(&l, &rng, 3000, 8, 100);
+    uint32_t *first = random_blocks(&rng, l.rows, 5, &blocks);
+    assert_ok(drps_uses_compile(drps_io_os(), l.dir, l.steps, first, blocks, 1 << 20, &most, &err),
+              &err);
     struct record *records = read_uses(&l);
     for (uint64_t s = 0; s < l.steps; s++) {
         for (size_t n = 0; n < records[s].bytes; n++) {
@@ -327,7 +201,8 @@ static void test_uses_decode_survives_damage(void **state)
             for (int bit = 0; bit < 8; bit++) {
                 memcpy(copy, records[s].data, records[s].bytes);
                 copy[n] ^= (unsigned char)(1 << bit);
-                if (drps_list_count(copy) > records[s].bytes) continue; /* readers bound it before they allocate */
+                if (drps_list_count(copy) > records[s].bytes)
+                    continue; /* readers bound it before they allocate */
                 int rc = drps_uses_decode(copy, records[s].bytes, list, distance, NULL);
                 assert_true(rc == 0 || rc == DRPS_E_CORRUPT);
             }
@@ -354,7 +229,8 @@ static void test_uses_refuses_boundaries_out_of_order(void **state)
     uint64_t most;
     lists_from_text(&l, text, 1, 1, 6);
     for (size_t i = 0; i < 3; i++)
-        assert_int_equal(drps_uses_compile(drps_io_os(), l.dir, 1, first[i], 3, 0, &most, NULL), -EINVAL);
+        assert_int_equal(drps_uses_compile(drps_io_os(), l.dir, 1, first[i], 3, 0, &most, NULL),
+                         -EINVAL);
     lists_free(&l);
 }
 
@@ -367,31 +243,34 @@ static void test_uses_names_the_bad_record(void **state)
     struct lists l;
     uint64_t most;
     lists_from_text(&l, text, 2, 2, 6);
-    assert_int_equal(drps_uses_compile(drps_io_os(), l.dir, 2, first, 2, 0, &most, &err), DRPS_E_CORRUPT);
+    assert_int_equal(drps_uses_compile(drps_io_os(), l.dir, 2, first, 2, 0, &most, &err),
+                     DRPS_E_CORRUPT);
     assert_non_null(strstr(err.text, "rows.rec: record 1: row 5 of 5"));
     lists_free(&l);
 }
 
-/* Each read and write in turn fails: the code comes through, no scratch file stays, an unfinished file is refused. */
+/* Each read and write in turn fails: the code comes through, no scratch file stays, an unfinished
+ * file is refused. */
 static void test_uses_survives_faults(void **state)
 {
     (void)state;
     struct drps_recfile *file;
     struct lists l;
     int rc = -EIO;
-    begin_random(__func__);
+    struct random_source rng = random_begin(__func__);
     uint64_t most;
     size_t blocks;
-    lists_random(&l, 2000, 10, 500);
-    uint32_t *first = random_blocks(l.rows, 5, &blocks);
+    lists_random(&l, &rng, 2000, 10, 500);
+    uint32_t *first = random_blocks(&rng, l.rows, 5, &blocks);
     char *scratch = must(drps_path_join(l.dir, "uses.tmp"));
     char *final = must(drps_path_join(l.dir, "uses.rec"));
-    for (int calls = 0; rc < 0; calls++) {
+    for (long k = 1; rc < 0; k++) {
         struct drps_err err = DRPS_ERR_INIT;
-        struct faulty f;
-        faulty_init(&f, calls);
-        rc = drps_uses_compile(&f.io, l.dir, l.steps, first, blocks, 1 << 20, &most, &err);
-        assert_int_equal(rc, f.left >= 0 ? 0 : -EIO);
+        struct fault_io *f = must(fault_io_new(drps_io_os()));
+        fault_io_arm(f, FAULT_PREAD | FAULT_PWRITE, k, 0, FAULT_ERROR, -EIO);
+        rc = drps_uses_compile(&f->io, l.dir, l.steps, first, blocks, 1 << 20, &most, &err);
+        assert_int_equal(rc, atomic_load(&f->fired) ? -EIO : 0);
+        fault_io_free(f);
         assert_int_not_equal(access(scratch, F_OK), 0);
         int opened = drps_recfile_open(drps_io_os(), final, DRPS_KIND_USES, &file, NULL);
         assert_int_equal(opened == 0, rc == 0);

@@ -1,6 +1,6 @@
 /*
- * Windows: an example by hand, random plans against a plain search for next uses, the budget of every pair, the same
- * bytes whatever the memory, and records that are damaged.
+ * Windows: an example by hand, random plans against a plain search for next uses, the budget of
+ * every pair, the same bytes whatever the memory, and records that are damaged.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,151 +10,17 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/drps_rng.h"
 #include "index/drps_batch.h"
 #include "index/drps_window.h"
+#include "support/fault_io.h"
+#include "support/lists.h"
 
-static uint64_t seed, counter;
-
-static uint64_t draw(uint64_t below)
-{
-    return drps_rng_at(seed, counter++) % below;
-}
-
-static void begin_random(const char *test)
-{
-    const char *given = getenv("DRPS_TEST_SEED");
-    seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
-    counter = 0;
-    printf("%s: DRPS_TEST_SEED=%" PRIu64 "\n", test, seed);
-}
-
-static void *must(void *p)
-{
-    assert_non_null(p);
-    return p;
-}
-
-static void assert_ok(int rc, const struct drps_err *err)
-{
-    if (rc < 0) fail_msg("%s", err->text);
-}
-
-/* A plan of lists in a folder. */
-struct lists {
-    char dir[256];
-    uint64_t rows, steps, train;
-    uint32_t **list;
-    size_t *n;
-};
-
-static void lists_write(struct lists *l)
-{
-    struct drps_err err = DRPS_ERR_INIT;
-    struct drps_recwriter *w;
-    char *path;
-
-    const char *tmp = getenv("TMPDIR");
-    (void)snprintf(l->dir, sizeof(l->dir), "%s/test_window.XXXXXX", tmp ? tmp : "/tmp");
-    must(mkdtemp(l->dir));
-    path = must(drps_path_join(l->dir, "rows.rec"));
-    assert_ok(drps_recwriter_open(drps_io_os(), path, DRPS_KIND_ROWS, &w, &err), &err);
-    for (uint64_t s = 0; s < l->steps; s++) {
-        void *packed = must(malloc(drps_list_encode_bound(l->n[s])));
-        struct drps_piece piece = {packed, drps_list_encode(l->list[s], l->n[s], packed)};
-        assert_ok(drps_recwriter_add(w, &piece, 1, &err), &err);
-        free(packed);
-    }
-    assert_ok(drps_recwriter_finish(w, &err), &err);
-    drps_recwriter_close(w);
-    free(path);
-}
-
-static void lists_free(struct lists *l)
-{
-    for (uint64_t s = 0; s < l->steps; s++)
-        free(l->list[s]);
-    free(l->list);
-    free(l->n);
-    (void)drps_io_remove_tree(drps_io_os(), l->dir, NULL);
-}
-
-static void lists_alloc(struct lists *l)
-{
-    l->list = must(calloc(l->steps + 1, sizeof(*l->list)));
-    l->n = must(calloc(l->steps + 1, sizeof(*l->n)));
-}
-
-/* "0 3 17" */
-static void lists_from_text(struct lists *l, const char *const *text, uint64_t steps, uint64_t train, uint64_t rows)
-{
-    *l = (struct lists){.rows = rows, .steps = steps, .train = train};
-    lists_alloc(l);
-    for (uint64_t s = 0; s < steps; s++) {
-        l->list[s] = must(calloc(strlen(text[s]) + 1, sizeof(uint32_t)));
-        char *end;
-        for (const char *at = text[s]; *at; at = end)
-            l->list[s][l->n[s]++] = (uint32_t)strtoul(at, &end, 10);
-    }
-    lists_write(l);
-}
-
-/* Some rows often, most rows seldom; steps of different sizes, some empty. */
-static void lists_random(struct lists *l, uint64_t rows, uint64_t steps, uint64_t most)
-{
-    char *in = must(malloc(rows));
-    *l = (struct lists){.rows = rows, .steps = steps, .train = draw(steps + 1)};
-    lists_alloc(l);
-    for (uint64_t s = 0; s < steps; s++) {
-        memset(in, 0, rows);
-        for (uint64_t i = draw(most + 1); i; i--)
-            in[draw(2) ? draw(rows) : draw(rows / 50 + 1)] = 1;
-        for (uint64_t r = 0; r < rows; r++)
-            l->n[s] += (size_t)in[r];
-        l->list[s] = must(calloc(l->n[s] + 1, sizeof(uint32_t)));
-        for (uint64_t r = 0, k = 0; r < rows; r++)
-            if (in[r]) l->list[s][k++] = (uint32_t)r;
-    }
-    free(in);
-    lists_write(l);
-}
-
-/* The system's I/O, of which one read or write fails. */
-struct faulty {
-    struct drps_io io;
-    struct drps_io_ops ops;
-    int left; /* calls until the failure */
-};
-
-static ssize_t faulty_pread(void *ctx, int fd, void *buf, size_t n, uint64_t offset)
-{
-    struct faulty *f = ctx;
-    return f->left-- == 0 ? -EIO : drps_io_os()->ops->pread(drps_io_os()->ctx, fd, buf, n, offset);
-}
-
-static ssize_t faulty_pwrite(void *ctx, int fd, const void *buf, size_t n, uint64_t offset)
-{
-    struct faulty *f = ctx;
-    return f->left-- == 0 ? -EIO : drps_io_os()->ops->pwrite(drps_io_os()->ctx, fd, buf, n, offset);
-}
-
-/* ctx is only looked at by the two calls above: the system's calls do without. */
-static void faulty_init(struct faulty *f, int calls)
-{
-    f->ops = *drps_io_os()->ops;
-    f->ops.pread = faulty_pread;
-    f->ops.pwrite = faulty_pwrite;
-    f->io = (struct drps_io){&f->ops, f};
-    f->left = calls;
-}
-
-static struct drps_window_options options_for(const struct lists *l, uint64_t budget_rows, uint64_t memory)
+static struct drps_window_options options_for(const struct lists *l, uint64_t budget_rows,
+                                              uint64_t memory)
 {
     return (struct drps_window_options){.steps = l->steps,
                                         .train_steps = l->train,
@@ -244,7 +110,8 @@ static void check_stored(const struct lists *l, const struct stored *st, uint64_
         assert_ok(drps_window_decode(st->record[k], st->bytes[k], &w, &err), &err);
         for (uint64_t row = 0; row < l->rows; row++)
             both += rank[k][row] != UINT32_MAX || rank[after][row] != UINT32_MAX;
-        if (both > budget_rows) fail_msg("windows %zu and %zu have %" PRIu64 " rows", k, after, both);
+        if (both > budget_rows)
+            fail_msg("windows %zu and %zu have %" PRIu64 " rows", k, after, both);
         if (both > want.working_set_rows) want.working_set_rows = both;
         for (size_t i = 0; i < w.n; i++) {
             size_t next = after;
@@ -275,8 +142,9 @@ static void test_window_example(void **state)
 {
     (void)state;
     /*
-     * C = 4 rows, m = 2: the bound is 2 throughout. Step 1 would make window 0 {0 1 2}, so it begins window 1; step 2
-     * would make that {1 2 3}; steps 2 and 3 have rows {3 4} together; step 4 evaluates.
+     * C = 4 rows, m = 2: the bound is 2 throughout. Step 1 would make window 0 {0 1 2}, so it
+     * begins window 1; step 2 would make that {1 2 3}; steps 2 and 3 have rows {3 4} together; step
+     * 4 evaluates.
      */
     const char *const text[] = {"0 1", "1 2", "3", "3 4", "0 1"};
     static const struct {
@@ -295,7 +163,8 @@ static void test_window_example(void **state)
     assert_ok(drps_windows_compile(drps_io_os(), l.dir, &o, &r, &err), &err);
     assert_int_equal(r.windows, 4);
     assert_int_equal(r.rows_touched, 8);
-    assert_int_equal(r.rows_kept, 3); /* row 1 from 0 to 1, rows 0 and 1 from the last to the first */
+    assert_int_equal(r.rows_kept,
+                     3); /* row 1 from 0 to 1, rows 0 and 1 from the last to the first */
     assert_int_equal(r.rows_moved, 5);
     assert_int_equal(r.working_set_rows, 4);
     stored_read(&st, l.dir);
@@ -323,7 +192,8 @@ static void test_window_single_when_all_fits(void **state)
     struct lists l;
     for (uint64_t train = 0; train <= 4; train++) {
         lists_from_text(&l, text, 4, train, 100);
-        struct drps_window_options o = options_for(&l, 4, 0); /* four rows are touched, though steps have three */
+        struct drps_window_options o =
+            options_for(&l, 4, 0); /* four rows are touched, though steps have three */
         assert_ok(drps_windows_compile(drps_io_os(), l.dir, &o, &r, &err), &err);
         assert_int_equal(r.windows, train == 0 || train == 4 ? 1 : 2);
         assert_int_equal(r.rows_moved, 0);
@@ -364,15 +234,16 @@ static void test_window_no_steps(void **state)
 static void test_window_random_against_search(void **state)
 {
     (void)state;
-    begin_random(__func__);
+    struct random_source rng = random_begin(__func__);
     for (int round = 0; round < 300; round++) {
         struct drps_err err = DRPS_ERR_INIT;
         struct drps_window_result r, measured[2];
         struct stored st;
         struct lists l;
-        lists_random(&l, 1 + draw(400), 1 + draw(30), 1 + draw(60));
-        uint64_t budget = 2 * most_step_rows(&l) + draw(200);
-        struct drps_window_options o = options_for(&l, budget, draw(2) << 24);
+        lists_random(&l, &rng, 1 + random_below(&rng, 400), 1 + random_below(&rng, 30),
+                     1 + random_below(&rng, 60));
+        uint64_t budget = 2 * most_step_rows(&l) + random_below(&rng, 200);
+        struct drps_window_options o = options_for(&l, budget, random_below(&rng, 2) << 24);
         assert_ok(drps_windows_compile(drps_io_os(), l.dir, &o, &r, &err), &err);
         stored_read(&st, l.dir);
         check_stored(&l, &st, budget, &r);
@@ -390,12 +261,12 @@ static void test_window_same_bytes_whatever_the_memory(void **state)
 {
     (void)state;
     static const uint64_t memory[] = {UINT64_C(1) << 30, 0, 1500000, 2500000};
-    begin_random(__func__);
+    struct random_source rng = random_begin(__func__);
     for (int round = 0; round < 4; round++) {
         struct stored whole = {0}, st;
         struct lists l;
-        lists_random(&l, 300000 + draw(20000), 12, 3000);
-        uint64_t budget = 2 * most_step_rows(&l) + draw(4000);
+        lists_random(&l, &rng, 300000 + random_below(&rng, 20000), 12, 3000);
+        uint64_t budget = 2 * most_step_rows(&l) + random_below(&rng, 4000);
         for (size_t i = 0; i < 4; i++) {
             struct drps_err err = DRPS_ERR_INIT;
             struct drps_window_result r;
@@ -427,14 +298,15 @@ static void test_window_decode_survives_damage(void **state)
     struct drps_window w = {0};
     struct stored st;
     struct lists l;
-    begin_random(__func__);
-    lists_random(&l, 200000, 6, 60);
+    struct random_source rng = random_begin(__func__);
+    lists_random(&l, &rng, 200000, 6, 60);
     struct drps_window_options o = options_for(&l, 2 * most_step_rows(&l), 1 << 20);
     assert_ok(drps_windows_compile(drps_io_os(), l.dir, &o, &r, &err), &err);
     stored_read(&st, l.dir);
     for (size_t k = 0; k < st.k; k++) {
         for (size_t n = 0; n < st.bytes[k]; n++) {
-            unsigned char *cut = must(malloc(n + 1)); /* exactly as long: a sanitizer sees one byte too far */
+            unsigned char *cut =
+                must(malloc(n + 1)); /* exactly as long: a sanitizer sees one byte too far */
             unsigned char *copy = must(malloc(st.bytes[k]));
             memcpy(cut, st.record[k], n);
             assert_int_equal(drps_window_decode(cut, n, &w, NULL), DRPS_E_CORRUPT);
@@ -496,25 +368,27 @@ static void test_window_names_the_bad_record(void **state)
     lists_free(&l);
 }
 
-/* Each read and write in turn fails: the code comes through, no scratch file stays, an unfinished file is refused. */
+/* Each read and write in turn fails: the code comes through, no scratch file stays, an unfinished
+ * file is refused. */
 static void test_window_survives_faults(void **state)
 {
     (void)state;
     struct drps_recfile *file;
     struct lists l;
     int rc = -EIO;
-    begin_random(__func__);
+    struct random_source rng = random_begin(__func__);
     struct drps_window_result r;
-    lists_random(&l, 200000, 10, 500);
+    lists_random(&l, &rng, 200000, 10, 500);
     struct drps_window_options o = options_for(&l, 2 * most_step_rows(&l), 0);
     char *scratch = must(drps_path_join(l.dir, "windows.tmp"));
     char *final = must(drps_path_join(l.dir, "windows.rec"));
-    for (int calls = 0; rc < 0; calls++) {
+    for (long k = 1; rc < 0; k++) {
         struct drps_err err = DRPS_ERR_INIT;
-        struct faulty f;
-        faulty_init(&f, calls);
-        rc = drps_windows_compile(&f.io, l.dir, &o, &r, &err);
-        assert_int_equal(rc, f.left >= 0 ? 0 : -EIO);
+        struct fault_io *f = must(fault_io_new(drps_io_os()));
+        fault_io_arm(f, FAULT_PREAD | FAULT_PWRITE, k, 0, FAULT_ERROR, -EIO);
+        rc = drps_windows_compile(&f->io, l.dir, &o, &r, &err);
+        assert_int_equal(rc, atomic_load(&f->fired) ? -EIO : 0);
+        fault_io_free(f);
         assert_int_not_equal(access(scratch, F_OK), 0);
         int opened = drps_recfile_open(drps_io_os(), final, DRPS_KIND_WINDOWS, &file, NULL);
         assert_int_equal(opened == 0, rc == 0);
