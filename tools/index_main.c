@@ -274,6 +274,11 @@ static void print_text(const struct drps_index_result *r)
     printf("  windows  %llu for %s; two of them hold at most %llu rows (%s)\n",
            (unsigned long long)i->windows, size(i->window_budget_bytes),
            (unsigned long long)i->working_set_rows, size(i->working_set_rows * i->row_bytes));
+    printf("  needs    %s of memory for all rows, or a pool of %s for the largest batch's blocks;\n"
+           "           disk: %s for the model, up to %s more while training out of core\n",
+           size(i->rows * i->row_bytes),
+           size(i->max_step_blocks * i->max_block_rows * i->row_bytes), size(i->rows * i->dim * 4),
+           size(2 * i->rows * i->row_bytes));
     print_forecast(r);
     printf("\n%s of text in %.1f s (parsing %.0f MB/s), plan %s, peak memory %s\n",
            size(r->input_bytes), r->seconds,
