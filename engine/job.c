@@ -273,6 +273,17 @@ static int judge_epoch(struct drps_job *job, const struct drps_epoch *epoch, dou
     return r->stopped_early;
 }
 
+/* A held-out loss that is no number: an earlier best epoch is kept, else there is nothing to keep.
+ */
+static int end_diverged(struct drps_job *job, uint64_t epoch, struct drps_err *err)
+{
+    job->result->stopped_early = job->result->best_epoch > 0;
+    if (job->result->stopped_early) return 0;
+    return drps_err_set(err, -ERANGE,
+                        "the held-out loss of epoch %llu is no finite number: try a smaller --lr",
+                        (unsigned long long)epoch);
+}
+
 static int run_epochs(struct drps_job *job, struct drps_err *err)
 {
     double best_loss = INFINITY;
@@ -284,6 +295,8 @@ static int run_epochs(struct drps_job *job, struct drps_err *err)
             return 0; /* not a failure: what was done is kept */
         }
         if (rc == 0) rc = keep_epoch(job, &epoch, err);
+        if (rc == 0 && job->plan->info.eval_batches && !isfinite(epoch.test.loss))
+            return end_diverged(job, e, err);
         if (rc == 0 && job->options->patience) rc = judge_epoch(job, &epoch, &best_loss, err);
         if (rc) return rc < 0 ? rc : 0;
     }
