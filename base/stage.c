@@ -40,6 +40,28 @@ static int lock_partial(struct drps_stage *stage, struct drps_err *err)
     return rc;
 }
 
+/*
+ * Remove a partial folder, its lock last: whenever this is killed, what is left holds the lock
+ * file, by which the next run knows it for a leftover, or nothing.
+ */
+static int remove_partial(const struct drps_stage *stage, struct drps_err *err)
+{
+    DIR *dir = opendir(stage->dir);
+    const struct dirent *entry;
+    int rc = 0;
+    if (!dir) return drps_err_set(err, -errno, "cannot list %s: %s", stage->dir, strerror(errno));
+    while (rc == 0 && (entry = readdir(dir))) {
+        const char *name = entry->d_name;
+        if (!strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, lock_name)) continue;
+        char *child = drps_path_join(stage->dir, name);
+        rc = child ? drps_io_remove_tree(stage->io, child, err)
+                   : drps_err_set(err, -ENOMEM, "no memory to remove %s", stage->dir);
+        free(child);
+    }
+    closedir(dir);
+    return rc < 0 ? rc : drps_io_remove_tree(stage->io, stage->dir, err);
+}
+
 /* What a killed run left: lock it first, so that a running one is never removed. */
 static int clear_stale(struct drps_stage *stage, struct drps_err *err)
 {
@@ -55,7 +77,7 @@ static int clear_stale(struct drps_stage *stage, struct drps_err *err)
                             "%s is in the way and was not left by an earlier run: remove it",
                             stage->dir);
     int rc = lock_partial(stage, err);
-    if (rc == 0) rc = drps_io_remove_tree(stage->io, stage->dir, err);
+    if (rc == 0) rc = remove_partial(stage, err);
     drps_io_close(stage->io, stage->lock_fd);
     stage->lock_fd = -1;
     return rc;
@@ -242,8 +264,7 @@ int drps_stage_commit(struct drps_stage *stage, struct drps_err *err)
 void drps_stage_abort(struct drps_stage *stage)
 {
     if (!stage || !stage->io) return;
-    if (stage->dir)
-        (void)drps_io_remove_tree(stage->io, stage->dir, NULL); /* a leftover looks unfinished */
+    if (stage->dir) (void)remove_partial(stage, NULL); /* a leftover looks unfinished */
     drps_io_close(stage->io, stage->lock_fd);
     free(stage->dir);
     free(stage->path);
