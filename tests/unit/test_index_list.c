@@ -13,6 +13,7 @@
 
 #include "index/drps_batch.h"
 #include "index/extsort.h"
+#include "index/list.h"
 #include "support/scratch.h"
 
 /* The bytes follow from the layout in drps_batch.h: count, two bits a length, gaps minus 1, three
@@ -252,6 +253,56 @@ static void test_list_random_bytes_are_safe(void **state)
     }
 }
 
+/* With and without vectors: the same numbers, codes and bytes used, whatever follows the record. */
+static void test_list_equals_reference(void **state)
+{
+    struct random_source r = random_begin("list reference");
+    (void)state;
+    for (int round = 0; round < 4000; round++) {
+        uint32_t n = (uint32_t)random_below(&r, 70), list[70], want[70], found[70];
+        unsigned char out[70 * 5 + 16];
+        int gaps = round % 2;
+        unsigned most = 1 + (unsigned)random_below(&r, 32);
+        for (uint32_t i = 0; i < n; i++)
+            list[i] = (uint32_t)(random_u64(&r) >> (64 - 1 - random_below(&r, most)));
+        size_t bytes = drps_numbers_encode(list, n, out); /* as gaps they may leave 32 bits */
+        bytes += (size_t)random_below(&r, 20) * (round % 3 == 0);
+        if (bytes > sizeof(out)) bytes = sizeof(out);
+        unsigned char *exact = malloc(bytes);
+        assert_non_null(exact);
+        memcpy(exact, out, bytes);
+        size_t used[2] = {0, 0};
+        int a = gaps ? drps_list_decode(exact, bytes, found, &used[0], NULL)
+                     : drps_numbers_decode(exact, bytes, found, &used[0], NULL);
+        int b = gaps ? list_decode_ref(exact, bytes, want, &used[1], NULL)
+                     : numbers_decode_ref(exact, bytes, want, &used[1], NULL);
+        if (a != b || used[0] != used[1] || (a == 0 && memcmp(found, want, n * sizeof(*want)) != 0))
+            fail_msg("round %d: %u numbers, %d and %d", round, n, a, b);
+        free(exact);
+    }
+}
+
+/* A wrap in each lane, by the smallest and the largest gap that does it. */
+static void test_list_wraps_in_any_lane_are_refused(void **state)
+{
+    (void)state;
+    for (uint32_t lane = 1; lane < 24; lane++) {
+        for (int largest = 0; largest < 2; largest++) {
+            uint32_t gaps[24] = {0}, back[24];
+            unsigned char out[24 * 5 + 16];
+            gaps[0] = UINT32_MAX - 1000;
+            gaps[lane] = largest ? UINT32_MAX : 1000 - lane + 1;
+            size_t n = drps_numbers_encode(gaps, 24, out);
+            assert_int_equal(drps_list_decode(out, n, back, NULL, NULL), DRPS_E_CORRUPT);
+            if (largest) continue;
+            gaps[lane] -= 24 - lane; /* the last number is UINT32_MAX */
+            n = drps_numbers_encode(gaps, 24, out);
+            assert_int_equal(drps_list_decode(out, n, back, NULL, NULL), 0);
+            assert_int_equal(back[23], UINT32_MAX);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +312,8 @@ int main(void)
         cmocka_unit_test(test_list_impossible_counts_are_refused),
         cmocka_unit_test(test_list_numbers_beyond_32_bits_are_refused),
         cmocka_unit_test(test_list_random_bytes_are_safe),
+        cmocka_unit_test(test_list_equals_reference),
+        cmocka_unit_test(test_list_wraps_in_any_lane_are_refused),
     };
     return cmocka_run_group_tests_name("index_list", tests, NULL, NULL);
 }

@@ -1,0 +1,20 @@
+/*
+ * Decoding of packed lists without vector instructions, whatever the processor: the reference of
+ * drps_list_decode() and drps_numbers_decode(), for tests. Private to index/.
+ */
+#ifndef DRPS_INDEX_LIST_H
+#define DRPS_INDEX_LIST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/drps_err.h"
+
+DRPS_MUST_CHECK
+int list_decode_ref(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
+                    struct drps_err *err);
+DRPS_MUST_CHECK
+int numbers_decode_ref(const void *record, size_t bytes, uint32_t *numbers_out, size_t *used_out,
+                       struct drps_err *err);
+
+#endif
