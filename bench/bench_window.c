@@ -1,5 +1,5 @@
 /*
- * How long does it take to compile windows and block uses, and to forecast the I/O curve? The lists are made up: rows
+ * How long does it take to compile windows and block uses, to decode windows, and to forecast the I/O curve? The lists are made up: rows
  * are drawn log-uniformly (row r with a probability of about 1 / r, the shape of click logs whose rows are placed by
  * frequency), blocks are of equal size.
  *
@@ -109,6 +109,42 @@ static void print_times(const char *what, const struct stopwatch *w)
            (double)(clock() - w->cpu) / CLOCKS_PER_SEC);
 }
 
+/* Parts of every window, over and over: numbers of 4 bytes a second of processor. */
+static int time_decoding(const char *dir, unsigned parts, const char *what, struct drps_err *err)
+{
+    enum { ROUNDS = 10 };
+    struct drps_recfile *f = NULL;
+    struct drps_window w = {0};
+    void *record = NULL;
+    size_t cap = 0;
+    uint64_t rows = 0, bytes = 0;
+    double seconds = 0;
+    char *path = drps_path_join(dir, "windows.rec");
+    if (!path) abort();
+    int rc = drps_recfile_open(drps_io_os(), path, DRPS_KIND_WINDOWS, &f, err);
+    for (uint64_t k = 0; rc == 0 && k < drps_recfile_count(f); k++) {
+        if (drps_array_reserve(&record, &cap, (size_t)drps_recfile_run_bytes(f, k, 1), 1)) abort();
+        rc = drps_recfile_read(f, k, 1, record, err);
+        size_t n = (size_t)drps_recfile_bytes(f, k);
+        if (rc == 0) rc = drps_window_decode(record, n, parts, &w, err); /* makes its arrays */
+        clock_t start = clock();
+        for (int i = 0; i < ROUNDS && rc == 0; i++)
+            rc = drps_window_decode(record, n, parts, &w, err);
+        seconds += (double)(clock() - start) / CLOCKS_PER_SEC;
+        rows += ROUNDS * (uint64_t)w.n;
+        bytes += n;
+    }
+    if (rc == 0 && seconds > 0)
+        printf("decoding %-5s %6.0f M rows/s, %5.2f GB/s of numbers; the file has %.2f bytes a row\n", what,
+               (double)rows / seconds * 1e-6, (double)rows * 4 * __builtin_popcount(parts) / seconds * 1e-9,
+               rows ? (double)bytes * ROUNDS / (double)rows : 0.0);
+    drps_window_free(&w);
+    drps_recfile_close(f);
+    free(record);
+    free(path);
+    return rc;
+}
+
 static int time_all(const struct setting *g, const char *dir, struct drps_err *err)
 {
     struct drps_window_result r;
@@ -119,11 +155,16 @@ static int time_all(const struct setting *g, const char *dir, struct drps_err *e
     struct stopwatch watch;
 
     stopwatch_start(&watch);
-    int rc = drps_windows_compile(drps_io_os(), dir, &g->o, &r, err);
+    int rc = drps_windows_compile(drps_io_os(), dir, dir, &g->o, &r, err);
     if (rc < 0) goto out;
     print_times("windows", &watch);
     printf(": %" PRIu64 " windows, %" PRIu64 " rows in two, %" PRIu64 " touched, %" PRIu64 " moved\n", r.windows,
            r.working_set_rows, r.rows_touched, r.rows_moved);
+    rc = time_decoding(dir, DRPS_WINDOW_ROWS, "rows", err);
+    if (rc == 0) rc = time_decoding(dir, DRPS_WINDOW_NEXT, "next", err);
+    if (rc == 0) rc = time_decoding(dir, DRPS_WINDOW_PREV, "prev", err);
+    if (rc == 0) rc = time_decoding(dir, DRPS_WINDOW_ROWS | DRPS_WINDOW_NEXT | DRPS_WINDOW_PREV, "all", err);
+    if (rc < 0) goto out;
     stopwatch_start(&watch);
     rc = drps_uses_compile(drps_io_os(), dir, g->steps, first, blocks, g->o.memory_bytes, &most_blocks, err);
     if (rc < 0) goto out;

@@ -393,7 +393,8 @@ static int make_windows(struct run *r, struct drps_err *err)
                                              .budget_bytes = r->options.memory_bytes,
                                              .memory_bytes = r->options.memory_bytes / 2,
                                              .log = r->options.log};
-    int rc = drps_windows_compile(r->io, r->stage.dir, &r->window, &r->result->windows, err);
+    int rc = drps_windows_compile(r->io, r->stage.dir, r->stage.dir, &r->window,
+                                  &r->result->windows, err);
     info->windows = r->result->windows.windows;
     info->window_budget_bytes = r->window.budget_bytes;
     info->working_set_rows = r->result->windows.working_set_rows;
@@ -451,7 +452,7 @@ static int begin(struct run *r, struct drps_err *err)
 static uint64_t plan_bytes(const struct run *r)
 {
     static const char *const names[] = {"data.rec", "rows.rec",    "names.rec", "blocks.rec",
-                                        "uses.rec", "windows.rec", "plan.json"};
+                                        "uses.rec", "windows.rec", "slots.rec", "plan.json"};
     uint64_t sum = 0;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct stat st;

@@ -292,7 +292,6 @@ static int cutter_finish(struct cutter *c, struct steps *lists, struct drps_err 
     r->windows = c->cut.n;
     r->rows_kept += wrap;
     keep_most(&r->working_set_rows, c->first_rows + c->prev_rows - wrap);
-    if (c->cut.n <= 2) r->rows_kept = r->rows_touched;
     r->rows_moved = r->rows_touched - r->rows_kept;
     return 0;
 }

@@ -4,8 +4,8 @@
  *   parse      text -> samples -> provisional ids (dictionary) -> spool          one pass over the
  * input place      count and access pattern of every row -> placed ids, names.rec batch      spool
  * in its final order -> batches -> data.rec, rows.rec block      placed ids -> blocks.rec; block
- * uses -> uses.rec window     row lists -> windows.rec forecast   the I/O of an epoch for each
- * store and memory size
+ * uses -> uses.rec window     row lists -> windows.rec, slots.rec forecast   the I/O of an epoch
+ * for each store and memory size
  */
 #ifndef DRPS_INDEX_H
 #define DRPS_INDEX_H

@@ -6,7 +6,8 @@
  * steps rows.rec      their row lists, same numbers names.rec     dictionary: feature keys (and
  * strings) to placed ids, sorted by key blocks.rec    boundaries of the parameter index blocks in
  * placed ids uses.rec      per step: the blocks it touches and the step that needs each next
- *   windows.rec   per window: its steps, rows, and where each row goes next
+ *   windows.rec   per window: its steps, rows, and how far away each is used next and was used last
+ *   slots.rec     per step: the places of its rows in the step's window
  *
  * A *step* is one batch: T training steps, then E evaluation steps, make an epoch of T + E.
  */
@@ -25,8 +26,9 @@
 #define DRPS_KIND_BLOCKS DRPS_REC_KIND('B', 'L', 'K', 'S')
 #define DRPS_KIND_USES DRPS_REC_KIND('U', 'S', 'E', 'S')
 #define DRPS_KIND_WINDOWS DRPS_REC_KIND('W', 'I', 'N', 'D')
+#define DRPS_KIND_SLOTS DRPS_REC_KIND('S', 'L', 'O', 'T')
 
-enum { DRPS_PLAN_VERSION = 1, DRPS_PLAN_TABLES = 4, DRPS_PLAN_NAME_BYTES = 32 };
+enum { DRPS_PLAN_VERSION = 2, DRPS_PLAN_TABLES = 4, DRPS_PLAN_NAME_BYTES = 32 };
 
 /* A named range of placed ids: "bias" (the intercept, one row), "w", "wv", "user", "item". */
 struct drps_table {
@@ -84,7 +86,8 @@ DRPS_MUST_CHECK
 int drps_plan_file(const struct drps_plan *plan, const char *name, uint32_t kind,
                    struct drps_recfile **f_out, struct drps_err *err);
 
-/* Read every file whole: sizes, checksums, and that the records fit together. */
+/* Read every file whole: sizes, checksums, and that the records fit together. Memory: some MiB, 12
+ * bytes a row of the largest window, and 8 bytes a row of the plan, at most 64 MiB. */
 DRPS_MUST_CHECK
 int drps_plan_verify(const struct drps_plan *plan, struct drps_err *err);
 

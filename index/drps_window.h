@@ -1,14 +1,17 @@
 /*
- * Windows, slots and transits, the use of blocks, and the forecast of I/O: what follows from the
+ * Windows, slots and distances, the use of blocks, and the forecast of I/O: what follows from the
  * row lists of a plan once the placed ids are fixed. All of it is one analysis: *the next use of a
  * row*.
  *
  * The steps of an epoch (T training, then E evaluation) repeat. They are cut into windows: runs of
  * consecutive steps whose rows fit the budget together; two windows are open at a time, so that
  * |rows(w) u rows(w+1)| * row_bytes <= budget (w+1 wraps to 0). In window w a row's *slot* is its
- * rank among the window's rows in placed order. Its *transit* is the next window that touches it
- * (wrapping into the next epoch) and its slot there. Source: the project's own; next use as in
- * Belady 1966.
+ * rank among the window's rows in placed order. Its *next* is the distance in windows to its next
+ * use, its *prev* the distance from its last one, both counted round the end of the epoch: 1 to K
+ * in an epoch of K windows. If row r of window w has next d, then it is in window w + d with prev d
+ * and in none between. So rows that leave windows sorted by next, in slot order, arrive sorted by
+ * prev, in slot order, and no slot need be stored with a row. Source: the project's own; next use
+ * as in Belady 1966.
  */
 #ifndef DRPS_WINDOW_H
 #define DRPS_WINDOW_H
@@ -37,21 +40,25 @@ struct drps_window_result {
     uint64_t working_set_rows; /* most rows of two open windows */
     uint64_t max_window_rows;
     uint64_t rows_touched; /* sum over windows of their rows */
-    uint64_t rows_kept;  /* of these: needed in the very next window, so they stay; with one or two
-                            windows,  which are open all the time, every row stays */
-    uint64_t rows_moved; /* the others: written once and read once an epoch */
+    uint64_t rows_kept;    /* of these: with next 1, needed in the very next window, so they stay */
+    uint64_t rows_moved;   /* the others: written once and read once an epoch */
 };
 
 /*
- * Compile dir/windows.rec from dir/rows.rec. Fails with DRPS_E_MEMORY_BUDGET and the number that
- * would do when the rows of a single step (times two) exceed the budget. One window when everything
- * fits; one of training and one of evaluation steps when there are both. The bytes written do not
- * depend on memory_bytes. DRPS_E_CORRUPT names the file and the record. Memory: memory_bytes, and
- * in any case half a byte a row, 512 KiB for the smallest slice, some words a step, and one
- * window's record (about 6 bytes a row of it).
+ * Compile out_dir/windows.rec and out_dir/slots.rec from dir/rows.rec (out_dir may be dir). Fails
+ * with DRPS_E_MEMORY_BUDGET and the number that would do when the rows of a single step (times two)
+ * exceed the budget. One window when everything fits; one of training and one of evaluation steps
+ * when there are both. The bytes written do not depend on memory_bytes. DRPS_E_CORRUPT names the
+ * file and the record. A file that was not finished is refused by its readers; scratch files
+ * (out_dir/windows.*.tmp) are gone when it returns. Memory: memory_bytes, and in any case half a
+ * byte a row, 256 KiB for the smallest slice, some words a step, and one window's record (about 4
+ * bytes a row of it).
+ *
+ * Record s of slots.rec is the packed list of the slots of step s's rows in the window that the
+ * step belongs to, in the order and number of record s of rows.rec.
  */
 DRPS_MUST_CHECK
-int drps_windows_compile(const struct drps_io *io, const char *dir,
+int drps_windows_compile(const struct drps_io *io, const char *dir, const char *out_dir,
                          const struct drps_window_options *options,
                          struct drps_window_result *result_out, struct drps_err *err);
 
@@ -71,25 +78,40 @@ int drps_windows_measure(const struct drps_io *io, const char *dir,
  *
  * The record (all numbers little-endian):
  *   0 u32 flags: 1 evaluation      4 u32 rows n           8 u64 first step         16 u64 steps
- *  24 u32 windows of the epoch    28 u32 most rows of any window                   32 u32 sections
- * 36 u32 zero 40 sections: the rows of one aligned range of 65536 placed ids each, ranges without
- * rows left out: rows (packed list), next windows (packed numbers), next slots (packed numbers), as
- * many of each
+ *  24 u32 windows K of the epoch  28 u32 most rows of any window                   32 u32 arriving
+ *  36 u32 leaving                 40 u32 sections        44 u32 zero
+ *  48 u64 bytes of the rows       56 u64 bytes of the nexts
+ *  64 rows, then nexts, then prevs, each a section after another: a section is the rows of one
+ *     aligned range of 65536 placed ids, ranges without rows left out, as a packed list of them,
+ *     as packed numbers of their nexts, as packed numbers of their prevs
  */
+enum { DRPS_WINDOW_ROWS = 1, DRPS_WINDOW_NEXT = 2, DRPS_WINDOW_PREV = 4 };
 struct drps_window {
     uint64_t first_step, steps;
     int evaluation;
-    size_t n;       /* rows */
-    uint32_t *rows; /* [n] placed ids, strictly increasing: slot s holds rows[s] */
-    uint32_t *
-        next_window; /* [n] the window that touches the row next; w itself: only this window does */
-    uint32_t *next_slot; /* [n] its slot there */
+    uint32_t windows;  /* K, of the epoch */
+    uint32_t max_rows; /* of any window of the epoch */
+    size_t n;          /* rows */
+    size_t arriving;   /* of these: not in the window before (prev > 1) */
+    size_t leaving;    /* of these: not in the next window (next > 1) */
+    uint32_t *rows;    /* [n] placed ids, strictly increasing: slot s holds rows[s] */
+    uint32_t *next;    /* [n] windows until the row is used again: 1 .. K; K: only this window
+                          uses it */
+    uint32_t *prev;    /* [n] windows since it was used last: 1 .. K */
     size_t cap;
 };
-/* Checked: order, counts, next_window below the epoch's windows, next_slot below the rows of the
- * largest window. */
+/* Only the head: no array is touched. DRPS_E_CORRUPT when its numbers contradict each other or the
+ * record's size; n is 0 then. */
 DRPS_MUST_CHECK
-int drps_window_decode(const void *record, size_t bytes, struct drps_window *w,
+int drps_window_head(const void *record, size_t bytes, struct drps_window *w, struct drps_err *err);
+/*
+ * The head and the parts asked for (DRPS_WINDOW_*); what the other arrays hold is undefined, and
+ * they may be NULL. Checked of each part: counts, order, distances from 1 to K, as many beyond 1 as
+ * the head says, that it ends where the next one begins; with the rows, also that sections agree.
+ * After a failure n is 0.
+ */
+DRPS_MUST_CHECK
+int drps_window_decode(const void *record, size_t bytes, unsigned parts, struct drps_window *w,
                        struct drps_err *err);
 void drps_window_free(struct drps_window *w);
 
@@ -124,7 +146,7 @@ enum { DRPS_FORECAST_CHUNK_BYTES = 256 * 1024 };
 /*
  * The miss curve: pib (exact farthest-next-use simulation over uses.rec, cyclic, steady state:
  * blocks of the whole epoch once warm; evaluation steps do not dirty blocks) and relay (windows cut
- * for that memory, bytes = rows moved * (row_bytes + 4), chunks of 256 KiB), for memory = model,
+ * for that memory, bytes = rows moved * row_bytes, chunks of 256 KiB), for memory = model,
  * 1/2, 1/4 ... 1/64 of the model's row bytes. out has room for `cap` entries; *n_out are filled.
  */
 DRPS_MUST_CHECK

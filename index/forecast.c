@@ -20,7 +20,7 @@
 #include "index/drps_batch.h"
 #include "index/steps.h"
 
-enum { CURVE_POINTS = 7, ROW_ID_BYTES = 4 };
+enum { CURVE_POINTS = 7 };
 #define NONE UINT32_MAX
 #define DIRTY (UINT32_C(1) << 31) /* of a block's key; steps are below it */
 
@@ -369,8 +369,7 @@ static int curve_relay(const struct drps_io *io, const char *dir,
     for (size_t i = 0; i < CURVE_POINTS && rc == 0; i++) {
         out[i].feasible = o->steps == 0 || results[i].windows > 0;
         out[i].windows = results[i].windows;
-        out[i].read_bytes = out[i].written_bytes =
-            results[i].rows_moved * (o->row_bytes + ROW_ID_BYTES);
+        out[i].read_bytes = out[i].written_bytes = results[i].rows_moved * o->row_bytes;
         out[i].ios = 2 * chunks(out[i].read_bytes);
     }
     return rc;

@@ -13,7 +13,7 @@
 #include "index/drps_batch.h"
 #include "index/drps_names.h"
 #include "index/drps_plan.h"
-#include "index/drps_window.h"
+#include "index/verify.h"
 
 enum { CHUNK_BYTES = 1 << 20 };
 static const char manifest_name[] = "plan.json";
@@ -26,6 +26,7 @@ static const struct {
     {"data.rec", DRPS_KIND_DATA},   {"rows.rec", DRPS_KIND_ROWS},
     {"names.rec", DRPS_KIND_NAMES}, {"blocks.rec", DRPS_KIND_BLOCKS},
     {"uses.rec", DRPS_KIND_USES},   {"windows.rec", DRPS_KIND_WINDOWS},
+    {"slots.rec", DRPS_KIND_SLOTS},
 };
 enum { FILES = sizeof(files) / sizeof(files[0]) };
 
@@ -384,7 +385,7 @@ static int verify_records(const struct drps_plan *plan, size_t i, struct drps_er
     uint64_t steps = plan->info.batches + plan->info.eval_batches;
     uint64_t count = rc == 0 ? drps_recfile_count(f) : 0;
     int per_step = files[i].kind == DRPS_KIND_DATA || files[i].kind == DRPS_KIND_ROWS ||
-                   files[i].kind == DRPS_KIND_USES;
+                   files[i].kind == DRPS_KIND_USES || files[i].kind == DRPS_KIND_SLOTS;
 
     if (rc == 0 && per_step && count != steps)
         rc = drps_err_set(err, DRPS_E_CORRUPT,
@@ -415,6 +416,7 @@ int drps_plan_verify(const struct drps_plan *plan, struct drps_err *err)
     for (size_t i = 0; rc == 0 && i < FILES; i++)
         rc = verify_records(plan, i, err);
     if (rc == 0) rc = drps_plan_blocks(plan, &first, err);
-    if (rc == 0) free(first);
-    return rc;
+    if (rc < 0) return rc;
+    free(first);
+    return verify_windows(plan->io, plan->dir, &plan->info, err);
 }

@@ -21,6 +21,7 @@
 #include "base/drps_rng.h"
 #include "index/drps_batch.h"
 #include "index/drps_plan.h"
+#include "index/drps_window.h"
 #include "index/names.h"
 
 enum { MAKER_ENTRIES = 8, MAKER_BATCH = 64, MAKER_SAMPLES = 4096 };
@@ -134,7 +135,7 @@ static inline size_t maker_rows(const struct maker *m, const struct maker_sample
 }
 
 struct maker_files {
-    struct drps_recwriter *data, *rows, *uses, *windows;
+    struct drps_recwriter *data, *rows, *uses;
     struct drps_plan_info *info;
     size_t blocks;
     uint8_t *touched; /* [steps][blocks] */
@@ -250,6 +251,24 @@ static inline void maker_blocks(const struct maker *m, struct drps_plan_info *in
     free(first);
 }
 
+/* As few windows as there can be: all rows fit. */
+static inline void maker_windows(const struct maker *m, struct drps_plan_info *info)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_window_result r;
+    const struct drps_window_options o = {.steps = info->batches + info->eval_batches,
+                                          .train_steps = info->batches,
+                                          .rows = info->rows,
+                                          .row_bytes = info->row_bytes,
+                                          .budget_bytes = info->rows * info->row_bytes,
+                                          .memory_bytes = 1 << 20};
+    if (drps_windows_compile(drps_io_os(), m->dir, m->dir, &o, &r, &err) < 0)
+        fail_msg("%s", err.text);
+    info->windows = r.windows;
+    info->window_budget_bytes = o.budget_bytes;
+    info->working_set_rows = r.working_set_rows;
+}
+
 static inline void maker_info(const struct maker *m, struct drps_plan_info *info)
 {
     double sum = 0;
@@ -299,7 +318,6 @@ static inline struct drps_plan *maker_write(struct maker *m, const char *parent,
     f.data = maker_open(m, "data.rec", DRPS_KIND_DATA);
     f.rows = maker_open(m, "rows.rec", DRPS_KIND_ROWS);
     f.uses = maker_open(m, "uses.rec", DRPS_KIND_USES);
-    f.windows = maker_open(m, "windows.rec", DRPS_KIND_WINDOWS);
     for (size_t t = 0; t < steps; t++) {
         const int test = t >= info.batches;
         const size_t first = (test ? t - info.batches : t) * m->batch;
@@ -311,7 +329,7 @@ static inline struct drps_plan *maker_write(struct maker *m, const char *parent,
     maker_close(f.data);
     maker_close(f.rows);
     maker_close(f.uses);
-    maker_close(f.windows);
+    maker_windows(m, &info);
     maker_names(m);
     maker_blocks(m, &info, f.blocks);
     free(f.touched);

@@ -18,8 +18,8 @@
 #include "support/index_case.h"
 #include "support/scratch.h"
 
-static const char *const files[] = {"data.rec",   "rows.rec", "names.rec",
-                                    "blocks.rec", "uses.rec", "windows.rec"};
+static const char *const files[] = {"data.rec", "rows.rec",    "names.rec", "blocks.rec",
+                                    "uses.rec", "windows.rec", "slots.rec"};
 enum { FILES = sizeof(files) / sizeof(files[0]) };
 
 /* A small plan at <scratch>/plan; its info as the run reported it. */
@@ -222,14 +222,14 @@ static void test_plan_changed_manifest_is_found(void **state)
 static void test_plan_other_version_is_refused(void **state)
 {
     static const char manifest[] =
-        "{\"kind\": \"drps-plan\", \"version\": 2, \"checksum\": \"0000000000000000\"}";
+        "{\"kind\": \"drps-plan\", \"version\": 3, \"checksum\": \"0000000000000000\"}";
     static const char other[] = "{\"kind\": \"drps-model\", \"version\": 1}";
     struct scratch *s = *state;
     struct drps_err err = DRPS_ERR_INIT;
     (void)make(s, CASE_LIBSVM, "lor");
     scratch_write(scratch_path(s, "plan/plan.json"), manifest, strlen(manifest));
     assert_int_equal(open_and_verify(s, &err), DRPS_E_VERSION);
-    assert_non_null(strstr(err.text, "version 2; this program reads 1"));
+    assert_non_null(strstr(err.text, "version 3; this program reads 2"));
     drps_err_clear(&err);
     scratch_write(scratch_path(s, "plan/plan.json"), other, strlen(other));
     assert_int_equal(open_and_verify(s, &err), DRPS_E_CORRUPT);

@@ -1,6 +1,7 @@
 /*
- * Windows: an example by hand, random plans against a plain search for next uses, the budget of
- * every pair, the same bytes whatever the memory, and records that are damaged.
+ * Windows and slots: examples by hand, random plans against a plain search for uses, the budget of
+ * every pair, the same bytes whatever the memory, records that are damaged, and plans whose windows
+ * are not those of their rows.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/drps_endian.h"
 #include "index/drps_batch.h"
 #include "index/drps_window.h"
+#include "index/verify.h"
 #include "support/fault_io.h"
 #include "support/lists.h"
 
@@ -30,19 +33,33 @@ static struct drps_window_options options_for(const struct lists *l, uint64_t bu
                                         .memory_bytes = memory};
 }
 
-/* Every record of dir/windows.rec. */
+enum { ALL = DRPS_WINDOW_ROWS | DRPS_WINDOW_NEXT | DRPS_WINDOW_PREV };
+
+static const char *const scratch_names[] = {"windows.rows.tmp", "windows.next.tmp",
+                                            "windows.prev.tmp"};
+
+static void assert_no_scratch(const char *dir)
+{
+    for (int i = 0; i < 3; i++) {
+        char *path = must(drps_path_join(dir, scratch_names[i]));
+        assert_int_not_equal(access(path, F_OK), 0);
+        free(path);
+    }
+}
+
+/* Every record of a file. */
 struct stored {
     size_t k;
     void **record;
     size_t *bytes;
 };
 
-static void stored_read(struct stored *st, const char *dir)
+static void stored_read_file(struct stored *st, const char *dir, const char *name, uint32_t kind)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_recfile *f;
-    char *path = must(drps_path_join(dir, "windows.rec"));
-    assert_ok(drps_recfile_open(drps_io_os(), path, DRPS_KIND_WINDOWS, &f, &err), &err);
+    char *path = must(drps_path_join(dir, name));
+    assert_ok(drps_recfile_open(drps_io_os(), path, kind, &f, &err), &err);
     st->k = (size_t)drps_recfile_count(f);
     st->record = must(calloc(st->k + 1, sizeof(*st->record)));
     st->bytes = must(calloc(st->k + 1, sizeof(*st->bytes)));
@@ -53,8 +70,27 @@ static void stored_read(struct stored *st, const char *dir)
     }
     drps_recfile_close(f);
     free(path);
-    path = must(drps_path_join(dir, "windows.tmp"));
-    assert_int_not_equal(access(path, F_OK), 0);
+}
+
+/* dir/windows.rec */
+static void stored_read(struct stored *st, const char *dir)
+{
+    stored_read_file(st, dir, "windows.rec", DRPS_KIND_WINDOWS);
+    assert_no_scratch(dir);
+}
+
+static void stored_write(const struct stored *st, const char *dir, const char *name, uint32_t kind)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_recwriter *w;
+    char *path = must(drps_path_join(dir, name));
+    assert_ok(drps_recwriter_open(drps_io_os(), path, kind, &w, &err), &err);
+    for (size_t i = 0; i < st->k; i++) {
+        struct drps_piece piece = {st->record[i], st->bytes[i]};
+        assert_ok(drps_recwriter_add(w, &piece, 1, &err), &err);
+    }
+    assert_ok(drps_recwriter_finish(w, &err), &err);
+    drps_recwriter_close(w);
     free(path);
 }
 
@@ -79,7 +115,41 @@ static uint32_t rank_rows(const struct lists *l, uint64_t from, uint64_t to, uin
     return n;
 }
 
-/* Everything that windows.rec says, against the definition. */
+static struct drps_plan_info info_for(const struct lists *l, uint64_t windows)
+{
+    return (struct drps_plan_info){.rows = l->rows,
+                                   .batches = l->train,
+                                   .eval_batches = l->steps - l->train,
+                                   .windows = windows};
+}
+
+/* slots.rec for the steps of one window, of which `rank` has the ranks of the rows. */
+static void check_slots(const struct lists *l, const struct stored *slots,
+                        const struct drps_window *w, const uint32_t *rank)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    for (uint64_t s = w->first_step; s < w->first_step + w->steps; s++) {
+        size_t used, n = l->n[s];
+        assert_int_equal(drps_list_count(slots->record[s]), n);
+        uint32_t *slot = must(calloc(n + 1, sizeof(*slot)));
+        assert_ok(drps_list_decode(slots->record[s], slots->bytes[s], slot, &used, &err), &err);
+        assert_int_equal(used, slots->bytes[s]);
+        for (size_t i = 0; i < n; i++)
+            assert_int_equal(slot[i], rank[l->list[s][i]]);
+        free(slot);
+    }
+}
+
+/* Windows to the next, or with step k - 1 the last, one that has the row. */
+static uint32_t search(uint32_t *const *rank, size_t windows, size_t k, size_t step, uint32_t row)
+{
+    uint32_t distance = 1;
+    for (k = (k + step) % windows; rank[k][row] == UINT32_MAX; k = (k + step) % windows)
+        distance++;
+    return distance;
+}
+
+/* Everything that windows.rec and slots.rec say, against the definition. */
 static void check_stored(const struct lists *l, const struct stored *st, uint64_t budget_rows,
                          const struct drps_window_result *r)
 {
@@ -88,9 +158,15 @@ static void check_stored(const struct lists *l, const struct stored *st, uint64_
     struct drps_window_result want = {.windows = st->k};
     uint32_t **rank = must(calloc(st->k + 1, sizeof(*rank)));
     uint64_t next_step = 0;
+    struct stored slots;
+
+    stored_read_file(&slots, l->dir, "slots.rec", DRPS_KIND_SLOTS);
+    assert_int_equal(slots.k, l->steps);
 
     for (size_t k = 0; k < st->k; k++) {
-        assert_ok(drps_window_decode(st->record[k], st->bytes[k], &w, &err), &err);
+        assert_ok(drps_window_decode(st->record[k], st->bytes[k], DRPS_WINDOW_ROWS, &w, &err),
+                  &err);
+        assert_int_equal(w.windows, st->k);
         assert_int_equal(w.first_step, next_step);
         assert_true(w.steps > 0);
         next_step += w.steps;
@@ -100,6 +176,7 @@ static void check_stored(const struct lists *l, const struct stored *st, uint64_
         assert_int_equal(rank_rows(l, w.first_step, next_step, rank[k]), w.n);
         for (size_t i = 0; i < w.n; i++)
             assert_int_equal(rank[k][w.rows[i]], i);
+        check_slots(l, &slots, &w, rank[k]);
         want.rows_touched += w.n;
         if (w.n > want.max_window_rows) want.max_window_rows = w.n;
     }
@@ -107,23 +184,29 @@ static void check_stored(const struct lists *l, const struct stored *st, uint64_
     for (size_t k = 0; k < st->k; k++) {
         size_t after = (k + 1) % st->k;
         uint64_t both = 0;
-        assert_ok(drps_window_decode(st->record[k], st->bytes[k], &w, &err), &err);
+        assert_ok(drps_window_decode(st->record[k], st->bytes[k], ALL, &w, &err), &err);
         for (uint64_t row = 0; row < l->rows; row++)
             both += rank[k][row] != UINT32_MAX || rank[after][row] != UINT32_MAX;
         if (both > budget_rows)
             fail_msg("windows %zu and %zu have %" PRIu64 " rows", k, after, both);
         if (both > want.working_set_rows) want.working_set_rows = both;
+        size_t arriving = 0, leaving = 0;
         for (size_t i = 0; i < w.n; i++) {
-            size_t next = after;
-            while (rank[next][w.rows[i]] == UINT32_MAX)
-                next = (next + 1) % st->k;
-            assert_int_equal(w.next_window[i], next);
-            assert_int_equal(w.next_slot[i], rank[next][w.rows[i]]);
-            want.rows_kept += st->k <= 2 || next == after;
+            assert_int_equal(w.next[i], search(rank, st->k, k, 1, w.rows[i]));
+            assert_int_equal(w.prev[i], search(rank, st->k, k, st->k - 1, w.rows[i]));
+            leaving += w.next[i] > 1;
+            arriving += w.prev[i] > 1;
         }
+        assert_int_equal(w.max_rows, want.max_window_rows);
+        assert_int_equal(w.leaving, leaving);
+        assert_int_equal(w.arriving, arriving);
+        want.rows_kept += w.n - leaving;
     }
     want.rows_moved = want.rows_touched - want.rows_kept;
     assert_memory_equal(&want, r, sizeof(want));
+    struct drps_plan_info info = info_for(l, st->k);
+    assert_ok(verify_windows(drps_io_os(), l->dir, &info, &err), &err);
+    stored_free(&slots);
     for (size_t k = 0; k < st->k; k++)
         free(rank[k]);
     free(rank);
@@ -148,11 +231,11 @@ static void test_window_example(void **state)
      */
     const char *const text[] = {"0 1", "1 2", "3", "3 4", "0 1"};
     static const struct {
-        uint32_t steps, n, rows[2], window[2], slot[2];
-    } want[] = {{1, 2, {0, 1}, {3, 1}, {0, 0}},
-                {1, 2, {1, 2}, {3, 1}, {1, 1}},
-                {2, 2, {3, 4}, {2, 2}, {0, 1}},
-                {1, 2, {0, 1}, {0, 0}, {0, 1}}};
+        uint32_t steps, n, rows[2], next[2], prev[2], leaving, arriving;
+    } want[] = {{1, 2, {0, 1}, {3, 1}, {1, 1}, 1, 0},
+                {1, 2, {1, 2}, {2, 4}, {1, 4}, 2, 1},
+                {2, 2, {3, 4}, {4, 4}, {4, 4}, 2, 2},
+                {1, 2, {0, 1}, {1, 1}, {3, 2}, 0, 2}};
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_window_result r;
     struct drps_window w = {0};
@@ -160,7 +243,7 @@ static void test_window_example(void **state)
     struct lists l;
     lists_from_text(&l, text, 5, 4, 5);
     struct drps_window_options o = options_for(&l, 4, 1 << 20);
-    assert_ok(drps_windows_compile(drps_io_os(), l.dir, &o, &r, &err), &err);
+    assert_ok(drps_windows_compile(drps_io_os(), l.dir, l.dir, &o, &r, &err), &err);
     assert_int_equal(r.windows, 4);
     assert_int_equal(r.rows_touched, 8);
     assert_int_equal(r.rows_kept,
@@ -169,18 +252,135 @@ static void test_window_example(void **state)
     assert_int_equal(r.working_set_rows, 4);
     stored_read(&st, l.dir);
     for (size_t k = 0; k < 4; k++) {
-        assert_ok(drps_window_decode(st.record[k], st.bytes[k], &w, &err), &err);
+        assert_ok(drps_window_decode(st.record[k], st.bytes[k], ALL, &w, &err), &err);
         assert_int_equal(w.steps, want[k].steps);
         assert_int_equal(w.n, want[k].n);
         assert_int_equal(w.evaluation, k == 3);
         assert_memory_equal(w.rows, want[k].rows, 8);
-        assert_memory_equal(w.next_window, want[k].window, 8);
-        assert_memory_equal(w.next_slot, want[k].slot, 8);
+        assert_memory_equal(w.next, want[k].next, 8);
+        assert_memory_equal(w.prev, want[k].prev, 8);
+        assert_int_equal(w.leaving, want[k].leaving);
+        assert_int_equal(w.arriving, want[k].arriving);
     }
     check_stored(&l, &st, 4, &r);
     drps_window_free(&w);
     stored_free(&st);
     lists_free(&l);
+}
+
+/* Three windows (0, {a, b}), (1, {b, c}), (2, {a, c}), and the first one byte by byte. */
+static void test_window_golden(void **state)
+{
+    (void)state;
+    /* Rows 0, 1 and 2 are a, b and c; three more in each step keep the windows apart. */
+    const char *const text[] = {"0 1 3 4 5", "1 2 6 7 8", "0 2 9 10 11"};
+    static const uint32_t next[3][2] = {{2, 1}, {2, 1}, {1, 2}};
+    static const uint32_t prev[3][2] = {{1, 2}, {1, 2}, {2, 1}};
+    static const char bytes[] = "\0\0\0\0"
+                                "\2\0\0\0"
+                                "\0\0\0\0\0\0\0\0"
+                                "\1\0\0\0\0\0\0\0" /* 2 rows, step 0 */
+                                "\3\0\0\0"
+                                "\2\0\0\0"
+                                "\1\0\0\0"
+                                "\1\0\0\0" /* windows, most, arriving, leaving */
+                                "\1\0\0\0"
+                                "\0\0\0\0"
+                                "\12\0\0\0\0\0\0\0"
+                                "\12\0\0\0\0\0\0\0" /* 1 section */
+                                "\2\0\0\0"
+                                "\0"
+                                "\0\0"
+                                "\0\0\0" /* rows 0, 1 */
+                                "\2\0\0\0"
+                                "\0"
+                                "\2\1"
+                                "\0\0\0" /* next 2, 1 */
+                                "\2\0\0\0"
+                                "\0"
+                                "\1\2"
+                                "\0\0\0"; /* prev 1, 2 */
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_window_result r;
+    struct drps_window w = {0};
+    struct stored st;
+    struct lists l;
+    lists_from_text(&l, text, 3, 3, 12);
+    struct drps_window_options o = options_for(&l, 10, 1 << 20);
+    assert_ok(drps_windows_compile(drps_io_os(), l.dir, l.dir, &o, &r, &err), &err);
+    assert_int_equal(r.windows, 3);
+    stored_read(&st, l.dir);
+    check_stored(&l, &st, 10, &r);
+    for (size_t k = 0; k < 3; k++) {
+        assert_ok(drps_window_decode(st.record[k], st.bytes[k], ALL, &w, &err), &err);
+        assert_memory_equal(w.next, next[k], 8);
+        assert_memory_equal(w.prev, prev[k], 8);
+    }
+    /* Window 0 with a and b alone. */
+    assert_ok(drps_window_decode(bytes, sizeof(bytes) - 1, ALL, &w, &err), &err);
+    assert_memory_equal(w.next, next[0], 8);
+    assert_memory_equal(w.prev, prev[0], 8);
+    drps_window_free(&w);
+    stored_free(&st);
+    lists_free(&l);
+}
+
+/* Each part alone is what it is among the others; what is not asked for is not touched. */
+static void test_window_decode_parts(void **state)
+{
+    (void)state;
+    struct random_source rng = random_begin(__func__);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_window_result r;
+    struct stored st;
+    struct lists l;
+    lists_random(&l, &rng, 300000, 12, 3000);
+    struct drps_window_options o = options_for(&l, 2 * most_step_rows(&l), 1 << 20);
+    assert_ok(drps_windows_compile(drps_io_os(), l.dir, l.dir, &o, &r, &err), &err);
+    stored_read(&st, l.dir);
+    for (size_t k = 0; k < st.k; k++) {
+        struct drps_window all = {0}, some = {0};
+        assert_ok(drps_window_decode(st.record[k], st.bytes[k], ALL, &all, &err), &err);
+        assert_ok(drps_window_head(st.record[k], st.bytes[k], &some, &err), &err);
+        assert_int_equal(some.n, all.n);
+        assert_null(some.rows);
+        for (unsigned parts = 0; parts <= ALL; parts++) {
+            assert_ok(drps_window_decode(st.record[k], st.bytes[k], parts, &some, &err), &err);
+            if (!some.n) continue;
+            if (parts == 1) assert_null(some.next);
+            if (parts & DRPS_WINDOW_ROWS) assert_memory_equal(some.rows, all.rows, 4 * all.n);
+            if (parts & DRPS_WINDOW_NEXT) assert_memory_equal(some.next, all.next, 4 * all.n);
+            if (parts & DRPS_WINDOW_PREV) assert_memory_equal(some.prev, all.prev, 4 * all.n);
+        }
+        assert_int_equal(drps_window_decode(st.record[k], st.bytes[k], 8, &some, NULL), -EINVAL);
+        drps_window_free(&all);
+        drps_window_free(&some);
+    }
+    stored_free(&st);
+    lists_free(&l);
+}
+
+/* Into another folder, which is all that is written to. */
+static void test_window_other_folder(void **state)
+{
+    (void)state;
+    const char *const text[] = {"0 1", "1 2", "3", "3 4", "0 1"};
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_window_result r;
+    struct stored st;
+    struct lists l, other;
+    lists_from_text(&l, text, 5, 4, 5);
+    lists_from_text(&other, text, 0, 0, 5);
+    struct drps_window_options o = options_for(&l, 4, 1 << 20);
+    assert_ok(drps_windows_compile(drps_io_os(), l.dir, other.dir, &o, &r, &err), &err);
+    stored_read(&st, other.dir);
+    assert_int_equal(st.k, 4);
+    char *path = must(drps_path_join(l.dir, "windows.rec"));
+    assert_int_not_equal(access(path, F_OK), 0);
+    free(path);
+    stored_free(&st);
+    lists_free(&l);
+    lists_free(&other);
 }
 
 static void test_window_single_when_all_fits(void **state)
@@ -194,9 +394,10 @@ static void test_window_single_when_all_fits(void **state)
         lists_from_text(&l, text, 4, train, 100);
         struct drps_window_options o =
             options_for(&l, 4, 0); /* four rows are touched, though steps have three */
-        assert_ok(drps_windows_compile(drps_io_os(), l.dir, &o, &r, &err), &err);
+        assert_ok(drps_windows_compile(drps_io_os(), l.dir, l.dir, &o, &r, &err), &err);
         assert_int_equal(r.windows, train == 0 || train == 4 ? 1 : 2);
-        assert_int_equal(r.rows_moved, 0);
+        static const uint64_t moved[] = {0, 1, 2, 3, 0}; /* rows of one window of two */
+        assert_int_equal(r.rows_moved, moved[train]);
         lists_free(&l);
     }
 }
@@ -210,11 +411,12 @@ static void test_window_names_the_budget_that_would_do(void **state)
     struct lists l;
     lists_from_text(&l, text, 3, 3, 8);
     struct drps_window_options o = options_for(&l, 5, 1 << 20);
-    assert_int_equal(drps_windows_compile(drps_io_os(), l.dir, &o, &r, &err), DRPS_E_MEMORY_BUDGET);
+    assert_int_equal(drps_windows_compile(drps_io_os(), l.dir, l.dir, &o, &r, &err),
+                     DRPS_E_MEMORY_BUDGET);
     assert_non_null(strstr(err.text, " 72 bytes would do")); /* 2 * 3 rows of 12 bytes */
     drps_err_clear(&err);
     o.budget_bytes = 72;
-    assert_ok(drps_windows_compile(drps_io_os(), l.dir, &o, &r, &err), &err);
+    assert_ok(drps_windows_compile(drps_io_os(), l.dir, l.dir, &o, &r, &err), &err);
     lists_free(&l);
 }
 
@@ -226,7 +428,7 @@ static void test_window_no_steps(void **state)
     struct lists l;
     lists_from_text(&l, NULL, 0, 0, 0);
     struct drps_window_options o = options_for(&l, 0, 0);
-    assert_ok(drps_windows_compile(drps_io_os(), l.dir, &o, &r, &err), &err);
+    assert_ok(drps_windows_compile(drps_io_os(), l.dir, l.dir, &o, &r, &err), &err);
     assert_int_equal(r.windows, 0);
     lists_free(&l);
 }
@@ -244,7 +446,7 @@ static void test_window_random_against_search(void **state)
                      1 + random_below(&rng, 60));
         uint64_t budget = 2 * most_step_rows(&l) + random_below(&rng, 200);
         struct drps_window_options o = options_for(&l, budget, random_below(&rng, 2) << 24);
-        assert_ok(drps_windows_compile(drps_io_os(), l.dir, &o, &r, &err), &err);
+        assert_ok(drps_windows_compile(drps_io_os(), l.dir, l.dir, &o, &r, &err), &err);
         stored_read(&st, l.dir);
         check_stored(&l, &st, budget, &r);
         const uint64_t budgets[2] = {o.budget_bytes, UINT64_MAX};
@@ -260,10 +462,10 @@ static void test_window_random_against_search(void **state)
 static void test_window_same_bytes_whatever_the_memory(void **state)
 {
     (void)state;
-    static const uint64_t memory[] = {UINT64_C(1) << 30, 0, 1500000, 2500000};
+    static const uint64_t memory[] = {UINT64_C(1) << 30, 0, 750000, 1250000};
     struct random_source rng = random_begin(__func__);
     for (int round = 0; round < 4; round++) {
-        struct stored whole = {0}, st;
+        struct stored whole = {0}, slots = {0}, st;
         struct lists l;
         lists_random(&l, &rng, 300000 + random_below(&rng, 20000), 12, 3000);
         uint64_t budget = 2 * most_step_rows(&l) + random_below(&rng, 4000);
@@ -271,10 +473,11 @@ static void test_window_same_bytes_whatever_the_memory(void **state)
             struct drps_err err = DRPS_ERR_INIT;
             struct drps_window_result r;
             struct drps_window_options o = options_for(&l, budget, memory[i]);
-            assert_ok(drps_windows_compile(drps_io_os(), l.dir, &o, &r, &err), &err);
+            assert_ok(drps_windows_compile(drps_io_os(), l.dir, l.dir, &o, &r, &err), &err);
             stored_read(i ? &st : &whole, l.dir);
             if (i == 0) {
                 check_stored(&l, &whole, budget, &r);
+                stored_read_file(&slots, l.dir, "slots.rec", DRPS_KIND_SLOTS);
                 continue;
             }
             assert_int_equal(st.k, whole.k);
@@ -283,7 +486,14 @@ static void test_window_same_bytes_whatever_the_memory(void **state)
                 assert_memory_equal(st.record[k], whole.record[k], st.bytes[k]);
             }
             stored_free(&st);
+            stored_read_file(&st, l.dir, "slots.rec", DRPS_KIND_SLOTS);
+            for (size_t s = 0; s < st.k; s++) {
+                assert_int_equal(st.bytes[s], slots.bytes[s]);
+                assert_memory_equal(st.record[s], slots.record[s], st.bytes[s]);
+            }
+            stored_free(&st);
         }
+        stored_free(&slots);
         stored_free(&whole);
         lists_free(&l);
     }
@@ -301,7 +511,7 @@ static void test_window_decode_survives_damage(void **state)
     struct random_source rng = random_begin(__func__);
     lists_random(&l, &rng, 200000, 6, 60);
     struct drps_window_options o = options_for(&l, 2 * most_step_rows(&l), 1 << 20);
-    assert_ok(drps_windows_compile(drps_io_os(), l.dir, &o, &r, &err), &err);
+    assert_ok(drps_windows_compile(drps_io_os(), l.dir, l.dir, &o, &r, &err), &err);
     stored_read(&st, l.dir);
     for (size_t k = 0; k < st.k; k++) {
         for (size_t n = 0; n < st.bytes[k]; n++) {
@@ -309,14 +519,16 @@ static void test_window_decode_survives_damage(void **state)
                 must(malloc(n + 1)); /* exactly as long: a sanitizer sees one byte too far */
             unsigned char *copy = must(malloc(st.bytes[k]));
             memcpy(cut, st.record[k], n);
-            assert_int_equal(drps_window_decode(cut, n, &w, NULL), DRPS_E_CORRUPT);
+            assert_int_equal(drps_window_decode(cut, n, ALL, &w, NULL), DRPS_E_CORRUPT);
             for (int bit = 0; bit < 8; bit++) {
                 memcpy(copy, st.record[k], st.bytes[k]);
                 copy[n] ^= (unsigned char)(1 << bit);
-                int rc = drps_window_decode(copy, st.bytes[k], &w, NULL);
+                int rc = drps_window_decode(copy, st.bytes[k], ALL, &w, NULL);
                 assert_true(rc == 0 || rc == DRPS_E_CORRUPT);
                 for (size_t i = 1; i < w.n; i++)
                     assert_true(w.rows[i - 1] < w.rows[i]);
+                for (size_t i = 0; i < w.n; i++)
+                    assert_true(w.next[i] - 1 < w.windows && w.prev[i] - 1 < w.windows);
             }
             free(cut);
             free(copy);
@@ -358,12 +570,14 @@ static void test_window_names_the_bad_record(void **state)
     const size_t sizes[] = {n, n - 1, n + 1, 2, 0};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         write_raw(l.dir, packed, sizes[i]);
-        assert_int_equal(drps_windows_compile(drps_io_os(), l.dir, &o, &r, &err), DRPS_E_CORRUPT);
+        assert_int_equal(drps_windows_compile(drps_io_os(), l.dir, l.dir, &o, &r, &err),
+                         DRPS_E_CORRUPT);
         assert_non_null(strstr(err.text, "rows.rec: record 1: "));
         drps_err_clear(&err);
     }
     o.steps = 3;
-    assert_int_equal(drps_windows_compile(drps_io_os(), l.dir, &o, &r, &err), DRPS_E_CORRUPT);
+    assert_int_equal(drps_windows_compile(drps_io_os(), l.dir, l.dir, &o, &r, &err),
+                     DRPS_E_CORRUPT);
     assert_non_null(strstr(err.text, "rows.rec holds 2 records, expected 3"));
     lists_free(&l);
 }
@@ -380,22 +594,117 @@ static void test_window_survives_faults(void **state)
     struct drps_window_result r;
     lists_random(&l, &rng, 200000, 10, 500);
     struct drps_window_options o = options_for(&l, 2 * most_step_rows(&l), 0);
-    char *scratch = must(drps_path_join(l.dir, "windows.tmp"));
-    char *final = must(drps_path_join(l.dir, "windows.rec"));
+    char *windows = must(drps_path_join(l.dir, "windows.rec"));
+    char *slots = must(drps_path_join(l.dir, "slots.rec"));
     for (long k = 1; rc < 0; k++) {
         struct drps_err err = DRPS_ERR_INIT;
         struct fault_io *f = must(fault_io_new(drps_io_os()));
         fault_io_arm(f, FAULT_PREAD | FAULT_PWRITE, k, 0, FAULT_ERROR, -EIO);
-        rc = drps_windows_compile(&f->io, l.dir, &o, &r, &err);
+        (void)unlink(slots); /* of the run before */
+        rc = drps_windows_compile(&f->io, l.dir, l.dir, &o, &r, &err);
         assert_int_equal(rc, atomic_load(&f->fired) ? -EIO : 0);
         fault_io_free(f);
-        assert_int_not_equal(access(scratch, F_OK), 0);
-        int opened = drps_recfile_open(drps_io_os(), final, DRPS_KIND_WINDOWS, &file, NULL);
+        assert_no_scratch(l.dir);
+        int opened = drps_recfile_open(drps_io_os(), windows, DRPS_KIND_WINDOWS, &file, NULL);
         assert_int_equal(opened == 0, rc == 0);
         drps_recfile_close(file);
+        opened = drps_recfile_open(drps_io_os(), slots, DRPS_KIND_SLOTS, &file, NULL);
+        if (rc == 0) assert_int_equal(opened, 0);
+        drps_recfile_close(file);
     }
-    free(scratch);
-    free(final);
+    free(windows);
+    free(slots);
+    lists_free(&l);
+}
+
+/* A step's slots, changed: slots of records whose checksums are right. */
+static void test_window_verify_finds_wrong_slots(void **state)
+{
+    (void)state;
+    const char *const text[] = {"0 1", "1 2", "3", "3 4", "0 1"};
+    static const struct {
+        const char *name, *want;
+        uint32_t list[3], n;
+    } cases[] = {{"too few", "slots.rec: record 3: 1 slots, but the step has 2", {1}, 1},
+                 {"too many", "slots.rec: record 3: row 2 of 2", {0, 1, 2}, 3},
+                 {"out of range", "slots.rec: record 3: row 2 of 2", {0, 2}, 2}};
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_window_result r;
+    struct stored st;
+    struct lists l;
+    unsigned char packed[64];
+    lists_from_text(&l, text, 5, 4, 5);
+    struct drps_window_options o = options_for(&l, 4, 1 << 20);
+    assert_ok(drps_windows_compile(drps_io_os(), l.dir, l.dir, &o, &r, &err), &err);
+    struct drps_plan_info info = info_for(&l, 4);
+    stored_read_file(&st, l.dir, "slots.rec", DRPS_KIND_SLOTS);
+    void *good = st.record[3];
+    size_t good_bytes = st.bytes[3];
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        st.record[3] = packed;
+        st.bytes[3] = drps_list_encode(cases[i].list, cases[i].n, packed);
+        stored_write(&st, l.dir, "slots.rec", DRPS_KIND_SLOTS);
+        assert_int_equal(verify_windows(drps_io_os(), l.dir, &info, &err), DRPS_E_CORRUPT);
+        if (!strstr(err.text, cases[i].want)) fail_msg("%s: %s", cases[i].name, err.text);
+        drps_err_clear(&err);
+    }
+    st.record[3] = good;
+    st.bytes[3] = good_bytes;
+    /* step 2 has row 3 alone: slot 1 holds row 4 */
+    const uint32_t one = 1;
+    void *other = st.record[2];
+    st.record[2] = packed;
+    st.bytes[2] = drps_list_encode(&one, 1, packed);
+    stored_write(&st, l.dir, "slots.rec", DRPS_KIND_SLOTS);
+    assert_int_equal(verify_windows(drps_io_os(), l.dir, &info, &err), DRPS_E_CORRUPT);
+    assert_non_null(strstr(err.text, "slots.rec: record 2: slot 1 holds row 4"));
+    st.record[2] = other;
+    stored_free(&st);
+    lists_free(&l);
+}
+
+/* Distances, bounds and rows that decode, but are not those of the steps. */
+static void test_window_verify_finds_wrong_windows(void **state)
+{
+    (void)state;
+    const char *const text[] = {"0 1", "1 2", "3", "3 4", "0 1"};
+    /* byte `at` of window k's record becomes `value`: rows at 64, nexts at 74, prevs at 84, each
+     * with the numbers 5 bytes further on */
+    static const struct {
+        const char *name, *want;
+        size_t k, at;
+        unsigned char value;
+    } cases[] = {{"next", "windows.rec: record 3: row 0 was used 3 windows ago", 0, 79, 2},
+                 {"prev", "windows.rec: record 3: row 1 was used 2 windows ago", 3, 90, 3},
+                 {"first step", "windows.rec: record 1: 1 steps from 2", 1, 8, 2},
+                 {"steps", "windows.rec: record 2: 3 steps from 2", 2, 16, 3},
+                 {"fewer steps", "windows.rec: record 2: 2 rows, of which", 2, 16, 1},
+                 {"evaluation", "windows.rec: record 0: ", 0, 0, 1},
+                 {"windows", "windows.rec: record 0: ", 0, 24, 5},
+                 {"most rows", "windows.rec: 5 steps of 5, at most 2 rows", 3, 28, 3},
+                 {"row", "slots.rec: record 1: slot 1 holds row 3", 1, 70, 1},
+                 {"row of none", "windows.rec: record 2: row 5 of 5", 2, 70, 1}};
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_window_result r;
+    struct stored st;
+    struct lists l;
+    lists_from_text(&l, text, 5, 4, 5);
+    struct drps_window_options o = options_for(&l, 4, 1 << 20);
+    assert_ok(drps_windows_compile(drps_io_os(), l.dir, l.dir, &o, &r, &err), &err);
+    struct drps_plan_info info = info_for(&l, 4);
+    stored_read(&st, l.dir);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        unsigned char *byte = (unsigned char *)st.record[cases[i].k] + cases[i].at;
+        unsigned char good = *byte;
+        *byte = cases[i].value;
+        stored_write(&st, l.dir, "windows.rec", DRPS_KIND_WINDOWS);
+        *byte = good;
+        int rc = verify_windows(drps_io_os(), l.dir, &info, &err);
+        if (rc != DRPS_E_CORRUPT || !strstr(err.text, cases[i].want))
+            fail_msg("%s: %d %s", cases[i].name, rc, err.text);
+        drps_err_clear(&err);
+    }
+    stored_free(&st);
     lists_free(&l);
 }
 
@@ -403,6 +712,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_window_example),
+        cmocka_unit_test(test_window_golden),
+        cmocka_unit_test(test_window_decode_parts),
+        cmocka_unit_test(test_window_other_folder),
         cmocka_unit_test(test_window_single_when_all_fits),
         cmocka_unit_test(test_window_names_the_budget_that_would_do),
         cmocka_unit_test(test_window_no_steps),
@@ -411,6 +723,8 @@ int main(void)
         cmocka_unit_test(test_window_decode_survives_damage),
         cmocka_unit_test(test_window_names_the_bad_record),
         cmocka_unit_test(test_window_survives_faults),
+        cmocka_unit_test(test_window_verify_finds_wrong_slots),
+        cmocka_unit_test(test_window_verify_finds_wrong_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,20 @@
+/*
+ * Do the windows of a plan and its slots follow from its row lists? Private to index/.
+ */
+#ifndef DRPS_INDEX_VERIFY_H
+#define DRPS_INDEX_VERIFY_H
+
+#include "base/drps_err.h"
+#include "base/drps_io.h"
+#include "index/drps_plan.h"
+
+/*
+ * Check dir/windows.rec and dir/slots.rec against dir/rows.rec and the counts of info.
+ * DRPS_E_CORRUPT names the file and the record. Memory: buffers, 12 bytes a row of the largest
+ * window, and 8 bytes a row, at most 64 MiB.
+ */
+DRPS_MUST_CHECK
+int verify_windows(const struct drps_io *io, const char *dir, const struct drps_plan_info *info,
+                   struct drps_err *err);
+
+#endif
