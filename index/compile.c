@@ -15,6 +15,7 @@
 #include "index/blocks/builder.h"
 #include "index/drps_index.h"
 #include "index/drps_names.h"
+#include "index/grid.h"
 #include "index/parse.h"
 
 enum { MIN_MEMORY_BYTES = 64 << 20, MIN_BATCH = 100, DEFAULT_RANK = 16 };
@@ -47,6 +48,28 @@ static int has_factors(const char *algo)
     return strcmp(algo, "lmf") == 0 || strcmp(algo, "fm") == 0;
 }
 
+static int check_order(struct drps_index_options *o, struct drps_err *err)
+{
+    const char *order = o->order ? o->order : "shuffled";
+    int grid = strcmp(order, "grid") == 0;
+    if (!grid && strcmp(order, "shuffled") != 0 && strcmp(order, "given") != 0)
+        return drps_err_set(err, DRPS_E_CONFIG, "--order must be shuffled, given or grid, not %s",
+                            order);
+    if (o->grid && !grid)
+        return drps_err_set(err, DRPS_E_CONFIG, "--grid is for --order grid only, not for %s",
+                            order);
+    if (grid && strcmp(o->algo, "lmf") != 0)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--order grid cuts the users and items of ratings into groups, so it "
+                            "needs --algo lmf; for --algo %s use --order shuffled",
+                            o->algo);
+    if (o->grid > GRID_GROUPS_MAX)
+        return drps_err_set(err, DRPS_E_CONFIG, "--grid must lie between 1 and %d, not %u",
+                            GRID_GROUPS_MAX, o->grid);
+    if (grid && !o->grid) o->grid = GRID_GROUPS;
+    return 0;
+}
+
 static int check_options(struct run *r, struct drps_err *err)
 {
     struct drps_index_options *o = &r->options;
@@ -65,9 +88,8 @@ static int check_options(struct run *r, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG, "--test and --test-fraction exclude each other");
     if (!(o->test_fraction >= 0 && o->test_fraction <= 0.9))
         return drps_err_set(err, DRPS_E_CONFIG, "--test-fraction must lie between 0 and 0.9");
-    if (o->order && strcmp(o->order, "shuffled") != 0 && strcmp(o->order, "given") != 0)
-        return drps_err_set(err, DRPS_E_CONFIG, "--order must be shuffled or given, not %s",
-                            o->order);
+    int rc = check_order(o, err);
+    if (rc < 0) return rc;
     if (o->rank && !has_factors(o->algo))
         return drps_err_set(err, DRPS_E_CONFIG, "--rank is for --algo lmf and fm only");
     if (!o->rank && has_factors(o->algo)) o->rank = DEFAULT_RANK;
@@ -436,6 +458,7 @@ static int begin(struct run *r, struct drps_err *err)
     (void)snprintf(info->algo, sizeof(info->algo), "%s", r->options.algo);
     (void)snprintf(info->order, sizeof(info->order), "%s",
                    r->options.order ? r->options.order : "shuffled");
+    info->grid = r->options.grid;
     info->rank = r->options.rank;
     info->dim = 1 + info->rank;
     info->row_bytes = info->dim * sizeof(float) * 2;

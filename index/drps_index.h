@@ -48,7 +48,8 @@ struct drps_index_options {
     int no_bias;   /* 1: no intercept */
     uint64_t batch_size;  /* samples; 0: by batch_percent */
     double batch_percent; /* of the training samples; 0: 0.01 %, at least 100 samples */
-    const char *order;    /* shuffled (NULL), given */
+    const char *order;    /* shuffled (NULL), given; lmf only: grid */
+    uint32_t grid;        /* order grid: groups of users, and of items, 1 .. 4096; 0: 16 */
     uint64_t seed;
     const char *blocks;    /* auto (NULL), pattern, none */
     uint64_t block_bytes;  /* 0: 4096, or 1024 for rows of one float */

@@ -42,7 +42,9 @@ struct drps_plan_info {
     char algo[DRPS_PLAN_NAME_BYTES]; /* lir lor svm lmf fm */
     char loss[DRPS_PLAN_NAME_BYTES]; /* squared logistic hinge squared-hinge */
     char format[DRPS_PLAN_NAME_BYTES];
-    char order[DRPS_PLAN_NAME_BYTES]; /* shuffled, given */
+    char order[DRPS_PLAN_NAME_BYTES]; /* shuffled, given, grid */
+    uint32_t
+        grid; /* order grid: groups of users, and of items; otherwise 0, and not in plan.json */
     char blocks_by[DRPS_PLAN_NAME_BYTES];
     uint32_t rank, dim;
     int classification;

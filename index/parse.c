@@ -15,6 +15,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_rng.h"
+#include "index/grid.h"
 
 enum { PIECES = 2, GIVEN_SEGMENT_SAMPLES = 1 << 14 };
 
@@ -106,8 +107,8 @@ struct taker {
     const struct drps_index_options *options;
     struct parsed *out;
     uint64_t number; /* of the next sample of all inputs */
-    int shuffled;
-    int test_input; /* the input being read holds evaluation samples */
+    int shuffled;    /* by seed, whether in a grid or not; 0: given */
+    int test_input;  /* the input being read holds evaluation samples */
     uint32_t *ids;
     size_t ids_cap;
 };
@@ -141,6 +142,30 @@ static int mark_generation(struct parsed *p, struct drps_err *err)
     return rc < 0 ? rc : spool_mark(p->test, err);
 }
 
+/* The serpentine ends far from where it began. Evaluation walks it back, so that neither evaluation
+ * nor the next epoch begins with rows that are all out of memory. */
+static uint64_t order_in_grid(const struct taker *t, const struct drps_samples *s, size_t i,
+                              int test, uint64_t random)
+{
+    uint64_t seed = t->options->seed;
+    uint32_t groups = t->options->grid;
+    uint32_t group[2] = {0, 0}; /* user, item */
+    for (size_t k = s->starts[i]; k < s->starts[i + 1]; k++)
+        group[s->names[k].field != 0] = grid_group(seed, s->keys[k], groups);
+    uint64_t cell = grid_cell(group[0], group[1], groups);
+    if (test) cell = (uint64_t)groups * groups - 1 - cell;
+    return grid_order(cell, groups, random);
+}
+
+/* Where the sample goes in the final order. Spools of one bucket keep the order of arrival. */
+static uint64_t order_of(const struct taker *t, const struct drps_samples *s, size_t i, int test,
+                         uint64_t number)
+{
+    if (!t->shuffled) return t->out->samples;
+    uint64_t random = drps_rng_at(t->options->seed ^ ORDER_STREAM, number);
+    return t->options->grid ? order_in_grid(t, s, i, test, random) : random;
+}
+
 static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
                        struct drps_err *err)
 {
@@ -156,7 +181,7 @@ static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
         return drps_err_set(err, DRPS_E_CONFIG, "a sample has more than 2^31 features");
     if (drps_array_reserve(&t->ids, &t->ids_cap, n, sizeof(*t->ids)))
         return drps_err_set(err, -ENOMEM, "no memory for a sample with %zu features", n);
-    sample.order = t->shuffled ? drps_rng_at(t->options->seed ^ ORDER_STREAM, number) : p->samples;
+    sample.order = order_of(t, s, i, test, number);
     if (!test)
         segment = t->shuffled ? (unsigned)(sample.order >> 59)
                               : (unsigned)(p->samples / GIVEN_SEGMENT_SAMPLES) % 32;
@@ -309,9 +334,10 @@ int parse_inputs(const struct drps_io *io, const struct drps_index_options *opti
                  const char *dir, struct parsed *out, struct drps_err *err)
 {
     struct taker t = {.options = options, .out = out};
-    t.shuffled = !options->order || strcmp(options->order, "shuffled") == 0;
+    t.shuffled = !options->order || strcmp(options->order, "given") != 0;
     int rc = spool_open(io, dir, "train", t.shuffled ? SPOOL_BUCKETS : 1, &out->train, err);
-    if (rc == 0) rc = spool_open(io, dir, "test", 1, &out->test, err);
+    if (rc == 0)
+        rc = spool_open(io, dir, "test", options->grid ? SPOOL_BUCKETS : 1, &out->test, err);
     if (rc == 0) rc = parse_list(io, &t, options->inputs, options->inputs_n, dir, err);
     t.test_input = 1;
     if (rc == 0 && options->tests_n)

@@ -87,6 +87,7 @@ static json_t *info_to_json(const struct drps_plan_info *info, char *const *fiel
     (void)json_object_set_new(j, #name, json_u64(info->name)); /* a NULL j is caught below */
     PLAN_NUMBERS(PUT)
 #undef PUT
+    if (info->grid) (void)json_object_set_new(j, "grid", json_u64(info->grid));
     (void)json_object_set_new(j, "seed", drps_manifest_hex(info->seed));
     (void)json_object_set_new(j, "hash_seed", drps_manifest_hex(info->hash_seed));
     for (size_t i = 0; i < info->tables_n; i++)
@@ -233,6 +234,10 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
     if (rc == 0) rc = get_name(j, "format", path, info->format, err);
     if (rc == 0) rc = get_name(j, "order", path, info->order, err);
     if (rc == 0) rc = get_name(j, "blocks_by", path, info->blocks_by, err);
+    if (rc == 0 && strcmp(info->order, "grid") == 0) {
+        rc = drps_manifest_get_count(j, "grid", path, &value, err);
+        info->grid = (uint32_t)value;
+    }
     if (rc == 0) rc = get_tables(plan, path, err);
     if (rc == 0) rc = get_fields(plan, err);
     if (rc < 0) return rc;

@@ -2,10 +2,10 @@
  * The spool: samples between parsing and batching, on disk, dealt into 32 buckets. Private to
  * index/.
  *
- * A sample's place in the final order is a 64-bit number, random for a shuffled order. The bucket
- * is its top five bits, so bucket after bucket, sorted within, is the whole order; a bucket too
- * large for memory is dealt again by the next five bits. The order therefore depends on the seed
- * alone, not on memory.
+ * A sample's place in the final order is a 64-bit number, random for a shuffled order (for a grid
+ * see grid.h). The bucket is its top five bits, so bucket after bucket, sorted within, is the whole
+ * order; a bucket too large for memory is dealt again by the next five bits. The order therefore
+ * depends on the seed alone, not on memory.
  *
  * Features are *provisional ids*: numbers that the dictionary gave out while parsing. When the
  * dictionary had to start over (a new generation, see dict.h), ids of one generation lie between

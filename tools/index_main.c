@@ -24,6 +24,7 @@ enum {
     KEY_BLOCKS,
     KEY_BLOCK_BYTES,
     KEY_ORDER,
+    KEY_GRID,
     KEY_SEED,
     KEY_HASH_SEED,
     KEY_ON_ERROR,
@@ -56,7 +57,11 @@ static const struct argp_option option_table[] = {
      "Keep this share of the samples for evaluation (0.1 or 10%)", 3},
     {"batch-size", KEY_BATCH_SIZE, "B", 0,
      "Samples a batch, or a share as P% (default 0.01%, at least 100)", 4},
-    {"order", KEY_ORDER, "NAME", 0, "Order of training samples: shuffled (default) or given", 4},
+    {"order", KEY_ORDER, "NAME", 0,
+     "Order of samples: shuffled (default), given, or, for lmf, grid: by groups of users and items",
+     4},
+    {"grid", KEY_GRID, "G", 0,
+     "Groups of users, and of items, for --order grid (default 16; 1 to 4096)", 4},
     {"seed", KEY_SEED, "N", 0, "Seed of the shuffle and of the test split (default 1)", 4},
     {"memory", KEY_MEMORY, "SIZE", 0,
      "Memory of this run, and of the windows it cuts (default: half of the memory)", 5},
@@ -143,7 +148,7 @@ static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o,
     static const char *const algos[] = {"lir", "lor", "svm", "lmf", "fm", NULL};
     static const char *const losses[] = {"squared", "logistic", "hinge", "squared-hinge", NULL};
     static const char *const tasks[] = {"auto", "regression", "classification", NULL};
-    static const char *const orders[] = {"shuffled", "given", NULL};
+    static const char *const orders[] = {"shuffled", "given", "grid", NULL};
     static const char *const builders[] = {"auto", "pattern", "none", NULL};
     switch (key) {
     case 'o':
@@ -169,6 +174,9 @@ static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o,
         return 0;
     case KEY_ORDER:
         o->order = choice(cli, arg, orders);
+        return 0;
+    case KEY_GRID:
+        o->grid = (uint32_t)drps_cli_count(cli, arg, 1, 4096);
         return 0;
     case KEY_SEED:
         o->seed = drps_cli_count(cli, arg, 0, INT64_MAX);
@@ -205,6 +213,8 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         if (!o->inputs.n) drps_cli_usage(cli, "no input: name at least one file, or - for stdin");
         if (!o->index.algo) drps_cli_usage(cli, "--algo is missing: lir, lor, svm, lmf or fm");
         if (!o->index.out) drps_cli_usage(cli, "-o PLAN is missing: the folder to make");
+        if (o->index.grid && (!o->index.order || strcmp(o->index.order, "grid") != 0))
+            drps_cli_usage(cli, "--grid needs --order grid");
         return 0;
     }
     int rc = parse_data_option(cli, &o->index, key, arg);

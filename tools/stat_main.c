@@ -139,11 +139,20 @@ static void print_forecasts(const json_t *list)
     }
 }
 
+/* "shuffled", "grid (16 x 16)" */
+static const char *order_of(const struct drps_plan_info *info)
+{
+    char *slot = text_slot();
+    if (!info->grid) return info->order;
+    (void)snprintf(slot, TEXT_BYTES, "grid (%u x %u)", info->grid, info->grid);
+    return slot;
+}
+
 static void print_plan(const struct drps_plan *plan, int verified)
 {
     const json_t *j = plan->json;
     printf("plan %s: %s, %s loss, %s input, %s order%s\n", plan->dir, text_of(j, "algo"),
-           text_of(j, "loss"), text_of(j, "format"), text_of(j, "order"),
+           text_of(j, "loss"), text_of(j, "format"), order_of(&plan->info),
            verified ? "; every checksum holds" : "");
     printf("  id       %s, made by %s\n", text_of(j, "id"), text_of(j, "made_by"));
     printf("  samples  %s training, %s evaluation\n", count_of(j, "samples"),

@@ -30,6 +30,11 @@ fails 1 'empty|no sample|nothing' "$index" empty.svm --algo lor -o plan
 absent plan
 fails 2 'ratings' "$index" good.svm --algo lmf -o plan --format libsvm
 absent plan
+fails 2 'needs --algo lmf' "$index" good.svm --algo lor -o plan --order grid
+fails 2 'needs ratings' "$index" good.svm --algo lmf -o plan --order grid --format libsvm
+fails 2 'needs --order grid' "$index" good.svm --algo lmf -o plan --grid 4
+fails 2 '4096|4097' "$index" good.svm --algo lmf -o plan --order grid --grid 4097
+absent plan
 fails 1 '64M' "$index" good.svm --algo lor -o plan --memory 1M
 absent plan
 fails 1 'cannot create' "$index" good.svm --algo lor -o nosuchfolder/plan

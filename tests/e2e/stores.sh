@@ -32,6 +32,7 @@ compare lor data.svm --algo lor
 compare fm data.svm --algo fm --rank 8 --batch-size 500
 compare one-row-a-block data.svm --algo lor --blocks none
 compare lmf ratings.tsv --algo lmf --rank 8
+compare grid ratings.tsv --algo lmf --rank 8 --order grid --grid 4
 compare given data.svm --algo svm --order given
 
 gzip -k data.svm

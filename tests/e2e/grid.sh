@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Grid order on real ratings: as good as shuffled after equal epochs, with a small part of the row traffic.
+. "$(dirname "$0")/lib.sh"
+data=$source/../shared/data
+[[ -d $data/ml-1m ]] || skip "no ml-1m in $data"
+
+compile() { # PLAN OPTIONS...
+    local plan=$1
+    shift
+    "$tools/drps-index" "$data/ml-1m/ratings.tsv.xz" --algo lmf --rank 16 --test-fraction 0.1 -o "$plan" "$@" --quiet --json >index.json
+}
+rmse() { # PLAN: of the best of some epochs
+    "$tools/drps-train" "$1" -o model --force --epochs 8 --lr 0.1 --l2 0.05 --quiet --json | all_values test_rmse | sort -n | awk 'NR == 1'
+}
+# traffic STORE N: bytes that the forecast of index.json reads in that store with the Nth of its memory sizes
+traffic() {
+    sed -n "/\"forecast\": \[/,/\]/p" index.json | tr -d ' \n' | tr '}' '\n' | grep "\"store\":\"$1\"" | awk "NR == $2" |
+        sed 's/.*"read_bytes":\([0-9]*\).*/\1/'
+}
+
+compile shuffled --batch-size 1000
+want=$(rmse shuffled)
+for grid in 4 16; do
+    compile "grid-$grid" --batch-size 1000 --order grid --grid $grid
+    "$tools/drps-stat" "grid-$grid" --verify >stat.txt || fail "a plan in grid order does not verify"
+    grep -q "grid ($grid x $grid) order" stat.txt || fail "drps-stat does not show the grid: $(head -1 stat.txt)"
+    [[ $("$tools/drps-stat" "grid-$grid" --json | value grid) = "$grid" ]] || fail "plan.json has no grid of $grid"
+    got=$(rmse "grid-$grid")
+    awk "BEGIN {exit !($got <= $want * 1.005)}" || fail "grid of $grid: RMSE $got, shuffled $want"
+    echo "ok grid of $grid: RMSE $got, shuffled $want"
+done
+
+compile small --batch-size 100
+pool=$(traffic pib 2) relay=$(traffic relay 4)
+compile small-grid --batch-size 100 --order grid
+echo "a pool of half of the model reads $pool bytes shuffled, $(traffic pib 2) in a grid; windows of 1/8 read $relay, $(traffic relay 4)"
+[[ $(($(traffic pib 2) * 20)) -lt $pool ]] || fail "the pool reads more than 1/20"
+[[ $(($(traffic relay 4) * 8)) -lt $relay ]] || fail "windows read more than 1/8"
+echo "ok traffic"
