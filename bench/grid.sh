@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Grid order against shuffled, matrix factorisation: held-out RMSE after equal epochs on ml-1m (it must stay within 0.5 %), and what
-# the forecast says of an epoch's row traffic: rows that windows move, and bytes that a block pool reads.
+# Grid order against shuffled, matrix factorisation: held-out RMSE after equal epochs on ml-1m (it must stay within
+# 0.5 %), and what the forecast says of an epoch's row traffic: rows that windows move, bytes that a block pool reads.
 #   bench/grid.sh [DATA]      DATA: folder with ml-1m/ratings.tsv.xz (default ../shared/data)
 . "$(dirname "$0")/lib.sh"
 data=${1:-$root/../shared/data}
