@@ -31,6 +31,7 @@ endfunction()
 
 drps_optional(DRPS_WITH_ROCKSDB "RocksDB store" rocksdb/c.h rocksdb)
 drps_optional(DRPS_WITH_LEVELDB "LevelDB store" leveldb/c.h leveldb)
+drps_optional(DRPS_WITH_URING "io_uring" liburing.h uring)
 drps_optional(DRPS_WITH_ZLIB ".gz input" zlib.h z)
 drps_optional(DRPS_WITH_ZSTD ".zst input" zstd.h zstd)
 drps_optional(DRPS_WITH_LZMA ".xz input" lzma.h lzma)

@@ -4,7 +4,7 @@
 
 build_packages=(
     build-essential cmake pkg-config
-    librocksdb-dev libleveldb-dev libxxhash-dev libjansson-dev libinih-dev
+    librocksdb-dev libleveldb-dev libxxhash-dev libjansson-dev libinih-dev liburing-dev
     zlib1g-dev libzstd-dev liblzma-dev xz-utils
 )
 test_packages=(libcmocka-dev mandoc)
