@@ -55,7 +55,7 @@ struct drps_aio {
     uint64_t read_end, write_end; /* where the last one of each kind ends */
     struct drps_aio_about about;
     struct drps_err failure; /* kept for all later calls */
-    pthread_mutex_t *lock;   /* own; guards io_stats, which any thread may ask for */
+    pthread_mutex_t *lock;   /* own; guards io_stats, which any thread may ask a const aio for */
     struct drps_iostat io_stats;
 };
 

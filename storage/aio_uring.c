@@ -9,8 +9,8 @@
 
 #ifdef DRPS_WITH_URING
 
-#include <limits.h>
 #include <liburing.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
 
@@ -51,6 +51,8 @@ static int uring_start(struct drps_aio *aio, struct drps_err *err)
     if (!u) return drps_err_set(err, -ENOMEM, "no io_uring: no memory");
     aio->engine_state = u; /* from here on uring_stop() is safe */
     int rc = io_uring_queue_init(aio->depth, &u->ring, 0);
+    if (rc == -ENOMEM)
+        return drps_err_set(err, rc, "no io_uring: over the limit of locked memory (ulimit -l)");
     if (rc < 0) return drps_err_set(err, rc, "no io_uring: %s", drps_err_name(rc));
     u->alive = 1;
     if (!(u->ring.features & IORING_FEAT_RW_CUR_POS)) /* came with IORING_OP_READ and _WRITE */

@@ -24,7 +24,8 @@ struct drps_iostat {
     uint64_t reads, writes; /* values or chunks moved */
     uint64_t read_bytes, written_bytes;
     uint64_t read_calls, write_calls; /* calls of the engine or the kernel */
-    uint64_t seeks;                   /* reads that did not continue where the one before ended */
+    uint64_t seeks; /* reads that did not continue where the one before ended; for asynchronous
+                       files writes too */
     uint64_t
         queue_depth_sum; /* operations under way, summed over read calls: divide by read_calls */
     struct drps_latency read_latency, write_latency; /* of one call */
