@@ -213,8 +213,8 @@ static int relabel(struct run *r, struct drps_err *err)
         uint32_t *map = drps_array_new(dict_base(p->dict, g + 1) - base, sizeof(*map));
         rc = map ? dict_map(p->dict, g, map, err)
                  : drps_err_set(err, -ENOMEM, "no memory for placing");
-        if (rc == 0) rc = spool_relabel(p->train, g, base, map, r->options.memory_bytes, err);
-        if (rc == 0) rc = spool_relabel(p->test, g, base, map, r->options.memory_bytes, err);
+        if (rc == 0) rc = spool_relabel(p->train, g, base, map, err);
+        if (rc == 0) rc = spool_relabel(p->test, g, base, map, err);
         free(map);
     }
     return rc;

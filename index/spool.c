@@ -258,11 +258,10 @@ static int relabel_sample(void *ctx, struct spool_sample *sample, struct drps_er
 }
 
 int spool_relabel(struct spool *s, size_t generation, uint32_t base, const uint32_t *map,
-                  uint64_t memory_bytes, struct drps_err *err)
+                  struct drps_err *err)
 {
     struct relabel r = {base, map};
     int rc = 0;
-    (void)memory_bytes; /* a chunk at a time */
     for (unsigned i = 0; rc >= 0 && i < s->n; i++) {
         struct bucket *b = &s->buckets[i];
         uint64_t from = generation ? b->marks[generation - 1] : 0;

@@ -44,10 +44,10 @@ DRPS_MUST_CHECK
 int spool_finish(struct spool *s, struct drps_err *err);
 uint64_t spool_bytes(const struct spool *s);
 
-/* Replace ids of generation g by map[id - base]. */
+/* Replace ids of generation g by map[id - base], a chunk of samples at a time. */
 DRPS_MUST_CHECK
 int spool_relabel(struct spool *s, size_t generation, uint32_t base, const uint32_t *map,
-                  uint64_t memory_bytes, struct drps_err *err);
+                  struct drps_err *err);
 
 /* Visit all samples in order; ids may be changed in place by the visitor. Files are removed as they
  * are consumed. */

@@ -172,7 +172,7 @@ static void test_spool_no_samples(void **state)
     struct shape shape = {.n = 0};
     struct seen seen = {.shape = &shape, .huge = UINT32_MAX};
     struct spool *spool = fill(s->dir, SPOOL_BUCKETS, &shape);
-    assert_int_equal(spool_relabel(spool, 0, 0, NULL, 0, NULL), 0);
+    assert_int_equal(spool_relabel(spool, 0, 0, NULL, NULL), 0);
     assert_int_equal(spool_drain(spool, 0, look, &seen, NULL), 0);
     spool_close(spool);
 }
@@ -233,7 +233,7 @@ static void test_spool_relabel_by_generation(void **state)
             assert_non_null(map);
             for (uint32_t k = 0; k < n; k++)
                 map[k] = base + k + seen.add;
-            if (spool_relabel(spool, g, base, map, 0, &err))
+            if (spool_relabel(spool, g, base, map, &err))
                 fail_msg("generation %u: %s", g, err.text);
             free(map);
         }
@@ -275,7 +275,7 @@ static int all_steps(const struct drps_io *io, const char *dir, struct seen *see
     for (uint32_t i = 0; rc == 0 && i < seen->shape->n; i++)
         rc = add(s, seen->shape, i, features_of(seen->shape, i), err);
     if (rc == 0) rc = spool_finish(s, err);
-    if (rc == 0) rc = spool_relabel(s, 0, 0, map, 0, err);
+    if (rc == 0) rc = spool_relabel(s, 0, 0, map, err);
     if (rc == 0) rc = spool_drain(s, 2000, look, seen, err);
     spool_close(s);
     free(map);
