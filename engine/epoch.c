@@ -1,10 +1,12 @@
 /* The steps of one epoch: training, then evaluation. */
+#include "engine/epoch.h"
+
 #include <errno.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/drps_clock.h"
-#include "engine/job.h"
 
 enum { PROGRESS_NS = 100000000 };
 
@@ -17,7 +19,7 @@ struct mark {
 
 /* The epoch under way. */
 struct run {
-    struct drps_job *job;
+    struct drps_epoch_loop *loop;
     uint64_t epoch;
     uint64_t start_ns;
     uint64_t step, steps; /* of the epoch */
@@ -25,47 +27,47 @@ struct run {
     double loss;          /* their sum */
 };
 
-static void set_mark(struct drps_job *job, struct mark *mark)
+static void set_mark(struct drps_epoch_loop *loop, struct mark *mark)
 {
-    job->server.ops->stats(job->server.store, &mark->store);
-    drps_feed_stats(job->feed, &mark->feed);
+    loop->server->ops->stats(loop->server->store, &mark->store);
+    drps_feed_stats(loop->feed, &mark->feed);
     mark->start_ns = drps_clock_ns();
 }
 
 static void tell_progress(const struct run *run, uint64_t now)
 {
-    struct drps_job *job = run->job;
-    if (!job->options->on_progress || now - job->progress_ns < PROGRESS_NS) return;
-    job->progress_ns = now;
+    struct drps_epoch_loop *loop = run->loop;
+    if (!loop->options->on_progress || now - loop->progress_ns < PROGRESS_NS) return;
+    loop->progress_ns = now;
     const struct drps_train_progress p = {
         .epoch = run->epoch,
-        .epochs = job->options->epochs,
+        .epochs = loop->options->epochs,
         .step = run->step,
         .steps = run->steps,
         .samples_per_s = (double)run->samples / ((double)(now - run->start_ns) * 1e-9),
         .train_loss = run->samples ? run->loss / (double)run->samples : NAN,
     };
-    job->options->on_progress(job->options->ctx, &p);
+    loop->options->on_progress(loop->options->ctx, &p);
 }
 
 /* Next batch and its rows; the time of both. Returns the clock in *now_out. */
-static int open_step(struct drps_job *job, struct drps_feed_batch *batch, uint64_t *now_out,
+static int open_step(struct drps_epoch_loop *loop, struct drps_feed_batch *batch, uint64_t *now_out,
                      struct drps_err *err)
 {
     const uint64_t start = drps_clock_ns();
-    int rc = drps_feed_next(job->feed, batch, err);
+    int rc = drps_feed_next(loop->feed, batch, err);
     if (rc < 0) return rc;
     const uint64_t read = drps_clock_ns();
-    rc = drps_server_open_step(&job->server, batch->ids, batch->body.rows, err);
+    rc = drps_server_open_step(loop->server, batch->ids, batch->body.rows, err);
     *now_out = drps_clock_ns();
-    job->plan_ns += read - start;
-    job->wait_ns += *now_out - read;
+    loop->plan_ns += read - start;
+    loop->wait_ns += *now_out - read;
     return rc;
 }
 
 static int not_finite(const struct run *run, struct drps_err *err)
 {
-    const double lr = (double)run->job->server.optim.lr;
+    const double lr = (double)run->loop->server->optim.lr;
     return drps_err_set(
         err, -ERANGE,
         "the training loss is no finite number in epoch %llu, step %llu: training diverged; "
@@ -75,18 +77,18 @@ static int not_finite(const struct run *run, struct drps_err *err)
 
 static int train_step(struct run *run, struct drps_err *err)
 {
-    struct drps_job *job = run->job;
+    struct drps_epoch_loop *loop = run->loop;
     struct drps_feed_batch batch;
     uint64_t now;
 
-    int rc = open_step(job, &batch, &now, err);
+    int rc = open_step(loop, &batch, &now, err);
     if (rc < 0) return rc;
-    const uint64_t before = job->worker.gather_ns + job->worker.compute_ns;
-    const double loss = drps_worker_train(&job->worker, &batch.body);
-    rc = drps_server_close_step(&job->server, 1, err);
+    const uint64_t before = loop->worker->gather_ns + loop->worker->compute_ns;
+    const double loss = drps_worker_train(loop->worker, &batch.body);
+    rc = drps_server_close_step(loop->server, 1, err);
     if (rc < 0) return rc;
     const uint64_t end = drps_clock_ns();
-    job->step_ns += end - now - (job->worker.gather_ns + job->worker.compute_ns - before);
+    loop->step_ns += end - now - (loop->worker->gather_ns + loop->worker->compute_ns - before);
     run->step++;
     run->samples += batch.body.samples;
     run->loss += loss;
@@ -97,17 +99,17 @@ static int train_step(struct run *run, struct drps_err *err)
 
 static int evaluate_step(struct run *run, struct drps_err *err)
 {
-    struct drps_job *job = run->job;
+    struct drps_epoch_loop *loop = run->loop;
     struct drps_feed_batch batch;
     uint64_t now;
 
-    int rc = open_step(job, &batch, &now, err);
+    int rc = open_step(loop, &batch, &now, err);
     if (rc < 0) return rc;
-    drps_worker_predict(&job->worker, &batch.body);
-    drps_metrics_add(job->metrics, job->worker.scores, batch.body.labels, batch.body.samples);
-    rc = drps_server_close_step(&job->server, 0, err);
+    drps_worker_predict(loop->worker, &batch.body);
+    drps_metrics_add(loop->metrics, loop->worker->scores, batch.body.labels, batch.body.samples);
+    rc = drps_server_close_step(loop->server, 0, err);
     const uint64_t end = drps_clock_ns();
-    job->evaluate_ns += end - now;
+    loop->evaluate_ns += end - now;
     run->step++;
     tell_progress(run, end);
     return rc;
@@ -121,9 +123,9 @@ static double share(double part, double whole)
 static void finish(const struct run *run, const struct mark *from, uint64_t trained_ns,
                    struct drps_epoch *out)
 {
-    struct drps_job *job = run->job;
+    struct drps_epoch_loop *loop = run->loop;
     struct mark to;
-    set_mark(job, &to);
+    set_mark(loop, &to);
 
     const double seconds = (double)(to.start_ns - from->start_ns) * 1e-9;
     const uint64_t needed = to.store.blocks_needed - from->store.blocks_needed;
@@ -142,24 +144,32 @@ static void finish(const struct run *run, const struct mark *from, uint64_t trai
         .hit_share = share((double)(to.store.blocks_hit - from->store.blocks_hit), (double)needed),
         .stall_share = (double)(to.store.stall_ns - from->store.stall_ns) * 1e-9 / seconds,
     };
-    if (job->plan->info.eval_batches) drps_metrics_result(job->metrics, &out->test);
+    if (loop->metrics) drps_metrics_result(loop->metrics, &out->test);
 }
 
-int drps_job_epoch(struct drps_job *job, uint64_t epoch, struct drps_epoch *out,
+/* 1: the user asked to stop. */
+static int stopping(const struct drps_epoch_loop *loop)
+{
+    const atomic_int *stop = loop->options->stop;
+    return stop &&
+           atomic_load_explicit(stop, memory_order_relaxed); /* a flag: it publishes nothing */
+}
+
+int drps_epoch_run(struct drps_epoch_loop *loop, uint64_t epoch, struct drps_epoch *out,
                    struct drps_err *err)
 {
-    const uint64_t train = job->plan->info.batches;
-    struct run run = {.job = job, .epoch = epoch, .steps = train + job->plan->info.eval_batches};
+    const uint64_t train = loop->train_steps;
+    struct run run = {.loop = loop, .epoch = epoch, .steps = train + loop->eval_steps};
     struct mark from;
     uint64_t trained_ns = 0;
 
     memset(out, 0, sizeof(*out));
-    set_mark(job, &from);
+    set_mark(loop, &from);
     run.start_ns = from.start_ns;
-    if (job->metrics) drps_metrics_reset(job->metrics);
+    if (loop->metrics) drps_metrics_reset(loop->metrics);
     while (run.step < run.steps) {
-        if (drps_job_stopping(job)) {
-            job->result->steps = run.step;
+        if (stopping(loop)) {
+            loop->stopped_at = run.step;
             return DRPS_E_INTERRUPTED;
         }
         const int training = run.step < train;

@@ -240,6 +240,15 @@ static int start(struct drps_job *job, struct drps_store_config *config, struct 
         if (!job->metrics) rc = drps_err_set(err, -ENOMEM, "no memory for the metrics");
     }
     if (rc == 0) rc = open_store(job, config, err);
+    job->loop = (struct drps_epoch_loop){
+        .options = job->options,
+        .feed = job->feed,
+        .server = &job->server,
+        .worker = &job->worker,
+        .metrics = job->metrics,
+        .train_steps = job->plan->info.batches,
+        .eval_steps = job->plan->info.eval_batches,
+    };
     return rc;
 }
 
@@ -289,9 +298,10 @@ static int run_epochs(struct drps_job *job, struct drps_err *err)
     double best_loss = INFINITY;
     for (uint64_t e = 1; e <= job->options->epochs; e++) {
         struct drps_epoch epoch;
-        int rc = drps_job_epoch(job, e, &epoch, err);
+        int rc = drps_epoch_run(&job->loop, e, &epoch, err);
         if (rc == DRPS_E_INTERRUPTED) {
             job->result->interrupted = 1;
+            job->result->steps = job->loop.stopped_at;
             return 0; /* not a failure: what was done is kept */
         }
         if (rc == 0) rc = keep_epoch(job, &epoch, err);
@@ -359,12 +369,12 @@ static void collect(struct drps_job *job)
         r->plan_wait_seconds = (double)feed.wait_ns * 1e-9;
     }
     r->phases = (struct drps_phases){
-        .plan = (double)job->plan_ns * 1e-9,
-        .wait_store = (double)job->wait_ns * 1e-9,
+        .plan = (double)job->loop.plan_ns * 1e-9,
+        .wait_store = (double)job->loop.wait_ns * 1e-9,
         .gather = (double)job->worker.gather_ns * 1e-9,
         .compute = (double)job->worker.compute_ns * 1e-9,
-        .step = (double)job->step_ns * 1e-9,
-        .evaluate = (double)job->evaluate_ns * 1e-9,
+        .step = (double)job->loop.step_ns * 1e-9,
+        .evaluate = (double)job->loop.evaluate_ns * 1e-9,
     };
     measure_process(job);
 }
