@@ -3,11 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
 #include "engine/drps_modeldir.h"
+#include "engine/drps_report.h"
 #include "engine/job.h"
-#include "engine/report.h"
 
 int drps_job_export(struct drps_job *job, struct drps_err *err)
 {

@@ -1,6 +1,15 @@
-#include "engine/report.h"
+/*
+ * A function for each group of members. Counters that only some stores have are groups of their
+ * own, null for every other store: a store with counters of another kind adds a function beside
+ * blocks_to_json() and a line in put_store().
+ */
+#include "engine/drps_report.h"
 
 #include <math.h>
+
+#include <jansson.h>
+
+#include "base/drps_manifest.h"
 
 /* JSON has no NaN: what could not be measured is null. */
 static json_t *number(double v)
@@ -13,29 +22,66 @@ static json_t *count(uint64_t v)
     return json_integer(v > INT64_MAX ? INT64_MAX : (json_int_t)v);
 }
 
-/* Collects members; json_object_set_new() takes a NULL value as failure, and the whole is checked
- * by its reader. */
-static void put(json_t *j, const char *key, json_t *value)
+/* Add a member (moved). Without memory *j becomes, and stays, NULL: as the value of another member
+ * it then fails that object, too, so that nobody has to look before the end. */
+static void put(json_t **j, const char *key, json_t *value)
 {
-    (void)json_object_set_new(j, key, value);
+    if (json_object_set_new(*j, key, value) == 0) return;
+    json_decref(*j);
+    *j = NULL;
 }
+
+static void append(json_t **list, json_t *value)
+{
+    if (json_array_append_new(*list, value) == 0) return;
+    json_decref(*list);
+    *list = NULL;
+}
+
+/* ---- How it was asked for ---- */
+
+static json_t *optimizer_to_json(const struct drps_optim *o)
+{
+    json_t *j = json_object();
+    put(&j, "name", json_string(drps_optim_name(o->kind)));
+    put(&j, "lr", number((double)o->lr));
+    put(&j, "l1", number((double)o->l1));
+    put(&j, "l2", number((double)o->l2));
+    put(&j, "eps", number((double)o->eps));
+    put(&j, "beta", number((double)o->beta));
+    return j;
+}
+
+static void put_options(json_t **j, const struct drps_train_options *o,
+                        const struct drps_train_result *r)
+{
+    put(j, "optimizer", optimizer_to_json(&r->optim));
+    put(j, "threads", count(o->threads ? o->threads : 1));
+    put(j, "local_steps", json_boolean(o->local_steps));
+    put(j, "patience", count(o->patience));
+}
+
+/* ---- How it went ---- */
 
 static json_t *epoch_to_json(const struct drps_epoch *e)
 {
     json_t *j = json_object();
-    put(j, "epoch", count(e->epoch));
-    put(j, "seconds", number(e->seconds));
-    put(j, "samples_per_s", number(e->samples_per_s));
-    put(j, "train_loss", number(e->train_loss));
-    put(j, "test_loss", number(e->test.loss));
-    put(j, "test_auc", number(e->test.auc));
-    put(j, "test_accuracy", number(e->test.accuracy));
-    put(j, "test_rmse", number(e->test.rmse));
-    put(j, "reads", count(e->reads));
-    put(j, "writes", count(e->writes));
-    put(j, "read_bytes", count(e->read_bytes));
-    put(j, "written_bytes", count(e->written_bytes));
-    put(j, "stall_share", number(e->stall_share));
+    put(&j, "epoch", count(e->epoch));
+    put(&j, "seconds", number(e->seconds));
+    put(&j, "samples_per_s", number(e->samples_per_s));
+    put(&j, "train_loss", number(e->train_loss));
+    put(&j, "test_loss", number(e->test.loss));
+    put(&j, "test_auc", number(e->test.auc));
+    put(&j, "test_accuracy", number(e->test.accuracy));
+    put(&j, "test_rmse", number(e->test.rmse));
+    put(&j, "read_bytes", count(e->read_bytes));
+    put(&j, "written_bytes", count(e->written_bytes));
+    put(&j, "reads", count(e->reads));
+    put(&j, "writes", count(e->writes));
+    put(&j, "seeks", count(e->seeks));
+    put(&j, "plan_read_bytes", count(e->plan_read_bytes));
+    put(&j, "hit_share", number(e->hit_share));
+    put(&j, "stall_share", number(e->stall_share));
     return j;
 }
 
@@ -43,108 +89,148 @@ static json_t *epochs_to_json(const struct drps_train_result *r)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < r->epochs_n; i++)
-        (void)json_array_append_new(list, epoch_to_json(&r->epochs[i]));
+        append(&list, epoch_to_json(&r->epochs[i]));
     return list;
 }
 
-static json_t *optimizer_to_json(const struct drps_optim *o)
+static void put_epochs(json_t **j, const struct drps_train_result *r)
 {
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "name", drps_optim_name(o->kind), "lr",
-                     number((double)o->lr), "l1", number((double)o->l1), "l2",
-                     number((double)o->l2), "eps", number((double)o->eps), "beta",
-                     number((double)o->beta));
-}
-
-static void put_io(json_t *j, const struct drps_iostat *io)
-{
-    put(j, "reads", count(io->reads));
-    put(j, "writes", count(io->writes));
-    put(j, "read_bytes", count(io->read_bytes));
-    put(j, "written_bytes", count(io->written_bytes));
-    put(j, "read_calls", count(io->read_calls));
-    put(j, "write_calls", count(io->write_calls));
-    put(j, "seeks", count(io->seeks));
-    put(j, "queue_depth",
-        number(io->read_calls ? (double)io->queue_depth_sum / (double)io->read_calls : 0));
-    put(j, "read_p50_us", number(drps_latency_quantile_us(&io->read_latency, 0.5)));
-    put(j, "read_p99_us", number(drps_latency_quantile_us(&io->read_latency, 0.99)));
-    put(j, "write_p50_us", number(drps_latency_quantile_us(&io->write_latency, 0.5)));
-    put(j, "write_p99_us", number(drps_latency_quantile_us(&io->write_latency, 0.99)));
-}
-
-static json_t *statistics_to_json(const struct drps_train_result *r)
-{
-    const struct drps_store_stats *s = &r->store_stats;
-    json_t *j = json_object();
-    put(j, "steps", count(s->steps));
-    put_io(j, &s->io);
-    put(j, "blocks_needed", count(s->blocks_needed));
-    put(j, "blocks_hit", count(s->blocks_hit));
-    put(j, "blocks_created", count(s->blocks_created));
-    put(j, "blocks_evicted", count(s->blocks_evicted));
-    put(j, "pool_bytes", count(s->pool_bytes));
-    put(j, "stall_seconds", number((double)s->stall_ns * 1e-9));
-    put(j, "stalled_steps", count(s->stalled_steps));
-    put(j, "plan_read_bytes", count(r->plan_read_bytes));
-    put(j, "plan_wait_seconds", number(r->plan_wait_seconds));
-    put(j, "process_read_bytes", count(r->process_io.read_bytes));
-    put(j, "process_written_bytes", count(r->process_io.written_bytes));
-    put(j, "peak_rss_bytes", count(r->peak_rss_bytes));
-    return j;
+    put(j, "epochs", epochs_to_json(r));
+    put(j, "best_epoch", count(r->best_epoch));
+    put(j, "stopped_early", json_boolean(r->stopped_early));
+    put(j, "interrupted", json_boolean(r->interrupted));
+    put(j, "steps", count(r->steps));
 }
 
 static json_t *phases_to_json(const struct drps_phases *p)
 {
     json_t *j = json_object();
-    put(j, "plan", number(p->plan));
-    put(j, "wait_store", number(p->wait_store));
-    put(j, "gather", number(p->gather));
-    put(j, "compute", number(p->compute));
-    put(j, "step", number(p->step));
-    put(j, "evaluate", number(p->evaluate));
-    put(j, "export", number(p->export));
+    put(&j, "plan", number(p->plan));
+    put(&j, "wait_store", number(p->wait_store));
+    put(&j, "gather", number(p->gather));
+    put(&j, "compute", number(p->compute));
+    put(&j, "step", number(p->step));
+    put(&j, "evaluate", number(p->evaluate));
+    put(&j, "export", number(p->export));
     return j;
+}
+
+/* ---- What the store did ---- */
+
+static json_t *latency_us(const struct drps_latency *l, double q)
+{
+    return number(l->n ? drps_latency_quantile_us(l, q) : NAN);
+}
+
+/* Of every store; all zero when it does no I/O. */
+static json_t *io_to_json(const struct drps_iostat *io)
+{
+    json_t *j = json_object();
+    put(&j, "reads", count(io->reads));
+    put(&j, "writes", count(io->writes));
+    put(&j, "read_bytes", count(io->read_bytes));
+    put(&j, "written_bytes", count(io->written_bytes));
+    put(&j, "read_calls", count(io->read_calls));
+    put(&j, "write_calls", count(io->write_calls));
+    put(&j, "seeks", count(io->seeks));
+    put(&j, "queue_depth",
+        number(io->read_calls ? (double)io->queue_depth_sum / (double)io->read_calls : NAN));
+    put(&j, "read_p50_us", latency_us(&io->read_latency, 0.5));
+    put(&j, "read_p99_us", latency_us(&io->read_latency, 0.99));
+    put(&j, "write_p50_us", latency_us(&io->write_latency, 0.5));
+    put(&j, "write_p99_us", latency_us(&io->write_latency, 0.99));
+    return j;
+}
+
+/* Of every store. */
+static json_t *stalls_to_json(const struct drps_store_stats *s)
+{
+    json_t *j = json_object();
+    put(&j, "steps", count(s->steps));
+    put(&j, "stalled_steps", count(s->stalled_steps));
+    put(&j, "seconds", number((double)s->stall_ns * 1e-9));
+    return j;
+}
+
+/* Of a store with a pool of blocks. */
+static json_t *blocks_to_json(const struct drps_store_stats *s)
+{
+    if (!s->pool_blocks) return json_null();
+    json_t *j = json_object();
+    put(&j, "needed", count(s->blocks_needed));
+    put(&j, "hit", count(s->blocks_hit));
+    put(&j, "created", count(s->blocks_created));
+    put(&j, "evicted", count(s->blocks_evicted));
+    put(&j, "pool_blocks", count(s->pool_blocks));
+    put(&j, "pool_bytes", count(s->pool_bytes));
+    return j;
+}
+
+static void put_store(json_t **j, const struct drps_store_stats *s)
+{
+    put(j, "io", io_to_json(&s->io));
+    put(j, "stalls", stalls_to_json(s));
+    put(j, "blocks", blocks_to_json(s));
 }
 
 static json_t *forecast_to_json(const struct drps_train_result *r)
 {
     if (!r->has_forecast) return json_null();
     json_t *j = json_object();
-    put(j, "memory_bytes", count(r->forecast.memory_bytes));
-    put(j, "read_bytes", count(r->forecast.read_bytes));
-    put(j, "written_bytes", count(r->forecast.written_bytes));
-    put(j, "ios", count(r->forecast.ios));
+    put(&j, "feasible", json_boolean(r->forecast.feasible));
+    put(&j, "memory_bytes", count(r->forecast.memory_bytes));
+    put(&j, "read_bytes", count(r->forecast.read_bytes));
+    put(&j, "written_bytes", count(r->forecast.written_bytes));
+    put(&j, "ios", count(r->forecast.ios));
+    return j;
+}
+
+/* ---- What it took beside the store ---- */
+
+static json_t *part_to_json(const char *what, uint64_t bytes)
+{
+    json_t *j = json_object();
+    put(&j, "what", json_string(what));
+    put(&j, "bytes", count(bytes));
     return j;
 }
 
 static json_t *memory_to_json(const struct drps_budget *b)
 {
-    json_t *list = json_array();
+    json_t *j = json_object();
+    json_t *parts = json_array();
     for (size_t i = 0; i < b->n; i++)
-        (void)json_array_append_new(list, json_pack("{s:s, s:o}", "what", b->items[i].what, "bytes",
-                                                    count(b->items[i].bytes)));
-    return list;
+        append(&parts, part_to_json(b->items[i].what, b->items[i].bytes));
+    put(&j, "limit_bytes", count(b->limit_bytes));
+    put(&j, "parts", parts);
+    return j;
 }
 
-json_t *drps_report_json(const struct drps_train_options *options,
-                         const struct drps_train_result *r)
+static void put_process(json_t **j, const struct drps_train_result *r)
+{
+    put(j, "plan_read_bytes", count(r->plan_read_bytes));
+    put(j, "plan_wait_seconds", number(r->plan_wait_seconds));
+    put(j, "process_read_bytes", count(r->process_io.read_bytes));
+    put(j, "process_written_bytes", count(r->process_io.written_bytes));
+    put(j, "memory", memory_to_json(&r->memory));
+}
+
+void *drps_report_json(const struct drps_train_options *options, const struct drps_train_result *r)
 {
     json_t *j = json_object();
-    put(j, "store", json_string(r->store));
-    put(j, "memory", count(r->memory.limit_bytes));
-    put(j, "optimizer", optimizer_to_json(&r->optim));
-    put(j, "patience", count(options->patience));
-    put(j, "threads", count(options->threads ? options->threads : 1));
-    put(j, "local_steps", json_boolean(options->local_steps));
-    put(j, "epochs", epochs_to_json(r));
-    put(j, "best_epoch", count(r->best_epoch));
-    put(j, "stopped_early", json_boolean(r->stopped_early));
-    put(j, "interrupted", json_boolean(r->interrupted));
-    put(j, "steps", count(r->steps));
-    put(j, "seconds", number(r->seconds));
-    put(j, "statistics", statistics_to_json(r));
-    put(j, "phases", phases_to_json(&r->phases));
-    put(j, "forecast", forecast_to_json(r));
-    put(j, "memory_parts", memory_to_json(&r->memory));
+    put(&j, "store", json_string(r->store));
+    put(&j, "model_store", json_string(r->model_store));
+    put(&j, "rows", count(r->rows));
+    put(&j, "row_bytes", count(r->row_bytes));
+    put(&j, "model_bytes", count(r->model_bytes));
+    put(&j, "peak_rss_bytes", count(r->peak_rss_bytes));
+    put(&j, "content", drps_manifest_hex(r->content));
+    put_options(&j, options, r);
+    put_epochs(&j, r);
+    put(&j, "seconds", number(r->seconds));
+    put(&j, "phase_seconds", phases_to_json(&r->phases));
+    put_store(&j, &r->store_stats);
+    put(&j, "forecast", forecast_to_json(r));
+    put_process(&j, r);
     return j;
 }

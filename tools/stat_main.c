@@ -214,55 +214,70 @@ static void print_phases(const json_t *training)
     json_t *v;
     double all = json_number_value(json_object_get(training, "seconds"));
     printf("\ntime by phase, of %.2f s\n", all);
-    json_object_foreach(json_object_get(training, "phases"), key, v)
+    json_object_foreach(json_object_get(training, "phase_seconds"), key, v)
         printf("  %-11s %9.2f s %6.1f %%\n", key, json_number_value(v),
                all > 0 ? 100 * json_number_value(v) / all : 0.0);
 }
 
 static void print_io(const json_t *training)
 {
-    const json_t *s = json_object_get(training, "statistics");
-    const json_t *f = json_object_get(training, "forecast");
+    const json_t *io = json_object_get(training, "io");
     printf("\ndisk I/O of the %s store, all epochs\n", text_of(training, "store"));
     printf("  %-8s %12s %12s %12s %10s %10s\n", "", "operations", "bytes", "calls", "p50 us",
            "p99 us");
-    printf("  %-8s %12s %12s %12s %10s %10s\n", "reads", count_of(s, "reads"),
-           size_of(s, "read_bytes"), count_of(s, "read_calls"), number_of(s, "read_p50_us", "%.0f"),
-           number_of(s, "read_p99_us", "%.0f"));
-    printf("  %-8s %12s %12s %12s %10s %10s\n", "writes", count_of(s, "writes"),
-           size_of(s, "written_bytes"), count_of(s, "write_calls"),
-           number_of(s, "write_p50_us", "%.0f"), number_of(s, "write_p99_us", "%.0f"));
-    printf("  seeks %s, queue depth %s, kernel: %s read, %s written\n", count_of(s, "seeks"),
-           number_of(s, "queue_depth", "%.1f"), size_of(s, "process_read_bytes"),
-           size_of(s, "process_written_bytes"));
-    printf("  blocks: %s needed, %s in memory, %s created, %s evicted; pool %s\n",
-           count_of(s, "blocks_needed"), share_of(s, "blocks_hit", "blocks_needed"),
-           count_of(s, "blocks_created"), count_of(s, "blocks_evicted"), size_of(s, "pool_bytes"));
+    printf("  %-8s %12s %12s %12s %10s %10s\n", "reads", count_of(io, "reads"),
+           size_of(io, "read_bytes"), count_of(io, "read_calls"),
+           number_of(io, "read_p50_us", "%.0f"), number_of(io, "read_p99_us", "%.0f"));
+    printf("  %-8s %12s %12s %12s %10s %10s\n", "writes", count_of(io, "writes"),
+           size_of(io, "written_bytes"), count_of(io, "write_calls"),
+           number_of(io, "write_p50_us", "%.0f"), number_of(io, "write_p99_us", "%.0f"));
+    printf("  seeks %s, queue depth %s, kernel: %s read, %s written\n", count_of(io, "seeks"),
+           number_of(io, "queue_depth", "%.1f"), size_of(training, "process_read_bytes"),
+           size_of(training, "process_written_bytes"));
+}
+
+static void print_blocks(const json_t *blocks)
+{
+    if (!json_is_object(blocks)) return; /* a store without a pool */
+    printf("  blocks: %s needed, %s in memory, %s created, %s evicted; pool of %s, %s\n",
+           count_of(blocks, "needed"), share_of(blocks, "hit", "needed"),
+           count_of(blocks, "created"), count_of(blocks, "evicted"),
+           count_of(blocks, "pool_blocks"), size_of(blocks, "pool_bytes"));
+}
+
+static void print_stalls(const json_t *training)
+{
+    const json_t *s = json_object_get(training, "stalls");
     printf("  training waited %s s in %s of %s steps; plan files: %s read, waited %s s\n",
-           number_of(s, "stall_seconds", "%.2f"), count_of(s, "stalled_steps"),
-           count_of(s, "steps"), size_of(s, "plan_read_bytes"),
-           number_of(s, "plan_wait_seconds", "%.2f"));
-    if (json_is_object(f)) {
-        size_t n = json_array_size(json_object_get(training, "epochs"));
-        const json_t *last = json_array_get(json_object_get(training, "epochs"), n ? n - 1 : 0);
-        printf("  one epoch   %12s %12s %12s\n", "read", "written", "I/Os");
-        printf("    forecast  %12s %12s %12s\n", size_of(f, "read_bytes"),
-               size_of(f, "written_bytes"), count_of(f, "ios"));
-        printf("    epoch %-3zu %12s %12s %12lld\n", n, size_of(last, "read_bytes"),
-               size_of(last, "written_bytes"),
-               (long long)(json_integer_value(json_object_get(last, "reads")) +
-                           json_integer_value(json_object_get(last, "writes"))));
-    }
+           number_of(s, "seconds", "%.2f"), count_of(s, "stalled_steps"), count_of(s, "steps"),
+           size_of(training, "plan_read_bytes"), number_of(training, "plan_wait_seconds", "%.2f"));
+}
+
+static void print_forecast(const json_t *training)
+{
+    const json_t *f = json_object_get(training, "forecast");
+    const json_t *epochs = json_object_get(training, "epochs");
+    const size_t n = json_array_size(epochs);
+    if (!n || !json_is_true(json_object_get(f, "feasible"))) return;
+    const json_t *last = json_array_get(epochs, n - 1);
+    printf("  one epoch   %12s %12s %12s\n", "read", "written", "I/Os");
+    printf("    forecast  %12s %12s %12s\n", size_of(f, "read_bytes"), size_of(f, "written_bytes"),
+           count_of(f, "ios"));
+    printf("    epoch %-3zu %12s %12s %12lld\n", n, size_of(last, "read_bytes"),
+           size_of(last, "written_bytes"),
+           (long long)(json_integer_value(json_object_get(last, "reads")) +
+                       json_integer_value(json_object_get(last, "writes"))));
 }
 
 static void print_memory(const json_t *training)
 {
+    const json_t *memory = json_object_get(training, "memory");
     size_t i;
     json_t *part;
-    printf("\nmemory: %s allowed, %s at the peak\n", size_of(training, "memory"),
-           size_of(json_object_get(training, "statistics"), "peak_rss_bytes"));
-    json_array_foreach(json_object_get(training, "memory_parts"), i, part)
-        printf("  %-28s %10s\n", text_of(part, "what"), size_of(part, "bytes"));
+    printf("\nmemory: %s allowed, %s at the peak\n", size_of(memory, "limit_bytes"),
+           size_of(training, "peak_rss_bytes"));
+    json_array_foreach(json_object_get(memory, "parts"), i, part)
+        printf("  %-33s %10s\n", text_of(part, "what"), size_of(part, "bytes"));
 }
 
 static void print_model(const struct options *o, const struct drps_modeldir *md)
@@ -288,6 +303,9 @@ static void print_model(const struct options *o, const struct drps_modeldir *md)
     print_epochs(training, o->epoch);
     print_phases(training);
     print_io(training);
+    print_blocks(json_object_get(training, "blocks"));
+    print_stalls(training);
+    print_forecast(training);
     print_memory(training);
 }
 

@@ -1,11 +1,11 @@
 /* drps-train: execute a plan. Argument parsing and printing; the work is engine/job.c. */
 #include <float.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/drps_size.h"
 #include "engine/drps_engine.h"
+#include "engine/drps_report.h"
 #include "tools/cli.h"
 
 enum {
@@ -254,134 +254,6 @@ static void print_text(const struct drps_train_result *r, const char *model)
            size(r->memory.limit_bytes));
 }
 
-/* A NULL object is caught when it is printed. */
-static void put(json_t *j, const char *key, json_t *value)
-{
-    (void)json_object_set_new(j, key, value);
-}
-
-static void put_count(json_t *j, const char *key, uint64_t value)
-{
-    put(j, key, drps_cli_json_count(value));
-}
-
-static void put_real(json_t *j, const char *key, double value)
-{
-    put(j, key, drps_cli_json_real(value));
-}
-
-static json_t *epoch_json(const struct drps_epoch *e)
-{
-    json_t *j = json_object();
-    put_count(j, "epoch", e->epoch);
-    put_real(j, "seconds", e->seconds);
-    put_real(j, "samples_per_s", e->samples_per_s);
-    put_real(j, "train_loss", e->train_loss);
-    put_real(j, "test_loss", e->test.loss);
-    put_real(j, "test_auc", e->test.auc);
-    put_real(j, "test_accuracy", e->test.accuracy);
-    put_real(j, "test_rmse", e->test.rmse);
-    put_count(j, "read_bytes", e->read_bytes);
-    put_count(j, "written_bytes", e->written_bytes);
-    put_count(j, "reads", e->reads);
-    put_count(j, "writes", e->writes);
-    put_count(j, "seeks", e->seeks);
-    put_count(j, "plan_read_bytes", e->plan_read_bytes);
-    put_real(j, "hit_share", e->hit_share);
-    put_real(j, "stall_share", e->stall_share);
-    return j;
-}
-
-static json_t *store_json(const struct drps_store_stats *s)
-{
-    json_t *j = json_object();
-    put_count(j, "steps", s->steps);
-    put_count(j, "reads", s->io.reads);
-    put_count(j, "writes", s->io.writes);
-    put_count(j, "read_bytes", s->io.read_bytes);
-    put_count(j, "written_bytes", s->io.written_bytes);
-    put_count(j, "seeks", s->io.seeks);
-    put_real(j, "queue_depth",
-             s->io.read_calls ? (double)s->io.queue_depth_sum / (double)s->io.read_calls : NAN);
-    put_real(j, "read_p50_us", drps_latency_quantile_us(&s->io.read_latency, 0.5));
-    put_real(j, "read_p99_us", drps_latency_quantile_us(&s->io.read_latency, 0.99));
-    put_real(j, "write_p50_us", drps_latency_quantile_us(&s->io.write_latency, 0.5));
-    put_real(j, "write_p99_us", drps_latency_quantile_us(&s->io.write_latency, 0.99));
-    put_count(j, "blocks_needed", s->blocks_needed);
-    put_count(j, "blocks_hit", s->blocks_hit);
-    put_count(j, "blocks_created", s->blocks_created);
-    put_count(j, "blocks_evicted", s->blocks_evicted);
-    put_real(j, "stall_seconds", (double)s->stall_ns * 1e-9);
-    put_count(j, "stalled_steps", s->stalled_steps);
-    put_count(j, "pool_bytes", s->pool_bytes);
-    put_count(j, "pool_blocks", s->pool_blocks);
-    return j;
-}
-
-static json_t *phases_json(const struct drps_phases *p)
-{
-    json_t *j = json_object();
-    put_real(j, "plan", p->plan);
-    put_real(j, "wait_store", p->wait_store);
-    put_real(j, "gather", p->gather);
-    put_real(j, "compute", p->compute);
-    put_real(j, "step", p->step);
-    put_real(j, "evaluate", p->evaluate);
-    put_real(j, "export", p->export);
-    return j;
-}
-
-static json_t *forecast_json(const struct drps_train_result *r)
-{
-    if (!r->has_forecast) return json_null();
-    json_t *j = json_object();
-    put_count(j, "memory_bytes", r->forecast.memory_bytes);
-    put_count(j, "read_bytes", r->forecast.read_bytes);
-    put_count(j, "written_bytes", r->forecast.written_bytes);
-    put_count(j, "ios", r->forecast.ios);
-    put(j, "feasible", json_boolean(r->forecast.feasible));
-    return j;
-}
-
-static json_t *memory_json(const struct drps_budget *b)
-{
-    json_t *j = json_object();
-    put_count(j, "limit_bytes", b->limit_bytes);
-    for (size_t i = 0; i < b->n; i++)
-        put_count(j, b->items[i].what, b->items[i].bytes);
-    return j;
-}
-
-static int print_json(const struct drps_train_result *r, struct drps_err *err)
-{
-    json_t *j = json_object();
-    json_t *epochs = json_array();
-    put(j, "store", json_string(r->store));
-    put_count(j, "rows", r->rows);
-    put_count(j, "model_bytes", r->model_bytes);
-    put_count(j, "row_bytes", r->row_bytes);
-    put_count(j, "peak_rss_bytes", r->peak_rss_bytes);
-    put_real(j, "seconds", r->seconds);
-    for (size_t i = 0; i < r->epochs_n; i++)
-        (void)json_array_append_new(epochs, epoch_json(&r->epochs[i])); /* as put() */
-    put(j, "epochs", epochs);
-    put_count(j, "best_epoch", r->best_epoch);
-    put(j, "stopped_early", json_boolean(r->stopped_early));
-    put(j, "interrupted", json_boolean(r->interrupted));
-    put(j, "content", json_sprintf("%016llx", (unsigned long long)r->content));
-    put(j, "model_store", json_string(r->model_store));
-    put(j, "optimizer", json_string(drps_optim_name(r->optim.kind)));
-    put_real(j, "lr", (double)r->optim.lr);
-    put(j, "phase_seconds", phases_json(&r->phases));
-    put(j, "io", store_json(&r->store_stats));
-    put(j, "forecast", forecast_json(r));
-    put_count(j, "plan_read_bytes", r->plan_read_bytes);
-    put_count(j, "process_read_bytes", r->process_io.read_bytes);
-    put_count(j, "process_written_bytes", r->process_io.written_bytes);
-    put(j, "memory", memory_json(&r->memory));
-    return drps_cli_json_print(j, err);
-}
-
 static int run(struct drps_cli *cli, struct options *o, struct drps_err *err)
 {
     struct drps_plan *plan;
@@ -400,7 +272,7 @@ static int run(struct drps_cli *cli, struct options *o, struct drps_err *err)
     if (rc == 0 || rc == DRPS_E_INTERRUPTED) {
         int printed = 0;
         if (cli->json)
-            printed = print_json(&result, err);
+            printed = drps_cli_json_print(drps_report_json(&o->train, &result), err);
         else if (cli->log.level >= DRPS_LOG_INFO)
             print_text(&result, o->train.model_path);
         if (rc == 0) rc = printed;

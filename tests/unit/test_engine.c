@@ -10,6 +10,7 @@
 
 #include "engine/drps_engine.h"
 #include "engine/drps_modeldir.h"
+#include "engine/drps_report.h"
 
 /* Train into <dir>/<name>; fails the test when training does. */
 static struct drps_train_result train(const struct drps_plan *plan, const char *dir,
@@ -509,6 +510,69 @@ static void test_engine_interrupt_leaves_the_model_so_far(void **state)
     }
 }
 
+/* Without what is measured again at the very end of a run. */
+static void drop_last_moments(json_t *report)
+{
+    static const char *const keys[] = {"seconds", "peak_rss_bytes", "process_read_bytes",
+                                       "process_written_bytes"};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        assert_int_equal(json_object_del(report, keys[i]), 0);
+    assert_int_equal(json_object_del(json_object_get(report, "phase_seconds"), "export"), 0);
+}
+
+/* What a caller prints is what the model keeps. */
+static void test_engine_report_is_the_model_s(void **state)
+{
+    (void)state;
+    static const char *const promised[] = {"store",          "rows",    "model_bytes",
+                                           "peak_rss_bytes", "seconds", "content"};
+    static const char *const promised_of_epoch[] = {
+        "epoch",    "seconds",       "samples_per_s", "train_loss", "test_loss",
+        "test_auc", "test_accuracy", "test_rmse",     "read_bytes", "written_bytes",
+        "reads",    "writes",        "stall_share"};
+    const char *const stores[] = {"resident", drps_kv_engines()[0]->name};
+    char *dir = temp_make();
+    struct maker m;
+    maker_init(&m, "lor", "logistic", 60, 10);
+    maker_random(&m, 100, 3, 0, 11);
+    maker_random(&m, 20, 3, 1, 12);
+    struct drps_plan *plan = maker_write(&m, dir, "plan");
+
+    for (size_t i = 0; i < 2; i++) {
+        struct drps_train_options o = {.epochs = 2, .store = stores[i]};
+        struct drps_train_result r = train(plan, dir, stores[i], o);
+        json_t *report = drps_report_json(&o, &r);
+        for (size_t k = 0; k < sizeof(promised) / sizeof(promised[0]); k++)
+            if (!json_object_get(report, promised[k])) fail_msg("no member %s", promised[k]);
+        const json_t *epochs = json_object_get(report, "epochs");
+        assert_int_equal(json_array_size(epochs), 2);
+        for (size_t k = 0; k < sizeof(promised_of_epoch) / sizeof(promised_of_epoch[0]); k++)
+            if (!json_object_get(json_array_get(epochs, 1), promised_of_epoch[k]))
+                fail_msg("no member %s of an epoch", promised_of_epoch[k]);
+        assert_true(json_is_object(json_object_get(report, "io")));
+        assert_int_equal(json_is_object(json_object_get(report, "blocks")), i == 1);
+        assert_int_equal(json_is_null(json_object_get(report, "blocks")), i == 0);
+
+        struct drps_err err = DRPS_ERR_INIT;
+        struct drps_modeldir *md;
+        char *path = drps_path_join(dir, stores[i]);
+        if (drps_modeldir_open(drps_io_os(), path, 16 << 20, &md, &err) < 0)
+            fail_msg("%s", err.text);
+        json_t *kept = json_deep_copy(json_object_get(drps_modeldir_json(md), "training"));
+        drop_last_moments(report);
+        drop_last_moments(kept);
+        assert_true(json_equal(report, kept));
+        json_decref(report);
+        json_decref(kept);
+        drps_modeldir_close(md);
+        free(path);
+        drps_train_result_free(&r);
+    }
+    drps_plan_close(plan);
+    maker_free(&m);
+    temp_remove(dir);
+}
+
 static void test_engine_diverging_loss_is_an_error(void **state)
 {
     (void)state;
@@ -669,6 +733,7 @@ int main(void)
         cmocka_unit_test(test_engine_local_steps_equal_batches_of_one),
         cmocka_unit_test(test_engine_seed_decides_factors),
         cmocka_unit_test(test_engine_interrupt_leaves_the_model_so_far),
+        cmocka_unit_test(test_engine_report_is_the_model_s),
         cmocka_unit_test(test_engine_diverging_loss_is_an_error),
         cmocka_unit_test(test_engine_patience_keeps_the_best_epoch),
         cmocka_unit_test(test_engine_refuses_options_that_do_not_fit),
