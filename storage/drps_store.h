@@ -71,6 +71,28 @@ struct drps_timeline {
                        struct drps_err *err);
 };
 
+/* One window of an epoch as the relay store runs it; index/drps_window.h has the terms. */
+struct drps_store_window {
+    uint64_t first_step, steps; /* of the epoch */
+    size_t n;                   /* rows */
+    size_t arriving, leaving;   /* of these: not used by the window before; by the one after */
+};
+
+/*
+ * The plan's windows. read() gives the head of window w < windows and, where the pointer is not
+ * NULL, its arrays [n]: placed ids of its rows, windows until each is used next and since it was
+ * used last (1 .. windows, cyclic). One calling thread at a time.
+ */
+struct drps_window_source {
+    void *ctx;
+    uint32_t windows;      /* of an epoch */
+    uint64_t epochs;       /* that will be run */
+    size_t max_rows;       /* of one window */
+    uint64_t working_rows; /* most rows of two neighbouring windows together */
+    int (*read)(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
+                uint32_t *next, uint32_t *prev, struct drps_err *err);
+};
+
 struct drps_store_config {
     const struct drps_io *io;
     uint64_t rows;
@@ -81,6 +103,14 @@ struct drps_store_config {
     /* stores on disk */
     const char *dir;       /* an existing empty folder for the store's files */
     uint64_t memory_bytes; /* for pools, engine caches and buffers together */
+
+    /* relay */
+    const struct drps_window_source *windows; /* borrowed until close */
+    uint64_t seek_bytes; /* that the disk would move in the time of one more request; 0: 16 KiB */
+    size_t chunk_bytes;  /* of requests, at most; 0: 16 seek_bytes, 256 KiB to 4 MiB */
+    int no_uring;        /* 1: read and write by threads */
+
+    /* pib */
     const uint32_t
         *block_first; /* [blocks + 1] first row of each block, last = rows; borrowed until close */
     size_t blocks;
@@ -106,6 +136,24 @@ struct drps_store_stats {
     uint64_t stalled_steps; /* steps that waited at all */
     uint64_t pool_bytes;    /* memory that holds rows */
     uint64_t pool_blocks;
+
+    /* relay: rows, summed over windows as they were opened */
+    uint64_t windows;
+    uint64_t rows_kept, rows_arrived, rows_created; /* stayed in memory; read back; made in place */
+    uint64_t regrouped_bytes; /* of read and written bytes: those of the second level */
+    size_t chunk_bytes;
+    uint32_t groups; /* 0: a stream a window */
+    char io_engine[16];
+    int direct;         /* past the page cache */
+    char io_remark[128]; /* why not as wished; empty: as wished */
+};
+
+/* What one window of the epoch cost, summed over epochs. */
+struct drps_window_stats {
+    uint64_t rows, kept, arrived, created;
+    uint64_t read_bytes, written_bytes; /* chunks, while it was opened and closed */
+    uint64_t stall_ns;                  /* training waited for it to open */
+    uint64_t open_ns, close_ns;         /* the store's own thread was busy with it */
 };
 
 struct drps_store_ops {
@@ -128,10 +176,26 @@ struct drps_store_ops {
     int (*scan)(struct drps_store *st, drps_row_visit visit, void *ctx, struct drps_err *err);
 
     void (*stats)(struct drps_store *st, struct drps_store_stats *out);
+
+    /* Stores that run windows: out [windows of an epoch], NULL else. */
+    void (*window_stats)(struct drps_store *st, struct drps_window_stats *out);
+
+    int by_slot; /* 1: `ids` of step_open are slots in the step's window, not placed ids */
     void (*close)(struct drps_store *st); /* NULL-safe; stops threads; discards what is in memory */
 };
 
 extern const struct drps_store_ops drps_store_resident;
 extern const struct drps_store_ops drps_store_pib;
+extern const struct drps_store_ops drps_store_relay;
+
+/* How a relay store shares memory_bytes: compile windows for budget_bytes of rows of row_bytes. */
+struct drps_relay_share {
+    uint64_t budget_bytes; /* frames and what is kept for each of them */
+    uint64_t row_bytes;    /* a frame and what is kept for it */
+    uint64_t buffer_bytes; /* chunks being filled, written and read ahead */
+    uint64_t scan_bytes;   /* taken only while all rows are visited */
+};
+void drps_relay_share(uint64_t memory_bytes, uint64_t rows, size_t row_bytes,
+                      struct drps_relay_share *out);
 
 #endif

@@ -97,6 +97,7 @@ struct plan *plan_new(uint64_t seed, const struct plan_shape *shape)
         uint32_t first = p->block_first[p->blocks];
         p->block_first[++p->blocks] = n < p->rows - first ? first + n : p->rows;
     }
+    p->epoch_steps = shape->epoch_steps;
     p->n_steps = shape->epochs * shape->epoch_steps;
     p->steps = must(calloc(p->n_steps, sizeof(*p->steps)));
     for (size_t s = 0; s < p->n_steps; s++) {
@@ -118,7 +119,7 @@ struct plan *plan_from_trace(const char *const *trace, size_t n_steps, size_t bl
     p->block_first = must(malloc((blocks + 1) * sizeof(*p->block_first)));
     for (uint32_t b = 0; b <= blocks; b++)
         p->block_first[b] = b; /* a row a block */
-    p->n_steps = n_steps;
+    p->n_steps = p->epoch_steps = n_steps;
     p->steps = must(calloc(n_steps, sizeof(*p->steps)));
     for (size_t s = 0; s < n_steps; s++) {
         struct plan_step *step = &p->steps[s];
@@ -132,8 +133,120 @@ struct plan *plan_from_trace(const char *const *trace, size_t n_steps, size_t bl
     return p;
 }
 
+/* ---- Windows ---- */
+
+static void free_windows(struct plan *p)
+{
+    for (uint32_t w = 0; p->windows && w < p->source.windows; w++) {
+        free(p->windows[w].rows);
+        free(p->windows[w].next);
+        free(p->windows[w].prev);
+    }
+    free(p->windows);
+    p->windows = NULL;
+    for (size_t s = 0; s < p->n_steps; s++) {
+        free(p->steps[s].slots);
+        p->steps[s].slots = NULL;
+    }
+}
+
+/* used [K][rows]: 1 where the window uses the row. */
+static void collect_rows(struct plan *p, const char *used, uint32_t w)
+{
+    struct plan_window *win = &p->windows[w];
+    const uint32_t k = p->source.windows;
+    win->rows = must(malloc((p->rows + 1) * sizeof(uint32_t)));
+    win->next = must(malloc((p->rows + 1) * sizeof(uint32_t)));
+    win->prev = must(malloc((p->rows + 1) * sizeof(uint32_t)));
+    size_t n = 0;
+    for (uint32_t r = 0; r < p->rows; r++) {
+        if (!used[(size_t)w * p->rows + r]) continue;
+        uint32_t next = 1, prev = 1;
+        while (!used[(size_t)((w + next) % k) * p->rows + r])
+            next++;
+        while (!used[(size_t)((w + k - prev) % k) * p->rows + r])
+            prev++;
+        win->rows[n] = r;
+        win->next[n] = next;
+        win->prev[n++] = prev;
+        win->head.leaving += next > 1;
+        win->head.arriving += prev > 1;
+    }
+    win->head.n = n;
+    if (n > p->source.max_rows) p->source.max_rows = n;
+}
+
+static void number_slots(struct plan *p, uint32_t w)
+{
+    const struct plan_window *win = &p->windows[w];
+    for (size_t s = 0; s < p->n_steps; s++) {
+        struct plan_step *step = &p->steps[s];
+        const size_t of_epoch = s % p->epoch_steps;
+        if (of_epoch < win->head.first_step || of_epoch >= win->head.first_step + win->head.steps)
+            continue;
+        step->slots = must(malloc((step->n_ids + 1) * sizeof(uint32_t)));
+        for (size_t i = 0, slot = 0; i < step->n_ids; i++) {
+            while (win->rows[slot] != step->ids[i])
+                slot++;
+            step->slots[i] = (uint32_t)slot;
+        }
+    }
+}
+
+static uint64_t rows_of_pair(const struct plan *p, const char *used, uint32_t w)
+{
+    const uint32_t v = (w + 1) % p->source.windows;
+    uint64_t n = 0;
+    for (uint32_t r = 0; r < p->rows; r++)
+        n += used[(size_t)w * p->rows + r] || used[(size_t)v * p->rows + r];
+    return n;
+}
+
+static int read_window(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
+                       uint32_t *next, uint32_t *prev, struct drps_err *err)
+{
+    const struct plan *p = ctx;
+    const struct plan_window *win = &p->windows[w];
+    (void)err;
+    *out = win->head;
+    if (rows) memcpy(rows, win->rows, win->head.n * sizeof(*rows));
+    if (next) memcpy(next, win->next, win->head.n * sizeof(*next));
+    if (prev) memcpy(prev, win->prev, win->head.n * sizeof(*prev));
+    return 0;
+}
+
+void plan_cut(struct plan *p, uint64_t seed, size_t max_steps)
+{
+    free_windows(p);
+    p->source = (struct drps_window_source){
+        .ctx = p, .epochs = p->n_steps / p->epoch_steps, .read = read_window};
+    p->windows = must(calloc(p->epoch_steps, sizeof(*p->windows)));
+    for (size_t at = 0; at < p->epoch_steps;) {
+        size_t n = 1 + below(seed, at, (uint32_t)max_steps);
+        if (n > p->epoch_steps - at) n = p->epoch_steps - at;
+        p->windows[p->source.windows++].head =
+            (struct drps_store_window){.first_step = at, .steps = n};
+        at += n;
+    }
+    char *used = must(calloc(p->source.windows, p->rows));
+    for (uint32_t w = 0; w < p->source.windows; w++)
+        for (size_t s = 0; s < p->windows[w].head.steps; s++) {
+            const struct plan_step *step = &p->steps[p->windows[w].head.first_step + s];
+            for (size_t i = 0; i < step->n_ids; i++)
+                used[(size_t)w * p->rows + step->ids[i]] = 1;
+        }
+    for (uint32_t w = 0; w < p->source.windows; w++) {
+        collect_rows(p, used, w);
+        number_slots(p, w);
+        const uint64_t pair = rows_of_pair(p, used, w);
+        if (pair > p->source.working_rows) p->source.working_rows = pair;
+    }
+    free(used);
+}
+
 void plan_free(struct plan *p)
 {
+    free_windows(p);
     for (size_t s = 0; s < p->n_steps; s++) {
         free(p->steps[s].ids);
         free(p->steps[s].blocks);
@@ -178,6 +291,7 @@ struct drps_store_config plan_config(const struct plan *p)
         .timeline = &p->timeline,
         .max_step_blocks = p->max_step_blocks,
         .max_step_rows = p->max_step_rows,
+        .windows = p->windows ? &p->source : NULL,
     };
 }
 
@@ -227,7 +341,8 @@ static int run_step(const struct plan *p, const struct drps_store_ops *ops, stru
 {
     const struct plan_step *step = &p->steps[s];
     struct drps_rows rows;
-    int rc = ops->step_open(st, s, step->ids, step->n_ids, &rows, err);
+    const uint32_t *ids = ops->by_slot ? step->slots : step->ids;
+    int rc = ops->step_open(st, s, ids, step->n_ids, &rows, err);
     if (rc < 0) return rc;
     assert_int_equal(rows.n, step->n_ids);
     for (size_t i = 0; i < rows.n; i++) {

@@ -10,9 +10,16 @@
 
 struct plan_step {
     uint32_t *ids, *blocks;
+    uint32_t *slots; /* of ids in the step's window */
     uint64_t *next_use;
     size_t n_ids, n_blocks;
     int changes; /* a training step */
+};
+
+/* A window as the relay store is told of it, computed the slow way. */
+struct plan_window {
+    struct drps_store_window head;
+    uint32_t *rows, *next, *prev;
 };
 
 struct plan {
@@ -22,7 +29,9 @@ struct plan {
     uint32_t *block_first;
     size_t blocks;
     struct plan_step *steps;
-    size_t n_steps;
+    size_t n_steps, epoch_steps;
+    struct plan_window *windows;
+    struct drps_window_source source;
     size_t max_step_blocks, max_step_rows;
     struct drps_timeline timeline;
 };
@@ -35,6 +44,9 @@ struct plan_shape {
 /* The same seed and shape give the same plan. */
 struct plan *plan_new(uint64_t seed, const struct plan_shape *shape);
 void plan_free(struct plan *p);
+
+/* Cut the epoch into windows of at most max_steps steps each (at random), for the relay store. */
+void plan_cut(struct plan *p, uint64_t seed, size_t max_steps);
 
 /* A plan from block traces: step s touches all rows of the blocks in trace[s] ("03" is blocks 0 and
  * 3). */

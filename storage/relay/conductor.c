@@ -1,0 +1,96 @@
+/*
+ * The conductor: the store's own thread. While the engine's thread runs window q it closes q - 1 and
+ * opens q + 1, then has what lies on disk for q + 2 read ahead.
+ */
+#include <string.h>
+
+#include "storage/relay/relay.h"
+
+static void fail(struct drps_relay *st, const struct drps_err *err)
+{
+    (void)pthread_mutex_lock(&st->lock);
+    st->failure = *err;
+    st->idle = 1;
+    (void)pthread_cond_broadcast(&st->news);
+    (void)pthread_mutex_unlock(&st->lock);
+}
+
+static void publish(struct drps_relay *st, uint64_t ready)
+{
+    (void)pthread_mutex_lock(&st->lock);
+    st->ready = ready;
+    (void)pthread_cond_broadcast(&st->news);
+    (void)pthread_mutex_unlock(&st->lock);
+}
+
+/* Idle until the engine's thread has left window q and no scan is under way; 0: stop. */
+static int await_left(struct drps_relay *st, uint64_t q)
+{
+    (void)pthread_mutex_lock(&st->lock);
+    st->idle = 1;
+    (void)pthread_cond_broadcast(&st->news);
+    while (!st->stopping && (st->left <= q || st->scanning))
+        (void)pthread_cond_wait(&st->wake, &st->lock);
+    st->idle = 0;
+    const int go = !st->stopping;
+    (void)pthread_mutex_unlock(&st->lock);
+    return go;
+}
+
+static int open_next(struct drps_relay *st, uint64_t q, struct drps_err *err)
+{
+    if (q >= st->all_windows) return 0;
+    int rc = drps_relay_open_window(st, q, err);
+    if (rc == 0) publish(st, q + 1);
+    return rc;
+}
+
+static int read_ahead(struct drps_relay *st, uint64_t q, struct drps_err *err)
+{
+    return q < st->all_windows
+               ? drps_streams_prefetch(st->streams, drps_relay_number(st, q), err)
+               : 0;
+}
+
+/* The last two windows stay open: training may end, or its rows be visited, at any time. */
+static int conduct(struct drps_relay *st, struct drps_err *err)
+{
+    int rc = open_next(st, 0, err);
+    if (rc == 0) rc = open_next(st, 1, err);
+    for (uint64_t q = 0; rc == 0; q++) {
+        if (q + 2 < st->all_windows) rc = read_ahead(st, q + 2, err);
+        if (rc < 0 || !await_left(st, q)) return rc;
+        if (q + 2 >= st->all_windows) continue;
+        rc = drps_relay_close_window(st, q, err);
+        st->closing = q + 1;
+        if (rc == 0) rc = open_next(st, q + 2, err);
+    }
+    return rc;
+}
+
+static void *run(void *arg)
+{
+    struct drps_relay *st = arg;
+    struct drps_err err = DRPS_ERR_INIT;
+    if (conduct(st, &err) < 0) fail(st, &err);
+    return NULL;
+}
+
+int drps_conductor_start(struct drps_relay *st, struct drps_err *err)
+{
+    const int rc = pthread_create(&st->conductor, NULL, run, st);
+    if (rc) return drps_err_set(err, -rc, "cannot start the row store's thread: %s", strerror(rc));
+    st->started = 1;
+    return 0;
+}
+
+void drps_conductor_stop(struct drps_relay *st)
+{
+    if (!st->started) return;
+    (void)pthread_mutex_lock(&st->lock);
+    st->stopping = 1;
+    (void)pthread_cond_broadcast(&st->wake);
+    (void)pthread_mutex_unlock(&st->lock);
+    (void)pthread_join(st->conductor, NULL); /* cannot fail for a thread of ours */
+    st->started = 0;
+}

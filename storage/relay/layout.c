@@ -1,0 +1,109 @@
+/*
+ * How a relay store's memory is shared, how large its chunks are, and whether rows go to their
+ * windows in one move or by way of groups.
+ *
+ * A request costs the bytes that it moves and seek_bytes more. One unfinished chunk a window costs
+ * 1 + seek_bytes / chunk a byte; groups move every byte twice, in larger chunks. The cheaper one is
+ * taken.
+ */
+#include <errno.h>
+#include <math.h>
+
+#include "base/drps_size.h"
+#include "storage/relay/relay.h"
+
+enum {
+    SEEK_BYTES = 16 << 10, /* many requests under way on a solid-state disk */
+    CHUNK_LEAST = DRPS_AIO_ALIGN,
+    CHUNK_WANTED = 256 << 10,
+    CHUNK_MOST = 4 << 20,
+    SEEKS_A_CHUNK = 16,
+    AHEAD = 8,
+    BEHIND = 8,
+    BUFFER_SHARE = 6, /* one part of so many is for chunks */
+    BUFFER_LEAST = 1 << 20, /* enough for some thousand windows */
+    BUFFER_MOST = 128 << 20,
+    ROW_EXTRA = 36, /* two windows' frames and distances, order, ids, one packed record, a bit */
+};
+
+/* ---- Memory ---- */
+
+/* Partitions of half of it, each with a buffer of 16 KiB in the other half. */
+static uint64_t scan_bytes(uint64_t rows, size_t row_bytes)
+{
+    const double bytes = (double)rows * (double)(row_bytes + sizeof(uint32_t));
+    const uint64_t square = (uint64_t)(4 * sqrt(4096 * bytes));
+    const uint64_t least = 4 * (row_bytes + sizeof(uint32_t)) + 4 * DRPS_AIO_ALIGN;
+    return square > least ? square : least;
+}
+
+static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
+{
+    return v < least ? least : v > most ? most : v;
+}
+
+void drps_relay_share(uint64_t memory_bytes, uint64_t rows, size_t row_bytes,
+                      struct drps_relay_share *out)
+{
+    *out = (struct drps_relay_share){
+        .row_bytes = row_bytes + ROW_EXTRA,
+        .buffer_bytes = clamp(memory_bytes / BUFFER_SHARE, BUFFER_LEAST, BUFFER_MOST),
+        .scan_bytes = scan_bytes(rows, row_bytes),
+    };
+    const uint64_t fixed = out->buffer_bytes + out->scan_bytes;
+    out->budget_bytes = memory_bytes > fixed ? memory_bytes - fixed : 0;
+}
+
+/* ---- Chunks and groups ---- */
+
+struct choice {
+    struct drps_relay_layout layout;
+    double cost; /* bytes moved for each byte that leaves a window; INFINITY: impossible */
+};
+
+static uint64_t most_chunk(const struct drps_store_config *config, uint64_t seek_bytes)
+{
+    if (config->chunk_bytes) return config->chunk_bytes;
+    return clamp(SEEKS_A_CHUNK * seek_bytes, CHUNK_WANTED, CHUNK_MOST);
+}
+
+static struct choice choose(uint32_t windows, uint32_t span, uint64_t buffer_bytes,
+                            uint64_t seek_bytes, uint64_t most)
+{
+    const uint32_t groups = span ? (windows + span - 1) / span : 0;
+    const size_t tails = span ? 2 * (size_t)span + groups : windows;
+    uint64_t chunk = CHUNK_LEAST;
+    while (2 * chunk <= most && (tails + AHEAD + BEHIND) * 2 * chunk <= buffer_bytes)
+        chunk *= 2;
+    const int fits = (tails + AHEAD + BEHIND) * chunk <= buffer_bytes;
+    return (struct choice){
+        .layout = {.chunk_bytes = (size_t)chunk,
+                   .span = span,
+                   .groups = groups,
+                   .ahead = AHEAD,
+                   .behind = BEHIND,
+                   .tails = tails},
+        .cost = fits ? (span ? 2 : 1) * (1 + (double)seek_bytes / (double)chunk) : INFINITY,
+    };
+}
+
+int drps_relay_lay_out(const struct drps_store_config *config, uint64_t buffer_bytes,
+                       struct drps_relay_layout *out, struct drps_err *err)
+{
+    const uint32_t windows = config->windows->windows;
+    const uint64_t seek_bytes = config->seek_bytes ? config->seek_bytes : SEEK_BYTES;
+    const uint64_t most = most_chunk(config, seek_bytes);
+    const uint32_t span = (uint32_t)ceil(sqrt((double)windows / 2));
+    struct choice best = choose(windows, 0, buffer_bytes, seek_bytes, most);
+    if (windows >= 3 * (uint64_t)span) { /* the current group, the next one, and others */
+        const struct choice grouped = choose(windows, span, buffer_bytes, seek_bytes, most);
+        if (grouped.cost < best.cost) best = grouped;
+    }
+    if (!isfinite(best.cost))
+        return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                            "%u windows need %zu chunks of %d bytes, %llu bytes are there for them",
+                            windows, best.layout.tails + AHEAD + BEHIND, CHUNK_LEAST,
+                            (unsigned long long)buffer_bytes);
+    *out = best.layout;
+    return 0;
+}

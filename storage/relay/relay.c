@@ -1,0 +1,361 @@
+/* The relay store as the engine's thread sees it; the conductor does the work. */
+#include "storage/relay/relay.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_clock.h"
+
+/* ---- Memory ---- */
+
+static int check_shape(const struct drps_store_config *c, struct drps_err *err)
+{
+    if (!c->row_bytes || c->row_bytes % 4 || c->row_bytes > UINT32_MAX)
+        return drps_err_set(err, -EINVAL, "rows of %zu bytes: not a multiple of 4", c->row_bytes);
+    if (!c->rows || c->rows > UINT32_MAX || c->rows > UINT64_MAX / 8 / (c->row_bytes + 64))
+        return drps_err_set(err, -EINVAL, "%llu rows of %zu bytes", (unsigned long long)c->rows,
+                            c->row_bytes);
+    return 0;
+}
+
+/* The smallest memory of which so many rows can be in memory. */
+static uint64_t memory_for(const struct drps_store_config *c, uint64_t rows)
+{
+    struct drps_relay_share share;
+    drps_relay_share(0, c->rows, c->row_bytes, &share);
+    const uint64_t rest = rows * share.row_bytes + share.scan_bytes;
+    uint64_t memory = rest + share.buffer_bytes;
+    for (;;) { /* the buffers' part grows with the whole */
+        drps_relay_share(memory, c->rows, c->row_bytes, &share);
+        if (share.budget_bytes >= rows * share.row_bytes) return memory;
+        memory = rest + share.buffer_bytes;
+    }
+}
+
+static int relay_memory_need(const struct drps_store_config *config, size_t max_step_blocks,
+                             uint64_t *least_out, uint64_t *most_out, struct drps_err *err)
+{
+    (void)max_step_blocks;
+    *least_out = *most_out = 0;
+    int rc = check_shape(config, err);
+    if (rc < 0) return rc;
+    uint64_t rows = 2 * (uint64_t)config->max_step_rows; /* two steps: a window each */
+    if (config->windows) rows = config->windows->working_rows;
+    if (rows > config->rows) rows = config->rows;
+    *least_out = memory_for(config, rows);
+    struct drps_relay_share share;
+    struct drps_relay_layout layout;
+    for (; config->windows; *least_out += *least_out / 8) { /* until the chunks fit, too */
+        drps_relay_share(*least_out, config->rows, config->row_bytes, &share);
+        if (drps_relay_lay_out(config, share.buffer_bytes, &layout, NULL) == 0) break;
+    }
+    *most_out = memory_for(config, config->rows);
+    return 0;
+}
+
+/* ---- Opening and closing ---- */
+
+static void relay_close(struct drps_store *base)
+{
+    struct drps_relay *st = (struct drps_relay *)base;
+    if (!st) return;
+    drps_conductor_stop(st);
+    drps_streams_close(st->streams);
+    drps_pages_free(st->rows, st->rows_bytes);
+    for (int i = 0; i < 2; i++) {
+        free(st->open[i].frame);
+        free(st->open[i].next);
+    }
+    free(st->path);
+    free(st->vacant);
+    free(st->order);
+    free(st->ids);
+    free(st->prev);
+    free(st->counts);
+    free(st->index);
+    free(st->window_stats);
+    if (st->alive) {
+        (void)pthread_cond_destroy(&st->wake);
+        (void)pthread_cond_destroy(&st->news);
+        (void)pthread_mutex_destroy(&st->lock);
+    }
+    free(st);
+}
+
+static int check_config(const struct drps_store_config *c, struct drps_err *err)
+{
+    const struct drps_window_source *s = c->windows;
+    int rc = check_shape(c, err);
+    if (rc < 0) return rc;
+    if (!s || !s->windows || !s->epochs || !s->read || s->windows > UINT32_MAX / 4 ||
+        s->max_rows > s->working_rows || s->working_rows > c->rows)
+        return drps_err_set(err, -EINVAL, "the relay store needs the plan's windows");
+    return 0;
+}
+
+static int allocate(struct drps_relay *st)
+{
+    const size_t most = st->source.max_rows;
+    const size_t words = (size_t)(st->frames + 63) / 64;
+    st->rows_bytes = (size_t)st->frames * st->config.row_bytes;
+    st->rows = drps_pages_new(st->rows_bytes);
+    st->vacant = calloc(words + 1, sizeof(*st->vacant));
+    for (int i = 0; i < 2; i++) {
+        st->open[i].frame = drps_array_new(most, sizeof(uint32_t));
+        st->open[i].next = drps_array_new(most, sizeof(uint32_t));
+        if (!st->open[i].frame || !st->open[i].next) return -ENOMEM;
+    }
+    st->order = drps_array_new(most, sizeof(*st->order));
+    st->ids = drps_array_new(most, sizeof(*st->ids));
+    st->prev = drps_array_new(most, sizeof(*st->prev));
+    st->counts = drps_array_new(st->source.windows + 2, sizeof(*st->counts));
+    st->window_stats = calloc(st->source.windows, sizeof(*st->window_stats));
+    if (!st->rows || !st->vacant || !st->order || !st->ids || !st->prev || !st->counts ||
+        !st->window_stats)
+        return -ENOMEM;
+    for (uint64_t f = 0; f < st->frames; f++)
+        st->vacant[f / 64] |= UINT64_C(1) << f % 64;
+    return 0;
+}
+
+/* What each stream holds at most: all rows that arrive at a window, or at a group's windows with
+ * the counts from every window. */
+static int measure_streams(struct drps_relay *st, uint64_t *max_bytes, struct drps_err *err)
+{
+    const uint32_t windows = st->source.windows;
+    const uint32_t span = st->layout.span;
+    for (uint32_t w = 0; w < windows; w++) {
+        struct drps_store_window head;
+        int rc = st->source.read(st->source.ctx, w, &head, NULL, NULL, NULL, err);
+        if (rc < 0) return rc;
+        max_bytes[w] = (uint64_t)head.arriving * st->config.row_bytes;
+        if (span) max_bytes[windows + w / span] += max_bytes[w];
+    }
+    for (uint32_t g = 0; g < st->layout.groups; g++)
+        max_bytes[windows + g] += (uint64_t)windows * span * sizeof(uint32_t);
+    return 0;
+}
+
+static int open_streams(struct drps_relay *st, struct drps_err *err)
+{
+    const size_t n = (size_t)st->source.windows + st->layout.groups;
+    uint64_t *max_bytes = calloc(n, sizeof(*max_bytes));
+    st->path = drps_path_join(st->config.dir, "transit");
+    if (!max_bytes || !st->path) {
+        free(max_bytes);
+        return drps_err_set(err, -ENOMEM, "no memory for %zu streams of rows", n);
+    }
+    const struct drps_streams_config config = {
+        .io = st->config.io,
+        .path = st->path,
+        .max_bytes = max_bytes,
+        .n = n,
+        .chunk_bytes = st->layout.chunk_bytes,
+        .tails = st->layout.tails,
+        .ahead = st->layout.ahead,
+        .behind = st->layout.behind,
+        .threads_only = st->config.no_uring,
+    };
+    int rc = measure_streams(st, max_bytes, err);
+    if (rc == 0) rc = drps_streams_open(&config, &st->streams, err);
+    free(max_bytes);
+    return rc;
+}
+
+static void describe(struct drps_relay *st)
+{
+    struct drps_aio_about about;
+    drps_streams_about(st->streams, &about);
+    strncpy(st->stats.io_engine, about.engine, sizeof(st->stats.io_engine) - 1); /* zeroed before */
+    memcpy(st->stats.io_remark, about.why, sizeof(about.why));
+    st->stats.direct = about.direct;
+    st->stats.chunk_bytes = st->layout.chunk_bytes;
+    st->stats.groups = st->layout.groups;
+    st->stats.pool_bytes = st->rows_bytes;
+}
+
+static int open_parts(struct drps_relay *st, struct drps_err *err)
+{
+    drps_relay_share(st->config.memory_bytes, st->config.rows, st->config.row_bytes, &st->share);
+    const uint64_t need = st->source.working_rows * st->share.row_bytes;
+    if (need > st->share.budget_bytes)
+        return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                            "two windows hold %llu rows: the store needs %llu bytes, %llu are "
+                            "allowed",
+                            (unsigned long long)st->source.working_rows,
+                            (unsigned long long)memory_for(&st->config, st->source.working_rows),
+                            (unsigned long long)st->config.memory_bytes);
+    st->frames = st->source.working_rows;
+    int rc = drps_relay_lay_out(&st->config, st->share.buffer_bytes, &st->layout, err);
+    if (rc < 0) return rc;
+    if (allocate(st) < 0)
+        return drps_err_set(err, -ENOMEM, "no memory for %llu rows of %zu bytes",
+                            (unsigned long long)st->frames, st->config.row_bytes);
+    rc = open_streams(st, err);
+    if (rc < 0) return rc;
+    describe(st);
+    return drps_conductor_start(st, err);
+}
+
+static int relay_open(const struct drps_store_config *config, struct drps_store **st_out,
+                      struct drps_err *err)
+{
+    *st_out = NULL;
+    int rc = check_config(config, err);
+    if (rc < 0) return rc;
+    struct drps_relay *st = calloc(1, sizeof(*st));
+    if (!st) return drps_err_set(err, -ENOMEM, "handle of the row store");
+    st->ops = &drps_store_relay;
+    st->config = *config;
+    st->source = *config->windows;
+    st->all_windows = st->source.windows * st->source.epochs;
+    (void)pthread_mutex_init(&st->lock, NULL); /* glibc: these cannot fail with default attributes */
+    (void)pthread_cond_init(&st->news, NULL);
+    (void)pthread_cond_init(&st->wake, NULL);
+    st->alive = 1;
+    rc = open_parts(st, err);
+    if (rc < 0) {
+        relay_close((struct drps_store *)st);
+        return rc;
+    }
+    *st_out = (struct drps_store *)st;
+    return 0;
+}
+
+/* ---- Steps ---- */
+
+static int failed(const struct drps_relay *st, struct drps_err *err)
+{
+    if (!st->failure.code) return 0;
+    return drps_err_set(err, st->failure.code, "%s", st->failure.text);
+}
+
+/* Wait until the window of the next step is open. */
+static int enter_window(struct drps_relay *st, struct drps_err *err)
+{
+    (void)pthread_mutex_lock(&st->lock);
+    if (st->ready <= st->current && !st->failure.code) {
+        const uint64_t start = drps_clock_ns();
+        while (st->ready <= st->current && !st->failure.code)
+            (void)pthread_cond_wait(&st->news, &st->lock);
+        const uint64_t stall = drps_clock_ns() - start;
+        st->stats.stall_ns += stall;
+        st->stats.stalled_steps++;
+        st->window_stats[drps_relay_number(st, st->current)].stall_ns += stall;
+    }
+    int rc = failed(st, err);
+    (void)pthread_mutex_unlock(&st->lock);
+    if (rc == 0) st->end = st->steps + st->open[st->current % 2].head.steps;
+    return rc;
+}
+
+static void leave_window(struct drps_relay *st)
+{
+    (void)pthread_mutex_lock(&st->lock);
+    st->left = ++st->current;
+    (void)pthread_cond_signal(&st->wake);
+    (void)pthread_mutex_unlock(&st->lock);
+}
+
+static int place_rows(struct drps_relay *st, const uint32_t *slots, size_t n, struct drps_err *err)
+{
+    const struct drps_relay_window *win = &st->open[st->current % 2];
+    if (n && slots[n - 1] >= win->head.n) /* increasing: the last is the largest */
+        return drps_err_set(err, -EINVAL, "step %llu needs row %u of the %zu of its window",
+                            (unsigned long long)st->steps, slots[n - 1], win->head.n);
+    if (drps_array_reserve(&st->index, &st->index_cap, n, sizeof(*st->index)) < 0)
+        return drps_err_set(err, -ENOMEM, "index of %zu rows", n);
+    const uint32_t *restrict frame = win->frame;
+    uint32_t *restrict index = st->index;
+    for (size_t i = 0; i < n; i++)
+        index[i] = frame[slots[i]];
+    return 0;
+}
+
+static int relay_step_open(struct drps_store *base, uint64_t step, const uint32_t *slots, size_t n,
+                           struct drps_rows *rows_out, struct drps_err *err)
+{
+    struct drps_relay *st = (struct drps_relay *)base;
+    *rows_out = (struct drps_rows){0};
+    if (st->step_open || step != st->steps || st->current >= st->all_windows)
+        return drps_err_set(err, -EINVAL, "step %llu opened, step %llu is %s",
+                            (unsigned long long)step,
+                            (unsigned long long)(st->step_open ? st->steps - 1 : st->steps),
+                            st->step_open ? "open" : "next");
+    int rc = st->steps == st->end ? enter_window(st, err) : 0;
+    if (rc == 0) rc = place_rows(st, slots, n, err);
+    if (rc < 0) return rc;
+    st->step_open = 1;
+    st->steps++;
+    *rows_out = (struct drps_rows){
+        .base = st->rows, .stride = st->config.row_bytes, .index = st->index, .n = n};
+    return 0;
+}
+
+static int relay_step_close(struct drps_store *base, uint64_t step, int changed,
+                            struct drps_err *err)
+{
+    struct drps_relay *st = (struct drps_relay *)base;
+    (void)changed; /* every row of a window moves on, changed or not */
+    if (!st->step_open || step + 1 != st->steps)
+        return drps_err_set(err, -EINVAL, "step %llu closed, but it is not open",
+                            (unsigned long long)step);
+    st->step_open = 0;
+    if (st->steps < st->end) return 0;
+    leave_window(st);
+    return 0;
+}
+
+static int relay_scan(struct drps_store *base, drps_row_visit visit, void *ctx,
+                      struct drps_err *err)
+{
+    struct drps_relay *st = (struct drps_relay *)base;
+    if (st->step_open)
+        return drps_err_set(err, -EINVAL, "scan while step %llu is open",
+                            (unsigned long long)st->steps - 1);
+    (void)pthread_mutex_lock(&st->lock);
+    st->scanning = 1;
+    while (!st->idle && !st->failure.code)
+        (void)pthread_cond_wait(&st->news, &st->lock);
+    int rc = failed(st, err);
+    (void)pthread_mutex_unlock(&st->lock);
+    if (rc == 0) rc = drps_relay_scan(st, visit, ctx, err);
+    (void)pthread_mutex_lock(&st->lock);
+    st->scanning = 0;
+    (void)pthread_cond_signal(&st->wake);
+    (void)pthread_mutex_unlock(&st->lock);
+    return rc;
+}
+
+static void relay_stats(struct drps_store *base, struct drps_store_stats *out)
+{
+    struct drps_relay *st = (struct drps_relay *)base;
+    (void)pthread_mutex_lock(&st->lock);
+    *out = st->stats;
+    (void)pthread_mutex_unlock(&st->lock);
+    out->steps = st->steps;
+    drps_streams_stats(st->streams, &out->io);
+}
+
+static void relay_window_stats(struct drps_store *base, struct drps_window_stats *out)
+{
+    struct drps_relay *st = (struct drps_relay *)base;
+    (void)pthread_mutex_lock(&st->lock);
+    memcpy(out, st->window_stats, st->source.windows * sizeof(*out));
+    (void)pthread_mutex_unlock(&st->lock);
+}
+
+const struct drps_store_ops drps_store_relay = {
+    .name = "relay",
+    .by_slot = 1,
+    .memory_need = relay_memory_need,
+    .open = relay_open,
+    .step_open = relay_step_open,
+    .step_close = relay_step_close,
+    .scan = relay_scan,
+    .stats = relay_stats,
+    .window_stats = relay_window_stats,
+    .close = relay_close,
+};

@@ -1,0 +1,119 @@
+/*
+ * The relay store: all rows of two windows in memory, everything else on its way, as sequential
+ * streams, to the window that needs it next. Private to storage/relay/.
+ *
+ *     window q closes    rows used again by q + 1 stay in their frames; every other row is appended
+ *                        to the stream of the window that uses it next; its frame is free
+ *     window q opens     frames of rows that stayed are taken over; its stream is read front to
+ *                        back into free frames; rows that no window has used yet are created
+ *
+ * Windows are numbered on over the epochs: q = 0, 1, 2, ...; window q is number q % K of the plan.
+ * A stream needs no row ids: rows arrive in the order in which their last windows closed, within one
+ * in slot order, so sorting a window's slots by the distance to their last use gives that order
+ * back. The engine's thread runs the steps of window q while the conductor, a thread of the store,
+ * closes q - 1 and opens q + 1.
+ *
+ * With many windows, one unfinished chunk a window would take too much memory. Then windows are
+ * gathered in groups of `span`: rows for windows beyond the next group go to their group's stream,
+ * which is dealt out to its windows when the group before it begins: twice the bytes, but only
+ * 2 span + K / span unfinished chunks.
+ */
+#ifndef DRPS_RELAY_H
+#define DRPS_RELAY_H
+
+#include <pthread.h>
+
+#include "storage/drps_store.h"
+#include "storage/relay/streams.h"
+
+/* How streams are cut and grouped. */
+struct drps_relay_layout {
+    size_t chunk_bytes;
+    uint32_t span;   /* windows a group; 0: no groups */
+    uint32_t groups; /* streams K .. K + groups - 1 */
+    unsigned ahead, behind;
+    size_t tails;
+};
+
+/* The best layout for the source's windows in buffer_bytes. DRPS_E_MEMORY_BUDGET when there is
+ * none. */
+DRPS_MUST_CHECK
+int drps_relay_lay_out(const struct drps_store_config *config, uint64_t buffer_bytes,
+                       struct drps_relay_layout *out, struct drps_err *err);
+
+struct drps_relay_window {
+    uint64_t q;
+    struct drps_store_window head;
+    uint32_t *frame; /* own: [max_rows] where row of slot s lies */
+    uint32_t *next;  /* own: [max_rows] windows until it is used again */
+};
+
+struct drps_relay {
+    const struct drps_store_ops *ops;
+    struct drps_store_config config;
+    struct drps_window_source source;
+    struct drps_relay_share share;
+    struct drps_relay_layout layout;
+    uint64_t all_windows; /* epochs * K */
+    char *path;           /* own: of the stream file */
+    struct drps_streams *streams;
+
+    /* Rows in memory. */
+    char *rows; /* own: [frames][row_bytes] */
+    size_t rows_bytes;
+    uint64_t frames;
+    uint64_t *vacant; /* own: bit f: frame f holds no row */
+    size_t cursor;    /* word of `vacant` before which none is free */
+    struct drps_relay_window open[2]; /* window q at q % 2 */
+    uint32_t *order;        /* own: [max_rows] frames in stream order */
+    uint32_t *ids, *prev;   /* own: [max_rows] of the window being opened */
+    uint32_t *counts;       /* own: [K + 2] */
+
+    /* The engine's thread. */
+    int step_open;
+    uint64_t steps;            /* opened */
+    uint64_t current, end;     /* window it runs, and the step after its last */
+    uint32_t *index;           /* own: [index_cap] */
+    size_t index_cap;
+
+    /* Between the two. */
+    pthread_mutex_t lock;
+    pthread_cond_t wake, news;
+    pthread_t conductor;
+    int alive, started;
+    uint64_t ready;    /* windows opened by the conductor, ever */
+    uint64_t left;     /* windows that the engine's thread has finished, ever */
+    int idle, stopping, scanning;
+    struct drps_err failure;
+    struct drps_store_stats stats;
+    struct drps_window_stats *window_stats; /* own: [K] */
+
+    /* The conductor. */
+    uint64_t closing; /* windows closed, ever: the next one to close */
+};
+
+static inline uint32_t drps_relay_number(const struct drps_relay *st, uint64_t q)
+{
+    return (uint32_t)(q % st->source.windows);
+}
+
+/* ---- The conductor's two moves ---- */
+
+DRPS_MUST_CHECK
+int drps_relay_open_window(struct drps_relay *st, uint64_t q, struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_relay_close_window(struct drps_relay *st, uint64_t q, struct drps_err *err);
+
+/* The stream that rows leaving window w for the one `distance` later are appended to: below K a
+ * window's, else a group's. */
+uint32_t drps_relay_route(const struct drps_relay *st, uint32_t w, uint32_t distance);
+
+DRPS_MUST_CHECK
+int drps_conductor_start(struct drps_relay *st, struct drps_err *err);
+void drps_conductor_stop(struct drps_relay *st);
+
+/* All rows in placed order, while the conductor is idle. */
+DRPS_MUST_CHECK
+int drps_relay_scan(struct drps_relay *st, drps_row_visit visit, void *ctx, struct drps_err *err);
+
+#endif

@@ -1,0 +1,320 @@
+/*
+ * All rows in placed order, without disturbing them. Rows lie in frames and in streams, in the order
+ * of windows; so they are dealt to partitions of the placed ids (a spool file), and each partition
+ * is then put together in memory and visited: two sequential passes over the rows.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "storage/relay/relay.h"
+
+enum { BUFFER_LEAST = DRPS_AIO_ALIGN };
+
+struct part {
+    uint64_t written; /* bytes of it in the file */
+    size_t used;      /* bytes in its buffer */
+};
+
+struct spool {
+    struct drps_relay *st;
+    char *path; /* own */
+    int fd;
+    size_t entry_bytes; /* placed id, row */
+    uint64_t part_rows;
+    size_t parts_n;
+    size_t buffer_bytes; /* whole entries */
+    struct part *parts;  /* own */
+    char *buffers;       /* own: [parts_n][buffer_bytes] */
+    char *room;          /* own: [part_rows][row_bytes] */
+    char *row;           /* own: one row */
+};
+
+/* ---- The spool ---- */
+
+static void spool_end(struct spool *sp)
+{
+    struct drps_err ignored = DRPS_ERR_INIT;
+    drps_io_close(sp->st->config.io, sp->fd);
+    if (sp->path) (void)drps_io_remove_tree(sp->st->config.io, sp->path, &ignored); /* scratch */
+    free(sp->path);
+    free(sp->parts);
+    free(sp->buffers);
+    free(sp->room);
+    free(sp->row);
+}
+
+static int spool_begin(struct spool *sp, struct drps_relay *st, struct drps_err *err)
+{
+    const size_t row_bytes = st->config.row_bytes;
+    const uint64_t half = st->share.scan_bytes / 2;
+    *sp = (struct spool){.st = st, .fd = -1, .entry_bytes = row_bytes + sizeof(uint32_t)};
+    sp->part_rows = half / row_bytes ? half / row_bytes : 1;
+    sp->parts_n = (size_t)((st->config.rows + sp->part_rows - 1) / sp->part_rows);
+    sp->buffer_bytes = (size_t)(half / sp->parts_n / sp->entry_bytes) * sp->entry_bytes;
+    if (sp->buffer_bytes < sp->entry_bytes) sp->buffer_bytes = sp->entry_bytes;
+    sp->path = drps_path_join(st->config.dir, "scan");
+    sp->parts = calloc(sp->parts_n, sizeof(*sp->parts));
+    sp->buffers = drps_array_new(sp->parts_n, sp->buffer_bytes);
+    sp->room = drps_array_new((size_t)sp->part_rows, row_bytes);
+    sp->row = malloc(row_bytes);
+    if (!sp->path || !sp->parts || !sp->buffers || !sp->room || !sp->row)
+        return drps_err_set(err, -ENOMEM, "no memory to put %llu rows in order",
+                            (unsigned long long)st->config.rows);
+    return drps_io_open(st->config.io, sp->path, O_RDWR | O_CREAT | O_EXCL, &sp->fd, err);
+}
+
+static uint64_t part_offset(const struct spool *sp, size_t p)
+{
+    return p * sp->part_rows * sp->entry_bytes;
+}
+
+static int write_part(struct spool *sp, size_t p, struct drps_err *err)
+{
+    struct part *part = &sp->parts[p];
+    if (part->written + part->used > sp->part_rows * sp->entry_bytes)
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%s: rows appear twice: the plan's windows contradict each other; make "
+                            "the plan anew",
+                            sp->path);
+    int rc = drps_io_write_at(sp->st->config.io, sp->fd, sp->buffers + p * sp->buffer_bytes,
+                              part->used, part_offset(sp, p) + part->written, sp->path, err);
+    part->written += part->used;
+    part->used = 0;
+    return rc;
+}
+
+static int spool_row(struct spool *sp, uint32_t id, const char *row, struct drps_err *err)
+{
+    const size_t p = (size_t)(id / sp->part_rows);
+    struct part *part = &sp->parts[p];
+    if (part->used == sp->buffer_bytes) {
+        int rc = write_part(sp, p, err);
+        if (rc < 0) return rc;
+    }
+    char *at = sp->buffers + p * sp->buffer_bytes + part->used;
+    memcpy(at, &id, sizeof(id));
+    memcpy(at + sizeof(id), row, sp->entry_bytes - sizeof(id));
+    part->used += sp->entry_bytes;
+    return 0;
+}
+
+/* ---- Where rows are ---- */
+
+/* Rows in frames: those of the window that is run and of the one opened after it. */
+static int spool_open_window(struct spool *sp, uint64_t q, struct drps_err *err)
+{
+    struct drps_relay *st = sp->st;
+    const struct drps_relay_window *win = &st->open[q % 2];
+    struct drps_store_window head;
+    int rc = st->source.read(st->source.ctx, drps_relay_number(st, q), &head, st->ids, NULL,
+                             st->prev, err);
+    for (size_t s = 0; s < head.n && rc == 0; s++) {
+        if (q > st->closing && st->prev[s] == 1) continue; /* seen with the window before */
+        rc = spool_row(sp, st->ids[s],
+                       st->rows + (size_t)win->frame[s] * st->config.row_bytes, err);
+    }
+    return rc;
+}
+
+static int spool_next(struct spool *sp, uint32_t id, struct drps_err *err)
+{
+    int rc = drps_streams_take(sp->st->streams, sp->row, sp->st->config.row_bytes, err);
+    return rc == 0 ? spool_row(sp, id, sp->row, err) : rc;
+}
+
+/* 1: the row came straight to the stream of window q, so far, from the window `prev` before. */
+static int has_arrived(const struct drps_relay *st, uint64_t q, uint32_t prev)
+{
+    if (prev < 2 || prev > q || q - prev >= st->closing) return 0;
+    return 1;
+}
+
+/* 1: the row's group was dealt out since its window closed, or it was sent directly. */
+static int is_in_window_stream(const struct drps_relay *st, uint64_t q, uint32_t prev)
+{
+    const uint32_t w = drps_relay_number(st, q - prev);
+    const uint32_t route = drps_relay_route(st, w, prev);
+    if (route < st->source.windows) return 1;
+    /* its group is dealt out when the first window of the group before it closes */
+    const uint32_t span = st->layout.span;
+    const uint32_t group = drps_relay_number(st, q) / span;
+    const uint32_t before = (group + st->layout.groups - 1) % st->layout.groups;
+    const uint64_t first = q - drps_relay_number(st, q) % span; /* of this pass of the group */
+    const uint64_t group_rows = before + 1 == st->layout.groups
+                                    ? st->source.windows - (uint64_t)before * span
+                                    : span; /* windows of the group before */
+    return first >= group_rows && first - group_rows < st->closing;
+}
+
+/* Ids of the rows in the stream of window q, in stream order, into st->order. */
+static size_t list_arrived(struct drps_relay *st, uint64_t q, size_t n)
+{
+    uint32_t at = 0;
+    memset(st->counts, 0, (st->source.windows + 2) * sizeof(*st->counts));
+    for (size_t s = 0; s < n; s++)
+        st->counts[st->prev[s]]++;
+    for (uint32_t d = st->source.windows; d > 1; d--) {
+        const uint32_t rows = has_arrived(st, q, d) && is_in_window_stream(st, q, d)
+                                  ? st->counts[d]
+                                  : 0;
+        st->counts[d] = rows ? at : UINT32_MAX;
+        at += rows;
+    }
+    for (size_t s = 0; s < n; s++) {
+        const uint32_t d = st->prev[s];
+        if (d > 1 && st->counts[d] != UINT32_MAX) st->order[st->counts[d]++] = st->ids[s];
+    }
+    return at;
+}
+
+static int end_of_stream(struct drps_relay *st, size_t stream, uint64_t taken, struct drps_err *err)
+{
+    if (taken != drps_streams_bytes(st->streams, stream))
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "stream %zu holds %llu bytes, %llu are due: the plan's windows "
+                            "contradict each other; make the plan anew",
+                            stream, (unsigned long long)drps_streams_bytes(st->streams, stream),
+                            (unsigned long long)taken);
+    return drps_streams_end(st->streams, 1, err);
+}
+
+static int spool_window_stream(struct spool *sp, uint64_t q, struct drps_err *err)
+{
+    struct drps_relay *st = sp->st;
+    const uint32_t w = drps_relay_number(st, q);
+    struct drps_store_window head;
+    if (!drps_streams_bytes(st->streams, w)) return 0;
+    int rc = st->source.read(st->source.ctx, w, &head, st->ids, NULL, st->prev, err);
+    if (rc < 0) return rc;
+    const size_t n = list_arrived(st, q, head.n);
+    rc = drps_streams_begin(st->streams, w, err);
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = spool_next(sp, st->order[i], err);
+    return rc == 0 ? end_of_stream(st, w, (uint64_t)n * st->config.row_bytes, err) : rc;
+}
+
+/* One window's part of a group's stream: the counts say which windows its rows go to; which rows
+ * these are, its own record says. */
+static int spool_piece(struct spool *sp, uint64_t q, uint32_t group, uint64_t *taken,
+                       struct drps_err *err)
+{
+    struct drps_relay *st = sp->st;
+    const uint32_t windows = st->source.windows;
+    const uint32_t w = drps_relay_number(st, q);
+    struct drps_store_window head;
+    int rc = st->source.read(st->source.ctx, w, &head, st->ids, st->prev, NULL, err); /* next */
+    uint32_t total = 0;
+    if (rc < 0) return rc;
+    memset(st->counts, 0, (windows + 2) * sizeof(*st->counts));
+    for (size_t s = 0; s < head.n; s++)
+        st->counts[st->prev[s]]++;
+    for (uint32_t d = 2; d <= windows; d++) {
+        const uint32_t rows = drps_relay_route(st, w, d) == windows + group ? st->counts[d] : 0;
+        st->counts[d] = rows ? total : UINT32_MAX;
+        total += rows;
+    }
+    if (!total) return 0; /* nothing was sent, not even counts */
+    for (size_t s = 0; s < head.n; s++) {
+        const uint32_t d = st->prev[s];
+        if (d > 1 && st->counts[d] != UINT32_MAX) st->order[st->counts[d]++] = st->ids[s];
+    }
+    for (uint32_t i = 0; i < st->layout.span && rc == 0; i++) {
+        uint32_t count;
+        rc = drps_streams_take(st->streams, &count, sizeof(count), err);
+    }
+    for (uint32_t i = 0; i < total && rc == 0; i++)
+        rc = spool_next(sp, st->order[i], err);
+    *taken += st->layout.span * sizeof(uint32_t) + (uint64_t)total * st->config.row_bytes;
+    return rc;
+}
+
+/* The windows whose rows lie in a group's stream: closed since the group was last dealt out. */
+static int spool_group_stream(struct spool *sp, uint32_t group, struct drps_err *err)
+{
+    struct drps_relay *st = sp->st;
+    const uint32_t windows = st->source.windows;
+    const size_t stream = (size_t)windows + group;
+    const uint32_t before = (group + st->layout.groups - 1) % st->layout.groups;
+    const uint64_t dealt = (uint64_t)before * st->layout.span; /* window of each epoch */
+    uint64_t taken = 0;
+    if (!drps_streams_bytes(st->streams, stream)) return 0;
+    uint64_t q = st->closing / windows * windows + dealt; /* the last time, or a later one */
+    while (q >= st->closing && q >= windows)
+        q -= windows;
+    if (q >= st->closing) q = 0;
+    int rc = drps_streams_begin(st->streams, stream, err);
+    for (; q < st->closing && rc == 0; q++)
+        rc = spool_piece(sp, q, group, &taken, err);
+    return rc == 0 ? end_of_stream(st, stream, taken, err) : rc;
+}
+
+static int spool_all(struct spool *sp, struct drps_err *err)
+{
+    struct drps_relay *st = sp->st;
+    const uint64_t q = st->closing; /* it and the next one are in memory */
+    int rc = 0;
+    for (uint64_t i = 0; i < 2 && q + i < st->all_windows && rc == 0; i++)
+        rc = spool_open_window(sp, q + i, err);
+    for (uint64_t i = 0; i < st->source.windows && rc == 0; i++)
+        rc = spool_window_stream(sp, q + 2 + i, err);
+    for (uint32_t g = 0; g < st->layout.groups && rc == 0; g++)
+        rc = spool_group_stream(sp, g, err);
+    for (size_t p = 0; p < sp->parts_n && rc == 0; p++)
+        rc = write_part(sp, p, err);
+    return rc;
+}
+
+/* ---- Visiting ---- */
+
+static int place_entries(struct spool *sp, size_t p, const char *entries, size_t bytes,
+                         struct drps_err *err)
+{
+    const size_t row_bytes = sp->st->config.row_bytes;
+    const uint64_t first = p * sp->part_rows;
+    for (size_t at = 0; at < bytes; at += sp->entry_bytes) {
+        uint32_t id;
+        memcpy(&id, entries + at, sizeof(id));
+        if (id < first || id - first >= sp->part_rows || id >= sp->st->config.rows)
+            return drps_err_set(err, DRPS_E_CORRUPT,
+                                "%s: row %u in the part of rows %llu on: check the disk", sp->path,
+                                id, (unsigned long long)first);
+        memcpy(sp->room + (size_t)(id - first) * row_bytes, entries + at + sizeof(id), row_bytes);
+    }
+    return 0;
+}
+
+/* Rows of one partition: as they were created, unless they have been somewhere since. */
+static int visit_part(struct spool *sp, size_t p, drps_row_visit visit, void *ctx,
+                      struct drps_err *err)
+{
+    const struct drps_store_config *c = &sp->st->config;
+    const uint64_t first = p * sp->part_rows;
+    const uint64_t left = c->rows - first;
+    const size_t n = (size_t)(left < sp->part_rows ? left : sp->part_rows);
+    const size_t step = sp->buffer_bytes;
+    int rc = 0;
+
+    c->init(c->init_ctx, first, n, sp->room);
+    for (uint64_t at = 0; at < sp->parts[p].written && rc == 0; at += step) {
+        const uint64_t rest = sp->parts[p].written - at;
+        const size_t bytes = rest < step ? (size_t)rest : step;
+        rc = drps_io_read_at(c->io, sp->fd, sp->buffers, bytes, part_offset(sp, p) + at, sp->path,
+                             err);
+        if (rc == 0) rc = place_entries(sp, p, sp->buffers, bytes, err);
+    }
+    return rc == 0 ? visit(ctx, first, n, sp->room, err) : rc;
+}
+
+int drps_relay_scan(struct drps_relay *st, drps_row_visit visit, void *ctx, struct drps_err *err)
+{
+    struct spool sp;
+    int rc = spool_begin(&sp, st, err);
+    if (rc == 0) rc = spool_all(&sp, err);
+    for (size_t p = 0; p < sp.parts_n && rc == 0; p++)
+        rc = visit_part(&sp, p, visit, ctx, err);
+    spool_end(&sp);
+    return rc;
+}

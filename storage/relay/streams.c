@@ -1,0 +1,531 @@
+#include "storage/relay/streams.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_checksum.h"
+
+enum { NONE = -1, BATCH = 8 }; /* writes handed over together */
+
+/* One piece of memory of a chunk's size. */
+struct buffer {
+    enum { FREE, FILLING, WRITING, READING, READY } state;
+    uint32_t stream; /* that it belongs to */
+};
+
+struct stream {
+    uint64_t first_chunk, cap_chunks; /* its place in the file */
+    uint64_t written;                 /* full chunks handed to the disk */
+    uint32_t writing;                 /* of these, not there yet */
+    uint32_t used;                    /* bytes of the tail */
+    int32_t tail;                     /* buffer being filled, or NONE */
+};
+
+/* The stream that is being read. */
+struct reading {
+    int64_t stream; /* NONE: nothing is read */
+    uint64_t limit; /* chunks that may be asked for */
+    uint64_t asked, taken;
+    size_t at;      /* bytes taken of the chunk at hand */
+    int verified;   /* the chunk at hand was compared with its checksum */
+    int32_t *ring;  /* own: [ahead] buffer of chunk number i at i % ahead */
+};
+
+struct drps_streams {
+    struct drps_streams_config config;
+    struct drps_aio *aio;
+    char *mem; /* own: [buffers][chunk_bytes] */
+    size_t mem_bytes;
+    struct buffer *buffers; /* own: [buffers_n] */
+    size_t buffers_n;
+    int32_t *free; /* own: [buffers_n] stack of free buffers */
+    size_t free_n;
+    struct stream *streams; /* own: [n] */
+    uint64_t *sums;         /* own: [chunks] checksum of each chunk written */
+    struct drps_aio_op pending[BATCH];
+    size_t pending_n;
+    unsigned depth;
+    struct reading reading;
+};
+
+static size_t buffers_needed(const struct drps_streams_config *c)
+{
+    return c->tails + c->ahead + c->behind;
+}
+
+static uint64_t chunks_of(const struct drps_streams_config *c, uint64_t bytes)
+{
+    return bytes / c->chunk_bytes; /* what is left over stays in memory */
+}
+
+static uint64_t all_chunks(const struct drps_streams_config *c)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < c->n; i++)
+        sum += chunks_of(c, c->max_bytes[i]);
+    return sum ? sum : 1; /* a file is not empty */
+}
+
+uint64_t drps_streams_memory(const struct drps_streams_config *config)
+{
+    return buffers_needed(config) * (config->chunk_bytes + sizeof(struct buffer) + 8) +
+           config->n * sizeof(struct stream) + all_chunks(config) * sizeof(uint64_t);
+}
+
+/* ---- Opening and closing ---- */
+
+void drps_streams_close(struct drps_streams *s)
+{
+    if (!s) return;
+    drps_aio_close(s->aio);
+    drps_pages_free(s->mem, s->mem_bytes);
+    free(s->buffers);
+    free(s->free);
+    free(s->streams);
+    free(s->sums);
+    free(s->reading.ring);
+    free(s);
+}
+
+static int lay_out(struct drps_streams *s, const struct drps_streams_config *c)
+{
+    uint64_t chunk = 0;
+    s->buffers_n = buffers_needed(c);
+    s->mem_bytes = s->buffers_n * c->chunk_bytes;
+    s->mem = drps_pages_new(s->mem_bytes);
+    s->buffers = calloc(s->buffers_n, sizeof(*s->buffers));
+    s->free = drps_array_new(s->buffers_n, sizeof(*s->free));
+    s->streams = calloc(c->n + 1, sizeof(*s->streams));
+    s->sums = drps_array_new((size_t)all_chunks(c), sizeof(*s->sums));
+    s->reading.ring = drps_array_new(c->ahead, sizeof(*s->reading.ring));
+    if (!s->mem || !s->buffers || !s->free || !s->streams || !s->sums || !s->reading.ring)
+        return -ENOMEM;
+    while (s->free_n < s->buffers_n) {
+        s->free[s->free_n] = (int32_t)(s->buffers_n - 1 - s->free_n);
+        s->free_n++;
+    }
+    for (size_t i = 0; i < c->n; i++) {
+        s->streams[i] = (struct stream){
+            .first_chunk = chunk, .cap_chunks = chunks_of(c, c->max_bytes[i]), .tail = NONE};
+        chunk += s->streams[i].cap_chunks;
+    }
+    return 0;
+}
+
+int drps_streams_open(const struct drps_streams_config *config, struct drps_streams **s_out,
+                      struct drps_err *err)
+{
+    *s_out = NULL;
+    if (!config->chunk_bytes || config->chunk_bytes % DRPS_AIO_ALIGN || !config->ahead ||
+        !config->behind || buffers_needed(config) > INT32_MAX)
+        return drps_err_set(err, -EINVAL, "streams in chunks of %zu bytes", config->chunk_bytes);
+    struct drps_streams *s = calloc(1, sizeof(*s));
+    if (!s) return drps_err_set(err, -ENOMEM, "no memory for %zu streams", config->n);
+    s->config = *config;
+    s->reading.stream = NONE;
+    s->depth = config->ahead + config->behind;
+    int rc = lay_out(s, config);
+    if (rc < 0)
+        rc = drps_err_set(err, rc, "no memory for %zu chunks of %zu bytes", buffers_needed(config),
+                          config->chunk_bytes);
+    s->config.max_bytes = NULL;
+    const struct drps_aio_config aio = {
+        .io = config->io,
+        .path = config->path,
+        .file_bytes = all_chunks(config) * config->chunk_bytes,
+        .buffers = s->mem,
+        .buffers_bytes = s->mem_bytes,
+        .depth = s->depth,
+        .threads_only = config->threads_only,
+    };
+    if (rc == 0) rc = drps_aio_open(&aio, &s->aio, err);
+    if (rc < 0) {
+        drps_streams_close(s);
+        return rc;
+    }
+    *s_out = s;
+    return 0;
+}
+
+/* ---- Buffers ---- */
+
+static char *memory_of(const struct drps_streams *s, int32_t buffer)
+{
+    return s->mem + (size_t)buffer * s->config.chunk_bytes;
+}
+
+static void give_back(struct drps_streams *s, int32_t buffer)
+{
+    s->buffers[buffer].state = FREE;
+    s->free[s->free_n++] = buffer;
+}
+
+static int32_t take_buffer(struct drps_streams *s, size_t stream, int state)
+{
+    const int32_t buffer = s->free[--s->free_n];
+    s->buffers[buffer].state = state;
+    s->buffers[buffer].stream = (uint32_t)stream;
+    return buffer;
+}
+
+static void finished(struct drps_streams *s, int32_t buffer)
+{
+    struct buffer *b = &s->buffers[buffer];
+    if (b->state == READING) {
+        b->state = READY;
+        return;
+    }
+    s->streams[b->stream].writing--;
+    give_back(s, buffer);
+}
+
+static int hand_over(struct drps_streams *s, struct drps_err *err)
+{
+    if (!s->pending_n) return 0;
+    const size_t n = s->pending_n;
+    s->pending_n = 0;
+    return drps_aio_submit(s->aio, s->pending, n, err);
+}
+
+/* See what has finished; wait for `least` of it. */
+static int reap(struct drps_streams *s, unsigned least, struct drps_err *err)
+{
+    uint32_t tags[64];
+    size_t n = 0;
+    int rc = drps_aio_wait(s->aio, least, tags, sizeof(tags) / sizeof(tags[0]), &n, err);
+    if (rc < 0) return rc;
+    for (size_t i = 0; i < n; i++)
+        finished(s, (int32_t)tags[i]);
+    return 0;
+}
+
+/* Something must finish before this thread can go on. */
+static int await_one(struct drps_streams *s, struct drps_err *err)
+{
+    int rc = hand_over(s, err);
+    if (rc < 0) return rc;
+    if (!drps_aio_under_way(s->aio))
+        return drps_err_set(err, -EINVAL, "%s: all %zu chunks of memory are taken", s->config.path,
+                            s->buffers_n);
+    return reap(s, 1, err);
+}
+
+/* Queue an operation on a chunk of the file. */
+static int queue(struct drps_streams *s, int32_t buffer, uint64_t chunk, int write,
+                 struct drps_err *err)
+{
+    while (drps_aio_under_way(s->aio) + s->pending_n >= s->depth) {
+        int rc = await_one(s, err);
+        if (rc < 0) return rc;
+    }
+    s->pending[s->pending_n++] =
+        (struct drps_aio_op){.buf = memory_of(s, buffer),
+                             .bytes = (uint32_t)s->config.chunk_bytes,
+                             .offset = chunk * s->config.chunk_bytes,
+                             .write = write,
+                             .tag = (uint32_t)buffer};
+    return s->pending_n == BATCH ? hand_over(s, err) : 0;
+}
+
+int drps_streams_flush(struct drps_streams *s, struct drps_err *err)
+{
+    return hand_over(s, err);
+}
+
+/* ---- Writing ---- */
+
+static int begin_tail(struct drps_streams *s, size_t stream, struct drps_err *err)
+{
+    while (!s->free_n) {
+        int rc = await_one(s, err);
+        if (rc < 0) return rc;
+    }
+    s->streams[stream].tail = take_buffer(s, stream, FILLING);
+    s->streams[stream].used = 0;
+    return 0;
+}
+
+static int write_tail(struct drps_streams *s, size_t stream, struct drps_err *err)
+{
+    struct stream *st = &s->streams[stream];
+    const uint64_t chunk = st->first_chunk + st->written;
+    const int32_t buffer = st->tail;
+    if (st->written == st->cap_chunks)
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%s: stream %zu holds more than its %llu chunks: the plan's windows "
+                            "contradict each other; make the plan anew",
+                            s->config.path, stream, (unsigned long long)st->cap_chunks);
+    s->sums[chunk] = drps_checksum(memory_of(s, buffer), s->config.chunk_bytes);
+    s->buffers[buffer].state = WRITING;
+    st->tail = NONE;
+    st->used = 0;
+    st->written++;
+    st->writing++;
+    return queue(s, buffer, chunk, 1, err);
+}
+
+int drps_streams_append(struct drps_streams *s, size_t stream, const void *bytes, size_t n,
+                        struct drps_err *err)
+{
+    struct stream *st = &s->streams[stream];
+    const char *from = bytes;
+    while (n) {
+        int rc = st->tail == NONE ? begin_tail(s, stream, err) : 0;
+        if (rc < 0) return rc;
+        const size_t room = s->config.chunk_bytes - st->used;
+        const size_t now = n < room ? n : room;
+        memcpy(memory_of(s, st->tail) + st->used, from, now);
+        st->used += (uint32_t)now;
+        from += now;
+        n -= now;
+        if (now == room) rc = write_tail(s, stream, err);
+        if (rc < 0) return rc;
+    }
+    return 0;
+}
+
+/* Small rows are copied by an instruction or two when the compiler knows their size. */
+static void gather(char *to, const char *base, size_t row_bytes, const uint32_t *frames, size_t n)
+{
+    if (row_bytes == 8) {
+        for (size_t i = 0; i < n; i++)
+            memcpy(to + i * 8, base + (size_t)frames[i] * 8, 8);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        memcpy(to + i * row_bytes, base + frames[i] * row_bytes, row_bytes);
+}
+
+static void scatter(const char *from, char *base, size_t row_bytes, const uint32_t *frames,
+                    size_t n)
+{
+    if (row_bytes == 8) {
+        for (size_t i = 0; i < n; i++)
+            memcpy(base + (size_t)frames[i] * 8, from + i * 8, 8);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        memcpy(base + frames[i] * row_bytes, from + i * row_bytes, row_bytes);
+}
+
+int drps_streams_append_rows(struct drps_streams *s, size_t stream, const char *base,
+                             size_t row_bytes, const uint32_t *frames, size_t n,
+                             struct drps_err *err)
+{
+    struct stream *st = &s->streams[stream];
+    while (n) {
+        int rc = st->tail == NONE ? begin_tail(s, stream, err) : 0;
+        if (rc < 0) return rc;
+        const size_t room = (s->config.chunk_bytes - st->used) / row_bytes;
+        const size_t now = n < room ? n : room ? room : 1;
+        if (room) {
+            gather(memory_of(s, st->tail) + st->used, base, row_bytes, frames, now);
+            st->used += (uint32_t)(now * row_bytes);
+            if (st->used == s->config.chunk_bytes) rc = write_tail(s, stream, err);
+        } else { /* it lies across chunks */
+            rc = drps_streams_append(s, stream, base + frames[0] * row_bytes, row_bytes, err);
+        }
+        if (rc < 0) return rc;
+        frames += now;
+        n -= now;
+    }
+    return 0;
+}
+
+/* ---- Reading ---- */
+
+/* Ask for chunks as far ahead as there are buffers for it. */
+static int ask_ahead(struct drps_streams *s, struct drps_err *err)
+{
+    struct reading *r = &s->reading;
+    const struct stream *st = &s->streams[r->stream];
+    while (r->asked < r->limit && r->asked - r->taken < s->config.ahead && s->free_n) {
+        const int32_t buffer = take_buffer(s, (size_t)r->stream, READING);
+        r->ring[r->asked % s->config.ahead] = buffer;
+        int rc = queue(s, buffer, st->first_chunk + r->asked, 0, err);
+        if (rc < 0) return rc;
+        r->asked++;
+    }
+    return hand_over(s, err);
+}
+
+static int stop_reading(struct drps_streams *s, struct drps_err *err)
+{
+    struct reading *r = &s->reading;
+    for (; r->taken < r->asked; r->taken++) {
+        const int32_t buffer = r->ring[r->taken % s->config.ahead];
+        while (s->buffers[buffer].state == READING) {
+            int rc = await_one(s, err);
+            if (rc < 0) return rc;
+        }
+        give_back(s, buffer);
+    }
+    r->stream = NONE;
+    return 0;
+}
+
+static int start_reading(struct drps_streams *s, size_t stream, struct drps_err *err)
+{
+    int rc = s->reading.stream == NONE ? 0 : stop_reading(s, err);
+    if (rc < 0) return rc;
+    s->reading = (struct reading){.stream = (int64_t)stream, .ring = s->reading.ring};
+    return 0;
+}
+
+int drps_streams_prefetch(struct drps_streams *s, size_t stream, struct drps_err *err)
+{
+    int rc = start_reading(s, stream, err);
+    if (rc == 0) rc = reap(s, 0, err);
+    if (rc < 0) return rc;
+    const struct stream *st = &s->streams[stream];
+    s->reading.limit = st->writing ? 0 : st->written;
+    return ask_ahead(s, err);
+}
+
+int drps_streams_begin(struct drps_streams *s, size_t stream, struct drps_err *err)
+{
+    int rc = s->reading.stream == (int64_t)stream ? 0 : start_reading(s, stream, err);
+    while (rc == 0 && s->streams[stream].writing)
+        rc = await_one(s, err);
+    if (rc < 0) return rc;
+    s->reading.limit = s->streams[stream].written;
+    return ask_ahead(s, err);
+}
+
+static int verify(struct drps_streams *s, int32_t buffer, struct drps_err *err)
+{
+    struct reading *r = &s->reading;
+    const uint64_t chunk = s->streams[r->stream].first_chunk + r->taken;
+    if (r->verified) return 0;
+    if (drps_checksum(memory_of(s, buffer), s->config.chunk_bytes) != s->sums[chunk])
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%s: the %zu bytes at byte %llu are not those that were written there: "
+                            "check the disk and the memory of this machine, then train again",
+                            s->config.path, s->config.chunk_bytes,
+                            (unsigned long long)(chunk * s->config.chunk_bytes));
+    r->verified = 1;
+    return 0;
+}
+
+int drps_streams_peek(struct drps_streams *s, const char **at_out, size_t *n_out,
+                      struct drps_err *err)
+{
+    struct reading *r = &s->reading;
+    const struct stream *st = &s->streams[r->stream];
+    *at_out = NULL;
+    *n_out = 0;
+    if (r->taken == st->written) { /* only the tail is left */
+        *n_out = st->tail == NONE ? 0 : st->used - r->at;
+        if (*n_out) *at_out = memory_of(s, st->tail) + r->at;
+        return 0;
+    }
+    int rc = 0;
+    while (rc == 0 && r->asked == r->taken) { /* no buffer was free when it was its turn */
+        rc = s->free_n ? ask_ahead(s, err) : await_one(s, err);
+    }
+    const int32_t buffer = rc == 0 ? r->ring[r->taken % s->config.ahead] : NONE;
+    while (rc == 0 && s->buffers[buffer].state != READY)
+        rc = await_one(s, err);
+    if (rc == 0) rc = verify(s, buffer, err);
+    if (rc < 0) return rc;
+    *at_out = memory_of(s, buffer) + r->at;
+    *n_out = s->config.chunk_bytes - r->at;
+    return 0;
+}
+
+int drps_streams_skip(struct drps_streams *s, size_t n, struct drps_err *err)
+{
+    struct reading *r = &s->reading;
+    r->at += n;
+    if (r->taken == s->streams[r->stream].written || r->at < s->config.chunk_bytes) return 0;
+    give_back(s, r->ring[r->taken % s->config.ahead]);
+    r->taken++;
+    r->at = 0;
+    r->verified = 0;
+    return ask_ahead(s, err);
+}
+
+static int ended(const struct drps_streams *s, struct drps_err *err)
+{
+    return drps_err_set(err, DRPS_E_CORRUPT,
+                        "%s: stream %lld ends before all of its rows: the plan's windows "
+                        "contradict each other; make the plan anew",
+                        s->config.path, (long long)s->reading.stream);
+}
+
+int drps_streams_take(struct drps_streams *s, void *bytes, size_t n, struct drps_err *err)
+{
+    char *to = bytes;
+    while (n) {
+        const char *at;
+        size_t left;
+        int rc = drps_streams_peek(s, &at, &left, err);
+        if (rc == 0 && !left) rc = ended(s, err);
+        if (rc < 0) return rc;
+        const size_t now = n < left ? n : left;
+        memcpy(to, at, now);
+        to += now;
+        n -= now;
+        rc = drps_streams_skip(s, now, err);
+        if (rc < 0) return rc;
+    }
+    return 0;
+}
+
+int drps_streams_take_rows(struct drps_streams *s, char *base, size_t row_bytes,
+                           const uint32_t *frames, size_t n, struct drps_err *err)
+{
+    while (n) {
+        const char *at;
+        size_t left;
+        int rc = drps_streams_peek(s, &at, &left, err);
+        if (rc == 0 && !left) rc = ended(s, err);
+        if (rc < 0) return rc;
+        const size_t whole = left / row_bytes;
+        const size_t now = n < whole ? n : whole;
+        if (!now) { /* across chunks */
+            rc = drps_streams_take(s, base + frames[0] * row_bytes, row_bytes, err);
+            if (rc < 0) return rc;
+            frames++;
+            n--;
+            continue;
+        }
+        scatter(at, base, row_bytes, frames, now);
+        frames += now;
+        n -= now;
+        rc = drps_streams_skip(s, now * row_bytes, err);
+        if (rc < 0) return rc;
+    }
+    return 0;
+}
+
+int drps_streams_end(struct drps_streams *s, int keep, struct drps_err *err)
+{
+    if (s->reading.stream == NONE) return 0;
+    struct stream *st = &s->streams[s->reading.stream];
+    int rc = stop_reading(s, err);
+    if (rc < 0 || keep) return rc;
+    if (st->tail != NONE) give_back(s, st->tail);
+    st->tail = NONE;
+    st->used = 0;
+    st->written = 0;
+    return 0;
+}
+
+uint64_t drps_streams_bytes(const struct drps_streams *s, size_t stream)
+{
+    const struct stream *st = &s->streams[stream];
+    return st->written * s->config.chunk_bytes + (st->tail == NONE ? 0 : st->used);
+}
+
+void drps_streams_stats(const struct drps_streams *s, struct drps_iostat *out)
+{
+    drps_aio_stats(s->aio, out);
+}
+
+void drps_streams_about(const struct drps_streams *s, struct drps_aio_about *out)
+{
+    drps_aio_about(s->aio, out);
+}

@@ -1,0 +1,97 @@
+/*
+ * Streams: many append-only byte streams in one preallocated file, written in chunks, each read back
+ * front to back. They carry rows from the window that used them last to the window that needs them
+ * next. Private to storage/relay/.
+ *
+ *     one file:   | stream 0: chunk 0, chunk 1, ... | stream 1: ... | ...
+ *     in memory:  the chunk that a stream is filling (its tail), chunks being written, chunks read ahead
+ *
+ * Only full chunks go to disk; a stream's last, unfinished chunk is read from memory. Space is
+ * preallocated for the most that a stream ever holds and used again each time: a steady state
+ * extends and truncates nothing. A checksum of every chunk written stays in memory and is compared
+ * when it is read. Used by one thread at a time.
+ */
+#ifndef DRPS_RELAY_STREAMS_H
+#define DRPS_RELAY_STREAMS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/drps_err.h"
+#include "base/drps_io.h"
+#include "storage/aio.h"
+
+struct drps_streams; /* opaque */
+
+struct drps_streams_config {
+    const struct drps_io *io;
+    const char *path;          /* of the file to make; borrowed until close */
+    const uint64_t *max_bytes; /* [n] the most that each stream holds at a time; borrowed by open */
+    size_t n;
+    size_t chunk_bytes; /* a multiple of DRPS_AIO_ALIGN */
+    size_t tails;       /* streams that hold bytes in an unfinished chunk at a time, at most */
+    unsigned ahead;     /* chunks read ahead, >= 1 */
+    unsigned behind;    /* chunks being written while others are filled, >= 1 */
+    int threads_only;   /* as of drps_aio_config */
+};
+
+/* Memory of an open set of streams. */
+uint64_t drps_streams_memory(const struct drps_streams_config *config);
+
+DRPS_MUST_CHECK
+int drps_streams_open(const struct drps_streams_config *config, struct drps_streams **s_out,
+                      struct drps_err *err);
+void drps_streams_close(struct drps_streams *s); /* NULL-safe */
+
+/* ---- Writing ---- */
+
+DRPS_MUST_CHECK
+int drps_streams_append(struct drps_streams *s, size_t stream, const void *bytes, size_t n,
+                        struct drps_err *err);
+
+/* Append rows base + frames[i] * row_bytes. */
+DRPS_MUST_CHECK
+int drps_streams_append_rows(struct drps_streams *s, size_t stream, const char *base,
+                             size_t row_bytes, const uint32_t *frames, size_t n,
+                             struct drps_err *err);
+
+/* Hand what was collected to the kernel. */
+DRPS_MUST_CHECK
+int drps_streams_flush(struct drps_streams *s, struct drps_err *err);
+
+/* ---- Reading: one stream at a time ---- */
+
+/* Begin to read ahead what lies on disk so far, without waiting. More may be appended after. */
+DRPS_MUST_CHECK
+int drps_streams_prefetch(struct drps_streams *s, size_t stream, struct drps_err *err);
+
+/* Read it from its first byte; nothing may be appended to it until drps_streams_end(). */
+DRPS_MUST_CHECK
+int drps_streams_begin(struct drps_streams *s, size_t stream, struct drps_err *err);
+
+/* The next bytes that lie in one piece; *n_out 0 at the end. Valid until drps_streams_skip(). */
+DRPS_MUST_CHECK
+int drps_streams_peek(struct drps_streams *s, const char **at_out, size_t *n_out,
+                      struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_streams_skip(struct drps_streams *s, size_t n, struct drps_err *err);
+
+/* Exactly n bytes, or n rows to base + frames[i] * row_bytes. DRPS_E_CORRUPT when the stream ends
+ * before. */
+DRPS_MUST_CHECK
+int drps_streams_take(struct drps_streams *s, void *bytes, size_t n, struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_streams_take_rows(struct drps_streams *s, char *base, size_t row_bytes,
+                           const uint32_t *frames, size_t n, struct drps_err *err);
+
+/* Done with it: the stream becomes empty, or (keep) stays as it was before begin. */
+DRPS_MUST_CHECK
+int drps_streams_end(struct drps_streams *s, int keep, struct drps_err *err);
+
+uint64_t drps_streams_bytes(const struct drps_streams *s, size_t stream); /* that it holds now */
+
+/* Safe from any thread. */
+void drps_streams_stats(const struct drps_streams *s, struct drps_iostat *out);
+void drps_streams_about(const struct drps_streams *s, struct drps_aio_about *out);
+
+#endif

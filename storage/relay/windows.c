@@ -1,0 +1,291 @@
+/* Opening and closing windows: where rows are in memory, and which stream carries them on. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/drps_clock.h"
+#include "storage/relay/relay.h"
+
+/* ---- Frames ---- */
+
+static int contradiction(uint64_t q, const char *what, struct drps_err *err)
+{
+    return drps_err_set(err, DRPS_E_CORRUPT,
+                        "window %llu: %s: the plan's windows contradict each other; make the plan "
+                        "anew",
+                        (unsigned long long)q, what);
+}
+
+/* The first vacant frame, so that rows in slot order come to lie in order; UINT32_MAX: none. */
+static uint32_t take_frame(struct drps_relay *st)
+{
+    const size_t words = (size_t)(st->frames + 63) / 64;
+    while (st->cursor < words && !st->vacant[st->cursor])
+        st->cursor++;
+    if (st->cursor == words) return UINT32_MAX;
+    const unsigned bit = (unsigned)__builtin_ctzll(st->vacant[st->cursor]);
+    st->vacant[st->cursor] &= st->vacant[st->cursor] - 1;
+    return (uint32_t)(st->cursor * 64 + bit);
+}
+
+static void leave_frame(struct drps_relay *st, uint32_t frame)
+{
+    st->vacant[frame / 64] |= UINT64_C(1) << frame % 64;
+}
+
+static char *row_in(const struct drps_relay *st, uint32_t frame)
+{
+    return st->rows + (size_t)frame * st->config.row_bytes;
+}
+
+/* ---- Opening ---- */
+
+/*
+ * Give every slot a frame: that of the window before when the row was there, else a vacant one. A
+ * row that no window has used yet is created; how many arrive, by distance, is counted.
+ */
+static int place_slots(struct drps_relay *st, struct drps_relay_window *win,
+                       struct drps_window_stats *stats, struct drps_err *err)
+{
+    const struct drps_relay_window *before = &st->open[(win->q + 1) % 2];
+    const uint32_t *prev = st->prev;
+    size_t from = 0;
+
+    st->cursor = 0;
+    memset(st->counts, 0, (st->source.windows + 2) * sizeof(*st->counts));
+    for (size_t s = 0; s < win->head.n; s++) {
+        if (prev[s] == 1 && win->q) {
+            while (from < before->head.n && before->next[from] != 1)
+                from++;
+            if (from == before->head.n) return contradiction(win->q, "rows stay that leave", err);
+            win->frame[s] = before->frame[from++];
+            stats->kept++;
+            continue;
+        }
+        win->frame[s] = take_frame(st);
+        if (win->frame[s] == UINT32_MAX) return contradiction(win->q, "too many rows", err);
+        if (prev[s] <= win->q) {
+            st->counts[prev[s]]++;
+            continue;
+        }
+        st->config.init(st->config.init_ctx, st->ids[s], 1, row_in(st, win->frame[s]));
+        stats->created++;
+    }
+    return 0;
+}
+
+/* Frames of arriving rows in the order in which they arrive: the longest way first. Returns how
+ * many. */
+static size_t order_arrivals(struct drps_relay *st, const struct drps_relay_window *win)
+{
+    uint32_t at = 0;
+    for (uint32_t d = st->source.windows; d > 1; d--) {
+        const uint32_t n = st->counts[d];
+        st->counts[d] = at;
+        at += n;
+    }
+    for (size_t s = 0; s < win->head.n; s++) {
+        const uint32_t d = st->prev[s];
+        if (d > 1 && d <= win->q) st->order[st->counts[d]++] = win->frame[s];
+    }
+    return at;
+}
+
+static int fetch_arrivals(struct drps_relay *st, uint32_t w, size_t n, struct drps_err *err)
+{
+    const uint64_t bytes = (uint64_t)n * st->config.row_bytes;
+    if (drps_streams_bytes(st->streams, w) != bytes)
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "window %u: %llu bytes of rows arrived, %llu are due: the plan's "
+                            "windows contradict each other; make the plan anew",
+                            w, (unsigned long long)drps_streams_bytes(st->streams, w),
+                            (unsigned long long)bytes);
+    int rc = drps_streams_begin(st->streams, w, err);
+    if (rc == 0)
+        rc = drps_streams_take_rows(st->streams, st->rows, st->config.row_bytes, st->order, n, err);
+    if (rc == 0) rc = drps_streams_end(st->streams, 0, err);
+    return rc;
+}
+
+static void keep_stats(struct drps_relay *st, uint32_t w, const struct drps_window_stats *more)
+{
+    (void)pthread_mutex_lock(&st->lock);
+    struct drps_window_stats *sum = &st->window_stats[w];
+    sum->rows += more->rows;
+    sum->kept += more->kept;
+    sum->arrived += more->arrived;
+    sum->created += more->created;
+    sum->read_bytes += more->read_bytes;
+    sum->written_bytes += more->written_bytes;
+    sum->open_ns += more->open_ns;
+    sum->close_ns += more->close_ns;
+    st->stats.windows += more->open_ns > 0;
+    st->stats.rows_kept += more->kept;
+    st->stats.rows_arrived += more->arrived;
+    st->stats.rows_created += more->created;
+    (void)pthread_mutex_unlock(&st->lock);
+}
+
+int drps_relay_open_window(struct drps_relay *st, uint64_t q, struct drps_err *err)
+{
+    const uint64_t start = drps_clock_ns();
+    const uint32_t w = drps_relay_number(st, q);
+    struct drps_relay_window *win = &st->open[q % 2];
+    struct drps_window_stats stats = {0};
+    struct drps_iostat before, after;
+
+    drps_streams_stats(st->streams, &before);
+    uint32_t *ids = q < st->source.windows ? st->ids : NULL; /* later, nothing is created */
+    int rc = st->source.read(st->source.ctx, w, &win->head, ids, win->next, st->prev, err);
+    if (rc < 0) return rc;
+    win->q = q;
+    stats.rows = win->head.n;
+    rc = place_slots(st, win, &stats, err);
+    if (rc < 0) return rc;
+    stats.arrived = order_arrivals(st, win);
+    rc = fetch_arrivals(st, w, (size_t)stats.arrived, err);
+    if (rc < 0) return rc;
+    drps_streams_stats(st->streams, &after);
+    stats.read_bytes = after.read_bytes - before.read_bytes;
+    stats.open_ns = drps_clock_ns() - start;
+    keep_stats(st, w, &stats);
+    return 0;
+}
+
+/* ---- Closing ---- */
+
+/* Windows [.., end) may be sent to directly from window w: those of its group and of the next. */
+static uint64_t direct_end(const struct drps_relay *st, uint32_t w)
+{
+    const uint64_t windows = st->source.windows;
+    const uint64_t span = st->layout.span;
+    const uint64_t group = w / span;
+    if (group + 1 == st->layout.groups) return windows + span;
+    return (group + 2) * span < windows ? (group + 2) * span : windows;
+}
+
+uint32_t drps_relay_route(const struct drps_relay *st, uint32_t w, uint32_t distance)
+{
+    const uint32_t windows = st->source.windows;
+    const uint64_t to = (uint64_t)w + distance;
+    if (!st->layout.span || to < direct_end(st, w)) return (uint32_t)(to % windows);
+    return windows + (uint32_t)(to % windows) / st->layout.span;
+}
+
+/* Frames of leaving rows by distance, in slot order; counts[d] becomes the end of distance d. */
+static void order_leavers(struct drps_relay *st, const struct drps_relay_window *win)
+{
+    const uint32_t windows = st->source.windows;
+    memset(st->counts, 0, (windows + 2) * sizeof(*st->counts));
+    for (size_t s = 0; s < win->head.n; s++)
+        st->counts[win->next[s]]++;
+    uint32_t at = 0;
+    for (uint32_t d = 2; d <= windows; d++) {
+        const uint32_t n = st->counts[d];
+        st->counts[d] = at;
+        at += n;
+    }
+    for (size_t s = 0; s < win->head.n; s++)
+        if (win->next[s] > 1) st->order[st->counts[win->next[s]]++] = win->frame[s];
+}
+
+/* A group's stream gets, from each window, how many rows go to each of its windows, then the rows.
+ */
+static int append_counts(struct drps_relay *st, uint32_t w, uint32_t distance, uint32_t group,
+                         struct drps_err *err)
+{
+    const uint32_t windows = st->source.windows;
+    const uint32_t first = group * st->layout.span;
+    int rc = 0;
+    for (uint32_t i = 0; i < st->layout.span && rc == 0; i++) {
+        const uint32_t d = (first + i + windows - w - 1) % windows + 1; /* 1 .. K */
+        const int sent = first + i < windows && d >= distance && d <= windows;
+        const uint32_t n = sent ? st->counts[d] - st->counts[d - 1] : 0;
+        rc = drps_streams_append(st->streams, windows + group, &n, sizeof(n), err);
+    }
+    return rc;
+}
+
+static int send_leavers(struct drps_relay *st, uint32_t w, struct drps_err *err)
+{
+    const uint32_t windows = st->source.windows;
+    uint32_t group = UINT32_MAX;
+    int rc = 0;
+    st->counts[1] = 0; /* the end of the rows that stay, of which none is in the order */
+    for (uint32_t d = 2; d <= windows && rc == 0; d++) {
+        const uint32_t first = st->counts[d - 1];
+        const uint32_t n = st->counts[d] - first;
+        if (!n) continue;
+        const uint32_t to = drps_relay_route(st, w, d);
+        if (to >= windows && to != group) {
+            group = to;
+            rc = append_counts(st, w, d, group - windows, err);
+        }
+        if (rc == 0)
+            rc = drps_streams_append_rows(st->streams, to, st->rows, st->config.row_bytes,
+                                          st->order + first, n, err);
+    }
+    return rc;
+}
+
+/* Copy n bytes from the stream being read to the end of another one. */
+static int pass_on(struct drps_relay *st, uint32_t to, uint64_t n, struct drps_err *err)
+{
+    while (n) {
+        const char *at;
+        size_t left;
+        int rc = drps_streams_peek(st->streams, &at, &left, err);
+        if (rc == 0 && !left) rc = contradiction(to, "a group's rows end early", err);
+        const size_t now = n < left ? (size_t)n : left;
+        if (rc == 0) rc = drps_streams_append(st->streams, to, at, now, err);
+        if (rc == 0) rc = drps_streams_skip(st->streams, now, err);
+        if (rc < 0) return rc;
+        n -= now;
+    }
+    return 0;
+}
+
+static int deal_out(struct drps_relay *st, uint32_t group, struct drps_err *err)
+{
+    const uint32_t span = st->layout.span;
+    const uint32_t stream = st->source.windows + group;
+    uint64_t left = drps_streams_bytes(st->streams, stream);
+    int rc = drps_streams_begin(st->streams, stream, err);
+    while (rc == 0 && left) {
+        rc = drps_streams_take(st->streams, st->counts, span * sizeof(uint32_t), err);
+        left -= span * sizeof(uint32_t);
+        for (uint32_t i = 0; i < span && rc == 0; i++) {
+            const uint64_t bytes = (uint64_t)st->counts[i] * st->config.row_bytes;
+            if (bytes > left) return contradiction(group, "a group's rows end early", err);
+            rc = pass_on(st, group * span + i, bytes, err);
+            left -= bytes;
+        }
+    }
+    return rc == 0 ? drps_streams_end(st->streams, 0, err) : rc;
+}
+
+int drps_relay_close_window(struct drps_relay *st, uint64_t q, struct drps_err *err)
+{
+    const uint64_t start = drps_clock_ns();
+    const uint32_t w = drps_relay_number(st, q);
+    const struct drps_relay_window *win = &st->open[q % 2];
+    struct drps_window_stats stats = {0};
+    struct drps_iostat before, after;
+    int rc = 0;
+
+    drps_streams_stats(st->streams, &before);
+    if (st->layout.span && w % st->layout.span == 0)
+        rc = deal_out(st, (w / st->layout.span + 1) % st->layout.groups, err);
+    if (rc < 0) return rc;
+    order_leavers(st, win);
+    const size_t leavers = st->source.windows > 1 ? st->counts[st->source.windows] : 0;
+    rc = send_leavers(st, w, err);
+    if (rc == 0) rc = drps_streams_flush(st->streams, err);
+    if (rc < 0) return rc;
+    for (size_t i = 0; i < leavers; i++)
+        leave_frame(st, st->order[i]);
+    drps_streams_stats(st->streams, &after);
+    stats.written_bytes = after.written_bytes - before.written_bytes;
+    stats.close_ns = drps_clock_ns() - start;
+    keep_stats(st, w, &stats);
+    return 0;
+}

@@ -1,0 +1,311 @@
+/* The relay store shows the same bytes as a plain array, however its windows, chunks and groups are
+ * cut; and says what is wrong when it cannot. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <errno.h>
+
+#include <cmocka.h>
+
+#include "base/drps_rng.h"
+#include "storage/relay/relay.h"
+#include "unit/store_plan.h"
+
+static const struct plan_shape shapes[] = {
+    {.rows = 3000,
+     .max_block_rows = 20,
+     .max_step_rows = 150,
+     .row_bytes = 16,
+     .epoch_steps = 30,
+     .epochs = 4},
+    {.rows = 500,
+     .max_block_rows = 9,
+     .max_step_rows = 40,
+     .row_bytes = 4,
+     .epoch_steps = 50,
+     .epochs = 4},
+    {.rows = 20000,
+     .max_block_rows = 300,
+     .max_step_rows = 800,
+     .row_bytes = 68,
+     .epoch_steps = 20,
+     .epochs = 3},
+    {.rows = 60, /* a row is wider than a chunk */
+     .max_block_rows = 9,
+     .max_step_rows = 60,
+     .row_bytes = 8000,
+     .epoch_steps = 15,
+     .epochs = 6},
+    {.rows = 9000, /* many windows: groups */
+     .max_block_rows = 9,
+     .max_step_rows = 100,
+     .row_bytes = 48,
+     .epoch_steps = 400,
+     .epochs = 3},
+};
+
+enum { SHAPES = sizeof(shapes) / sizeof(*shapes) };
+
+struct how {
+    uint64_t extra_memory;
+    size_t chunk_bytes;
+    int no_uring;
+};
+
+static void run(const struct plan *p, const struct how *how, struct drps_store_stats *stats)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_store_config config = plan_config(p);
+    char *dir = scratch_new();
+    config.dir = dir;
+    config.chunk_bytes = how->chunk_bytes;
+    config.no_uring = how->no_uring;
+    config.memory_bytes = plan_least_memory(p, &drps_store_relay, &config) + how->extra_memory;
+    if (plan_run(p, &drps_store_relay, &config, stats, &err) < 0) fail_msg("%s", err.text);
+    scratch_remove(dir);
+}
+
+static void test_equals_model(void **state)
+{
+    (void)state;
+    const uint64_t seed = test_seed("relay");
+    for (size_t i = 0; i < SHAPES; i++) {
+        struct plan *p = plan_new(seed + i, &shapes[i]);
+        for (size_t k = 0; k < 6; k++) {
+            const struct how how = {.extra_memory = k % 2 ? 4 << 20 : 0,
+                                    .chunk_bytes = k % 3 ? 4096 : 0,
+                                    .no_uring = k >= 3};
+            struct drps_store_stats stats;
+            plan_cut(p, seed + k, k == 5 ? shapes[i].epoch_steps : 1 + k);
+            run(p, &how, &stats);
+            assert_int_equal(stats.steps, p->n_steps);
+            assert_int_equal(stats.windows, p->source.windows * p->source.epochs);
+            assert_true(stats.pool_bytes <= p->source.working_rows * p->row_bytes);
+            if (how.no_uring) assert_string_equal(stats.io_engine, "threads");
+        }
+        plan_free(p);
+    }
+}
+
+/* Bytes on disk are those of full chunks of rows that leave: no more, no less. */
+static void test_moves_what_the_windows_say(void **state)
+{
+    (void)state;
+    struct plan *p = plan_new(test_seed("bytes"), &shapes[2]);
+    struct drps_store_stats stats;
+    plan_cut(p, 5, 2);
+    run(p, &(struct how){.chunk_bytes = 4096}, &stats);
+    uint64_t arriving = 0, rows = 0;
+    for (uint32_t w = 0; w < p->source.windows; w++) {
+        arriving += p->windows[w].head.arriving;
+        rows += p->windows[w].head.n;
+    }
+    const uint64_t all = rows * p->source.epochs;
+    assert_int_equal(stats.rows_kept + stats.rows_arrived + stats.rows_created, all);
+    assert_true(stats.rows_created <= p->rows);
+    assert_int_equal(stats.rows_arrived + stats.rows_created >= arriving * (p->source.epochs - 1),
+                     1);
+    assert_int_equal(stats.groups, 0);
+    /* scans read the streams, too: only what was written can be bounded from above */
+    assert_true(stats.io.written_bytes <= arriving * p->source.epochs * p->row_bytes);
+    assert_true(stats.io.written_bytes > 0 && stats.io.read_bytes > 0);
+    plan_free(p);
+}
+
+static void test_groups_when_memory_is_short(void **state)
+{
+    (void)state;
+    struct plan *p = plan_new(test_seed("groups"), &shapes[4]);
+    struct drps_store_stats stats;
+    plan_cut(p, 3, 1);
+    assert_int_equal(p->source.windows, 400);
+    run(p, &(struct how){0}, &stats);
+    assert_true(stats.groups > 2);
+    run(p, &(struct how){.extra_memory = 64 << 20}, &stats);
+    assert_int_equal(stats.groups, 0);
+    plan_free(p);
+}
+
+static void test_layout_follows_cost(void **state)
+{
+    (void)state;
+    struct drps_window_source source = {.windows = 60};
+    struct drps_store_config config = {.windows = &source};
+    struct drps_relay_layout l;
+    assert_int_equal(drps_relay_lay_out(&config, 64 << 20, &l, NULL), 0);
+    assert_int_equal(l.span, 0);
+    assert_int_equal(l.chunk_bytes, 256 << 10);
+    source.windows = 600;
+    config.seek_bytes = 750000; /* a slow disk: larger chunks, by way of groups */
+    assert_int_equal(drps_relay_lay_out(&config, 64 << 20, &l, NULL), 0);
+    assert_true(l.span > 0 && l.chunk_bytes >= 512 << 10);
+    source.windows = 10000;
+    config.seek_bytes = 0;
+    assert_int_equal(drps_relay_lay_out(&config, 64 << 20, &l, NULL), 0);
+    assert_int_equal(l.groups, (10000 + l.span - 1) / l.span);
+    assert_true((l.tails + l.ahead + l.behind) * l.chunk_bytes <= 64 << 20);
+    assert_int_equal(drps_relay_lay_out(&config, 64 << 10, &l, NULL), DRPS_E_MEMORY_BUDGET);
+}
+
+static void test_closes_at_any_time(void **state)
+{
+    (void)state;
+    struct plan *p = plan_new(test_seed("close"), &shapes[0]);
+    struct drps_err err = DRPS_ERR_INIT;
+    plan_cut(p, 1, 3);
+    for (size_t stop = 0; stop < 40; stop += 3) {
+        struct drps_store_config config = plan_config(p);
+        struct drps_store *st;
+        struct drps_rows rows;
+        char *dir = scratch_new();
+        config.dir = dir;
+        config.memory_bytes = plan_least_memory(p, &drps_store_relay, &config);
+        assert_int_equal(drps_store_relay.open(&config, &st, &err), 0);
+        for (size_t s = 0; s <= stop; s++) {
+            const struct plan_step *step = &p->steps[s];
+            assert_int_equal(
+                drps_store_relay.step_open(st, s, step->slots, step->n_ids, &rows, &err), 0);
+            if (s == stop && stop % 2) break; /* with a step open */
+            assert_int_equal(drps_store_relay.step_close(st, s, 1, &err), 0);
+        }
+        drps_store_relay.close(st);
+        scratch_remove(dir);
+    }
+    drps_store_relay.close(NULL);
+    plan_free(p);
+}
+
+static void test_wrong_use_is_refused(void **state)
+{
+    (void)state;
+    struct plan *p = plan_new(test_seed("use"), &shapes[0]);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_store *st;
+    struct drps_rows rows;
+    char *dir = scratch_new();
+    plan_cut(p, 1, 3);
+    struct drps_store_config config = plan_config(p);
+    config.dir = dir;
+    const uint64_t least = plan_least_memory(p, &drps_store_relay, &config);
+    config.memory_bytes = least - 1;
+    assert_int_equal(drps_store_relay.open(&config, &st, &err), DRPS_E_MEMORY_BUDGET);
+    char number[32];
+    (void)snprintf(number, sizeof(number), "%llu", (unsigned long long)least);
+    assert_non_null(strstr(err.text, number));
+    drps_err_clear(&err);
+    config.memory_bytes = least;
+    struct drps_store_config bad = config;
+    bad.windows = NULL;
+    assert_int_equal(drps_store_relay.open(&bad, &st, NULL), -EINVAL);
+    bad = config;
+    bad.row_bytes = 6;
+    assert_int_equal(drps_store_relay.open(&bad, &st, NULL), -EINVAL);
+
+    const struct plan_step *s0 = &p->steps[0], *s1 = &p->steps[1];
+    assert_int_equal(drps_store_relay.open(&config, &st, &err), 0);
+    assert_int_equal(drps_store_relay.step_close(st, 0, 0, NULL), -EINVAL);
+    assert_int_equal(drps_store_relay.step_open(st, 1, s1->slots, s1->n_ids, &rows, NULL), -EINVAL);
+    const uint32_t beyond = p->rows;
+    assert_int_equal(drps_store_relay.step_open(st, 0, &beyond, 1, &rows, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "row"));
+    drps_err_clear(&err);
+    assert_int_equal(drps_store_relay.step_open(st, 0, s0->slots, s0->n_ids, &rows, &err), 0);
+    assert_int_equal(drps_store_relay.scan(st, NULL, NULL, NULL), -EINVAL);
+    assert_int_equal(drps_store_relay.step_close(st, 1, 0, NULL), -EINVAL);
+    assert_int_equal(drps_store_relay.step_close(st, 0, 0, &err), 0);
+    drps_store_relay.close(st);
+    scratch_remove(dir);
+    plan_free(p);
+}
+
+/* A byte of the file that was altered behind the store's back is found, and its place is named. */
+static void test_wrong_byte_is_named(void **state)
+{
+    (void)state;
+    struct plan *p = plan_new(test_seed("byte"), &shapes[2]);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_store *st;
+    struct drps_rows rows;
+    char *dir = scratch_new();
+    plan_cut(p, 1, 1);
+    struct drps_store_config config = plan_config(p);
+    config.dir = dir;
+    config.chunk_bytes = 4096;
+    config.memory_bytes = plan_least_memory(p, &drps_store_relay, &config);
+    assert_int_equal(drps_store_relay.open(&config, &st, &err), 0);
+    int rc = 0;
+    for (size_t s = 0; s < p->n_steps && rc == 0; s++) {
+        const struct plan_step *step = &p->steps[s];
+        rc = drps_store_relay.step_open(st, s, step->slots, step->n_ids, &rows, &err);
+        if (rc == 0) rc = drps_store_relay.step_close(st, s, 1, &err);
+        if (s != p->epoch_steps || rc) continue;
+        char *path = drps_path_join(dir, "transit");
+        FILE *f = fopen(path, "r+b");
+        assert_non_null(f);
+        (void)fseek(f, 0, SEEK_END);
+        const long bytes = ftell(f);
+        for (long at = 100; at < bytes; at += 4096) {
+            (void)fseek(f, at, SEEK_SET);
+            const int c = fgetc(f);
+            (void)fseek(f, at, SEEK_SET);
+            (void)fputc(c ^ 1, f);
+        }
+        assert_int_equal(fclose(f), 0);
+        free(path);
+    }
+    assert_int_equal(rc, DRPS_E_CORRUPT);
+    assert_non_null(strstr(err.text, "transit"));
+    assert_non_null(strstr(err.text, "at byte"));
+    drps_store_relay.close(st);
+    scratch_remove(dir);
+    plan_free(p);
+}
+
+/* Windows that contradict each other end the training with an error. */
+static int lie(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
+               uint32_t *next, uint32_t *prev, struct drps_err *err)
+{
+    const struct plan *p = ctx;
+    int rc = p->source.read((void *)p, w, out, rows, next, prev, err);
+    if (next && w == 1)
+        for (size_t s = 0; s < out->n; s++)
+            if (next[s] == 1) next[s] = 2;
+    return rc;
+}
+
+static void test_contradicting_windows_are_refused(void **state)
+{
+    (void)state;
+    struct plan *p = plan_new(test_seed("lie"), &shapes[0]);
+    struct drps_err err = DRPS_ERR_INIT;
+    char *dir = scratch_new();
+    plan_cut(p, 1, 2);
+    struct drps_window_source source = p->source;
+    source.read = lie;
+    struct drps_store_config config = plan_config(p);
+    config.dir = dir;
+    config.windows = &source;
+    config.memory_bytes = plan_least_memory(p, &drps_store_relay, &config);
+    assert_int_equal(plan_run(p, &drps_store_relay, &config, NULL, &err), DRPS_E_CORRUPT);
+    assert_non_null(strstr(err.text, "contradict"));
+    scratch_remove(dir);
+    plan_free(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_equals_model),
+        cmocka_unit_test(test_moves_what_the_windows_say),
+        cmocka_unit_test(test_groups_when_memory_is_short),
+        cmocka_unit_test(test_layout_follows_cost),
+        cmocka_unit_test(test_closes_at_any_time),
+        cmocka_unit_test(test_wrong_use_is_refused),
+        cmocka_unit_test(test_wrong_byte_is_named),
+        cmocka_unit_test(test_contradicting_windows_are_refused),
+    };
+    return cmocka_run_group_tests_name("relay", tests, NULL, NULL);
+}
