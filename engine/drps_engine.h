@@ -68,8 +68,8 @@ struct drps_train_options {
     int local_steps;   /* 1: the batch's samples step one after the other on a copy of its rows */
     uint64_t patience; /* stop after this many epochs without a better held-out loss and keep the
                           best; 0: off */
-    const char *store; /* auto, resident, or an engine (block store on it): rocksdb, leveldb;
-                          default auto */
+    const char *store; /* auto, resident, relay, or an engine (block store on it): rocksdb, leveldb;
+                          default auto: resident if all rows fit, else relay */
     const char *model_store; /* engine that the model is written with; default: the preferred one of
                                 this build */
     uint64_t memory_bytes;   /* of the whole process; default: half of what this process may use */
@@ -88,7 +88,7 @@ struct drps_train_options {
 };
 
 struct drps_train_result {
-    char store[DRPS_TRAIN_NAME_BYTES]; /* resident, rocksdb, leveldb */
+    char store[DRPS_TRAIN_NAME_BYTES]; /* resident, relay, rocksdb, leveldb */
     char model_store[DRPS_TRAIN_NAME_BYTES];
     struct drps_optim optim;
     uint64_t rows;
@@ -107,6 +107,8 @@ struct drps_train_result {
     int interrupted;
     uint64_t steps; /* done in the epoch that was interrupted */
     struct drps_store_stats store_stats;
+    struct drps_window_stats *windows; /* own: [windows_n] of an epoch, summed over epochs; relay */
+    size_t windows_n;
     struct drps_process_io process_io; /* what the kernel counted, from start to end of the run */
     uint64_t plan_read_bytes;
     double plan_wait_seconds;

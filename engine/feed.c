@@ -36,8 +36,8 @@ static int check_counts(const struct drps_feed *feed, struct drps_err *err)
     uint64_t lists = drps_recfile_count(feed->rows);
     if (bodies == feed->steps && lists == feed->steps) return 0;
     return drps_err_set(err, DRPS_E_CORRUPT,
-                        "%s: plan.json counts %llu steps, but data.rec holds %llu and rows.rec "
-                        "%llu: make the plan anew",
+                        "%s: plan.json counts %llu steps, but there are %llu bodies of batches and "
+                        "%llu row lists: make the plan anew",
                         feed->plan->dir, (unsigned long long)feed->steps,
                         (unsigned long long)bodies, (unsigned long long)lists);
 }
@@ -60,6 +60,17 @@ int drps_feed_open(const struct drps_plan *plan, int has_bias, struct drps_feed 
     }
     *feed_out = feed;
     return 0;
+}
+
+int drps_feed_use_slots(struct drps_feed *feed, const char *dir, struct drps_err *err)
+{
+    char *path = drps_path_join(dir, "slots.rec");
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory to read %s/slots.rec", dir);
+    drps_recfile_close(feed->rows);
+    feed->rows = NULL;
+    int rc = drps_recfile_open(feed->plan->io, path, DRPS_KIND_SLOTS, &feed->rows, err);
+    free(path);
+    return rc == 0 ? check_counts(feed, err) : rc;
 }
 
 void drps_feed_close(struct drps_feed *feed)

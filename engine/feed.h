@@ -15,7 +15,7 @@ struct drps_feed; /* opaque: two open plan files and the streams over them */
 
 struct drps_feed_batch {
     struct drps_batch body;
-    const uint32_t *ids; /* [body.rows] placed ids, strictly increasing */
+    const uint32_t *ids; /* [body.rows] placed ids or slots, strictly increasing */
 };
 
 struct drps_feed_stats {
@@ -29,6 +29,10 @@ DRPS_MUST_CHECK
 int drps_feed_open(const struct drps_plan *plan, int has_bias, struct drps_feed **feed_out,
                    struct drps_err *err);
 void drps_feed_close(struct drps_feed *feed); /* NULL-safe */
+
+/* Take slots instead of placed ids: the row lists are those of dir/slots.rec. Before the start. */
+DRPS_MUST_CHECK
+int drps_feed_use_slots(struct drps_feed *feed, const char *dir, struct drps_err *err);
 
 /* Memory of a started feed with buffers of about buffer_bytes each. */
 uint64_t drps_feed_memory(const struct drps_feed *feed, uint64_t buffer_bytes);

@@ -149,14 +149,6 @@ static struct drps_store_config store_config(struct drps_job *job, uint64_t step
 }
 
 /* Model, optimizer, files of the plan and the split of memory. */
-static void close_blocks(struct drps_job *job)
-{
-    drps_uses_close(job->uses);
-    free(job->block_first);
-    job->uses = NULL;
-    job->block_first = NULL;
-}
-
 static int prepare(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
 {
     const struct drps_plan_info *info = &job->plan->info;
@@ -171,7 +163,7 @@ static int prepare(struct drps_job *job, struct drps_store_config *config, struc
     if (rc < 0) return rc;
     drps_server_init(&job->server, &model, &optim);
     rc = drps_feed_open(job->plan, model.has_bias, &job->feed, err);
-    if (rc == 0 && !drps_memory_is_resident(job->options->store)) {
+    if (rc == 0 && drps_memory_wants_blocks(job->options->store)) {
         rc = drps_plan_blocks(job->plan, &job->block_first, err);
         if (rc == 0) rc = drps_uses_open(job->plan, &job->uses, err);
     }
@@ -189,14 +181,13 @@ static int prepare(struct drps_job *job, struct drps_store_config *config, struc
                                             .config = config};
     rc = drps_memory_split(&job->memory, &parts, err);
     job->result->memory = job->memory.budget;
-    if (rc == 0 && !job->memory.kv) close_blocks(job); /* resident: their memory was not counted */
     return rc;
 }
 
 static void describe(const struct drps_job *job)
 {
     struct drps_train_result *r = job->result;
-    const char *store = job->memory.kv ? job->memory.kv->name : "resident";
+    const char *store = job->memory.kv ? job->memory.kv->name : job->memory.store->name;
     strncpy(r->store, store, sizeof(r->store) - 1); /* zeroed before, as is the next */
     strncpy(r->model_store, job->model_kv->name, sizeof(r->model_store) - 1);
     r->optim = job->server.optim;
@@ -207,22 +198,47 @@ static void describe(const struct drps_job *job)
 
 /* ---- Starting ---- */
 
+/* The folder of the store's files, in the stage. */
+static int make_store_dir(struct drps_job *job, struct drps_err *err)
+{
+    job->store_dir = drps_path_join(job->stage.dir, "store");
+    if (!job->store_dir) return drps_err_set(err, -ENOMEM, "no memory for the row store");
+    int rc = job->plan->io->ops->mkdir(job->plan->io->ctx, job->store_dir, 0777);
+    if (rc < 0)
+        return drps_err_set(err, rc, "cannot create the folder %s: %s", job->store_dir,
+                            drps_err_name(rc));
+    return 0;
+}
+
+/* A relay store runs windows of its own size, and batches that name rows by their slots in them. */
+static int open_windows(struct drps_job *job, struct drps_err *err)
+{
+    struct drps_relay_share share;
+    if (job->memory.store != &drps_store_relay) return 0;
+    drps_relay_share(job->memory.store_bytes, job->plan->info.rows, job->server.row_bytes, &share);
+    const struct drps_windows_options options = {.plan = job->plan,
+                                                 .dir = job->store_dir,
+                                                 .share = &share,
+                                                 .epochs = job->options->epochs,
+                                                 .memory_bytes = job->memory.store_bytes,
+                                                 .log = job->options->log};
+    int rc = drps_windows_open(&options, &job->windows, &job->window_source, err);
+    if (rc == 0) rc = drps_feed_use_slots(job->feed, drps_windows_dir(job->windows), err);
+    return rc;
+}
+
 static int open_store(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
 {
-    char *dir = drps_path_join(job->stage.dir, "store");
-    if (!dir) return drps_err_set(err, -ENOMEM, "no memory for the row store");
-    int rc = job->plan->io->ops->mkdir(job->plan->io->ctx, dir, 0777);
-    if (rc < 0)
-        rc = drps_err_set(err, rc, "cannot create the folder %s: %s", dir, drps_err_name(rc));
-    config->dir = dir;
+    int rc = 0;
+    config->dir = job->store_dir;
     config->memory_bytes = job->memory.store_bytes;
     config->kv = job->memory.kv;
-    if (rc == 0 && job->memory.kv)
+    config->windows = job->windows ? &job->window_source : NULL;
+    if (job->uses)
         rc = drps_uses_start(job->uses, job->options->epochs, job->memory.buffer_bytes,
                              &job->timeline, err);
     if (rc == 0)
         rc = drps_server_open(&job->server, job->memory.store, config, job->plan->info.rows, err);
-    free(dir);
     return rc;
 }
 
@@ -231,6 +247,8 @@ static int start(struct drps_job *job, struct drps_store_config *config, struct 
     const struct drps_worker_size size = worker_size(job);
     int rc = drps_stage_begin(&job->stage, job->plan->io, job->options->model_path,
                               job->options->replace ? "model.json" : NULL, err);
+    if (rc == 0) rc = make_store_dir(job, err);
+    if (rc == 0) rc = open_windows(job, err);
     if (rc == 0)
         rc = drps_feed_start(job->feed, job->options->epochs, job->memory.buffer_bytes,
                              size.members, err);
@@ -324,7 +342,7 @@ static int export_last(struct drps_job *job, struct drps_err *err)
 
 /* ---- Statistics ---- */
 
-static void forecast(struct drps_job *job)
+static void forecast_blocks(struct drps_job *job)
 {
     const struct drps_plan_info *info = &job->plan->info;
     struct drps_train_result *r = job->result;
@@ -344,6 +362,20 @@ static void forecast(struct drps_job *job)
                  err.text); /* the training is done */
 }
 
+/* Beside what was measured; not for an epoch that was not finished. */
+static void forecast(struct drps_job *job)
+{
+    struct drps_train_result *r = job->result;
+    if (!r->epochs_n || r->interrupted) return;
+    if (job->memory.kv && r->store_stats.blocks_needed / r->epochs_n <= FORECAST_MOST_USES)
+        forecast_blocks(job);
+    if (job->windows) {
+        drps_windows_forecast(job->windows, job->server.row_bytes, r->store_stats.chunk_bytes,
+                              &r->forecast);
+        r->has_forecast = 1;
+    }
+}
+
 /* What the whole process took so far: for the manifest, and again at the very end. */
 static void measure_process(struct drps_job *job)
 {
@@ -358,11 +390,23 @@ static void measure_process(struct drps_job *job)
     r->seconds = drps_seconds_since(job->begin_ns);
 }
 
+/* By window; left out when memory is gone: the training is done. */
+static void collect_windows(struct drps_job *job)
+{
+    struct drps_train_result *r = job->result;
+    if (!job->server.store || !job->windows) return;
+    r->windows = calloc(job->window_source.windows, sizeof(*r->windows));
+    if (!r->windows) return;
+    r->windows_n = job->window_source.windows;
+    job->server.ops->window_stats(job->server.store, r->windows);
+}
+
 static void collect(struct drps_job *job)
 {
     struct drps_train_result *r = job->result;
     struct drps_feed_stats feed;
     if (job->server.store) job->server.ops->stats(job->server.store, &r->store_stats);
+    collect_windows(job);
     if (job->feed) {
         drps_feed_stats(job->feed, &feed);
         r->plan_read_bytes = feed.read_bytes;
@@ -401,9 +445,7 @@ static int run(struct drps_job *job, struct drps_err *err)
     collect(job);
     if (rc < 0) return rc;
     stop_reading(job);
-    if (job->memory.kv && job->result->epochs_n && !job->result->interrupted &&
-        job->result->store_stats.blocks_needed / job->result->epochs_n <= FORECAST_MOST_USES)
-        forecast(job);
+    forecast(job);
     return drps_job_publish(job, err);
 }
 
@@ -412,7 +454,9 @@ static void finish(struct drps_job *job)
     stop_reading(job);
     drps_worker_stop(&job->worker);
     drps_metrics_free(job->metrics);
+    drps_windows_close(job->windows);
     drps_stage_abort(&job->stage); /* nothing to do once committed */
+    free(job->store_dir);
     free(job->block_first);
 }
 
@@ -446,6 +490,9 @@ void drps_train_result_free(struct drps_train_result *result)
 {
     if (!result) return;
     free(result->epochs);
+    free(result->windows);
     result->epochs = NULL;
     result->epochs_n = 0;
+    result->windows = NULL;
+    result->windows_n = 0;
 }

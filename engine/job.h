@@ -8,6 +8,7 @@
 #include "engine/memory.h"
 #include "engine/server.h"
 #include "engine/timeline.h"
+#include "engine/windows.h"
 #include "engine/worker.h"
 
 struct drps_job {
@@ -21,9 +22,12 @@ struct drps_job {
     struct drps_epoch_loop loop; /* over the three above */
     struct drps_uses *uses;
     struct drps_timeline timeline;
-    uint32_t *block_first; /* own: [blocks + 1]; NULL with a resident store */
+    uint32_t *block_first; /* own: [blocks + 1]; NULL without a block store */
+    struct drps_windows *windows; /* NULL without a relay store */
+    struct drps_window_source window_source;
     struct drps_metrics *metrics;
     struct drps_stage stage;
+    char *store_dir; /* own: of the store's files, in the stage */
     const struct drps_kv_ops *model_kv;
     uint64_t begin_ns;  /* of the run */
     uint64_t export_ns; /* writing models */

@@ -41,11 +41,11 @@ int drps_listahead_decode(struct drps_recstream *stream, size_t max_rows, uint32
     if (rc <= 0) return rc;
     const uint32_t n = bytes >= 4 ? drps_list_count(record) : 0;
     if (n > max_rows)
-        return drps_err_set(err, DRPS_E_CORRUPT, "rows.rec: %u rows, plan.json says at most %zu", n,
+        return drps_err_set(err, DRPS_E_CORRUPT, "row lists: %u rows, plan.json says at most %zu", n,
                             max_rows);
     rc = drps_list_decode(record, bytes, ids, NULL, err);
     if (rc < 0) {
-        (void)drps_err_context(err, "rows.rec");
+        (void)drps_err_context(err, "row lists");
         return rc;
     }
     *n_out = n;

@@ -25,9 +25,14 @@ static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
     return v < least ? least : v > most ? most : v;
 }
 
-int drps_memory_is_resident(const char *name)
+static int is(const char *name, const char *store)
 {
-    return name && strcmp(name, "resident") == 0;
+    return strcmp(name ? name : "auto", store) == 0;
+}
+
+int drps_memory_wants_blocks(const char *name)
+{
+    return !is(name, "auto") && !is(name, "resident") && !is(name, "relay");
 }
 
 /* Refusals wait for the last item, the rows, so that the text has the whole breakdown and a number
@@ -58,23 +63,34 @@ static int take_resident(struct drps_memory *m, uint64_t need, struct drps_err *
     return drps_budget_take(&m->budget, "all rows", need, err);
 }
 
-static int take_blocks(struct drps_memory *m, const struct drps_memory_parts *p, uint64_t least,
-                       uint64_t most, struct drps_err *err)
+/* `least` for the rows that must be in memory together, and of the rest what is of use. */
+static int take_store(struct drps_memory *m, const char *what, const char *more_of, uint64_t least,
+                      uint64_t most, struct drps_err *err)
 {
-    m->store = &drps_store_pib;
-    m->kv = p->config->kv;
-    take(&m->budget, "block boundaries", (p->config->blocks + 1) * sizeof(uint32_t));
-    take(&m->budget, "reading the use of blocks", drps_uses_memory(p->uses, m->buffer_bytes));
-    int rc = drps_budget_take(&m->budget, "the largest step's blocks of rows", least, err);
+    int rc = drps_budget_take(&m->budget, what, least, err);
     if (rc < 0) return rc;
     const uint64_t more = clamp(drps_budget_left(&m->budget), 0, most > least ? most - least : 0);
     m->store_bytes = least + more;
-    return drps_budget_take(&m->budget, "more blocks of rows", more, err);
+    return drps_budget_take(&m->budget, more_of, more, err);
+}
+
+static int take_blocks(struct drps_memory *m, const struct drps_memory_parts *p,
+                       struct drps_err *err)
+{
+    uint64_t least, most;
+    m->store = &drps_store_pib;
+    m->kv = p->config->kv;
+    int rc = m->store->memory_need(p->config, p->config->max_step_blocks, &least, &most, err);
+    if (rc < 0) return rc;
+    take(&m->budget, "block boundaries", (p->config->blocks + 1) * sizeof(uint32_t));
+    take(&m->budget, "reading the use of blocks", drps_uses_memory(p->uses, m->buffer_bytes));
+    return take_store(m, "the largest step's blocks of rows", "more blocks of rows", least, most,
+                      err);
 }
 
 static int find_engine(const char *name, const struct drps_kv_ops **kv_out, struct drps_err *err)
 {
-    *kv_out = name ? drps_kv_find(name) : drps_kv_engines()[0];
+    *kv_out = drps_kv_find(name);
     if (*kv_out) return 0;
     char known[128] = "";
     for (const struct drps_kv_ops *const *kv = drps_kv_engines(); *kv; kv++) {
@@ -82,32 +98,37 @@ static int find_engine(const char *name, const struct drps_kv_ops **kv_out, stru
         (void)snprintf(known + used, sizeof(known) - used, ", %s",
                        (*kv)->name); /* cut only with many engines */
     }
-    return drps_err_set(err, DRPS_E_CONFIG, "store \"%s\" is none of auto, resident%s",
-                        name ? name : "", known);
+    return drps_err_set(err, DRPS_E_CONFIG, "store \"%s\" is none of auto, resident, relay%s", name,
+                        known);
 }
 
 /* Everything with buffers of a size that suits the limit, or (least) as small as they may be. */
 static int split(struct drps_memory *m, const struct drps_memory_parts *parts, int least,
                  struct drps_err *err)
 {
-    const char *name = parts->options->store ? parts->options->store : "auto";
-    const int any = strcmp(name, "auto") == 0;
-    const int resident_only = drps_memory_is_resident(name);
-    uint64_t resident, blocks = UINT64_MAX, most = 0;
+    const char *name = parts->options->store;
+    uint64_t resident, least_windows = 0, most;
 
     memset(m, 0, sizeof(*m));
     drps_budget_init(&m->budget, parts->options->memory_bytes ? parts->options->memory_bytes
                                                               : drps_memory_available() / 2);
-    int rc = resident_only ? 0 : find_engine(any ? NULL : name, &parts->config->kv, err);
-    if (rc == 0) rc = drps_store_resident.memory_need(parts->config, 0, &resident, &most, err);
-    if (rc == 0 && !resident_only)
-        rc = drps_store_pib.memory_need(parts->config, parts->config->max_step_blocks, &blocks,
-                                        &most, err);
-    if (rc < 0) return rc;
     take_fixed(m, parts, least);
-    if (resident_only || (any && (resident <= drps_budget_left(&m->budget) || resident <= blocks)))
+    if (drps_memory_wants_blocks(name)) {
+        int rc = find_engine(name, &parts->config->kv, err);
+        return rc == 0 ? take_blocks(m, parts, err) : rc;
+    }
+    int rc = drps_store_resident.memory_need(parts->config, 0, &resident, &most, err);
+    if (rc < 0) return rc;
+    if (!is(name, "resident"))
+        rc = drps_store_relay.memory_need(parts->config, 0, &least_windows, &most, err);
+    if (rc < 0) return rc;
+    if (is(name, "resident") ||
+        (is(name, "auto") &&
+         (resident <= drps_budget_left(&m->budget) || resident <= least_windows)))
         return take_resident(m, resident, err);
-    return take_blocks(m, parts, blocks, most, err);
+    m->store = &drps_store_relay;
+    return take_store(m, "two windows of a step's rows", "larger windows", least_windows, most,
+                      err);
 }
 
 int drps_memory_split(struct drps_memory *m, const struct drps_memory_parts *parts,

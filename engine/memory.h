@@ -16,7 +16,7 @@ struct drps_memory {
     uint64_t buffer_bytes;              /* of each of a plan stream's buffers */
     uint64_t export_bytes;              /* of the engine that a model is written with */
     const struct drps_store_ops *store; /* the store chosen */
-    const struct drps_kv_ops *kv;       /* and its engine; NULL: resident */
+    const struct drps_kv_ops *kv;       /* the engine of a block store; NULL: others */
     uint64_t store_bytes;
 };
 
@@ -37,7 +37,7 @@ DRPS_MUST_CHECK
 int drps_memory_split(struct drps_memory *m, const struct drps_memory_parts *parts,
                       struct drps_err *err);
 
-/* 1: the store called `name` (NULL: auto) never uses blocks. */
-int drps_memory_is_resident(const char *name);
+/* 1: the store called `name` (NULL: auto) keeps blocks in an engine. */
+int drps_memory_wants_blocks(const char *name);
 
 #endif

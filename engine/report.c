@@ -166,11 +166,51 @@ static json_t *blocks_to_json(const struct drps_store_stats *s)
     return j;
 }
 
-static void put_store(json_t **j, const struct drps_store_stats *s)
+/* One window of an epoch, summed over epochs. */
+static json_t *window_to_json(const struct drps_window_stats *w)
 {
+    json_t *j = json_object();
+    put(&j, "rows", count(w->rows));
+    put(&j, "kept", count(w->kept));
+    put(&j, "arrived", count(w->arrived));
+    put(&j, "created", count(w->created));
+    put(&j, "read_bytes", count(w->read_bytes));
+    put(&j, "written_bytes", count(w->written_bytes));
+    put(&j, "stall_seconds", number((double)w->stall_ns * 1e-9));
+    put(&j, "open_seconds", number((double)w->open_ns * 1e-9));
+    put(&j, "close_seconds", number((double)w->close_ns * 1e-9));
+    return j;
+}
+
+/* Of a store that runs windows. */
+static json_t *windows_to_json(const struct drps_train_result *r)
+{
+    const struct drps_store_stats *s = &r->store_stats;
+    if (!r->windows_n) return json_null();
+    json_t *j = json_object(), *list = json_array();
+    put(&j, "windows", count(r->windows_n));
+    put(&j, "pool_bytes", count(s->pool_bytes));
+    put(&j, "chunk_bytes", count(s->chunk_bytes));
+    put(&j, "groups", count(s->groups));
+    put(&j, "io_engine", json_string(s->io_engine));
+    put(&j, "direct", json_boolean(s->direct));
+    put(&j, "remark", json_string(s->io_remark));
+    put(&j, "rows_kept", count(s->rows_kept));
+    put(&j, "rows_arrived", count(s->rows_arrived));
+    put(&j, "rows_created", count(s->rows_created));
+    for (size_t w = 0; w < r->windows_n; w++)
+        append(&list, window_to_json(&r->windows[w]));
+    put(&j, "list", list);
+    return j;
+}
+
+static void put_store(json_t **j, const struct drps_train_result *r)
+{
+    const struct drps_store_stats *s = &r->store_stats;
     put(j, "io", io_to_json(&s->io));
     put(j, "stalls", stalls_to_json(s));
     put(j, "blocks", blocks_to_json(s));
+    put(j, "windows", windows_to_json(r));
 }
 
 static json_t *forecast_to_json(const struct drps_train_result *r)
@@ -229,7 +269,7 @@ void *drps_report_json(const struct drps_train_options *options, const struct dr
     put_epochs(&j, r);
     put(&j, "seconds", number(r->seconds));
     put(&j, "phase_seconds", phases_to_json(&r->phases));
-    put_store(&j, &r->store_stats);
+    put_store(&j, r);
     put(&j, "forecast", forecast_to_json(r));
     put_process(&j, r);
     return j;

@@ -42,8 +42,8 @@ static const struct argp_option option_table[] = {
     {"init-scale", KEY_INIT_SCALE, "X", 0,
      "Factors start between -X and X (default 0.1 / sqrt(rank))", 2},
     {"store", KEY_STORE, "NAME", 0,
-     "Where rows live: resident, rocksdb, leveldb, or auto (default): resident if they fit "
-     "--memory",
+     "Where rows live: resident, relay (windows that stream past), rocksdb, leveldb, or auto "
+     "(default): resident if they fit --memory, else relay",
      3},
     {"memory", KEY_MEMORY, "SIZE", 0,
      "Memory of the whole process (default: half of what it may use)", 3},
@@ -113,7 +113,7 @@ static int parse_learning(struct drps_cli *cli, struct drps_train_options *o, in
 
 static int parse_running(struct drps_cli *cli, struct drps_train_options *o, int key, char *arg)
 {
-    static const char *const stores[] = {"auto", "resident", "rocksdb", "leveldb", NULL};
+    static const char *const stores[] = {"auto", "resident", "relay", "rocksdb", "leveldb", NULL};
     static const char *const model_stores[] = {"rocksdb", "leveldb", NULL};
     switch (key) {
     case 'o':

@@ -87,13 +87,27 @@ static struct choice choose(uint32_t windows, uint32_t span, uint64_t buffer_byt
     };
 }
 
+/*
+ * 2 span + windows / span is least at sqrt(windows / 2). A group is dealt out when the first window
+ * of the group before closes, and a window opens when the second one before it closes: so no group
+ * may have a single window.
+ */
+static uint32_t span_of(uint32_t windows)
+{
+    uint32_t span = (uint32_t)ceil(sqrt((double)windows / 2));
+    if (span < 2) span = 2;
+    while (windows % span == 1)
+        span++;
+    return span;
+}
+
 int drps_relay_lay_out(const struct drps_store_config *config, uint64_t buffer_bytes,
                        struct drps_relay_layout *out, struct drps_err *err)
 {
     const uint32_t windows = config->windows->windows;
     const uint64_t seek_bytes = config->seek_bytes ? config->seek_bytes : SEEK_BYTES;
     const uint64_t most = most_chunk(config, seek_bytes);
-    const uint32_t span = (uint32_t)ceil(sqrt((double)windows / 2));
+    const uint32_t span = span_of(windows);
     struct choice best = choose(windows, 0, buffer_bytes, seek_bytes, most);
     if (windows >= 3 * (uint64_t)span) { /* the current group, the next one, and others */
         const struct choice grouped = choose(windows, span, buffer_bytes, seek_bytes, most);

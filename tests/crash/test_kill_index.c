@@ -67,7 +67,7 @@ static void test_kill_leaves_a_whole_plan_or_none(void **state)
     assert_int_equal(run(&c), 0);
     case_verify(c.out);
     assert_int_equal(folder_entries(s->dir), 2); /* input and plan */
-    assert_int_equal(folder_entries(c.out), 7);
+    assert_int_equal(folder_entries(c.out), 8);
 }
 
 /* Killed while it replaces: the old plan or the new one is there, or the old one lies aside for a

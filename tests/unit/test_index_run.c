@@ -60,7 +60,7 @@ static void test_run_conserves_samples(void **state)
         if (!case_lines_equal(&want, &found)) fail_msg("%s: samples changed", kinds[k].name);
         assert_int_equal(c.result.info.samples, kinds[k].n);
         assert_int_equal(c.result.info.batches, (kinds[k].n + 63) / 64);
-        assert_int_equal(folder_entries(c.out), 7);
+        assert_int_equal(folder_entries(c.out), 8);
         assert_int_equal(folder_entries(s->dir), 2); /* input and plan */
         case_lines_free(&want);
         case_lines_free(&found);

@@ -148,6 +148,10 @@ static void test_layout_follows_cost(void **state)
     assert_int_equal(l.groups, (10000 + l.span - 1) / l.span);
     assert_true((l.tails + l.ahead + l.behind) * l.chunk_bytes <= 64 << 20);
     assert_int_equal(drps_relay_lay_out(&config, 64 << 10, &l, NULL), DRPS_E_MEMORY_BUDGET);
+    for (source.windows = 250; source.windows < 2000; source.windows++) {
+        assert_int_equal(drps_relay_lay_out(&config, 2 << 20, &l, NULL), 0);
+        assert_true(l.span == 0 || (l.groups >= 3 && source.windows % l.span != 1));
+    }
 }
 
 static void test_closes_at_any_time(void **state)

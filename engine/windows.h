@@ -1,0 +1,37 @@
+/*
+ * Windows for the relay store: those of the plan when they suit the memory of this run, else new
+ * ones, compiled for it. Private to engine/.
+ */
+#ifndef DRPS_ENGINE_WINDOWS_H
+#define DRPS_ENGINE_WINDOWS_H
+
+#include "base/drps_log.h"
+#include "index/drps_plan.h"
+#include "index/drps_window.h"
+#include "storage/drps_store.h"
+
+struct drps_windows; /* opaque: an open windows.rec and room for one of its records */
+
+struct drps_windows_options {
+    const struct drps_plan *plan; /* borrowed */
+    const char *dir;              /* an existing folder for new windows */
+    const struct drps_relay_share *share;
+    uint64_t epochs;
+    uint64_t memory_bytes; /* for compiling */
+    const struct drps_log *log;
+};
+
+/* Open the plan's windows, or compile and open new ones. *source_out borrows the result. */
+DRPS_MUST_CHECK
+int drps_windows_open(const struct drps_windows_options *options, struct drps_windows **w_out,
+                      struct drps_window_source *source_out, struct drps_err *err);
+void drps_windows_close(struct drps_windows *w); /* NULL-safe; after the store that reads from it */
+
+/* The folder that holds windows.rec and slots.rec. */
+const char *drps_windows_dir(const struct drps_windows *w);
+
+/* What an epoch moves in the steady state, in chunks of so many bytes. */
+void drps_windows_forecast(const struct drps_windows *w, uint64_t row_bytes, uint64_t chunk_bytes,
+                           struct drps_forecast *out);
+
+#endif
