@@ -1,10 +1,10 @@
 # What the benchmark scripts share. Source it; it sets `tools` and `work`, and removes `work` at the end.
-# Environment: DRPS_TOOLS (default build/bin), DRPS_BENCH_DIR (scratch, default a new folder under /tmp),
+# Environment: DRPS_TOOLS (default build/bin), DRPS_BENCH_DIR (scratch, default a new folder in TMPDIR or /tmp),
 # DRPS_BENCH_KEEP=1 keeps it. Needs jq.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tools=${DRPS_TOOLS:-$root/build/bin}
-work=${DRPS_BENCH_DIR:-$(mktemp -d /tmp/drps-bench.XXXXXX)}
+work=${DRPS_BENCH_DIR:-$(mktemp -d "${TMPDIR:-/tmp}/drps-bench.XXXXXX")}
 mkdir -p "$work"
 [[ -n ${DRPS_BENCH_KEEP:-} || -n ${DRPS_BENCH_DIR:-} ]] || trap 'rm -rf "$work"' EXIT
 command -v jq >/dev/null || { echo "bench: install jq" >&2; exit 1; }
