@@ -6,7 +6,11 @@
 #include "base/drps_alloc.h"
 #include "base/drps_clock.h"
 
-enum { LINE = 64 };
+enum {
+    LINE = 64,
+    PIECES = 8,       /* of a member's share of the rows, when it has enough */
+    PIECE_ROWS = 256, /* a piece is a multiple of this */
+};
 
 /* Hands out pieces of one allocation; with base NULL it only counts. */
 struct arena {
@@ -86,6 +90,22 @@ static size_t part(size_t count, unsigned k, unsigned n)
     return count / n * k + count % n * k / n;
 }
 
+/*
+ * The n-th piece of the batch's rows that falls to a member; 0 when there is none. Pieces share no
+ * cache lines, and are few, since no row is requested ahead of time across their borders.
+ */
+static int piece(const struct drps_worker *w, unsigned member, size_t n, size_t *first,
+                 size_t *last)
+{
+    const size_t rows = w->batch->rows, members = w->size.members;
+    const size_t share = members == 1 ? rows : rows / (members * PIECES);
+    const size_t size = share / PIECE_ROWS * PIECE_ROWS + PIECE_ROWS;
+
+    *first = (n * members + member) * size;
+    *last = *first + size < rows ? *first + size : rows;
+    return *first < rows;
+}
+
 /* Member 0 keeps the time of all: they wait for each other between the phases. */
 static uint64_t lap(unsigned member, uint64_t since, uint64_t *sum)
 {
@@ -95,9 +115,25 @@ static uint64_t lap(unsigned member, uint64_t since, uint64_t *sum)
     return now;
 }
 
-static void compute_gradient(struct drps_worker *w, unsigned member, unsigned members)
+static void pull(struct drps_worker *w, unsigned member)
+{
+    size_t first, last;
+    for (size_t n = 0; piece(w, member, n, &first, &last); n++)
+        drps_server_pull(w->server, first, last, w->params);
+}
+
+static void push(struct drps_worker *w, unsigned member)
+{
+    size_t first, last;
+    for (size_t n = 0; piece(w, member, n, &first, &last); n++)
+        drps_server_push(w->server, first, last, w->grads, w->has_touches ? w->touches : NULL,
+                         w->size.members);
+}
+
+static void compute_gradient(struct drps_worker *w, unsigned member)
 {
     const struct drps_batch *b = w->batch;
+    const unsigned members = w->size.members;
     const size_t first = part(b->samples, member, members);
     const size_t last = part(b->samples, member + 1, members);
 
@@ -112,18 +148,15 @@ static void compute_gradient(struct drps_worker *w, unsigned member, unsigned me
 static void batch_step(void *ctx, unsigned member)
 {
     struct drps_worker *w = ctx;
-    const unsigned members = w->size.members;
-    const size_t first = part(w->batch->rows, member, members);
-    const size_t last = part(w->batch->rows, member + 1, members);
     uint64_t now = member ? 0 : drps_clock_ns();
 
-    drps_server_pull(w->server, first, last, w->params);
+    pull(w, member);
     drps_team_barrier(w->team);
     now = lap(member, now, &w->gather_ns);
-    compute_gradient(w, member, members);
+    compute_gradient(w, member);
     drps_team_barrier(w->team);
     (void)lap(member, now, &w->compute_ns);
-    drps_server_push(w->server, first, last, w->grads, w->has_touches ? w->touches : NULL, members);
+    push(w, member);
 }
 
 /* The samples follow on each other, so one thread computes; the copies are made and added by all.
@@ -131,13 +164,12 @@ static void batch_step(void *ctx, unsigned member)
 static void local_step(void *ctx, unsigned member)
 {
     struct drps_worker *w = ctx;
-    const unsigned members = w->size.members;
-    const size_t first = part(w->batch->rows, member, members);
-    const size_t last = part(w->batch->rows, member + 1, members);
+    size_t first, last;
     const struct drps_local_room room = {w->params, w->grads[0], w->scratch[0]};
     uint64_t now = member ? 0 : drps_clock_ns();
 
-    drps_local_pull(&w->local, &w->server->rows, w->server->row_bytes, first, last);
+    for (size_t n = 0; piece(w, member, n, &first, &last); n++)
+        drps_local_pull(&w->local, &w->server->rows, w->server->row_bytes, first, last);
     drps_team_barrier(w->team);
     now = lap(member, now, &w->gather_ns);
     w->loss[member] = member ? 0
@@ -145,7 +177,8 @@ static void local_step(void *ctx, unsigned member)
                                                 w->scores, &room);
     drps_team_barrier(w->team);
     (void)lap(member, now, &w->compute_ns);
-    drps_local_push(&w->local, &w->server->rows, w->server->row_bytes, first, last);
+    for (size_t n = 0; piece(w, member, n, &first, &last); n++)
+        drps_local_push(&w->local, &w->server->rows, w->server->row_bytes, first, last);
 }
 
 double drps_worker_train(struct drps_worker *worker, const struct drps_batch *batch)
@@ -163,8 +196,7 @@ static void predict(void *ctx, unsigned member)
     struct drps_worker *w = ctx;
     const unsigned members = w->size.members;
 
-    drps_server_pull(w->server, part(w->batch->rows, member, members),
-                     part(w->batch->rows, member + 1, members), w->params);
+    pull(w, member);
     drps_team_barrier(w->team);
     drps_model_predict(w->model, w->batch, part(w->batch->samples, member, members),
                        part(w->batch->samples, member + 1, members), w->params, w->scores,

@@ -2,9 +2,10 @@
  * The worker: one batch's dense copy of the parameters, and the gradients and scores computed on it
  * by a team of threads. Private to engine/.
  *
- * A training step of a team of N: rows are pulled in N ranges; each member computes the gradient of
+ * A training step of a team of N: rows are pulled in pieces, dealt out in turn, since the first
+ * rows of a batch are the frequent ones that lie in caches; each member computes the gradient of
  * its N-th of the samples into an array of its own; then the arrays are added in the members' order
- * while rows are pushed in N ranges. The result depends on N, not on timing.
+ * while each pushes the rows it has pulled. The result depends on N, not on timing.
  */
 #ifndef DRPS_WORKER_H
 #define DRPS_WORKER_H
