@@ -1,22 +1,47 @@
 #!/usr/bin/env bash
-# In-memory training speed on one core: LR and FM on the CTR-like set (4 M samples x 39 fields, 5 M ids), batch 1000,
-# AdaGrad, resident store. The whole process is pinned to one core; the second epoch on (page cache warm) counts.
+# In-memory training speed, AdaGrad, resident store: LR and FM on the CTR-like set (4 M samples x 39 fields, 5 M ids) in
+# batches of 1000, matrix factorisation on 9 M ratings of 100 K users and 20 K items in batches of 900. Each with the whole
+# process on one core, with one compute thread on all cores, and with two. The second epoch on (page cache warm) counts.
+# Columns: model; cores; compute threads; millions of samples a second (median, worst, best); of entries (nnz, for lmf
+# ratings), median.
 #   bench/inmemory.sh [EPOCHS]
 . "$(dirname "$0")/lib.sh"
 epochs=${1:-4}
-text=$(ctr_text)
-for model in "lor 0" "fm 16"; do
-    read -r algo rank <<<"$model"
+
+ratings_text() {
+    local text=$work/ratings.txt
+    [[ -e $text ]] || "$tools/drps-gen" matrix --users 100K --items 20K --ratings "${DRPS_BENCH_RATINGS:-9M}" --rank 16 \
+        --noise 0.6 --seed 1 -o "$text.new" 1>&2
+    [[ -e $text ]] || mv "$text.new" "$text"
+    echo "$text"
+}
+
+# train NAME PLAN ENTRIES CORES THREADS: one line of the table.
+train() {
+    local name=$1 plan=$2 entries=$3 cores=$4 threads=$5 pin=()
+    [[ $cores = all ]] || pin=(taskset -c "$cores")
+    "${pin[@]}" "$tools/drps-train" "$plan" -o "$work/model" --force --epochs "$epochs" --store resident --threads "$threads" \
+        --optimizer adagrad --lr 0.05 --quiet --json >"$work/train.json"
+    jq -r --arg head "$name,$cores,$threads" --argjson entries "$entries" 'def millions: . / 1e4 | round / 100;
+        [.epochs[1:][].samples_per_s] | sort as $v | $v[length / 2 | floor] as $median |
+        "\($head),\($median | millions),\($v[0] | millions),\($v[-1] | millions),\($median * $entries | millions)"' \
+        "$work/train.json"
+}
+
+echo "model,cores,threads,median,worst,best,entries"
+while read -r algo rank batch entries; do
     plan=$work/plan-$algo$rank
-    [[ -e $plan ]] || "$tools/drps-index" "$text" --algo "$algo" $([[ $rank = 0 ]] || echo --rank "$rank") \
-        --batch-size 1000 --test-fraction 0.02 -o "$plan" --quiet >/dev/null
-    for core in 0 all; do
-        pin=()
-        [[ $core = all ]] || pin=(taskset -c "$core")
-        "${pin[@]}" "$tools/drps-train" "$plan" -o "$work/model" --force --epochs "$epochs" --store resident \
-            --optimizer adagrad --lr 0.05 --quiet --json >"$work/train.json"
-        jq -r --arg name "$algo rank $rank, cores: $core" '[.epochs[1:][].samples_per_s] | sort as $v |
-            "\($name): samples/s median \($v[length / 2 | floor] | floor), best \($v[-1] | floor), worst \($v[0] | floor)"' \
-            "$work/train.json"
-    done
-done
+    if [[ ! -e $plan ]]; then
+        if [[ $algo = lmf ]]; then text=$(ratings_text); else text=$(ctr_text); fi
+        "$tools/drps-index" "$text" --algo "$algo" $([[ $rank = 0 ]] || echo --rank "$rank") --batch-size "$batch" \
+            --test-fraction 0.02 -o "$plan" --quiet >/dev/null
+    fi
+    train "$algo $rank" "$plan" "$entries" 0 1
+    train "$algo $rank" "$plan" "$entries" all 1
+    train "$algo $rank" "$plan" "$entries" all 2
+done <<'MODELS'
+lor 0 1000 39
+fm 8 1000 39
+fm 16 1000 39
+lmf 16 900 1
+MODELS
