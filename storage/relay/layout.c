@@ -23,7 +23,7 @@ enum {
     BUFFER_SHARE = 6, /* one part of so many is for chunks */
     BUFFER_LEAST = 1 << 20, /* enough for some thousand windows */
     BUFFER_MOST = 128 << 20,
-    ROW_EXTRA = 36, /* two windows' frames and distances, order, ids, one packed record, a bit */
+    ROW_EXTRA = 40, /* two windows' frames and distances, order, vacant, ids, last use, one packed record, a bit */
 };
 
 /* ---- Memory ---- */

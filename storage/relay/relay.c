@@ -71,6 +71,7 @@ static void relay_close(struct drps_store *base)
     free(st->path);
     free(st->vacant);
     free(st->order);
+    free(st->vacant_list);
     free(st->ids);
     free(st->prev);
     free(st->counts);
@@ -107,12 +108,13 @@ static int allocate(struct drps_relay *st)
         st->open[i].next = drps_array_new(most, sizeof(uint32_t));
         if (!st->open[i].frame || !st->open[i].next) return -ENOMEM;
     }
-    st->order = drps_array_new(most, sizeof(*st->order));
+    st->order = drps_array_new(most + 1, sizeof(*st->order)); /* one is written and not kept */
+    st->vacant_list = drps_array_new(most + 1, sizeof(*st->vacant_list)); /* one is read, likewise */
     st->ids = drps_array_new(most, sizeof(*st->ids));
     st->prev = drps_array_new(most, sizeof(*st->prev));
     st->counts = drps_array_new(st->source.windows + 2, sizeof(*st->counts));
     st->window_stats = calloc(st->source.windows, sizeof(*st->window_stats));
-    if (!st->rows || !st->vacant || !st->order || !st->ids || !st->prev || !st->counts ||
+    if (!st->rows || !st->vacant || !st->order || !st->vacant_list || !st->ids || !st->prev || !st->counts ||
         !st->window_stats)
         return -ENOMEM;
     for (uint64_t f = 0; f < st->frames; f++)

@@ -63,9 +63,9 @@ struct drps_relay {
     size_t rows_bytes;
     uint64_t frames;
     uint64_t *vacant; /* own: bit f: frame f holds no row */
-    size_t cursor;    /* word of `vacant` before which none is free */
     struct drps_relay_window open[2]; /* window q at q % 2 */
-    uint32_t *order;        /* own: [max_rows] frames in stream order */
+    uint32_t *order;        /* own: [max_rows + 1] frames in stream order */
+    uint32_t *vacant_list;  /* own: [max_rows] vacant frames */
     uint32_t *ids, *prev;   /* own: [max_rows] of the window being opened */
     uint32_t *counts;       /* own: [K + 2] */
 

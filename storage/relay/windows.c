@@ -5,7 +5,11 @@
 #include "base/drps_clock.h"
 #include "storage/relay/relay.h"
 
-/* ---- Frames ---- */
+/*
+ * Which rows stay, arrive and leave is as good as random from slot to slot, so the loops over slots
+ * have no branch that depends on it: every slot is counted, and sorted into its bucket, whatever
+ * becomes of it.
+ */
 
 static int contradiction(uint64_t q, const char *what, struct drps_err *err)
 {
@@ -15,21 +19,99 @@ static int contradiction(uint64_t q, const char *what, struct drps_err *err)
                         (unsigned long long)q, what);
 }
 
-/* The first vacant frame, so that rows in slot order come to lie in order; UINT32_MAX: none. */
-static uint32_t take_frame(struct drps_relay *st)
+/* ---- Sorting slots by distance ---- */
+
+/* counts[d] becomes the number of slots with distance d, 1 .. K. */
+static void count_distances(struct drps_relay *st, const uint32_t *distance, size_t n)
 {
-    const size_t words = (size_t)(st->frames + 63) / 64;
-    while (st->cursor < words && !st->vacant[st->cursor])
-        st->cursor++;
-    if (st->cursor == words) return UINT32_MAX;
-    const unsigned bit = (unsigned)__builtin_ctzll(st->vacant[st->cursor]);
-    st->vacant[st->cursor] &= st->vacant[st->cursor] - 1;
-    return (uint32_t)(st->cursor * 64 + bit);
+    uint32_t *counts = st->counts;
+    memset(counts, 0, (st->source.windows + 2) * sizeof(*counts));
+    for (size_t s = 0; s < n; s++)
+        counts[distance[s]]++;
 }
 
-static void leave_frame(struct drps_relay *st, uint32_t frame)
+/* Frames into st->order, by distance; counts[d], the place of the first of distance d, becomes the
+ * place after its last. */
+static void sort_frames(struct drps_relay *st, const uint32_t *distance, const uint32_t *frame,
+                        size_t n)
 {
-    st->vacant[frame / 64] |= UINT64_C(1) << frame % 64;
+    uint32_t *restrict order = st->order, *restrict counts = st->counts;
+    for (size_t s = 0; s < n; s++)
+        order[counts[distance[s]]++] = frame[s];
+}
+
+/* ---- Opening ---- */
+
+/* Frames of the rows of window q - 1 that window q uses, too, in slot order. Returns how many. */
+static size_t list_staying(struct drps_relay *st, uint64_t q)
+{
+    const struct drps_relay_window *before = &st->open[(q + 1) % 2];
+    uint32_t *restrict list = st->order;
+    size_t k = 0;
+    if (!q) return 0;
+    for (size_t s = 0; s < before->head.n; s++) {
+        list[k] = before->frame[s];
+        k += before->next[s] == 1;
+    }
+    return k;
+}
+
+/* The first n vacant frames, in order, which are then taken. Returns how many there were. */
+static size_t take_vacant(struct drps_relay *st, size_t n)
+{
+    const size_t words = (size_t)(st->frames + 63) / 64;
+    uint32_t *restrict list = st->vacant_list;
+    size_t k = 0;
+    for (size_t i = 0; i < words && k < n; i++) {
+        uint64_t word = st->vacant[i];
+        for (; word && k < n; word &= word - 1)
+            list[k++] = (uint32_t)(i * 64) + (uint32_t)__builtin_ctzll(word);
+        st->vacant[i] = word;
+    }
+    return k;
+}
+
+/* Give every slot a frame: that of the window before where the row stayed, else a vacant one, so
+ * that rows in slot order come to lie in order. */
+static int place_slots(struct drps_relay *st, struct drps_relay_window *win, struct drps_err *err)
+{
+    const size_t n = win->head.n;
+    const size_t staying = list_staying(st, win->q);
+    const size_t others = n - (win->q ? st->counts[1] : 0);
+    if (staying != n - others) return contradiction(win->q, "rows stay that are not used", err);
+    if (take_vacant(st, others) != others) return contradiction(win->q, "too many rows", err);
+
+    const uint32_t *restrict prev = st->prev, *restrict kept = st->order;
+    const uint32_t *restrict vacant = st->vacant_list;
+    uint32_t *restrict frame = win->frame;
+    const uint32_t stay = win->q ? 1 : 0; /* no distance is 0 */
+    size_t k = 0;
+    for (size_t s = 0; s < n; s++) {
+        const size_t stays = prev[s] == stay;
+        frame[s] = stays ? kept[k] : vacant[s - k];
+        k += stays;
+    }
+    return 0;
+}
+
+/* Frames of arriving rows come first in st->order, the longest way first: so they arrive. Then
+ * those of rows that no window has used yet, then those of rows that stayed. Returns how many
+ * arrive. */
+static size_t order_arrivals(struct drps_relay *st, const struct drps_relay_window *win)
+{
+    const uint32_t windows = st->source.windows;
+    const uint32_t known = win->q < windows ? (uint32_t)win->q : windows; /* the longest way yet */
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < windows; i++) {
+        const uint32_t d = i < known ? known - i : i + 1; /* known .. 1, then beyond */
+        if (d == 1) continue;
+        const uint32_t n = st->counts[d];
+        st->counts[d] = at;
+        at += n;
+    }
+    st->counts[1] = at; /* last: they are not needed any more, or (q = 0) all created */
+    sort_frames(st, st->prev, win->frame, win->head.n);
+    return known > 1 ? st->counts[2] : 0;
 }
 
 static char *row_in(const struct drps_relay *st, uint32_t frame)
@@ -37,57 +119,17 @@ static char *row_in(const struct drps_relay *st, uint32_t frame)
     return st->rows + (size_t)frame * st->config.row_bytes;
 }
 
-/* ---- Opening ---- */
-
-/*
- * Give every slot a frame: that of the window before when the row was there, else a vacant one. A
- * row that no window has used yet is created; how many arrive, by distance, is counted.
- */
-static int place_slots(struct drps_relay *st, struct drps_relay_window *win,
-                       struct drps_window_stats *stats, struct drps_err *err)
+/* Rows that no window has used yet. Returns how many. */
+static size_t create_rows(struct drps_relay *st, const struct drps_relay_window *win)
 {
-    const struct drps_relay_window *before = &st->open[(win->q + 1) % 2];
-    const uint32_t *prev = st->prev;
-    size_t from = 0;
-
-    st->cursor = 0;
-    memset(st->counts, 0, (st->source.windows + 2) * sizeof(*st->counts));
+    size_t created = 0;
+    if (win->q >= st->source.windows) return 0;
     for (size_t s = 0; s < win->head.n; s++) {
-        if (prev[s] == 1 && win->q) {
-            while (from < before->head.n && before->next[from] != 1)
-                from++;
-            if (from == before->head.n) return contradiction(win->q, "rows stay that leave", err);
-            win->frame[s] = before->frame[from++];
-            stats->kept++;
-            continue;
-        }
-        win->frame[s] = take_frame(st);
-        if (win->frame[s] == UINT32_MAX) return contradiction(win->q, "too many rows", err);
-        if (prev[s] <= win->q) {
-            st->counts[prev[s]]++;
-            continue;
-        }
+        if (st->prev[s] <= win->q) continue;
         st->config.init(st->config.init_ctx, st->ids[s], 1, row_in(st, win->frame[s]));
-        stats->created++;
+        created++;
     }
-    return 0;
-}
-
-/* Frames of arriving rows in the order in which they arrive: the longest way first. Returns how
- * many. */
-static size_t order_arrivals(struct drps_relay *st, const struct drps_relay_window *win)
-{
-    uint32_t at = 0;
-    for (uint32_t d = st->source.windows; d > 1; d--) {
-        const uint32_t n = st->counts[d];
-        st->counts[d] = at;
-        at += n;
-    }
-    for (size_t s = 0; s < win->head.n; s++) {
-        const uint32_t d = st->prev[s];
-        if (d > 1 && d <= win->q) st->order[st->counts[d]++] = win->frame[s];
-    }
-    return at;
+    return created;
 }
 
 static int fetch_arrivals(struct drps_relay *st, uint32_t w, size_t n, struct drps_err *err)
@@ -138,10 +180,13 @@ int drps_relay_open_window(struct drps_relay *st, uint64_t q, struct drps_err *e
     int rc = st->source.read(st->source.ctx, w, &win->head, ids, win->next, st->prev, err);
     if (rc < 0) return rc;
     win->q = q;
-    stats.rows = win->head.n;
-    rc = place_slots(st, win, &stats, err);
+    count_distances(st, st->prev, win->head.n);
+    rc = place_slots(st, win, err);
     if (rc < 0) return rc;
+    stats.rows = win->head.n;
+    stats.created = create_rows(st, win);
     stats.arrived = order_arrivals(st, win);
+    stats.kept = stats.rows - stats.created - stats.arrived;
     rc = fetch_arrivals(st, w, (size_t)stats.arrived, err);
     if (rc < 0) return rc;
     drps_streams_stats(st->streams, &after);
@@ -171,21 +216,20 @@ uint32_t drps_relay_route(const struct drps_relay *st, uint32_t w, uint32_t dist
     return windows + (uint32_t)(to % windows) / st->layout.span;
 }
 
-/* Frames of leaving rows by distance, in slot order; counts[d] becomes the end of distance d. */
-static void order_leavers(struct drps_relay *st, const struct drps_relay_window *win)
+/* Frames of leaving rows by distance, then those of rows that stay; counts[d] becomes the end of
+ * distance d. Returns how many leave. */
+static size_t order_leavers(struct drps_relay *st, const struct drps_relay_window *win)
 {
-    const uint32_t windows = st->source.windows;
-    memset(st->counts, 0, (windows + 2) * sizeof(*st->counts));
-    for (size_t s = 0; s < win->head.n; s++)
-        st->counts[win->next[s]]++;
     uint32_t at = 0;
-    for (uint32_t d = 2; d <= windows; d++) {
+    count_distances(st, win->next, win->head.n);
+    for (uint32_t d = 2; d <= st->source.windows; d++) {
         const uint32_t n = st->counts[d];
         st->counts[d] = at;
         at += n;
     }
-    for (size_t s = 0; s < win->head.n; s++)
-        if (win->next[s] > 1) st->order[st->counts[win->next[s]]++] = win->frame[s];
+    st->counts[1] = at;
+    sort_frames(st, win->next, win->frame, win->head.n);
+    return at;
 }
 
 /* A group's stream gets, from each window, how many rows go to each of its windows, then the rows.
@@ -210,7 +254,7 @@ static int send_leavers(struct drps_relay *st, uint32_t w, struct drps_err *err)
     const uint32_t windows = st->source.windows;
     uint32_t group = UINT32_MAX;
     int rc = 0;
-    st->counts[1] = 0; /* the end of the rows that stay, of which none is in the order */
+    st->counts[1] = 0; /* where distance 2 begins */
     for (uint32_t d = 2; d <= windows && rc == 0; d++) {
         const uint32_t first = st->counts[d - 1];
         const uint32_t n = st->counts[d] - first;
@@ -276,13 +320,12 @@ int drps_relay_close_window(struct drps_relay *st, uint64_t q, struct drps_err *
     if (st->layout.span && w % st->layout.span == 0)
         rc = deal_out(st, (w / st->layout.span + 1) % st->layout.groups, err);
     if (rc < 0) return rc;
-    order_leavers(st, win);
-    const size_t leavers = st->source.windows > 1 ? st->counts[st->source.windows] : 0;
+    const size_t leavers = order_leavers(st, win);
     rc = send_leavers(st, w, err);
     if (rc == 0) rc = drps_streams_flush(st->streams, err);
     if (rc < 0) return rc;
     for (size_t i = 0; i < leavers; i++)
-        leave_frame(st, st->order[i]);
+        st->vacant[st->order[i] / 64] |= UINT64_C(1) << st->order[i] % 64;
     drps_streams_stats(st->streams, &after);
     stats.written_bytes = after.written_bytes - before.written_bytes;
     stats.close_ns = drps_clock_ns() - start;
