@@ -1,17 +1,15 @@
 /*
- * Bodies are used where the stream put them; row lists are unpacked ahead of time by a thread, if
- * there is a processor for it. Both streams have threads of their own, so what is left here is some
- * microseconds a batch.
+ * Bodies are used where the stream put them; row lists are unpacked. Both streams have threads of
+ * their own, so what is left here is some microseconds a batch: less than it would cost to have a
+ * thread do it.
  */
 #include "engine/feed.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 
 #include "base/drps_alloc.h"
 #include "base/drps_recstream.h"
-#include "engine/listahead.h"
 
 enum {
     DATA_DEPTH = 3,
@@ -24,10 +22,9 @@ struct drps_feed {
     int has_bias;
     struct drps_recfile *data, *rows;
     struct drps_recstream *bodies, *lists;
-    struct drps_listahead *ahead; /* NULL: lists are unpacked here, into ids */
-    uint32_t *ids;                /* [max_batch_rows] */
-    uint64_t steps;               /* of an epoch */
-    uint64_t at;                  /* step of the next batch, within its epoch */
+    uint32_t *ids;  /* own: [max_batch_rows] of the batch at hand */
+    uint64_t steps; /* of an epoch */
+    uint64_t at;    /* step of the next batch, within its epoch */
 };
 
 static int check_counts(const struct drps_feed *feed, struct drps_err *err)
@@ -76,7 +73,6 @@ int drps_feed_use_slots(struct drps_feed *feed, const char *dir, struct drps_err
 void drps_feed_close(struct drps_feed *feed)
 {
     if (!feed) return;
-    drps_listahead_close(feed->ahead); /* before the stream that it reads */
     drps_recstream_close(feed->bodies);
     drps_recstream_close(feed->lists);
     drps_recfile_close(feed->data);
@@ -107,18 +103,11 @@ uint64_t drps_feed_memory(const struct drps_feed *feed, uint64_t buffer_bytes)
         2 * feed->steps * 24; /* of the record files: offset, size and checksum of each record */
     return index + drps_recstream_memory(feed->data, &data) +
            drps_recstream_memory(feed->rows, &rows) +
-           drps_listahead_memory(feed->plan->info.max_batch_rows);
-}
-
-/* Without a processor to spare, one more thread would only take turns with those that compute. */
-static int has_processors(unsigned threads)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof(set), &set) == 0 && (unsigned)CPU_COUNT(&set) > threads;
+           feed->plan->info.max_batch_rows * sizeof(*feed->ids);
 }
 
 int drps_feed_start(struct drps_feed *feed, uint64_t epochs, uint64_t buffer_bytes,
-                    unsigned threads, struct drps_err *err)
+                    struct drps_err *err)
 {
     struct drps_recstream_options data = data_options(feed, buffer_bytes);
     struct drps_recstream_options rows = rows_options(feed, buffer_bytes);
@@ -126,10 +115,7 @@ int drps_feed_start(struct drps_feed *feed, uint64_t epochs, uint64_t buffer_byt
     int rc = drps_recstream_open(feed->data, &data, &feed->bodies, err);
     if (rc == 0) rc = drps_recstream_open(feed->rows, &rows, &feed->lists, err);
     if (rc < 0) return rc;
-    const size_t max_rows = feed->plan->info.max_batch_rows;
-    if (has_processors(threads))
-        return drps_listahead_open(feed->lists, max_rows, &feed->ahead, err);
-    feed->ids = drps_array_new(max_rows, sizeof(*feed->ids));
+    feed->ids = drps_array_new(feed->plan->info.max_batch_rows, sizeof(*feed->ids));
     return feed->ids ? 0 : drps_err_set(err, -ENOMEM, "no memory for the rows of a batch");
 }
 
@@ -165,13 +151,20 @@ static int check_batch(const struct drps_feed *feed, const struct drps_feed_batc
     return check_samples(b, err);
 }
 
-static int next_list(struct drps_feed *feed, const uint32_t **ids_out, size_t *n_out,
-                     struct drps_err *err)
+/* Unpack the next row list into feed->ids. Returns 1, or 0 when there is none. */
+static int next_list(struct drps_feed *feed, size_t *n_out, struct drps_err *err)
 {
-    if (feed->ahead) return drps_listahead_next(feed->ahead, ids_out, n_out, err);
-    *ids_out = feed->ids;
-    return drps_listahead_decode(feed->lists, feed->plan->info.max_batch_rows, feed->ids, n_out,
-                                 err);
+    const void *record;
+    size_t bytes;
+    const uint64_t most = feed->plan->info.max_batch_rows;
+    int rc = drps_recstream_next(feed->lists, &record, &bytes, err);
+    if (rc <= 0) return rc;
+    *n_out = bytes >= 4 ? drps_list_count(record) : 0;
+    if (*n_out > most)
+        return drps_err_set(err, DRPS_E_CORRUPT, "a list of %zu rows, plan.json says at most %llu",
+                            *n_out, (unsigned long long)most);
+    rc = drps_list_decode(record, bytes, feed->ids, NULL, err);
+    return rc < 0 ? rc : 1;
 }
 
 int drps_feed_next(struct drps_feed *feed, struct drps_feed_batch *out, struct drps_err *err)
@@ -179,8 +172,9 @@ int drps_feed_next(struct drps_feed *feed, struct drps_feed_batch *out, struct d
     const void *body;
     size_t bytes, listed = 0;
 
+    out->ids = feed->ids;
     int rc = drps_recstream_next(feed->bodies, &body, &bytes, err);
-    if (rc > 0) rc = next_list(feed, &out->ids, &listed, err);
+    if (rc > 0) rc = next_list(feed, &listed, err);
     if (rc == 0) rc = drps_err_set(err, DRPS_E_CORRUPT, "its files ended before the training");
     if (rc > 0) rc = drps_batch_decode(body, bytes, &out->body, err);
     if (rc == 0) rc = check_batch(feed, out, listed, err);

@@ -37,11 +37,10 @@ int drps_feed_use_slots(struct drps_feed *feed, const char *dir, struct drps_err
 /* Memory of a started feed with buffers of about buffer_bytes each. */
 uint64_t drps_feed_memory(const struct drps_feed *feed, uint64_t buffer_bytes);
 
-/* Begin to read ahead, for so many epochs. `threads` compute: with more processors than that, lists
- * are unpacked ahead. */
+/* Begin to read ahead, for so many epochs. */
 DRPS_MUST_CHECK
 int drps_feed_start(struct drps_feed *feed, uint64_t epochs, uint64_t buffer_bytes,
-                    unsigned threads, struct drps_err *err);
+                    struct drps_err *err);
 
 /*
  * The next batch, valid until the next call; checked against the numbers of the plan, so that

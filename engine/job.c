@@ -250,8 +250,7 @@ static int start(struct drps_job *job, struct drps_store_config *config, struct 
     if (rc == 0) rc = make_store_dir(job, err);
     if (rc == 0) rc = open_windows(job, err);
     if (rc == 0)
-        rc = drps_feed_start(job->feed, job->options->epochs, job->memory.buffer_bytes,
-                             size.members, err);
+        rc = drps_feed_start(job->feed, job->options->epochs, job->memory.buffer_bytes, err);
     if (rc == 0) rc = drps_worker_start(&job->worker, &job->server, &size, err);
     if (rc == 0 && job->plan->info.eval_batches) {
         job->metrics = drps_metrics_new(job->server.model.loss);

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <sched.h>
 
 #include <jansson.h>
 
@@ -244,34 +243,6 @@ static void test_engine_threads_are_deterministic_and_close_to_one(void **state)
 }
 
 /* Where one processor is all there is, row lists are unpacked by the training thread itself. */
-static void test_engine_one_processor_gives_the_same_bytes(void **state)
-{
-    (void)state;
-    cpu_set_t all, one;
-    assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
-    CPU_ZERO(&one);
-    for (size_t cpu = 0; CPU_COUNT(&one) == 0; cpu++)
-        if (CPU_ISSET(cpu, &all)) CPU_SET(cpu, &one);
-    char *dir = temp_make();
-    struct maker m;
-    maker_init(&m, "lor", "logistic", 400, 20);
-    maker_random(&m, 1000, 4, 0, 3);
-    struct drps_plan *plan = maker_write(&m, dir, "plan");
-    const uint64_t want = content_of(plan, dir, "a", (struct drps_train_options){.epochs = 3});
-    const uint64_t want2 =
-        content_of(plan, dir, "b", (struct drps_train_options){.epochs = 3, .threads = 2});
-    assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
-    const uint64_t got = content_of(plan, dir, "c", (struct drps_train_options){.epochs = 3});
-    const uint64_t got2 =
-        content_of(plan, dir, "d", (struct drps_train_options){.epochs = 3, .threads = 2});
-    assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
-    assert_true(got == want);
-    assert_true(got2 == want2);
-    drps_plan_close(plan);
-    maker_free(&m);
-    temp_remove(dir);
-}
-
 /* ---- Learning ---- */
 
 static void test_engine_learns_separable_data(void **state)
@@ -726,7 +697,6 @@ int main(void)
         cmocka_unit_test(test_engine_auto_takes_memory_when_it_suffices),
         cmocka_unit_test(test_engine_refuses_too_little_memory_with_a_number_that_would_do),
         cmocka_unit_test(test_engine_threads_are_deterministic_and_close_to_one),
-        cmocka_unit_test(test_engine_one_processor_gives_the_same_bytes),
         cmocka_unit_test(test_engine_learns_separable_data),
         cmocka_unit_test(test_engine_reaches_a_least_squares_optimum),
         cmocka_unit_test(test_engine_golden_two_steps_of_adagrad),
