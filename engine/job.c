@@ -14,7 +14,10 @@
 #include "base/drps_size.h"
 #include "index/drps_names.h"
 
-enum { FORECAST_MOST_USES = 64 << 20 }; /* of blocks in an epoch: beyond, it would take seconds */
+enum {
+    FORECAST_MOST_USES = 64 << 20, /* of blocks in an epoch: beyond, it would take seconds */
+    PROBE_LEAST = 64 << 20,        /* bytes of rows */
+};
 
 float drps_train_default_lr(const struct drps_plan_info *info, enum drps_optim_kind kind)
 {
@@ -210,19 +213,30 @@ static int make_store_dir(struct drps_job *job, struct drps_err *err)
     return 0;
 }
 
+/* How the disk takes requests decides how memory is shared; a small model is not worth asking. */
+static int probe_disk(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
+{
+    if (config->rows * config->row_bytes < PROBE_LEAST) return 0;
+    return drps_relay_probe(config->io, job->store_dir, config->no_uring, &config->seek_bytes, err);
+}
+
 /* A relay store runs windows of its own size, and batches that name rows by their slots in them. */
-static int open_windows(struct drps_job *job, struct drps_err *err)
+static int open_windows(struct drps_job *job, struct drps_store_config *config,
+                        struct drps_err *err)
 {
     struct drps_relay_share share;
     if (job->memory.store != &drps_store_relay) return 0;
-    drps_relay_share(job->memory.store_bytes, job->plan->info.rows, job->server.row_bytes, &share);
+    int rc = probe_disk(job, config, err);
+    if (rc < 0) return rc;
+    drps_relay_share(job->memory.store_bytes, config->rows, config->row_bytes, config->seek_bytes,
+                     &share);
     const struct drps_windows_options options = {.plan = job->plan,
                                                  .dir = job->store_dir,
                                                  .share = &share,
                                                  .epochs = job->options->epochs,
                                                  .memory_bytes = job->memory.store_bytes,
                                                  .log = job->options->log};
-    int rc = drps_windows_open(&options, &job->windows, &job->window_source, err);
+    rc = drps_windows_open(&options, &job->windows, &job->window_source, err);
     if (rc == 0) rc = drps_feed_use_slots(job->feed, drps_windows_dir(job->windows), err);
     return rc;
 }
@@ -248,7 +262,7 @@ static int start(struct drps_job *job, struct drps_store_config *config, struct 
     int rc = drps_stage_begin(&job->stage, job->plan->io, job->options->model_path,
                               job->options->replace ? "model.json" : NULL, err);
     if (rc == 0) rc = make_store_dir(job, err);
-    if (rc == 0) rc = open_windows(job, err);
+    if (rc == 0) rc = open_windows(job, config, err);
     if (rc == 0)
         rc = drps_feed_start(job->feed, job->options->epochs, job->memory.buffer_bytes, err);
     if (rc == 0) rc = drps_worker_start(&job->worker, &job->server, &size, err);

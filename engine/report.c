@@ -192,6 +192,7 @@ static json_t *windows_to_json(const struct drps_train_result *r)
     put(&j, "pool_bytes", count(s->pool_bytes));
     put(&j, "chunk_bytes", count(s->chunk_bytes));
     put(&j, "groups", count(s->groups));
+    put(&j, "seek_bytes", count(s->seek_bytes));
     put(&j, "io_engine", json_string(s->io_engine));
     put(&j, "direct", json_boolean(s->direct));
     put(&j, "remark", json_string(s->io_remark));

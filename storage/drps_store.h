@@ -106,7 +106,7 @@ struct drps_store_config {
 
     /* relay */
     const struct drps_window_source *windows; /* borrowed until close */
-    uint64_t seek_bytes; /* that the disk would move in the time of one more request; 0: 16 KiB */
+    uint64_t seek_bytes; /* that the disk would move in the time of one more request; 0: unknown */
     size_t chunk_bytes;  /* of requests, at most; 0: 16 seek_bytes, 256 KiB to 4 MiB */
     int no_uring;        /* 1: read and write by threads */
 
@@ -140,9 +140,9 @@ struct drps_store_stats {
     /* relay: rows, summed over windows as they were opened */
     uint64_t windows;
     uint64_t rows_kept, rows_arrived, rows_created; /* stayed in memory; read back; made in place */
-    uint64_t regrouped_bytes; /* of read and written bytes: those of the second level */
     size_t chunk_bytes;
-    uint32_t groups; /* 0: a stream a window */
+    uint64_t seek_bytes; /* of the disk; 0: unknown */
+    uint32_t groups;     /* 0: a stream a window */
     char io_engine[16];
     int direct;         /* past the page cache */
     char io_remark[128]; /* why not as wished; empty: as wished */
@@ -195,7 +195,17 @@ struct drps_relay_share {
     uint64_t buffer_bytes; /* chunks being filled, written and read ahead */
     uint64_t scan_bytes;   /* taken only while all rows are visited */
 };
-void drps_relay_share(uint64_t memory_bytes, uint64_t rows, size_t row_bytes,
+void drps_relay_share(uint64_t memory_bytes, uint64_t rows, size_t row_bytes, uint64_t seek_bytes,
                       struct drps_relay_share *out);
+
+/*
+ * The bytes that the disk of `dir` would move in the time of one more request: its sequential rate
+ * times its time for a small request elsewhere. Some 50 KiB on a solid-state disk, a MiB on a disk
+ * that seeks. Writes a scratch file of 64 MiB there, for some hundredths of a second; on a disk
+ * that seeks, for some tenths.
+ */
+DRPS_MUST_CHECK
+int drps_relay_probe(const struct drps_io *io, const char *dir, int no_uring,
+                     uint64_t *seek_bytes_out, struct drps_err *err);
 
 #endif

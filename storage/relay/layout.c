@@ -13,17 +13,19 @@
 #include "storage/relay/relay.h"
 
 enum {
-    SEEK_BYTES = 16 << 10, /* many requests under way on a solid-state disk */
     CHUNK_LEAST = DRPS_AIO_ALIGN,
     CHUNK_WANTED = 256 << 10,
     CHUNK_MOST = 4 << 20,
     SEEKS_A_CHUNK = 16,
-    AHEAD = 8,
     BEHIND = 8,
-    BUFFER_SHARE = 6, /* one part of so many is for chunks */
+    READ_SHARE = 4, /* of the buffers, one part of so many is for reading */
+    SEEK_LEAST = 16 << 10,
+    BUFFER_SHARE = 6, /* one part of so many is for buffers ... */
+    BUFFER_SEEKS = 128, /* ... or more on a disk that seeks, up to a half */
     BUFFER_LEAST = 1 << 20, /* enough for some thousand windows */
     BUFFER_MOST = 128 << 20,
-    ROW_EXTRA = 40, /* two windows' frames and distances, order, vacant, ids, last use, one packed record, a bit */
+    ROW_EXTRA = 40, /* two windows' frames and distances; order, vacant frames, ids, last use; a
+                       packed record; a bit */
 };
 
 /* ---- Memory ---- */
@@ -42,12 +44,19 @@ static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
     return v < least ? least : v > most ? most : v;
 }
 
-void drps_relay_share(uint64_t memory_bytes, uint64_t rows, size_t row_bytes,
+static uint64_t buffer_bytes(uint64_t memory_bytes, uint64_t seek_bytes)
+{
+    const uint64_t usual = clamp(memory_bytes / BUFFER_SHARE, BUFFER_LEAST, BUFFER_MOST);
+    const uint64_t most = memory_bytes / 2 > usual ? memory_bytes / 2 : usual;
+    return clamp(BUFFER_SEEKS * seek_bytes, usual, most);
+}
+
+void drps_relay_share(uint64_t memory_bytes, uint64_t rows, size_t row_bytes, uint64_t seek_bytes,
                       struct drps_relay_share *out)
 {
     *out = (struct drps_relay_share){
         .row_bytes = row_bytes + ROW_EXTRA,
-        .buffer_bytes = clamp(memory_bytes / BUFFER_SHARE, BUFFER_LEAST, BUFFER_MOST),
+        .buffer_bytes = buffer_bytes(memory_bytes, seek_bytes),
         .scan_bytes = scan_bytes(rows, row_bytes),
     };
     const uint64_t fixed = out->buffer_bytes + out->scan_bytes;
@@ -67,20 +76,30 @@ static uint64_t most_chunk(const struct drps_store_config *config, uint64_t seek
     return clamp(SEEKS_A_CHUNK * seek_bytes, CHUNK_WANTED, CHUNK_MOST);
 }
 
+static uint64_t largest_power(uint64_t pieces, uint64_t bytes, uint64_t most)
+{
+    uint64_t size = CHUNK_LEAST;
+    while (2 * size <= most && pieces * 2 * size <= bytes)
+        size *= 2;
+    return size;
+}
+
 static struct choice choose(uint32_t windows, uint32_t span, uint64_t buffer_bytes,
                             uint64_t seek_bytes, uint64_t most)
 {
     const uint32_t groups = span ? (windows + span - 1) / span : 0;
     const size_t tails = span ? 2 * (size_t)span + groups : windows;
-    uint64_t chunk = CHUNK_LEAST;
-    while (2 * chunk <= most && (tails + AHEAD + BEHIND) * 2 * chunk <= buffer_bytes)
-        chunk *= 2;
-    const int fits = (tails + AHEAD + BEHIND) * chunk <= buffer_bytes;
+    const uint64_t reading = buffer_bytes / READ_SHARE;
+    const uint64_t chunk = largest_power(tails + BEHIND, buffer_bytes - reading, most);
+    const uint64_t run = largest_power(DRPS_STREAMS_RUNS, reading, most);
+    const uint64_t run_chunks = run / chunk ? run / chunk : 1;
+    const int fits =
+        (tails + BEHIND + DRPS_STREAMS_RUNS * run_chunks) * chunk <= buffer_bytes;
     return (struct choice){
         .layout = {.chunk_bytes = (size_t)chunk,
                    .span = span,
                    .groups = groups,
-                   .ahead = AHEAD,
+                   .run_chunks = (unsigned)run_chunks,
                    .behind = BEHIND,
                    .tails = tails},
         .cost = fits ? (span ? 2 : 1) * (1 + (double)seek_bytes / (double)chunk) : INFINITY,
@@ -96,7 +115,7 @@ static uint32_t span_of(uint32_t windows)
 {
     uint32_t span = (uint32_t)ceil(sqrt((double)windows / 2));
     if (span < 2) span = 2;
-    while (windows % span == 1)
+    while (span < windows && windows % span == 1)
         span++;
     return span;
 }
@@ -105,7 +124,7 @@ int drps_relay_lay_out(const struct drps_store_config *config, uint64_t buffer_b
                        struct drps_relay_layout *out, struct drps_err *err)
 {
     const uint32_t windows = config->windows->windows;
-    const uint64_t seek_bytes = config->seek_bytes ? config->seek_bytes : SEEK_BYTES;
+    const uint64_t seek_bytes = config->seek_bytes > SEEK_LEAST ? config->seek_bytes : SEEK_LEAST;
     const uint64_t most = most_chunk(config, seek_bytes);
     const uint32_t span = span_of(windows);
     struct choice best = choose(windows, 0, buffer_bytes, seek_bytes, most);
@@ -116,7 +135,7 @@ int drps_relay_lay_out(const struct drps_store_config *config, uint64_t buffer_b
     if (!isfinite(best.cost))
         return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
                             "%u windows need %zu chunks of %d bytes, %llu bytes are there for them",
-                            windows, best.layout.tails + AHEAD + BEHIND, CHUNK_LEAST,
+                            windows, best.layout.tails + BEHIND + DRPS_STREAMS_RUNS, CHUNK_LEAST,
                             (unsigned long long)buffer_bytes);
     *out = best.layout;
     return 0;

@@ -24,11 +24,11 @@ static int check_shape(const struct drps_store_config *c, struct drps_err *err)
 static uint64_t memory_for(const struct drps_store_config *c, uint64_t rows)
 {
     struct drps_relay_share share;
-    drps_relay_share(0, c->rows, c->row_bytes, &share);
+    drps_relay_share(0, c->rows, c->row_bytes, c->seek_bytes, &share);
     const uint64_t rest = rows * share.row_bytes + share.scan_bytes;
     uint64_t memory = rest + share.buffer_bytes;
     for (;;) { /* the buffers' part grows with the whole */
-        drps_relay_share(memory, c->rows, c->row_bytes, &share);
+        drps_relay_share(memory, c->rows, c->row_bytes, c->seek_bytes, &share);
         if (share.budget_bytes >= rows * share.row_bytes) return memory;
         memory = rest + share.buffer_bytes;
     }
@@ -48,7 +48,7 @@ static int relay_memory_need(const struct drps_store_config *config, size_t max_
     struct drps_relay_share share;
     struct drps_relay_layout layout;
     for (; config->windows; *least_out += *least_out / 8) { /* until the chunks fit, too */
-        drps_relay_share(*least_out, config->rows, config->row_bytes, &share);
+        drps_relay_share(*least_out, config->rows, config->row_bytes, config->seek_bytes, &share);
         if (drps_relay_lay_out(config, share.buffer_bytes, &layout, NULL) == 0) break;
     }
     *most_out = memory_for(config, config->rows);
@@ -156,7 +156,7 @@ static int open_streams(struct drps_relay *st, struct drps_err *err)
         .n = n,
         .chunk_bytes = st->layout.chunk_bytes,
         .tails = st->layout.tails,
-        .ahead = st->layout.ahead,
+        .run_chunks = st->layout.run_chunks,
         .behind = st->layout.behind,
         .threads_only = st->config.no_uring,
     };
@@ -175,12 +175,14 @@ static void describe(struct drps_relay *st)
     st->stats.direct = about.direct;
     st->stats.chunk_bytes = st->layout.chunk_bytes;
     st->stats.groups = st->layout.groups;
+    st->stats.seek_bytes = st->config.seek_bytes;
     st->stats.pool_bytes = st->rows_bytes;
 }
 
 static int open_parts(struct drps_relay *st, struct drps_err *err)
 {
-    drps_relay_share(st->config.memory_bytes, st->config.rows, st->config.row_bytes, &st->share);
+    drps_relay_share(st->config.memory_bytes, st->config.rows, st->config.row_bytes,
+                     st->config.seek_bytes, &st->share);
     const uint64_t need = st->source.working_rows * st->share.row_bytes;
     if (need > st->share.budget_bytes)
         return drps_err_set(err, DRPS_E_MEMORY_BUDGET,

@@ -31,12 +31,12 @@ struct drps_relay_layout {
     size_t chunk_bytes;
     uint32_t span;   /* windows a group; 0: no groups */
     uint32_t groups; /* streams K .. K + groups - 1 */
-    unsigned ahead, behind;
+    unsigned run_chunks, behind;
     size_t tails;
 };
 
-/* The best layout for the source's windows in buffer_bytes. DRPS_E_MEMORY_BUDGET when there is
- * none. */
+/* The best layout for the source's windows in buffer_bytes, on a disk of config->seek_bytes.
+ * DRPS_E_MEMORY_BUDGET when there is none. */
 DRPS_MUST_CHECK
 int drps_relay_lay_out(const struct drps_store_config *config, uint64_t buffer_bytes,
                        struct drps_relay_layout *out, struct drps_err *err);

@@ -7,12 +7,10 @@
 #include "base/drps_alloc.h"
 #include "base/drps_checksum.h"
 
-enum { NONE = -1, BATCH = 8 }; /* writes handed over together */
-
-/* One piece of memory of a chunk's size. */
-struct buffer {
-    enum { FREE, FILLING, WRITING, READING, READY } state;
-    uint32_t stream; /* that it belongs to */
+enum {
+    NONE = -1,
+    BATCH = 8, /* operations handed over together */
+    RUNS = DRPS_STREAMS_RUNS,
 };
 
 struct stream {
@@ -23,24 +21,32 @@ struct stream {
     int32_t tail;                     /* buffer being filled, or NONE */
 };
 
+/* Consecutive chunks read by one request. */
+struct run {
+    uint64_t first; /* chunk of the stream */
+    uint32_t n;     /* chunks */
+    int there;      /* read */
+};
+
 /* The stream that is being read. */
 struct reading {
-    int64_t stream; /* NONE: nothing is read */
-    uint64_t limit; /* chunks that may be asked for */
-    uint64_t asked, taken;
-    size_t at;      /* bytes taken of the chunk at hand */
-    int verified;   /* the chunk at hand was compared with its checksum */
-    int32_t *ring;  /* own: [ahead] buffer of chunk number i at i % ahead */
+    int64_t stream;        /* NONE: nothing is read */
+    uint64_t limit;        /* chunks that may be asked for */
+    uint64_t asked, taken; /* chunks */
+    uint64_t runs_asked, runs_taken;
+    struct run runs[RUNS]; /* number i at i % RUNS */
+    size_t at;             /* bytes taken of the chunk at hand */
+    int verified;          /* the chunk at hand was compared with its checksum */
 };
 
 struct drps_streams {
     struct drps_streams_config config;
     struct drps_aio *aio;
-    char *mem; /* own: [buffers][chunk_bytes] */
+    char *mem; /* own: [buffers_n][chunk_bytes], then [RUNS][run_chunks][chunk_bytes] */
     size_t mem_bytes;
-    struct buffer *buffers; /* own: [buffers_n] */
-    size_t buffers_n;
-    int32_t *free; /* own: [buffers_n] stack of free buffers */
+    size_t buffers_n;  /* chunks being filled or written */
+    uint32_t *of;      /* own: [buffers_n] stream of each */
+    int32_t *free;     /* own: [buffers_n] stack of free buffers */
     size_t free_n;
     struct stream *streams; /* own: [n] */
     uint64_t *sums;         /* own: [chunks] checksum of each chunk written */
@@ -52,7 +58,12 @@ struct drps_streams {
 
 static size_t buffers_needed(const struct drps_streams_config *c)
 {
-    return c->tails + c->ahead + c->behind;
+    return c->tails + c->behind;
+}
+
+static size_t chunks_in_memory(const struct drps_streams_config *c)
+{
+    return buffers_needed(c) + RUNS * (size_t)c->run_chunks;
 }
 
 static uint64_t chunks_of(const struct drps_streams_config *c, uint64_t bytes)
@@ -70,7 +81,7 @@ static uint64_t all_chunks(const struct drps_streams_config *c)
 
 uint64_t drps_streams_memory(const struct drps_streams_config *config)
 {
-    return buffers_needed(config) * (config->chunk_bytes + sizeof(struct buffer) + 8) +
+    return chunks_in_memory(config) * config->chunk_bytes + buffers_needed(config) * 8 +
            config->n * sizeof(struct stream) + all_chunks(config) * sizeof(uint64_t);
 }
 
@@ -81,11 +92,10 @@ void drps_streams_close(struct drps_streams *s)
     if (!s) return;
     drps_aio_close(s->aio);
     drps_pages_free(s->mem, s->mem_bytes);
-    free(s->buffers);
+    free(s->of);
     free(s->free);
     free(s->streams);
     free(s->sums);
-    free(s->reading.ring);
     free(s);
 }
 
@@ -93,15 +103,13 @@ static int lay_out(struct drps_streams *s, const struct drps_streams_config *c)
 {
     uint64_t chunk = 0;
     s->buffers_n = buffers_needed(c);
-    s->mem_bytes = s->buffers_n * c->chunk_bytes;
+    s->mem_bytes = chunks_in_memory(c) * c->chunk_bytes;
     s->mem = drps_pages_new(s->mem_bytes);
-    s->buffers = calloc(s->buffers_n, sizeof(*s->buffers));
+    s->of = drps_array_new(s->buffers_n, sizeof(*s->of));
     s->free = drps_array_new(s->buffers_n, sizeof(*s->free));
     s->streams = calloc(c->n + 1, sizeof(*s->streams));
     s->sums = drps_array_new((size_t)all_chunks(c), sizeof(*s->sums));
-    s->reading.ring = drps_array_new(c->ahead, sizeof(*s->reading.ring));
-    if (!s->mem || !s->buffers || !s->free || !s->streams || !s->sums || !s->reading.ring)
-        return -ENOMEM;
+    if (!s->mem || !s->of || !s->free || !s->streams || !s->sums) return -ENOMEM;
     while (s->free_n < s->buffers_n) {
         s->free[s->free_n] = (int32_t)(s->buffers_n - 1 - s->free_n);
         s->free_n++;
@@ -118,18 +126,19 @@ int drps_streams_open(const struct drps_streams_config *config, struct drps_stre
                       struct drps_err *err)
 {
     *s_out = NULL;
-    if (!config->chunk_bytes || config->chunk_bytes % DRPS_AIO_ALIGN || !config->ahead ||
-        !config->behind || buffers_needed(config) > INT32_MAX)
+    if (!config->chunk_bytes || config->chunk_bytes % DRPS_AIO_ALIGN || !config->run_chunks ||
+        !config->behind || chunks_in_memory(config) > INT32_MAX ||
+        config->run_chunks > UINT32_MAX / config->chunk_bytes)
         return drps_err_set(err, -EINVAL, "streams in chunks of %zu bytes", config->chunk_bytes);
     struct drps_streams *s = calloc(1, sizeof(*s));
     if (!s) return drps_err_set(err, -ENOMEM, "no memory for %zu streams", config->n);
     s->config = *config;
     s->reading.stream = NONE;
-    s->depth = config->ahead + config->behind;
+    s->depth = RUNS + config->behind;
     int rc = lay_out(s, config);
     if (rc < 0)
-        rc = drps_err_set(err, rc, "no memory for %zu chunks of %zu bytes", buffers_needed(config),
-                          config->chunk_bytes);
+        rc = drps_err_set(err, rc, "no memory for %zu chunks of %zu bytes",
+                          chunks_in_memory(config), config->chunk_bytes);
     s->config.max_bytes = NULL;
     const struct drps_aio_config aio = {
         .io = config->io,
@@ -156,29 +165,20 @@ static char *memory_of(const struct drps_streams *s, int32_t buffer)
     return s->mem + (size_t)buffer * s->config.chunk_bytes;
 }
 
-static void give_back(struct drps_streams *s, int32_t buffer)
+static char *memory_of_run(const struct drps_streams *s, uint64_t run)
 {
-    s->buffers[buffer].state = FREE;
-    s->free[s->free_n++] = buffer;
+    return memory_of(s, (int32_t)(s->buffers_n + run % RUNS * s->config.run_chunks));
 }
 
-static int32_t take_buffer(struct drps_streams *s, size_t stream, int state)
+/* Tags below buffers_n are chunks written, the others runs read. */
+static void finished(struct drps_streams *s, uint32_t tag)
 {
-    const int32_t buffer = s->free[--s->free_n];
-    s->buffers[buffer].state = state;
-    s->buffers[buffer].stream = (uint32_t)stream;
-    return buffer;
-}
-
-static void finished(struct drps_streams *s, int32_t buffer)
-{
-    struct buffer *b = &s->buffers[buffer];
-    if (b->state == READING) {
-        b->state = READY;
+    if (tag >= s->buffers_n) {
+        s->reading.runs[tag - s->buffers_n].there = 1;
         return;
     }
-    s->streams[b->stream].writing--;
-    give_back(s, buffer);
+    s->streams[s->of[tag]].writing--;
+    s->free[s->free_n++] = (int32_t)tag;
 }
 
 static int hand_over(struct drps_streams *s, struct drps_err *err)
@@ -197,7 +197,7 @@ static int reap(struct drps_streams *s, unsigned least, struct drps_err *err)
     int rc = drps_aio_wait(s->aio, least, tags, sizeof(tags) / sizeof(tags[0]), &n, err);
     if (rc < 0) return rc;
     for (size_t i = 0; i < n; i++)
-        finished(s, (int32_t)tags[i]);
+        finished(s, tags[i]);
     return 0;
 }
 
@@ -212,20 +212,20 @@ static int await_one(struct drps_streams *s, struct drps_err *err)
     return reap(s, 1, err);
 }
 
-/* Queue an operation on a chunk of the file. */
-static int queue(struct drps_streams *s, int32_t buffer, uint64_t chunk, int write,
-                 struct drps_err *err)
+/* Queue an operation on n chunks of the file. */
+static int queue(struct drps_streams *s, uint32_t tag, char *mem, uint64_t chunk, uint32_t n,
+                 int write, struct drps_err *err)
 {
     while (drps_aio_under_way(s->aio) + s->pending_n >= s->depth) {
         int rc = await_one(s, err);
         if (rc < 0) return rc;
     }
     s->pending[s->pending_n++] =
-        (struct drps_aio_op){.buf = memory_of(s, buffer),
-                             .bytes = (uint32_t)s->config.chunk_bytes,
+        (struct drps_aio_op){.buf = mem,
+                             .bytes = n * (uint32_t)s->config.chunk_bytes,
                              .offset = chunk * s->config.chunk_bytes,
                              .write = write,
-                             .tag = (uint32_t)buffer};
+                             .tag = tag};
     return s->pending_n == BATCH ? hand_over(s, err) : 0;
 }
 
@@ -242,7 +242,7 @@ static int begin_tail(struct drps_streams *s, size_t stream, struct drps_err *er
         int rc = await_one(s, err);
         if (rc < 0) return rc;
     }
-    s->streams[stream].tail = take_buffer(s, stream, FILLING);
+    s->streams[stream].tail = s->free[--s->free_n];
     s->streams[stream].used = 0;
     return 0;
 }
@@ -258,12 +258,12 @@ static int write_tail(struct drps_streams *s, size_t stream, struct drps_err *er
                             "contradict each other; make the plan anew",
                             s->config.path, stream, (unsigned long long)st->cap_chunks);
     s->sums[chunk] = drps_checksum(memory_of(s, buffer), s->config.chunk_bytes);
-    s->buffers[buffer].state = WRITING;
+    s->of[buffer] = (uint32_t)stream;
     st->tail = NONE;
     st->used = 0;
     st->written++;
     st->writing++;
-    return queue(s, buffer, chunk, 1, err);
+    return queue(s, (uint32_t)buffer, memory_of(s, buffer), chunk, 1, 1, err);
 }
 
 int drps_streams_append(struct drps_streams *s, size_t stream, const void *bytes, size_t n,
@@ -336,31 +336,41 @@ int drps_streams_append_rows(struct drps_streams *s, size_t stream, const char *
 
 /* ---- Reading ---- */
 
-/* Ask for chunks as far ahead as there are buffers for it. */
+/* Ask for chunks as far ahead as there is room for. */
 static int ask_ahead(struct drps_streams *s, struct drps_err *err)
 {
     struct reading *r = &s->reading;
-    const struct stream *st = &s->streams[r->stream];
-    while (r->asked < r->limit && r->asked - r->taken < s->config.ahead && s->free_n) {
-        const int32_t buffer = take_buffer(s, (size_t)r->stream, READING);
-        r->ring[r->asked % s->config.ahead] = buffer;
-        int rc = queue(s, buffer, st->first_chunk + r->asked, 0, err);
+    const uint64_t first = s->streams[r->stream].first_chunk;
+    while (r->asked < r->limit && r->runs_asked - r->runs_taken < RUNS) {
+        const uint64_t left = r->limit - r->asked;
+        const uint32_t n =
+            left < s->config.run_chunks ? (uint32_t)left : s->config.run_chunks;
+        const uint32_t at = (uint32_t)(r->runs_asked % RUNS);
+        r->runs[at] = (struct run){.first = r->asked, .n = n};
+        int rc = queue(s, (uint32_t)s->buffers_n + at, memory_of_run(s, at), first + r->asked, n, 0,
+                       err);
         if (rc < 0) return rc;
-        r->asked++;
+        r->asked += n;
+        r->runs_asked++;
     }
     return hand_over(s, err);
+}
+
+static int await_run(struct drps_streams *s, uint64_t run, struct drps_err *err)
+{
+    while (!s->reading.runs[run % RUNS].there) {
+        int rc = await_one(s, err);
+        if (rc < 0) return rc;
+    }
+    return 0;
 }
 
 static int stop_reading(struct drps_streams *s, struct drps_err *err)
 {
     struct reading *r = &s->reading;
-    for (; r->taken < r->asked; r->taken++) {
-        const int32_t buffer = r->ring[r->taken % s->config.ahead];
-        while (s->buffers[buffer].state == READING) {
-            int rc = await_one(s, err);
-            if (rc < 0) return rc;
-        }
-        give_back(s, buffer);
+    for (; r->runs_taken < r->runs_asked; r->runs_taken++) {
+        int rc = await_run(s, r->runs_taken, err);
+        if (rc < 0) return rc;
     }
     r->stream = NONE;
     return 0;
@@ -370,7 +380,7 @@ static int start_reading(struct drps_streams *s, size_t stream, struct drps_err 
 {
     int rc = s->reading.stream == NONE ? 0 : stop_reading(s, err);
     if (rc < 0) return rc;
-    s->reading = (struct reading){.stream = (int64_t)stream, .ring = s->reading.ring};
+    s->reading = (struct reading){.stream = (int64_t)stream};
     return 0;
 }
 
@@ -394,12 +404,20 @@ int drps_streams_begin(struct drps_streams *s, size_t stream, struct drps_err *e
     return ask_ahead(s, err);
 }
 
-static int verify(struct drps_streams *s, int32_t buffer, struct drps_err *err)
+/* Where the chunk at hand lies. */
+static const char *chunk_at_hand(const struct drps_streams *s)
+{
+    const struct reading *r = &s->reading;
+    const struct run *run = &r->runs[r->runs_taken % RUNS];
+    return memory_of_run(s, r->runs_taken) + (r->taken - run->first) * s->config.chunk_bytes;
+}
+
+static int verify(struct drps_streams *s, struct drps_err *err)
 {
     struct reading *r = &s->reading;
     const uint64_t chunk = s->streams[r->stream].first_chunk + r->taken;
     if (r->verified) return 0;
-    if (drps_checksum(memory_of(s, buffer), s->config.chunk_bytes) != s->sums[chunk])
+    if (drps_checksum(chunk_at_hand(s), s->config.chunk_bytes) != s->sums[chunk])
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "%s: the %zu bytes at byte %llu are not those that were written there: "
                             "check the disk and the memory of this machine, then train again",
@@ -421,16 +439,10 @@ int drps_streams_peek(struct drps_streams *s, const char **at_out, size_t *n_out
         if (*n_out) *at_out = memory_of(s, st->tail) + r->at;
         return 0;
     }
-    int rc = 0;
-    while (rc == 0 && r->asked == r->taken) { /* no buffer was free when it was its turn */
-        rc = s->free_n ? ask_ahead(s, err) : await_one(s, err);
-    }
-    const int32_t buffer = rc == 0 ? r->ring[r->taken % s->config.ahead] : NONE;
-    while (rc == 0 && s->buffers[buffer].state != READY)
-        rc = await_one(s, err);
-    if (rc == 0) rc = verify(s, buffer, err);
+    int rc = await_run(s, r->runs_taken, err);
+    if (rc == 0) rc = verify(s, err);
     if (rc < 0) return rc;
-    *at_out = memory_of(s, buffer) + r->at;
+    *at_out = chunk_at_hand(s) + r->at;
     *n_out = s->config.chunk_bytes - r->at;
     return 0;
 }
@@ -440,10 +452,12 @@ int drps_streams_skip(struct drps_streams *s, size_t n, struct drps_err *err)
     struct reading *r = &s->reading;
     r->at += n;
     if (r->taken == s->streams[r->stream].written || r->at < s->config.chunk_bytes) return 0;
-    give_back(s, r->ring[r->taken % s->config.ahead]);
+    const struct run *run = &r->runs[r->runs_taken % RUNS];
     r->taken++;
     r->at = 0;
     r->verified = 0;
+    if (r->taken < run->first + run->n) return 0;
+    r->runs_taken++;
     return ask_ahead(s, err);
 }
 
@@ -507,7 +521,7 @@ int drps_streams_end(struct drps_streams *s, int keep, struct drps_err *err)
     struct stream *st = &s->streams[s->reading.stream];
     int rc = stop_reading(s, err);
     if (rc < 0 || keep) return rc;
-    if (st->tail != NONE) give_back(s, st->tail);
+    if (st->tail != NONE) s->free[s->free_n++] = st->tail;
     st->tail = NONE;
     st->used = 0;
     st->written = 0;

@@ -4,7 +4,7 @@
  * next. Private to storage/relay/.
  *
  *     one file:   | stream 0: chunk 0, chunk 1, ... | stream 1: ... | ...
- *     in memory:  the chunk that a stream is filling (its tail), chunks being written, chunks read ahead
+ *     in memory:  the chunk that a stream is filling (its tail), chunks being written, runs of chunks read ahead
  *
  * Only full chunks go to disk; a stream's last, unfinished chunk is read from memory. Space is
  * preallocated for the most that a stream ever holds and used again each time: a steady state
@@ -23,6 +23,8 @@
 
 struct drps_streams; /* opaque */
 
+enum { DRPS_STREAMS_RUNS = 4 };
+
 struct drps_streams_config {
     const struct drps_io *io;
     const char *path;          /* of the file to make; borrowed until close */
@@ -30,7 +32,7 @@ struct drps_streams_config {
     size_t n;
     size_t chunk_bytes; /* a multiple of DRPS_AIO_ALIGN */
     size_t tails;       /* streams that hold bytes in an unfinished chunk at a time, at most */
-    unsigned ahead;     /* chunks read ahead, >= 1 */
+    unsigned run_chunks; /* read by one request, >= 1; DRPS_STREAMS_RUNS of these at a time */
     unsigned behind;    /* chunks being written while others are filled, >= 1 */
     int threads_only;   /* as of drps_aio_config */
 };

@@ -146,7 +146,7 @@ static void test_layout_follows_cost(void **state)
     config.seek_bytes = 0;
     assert_int_equal(drps_relay_lay_out(&config, 64 << 20, &l, NULL), 0);
     assert_int_equal(l.groups, (10000 + l.span - 1) / l.span);
-    assert_true((l.tails + l.ahead + l.behind) * l.chunk_bytes <= 64 << 20);
+    assert_true((l.tails + 4 * l.run_chunks + l.behind) * l.chunk_bytes <= 64 << 20);
     assert_int_equal(drps_relay_lay_out(&config, 64 << 10, &l, NULL), DRPS_E_MEMORY_BUDGET);
     for (source.windows = 250; source.windows < 2000; source.windows++) {
         assert_int_equal(drps_relay_lay_out(&config, 2 << 20, &l, NULL), 0);
