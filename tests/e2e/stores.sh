@@ -13,6 +13,26 @@ content() { # PLAN TRAIN-OPTIONS...: "losses content" of a run
     echo "$(all_values train_loss <train.json) $(all_values test_loss <train.json) $("$tools/drps-stat" model --json | value content)"
 }
 
+least() { # PLAN: KiB that the relay store takes at least, by its own refusal, and up to 150 more
+    { "$tools/drps-train" "$1" -o refused --store relay --memory 1M 2>&1 || true; } |
+        sed -n 's/.*at least \([0-9.]*\) MiB.*/\1/p' | awk '{print int(($1 + 0.1) * 1024)}'
+}
+windows() { all_values windows <train.json | awk '/^[0-9]/'; } # that the last run had
+
+# relay PLAN WANT TRAIN-OPTIONS...: in little and in more memory; windows must be many, then fewer
+relay() {
+    local plan=$1 want=$2 least few many more
+    shift 2
+    least=$(least "$plan")
+    for more in 0 1900; do
+        got=$(content "$plan" --store relay --memory $((least + more))K "$@")
+        [[ $got = "$want" ]] || fail "$plan on relay with $((least + more))K, $*: $got instead of $want"
+        [[ $more != 0 ]] || many=$(windows)
+    done
+    few=$(windows)
+    [[ $many -ge 10 && $few -lt $many ]] || fail "$plan: $many windows in ${least}K, $few in 1900K more"
+}
+
 compare() { # NAME INDEX-OPTIONS...
     local name=$1 want got store memory
     shift
@@ -25,6 +45,9 @@ compare() { # NAME INDEX-OPTIONS...
             [[ $got = "$want" ]] || fail "$name on $store with $memory: $got instead of $want"
         done
     done
+    relay "plan-$name" "$want"
+    want=$(content "plan-$name" --store resident --epochs 3 --threads 2)
+    relay "plan-$name" "$want" --epochs 3 --threads 2
     echo "ok $name"
 }
 
@@ -34,6 +57,27 @@ compare one-row-a-block data.svm --algo lor --blocks none
 compare lmf ratings.tsv --algo lmf --rank 8
 compare grid ratings.tsv --algo lmf --rank 8 --order grid --grid 4
 compare given data.svm --algo svm --order given
+
+# Windows so many that they are gathered in groups; rows really go to disk and back.
+"$tools/drps-index" data.svm --algo fm --rank 8 --batch-size 20 --test-fraction 0.1 --memory 64M -o plan-many --quiet --json >/dev/null
+want=$(content plan-many --store resident --epochs 3)
+relay plan-many "$want" --epochs 3
+got=$(content plan-many --store relay --epochs 3 --memory "$(least plan-many)K")
+[[ $(all_values groups <train.json) -gt 1 ]] || fail "$(windows) windows in no groups"
+[[ $(all_values read_bytes <train.json | awk '{n += $1} END {print n}') -gt 0 ]] || fail "relay read nothing"
+echo "ok groups: $(windows) windows, $(all_values groups <train.json) groups"
+
+# The best epochs are written on the way: the rows are visited, and training goes on with them.
+while read -r plan lr; do
+    set -- --epochs 30 --patience 2 --lr "$lr"
+    want=$(content "$plan" --store resident "$@")
+    [[ $(value stopped_early <train.json) = true && $(value best_epoch <train.json) -gt 1 ]] ||
+        fail "$plan: no early stop, epoch $(value best_epoch <train.json) is the best: nothing is tested"
+    relay "$plan" "$want" "$@"
+    [[ $(value stopped_early <train.json) = true ]] || fail "$plan: relay did not stop early"
+done <<<"plan-grid 0.03
+plan-many 0.003"
+echo "ok patience"
 
 gzip -k data.svm
 xz -k -1 data.svm

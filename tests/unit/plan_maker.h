@@ -42,6 +42,7 @@ struct maker {
     uint32_t block_rows;
     size_t n, test_n;
     size_t mean_n; /* the label mean is that of so many training samples; 0: of all */
+    int small_windows; /* cut for the rows of two batches; else as few as there can be: all fit */
     struct maker_sample *train, *test; /* [MAKER_SAMPLES] */
     char dir[256];
 };
@@ -251,16 +252,16 @@ static inline void maker_blocks(const struct maker *m, struct drps_plan_info *in
     free(first);
 }
 
-/* As few windows as there can be: all rows fit. */
 static inline void maker_windows(const struct maker *m, struct drps_plan_info *info)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_window_result r;
+    const uint64_t rows = m->small_windows ? 2 * info->max_batch_rows : info->rows;
     const struct drps_window_options o = {.steps = info->batches + info->eval_batches,
                                           .train_steps = info->batches,
                                           .rows = info->rows,
                                           .row_bytes = info->row_bytes,
-                                          .budget_bytes = info->rows * info->row_bytes,
+                                          .budget_bytes = rows * info->row_bytes,
                                           .memory_bytes = 1 << 20};
     if (drps_windows_compile(drps_io_os(), m->dir, m->dir, &o, &r, &err) < 0)
         fail_msg("%s", err.text);

@@ -76,6 +76,51 @@ static uint64_t least_memory(const struct drps_plan *plan, const char *dir,
 
 /* ---- Stores ---- */
 
+static void count_compiled(void *ctx, enum drps_log_level level, const char *text)
+{
+    (void)level;
+    *(int *)ctx += strstr(text, "compiling windows") != NULL;
+}
+
+/* Relay in many windows and in few: one time the plan's, the other time its own. */
+static void check_relay(const struct drps_plan *plan, int plan_has_few, const char *dir, const char *what,
+                        struct drps_train_options o, const struct drps_train_result *want)
+{
+    static const struct {
+        const char *name;
+        int all_memory; /* else the least */
+        size_t windows; /* at least */
+    } cases[] = {{"many windows", 0, 10}, {"training, evaluation", 1, 2}};
+    o.store = "relay";
+    o.memory_bytes = 0;
+    const uint64_t least = least_memory(plan, dir, o);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        int compiled = 0;
+        const struct drps_log log = {DRPS_LOG_INFO, count_compiled, &compiled};
+        char name[64];
+        (void)snprintf(name, sizeof(name), "relay-%d-%zu", plan_has_few, i);
+        o.log = &log;
+        o.memory_bytes = cases[i].all_memory ? 0 : least;
+        struct drps_train_result got = train(plan, dir, name, o);
+        if (got.content != want->content || got.epochs_n != want->epochs_n)
+            fail_msg("%s, %s: content %016llx after %zu epochs, resident %016llx", what,
+                     cases[i].name, (unsigned long long)got.content, got.epochs_n,
+                     (unsigned long long)want->content);
+        if (compiled != (plan_has_few != cases[i].all_memory) || got.windows_n < cases[i].windows)
+            fail_msg("%s, %s: %zu windows, compiled %d time(s)", what, cases[i].name,
+                     got.windows_n, compiled);
+        if (!cases[i].all_memory && got.row_bytes > 100) /* others fit unfinished chunks */
+            assert_true(got.store_stats.io.reads > 0);
+        for (size_t e = 0; e < got.epochs_n; e++) {
+            assert_memory_equal(&got.epochs[e].train_loss, &want->epochs[e].train_loss,
+                                sizeof(double));
+            assert_memory_equal(&got.epochs[e].test.loss, &want->epochs[e].test.loss,
+                                sizeof(double));
+        }
+        drps_train_result_free(&got);
+    }
+}
+
 static void test_engine_stores_agree_bit_for_bit(void **state)
 {
     static const struct {
@@ -87,7 +132,7 @@ static void test_engine_stores_agree_bit_for_bit(void **state)
         {"lor adagrad", "lor", "logistic", "adagrad", 0, 0, 0, 0},
         {"lir sgd l2", "lir", "squared", "sgd", 0, 0, 0, 0.001f},
         {"svm ftrl l1", "svm", "hinge", "ftrl", 0, 0, 0.01f, 0},
-        {"fm adagrad l1", "fm", "logistic", "adagrad", 4, 0, 1e-4f, 0},
+        {"fm adagrad l1", "fm", "logistic", "adagrad", 40, 0, 1e-4f, 0},
         {"lmf adagrad, local steps", "lmf", "squared", "adagrad", 4, 1, 0, 0},
     };
     (void)state;
@@ -96,6 +141,7 @@ static void test_engine_stores_agree_bit_for_bit(void **state)
         struct maker m;
         maker_init(&m, cases[i].algo, cases[i].loss, 600, 20);
         m.rank = cases[i].rank;
+        m.small_windows = 1;
         maker_random(&m, 700, strcmp(cases[i].algo, "lmf") == 0 ? 2 : 4, 0, 7);
         maker_random(&m, 90, strcmp(cases[i].algo, "lmf") == 0 ? 2 : 4, 1, 8);
         struct drps_plan *plan = maker_write(&m, dir, "plan");
@@ -137,6 +183,11 @@ static void test_engine_stores_agree_bit_for_bit(void **state)
                 drps_train_result_free(&got);
             }
         }
+        check_relay(plan, 0, dir, cases[i].name, o, &want);
+        drps_plan_close(plan);
+        m.small_windows = 0;
+        plan = maker_write(&m, dir, "plan of few windows");
+        check_relay(plan, 1, dir, cases[i].name, o, &want);
         drps_train_result_free(&want);
         drps_plan_close(plan);
         maker_free(&m);
@@ -163,7 +214,8 @@ static void test_engine_auto_takes_memory_when_it_suffices(void **state)
 
 static void test_engine_refuses_too_little_memory_with_a_number_that_would_do(void **state)
 {
-    static const char *const stores[] = {"auto", "resident", NULL};
+    static const char *const stores[] = {"auto", "resident", "relay"};
+    enum { STORES = sizeof(stores) / sizeof(*stores) };
     (void)state;
     char *dir = temp_make();
     struct maker m;
@@ -171,9 +223,9 @@ static void test_engine_refuses_too_little_memory_with_a_number_that_would_do(vo
     maker_random(&m, 200, 4, 0, 1);
     maker_random(&m, 20, 4, 1, 2);
     struct drps_plan *plan = maker_write(&m, dir, "plan");
-    for (size_t i = 0; i < 2 || drps_kv_engines()[i - 2]; i++) {
-        struct drps_train_options o = {.epochs = 1,
-                                       .store = i < 2 ? stores[i] : drps_kv_engines()[i - 2]->name};
+    for (size_t i = 0; i < STORES || drps_kv_engines()[i - STORES]; i++) {
+        struct drps_train_options o = {
+            .epochs = 1, .store = i < STORES ? stores[i] : drps_kv_engines()[i - STORES]->name};
         struct drps_train_result r;
         struct drps_err err;
         o.memory_bytes = 1 << 20;
@@ -216,11 +268,12 @@ static void test_engine_threads_are_deterministic_and_close_to_one(void **state)
             .epochs = 3, .l2 = cases[i].l2, .local_steps = cases[i].local_steps, .lr = 0.05f};
         struct drps_train_result one = train(plan, dir, "1", o);
         for (unsigned n = 2; n <= 3; n++) {
+            const char *const stores[] = {"resident", "relay", drps_kv_engines()[0]->name};
             char name[32];
-            uint64_t content[2];
-            for (int again = 0; again < 2; again++) { /* the second time on a store on disk */
+            uint64_t content[3];
+            for (int again = 0; again < 3; again++) {
                 o.threads = n;
-                o.store = again ? drps_kv_engines()[0]->name : "resident";
+                o.store = stores[again];
                 (void)snprintf(name, sizeof(name), "%u-%d", n, again);
                 struct drps_train_result r = train(plan, dir, name, o);
                 content[again] = r.content;
@@ -232,6 +285,7 @@ static void test_engine_threads_are_deterministic_and_close_to_one(void **state)
                 drps_train_result_free(&r);
             }
             assert_int_equal(content[0], content[1]);
+            assert_int_equal(content[0], content[2]);
             if (cases[i].local_steps)
                 assert_int_equal(content[0], one.content); /* these are sequential anyway */
         }
@@ -501,7 +555,10 @@ static void test_engine_report_is_the_model_s(void **state)
         "epoch",    "seconds",       "samples_per_s", "train_loss", "test_loss",
         "test_auc", "test_accuracy", "test_rmse",     "read_bytes", "written_bytes",
         "reads",    "writes",        "stall_share"};
-    const char *const stores[] = {"resident", drps_kv_engines()[0]->name};
+    static const char *const promised_of_windows[] = {
+        "windows", "pool_bytes", "chunk_bytes",  "groups",       "io_engine",
+        "direct",  "remark",     "rows_arrived", "rows_created", "rows_kept"};
+    const char *const stores[] = {"resident", drps_kv_engines()[0]->name, "relay"};
     char *dir = temp_make();
     struct maker m;
     maker_init(&m, "lor", "logistic", 60, 10);
@@ -509,7 +566,7 @@ static void test_engine_report_is_the_model_s(void **state)
     maker_random(&m, 20, 3, 1, 12);
     struct drps_plan *plan = maker_write(&m, dir, "plan");
 
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         struct drps_train_options o = {.epochs = 2, .store = stores[i]};
         struct drps_train_result r = train(plan, dir, stores[i], o);
         json_t *report = drps_report_json(&o, &r);
@@ -522,7 +579,13 @@ static void test_engine_report_is_the_model_s(void **state)
                 fail_msg("no member %s of an epoch", promised_of_epoch[k]);
         assert_true(json_is_object(json_object_get(report, "io")));
         assert_int_equal(json_is_object(json_object_get(report, "blocks")), i == 1);
-        assert_int_equal(json_is_null(json_object_get(report, "blocks")), i == 0);
+        assert_int_equal(json_is_null(json_object_get(report, "blocks")), i != 1);
+        const json_t *windows = json_object_get(report, "windows");
+        assert_int_equal(json_is_null(windows), i != 2);
+        assert_int_equal(json_array_size(json_object_get(windows, "list")), i == 2 ? 2 : 0);
+        for (size_t k = 0; i == 2 && k < sizeof(promised_of_windows) / sizeof(char *); k++)
+            if (!json_object_get(windows, promised_of_windows[k]))
+                fail_msg("no member %s of windows", promised_of_windows[k]);
 
         struct drps_err err = DRPS_ERR_INIT;
         struct drps_modeldir *md;
@@ -574,6 +637,7 @@ static void test_engine_patience_keeps_the_best_epoch(void **state)
     maker_random(&m, 200, 4, 1, 22);
     for (size_t i = 0; i < m.n; i += 4)
         m.train[i].label = -m.train[i].label;
+    m.small_windows = 1;
     struct drps_plan *plan = maker_write(&m, dir, "plan");
     struct drps_train_options o = {.epochs = 60, .lr = 0.3f, .patience = 2};
     struct drps_train_result r = train(plan, dir, "stopped", o);
@@ -582,6 +646,14 @@ static void test_engine_patience_keeps_the_best_epoch(void **state)
     assert_int_equal(r.epochs_n, r.best_epoch + 2);
     for (size_t e = 0; e < r.epochs_n; e++)
         assert_true(r.epochs[e].test.loss >= r.epochs[r.best_epoch - 1].test.loss);
+    o.store = "relay"; /* writes its rows between two epochs, and goes on */
+    o.memory_bytes = least_memory(plan, dir, o);
+    struct drps_train_result relay = train(plan, dir, "relay", o);
+    assert_true(relay.windows_n >= 10);
+    assert_int_equal(relay.epochs_n, r.epochs_n);
+    assert_true(relay.content == r.content);
+    drps_train_result_free(&relay);
+    o.store = NULL;
     o.epochs = r.best_epoch;
     o.patience = 0;
     assert_true(content_of(plan, dir, "best", o) == r.content);
