@@ -420,6 +420,10 @@ static int make_windows(struct run *r, struct drps_err *err)
     info->windows = r->result->windows.windows;
     info->window_budget_bytes = r->window.budget_bytes;
     info->working_set_rows = r->result->windows.working_set_rows;
+    info->max_window_rows = r->result->windows.max_window_rows;
+    info->window_rows = r->result->windows.rows_touched;
+    info->window_rows_kept = r->result->windows.rows_kept;
+    info->window_rows_moved = r->result->windows.rows_moved;
     return rc;
 }
 

@@ -61,7 +61,10 @@ struct drps_plan_info {
         row_bytes; /* that blocks and windows were cut for: dim floats with one optimizer state */
     uint64_t block_bytes; /* target of the block builder */
     uint64_t blocks, max_block_rows, max_step_blocks;
-    uint64_t windows, window_budget_bytes, working_set_rows; /* rows of the largest window */
+    uint64_t windows, window_budget_bytes;
+    uint64_t working_set_rows; /* most rows of two neighbouring windows */
+    uint64_t max_window_rows;  /* this and the next three: 0 in a plan of before they were known */
+    uint64_t window_rows, window_rows_kept, window_rows_moved; /* sums over an epoch's windows */
     uint64_t memory_bytes;                                   /* --memory of drps-index */
     int string_names; /* features are strings: names.rec holds them */
     size_t tables_n;

@@ -37,6 +37,9 @@ enum { FILES = sizeof(files) / sizeof(files[0]) };
     X(batch_size) X(batches) X(eval_batches) X(max_batch_samples) X(max_batch_rows)                \
     X(max_batch_nnz) X(max_body_bytes) X(row_bytes) X(block_bytes) X(blocks) X(max_block_rows)     \
     X(max_step_blocks) X(windows) X(window_budget_bytes) X(working_set_rows) X(memory_bytes)
+/* These may be missing: then they are 0. */
+#define PLAN_LATER_NUMBERS(X)                                                                      \
+    X(max_window_rows) X(window_rows) X(window_rows_kept) X(window_rows_moved)
 /* clang-format on */
 
 /* ---- Checksums of whole files ---- */
@@ -86,6 +89,7 @@ static json_t *info_to_json(const struct drps_plan_info *info, char *const *fiel
 #define PUT(name)                                                                                  \
     (void)json_object_set_new(j, #name, json_u64(info->name)); /* a NULL j is caught below */
     PLAN_NUMBERS(PUT)
+    PLAN_LATER_NUMBERS(PUT)
 #undef PUT
     if (info->grid) (void)json_object_set_new(j, "grid", json_u64(info->grid));
     (void)json_object_set_new(j, "seed", drps_manifest_hex(info->seed));
@@ -224,6 +228,13 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
     if (rc < 0) return rc;                                                                         \
     info->name = (__typeof__(info->name))value;
     PLAN_NUMBERS(GET)
+#undef GET
+#define GET(name)                                                                                  \
+    if (json_object_get(j, #name)) {                                                               \
+        rc = drps_manifest_get_count(j, #name, path, &info->name, err);                            \
+        if (rc < 0) return rc;                                                                     \
+    }
+    PLAN_LATER_NUMBERS(GET)
 #undef GET
     if (info->rows >= DRPS_NO_ROW || info->blocks > info->rows)
         return drps_err_set(err, DRPS_E_CORRUPT,

@@ -241,23 +241,23 @@ static const char *size(uint64_t bytes)
 static void print_forecast(const struct drps_index_result *r)
 {
     uint64_t model = r->info.rows * r->info.row_bytes;
+    const char *ended = ""; /* the store whose lines have ended: less memory does not fit either */
     printf("\nforecast of one epoch (rows of %llu bytes: parameters and one optimizer state)\n",
            (unsigned long long)r->info.row_bytes);
     printf("  %-9s %10s %6s %9s %11s %11s %11s\n", "store", "memory", "share", "windows", "read",
            "written", "I/Os");
     for (size_t i = 0; i < r->forecasts; i++) {
         const struct drps_forecast *f = &r->forecast[i];
-        if (strcmp(f->store, "relay") == 0)
-            continue; /* windows as a timetable of the disk: no store runs it yet */
+        if (strcmp(f->store, ended) == 0) continue;
         printf("  %-9s %10s %5.1f%%", f->store, size(f->memory_bytes),
                100.0 * (double)f->memory_bytes / (double)model);
-        if (f->feasible)
+        if (f->feasible) {
             printf(" %9llu %11s %11s %11llu\n", (unsigned long long)f->windows, size(f->read_bytes),
                    size(f->written_bytes), (unsigned long long)f->ios);
-        else {
-            printf("   one batch does not fit\n");
-            break;
+            continue;
         }
+        printf("   one batch does not fit\n");
+        ended = f->store;
     }
 }
 
@@ -285,10 +285,11 @@ static void print_text(const struct drps_index_result *r)
            (unsigned long long)i->windows, size(i->window_budget_bytes),
            (unsigned long long)i->working_set_rows, size(i->working_set_rows * i->row_bytes));
     printf("  needs    %s of memory for all rows, or a pool of %s for the largest batch's blocks;\n"
-           "           disk: %s for the model, up to %s more while training out of core\n",
+           "           disk: %s for the model; while training out of core also twice what an epoch\n"
+           "           writes, and all rows (%s) at the end\n",
            size(i->rows * i->row_bytes),
            size(i->max_step_blocks * i->max_block_rows * i->row_bytes), size(i->rows * i->dim * 4),
-           size(2 * i->rows * i->row_bytes));
+           size(i->rows * i->row_bytes));
     print_forecast(r);
     printf("\n%s of text in %.1f s (parsing %.0f MB/s), plan %s, peak memory %s\n",
            size(r->input_bytes), r->seconds,

@@ -69,6 +69,7 @@ static void test_plan_gives_back_what_was_saved(void **state)
         SAME(block_bytes), SAME(blocks);
     SAME(max_block_rows), SAME(max_step_blocks), SAME(windows), SAME(window_budget_bytes),
         SAME(working_set_rows);
+    SAME(max_window_rows), SAME(window_rows), SAME(window_rows_kept), SAME(window_rows_moved);
     SAME(memory_bytes), SAME(classification), SAME(string_names), SAME(tables_n), SAME(fields_n),
         SAME(label_mean);
     SAME(hash_seed), SAME(label_negative), SAME(label_positive);
