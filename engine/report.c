@@ -117,19 +117,34 @@ static json_t *phases_to_json(const struct drps_phases *p)
 
 /* ---- What the store did ---- */
 
+/* Of the training and evaluation steps, an unfinished epoch's too; not of writing models. */
+static double step_seconds(const struct drps_train_result *r)
+{
+    const struct drps_phases *p = &r->phases;
+    return p->plan + p->wait_store + p->gather + p->compute + p->step + p->evaluate;
+}
+
+static json_t *ratio(double part, double whole)
+{
+    return number(whole > 0 ? part / whole : NAN);
+}
+
 static json_t *latency_us(const struct drps_latency *l, double q)
 {
     return number(l->n ? drps_latency_quantile_us(l, q) : NAN);
 }
 
 /* Of every store; all zero when it does no I/O. */
-static json_t *io_to_json(const struct drps_iostat *io)
+static json_t *io_to_json(const struct drps_train_result *r)
 {
+    const struct drps_iostat *io = &r->store_stats.io;
     json_t *j = json_object();
     put(&j, "reads", count(io->reads));
     put(&j, "writes", count(io->writes));
     put(&j, "read_bytes", count(io->read_bytes));
     put(&j, "written_bytes", count(io->written_bytes));
+    put(&j, "read_bytes_per_s", ratio((double)io->read_bytes, step_seconds(r)));
+    put(&j, "written_bytes_per_s", ratio((double)io->written_bytes, step_seconds(r)));
     put(&j, "read_calls", count(io->read_calls));
     put(&j, "write_calls", count(io->write_calls));
     put(&j, "seeks", count(io->seeks));
@@ -143,12 +158,14 @@ static json_t *io_to_json(const struct drps_iostat *io)
 }
 
 /* Of every store. */
-static json_t *stalls_to_json(const struct drps_store_stats *s)
+static json_t *stalls_to_json(const struct drps_train_result *r)
 {
+    const struct drps_store_stats *s = &r->store_stats;
     json_t *j = json_object();
     put(&j, "steps", count(s->steps));
     put(&j, "stalled_steps", count(s->stalled_steps));
     put(&j, "seconds", number((double)s->stall_ns * 1e-9));
+    put(&j, "share", ratio((double)s->stall_ns * 1e-9, step_seconds(r)));
     return j;
 }
 
@@ -187,8 +204,10 @@ static json_t *windows_to_json(const struct drps_train_result *r)
 {
     const struct drps_store_stats *s = &r->store_stats;
     if (!r->windows_n) return json_null();
+    const double rows = (double)(s->rows_kept + s->rows_arrived + s->rows_created);
     json_t *j = json_object(), *list = json_array();
     put(&j, "windows", count(r->windows_n));
+    put(&j, "pool_rows", count(s->pool_bytes / r->row_bytes));
     put(&j, "pool_bytes", count(s->pool_bytes));
     put(&j, "chunk_bytes", count(s->chunk_bytes));
     put(&j, "groups", count(s->groups));
@@ -199,6 +218,9 @@ static json_t *windows_to_json(const struct drps_train_result *r)
     put(&j, "rows_kept", count(s->rows_kept));
     put(&j, "rows_arrived", count(s->rows_arrived));
     put(&j, "rows_created", count(s->rows_created));
+    put(&j, "kept_share", ratio((double)s->rows_kept, rows));
+    put(&j, "arrived_share", ratio((double)s->rows_arrived, rows));
+    put(&j, "created_share", ratio((double)s->rows_created, rows));
     for (size_t w = 0; w < r->windows_n; w++)
         append(&list, window_to_json(&r->windows[w]));
     put(&j, "list", list);
@@ -207,10 +229,9 @@ static json_t *windows_to_json(const struct drps_train_result *r)
 
 static void put_store(json_t **j, const struct drps_train_result *r)
 {
-    const struct drps_store_stats *s = &r->store_stats;
-    put(j, "io", io_to_json(&s->io));
-    put(j, "stalls", stalls_to_json(s));
-    put(j, "blocks", blocks_to_json(s));
+    put(j, "io", io_to_json(r));
+    put(j, "stalls", stalls_to_json(r));
+    put(j, "blocks", blocks_to_json(&r->store_stats));
     put(j, "windows", windows_to_json(r));
 }
 

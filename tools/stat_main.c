@@ -11,18 +11,21 @@
 #include "index/drps_plan.h"
 #include "tools/cli.h"
 
-enum { KEY_VERIFY = DRPS_CLI_KEY, KEY_EPOCH };
+enum { KEY_VERIFY = DRPS_CLI_KEY, KEY_EPOCH, KEY_WINDOWS };
 enum { MODEL_MEMORY_BYTES = 64 << 20 };
 
 struct options {
     const char *path;
     int verify;
     uint64_t epoch; /* 0: all */
+    int windows;
 };
 
 static const struct argp_option option_table[] = {
     {"verify", KEY_VERIFY, NULL, 0, "Read every file whole and check every checksum", 1},
     {"epoch", KEY_EPOCH, "E", 0, "Only this epoch of a model's training", 1},
+    {"windows", KEY_WINDOWS, NULL, 0, "Also every window of a model's training with store relay",
+     1},
     {0},
 };
 
@@ -35,6 +38,9 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         return 0;
     case KEY_EPOCH:
         o->epoch = drps_cli_count(cli, arg, 1, UINT32_MAX);
+        return 0;
+    case KEY_WINDOWS:
+        o->windows = 1;
         return 0;
     case ARGP_KEY_ARG:
         if (o->path) drps_cli_usage(cli, "one plan or model at a time: '%s' is too much", arg);
@@ -101,6 +107,26 @@ static const char *share_of(const json_t *j, const char *part, const char *whole
     return slot;
 }
 
+/* A share of 1 as per cent. */
+static const char *percent_of(const json_t *j, const char *key)
+{
+    const json_t *v = json_object_get(j, key);
+    if (!json_is_number(v)) return "-";
+    char *slot = text_slot();
+    (void)snprintf(slot, TEXT_BYTES, "%.1f %%", 100 * json_number_value(v));
+    return slot;
+}
+
+/* Bytes a second. */
+static const char *rate_of(const json_t *j, const char *key)
+{
+    const json_t *v = json_object_get(j, key);
+    if (!json_is_number(v)) return "-";
+    char *slot = text_slot();
+    (void)snprintf(slot, TEXT_BYTES, "%.1f", json_number_value(v) / 1e6);
+    return slot;
+}
+
 /* ---- Plans ---- */
 
 static void print_tables(const json_t *tables)
@@ -123,20 +149,36 @@ static void print_forecasts(const json_t *list)
 {
     size_t i;
     json_t *f;
+    const char *ended = ""; /* the store whose lines have ended: less memory does not fit either */
     printf("\nforecast of one epoch\n  %-9s %10s %9s %11s %11s %11s\n", "store", "memory",
            "windows", "read", "written", "I/Os");
     json_array_foreach(list, i, f)
     {
-        if (strcmp(text_of(f, "store"), "relay") == 0) continue; /* no store runs it yet */
-        printf("  %-9s %10s", text_of(f, "store"), size_of(f, "memory_bytes"));
-        if (json_is_true(json_object_get(f, "feasible")))
+        const char *store = text_of(f, "store");
+        if (strcmp(store, ended) == 0) continue;
+        printf("  %-9s %10s", store, size_of(f, "memory_bytes"));
+        if (json_is_true(json_object_get(f, "feasible"))) {
             printf(" %9s %11s %11s %11s\n", count_of(f, "windows"), size_of(f, "read_bytes"),
                    size_of(f, "written_bytes"), count_of(f, "ios"));
-        else {
-            printf("   one batch does not fit\n");
-            break;
+            continue;
         }
+        printf("   one batch does not fit\n");
+        ended = store;
     }
+}
+
+/* Of rows that a window uses, kept ones stay from the window before. */
+static void print_plan_windows(const json_t *j)
+{
+    printf("  windows  %s, cut for %s; two of them hold at most %s rows", count_of(j, "windows"),
+           size_of(j, "window_budget_bytes"), count_of(j, "working_set_rows"));
+    if (!json_object_get(j, "window_rows")) { /* made by an older drps-index */
+        printf("\n");
+        return;
+    }
+    printf(", one %s\n           an epoch: %s rows kept from window to window (%s), %s moved (%s)\n",
+           count_of(j, "max_window_rows"), count_of(j, "window_rows_kept"), share_of(j, "window_rows_kept", "window_rows"),
+           count_of(j, "window_rows_moved"), share_of(j, "window_rows_moved", "window_rows"));
 }
 
 /* "shuffled", "grid (16 x 16)" */
@@ -166,8 +208,7 @@ static void print_plan(const struct drps_plan *plan, int verified)
            count_of(j, "max_batch_rows"));
     printf("  blocks   %s (%s), of at most %s rows; at most %s a batch\n", count_of(j, "blocks"),
            text_of(j, "blocks_by"), count_of(j, "max_block_rows"), count_of(j, "max_step_blocks"));
-    printf("  windows  %s, cut for %s; two of them hold at most %s rows\n", count_of(j, "windows"),
-           size_of(j, "window_budget_bytes"), count_of(j, "working_set_rows"));
+    print_plan_windows(j);
     print_files(json_object_get(j, "files"));
     print_forecasts(json_object_get(j, "forecast"));
 }
@@ -223,14 +264,14 @@ static void print_io(const json_t *training)
 {
     const json_t *io = json_object_get(training, "io");
     printf("\ndisk I/O of the %s store, all epochs\n", text_of(training, "store"));
-    printf("  %-8s %12s %12s %12s %10s %10s\n", "", "operations", "bytes", "calls", "p50 us",
-           "p99 us");
-    printf("  %-8s %12s %12s %12s %10s %10s\n", "reads", count_of(io, "reads"),
-           size_of(io, "read_bytes"), count_of(io, "read_calls"),
+    printf("  %-8s %12s %12s %10s %12s %10s %10s\n", "", "operations", "bytes", "MB/s", "calls",
+           "p50 us", "p99 us");
+    printf("  %-8s %12s %12s %10s %12s %10s %10s\n", "reads", count_of(io, "reads"),
+           size_of(io, "read_bytes"), rate_of(io, "read_bytes_per_s"), count_of(io, "read_calls"),
            number_of(io, "read_p50_us", "%.0f"), number_of(io, "read_p99_us", "%.0f"));
-    printf("  %-8s %12s %12s %12s %10s %10s\n", "writes", count_of(io, "writes"),
-           size_of(io, "written_bytes"), count_of(io, "write_calls"),
-           number_of(io, "write_p50_us", "%.0f"), number_of(io, "write_p99_us", "%.0f"));
+    printf("  %-8s %12s %12s %10s %12s %10s %10s\n", "writes", count_of(io, "writes"),
+           size_of(io, "written_bytes"), rate_of(io, "written_bytes_per_s"),
+           count_of(io, "write_calls"), number_of(io, "write_p50_us", "%.0f"), number_of(io, "write_p99_us", "%.0f"));
     printf("  seeks %s, queue depth %s, kernel: %s read, %s written\n", count_of(io, "seeks"),
            number_of(io, "queue_depth", "%.1f"), size_of(training, "process_read_bytes"),
            size_of(training, "process_written_bytes"));
@@ -245,11 +286,59 @@ static void print_blocks(const json_t *blocks)
            count_of(blocks, "pool_blocks"), size_of(blocks, "pool_bytes"));
 }
 
+static void print_windows(const json_t *windows)
+{
+    if (!json_is_object(windows)) return; /* a store without windows */
+    const char *remark = text_of(windows, "remark");
+    printf("  windows: %s an epoch, %s groups; two of them %s rows (%s) in memory\n",
+           count_of(windows, "windows"), count_of(windows, "groups"),
+           count_of(windows, "pool_rows"), size_of(windows, "pool_bytes"));
+    printf("  rows of windows: %s kept (%s), %s arrived (%s), %s created (%s)\n",
+           count_of(windows, "rows_kept"), percent_of(windows, "kept_share"),
+           count_of(windows, "rows_arrived"), percent_of(windows, "arrived_share"),
+           count_of(windows, "rows_created"), percent_of(windows, "created_share"));
+    printf("  chunks of %s, moved by %s%s%s%s\n", size_of(windows, "chunk_bytes"),
+           text_of(windows, "io_engine"),
+           json_is_true(json_object_get(windows, "direct")) ? ", direct"
+                                                            : ", through the page cache",
+           *remark ? "; " : "", remark);
+}
+
+static void print_window(size_t number, const json_t *w, double epochs)
+{
+    static const char *const counts[] = {"rows", "kept", "arrived", "created"};
+    static const char *const sizes[] = {"read_bytes", "written_bytes"};
+    static const char *const times[] = {"open_seconds", "close_seconds", "stall_seconds"};
+    printf("  %6zu", number);
+    for (size_t i = 0; i < 4; i++)
+        printf(" %10.0f", json_number_value(json_object_get(w, counts[i])) / epochs);
+    for (size_t i = 0; i < 2; i++) {
+        const double bytes = json_number_value(json_object_get(w, sizes[i])) / epochs;
+        printf(" %10s", drps_size_format((uint64_t)bytes, text_slot(), TEXT_BYTES));
+    }
+    for (size_t i = 0; i < 3; i++)
+        printf(" %9.2f", 1e3 * json_number_value(json_object_get(w, times[i])) / epochs);
+    printf("\n");
+}
+
+static void print_each_window(const json_t *training)
+{
+    const size_t n = json_array_size(json_object_get(training, "epochs"));
+    size_t i;
+    json_t *w;
+    printf("\n  %6s %10s %10s %10s %10s %10s %10s %9s %9s %9s\n", "window", "rows", "kept",
+           "arrived", "created", "read", "written", "open ms", "close ms", "stall ms");
+    json_array_foreach(json_object_get(json_object_get(training, "windows"), "list"), i, w)
+        print_window(i, w, n ? (double)n : 1);
+    printf("  (means of an epoch, over %zu)\n", n);
+}
+
 static void print_stalls(const json_t *training)
 {
     const json_t *s = json_object_get(training, "stalls");
-    printf("  training waited %s s in %s of %s steps; plan files: %s read, waited %s s\n",
-           number_of(s, "seconds", "%.2f"), count_of(s, "stalled_steps"), count_of(s, "steps"),
+    printf("  training waited %s s (%s) in %s of %s steps; plan files: %s read, waited %s s\n",
+           number_of(s, "seconds", "%.2f"), percent_of(s, "share"), count_of(s, "stalled_steps"),
+           count_of(s, "steps"),
            size_of(training, "plan_read_bytes"), number_of(training, "plan_wait_seconds", "%.2f"));
 }
 
@@ -304,17 +393,24 @@ static void print_model(const struct options *o, const struct drps_modeldir *md)
     print_phases(training);
     print_io(training);
     print_blocks(json_object_get(training, "blocks"));
+    print_windows(json_object_get(training, "windows"));
     print_stalls(training);
     print_forecast(training);
     print_memory(training);
+    if (o->windows) print_each_window(training);
 }
 
-static int check_epoch(const struct options *o, const json_t *j, struct drps_err *err)
+static int check_parts(const struct options *o, const json_t *j, struct drps_err *err)
 {
-    size_t n = json_array_size(json_object_get(json_object_get(j, "training"), "epochs"));
-    if (o->epoch <= n) return 0;
-    return drps_err_set(err, DRPS_E_CONFIG, "--epoch %llu: %s was trained for %zu epochs",
-                        (unsigned long long)o->epoch, o->path, n);
+    const json_t *training = json_object_get(j, "training");
+    const size_t n = json_array_size(json_object_get(training, "epochs"));
+    if (o->epoch > n)
+        return drps_err_set(err, DRPS_E_CONFIG, "--epoch %llu: %s was trained for %zu epochs",
+                            (unsigned long long)o->epoch, o->path, n);
+    if (o->windows && !json_is_object(json_object_get(training, "windows")))
+        return drps_err_set(err, DRPS_E_CONFIG, "--windows: %s was trained with store %s, not relay",
+                            o->path, text_of(training, "store"));
+    return 0;
 }
 
 static int stat_model(struct drps_cli *cli, const struct options *o, struct drps_err *err)
@@ -322,7 +418,7 @@ static int stat_model(struct drps_cli *cli, const struct options *o, struct drps
     struct drps_modeldir *md;
     int rc = drps_modeldir_open(drps_io_os(), o->path, MODEL_MEMORY_BYTES, &md, err);
     if (rc == 0 && o->verify) rc = drps_modeldir_verify(md, err);
-    if (rc == 0) rc = check_epoch(o, drps_modeldir_json(md), err);
+    if (rc == 0) rc = check_parts(o, drps_modeldir_json(md), err);
     if (rc == 0) {
         if (cli->json)
             rc = drps_cli_json_print(json_deep_copy(drps_modeldir_json(md)), err);

@@ -204,31 +204,77 @@ static void print_epoch(void *ctx, const struct drps_epoch *e)
 
 /* ---- Results ---- */
 
+static double share(uint64_t part, uint64_t whole)
+{
+    return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void print_pool(const struct drps_store_stats *s)
+{
+    if (!s->blocks_needed) return;
+    printf("  pool      %llu blocks, %s; %.1f %% of block uses found there, %.1f %% new\n",
+           (unsigned long long)s->pool_blocks, size(s->pool_bytes),
+           share(s->blocks_hit, s->blocks_needed), share(s->blocks_created, s->blocks_needed));
+}
+
+static void print_windows(const struct drps_train_result *r)
+{
+    const struct drps_store_stats *s = &r->store_stats;
+    const uint64_t rows = s->rows_kept + s->rows_arrived + s->rows_created;
+    if (!r->windows_n) return;
+    printf("  windows   %zu an epoch", r->windows_n);
+    if (s->groups) printf(" in %u groups", s->groups);
+    printf(", two of them %llu rows (%s); rows %.1f %% kept, %.1f %% arrived, %.1f %% created\n",
+           (unsigned long long)(s->pool_bytes / r->row_bytes), size(s->pool_bytes),
+           share(s->rows_kept, rows), share(s->rows_arrived, rows), share(s->rows_created, rows));
+    printf("  chunks    %s, by %s%s%s%s\n", size(s->chunk_bytes), s->io_engine,
+           s->direct ? ", direct" : ", through the page cache", *s->io_remark ? "; " : "",
+           s->io_remark);
+}
+
+static void print_traffic(const char *name, uint64_t n, uint64_t bytes, double seconds)
+{
+    printf("  %-9s %llu (%s, %.1f MB/s)", name, (unsigned long long)n, size(bytes),
+           seconds > 0 ? (double)bytes / 1e6 / seconds : 0);
+}
+
+static void print_latency(const struct drps_latency *l)
+{
+    printf(", p50 %.0f us, p99 %.0f us\n", drps_latency_quantile_us(l, 0.5),
+           drps_latency_quantile_us(l, 0.99));
+}
+
+static void print_forecast(const struct drps_train_result *r)
+{
+    const struct drps_iostat *io = &r->store_stats.io;
+    const double epochs = r->epochs_n ? (double)r->epochs_n : 1;
+    if (!r->has_forecast || !r->forecast.feasible) return;
+    printf("  forecast  %s read, %s written, %llu I/Os an epoch; measured %s, %s, %.0f\n",
+           size(r->forecast.read_bytes), size(r->forecast.written_bytes),
+           (unsigned long long)r->forecast.ios, size((uint64_t)((double)io->read_bytes / epochs)),
+           size((uint64_t)((double)io->written_bytes / epochs)),
+           (double)(io->reads + io->writes) / epochs);
+}
+
 static void print_disk(const struct drps_train_result *r)
 {
     const struct drps_store_stats *s = &r->store_stats;
     const struct drps_iostat *io = &s->io;
-    if (!s->blocks_needed) return;
-    const double epochs = r->epochs_n ? (double)r->epochs_n : 1;
-    printf("  pool      %llu blocks, %s; %.1f %% of block uses found there, %.1f %% new\n",
-           (unsigned long long)s->pool_blocks, size(s->pool_bytes),
-           100.0 * (double)s->blocks_hit / (double)s->blocks_needed,
-           100.0 * (double)s->blocks_created / (double)s->blocks_needed);
-    printf("  reads     %llu (%s, %llu seeks), depth %.1f, p50 %.0f us, p99 %.0f us\n",
-           (unsigned long long)io->reads, size(io->read_bytes), (unsigned long long)io->seeks,
-           io->read_calls ? (double)io->queue_depth_sum / (double)io->read_calls : 0,
-           drps_latency_quantile_us(&io->read_latency, 0.5),
-           drps_latency_quantile_us(&io->read_latency, 0.99));
-    printf("  writes    %llu (%s), p50 %.0f us, p99 %.0f us\n", (unsigned long long)io->writes,
-           size(io->written_bytes), drps_latency_quantile_us(&io->write_latency, 0.5),
-           drps_latency_quantile_us(&io->write_latency, 0.99));
-    if (r->has_forecast && r->forecast.feasible)
-        printf("  forecast  %s read, %s written, %llu I/Os an epoch; measured %s, %s, %.0f\n",
-               size(r->forecast.read_bytes), size(r->forecast.written_bytes),
-               (unsigned long long)r->forecast.ios,
-               size((uint64_t)((double)io->read_bytes / epochs)),
-               size((uint64_t)((double)io->written_bytes / epochs)),
-               (double)(io->reads + io->writes) / epochs);
+    const struct drps_phases *p = &r->phases;
+    const double seconds = /* of all steps */
+        p->plan + p->wait_store + p->gather + p->compute + p->step + p->evaluate;
+    if (!s->blocks_needed && !r->windows_n) return;
+    print_pool(s);
+    print_windows(r);
+    print_traffic("reads", io->reads, io->read_bytes, seconds);
+    printf(", %llu seeks, depth %.1f", (unsigned long long)io->seeks,
+           io->read_calls ? (double)io->queue_depth_sum / (double)io->read_calls : 0);
+    print_latency(&io->read_latency);
+    print_traffic("writes", io->writes, io->written_bytes, seconds);
+    print_latency(&io->write_latency);
+    printf("  stalls    %.1f %% of the time of all steps\n",
+           seconds > 0 ? 100 * (double)s->stall_ns * 1e-9 / seconds : 0);
+    print_forecast(r);
 }
 
 static void print_text(const struct drps_train_result *r, const char *model)
