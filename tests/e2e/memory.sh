@@ -11,12 +11,26 @@ rows=$(value rows <index.json)
 echo "index ok: $rows rows, $((rows * 136 / mib)) MiB with optimizer state"
 [[ $((rows * 136)) -gt $((96 * mib)) ]] || fail "the model of $rows rows fits the budget: nothing is tested"
 "$tools/drps-train" plan -o model --store resident --quiet --json >resident.json
-for engine in rocksdb leveldb; do
+for engine in relay rocksdb leveldb; do
     in_cgroup $((96 * mib * 11 / 10)) "$tools/drps-train" plan -o "model-$engine" --store $engine --memory 96M --quiet --json \
         >$engine.json || fail "drps-train --store $engine --memory 96M was ended by its limit"
     [[ $(all_values test_loss <$engine.json) = "$(all_values test_loss <resident.json)" ]] || fail "$engine has another loss"
-    echo "$engine ok: peak $(($(value peak_rss_bytes <$engine.json) / mib)) MiB"
+    echo "$engine ok: peak $(($(value peak_rss_bytes <$engine.json) / mib)) MiB of 96"
 done
+[[ $(all_values windows <relay.json | awk '/^[0-9]/') -ge 10 ]] || fail "relay had few windows: $(all_values windows <relay.json)"
+[[ $(value content <relay.json) = "$(value content <resident.json)" ]] || fail "relay has another model"
+
+# Windows that drps-index cut for 64 MiB of rows suit this memory; the ones above were cut anew.
+"$tools/drps-train" plan -o model-plan --store relay --memory 160M --json >plan.json 2>log.txt
+! grep -q 'compiling windows' log.txt || fail "the plan's windows were not used: $(cat log.txt)"
+[[ $(all_values windows <plan.json | awk '/^[0-9]/') = "$(value windows <index.json)" ]] || fail "other windows than the plan's"
+[[ $(value content <plan.json) = "$(value content <resident.json)" ]] || fail "relay has another model with the plan's windows"
+echo "relay ok with the plan's $(value windows <index.json) windows"
+
+# As many times as the best epoch changes, all rows are written in placed order beside the open windows.
+in_cgroup $((96 * mib * 11 / 10)) "$tools/drps-train" plan -o model-patience --store relay --memory 96M --epochs 3 --patience 1 \
+    --threads 2 --quiet --json >patience.json || fail "drps-train --store relay --patience 1 was ended by its limit"
+echo "relay ok with patience and two threads: peak $(($(value peak_rss_bytes <patience.json) / mib)) MiB of 96"
 "$tools/drps-predict" model data.svm -o all.txt --quiet
 in_cgroup $((48 * mib * 11 / 10)) "$tools/drps-predict" model data.svm --memory 48M -o some.txt --quiet ||
     fail "drps-predict --memory 48M was ended by its limit"

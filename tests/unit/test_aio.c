@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,6 +23,7 @@
 #include "storage/aio_internal.h"
 #include "support/fault_io.h"
 #include "support/lists.h"
+#include "support/no_uring.h"
 #include "support/scratch.h"
 
 enum {
@@ -711,24 +710,11 @@ static void check_restricted(const char *path, int (*restrict_child)(void), cons
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static int forbid_uring(void)
-{
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog program = {sizeof(code) / sizeof(*code), code};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) return -errno;
-    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) ? -errno : 0;
-}
-
 static void test_uring_forbidden(void **state)
 {
     const char *path = scratch_path(*state, "blocks");
     if (!uring_works(path)) skip();
-    check_restricted(path, forbid_uring, "threads", 0, "no io_uring: Operation not permitted");
+    check_restricted(path, no_uring, "threads", 0, "no io_uring: Operation not permitted");
 }
 
 /* The limit is of all processes of a user: root takes a user's number that nobody else has. */
