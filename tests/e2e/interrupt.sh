@@ -14,18 +14,26 @@ wait_for() {
     done
 }
 
-"$tools/drps-train" plan -o model --epochs 100000 --quiet &
-pid=$!
-wait_for model.partial $pid
-read -rt 1 <> <(:) || true
-kill -INT $pid
-status=0
-wait $pid || status=$?
-[[ $status = 130 ]] || fail "after SIGINT drps-train exited with $status"
-absent model.partial
-"$tools/drps-stat" model >stat.txt
-grep -qi interrupted stat.txt || fail "drps-stat does not say that the model was interrupted"
-"$tools/drps-predict" model data.svm -o scores.txt --quiet || fail "the interrupted model does not predict"
+# The model so far, from rows in memory and from rows on their way between windows.
+for store in resident relay; do
+    "$tools/drps-train" plan -o model --epochs 100000 --store $store --memory 56M --quiet &
+    pid=$!
+    wait_for model.partial $pid
+    read -rt 1 <> <(:) || true
+    kill -INT $pid
+    status=0
+    wait $pid || status=$?
+    [[ $status = 130 ]] || fail "after SIGINT drps-train --store $store exited with $status"
+    absent model.partial
+    [[ ! -e model/store ]] || fail "the files of store $store are in the model"
+    "$tools/drps-stat" model --verify >stat.txt
+    grep -qi interrupted stat.txt || fail "drps-stat does not say that the model was interrupted"
+    "$tools/drps-predict" model data.svm -o scores.txt --quiet || fail "the interrupted model does not predict"
+    [[ $store = resident ]] || "$tools/drps-stat" model --json >relay.json
+    rm -r model
+done
+[[ $(all_values windows <relay.json | awk '/^[0-9]/') -ge 5 ]] || fail "relay had few windows: $(all_values windows <relay.json)"
+[[ $(all_values reads <relay.json | awk '{n += $1} END {print n + 0}') -gt 0 ]] || fail "relay was interrupted before it read anything"
 
 "$tools/drps-index" data.svm --algo lor -o plan2 --quiet &
 pid=$!
@@ -36,10 +44,10 @@ wait $pid || status=$?
 [[ $status = 130 || $status = 0 ]] || fail "after SIGINT drps-index exited with $status"
 [[ $status = 0 ]] || absent plan2
 
-for tool in index train; do
+for tool in index rocksdb relay; do
     for round in 1 2 3; do
         if [[ $tool = index ]]; then set -- "$tools/drps-index" data.svm --algo lor -o killed --quiet
-        else set -- "$tools/drps-train" plan -o killed --epochs 1000 --store rocksdb --memory 96M --quiet; fi
+        else set -- "$tools/drps-train" plan -o killed --epochs 1000 --store $tool --memory 96M --quiet; fi
         "$@" &
         pid=$!
         wait_for killed.partial $pid
@@ -50,7 +58,7 @@ for tool in index train; do
             [[ ! -e killed ]] || fail "killed drps-$tool left something that looks complete"
         rm -rf killed
     done
-    if [[ $tool = train ]]; then "$tools/drps-train" plan -o killed --quiet; else "$tools/drps-index" data.svm --algo lor -o killed --quiet; fi >/dev/null ||
+    if [[ $tool != index ]]; then "$tools/drps-train" plan -o killed --store $tool --memory 96M --quiet; else "$tools/drps-index" data.svm --algo lor -o killed --quiet; fi >/dev/null ||
         fail "drps-$tool after a killed run"
     absent killed.partial
     rm -rf killed

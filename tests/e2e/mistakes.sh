@@ -47,7 +47,9 @@ fails 1 'is no drps plan' "$train" good.svm -o model
 fails 1 'is no drps plan' "$train" nosuch -o model
 fails 1 'too small' "$train" plan -o model --memory 1M
 absent model
-fails 2 '' "$train" plan -o model --store nosuch
+fails 1 "at least [0-9.]+ MiB is needed.*two windows of a step's rows" "$train" plan -o model --store relay --memory 20M
+absent model
+fails 2 'auto.*resident.*relay' "$train" plan -o model --store nosuch
 fails 2 '' "$train" plan -o model --patience 3
 absent model
 "$train" plan -o model --quiet
