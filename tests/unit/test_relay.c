@@ -12,6 +12,7 @@
 
 #include "base/drps_rng.h"
 #include "storage/relay/relay.h"
+#include "support/fault_io.h"
 #include "unit/store_plan.h"
 
 static const struct plan_shape shapes[] = {
@@ -299,6 +300,63 @@ static void test_contradicting_windows_are_refused(void **state)
     plan_free(p);
 }
 
+/* Whichever call fails first: the error comes out, names a file, nothing hangs and all is released.
+ */
+static void test_faults_come_out(void **state)
+{
+    static const unsigned ops[] = {FAULT_OPEN, FAULT_FALLOCATE, FAULT_PREAD, FAULT_PWRITE};
+    (void)state;
+    const uint64_t seed = test_seed("faults");
+    struct plan *p = plan_new(seed, &shapes[0]);
+    plan_cut(p, seed, 2);
+    for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++) {
+        int met = 0;
+        for (long k = 1; k < 2000; k += k < 4 ? 1 : k / 3) {
+            struct fault_io *f = fault_io_new(drps_io_os());
+            struct drps_err err = DRPS_ERR_INIT;
+            struct drps_store_config config = plan_config(p);
+            char *dir = scratch_new();
+            config.io = &f->io;
+            config.dir = dir;
+            config.chunk_bytes = 4096;
+            config.memory_bytes = plan_least_memory(p, &drps_store_relay, &config);
+            fault_io_arm(f, ops[i], k, 1, FAULT_ERROR, k % 2 ? -EIO : -ENOSPC);
+            const int rc = plan_run(p, &drps_store_relay, &config, NULL, &err);
+            assert_int_equal(rc < 0, f->fired > 0);
+            if (rc < 0) assert_non_null(strstr(err.text, dir));
+            met += rc < 0;
+            fault_io_free(f);
+            scratch_remove(dir);
+        }
+        assert_true(met > 0);
+    }
+    plan_free(p);
+}
+
+static void test_short_transfers_are_continued(void **state)
+{
+    (void)state;
+    const uint64_t seed = test_seed("short");
+    struct plan *p = plan_new(seed, &shapes[2]);
+    plan_cut(p, seed, 2);
+    for (long k = 1; k < 40; k += 3) {
+        struct fault_io *f = fault_io_new(drps_io_os());
+        struct drps_err err = DRPS_ERR_INIT;
+        struct drps_store_config config = plan_config(p);
+        char *dir = scratch_new();
+        config.io = &f->io;
+        config.dir = dir;
+        config.chunk_bytes = 4096;
+        config.memory_bytes = plan_least_memory(p, &drps_store_relay, &config);
+        fault_io_arm(f, FAULT_PREAD | FAULT_PWRITE, k, 0, FAULT_SHORT, 0);
+        if (plan_run(p, &drps_store_relay, &config, NULL, &err) < 0) fail_msg("%s", err.text);
+        assert_true(f->fired > 0);
+        fault_io_free(f);
+        scratch_remove(dir);
+    }
+    plan_free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +368,8 @@ int main(void)
         cmocka_unit_test(test_wrong_use_is_refused),
         cmocka_unit_test(test_wrong_byte_is_named),
         cmocka_unit_test(test_contradicting_windows_are_refused),
+        cmocka_unit_test(test_faults_come_out),
+        cmocka_unit_test(test_short_transfers_are_continued),
     };
     return cmocka_run_group_tests_name("relay", tests, NULL, NULL);
 }
