@@ -275,7 +275,7 @@ static int lie(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *r
 {
     const struct plan *p = ctx;
     int rc = p->source.read((void *)p, w, out, rows, next, prev, err);
-    if (next && w == 1)
+    if (next && w % 2 == 1) /* one of them has rows that stay */
         for (size_t s = 0; s < out->n; s++)
             if (next[s] == 1) next[s] = 2;
     return rc;
