@@ -176,9 +176,11 @@ static void print_plan_windows(const json_t *j)
         printf("\n");
         return;
     }
-    printf(", one %s\n           an epoch: %s rows kept from window to window (%s), %s moved (%s)\n",
-           count_of(j, "max_window_rows"), count_of(j, "window_rows_kept"), share_of(j, "window_rows_kept", "window_rows"),
-           count_of(j, "window_rows_moved"), share_of(j, "window_rows_moved", "window_rows"));
+    printf(
+        ", one %s\n           an epoch: %s rows kept from window to window (%s), %s moved (%s)\n",
+        count_of(j, "max_window_rows"), count_of(j, "window_rows_kept"),
+        share_of(j, "window_rows_kept", "window_rows"), count_of(j, "window_rows_moved"),
+        share_of(j, "window_rows_moved", "window_rows"));
 }
 
 /* "shuffled", "grid (16 x 16)" */
@@ -271,7 +273,8 @@ static void print_io(const json_t *training)
            number_of(io, "read_p50_us", "%.0f"), number_of(io, "read_p99_us", "%.0f"));
     printf("  %-8s %12s %12s %10s %12s %10s %10s\n", "writes", count_of(io, "writes"),
            size_of(io, "written_bytes"), rate_of(io, "written_bytes_per_s"),
-           count_of(io, "write_calls"), number_of(io, "write_p50_us", "%.0f"), number_of(io, "write_p99_us", "%.0f"));
+           count_of(io, "write_calls"), number_of(io, "write_p50_us", "%.0f"),
+           number_of(io, "write_p99_us", "%.0f"));
     printf("  seeks %s, queue depth %s, kernel: %s read, %s written\n", count_of(io, "seeks"),
            number_of(io, "queue_depth", "%.1f"), size_of(training, "process_read_bytes"),
            size_of(training, "process_written_bytes"));
@@ -338,8 +341,8 @@ static void print_stalls(const json_t *training)
     const json_t *s = json_object_get(training, "stalls");
     printf("  training waited %s s (%s) in %s of %s steps; plan files: %s read, waited %s s\n",
            number_of(s, "seconds", "%.2f"), percent_of(s, "share"), count_of(s, "stalled_steps"),
-           count_of(s, "steps"),
-           size_of(training, "plan_read_bytes"), number_of(training, "plan_wait_seconds", "%.2f"));
+           count_of(s, "steps"), size_of(training, "plan_read_bytes"),
+           number_of(training, "plan_wait_seconds", "%.2f"));
 }
 
 static void print_forecast(const json_t *training)
@@ -408,8 +411,9 @@ static int check_parts(const struct options *o, const json_t *j, struct drps_err
         return drps_err_set(err, DRPS_E_CONFIG, "--epoch %llu: %s was trained for %zu epochs",
                             (unsigned long long)o->epoch, o->path, n);
     if (o->windows && !json_is_object(json_object_get(training, "windows")))
-        return drps_err_set(err, DRPS_E_CONFIG, "--windows: %s was trained with store %s, not relay",
-                            o->path, text_of(training, "store"));
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--windows: %s was trained with store %s, not relay", o->path,
+                            text_of(training, "store"));
     return 0;
 }
 

@@ -1,4 +1,5 @@
-/* without_uring COMMAND...: run a command to which io_uring is forbidden; 77: cannot be done here. */
+/* without_uring COMMAND...: run a command to which io_uring is forbidden; 77: cannot be done here.
+ */
 #include <stdio.h>
 #include <unistd.h>
 

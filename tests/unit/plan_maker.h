@@ -41,7 +41,7 @@ struct maker {
     size_t batch; /* samples a batch, at most MAKER_BATCH */
     uint32_t block_rows;
     size_t n, test_n;
-    size_t mean_n; /* the label mean is that of so many training samples; 0: of all */
+    size_t mean_n;     /* the label mean is that of so many training samples; 0: of all */
     int small_windows; /* cut for the rows of two batches; else as few as there can be: all fit */
     struct maker_sample *train, *test; /* [MAKER_SAMPLES] */
     char dir[256];

@@ -83,8 +83,9 @@ static void count_compiled(void *ctx, enum drps_log_level level, const char *tex
 }
 
 /* Relay in many windows and in few: one time the plan's, the other time its own. */
-static void check_relay(const struct drps_plan *plan, int plan_has_few, const char *dir, const char *what,
-                        struct drps_train_options o, const struct drps_train_result *want)
+static void check_relay(const struct drps_plan *plan, int plan_has_few, const char *dir,
+                        const char *what, struct drps_train_options o,
+                        const struct drps_train_result *want)
 {
     static const struct {
         const char *name;
@@ -107,8 +108,8 @@ static void check_relay(const struct drps_plan *plan, int plan_has_few, const ch
                      cases[i].name, (unsigned long long)got.content, got.epochs_n,
                      (unsigned long long)want->content);
         if (compiled != (plan_has_few != cases[i].all_memory) || got.windows_n < cases[i].windows)
-            fail_msg("%s, %s: %zu windows, compiled %d time(s)", what, cases[i].name,
-                     got.windows_n, compiled);
+            fail_msg("%s, %s: %zu windows, compiled %d time(s)", what, cases[i].name, got.windows_n,
+                     compiled);
         if (!cases[i].all_memory && got.row_bytes > 100) /* others fit unfinished chunks */
             assert_true(got.store_stats.io.reads > 0);
         for (size_t e = 0; e < got.epochs_n; e++) {
