@@ -17,10 +17,10 @@ enum {
     CHUNK_WANTED = 256 << 10,
     CHUNK_MOST = 4 << 20,
     SEEKS_A_CHUNK = 16,
-    BEHIND = 8,
-    READ_SHARE = 4, /* of the buffers, one part of so many is for reading */
+    BEHIND = 16,
+    READ_SHARE = 5, /* of the buffers, one part of so many is for reading */
     SEEK_LEAST = 16 << 10,
-    BUFFER_SHARE = 6, /* one part of so many is for buffers ... */
+    BUFFER_SHARE = 5, /* one part of so many is for buffers ... */
     BUFFER_SEEKS = 128, /* ... or more on a disk that seeks, up to a half */
     BUFFER_LEAST = 1 << 20, /* enough for some thousand windows */
     BUFFER_MOST = 128 << 20,
@@ -76,12 +76,11 @@ static uint64_t most_chunk(const struct drps_store_config *config, uint64_t seek
     return clamp(SEEKS_A_CHUNK * seek_bytes, CHUNK_WANTED, CHUNK_MOST);
 }
 
-static uint64_t largest_power(uint64_t pieces, uint64_t bytes, uint64_t most)
+/* The largest size of so many pieces of `bytes`. */
+static uint64_t piece_bytes(uint64_t pieces, uint64_t bytes, uint64_t most)
 {
-    uint64_t size = CHUNK_LEAST;
-    while (2 * size <= most && pieces * 2 * size <= bytes)
-        size *= 2;
-    return size;
+    const uint64_t size = bytes / pieces / CHUNK_LEAST * CHUNK_LEAST;
+    return clamp(size, CHUNK_LEAST, most);
 }
 
 static struct choice choose(uint32_t windows, uint32_t span, uint64_t buffer_bytes,
@@ -90,8 +89,8 @@ static struct choice choose(uint32_t windows, uint32_t span, uint64_t buffer_byt
     const uint32_t groups = span ? (windows + span - 1) / span : 0;
     const size_t tails = span ? 2 * (size_t)span + groups : windows;
     const uint64_t reading = buffer_bytes / READ_SHARE;
-    const uint64_t chunk = largest_power(tails + BEHIND, buffer_bytes - reading, most);
-    const uint64_t run = largest_power(DRPS_STREAMS_RUNS, reading, most);
+    const uint64_t chunk = piece_bytes(tails + BEHIND, buffer_bytes - reading, most);
+    const uint64_t run = piece_bytes(DRPS_STREAMS_RUNS, reading, most);
     const uint64_t run_chunks = run / chunk ? run / chunk : 1;
     const int fits =
         (tails + BEHIND + DRPS_STREAMS_RUNS * run_chunks) * chunk <= buffer_bytes;

@@ -142,7 +142,7 @@ static void test_layout_follows_cost(void **state)
     source.windows = 600;
     config.seek_bytes = 750000; /* a slow disk: larger chunks, by way of groups */
     assert_int_equal(drps_relay_lay_out(&config, 64 << 20, &l, NULL), 0);
-    assert_true(l.span > 0 && l.chunk_bytes >= 512 << 10);
+    assert_true(l.span > 0 && l.chunk_bytes >= 448 << 10);
     source.windows = 10000;
     config.seek_bytes = 0;
     assert_int_equal(drps_relay_lay_out(&config, 64 << 20, &l, NULL), 0);
