@@ -218,6 +218,7 @@ static json_t *windows_to_json(const struct drps_train_result *r)
     put(&j, "rows_kept", count(s->rows_kept));
     put(&j, "rows_arrived", count(s->rows_arrived));
     put(&j, "rows_created", count(s->rows_created));
+    put(&j, "regrouped_bytes", count(s->regrouped_bytes));
     put(&j, "kept_share", ratio((double)s->rows_kept, rows));
     put(&j, "arrived_share", ratio((double)s->rows_arrived, rows));
     put(&j, "created_share", ratio((double)s->rows_created, rows));

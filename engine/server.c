@@ -28,6 +28,7 @@ void drps_server_configure(struct drps_server *server, struct drps_store_config 
 {
     config->rows = rows;
     config->row_bytes = server->row_bytes;
+    config->scan_bytes = server->model.dim * sizeof(float); /* a model holds no optimizer's state */
     config->init = init_rows;
     config->init_ctx = server;
 }

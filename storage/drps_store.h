@@ -104,6 +104,8 @@ struct drps_store_config {
     const char *dir;       /* an existing empty folder for the store's files */
     uint64_t memory_bytes; /* for pools, engine caches and buffers together */
 
+    size_t scan_bytes; /* of each row, what scan shows; what follows is undefined; 0: all */
+
     /* relay */
     const struct drps_window_source *windows; /* borrowed until close */
     uint64_t seek_bytes; /* that the disk would move in the time of one more request; 0: unknown */
@@ -140,6 +142,7 @@ struct drps_store_stats {
     /* relay: rows, summed over windows as they were opened */
     uint64_t windows;
     uint64_t rows_kept, rows_arrived, rows_created; /* stayed in memory; read back; made in place */
+    uint64_t regrouped_bytes; /* of groups' streams: read and written once more */
     size_t chunk_bytes;
     uint64_t seek_bytes; /* of the disk; 0: unknown */
     uint32_t groups;     /* 0: a stream a window */
@@ -151,7 +154,7 @@ struct drps_store_stats {
 /* What one window of the epoch cost, summed over epochs. */
 struct drps_window_stats {
     uint64_t rows, kept, arrived, created;
-    uint64_t read_bytes, written_bytes; /* chunks, while it was opened and closed */
+    uint64_t read_bytes, written_bytes; /* of rows that arrived and that left */
     uint64_t stall_ns;                  /* training waited for it to open */
     uint64_t open_ns, close_ns;         /* the store's own thread was busy with it */
 };

@@ -122,48 +122,30 @@ static int allocate(struct drps_relay *st)
     return 0;
 }
 
-/* What each stream holds at most: all rows that arrive at a window, or at a group's windows with
- * the counts from every window. */
-static int measure_streams(struct drps_relay *st, uint64_t *max_bytes, struct drps_err *err)
+/* A row is in one stream at most; groups' streams hold counts, too. */
+static uint64_t most_in_streams(const struct drps_relay *st)
 {
-    const uint32_t windows = st->source.windows;
-    const uint32_t span = st->layout.span;
-    for (uint32_t w = 0; w < windows; w++) {
-        struct drps_store_window head;
-        int rc = st->source.read(st->source.ctx, w, &head, NULL, NULL, NULL, err);
-        if (rc < 0) return rc;
-        max_bytes[w] = (uint64_t)head.arriving * st->config.row_bytes;
-        if (span) max_bytes[windows + w / span] += max_bytes[w];
-    }
-    for (uint32_t g = 0; g < st->layout.groups; g++)
-        max_bytes[windows + g] += (uint64_t)windows * span * sizeof(uint32_t);
-    return 0;
+    const uint64_t windows = st->source.windows;
+    const uint64_t counts = st->layout.span ? windows * windows * sizeof(uint32_t) : 0;
+    return st->config.rows * st->config.row_bytes + counts;
 }
 
 static int open_streams(struct drps_relay *st, struct drps_err *err)
 {
-    const size_t n = (size_t)st->source.windows + st->layout.groups;
-    uint64_t *max_bytes = calloc(n, sizeof(*max_bytes));
     st->path = drps_path_join(st->config.dir, "transit");
-    if (!max_bytes || !st->path) {
-        free(max_bytes);
-        return drps_err_set(err, -ENOMEM, "no memory for %zu streams of rows", n);
-    }
+    if (!st->path) return drps_err_set(err, -ENOMEM, "no memory for the streams of rows");
     const struct drps_streams_config config = {
         .io = st->config.io,
         .path = st->path,
-        .max_bytes = max_bytes,
-        .n = n,
+        .n = (size_t)st->source.windows + st->layout.groups,
+        .max_bytes = most_in_streams(st),
         .chunk_bytes = st->layout.chunk_bytes,
         .tails = st->layout.tails,
         .run_chunks = st->layout.run_chunks,
         .behind = st->layout.behind,
         .threads_only = st->config.no_uring,
     };
-    int rc = measure_streams(st, max_bytes, err);
-    if (rc == 0) rc = drps_streams_open(&config, &st->streams, err);
-    free(max_bytes);
-    return rc;
+    return drps_streams_open(&config, &st->streams, err);
 }
 
 static void describe(struct drps_relay *st)

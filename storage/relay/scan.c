@@ -22,7 +22,7 @@ struct spool {
     struct drps_relay *st;
     char *path; /* own */
     int fd;
-    size_t entry_bytes; /* placed id, row */
+    size_t entry_bytes; /* placed id, what is shown of its row */
     uint64_t part_rows;
     size_t parts_n;
     size_t buffer_bytes; /* whole entries */
@@ -50,7 +50,8 @@ static int spool_begin(struct spool *sp, struct drps_relay *st, struct drps_err 
 {
     const size_t row_bytes = st->config.row_bytes;
     const uint64_t half = st->share.scan_bytes / 2;
-    *sp = (struct spool){.st = st, .fd = -1, .entry_bytes = row_bytes + sizeof(uint32_t)};
+    const size_t shown = st->config.scan_bytes ? st->config.scan_bytes : row_bytes;
+    *sp = (struct spool){.st = st, .fd = -1, .entry_bytes = shown + sizeof(uint32_t)};
     sp->part_rows = half / row_bytes ? half / row_bytes : 1;
     sp->parts_n = (size_t)((st->config.rows + sp->part_rows - 1) / sp->part_rows);
     sp->buffer_bytes = (size_t)(half / sp->parts_n / sp->entry_bytes) * sp->entry_bytes;
@@ -178,7 +179,7 @@ static int end_of_stream(struct drps_relay *st, size_t stream, uint64_t taken, s
                             "contradict each other; make the plan anew",
                             stream, (unsigned long long)drps_streams_bytes(st->streams, stream),
                             (unsigned long long)taken);
-    return drps_streams_end(st->streams, 1, err);
+    return drps_streams_end(st->streams, err);
 }
 
 static int spool_window_stream(struct spool *sp, uint64_t q, struct drps_err *err)
@@ -190,7 +191,7 @@ static int spool_window_stream(struct spool *sp, uint64_t q, struct drps_err *er
     int rc = st->source.read(st->source.ctx, w, &head, st->ids, NULL, st->prev, err);
     if (rc < 0) return rc;
     const size_t n = list_arrived(st, q, head.n);
-    rc = drps_streams_begin(st->streams, w, err);
+    rc = drps_streams_begin(st->streams, w, 1, err);
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = spool_next(sp, st->order[i], err);
     return rc == 0 ? end_of_stream(st, w, (uint64_t)n * st->config.row_bytes, err) : rc;
@@ -245,7 +246,7 @@ static int spool_group_stream(struct spool *sp, uint32_t group, struct drps_err 
     while (q >= st->closing && q >= windows)
         q -= windows;
     if (q >= st->closing) q = 0;
-    int rc = drps_streams_begin(st->streams, stream, err);
+    int rc = drps_streams_begin(st->streams, stream, 1, err);
     for (; q < st->closing && rc == 0; q++)
         rc = spool_piece(sp, q, group, &taken, err);
     return rc == 0 ? end_of_stream(st, stream, taken, err) : rc;
@@ -281,7 +282,8 @@ static int place_entries(struct spool *sp, size_t p, const char *entries, size_t
             return drps_err_set(err, DRPS_E_CORRUPT,
                                 "%s: row %u in the part of rows %llu on: check the disk", sp->path,
                                 id, (unsigned long long)first);
-        memcpy(sp->room + (size_t)(id - first) * row_bytes, entries + at + sizeof(id), row_bytes);
+        memcpy(sp->room + (size_t)(id - first) * row_bytes, entries + at + sizeof(id),
+               sp->entry_bytes - sizeof(id));
     }
     return 0;
 }

@@ -13,26 +13,31 @@ enum {
     RUNS = DRPS_STREAMS_RUNS,
 };
 
+#define NO_EXTENT UINT32_MAX
+
 struct stream {
-    uint64_t first_chunk, cap_chunks; /* its place in the file */
-    uint64_t written;                 /* full chunks handed to the disk */
-    uint32_t writing;                 /* of these, not there yet */
-    uint32_t used;                    /* bytes of the tail */
-    int32_t tail;                     /* buffer being filled, or NONE */
+    uint32_t first, last; /* extents; NO_EXTENT: none */
+    uint64_t written;     /* full chunks handed to the disk */
+    uint32_t writing;     /* of these, not there yet */
+    uint32_t used;        /* bytes of the tail */
+    int32_t tail;         /* buffer being filled, or NONE */
 };
 
 /* Consecutive chunks read by one request. */
 struct run {
-    uint64_t first; /* chunk of the stream */
-    uint32_t n;     /* chunks */
-    int there;      /* read */
+    uint64_t first;  /* chunk of the stream */
+    uint32_t n;      /* chunks */
+    uint32_t extent; /* that they are in */
+    int there;       /* read */
 };
 
 /* The stream that is being read. */
 struct reading {
     int64_t stream;        /* NONE: nothing is read */
     uint64_t limit;        /* chunks that may be asked for */
+    int keep;              /* extents are not given back */
     uint64_t asked, taken; /* chunks */
+    uint32_t extent;       /* of the chunk asked for last */
     uint64_t runs_asked, runs_taken;
     struct run runs[RUNS]; /* number i at i % RUNS */
     size_t at;             /* bytes taken of the chunk at hand */
@@ -49,7 +54,10 @@ struct drps_streams {
     int32_t *free;     /* own: [buffers_n] stack of free buffers */
     size_t free_n;
     struct stream *streams; /* own: [n] */
-    uint64_t *sums;         /* own: [chunks] checksum of each chunk written */
+    uint64_t *sums;         /* own: [extents * run_chunks] checksum of each chunk written */
+    uint32_t *next;         /* own: [extents] the extent that follows in its stream, or in the list
+                               of free ones */
+    uint32_t free_extent;   /* the first of that list */
     struct drps_aio_op pending[BATCH];
     size_t pending_n;
     unsigned depth;
@@ -66,23 +74,23 @@ static size_t chunks_in_memory(const struct drps_streams_config *c)
     return buffers_needed(c) + RUNS * (size_t)c->run_chunks;
 }
 
-static uint64_t chunks_of(const struct drps_streams_config *c, uint64_t bytes)
+/* Every stream may have an extent that is filled in part, and one being read. */
+static uint64_t extents_needed(const struct drps_streams_config *c)
 {
-    return bytes / c->chunk_bytes; /* what is left over stays in memory */
-}
-
-static uint64_t all_chunks(const struct drps_streams_config *c)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < c->n; i++)
-        sum += chunks_of(c, c->max_bytes[i]);
-    return sum ? sum : 1; /* a file is not empty */
+    return c->max_bytes / c->chunk_bytes / c->run_chunks + c->tails + RUNS + 1;
 }
 
 uint64_t drps_streams_memory(const struct drps_streams_config *config)
 {
     return chunks_in_memory(config) * config->chunk_bytes + buffers_needed(config) * 8 +
-           config->n * sizeof(struct stream) + all_chunks(config) * sizeof(uint64_t);
+           config->n * sizeof(struct stream) +
+           extents_needed(config) *
+               (config->run_chunks * sizeof(uint64_t) + sizeof(uint32_t));
+}
+
+uint64_t drps_streams_file_bytes(const struct drps_streams_config *config)
+{
+    return extents_needed(config) * config->run_chunks * config->chunk_bytes;
 }
 
 /* ---- Opening and closing ---- */
@@ -96,29 +104,30 @@ void drps_streams_close(struct drps_streams *s)
     free(s->free);
     free(s->streams);
     free(s->sums);
+    free(s->next);
     free(s);
 }
 
 static int lay_out(struct drps_streams *s, const struct drps_streams_config *c)
 {
-    uint64_t chunk = 0;
+    const uint64_t extents = extents_needed(c);
     s->buffers_n = buffers_needed(c);
     s->mem_bytes = chunks_in_memory(c) * c->chunk_bytes;
     s->mem = drps_pages_new(s->mem_bytes);
     s->of = drps_array_new(s->buffers_n, sizeof(*s->of));
     s->free = drps_array_new(s->buffers_n, sizeof(*s->free));
     s->streams = calloc(c->n + 1, sizeof(*s->streams));
-    s->sums = drps_array_new((size_t)all_chunks(c), sizeof(*s->sums));
-    if (!s->mem || !s->of || !s->free || !s->streams || !s->sums) return -ENOMEM;
+    s->sums = drps_array_new((size_t)extents * c->run_chunks, sizeof(*s->sums));
+    s->next = drps_array_new((size_t)extents, sizeof(*s->next));
+    if (!s->mem || !s->of || !s->free || !s->streams || !s->sums || !s->next) return -ENOMEM;
     while (s->free_n < s->buffers_n) {
         s->free[s->free_n] = (int32_t)(s->buffers_n - 1 - s->free_n);
         s->free_n++;
     }
-    for (size_t i = 0; i < c->n; i++) {
-        s->streams[i] = (struct stream){
-            .first_chunk = chunk, .cap_chunks = chunks_of(c, c->max_bytes[i]), .tail = NONE};
-        chunk += s->streams[i].cap_chunks;
-    }
+    for (size_t i = 0; i < c->n; i++)
+        s->streams[i] = (struct stream){.first = NO_EXTENT, .last = NO_EXTENT, .tail = NONE};
+    for (uint64_t e = 0; e < extents; e++)
+        s->next[e] = e + 1 < extents ? (uint32_t)(e + 1) : NO_EXTENT;
     return 0;
 }
 
@@ -128,7 +137,8 @@ int drps_streams_open(const struct drps_streams_config *config, struct drps_stre
     *s_out = NULL;
     if (!config->chunk_bytes || config->chunk_bytes % DRPS_AIO_ALIGN || !config->run_chunks ||
         !config->behind || chunks_in_memory(config) > INT32_MAX ||
-        config->run_chunks > UINT32_MAX / config->chunk_bytes)
+        config->run_chunks > UINT32_MAX / config->chunk_bytes ||
+        extents_needed(config) >= NO_EXTENT)
         return drps_err_set(err, -EINVAL, "streams in chunks of %zu bytes", config->chunk_bytes);
     struct drps_streams *s = calloc(1, sizeof(*s));
     if (!s) return drps_err_set(err, -ENOMEM, "no memory for %zu streams", config->n);
@@ -139,11 +149,10 @@ int drps_streams_open(const struct drps_streams_config *config, struct drps_stre
     if (rc < 0)
         rc = drps_err_set(err, rc, "no memory for %zu chunks of %zu bytes",
                           chunks_in_memory(config), config->chunk_bytes);
-    s->config.max_bytes = NULL;
     const struct drps_aio_config aio = {
         .io = config->io,
         .path = config->path,
-        .file_bytes = all_chunks(config) * config->chunk_bytes,
+        .file_bytes = drps_streams_file_bytes(config),
         .buffers = s->mem,
         .buffers_bytes = s->mem_bytes,
         .depth = s->depth,
@@ -247,16 +256,34 @@ static int begin_tail(struct drps_streams *s, size_t stream, struct drps_err *er
     return 0;
 }
 
+/* The stream's next chunk begins an extent. */
+static int add_extent(struct drps_streams *s, size_t stream, struct drps_err *err)
+{
+    struct stream *st = &s->streams[stream];
+    const uint32_t extent = s->free_extent;
+    if (extent == NO_EXTENT)
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%s: more rows are on their way than there are: the plan's windows "
+                            "contradict each other; make the plan anew",
+                            s->config.path);
+    s->free_extent = s->next[extent];
+    s->next[extent] = NO_EXTENT;
+    if (st->last == NO_EXTENT)
+        st->first = extent;
+    else
+        s->next[st->last] = extent;
+    st->last = extent;
+    return 0;
+}
+
 static int write_tail(struct drps_streams *s, size_t stream, struct drps_err *err)
 {
     struct stream *st = &s->streams[stream];
-    const uint64_t chunk = st->first_chunk + st->written;
+    const uint64_t at = st->written % s->config.run_chunks;
     const int32_t buffer = st->tail;
-    if (st->written == st->cap_chunks)
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "%s: stream %zu holds more than its %llu chunks: the plan's windows "
-                            "contradict each other; make the plan anew",
-                            s->config.path, stream, (unsigned long long)st->cap_chunks);
+    int rc = at ? 0 : add_extent(s, stream, err);
+    if (rc < 0) return rc;
+    const uint64_t chunk = (uint64_t)st->last * s->config.run_chunks + at;
     s->sums[chunk] = drps_checksum(memory_of(s, buffer), s->config.chunk_bytes);
     s->of[buffer] = (uint32_t)stream;
     st->tail = NONE;
@@ -336,19 +363,21 @@ int drps_streams_append_rows(struct drps_streams *s, size_t stream, const char *
 
 /* ---- Reading ---- */
 
-/* Ask for chunks as far ahead as there is room for. */
+/* Ask for chunks as far ahead as there is room for, an extent or the rest of one at a time. */
 static int ask_ahead(struct drps_streams *s, struct drps_err *err)
 {
     struct reading *r = &s->reading;
-    const uint64_t first = s->streams[r->stream].first_chunk;
+    const struct stream *st = &s->streams[r->stream];
+    const uint32_t run_chunks = s->config.run_chunks;
     while (r->asked < r->limit && r->runs_asked - r->runs_taken < RUNS) {
+        const uint32_t from = (uint32_t)(r->asked % run_chunks);
         const uint64_t left = r->limit - r->asked;
-        const uint32_t n =
-            left < s->config.run_chunks ? (uint32_t)left : s->config.run_chunks;
+        const uint32_t n = left < run_chunks - from ? (uint32_t)left : run_chunks - from;
         const uint32_t at = (uint32_t)(r->runs_asked % RUNS);
-        r->runs[at] = (struct run){.first = r->asked, .n = n};
-        int rc = queue(s, (uint32_t)s->buffers_n + at, memory_of_run(s, at), first + r->asked, n, 0,
-                       err);
+        if (!from) r->extent = r->asked ? s->next[r->extent] : st->first;
+        r->runs[at] = (struct run){.first = r->asked, .n = n, .extent = r->extent};
+        int rc = queue(s, (uint32_t)s->buffers_n + at, memory_of_run(s, at),
+                       (uint64_t)r->extent * run_chunks + from, n, 0, err);
         if (rc < 0) return rc;
         r->asked += n;
         r->runs_asked++;
@@ -394,12 +423,13 @@ int drps_streams_prefetch(struct drps_streams *s, size_t stream, struct drps_err
     return ask_ahead(s, err);
 }
 
-int drps_streams_begin(struct drps_streams *s, size_t stream, struct drps_err *err)
+int drps_streams_begin(struct drps_streams *s, size_t stream, int keep, struct drps_err *err)
 {
     int rc = s->reading.stream == (int64_t)stream ? 0 : start_reading(s, stream, err);
     while (rc == 0 && s->streams[stream].writing)
         rc = await_one(s, err);
     if (rc < 0) return rc;
+    s->reading.keep = keep;
     s->reading.limit = s->streams[stream].written;
     return ask_ahead(s, err);
 }
@@ -415,7 +445,8 @@ static const char *chunk_at_hand(const struct drps_streams *s)
 static int verify(struct drps_streams *s, struct drps_err *err)
 {
     struct reading *r = &s->reading;
-    const uint64_t chunk = s->streams[r->stream].first_chunk + r->taken;
+    const uint64_t chunk = (uint64_t)r->runs[r->runs_taken % RUNS].extent * s->config.run_chunks +
+                           r->taken % s->config.run_chunks;
     if (r->verified) return 0;
     if (drps_checksum(chunk_at_hand(s), s->config.chunk_bytes) != s->sums[chunk])
         return drps_err_set(err, DRPS_E_CORRUPT,
@@ -447,6 +478,15 @@ int drps_streams_peek(struct drps_streams *s, const char **at_out, size_t *n_out
     return 0;
 }
 
+static void give_back_first(struct drps_streams *s, struct stream *st)
+{
+    const uint32_t extent = st->first;
+    st->first = s->next[extent];
+    if (st->first == NO_EXTENT) st->last = NO_EXTENT;
+    s->next[extent] = s->free_extent;
+    s->free_extent = extent;
+}
+
 int drps_streams_skip(struct drps_streams *s, size_t n, struct drps_err *err)
 {
     struct reading *r = &s->reading;
@@ -458,6 +498,8 @@ int drps_streams_skip(struct drps_streams *s, size_t n, struct drps_err *err)
     r->verified = 0;
     if (r->taken < run->first + run->n) return 0;
     r->runs_taken++;
+    if (!r->keep && (r->taken % s->config.run_chunks == 0 || r->taken == r->limit))
+        give_back_first(s, &s->streams[r->stream]);
     return ask_ahead(s, err);
 }
 
@@ -515,12 +557,15 @@ int drps_streams_take_rows(struct drps_streams *s, char *base, size_t row_bytes,
     return 0;
 }
 
-int drps_streams_end(struct drps_streams *s, int keep, struct drps_err *err)
+int drps_streams_end(struct drps_streams *s, struct drps_err *err)
 {
     if (s->reading.stream == NONE) return 0;
     struct stream *st = &s->streams[s->reading.stream];
+    const int read = !s->reading.keep;
     int rc = stop_reading(s, err);
-    if (rc < 0 || keep) return rc;
+    if (rc < 0 || !read) return rc;
+    while (st->first != NO_EXTENT)
+        give_back_first(s, st);
     if (st->tail != NONE) s->free[s->free_n++] = st->tail;
     st->tail = NONE;
     st->used = 0;

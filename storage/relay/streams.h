@@ -3,12 +3,13 @@
  * front to back. They carry rows from the window that used them last to the window that needs them
  * next. Private to storage/relay/.
  *
- *     one file:   | stream 0: chunk 0, chunk 1, ... | stream 1: ... | ...
+ *     one file:   extents of run_chunks chunks each: | stream 7 | stream 2 | free | stream 7 | ...
  *     in memory:  the chunk that a stream is filling (its tail), chunks being written, runs of chunks read ahead
  *
- * Only full chunks go to disk; a stream's last, unfinished chunk is read from memory. Space is
- * preallocated for the most that a stream ever holds and used again each time: a steady state
- * extends and truncates nothing. A checksum of every chunk written stays in memory and is compared
+ * Only full chunks go to disk; a stream's last, unfinished chunk is read from memory. A stream takes
+ * an extent when it needs one and gives it back when it was read, by one request. Space is
+ * preallocated for the most that all streams ever hold together: a steady state extends and
+ * truncates nothing. A checksum of every chunk written stays in memory and is compared
  * when it is read. Used by one thread at a time.
  */
 #ifndef DRPS_RELAY_STREAMS_H
@@ -28,8 +29,8 @@ enum { DRPS_STREAMS_RUNS = 4 };
 struct drps_streams_config {
     const struct drps_io *io;
     const char *path;          /* of the file to make; borrowed until close */
-    const uint64_t *max_bytes; /* [n] the most that each stream holds at a time; borrowed by open */
-    size_t n;
+    size_t n;           /* streams */
+    uint64_t max_bytes; /* the most that all of them hold at a time */
     size_t chunk_bytes; /* a multiple of DRPS_AIO_ALIGN */
     size_t tails;       /* streams that hold bytes in an unfinished chunk at a time, at most */
     unsigned run_chunks; /* read by one request, >= 1; DRPS_STREAMS_RUNS of these at a time */
@@ -37,8 +38,9 @@ struct drps_streams_config {
     int threads_only;   /* as of drps_aio_config */
 };
 
-/* Memory of an open set of streams. */
+/* Memory of an open set of streams, and the size of their file. */
 uint64_t drps_streams_memory(const struct drps_streams_config *config);
+uint64_t drps_streams_file_bytes(const struct drps_streams_config *config);
 
 DRPS_MUST_CHECK
 int drps_streams_open(const struct drps_streams_config *config, struct drps_streams **s_out,
@@ -67,9 +69,10 @@ int drps_streams_flush(struct drps_streams *s, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_streams_prefetch(struct drps_streams *s, size_t stream, struct drps_err *err);
 
-/* Read it from its first byte; nothing may be appended to it until drps_streams_end(). */
+/* Read it from its first byte; nothing may be appended to it until drps_streams_end(). What is read
+ * is gone, unless `keep`. */
 DRPS_MUST_CHECK
-int drps_streams_begin(struct drps_streams *s, size_t stream, struct drps_err *err);
+int drps_streams_begin(struct drps_streams *s, size_t stream, int keep, struct drps_err *err);
 
 /* The next bytes that lie in one piece; *n_out 0 at the end. Valid until drps_streams_skip(). */
 DRPS_MUST_CHECK
@@ -86,9 +89,9 @@ DRPS_MUST_CHECK
 int drps_streams_take_rows(struct drps_streams *s, char *base, size_t row_bytes,
                            const uint32_t *frames, size_t n, struct drps_err *err);
 
-/* Done with it: the stream becomes empty, or (keep) stays as it was before begin. */
+/* Done with it, at its end or (keep) anywhere: it is empty, or as it was before. */
 DRPS_MUST_CHECK
-int drps_streams_end(struct drps_streams *s, int keep, struct drps_err *err);
+int drps_streams_end(struct drps_streams *s, struct drps_err *err);
 
 uint64_t drps_streams_bytes(const struct drps_streams *s, size_t stream); /* that it holds now */
 
