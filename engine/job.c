@@ -230,6 +230,10 @@ static int open_windows(struct drps_job *job, struct drps_store_config *config,
     if (rc < 0) return rc;
     drps_relay_share(job->memory.store_bytes, config->rows, config->row_bytes, config->seek_bytes,
                      &share);
+    if (share.budget_bytes < 2 * config->max_step_rows * share.row_bytes) { /* memory is short */
+        config->seek_bytes = 0;
+        drps_relay_share(job->memory.store_bytes, config->rows, config->row_bytes, 0, &share);
+    }
     const struct drps_windows_options options = {.plan = job->plan,
                                                  .dir = job->store_dir,
                                                  .share = &share,

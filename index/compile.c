@@ -20,6 +20,7 @@
 
 enum { MIN_MEMORY_BYTES = 64 << 20, MIN_BATCH = 100, DEFAULT_RANK = 16 };
 enum { BLOCK_BYTES = 4096, NARROW_BLOCK_BYTES = 1024 };
+enum { TRAIN_FIXED = 48 << 20, TRAIN_ROWS_PERCENT = 72, TRAIN_ROW_EXTRA = 40 };
 
 static const char *const phase_names[] = {"parse", "place", "batch", "block", "window", "forecast"};
 
@@ -404,7 +405,21 @@ static int make_blocks(struct run *r, struct drps_err *err)
                              &info->max_step_blocks, err);
 }
 
-/* Windows are cut for --memory; drps-train recompiles them for another budget. */
+/*
+ * The rows that drps-train --memory of the same size will have room for in two windows, a little
+ * less rather than more: then it runs these windows, else it compiles others. Its program and
+ * buffers take some fixed memory and a share of the rest, and every row some bytes beside itself.
+ */
+static uint64_t window_budget(const struct run *r)
+{
+    const struct drps_plan_info *info = r->info;
+    const uint64_t memory = r->options.memory_bytes;
+    const uint64_t rest = memory > 2 * TRAIN_FIXED ? memory - TRAIN_FIXED : memory / 2;
+    const uint64_t rows = rest / 100 * TRAIN_ROWS_PERCENT / (info->row_bytes + TRAIN_ROW_EXTRA);
+    const uint64_t least = 2 * info->max_batch_rows;
+    return (rows > least ? rows : least) * info->row_bytes;
+}
+
 static int make_windows(struct run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
@@ -412,7 +427,7 @@ static int make_windows(struct run *r, struct drps_err *err)
                                              .train_steps = info->batches,
                                              .rows = info->rows,
                                              .row_bytes = info->row_bytes,
-                                             .budget_bytes = r->options.memory_bytes,
+                                             .budget_bytes = window_budget(r),
                                              .memory_bytes = r->options.memory_bytes / 2,
                                              .log = r->options.log};
     int rc = drps_windows_compile(r->io, r->stage.dir, r->stage.dir, &r->window,

@@ -20,8 +20,10 @@ done
 [[ $(all_values windows <relay.json | awk '/^[0-9]/') -ge 10 ]] || fail "relay had few windows: $(all_values windows <relay.json)"
 [[ $(value content <relay.json) = "$(value content <resident.json)" ]] || fail "relay has another model"
 
-# Windows that drps-index cut for 64 MiB of rows suit this memory; the ones above were cut anew.
-"$tools/drps-train" plan -o model-plan --store relay --memory 160M --json >plan.json 2>log.txt
+# Windows that drps-index cut for the same memory are used; the ones above were cut anew.
+"$tools/drps-index" data.svm --algo fm --rank 16 --batch-size 200 --test-fraction 0.1 --memory 96M -o plan-96 --quiet --json \
+    >index.json
+"$tools/drps-train" plan-96 -o model-plan --store relay --memory 96M --json >plan.json 2>log.txt
 ! grep -q 'compiling windows' log.txt || fail "the plan's windows were not used: $(cat log.txt)"
 [[ $(all_values windows <plan.json | awk '/^[0-9]/') = "$(value windows <index.json)" ]] || fail "other windows than the plan's"
 [[ $(value content <plan.json) = "$(value content <resident.json)" ]] || fail "relay has another model with the plan's windows"
