@@ -17,6 +17,7 @@
 #   --sets "64:60K:20K:5M 2000:60K:20K:1M"  ratings: rank, users, items, ratings;  --grid N (16)
 #   --iops N (200), --mbps N (150), --extra "OPTIONS"  slow: a second row with these options of drps-train
 #   --users N (2700K), --items N (10K), --ratings N (8M), --rank N (2000), --memory SIZE (2G), --grid N (by size),
+#   --optimizer sgd|adagrad|ftrl  huge: 1, 2 or 3 floats a parameter (adagrad)
 #   --export yes|no|auto  huge; auto: yes if the disk has room for it, else the run ends with the epoch
 #   --png FILE (docs/relay.png)
 # Needs root (memory cgroups; slow: blkio of cgroup v1), jq; curve: gnuplot.
@@ -31,7 +32,7 @@ declare -A option=()
 while (($#)); do
     case ${1#--} in
     scratch | samples | rows | models | epochs | rounds | share | shares | batch | seconds | sets | grid | iops | mbps | extra | \
-        users | items | ratings | rank | memory | export | png) ;;
+        users | items | ratings | rank | memory | export | png | optimizer) ;;
     *) usage >&2 && exit 2 ;;
     esac
     (($# > 1)) || { echo "$1: the value is missing" >&2 && exit 2; }
@@ -457,9 +458,11 @@ until_epoch() { # LIMIT LAST OPTION...
 
 huge() {
     local users=${option[users]:-2700K} items=${option[items]:-10K} n=${option[ratings]:-8M} rank=${option[rank]:-2000}
-    local last=${option[epochs]:-1} memory=${option[memory]:-2G} export=${option[export]:-auto} bytes row grid rows transit total free text
+    local last=${option[epochs]:-1} memory=${option[memory]:-2G} export=${option[export]:-auto} optimizer=${option[optimizer]:-adagrad}
+    local bytes row grid rows transit total free text states
     bytes=$(numfmt --from=iec "$memory")
-    row=$(((rank + 1) * 8))
+    case $optimizer in sgd) states=0 ;; adagrad) states=1 ;; ftrl) states=2 ;; *) die "--optimizer $optimizer" ;; esac
+    row=$(((rank + 1) * 4 * (1 + states)))
     grid=$(($(count "$users") / (bytes * 3 / 8 / row - $(count "$items")) + 1)) # a window: a group of users and all items
     ((grid > 0)) || die "--items $items: they do not fit $memory beside a group of users; give --grid"
     grid=${option[grid]:-$grid}
@@ -469,22 +472,22 @@ huge() {
         --order grid --grid "$grid" --memory "$bytes" --batch-size "$batch" >"$work/huge.index"
     rm "$text"
     rows=$(jq .rows "$work/huge.index")
-    # The transit file has room for all that an epoch moves, the rows in order for all rows, the model for parameters.
-    transit=$(jq --argjson m $((bytes * 3 / 4)) '[.forecast[] | select(.store == "relay" and .feasible and .memory_bytes <= $m)][0].read_bytes // 0' "$work/huge.index")
-    total=$((transit + rows * (row + 4) + rows * (rank + 1) * 4))
+    # The transit file has room for all rows; parameters are put in order and then written as a model.
+    transit=$((rows * row))
+    total=$((transit + 2 * rows * (rank + 1) * 4))
     free=$(df -B1 --output=avail "$work" | tail -1)
-    note "$rows rows, $(gb <<<$((rows * row))) GB; an epoch moves about $(gb <<<"$transit") GB; with export $(gb <<<"$total") GB of disk, $(gb <<<"$free") GB are free"
-    ((transit && transit < free)) || die "an epoch moves $(gb <<<"$transit") GB: no room"
+    note "$rows rows, $(gb <<<$((rows * row))) GB; with export $(gb <<<"$total") GB of disk, $(gb <<<"$free") GB are free"
+    ((transit && transit < free)) || die "no room for $(gb <<<"$transit") GB"
     [[ $export != auto ]] || export=$( ((total + total / 20 < free)) && echo yes || echo no)
     cold huge
     if [[ $export = yes ]]; then
-        must run $((bytes * 11 / 10)) "$work/huge" --store relay --memory "$bytes" --epochs "$last"
+        must run $((bytes * 11 / 10)) "$work/huge" --store relay --memory "$bytes" --epochs "$last" --optimizer "$optimizer"
         jq '.epochs[-1] as $e | {seconds: $e.seconds, rate: $e.samples_per_s, read: $e.read_bytes, written: $e.written_bytes,
             stalled: $e.stall_share, peak: .peak_rss_bytes, export: .phase_seconds.export, whole: .seconds}' "$work/runs/run" >"$work/runs/huge"
     else
-        until_epoch $((bytes * 11 / 10)) "$last" "$work/huge" --store relay --memory "$bytes" --epochs "$last"
+        until_epoch $((bytes * 11 / 10)) "$last" "$work/huge" --store relay --memory "$bytes" --epochs "$last" --optimizer "$optimizer"
     fi
-    echo "### A model of $(gb <<<$((rows * row))) GB in $memory: matrix factorisation of rank $rank, $rows users and items, $n ratings, grid of $grid, epoch $last"
+    echo "### A model of $(gb <<<$((rows * row))) GB in $memory: matrix factorisation of rank $rank, $optimizer, $rows users and items, $n ratings, grid of $grid, epoch $last"
     machine
     echo "| --memory | drps-index | epoch | samples/s | GB read, written | MB/s | waiting | peak resident set | writing the model |"
     echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
