@@ -34,7 +34,7 @@ limit_s=${DRPS_BENCH_LIMIT:-600}
 cd "${work:?}" || exit
 
 # Settings: the peers' are those their users would begin with, drps's are its own usual ones.
-lr_options=(--lr 0.05)
+lr_options=(--lr 0.07 --eps 1) # xlearn's accumulators start at 1, too
 fm_options=(--lr 0.03)
 lmf_options=(--lr 0.05 --l2 0.05)
 xlearn_lr=(-s 0 -r 0.1)

@@ -63,6 +63,7 @@ struct drps_train_options {
     const char *optimizer;  /* sgd, adagrad, ftrl; default adagrad */
     float lr;               /* default: drps_train_default_lr() */
     float l1, l2;           /* default 0 */
+    float eps;              /* adagrad: added to the sum of squares; default 1e-8 */
     float init_scale;       /* of factors; default 0.1 / sqrt(rank) */
     uint64_t seed;          /* of initial factors */
     int local_steps;   /* 1: the batch's samples step one after the other on a copy of its rows */

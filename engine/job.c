@@ -71,6 +71,7 @@ static int init_optim(const struct drps_job *job, struct drps_optim *optim, stru
     int rc = drps_optim_init(optim, o->optimizer ? o->optimizer : "adagrad", err);
     if (rc < 0) return rc;
     optim->lr = o->lr > 0 ? o->lr : drps_train_default_lr(&job->plan->info, optim->kind);
+    if (o->eps > 0) optim->eps = o->eps;
     optim->l1 = o->l1;
     optim->l2 = o->l2;
     if (!(o->lr >= 0) || !isfinite(o->lr) || !(o->l1 >= 0) || !isfinite(o->l1) || !(o->l2 >= 0) ||

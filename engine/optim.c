@@ -53,6 +53,8 @@ const char *drps_optim_name(enum drps_optim_kind kind)
     return (size_t)kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "unknown";
 }
 
+static const float EPS = 1e-8f, BETA = 1;
+
 int drps_optim_init(struct drps_optim *o, const char *kind, struct drps_err *err)
 {
     static const float rates[] = {0.01f, 0.05f, 0.1f};
@@ -62,6 +64,8 @@ int drps_optim_init(struct drps_optim *o, const char *kind, struct drps_err *err
         if (strcmp(kind, names[i]) == 0) {
             o->kind = (enum drps_optim_kind)i;
             o->lr = rates[i];
+            o->eps = EPS;
+            o->beta = BETA;
             return 0;
         }
     return drps_err_set(err, DRPS_E_CONFIG, "optimizer \"%s\" is none of sgd, adagrad, ftrl", kind);
@@ -74,12 +78,12 @@ uint32_t drps_optim_states(const struct drps_optim *o)
 
 static float eps_of(const struct drps_optim *o)
 {
-    return o->eps > 0 ? o->eps : 1e-8f;
+    return o->eps > 0 ? o->eps : EPS;
 }
 
 static float beta_of(const struct drps_optim *o)
 {
-    return o->beta > 0 ? o->beta : 1.0f;
+    return o->beta > 0 ? o->beta : BETA;
 }
 
 /* |w| - by, but not through zero. */

@@ -13,6 +13,7 @@ enum {
     KEY_LR,
     KEY_L1,
     KEY_L2,
+    KEY_EPS,
     KEY_OPTIMIZER,
     KEY_STORE,
     KEY_MEMORY,
@@ -36,6 +37,8 @@ static const struct argp_option option_table[] = {
      "Learning rate (default: by algorithm and optimizer; adagrad 0.05, for lmf 0.1)", 2},
     {"l1", KEY_L1, "X", 0, "L1 regularisation of weights and biases (default 0)", 2},
     {"l2", KEY_L2, "X", 0, "L2 regularisation (default 0)", 2},
+    {"eps", KEY_EPS, "X", 0,
+     "adagrad: added to the sum of squares (default 1e-8); larger makes first steps smaller", 2},
     {"local-steps", KEY_LOCAL_STEPS, NULL, 0,
      "Step after every sample, on the batch's own copy of its rows", 2},
     {"seed", KEY_SEED, "N", 0, "Seed of the initial factors (default 1)", 2},
@@ -96,6 +99,9 @@ static int parse_learning(struct drps_cli *cli, struct drps_train_options *o, in
         return 0;
     case KEY_L2:
         o->l2 = (float)drps_cli_real(cli, arg, 0, 1e30);
+        return 0;
+    case KEY_EPS:
+        o->eps = (float)drps_cli_real(cli, arg, FLT_MIN, 1e30);
         return 0;
     case KEY_LOCAL_STEPS:
         o->local_steps = 1;
