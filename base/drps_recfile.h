@@ -70,6 +70,24 @@ uint64_t drps_recfile_run_length(const struct drps_recfile *f, uint64_t i, uint6
 DRPS_MUST_CHECK
 int drps_recfile_read(struct drps_recfile *f, uint64_t i, uint64_t n, void *buf,
                       struct drps_err *err);
+
+/*
+ * From now on read past the page cache where the file system can: for files that are larger than
+ * the memory that is left for it, which would fill it with pages that go before they are used.
+ * Affects drps_recfile_read_in() alone.
+ */
+void drps_recfile_go_direct(struct drps_recfile *f);
+
+/*
+ * As drps_recfile_read(), into memory of drps_recfile_room() bytes that is aligned to
+ * DRPS_RECFILE_ALIGN; *run_out is where the run begins in it.
+ */
+enum { DRPS_RECFILE_ALIGN = 4096 };
+uint64_t drps_recfile_room(const struct drps_recfile *f, uint64_t i, uint64_t n);
+DRPS_MUST_CHECK
+int drps_recfile_read_in(struct drps_recfile *f, uint64_t i, uint64_t n, void *mem,
+                         const void **run_out, struct drps_err *err);
+
 uint64_t drps_recfile_offset_in_run(const struct drps_recfile *f, uint64_t first, uint64_t j);
 
 #endif

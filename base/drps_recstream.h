@@ -1,5 +1,5 @@
 /*
- * Reading a record file front to back, over and over, ahead of its consumer: a thread keeps `depth`
+ * Reading a record file front to back, over and over, ahead of its consumer: threads keep `depth`
  * buffers of verified records full. Memory is depth * buffer_bytes (more only when one record is
  * larger).
  */
@@ -8,13 +8,14 @@
 
 #include "base/drps_recfile.h"
 
-struct drps_recstream; /* opaque; owns a thread */
+struct drps_recstream; /* opaque; owns threads */
 
 struct drps_recstream_options {
     uint64_t first, count; /* records of one pass */
     uint64_t passes;       /* how often */
     uint64_t buffer_bytes; /* 0: 1 MiB */
     unsigned depth;        /* buffers; 0: 3 */
+    unsigned readers;      /* threads that read, each another buffer; 0: 1, at most 4 */
 };
 
 /* The file is borrowed until close. */

@@ -38,6 +38,7 @@ struct drps_recfile {
     const struct drps_io *io;
     char *path;
     int fd;
+    int direct_fd; /* past the page cache; -1: not asked for, or not to be had here */
     uint64_t count;
     uint64_t file_bytes;
     uint64_t *offsets; /* [count + 1] of payloads */
@@ -233,7 +234,7 @@ int drps_recfile_open(const struct drps_io *io, const char *path, uint32_t kind,
     struct drps_recfile *f = calloc(1, sizeof(*f));
     if (!f) return drps_err_set(err, -ENOMEM, "no memory to open %s", path);
     f->io = io;
-    f->fd = -1;
+    f->fd = f->direct_fd = -1;
     f->path = strdup(path);
     int rc = f->path ? 0 : drps_err_set(err, -ENOMEM, "no memory to open %s", path);
     if (rc == 0) rc = drps_io_open(io, path, O_RDONLY, &f->fd, err);
@@ -251,6 +252,7 @@ void drps_recfile_close(struct drps_recfile *f)
 {
     if (!f) return;
     drps_io_close(f->io, f->fd);
+    drps_io_close(f->io, f->direct_fd);
     free(f->path);
     free(f->offsets);
     free(f->entries);
@@ -299,12 +301,9 @@ static int record_is_whole(const struct drps_recfile *f, uint64_t j, const char 
     return drps_checksum(record, bytes) == f->entries[j].checksum;
 }
 
-int drps_recfile_read(struct drps_recfile *f, uint64_t i, uint64_t n, void *buf,
-                      struct drps_err *err)
+static int verify(const struct drps_recfile *f, uint64_t i, uint64_t n, const void *buf,
+                  struct drps_err *err)
 {
-    int rc = drps_io_read_at(f->io, f->fd, buf, drps_recfile_run_bytes(f, i, n), f->offsets[i],
-                             f->path, err);
-    if (rc < 0) return rc;
     for (uint64_t j = i; j < i + n; j++) {
         const char *record = (const char *)buf + (f->offsets[j] - f->offsets[i]);
         if (!record_is_whole(f, j, record))
@@ -314,4 +313,59 @@ int drps_recfile_read(struct drps_recfile *f, uint64_t i, uint64_t n, void *buf,
                                 f->path, j, f->offsets[j]);
     }
     return 0;
+}
+
+int drps_recfile_read(struct drps_recfile *f, uint64_t i, uint64_t n, void *buf,
+                      struct drps_err *err)
+{
+    int rc = drps_io_read_at(f->io, f->fd, buf, drps_recfile_run_bytes(f, i, n), f->offsets[i],
+                             f->path, err);
+    return rc < 0 ? rc : verify(f, i, n, buf, err);
+}
+
+/* ---- Past the page cache ---- */
+
+void drps_recfile_go_direct(struct drps_recfile *f)
+{
+    if (f->direct_fd < 0 &&
+        drps_io_open(f->io, f->path, O_RDONLY | O_DIRECT, &f->direct_fd, NULL) < 0)
+        f->direct_fd = -1; /* some file systems cannot: it is read as before */
+}
+
+uint64_t drps_recfile_room(const struct drps_recfile *f, uint64_t i, uint64_t n)
+{
+    return drps_recfile_run_bytes(f, i, n) + 2 * DRPS_RECFILE_ALIGN;
+}
+
+/* The aligned pieces of the file around the run; what they lack of it is read in the usual way. */
+static int read_direct(struct drps_recfile *f, uint64_t offset, uint64_t bytes, char *mem,
+                       struct drps_err *err)
+{
+    const uint64_t first = offset / DRPS_RECFILE_ALIGN * DRPS_RECFILE_ALIGN;
+    const uint64_t need = offset + bytes - first;
+    const uint64_t whole = (need + DRPS_RECFILE_ALIGN - 1) / DRPS_RECFILE_ALIGN * DRPS_RECFILE_ALIGN;
+    const ssize_t got = f->io->ops->pread(f->io->ctx, f->direct_fd, mem, (size_t)whole, first);
+    const uint64_t have = got > 0 ? (uint64_t)got : 0;
+    if (have >= need) return 0;
+    return drps_io_read_at(f->io, f->fd, mem + have, (size_t)(need - have), first + have, f->path,
+                           err);
+}
+
+int drps_recfile_read_in(struct drps_recfile *f, uint64_t i, uint64_t n, void *mem,
+                         const void **run_out, struct drps_err *err)
+{
+    const uint64_t offset = f->offsets[i];
+    char *at = mem;
+    *run_out = NULL;
+    if (f->direct_fd >= 0 && n) {
+        int rc = read_direct(f, offset, drps_recfile_run_bytes(f, i, n), mem, err);
+        if (rc < 0) return rc;
+        at += offset % DRPS_RECFILE_ALIGN;
+    } else {
+        int rc = drps_io_read_at(f->io, f->fd, at, drps_recfile_run_bytes(f, i, n), offset, f->path,
+                                 err);
+        if (rc < 0) return rc;
+    }
+    *run_out = at;
+    return verify(f, i, n, at, err);
 }

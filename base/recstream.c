@@ -8,11 +8,13 @@
 #include "base/drps_alloc.h"
 #include "base/drps_clock.h"
 
-enum { DEFAULT_BUFFER_BYTES = 1 << 20, DEFAULT_DEPTH = 3, MAX_DEPTH = 16 };
+enum { DEFAULT_BUFFER_BYTES = 1 << 20, DEFAULT_DEPTH = 3, MAX_DEPTH = 16, MAX_READERS = 4 };
 
 struct run {
-    char *data;
+    void *mem;         /* own */
+    const void *data;  /* in it: where the records begin */
     uint64_t first, n; /* records */
+    enum { READING, READY, FAILED } state;
 };
 
 struct drps_recstream {
@@ -20,14 +22,17 @@ struct drps_recstream {
     struct drps_recstream_options options;
     uint64_t run_cap; /* bytes of each run's buffer */
     struct run runs[MAX_DEPTH];
-    pthread_t thread;
-    int started;
+    pthread_t threads[MAX_READERS];
+    unsigned started;
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    uint64_t filled, taken; /* runs made and given back, ever; the difference is at most depth */
-    int finished, stopping;
-    struct drps_err err; /* of the thread, valid once `finished` */
+    uint64_t passes_left;  /* this one included */
+    uint64_t next;         /* record that the next run begins with */
+    uint64_t begun, taken; /* runs given to a reader and given back by the consumer, ever; the
+                              difference is at most depth */
+    int stopping;
+    struct drps_err err; /* of the first reader that failed */
     struct drps_recstream_stats stats;
 
     uint64_t at; /* consumer: records taken from the current run */
@@ -54,63 +59,66 @@ static unsigned depth_of(const struct drps_recstream_options *o)
 uint64_t drps_recstream_memory(const struct drps_recfile *file,
                                const struct drps_recstream_options *o)
 {
-    return run_cap(file, o) * depth_of(o);
+    return (run_cap(file, o) + 2 * DRPS_RECFILE_ALIGN) * depth_of(o);
 }
 
-/* Wait for a free run; 0 when the stream is being closed. */
-static int wait_for_room(struct drps_recstream *s)
+/* The next run to read, in order, when there is room for it; NULL: there is none, or no need. */
+static struct run *begin_run(struct drps_recstream *s)
 {
+    struct run *run = NULL;
+    const uint64_t end = s->options.first + s->options.count;
     pthread_mutex_lock(&s->lock);
-    while (!s->stopping && s->filled - s->taken == s->options.depth)
+    while (!s->stopping && s->passes_left && s->begun - s->taken == s->options.depth)
         pthread_cond_wait(&s->changed, &s->lock);
-    int go = !s->stopping;
+    if (!s->stopping && s->passes_left) {
+        run = &s->runs[s->begun++ % s->options.depth];
+        run->state = READING;
+        run->first = s->next;
+        run->n = drps_recfile_run_length(s->file, s->next, s->run_cap);
+        if (run->n > end - s->next) run->n = end - s->next;
+        s->next += run->n;
+        if (s->next == end) {
+            s->next = s->options.first;
+            s->passes_left--;
+        }
+    }
     pthread_mutex_unlock(&s->lock);
-    return go;
+    return run;
 }
 
-static void publish_run(struct drps_recstream *s, uint64_t bytes)
+/* After a failure no run is begun; those before it are still handed out. */
+static void end_run(struct drps_recstream *s, struct run *run, const struct drps_err *err)
 {
     pthread_mutex_lock(&s->lock);
-    s->filled++;
-    s->stats.read_bytes += bytes;
-    s->stats.read_calls++;
+    run->state = err->code ? FAILED : READY;
+    if (err->code) {
+        s->passes_left = 0;
+        if (!s->err.code) s->err = *err;
+    } else {
+        s->stats.read_bytes += drps_recfile_run_bytes(s->file, run->first, run->n);
+        s->stats.read_calls++;
+    }
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
-}
-
-static int read_pass(struct drps_recstream *s, struct drps_err *err)
-{
-    uint64_t end = s->options.first + s->options.count;
-    for (uint64_t i = s->options.first; i < end;) {
-        if (!wait_for_room(s)) return -ECANCELED;
-        struct run *run = &s->runs[s->filled % s->options.depth];
-        uint64_t n = drps_recfile_run_length(s->file, i, s->run_cap);
-        if (n > end - i) n = end - i;
-        int rc = drps_recfile_read(s->file, i, n, run->data, err);
-        if (rc < 0) return rc;
-        run->first = i;
-        run->n = n;
-        publish_run(s, drps_recfile_run_bytes(s->file, i, n));
-        i += n;
-    }
-    return 0;
 }
 
 static void *reader(void *arg)
 {
     struct drps_recstream *s = arg;
     struct drps_err err = DRPS_ERR_INIT;
+    struct run *run;
     int rc = 0;
-    uint64_t passes =
-        s->options.count ? s->options.passes : 0; /* passes over nothing would never end */
-    for (uint64_t pass = 0; rc == 0 && pass < passes; pass++)
-        rc = read_pass(s, &err);
-    pthread_mutex_lock(&s->lock);
-    s->err = err;
-    s->finished = 1;
-    pthread_cond_broadcast(&s->changed);
-    pthread_mutex_unlock(&s->lock);
+    while (rc == 0 && (run = begin_run(s))) {
+        rc = drps_recfile_read_in(s->file, run->first, run->n, run->mem, &run->data, &err);
+        end_run(s, run, &err);
+    }
     return NULL;
+}
+
+static unsigned readers_of(const struct drps_recstream_options *o)
+{
+    const unsigned n = o->readers ? o->readers : 1;
+    return n < MAX_READERS ? n : MAX_READERS;
 }
 
 int drps_recstream_open(struct drps_recfile *file, const struct drps_recstream_options *options,
@@ -123,21 +131,26 @@ int drps_recstream_open(struct drps_recfile *file, const struct drps_recstream_o
     s->options = *options;
     s->options.depth = depth_of(options);
     s->run_cap = run_cap(file, options);
+    s->next = options->first;
+    s->passes_left = options->count ? options->passes : 0; /* of nothing: they would never end */
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
     for (unsigned i = 0; i < s->options.depth; i++) {
-        s->runs[i].data = drps_array_new(s->run_cap, 1);
-        if (!s->runs[i].data) {
+        s->runs[i].mem = drps_pages_new(s->run_cap + 2 * DRPS_RECFILE_ALIGN);
+        if (!s->runs[i].mem) {
             drps_recstream_close(s);
             return drps_err_set(err, -ENOMEM, "no memory for a read-ahead stream");
         }
     }
-    int rc = pthread_create(&s->thread, NULL, reader, s);
-    if (rc) {
-        drps_recstream_close(s);
-        return drps_err_set(err, -rc, "cannot start a reading thread: %s", strerror(rc));
+    while (s->started < readers_of(options)) {
+        const int rc = pthread_create(&s->threads[s->started], NULL, reader, s);
+        if (rc && !s->started) {
+            drps_recstream_close(s);
+            return drps_err_set(err, -rc, "cannot start a reading thread: %s", strerror(rc));
+        }
+        if (rc) break; /* fewer do */
+        s->started++;
     }
-    s->started = 1;
     *s_out = s;
     return 0;
 }
@@ -150,33 +163,42 @@ void drps_recstream_close(struct drps_recstream *s)
         s->stopping = 1;
         pthread_cond_broadcast(&s->changed);
         pthread_mutex_unlock(&s->lock);
-        pthread_join(s->thread, NULL);
+        while (s->started)
+            pthread_join(s->threads[--s->started], NULL);
     }
     for (unsigned i = 0; i < MAX_DEPTH; i++)
-        free(s->runs[i].data);
+        drps_pages_free(s->runs[i].mem, s->run_cap + 2 * DRPS_RECFILE_ALIGN);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }
 
-/* Give the finished run back and wait for the next; 0 when there is none. */
-static int next_run(struct drps_recstream *s)
+/* 1: what comes next is not known yet. */
+static int must_wait(const struct drps_recstream *s)
 {
+    if (s->begun == s->taken) return s->passes_left > 0;
+    return s->runs[s->taken % s->options.depth].state == READING;
+}
+
+/* Give the finished run back and wait for the next; NULL when there is none. */
+static const struct run *next_run(struct drps_recstream *s)
+{
+    const struct run *run = NULL;
     pthread_mutex_lock(&s->lock);
     if (s->at) {
         s->taken++;
         s->at = 0;
         pthread_cond_broadcast(&s->changed);
     }
-    if (s->filled == s->taken && !s->finished) {
+    if (must_wait(s)) {
         uint64_t start = drps_clock_ns();
-        while (s->filled == s->taken && !s->finished)
+        while (must_wait(s))
             pthread_cond_wait(&s->changed, &s->lock);
         s->stats.wait_ns += drps_clock_ns() - start;
     }
-    int more = s->filled != s->taken;
+    if (s->begun != s->taken) run = &s->runs[s->taken % s->options.depth];
     pthread_mutex_unlock(&s->lock);
-    return more;
+    return run;
 }
 
 int drps_recstream_next(struct drps_recstream *s, const void **record_out, size_t *bytes_out,
@@ -187,14 +209,12 @@ int drps_recstream_next(struct drps_recstream *s, const void **record_out, size_
     const struct run *run =
         &s->runs[s->taken % s->options.depth]; /* only this thread changes `taken` */
     if (s->at == 0 || s->at == run->n) {
-        if (!next_run(s)) {
-            if (s->err.code) return drps_err_set(err, s->err.code, "%s", s->err.text);
-            return 0;
-        }
-        run = &s->runs[s->taken % s->options.depth];
+        run = next_run(s);
+        if (!run) return 0;
+        if (run->state == FAILED) return drps_err_set(err, s->err.code, "%s", s->err.text);
     }
     uint64_t i = run->first + s->at++;
-    *record_out = run->data + drps_recfile_offset_in_run(s->file, run->first, i);
+    *record_out = (const char *)run->data + drps_recfile_offset_in_run(s->file, run->first, i);
     *bytes_out = drps_recfile_bytes(s->file, i);
     return 1;
 }

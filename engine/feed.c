@@ -13,7 +13,9 @@
 
 enum {
     DATA_DEPTH = 3,
-    ROWS_DEPTH = 3,
+    DATA_READERS = 2,
+    ROWS_DEPTH = 6,
+    ROWS_READERS = 3,
     ROWS_SHARE = 4
 }; /* row lists take a quarter of the bodies' buffers */
 
@@ -70,6 +72,12 @@ int drps_feed_use_slots(struct drps_feed *feed, const char *dir, struct drps_err
     return rc == 0 ? check_counts(feed, err) : rc;
 }
 
+void drps_feed_go_direct(struct drps_feed *feed)
+{
+    drps_recfile_go_direct(feed->data);
+    drps_recfile_go_direct(feed->rows);
+}
+
 void drps_feed_close(struct drps_feed *feed)
 {
     if (!feed) return;
@@ -85,14 +93,16 @@ static struct drps_recstream_options data_options(const struct drps_feed *feed,
                                                   uint64_t buffer_bytes)
 {
     return (struct drps_recstream_options){
-        .count = feed->steps, .buffer_bytes = buffer_bytes, .depth = DATA_DEPTH};
+        .count = feed->steps, .buffer_bytes = buffer_bytes, .depth = DATA_DEPTH,
+        .readers = DATA_READERS};
 }
 
 static struct drps_recstream_options rows_options(const struct drps_feed *feed,
                                                   uint64_t buffer_bytes)
 {
     return (struct drps_recstream_options){
-        .count = feed->steps, .buffer_bytes = buffer_bytes / ROWS_SHARE, .depth = ROWS_DEPTH};
+        .count = feed->steps, .buffer_bytes = buffer_bytes / ROWS_SHARE, .depth = ROWS_DEPTH,
+        .readers = ROWS_READERS};
 }
 
 uint64_t drps_feed_memory(const struct drps_feed *feed, uint64_t buffer_bytes)

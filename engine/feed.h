@@ -30,6 +30,9 @@ int drps_feed_open(const struct drps_plan *plan, int has_bias, struct drps_feed 
                    struct drps_err *err);
 void drps_feed_close(struct drps_feed *feed); /* NULL-safe */
 
+/* Read past the page cache: memory is short. Before the start. */
+void drps_feed_go_direct(struct drps_feed *feed);
+
 /* Take slots instead of placed ids: the row lists are those of dir/slots.rec. Before the start. */
 DRPS_MUST_CHECK
 int drps_feed_use_slots(struct drps_feed *feed, const char *dir, struct drps_err *err);

@@ -13,7 +13,9 @@ struct drps_windows {
     uint32_t windows, max_rows;
     uint64_t working_rows, moved_rows;
     struct drps_store_window *heads; /* own: [windows] */
-    void *record;                    /* own: room for the largest */
+    void *mem; /* own: room for the largest record */
+    size_t mem_bytes;
+    const void *record; /* in it: the one read last */
 };
 
 /* ---- Which windows ---- */
@@ -54,7 +56,7 @@ void drps_windows_close(struct drps_windows *w)
     if (!w) return;
     drps_recfile_close(w->file);
     free(w->heads);
-    free(w->record);
+    drps_pages_free(w->mem, w->mem_bytes + 1);
     free(w);
 }
 
@@ -67,16 +69,17 @@ static int open_file(struct drps_windows *w, const struct drps_io *io, struct dr
     free(path);
     if (rc < 0) return rc;
     for (uint64_t i = 0; i < drps_recfile_count(w->file); i++)
-        if (drps_recfile_run_bytes(w->file, i, 1) > most)
-            most = drps_recfile_run_bytes(w->file, i, 1);
-    w->record = drps_array_new((size_t)most + 8, 1);
-    return w->record ? 0 : drps_err_set(err, -ENOMEM, "no memory for a window's record");
+        if (drps_recfile_room(w->file, i, 1) > most) most = drps_recfile_room(w->file, i, 1);
+    drps_recfile_go_direct(w->file);
+    w->mem_bytes = (size_t)most;
+    w->mem = drps_pages_new(w->mem_bytes + 1);
+    return w->mem ? 0 : drps_err_set(err, -ENOMEM, "no memory for a window's record");
 }
 
 static int read_record(struct drps_windows *w, uint32_t number, struct drps_window *head,
                        struct drps_err *err)
 {
-    int rc = drps_recfile_read(w->file, number, 1, w->record, err);
+    int rc = drps_recfile_read_in(w->file, number, 1, w->mem, &w->record, err);
     if (rc == 0) rc = drps_window_head(w->record, drps_recfile_bytes(w->file, number), head, err);
     if (rc < 0) (void)drps_err_context(err, "%s/windows.rec: window %u", w->dir, number);
     return rc;
