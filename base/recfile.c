@@ -343,7 +343,8 @@ static int read_direct(struct drps_recfile *f, uint64_t offset, uint64_t bytes, 
 {
     const uint64_t first = offset / DRPS_RECFILE_ALIGN * DRPS_RECFILE_ALIGN;
     const uint64_t need = offset + bytes - first;
-    const uint64_t whole = (need + DRPS_RECFILE_ALIGN - 1) / DRPS_RECFILE_ALIGN * DRPS_RECFILE_ALIGN;
+    const uint64_t whole =
+        (need + DRPS_RECFILE_ALIGN - 1) / DRPS_RECFILE_ALIGN * DRPS_RECFILE_ALIGN;
     const ssize_t got = f->io->ops->pread(f->io->ctx, f->direct_fd, mem, (size_t)whole, first);
     const uint64_t have = got > 0 ? (uint64_t)got : 0;
     if (have >= need) return 0;

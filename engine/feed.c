@@ -92,17 +92,19 @@ void drps_feed_close(struct drps_feed *feed)
 static struct drps_recstream_options data_options(const struct drps_feed *feed,
                                                   uint64_t buffer_bytes)
 {
-    return (struct drps_recstream_options){
-        .count = feed->steps, .buffer_bytes = buffer_bytes, .depth = DATA_DEPTH,
-        .readers = DATA_READERS};
+    return (struct drps_recstream_options){.count = feed->steps,
+                                           .buffer_bytes = buffer_bytes,
+                                           .depth = DATA_DEPTH,
+                                           .readers = DATA_READERS};
 }
 
 static struct drps_recstream_options rows_options(const struct drps_feed *feed,
                                                   uint64_t buffer_bytes)
 {
-    return (struct drps_recstream_options){
-        .count = feed->steps, .buffer_bytes = buffer_bytes / ROWS_SHARE, .depth = ROWS_DEPTH,
-        .readers = ROWS_READERS};
+    return (struct drps_recstream_options){.count = feed->steps,
+                                           .buffer_bytes = buffer_bytes / ROWS_SHARE,
+                                           .depth = ROWS_DEPTH,
+                                           .readers = ROWS_READERS};
 }
 
 uint64_t drps_feed_memory(const struct drps_feed *feed, uint64_t buffer_bytes)

@@ -122,9 +122,8 @@ static int split(struct drps_memory *m, const struct drps_memory_parts *parts, i
     if (!is(name, "resident"))
         rc = drps_store_relay.memory_need(parts->config, 0, &least_windows, &most, err);
     if (rc < 0) return rc;
-    if (is(name, "resident") ||
-        (is(name, "auto") &&
-         (resident <= drps_budget_left(&m->budget) || resident <= least_windows)))
+    if (is(name, "resident") || (is(name, "auto") && (resident <= drps_budget_left(&m->budget) ||
+                                                      resident <= least_windows)))
         return take_resident(m, resident, err);
     m->store = &drps_store_relay;
     return take_store(m, "two windows of a step's rows", "larger windows", least_windows, most,

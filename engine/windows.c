@@ -13,7 +13,7 @@ struct drps_windows {
     uint32_t windows, max_rows;
     uint64_t working_rows, moved_rows;
     struct drps_store_window *heads; /* own: [windows] */
-    void *mem; /* own: room for the largest record */
+    void *mem;                       /* own: room for the largest record */
     size_t mem_bytes;
     const void *record; /* in it: the one read last */
 };
@@ -93,8 +93,8 @@ static int survey(struct drps_windows *w, const struct drps_plan_info *info, str
     uint64_t next = 0;
     int rc = 0;
     w->heads = drps_array_new((size_t)count, sizeof(*w->heads));
-    if (!w->heads) return drps_err_set(err, -ENOMEM, "no memory for %llu windows",
-                                       (unsigned long long)count);
+    if (!w->heads)
+        return drps_err_set(err, -ENOMEM, "no memory for %llu windows", (unsigned long long)count);
     for (uint64_t i = 0; i < count && rc == 0; i++) {
         struct drps_window head = {0};
         rc = read_record(w, (uint32_t)i, &head, err);

@@ -28,7 +28,7 @@
 #include "storage/drps_kv.h"
 
 struct drps_store; /* opaque: each store begins its own struct with `const struct drps_store_ops
-                      *ops` */
+                    *ops` */
 
 /* The rows of one open step. */
 struct drps_rows {
@@ -147,7 +147,7 @@ struct drps_store_stats {
     uint64_t seek_bytes; /* of the disk; 0: unknown */
     uint32_t groups;     /* 0: a stream a window */
     char io_engine[16];
-    int direct;         /* past the page cache */
+    int direct;          /* past the page cache */
     char io_remark[128]; /* why not as wished; empty: as wished */
 };
 

@@ -1,6 +1,6 @@
 /*
- * The conductor: the store's own thread. While the engine's thread runs window q it closes q - 1 and
- * opens q + 1, then has what lies on disk for q + 2 read ahead.
+ * The conductor: the store's own thread. While the engine's thread runs window q it closes q - 1
+ * and opens q + 1, then has what lies on disk for q + 2 read ahead.
  */
 #include <string.h>
 
@@ -47,9 +47,8 @@ static int open_next(struct drps_relay *st, uint64_t q, struct drps_err *err)
 
 static int read_ahead(struct drps_relay *st, uint64_t q, struct drps_err *err)
 {
-    return q < st->all_windows
-               ? drps_streams_prefetch(st->streams, drps_relay_number(st, q), err)
-               : 0;
+    return q < st->all_windows ? drps_streams_prefetch(st->streams, drps_relay_number(st, q), err)
+                               : 0;
 }
 
 /* The last two windows stay open: training may end, or its rows be visited, at any time. */

@@ -20,8 +20,8 @@ enum {
     BEHIND = 16,
     READ_SHARE = 5, /* of the buffers, one part of so many is for reading */
     SEEK_LEAST = 16 << 10,
-    BUFFER_SHARE = 5, /* one part of so many is for buffers ... */
-    BUFFER_SEEKS = 128, /* ... or more on a disk that seeks, up to a half */
+    BUFFER_SHARE = 5,       /* one part of so many is for buffers ... */
+    BUFFER_SEEKS = 128,     /* ... or more on a disk that seeks, up to a half */
     BUFFER_LEAST = 1 << 20, /* enough for some thousand windows */
     BUFFER_MOST = 128 << 20,
     ROW_EXTRA = 40, /* two windows' frames and distances; order, vacant frames, ids, last use; a
@@ -92,8 +92,7 @@ static struct choice choose(uint32_t windows, uint32_t span, uint64_t buffer_byt
     const uint64_t chunk = piece_bytes(tails + BEHIND, buffer_bytes - reading, most);
     const uint64_t run = piece_bytes(DRPS_STREAMS_RUNS, reading, most);
     const uint64_t run_chunks = run / chunk ? run / chunk : 1;
-    const int fits =
-        (tails + BEHIND + DRPS_STREAMS_RUNS * run_chunks) * chunk <= buffer_bytes;
+    const int fits = (tails + BEHIND + DRPS_STREAMS_RUNS * run_chunks) * chunk <= buffer_bytes;
     return (struct choice){
         .layout = {.chunk_bytes = (size_t)chunk,
                    .span = span,

@@ -21,8 +21,8 @@ enum {
 };
 
 /* Time of n writes of so many bytes, `stride` apart. */
-static int time_writes(struct drps_aio *aio, char *mem, uint32_t bytes, uint64_t stride,
-                       unsigned n, uint64_t *ns_out, struct drps_err *err)
+static int time_writes(struct drps_aio *aio, char *mem, uint32_t bytes, uint64_t stride, unsigned n,
+                       uint64_t *ns_out, struct drps_err *err)
 {
     const uint64_t start = drps_clock_ns();
     uint32_t tags[DEPTH];
@@ -51,8 +51,7 @@ static int measure(struct drps_aio *aio, char *mem, uint64_t *bytes_out, struct 
         uint64_t ns;
         int rc = time_writes(aio, mem, LARGE, LARGE, LARGE_REQUESTS, &ns, err);
         if (rc == 0 && ns < large) large = ns;
-        if (rc == 0)
-            rc = time_writes(aio, mem, SMALL, 3 * LARGE + SMALL, SMALL_REQUESTS, &ns, err);
+        if (rc == 0) rc = time_writes(aio, mem, SMALL, 3 * LARGE + SMALL, SMALL_REQUESTS, &ns, err);
         if (rc < 0) return rc;
         if (ns < small) small = ns;
     }

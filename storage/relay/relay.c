@@ -109,13 +109,14 @@ static int allocate(struct drps_relay *st)
         if (!st->open[i].frame || !st->open[i].next) return -ENOMEM;
     }
     st->order = drps_array_new(most + 1, sizeof(*st->order)); /* one is written and not kept */
-    st->vacant_list = drps_array_new(most + 1, sizeof(*st->vacant_list)); /* one is read, likewise */
+    st->vacant_list =
+        drps_array_new(most + 1, sizeof(*st->vacant_list)); /* one is read, likewise */
     st->ids = drps_array_new(most, sizeof(*st->ids));
     st->prev = drps_array_new(most, sizeof(*st->prev));
     st->counts = drps_array_new(st->source.windows + 2, sizeof(*st->counts));
     st->window_stats = calloc(st->source.windows, sizeof(*st->window_stats));
-    if (!st->rows || !st->vacant || !st->order || !st->vacant_list || !st->ids || !st->prev || !st->counts ||
-        !st->window_stats)
+    if (!st->rows || !st->vacant || !st->order || !st->vacant_list || !st->ids || !st->prev ||
+        !st->counts || !st->window_stats)
         return -ENOMEM;
     for (uint64_t f = 0; f < st->frames; f++)
         st->vacant[f / 64] |= UINT64_C(1) << f % 64;
@@ -197,7 +198,8 @@ static int relay_open(const struct drps_store_config *config, struct drps_store 
     st->config = *config;
     st->source = *config->windows;
     st->all_windows = st->source.windows * st->source.epochs;
-    (void)pthread_mutex_init(&st->lock, NULL); /* glibc: these cannot fail with default attributes */
+    (void)pthread_mutex_init(&st->lock,
+                             NULL); /* glibc: these cannot fail with default attributes */
     (void)pthread_cond_init(&st->news, NULL);
     (void)pthread_cond_init(&st->wake, NULL);
     st->alive = 1;

@@ -8,8 +8,8 @@
  *                        back into free frames; rows that no window has used yet are created
  *
  * Windows are numbered on over the epochs: q = 0, 1, 2, ...; window q is number q % K of the plan.
- * A stream needs no row ids: rows arrive in the order in which their last windows closed, within one
- * in slot order, so sorting a window's slots by the distance to their last use gives that order
+ * A stream needs no row ids: rows arrive in the order in which their last windows closed, within
+ * one in slot order, so sorting a window's slots by the distance to their last use gives that order
  * back. The engine's thread runs the steps of window q while the conductor, a thread of the store,
  * closes q - 1 and opens q + 1.
  *
@@ -62,18 +62,18 @@ struct drps_relay {
     char *rows; /* own: [frames][row_bytes] */
     size_t rows_bytes;
     uint64_t frames;
-    uint64_t *vacant; /* own: bit f: frame f holds no row */
+    uint64_t *vacant;                 /* own: bit f: frame f holds no row */
     struct drps_relay_window open[2]; /* window q at q % 2 */
-    uint32_t *order;        /* own: [max_rows + 1] frames in stream order */
-    uint32_t *vacant_list;  /* own: [max_rows] vacant frames */
-    uint32_t *ids, *prev;   /* own: [max_rows] of the window being opened */
-    uint32_t *counts;       /* own: [K + 2] */
+    uint32_t *order;                  /* own: [max_rows + 1] frames in stream order */
+    uint32_t *vacant_list;            /* own: [max_rows] vacant frames */
+    uint32_t *ids, *prev;             /* own: [max_rows] of the window being opened */
+    uint32_t *counts;                 /* own: [K + 2] */
 
     /* The engine's thread. */
     int step_open;
-    uint64_t steps;            /* opened */
-    uint64_t current, end;     /* window it runs, and the step after its last */
-    uint32_t *index;           /* own: [index_cap] */
+    uint64_t steps;        /* opened */
+    uint64_t current, end; /* window it runs, and the step after its last */
+    uint32_t *index;       /* own: [index_cap] */
     size_t index_cap;
 
     /* Between the two. */
@@ -81,8 +81,8 @@ struct drps_relay {
     pthread_cond_t wake, news;
     pthread_t conductor;
     int alive, started;
-    uint64_t ready;    /* windows opened by the conductor, ever */
-    uint64_t left;     /* windows that the engine's thread has finished, ever */
+    uint64_t ready; /* windows opened by the conductor, ever */
+    uint64_t left;  /* windows that the engine's thread has finished, ever */
     int idle, stopping, scanning;
     struct drps_err failure;
     struct drps_store_stats stats;

@@ -1,7 +1,7 @@
 /*
- * All rows in placed order, without disturbing them. Rows lie in frames and in streams, in the order
- * of windows; so they are dealt to partitions of the placed ids (a spool file), and each partition
- * is then put together in memory and visited: two sequential passes over the rows.
+ * All rows in placed order, without disturbing them. Rows lie in frames and in streams, in the
+ * order of windows; so they are dealt to partitions of the placed ids (a spool file), and each
+ * partition is then put together in memory and visited: two sequential passes over the rows.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -114,8 +114,8 @@ static int spool_open_window(struct spool *sp, uint64_t q, struct drps_err *err)
                              st->prev, err);
     for (size_t s = 0; s < head.n && rc == 0; s++) {
         if (q > st->closing && st->prev[s] == 1) continue; /* seen with the window before */
-        rc = spool_row(sp, st->ids[s],
-                       st->rows + (size_t)win->frame[s] * st->config.row_bytes, err);
+        rc =
+            spool_row(sp, st->ids[s], st->rows + (size_t)win->frame[s] * st->config.row_bytes, err);
     }
     return rc;
 }
@@ -158,9 +158,8 @@ static size_t list_arrived(struct drps_relay *st, uint64_t q, size_t n)
     for (size_t s = 0; s < n; s++)
         st->counts[st->prev[s]]++;
     for (uint32_t d = st->source.windows; d > 1; d--) {
-        const uint32_t rows = has_arrived(st, q, d) && is_in_window_stream(st, q, d)
-                                  ? st->counts[d]
-                                  : 0;
+        const uint32_t rows =
+            has_arrived(st, q, d) && is_in_window_stream(st, q, d) ? st->counts[d] : 0;
         st->counts[d] = rows ? at : UINT32_MAX;
         at += rows;
     }

@@ -49,9 +49,9 @@ struct drps_streams {
     struct drps_aio *aio;
     char *mem; /* own: [buffers_n][chunk_bytes], then [RUNS][run_chunks][chunk_bytes] */
     size_t mem_bytes;
-    size_t buffers_n;  /* chunks being filled or written */
-    uint32_t *of;      /* own: [buffers_n] stream of each */
-    int32_t *free;     /* own: [buffers_n] stack of free buffers */
+    size_t buffers_n; /* chunks being filled or written */
+    uint32_t *of;     /* own: [buffers_n] stream of each */
+    int32_t *free;    /* own: [buffers_n] stack of free buffers */
     size_t free_n;
     struct stream *streams; /* own: [n] */
     uint64_t *sums;         /* own: [extents * run_chunks] checksum of each chunk written */
@@ -80,15 +80,7 @@ static uint64_t extents_needed(const struct drps_streams_config *c)
     return c->max_bytes / c->chunk_bytes / c->run_chunks + c->tails + RUNS + 1;
 }
 
-uint64_t drps_streams_memory(const struct drps_streams_config *config)
-{
-    return chunks_in_memory(config) * config->chunk_bytes + buffers_needed(config) * 8 +
-           config->n * sizeof(struct stream) +
-           extents_needed(config) *
-               (config->run_chunks * sizeof(uint64_t) + sizeof(uint32_t));
-}
-
-uint64_t drps_streams_file_bytes(const struct drps_streams_config *config)
+static uint64_t file_bytes(const struct drps_streams_config *config)
 {
     return extents_needed(config) * config->run_chunks * config->chunk_bytes;
 }
@@ -152,7 +144,7 @@ int drps_streams_open(const struct drps_streams_config *config, struct drps_stre
     const struct drps_aio_config aio = {
         .io = config->io,
         .path = config->path,
-        .file_bytes = drps_streams_file_bytes(config),
+        .file_bytes = file_bytes(config),
         .buffers = s->mem,
         .buffers_bytes = s->mem_bytes,
         .depth = s->depth,
@@ -229,12 +221,11 @@ static int queue(struct drps_streams *s, uint32_t tag, char *mem, uint64_t chunk
         int rc = await_one(s, err);
         if (rc < 0) return rc;
     }
-    s->pending[s->pending_n++] =
-        (struct drps_aio_op){.buf = mem,
-                             .bytes = n * (uint32_t)s->config.chunk_bytes,
-                             .offset = chunk * s->config.chunk_bytes,
-                             .write = write,
-                             .tag = tag};
+    s->pending[s->pending_n++] = (struct drps_aio_op){.buf = mem,
+                                                      .bytes = n * (uint32_t)s->config.chunk_bytes,
+                                                      .offset = chunk * s->config.chunk_bytes,
+                                                      .write = write,
+                                                      .tag = tag};
     return s->pending_n == BATCH ? hand_over(s, err) : 0;
 }
 

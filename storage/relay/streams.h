@@ -1,13 +1,14 @@
 /*
- * Streams: many append-only byte streams in one preallocated file, written in chunks, each read back
- * front to back. They carry rows from the window that used them last to the window that needs them
- * next. Private to storage/relay/.
+ * Streams: many append-only byte streams in one preallocated file, written in chunks, each read
+ * back front to back. They carry rows from the window that used them last to the window that needs
+ * them next. Private to storage/relay/.
  *
  *     one file:   extents of run_chunks chunks each: | stream 7 | stream 2 | free | stream 7 | ...
- *     in memory:  the chunk that a stream is filling (its tail), chunks being written, runs of chunks read ahead
+ *     in memory:  the chunk that a stream is filling (its tail), chunks being written, runs of
+ * chunks read ahead
  *
- * Only full chunks go to disk; a stream's last, unfinished chunk is read from memory. A stream takes
- * an extent when it needs one and gives it back when it was read, by one request. Space is
+ * Only full chunks go to disk; a stream's last, unfinished chunk is read from memory. A stream
+ * takes an extent when it needs one and gives it back when it was read, by one request. Space is
  * preallocated for the most that all streams ever hold together: a steady state extends and
  * truncates nothing. A checksum of every chunk written stays in memory and is compared
  * when it is read. Used by one thread at a time.
@@ -28,19 +29,15 @@ enum { DRPS_STREAMS_RUNS = 4 };
 
 struct drps_streams_config {
     const struct drps_io *io;
-    const char *path;          /* of the file to make; borrowed until close */
-    size_t n;           /* streams */
-    uint64_t max_bytes; /* the most that all of them hold at a time */
-    size_t chunk_bytes; /* a multiple of DRPS_AIO_ALIGN */
-    size_t tails;       /* streams that hold bytes in an unfinished chunk at a time, at most */
+    const char *path;    /* of the file to make; borrowed until close */
+    size_t n;            /* streams */
+    uint64_t max_bytes;  /* the most that all of them hold at a time */
+    size_t chunk_bytes;  /* a multiple of DRPS_AIO_ALIGN */
+    size_t tails;        /* streams that hold bytes in an unfinished chunk at a time, at most */
     unsigned run_chunks; /* read by one request, >= 1; DRPS_STREAMS_RUNS of these at a time */
-    unsigned behind;    /* chunks being written while others are filled, >= 1 */
-    int threads_only;   /* as of drps_aio_config */
+    unsigned behind;     /* chunks being written while others are filled, >= 1 */
+    int threads_only;    /* as of drps_aio_config */
 };
-
-/* Memory of an open set of streams, and the size of their file. */
-uint64_t drps_streams_memory(const struct drps_streams_config *config);
-uint64_t drps_streams_file_bytes(const struct drps_streams_config *config);
 
 DRPS_MUST_CHECK
 int drps_streams_open(const struct drps_streams_config *config, struct drps_streams **s_out,

@@ -270,8 +270,8 @@ static void test_wrong_byte_is_named(void **state)
 }
 
 /* Windows that contradict each other end the training with an error. */
-static int lie(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
-               uint32_t *next, uint32_t *prev, struct drps_err *err)
+static int lie(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows, uint32_t *next,
+               uint32_t *prev, struct drps_err *err)
 {
     const struct plan *p = ctx;
     int rc = p->source.read((void *)p, w, out, rows, next, prev, err);
@@ -322,7 +322,7 @@ static void test_faults_come_out(void **state)
             config.memory_bytes = plan_least_memory(p, &drps_store_relay, &config);
             fault_io_arm(f, ops[i], k, 1, FAULT_ERROR, k % 2 ? -EIO : -ENOSPC);
             const int rc = plan_run(p, &drps_store_relay, &config, NULL, &err);
-            assert_int_equal(rc < 0, f->fired > 0);
+            assert_int_equal(rc<0, f->fired> 0);
             if (rc < 0) assert_non_null(strstr(err.text, dir));
             met += rc < 0;
             fault_io_free(f);
