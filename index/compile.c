@@ -385,14 +385,23 @@ static int make_batches(struct run *r, struct drps_err *err)
 static int make_blocks(struct run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
-    size_t blocks;
     const struct block_builder *builder = block_builder_find(r->options.blocks);
+    struct block_options options = {0};
+    struct block_tables tables = {.n = info->tables_n};
+    struct block_layout layout;
 
     info->block_bytes = r->options.block_bytes ? r->options.block_bytes
                         : info->dim == 1       ? NARROW_BLOCK_BYTES
                                                : BLOCK_BYTES;
     (void)snprintf(info->blocks_by, sizeof(info->blocks_by), "%s", builder->name);
-    int rc = builder->build(info, &r->block_first, &blocks, err);
+    options.max_rows = (uint32_t)(info->block_bytes / info->row_bytes);
+    if (!options.max_rows) options.max_rows = 1;
+    for (size_t t = 0; t < info->tables_n; t++)
+        tables.first[t] = (uint32_t)info->tables[t].first;
+    tables.first[tables.n] = (uint32_t)info->rows;
+    int rc = builder->build(NULL, &tables, &options, &layout, err);
+    const size_t blocks = layout.blocks;
+    r->block_first = layout.first;
     if (rc == 0) rc = drps_blocks_write(r->io, r->stage.dir, r->block_first, blocks, err);
     if (rc < 0) return rc;
     info->blocks = blocks;

@@ -1,9 +1,9 @@
 /*
- * Block builders: which rows form a parameter index block (PIB). Private to index/.
+ * Block builders: which rows form a parameter index block (PIB), and in which order blocks lie on
+ * disk. Private to index/. Source: DRPS, section 4 (Eq. 1-3, Algorithm 1).
  *
- * Placed ids are already in an order that puts rows with the same access pattern side by side
- * (dict.c), so the builders here only choose boundaries. A builder that wants its own order returns
- * a renumbering before batches are written; that seam is where the paper's merging builders belong.
+ * A builder sees which batches touch which rows (access.h) and what a read costs, and returns an
+ * order of the rows with boundaries. Blocks never span two tables. All builders are deterministic.
  */
 #ifndef DRPS_INDEX_BLOCKS_BUILDER_H
 #define DRPS_INDEX_BLOCKS_BUILDER_H
@@ -14,15 +14,52 @@
 #include "base/drps_err.h"
 #include "index/drps_plan.h"
 
+/* What I/O costs, in microseconds. Eq. 1: cost(B) = AccNum(B) * (seek + |B| * row). */
+struct block_cost {
+    double seek; /* ts: one more request */
+    double row;  /* ta: a row read and written once */
+};
+
+struct block_options {
+    struct block_cost cost;
+    uint32_t top_k;     /* topk: pairs merged a round, k */
+    double min_gain;    /* gamma, microseconds: pairs that gain no more are not merged */
+    uint32_t min_count; /* f: rows of fewer batches stay alone (frequency pruning); 0, 1: none */
+    double sample;      /* p: share of the batches that is counted; 1: all */
+    uint32_t max_rows;  /* of a block */
+    double max_weight;  /* of a block: AccNum * (seek + rows * row), microseconds; 0: no limit */
+    uint64_t seed;
+    uint64_t memory_bytes; /* of the builder, the accesses not counted */
+};
+
+/* Rows of table t: first[t] .. first[t + 1] - 1; first[n]: all rows. */
+struct block_tables {
+    uint32_t first[DRPS_PLAN_TABLES + 1];
+    size_t n;
+};
+
+/* The result. Own arrays. */
+struct block_layout {
+    uint32_t *order; /* [rows] the row at each new place; NULL: rows stay where they are */
+    uint32_t *first; /* [blocks + 1] places at which blocks begin, first[blocks] = rows */
+    size_t blocks;
+};
+void block_layout_free(struct block_layout *layout);
+
+struct tally;
 struct block_builder {
     const char *name;
-    /* Cut rows into blocks: *first_out [blocks + 1], free() it. Blocks never span two tables. */
-    int (*build)(const struct drps_plan_info *info, uint32_t **first_out, size_t *blocks_out,
+    int counts; /* 1: it asks the tally; 0: tally is NULL */
+    /* DRPS_E_MEMORY_BUDGET names the memory that would do. Free the layout in any case. */
+    int (*build)(struct tally *tally, const struct block_tables *tables,
+                 const struct block_options *options, struct block_layout *layout_out,
                  struct drps_err *err);
 };
 
-/* "none": one row a block. "pattern": rows with the same access pattern, cut to info->block_bytes.
- * NULL: unknown. */
+/*
+ * "none": one row a block. "pattern": rows stay in placed order (dict.c: hot rows first, then those
+ * of one access pattern side by side), cut every max_rows. NULL: unknown.
+ */
 const struct block_builder *block_builder_find(const char *name);
 
 #endif

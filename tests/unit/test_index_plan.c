@@ -255,38 +255,34 @@ static void test_blocks_builders_cut_tables(void **state)
 {
     static const struct {
         const char *name, *builder;
-        uint64_t block_bytes, row_bytes;
-        uint64_t rows[3];
+        uint32_t max_rows;
+        uint32_t rows[3];
         size_t tables, blocks;
         uint32_t first[8];
     } cases[] = {
-        {"none", "none", 4096, 8, {1, 3}, 2, 4, {0, 1, 2, 3, 4}},
-        {"pattern", "pattern", 32, 8, {1, 9}, 2, 4, {0, 1, 5, 9, 10}},
-        {"whole blocks", "pattern", 32, 8, {4, 8}, 2, 3, {0, 4, 8, 12}},
-        {"rows larger than a block", "pattern", 4, 8, {3}, 1, 3, {0, 1, 2, 3}},
-        {"an empty table", "pattern", 32, 8, {1, 0, 2}, 3, 2, {0, 1, 3}},
-        {"no rows", "pattern", 32, 8, {0}, 1, 0, {0}},
+        {"none", "none", 512, {1, 3}, 2, 4, {0, 1, 2, 3, 4}},
+        {"pattern", "pattern", 4, {1, 9}, 2, 4, {0, 1, 5, 9, 10}},
+        {"whole blocks", "pattern", 4, {4, 8}, 2, 3, {0, 4, 8, 12}},
+        {"one row a block", "pattern", 1, {3}, 1, 3, {0, 1, 2, 3}},
+        {"an empty table", "pattern", 4, {1, 0, 2}, 3, 2, {0, 1, 3}},
+        {"no rows", "pattern", 4, {0}, 1, 0, {0}},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct drps_plan_info info = {.tables_n = cases[i].tables,
-                                      .block_bytes = cases[i].block_bytes,
-                                      .row_bytes = cases[i].row_bytes};
-        uint32_t *first;
-        size_t blocks;
-        for (size_t t = 0; t < info.tables_n; t++) {
-            info.tables[t].first = info.rows;
-            info.tables[t].rows = cases[i].rows[t];
-            info.rows += cases[i].rows[t];
-        }
-        assert_int_equal(block_builder_find(cases[i].builder)->build(&info, &first, &blocks, NULL),
-                         0);
-        if (blocks != cases[i].blocks ||
-            memcmp(first, cases[i].first, (blocks + 1) * sizeof(*first)) != 0)
-            fail_msg("%s: %zu blocks", cases[i].name, blocks);
-        free(first);
+        const struct block_options options = {.max_rows = cases[i].max_rows};
+        struct block_tables tables = {.n = cases[i].tables};
+        struct block_layout got;
+        for (size_t t = 0; t < tables.n; t++)
+            tables.first[t + 1] = tables.first[t] + cases[i].rows[t];
+        assert_int_equal(
+            block_builder_find(cases[i].builder)->build(NULL, &tables, &options, &got, NULL), 0);
+        assert_null(got.order);
+        if (got.blocks != cases[i].blocks ||
+            memcmp(got.first, cases[i].first, (got.blocks + 1) * sizeof(*got.first)) != 0)
+            fail_msg("%s: %zu blocks", cases[i].name, got.blocks);
+        block_layout_free(&got);
     }
-    assert_null(block_builder_find("auto"));
+    assert_null(block_builder_find("nobody"));
 }
 
 #define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)

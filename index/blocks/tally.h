@@ -1,0 +1,82 @@
+/*
+ * Counting accesses of blocks while they are merged: the one thing that block builders ask about
+ * the data. Private to index/.
+ *
+ * Blocks are numbered like rows; at first block b is row b alone. Merging (a, b), a < b, gives a
+ * the rows and batches of b, and b is dead from then on: its counts are 0. Every answer is a sum or
+ * a minimum over batches. So the answers of several tallies, each over its share of the batches
+ * (shards), combine to the answer of one over all, exactly, and builders do not know the
+ * difference: crew.h is a tally over processes.
+ */
+#ifndef DRPS_INDEX_BLOCKS_TALLY_H
+#define DRPS_INDEX_BLOCKS_TALLY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/drps_err.h"
+#include "index/blocks/access.h"
+
+struct block_pair {
+    uint32_t a, b; /* a < b */
+};
+struct block_pair_count {
+    uint32_t a, b, count;
+};
+
+/* What reading every batch's blocks once costs, nothing being in memory: exact counts. */
+struct layout_io {
+    uint64_t requests; /* runs of rows, gaps of at most gap_rows read through */
+    uint64_t rows;     /* read, gaps included */
+};
+
+struct tally;
+struct tally_ops {
+    /* AccNum: how many batches touch each block. count_out [blocks]. Sum over shards. */
+    int (*counts)(struct tally *t, uint32_t *count_out, struct drps_err *err);
+    /* Sum over a block's batches of drps_mix64(batch), modulo 2^64 (base/drps_rng.h): equal batch
+     * sets have equal ones. sig_out [blocks]. Sum. */
+    int (*signatures)(struct tally *t, uint64_t *sig_out, struct drps_err *err);
+    /* Least drps_mix64(batch ^ salt) >> 32 of each block's batches; UINT32_MAX: none. min_out
+     * [blocks]. Minimum. */
+    int (*minhash)(struct tally *t, uint64_t salt, uint32_t *min_out, struct drps_err *err);
+    /* C_ij of n pairs: batches that touch both. Sum. */
+    int (*cocounts)(struct tally *t, const struct block_pair *pairs, size_t n, uint32_t *count_out,
+                    struct drps_err *err);
+    /*
+     * All pairs with C_ij > 0 among the blocks with keep[block] != 0, sorted by (a, b). With `with`
+     * not NULL: only pairs of which one block at least has with[block] != 0. *pairs_out is the
+     * caller's to free(). DRPS_E_MEMORY_BUDGET when they take more than memory_bytes. Sum by pair.
+     */
+    int (*pairs)(struct tally *t, const uint8_t *keep, const uint8_t *with, uint64_t memory_bytes,
+                 struct block_pair_count **pairs_out, size_t *n_out, struct drps_err *err);
+    /* Merge n pairs of live blocks; no block occurs in two of them. */
+    int (*merge)(struct tally *t, const struct block_pair *pairs, size_t n, struct drps_err *err);
+    /* Back to one row a block. */
+    int (*reset)(struct tally *t, struct drps_err *err);
+    /*
+     * I/O of an epoch without memory for rows, rows lying as `place` says (place[row], a
+     * permutation), a block being a run of places from first[i] to first[i + 1] - 1 that is read
+     * whole. The tally's own blocks do not matter. Sum.
+     */
+    int (*layout_io)(struct tally *t, const uint32_t *place, const uint32_t *first, size_t blocks,
+                     uint32_t gap_rows, struct layout_io *out, struct drps_err *err);
+    void (*close)(struct tally *t); /* NULL-safe */
+};
+
+struct tally {
+    const struct tally_ops *ops;
+    uint32_t blocks;  /* = rows */
+    uint32_t batches; /* of the epoch, whatever this tally's share of them */
+};
+
+/*
+ * A tally over the accesses of one table in memory, borrowed until close. A share p < 1 of the
+ * batches is counted, those with drps_mix64(batch ^ seed) below p * 2^64. Memory beside the
+ * accesses: about 4 bytes an incidence, 24 a row.
+ */
+DRPS_MUST_CHECK
+int tally_open(const struct access *access, double share, uint64_t seed, struct tally **t_out,
+               struct drps_err *err);
+
+#endif
