@@ -20,6 +20,8 @@ struct block_cost {
     double row;  /* ta: a row read and written once */
 };
 
+/* Gains, weights and counts of batches are those of the whole epoch: where a share is counted, they
+ * are estimated from it. */
 struct block_options {
     struct block_cost cost;
     uint32_t top_k;     /* topk: pairs merged a round, k */

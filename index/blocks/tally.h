@@ -26,8 +26,10 @@ struct block_pair_count {
 
 /* What reading every batch's blocks once costs, nothing being in memory: exact counts. */
 struct layout_io {
-    uint64_t requests; /* runs of rows, gaps of at most gap_rows read through */
-    uint64_t rows;     /* read, gaps included */
+    uint64_t blocks;     /* blocks that batches touch: sum of AccNum(B) */
+    uint64_t block_rows; /* their rows: sum of AccNum(B) * |B| */
+    uint64_t requests;   /* runs of blocks, gaps of at most gap_rows read through */
+    uint64_t rows;       /* that requests read: block_rows and the gaps */
 };
 
 struct tally;
@@ -52,6 +54,9 @@ struct tally_ops {
                  struct block_pair_count **pairs_out, size_t *n_out, struct drps_err *err);
     /* Merge n pairs of live blocks; no block occurs in two of them. */
     int (*merge)(struct tally *t, const struct block_pair *pairs, size_t n, struct drps_err *err);
+    /* Sum over batches of (blocks that it touches) squared: the steps that counting all pairs
+     * takes. Sum. */
+    int (*pair_work)(struct tally *t, uint64_t *work_out, struct drps_err *err);
     /* Back to one row a block. */
     int (*reset)(struct tally *t, struct drps_err *err);
     /*

@@ -1,0 +1,100 @@
+/* A counting sort of the incidences by row: sizes, then counts of every row, then the batches. */
+#include "index/blocks/access.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_size.h"
+#include "index/drps_batch.h"
+#include "index/drps_plan.h"
+#include "index/steps.h"
+
+enum { READ_BUFFER = 1 << 20 };
+
+/* The incidences of all records, from their heads alone. */
+static int count_all(struct steps *st, uint32_t first, uint32_t end, uint64_t *n_out,
+                     struct drps_err *err)
+{
+    *n_out = 0;
+    for (uint32_t s = first; s < end; s++) {
+        const void *record;
+        size_t bytes;
+        int rc = steps_record(st, s, &record, &bytes, err);
+        if (rc < 0) return rc;
+        *n_out += bytes >= 4 ? drps_list_count(record) : 0;
+    }
+    return 0;
+}
+
+/* Room for n incidences. start has one number more than it shows: see fill(). */
+static int make_room(struct access *a, uint64_t n, uint64_t memory_bytes, struct drps_err *err)
+{
+    const uint64_t starts = ((uint64_t)a->rows + 2) * sizeof(*a->start);
+    const uint64_t bytes = starts + n * sizeof(*a->batch);
+    char needed[32], allowed[32];
+
+    if (bytes > memory_bytes)
+        return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                            "%" PRIu64 " accesses of %" PRIu32
+                            " rows take %s (%" PRIu64 " bytes), more than the %s they may take",
+                            n, a->rows, drps_size_format(bytes, needed, sizeof(needed)), bytes,
+                            drps_size_format(memory_bytes, allowed, sizeof(allowed)));
+    a->start = calloc((size_t)a->rows + 2, sizeof(*a->start));
+    a->batch = drps_array_new((size_t)n, sizeof(*a->batch));
+    return a->start && a->batch
+               ? 0
+               : drps_err_set(err, -ENOMEM, "no memory for %" PRIu64 " accesses", n);
+}
+
+/*
+ * Row r's batches are counted in start[r + 2]; summed up, start[r + 1] is where they begin, and
+ * once they are filled in, where they end.
+ */
+static int fill(struct steps *st, uint32_t first, uint32_t end, struct access *a,
+                struct drps_err *err)
+{
+    const uint32_t *list;
+    size_t n;
+
+    for (uint32_t s = first; s < end; s++) {
+        int rc = steps_rows(st, s, a->rows, &list, &n, err);
+        if (rc < 0) return rc;
+        for (size_t i = 0; i < n; i++)
+            a->start[(size_t)list[i] + 2]++;
+    }
+    for (size_t r = 2; r < (size_t)a->rows + 2; r++)
+        a->start[r] += a->start[r - 1];
+    for (uint32_t s = first; s < end; s++) {
+        int rc = steps_rows(st, s, a->rows, &list, &n, err);
+        if (rc < 0) return rc;
+        for (size_t i = 0; i < n; i++)
+            a->batch[a->start[(size_t)list[i] + 1]++] = s;
+    }
+    return 0;
+}
+
+int access_load(const struct drps_io *io, const char *dir, uint32_t rows, uint32_t batches,
+                uint32_t first, uint32_t end, uint64_t memory_bytes, struct access *a_out,
+                struct drps_err *err)
+{
+    struct steps *st;
+    uint64_t n;
+
+    *a_out = (struct access){.rows = rows, .batches = batches};
+    int rc = steps_open(io, dir, "rows.rec", DRPS_KIND_ROWS, batches, READ_BUFFER, &st, err);
+    if (rc == 0) rc = count_all(st, first, end, &n, err);
+    if (rc == 0) rc = make_room(a_out, n, memory_bytes, err);
+    if (rc == 0) rc = fill(st, first, end, a_out, err);
+    steps_close(st);
+    if (rc < 0) access_free(a_out);
+    return rc;
+}
+
+void access_free(struct access *a)
+{
+    free(a->start);
+    free(a->batch);
+    *a = (struct access){0};
+}
