@@ -37,8 +37,8 @@ static int make_room(struct access *a, uint64_t n, uint64_t memory_bytes, struct
 
     if (bytes > memory_bytes)
         return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                            "%" PRIu64 " accesses of %" PRIu32
-                            " rows take %s (%" PRIu64 " bytes), more than the %s they may take",
+                            "%" PRIu64 " accesses of %" PRIu32 " rows take %s (%" PRIu64
+                            " bytes), more than the %s they may take",
                             n, a->rows, drps_size_format(bytes, needed, sizeof(needed)), bytes,
                             drps_size_format(memory_bytes, allowed, sizeof(allowed)));
     a->start = calloc((size_t)a->rows + 2, sizeof(*a->start));

@@ -60,7 +60,10 @@ struct block_builder {
 
 /*
  * "none": one row a block. "pattern": rows stay in placed order (dict.c: hot rows first, then those
- * of one access pattern side by side), cut every max_rows. NULL: unknown.
+ * of one access pattern side by side), cut every max_rows. "pairwise", "topk": the paper's, which
+ * merge the best pair, or k pairs, a round (pairs.c). "greedy": what pairwise builds, faster, in
+ * less memory (greedy.c). Of equal gains, the pair with the smaller rows merges first. The last
+ * three order blocks by their smallest rows, which come first. NULL: unknown.
  */
 const struct block_builder *block_builder_find(const char *name);
 

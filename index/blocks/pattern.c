@@ -1,8 +1,7 @@
-#include "index/blocks/builder.h"
+/* Builders that leave every row where it is. */
+#include "index/blocks/builders.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/drps_alloc.h"
 
@@ -26,36 +25,19 @@ static int cut(const struct block_tables *tables, uint32_t each, struct block_la
     return 0;
 }
 
-static int build_pattern(struct tally *tally, const struct block_tables *tables,
-                         const struct block_options *options, struct block_layout *layout_out,
-                         struct drps_err *err)
+int block_build_pattern(struct tally *tally, const struct block_tables *tables,
+                        const struct block_options *options, struct block_layout *layout_out,
+                        struct drps_err *err)
 {
     (void)tally;
     return cut(tables, options->max_rows, layout_out, err);
 }
 
-static int build_none(struct tally *tally, const struct block_tables *tables,
-                      const struct block_options *options, struct block_layout *layout_out,
-                      struct drps_err *err)
+int block_build_none(struct tally *tally, const struct block_tables *tables,
+                     const struct block_options *options, struct block_layout *layout_out,
+                     struct drps_err *err)
 {
     (void)tally;
     (void)options;
     return cut(tables, 1, layout_out, err);
-}
-
-void block_layout_free(struct block_layout *layout)
-{
-    free(layout->order);
-    free(layout->first);
-    *layout = (struct block_layout){0};
-}
-
-static const struct block_builder builders[] = {{"pattern", 0, build_pattern},
-                                                {"none", 0, build_none}};
-
-const struct block_builder *block_builder_find(const char *name)
-{
-    for (size_t i = 0; i < sizeof(builders) / sizeof(builders[0]); i++)
-        if (strcmp(builders[i].name, name) == 0) return &builders[i];
-    return NULL;
 }

@@ -47,11 +47,14 @@ struct tally_ops {
                     struct drps_err *err);
     /*
      * All pairs with C_ij > 0 among the blocks with keep[block] != 0, sorted by (a, b). With `with`
-     * not NULL: only pairs of which one block at least has with[block] != 0. *pairs_out is the
-     * caller's to free(). DRPS_E_MEMORY_BUDGET when they take more than memory_bytes. Sum by pair.
+     * not NULL: only pairs of which one block at least is among these (with_n of them, increasing);
+     * that takes as many steps as their batches have blocks. *pairs_out is the caller's to free().
+     * DRPS_E_MEMORY_BUDGET when they take more than memory_bytes: *n_out is how many there are all
+     * the same. Sum by pair.
      */
-    int (*pairs)(struct tally *t, const uint8_t *keep, const uint8_t *with, uint64_t memory_bytes,
-                 struct block_pair_count **pairs_out, size_t *n_out, struct drps_err *err);
+    int (*pairs)(struct tally *t, const uint8_t *keep, const uint32_t *with, size_t with_n,
+                 uint64_t memory_bytes, struct block_pair_count **pairs_out, size_t *n_out,
+                 struct drps_err *err);
     /* Merge n pairs of live blocks; no block occurs in two of them. */
     int (*merge)(struct tally *t, const struct block_pair *pairs, size_t n, struct drps_err *err);
     /* Sum over batches of (blocks that it touches) squared: the steps that counting all pairs
