@@ -11,12 +11,32 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_rng.h"
+#include "index/extsort.h"
 
 enum {
-    AHEAD = 16,       /* lists fetched into the cache before their turn */
-    POOL_HEAD = 2,    /* words before a list in the pool: its block, its length */
-    GALLOP_RATIO = 16 /* lists so unequal are searched, not walked */
+    AHEAD = 16,        /* lists fetched into the cache before their turn */
+    POOL_HEAD = 2,     /* words before a list in the pool: its block, its length */
+    GALLOP_RATIO = 16, /* lists so unequal are searched, not walked */
+    RADIX_LEAST = 256  /* shorter lists are sorted by comparison */
 };
+
+/*
+ * The accesses the other way round, from the first call of pairs() on: which blocks a batch
+ * touches. Merging only marks the batches of the block that is no more; they are cleaned when next
+ * visited.
+ */
+struct inverse {
+    uint8_t *has;    /* own: [blocks] whether it is in; NULL: there is no inverse yet */
+    uint64_t *first; /* own: [batches] */
+    uint32_t *n;     /* own: [batches] */
+    uint32_t *block; /* own: of batch b: block[first[b]] and n[b] - 1 more, in any order */
+    uint8_t *dirty;  /* own: [batches] it still has blocks that are no more */
+    uint32_t *into;  /* own: [blocks] the block that took this one in, itself if it lives */
+    uint8_t *mark;   /* own: [blocks] MARK_CLEAN, MARK_WITH; 0 between uses */
+    uint32_t *count; /* own: [blocks] batches in common with the block in hand; 0 between uses */
+    uint32_t *met, *aux; /* own: [blocks] blocks whose count is not 0; to sort them */
+};
+enum { MARK_CLEAN = 1, MARK_WITH = 2 };
 
 struct local {
     struct tally tally;
@@ -26,6 +46,7 @@ struct local {
     uint32_t *n;    /* own: [blocks] its length, AccNum; 0: dead or never touched */
     uint32_t *pool; /* own: [pool_cap] */
     size_t pool_n, pool_cap, pool_live;
+    struct inverse inverse;
     void *table; /* own: [batches] of 8 bytes, of one call */
 };
 
@@ -259,6 +280,258 @@ static int merge_pair(struct local *l, struct block_pair p, struct drps_err *err
     return 0;
 }
 
+/* ---- All pairs ---- */
+
+static void inverse_free(struct inverse *v)
+{
+    free(v->has);
+    free(v->first);
+    free(v->n);
+    free(v->block);
+    free(v->dirty);
+    free(v->into);
+    free(v->mark);
+    free(v->count);
+    free(v->met);
+    free(v->aux);
+    *v = (struct inverse){0};
+}
+
+static int inverse_room(const struct local *l, struct inverse *v)
+{
+    const size_t blocks = l->tally.blocks, batches = l->tally.batches;
+    v->has = calloc(blocks + 1, 1);
+    v->first = calloc(batches + 1, sizeof(*v->first));
+    v->n = calloc(batches + 1, sizeof(*v->n));
+    v->dirty = calloc(batches + 1, 1);
+    v->into = drps_array_new(blocks, sizeof(*v->into));
+    v->mark = calloc(blocks + 1, 1);
+    v->count = calloc(blocks + 1, sizeof(*v->count));
+    v->met = drps_array_new(blocks, sizeof(*v->met));
+    v->aux = drps_array_new(blocks, sizeof(*v->aux));
+    for (size_t b = 0; v->into && b < blocks; b++)
+        v->into[b] = (uint32_t)b;
+    return v->has && v->first && v->n && v->dirty && v->into && v->mark && v->count && v->met &&
+                   v->aux
+               ? 0
+               : -ENOMEM;
+}
+
+/* Of the blocks in v->has, as they are now. */
+static int inverse_fill(const struct local *l, struct inverse *v)
+{
+    const uint32_t batches = l->tally.batches, blocks = l->tally.blocks;
+    uint64_t sum = 0;
+    for (uint32_t b = 0; b < blocks; b++)
+        for (uint32_t i = 0; v->has[b] && i < l->n[b]; i++)
+            v->n[list_of(l, b)[i]]++;
+    for (uint32_t i = 0; i < batches; i++) {
+        v->first[i] = sum;
+        sum += v->n[i];
+        v->n[i] = 0;
+    }
+    v->block = drps_array_new((size_t)sum, sizeof(*v->block));
+    if (!v->block) return -ENOMEM;
+    for (uint32_t b = 0; b < blocks; b++)
+        for (uint32_t i = 0; v->has[b] && i < l->n[b]; i++) {
+            const uint32_t batch = list_of(l, b)[i];
+            v->block[v->first[batch] + v->n[batch]++] = b;
+        }
+    return 0;
+}
+
+/* Make sure that it has all live blocks of `keep`. */
+static int inverse_need(struct local *l, const uint8_t *keep, struct drps_err *err)
+{
+    const uint32_t blocks = l->tally.blocks;
+    uint8_t *has = l->inverse.has;
+    uint32_t b = 0;
+    while (has && b < blocks && (!keep[b] || has[b] || !l->n[b]))
+        b++;
+    if (has && b == blocks) return 0;
+    l->inverse.has = NULL;
+    inverse_free(&l->inverse);
+    int rc = inverse_room(l, &l->inverse);
+    for (b = 0; rc == 0 && b < blocks; b++)
+        l->inverse.has[b] = keep[b] || (has && has[b]);
+    free(has);
+    if (rc == 0) rc = inverse_fill(l, &l->inverse);
+    if (rc == 0) return 0;
+    inverse_free(&l->inverse);
+    return drps_err_set(err, rc, "no memory to pair %u blocks", blocks);
+}
+
+/* The live block that holds what was block b; paths are halved on the way. */
+static uint32_t find_block(uint32_t *into, uint32_t b)
+{
+    while (into[b] != b)
+        b = into[b] = into[into[b]];
+    return b;
+}
+
+/* Blocks of a batch that have merged become one. */
+static void clean(struct inverse *v, uint32_t batch)
+{
+    uint32_t *list = v->block + v->first[batch];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < v->n[batch]; i++) {
+        const uint32_t b = find_block(v->into, list[i]);
+        if (v->mark[b] & MARK_CLEAN) continue;
+        v->mark[b] |= MARK_CLEAN;
+        list[n++] = b;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        v->mark[list[i]] &= (uint8_t)~MARK_CLEAN;
+    v->n[batch] = n;
+    v->dirty[batch] = 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* Count what block `a` has in common with the others from `least` on; returns how many it met. */
+static size_t meet(const struct local *l, struct inverse *v, const uint8_t *keep, uint32_t a,
+                   uint32_t least)
+{
+    const uint32_t *list = list_of(l, a);
+    size_t met = 0;
+    for (uint32_t i = 0; i < l->n[a]; i++) {
+        if (v->dirty[list[i]]) clean(v, list[i]);
+        const uint32_t *block = v->block + v->first[list[i]], n = v->n[list[i]];
+        for (uint32_t k = 0; k < n; k++) {
+            const uint32_t b = block[k];
+            if (b < least || b == a || !keep[b]) continue;
+            if (v->count[b]++ == 0) v->met[met++] = b;
+        }
+    }
+    if (met < RADIX_LEAST)
+        qsort(v->met, met, sizeof(*v->met), by_number);
+    else
+        sort_u32(v->met, v->aux, met);
+    return met;
+}
+
+/* The pairs found; beyond `most` they are counted only. */
+struct pair_list {
+    struct block_pair_count *pairs; /* own */
+    size_t n, cap, most;
+};
+
+/* Pairs of `a` with what it met, but not those that a smaller block of `with` has made. */
+static int emit(struct inverse *v, uint32_t a, size_t met, struct pair_list *out,
+                struct drps_err *err)
+{
+    if (out->n + met <= out->most &&
+        drps_array_reserve(&out->pairs, &out->cap, out->n + met, sizeof(*out->pairs)))
+        return drps_err_set(err, -ENOMEM, "no memory for %zu pairs of blocks", out->n + met);
+    for (size_t i = 0; i < met; i++) {
+        const uint32_t b = v->met[i], count = v->count[b];
+        v->count[b] = 0;
+        if (b < a && v->mark[b] & MARK_WITH) continue;
+        if (out->n < out->most && out->n < out->cap)
+            out->pairs[out->n] = (struct block_pair_count){a < b ? a : b, a < b ? b : a, count};
+        out->n++;
+    }
+    return 0;
+}
+
+static int by_first(const void *a, const void *b)
+{
+    const struct block_pair_count *x = a, *y = b;
+    if (x->a != y->a) return x->a < y->a ? -1 : 1;
+    return (x->b > y->b) - (x->b < y->b);
+}
+
+/* Pairs of one `a` were made in the order of b already. */
+static int sort_pairs(struct pair_list *list, uint32_t blocks, struct drps_err *err)
+{
+    if (list->n < blocks / 4) {
+        qsort(list->pairs, list->n, sizeof(*list->pairs), by_first);
+        return 0;
+    }
+    struct block_pair_count *sorted = drps_array_new(list->n, sizeof(*sorted));
+    size_t *at = calloc((size_t)blocks + 1, sizeof(*at));
+    if (!sorted || !at) {
+        free(sorted);
+        free(at);
+        return drps_err_set(err, -ENOMEM, "no memory to sort %zu pairs of blocks", list->n);
+    }
+    for (size_t i = 0; i < list->n; i++)
+        at[list->pairs[i].a + 1]++;
+    for (uint32_t b = 1; b <= blocks; b++)
+        at[b] += at[b - 1];
+    for (size_t i = 0; i < list->n; i++)
+        sorted[at[list->pairs[i].a]++] = list->pairs[i];
+    free(at);
+    free(list->pairs);
+    list->pairs = sorted;
+    return 0;
+}
+
+static int pairs_of_all(const struct local *l, struct inverse *v, const uint8_t *keep,
+                        struct pair_list *list, struct drps_err *err)
+{
+    int rc = 0;
+    for (uint32_t a = 0; a < l->tally.blocks && rc == 0; a++)
+        if (keep[a] && l->n[a]) rc = emit(v, a, meet(l, v, keep, a, a + 1), list, err);
+    return rc;
+}
+
+static int pairs_with(const struct local *l, struct inverse *v, const uint8_t *keep,
+                      const uint32_t *with, size_t n, struct pair_list *list, struct drps_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < n; i++)
+        v->mark[with[i]] |= MARK_WITH;
+    for (size_t i = 0; i < n && rc == 0; i++)
+        if (keep[with[i]]) rc = emit(v, with[i], meet(l, v, keep, with[i], 0), list, err);
+    for (size_t i = 0; i < n; i++)
+        v->mark[with[i]] &= (uint8_t)~MARK_WITH;
+    if (rc == 0 && n > 1 && list->n <= list->most) rc = sort_pairs(list, l->tally.blocks, err);
+    return rc;
+}
+
+static int tally_pairs(struct tally *t, const uint8_t *keep, const uint32_t *with, size_t with_n,
+                       uint64_t memory_bytes, struct block_pair_count **pairs_out, size_t *n_out,
+                       struct drps_err *err)
+{
+    struct local *l = local_of(t);
+    struct pair_list list = {.most = (size_t)(memory_bytes / sizeof(*list.pairs))};
+
+    *pairs_out = NULL;
+    *n_out = 0;
+    int rc = inverse_need(l, keep, err);
+    if (rc == 0)
+        rc = with ? pairs_with(l, &l->inverse, keep, with, with_n, &list, err)
+                  : pairs_of_all(l, &l->inverse, keep, &list, err);
+    *n_out = list.n;
+    if (rc == 0 && list.n > list.most)
+        rc = drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                          "%zu pairs of blocks are used together, and there is memory for %zu",
+                          list.n, list.most);
+    if (rc == 0)
+        *pairs_out = list.pairs;
+    else
+        free(list.pairs);
+    return rc;
+}
+
+/* Before the lists merge. One that pairs() never asked for is not in: start anew when needed. */
+static void inverse_merge(const struct local *l, struct inverse *v, struct block_pair p)
+{
+    const uint32_t *list = list_of(l, p.b);
+    if (v->has[p.a] != v->has[p.b]) {
+        inverse_free(v);
+        return;
+    }
+    v->into[p.b] = p.a;
+    for (uint32_t i = 0; v->has[p.b] && i < l->n[p.b]; i++)
+        v->dirty[list[i]] = 1;
+}
+
 static int tally_merge(struct tally *t, const struct block_pair *pairs, size_t n,
                        struct drps_err *err)
 {
@@ -266,6 +539,7 @@ static int tally_merge(struct tally *t, const struct block_pair *pairs, size_t n
     int rc = 0;
     for (size_t i = 0; i < n && rc == 0; i++) {
         fetch_pair(l, pairs, i, n);
+        if (l->inverse.has) inverse_merge(l, &l->inverse, pairs[i]);
         rc = merge_pair(l, pairs[i], err);
     }
     return rc;
@@ -280,131 +554,8 @@ static int tally_reset(struct tally *t, struct drps_err *err)
         l->n[row] = (uint32_t)(l->access->start[row + 1] - l->access->start[row]);
     }
     l->pool_n = l->pool_live = 0;
+    inverse_free(&l->inverse);
     return 0;
-}
-
-/* ---- All pairs ---- */
-
-/* The accesses the other way round: the chosen blocks of each batch, increasing. */
-struct inverse {
-    uint64_t *next; /* own: [batches] first of the batch's blocks not yet passed */
-    uint64_t *end;  /* own: [batches] */
-    uint32_t *block;
-};
-
-static void inverse_free(struct inverse *v)
-{
-    free(v->next);
-    free(v->end);
-    free(v->block);
-}
-
-/* Of blocks with both flags set; also == NULL: with keep set. */
-static int inverse_make(const struct local *l, const uint8_t *keep, const uint8_t *also,
-                        struct inverse *v)
-{
-    const uint32_t batches = l->tally.batches, blocks = l->tally.blocks;
-    uint64_t sum = 0;
-    v->next = drps_array_new(batches, sizeof(*v->next));
-    v->end = drps_array_new(batches, sizeof(*v->end));
-    if (!v->next || !v->end) return -ENOMEM;
-    memset(v->end, 0, batches * sizeof(*v->end));
-    for (uint32_t b = 0; b < blocks; b++)
-        for (uint32_t i = 0; keep[b] && (!also || also[b]) && i < l->n[b]; i++)
-            v->end[list_of(l, b)[i]]++;
-    for (uint32_t i = 0; i < batches; i++) {
-        v->next[i] = sum;
-        sum += v->end[i];
-        v->end[i] = v->next[i];
-    }
-    v->block = drps_array_new((size_t)sum, sizeof(*v->block));
-    if (!v->block) return -ENOMEM;
-    for (uint32_t b = 0; b < blocks; b++)
-        for (uint32_t i = 0; keep[b] && (!also || also[b]) && i < l->n[b]; i++)
-            v->block[v->end[list_of(l, b)[i]]++] = b;
-    return 0;
-}
-
-/* What finding pairs needs beside the tally. */
-struct pairing {
-    struct inverse all, with;
-    uint32_t *count; /* own: [blocks] batches in common with the block in hand; 0 between blocks */
-    uint32_t *met;   /* own: [blocks] blocks whose count is not 0 */
-    struct block_pair_count *pairs; /* own until success */
-    size_t n, cap, most;
-};
-
-static void pairing_free(struct pairing *p)
-{
-    inverse_free(&p->all);
-    inverse_free(&p->with);
-    free(p->count);
-    free(p->met);
-    free(p->pairs);
-}
-
-static int by_number(const void *a, const void *b)
-{
-    const uint32_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
-/* Count what block `a` has in common with the later ones of `v`; returns how many it met. */
-static size_t meet(const struct local *l, struct pairing *p, struct inverse *v, uint32_t a)
-{
-    const uint32_t *list = list_of(l, a);
-    size_t met = 0;
-    for (uint32_t i = 0; i < l->n[a]; i++) {
-        const uint32_t batch = list[i];
-        while (v->next[batch] < v->end[batch] && v->block[v->next[batch]] <= a)
-            v->next[batch]++;
-        for (uint64_t k = v->next[batch]; k < v->end[batch]; k++)
-            if (p->count[v->block[k]]++ == 0) p->met[met++] = v->block[k];
-    }
-    return met;
-}
-
-static int emit(struct pairing *p, uint32_t a, size_t met, struct drps_err *err)
-{
-    if (met > p->most - p->n)
-        return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                            "more than %zu pairs of blocks are used together: count fewer blocks, "
-                            "or give more memory",
-                            p->most);
-    if (drps_array_reserve(&p->pairs, &p->cap, p->n + met, sizeof(*p->pairs)))
-        return drps_err_set(err, -ENOMEM, "no memory for %zu pairs of blocks", p->n + met);
-    qsort(p->met, met, sizeof(*p->met), by_number);
-    for (size_t i = 0; i < met; i++) {
-        p->pairs[p->n++] = (struct block_pair_count){a, p->met[i], p->count[p->met[i]]};
-        p->count[p->met[i]] = 0;
-    }
-    return 0;
-}
-
-static int tally_pairs(struct tally *t, const uint8_t *keep, const uint8_t *with,
-                       uint64_t memory_bytes, struct block_pair_count **pairs_out, size_t *n_out,
-                       struct drps_err *err)
-{
-    const struct local *l = local_of(t);
-    struct pairing p = {.most = (size_t)(memory_bytes / sizeof(*p.pairs))};
-
-    *pairs_out = NULL;
-    *n_out = 0;
-    p.count = calloc((size_t)t->blocks + 1, sizeof(*p.count));
-    p.met = drps_array_new(t->blocks, sizeof(*p.met));
-    int rc = p.count && p.met ? inverse_make(l, keep, NULL, &p.all) : -ENOMEM;
-    if (rc == 0 && with) rc = inverse_make(l, keep, with, &p.with);
-    if (rc < 0) (void)drps_err_set(err, rc, "no memory to pair %u blocks", t->blocks);
-    for (uint32_t a = 0; a < t->blocks && rc == 0; a++)
-        if (keep[a] && l->n[a])
-            rc = emit(&p, a, meet(l, &p, with && !with[a] ? &p.with : &p.all, a), err);
-    if (rc == 0) {
-        *pairs_out = p.pairs;
-        *n_out = p.n;
-        p.pairs = NULL;
-    }
-    pairing_free(&p);
-    return rc;
 }
 
 static int tally_pair_work(struct tally *t, uint64_t *work_out, struct drps_err *err)
@@ -484,6 +635,7 @@ static void tally_close(struct tally *t)
     if (!t) return;
     struct local *l = local_of(t);
     access_free(&l->sampled);
+    inverse_free(&l->inverse);
     free(l->at);
     free(l->n);
     free(l->pool);
