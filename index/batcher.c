@@ -29,8 +29,9 @@ struct batcher {
 
     uint32_t *touched; /* [rows_n] placed ids in order of first touch */
     size_t rows_n, touched_cap;
-    uint32_t *sorted, *aux;
-    size_t sorted_cap, aux_cap;
+    uint64_t *pairs, *aux; /* placed id << 32 | first-touch number */
+    uint32_t *sorted, *rank;
+    size_t pairs_cap, aux_cap, sorted_cap, rank_cap;
 
     float *labels;
     uint32_t *starts;
@@ -91,7 +92,7 @@ static uint32_t touch(struct batcher *b, uint32_t row)
  * rows. */
 static uint64_t batch_bytes(const struct batcher *b, size_t n)
 {
-    enum { ENTRY = 8, ROW = 3 * 4 + 2 * sizeof(struct slot) + 4, SAMPLE = 8 };
+    enum { ENTRY = 8, ROW = 3 * 4 + 2 * 8 + 2 * sizeof(struct slot) + 4, SAMPLE = 8 };
     return (b->nnz + n) * ENTRY + (b->rows_n + n) * ROW + b->n * SAMPLE;
 }
 
@@ -143,8 +144,10 @@ void batcher_close(struct batcher *b)
     if (!b) return;
     free(b->slots);
     free(b->touched);
-    free(b->sorted);
+    free(b->pairs);
     free(b->aux);
+    free(b->sorted);
+    free(b->rank);
     free(b->labels);
     free(b->starts);
     free(b->local);
@@ -188,21 +191,22 @@ int batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids,
     return b->n == b->batch_size ? batcher_flush(b, err) : 0;
 }
 
-/* Sort the rows and turn first-touch numbers into ranks; returns in aux the rank of each
- * first-touch number. */
+/* Sort the rows: b->sorted, and b->rank of each first-touch number. */
 static int rank_rows(struct batcher *b, struct drps_err *err)
 {
-    if (drps_array_reserve(&b->sorted, &b->sorted_cap, b->rows_n, sizeof(*b->sorted)) ||
-        drps_array_reserve(&b->aux, &b->aux_cap, b->rows_n, sizeof(*b->aux)) ||
-        drps_array_reserve(&b->list, &b->list_cap, drps_list_encode_bound(b->rows_n), 1))
-        return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu rows", b->rows_n);
-    memcpy(b->sorted, b->touched, b->rows_n * sizeof(*b->sorted));
-    sort_u32(b->sorted, b->aux, b->rows_n);
-    for (size_t i = 0; i < b->rows_n; i++) {
-        size_t at = slot_of(b, b->sorted[i]);
-        while (b->slots[at].row != b->sorted[i])
-            at = (at + 1) & (b->slots_n - 1);
-        b->aux[b->slots[at].local] = (uint32_t)i;
+    const size_t n = b->rows_n;
+    if (drps_array_reserve(&b->pairs, &b->pairs_cap, n, sizeof(*b->pairs)) ||
+        drps_array_reserve(&b->aux, &b->aux_cap, n, sizeof(*b->aux)) ||
+        drps_array_reserve(&b->sorted, &b->sorted_cap, n, sizeof(*b->sorted)) ||
+        drps_array_reserve(&b->rank, &b->rank_cap, n, sizeof(*b->rank)) ||
+        drps_array_reserve(&b->list, &b->list_cap, drps_list_encode_bound(n), 1))
+        return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu rows", n);
+    for (size_t i = 0; i < n; i++)
+        b->pairs[i] = (uint64_t)b->touched[i] << 32 | i;
+    sort_keyed(b->pairs, b->aux, n);
+    for (size_t i = 0; i < n; i++) {
+        b->sorted[i] = (uint32_t)(b->pairs[i] >> 32);
+        b->rank[(uint32_t)b->pairs[i]] = (uint32_t)i;
     }
     return 0;
 }
@@ -210,7 +214,7 @@ static int rank_rows(struct batcher *b, struct drps_err *err)
 /* Replace first-touch numbers by ranks; in place, as 16 bits where they fit. */
 static void relabel(struct batcher *b, struct drps_batch *out)
 {
-    const uint32_t *rank = b->aux;
+    const uint32_t *rank = b->rank;
     if (b->rows_n > NARROW_ROWS) {
         for (size_t j = 0; j < b->nnz; j++)
             b->local[j] = rank[b->local[j]];

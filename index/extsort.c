@@ -69,6 +69,33 @@ void sort_u32(uint32_t *numbers, uint32_t *aux, size_t n)
     if (from != numbers) memcpy(numbers, from, n * sizeof(*numbers));
 }
 
+void sort_keyed(uint64_t *pairs, uint64_t *aux, size_t n)
+{
+    enum { BITS = 11, SIZE = 1 << BITS };
+    size_t count[3][SIZE];
+    memset(count, 0, sizeof(count));
+    for (size_t i = 0; i < n; i++)
+        for (unsigned p = 0; p < 3; p++)
+            count[p][pairs[i] >> (32 + p * BITS) & (SIZE - 1)]++;
+    uint64_t *from = pairs;
+    uint64_t *to = aux;
+    for (unsigned p = 0; n && p < 3; p++) {
+        if (count[p][from[0] >> (32 + p * BITS) & (SIZE - 1)] == n) continue;
+        size_t at = 0;
+        for (unsigned v = 0; v < SIZE; v++) {
+            size_t c = count[p][v];
+            count[p][v] = at;
+            at += c;
+        }
+        for (size_t i = 0; i < n; i++)
+            to[count[p][from[i] >> (32 + p * BITS) & (SIZE - 1)]++] = from[i];
+        uint64_t *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != pairs) memcpy(pairs, from, n * sizeof(*pairs));
+}
+
 struct run {
     uint64_t at, end; /* records in the file still to read */
     struct sort_record *buf;

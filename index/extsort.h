@@ -23,6 +23,10 @@ void sort_records(struct sort_record *records, struct sort_record *aux, size_t n
 /* Sort n distinct or equal 32-bit numbers; aux has room for n. */
 void sort_u32(uint32_t *numbers, uint32_t *aux, size_t n);
 
+/* Sort n pairs by their upper 32 bits, stably: a number to sort by, then what it belongs to. aux
+ * has room for n. */
+void sort_keyed(uint64_t *pairs, uint64_t *aux, size_t n);
+
 struct extsort; /* opaque; its runs are the files dir/<name>.run */
 
 DRPS_MUST_CHECK

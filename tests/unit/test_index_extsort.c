@@ -25,14 +25,6 @@ static int before(const void *x, const void *y)
     return p->b < q->b ? -1 : p->b > q->b;
 }
 
-static int before_u32(const void *x, const void *y)
-{
-    uint32_t p, q;
-    memcpy(&p, x, sizeof(p));
-    memcpy(&q, y, sizeof(q));
-    return p < q ? -1 : p > q;
-}
-
 /* Keys of few or many values; `b` is the order of arrival. */
 static struct sort_record *draw(struct random_source *r, size_t n)
 {
@@ -69,6 +61,14 @@ static void test_sort_records_is_a_stable_sort(void **state)
     }
 }
 
+static int before_u32(const void *x, const void *y)
+{
+    uint32_t p, q;
+    memcpy(&p, x, sizeof(p));
+    memcpy(&q, y, sizeof(q));
+    return p < q ? -1 : p > q;
+}
+
 static void test_sort_u32_sorts(void **state)
 {
     struct random_source r = random_begin("sort_u32");
@@ -84,6 +84,32 @@ static void test_sort_u32_sorts(void **state)
         qsort(want, n, sizeof(*want), before_u32);
         sort_u32(numbers, aux, n);
         assert_memory_equal(numbers, want, n * sizeof(*want));
+    }
+}
+
+static int before_pair(const void *a, const void *b)
+{
+    const uint64_t *x = a;
+    const uint64_t *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static void test_sort_keyed_sorts_stably(void **state)
+{
+    enum { MOST = 3000 };
+    struct random_source r = random_begin("sort_keyed");
+    (void)state;
+    for (int round = 0; round < 200; round++) {
+        size_t n = (size_t)random_below(&r, MOST);
+        uint64_t pairs[MOST];
+        uint64_t want[MOST];
+        uint64_t aux[MOST];
+        unsigned bits = (unsigned)random_below(&r, 33);
+        for (size_t i = 0; i < n; i++) /* numbers in order of arrival: equal keys must stay so */
+            want[i] = pairs[i] = (bits ? random_u64(&r) >> (64 - bits) : 0) << 32 | i;
+        qsort(want, n, sizeof(*want), before_pair);
+        sort_keyed(pairs, aux, n);
+        assert_memory_equal(pairs, want, n * sizeof(*want));
     }
 }
 
@@ -180,6 +206,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sort_records_is_a_stable_sort),
         cmocka_unit_test(test_sort_u32_sorts),
+        cmocka_unit_test(test_sort_keyed_sorts_stably),
         SCRATCH_TEST(test_extsort_result_does_not_depend_on_memory),
         SCRATCH_TEST(test_extsort_faults_are_told),
     };
