@@ -13,6 +13,7 @@
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
 #include "index/drps_names.h"
+#include "storage/drps_probe.h"
 
 enum {
     FORECAST_MOST_USES = 64 << 20, /* of blocks in an epoch: beyond, it would take seconds */

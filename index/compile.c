@@ -12,14 +12,16 @@
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
 #include "index/batcher.h"
-#include "index/blocks/builder.h"
 #include "index/drps_index.h"
 #include "index/drps_names.h"
 #include "index/grid.h"
+#include "index/layout.h"
 #include "index/parse.h"
+#include "storage/drps_probe.h"
 
 enum { MIN_MEMORY_BYTES = 64 << 20, MIN_BATCH = 100, DEFAULT_RANK = 16 };
-enum { BLOCK_BYTES = 4096, NARROW_BLOCK_BYTES = 1024 };
+enum { BLOCK_BYTES = 4096, NARROW_BLOCK_BYTES = 1024, MERGED_BLOCK_BYTES = 256 << 10 };
+enum { SEEK_NS = 40000, TRANSFER_BPS = 1200000000, TOP_K = 50, SHARDS_MAX = 64 };
 enum { TRAIN_FIXED = 48 << 20, TRAIN_ROWS_PERCENT = 72, TRAIN_ROW_EXTRA = 40 };
 
 static const char *const phase_names[] = {"parse", "place", "batch", "block", "window", "forecast"};
@@ -35,6 +37,7 @@ struct run {
     struct drps_index_options options; /* with defaults filled in */
     struct drps_stage stage;
     char *scratch;
+    const char *batch_dir; /* where batches are made: the plan, or scratch if rows are renumbered */
     struct parsed parsed;
     struct drps_plan_info *info;
     struct drps_index_result *result;
@@ -71,6 +74,31 @@ static int check_order(struct drps_index_options *o, struct drps_err *err)
     return 0;
 }
 
+static int check_blocks(struct drps_blocks_options *o, struct drps_err *err)
+{
+    if (!o->by) o->by = "pattern";
+    if (!block_builder_find(o->by))
+        return drps_err_set(err, DRPS_E_CONFIG, "--blocks %s: no such block builder; see --help",
+                            o->by);
+    if (!(o->sample >= 0 && o->sample <= 1) || !(o->min_gain_us >= 0))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--sample must lie between 0 and 1, and --min-gain not below 0");
+    if (o->shards > SHARDS_MAX)
+        return drps_err_set(err, DRPS_E_CONFIG, "--shards must lie between 1 and %d, not %u",
+                            SHARDS_MAX, o->shards);
+    if (!o->top_k) o->top_k = TOP_K;
+    if (o->sample <= 0) o->sample = 1;
+    if (!o->shards) o->shards = 1;
+    if (!o->calibrate) {
+        if (!o->seek_ns) o->seek_ns = SEEK_NS;
+        if (!o->transfer_bps) o->transfer_bps = TRANSFER_BPS;
+    } else if (o->seek_ns || o->transfer_bps) {
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--calibrate measures what --seek-us and --transfer-mbs say: give one");
+    }
+    return 0;
+}
+
 static int check_options(struct run *r, struct drps_err *err)
 {
     struct drps_index_options *o = &r->options;
@@ -94,10 +122,8 @@ static int check_options(struct run *r, struct drps_err *err)
     if (o->rank && !has_factors(o->algo))
         return drps_err_set(err, DRPS_E_CONFIG, "--rank is for --algo lmf and fm only");
     if (!o->rank && has_factors(o->algo)) o->rank = DEFAULT_RANK;
-    if (!o->blocks || strcmp(o->blocks, "auto") == 0) o->blocks = "pattern";
-    if (!block_builder_find(o->blocks))
-        return drps_err_set(err, DRPS_E_CONFIG, "--blocks must be auto, pattern or none, not %s",
-                            o->blocks);
+    rc = check_blocks(&o->blocks, err);
+    if (rc < 0) return rc;
     if (!o->memory_bytes) o->memory_bytes = drps_memory_available() / 2;
     if (o->memory_bytes < MIN_MEMORY_BYTES)
         return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
@@ -228,7 +254,7 @@ static int place(struct run *r, struct drps_err *err)
     int lmf = strcmp(r->options.algo, "lmf") == 0;
 
     if (!r->options.no_bias) add_table(info, "bias", 1);
-    int rc = dict_place(r->parsed.dict, r->stage.dir, (uint32_t)info->rows, rows, err);
+    int rc = dict_place(r->parsed.dict, r->batch_dir, (uint32_t)info->rows, rows, err);
     if (rc < 0) return rc;
     add_table(info, lmf ? "user" : has_factors(r->options.algo) ? "wv" : "w", rows[0]);
     if (lmf) add_table(info, "item", rows[1]);
@@ -319,7 +345,7 @@ static int load_map(struct run *r, uint32_t **map_out, struct drps_err *err)
 static int open_records(struct run *r, const char *name, uint32_t kind,
                         struct drps_recwriter **w_out, struct drps_err *err)
 {
-    char *path = drps_path_join(r->stage.dir, name);
+    char *path = drps_path_join(r->batch_dir, name);
     *w_out = NULL;
     if (!path) return drps_err_set(err, -ENOMEM, "no memory for %s", name);
     int rc = drps_recwriter_open(r->io, path, kind, w_out, err);
@@ -382,36 +408,41 @@ static int make_batches(struct run *r, struct drps_err *err)
 
 /* ---- Block, window, forecast ---- */
 
+/* Bytes of a block, at most. */
+static uint64_t block_bytes(const struct run *r, const struct block_builder *builder)
+{
+    const uint64_t share = r->options.memory_bytes / 256;
+    if (r->options.blocks.bytes) return r->options.blocks.bytes;
+    if (builder->merges) return share < MERGED_BLOCK_BYTES ? share : MERGED_BLOCK_BYTES;
+    return r->info->dim == 1 ? NARROW_BLOCK_BYTES : BLOCK_BYTES;
+}
+
 static int make_blocks(struct run *r, struct drps_err *err)
 {
+    const struct drps_blocks_options *o = &r->options.blocks;
     struct drps_plan_info *info = r->info;
-    const struct block_builder *builder = block_builder_find(r->options.blocks);
-    struct block_options options = {0};
-    struct block_tables tables = {.n = info->tables_n};
-    struct block_layout layout;
+    struct layout_job job = {.io = r->io,
+                             .from = r->batch_dir,
+                             .to = r->stage.dir,
+                             .builder = block_builder_find(o->by),
+                             .shards = o->shards,
+                             .log = r->options.log};
 
-    info->block_bytes = r->options.block_bytes ? r->options.block_bytes
-                        : info->dim == 1       ? NARROW_BLOCK_BYTES
-                                               : BLOCK_BYTES;
-    (void)snprintf(info->blocks_by, sizeof(info->blocks_by), "%s", builder->name);
-    options.max_rows = (uint32_t)(info->block_bytes / info->row_bytes);
-    if (!options.max_rows) options.max_rows = 1;
-    for (size_t t = 0; t < info->tables_n; t++)
-        tables.first[t] = (uint32_t)info->tables[t].first;
-    tables.first[tables.n] = (uint32_t)info->rows;
-    int rc = builder->build(NULL, &tables, &options, &layout, err);
-    const size_t blocks = layout.blocks;
-    r->block_first = layout.first;
-    if (rc == 0) rc = drps_blocks_write(r->io, r->stage.dir, r->block_first, blocks, err);
-    if (rc < 0) return rc;
-    info->blocks = blocks;
-    for (size_t i = 0; i < blocks; i++) {
-        uint64_t n = r->block_first[i + 1] - r->block_first[i];
-        if (n > info->max_block_rows) info->max_block_rows = n;
-    }
-    return drps_uses_compile(r->io, r->stage.dir, info->batches + info->eval_batches,
-                             r->block_first, blocks, r->options.memory_bytes / 2,
-                             &info->max_step_blocks, err);
+    info->block_bytes = block_bytes(r, job.builder);
+    info->seek_ns = o->seek_ns;
+    info->transfer_bps = o->transfer_bps;
+    const uint64_t rows = info->block_bytes / info->row_bytes;
+    job.options = (struct block_options){
+        .cost = {.seek = (double)o->seek_ns / 1e3,
+                 .row = (double)info->row_bytes / (double)o->transfer_bps * 1e6},
+        .top_k = o->top_k,
+        .min_gain = o->min_gain_us,
+        .min_count = o->prune,
+        .sample = o->sample,
+        .max_rows = rows ? (uint32_t)rows : 1,
+        .seed = info->seed,
+        .memory_bytes = r->options.memory_bytes / 4 * 3};
+    return layout_make(&job, info, &r->block_first, err);
 }
 
 /*
@@ -475,10 +506,28 @@ static int forecast(struct run *r, struct drps_err *err)
 
 /* ---- The run ---- */
 
+/* What the disk says: a block is read and written again, so both count alike. */
+static int calibrate(struct run *r, struct drps_err *err)
+{
+    struct drps_blocks_options *o = &r->options.blocks;
+    struct drps_disk_cost cost;
+    int rc = drps_disk_probe(r->io, o->calibrate, &cost, err);
+    if (rc < 0) return rc;
+    o->seek_ns = (uint64_t)((cost.read_seek_ns + cost.write_seek_ns) / 2);
+    o->transfer_bps = (uint64_t)(2 / (1 / cost.read_bps + 1 / cost.write_bps));
+    drps_log(r->options.log, DRPS_LOG_INFO,
+             "%s: a request costs %.1f us to read and %.1f us to write, long ones move %.0f and "
+             "%.0f MB/s",
+             o->calibrate, cost.read_seek_ns / 1e3, cost.write_seek_ns / 1e3, cost.read_bps / 1e6,
+             cost.write_bps / 1e6);
+    return 0;
+}
+
 static int begin(struct run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
     int rc = check_options(r, err);
+    if (rc == 0 && r->options.blocks.calibrate) rc = calibrate(r, err);
     if (rc == 0)
         rc = drps_stage_begin(&r->stage, r->io, r->options.out,
                               r->options.force ? "plan.json" : NULL, err);
@@ -497,6 +546,7 @@ static int begin(struct run *r, struct drps_err *err)
     if (!r->scratch) return drps_err_set(err, -ENOMEM, "no memory for a path");
     rc = r->io->ops->mkdir(r->io->ctx, r->scratch, 0777);
     if (rc < 0) return drps_err_set(err, rc, "cannot create %s: %s", r->scratch, drps_err_name(rc));
+    r->batch_dir = block_builder_find(r->options.blocks.by)->orders ? r->scratch : r->stage.dir;
     return 0;
 }
 

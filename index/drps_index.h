@@ -51,8 +51,19 @@ struct drps_index_options {
     const char *order;    /* shuffled (NULL), given; lmf only: grid */
     uint32_t grid;        /* order grid: groups of users, and of items, 1 .. 4096; 0: 16 */
     uint64_t seed;
-    const char *blocks;    /* auto (NULL), pattern, none */
-    uint64_t block_bytes;  /* 0: 4096, or 1024 for rows of one float */
+    struct drps_blocks_options {
+        const char *by;        /* block builder (NULL: pattern); index/blocks/builder.h has them */
+        uint64_t bytes;        /* of a block, at most. 0: 4096, or 1024 for rows of one float; for
+                                  builders that merge 1/256 of memory_bytes, at most 256 KiB */
+        uint64_t seek_ns;      /* ts: what a request costs; 0: 40 us */
+        const char *calibrate; /* folder on the disk to measure both on; NULL: as said or default */
+        uint64_t transfer_bps; /* bytes a second, 1 / ta; 0: 1.2 GB/s */
+        uint32_t top_k;        /* topk: pairs merged a round; 0: 50 */
+        double min_gain_us;    /* gamma */
+        uint32_t prune;        /* f: rows of fewer batches stay alone; 0: none */
+        double sample;         /* p: share of the batches that is counted; 0: all */
+        unsigned shards;       /* processes that count; 0: 1 */
+    } blocks;
     uint64_t memory_bytes; /* of this run, and of the windows it cuts; 0: half of what the process
                               may use */
 

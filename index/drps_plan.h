@@ -61,11 +61,17 @@ struct drps_plan_info {
         row_bytes; /* that blocks and windows were cut for: dim floats with one optimizer state */
     uint64_t block_bytes; /* target of the block builder */
     uint64_t blocks, max_block_rows, max_step_blocks;
+    uint64_t seek_ns, transfer_bps; /* what the builder took a request to cost, and a byte */
+    uint64_t row_uses;              /* sum over an epoch's steps of their rows; these five are 0 in
+                                       a plan of before they were known */
+    uint64_t block_uses, block_use_rows; /* of their blocks; of all rows of these blocks */
+    uint64_t runs, run_rows; /* requests, and rows read, when nothing is kept in memory and a step's
+                                blocks are read in runs, through gaps of half a seek's worth */
     uint64_t windows, window_budget_bytes;
     uint64_t working_set_rows; /* most rows of two neighbouring windows */
     uint64_t max_window_rows;  /* this and the next three: 0 in a plan of before they were known */
     uint64_t window_rows, window_rows_kept, window_rows_moved; /* sums over an epoch's windows */
-    uint64_t memory_bytes;                                   /* --memory of drps-index */
+    uint64_t memory_bytes;                                     /* --memory of drps-index */
     int string_names; /* features are strings: names.rec holds them */
     size_t tables_n;
     struct drps_table tables[DRPS_PLAN_TABLES];

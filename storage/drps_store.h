@@ -201,14 +201,4 @@ struct drps_relay_share {
 void drps_relay_share(uint64_t memory_bytes, uint64_t rows, size_t row_bytes, uint64_t seek_bytes,
                       struct drps_relay_share *out);
 
-/*
- * The bytes that the disk of `dir` would move in the time of one more request: its sequential rate
- * times its time for a small request elsewhere. Some 50 KiB on a solid-state disk, a MiB on a disk
- * that seeks. Writes a scratch file of 64 MiB there, for some hundredths of a second; on a disk
- * that seeks, for some tenths.
- */
-DRPS_MUST_CHECK
-int drps_relay_probe(const struct drps_io *io, const char *dir, int no_uring,
-                     uint64_t *seek_bytes_out, struct drps_err *err);
-
 #endif

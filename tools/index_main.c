@@ -23,6 +23,14 @@ enum {
     KEY_MEMORY,
     KEY_BLOCKS,
     KEY_BLOCK_BYTES,
+    KEY_SEEK,
+    KEY_TRANSFER,
+    KEY_CALIBRATE,
+    KEY_TOP_K,
+    KEY_MIN_GAIN,
+    KEY_PRUNE,
+    KEY_SAMPLE,
+    KEY_SHARDS,
     KEY_ORDER,
     KEY_GRID,
     KEY_SEED,
@@ -66,10 +74,23 @@ static const struct argp_option option_table[] = {
     {"memory", KEY_MEMORY, "SIZE", 0,
      "Memory of this run, and of the windows it cuts (default: half of the memory)", 5},
     {"blocks", KEY_BLOCKS, "NAME", 0,
-     "Block builder: auto, pattern (same access pattern), none (one row a block)", 5},
+     "Block builder, for drps-train --store rocksdb, leveldb or file: pattern (default: pages of "
+     "rows "
+     "with one access pattern), auto (merges what batches use together), topk and pairwise (the "
+     "paper's merging), greedy (exact, small data), none (one row a block); to compare with, pages "
+     "by id, frequency, or random",
+     5},
     {"block-size", KEY_BLOCK_BYTES, "SIZE", 0,
-     "Bytes a block (default 4K; 1K for rows of one float)", 5},
-    {"force", KEY_FORCE, NULL, 0, "Replace PLAN if it exists", 6},
+     "Bytes a block at most (default 4K; 1K for rows of one float; 256K for merged blocks)", 5},
+    {"seek-us", KEY_SEEK, "T", 0, "What a disk request costs beside its bytes (default 40)", 6},
+    {"transfer-mbs", KEY_TRANSFER, "R", 0, "MB/s of long requests (default 1200)", 6},
+    {"calibrate", KEY_CALIBRATE, "DIR", 0, "Measure both on the disk of this folder", 6},
+    {"topk", KEY_TOP_K, "K", 0, "topk: pairs merged a round (default 50)", 6},
+    {"min-gain", KEY_MIN_GAIN, "US", 0, "Merge only what saves more an epoch (default 0)", 6},
+    {"prune", KEY_PRUNE, "F", 0, "Rows that fewer batches use stay alone (default: none do)", 6},
+    {"sample", KEY_SAMPLE, "P", 0, "Count this share of the batches (default: all)", 6},
+    {"shards", KEY_SHARDS, "N", 0, "Processes that count accesses, each a share of the batches", 6},
+    {"force", KEY_FORCE, NULL, 0, "Replace PLAN if it exists", 7},
     {0},
 };
 
@@ -143,13 +164,54 @@ static int parse_data_option(struct drps_cli *cli, struct drps_index_options *o,
     }
 }
 
+static int parse_blocks_option(struct drps_cli *cli, struct drps_index_options *options, int key,
+                               char *arg)
+{
+    static const char *const builders[] = {"pattern", "auto", "topk",      "pairwise", "greedy",
+                                           "none",    "id",   "frequency", "random",   NULL};
+    struct drps_blocks_options *o = &options->blocks;
+    switch (key) {
+    case KEY_BLOCKS:
+        o->by = choice(cli, arg, builders);
+        return 0;
+    case KEY_BLOCK_BYTES:
+        o->bytes = drps_cli_size(cli, arg, 4, 1 << 30);
+        return 0;
+    case KEY_SEEK:
+        o->seek_ns = (uint64_t)(drps_cli_real(cli, arg, 1e-3, 1e9) * 1e3);
+        return 0;
+    case KEY_TRANSFER:
+        o->transfer_bps = (uint64_t)(drps_cli_real(cli, arg, 1e-3, 1e9) * 1e6);
+        return 0;
+    case KEY_CALIBRATE:
+        o->calibrate = arg;
+        return 0;
+    case KEY_TOP_K:
+        o->top_k = (uint32_t)drps_cli_count(cli, arg, 1, UINT32_MAX);
+        return 0;
+    case KEY_MIN_GAIN:
+        o->min_gain_us = drps_cli_real(cli, arg, 0, 1e15);
+        return 0;
+    case KEY_PRUNE:
+        o->prune = (uint32_t)drps_cli_count(cli, arg, 1, UINT32_MAX);
+        return 0;
+    case KEY_SAMPLE:
+        o->sample = drps_cli_share(cli, arg);
+        return 0;
+    case KEY_SHARDS:
+        o->shards = (unsigned)drps_cli_count(cli, arg, 1, 64);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
 static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o, int key, char *arg)
 {
     static const char *const algos[] = {"lir", "lor", "svm", "lmf", "fm", NULL};
     static const char *const losses[] = {"squared", "logistic", "hinge", "squared-hinge", NULL};
     static const char *const tasks[] = {"auto", "regression", "classification", NULL};
     static const char *const orders[] = {"shuffled", "given", "grid", NULL};
-    static const char *const builders[] = {"auto", "pattern", "none", NULL};
     switch (key) {
     case 'o':
         o->out = arg;
@@ -184,12 +246,6 @@ static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o,
     case KEY_MEMORY:
         o->memory_bytes = drps_cli_size(cli, arg, 1, INT64_MAX);
         return 0;
-    case KEY_BLOCKS:
-        o->blocks = choice(cli, arg, builders);
-        return 0;
-    case KEY_BLOCK_BYTES:
-        o->block_bytes = drps_cli_size(cli, arg, 4, 1 << 30);
-        return 0;
     case KEY_FORCE:
         o->force = 1;
         return 0;
@@ -218,6 +274,7 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         return 0;
     }
     int rc = parse_data_option(cli, &o->index, key, arg);
+    if (rc == ARGP_ERR_UNKNOWN) rc = parse_blocks_option(cli, &o->index, key, arg);
     return rc == ARGP_ERR_UNKNOWN ? parse_plan_option(cli, &o->index, key, arg) : rc;
 }
 
@@ -330,6 +387,13 @@ static int print_json(const struct drps_index_result *r, struct drps_err *err)
         {"eval_batches", i->eval_batches},
         {"batch_size", i->batch_size},
         {"blocks", i->blocks},
+        {"row_uses", i->row_uses},
+        {"block_uses", i->block_uses},
+        {"block_use_rows", i->block_use_rows},
+        {"runs", i->runs},
+        {"run_rows", i->run_rows},
+        {"seek_ns", i->seek_ns},
+        {"transfer_bps", i->transfer_bps},
         {"windows", i->windows},
         {"working_set_bytes", i->working_set_rows * i->row_bytes},
         {"model_bytes", i->rows * i->dim * 4},

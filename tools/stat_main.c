@@ -192,6 +192,34 @@ static const char *order_of(const struct drps_plan_info *info)
     return slot;
 }
 
+/* One line of what reading every batch's rows comes to: Eq. 1 of the paper, once an epoch. */
+static void print_block_cost(const char *how, double requests, double rows, double alone,
+                             const struct drps_plan_info *i)
+{
+    const double bytes = rows * (double)i->row_bytes;
+    const double seconds = requests * (double)i->seek_ns / 1e9 + bytes / (double)i->transfer_bps;
+    printf("    %-24s %13.0f %11s %10.2f s", how, requests,
+           drps_size_format((uint64_t)bytes, text_slot(), TEXT_BYTES), seconds);
+    if (alone > 0) printf(" %6.1f %%", 100 * seconds / alone);
+    printf("\n");
+}
+
+static void print_block_costs(const struct drps_plan_info *i)
+{
+    if (!i->block_uses || !i->transfer_bps) return; /* a plan of before they were known */
+    const double uses = (double)i->row_uses;
+    const double alone =
+        uses * (double)i->seek_ns / 1e9 + uses * (double)i->row_bytes / (double)i->transfer_bps;
+    const double steps = (double)(i->batches + i->eval_batches);
+    printf("  reading all rows of every batch, nothing in memory (a request %.1f us, %.0f MB/s)\n",
+           (double)i->seek_ns / 1e3, (double)i->transfer_bps / 1e6);
+    printf("    %-24s %13s %11s %12s\n", "", "requests", "bytes", "time");
+    print_block_cost("one row a block", uses, uses, 0, i);
+    print_block_cost("these blocks", (double)i->block_uses, (double)i->block_use_rows, alone, i);
+    print_block_cost("these blocks, in runs", (double)i->runs, (double)i->run_rows, alone, i);
+    print_block_cost("scans of all rows", steps, steps * (double)i->rows, alone, i);
+}
+
 static void print_plan(const struct drps_plan *plan, int verified)
 {
     const json_t *j = plan->json;
@@ -210,6 +238,7 @@ static void print_plan(const struct drps_plan *plan, int verified)
            count_of(j, "max_batch_rows"));
     printf("  blocks   %s (%s), of at most %s rows; at most %s a batch\n", count_of(j, "blocks"),
            text_of(j, "blocks_by"), count_of(j, "max_block_rows"), count_of(j, "max_step_blocks"));
+    print_block_costs(&plan->info);
     print_plan_windows(j);
     print_files(json_object_get(j, "files"));
     print_forecasts(json_object_get(j, "forecast"));

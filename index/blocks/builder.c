@@ -3,11 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* clang-format off */
 static const struct block_builder builders[] = {
-#define BLOCK_BUILDER_ENTRY(name, counts) {#name, counts, block_build_##name},
-    BLOCK_BUILDERS(BLOCK_BUILDER_ENTRY)
-#undef BLOCK_BUILDER_ENTRY
+    {.name = "none", .build = block_build_none},
+    {.name = "pattern", .build = block_build_pattern},
+    {.name = "pairwise", .counts = 1, .merges = 1, .orders = 1, .build = block_build_pairwise},
+    {.name = "topk", .counts = 1, .merges = 1, .orders = 1, .build = block_build_topk},
+    {.name = "greedy", .counts = 1, .merges = 1, .orders = 1, .build = block_build_greedy},
+    {.name = "id", .keys = 1, .orders = 1, .build = block_build_id},
+    {.name = "random", .orders = 1, .build = block_build_random},
+    {.name = "frequency", .counts = 1, .orders = 1, .build = block_build_frequency},
 };
+/* clang-format on */
 
 const struct block_builder *block_builder_find(const char *name)
 {

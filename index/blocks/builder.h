@@ -20,6 +20,12 @@ struct block_cost {
     double row;  /* ta: a row read and written once */
 };
 
+/* The most rows that are read through rather than left out: half a seek's worth. */
+static inline uint64_t block_cost_gap(const struct block_cost *cost)
+{
+    return cost->row > 0 ? (uint64_t)(cost->seek / cost->row / 2) : 0;
+}
+
 /* Gains, weights and counts of batches are those of the whole epoch: where a share is counted, they
  * are estimated from it. */
 struct block_options {
@@ -31,7 +37,9 @@ struct block_options {
     uint32_t max_rows;  /* of a block */
     double max_weight;  /* of a block: AccNum * (seek + rows * row), microseconds; 0: no limit */
     uint64_t seed;
-    uint64_t memory_bytes; /* of the builder, the accesses not counted */
+    uint64_t memory_bytes;  /* of the builder, the accesses not counted */
+    const uint32_t *by_key; /* [rows] the rows in the order of their keys; borrowed; NULL unless the
+                               builder asks for it */
 };
 
 /* Rows of table t: first[t] .. first[t + 1] - 1; first[n]: all rows. */
@@ -52,6 +60,9 @@ struct tally;
 struct block_builder {
     const char *name;
     int counts; /* 1: it asks the tally; 0: tally is NULL */
+    int keys;   /* 1: it needs options.by_key */
+    int merges; /* 1: blocks are what is accessed together, of any size; 0: pages */
+    int orders; /* 1: it may renumber rows; 0: order is NULL always */
     /* DRPS_E_MEMORY_BUDGET names the memory that would do. Free the layout in any case. */
     int (*build)(struct tally *tally, const struct block_tables *tables,
                  const struct block_options *options, struct block_layout *layout_out,
@@ -59,11 +70,17 @@ struct block_builder {
 };
 
 /*
- * "none": one row a block. "pattern": rows stay in placed order (dict.c: hot rows first, then those
- * of one access pattern side by side), cut every max_rows. "pairwise", "topk": the paper's, which
- * merge the best pair, or k pairs, a round (pairs.c). "greedy": what pairwise builds, faster, in
- * less memory (greedy.c). Of equal gains, the pair with the smaller rows merges first. The last
- * three order blocks by their smallest rows, which come first. NULL: unknown.
+ * NULL: unknown.
+ *   none       one row a block
+ *   pattern    rows stay in placed order (dict.c: hot rows first, then those of one access pattern
+ *              side by side), cut every max_rows
+ *   pairwise, topk   the paper's: merge the best pair, or k pairs, a round (pairs.c)
+ *   greedy     what pairwise builds, faster, in less memory (greedy.c)
+ * Of equal gains, the pair with the smaller rows merges first; these three order blocks by their
+ * smallest rows, which come first. To compare with, pages of max_rows rows by
+ *   id         key of the feature, user or item
+ *   random     chance
+ *   frequency  AccNum, most first; then placed order
  */
 const struct block_builder *block_builder_find(const char *name);
 

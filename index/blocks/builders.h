@@ -1,17 +1,24 @@
-/* The builders that block_builder_find() knows; see builder.h for what they do and promise. Private
- * to index/. */
+/*
+ * The builders that block_builder_find() knows, and what they share; see builder.h for what they do
+ * and promise. Private to index/.
+ */
 #ifndef DRPS_INDEX_BLOCKS_BUILDERS_H
 #define DRPS_INDEX_BLOCKS_BUILDERS_H
 
 #include "index/blocks/builder.h"
 
-#define BLOCK_BUILDERS(X) X(none, 0) X(pattern, 0) X(pairwise, 1) X(topk, 1) X(greedy, 1)
+typedef int block_build(struct tally *tally, const struct block_tables *tables,
+                        const struct block_options *options, struct block_layout *layout_out,
+                        struct drps_err *err);
 
-#define BLOCK_BUILDER_DECLARE(name, counts)                                                        \
-    int block_build_##name(struct tally *tally, const struct block_tables *tables,                 \
-                           const struct block_options *options, struct block_layout *layout_out,   \
-                           struct drps_err *err);
-BLOCK_BUILDERS(BLOCK_BUILDER_DECLARE)
-#undef BLOCK_BUILDER_DECLARE
+block_build block_build_none, block_build_pattern;                     /* pattern.c */
+block_build block_build_id, block_build_random, block_build_frequency; /* pages.c */
+block_build block_build_pairwise, block_build_topk;                    /* pairs.c */
+block_build block_build_greedy;                                        /* greedy.c */
+
+/* Blocks of `each` rows, the last one of a table shorter; the order stays what it is. */
+DRPS_MUST_CHECK
+int block_cut(const struct block_tables *tables, uint32_t each, struct block_layout *out,
+              struct drps_err *err);
 
 #endif

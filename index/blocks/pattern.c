@@ -2,12 +2,12 @@
 #include "index/blocks/builders.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/drps_alloc.h"
 
-/* Blocks of `each` rows, the last one of a table shorter. */
-static int cut(const struct block_tables *tables, uint32_t each, struct block_layout *out,
-               struct drps_err *err)
+int block_cut(const struct block_tables *tables, uint32_t each, struct block_layout *out,
+              struct drps_err *err)
 {
     const uint32_t rows = tables->first[tables->n];
     size_t blocks = 0;
@@ -30,7 +30,7 @@ int block_build_pattern(struct tally *tally, const struct block_tables *tables,
                         struct drps_err *err)
 {
     (void)tally;
-    return cut(tables, options->max_rows, layout_out, err);
+    return block_cut(tables, options->max_rows, layout_out, err);
 }
 
 int block_build_none(struct tally *tally, const struct block_tables *tables,
@@ -39,5 +39,5 @@ int block_build_none(struct tally *tally, const struct block_tables *tables,
 {
     (void)tally;
     (void)options;
-    return cut(tables, 1, layout_out, err);
+    return block_cut(tables, 1, layout_out, err);
 }

@@ -226,11 +226,11 @@ static void test_run_block_builders(void **state)
     struct scratch *s = *state;
     struct case_run c;
     case_begin(&c, s, case_input(s, "input", CASE_RATINGS, 2000, 300, 17), "lmf");
-    c.options.blocks = "none";
+    c.options.blocks.by = "none";
     must_run(&c);
     assert_int_equal(c.result.info.blocks, c.result.info.rows);
     assert_int_equal(c.result.info.max_block_rows, 1);
-    c.options.blocks = "pattern";
+    c.options.blocks.by = "pattern";
     c.options.force = 1;
     must_run(&c);
     assert_true(c.result.info.blocks < c.result.info.rows / 4);
@@ -330,7 +330,7 @@ static void test_run_refuses_options(void **state)
                                     SIZE_MAX));
         struct drps_index_options *o = &c.options;
         if (i == 0) o->order = "sorted";
-        if (i == 1) o->blocks = "large";
+        if (i == 1) o->blocks.by = "large";
         if (i == 2) o->rank = 4;
         if (i == 3) o->test_fraction = 0.95;
         if (i == 4) o->test_fraction = 0.5;

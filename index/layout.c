@@ -1,0 +1,235 @@
+#include "index/layout.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "index/blocks/access.h"
+#include "index/blocks/tally.h"
+#include "index/drps_batch.h"
+#include "index/drps_names.h"
+#include "index/drps_window.h"
+#include "index/renumber.h"
+#include "index/steps.h"
+
+static uint64_t steps_of(const struct drps_plan_info *info)
+{
+    return info->batches + info->eval_batches;
+}
+
+static void make_tables(const struct drps_plan_info *info, struct block_tables *out)
+{
+    *out = (struct block_tables){.n = info->tables_n};
+    for (size_t t = 0; t < info->tables_n; t++)
+        out->first[t] = (uint32_t)info->tables[t].first;
+    out->first[out->n] = (uint32_t)info->rows;
+}
+
+/* ---- The rows in the order of their names ---- */
+
+struct key_order {
+    uint32_t *rows; /* own: [n] */
+    uint32_t n, most;
+};
+
+static int add_row(void *ctx, uint64_t key, uint32_t row, unsigned field, const char *text,
+                   size_t bytes, struct drps_err *err)
+{
+    struct key_order *o = ctx;
+    (void)key;
+    (void)field;
+    (void)text;
+    (void)bytes;
+    if (o->n == o->most)
+        return drps_err_set(err, DRPS_E_CORRUPT, "names.rec has more than %" PRIu32 " names",
+                            o->most);
+    o->rows[o->n++] = row;
+    return 0;
+}
+
+/* The intercept, which has no name, comes first. */
+static int order_by_key(const struct layout_job *job, const struct drps_plan_info *info,
+                        struct key_order *out, struct drps_err *err)
+{
+    struct drps_names *names = NULL;
+    *out = (struct key_order){.most = (uint32_t)info->rows};
+    out->rows = drps_array_new(info->rows, sizeof(*out->rows));
+    if (!out->rows) return drps_err_set(err, -ENOMEM, "no memory for the order of rows");
+    int rc = drps_names_open(job->io, job->from, &names, err);
+    if (rc < 0) return rc;
+    if (strcmp(info->tables[0].name, "bias") == 0) out->rows[out->n++] = 0;
+    rc = drps_names_scan(names, add_row, out, err);
+    drps_names_close(names);
+    if (rc == 0 && out->n != out->most)
+        rc = drps_err_set(err, DRPS_E_CORRUPT,
+                          "names.rec has %" PRIu32 " names of %" PRIu32 " rows", out->n, out->most);
+    return rc;
+}
+
+/* ---- Building ---- */
+
+static int build_counting(const struct layout_job *job, const struct drps_plan_info *info,
+                          const struct block_tables *tables, struct block_options *options,
+                          struct block_layout *out, struct drps_err *err)
+{
+    const uint32_t steps = (uint32_t)steps_of(info);
+    struct access access = {0};
+    struct tally *tally = NULL;
+
+    int rc = access_load(job->io, job->from, (uint32_t)info->rows, steps, 0, steps,
+                         options->memory_bytes / 2, &access, err);
+    if (rc == 0) rc = tally_open(&access, options->sample, options->seed, &tally, err);
+    if (rc == 0) {
+        options->memory_bytes -=
+            access.start[info->rows] * sizeof(*access.batch) + info->rows * sizeof(*access.start);
+        rc = job->builder->build(tally, tables, options, out, err);
+        tally->ops->close(tally);
+    }
+    access_free(&access);
+    return rc;
+}
+
+static int build(const struct layout_job *job, const struct drps_plan_info *info,
+                 struct block_layout *out, struct drps_err *err)
+{
+    struct block_options options = job->options;
+    struct block_tables tables;
+    struct key_order keys = {0};
+    int rc = 0;
+
+    *out = (struct block_layout){0};
+    make_tables(info, &tables);
+    if (job->builder->keys) {
+        rc = order_by_key(job, info, &keys, err);
+        options.by_key = keys.rows;
+    }
+    if (rc == 0 && job->builder->counts)
+        rc = build_counting(job, info, &tables, &options, out, err);
+    else if (rc == 0)
+        rc = job->builder->build(NULL, &tables, &options, out, err);
+    free(keys.rows);
+    return rc;
+}
+
+/* ---- Placing ---- */
+
+static int move_file(const struct layout_job *job, const char *name, struct drps_err *err)
+{
+    char *from = drps_path_join(job->from, name);
+    char *to = drps_path_join(job->to, name);
+    int rc = from && to ? job->io->ops->rename(job->io->ctx, from, to) : -ENOMEM;
+    if (rc < 0) rc = drps_err_set(err, rc, "cannot move %s: %s", name, drps_err_name(rc));
+    free(from);
+    free(to);
+    return rc;
+}
+
+static int remove_file(const struct layout_job *job, const char *name, struct drps_err *err)
+{
+    char *path = drps_path_join(job->from, name);
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory for a path");
+    int rc = drps_io_remove_tree(job->io, path, err);
+    free(path);
+    return rc;
+}
+
+/* Rows get the numbers that the layout says. */
+static int place_rows(const struct layout_job *job, const struct drps_plan_info *info,
+                      const uint32_t *order, struct drps_err *err)
+{
+    static const char *const names[] = {"data.rec", "rows.rec", "names.rec"};
+    int rc = 0;
+    if (job->from == job->to) return 0;
+    if (order) {
+        uint32_t *place = drps_array_new(info->rows, sizeof(*place));
+        if (!place) return drps_err_set(err, -ENOMEM, "no memory to renumber the rows");
+        for (uint64_t i = 0; i < info->rows; i++)
+            place[order[i]] = (uint32_t)i;
+        rc = renumber(job->io, job->from, job->to, info, place, err);
+        free(place);
+    }
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && rc == 0; i++)
+        rc = order ? remove_file(job, names[i], err) : move_file(job, names[i], err);
+    return rc;
+}
+
+/* ---- What blocks cost ---- */
+
+/* What reads of one step's blocks come to, when runs go through gaps of at most `gap` rows. */
+static void price_step(const uint32_t *first, const uint32_t *blocks, size_t n, uint64_t gap,
+                       struct drps_plan_info *info)
+{
+    uint64_t end = 0;
+    info->block_uses += n;
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t begin = first[blocks[i]];
+        const uint64_t next = first[blocks[i] + 1];
+        info->block_use_rows += next - begin;
+        if (i && begin - end <= gap) {
+            info->run_rows += next - end;
+        } else {
+            info->runs++;
+            info->run_rows += next - begin;
+        }
+        end = next;
+    }
+}
+
+static int price(const struct layout_job *job, const uint32_t *first, struct drps_plan_info *info,
+                 struct drps_err *err)
+{
+    const uint64_t gap = block_cost_gap(&job->options.cost);
+    struct steps *uses = NULL, *lists = NULL;
+    uint32_t *blocks = drps_array_new(info->max_step_blocks + 1, sizeof(*blocks));
+    uint32_t *distance = drps_array_new(info->max_step_blocks + 1, sizeof(*distance));
+    int rc = blocks && distance ? 0 : drps_err_set(err, -ENOMEM, "no memory for a step's blocks");
+
+    if (rc == 0)
+        rc = steps_open(job->io, job->to, "uses.rec", DRPS_KIND_USES, steps_of(info),
+                        job->options.memory_bytes / 8, &uses, err);
+    if (rc == 0)
+        rc = steps_open(job->io, job->to, "rows.rec", DRPS_KIND_ROWS, steps_of(info),
+                        job->options.memory_bytes / 8, &lists, err);
+    for (uint64_t s = 0; s < steps_of(info) && rc == 0; s++) {
+        const void *record;
+        size_t bytes;
+        rc = steps_record(lists, s, &record, &bytes, err);
+        if (rc == 0) info->row_uses += drps_list_count(record);
+        if (rc == 0) rc = steps_record(uses, s, &record, &bytes, err);
+        if (rc == 0 && (rc = drps_uses_decode(record, bytes, blocks, distance, err)) < 0)
+            rc = steps_fault(uses, s, err);
+        if (rc == 0) price_step(first, blocks, drps_list_count(record), gap, info);
+    }
+    steps_close(uses);
+    steps_close(lists);
+    free(blocks);
+    free(distance);
+    return rc;
+}
+
+int layout_make(const struct layout_job *job, struct drps_plan_info *info, uint32_t **first_out,
+                struct drps_err *err)
+{
+    struct block_layout layout;
+
+    int rc = build(job, info, &layout, err);
+    if (rc == 0) rc = place_rows(job, info, layout.order, err);
+    if (rc == 0) rc = drps_blocks_write(job->io, job->to, layout.first, layout.blocks, err);
+    *first_out = layout.first;
+    layout.first = NULL;
+    if (rc == 0) {
+        (void)snprintf(info->blocks_by, sizeof(info->blocks_by), "%s", job->builder->name);
+        info->blocks = layout.blocks;
+        for (size_t i = 0; i < layout.blocks; i++)
+            if ((*first_out)[i + 1] - (*first_out)[i] > info->max_block_rows)
+                info->max_block_rows = (*first_out)[i + 1] - (*first_out)[i];
+        rc = drps_uses_compile(job->io, job->to, steps_of(info), *first_out, layout.blocks,
+                               job->options.memory_bytes / 2, &info->max_step_blocks, err);
+    }
+    if (rc == 0) rc = price(job, *first_out, info, err);
+    block_layout_free(&layout);
+    return rc;
+}

@@ -1,0 +1,37 @@
+/*
+ * From batches to parameter index blocks: count accesses, run a block builder, renumber the rows as
+ * it says, and write what the plan says about blocks. Private to index/.
+ */
+#ifndef DRPS_INDEX_LAYOUT_H
+#define DRPS_INDEX_LAYOUT_H
+
+#include <stdint.h>
+
+#include "base/drps_err.h"
+#include "base/drps_io.h"
+#include "base/drps_log.h"
+#include "index/blocks/builder.h"
+#include "index/drps_plan.h"
+
+struct layout_job {
+    const struct drps_io *io;
+    const char
+        *from;      /* folder of data.rec, rows.rec and names.rec, rows numbered in placed order */
+    const char *to; /* folder of the plan: gets these files, and blocks.rec and uses.rec */
+    const struct block_builder *builder;
+    struct block_options options; /* memory_bytes: of all that is done here */
+    unsigned shards;              /* processes that count accesses */
+    const struct drps_log *log;   /* borrowed; told when a builder did with less */
+};
+
+/*
+ * Fills in info's blocks, max_block_rows, max_step_blocks and what its blocks cost (info->seek_ns
+ * and info->transfer_bps are set). *first_out [info->blocks + 1] is the caller's to free(), also
+ * after a failure. `from` holds none of the three files afterwards, or all of them; if it is `to`,
+ * the builder must be one that keeps the order.
+ */
+DRPS_MUST_CHECK
+int layout_make(const struct layout_job *job, struct drps_plan_info *info, uint32_t **first_out,
+                struct drps_err *err);
+
+#endif

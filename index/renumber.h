@@ -1,0 +1,23 @@
+/*
+ * Giving rows new numbers after batches were made: placed ids follow the block builder's order.
+ * Private to index/.
+ */
+#ifndef DRPS_INDEX_RENUMBER_H
+#define DRPS_INDEX_RENUMBER_H
+
+#include <stdint.h>
+
+#include "base/drps_err.h"
+#include "base/drps_io.h"
+#include "index/drps_plan.h"
+
+/*
+ * Copy data.rec, rows.rec and names.rec from `from` to `to`, row r becoming place[r] (a permutation
+ * of the plan's rows). Samples and entries keep their order, batches their rows; only how rows are
+ * numbered changes. Memory: some MiB and three times the largest batch.
+ */
+DRPS_MUST_CHECK
+int renumber(const struct drps_io *io, const char *from, const char *to,
+             const struct drps_plan_info *info, const uint32_t *place, struct drps_err *err);
+
+#endif

@@ -1,0 +1,220 @@
+/* Whole plans with each block builder: the same samples, rows renumbered, blocks that add up. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "index/drps_batch.h"
+#include "index/drps_plan.h"
+#include "support/index_case.h"
+#include "support/scratch.h"
+
+static const char *const builders[] = {"none",   "pattern", "pairwise",  "topk",
+                                       "greedy", "id",      "frequency", "random"};
+enum { BUILDERS = sizeof(builders) / sizeof(builders[0]) };
+
+static void must_run(struct case_run *c)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    if (drps_index_run(drps_io_os(), &c->options, &c->result, &err) < 0)
+        fail_msg("%s: %s", c->options.blocks.by, err.text);
+}
+
+/* A plan by builder b, in "plan-b". */
+static void build(struct case_run *c, struct scratch *s, const char *input, const char *algo, int b)
+{
+    case_begin(c, s, input, algo);
+    c->options.blocks.by = builders[b];
+    c->options.batch_size = 20;
+    c->options.test_fraction = 0.1;
+    (void)snprintf(c->out, sizeof(c->out), "%s-%d", scratch_path(s, "plan"), b);
+    must_run(c);
+    case_verify(c->out);
+}
+
+static void check_same_samples(struct scratch *s, const char *input, const char *algo)
+{
+    struct case_lines want[2] = {{0}};
+    struct case_run c;
+    for (int b = 0; b < BUILDERS; b++) {
+        build(&c, s, input, algo, b);
+        for (int evaluation = 0; evaluation < 2; evaluation++) {
+            struct case_lines got = {0};
+            case_plan_lines(c.out, evaluation, 0, b ? &got : &want[evaluation]);
+            assert_true(want[evaluation].n > 0);
+            if (b && !case_lines_equal(&got, &want[evaluation]))
+                fail_msg("--blocks %s: other samples, or in another order", builders[b]);
+            case_lines_free(&got);
+        }
+    }
+    case_lines_free(&want[0]);
+    case_lines_free(&want[1]);
+}
+
+static void test_layout_keeps_the_samples(void **state)
+{
+    struct scratch *s = *state;
+    check_same_samples(s, case_input(s, "input", CASE_LIBSVM, 600, 300, 3), "lor");
+}
+
+static void test_layout_keeps_the_samples_of_names(void **state)
+{
+    struct scratch *s = *state;
+    check_same_samples(s, case_input(s, "input", CASE_CSV, 600, 200, 4), "fm");
+}
+
+static void test_layout_keeps_the_samples_of_two_tables(void **state)
+{
+    struct scratch *s = *state;
+    check_same_samples(s, case_input(s, "input", CASE_RATINGS, 900, 150, 5), "lmf");
+}
+
+/* What the plan says about its blocks, recounted from its row lists. */
+static void recount(const char *dir, struct drps_plan_info *got)
+{
+    struct drps_plan *plan;
+    struct drps_recfile *f;
+    uint32_t *first;
+    struct drps_err err = DRPS_ERR_INIT;
+
+    assert_int_equal(drps_plan_open(drps_io_os(), dir, &plan, &err), 0);
+    const struct drps_plan_info *info = &plan->info;
+    const uint64_t gap = info->seek_ns * info->transfer_bps / info->row_bytes / 2 / 1000000000;
+    assert_int_equal(drps_plan_blocks(plan, &first, &err), 0);
+    assert_int_equal(drps_plan_file(plan, "rows.rec", DRPS_KIND_ROWS, &f, &err), 0);
+    *got = (struct drps_plan_info){0};
+    for (uint64_t i = 0; i < drps_recfile_count(f); i++) {
+        void *record = malloc(drps_recfile_run_bytes(f, i, 1));
+        assert_int_equal(drps_recfile_read(f, i, 1, record, &err), 0);
+        const uint32_t n = drps_list_count(record);
+        uint32_t *rows = malloc((n + 1) * sizeof(*rows));
+        assert_int_equal(drps_list_decode(record, drps_recfile_bytes(f, i), rows, NULL, &err), 0);
+        got->row_uses += n;
+        uint64_t end = 0;
+        for (uint64_t b = 0; b < info->blocks; b++) {
+            int used = 0;
+            for (uint32_t k = 0; k < n; k++)
+                used |= rows[k] >= first[b] && rows[k] < first[b + 1];
+            if (!used) continue;
+            got->block_uses++;
+            got->block_use_rows += first[b + 1] - first[b];
+            if (end && first[b] - end <= gap) {
+                got->run_rows += first[b + 1] - end;
+            } else {
+                got->runs++;
+                got->run_rows += first[b + 1] - first[b];
+            }
+            end = first[b + 1];
+        }
+        free(rows);
+        free(record);
+    }
+    free(first);
+    drps_recfile_close(f);
+    drps_plan_close(plan);
+}
+
+static void test_layout_says_what_blocks_cost(void **state)
+{
+    struct scratch *s = *state;
+    struct case_run c;
+    const char *input = case_input(s, "input", CASE_LIBSVM, 400, 250, 6);
+    for (int b = 0; b < BUILDERS; b++) {
+        struct drps_plan_info want;
+        case_begin(&c, s, input, "fm");
+        c.options.blocks.by = builders[b];
+        c.options.batch_size = 20;
+        c.options.force = 1;
+        c.options.blocks.seek_ns = 3000;
+        c.options.blocks.transfer_bps = 400000000; /* gaps of 4 rows of 136 bytes */
+        must_run(&c);
+        recount(c.out, &want);
+        assert_true(want.block_uses > 0 && want.runs < want.block_uses);
+        assert_int_equal(c.result.info.row_uses, want.row_uses);
+        assert_int_equal(c.result.info.block_uses, want.block_uses);
+        assert_int_equal(c.result.info.block_use_rows, want.block_use_rows);
+        assert_int_equal(c.result.info.runs, want.runs);
+        assert_int_equal(c.result.info.run_rows, want.run_rows);
+    }
+}
+
+static double cost(const struct drps_plan_info *i)
+{
+    return (double)i->block_uses * (double)i->seek_ns +
+           (double)i->block_use_rows * (double)i->row_bytes * 1e9 / (double)i->transfer_bps;
+}
+
+static void test_layout_merging_saves(void **state)
+{
+    struct scratch *s = *state;
+    struct case_run c;
+    double got[BUILDERS];
+    const char *input = case_input(s, "input", CASE_LIBSVM, 600, 300, 7);
+    for (int b = 0; b < BUILDERS; b++) {
+        build(&c, s, input, "lor", b);
+        got[b] = cost(&c.result.info);
+    }
+    assert_true(got[2] < got[0]); /* pairwise costs less than one row a block */
+    assert_true(got[3] < got[0]);
+    assert_true(got[4] < got[0]);
+}
+
+static void test_layout_refuses(void **state)
+{
+    static const struct {
+        struct drps_blocks_options blocks;
+        int rc;
+        const char *says;
+    } cases[] = {
+        {{.by = "large"}, DRPS_E_CONFIG, "--blocks large"},
+        {{.by = "topk", .sample = 1.5}, DRPS_E_CONFIG, "--sample"},
+        {{.by = "topk", .shards = 1000}, DRPS_E_CONFIG, "--shards"},
+        {{.calibrate = "/nowhere/at/all"}, -ENOENT, "/nowhere/at/all"},
+        {{.calibrate = ".", .seek_ns = 1}, DRPS_E_CONFIG, "--calibrate"},
+    };
+    struct scratch *s = *state;
+    struct case_run c;
+    const char *input = case_input(s, "input", CASE_LIBSVM, 100, 50, 8);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        case_begin(&c, s, input, "lor");
+        c.options.blocks = cases[i].blocks;
+        assert_int_equal(drps_index_run(drps_io_os(), &c.options, &c.result, &err), cases[i].rc);
+        if (!strstr(err.text, cases[i].says)) fail_msg("case %zu: %s", i, err.text);
+        assert_int_equal(access(c.out, F_OK), -1);
+    }
+}
+
+static void test_layout_calibrates(void **state)
+{
+    struct scratch *s = *state;
+    struct case_run c;
+    case_begin(&c, s, case_input(s, "input", CASE_LIBSVM, 100, 50, 9), "lor");
+    c.options.blocks.calibrate = scratch_path(s, ".");
+    must_run(&c);
+    assert_true(c.result.info.seek_ns > 0);
+    assert_true(c.result.info.transfer_bps > 1000000);
+    assert_int_equal(access(scratch_path(s, "probe"), F_OK), -1);
+}
+
+#define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(test_layout_keeps_the_samples),
+        SCRATCH_TEST(test_layout_keeps_the_samples_of_names),
+        SCRATCH_TEST(test_layout_keeps_the_samples_of_two_tables),
+        SCRATCH_TEST(test_layout_says_what_blocks_cost),
+        SCRATCH_TEST(test_layout_merging_saves),
+        SCRATCH_TEST(test_layout_refuses),
+        SCRATCH_TEST(test_layout_calibrates),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
