@@ -1,0 +1,155 @@
+/*
+ * The scheduler: which workers start their next iteration, and when. BSP, ASP, SSP and WSP as one
+ * pure state machine: it starts no thread, does no I/O and has no clock; whoever drives it tells
+ * it what happened and when, and gets the workers that may start.
+ *
+ * Every iteration has a label, its round. A worker that has completed one passes two gates:
+ *   1. its wait set (WSP alone): workers that it is worth to wait for, chosen on arrival;
+ *   2. the bound (all modes): its next label may be at most `bound` ahead of the lowest label
+ *      among live workers. 0 makes BSP, infinity ASP.
+ * Under WSP a release jumps: its label is one above the highest completed one, so that a slow
+ * worker is not held to account for what it missed.
+ *
+ * Times are nanoseconds of any clock that does not go back (base/drps_clock.h in the engine,
+ * simulated time in bench/sim_sched.c). docs/scheduler.md has a diagram and the reasons.
+ *
+ * Source: "DRPS", section 6 (Eq. 7, Algorithm 4). We differ: an arrival counts in every wait set
+ * that it is in, not in one; an overdue worker is not expected at once; waits have an end; the
+ * bound is kept for the label that is given, and when it is given. wsp-literal leaves out the
+ * second and third.
+ */
+#ifndef DRPS_SCHED_H
+#define DRPS_SCHED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/drps_err.h"
+
+#define DRPS_SCHED_MODES(X)                                                                        \
+    X(DRPS_SCHED_BSP, "bsp")                                                                       \
+    X(DRPS_SCHED_ASP, "asp")                                                                       \
+    X(DRPS_SCHED_SSP, "ssp")                                                                       \
+    X(DRPS_SCHED_WSP, "wsp")                                                                       \
+    X(DRPS_SCHED_WSP_LITERAL, "wsp-literal")
+
+enum drps_sched_mode {
+#define DRPS_SCHED_ENUM(mode, name) mode,
+    DRPS_SCHED_MODES(DRPS_SCHED_ENUM)
+#undef DRPS_SCHED_ENUM
+};
+
+enum { DRPS_SCHED_WORKERS_MAX = 4096 };
+#define DRPS_SCHED_NEVER UINT64_MAX /* a deadline that does not come; a bound that does not bind   \
+                                     */
+
+struct drps_sched_config {
+    enum drps_sched_mode mode;
+    unsigned workers; /* 1 to DRPS_SCHED_WORKERS_MAX; they are numbered from 0 */
+    uint64_t bound;   /* labels; BSP 0, ASP DRPS_SCHED_NEVER, SSP s (3), WSP delta (32, up to 8
+                         workers 16) */
+    /* The rest is read by WSP alone. */
+    double lambda;   /* weight of waiting time against staleness, at least 0 (1) */
+    double ema;      /* weight of the last iteration time in the expected one, above 0, at most 1
+                        (.3; literal 1) */
+    double patience; /* a wait ends when it has taken (1 + patience) times what was expected, at
+                        least 0 (.2; literal: infinity, no end) */
+};
+
+enum drps_sched_state {
+    DRPS_SCHED_RUN,      /* computes an iteration */
+    DRPS_SCHED_LEAD,     /* waits for its own wait set */
+    DRPS_SCHED_CAPTURED, /* arrived as a member of others' wait sets; waits for any of those */
+    DRPS_SCHED_READY,    /* held by the bound alone, or by the first, synchronous round of WSP */
+    DRPS_SCHED_GONE,     /* finished, failed, left, or without a batch: nobody waits for it */
+};
+
+/* A row of ITTable, and what was counted of the worker. */
+struct drps_sched_worker {
+    enum drps_sched_state state;
+    uint64_t label;        /* I: of the iteration it runs; waiting: the least that it will get */
+    uint64_t start_ns;     /* Ts: its last release */
+    uint64_t end_ns;       /* Te: its last arrival (joining counts) */
+    uint64_t iteration_ns; /* Titer: its last iteration */
+    double expected_ns;    /* smoothed Titer; 0: not measured yet */
+    uint64_t iterations;   /* completed */
+    uint64_t busy_ns;      /* in completed iterations */
+    uint64_t waited_ns;    /* between arrivals and releases; a wait that lasts is not in it */
+    uint64_t waits;        /* arrivals that were not released at once */
+    uint64_t lag_sum;      /* labels ahead of the slowest live worker, summed over releases */
+    uint64_t lag_max;
+};
+
+/* A row of SCTable. Row i of a decision: wait for the workers of rows 1 to i; row 0: for none. */
+struct drps_sched_strategy {
+    unsigned worker;  /* the last one waited for; row 0: the requester */
+    double wait_ns;   /* t_i: until that worker is expected */
+    double staleness; /* sum over running workers not waited for of (I_r + 1 - I_l), over W */
+    double gain;
+};
+
+/* SCTable: the last decision. rows == 0 before the first one. */
+struct drps_sched_decision {
+    unsigned requester;
+    size_t rows, chosen; /* row `chosen` was taken */
+    const struct drps_sched_strategy *row;
+};
+
+struct drps_sched; /* own: drps_sched_free(). One thread at a time. */
+
+/* The name as in --sync; static storage. */
+const char *drps_sched_mode_name(enum drps_sched_mode mode);
+
+/* DRPS_E_CONFIG: no such mode; the text lists them. */
+DRPS_MUST_CHECK
+int drps_sched_mode_parse(const char *name, enum drps_sched_mode *mode_out, struct drps_err *err);
+
+/* The defaults of a mode for a number of workers. */
+struct drps_sched_config drps_sched_defaults(enum drps_sched_mode mode, unsigned workers);
+
+/*
+ * A machine whose workers all start round 0 at now_ns. Memory: workers^2 / 4 bytes and some.
+ * DRPS_E_CONFIG: a field of the configuration is out of its range (named). -ENOMEM.
+ */
+DRPS_MUST_CHECK
+int drps_sched_new(const struct drps_sched_config *config, uint64_t now_ns,
+                   struct drps_sched **sched_out, struct drps_err *err);
+void drps_sched_free(struct drps_sched *s);
+
+/*
+ * The events. now_ns: not before that of the last event. released_out [workers] receives the
+ * workers that start an iteration now, in rising order.
+ * Returns how many these are, or -EINVAL with nothing changed: no such worker, or an event that its
+ * state does not allow (the text has both).
+ */
+
+/* A running worker has completed its iteration and asks for the next one. */
+DRPS_MUST_CHECK
+int drps_sched_arrive(struct drps_sched *s, unsigned worker, uint64_t now_ns,
+                      unsigned *released_out, struct drps_err *err);
+
+/* A worker has finished, failed or left, or there is no batch for it; not if it is gone already. */
+DRPS_MUST_CHECK
+int drps_sched_gone(struct drps_sched *s, unsigned worker, uint64_t now_ns, unsigned *released_out,
+                    struct drps_err *err);
+
+/* A worker that was gone asks for an iteration. It begins level with the slowest worker, under WSP
+ * with the fastest; its old times are kept as expectation. */
+DRPS_MUST_CHECK
+int drps_sched_joined(struct drps_sched *s, unsigned worker, uint64_t now_ns,
+                      unsigned *released_out, struct drps_err *err);
+
+/* End the waits whose deadline has come. Never fails. To be called at drps_sched_deadline(), after
+ * the arrivals of that time; a late call only prolongs waits. */
+int drps_sched_tick(struct drps_sched *s, uint64_t now_ns, unsigned *released_out);
+
+/* When the next wait ends, or DRPS_SCHED_NEVER. */
+uint64_t drps_sched_deadline(const struct drps_sched *s);
+
+/* ITTable: [workers], borrowed, current until the machine is freed. */
+const struct drps_sched_worker *drps_sched_workers(const struct drps_sched *s);
+
+/* SCTable: borrowed, valid until the next arrival. */
+const struct drps_sched_decision *drps_sched_decision(const struct drps_sched *s);
+
+#endif

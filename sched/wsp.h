@@ -1,0 +1,30 @@
+/*
+ * WSP's choice: whom is it worth to wait for? Private to sched/.
+ */
+#ifndef DRPS_SCHED_WSP_H
+#define DRPS_SCHED_WSP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sched/drps_sched.h"
+
+/*
+ * Fill SCTable for a requester that has completed an iteration, and return the row of the greatest
+ * gain, of equal ones the shortest:
+ *
+ *   gain_i = -lambda * t_i / TE_r - (1 / W) * sum over running workers l not waited for of
+ *            (I_r + 1 - I_l)                                                         (Eq. 7)
+ *
+ * W counts live workers. TE is the requester's: only so do the paper's figures come out.
+ *
+ * it       ITTable [workers]; it[r].label is I_r + 1 and it[r].expected_ns counts the iteration
+ *          that it has completed
+ * literal  an overdue worker is expected at once; otherwise as much later as it has run already
+ * row_out  [workers] at most one row a running worker, and row 0; *rows_out: how many
+ */
+size_t wsp_choose(const struct drps_sched_worker *it, unsigned workers, unsigned r, uint64_t now_ns,
+                  double lambda, int literal, struct drps_sched_strategy *row_out,
+                  size_t *rows_out);
+
+#endif
