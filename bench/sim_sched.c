@@ -1,0 +1,557 @@
+/*
+ * What does each parallel model cost and bring? Iteration times are replayed through the scheduler
+ * in simulated time: the same times for every mode, and no thread, so that 1000 workers are
+ * simulated in seconds.
+ *
+ *   sim_sched [--workers N] [--rounds N] [--timing NAME | --trace FILE] [--modes "bsp ssp:1 wsp"]
+ * [--seed N] [--json]
+ *
+ * Timings, in means of 100 ms: homogeneous (+- 5 %), straggler (worker 0 takes three times as long,
+ * +- 5 %), pauses (4 % of the iterations take 5 to 10 times as long), tail (Pareto, alpha 2). A
+ * trace file has a line of seconds for every worker, used over and over; with fewer lines than
+ * workers, lines too.
+ *
+ * A run lasts as long as `rounds` iterations of 100 ms. Printed for each mode:
+ *   rate       iterations a second, relative to ASP and to BSP
+ *   waiting    share of the workers' time that is not spent in iterations
+ *   stale      others' iterations that came in during one, in rounds (over workers - 1): mean,
+ * largest lag        labels ahead of the slowest worker, at a release: mean, largest target rounds
+ * of 100 ms until SGD has a hundredth of its first loss, at the best of some step sizes epoch
+ * seconds of an epoch of `rounds` batches a worker in 10 windows, over those that ASP's rate makes
+ * of it, with and without claiming decision   time of drps_sched_arrive(): mean, 99th percentile
+ *
+ * SGD: a quadratic whose curvatures span 1 to 1/32, gradients with noise, taken at the parameters
+ * that the worker was released with and applied when it arrives. Every mode may choose its step
+ * size, as one would.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_clock.h"
+#include "base/drps_rng.h"
+#include "sched/drps_claim.h"
+#include "sched/drps_sched.h"
+
+enum { DIM = 16, STEPS = 8, WINDOWS = 10, MODES_MAX = 16 };
+#define MEAN_NS UINT64_C(100000000)
+#define IDLE UINT64_MAX /* finish_ns of a worker that does not run */
+#define NOISE .15
+#define TARGET .01
+
+static const double step_size[STEPS] = {.125, .18, .25, .35, .5, .71, 1, 1.41}; /* over workers */
+
+struct trace {
+    double *seconds; /* own, line after line */
+    size_t *first;   /* own, [lines + 1] */
+    size_t n, n_cap, lines, lines_cap;
+};
+
+struct setting {
+    unsigned workers;
+    uint64_t rounds, seed;
+    const char *timing;
+    struct trace trace; /* lines > 0: instead of a timing */
+    int json;
+};
+
+struct entry { /* a mode to run, and what was found */
+    enum drps_sched_mode mode;
+    char name[32];
+    int bounded; /* is `bound` given? */
+    uint64_t bound;
+    uint64_t iterations;
+    double rate, waiting, stale_mean, stale_max, lag_mean, lag_max, target, epoch[2], decision_us,
+        decision_p99_us;
+};
+
+struct sgd {
+    double x[STEPS][DIM];
+    double *snapshot; /* [workers][STEPS][DIM] */
+    double first_loss;
+    double reached_ns[STEPS]; /* infinity: not yet */
+    uint64_t updates;
+};
+
+struct sim {
+    const struct setting *setting;
+    struct drps_sched *sched;
+    struct drps_claim *claim; /* NULL: runs until the horizon */
+    uint64_t now_ns, horizon_ns;
+    uint64_t *finish_ns, *started,
+        *version;       /* [workers]; started: iterations, version: arrivals seen */
+    int *without_batch; /* [workers] */
+    unsigned *released; /* [2 * workers] a stack; an event adds at most workers */
+    size_t n_released;
+    uint64_t arrivals;
+    double missed_sum, missed_max, partial_ns; /* partial: of iterations that the horizon cut */
+    struct sgd *sgd;                           /* NULL: none */
+    uint32_t *decision_ns;                     /* [decisions_cap], one an arrival */
+    size_t decisions_cap;
+};
+
+static void die(const char *what, const struct drps_err *err)
+{
+    fprintf(stderr, "sim_sched: %s%s%s\n", what, err ? ": " : "", err ? err->text : "");
+    exit(1);
+}
+
+static void *zeros(size_t n, size_t size)
+{
+    void *p = calloc(n ? n : 1, size);
+    if (!p) die("no memory", NULL);
+    return p;
+}
+
+/* ---- Iteration times ---- */
+
+static uint64_t iteration_ns(const struct setting *g, unsigned k, uint64_t i)
+{
+    const struct trace *t = &g->trace;
+    if (t->lines > 0) {
+        size_t line = k % t->lines, n = t->first[line + 1] - t->first[line];
+        return (uint64_t)(t->seconds[t->first[line] + i % n] * 1e9);
+    }
+    uint64_t key = g->seed * 1000003 + k;
+    double u = drps_unit_double(drps_rng_at(key, 2 * i)),
+           v = drps_unit_double(drps_rng_at(key, 2 * i + 1));
+    double x = .95 + .1 * u;
+    if (strcmp(g->timing, "straggler") == 0 && k == 0) x *= 3;
+    if (strcmp(g->timing, "pauses") == 0 && v < .04) x *= 5 + v / .04 * 5;
+    if (strcmp(g->timing, "tail") == 0) x = .5 / sqrt(1 - u);
+    return (uint64_t)(x * (double)MEAN_NS);
+}
+
+static void trace_add(struct trace *t, double seconds, int starts_line)
+{
+    if (drps_array_reserve(&t->seconds, &t->n_cap, t->n + 1, sizeof(*t->seconds)) ||
+        drps_array_reserve(&t->first, &t->lines_cap, t->lines + 2, sizeof(*t->first)))
+        die("no memory for the trace", NULL);
+    if (starts_line) t->first[t->lines++] = t->n;
+    t->seconds[t->n++] = seconds;
+    t->first[t->lines] = t->n;
+}
+
+static void trace_read(struct trace *t, const char *path)
+{
+    FILE *f = fopen(path, "r");
+    char *line = NULL;
+    size_t cap = 0, number = 0;
+    if (!f) {
+        fprintf(stderr, "sim_sched: %s: %s\n", path, strerror(errno));
+        exit(1);
+    }
+    while (getline(&line, &cap, f) >= 0) {
+        int starts = 1;
+        number++;
+        for (char *at = line + strspn(line, " \t\n"), *end; *at;
+             at = end + strspn(end, " \t\n"), starts = 0) {
+            double seconds = strtod(at, &end);
+            if (end == at || !(seconds > 0 && seconds < 1e6)) {
+                fprintf(stderr, "sim_sched: %s line %zu column %td: expected seconds above 0\n",
+                        path, number, at - line + 1);
+                exit(1);
+            }
+            trace_add(t, seconds, starts);
+        }
+    }
+    if (ferror(f) || t->lines == 0) die("the trace has no lines, or cannot be read", NULL);
+    free(line);
+    (void)fclose(f); /* read only */
+}
+
+/* ---- SGD ---- */
+
+static double curvature(int d)
+{
+    return pow(2, -5. * d / (DIM - 1));
+}
+
+static void sgd_init(struct sgd *m, unsigned workers)
+{
+    m->snapshot = zeros((size_t)workers * STEPS * DIM, sizeof(double));
+    for (int s = 0; s < STEPS; s++) {
+        m->reached_ns[s] = INFINITY;
+        for (int d = 0; d < DIM; d++)
+            m->x[s][d] = 1;
+    }
+    for (int d = 0; d < DIM; d++)
+        m->first_loss += curvature(d) / 2;
+}
+
+static void sgd_pull(struct sgd *m, unsigned k)
+{
+    memcpy(m->snapshot + (size_t)k * STEPS * DIM, m->x, sizeof(m->x));
+}
+
+static void sgd_push(struct sgd *m, const struct setting *g, unsigned k, uint64_t now_ns)
+{
+    const double *at = m->snapshot + (size_t)k * STEPS * DIM;
+    double loss[STEPS] = {0};
+    for (int d = 0; d < DIM; d++) {
+        double u = drps_unit_double(drps_rng_at(g->seed + 77, m->updates * DIM + (uint64_t)d));
+        double noise = NOISE * sqrt(12) * (u - .5), h = curvature(d);
+        for (int s = 0; s < STEPS; s++) {
+            m->x[s][d] -= step_size[s] / g->workers * (h * at[s * DIM + d] + noise);
+            loss[s] += h / 2 * m->x[s][d] * m->x[s][d];
+        }
+    }
+    m->updates++;
+    for (int s = 0; s < STEPS; s++)
+        if (loss[s] < TARGET * m->first_loss && isinf(m->reached_ns[s]))
+            m->reached_ns[s] = (double)now_ns;
+}
+
+static double sgd_target_rounds(const struct sgd *m)
+{
+    double best = INFINITY;
+    for (int s = 0; s < STEPS; s++)
+        best = fmin(best, m->reached_ns[s]);
+    return best / (double)MEAN_NS;
+}
+
+/* ---- A run ---- */
+
+static void push_released(struct sim *m, int n, const struct drps_err *err)
+{
+    if (n < 0) die("scheduler", err);
+    m->n_released += (size_t)n;
+}
+
+/* Those who may start do so; one that gets no batch leaves until there is one. */
+static void start_released(struct sim *m)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_claim_batch batch;
+    while (m->n_released > 0) {
+        unsigned k = m->released[--m->n_released];
+        int rc = m->claim ? drps_claim_next(m->claim, k, &batch, &err) : 1;
+        if (rc < 0) die("claims", &err);
+        m->without_batch[k] = rc == 0;
+        if (rc == 0) {
+            push_released(
+                m, drps_sched_gone(m->sched, k, m->now_ns, m->released + m->n_released, &err),
+                &err);
+            continue;
+        }
+        m->finish_ns[k] = m->now_ns + iteration_ns(m->setting, k, m->started[k]++);
+        m->version[k] = m->arrivals;
+        if (m->sgd) sgd_pull(m->sgd, k);
+    }
+}
+
+static void count_arrival(struct sim *m, unsigned k)
+{
+    double missed = (double)(m->arrivals - m->version[k]) /
+                    (m->setting->workers > 1 ? m->setting->workers - 1 : 1);
+    m->missed_sum += missed;
+    if (missed > m->missed_max) m->missed_max = missed;
+    m->arrivals++;
+    m->finish_ns[k] = IDLE;
+    if (m->sgd) sgd_push(m->sgd, m->setting, k, m->now_ns);
+}
+
+static void arrive(struct sim *m, unsigned k)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    count_arrival(m, k);
+    int opened = m->claim ? drps_claim_done(m->claim, k, &err) : 0;
+    if (opened < 0) die("claims", &err);
+    if (drps_array_reserve(&m->decision_ns, &m->decisions_cap, (size_t)m->arrivals,
+                           sizeof(*m->decision_ns)))
+        die("no memory", NULL);
+    uint64_t before = drps_clock_ns();
+    int n = drps_sched_arrive(m->sched, k, m->now_ns, m->released, &err);
+    m->decision_ns[m->arrivals - 1] = (uint32_t)(drps_clock_ns() - before);
+    push_released(m, n, &err);
+    for (unsigned i = 0; opened && i < m->setting->workers; i++)
+        if (m->without_batch[i]) {
+            m->without_batch[i] = 0;
+            push_released(
+                m, drps_sched_joined(m->sched, i, m->now_ns, m->released + m->n_released, &err),
+                &err);
+        }
+    start_released(m);
+}
+
+static void run(struct sim *m)
+{
+    unsigned workers = m->setting->workers;
+    while (!m->claim || drps_claim_left(m->claim) > 0) {
+        uint64_t deadline = drps_sched_deadline(m->sched);
+        unsigned next = 0;
+        for (unsigned k = 1; k < workers; k++)
+            if (m->finish_ns[k] < m->finish_ns[next]) next = k;
+        uint64_t then = m->finish_ns[next] <= deadline ? m->finish_ns[next] : deadline;
+        if (then == IDLE) die("all workers wait", NULL);
+        if (then > m->horizon_ns) break;
+        m->now_ns = then;
+        if (m->finish_ns[next] == then)
+            arrive(m, next);
+        else {
+            push_released(m, drps_sched_tick(m->sched, then, m->released), NULL);
+            start_released(m);
+        }
+    }
+    for (unsigned k = 0; k < workers; k++)
+        if (m->finish_ns[k] != IDLE)
+            m->partial_ns += (double)(m->horizon_ns - drps_sched_workers(m->sched)[k].start_ns);
+}
+
+static void sim_init(struct sim *m, const struct setting *g, const struct entry *e)
+{
+    struct drps_sched_config c = drps_sched_defaults(e->mode, g->workers);
+    struct drps_err err = DRPS_ERR_INIT;
+    if (e->bounded) c.bound = e->bound;
+    *m = (struct sim){.setting = g, .horizon_ns = g->rounds * MEAN_NS};
+    if (drps_sched_new(&c, 0, &m->sched, &err)) die("scheduler", &err);
+    m->finish_ns = zeros(g->workers, sizeof(uint64_t));
+    m->started = zeros(g->workers, sizeof(uint64_t));
+    m->version = zeros(g->workers, sizeof(uint64_t));
+    m->without_batch = zeros(g->workers, sizeof(int));
+    m->released = zeros(2 * (size_t)g->workers, sizeof(unsigned));
+    for (unsigned k = 0; k < g->workers; k++) {
+        m->finish_ns[k] = IDLE;
+        m->released[m->n_released++] = k;
+    }
+}
+
+static void sim_destroy(struct sim *m)
+{
+    drps_sched_free(m->sched);
+    drps_claim_free(m->claim);
+    free(m->finish_ns);
+    free(m->started);
+    free(m->version);
+    free(m->without_batch);
+    free(m->released);
+    free(m->decision_ns);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static void summarise(struct sim *m, struct entry *e)
+{
+    const struct drps_sched_worker *it = drps_sched_workers(m->sched);
+    double busy = m->partial_ns, lag = 0, decisions = 0;
+    for (unsigned k = 0; k < m->setting->workers; k++) {
+        busy += (double)it[k].busy_ns;
+        lag += (double)it[k].lag_sum;
+        e->lag_max = fmax(e->lag_max, (double)it[k].lag_max);
+    }
+    size_t n = (size_t)m->arrivals;
+    if (n == 0) die("no iteration ended: give more --rounds", NULL);
+    for (size_t i = 0; i < n; i++)
+        decisions += m->decision_ns[i];
+    qsort(m->decision_ns, n, sizeof(*m->decision_ns), by_number);
+    e->iterations = m->arrivals;
+    e->rate = (double)n / ((double)m->horizon_ns * 1e-9);
+    e->waiting = 1 - busy / ((double)m->horizon_ns * m->setting->workers);
+    e->stale_mean = m->missed_sum / (double)n;
+    e->stale_max = m->missed_max;
+    e->lag_mean = lag / (double)n;
+    e->decision_us = decisions / (double)n * 1e-3;
+    e->decision_p99_us = m->decision_ns[n - 1 - n / 100] * 1e-3;
+}
+
+static void run_horizon(const struct setting *g, struct entry *e)
+{
+    struct sgd sgd = {.first_loss = 0};
+    struct sim m;
+    sim_init(&m, g, e);
+    sgd_init(&sgd, g->workers);
+    m.sgd = &sgd;
+    start_released(&m);
+    run(&m);
+    summarise(&m, e);
+    e->target = sgd_target_rounds(&sgd);
+    free(sgd.snapshot);
+    sim_destroy(&m);
+}
+
+/* Seconds until every batch of an epoch is executed. */
+static double run_epoch(const struct setting *g, const struct entry *e, int claimable)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    uint64_t starts[WINDOWS];
+    struct sim m;
+    for (uint64_t v = 0; v < WINDOWS; v++)
+        starts[v] = g->rounds * v / WINDOWS;
+    sim_init(&m, g, e);
+    m.horizon_ns = IDLE - 1;
+    if (drps_claim_new(g->workers, g->rounds, starts, WINDOWS, claimable, &m.claim, &err))
+        die("claims", &err);
+    start_released(&m);
+    run(&m);
+    double seconds = (double)m.now_ns * 1e-9;
+    sim_destroy(&m);
+    return seconds;
+}
+
+/* ---- Options and output ---- */
+
+static void parse_modes(char *text, struct entry *e, size_t *n_out)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    size_t n = 0;
+    for (char *save, *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+        if (n == MODES_MAX) die("too many modes", NULL);
+        e[n] = (struct entry){.target = INFINITY};
+        (void)snprintf(e[n].name, sizeof(e[n].name), "%s", word);
+        char *colon = strchr(word, ':'), *end = NULL;
+        if (colon) {
+            *colon = 0;
+            e[n].bound = strtoull(colon + 1, &end, 10);
+            e[n].bounded = 1;
+            if (end == colon + 1 || *end) die("--modes: MODE:BOUND has a whole number", NULL);
+        }
+        if (drps_sched_mode_parse(word, &e[n++].mode, &err)) die("--modes", &err);
+    }
+    *n_out = n;
+}
+
+static void print_json(const struct setting *g, const struct entry *e, size_t n)
+{
+    printf("{\"workers\": %u, \"rounds\": %" PRIu64 ", \"timing\": \"%s\", \"seed\": %" PRIu64
+           ", \"modes\": [",
+           g->workers, g->rounds, g->trace.lines ? "trace" : g->timing, g->seed);
+    for (size_t i = 0; i < n; i++) {
+        printf("%s\n {\"mode\": \"%s\", \"iterations\": %" PRIu64
+               ", \"iterations_per_s\": %.3f, \"waiting_share\": %.4f, ",
+               i ? "," : "", e[i].name, e[i].iterations, e[i].rate, e[i].waiting);
+        printf("\"stale_rounds\": %.3f, \"max_stale_rounds\": %.2f, \"lag\": %.3f, \"max_lag\": "
+               "%.0f, ",
+               e[i].stale_mean, e[i].stale_max, e[i].lag_mean, e[i].lag_max);
+        if (isfinite(e[i].target)) printf("\"target_rounds\": %.2f, ", e[i].target);
+        printf("\"epoch_s\": %.3f, \"epoch_claims_s\": %.3f, \"decision_us\": %.3f, "
+               "\"decision_p99_us\": %.3f}",
+               e[i].epoch[0], e[i].epoch[1], e[i].decision_us, e[i].decision_p99_us);
+    }
+    printf("\n]}\n");
+}
+
+/* The rate of the entry of that mode; 0: it was not run. */
+static double rate_of(const struct entry *e, size_t n, enum drps_sched_mode mode)
+{
+    for (size_t i = 0; i < n; i++)
+        if (e[i].mode == mode) return e[i].rate;
+    return 0;
+}
+
+static void print_ratio(double a, double b)
+{
+    if (b > 0 && isfinite(a))
+        printf(" %6.2f", a / b);
+    else
+        printf(" %6s", "-");
+}
+
+static void print_table(const struct setting *g, const struct entry *e, size_t n)
+{
+    double asp = rate_of(e, n, DRPS_SCHED_ASP), bsp = rate_of(e, n, DRPS_SCHED_BSP);
+    printf("%u workers, %s, %" PRIu64 " rounds\n", g->workers, g->trace.lines ? "trace" : g->timing,
+           g->rounds);
+    printf("%-12s %6s %6s %8s %13s %13s %7s %14s %16s\n", "mode", "rate:", "rate:", "waiting",
+           "stale rounds", "lag", "target", "epoch: claims,", "decision, us");
+    printf("%-12s %6s %6s %8s %6s %6s %6s %6s %7s %7s %6s %9s %6s\n", "", "of ASP", "of BSP", "",
+           "mean", "max", "mean", "max", "rounds", "with", "w/o", "mean", "p99");
+    for (size_t i = 0; i < n; i++) {
+        double ideal = asp > 0 ? (double)g->rounds * g->workers / asp : 0;
+        printf("%-12s", e[i].name);
+        print_ratio(e[i].rate, asp);
+        print_ratio(e[i].rate, bsp);
+        printf(" %6.1f %% %6.2f %6.1f %6.2f %6.0f ", e[i].waiting * 100, e[i].stale_mean,
+               e[i].stale_max, e[i].lag_mean, e[i].lag_max);
+        print_ratio(e[i].target, 1);
+        printf(" ");
+        print_ratio(e[i].epoch[1], ideal);
+        print_ratio(e[i].epoch[0], ideal);
+        printf(" %9.2f %6.2f\n", e[i].decision_us, e[i].decision_p99_us);
+    }
+}
+
+static uint64_t number(const char *option, const char *text, uint64_t least, uint64_t most)
+{
+    char *end;
+    errno = 0;
+    uint64_t x = strtoull(text, &end, 10);
+    if (errno || end == text || *end || *text == '-' || x < least || x > most) {
+        fprintf(stderr, "sim_sched: --%s '%s': give %" PRIu64 " to %" PRIu64 "\n", option, text,
+                least, most);
+        exit(2);
+    }
+    return x;
+}
+
+static void usage(void)
+{
+    fprintf(stderr, "usage: sim_sched [--workers N] [--rounds N] [--timing "
+                    "homogeneous|straggler|pauses|tail | --trace FILE]\n"
+                    "                 [--modes \"MODE[:BOUND] ...\"] [--seed N] [--json]\n");
+    exit(2);
+}
+
+static const char *timing(const char *name)
+{
+    static const char *const names[] = {"homogeneous", "straggler", "pauses", "tail"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(name, names[i]) == 0) return names[i];
+    fprintf(stderr, "sim_sched: --timing '%s': homogeneous, straggler, pauses or tail\n", name);
+    exit(2);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"workers", required_argument, NULL, 'w'}, {"rounds", required_argument, NULL, 'r'},
+        {"timing", required_argument, NULL, 't'},  {"trace", required_argument, NULL, 'f'},
+        {"modes", required_argument, NULL, 'm'},   {"seed", required_argument, NULL, 's'},
+        {"json", no_argument, NULL, 'j'},          {NULL, 0, NULL, 0}};
+    char modes[] = "bsp asp ssp:1 ssp:3 ssp:10 wsp wsp-literal";
+    struct setting g = {.workers = 16, .rounds = 400, .seed = 1, .timing = "homogeneous"};
+    struct entry e[MODES_MAX];
+    char *chosen = modes;
+    size_t n;
+
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        if (c == 'w')
+            g.workers = (unsigned)number("workers", optarg, 1, DRPS_SCHED_WORKERS_MAX);
+        else if (c == 'r')
+            g.rounds = number("rounds", optarg, WINDOWS, 1000000);
+        else if (c == 't')
+            g.timing = timing(optarg);
+        else if (c == 'f')
+            trace_read(&g.trace, optarg);
+        else if (c == 'm')
+            chosen = optarg;
+        else if (c == 's')
+            g.seed = number("seed", optarg, 0, UINT32_MAX);
+        else if (c == 'j')
+            g.json = 1;
+        else
+            usage();
+    }
+    if (optind < argc) usage();
+    parse_modes(chosen, e, &n);
+    for (size_t i = 0; i < n; i++) {
+        run_horizon(&g, &e[i]);
+        for (int claims = 0; claims < 2; claims++)
+            e[i].epoch[claims] = run_epoch(&g, &e[i], claims);
+    }
+    if (g.json)
+        print_json(&g, e, n);
+    else
+        print_table(&g, e, n);
+    free(g.trace.seconds);
+    free(g.trace.first);
+    return 0;
+}
