@@ -20,7 +20,7 @@
  * seconds of an epoch of `rounds` batches a worker in 10 windows, over those that ASP's rate makes
  * of it, with and without claiming decision   time of drps_sched_arrive(): mean, 99th percentile
  *
- * SGD: a quadratic whose curvatures span 1 to 1/32, gradients with noise, taken at the parameters
+ * SGD: a quadratic whose curvatures span 1 to 1/64, gradients with noise, taken at the parameters
  * that the worker was released with and applied when it arrives. Every mode may choose its step
  * size, as one would.
  */
@@ -38,13 +38,11 @@
 #include "sched/drps_claim.h"
 #include "sched/drps_sched.h"
 
-enum { DIM = 16, STEPS = 8, WINDOWS = 10, MODES_MAX = 16 };
+enum { DIM = 16, STEPS = 16, WINDOWS = 10, MODES_MAX = 16 };
 #define MEAN_NS UINT64_C(100000000)
 #define IDLE UINT64_MAX /* finish_ns of a worker that does not run */
-#define NOISE .15
+#define NOISE .3
 #define TARGET .01
-
-static const double step_size[STEPS] = {.125, .18, .25, .35, .5, .71, 1, 1.41}; /* over workers */
 
 struct trace {
     double *seconds; /* own, line after line */
@@ -167,9 +165,15 @@ static void trace_read(struct trace *t, const char *path)
 
 /* ---- SGD ---- */
 
+/* Of SGD, over the number of workers: 1/8 to 1.7. */
+static double step_size(int s)
+{
+    return .125 * pow(2, s / 4.);
+}
+
 static double curvature(int d)
 {
-    return pow(2, -5. * d / (DIM - 1));
+    return pow(2, -6. * d / (DIM - 1));
 }
 
 static void sgd_init(struct sgd *m, unsigned workers)
@@ -178,10 +182,9 @@ static void sgd_init(struct sgd *m, unsigned workers)
     for (int s = 0; s < STEPS; s++) {
         m->reached_ns[s] = INFINITY;
         for (int d = 0; d < DIM; d++)
-            m->x[s][d] = 1;
+            m->x[s][d] = 1 / sqrt(curvature(d)); /* a loss of 1/2 each */
     }
-    for (int d = 0; d < DIM; d++)
-        m->first_loss += curvature(d) / 2;
+    m->first_loss = DIM / 2.;
 }
 
 static void sgd_pull(struct sgd *m, unsigned k)
@@ -192,12 +195,14 @@ static void sgd_pull(struct sgd *m, unsigned k)
 static void sgd_push(struct sgd *m, const struct setting *g, unsigned k, uint64_t now_ns)
 {
     const double *at = m->snapshot + (size_t)k * STEPS * DIM;
-    double loss[STEPS] = {0};
+    double loss[STEPS] = {0}, step[STEPS];
+    for (int s = 0; s < STEPS; s++)
+        step[s] = step_size(s) / g->workers;
     for (int d = 0; d < DIM; d++) {
         double u = drps_unit_double(drps_rng_at(g->seed + 77, m->updates * DIM + (uint64_t)d));
         double noise = NOISE * sqrt(12) * (u - .5), h = curvature(d);
         for (int s = 0; s < STEPS; s++) {
-            m->x[s][d] -= step_size[s] / g->workers * (h * at[s * DIM + d] + noise);
+            m->x[s][d] -= step[s] * (h * at[s * DIM + d] + noise);
             loss[s] += h / 2 * m->x[s][d] * m->x[s][d];
         }
     }
@@ -517,7 +522,7 @@ int main(int argc, char **argv)
         {"modes", required_argument, NULL, 'm'},   {"seed", required_argument, NULL, 's'},
         {"json", no_argument, NULL, 'j'},          {NULL, 0, NULL, 0}};
     char modes[] = "bsp asp ssp:1 ssp:3 ssp:10 wsp wsp-literal";
-    struct setting g = {.workers = 16, .rounds = 400, .seed = 1, .timing = "homogeneous"};
+    struct setting g = {.workers = 16, .rounds = 1000, .seed = 1, .timing = "homogeneous"};
     struct entry e[MODES_MAX];
     char *chosen = modes;
     size_t n;

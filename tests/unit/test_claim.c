@@ -1,4 +1,5 @@
-/* Which worker executes which batch: every interleaving of small epochs, to their end. */
+/* Which worker executes which batch: every interleaving of small epochs, to their end; and epochs
+ * under the scheduler. */
 #include <errno.h>
 #include <inttypes.h>
 #include <setjmp.h>
@@ -11,9 +12,12 @@
 
 #include <cmocka.h>
 
+#include "base/drps_rng.h"
 #include "sched/drps_claim.h"
+#include "sched/drps_sched.h"
 #include "support/lists.h"
 
+enum { EPOCH_WORKERS = 5, EPOCH_STEPS = 12 };
 enum { WORKERS = 3, BATCHES = 16, PATH = 96, SEEN = 1 << 22 };
 
 struct setting {
@@ -325,12 +329,96 @@ static void test_claim_refuses_bad_windows(void **state)
     }
 }
 
+/* Scheduler and claims together, as the engine drives them: a released worker without a batch is
+ * gone until there is one. */
+struct machine {
+    struct drps_sched *sched;
+    struct drps_claim *claim;
+    uint64_t now;
+    int runs[EPOCH_WORKERS], idle[EPOCH_WORKERS];
+    struct drps_claim_batch batch[EPOCH_WORKERS];
+    unsigned released[2 * EPOCH_WORKERS], executed[EPOCH_WORKERS][EPOCH_STEPS];
+    int n;
+};
+
+static void add_released(struct machine *m, int n, const struct drps_err *err)
+{
+    assert_ok(n < 0 ? n : 0, err);
+    m->n += n;
+}
+
+static void start_released(struct machine *m)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    while (m->n > 0) {
+        unsigned k = m->released[--m->n];
+        m->runs[k] = drps_claim_next(m->claim, k, &m->batch[k], &err);
+        m->idle[k] = !m->runs[k];
+        if (m->idle[k])
+            add_released(m, drps_sched_gone(m->sched, k, m->now, m->released + m->n, &err), &err);
+    }
+}
+
+static void finish_batch(struct machine *m, unsigned k)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    m->executed[m->batch[k].share][m->batch[k].step]++;
+    m->runs[k] = 0;
+    int opened = drps_claim_done(m->claim, k, &err);
+    add_released(m, drps_sched_arrive(m->sched, k, m->now, m->released, &err), &err);
+    for (unsigned i = 0; i < EPOCH_WORKERS && opened; i++)
+        if (m->idle[i]) {
+            m->idle[i] = 0;
+            add_released(m, drps_sched_joined(m->sched, i, m->now, m->released + m->n, &err), &err);
+        }
+    start_released(m);
+}
+
+static void run_epoch(enum drps_sched_mode mode, int claimable, uint64_t seed)
+{
+    static const uint64_t starts[] = {0, 3, 4, 8};
+    struct drps_sched_config c = drps_sched_defaults(mode, EPOCH_WORKERS);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct machine m = {.n = 0};
+    assert_ok(drps_sched_new(&c, 0, &m.sched, &err), &err);
+    assert_ok(drps_claim_new(EPOCH_WORKERS, EPOCH_STEPS, starts, 4, claimable, &m.claim, &err),
+              &err);
+    for (unsigned k = 0; k < EPOCH_WORKERS; k++)
+        m.released[m.n++] = k;
+    start_released(&m);
+    for (uint64_t i = 0; drps_claim_left(m.claim) > 0; i++) { /* ends: every turn draws again */
+        uint64_t bits = drps_rng_at(seed, i);
+        unsigned k = (unsigned)(bits % EPOCH_WORKERS), running = 0;
+        for (unsigned w = 0; w < EPOCH_WORKERS; w++)
+            running += m.runs[w] != 0;
+        if (!running)
+            fail_msg("%s, claims %d, seed %" PRIu64 ": nobody runs, %" PRIu64 " batches are left",
+                     drps_sched_mode_name(mode), claimable, seed, drps_claim_left(m.claim));
+        m.now += bits >> 32 & 15;
+        if (m.runs[k] && (k > 0 || (bits >> 40) % 4 == 0)) finish_batch(&m, k); /* 0 is slow */
+    }
+    for (unsigned share = 0; share < EPOCH_WORKERS; share++)
+        for (unsigned t = 0; t < EPOCH_STEPS; t++)
+            assert_int_equal(m.executed[share][t], 1);
+    drps_sched_free(m.sched);
+    drps_claim_free(m.claim);
+}
+
+static void test_claim_epoch_ends_under_every_mode(void **state)
+{
+    (void)state;
+    for (unsigned mode = DRPS_SCHED_BSP; mode <= DRPS_SCHED_WSP_LITERAL; mode++)
+        for (uint64_t seed = 0; seed < 200; seed++)
+            run_epoch((enum drps_sched_mode)mode, seed % 2, seed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_claim_every_interleaving),
         cmocka_unit_test(test_claim_takes_from_the_slowest),
         cmocka_unit_test(test_claim_off_keeps_to_its_share),
+        cmocka_unit_test(test_claim_epoch_ends_under_every_mode),
         cmocka_unit_test(test_claim_refuses_events_out_of_order),
         cmocka_unit_test(test_claim_refuses_bad_windows),
     };
