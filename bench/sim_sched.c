@@ -3,8 +3,8 @@
  * in simulated time: the same times for every mode, and no thread, so that 1000 workers are
  * simulated in seconds.
  *
- *   sim_sched [--workers N] [--rounds N] [--timing NAME | --trace FILE] [--modes "bsp ssp:1 wsp"]
- * [--seed N] [--json]
+ *   sim_sched [--workers N] [--rounds N] [--timing NAME | --trace FILE] [--seed N]
+ *             [--modes "bsp ssp:1 wsp"] [--lambda X] [--json]
  *
  * Timings, in means of 100 ms: homogeneous (+- 5 %), straggler (worker 0 takes three times as long,
  * +- 5 %), pauses (4 % of the iterations take 5 to 10 times as long), tail (Pareto, alpha 2). A
@@ -53,6 +53,7 @@ struct trace {
 struct setting {
     unsigned workers;
     uint64_t rounds, seed;
+    double lambda; /* of WSP; negative: the default */
     const char *timing;
     struct trace trace; /* lines > 0: instead of a timing */
     int json;
@@ -313,6 +314,7 @@ static void sim_init(struct sim *m, const struct setting *g, const struct entry 
     struct drps_sched_config c = drps_sched_defaults(e->mode, g->workers);
     struct drps_err err = DRPS_ERR_INIT;
     if (e->bounded) c.bound = e->bound;
+    if (g->lambda >= 0) c.lambda = g->lambda;
     *m = (struct sim){.setting = g, .horizon_ns = g->rounds * MEAN_NS};
     if (drps_sched_new(&c, 0, &m->sched, &err)) die("scheduler", &err);
     m->finish_ns = zeros(g->workers, sizeof(uint64_t));
@@ -497,11 +499,23 @@ static uint64_t number(const char *option, const char *text, uint64_t least, uin
     return x;
 }
 
+static double weight(const char *text)
+{
+    char *end;
+    double x = strtod(text, &end);
+    if (end == text || *end || !(x >= 0) || isinf(x)) {
+        fprintf(stderr, "sim_sched: --lambda '%s': give a number from 0 on\n", text);
+        exit(2);
+    }
+    return x;
+}
+
 static void usage(void)
 {
-    fprintf(stderr, "usage: sim_sched [--workers N] [--rounds N] [--timing "
-                    "homogeneous|straggler|pauses|tail | --trace FILE]\n"
-                    "                 [--modes \"MODE[:BOUND] ...\"] [--seed N] [--json]\n");
+    fprintf(stderr,
+            "usage: sim_sched [--workers N] [--rounds N] [--timing "
+            "homogeneous|straggler|pauses|tail | --trace FILE]\n"
+            "                 [--seed N] [--modes \"MODE[:BOUND] ...\"] [--lambda X] [--json]\n");
     exit(2);
 }
 
@@ -516,13 +530,18 @@ static const char *timing(const char *name)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"workers", required_argument, NULL, 'w'}, {"rounds", required_argument, NULL, 'r'},
-        {"timing", required_argument, NULL, 't'},  {"trace", required_argument, NULL, 'f'},
-        {"modes", required_argument, NULL, 'm'},   {"seed", required_argument, NULL, 's'},
-        {"json", no_argument, NULL, 'j'},          {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"workers", required_argument, NULL, 'w'},
+                                            {"rounds", required_argument, NULL, 'r'},
+                                            {"timing", required_argument, NULL, 't'},
+                                            {"trace", required_argument, NULL, 'f'},
+                                            {"modes", required_argument, NULL, 'm'},
+                                            {"seed", required_argument, NULL, 's'},
+                                            {"lambda", required_argument, NULL, 'l'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {NULL, 0, NULL, 0}};
     char modes[] = "bsp asp ssp:1 ssp:3 ssp:10 wsp wsp-literal";
-    struct setting g = {.workers = 16, .rounds = 1000, .seed = 1, .timing = "homogeneous"};
+    struct setting g = {
+        .workers = 16, .rounds = 1000, .seed = 1, .lambda = -1, .timing = "homogeneous"};
     struct entry e[MODES_MAX];
     char *chosen = modes;
     size_t n;
@@ -540,6 +559,8 @@ int main(int argc, char **argv)
             chosen = optarg;
         else if (c == 's')
             g.seed = number("seed", optarg, 0, UINT32_MAX);
+        else if (c == 'l')
+            g.lambda = weight(optarg);
         else if (c == 'j')
             g.json = 1;
         else
