@@ -40,8 +40,8 @@ enum drps_sched_mode {
 };
 
 enum { DRPS_SCHED_WORKERS_MAX = 4096 };
-#define DRPS_SCHED_NEVER UINT64_MAX /* a deadline that does not come; a bound that does not bind   \
-                                     */
+/* A deadline that does not come; a bound that does not bind. */
+#define DRPS_SCHED_NEVER UINT64_MAX
 
 struct drps_sched_config {
     enum drps_sched_mode mode;
