@@ -392,6 +392,7 @@ static int print_json(const struct drps_index_result *r, struct drps_err *err)
         {"block_use_rows", i->block_use_rows},
         {"runs", i->runs},
         {"run_rows", i->run_rows},
+        {"row_bytes", i->row_bytes},
         {"seek_ns", i->seek_ns},
         {"transfer_bps", i->transfer_bps},
         {"windows", i->windows},

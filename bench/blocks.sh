@@ -1,0 +1,232 @@
+#!/usr/bin/env bash
+# Block builders compared: what an epoch's reads come to by the cost model, and what training measures.
+#   bench/blocks.sh cost      every builder, costs of a solid-state disk (40 us, 1200 MB/s) and of one that seeks
+#                             (8 ms, 150 MB/s): blocks, seconds to build, modelled time of an epoch's reads
+#   bench/blocks.sh io        requests, bytes and seconds of a training epoch with rows in 1/8 of the model's memory
+#   bench/blocks.sh prune     index and training time against the pruning frequency (the paper's Fig. 7), I/Os of each
+#                             builder beside it (its Fig. 8, column 3); docs/blocks.png
+#   bench/blocks.sh large     auto on 5 M and 50 M rows: seconds, memory, cost against the baselines
+# Options, each with a value:
+#   --sets "ctr uniform ml1m ratings frappe ipinyou criteo imdb 20news"   ctr, uniform and ratings are generated
+#   --builders "none id random frequency pattern topk greedy auto"        topk: 1000 rows kept, k = 50
+#   --store file|rocksdb|leveldb (io, prune: file), --share N (io, prune: rows in 1/8), --samples N (ctr, uniform: 400K)
+#   --fixed N (io, prune: MiB beside the rows, 40)
+#   --data DIR (../shared/data), --png FILE (docs/blocks.png)
+# In `cost`, "Eq. 1" is the paper's: every block of every batch is one request; "in runs" reads a batch's blocks sorted,
+# through gaps of half a request's worth of bytes. Percentages are of one row a block, and of pages by id read in runs.
+usage() { sed -n '2,/^usage()/{/^usage()/d;s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; }
+case ${1:-} in
+cost | io | prune | large) command=$1 ;;
+-h | --help) usage && exit 0 ;;
+*) usage >&2 && exit 2 ;;
+esac
+shift
+declare -A option=()
+while (($#)); do
+    case ${1#--} in
+    sets | builders | store | share | samples | data | png | fixed) ;;
+    *) usage >&2 && exit 2 ;;
+    esac
+    (($# > 1)) || { echo "$1: the value is missing" >&2 && exit 2; }
+    option[${1#--}]=$2
+    shift 2
+done
+. "$(dirname "$0")/lib.sh"
+data=${option[data]:-$root/../shared/data}
+store=${option[store]:-file}
+share=${option[share]:-8}
+samples=${option[samples]:-400K}
+read -ra sets <<<"${option[sets]:-ctr uniform ml1m ratings frappe ipinyou criteo imdb 20news}"
+read -ra builders <<<"${option[builders]:-none id random frequency pattern topk greedy auto}"
+ssd=(--seek-us 40 --transfer-mbs 1200)
+hdd=(--seek-us 8000 --transfer-mbs 150)
+
+note() { echo "$(date +%T) $*" >&2; }
+
+# ---- Data ----
+
+generate() { # SET OPTION...: sets `text`
+    text=$work/$1.txt
+    [[ -e $text ]] && return
+    "$tools/drps-gen" "${@:2}" --seed 1 -o "$text.new" --quiet
+    mv "$text.new" "$text"
+}
+unpack() { # SET GLOB: sets `text`; 1 when the set is not there
+    local packed
+    text=$work/$1.txt
+    [[ -e $text ]] && return
+    packed=$(compgen -G "$data/$2" | head -1) || { note "no $2 in $data: left out" && return 1; }
+    xz -dc "$packed" >"$text"
+}
+# Rows of 68 bytes, as in the paper's factor models: 8 factors, a weight, and AdaGrad's state come to 72.
+load() { # SET: sets `text` and `how`, options of drps-index; 1 when the set is not there
+    how=(--algo fm --rank 8 --batch-size 1000)
+    case $1 in
+    ctr) generate ctr ctr --samples "$samples" --fields 39 --rows 2M --zipf 1.05 ;;
+    uniform) generate uniform ctr --samples "$samples" --fields 39 --rows 200K --zipf 0 ;;
+    ratings) generate ratings matrix --users 60K --items 20K --ratings 3M && how=(--algo lmf --rank 8 --batch-size 1000) ;;
+    ml1m) unpack ml1m 'ml-1m/ratings*.xz' && how=(--algo lmf --rank 8 --batch-size 100) ;;
+    frappe) unpack frappe 'frappe/*test*.xz' && how=(--algo fm --rank 8 --batch-size 100) ;;
+    ipinyou) unpack ipinyou 'ipinyou/train*.xz' && how=(--algo fm --rank 8 --batch-size 100) ;;
+    criteo) unpack criteo 'criteo-sample/criteo.train*.xz' && how=(--algo fm --rank 8 --batch-size 100) ;;
+    imdb) unpack imdb 'imdb/imdb.train*.xz' && how=(--algo fm --rank 8 --batch-size 100) ;;
+    20news) unpack 20news '20news/*train*.xz' && how=(--algo fm --rank 8 --task regression --batch-size 100) ;;
+    *) echo "bench: no set named $1" >&2 && exit 2 ;;
+    esac
+}
+
+# ---- Plans ----
+
+# build SET BUILDER OPTION...: $work/plan, and its summary in $work/index.json; 1 when the builder refuses
+build() {
+    local extra=()
+    [[ $2 = topk || $2 = pairwise ]] && extra=(--prune "$(kept_frequency "$1")")
+    "$tools/drps-index" "$text" "${how[@]}" --blocks "$2" "${extra[@]}" "${@:3}" -o "$work/plan" --force --quiet --json \
+        >"$work/index.json" 2>"$work/index.err" || { note "$1 $2: $(tail -1 "$work/index.err")" && return 1; }
+}
+
+# How many batches use the 1000th most used row: what the paper prunes at.
+declare -A frequency=()
+kept_frequency() { # SET
+    if [[ -z ${frequency[$1]:-} ]]; then
+        "$tools/drps-index" "$text" "${how[@]}" --blocks none -o "$work/plan-f" --force --quiet
+        frequency[$1]=$("$tools/bench_blocks" "$work/plan-f" --rank-frequency 1000)
+        rm -rf "$work/plan-f"
+    fi
+    echo "${frequency[$1]}"
+}
+
+# Modelled seconds of an epoch's reads, from a summary: as blocks (Eq. 1), in runs, one row a block, scanning.
+modelled='def s(requests; rows): requests * .seek_ns / 1e9 + rows * .row_bytes / .transfer_bps;
+    {eq1: s(.block_uses; .block_use_rows), runs: s(.runs; .run_rows), one: s(.row_uses; .row_uses),
+     scan: s(.batches + .eval_batches; (.batches + .eval_batches) * .rows), blocks, build: .phase_seconds.block}'
+
+cost() {
+    local set builder disk id
+    for disk in ssd hdd; do
+        local -n costs=$disk
+        echo "${costs[*]}"
+        echo
+        echo "| set | builder | blocks | built in s | Eq. 1, s | of one row a block | in runs, s | of id pages in runs | of scans |"
+        echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+        for set in "${sets[@]}"; do
+            load "$set" || continue
+            build "$set" id "${costs[@]}" && id=$(jq "$modelled | .runs" "$work/index.json")
+            for builder in "${builders[@]}"; do
+                note "$disk $set $builder"
+                build "$set" "$builder" "${costs[@]}" || continue
+                jq -r --arg set "$set" --arg builder "$builder" --argjson id "$id" "$modelled"'
+                    | def r(d): . * pow(10; d) | round / pow(10; d);
+                    "| \($set) | \($builder) | \(.blocks) | \(.build | r(2)) | \(.eq1 | r(3)) | \(100 * .eq1 / .one | r(1)) % | \(.runs | r(3)) | \(100 * .runs / $id | r(1)) % | \(100 * .runs / .scan | r(1)) % |"' \
+                    "$work/index.json"
+            done
+        done
+        echo
+    done
+}
+
+# ---- Training ----
+
+# train STORE OPTION...: $work/train.json; 1 when it refuses. The pool gets 1/share of the rows, and what is needed beside.
+train() {
+    local rows_bytes fixed
+    rows_bytes=$(jq '.rows * .row_bytes' "$work/index.json")
+    fixed=${option[fixed]:-40}
+    "$tools/drps-train" "$work/plan" -o "$work/model" --force --store "$1" --epochs 2 --quiet --json \
+        --memory $((rows_bytes / share + fixed * 1048576)) "${@:2}" >"$work/train.json" 2>"$work/train.err" ||
+        { note "$1: $(tail -1 "$work/train.err")" && return 1; }
+}
+
+io() {
+    local set builder
+    echo "| set | builder | store | requests | MB read | MB written | of none's requests | of id's | seconds |"
+    echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    for set in "${sets[@]}"; do
+        load "$set" || continue
+        for builder in "${builders[@]}"; do
+            note "$set $builder"
+            build "$set" "$builder" "${ssd[@]}" && train "$store" || continue
+            jq -r --arg set "$set" --arg builder "$builder" --arg store "$store" '.epochs[1]
+                | "\($set) \($builder) \($store) \(.reads + .writes) \(.read_bytes / 1e6 | round) \(.written_bytes / 1e6 | round) \(.seconds * 100 | round / 100)"' \
+                "$work/train.json"
+        done
+    done | awk '{n[$1, $2] = $4; line[NR] = $0}
+        END {for (i = 1; i <= NR; i++) {split(line[i], f);
+            printf "| %s | %s | %s | %d | %d | %d | %s | %s | %s |\n", f[1], f[2], f[3], f[4], f[5], f[6], of(f[4], n[f[1], "none"]), of(f[4], n[f[1], "id"]), f[7]}}
+        function of(a, b) {return b ? sprintf("%.1f %%", 100 * a / b) : "-"}'
+}
+
+# ---- The paper's figures ----
+
+prune() {
+    local set f builder
+    : >"$work/prune.tsv"
+    : >"$work/ios.tsv"
+    for set in "${sets[@]}"; do
+        load "$set" || continue
+        kept_frequency "$set" >/dev/null
+        for f in $((frequency[$set] * 4)) $((frequency[$set] * 2)) "${frequency[$set]}" $((frequency[$set] / 2 + 1)); do
+            for builder in topk pairwise; do
+                note "$set $builder --prune $f"
+                "$tools/drps-index" "$text" "${how[@]}" --blocks $builder --prune "$f" "${ssd[@]}" -o "$work/plan" --force \
+                    --quiet --json >"$work/index.json" && train "$store" || continue
+                jq -r --arg set "$set" --arg b $builder --argjson f "$f" --slurpfile t "$work/train.json" \
+                    '"\($set) \($b) \($f) \(.phase_seconds.block) \($t[0].epochs[1].seconds)"' "$work/index.json" >>"$work/prune.tsv"
+            done
+        done
+        for builder in none id "${builders[@]}"; do
+            build "$set" "$builder" "${ssd[@]}" && train "$store" || continue
+            jq -r --arg set "$set" --arg b "$builder" '"\($set) \($b) \(.epochs[1] | .reads + .writes)"' "$work/train.json" >>"$work/ios.tsv"
+        done
+    done
+    column -t "$work/prune.tsv"
+    sort -u "$work/ios.tsv" | column -t
+    plot
+}
+
+plot() {
+    command -v gnuplot >/dev/null || { note "no gnuplot: no figure" && return; }
+    local png=${option[png]:-$root/docs/blocks.png} set n=${#sets[@]}
+    {
+        echo "set terminal pngcairo size $((420 * n)),760; set output '$png'; set multiplot layout 2,$n"
+        echo "set style data histograms; set style histogram rowstacked; set style fill solid .6; set boxwidth .7; set yrange [0:]; set xtics rotate by -30"
+        for set in "${sets[@]}"; do
+            awk -v s="$set" '$1 == s {print $2 "@" $3, $4, $5}' "$work/prune.tsv" >"$work/p-$set.tsv"
+            echo "set title '$set: seconds against the pruning frequency'; plot '$work/p-$set.tsv' using 2:xtic(1) title 'index', '' using 3 title 'epoch'"
+        done
+        for set in "${sets[@]}"; do
+            awk -v s="$set" '$1 == s && !seen[$2]++ {print $2, $3}' "$work/ios.tsv" >"$work/i-$set.tsv"
+            echo "set title '$set: disk I/Os an epoch, rows in 1/$share'; plot '$work/i-$set.tsv' using 2:xtic(1) notitle"
+        done
+        echo "unset multiplot"
+    } | gnuplot
+    note "$png"
+}
+
+# ---- Large data ----
+
+large() {
+    local rows samples name builder
+    builders=(none id pattern auto)
+    echo "| rows | builder | blocks | blocks built in s | index s | peak MB | Eq. 1, of one row a block | in runs, of id pages |"
+    echo "| --- | --- | --- | --- | --- | --- | --- | --- |"
+    for name in 10M:4M 100M:20M; do
+        rows=${name%:*} samples=${name#*:}
+        how=(--algo fm --rank 8 --batch-size 1000)
+        generate "large-$rows" ctr --samples "$samples" --fields 39 --rows "$rows" --zipf 1.05
+        local id=0
+        for builder in id none pattern auto; do
+            note "$rows $builder"
+            build "large-$rows" "$builder" "${ssd[@]}" || continue
+            [[ $builder = id ]] && id=$(jq "$modelled | .runs" "$work/index.json")
+            jq -r --arg b "$builder" --argjson id "$id" '. as $i | '"$modelled"'
+                | "| \($i.rows) | \($b) | \(.blocks) | \(.build | round) | \($i.seconds | round) | \($i.peak_rss_bytes / 1e6 | round) | \(100 * .eq1 / .one | round) % | \(100 * .runs / $id | round) % |"' \
+                "$work/index.json"
+        done
+        rm -f "$work/large-$rows.txt"
+    done
+}
+
+echo "$(git -C "$root" rev-parse --short HEAD), $(nproc) processors, load $(cut -d' ' -f1 /proc/loadavg)"
+echo
+$command
