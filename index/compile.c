@@ -59,7 +59,7 @@ static int check_order(struct drps_index_options *o, struct drps_err *err)
     if (!grid && strcmp(order, "shuffled") != 0 && strcmp(order, "given") != 0)
         return drps_err_set(err, DRPS_E_CONFIG, "--order must be shuffled, given or grid, not %s",
                             order);
-    if (o->grid && !grid)
+    if ((o->grid_users || o->grid_items) && !grid)
         return drps_err_set(err, DRPS_E_CONFIG, "--grid is for --order grid only, not for %s",
                             order);
     if (grid && strcmp(o->algo, "lmf") != 0)
@@ -67,10 +67,11 @@ static int check_order(struct drps_index_options *o, struct drps_err *err)
                             "--order grid cuts the users and items of ratings into groups, so it "
                             "needs --algo lmf; for --algo %s use --order shuffled",
                             o->algo);
-    if (o->grid > GRID_GROUPS_MAX)
-        return drps_err_set(err, DRPS_E_CONFIG, "--grid must lie between 1 and %d, not %u",
-                            GRID_GROUPS_MAX, o->grid);
-    if (grid && !o->grid) o->grid = GRID_GROUPS;
+    if (o->grid_users > GRID_GROUPS_MAX || o->grid_items > GRID_GROUPS_MAX ||
+        !o->grid_users != !o->grid_items)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--grid: both numbers must lie between 1 and %d, not %u,%u",
+                            GRID_GROUPS_MAX, o->grid_users, o->grid_items);
     return 0;
 }
 
@@ -264,6 +265,18 @@ static int place(struct run *r, struct drps_err *err)
     return dict_generations(r->parsed.dict) > 1 ? relabel(r, err) : 0;
 }
 
+/*
+ * The rows that drps-train --memory of the same size will have room for in two windows, a little
+ * less rather than more: then it runs these windows, else it compiles others. Its program and
+ * buffers take some fixed memory and a share of the rest, and every row some bytes beside itself.
+ */
+static uint64_t rows_in_training(const struct run *r)
+{
+    const uint64_t memory = r->options.memory_bytes;
+    const uint64_t rest = memory > 2 * TRAIN_FIXED ? memory - TRAIN_FIXED : memory / 2;
+    return rest / 100 * TRAIN_ROWS_PERCENT / (r->info->row_bytes + TRAIN_ROW_EXTRA);
+}
+
 /* ---- Batch ---- */
 
 struct batching {
@@ -373,6 +386,76 @@ static int choose_batch_size(struct run *r, struct drps_err *err)
                         (unsigned long long)(steps * STEP_BYTES * 2 >> 20) + 1);
 }
 
+/* ---- Grid order ---- */
+
+static void choose_grid(struct run *r)
+{
+    struct drps_plan_info *info = r->info;
+    const struct drps_table *items = &info->tables[info->tables_n - 1];
+    const struct grid_input in = {.users = items[-1].rows,
+                                  .items = items->rows,
+                                  .samples = info->samples,
+                                  .test_samples = info->test_samples,
+                                  .batch_size = info->batch_size,
+                                  .room_rows = rows_in_training(r)};
+    struct grid grid = {r->options.grid_users, r->options.grid_items};
+    if (!grid.users) grid = grid_choose(&in);
+    info->grid_users = grid.users;
+    info->grid_items = grid.items;
+}
+
+struct dealing {
+    const struct run *r;
+    const uint32_t *map; /* as in struct batching */
+    struct spool *to;
+    int backwards;
+};
+
+static int deal_to_cell(void *ctx, struct spool_sample *s, struct drps_err *err)
+{
+    const struct dealing *d = ctx;
+    const struct drps_plan_info *info = d->r->info;
+    const struct grid grid = {(uint32_t)info->grid_users, (uint32_t)info->grid_items};
+    const struct drps_table *items = &info->tables[info->tables_n - 1];
+    uint32_t user = 0, item = 0; /* groups; of a name that training does not have, the first */
+
+    for (uint32_t i = 0; i < s->n; i++) {
+        const uint32_t row = d->map ? d->map[s->ids[i]] : s->ids[i];
+        if (row == DRPS_NO_ROW) continue;
+        if (row >= items->first)
+            item = grid_group(row - items->first, items->rows, grid.items);
+        else
+            user = grid_group(row - items[-1].first, items[-1].rows, grid.users);
+    }
+    uint64_t cell = grid_cell(&grid, user, item);
+    if (d->backwards) cell = info->grid_users * info->grid_items - 1 - cell;
+    s->order = grid_order(&grid, cell, s->order);
+    return spool_add(d->to, s, err);
+}
+
+/* From the order of arrival to cell after cell. */
+static int deal(struct run *r, const uint32_t *map, struct spool **spool, const char *name,
+                int backwards, struct drps_err *err)
+{
+    struct dealing d = {.r = r, .map = map, .backwards = backwards};
+    int rc = spool_open(r->io, r->scratch, name, SPOOL_BUCKETS, &d.to, err);
+    if (rc == 0) rc = spool_drain(*spool, 0, deal_to_cell, &d, err);
+    if (rc == 0) rc = spool_finish(d.to, err);
+    spool_close(*spool);
+    *spool = d.to;
+    return rc;
+}
+
+/* The serpentine may end far from where it began. Evaluation walks it back, so that neither
+ * evaluation nor the next epoch begins with rows that are all out of memory. */
+static int deal_to_grid(struct run *r, const uint32_t *map, struct drps_err *err)
+{
+    if (strcmp(r->info->order, "grid") != 0) return 0;
+    choose_grid(r);
+    int rc = deal(r, map, &r->parsed.train, "train-cells", 0, err);
+    return rc < 0 ? rc : deal(r, map, &r->parsed.test, "test-cells", 1, err);
+}
+
 static int make_batches(struct run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
@@ -385,6 +468,7 @@ static int make_batches(struct run *r, struct drps_err *err)
     int rc = choose_batch_size(r, err);
     if (rc == 0) rc = load_map(r, &map, err);
     b.map = map;
+    if (rc == 0) rc = deal_to_grid(r, map, err);
     if (rc == 0) rc = open_records(r, "data.rec", DRPS_KIND_DATA, &data, err);
     if (rc == 0) rc = open_records(r, "rows.rec", DRPS_KIND_ROWS, &rows, err);
     if (rc == 0) rc = drain(r, &b, r->parsed.train, data, rows, err);
@@ -445,19 +529,11 @@ static int make_blocks(struct run *r, struct drps_err *err)
     return layout_make(&job, info, &r->block_first, err);
 }
 
-/*
- * The rows that drps-train --memory of the same size will have room for in two windows, a little
- * less rather than more: then it runs these windows, else it compiles others. Its program and
- * buffers take some fixed memory and a share of the rest, and every row some bytes beside itself.
- */
 static uint64_t window_budget(const struct run *r)
 {
-    const struct drps_plan_info *info = r->info;
-    const uint64_t memory = r->options.memory_bytes;
-    const uint64_t rest = memory > 2 * TRAIN_FIXED ? memory - TRAIN_FIXED : memory / 2;
-    const uint64_t rows = rest / 100 * TRAIN_ROWS_PERCENT / (info->row_bytes + TRAIN_ROW_EXTRA);
-    const uint64_t least = 2 * info->max_batch_rows;
-    return (rows > least ? rows : least) * info->row_bytes;
+    const uint64_t rows = rows_in_training(r);
+    const uint64_t least = 2 * r->info->max_batch_rows;
+    return (rows > least ? rows : least) * r->info->row_bytes;
 }
 
 static int make_windows(struct run *r, struct drps_err *err)
@@ -535,7 +611,6 @@ static int begin(struct run *r, struct drps_err *err)
     (void)snprintf(info->algo, sizeof(info->algo), "%s", r->options.algo);
     (void)snprintf(info->order, sizeof(info->order), "%s",
                    r->options.order ? r->options.order : "shuffled");
-    info->grid = r->options.grid;
     info->rank = r->options.rank;
     info->dim = 1 + info->rank;
     info->row_bytes = info->dim * sizeof(float) * 2;

@@ -13,6 +13,7 @@
 #include "base/drps_rng.h"
 #include "index/drps_names.h"
 #include "index/extsort.h"
+#include "index/grid.h"
 #include "index/names.h"
 
 #define KIND_RUN DRPS_REC_KIND('R', 'U', 'N', '0')
@@ -481,6 +482,14 @@ static unsigned table_of(const struct dict *d, const struct merged *m)
     return d->options.table_by_field && m->field ? 1 : 0;
 }
 
+static uint64_t place_of(const struct dict *d, const struct merged *at)
+{
+    unsigned table = table_of(d, at);
+    if (d->options.by_hash)
+        return (uint64_t)table << 62 | grid_place(d->options.order_seed, at->key);
+    return place_key(table, at->mask, at->count);
+}
+
 static int collect_places(struct placing *p, uint64_t rows_out[2], struct drps_err *err)
 {
     struct merge m = {0};
@@ -491,10 +500,8 @@ static int collect_places(struct placing *p, uint64_t rows_out[2], struct drps_e
 
     while (rc == 0 && (rc = merge_next(&m, &at, err)) > 0) {
         if (at.count) {
-            unsigned table = table_of(p->d, &at);
-            struct sort_record r = {
-                .hi = place_key(table, at.mask, at.count), .lo = at.key, .a = (uint32_t)number};
-            rows_out[table]++;
+            struct sort_record r = {.hi = place_of(p->d, &at), .lo = at.key, .a = (uint32_t)number};
+            rows_out[table_of(p->d, &at)]++;
             rc = extsort_add(p->by_place, &r, err);
         } else {
             rc = 0;

@@ -49,7 +49,8 @@ struct drps_index_options {
     uint64_t batch_size;  /* samples; 0: by batch_percent */
     double batch_percent; /* of the training samples; 0: 0.01 %, at least 100 samples */
     const char *order;    /* shuffled (NULL), given; lmf only: grid */
-    uint32_t grid;        /* order grid: groups of users, and of items, 1 .. 4096; 0: 16 */
+    uint32_t grid_users;  /* order grid: groups of users ... */
+    uint32_t grid_items;  /* ... and of items, 1 .. 4096 each; both 0: chosen for the memory */
     uint64_t seed;
     struct drps_blocks_options {
         const char *by;        /* block builder (NULL: pattern); index/blocks/builder.h has them */
@@ -64,8 +65,8 @@ struct drps_index_options {
         double sample;         /* p: share of the batches that is counted; 0: all */
         unsigned shards;       /* processes that count; 0: 1 */
     } blocks;
-    uint64_t memory_bytes; /* of this run, and of the windows it cuts; 0: half of what the process
-                              may use */
+    uint64_t memory_bytes; /* of this run, and of the grid and the windows it cuts; 0: half of what
+                              the process may use */
 
     const char *out; /* folder to make */
     int force;       /* replace it */

@@ -43,8 +43,6 @@ struct drps_plan_info {
     char loss[DRPS_PLAN_NAME_BYTES]; /* squared logistic hinge squared-hinge */
     char format[DRPS_PLAN_NAME_BYTES];
     char order[DRPS_PLAN_NAME_BYTES]; /* shuffled, given, grid */
-    uint32_t
-        grid; /* order grid: groups of users, and of items; otherwise 0, and not in plan.json */
     char blocks_by[DRPS_PLAN_NAME_BYTES];
     uint32_t rank, dim;
     int classification;
@@ -52,8 +50,9 @@ struct drps_plan_info {
         label_positive; /* the input's two labels; stored as -1 and +1 (classification) */
     double label_mean;  /* of training labels as stored */
     uint64_t seed, hash_seed;
-    uint64_t samples, test_samples; /* training, evaluation */
-    uint64_t rows, nnz, test_nnz;   /* rows include the intercept */
+    uint64_t grid_users, grid_items; /* order grid: groups of each; else 0 */
+    uint64_t samples, test_samples;  /* training, evaluation */
+    uint64_t rows, nnz, test_nnz;    /* rows include the intercept */
     uint64_t test_unseen; /* test entries whose feature training never touches (left out) */
     uint64_t batch_size, batches, eval_batches;
     uint64_t max_batch_samples, max_batch_rows, max_batch_nnz, max_body_bytes;

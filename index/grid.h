@@ -1,8 +1,12 @@
 /*
- * Grid order of ratings: users and items are each dealt into G groups by a hash of the name, a cell
- * is one (user group, item group), and the samples of a cell stand together, shuffled. Cells are
- * visited in a serpentine (row u of the grid from item group 0 to G - 1, row u + 1 back), so that
- * each step to the next cell exchanges one group's rows only. Private to index/.
+ * Grid order of ratings: users and items are each dealt into groups, a cell is one (user group,
+ * item group), and the samples of a cell stand together, shuffled. Cells are visited in a
+ * serpentine: one pass through the inner table's groups for each group of the outer table, every
+ * second pass backwards, so that each step to the next cell exchanges one group's rows only. Outer
+ * is the table with fewer groups (the users when they are equal). Private to index/.
+ *
+ * Within their table rows are placed by a hash of the name (see dict.h), so that a group is a run
+ * of placed ids, and groups differ by one row at most.
  *
  * Source: the cells of DSGD (Gemulla, Haas, Nijkamp, Sismanis, KDD 2011); they run cells that share
  * no row in parallel, we run cells that share a group one after another.
@@ -14,19 +18,58 @@
 
 #include "base/drps_rng.h"
 
-enum { GRID_GROUPS = 16, GRID_GROUPS_MAX = 4096 };
+enum { GRID_GROUPS_MAX = 4096 };
 
-/* The group of a user or an item: keys of the two differ already, so that one stream does. */
-static inline uint32_t grid_group(uint64_t seed, uint64_t key, uint32_t groups)
+struct grid {
+    uint32_t users, items; /* groups of each, 1 .. GRID_GROUPS_MAX */
+};
+
+struct grid_input {
+    uint64_t users, items;          /* rows of each */
+    uint64_t samples, test_samples; /* of training, at least 1, and of evaluation */
+    uint64_t batch_size;
+    uint64_t room_rows; /* of two windows together, in training */
+};
+
+/*
+ * The grid with which windows are expected to move the fewest rows in an epoch.
+ *
+ * Let x = X / p be a group of the outer table, of X rows in p groups; Y the rows of the inner
+ * table; C = room_rows. Two neighbouring windows share x, and each brings e rows of the inner table
+ * of its own: x + 2e <= C; and as the next batch must find room for its m rows, x + e <= C - m. A
+ * pass takes K = Y / e windows. With n samples a walk then moves about
+ *
+ *     X + p Y (1 - exp(-n / pY)) + X K t (1 - t)^2,       t = 1 - exp(-n / XK)
+ *
+ * rows: each outer row once, each inner row once a pass that touches it, and outer rows that two
+ * windows in a row do not touch. Nothing of X when p = 1, nothing of Y when e >= Y. Training and
+ * evaluation are one walk each. p is tried from 1 up, with either table outside; the inner groups
+ * are a quarter of e, so that windows end near a cell's border whatever the memory. A room for all
+ * rows says nothing: then it is a twelfth of them. It is at least that of two batches.
+ */
+struct grid grid_choose(const struct grid_input *in);
+
+/* When a cell is visited: 0 .. users * items - 1. */
+static inline uint64_t grid_cell(const struct grid *g, uint32_t user_group, uint32_t item_group)
 {
-    enum { GROUP_STREAM = 0x67726964 }; /* "grid" */
-    return (uint32_t)((drps_rng_at(seed ^ GROUP_STREAM, key) >> 32) * groups >> 32);
+    const int users_outside = g->users <= g->items;
+    const uint32_t inner_n = users_outside ? g->items : g->users;
+    const uint32_t outer = users_outside ? user_group : item_group;
+    const uint32_t inner = users_outside ? item_group : user_group;
+    return (uint64_t)outer * inner_n + (outer % 2 ? inner_n - 1 - inner : inner);
 }
 
-/* When a cell is visited: 0 .. groups * groups - 1. */
-static inline uint64_t grid_cell(uint32_t user_group, uint32_t item_group, uint32_t groups)
+/* Rows of a table are placed by this number, of 62 bits. */
+static inline uint64_t grid_place(uint64_t seed, uint64_t key)
 {
-    return (uint64_t)user_group * groups + (user_group % 2 ? groups - 1 - item_group : item_group);
+    enum { PLACE_STREAM = 0x67726964 }; /* "grid" */
+    return drps_rng_at(seed ^ PLACE_STREAM, key) >> 2;
+}
+
+/* The group of row `rank` of a table. */
+static inline uint32_t grid_group(uint64_t rank, uint64_t rows, uint32_t groups)
+{
+    return (uint32_t)(rank * groups / rows);
 }
 
 /*
@@ -35,9 +78,9 @@ static inline uint64_t grid_cell(uint32_t user_group, uint32_t item_group, uint3
  * uniform: at most 2^24 of its values, 2^40 or more, are likelier than others. With one cell it is
  * `random` itself (but for one value), hence the shuffled order.
  */
-static inline uint64_t grid_order(uint64_t cell, uint32_t groups, uint64_t random)
+static inline uint64_t grid_order(const struct grid *g, uint64_t cell, uint64_t random)
 {
-    uint64_t width = UINT64_MAX / ((uint64_t)groups * groups);
+    uint64_t width = UINT64_MAX / ((uint64_t)g->users * g->items);
     return cell * width + random % width;
 }
 

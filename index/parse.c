@@ -15,7 +15,6 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_rng.h"
-#include "index/grid.h"
 
 enum { PIECES = 2, GIVEN_SEGMENT_SAMPLES = 1 << 14 };
 
@@ -142,28 +141,12 @@ static int mark_generation(struct parsed *p, struct drps_err *err)
     return rc < 0 ? rc : spool_mark(p->test, err);
 }
 
-/* The serpentine ends far from where it began. Evaluation walks it back, so that neither evaluation
- * nor the next epoch begins with rows that are all out of memory. */
-static uint64_t order_in_grid(const struct taker *t, const struct drps_samples *s, size_t i,
-                              int test, uint64_t random)
-{
-    uint64_t seed = t->options->seed;
-    uint32_t groups = t->options->grid;
-    uint32_t group[2] = {0, 0}; /* user, item */
-    for (size_t k = s->starts[i]; k < s->starts[i + 1]; k++)
-        group[s->names[k].field != 0] = grid_group(seed, s->keys[k], groups);
-    uint64_t cell = grid_cell(group[0], group[1], groups);
-    if (test) cell = (uint64_t)groups * groups - 1 - cell;
-    return grid_order(cell, groups, random);
-}
-
-/* Where the sample goes in the final order. Spools of one bucket keep the order of arrival. */
-static uint64_t order_of(const struct taker *t, const struct drps_samples *s, size_t i, int test,
-                         uint64_t number)
+/* Where the sample goes in the final order, or in its cell of the grid. Spools of one bucket keep
+ * the order of arrival. */
+static uint64_t order_of(const struct taker *t, uint64_t number)
 {
     if (!t->shuffled) return t->out->samples;
-    uint64_t random = drps_rng_at(t->options->seed ^ ORDER_STREAM, number);
-    return t->options->grid ? order_in_grid(t, s, i, test, random) : random;
+    return drps_rng_at(t->options->seed ^ ORDER_STREAM, number);
 }
 
 static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
@@ -181,7 +164,7 @@ static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
         return drps_err_set(err, DRPS_E_CONFIG, "a sample has more than 2^31 features");
     if (drps_array_reserve(&t->ids, &t->ids_cap, n, sizeof(*t->ids)))
         return drps_err_set(err, -ENOMEM, "no memory for a sample with %zu features", n);
-    sample.order = order_of(t, s, i, test, number);
+    sample.order = order_of(t, number);
     if (!test)
         segment = t->shuffled ? (unsigned)(sample.order >> 59)
                               : (unsigned)(p->samples / GIVEN_SEGMENT_SAMPLES) % 32;
@@ -267,6 +250,11 @@ static int check_same_shape(const struct parsed *p, const struct drps_reader *re
         drps_reader_format(reader), p->format);
 }
 
+static int in_grid(const struct drps_index_options *o)
+{
+    return o->order && strcmp(o->order, "grid") == 0;
+}
+
 static int open_dict(const struct drps_io *io, const struct drps_index_options *o, const char *dir,
                      struct parsed *p, struct drps_err *err)
 {
@@ -274,6 +262,8 @@ static int open_dict(const struct drps_io *io, const struct drps_index_options *
     struct dict_options d = {.memory_bytes = o->memory_bytes / 2,
                              .strings = p->string_names,
                              .table_by_field = lmf,
+                             .by_hash = in_grid(o),
+                             .order_seed = o->seed,
                              .hash_seed = o->reader.hash_seed};
     if (lmf && strcmp(p->format, "ratings") != 0)
         return drps_err_set(err, DRPS_E_CONFIG,
@@ -335,9 +325,10 @@ int parse_inputs(const struct drps_io *io, const struct drps_index_options *opti
 {
     struct taker t = {.options = options, .out = out};
     t.shuffled = !options->order || strcmp(options->order, "given") != 0;
-    int rc = spool_open(io, dir, "train", t.shuffled ? SPOOL_BUCKETS : 1, &out->train, err);
-    if (rc == 0)
-        rc = spool_open(io, dir, "test", options->grid ? SPOOL_BUCKETS : 1, &out->test, err);
+    /* A grid is chosen, and samples are dealt to its cells, once their rows are placed. */
+    unsigned buckets = t.shuffled && !in_grid(options) ? SPOOL_BUCKETS : 1;
+    int rc = spool_open(io, dir, "train", buckets, &out->train, err);
+    if (rc == 0) rc = spool_open(io, dir, "test", 1, &out->test, err);
     if (rc == 0) rc = parse_list(io, &t, options->inputs, options->inputs_n, dir, err);
     t.test_input = 1;
     if (rc == 0 && options->tests_n)

@@ -39,6 +39,7 @@ enum { FILES = sizeof(files) / sizeof(files[0]) };
     X(max_step_blocks) X(windows) X(window_budget_bytes) X(working_set_rows) X(memory_bytes)
 /* These may be missing: then they are 0. */
 #define PLAN_LATER_NUMBERS(X)                                                                      \
+    X(grid_users) X(grid_items)                                                                    \
     X(max_window_rows) X(window_rows) X(window_rows_kept) X(window_rows_moved)                     \
     X(seek_ns) X(transfer_bps) X(row_uses) X(block_uses) X(block_use_rows) X(runs) X(run_rows)
 /* clang-format on */
@@ -92,7 +93,6 @@ static json_t *info_to_json(const struct drps_plan_info *info, char *const *fiel
     PLAN_NUMBERS(PUT)
     PLAN_LATER_NUMBERS(PUT)
 #undef PUT
-    if (info->grid) (void)json_object_set_new(j, "grid", json_u64(info->grid));
     (void)json_object_set_new(j, "seed", drps_manifest_hex(info->seed));
     (void)json_object_set_new(j, "hash_seed", drps_manifest_hex(info->hash_seed));
     for (size_t i = 0; i < info->tables_n; i++)
@@ -246,10 +246,6 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
     if (rc == 0) rc = get_name(j, "format", path, info->format, err);
     if (rc == 0) rc = get_name(j, "order", path, info->order, err);
     if (rc == 0) rc = get_name(j, "blocks_by", path, info->blocks_by, err);
-    if (rc == 0 && strcmp(info->order, "grid") == 0) {
-        rc = drps_manifest_get_count(j, "grid", path, &value, err);
-        info->grid = (uint32_t)value;
-    }
     if (rc == 0) rc = get_tables(plan, path, err);
     if (rc == 0) rc = get_fields(plan, err);
     if (rc < 0) return rc;

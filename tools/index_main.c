@@ -68,11 +68,13 @@ static const struct argp_option option_table[] = {
     {"order", KEY_ORDER, "NAME", 0,
      "Order of samples: shuffled (default), given, or, for lmf, grid: by groups of users and items",
      4},
-    {"grid", KEY_GRID, "G", 0,
-     "Groups of users, and of items, for --order grid (default 16; 1 to 4096)", 4},
+    {"grid", KEY_GRID, "U,I", 0,
+     "Groups of users and of items, or one number for both, for --order grid (1 to 4096; default: "
+     "chosen for the memory)",
+     4},
     {"seed", KEY_SEED, "N", 0, "Seed of the shuffle and of the test split (default 1)", 4},
     {"memory", KEY_MEMORY, "SIZE", 0,
-     "Memory of this run, and of the windows it cuts (default: half of the memory)", 5},
+     "Memory of this run, and of the grid and windows it cuts (default: half of the memory)", 5},
     {"blocks", KEY_BLOCKS, "NAME", 0,
      "Block builder, for drps-train --store rocksdb, leveldb or file: pattern (default: pages of "
      "rows "
@@ -206,6 +208,15 @@ static int parse_blocks_option(struct drps_cli *cli, struct drps_index_options *
     }
 }
 
+/* "U,I", or "G" for both. */
+static void parse_grid(struct drps_cli *cli, struct drps_index_options *o, char *arg)
+{
+    char *items = strchr(arg, ',');
+    if (items) *items++ = '\0';
+    o->grid_users = (uint32_t)drps_cli_count(cli, arg, 1, 4096);
+    o->grid_items = items ? (uint32_t)drps_cli_count(cli, items, 1, 4096) : o->grid_users;
+}
+
 static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o, int key, char *arg)
 {
     static const char *const algos[] = {"lir", "lor", "svm", "lmf", "fm", NULL};
@@ -238,7 +249,7 @@ static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o,
         o->order = choice(cli, arg, orders);
         return 0;
     case KEY_GRID:
-        o->grid = (uint32_t)drps_cli_count(cli, arg, 1, 4096);
+        parse_grid(cli, o, arg);
         return 0;
     case KEY_SEED:
         o->seed = drps_cli_count(cli, arg, 0, INT64_MAX);
@@ -269,7 +280,7 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         if (!o->inputs.n) drps_cli_usage(cli, "no input: name at least one file, or - for stdin");
         if (!o->index.algo) drps_cli_usage(cli, "--algo is missing: lir, lor, svm, lmf or fm");
         if (!o->index.out) drps_cli_usage(cli, "-o PLAN is missing: the folder to make");
-        if (o->index.grid && (!o->index.order || strcmp(o->index.order, "grid") != 0))
+        if (o->index.grid_users && (!o->index.order || strcmp(o->index.order, "grid") != 0))
             drps_cli_usage(cli, "--grid needs --order grid");
         return 0;
     }

@@ -1,5 +1,6 @@
 /* drps-stat: what a plan or a model is, how training went, where the disk time went. Printing only.
  */
+#include <inttypes.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -187,8 +188,9 @@ static void print_plan_windows(const json_t *j)
 static const char *order_of(const struct drps_plan_info *info)
 {
     char *slot = text_slot();
-    if (!info->grid) return info->order;
-    (void)snprintf(slot, TEXT_BYTES, "grid (%u x %u)", info->grid, info->grid);
+    if (!info->grid_users) return info->order;
+    (void)snprintf(slot, TEXT_BYTES, "grid (%" PRIu64 " x %" PRIu64 ")", info->grid_users,
+                   info->grid_items);
     return slot;
 }
 

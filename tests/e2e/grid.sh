@@ -20,14 +20,15 @@ traffic() {
 
 compile shuffled --batch-size 1000
 want=$(rmse shuffled)
-for grid in 4 16; do
-    compile "grid-$grid" --batch-size 1000 --order grid --grid $grid
+for grid in 4,4 16,16 3,60 ""; do # "": as drps-index chooses
+    compile "grid-$grid" --batch-size 1000 --order grid ${grid:+--grid $grid}
+    users=$("$tools/drps-stat" "grid-$grid" --json | value grid_users) items=$("$tools/drps-stat" "grid-$grid" --json | value grid_items)
+    [[ -z $grid || $users,$items = "$grid" ]] || fail "plan.json has a grid of $users,$items instead of $grid"
     "$tools/drps-stat" "grid-$grid" --verify >stat.txt || fail "a plan in grid order does not verify"
-    grep -q "grid ($grid x $grid) order" stat.txt || fail "drps-stat does not show the grid: $(head -1 stat.txt)"
-    [[ $("$tools/drps-stat" "grid-$grid" --json | value grid) = "$grid" ]] || fail "plan.json has no grid of $grid"
+    grep -q "grid ($users x $items) order" stat.txt || fail "drps-stat does not show the grid: $(head -1 stat.txt)"
     got=$(rmse "grid-$grid")
-    awk "BEGIN {exit !($got <= $want * 1.005)}" || fail "grid of $grid: RMSE $got, shuffled $want"
-    echo "ok grid of $grid: RMSE $got, shuffled $want"
+    awk "BEGIN {exit !($got <= $want * 1.005)}" || fail "grid of $users,$items: RMSE $got, shuffled $want"
+    echo "ok grid of $users,$items: RMSE $got, shuffled $want"
 done
 
 compile small --batch-size 100

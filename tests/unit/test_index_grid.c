@@ -20,87 +20,183 @@
 
 static void test_grid_steps_to_a_neighbouring_cell(void **state)
 {
-    static const uint32_t sizes[] = {1, 2, 3, 16, 61};
+    static const struct grid sizes[] = {{1, 1}, {2, 2}, {3, 3},  {16, 16}, {61, 61},
+                                        {1, 7}, {7, 1}, {3, 40}, {40, 3},  {4096, 2}};
     (void)state;
     for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
-        uint32_t groups = sizes[k];
-        uint32_t cells = groups * groups;
+        const struct grid *g = &sizes[k];
+        uint32_t cells = g->users * g->items;
         uint32_t *at = malloc(cells * sizeof(*at)); /* [cells] the cell visited at each time */
+        uint32_t turns = 0;                         /* steps to another group of the outer table */
         assert_non_null(at);
         memset(at, 0xff, cells * sizeof(*at));
-        for (uint32_t u = 0; u < groups; u++)
-            for (uint32_t i = 0; i < groups; i++) {
-                uint64_t when = grid_cell(u, i, groups);
+        for (uint32_t u = 0; u < g->users; u++)
+            for (uint32_t i = 0; i < g->items; i++) {
+                uint64_t when = grid_cell(g, u, i);
                 if (when >= cells || at[when] != UINT32_MAX)
-                    fail_msg("%u groups: cell %u, %u is visited as number %" PRIu64, groups, u, i,
-                             when);
-                at[when] = u * groups + i;
+                    fail_msg("%u x %u: cell %u, %u is visited as number %" PRIu64, g->users,
+                             g->items, u, i, when);
+                at[when] = u * g->items + i;
             }
         for (uint32_t t = 1; t < cells; t++) {
-            int rows = abs((int)(at[t] / groups) - (int)(at[t - 1] / groups));
-            int columns = abs((int)(at[t] % groups) - (int)(at[t - 1] % groups));
-            if (rows + columns != 1)
-                fail_msg("%u groups: from cell %u to %u", groups, at[t - 1], at[t]);
+            int users = abs((int)(at[t] / g->items) - (int)(at[t - 1] / g->items));
+            int items = abs((int)(at[t] % g->items) - (int)(at[t - 1] % g->items));
+            if (users + items != 1)
+                fail_msg("%u x %u: from cell %u to %u", g->users, g->items, at[t - 1], at[t]);
+            turns += g->users <= g->items ? (uint32_t)users : (uint32_t)items;
         }
+        assert_int_equal(turns, (g->users < g->items ? g->users : g->items) - 1);
         free(at);
     }
 }
 
 static void test_grid_order_keeps_cells_apart(void **state)
 {
-    static const uint32_t sizes[] = {1, 2, 3, 16, 100, GRID_GROUPS_MAX};
+    static const struct grid sizes[] = {{1, 1},   {2, 2},    {3, 5},
+                                        {16, 16}, {100, 37}, {GRID_GROUPS_MAX, GRID_GROUPS_MAX}};
     struct random_source r = random_begin("grid_order");
     (void)state;
     for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
-        uint64_t cells = (uint64_t)sizes[k] * sizes[k];
+        const struct grid *g = &sizes[k];
+        uint64_t cells = (uint64_t)g->users * g->items;
         for (int round = 0; round < 1000; round++) {
             uint64_t cell = random_below(&r, cells);
-            uint64_t low = grid_order(cell, sizes[k], round % 2 ? random_u64(&r) : 0);
-            uint64_t high = grid_order(cell, sizes[k], round % 3 ? random_u64(&r) : UINT64_MAX);
-            uint64_t next = grid_order(cell + 1, sizes[k], 0);
-            int fine = low >= grid_order(cell, sizes[k], 0);
+            uint64_t low = grid_order(g, cell, round % 2 ? random_u64(&r) : 0);
+            uint64_t high = grid_order(g, cell, round % 3 ? random_u64(&r) : UINT64_MAX);
+            uint64_t next = grid_order(g, cell + 1, 0);
+            int fine = low >= grid_order(g, cell, 0);
             if (cell + 1 < cells) fine &= low < next && high < next;
             if (!fine)
-                fail_msg("%u groups, cell %" PRIu64 ": %" PRIx64 " %" PRIx64 " %" PRIx64, sizes[k],
-                         cell, low, high, next);
+                fail_msg("%u x %u, cell %" PRIu64 ": %" PRIx64 " %" PRIx64 " %" PRIx64, g->users,
+                         g->items, cell, low, high, next);
         }
     }
 }
 
-/* Random names and times fill groups and buckets evenly: within 6 sigma of the mean. */
+/* Random names and times fill groups evenly, to one row, and buckets within 6 sigma. */
 static void test_grid_is_even(void **state)
 {
     enum { N = 200000, BUCKETS = 32 };
-    static const uint32_t sizes[] = {2, 3, 16, 100};
+    static const struct grid sizes[] = {{2, 2}, {3, 7}, {16, 16}, {100, 3}};
     (void)state;
     for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
-        uint32_t g = sizes[k];
+        const struct grid *g = &sizes[k];
         uint32_t in_group[100] = {0};
         uint32_t in_bucket[BUCKETS] = {0};
         for (uint64_t n = 0; n < N; n++) {
-            uint32_t user = grid_group(7, n, g);
-            uint32_t item = grid_group(7, n + (UINT64_C(1) << 60), g);
-            assert_true(user < g && item < g);
+            uint32_t user = grid_group(n, N, g->users);
+            uint32_t item = grid_group(drps_rng_at(3, n) % 1000, 1000, g->items);
+            assert_true(user < g->users && item < g->items);
             in_group[user]++;
-            in_bucket[grid_order(grid_cell(user, item, g), g, drps_rng_at(9, n)) >> 59]++;
+            in_bucket[grid_order(g, grid_cell(g, user, item), drps_rng_at(9, n)) >> 59]++;
         }
-        for (uint32_t i = 0; i < g || i < BUCKETS; i++) {
-            double groups = i < g ? in_group[i] - (double)N / g : 0;
-            double buckets = i < BUCKETS ? in_bucket[i] - (double)N / BUCKETS : 0;
-            if (groups * groups > 36.0 * N / g || buckets * buckets > 36.0 * N / BUCKETS)
-                fail_msg("%u groups, number %u: %.0f too many in the group, %.0f in the bucket", g,
-                         i, groups, buckets);
+        for (uint32_t i = 0; i < g->users; i++)
+            assert_in_range(in_group[i], N / g->users, N / g->users + 1);
+        for (uint32_t i = 0; i < BUCKETS; i++) {
+            double off = in_bucket[i] - (double)N / BUCKETS;
+            if (off * off > 36.0 * N / BUCKETS)
+                fail_msg("%u x %u: %.0f too many in bucket %u", g->users, g->items, off, i);
         }
     }
 }
 
-static void test_grid_seed_deals_groups(void **state)
+/* --- choosing
+ * -------------------------------------------------------------------------------------------- */
+
+static const struct grid_input tall = {
+    .users = 60000, .items = 20000, .samples = 5000000, .batch_size = 1000, .room_rows = 20000};
+
+static uint32_t outer_groups(const struct grid *g)
 {
-    uint32_t same = 0;
+    return g->users < g->items ? g->users : g->items;
+}
+
+/* A quarter of the rows at a time: two halves of the items, each with all users passing by. */
+static void test_grid_choice_by_hand(void **state)
+{
+    struct grid_input in = tall;
     (void)state;
-    for (uint64_t key = 0; key < 1000; key++)
-        same += grid_group(1, key, 10) == grid_group(2, key, 10);
-    assert_in_range(same, 50, 150); /* a tenth, within 5 sigma */
+    struct grid g = grid_choose(&in);
+    assert_int_equal(g.items, 2);
+    assert_in_range(g.users, 20, 100);
+    in.room_rows = 30000; /* all items stay, users pass by once */
+    g = grid_choose(&in);
+    assert_int_equal(g.items, 1);
+    assert_true(g.users > 4);
+}
+
+static void test_grid_choice_needs_more_groups_for_less_room(void **state)
+{
+    struct grid_input in = tall;
+    uint32_t before = 0;
+    (void)state;
+    for (in.room_rows = 40000; in.room_rows >= 2500; in.room_rows = in.room_rows * 3 / 4) {
+        struct grid g = grid_choose(&in);
+        if (outer_groups(&g) < before)
+            fail_msg("%u x %u for %" PRIu64 " rows", g.users, g.items, in.room_rows);
+        before = outer_groups(&g);
+        assert_true(20000 / before < in.room_rows); /* a group of the items fits */
+    }
+    assert_true(before > 20000 / 3000);
+}
+
+static void test_grid_choice_does_not_care_which_table_is_called_users(void **state)
+{
+    struct grid_input in = tall, other = tall;
+    (void)state;
+    for (in.room_rows = 40000; in.room_rows >= 2500; in.room_rows /= 2) {
+        other.room_rows = in.room_rows;
+        other.users = in.items;
+        other.items = in.users;
+        struct grid a = grid_choose(&in), b = grid_choose(&other);
+        assert_int_equal(a.users, b.items);
+        assert_int_equal(a.items, b.users);
+    }
+}
+
+static void test_grid_choice_for_room_for_all_is_for_a_twelfth(void **state)
+{
+    struct grid_input in = tall;
+    (void)state;
+    in.items = 24000;
+    in.room_rows = 7000;
+    struct grid_input all = in;
+    all.room_rows = 84000;
+    struct grid a = grid_choose(&in), b = grid_choose(&all);
+    assert_memory_equal(&a, &b, sizeof(a));
+    assert_true(a.users > 1 && a.items > 1);
+}
+
+static void test_grid_choice_has_room_for_two_batches(void **state)
+{
+    struct grid_input in = tall, less = tall;
+    (void)state;
+    in.room_rows = 2000; /* users and items of two batches of 500 */
+    less.room_rows = 10;
+    struct grid a = grid_choose(&in), b = grid_choose(&less);
+    assert_memory_equal(&a, &b, sizeof(a));
+}
+
+static void test_grid_choice_stays_within_bounds(void **state)
+{
+    static const struct grid_input inputs[] = {
+        {.users = 1, .items = 1, .samples = 1, .batch_size = 1, .room_rows = 1},
+        {.users = 1, .items = 1000, .samples = 10, .batch_size = 100, .room_rows = 2},
+        {.users = 4000000000, .items = 200000000, .samples = 1, .batch_size = 1, .room_rows = 9},
+        {.users = 4000000000,
+         .items = 200000000,
+         .samples = UINT64_MAX,
+         .test_samples = 1,
+         .batch_size = 1,
+         .room_rows = 9},
+        {.users = 60000, .items = 20000, .samples = 5, .batch_size = 4000000, .room_rows = 64},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(inputs) / sizeof(inputs[0]); i++) {
+        struct grid g = grid_choose(&inputs[i]);
+        if (g.users - 1 >= GRID_GROUPS_MAX || g.items - 1 >= GRID_GROUPS_MAX)
+            fail_msg("input %zu: %u x %u", i, g.users, g.items);
+    }
 }
 
 /* --- whole runs
@@ -115,17 +211,19 @@ static void must_run(struct case_run *c)
     case_verify(c->options.out);
 }
 
-static void begin(struct case_run *c, struct scratch *s, uint32_t grid)
+static void begin(struct case_run *c, struct scratch *s, uint32_t users, uint32_t items)
 {
     case_begin(c, s, case_input(s, "input", CASE_RATINGS, SAMPLES, NAMES, 21), "lmf");
     c->options.order = "grid";
-    c->options.grid = grid;
+    c->options.grid_users = users;
+    c->options.grid_items = items;
     c->options.force = 1;
 }
 
 /* Users are rows 0 .. NAMES - 1, items follow. */
 struct keys {
     uint64_t key[2 * NAMES];
+    uint32_t rank[2 * NAMES]; /* in their table, by seed 1 */
 };
 
 static void find_keys(struct keys *k)
@@ -135,6 +233,11 @@ static void find_keys(struct keys *k)
         uint32_t check;
         int n = snprintf(name, sizeof(name), "%c%u", i < NAMES ? 'u' : 'i', i % NAMES);
         drps_name_hash(i / NAMES, name, (size_t)n, 0, &k->key[i], &check);
+    }
+    for (unsigned i = 0; i < 2 * NAMES; i++) {
+        k->rank[i] = 0;
+        for (unsigned j = i / NAMES * NAMES; j < (i / NAMES + 1) * NAMES; j++)
+            k->rank[i] += grid_place(1, k->key[j]) < grid_place(1, k->key[i]);
     }
 }
 
@@ -150,23 +253,23 @@ static void parse_line(const struct keys *k, const char *line, unsigned *user, u
     assert_true(*user < NAMES && *item < 2 * NAMES);
 }
 
-static uint64_t cell_of(const struct keys *k, const char *line, uint32_t groups)
+static uint64_t cell_of(const struct keys *k, const char *line, const struct grid *g)
 {
     unsigned user, item;
     parse_line(k, line, &user, &item);
-    return grid_cell(grid_group(1, k->key[user], groups), grid_group(1, k->key[item], groups),
-                     groups);
+    return grid_cell(g, grid_group(k->rank[user], NAMES, g->users),
+                     grid_group(k->rank[item], NAMES, g->items));
 }
 
 static void test_grid_run_visits_cell_after_cell(void **state)
 {
-    static const uint32_t sizes[] = {1, 2, 4, 7, 40, 4096};
+    static const struct grid sizes[] = {{1, 1}, {2, 2}, {4, 7}, {7, 2}, {40, 40}, {4096, 4096}};
     struct scratch *s = *state;
     struct keys keys;
     find_keys(&keys);
     for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
         struct case_run c;
-        begin(&c, s, sizes[k]);
+        begin(&c, s, sizes[k].users, sizes[k].items);
         c.options.test_fraction = 0.2;
         must_run(&c);
         for (int evaluation = 0; evaluation < 2; evaluation++) {
@@ -175,11 +278,10 @@ static void test_grid_run_visits_cell_after_cell(void **state)
             case_plan_lines(c.out, evaluation, 0, &found);
             assert_in_range(found.n, SAMPLES / 10, SAMPLES);
             for (size_t i = 0; i < found.n; i++) {
-                uint64_t cell = cell_of(&keys, found.line[i], sizes[k]);
+                uint64_t cell = cell_of(&keys, found.line[i], &sizes[k]);
                 if (evaluation ? cell > before : cell < before)
-                    fail_msg("%u groups, evaluation %d, sample %zu: cell %" PRIu64
-                             " after %" PRIu64,
-                             sizes[k], evaluation, i, cell, before);
+                    fail_msg("%u x %u, evaluation %d, sample %zu: cell %" PRIu64 " after %" PRIu64,
+                             sizes[k].users, sizes[k].items, evaluation, i, cell, before);
                 before = cell;
             }
             case_lines_free(&found);
@@ -189,16 +291,17 @@ static void test_grid_run_visits_cell_after_cell(void **state)
 
 static void test_grid_run_conserves_samples(void **state)
 {
-    static const uint32_t sizes[] = {0, 1, 3, 4096};
+    static const struct grid sizes[] = {{0, 0}, {1, 1}, {3, 5}, {4096, 4096}};
     struct scratch *s = *state;
     for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
         struct case_run c;
         struct case_lines want, found;
-        begin(&c, s, sizes[k]);
+        begin(&c, s, sizes[k].users, sizes[k].items);
         must_run(&c);
         case_input_lines(c.input, 0, 0, 1, &want);
         case_plan_lines(c.out, 0, 1, &found);
-        if (!case_lines_equal(&want, &found)) fail_msg("%u groups: samples changed", sizes[k]);
+        if (!case_lines_equal(&want, &found))
+            fail_msg("%u x %u: samples changed", sizes[k].users, sizes[k].items);
         case_lines_free(&want);
         case_lines_free(&found);
     }
@@ -209,11 +312,11 @@ static void test_grid_of_one_cell_is_the_shuffled_order(void **state)
     struct scratch *s = *state;
     struct case_run c;
     struct case_lines grid, shuffled;
-    begin(&c, s, 1);
+    begin(&c, s, 1, 1);
     must_run(&c);
     case_plan_lines(c.out, 0, 0, &grid);
     c.options.order = "shuffled";
-    c.options.grid = 0;
+    c.options.grid_users = c.options.grid_items = 0;
     must_run(&c);
     case_plan_lines(c.out, 0, 0, &shuffled);
     assert_true(case_lines_equal(&shuffled, &grid));
@@ -228,13 +331,13 @@ static void test_grid_run_shuffles_within_cells(void **state)
     struct case_run c;
     struct case_lines grid, given;
     size_t ahead = 0;
-    begin(&c, s, 40);
+    begin(&c, s, 40, 40);
     c.options.order = "given";
-    c.options.grid = 0;
+    c.options.grid_users = c.options.grid_items = 0;
     must_run(&c);
     case_plan_lines(c.out, 0, 0, &given);
     c.options.order = "grid";
-    c.options.grid = 1;
+    c.options.grid_users = c.options.grid_items = 1;
     must_run(&c);
     case_plan_lines(c.out, 0, 0, &grid);
     for (size_t i = 0; i < grid.n; i++)
@@ -248,7 +351,7 @@ static void test_grid_run_depends_on_the_seed_alone(void **state)
 {
     struct scratch *s = *state;
     struct case_run c;
-    begin(&c, s, 5);
+    begin(&c, s, 5, 5);
     c.options.test_fraction = 0.1;
     for (int i = 0; i < 3; i++) {
         (void)snprintf(c.out, sizeof(c.out), "%s-%d", scratch_path(s, "plan"), i);
@@ -269,19 +372,20 @@ static void test_grid_step_exchanges_one_group(void **state)
     struct case_run c;
     struct case_lines found;
     static unsigned char touches[CELLS][2 * NAMES];
+    static const struct grid grid = {G, G};
     unsigned size[2][G] = {{0}};
     find_keys(&keys);
-    begin(&c, s, G);
+    begin(&c, s, G, G);
     must_run(&c);
     case_plan_lines(c.out, 0, 0, &found);
     for (size_t i = 0; i < found.n; i++) {
         unsigned user, item;
         parse_line(&keys, found.line[i], &user, &item);
-        uint64_t cell = cell_of(&keys, found.line[i], G);
+        uint64_t cell = cell_of(&keys, found.line[i], &grid);
         touches[cell][user] = touches[cell][item] = 1;
     }
     for (unsigned i = 0; i < 2 * NAMES; i++)
-        size[i / NAMES][grid_group(1, keys.key[i], G)]++;
+        size[i / NAMES][grid_group(keys.rank[i], NAMES, G)]++;
     for (unsigned cell = 1; cell < CELLS; cell++) {
         unsigned row = cell / G;
         unsigned column = row % 2 ? G - 1 - cell % G : cell % G;
@@ -311,63 +415,85 @@ static uint64_t relay_bytes(const struct drps_index_result *r, uint64_t part)
     return 0;
 }
 
+/* 50 ratings a user and an item; the grid that is chosen against shuffled and a square one. */
 static void test_grid_windows_move_fewer_rows(void **state)
 {
+    static const struct {
+        const char *order;
+        uint32_t groups;
+    } orders[] = {{"shuffled", 0}, {"grid", 16}, {"grid", 0}};
     struct scratch *s = *state;
-    struct case_run c;
-    uint64_t shuffled[3];
-    begin(&c, s, 16);
-    (void)case_input(s, "input", CASE_RATINGS, 60000, 4000, 22);
-    c.options.order = "shuffled";
-    c.options.grid = 0;
-    c.options.test_fraction = 0.1;
-    must_run(&c);
-    for (unsigned i = 0; i < 3; i++)
-        shuffled[i] = relay_bytes(&c.result, 2u << i);
-    c.options.order = "grid";
-    must_run(&c);
-    for (unsigned i = 0; i < 3; i++) {
-        uint64_t grid = relay_bytes(&c.result, 2u << i);
-        if (grid > shuffled[i] / 2)
-            fail_msg("memory 1/%u of the model: %" PRIu64 " bytes in a grid, %" PRIu64 " shuffled",
-                     2u << i, grid, shuffled[i]);
+    uint64_t bytes[3][3];
+    for (unsigned k = 0; k < 3; k++) {
+        struct case_run c;
+        begin(&c, s, orders[k].groups, orders[k].groups);
+        (void)case_input(s, "input", CASE_RATINGS, 100000, 2000, 22);
+        c.options.order = orders[k].order;
+        c.options.test_fraction = 0.1;
+        must_run(&c);
+        for (unsigned i = 0; i < 3; i++)
+            bytes[k][i] = relay_bytes(&c.result, 2u << i);
     }
+    for (unsigned i = 0; i < 3; i++)
+        if (bytes[2][i] > bytes[0][i] / 4 || bytes[2][i] > bytes[1][i])
+            fail_msg("memory 1/%u of the model: %" PRIu64 " bytes in a grid, %" PRIu64
+                     " in 16 x 16, %" PRIu64 " shuffled",
+                     2u << i, bytes[2][i], bytes[1][i], bytes[0][i]);
 }
 
 static void test_grid_is_in_the_plan(void **state)
 {
     static const struct {
         const char *order;
-        uint32_t grid, want;
-    } cases[] = {{"grid", 3, 3}, {"grid", 0, GRID_GROUPS}, {"shuffled", 0, 0}, {"given", 0, 0}};
+        struct grid grid, want;
+    } cases[] = {{"grid", {3, 5}, {3, 5}}, {"shuffled", {0, 0}, {0, 0}}, {"given", {0, 0}, {0, 0}}};
     struct scratch *s = *state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct case_run c;
         struct drps_plan *plan;
         struct drps_err err = DRPS_ERR_INIT;
-        begin(&c, s, cases[i].grid);
+        begin(&c, s, cases[i].grid.users, cases[i].grid.items);
         c.options.order = cases[i].order;
         must_run(&c);
         if (drps_plan_open(drps_io_os(), c.out, &plan, &err)) fail_msg("%s", err.text);
         assert_string_equal(plan->info.order, cases[i].order);
-        assert_int_equal(plan->info.grid, cases[i].want);
+        assert_int_equal(plan->info.grid_users, cases[i].want.users);
+        assert_int_equal(plan->info.grid_items, cases[i].want.items);
         drps_plan_close(plan);
     }
+}
+
+static void test_grid_is_chosen_for_the_tables(void **state)
+{
+    struct scratch *s = *state;
+    struct case_run c;
+    begin(&c, s, 0, 0);
+    must_run(&c);
+    const struct grid want =
+        grid_choose(&(struct grid_input){.users = NAMES,
+                                         .items = NAMES,
+                                         .samples = SAMPLES,
+                                         .batch_size = c.result.info.batch_size,
+                                         .room_rows = UINT64_MAX});
+    assert_int_equal(c.result.info.grid_users, want.users);
+    assert_int_equal(c.result.info.grid_items, want.items);
 }
 
 static void test_grid_refuses_what_it_does_not_fit(void **state)
 {
     static const struct {
         const char *name, *algo, *order, *input;
-        uint32_t grid;
+        struct grid grid;
         const char *says;
     } cases[] = {
-        {"fm", "fm", "grid", "a b 1\n", 0, "needs --algo lmf"},
-        {"lor", "lor", "grid", "1 1:1\n0 2:1\n", 4, "needs --algo lmf"},
-        {"another format", "lmf", "grid", "1 1:1\n0 2:1\n", 0, "needs ratings"},
-        {"no order", "lmf", NULL, "a b 1\n", 4, "--order grid"},
-        {"another order", "lmf", "given", "a b 1\n", 4, "--order grid"},
-        {"too many groups", "lmf", "grid", "a b 1\n", GRID_GROUPS_MAX + 1, "1 and 4096"},
+        {"fm", "fm", "grid", "a b 1\n", {0, 0}, "needs --algo lmf"},
+        {"lor", "lor", "grid", "1 1:1\n0 2:1\n", {4, 4}, "needs --algo lmf"},
+        {"another format", "lmf", "grid", "1 1:1\n0 2:1\n", {0, 0}, "needs ratings"},
+        {"no order", "lmf", NULL, "a b 1\n", {4, 4}, "--order grid"},
+        {"another order", "lmf", "given", "a b 1\n", {4, 4}, "--order grid"},
+        {"too many groups", "lmf", "grid", "a b 1\n", {GRID_GROUPS_MAX + 1, 1}, "1 and 4096"},
+        {"too many of the other", "lmf", "grid", "a b 1\n", {1, GRID_GROUPS_MAX + 1}, "1,4097"},
+        {"one number only", "lmf", "grid", "a b 1\n", {0, 3}, "0,3"},
     };
     struct scratch *s = *state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -375,7 +501,8 @@ static void test_grid_refuses_what_it_does_not_fit(void **state)
         struct drps_err err = DRPS_ERR_INIT;
         case_begin(&c, s, scratch_file(s, "input", cases[i].input, SIZE_MAX), cases[i].algo);
         c.options.order = cases[i].order;
-        c.options.grid = cases[i].grid;
+        c.options.grid_users = cases[i].grid.users;
+        c.options.grid_items = cases[i].grid.items;
         int rc = drps_index_run(drps_io_os(), &c.options, &c.result, &err);
         if (rc != DRPS_E_CONFIG || !strstr(err.text, cases[i].says))
             fail_msg("%s: %d '%s'", cases[i].name, rc, err.text);
@@ -391,7 +518,12 @@ int main(void)
         cmocka_unit_test(test_grid_steps_to_a_neighbouring_cell),
         cmocka_unit_test(test_grid_order_keeps_cells_apart),
         cmocka_unit_test(test_grid_is_even),
-        cmocka_unit_test(test_grid_seed_deals_groups),
+        cmocka_unit_test(test_grid_choice_by_hand),
+        cmocka_unit_test(test_grid_choice_needs_more_groups_for_less_room),
+        cmocka_unit_test(test_grid_choice_does_not_care_which_table_is_called_users),
+        cmocka_unit_test(test_grid_choice_for_room_for_all_is_for_a_twelfth),
+        cmocka_unit_test(test_grid_choice_has_room_for_two_batches),
+        cmocka_unit_test(test_grid_choice_stays_within_bounds),
         SCRATCH_TEST(test_grid_run_visits_cell_after_cell),
         SCRATCH_TEST(test_grid_run_conserves_samples),
         SCRATCH_TEST(test_grid_of_one_cell_is_the_shuffled_order),
@@ -400,6 +532,7 @@ int main(void)
         SCRATCH_TEST(test_grid_step_exchanges_one_group),
         SCRATCH_TEST(test_grid_windows_move_fewer_rows),
         SCRATCH_TEST(test_grid_is_in_the_plan),
+        SCRATCH_TEST(test_grid_is_chosen_for_the_tables),
         SCRATCH_TEST(test_grid_refuses_what_it_does_not_fit),
     };
     return cmocka_run_group_tests_name("index_grid", tests, NULL, NULL);
