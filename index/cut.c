@@ -12,6 +12,10 @@
  * less than a large one beside a small one. When the rows of all steps fit, nothing bounds a window
  * but the border between training and evaluation.
  *
+ * A row that the steps of w - 1 and of w + 1 touch, but not those of w, stays through w: the
+ * windows beside w have it, so that no two windows get more rows than the budget. Cutting looks at
+ * touched rows alone.
+ *
  * Several budgets are measured in one pass over the steps, each with a cutter of its own.
  */
 #include <errno.h>
@@ -23,7 +27,7 @@
 
 #include "base/drps_alloc.h"
 
-enum { BITMAPS = 4 }; /* of a cutter */
+enum { BITMAPS = 6 }; /* of a cutter */
 
 /* ---- What is needed before cutting ---- */
 
@@ -81,11 +85,11 @@ static uint64_t rows_needed(const struct extent *x)
 struct cutter {
     const struct drps_window_options *options;
     struct extent extent;
-    uint64_t cap;   /* C */
-    uint64_t bound; /* of the open window */
-    size_t words;   /* of each bitmap */
-    uint64_t *cur, *prev, *first,
-        *tail; /* rows of: the open window, the one before, window 0; scratch */
+    uint64_t cap;                    /* C */
+    uint64_t bound;                  /* of the open window */
+    size_t words;                    /* of each bitmap */
+    uint64_t *cur, *prev, *before;   /* rows touched by the open window, and the two before it */
+    uint64_t *first, *second, *tail; /* by windows 0 and 1; scratch */
     uint64_t cur_rows, prev_rows, first_rows;
     uint64_t common; /* rows of both cur and prev */
     uint32_t *fresh; /* rows that the last step added to cur */
@@ -99,7 +103,9 @@ static void cutter_destroy(struct cutter *c)
 {
     free(c->cur);
     free(c->prev);
+    free(c->before);
     free(c->first);
+    free(c->second);
     free(c->tail);
     free(c->fresh);
     cut_free(&c->cut);
@@ -115,11 +121,13 @@ static int cutter_init(struct cutter *c, const struct drps_window_options *o, ui
     c->bound = x->touched <= c->cap ? UINT64_MAX : c->cap / 2;
     c->cur = calloc(c->words, sizeof(*c->cur));
     c->prev = calloc(c->words, sizeof(*c->prev));
+    c->before = calloc(c->words, sizeof(*c->before));
     c->first = calloc(c->words, sizeof(*c->first));
+    c->second = calloc(c->words, sizeof(*c->second));
     c->tail = calloc(c->words, sizeof(*c->tail));
     c->fresh = drps_array_new((size_t)x->step_rows + 1,
                               sizeof(*c->fresh)); /* one is written and not kept */
-    if (!c->cur || !c->prev || !c->first || !c->tail || !c->fresh)
+    if (!c->cur || !c->prev || !c->before || !c->first || !c->second || !c->tail || !c->fresh)
         return drps_err_set(err, -ENOMEM, "no memory for %d bits a row", BITMAPS);
     return 0;
 }
@@ -180,6 +188,19 @@ static void clear_open(struct cutter *c)
     c->common = 0;
 }
 
+/* A window of so many touched rows between two others: count those that stay through it. */
+static void add_staying(struct cutter *c, const uint64_t *before, const uint64_t *now,
+                        const uint64_t *after, uint64_t touched)
+{
+    struct drps_window_result *r = &c->cut.result;
+    uint64_t n = 0;
+    for (size_t i = 0; i < c->words; i++)
+        n += (uint64_t)__builtin_popcountll(before[i] & ~now[i] & after[i]);
+    r->rows_touched += touched + n;
+    r->rows_kept += 2 * n;
+    keep_most(&r->max_window_rows, touched + n);
+}
+
 /* Half of the budget and half of what neighbours share, but leaving room for any next step. */
 static void set_bound(struct cutter *c)
 {
@@ -200,13 +221,14 @@ static int close_window(struct cutter *c, uint64_t end, struct drps_err *err)
         memcpy(c->first, c->cur, c->words * sizeof(*c->cur));
         c->first_rows = c->cur_rows;
     }
+    if (c->cut.n == 1) memcpy(c->second, c->cur, c->words * sizeof(*c->cur));
+    if (c->cut.n > 1) add_staying(c, c->before, c->prev, c->cur, c->prev_rows);
     c->cut.starts[c->cut.n++] = c->start;
-    r->rows_touched += c->cur_rows;
     r->rows_kept += c->common;
-    keep_most(&r->max_window_rows, c->cur_rows);
     keep_most(&r->working_set_rows, pair_rows(c));
     set_bound(c);
-    uint64_t *swap = c->prev;
+    uint64_t *swap = c->before;
+    c->before = c->prev;
     c->prev = c->cur;
     c->prev_rows = c->cur_rows;
     c->cur = swap;
@@ -291,6 +313,8 @@ static int cutter_finish(struct cutter *c, struct steps *lists, struct drps_err 
         in_both(c->first, c->prev, c->words); /* close_window() has moved the last window to prev */
     r->windows = c->cut.n;
     r->rows_kept += wrap;
+    add_staying(c, c->prev, c->first, c->cut.n > 1 ? c->second : c->first, c->first_rows);
+    if (c->cut.n > 1) add_staying(c, c->before, c->prev, c->first, c->prev_rows);
     keep_most(&r->working_set_rows, c->first_rows + c->prev_rows - wrap);
     r->rows_moved = r->rows_touched - r->rows_kept;
     return 0;

@@ -25,11 +25,18 @@ int cut_check(const struct drps_window_options *options, struct drps_err *err);
 /*
  * Cut for options->budget_bytes; cut_check() has passed the options, lists holds rows.rec.
  * DRPS_E_MEMORY_BUDGET, with the number that would do, when the rows of a single step (times two)
- * exceed the budget. Memory: half a byte a row and some words a step; only the starts stay.
+ * exceed the budget. Memory: three quarters of a byte a row and some words a step; only the starts
+ * stay.
  */
 DRPS_MUST_CHECK
 int cut_steps(struct steps *lists, const struct drps_window_options *options, struct cut *cut_out,
               struct drps_err *err);
+
+/* The step behind window w, in an epoch of `steps`. */
+static inline uint64_t cut_end(const struct cut *cut, size_t w, uint64_t steps)
+{
+    return w + 1 < cut->n ? cut->starts[w + 1] : steps;
+}
 
 void cut_free(struct cut *cut);
 

@@ -6,12 +6,14 @@
  * The steps of an epoch (T training, then E evaluation) repeat. They are cut into windows: runs of
  * consecutive steps whose rows fit the budget together; two windows are open at a time, so that
  * |rows(w) u rows(w+1)| * row_bytes <= budget (w+1 wraps to 0). In window w a row's *slot* is its
- * rank among the window's rows in placed order. Its *next* is the distance in windows to its next
- * use, its *prev* the distance from its last one, both counted round the end of the epoch: 1 to K
- * in an epoch of K windows. If row r of window w has next d, then it is in window w + d with prev d
- * and in none between. So rows that leave windows sorted by next, in slot order, arrive sorted by
- * prev, in slot order, and no slot need be stored with a row. Source: the project's own; next use
- * as in Belady 1966.
+ * rank among the window's rows in placed order. A window has the rows that its steps touch, and
+ * those that both of its neighbours touch: these would leave and come back while it runs, and to
+ * keep them takes no memory that the two open windows have not. Its *next* is the distance in
+ * windows to its next use, its *prev* the distance from its last one, both counted round the end of
+ * the epoch: 1 to K in an epoch of K windows. If row r of window w has next d, then it is in window
+ * w + d with prev d and in none between. So rows that leave windows sorted by next, in slot order,
+ * arrive sorted by prev, in slot order, and no slot need be stored with a row. Source: the
+ * project's own; next use as in Belady 1966.
  */
 #ifndef DRPS_WINDOW_H
 #define DRPS_WINDOW_H
@@ -39,7 +41,7 @@ struct drps_window_result {
     uint64_t windows;
     uint64_t working_set_rows; /* most rows of two open windows */
     uint64_t max_window_rows;
-    uint64_t rows_touched; /* sum over windows of their rows */
+    uint64_t rows_touched; /* sum over windows of their rows, also those that only stay */
     uint64_t rows_kept;    /* of these: with next 1, needed in the very next window, so they stay */
     uint64_t rows_moved;   /* the others: written once and read once an epoch */
 };
@@ -50,9 +52,9 @@ struct drps_window_result {
  * exceed the budget. One window when everything fits; one of training and one of evaluation steps
  * when there are both. The bytes written do not depend on memory_bytes. DRPS_E_CORRUPT names the
  * file and the record. A file that was not finished is refused by its readers; scratch files
- * (out_dir/windows.*.tmp) are gone when it returns. Memory: memory_bytes, and in any case half a
- * byte a row, 256 KiB for the smallest slice, some words a step, and one window's record (about 4
- * bytes a row of it).
+ * (out_dir/windows.*.tmp) are gone when it returns. Memory: memory_bytes, and in any case three
+ * quarters of a byte a row, 256 KiB for the smallest slice, some words a step, and one window's
+ * record (about 4 bytes a row of it).
  *
  * Record s of slots.rec is the packed list of the slots of step s's rows in the window that the
  * step belongs to, in the order and number of record s of rows.rec.

@@ -1,9 +1,10 @@
 /*
  * The slots of a step's rows: their ranks among the rows of its window.
  *
- * A window's rows are marked in a bitmap of all ids. With the number of marks before each 64-bit
- * word, a row's rank is one addition and one count of bits. Each window is read twice, to mark and
- * to translate, by two readers that both go forwards.
+ * The rows that a window's steps touch are marked in a bitmap of all ids; the window has these, and
+ * those that both of its neighbours touch. With the number of marks before each 64-bit word, a
+ * row's rank is one addition and one count of bits. Each window is read twice, to mark and to
+ * translate, by two readers that both go forwards, marking a window ahead.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,21 +20,23 @@ enum { UNIT_WORDS = 65536 / 64 }; /* the bitmap is a multiple of it */
 
 struct slots {
     const struct drps_window_options *options;
+    const struct cut *cut;
     struct steps *mark;      /* borrowed */
     struct steps *translate; /* own */
     struct drps_recwriter *out;
     size_t words;
-    uint64_t *bits; /* [words] */
-    uint32_t *rank; /* [words] bits set before the word */
-    uint32_t *list; /* [list_cap] slots of one step */
+    uint64_t *bits;                 /* [words] the window's rows */
+    uint64_t *before, *now, *after; /* [words] touched by the window before, it, the next */
+    uint32_t *rank;                 /* [words] bits set before the word */
+    uint32_t *list;                 /* [list_cap] slots of one step */
     size_t list_cap;
     unsigned char *packed;
     size_t packed_cap;
 };
 
 int slots_open(const struct drps_io *io, const char *dir, const char *out_dir,
-               const struct drps_window_options *options, struct steps *lists,
-               struct slots **slots_out, struct drps_err *err)
+               const struct drps_window_options *options, const struct cut *cut,
+               struct steps *lists, struct slots **slots_out, struct drps_err *err)
 {
     *slots_out = NULL;
     struct slots *s = calloc(1, sizeof(*s));
@@ -41,11 +44,15 @@ int slots_open(const struct drps_io *io, const char *dir, const char *out_dir,
     int rc = s && path ? 0 : drps_err_set(err, -ENOMEM, "no memory to write %s/slots.rec", out_dir);
     if (rc < 0) goto out;
     s->options = options;
+    s->cut = cut;
     s->mark = lists;
     s->words = ((size_t)(options->rows + 63) / 64 + UNIT_WORDS - 1) / UNIT_WORDS * UNIT_WORDS;
     s->bits = drps_array_new(s->words, sizeof(*s->bits));
+    s->before = drps_array_new(s->words, sizeof(*s->before));
+    s->now = drps_array_new(s->words, sizeof(*s->now));
+    s->after = drps_array_new(s->words, sizeof(*s->after));
     s->rank = drps_array_new(s->words, sizeof(*s->rank));
-    if (!s->bits || !s->rank) {
+    if (!s->bits || !s->before || !s->now || !s->after || !s->rank) {
         rc = drps_err_set(err, -ENOMEM, "no memory for the slots of %" PRIu64 " rows",
                           options->rows);
         goto out;
@@ -68,25 +75,48 @@ void slots_close(struct slots *s)
     drps_recwriter_close(s->out);
     steps_close(s->translate);
     free(s->bits);
+    free(s->before);
+    free(s->now);
+    free(s->after);
     free(s->rank);
     free(s->list);
     free(s->packed);
     free(s);
 }
 
-static int mark(struct slots *s, uint64_t from, uint64_t to, struct drps_err *err)
+/* The rows that the steps of window w touch. */
+static int mark(struct slots *s, size_t w, uint64_t *bits, struct drps_err *err)
 {
+    const uint64_t end = cut_end(s->cut, w, s->options->steps);
     const uint32_t *rows;
     size_t n;
 
-    memset(s->bits, 0, s->words * sizeof(*s->bits));
-    for (uint64_t step = from; step < to; step++) {
+    memset(bits, 0, s->words * sizeof(*bits));
+    for (uint64_t step = s->cut->starts[w]; step < end; step++) {
         int rc = steps_rows(s->mark, step, s->options->rows, &rows, &n, err);
         if (rc < 0) return rc;
         for (size_t i = 0; i < n; i++)
-            s->bits[rows[i] / 64] |= UINT64_C(1) << rows[i] % 64;
+            bits[rows[i] / 64] |= UINT64_C(1) << rows[i] % 64;
     }
     return 0;
+}
+
+static int mark_window(struct slots *s, size_t w, struct drps_err *err)
+{
+    int rc = 0;
+    if (w == 0) {
+        rc = mark(s, s->cut->n - 1, s->before, err);
+        if (rc == 0) rc = mark(s, 0, s->now, err);
+    } else {
+        uint64_t *oldest = s->before;
+        s->before = s->now;
+        s->now = s->after;
+        s->after = oldest;
+    }
+    if (rc == 0) rc = mark(s, (w + 1) % s->cut->n, s->after, err);
+    for (size_t i = 0; i < s->words; i++)
+        s->bits[i] = s->now[i] | (s->before[i] & s->after[i]);
+    return rc;
 }
 
 static void count(struct slots *s)
@@ -123,12 +153,12 @@ static int write_step(struct slots *s, uint64_t step, struct drps_err *err)
     return drps_recwriter_add(s->out, &piece, 1, err);
 }
 
-int slots_window(struct slots *s, uint64_t from, uint64_t to, const uint64_t **marked_out,
-                 struct drps_err *err)
+int slots_window(struct slots *s, size_t w, const uint64_t **marked_out, struct drps_err *err)
 {
-    int rc = mark(s, from, to, err);
+    const uint64_t end = cut_end(s->cut, w, s->options->steps);
+    int rc = mark_window(s, w, err);
     if (rc == 0) count(s);
-    for (uint64_t step = from; step < to && rc == 0; step++)
+    for (uint64_t step = s->cut->starts[w]; step < end && rc == 0; step++)
         rc = write_step(s, step, err);
     *marked_out = s->bits;
     return rc;

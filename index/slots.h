@@ -8,25 +8,26 @@
 
 #include "base/drps_err.h"
 #include "base/drps_io.h"
+#include "index/cut.h"
 #include "index/drps_window.h"
 #include "index/steps.h"
 
 /* out_dir/slots.rec being written. Own; one thread. */
 struct slots;
 
-/* lists, borrowed, reads dir/rows.rec; so does a second reader of its own. options: borrowed. */
+/* lists, borrowed, reads dir/rows.rec; so does a second reader of its own. options, cut:
+ * borrowed. */
 DRPS_MUST_CHECK
 int slots_open(const struct drps_io *io, const char *dir, const char *out_dir,
-               const struct drps_window_options *options, struct steps *lists,
-               struct slots **slots_out, struct drps_err *err);
+               const struct drps_window_options *options, const struct cut *cut,
+               struct steps *lists, struct slots **slots_out, struct drps_err *err);
 
 /*
- * Append the records of the window of steps [from, to); windows come in order. *marked_out: a bit
- * a placed id, set for the window's rows, whole ranges of 65536 ids; borrowed until the next call.
+ * Append the records of window w; windows come in order, each once. *marked_out: a bit a placed id,
+ * set for the window's rows, whole ranges of 65536 ids; borrowed until the next call.
  */
 DRPS_MUST_CHECK
-int slots_window(struct slots *s, uint64_t from, uint64_t to, const uint64_t **marked_out,
-                 struct drps_err *err);
+int slots_window(struct slots *s, size_t w, const uint64_t **marked_out, struct drps_err *err);
 
 DRPS_MUST_CHECK
 int slots_finish(struct slots *s, struct drps_err *err);

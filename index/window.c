@@ -145,20 +145,15 @@ static int list_window(struct distances *d, size_t w, const uint64_t *marked, st
     return rc;
 }
 
-static uint64_t window_end(const struct distances *d, size_t w)
-{
-    return w + 1 < d->cut->n ? d->cut->starts[w + 1] : d->options->steps;
-}
-
 /* slots.rec, and the rows of all windows. */
 static int list_windows(struct distances *d, const struct drps_io *io, const char *dir,
                         const char *out_dir, struct steps *lists, struct drps_err *err)
 {
     struct slots *slots;
-    int rc = slots_open(io, dir, out_dir, d->options, lists, &slots, err);
+    int rc = slots_open(io, dir, out_dir, d->options, d->cut, lists, &slots, err);
     for (size_t w = 0; w < d->cut->n && rc == 0; w++) {
         const uint64_t *marked;
-        rc = slots_window(slots, d->cut->starts[w], window_end(d, w), &marked, err);
+        rc = slots_window(slots, w, &marked, err);
         if (rc == 0) rc = list_window(d, w, marked, err);
     }
     if (rc == 0) rc = slots_finish(slots, err);
@@ -294,7 +289,7 @@ static void encode_head(const struct distances *d, size_t w, const struct drps_p
     drps_put_u32(head, start >= d->options->train_steps ? FLAG_EVALUATION : 0);
     drps_put_u32(head + 4, t->rows);
     drps_put_u64(head + 8, start);
-    drps_put_u64(head + 16, window_end(d, w) - start);
+    drps_put_u64(head + 16, cut_end(d->cut, w, d->options->steps) - start);
     drps_put_u32(head + 24, (uint32_t)d->cut->n);
     drps_put_u32(head + 28, (uint32_t)d->cut->result.max_window_rows);
     drps_put_u32(head + 32, t->arriving);

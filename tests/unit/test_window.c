@@ -102,14 +102,25 @@ static void stored_free(struct stored *st)
     free(st->bytes);
 }
 
-/* Ranks of the rows of steps [from, to), UINT32_MAX elsewhere; returns how many there are. */
-static uint32_t rank_rows(const struct lists *l, uint64_t from, uint64_t to, uint32_t *rank)
+/* touched[row] for the rows of steps [from, to). */
+static void touch_rows(const struct lists *l, uint64_t from, uint64_t to, unsigned char *touched)
 {
-    uint32_t n = 0;
-    memset(rank, 0xff, l->rows * sizeof(*rank));
     for (uint64_t s = from; s < to; s++)
         for (size_t i = 0; i < l->n[s]; i++)
-            rank[l->list[s][i]] = 0;
+            touched[l->list[s][i]] = 1;
+}
+
+/* Ranks of the rows that window k of n touches, or both of its neighbours; UINT32_MAX elsewhere.
+ * Returns how many there are. */
+static uint32_t rank_rows(const struct lists *l, unsigned char *const *touched, size_t k,
+                          size_t n_windows, uint32_t *rank)
+{
+    const unsigned char *before = touched[(k + n_windows - 1) % n_windows];
+    const unsigned char *after = touched[(k + 1) % n_windows];
+    uint32_t n = 0;
+    memset(rank, 0xff, l->rows * sizeof(*rank));
+    for (uint64_t r = 0; r < l->rows; r++)
+        if (touched[k][r] || (before[r] && after[r])) rank[r] = 0;
     for (uint64_t r = 0; r < l->rows; r++)
         if (rank[r] == 0) rank[r] = n++;
     return n;
@@ -157,6 +168,7 @@ static void check_stored(const struct lists *l, const struct stored *st, uint64_
     struct drps_window w = {0};
     struct drps_window_result want = {.windows = st->k};
     uint32_t **rank = must(calloc(st->k + 1, sizeof(*rank)));
+    unsigned char **touched = must(calloc(st->k + 1, sizeof(*touched)));
     uint64_t next_step = 0;
     struct stored slots;
 
@@ -172,8 +184,14 @@ static void check_stored(const struct lists *l, const struct stored *st, uint64_
         next_step += w.steps;
         assert_int_equal(w.evaluation, w.first_step >= l->train);
         if (!w.evaluation) assert_true(next_step <= l->train);
+        touched[k] = must(calloc(l->rows + 1, 1));
+        touch_rows(l, w.first_step, next_step, touched[k]);
+    }
+    for (size_t k = 0; k < st->k; k++) {
+        assert_ok(drps_window_decode(st->record[k], st->bytes[k], DRPS_WINDOW_ROWS, &w, &err),
+                  &err);
         rank[k] = must(malloc((l->rows + 1) * sizeof(uint32_t)));
-        assert_int_equal(rank_rows(l, w.first_step, next_step, rank[k]), w.n);
+        assert_int_equal(rank_rows(l, touched, k, st->k, rank[k]), w.n);
         for (size_t i = 0; i < w.n; i++)
             assert_int_equal(rank[k][w.rows[i]], i);
         check_slots(l, &slots, &w, rank[k]);
@@ -207,9 +225,12 @@ static void check_stored(const struct lists *l, const struct stored *st, uint64_
     struct drps_plan_info info = info_for(l, st->k);
     assert_ok(verify_windows(drps_io_os(), l->dir, &info, &err), &err);
     stored_free(&slots);
-    for (size_t k = 0; k < st->k; k++)
+    for (size_t k = 0; k < st->k; k++) {
         free(rank[k]);
+        free(touched[k]);
+    }
     free(rank);
+    free(touched);
     drps_window_free(&w);
 }
 
@@ -227,15 +248,15 @@ static void test_window_example(void **state)
     /*
      * C = 4 rows, m = 2: the bound is 2 throughout. Step 1 would make window 0 {0 1 2}, so it
      * begins window 1; step 2 would make that {1 2 3}; steps 2 and 3 have rows {3 4} together; step
-     * 4 evaluates.
+     * 4 evaluates. Row 1 stays through window 2, which does not use it, but 1 and 3 do.
      */
     const char *const text[] = {"0 1", "1 2", "3", "3 4", "0 1"};
     static const struct {
-        uint32_t steps, n, rows[2], next[2], prev[2], leaving, arriving;
+        uint32_t steps, n, rows[3], next[3], prev[3], leaving, arriving;
     } want[] = {{1, 2, {0, 1}, {3, 1}, {1, 1}, 1, 0},
-                {1, 2, {1, 2}, {2, 4}, {1, 4}, 2, 1},
-                {2, 2, {3, 4}, {4, 4}, {4, 4}, 2, 2},
-                {1, 2, {0, 1}, {1, 1}, {3, 2}, 0, 2}};
+                {1, 2, {1, 2}, {1, 4}, {1, 4}, 1, 1},
+                {2, 3, {1, 3, 4}, {1, 4, 4}, {1, 4, 4}, 2, 2},
+                {1, 2, {0, 1}, {1, 1}, {3, 1}, 0, 1}};
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_window_result r;
     struct drps_window w = {0};
@@ -245,10 +266,10 @@ static void test_window_example(void **state)
     struct drps_window_options o = options_for(&l, 4, 1 << 20);
     assert_ok(drps_windows_compile(drps_io_os(), l.dir, l.dir, &o, &r, &err), &err);
     assert_int_equal(r.windows, 4);
-    assert_int_equal(r.rows_touched, 8);
-    assert_int_equal(r.rows_kept,
-                     3); /* row 1 from 0 to 1, rows 0 and 1 from the last to the first */
-    assert_int_equal(r.rows_moved, 5);
+    assert_int_equal(r.rows_touched, 9);
+    assert_int_equal(r.rows_kept, 5); /* row 1 always, row 0 from the last to the first */
+    assert_int_equal(r.rows_moved, 4);
+    assert_int_equal(r.max_window_rows, 3);
     assert_int_equal(r.working_set_rows, 4);
     stored_read(&st, l.dir);
     for (size_t k = 0; k < 4; k++) {
@@ -256,9 +277,9 @@ static void test_window_example(void **state)
         assert_int_equal(w.steps, want[k].steps);
         assert_int_equal(w.n, want[k].n);
         assert_int_equal(w.evaluation, k == 3);
-        assert_memory_equal(w.rows, want[k].rows, 8);
-        assert_memory_equal(w.next, want[k].next, 8);
-        assert_memory_equal(w.prev, want[k].prev, 8);
+        assert_memory_equal(w.rows, want[k].rows, 4 * w.n);
+        assert_memory_equal(w.next, want[k].next, 4 * w.n);
+        assert_memory_equal(w.prev, want[k].prev, 4 * w.n);
         assert_int_equal(w.leaving, want[k].leaving);
         assert_int_equal(w.arriving, want[k].arriving);
     }
@@ -268,19 +289,19 @@ static void test_window_example(void **state)
     lists_free(&l);
 }
 
-/* Three windows (0, {a, b}), (1, {b, c}), (2, {a, c}), and the first one byte by byte. */
+/* Windows of {a, b}, {b, c}, {c} and {a}, and the first one byte by byte. */
 static void test_window_golden(void **state)
 {
     (void)state;
     /* Rows 0, 1 and 2 are a, b and c; three more in each step keep the windows apart. */
-    const char *const text[] = {"0 1 3 4 5", "1 2 6 7 8", "0 2 9 10 11"};
-    static const uint32_t next[3][2] = {{2, 1}, {2, 1}, {1, 2}};
-    static const uint32_t prev[3][2] = {{1, 2}, {1, 2}, {2, 1}};
+    const char *const text[] = {"0 1 3 4 5", "1 2 6 7 8", "2 9 10 11 12", "0 13 14 15 16"};
+    static const uint32_t next[4][2] = {{3, 1}, {3, 1}, {3, 4}, {1, 4}};
+    static const uint32_t prev[4][2] = {{1, 3}, {1, 3}, {1, 4}, {3, 4}};
     static const char bytes[] = "\0\0\0\0"
                                 "\2\0\0\0"
                                 "\0\0\0\0\0\0\0\0"
                                 "\1\0\0\0\0\0\0\0" /* 2 rows, step 0 */
-                                "\3\0\0\0"
+                                "\4\0\0\0"
                                 "\2\0\0\0"
                                 "\1\0\0\0"
                                 "\1\0\0\0" /* windows, most, arriving, leaving */
@@ -294,24 +315,24 @@ static void test_window_golden(void **state)
                                 "\0\0\0" /* rows 0, 1 */
                                 "\2\0\0\0"
                                 "\0"
-                                "\2\1"
-                                "\0\0\0" /* next 2, 1 */
+                                "\3\1"
+                                "\0\0\0" /* next 3, 1 */
                                 "\2\0\0\0"
                                 "\0"
-                                "\1\2"
-                                "\0\0\0"; /* prev 1, 2 */
+                                "\1\3"
+                                "\0\0\0"; /* prev 1, 3 */
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_window_result r;
     struct drps_window w = {0};
     struct stored st;
     struct lists l;
-    lists_from_text(&l, text, 3, 3, 12);
+    lists_from_text(&l, text, 4, 4, 17);
     struct drps_window_options o = options_for(&l, 10, 1 << 20);
     assert_ok(drps_windows_compile(drps_io_os(), l.dir, l.dir, &o, &r, &err), &err);
-    assert_int_equal(r.windows, 3);
+    assert_int_equal(r.windows, 4);
     stored_read(&st, l.dir);
     check_stored(&l, &st, 10, &r);
-    for (size_t k = 0; k < 3; k++) {
+    for (size_t k = 0; k < 4; k++) {
         assert_ok(drps_window_decode(st.record[k], st.bytes[k], ALL, &w, &err), &err);
         assert_memory_equal(w.next, next[k], 8);
         assert_memory_equal(w.prev, prev[k], 8);
@@ -396,8 +417,7 @@ static void test_window_single_when_all_fits(void **state)
             options_for(&l, 4, 0); /* four rows are touched, though steps have three */
         assert_ok(drps_windows_compile(drps_io_os(), l.dir, l.dir, &o, &r, &err), &err);
         assert_int_equal(r.windows, train == 0 || train == 4 ? 1 : 2);
-        static const uint64_t moved[] = {0, 1, 2, 3, 0}; /* rows of one window of two */
-        assert_int_equal(r.rows_moved, moved[train]);
+        assert_int_equal(r.rows_moved, 0); /* rows of one window of two stay through the other */
         lists_free(&l);
     }
 }
@@ -626,8 +646,8 @@ static void test_window_verify_finds_wrong_slots(void **state)
         const char *name, *want;
         uint32_t list[3], n;
     } cases[] = {{"too few", "slots.rec: record 3: 1 slots, but the step has 2", {1}, 1},
-                 {"too many", "slots.rec: record 3: row 2 of 2", {0, 1, 2}, 3},
-                 {"out of range", "slots.rec: record 3: row 2 of 2", {0, 2}, 2}};
+                 {"too many", "slots.rec: record 3: 3 slots, but the step has 2", {0, 1, 2}, 3},
+                 {"out of range", "slots.rec: record 3: row 3 of 3", {0, 3}, 2}};
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_window_result r;
     struct stored st;
@@ -650,14 +670,14 @@ static void test_window_verify_finds_wrong_slots(void **state)
     }
     st.record[3] = good;
     st.bytes[3] = good_bytes;
-    /* step 2 has row 3 alone: slot 1 holds row 4 */
-    const uint32_t one = 1;
+    /* step 2 has row 3 alone: slot 2 holds row 4 */
+    const uint32_t two = 2;
     void *other = st.record[2];
     st.record[2] = packed;
-    st.bytes[2] = drps_list_encode(&one, 1, packed);
+    st.bytes[2] = drps_list_encode(&two, 1, packed);
     stored_write(&st, l.dir, "slots.rec", DRPS_KIND_SLOTS);
     assert_int_equal(verify_windows(drps_io_os(), l.dir, &info, &err), DRPS_E_CORRUPT);
-    assert_non_null(strstr(err.text, "slots.rec: record 2: slot 1 holds row 4"));
+    assert_non_null(strstr(err.text, "slots.rec: record 2: slot 2 holds row 4"));
     st.record[2] = other;
     stored_free(&st);
     lists_free(&l);
@@ -675,15 +695,15 @@ static void test_window_verify_finds_wrong_windows(void **state)
         size_t k, at;
         unsigned char value;
     } cases[] = {{"next", "windows.rec: record 3: row 0 was used 3 windows ago", 0, 79, 2},
-                 {"prev", "windows.rec: record 3: row 1 was used 2 windows ago", 3, 90, 3},
+                 {"prev", "windows.rec: record 3: row 0 was used 3 windows ago", 3, 89, 2},
                  {"first step", "windows.rec: record 1: 1 steps from 2", 1, 8, 2},
                  {"steps", "windows.rec: record 2: 3 steps from 2", 2, 16, 3},
-                 {"fewer steps", "windows.rec: record 2: 2 rows, of which", 2, 16, 1},
+                 {"fewer steps", "windows.rec: record 2: no step has row 4", 2, 16, 1},
                  {"evaluation", "windows.rec: record 0: ", 0, 0, 1},
                  {"windows", "windows.rec: record 0: ", 0, 24, 5},
-                 {"most rows", "windows.rec: 5 steps of 5, at most 2 rows", 3, 28, 3},
+                 {"most rows", "windows.rec: 5 steps of 5, at most 3 rows", 3, 28, 4},
                  {"row", "slots.rec: record 1: slot 1 holds row 3", 1, 70, 1},
-                 {"row of none", "windows.rec: record 2: row 5 of 5", 2, 70, 1}};
+                 {"row of none", "windows.rec: record 2: row 5 of 5", 2, 71, 1}};
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_window_result r;
     struct stored st;
