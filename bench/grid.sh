@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 data=${1:-$root/../shared/data}
 [[ -d $data/ml-1m ]] || { echo "bench: no ml-1m in $data" >&2; exit 77; }
-orders=(shuffled grid:16,16 grid) # grid: as drps-index chooses, here for 1/12 of the rows in memory
+orders=(shuffled grid:16 grid) # grid: as drps-index chooses
 xz -dc "$data/ml-1m/ratings.tsv.xz" >"$work/ml-1m.tsv"
 "$tools/drps-gen" matrix --users 60K --items 20K --ratings 5M --rank 8 --seed 1 -o "$work/matrix.tsv" --quiet
 
@@ -24,28 +24,42 @@ for rank in 16 64; do
         "$tools/drps-train" "$work/plan" -o "$work/model" --force --epochs 20 --lr 0.1 --l2 0.05 --quiet --json >"$work/train.json"
         rmse=$(jq '[.epochs[].test_rmse] | min' "$work/train.json")
         shuffled=${shuffled:-$rmse}
-        printf 'rank %-3s %-10s best epoch %.4f (%+.2f %%), last %.4f\n' $rank "$order" "$rmse" \
+        printf 'rank %-3s %-9s best epoch %.4f (%+.2f %%), last %.4f\n' $rank "$order" "$rmse" \
             "$(awk "BEGIN {print 100 * ($rmse / $shuffled - 1)}")" "$(jq '.epochs[-1].test_rmse' "$work/train.json")"
     done
 done
 
-# A row of RANK floats with one optimizer state has 8 (RANK + 1) bytes, and 4 for its transit.
+# The grid that is chosen for memory that holds 1 / SHARE of the rows. Small sets need long rows for that: --memory is 64M
+# at least. It is 48 MiB and the rows by 0.72, see rows_in_training() in index/compile.c.
+chosen() { # SET BATCH SHARE
+    local rank=16000 rows memory
+    compile "$1" 64 "$2" shuffled
+    rows=$(jq .rows "$work/index.json")
+    memory=$((48 * 1048576 + rows / $3 * (8 * (rank + 1) + 40) * 100 / 72))
+    "$tools/drps-index" "$work/$1.tsv" --algo lmf --rank $rank --batch-size "$2" --test-fraction 0.1 --order grid \
+        --memory $memory -o "$work/plan" --force --quiet
+    jq -r '"\(.grid_users),\(.grid_items)"' "$work/plan/plan.json"
+}
+
+# A row of RANK floats with one optimizer state has 8 (RANK + 1) bytes.
 traffic() { # SET BATCH
+    local share order
     echo
     echo "$1, batch $2: thousands of rows that windows move in an epoch (GB read at rank 64, at rank 2000); GB that a pool reads, rank 64"
-    for order in "${orders[@]}"; do
-        compile "$1" 64 "$2" "$order"
-        for share in 2 4 8 16; do
+    for share in 4 8 16 32; do
+        for order in "${orders[@]}"; do
+            [[ $order != grid ]] || order=grid:$(chosen "$1" "$2" $share)
+            compile "$1" 64 "$2" "$order"
             jq -r --arg order "$order" --argjson share $share '
                 (.forecast[0].memory_bytes / $share | floor) as $memory
                 | def at(name): .forecast[] | select(.store == name and .memory_bytes == $memory);
                   def gb: . / 1e7 | round / 100;
-                  (at("relay") | if .feasible then (.read_bytes / 524) as $n
-                      | "\($n / 1000 | round) (\(.read_bytes | gb), \($n * 16012 | gb))" else "does not fit" end) as $relay
+                  (at("relay") | if .feasible then (.read_bytes / 520) as $n
+                      | "\($n / 1000 | round) (\(.read_bytes | gb), \($n * 16008 | gb))" else "does not fit" end) as $relay
                 | (at("pib") | if .feasible then .read_bytes | gb else "does not fit" end) as $pib
                 | "memory 1/\($share)|\($order)|\($relay)|\($pib)"' "$work/index.json"
         done
-    done | sort -t '|' -s -V -k 1,1 | column -t -s '|'
+    done | column -t -s '|'
 }
 traffic ml-1m 100
 traffic matrix 1000

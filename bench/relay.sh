@@ -14,9 +14,9 @@
 #   --models "fm:16 lor:0"  algorithm and rank (curve, slow: fm:16)
 #   --epochs N (3; huge: 1), --rounds N (3), --share N (12: rows in 1/12), --shares "4 8 16 32 64" of curve, --batch N (1000)
 #   --seconds N     engines, slow: stop a run after so long (60; slow: 120)
-#   --sets "64:60K:20K:5M 2000:60K:20K:1M"  ratings: rank, users, items, ratings;  --grid N (16)
+#   --sets "64:60K:20K:5M 2000:60K:20K:1M"  ratings: rank, users, items, ratings;  --grid U,I (as drps-index chooses)
 #   --iops N (200), --mbps N (150), --extra "OPTIONS"  slow: a second row with these options of drps-train
-#   --users N (2700K), --items N (10K), --ratings N (8M), --rank N (2000), --memory SIZE (2G), --grid N (by size),
+#   --users N (2700K), --items N (10K), --ratings N (8M), --rank N (2000), --memory SIZE (2G), --grid U,I (as drps-index chooses),
 #   --optimizer sgd|adagrad|ftrl  huge: 1, 2 or 3 floats a parameter (adagrad)
 #   --export yes|no|auto  huge; auto: yes if the disk has room for it, else the run ends with the epoch
 #   --png FILE (docs/relay.png)
@@ -346,9 +346,11 @@ PLOT
 
 # ---- ratings ----
 
+grid_of() { jq -r '"\(.grid_users) x \(.grid_items)"' "$work/$1/plan.json"; } # PLAN
+
 ratings() {
     local share=${option[share]:-12} set rank users items n text memory pool i v
-    echo "### Ratings: matrix factorisation, rows in 1/$share of the model's memory, grid of ${option[grid]:-16}"
+    echo "### Ratings: matrix factorisation, rows in 1/$share of the model's memory"
     machine
     echo "| rank | users, items, ratings | run | --memory | rows in memory | samples/s, later epochs | of resident | GB read, written an epoch | waiting | RMSE after $epochs epochs |"
     echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
@@ -356,7 +358,7 @@ ratings() {
         IFS=: read -r rank users items n <<<"$set"
         text=$(ratings_text "$users" "$items" "$n")
         compile "grid-$set" "$text" --algo lmf --rank "$rank" --batch-size "$batch" --test-fraction 0.1 --memory 4G \
-            --order grid --grid "${option[grid]:-16}"
+            --order grid ${option[grid]:+--grid "${option[grid]}"}
         compile "shuffled-$set" "$text" --algo lmf --rank "$rank" --batch-size "$batch" --test-fraction 0.1 --memory 4G
         fit "grid-$set" "$share" || die "rank $rank: 1/$share is less than relay can do"
         warm "grid-$set"
@@ -368,7 +370,7 @@ ratings() {
         done
         must shuffled.1 0 "$work/shuffled-$set" --store resident --epochs "$epochs" --l2 0.05
         for v in resident relay; do
-            echo "| $rank | $users, $items, $n | $v, grid | $([[ $v = relay ]] && mib "$memory" || echo "no limit") | $([[ $v = relay ]] && mib "$pool" || mib "$(jq '.rows * .row_bytes' "$work/runs/resident.1")") |" \
+            echo "| $rank | $users, $items, $n | $v, grid of $(grid_of "grid-$set") | $([[ $v = relay ]] && mib "$memory" || echo "no limit") | $([[ $v = relay ]] && mib "$pool" || mib "$(jq '.rows * .row_bytes' "$work/runs/resident.1")") |" \
                 "$(mid "$v" 'later | rate' | thousands) ($(range "$v" 'later | rate / 1000 | round')) | $(paired "$v" resident 'later | rate' | percent) |" \
                 "$(mid "$v" "$moved" | gb), $(mid "$v" "$stored" | gb) | $(mid "$v" 'later | map(.stall_share) | mean' | percent) |" \
                 "$(jq '.epochs[-1].test_rmse * 1e4 | round / 1e4' "$work/runs/$v.1") |"
@@ -459,17 +461,14 @@ until_epoch() { # LIMIT LAST OPTION...
 huge() {
     local users=${option[users]:-2700K} items=${option[items]:-10K} n=${option[ratings]:-8M} rank=${option[rank]:-2000}
     local last=${option[epochs]:-1} memory=${option[memory]:-2G} export=${option[export]:-auto} optimizer=${option[optimizer]:-adagrad}
-    local bytes row grid rows transit total free text states
+    local bytes row rows transit total free text states
     bytes=$(numfmt --from=iec "$memory")
     case $optimizer in sgd) states=0 ;; adagrad) states=1 ;; ftrl) states=2 ;; *) die "--optimizer $optimizer" ;; esac
     row=$(((rank + 1) * 4 * (1 + states)))
-    grid=$(($(count "$users") / (bytes * 3 / 8 / row - $(count "$items")) + 1)) # a window: a group of users and all items
-    ((grid > 0)) || die "--items $items: they do not fit $memory beside a group of users; give --grid"
-    grid=${option[grid]:-$grid}
     text=$(ratings_text "$users" "$items" "$n")
-    note "index, a grid of $grid"
+    note "index"
     in_cgroup $((bytes * 11 / 10)) "$tools/drps-index" "$text" -o "$work/huge" --force --quiet --json --algo lmf --rank "$rank" \
-        --order grid --grid "$grid" --memory "$bytes" --batch-size "$batch" >"$work/huge.index"
+        --order grid ${option[grid]:+--grid "${option[grid]}"} --memory "$bytes" --batch-size "$batch" >"$work/huge.index"
     rm "$text"
     rows=$(jq .rows "$work/huge.index")
     # The transit file has room for all rows; parameters are put in order and then written as a model.
@@ -487,7 +486,7 @@ huge() {
     else
         until_epoch $((bytes * 11 / 10)) "$last" "$work/huge" --store relay --memory "$bytes" --epochs "$last" --optimizer "$optimizer"
     fi
-    echo "### A model of $(gb <<<$((rows * row))) GB in $memory: matrix factorisation of rank $rank, $optimizer, $rows users and items, $n ratings, grid of $grid, epoch $last"
+    echo "### A model of $(gb <<<$((rows * row))) GB in $memory: matrix factorisation of rank $rank, $optimizer, $rows users and items, $n ratings, grid of $(grid_of huge), epoch $last"
     machine
     echo "| --memory | drps-index | epoch | samples/s | GB read, written | MB/s | waiting | peak resident set | writing the model |"
     echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
