@@ -76,6 +76,7 @@ static void loop(void **state, const struct fault *fault, const char *algo, enum
     c.options.test_fraction = 0.2;
     /* One spool file instead of 32 for most: their calls are alike, and each costs a run. */
     if (fault->op != FAULT_OPEN && fault->code != -EROFS) c.options.order = "given";
+    if (fault->op == FAULT_PREAD && format == CASE_RATINGS) c.options.order = "grid";
     while (run_with_fault(s, &c, fault, k))
         k++;
     assert_true(k > 1);         /* the operation is used */
