@@ -137,6 +137,7 @@ int block_build_topk(struct tally *tally, const struct block_tables *tables,
                      const struct block_options *options, struct block_layout *layout_out,
                      struct drps_err *err)
 {
+    *layout_out = (struct block_layout){0};
     if (!options->top_k)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "topk merges k pairs a round: k must be at least 1");

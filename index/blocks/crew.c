@@ -1,0 +1,385 @@
+/* The tally whose counts are the sums of its shards'. */
+#include "index/blocks/crew.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "index/blocks/crew_wire.h"
+
+struct crew {
+    struct tally tally;
+    struct crew_link *link; /* own */
+    void *part;             /* own: an answer, before it is added up */
+    size_t part_cap;
+    int broken; /* a code: a shard is gone, or out of step */
+};
+
+static struct crew *crew_of(struct tally *t)
+{
+    return (struct crew *)t;
+}
+
+/* Names the shard; nothing can be asked any more. */
+static int broken(struct crew *c, unsigned shard, int rc, struct drps_err *err)
+{
+    c->broken = rc;
+    (void)drps_err_context(err, "shard %u of %u", shard + 1, c->link->peers);
+    return rc;
+}
+
+/* ---- Questions, to all shards ---- */
+
+struct part {
+    const void *bytes;
+    size_t n;
+};
+
+static int tell(struct crew *c, enum crew_op op, uint64_t value, const struct part *parts, size_t n,
+                struct drps_err *err)
+{
+    struct crew_head h = {(int32_t)op, value, 0};
+    uint8_t head[CREW_HEAD_BYTES];
+    int rc = 0;
+
+    if (c->broken) return drps_err_set(err, c->broken, "a shard has failed before");
+    for (size_t i = 0; i < n; i++)
+        h.bytes += parts[i].n;
+    crew_head_put(head, &h);
+    for (unsigned shard = 0; shard < c->link->peers && rc == 0; shard++) {
+        rc = c->link->ops->send(c->link, shard, head, sizeof(head), err);
+        for (size_t i = 0; i < n && rc == 0; i++)
+            if (parts[i].n)
+                rc = c->link->ops->send(c->link, shard, parts[i].bytes, parts[i].n, err);
+        if (rc < 0) rc = broken(c, shard, rc, err);
+    }
+    return rc;
+}
+
+/* ---- Answers ---- */
+
+static int receive(struct crew *c, unsigned shard, void *bytes, uint64_t n, struct drps_err *err)
+{
+    int rc = n ? c->link->ops->receive(c->link, shard, bytes, (size_t)n, err) : 0;
+    return rc < 0 ? broken(c, shard, rc, err) : 0;
+}
+
+static int receive_failure(struct crew *c, unsigned shard, const struct crew_head *h,
+                           struct drps_err *err)
+{
+    char text[sizeof(err->text)] = "";
+    if (h->what > 0 || h->bytes >= sizeof(text))
+        return broken(c, shard,
+                      drps_err_set(err, DRPS_E_CORRUPT, "no answer: code %" PRId32, h->what), err);
+    int rc = receive(c, shard, text, h->bytes, err);
+    if (rc < 0) return rc;
+    return drps_err_set(err, h->what, "shard %u of %u: %s", shard + 1, c->link->peers, text);
+}
+
+/* The head of an answer; a failure that the shard reports is received whole. */
+static int receive_head(struct crew *c, unsigned shard, struct crew_head *h, struct drps_err *err)
+{
+    uint8_t head[CREW_HEAD_BYTES];
+    int rc = receive(c, shard, head, sizeof(head), err);
+    if (rc < 0) return rc;
+    *h = crew_head_get(head);
+    return h->what ? receive_failure(c, shard, h, err) : 0;
+}
+
+/* Adds the answer in c->part to what out has. */
+typedef void combine(const struct crew *c, void *out, size_t n);
+
+static void add_u32(const struct crew *c, void *out, size_t n)
+{
+    const uint32_t *part = c->part;
+    uint32_t *sum = out;
+    for (size_t i = 0; i < n; i++)
+        sum[i] += part[i];
+}
+
+static void add_u64(const struct crew *c, void *out, size_t n)
+{
+    const uint64_t *part = c->part;
+    uint64_t *sum = out;
+    for (size_t i = 0; i < n; i++)
+        sum[i] += part[i];
+}
+
+static void least_u32(const struct crew *c, void *out, size_t n)
+{
+    const uint32_t *part = c->part;
+    uint32_t *least = out;
+    for (size_t i = 0; i < n; i++)
+        if (part[i] < least[i]) least[i] = part[i];
+}
+
+/* Answers of n numbers of `size` bytes from every shard; the first failure is told, the rest is
+ * received all the same. */
+static int gather(struct crew *c, combine *add, void *out, size_t n, size_t size,
+                  struct drps_err *err)
+{
+    struct crew_head h;
+    int rc = 0;
+
+    if (drps_array_reserve(&c->part, &c->part_cap, n * size, 1))
+        return broken(c, 0, drps_err_set(err, -ENOMEM, "no memory for %zu numbers", n), err);
+    for (unsigned shard = 0; shard < c->link->peers; shard++) {
+        struct drps_err *say = rc < 0 ? NULL : err;
+        int one = receive_head(c, shard, &h, say);
+        if (one == 0 && h.bytes != n * size)
+            one = broken(
+                c, shard,
+                drps_err_set(say, DRPS_E_CORRUPT, "%" PRIu64 " bytes, not %zu", h.bytes, n * size),
+                say);
+        if (one == 0) one = receive(c, shard, c->part, h.bytes, say);
+        if (one == 0 && add) add(c, out, n);
+        if (rc == 0) rc = one;
+    }
+    return rc;
+}
+
+/* ---- Operations ---- */
+
+static int crew_counts(struct tally *t, uint32_t *count_out, struct drps_err *err)
+{
+    memset(count_out, 0, t->blocks * sizeof(*count_out));
+    int rc = tell(crew_of(t), CREW_COUNTS, 0, NULL, 0, err);
+    if (rc < 0) return rc;
+    return gather(crew_of(t), add_u32, count_out, t->blocks, sizeof(*count_out), err);
+}
+
+static int crew_signatures(struct tally *t, uint64_t *sig_out, struct drps_err *err)
+{
+    memset(sig_out, 0, t->blocks * sizeof(*sig_out));
+    int rc = tell(crew_of(t), CREW_SIGNATURES, 0, NULL, 0, err);
+    if (rc < 0) return rc;
+    return gather(crew_of(t), add_u64, sig_out, t->blocks, sizeof(*sig_out), err);
+}
+
+static int crew_minhash(struct tally *t, uint64_t salt, uint32_t *min_out, struct drps_err *err)
+{
+    memset(min_out, 0xff, t->blocks * sizeof(*min_out));
+    int rc = tell(crew_of(t), CREW_MINHASH, salt, NULL, 0, err);
+    if (rc < 0) return rc;
+    return gather(crew_of(t), least_u32, min_out, t->blocks, sizeof(*min_out), err);
+}
+
+static int crew_cocounts(struct tally *t, const struct block_pair *pairs, size_t n,
+                         uint32_t *count_out, struct drps_err *err)
+{
+    int rc = 0;
+    for (size_t first = 0; first < n && rc == 0; first += CREW_PAIRS) {
+        const size_t m = n - first < CREW_PAIRS ? n - first : CREW_PAIRS;
+        const struct part part = {pairs + first, m * sizeof(*pairs)};
+        memset(count_out + first, 0, m * sizeof(*count_out));
+        rc = tell(crew_of(t), CREW_COCOUNTS, 0, &part, 1, err);
+        if (rc == 0)
+            rc = gather(crew_of(t), add_u32, count_out + first, m, sizeof(*count_out), err);
+    }
+    return rc;
+}
+
+static int crew_pair_work(struct tally *t, uint64_t *work_out, struct drps_err *err)
+{
+    *work_out = 0;
+    int rc = tell(crew_of(t), CREW_PAIR_WORK, 0, NULL, 0, err);
+    return rc < 0 ? rc : gather(crew_of(t), add_u64, work_out, 1, sizeof(*work_out), err);
+}
+
+static int crew_merge(struct tally *t, const struct block_pair *pairs, size_t n,
+                      struct drps_err *err)
+{
+    const struct part part = {pairs, n * sizeof(*pairs)};
+    int rc = tell(crew_of(t), CREW_MERGE, 0, &part, 1, err);
+    return rc < 0 ? rc : gather(crew_of(t), NULL, NULL, 0, 1, err);
+}
+
+static int crew_reset(struct tally *t, struct drps_err *err)
+{
+    int rc = tell(crew_of(t), CREW_RESET, 0, NULL, 0, err);
+    return rc < 0 ? rc : gather(crew_of(t), NULL, NULL, 0, 1, err);
+}
+
+static int crew_layout_io(struct tally *t, const uint32_t *place, const uint32_t *first,
+                          size_t blocks, uint32_t gap_rows, struct layout_io *out,
+                          struct drps_err *err)
+{
+    const struct part parts[] = {{place, t->blocks * sizeof(*place)},
+                                 {first, (blocks + 1) * sizeof(*first)}};
+    *out = (struct layout_io){0};
+    int rc = tell(crew_of(t), CREW_LAYOUT_IO, gap_rows, parts, 2, err);
+    return rc < 0 ? rc : gather(crew_of(t), add_u64, out, 4, sizeof(uint64_t), err);
+}
+
+/* ---- Pairs: sorted lists that are merged as they come ---- */
+
+struct stream {
+    unsigned shard;
+    uint64_t left; /* pairs not yet received */
+    size_t at, n;
+    struct block_pair_count buf[1024];
+};
+
+/* Makes stream->buf[stream->at] the next pair, if there is one. */
+static int stream_fill(struct crew *c, struct stream *s, struct drps_err *err)
+{
+    const size_t most = sizeof(s->buf) / sizeof(s->buf[0]);
+    if (s->at < s->n || !s->left) return 0;
+    s->at = 0;
+    s->n = s->left < most ? (size_t)s->left : most;
+    s->left -= s->n;
+    int rc = receive(c, s->shard, s->buf, s->n * sizeof(s->buf[0]), err);
+    if (rc < 0) s->n = s->left = 0;
+    return rc;
+}
+
+static int comes_before(const struct block_pair_count *x, const struct block_pair_count *y)
+{
+    return x->a != y->a ? x->a < y->a : x->b < y->b;
+}
+
+/* The least pair of all streams with its counts added up; 0: there is none. */
+static int next_pair(struct crew *c, struct stream *streams, struct block_pair_count *out,
+                     struct drps_err *err)
+{
+    const struct block_pair_count *least = NULL;
+    for (unsigned i = 0; i < c->link->peers; i++) {
+        struct stream *s = &streams[i];
+        int rc = stream_fill(c, s, err);
+        if (rc < 0) return rc;
+        if (s->at < s->n && (!least || comes_before(&s->buf[s->at], least))) least = &s->buf[s->at];
+    }
+    if (!least) return 0;
+    *out = (struct block_pair_count){least->a, least->b, 0};
+    for (unsigned i = 0; i < c->link->peers; i++) {
+        struct stream *s = &streams[i];
+        if (s->at < s->n && s->buf[s->at].a == out->a && s->buf[s->at].b == out->b)
+            out->count += s->buf[s->at++].count;
+    }
+    return 1;
+}
+
+/* The heads of all answers. *sum: pairs of all shards, whether they are sent or not. */
+static int open_streams(struct crew *c, struct stream *streams, uint64_t *sum, struct drps_err *err)
+{
+    int rc = 0;
+    *sum = 0;
+    for (unsigned i = 0; i < c->link->peers; i++) {
+        struct drps_err *say = rc < 0 ? NULL : err;
+        struct crew_head h = {0};
+        streams[i].shard = i;
+        int one = receive_head(c, i, &h, say);
+        if (one == 0 && h.bytes != h.value * sizeof(struct block_pair_count))
+            one = broken(c, i, drps_err_set(say, DRPS_E_CORRUPT, "no list of pairs"), say);
+        if (one == 0) streams[i].left = h.value;
+        *sum += h.value;
+        if (rc == 0) rc = one;
+    }
+    return rc;
+}
+
+/* Up to `most` pairs are kept, all are received and counted. */
+static int merge_streams(struct crew *c, struct stream *streams, struct block_pair_count *pairs,
+                         size_t most, size_t *n_out, struct drps_err *err)
+{
+    struct block_pair_count pair;
+    size_t n = 0;
+    int more;
+    while ((more = next_pair(c, streams, &pair, err)) > 0) {
+        if (pair.a >= pair.b || pair.b >= c->tally.blocks) {
+            c->broken =
+                drps_err_set(err, DRPS_E_CORRUPT, "a shard sent the pair %u, %u", pair.a, pair.b);
+            return c->broken;
+        }
+        if (n < most) pairs[n] = pair;
+        n++;
+    }
+    *n_out = n;
+    return more;
+}
+
+static int crew_pairs(struct tally *t, const uint8_t *keep, const uint32_t *with, size_t with_n,
+                      uint64_t memory_bytes, struct block_pair_count **pairs_out, size_t *n_out,
+                      struct drps_err *err)
+{
+    static const uint8_t padding[4];
+    struct crew *c = crew_of(t);
+    const struct part parts[] = {{keep, t->blocks},
+                                 {padding, (4 - t->blocks % 4) % 4},
+                                 {with, with ? with_n * sizeof(*with) : 0}};
+    struct stream *streams = calloc(c->link->peers, sizeof(*streams));
+    struct block_pair_count *pairs = NULL;
+    uint64_t sum, most = memory_bytes / sizeof(*pairs);
+    size_t n = 0;
+
+    *pairs_out = NULL;
+    *n_out = 0;
+    if (!streams) return drps_err_set(err, -ENOMEM, "no memory to merge pairs of blocks");
+    int rc = tell(c, with ? CREW_PAIRS_WITH : CREW_PAIRS_ALL, memory_bytes, parts, 3, err);
+    if (rc < 0) goto out;
+    rc = open_streams(c, streams, &sum, err);
+    if (most > sum) most = sum;
+    if (rc == 0 && !(pairs = drps_array_new((size_t)most, sizeof(*pairs))))
+        rc = drps_err_set(err, -ENOMEM, "no memory for %" PRIu64 " pairs of blocks", most);
+    int merged =
+        merge_streams(c, streams, pairs, pairs ? (size_t)most : 0, &n, rc < 0 ? NULL : err);
+    *n_out = rc < 0 ? (size_t)sum : n; /* a shard had too many: as many as they may be */
+    if (rc == 0) rc = merged;
+    if (rc == 0 && n > most)
+        rc = drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                          "%zu pairs of blocks are used together, there is room for %" PRIu64, n,
+                          most);
+    if (rc == 0) {
+        *pairs_out = pairs;
+        pairs = NULL;
+    }
+out:
+    free(pairs);
+    free(streams);
+    return rc;
+}
+
+/* ---- Opening ---- */
+
+static void crew_close(struct tally *t)
+{
+    if (!t) return;
+    struct crew *c = crew_of(t);
+    c->link->ops->close(c->link);
+    free(c->part);
+    free(c);
+}
+
+static const struct tally_ops crew_ops = {
+    .counts = crew_counts,
+    .signatures = crew_signatures,
+    .minhash = crew_minhash,
+    .cocounts = crew_cocounts,
+    .pairs = crew_pairs,
+    .merge = crew_merge,
+    .pair_work = crew_pair_work,
+    .reset = crew_reset,
+    .layout_io = crew_layout_io,
+    .close = crew_close,
+};
+
+int crew_over(struct crew_link *link, uint32_t blocks, uint32_t batches, struct tally **t_out,
+              struct drps_err *err)
+{
+    *t_out = NULL;
+    struct crew *c = calloc(1, sizeof(*c));
+    if (!c) {
+        link->ops->close(link);
+        return drps_err_set(err, -ENOMEM, "no memory for a crew");
+    }
+    c->tally = (struct tally){&crew_ops, blocks, batches};
+    c->link = link;
+    int rc = gather(c, NULL, NULL, 0, 1, err); /* all are ready */
+    if (rc == 0)
+        *t_out = &c->tally;
+    else
+        crew_close(&c->tally);
+    return rc;
+}

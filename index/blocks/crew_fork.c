@@ -1,0 +1,163 @@
+/* Shards as child processes, each at the other end of a pair of sockets. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "index/blocks/crew.h"
+
+struct sockets {
+    struct crew_link link;
+    struct peer {
+        int fd;    /* -1: none */
+        pid_t pid; /* of the child; 0: the parent, or a child that has been waited for */
+    } peer[CREW_SHARDS];
+};
+
+/* The peer has closed its end: a child only does so by ending. */
+static int gone(struct peer *p, struct drps_err *err)
+{
+    int status = 0;
+    if (p->pid > 0)
+        while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
+            ;
+    p->pid = 0;
+    if (WIFSIGNALED(status))
+        return drps_err_set(err, DRPS_E_CLOSED, "its process was killed by signal %d (%s)",
+                            WTERMSIG(status), strsignal(WTERMSIG(status)));
+    return drps_err_set(err, DRPS_E_CLOSED, "its process has ended (status %d)",
+                        WEXITSTATUS(status));
+}
+
+static int sockets_send(struct crew_link *l, unsigned peer, const void *bytes, size_t n,
+                        struct drps_err *err)
+{
+    struct peer *p = &((struct sockets *)l)->peer[peer];
+    for (const char *at = bytes; n > 0;) {
+        ssize_t sent = send(p->fd, at, n, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) return gone(p, err);
+        if (sent < 0) return drps_err_set(err, -errno, "cannot send: %s", strerror(errno));
+        at += sent;
+        n -= (size_t)sent;
+    }
+    return 0;
+}
+
+static int sockets_receive(struct crew_link *l, unsigned peer, void *bytes, size_t n,
+                           struct drps_err *err)
+{
+    struct peer *p = &((struct sockets *)l)->peer[peer];
+    for (char *at = bytes; n > 0;) {
+        ssize_t got = recv(p->fd, at, n, 0);
+        if (got < 0 && errno == EINTR) continue;
+        if (got == 0 || (got < 0 && errno == ECONNRESET)) return gone(p, err);
+        if (got < 0) return drps_err_set(err, -errno, "cannot receive: %s", strerror(errno));
+        at += got;
+        n -= (size_t)got;
+    }
+    return 0;
+}
+
+/* Children have nothing to lose, and may be in the middle of counting. */
+static void sockets_close(struct crew_link *l)
+{
+    struct sockets *s = (struct sockets *)l;
+    for (unsigned i = 0; i < l->peers; i++) {
+        struct peer *p = &s->peer[i];
+        if (p->fd >= 0) (void)close(p->fd); /* nothing is buffered */
+        if (p->pid <= 0) continue;
+        (void)kill(p->pid, SIGKILL); /* it has not been waited for: the number is still its own */
+        while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+    free(s);
+}
+
+static const struct crew_link_ops socket_ops = {sockets_send, sockets_receive, sockets_close};
+
+static struct sockets *sockets_new(void)
+{
+    struct sockets *s = calloc(1, sizeof(*s));
+    if (s) s->link.ops = &socket_ops;
+    return s;
+}
+
+/* ---- In the child ---- */
+
+static void shard_count(const struct crew_work *work, unsigned shard, unsigned shards,
+                        struct crew_link *parent)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct access access;
+    struct tally *tally = NULL;
+    const uint32_t first = (uint32_t)((uint64_t)work->batches * shard / shards);
+    const uint32_t end = (uint32_t)((uint64_t)work->batches * (shard + 1) / shards);
+
+    int rc = access_load(work->io, work->dir, work->rows, work->batches, first, end,
+                         work->memory_bytes / shards, &access, &err);
+    if (rc == 0) rc = tally_open(&access, work->share, work->seed, &tally, &err);
+    (void)crew_serve(parent, tally, &err, NULL); /* how it ended is the parent's to say */
+    if (tally) tally->ops->close(tally);
+    access_free(&access);
+}
+
+/* Only its own socket stays open: that of the parent must be the parent's alone, for its end to
+ * show. */
+static void shard_run(const struct crew_work *work, unsigned shard, unsigned shards,
+                      struct sockets *older, int fd)
+{
+    struct sockets *s = sockets_new();
+    for (unsigned i = 0; i < older->link.peers; i++)
+        (void)close(older->peer[i].fd);
+    if (s) {
+        s->link.peers = 1;
+        s->peer[0].fd = fd;
+        shard_count(work, shard, shards, &s->link);
+    }
+    _exit(s ? 0 : 1); /* what the parent has open or buffered is not the child's to finish */
+}
+
+/* ---- In the parent ---- */
+
+static int shard_start(const struct crew_work *work, unsigned shard, unsigned shards,
+                       struct sockets *s, struct drps_err *err)
+{
+    int fd[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) < 0)
+        return drps_err_set(err, -errno, "shard %u of %u: no socket: %s", shard + 1, shards,
+                            strerror(errno));
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)close(fd[0]);
+        shard_run(work, shard, shards, s, fd[1]);
+    }
+    const int failed = pid < 0 ? errno : 0;
+    (void)close(fd[1]);
+    s->peer[shard] = (struct peer){fd[0], pid > 0 ? pid : 0};
+    s->link.peers = shard + 1;
+    return failed ? drps_err_set(err, -failed, "shard %u of %u: no process: %s", shard + 1, shards,
+                                 strerror(failed))
+                  : 0;
+}
+
+int crew_open(const struct crew_work *work, unsigned shards, struct tally **t_out,
+              struct drps_err *err)
+{
+    int rc = 0;
+
+    *t_out = NULL;
+    if (shards < 1 || shards > CREW_SHARDS)
+        return drps_err_set(err, DRPS_E_CONFIG, "%u shards: there may be 1 to %d", shards,
+                            CREW_SHARDS);
+    struct sockets *s = sockets_new();
+    if (!s) return drps_err_set(err, -ENOMEM, "no memory for %u shards", shards);
+    for (unsigned i = 0; i < shards && rc == 0; i++)
+        rc = shard_start(work, i, shards, s, err);
+    if (rc == 0) return crew_over(&s->link, work->rows, work->batches, t_out, err);
+    sockets_close(&s->link);
+    return rc;
+}

@@ -1,0 +1,209 @@
+/* A shard's side: questions in, answers of one tally out. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "index/blocks/crew.h"
+#include "index/blocks/crew_wire.h"
+
+struct server {
+    struct crew_link *link;
+    struct tally *tally;
+    struct crew_head head; /* of the question */
+    void *in;              /* own: [head.bytes] its payload */
+    size_t in_cap;
+    void *out; /* own: the payload of the answer, */
+    size_t out_cap;
+    struct block_pair_count *pairs; /* own: or these */
+};
+
+/* ---- Questions that are not what they should be ---- */
+
+static int nonsense(const struct server *s, struct drps_err *err)
+{
+    return drps_err_set(err, DRPS_E_CORRUPT, "question %" PRId32 " with %" PRIu64 " bytes",
+                        s->head.what, s->head.bytes);
+}
+
+static int are_pairs(const struct server *s)
+{
+    const struct block_pair *pairs = s->in;
+    const size_t n = (size_t)s->head.bytes / sizeof(*pairs);
+    if (s->head.bytes % sizeof(*pairs)) return 0;
+    for (size_t i = 0; i < n; i++)
+        if (pairs[i].a >= pairs[i].b || pairs[i].b >= s->tally->blocks) return 0;
+    return 1;
+}
+
+static int are_increasing(const uint32_t *v, size_t n, uint64_t limit)
+{
+    for (size_t i = 0; i < n; i++)
+        if (v[i] >= limit || (i > 0 && v[i] <= v[i - 1])) return 0;
+    return 1;
+}
+
+/* Places of rows and boundaries of blocks, as layout_io wants them. */
+static int is_layout(const struct server *s)
+{
+    const uint64_t rows = s->tally->blocks;
+    const uint32_t *place = s->in, *first = place + rows;
+    const uint64_t n = s->head.bytes / sizeof(*place);
+    if (s->head.bytes % sizeof(*place) || n < rows + 1 || first[0] != 0) return 0;
+    uint8_t *taken = calloc((size_t)rows + 1, 1);
+    uint64_t row = 0;
+    while (taken && row < rows && place[row] < rows && !taken[place[row]])
+        taken[place[row++]] = 1;
+    free(taken);
+    return row == rows && are_increasing(first, (size_t)(n - rows), rows + 1) &&
+           first[n - rows - 1] == rows;
+}
+
+/* ---- Answers ---- */
+
+/* Room for an answer; each returns the bytes of its answer in *bytes. */
+static int room(struct server *s, uint64_t bytes, struct drps_err *err)
+{
+    if (drps_array_reserve(&s->out, &s->out_cap, (size_t)bytes, 1))
+        return drps_err_set(err, -ENOMEM, "no memory to answer with %" PRIu64 " bytes", bytes);
+    return 0;
+}
+
+static int answer_blocks(struct server *s, uint64_t *bytes, struct drps_err *err)
+{
+    const struct tally_ops *ops = s->tally->ops;
+    *bytes = (uint64_t)s->tally->blocks * (s->head.what == CREW_SIGNATURES ? 8 : 4);
+    if (s->head.bytes) return nonsense(s, err);
+    int rc = room(s, *bytes, err);
+    if (rc < 0) return rc;
+    if (s->head.what == CREW_COUNTS) return ops->counts(s->tally, s->out, err);
+    if (s->head.what == CREW_SIGNATURES) return ops->signatures(s->tally, s->out, err);
+    return ops->minhash(s->tally, s->head.value, s->out, err);
+}
+
+static int answer_cocounts(struct server *s, uint64_t *bytes, struct drps_err *err)
+{
+    const size_t n = (size_t)s->head.bytes / sizeof(struct block_pair);
+    *bytes = n * sizeof(uint32_t);
+    if (n > CREW_PAIRS || !are_pairs(s)) return nonsense(s, err);
+    int rc = room(s, *bytes, err);
+    return rc < 0 ? rc : s->tally->ops->cocounts(s->tally, s->in, n, s->out, err);
+}
+
+static int answer_pairs(struct server *s, uint64_t *bytes, uint64_t *n_out, struct drps_err *err)
+{
+    const uint64_t blocks = s->tally->blocks, keep = (blocks + 3) / 4 * 4;
+    const uint32_t *with = NULL;
+    size_t with_n = 0, n = 0;
+
+    if (s->head.bytes < keep) return nonsense(s, err);
+    if (s->head.what == CREW_PAIRS_WITH) {
+        with = (const uint32_t *)s->in + keep / 4;
+        with_n = (size_t)(s->head.bytes - keep) / sizeof(*with);
+    }
+    if (s->head.bytes != keep + with_n * sizeof(*with) || !are_increasing(with, with_n, blocks))
+        return nonsense(s, err);
+    int rc = s->tally->ops->pairs(s->tally, s->in, with, with_n, s->head.value, &s->pairs, &n, err);
+    *n_out = n;
+    *bytes = (uint64_t)n * sizeof(*s->pairs);
+    return rc;
+}
+
+static int answer_rest(struct server *s, uint64_t *bytes, struct drps_err *err)
+{
+    const struct tally_ops *ops = s->tally->ops;
+    const uint64_t n = s->head.bytes / sizeof(struct block_pair);
+    int rc = room(s, sizeof(struct layout_io), err);
+    if (rc < 0) return rc;
+    if (s->head.what == CREW_MERGE && are_pairs(s) && n <= s->tally->blocks / 2)
+        return ops->merge(s->tally, s->in, (size_t)n, err);
+    if (s->head.what == CREW_RESET && !s->head.bytes) return ops->reset(s->tally, err);
+    if (s->head.what == CREW_PAIR_WORK && !s->head.bytes) {
+        *bytes = sizeof(uint64_t);
+        return ops->pair_work(s->tally, s->out, err);
+    }
+    if (s->head.what == CREW_LAYOUT_IO && s->head.value <= UINT32_MAX && is_layout(s)) {
+        const uint32_t *place = s->in, *first = place + s->tally->blocks;
+        const size_t blocks = (size_t)(s->head.bytes / sizeof(*place)) - s->tally->blocks - 1;
+        *bytes = sizeof(struct layout_io);
+        return ops->layout_io(s->tally, place, first, blocks, (uint32_t)s->head.value, s->out, err);
+    }
+    return nonsense(s, err);
+}
+
+/* ---- The conversation ---- */
+
+static int reply(struct crew_link *link, const struct drps_err *failure, uint64_t value,
+                 const void *payload, uint64_t bytes, struct drps_err *err)
+{
+    uint8_t head[CREW_HEAD_BYTES];
+    if (failure->code) {
+        payload = failure->text;
+        bytes = strlen(failure->text);
+    }
+    crew_head_put(head, &(struct crew_head){failure->code, value, bytes});
+    int rc = link->ops->send(link, 0, head, sizeof(head), err);
+    return rc < 0 || !bytes ? rc : link->ops->send(link, 0, payload, (size_t)bytes, err);
+}
+
+static int answer(struct server *s, struct drps_err *err)
+{
+    struct drps_err failure = DRPS_ERR_INIT;
+    uint64_t bytes = 0, value = 0;
+    int pairs = 0, rc;
+
+    switch (s->head.what) {
+    case CREW_COUNTS:
+    case CREW_SIGNATURES:
+    case CREW_MINHASH:
+        rc = answer_blocks(s, &bytes, &failure);
+        break;
+    case CREW_COCOUNTS:
+        rc = answer_cocounts(s, &bytes, &failure);
+        break;
+    case CREW_PAIRS_ALL:
+    case CREW_PAIRS_WITH:
+        pairs = 1;
+        rc = answer_pairs(s, &bytes, &value, &failure);
+        break;
+    default:
+        rc = answer_rest(s, &bytes, &failure);
+    }
+    failure.code = rc;
+    rc = reply(s->link, &failure, value, pairs ? (void *)s->pairs : s->out, bytes, err);
+    free(s->pairs);
+    s->pairs = NULL;
+    return rc;
+}
+
+/* The next question, with its payload. */
+static int receive(struct server *s, struct drps_err *err)
+{
+    uint8_t head[CREW_HEAD_BYTES];
+    int rc = s->link->ops->receive(s->link, 0, head, sizeof(head), err);
+    if (rc < 0) return rc;
+    s->head = crew_head_get(head);
+    const uint64_t most = (uint64_t)s->tally->blocks * 8 + CREW_PAIRS * sizeof(struct block_pair);
+    if (s->head.what <= 0 || s->head.what >= CREW_OPS || s->head.bytes > most)
+        return nonsense(s, err);
+    if (drps_array_reserve(&s->in, &s->in_cap, (size_t)s->head.bytes, 1))
+        return drps_err_set(err, -ENOMEM, "no memory for a question");
+    if (!s->head.bytes) return 0;
+    return s->link->ops->receive(s->link, 0, s->in, (size_t)s->head.bytes, err);
+}
+
+int crew_serve(struct crew_link *link, struct tally *t, const struct drps_err *failure,
+               struct drps_err *err)
+{
+    struct server s = {.link = link, .tally = t};
+    int rc = reply(link, failure, 0, NULL, 0, err);
+    if (rc == 0 && failure->code) rc = failure->code;
+    while (rc == 0) {
+        rc = receive(&s, err);
+        if (rc == 0) rc = answer(&s, err);
+    }
+    free(s.in);
+    free(s.out);
+    return rc;
+}

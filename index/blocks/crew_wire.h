@@ -1,0 +1,60 @@
+/*
+ * Messages between a crew and its shards: a head, then `bytes` of payload. Little-endian; arrays
+ * are used in place.
+ *
+ *   0  4   question: op; answer: 0, or a code of drps_err.h (as i32), the payload being its text
+ *   4  4   zero
+ *   8  8   question: salt, gap rows, or bytes that pairs may take; answer: pairs there are
+ *   16 8   bytes of payload
+ *
+ * Each shard answers each question, in order. Before the first question it says that it is ready.
+ */
+#ifndef DRPS_INDEX_BLOCKS_CREW_WIRE_H
+#define DRPS_INDEX_BLOCKS_CREW_WIRE_H
+
+#include <stdint.h>
+
+#include "base/drps_endian.h"
+#include "index/blocks/tally.h"
+
+/*           payload of the question               payload of the answer */
+enum crew_op {
+    CREW_COUNTS = 1, /*                                  count u32 [blocks] */
+    CREW_SIGNATURES, /*                                  signature u64 [blocks] */
+    CREW_MINHASH,    /*                                  least u32 [blocks] */
+    CREW_COCOUNTS,   /* pairs [n <= CREW_PAIRS]          count u32 [n] */
+    CREW_PAIRS_ALL,  /* keep u8 [blocks]                 pairs with counts, sorted */
+    CREW_PAIRS_WITH, /* keep u8 [blocks], with u32 [n]   the same */
+    CREW_PAIR_WORK,  /*                                  u64 */
+    CREW_MERGE,      /* pairs [n <= blocks / 2] */
+    CREW_RESET,      /* */
+    CREW_LAYOUT_IO,  /* place u32 [blocks], first u32    four u64, as in struct layout_io */
+    CREW_OPS
+};
+
+enum { CREW_HEAD_BYTES = 24, CREW_PAIRS = 1 << 16 };
+
+_Static_assert(sizeof(struct block_pair) == 8, "sent in place");
+_Static_assert(sizeof(struct block_pair_count) == 12, "sent in place");
+_Static_assert(sizeof(struct layout_io) == 32, "sent in place");
+
+struct crew_head {
+    int32_t what;
+    uint64_t value, bytes;
+};
+
+static inline void crew_head_put(uint8_t *at, const struct crew_head *h)
+{
+    drps_put_u32(at, (uint32_t)h->what);
+    drps_put_u32(at + 4, 0);
+    drps_put_u64(at + 8, h->value);
+    drps_put_u64(at + 16, h->bytes);
+}
+
+static inline struct crew_head crew_head_get(const uint8_t *at)
+{
+    return (struct crew_head){(int32_t)drps_get_u32(at), drps_get_u64(at + 8),
+                              drps_get_u64(at + 16)};
+}
+
+#endif

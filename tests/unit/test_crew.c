@@ -1,0 +1,538 @@
+/*
+ * Tallies over processes: the same answers and layouts as one tally gives, shards that fail, die or
+ * lose their parent, and peers that talk nonsense.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "index/blocks/builder.h"
+#include "index/blocks/crew.h"
+#include "index/blocks/crew_wire.h"
+#include "index/blocks/price.h"
+#include "support/brute_tally.h"
+#include "support/lists.h"
+
+static const unsigned shard_counts[] = {1, 2, 3, 5};
+enum { COUNTS = 4 };
+
+/* ---- Cases ---- */
+
+struct data {
+    struct lists lists;
+    struct access access;
+    struct crew_work work;
+};
+
+static void data_begin(struct data *d, struct random_source *rng, uint32_t rows, uint32_t steps)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    lists_random(&d->lists, rng, rows, steps, 3 + rows / 3);
+    assert_ok(
+        access_load(drps_io_os(), d->lists.dir, rows, steps, 0, steps, 1 << 24, &d->access, &err),
+        &err);
+    d->work = (struct crew_work){.io = drps_io_os(),
+                                 .dir = d->lists.dir,
+                                 .rows = rows,
+                                 .batches = steps,
+                                 .share = 1,
+                                 .memory_bytes = 1 << 24};
+}
+
+static void data_end(struct data *d)
+{
+    access_free(&d->access);
+    lists_free(&d->lists);
+}
+
+static struct tally *crew(const struct data *d, unsigned shards)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct tally *t;
+    assert_ok(crew_open(&d->work, shards, &t, &err), &err);
+    return t;
+}
+
+static struct tally *local(const struct data *d)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct tally *t;
+    assert_ok(tally_open(&d->access, d->work.share, d->work.seed, &t, &err), &err);
+    return t;
+}
+
+static void assert_no_children(void)
+{
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+}
+
+/* ---- The same answers ---- */
+
+/* What one operation of two tallies returns, in arrays of n elements that are freed here. */
+#define SAME(type, n, a, b, call)                                                                  \
+    do {                                                                                           \
+        type *x = must(calloc((n) + 1, sizeof(*x))), *y = must(calloc((n) + 1, sizeof(*y)));       \
+        type *out = x;                                                                             \
+        struct tally *t = (a);                                                                     \
+        assert_ok(call, &err);                                                                     \
+        out = y;                                                                                   \
+        t = (b);                                                                                   \
+        assert_ok(call, &err);                                                                     \
+        assert_memory_equal(x, y, ((n) + 1) * sizeof(*x));                                         \
+        free(x);                                                                                   \
+        free(y);                                                                                   \
+    } while (0)
+
+static void assert_same_counts(struct tally *one, struct tally *many, struct random_source *rng)
+{
+    enum { PAIRS = CREW_PAIRS + 100 }; /* two questions */
+    struct drps_err err = DRPS_ERR_INIT;
+    const uint32_t blocks = one->blocks;
+    const uint64_t salt = random_u64(rng);
+    struct block_pair *pairs = must(calloc(PAIRS, sizeof(*pairs)));
+
+    for (size_t i = 0; i < PAIRS; i++) {
+        pairs[i].b = 1 + (uint32_t)random_below(rng, blocks - 1);
+        pairs[i].a = (uint32_t)random_below(rng, pairs[i].b);
+    }
+    SAME(uint32_t, blocks, one, many, t->ops->counts(t, out, &err));
+    SAME(uint64_t, blocks, one, many, t->ops->signatures(t, out, &err));
+    SAME(uint32_t, blocks, one, many, t->ops->minhash(t, salt, out, &err));
+    SAME(uint32_t, PAIRS, one, many, t->ops->cocounts(t, pairs, PAIRS, out, &err));
+    SAME(uint64_t, 1, one, many, t->ops->pair_work(t, out, &err));
+    free(pairs);
+}
+
+static void assert_same_pairs(struct tally *one, struct tally *many, struct random_source *rng,
+                              int some)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    uint8_t *keep = must(calloc(one->blocks, 1));
+    uint32_t *with = must(calloc(one->blocks, sizeof(*with)));
+    struct block_pair_count *x, *y;
+    size_t with_n = 0, xn, yn;
+
+    for (uint32_t b = 0; b < one->blocks; b++) {
+        keep[b] = random_below(rng, 5) > 0;
+        if (some && random_below(rng, 3) == 0) with[with_n++] = b;
+    }
+    uint32_t *list = some ? with : NULL;
+    assert_ok(one->ops->pairs(one, keep, list, with_n, 1 << 24, &x, &xn, &err), &err);
+    assert_ok(many->ops->pairs(many, keep, list, with_n, 1 << 24, &y, &yn, &err), &err);
+    assert_int_equal(xn, yn);
+    if (xn) assert_memory_equal(x, y, xn * sizeof(*x));
+    free(y);
+    if (xn) { /* one too many: refused with the number, and the next question is answered */
+        int rc = many->ops->pairs(many, keep, list, with_n, (xn - 1) * sizeof(*x), &y, &yn, &err);
+        assert_int_equal(rc, DRPS_E_MEMORY_BUDGET);
+        assert_null(y);
+        assert_true(yn >= xn);
+    }
+    free(x);
+    free(keep);
+    free(with);
+}
+
+static void assert_same_io(struct tally *one, struct tally *many, struct random_source *rng)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    const uint32_t rows = one->blocks, gap = (uint32_t)random_below(rng, 5);
+    uint32_t *place = must(calloc(rows, sizeof(*place)));
+    uint32_t *first = must(calloc((size_t)rows + 1, sizeof(*first)));
+    size_t blocks = 0;
+    for (uint32_t i = 0; i < rows; i++) {
+        const uint32_t j = (uint32_t)random_below(rng, i + 1);
+        place[i] = place[j];
+        place[j] = i;
+    }
+    for (uint32_t at = 0; at < rows; at += 1 + (uint32_t)random_below(rng, 4))
+        first[blocks++] = at;
+    first[blocks] = rows;
+    SAME(struct layout_io, 1, one, many,
+         t->ops->layout_io(t, place, first, blocks, gap, out, &err));
+    free(place);
+    free(first);
+}
+
+static void merge_some(struct tally *one, struct tally *many, uint8_t *dead,
+                       struct random_source *rng)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct block_pair *pairs = must(calloc(one->blocks, sizeof(*pairs)));
+    size_t n = 0;
+    uint32_t waiting = UINT32_MAX;
+    for (uint32_t b = 0; b < one->blocks; b++) {
+        if (dead[b] || random_below(rng, 3) == 0) continue;
+        if (waiting == UINT32_MAX) {
+            waiting = b;
+        } else {
+            pairs[n++] = (struct block_pair){waiting, b};
+            dead[b] = 1;
+            waiting = UINT32_MAX;
+        }
+    }
+    assert_ok(one->ops->merge(one, pairs, n, &err), &err);
+    assert_ok(many->ops->merge(many, pairs, n, &err), &err);
+    free(pairs);
+}
+
+static void test_shards_answer_as_one(void **state)
+{
+    static const uint32_t shapes[][2] = {{40, 60}, {25, 3}, {7, 1}, {300, 20}};
+    struct random_source rng = random_begin(__func__);
+    (void)state;
+    for (size_t s = 0; s < 4; s++)
+        for (size_t i = 0; i < COUNTS; i++) {
+            struct drps_err err = DRPS_ERR_INIT;
+            struct data d;
+            data_begin(&d, &rng, shapes[s][0], shapes[s][1]);
+            d.work.share = i % 2 ? 0.5 : 1;
+            d.work.seed = i;
+            struct tally *one = local(&d), *many = crew(&d, shard_counts[i]);
+            uint8_t *dead = must(calloc(one->blocks, 1));
+            assert_int_equal(many->blocks, one->blocks);
+            assert_int_equal(many->batches, one->batches);
+            for (int round = 0; round < 4; round++) {
+                assert_same_counts(one, many, &rng);
+                assert_same_pairs(one, many, &rng, round % 2);
+                assert_same_io(one, many, &rng);
+                merge_some(one, many, dead, &rng);
+            }
+            assert_ok(one->ops->reset(one, &err), &err);
+            assert_ok(many->ops->reset(many, &err), &err);
+            assert_same_counts(one, many, &rng);
+            one->ops->close(one);
+            many->ops->close(many);
+            assert_no_children();
+            free(dead);
+            data_end(&d);
+        }
+}
+
+/* ---- The same layouts ---- */
+
+static struct block_layout build(struct tally *t, const char *name, double share, double *price_out)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    const struct block_tables tables = {.first = {0, 1, t->blocks}, .n = 2};
+    const struct block_options options = {.cost = {.seek = 40, .row = 0.25},
+                                          .top_k = 3,
+                                          .sample = share,
+                                          .max_rows = 20,
+                                          .memory_bytes = 1 << 24};
+    struct block_layout layout;
+    struct layout_price price;
+    assert_ok(block_builder_find(name)->build(t, &tables, &options, &layout, &err), &err);
+    assert_ok(layout_price(t, &layout, &options.cost, &price, &err), &err);
+    *price_out = price.io;
+    t->ops->close(t);
+    return layout;
+}
+
+static void test_builders_do_not_see_who_counts(void **state)
+{
+    static const char *const builders[] = {"pairwise", "topk", "greedy"};
+    struct random_source rng = random_begin(__func__);
+    (void)state;
+    for (int round = 0; round < 8; round++) {
+        struct data d;
+        data_begin(&d, &rng, 2 + (uint32_t)random_below(&rng, 60),
+                   (uint32_t)random_below(&rng, 80));
+        d.work.share = round % 2 ? 0.6 : 1;
+        for (size_t b = 0; b < 3; b++) {
+            double cost, same;
+            struct block_layout expected =
+                build(brute_tally(&d.access, d.work.share, 0), builders[b], d.work.share, &cost);
+            for (size_t i = 0; i <= COUNTS; i++) {
+                struct tally *t = i < COUNTS ? crew(&d, shard_counts[i]) : local(&d);
+                struct block_layout found = build(t, builders[b], d.work.share, &same);
+                assert_int_equal(found.blocks, expected.blocks);
+                assert_memory_equal(found.first, expected.first,
+                                    (found.blocks + 1) * sizeof(*found.first));
+                assert_memory_equal(found.order, expected.order,
+                                    d.lists.rows * sizeof(*found.order));
+                assert_true(same == cost);
+                block_layout_free(&found);
+            }
+            block_layout_free(&expected);
+        }
+        data_end(&d);
+    }
+    assert_no_children();
+}
+
+/* ---- Shards that fail ---- */
+
+static void test_shard_that_cannot_load_says_why(void **state)
+{
+    struct random_source rng = random_begin(__func__);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct data d;
+    struct tally *t;
+    (void)state;
+    data_begin(&d, &rng, 40, 30);
+    d.work.memory_bytes = 30;
+    assert_int_equal(crew_open(&d.work, 3, &t, &err), DRPS_E_MEMORY_BUDGET);
+    assert_null(t);
+    assert_non_null(strstr(err.text, "shard 1 of 3: "));
+    assert_non_null(strstr(err.text, "accesses of 40 rows"));
+    drps_err_clear(&err);
+    d.work.memory_bytes = 1 << 20;
+    d.work.dir = "/nowhere";
+    assert_int_equal(crew_open(&d.work, 2, &t, &err), -ENOENT);
+    assert_non_null(strstr(err.text, "shard 1 of 2: "));
+    assert_non_null(strstr(err.text, "/nowhere/rows.rec"));
+    drps_err_clear(&err);
+    assert_int_equal(crew_open(&d.work, 0, &t, &err), DRPS_E_CONFIG);
+    assert_int_equal(crew_open(&d.work, CREW_SHARDS + 1, &t, NULL), DRPS_E_CONFIG);
+    assert_no_children();
+    data_end(&d);
+}
+
+/* Of the last child that was made; -1: the kernel does not say. */
+static pid_t last_child(void)
+{
+    char path[64];
+    int pid = -1;
+    (void)snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+    FILE *f = fopen(path, "r");
+    if (!f) return -1;
+    while (fscanf(f, "%d", &pid) == 1)
+        ;
+    (void)fclose(f);
+    return (pid_t)pid;
+}
+
+static void test_shard_that_dies_is_named(void **state)
+{
+    struct random_source rng = random_begin(__func__);
+    struct drps_err err = DRPS_ERR_INIT;
+    uint32_t count[40];
+    struct data d;
+    (void)state;
+    data_begin(&d, &rng, 40, 30);
+    struct tally *t = crew(&d, 3);
+    pid_t pid = last_child();
+    if (pid > 0) {
+        siginfo_t ended;
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        assert_int_equal(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT), 0);
+        assert_int_equal(t->ops->counts(t, count, &err), DRPS_E_CLOSED);
+        assert_non_null(strstr(err.text, "shard 3 of 3: its process was killed by signal 9"));
+        drps_err_clear(&err);
+        assert_int_equal(t->ops->reset(t, &err), DRPS_E_CLOSED);
+        assert_non_null(strstr(err.text, "failed before"));
+    }
+    t->ops->close(t);
+    assert_no_children();
+    data_end(&d);
+    if (pid <= 0) {
+        print_message("the kernel does not list children: nothing was killed\n");
+        skip();
+    }
+}
+
+/* A pipe's end that all shards have inherited closes with the last of them. */
+static void test_shards_end_with_their_parent(void **state)
+{
+    struct random_source rng = random_begin(__func__);
+    struct data d;
+    int fd[2], status;
+    char byte;
+    (void)state;
+    data_begin(&d, &rng, 40, 30);
+    assert_int_equal(pipe(fd), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct tally *t;
+        int rc = crew_open(&d.work, 3, &t, NULL);
+        _exit(rc == 0 ? 7 : 1); /* without closing it */
+    }
+    (void)close(fd[1]);
+    assert_int_equal(read(fd[0], &byte, 1), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 7);
+    (void)close(fd[0]);
+    data_end(&d);
+}
+
+/* ---- Peers that talk nonsense: a link that reads from one buffer and writes to another ---- */
+
+struct script {
+    struct crew_link link;
+    uint8_t in[512], out[4096];
+    size_t in_n, in_at, out_n;
+};
+
+static int script_send(struct crew_link *l, unsigned peer, const void *bytes, size_t n,
+                       struct drps_err *err)
+{
+    struct script *s = (struct script *)l;
+    (void)err;
+    assert_int_equal(peer, 0);
+    assert_true(n <= sizeof(s->out) - s->out_n);
+    memcpy(s->out + s->out_n, bytes, n);
+    s->out_n += n;
+    return 0;
+}
+
+static int script_receive(struct crew_link *l, unsigned peer, void *bytes, size_t n,
+                          struct drps_err *err)
+{
+    struct script *s = (struct script *)l;
+    assert_int_equal(peer, 0);
+    if (n > s->in_n - s->in_at) return drps_err_set(err, DRPS_E_CLOSED, "the script ends");
+    memcpy(bytes, s->in + s->in_at, n);
+    s->in_at += n;
+    return 0;
+}
+
+static void script_close(struct crew_link *l)
+{
+    (void)l;
+}
+
+static const struct crew_link_ops script_ops = {script_send, script_receive, script_close};
+
+static void script_begin(struct script *s)
+{
+    *s = (struct script){.link = {&script_ops, 1}};
+}
+
+static void script_add(struct script *s, int32_t what, uint64_t value, const void *bytes, size_t n)
+{
+    assert_true(s->in_n + CREW_HEAD_BYTES + n <= sizeof(s->in));
+    crew_head_put(s->in + s->in_n, &(struct crew_head){what, value, n});
+    if (n) memcpy(s->in + s->in_n + CREW_HEAD_BYTES, bytes, n);
+    s->in_n += CREW_HEAD_BYTES + n;
+}
+
+static void test_shard_refuses_nonsense(void **state)
+{
+    static const uint32_t v[] = {0, 1, 2, 3, 0, 2, 4, 1, 1, 9};
+    static const uint32_t thrice[] = {0, 1, 0, 1, 0, 1}, shared[] = {0, 1, 1, 3, 0, 4};
+    static const uint8_t keep[] = {1, 1, 1, 1, 2, 0, 0, 0, 1, 0, 0, 0};
+    static const struct {
+        const char *name;
+        int32_t what;
+        uint64_t value;
+        const void *bytes;
+        size_t n;
+    } cases[] = {
+        {"counts with a payload", CREW_COUNTS, 0, v, 4},
+        {"half a pair", CREW_COCOUNTS, 0, v, 12},
+        {"a pair of one block", CREW_MERGE, 0, v + 7, 8},
+        {"a block beyond the last", CREW_MERGE, 0, v + 8, 8},
+        {"more merges than blocks", CREW_MERGE, 0, thrice, 24},
+        {"no mask", CREW_PAIRS_ALL, 100, v, 3},
+        {"a mask and more", CREW_PAIRS_ALL, 100, v, 8},
+        {"blocks that do not increase", CREW_PAIRS_WITH, 100, keep, 12},
+        {"no boundaries", CREW_LAYOUT_IO, 0, v, 16},
+        {"a last boundary that is none", CREW_LAYOUT_IO, 0, v, 24},
+        {"two rows in one place", CREW_LAYOUT_IO, 0, shared, 24},
+        {"a gap too large", CREW_LAYOUT_IO, UINT64_C(1) << 32, v, 28},
+        {"a reset with a payload", CREW_RESET, 0, v, 4},
+    };
+    struct random_source rng = random_begin(__func__);
+    const struct drps_err none = DRPS_ERR_INIT;
+    struct data d;
+    (void)state;
+    data_begin(&d, &rng, 4, 5);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct tally *t = local(&d);
+        struct script s;
+        script_begin(&s);
+        script_add(&s, cases[i].what, cases[i].value, cases[i].bytes, cases[i].n);
+        script_add(&s, CREW_LAYOUT_IO, 0, v, 28); /* it goes on answering */
+        assert_int_equal(crew_serve(&s.link, t, &none, NULL), DRPS_E_CLOSED);
+        const struct crew_head refusal = crew_head_get(s.out + CREW_HEAD_BYTES);
+        if (refusal.what != DRPS_E_CORRUPT) fail_msg("%s: code %d", cases[i].name, refusal.what);
+        const size_t next = (size_t)(2 * CREW_HEAD_BYTES + refusal.bytes);
+        const struct crew_head answer = crew_head_get(s.out + next);
+        assert_int_equal(answer.what, 0);
+        assert_int_equal(answer.bytes, sizeof(struct layout_io));
+        t->ops->close(t);
+    }
+    data_end(&d);
+}
+
+static void test_shard_stops_when_it_cannot_follow(void **state)
+{
+    struct random_source rng = random_begin(__func__);
+    const struct drps_err none = DRPS_ERR_INIT;
+    struct data d;
+    (void)state;
+    data_begin(&d, &rng, 4, 5);
+    struct tally *t = local(&d);
+    for (int i = 0; i < 3; i++) {
+        static const struct crew_head heads[] = {
+            {0, 0, 0}, {CREW_OPS, 0, 0}, {CREW_COCOUNTS, 0, UINT64_C(1) << 40}};
+        struct script s;
+        script_begin(&s);
+        s.in_n = CREW_HEAD_BYTES;
+        crew_head_put(s.in, &heads[i]);
+        assert_int_equal(crew_serve(&s.link, t, &none, NULL), DRPS_E_CORRUPT);
+    }
+    t->ops->close(t);
+    data_end(&d);
+}
+
+static void test_crew_refuses_answers_that_are_none(void **state)
+{
+    static const struct block_pair_count pairs[] = {{1, 1, 1}};
+    static const uint32_t count[] = {1, 2, 3};
+    struct block_pair_count *list;
+    uint32_t out[4];
+    uint8_t keep[4] = {1, 1, 1, 1};
+    size_t n;
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        struct script s;
+        struct tally *t;
+        int rc;
+        script_begin(&s);
+        script_add(&s, 0, 0, NULL, 0); /* ready */
+        if (i == 0) script_add(&s, 0, 0, count, sizeof(count));
+        if (i == 1) script_add(&s, 1, 0, NULL, 0);
+        if (i == 2) script_add(&s, 0, 2, pairs, sizeof(pairs));
+        if (i == 3) script_add(&s, 0, 1, pairs, sizeof(pairs));
+        assert_ok(crew_over(&s.link, 4, 5, &t, &err), &err);
+        if (i == 2 || i == 3)
+            rc = t->ops->pairs(t, keep, NULL, 0, 1000, &list, &n, &err);
+        else
+            rc = t->ops->counts(t, out, &err);
+        assert_int_equal(rc, i == 4 ? DRPS_E_CLOSED : DRPS_E_CORRUPT);
+        assert_non_null(strstr(err.text, i == 3 ? "the pair 1, 1" : "shard 1 of 1"));
+        assert_true(t->ops->counts(t, out, NULL) < 0); /* nothing can be asked any more */
+        t->ops->close(t);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shards_answer_as_one),
+        cmocka_unit_test(test_builders_do_not_see_who_counts),
+        cmocka_unit_test(test_shard_that_cannot_load_says_why),
+        cmocka_unit_test(test_shard_that_dies_is_named),
+        cmocka_unit_test(test_shards_end_with_their_parent),
+        cmocka_unit_test(test_shard_refuses_nonsense),
+        cmocka_unit_test(test_shard_stops_when_it_cannot_follow),
+        cmocka_unit_test(test_crew_refuses_answers_that_are_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
