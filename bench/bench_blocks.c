@@ -1,0 +1,252 @@
+/*
+ * What does a block builder take, and what is its layout worth? The accesses are those of a plan.
+ *
+ *   bench_blocks [OPTION]... PLAN BUILDER
+ *
+ * Prints the seconds of building, the peak memory of the process (and of its largest shard), the
+ * blocks, Eq. 1 of the layout and of one row a block, and the modelled I/O time of an epoch with
+ * coalescing, nothing being kept in memory, against pages of the rows as the plan has placed them.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/drps_clock.h"
+#include "base/drps_size.h"
+#include "index/blocks/builder.h"
+#include "index/blocks/crew.h"
+#include "index/blocks/price.h"
+
+struct setting {
+    const char *plan, *builder;
+    struct block_options options;
+    struct block_tables tables;
+    struct crew_work work;
+    uint32_t shards; /* 0: no other process */
+    uint32_t page_rows;
+    int json;
+};
+
+struct result {
+    double load_seconds, build_seconds;
+    size_t blocks;
+    struct layout_price built, rows, pages;
+};
+
+static int open_plan(struct setting *g, struct drps_err *err)
+{
+    struct drps_plan *plan;
+    int rc = drps_plan_open(drps_io_os(), g->plan, &plan, err);
+    if (rc < 0) return rc;
+    g->tables.n = plan->info.tables_n;
+    for (size_t t = 0; t < g->tables.n; t++)
+        g->tables.first[t] = (uint32_t)plan->info.tables[t].first;
+    g->tables.first[g->tables.n] = (uint32_t)plan->info.rows;
+    g->work =
+        (struct crew_work){.io = drps_io_os(),
+                           .dir = g->plan,
+                           .rows = (uint32_t)plan->info.rows,
+                           .batches = (uint32_t)(plan->info.batches + plan->info.eval_batches),
+                           .share = g->options.sample,
+                           .seed = g->options.seed,
+                           .memory_bytes = g->options.memory_bytes};
+    drps_plan_close(plan);
+    return 0;
+}
+
+static int price_builder(const struct setting *g, struct tally *t, const char *name,
+                         uint32_t max_rows, struct layout_price *out, struct drps_err *err)
+{
+    struct block_options options = g->options;
+    struct block_layout layout;
+    options.max_rows = max_rows;
+    int rc = block_builder_find(name)->build(t, &g->tables, &options, &layout, err);
+    if (rc == 0) rc = layout_price(t, &layout, &options.cost, out, err);
+    block_layout_free(&layout);
+    return rc;
+}
+
+/* Whatever share of the batches the builder counts, all of them are priced. */
+static int price(const struct setting *g, const struct access *access,
+                 const struct block_layout *built, struct result *r, struct drps_err *err)
+{
+    struct tally *t;
+    int rc = tally_open(access, 1, 0, &t, err);
+    if (rc < 0) return rc;
+    rc = layout_price(t, built, &g->options.cost, &r->built, err);
+    if (rc == 0) rc = price_builder(g, t, "none", 1, &r->rows, err);
+    if (rc == 0) rc = price_builder(g, t, "pattern", g->page_rows, &r->pages, err);
+    t->ops->close(t);
+    return rc;
+}
+
+static int measure(const struct setting *g, struct result *r, struct drps_err *err)
+{
+    const struct crew_work *w = &g->work;
+    struct access access;
+    struct tally *t = NULL;
+    struct block_layout layout = {0};
+
+    uint64_t start = drps_clock_ns();
+    int rc = access_load(w->io, w->dir, w->rows, w->batches, 0, w->batches, w->memory_bytes,
+                         &access, err);
+    if (rc == 0)
+        rc = g->shards ? crew_open(w, g->shards, &t, err)
+                       : tally_open(&access, w->share, w->seed, &t, err);
+    r->load_seconds = drps_seconds_since(start);
+    start = drps_clock_ns();
+    if (rc == 0)
+        rc = block_builder_find(g->builder)->build(t, &g->tables, &g->options, &layout, err);
+    r->build_seconds = drps_seconds_since(start);
+    r->blocks = layout.blocks;
+    if (t) t->ops->close(t);
+    if (rc == 0) rc = price(g, &access, &layout, r, err);
+    block_layout_free(&layout);
+    access_free(&access);
+    return rc;
+}
+
+static void print(const struct setting *g, const struct result *r)
+{
+    struct rusage shards;
+    (void)getrusage(RUSAGE_CHILDREN, &shards); /* cannot fail */
+    const double peak = (double)drps_memory_peak() / 1048576;
+    const double shard_peak = (double)shards.ru_maxrss / 1024;
+    const char *format =
+        g->json ? "{\"builder\":\"%s\",\"rows\":%u,\"batches\":%u,\"load_seconds\":%.3f,"
+                  "\"build_seconds\":%.3f,\"peak_mib\":%.0f,\"shard_peak_mib\":%.0f,\"blocks\":%zu,"
+                  "\"eq1_seconds\":%.6f,\"eq1_rows_seconds\":%.6f,\"eq1_ratio\":%.4f,"
+                  "\"io_seconds\":%.6f,\"io_pages_seconds\":%.6f,\"io_ratio\":%.4f}\n"
+                : "%s: %u rows, %u batches; loaded in %.3f s, built in %.3f s, peak %.0f MiB "
+                  "(largest shard %.0f), %zu blocks\n"
+                  "  Eq. 1: %.3f s, one row a block %.3f s: %.4f\n"
+                  "  I/O:   %.3f s, placed pages    %.3f s: %.4f\n";
+    printf(format, g->builder, g->work.rows, g->work.batches, r->load_seconds, r->build_seconds,
+           peak, shard_peak, r->blocks, r->built.blocks * 1e-6, r->rows.blocks * 1e-6,
+           r->built.blocks / r->rows.blocks, r->built.io * 1e-6, r->pages.io * 1e-6,
+           r->built.io / r->pages.io);
+}
+
+static const char usage[] =
+    "usage: bench_blocks [OPTION]... PLAN BUILDER (none that needs the keys of rows)\n"
+    "  --seek US        a request, ts (40)\n"
+    "  --row US         a row read and written, ta (0.1133: 68 bytes twice at 1.2 GB/s)\n"
+    "  --top-k K        pairs that topk merges a round (50)\n"
+    "  --min-gain US    gamma (0)\n"
+    "  --min-count F    rows of fewer batches stay alone (0)\n"
+    "  --sample P       share of the batches that is counted (1)\n"
+    "  --max-rows N     of a block (unlimited)\n"
+    "  --max-weight US  of a block (unlimited)\n"
+    "  --page-rows N    of the pages to compare with (60)\n"
+    "  --shards N       processes that count (0: none but this one)\n"
+    "  --seed N         of the sample (1)\n"
+    "  --memory SIZE    of the accesses, and of the builder (4G)\n"
+    "  --json           print an object\n";
+
+static const struct option options[] = {{"seek", 1, NULL, 't'},      {"row", 1, NULL, 'a'},
+                                        {"top-k", 1, NULL, 'k'},     {"min-gain", 1, NULL, 'g'},
+                                        {"min-count", 1, NULL, 'f'}, {"sample", 1, NULL, 'p'},
+                                        {"max-rows", 1, NULL, 'r'},  {"max-weight", 1, NULL, 'w'},
+                                        {"page-rows", 1, NULL, 'i'}, {"shards", 1, NULL, 'n'},
+                                        {"seed", 1, NULL, 's'},      {"memory", 1, NULL, 'm'},
+                                        {"json", 0, NULL, 'j'},      {NULL, 0, NULL, 0}};
+
+/* A number of an option; stops the program if it is none. */
+static double number(const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end || !(value >= 0)) {
+        fprintf(stderr, "bench_blocks: %s is no number of 0 or more\n", text);
+        exit(2);
+    }
+    return value;
+}
+
+static uint32_t whole(const char *text)
+{
+    double value = number(text);
+    return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
+}
+
+static int set_option(struct setting *g, int option, const char *text)
+{
+    struct block_options *o = &g->options;
+    switch (option) {
+    case 't':
+        o->cost.seek = number(text);
+        return 0;
+    case 'a':
+        o->cost.row = number(text);
+        return 0;
+    case 'k':
+        o->top_k = whole(text);
+        return 0;
+    case 'g':
+        o->min_gain = number(text);
+        return 0;
+    case 'f':
+        o->min_count = whole(text);
+        return 0;
+    case 'p':
+        o->sample = number(text);
+        return 0;
+    case 'r':
+        o->max_rows = whole(text);
+        return 0;
+    case 'w':
+        o->max_weight = number(text);
+        return 0;
+    case 'i':
+        g->page_rows = whole(text);
+        return 0;
+    case 'n':
+        g->shards = whole(text);
+        return 0;
+    case 's':
+        o->seed = whole(text);
+        return 0;
+    case 'm':
+        return drps_size_parse(text, &o->memory_bytes, NULL);
+    case 'j':
+        g->json = 1;
+        return 0;
+    default:
+        return -1;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct setting g = {.page_rows = 60,
+                        .options = {.cost = {.seek = 40, .row = 0.1133},
+                                    .top_k = 50,
+                                    .sample = 1,
+                                    .max_rows = UINT32_MAX,
+                                    .seed = 1,
+                                    .memory_bytes = UINT64_C(4) << 30}};
+    struct drps_err err = DRPS_ERR_INIT;
+    struct result r = {0};
+    int wrong = 0;
+
+    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;)
+        wrong |= set_option(&g, option, optarg) != 0;
+    const struct block_builder *builder =
+        argc - optind == 2 ? block_builder_find(argv[optind + 1]) : NULL;
+    if (wrong || !builder || builder->keys || !g.page_rows || !g.options.max_rows) {
+        fputs(usage, stderr);
+        return 2;
+    }
+    g.plan = argv[optind];
+    g.builder = argv[optind + 1];
+    int rc = open_plan(&g, &err);
+    if (rc == 0) rc = measure(&g, &r, &err);
+    if (rc == 0)
+        print(&g, &r);
+    else
+        fprintf(stderr, "bench_blocks: %s\n", err.text);
+    return rc < 0;
+}
