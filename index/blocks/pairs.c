@@ -24,6 +24,7 @@ struct search {
     struct merging m;
     struct candidates queue;
     size_t most;          /* candidates */
+    size_t outdated;      /* of these came up since they were last dropped */
     uint64_t pairs_bytes; /* of pairs as they are counted */
     uint32_t k;
     struct block_pair *chosen; /* own: [k] a round's merges, */
@@ -36,6 +37,7 @@ static void drop_outdated(struct search *s)
     for (size_t i = 0; i < s->queue.n; i++)
         if (merging_holds(&s->m, &s->queue.list[i])) s->queue.list[n++] = s->queue.list[i];
     s->queue.n = n;
+    s->outdated = 0;
     candidates_order(&s->queue);
 }
 
@@ -66,7 +68,10 @@ static size_t choose(struct search *s)
     size_t n = 0;
     while (n < s->k && s->queue.n) {
         const struct candidate c = candidates_pop(&s->queue);
-        if (!merging_holds(&s->m, &c)) continue;
+        if (!merging_holds(&s->m, &c)) { /* to order what is left is cheaper than many of these */
+            if (++s->outdated > s->queue.n / 16) drop_outdated(s);
+            continue;
+        }
         merging_merge(&s->m, &c);
         s->chosen[n++] = (struct block_pair){c.a, c.b};
     }
