@@ -424,14 +424,14 @@ struct pair_list {
 static int emit(struct inverse *v, uint32_t a, size_t met, struct pair_list *out,
                 struct drps_err *err)
 {
-    if (out->n + met <= out->most &&
-        drps_array_reserve(&out->pairs, &out->cap, out->n + met, sizeof(*out->pairs)))
+    const size_t most = out->n + met < out->most ? out->n + met : out->most;
+    if (drps_array_reserve(&out->pairs, &out->cap, most, sizeof(*out->pairs)))
         return drps_err_set(err, -ENOMEM, "no memory for %zu pairs of blocks", out->n + met);
     for (size_t i = 0; i < met; i++) {
         const uint32_t b = v->met[i], count = v->count[b];
         v->count[b] = 0;
         if (b < a && v->mark[b] & MARK_WITH) continue;
-        if (out->n < out->most && out->n < out->cap)
+        if (out->n < out->most)
             out->pairs[out->n] = (struct block_pair_count){a < b ? a : b, a < b ? b : a, count};
         out->n++;
     }
