@@ -110,6 +110,51 @@ static double price_of(const struct case_data *c, const struct block_layout *lay
     return price.blocks;
 }
 
+/* ---- Accesses ---- */
+
+/* Row by row what the lists of the batches [first, end) say. */
+static void check_access(const struct lists *l, const struct access *a, uint32_t first,
+                         uint32_t end)
+{
+    uint64_t at = 0;
+    for (uint32_t row = 0; row < l->rows; row++) {
+        assert_int_equal(a->start[row], at);
+        for (uint32_t s = first; s < end; s++)
+            for (size_t k = 0; k < l->n[s]; k++)
+                if (l->list[s][k] == row) assert_int_equal(a->batch[at++], s);
+    }
+    assert_int_equal(a->start[l->rows], at);
+}
+
+static void test_access_turns_the_lists_round(void **state)
+{
+    struct random_source rng = random_begin(__func__);
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        struct access a;
+        struct lists l;
+        lists_random(&l, &rng, 1 + random_below(&rng, 50), random_below(&rng, 40), 20);
+        const uint32_t rows = (uint32_t)l.rows, steps = (uint32_t)l.steps;
+        const uint32_t end = (uint32_t)random_below(&rng, steps + 1);
+        const uint32_t first = (uint32_t)random_below(&rng, end + 1);
+        int rc = access_load(drps_io_os(), l.dir, rows, steps, first, end, 7, &a, &err);
+        assert_int_equal(rc, DRPS_E_MEMORY_BUDGET);
+        assert_null(a.batch);
+        const char *number = strstr(err.text, "(");
+        assert_non_null(number);
+        const uint64_t enough = strtoull(number + 1, NULL, 10);
+        drps_err_clear(&err);
+        assert_ok(access_load(drps_io_os(), l.dir, rows, steps, first, end, enough, &a, &err),
+                  &err);
+        check_access(&l, &a, first, end);
+        access_free(&a);
+        rc = access_load(drps_io_os(), l.dir, rows, steps + 1, first, end, enough, &a, &err);
+        assert_int_equal(rc, DRPS_E_CORRUPT);
+        lists_free(&l);
+    }
+}
+
 /* ---- The paper's examples ---- */
 
 /*
@@ -553,6 +598,7 @@ static void test_refused_options(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_access_turns_the_lists_round),
         cmocka_unit_test(test_topk_skips_what_has_merged_in_the_round),
         cmocka_unit_test(test_topk_merges_k_pairs_a_round),
         cmocka_unit_test(test_rounds_go_on_with_what_was_made),
