@@ -448,6 +448,7 @@ static int by_first(const void *a, const void *b)
 /* Pairs of one `a` were made in the order of b already. */
 static int sort_pairs(struct pair_list *list, uint32_t blocks, struct drps_err *err)
 {
+    if (!list->n) return 0; /* there may be no list either */
     if (list->n < blocks / 4) {
         qsort(list->pairs, list->n, sizeof(*list->pairs), by_first);
         return 0;
