@@ -1,0 +1,231 @@
+/*
+ * Placement: which machine holds which rows, and which machine trains on which samples.
+ *
+ * Inputs are plain arrays, in memory. The order of things:
+ *
+ *   samples  --drps_samples_place()-->   owner of each sample
+ *            --drps_samples_batches()--> each machine's batches, one by one
+ *   batches  --drps_units_new/add/finish()--> units: who touches each how often, its bytes and I/O
+ *   units    --drps_rows_place()-->      owner of each unit, every machine's load
+ *            --drps_rows_renumber()-->   new row ids: a contiguous range a machine
+ *
+ * A *unit* is a run of rows that stay together: a block, or one hot row. Letters: U units, W
+ * machines, R rows (features), N samples, T touches.
+ *
+ * Cost (DRPS, section 5, Eq. 4-6, with the disk added as in its Algorithm 2): machine i owns the
+ * units V_i; its worker's batches touch rows of unit p a_pi times, all workers' batches a_p times.
+ *
+ *   load_i = sum over V_i of io_p                          disk
+ *          + net * sum over p not in V_i of a_pi           rows that its worker pulls elsewhere
+ *          + net * sum over p in V_i of (a_p - a_pi)       rows that it serves to others
+ *
+ * Remote rows, an epoch: the sum over all units of a_p - a_p,owner. No placement of rows can have
+ * less than the *affinity bound*, the sum of a_p - max_i a_pi; it depends on the samples'
+ * placement.
+ *
+ * Everything is deterministic: same input, options and seed, same result.
+ */
+#ifndef DRPS_PARTITION_H
+#define DRPS_PARTITION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/drps_err.h"
+
+enum { DRPS_MACHINES_MAX = 65536 };
+
+/* ---- samples ----------------------------------------------------------------------------------
+ */
+
+/* Borrowed arrays; sample s has the distinct features features[starts[s]] .. [starts[s + 1] - 1].
+ */
+struct drps_sample_set {
+    size_t n;                 /* N */
+    uint32_t features_n;      /* R: ids are below that */
+    const size_t *starts;     /* [N + 1], starts[0] = 0 */
+    const uint32_t *features; /* [starts[N]] */
+};
+
+struct drps_samples_options {
+    /*
+     * hash   dealt at random
+     * range  as they come
+     * dppa   Algorithm 1 of the compression and partition paper: the smallest part takes, of a
+     *        random handful of samples, those that bring it the fewest new features
+     * auto   start from ranges of min-hashes, then four passes that move each sample to the machine
+     *        that already has its features; `hash` if that leaves no fewer remote rows
+     */
+    const char *algo;
+    uint32_t machines;   /* W, 1 .. DRPS_MACHINES_MAX */
+    uint32_t batch_size; /* samples, >= 1: `auto` compares the remote rows of such batches */
+    int by_entries;      /* 0: balance the number of samples; 1: of their features */
+    uint64_t seed;
+    uint32_t dppa_choice; /* dppa: samples looked at together, |S|; 0: 32 */
+    uint32_t dppa_take;   /* dppa: at most so many of them taken at once, alpha; 0: 1 */
+    double dppa_beta; /* dppa: what one sample's worth in features is; 0: the mean of a sample */
+};
+
+/*
+ * owner_out [N], caller-owned: the machine of each sample. No machine gets more than 1.02 times the
+ * average weight (1 a sample, or its features), or the average and the heaviest sample, whichever
+ * is more. Returns 0 or
+ *   DRPS_E_CONFIG  unknown algorithm, or numbers out of range; the text says which
+ *   -ENOMEM        `auto` needs some 24 bytes an entry (starts[N]), dppa R * W / 8
+ */
+DRPS_MUST_CHECK
+int drps_samples_place(const struct drps_sample_set *set, const struct drps_samples_options *o,
+                       uint32_t *owner_out, struct drps_err *err);
+
+/* One batch of `machine`: its n distinct rows, unsorted, borrowed until return. 0 or an error,
+ * which ends the walk. */
+typedef int (*drps_batch_visit)(void *ctx, uint32_t machine, const uint32_t *rows, size_t n,
+                                struct drps_err *err);
+
+/*
+ * Walk through the batches of a placement: machine after machine, its samples shuffled by seed and
+ * cut into batches of batch_size. Returns 0, -ENOMEM, or what visit() returned.
+ */
+DRPS_MUST_CHECK
+int drps_samples_batches(const struct drps_sample_set *set, const uint32_t *owner,
+                         uint32_t machines, uint32_t batch_size, uint64_t seed,
+                         drps_batch_visit visit, void *ctx, struct drps_err *err);
+
+/*
+ * Hash features into bins (the hashing trick; the paper places samples and rows after it): every id
+ * becomes one of `bins`, ids of a sample that meet in a bin become one.
+ * starts_out [N + 1] and features_out [set->starts[N]] are caller-owned. Returns 0, or -EINVAL when
+ * bins is 0.
+ */
+DRPS_MUST_CHECK
+int drps_samples_hash_features(const struct drps_sample_set *set, uint32_t bins, uint64_t seed,
+                               size_t *starts_out, uint32_t *features_out, struct drps_err *err);
+
+/* ---- units ------------------------------------------------------------------------------------
+ */
+
+/* Batches of `machine` touch rows of the unit `count` times: a_pi. */
+struct drps_touch {
+    uint32_t machine;
+    uint32_t count; /* >= 1 */
+};
+
+/* What is to be placed. Arrays made by drps_units_finish() are own; a caller's own are borrowed. */
+struct drps_units {
+    size_t n;          /* U */
+    uint32_t machines; /* W */
+    double row_net_s;  /* seconds to move one row to another machine and back, >= 0 */
+    uint32_t *first;   /* [U + 1]: unit u has rows first[u] .. first[u + 1] - 1 */
+    uint64_t *bytes;   /* [U] */
+    double *io_s;      /* [U] seconds an epoch that its machine's disk needs for it, >= 0 */
+    uint8_t *hot;      /* [U] 1: one often used row, pinned in memory; its io_s is 0 */
+    size_t *starts;    /* [U + 1], starts[0] = 0 */
+    struct drps_touch *touches; /* [starts[U]]; of a unit by rising machine */
+};
+
+struct drps_unit_costs {
+    uint64_t row_bytes; /* >= 1 */
+    double seek_s;      /* one I/O, ts in Eq. 1 */
+    double byte_s;      /* to read and write one byte, ta */
+    double row_net_s;   /* as in struct drps_units */
+};
+
+struct drps_units_maker; /* opaque: units being counted; own, drps_units_maker_free() it */
+
+/*
+ * Begin to count. Rows 0 .. R - 1 are cut into blocks first[0 .. blocks] (borrowed until return).
+ * The rows used most, at most `hot_share` of all, become units of one row, pinned in memory: what a
+ * block holds of them is taken out of it, and what is left of the block between them is a unit
+ * each.
+ *
+ * uses  [R] batches that touch each row (any measure of use); borrowed until return
+ * Returns 0, -EINVAL (first[] does not rise from 0, hot_share not in 0 .. 1, costs, machines) or
+ * -ENOMEM.
+ */
+DRPS_MUST_CHECK
+int drps_units_new(const uint32_t *first, size_t blocks, const uint32_t *uses, double hot_share,
+                   const struct drps_unit_costs *costs, uint32_t machines,
+                   struct drps_units_maker **maker_out, struct drps_err *err);
+
+/* Count one batch; its rows are distinct, in any order. Machines come in rising order: all batches
+ * of one, then of the next (-EINVAL otherwise, and for a row out of range). A drps_batch_visit().
+ */
+DRPS_MUST_CHECK
+int drps_units_add(void *maker, uint32_t machine, const uint32_t *rows, size_t n,
+                   struct drps_err *err);
+
+/* The counted units: *units_out is own, drps_units_destroy() it. I/O by Eq. 1: batches that touch
+ * the unit * (seek + bytes * byte time), 0 where hot. Returns 0 or -ENOMEM. */
+DRPS_MUST_CHECK
+int drps_units_finish(struct drps_units_maker *maker, struct drps_units *units_out,
+                      struct drps_err *err);
+
+void drps_units_maker_free(struct drps_units_maker *maker);
+void drps_units_destroy(struct drps_units *units);
+
+/* Touches in all (sum of a_p), and the least remote rows that any placement of these units has. */
+uint64_t drps_units_touches(const struct drps_units *units);
+uint64_t drps_units_affinity_bound(const struct drps_units *units);
+
+/* ---- rows -------------------------------------------------------------------------------------
+ */
+
+struct drps_rows_options {
+    /*
+     * hash    at random
+     * range   contiguous runs of equal bytes
+     * greedy  DRPS, Algorithms 2 and 3
+     * dppa    Algorithm 2 of the compression and partition paper: the network only
+     * auto    prices, dealing by marginal cost, and `greedy`, each repaired; never a higher load
+     *         than `greedy`, unless greedy breaks the limit of bytes
+     */
+    const char *algo;
+    double bytes_slack; /* auto: a machine has at most (1 + slack) times the average bytes, or the
+                           average and the largest unit; 0: 0.25 */
+    uint64_t seed;      /* hash */
+};
+
+struct drps_machine_load {
+    double disk_s, net_s; /* seconds an epoch; the load is their sum */
+    uint64_t bytes;
+    uint64_t pulled; /* rows an epoch that its worker gets from other machines */
+    uint64_t served; /* rows an epoch that it sends to other machines' workers */
+};
+
+/* A placement; own arrays, drps_placement_destroy() it. */
+struct drps_placement {
+    size_t units;
+    uint32_t machines;
+    uint32_t *owner;                /* [U] */
+    struct drps_machine_load *load; /* [W] */
+    double max_s, average_s;        /* of the loads */
+    uint64_t max_bytes, remote;     /* remote: sum of pulled, which is the sum of served */
+};
+
+/*
+ * Place every unit on one machine. Returns 0 or
+ *   DRPS_E_CONFIG  unknown algorithm, or a slack below 0
+ *   -EINVAL        units that contradict the comments above; the text names the unit
+ *   -ENOMEM
+ */
+DRPS_MUST_CHECK
+int drps_rows_place(const struct drps_units *units, const struct drps_rows_options *o,
+                    struct drps_placement *placement_out, struct drps_err *err);
+void drps_placement_destroy(struct drps_placement *placement);
+
+/* Largest load over the average; 1 when all are 0. */
+double drps_placement_imbalance(const struct drps_placement *placement);
+
+/*
+ * Placement as a renumbering. Machine m gets the rows machine_first_out[m] .. [m + 1] - 1: its hot
+ * units first, then the others, each group in the old order, units whole.
+ *
+ * new_first_out      [U] caller-owned: row r of unit u becomes new_first_out[u] + r - first[u]
+ * machine_first_out  [W + 1] caller-owned
+ * Returns 0 or -ENOMEM.
+ */
+DRPS_MUST_CHECK
+int drps_rows_renumber(const struct drps_units *units, const uint32_t *owner,
+                       uint32_t *new_first_out, uint32_t *machine_first_out, struct drps_err *err);
+
+#endif

@@ -1,0 +1,270 @@
+/*
+ * Placing samples: limits of weight, communities found again, batches, hashed features.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "partition/drps_partition.h"
+#include "support/lists.h"
+
+static const char *const algos[] = {"auto", "dppa", "range", "hash"};
+enum { ALGOS = sizeof(algos) / sizeof(algos[0]), MOST = 12 };
+
+/* Samples of 0 to MOST features; those of sample s mostly from community s % communities. */
+static struct drps_sample_set random_set(struct random_source *rng, size_t n, uint32_t features_n,
+                                         uint32_t communities)
+{
+    size_t *starts = must(calloc(n + 1, sizeof(*starts)));
+    uint32_t *features = must(calloc(n * MOST + 1, sizeof(*features)));
+    uint32_t each = features_n / communities;
+    for (size_t s = 0; s < n; s++) {
+        size_t end = starts[s];
+        for (uint64_t k = random_below(rng, MOST + 1); k > 0; k--) {
+            uint32_t f = (uint32_t)(s % communities) * each + (uint32_t)random_below(rng, each);
+            if (random_below(rng, 10) == 0) f = (uint32_t)random_below(rng, features_n);
+            size_t i = starts[s];
+            while (i < end && features[i] != f)
+                i++;
+            if (i == end) features[end++] = f;
+        }
+        starts[s + 1] = end;
+    }
+    return (struct drps_sample_set){n, features_n, starts, features};
+}
+
+static void set_free(struct drps_sample_set *set)
+{
+    free((void *)set->starts);
+    free((void *)set->features);
+}
+
+static uint32_t *place(const struct drps_sample_set *set, const struct drps_samples_options *o)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    uint32_t *owner = must(malloc((set->n + 1) * sizeof(*owner)));
+    memset(owner, 0xff, (set->n + 1) * sizeof(*owner));
+    assert_ok(drps_samples_place(set, o, owner, &err), &err);
+    return owner;
+}
+
+/* Every sample on one machine, none above the limit that the header states; the same twice. */
+static void test_limits_hold_and_results_repeat(void **state)
+{
+    (void)state;
+    struct random_source rng = random_begin(__func__);
+    for (int turn = 0; turn < 60; turn++) {
+        uint32_t machines = 1 + (uint32_t)random_below(&rng, 9);
+        struct drps_sample_set set = random_set(&rng, random_below(&rng, 600), 100, 4);
+        for (int a = 0; a < ALGOS; a++) {
+            struct drps_samples_options o = {.algo = algos[a],
+                                             .machines = machines,
+                                             .batch_size = 10,
+                                             .by_entries = (int)random_below(&rng, 2),
+                                             .dppa_take = 1 + (uint32_t)random_below(&rng, 4),
+                                             .seed = random_u64(&rng)};
+            uint32_t *owner = place(&set, &o), *again = place(&set, &o);
+            uint64_t weight[9] = {0}, all = 0, heaviest = 0;
+            for (size_t s = 0; s < set.n; s++) {
+                uint64_t w = o.by_entries ? set.starts[s + 1] - set.starts[s] : 1;
+                assert_true(owner[s] < machines);
+                assert_int_equal(owner[s], again[s]);
+                weight[owner[s]] += w;
+                all += w;
+                if (w > heaviest) heaviest = w;
+            }
+            uint64_t limit = (uint64_t)(1.02 * (double)all / machines);
+            if (limit < all / machines + heaviest) limit = all / machines + heaviest;
+            for (uint32_t m = 0; m < machines; m++)
+                assert_true(weight[m] <= limit);
+            free(owner);
+            free(again);
+        }
+        set_free(&set);
+    }
+}
+
+/* The least remote rows, with batches of ten. */
+static uint64_t remote_of(const struct drps_sample_set *set, const uint32_t *owner,
+                          uint32_t machines, uint64_t seed)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_unit_costs costs = {.row_bytes = 4};
+    struct drps_units_maker *maker;
+    struct drps_units units;
+    uint32_t *first = must(calloc(set->features_n + 1, sizeof(*first)));
+    uint32_t *uses = must(calloc(set->features_n, sizeof(*uses)));
+    for (uint32_t f = 0; f <= set->features_n; f++)
+        first[f] = f;
+    assert_ok(drps_units_new(first, set->features_n, uses, 0, &costs, machines, &maker, &err),
+              &err);
+    assert_ok(drps_samples_batches(set, owner, machines, 10, seed, drps_units_add, maker, &err),
+              &err);
+    assert_ok(drps_units_finish(maker, &units, &err), &err);
+    uint64_t remote = drps_units_affinity_bound(&units);
+    drps_units_destroy(&units);
+    drps_units_maker_free(maker);
+    free(first);
+    free(uses);
+    return remote;
+}
+
+/* Communities: both clever algorithms leave less than three quarters of what dealing leaves;
+ * without any, auto still leaves no more. */
+static void test_communities_come_together(void **state)
+{
+    static const struct {
+        const char *name;
+        uint32_t communities;
+        const char *algo;
+        double share;
+    } cases[] = {{"auto, 40 communities", 40, "auto", 0.75},
+                 {"dppa, 40 communities", 40, "dppa", 0.75},
+                 {"auto, none", 1, "auto", 1}};
+    (void)state;
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        struct random_source rng = {.seed = 11};
+        struct drps_sample_set set = random_set(&rng, 8000, 4000, cases[c].communities);
+        struct drps_samples_options o = {.algo = cases[c].algo, .machines = 4, .batch_size = 10};
+        uint32_t *owner = place(&set, &o);
+        o.algo = "hash";
+        uint32_t *dealt = place(&set, &o);
+        uint64_t ours = remote_of(&set, owner, 4, 0), hash = remote_of(&set, dealt, 4, 0);
+        if ((double)ours > cases[c].share * (double)hash)
+            fail_msg("%s: %llu remote rows, %llu dealt", cases[c].name, (unsigned long long)ours,
+                     (unsigned long long)hash);
+        free(owner);
+        free(dealt);
+        set_free(&set);
+    }
+}
+
+struct seen {
+    const struct drps_sample_set *set;
+    uint32_t machine, stop_at;
+    size_t batches, *entries; /* entries [R]: batches of `machine` that touch a row */
+};
+
+static int see(void *ctx, uint32_t machine, const uint32_t *rows, size_t n, struct drps_err *err)
+{
+    struct seen *seen = ctx;
+    if (++seen->batches == seen->stop_at) return drps_err_set(err, -ECANCELED, "enough");
+    assert_true(machine >= seen->machine);
+    seen->machine = machine;
+    for (size_t i = 0; i < n; i++) {
+        assert_true(rows[i] < seen->set->features_n);
+        seen->entries[rows[i]]++;
+    }
+    return 0;
+}
+
+/* Batches of one sample: each entry comes once, whoever owns it. An error ends the walk. */
+static void test_batches_cover_every_entry(void **state)
+{
+    (void)state;
+    struct random_source rng = random_begin(__func__);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_sample_set set = random_set(&rng, 300, 50, 5);
+    uint32_t *owner = must(calloc(set.n, sizeof(*owner)));
+    struct seen seen = {.set = &set, .entries = must(calloc(50, sizeof(size_t)))};
+    for (size_t s = 0; s < set.n; s++)
+        owner[s] = (uint32_t)random_below(&rng, 7);
+    assert_ok(drps_samples_batches(&set, owner, 7, 1, 3, see, &seen, &err), &err);
+    assert_int_equal(seen.batches, set.n);
+    for (size_t i = 0; i < set.starts[set.n]; i++)
+        seen.entries[set.features[i]]--;
+    for (size_t f = 0; f < 50; f++)
+        assert_int_equal(seen.entries[f], 0);
+
+    seen = (struct seen){.set = &set, .entries = seen.entries, .stop_at = 5};
+    assert_int_equal(drps_samples_batches(&set, owner, 7, 2, 3, see, &seen, &err), -ECANCELED);
+    assert_int_equal(seen.batches, 5);
+    free(seen.entries);
+    free(owner);
+    set_free(&set);
+}
+
+/* Bins below the number asked for, no bin twice in a sample, one feature always in one bin. */
+static void test_hashed_features(void **state)
+{
+    enum { BINS = 16, FEATURES = 100 };
+    uint32_t bin_of[FEATURES];
+    (void)state;
+    struct random_source rng = random_begin(__func__);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_sample_set set = random_set(&rng, 200, FEATURES, 1);
+    size_t *starts = must(calloc(set.n + 1, sizeof(*starts)));
+    uint32_t *bins = must(calloc(set.starts[set.n] + 1, sizeof(*bins)));
+    for (uint32_t f = 0; f < FEATURES; f++) { /* one sample of one feature tells its bin */
+        size_t one[] = {0, 1}, one_out[2];
+        struct drps_sample_set single = {1, FEATURES, one, &f};
+        assert_ok(drps_samples_hash_features(&single, BINS, 9, one_out, &bin_of[f], &err), &err);
+        assert_true(bin_of[f] < BINS);
+    }
+    assert_ok(drps_samples_hash_features(&set, BINS, 9, starts, bins, &err), &err);
+    for (size_t s = 0; s < set.n; s++) {
+        uint32_t expected = 0, found = 0; /* as sets of bits */
+        for (size_t i = set.starts[s]; i < set.starts[s + 1]; i++)
+            expected |= 1u << bin_of[set.features[i]];
+        for (size_t i = starts[s]; i < starts[s + 1]; i++) {
+            assert_int_equal(found >> bins[i] & 1, 0);
+            found |= 1u << bins[i];
+        }
+        assert_int_equal(found, expected);
+    }
+    assert_int_equal(drps_samples_hash_features(&set, 0, 9, starts, bins, &err), -EINVAL);
+    free(starts);
+    free(bins);
+    set_free(&set);
+}
+
+static void test_bad_options_are_named(void **state)
+{
+    static const size_t starts[] = {0, 1};
+    static const uint32_t feature = 3;
+    static const struct {
+        const char *name;
+        struct drps_samples_options o;
+        uint32_t features_n;
+        int code;
+        const char *text;
+    } cases[] = {
+        {"algorithm", {.algo = "best", .machines = 2, .batch_size = 1}, 4, DRPS_E_CONFIG, "'best'"},
+        {"none", {.machines = 2, .batch_size = 1}, 4, DRPS_E_CONFIG, "''"},
+        {"machines", {.algo = "hash", .batch_size = 1}, 4, DRPS_E_CONFIG, "0 machines"},
+        {"batches", {.algo = "hash", .machines = 2}, 4, DRPS_E_CONFIG, "batches of 0"},
+        {"beta",
+         {.algo = "dppa", .machines = 2, .batch_size = 1, .dppa_beta = -1},
+         4,
+         DRPS_E_CONFIG,
+         "beta is -1"},
+        {"feature", {.algo = "hash", .machines = 2, .batch_size = 1}, 3, -EINVAL, "feature 3 of 3"},
+    };
+    (void)state;
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        struct drps_sample_set set = {1, cases[c].features_n, starts, &feature};
+        uint32_t owner;
+        assert_int_equal(drps_samples_place(&set, &cases[c].o, &owner, &err), cases[c].code);
+        if (!strstr(err.text, cases[c].text))
+            fail_msg("%s: expected '%s' in '%s'", cases[c].name, cases[c].text, err.text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_limits_hold_and_results_repeat),
+        cmocka_unit_test(test_communities_come_together),
+        cmocka_unit_test(test_batches_cover_every_entry),
+        cmocka_unit_test(test_hashed_features),
+        cmocka_unit_test(test_bad_options_are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
