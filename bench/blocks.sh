@@ -3,7 +3,7 @@
 #   bench/blocks.sh cost      every builder, costs of a solid-state disk (40 us, 1200 MB/s) and of one that seeks
 #                             (8 ms, 150 MB/s): blocks, seconds to build, modelled time of an epoch's reads
 #   bench/blocks.sh io        requests, bytes and seconds of a training epoch with rows in 1/8 of the model's memory
-#   bench/blocks.sh prune     index and training time against the pruning frequency (the paper's Fig. 7), I/Os of each
+#   bench/blocks.sh prune     index and training time against rows kept by pruning (the paper's Fig. 7), I/Os of each
 #                             builder beside it (its Fig. 8, column 3); docs/blocks.png
 #   bench/blocks.sh large     auto on 5 M and 50 M rows: seconds, memory, cost against the baselines
 # Options, each with a value:
@@ -80,20 +80,9 @@ load() { # SET: sets `text` and `how`, options of drps-index; 1 when the set is 
 # build SET BUILDER OPTION...: $work/plan, and its summary in $work/index.json; 1 when the builder refuses
 build() {
     local extra=()
-    [[ $2 = topk || $2 = pairwise ]] && extra=(--prune "$(kept_frequency "$1")")
+    [[ $2 = topk || $2 = pairwise ]] && extra=(--prune-to 1000)
     "$tools/drps-index" "$text" "${how[@]}" --blocks "$2" "${extra[@]}" "${@:3}" -o "$work/plan" --force --quiet --json \
         >"$work/index.json" 2>"$work/index.err" || { note "$1 $2: $(tail -1 "$work/index.err")" && return 1; }
-}
-
-# How many batches use the 1000th most used row: what the paper prunes at.
-declare -A frequency=()
-kept_frequency() { # SET
-    if [[ -z ${frequency[$1]:-} ]]; then
-        "$tools/drps-index" "$text" "${how[@]}" --blocks none -o "$work/plan-f" --force --quiet
-        frequency[$1]=$("$tools/bench_blocks" "$work/plan-f" --rank-frequency 1000)
-        rm -rf "$work/plan-f"
-    fi
-    echo "${frequency[$1]}"
 }
 
 # Modelled seconds of an epoch's reads, from a summary: as blocks (Eq. 1), in runs, one row a block, scanning.
@@ -164,11 +153,10 @@ prune() {
     : >"$work/ios.tsv"
     for set in "${sets[@]}"; do
         load "$set" || continue
-        kept_frequency "$set" >/dev/null
-        for f in $((frequency[$set] * 4)) $((frequency[$set] * 2)) "${frequency[$set]}" $((frequency[$set] / 2 + 1)); do
+        for f in 250 500 1000 2000 4000; do
             for builder in topk pairwise; do
-                note "$set $builder --prune $f"
-                "$tools/drps-index" "$text" "${how[@]}" --blocks $builder --prune "$f" "${ssd[@]}" -o "$work/plan" --force \
+                note "$set $builder --prune-to $f"
+                "$tools/drps-index" "$text" "${how[@]}" --blocks $builder --prune-to "$f" "${ssd[@]}" -o "$work/plan" --force \
                     --quiet --json >"$work/index.json" && train "$store" || continue
                 jq -r --arg set "$set" --arg b $builder --argjson f "$f" --slurpfile t "$work/train.json" \
                     '"\($set) \($b) \($f) \(.phase_seconds.block) \($t[0].epochs[1].seconds)"' "$work/index.json" >>"$work/prune.tsv"
@@ -192,7 +180,7 @@ plot() {
         echo "set style data histograms; set style histogram rowstacked; set style fill solid .6; set boxwidth .7; set yrange [0:]; set xtics rotate by -30"
         for set in "${sets[@]}"; do
             awk -v s="$set" '$1 == s {print $2 "@" $3, $4, $5}' "$work/prune.tsv" >"$work/p-$set.tsv"
-            echo "set title '$set: seconds against the pruning frequency'; plot '$work/p-$set.tsv' using 2:xtic(1) title 'index', '' using 3 title 'epoch'"
+            echo "set title '$set: seconds against rows kept by pruning'; plot '$work/p-$set.tsv' using 2:xtic(1) title 'index', '' using 3 title 'epoch'"
         done
         for set in "${sets[@]}"; do
             awk -v s="$set" '$1 == s && !seen[$2]++ {print $2, $3}' "$work/ios.tsv" >"$work/i-$set.tsv"

@@ -12,6 +12,7 @@
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
 #include "index/batcher.h"
+#include "index/blocks/crew.h"
 #include "index/drps_index.h"
 #include "index/drps_names.h"
 #include "index/grid.h"
@@ -21,7 +22,7 @@
 
 enum { MIN_MEMORY_BYTES = 64 << 20, MIN_BATCH = 100, DEFAULT_RANK = 16 };
 enum { BLOCK_BYTES = 4096, NARROW_BLOCK_BYTES = 1024, MERGED_BLOCK_BYTES = 256 << 10 };
-enum { SEEK_NS = 40000, TRANSFER_BPS = 1200000000, TOP_K = 50, SHARDS_MAX = 64 };
+enum { SEEK_NS = 40000, TRANSFER_BPS = 1200000000, TOP_K = 50 };
 enum { TRAIN_FIXED = 48 << 20, TRAIN_ROWS_PERCENT = 72, TRAIN_ROW_EXTRA = 40 };
 
 static const char *const phase_names[] = {"parse", "place", "batch", "block", "window", "forecast"};
@@ -84,9 +85,11 @@ static int check_blocks(struct drps_blocks_options *o, struct drps_err *err)
     if (!(o->sample >= 0 && o->sample <= 1) || !(o->min_gain_us >= 0))
         return drps_err_set(err, DRPS_E_CONFIG,
                             "--sample must lie between 0 and 1, and --min-gain not below 0");
-    if (o->shards > SHARDS_MAX)
+    if (o->prune && o->prune_to)
+        return drps_err_set(err, DRPS_E_CONFIG, "--prune and --prune-to exclude each other");
+    if (o->shards > CREW_SHARDS)
         return drps_err_set(err, DRPS_E_CONFIG, "--shards must lie between 1 and %d, not %u",
-                            SHARDS_MAX, o->shards);
+                            CREW_SHARDS, o->shards);
     if (!o->top_k) o->top_k = TOP_K;
     if (o->sample <= 0) o->sample = 1;
     if (!o->shards) o->shards = 1;
@@ -509,6 +512,7 @@ static int make_blocks(struct run *r, struct drps_err *err)
                              .from = r->batch_dir,
                              .to = r->stage.dir,
                              .builder = block_builder_find(o->by),
+                             .prune_to = o->prune_to,
                              .shards = o->shards,
                              .log = r->options.log};
 

@@ -62,6 +62,7 @@ struct drps_index_options {
         uint32_t top_k;        /* topk: pairs merged a round; 0: 50 */
         double min_gain_us;    /* gamma */
         uint32_t prune;        /* f: rows of fewer batches stay alone; 0: none */
+        uint32_t prune_to;     /* instead: keep so many rows, the most used; 0: no */
         double sample;         /* p: share of the batches that is counted; 0: all */
         unsigned shards;       /* processes that count; 0: 1 */
     } blocks;

@@ -8,6 +8,7 @@
 
 #include "base/drps_alloc.h"
 #include "index/blocks/access.h"
+#include "index/blocks/crew.h"
 #include "index/blocks/tally.h"
 #include "index/drps_batch.h"
 #include "index/drps_names.h"
@@ -71,23 +72,63 @@ static int order_by_key(const struct layout_job *job, const struct drps_plan_inf
 
 /* ---- Building ---- */
 
+static int by_count(const void *a, const void *b)
+{
+    const uint32_t *x = a;
+    const uint32_t *y = b;
+    return (*x < *y) - (*x > *y);
+}
+
+/* The least frequency that at most `most` rows reach. */
+static int prune_to(struct tally *tally, uint32_t most, uint32_t *min_count_out,
+                    struct drps_err *err)
+{
+    uint32_t *count = drps_array_new(tally->blocks, sizeof(*count));
+    if (!count) return drps_err_set(err, -ENOMEM, "no memory for the counts of rows");
+    int rc = tally->ops->counts(tally, count, err);
+    if (rc == 0) {
+        qsort(count, tally->blocks, sizeof(*count), by_count);
+        *min_count_out = most < tally->blocks ? count[most] + 1 : 0;
+    }
+    free(count);
+    return rc;
+}
+
+/* One process counts in memory, or several a share of the batches each. `access` is what the former
+ * counts. */
+static int open_tally(const struct layout_job *job, const struct drps_plan_info *info,
+                      struct block_options *options, struct access *access,
+                      struct tally **tally_out, struct drps_err *err)
+{
+    const struct crew_work work = {.io = job->io,
+                                   .dir = job->from,
+                                   .rows = (uint32_t)info->rows,
+                                   .batches = (uint32_t)steps_of(info),
+                                   .share = options->sample,
+                                   .seed = options->seed,
+                                   .memory_bytes = options->memory_bytes / 2};
+    if (job->shards > 1) {
+        options->memory_bytes /= 2;
+        return crew_open(&work, job->shards, tally_out, err);
+    }
+    int rc = access_load(job->io, job->from, work.rows, work.batches, 0, work.batches,
+                         work.memory_bytes, access, err);
+    if (rc < 0) return rc;
+    options->memory_bytes -= access_bytes(access);
+    return tally_open(access, options->sample, options->seed, tally_out, err);
+}
+
 static int build_counting(const struct layout_job *job, const struct drps_plan_info *info,
                           const struct block_tables *tables, struct block_options *options,
                           struct block_layout *out, struct drps_err *err)
 {
-    const uint32_t steps = (uint32_t)steps_of(info);
     struct access access = {0};
     struct tally *tally = NULL;
 
-    int rc = access_load(job->io, job->from, (uint32_t)info->rows, steps, 0, steps,
-                         options->memory_bytes / 2, &access, err);
-    if (rc == 0) rc = tally_open(&access, options->sample, options->seed, &tally, err);
-    if (rc == 0) {
-        options->memory_bytes -=
-            access.start[info->rows] * sizeof(*access.batch) + info->rows * sizeof(*access.start);
-        rc = job->builder->build(tally, tables, options, out, err);
-        tally->ops->close(tally);
-    }
+    int rc = open_tally(job, info, options, &access, &tally, err);
+    if (rc == 0 && job->prune_to) rc = prune_to(tally, job->prune_to, &options->min_count, err);
+    if (rc == 0) rc = job->builder->build(tally, tables, options, out, err);
+    if (tally) tally->ops->close(tally);
     access_free(&access);
     return rc;
 }

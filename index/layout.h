@@ -20,6 +20,8 @@ struct layout_job {
     const char *to; /* folder of the plan: gets these files, and blocks.rec and uses.rec */
     const struct block_builder *builder;
     struct block_options options; /* memory_bytes: of all that is done here */
+    uint32_t prune_to;            /* instead of options.min_count: keep so many rows, the most used;
+                                     0: do not */
     unsigned shards;              /* processes that count accesses */
     const struct drps_log *log;   /* borrowed; told when a builder did with less */
 };

@@ -29,6 +29,7 @@ enum {
     KEY_TOP_K,
     KEY_MIN_GAIN,
     KEY_PRUNE,
+    KEY_PRUNE_TO,
     KEY_SAMPLE,
     KEY_SHARDS,
     KEY_ORDER,
@@ -90,6 +91,7 @@ static const struct argp_option option_table[] = {
     {"topk", KEY_TOP_K, "K", 0, "topk: pairs merged a round (default 50)", 6},
     {"min-gain", KEY_MIN_GAIN, "US", 0, "Merge only what saves more an epoch (default 0)", 6},
     {"prune", KEY_PRUNE, "F", 0, "Rows that fewer batches use stay alone (default: none do)", 6},
+    {"prune-to", KEY_PRUNE_TO, "N", 0, "The same for all but the N most used rows", 6},
     {"sample", KEY_SAMPLE, "P", 0, "Count this share of the batches (default: all)", 6},
     {"shards", KEY_SHARDS, "N", 0, "Processes that count accesses, each a share of the batches", 6},
     {"force", KEY_FORCE, NULL, 0, "Replace PLAN if it exists", 7},
@@ -196,6 +198,9 @@ static int parse_blocks_option(struct drps_cli *cli, struct drps_index_options *
         return 0;
     case KEY_PRUNE:
         o->prune = (uint32_t)drps_cli_count(cli, arg, 1, UINT32_MAX);
+        return 0;
+    case KEY_PRUNE_TO:
+        o->prune_to = (uint32_t)drps_cli_count(cli, arg, 1, UINT32_MAX);
         return 0;
     case KEY_SAMPLE:
         o->sample = drps_cli_share(cli, arg);

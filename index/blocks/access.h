@@ -29,4 +29,9 @@ int access_load(const struct drps_io *io, const char *dir, uint32_t rows, uint32
                 struct drps_err *err);
 void access_free(struct access *a);
 
+static inline uint64_t access_bytes(const struct access *a)
+{
+    return a->start[a->rows] * sizeof(*a->batch) + (a->rows + 2ull) * sizeof(*a->start);
+}
+
 #endif

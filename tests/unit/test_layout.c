@@ -165,6 +165,47 @@ static void test_layout_merging_saves(void **state)
     assert_true(got[4] < got[0]);
 }
 
+static void test_layout_is_the_same_with_shards(void **state)
+{
+    struct scratch *s = *state;
+    struct case_run c;
+    const char *input = case_input(s, "input", CASE_LIBSVM, 600, 300, 10);
+    static const char *const counting[] = {"topk", "greedy", "frequency"};
+    for (size_t b = 0; b < sizeof(counting) / sizeof(counting[0]); b++) {
+        for (unsigned shards = 1; shards <= 3; shards += 2) {
+            case_begin(&c, s, input, "lor");
+            c.options.blocks.by = counting[b];
+            c.options.blocks.shards = shards;
+            c.options.batch_size = 20;
+            c.options.force = 1;
+            (void)snprintf(c.out, sizeof(c.out), "%s-%u", scratch_path(s, "plan"), shards);
+            must_run(&c);
+        }
+        assert_true(case_same_records(scratch_path(s, "plan-1"), scratch_path(s, "plan-3")));
+    }
+}
+
+static void test_layout_prunes_to_the_most_used(void **state)
+{
+    struct scratch *s = *state;
+    struct case_run c;
+    uint64_t blocks[3];
+    const char *input = case_input(s, "input", CASE_LIBSVM, 600, 300, 11);
+    static const uint32_t kept[] = {1, 50, 1000};
+    for (int i = 0; i < 3; i++) {
+        case_begin(&c, s, input, "lor");
+        c.options.blocks.by = "topk";
+        c.options.blocks.prune_to = kept[i];
+        c.options.batch_size = 20;
+        c.options.force = 1;
+        must_run(&c);
+        blocks[i] = c.result.info.blocks;
+    }
+    assert_int_equal(blocks[0], c.result.info.rows); /* one row has nobody to merge with */
+    assert_true(blocks[1] < blocks[0] && blocks[1] >= blocks[0] - 50);
+    assert_true(blocks[2] < blocks[1]);
+}
+
 static void test_layout_refuses(void **state)
 {
     static const struct {
@@ -174,6 +215,7 @@ static void test_layout_refuses(void **state)
     } cases[] = {
         {{.by = "large"}, DRPS_E_CONFIG, "--blocks large"},
         {{.by = "topk", .sample = 1.5}, DRPS_E_CONFIG, "--sample"},
+        {{.by = "topk", .prune = 3, .prune_to = 100}, DRPS_E_CONFIG, "--prune-to"},
         {{.by = "topk", .shards = 1000}, DRPS_E_CONFIG, "--shards"},
         {{.calibrate = "/nowhere/at/all"}, -ENOENT, "/nowhere/at/all"},
         {{.calibrate = ".", .seek_ns = 1}, DRPS_E_CONFIG, "--calibrate"},
@@ -213,6 +255,8 @@ int main(void)
         SCRATCH_TEST(test_layout_keeps_the_samples_of_two_tables),
         SCRATCH_TEST(test_layout_says_what_blocks_cost),
         SCRATCH_TEST(test_layout_merging_saves),
+        SCRATCH_TEST(test_layout_is_the_same_with_shards),
+        SCRATCH_TEST(test_layout_prunes_to_the_most_used),
         SCRATCH_TEST(test_layout_refuses),
         SCRATCH_TEST(test_layout_calibrates),
     };
