@@ -10,6 +10,7 @@ static const struct block_builder builders[] = {
     {.name = "pairwise", .counts = 1, .merges = 1, .orders = 1, .build = block_build_pairwise},
     {.name = "topk", .counts = 1, .merges = 1, .orders = 1, .build = block_build_topk},
     {.name = "greedy", .counts = 1, .merges = 1, .orders = 1, .build = block_build_greedy},
+    {.name = "auto", .counts = 1, .merges = 1, .orders = 1, .build = block_build_auto},
     {.name = "id", .keys = 1, .orders = 1, .build = block_build_id},
     {.name = "random", .orders = 1, .build = block_build_random},
     {.name = "frequency", .counts = 1, .orders = 1, .build = block_build_frequency},

@@ -26,10 +26,21 @@ static inline uint64_t block_cost_gap(const struct block_cost *cost)
     return cost->row > 0 ? (uint64_t)(cost->seek / cost->row / 2) : 0;
 }
 
+/*
+ * What makes one layout better than another, for "auto". The paper's objective takes every block by
+ * itself: a store that asks for blocks one by one, such as a key-value engine, pays that. A store
+ * that reads runs of blocks pays for runs: then it matters too which blocks lie side by side.
+ */
+enum block_objective {
+    BLOCK_APART, /* Eq. 1: layout_price.blocks */
+    BLOCK_RUNS   /* layout_price.io */
+};
+
 /* Gains, weights and counts of batches are those of the whole epoch: where a share is counted, they
  * are estimated from it. */
 struct block_options {
     struct block_cost cost;
+    enum block_objective objective;
     uint32_t top_k;     /* topk: pairs merged a round, k */
     double min_gain;    /* gamma, microseconds: pairs that gain no more are not merged */
     uint32_t min_count; /* f: rows of fewer batches stay alone (frequency pruning); 0, 1: none */
@@ -53,6 +64,7 @@ struct block_layout {
     uint32_t *order; /* [rows] the row at each new place; NULL: rows stay where they are */
     uint32_t *first; /* [blocks + 1] places at which blocks begin, first[blocks] = rows */
     size_t blocks;
+    char note[200]; /* for the user: what the builder had to leave out, and why; empty: nothing */
 };
 void block_layout_free(struct block_layout *layout);
 
@@ -76,10 +88,10 @@ struct block_builder {
  *              side by side), cut every max_rows
  *   pairwise, topk   the paper's: merge the best pair, or k pairs, a round (pairs.c)
  *   greedy     what pairwise builds, faster, in less memory (greedy.c)
- * Of equal gains, the pair with the smaller rows merges first; these three order blocks by their
- * smallest rows, which come first. To compare with, pages of max_rows rows by
- *   id         key of the feature, user or item
- *   random     chance
+ *   auto       the best of several, also of far more rows (auto.c)
+ * Of equal gains, the pair with the smaller rows merges first; pairwise, topk and greedy order
+ * blocks by their smallest rows, which come first, and leave the tally with their blocks merged. To
+ * compare with, pages of max_rows rows by id         key of the feature, user or item random chance
  *   frequency  AccNum, most first; then placed order
  */
 const struct block_builder *block_builder_find(const char *name);

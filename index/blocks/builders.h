@@ -15,6 +15,7 @@ block_build block_build_none, block_build_pattern;                     /* patter
 block_build block_build_id, block_build_random, block_build_frequency; /* pages.c */
 block_build block_build_pairwise, block_build_topk;                    /* pairs.c */
 block_build block_build_greedy;                                        /* greedy.c */
+block_build block_build_auto;                                          /* auto.c */
 
 /* Blocks of `each` rows, the last one of a table shorter; the order stays what it is. */
 DRPS_MUST_CHECK

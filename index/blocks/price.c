@@ -5,11 +5,15 @@
 
 #include "base/drps_alloc.h"
 
-/* Gaps that cost half a seek. */
+/*
+ * Gaps that cost no more than a seek. So every gap costs what is less, a seek or its rows, and
+ * nothing is read in less time in this order, nor are all rows. (In bytes: half of what the disk
+ * moves during a seek, as a row is read and written.)
+ */
 static uint32_t gap_rows(const struct block_cost *cost)
 {
-    const double rows = cost->seek / 2;
-    return rows < (double)UINT32_MAX * cost->row ? (uint32_t)(rows / cost->row) : UINT32_MAX;
+    return cost->seek < (double)UINT32_MAX * cost->row ? (uint32_t)(cost->seek / cost->row)
+                                                       : UINT32_MAX;
 }
 
 int layout_price(struct tally *tally, const struct block_layout *layout,

@@ -12,7 +12,8 @@
 /* Microseconds of the batches that the tally counts. */
 struct layout_price {
     double blocks; /* Eq. 1: every block by itself, sum of AccNum(B) * (seek + |B| * row) */
-    double io; /* reading through gaps of up to seek / row / 2 rows: requests * seek + rows * row */
+    double io; /* reading through gaps of up to seek / row rows: requests * seek + rows * row. Never
+                  more than all rows a batch */
 };
 
 DRPS_MUST_CHECK

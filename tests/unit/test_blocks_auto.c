@@ -1,0 +1,227 @@
+/* Builder `auto`: what must always hold, on random accesses; planted blocks; too little memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "index/blocks/builder.h"
+#include "index/blocks/price.h"
+#include "support/brute_tally.h"
+#include "support/lists.h"
+
+static struct block_options some_options(struct random_source *rng)
+{
+    return (struct block_options){.cost = {.seek = 40, .row = 0.25},
+                                  .objective = random_below(rng, 2) ? BLOCK_RUNS : BLOCK_APART,
+                                  .sample = 1,
+                                  .max_rows = 1 + (uint32_t)random_below(rng, 12),
+                                  .memory_bytes = 1 << 24};
+}
+
+/* Rows of random popularity, some never touched, some like the row before. */
+static struct access random_access(struct random_source *rng, uint32_t rows, uint32_t batches)
+{
+    struct access a = {rows, batches, must(calloc((size_t)rows + 1, sizeof(*a.start))),
+                       must(calloc(rows * (size_t)batches + 1, sizeof(*a.batch)))};
+    uint64_t n = 0;
+    for (uint32_t row = 0; row < rows; row++) {
+        const uint64_t rare = 1 + random_below(rng, 30), kind = random_below(rng, 6);
+        const uint64_t like = row ? a.start[row - 1] : 0, like_end = a.start[row];
+        a.start[row] = n;
+        if (kind == 0) continue;
+        for (uint64_t i = like; kind == 1 && i < like_end; i++)
+            a.batch[n++] = a.batch[i];
+        for (uint32_t b = 0; kind > 1 && b < batches; b++)
+            if (random_below(rng, rare) == 0) a.batch[n++] = b;
+        a.start[row + 1] = n;
+    }
+    a.start[rows] = n;
+    return a;
+}
+
+static uint32_t touched(const struct access *a, const struct block_layout *l, size_t block)
+{
+    uint8_t *by = must(calloc((size_t)a->batches + 1, 1));
+    uint32_t count = 0;
+    for (uint32_t p = l->first[block]; p < l->first[block + 1]; p++) {
+        const uint32_t row = l->order ? l->order[p] : p;
+        for (uint64_t i = a->start[row]; i < a->start[row + 1]; i++) {
+            count += !by[a->batch[i]];
+            by[a->batch[i]] = 1;
+        }
+    }
+    free(by);
+    return count;
+}
+
+/* Every row once, in its table; limits kept. */
+static void check_layout(const struct access *a, const struct block_tables *tables,
+                         const struct block_options *o, const struct block_layout *l)
+{
+    uint8_t *seen = must(calloc((size_t)a->rows + 1, 1));
+    size_t table = 0;
+    assert_int_equal(l->first[0], 0);
+    assert_int_equal(l->first[l->blocks], a->rows);
+    for (size_t b = 0; b < l->blocks; b++) {
+        const uint32_t n = l->first[b + 1] - l->first[b];
+        while (l->first[b] >= tables->first[table + 1])
+            table++;
+        assert_true(n >= 1 && n <= o->max_rows);
+        assert_true(l->first[b + 1] <= tables->first[table + 1]);
+        for (uint32_t p = l->first[b]; p < l->first[b + 1]; p++) {
+            const uint32_t row = l->order ? l->order[p] : p;
+            assert_true(row >= tables->first[table] && row < tables->first[table + 1]);
+            assert_false(seen[row]);
+            seen[row] = 1;
+        }
+        const double weight = touched(a, l, b) * (o->cost.seek + n * o->cost.row);
+        if (n > 1 && o->max_weight > 0) assert_true(weight <= o->max_weight);
+    }
+    free(seen);
+}
+
+static void build(struct tally *t, const struct block_tables *tables, const struct block_options *o,
+                  struct block_layout *l)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    assert_ok(block_builder_find("auto")->build(t, tables, o, l, &err), &err);
+}
+
+static void assert_same(const struct access *a, const struct block_layout *x,
+                        const struct block_layout *y)
+{
+    assert_int_equal(x->blocks, y->blocks);
+    assert_memory_equal(x->first, y->first, (x->blocks + 1) * sizeof(*x->first));
+    assert_int_equal(!x->order, !y->order);
+    if (x->order) assert_memory_equal(x->order, y->order, a->rows * sizeof(*x->order));
+}
+
+static void check_prices(struct tally *t, const struct access *a, const struct block_tables *tables,
+                         const struct block_options *o, const struct block_layout *l)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct block_layout given;
+    struct layout_price price, given_price;
+    const double scan = a->batches * (o->cost.seek + a->rows * o->cost.row);
+    assert_ok(block_builder_find("pattern")->build(NULL, tables, o, &given, &err), &err);
+    assert_ok(layout_price(t, l, &o->cost, &price, &err), &err);
+    assert_ok(layout_price(t, &given, &o->cost, &given_price, &err), &err);
+    assert_true(price.io <= given_price.io);
+    assert_true(price.io <= scan);
+    if (o->objective == BLOCK_APART) assert_true(price.blocks <= given_price.blocks);
+    block_layout_free(&given);
+}
+
+static void test_auto_keeps_its_promises_on_random_accesses(void **state)
+{
+    struct random_source rng = random_begin(__func__);
+    (void)state;
+    for (int turn = 0; turn < 60; turn++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        const uint32_t rows = (uint32_t)random_below(&rng, 90);
+        const uint32_t batches = (uint32_t)random_below(&rng, 60);
+        struct access a = random_access(&rng, rows, batches);
+        struct block_options o = some_options(&rng);
+        struct block_tables tables = {{0, rows / 3, rows}, 2};
+        struct block_layout l, again;
+        struct tally *t, *brute;
+        if (turn % 3 == 0) o.max_weight = 400 + (double)random_below(&rng, 2000);
+        if (turn % 4 == 1) tables = (struct block_tables){{0, rows}, 1};
+        assert_ok(tally_open(&a, 1, 0, &t, &err), &err);
+        brute = brute_tally(&a, 1, 0);
+        build(t, &tables, &o, &l);
+        check_layout(&a, &tables, &o, &l);
+        if (o.max_weight <= 0) check_prices(t, &a, &tables, &o, &l);
+        build(t, &tables, &o, &again);
+        assert_same(&a, &l, &again);
+        block_layout_free(&again);
+        build(brute, &tables, &o, &again); /* whoever counts */
+        assert_same(&a, &l, &again);
+        block_layout_free(&again);
+        block_layout_free(&l);
+        t->ops->close(t);
+        brute->ops->close(brute);
+        access_free(&a);
+    }
+}
+
+/* Groups of rows that are always used together, far apart, among rows of no batch. */
+static void test_auto_finds_planted_blocks(void **state)
+{
+    enum { GROUPS = 24, EACH = 8, ROWS = GROUPS * EACH + 20, BATCHES = 60, USES = 10 };
+    struct random_source rng = random_begin(__func__);
+    struct access a = {ROWS, BATCHES, must(calloc(ROWS + 1, sizeof(*a.start))),
+                       must(calloc(ROWS * USES, sizeof(*a.batch)))};
+    struct block_tables tables = {{0, ROWS}, 1};
+    struct block_options o = {
+        .cost = {40, 0.25}, .sample = 1, .max_rows = EACH, .memory_bytes = 1 << 24};
+    uint32_t uses[GROUPS][USES];
+    struct drps_err err = DRPS_ERR_INIT;
+    struct block_layout l;
+    struct tally *t;
+    (void)state;
+    for (int g = 0; g < GROUPS; g++) /* of each six batches, one */
+        for (uint32_t i = 0; i < USES; i++)
+            uses[g][i] = i * (BATCHES / USES) + (uint32_t)random_below(&rng, BATCHES / USES);
+    for (uint32_t row = 0; row < ROWS; row++) {
+        a.start[row + 1] = a.start[row] + (row < GROUPS * EACH ? USES : 0);
+        if (row < GROUPS * EACH)
+            memcpy(a.batch + a.start[row], uses[row % GROUPS], sizeof(uses[0]));
+    }
+    assert_ok(tally_open(&a, 1, 0, &t, &err), &err);
+    build(t, &tables, &o, &l);
+    check_layout(&a, &tables, &o, &l);
+    for (size_t b = 0; b < l.blocks; b++) {
+        const int used = touched(&a, &l, b) > 0;
+        assert_int_equal(used, b < GROUPS); /* rows of no batch come last */
+        assert_int_equal(touched(&a, &l, b), used ? USES : 0);
+        if (used) assert_int_equal(l.first[b + 1] - l.first[b], EACH);
+    }
+    block_layout_free(&l);
+    t->ops->close(t);
+    access_free(&a);
+}
+
+static void test_auto_says_what_little_memory_leaves_out(void **state)
+{
+    struct random_source rng = random_begin(__func__);
+    struct access a = random_access(&rng, 200, 40);
+    struct block_tables tables = {{0, 200}, 1};
+    struct block_options o = {.cost = {40, 0.25}, .sample = 1, .max_rows = 8};
+    struct drps_err err = DRPS_ERR_INIT;
+    struct block_layout l;
+    struct tally *t;
+    int noted = 0;
+    (void)state;
+    assert_ok(tally_open(&a, 1, 0, &t, &err), &err);
+    for (o.memory_bytes = 1000; o.memory_bytes < 1 << 24; o.memory_bytes *= 2) {
+        int rc = block_builder_find("auto")->build(t, &tables, &o, &l, &err);
+        if (rc < 0) {
+            assert_int_equal(rc, DRPS_E_MEMORY_BUDGET);
+            assert_int_equal(noted, 0); /* more memory does not do less */
+        } else {
+            check_layout(&a, &tables, &o, &l);
+            check_prices(t, &a, &tables, &o, &l);
+            noted = l.note[0] ? 1 : 2;
+        }
+        drps_err_clear(&err);
+        block_layout_free(&l);
+    }
+    assert_int_equal(noted, 2);
+    t->ops->close(t);
+    access_free(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_auto_keeps_its_promises_on_random_accesses),
+        cmocka_unit_test(test_auto_finds_planted_blocks),
+        cmocka_unit_test(test_auto_says_what_little_memory_leaves_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
