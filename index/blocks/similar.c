@@ -8,7 +8,7 @@
 #include "base/drps_rng.h"
 
 enum { LEAST_ROUNDS = 20, MOST_ROUNDS = 80, MOST_NEAR = 8, PAIRS = 1 << 15 };
-#define STEPS UINT64_C(2000000000) /* of walking batch lists, all in all: some ten seconds */
+#define STEPS UINT64_C(1000000000) /* of walking batch lists, all in all: some seconds */
 #define FIRST_THETA 0.9
 #define FALLING 0.75 /* share of the rounds in which theta falls to 0 */
 #define SALT UINT64_C(0x5d1f0a6b3c2e9874)
