@@ -21,7 +21,9 @@
     X(DRPS_E_MEMORY_BUDGET, -4101, "the memory budget is too small")                               \
     X(DRPS_E_INTERRUPTED, -4102, "interrupted")                                                    \
     X(DRPS_E_CLOSED, -4103, "already closed")                                                      \
-    X(DRPS_E_VERSION, -4104, "written by an incompatible version")
+    X(DRPS_E_VERSION, -4104, "written by an incompatible version")                                 \
+    X(DRPS_E_PROTO, -4105, "a peer broke the protocol")                                            \
+    X(DRPS_E_PEER, -4106, "a peer is gone")
 
 enum drps_err_code {
 #define DRPS_ERR_ENUM(name, value, text) name = value,

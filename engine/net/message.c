@@ -1,0 +1,72 @@
+/* Messages and their payloads: who holds them, and when they go. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "engine/net/net_internal.h"
+
+struct net_message *drps_net_message_new(uint64_t room)
+{
+    if (room > SIZE_MAX - sizeof(struct net_message)) return NULL;
+    struct net_message *m = malloc(sizeof(*m) + (size_t)room);
+    if (!m) return NULL;
+    memset(m, 0, sizeof(*m));
+    m->pub.data = m->room;
+    m->pub.bytes = (size_t)room;
+    return m;
+}
+
+void drps_net_message_free(struct drps_net_message *message)
+{
+    if (!message) return;
+    struct net_message *m = (struct net_message *)message; /* pub is its first member */
+    if (m->release) m->release(m);
+    free(m);
+}
+
+static struct net_message *gather(const struct drps_net_send *send, uint64_t bytes)
+{
+    struct net_message *m = drps_net_message_new(bytes);
+    if (!m) return NULL;
+    unsigned char *to = m->room;
+    for (size_t i = 0; i < send->n; i++) {
+        if (!send->pieces[i].bytes) continue; /* its data may be NULL */
+        memcpy(to, send->pieces[i].data, send->pieces[i].bytes);
+        to += send->pieces[i].bytes;
+    }
+    return m;
+}
+
+struct net_out *drps_net_out_new(const struct drps_net_send *send, uint64_t bytes, int borrow)
+{
+    borrow = borrow && send->done;
+    const size_t n = borrow ? send->n : 1;
+    if (n > (SIZE_MAX - sizeof(struct net_out)) / sizeof(struct drps_piece)) return NULL;
+    struct net_out *out = malloc(sizeof(*out) + n * sizeof(struct drps_piece));
+    if (!out) return NULL;
+    memset(out, 0, sizeof(*out));
+    out->n = n;
+    atomic_init(&out->holders, 1);
+    if (borrow) {
+        if (n) memcpy(out->pieces, send->pieces, n * sizeof(*out->pieces));
+        out->done = send->done;
+        out->ctx = send->ctx;
+        return out;
+    }
+    out->message = gather(send, bytes);
+    if (!out->message) {
+        free(out);
+        return NULL;
+    }
+    out->pieces[0] = (struct drps_piece){out->message->pub.data, out->message->pub.bytes};
+    return out;
+}
+
+void drps_net_out_unhold(struct net_out *out)
+{
+    /* Release what this holder read; acquire what the others did, before the payload goes. */
+    if (atomic_fetch_sub_explicit(&out->holders, 1, memory_order_acq_rel) != 1) return;
+    if (out->message) drps_net_message_free(&out->message->pub);
+    if (out->done) out->done(out->ctx);
+    free(out);
+}

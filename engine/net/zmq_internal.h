@@ -1,0 +1,75 @@
+/*
+ * Ranks over ZeroMQ. Each rank binds one PULL socket and connects one PUSH socket to each peer, so
+ * that each peer has a queue and a bound of its own, and one that is slow or dead holds up no
+ * other.
+ *
+ * All sockets belong to one thread, the rank's courier. It never waits for a part or a peer: credit
+ * bounds what is under way, and what a socket does not take yet waits in `first`. So it can always
+ * read, answer, and notice who is silent.
+ */
+#ifndef DRPS_NET_ZMQ_INTERNAL_H
+#define DRPS_NET_ZMQ_INTERNAL_H
+
+#include "engine/net/drps_peers.h"
+#include "engine/net/link.h"
+
+#include <zmq.h>
+
+struct zmq_peer {
+    void *push;
+    char hint[160]; /* why it may not have answered; empty: nothing is known */
+
+    /* under the lock */
+    struct net_out *first[WIRE_PARTS], **last[WIRE_PARTS];
+    int greeted; /* its HELLO has come and fits */
+
+    /* the courier's alone */
+    int hello_sent, bye_sent;
+    unsigned turn;             /* part whose message goes on next */
+    uint64_t sequence;         /* frames sent */
+    uint64_t told[WIRE_PARTS]; /* credit sent */
+    uint64_t sent_ns, heard_ns;
+    struct link link;
+    uint8_t public_key[32]; /* with keys */
+};
+
+struct zmq_net {
+    struct drps_net net; /* first: callers hold a pointer to it */
+    pthread_mutex_t lock;
+    int lock_made;
+    struct zmq_peer *peers; /* own [count]; this rank's own is unused */
+    int secured;            /* keys are in use */
+    void *context, *pull, *zap, *monitor;
+    zmq_pollitem_t *items; /* own [count + 4] */
+    int wake;              /* eventfd: there is something to send; -1: not open */
+    pthread_t courier;
+    int started;
+    uint64_t tick_ns; /* when the courier last looked at the clock */
+
+    /* under the lock, set by the closing thread */
+    int leaving;
+    uint64_t leave_by_ns;
+    char why[WIRE_TEXT_BYTES];
+};
+
+/* zmq.c: a text of ZeroMQ's last failure. Always negative. */
+int drps_zmq_failed(const char *doing, const char *what, struct drps_err *err);
+/* Any thread: make the courier look again. */
+void drps_zmq_wake(struct zmq_net *z);
+
+/* zmq_courier.c */
+void *drps_zmq_courier(void *z);
+
+/* zmq_send.c, the courier's: send what is due to peer r as far as its socket takes it. Returns
+ * whether something waits for the socket. */
+int drps_zmq_send(struct zmq_net *z, uint32_t r);
+
+/* zmq_receive.c, the courier's: take in what has come, a bounded number of frames. */
+void drps_zmq_receive(struct zmq_net *z);
+
+/* zmq_guard.c: who may connect. */
+int drps_zmq_guard_open(struct zmq_net *z, struct drps_err *err); /* before pull is bound */
+void drps_zmq_guard_answer(struct zmq_net *z); /* the courier's: decide on those that ask */
+void drps_zmq_guard_count(struct zmq_net *z);  /* the courier's: count those that were refused */
+
+#endif

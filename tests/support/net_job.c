@@ -1,0 +1,133 @@
+#include "support/net_job.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef DRPS_WITH_ZMQ
+#include <zmq.h>
+#endif
+
+const char *const net_kind_names[NET_KINDS] = {"inproc", "zmq", "zmq with keys"};
+
+int net_kind_there(enum net_kind kind)
+{
+#ifdef DRPS_WITH_ZMQ
+    return kind < NET_KINDS;
+#else
+    return kind == NET_INPROC;
+#endif
+}
+
+static void make_keys(struct drps_net_keys *keys)
+{
+#ifdef DRPS_WITH_ZMQ
+    NET_CHECK(zmq_curve_keypair(keys->public_key, keys->secret_key) == 0);
+#else
+    memset(keys, 0, sizeof(*keys));
+#endif
+}
+
+void net_peers(struct drps_peers *peers, uint32_t count, struct drps_net_keys *keys)
+{
+    static unsigned port = 7000; /* below those that the system gives to clients */
+    const unsigned pid = (unsigned)getpid();
+    peers->count = count;
+    peers->peers = calloc(count, sizeof(*peers->peers));
+    NET_CHECK(peers->peers);
+    for (uint32_t r = 0; r < count; r++) {
+        struct drps_peer *p = &peers->peers[r];
+        /* All of 127.0.0.0/8 is loopback: an address for each process. */
+        (void)snprintf(p->host, sizeof(p->host), "127.%u.%u.%u", 1 + (pid >> 14) % 250,
+                       (pid >> 7) & 127, 1 + (pid & 127));
+        (void)snprintf(p->port, sizeof(p->port), "%u", port++ % 60000);
+        if (!keys) continue;
+        make_keys(&keys[r]);
+        memcpy(p->public_key, keys[r].public_key, sizeof(p->public_key));
+    }
+}
+
+struct opening {
+    struct drps_net_options options;
+    const struct drps_peers *peers;
+    const struct drps_net_keys *keys;
+    struct drps_net *net;
+};
+
+static void *open_one(void *arg)
+{
+    struct opening *o = arg;
+    struct drps_err err = DRPS_ERR_INIT;
+    NET_OK(drps_net_open_zmq(&o->options, o->peers, o->keys, 0, &o->net, &err));
+    return NULL;
+}
+
+static void open_zmq(struct net_job *job, const struct drps_net_options *options, int keyed)
+{
+    struct drps_net_keys keys[NET_RANKS];
+    struct opening openings[NET_RANKS];
+    struct drps_peers peers;
+    pthread_t threads[NET_RANKS];
+    net_peers(&peers, job->count, keyed ? keys : NULL);
+    for (uint32_t r = 0; r < job->count; r++) {
+        openings[r] = (struct opening){*options, &peers, keyed ? &keys[r] : NULL, NULL};
+        openings[r].options.rank = r;
+        NET_CHECK(pthread_create(&threads[r], NULL, open_one, &openings[r]) == 0);
+    }
+    for (uint32_t r = 0; r < job->count; r++) {
+        NET_CHECK(pthread_join(threads[r], NULL) == 0);
+        job->nets[r] = openings[r].net;
+    }
+    drps_peers_destroy(&peers);
+}
+
+void net_job_open(struct net_job *job, enum net_kind kind, uint32_t count,
+                  const struct drps_net_options *options)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_net_options o = *options;
+    memset(job, 0, sizeof(*job));
+    job->count = o.count = count;
+    NET_CHECK(count <= NET_RANKS);
+    if (kind == NET_INPROC)
+        NET_OK(drps_net_open_inproc(&o, job->nets, &err));
+    else
+        open_zmq(job, &o, kind == NET_CURVE);
+}
+
+struct running {
+    struct drps_net *net;
+    uint32_t rank;
+    net_work work;
+    void *ctx;
+};
+
+static void *run_one(void *arg)
+{
+    const struct running *r = arg;
+    r->work(r->net, r->rank, r->ctx);
+    return NULL;
+}
+
+void net_job_run(struct net_job *job, net_work work, void *ctx)
+{
+    struct running running[NET_RANKS];
+    pthread_t threads[NET_RANKS];
+    for (uint32_t r = 0; r < job->count; r++) {
+        running[r] = (struct running){job->nets[r], r, work, ctx};
+        NET_CHECK(pthread_create(&threads[r], NULL, run_one, &running[r]) == 0);
+    }
+    for (uint32_t r = 0; r < job->count; r++)
+        NET_CHECK(pthread_join(threads[r], NULL) == 0);
+}
+
+static void close_one(struct drps_net *net, uint32_t rank, void *ctx)
+{
+    (void)rank, (void)ctx;
+    drps_net_close(net, 2000, NULL);
+}
+
+void net_job_close(struct net_job *job)
+{
+    net_job_run(job, close_one, NULL);
+}
