@@ -30,8 +30,8 @@ enum wire_type {
     WIRE_HELLO = 1, /* payload: struct wire_hello; the first frame of a sender */
     WIRE_PING,      /* nothing: the sender is alive */
     WIRE_CREDIT,    /* part; round: messages to it that the sender of this has taken so far */
-    WIRE_BYE,       /* the last frame; payload: why the sender gave up, empty if it did not */
-    WIRE_GATHER,    /* group messages; round: which call of the group */
+    WIRE_BYE,    /* the last frame, answered by a BYE; payload: why the sender gave up, if it did */
+    WIRE_GATHER, /* group messages; round: which call of the group */
     WIRE_BROADCAST,
     WIRE_TYPES,
 };

@@ -29,7 +29,7 @@ int drps_net_open_zmq(const struct drps_net_options *options, const struct drps_
 
 enum {
     QUEUED_PIECES = 8, /* of WIRE_PIECE_BYTES, in each socket's queue */
-    CURVE_BYTES = 64, /* that encryption adds to a frame, and more */
+    CURVE_BYTES = 64,  /* that encryption adds to a frame, and more */
     CONNECT_MS = 3000,
     RECONNECT_MS = 50,
     RECONNECT_MAX_MS = 1000,
@@ -109,7 +109,7 @@ static void free_all(struct zmq_net *z)
 {
     const int linger_ms = linger_left(z);
     for (uint32_t r = 0; z->peers && r < z->net.o.count; r++)
-        close_socket(z->peers[r].push, z->peers[r].bye_sent ? linger_ms : 0);
+        close_socket(z->peers[r].push, z->peers[r].bye_sent && !z->peers[r].dead ? linger_ms : 0);
     if (z->monitor) (void)zmq_socket_monitor(z->pull, NULL, 0);
     close_socket(z->monitor, 0);
     close_socket(z->zap, 0);

@@ -7,14 +7,22 @@
 
 #include "base/drps_clock.h"
 
-/* Lock held. 1: everything is sent, or it is too late, or nobody is there to send to. */
+/* Lock held: peer r knows that this rank leaves, and everything before; or never will. */
+static int has_parted(const struct zmq_net *z, uint32_t r)
+{
+    const struct zmq_peer *peer = &z->peers[r];
+    if (peer->dead) return 1;
+    return peer->bye_sent && (z->net.peers[r].left || !peer->greeted);
+}
+
+/* Lock held. 1: nothing is left to do, or it is too late. */
 static int may_go(const struct zmq_net *z)
 {
     if (!z->leaving) return 0;
-    int all = 1;
-    for (uint32_t r = 0; r < z->net.o.count; r++)
-        if (r != z->net.o.rank && !z->net.peers[r].left && !z->peers[r].bye_sent) all = 0;
-    return all || drps_clock_ns() >= z->leave_by_ns;
+    uint32_t r = 0;
+    while (r < z->net.o.count && (r == z->net.o.rank || has_parted(z, r)))
+        r++;
+    return r == z->net.o.count || drps_clock_ns() >= z->leave_by_ns;
 }
 
 static void too_silent(struct zmq_net *z, uint32_t r)
@@ -23,6 +31,7 @@ static void too_silent(struct zmq_net *z, uint32_t r)
     (void)drps_err_set(&err, DRPS_E_PEER,
                        "%s is dead or cut off: nothing was heard of it for %u ms; see its output",
                        z->net.peers[r].name, z->net.o.silence_ms);
+    z->peers[r].dead = 1;
     drps_net_fail(&z->net, &err);
 }
 
@@ -35,7 +44,7 @@ static void look_at_clock(struct zmq_net *z)
     pthread_mutex_lock(&z->lock);
     for (uint32_t r = 0; r < z->net.o.count; r++) {
         struct zmq_peer *peer = &z->peers[r];
-        if (!peer->greeted || z->net.peers[r].left) continue;
+        if (!peer->greeted || peer->dead || z->net.peers[r].left) continue;
         if (slept) peer->heard_ns = now;
         if (now - peer->heard_ns > silence_ns) too_silent(z, r);
     }

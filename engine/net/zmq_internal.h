@@ -25,6 +25,7 @@ struct zmq_peer {
 
     /* the courier's alone */
     int hello_sent, bye_sent;
+    int dead;                  /* it has been silent for too long */
     unsigned turn;             /* part whose message goes on next */
     uint64_t sequence;         /* frames sent */
     uint64_t told[WIRE_PARTS]; /* credit sent */

@@ -184,10 +184,11 @@ int drps_zmq_send(struct zmq_net *z, uint32_t r)
     pthread_mutex_lock(&z->lock);
     const int leaving = z->leaving, left = z->net.peers[r].left;
     pthread_mutex_unlock(&z->lock);
-    if (left || peer->bye_sent) return 0;
+    if (peer->bye_sent) return 0;
     if (!peer->hello_sent) peer->hello_sent = put_hello(z, r);
-    if (!peer->hello_sent || !put_credit(z, r) || !put_messages(z, r)) return 1;
-    if (leaving) {
+    if (!peer->hello_sent) return 1;
+    if (!left && (!put_credit(z, r) || !put_messages(z, r))) return 1;
+    if (leaving || left) { /* a BYE is answered by one: then both know that nothing is lost */
         peer->bye_sent = put_control(z, r, WIRE_BYE, 0, 0, z->why, strlen(z->why));
         return !peer->bye_sent;
     }
