@@ -5,12 +5,18 @@
 #include "base/drps_alloc.h"
 #include "engine/net/net_internal.h"
 
+/* From here on malloc() maps fresh memory for every message, and touching it for the first time
+ * costs more than filling it, unless its pages are huge. */
+enum { PAGES_MIN = 32 << 20 };
+
 struct net_message *drps_net_message_new(uint64_t room)
 {
     if (room > SIZE_MAX - sizeof(struct net_message)) return NULL;
-    struct net_message *m = malloc(sizeof(*m) + (size_t)room);
+    const size_t bytes = sizeof(struct net_message) + (size_t)room;
+    struct net_message *m = bytes < PAGES_MIN ? malloc(bytes) : drps_pages_new(bytes);
     if (!m) return NULL;
     memset(m, 0, sizeof(*m));
+    m->bytes = bytes;
     m->pub.data = m->room;
     m->pub.bytes = (size_t)room;
     return m;
@@ -21,7 +27,10 @@ void drps_net_message_free(struct drps_net_message *message)
     if (!message) return;
     struct net_message *m = (struct net_message *)message; /* pub is its first member */
     if (m->release) m->release(m);
-    free(m);
+    if (m->bytes < PAGES_MIN)
+        free(m);
+    else
+        drps_pages_free(m, m->bytes);
 }
 
 static struct net_message *gather(const struct drps_net_send *send, uint64_t bytes)

@@ -25,6 +25,7 @@ enum { DRPS_NET_NAME_BYTES = 320 };
 struct net_message {
     struct drps_net_message pub;
     struct net_message *next;
+    size_t bytes; /* of all of this */
     uint8_t part;
     void (*release)(struct net_message *); /* before the message is freed; NULL: nothing to do */
     _Alignas(16) unsigned char room[];     /* the payload, or what the transport keeps of it */
