@@ -62,8 +62,7 @@ struct net_peer {
 };
 
 struct net_ops {
-    const char *name; /* "inproc", "zmq" */
-    int borrows;      /* payloads may stay with the caller */
+    int borrows; /* payloads may stay with the caller */
     /* Take a message to another rank over; its credit has been checked. Lock held. */
     void (*carry)(struct drps_net *net, struct net_out *out);
     /* peers[from].taken[part] has grown: let the sender know. Lock held. */

@@ -135,8 +135,12 @@ int drps_wire_hello_decode(const void *payload, size_t bytes, struct wire_hello 
                             WIRE_HELLO_BYTES);
     hello_out->count = drps_get_u32(at);
     hello_out->queue_messages = drps_get_u32(at + 4);
-    for (size_t i = 0; i < DRPS_NET_PARTS; i++)
+    for (size_t i = 0; i < DRPS_NET_PARTS; i++) {
         hello_out->message_bytes[i] = drps_get_u64(at + 8 + 8 * i);
+        if (hello_out->message_bytes[i] > DRPS_NET_MESSAGE_MAX)
+            return drps_err_set(err, DRPS_E_PROTO, "takes messages of %llu bytes",
+                                (unsigned long long)hello_out->message_bytes[i]);
+    }
     memcpy(hello_out->plan_hash, at + 8 + 8 * DRPS_NET_PARTS, DRPS_NET_HASH_BYTES);
     return 0;
 }

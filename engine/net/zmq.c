@@ -142,7 +142,7 @@ static void leave(struct drps_net *net, uint32_t linger_ms, const struct drps_er
     free_all(z);
 }
 
-static const struct net_ops zmq_ops = {"zmq", 1, carry, took, leave};
+static const struct net_ops zmq_ops = {1, carry, took, leave};
 
 /* Keys are there where they must be, and of a size that ZeroMQ takes. */
 static int check_keys(const struct drps_net_options *o, const struct drps_peers *peers,

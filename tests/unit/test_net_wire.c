@@ -149,6 +149,8 @@ static void test_wire_greeting_keeps_its_fields(void **state)
     assert_int_equal(drps_wire_hello_decode(bytes, sizeof(bytes), &back, &err), 0);
     assert_memory_equal(&back, &hello, sizeof(hello));
     assert_int_equal(drps_wire_hello_decode(bytes, sizeof(bytes) - 1, &back, &err), DRPS_E_PROTO);
+    bytes[8 + 7] = 1; /* of the worker's messages */
+    assert_int_equal(drps_wire_hello_decode(bytes, sizeof(bytes), &back, NULL), DRPS_E_PROTO);
 }
 
 /* --- links --- */
