@@ -13,7 +13,7 @@
 #   --fixed N (io, prune: MiB beside the rows, 40)
 #   --data DIR (../shared/data), --png FILE (docs/blocks.png)
 # In `cost`, "Eq. 1" is the paper's: every block of every batch is one request; "in runs" reads a batch's blocks sorted,
-# through gaps of half a request's worth of bytes. Percentages are of one row a block, and of pages by id read in runs.
+# through gaps of a request's worth of bytes. Percentages are of one row a block, and of pages by id read in runs.
 usage() { sed -n '2,/^usage()/{/^usage()/d;s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; }
 case ${1:-} in
 cost | io | prune | large) command=$1 ;;

@@ -257,6 +257,7 @@ int layout_make(const struct layout_job *job, struct drps_plan_info *info, uint3
     struct block_layout layout;
 
     int rc = build(job, info, &layout, err);
+    if (rc == 0 && *layout.note) drps_log(job->log, DRPS_LOG_WARN, "%s", layout.note);
     if (rc == 0) rc = place_rows(job, info, layout.order, err);
     if (rc == 0) rc = drps_blocks_write(job->io, job->to, layout.first, layout.blocks, err);
     *first_out = layout.first;

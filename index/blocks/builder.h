@@ -17,13 +17,17 @@
 /* What I/O costs, in microseconds. Eq. 1: cost(B) = AccNum(B) * (seek + |B| * row). */
 struct block_cost {
     double seek; /* ts: one more request */
-    double row;  /* ta: a row read and written once */
+    double row;  /* ta: a row moved */
 };
 
-/* The most rows that are read through rather than left out: half a seek's worth. */
-static inline uint64_t block_cost_gap(const struct block_cost *cost)
+/*
+ * The most rows that are read through rather than left out: those of one seek. So every gap costs
+ * what is less, a seek or its rows: in this order nothing is read in less time, nor are all rows.
+ */
+static inline uint32_t block_cost_gap(const struct block_cost *cost)
 {
-    return cost->row > 0 ? (uint64_t)(cost->seek / cost->row / 2) : 0;
+    return cost->seek < (double)UINT32_MAX * cost->row ? (uint32_t)(cost->seek / cost->row)
+                                                       : UINT32_MAX;
 }
 
 /*

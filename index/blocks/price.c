@@ -5,17 +5,6 @@
 
 #include "base/drps_alloc.h"
 
-/*
- * Gaps that cost no more than a seek. So every gap costs what is less, a seek or its rows, and
- * nothing is read in less time in this order, nor are all rows. (In bytes: half of what the disk
- * moves during a seek, as a row is read and written.)
- */
-static uint32_t gap_rows(const struct block_cost *cost)
-{
-    return cost->seek < (double)UINT32_MAX * cost->row ? (uint32_t)(cost->seek / cost->row)
-                                                       : UINT32_MAX;
-}
-
 int layout_price(struct tally *tally, const struct block_layout *layout,
                  const struct block_cost *cost, struct layout_price *price_out,
                  struct drps_err *err)
@@ -28,8 +17,8 @@ int layout_price(struct tally *tally, const struct block_layout *layout,
     if (!place) return drps_err_set(err, -ENOMEM, "no memory for the places of %u rows", rows);
     for (uint32_t i = 0; i < rows; i++)
         place[layout->order ? layout->order[i] : i] = i;
-    int rc = tally->ops->layout_io(tally, place, layout->first, layout->blocks, gap_rows(cost), &io,
-                                   err);
+    int rc = tally->ops->layout_io(tally, place, layout->first, layout->blocks,
+                                   block_cost_gap(cost), &io, err);
     free(place);
     if (rc < 0) return rc;
     price_out->blocks = (double)io.blocks * cost->seek + (double)io.block_rows * cost->row;
