@@ -276,8 +276,9 @@ static void run(const struct options *o, struct trace *t, const char *dir)
         .timeline = &timeline,
         .kv = resident ? NULL : drps_kv_find(o->store),
         .threads = (int)o->threads,
-        .max_step_blocks = t->max_blocks,
-        .max_step_rows = t->max_ids,
+        .step = {.blocks = t->max_blocks,
+                 .block_rows = t->max_blocks * o->block_rows,
+                 .rows = t->max_ids},
         .prefetch_steps = (int)o->prefetch_steps,
     };
     struct drps_store *st;

@@ -1,12 +1,12 @@
 /*
- * How long does it take to compile windows and block uses, to decode windows, and to forecast the I/O curve? The lists are made up: rows
- * are drawn log-uniformly (row r with a probability of about 1 / r, the shape of click logs whose rows are placed by
- * frequency), blocks are of equal size.
+ * How long does it take to compile windows and block uses, to decode windows, and to forecast the
+ * I/O curve? The lists are made up: rows are drawn log-uniformly (row r with a probability of about
+ * 1 / r, the shape of click logs whose rows are placed by frequency), blocks are of equal size.
  *
  *   bench_window [STEPS [ROWS [DRAWS [BLOCK_ROWS [MEMORY [BUDGET]]]]]]
  *
- * DRAWS: rows drawn a step, with repetition. BUDGET: of the rows of two windows, default 1/8 of the model of 8 bytes
- * a row. Scratch files go to a new folder below $TMPDIR.
+ * DRAWS: rows drawn a step, with repetition. BUDGET: of the rows of two windows, default 1/8 of the
+ * model of 8 bytes a row. Scratch files go to a new folder below $TMPDIR.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -47,7 +47,8 @@ static size_t draw_step(const struct setting *g, uint64_t s, uint32_t *list)
     return n;
 }
 
-static int write_lists(const struct setting *g, const char *dir, uint64_t *total_out, struct drps_err *err)
+static int write_lists(const struct setting *g, const char *dir, uint64_t *total_out,
+                       struct drps_err *err)
 {
     struct drps_recwriter *w;
     char *path = drps_path_join(dir, "rows.rec");
@@ -85,9 +86,9 @@ static void print_curve(const struct drps_forecast *f, size_t n)
 {
     char memory[32], read[32], written[32];
     for (size_t i = 0; i < n; i++)
-        printf("  %-8s %10s windows %5" PRIu64 " read %10s written %10s ios %9" PRIu64 "%s\n", f[i].store,
-               drps_size_format(f[i].memory_bytes, memory, sizeof(memory)), f[i].windows,
-               drps_size_format(f[i].read_bytes, read, sizeof(read)),
+        printf("  %-8s %10s windows %5" PRIu64 " read %10s written %10s ios %9" PRIu64 "%s\n",
+               f[i].store, drps_size_format(f[i].memory_bytes, memory, sizeof(memory)),
+               f[i].windows, drps_size_format(f[i].read_bytes, read, sizeof(read)),
                drps_size_format(f[i].written_bytes, written, sizeof(written)), f[i].ios,
                f[i].feasible ? "" : " infeasible");
 }
@@ -135,9 +136,11 @@ static int time_decoding(const char *dir, unsigned parts, const char *what, stru
         bytes += n;
     }
     if (rc == 0 && seconds > 0)
-        printf("decoding %-5s %6.0f M rows/s, %5.2f GB/s of numbers; the file has %.2f bytes a row\n", what,
-               (double)rows / seconds * 1e-6, (double)rows * 4 * __builtin_popcount(parts) / seconds * 1e-9,
-               rows ? (double)bytes * ROUNDS / (double)rows : 0.0);
+        printf(
+            "decoding %-5s %6.0f M rows/s, %5.2f GB/s of numbers; the file has %.2f bytes a row\n",
+            what, (double)rows / seconds * 1e-6,
+            (double)rows * 4 * __builtin_popcount(parts) / seconds * 1e-9,
+            rows ? (double)bytes * ROUNDS / (double)rows : 0.0);
     drps_window_free(&w);
     drps_recfile_close(f);
     free(record);
@@ -149,7 +152,7 @@ static int time_all(const struct setting *g, const char *dir, struct drps_err *e
 {
     struct drps_window_result r;
     struct drps_forecast curve[CURVE];
-    uint64_t most_blocks;
+    struct drps_uses_result uses;
     size_t blocks, n;
     uint32_t *first = make_blocks(g, &blocks);
     struct stopwatch watch;
@@ -158,18 +161,21 @@ static int time_all(const struct setting *g, const char *dir, struct drps_err *e
     int rc = drps_windows_compile(drps_io_os(), dir, dir, &g->o, &r, err);
     if (rc < 0) goto out;
     print_times("windows", &watch);
-    printf(": %" PRIu64 " windows, %" PRIu64 " rows in two, %" PRIu64 " touched, %" PRIu64 " moved\n", r.windows,
-           r.working_set_rows, r.rows_touched, r.rows_moved);
+    printf(": %" PRIu64 " windows, %" PRIu64 " rows in two, %" PRIu64 " touched, %" PRIu64
+           " moved\n",
+           r.windows, r.working_set_rows, r.rows_touched, r.rows_moved);
     rc = time_decoding(dir, DRPS_WINDOW_ROWS, "rows", err);
     if (rc == 0) rc = time_decoding(dir, DRPS_WINDOW_NEXT, "next", err);
     if (rc == 0) rc = time_decoding(dir, DRPS_WINDOW_PREV, "prev", err);
-    if (rc == 0) rc = time_decoding(dir, DRPS_WINDOW_ROWS | DRPS_WINDOW_NEXT | DRPS_WINDOW_PREV, "all", err);
+    if (rc == 0)
+        rc = time_decoding(dir, DRPS_WINDOW_ROWS | DRPS_WINDOW_NEXT | DRPS_WINDOW_PREV, "all", err);
     if (rc < 0) goto out;
     stopwatch_start(&watch);
-    rc = drps_uses_compile(drps_io_os(), dir, g->steps, first, blocks, g->o.memory_bytes, &most_blocks, err);
+    rc = drps_uses_compile(drps_io_os(), dir, g->steps, first, blocks, g->o.memory_bytes, &uses,
+                           err);
     if (rc < 0) goto out;
     print_times("uses", &watch);
-    printf(": %zu blocks, at most %" PRIu64 " a step\n", blocks, most_blocks);
+    printf(": %zu blocks, at most %" PRIu64 " a step\n", blocks, uses.max_step_blocks);
     stopwatch_start(&watch);
     rc = drps_forecast_curve(drps_io_os(), dir, &g->o, first, blocks, curve, CURVE, &n, err);
     if (rc < 0) goto out;
@@ -195,7 +201,9 @@ int main(int argc, char **argv)
         if (rc < 0) (void)drps_err_context(&err, "%s", names[i - 1]);
     }
     if (rc < 0 || argc > 7 || !value[1] || value[1] > UINT32_MAX || !value[2] || !value[3]) {
-        fprintf(stderr, "usage: bench_window [STEPS [ROWS [DRAWS [BLOCK_ROWS [MEMORY [BUDGET]]]]]]\n%s\n", err.text);
+        fprintf(stderr,
+                "usage: bench_window [STEPS [ROWS [DRAWS [BLOCK_ROWS [MEMORY [BUDGET]]]]]]\n%s\n",
+                err.text);
         return 2;
     }
     struct setting g = {value[0], value[1], value[2], value[3], {0}};

@@ -147,8 +147,9 @@ static struct drps_store_config store_config(struct drps_job *job, uint64_t step
         .block_first = job->block_first,
         .blocks = info->blocks,
         .timeline = &job->timeline,
-        .max_step_blocks = info->max_step_blocks,
-        .max_step_rows = info->max_batch_rows,
+        .step = {.blocks = info->max_step_blocks,
+                 .block_rows = info->max_step_block_rows,
+                 .rows = info->max_batch_rows},
         .prefetch_steps = job->options->prefetch_steps,
     };
 }
@@ -232,7 +233,7 @@ static int open_windows(struct drps_job *job, struct drps_store_config *config,
     if (rc < 0) return rc;
     drps_relay_share(job->memory.store_bytes, config->rows, config->row_bytes, config->seek_bytes,
                      &share);
-    if (share.budget_bytes < 2 * config->max_step_rows * share.row_bytes) { /* memory is short */
+    if (share.budget_bytes < 2 * config->step.rows * share.row_bytes) { /* memory is short */
         config->seek_bytes = 0;
         drps_relay_share(job->memory.store_bytes, config->rows, config->row_bytes, 0, &share);
     }
@@ -375,7 +376,8 @@ static void forecast_blocks(struct drps_job *job)
                                                 .log = job->options->log};
     struct drps_err err = DRPS_ERR_INIT;
     int rc = drps_forecast_pib(job->plan->io, job->plan->dir, &options, job->block_first,
-                               info->blocks, r->store_stats.pool_blocks, &r->forecast, &err);
+                               info->blocks, &r->store_stats.pool, DRPS_EVICT_FARTHEST, &job->disk,
+                               &r->forecast, &err);
     r->has_forecast = rc == 0;
     if (rc < 0)
         drps_log(job->options->log, DRPS_LOG_WARN, "no forecast: %s",
@@ -493,6 +495,7 @@ int drps_train_run(const struct drps_plan *plan, const struct drps_train_options
     job->options = &o;
     job->result = result;
     job->stage.lock_fd = -1;
+    job->disk = drps_forecast_usual_disk;
     job->begin_ns = drps_clock_ns();
     drps_process_io_now(&job->io_before);
     int rc = run(job, err);

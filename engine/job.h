@@ -22,15 +22,16 @@ struct drps_job {
     struct drps_epoch_loop loop; /* over the three above */
     struct drps_uses *uses;
     struct drps_timeline timeline;
-    uint32_t *block_first; /* own: [blocks + 1]; NULL without a block store */
+    uint32_t *block_first;        /* own: [blocks + 1]; NULL without a block store */
     struct drps_windows *windows; /* NULL without a relay store */
     struct drps_window_source window_source;
     struct drps_metrics *metrics;
     struct drps_stage stage;
     char *store_dir; /* own: of the store's files, in the stage */
     const struct drps_kv_ops *model_kv;
-    uint64_t begin_ns;  /* of the run */
-    uint64_t export_ns; /* writing models */
+    struct drps_forecast_disk disk; /* for the forecast of a block store */
+    uint64_t begin_ns;              /* of the run */
+    uint64_t export_ns;             /* writing models */
     struct drps_process_io io_before;
 };
 

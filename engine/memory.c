@@ -80,7 +80,7 @@ static int take_blocks(struct drps_memory *m, const struct drps_memory_parts *p,
     uint64_t least, most;
     m->store = &drps_store_pib;
     m->kv = p->config->kv;
-    int rc = m->store->memory_need(p->config, p->config->max_step_blocks, &least, &most, err);
+    int rc = m->store->memory_need(p->config, &least, &most, err);
     if (rc < 0) return rc;
     take(&m->budget, "block boundaries", (p->config->blocks + 1) * sizeof(uint32_t));
     take(&m->budget, "reading the use of blocks", drps_uses_memory(p->uses, m->buffer_bytes));
@@ -117,10 +117,10 @@ static int split(struct drps_memory *m, const struct drps_memory_parts *parts, i
         int rc = find_engine(name, &parts->config->kv, err);
         return rc == 0 ? take_blocks(m, parts, err) : rc;
     }
-    int rc = drps_store_resident.memory_need(parts->config, 0, &resident, &most, err);
+    int rc = drps_store_resident.memory_need(parts->config, &resident, &most, err);
     if (rc < 0) return rc;
     if (!is(name, "resident"))
-        rc = drps_store_relay.memory_need(parts->config, 0, &least_windows, &most, err);
+        rc = drps_store_relay.memory_need(parts->config, &least_windows, &most, err);
     if (rc < 0) return rc;
     if (is(name, "resident") || (is(name, "auto") && (resident <= drps_budget_left(&m->budget) ||
                                                       resident <= least_windows)))

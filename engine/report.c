@@ -172,13 +172,15 @@ static json_t *stalls_to_json(const struct drps_train_result *r)
 /* Of a store with a pool of blocks. */
 static json_t *blocks_to_json(const struct drps_store_stats *s)
 {
-    if (!s->pool_blocks) return json_null();
+    if (!s->pool.frames) return json_null();
     json_t *j = json_object();
     put(&j, "needed", count(s->blocks_needed));
     put(&j, "hit", count(s->blocks_hit));
     put(&j, "created", count(s->blocks_created));
     put(&j, "evicted", count(s->blocks_evicted));
-    put(&j, "pool_blocks", count(s->pool_blocks));
+    put(&j, "pool_blocks", count(s->pool.frames));
+    put(&j, "pool_rows", count((uint64_t)s->pool.units * s->pool.unit_rows));
+    put(&j, "unit_rows", count(s->pool.unit_rows));
     put(&j, "pool_bytes", count(s->pool_bytes));
     return j;
 }

@@ -66,6 +66,7 @@ struct drps_plan_info {
     uint64_t block_uses, block_use_rows; /* of their blocks; of all rows of these blocks */
     uint64_t runs, run_rows; /* requests, and rows read, when nothing is kept in memory and a step's
                                 blocks are read in runs, through gaps of a seek's worth */
+    uint64_t max_step_block_rows; /* of all blocks of a step together; 0: an older drps-index */
     uint64_t windows, window_budget_bytes;
     uint64_t working_set_rows; /* most rows of two neighbouring windows */
     uint64_t max_window_rows;  /* this and the next three: 0 in a plan of before they were known */

@@ -25,6 +25,7 @@
 #include "base/drps_io.h"
 #include "base/drps_log.h"
 #include "index/drps_plan.h"
+#include "storage/drps_store.h"
 
 struct drps_window_options {
     uint64_t steps;       /* records of rows.rec: one epoch, T + E */
@@ -117,6 +118,11 @@ int drps_window_decode(const void *record, size_t bytes, unsigned parts, struct 
                        struct drps_err *err);
 void drps_window_free(struct drps_window *w);
 
+struct drps_uses_result {
+    uint64_t max_step_blocks;     /* of a step, the most */
+    uint64_t max_step_block_rows; /* in all blocks of a step, the most */
+};
+
 /*
  * Compile dir/uses.rec: for each step its blocks (strictly increasing) and the distance in steps to
  * the next use of each (1 .. steps, wrapping). block_first [blocks + 1], strictly increasing from
@@ -126,7 +132,7 @@ void drps_window_free(struct drps_window *w);
 DRPS_MUST_CHECK
 int drps_uses_compile(const struct drps_io *io, const char *dir, uint64_t steps,
                       const uint32_t *block_first, size_t blocks, uint64_t memory_bytes,
-                      uint64_t *max_step_blocks_out, struct drps_err *err);
+                      struct drps_uses_result *result_out, struct drps_err *err);
 
 /* Decode one uses record: blocks_out and distance_out have room for drps_list_count(record). */
 DRPS_MUST_CHECK
@@ -141,15 +147,31 @@ struct drps_forecast {
     uint64_t read_bytes, written_bytes;
     uint64_t ios; /* blocks or chunks read and written */
     int feasible; /* 0: a single step does not fit */
+
+    /* pib, if its blocks are in a file of their own (storage/places.h) */
+    uint64_t requests;    /* that move them, those next to each other together */
+    uint64_t moved_bytes; /* by these: also what lies between, and of shared sectors */
+    double seconds;       /* of the disk, one request at a time */
+};
+
+/* The disk that a forecast is for. */
+struct drps_forecast_disk {
+    double seek_seconds, bytes_per_s;
+    uint64_t gap_bytes; /* reads go through gaps of at most so many */
+    uint32_t sector;    /* bytes */
 };
 
 enum { DRPS_FORECAST_CHUNK_BYTES = 256 * 1024 };
 
+/* A solid-state disk, where none was measured. */
+extern const struct drps_forecast_disk drps_forecast_usual_disk;
+
 /*
- * The miss curve: pib (exact farthest-next-use simulation over uses.rec, cyclic, steady state:
- * blocks of the whole epoch once warm; evaluation steps do not dirty blocks) and relay (windows cut
- * for that memory, bytes = rows moved * row_bytes, chunks of 256 KiB), for memory = model,
- * 1/2, 1/4 ... 1/64 of the model's row bytes. out has room for `cap` entries; *n_out are filled.
+ * The miss curve: pib (the pool itself run over uses.rec, cyclic, steady state: blocks of the
+ * whole epoch once warm; evaluation steps do not dirty blocks; farthest next use) and relay
+ * (windows cut for that memory, bytes = rows moved * row_bytes, chunks of 256 KiB), for memory =
+ * model, 1/2, 1/4 ... 1/64 of the model's row bytes. out has room for `cap` entries; *n_out are
+ * filled.
  */
 DRPS_MUST_CHECK
 int drps_forecast_curve(const struct drps_io *io, const char *dir,
@@ -158,13 +180,15 @@ int drps_forecast_curve(const struct drps_io *io, const char *dir,
                         struct drps_err *err);
 
 /*
- * One point of it: pib with `frames` row frames, each of max block rows; used by drps-train for its
- * own budget. Memory: 8 bytes a block.
+ * One point of it: pib with a pool of that shape, which gives up blocks by that rule; used by
+ * drps-train for its own run. Memory: 4 bytes a block and a page, and what the pool keeps for its
+ * frames and units.
  */
 DRPS_MUST_CHECK
 int drps_forecast_pib(const struct drps_io *io, const char *dir,
                       const struct drps_window_options *options, const uint32_t *block_first,
-                      size_t blocks, uint64_t frames, struct drps_forecast *out,
+                      size_t blocks, const struct drps_pool_shape *shape, enum drps_evict_rule rule,
+                      const struct drps_forecast_disk *disk, struct drps_forecast *out,
                       struct drps_err *err);
 
 #endif

@@ -1,13 +1,11 @@
 /*
  * I/O of an epoch, before it is run.
  *
- * The block pool is simulated exactly: a block in memory sits in the bucket of the step (of the
- * epoch) that uses it next, and the victim is taken from the bucket farthest ahead. Seen from step
- * s the order of buckets, nearest first, is s + 1 ... steps - 1, 0 ... s, and bucket s has been
- * emptied when the step begins: so a ring of one bucket a step is enough, and a map of non-empty
- * buckets finds the farthest. Blocks that the step uses are taken out before anything is evicted,
- * and those it misses come in after: they are pinned together. The first epoch fills the pool, the
- * second one is counted.
+ * The block pool is run as the block store runs it (storage/pool.h), without rows: a step pins the
+ * blocks that are there, gives up others for those that are missing, and holds all of them until it
+ * ends. What is given up and what comes in also make runs (storage/places.h), as of blocks in a
+ * file of their own. The first epoch fills the pool, the second one is counted. Not simulated: that
+ * the store reads steps ahead where the pool has room for them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,182 +17,121 @@
 #include "base/drps_alloc.h"
 #include "index/drps_batch.h"
 #include "index/steps.h"
+#include "storage/places.h"
+#include "storage/pool.h"
 
 enum { CURVE_POINTS = 7 };
-#define NONE UINT32_MAX
-#define DIRTY (UINT32_C(1) << 31) /* of a block's key; steps are below it */
 
-struct block {
-    uint32_t key;  /* the bucket it is in, with DIRTY; NONE: not in memory */
-    uint32_t next; /* in the same bucket */
-};
+const struct drps_forecast_disk drps_forecast_usual_disk = {
+    .seek_seconds = 40e-6, .bytes_per_s = 1.2e9, .gap_bytes = 24 << 10, .sector = 512};
 
-struct pool {
-    uint64_t frames, used;
-    struct block *block; /* [blocks] */
-    uint32_t *head;      /* [steps] first block of a bucket */
-    uint32_t *count;     /* [steps] blocks in a bucket */
-    uint64_t *map;       /* bit s: bucket s has blocks */
-    uint64_t *map_top;   /* bit i: word i of map is not zero */
-    size_t words, top_words;
-    uint64_t read_rows, written_rows, ios; /* since the last reset */
+/* One pool and what it did since the counting began. */
+struct trial {
+    struct drps_pool pool;
+    struct drps_forecast count;
 };
 
 struct simulation {
     const struct drps_window_options *options;
+    struct drps_forecast_disk disk;
     const uint32_t *block_first;
     size_t blocks;
-    uint64_t max_block_rows, max_step_blocks;
+    uint32_t unit_rows;
+    uint64_t most_blocks, most_units; /* of a step */
+    struct drps_places places;
     struct steps *uses;
     uint32_t *list, *distance; /* [cap] of one step */
-    size_t list_cap, distance_cap;
+    uint32_t *moved;           /* [cap] blocks that one step writes, then those that it reads */
+    uint32_t *frame;           /* [cap] of the blocks of one step */
+    size_t list_cap, distance_cap, moved_cap, frame_cap;
 };
 
-static void pool_destroy(struct pool *p)
+/* ---- One step of one pool ---- */
+
+static int by_number(const void *a, const void *b)
 {
-    free(p->block);
-    free(p->head);
-    free(p->count);
-    free(p->map);
-    free(p->map_top);
+    uint32_t x, y;
+    memcpy(&x, a, sizeof(x));
+    memcpy(&y, b, sizeof(y));
+    return x < y ? -1 : x > y;
 }
 
-/* Destroy also after a failure. */
-static int pool_init(struct pool *p, uint64_t frames, size_t blocks, uint64_t steps,
-                     struct drps_err *err)
+static void count_request(const struct simulation *m, struct drps_forecast *f, uint64_t bytes)
 {
-    size_t n = (size_t)steps;
-    *p = (struct pool){.frames = frames, .words = n / 64 + 1, .top_words = n / 4096 + 1};
-    p->block = drps_array_new(blocks, sizeof(*p->block));
-    p->head = drps_array_new(n, sizeof(*p->head));
-    p->count = calloc(n + 1, sizeof(*p->count));
-    p->map = calloc(p->words, sizeof(*p->map));
-    p->map_top = calloc(p->top_words, sizeof(*p->map_top));
-    if (!p->block || !p->head || !p->count || !p->map || !p->map_top)
-        return drps_err_set(err, -ENOMEM, "no memory to simulate %zu blocks", blocks);
-    memset(p->block, 0xff, blocks * sizeof(*p->block));
-    memset(p->head, 0xff, n * sizeof(*p->head));
+    f->requests++;
+    f->moved_bytes += bytes;
+    f->seconds += m->disk.seek_seconds + (double)bytes / m->disk.bytes_per_s;
+}
+
+/* m->moved [n], increasing, is written or read. */
+static void count_moves(const struct simulation *m, struct trial *t, size_t n, int write)
+{
+    uint64_t *bytes = write ? &t->count.written_bytes : &t->count.read_bytes;
+    struct drps_run run;
+    for (size_t i = 0; i < n; i++)
+        *bytes += drps_pool_block_bytes(&t->pool, m->moved[i]);
+    t->count.ios += n;
+    for (size_t i = 0; i < n; i += run.keys) {
+        drps_places_run(&m->places, m->moved, n, i, write ? 0 : m->disk.gap_bytes, &run);
+        count_request(m, &t->count, run.bytes);
+        if (write && drps_places_shared(&m->places, &run, m->moved, t->pool.stored))
+            count_request(m, &t->count, run.bytes); /* it is read first */
+    }
+}
+
+static int give_up(struct simulation *m, struct trial *t, size_t missing, size_t units,
+                   struct drps_err *err)
+{
+    struct drps_pool *pool = &t->pool;
+    const size_t evicted = drps_pool_evict(pool, missing, units);
+    size_t n = 0;
+    if (drps_array_reserve(&m->moved, &m->moved_cap, evicted, sizeof(*m->moved)) < 0)
+        return drps_err_set(err, -ENOMEM, "no memory for %zu blocks", evicted);
+    for (size_t i = pool->n_spare - evicted; i < pool->n_spare; i++)
+        if (pool->frame[pool->spare[i]].dirty) m->moved[n++] = pool->frame[pool->spare[i]].block;
+    if (n) qsort(m->moved, n, sizeof(*m->moved), by_number);
+    count_moves(m, t, n, 1);
+    for (size_t i = 0; i < n; i++)
+        drps_pool_set_stored(pool, m->moved[i]);
     return 0;
 }
 
-static void bucket_push(struct pool *p, uint32_t bucket, uint32_t b, uint32_t dirty)
-{
-    p->block[b] = (struct block){bucket | dirty, p->head[bucket]};
-    p->head[bucket] = b;
-    p->count[bucket]++;
-    p->map[bucket / 64] |= UINT64_C(1) << bucket % 64;
-    p->map_top[bucket / 4096] |= UINT64_C(1) << bucket / 64 % 64;
-}
-
-static void bucket_emptied(struct pool *p, uint32_t bucket)
-{
-    p->head[bucket] = NONE;
-    p->count[bucket] = 0;
-    p->map[bucket / 64] &= ~(UINT64_C(1) << bucket % 64);
-    if (!p->map[bucket / 64]) p->map_top[bucket / 4096] &= ~(UINT64_C(1) << bucket / 64 % 64);
-}
-
-static uint32_t top_bit(uint64_t word)
-{
-    return 63 - (uint32_t)__builtin_clzll(word);
-}
-
-/* The last non-empty bucket <= at, or NONE. */
-static uint32_t last_bucket(const struct pool *p, uint32_t at)
-{
-    uint32_t word = at / 64;
-    uint64_t bits = p->map[word] & (UINT64_MAX >> (63 - at % 64));
-    if (bits) return word * 64 + top_bit(bits);
-    if (word-- == 0) return NONE;
-    uint32_t top = word / 64;
-    bits = p->map_top[top] & (UINT64_MAX >> (63 - word % 64));
-    while (!bits) {
-        if (top-- == 0) return NONE;
-        bits = p->map_top[top];
-    }
-    word = top * 64 + top_bit(bits);
-    return word * 64 + top_bit(p->map[word]);
-}
-
-/* The non-empty bucket farthest ahead of `step`, whose own bucket is empty. NONE: all are empty. */
-static uint32_t farthest_bucket(const struct pool *p, uint32_t step, uint64_t steps)
-{
-    uint32_t bucket = last_bucket(p, step);
-    return bucket != NONE ? bucket : last_bucket(p, (uint32_t)steps - 1);
-}
-
-static uint64_t block_rows(const struct simulation *m, uint32_t b)
-{
-    return m->block_first[b + 1] - m->block_first[b];
-}
-
-static int evict(struct pool *p, const struct simulation *m, uint32_t step, uint64_t n,
+static int bring(struct simulation *m, struct trial *t, uint64_t now, size_t n,
                  struct drps_err *err)
 {
-    for (; n; n--) {
-        uint32_t bucket = farthest_bucket(p, step, m->options->steps);
-        if (bucket == NONE)
-            return drps_err_set(err, DRPS_E_CORRUPT, "no block to give up in the simulation");
-        uint32_t b = p->head[bucket];
-        if (p->block[b].key & DIRTY) {
-            p->written_rows += block_rows(m, b);
-            p->ios++;
-        }
-        p->head[bucket] = p->block[b].next;
-        p->count[bucket]--;
-        if (p->head[bucket] == NONE) bucket_emptied(p, bucket);
-        p->block[b].key = NONE;
-        p->used--;
+    struct drps_pool *pool = &t->pool;
+    size_t read = 0;
+    if (drps_array_reserve(&m->moved, &m->moved_cap, n, sizeof(*m->moved)) < 0)
+        return drps_err_set(err, -ENOMEM, "no memory for %zu blocks", n);
+    for (size_t i = 0; i < n; i++) {
+        if (m->frame[i] != DRPS_POOL_NONE) continue;
+        m->frame[i] = drps_pool_admit(pool, m->list[i], now + m->distance[i]);
+        if (drps_pool_is_stored(pool, m->list[i])) m->moved[read++] = m->list[i];
     }
+    count_moves(m, t, read, 0);
     return 0;
 }
 
-/* Count what the step finds and what it reads. Everything it finds must be in its bucket, and
- * nothing else. */
-static int look_up(struct pool *p, const struct simulation *m, uint32_t step, size_t n,
-                   uint64_t *misses_out, struct drps_err *err)
+/* m->list [n] is the step's; `now` counts steps of both epochs. */
+static int trial_step(struct simulation *m, struct trial *t, uint64_t now, size_t n,
+                      struct drps_err *err)
 {
-    uint64_t misses = 0, astray = 0, rows = 0;
+    const int changes = now % m->options->steps < m->options->train_steps;
+    size_t missing = 0, units = 0;
+    if (drps_array_reserve(&m->frame, &m->frame_cap, n, sizeof(*m->frame)) < 0)
+        return drps_err_set(err, -ENOMEM, "no memory for %zu blocks", n);
     for (size_t i = 0; i < n; i++) {
-        uint32_t b = m->list[i];
-        uint32_t key = p->block[b].key;
-        if (key == NONE) {
-            misses++;
-            rows += block_rows(m, b);
-        } else {
-            astray |= (key & ~DIRTY) ^ step;
-        }
+        m->frame[i] = drps_pool_pin(&t->pool, m->list[i], now + m->distance[i]);
+        if (m->frame[i] != DRPS_POOL_NONE) continue;
+        missing++;
+        units += drps_pool_block_units(&t->pool, m->list[i]);
     }
-    if (astray || n - misses != p->count[step])
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "an earlier step names another next use of a block");
-    p->read_rows += rows;
-    p->ios += misses;
-    *misses_out = misses;
-    return 0;
-}
-
-static int pool_step(struct pool *p, const struct simulation *m, uint32_t step, size_t n,
-                     struct drps_err *err)
-{
-    uint64_t misses = 0;
-    uint32_t steps = (uint32_t)m->options->steps;
-    uint32_t makes_dirty = step < m->options->train_steps ? DIRTY : 0;
-    int rc = look_up(p, m, step, n, &misses, err);
-
-    if (rc < 0) return rc;
-    bucket_emptied(p, step);
-    if (p->used + misses > p->frames) rc = evict(p, m, step, p->used + misses - p->frames, err);
-    if (rc < 0) return rc;
-    p->used += misses;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t b = m->list[i];
-        uint32_t key = p->block[b].key;
-        uint32_t bucket = step + m->distance[i];
-        if (bucket >= steps) bucket -= steps;
-        bucket_push(p, bucket, b, makes_dirty | (key == NONE ? 0 : key & DIRTY));
-    }
-    return 0;
+    int rc = give_up(m, t, missing, units, err);
+    if (rc == 0) rc = bring(m, t, now, n, err);
+    for (size_t i = 0; i < n && rc == 0; i++)
+        if (drps_pool_unpin(&t->pool, m->frame[i], changes, now + 1) < 0)
+            rc = drps_err_set(err, -ENOMEM, "no memory for the next uses of blocks");
+    return rc;
 }
 
 /* ---- The records ---- */
@@ -202,8 +139,11 @@ static int pool_step(struct pool *p, const struct simulation *m, uint32_t step, 
 static void simulation_destroy(struct simulation *m)
 {
     steps_close(m->uses);
+    drps_places_destroy(&m->places);
     free(m->list);
     free(m->distance);
+    free(m->moved);
+    free(m->frame);
 }
 
 static int check_step(const struct simulation *m, size_t n, struct drps_err *err)
@@ -247,107 +187,158 @@ static int read_step(struct simulation *m, uint64_t step, size_t *n_out, struct 
     return rc < 0 ? steps_fault(m->uses, step, err), rc : 0;
 }
 
+/* The largest step, by reading all. */
+static int measure_steps(struct simulation *m, struct drps_err *err)
+{
+    int rc = 0;
+    for (uint64_t s = 0; s < m->options->steps && rc == 0; s++) {
+        size_t n;
+        uint64_t units = 0;
+        rc = read_step(m, s, &n, err);
+        for (size_t i = 0; i < n; i++)
+            units +=
+                (m->block_first[m->list[i] + 1] - m->block_first[m->list[i]] + m->unit_rows - 1) /
+                m->unit_rows;
+        if (n > m->most_blocks) m->most_blocks = n;
+        if (units > m->most_units) m->most_units = units;
+    }
+    return rc;
+}
+
 static int simulation_open(struct simulation *m, const struct drps_io *io, const char *dir,
                            const struct drps_window_options *o, const uint32_t *block_first,
-                           size_t blocks, struct drps_err *err)
+                           size_t blocks, uint32_t unit_rows, const struct drps_forecast_disk *disk,
+                           struct drps_err *err)
 {
-    *m = (struct simulation){.options = o, .block_first = block_first, .blocks = blocks};
+    *m = (struct simulation){.options = o,
+                             .disk = *disk,
+                             .block_first = block_first,
+                             .blocks = blocks,
+                             .unit_rows = unit_rows};
     if (o->steps >= INT32_MAX || blocks >= UINT32_MAX)
         return drps_err_set(err, -EINVAL, "a forecast for %" PRIu64 " steps and %zu blocks",
                             o->steps, blocks);
-    for (size_t b = 0; b < blocks; b++)
-        if (block_rows(m, (uint32_t)b) > m->max_block_rows)
-            m->max_block_rows = block_rows(m, (uint32_t)b);
-    int rc = steps_open(io, dir, "uses.rec", DRPS_KIND_USES, o->steps, o->memory_bytes / 8,
-                        &m->uses, err);
-    for (uint64_t s = 0; s < o->steps && rc == 0; s++) {
-        size_t n;
-        rc = read_step(m, s, &n, err);
-        if (n > m->max_step_blocks) m->max_step_blocks = n;
-    }
-    return rc;
+    int rc = drps_places_init(&m->places, block_first, blocks, o->row_bytes, disk->sector);
+    if (rc < 0) return drps_err_set(err, rc, "no places for %zu blocks", blocks);
+    rc = steps_open(io, dir, "uses.rec", DRPS_KIND_USES, o->steps, o->memory_bytes / 8, &m->uses,
+                    err);
+    return rc == 0 ? measure_steps(m, err) : rc;
 }
 
 /* Two epochs through all pools; what is counted is the second. */
-static int run_pools(struct simulation *m, struct pool *pools, size_t n_pools, struct drps_err *err)
+static int run_trials(struct simulation *m, struct trial *trials, size_t n_trials,
+                      struct drps_err *err)
 {
+    const uint64_t steps = m->options->steps;
     int rc = 0;
-    for (uint64_t i = 0; i < 2 * m->options->steps && n_pools && rc == 0; i++) {
-        uint64_t step = i % m->options->steps;
+    for (uint64_t i = 0; i < 2 * steps && n_trials && rc == 0; i++) {
         size_t n;
-        if (i == m->options->steps)
-            for (size_t k = 0; k < n_pools; k++)
-                pools[k].read_rows = pools[k].written_rows = pools[k].ios = 0;
-        rc = read_step(m, step, &n, err);
-        if (rc < 0) return rc;
-        for (size_t k = 0; k < n_pools && rc == 0; k++)
-            rc = pool_step(&pools[k], m, (uint32_t)step, n, err);
-        if (rc < 0) (void)steps_fault(m->uses, step, err);
+        for (size_t k = 0; i == steps && k < n_trials; k++)
+            trials[k].count = (struct drps_forecast){0};
+        rc = read_step(m, i % steps, &n, err);
+        for (size_t k = 0; k < n_trials && rc == 0; k++)
+            rc = trial_step(m, &trials[k], i, n, err);
     }
     return rc;
 }
 
-/* Fill out[0 .. n) for frames[0 .. n), whose pools are simulated side by side. */
-static int simulate(struct simulation *m, const uint64_t *frames, size_t n,
-                    struct drps_forecast *out, struct drps_err *err)
+/* Whether the largest step does. */
+static int fits(const struct simulation *m, const struct drps_pool_shape *shape)
+{
+    return shape->frames >= m->most_blocks && shape->units >= m->most_units;
+}
+
+/* Fill the counts of out[0 .. n) for shapes[0 .. n), whose pools are simulated side by side. */
+static int simulate(struct simulation *m, const struct drps_pool_shape *shapes, size_t n,
+                    enum drps_evict_rule rule, struct drps_forecast *out, struct drps_err *err)
 {
     int rc = 0;
     size_t used = 0;
-    struct pool *pools = calloc(n, sizeof(*pools));
+    struct trial *trials = calloc(n, sizeof(*trials));
 
-    if (!pools) return drps_err_set(err, -ENOMEM, "no memory to simulate pools");
+    if (!trials) return drps_err_set(err, -ENOMEM, "no memory to simulate pools");
     for (size_t i = 0; i < n && rc == 0; i++) {
-        out[i].feasible = frames[i] >= m->max_step_blocks;
-        if (out[i].feasible)
-            rc = pool_init(&pools[used++], frames[i], m->blocks, m->options->steps, err);
+        out[i].feasible = fits(m, &shapes[i]) && m->blocks;
+        if (!out[i].feasible) continue;
+        const struct drps_pool_config config = {.block_first = m->block_first,
+                                                .blocks = m->blocks,
+                                                .row_bytes = (size_t)m->options->row_bytes,
+                                                .shape = shapes[i],
+                                                .rule = rule,
+                                                .bookkeeping = 1};
+        if (drps_pool_init(&trials[used++].pool, &config) < 0)
+            rc = drps_err_set(err, -ENOMEM, "no memory to simulate %zu blocks", m->blocks);
     }
-    if (rc == 0) rc = run_pools(m, pools, used, err);
+    if (rc == 0) rc = run_trials(m, trials, used, err);
     for (size_t i = 0, k = 0; i < n && rc == 0; i++) {
         if (!out[i].feasible) continue;
-        out[i].read_bytes = pools[k].read_rows * m->options->row_bytes;
-        out[i].written_bytes = pools[k].written_rows * m->options->row_bytes;
-        out[i].ios = pools[k].ios;
-        k++;
+        const struct drps_forecast *count = &trials[k++].count;
+        out[i].read_bytes = count->read_bytes;
+        out[i].written_bytes = count->written_bytes;
+        out[i].ios = count->ios;
+        out[i].requests = count->requests;
+        out[i].moved_bytes = count->moved_bytes;
+        out[i].seconds = count->seconds;
     }
     for (size_t i = 0; i < used; i++)
-        pool_destroy(&pools[i]);
-    free(pools);
+        drps_pool_destroy(&trials[i].pool);
+    free(trials);
     return rc;
 }
 
 /* ---- Points of the curve ---- */
 
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 int drps_forecast_pib(const struct drps_io *io, const char *dir,
                       const struct drps_window_options *options, const uint32_t *block_first,
-                      size_t blocks, uint64_t frames, struct drps_forecast *out,
+                      size_t blocks, const struct drps_pool_shape *shape, enum drps_evict_rule rule,
+                      const struct drps_forecast_disk *disk, struct drps_forecast *out,
                       struct drps_err *err)
 {
     struct simulation m;
 
-    *out = (struct drps_forecast){.store = "pib"};
-    int rc = simulation_open(&m, io, dir, options, block_first, blocks, err);
-    out->memory_bytes = frames * m.max_block_rows * options->row_bytes;
-    if (rc == 0) rc = simulate(&m, &frames, 1, out, err);
+    *out = (struct drps_forecast){.store = "pib",
+                                  .memory_bytes = (uint64_t)shape->units * shape->unit_rows *
+                                                  options->row_bytes};
+    int rc =
+        simulation_open(&m, io, dir, options, block_first, blocks, shape->unit_rows, disk, err);
+    if (rc == 0) rc = simulate(&m, shape, 1, rule, out, err);
     simulation_destroy(&m);
     return rc;
 }
 
+/* What simulating one pool takes, at most. */
+static uint64_t trial_bytes(const struct simulation *m, const struct drps_pool_shape *shape)
+{
+    return drps_pool_block_overhead(m->blocks) +
+           drps_evict_bytes(shape->frames, m->options->steps) +
+           shape->frames * sizeof(struct drps_frame) + shape->units * sizeof(uint32_t);
+}
+
+/* As many pools at a time as memory allows, the largest first. */
 static int curve_pib(struct simulation *m, struct drps_forecast *out, struct drps_err *err)
 {
-    uint64_t frames[CURVE_POINTS];
-    uint64_t frame_bytes = m->max_block_rows * m->options->row_bytes;
-    uint64_t each = m->blocks * sizeof(struct block) + m->options->steps * 9;
-    size_t group = each && m->options->memory_bytes / each < CURVE_POINTS
-                       ? (size_t)(m->options->memory_bytes / each)
-                       : CURVE_POINTS;
+    struct drps_pool_shape shapes[CURVE_POINTS];
     int rc = 0;
 
-    if (group == 0) group = 1;
-    for (size_t i = 0; i < CURVE_POINTS; i++)
-        frames[i] = frame_bytes ? out[i].memory_bytes / frame_bytes : 0;
-    for (size_t i = 0; i < CURVE_POINTS && rc == 0; i += group)
-        rc = simulate(m, frames + i, CURVE_POINTS - i < group ? CURVE_POINTS - i : group, out + i,
-                      err);
+    for (size_t i = 0; i < CURVE_POINTS; i++) {
+        const uint64_t units = out[i].memory_bytes / (m->unit_rows * m->options->row_bytes);
+        shapes[i] = (struct drps_pool_shape){.unit_rows = m->unit_rows,
+                                             .units = (uint32_t)units,
+                                             .frames = (uint32_t)least_of(units, m->blocks)};
+    }
+    for (size_t i = 0, n; i < CURVE_POINTS && rc == 0; i += n) {
+        uint64_t bytes = trial_bytes(m, &shapes[i]);
+        for (n = 1; i + n < CURVE_POINTS; n++) {
+            bytes += trial_bytes(m, &shapes[i + n]);
+            if (bytes > m->options->memory_bytes) break;
+        }
+        rc = simulate(m, shapes + i, n, DRPS_EVICT_FARTHEST, out + i, err);
+    }
     return rc;
 }
 
@@ -384,6 +375,8 @@ int drps_forecast_curve(const struct drps_io *io, const char *dir,
     struct drps_forecast *pib = all + 1, *relay = all + 1 + CURVE_POINTS;
     struct simulation m;
     uint64_t model = options->rows * options->row_bytes;
+    const uint32_t unit_rows =
+        drps_pool_unit_rows_for(block_first, blocks, (size_t)options->row_bytes);
 
     *n_out = 0;
     all[0] = (struct drps_forecast){.store = "resident", .memory_bytes = model, .feasible = 1};
@@ -391,7 +384,8 @@ int drps_forecast_curve(const struct drps_io *io, const char *dir,
         pib[i] = (struct drps_forecast){.store = "pib", .memory_bytes = model >> i};
         relay[i] = (struct drps_forecast){.store = "relay", .memory_bytes = model >> i};
     }
-    int rc = simulation_open(&m, io, dir, options, block_first, blocks, err);
+    int rc = simulation_open(&m, io, dir, options, block_first, blocks, unit_rows,
+                             &drps_forecast_usual_disk, err);
     if (rc == 0) rc = curve_pib(&m, pib, err);
     simulation_destroy(&m);
     if (rc == 0) rc = curve_relay(io, dir, options, relay, err);

@@ -268,8 +268,11 @@ int layout_make(const struct layout_job *job, struct drps_plan_info *info, uint3
         for (size_t i = 0; i < layout.blocks; i++)
             if ((*first_out)[i + 1] - (*first_out)[i] > info->max_block_rows)
                 info->max_block_rows = (*first_out)[i + 1] - (*first_out)[i];
+        struct drps_uses_result uses;
         rc = drps_uses_compile(job->io, job->to, steps_of(info), *first_out, layout.blocks,
-                               job->options.memory_bytes / 2, &info->max_step_blocks, err);
+                               job->options.memory_bytes / 2, &uses, err);
+        info->max_step_blocks = uses.max_step_blocks;
+        info->max_step_block_rows = uses.max_step_block_rows;
     }
     if (rc == 0) rc = price(job, *first_out, info, err);
     block_layout_free(&layout);

@@ -39,7 +39,7 @@ enum { FILES = sizeof(files) / sizeof(files[0]) };
     X(max_step_blocks) X(windows) X(window_budget_bytes) X(working_set_rows) X(memory_bytes)
 /* These may be missing: then they are 0. */
 #define PLAN_LATER_NUMBERS(X)                                                                      \
-    X(grid_users) X(grid_items)                                                                    \
+    X(max_step_block_rows) X(grid_users) X(grid_items)                                             \
     X(max_window_rows) X(window_rows) X(window_rows_kept) X(window_rows_moved)                     \
     X(seek_ns) X(transfer_bps) X(row_uses) X(block_uses) X(block_use_rows) X(runs) X(run_rows)
 /* clang-format on */

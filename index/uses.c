@@ -36,6 +36,7 @@ struct uses {
     size_t packed_cap;
     struct steps_scratch scratch; /* record slice * steps + (steps - 1 - step) */
     uint64_t most;                /* blocks of a step */
+    uint64_t *step_rows;          /* [steps] in all blocks of a step */
 };
 
 static void uses_destroy(struct uses *u)
@@ -45,6 +46,7 @@ static void uses_destroy(struct uses *u)
     free(u->list);
     free(u->distance);
     free(u->packed);
+    free(u->step_rows);
     steps_scratch_end(&u->scratch);
 }
 
@@ -89,6 +91,9 @@ static int uses_init(struct uses *u, const struct drps_io *io, const char *dir,
     u->next = drps_array_new(u->slice, sizeof(*u->next));
     if (!u->next)
         return drps_err_set(err, -ENOMEM, "no memory for the next uses of %zu blocks", u->slice);
+    u->step_rows = calloc((size_t)u->steps + 1, sizeof(*u->step_rows));
+    if (!u->step_rows)
+        return drps_err_set(err, -ENOMEM, "no memory for %" PRIu64 " steps", u->steps);
     int rc = make_hints(u, err);
     if (rc == 0) rc = steps_scratch_begin(&u->scratch, io, dir, "uses.tmp", err);
     return rc;
@@ -150,6 +155,7 @@ static int leave_step(struct uses *u, uint64_t step, struct drps_err *err)
     for (size_t i = 0; i < n; i++) {
         uint32_t *next = &u->next[u->list[i] - u->first];
         u->distance[i] = *next - (uint32_t)step;
+        u->step_rows[step] += u->block_first[u->list[i] + 1] - u->block_first[u->list[i]];
         *next = (uint32_t)step;
     }
     if (rc == 0) rc = pack(u, n, &piece, err);
@@ -234,12 +240,12 @@ static int write_uses(struct uses *u, const struct drps_io *io, const char *dir,
 
 int drps_uses_compile(const struct drps_io *io, const char *dir, uint64_t steps,
                       const uint32_t *block_first, size_t blocks, uint64_t memory_bytes,
-                      uint64_t *max_step_blocks_out, struct drps_err *err)
+                      struct drps_uses_result *result_out, struct drps_err *err)
 {
     struct uses u = {
         .steps = steps, .rows = block_first[blocks], .block_first = block_first, .blocks = blocks};
 
-    *max_step_blocks_out = 0;
+    *result_out = (struct drps_uses_result){0};
     int rc = check_blocks(block_first, blocks, steps, err);
     if (rc < 0) return rc;
     rc = steps_open(io, dir, "rows.rec", DRPS_KIND_ROWS, steps, memory_bytes / 8, &u.lists, err);
@@ -248,7 +254,10 @@ int drps_uses_compile(const struct drps_io *io, const char *dir, uint64_t steps,
     if (rc == 0) rc = compile_slices(&u, err);
     if (rc == 0) rc = steps_scratch_turn(&u.scratch, err);
     if (rc == 0) rc = write_uses(&u, io, dir, err);
-    if (rc == 0) *max_step_blocks_out = u.most;
+    for (uint64_t s = 0; s < steps && rc == 0; s++)
+        if (u.step_rows[s] > result_out->max_step_block_rows)
+            result_out->max_step_block_rows = u.step_rows[s];
+    if (rc == 0) result_out->max_step_blocks = u.most;
     steps_close(u.lists);
     uses_destroy(&u);
     return rc;

@@ -36,6 +36,14 @@ typedef int (*drps_kv_visit)(void *ctx, uint32_t key, const void *value, size_t 
 struct drps_kv_ops {
     const char *name; /* "rocksdb", "leveldb" */
 
+    /* 1: get_many and put_many sort out requests by themselves: they are best called by one thread,
+     * with all keys that there are */
+    int one_thread;
+
+    /* Least and most memory that is of use; options->memory_bytes is ignored. */
+    void (*memory_need)(const struct drps_kv_options *options, uint64_t *least_out,
+                        uint64_t *most_out);
+
     /* Open the database in folder `path` (the parent folder exists). */
     int (*open)(const char *path, const struct drps_kv_options *options, struct drps_kv **kv_out,
                 struct drps_err *err);

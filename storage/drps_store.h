@@ -93,6 +93,17 @@ struct drps_window_source {
                 uint32_t *next, uint32_t *prev, struct drps_err *err);
 };
 
+/* Which block a full pool gives up; storage/evict.h has more. */
+enum drps_evict_rule { DRPS_EVICT_FARTHEST, DRPS_EVICT_CLOCK, DRPS_EVICT_LRU };
+
+/* The most that one step needs of a block store; zero: unknown. */
+struct drps_step_size {
+    uint64_t blocks;
+    uint64_t block_rows; /* of these blocks together, the rows that it does not use included; zero:
+                            taken as those of as many blocks of the largest size */
+    uint64_t rows;       /* that it uses; zero: taken as block_rows */
+};
+
 struct drps_store_config {
     const struct drps_io *io;
     uint64_t rows;
@@ -118,14 +129,29 @@ struct drps_store_config {
     size_t blocks;
     const struct drps_timeline *timeline; /* borrowed until close */
     const struct drps_kv_ops *kv;
-    int threads;            /* I/O threads; 0: 8 */
-    size_t max_step_blocks; /* the most blocks that one step needs; 0: unknown, a step too large
-                               fails when reached */
-    size_t
-        max_step_rows; /* the most rows of one step; 0: unknown, taken as rows of max_step_blocks */
+    int threads;                /* I/O threads; 0: as many as suit the engine */
+    struct drps_step_size step; /* the largest; where unknown, one too large fails when reached */
     int prefetch_steps; /* steps in memory at a time, the open one included: 1 reads nothing ahead;
                            0: up to 8 */
+    enum drps_evict_rule evict;
 };
+
+/*
+ * The block pool's memory: units of some rows, of which a block takes as many as it needs, and
+ * frames, one for each block in memory. A block comes in when there are units and a frame for it.
+ */
+struct drps_pool_shape {
+    uint32_t unit_rows; /* a power of two: that at which all blocks together take least */
+    uint32_t units, frames;
+    uint64_t least_bytes; /* for the blocks of the largest step */
+    uint64_t most_bytes;  /* for all blocks */
+};
+
+/* The shape of a pool that takes `bytes` at most, for rows and what is kept for units and frames.
+ * block_first [blocks + 1], blocks > 0. */
+void drps_pool_shape(const uint32_t *block_first, size_t blocks, size_t row_bytes,
+                     const struct drps_step_size *step, uint64_t bytes,
+                     struct drps_pool_shape *out);
 
 struct drps_store_stats {
     struct drps_iostat io;   /* logical block or chunk I/O of the store */
@@ -134,10 +160,10 @@ struct drps_store_stats {
     uint64_t blocks_hit;     /* of these: already in memory when the prefetcher looked */
     uint64_t blocks_created; /* made in place, no read */
     uint64_t blocks_evicted;
-    uint64_t stall_ns;      /* time that step_open() waited */
-    uint64_t stalled_steps; /* steps that waited at all */
-    uint64_t pool_bytes;    /* memory that holds rows */
-    uint64_t pool_blocks;
+    uint64_t stall_ns;           /* time that step_open() waited */
+    uint64_t stalled_steps;      /* steps that waited at all */
+    uint64_t pool_bytes;         /* memory that holds rows */
+    struct drps_pool_shape pool; /* of the block pool */
 
     /* relay: rows, summed over windows as they were opened */
     uint64_t windows;
@@ -164,8 +190,8 @@ struct drps_store_ops {
 
     /* Bytes of memory that this store needs at least, and would use at most, for a config
      * (memory_bytes ignored). */
-    int (*memory_need)(const struct drps_store_config *config, size_t max_step_blocks,
-                       uint64_t *least_out, uint64_t *most_out, struct drps_err *err);
+    int (*memory_need)(const struct drps_store_config *config, uint64_t *least_out,
+                       uint64_t *most_out, struct drps_err *err);
     int (*open)(const struct drps_store_config *config, struct drps_store **st_out,
                 struct drps_err *err);
 

@@ -43,29 +43,34 @@ static void pib_close(struct drps_store *base)
 static int open_engine(struct drps_pib *st, const struct drps_pib_split *split,
                        struct drps_err *err)
 {
-    struct drps_kv_options options = {
-        .memory_bytes = split->engine_bytes,
-        .value_bytes = (size_t)(st->config.rows / st->config.blocks) * st->config.row_bytes,
-        .create = 1,
-    };
     char *path = drps_path_join(st->config.dir, "blocks");
     if (!path) return drps_err_set(err, -ENOMEM, "path of the block database");
-    int rc = st->config.kv->open(path, &options, &st->kv, err);
+    int rc = st->config.kv->open(path, &split->engine, &st->kv, err);
     free(path);
     return rc;
+}
+
+static int open_pool(struct drps_pib *st, const struct drps_pool_shape *shape, struct drps_err *err)
+{
+    const struct drps_pool_config config = {.block_first = st->config.block_first,
+                                            .blocks = st->config.blocks,
+                                            .row_bytes = st->config.row_bytes,
+                                            .shape = *shape,
+                                            .rule = st->config.evict};
+    if (drps_pool_init(&st->pool, &config) < 0)
+        return drps_err_set(err, -ENOMEM, "block pool of %u x %u rows of %zu bytes", shape->units,
+                            shape->unit_rows, st->config.row_bytes);
+    st->stats.pool_bytes = st->pool.rows_bytes;
+    st->stats.pool = *shape;
+    return 0;
 }
 
 static int open_parts(struct drps_pib *st, struct drps_err *err)
 {
     struct drps_pib_split split;
     int rc = drps_pib_split_memory(&st->config, &split, err);
-    if (rc < 0) return rc;
-    if (drps_pool_init(&st->pool, &st->config, split.max_rows, split.frames) < 0)
-        return drps_err_set(err, -ENOMEM, "block pool of %u frames of %zu bytes", split.frames,
-                            split.max_rows * st->config.row_bytes);
-    st->stats.pool_bytes = st->pool.rows_bytes;
-    st->stats.pool_blocks = st->pool.frames;
-    rc = open_engine(st, &split, err);
+    if (!rc) rc = open_pool(st, &split.pool, err);
+    if (!rc) rc = open_engine(st, &split, err);
     if (!rc) rc = drps_fetch_start(&st->fetch, &st->config, &st->pool, st->kv, err);
     if (!rc) rc = drps_prefetch_start(st, err);
     return rc;
@@ -113,7 +118,21 @@ static int await_ready(struct drps_pib *st, uint64_t step, struct drps_err *err)
     return rc;
 }
 
-/* Both lists are sorted: one walk gives every row the slot in its block's frame. */
+/* Slots of the rows ids[0 .. n) of one block, increasing, that begins with row `first`. */
+static void place_block(struct drps_pib *st, const uint32_t *ids, size_t n, uint32_t first,
+                        uint32_t unit, uint32_t *slots_out)
+{
+    const struct drps_pool *pool = &st->pool;
+    const unsigned shift = pool->unit_shift;
+    uint32_t at = first; /* first row of `unit` */
+    for (size_t i = 0; i < n; i++) {
+        for (; (ids[i] - at) >> shift; at += 1u << shift)
+            unit = pool->next_unit[unit];
+        slots_out[i] = (unit << shift) + (ids[i] - at);
+    }
+}
+
+/* Both lists are sorted: one walk gives every row the slot in its block's units. */
 static int place_rows(struct drps_pib *st, uint64_t step, const uint32_t *ids, size_t n,
                       struct drps_err *err)
 {
@@ -123,13 +142,16 @@ static int place_rows(struct drps_pib *st, uint64_t step, const uint32_t *ids, s
     if (drps_array_reserve(&st->index, &st->index_cap, n, sizeof(*st->index)) < 0)
         return drps_err_set(err, -ENOMEM, "index of %zu rows", n);
     for (size_t b = 0; b < rec->n && i < n; b++) {
-        uint32_t first = block_first[rec->blocks[b]];
-        uint32_t end = block_first[rec->blocks[b] + 1];
-        uint32_t slot = rec->frames[b] * (uint32_t)st->pool.max_rows;
-        for (; i < n && ids[i] < end; i++) {
-            if (ids[i] < first) goto unlisted;
-            st->index[i] = slot + (ids[i] - first);
-        }
+        const uint32_t first = block_first[rec->blocks[b]];
+        const uint32_t end = block_first[rec->blocks[b] + 1];
+        size_t to = i;
+        for (uint32_t least = first; to < n && ids[to] < end; least = ids[to++] + 1)
+            if (ids[to] < least) {
+                i = to;
+                goto unlisted;
+            }
+        place_block(st, ids + i, to - i, first, st->pool.frame[rec->frames[b]].unit, st->index + i);
+        i = to;
     }
     if (i == n) return 0;
 unlisted:

@@ -49,8 +49,9 @@ struct drps_pib {
 
     /* prefetch thread only */
     uint64_t released;
-    struct drps_fetch_item *items; /* own: blocks of the step that are not in the pool */
-    uint64_t *next_use;            /* own: of these */
+    size_t n_missing, missing_units; /* blocks of the step that are not in the pool */
+    uint64_t *next_use;              /* own: [n_missing] */
+    struct drps_fetch_item *items;   /* own: of one run of the I/O threads */
     size_t items_cap, next_use_cap;
 
     pthread_mutex_t lock; /* guards all below */
@@ -74,15 +75,13 @@ void drps_prefetch_stop(struct drps_pib *st);
 
 /* pib_memory.c: how config.memory_bytes is split. */
 struct drps_pib_split {
-    uint64_t engine_bytes; /* all that the engine may come to use */
-    uint64_t fixed_bytes;  /* tables and buffers beside the pool's frames */
-    uint32_t frames;
-    uint32_t max_rows; /* of a block */
+    struct drps_kv_options engine; /* memory_bytes: all that it may come to use */
+    struct drps_pool_shape pool;
 };
 int drps_pib_split_memory(const struct drps_store_config *config, struct drps_pib_split *split_out,
                           struct drps_err *err);
-int drps_pib_memory_need(const struct drps_store_config *config, size_t max_step_blocks,
-                         uint64_t *least_out, uint64_t *most_out, struct drps_err *err);
+int drps_pib_memory_need(const struct drps_store_config *config, uint64_t *least_out,
+                         uint64_t *most_out, struct drps_err *err);
 
 /* pib_scan.c: st->lock is free, and the prefetch thread stands still. */
 int drps_pib_scan_rows(struct drps_pib *st, drps_row_visit visit, void *ctx, struct drps_err *err);

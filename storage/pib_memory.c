@@ -1,16 +1,13 @@
 /*
  * How the block store splits its memory: the engine first, since it does not bend, then tables and
- * buffers, and what is left becomes frames.
+ * buffers, and what is left becomes the pool.
  */
 #include <errno.h>
 
 #include "storage/pib_internal.h"
 
 enum {
-    MIB = 1 << 20,
-    ENGINE_LEAST = 24 * MIB,   /* under this RocksDB fails to stay within what it is given */
-    ENGINE_MOST = 192 * MIB,   /* beyond it frames pay better */
-    ENGINE_PART = 8,           /* of the memory, between these two */
+    ENGINE_PART = 8,           /* of the memory, between the engine's least and most */
     QUEUE_SPAN_MOST = 1 << 24, /* steps to the next use that are planned for */
 };
 
@@ -19,8 +16,7 @@ static uint64_t least_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static int check_config(const struct drps_store_config *config, uint32_t *max_rows_out,
-                        struct drps_err *err)
+static int check_config(const struct drps_store_config *config, struct drps_err *err)
 {
     if (!config->row_bytes || config->row_bytes % 4)
         return drps_err_set(err, -EINVAL, "rows of %zu bytes: not a multiple of 4",
@@ -39,65 +35,79 @@ static int check_config(const struct drps_store_config *config, uint32_t *max_ro
     if (!config->timeline || !config->kv || !config->init)
         return drps_err_set(err, -EINVAL,
                             "a block store needs a timeline, an engine and an initialiser");
-    *max_rows_out = (uint32_t)drps_pool_max_rows(config->block_first, config->blocks);
     return 0;
 }
 
-/* Tables of the pool, the ring of steps, the lists of the prefetch thread, the index of one step.
- */
-static uint64_t fixed_bytes(const struct drps_store_config *config, size_t step_blocks,
-                            size_t max_rows)
+/* Tables of the pool, the ring of steps, the lists of the prefetch thread, buffers of the I/O
+ * threads, the index of one step. */
+static uint64_t fixed_bytes(const struct drps_store_config *config)
 {
+    const size_t max_rows = drps_pool_max_rows(config->block_first, config->blocks);
+    const struct drps_step_size *step = &config->step;
     uint64_t span = least_of(config->timeline->steps, QUEUE_SPAN_MOST);
-    uint64_t rows =
-        config->max_step_rows ? config->max_step_rows : (uint64_t)step_blocks * max_rows;
-    uint64_t step =
+    uint64_t rows = step->rows         ? step->rows
+                    : step->block_rows ? step->block_rows
+                                       : step->blocks * max_rows;
+    uint64_t each =
         DRPS_PIB_DEPTH * 2 * sizeof(uint32_t) + sizeof(struct drps_fetch_item) + sizeof(uint64_t);
-    return drps_pool_block_overhead(config->blocks) + drps_nextuse_bytes(0, span) +
-           step_blocks * step + least_of(rows, config->rows) * sizeof(uint32_t);
+    return drps_pool_block_overhead(config->blocks) + drps_evict_bytes(0, span) +
+           drps_fetch_bytes(config, max_rows * config->row_bytes) + step->blocks * each +
+           least_of(rows, config->rows) * sizeof(uint32_t);
 }
 
-int drps_pib_memory_need(const struct drps_store_config *config, size_t max_step_blocks,
-                         uint64_t *least_out, uint64_t *most_out, struct drps_err *err)
+static struct drps_kv_options engine_options(const struct drps_store_config *config)
 {
-    uint32_t max_rows;
+    return (struct drps_kv_options){
+        .value_bytes = (size_t)(config->rows / config->blocks) * config->row_bytes,
+        .create = 1,
+    };
+}
+
+static void shape(const struct drps_store_config *config, uint64_t bytes,
+                  struct drps_pool_shape *out)
+{
+    drps_pool_shape(config->block_first, config->blocks, config->row_bytes, &config->step, bytes,
+                    out);
+}
+
+int drps_pib_memory_need(const struct drps_store_config *config, uint64_t *least_out,
+                         uint64_t *most_out, struct drps_err *err)
+{
     *least_out = *most_out = 0;
-    int rc = check_config(config, &max_rows, err);
+    int rc = check_config(config, err);
     if (rc < 0) return rc;
-    uint64_t frame = (uint64_t)max_rows * config->row_bytes + drps_pool_frame_overhead();
-    uint64_t fixed = fixed_bytes(config, max_step_blocks, max_rows);
-    *least_out = ENGINE_LEAST + fixed + (max_step_blocks ? max_step_blocks : 1) * frame;
-    *most_out = ENGINE_MOST + fixed + config->blocks * frame;
+    const struct drps_kv_options engine = engine_options(config);
+    const uint64_t fixed = fixed_bytes(config);
+    struct drps_pool_shape pool;
+    shape(config, 0, &pool);
+    config->kv->memory_need(&engine, least_out, most_out);
+    *least_out += fixed + pool.least_bytes;
+    *most_out += fixed + pool.most_bytes;
     return 0;
 }
 
 int drps_pib_split_memory(const struct drps_store_config *config, struct drps_pib_split *split_out,
                           struct drps_err *err)
 {
-    uint64_t least, most;
-    *split_out = (struct drps_pib_split){0};
-    int rc = drps_pib_memory_need(config, config->max_step_blocks, &least, &most, err);
+    uint64_t least, most, engine_least, engine_most;
+    int rc = drps_pib_memory_need(config, &least, &most, err);
     if (rc < 0) return rc;
+    *split_out = (struct drps_pib_split){.engine = engine_options(config)};
+    config->kv->memory_need(&split_out->engine, &engine_least, &engine_most);
     if (config->memory_bytes < least)
         return drps_err_set(
             err, DRPS_E_MEMORY_BUDGET,
-            "the block store has %llu bytes of memory and needs at least %llu: %d for %s, the rest "
-            "for the %zu blocks of the largest step",
-            (unsigned long long)config->memory_bytes, (unsigned long long)least, ENGINE_LEAST,
-            config->kv->name, config->max_step_blocks);
-    rc = check_config(config, &split_out->max_rows, err);
-    if (rc < 0) return rc;
-    uint64_t frame = (uint64_t)split_out->max_rows * config->row_bytes + drps_pool_frame_overhead();
-    uint64_t fixed = fixed_bytes(config, config->max_step_blocks, split_out->max_rows);
-    /* The engine's part grows with the memory, but never at the cost of frames that the largest
-     * step needs. */
+            "the block store has %llu bytes of memory and needs at least %llu: %llu for %s, the "
+            "rest for the %llu blocks of the largest step",
+            (unsigned long long)config->memory_bytes, (unsigned long long)least,
+            (unsigned long long)engine_least, config->kv->name,
+            (unsigned long long)config->step.blocks);
+    /* The engine's part grows with the memory, but never at the cost of what the largest step
+     * needs. */
     uint64_t engine = config->memory_bytes / ENGINE_PART;
-    engine = engine < ENGINE_LEAST ? ENGINE_LEAST : least_of(engine, ENGINE_MOST);
-    engine = least_of(engine, ENGINE_LEAST + (config->memory_bytes - least));
-    uint64_t frames = least_of((config->memory_bytes - engine - fixed) / frame, config->blocks);
-    split_out->frames =
-        (uint32_t)least_of(frames, UINT32_MAX / split_out->max_rows); /* slots are 32 bits */
-    split_out->engine_bytes = engine;
-    split_out->fixed_bytes = fixed;
+    engine = engine < engine_least ? engine_least : least_of(engine, engine_most);
+    engine = least_of(engine, engine_least + (config->memory_bytes - least));
+    split_out->engine.memory_bytes = engine;
+    shape(config, config->memory_bytes - engine - fixed_bytes(config), &split_out->pool);
     return 0;
 }

@@ -29,6 +29,23 @@ static int visit_block(struct scan *s, const void *rows, struct drps_err *err)
     return s->visit(s->ctx, pool->block_first[block], drps_pool_block_rows(pool, block), rows, err);
 }
 
+/* The next block, which is in the pool. */
+static int visit_pooled(struct scan *s, struct drps_err *err)
+{
+    const struct drps_pool *pool = &s->st->pool;
+    const uint32_t block = s->next++;
+    uint64_t first = pool->block_first[block];
+    uint32_t unit = pool->frame[pool->frame_of[block]].unit;
+    int rc = 0;
+    for (size_t left = drps_pool_block_rows(pool, block), n; left && !rc; left -= n) {
+        n = drps_pool_rows_of_unit(pool, left);
+        rc = s->visit(s->ctx, first, n, drps_pool_unit_rows(pool, unit), err);
+        first += n;
+        unit = pool->next_unit[unit];
+    }
+    return rc;
+}
+
 static int visit_created(struct scan *s, uint64_t first, uint64_t end, struct drps_err *err)
 {
     const struct drps_store_config *config = &s->st->config;
@@ -62,7 +79,7 @@ static int visit_before(struct scan *s, uint32_t end, struct drps_err *err)
             rc = drps_err_set(err, DRPS_E_NOT_FOUND,
                               "block %u was written to the database but is not in it", from);
         } else {
-            rc = visit_block(s, drps_pool_frame_rows(pool, pool->frame_of[from]), err);
+            rc = visit_pooled(s, err);
         }
     }
     return rc;

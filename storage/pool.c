@@ -23,50 +23,57 @@ uint64_t drps_pool_block_overhead(uint64_t blocks)
     return blocks * sizeof(uint32_t) + blocks / 8 + 8;
 }
 
-uint64_t drps_pool_frame_overhead(void)
+static int allocate(struct drps_pool *pool, int bookkeeping)
 {
-    return sizeof(struct drps_frame) + sizeof(uint32_t) + sizeof(uint64_t) +
-           drps_nextuse_bytes(1, 0) - drps_nextuse_bytes(0, 0);
+    pool->rows_bytes = ((size_t)pool->units << pool->unit_shift) * pool->row_bytes;
+    if (!bookkeeping) {
+        pool->rows = drps_pages_new(pool->rows_bytes);
+        if (!pool->rows) return -ENOMEM;
+    }
+    pool->frame_of = drps_array_new(pool->blocks, sizeof(*pool->frame_of));
+    pool->stored = calloc(pool->blocks / 64 + 1, sizeof(*pool->stored));
+    pool->frame = calloc(pool->frames, sizeof(*pool->frame));
+    pool->spare = drps_array_new(pool->frames, sizeof(*pool->spare));
+    pool->next_unit = drps_array_new(pool->units, sizeof(*pool->next_unit));
+    return pool->frame_of && pool->stored && pool->frame && pool->spare && pool->next_unit
+               ? 0
+               : -ENOMEM;
 }
 
-int drps_pool_init(struct drps_pool *pool, const struct drps_store_config *config, size_t max_rows,
-                   uint32_t frames)
+int drps_pool_init(struct drps_pool *pool, const struct drps_pool_config *config)
 {
-    memset(pool, 0, sizeof(*pool));
-    pool->block_first = config->block_first;
-    pool->blocks = config->blocks;
-    pool->row_bytes = config->row_bytes;
-    pool->max_rows = max_rows;
-    pool->frames = frames;
-    pool->rows_bytes = (size_t)frames * max_rows * config->row_bytes;
-    pool->rows = drps_pages_new(pool->rows_bytes);
-    pool->frame_of = drps_array_new(config->blocks, sizeof(*pool->frame_of));
-    pool->stored = calloc(config->blocks / 64 + 1, sizeof(*pool->stored));
-    pool->frame = calloc(frames, sizeof(*pool->frame));
-    pool->spare = drps_array_new(frames, sizeof(*pool->spare));
-    pool->order = drps_array_new(frames, sizeof(*pool->order));
-    if (!pool->rows || !pool->frame_of || !pool->stored || !pool->frame || !pool->spare ||
-        !pool->order)
-        return -ENOMEM;
-    for (size_t b = 0; b < config->blocks; b++)
+    *pool = (struct drps_pool){
+        .block_first = config->block_first,
+        .blocks = config->blocks,
+        .row_bytes = config->row_bytes,
+        .unit_shift = (unsigned)__builtin_ctz(config->shape.unit_rows),
+        .units = config->shape.units,
+        .frames = config->shape.frames,
+    };
+    int rc = allocate(pool, config->bookkeeping);
+    if (rc < 0) return rc;
+    for (size_t b = 0; b < pool->blocks; b++)
         pool->frame_of[b] = NONE;
-    for (uint32_t f = 0; f < frames; f++) {
+    for (uint32_t f = 0; f < pool->frames; f++) {
         pool->frame[f].block = NONE;
-        pool->spare[f] = frames - 1 - f; /* the lowest is taken first */
+        pool->spare[f] = pool->frames - 1 - f; /* the lowest is taken first, as of units */
     }
-    pool->n_spare = frames;
-    return drps_nextuse_init(&pool->queue, frames);
+    pool->n_spare = pool->frames;
+    for (uint32_t u = 0; u < pool->units; u++)
+        pool->next_unit[u] = u + 1;
+    pool->n_free_units = pool->units;
+    return drps_evict_init(&pool->evict, config->rule, pool->frames);
 }
 
 void drps_pool_destroy(struct drps_pool *pool)
 {
-    drps_nextuse_destroy(&pool->queue);
-    drps_pages_free(pool->rows, pool->rows_bytes);
+    drps_evict_destroy(&pool->evict);
+    if (pool->rows) drps_pages_free(pool->rows, pool->rows_bytes);
     free(pool->frame_of);
     free(pool->stored);
     free(pool->frame);
     free(pool->spare);
-    free(pool->order);
+    free(pool->next_unit);
     memset(pool, 0, sizeof(*pool));
 }
 
@@ -76,8 +83,9 @@ uint32_t drps_pool_pin(struct drps_pool *pool, uint32_t block, uint64_t next_use
     if (f == NONE) return NONE;
     struct drps_frame *frame = &pool->frame[f];
     if (!frame->pins++) {
-        drps_nextuse_remove(&pool->queue, f);
+        drps_evict_remove(&pool->evict, f);
         pool->pinned++;
+        pool->pinned_units += drps_pool_block_units(pool, block);
     }
     frame->next_use = next_use;
     return f;
@@ -89,65 +97,72 @@ int drps_pool_unpin(struct drps_pool *pool, uint32_t f, int changed, uint64_t no
     if (changed) frame->dirty = 1;
     if (--frame->pins) return 0;
     pool->pinned--;
+    pool->pinned_units -= drps_pool_block_units(pool, frame->block);
     /* A next use in the past comes from a timeline that contradicts itself: that costs hits,
      * nothing else. */
-    uint64_t key = frame->next_use < now ? now : frame->next_use;
-    return drps_nextuse_insert(&pool->queue, f, key, now);
+    uint64_t next_use = frame->next_use < now ? now : frame->next_use;
+    return drps_evict_insert(&pool->evict, f, next_use, now);
 }
 
-uint32_t drps_pool_available(const struct drps_pool *pool)
+/* The links of a block stay as they are but for the last, which nobody follows. */
+static void free_units(struct drps_pool *pool, uint32_t first, uint32_t n)
 {
-    return pool->n_spare + pool->queue.n;
+    uint32_t last = first;
+    for (uint32_t i = 1; i < n; i++)
+        last = pool->next_unit[last];
+    pool->next_unit[last] = pool->free_unit;
+    pool->free_unit = first;
+    pool->n_free_units += n;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    uint64_t x, y;
-    memcpy(&x, a, sizeof(x));
-    memcpy(&y, b, sizeof(y));
-    return x < y ? -1 : x > y;
-}
-
-/* Collect n frames in pool->order as (block to write << 32 | frame), those with nothing to write
- * last. */
-static size_t vacate(struct drps_pool *pool, size_t n)
+size_t drps_pool_evict(struct drps_pool *pool, size_t blocks, size_t units)
 {
     size_t evicted = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t write = NONE;
-        uint32_t f;
-        if (pool->n_spare) {
-            f = pool->spare[--pool->n_spare];
-        } else {
-            f = drps_nextuse_pop(&pool->queue);
-            uint32_t block = pool->frame[f].block;
-            pool->frame_of[block] = NONE;
-            if (pool->frame[f].dirty) write = block;
-            evicted++;
-        }
-        pool->order[i] = (uint64_t)write << 32 | f;
+    while (pool->n_spare < blocks || pool->n_free_units < units) {
+        uint32_t f = drps_evict_pop(&pool->evict);
+        const struct drps_frame *frame = &pool->frame[f];
+        pool->frame_of[frame->block] = NONE;
+        free_units(pool, frame->unit, drps_pool_block_units(pool, frame->block));
+        pool->spare[pool->n_spare++] = f;
+        evicted++;
     }
-    /* In key order, so that what is written together can be read together. */
-    if (evicted) qsort(pool->order, n, sizeof(*pool->order), by_value);
     return evicted;
 }
 
-size_t drps_pool_admit(struct drps_pool *pool, struct drps_fetch_item *items,
-                       const uint64_t *next_use, size_t n)
+uint32_t drps_pool_admit(struct drps_pool *pool, uint32_t block, uint64_t next_use)
 {
-    size_t evicted = vacate(pool, n);
-    for (size_t i = 0; i < n; i++) {
-        uint32_t block = items[i].block;
-        uint32_t f = (uint32_t)pool->order[i];
-        items[i].frame = f;
-        items[i].victim = (uint32_t)(pool->order[i] >> 32);
-        items[i].read = (uint32_t)drps_pool_is_stored(pool, block);
-        pool->frame_of[block] = f;
-        pool->frame[f] = (struct drps_frame){.next_use = next_use[i], .block = block, .pins = 1};
+    const uint32_t f = pool->spare[--pool->n_spare];
+    const uint32_t n = drps_pool_block_units(pool, block);
+    pool->frame[f] = (struct drps_frame){
+        .next_use = next_use, .block = block, .unit = pool->free_unit, .pins = 1};
+    for (uint32_t i = 0; i < n; i++)
+        pool->free_unit = pool->next_unit[pool->free_unit];
+    pool->n_free_units -= n;
+    pool->frame_of[block] = f;
+    pool->pinned++;
+    pool->pinned_units += n;
+    return f;
+}
+
+void drps_pool_copy_out(const struct drps_pool *pool, uint32_t block, uint32_t unit, void *rows)
+{
+    char *to = rows;
+    for (size_t left = drps_pool_block_rows(pool, block), n; left; left -= n) {
+        n = drps_pool_rows_of_unit(pool, left);
+        memcpy(to, drps_pool_unit_rows(pool, unit), n * pool->row_bytes);
+        to += n * pool->row_bytes;
+        unit = pool->next_unit[unit];
     }
-    for (size_t i = 0; i < n; i++) /* only now: a victim is never among the blocks that come in */
-        if (items[i].victim != NONE)
-            pool->stored[items[i].victim >> 6] |= 1ull << (items[i].victim & 63);
-    pool->pinned += (uint32_t)n;
-    return evicted;
+}
+
+void drps_pool_copy_in(const struct drps_pool *pool, uint32_t block, uint32_t unit,
+                       const void *rows)
+{
+    const char *from = rows;
+    for (size_t left = drps_pool_block_rows(pool, block), n; left; left -= n) {
+        n = drps_pool_rows_of_unit(pool, left);
+        memcpy(drps_pool_unit_rows(pool, unit), from, n * pool->row_bytes);
+        from += n * pool->row_bytes;
+        unit = pool->next_unit[unit];
+    }
 }

@@ -82,10 +82,9 @@ static int resident_bytes(const struct drps_store_config *config, uint64_t *byte
     return 0;
 }
 
-static int resident_memory_need(const struct drps_store_config *config, size_t max_step_blocks,
-                                uint64_t *least_out, uint64_t *most_out, struct drps_err *err)
+static int resident_memory_need(const struct drps_store_config *config, uint64_t *least_out,
+                                uint64_t *most_out, struct drps_err *err)
 {
-    (void)max_step_blocks;
     uint64_t bytes = 0;
     int rc = resident_bytes(config, &bytes, err);
     *least_out = *most_out = bytes;

@@ -314,10 +314,10 @@ static void print_io(const json_t *training)
 static void print_blocks(const json_t *blocks)
 {
     if (!json_is_object(blocks)) return; /* a store without a pool */
-    printf("  blocks: %s needed, %s in memory, %s created, %s evicted; pool of %s, %s\n",
+    printf("  blocks: %s needed, %s in memory, %s created, %s evicted; pool of %s rows, %s\n",
            count_of(blocks, "needed"), share_of(blocks, "hit", "needed"),
-           count_of(blocks, "created"), count_of(blocks, "evicted"),
-           count_of(blocks, "pool_blocks"), size_of(blocks, "pool_bytes"));
+           count_of(blocks, "created"), count_of(blocks, "evicted"), count_of(blocks, "pool_rows"),
+           size_of(blocks, "pool_bytes"));
 }
 
 static void print_windows(const json_t *windows)

@@ -218,8 +218,8 @@ static double share(uint64_t part, uint64_t whole)
 static void print_pool(const struct drps_store_stats *s)
 {
     if (!s->blocks_needed) return;
-    printf("  pool      %llu blocks, %s; %.1f %% of block uses found there, %.1f %% new\n",
-           (unsigned long long)s->pool_blocks, size(s->pool_bytes),
+    printf("  pool      %llu rows, %s; %.1f %% of block uses found there, %.1f %% new\n",
+           (unsigned long long)s->pool.units * s->pool.unit_rows, size(s->pool_bytes),
            share(s->blocks_hit, s->blocks_needed), share(s->blocks_created, s->blocks_needed));
 }
 

@@ -57,6 +57,14 @@ int drps_kv_foreign_error(const char *engine, const char *path, const char *doin
                         map[i].advice);
 }
 
+void drps_kv_database_memory(const struct drps_kv_options *options, uint64_t *least_out,
+                             uint64_t *most_out)
+{
+    (void)options;
+    *least_out = 24 << 20;
+    *most_out = 192 << 20;
+}
+
 int drps_kv_missing(const char *path, uint32_t key, struct drps_err *err)
 {
     return drps_err_set(err, DRPS_E_NOT_FOUND, "database %s has no block %u", path, key);

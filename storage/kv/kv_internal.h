@@ -24,6 +24,11 @@ enum { DRPS_KV_KEY_BYTES = 4 };
 int drps_kv_foreign_error(const char *engine, const char *path, const char *doing, const char *text,
                           struct drps_err *err);
 
+/* memory_need() of a database: under 24 MiB RocksDB fails to stay within what it is given, beyond
+ * 192 MiB a pool above it makes better use of memory. */
+void drps_kv_database_memory(const struct drps_kv_options *options, uint64_t *least_out,
+                             uint64_t *most_out);
+
 /* DRPS_E_NOT_FOUND for a key; DRPS_E_CORRUPT for a value of the wrong size. */
 int drps_kv_missing(const char *path, uint32_t key, struct drps_err *err);
 int drps_kv_wrong_size(const char *path, uint32_t key, size_t found, size_t expected,

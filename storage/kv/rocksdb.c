@@ -297,6 +297,7 @@ static void kv_stats(const struct drps_kv *base, struct drps_kv_stats *out)
 
 const struct drps_kv_ops drps_kv_rocksdb = {
     .name = "rocksdb",
+    .memory_need = drps_kv_database_memory,
     .open = kv_open,
     .get_many = kv_get_many,
     .put_many = kv_put_many,

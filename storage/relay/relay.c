@@ -34,14 +34,13 @@ static uint64_t memory_for(const struct drps_store_config *c, uint64_t rows)
     }
 }
 
-static int relay_memory_need(const struct drps_store_config *config, size_t max_step_blocks,
-                             uint64_t *least_out, uint64_t *most_out, struct drps_err *err)
+static int relay_memory_need(const struct drps_store_config *config, uint64_t *least_out,
+                             uint64_t *most_out, struct drps_err *err)
 {
-    (void)max_step_blocks;
     *least_out = *most_out = 0;
     int rc = check_shape(config, err);
     if (rc < 0) return rc;
-    uint64_t rows = 2 * (uint64_t)config->max_step_rows; /* two steps: a window each */
+    uint64_t rows = 2 * (uint64_t)config->step.rows; /* two steps: a window each */
     if (config->windows) rows = config->windows->working_rows;
     if (rows > config->rows) rows = config->rows;
     *least_out = memory_for(config, rows);

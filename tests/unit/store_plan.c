@@ -76,8 +76,12 @@ static void finish(struct plan *p)
             step->next_use[i] = next[step->blocks[i]];
             next[step->blocks[i]] = s;
         }
-        if (step->n_blocks > p->max_step_blocks) p->max_step_blocks = step->n_blocks;
-        if (step->n_ids > p->max_step_rows) p->max_step_rows = step->n_ids;
+        uint64_t rows = 0;
+        for (size_t i = 0; i < step->n_blocks; i++)
+            rows += p->block_first[step->blocks[i] + 1] - p->block_first[step->blocks[i]];
+        if (step->n_blocks > p->most.blocks) p->most.blocks = step->n_blocks;
+        if (rows > p->most.block_rows) p->most.block_rows = rows;
+        if (step->n_ids > p->most.rows) p->most.rows = step->n_ids;
     }
     free(next);
     p->timeline =
@@ -289,17 +293,15 @@ struct drps_store_config plan_config(const struct plan *p)
         .block_first = p->block_first,
         .blocks = p->blocks,
         .timeline = &p->timeline,
-        .max_step_blocks = p->max_step_blocks,
-        .max_step_rows = p->max_step_rows,
+        .step = p->most,
         .windows = p->windows ? &p->source : NULL,
     };
 }
 
-uint64_t plan_least_memory(const struct plan *p, const struct drps_store_ops *ops,
-                           const struct drps_store_config *config)
+uint64_t plan_least_memory(const struct drps_store_ops *ops, const struct drps_store_config *config)
 {
     uint64_t least, most;
-    assert_int_equal(ops->memory_need(config, p->max_step_blocks, &least, &most, NULL), 0);
+    assert_int_equal(ops->memory_need(config, &least, &most, NULL), 0);
     assert_true(least <= most);
     return least;
 }

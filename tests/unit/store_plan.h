@@ -32,7 +32,7 @@ struct plan {
     size_t n_steps, epoch_steps;
     struct plan_window *windows;
     struct drps_window_source source;
-    size_t max_step_blocks, max_step_rows;
+    struct drps_step_size most; /* of a step */
     struct drps_timeline timeline;
 };
 
@@ -55,8 +55,8 @@ struct plan *plan_from_trace(const char *const *trace, size_t n_steps, size_t bl
 /* A config for a plan, without dir, memory and engine. */
 struct drps_store_config plan_config(const struct plan *p);
 
-/* The least memory of `ops` for this plan. */
-uint64_t plan_least_memory(const struct plan *p, const struct drps_store_ops *ops,
+/* The least memory of `ops` for this config. */
+uint64_t plan_least_memory(const struct drps_store_ops *ops,
                            const struct drps_store_config *config);
 
 /*

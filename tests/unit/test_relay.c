@@ -64,7 +64,7 @@ static void run(const struct plan *p, const struct how *how, struct drps_store_s
     config.dir = dir;
     config.chunk_bytes = how->chunk_bytes;
     config.no_uring = how->no_uring;
-    config.memory_bytes = plan_least_memory(p, &drps_store_relay, &config) + how->extra_memory;
+    config.memory_bytes = plan_least_memory(&drps_store_relay, &config) + how->extra_memory;
     if (plan_run(p, &drps_store_relay, &config, stats, &err) < 0) fail_msg("%s", err.text);
     scratch_remove(dir);
 }
@@ -167,7 +167,7 @@ static void test_closes_at_any_time(void **state)
         struct drps_rows rows;
         char *dir = scratch_new();
         config.dir = dir;
-        config.memory_bytes = plan_least_memory(p, &drps_store_relay, &config);
+        config.memory_bytes = plan_least_memory(&drps_store_relay, &config);
         assert_int_equal(drps_store_relay.open(&config, &st, &err), 0);
         for (size_t s = 0; s <= stop; s++) {
             const struct plan_step *step = &p->steps[s];
@@ -194,7 +194,7 @@ static void test_wrong_use_is_refused(void **state)
     plan_cut(p, 1, 3);
     struct drps_store_config config = plan_config(p);
     config.dir = dir;
-    const uint64_t least = plan_least_memory(p, &drps_store_relay, &config);
+    const uint64_t least = plan_least_memory(&drps_store_relay, &config);
     config.memory_bytes = least - 1;
     assert_int_equal(drps_store_relay.open(&config, &st, &err), DRPS_E_MEMORY_BUDGET);
     char number[32];
@@ -239,7 +239,7 @@ static void test_wrong_byte_is_named(void **state)
     struct drps_store_config config = plan_config(p);
     config.dir = dir;
     config.chunk_bytes = 4096;
-    config.memory_bytes = plan_least_memory(p, &drps_store_relay, &config);
+    config.memory_bytes = plan_least_memory(&drps_store_relay, &config);
     assert_int_equal(drps_store_relay.open(&config, &st, &err), 0);
     int rc = 0;
     for (size_t s = 0; s < p->n_steps && rc == 0; s++) {
@@ -293,7 +293,7 @@ static void test_contradicting_windows_are_refused(void **state)
     struct drps_store_config config = plan_config(p);
     config.dir = dir;
     config.windows = &source;
-    config.memory_bytes = plan_least_memory(p, &drps_store_relay, &config);
+    config.memory_bytes = plan_least_memory(&drps_store_relay, &config);
     assert_int_equal(plan_run(p, &drps_store_relay, &config, NULL, &err), DRPS_E_CORRUPT);
     assert_non_null(strstr(err.text, "contradict"));
     scratch_remove(dir);
@@ -319,7 +319,7 @@ static void test_faults_come_out(void **state)
             config.io = &f->io;
             config.dir = dir;
             config.chunk_bytes = 4096;
-            config.memory_bytes = plan_least_memory(p, &drps_store_relay, &config);
+            config.memory_bytes = plan_least_memory(&drps_store_relay, &config);
             fault_io_arm(f, ops[i], k, 1, FAULT_ERROR, k % 2 ? -EIO : -ENOSPC);
             const int rc = plan_run(p, &drps_store_relay, &config, NULL, &err);
             assert_int_equal(rc<0, f->fired> 0);
@@ -347,7 +347,7 @@ static void test_short_transfers_are_continued(void **state)
         config.io = &f->io;
         config.dir = dir;
         config.chunk_bytes = 4096;
-        config.memory_bytes = plan_least_memory(p, &drps_store_relay, &config);
+        config.memory_bytes = plan_least_memory(&drps_store_relay, &config);
         fault_io_arm(f, FAULT_PREAD | FAULT_PWRITE, k, 0, FAULT_SHORT, 0);
         if (plan_run(p, &drps_store_relay, &config, NULL, &err) < 0) fail_msg("%s", err.text);
         assert_true(f->fired > 0);

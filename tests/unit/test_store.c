@@ -23,7 +23,7 @@ static void run_on(const struct plan *p, const struct drps_store_ops *ops,
     config.kv = kv;
     config.threads = threads;
     config.prefetch_steps = prefetch_steps;
-    config.memory_bytes = plan_least_memory(p, ops, &config) + extra_memory;
+    config.memory_bytes = plan_least_memory(ops, &config) + extra_memory;
     if (plan_run(p, ops, &config, stats, &err) < 0)
         fail_msg("%s: %s", kv ? kv->name : ops->name, err.text);
     scratch_remove(dir);
@@ -91,7 +91,7 @@ static void test_pib_equals_model(void **state)
                              stats.blocks_needed - stats.blocks_hit);
             assert_int_equal(stats.io.reads > 0, stats.io.read_calls > 0);
             if (k == 3) assert_int_equal(stats.blocks_evicted, 0);
-            if (k == 0) assert_true(stats.pool_blocks >= p->max_step_blocks);
+            if (k == 0) assert_true(stats.pool.frames >= p->most.blocks);
         }
         plan_free(p);
     }
@@ -125,7 +125,7 @@ static void test_pib_closes_at_any_time(void **state)
         char *dir = scratch_new();
         config.dir = dir;
         config.kv = kv;
-        config.memory_bytes = plan_least_memory(p, &drps_store_pib, &config);
+        config.memory_bytes = plan_least_memory(&drps_store_pib, &config);
         assert_int_equal(drps_store_pib.open(&config, &st, &err), 0);
         for (size_t s = 0; s <= stop; s++) {
             const struct plan_step *step = &p->steps[s];
@@ -158,7 +158,7 @@ static void check_order(const struct plan *p, const struct drps_store_ops *ops,
     const struct plan_step *s0 = &p->steps[0], *s1 = &p->steps[1];
     config.dir = dir;
     config.kv = kv;
-    config.memory_bytes = plan_least_memory(p, ops, &config);
+    config.memory_bytes = plan_least_memory(ops, &config);
     assert_int_equal(ops->open(&config, &st, &err), 0);
     assert_int_equal(ops->step_close(st, 0, 0, NULL), -EINVAL);
     assert_int_equal(ops->step_open(st, 1, s1->ids, s1->n_ids, &rows, NULL), -EINVAL);
@@ -199,7 +199,7 @@ static void test_pib_refuses_rows_outside_its_blocks(void **state)
     char *dir = scratch_new();
     config.dir = dir;
     config.kv = drps_kv_engines()[0];
-    config.memory_bytes = plan_least_memory(p, &drps_store_pib, &config);
+    config.memory_bytes = plan_least_memory(&drps_store_pib, &config);
     assert_int_equal(drps_store_pib.open(&config, &st, NULL), 0);
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         assert_int_equal(drps_store_pib.step_open(st, 0, bad[i], 2, &rows, NULL), -EINVAL);
@@ -219,7 +219,7 @@ static void test_too_small_memory_names_what_would_do(void **state)
     char number[32];
     config.dir = dir;
     config.kv = drps_kv_engines()[0];
-    uint64_t least = plan_least_memory(p, &drps_store_pib, &config);
+    uint64_t least = plan_least_memory(&drps_store_pib, &config);
     config.memory_bytes = least - 1;
     assert_int_equal(drps_store_pib.open(&config, &st, &err), DRPS_E_MEMORY_BUDGET);
     assert_null(st);
@@ -228,17 +228,16 @@ static void test_too_small_memory_names_what_would_do(void **state)
     drps_err_clear(&err);
 
     /* Not told how large steps are, it opens, and fails at the first step that does not fit. */
-    config.max_step_blocks = 0;
-    config.max_step_rows = 1;
+    config.step = (struct drps_step_size){.rows = 1};
     config.memory_bytes = 0;
     assert_int_equal(drps_store_pib.open(&config, &st, NULL), DRPS_E_MEMORY_BUDGET);
     uint64_t least_unknown, most;
-    assert_int_equal(drps_store_pib.memory_need(&config, 1, &least_unknown, &most, &err), 0);
+    assert_int_equal(drps_store_pib.memory_need(&config, &least_unknown, &most, &err), 0);
     config.memory_bytes = least_unknown;
     int rc = plan_run(p, &drps_store_pib, &config, NULL, &err);
     assert_int_equal(rc, DRPS_E_MEMORY_BUDGET);
 
-    assert_int_equal(drps_store_resident.memory_need(&config, 0, &least, &most, NULL), 0);
+    assert_int_equal(drps_store_resident.memory_need(&config, &least, &most, NULL), 0);
     assert_int_equal(least, (uint64_t)p->rows * p->row_bytes);
     config.memory_bytes = least - 1;
     assert_int_equal(drps_store_resident.open(&config, &st, NULL), DRPS_E_MEMORY_BUDGET);
@@ -256,11 +255,11 @@ static void test_bad_configs_are_refused(void **state)
     good.kv = drps_kv_engines()[0];
     struct drps_store_config bad = good;
     bad.row_bytes = 6;
-    assert_int_equal(drps_store_pib.memory_need(&bad, 1, &least, &most, NULL), -EINVAL);
+    assert_int_equal(drps_store_pib.memory_need(&bad, &least, &most, NULL), -EINVAL);
     assert_int_equal(drps_store_resident.open(&bad, &st, NULL), -EINVAL);
     bad = good;
     bad.rows++;
-    assert_int_equal(drps_store_pib.memory_need(&bad, 1, &least, &most, NULL), -EINVAL);
+    assert_int_equal(drps_store_pib.memory_need(&bad, &least, &most, NULL), -EINVAL);
     bad = good;
     bad.blocks = 0;
     assert_int_equal(drps_store_pib.open(&bad, &st, NULL), -EINVAL);

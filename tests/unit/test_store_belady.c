@@ -28,58 +28,81 @@ static int needs(const struct plan_step *step, uint32_t b)
     return 0;
 }
 
-/* Evict, of the blocks that the step does not need, the one with the farthest next need. */
-static void evict_one(const struct plan *p, size_t s, char *in)
+/* By hand: what is in, and when each block was used last. */
+struct replay {
+    const struct plan *p;
+    char *in;
+    size_t *used;
+    size_t frames, units; /* taken */
+};
+
+static size_t units_of(const struct plan *p, const struct drps_pool_shape *shape, uint32_t b)
+{
+    return (p->block_first[b + 1] - p->block_first[b] + shape->unit_rows - 1) / shape->unit_rows;
+}
+
+/* Of the blocks that the step does not need, the one with the farthest next need; of several, the
+ * one used last, and of these the last one. */
+static void evict_one(struct replay *r, const struct drps_pool_shape *shape, size_t s)
 {
     size_t worst = SIZE_MAX, worst_need = 0;
-    for (uint32_t b = 0; b < p->blocks; b++) {
-        if (!in[b] || needs(&p->steps[s], b)) continue;
-        size_t need = next_need(p, s, b);
-        if (worst == SIZE_MAX || need > worst_need) {
+    for (uint32_t b = 0; b < r->p->blocks; b++) {
+        if (!r->in[b] || needs(&r->p->steps[s], b)) continue;
+        size_t need = next_need(r->p, s, b);
+        if (worst == SIZE_MAX || need > worst_need ||
+            (need == worst_need && r->used[b] >= r->used[worst])) {
             worst = b;
             worst_need = need;
         }
     }
     assert_true(worst != SIZE_MAX);
-    in[worst] = 0;
+    r->in[worst] = 0;
+    r->frames--;
+    r->units -= units_of(r->p, shape, (uint32_t)worst);
 }
 
-static size_t brute_force_hits(const struct plan *p, size_t frames)
+static size_t brute_force_hits(const struct plan *p, const struct drps_pool_shape *shape)
 {
-    char *in = calloc(p->blocks, 1);
-    size_t used = 0, hits = 0;
-    assert_non_null(in);
+    struct replay r = {
+        .p = p, .in = calloc(p->blocks, 1), .used = calloc(p->blocks, sizeof(size_t))};
+    size_t hits = 0;
+    assert_non_null(r.in);
+    assert_non_null(r.used);
     for (size_t s = 0; s < p->n_steps; s++) {
-        size_t missing = 0;
-        for (size_t i = 0; i < p->steps[s].n_blocks; i++)
-            missing += !in[p->steps[s].blocks[i]];
-        hits += p->steps[s].n_blocks - missing;
-        used += missing;
-        for (; used > frames; used--)
-            evict_one(p, s, in);
-        for (size_t i = 0; i < p->steps[s].n_blocks; i++)
-            in[p->steps[s].blocks[i]] = 1;
+        const struct plan_step *step = &p->steps[s];
+        for (size_t i = 0; i < step->n_blocks; i++) {
+            const uint32_t b = step->blocks[i];
+            hits += (size_t)r.in[b];
+            r.frames += !r.in[b];
+            r.units += r.in[b] ? 0 : units_of(p, shape, b);
+        }
+        while (r.frames > shape->frames || r.units > shape->units)
+            evict_one(&r, shape, s);
+        for (size_t i = 0; i < step->n_blocks; i++) {
+            r.in[step->blocks[i]] = 1;
+            r.used[step->blocks[i]] = s;
+        }
     }
-    free(in);
+    free(r.in);
+    free(r.used);
     return hits;
 }
 
-/* Adds memory until the pool has exactly that many frames. */
-static void run_with_frames(const struct plan *p, size_t frames, struct drps_store_stats *stats)
+/* With memory for so many blocks, or rows, in one step. */
+static void run_with(const struct plan *p, size_t blocks, size_t rows,
+                     struct drps_store_stats *stats)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_store_config config = plan_config(p);
     char *dir = scratch_new();
-    uint64_t least, most;
+    uint64_t most;
     config.dir = dir;
     config.kv = drps_kv_engines()[0];
     config.threads = 2;
     config.prefetch_steps = 1; /* reading ahead pins more than Belady's rule knows of */
-    assert_int_equal(drps_store_pib.memory_need(&config, frames, &least, &most, &err), 0);
-    config.max_step_blocks = frames;
-    config.memory_bytes = least;
+    config.step = (struct drps_step_size){.blocks = blocks, .block_rows = rows};
+    assert_int_equal(drps_store_pib.memory_need(&config, &config.memory_bytes, &most, &err), 0);
     if (plan_run(p, &drps_store_pib, &config, stats, &err) < 0) fail_msg("%s", err.text);
-    assert_int_equal(stats->pool_blocks, frames < p->blocks ? frames : p->blocks);
     scratch_remove(dir);
 }
 
@@ -92,15 +115,17 @@ static void test_hits_equal_brute_force_on_known_traces(void **state)
                                            "0", "3", "2", "1", "2", "0", "1", "7", "0", "1"};
     struct drps_store_stats stats;
     struct plan *p = plan_from_trace(textbook, 20, 8);
-    assert_int_equal(brute_force_hits(p, 3), 11);
-    run_with_frames(p, 3, &stats);
+    run_with(p, 3, 3, &stats);
+    assert_int_equal(stats.pool.frames, 3);
+    assert_int_equal(stats.pool.units, 3);
+    assert_int_equal(brute_force_hits(p, &stats.pool), 11);
     assert_int_equal(stats.blocks_hit, 11);
     plan_free(p);
     static const char *const pairs[] = {"01", "23", "45", "01", "67", "23", "01", "45", "67", "01"};
     p = plan_from_trace(pairs, 10, 8);
     for (size_t frames = 2; frames <= 8; frames++) {
-        run_with_frames(p, frames, &stats);
-        assert_int_equal(stats.blocks_hit, brute_force_hits(p, frames));
+        run_with(p, frames, frames, &stats);
+        assert_int_equal(stats.blocks_hit, brute_force_hits(p, &stats.pool));
     }
     plan_free(p);
 }
@@ -108,8 +133,8 @@ static void test_hits_equal_brute_force_on_known_traces(void **state)
 static void test_hits_equal_brute_force_on_random_traces(void **state)
 {
     (void)state;
-    static const struct plan_shape shape = {.rows = 80,
-                                            .max_block_rows = 4,
+    static const struct plan_shape shape = {.rows = 160,
+                                            .max_block_rows = 9,
                                             .max_step_rows = 12,
                                             .row_bytes = 8,
                                             .epoch_steps = 25,
@@ -118,14 +143,14 @@ static void test_hits_equal_brute_force_on_random_traces(void **state)
     for (uint64_t i = 0; i < 12; i++) {
         struct plan *p = plan_new(seed + i, &shape);
         struct drps_store_stats stats;
-        size_t frames =
-            p->max_step_blocks + drps_rng_at(seed, i) % (p->blocks - p->max_step_blocks + 1);
-        run_with_frames(p, frames, &stats);
-        size_t expected = brute_force_hits(p, frames);
+        size_t rows =
+            p->most.block_rows + drps_rng_at(seed, i) % (p->rows - p->most.block_rows + 1);
+        run_with(p, p->most.blocks, rows, &stats);
+        size_t expected = brute_force_hits(p, &stats.pool);
         if (stats.blocks_hit != expected)
-            fail_msg("seed %llu: %llu hits with %zu frames, brute force has %zu",
-                     (unsigned long long)p->seed, (unsigned long long)stats.blocks_hit, frames,
-                     expected);
+            fail_msg("seed %llu: %llu hits with %u units, brute force has %zu",
+                     (unsigned long long)p->seed, (unsigned long long)stats.blocks_hit,
+                     stats.pool.units, expected);
         plan_free(p);
     }
 }

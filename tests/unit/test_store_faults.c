@@ -89,6 +89,12 @@ static void faulty_stats(const struct drps_kv *kv, struct drps_kv_stats *out)
     plan_of_faults.ops->stats(((const struct faulty *)kv)->inner, out);
 }
 
+static void faulty_memory_need(const struct drps_kv_options *options, uint64_t *least_out,
+                               uint64_t *most_out)
+{
+    plan_of_faults.ops->memory_need(options, least_out, most_out);
+}
+
 static void faulty_close(struct drps_kv *kv)
 {
     if (!kv) return;
@@ -98,6 +104,7 @@ static void faulty_close(struct drps_kv *kv)
 
 static const struct drps_kv_ops faulty_ops = {
     .name = "faulty",
+    .memory_need = faulty_memory_need,
     .open = faulty_open,
     .get_many = faulty_get,
     .put_many = faulty_put,
@@ -118,7 +125,7 @@ static int run_with_fault(const struct plan *p, enum operation which, long count
     config.dir = dir;
     config.kv = &faulty_ops;
     config.threads = 3;
-    config.memory_bytes = plan_least_memory(p, &drps_store_pib, &config);
+    config.memory_bytes = plan_least_memory(&drps_store_pib, &config);
     int rc = plan_run(p, &drps_store_pib, &config, NULL, err);
     scratch_remove(dir);
     return rc;
@@ -173,7 +180,7 @@ static void test_failure_is_kept(void **state)
     plan_of_faults.countdown = 1;
     config.dir = dir;
     config.kv = &faulty_ops;
-    config.memory_bytes = plan_least_memory(p, &drps_store_pib, &config);
+    config.memory_bytes = plan_least_memory(&drps_store_pib, &config);
     assert_int_equal(drps_store_pib.open(&config, &st, &err), 0);
     assert_int_equal(drps_store_pib.step_open(st, 0, p->steps[0].ids, 2, &rows, &err), 0);
     (void)drps_store_pib.step_close(
@@ -213,7 +220,7 @@ static void test_bad_timeline_is_refused(void **state)
         config.dir = dir;
         config.kv = &faulty_ops;
         config.timeline = &bad;
-        config.memory_bytes = plan_least_memory(p, &drps_store_pib, &config);
+        config.memory_bytes = plan_least_memory(&drps_store_pib, &config);
         assert_int_equal(plan_run(p, &drps_store_pib, &config, NULL, &err),
                          i ? DRPS_E_CORRUPT : DRPS_E_FORMAT);
         scratch_remove(dir);
@@ -235,7 +242,7 @@ static void test_slow_reads_stall_and_are_counted(void **state)
     plan_of_faults.slow_us = 2000;
     config.dir = dir;
     config.kv = &faulty_ops;
-    config.memory_bytes = plan_least_memory(p, &drps_store_pib, &config);
+    config.memory_bytes = plan_least_memory(&drps_store_pib, &config);
     if (plan_run(p, &drps_store_pib, &config, &stats, &err) < 0) fail_msg("%s", err.text);
     assert_true(stats.stalled_steps > 0 && stats.stall_ns > 1000000);
     assert_true(drps_latency_quantile_us(&stats.io.read_latency, 0.5) >= 1900);

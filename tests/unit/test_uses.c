@@ -72,18 +72,20 @@ static int step_uses(const struct lists *l, uint64_t s, uint32_t first, uint32_t
 }
 
 static void check_uses(const struct lists *l, const struct record *records, const uint32_t *first,
-                       size_t blocks, uint64_t most)
+                       size_t blocks, struct drps_uses_result most)
 {
     struct drps_err err = DRPS_ERR_INIT;
     uint32_t *list = must(calloc(blocks, sizeof(*list))),
              *distance = must(calloc(blocks, sizeof(*distance)));
-    uint64_t found_most = 0;
+    uint64_t found_most = 0, found_rows = 0;
     for (uint64_t s = 0; s < l->steps; s++) {
         size_t n = drps_list_count(records[s].data), k = 0;
+        uint64_t rows = 0;
         assert_true(n <= blocks);
         assert_ok(drps_uses_decode(records[s].data, records[s].bytes, list, distance, &err), &err);
         for (size_t b = 0; b < blocks; b++) {
             if (!step_uses(l, s, first[b], first[b + 1])) continue;
+            rows += first[b + 1] - first[b];
             uint32_t d = 1;
             while (!step_uses(l, (s + d) % l->steps, first[b], first[b + 1]))
                 d++;
@@ -93,8 +95,10 @@ static void check_uses(const struct lists *l, const struct record *records, cons
         }
         assert_int_equal(k, n);
         if (n > found_most) found_most = n;
+        if (rows > found_rows) found_rows = rows;
     }
-    assert_int_equal(found_most, most);
+    assert_int_equal(found_most, most.max_step_blocks);
+    assert_int_equal(found_rows, most.max_step_block_rows);
     free(list);
     free(distance);
 }
@@ -107,12 +111,12 @@ static void test_uses_example(void **state)
     static const uint32_t blocks[3][2] = {{0, 2}, {1}, {2}}, distance[3][2] = {{3, 2}, {3}, {1}},
                           n[] = {2, 1, 1};
     struct drps_err err = DRPS_ERR_INIT;
-    uint64_t most;
+    struct drps_uses_result most;
     uint32_t b[2], d[2];
     struct lists l;
     lists_from_text(&l, text, 3, 3, 6);
     assert_ok(drps_uses_compile(drps_io_os(), l.dir, 3, first, 3, 1 << 20, &most, &err), &err);
-    assert_int_equal(most, 2);
+    assert_int_equal(most.max_step_blocks, 2);
     struct record *records = read_uses(&l);
     for (size_t s = 0; s < 3; s++) {
         assert_int_equal(drps_list_count(records[s].data), n[s]);
@@ -130,7 +134,7 @@ static void test_uses_random_against_search(void **state)
     struct random_source rng = random_begin(__func__);
     for (int round = 0; round < 200; round++) {
         struct drps_err err = DRPS_ERR_INIT;
-        uint64_t most;
+        struct drps_uses_result most;
         size_t blocks;
         struct lists l;
         lists_random(&l, &rng, 1 + random_below(&rng, 500), 1 + random_below(&rng, 20),
@@ -160,7 +164,7 @@ static void test_uses_same_bytes_whatever_the_memory(void **state)
         uint32_t *first = random_blocks(&rng, l.rows, 5, &blocks);
         for (size_t i = 0; i < 4; i++) {
             struct drps_err err = DRPS_ERR_INIT;
-            uint64_t most;
+            struct drps_uses_result most;
             assert_ok(drps_uses_compile(drps_io_os(), l.dir, l.steps, first, blocks, memory[i],
                                         &most, &err),
                       &err);
@@ -184,7 +188,7 @@ static void test_uses_decode_survives_damage(void **state)
 {
     (void)state;
     struct drps_err err = DRPS_ERR_INIT;
-    uint64_t most;
+    struct drps_uses_result most;
     size_t blocks;
     struct lists l;
     struct random_source rng = random_begin(__func__);
@@ -226,7 +230,7 @@ static void test_uses_refuses_boundaries_out_of_order(void **state)
     const char *const text[] = {"0 1 5"};
     const uint32_t first[][4] = {{1, 2, 3, 6}, {0, 3, 3, 6}, {0, 4, 3, 6}};
     struct lists l;
-    uint64_t most;
+    struct drps_uses_result most;
     lists_from_text(&l, text, 1, 1, 6);
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(drps_uses_compile(drps_io_os(), l.dir, 1, first[i], 3, 0, &most, NULL),
@@ -241,7 +245,7 @@ static void test_uses_names_the_bad_record(void **state)
     const uint32_t first[] = {0, 2, 5};
     struct drps_err err = DRPS_ERR_INIT;
     struct lists l;
-    uint64_t most;
+    struct drps_uses_result most;
     lists_from_text(&l, text, 2, 2, 6);
     assert_int_equal(drps_uses_compile(drps_io_os(), l.dir, 2, first, 2, 0, &most, &err),
                      DRPS_E_CORRUPT);
@@ -258,7 +262,7 @@ static void test_uses_survives_faults(void **state)
     struct lists l;
     int rc = -EIO;
     struct random_source rng = random_begin(__func__);
-    uint64_t most;
+    struct drps_uses_result most;
     size_t blocks;
     lists_random(&l, &rng, 2000, 10, 500);
     uint32_t *first = random_blocks(&rng, l.rows, 5, &blocks);
