@@ -274,7 +274,7 @@ static int open_rows(struct drps_modeldir *md, uint64_t memory_bytes, struct drp
 {
     struct drps_blockcache *c = &md->cache;
     md->ops = drps_kv_find(md->info.store);
-    if (!md->ops)
+    if (!md->ops || md->ops->training_only)
         return drps_err_set(err, DRPS_E_CONFIG, "%s is kept in %s, which is not in this build",
                             md->dir, md->info.store);
     uint64_t engine = memory_bytes / 4;

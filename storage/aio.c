@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/drps_alloc.h"
 #include "base/drps_clock.h"
@@ -46,7 +47,7 @@ int drps_aio_advance(const struct drps_aio *aio, struct drps_aio_slot *s, int64_
     uint32_t moved = s->moved + (uint32_t)got;
     if (moved == s->bytes) return finish(s, 0);
     /* O_DIRECT goes on at aligned bytes only: what came after the last of them is moved again. */
-    uint32_t next = aio->about.direct ? moved - moved % DRPS_AIO_ALIGN : moved;
+    uint32_t next = aio->about.direct ? moved - moved % aio->align : moved;
     if (next > s->moved) {
         s->moved = next;
         s->stalls = 0;
@@ -67,10 +68,40 @@ static int check_config(const struct drps_aio_config *c, struct drps_err *err)
     if (!c->file_bytes || c->file_bytes % DRPS_AIO_ALIGN || c->file_bytes > INT64_MAX)
         return drps_err_set(err, -EINVAL, "%s: %" PRIu64 " bytes are no multiple of %d", c->path,
                             c->file_bytes, DRPS_AIO_ALIGN);
+    if (c->align && c->align != DRPS_AIO_SECTOR && c->align != DRPS_AIO_ALIGN)
+        return drps_err_set(err, -EINVAL, "%s: operations aligned to %" PRIu32, c->path, c->align);
     if (!c->buffers || !c->buffers_bytes || (uintptr_t)c->buffers % DRPS_AIO_ALIGN)
         return drps_err_set(err, -EINVAL, "%s: the buffers are missing or not aligned to %d",
                             c->path, DRPS_AIO_ALIGN);
     return 0;
+}
+
+/* What the file system says of an open file; 0: nothing. */
+static uint32_t direct_align(int fd)
+{
+#ifdef STATX_DIOALIGN
+    struct statx s;
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &s) == 0 && s.stx_mask & STATX_DIOALIGN)
+        return s.stx_dio_mem_align > s.stx_dio_offset_align ? s.stx_dio_mem_align
+                                                            : s.stx_dio_offset_align;
+#else
+    (void)fd;
+#endif
+    return 0;
+}
+
+int drps_aio_sector(const struct drps_io *io, const char *path, uint32_t *sector_out,
+                    struct drps_err *err)
+{
+    int fd;
+    *sector_out = DRPS_AIO_ALIGN;
+    int rc = drps_io_open(io, path, O_RDWR | O_CREAT | O_EXCL, &fd, err);
+    if (rc < 0) return rc;
+    const uint32_t align = direct_align(fd);
+    if (align && align <= DRPS_AIO_SECTOR) *sector_out = DRPS_AIO_SECTOR;
+    drps_io_close(io, fd);
+    rc = io->ops->unlink(io->ctx, path);
+    return rc < 0 ? drps_err_set(err, rc, "cannot remove %s: %s", path, drps_err_name(rc)) : 0;
 }
 
 static int preallocate(const struct drps_aio *aio, struct drps_err *err)
@@ -172,6 +203,7 @@ int drps_aio_open_pieces(const struct drps_aio_config *config, size_t register_b
     aio->io = config->io;
     aio->path = config->path;
     aio->file_bytes = config->file_bytes;
+    aio->align = config->align ? config->align : DRPS_AIO_ALIGN;
     aio->buffers = config->buffers;
     aio->buffers_bytes = config->buffers_bytes;
     aio->register_bytes = register_bytes;
@@ -226,11 +258,10 @@ void drps_aio_close(struct drps_aio *aio)
 static int check_op(const struct drps_aio *aio, const struct drps_aio_op *op, struct drps_err *err)
 {
     uintptr_t at = (uintptr_t)op->buf - (uintptr_t)aio->buffers; /* wraps when below */
-    if (!op->bytes || op->bytes % DRPS_AIO_ALIGN || op->offset % DRPS_AIO_ALIGN ||
-        at % DRPS_AIO_ALIGN)
-        return drps_err_set(err, -EINVAL,
-                            "%s: %" PRIu32 " bytes at offset %" PRIu64 " are not aligned to %d",
-                            aio->path, op->bytes, op->offset, DRPS_AIO_ALIGN);
+    if (!op->bytes || op->bytes % aio->align || op->offset % aio->align || at % aio->align)
+        return drps_err_set(
+            err, -EINVAL, "%s: %" PRIu32 " bytes at offset %" PRIu64 " are not aligned to %" PRIu32,
+            aio->path, op->bytes, op->offset, aio->align);
     if (op->offset > aio->file_bytes || op->bytes > aio->file_bytes - op->offset)
         return drps_err_set(err, -EINVAL,
                             "%s: %" PRIu32 " bytes at offset %" PRIu64 " reach beyond its %" PRIu64

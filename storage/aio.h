@@ -25,6 +25,7 @@ struct drps_aio;
 
 enum {
     DRPS_AIO_ALIGN = 4096,    /* of buffers, offsets and sizes: what O_DIRECT needs anywhere */
+    DRPS_AIO_SECTOR = 512,    /* the least that it takes anywhere */
     DRPS_AIO_DEPTH_MAX = 4096 /* operations under way */
 };
 
@@ -37,8 +38,18 @@ struct drps_aio_config {
                                  until close. The kernel keeps it resident where registered */
     size_t buffers_bytes;
     unsigned depth;   /* operations under way at most, 1 to DRPS_AIO_DEPTH_MAX */
+    uint32_t align;   /* of operations: DRPS_AIO_ALIGN (or 0), or what drps_aio_sector() said */
     int threads_only; /* 1: never io_uring */
 };
+
+/*
+ * The unit of operations on files of a folder: DRPS_AIO_SECTOR where its file system says that it
+ * takes such past the page cache, else DRPS_AIO_ALIGN. `path`, which must not exist, is made and
+ * removed to ask.
+ */
+DRPS_MUST_CHECK
+int drps_aio_sector(const struct drps_io *io, const char *path, uint32_t *sector_out,
+                    struct drps_err *err);
 
 /*
  * Make the file and get ready. *aio_out is yours to drps_aio_close(). A failure leaves no new file.
@@ -58,8 +69,8 @@ void drps_aio_close(struct drps_aio *aio);
 
 struct drps_aio_op {
     void *buf;       /* inside config.buffers, aligned; untouched by the caller until finished */
-    uint32_t bytes;  /* a multiple of DRPS_AIO_ALIGN, not 0 */
-    uint64_t offset; /* a multiple of DRPS_AIO_ALIGN; the piece ends within the file */
+    uint32_t bytes;  /* a multiple of config.align, not 0 */
+    uint64_t offset; /* a multiple of config.align; the piece ends within the file */
     int write;
     uint32_t tag; /* comes back from drps_aio_wait() */
 };

@@ -42,6 +42,7 @@ struct drps_aio {
     const struct drps_io *io;             /* borrowed */
     const char *path;                     /* borrowed */
     uint64_t file_bytes;
+    uint32_t align;
     char *buffers; /* borrowed */
     size_t buffers_bytes;
     size_t register_bytes; /* a registered piece of the buffers, at most */

@@ -12,6 +12,8 @@
 #include <stdint.h>
 
 #include "base/drps_err.h"
+#include "base/drps_io.h"
+#include "storage/drps_iostat.h"
 
 struct drps_kv; /* opaque: each engine begins its own struct with `const struct drps_kv_ops *ops` */
 
@@ -21,20 +23,41 @@ struct drps_kv_options {
     size_t value_bytes;    /* typical value size, for tuning; 0: 4096 */
     int create;            /* 1: the folder must not hold a database yet; 0: it must */
     int read_only; /* 1: nothing is written, not even a log or a lock, where the engine can */
+    /* What a training store knows of its blocks and its disk; engine `file` only. Borrowed until
+     * close. */
+    const struct drps_io *io;
+    const uint32_t *block_first; /* [blocks + 1] first row of each block: value b has the bytes of
+                                    rows block_first[b] to block_first[b + 1] - 1 */
+    size_t blocks, row_bytes;
+    uint64_t gap_bytes; /* reads go through gaps of at most so many; 0: 8 KiB */
+    int no_uring;       /* 1: read and write by threads */
     int bulk; /* 1: written once in key order (a model), then read: tune for few, large files */
+};
+
+/* How an engine moves its values, where it says; else zero. */
+struct drps_kv_device {
+    struct drps_iostat io; /* requests, and all that they moved: also what lies between values */
+    uint64_t gap_bytes;    /* reads go through gaps of at most so many */
+    uint32_t sector;       /* bytes: requests are multiples of it */
+    char io_engine[16];
+    int direct;          /* past the page cache */
+    char io_remark[128]; /* why not as wished; empty: as wished */
 };
 
 struct drps_kv_stats {
     uint64_t gets, puts;           /* values */
     uint64_t get_bytes, put_bytes; /* value bytes */
     uint64_t get_calls, put_calls; /* calls of get_many and put_many */
+    struct drps_kv_device device;
 };
 
 typedef int (*drps_kv_visit)(void *ctx, uint32_t key, const void *value, size_t bytes,
                              struct drps_err *err);
 
 struct drps_kv_ops {
-    const char *name; /* "rocksdb", "leveldb" */
+    const char *name; /* "rocksdb", "leveldb", "file" */
+
+    int training_only; /* 1: its values are gone when it is closed: no model can be kept in it */
 
     /* 1: get_many and put_many sort out requests by themselves: they are best called by one thread,
      * with all keys that there are */
@@ -71,7 +94,8 @@ struct drps_kv_ops {
     void (*close)(struct drps_kv *kv);                                  /* NULL-safe */
 };
 
-/* The engines of this build, NULL-terminated, the preferred one first. */
+/* The engines of this build, NULL-terminated: databases, the preferred one first, then those that
+ * are for training only. */
 const struct drps_kv_ops *const *drps_kv_engines(void);
 
 /* By name; NULL when unknown or not in this build. */

@@ -96,6 +96,10 @@ struct drps_window_source {
 /* Which block a full pool gives up; storage/evict.h has more. */
 enum drps_evict_rule { DRPS_EVICT_FARTHEST, DRPS_EVICT_CLOCK, DRPS_EVICT_LRU };
 
+/* "farthest", "clock", "lru"; 0, or -1 for another name. */
+const char *drps_evict_name(enum drps_evict_rule rule);
+int drps_evict_find(const char *name, enum drps_evict_rule *rule_out);
+
 /* The most that one step needs of a block store; zero: unknown. */
 struct drps_step_size {
     uint64_t blocks;
@@ -117,11 +121,13 @@ struct drps_store_config {
 
     size_t scan_bytes; /* of each row, what scan shows; what follows is undefined; 0: all */
 
+    /* relay, and pib on engine `file` */
+    uint64_t seek_bytes; /* that the disk would move in the time of one more request; 0: unknown */
+    int no_uring;        /* 1: read and write by threads */
+
     /* relay */
     const struct drps_window_source *windows; /* borrowed until close */
-    uint64_t seek_bytes; /* that the disk would move in the time of one more request; 0: unknown */
-    size_t chunk_bytes;  /* of requests, at most; 0: 16 seek_bytes, 256 KiB to 4 MiB */
-    int no_uring;        /* 1: read and write by threads */
+    size_t chunk_bytes; /* of requests, at most; 0: 16 seek_bytes, 256 KiB to 4 MiB */
 
     /* pib */
     const uint32_t
@@ -154,11 +160,12 @@ void drps_pool_shape(const uint32_t *block_first, size_t blocks, size_t row_byte
                      struct drps_pool_shape *out);
 
 struct drps_store_stats {
-    struct drps_iostat io;   /* logical block or chunk I/O of the store */
-    uint64_t steps;          /* opened */
-    uint64_t blocks_needed;  /* block uses over all steps */
-    uint64_t blocks_hit;     /* of these: already in memory when the prefetcher looked */
-    uint64_t blocks_created; /* made in place, no read */
+    struct drps_iostat io;        /* logical block or chunk I/O of the store */
+    struct drps_kv_device device; /* block store, on an engine that says */
+    uint64_t steps;               /* opened */
+    uint64_t blocks_needed;       /* block uses over all steps */
+    uint64_t blocks_hit;          /* of these: already in memory when the prefetcher looked */
+    uint64_t blocks_created;      /* made in place, no read */
     uint64_t blocks_evicted;
     uint64_t stall_ns;           /* time that step_open() waited */
     uint64_t stalled_steps;      /* steps that waited at all */

@@ -8,6 +8,23 @@
 
 #define NONE DRPS_NEXTUSE_NONE
 
+static const char *const names[] = {"farthest", "clock", "lru"}; /* in the order of the rules */
+
+const char *drps_evict_name(enum drps_evict_rule rule)
+{
+    return names[rule];
+}
+
+int drps_evict_find(const char *name, enum drps_evict_rule *rule_out)
+{
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        if (strcmp(names[i], name) != 0) continue;
+        *rule_out = (enum drps_evict_rule)i;
+        return 0;
+    }
+    return -1;
+}
+
 enum { ABSENT, UNUSED, USED }; /* of a frame under the clock: not in here; since the hand passed */
 
 int drps_evict_init(struct drps_evict *e, enum drps_evict_rule rule, uint32_t frames)

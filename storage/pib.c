@@ -225,6 +225,9 @@ static void pib_stats(struct drps_store *base, struct drps_store_stats *out)
     (void)pthread_mutex_unlock(&st->lock);
     out->steps = st->opened;
     drps_fetch_stats(&st->fetch, &out->io);
+    struct drps_kv_stats engine;
+    st->config.kv->stats(st->kv, &engine);
+    out->device = engine.device;
 }
 
 const struct drps_store_ops drps_store_pib = {

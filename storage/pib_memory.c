@@ -60,6 +60,12 @@ static struct drps_kv_options engine_options(const struct drps_store_config *con
     return (struct drps_kv_options){
         .value_bytes = (size_t)(config->rows / config->blocks) * config->row_bytes,
         .create = 1,
+        .io = config->io,
+        .block_first = config->block_first,
+        .blocks = config->blocks,
+        .row_bytes = config->row_bytes,
+        .gap_bytes = config->seek_bytes / 2,
+        .no_uring = config->no_uring,
     };
 }
 

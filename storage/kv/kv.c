@@ -11,6 +11,7 @@ static const struct drps_kv_ops *const engines[] = {
 #ifdef DRPS_WITH_LEVELDB
     &drps_kv_leveldb,
 #endif
+    &drps_kv_file,
     NULL,
 };
 
@@ -106,6 +107,7 @@ void drps_kv_count_put(struct drps_kv_counters *c, size_t n, const size_t *value
 
 void drps_kv_counters_read(const struct drps_kv_counters *c, struct drps_kv_stats *out)
 {
+    *out = (struct drps_kv_stats){0};
     out->gets = atomic_load_explicit(&c->gets, memory_order_relaxed);
     out->puts = atomic_load_explicit(&c->puts, memory_order_relaxed);
     out->get_bytes = atomic_load_explicit(&c->get_bytes, memory_order_relaxed);

@@ -14,6 +14,8 @@ extern const struct drps_kv_ops drps_kv_rocksdb;
 extern const struct drps_kv_ops drps_kv_leveldb;
 #endif
 
+extern const struct drps_kv_ops drps_kv_file;
+
 enum { DRPS_KV_KEY_BYTES = 4 };
 
 /*
