@@ -34,6 +34,7 @@ struct drps_epoch {
     double train_loss;        /* mean over samples, each before the step that used it */
     struct drps_quality test; /* samples 0 and NaN without held-out samples */
     uint64_t reads, writes, read_bytes, written_bytes, seeks;
+    uint64_t requests, moved_bytes; /* of the device, both ways; 0: the store does not say */
     uint64_t plan_read_bytes;
     double hit_share;   /* blocks that were in memory already; NaN for a resident store */
     double stall_share; /* of `seconds`: training waited for rows */
@@ -69,8 +70,9 @@ struct drps_train_options {
     int local_steps;   /* 1: the batch's samples step one after the other on a copy of its rows */
     uint64_t patience; /* stop after this many epochs without a better held-out loss and keep the
                           best; 0: off */
-    const char *store; /* auto, resident, relay, or an engine (block store on it): rocksdb, leveldb;
-                          default auto: resident if all rows fit, else relay */
+    const char *store; /* auto, resident, relay, or an engine (block store on it): file, rocksdb,
+                          leveldb; default auto: resident if all rows fit, else relay */
+    const char *evict; /* which block a full pool gives up: farthest (default), clock, lru */
     const char *model_store; /* engine that the model is written with; default: the preferred one of
                                 this build */
     uint64_t memory_bytes;   /* of the whole process; default: half of what this process may use */
@@ -89,7 +91,7 @@ struct drps_train_options {
 };
 
 struct drps_train_result {
-    char store[DRPS_TRAIN_NAME_BYTES]; /* resident, relay, rocksdb, leveldb */
+    char store[DRPS_TRAIN_NAME_BYTES]; /* resident, relay, file, rocksdb, leveldb */
     char model_store[DRPS_TRAIN_NAME_BYTES];
     struct drps_optim optim;
     uint64_t rows;
@@ -113,7 +115,8 @@ struct drps_train_result {
     struct drps_process_io process_io; /* what the kernel counted, from start to end of the run */
     uint64_t plan_read_bytes;
     double plan_wait_seconds;
-    struct drps_forecast forecast; /* of one epoch with the frames that the block store had */
+    enum drps_evict_rule evict;    /* of the block store */
+    struct drps_forecast forecast; /* of one epoch with the pool that the block store had */
     int has_forecast;
 };
 

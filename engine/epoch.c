@@ -120,6 +120,16 @@ static double share(double part, double whole)
     return whole > 0 ? part / whole : NAN;
 }
 
+static uint64_t requests(const struct drps_iostat *io)
+{
+    return io->reads + io->writes;
+}
+
+static uint64_t moved_bytes(const struct drps_iostat *io)
+{
+    return io->read_bytes + io->written_bytes;
+}
+
 static void finish(const struct run *run, const struct mark *from, uint64_t trained_ns,
                    struct drps_epoch *out)
 {
@@ -140,6 +150,8 @@ static void finish(const struct run *run, const struct mark *from, uint64_t trai
         .read_bytes = to.store.io.read_bytes - from->store.io.read_bytes,
         .written_bytes = to.store.io.written_bytes - from->store.io.written_bytes,
         .seeks = to.store.io.seeks - from->store.io.seeks,
+        .requests = requests(&to.store.device.io) - requests(&from->store.device.io),
+        .moved_bytes = moved_bytes(&to.store.device.io) - moved_bytes(&from->store.device.io),
         .plan_read_bytes = to.feed.read_bytes - from->feed.read_bytes,
         .hit_share = share((double)(to.store.blocks_hit - from->store.blocks_hit), (double)needed),
         .stall_share = (double)(to.store.stall_ns - from->store.stall_ns) * 1e-9 / seconds,

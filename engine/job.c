@@ -94,6 +94,9 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
     if (o->threads > DRPS_TRAIN_THREADS_MAX)
         return drps_err_set(err, DRPS_E_CONFIG, "--threads %u: at most %d", o->threads,
                             DRPS_TRAIN_THREADS_MAX);
+    if (o->evict && drps_evict_find(o->evict, &job->result->evict) < 0)
+        return drps_err_set(err, DRPS_E_CONFIG, "--evict %s is none of farthest, clock, lru",
+                            o->evict);
     if (o->patience && !info->eval_batches)
         return drps_err_set(
             err, DRPS_E_CONFIG,
@@ -120,9 +123,9 @@ static int find_model_store(struct drps_job *job, struct drps_err *err)
 {
     const char *name = job->options->model_store;
     job->model_kv = name ? drps_kv_find(name) : drps_kv_engines()[0];
-    if (job->model_kv) return 0;
+    if (job->model_kv && !job->model_kv->training_only) return 0;
     return drps_err_set(err, DRPS_E_CONFIG, "--model-store %s is not in this build",
-                        name ? name : "");
+                        name ? name : "rocksdb or leveldb");
 }
 
 static struct drps_worker_size worker_size(const struct drps_job *job)
@@ -151,6 +154,7 @@ static struct drps_store_config store_config(struct drps_job *job, uint64_t step
                  .block_rows = info->max_step_block_rows,
                  .rows = info->max_batch_rows},
         .prefetch_steps = job->options->prefetch_steps,
+        .evict = job->result->evict,
     };
 }
 
@@ -219,8 +223,16 @@ static int make_store_dir(struct drps_job *job, struct drps_err *err)
 /* How the disk takes requests decides how memory is shared; a small model is not worth asking. */
 static int probe_disk(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
 {
+    struct drps_disk disk;
     if (config->rows * config->row_bytes < PROBE_LEAST) return 0;
-    return drps_relay_probe(config->io, job->store_dir, config->no_uring, &config->seek_bytes, err);
+    int rc = drps_disk_probe(config->io, job->store_dir, config->no_uring, &disk, err);
+    if (rc < 0) return rc;
+    config->seek_bytes = disk.seek_bytes;
+    job->disk = (struct drps_forecast_disk){.seek_seconds = disk.seek_seconds,
+                                            .bytes_per_s = disk.bytes_per_s,
+                                            .gap_bytes = disk.seek_bytes / 2,
+                                            .sector = drps_forecast_usual_disk.sector};
+    return 0;
 }
 
 /* A relay store runs windows of its own size, and batches that name rows by their slots in them. */
@@ -256,7 +268,8 @@ static int open_store(struct drps_job *job, struct drps_store_config *config, st
     config->memory_bytes = job->memory.store_bytes;
     config->kv = job->memory.kv;
     config->windows = job->windows ? &job->window_source : NULL;
-    if (job->uses)
+    if (job->memory.kv && job->memory.kv->training_only) rc = probe_disk(job, config, err);
+    if (job->uses && rc == 0)
         rc = drps_uses_start(job->uses, job->options->epochs, job->memory.buffer_bytes,
                              &job->timeline, err);
     if (rc == 0)
@@ -374,10 +387,15 @@ static void forecast_blocks(struct drps_job *job)
                                                 .budget_bytes = r->store_stats.pool_bytes,
                                                 .memory_bytes = job->memory.store_bytes,
                                                 .log = job->options->log};
+    struct drps_forecast_disk disk = job->disk;
+    if (r->store_stats.device.sector) {
+        disk.gap_bytes = r->store_stats.device.gap_bytes;
+        disk.sector = r->store_stats.device.sector;
+    }
     struct drps_err err = DRPS_ERR_INIT;
-    int rc = drps_forecast_pib(job->plan->io, job->plan->dir, &options, job->block_first,
-                               info->blocks, &r->store_stats.pool, DRPS_EVICT_FARTHEST, &job->disk,
-                               &r->forecast, &err);
+    int rc =
+        drps_forecast_pib(job->plan->io, job->plan->dir, &options, job->block_first, info->blocks,
+                          &r->store_stats.pool, r->evict, &disk, &r->forecast, &err);
     r->has_forecast = rc == 0;
     if (rc < 0)
         drps_log(job->options->log, DRPS_LOG_WARN, "no forecast: %s",

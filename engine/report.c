@@ -79,6 +79,8 @@ static json_t *epoch_to_json(const struct drps_epoch *e)
     put(&j, "reads", count(e->reads));
     put(&j, "writes", count(e->writes));
     put(&j, "seeks", count(e->seeks));
+    put(&j, "requests", count(e->requests));
+    put(&j, "moved_bytes", count(e->moved_bytes));
     put(&j, "plan_read_bytes", count(e->plan_read_bytes));
     put(&j, "hit_share", number(e->hit_share));
     put(&j, "stall_share", number(e->stall_share));
@@ -170,10 +172,12 @@ static json_t *stalls_to_json(const struct drps_train_result *r)
 }
 
 /* Of a store with a pool of blocks. */
-static json_t *blocks_to_json(const struct drps_store_stats *s)
+static json_t *blocks_to_json(const struct drps_train_result *r)
 {
+    const struct drps_store_stats *s = &r->store_stats;
     if (!s->pool.frames) return json_null();
     json_t *j = json_object();
+    put(&j, "evict", json_string(drps_evict_name(r->evict)));
     put(&j, "needed", count(s->blocks_needed));
     put(&j, "hit", count(s->blocks_hit));
     put(&j, "created", count(s->blocks_created));
@@ -182,6 +186,29 @@ static json_t *blocks_to_json(const struct drps_store_stats *s)
     put(&j, "pool_rows", count((uint64_t)s->pool.units * s->pool.unit_rows));
     put(&j, "unit_rows", count(s->pool.unit_rows));
     put(&j, "pool_bytes", count(s->pool_bytes));
+    return j;
+}
+
+/* Of a block store whose engine says what requests it makes. */
+static json_t *device_to_json(const struct drps_kv_device *d)
+{
+    if (!d->sector) return json_null();
+    json_t *j = json_object();
+    put(&j, "reads", count(d->io.reads));
+    put(&j, "writes", count(d->io.writes));
+    put(&j, "read_bytes", count(d->io.read_bytes));
+    put(&j, "written_bytes", count(d->io.written_bytes));
+    put(&j, "queue_depth",
+        number(d->io.reads ? (double)d->io.queue_depth_sum / (double)d->io.reads : NAN));
+    put(&j, "read_p50_us", latency_us(&d->io.read_latency, 0.5));
+    put(&j, "read_p99_us", latency_us(&d->io.read_latency, 0.99));
+    put(&j, "write_p50_us", latency_us(&d->io.write_latency, 0.5));
+    put(&j, "write_p99_us", latency_us(&d->io.write_latency, 0.99));
+    put(&j, "gap_bytes", count(d->gap_bytes));
+    put(&j, "sector", count(d->sector));
+    put(&j, "io_engine", json_string(d->io_engine));
+    put(&j, "direct", json_boolean(d->direct));
+    put(&j, "remark", json_string(d->io_remark));
     return j;
 }
 
@@ -234,7 +261,8 @@ static void put_store(json_t **j, const struct drps_train_result *r)
 {
     put(j, "io", io_to_json(r));
     put(j, "stalls", stalls_to_json(r));
-    put(j, "blocks", blocks_to_json(&r->store_stats));
+    put(j, "blocks", blocks_to_json(r));
+    put(j, "device", device_to_json(&r->store_stats.device));
     put(j, "windows", windows_to_json(r));
 }
 
@@ -247,6 +275,9 @@ static json_t *forecast_to_json(const struct drps_train_result *r)
     put(&j, "read_bytes", count(r->forecast.read_bytes));
     put(&j, "written_bytes", count(r->forecast.written_bytes));
     put(&j, "ios", count(r->forecast.ios));
+    put(&j, "requests", count(r->forecast.requests));
+    put(&j, "moved_bytes", count(r->forecast.moved_bytes));
+    put(&j, "disk_seconds", number(r->forecast.seconds));
     return j;
 }
 

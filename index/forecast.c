@@ -326,7 +326,8 @@ static int curve_pib(struct simulation *m, struct drps_forecast *out, struct drp
     int rc = 0;
 
     for (size_t i = 0; i < CURVE_POINTS; i++) {
-        const uint64_t units = out[i].memory_bytes / (m->unit_rows * m->options->row_bytes);
+        const uint64_t unit = m->unit_rows * m->options->row_bytes;
+        const uint64_t units = (out[i].memory_bytes + unit - 1) / unit;
         shapes[i] = (struct drps_pool_shape){.unit_rows = m->unit_rows,
                                              .units = (uint32_t)units,
                                              .frames = (uint32_t)least_of(units, m->blocks)};

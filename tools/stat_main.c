@@ -311,13 +311,27 @@ static void print_io(const json_t *training)
            size_of(training, "process_written_bytes"));
 }
 
+static void print_device(const json_t *d)
+{
+    if (!json_is_object(d)) return; /* a store that does not say */
+    const char *remark = text_of(d, "remark");
+    printf("  device: %s requests to read (%s, p50 %s us), %s to write (%s, p50 %s us), depth %s\n",
+           count_of(d, "reads"), size_of(d, "read_bytes"), number_of(d, "read_p50_us", "%.0f"),
+           count_of(d, "writes"), size_of(d, "written_bytes"), number_of(d, "write_p50_us", "%.0f"),
+           number_of(d, "queue_depth", "%.1f"));
+    printf("  through gaps of %s, in sectors of %s, by %s%s%s%s\n", size_of(d, "gap_bytes"),
+           size_of(d, "sector"), text_of(d, "io_engine"),
+           json_is_true(json_object_get(d, "direct")) ? ", direct" : ", through the page cache",
+           *remark ? "; " : "", remark);
+}
+
 static void print_blocks(const json_t *blocks)
 {
     if (!json_is_object(blocks)) return; /* a store without a pool */
-    printf("  blocks: %s needed, %s in memory, %s created, %s evicted; pool of %s rows, %s\n",
+    printf("  blocks: %s needed, %s in memory, %s created, %s evicted (%s); pool of %s rows, %s\n",
            count_of(blocks, "needed"), share_of(blocks, "hit", "needed"),
-           count_of(blocks, "created"), count_of(blocks, "evicted"), count_of(blocks, "pool_rows"),
-           size_of(blocks, "pool_bytes"));
+           count_of(blocks, "created"), count_of(blocks, "evicted"), text_of(blocks, "evict"),
+           count_of(blocks, "pool_rows"), size_of(blocks, "pool_bytes"));
 }
 
 static void print_windows(const json_t *windows)
@@ -383,13 +397,19 @@ static void print_forecast(const json_t *training)
     const size_t n = json_array_size(epochs);
     if (!n || !json_is_true(json_object_get(f, "feasible"))) return;
     const json_t *last = json_array_get(epochs, n - 1);
-    printf("  one epoch   %12s %12s %12s\n", "read", "written", "I/Os");
-    printf("    forecast  %12s %12s %12s\n", size_of(f, "read_bytes"), size_of(f, "written_bytes"),
-           count_of(f, "ios"));
-    printf("    epoch %-3zu %12s %12s %12lld\n", n, size_of(last, "read_bytes"),
+    const int device = json_is_object(json_object_get(training, "device"));
+    printf("  one epoch   %12s %12s %12s %12s %12s %9s\n", "read", "written", "I/Os", "requests",
+           "moved", "seconds");
+    printf("    forecast  %12s %12s %12s %12s %12s %9s\n", size_of(f, "read_bytes"),
+           size_of(f, "written_bytes"), count_of(f, "ios"), device ? count_of(f, "requests") : "-",
+           device ? size_of(f, "moved_bytes") : "-",
+           device ? number_of(f, "disk_seconds", "%.2f") : "-");
+    printf("    epoch %-3zu %12s %12s %12lld %12s %12s %9s\n", n, size_of(last, "read_bytes"),
            size_of(last, "written_bytes"),
            (long long)(json_integer_value(json_object_get(last, "reads")) +
-                       json_integer_value(json_object_get(last, "writes"))));
+                       json_integer_value(json_object_get(last, "writes"))),
+           device ? count_of(last, "requests") : "-", device ? size_of(last, "moved_bytes") : "-",
+           number_of(last, "seconds", "%.2f"));
 }
 
 static void print_memory(const json_t *training)
@@ -427,6 +447,7 @@ static void print_model(const struct options *o, const struct drps_modeldir *md)
     print_phases(training);
     print_io(training);
     print_blocks(json_object_get(training, "blocks"));
+    print_device(json_object_get(training, "device"));
     print_windows(json_object_get(training, "windows"));
     print_stalls(training);
     print_forecast(training);

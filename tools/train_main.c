@@ -24,6 +24,7 @@ enum {
     KEY_INIT_SCALE,
     KEY_MODEL_STORE,
     KEY_PREFETCH,
+    KEY_EVICT,
     KEY_FORCE,
 };
 
@@ -45,8 +46,8 @@ static const struct argp_option option_table[] = {
     {"init-scale", KEY_INIT_SCALE, "X", 0,
      "Factors start between -X and X (default 0.1 / sqrt(rank))", 2},
     {"store", KEY_STORE, "NAME", 0,
-     "Where rows live: resident, relay (windows that stream past), rocksdb, leveldb, or auto "
-     "(default): resident if they fit --memory, else relay",
+     "Where rows live: resident, relay (windows that stream past), blocks in a file, in rocksdb "
+     "or in leveldb, or auto (default): resident if they fit --memory, else relay",
      3},
     {"memory", KEY_MEMORY, "SIZE", 0,
      "Memory of the whole process (default: half of what it may use)", 3},
@@ -54,6 +55,8 @@ static const struct argp_option option_table[] = {
      3},
     {"prefetch-steps", KEY_PREFETCH, "N", 0,
      "Steps that a store on disk holds in memory, the current one included", 3},
+    {"evict", KEY_EVICT, "RULE", 0,
+     "Blocks that leave a full pool: farthest (default; needed furthest ahead), clock, lru", 3},
     {"model-store", KEY_MODEL_STORE, "NAME", 0,
      "Database that the model is written as: rocksdb, leveldb", 3},
     {"force", KEY_FORCE, NULL, 0, "Replace MODEL if it exists", 4},
@@ -119,7 +122,9 @@ static int parse_learning(struct drps_cli *cli, struct drps_train_options *o, in
 
 static int parse_running(struct drps_cli *cli, struct drps_train_options *o, int key, char *arg)
 {
-    static const char *const stores[] = {"auto", "resident", "relay", "rocksdb", "leveldb", NULL};
+    static const char *const stores[] = {"auto",    "resident", "relay", "file",
+                                         "rocksdb", "leveldb",  NULL};
+    static const char *const rules[] = {"farthest", "clock", "lru", NULL};
     static const char *const model_stores[] = {"rocksdb", "leveldb", NULL};
     switch (key) {
     case 'o':
@@ -136,6 +141,9 @@ static int parse_running(struct drps_cli *cli, struct drps_train_options *o, int
         return 0;
     case KEY_PREFETCH:
         o->prefetch_steps = (int)drps_cli_count(cli, arg, 1, 8);
+        return 0;
+    case KEY_EVICT:
+        o->evict = choice(cli, arg, rules);
         return 0;
     case KEY_MODEL_STORE:
         o->model_store = choice(cli, arg, model_stores);
@@ -278,6 +286,12 @@ static void print_disk(const struct drps_train_result *r)
     print_latency(&io->read_latency);
     print_traffic("writes", io->writes, io->written_bytes, seconds);
     print_latency(&io->write_latency);
+    if (s->device.sector) {
+        const struct drps_iostat *d = &s->device.io;
+        print_traffic("requests", d->reads, d->read_bytes, seconds);
+        printf(" to read, %llu (%s) to write\n", (unsigned long long)d->writes,
+               size(d->written_bytes));
+    }
     printf("  stalls    %.1f %% of the time of all steps\n",
            seconds > 0 ? 100 * (double)s->stall_ns * 1e-9 / seconds : 0);
     print_forecast(r);

@@ -39,11 +39,16 @@ compare() { # NAME INDEX-OPTIONS...
     "$tools/drps-index" "$@" --test-fraction 0.1 --memory 64M -o "plan-$name" --quiet --json >/dev/null
     "$tools/drps-stat" "plan-$name" --verify >/dev/null || fail "plan-$name does not verify"
     want=$(content "plan-$name" --store resident)
-    for store in rocksdb leveldb; do
+    for store in rocksdb leveldb file; do
         for memory in 80M 128M; do
             got=$(content "plan-$name" --store $store --memory $memory)
             [[ $got = "$want" ]] || fail "$name on $store with $memory: $got instead of $want"
         done
+    done
+    for rule in clock lru; do
+        got=$(content "plan-$name" --store file --memory 48M --evict $rule)
+        [[ $got = "$want" ]] || fail "$name on file with --evict $rule: $got instead of $want"
+        [[ $(value evict <train.json) = "" && $(all_values evict <train.json) = "$rule" ]] || fail "--evict $rule is not reported"
     done
     relay "plan-$name" "$want"
     want=$(content "plan-$name" --store resident --epochs 3 --threads 2)
@@ -66,6 +71,18 @@ got=$(content plan-many --store relay --epochs 3 --memory "$(least plan-many)K")
 [[ $(all_values groups <train.json) -gt 1 ]] || fail "$(windows) windows in no groups"
 [[ $(all_values read_bytes <train.json | awk '{n += $1} END {print n}') -gt 0 ]] || fail "relay read nothing"
 echo "ok groups: $(windows) windows, $(all_values groups <train.json) groups"
+
+# Blocks go out to the file and come back, as many as the forecast says.
+least=$({ "$tools/drps-train" plan-many -o refused --store file --memory 1M 2>&1 || true; } |
+    sed -n 's/.*at least \([0-9.]*\) MiB.*/\1/p' | awk '{print int(($1 + 0.3) * 1024)}')
+got=$(content plan-many --store file --epochs 3 --memory "${least}K" --prefetch-steps 1)
+[[ $got = "$want" ]] || fail "file with ${least}K: $got instead of $want"
+moved=$(($(all_values reads <train.json | sed -n 2p) + $(all_values writes <train.json | sed -n 2p)))
+requests=$(all_values requests <train.json | sed -n 2p)
+[[ $moved -gt 100 && $requests -gt 100 ]] || fail "$moved I/Os and $requests requests: nothing is tested"
+[[ $moved = "$(all_values ios <train.json)" ]] || fail "$(all_values ios <train.json) I/Os forecast, $moved measured"
+"$tools/drps-stat" model | grep 'requests to read' >/dev/null || fail "drps-stat does not show requests"
+echo "ok file: $moved I/Os, $requests requests"
 
 # The best epochs are written on the way: the rows are visited, and training goes on with them.
 while read -r plan lr; do
