@@ -79,11 +79,11 @@ static void count_moves(const struct simulation *m, struct trial *t, size_t n, i
     }
 }
 
-static int give_up(struct simulation *m, struct trial *t, size_t missing, size_t units,
-                   struct drps_err *err)
+static int give_up(struct simulation *m, struct trial *t, uint64_t now, size_t missing,
+                   size_t units, struct drps_err *err)
 {
     struct drps_pool *pool = &t->pool;
-    const size_t evicted = drps_pool_evict(pool, missing, units);
+    const size_t evicted = drps_pool_evict(pool, missing, units, now);
     size_t n = 0;
     if (drps_array_reserve(&m->moved, &m->moved_cap, evicted, sizeof(*m->moved)) < 0)
         return drps_err_set(err, -ENOMEM, "no memory for %zu blocks", evicted);
@@ -126,7 +126,7 @@ static int trial_step(struct simulation *m, struct trial *t, uint64_t now, size_
         missing++;
         units += drps_pool_block_units(&t->pool, m->list[i]);
     }
-    int rc = give_up(m, t, missing, units, err);
+    int rc = give_up(m, t, now, missing, units, err);
     if (rc == 0) rc = bring(m, t, now, n, err);
     for (size_t i = 0; i < n && rc == 0; i++)
         if (drps_pool_unpin(&t->pool, m->frame[i], changes, now + 1) < 0)
@@ -195,7 +195,7 @@ static int measure_steps(struct simulation *m, struct drps_err *err)
         size_t n;
         uint64_t units = 0;
         rc = read_step(m, s, &n, err);
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n && rc == 0; i++)
             units +=
                 (m->block_first[m->list[i] + 1] - m->block_first[m->list[i]] + m->unit_rows - 1) /
                 m->unit_rows;
@@ -315,7 +315,7 @@ int drps_forecast_pib(const struct drps_io *io, const char *dir,
 static uint64_t trial_bytes(const struct simulation *m, const struct drps_pool_shape *shape)
 {
     return drps_pool_block_overhead(m->blocks) +
-           drps_evict_bytes(shape->frames, m->options->steps) +
+           drps_evict_bytes(shape->frames, m->options->steps, (uint32_t)m->options->rows) +
            shape->frames * sizeof(struct drps_frame) + shape->units * sizeof(uint32_t);
 }
 

@@ -1,6 +1,7 @@
 #include "storage/evict.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,35 +26,78 @@ int drps_evict_find(const char *name, enum drps_evict_rule *rule_out)
     return -1;
 }
 
+enum { REQUEST_BYTES = 48 << 10 }; /* that a solid-state disk moves in the time of a request */
 enum { ABSENT, UNUSED, USED }; /* of a frame under the clock: not in here; since the hand passed */
 
-int drps_evict_init(struct drps_evict *e, enum drps_evict_rule rule, uint32_t frames)
+static unsigned class_of(uint32_t units)
 {
-    *e = (struct drps_evict){.rule = rule, .frames = frames, .oldest = NONE, .newest = NONE};
-    switch (rule) {
-    case DRPS_EVICT_CLOCK:
+    return 31u - (unsigned)__builtin_clz(units);
+}
+
+static int init_farthest(struct drps_evict *e, uint32_t most_units)
+{
+    e->classes = class_of(most_units) + 1;
+    e->nextuse = calloc(e->classes, sizeof(*e->nextuse));
+    e->key = drps_array_new(e->frames, sizeof(*e->key));
+    if (!e->nextuse || !e->key) return -ENOMEM;
+    for (unsigned c = 0; c < e->classes; c++)
+        if (drps_nextuse_init(&e->nextuse[c], e->link, e->key) < 0) return -ENOMEM;
+    return 0;
+}
+
+int drps_evict_init(struct drps_evict *e, enum drps_evict_rule rule, uint32_t frames,
+                    uint32_t most_units, size_t unit_bytes)
+{
+    *e = (struct drps_evict){
+        .rule = rule, .frames = frames, .unit_bytes = unit_bytes, .oldest = NONE, .newest = NONE};
+    if (rule == DRPS_EVICT_CLOCK) {
         e->state = calloc(frames, sizeof(*e->state));
         return e->state ? 0 : -ENOMEM;
-    case DRPS_EVICT_LRU:
-        e->link = drps_array_new(frames, sizeof(*e->link));
-        return e->link ? 0 : -ENOMEM;
-    case DRPS_EVICT_FARTHEST:
-        break;
     }
-    return drps_nextuse_init(&e->nextuse, frames);
+    e->link = drps_array_new(frames, sizeof(*e->link));
+    if (!e->link) return -ENOMEM;
+    return rule == DRPS_EVICT_FARTHEST ? init_farthest(e, most_units) : 0;
 }
 
 void drps_evict_destroy(struct drps_evict *e)
 {
-    drps_nextuse_destroy(&e->nextuse);
+    for (unsigned c = 0; e->nextuse && c < e->classes; c++)
+        drps_nextuse_destroy(&e->nextuse[c]);
+    free(e->nextuse);
+    free(e->key);
     free(e->state);
     free(e->link);
     memset(e, 0, sizeof(*e));
 }
 
-uint64_t drps_evict_bytes(uint64_t frames, uint64_t span)
+uint64_t drps_evict_bytes(uint64_t frames, uint64_t span, uint32_t most_units)
 {
-    return drps_nextuse_bytes(frames, span); /* the others take less */
+    const uint64_t arrays = drps_nextuse_bytes(frames, 0) - drps_nextuse_bytes(0, 0);
+    const uint64_t queue = drps_nextuse_bytes(0, span) + sizeof(struct drps_nextuse);
+    return arrays + queue * (class_of(most_units) + 1); /* the other rules take less */
+}
+
+/* What it brings to be rid of the class's last frame for now: see evict.h. Infinite when nothing
+ * needs it. */
+static double worth(const struct drps_evict *e, unsigned class, uint32_t frame, uint64_t now)
+{
+    const double bytes = (double)e->unit_bytes * (double)(UINT64_C(1) << class);
+    if (e->key[frame] == UINT64_MAX) return INFINITY;
+    return (double)(e->key[frame] - now) * bytes / (REQUEST_BYTES + bytes);
+}
+
+static uint32_t pop_farthest(struct drps_evict *e, uint64_t now)
+{
+    unsigned best = 0;
+    double most = -1;
+    for (unsigned c = 0; c < e->classes; c++) {
+        const uint32_t frame = drps_nextuse_last(&e->nextuse[c]);
+        const double w = frame == NONE ? -1 : worth(e, c, frame, now);
+        if (w <= most) continue;
+        most = w;
+        best = c;
+    }
+    return drps_nextuse_pop(&e->nextuse[best]);
 }
 
 static void lru_append(struct drps_evict *e, uint32_t frame)
@@ -90,10 +134,11 @@ static uint32_t clock_next(struct drps_evict *e)
     }
 }
 
-int drps_evict_insert(struct drps_evict *e, uint32_t frame, uint64_t next_use, uint64_t now)
+int drps_evict_insert(struct drps_evict *e, uint32_t frame, uint32_t units, uint64_t next_use,
+                      uint64_t now)
 {
     if (e->rule == DRPS_EVICT_FARTHEST) {
-        int rc = drps_nextuse_insert(&e->nextuse, frame, next_use, now);
+        int rc = drps_nextuse_insert(&e->nextuse[class_of(units)], frame, next_use, now);
         if (rc < 0) return rc;
     } else if (e->rule == DRPS_EVICT_CLOCK) {
         e->state[frame] = USED;
@@ -104,10 +149,10 @@ int drps_evict_insert(struct drps_evict *e, uint32_t frame, uint64_t next_use, u
     return 0;
 }
 
-void drps_evict_remove(struct drps_evict *e, uint32_t frame)
+void drps_evict_remove(struct drps_evict *e, uint32_t frame, uint32_t units)
 {
     if (e->rule == DRPS_EVICT_FARTHEST)
-        drps_nextuse_remove(&e->nextuse, frame);
+        drps_nextuse_remove(&e->nextuse[class_of(units)], frame);
     else if (e->rule == DRPS_EVICT_CLOCK)
         e->state[frame] = ABSENT;
     else
@@ -115,15 +160,18 @@ void drps_evict_remove(struct drps_evict *e, uint32_t frame)
     e->n--;
 }
 
-uint32_t drps_evict_pop(struct drps_evict *e)
+uint32_t drps_evict_pop(struct drps_evict *e, uint64_t now)
 {
     uint32_t frame;
     if (!e->n) return NONE;
-    if (e->rule == DRPS_EVICT_FARTHEST) {
-        e->n--;
-        return drps_nextuse_pop(&e->nextuse);
+    e->n--;
+    if (e->rule == DRPS_EVICT_FARTHEST) return pop_farthest(e, now);
+    if (e->rule == DRPS_EVICT_CLOCK) {
+        frame = clock_next(e);
+        e->state[frame] = ABSENT;
+    } else {
+        frame = e->oldest;
+        lru_remove(e, frame);
     }
-    frame = e->rule == DRPS_EVICT_CLOCK ? clock_next(e) : e->oldest;
-    drps_evict_remove(e, frame);
     return frame;
 }

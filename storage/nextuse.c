@@ -72,22 +72,15 @@ static int make_buckets(struct drps_nextuse *q, uint64_t buckets)
     }
 }
 
-int drps_nextuse_init(struct drps_nextuse *q, uint32_t frames)
+int drps_nextuse_init(struct drps_nextuse *q, struct drps_nextuse_link *link, uint64_t *key)
 {
-    memset(q, 0, sizeof(*q));
-    q->never = NONE;
-    q->frames = frames;
-    q->link = drps_array_new(frames, sizeof(*q->link));
-    q->key = drps_array_new(frames, sizeof(*q->key));
-    if (!q->link || !q->key) return -ENOMEM;
+    *q = (struct drps_nextuse){.link = link, .key = key, .never = NONE};
     return make_buckets(q, FIRST_BUCKETS);
 }
 
 void drps_nextuse_destroy(struct drps_nextuse *q)
 {
     free_buckets(q);
-    free(q->link);
-    free(q->key);
     memset(q, 0, sizeof(*q));
 }
 
@@ -163,18 +156,20 @@ void drps_nextuse_remove(struct drps_nextuse *q, uint32_t frame)
     q->n--;
 }
 
+uint32_t drps_nextuse_last(const struct drps_nextuse *q)
+{
+    if (!q->n || q->never != NONE) return q->never;
+    /* Keys from floor on lie in the ring from floor's bucket upwards and, past its end, below that
+     * bucket. */
+    uint64_t at = q->floor & (q->buckets - 1);
+    uint64_t b = at ? map_find_down(q, at - 1) : UINT64_MAX;
+    if (b == UINT64_MAX) b = map_find_down(q, q->buckets - 1);
+    return q->head[b];
+}
+
 uint32_t drps_nextuse_pop(struct drps_nextuse *q)
 {
-    if (!q->n) return NONE;
-    uint32_t frame = q->never;
-    if (frame == NONE) {
-        /* Keys from floor on lie in the ring from floor's bucket upwards and, past its end, below
-         * that bucket. */
-        uint64_t at = q->floor & (q->buckets - 1);
-        uint64_t b = at ? map_find_down(q, at - 1) : UINT64_MAX;
-        if (b == UINT64_MAX) b = map_find_down(q, q->buckets - 1);
-        frame = q->head[b];
-    }
-    drps_nextuse_remove(q, frame);
+    const uint32_t frame = drps_nextuse_last(q);
+    if (frame != NONE) drps_nextuse_remove(q, frame);
     return frame;
 }

@@ -20,24 +20,24 @@ struct drps_nextuse_link {
 };
 
 struct drps_nextuse {
-    struct drps_nextuse_link *link;     /* [frames] own */
-    uint64_t *key;                      /* [frames] own: the next use of a frame in the queue */
-    uint32_t *head;                     /* [buckets] own: first frame of each */
+    struct drps_nextuse_link *link; /* [frames] borrowed */
+    uint64_t *key;                  /* [frames] borrowed: the next use of a frame in the queue */
+    uint32_t *head;                 /* [buckets] own: first frame of each */
     uint64_t *map[DRPS_NEXTUSE_LEVELS]; /* own: bit b of level 0: bucket b has frames; of level l:
                                            word b of l - 1 */
     int levels;
     uint64_t buckets; /* a power of two, at least 64 */
     uint64_t floor;   /* every key in the queue is in [floor, floor + buckets) or UINT64_MAX */
     uint32_t never;   /* frames whose block no step needs: given up first */
-    uint32_t frames;
-    uint32_t n; /* frames in the queue */
+    uint32_t n;       /* frames in the queue */
 };
 
-/* 0 or -ENOMEM. `q` may be destroyed in either case. */
-int drps_nextuse_init(struct drps_nextuse *q, uint32_t frames);
+/* Several queues may share the arrays: a frame is in one of them at most. 0 or -ENOMEM. `q` may be
+ * destroyed in either case. */
+int drps_nextuse_init(struct drps_nextuse *q, struct drps_nextuse_link *link, uint64_t *key);
 void drps_nextuse_destroy(struct drps_nextuse *q);
 
-/* Memory for `frames` frames and next uses up to `span` steps ahead. */
+/* Memory for `frames` frames, arrays included, and next uses up to `span` steps ahead. */
 uint64_t drps_nextuse_bytes(uint64_t frames, uint64_t span);
 
 /*
@@ -48,7 +48,10 @@ int drps_nextuse_insert(struct drps_nextuse *q, uint32_t frame, uint64_t key, ui
 
 void drps_nextuse_remove(struct drps_nextuse *q, uint32_t frame);
 
-/* Remove and return the frame needed furthest ahead; NONE when the queue is empty. */
+/* The frame needed furthest ahead; NONE when the queue is empty. */
+uint32_t drps_nextuse_last(const struct drps_nextuse *q);
+
+/* Remove and return it; NONE when the queue is empty. */
 uint32_t drps_nextuse_pop(struct drps_nextuse *q);
 
 #endif

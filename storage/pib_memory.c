@@ -50,7 +50,8 @@ static uint64_t fixed_bytes(const struct drps_store_config *config)
                                        : step->blocks * max_rows;
     uint64_t each =
         DRPS_PIB_DEPTH * 2 * sizeof(uint32_t) + sizeof(struct drps_fetch_item) + sizeof(uint64_t);
-    return drps_pool_block_overhead(config->blocks) + drps_evict_bytes(0, span) +
+    return drps_pool_block_overhead(config->blocks) +
+           drps_evict_bytes(0, span, (uint32_t)max_rows) +
            drps_fetch_bytes(config, max_rows * config->row_bytes) + step->blocks * each +
            least_of(rows, config->rows) * sizeof(uint32_t);
 }

@@ -62,7 +62,11 @@ int drps_pool_init(struct drps_pool *pool, const struct drps_pool_config *config
     for (uint32_t u = 0; u < pool->units; u++)
         pool->next_unit[u] = u + 1;
     pool->n_free_units = pool->units;
-    return drps_evict_init(&pool->evict, config->rule, pool->frames);
+    const size_t unit_rows = config->shape.unit_rows;
+    const size_t max_rows = drps_pool_max_rows(pool->block_first, pool->blocks);
+    return drps_evict_init(&pool->evict, config->rule, pool->frames,
+                           (uint32_t)((max_rows + unit_rows - 1) / unit_rows),
+                           unit_rows * pool->row_bytes);
 }
 
 void drps_pool_destroy(struct drps_pool *pool)
@@ -83,7 +87,7 @@ uint32_t drps_pool_pin(struct drps_pool *pool, uint32_t block, uint64_t next_use
     if (f == NONE) return NONE;
     struct drps_frame *frame = &pool->frame[f];
     if (!frame->pins++) {
-        drps_evict_remove(&pool->evict, f);
+        drps_evict_remove(&pool->evict, f, drps_pool_block_units(pool, block));
         pool->pinned++;
         pool->pinned_units += drps_pool_block_units(pool, block);
     }
@@ -101,7 +105,8 @@ int drps_pool_unpin(struct drps_pool *pool, uint32_t f, int changed, uint64_t no
     /* A next use in the past comes from a timeline that contradicts itself: that costs hits,
      * nothing else. */
     uint64_t next_use = frame->next_use < now ? now : frame->next_use;
-    return drps_evict_insert(&pool->evict, f, next_use, now);
+    return drps_evict_insert(&pool->evict, f, drps_pool_block_units(pool, frame->block), next_use,
+                             now);
 }
 
 /* The links of a block stay as they are but for the last, which nobody follows. */
@@ -115,11 +120,11 @@ static void free_units(struct drps_pool *pool, uint32_t first, uint32_t n)
     pool->n_free_units += n;
 }
 
-size_t drps_pool_evict(struct drps_pool *pool, size_t blocks, size_t units)
+size_t drps_pool_evict(struct drps_pool *pool, size_t blocks, size_t units, uint64_t now)
 {
     size_t evicted = 0;
     while (pool->n_spare < blocks || pool->n_free_units < units) {
-        uint32_t f = drps_evict_pop(&pool->evict);
+        uint32_t f = drps_evict_pop(&pool->evict, now);
         const struct drps_frame *frame = &pool->frame[f];
         pool->frame_of[frame->block] = NONE;
         free_units(pool, frame->unit, drps_pool_block_units(pool, frame->block));

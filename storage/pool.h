@@ -79,12 +79,12 @@ uint32_t drps_pool_pin(struct drps_pool *pool, uint32_t block, uint64_t next_use
 int drps_pool_unpin(struct drps_pool *pool, uint32_t frame, int changed, uint64_t now);
 
 /*
- * Give up blocks until `blocks` more of `units` units together fit; pinned ones, the caller has
- * made sure, leave room enough. Returns how many were given up: their frames are the last ones on
- * the stack of spare frames, and hold their blocks, for the caller to write the dirty ones, until
- * the next drps_pool_admit().
+ * In step `now`: give up blocks until `blocks` more of `units` units together fit; pinned ones, the
+ * caller has made sure, leave room enough. Returns how many were given up: their frames are the
+ * last ones on the stack of spare frames, and hold their blocks, for the caller to write the dirty
+ * ones, until the next drps_pool_admit().
  */
-size_t drps_pool_evict(struct drps_pool *pool, size_t blocks, size_t units);
+size_t drps_pool_evict(struct drps_pool *pool, size_t blocks, size_t units, uint64_t now);
 
 /* A pinned frame for a block that is not in the pool, for which there is room. */
 uint32_t drps_pool_admit(struct drps_pool *pool, uint32_t block, uint64_t next_use);

@@ -64,7 +64,7 @@ static uint64_t frames_for(const struct blocks *b, uint64_t units, uint64_t step
 
 static uint64_t bytes_for(const struct blocks *b, uint64_t units, uint64_t step_blocks)
 {
-    const uint64_t frame = FRAME_BYTES + drps_evict_bytes(1, 0) - drps_evict_bytes(0, 0);
+    const uint64_t frame = FRAME_BYTES + drps_evict_bytes(1, 0, 1) - drps_evict_bytes(0, 0, 1);
     return units * (((uint64_t)b->row_bytes << b->shift) + UNIT_BYTES) +
            frames_for(b, units, step_blocks) * frame;
 }

@@ -127,10 +127,10 @@ static int by_block(const void *a, const void *b)
 
 /* Make room and write what is newer in the pool than in the engine; in the order of blocks, so that
  * what is written together can be read together. */
-static int evict(struct drps_pib *st, size_t *evicted_out, struct drps_err *err)
+static int evict(struct drps_pib *st, uint64_t step, size_t *evicted_out, struct drps_err *err)
 {
     struct drps_pool *pool = &st->pool;
-    const size_t evicted = drps_pool_evict(pool, st->n_missing, st->missing_units);
+    const size_t evicted = drps_pool_evict(pool, st->n_missing, st->missing_units, step);
     size_t n = 0;
     *evicted_out = evicted;
     if (drps_array_reserve(&st->items, &st->items_cap, evicted, sizeof(*st->items)) < 0)
@@ -190,7 +190,7 @@ static int prefetch_step(struct drps_pib *st, uint64_t step, struct drps_err *er
     if (!rc) rc = pin_present(st, step, rec, err);
     while (!rc && !has_room(st, step))
         rc = wait_closed(st, st->released + 1, step, err);
-    if (!rc) rc = evict(st, &evicted, err);
+    if (!rc) rc = evict(st, step, &evicted, err);
     if (!rc) rc = bring(st, rec, &created, err);
     if (!rc) publish(st, step, rec, created, evicted);
     return rc;

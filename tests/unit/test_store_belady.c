@@ -1,4 +1,6 @@
-/* The block pool evicts what is needed furthest ahead: hits equal those of a brute-force replay. */
+/* The block pool evicts what is needed furthest ahead, by size: hits equal those of a brute-force
+ * replay. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,19 +43,41 @@ static size_t units_of(const struct plan *p, const struct drps_pool_shape *shape
     return (p->block_first[b + 1] - p->block_first[b] + shape->unit_rows - 1) / shape->unit_rows;
 }
 
-/* Of the blocks that the step does not need, the one with the farthest next need; of several, the
- * one used last, and of these the last one. */
+/* (steps until it is needed) x (bytes it frees) / (time to move it), sizes in powers of two. */
+static double worth(const struct replay *r, const struct drps_pool_shape *shape, size_t s,
+                    uint32_t b)
+{
+    const size_t need = next_need(r->p, s, b);
+    double bytes = (double)(shape->unit_rows * r->p->row_bytes);
+    for (size_t units = units_of(r->p, shape, b); units > 1; units /= 2)
+        bytes *= 2;
+    return need == SIZE_MAX ? HUGE_VAL : (double)(need - s) * bytes / (49152 + bytes);
+}
+
+static int size_class(const struct replay *r, const struct drps_pool_shape *shape, uint32_t b)
+{
+    int c = 0;
+    for (size_t units = units_of(r->p, shape, b); units > 1; units /= 2)
+        c++;
+    return c;
+}
+
+/* Of the blocks that the step does not need, the one that is worth most to be rid of; of several,
+ * one of the smaller class, then the one used last, and of these the last one. */
 static void evict_one(struct replay *r, const struct drps_pool_shape *shape, size_t s)
 {
-    size_t worst = SIZE_MAX, worst_need = 0;
+    size_t worst = SIZE_MAX;
+    double most = -1;
     for (uint32_t b = 0; b < r->p->blocks; b++) {
         if (!r->in[b] || needs(&r->p->steps[s], b)) continue;
-        size_t need = next_need(r->p, s, b);
-        if (worst == SIZE_MAX || need > worst_need ||
-            (need == worst_need && r->used[b] >= r->used[worst])) {
-            worst = b;
-            worst_need = need;
+        const double w = worth(r, shape, s, b);
+        if (w < most) continue;
+        if (w == most) {
+            const int mine = size_class(r, shape, b), other = size_class(r, shape, (uint32_t)worst);
+            if (mine > other || (mine == other && r->used[b] < r->used[worst])) continue;
         }
+        worst = b;
+        most = w;
     }
     assert_true(worst != SIZE_MAX);
     r->in[worst] = 0;
@@ -166,7 +190,9 @@ static void test_queue_pops_the_largest(void **state)
     uint64_t key[FRAMES];
     char in[FRAMES] = {0};
     uint64_t floor = 0;
-    assert_int_equal(drps_nextuse_init(&q, FRAMES), 0);
+    struct drps_nextuse_link link[FRAMES];
+    uint64_t keys[FRAMES];
+    assert_int_equal(drps_nextuse_init(&q, link, keys), 0);
     for (uint64_t i = 0; i < 200000; i++) {
         uint32_t f = (uint32_t)(drps_rng_at(seed, 3 * i) % FRAMES);
         uint64_t r = drps_rng_at(seed, 3 * i + 1);
