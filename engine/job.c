@@ -223,15 +223,20 @@ static int make_store_dir(struct drps_job *job, struct drps_err *err)
 /* How the disk takes requests decides how memory is shared; a small model is not worth asking. */
 static int probe_disk(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
 {
-    struct drps_disk disk;
     if (config->rows * config->row_bytes < PROBE_LEAST) return 0;
-    int rc = drps_disk_probe(config->io, job->store_dir, config->no_uring, &disk, err);
+    return drps_relay_probe(config->io, job->store_dir, config->no_uring, &config->seek_bytes, err);
+}
+
+/* What blocks in a file read through, and what their forecast is priced with. */
+static int probe_reads(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
+{
+    struct drps_disk_cost cost;
+    if (config->rows * config->row_bytes < PROBE_LEAST) return 0;
+    int rc = drps_disk_probe(config->io, job->store_dir, &cost, err);
     if (rc < 0) return rc;
-    config->seek_bytes = disk.seek_bytes;
-    job->disk = (struct drps_forecast_disk){.seek_seconds = disk.seek_seconds,
-                                            .bytes_per_s = disk.bytes_per_s,
-                                            .gap_bytes = disk.seek_bytes / 2,
-                                            .sector = drps_forecast_usual_disk.sector};
+    job->disk.seek_seconds = cost.read_seek_ns * 1e-9;
+    job->disk.bytes_per_s = cost.read_bps;
+    config->seek_bytes = (uint64_t)(cost.read_seek_ns * 1e-9 * cost.read_bps);
     return 0;
 }
 
@@ -268,7 +273,7 @@ static int open_store(struct drps_job *job, struct drps_store_config *config, st
     config->memory_bytes = job->memory.store_bytes;
     config->kv = job->memory.kv;
     config->windows = job->windows ? &job->window_source : NULL;
-    if (job->memory.kv && job->memory.kv->training_only) rc = probe_disk(job, config, err);
+    if (job->memory.kv && job->memory.kv->training_only) rc = probe_reads(job, config, err);
     if (job->uses && rc == 0)
         rc = drps_uses_start(job->uses, job->options->epochs, job->memory.buffer_bytes,
                              &job->timeline, err);

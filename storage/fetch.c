@@ -8,7 +8,7 @@
 #include "base/drps_clock.h"
 
 enum {
-    THREADS = 16, /* more than processors: they wait for the disk most of the time */
+    THREADS = 8, /* more than processors: they wait for the disk most of the time */
     CHUNK_LEAST = 8,
     CHUNK_MOST = 128,
     CHUNK_BYTES = 128 << 10, /* every thread's write batch takes as much memory in the engine, and
