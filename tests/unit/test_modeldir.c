@@ -105,50 +105,51 @@ static void test_modeldir_round_trip(void **state)
     static const uint64_t sizes[] = {1, 2047, 2048, 2049, 300000}; /* around a block of 2048 rows */
     (void)state;
     for (const struct drps_kv_ops *const *kv = drps_kv_engines(); *kv; kv++)
-        for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-            struct fixture f;
-            struct drps_err err = DRPS_ERR_INIT;
-            const uint64_t rows = sizes[i];
-            setup(&f, 60, 0);
-            char *path = write_model(&f, *kv, "model", rows, 777);
-            char *again =
-                write_model(&f, *kv, "again", rows, 100000); /* other runs, same content */
-            struct drps_modeldir *md = open_model(path, MEMORY);
-            struct drps_modeldir *same = open_model(again, MEMORY);
-            const struct drps_modeldir_info *info = drps_modeldir_info(md);
-            assert_true(info->content == drps_modeldir_info(same)->content);
-            assert_string_equal(info->plan_id, f.plan->info.id);
-            assert_string_equal(info->store, (*kv)->name);
-            assert_int_equal(info->model.algo, DRPS_ALGO_FM);
-            assert_int_equal(info->model.loss, DRPS_LOSS_SQUARED);
-            assert_int_equal(info->model.dim, 2);
-            assert_true(info->model.bias_start == 0.1f);
-            assert_true(info->hash_seed == UINT64_MAX - 3 && info->model.seed == UINT64_MAX);
-            assert_int_equal(info->rows, rows);
-            assert_string_equal(info->tables[0].name, "wv");
-            if (drps_modeldir_verify(md, &err) < 0) fail_msg("%s", err.text);
+        if (!(*kv)->training_only)
+            for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+                struct fixture f;
+                struct drps_err err = DRPS_ERR_INIT;
+                const uint64_t rows = sizes[i];
+                setup(&f, 60, 0);
+                char *path = write_model(&f, *kv, "model", rows, 777);
+                char *again =
+                    write_model(&f, *kv, "again", rows, 100000); /* other runs, same content */
+                struct drps_modeldir *md = open_model(path, MEMORY);
+                struct drps_modeldir *same = open_model(again, MEMORY);
+                const struct drps_modeldir_info *info = drps_modeldir_info(md);
+                assert_true(info->content == drps_modeldir_info(same)->content);
+                assert_string_equal(info->plan_id, f.plan->info.id);
+                assert_string_equal(info->store, (*kv)->name);
+                assert_int_equal(info->model.algo, DRPS_ALGO_FM);
+                assert_int_equal(info->model.loss, DRPS_LOSS_SQUARED);
+                assert_int_equal(info->model.dim, 2);
+                assert_true(info->model.bias_start == 0.1f);
+                assert_true(info->hash_seed == UINT64_MAX - 3 && info->model.seed == UINT64_MAX);
+                assert_int_equal(info->rows, rows);
+                assert_string_equal(info->tables[0].name, "wv");
+                if (drps_modeldir_verify(md, &err) < 0) fail_msg("%s", err.text);
 
-            uint32_t *ids = calloc(rows, sizeof(*ids));
-            float *params = calloc(rows, 2 * sizeof(*params));
-            size_t n = 0;
-            for (uint64_t r = 0; r < rows; r += 1 + r % 5)
-                ids[n++] = (uint32_t)r;
-            for (int pass = 0; pass < 2; pass++) { /* the second finds blocks in memory */
-                assert_int_equal(drps_modeldir_gather(md, ids, n, params, &err), 0);
-                for (size_t k = 0; k < n; k++)
-                    assert_true(params[2 * k] == (float)ids[k] &&
-                                params[2 * k + 1] == (float)ids[k] + 0.5f);
+                uint32_t *ids = calloc(rows, sizeof(*ids));
+                float *params = calloc(rows, 2 * sizeof(*params));
+                size_t n = 0;
+                for (uint64_t r = 0; r < rows; r += 1 + r % 5)
+                    ids[n++] = (uint32_t)r;
+                for (int pass = 0; pass < 2; pass++) { /* the second finds blocks in memory */
+                    assert_int_equal(drps_modeldir_gather(md, ids, n, params, &err), 0);
+                    for (size_t k = 0; k < n; k++)
+                        assert_true(params[2 * k] == (float)ids[k] &&
+                                    params[2 * k + 1] == (float)ids[k] + 0.5f);
+                }
+                ids[0] = (uint32_t)rows;
+                assert_int_equal(drps_modeldir_gather(md, ids, 1, params, &err), DRPS_E_CORRUPT);
+                free(ids);
+                free(params);
+                drps_modeldir_close(md);
+                drps_modeldir_close(same);
+                free(path);
+                free(again);
+                teardown(&f);
             }
-            ids[0] = (uint32_t)rows;
-            assert_int_equal(drps_modeldir_gather(md, ids, 1, params, &err), DRPS_E_CORRUPT);
-            free(ids);
-            free(params);
-            drps_modeldir_close(md);
-            drps_modeldir_close(same);
-            free(path);
-            free(again);
-            teardown(&f);
-        }
 }
 
 static void test_modeldir_gather_with_little_memory(void **state)
@@ -272,6 +273,7 @@ static void test_modeldir_damaged_rows_are_found(void **state)
 {
     (void)state;
     for (const struct drps_kv_ops *const *kv = drps_kv_engines(); *kv; kv++) {
+        if ((*kv)->training_only) continue;
         struct fixture f;
         struct drps_err err;
         int found = 0;
