@@ -21,7 +21,7 @@
 #include "storage/drps_probe.h"
 
 enum { MIN_MEMORY_BYTES = 64 << 20, MIN_BATCH = 100, DEFAULT_RANK = 16 };
-enum { BLOCK_BYTES = 4096, NARROW_BLOCK_BYTES = 1024, MERGED_BLOCK_BYTES = 256 << 10 };
+enum { BLOCK_BYTES = 4096, NARROW_BLOCK_BYTES = 1024 };
 enum { SEEK_NS = 40000, TRANSFER_BPS = 1200000000, TOP_K = 50 };
 enum { TRAIN_FIXED = 48 << 20, TRAIN_ROWS_PERCENT = 72, TRAIN_ROW_EXTRA = 40 };
 
@@ -495,15 +495,6 @@ static int make_batches(struct run *r, struct drps_err *err)
 
 /* ---- Block, window, forecast ---- */
 
-/* Bytes of a block, at most. */
-static uint64_t block_bytes(const struct run *r, const struct block_builder *builder)
-{
-    const uint64_t share = r->options.memory_bytes / 256;
-    if (r->options.blocks.bytes) return r->options.blocks.bytes;
-    if (builder->merges) return share < MERGED_BLOCK_BYTES ? share : MERGED_BLOCK_BYTES;
-    return r->info->dim == 1 ? NARROW_BLOCK_BYTES : BLOCK_BYTES;
-}
-
 static int make_blocks(struct run *r, struct drps_err *err)
 {
     const struct drps_blocks_options *o = &r->options.blocks;
@@ -516,7 +507,7 @@ static int make_blocks(struct run *r, struct drps_err *err)
                              .shards = o->shards,
                              .log = r->options.log};
 
-    info->block_bytes = block_bytes(r, job.builder);
+    info->block_bytes = o->bytes ? o->bytes : info->dim == 1 ? NARROW_BLOCK_BYTES : BLOCK_BYTES;
     info->seek_ns = o->seek_ns;
     info->transfer_bps = o->transfer_bps;
     const uint64_t rows = info->block_bytes / info->row_bytes;

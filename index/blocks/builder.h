@@ -77,7 +77,6 @@ struct block_builder {
     const char *name;
     int counts; /* 1: it asks the tally; 0: tally is NULL */
     int keys;   /* 1: it needs options.by_key */
-    int merges; /* 1: blocks are what is accessed together, of any size; 0: pages */
     int orders; /* 1: it may renumber rows; 0: order is NULL always */
     /* DRPS_E_MEMORY_BUDGET names the memory that would do. Free the layout in any case. */
     int (*build)(struct tally *tally, const struct block_tables *tables,
