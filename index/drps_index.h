@@ -54,8 +54,7 @@ struct drps_index_options {
     uint64_t seed;
     struct drps_blocks_options {
         const char *by;        /* block builder (NULL: pattern); index/blocks/builder.h has them */
-        uint64_t bytes;        /* of a block, at most. 0: 4096, or 1024 for rows of one float; for
-                                  builders that merge 1/256 of memory_bytes, at most 256 KiB */
+        uint64_t bytes;        /* of a block, at most. 0: 4096, or 1024 for rows of one float */
         uint64_t seek_ns;      /* ts: what a request costs; 0: 40 us */
         const char *calibrate; /* folder on the disk to measure both on; NULL: as said or default */
         uint64_t transfer_bps; /* bytes a second, 1 / ta; 0: 1.2 GB/s */
