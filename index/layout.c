@@ -133,6 +133,18 @@ static int build_counting(const struct layout_job *job, const struct drps_plan_i
     return rc;
 }
 
+/* Names the option that asked for so much, and what needs less. */
+static int too_little_memory(const struct layout_job *job, struct drps_err *err)
+{
+    if (!err) return DRPS_E_MEMORY_BUDGET;
+    const struct drps_err cause = *err;
+    drps_err_clear(err);
+    return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                        "--blocks %s: %s; use more --memory (counting may take 3/8 of it), or "
+                        "--blocks pattern",
+                        job->builder->name, cause.text);
+}
+
 static int build(const struct layout_job *job, const struct drps_plan_info *info,
                  struct block_layout *out, struct drps_err *err)
 {
@@ -152,7 +164,7 @@ static int build(const struct layout_job *job, const struct drps_plan_info *info
     else if (rc == 0)
         rc = job->builder->build(NULL, &tables, &options, out, err);
     free(keys.rows);
-    return rc;
+    return rc == DRPS_E_MEMORY_BUDGET ? too_little_memory(job, err) : rc;
 }
 
 /* ---- Placing ---- */
