@@ -16,14 +16,14 @@
 #include "index/drps_index.h"
 #include "index/drps_names.h"
 #include "index/grid.h"
-#include "index/layout.h"
+#include "index/owners.h"
 #include "index/parse.h"
+#include "index/parts.h"
 #include "storage/drps_probe.h"
 
 enum { MIN_MEMORY_BYTES = 64 << 20, MIN_BATCH = 100, DEFAULT_RANK = 16 };
 enum { BLOCK_BYTES = 4096, NARROW_BLOCK_BYTES = 1024 };
 enum { SEEK_NS = 40000, TRANSFER_BPS = 1200000000, TOP_K = 50 };
-enum { TRAIN_FIXED = 48 << 20, TRAIN_ROWS_PERCENT = 72, TRAIN_ROW_EXTRA = 40 };
 
 static const char *const phase_names[] = {"parse", "place", "batch", "block", "window", "forecast"};
 
@@ -38,12 +38,16 @@ struct run {
     struct drps_index_options options; /* with defaults filled in */
     struct drps_stage stage;
     char *scratch;
-    const char *batch_dir; /* where batches are made: the plan, or scratch if rows are renumbered */
+    const char
+        *batch_dir; /* where batches are made: placed_dir, or scratch if rows are renumbered */
+    const char
+        *placed_dir; /* where their rows have placed ids: the plan, or for several workers: */
+    char *whole;     /* own: the folder that batches and rows are dealt to ranks from */
     struct parsed parsed;
     struct drps_plan_info *info;
     struct drps_index_result *result;
-    uint32_t *block_first;
-    struct drps_window_options window;
+    struct part *parts; /* own: [parts_n], one a worker */
+    uint32_t parts_n;
 };
 
 /* ---- Checking options and labels ---- */
@@ -123,6 +127,10 @@ static int check_options(struct run *r, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG, "--test-fraction must lie between 0 and 0.9");
     int rc = check_order(o, err);
     if (rc < 0) return rc;
+    if (!o->workers) o->workers = 1;
+    if (o->workers > DRPS_PLAN_WORKERS_MAX)
+        return drps_err_set(err, DRPS_E_CONFIG, "--workers must lie between 1 and %d, not %u",
+                            DRPS_PLAN_WORKERS_MAX, o->workers);
     if (o->rank && !has_factors(o->algo))
         return drps_err_set(err, DRPS_E_CONFIG, "--rank is for --algo lmf and fm only");
     if (!o->rank && has_factors(o->algo)) o->rank = DEFAULT_RANK;
@@ -268,18 +276,6 @@ static int place(struct run *r, struct drps_err *err)
     return dict_generations(r->parsed.dict) > 1 ? relabel(r, err) : 0;
 }
 
-/*
- * The rows that drps-train --memory of the same size will have room for in two windows, a little
- * less rather than more: then it runs these windows, else it compiles others. Its program and
- * buffers take some fixed memory and a share of the rest, and every row some bytes beside itself.
- */
-static uint64_t rows_in_training(const struct run *r)
-{
-    const uint64_t memory = r->options.memory_bytes;
-    const uint64_t rest = memory > 2 * TRAIN_FIXED ? memory - TRAIN_FIXED : memory / 2;
-    return rest / 100 * TRAIN_ROWS_PERCENT / (r->info->row_bytes + TRAIN_ROW_EXTRA);
-}
-
 /* ---- Batch ---- */
 
 struct batching {
@@ -395,12 +391,13 @@ static void choose_grid(struct run *r)
 {
     struct drps_plan_info *info = r->info;
     const struct drps_table *items = &info->tables[info->tables_n - 1];
-    const struct grid_input in = {.users = items[-1].rows,
-                                  .items = items->rows,
-                                  .samples = info->samples,
-                                  .test_samples = info->test_samples,
-                                  .batch_size = info->batch_size,
-                                  .room_rows = rows_in_training(r)};
+    const struct grid_input in = {
+        .users = items[-1].rows,
+        .items = items->rows,
+        .samples = info->samples,
+        .test_samples = info->test_samples,
+        .batch_size = info->batch_size * r->parts_n,
+        .room_rows = r->parts_n * parts_room_rows(info->row_bytes, r->options.memory_bytes)};
     struct grid grid = {r->options.grid_users, r->options.grid_items};
     if (!grid.users) grid = grid_choose(&in);
     info->grid_users = grid.users;
@@ -495,84 +492,146 @@ static int make_batches(struct run *r, struct drps_err *err)
 
 /* ---- Block, window, forecast ---- */
 
+static int move_names(struct run *r, struct drps_err *err)
+{
+    char *from = drps_path_join(r->placed_dir, "names.rec");
+    char *to = drps_path_join(r->stage.dir, "names.rec");
+    int rc = from && to ? r->io->ops->rename(r->io->ctx, from, to) : -ENOMEM;
+    if (rc < 0) rc = drps_err_set(err, rc, "cannot move names.rec: %s", drps_err_name(rc));
+    free(from);
+    free(to);
+    return rc;
+}
+
+static struct layout_job layout_job(const struct run *r)
+{
+    const struct drps_blocks_options *o = &r->options.blocks;
+    const struct drps_plan_info *info = r->info;
+    const uint64_t rows = info->block_bytes / info->row_bytes;
+    return (struct layout_job){
+        .io = r->io,
+        .from = r->batch_dir,
+        .to = r->placed_dir,
+        .builder = block_builder_find(o->by),
+        .options = {.cost = {.seek = (double)o->seek_ns / 1e3,
+                             .row = (double)info->row_bytes / (double)o->transfer_bps * 1e6},
+                    .top_k = o->top_k,
+                    .min_gain = o->min_gain_us,
+                    .min_count = o->prune,
+                    .sample = o->sample,
+                    .max_rows = rows ? (uint32_t)rows : 1,
+                    .seed = info->seed,
+                    .memory_bytes = r->options.memory_bytes / 4 * 3},
+        .prune_to = o->prune_to,
+        .shards = o->shards,
+        .log = r->options.log};
+}
+
+/* What ranks call the plan: a hash of all batches and of who has what. */
+static int name_whole(struct run *r, const struct owners *owners, struct drps_err *err)
+{
+    static const char *const names[] = {"data.rec", "rows.rec", "names.rec"};
+    struct drps_plan_ranks *ranks = &r->info->ranks;
+    uint64_t hash[2];
+    int rc = drps_plan_hash(r->io, r->placed_dir, names, 3, &hash[0], err);
+    hash[1] = drps_checksum(owners->first, (owners->servers + 1) * sizeof(*owners->first));
+    ranks->workers = owners->servers;
+    ranks->rank = DRPS_PLAN_WHOLE;
+    ranks->round_samples = r->info->batch_size * owners->servers;
+    if (ranks->round_samples > r->info->samples) ranks->round_samples = r->info->samples;
+    (void)snprintf(ranks->whole, sizeof(ranks->whole), "%016llx",
+                   (unsigned long long)drps_checksum(hash, sizeof(hash)));
+    return rc;
+}
+
+/* A part for each rank; the dictionary stays with the whole. */
+static int deal(struct run *r, const struct layout_job *layout, const uint32_t *block_first,
+                struct drps_err *err)
+{
+    struct drps_plan_info *info = r->info;
+    struct owners owners;
+    const struct owners_job ranges = {.io = r->io,
+                                      .dir = r->placed_dir,
+                                      .steps = info->batches + info->eval_batches,
+                                      .block_first = block_first,
+                                      .blocks = info->blocks,
+                                      .memory_bytes = r->options.memory_bytes};
+    const struct deal_job job = {.io = r->io,
+                                 .from = r->placed_dir,
+                                 .batches = info->batches,
+                                 .eval_batches = info->eval_batches,
+                                 .owners = &owners,
+                                 .memory_bytes = r->options.memory_bytes};
+    int rc = owners_by_range(&ranges, r->parts_n, &owners, err);
+    if (rc == 0) rc = name_whole(r, &owners, err);
+    for (uint32_t i = 0; i < r->parts_n && rc == 0; i++) {
+        struct part *part = &r->parts[i];
+        part->info = *info;
+        rc = drps_plan_rank_dir(r->stage.dir, i, part->dir, err);
+        if (rc == 0) rc = part_deal(part, &job, i, block_first, err);
+        if (rc == 0) rc = layout_write(layout, part->dir, part->block_first, &part->info, err);
+        if (rc == 0) rc = check_interrupt(&r->options, err);
+    }
+    return rc < 0 ? rc : move_names(r, err);
+}
+
+/* The plan itself is the one part. */
+static int keep_whole(struct run *r, const struct layout_job *layout, uint32_t **block_first,
+                      struct drps_err *err)
+{
+    struct part *part = &r->parts[0];
+    r->info->ranks = (struct drps_plan_ranks){.workers = 1,
+                                              .rank = DRPS_PLAN_WHOLE,
+                                              .round_samples = r->info->max_batch_samples,
+                                              .max_round_rows = r->info->max_batch_rows};
+    part->info = *r->info;
+    part->block_first = *block_first; /* moved */
+    *block_first = NULL;
+    (void)snprintf(part->dir, sizeof(part->dir), "%s", r->stage.dir);
+    return layout_write(layout, part->dir, part->block_first, &part->info, err);
+}
+
 static int make_blocks(struct run *r, struct drps_err *err)
 {
     const struct drps_blocks_options *o = &r->options.blocks;
     struct drps_plan_info *info = r->info;
-    struct layout_job job = {.io = r->io,
-                             .from = r->batch_dir,
-                             .to = r->stage.dir,
-                             .builder = block_builder_find(o->by),
-                             .prune_to = o->prune_to,
-                             .shards = o->shards,
-                             .log = r->options.log};
+    uint32_t *block_first = NULL;
 
     info->block_bytes = o->bytes ? o->bytes : info->dim == 1 ? NARROW_BLOCK_BYTES : BLOCK_BYTES;
     info->seek_ns = o->seek_ns;
     info->transfer_bps = o->transfer_bps;
-    const uint64_t rows = info->block_bytes / info->row_bytes;
-    job.options = (struct block_options){
-        .cost = {.seek = (double)o->seek_ns / 1e3,
-                 .row = (double)info->row_bytes / (double)o->transfer_bps * 1e6},
-        .top_k = o->top_k,
-        .min_gain = o->min_gain_us,
-        .min_count = o->prune,
-        .sample = o->sample,
-        .max_rows = rows ? (uint32_t)rows : 1,
-        .seed = info->seed,
-        .memory_bytes = r->options.memory_bytes / 4 * 3};
-    return layout_make(&job, info, &r->block_first, err);
-}
-
-static uint64_t window_budget(const struct run *r)
-{
-    const uint64_t rows = rows_in_training(r);
-    const uint64_t least = 2 * r->info->max_batch_rows;
-    return (rows > least ? rows : least) * r->info->row_bytes;
+    const struct layout_job job = layout_job(r);
+    int rc = layout_make(&job, info, &block_first, err);
+    if (rc == 0)
+        rc = r->parts_n > 1 ? deal(r, &job, block_first, err)
+                            : keep_whole(r, &job, &block_first, err);
+    free(block_first);
+    return rc;
 }
 
 static int make_windows(struct run *r, struct drps_err *err)
 {
-    struct drps_plan_info *info = r->info;
-    r->window = (struct drps_window_options){.steps = info->batches + info->eval_batches,
-                                             .train_steps = info->batches,
-                                             .rows = info->rows,
-                                             .row_bytes = info->row_bytes,
-                                             .budget_bytes = window_budget(r),
-                                             .memory_bytes = r->options.memory_bytes / 2,
-                                             .log = r->options.log};
-    int rc = drps_windows_compile(r->io, r->stage.dir, r->stage.dir, &r->window,
-                                  &r->result->windows, err);
-    info->windows = r->result->windows.windows;
-    info->window_budget_bytes = r->window.budget_bytes;
-    info->working_set_rows = r->result->windows.working_set_rows;
-    info->max_window_rows = r->result->windows.max_window_rows;
-    info->window_rows = r->result->windows.rows_touched;
-    info->window_rows_kept = r->result->windows.rows_kept;
-    info->window_rows_moved = r->result->windows.rows_moved;
+    int rc = 0;
+    for (uint32_t i = 0; i < r->parts_n && rc == 0; i++)
+        rc = part_windows(&r->parts[i], r->io, r->options.memory_bytes, r->options.log, err);
     return rc;
-}
-
-static json_t *forecast_to_json(const struct drps_index_result *result)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < result->forecasts; i++) {
-        const struct drps_forecast *f = &result->forecast[i];
-        (void)json_array_append_new(
-            list,
-            json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:b}", "store", f->store, "memory_bytes",
-                      (json_int_t)f->memory_bytes, "windows", (json_int_t)f->windows, "read_bytes",
-                      (json_int_t)f->read_bytes, "written_bytes", (json_int_t)f->written_bytes,
-                      "ios", (json_int_t)f->ios, "feasible",
-                      f->feasible)); /* a short list is caught by its reader */
-    }
-    return list;
 }
 
 static int forecast(struct run *r, struct drps_err *err)
 {
-    return drps_forecast_curve(r->io, r->stage.dir, &r->window, r->block_first, r->info->blocks,
-                               r->result->forecast, DRPS_FORECASTS, &r->result->forecasts, err);
+    struct drps_index_result *result = r->result;
+    int rc = 0;
+    for (uint32_t i = 0; i < r->parts_n && rc == 0; i++)
+        rc = part_forecast(&r->parts[i], r->io, err);
+    if (rc < 0) return rc;
+    if (r->parts_n > 1) {
+        parts_sum(r->parts, r->parts_n, result);
+        return 0;
+    }
+    *r->info = r->parts[0].info;
+    result->forecasts = r->parts[0].forecasts;
+    memcpy(result->forecast, r->parts[0].forecast, sizeof(result->forecast));
+    return 0;
 }
 
 /* ---- The run ---- */
@@ -594,6 +653,29 @@ static int calibrate(struct run *r, struct drps_err *err)
     return 0;
 }
 
+static int make_folder(struct run *r, const char *in, const char *name, char **path_out,
+                       struct drps_err *err)
+{
+    *path_out = drps_path_join(in, name);
+    if (!*path_out) return drps_err_set(err, -ENOMEM, "no memory for a path");
+    int rc = r->io->ops->mkdir(r->io->ctx, *path_out, 0777);
+    if (rc == 0) return 0;
+    return drps_err_set(err, rc, "cannot create %s: %s", *path_out, drps_err_name(rc));
+}
+
+/* And parts to fill in. */
+static int make_folders(struct run *r, struct drps_err *err)
+{
+    r->parts_n = r->options.workers;
+    r->parts = calloc(r->parts_n, sizeof(*r->parts));
+    if (!r->parts) return drps_err_set(err, -ENOMEM, "no memory for %u parts", r->parts_n);
+    int rc = make_folder(r, r->stage.dir, "scratch", &r->scratch, err);
+    if (rc == 0 && r->parts_n > 1) rc = make_folder(r, r->scratch, "whole", &r->whole, err);
+    r->placed_dir = r->parts_n > 1 ? r->whole : r->stage.dir;
+    r->batch_dir = block_builder_find(r->options.blocks.by)->orders ? r->scratch : r->placed_dir;
+    return rc;
+}
+
 static int begin(struct run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
@@ -612,36 +694,45 @@ static int begin(struct run *r, struct drps_err *err)
     info->seed = r->options.seed;
     info->hash_seed = r->options.reader.hash_seed;
     info->memory_bytes = r->options.memory_bytes;
-    r->scratch = drps_path_join(r->stage.dir, "scratch");
-    if (!r->scratch) return drps_err_set(err, -ENOMEM, "no memory for a path");
-    rc = r->io->ops->mkdir(r->io->ctx, r->scratch, 0777);
-    if (rc < 0) return drps_err_set(err, rc, "cannot create %s: %s", r->scratch, drps_err_name(rc));
-    r->batch_dir = block_builder_find(r->options.blocks.by)->orders ? r->scratch : r->stage.dir;
-    return 0;
+    return make_folders(r, err);
 }
 
-static uint64_t plan_bytes(const struct run *r)
+/* Of the files that are there. */
+static uint64_t folder_bytes(const char *dir)
 {
-    static const char *const names[] = {"data.rec", "rows.rec",    "names.rec", "blocks.rec",
-                                        "uses.rec", "windows.rec", "slots.rec", "plan.json"};
+    static const char *const names[] = {"data.rec",      "rows.rec",    "names.rec", "blocks.rec",
+                                        "uses.rec",      "windows.rec", "slots.rec", "shares.rec",
+                                        "positions.rec", "plan.json"};
     uint64_t sum = 0;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct stat st;
-        char *path = drps_path_join(r->options.out, names[i]);
+        char *path = drps_path_join(dir, names[i]);
         if (path && stat(path, &st) == 0) sum += (uint64_t)st.st_size;
         free(path);
     }
     return sum;
 }
 
+static void measure_plan(struct run *r)
+{
+    r->result->plan_bytes = 0;
+    for (uint32_t i = 0; i < r->parts_n; i++) {
+        const uint64_t bytes = folder_bytes(r->parts[i].dir);
+        if (r->parts_n > 1) r->result->ranks[i].plan_bytes = bytes;
+        r->result->plan_bytes += bytes;
+    }
+    if (r->parts_n > 1) r->result->plan_bytes += folder_bytes(r->stage.dir);
+}
+
 static int publish(struct run *r, char *const *fields, struct drps_err *err)
 {
-    json_t *list = forecast_to_json(r->result);
     int rc = drps_io_remove_tree(r->io, r->scratch, err);
-    if (rc == 0) rc = drps_plan_save(r->io, r->stage.dir, r->info, fields, list, err);
-    json_decref(list);
+    for (uint32_t i = 0; i < r->parts_n && rc == 0; i++)
+        rc = part_save(&r->parts[i], r->io, fields, err);
+    if (rc == 0 && r->parts_n > 1)
+        rc = drps_plan_save(r->io, r->stage.dir, r->info, fields, NULL, err);
+    if (rc == 0) measure_plan(r);
     if (rc == 0) rc = drps_stage_commit(&r->stage, err);
-    if (rc == 0) r->result->plan_bytes = plan_bytes(r);
     return rc;
 }
 
@@ -686,7 +777,10 @@ int drps_index_run(const struct drps_io *io, const struct drps_index_options *op
     free(fields);
     parsed_free(&r->parsed);
     drps_stage_abort(&r->stage);
-    free(r->block_first);
+    for (uint32_t i = 0; i < r->parts_n; i++)
+        part_free(&r->parts[i]);
+    free(r->parts);
+    free(r->whole);
     free(r->scratch);
     free(r);
     result_out->seconds = drps_seconds_since(start);

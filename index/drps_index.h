@@ -46,7 +46,8 @@ struct drps_index_options {
         *task;     /* fm: auto (two distinct labels: classification), regression, classification */
     uint32_t rank; /* lmf, fm: factors a row, >= 1; 0: 16 */
     int no_bias;   /* 1: no intercept */
-    uint64_t batch_size;  /* samples; 0: by batch_percent */
+    uint32_t workers;     /* 1 to DRPS_PLAN_WORKERS_MAX, each with a server; 0: 1 */
+    uint64_t batch_size;  /* samples, of each worker; 0: by batch_percent */
     double batch_percent; /* of the training samples; 0: 0.01 %, at least 100 samples */
     const char *order;    /* shuffled (NULL), given; lmf only: grid */
     uint32_t grid_users;  /* order grid: groups of users ... */
@@ -80,10 +81,19 @@ struct drps_index_options {
 
 enum { DRPS_FORECASTS = 24 };
 
+/* What one rank of a plan for several workers holds and moves. */
+struct drps_index_rank {
+    uint64_t rows, row_uses, blocks, windows, working_set_rows;
+    uint64_t pulled_rows, served_rows; /* of an epoch, over the network; evaluation included */
+    uint64_t plan_bytes;
+};
+
 struct drps_index_result {
-    struct drps_plan_info info;
+    struct drps_plan_info info; /* of several workers: sums of their blocks and their use, maxima of
+                                   steps and windows; batches are rounds */
+    struct drps_index_rank ranks[DRPS_PLAN_WORKERS_MAX]; /* [info.ranks.workers] if that is > 1 */
     struct drps_window_result windows;
-    struct drps_forecast forecast[DRPS_FORECASTS];
+    struct drps_forecast forecast[DRPS_FORECASTS]; /* of several workers: sums over them */
     size_t forecasts;
     uint64_t input_bytes, input_lines, skipped_lines;
     uint64_t plan_bytes; /* on disk */

@@ -10,6 +10,12 @@
  *   slots.rec     per step: the places of its rows in the step's window
  *
  * A *step* is one batch: T training steps, then E evaluation steps, make an epoch of T + E.
+ *
+ * In a plan for several workers, plan.json and names.rec are of all, and the folder rank-r is a
+ * plan, too: of what rank r runs. There a step is a *round*, rows are those of the server's range,
+ * numbered from 0, rows.rec lists those that any worker's batch of the round touches, data.rec has
+ * the bodies of the worker's own batches, and shares.rec and positions.rec (drps_round.h) say which
+ * rows go from server to worker.
  */
 #ifndef DRPS_PLAN_H
 #define DRPS_PLAN_H
@@ -27,8 +33,12 @@
 #define DRPS_KIND_USES DRPS_REC_KIND('U', 'S', 'E', 'S')
 #define DRPS_KIND_WINDOWS DRPS_REC_KIND('W', 'I', 'N', 'D')
 #define DRPS_KIND_SLOTS DRPS_REC_KIND('S', 'L', 'O', 'T')
+#define DRPS_KIND_SHARES DRPS_REC_KIND('S', 'H', 'A', 'R')
+#define DRPS_KIND_POSITIONS DRPS_REC_KIND('P', 'O', 'S', 'I')
 
 enum { DRPS_PLAN_VERSION = 2, DRPS_PLAN_TABLES = 4, DRPS_PLAN_NAME_BYTES = 32 };
+enum { DRPS_PLAN_WORKERS_MAX = 64, DRPS_PLAN_ID_BYTES = 17, DRPS_PLAN_PATH_BYTES = 4096 };
+#define DRPS_PLAN_WHOLE UINT32_MAX
 
 /* A named range of placed ids: "bias" (the intercept, one row), "w", "wv", "user", "item". */
 struct drps_table {
@@ -36,9 +46,25 @@ struct drps_table {
     uint64_t first, rows;
 };
 
-/* Numbers of plan.json that execution needs. */
+/* Of a plan for several workers. */
+struct drps_plan_ranks {
+    uint32_t workers;               /* 1: none of what follows is in plan.json */
+    uint32_t rank;                  /* whose part this is; DRPS_PLAN_WHOLE: all of it */
+    char whole[DRPS_PLAN_ID_BYTES]; /* id of the whole plan */
+    uint64_t round_samples;         /* of the largest round, all workers; 1 worker: of a batch */
+    uint64_t first_row;             /* placed id of the server's row 0 */
+    uint64_t max_round_rows;        /* that the server opens; 1 worker: of a batch */
+    uint64_t max_round_uses;        /* the same rows, counted for each batch that has them */
+    /* An epoch's rows over the network: those that this rank's worker pulls from other ranks, and
+     * that its server lends to them, in training and in evaluation rounds. Training rows go both
+     * ways. Of the whole: sums. */
+    uint64_t pulled_rows, eval_pulled_rows, served_rows, eval_served_rows;
+};
+
+/* Numbers of plan.json that execution needs. In the part of a rank, samples, entries and the maxima
+ * of batches are those of all, so that all ranks choose alike. */
 struct drps_plan_info {
-    char id[17];                     /* hex hash of the plan's content */
+    char id[DRPS_PLAN_ID_BYTES];     /* hex hash of the plan's content */
     char algo[DRPS_PLAN_NAME_BYTES]; /* lir lor svm lmf fm */
     char loss[DRPS_PLAN_NAME_BYTES]; /* squared logistic hinge squared-hinge */
     char format[DRPS_PLAN_NAME_BYTES];
@@ -76,6 +102,7 @@ struct drps_plan_info {
     size_t tables_n;
     struct drps_table tables[DRPS_PLAN_TABLES];
     size_t fields_n; /* string names: field prefixes */
+    struct drps_plan_ranks ranks;
 };
 
 struct drps_plan {
@@ -92,12 +119,24 @@ int drps_plan_open(const struct drps_io *io, const char *dir, struct drps_plan *
                    struct drps_err *err);
 void drps_plan_close(struct drps_plan *plan);
 
+/* Open the part of one rank of the plan in `dir`. DRPS_E_NOT_FOUND: it is not there;
+ * DRPS_E_CORRUPT: what is there is another rank's. */
+DRPS_MUST_CHECK
+int drps_plan_open_rank(const struct drps_io *io, const char *dir, uint32_t rank,
+                        struct drps_plan **plan_out, struct drps_err *err);
+
+/* The folder of a rank's part; DRPS_E_CONFIG: the path is too long. */
+DRPS_MUST_CHECK
+int drps_plan_rank_dir(const char *dir, uint32_t rank, char out[DRPS_PLAN_PATH_BYTES],
+                       struct drps_err *err);
+
 /* Open one of the plan's record files. */
 DRPS_MUST_CHECK
 int drps_plan_file(const struct drps_plan *plan, const char *name, uint32_t kind,
                    struct drps_recfile **f_out, struct drps_err *err);
 
-/* Read every file whole: sizes, checksums, and that the records fit together. Memory: some MiB, 12
+/* Read every file whole, of the whole plan also the parts of all ranks: sizes, checksums, and that
+ * the records fit together. Memory: some MiB, 12
  * bytes a row of the largest window, and 8 bytes a row of the plan, at most 64 MiB. */
 DRPS_MUST_CHECK
 int drps_plan_verify(const struct drps_plan *plan, struct drps_err *err);
@@ -111,8 +150,14 @@ DRPS_MUST_CHECK
 int drps_blocks_write(const struct drps_io *io, const char *dir, const uint32_t *first,
                       size_t blocks, struct drps_err *err);
 
+/* A hash over the named files of dir: sizes and bytes. */
+DRPS_MUST_CHECK
+int drps_plan_hash(const struct drps_io *io, const char *dir, const char *const *names, size_t n,
+                   uint64_t *hash_out, struct drps_err *err);
+
 /* Write plan.json into dir: info, the files found there with their checksums, and `forecast`
- * (json_t, borrowed, may be NULL). */
+ * (json_t, borrowed, may be NULL). The id is a hash of the files; that of a whole plan for several
+ * workers is info->ranks.whole. */
 DRPS_MUST_CHECK
 int drps_plan_save(const struct drps_io *io, const char *dir, const struct drps_plan_info *info,
                    char *const *fields, void *forecast, struct drps_err *err);

@@ -231,8 +231,8 @@ static void price_step(const uint32_t *first, const uint32_t *blocks, size_t n, 
     }
 }
 
-static int price(const struct layout_job *job, const uint32_t *first, struct drps_plan_info *info,
-                 struct drps_err *err)
+static int price(const struct layout_job *job, const char *dir, const uint32_t *first,
+                 struct drps_plan_info *info, struct drps_err *err)
 {
     const uint64_t gap = block_cost_gap(&job->options.cost);
     struct steps *uses = NULL, *lists = NULL;
@@ -241,10 +241,10 @@ static int price(const struct layout_job *job, const uint32_t *first, struct drp
     int rc = blocks && distance ? 0 : drps_err_set(err, -ENOMEM, "no memory for a step's blocks");
 
     if (rc == 0)
-        rc = steps_open(job->io, job->to, "uses.rec", DRPS_KIND_USES, steps_of(info),
+        rc = steps_open(job->io, dir, "uses.rec", DRPS_KIND_USES, steps_of(info),
                         job->options.memory_bytes / 8, &uses, err);
     if (rc == 0)
-        rc = steps_open(job->io, job->to, "rows.rec", DRPS_KIND_ROWS, steps_of(info),
+        rc = steps_open(job->io, dir, "rows.rec", DRPS_KIND_ROWS, steps_of(info),
                         job->options.memory_bytes / 8, &lists, err);
     for (uint64_t s = 0; s < steps_of(info) && rc == 0; s++) {
         const void *record;
@@ -263,6 +263,22 @@ static int price(const struct layout_job *job, const uint32_t *first, struct drp
     return rc;
 }
 
+int layout_write(const struct layout_job *job, const char *dir, const uint32_t *first,
+                 struct drps_plan_info *info, struct drps_err *err)
+{
+    int rc = drps_blocks_write(job->io, dir, first, info->blocks, err);
+    for (size_t i = 0; i < info->blocks; i++)
+        if (first[i + 1] - first[i] > info->max_block_rows)
+            info->max_block_rows = first[i + 1] - first[i];
+    struct drps_uses_result uses = {0};
+    if (rc == 0)
+        rc = drps_uses_compile(job->io, dir, steps_of(info), first, info->blocks,
+                               job->options.memory_bytes / 2, &uses, err);
+    info->max_step_blocks = uses.max_step_blocks;
+    info->max_step_block_rows = uses.max_step_block_rows;
+    return rc < 0 ? rc : price(job, dir, first, info, err);
+}
+
 int layout_make(const struct layout_job *job, struct drps_plan_info *info, uint32_t **first_out,
                 struct drps_err *err)
 {
@@ -271,22 +287,10 @@ int layout_make(const struct layout_job *job, struct drps_plan_info *info, uint3
     int rc = build(job, info, &layout, err);
     if (rc == 0 && *layout.note) drps_log(job->log, DRPS_LOG_WARN, "%s", layout.note);
     if (rc == 0) rc = place_rows(job, info, layout.order, err);
-    if (rc == 0) rc = drps_blocks_write(job->io, job->to, layout.first, layout.blocks, err);
     *first_out = layout.first;
     layout.first = NULL;
-    if (rc == 0) {
-        (void)snprintf(info->blocks_by, sizeof(info->blocks_by), "%s", job->builder->name);
-        info->blocks = layout.blocks;
-        for (size_t i = 0; i < layout.blocks; i++)
-            if ((*first_out)[i + 1] - (*first_out)[i] > info->max_block_rows)
-                info->max_block_rows = (*first_out)[i + 1] - (*first_out)[i];
-        struct drps_uses_result uses;
-        rc = drps_uses_compile(job->io, job->to, steps_of(info), *first_out, layout.blocks,
-                               job->options.memory_bytes / 2, &uses, err);
-        info->max_step_blocks = uses.max_step_blocks;
-        info->max_step_block_rows = uses.max_step_block_rows;
-    }
-    if (rc == 0) rc = price(job, *first_out, info, err);
+    (void)snprintf(info->blocks_by, sizeof(info->blocks_by), "%s", job->builder->name);
+    info->blocks = layout.blocks;
     block_layout_free(&layout);
     return rc;
 }

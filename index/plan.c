@@ -18,17 +18,32 @@
 enum { CHUNK_BYTES = 1 << 20 };
 static const char manifest_name[] = "plan.json";
 
+/* A plan for one worker, one for several, and the part of one of these. */
+enum shape { ONE = 1, WHOLE = 2, SHARE = 4 };
+
 /* The files of a plan, in the order in which they are verified. */
 static const struct {
     const char *name;
     uint32_t kind;
+    unsigned shapes; /* that have the file */
+    int per_step;    /* it has a record for each step */
 } files[] = {
-    {"data.rec", DRPS_KIND_DATA},   {"rows.rec", DRPS_KIND_ROWS},
-    {"names.rec", DRPS_KIND_NAMES}, {"blocks.rec", DRPS_KIND_BLOCKS},
-    {"uses.rec", DRPS_KIND_USES},   {"windows.rec", DRPS_KIND_WINDOWS},
-    {"slots.rec", DRPS_KIND_SLOTS},
+    {"data.rec", DRPS_KIND_DATA, ONE | SHARE, 1},
+    {"rows.rec", DRPS_KIND_ROWS, ONE | SHARE, 1},
+    {"names.rec", DRPS_KIND_NAMES, ONE | WHOLE, 0},
+    {"blocks.rec", DRPS_KIND_BLOCKS, ONE | SHARE, 0},
+    {"uses.rec", DRPS_KIND_USES, ONE | SHARE, 1},
+    {"windows.rec", DRPS_KIND_WINDOWS, ONE | SHARE, 0},
+    {"slots.rec", DRPS_KIND_SLOTS, ONE | SHARE, 1},
+    {"shares.rec", DRPS_KIND_SHARES, SHARE, 1},
+    {"positions.rec", DRPS_KIND_POSITIONS, SHARE, 1},
 };
 enum { FILES = sizeof(files) / sizeof(files[0]) };
+
+static enum shape shape_of(const struct drps_plan_info *info)
+{
+    return info->ranks.workers <= 1 ? ONE : info->ranks.rank == DRPS_PLAN_WHOLE ? WHOLE : SHARE;
+}
 
 /* Number fields of the manifest: one list for writing and reading. */
 /* clang-format off */
@@ -42,6 +57,10 @@ enum { FILES = sizeof(files) / sizeof(files[0]) };
     X(max_step_block_rows) X(grid_users) X(grid_items)                                             \
     X(max_window_rows) X(window_rows) X(window_rows_kept) X(window_rows_moved)                     \
     X(seek_ns) X(transfer_bps) X(row_uses) X(block_uses) X(block_use_rows) X(runs) X(run_rows)
+/* Of a plan for several workers. */
+#define PLAN_RANK_NUMBERS(X)                                                                       \
+    X(workers) X(round_samples) X(first_row) X(max_round_rows) X(max_round_uses) X(pulled_rows)    \
+    X(eval_pulled_rows) X(served_rows) X(eval_served_rows)
 /* clang-format on */
 
 /* ---- Checksums of whole files ---- */
@@ -77,6 +96,19 @@ static json_t *json_u64(uint64_t v)
 
 /* ---- Writing ---- */
 
+/* NULL for one worker. */
+static json_t *ranks_to_json(const struct drps_plan_ranks *ranks)
+{
+    if (ranks->workers <= 1) return NULL;
+    json_t *j = json_object();
+#define PUT(name) (void)json_object_set_new(j, #name, json_u64(ranks->name)); /* see below */
+    PLAN_RANK_NUMBERS(PUT)
+#undef PUT
+    if (ranks->rank != DRPS_PLAN_WHOLE) (void)json_object_set_new(j, "rank", json_u64(ranks->rank));
+    (void)json_object_set_new(j, "whole", json_string(ranks->whole));
+    return j;
+}
+
 static json_t *info_to_json(const struct drps_plan_info *info, char *const *fields)
 {
     json_t *j =
@@ -104,30 +136,60 @@ static json_t *info_to_json(const struct drps_plan_info *info, char *const *fiel
         (void)json_array_append_new(names, json_string(fields[i]));
     (void)json_object_set_new(j, "tables", tables);
     (void)json_object_set_new(j, "fields", names);
+    if (info->ranks.workers > 1 && json_object_set_new(j, "cluster", ranks_to_json(&info->ranks))) {
+        json_decref(j);
+        return NULL;
+    }
     return j;
 }
 
-/* Describe the files of dir; *id_out becomes a hash of all of them. */
-static int files_to_json(const struct drps_io *io, const char *dir, json_t *list, uint64_t *id_out,
-                         struct drps_err *err)
+/* Add a file to a hash over several; *sum_out is its own. */
+static int hash_file(const struct drps_io *io, const char *dir, const char *name, uint64_t *hash,
+                     uint64_t *bytes_out, uint64_t *sum_out, struct drps_err *err)
 {
-    uint64_t chain[2] = {0, 0};
+    char *path = drps_path_join(dir, name);
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory for the manifest");
+    int rc = file_checksum(io, path, bytes_out, sum_out, err);
+    const uint64_t chain[2] = {*hash, *sum_out};
+    free(path);
+    if (rc == 0) *hash = drps_checksum(chain, sizeof(chain));
+    return rc;
+}
+
+int drps_plan_hash(const struct drps_io *io, const char *dir, const char *const *names, size_t n,
+                   uint64_t *hash_out, struct drps_err *err)
+{
+    uint64_t bytes, sum;
     int rc = 0;
+    *hash_out = 0;
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = hash_file(io, dir, names[i], hash_out, &bytes, &sum, err);
+    return rc;
+}
+
+/* Describe the files of dir; *id_out becomes a hash of all of them. */
+static int files_to_json(const struct drps_io *io, const char *dir, enum shape shape, json_t *list,
+                         uint64_t *id_out, struct drps_err *err)
+{
+    int rc = 0;
+    *id_out = 0;
     for (size_t i = 0; rc == 0 && i < FILES; i++) {
-        uint64_t bytes;
-        char *path = drps_path_join(dir, files[i].name);
-        if (!path) return drps_err_set(err, -ENOMEM, "no memory for the manifest");
-        rc = file_checksum(io, path, &bytes, &chain[1], err);
-        free(path);
+        uint64_t bytes, sum;
+        if (!(files[i].shapes & shape)) continue;
+        rc = hash_file(io, dir, files[i].name, id_out, &bytes, &sum, err);
         if (rc < 0) break;
-        chain[0] = drps_checksum(chain, sizeof(chain));
         json_t *entry = json_pack("{s:s, s:I, s:o}", "name", files[i].name, "bytes",
-                                  (json_int_t)bytes, "checksum", drps_manifest_hex(chain[1]));
+                                  (json_int_t)bytes, "checksum", drps_manifest_hex(sum));
         if (json_array_append_new(list, entry))
             return drps_err_set(err, -ENOMEM, "no memory for the manifest");
     }
-    *id_out = chain[0];
     return rc;
+}
+
+/* Of the whole the id is given: its ranks name it. */
+static json_t *id_to_json(const struct drps_plan_info *info, uint64_t files_hash)
+{
+    return shape_of(info) == WHOLE ? json_string(info->ranks.whole) : drps_manifest_hex(files_hash);
 }
 
 int drps_plan_save(const struct drps_io *io, const char *dir, const struct drps_plan_info *info,
@@ -138,9 +200,9 @@ int drps_plan_save(const struct drps_io *io, const char *dir, const struct drps_
     json_t *list = json_array();
     char *path = drps_path_join(dir, manifest_name);
     int rc = j && list && path ? 0 : drps_err_set(err, -ENOMEM, "no memory for the manifest");
-    if (rc == 0) rc = files_to_json(io, dir, list, &id, err);
+    if (rc == 0) rc = files_to_json(io, dir, shape_of(info), list, &id, err);
     if (rc == 0 &&
-        (json_object_set(j, "files", list) || json_object_set_new(j, "id", drps_manifest_hex(id)) ||
+        (json_object_set(j, "files", list) || json_object_set_new(j, "id", id_to_json(info, id)) ||
          json_object_set_new(j, "made_by", json_string("drps-index " DRPS_VERSION)) ||
          (forecast && json_object_set(j, "forecast", forecast))))
         rc = drps_err_set(err, -ENOMEM, "no memory for the manifest");
@@ -218,6 +280,40 @@ static int get_name(const json_t *j, const char *key, const char *path, char *ou
     return drps_manifest_get_text(j, key, path, out, DRPS_PLAN_NAME_BYTES, err);
 }
 
+static int get_ranks(struct drps_plan *plan, const char *path, struct drps_err *err)
+{
+    struct drps_plan_info *info = &plan->info;
+    struct drps_plan_ranks *ranks = &info->ranks;
+    const json_t *j = json_object_get(plan->json, "cluster");
+    uint64_t value;
+    int rc = 0;
+
+    *ranks = (struct drps_plan_ranks){.workers = 1,
+                                      .rank = DRPS_PLAN_WHOLE,
+                                      .round_samples = info->max_batch_samples,
+                                      .max_round_rows = info->max_batch_rows};
+    if (!j) return 0;
+#define GET(name)                                                                                  \
+    rc = drps_manifest_get_count(j, #name, path, &value, err);                                     \
+    if (rc < 0) return rc;                                                                         \
+    ranks->name = (__typeof__(ranks->name))value;
+    PLAN_RANK_NUMBERS(GET)
+#undef GET
+    rc = drps_manifest_get_text(j, "whole", path, ranks->whole, sizeof(ranks->whole), err);
+    if (rc == 0 && json_object_get(j, "rank")) {
+        rc = drps_manifest_get_count(j, "rank", path, &value, err);
+        ranks->rank = (uint32_t)value;
+    }
+    if (rc == 0 &&
+        (ranks->workers < 2 || ranks->workers > DRPS_PLAN_WORKERS_MAX ||
+         (ranks->rank >= ranks->workers && ranks->rank != DRPS_PLAN_WHOLE) ||
+         ranks->max_round_rows > info->rows || ranks->max_round_rows > ranks->max_round_uses ||
+         ranks->max_round_uses > ranks->workers * info->max_batch_rows))
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s/%s: the numbers of \"cluster\" are impossible",
+                          plan->dir, manifest_name);
+    return rc;
+}
+
 static int get_info(struct drps_plan *plan, const char *path, struct drps_err *err)
 {
     struct drps_plan_info *info = &plan->info;
@@ -249,7 +345,8 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
     if (rc == 0) rc = get_tables(plan, path, err);
     if (rc == 0) rc = get_fields(plan, err);
     if (rc < 0) return rc;
-    rc = drps_manifest_get_text(j, "id", path, info->id, sizeof(info->id), err);
+    rc = get_ranks(plan, path, err);
+    if (rc == 0) rc = drps_manifest_get_text(j, "id", path, info->id, sizeof(info->id), err);
     if (rc == 0) rc = drps_manifest_get_hex(j, "seed", path, &info->seed, err);
     if (rc == 0) rc = drps_manifest_get_hex(j, "hash_seed", path, &info->hash_seed, err);
     if (rc < 0) return rc;
@@ -292,6 +389,34 @@ int drps_plan_open(const struct drps_io *io, const char *dir, struct drps_plan *
     }
     *plan_out = plan;
     return 0;
+}
+
+int drps_plan_rank_dir(const char *dir, uint32_t rank, char out[DRPS_PLAN_PATH_BYTES],
+                       struct drps_err *err)
+{
+    const int n = snprintf(out, DRPS_PLAN_PATH_BYTES, "%s/rank-%" PRIu32, dir, rank);
+    if (n > 0 && n < DRPS_PLAN_PATH_BYTES) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG, "the plan's path is too long");
+}
+
+int drps_plan_open_rank(const struct drps_io *io, const char *dir, uint32_t rank,
+                        struct drps_plan **plan_out, struct drps_err *err)
+{
+    char path[DRPS_PLAN_PATH_BYTES];
+    *plan_out = NULL;
+    int rc = drps_plan_rank_dir(dir, rank, path, err);
+    if (rc == 0) rc = drps_plan_open(io, path, plan_out, err);
+    if (rc == DRPS_E_NOT_FOUND) {
+        drps_err_clear(err);
+        return drps_err_set(err, rc,
+                            "%s is not there: rank %" PRIu32
+                            " needs this folder of a plan that drps-index --workers made",
+                            path, rank);
+    }
+    if (rc < 0 || (*plan_out)->info.ranks.rank == rank) return rc;
+    drps_plan_close(*plan_out);
+    *plan_out = NULL;
+    return drps_err_set(err, DRPS_E_CORRUPT, "%s is not the part of rank %" PRIu32, path, rank);
 }
 
 void drps_plan_close(struct drps_plan *plan)
@@ -397,10 +522,8 @@ static int verify_records(const struct drps_plan *plan, size_t i, struct drps_er
     int rc = drps_plan_file(plan, files[i].name, files[i].kind, &f, err);
     uint64_t steps = plan->info.batches + plan->info.eval_batches;
     uint64_t count = rc == 0 ? drps_recfile_count(f) : 0;
-    int per_step = files[i].kind == DRPS_KIND_DATA || files[i].kind == DRPS_KIND_ROWS ||
-                   files[i].kind == DRPS_KIND_USES || files[i].kind == DRPS_KIND_SLOTS;
 
-    if (rc == 0 && per_step && count != steps)
+    if (rc == 0 && files[i].per_step && count != steps)
         rc = drps_err_set(err, DRPS_E_CORRUPT,
                           "%s/%s holds %" PRIu64 " batches; the plan has %" PRIu64, plan->dir,
                           files[i].name, count, steps);
@@ -416,20 +539,63 @@ static int verify_records(const struct drps_plan *plan, size_t i, struct drps_er
     return rc;
 }
 
-int drps_plan_verify(const struct drps_plan *plan, struct drps_err *err)
+/* The files of one folder. */
+static int verify_folder(const struct drps_plan *plan, struct drps_err *err)
 {
+    const enum shape shape = shape_of(&plan->info);
     const json_t *list = json_object_get(plan->json, "files");
-    uint32_t *first;
+    size_t n = 0;
     int rc = 0;
-    if (json_array_size(list) != FILES)
-        return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s lists %zu files; a plan has %d", plan->dir,
-                            manifest_name, json_array_size(list), (int)FILES);
-    for (size_t i = 0; rc == 0 && i < FILES; i++)
+    for (size_t i = 0; i < FILES; i++)
+        n += (files[i].shapes & shape) != 0;
+    if (json_array_size(list) != n)
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s lists %zu files; such a plan has %zu",
+                            plan->dir, manifest_name, json_array_size(list), n);
+    for (size_t i = 0; rc == 0 && i < n; i++)
         rc = verify_file(plan, json_array_get(list, i), err);
     for (size_t i = 0; rc == 0 && i < FILES; i++)
-        rc = verify_records(plan, i, err);
-    if (rc == 0) rc = drps_plan_blocks(plan, &first, err);
+        if (files[i].shapes & shape) rc = verify_records(plan, i, err);
+    return rc;
+}
+
+static int verify_part(const struct drps_plan *whole, uint32_t rank, uint64_t *next_row,
+                       struct drps_err *err)
+{
+    struct drps_plan *part;
+    int rc = drps_plan_open_rank(whole->io, whole->dir, rank, &part, err);
+    if (rc < 0) return rc;
+    if (strcmp(part->info.ranks.whole, whole->info.id) != 0 ||
+        part->info.ranks.first_row != *next_row)
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s is the part of another plan", part->dir);
+    *next_row += part->info.rows;
+    if (rc == 0) rc = drps_plan_verify(part, err);
+    drps_plan_close(part);
+    return rc;
+}
+
+static int verify_parts(const struct drps_plan *whole, struct drps_err *err)
+{
+    uint64_t rows = 0;
+    int rc = 0;
+    for (uint32_t r = 0; r < whole->info.ranks.workers && rc == 0; r++)
+        rc = verify_part(whole, r, &rows, err);
+    if (rc == 0 && rows != whole->info.rows)
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: the ranks have %" PRIu64 " rows of %" PRIu64,
+                          whole->dir, rows, whole->info.rows);
+    return rc;
+}
+
+int drps_plan_verify(const struct drps_plan *plan, struct drps_err *err)
+{
+    uint32_t *first;
+    int rc = verify_folder(plan, err);
+    if (rc < 0) return rc;
+    if (shape_of(&plan->info) == WHOLE) return verify_parts(plan, err);
+    rc = drps_plan_blocks(plan, &first, err);
     if (rc < 0) return rc;
     free(first);
-    return verify_windows(plan->io, plan->dir, &plan->info, err);
+    rc = verify_windows(plan->io, plan->dir, &plan->info, err);
+    if (rc == 0 && shape_of(&plan->info) == SHARE)
+        rc = verify_rounds(plan->io, plan->dir, &plan->info, err);
+    return rc;
 }

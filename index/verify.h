@@ -1,5 +1,6 @@
 /*
- * Do the windows of a plan and its slots follow from its row lists? Private to index/.
+ * Do the windows of a plan and its slots follow from its row lists, and do the rounds of a rank fit
+ * its batches and row lists? Private to index/.
  */
 #ifndef DRPS_INDEX_VERIFY_H
 #define DRPS_INDEX_VERIFY_H
@@ -16,5 +17,12 @@
 DRPS_MUST_CHECK
 int verify_windows(const struct drps_io *io, const char *dir, const struct drps_plan_info *info,
                    struct drps_err *err);
+
+/*
+ * Check dir/shares.rec and dir/positions.rec of a rank against dir/data.rec and dir/rows.rec.
+ */
+DRPS_MUST_CHECK
+int verify_rounds(const struct drps_io *io, const char *dir, const struct drps_plan_info *info,
+                  struct drps_err *err);
 
 #endif

@@ -17,6 +17,7 @@ enum {
     KEY_TASK,
     KEY_RANK,
     KEY_NO_BIAS,
+    KEY_WORKERS,
     KEY_BATCH_SIZE,
     KEY_TEST,
     KEY_TEST_FRACTION,
@@ -64,8 +65,10 @@ static const struct argp_option option_table[] = {
     {"test", KEY_TEST, "FILE", 0, "Samples for evaluation; may be given several times", 3},
     {"test-fraction", KEY_TEST_FRACTION, "P", 0,
      "Keep this share of the samples for evaluation (0.1 or 10%)", 3},
+    {"workers", KEY_WORKERS, "N", 0,
+     "Make a plan for N machines: a worker and a server each (default 1)", 4},
     {"batch-size", KEY_BATCH_SIZE, "B", 0,
-     "Samples a batch, or a share as P% (default 0.01%, at least 100)", 4},
+     "Samples a batch of each worker, or a share as P% (default 0.01%, at least 100)", 4},
     {"order", KEY_ORDER, "NAME", 0,
      "Order of samples: shuffled (default), given, or, for lmf, grid: by groups of users and items",
      4},
@@ -246,6 +249,9 @@ static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o,
         return 0;
     case KEY_NO_BIAS:
         o->no_bias = 1;
+        return 0;
+    case KEY_WORKERS:
+        o->workers = (uint32_t)drps_cli_count(cli, arg, 1, DRPS_PLAN_WORKERS_MAX);
         return 0;
     case KEY_BATCH_SIZE:
         parse_batch_size(cli, o, arg);
