@@ -56,17 +56,26 @@ struct drps_train_progress {
     double train_loss;      /* mean so far in this epoch */
 };
 
+/* One rank of several that run a plan for as many workers. */
+struct drps_train_ranks {
+    struct drps_net *net;          /* borrowed; opened with drps_train_net_options() */
+    const struct drps_plan *whole; /* rank 0: the plan that the parts are of. Others: NULL */
+    uint32_t wait_ms;              /* for a message that is due; 0: 600,000 */
+};
+
 /* Zero means default. Everything is borrowed until drps_train_run() returns. */
 struct drps_train_options {
-    const char *model_path; /* the model's folder, made by this run. Required */
-    int replace;            /* an existing model of that name is replaced at the end */
-    uint64_t epochs;        /* default 1 */
-    const char *optimizer;  /* sgd, adagrad, ftrl; default adagrad */
-    float lr;               /* default: drps_train_default_lr() */
-    float l1, l2;           /* default 0 */
-    float eps;              /* adagrad: added to the sum of squares; default 1e-8 */
-    float init_scale;       /* of factors; default 0.1 / sqrt(rank) */
-    uint64_t seed;          /* of initial factors */
+    const char *model_path; /* the model's folder, made by this run (of several ranks by rank 0; the
+                               others keep their rows beside it meanwhile). Required */
+    const struct drps_train_ranks *ranks; /* NULL: a plan for one worker */
+    int replace;           /* an existing model of that name is replaced at the end */
+    uint64_t epochs;       /* default 1 */
+    const char *optimizer; /* sgd, adagrad, ftrl; default adagrad */
+    float lr;              /* default: drps_train_default_lr() */
+    float l1, l2;          /* default 0 */
+    float eps;             /* adagrad: added to the sum of squares; default 1e-8 */
+    float init_scale;      /* of factors; default 0.1 / sqrt(rank) */
+    uint64_t seed;         /* of initial factors */
     int local_steps;   /* 1: the batch's samples step one after the other on a copy of its rows */
     uint64_t patience; /* stop after this many epochs without a better held-out loss and keep the
                           best; 0: off */
@@ -90,6 +99,15 @@ struct drps_train_options {
     void *ctx;
 };
 
+/* How one rank fared. */
+struct drps_train_rank {
+    uint64_t sent_bytes, received_bytes; /* parameters and gradients, to and from other ranks */
+    uint64_t forecast_sent_bytes, forecast_received_bytes; /* what the plan said of them */
+    uint64_t other_sent_bytes; /* the rest: start, metrics, the model's rows */
+    uint64_t peak_rss_bytes;
+    double waiting_share; /* of the time of all steps its worker waited for parameters */
+};
+
 struct drps_train_result {
     char store[DRPS_TRAIN_NAME_BYTES]; /* resident, relay, file, rocksdb, leveldb */
     char model_store[DRPS_TRAIN_NAME_BYTES];
@@ -97,7 +115,8 @@ struct drps_train_result {
     uint64_t rows;
     uint64_t model_bytes;      /* of parameters */
     uint64_t row_bytes;        /* with the optimizer's state */
-    uint64_t content;          /* XXH3 over all parameters in placed order */
+    uint64_t content;          /* XXH3 over all parameters in placed order; of several ranks known
+                                  to rank 0 alone */
     struct drps_budget memory; /* who was given how much */
     uint64_t peak_rss_bytes;
     double seconds;
@@ -117,12 +136,20 @@ struct drps_train_result {
     double plan_wait_seconds;
     enum drps_evict_rule evict;    /* of the block store */
     struct drps_forecast forecast; /* of one epoch with the pool that the block store had */
+    struct drps_train_rank *ranks; /* own: [ranks_n]; NULL: one worker. What is not of ranks or of
+                                      an epoch is this rank's own */
+    size_t ranks_n;
     int has_forecast;
 };
 
 /* A rate that suits the optimizer and the plan (sgd steps a sum over the batch, so its rate falls
  * with the batch). */
 float drps_train_default_lr(const struct drps_plan_info *info, enum drps_optim_kind kind);
+
+struct drps_net_options;
+/* Fill in what the messages of a job depend on; `part` is a rank's. Without rank and job_id, which
+ * are the caller's. */
+void drps_train_net_options(const struct drps_plan *part, struct drps_net_options *out);
 
 /*
  * Train and write options->model_path, whole or not at all. *result is filled as far as the run

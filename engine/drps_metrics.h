@@ -25,4 +25,14 @@ void drps_metrics_reset(struct drps_metrics *m);
 void drps_metrics_add(struct drps_metrics *m, const float *scores, const float *labels, size_t n);
 void drps_metrics_result(const struct drps_metrics *m, struct drps_quality *out);
 
+/* What was counted, for drps_metrics_merge() elsewhere: out has room for drps_metrics_bound()
+ * bytes, as many as are used are returned. Empty bins are left out. */
+size_t drps_metrics_bound(const struct drps_metrics *m);
+size_t drps_metrics_encode(const struct drps_metrics *m, void *out);
+
+/* Add it. DRPS_E_PROTO when it is no such thing. */
+DRPS_MUST_CHECK
+int drps_metrics_merge(struct drps_metrics *m, const void *data, size_t bytes,
+                       struct drps_err *err);
+
 #endif

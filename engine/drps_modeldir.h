@@ -55,6 +55,10 @@ int drps_modelrows_open(const struct drps_kv_ops *kv, const char *path, uint64_t
 DRPS_MUST_CHECK
 int drps_modelrows_add(void *writer, uint64_t first, size_t n, const void *rows,
                        struct drps_err *err);
+/* Rows that come as parameters alone, dim floats each. */
+DRPS_MUST_CHECK
+int drps_modelrows_add_params(struct drps_modelrows *w, uint64_t first, size_t n,
+                              const void *params, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_modelrows_finish(struct drps_modelrows *w, uint64_t *content_out, struct drps_err *err);
 void drps_modelrows_close(struct drps_modelrows *w); /* NULL-safe */

@@ -75,12 +75,22 @@ static int not_finite(const struct run *run, struct drps_err *err)
         (unsigned long long)run->epoch, (unsigned long long)run->step, lr, lr / 10);
 }
 
+/* ---- Steps: 0, or 1 when the user asked to stop before it ---- */
+
+static int stopping(const struct drps_epoch_loop *loop)
+{
+    const atomic_int *stop = loop->options->stop;
+    return stop &&
+           atomic_load_explicit(stop, memory_order_relaxed); /* a flag: it publishes nothing */
+}
+
 static int train_step(struct run *run, struct drps_err *err)
 {
     struct drps_epoch_loop *loop = run->loop;
     struct drps_feed_batch batch;
     uint64_t now;
 
+    if (stopping(loop)) return 1;
     int rc = open_step(loop, &batch, &now, err);
     if (rc < 0) return rc;
     const uint64_t before = loop->worker->gather_ns + loop->worker->compute_ns;
@@ -103,6 +113,7 @@ static int evaluate_step(struct run *run, struct drps_err *err)
     struct drps_feed_batch batch;
     uint64_t now;
 
+    if (stopping(loop)) return 1;
     int rc = open_step(loop, &batch, &now, err);
     if (rc < 0) return rc;
     drps_worker_predict(loop->worker, &batch.body);
@@ -113,6 +124,35 @@ static int evaluate_step(struct run *run, struct drps_err *err)
     run->step++;
     tell_progress(run, end);
     return rc;
+}
+
+/* The worker's part of a step of several ranks. */
+static int ranks_step(struct run *run, struct drps_err *err)
+{
+    struct drps_epoch_loop *loop = run->loop;
+    const int training = run->step < loop->train_steps;
+    const uint64_t start = drps_clock_ns();
+    struct drps_round round;
+
+    int rc = drps_rounds_work(loop->rounds, &round, err);
+    if (rc) return rc;
+    const struct drps_batch *batch = round.batch;
+    if (!training)
+        drps_metrics_add(loop->metrics, loop->worker->scores, batch->labels, batch->samples);
+    const uint64_t end = drps_clock_ns();
+    const uint64_t rest = end - start - round.plan_ns - round.wait_ns;
+    loop->plan_ns += round.plan_ns;
+    loop->wait_ns += round.wait_ns;
+    if (training)
+        loop->step_ns += rest - round.compute_ns; /* which the worker counts */
+    else
+        loop->evaluate_ns += rest;
+    run->step++;
+    run->samples += training ? batch->samples : 0;
+    run->loss += round.loss;
+    if (!isfinite(round.loss)) return not_finite(run, err);
+    tell_progress(run, end);
+    return 0;
 }
 
 static double share(double part, double whole)
@@ -130,8 +170,8 @@ static uint64_t moved_bytes(const struct drps_iostat *io)
     return io->read_bytes + io->written_bytes;
 }
 
-static void finish(const struct run *run, const struct mark *from, uint64_t trained_ns,
-                   struct drps_epoch *out)
+static int finish(const struct run *run, const struct mark *from, uint64_t trained_ns,
+                  struct drps_epoch *out, struct drps_err *err)
 {
     struct drps_epoch_loop *loop = run->loop;
     struct mark to;
@@ -139,11 +179,10 @@ static void finish(const struct run *run, const struct mark *from, uint64_t trai
 
     const double seconds = (double)(to.start_ns - from->start_ns) * 1e-9;
     const uint64_t needed = to.store.blocks_needed - from->store.blocks_needed;
+    struct drps_cluster_sums sums = {.samples = run->samples, .loss_sum = run->loss};
     *out = (struct drps_epoch){
         .epoch = run->epoch,
         .seconds = seconds,
-        .samples_per_s = (double)run->samples / ((double)(trained_ns - from->start_ns) * 1e-9),
-        .train_loss = run->loss / (double)run->samples,
         .test = {.loss = NAN, .auc = NAN, .accuracy = NAN, .rmse = NAN},
         .reads = to.store.io.reads - from->store.io.reads,
         .writes = to.store.io.writes - from->store.io.writes,
@@ -156,22 +195,35 @@ static void finish(const struct run *run, const struct mark *from, uint64_t trai
         .hit_share = share((double)(to.store.blocks_hit - from->store.blocks_hit), (double)needed),
         .stall_share = (double)(to.store.stall_ns - from->store.stall_ns) * 1e-9 / seconds,
     };
-    if (loop->metrics) drps_metrics_result(loop->metrics, &out->test);
+    int rc = 0;
+    if (loop->cluster)
+        rc = drps_cluster_epoch(loop->cluster, &sums, loop->metrics, out, err);
+    else if (loop->metrics)
+        drps_metrics_result(loop->metrics, &out->test);
+    out->samples_per_s = (double)sums.samples / ((double)(trained_ns - from->start_ns) * 1e-9);
+    out->train_loss = sums.loss_sum / (double)sums.samples;
+    return rc;
 }
 
-/* 1: the user asked to stop. */
-static int stopping(const struct drps_epoch_loop *loop)
+/* All steps. Returns 1 when the user has stopped them. */
+static int run_steps(struct run *run, uint64_t *trained_ns, struct drps_err *err)
 {
-    const atomic_int *stop = loop->options->stop;
-    return stop &&
-           atomic_load_explicit(stop, memory_order_relaxed); /* a flag: it publishes nothing */
+    struct drps_epoch_loop *loop = run->loop;
+    while (run->step < run->steps) {
+        const int training = run->step < loop->train_steps;
+        int rc = loop->rounds ? ranks_step(run, err)
+                 : training   ? train_step(run, err)
+                              : evaluate_step(run, err);
+        if (rc) return rc;
+        if (run->step == loop->train_steps && training) *trained_ns = drps_clock_ns();
+    }
+    return 0;
 }
 
 int drps_epoch_run(struct drps_epoch_loop *loop, uint64_t epoch, struct drps_epoch *out,
                    struct drps_err *err)
 {
-    const uint64_t train = loop->train_steps;
-    struct run run = {.loop = loop, .epoch = epoch, .steps = train + loop->eval_steps};
+    struct run run = {.loop = loop, .epoch = epoch, .steps = loop->train_steps + loop->eval_steps};
     struct mark from;
     uint64_t trained_ns = 0;
 
@@ -179,16 +231,12 @@ int drps_epoch_run(struct drps_epoch_loop *loop, uint64_t epoch, struct drps_epo
     set_mark(loop, &from);
     run.start_ns = from.start_ns;
     if (loop->metrics) drps_metrics_reset(loop->metrics);
-    while (run.step < run.steps) {
-        if (stopping(loop)) {
-            loop->stopped_at = run.step;
-            return DRPS_E_INTERRUPTED;
-        }
-        const int training = run.step < train;
-        int rc = training ? train_step(&run, err) : evaluate_step(&run, err);
-        if (rc < 0) return rc;
-        if (run.step == train && training) trained_ns = drps_clock_ns();
+    int rc = loop->rounds ? drps_rounds_begin(loop->rounds, err) : 0;
+    if (rc == 0) rc = run_steps(&run, &trained_ns, err);
+    if (loop->rounds) rc = drps_rounds_end(loop->rounds, rc, err);
+    if (rc == 1) {
+        loop->stopped_at = run.step;
+        return DRPS_E_INTERRUPTED;
     }
-    finish(&run, &from, trained_ns, out);
-    return 0;
+    return rc < 0 ? rc : finish(&run, &from, trained_ns, out, err);
 }

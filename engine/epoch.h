@@ -6,8 +6,10 @@
 
 #include <stdint.h>
 
+#include "engine/cluster.h"
 #include "engine/drps_engine.h"
 #include "engine/feed.h"
+#include "engine/rounds.h"
 #include "engine/server.h"
 #include "engine/worker.h"
 
@@ -18,7 +20,9 @@ struct drps_epoch_loop {
     struct drps_server *server;               /* its store is open */
     struct drps_worker *worker;               /* started */
     struct drps_metrics *metrics;             /* NULL without evaluation steps */
-    uint64_t train_steps, eval_steps;         /* of an epoch */
+    struct drps_rounds *rounds;         /* several ranks; NULL: the steps are this process's */
+    const struct drps_cluster *cluster; /* likewise */
+    uint64_t train_steps, eval_steps;   /* of an epoch */
 
     uint64_t plan_ns, wait_ns, step_ns, evaluate_ns; /* time by phase, beside the worker's */
     uint64_t stopped_at;                             /* steps done of the epoch that was stopped */

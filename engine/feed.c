@@ -10,6 +10,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_recstream.h"
+#include "index/drps_round.h"
 
 enum {
     DATA_DEPTH = 3,
@@ -19,39 +20,57 @@ enum {
     ROWS_SHARE = 4
 }; /* row lists take a quarter of the bodies' buffers */
 
+/* Bodies and shares are the worker's, row lists and positions the server's. */
+enum { BODIES, LISTS, SHARES, POSITIONS, FILES };
+
+static const struct {
+    const char *name;
+    uint32_t kind;
+    int of_ranks; /* only a rank's plan has it */
+} files[FILES] = {{"data.rec", DRPS_KIND_DATA, 0},
+                  {"rows.rec", DRPS_KIND_ROWS, 0},
+                  {"shares.rec", DRPS_KIND_SHARES, 1},
+                  {"positions.rec", DRPS_KIND_POSITIONS, 1}};
+
 struct drps_feed {
     const struct drps_plan *plan;
     int has_bias;
-    struct drps_recfile *data, *rows;
-    struct drps_recstream *bodies, *lists;
-    uint32_t *ids;  /* own: [max_batch_rows] of the batch at hand */
-    uint64_t steps; /* of an epoch */
-    uint64_t at;    /* step of the next batch, within its epoch */
+    unsigned files; /* that this plan has: the first two, or all */
+    struct drps_recfile *file[FILES];
+    struct drps_recstream *stream[FILES];
+    uint32_t *ids;       /* own: [max_round_rows] of the row list at hand */
+    uint32_t *positions; /* own: [max_round_uses], of a rank */
+    uint32_t shares[DRPS_PLAN_WORKERS_MAX];
+    size_t part[DRPS_PLAN_WORKERS_MAX + 1];
+    uint64_t steps;       /* of an epoch */
+    uint64_t at, list_at; /* step of the next batch, and row list, within its epoch */
 };
 
 static int check_counts(const struct drps_feed *feed, struct drps_err *err)
 {
-    uint64_t bodies = drps_recfile_count(feed->data);
-    uint64_t lists = drps_recfile_count(feed->rows);
-    if (bodies == feed->steps && lists == feed->steps) return 0;
-    return drps_err_set(err, DRPS_E_CORRUPT,
-                        "%s: plan.json counts %llu steps, but there are %llu bodies of batches and "
-                        "%llu row lists: make the plan anew",
-                        feed->plan->dir, (unsigned long long)feed->steps,
-                        (unsigned long long)bodies, (unsigned long long)lists);
+    for (unsigned i = 0; i < feed->files; i++)
+        if (drps_recfile_count(feed->file[i]) != feed->steps)
+            return drps_err_set(
+                err, DRPS_E_CORRUPT,
+                "%s: plan.json counts %llu steps, but %s has %llu: make the plan anew",
+                feed->plan->dir, (unsigned long long)feed->steps, files[i].name,
+                (unsigned long long)drps_recfile_count(feed->file[i]));
+    return 0;
 }
 
 int drps_feed_open(const struct drps_plan *plan, int has_bias, struct drps_feed **feed_out,
                    struct drps_err *err)
 {
+    int rc = 0;
     *feed_out = NULL;
     struct drps_feed *feed = calloc(1, sizeof(*feed));
     if (!feed) return drps_err_set(err, -ENOMEM, "no memory to read %s", plan->dir);
     feed->plan = plan;
     feed->has_bias = has_bias;
+    feed->files = plan->info.ranks.workers > 1 ? FILES : SHARES;
     feed->steps = plan->info.batches + plan->info.eval_batches;
-    int rc = drps_plan_file(plan, "data.rec", DRPS_KIND_DATA, &feed->data, err);
-    if (rc == 0) rc = drps_plan_file(plan, "rows.rec", DRPS_KIND_ROWS, &feed->rows, err);
+    for (unsigned i = 0; i < feed->files && rc == 0; i++)
+        rc = drps_plan_file(plan, files[i].name, files[i].kind, &feed->file[i], err);
     if (rc == 0) rc = check_counts(feed, err);
     if (rc < 0) {
         drps_feed_close(feed);
@@ -65,70 +84,70 @@ int drps_feed_use_slots(struct drps_feed *feed, const char *dir, struct drps_err
 {
     char *path = drps_path_join(dir, "slots.rec");
     if (!path) return drps_err_set(err, -ENOMEM, "no memory to read %s/slots.rec", dir);
-    drps_recfile_close(feed->rows);
-    feed->rows = NULL;
-    int rc = drps_recfile_open(feed->plan->io, path, DRPS_KIND_SLOTS, &feed->rows, err);
+    drps_recfile_close(feed->file[LISTS]);
+    feed->file[LISTS] = NULL;
+    int rc = drps_recfile_open(feed->plan->io, path, DRPS_KIND_SLOTS, &feed->file[LISTS], err);
     free(path);
     return rc == 0 ? check_counts(feed, err) : rc;
 }
 
 void drps_feed_go_direct(struct drps_feed *feed)
 {
-    drps_recfile_go_direct(feed->data);
-    drps_recfile_go_direct(feed->rows);
+    for (unsigned i = 0; i < feed->files; i++)
+        drps_recfile_go_direct(feed->file[i]);
 }
 
 void drps_feed_close(struct drps_feed *feed)
 {
     if (!feed) return;
-    drps_recstream_close(feed->bodies);
-    drps_recstream_close(feed->lists);
-    drps_recfile_close(feed->data);
-    drps_recfile_close(feed->rows);
+    for (unsigned i = 0; i < FILES; i++) {
+        drps_recstream_close(feed->stream[i]);
+        drps_recfile_close(feed->file[i]);
+    }
     free(feed->ids);
+    free(feed->positions);
     free(feed);
 }
 
-static struct drps_recstream_options data_options(const struct drps_feed *feed,
-                                                  uint64_t buffer_bytes)
+static struct drps_recstream_options stream_options(const struct drps_feed *feed, unsigned i,
+                                                    uint64_t buffer_bytes)
 {
     return (struct drps_recstream_options){.count = feed->steps,
-                                           .buffer_bytes = buffer_bytes,
-                                           .depth = DATA_DEPTH,
-                                           .readers = DATA_READERS};
-}
-
-static struct drps_recstream_options rows_options(const struct drps_feed *feed,
-                                                  uint64_t buffer_bytes)
-{
-    return (struct drps_recstream_options){.count = feed->steps,
-                                           .buffer_bytes = buffer_bytes / ROWS_SHARE,
-                                           .depth = ROWS_DEPTH,
-                                           .readers = ROWS_READERS};
+                                           .buffer_bytes = i == BODIES ? buffer_bytes
+                                                                       : buffer_bytes / ROWS_SHARE,
+                                           .depth = i == BODIES ? DATA_DEPTH : ROWS_DEPTH,
+                                           .readers = i == BODIES ? DATA_READERS : ROWS_READERS};
 }
 
 uint64_t drps_feed_memory(const struct drps_feed *feed, uint64_t buffer_bytes)
 {
-    const struct drps_recstream_options data = data_options(feed, buffer_bytes);
-    const struct drps_recstream_options rows = rows_options(feed, buffer_bytes);
-    const uint64_t index =
-        2 * feed->steps * 24; /* of the record files: offset, size and checksum of each record */
-    return index + drps_recstream_memory(feed->data, &data) +
-           drps_recstream_memory(feed->rows, &rows) +
-           feed->plan->info.max_batch_rows * sizeof(*feed->ids);
+    const struct drps_plan_ranks *ranks = &feed->plan->info.ranks;
+    const uint64_t index = feed->files * feed->steps *
+                           24; /* of the record files: offset, size and checksum of each record */
+    uint64_t sum =
+        index + (ranks->max_round_rows + ranks->max_round_uses) * sizeof(*feed->positions);
+    for (unsigned i = 0; i < feed->files; i++) {
+        const struct drps_recstream_options options = stream_options(feed, i, buffer_bytes);
+        sum += drps_recstream_memory(feed->file[i], &options);
+    }
+    return sum;
 }
 
 int drps_feed_start(struct drps_feed *feed, uint64_t epochs, uint64_t buffer_bytes,
                     struct drps_err *err)
 {
-    struct drps_recstream_options data = data_options(feed, buffer_bytes);
-    struct drps_recstream_options rows = rows_options(feed, buffer_bytes);
-    data.passes = rows.passes = epochs;
-    int rc = drps_recstream_open(feed->data, &data, &feed->bodies, err);
-    if (rc == 0) rc = drps_recstream_open(feed->rows, &rows, &feed->lists, err);
+    const struct drps_plan_ranks *ranks = &feed->plan->info.ranks;
+    int rc = 0;
+    for (unsigned i = 0; i < feed->files && rc == 0; i++) {
+        struct drps_recstream_options options = stream_options(feed, i, buffer_bytes);
+        options.passes = epochs;
+        rc = drps_recstream_open(feed->file[i], &options, &feed->stream[i], err);
+    }
     if (rc < 0) return rc;
-    feed->ids = drps_array_new(feed->plan->info.max_batch_rows, sizeof(*feed->ids));
-    return feed->ids ? 0 : drps_err_set(err, -ENOMEM, "no memory for the rows of a batch");
+    feed->ids = drps_array_new(ranks->max_round_rows, sizeof(*feed->ids));
+    feed->positions = drps_array_new(ranks->max_round_uses, sizeof(*feed->positions));
+    if (feed->ids && feed->positions) return 0;
+    return drps_err_set(err, -ENOMEM, "no memory for the rows of a batch");
 }
 
 /* A sample's rows are distinct, so it cannot have more entries than there are rows. */
@@ -143,34 +162,49 @@ static int check_samples(const struct drps_batch *b, struct drps_err *err)
                         b->rows);
 }
 
-static int check_batch(const struct drps_feed *feed, const struct drps_feed_batch *batch,
-                       size_t listed, struct drps_err *err)
+static int check_body(const struct drps_feed *feed, const struct drps_batch *b,
+                      struct drps_err *err)
 {
     const struct drps_plan_info *info = &feed->plan->info;
-    const struct drps_batch *b = &batch->body;
-    if (b->rows != listed)
-        return drps_err_set(err, DRPS_E_CORRUPT, "its body counts %zu rows, its row list %zu",
-                            b->rows, listed);
     if (b->samples > info->max_batch_samples)
         return drps_err_set(err, DRPS_E_CORRUPT, "%zu samples, plan.json says at most %llu",
                             b->samples, (unsigned long long)info->max_batch_samples);
-    if (listed && batch->ids[listed - 1] >= info->rows)
-        return drps_err_set(err, DRPS_E_CORRUPT, "row %u of %llu", batch->ids[listed - 1],
-                            (unsigned long long)info->rows);
-    if (feed->has_bias && (!listed || batch->ids[0] != 0))
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "its row list does not begin with the intercept, row 0");
+    if (b->rows > info->max_batch_rows)
+        return drps_err_set(err, DRPS_E_CORRUPT, "%zu rows, plan.json says at most %llu", b->rows,
+                            (unsigned long long)info->max_batch_rows);
     return check_samples(b, err);
 }
 
-/* Unpack the next row list into feed->ids. Returns 1, or 0 when there is none. */
+/* `bias_first`: the list must begin with the intercept. */
+static int check_list(const struct drps_feed *feed, size_t n, int bias_first, struct drps_err *err)
+{
+    const struct drps_plan_info *info = &feed->plan->info;
+    if (n && feed->ids[n - 1] >= info->rows)
+        return drps_err_set(err, DRPS_E_CORRUPT, "row %u of %llu", feed->ids[n - 1],
+                            (unsigned long long)info->rows);
+    if (bias_first && (!n || feed->ids[0] != 0))
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "its row list does not begin with the intercept, row 0");
+    return 0;
+}
+
+/* The next record of a file. Returns 1. */
+static int next_record(struct drps_feed *feed, unsigned file, const void **record, size_t *bytes,
+                       struct drps_err *err)
+{
+    const int rc = drps_recstream_next(feed->stream[file], record, bytes, err);
+    if (rc) return rc;
+    return drps_err_set(err, DRPS_E_CORRUPT, "its files ended before the training");
+}
+
+/* Unpack the next row list into feed->ids. Returns 1. */
 static int next_list(struct drps_feed *feed, size_t *n_out, struct drps_err *err)
 {
     const void *record;
     size_t bytes;
-    const uint64_t most = feed->plan->info.max_batch_rows;
-    int rc = drps_recstream_next(feed->lists, &record, &bytes, err);
-    if (rc <= 0) return rc;
+    const uint64_t most = feed->plan->info.ranks.max_round_rows;
+    int rc = next_record(feed, LISTS, &record, &bytes, err);
+    if (rc < 0) return rc;
     *n_out = bytes >= 4 ? drps_list_count(record) : 0;
     if (*n_out > most)
         return drps_err_set(err, DRPS_E_CORRUPT, "a list of %zu rows, plan.json says at most %llu",
@@ -179,31 +213,78 @@ static int next_list(struct drps_feed *feed, size_t *n_out, struct drps_err *err
     return rc < 0 ? rc : 1;
 }
 
-int drps_feed_next(struct drps_feed *feed, struct drps_feed_batch *out, struct drps_err *err)
+static int next_body(struct drps_feed *feed, struct drps_batch *out, struct drps_err *err)
 {
-    const void *body;
-    size_t bytes, listed = 0;
+    const void *record;
+    size_t bytes;
+    int rc = next_record(feed, BODIES, &record, &bytes, err);
+    if (rc > 0) rc = drps_batch_decode(record, bytes, out, err);
+    return rc == 0 ? check_body(feed, out, err) : rc;
+}
 
-    out->ids = feed->ids;
-    int rc = drps_recstream_next(feed->bodies, &body, &bytes, err);
-    if (rc > 0) rc = next_list(feed, &listed, err);
-    if (rc == 0) rc = drps_err_set(err, DRPS_E_CORRUPT, "its files ended before the training");
-    if (rc > 0) rc = drps_batch_decode(body, bytes, &out->body, err);
-    if (rc == 0) rc = check_batch(feed, out, listed, err);
+/* The end of each call: count, or say where it failed. */
+static int taken(const struct drps_feed *feed, uint64_t *at, int rc, struct drps_err *err)
+{
     if (rc < 0) {
-        (void)drps_err_context(err, "%s: step %llu", feed->plan->dir, (unsigned long long)feed->at);
+        (void)drps_err_context(err, "%s: step %llu", feed->plan->dir, (unsigned long long)*at);
         return rc;
     }
-    feed->at = feed->at + 1 < feed->steps ? feed->at + 1 : 0;
+    *at = *at + 1 < feed->steps ? *at + 1 : 0;
     return 0;
+}
+
+int drps_feed_next(struct drps_feed *feed, struct drps_feed_batch *out, struct drps_err *err)
+{
+    size_t listed = 0;
+
+    out->ids = feed->ids;
+    int rc = next_body(feed, &out->body, err);
+    if (rc == 0) rc = next_list(feed, &listed, err);
+    if (rc > 0 && out->body.rows != listed)
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "its body counts %zu rows, its row list %zu",
+                          out->body.rows, listed);
+    if (rc > 0) rc = check_list(feed, listed, feed->has_bias, err);
+    return taken(feed, &feed->at, rc, err);
+}
+
+int drps_feed_next_share(struct drps_feed *feed, struct drps_feed_share *out, struct drps_err *err)
+{
+    const void *record;
+    size_t bytes;
+    int rc = next_body(feed, &out->body, err);
+    if (rc == 0) rc = next_record(feed, SHARES, &record, &bytes, err);
+    if (rc > 0)
+        rc = drps_shares_decode(record, bytes, feed->plan->info.ranks.workers, out->body.rows,
+                                feed->shares, err);
+    out->shares = feed->shares;
+    return taken(feed, &feed->at, rc, err);
+}
+
+int drps_feed_next_union(struct drps_feed *feed, struct drps_feed_union *out, struct drps_err *err)
+{
+    const struct drps_plan_ranks *ranks = &feed->plan->info.ranks;
+    const void *record;
+    size_t bytes;
+    int rc = next_list(feed, &out->n, err);
+    if (rc > 0) rc = check_list(feed, out->n, feed->has_bias && !ranks->first_row && out->n, err);
+    if (rc == 0) rc = next_record(feed, POSITIONS, &record, &bytes, err);
+    if (rc > 0)
+        rc = drps_positions_decode(record, bytes, ranks->workers, out->n, ranks->max_round_uses,
+                                   feed->positions, feed->part, err);
+    out->ids = feed->ids;
+    out->positions = feed->positions;
+    out->part = feed->part;
+    return taken(feed, &feed->list_at, rc, err);
 }
 
 void drps_feed_stats(struct drps_feed *feed, struct drps_feed_stats *out)
 {
-    struct drps_recstream_stats data = {0}, rows = {0};
-    if (feed->bodies) drps_recstream_stats(feed->bodies, &data);
-    if (feed->lists) drps_recstream_stats(feed->lists, &rows);
-    *out = (struct drps_feed_stats){.read_bytes = data.read_bytes + rows.read_bytes,
-                                    .read_calls = data.read_calls + rows.read_calls,
-                                    .wait_ns = data.wait_ns + rows.wait_ns};
+    *out = (struct drps_feed_stats){0};
+    for (unsigned i = 0; i < feed->files; i++) {
+        struct drps_recstream_stats s = {0};
+        if (feed->stream[i]) drps_recstream_stats(feed->stream[i], &s);
+        out->read_bytes += s.read_bytes;
+        out->read_calls += s.read_calls;
+        out->wait_ns += s.wait_ns;
+    }
 }

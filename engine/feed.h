@@ -1,6 +1,7 @@
 /*
- * The feed: the plan's batches in order, epoch after epoch, read ahead and decoded. Private to
- * engine/.
+ * The feed: the plan's batches in order, epoch after epoch, read ahead and decoded. In the part of
+ * a rank a batch and the row list of the same number are taken by two threads: the worker's own
+ * batch, and the union of rows that its server opens for all workers. Private to engine/.
  */
 #ifndef DRPS_FEED_H
 #define DRPS_FEED_H
@@ -11,11 +12,23 @@
 #include "index/drps_batch.h"
 #include "index/drps_plan.h"
 
-struct drps_feed; /* opaque: two open plan files and the streams over them */
+struct drps_feed; /* opaque: the open plan files and the streams over them */
 
 struct drps_feed_batch {
     struct drps_batch body;
     const uint32_t *ids; /* [body.rows] placed ids or slots, strictly increasing */
+};
+
+/* A rank's: what its worker computes in a round, and what its server opens. */
+struct drps_feed_share {
+    struct drps_batch body;
+    const uint32_t *shares; /* [workers] of its rows, those that each server has, in their order */
+};
+struct drps_feed_union {
+    const uint32_t *ids; /* [n] ids of the server, or slots, strictly increasing */
+    size_t n;
+    const uint32_t *positions; /* worker w's rows are ids[positions[i]], i from part[w] on */
+    const size_t *part;        /* [workers + 1] */
 };
 
 struct drps_feed_stats {
@@ -23,8 +36,7 @@ struct drps_feed_stats {
     uint64_t wait_ns; /* next() waited for the disk */
 };
 
-/* Open the plan's data.rec and rows.rec and check that they hold T + E steps. The plan is borrowed.
- */
+/* Open the plan's files of batches and check that they hold T + E steps. The plan is borrowed. */
 DRPS_MUST_CHECK
 int drps_feed_open(const struct drps_plan *plan, int has_bias, struct drps_feed **feed_out,
                    struct drps_err *err);
@@ -51,6 +63,12 @@ int drps_feed_start(struct drps_feed *feed, uint64_t epochs, uint64_t buffer_byt
  */
 DRPS_MUST_CHECK
 int drps_feed_next(struct drps_feed *feed, struct drps_feed_batch *out, struct drps_err *err);
+
+/* Of a rank's plan, instead: each by one calling thread, valid until its next call. */
+DRPS_MUST_CHECK
+int drps_feed_next_share(struct drps_feed *feed, struct drps_feed_share *out, struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_feed_next_union(struct drps_feed *feed, struct drps_feed_union *out, struct drps_err *err);
 
 void drps_feed_stats(struct drps_feed *feed, struct drps_feed_stats *out);
 

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,11 +33,12 @@ float drps_train_default_lr(const struct drps_plan_info *info, enum drps_optim_k
     case DRPS_OPTIM_SGD:
         break;
     }
-    /* The step is that of a sum over the batch, along up to one dense direction an entry: stay
-     * under its curvature. */
+    /* The step is that of a sum over the batch, or those of a round, along up to one dense
+     * direction an entry: stay under its curvature. */
     const double samples = info->samples ? (double)info->samples : 1;
     const double entries = 1 + (double)info->nnz / samples;
-    return (float)(1 / (entries * (double)(info->max_batch_samples ? info->max_batch_samples : 1)));
+    return (float)(1 /
+                   (entries * (double)(info->ranks.round_samples ? info->ranks.round_samples : 1)));
 }
 
 /* ---- Before anything starts ---- */
@@ -89,6 +91,12 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
     const struct drps_plan_info *info = &job->plan->info;
     if (!o->model_path || !*o->model_path)
         return drps_err_set(err, DRPS_E_CONFIG, "give the model a name: -o MODEL");
+    if (!o->ranks && info->ranks.workers > 1)
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "%s is a plan for %u workers: run it with --local %u, or a rank on each "
+            "machine with --rank and --peers",
+            job->plan->dir, info->ranks.workers, info->ranks.workers);
     if (!info->batches || !info->samples)
         return drps_err_set(err, DRPS_E_CONFIG, "%s has no training samples", job->plan->dir);
     if (o->threads > DRPS_TRAIN_THREADS_MAX)
@@ -114,7 +122,8 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
 static int check_names(const struct drps_job *job, struct drps_err *err)
 {
     struct drps_names *names;
-    int rc = drps_names_open(job->plan->io, job->plan->dir, &names, err);
+    if (!job->whole) return 0;
+    int rc = drps_names_open(job->plan->io, job->whole->dir, &names, err);
     drps_names_close(names);
     return rc;
 }
@@ -152,7 +161,7 @@ static struct drps_store_config store_config(struct drps_job *job, uint64_t step
         .timeline = &job->timeline,
         .step = {.blocks = info->max_step_blocks,
                  .block_rows = info->max_step_block_rows,
-                 .rows = info->max_batch_rows},
+                 .rows = info->ranks.max_round_rows},
         .prefetch_steps = job->options->prefetch_steps,
         .evict = job->result->evict,
     };
@@ -166,12 +175,14 @@ static int prepare(struct drps_job *job, struct drps_store_config *config, struc
     struct drps_optim optim;
 
     int rc = check_options(job, err);
+    if (rc == 0 && job->ranks) rc = drps_cluster_init(&job->cluster, job->plan, job->options, err);
     if (rc == 0) rc = init_model(job, &model, err);
     if (rc == 0) rc = init_optim(job, &optim, err);
     if (rc == 0) rc = find_model_store(job, err);
     if (rc == 0) rc = check_names(job, err);
     if (rc < 0) return rc;
     drps_server_init(&job->server, &model, &optim);
+    job->server.first_row = info->ranks.first_row;
     rc = drps_feed_open(job->plan, model.has_bias, &job->feed, err);
     if (rc == 0 && drps_memory_wants_blocks(job->options->store)) {
         rc = drps_plan_blocks(job->plan, &job->block_first, err);
@@ -201,7 +212,7 @@ static void describe(const struct drps_job *job)
     strncpy(r->store, store, sizeof(r->store) - 1); /* zeroed before, as is the next */
     strncpy(r->model_store, job->model_kv->name, sizeof(r->model_store) - 1);
     r->optim = job->server.optim;
-    r->rows = job->plan->info.rows;
+    r->rows = (job->whole ? job->whole : job->plan)->info.rows;
     r->model_bytes = r->rows * job->server.model.dim * sizeof(float);
     r->row_bytes = job->server.row_bytes;
 }
@@ -282,11 +293,35 @@ static int open_store(struct drps_job *job, struct drps_store_config *config, st
     return rc;
 }
 
+/* Ranks that write no model have a stage of their own, which is never committed, beside it. */
+static int begin_stage(struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_train_options *o = job->options;
+    char *path = NULL;
+    if (!job->whole && asprintf(&path, "%s.rank-%u", o->model_path, job->cluster.rank) < 0)
+        return drps_err_set(err, -ENOMEM, "no memory for a path");
+    int rc = drps_stage_begin(&job->stage, job->plan->io, path ? path : o->model_path,
+                              o->replace && !path ? "model.json" : NULL, err);
+    free(path);
+    return rc;
+}
+
+static int open_rounds(struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_rounds_options options = {.plan = job->plan,
+                                                .net = job->cluster.net,
+                                                .feed = job->feed,
+                                                .server = &job->server,
+                                                .worker = &job->worker,
+                                                .stop = job->options->stop,
+                                                .wait_ms = job->cluster.wait_ms};
+    return drps_rounds_open(&options, &job->rounds, err);
+}
+
 static int start(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
 {
     const struct drps_worker_size size = worker_size(job);
-    int rc = drps_stage_begin(&job->stage, job->plan->io, job->options->model_path,
-                              job->options->replace ? "model.json" : NULL, err);
+    int rc = begin_stage(job, err);
     if (rc == 0) rc = make_store_dir(job, err);
     if (rc == 0) rc = open_windows(job, config, err);
     if (rc == 0)
@@ -297,12 +332,15 @@ static int start(struct drps_job *job, struct drps_store_config *config, struct 
         if (!job->metrics) rc = drps_err_set(err, -ENOMEM, "no memory for the metrics");
     }
     if (rc == 0) rc = open_store(job, config, err);
+    if (rc == 0 && job->ranks) rc = open_rounds(job, err);
     job->loop = (struct drps_epoch_loop){
         .options = job->options,
         .feed = job->feed,
         .server = &job->server,
         .worker = &job->worker,
         .metrics = job->metrics,
+        .rounds = job->rounds,
+        .cluster = job->ranks ? &job->cluster : NULL,
         .train_steps = job->plan->info.batches,
         .eval_steps = job->plan->info.eval_batches,
     };
@@ -468,6 +506,28 @@ static void collect(struct drps_job *job)
     measure_process(job);
 }
 
+/* How this rank fared goes to all ranks. */
+static int collect_ranks(struct drps_job *job, struct drps_err *err)
+{
+    struct drps_train_result *r = job->result;
+    const struct drps_phases *p = &r->phases;
+    const double seconds = p->plan + p->wait_store + p->gather + p->compute + p->step + p->evaluate;
+    struct drps_rounds_bytes done, planned;
+    drps_rounds_bytes(job->rounds, &done);
+    drps_rounds_forecast(&job->plan->info, job->worker.has_touches, r->epochs_n, &planned);
+    const struct drps_train_rank mine = {
+        .sent_bytes = done.sent,
+        .received_bytes = done.received,
+        .forecast_sent_bytes = planned.sent,
+        .forecast_received_bytes = planned.received,
+        .other_sent_bytes = drps_cluster_sent(&job->cluster) - done.sent,
+        .peak_rss_bytes = r->peak_rss_bytes,
+        .waiting_share = seconds > 0 ? p->wait_store / seconds : 0,
+    };
+    r->ranks_n = job->cluster.count;
+    return drps_cluster_report(&job->cluster, &mine, &r->ranks, err);
+}
+
 /* The forecast and the manifest get the memory that training had. */
 static void stop_reading(struct drps_job *job)
 {
@@ -482,21 +542,26 @@ static int run(struct drps_job *job, struct drps_err *err)
 {
     struct drps_store_config config;
     int rc = prepare(job, &config, err);
+    if (rc == 0 && job->ranks)
+        rc = drps_cluster_agree(&job->cluster, job->options, &job->server.optim, err);
     if (rc < 0) return rc;
     describe(job);
     rc = start(job, &config, err);
     if (rc == 0) rc = run_epochs(job, err);
     if (rc == 0) rc = export_last(job, err);
     collect(job);
+    if (rc == 0 && job->ranks) rc = collect_ranks(job, err);
     if (rc < 0) return rc;
     stop_reading(job);
     forecast(job);
-    return drps_job_publish(job, err);
+    rc = drps_job_publish(job, err);
+    return rc == 0 && job->ranks ? drps_cluster_finish(&job->cluster, err) : rc;
 }
 
 static void finish(struct drps_job *job)
 {
     stop_reading(job);
+    drps_rounds_close(job->rounds);
     drps_worker_stop(&job->worker);
     drps_metrics_free(job->metrics);
     drps_windows_close(job->windows);
@@ -515,6 +580,8 @@ int drps_train_run(const struct drps_plan *plan, const struct drps_train_options
     struct drps_job *job = calloc(1, sizeof(*job));
     if (!job) return drps_err_set(err, -ENOMEM, "no memory to train");
     job->plan = plan;
+    job->ranks = o.ranks != NULL;
+    job->whole = o.ranks ? o.ranks->whole : plan;
     job->options = &o;
     job->result = result;
     job->stage.lock_fd = -1;
@@ -537,6 +604,9 @@ void drps_train_result_free(struct drps_train_result *result)
     if (!result) return;
     free(result->epochs);
     free(result->windows);
+    free(result->ranks);
+    result->ranks = NULL;
+    result->ranks_n = 0;
     result->epochs = NULL;
     result->epochs_n = 0;
     result->windows = NULL;

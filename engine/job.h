@@ -2,17 +2,20 @@
 #ifndef DRPS_JOB_H
 #define DRPS_JOB_H
 
+#include "engine/cluster.h"
 #include "engine/drps_engine.h"
 #include "engine/epoch.h"
 #include "engine/feed.h"
 #include "engine/memory.h"
+#include "engine/rounds.h"
 #include "engine/server.h"
 #include "engine/timeline.h"
 #include "engine/windows.h"
 #include "engine/worker.h"
 
 struct drps_job {
-    const struct drps_plan *plan; /* borrowed, as are the next two */
+    const struct drps_plan *plan;  /* borrowed, as are the next three; a rank's part */
+    const struct drps_plan *whole; /* whose model is written here; NULL: by another rank */
     const struct drps_train_options *options;
     struct drps_train_result *result;
     struct drps_memory memory;
@@ -20,6 +23,9 @@ struct drps_job {
     struct drps_worker worker;
     struct drps_feed *feed;
     struct drps_epoch_loop loop; /* over the three above */
+    int ranks;                   /* there are several: */
+    struct drps_cluster cluster;
+    struct drps_rounds *rounds;
     struct drps_uses *uses;
     struct drps_timeline timeline;
     uint32_t *block_first;        /* own: [blocks + 1]; NULL without a block store */
@@ -35,11 +41,12 @@ struct drps_job {
     struct drps_process_io io_before;
 };
 
-/* Write the rows as they are now to the stage, in place of what was written before. */
+/* Write the rows as they are now to the stage, in place of what was written before; of several
+ * ranks to that of rank 0. */
 DRPS_MUST_CHECK
 int drps_job_export(struct drps_job *job, struct drps_err *err);
 
-/* Close the store, complete the model and give it its name. */
+/* Close the store, complete the model and give it its name, where this process writes one. */
 DRPS_MUST_CHECK
 int drps_job_publish(struct drps_job *job, struct drps_err *err);
 

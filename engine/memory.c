@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/drps_size.h"
+#include "engine/cluster.h"
 #include "engine/drps_modeldir.h"
 
 enum {
@@ -52,6 +53,10 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
     take(b, "reading the plan", drps_feed_memory(p->feed, m->buffer_bytes));
     take(b, "one batch", drps_worker_memory(p->server, p->worker));
     if (p->plan->info.eval_batches) take(b, "metrics", METRICS_BYTES);
+    if (p->plan->info.ranks.workers > 1) {
+        take(b, "rounds with other ranks",
+             drps_rounds_memory(&p->plan->info, p->worker->touches) + drps_cluster_memory());
+    }
     take(b, "writing the model", m->export_bytes + drps_modelrows_memory(p->server->model.dim));
 }
 

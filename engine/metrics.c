@@ -109,3 +109,58 @@ void drps_metrics_result(const struct drps_metrics *m, struct drps_quality *out)
         out->rmse = sqrt(2 * m->loss_sum / n); /* the squared loss is half the square */
     }
 }
+
+/* ---- From one process to another ---- */
+
+struct head {
+    uint64_t samples, right, unordered;
+    double loss_sum;
+};
+struct bin {
+    uint64_t number, counts[2];
+};
+
+size_t drps_metrics_bound(const struct drps_metrics *m)
+{
+    return sizeof(struct head) + (m->bins ? BINS * sizeof(struct bin) : 0);
+}
+
+size_t drps_metrics_encode(const struct drps_metrics *m, void *out)
+{
+    const struct head head = {m->samples, m->right, m->unordered, m->loss_sum};
+    char *at = out;
+    memcpy(at, &head, sizeof(head));
+    at += sizeof(head);
+    for (size_t i = 0; m->bins && i < BINS; i++) {
+        const struct bin bin = {i, {m->bins[i][0], m->bins[i][1]}};
+        if (!bin.counts[0] && !bin.counts[1]) continue;
+        memcpy(at, &bin, sizeof(bin));
+        at += sizeof(bin);
+    }
+    return (size_t)(at - (char *)out);
+}
+
+int drps_metrics_merge(struct drps_metrics *m, const void *data, size_t bytes, struct drps_err *err)
+{
+    struct head head;
+    const char *at = data;
+    const size_t bins = bytes >= sizeof(head) ? (bytes - sizeof(head)) / sizeof(struct bin) : 0;
+    if (bytes != sizeof(head) + bins * sizeof(struct bin) || (bins && !m->bins))
+        return drps_err_set(err, DRPS_E_PROTO, "metrics of %zu bytes", bytes);
+    memcpy(&head, at, sizeof(head));
+    m->samples += head.samples;
+    m->right += head.right;
+    m->unordered += head.unordered;
+    m->loss_sum += head.loss_sum;
+    at += sizeof(head);
+    for (size_t i = 0; i < bins; i++, at += sizeof(struct bin)) {
+        struct bin bin;
+        memcpy(&bin, at, sizeof(bin));
+        if (bin.number >= BINS)
+            return drps_err_set(err, DRPS_E_PROTO, "metrics have a bin %llu of %d",
+                                (unsigned long long)bin.number, (int)BINS);
+        m->bins[bin.number][0] += bin.counts[0];
+        m->bins[bin.number][1] += bin.counts[1];
+    }
+    return 0;
+}

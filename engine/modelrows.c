@@ -88,16 +88,15 @@ static int write_group(struct drps_modelrows *w, struct drps_err *err)
     return n ? w->ops->put_many(w->kv, keys, n, values, bytes, err) : 0;
 }
 
-int drps_modelrows_add(void *writer, uint64_t first, size_t n, const void *rows,
-                       struct drps_err *err)
+static int add(struct drps_modelrows *w, uint64_t first, size_t n, const void *rows, size_t stride,
+               struct drps_err *err)
 {
-    struct drps_modelrows *w = writer;
     const char *row = rows;
     if (first != w->next || n > w->rows - first)
         return drps_err_set(err, -EINVAL, "rows %llu to %llu came where row %llu of %llu was next",
                             (unsigned long long)first, (unsigned long long)(first + n),
                             (unsigned long long)w->next, (unsigned long long)w->rows);
-    for (size_t i = 0; i < n; i++, row += w->row_bytes) {
+    for (size_t i = 0; i < n; i++, row += stride) {
         memcpy(w->group + w->used * w->param_bytes, row, w->param_bytes);
         w->next++;
         if (++w->used < GROUP * w->block_rows) continue;
@@ -105,6 +104,19 @@ int drps_modelrows_add(void *writer, uint64_t first, size_t n, const void *rows,
         if (rc < 0) return rc;
     }
     return 0;
+}
+
+int drps_modelrows_add(void *writer, uint64_t first, size_t n, const void *rows,
+                       struct drps_err *err)
+{
+    struct drps_modelrows *w = writer;
+    return add(w, first, n, rows, w->row_bytes, err);
+}
+
+int drps_modelrows_add_params(struct drps_modelrows *w, uint64_t first, size_t n,
+                              const void *params, struct drps_err *err)
+{
+    return add(w, first, n, params, w->param_bytes, err);
 }
 
 int drps_modelrows_finish(struct drps_modelrows *w, uint64_t *content_out, struct drps_err *err)

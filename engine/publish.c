@@ -11,29 +11,39 @@
 #include "engine/drps_report.h"
 #include "engine/job.h"
 
-int drps_job_export(struct drps_job *job, struct drps_err *err)
+/* All rows, into the stage: a new database in place of an earlier candidate's. */
+static int write_rows(struct drps_job *job, struct drps_err *err)
 {
     const struct drps_server *server = &job->server;
-    const uint64_t start = drps_clock_ns();
     struct drps_modelrows *w = NULL;
     char *path = drps_path_join(job->stage.dir, "rows");
     int rc = path ? 0 : drps_err_set(err, -ENOMEM, "no memory to write the model");
 
-    if (rc == 0) rc = drps_io_remove_tree(job->plan->io, path, err); /* an earlier candidate */
+    if (rc == 0) rc = drps_io_remove_tree(job->plan->io, path, err);
     if (rc == 0)
-        rc = drps_modelrows_open(job->model_kv, path, job->plan->info.rows, server->model.dim,
+        rc = drps_modelrows_open(job->model_kv, path, job->whole->info.rows, server->model.dim,
                                  server->row_bytes, job->memory.export_bytes, &w, err);
-    if (rc == 0) rc = server->ops->scan(server->store, drps_modelrows_add, w, err);
+    if (rc == 0)
+        rc = job->ranks ? drps_cluster_export(&job->cluster, server, w, err)
+                        : server->ops->scan(server->store, drps_modelrows_add, w, err);
     if (rc == 0) rc = drps_modelrows_finish(w, &job->result->content, err);
     drps_modelrows_close(w);
     free(path);
+    return rc;
+}
+
+int drps_job_export(struct drps_job *job, struct drps_err *err)
+{
+    const uint64_t start = drps_clock_ns();
+    int rc = job->whole ? write_rows(job, err)
+                        : drps_cluster_export(&job->cluster, &job->server, NULL, err);
     job->export_ns += drps_clock_ns() - start;
     return rc;
 }
 
 static void fill_info(const struct drps_job *job, struct drps_modeldir_info *info)
 {
-    const struct drps_plan_info *plan = &job->plan->info;
+    const struct drps_plan_info *plan = &job->whole->info;
     *info = (struct drps_modeldir_info){
         .model = job->server.model,
         .classification = plan->classification,
@@ -47,7 +57,7 @@ static void fill_info(const struct drps_job *job, struct drps_modeldir_info *inf
         .content = job->result->content,
         .tables_n = plan->tables_n,
         .fields_n = plan->fields_n,
-        .fields = job->plan->fields,
+        .fields = job->whole->fields,
     };
     memcpy(info->plan_id, plan->id, sizeof(info->plan_id));
     memcpy(info->format, plan->format, sizeof(info->format));
@@ -73,11 +83,11 @@ int drps_job_publish(struct drps_job *job, struct drps_err *err)
     struct drps_modeldir_info info;
 
     int rc = remove_store(job, err);
-    if (rc < 0) return rc;
+    if (rc < 0 || !job->whole) return rc;
     fill_info(job, &info);
     json_t *training = drps_report_json(job->options, job->result);
     if (!training) return drps_err_set(err, -ENOMEM, "no memory for the model's manifest");
-    rc = drps_modeldir_finish(job->plan->io, job->stage.dir, job->plan, &info, training, err);
+    rc = drps_modeldir_finish(job->plan->io, job->stage.dir, job->whole, &info, training, err);
     json_decref(training);
     if (rc == 0) rc = drps_stage_commit(&job->stage, err);
     job->export_ns += drps_clock_ns() - start;

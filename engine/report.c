@@ -311,6 +311,26 @@ static void put_process(json_t **j, const struct drps_train_result *r)
     put(j, "memory", memory_to_json(&r->memory));
 }
 
+/* Of a plan for several workers. */
+static json_t *ranks_to_json(const struct drps_train_result *r)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < r->ranks_n; i++) {
+        const struct drps_train_rank *rank = &r->ranks[i];
+        json_t *j = json_object();
+        put(&j, "rank", count(i));
+        put(&j, "sent_bytes", count(rank->sent_bytes));
+        put(&j, "received_bytes", count(rank->received_bytes));
+        put(&j, "forecast_sent_bytes", count(rank->forecast_sent_bytes));
+        put(&j, "forecast_received_bytes", count(rank->forecast_received_bytes));
+        put(&j, "other_sent_bytes", count(rank->other_sent_bytes));
+        put(&j, "waiting_share", number(rank->waiting_share));
+        put(&j, "peak_rss_bytes", count(rank->peak_rss_bytes));
+        append(&list, j);
+    }
+    return list;
+}
+
 void *drps_report_json(const struct drps_train_options *options, const struct drps_train_result *r)
 {
     json_t *j = json_object();
@@ -328,5 +348,6 @@ void *drps_report_json(const struct drps_train_options *options, const struct dr
     put_store(&j, r);
     put(&j, "forecast", forecast_to_json(r));
     put_process(&j, r);
+    if (r->ranks_n) put(&j, "ranks", ranks_to_json(r));
     return j;
 }

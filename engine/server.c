@@ -18,8 +18,9 @@ static void init_rows(void *ctx, uint64_t first, size_t n, void *rows_out)
     const struct drps_model *model = &server->model;
     for (size_t i = 0; i < n; i++) {
         float *row = (float *)(void *)((char *)rows_out + i * server->row_bytes);
-        drps_model_init_row(model, first + i, row);
-        drps_optim_init_row(&server->optim, model->dim, model->has_bias && first + i == 0, row);
+        const uint64_t id = server->first_row + first + i;
+        drps_model_init_row(model, id, row);
+        drps_optim_init_row(&server->optim, model->dim, model->has_bias && id == 0, row);
     }
 }
 
@@ -76,14 +77,20 @@ static void add_counts(size_t n, uint32_t *restrict sum, const uint32_t *restric
         sum[i] += more[i];
 }
 
-void drps_server_push(struct drps_server *server, size_t first, size_t last, float *const *grads,
-                      uint32_t *const *touches, size_t n)
+void drps_gradients_sum(uint32_t dim, size_t first, size_t last, float *const *grads,
+                        uint32_t *const *touches, size_t n)
 {
-    const uint32_t dim = server->model.dim;
     for (size_t k = 1; k < n; k++)
         add_floats((last - first) * dim, grads[0] + first * dim, grads[k] + first * dim);
     for (size_t k = 1; touches && k < n; k++)
         add_counts(last - first, touches[0] + first, touches[k] + first);
+}
+
+void drps_server_push(struct drps_server *server, size_t first, size_t last, float *const *grads,
+                      uint32_t *const *touches, size_t n)
+{
+    const uint32_t dim = server->model.dim;
+    drps_gradients_sum(dim, first, last, grads, touches, n);
     drps_optim_step(&server->optim, dim, &server->rows, first, last, grads[0],
-                    touches ? touches[0] : NULL, server->model.has_bias);
+                    touches ? touches[0] : NULL, server->model.has_bias && !server->first_row);
 }

@@ -16,6 +16,7 @@ struct drps_server {
     struct drps_model model;
     struct drps_optim optim;
     size_t row_bytes;
+    uint64_t first_row; /* placed id of the store's row 0; 0 unless set after init */
     const struct drps_store_ops *ops;
     struct drps_store *store; /* own */
     uint64_t steps;           /* opened since the start of training: the store's step numbers */
@@ -49,6 +50,11 @@ int drps_server_close_step(struct drps_server *server, int changed, struct drps_
 /* Parameters of rows [first, last) of the open step into params [m][dim]. Several threads, disjoint
  * ranges. */
 void drps_server_pull(const struct drps_server *server, size_t first, size_t last, float *params);
+
+/* Add grads[1 .. n) to grads[0] in the order given, rows [first, last), and touches likewise (may
+ * be NULL). Several threads, disjoint ranges. */
+void drps_gradients_sum(uint32_t dim, size_t first, size_t last, float *const *grads,
+                        uint32_t *const *touches, size_t n);
 
 /*
  * Step rows [first, last) with the sum of n gradients, added in the order given. grads[0] holds the

@@ -181,30 +181,65 @@ static void local_step(void *ctx, unsigned member)
         drps_local_push(&w->local, &w->server->rows, w->server->row_bytes, first, last);
 }
 
-double drps_worker_train(struct drps_worker *worker, const struct drps_batch *batch)
+static void gradient_step(void *ctx, unsigned member)
+{
+    struct drps_worker *w = ctx;
+    size_t first, last;
+    const uint64_t now = member ? 0 : drps_clock_ns();
+
+    compute_gradient(w, member);
+    drps_team_barrier(w->team);
+    for (size_t n = 0; piece(w, member, n, &first, &last); n++)
+        drps_gradients_sum(w->model->dim, first, last, w->grads, w->has_touches ? w->touches : NULL,
+                           w->size.members);
+    (void)lap(member, now, &w->compute_ns);
+}
+
+static double run(struct drps_worker *worker, drps_team_work step, const struct drps_batch *batch)
 {
     double loss = 0;
     worker->batch = batch;
-    drps_team_run(worker->team, worker->size.local_steps ? local_step : batch_step, worker);
+    drps_team_run(worker->team, step, worker);
     for (unsigned k = 0; k < worker->size.members; k++)
         loss += worker->loss[k];
     return loss;
 }
 
-static void predict(void *ctx, unsigned member)
+double drps_worker_train(struct drps_worker *worker, const struct drps_batch *batch)
+{
+    return run(worker, worker->size.local_steps ? local_step : batch_step, batch);
+}
+
+double drps_worker_gradient(struct drps_worker *worker, const struct drps_batch *batch)
+{
+    return run(worker, gradient_step, batch);
+}
+
+static void score(void *ctx, unsigned member)
 {
     struct drps_worker *w = ctx;
     const unsigned members = w->size.members;
-
-    pull(w, member);
-    drps_team_barrier(w->team);
     drps_model_predict(w->model, w->batch, part(w->batch->samples, member, members),
                        part(w->batch->samples, member + 1, members), w->params, w->scores,
                        w->scratch[member]);
+}
+
+static void predict(void *ctx, unsigned member)
+{
+    struct drps_worker *w = ctx;
+    pull(w, member);
+    drps_team_barrier(w->team);
+    score(w, member);
 }
 
 void drps_worker_predict(struct drps_worker *worker, const struct drps_batch *batch)
 {
     worker->batch = batch;
     drps_team_run(worker->team, predict, worker);
+}
+
+void drps_worker_score(struct drps_worker *worker, const struct drps_batch *batch)
+{
+    worker->batch = batch;
+    drps_team_run(worker->team, score, worker);
 }

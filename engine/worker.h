@@ -61,4 +61,14 @@ double drps_worker_train(struct drps_worker *worker, const struct drps_batch *ba
 /* worker->scores[0 .. samples) of the server's open rows. */
 void drps_worker_predict(struct drps_worker *worker, const struct drps_batch *batch);
 
+/*
+ * Where a network lies between worker and server: the caller has put the batch's parameters into
+ * worker->params. Afterwards worker->grads[0] and, if there are any, worker->touches[0] hold the
+ * sums over the batch. Returns the sum of the losses.
+ */
+double drps_worker_gradient(struct drps_worker *worker, const struct drps_batch *batch);
+
+/* worker->scores[0 .. samples) of worker->params. */
+void drps_worker_score(struct drps_worker *worker, const struct drps_batch *batch);
+
 #endif

@@ -5,7 +5,10 @@
 
 #include "base/drps_size.h"
 #include "engine/drps_engine.h"
+#include "engine/drps_ranks.h"
 #include "engine/drps_report.h"
+#include "engine/net/drps_launch.h"
+#include "engine/net/drps_peers.h"
 #include "tools/cli.h"
 
 enum {
@@ -25,6 +28,14 @@ enum {
     KEY_MODEL_STORE,
     KEY_PREFETCH,
     KEY_EVICT,
+    KEY_LOCAL,
+    KEY_TRANSPORT,
+    KEY_RANK,
+    KEY_PEERS,
+    KEY_KEYS,
+    KEY_MAKE_KEYS,
+    KEY_INSECURE,
+    KEY_TIMEOUT,
     KEY_FORCE,
 };
 
@@ -59,12 +70,32 @@ static const struct argp_option option_table[] = {
      "Blocks that leave a full pool: farthest (default; needed furthest ahead), clock, lru", 3},
     {"model-store", KEY_MODEL_STORE, "NAME", 0,
      "Database that the model is written as: rocksdb, leveldb", 3},
-    {"force", KEY_FORCE, NULL, 0, "Replace MODEL if it exists", 4},
+    {"local", KEY_LOCAL, "N", 0,
+     "A plan for N workers: run all ranks on this machine, a process each", 4},
+    {"peers", KEY_PEERS, "FILE", 0,
+     "A plan for several workers: run one rank; FILE has \"host:port [public key]\" of each, a "
+     "line a "
+     "rank",
+     4},
+    {"rank", KEY_RANK, "R", 0,
+     "Which one, from 0 (default: as mpirun, srun or an indexed Kubernetes job say)", 4},
+    {"keys", KEY_KEYS, "DIR", 0, "This rank's keys; needed beyond one machine", 4},
+    {"make-keys", KEY_MAKE_KEYS, "DIR", 0, "Make such keys, and end", 4},
+    {"insecure", KEY_INSECURE, NULL, 0, "Go without keys: in a network where all are trusted", 4},
+    {"transport", KEY_TRANSPORT, "NAME", 0,
+     "With --local: zmq (default), or inproc: threads of one process", 4},
+    {"timeout", KEY_TIMEOUT, "S", 0,
+     "Seconds to wait for ranks to start, and for what a rank owes (default 600)", 4},
+    {"force", KEY_FORCE, NULL, 0, "Replace MODEL if it exists", 5},
     {0},
 };
 
 struct options {
     struct drps_train_options train;
+    struct drps_ranks_options ranks;
+    uint32_t local; /* ranks on this machine; 0: another way */
+    int has_rank, has_transport;
+    const char *make_keys;
     const char *plan;
 };
 
@@ -156,6 +187,55 @@ static int parse_running(struct drps_cli *cli, struct drps_train_options *o, int
     }
 }
 
+static int parse_ranks(struct drps_cli *cli, struct options *o, int key, char *arg)
+{
+    static const char *const transports[] = {"zmq", "inproc", NULL};
+    switch (key) {
+    case KEY_LOCAL:
+        o->local = (uint32_t)drps_cli_count(cli, arg, 1, DRPS_PLAN_WORKERS_MAX);
+        return 0;
+    case KEY_TRANSPORT:
+        o->has_transport = 1;
+        o->ranks.transport =
+            drps_cli_choice(cli, arg, transports) ? DRPS_RANKS_INPROC : DRPS_RANKS_ZMQ;
+        return 0;
+    case KEY_RANK:
+        o->has_rank = 1;
+        o->ranks.rank = (uint32_t)drps_cli_count(cli, arg, 0, DRPS_PLAN_WORKERS_MAX - 1);
+        return 0;
+    case KEY_PEERS:
+        o->ranks.peers = arg;
+        return 0;
+    case KEY_KEYS:
+        o->ranks.keys = arg;
+        return 0;
+    case KEY_MAKE_KEYS:
+        o->make_keys = arg;
+        return 0;
+    case KEY_INSECURE:
+        o->ranks.insecure = 1;
+        return 0;
+    case KEY_TIMEOUT:
+        o->ranks.wait_ms = (uint32_t)drps_cli_count(cli, arg, 1, 1000000) * 1000;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static void check(struct drps_cli *cli, const struct options *o)
+{
+    const int of_peers = o->has_rank || o->ranks.keys || o->ranks.insecure;
+    if (o->make_keys) return;
+    if (!o->plan) drps_cli_usage(cli, "no plan: name the folder that drps-index made");
+    if (!o->train.model_path) drps_cli_usage(cli, "-o MODEL is missing: the folder to make");
+    if (o->local && o->ranks.peers)
+        drps_cli_usage(cli, "--local runs all ranks here, --peers one of them: give one");
+    if (of_peers && !o->ranks.peers)
+        drps_cli_usage(cli, "--rank, --keys and --insecure need --peers FILE");
+    if (o->has_transport && !o->local) drps_cli_usage(cli, "--transport needs --local");
+}
+
 static int parse(struct drps_cli *cli, int key, char *arg)
 {
     struct options *o = cli->input;
@@ -165,12 +245,12 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         return 0;
     }
     if (key == ARGP_KEY_END) {
-        if (!o->plan) drps_cli_usage(cli, "no plan: name the folder that drps-index made");
-        if (!o->train.model_path) drps_cli_usage(cli, "-o MODEL is missing: the folder to make");
+        check(cli, o);
         return 0;
     }
     int rc = parse_learning(cli, &o->train, key, arg);
-    return rc == ARGP_ERR_UNKNOWN ? parse_running(cli, &o->train, key, arg) : rc;
+    if (rc == ARGP_ERR_UNKNOWN) rc = parse_running(cli, &o->train, key, arg);
+    return rc == ARGP_ERR_UNKNOWN ? parse_ranks(cli, o, key, arg) : rc;
 }
 
 /* ---- While training ---- */
@@ -297,6 +377,17 @@ static void print_disk(const struct drps_train_result *r)
     print_forecast(r);
 }
 
+static void print_ranks(const struct drps_train_result *r)
+{
+    for (size_t i = 0; i < r->ranks_n; i++) {
+        const struct drps_train_rank *k = &r->ranks[i];
+        printf("  rank %-4zu %s sent, %s received (forecast %s, %s); worker waited %.1f %%; %s of "
+               "memory\n",
+               i, size(k->sent_bytes), size(k->received_bytes), size(k->forecast_sent_bytes),
+               size(k->forecast_received_bytes), 100 * k->waiting_share, size(k->peak_rss_bytes));
+    }
+}
+
 static void print_text(const struct drps_train_result *r, const char *model)
 {
     const struct drps_phases *p = &r->phases;
@@ -308,6 +399,7 @@ static void print_text(const struct drps_train_result *r, const char *model)
     printf("  optimizer %s, rate %g\n", drps_optim_name(r->optim.kind), (double)r->optim.lr);
     printf("  store     %s, rows of %llu bytes\n", r->store, (unsigned long long)r->row_bytes);
     print_disk(r);
+    print_ranks(r);
     printf("  plan      %s read; disk traffic of the process: %s read, %s written\n",
            size(r->plan_read_bytes), size(r->process_io.read_bytes),
            size(r->process_io.written_bytes));
@@ -320,22 +412,72 @@ static void print_text(const struct drps_train_result *r, const char *model)
            size(r->memory.limit_bytes));
 }
 
+static int make_keys(const char *dir, struct drps_err *err)
+{
+    struct drps_net_keys keys;
+    int rc = drps_net_keys_make(drps_io_os(), dir, &keys, err);
+    if (rc == 0) printf("%s\n", keys.public_key); /* for the peers file */
+    drps_net_keys_forget(&keys);
+    return rc;
+}
+
+/* The rank that the environment says, of as many as there are peers. */
+static int find_rank(struct options *o, struct drps_err *err)
+{
+    struct drps_launch launch;
+    struct drps_peers peers = {0};
+    if (o->has_rank) return 0;
+    int rc = drps_peers_read(drps_io_os(), o->ranks.peers, &peers, err);
+    if (rc == 0) rc = drps_launch_find(peers.count, &launch, err);
+    if (rc == 0)
+        rc = drps_err_set(err, DRPS_E_CONFIG,
+                          "which rank is this? Give --rank, or start it with mpirun, srun or an "
+                          "indexed Kubernetes job");
+    else if (rc > 0)
+        o->ranks.rank = launch.rank;
+    drps_peers_destroy(&peers);
+    return rc < 0 ? rc : 0;
+}
+
+/* One worker; or one rank, or all, of several. */
+static int train(struct options *o, const struct drps_plan *plan, struct drps_train_result *result,
+                 struct drps_err *err)
+{
+    if (o->ranks.peers) return drps_ranks_run_one(&o->ranks, result, err);
+    if (o->local && (o->local > 1 || plan->info.ranks.workers > 1))
+        return drps_ranks_run_local(&o->ranks, o->local, result, err);
+    return drps_train_run(plan, &o->train, result, err);
+}
+
+/* What is shown of the plan: of the whole where this process writes the model. */
+static int open_plan(const struct options *o, struct drps_plan **plan_out, struct drps_err *err)
+{
+    if (o->ranks.peers && o->ranks.rank)
+        return drps_plan_open_rank(drps_io_os(), o->plan, o->ranks.rank, plan_out, err);
+    return drps_plan_open(drps_io_os(), o->plan, plan_out, err);
+}
+
 static int run(struct drps_cli *cli, struct options *o, struct drps_err *err)
 {
-    struct drps_plan *plan;
-    struct drps_train_result result;
+    struct drps_plan *plan = NULL;
+    struct drps_train_result result = {0};
 
-    int rc = drps_plan_open(drps_io_os(), o->plan, &plan, err);
+    if (o->make_keys) return make_keys(o->make_keys, err);
+    int rc = o->ranks.peers ? find_rank(o, err) : 0;
+    if (rc == 0) rc = open_plan(o, &plan, err);
     if (rc < 0) return rc;
     struct view view = {cli, &plan->info};
+    const int prints = !o->ranks.peers || o->ranks.rank == 0;
     o->train.stop = drps_cli_stop();
     o->train.log = &cli->log;
     o->train.on_epoch = print_epoch;
     o->train.on_progress = show_progress;
     o->train.ctx = &view;
-    rc = drps_train_run(plan, &o->train, &result, err);
+    o->ranks.plan = o->plan;
+    o->ranks.train = &o->train;
+    rc = train(o, plan, &result, err);
     drps_cli_progress_end(cli);
-    if (rc == 0 || rc == DRPS_E_INTERRUPTED) {
+    if (prints && (rc == 0 || rc == DRPS_E_INTERRUPTED)) {
         int printed = 0;
         if (cli->json)
             printed = drps_cli_json_print(drps_report_json(&o->train, &result), err);

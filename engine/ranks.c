@@ -1,0 +1,317 @@
+#include "engine/drps_ranks.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/drps_checksum.h"
+#include "base/drps_clock.h"
+#include "base/drps_size.h"
+#include "engine/net/drps_net.h"
+#include "engine/net/drps_peers.h"
+
+enum { LINGER_MS = 5000, WAIT_MS = 600000 };
+
+/* One rank, wherever it runs. */
+struct rank {
+    const struct drps_ranks_options *options;
+    struct drps_train_options train;
+    struct drps_train_ranks ranks;
+    struct drps_plan *part; /* own */
+    struct drps_net *net;   /* own */
+    struct drps_train_result result;
+    int rc;
+    struct drps_err err;
+};
+
+static uint32_t wait_ms(const struct drps_ranks_options *o)
+{
+    return o->wait_ms ? o->wait_ms : WAIT_MS;
+}
+
+static int open_part(struct rank *r, const struct drps_ranks_options *o, uint32_t rank,
+                     const struct drps_plan *whole, struct drps_err *err)
+{
+    r->options = o;
+    r->train = *o->train;
+    r->ranks = (struct drps_train_ranks){.whole = rank ? NULL : whole, .wait_ms = wait_ms(o)};
+    r->train.ranks = &r->ranks;
+    if (rank) {
+        r->train.on_epoch = NULL;
+        r->train.on_progress = NULL;
+    }
+    return drps_plan_open_rank(drps_io_os(), o->plan, rank, &r->part, err);
+}
+
+/* Train, and leave the job: others hear why if it failed. */
+static void run(struct rank *r)
+{
+    r->ranks.net = r->net;
+    r->rc = drps_train_run(r->part, &r->train, &r->result, &r->err);
+    const int failed = r->rc < 0 && r->rc != DRPS_E_INTERRUPTED;
+    drps_net_close(r->net, LINGER_MS, failed ? &r->err : NULL);
+    r->net = NULL;
+}
+
+/* What rank r came to; the result is moved. */
+static int outcome(struct rank *r, struct drps_train_result *result, struct drps_err *err)
+{
+    *result = r->result;
+    memset(&r->result, 0, sizeof(r->result));
+    if (err && r->err.code) *err = r->err;
+    return r->rc;
+}
+
+static int open_zmq(struct rank *r, const struct drps_peers *peers,
+                    const struct drps_net_keys *keys, uint64_t job_id, struct drps_err *err)
+{
+    struct drps_net_options net;
+    drps_train_net_options(r->part, &net);
+    net.rank = r->part->info.ranks.rank;
+    net.job_id = job_id;
+    net.start_ms = wait_ms(r->options);
+    return drps_net_open_zmq(&net, peers, keys, r->options->insecure, &r->net, err);
+}
+
+/* ---- All ranks on this machine ---- */
+
+struct local {
+    struct drps_plan *whole;
+    uint32_t count;
+    struct rank *ranks; /* own [count] */
+};
+
+static void close_local(struct local *l)
+{
+    for (uint32_t r = 0; l->ranks && r < l->count; r++) {
+        drps_train_result_free(&l->ranks[r].result);
+        drps_plan_close(l->ranks[r].part);
+    }
+    free(l->ranks);
+    drps_plan_close(l->whole);
+}
+
+static int check_count(const struct local *l, struct drps_err *err)
+{
+    const uint32_t workers = l->whole->info.ranks.workers;
+    if (workers == l->count) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "%s is a plan for %u worker%s, not %u: give --local %u, or make the plan "
+                        "with drps-index --workers %u",
+                        l->whole->dir, workers, workers > 1 ? "s" : "", l->count, workers,
+                        l->count);
+}
+
+static int open_local(struct local *l, const struct drps_ranks_options *o, uint32_t count,
+                      struct drps_err *err)
+{
+    const int shared = o->transport == DRPS_RANKS_INPROC;
+    *l = (struct local){.count = count};
+    int rc = drps_plan_open(drps_io_os(), o->plan, &l->whole, err);
+    if (rc == 0) rc = check_count(l, err);
+    if (rc < 0) return rc;
+    l->ranks = calloc(count, sizeof(*l->ranks));
+    if (!l->ranks) return drps_err_set(err, -ENOMEM, "no memory for %u ranks", count);
+    for (uint32_t r = 0; r < count && rc == 0; r++) {
+        struct drps_train_options *train = &l->ranks[r].train;
+        rc = open_part(&l->ranks[r], o, r, l->whole, err);
+        if (!train->memory_bytes)
+            train->memory_bytes = drps_memory_available() / 2 / count;
+        else if (shared)
+            train->memory_bytes /= count;
+    }
+    return rc;
+}
+
+/* ---- Threads ---- */
+
+static void *run_thread(void *rank)
+{
+    run(rank);
+    return NULL;
+}
+
+/* The largest message that any rank's part takes: the options of inproc are for all. */
+static void net_options(const struct local *l, struct drps_net_options *out)
+{
+    drps_train_net_options(l->ranks[0].part, out);
+    for (uint32_t r = 1; r < l->count; r++) {
+        struct drps_net_options one;
+        drps_train_net_options(l->ranks[r].part, &one);
+        for (int i = 0; i < DRPS_NET_PARTS; i++)
+            if (one.message_bytes[i] > out->message_bytes[i])
+                out->message_bytes[i] = one.message_bytes[i];
+    }
+}
+
+static int run_threads(struct local *l, struct drps_train_result *result, struct drps_err *err)
+{
+    struct drps_net *nets[DRPS_PLAN_WORKERS_MAX];
+    pthread_t threads[DRPS_PLAN_WORKERS_MAX];
+    struct drps_net_options net;
+    uint32_t started = 1;
+    net_options(l, &net);
+    int rc = drps_net_open_inproc(&net, nets, err);
+    if (rc < 0) return rc;
+    for (uint32_t r = 0; r < l->count; r++)
+        l->ranks[r].net = nets[r];
+    for (; started < l->count && rc == 0; started += rc == 0)
+        rc = pthread_create(&threads[started], NULL, run_thread, &l->ranks[started]);
+    if (rc) rc = drps_err_set(err, -rc, "no thread for rank %u: %s", started, strerror(rc));
+    for (uint32_t r = started; r < l->count; r++) /* never started */
+        drps_net_close(l->ranks[r].net, 0, err);
+    run(&l->ranks[0]);
+    for (uint32_t r = 1; r < started; r++)
+        (void)pthread_join(threads[r], NULL);
+    return rc < 0 ? rc : outcome(&l->ranks[0], result, err);
+}
+
+/* ---- Processes ---- */
+
+/* A port of the loopback interface that nobody has; *socket_out keeps it so. */
+static int take_port(int *socket_out, struct drps_peer *peer, struct drps_err *err)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t n = sizeof(at);
+    *socket_out = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (*socket_out < 0 || bind(*socket_out, (struct sockaddr *)&at, n) < 0 ||
+        getsockname(*socket_out, (struct sockaddr *)&at, &n) < 0)
+        return drps_err_set(err, -errno, "no port on the loopback interface: %s", strerror(errno));
+    (void)snprintf(peer->host, sizeof(peer->host), "127.0.0.1");
+    (void)snprintf(peer->port, sizeof(peer->port), "%u", (unsigned)ntohs(at.sin_port));
+    return 0;
+}
+
+/* Each rank gets another port. They are given back for ZeroMQ to take: should another program be
+ * faster, that rank says that its port is taken. */
+static int take_ports(struct drps_peers *peers, uint32_t count, struct drps_err *err)
+{
+    int sockets[DRPS_PLAN_WORKERS_MAX], rc = 0;
+    *peers = (struct drps_peers){.count = count, .peers = calloc(count, sizeof(*peers->peers))};
+    if (!peers->peers) return drps_err_set(err, -ENOMEM, "no memory for %u ranks", count);
+    uint32_t taken = 0;
+    for (; taken < count && rc == 0; taken++)
+        rc = take_port(&sockets[taken], &peers->peers[taken], err);
+    for (uint32_t r = 0; r < taken; r++)
+        if (sockets[r] >= 0) (void)close(sockets[r]);
+    return rc;
+}
+
+static void run_process(struct rank *r, const struct drps_peers *peers, uint64_t job_id)
+{
+    r->rc = open_zmq(r, peers, NULL, job_id, &r->err);
+    if (r->rc == 0) run(r);
+}
+
+/* Of a rank above 0. It says what it failed of unless rank 0 does: others hear why from the net. */
+static void run_child(struct rank *r, const struct drps_peers *peers, uint64_t job_id)
+{
+    run_process(r, peers, job_id);
+    if (r->rc < 0 && r->rc != DRPS_E_PEER && r->rc != DRPS_E_INTERRUPTED)
+        drps_log(r->train.log, DRPS_LOG_ERROR, "rank %u: %s", r->part->info.ranks.rank,
+                 r->err.text);
+    _exit(r->rc == 0 || r->rc == DRPS_E_INTERRUPTED ? 0 : 1);
+}
+
+/* Wait for the other ranks; a failure of one that rank 0 did not notice counts. */
+static int reap(const pid_t *pids, uint32_t count, int rc, struct drps_err *err)
+{
+    for (uint32_t r = 1; r < count; r++) {
+        int status = 0;
+        while (pids[r] > 0 && waitpid(pids[r], &status, 0) < 0 && errno == EINTR)
+            continue;
+        if (pids[r] > 0 && status && (rc == 0 || rc == DRPS_E_INTERRUPTED))
+            rc = drps_err_set(err, DRPS_E_PEER, "rank %u ended with status %d", r, status);
+    }
+    return rc;
+}
+
+static int run_processes(struct local *l, struct drps_train_result *result, struct drps_err *err)
+{
+    pid_t pids[DRPS_PLAN_WORKERS_MAX] = {0};
+    struct drps_peers peers = {0};
+    int rc = take_ports(&peers, l->count, err);
+    const uint64_t seed[2] = {drps_clock_ns(), (uint64_t)getpid()};
+    const uint64_t job_id = drps_checksum(seed, sizeof(seed));
+    for (uint32_t r = 1; r < l->count && rc == 0; r++) {
+        pids[r] = fork();
+        if (pids[r] == 0) run_child(&l->ranks[r], &peers, job_id);
+        if (pids[r] < 0) rc = drps_err_set(err, -errno, "no process for rank %u", r);
+    }
+    if (rc == 0) {
+        run_process(&l->ranks[0], &peers, job_id);
+        rc = outcome(&l->ranks[0], result, err);
+    }
+    drps_peers_destroy(&peers);
+    return reap(pids, l->count, rc, err);
+}
+
+int drps_ranks_run_local(const struct drps_ranks_options *options, uint32_t count,
+                         struct drps_train_result *result, struct drps_err *err)
+{
+    struct local l;
+    memset(result, 0, sizeof(*result));
+    int rc = open_local(&l, options, count, err);
+    if (rc == 0)
+        rc = options->transport == DRPS_RANKS_INPROC ? run_threads(&l, result, err)
+                                                     : run_processes(&l, result, err);
+    close_local(&l);
+    return rc;
+}
+
+/* ---- One rank ---- */
+
+/* The same on all ranks of these peers, so that a rank with another plan is told apart from a
+ * stranger. */
+static uint64_t peers_id(const struct drps_peers *peers)
+{
+    uint64_t id[2] = {0, 0};
+    for (uint32_t r = 0; r < peers->count; r++) {
+        const struct drps_peer *p = &peers->peers[r];
+        id[1] = drps_checksum(p->host, strlen(p->host)) ^ drps_checksum(p->port, strlen(p->port));
+        id[0] = drps_checksum(id, sizeof(id));
+    }
+    return id[0];
+}
+
+static int run_one(struct rank *r, const struct drps_peers *peers, struct drps_err *err)
+{
+    const struct drps_ranks_options *o = r->options;
+    struct drps_net_keys keys;
+    if (o->rank >= peers->count || peers->count != r->part->info.ranks.workers)
+        return drps_err_set(err, DRPS_E_CONFIG, "%s has %u ranks, %s is for %u", o->peers,
+                            peers->count, r->part->dir, r->part->info.ranks.workers);
+    int rc = o->keys ? drps_net_keys_load(drps_io_os(), o->keys, &keys, err) : 0;
+    if (rc == 0) rc = open_zmq(r, peers, o->keys ? &keys : NULL, peers_id(peers), err);
+    if (o->keys) drps_net_keys_forget(&keys);
+    if (rc == 0) run(r);
+    return rc;
+}
+
+int drps_ranks_run_one(const struct drps_ranks_options *options, struct drps_train_result *result,
+                       struct drps_err *err)
+{
+    struct rank *r = calloc(1, sizeof(*r));
+    struct drps_plan *whole = NULL;
+    struct drps_peers peers = {0};
+    memset(result, 0, sizeof(*result));
+    if (!r) return drps_err_set(err, -ENOMEM, "no memory for a rank");
+    int rc = drps_peers_read(drps_io_os(), options->peers, &peers, err);
+    if (rc == 0 && options->rank == 0)
+        rc = drps_plan_open(drps_io_os(), options->plan, &whole, err);
+    if (rc == 0) rc = open_part(r, options, options->rank, whole, err);
+    if (rc == 0) rc = run_one(r, &peers, err);
+    if (rc == 0) rc = outcome(r, result, err);
+    drps_peers_destroy(&peers);
+    drps_plan_close(r->part);
+    drps_plan_close(whole);
+    free(r);
+    return rc;
+}

@@ -1,0 +1,380 @@
+#include "engine/rounds.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_clock.h"
+
+enum { PARAMETERS = DRPS_NET_TYPE_FIRST, GRADIENT, FAILED };
+enum { STOP = 1 }; /* a message's tag: stop now; a worker's: its rank wants to */
+
+struct drps_rounds {
+    struct drps_rounds_options o;
+    uint32_t rank, workers;
+    uint32_t dim;
+    uint64_t train, rounds; /* of an epoch */
+    int touches;
+
+    /* the worker's */
+    uint64_t round, at; /* of the run, and within the epoch */
+    struct drps_feed_share share;
+    struct drps_rounds_bytes worker_traffic;
+
+    /* the server's */
+    uint64_t served, served_at;
+    int stop;        /* some rank wants to */
+    float *values;   /* own: [max_round_uses][dim] parameters on their way out */
+    uint32_t *index; /* own: [max_round_uses] */
+    float *sum;      /* own: [max_round_rows][dim] */
+    uint32_t *count; /* own: [max_round_rows] */
+    struct drps_rounds_bytes server_traffic;
+    struct drps_err server_err;
+    int server_rc;
+    pthread_t thread;
+    int running;
+};
+
+/* ---- Sizes ---- */
+
+static uint64_t row_bytes(const struct drps_plan_info *info)
+{
+    return info->dim * sizeof(float);
+}
+
+uint64_t drps_rounds_worker_bytes(const struct drps_plan_info *info)
+{
+    return info->max_batch_rows * row_bytes(info);
+}
+
+uint64_t drps_rounds_server_bytes(const struct drps_plan_info *info)
+{
+    return info->max_batch_rows * (row_bytes(info) + sizeof(uint32_t));
+}
+
+/* A worker's parameters, and a server's gradients, are there at most once; while they come in, and
+ * while they go out, in pieces once more. */
+uint64_t drps_rounds_memory(const struct drps_plan_info *info, int touches)
+{
+    const uint64_t row = row_bytes(info), count = touches ? sizeof(uint32_t) : 0;
+    const struct drps_plan_ranks *ranks = &info->ranks;
+    const uint64_t arrays =
+        ranks->max_round_uses * (row + sizeof(uint32_t)) + ranks->max_round_rows * (row + count);
+    const uint64_t messages = (info->max_batch_rows + ranks->max_round_uses) * (2 * row + count);
+    return arrays + 2 * messages;
+}
+
+void drps_rounds_forecast(const struct drps_plan_info *info, int touches, uint64_t epochs,
+                          struct drps_rounds_bytes *out)
+{
+    const struct drps_plan_ranks *r = &info->ranks;
+    const uint64_t there = row_bytes(info);
+    const uint64_t back = there + (touches ? sizeof(uint32_t) : 0);
+    *out = (struct drps_rounds_bytes){
+        .sent = epochs * ((r->served_rows + r->eval_served_rows) * there + r->pulled_rows * back),
+        .received =
+            epochs * ((r->pulled_rows + r->eval_pulled_rows) * there + r->served_rows * back),
+    };
+}
+
+/* ---- Messages ---- */
+
+static void count_sent(const struct drps_rounds *r, struct drps_rounds_bytes *bytes_of, uint32_t to,
+                       uint64_t bytes)
+{
+    if (to != r->rank) bytes_of->sent += bytes;
+}
+
+static int send_failed(struct drps_rounds *r, enum drps_net_part part)
+{
+    const struct drps_net_send send = {.to = r->rank, .part = part, .type = FAILED};
+    return drps_net_send(r->o.net, &send, r->o.wait_ms, NULL);
+}
+
+/* The other half of this rank, or another rank, has failed and says why itself. */
+static int told_failed(struct drps_err *err)
+{
+    return drps_err_set(err, DRPS_E_CLOSED, "the other half of this rank has failed");
+}
+
+/* The message of `type` and `round` from a rank, of so many bytes unless it says to stop. */
+static int take(struct drps_rounds *r, enum drps_net_part part, uint32_t from, uint8_t type,
+                uint64_t round, uint64_t bytes, struct drps_net_message **out, struct drps_err *err)
+{
+    int rc = drps_net_receive(r->o.net, part, from, r->o.wait_ms, out, err);
+    if (rc == -ETIMEDOUT) (void)drps_err_context(err, "round %llu", (unsigned long long)round);
+    if (rc < 0) return rc;
+    const struct drps_net_message *m = *out;
+    if (m->type == FAILED && from == r->rank)
+        rc = told_failed(err);
+    else if (m->type != type || m->round != round ||
+             (m->bytes != bytes && !(type == PARAMETERS && m->tag & STOP)))
+        rc = drps_err_set(err, DRPS_E_PROTO,
+                          "rank %u sent message %u of %zu bytes for round %llu where message %u of "
+                          "%llu bytes for round %llu was due",
+                          from, m->type, m->bytes, (unsigned long long)m->round, type,
+                          (unsigned long long)bytes, (unsigned long long)round);
+    if (rc == 0) return 0;
+    drps_net_message_free(*out);
+    *out = NULL;
+    return rc;
+}
+
+/* ---- The server ---- */
+
+static int send_parameters(struct drps_rounds *r, const struct drps_feed_union *u, uint32_t to,
+                           struct drps_err *err)
+{
+    const size_t from = u->part[to], n = u->part[to + 1] - from;
+    const struct drps_rows *rows = &r->o.server->rows;
+    struct drps_rows part = {.base = rows->base, .stride = rows->stride, .index = r->index, .n = n};
+    for (size_t i = 0; i < n; i++)
+        r->index[i] = rows->index[u->positions[from + i]];
+    drps_rows_gather(&part, r->dim, 0, n, r->values);
+    const struct drps_piece piece = {r->values, n * r->dim * sizeof(float)};
+    const struct drps_net_send send = {.to = to,
+                                       .part = DRPS_NET_WORKER,
+                                       .type = PARAMETERS,
+                                       .round = r->served,
+                                       .pieces = &piece,
+                                       .n = 1};
+    count_sent(r, &r->server_traffic, to, piece.bytes);
+    return drps_net_send(r->o.net, &send, r->o.wait_ms, err);
+}
+
+/* In place of parameters. */
+static int send_stop(struct drps_rounds *r, struct drps_err *err)
+{
+    int rc = 0;
+    for (uint32_t w = 0; w < r->workers && rc == 0; w++) {
+        const struct drps_net_send send = {
+            .to = w, .part = DRPS_NET_WORKER, .type = PARAMETERS, .tag = STOP, .round = r->served};
+        rc = drps_net_send(r->o.net, &send, r->o.wait_ms, err);
+    }
+    return rc;
+}
+
+static void add_gradient(struct drps_rounds *r, const struct drps_feed_union *u, uint32_t from,
+                         const void *data)
+{
+    const size_t n = u->part[from + 1] - u->part[from], dim = r->dim;
+    const uint32_t *positions = u->positions + u->part[from];
+    const float *gradient = data;
+    const uint32_t *touches = (const uint32_t *)(const void *)(gradient + n * dim);
+    for (size_t i = 0; i < n; i++) {
+        float *restrict sum = r->sum + positions[i] * dim;
+        for (size_t k = 0; k < dim; k++)
+            sum[k] += gradient[i * dim + k];
+    }
+    for (size_t i = 0; r->touches && i < n; i++)
+        r->count[positions[i]] += touches[i];
+}
+
+static uint64_t gradient_bytes(const struct drps_rounds *r, size_t rows)
+{
+    return rows * (r->dim * sizeof(float) + (r->touches ? sizeof(uint32_t) : 0));
+}
+
+static int add_gradients(struct drps_rounds *r, const struct drps_feed_union *u, int training,
+                         struct drps_err *err)
+{
+    memset(r->sum, 0, training ? u->n * r->dim * sizeof(*r->sum) : 0);
+    memset(r->count, 0, training ? u->n * sizeof(*r->count) : 0);
+    for (uint32_t w = 0; w < r->workers; w++) {
+        struct drps_net_message *m;
+        const size_t n = training ? u->part[w + 1] - u->part[w] : 0;
+        int rc = take(r, DRPS_NET_SERVER, w, GRADIENT, r->served, gradient_bytes(r, n), &m, err);
+        if (rc < 0) return rc;
+        if (training) add_gradient(r, u, w, m->data);
+        if (m->tag & STOP) r->stop = 1;
+        if (w != r->rank) r->server_traffic.received += m->bytes;
+        drps_net_message_free(m);
+    }
+    return 0;
+}
+
+static int serve_round(struct drps_rounds *r, struct drps_err *err)
+{
+    struct drps_server *server = r->o.server;
+    const int training = r->served_at < r->train;
+    struct drps_feed_union u;
+
+    int rc = drps_feed_next_union(r->o.feed, &u, err);
+    if (rc == 0) rc = drps_server_open_step(server, u.ids, u.n, err);
+    for (uint32_t w = 0; w < r->workers && rc == 0; w++) /* its neighbour first */
+        rc = send_parameters(r, &u, (r->rank + 1 + w) % r->workers, err);
+    if (rc == 0) rc = add_gradients(r, &u, training, err);
+    if (rc < 0) return rc;
+    if (training) {
+        float *sum[] = {r->sum};
+        uint32_t *count[] = {r->count};
+        drps_server_push(server, 0, u.n, sum, r->touches ? count : NULL, 1);
+    }
+    return drps_server_close_step(server, training, err);
+}
+
+static void *serve(void *rounds)
+{
+    struct drps_rounds *r = rounds;
+    int rc = 0;
+    for (r->served_at = 0; r->served_at < r->rounds && rc == 0; r->served_at++, r->served++) {
+        if (r->stop) {
+            rc = send_stop(r, &r->server_err);
+            break;
+        }
+        rc = serve_round(r, &r->server_err);
+    }
+    r->server_rc = rc;
+    if (rc < 0 && rc != DRPS_E_CLOSED) (void)send_failed(r, DRPS_NET_WORKER);
+    return NULL;
+}
+
+/* ---- The worker ---- */
+
+/* Parameters of servers 0, 1, ... one after another. Returns 1 when all say to stop. */
+static int pull(struct drps_rounds *r, struct drps_err *err)
+{
+    char *at = (char *)r->o.worker->params;
+    uint32_t stops = 0;
+    for (uint32_t s = 0; s < r->workers; s++) {
+        struct drps_net_message *m;
+        const uint64_t bytes = r->share.shares[s] * r->dim * sizeof(float);
+        int rc = take(r, DRPS_NET_WORKER, s, PARAMETERS, r->round, bytes, &m, err);
+        if (rc < 0) return rc;
+        stops += m->tag & STOP;
+        if (m->bytes) memcpy(at, m->data, m->bytes);
+        at += m->bytes;
+        if (s != r->rank) r->worker_traffic.received += m->bytes;
+        drps_net_message_free(m);
+    }
+    if (!stops || stops == r->workers) return stops != 0;
+    return drps_err_set(err, DRPS_E_PROTO, "%u servers of %u stop before round %llu", stops,
+                        r->workers, (unsigned long long)r->round);
+}
+
+static int wants_to_stop(const struct drps_rounds *r)
+{
+    return r->o.stop && atomic_load_explicit(r->o.stop, memory_order_relaxed); /* only a flag */
+}
+
+/* Each server its part; after an evaluation round, that it is over. */
+static int push(struct drps_rounds *r, int training, struct drps_err *err)
+{
+    const struct drps_worker *worker = r->o.worker;
+    const uint32_t tag = wants_to_stop(r) ? STOP : 0;
+    size_t first = 0;
+    for (uint32_t s = 0; s < r->workers; s++) {
+        const size_t n = training ? r->share.shares[s] : 0;
+        const struct drps_piece pieces[2] = {
+            {worker->grads[0] + first * r->dim, n * r->dim * sizeof(float)},
+            {r->touches ? worker->touches[0] + first : NULL, r->touches ? n * sizeof(uint32_t) : 0},
+        };
+        const struct drps_net_send send = {.to = s,
+                                           .part = DRPS_NET_SERVER,
+                                           .type = GRADIENT,
+                                           .tag = tag,
+                                           .round = r->round,
+                                           .pieces = pieces,
+                                           .n = r->touches ? 2 : 1};
+        int rc = drps_net_send(r->o.net, &send, r->o.wait_ms, err);
+        if (rc < 0) return rc;
+        count_sent(r, &r->worker_traffic, s, gradient_bytes(r, n));
+        first += n;
+    }
+    return 0;
+}
+
+int drps_rounds_work(struct drps_rounds *r, struct drps_round *out, struct drps_err *err)
+{
+    const int training = r->at < r->train;
+    const uint64_t start = drps_clock_ns();
+    *out = (struct drps_round){.batch = &r->share.body};
+    int rc = drps_feed_next_share(r->o.feed, &r->share, err);
+    const uint64_t read = drps_clock_ns();
+    if (rc == 0) rc = pull(r, err);
+    if (rc) return rc;
+    const uint64_t pulled = drps_clock_ns();
+    if (training)
+        out->loss = drps_worker_gradient(r->o.worker, &r->share.body);
+    else
+        drps_worker_score(r->o.worker, &r->share.body);
+    out->plan_ns = read - start;
+    out->wait_ns = pulled - read;
+    out->compute_ns = drps_clock_ns() - pulled;
+    rc = push(r, training, err);
+    r->at++;
+    r->round++;
+    return rc;
+}
+
+/* ---- Epochs ---- */
+
+int drps_rounds_begin(struct drps_rounds *r, struct drps_err *err)
+{
+    r->at = 0;
+    drps_err_clear(&r->server_err);
+    int rc = pthread_create(&r->thread, NULL, serve, r);
+    if (rc) return drps_err_set(err, -rc, "no thread for the server: %s", strerror(rc));
+    r->running = 1;
+    return 0;
+}
+
+int drps_rounds_end(struct drps_rounds *r, int rc, struct drps_err *err)
+{
+    if (rc < 0 && rc != DRPS_E_CLOSED) (void)send_failed(r, DRPS_NET_SERVER);
+    if (r->running) (void)pthread_join(r->thread, NULL);
+    r->running = 0;
+    if (r->server_rc >= 0 || r->server_rc == DRPS_E_CLOSED || (rc < 0 && rc != DRPS_E_CLOSED))
+        return rc;
+    drps_err_clear(err); /* the server says what it was */
+    return drps_err_set(err, r->server_rc, "%s", r->server_err.text);
+}
+
+/* ---- Opening ---- */
+
+int drps_rounds_open(const struct drps_rounds_options *options, struct drps_rounds **rounds_out,
+                     struct drps_err *err)
+{
+    const struct drps_plan_info *info = &options->plan->info;
+    *rounds_out = NULL;
+    struct drps_rounds *r = calloc(1, sizeof(*r));
+    if (!r) return drps_err_set(err, -ENOMEM, "no memory for rounds");
+    r->o = *options;
+    r->rank = info->ranks.rank;
+    r->workers = info->ranks.workers;
+    r->dim = info->dim;
+    r->train = info->batches;
+    r->rounds = info->batches + info->eval_batches;
+    r->touches = options->worker->has_touches;
+    const uint64_t uses = info->ranks.max_round_uses, rows = info->ranks.max_round_rows;
+    r->values = drps_array_new(uses, r->dim * sizeof(*r->values));
+    r->index = drps_array_new(uses, sizeof(*r->index));
+    r->sum = drps_array_new(rows, r->dim * sizeof(*r->sum));
+    r->count = drps_array_new(rows, sizeof(*r->count));
+    if (!r->values || !r->index || !r->sum || !r->count) {
+        drps_rounds_close(r);
+        return drps_err_set(err, -ENOMEM, "no memory for the rows of a round");
+    }
+    *rounds_out = r;
+    return 0;
+}
+
+void drps_rounds_close(struct drps_rounds *r)
+{
+    if (!r) return;
+    free(r->values);
+    free(r->index);
+    free(r->sum);
+    free(r->count);
+    free(r);
+}
+
+void drps_rounds_bytes(const struct drps_rounds *r, struct drps_rounds_bytes *out)
+{
+    *out = (struct drps_rounds_bytes){
+        .sent = r->worker_traffic.sent + r->server_traffic.sent,
+        .received = r->worker_traffic.received + r->server_traffic.received,
+    };
+}

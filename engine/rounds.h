@@ -1,0 +1,87 @@
+/*
+ * Rounds: a step of several ranks, each with a worker and a server (bulk synchronous parallel).
+ *
+ *   server s, thread of its own                     worker i, the calling thread
+ *     open the round's rows
+ *     parameters of (i, t, s)   ------------->        put together: parts of servers 0, 1, ...
+ *                                                     gradient on the dense array
+ *     add in the order of ranks  <-------------       gradient of the part of each server
+ *     step once, close the rows
+ *
+ * Both sides know from the plan which rows a message holds: it has values alone. Sums are made in
+ * the order of ranks, so that the result does not depend on timing.
+ *
+ * Ending: with its gradients a worker says whether its rank wants to stop. Every server hears it
+ * from all workers and answers all of them in place of the next parameters; so all ranks stop
+ * before the same round. Where one half of a rank fails it tells the other by a message, and
+ * closing the net tells the others.
+ *
+ * Private to engine/.
+ */
+#ifndef DRPS_ROUNDS_H
+#define DRPS_ROUNDS_H
+
+#include "engine/drps_engine.h"
+#include "engine/feed.h"
+#include "engine/net/drps_net.h"
+#include "engine/server.h"
+#include "engine/worker.h"
+
+struct drps_rounds; /* opaque */
+
+struct drps_rounds_options {
+    const struct drps_plan *plan; /* the rank's part */
+    struct drps_net *net;
+    struct drps_feed *feed;     /* started */
+    struct drps_server *server; /* its store is open */
+    struct drps_worker *worker; /* started */
+    const atomic_int *stop;     /* may be NULL */
+    uint32_t wait_ms;           /* for a message that is due */
+};
+
+/* Everything in options is borrowed until close. */
+DRPS_MUST_CHECK
+int drps_rounds_open(const struct drps_rounds_options *options, struct drps_rounds **rounds_out,
+                     struct drps_err *err);
+void drps_rounds_close(struct drps_rounds *rounds); /* NULL-safe; between epochs */
+
+/* Memory of rounds: arrays, and messages that are under way. */
+uint64_t drps_rounds_memory(const struct drps_plan_info *info, int touches);
+
+/* Bytes of the largest messages to worker and server. */
+uint64_t drps_rounds_worker_bytes(const struct drps_plan_info *info);
+uint64_t drps_rounds_server_bytes(const struct drps_plan_info *info);
+
+/* The server's thread begins an epoch; end waits for it. After a failure of the worker, end makes
+ * it stop. `rc`, `err`: how the worker's rounds went; returns what the epoch came to. */
+DRPS_MUST_CHECK
+int drps_rounds_begin(struct drps_rounds *rounds, struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_rounds_end(struct drps_rounds *rounds, int rc, struct drps_err *err);
+
+/* A round of the worker. */
+struct drps_round {
+    const struct drps_batch *batch; /* valid until the next round */
+    double loss;      /* sum over the samples of a training round; of an evaluation round
+                         worker->scores are theirs */
+    uint64_t plan_ns; /* waiting for the batch */
+    uint64_t wait_ns; /* waiting for parameters, and putting them together */
+    uint64_t compute_ns;
+};
+
+/* The worker's part of the next round. Returns 0, or 1 when all ranks stop before it. */
+DRPS_MUST_CHECK
+int drps_rounds_work(struct drps_rounds *rounds, struct drps_round *out, struct drps_err *err);
+
+/* Parameters and gradients, to and from other ranks. */
+struct drps_rounds_bytes {
+    uint64_t sent, received;
+};
+/* Between epochs. */
+void drps_rounds_bytes(const struct drps_rounds *rounds, struct drps_rounds_bytes *out);
+
+/* What the plan says of them, for so many whole epochs. */
+void drps_rounds_forecast(const struct drps_plan_info *info, int touches, uint64_t epochs,
+                          struct drps_rounds_bytes *out);
+
+#endif
