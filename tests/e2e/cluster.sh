@@ -1,0 +1,192 @@
+#!/usr/bin/env bash
+# Several ranks on this machine: the same parameters over ZeroMQ and within one process, from every store; losses of one
+# worker with batches as large as a round; bytes on the wire as the plan says; mistakes, interruption and a killed rank.
+. "$(dirname "$0")/lib.sh"
+
+"$tools/drps-gen" ctr --samples 12K --fields 12 --rows 20K --seed 3 -o data.svm --quiet
+"$tools/drps-gen" matrix --users 600 --items 300 --ratings 12K --seed 3 -o ratings.tsv --quiet
+
+zmq=1 # whether this build has ZeroMQ
+
+# train PLAN TRAIN-OPTIONS...: its JSON is left in train.json
+train() {
+    local plan=$1
+    shift
+    "$tools/drps-train" "$plan" -o model --force --epochs 2 "$@" --quiet --json >train.json
+}
+losses() { echo "$(all_values train_loss <train.json) $(all_values test_loss <train.json)"; }
+content() { value content <train.json; }
+
+# least PLAN N: KiB that the relay store of every rank takes at least, by their own refusals
+least() {
+    local memory=1024 need
+    for _ in 1 2 3 4 5 6 7 8; do
+        "$tools/drps-train" "$1" -o refused --local "$2" --store relay --memory "${memory}K" --quiet 2>refused.txt && break
+        need=$(sed -n 's/.*at least \([0-9.]*\) MiB.*/\1/p' refused.txt | sort -n | tail -1)
+        [[ -n $need ]] || fail "no number in: $(cat refused.txt)"
+        memory=$(awk "BEGIN {print int(($need + 0.1) * 1024)}")
+        rm -rf refused
+    done
+    rm -rf refused
+    echo "$memory"
+}
+
+# near A B SHARE: every number of the list A is that of B, to within a share
+near() { paste <(tr ' ' '\n' <<<"$1") <(tr ' ' '\n' <<<"$2") | awk "{d = \$1 / \$2 - 1; if (d * d > $3 * $3) exit 1}"; }
+
+wire() { # sent and received bytes of every rank are those that the plan says, to within 5 %
+    local kind
+    for kind in sent received; do
+        near "$(all_values ${kind}_bytes <train.json | xargs)" "$(all_values forecast_${kind}_bytes <train.json | xargs)" 0.05 ||
+            fail "$1: ${kind} $(all_values ${kind}_bytes <train.json | xargs), forecast $(all_values forecast_${kind}_bytes <train.json | xargs)"
+    done
+    [[ $(all_values sent_bytes <train.json | awk '{n += $1} END {print n}') -gt 0 ]] || fail "$1: nothing was sent"
+}
+
+compare() { # NAME BATCH TRAIN-OPTIONS-OR-EMPTY INDEX-OPTIONS...
+    local name=$1 batch=$2 options=$3 n store want losses got memory
+    shift 3
+    for n in 1 2 3 5; do
+        "$tools/drps-index" "$@" --batch-size "$batch" --workers $n --test-fraction 0.1 --memory 64M -o plan-$name-$n --quiet --json >/dev/null
+        "$tools/drps-stat" plan-$name-$n --verify >/dev/null || fail "plan-$name-$n does not verify"
+        # shellcheck disable=SC2086
+        if [[ $n = 1 ]]; then
+            train plan-$name-1 $options
+            want=$(content) && train plan-$name-1 --local 1 $options
+            [[ $(content) = "$want" ]] || fail "$name: --local 1 gives $(content), not $want"
+            continue
+        fi
+        # shellcheck disable=SC2086
+        train plan-$name-$n --local $n --transport inproc --store resident $options
+        want=$(content) losses=$(losses)
+        memory=$(least plan-$name-$n $n)
+        for store in resident relay rocksdb leveldb; do
+            # shellcheck disable=SC2086
+            if [[ $store = relay ]]; then
+                train plan-$name-$n --local $n --store relay --memory "$((memory + 20))K" $options
+                [[ $(all_values windows <train.json | awk '/^[0-9]/') -gt 1 ]] || fail "$name: one window"
+            else
+                train plan-$name-$n --local $n --store $store $options
+            fi
+            [[ $(content) = "$want" ]] || fail "$name, $n ranks, $store: $(content) instead of $want"
+            [[ $(losses) = "$losses" ]] || fail "$name, $n ranks, $store: losses $(losses) instead of $losses"
+            wire "$name, $n ranks, $store"
+        done
+        "$tools/drps-stat" model --verify >/dev/null || fail "the model of $name, $n ranks, does not verify"
+        "$tools/drps-index" "$@" --batch-size $((batch * n)) --test-fraction 0.1 --memory 64M -o plan-one --force --quiet --json >/dev/null
+        # shellcheck disable=SC2086
+        train plan-one --store resident $options
+        near "$losses" "$(losses)" 1e-5 || fail "$name, $n ranks: losses $losses; one worker with $n times the batch: $(losses)"
+        echo "ok $name, $n ranks"
+    done
+}
+
+# Without ZeroMQ the ranks of a machine are threads, and --local says so.
+"$tools/drps-index" data.svm --algo lor --workers 2 --test-fraction 0.1 -o plan-2 --quiet
+if ! "$tools/drps-train" plan-2 -o model --local 2 --quiet 2>err.txt; then
+    grep -q "without ZeroMQ" err.txt || fail "--local 2: $(cat err.txt)"
+    zmq=0
+fi
+[[ $zmq = 1 ]] || skip "this build has no ZeroMQ"
+
+compare lor 100 "" data.svm --algo lor
+compare fm 60 "--optimizer ftrl --l1 0.01" data.svm --algo fm --rank 4
+compare lmf 100 "--l2 0.001" ratings.tsv --algo lmf --rank 4
+compare sgd 500 "--optimizer sgd --l1 0.0001 --threads 2" data.svm --algo lor --no-bias
+
+# The best epoch is chosen, and written, by all ranks together.
+train plan-fm-3 --local 3 --transport inproc --epochs 30 --patience 2 --lr 0.05
+[[ $(value stopped_early <train.json) = true ]] || fail "patience never ran out"
+want=$(content)
+train plan-fm-3 --local 3 --epochs 30 --patience 2 --lr 0.05
+[[ $(content) = "$want" ]] || fail "patience: $(content) instead of $want"
+echo "ok patience"
+
+# ---- Mistakes ----
+
+fails 2 "is a plan for 2 workers: run it with --local 2" "$tools/drps-train" plan-2 -o never
+fails 2 "is a plan for 2 workers, not 3" "$tools/drps-train" plan-2 -o never --local 3
+fails 2 "is a plan for 1 worker, not 2" "$tools/drps-train" plan-one -o never --local 2
+fails 2 "local-steps" "$tools/drps-train" plan-2 -o never --local 2 --local-steps
+fails 2 "needs --local" "$tools/drps-train" plan-2 -o never --transport inproc
+cp -r plan-2 lacking && rm -r lacking/rank-1
+fails 1 "lacking/rank-1 is not there" "$tools/drps-train" lacking -o never --local 2
+cp -r plan-fm-2/rank-1 lacking/rank-1
+fails 1 "rank-1 is the part of another plan" "$tools/drps-stat" lacking --verify
+fails 2 "rank 1 .*another plan|rank 1 was started with another plan" "$tools/drps-train" lacking -o never --local 2 --transport inproc
+fails 2 "plan" "$tools/drps-train" lacking -o never --local 2
+absent never
+absent never.rank-1
+echo "ok mistakes"
+
+# ---- Ranks that are started one by one ----
+
+ports() { # N free ports on loopback, most likely
+    local port=$((20000 + RANDOM % 20000)) n=0
+    while [[ $n -lt $1 ]]; do
+        if ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
+            echo "127.0.0.1:$port"
+            n=$((n + 1))
+        fi
+        port=$((port + 1))
+    done
+}
+# ranks PLAN N OPTIONS...: start ranks 1 to N - 1 (each with its own folder alone) in the background; their ids are in pids
+ranks() {
+    local plan=$1 n=$2 r
+    shift 2
+    ports "$n" >peers.txt
+    pids=()
+    for ((r = 1; r < n; r++)); do
+        rm -rf "machine-$r" && mkdir -p "machine-$r/plan" && cp -r "$plan/rank-$r" "machine-$r/plan/"
+        "$tools/drps-train" "machine-$r/plan" -o "machine-$r/model" --peers peers.txt --rank $r "$@" --timeout 60 --quiet 2>"rank-$r.txt" &
+        pids+=($!)
+    done
+}
+
+want=$(train plan-lor-3 --local 3 --transport inproc && content)
+ranks plan-lor-3 3 --epochs 2
+train plan-lor-3 --peers peers.txt --rank 0 --timeout 60
+[[ $(content) = "$want" ]] || fail "ranks started one by one: $(content) instead of $want"
+for pid in "${pids[@]}"; do wait "$pid" || fail "a rank ended with $?: $(cat rank-*.txt)"; done
+[[ -z $(ls -A machine-1 | grep -v '^plan$') ]] || fail "rank 1 left behind: $(ls machine-1)"
+echo "ok ranks started one by one"
+
+ranks plan-lor-3 3 --epochs 2 --lr 0.5
+fails 2 "rank 1 was started with --lr 0.5, rank 0 with 0.05" "$tools/drps-train" plan-lor-3 -o never --peers peers.txt --rank 0 --epochs 2 --timeout 60
+for pid in "${pids[@]}"; do wait "$pid" && fail "a rank did not notice"; done
+grep -q "rank 1 was started with --lr 0.5" rank-2.txt || fail "rank 2 says: $(cat rank-2.txt)"
+ranks plan-fm-2 2
+fails 2 "rank 1.*plan" "$tools/drps-train" plan-lor-2 -o never --peers peers.txt --rank 0 --timeout 60
+wait "${pids[0]}" && fail "rank 1 of another plan did not notice"
+fails 1 "rank 1 " "$tools/drps-train" plan-2 -o never --peers peers.txt --rank 0 --timeout 1 # nobody is there
+fails 2 "which rank is this" "$tools/drps-train" plan-2 -o never --peers peers.txt
+absent never
+echo "ok other options"
+
+# Killed, and stopped, while they train.
+ranks plan-lor-3 3 --epochs 100000
+"$tools/drps-train" plan-lor-3 -o never --peers peers.txt --rank 0 --epochs 100000 --timeout 60 2>err.txt >out.txt &
+master=$!
+until [[ $(wc -l <out.txt) -ge 3 ]]; do kill -0 $master || fail "$(cat err.txt)"; done # a head and two epochs
+kill -KILL "${pids[1]}"
+wait $master && fail "rank 0 did not notice that rank 2 was killed"
+grep -q "rank 2 " err.txt || fail "rank 0 says: $(cat err.txt)"
+wait "${pids[0]}" && fail "rank 1 did not notice that rank 2 was killed"
+grep -q "rank 2 " rank-1.txt || fail "rank 1 says: $(cat rank-1.txt)"
+absent never
+echo "ok killed: $(cat err.txt)"
+
+ranks plan-lor-3 3 --epochs 100000
+"$tools/drps-train" plan-lor-3 -o stopped --peers peers.txt --rank 0 --epochs 100000 --timeout 60 2>err.txt >out.txt &
+master=$!
+until [[ $(wc -l <out.txt) -ge 3 ]]; do kill -0 $master || fail "$(cat err.txt)"; done
+kill -INT "${pids[1]}"
+status=0 && wait $master || status=$?
+[[ $status = 130 ]] || fail "rank 0 ended with $status: $(cat err.txt)"
+for pid in "${pids[@]}"; do
+    status=0 && wait "$pid" || status=$?
+    [[ $status = 130 ]] || fail "a rank ended with $status: $(cat rank-*.txt)"
+done
+"$tools/drps-stat" stopped --verify >/dev/null || fail "the model of the interrupted run does not verify"
+echo "ok interrupted"
