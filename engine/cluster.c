@@ -128,6 +128,12 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
     return memcmp(t, first, sizeof(*t)) ? differs("set of options", rank, err) : 0;
 }
 
+static void wait_for_all(const struct drps_cluster *c)
+{
+    const int rc = drps_net_barrier(c->net, c->wait_ms, NULL);
+    (void)rc;
+}
+
 int drps_cluster_agree(const struct drps_cluster *c, const struct drps_train_options *options,
                        const struct drps_optim *optim, struct drps_err *err)
 {
@@ -139,6 +145,8 @@ int drps_cluster_agree(const struct drps_cluster *c, const struct drps_train_opt
     for (uint32_t r = 1; r < c->count && rc == 0; r++)
         rc = compare_terms(&all[r], &all[0], r, err);
     free(all);
+    if (rc == DRPS_E_CONFIG) /* all ranks know it; whoever leaves first must not be the news */
+        wait_for_all(c);
     return rc;
 }
 

@@ -545,8 +545,8 @@ static int name_whole(struct run *r, const struct owners *owners, struct drps_er
 }
 
 /* A part for each rank; the dictionary stays with the whole. */
-static int deal(struct run *r, const struct layout_job *layout, const uint32_t *block_first,
-                struct drps_err *err)
+static int deal_parts(struct run *r, const struct layout_job *layout, const uint32_t *block_first,
+                      struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
     struct owners owners;
@@ -603,7 +603,7 @@ static int make_blocks(struct run *r, struct drps_err *err)
     const struct layout_job job = layout_job(r);
     int rc = layout_make(&job, info, &block_first, err);
     if (rc == 0)
-        rc = r->parts_n > 1 ? deal(r, &job, block_first, err)
+        rc = r->parts_n > 1 ? deal_parts(r, &job, block_first, err)
                             : keep_whole(r, &job, &block_first, err);
     free(block_first);
     return rc;

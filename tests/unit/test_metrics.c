@@ -233,6 +233,47 @@ static void test_metrics_reset_forgets(void **state)
     drps_metrics_free(NULL);
 }
 
+/* Parts that were counted elsewhere give what one would have counted. */
+static void check_merged(enum drps_loss loss)
+{
+    float scores[N], labels[N];
+    struct drps_metrics *part = drps_metrics_new(loss), *sum = drps_metrics_new(loss);
+    char *data = malloc(drps_metrics_bound(part) + 1);
+    struct drps_quality whole, merged;
+    size_t bytes = 0;
+    for (size_t i = 0; i < N; i++) {
+        scores[i] = (float)uniform(-3, 3);
+        labels[i] = uniform(0, 1) < 0.3 ? 1.0f : -1.0f;
+    }
+    whole = quality_of(loss, scores, labels, N);
+    for (size_t first = 0; first < N; first += N / 3) {
+        drps_metrics_reset(part);
+        drps_metrics_add(part, scores + first, labels + first, N / 3);
+        bytes = drps_metrics_encode(part, data);
+        assert_true(bytes <= drps_metrics_bound(part));
+        assert_int_equal(drps_metrics_merge(sum, data, bytes, NULL), 0);
+    }
+    drps_metrics_result(sum, &merged);
+    assert_int_equal(merged.samples, N);
+    assert_true(fabs(merged.loss - whole.loss) < 1e-12 * fabs(whole.loss));
+    if (loss != DRPS_LOSS_SQUARED) {
+        assert_true(fabs(merged.auc - whole.auc) < 1e-15);
+        assert_true(fabs(merged.accuracy - whole.accuracy) < 1e-15);
+    }
+    assert_int_equal(drps_metrics_merge(sum, data, bytes + 1, NULL), DRPS_E_PROTO);
+    assert_int_equal(drps_metrics_merge(sum, data, 8, NULL), DRPS_E_PROTO);
+    drps_metrics_free(part);
+    drps_metrics_free(sum);
+    free(data);
+}
+
+static void test_metrics_merge_parts(void **state)
+{
+    (void)state;
+    check_merged(DRPS_LOSS_LOGISTIC);
+    check_merged(DRPS_LOSS_SQUARED);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +287,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_metrics_regression_gives_rmse),
         cmocka_unit_test(test_metrics_without_samples_are_nan),
         cmocka_unit_test(test_metrics_reset_forgets),
+        cmocka_unit_test(test_metrics_merge_parts),
     };
 
     if (argc > 1) seed = strtoull(argv[1], NULL, 0);

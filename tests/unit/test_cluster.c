@@ -1,0 +1,357 @@
+/*
+ * Ranks in one process: whole runs over inproc against one worker with batches as large as a round,
+ * from every store; stopping; a rank whose part of the plan is damaged; ranks that were started
+ * differently.
+ *
+ *   test_cluster [seed]
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/drps_modeldir.h"
+#include "engine/drps_ranks.h"
+#include "engine/net/drps_net.h"
+#include "support/index_case.h"
+
+enum { WORKERS = 3, BATCH = 32 };
+
+static uint64_t seed = 20240607;
+
+struct world {
+    struct scratch scratch;
+    char plan[SCRATCH_PATH_BYTES], one[SCRATCH_PATH_BYTES], model[SCRATCH_PATH_BYTES];
+};
+
+static void make_plan(struct world *w, const char *input, const char *algo, const char *out,
+                      uint32_t workers, uint64_t batch)
+{
+    struct case_run run;
+    struct drps_err err = DRPS_ERR_INIT;
+    case_begin(&run, &w->scratch, input, algo);
+    (void)snprintf(run.out, sizeof(run.out), "%s", out);
+    run.options.workers = workers;
+    run.options.batch_size = batch;
+    run.options.rank = strcmp(algo, "lor") == 0 ? 0 : 4;
+    run.options.test_fraction = 0.2;
+    if (drps_index_run(drps_io_os(), &run.options, &run.result, &err) < 0) fail_msg("%s", err.text);
+}
+
+static struct world *world_begin(const char *algo, enum case_format format)
+{
+    struct world *w = calloc(1, sizeof(*w));
+    scratch_begin(&w->scratch);
+    (void)snprintf(w->plan, sizeof(w->plan), "%s", scratch_path(&w->scratch, "several"));
+    (void)snprintf(w->one, sizeof(w->one), "%s", scratch_path(&w->scratch, "single"));
+    (void)snprintf(w->model, sizeof(w->model), "%s", scratch_path(&w->scratch, "model"));
+    char input[SCRATCH_PATH_BYTES];
+    (void)snprintf(input, sizeof(input), "%s",
+                   case_input(&w->scratch, "in", format, 900, 200, seed));
+    make_plan(w, input, algo, w->plan, WORKERS, BATCH);
+    make_plan(w, input, algo, w->one, 1, WORKERS * BATCH);
+    return w;
+}
+
+static void world_end(struct world *w)
+{
+    scratch_end(&w->scratch);
+    free(w);
+}
+
+static struct drps_train_options options_of(const struct world *w)
+{
+    return (struct drps_train_options){
+        .model_path = w->model, .replace = 1, .epochs = 2, .seed = 7, .memory_bytes = 512 << 20};
+}
+
+static int run_local(const struct world *w, const struct drps_train_options *train,
+                     struct drps_train_result *result, struct drps_err *err)
+{
+    const struct drps_ranks_options o = {
+        .plan = w->plan, .train = train, .transport = DRPS_RANKS_INPROC, .wait_ms = 60000};
+    return drps_ranks_run_local(&o, WORKERS, result, err);
+}
+
+static void run_one(const struct world *w, const struct drps_train_options *train,
+                    struct drps_train_result *result)
+{
+    struct drps_plan *plan;
+    struct drps_err err = DRPS_ERR_INIT;
+    if (drps_plan_open(drps_io_os(), w->one, &plan, &err) < 0) fail_msg("%s", err.text);
+    if (drps_train_run(plan, train, result, &err) < 0) fail_msg("%s", err.text);
+    drps_plan_close(plan);
+}
+
+static void check_near(double a, double b)
+{
+    if (isnan(a) && isnan(b)) return;
+    if (!(fabs(a - b) <= 1e-5 * fabs(b))) fail_msg("%.9g is not near %.9g", a, b);
+}
+
+static void check_model(const struct world *w, const struct drps_train_result *r)
+{
+    struct drps_modeldir *md;
+    struct drps_err err = DRPS_ERR_INIT;
+    if (drps_modeldir_open(drps_io_os(), w->model, 64 << 20, &md, &err) < 0)
+        fail_msg("%s", err.text);
+    if (drps_modeldir_verify(md, &err) < 0) fail_msg("%s", err.text);
+    assert_int_equal(drps_modeldir_info(md)->content, r->content);
+    drps_modeldir_close(md);
+}
+
+static void check_traffic(const struct drps_train_result *r)
+{
+    uint64_t sent = 0, received = 0;
+    assert_int_equal(r->ranks_n, WORKERS);
+    for (size_t i = 0; i < r->ranks_n; i++) {
+        assert_int_equal(r->ranks[i].sent_bytes, r->ranks[i].forecast_sent_bytes);
+        assert_int_equal(r->ranks[i].received_bytes, r->ranks[i].forecast_received_bytes);
+        sent += r->ranks[i].sent_bytes;
+        received += r->ranks[i].received_bytes;
+    }
+    assert_int_equal(sent, received);
+    assert_true(sent > 0);
+}
+
+static void check_case(const char *algo, enum case_format format, const char *optimizer, float l2)
+{
+    struct world *w = world_begin(algo, format);
+    struct drps_train_options o = options_of(w);
+    struct drps_train_result one, first = {0}, r;
+    struct drps_err err = DRPS_ERR_INIT;
+    o.optimizer = optimizer;
+    o.l2 = l2;
+    run_one(w, &o, &one);
+    const char *stores[8] = {"resident", "relay"};
+    for (size_t i = 0; drps_kv_engines()[i]; i++)
+        stores[2 + i] = drps_kv_engines()[i]->name;
+    for (size_t i = 0; stores[i]; i++) {
+        o.store = stores[i];
+        if (run_local(w, &o, &r, &err) < 0) fail_msg("%s: %s", stores[i], err.text);
+        assert_int_equal(r.epochs_n, 2);
+        for (size_t e = 0; e < r.epochs_n; e++) {
+            check_near(r.epochs[e].train_loss, one.epochs[e].train_loss);
+            check_near(r.epochs[e].test.loss, one.epochs[e].test.loss);
+            assert_int_equal(r.epochs[e].test.samples, one.epochs[e].test.samples);
+        }
+        assert_int_equal(r.rows, one.rows);
+        check_traffic(&r);
+        check_model(w, &r);
+        if (i == 0)
+            first.content = r.content;
+        else
+            assert_int_equal(r.content, first.content);
+        drps_train_result_free(&r);
+    }
+    drps_train_result_free(&one);
+    world_end(w);
+}
+
+static void test_ranks_train_as_one_worker_does(void **state)
+{
+    (void)state;
+    check_case("lor", CASE_LIBSVM, "adagrad", 0);
+    check_case("fm", CASE_LIBSVM, "ftrl", 0.01f);
+    check_case("lmf", CASE_RATINGS, "sgd", 0.001f);
+}
+
+static void test_patience_stops_all_ranks(void **state)
+{
+    struct world *w = world_begin("lor", CASE_LIBSVM);
+    struct drps_train_options o = options_of(w);
+    struct drps_train_result one, r;
+    struct drps_err err = DRPS_ERR_INIT;
+    (void)state;
+    o.epochs = 40;
+    o.patience = 2;
+    o.lr = 0.3f;
+    run_one(w, &o, &one);
+    if (run_local(w, &o, &r, &err) < 0) fail_msg("%s", err.text);
+    assert_true(one.stopped_early);
+    assert_true(r.stopped_early);
+    assert_int_equal(r.best_epoch, one.best_epoch);
+    check_model(w, &r);
+    drps_train_result_free(&one);
+    drps_train_result_free(&r);
+    world_end(w);
+}
+
+/* The user stops it in the second epoch: all ranks stop before the same round, and the model so far
+ * is there. */
+static atomic_int stop;
+
+static void stop_now(void *ctx, const struct drps_epoch *epoch)
+{
+    (void)ctx;
+    (void)epoch;
+    atomic_store(&stop, 1);
+}
+
+static void test_stopping_keeps_the_model_so_far(void **state)
+{
+    struct world *w = world_begin("lor", CASE_LIBSVM);
+    struct drps_train_options o = options_of(w);
+    struct drps_train_result r;
+    struct drps_err err = DRPS_ERR_INIT;
+    (void)state;
+    o.epochs = 50;
+    o.on_epoch = stop_now;
+    o.stop = &stop;
+    atomic_store(&stop, 0);
+    assert_int_equal(run_local(w, &o, &r, &err), DRPS_E_INTERRUPTED);
+    assert_true(r.interrupted);
+    assert_true(r.epochs_n < 50);
+    check_model(w, &r);
+    drps_train_result_free(&r);
+    world_end(w);
+}
+
+/* ---- What goes wrong ---- */
+
+/* Flip a bit in the middle of a file of rank 1: within a record. */
+static void damage(const struct world *w, const char *name)
+{
+    char path[SCRATCH_PATH_BYTES + 32];
+    size_t n;
+    (void)snprintf(path, sizeof(path), "%s/rank-1/%s", w->plan, name);
+    char *data = scratch_read(path, &n);
+    data[n / 2] ^= 0x40;
+    scratch_write(path, data, n);
+    free(data);
+}
+
+static void test_a_rank_that_fails_ends_all(void **state)
+{
+    static const char *const files[] = {"data.rec", "rows.rec", "shares.rec", "positions.rec"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+        struct world *w = world_begin("lor", CASE_LIBSVM);
+        const struct drps_train_options o = options_of(w);
+        struct drps_train_result r;
+        struct drps_err err = DRPS_ERR_INIT;
+        damage(w, files[i]);
+        const int rc = run_local(w, &o, &r, &err);
+        assert_true(rc == DRPS_E_PEER || rc == DRPS_E_CORRUPT);
+        if (!strstr(err.text, files[i])) fail_msg("%s is damaged: %s", files[i], err.text);
+        assert_false(path_exists(w->model));
+        drps_train_result_free(&r);
+        world_end(w);
+    }
+}
+
+static void test_a_loss_without_end_ends_all(void **state)
+{
+    struct world *w = world_begin("lmf", CASE_RATINGS);
+    struct drps_train_options o = options_of(w);
+    struct drps_train_result r;
+    struct drps_err err = DRPS_ERR_INIT;
+    (void)state;
+    o.optimizer = "sgd";
+    o.lr = 1e6f;
+    o.epochs = 20;
+    const int rc = run_local(w, &o, &r, &err);
+    assert_true(rc == DRPS_E_PEER || rc == -ERANGE);
+    assert_non_null(strstr(err.text, "try a smaller --lr"));
+    assert_false(path_exists(w->model));
+    drps_train_result_free(&r);
+    world_end(w);
+}
+
+/* Ranks in threads of the test, each with options of its own. */
+struct member {
+    struct drps_plan *whole, *part;
+    struct drps_train_options train;
+    struct drps_train_ranks ranks;
+    struct drps_train_result result;
+    struct drps_err err;
+    int rc;
+};
+
+static void *run_member(void *member)
+{
+    struct member *m = member;
+    m->train.ranks = &m->ranks;
+    m->rc = drps_train_run(m->part, &m->train, &m->result, &m->err);
+    drps_net_close(m->ranks.net, 1000, m->rc < 0 ? &m->err : NULL);
+    return NULL;
+}
+
+static void run_members(const struct world *w, struct member *m)
+{
+    struct drps_net *nets[WORKERS];
+    struct drps_net_options net;
+    pthread_t threads[WORKERS];
+    for (uint32_t r = 0; r < WORKERS; r++)
+        assert_int_equal(drps_plan_open_rank(drps_io_os(), w->plan, r, &m[r].part, NULL), 0);
+    assert_int_equal(drps_plan_open(drps_io_os(), w->plan, &m[0].whole, NULL), 0);
+    drps_train_net_options(m[0].part, &net);
+    assert_int_equal(drps_net_open_inproc(&net, nets, NULL), 0);
+    for (uint32_t r = 0; r < WORKERS; r++) {
+        m[r].ranks = (struct drps_train_ranks){
+            .net = nets[r], .whole = m[0].whole && !r ? m[0].whole : NULL, .wait_ms = 60000};
+        assert_int_equal(pthread_create(&threads[r], NULL, run_member, &m[r]), 0);
+    }
+    for (uint32_t r = 0; r < WORKERS; r++) {
+        (void)pthread_join(threads[r], NULL);
+        drps_train_result_free(&m[r].result);
+        drps_plan_close(m[r].part);
+    }
+    drps_plan_close(m[0].whole);
+}
+
+static void test_other_options_are_named_on_every_rank(void **state)
+{
+    static const struct {
+        const char *text;
+        float lr;
+        uint64_t epochs;
+        const char *optimizer;
+    } others[] = {
+        {"rank 2 was started with --lr 0.125, rank 0 with 0.25", 0.125f, 2, "adagrad"},
+        {"rank 2 was started with --epochs 3, rank 0 with 2", 0.25f, 3, "adagrad"},
+        {"rank 2 was started with another --optimizer", 0.25f, 2, "ftrl"},
+    };
+    struct world *w = world_begin("lor", CASE_LIBSVM);
+    (void)state;
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+        struct member m[WORKERS];
+        memset(m, 0, sizeof(m));
+        for (uint32_t r = 0; r < WORKERS; r++) {
+            m[r].train = options_of(w);
+            m[r].train.lr = r == 2 ? others[i].lr : 0.25f;
+            m[r].train.epochs = r == 2 ? others[i].epochs : 2;
+            m[r].train.optimizer = r == 2 ? others[i].optimizer : "adagrad";
+        }
+        run_members(w, m);
+        for (uint32_t r = 0; r < WORKERS; r++) {
+            assert_int_equal(m[r].rc, DRPS_E_CONFIG);
+            if (!strstr(m[r].err.text, others[i].text)) fail_msg("rank %u: %s", r, m[r].err.text);
+        }
+    }
+    assert_false(path_exists(w->model));
+    world_end(w);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ranks_train_as_one_worker_does),
+        cmocka_unit_test(test_patience_stops_all_ranks),
+        cmocka_unit_test(test_stopping_keeps_the_model_so_far),
+        cmocka_unit_test(test_a_rank_that_fails_ends_all),
+        cmocka_unit_test(test_a_loss_without_end_ends_all),
+        cmocka_unit_test(test_other_options_are_named_on_every_rank),
+    };
+    if (argc > 1) seed = strtoull(argv[1], NULL, 0);
+    printf("seed %llu\n", (unsigned long long)seed);
+    return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
+}
