@@ -493,7 +493,8 @@ void drps_cli_start(struct drps_cli *cli, const struct drps_cli_tool *tool, void
     static char version[64]; /* argp wants it to live as long as the program */
     struct drps_err err = DRPS_ERR_INIT;
 
-    /* --memory bounds the process: few heaps, and large blocks go back to the kernel when they are freed. */
+    /* --memory bounds the process: few heaps, and large blocks go back to the kernel when they are
+     * freed. */
     (void)mallopt(M_ARENA_MAX, 2);
     (void)mallopt(M_MMAP_THRESHOLD, 256 << 10);
     *cli = (struct drps_cli){.tool = tool, .input = input};

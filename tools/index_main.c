@@ -340,6 +340,22 @@ static void print_forecast(const struct drps_index_result *r)
     }
 }
 
+static void print_ranks(const struct drps_index_result *r)
+{
+    const struct drps_plan_info *i = &r->info;
+    if (i->ranks.workers < 2) return;
+    printf("\n%u workers and servers, in rounds of a batch each\n", i->ranks.workers);
+    printf("  %4s %11s %12s %9s %8s  %s\n", "rank", "rows", "row uses", "plan", "windows",
+           "an epoch's parameters from and to other ranks");
+    for (uint32_t k = 0; k < i->ranks.workers; k++) {
+        const struct drps_index_rank *rank = &r->ranks[k];
+        printf("  %4u %11llu %12llu %9s %8llu  %s, %s\n", k, (unsigned long long)rank->rows,
+               (unsigned long long)rank->row_uses, size(rank->plan_bytes),
+               (unsigned long long)rank->windows, size(rank->pulled_rows * i->dim * 4),
+               size(rank->served_rows * i->dim * 4));
+    }
+}
+
 static void print_text(const struct drps_index_result *r)
 {
     const struct drps_plan_info *i = &r->info;
@@ -369,6 +385,7 @@ static void print_text(const struct drps_index_result *r)
            size(i->rows * i->row_bytes),
            size(i->max_step_blocks * i->max_block_rows * i->row_bytes), size(i->rows * i->dim * 4),
            size(i->rows * i->row_bytes));
+    print_ranks(r);
     print_forecast(r);
     printf("\n%s of text in %.1f s (parsing %.0f MB/s), plan %s, peak memory %s\n",
            size(r->input_bytes), r->seconds,
@@ -389,6 +406,30 @@ static json_t *forecast_json(const struct drps_forecast *f)
     return j;
 }
 
+static json_t *rank_json(const struct drps_index_result *r, uint32_t k)
+{
+    const struct drps_index_rank *rank = &r->ranks[k];
+    const struct {
+        const char *key;
+        uint64_t value;
+    } counts[] = {
+        {"rank", k},
+        {"rows", rank->rows},
+        {"row_uses", rank->row_uses},
+        {"blocks", rank->blocks},
+        {"windows", rank->windows},
+        {"working_set_bytes", rank->working_set_rows * r->info.row_bytes},
+        {"pulled_bytes", rank->pulled_rows * r->info.dim * 4},
+        {"served_bytes", rank->served_rows * r->info.dim * 4},
+        {"plan_bytes", rank->plan_bytes},
+    };
+    json_t *j = json_object();
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+        (void)json_object_set_new(j, counts[i].key,
+                                  drps_cli_json_count(counts[i].value)); /* see forecast_json() */
+    return j;
+}
+
 static int print_json(const struct drps_index_result *r, struct drps_err *err)
 {
     const struct drps_plan_info *i = &r->info;
@@ -405,6 +446,7 @@ static int print_json(const struct drps_index_result *r, struct drps_err *err)
         {"nnz", i->nnz},
         {"test_nnz", i->test_nnz},
         {"test_unseen", i->test_unseen},
+        {"workers", i->ranks.workers},
         {"batches", i->batches},
         {"eval_batches", i->eval_batches},
         {"batch_size", i->batch_size},
@@ -434,6 +476,12 @@ static int print_json(const struct drps_index_result *r, struct drps_err *err)
         (void)json_object_set_new(phases, drps_index_phase_name((enum drps_index_phase)k),
                                   drps_cli_json_real(r->phase_seconds[k]));
     (void)json_object_set_new(j, "forecast", forecast);
+    if (i->ranks.workers > 1) {
+        json_t *ranks = json_array();
+        for (uint32_t k = 0; k < i->ranks.workers; k++)
+            (void)json_array_append_new(ranks, rank_json(r, k));
+        (void)json_object_set_new(j, "ranks", ranks);
+    }
     (void)json_object_set_new(j, "phase_seconds", phases);
     (void)json_object_set_new(j, "seconds", drps_cli_json_real(r->seconds));
     return drps_cli_json_print(j, err);

@@ -222,6 +222,22 @@ static void print_block_costs(const struct drps_plan_info *i)
     print_block_cost("scans of all rows", steps, steps * (double)i->rows, alone, i);
 }
 
+static void print_ranks(const struct drps_plan *plan)
+{
+    const struct drps_plan_ranks *k = &plan->info.ranks;
+    const uint64_t row = plan->info.dim * sizeof(float);
+    char pulled[32], served[32];
+    if (k->workers < 2) return;
+    printf("  workers  %u, each with a batch a round and a server", k->workers);
+    if (k->rank != DRPS_PLAN_WHOLE)
+        printf("; this is the part of rank %u, with the rows from %llu on", k->rank,
+               (unsigned long long)k->first_row);
+    printf("\n           an epoch's parameters between ranks: %s pulled, %s served; gradients of "
+           "training go back\n",
+           drps_size_format((k->pulled_rows + k->eval_pulled_rows) * row, pulled, sizeof(pulled)),
+           drps_size_format((k->served_rows + k->eval_served_rows) * row, served, sizeof(served)));
+}
+
 static void print_plan(const struct drps_plan *plan, int verified)
 {
     const json_t *j = plan->json;
@@ -240,6 +256,7 @@ static void print_plan(const struct drps_plan *plan, int verified)
            count_of(j, "max_batch_rows"));
     printf("  blocks   %s (%s), of at most %s rows; at most %s a batch\n", count_of(j, "blocks"),
            text_of(j, "blocks_by"), count_of(j, "max_block_rows"), count_of(j, "max_step_blocks"));
+    print_ranks(plan);
     print_block_costs(&plan->info);
     print_plan_windows(j);
     print_files(json_object_get(j, "files"));
