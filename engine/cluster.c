@@ -193,7 +193,8 @@ static int merge_metrics(const struct drps_cluster *c, struct drps_metrics *metr
 
 struct tally { /* of a rank's epoch */
     struct drps_cluster_sums sums;
-    uint64_t reads, writes, read_bytes, written_bytes, seeks, plan_read_bytes;
+    uint64_t reads, writes, read_bytes, written_bytes, seeks, requests, moved_bytes;
+    uint64_t plan_read_bytes;
 };
 
 static void sum_up(const struct tally *all, uint32_t count, struct drps_cluster_sums *sums,
@@ -208,6 +209,8 @@ static void sum_up(const struct tally *all, uint32_t count, struct drps_cluster_
         sum.read_bytes += all[r].read_bytes;
         sum.written_bytes += all[r].written_bytes;
         sum.seeks += all[r].seeks;
+        sum.requests += all[r].requests;
+        sum.moved_bytes += all[r].moved_bytes;
         sum.plan_read_bytes += all[r].plan_read_bytes;
     }
     e->reads = sum.reads;
@@ -215,6 +218,8 @@ static void sum_up(const struct tally *all, uint32_t count, struct drps_cluster_
     e->read_bytes = sum.read_bytes;
     e->written_bytes = sum.written_bytes;
     e->seeks = sum.seeks;
+    e->requests = sum.requests;
+    e->moved_bytes = sum.moved_bytes;
     e->plan_read_bytes = sum.plan_read_bytes;
     *sums = sum.sums;
 }
@@ -228,6 +233,8 @@ int drps_cluster_epoch(const struct drps_cluster *c, struct drps_cluster_sums *s
                                .read_bytes = e->read_bytes,
                                .written_bytes = e->written_bytes,
                                .seeks = e->seeks,
+                               .requests = e->requests,
+                               .moved_bytes = e->moved_bytes,
                                .plan_read_bytes = e->plan_read_bytes};
     struct tally *all = calloc(c->count, sizeof(*all));
     if (!all) return drps_err_set(err, -ENOMEM, "no memory for %u ranks", c->count);

@@ -138,6 +138,7 @@ static void sum_info(struct drps_plan_info *sum, const struct drps_plan_info *in
     sum->blocks += info->blocks;
     raise(&sum->max_block_rows, info->max_block_rows);
     raise(&sum->max_step_blocks, info->max_step_blocks);
+    raise(&sum->max_step_block_rows, info->max_step_block_rows);
     sum->row_uses += info->row_uses;
     sum->block_uses += info->block_uses;
     sum->block_use_rows += info->block_use_rows;
