@@ -11,6 +11,16 @@
 enum { PARAMETERS = DRPS_NET_TYPE_FIRST, GRADIENT, FAILED };
 enum { STOP = 1 }; /* a message's tag: stop now; a worker's: its rank wants to */
 
+/*
+ * Between the halves of a rank a message holds where the values are, not the values: the server's
+ * parameters stay until it has the gradient, the worker's gradient until it has the next
+ * parameters.
+ */
+struct here {
+    const float *values;
+    const uint32_t *touches;
+};
+
 struct drps_rounds {
     struct drps_rounds_options o;
     uint32_t rank, workers;
@@ -26,7 +36,7 @@ struct drps_rounds {
     /* the server's */
     uint64_t served, served_at;
     int stop;        /* some rank wants to */
-    float *values;   /* own: [max_round_uses][dim] parameters on their way out */
+    float *values;   /* own: [max_round_uses][dim] parameters on their way out, by worker */
     uint32_t *index; /* own: [max_round_uses] */
     float *sum;      /* own: [max_round_rows][dim] */
     uint32_t *count; /* own: [max_round_rows] */
@@ -122,6 +132,25 @@ static int take(struct drps_rounds *r, enum drps_net_part part, uint32_t from, u
     return rc;
 }
 
+/* Of a gradient between this rank and another. */
+static uint64_t gradient_bytes(const struct drps_rounds *r, uint32_t other, size_t rows)
+{
+    if (other == r->rank) return sizeof(struct here);
+    return rows * (r->dim * sizeof(float) + (r->touches ? sizeof(uint32_t) : 0));
+}
+
+/* Where the gradient of so many rows is that came as `data`. */
+static struct here gradient_at(const struct drps_rounds *r, uint32_t from, const void *data,
+                               size_t rows)
+{
+    struct here here = {.values = data};
+    if (from == r->rank)
+        memcpy(&here, data, sizeof(here));
+    else
+        here.touches = (const uint32_t *)data + rows * r->dim;
+    return here;
+}
+
 /* ---- The server ---- */
 
 static int send_parameters(struct drps_rounds *r, const struct drps_feed_union *u, uint32_t to,
@@ -132,8 +161,11 @@ static int send_parameters(struct drps_rounds *r, const struct drps_feed_union *
     struct drps_rows part = {.base = rows->base, .stride = rows->stride, .index = r->index, .n = n};
     for (size_t i = 0; i < n; i++)
         r->index[i] = rows->index[u->positions[from + i]];
-    drps_rows_gather(&part, r->dim, 0, n, r->values);
-    const struct drps_piece piece = {r->values, n * r->dim * sizeof(float)};
+    const struct here here = {.values = r->values + from * r->dim};
+    drps_rows_gather(&part, r->dim, 0, n, r->values + from * r->dim);
+    const struct drps_piece piece =
+        to == r->rank ? (struct drps_piece){&here, sizeof(here)}
+                      : (struct drps_piece){here.values, n * r->dim * sizeof(float)};
     const struct drps_net_send send = {.to = to,
                                        .part = DRPS_NET_WORKER,
                                        .type = PARAMETERS,
@@ -161,8 +193,9 @@ static void add_gradient(struct drps_rounds *r, const struct drps_feed_union *u,
 {
     const size_t n = u->part[from + 1] - u->part[from], dim = r->dim;
     const uint32_t *positions = u->positions + u->part[from];
-    const float *gradient = data;
-    const uint32_t *touches = (const uint32_t *)(const void *)(gradient + n * dim);
+    const struct here here = gradient_at(r, from, data, n);
+    const float *gradient = here.values;
+    const uint32_t *touches = here.touches;
     for (size_t i = 0; i < n; i++) {
         float *restrict sum = r->sum + positions[i] * dim;
         for (size_t k = 0; k < dim; k++)
@@ -170,11 +203,6 @@ static void add_gradient(struct drps_rounds *r, const struct drps_feed_union *u,
     }
     for (size_t i = 0; r->touches && i < n; i++)
         r->count[positions[i]] += touches[i];
-}
-
-static uint64_t gradient_bytes(const struct drps_rounds *r, size_t rows)
-{
-    return rows * (r->dim * sizeof(float) + (r->touches ? sizeof(uint32_t) : 0));
 }
 
 static int add_gradients(struct drps_rounds *r, const struct drps_feed_union *u, int training,
@@ -185,7 +213,7 @@ static int add_gradients(struct drps_rounds *r, const struct drps_feed_union *u,
     for (uint32_t w = 0; w < r->workers; w++) {
         struct drps_net_message *m;
         const size_t n = training ? u->part[w + 1] - u->part[w] : 0;
-        int rc = take(r, DRPS_NET_SERVER, w, GRADIENT, r->served, gradient_bytes(r, n), &m, err);
+        int rc = take(r, DRPS_NET_SERVER, w, GRADIENT, r->served, gradient_bytes(r, w, n), &m, err);
         if (rc < 0) return rc;
         if (training) add_gradient(r, u, w, m->data);
         if (m->tag & STOP) r->stop = 1;
@@ -241,11 +269,14 @@ static int pull(struct drps_rounds *r, struct drps_err *err)
     for (uint32_t s = 0; s < r->workers; s++) {
         struct drps_net_message *m;
         const uint64_t bytes = r->share.shares[s] * r->dim * sizeof(float);
-        int rc = take(r, DRPS_NET_WORKER, s, PARAMETERS, r->round, bytes, &m, err);
+        const int own = s == r->rank;
+        int rc = take(r, DRPS_NET_WORKER, s, PARAMETERS, r->round,
+                      own ? sizeof(struct here) : bytes, &m, err);
         if (rc < 0) return rc;
         stops += m->tag & STOP;
-        if (m->bytes) memcpy(at, m->data, m->bytes);
-        at += m->bytes;
+        if (bytes && !(m->tag & STOP))
+            memcpy(at, own ? ((const struct here *)m->data)->values : m->data, bytes);
+        at += bytes;
         if (s != r->rank) r->worker_traffic.received += m->bytes;
         drps_net_message_free(m);
     }
@@ -267,20 +298,23 @@ static int push(struct drps_rounds *r, int training, struct drps_err *err)
     size_t first = 0;
     for (uint32_t s = 0; s < r->workers; s++) {
         const size_t n = training ? r->share.shares[s] : 0;
+        const struct here here = {.values = worker->grads[0] + first * r->dim,
+                                  .touches = r->touches ? worker->touches[0] + first : NULL};
+        const struct drps_piece own = {&here, sizeof(here)};
         const struct drps_piece pieces[2] = {
-            {worker->grads[0] + first * r->dim, n * r->dim * sizeof(float)},
-            {r->touches ? worker->touches[0] + first : NULL, r->touches ? n * sizeof(uint32_t) : 0},
+            {here.values, n * r->dim * sizeof(float)},
+            {here.touches, r->touches ? n * sizeof(uint32_t) : 0},
         };
         const struct drps_net_send send = {.to = s,
                                            .part = DRPS_NET_SERVER,
                                            .type = GRADIENT,
                                            .tag = tag,
                                            .round = r->round,
-                                           .pieces = pieces,
-                                           .n = r->touches ? 2 : 1};
+                                           .pieces = s == r->rank ? &own : pieces,
+                                           .n = r->touches && s != r->rank ? 2 : 1};
         int rc = drps_net_send(r->o.net, &send, r->o.wait_ms, err);
         if (rc < 0) return rc;
-        count_sent(r, &r->worker_traffic, s, gradient_bytes(r, n));
+        count_sent(r, &r->worker_traffic, s, gradient_bytes(r, s, n));
         first += n;
     }
     return 0;

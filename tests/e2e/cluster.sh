@@ -60,7 +60,7 @@ compare() { # NAME BATCH TRAIN-OPTIONS-OR-EMPTY INDEX-OPTIONS...
         train plan-$name-$n --local $n --transport inproc --store resident $options
         want=$(content) losses=$(losses)
         memory=$(least plan-$name-$n $n)
-        for store in resident relay rocksdb leveldb; do
+        for store in resident relay file rocksdb leveldb; do
             # shellcheck disable=SC2086
             if [[ $store = relay ]]; then
                 train plan-$name-$n --local $n --store relay --memory "$((memory + 20))K" $options
