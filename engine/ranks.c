@@ -233,11 +233,24 @@ static int reap(const pid_t *pids, uint32_t count, int rc, struct drps_err *err)
     return rc;
 }
 
+/* Said here, once, not by each process. */
+static int check_zmq(struct drps_err *err)
+{
+#ifdef DRPS_WITH_ZMQ
+    (void)err;
+    return 0;
+#else
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "this build has no ZeroMQ: --transport inproc runs all ranks as threads");
+#endif
+}
+
 static int run_processes(struct local *l, struct drps_train_result *result, struct drps_err *err)
 {
     pid_t pids[DRPS_PLAN_WORKERS_MAX] = {0};
     struct drps_peers peers = {0};
-    int rc = take_ports(&peers, l->count, err);
+    int rc = check_zmq(err);
+    if (rc == 0) rc = take_ports(&peers, l->count, err);
     const uint64_t seed[2] = {drps_clock_ns(), (uint64_t)getpid()};
     const uint64_t job_id = drps_checksum(seed, sizeof(seed));
     for (uint32_t r = 1; r < l->count && rc == 0; r++) {

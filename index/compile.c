@@ -38,11 +38,7 @@ struct run {
     struct drps_index_options options; /* with defaults filled in */
     struct drps_stage stage;
     char *scratch;
-    const char
-        *batch_dir; /* where batches are made: placed_dir, or scratch if rows are renumbered */
-    const char
-        *placed_dir; /* where their rows have placed ids: the plan, or for several workers: */
-    char *whole;     /* own: the folder that batches and rows are dealt to ranks from */
+    const char *batch_dir; /* where batches are made: the plan, or scratch if rows are renumbered */
     struct parsed parsed;
     struct drps_plan_info *info;
     struct drps_index_result *result;
@@ -492,14 +488,17 @@ static int make_batches(struct run *r, struct drps_err *err)
 
 /* ---- Block, window, forecast ---- */
 
-static int move_names(struct run *r, struct drps_err *err)
+/* Batches and row lists of all, once they are dealt. */
+static int remove_batches(struct run *r, struct drps_err *err)
 {
-    char *from = drps_path_join(r->placed_dir, "names.rec");
-    char *to = drps_path_join(r->stage.dir, "names.rec");
-    int rc = from && to ? r->io->ops->rename(r->io->ctx, from, to) : -ENOMEM;
-    if (rc < 0) rc = drps_err_set(err, rc, "cannot move names.rec: %s", drps_err_name(rc));
-    free(from);
-    free(to);
+    static const char *const names[] = {"data.rec", "rows.rec"};
+    int rc = 0;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && rc == 0; i++) {
+        char *path = drps_path_join(r->stage.dir, names[i]);
+        rc = path ? drps_io_remove_tree(r->io, path, err)
+                  : drps_err_set(err, -ENOMEM, "no memory for a path");
+        free(path);
+    }
     return rc;
 }
 
@@ -511,7 +510,7 @@ static struct layout_job layout_job(const struct run *r)
     return (struct layout_job){
         .io = r->io,
         .from = r->batch_dir,
-        .to = r->placed_dir,
+        .to = r->stage.dir,
         .builder = block_builder_find(o->by),
         .options = {.cost = {.seek = (double)o->seek_ns / 1e3,
                              .row = (double)info->row_bytes / (double)o->transfer_bps * 1e6},
@@ -533,7 +532,7 @@ static int name_whole(struct run *r, const struct owners *owners, struct drps_er
     static const char *const names[] = {"data.rec", "rows.rec", "names.rec"};
     struct drps_plan_ranks *ranks = &r->info->ranks;
     uint64_t hash[2];
-    int rc = drps_plan_hash(r->io, r->placed_dir, names, 3, &hash[0], err);
+    int rc = drps_plan_hash(r->io, r->stage.dir, names, 3, &hash[0], err);
     hash[1] = drps_checksum(owners->first, (owners->servers + 1) * sizeof(*owners->first));
     ranks->workers = owners->servers;
     ranks->rank = DRPS_PLAN_WHOLE;
@@ -551,13 +550,13 @@ static int deal_parts(struct run *r, const struct layout_job *layout, const uint
     struct drps_plan_info *info = r->info;
     struct owners owners;
     const struct owners_job ranges = {.io = r->io,
-                                      .dir = r->placed_dir,
+                                      .dir = r->stage.dir,
                                       .steps = info->batches + info->eval_batches,
                                       .block_first = block_first,
                                       .blocks = info->blocks,
                                       .memory_bytes = r->options.memory_bytes};
     const struct deal_job job = {.io = r->io,
-                                 .from = r->placed_dir,
+                                 .from = r->stage.dir,
                                  .batches = info->batches,
                                  .eval_batches = info->eval_batches,
                                  .owners = &owners,
@@ -572,7 +571,7 @@ static int deal_parts(struct run *r, const struct layout_job *layout, const uint
         if (rc == 0) rc = layout_write(layout, part->dir, part->block_first, &part->info, err);
         if (rc == 0) rc = check_interrupt(&r->options, err);
     }
-    return rc < 0 ? rc : move_names(r, err);
+    return rc < 0 ? rc : remove_batches(r, err);
 }
 
 /* The plan itself is the one part. */
@@ -653,27 +652,17 @@ static int calibrate(struct run *r, struct drps_err *err)
     return 0;
 }
 
-static int make_folder(struct run *r, const char *in, const char *name, char **path_out,
-                       struct drps_err *err)
-{
-    *path_out = drps_path_join(in, name);
-    if (!*path_out) return drps_err_set(err, -ENOMEM, "no memory for a path");
-    int rc = r->io->ops->mkdir(r->io->ctx, *path_out, 0777);
-    if (rc == 0) return 0;
-    return drps_err_set(err, rc, "cannot create %s: %s", *path_out, drps_err_name(rc));
-}
-
 /* And parts to fill in. */
 static int make_folders(struct run *r, struct drps_err *err)
 {
     r->parts_n = r->options.workers;
     r->parts = calloc(r->parts_n, sizeof(*r->parts));
-    if (!r->parts) return drps_err_set(err, -ENOMEM, "no memory for %u parts", r->parts_n);
-    int rc = make_folder(r, r->stage.dir, "scratch", &r->scratch, err);
-    if (rc == 0 && r->parts_n > 1) rc = make_folder(r, r->scratch, "whole", &r->whole, err);
-    r->placed_dir = r->parts_n > 1 ? r->whole : r->stage.dir;
-    r->batch_dir = block_builder_find(r->options.blocks.by)->orders ? r->scratch : r->placed_dir;
-    return rc;
+    r->scratch = drps_path_join(r->stage.dir, "scratch");
+    if (!r->parts || !r->scratch) return drps_err_set(err, -ENOMEM, "no memory for a plan's parts");
+    int rc = r->io->ops->mkdir(r->io->ctx, r->scratch, 0777);
+    if (rc < 0) return drps_err_set(err, rc, "cannot create %s: %s", r->scratch, drps_err_name(rc));
+    r->batch_dir = block_builder_find(r->options.blocks.by)->orders ? r->scratch : r->stage.dir;
+    return 0;
 }
 
 static int begin(struct run *r, struct drps_err *err)
@@ -780,7 +769,6 @@ int drps_index_run(const struct drps_io *io, const struct drps_index_options *op
     for (uint32_t i = 0; i < r->parts_n; i++)
         part_free(&r->parts[i]);
     free(r->parts);
-    free(r->whole);
     free(r->scratch);
     free(r);
     result_out->seconds = drps_seconds_since(start);

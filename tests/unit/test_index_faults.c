@@ -67,13 +67,15 @@ static int run_with_fault(struct scratch *s, struct case_run *c, const struct fa
     return 1;
 }
 
-static void loop(void **state, const struct fault *fault, const char *algo, enum case_format format)
+static void loop(void **state, const struct fault *fault, const char *algo, enum case_format format,
+                 uint32_t workers)
 {
     struct scratch *s = *state;
     struct case_run c;
     long k = 1;
     case_begin(&c, s, case_input(s, "input", format, 300, 60, 21), algo);
     c.options.test_fraction = 0.2;
+    c.options.workers = workers;
     /* One spool file instead of 32 for most: their calls are alike, and each costs a run. */
     if (fault->op != FAULT_OPEN && fault->code != -EROFS) c.options.order = "given";
     if (fault->op == FAULT_PREAD && format == CASE_RATINGS) c.options.order = "grid";
@@ -88,7 +90,7 @@ static void loop(void **state, const struct fault *fault, const char *algo, enum
     static void test_faults_##name(void **state)                                                   \
     {                                                                                              \
         const struct fault fault = {__VA_ARGS__};                                                  \
-        loop(state, &fault, algo, format);                                                         \
+        loop(state, &fault, algo, format, 1);                                                      \
     }
 
 LOOP_TEST(open, "lmf", CASE_RATINGS, FAULT_OPEN, FAULT_ERROR, -EMFILE, 0)
@@ -104,6 +106,21 @@ LOOP_TEST(fsync_for_good, "lor", CASE_LIBSVM, FAULT_FSYNC, FAULT_ERROR, -EIO, 1)
 LOOP_TEST(rename, "lor", CASE_LIBSVM, FAULT_RENAME, FAULT_ERROR, -EACCES, 0)
 LOOP_TEST(mkdir, "lor", CASE_LIBSVM, FAULT_MKDIR, FAULT_ERROR, -EACCES, 0)
 LOOP_TEST(size, "lor", CASE_LIBSVM, FAULT_SIZE, FAULT_ERROR, -EIO, 0)
+
+/* Two ranks: the plan's folder has folders. */
+#define RANKS_TEST(name, ...)                                                                      \
+    static void test_faults_ranks_##name(void **state)                                             \
+    {                                                                                              \
+        const struct fault fault = {__VA_ARGS__};                                                  \
+        loop(state, &fault, "lor", CASE_LIBSVM, 2);                                                \
+    }
+
+RANKS_TEST(open, FAULT_OPEN, FAULT_ERROR, -EMFILE, 0)
+RANKS_TEST(pread, FAULT_PREAD, FAULT_ERROR, -EIO, 0)
+RANKS_TEST(pwrite, FAULT_PWRITE, FAULT_ERROR, -EIO, 0)
+RANKS_TEST(fsync, FAULT_FSYNC, FAULT_ERROR, -EIO, 0)
+RANKS_TEST(rename, FAULT_RENAME, FAULT_ERROR, -EACCES, 0)
+RANKS_TEST(mkdir, FAULT_MKDIR, FAULT_ERROR, -EACCES, 0)
 
 /* Failures while cleaning up may leave the partial folder, never a plan that is not whole. */
 static void test_faults_cleaning_up(void **state)
@@ -198,6 +215,9 @@ int main(void)
         SCRATCH_TEST(test_faults_rename),       SCRATCH_TEST(test_faults_mkdir),
         SCRATCH_TEST(test_faults_size),         SCRATCH_TEST(test_faults_cleaning_up),
         SCRATCH_TEST(test_faults_full_disk),    SCRATCH_TEST(test_faults_replacing),
+        SCRATCH_TEST(test_faults_ranks_open),   SCRATCH_TEST(test_faults_ranks_pread),
+        SCRATCH_TEST(test_faults_ranks_pwrite), SCRATCH_TEST(test_faults_ranks_fsync),
+        SCRATCH_TEST(test_faults_ranks_rename), SCRATCH_TEST(test_faults_ranks_mkdir),
     };
     return cmocka_run_group_tests_name("index_faults", tests, NULL, NULL);
 }
