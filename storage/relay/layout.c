@@ -76,11 +76,10 @@ static uint64_t most_chunk(const struct drps_store_config *config, uint64_t seek
     return clamp(SEEKS_A_CHUNK * seek_bytes, CHUNK_WANTED, CHUNK_MOST);
 }
 
-/* The largest size of so many pieces of `bytes`. */
+/* The largest size of so many pieces of `bytes`: a multiple of CHUNK_LEAST, as requests are. */
 static uint64_t piece_bytes(uint64_t pieces, uint64_t bytes, uint64_t most)
 {
-    const uint64_t size = bytes / pieces / CHUNK_LEAST * CHUNK_LEAST;
-    return clamp(size, CHUNK_LEAST, most);
+    return clamp(bytes / pieces, CHUNK_LEAST, most) / CHUNK_LEAST * CHUNK_LEAST;
 }
 
 static struct choice choose(uint32_t windows, uint32_t span, uint64_t buffer_bytes,

@@ -139,6 +139,10 @@ static void test_layout_follows_cost(void **state)
     assert_int_equal(drps_relay_lay_out(&config, 64 << 20, &l, NULL), 0);
     assert_int_equal(l.span, 0);
     assert_int_equal(l.chunk_bytes, 256 << 10);
+    for (config.seek_bytes = 16384; config.seek_bytes < 300000; config.seek_bytes += 1237) {
+        assert_int_equal(drps_relay_lay_out(&config, 64 << 20, &l, NULL), 0);
+        assert_int_equal(l.chunk_bytes % 4096, 0); /* whatever the disk's probe has found */
+    }
     source.windows = 600;
     config.seek_bytes = 750000; /* a slow disk: larger chunks, by way of groups */
     assert_int_equal(drps_relay_lay_out(&config, 64 << 20, &l, NULL), 0);
