@@ -1,0 +1,69 @@
+/*
+ * Fuzz target of a round's records: any bytes give an error, or shares that sum up and positions
+ * that are in order and in range; nothing is written beyond the arrays. Input: workers - 1 (6 bits
+ * of a byte), rows (a byte), the record.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "index/drps_plan.h"
+#include "index/drps_round.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define CHECK(ok)                                                                                  \
+    do {                                                                                           \
+        if (!(ok)) {                                                                               \
+            (void)fprintf(stderr, "%s:%d: broken: %s\n", __FILE__, __LINE__, #ok);                 \
+            abort();                                                                               \
+        }                                                                                          \
+    } while (0)
+
+static void check_shares(const uint8_t *record, size_t bytes, uint32_t workers, size_t rows)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    uint32_t *shares = malloc(workers * sizeof(*shares)); /* no more: the sanitizer watches */
+    CHECK(shares);
+    const int rc = drps_shares_decode(record, bytes, workers, rows, shares, &err);
+    uint64_t sum = 0;
+    for (uint32_t s = 0; rc == 0 && s < workers; s++)
+        sum += shares[s];
+    CHECK(rc == 0 ? sum == rows && !err.code : rc == DRPS_E_CORRUPT && err.text[0]);
+    free(shares);
+}
+
+static void check_positions(const uint8_t *record, size_t bytes, uint32_t workers, size_t rows)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    const size_t cap = 2 * rows;
+    size_t part[DRPS_PLAN_WORKERS_MAX + 1];
+    uint32_t *positions = malloc(cap * sizeof(*positions) + 1);
+    CHECK(positions);
+    const int rc = drps_positions_decode(record, bytes, workers, rows, cap, positions, part, &err);
+    CHECK(rc == 0 ? !err.code : rc == DRPS_E_CORRUPT && err.text[0]);
+    for (uint32_t w = 0; rc == 0 && w < workers; w++) {
+        CHECK(part[w] <= part[w + 1] && part[w + 1] <= cap);
+        for (size_t i = part[w]; i < part[w + 1]; i++)
+            CHECK(positions[i] < rows && (i == part[w] || positions[i] > positions[i - 1]));
+    }
+    free(positions);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 2) return 0;
+    const uint32_t workers = 1 + data[0] % DRPS_PLAN_WORKERS_MAX;
+    uint8_t *record = malloc(size); /* where no byte lies behind it */
+    CHECK(record);
+    for (size_t i = 2; i < size; i++)
+        record[i - 2] = data[i];
+    check_shares(record, size - 2, workers, data[1]);
+    check_positions(record, size - 2, workers, data[1]);
+    free(record);
+    return 0;
+}
+
+#ifdef DRPS_FUZZ_MAIN
+#include "support/fuzz_main.h"
+#endif
