@@ -47,7 +47,7 @@ wait $pid || status=$?
 for tool in index rocksdb relay; do
     for round in 1 2 3; do
         if [[ $tool = index ]]; then set -- "$tools/drps-index" data.svm --algo lor -o killed --quiet
-        else set -- "$tools/drps-train" plan -o killed --epochs 1000 --store $tool --memory 96M --quiet; fi
+        else set -- "$tools/drps-train" plan -o killed --epochs 1000 --store $tool --memory 128M --quiet; fi
         "$@" &
         pid=$!
         wait_for killed.partial $pid
