@@ -1,9 +1,9 @@
 /*
  * The best of several layouts: rows as they are, in pages; rows of similar batches side by side, in
- * pages; blocks merged by minhash, and by exact greedy where that takes few enough steps. Each is
- * priced exactly, the best by options->objective is kept, among those that are read in runs no
- * slower than the pages of rows as they are. So what counts is never above that of these pages, nor
- * is reading in runs, nor that above reading all rows (price.c).
+ * pages; blocks merged by minhash until all pairs are few enough for exact greedy, if they ever
+ * are. Each is priced exactly, for a store that asks for blocks one by one and for one that reads
+ * them in runs. The least sum of the two is kept: what one saves is more than what the other may
+ * lose, and the sum is never above that of the pages of rows as they are.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,32 +17,25 @@
 #include "index/blocks/price.h"
 #include "index/blocks/similar.h"
 
-#define GREEDY_STEPS UINT64_C(200000000) /* some ten seconds */
-#define RUNS_SEEK 0.3 /* of a seek is what a merge saves where neighbours are read in one run */
+#define GREEDY_STEPS UINT64_C(50000000) /* of counting all pairs: greedy takes a second or two */
 
 struct portfolio {
     struct tally *tally;
     const struct block_tables *tables;
     const struct block_options *options;
     struct block_layout best; /* own */
-    struct layout_price price;
-    double most_io; /* of rows as they are */
+    double price;             /* of it */
 };
-
-static double worth(const struct portfolio *p, const struct layout_price *price)
-{
-    return p->options->objective == BLOCK_RUNS ? price->io : price->blocks;
-}
 
 /* Keep the layout if it is the best; it is taken in any case. */
 static int consider(struct portfolio *p, struct block_layout *layout, struct drps_err *err)
 {
     struct layout_price price;
     int rc = layout_price(p->tally, layout, &p->options->cost, &price, err);
-    if (rc == 0 && price.io <= p->most_io && worth(p, &price) < worth(p, &p->price)) {
+    if (rc == 0 && (!p->best.first || price.blocks + price.io < p->price)) {
         block_layout_free(&p->best);
         p->best = *layout;
-        p->price = price;
+        p->price = price.blocks + price.io;
         *layout = (struct block_layout){0};
     }
     block_layout_free(layout);
@@ -80,10 +73,9 @@ static int cut_pages(const struct portfolio *p, const uint32_t *count, struct bl
 
 static int consider_given(struct portfolio *p, const uint32_t *count, struct drps_err *err)
 {
-    int rc = cut_pages(p, count, &p->best, err);
-    if (rc == 0) rc = layout_price(p->tally, &p->best, &p->options->cost, &p->price, err);
-    p->most_io = p->price.io;
-    return rc;
+    struct block_layout layout = {0};
+    int rc = cut_pages(p, count, &layout, err);
+    return rc < 0 ? rc : consider(p, &layout, err);
 }
 
 /* Rows of similar batches side by side. */
@@ -101,65 +93,10 @@ static int consider_order(struct portfolio *p, const uint32_t *count, struct drp
     return rc;
 }
 
-/* Blocks in several orders. */
-static int consider_blocks(struct portfolio *p, const struct block_layout *blocks,
-                           struct drps_err *err)
-{
-    int rc = 0;
-    for (int by = BY_TIER; by <= BY_ROW && rc == 0; by++) {
-        struct block_layout layout;
-        rc = similar_arrange(p->tally, p->tables, p->options->max_rows, (enum arrangement)by,
-                             blocks, &layout, err);
-        if (rc == 0)
-            rc = consider(p, &layout, err);
-        else
-            block_layout_free(&layout);
-    }
-    return rc;
-}
-
-/* For merging. A weight that is within the scaled limit at a share of the seek is within the limit.
- */
-static struct block_options merge_options(const struct block_options *given)
-{
-    struct block_options o = *given;
-    o.min_count = 0; /* all rows */
-    if (o.objective == BLOCK_RUNS) {
-        o.cost.seek *= RUNS_SEEK;
-        o.max_weight *= RUNS_SEEK;
-    }
-    return o;
-}
-
-static int consider_similar(struct portfolio *p, struct drps_err *err)
-{
-    const struct block_options options = merge_options(p->options);
-    struct block_layout blocks = {0};
-    struct merging m;
-
-    int rc = merging_begin(&m, p->tally, p->tables, &options, err);
-    if (rc == 0) rc = similar_merge(&m, err);
-    if (rc == 0) rc = merging_layout(&m, &blocks, err);
-    merging_end(&m);
-    if (rc == 0) rc = consider_blocks(p, &blocks, err);
-    block_layout_free(&blocks);
-    return rc;
-}
-
-static int consider_greedy(struct portfolio *p, struct drps_err *err)
-{
-    const struct block_options options = merge_options(p->options);
-    struct block_layout blocks = {0};
-
-    int rc = block_build_greedy(p->tally, p->tables, &options, &blocks, err);
-    if (rc == 0) rc = consider_blocks(p, &blocks, err);
-    block_layout_free(&blocks);
-    return rc;
-}
-
-/* Memory, in bytes: of ordering rows alone, and with merging blocks of all incidences. */
+/* Memory, in bytes: of ordering rows alone, and with merging blocks of all incidences; what the
+ * layouts and the tally's merged blocks take of it. */
 struct needs {
-    uint64_t order, merge;
+    uint64_t order, merge, kept;
 };
 
 static struct needs needs_of(const struct portfolio *p, const uint32_t *count)
@@ -169,25 +106,62 @@ static struct needs needs_of(const struct portfolio *p, const uint32_t *count)
     uint64_t incidences = 0;
     for (uint64_t row = 0; row < rows; row++)
         incidences += count[row];
+    const uint64_t kept = rows * LAYOUTS + incidences * POOLED;
     return (struct needs){rows * (SIMILAR_ORDER_BYTES + LAYOUTS),
-                          rows * (SIMILAR_MERGE_BYTES + LAYOUTS) + merging_bytes(p->tables) +
-                              incidences * POOLED};
+                          rows * SIMILAR_MERGE_BYTES + merging_bytes(p->tables) + kept, kept};
 }
 
-static void explain(struct portfolio *p, const struct needs *needs)
+/* What little memory left out. */
+static void explain(struct portfolio *p, const char *what, uint64_t needed)
 {
-    char needed[32], given[32];
+    char wanted[32], given[32];
     (void)snprintf(p->best.note, sizeof(p->best.note),
-                   "rows were ordered but not merged into blocks: that needs %s of memory, more "
-                   "than the %s given",
-                   drps_size_format(needs->merge, needed, sizeof(needed)),
+                   "rows were %s: that needs %s of memory, more than the %s given", what,
+                   drps_size_format(needed, wanted, sizeof(wanted)),
                    drps_size_format(p->options->memory_bytes, given, sizeof(given)));
+}
+
+/* Blocks merged by minhash, by exact greedy from where it takes few steps. *lacked_out: the memory
+ * that greedy lacked, or 0. */
+static int merge_blocks(struct merging *m, uint64_t *lacked_out, struct drps_err *err)
+{
+    uint64_t steps;
+    *lacked_out = 0;
+    int rc = similar_merge(m, GREEDY_STEPS, &steps, err);
+    if (rc < 0 || steps > GREEDY_STEPS) return rc;
+    const uint64_t needed = greedy_bytes(m);
+    if (needed <= m->options->memory_bytes) return greedy_merge(m, err);
+    *lacked_out = needed;
+    return 0;
+}
+
+static int consider_merged(struct portfolio *p, const struct needs *needs, struct drps_err *err)
+{
+    struct block_options options = *p->options;
+    struct block_layout blocks = {0}, layout = {0};
+    struct merging m;
+    uint64_t lacked = 0;
+
+    options.min_count = 0; /* all rows */
+    options.memory_bytes -= needs->kept;
+    int rc = merging_begin(&m, p->tally, p->tables, &options, err);
+    if (rc == 0) rc = merge_blocks(&m, &lacked, err);
+    if (rc == 0) rc = merging_layout(&m, &blocks, err);
+    merging_end(&m);
+    if (rc == 0) rc = similar_arrange(p->tally, p->tables, options.max_rows, &blocks, &layout, err);
+    block_layout_free(&blocks);
+    if (rc == 0)
+        rc = consider(p, &layout, err);
+    else
+        block_layout_free(&layout);
+    if (rc == 0 && lacked)
+        explain(p, "merged by likeness, not each compared with all others", needs->kept + lacked);
+    return rc;
 }
 
 static int consider_all(struct portfolio *p, const uint32_t *count, struct drps_err *err)
 {
     const struct needs needs = needs_of(p, count);
-    uint64_t steps = 0;
 
     if (needs.order > p->options->memory_bytes)
         return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
@@ -198,13 +172,10 @@ static int consider_all(struct portfolio *p, const uint32_t *count, struct drps_
     if (rc == 0) rc = consider_order(p, count, err);
     if (rc < 0) return rc;
     if (needs.merge > p->options->memory_bytes) {
-        explain(p, &needs);
+        explain(p, "ordered but not merged into blocks", needs.merge);
         return 0;
     }
-    rc = p->tally->ops->pair_work(p->tally, &steps, err);
-    if (rc == 0) rc = consider_similar(p, err);
-    if (rc == 0 && steps <= GREEDY_STEPS) rc = consider_greedy(p, err);
-    return rc;
+    return consider_merged(p, &needs, err);
 }
 
 int block_build_auto(struct tally *tally, const struct block_tables *tables,

@@ -30,21 +30,10 @@ static inline uint32_t block_cost_gap(const struct block_cost *cost)
                                                        : UINT32_MAX;
 }
 
-/*
- * What makes one layout better than another, for "auto". The paper's objective takes every block by
- * itself: a store that asks for blocks one by one, such as a key-value engine, pays that. A store
- * that reads runs of blocks pays for runs: then it matters too which blocks lie side by side.
- */
-enum block_objective {
-    BLOCK_APART, /* Eq. 1: layout_price.blocks */
-    BLOCK_RUNS   /* layout_price.io */
-};
-
 /* Gains, weights and counts of batches are those of the whole epoch: where a share is counted, they
  * are estimated from it. */
 struct block_options {
     struct block_cost cost;
-    enum block_objective objective;
     uint32_t top_k;     /* topk: pairs merged a round, k */
     double min_gain;    /* gamma, microseconds: pairs that gain no more are not merged */
     uint32_t min_count; /* f: rows of fewer batches stay alone (frequency pruning); 0, 1: none */

@@ -17,14 +17,20 @@
 #define MOST_WORK UINT64_C(10000000000) /* counting every pair once: minutes */
 
 struct greedy {
-    struct merging m;
+    struct merging *m;       /* borrowed */
     struct candidates queue; /* at most one that holds a block, at most [rows] in all */
     struct candidate *best;  /* own: [rows] of blocks being counted */
     uint32_t *partner;       /* own: [rows] in the block's candidate; itself: it has none; WANTED */
     uint32_t *blocks;        /* own: [rows] to be counted, increasing */
-    uint64_t pairs_bytes;
+    uint64_t pairs_bytes;    /* of one call of the tally */
 };
-enum { ROW_BYTES = 2 * sizeof(struct candidate) + 2 * sizeof(uint32_t) };
+enum {
+    ROW_BYTES = 2 * sizeof(struct candidate) + 2 * sizeof(uint32_t),
+    PAIR_COPIES = 4, /* of the pairs, while their list grows or is sorted */
+    /* of the tally's pairs(), a row and an incidence */
+    TALLY_ROW_BYTES = 26,
+    TALLY_INCIDENCE_BYTES = 4
+};
 #define WANTED UINT32_MAX /* being counted: no candidate yet, or best[block] */
 
 static void improve(struct greedy *g, uint32_t block, const struct candidate *c)
@@ -50,7 +56,7 @@ static int count(struct greedy *g, const uint32_t *blocks, size_t n, struct drps
         g->partner[blocks[i]] = WANTED;
         g->best[blocks[i]].both = 0;
     }
-    int rc = merging_count(&g->m, blocks, n, g->pairs_bytes, take, g, &bytes, err);
+    int rc = merging_count(g->m, blocks, n, g->pairs_bytes, take, g, &bytes, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
         const uint32_t block = blocks[i];
         const struct candidate *best = &g->best[block];
@@ -60,22 +66,37 @@ static int count(struct greedy *g, const uint32_t *blocks, size_t n, struct drps
     return rc;
 }
 
+/* What greedy takes beside the pairs; n: live blocks. */
+static uint64_t fixed_bytes(const struct merging *m, size_t *n_out)
+{
+    uint64_t incidences = 0;
+    *n_out = 0;
+    for (uint32_t row = 0; row < m->rows; row++) {
+        *n_out += m->count[row] > 0;
+        incidences += m->count[row];
+    }
+    return merging_bytes(m->tables) + (uint64_t)m->rows * (ROW_BYTES + TALLY_ROW_BYTES) +
+           incidences * TALLY_INCIDENCE_BYTES;
+}
+
+uint64_t greedy_bytes(const struct merging *m)
+{
+    size_t n;
+    const uint64_t fixed = fixed_bytes(m, &n);
+    return fixed + PAIR_COPIES * (uint64_t)n * sizeof(struct block_pair_count);
+}
+
 /* All blocks, as many at a time as their pairs have room. */
 static int count_all(struct greedy *g, struct drps_err *err)
 {
-    const uint32_t rows = g->m.rows;
-    const uint64_t each = (uint64_t)rows * sizeof(struct block_pair_count);
+    size_t n = 0;
     int rc = 0;
 
-    if (g->pairs_bytes < each)
-        return merging_refuse(&g->m, merging_bytes(g->m.tables) + (uint64_t)rows * ROW_BYTES + each,
-                              err);
-    const uint64_t most = rows ? g->pairs_bytes / each : 0;
-    for (uint32_t row = 0; row < rows; row++)
-        g->blocks[row] = row;
-    for (uint64_t row = 0; row < rows && rc == 0; row += most)
-        rc =
-            count(g, g->blocks + row, rows - row < most ? (size_t)(rows - row) : (size_t)most, err);
+    for (uint32_t row = 0; row < g->m->rows; row++)
+        if (g->m->count[row]) g->blocks[n++] = row;
+    const size_t most = n ? (size_t)(g->pairs_bytes / (n * sizeof(struct block_pair_count))) : 0;
+    for (size_t at = 0; at < n && rc == 0; at += most)
+        rc = count(g, g->blocks + at, n - at < most ? n - at : most, err);
     return rc;
 }
 
@@ -83,7 +104,7 @@ static int count_all(struct greedy *g, struct drps_err *err)
 static int recount(struct greedy *g, const struct candidate *c, uint32_t block, uint32_t other,
                    struct drps_err *err)
 {
-    const int lost = g->m.merged[block] <= c->time && g->partner[block] == other;
+    const int lost = g->m->merged[block] <= c->time && g->partner[block] == other;
     return lost ? count(g, &block, 1, err) : 0;
 }
 
@@ -92,9 +113,9 @@ static int merge_all(struct greedy *g, struct drps_err *err)
     int rc = 0;
     while (rc == 0 && g->queue.n) {
         const struct candidate c = candidates_pop(&g->queue);
-        if (merging_holds(&g->m, &c)) {
-            merging_merge(&g->m, &c);
-            rc = merging_round(&g->m, &(struct block_pair){c.a, c.b}, 1, err);
+        if (merging_holds(g->m, &c)) {
+            merging_merge(g->m, &c);
+            rc = merging_round(g->m, &(struct block_pair){c.a, c.b}, 1, err);
             if (rc == 0) rc = count(g, &c.a, 1, err);
         } else {
             rc = recount(g, &c, c.a, c.b, err);
@@ -104,11 +125,41 @@ static int merge_all(struct greedy *g, struct drps_err *err)
     return rc;
 }
 
+static int greedy_begin(struct greedy *g, struct merging *m, struct drps_err *err)
+{
+    const uint64_t needed = greedy_bytes(m), given = m->options->memory_bytes;
+    size_t n;
+
+    *g = (struct greedy){.m = m};
+    if (given < needed) return merging_refuse(m, needed, err);
+    g->pairs_bytes = (given - fixed_bytes(m, &n)) / PAIR_COPIES;
+    g->best = drps_array_new(m->rows, sizeof(*g->best));
+    g->partner = drps_array_new(m->rows, sizeof(*g->partner));
+    g->blocks = drps_array_new(m->rows, sizeof(*g->blocks));
+    if (!g->best || !g->partner || !g->blocks)
+        return drps_err_set(err, -ENOMEM, "no memory to merge %" PRIu32 " rows", m->rows);
+    for (uint32_t row = 0; row < m->rows; row++)
+        g->partner[row] = row;
+    return 0;
+}
+
+int greedy_merge(struct merging *m, struct drps_err *err)
+{
+    struct greedy g;
+    int rc = greedy_begin(&g, m, err);
+    if (rc == 0) rc = count_all(&g, err);
+    if (rc == 0) rc = merge_all(&g, err);
+    candidates_free(&g.queue);
+    free(g.best);
+    free(g.partner);
+    free(g.blocks);
+    return rc;
+}
+
 static int check_work(struct tally *tally, struct drps_err *err)
 {
     uint64_t work;
-    int rc = tally->ops->reset(tally, err);
-    if (rc == 0) rc = tally->ops->pair_work(tally, &work, err);
+    int rc = tally->ops->pair_work(tally, &work, err);
     if (rc == 0 && work > MOST_WORK)
         rc = drps_err_set(err, DRPS_E_CONFIG,
                           "greedy would count %" PRIu64
@@ -118,43 +169,17 @@ static int check_work(struct tally *tally, struct drps_err *err)
     return rc;
 }
 
-static int greedy_begin(struct greedy *g, struct tally *tally, const struct block_tables *tables,
-                        const struct block_options *options, struct drps_err *err)
-{
-    const uint32_t rows = tables->first[tables->n];
-    const uint64_t fixed = merging_bytes(tables) + (uint64_t)rows * ROW_BYTES;
-
-    *g = (struct greedy){0};
-    int rc = merging_begin(&g->m, tally, tables, options, err);
-    if (rc < 0) return rc;
-    if (options->memory_bytes > fixed) g->pairs_bytes = options->memory_bytes - fixed;
-    g->best = drps_array_new(rows, sizeof(*g->best));
-    g->partner = drps_array_new(rows, sizeof(*g->partner));
-    g->blocks = drps_array_new(rows, sizeof(*g->blocks));
-    if (!g->best || !g->partner || !g->blocks)
-        return drps_err_set(err, -ENOMEM, "no memory to merge %" PRIu32 " rows", rows);
-    for (uint32_t row = 0; row < rows; row++)
-        g->partner[row] = row;
-    return 0;
-}
-
 int block_build_greedy(struct tally *tally, const struct block_tables *tables,
                        const struct block_options *options, struct block_layout *layout_out,
                        struct drps_err *err)
 {
-    struct greedy g;
+    struct merging m;
 
     *layout_out = (struct block_layout){0};
-    int rc = check_work(tally, err);
-    if (rc < 0) return rc;
-    rc = greedy_begin(&g, tally, tables, options, err);
-    if (rc == 0) rc = count_all(&g, err);
-    if (rc == 0) rc = merge_all(&g, err);
-    if (rc == 0) rc = merging_layout(&g.m, layout_out, err);
-    merging_end(&g.m);
-    candidates_free(&g.queue);
-    free(g.best);
-    free(g.partner);
-    free(g.blocks);
+    int rc = merging_begin(&m, tally, tables, options, err);
+    if (rc == 0) rc = check_work(tally, err);
+    if (rc == 0) rc = greedy_merge(&m, err);
+    if (rc == 0) rc = merging_layout(&m, layout_out, err);
+    merging_end(&m);
     return rc;
 }

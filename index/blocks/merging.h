@@ -68,6 +68,14 @@ DRPS_MUST_CHECK
 int merging_round(struct merging *m, const struct block_pair *pairs, size_t n,
                   struct drps_err *err);
 
+/* The least memory in which greedy_merge() can go on from here, merging_begin()'s included. */
+uint64_t greedy_bytes(const struct merging *m);
+
+/* Merges the best pair of all until none gains (greedy.c). DRPS_E_MEMORY_BUDGET when
+ * options->memory_bytes are less than greedy_bytes(). */
+DRPS_MUST_CHECK
+int greedy_merge(struct merging *m, struct drps_err *err);
+
 /* Blocks in the order of their smallest rows, each with its rows in given order. */
 DRPS_MUST_CHECK
 int merging_layout(struct merging *m, struct block_layout *layout_out, struct drps_err *err);

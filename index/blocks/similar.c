@@ -289,16 +289,18 @@ static int merge_neighbours(struct rounds *r, size_t n, double theta, struct drp
     return rc < 0 ? rc : end_round(r, err);
 }
 
-int similar_merge(struct merging *m, struct drps_err *err)
+int similar_merge(struct merging *m, uint64_t enough, uint64_t *left_out, struct drps_err *err)
 {
     struct rounds r;
     int rc = rounds_new(&r, m, err);
     if (rc == 0) rc = merge_same(&r, err);
-    for (unsigned t = 0; t < r.number && rc == 0; t++) {
+    if (rc == 0) rc = m->tally->ops->pair_work(m->tally, left_out, err);
+    for (unsigned t = 0; t < r.number && rc == 0 && *left_out > enough; t++) {
         const double theta = FIRST_THETA * (1 - t / (FALLING * r.number));
         size_t n = 0;
         rc = sort_blocks(&r, t, &n, err);
         if (rc == 0) rc = merge_neighbours(&r, n, theta > 0 ? theta : 0, err);
+        if (rc == 0) rc = m->tally->ops->pair_work(m->tally, left_out, err);
     }
     rounds_free(&r);
     return rc;
@@ -307,7 +309,7 @@ int similar_merge(struct merging *m, struct drps_err *err)
 /* ---- Arranging blocks ---- */
 
 /* hi: where the block goes; a: the block; b: AccNum. */
-static int sort_layout(struct tally *tally, const struct block_tables *tables, enum arrangement by,
+static int sort_layout(struct tally *tally, const struct block_tables *tables,
                        const struct block_layout *blocks, struct sort_record *records,
                        struct drps_err *err)
 {
@@ -320,10 +322,8 @@ static int sort_layout(struct tally *tally, const struct block_tables *tables, e
     if (rc == 0) rc = tally->ops->minhash(tally, salt_of(0), minhash, err);
     for (size_t i = 0; i < blocks->blocks && rc == 0; i++) {
         const uint32_t b = blocks->order[blocks->first[i]];
-        const uint64_t tier = by == BY_TIER || !count[b] ? tier_key(count[b]) : 0;
-        records[i] =
-            (struct sort_record){key_of(table_of(tables, b), tier, by == BY_ROW ? 0 : minhash[b]),
-                                 0, (uint32_t)i, count[b]};
+        records[i] = (struct sort_record){
+            key_of(table_of(tables, b), tier_key(count[b]), minhash[b]), 0, (uint32_t)i, count[b]};
     }
     if (rc == 0) sort_records(records, records + blocks->blocks, blocks->blocks);
     free(count);
@@ -332,8 +332,8 @@ static int sort_layout(struct tally *tally, const struct block_tables *tables, e
 }
 
 int similar_arrange(struct tally *tally, const struct block_tables *tables, uint32_t max_rows,
-                    enum arrangement by, const struct block_layout *blocks,
-                    struct block_layout *out, struct drps_err *err)
+                    const struct block_layout *blocks, struct block_layout *out,
+                    struct drps_err *err)
 {
     const uint32_t rows = tally->blocks;
     struct sort_record *r = drps_array_new(blocks->blocks, 2 * sizeof(*r));
@@ -343,7 +343,7 @@ int similar_arrange(struct tally *tally, const struct block_tables *tables, uint
     out->order = drps_array_new(rows, sizeof(*out->order));
     out->first = drps_array_new(blocks->blocks + 1, sizeof(*out->first));
     int rc = r && out->order && out->first ? 0 : no_memory(rows, err);
-    if (rc == 0) rc = sort_layout(tally, tables, by, blocks, r, err);
+    if (rc == 0) rc = sort_layout(tally, tables, blocks, r, err);
     for (size_t i = 0; i < blocks->blocks && rc == 0; i++) {
         const uint32_t from = blocks->first[r[i].a], n = blocks->first[r[i].a + 1] - from;
         const int joins = i > 0 && !r[i].b && !r[i - 1].b && r[i].hi == r[i - 1].hi &&

@@ -30,21 +30,20 @@ int similar_order(struct tally *tally, const struct block_tables *tables, const 
  * every block is compared with some neighbours, and pairs merge by falling gain. A merge must gain
  * theta * seek for each batch of the block that more batches touch; theta falls from .9 to 0, so
  * that blocks which are alike find each other before they are filled with others. Steps are
- * bounded: the more incidences, the fewer rounds and neighbours.
+ * bounded: the more incidences, the fewer rounds and neighbours. Ends as soon as counting all pairs
+ * takes at most `enough` steps (tally.h: pair_work); *left_out: how many it takes.
  */
 DRPS_MUST_CHECK
-int similar_merge(struct merging *m, struct drps_err *err);
-
-enum arrangement { BY_TIER, BY_MINHASH, BY_ROW };
+int similar_merge(struct merging *m, uint64_t enough, uint64_t *left_out, struct drps_err *err);
 
 /*
- * The same blocks in another order: by table, then BY_TIER and minhash, BY_MINHASH, or BY_ROW, the
- * smallest one. Blocks of no batch come last in their table and are joined, up to max_rows. The
- * tally has the blocks merged, numbered by their first rows in `blocks`.
+ * The same blocks in another order: by table, tier and minhash. Blocks of no batch come last in
+ * their table and are joined, up to max_rows. The tally has the blocks merged, numbered by their
+ * first rows in `blocks`.
  */
 DRPS_MUST_CHECK
 int similar_arrange(struct tally *tally, const struct block_tables *tables, uint32_t max_rows,
-                    enum arrangement by, const struct block_layout *blocks,
-                    struct block_layout *out, struct drps_err *err);
+                    const struct block_layout *blocks, struct block_layout *out,
+                    struct drps_err *err);
 
 #endif
