@@ -698,7 +698,8 @@ int tally_open(const struct access *access, double share, uint64_t seed, struct 
         l->at = drps_array_new(access->rows, sizeof(*l->at));
         l->n = drps_array_new(access->rows, sizeof(*l->n));
         l->table = drps_array_new(access->batches, sizeof(uint64_t));
-        if (!l->at || !l->n || !l->table) rc = -ENOMEM;
+        l->pool = drps_array_new(0, sizeof(*l->pool)); /* lists of no batch begin there */
+        if (!l->at || !l->n || !l->table || !l->pool) rc = -ENOMEM;
     }
     if (rc == 0) rc = tally_reset(&l->tally, err);
     if (rc == 0)
