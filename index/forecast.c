@@ -28,6 +28,7 @@ const struct drps_forecast_disk drps_forecast_usual_disk = {
 /* One pool and what it did since the counting began. */
 struct trial {
     struct drps_pool pool;
+    struct drps_places places;
     struct drps_forecast count;
 };
 
@@ -38,12 +39,12 @@ struct simulation {
     size_t blocks;
     uint32_t unit_rows;
     uint64_t most_blocks, most_units; /* of a step */
-    struct drps_places places;
     struct steps *uses;
     uint32_t *list, *distance; /* [cap] of one step */
     uint32_t *moved;           /* [cap] blocks that one step writes, then those that it reads */
+    uint64_t *order;           /* [cap] of those that it reads */
     uint32_t *frame;           /* [cap] of the blocks of one step */
-    size_t list_cap, distance_cap, moved_cap, frame_cap;
+    size_t list_cap, distance_cap, moved_cap, order_cap, frame_cap;
 };
 
 /* ---- One step of one pool ---- */
@@ -63,20 +64,39 @@ static void count_request(const struct simulation *m, struct drps_forecast *f, u
     f->seconds += m->disk.seek_seconds + (double)bytes / m->disk.bytes_per_s;
 }
 
-/* m->moved [n], increasing, is written or read. */
-static void count_moves(const struct simulation *m, struct trial *t, size_t n, int write)
+static void count_blocks(const struct simulation *m, struct trial *t, size_t n,
+                         uint64_t *bytes_inout)
 {
-    uint64_t *bytes = write ? &t->count.written_bytes : &t->count.read_bytes;
-    struct drps_run run;
     for (size_t i = 0; i < n; i++)
-        *bytes += drps_pool_block_bytes(&t->pool, m->moved[i]);
+        *bytes_inout += drps_pool_block_bytes(&t->pool, m->moved[i]);
     t->count.ios += n;
+}
+
+/* m->moved [n], increasing, is written. */
+static void count_writes(const struct simulation *m, struct trial *t, size_t n)
+{
+    struct drps_run run;
+    count_blocks(m, t, n, &t->count.written_bytes);
     for (size_t i = 0; i < n; i += run.keys) {
-        drps_places_run(&m->places, m->moved, n, i, write ? 0 : m->disk.gap_bytes, &run);
+        drps_places_write_run(&t->places, m->moved, n, i, t->pool.stored, &run);
         count_request(m, &t->count, run.bytes);
-        if (write && drps_places_shared(&m->places, &run, m->moved, t->pool.stored))
-            count_request(m, &t->count, run.bytes); /* it is read first */
+        if (run.shared) count_request(m, &t->count, run.bytes); /* it is read first */
     }
+}
+
+/* m->moved [n], increasing, is read. */
+static int count_reads(struct simulation *m, struct trial *t, size_t n, struct drps_err *err)
+{
+    struct drps_run run;
+    if (drps_array_reserve(&m->order, &m->order_cap, n, sizeof(*m->order)) < 0)
+        return drps_err_set(err, -ENOMEM, "no memory for %zu blocks", n);
+    count_blocks(m, t, n, &t->count.read_bytes);
+    drps_places_sort(&t->places, m->moved, n, m->order);
+    for (size_t i = 0; i < n; i += run.keys) {
+        drps_places_read_run(&t->places, m->moved, m->order, n, i, m->disk.gap_bytes, &run);
+        count_request(m, &t->count, run.bytes);
+    }
+    return 0;
 }
 
 static int give_up(struct simulation *m, struct trial *t, uint64_t now, size_t missing,
@@ -90,7 +110,7 @@ static int give_up(struct simulation *m, struct trial *t, uint64_t now, size_t m
     for (size_t i = pool->n_spare - evicted; i < pool->n_spare; i++)
         if (pool->frame[pool->spare[i]].dirty) m->moved[n++] = pool->frame[pool->spare[i]].block;
     if (n) qsort(m->moved, n, sizeof(*m->moved), by_number);
-    count_moves(m, t, n, 1);
+    count_writes(m, t, n);
     for (size_t i = 0; i < n; i++)
         drps_pool_set_stored(pool, m->moved[i]);
     return 0;
@@ -108,8 +128,7 @@ static int bring(struct simulation *m, struct trial *t, uint64_t now, size_t n,
         m->frame[i] = drps_pool_admit(pool, m->list[i], now + m->distance[i]);
         if (drps_pool_is_stored(pool, m->list[i])) m->moved[read++] = m->list[i];
     }
-    count_moves(m, t, read, 0);
-    return 0;
+    return count_reads(m, t, read, err);
 }
 
 /* m->list [n] is the step's; `now` counts steps of both epochs. */
@@ -139,10 +158,10 @@ static int trial_step(struct simulation *m, struct trial *t, uint64_t now, size_
 static void simulation_destroy(struct simulation *m)
 {
     steps_close(m->uses);
-    drps_places_destroy(&m->places);
     free(m->list);
     free(m->distance);
     free(m->moved);
+    free(m->order);
     free(m->frame);
 }
 
@@ -218,10 +237,8 @@ static int simulation_open(struct simulation *m, const struct drps_io *io, const
     if (o->steps >= INT32_MAX || blocks >= UINT32_MAX)
         return drps_err_set(err, -EINVAL, "a forecast for %" PRIu64 " steps and %zu blocks",
                             o->steps, blocks);
-    int rc = drps_places_init(&m->places, block_first, blocks, o->row_bytes, disk->sector);
-    if (rc < 0) return drps_err_set(err, rc, "no places for %zu blocks", blocks);
-    rc = steps_open(io, dir, "uses.rec", DRPS_KIND_USES, o->steps, o->memory_bytes / 8, &m->uses,
-                    err);
+    int rc = steps_open(io, dir, "uses.rec", DRPS_KIND_USES, o->steps, o->memory_bytes / 8,
+                        &m->uses, err);
     return rc == 0 ? measure_steps(m, err) : rc;
 }
 
@@ -266,8 +283,12 @@ static int simulate(struct simulation *m, const struct drps_pool_shape *shapes, 
                                                 .shape = shapes[i],
                                                 .rule = rule,
                                                 .bookkeeping = 1};
-        if (drps_pool_init(&trials[used++].pool, &config) < 0)
-            rc = drps_err_set(err, -ENOMEM, "no memory to simulate %zu blocks", m->blocks);
+        struct trial *t = &trials[used++];
+        rc = drps_pool_init(&t->pool, &config);
+        if (rc == 0)
+            rc = drps_places_init(&t->places, m->block_first, m->blocks, config.row_bytes,
+                                  m->disk.sector);
+        if (rc < 0) (void)drps_err_set(err, rc, "cannot simulate %zu blocks", m->blocks);
     }
     if (rc == 0) rc = run_trials(m, trials, used, err);
     for (size_t i = 0, k = 0; i < n && rc == 0; i++) {
@@ -280,8 +301,10 @@ static int simulate(struct simulation *m, const struct drps_pool_shape *shapes, 
         out[i].moved_bytes = count->moved_bytes;
         out[i].seconds = count->seconds;
     }
-    for (size_t i = 0; i < used; i++)
+    for (size_t i = 0; i < used; i++) {
         drps_pool_destroy(&trials[i].pool);
+        drps_places_destroy(&trials[i].places);
+    }
     free(trials);
     return rc;
 }
@@ -314,7 +337,10 @@ int drps_forecast_pib(const struct drps_io *io, const char *dir,
 /* What simulating one pool takes, at most. */
 static uint64_t trial_bytes(const struct simulation *m, const struct drps_pool_shape *shape)
 {
-    return drps_pool_block_overhead(m->blocks) +
+    struct drps_places_size places;
+    drps_places_measure(m->block_first, m->blocks, (size_t)m->options->row_bytes, m->disk.sector,
+                        &places);
+    return places.table_bytes + drps_pool_block_overhead(m->blocks) +
            drps_evict_bytes(shape->frames, m->options->steps, (uint32_t)m->options->rows) +
            shape->frames * sizeof(struct drps_frame) + shape->units * sizeof(uint32_t);
 }

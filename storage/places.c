@@ -6,6 +6,14 @@
 
 #include "base/drps_alloc.h"
 
+enum {
+    SHARE_PARTS = 4,       /* of a sector: a block of less shares one */
+    SPARE_PART = 2,        /* of all pages' sectors: as many more to move to */
+    LOOK_SECTORS = 1 << 15 /* to look through for a free piece, for one run */
+};
+
+/* ---- Pages ---- */
+
 /* Pages are made one after the other, to be counted or to be noted. */
 struct maker {
     const uint32_t *block_first;
@@ -20,53 +28,82 @@ static uint64_t bytes_of(const struct maker *m, size_t a, size_t b)
     return (uint64_t)(m->block_first[b] - m->block_first[a]) * m->row_bytes;
 }
 
+static int is_small(const struct maker *m, size_t block)
+{
+    return block < m->blocks && bytes_of(m, block, block + 1) < m->sector / SHARE_PARTS;
+}
+
 /* The bytes of the next page, padding included. */
 static uint64_t make_page(struct maker *m)
 {
     const size_t first = m->next++;
-    while (m->next < m->blocks && bytes_of(m, first, m->next + 1) <= m->sector)
+    while (is_small(m, first) && is_small(m, m->next) &&
+           bytes_of(m, first, m->next + 1) <= m->sector)
         m->next++;
     const uint64_t sectors = (bytes_of(m, first, m->next) + m->sector - 1) / m->sector;
     m->at += sectors;
     return sectors * m->sector;
 }
 
-uint64_t drps_places_bytes(const uint32_t *block_first, size_t blocks, size_t row_bytes,
-                           uint32_t sector, uint32_t *pages_out, uint64_t *page_most_out)
+static uint64_t with_spare(uint64_t sectors)
+{
+    return sectors + sectors / SPARE_PART;
+}
+
+void drps_places_measure(const uint32_t *block_first, size_t blocks, size_t row_bytes,
+                         uint32_t sector, struct drps_places_size *out)
 {
     struct maker m = {block_first, blocks, row_bytes, sector, 0, 0};
-    uint32_t pages = 0;
-    *page_most_out = 0;
-    for (; m.next < blocks; pages++) {
+    *out = (struct drps_places_size){0};
+    for (; m.next < blocks; out->pages++) {
         const uint64_t bytes = make_page(&m);
-        if (bytes > *page_most_out) *page_most_out = bytes;
+        if (bytes > out->page_bytes) out->page_bytes = bytes;
     }
-    *pages_out = pages;
-    return ((uint64_t)pages + 1) * sizeof(uint32_t) * (pages == blocks ? 1 : 2);
+    const uint64_t each = sizeof(uint32_t) * (out->pages == blocks ? 1 : 2);
+    out->table_bytes =
+        (out->pages + UINT64_C(1)) * each + (with_spare(m.at) / 64 + 1) * sizeof(uint64_t);
+}
+
+static int make_tables(struct drps_places *p)
+{
+    p->page_at = drps_array_new(p->pages, sizeof(*p->page_at));
+    p->used = calloc(p->sectors / 64 + 1, sizeof(*p->used));
+    if (p->pages < p->blocks) {
+        p->page_first = drps_array_new((size_t)p->pages + 1, sizeof(*p->page_first));
+        if (!p->page_first) return -ENOMEM;
+        p->page_first[p->pages] = (uint32_t)p->blocks;
+    }
+    return p->page_at && p->used ? 0 : -ENOMEM;
+}
+
+static void mark(struct drps_places *p, uint32_t first, uint32_t n, int used)
+{
+    for (uint32_t s = first; s < first + n; s++) {
+        const uint64_t bit = UINT64_C(1) << (s & 63);
+        p->used[s >> 6] = used ? p->used[s >> 6] | bit : p->used[s >> 6] & ~bit;
+    }
 }
 
 int drps_places_init(struct drps_places *p, const uint32_t *block_first, size_t blocks,
                      size_t row_bytes, uint32_t sector)
 {
     struct maker m = {block_first, blocks, row_bytes, sector, 0, 0};
-    uint64_t most;
     *p = (struct drps_places){
         .block_first = block_first, .blocks = blocks, .row_bytes = row_bytes, .sector = sector};
-    (void)drps_places_bytes(block_first, blocks, row_bytes, sector, &p->pages, &most);
-    p->page_at = drps_array_new((size_t)p->pages + 1, sizeof(*p->page_at));
-    if (!p->page_at) return -ENOMEM;
-    if (p->pages < blocks) {
-        p->page_first = drps_array_new((size_t)p->pages + 1, sizeof(*p->page_first));
-        if (!p->page_first) return -ENOMEM;
-        p->page_first[p->pages] = (uint32_t)blocks;
-    }
+    for (; m.next < blocks; p->pages++)
+        if (make_page(&m) > UINT32_MAX) return -EOVERFLOW;
+    if (with_spare(m.at) > UINT32_MAX) return -EOVERFLOW;
+    p->sectors = (uint32_t)with_spare(m.at);
+    p->cursor = (uint32_t)m.at;
+    if (make_tables(p) < 0) return -ENOMEM;
+    mark(p, 0, p->cursor, 1);
+    m.next = 0;
+    m.at = 0;
     for (uint32_t page = 0; page < p->pages; page++) {
         if (p->page_first) p->page_first[page] = (uint32_t)m.next;
         p->page_at[page] = (uint32_t)m.at;
-        if (make_page(&m) > UINT32_MAX) return -EOVERFLOW;
+        (void)make_page(&m);
     }
-    if (m.at > UINT32_MAX) return -EOVERFLOW;
-    p->page_at[p->pages] = (uint32_t)m.at;
     return 0;
 }
 
@@ -74,18 +111,14 @@ void drps_places_destroy(struct drps_places *p)
 {
     free(p->page_first);
     free(p->page_at);
+    free(p->used);
     memset(p, 0, sizeof(*p));
 }
 
-uint32_t drps_places_page(const struct drps_places *p, uint32_t block, uint32_t from)
+uint32_t drps_places_page(const struct drps_places *p, uint32_t block)
 {
     if (!p->page_first) return block;
-    uint32_t step = 1, low = from; /* page_first[low] <= block; mostly it is near */
-    while (low + step < p->pages && p->page_first[low + step] <= block) {
-        low += step;
-        step *= 2;
-    }
-    uint32_t high = low + step < p->pages ? low + step : p->pages;
+    uint32_t low = 0, high = p->pages; /* page_first[low] <= block < page_first[high] */
     while (high - low > 1) {
         const uint32_t middle = low + (high - low) / 2;
         if (p->page_first[middle] <= block)
@@ -96,42 +129,169 @@ uint32_t drps_places_page(const struct drps_places *p, uint32_t block, uint32_t 
     return low;
 }
 
-void drps_places_run(const struct drps_places *p, const uint32_t *keys, size_t n, size_t from,
-                     uint64_t gap_bytes, struct drps_run *run_out)
+/* ---- Reading ---- */
+
+static int by_place(const void *a, const void *b)
 {
-    const uint32_t first = drps_places_page(p, keys[from], 0);
-    const uint64_t offset = drps_places_offset(p, first);
-    uint32_t last = first;
-    size_t i = from + 1;
+    uint64_t x, y;
+    memcpy(&x, a, sizeof(x));
+    memcpy(&y, b, sizeof(y));
+    return x < y ? -1 : x > y;
+}
+
+void drps_places_sort(const struct drps_places *p, const uint32_t *keys, size_t n,
+                      uint64_t *order_out)
+{
+    for (size_t i = 0; i < n; i++)
+        order_out[i] = (uint64_t)p->page_at[drps_places_page(p, keys[i])] << 32 | i;
+    if (n) qsort(order_out, n, sizeof(*order_out), by_place);
+}
+
+void drps_places_read_run(const struct drps_places *p, const uint32_t *keys, const uint64_t *order,
+                          size_t n, size_t from, uint64_t gap_bytes, struct drps_run *run_out)
+{
+    const uint64_t first = order[from] >> 32;
+    uint64_t last = first, end = first; /* sectors: of the last page, and behind it */
+    size_t i = from;
     for (; i < n; i++) {
-        const uint32_t page = drps_places_page(p, keys[i], last);
-        const uint64_t gap =
-            page == last ? 0 : drps_places_offset(p, page) - drps_places_offset(p, last + 1);
-        if (gap > gap_bytes) break;
-        if (page != last && drps_places_offset(p, page + 1) - offset > DRPS_RUN_BYTES) break;
-        last = page;
+        const uint64_t at = order[i] >> 32;
+        if (i > from && at == last) continue;
+        const uint32_t page = drps_places_page(p, keys[order[i] & UINT32_MAX]);
+        const uint64_t new_end = at + drps_places_extent(p, page);
+        if (i > from &&
+            ((at - end) * p->sector > gap_bytes || (new_end - first) * p->sector > DRPS_RUN_BYTES))
+            break;
+        last = at;
+        end = new_end;
     }
     *run_out = (struct drps_run){
         .key = from,
         .keys = i - from,
-        .page = first,
-        .pages = last + 1 - first,
-        .offset = offset,
-        .bytes = (uint32_t)(drps_places_offset(p, last + 1) - offset),
+        .offset = first * p->sector,
+        .bytes = (uint32_t)((end - first) * p->sector),
     };
 }
 
-int drps_places_shared(const struct drps_places *p, const struct drps_run *run,
-                       const uint32_t *keys, const uint64_t *stored)
+/* ---- Writing ---- */
+
+/* The page of keys[from], and how many of the keys are in it; whether it has other stored blocks.
+ */
+struct wanted {
+    uint32_t page, sectors;
+    size_t end; /* key of the next page */
+    int shared;
+};
+
+static struct wanted wanted_page(const struct drps_places *p, const uint32_t *keys, size_t n,
+                                 size_t from, const uint64_t *stored)
 {
-    size_t k = run->key;
-    if (!p->page_first) return 0;
-    for (uint32_t page = run->page; page < run->page + run->pages; page++)
-        for (uint32_t b = p->page_first[page]; b < p->page_first[page + 1]; b++) {
-            if (k < run->key + run->keys && keys[k] == b)
-                k++;
-            else if (stored[b >> 6] >> (b & 63) & 1)
-                return 1;
+    struct wanted w = {.page = drps_places_page(p, keys[from]), .end = from + 1};
+    w.sectors = drps_places_extent(p, w.page);
+    if (!p->page_first) return w;
+    w.end = from;
+    for (uint32_t b = p->page_first[w.page]; b < p->page_first[w.page + 1]; b++) {
+        if (w.end < n && keys[w.end] == b)
+            w.end++;
+        else if (stored[b >> 6] >> (b & 63) & 1)
+            w.shared = 1;
+    }
+    return w;
+}
+
+/* The first sector of [from, end) that is used, or is not; `end`: there is none. */
+static uint32_t next_sector(const struct drps_places *p, uint32_t from, uint32_t end, int used)
+{
+    while (from < end) {
+        const uint64_t word = (used ? p->used[from >> 6] : ~p->used[from >> 6]) >> (from & 63);
+        if (word) {
+            from += (uint32_t)__builtin_ctzll(word);
+            return from < end ? from : end;
         }
-    return 0;
+        from = (from | 63) + 1;
+    }
+    return end;
+}
+
+/* A piece of free sectors: the first of `want`, or the longest found. Returns its length. */
+static uint32_t find_piece(struct drps_places *p, uint32_t want, uint32_t *at_out)
+{
+    uint32_t best = 0;
+    for (uint32_t looked = 0; looked < LOOK_SECTORS && looked < p->sectors && best < want;) {
+        const uint32_t from = p->cursor < p->sectors ? p->cursor : 0;
+        const uint32_t at = next_sector(p, from, p->sectors, 0);
+        const uint32_t most = p->sectors - at < want ? p->sectors : at + want;
+        const uint32_t end = next_sector(p, at, most, 1);
+        if (end - at > best) {
+            best = end - at;
+            *at_out = at;
+        }
+        p->cursor = end;
+        looked += end - from;
+    }
+    return best;
+}
+
+/* Pages that a run would have at one of two places. */
+struct reach {
+    uint32_t sectors;
+    size_t end; /* key behind them */
+    int open;   /* more may fit */
+};
+
+static void extend(struct reach *r, const struct wanted *w, int fits)
+{
+    r->open = r->open && fits;
+    if (!r->open) return;
+    r->sectors += w->sectors;
+    r->end = w->end;
+}
+
+static void move_pages(struct drps_places *p, const uint32_t *keys, size_t from, size_t end,
+                       uint32_t to)
+{
+    uint32_t page = UINT32_MAX;
+    p->cursor = to;
+    for (size_t i = from; i < end; i++) {
+        if (drps_places_page(p, keys[i]) == page) continue;
+        page = drps_places_page(p, keys[i]);
+        const uint32_t n = drps_places_extent(p, page);
+        mark(p, p->page_at[page], n, 0);
+        mark(p, p->cursor, n, 1);
+        p->page_at[page] = p->cursor;
+        p->cursor += n;
+    }
+}
+
+void drps_places_write_run(struct drps_places *p, const uint32_t *keys, size_t n, size_t from,
+                           const uint64_t *stored, struct drps_run *run_out)
+{
+    struct wanted w = wanted_page(p, keys, n, from, stored);
+    const int shared = w.shared;
+    const uint32_t most = DRPS_RUN_BYTES / p->sector, here = p->page_at[w.page];
+    uint32_t free_at = 0, room = 0;
+    if (!shared && n - from > 1) {
+        const uint64_t all = (uint64_t)(n - from) * w.sectors;
+        room = find_piece(p, all < most ? (uint32_t)all : most, &free_at);
+    }
+    struct reach stay = {.sectors = w.sectors, .end = w.end, .open = 1};
+    struct reach go = {.end = from, .open = 1};
+    extend(&go, &w, w.sectors <= room);
+    while ((stay.open || go.open) && w.end < n) {
+        w = wanted_page(p, keys, n, w.end, stored);
+        const int same = w.shared == shared;
+        extend(&stay, &w,
+               same && p->page_at[w.page] == here + stay.sectors &&
+                   stay.sectors + w.sectors <= most);
+        extend(&go, &w, same && go.sectors + w.sectors <= room);
+    }
+    const int moves = go.sectors > stay.sectors;
+    const struct reach *r = moves ? &go : &stay;
+    if (moves) move_pages(p, keys, from, go.end, free_at);
+    *run_out = (struct drps_run){
+        .key = from,
+        .keys = r->end - from,
+        .offset = (uint64_t)(moves ? free_at : here) * p->sector,
+        .bytes = r->sectors * p->sector,
+        .shared = shared,
+    };
 }

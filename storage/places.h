@@ -1,12 +1,16 @@
 /*
- * The fixed place of every block in one file, in placed order, and the runs in which blocks are
- * moved.
+ * Where blocks lie in one file, and the runs in which they are moved.
  *
- * What moves is sectors, the unit that the file system takes past the page cache. A block of a
- * sector or more begins on one and is padded to whole sectors: it is written without touching a
- * neighbour. Smaller blocks share sectors, as many as fit, so that narrow rows stay narrow; to
- * write one of them its sector is read first, unless all that is stored there is written together.
- * A *page* is such a sector or such a block.
+ * What moves is sectors, the unit that the file system takes past the page cache. A *page* is a
+ * block padded to whole sectors, or a sector that blocks of less than a quarter of it share, so
+ * that narrow rows stay narrow. To write a shared page it is read first, unless all that is stored
+ * there is written together.
+ *
+ * Pages begin in placed order, and the file is half as long again: what is written together, from
+ * anywhere, goes to one piece of free sectors, and leaves its old sectors free (copy on write). So
+ * a step's victims take few requests, and what left together lies together when it comes back. A
+ * page stays where it is when that takes no more requests, or when it must be read first: moving
+ * is never necessary.
  *
  * A run is what one request moves: pages one after the other, and for reading those between pages
  * that are wanted, where moving them costs less than another request (gap_bytes).
@@ -24,17 +28,29 @@ struct drps_places {
     size_t blocks;
     size_t row_bytes;
     uint32_t sector;      /* bytes */
+    uint32_t sectors;     /* of the file */
+    uint32_t cursor;      /* sector behind the last piece taken */
     uint32_t pages;       /* at most as many as blocks */
     uint32_t *page_first; /* own: [pages + 1] first block of each; NULL: page p has block p alone */
-    uint32_t *page_at;    /* own: [pages + 1] in sectors */
+    uint32_t *page_at;    /* own: [pages] its first sector */
+    uint64_t *used;       /* own: one bit a sector: it belongs to a page */
 };
 
 struct drps_run {
-    size_t key, keys;     /* which of the blocks asked for */
-    uint32_t page, pages; /* the first page, and how many */
-    uint64_t offset;      /* in the file */
+    size_t key, keys; /* which of the blocks asked for, in the order in which they were given */
+    uint64_t offset;  /* in the file */
     uint32_t bytes;
+    int shared; /* of a run to write: it must be read before */
 };
+
+/* What drps_places_init() will make. */
+struct drps_places_size {
+    uint32_t pages;
+    uint64_t table_bytes; /* memory */
+    uint64_t page_bytes;  /* of the largest page */
+};
+void drps_places_measure(const uint32_t *block_first, size_t blocks, size_t row_bytes,
+                         uint32_t sector, struct drps_places_size *out);
 
 /* 0, -ENOMEM, or -EOVERFLOW: the file would have too many sectors. `p` may be destroyed whatever
  * the result. */
@@ -42,18 +58,15 @@ int drps_places_init(struct drps_places *p, const uint32_t *block_first, size_t 
                      size_t row_bytes, uint32_t sector);
 void drps_places_destroy(struct drps_places *p);
 
-/* Memory that drps_places_init() will take, and the pages and the bytes of the largest. */
-uint64_t drps_places_bytes(const uint32_t *block_first, size_t blocks, size_t row_bytes,
-                           uint32_t sector, uint32_t *pages_out, uint64_t *page_most_out);
-
-/* The page of a block at or after page `from`. */
-uint32_t drps_places_page(const struct drps_places *p, uint32_t block, uint32_t from);
+/* The page of a block. */
+uint32_t drps_places_page(const struct drps_places *p, uint32_t block);
 
 static inline uint32_t drps_places_first(const struct drps_places *p, uint32_t page)
 {
     return p->page_first ? p->page_first[page] : page;
 }
 
+/* Where a page is now. */
 static inline uint64_t drps_places_offset(const struct drps_places *p, uint32_t page)
 {
     return (uint64_t)p->page_at[page] * p->sector;
@@ -65,16 +78,29 @@ static inline uint64_t drps_places_between(const struct drps_places *p, uint32_t
     return (uint64_t)(p->block_first[b] - p->block_first[a]) * p->row_bytes;
 }
 
-/*
- * The run that begins with keys[from], from < n: blocks [n], increasing. gap_bytes: of pages
- * between those of the keys, for each gap; 0: none. Pages that are not wanted end no run.
- */
-void drps_places_run(const struct drps_places *p, const uint32_t *keys, size_t n, size_t from,
-                     uint64_t gap_bytes, struct drps_run *run_out);
+/* Sectors of a page. */
+static inline uint32_t drps_places_extent(const struct drps_places *p, uint32_t page)
+{
+    const uint64_t bytes =
+        drps_places_between(p, drps_places_first(p, page), drps_places_first(p, page + 1));
+    return (uint32_t)((bytes + p->sector - 1) / p->sector);
+}
 
-/* 1: a page of the run has blocks of the bitmap `stored` that are not among its keys: to write the
- * run, it must be read. */
-int drps_places_shared(const struct drps_places *p, const struct drps_run *run,
-                       const uint32_t *keys, const uint64_t *stored);
+/*
+ * Blocks `keys` [n], increasing, in the order in which they lie, to be read so: in the lower half
+ * of order_out[i] the index of a key, in the upper half its page's first sector.
+ */
+void drps_places_sort(const struct drps_places *p, const uint32_t *keys, size_t n,
+                      uint64_t *order_out);
+
+/* The run to read that begins with order[from], from < n. gap_bytes: of what lies between pages
+ * that are wanted, for each gap; 0: none. run_out->key and keys count in `order`. */
+void drps_places_read_run(const struct drps_places *p, const uint32_t *keys, const uint64_t *order,
+                          size_t n, size_t from, uint64_t gap_bytes, struct drps_run *run_out);
+
+/* The run to write that begins with keys[from], from < n: blocks [n], increasing. Its pages are
+ * where the run says from now on. `stored`: bitmap of the blocks that the file has. */
+void drps_places_write_run(struct drps_places *p, const uint32_t *keys, size_t n, size_t from,
+                           const uint64_t *stored, struct drps_run *run_out);
 
 #endif

@@ -1,11 +1,10 @@
 /*
- * Blocks in a file of their own, for training: every block has its fixed place (storage/places.h),
- * so no index is searched and nothing is ever moved.
+ * Blocks in a file of their own, for training; storage/places.h knows where each lies.
  *
- * All blocks asked for together are sorted by place already; they are moved in runs, many at a
- * time, past the page cache. A read goes through gaps that cost less than another request. A write
- * has only pages that hold values of the call; where one of them also holds other stored values,
- * its run is read, changed and written.
+ * All blocks asked for together are moved in runs, many at a time, past the page cache. A read goes
+ * through gaps that cost less than another request. A write has only pages that hold values of the
+ * call, mostly moved to where they lie side by side; where one of them also holds other stored
+ * values, its run is read, changed and written in place.
  *
  * A page's checksum is kept in memory and compared whenever a value is taken from the page. The
  * file is of no use without these, and is not kept: a model is written to a database.
@@ -31,6 +30,7 @@ enum {
     GAP_BYTES = 8 << 10,     /* where the disk was not measured */
     SCAN_BYTES = 1 << 20,    /* of values read at a time */
     SCAN_KEYS = 1 << 14,
+    SORT_KEYS = 1 << 13, /* read together */
 };
 
 /* One run on its way. */
@@ -55,6 +55,7 @@ struct blockfile {
     size_t ring_at; /* where the next run begins */
     struct transfer ring[DEPTH];
     unsigned first, n;            /* of the ring: runs under way or waiting for older ones */
+    uint64_t *order;              /* own: [SORT_KEYS] of the keys being read */
     struct drps_aio_op op[DEPTH]; /* to submit */
     size_t ops_n;
     struct drps_kv_counters counters;
@@ -66,7 +67,9 @@ struct blockfile {
 struct call {
     const uint32_t *keys;
     size_t n;
-    size_t next; /* key of the next run */
+    size_t next;           /* key of the next run to plan */
+    struct drps_run run;   /* planned, and waiting for room, unless it has no keys */
+    const uint64_t *order; /* [n] of a read: see drps_places_sort() */
     int write;
     void *const *out;      /* [n] of a read */
     const void *const *in; /* [n] of a write */
@@ -76,12 +79,11 @@ struct call {
 
 static uint64_t tables_bytes(const struct drps_kv_options *o, uint64_t *page_most_out)
 {
-    uint32_t pages;
-    uint64_t bytes = drps_places_bytes(o->block_first, o->blocks, o->row_bytes, DRPS_AIO_SECTOR,
-                                       &pages, page_most_out);
-    *page_most_out += DRPS_AIO_ALIGN; /* if sectors are larger */
-    return bytes + pages * sizeof(uint32_t) + o->blocks / 8 + sizeof(uint64_t) +
-           sizeof(struct blockfile);
+    struct drps_places_size size;
+    drps_places_measure(o->block_first, o->blocks, o->row_bytes, DRPS_AIO_SECTOR, &size);
+    *page_most_out = size.page_bytes + DRPS_AIO_ALIGN; /* if sectors are larger */
+    return size.table_bytes + size.pages * sizeof(uint32_t) + o->blocks / 8 + sizeof(uint64_t) +
+           SORT_KEYS * sizeof(uint64_t) + sizeof(struct blockfile);
 }
 
 static void kv_memory_need(const struct drps_kv_options *o, uint64_t *least_out, uint64_t *most_out)
@@ -114,6 +116,7 @@ static void kv_close(struct drps_kv *base)
     drps_places_destroy(&kv->places);
     free(kv->stored);
     free(kv->sum);
+    free(kv->order);
     free(kv->path);
     if (kv->alive) (void)pthread_mutex_destroy(&kv->lock);
     free(kv);
@@ -126,9 +129,10 @@ static int open_places(struct blockfile *kv, const struct drps_kv_options *o, ui
     if (rc < 0) return drps_err_set(err, rc, "%s: places of %zu blocks", kv->path, o->blocks);
     kv->stored = calloc(o->blocks / 64 + 1, sizeof(*kv->stored));
     kv->sum = drps_array_new(kv->places.pages, sizeof(*kv->sum));
+    kv->order = drps_array_new(SORT_KEYS, sizeof(*kv->order));
     kv->buffers_bytes = buffers_for(o);
     kv->buffers = drps_pages_new(kv->buffers_bytes);
-    if (!kv->stored || !kv->sum || !kv->buffers)
+    if (!kv->stored || !kv->sum || !kv->order || !kv->buffers)
         return drps_err_set(err, -ENOMEM, "%s: tables of %zu blocks", kv->path, o->blocks);
     return 0;
 }
@@ -139,7 +143,7 @@ static int open_parts(struct blockfile *kv, const struct drps_kv_options *o, str
     int rc = drps_aio_sector(o->io, kv->path, &sector, err);
     if (rc == 0) rc = open_places(kv, o, sector, err);
     if (rc < 0) return rc;
-    const uint64_t bytes = drps_places_offset(&kv->places, kv->places.pages);
+    const uint64_t bytes = (uint64_t)kv->places.sectors * sector;
     const struct drps_aio_config config = {
         .io = o->io,
         .path = kv->path,
@@ -186,14 +190,6 @@ static int is_stored(const struct blockfile *kv, uint32_t block)
     return (int)(kv->stored[block >> 6] >> (block & 63) & 1);
 }
 
-static int has_stored(const struct blockfile *kv, uint32_t page)
-{
-    const uint32_t end = drps_places_first(&kv->places, page + 1);
-    for (uint32_t b = drps_places_first(&kv->places, page); b < end; b++)
-        if (is_stored(kv, b)) return 1;
-    return 0;
-}
-
 static char *page_of(const struct blockfile *kv, const struct transfer *t, uint32_t page)
 {
     return kv->buffers + t->at + (drps_places_offset(&kv->places, page) - t->run.offset);
@@ -201,8 +197,7 @@ static char *page_of(const struct blockfile *kv, const struct transfer *t, uint3
 
 static uint32_t page_bytes(const struct blockfile *kv, uint32_t page)
 {
-    return (uint32_t)(drps_places_offset(&kv->places, page + 1) -
-                      drps_places_offset(&kv->places, page));
+    return drps_places_extent(&kv->places, page) * kv->places.sector;
 }
 
 static uint32_t page_sum(const struct blockfile *kv, const struct transfer *t, uint32_t page)
@@ -238,9 +233,10 @@ static size_t value_bytes_of(const struct blockfile *kv, uint32_t key)
 static int take_values(const struct blockfile *kv, const struct transfer *t, const struct call *c,
                        struct drps_err *err)
 {
-    uint32_t page = t->run.page, verified = UINT32_MAX;
-    for (size_t k = t->run.key; k < t->run.key + t->run.keys; k++) {
-        page = drps_places_page(&kv->places, c->keys[k], page);
+    uint32_t verified = UINT32_MAX;
+    for (size_t i = t->run.key; i < t->run.key + t->run.keys; i++) {
+        const size_t k = (size_t)(c->order[i] & UINT32_MAX);
+        const uint32_t page = drps_places_page(&kv->places, c->keys[k]);
         int rc = page == verified ? 0 : verify_page(kv, t, page, err);
         if (rc < 0) return rc;
         verified = page;
@@ -249,25 +245,26 @@ static int take_values(const struct blockfile *kv, const struct transfer *t, con
     return 0;
 }
 
-/* What a page holds beside the values of the call: what was read, if that is of use, else zeros. */
+/* What a page holds beside the values of the call: what was read, if the run was, else zeros. */
 static int prepare_page(const struct blockfile *kv, const struct transfer *t, uint32_t page,
-                        int was_read, struct drps_err *err)
+                        struct drps_err *err)
 {
-    if (was_read && has_stored(kv, page)) return verify_page(kv, t, page, err);
+    if (t->run.shared) return verify_page(kv, t, page, err);
     memset(page_of(kv, t, page), 0, page_bytes(kv, page));
     return 0;
 }
 
 /* Put the values into their pages. */
 static int fill_pages(struct blockfile *kv, const struct transfer *t, const struct call *c,
-                      int was_read, struct drps_err *err)
+                      struct drps_err *err)
 {
-    size_t k = t->run.key;
-    for (uint32_t page = t->run.page; page < t->run.page + t->run.pages; page++) {
+    const size_t keys_end = t->run.key + t->run.keys;
+    for (size_t k = t->run.key; k < keys_end;) {
+        const uint32_t page = drps_places_page(&kv->places, c->keys[k]);
         const uint32_t end = drps_places_first(&kv->places, page + 1);
-        int rc = prepare_page(kv, t, page, was_read, err);
+        int rc = prepare_page(kv, t, page, err);
         if (rc < 0) return rc;
-        for (; k < t->run.key + t->run.keys && c->keys[k] < end; k++)
+        for (; k < keys_end && c->keys[k] < end; k++)
             memcpy(value_at(kv, t, page, c->keys[k]), c->in[k], value_bytes_of(kv, c->keys[k]));
         kv->sum[page] = page_sum(kv, t, page);
     }
@@ -300,20 +297,31 @@ static void queue(struct blockfile *kv, struct transfer *t, int write)
                                                .tag = (uint32_t)(t - kv->ring)};
 }
 
+/* Plan the next run, unless there is one; 0: there are no more. */
+static int plan_run(struct blockfile *kv, struct call *c)
+{
+    if (c->run.keys) return 1;
+    if (c->next == c->n) return 0;
+    if (c->write)
+        drps_places_write_run(&kv->places, c->keys, c->n, c->next, kv->stored, &c->run);
+    else
+        drps_places_read_run(&kv->places, c->keys, c->order, c->n, c->next, kv->gap_bytes, &c->run);
+    c->next += c->run.keys;
+    return 1;
+}
+
 /* Begin as many runs as there is room for. */
 static int begin_runs(struct blockfile *kv, struct call *c, struct drps_err *err)
 {
-    while (c->next < c->n) {
-        struct drps_run run;
+    while (plan_run(kv, c)) {
         size_t at;
-        drps_places_run(&kv->places, c->keys, c->n, c->next, c->write ? 0 : kv->gap_bytes, &run);
-        if (!find_room(kv, run.bytes, &at)) return 0;
+        if (!find_room(kv, c->run.bytes, &at)) return 0;
         struct transfer *t = &kv->ring[(kv->first + kv->n++) % DEPTH];
-        *t = (struct transfer){.run = run, .at = at, .writes = c->write};
-        kv->ring_at = at + run.bytes;
-        c->next += run.keys;
-        const int fill = c->write && !drps_places_shared(&kv->places, &run, c->keys, kv->stored);
-        int rc = fill ? fill_pages(kv, t, c, 0, err) : 0;
+        *t = (struct transfer){.run = c->run, .at = at, .writes = c->write};
+        kv->ring_at = at + c->run.bytes;
+        c->run.keys = 0;
+        const int fill = c->write && !t->run.shared;
+        int rc = fill ? fill_pages(kv, t, c, err) : 0;
         if (rc < 0) return rc;
         queue(kv, t, fill);
     }
@@ -325,7 +333,7 @@ static int go_on(struct blockfile *kv, struct transfer *t, const struct call *c,
                  struct drps_err *err)
 {
     if (t->reads && t->writes) {
-        int rc = fill_pages(kv, t, c, 1, err);
+        int rc = fill_pages(kv, t, c, err);
         if (rc == 0) queue(kv, t, 1);
         return rc;
     }
@@ -359,7 +367,7 @@ static void drain(struct blockfile *kv)
 static int move(struct blockfile *kv, struct call *c, struct drps_err *err)
 {
     int rc = 0;
-    while (rc == 0 && (c->next < c->n || kv->n)) {
+    while (rc == 0 && (c->next < c->n || c->run.keys || kv->n)) {
         rc = begin_runs(kv, c, err);
         if (rc == 0) rc = drps_aio_submit(kv->aio, kv->op, kv->ops_n, err);
         kv->ops_n = 0;
@@ -386,10 +394,18 @@ static int check_values(const struct blockfile *kv, const uint32_t *keys, size_t
 static int get_locked(struct blockfile *kv, const uint32_t *keys, size_t n, void *const *values_out,
                       struct drps_err *err)
 {
-    struct call c = {.keys = keys, .n = n, .out = values_out};
+    int rc = 0;
     for (size_t i = 0; i < n; i++)
         if (!is_stored(kv, keys[i])) return drps_kv_missing(kv->path, keys[i], err);
-    return move(kv, &c, err);
+    for (size_t at = 0; at < n && rc == 0; at += SORT_KEYS) {
+        struct call c = {.keys = keys + at,
+                         .n = n - at < SORT_KEYS ? n - at : SORT_KEYS,
+                         .order = kv->order,
+                         .out = values_out + at};
+        drps_places_sort(&kv->places, c.keys, c.n, kv->order);
+        rc = move(kv, &c, err);
+    }
+    return rc;
 }
 
 static int kv_get_many(struct drps_kv *base, const uint32_t *keys, size_t n,
