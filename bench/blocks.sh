@@ -10,7 +10,8 @@
 #   --sets "ctr uniform ml1m ratings frappe ipinyou criteo imdb 20news"   ctr, uniform and ratings are generated
 #   --builders "none id random frequency pattern topk greedy auto"        topk: 1000 rows kept, k = 50
 #   --store file|rocksdb|leveldb (io, prune: file), --share N (io, prune: rows in 1/8), --samples N (ctr, uniform: 400K)
-#   --fixed N (io, prune: MiB beside the rows, 40)
+#   --iops N, --mbps N (io: a disk throttled to so many requests and MB a second in each direction, for which blocks are
+#                       built; needs root and blkio of cgroup v1), --batch N, --rank N (of all sets), --seconds N (io: stop a run after so long: 600)
 #   --data DIR (../shared/data), --png FILE (docs/blocks.png)
 # In `cost`, "Eq. 1" is the paper's: every block of every batch is one request; "in runs" reads a batch's blocks sorted,
 # through gaps of a request's worth of bytes. Percentages are of one row a block, and of pages by id read in runs.
@@ -24,7 +25,7 @@ shift
 declare -A option=()
 while (($#)); do
     case ${1#--} in
-    sets | builders | store | share | samples | data | png | fixed) ;;
+    sets | builders | store | share | samples | data | png | iops | mbps | batch | rank | seconds) ;;
     *) usage >&2 && exit 2 ;;
     esac
     (($# > 1)) || { echo "$1: the value is missing" >&2 && exit 2; }
@@ -39,6 +40,8 @@ samples=${option[samples]:-400K}
 read -ra sets <<<"${option[sets]:-ctr uniform ml1m ratings frappe ipinyou criteo imdb 20news}"
 read -ra builders <<<"${option[builders]:-none id random frequency pattern topk greedy auto}"
 ssd=(--seek-us 40 --transfer-mbs 1200)
+throttled=()
+seconds=${option[seconds]:-600}
 hdd=(--seek-us 8000 --transfer-mbs 150)
 
 note() { echo "$(date +%T) $*" >&2; }
@@ -73,6 +76,8 @@ load() { # SET: sets `text` and `how`, options of drps-index; 1 when the set is 
     20news) unpack 20news '20news/*train*.xz' && how=(--algo fm --rank 8 --task regression --batch-size 100) ;;
     *) echo "bench: no set named $1" >&2 && exit 2 ;;
     esac
+    [[ -z ${option[batch]:-} ]] || how+=(--batch-size "${option[batch]}")
+    [[ -z ${option[rank]:-} ]] || how+=(--rank "${option[rank]}")
 }
 
 # ---- Plans ----
@@ -116,32 +121,39 @@ cost() {
 
 # ---- Training ----
 
-# train STORE OPTION...: $work/train.json; 1 when it refuses. The pool gets 1/share of the rows, and what is needed beside.
+# train STORE OPTION...: $work/train.json; 1 when it refuses. The pool gets 1/share of the rows, or what the largest step needs.
 train() {
-    local rows_bytes fixed
-    rows_bytes=$(jq '.rows * .row_bytes' "$work/index.json")
-    fixed=${option[fixed]:-40}
-    "$tools/drps-train" "$work/plan" -o "$work/model" --force --store "$1" --epochs 2 --quiet --json \
-        --memory $((rows_bytes / share + fixed * 1048576)) "${@:2}" >"$work/train.json" 2>"$work/train.err" ||
+    local memory
+    fit "$(jq --argjson share "$share" '.rows * .row_bytes / $share | floor' "$work/index.json")" "$work/plan" --store "$1" "${@:2}" || return 1
+    "${throttled[@]}" timeout --foreground -s INT -k 60 "$seconds" "$tools/drps-train" "$work/plan" -o "$work/model" --force --store "$1" --epochs 2 --quiet --json \
+        --memory "$memory" "${@:2}" >"$work/train.json" 2>"$work/train.err" ||
         { note "$1: $(tail -1 "$work/train.err")" && return 1; }
 }
 
 io() {
     local set builder
-    echo "| set | builder | store | requests | MB read | MB written | of none's requests | of id's | seconds |"
-    echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    local costs=("${ssd[@]}")
+    if [[ -n ${option[iops]:-} ]]; then
+        throttle "${option[iops]}" "${option[mbps]:-150}"
+        costs=(--seek-us $((1000000 / option[iops])) --transfer-mbs "${option[mbps]:-150}")
+        echo "${costs[*]}, and a disk throttled to that"
+        echo
+    fi
+    echo "| set | builder | blocks | pool | blocks moved | requests | MB moved | seconds | requests: of none's | of id's | seconds: of none's | of id's |"
+    echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     for set in "${sets[@]}"; do
         load "$set" || continue
         for builder in "${builders[@]}"; do
             note "$set $builder"
-            build "$set" "$builder" "${ssd[@]}" && train "$store" || continue
-            jq -r --arg set "$set" --arg builder "$builder" --arg store "$store" '.epochs[1]
-                | "\($set) \($builder) \($store) \(.reads + .writes) \(.read_bytes / 1e6 | round) \(.written_bytes / 1e6 | round) \(.seconds * 100 | round / 100)"' \
+            build "$set" "$builder" "${costs[@]}" && train "$store" || continue
+            jq -r --arg set "$set" --arg builder "$builder" --argjson n "$(jq .blocks "$work/index.json")" '.blocks.pool_bytes as $pool | .epochs[1] | select(.)
+                | "\($set) \($builder) \($n) \($pool) \(.reads + .writes) \(.requests) \(.moved_bytes / 1e6) \(.seconds)"' \
                 "$work/train.json"
         done
-    done | awk '{n[$1, $2] = $4; line[NR] = $0}
+    done | awk '{n[$1, $2] = $6; s[$1, $2] = $8; line[NR] = $0}
         END {for (i = 1; i <= NR; i++) {split(line[i], f);
-            printf "| %s | %s | %s | %d | %d | %d | %s | %s | %s |\n", f[1], f[2], f[3], f[4], f[5], f[6], of(f[4], n[f[1], "none"]), of(f[4], n[f[1], "id"]), f[7]}}
+            printf "| %s | %s | %d | %.1f MiB | %d | %d | %.0f | %.2f | %s | %s | %s | %s |\n", f[1], f[2], f[3], f[4] / 1048576, f[5], f[6], f[7], f[8],
+                of(f[6], n[f[1], "none"]), of(f[6], n[f[1], "id"]), of(f[8], s[f[1], "none"]), of(f[8], s[f[1], "id"])}}
         function of(a, b) {return b ? sprintf("%.1f %%", 100 * a / b) : "-"}'
 }
 

@@ -2,19 +2,24 @@
 # The block store: engines, blocks and eviction rules on CTR-like data, factorisation machine of rank 16, at one --memory.
 # Every run is stopped after some seconds, if it has not ended before; speeds are of all its steps.
 #   bench/blockstore.sh engines   file, RocksDB and LevelDB; blocks of several sizes and one row a key
+#   bench/blockstore.sh pairs     blocks in a file against one row a key in RocksDB, 1/share of the rows in the pool of each, then at
+#                                 equal --memory, RocksDB's; the second of two whole epochs
+#   bench/blockstore.sh pages     pages in id order under lru against blocks under farthest, pool of 1/share of the rows
 #   bench/blockstore.sh evict     farthest next use against clock and lru, on the file engine
 #   bench/blockstore.sh forecast  forecast and measured I/O of the last of two whole epochs, on the file engine
 # Options, each with a value: --samples N (400K), --rows N (2M), --batch N (250), --seconds N (45), --rounds N (1),
-#   --memory SIZE (72M), --tight SIZE (44M, of evict and forecast), --blocks "none 1K 4K"
+#   --memory SIZE (72M), --tight SIZE (44M, of evict and forecast), --share N (8; pages: 16),
+#   --blocks "none 1K 4K" (pages: "pattern topk auto"): bytes a block, or a builder of drps-index; topk: 1000 rows kept
 # Needs jq.
 usage() { sed -n '2,/^usage()/{/^usage()/d;s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; }
 case ${1:-} in
-engines | evict | forecast) command=$1 ;;
+engines | pairs | pages | evict | forecast) command=$1 ;;
 -h | --help) usage && exit 0 ;;
 *) usage >&2 && exit 2 ;;
 esac
 shift
-declare -A option=([samples]=400K [rows]=2M [batch]=250 [seconds]=45 [rounds]=1 [memory]=72M [tight]=44M [blocks]="none 1K 4K")
+declare -A option=([samples]=400K [rows]=2M [batch]=250 [seconds]=45 [rounds]=1 [memory]=72M [tight]=44M [blocks]="none 1K 4K" [share]=8)
+[[ $command != pages ]] || option+=([blocks]="pattern topk auto" [share]=16)
 while (($#)); do
     [[ -n ${option[${1#--}]:-} && $# -gt 1 ]] || { usage >&2 && exit 2; }
     option[${1#--}]=$2
@@ -22,10 +27,11 @@ while (($#)); do
 done
 . "$(dirname "$0")/lib.sh"
 
-# plan BLOCKS: the folder of the plan with blocks of that size; none: one row a block
+# plan BLOCKS: the folder of the plan with blocks of that size, or of that builder
 plan() {
     local plan=$work/plan-$1 text=$work/blockstore.svm kind=(--block-size "$1")
-    [[ $1 != none ]] || kind=(--blocks none)
+    [[ $1 = [0-9]* ]] || kind=(--blocks "$1")
+    [[ $1 != topk ]] || kind+=(--prune-to 1000)
     [[ -e $text ]] || "$tools/drps-gen" ctr --samples "${option[samples]}" --fields 39 --rows "${option[rows]}" --zipf 1.05 \
         --seed 1 -o "$text" --quiet 1>&2
     [[ -e $plan ]] || "$tools/drps-index" "$text" --algo fm --rank 16 --batch-size "${option[batch]}" --memory 2G \
@@ -87,6 +93,46 @@ forecast() {
             "| \($b) | \(.blocks.pool_bytes / 104857.6 | round / 10) MiB | \($f.ios), \($e.reads + $e.writes) | \($f.requests), \($e.requests) " +
             "| \($f.moved_bytes / 1e6 | round), \($e.moved_bytes / 1e6 | round) | \($f.disk_seconds * 10 | round / 10), \($e.seconds * 10 | round / 10) |"' \
             "$work/run.json"
+    done
+}
+
+# second WHAT: a row of the table, of the last epoch
+second() {
+    jq -r --arg what "$1" '.epochs[-1] | [$what, .samples_per_s, .seconds, .reads + .writes, .requests, .read_bytes + .written_bytes, .moved_bytes] | @tsv' \
+        "$work/run.json" | awk -F'\t' -v pool="$(jq .blocks.pool_bytes "$work/run.json")" -v memory="$memory" '
+        {printf "| %s | %.1f MiB | %.1f MiB | %.0f | %.2f | %d | %s | %.0f | %s |\n", $1, memory / 1048576, pool / 1048576, $2, $3, $4,
+            $5 + 0 ? $5 : "-", $6 / 1e6, $7 + 0 ? sprintf("%.0f", $7 / 1e6) : "-"}'
+}
+second_head() {
+    echo "| $1 | --memory | pool | samples/s | epoch, s | blocks moved | requests | MB of blocks | MB moved |"
+    echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+}
+pool_bytes() { # of 1/share of the rows of a plan
+    jq --argjson share "${option[share]}" '.rows * .row_bytes / $share | floor' "$1/plan.json"
+}
+
+pairs() {
+    local b pool given
+    pool=$(pool_bytes "$(plan none)")
+    second_head "engine, blocks"
+    fit "$pool" "$(plan none)" --store rocksdb
+    train 0 "$(plan none)" --store rocksdb --memory "$memory" && second "rocksdb, none"
+    given=$memory
+    for b in ${option[blocks]}; do
+        fit "$pool" "$(plan "$b")" --store file
+        train 0 "$(plan "$b")" --store file --memory "$memory" && second "file, $b, equal pool"
+        memory=$given
+        train 0 "$(plan "$b")" --store file --memory "$memory" && second "file, $b, equal --memory"
+    done
+}
+
+pages() {
+    local b pool
+    pool=$(pool_bytes "$(plan id)")
+    second_head "blocks, rule"
+    for b in id,lru id,farthest $(printf '%s,farthest ' ${option[blocks]}); do
+        fit "$pool" "$(plan "${b%,*}")" --store file --evict "${b#*,}"
+        train 0 "$(plan "${b%,*}")" --store file --evict "${b#*,}" --memory "$memory" && second "$b"
     done
 }
 

@@ -30,6 +30,44 @@ in_cgroup() {
     return $status
 }
 
+# throttle IOPS MBPS: sets `throttled`, a command before a command that then has a disk of so many requests and MB a second,
+# in each direction. Only I/O past the page cache is held up. Needs root and blkio of cgroup v1; the group is removed
+# at the end.
+throttle() {
+    local at parent device direction
+    throttle_group=/sys/fs/cgroup/blkio/drps-bench.$$
+    [[ -d /sys/fs/cgroup/blkio ]] || { echo "bench: throttling needs blkio of cgroup v1" >&2 && exit 77; }
+    at=$(findmnt -no SOURCE -T "$work")
+    parent=$(lsblk -ndo PKNAME "$at") # partitions are not throttled
+    device=$(lsblk -ndo MAJ:MIN "${parent:+/dev/}${parent:-$at}" | tr -d ' ')
+    mkdir -p "$throttle_group"
+    for direction in read write; do
+        echo "$device $1" >"$throttle_group/blkio.throttle.${direction}_iops_device"
+        echo "$device $(($2 * 1000000))" >"$throttle_group/blkio.throttle.${direction}_bps_device"
+    done
+    trap 'rmdir "$throttle_group"; [[ -n ${DRPS_BENCH_KEEP:-} || -n ${DRPS_BENCH_DIR:-} ]] || rm -rf "$work"' EXIT
+    throttled=(bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$throttle_group")
+}
+
+# fit POOL PLAN OPTION...: sets `memory` to what gives a block store a pool of that many bytes, to 1 %, or to the least that
+# drps-train accepts. Trains for a second at a time.
+fit() {
+    local pool=$1 got least i
+    shift
+    least=$({ "$tools/drps-train" "$@" -o "$work/fit" --memory 1M 2>&1 || true; } |
+        sed -n 's/.*at least \([0-9.]*\) MiB.*/\1/p' | awk '{print int(($1 + .1) * 1048576)}')
+    memory=$((least + pool))
+    for ((i = 0; i < 6; i++)); do
+        timeout --foreground -s INT -k 60 1 "$tools/drps-train" "$@" -o "$work/fit" --force --quiet --json --memory "$memory" \
+            >"$work/fit.json" 2>"$work/fit.err" || [[ -s $work/fit.json ]] || { cat "$work/fit.err" >&2 && return 1; }
+        got=$(jq .blocks.pool_bytes "$work/fit.json")
+        ((got - pool > pool / 100 || pool - got > pool / 100)) || break
+        ((memory > least || got < pool)) || break
+        memory=$((memory + pool - got > least ? memory + pool - got : least))
+    done
+    rm -rf "$work/fit"
+}
+
 # megabytes N: bytes of N MiB
 megabytes() { echo $(($1 * 1024 * 1024)); }
 

@@ -382,29 +382,13 @@ ratings() {
 
 # ---- slow ----
 
-# The disk of the scratch folder, whole: partitions are not throttled.
-disk() {
-    local at parent
-    at=$(findmnt -no SOURCE -T "$work")
-    parent=$(lsblk -ndo PKNAME "$at")
-    lsblk -ndo MAJ:MIN "${parent:+/dev/}${parent:-$at}" | tr -d ' '
-}
-
 slow() {
     local samples=${option[samples]:-1M} model=${option[models]:-fm:16} iops=${option[iops]:-200} mbps=${option[mbps]:-150}
-    local seconds=${option[seconds]:-120} direction plan memory pool i v extra name device
-    [[ -d /sys/fs/cgroup/blkio ]] || { echo "bench: slow needs blkio of cgroup v1" >&2 && exit 77; }
-    device=$(disk)
+    local seconds=${option[seconds]:-120} plan memory pool i v extra name
     ctr_plan "$model" "$samples"
     fit "$plan" "${option[share]:-12}" || die "$model: 1/${option[share]:-12} is less than relay can do"
     must reference 0 "$work/$plan" --store resident --epochs "$epochs"
-    throttle=/sys/fs/cgroup/blkio/drps-bench.$$
-    trap 'rmdir "$throttle"; [[ -n ${DRPS_BENCH_KEEP:-} || -n ${DRPS_BENCH_DIR:-} ]] || rm -rf "$work"' EXIT
-    mkdir -p "$throttle"
-    for direction in read write; do
-        echo "$device $iops" >"$throttle/blkio.throttle.${direction}_iops_device"
-        echo "$device $((mbps * 1000000))" >"$throttle/blkio.throttle.${direction}_bps_device"
-    done
+    throttle "$iops" "$mbps"
     echo "### Relay on a disk of $iops requests and $mbps MB a second, read and written each: $model, $samples samples, rows in $(mib "$pool") (1/${option[share]:-12}), at most $seconds s"
     machine
     echo "| run | chunk, windows, groups | samples/s | MB/s read | MB/s written | of $mbps MB/s | requests/s read, written | waiting | model |"
@@ -415,7 +399,7 @@ slow() {
         [[ -z $v ]] || { read -ra extra <<<"${option[extra]}" && name=${option[extra]}; }
         for ((i = 1; i <= rounds; i++)); do
             note "slow, round $i: $name"
-            before=(bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$throttle" timeout --foreground -s INT -k 600 "$seconds")
+            before=("${throttled[@]}" timeout --foreground -s INT -k 600 "$seconds")
             must "slow$v.$i" $((memory * 11 / 10)) "$work/$plan" --store relay --epochs "$epochs" --memory "$memory" "${extra[@]}"
             before=()
             [[ $(jq .interrupted "$work/runs/slow$v.$i") = true ]] || same "slow$v.$i" reference

@@ -238,12 +238,16 @@ static int probe_disk(struct drps_job *job, struct drps_store_config *config, st
     return drps_relay_probe(config->io, job->store_dir, config->no_uring, &config->seek_bytes, err);
 }
 
-/* What blocks in a file read through, and what their forecast is priced with. */
+/* What blocks in a file read through, and what their forecast is priced with: for a small model
+ * what its blocks were built for. */
 static int probe_reads(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
 {
-    struct drps_disk_cost cost;
-    if (config->rows * config->row_bytes < PROBE_LEAST) return 0;
-    int rc = drps_disk_probe(config->io, job->store_dir, &cost, err);
+    const struct drps_plan_info *info = &job->plan->info;
+    struct drps_disk_cost cost = {.read_seek_ns = (double)info->seek_ns,
+                                  .read_bps = (double)info->transfer_bps};
+    int rc = config->rows * config->row_bytes < PROBE_LEAST
+                 ? 0
+                 : drps_disk_probe(config->io, job->store_dir, &cost, err);
     if (rc < 0) return rc;
     job->disk.seek_seconds = cost.read_seek_ns * 1e-9;
     job->disk.bytes_per_s = cost.read_bps;
