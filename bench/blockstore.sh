@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # The block store: engines, blocks and eviction rules on CTR-like data, factorisation machine of rank 16, at one --memory.
-# Every run is stopped after some seconds, if it has not ended before; speeds are of all its steps.
+# The runs of `engines` are stopped after some seconds; their speeds are of all their steps.
 #   bench/blockstore.sh engines   file, RocksDB and LevelDB; blocks of several sizes and one row a key
 #   bench/blockstore.sh pairs     blocks in a file against one row a key in RocksDB, 1/share of the rows in the pool of each, then at
 #                                 equal --memory, RocksDB's; the second of two whole epochs
 #   bench/blockstore.sh pages     pages in id order under lru against blocks under farthest, pool of 1/share of the rows
-#   bench/blockstore.sh evict     farthest next use against clock and lru, on the file engine
+#   bench/blockstore.sh evict     farthest next use against clock and lru, on the file engine, pool of 1/share of the rows; the second epoch
 #   bench/blockstore.sh forecast  forecast and measured I/O of the last of two whole epochs, on the file engine
 # Options, each with a value: --samples N (400K), --rows N (2M), --batch N (250), --seconds N (45), --rounds N (1),
-#   --memory SIZE (72M), --tight SIZE (44M, of evict and forecast), --share N (8; pages: 16),
+#   --memory SIZE (72M), --tight SIZE (44M, of forecast), --share N (8; pages: 16),
 #   --blocks "none 1K 4K" (pages: "pattern topk auto"): bytes a block, or a builder of drps-index; topk: 1000 rows kept
 # Needs jq.
 usage() { sed -n '2,/^usage()/{/^usage()/d;s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; }
@@ -75,10 +75,11 @@ engines() {
 
 evict() {
     local b rule
-    head_line "blocks, rule"
+    second_head "blocks, rule"
     for b in ${option[blocks]}; do
         for rule in farthest clock lru; do
-            train "${option[seconds]}" "$(plan "$b")" --store file --memory "${option[tight]}" --evict $rule && line "$b, $rule"
+            fit "$(pool_bytes "$(plan "$b")")" "$(plan "$b")" --store file --evict $rule
+            train 0 "$(plan "$b")" --store file --memory "$memory" --evict $rule && second "$b, $rule"
         done
     done
 }
