@@ -150,10 +150,9 @@ io() {
                 | "\($set) \($builder) \($n) \($pool) \(.reads + .writes) \(.requests) \(.moved_bytes / 1e6) \(.seconds)"' \
                 "$work/train.json"
         done
-    done | awk '{n[$1, $2] = $6; s[$1, $2] = $8; line[NR] = $0}
-        END {for (i = 1; i <= NR; i++) {split(line[i], f);
-            printf "| %s | %s | %d | %.1f MiB | %d | %d | %.0f | %.2f | %s | %s | %s | %s |\n", f[1], f[2], f[3], f[4] / 1048576, f[5], f[6], f[7], f[8],
-                of(f[6], n[f[1], "none"]), of(f[6], n[f[1], "id"]), of(f[8], s[f[1], "none"]), of(f[8], s[f[1], "id"])}}
+    done | awk '{n[$1, $2] = $6; s[$1, $2] = $8 # compared with what went before: name none and id first
+            printf "| %s | %s | %d | %.1f MiB | %d | %d | %.0f | %.2f | %s | %s | %s | %s |\n", $1, $2, $3, $4 / 1048576, $5, $6, $7, $8,
+                of($6, n[$1, "none"]), of($6, n[$1, "id"]), of($8, s[$1, "none"]), of($8, s[$1, "id"]); fflush()}
         function of(a, b) {return b ? sprintf("%.1f %%", 100 * a / b) : "-"}'
 }
 
@@ -174,7 +173,7 @@ prune() {
                     '"\($set) \($b) \($f) \(.phase_seconds.block) \($t[0].epochs[1].seconds)"' "$work/index.json" >>"$work/prune.tsv"
             done
         done
-        for builder in none id "${builders[@]}"; do
+        for builder in "${builders[@]}"; do
             build "$set" "$builder" "${ssd[@]}" && train "$store" || continue
             jq -r --arg set "$set" --arg b "$builder" '"\($set) \($b) \(.epochs[1] | .reads + .writes)"' "$work/train.json" >>"$work/ios.tsv"
         done
