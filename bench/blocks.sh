@@ -143,17 +143,22 @@ io() {
     echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     for set in "${sets[@]}"; do
         load "$set" || continue
+        : >"$work/none.epoch" # what others are compared with: name none and id first
+        : >"$work/id.epoch"
         for builder in "${builders[@]}"; do
             note "$set $builder"
             build "$set" "$builder" "${costs[@]}" && train "$store" || continue
-            jq -r --arg set "$set" --arg builder "$builder" --argjson n "$(jq .blocks "$work/index.json")" '.blocks.pool_bytes as $pool | .epochs[1] | select(.)
-                | "\($set) \($builder) \($n) \($pool) \(.reads + .writes) \(.requests) \(.moved_bytes / 1e6) \(.seconds)"' \
-                "$work/train.json"
+            jq -c '.epochs[1]' "$work/train.json" >"$work/$builder.epoch"
+            jq -r --arg set "$set" --arg builder "$builder" --argjson n "$(jq .blocks "$work/index.json")" \
+                --slurpfile none "$work/none.epoch" --slurpfile id "$work/id.epoch" '
+                def of(a; b): if (b // 0) > 0 then "\(1000 * a / b | round / 10) %" else "-" end;
+                .blocks.pool_bytes as $pool | .epochs[1] |
+                "| \($set) | \($builder) | \($n) | \($pool / 104857.6 | round / 10) MiB | \(.reads + .writes) | \(.requests) " +
+                "| \(.moved_bytes / 1e6 | round) | \(.seconds * 100 | round / 100) " +
+                "| \(of(.requests; $none[0].requests)) | \(of(.requests; $id[0].requests)) " +
+                "| \(of(.seconds; $none[0].seconds)) | \(of(.seconds; $id[0].seconds)) |"' "$work/train.json"
         done
-    done | awk '{n[$1, $2] = $6; s[$1, $2] = $8 # compared with what went before: name none and id first
-            printf "| %s | %s | %d | %.1f MiB | %d | %d | %.0f | %.2f | %s | %s | %s | %s |\n", $1, $2, $3, $4 / 1048576, $5, $6, $7, $8,
-                of($6, n[$1, "none"]), of($6, n[$1, "id"]), of($8, s[$1, "none"]), of($8, s[$1, "id"]); fflush()}
-        function of(a, b) {return b ? sprintf("%.1f %%", 100 * a / b) : "-"}'
+    done
 }
 
 # ---- The paper's figures ----
