@@ -192,10 +192,10 @@ plot() {
     command -v gnuplot >/dev/null || { note "no gnuplot: no figure" && return; }
     local png=${option[png]:-$root/docs/blocks.png} set n=${#sets[@]}
     {
-        echo "set terminal pngcairo size $((420 * n)),760; set output '$png'; set multiplot layout 2,$n"
-        echo "set style data histograms; set style histogram rowstacked; set style fill solid .6; set boxwidth .7; set yrange [0:]; set xtics rotate by -30"
+        echo "set terminal pngcairo noenhanced size $((420 * n)),760; set output '$png'; set multiplot layout 2,$n"
+        echo "set style data histograms; set style histogram rowstacked; set style fill solid .6; set boxwidth .7; set yrange [0:]; set xtics rotate by -60; set key top left"
         for set in "${sets[@]}"; do
-            awk -v s="$set" '$1 == s {print $2 "@" $3, $4, $5}' "$work/prune.tsv" >"$work/p-$set.tsv"
+            awk -v s="$set" '$1 == s {print $2 ":" $3, $4, $5}' "$work/prune.tsv" >"$work/p-$set.tsv"
             echo "set title '$set: seconds against rows kept by pruning'; plot '$work/p-$set.tsv' using 2:xtic(1) title 'index', '' using 3 title 'epoch'"
         done
         for set in "${sets[@]}"; do
