@@ -19,6 +19,7 @@
 #include "index/owners.h"
 #include "index/parse.h"
 #include "index/parts.h"
+#include "index/placement.h"
 #include "storage/drps_probe.h"
 
 enum { MIN_MEMORY_BYTES = 64 << 20, MIN_BATCH = 100, DEFAULT_RANK = 16 };
@@ -38,7 +39,8 @@ struct run {
     struct drps_index_options options; /* with defaults filled in */
     struct drps_stage stage;
     char *scratch;
-    const char *batch_dir; /* where batches are made: the plan, or scratch if rows are renumbered */
+    char *laid;            /* where rows in blocks go: the plan, or scratch to be placed from */
+    const char *batch_dir; /* where batches are made: there, or scratch if blocks renumber rows */
     struct parsed parsed;
     struct drps_plan_info *info;
     struct drps_index_result *result;
@@ -103,6 +105,22 @@ static int check_blocks(struct drps_blocks_options *o, struct drps_err *err)
     return 0;
 }
 
+static int check_partition(const struct drps_index_options *o, struct drps_err *err)
+{
+    static const char *const known[] = {"range", "greedy", "dppa", "auto", "hash"};
+    if (!o->partition) return 0;
+    if (o->workers < 2)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--partition %s shares rows among machines: it needs --workers 2 or "
+                            "more",
+                            o->partition);
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (strcmp(o->partition, known[i]) == 0) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "--partition must be range, greedy, dppa, auto or hash, not %s",
+                        o->partition);
+}
+
 static int check_options(struct run *r, struct drps_err *err)
 {
     struct drps_index_options *o = &r->options;
@@ -127,6 +145,8 @@ static int check_options(struct run *r, struct drps_err *err)
     if (o->workers > DRPS_PLAN_WORKERS_MAX)
         return drps_err_set(err, DRPS_E_CONFIG, "--workers must lie between 1 and %d, not %u",
                             DRPS_PLAN_WORKERS_MAX, o->workers);
+    rc = check_partition(o, err);
+    if (rc < 0) return rc;
     if (o->rank && !has_factors(o->algo))
         return drps_err_set(err, DRPS_E_CONFIG, "--rank is for --algo lmf and fm only");
     if (!o->rank && has_factors(o->algo)) o->rank = DEFAULT_RANK;
@@ -510,7 +530,7 @@ static struct layout_job layout_job(const struct run *r)
     return (struct layout_job){
         .io = r->io,
         .from = r->batch_dir,
-        .to = r->stage.dir,
+        .to = r->laid,
         .builder = block_builder_find(o->by),
         .options = {.cost = {.seek = (double)o->seek_ns / 1e3,
                              .row = (double)info->row_bytes / (double)o->transfer_bps * 1e6},
@@ -543,31 +563,48 @@ static int name_whole(struct run *r, const struct owners *owners, struct drps_er
     return rc;
 }
 
+/* Ranges of the rows as they are, or the rows renumbered first. */
+static int choose_owners(struct run *r, uint32_t **block_first, struct owners *out,
+                         struct drps_err *err)
+{
+    struct drps_plan_info *info = r->info;
+    const struct owners_job ranges = {.io = r->io,
+                                      .dir = r->stage.dir,
+                                      .steps = info->batches + info->eval_batches,
+                                      .block_first = *block_first,
+                                      .blocks = info->blocks,
+                                      .memory_bytes = r->options.memory_bytes};
+    const struct placement_job placement = {.io = r->io,
+                                            .from = r->laid,
+                                            .to = r->stage.dir,
+                                            .algo = r->options.partition,
+                                            .servers = r->parts_n,
+                                            .memory_bytes = r->options.memory_bytes};
+    if (!placement_renumbers(r->options.partition))
+        return owners_by_range(&ranges, r->parts_n, out, err);
+    int rc = placement_make(&placement, info, block_first, out, err);
+    return rc < 0 ? rc : drps_io_remove_tree(r->io, r->laid, err);
+}
+
 /* A part for each rank; the dictionary stays with the whole. */
-static int deal_parts(struct run *r, const struct layout_job *layout, const uint32_t *block_first,
+static int deal_parts(struct run *r, const struct layout_job *layout, uint32_t **block_first,
                       struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
     struct owners owners;
-    const struct owners_job ranges = {.io = r->io,
-                                      .dir = r->stage.dir,
-                                      .steps = info->batches + info->eval_batches,
-                                      .block_first = block_first,
-                                      .blocks = info->blocks,
-                                      .memory_bytes = r->options.memory_bytes};
     const struct deal_job job = {.io = r->io,
                                  .from = r->stage.dir,
                                  .batches = info->batches,
                                  .eval_batches = info->eval_batches,
                                  .owners = &owners,
                                  .memory_bytes = r->options.memory_bytes};
-    int rc = owners_by_range(&ranges, r->parts_n, &owners, err);
+    int rc = choose_owners(r, block_first, &owners, err);
     if (rc == 0) rc = name_whole(r, &owners, err);
     for (uint32_t i = 0; i < r->parts_n && rc == 0; i++) {
         struct part *part = &r->parts[i];
         part->info = *info;
         rc = drps_plan_rank_dir(r->stage.dir, i, part->dir, err);
-        if (rc == 0) rc = part_deal(part, &job, i, block_first, err);
+        if (rc == 0) rc = part_deal(part, &job, i, *block_first, err);
         if (rc == 0) rc = layout_write(layout, part->dir, part->block_first, &part->info, err);
         if (rc == 0) rc = check_interrupt(&r->options, err);
     }
@@ -602,7 +639,7 @@ static int make_blocks(struct run *r, struct drps_err *err)
     const struct layout_job job = layout_job(r);
     int rc = layout_make(&job, info, &block_first, err);
     if (rc == 0)
-        rc = r->parts_n > 1 ? deal_parts(r, &job, block_first, err)
+        rc = r->parts_n > 1 ? deal_parts(r, &job, &block_first, err)
                             : keep_whole(r, &job, &block_first, err);
     free(block_first);
     return rc;
@@ -652,17 +689,24 @@ static int calibrate(struct run *r, struct drps_err *err)
     return 0;
 }
 
+static int make_folder(struct run *r, const char *path, struct drps_err *err)
+{
+    int rc = r->io->ops->mkdir(r->io->ctx, path, 0777);
+    return rc < 0 ? drps_err_set(err, rc, "cannot create %s: %s", path, drps_err_name(rc)) : 0;
+}
+
 /* And parts to fill in. */
 static int make_folders(struct run *r, struct drps_err *err)
 {
+    const int placed = placement_renumbers(r->options.partition);
     r->parts_n = r->options.workers;
     r->parts = calloc(r->parts_n, sizeof(*r->parts));
     r->scratch = drps_path_join(r->stage.dir, "scratch");
-    if (!r->parts || !r->scratch) return drps_err_set(err, -ENOMEM, "no memory for a plan's parts");
-    int rc = r->io->ops->mkdir(r->io->ctx, r->scratch, 0777);
-    if (rc < 0) return drps_err_set(err, rc, "cannot create %s: %s", r->scratch, drps_err_name(rc));
-    r->batch_dir = block_builder_find(r->options.blocks.by)->orders ? r->scratch : r->stage.dir;
-    return 0;
+    if (r->scratch) r->laid = placed ? drps_path_join(r->scratch, "laid") : strdup(r->stage.dir);
+    if (!r->parts || !r->laid) return drps_err_set(err, -ENOMEM, "no memory for a plan's parts");
+    r->batch_dir = block_builder_find(r->options.blocks.by)->orders ? r->scratch : r->laid;
+    int rc = make_folder(r, r->scratch, err);
+    return rc == 0 && placed ? make_folder(r, r->laid, err) : rc;
 }
 
 static int begin(struct run *r, struct drps_err *err)
@@ -770,6 +814,7 @@ int drps_index_run(const struct drps_io *io, const struct drps_index_options *op
         part_free(&r->parts[i]);
     free(r->parts);
     free(r->scratch);
+    free(r->laid);
     free(r);
     result_out->seconds = drps_seconds_since(start);
     return rc;

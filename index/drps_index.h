@@ -46,12 +46,13 @@ struct drps_index_options {
         *task;     /* fm: auto (two distinct labels: classification), regression, classification */
     uint32_t rank; /* lmf, fm: factors a row, >= 1; 0: 16 */
     int no_bias;   /* 1: no intercept */
-    uint32_t workers;     /* 1 to DRPS_PLAN_WORKERS_MAX, each with a server; 0: 1 */
-    uint64_t batch_size;  /* samples, of each worker; 0: by batch_percent */
-    double batch_percent; /* of the training samples; 0: 0.01 %, at least 100 samples */
-    const char *order;    /* shuffled (NULL), given; lmf only: grid */
-    uint32_t grid_users;  /* order grid: groups of users ... */
-    uint32_t grid_items;  /* ... and of items, 1 .. 4096 each; both 0: chosen for the memory */
+    uint32_t workers;      /* 1 to DRPS_PLAN_WORKERS_MAX, each with a server; 0: 1 */
+    const char *partition; /* of the rows among servers: range (NULL), greedy, dppa, auto, hash */
+    uint64_t batch_size;   /* samples, of each worker; 0: by batch_percent */
+    double batch_percent;  /* of the training samples; 0: 0.01 %, at least 100 samples */
+    const char *order;     /* shuffled (NULL), given; lmf only: grid */
+    uint32_t grid_users;   /* order grid: groups of users ... */
+    uint32_t grid_items;   /* ... and of items, 1 .. 4096 each; both 0: chosen for the memory */
     uint64_t seed;
     struct drps_blocks_options {
         const char *by;        /* block builder (NULL: pattern); index/blocks/builder.h has them */

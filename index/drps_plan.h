@@ -40,7 +40,8 @@ enum { DRPS_PLAN_VERSION = 2, DRPS_PLAN_TABLES = 4, DRPS_PLAN_NAME_BYTES = 32 };
 enum { DRPS_PLAN_WORKERS_MAX = 64, DRPS_PLAN_ID_BYTES = 17, DRPS_PLAN_PATH_BYTES = 4096 };
 #define DRPS_PLAN_WHOLE UINT32_MAX
 
-/* A named range of placed ids: "bias" (the intercept, one row), "w", "wv", "user", "item". */
+/* A named range of placed ids: "bias" (the intercept, one row), "w", "wv", "user", "item";
+ * "rows": users and items mixed by placement. */
 struct drps_table {
     char name[DRPS_PLAN_NAME_BYTES];
     uint64_t first, rows;

@@ -65,8 +65,7 @@ static void cut(const struct owners_job *job, const uint64_t *accesses, struct o
         out->first[r] = rows;
 }
 
-/* Everyone gets a row at least. */
-static void separate(struct owners *o)
+void owners_separate(struct owners *o)
 {
     for (uint32_t r = 1; r < o->servers; r++)
         if (o->first[r] <= o->first[r - 1]) o->first[r] = o->first[r - 1] + 1;
@@ -74,22 +73,28 @@ static void separate(struct owners *o)
         if (o->first[r] >= o->first[r + 1]) o->first[r] = o->first[r + 1] - 1;
 }
 
-int owners_by_range(const struct owners_job *job, uint32_t servers, struct owners *out,
-                    struct drps_err *err)
+int owners_begin(uint32_t rows, uint32_t servers, struct owners *out, struct drps_err *err)
 {
-    const uint32_t rows = job->block_first[job->blocks];
     if (servers > rows)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "--workers %" PRIu32 ": there are only %" PRIu32 " rows to share",
                             servers, rows);
-    uint64_t *accesses = calloc(job->blocks, sizeof(*accesses));
-    if (!accesses) return drps_err_set(err, -ENOMEM, "no memory for %zu blocks", job->blocks);
     *out = (struct owners){.servers = servers};
     out->first[servers] = rows;
-    int rc = count_accesses(job, accesses, err);
+    return 0;
+}
+
+int owners_by_range(const struct owners_job *job, uint32_t servers, struct owners *out,
+                    struct drps_err *err)
+{
+    int rc = owners_begin(job->block_first[job->blocks], servers, out, err);
+    if (rc < 0) return rc;
+    uint64_t *accesses = calloc(job->blocks, sizeof(*accesses));
+    if (!accesses) return drps_err_set(err, -ENOMEM, "no memory for %zu blocks", job->blocks);
+    rc = count_accesses(job, accesses, err);
     if (rc == 0) {
         cut(job, accesses, out);
-        separate(out);
+        owners_separate(out);
     }
     free(accesses);
     return rc;

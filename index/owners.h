@@ -1,9 +1,8 @@
 /*
  * Which server holds which rows of a plan for several workers. Private to index/.
  *
- * Server r owns the placed ids first[r] to first[r + 1] - 1: routing is a range check. Whoever
- * decides otherwise than owners_by_range() renumbers the rows first, so that each server's are
- * neighbours, and fills in the same struct.
+ * Server r owns the placed ids first[r] to first[r + 1] - 1: routing is a range check.
+ * owners_by_range() cuts the ids as they are; placement_make() renumbers the rows first.
  */
 #ifndef DRPS_INDEX_OWNERS_H
 #define DRPS_INDEX_OWNERS_H
@@ -34,5 +33,13 @@ struct owners_job {
 DRPS_MUST_CHECK
 int owners_by_range(const struct owners_job *job, uint32_t servers, struct owners *out,
                     struct drps_err *err);
+
+/* The ends, [0] and [servers]; what lies between is to be filled in. DRPS_E_CONFIG: fewer rows than
+ * servers. */
+DRPS_MUST_CHECK
+int owners_begin(uint32_t rows, uint32_t servers, struct owners *out, struct drps_err *err);
+
+/* Move boundaries (not decreasing) apart, so that everyone has a row at least. */
+void owners_separate(struct owners *o);
 
 #endif

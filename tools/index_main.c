@@ -18,6 +18,7 @@ enum {
     KEY_RANK,
     KEY_NO_BIAS,
     KEY_WORKERS,
+    KEY_PARTITION,
     KEY_BATCH_SIZE,
     KEY_TEST,
     KEY_TEST_FRACTION,
@@ -67,6 +68,10 @@ static const struct argp_option option_table[] = {
      "Keep this share of the samples for evaluation (0.1 or 10%)", 3},
     {"workers", KEY_WORKERS, "N", 0,
      "Make a plan for N machines: a worker and a server each (default 1)", 4},
+    {"partition", KEY_PARTITION, "NAME", 0,
+     "Which rows each of the machines holds: range (default: equal runs), greedy (the paper's), "
+     "dppa (least traffic), auto (even loads, then least traffic); to compare with, hash",
+     4},
     {"batch-size", KEY_BATCH_SIZE, "B", 0,
      "Samples a batch of each worker, or a share as P% (default 0.01%, at least 100)", 4},
     {"order", KEY_ORDER, "NAME", 0,
@@ -231,6 +236,7 @@ static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o,
     static const char *const losses[] = {"squared", "logistic", "hinge", "squared-hinge", NULL};
     static const char *const tasks[] = {"auto", "regression", "classification", NULL};
     static const char *const orders[] = {"shuffled", "given", "grid", NULL};
+    static const char *const partitions[] = {"range", "greedy", "dppa", "auto", "hash", NULL};
     switch (key) {
     case 'o':
         o->out = arg;
@@ -252,6 +258,9 @@ static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o,
         return 0;
     case KEY_WORKERS:
         o->workers = (uint32_t)drps_cli_count(cli, arg, 1, DRPS_PLAN_WORKERS_MAX);
+        return 0;
+    case KEY_PARTITION:
+        o->partition = choice(cli, arg, partitions);
         return 0;
     case KEY_BATCH_SIZE:
         parse_batch_size(cli, o, arg);

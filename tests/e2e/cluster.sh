@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Several ranks on this machine: the same parameters over ZeroMQ and within one process, from every store; losses of one
-# worker with batches as large as a round; bytes on the wire as the plan says; mistakes, interruption and a killed rank.
+# worker with batches as large as a round; placed rows; bytes on the wire as the plan says; mistakes, interruption and a
+# killed rank.
 . "$(dirname "$0")/lib.sh"
 
 "$tools/drps-gen" ctr --samples 12K --fields 12 --rows 20K --seed 3 -o data.svm --quiet
@@ -90,6 +91,30 @@ compare lor 100 "" data.svm --algo lor
 compare fm 60 "--optimizer ftrl --l1 0.01" data.svm --algo fm --rank 4
 compare lmf 100 "--l2 0.001" ratings.tsv --algo lmf --rank 4
 compare sgd 500 "--optimizer sgd --l1 0.0001 --threads 2" data.svm --algo lor --no-bias
+
+# Rows placed otherwise than by range: the same parameters from every store and transport, and the losses of ranges where
+# rows start alike (factors start from their ids).
+for name in lor lmf; do
+    input=data.svm
+    [[ $name = lor ]] || input=ratings.tsv
+    "$tools/drps-index" $input --algo $name --batch-size 100 --workers 3 --partition auto --test-fraction 0.1 --memory 64M -o placed-$name --quiet
+    "$tools/drps-stat" placed-$name --verify >/dev/null || fail "placed-$name does not verify"
+    train placed-$name --local 3 --transport inproc --store resident
+    want=$(content) losses=$(losses)
+    for store in resident relay file; do
+        train placed-$name --local 3 --store $store
+        [[ $(content) = "$want" ]] || fail "placed $name, $store: $(content) instead of $want"
+        [[ $(losses) = "$losses" ]] || fail "placed $name, $store: losses $(losses) instead of $losses"
+        wire "placed $name, $store"
+    done
+    "$tools/drps-stat" model --verify >/dev/null || fail "the model of placed-$name does not verify"
+done
+train placed-lor --local 3 --transport inproc
+losses=$(losses)
+train plan-lor-3 --local 3 --transport inproc
+near "$losses" "$(losses)" 1e-5 || fail "placed rows: losses $losses; ranges: $(losses)"
+fails 2 "needs --workers 2" "$tools/drps-index" data.svm --algo lor --partition auto -o never
+echo "ok placed rows"
 
 # The best epoch is chosen, and written, by all ranks together.
 train plan-fm-3 --local 3 --transport inproc --epochs 30 --patience 2 --lr 0.05

@@ -68,7 +68,7 @@ static int run_with_fault(struct scratch *s, struct case_run *c, const struct fa
 }
 
 static void loop(void **state, const struct fault *fault, const char *algo, enum case_format format,
-                 uint32_t workers)
+                 uint32_t workers, const char *partition)
 {
     struct scratch *s = *state;
     struct case_run c;
@@ -76,6 +76,7 @@ static void loop(void **state, const struct fault *fault, const char *algo, enum
     case_begin(&c, s, case_input(s, "input", format, 300, 60, 21), algo);
     c.options.test_fraction = 0.2;
     c.options.workers = workers;
+    c.options.partition = partition;
     /* One spool file instead of 32 for most: their calls are alike, and each costs a run. */
     if (fault->op != FAULT_OPEN && fault->code != -EROFS) c.options.order = "given";
     if (fault->op == FAULT_PREAD && format == CASE_RATINGS) c.options.order = "grid";
@@ -90,7 +91,7 @@ static void loop(void **state, const struct fault *fault, const char *algo, enum
     static void test_faults_##name(void **state)                                                   \
     {                                                                                              \
         const struct fault fault = {__VA_ARGS__};                                                  \
-        loop(state, &fault, algo, format, 1);                                                      \
+        loop(state, &fault, algo, format, 1, NULL);                                                \
     }
 
 LOOP_TEST(open, "lmf", CASE_RATINGS, FAULT_OPEN, FAULT_ERROR, -EMFILE, 0)
@@ -108,19 +109,22 @@ LOOP_TEST(mkdir, "lor", CASE_LIBSVM, FAULT_MKDIR, FAULT_ERROR, -EACCES, 0)
 LOOP_TEST(size, "lor", CASE_LIBSVM, FAULT_SIZE, FAULT_ERROR, -EIO, 0)
 
 /* Two ranks: the plan's folder has folders. */
-#define RANKS_TEST(name, ...)                                                                      \
+#define RANKS_TEST(name, partition, ...)                                                           \
     static void test_faults_ranks_##name(void **state)                                             \
     {                                                                                              \
         const struct fault fault = {__VA_ARGS__};                                                  \
-        loop(state, &fault, "lor", CASE_LIBSVM, 2);                                                \
+        loop(state, &fault, "lor", CASE_LIBSVM, 2, partition);                                     \
     }
 
-RANKS_TEST(open, FAULT_OPEN, FAULT_ERROR, -EMFILE, 0)
-RANKS_TEST(pread, FAULT_PREAD, FAULT_ERROR, -EIO, 0)
-RANKS_TEST(pwrite, FAULT_PWRITE, FAULT_ERROR, -EIO, 0)
-RANKS_TEST(fsync, FAULT_FSYNC, FAULT_ERROR, -EIO, 0)
-RANKS_TEST(rename, FAULT_RENAME, FAULT_ERROR, -EACCES, 0)
-RANKS_TEST(mkdir, FAULT_MKDIR, FAULT_ERROR, -EACCES, 0)
+RANKS_TEST(open, NULL, FAULT_OPEN, FAULT_ERROR, -EMFILE, 0)
+RANKS_TEST(pread, NULL, FAULT_PREAD, FAULT_ERROR, -EIO, 0)
+RANKS_TEST(pwrite, NULL, FAULT_PWRITE, FAULT_ERROR, -EIO, 0)
+RANKS_TEST(fsync, NULL, FAULT_FSYNC, FAULT_ERROR, -EIO, 0)
+RANKS_TEST(rename, NULL, FAULT_RENAME, FAULT_ERROR, -EACCES, 0)
+RANKS_TEST(mkdir, NULL, FAULT_MKDIR, FAULT_ERROR, -EACCES, 0)
+RANKS_TEST(placed_pread, "auto", FAULT_PREAD, FAULT_ERROR, -EIO, 0)
+RANKS_TEST(placed_pwrite, "auto", FAULT_PWRITE, FAULT_ERROR, -EIO, 0)
+RANKS_TEST(placed_mkdir, "auto", FAULT_MKDIR, FAULT_ERROR, -EACCES, 0)
 
 /* Failures while cleaning up may leave the partial folder, never a plan that is not whole. */
 static void test_faults_cleaning_up(void **state)
@@ -207,17 +211,31 @@ static void test_faults_replacing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SCRATCH_TEST(test_faults_open),         SCRATCH_TEST(test_faults_read),
-        SCRATCH_TEST(test_faults_pread),        SCRATCH_TEST(test_faults_pread_short),
-        SCRATCH_TEST(test_faults_pwrite),       SCRATCH_TEST(test_faults_pwrite_torn),
-        SCRATCH_TEST(test_faults_pwrite_short), SCRATCH_TEST(test_faults_pwrite_for_good),
-        SCRATCH_TEST(test_faults_fsync),        SCRATCH_TEST(test_faults_fsync_for_good),
-        SCRATCH_TEST(test_faults_rename),       SCRATCH_TEST(test_faults_mkdir),
-        SCRATCH_TEST(test_faults_size),         SCRATCH_TEST(test_faults_cleaning_up),
-        SCRATCH_TEST(test_faults_full_disk),    SCRATCH_TEST(test_faults_replacing),
-        SCRATCH_TEST(test_faults_ranks_open),   SCRATCH_TEST(test_faults_ranks_pread),
-        SCRATCH_TEST(test_faults_ranks_pwrite), SCRATCH_TEST(test_faults_ranks_fsync),
-        SCRATCH_TEST(test_faults_ranks_rename), SCRATCH_TEST(test_faults_ranks_mkdir),
+        SCRATCH_TEST(test_faults_open),
+        SCRATCH_TEST(test_faults_read),
+        SCRATCH_TEST(test_faults_pread),
+        SCRATCH_TEST(test_faults_pread_short),
+        SCRATCH_TEST(test_faults_pwrite),
+        SCRATCH_TEST(test_faults_pwrite_torn),
+        SCRATCH_TEST(test_faults_pwrite_short),
+        SCRATCH_TEST(test_faults_pwrite_for_good),
+        SCRATCH_TEST(test_faults_fsync),
+        SCRATCH_TEST(test_faults_fsync_for_good),
+        SCRATCH_TEST(test_faults_rename),
+        SCRATCH_TEST(test_faults_mkdir),
+        SCRATCH_TEST(test_faults_size),
+        SCRATCH_TEST(test_faults_cleaning_up),
+        SCRATCH_TEST(test_faults_full_disk),
+        SCRATCH_TEST(test_faults_replacing),
+        SCRATCH_TEST(test_faults_ranks_open),
+        SCRATCH_TEST(test_faults_ranks_pread),
+        SCRATCH_TEST(test_faults_ranks_pwrite),
+        SCRATCH_TEST(test_faults_ranks_fsync),
+        SCRATCH_TEST(test_faults_ranks_rename),
+        SCRATCH_TEST(test_faults_ranks_mkdir),
+        SCRATCH_TEST(test_faults_ranks_placed_pread),
+        SCRATCH_TEST(test_faults_ranks_placed_pwrite),
+        SCRATCH_TEST(test_faults_ranks_placed_mkdir),
     };
     return cmocka_run_group_tests_name("index_faults", tests, NULL, NULL);
 }
