@@ -10,22 +10,33 @@ mkdir -p "$work"
 command -v jq >/dev/null || { echo "bench: install jq" >&2; exit 1; }
 [[ -x $tools/drps-train ]] || { echo "bench: build drps first ($tools/drps-train is missing)" >&2; exit 1; }
 
-# Run "$@" in a memory cgroup of $1 bytes, page cache included. Needs root and cgroup v1 or v2.
-in_cgroup() {
-    local limit=$1 group
-    shift
+# cgroup NAME LIMIT: make a memory cgroup of LIMIT bytes, page cache included, and print its folder. Needs root and cgroup
+# v1 or v2. It goes away with rmdir, once its processes have ended.
+cgroup() {
+    local group
     if [[ -d /sys/fs/cgroup/memory ]]; then
-        group=/sys/fs/cgroup/memory/drps-bench.$$
+        group=/sys/fs/cgroup/memory/$1
         mkdir -p "$group"
-        echo "$limit" >"$group/memory.limit_in_bytes"
+        echo "$2" >"$group/memory.limit_in_bytes"
     else
-        group=/sys/fs/cgroup/drps-bench.$$
+        group=/sys/fs/cgroup/$1
         mkdir -p "$group"
-        echo "$limit" >"$group/memory.max"
+        echo "$2" >"$group/memory.max"
         echo 0 >"$group/memory.swap.max" 2>/dev/null || true
     fi
-    local status=0
-    bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$group" "$@" || status=$?
+    echo "$group"
+}
+
+# Run what follows GROUP in that cgroup, in place of a shell: bash -c "$join_cgroup" GROUP COMMAND...
+# shellcheck disable=SC2016 # it is that shell that expands it
+join_cgroup='echo $$ >"$0/cgroup.procs"; exec "$@"'
+
+# in_cgroup LIMIT COMMAND...: run it in a memory cgroup of its own.
+in_cgroup() {
+    local limit=$1 group status=0
+    shift
+    group=$(cgroup "drps-bench.$$" "$limit")
+    bash -c "$join_cgroup" "$group" "$@" || status=$?
     rmdir "$group" || true
     return $status
 }
