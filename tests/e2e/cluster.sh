@@ -187,6 +187,7 @@ absent never
 echo "ok other options"
 
 # Killed, and stopped, while they train.
+: >out.txt
 ranks plan-lor-3 3 --epochs 100000
 "$tools/drps-train" plan-lor-3 -o never --peers peers.txt --rank 0 --epochs 100000 --timeout 60 2>err.txt >out.txt &
 master=$!
@@ -199,6 +200,7 @@ grep -q "rank 2 " rank-1.txt || fail "rank 1 says: $(cat rank-1.txt)"
 absent never
 echo "ok killed: $(cat err.txt)"
 
+: >out.txt # not by the shell that starts the next command, which may be late: the loop would see the old lines
 ranks plan-lor-3 3 --epochs 100000
 "$tools/drps-train" plan-lor-3 -o stopped --peers peers.txt --rank 0 --epochs 100000 --timeout 60 2>err.txt >out.txt &
 master=$!
