@@ -42,59 +42,37 @@ void sort_records(struct sort_record *records, struct sort_record *aux, size_t n
     free(count);
 }
 
-void sort_u32(uint32_t *numbers, uint32_t *aux, size_t n)
-{
-    enum { BITS = 11, SIZE = 1 << BITS };
-    size_t count[3][SIZE];
-    memset(count, 0, sizeof(count));
-    for (size_t i = 0; i < n; i++)
-        for (unsigned p = 0; p < 3; p++)
-            count[p][numbers[i] >> (p * BITS) & (SIZE - 1)]++;
-    uint32_t *from = numbers;
-    uint32_t *to = aux;
-    for (unsigned p = 0; n && p < 3; p++) {
-        if (count[p][from[0] >> (p * BITS) & (SIZE - 1)] == n) continue;
-        size_t at = 0;
-        for (unsigned v = 0; v < SIZE; v++) {
-            size_t c = count[p][v];
-            count[p][v] = at;
-            at += c;
-        }
-        for (size_t i = 0; i < n; i++)
-            to[count[p][from[i] >> (p * BITS) & (SIZE - 1)]++] = from[i];
-        uint32_t *swap = from;
-        from = to;
-        to = swap;
+/* A stable radix sort of `type`, by the 32 bits above `shift`. */
+#define RADIX_SORT(name, type, shift)                                                              \
+    void name(type *numbers, type *aux, size_t n)                                                  \
+    {                                                                                              \
+        enum { BITS = 11, SIZE = 1 << BITS };                                                      \
+        size_t count[3][SIZE];                                                                     \
+        memset(count, 0, sizeof(count));                                                           \
+        for (size_t i = 0; i < n; i++)                                                             \
+            for (unsigned p = 0; p < 3; p++)                                                       \
+                count[p][numbers[i] >> ((shift) + p * BITS) & (SIZE - 1)]++;                       \
+        type *from = numbers;                                                                      \
+        type *to = aux;                                                                            \
+        for (unsigned p = 0; n && p < 3; p++) {                                                    \
+            if (count[p][from[0] >> ((shift) + p * BITS) & (SIZE - 1)] == n) continue;             \
+            size_t at = 0;                                                                         \
+            for (unsigned v = 0; v < SIZE; v++) {                                                  \
+                size_t c = count[p][v];                                                            \
+                count[p][v] = at;                                                                  \
+                at += c;                                                                           \
+            }                                                                                      \
+            for (size_t i = 0; i < n; i++)                                                         \
+                to[count[p][from[i] >> ((shift) + p * BITS) & (SIZE - 1)]++] = from[i];            \
+            type *swap = from;                                                                     \
+            from = to;                                                                             \
+            to = swap;                                                                             \
+        }                                                                                          \
+        if (from != numbers) memcpy(numbers, from, n * sizeof(*numbers));                          \
     }
-    if (from != numbers) memcpy(numbers, from, n * sizeof(*numbers));
-}
-
-void sort_keyed(uint64_t *pairs, uint64_t *aux, size_t n)
-{
-    enum { BITS = 11, SIZE = 1 << BITS };
-    size_t count[3][SIZE];
-    memset(count, 0, sizeof(count));
-    for (size_t i = 0; i < n; i++)
-        for (unsigned p = 0; p < 3; p++)
-            count[p][pairs[i] >> (32 + p * BITS) & (SIZE - 1)]++;
-    uint64_t *from = pairs;
-    uint64_t *to = aux;
-    for (unsigned p = 0; n && p < 3; p++) {
-        if (count[p][from[0] >> (32 + p * BITS) & (SIZE - 1)] == n) continue;
-        size_t at = 0;
-        for (unsigned v = 0; v < SIZE; v++) {
-            size_t c = count[p][v];
-            count[p][v] = at;
-            at += c;
-        }
-        for (size_t i = 0; i < n; i++)
-            to[count[p][from[i] >> (32 + p * BITS) & (SIZE - 1)]++] = from[i];
-        uint64_t *swap = from;
-        from = to;
-        to = swap;
-    }
-    if (from != pairs) memcpy(pairs, from, n * sizeof(*pairs));
-}
+RADIX_SORT(sort_u32, uint32_t, 0)
+RADIX_SORT(sort_keyed, uint64_t, 32)
+#undef RADIX_SORT
 
 struct run {
     uint64_t at, end; /* records in the file still to read */

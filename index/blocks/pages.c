@@ -21,21 +21,21 @@ static int before(const void *a, const void *b)
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* Pages of rows sorted by keys[row].key within each table. */
+/* Pages of rows sorted by keys[row].key within each table. Frees the keys. */
 static int cut_sorted(struct key *keys, const struct block_tables *tables, uint32_t each,
                       struct block_layout *out, struct drps_err *err)
 {
     const uint32_t rows = tables->first[tables->n];
     int rc = block_cut(tables, each, out, err);
-    if (rc < 0) return rc;
-    out->order = drps_array_new(rows, sizeof(*out->order));
-    if (!out->order) return drps_err_set(err, -ENOMEM, "no memory for the order of rows");
-    for (size_t t = 0; t < tables->n; t++)
+    if (rc == 0) out->order = drps_array_new(rows, sizeof(*out->order));
+    if (rc == 0 && !out->order) rc = drps_err_set(err, -ENOMEM, "no memory for the order of rows");
+    for (size_t t = 0; t < tables->n && rc == 0; t++)
         qsort(keys + tables->first[t], tables->first[t + 1] - tables->first[t], sizeof(*keys),
               before);
-    for (uint32_t i = 0; i < rows; i++)
+    for (uint32_t i = 0; i < rows && rc == 0; i++)
         out->order[i] = keys[i].row;
-    return 0;
+    free(keys);
+    return rc;
 }
 
 static struct key *new_keys(uint32_t rows, struct drps_err *err)
@@ -57,9 +57,7 @@ int block_build_id(struct tally *tally, const struct block_tables *tables,
     if (!keys) return -ENOMEM;
     for (uint32_t i = 0; i < rows; i++)
         keys[options->by_key[i]].key = i;
-    int rc = cut_sorted(keys, tables, options->max_rows, layout_out, err);
-    free(keys);
-    return rc;
+    return cut_sorted(keys, tables, options->max_rows, layout_out, err);
 }
 
 int block_build_random(struct tally *tally, const struct block_tables *tables,
@@ -72,9 +70,7 @@ int block_build_random(struct tally *tally, const struct block_tables *tables,
     if (!keys) return -ENOMEM;
     for (uint32_t r = 0; r < rows; r++)
         keys[r].key = drps_rng_at(options->seed, r);
-    int rc = cut_sorted(keys, tables, options->max_rows, layout_out, err);
-    free(keys);
-    return rc;
+    return cut_sorted(keys, tables, options->max_rows, layout_out, err);
 }
 
 int block_build_frequency(struct tally *tally, const struct block_tables *tables,
@@ -82,14 +78,13 @@ int block_build_frequency(struct tally *tally, const struct block_tables *tables
                           struct drps_err *err)
 {
     const uint32_t rows = tables->first[tables->n];
-    struct key *keys = new_keys(rows, err);
     uint32_t *count = drps_array_new(rows, sizeof(*count));
-    int rc = keys && count ? 0 : drps_err_set(err, -ENOMEM, "no memory to sort %u rows", rows);
+    int rc = count ? 0 : drps_err_set(err, -ENOMEM, "no memory to sort %u rows", rows);
     if (rc == 0) rc = tally->ops->counts(tally, count, err);
-    for (uint32_t r = 0; r < rows && rc == 0; r++)
+    struct key *keys = rc == 0 ? new_keys(rows, err) : NULL;
+    for (uint32_t r = 0; keys && r < rows; r++)
         keys[r].key = UINT32_MAX - count[r];
-    if (rc == 0) rc = cut_sorted(keys, tables, options->max_rows, layout_out, err);
     free(count);
-    free(keys);
-    return rc;
+    if (!keys) return rc < 0 ? rc : -ENOMEM;
+    return cut_sorted(keys, tables, options->max_rows, layout_out, err);
 }
