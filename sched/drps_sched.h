@@ -14,9 +14,9 @@
  * simulated time in bench/sim_sched.c). docs/scheduler.md has a diagram and the reasons.
  *
  * Source: "DRPS", section 6 (Eq. 7, Algorithm 4). We differ: an arrival counts in every wait set
- * that it is in, not in one; an overdue worker is not expected at once; waits have an end; the
- * bound is kept for the label that is given, and when it is given. wsp-literal leaves out the
- * second and third.
+ * that it is in, not in one; the bound is kept for the label that is given, and when it is given;
+ * an overdue worker is not expected at once; waits are short and have an end, that of the first
+ * round too; an outlier hardly counts. wsp-literal has the first two of these alone.
  */
 #ifndef DRPS_SCHED_H
 #define DRPS_SCHED_H
@@ -46,14 +46,20 @@ enum { DRPS_SCHED_WORKERS_MAX = 4096 };
 struct drps_sched_config {
     enum drps_sched_mode mode;
     unsigned workers; /* 1 to DRPS_SCHED_WORKERS_MAX; they are numbered from 0 */
-    uint64_t bound;   /* labels; BSP 0, ASP DRPS_SCHED_NEVER, SSP s (3), WSP delta (32, up to 8
-                         workers 16) */
+    uint64_t bound;   /* labels; BSP 0, ASP DRPS_SCHED_NEVER, SSP s (3), WSP delta (8 * workers, at
+                         least 128) */
     /* The rest is read by WSP alone. */
     double lambda;   /* weight of waiting time against staleness, at least 0 (1) */
     double ema;      /* weight of the last iteration time in the expected one, above 0, at most 1
                         (.3; literal 1) */
     double patience; /* a wait ends when it has taken (1 + patience) times what was expected, at
                         least 0 (.2; literal: infinity, no end) */
+    double longest;  /* no wait is chosen that is expected to take more than this many iterations
+                        of the requester, at least 0 (.125; literal: infinity) */
+    double outlier;  /* an iteration counts in the expected one as at most this many times what was
+                        expected, at least 1 (2; literal: infinity) */
+    double quorum;   /* share of the workers, above 0, at most 1: once so many have arrived, the
+                        first round waits for the others as for overdue ones (.5; literal: 1) */
 };
 
 enum drps_sched_state {

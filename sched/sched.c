@@ -28,9 +28,10 @@ struct wait_set {
 
 struct drps_sched {
     struct drps_sched_config config;
-    int selects;     /* WSP: wait sets, label jump */
-    int first_round; /* of WSP: it measures every worker once, and is synchronous */
-    uint64_t front;  /* the highest completed label + 1 */
+    int selects;                      /* WSP: wait sets, label jump */
+    int first_round;                  /* of WSP: it measures the workers once, and is synchronous */
+    uint64_t first_deadline_ns;       /* of the first round; NEVER: there is no quorum yet */
+    uint64_t front;                   /* the highest completed label + 1 */
     struct drps_sched_worker *worker; /* [workers] ITTable */
     struct wait_set *set;             /* [workers], by leader */
     uint64_t *bits;                   /* [2][workers][words] */
@@ -71,12 +72,16 @@ struct drps_sched_config drps_sched_defaults(enum drps_sched_mode mode, unsigned
                                   .bound = bound[mode],
                                   .lambda = 1,
                                   .ema = .3,
-                                  .patience = .2};
+                                  .patience = .2,
+                                  .longest = .125,
+                                  .outlier = 2,
+                                  .quorum = .5};
     if (mode == DRPS_SCHED_WSP_LITERAL) {
         c.ema = 1;
-        c.patience = INFINITY;
+        c.patience = c.longest = c.outlier = INFINITY;
+        c.quorum = 1;
     }
-    if (mode >= DRPS_SCHED_WSP) c.bound = workers <= 8 ? 16 : 32;
+    if (mode >= DRPS_SCHED_WSP) c.bound = workers <= 16 ? 128 : 8 * (uint64_t)workers;
     return c;
 }
 
@@ -99,6 +104,13 @@ static int config_check(const struct drps_sched_config *c, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG, "ema %g: give more than 0, at most 1", c->ema);
     if (!(c->patience >= 0))
         return drps_err_set(err, DRPS_E_CONFIG, "patience %g: give 0 or more", c->patience);
+    if (!(c->longest >= 0))
+        return drps_err_set(err, DRPS_E_CONFIG, "longest wait %g: give 0 or more", c->longest);
+    if (!(c->outlier >= 1))
+        return drps_err_set(err, DRPS_E_CONFIG, "outlier %g: give 1 or more", c->outlier);
+    if (!(c->quorum > 0 && c->quorum <= 1))
+        return drps_err_set(err, DRPS_E_CONFIG, "quorum %g: give more than 0, at most 1",
+                            c->quorum);
     return 0;
 }
 
@@ -124,6 +136,7 @@ int drps_sched_new(const struct drps_sched_config *config, uint64_t now_ns,
     s->config = *config;
     s->selects = config->mode >= DRPS_SCHED_WSP;
     s->first_round = s->selects;
+    s->first_deadline_ns = DRPS_SCHED_NEVER;
     s->words = (n + 63) / 64;
     s->worker = calloc(n, sizeof(*s->worker));
     s->set = calloc(n, sizeof(*s->set));
@@ -219,6 +232,30 @@ static void release(struct drps_sched *s, unsigned k, uint64_t lowest, uint64_t 
     w->state = DRPS_SCHED_RUN;
 }
 
+/* When does a wait from now_ns on end that is expected to take expected_ns? */
+static uint64_t wait_end(const struct drps_sched *s, double expected_ns, uint64_t now_ns)
+{
+    double most = expected_ns * (1 + s->config.patience); /* 0 * infinity: NaN */
+    return most < 0x1p62 ? now_ns + (uint64_t)most : DRPS_SCHED_NEVER;
+}
+
+/* Once the quorum of the first round has arrived, those still running are overdue. */
+static void first_round_check(struct drps_sched *s, uint64_t now_ns)
+{
+    unsigned live = 0, arrived = 0;
+    uint64_t longest = 0;
+    if (!s->first_round || s->first_deadline_ns != DRPS_SCHED_NEVER) return;
+    for (unsigned k = 0; k < s->config.workers; k++) {
+        const struct drps_sched_worker *w = &s->worker[k];
+        live += w->state != DRPS_SCHED_GONE;
+        if (w->state != DRPS_SCHED_READY || w->iterations == 0) continue;
+        arrived++;
+        if (w->iteration_ns > longest) longest = w->iteration_ns;
+    }
+    if (arrived > 0 && arrived >= s->config.quorum * live)
+        s->first_deadline_ns = wait_end(s, wsp_overdue_ns((double)longest), now_ns);
+}
+
 /* After every event: close the sets that nobody is missing from, release whom the bound lets go. */
 static int settle(struct drps_sched *s, uint64_t now_ns, unsigned *released_out)
 {
@@ -226,6 +263,7 @@ static int settle(struct drps_sched *s, uint64_t now_ns, unsigned *released_out)
     for (unsigned g = 0; g < s->config.workers; g++)
         if (s->set[g].open && s->set[g].left == 0) set_close(s, g);
     uint64_t lowest = lowest_label(s); /* no release lowers or raises it */
+    first_round_check(s, now_ns);
     uint64_t bound = s->first_round ? 0 : s->config.bound;
     for (unsigned k = 0; k < s->config.workers; k++) {
         if (s->worker[k].state != DRPS_SCHED_READY) continue;
@@ -255,12 +293,16 @@ static int event_check(const struct drps_sched *s, unsigned k, unsigned states, 
 
 static void measure(struct drps_sched *s, struct drps_sched_worker *w, uint64_t now_ns)
 {
-    double ema = w->expected_ns > 0 ? s->config.ema : 1;
     w->end_ns = now_ns;
     w->iteration_ns = now_ns - w->start_ns;
     w->busy_ns += w->iteration_ns;
     w->iterations++;
-    w->expected_ns = (1 - ema) * w->expected_ns + ema * (double)w->iteration_ns;
+    double ns = (double)w->iteration_ns, ema = s->config.ema;
+    if (w->expected_ns > 0)
+        w->expected_ns =
+            (1 - ema) * w->expected_ns + ema * fmin(ns, s->config.outlier * w->expected_ns);
+    else
+        w->expected_ns = ns;
 }
 
 /* Let k wait for the workers that are worth it, if there are any. */
@@ -269,15 +311,13 @@ static void select_wait(struct drps_sched *s, unsigned k, uint64_t now_ns)
     struct drps_sched_decision *d = &s->decision;
     struct wait_set *set = &s->set[k];
     d->requester = k;
-    d->chosen = wsp_choose(s->worker, s->config.workers, k, now_ns, s->config.lambda,
-                           s->config.mode == DRPS_SCHED_WSP_LITERAL, s->row, &d->rows);
+    d->chosen = wsp_choose(&s->config, s->worker, k, now_ns, s->row, &d->rows);
     if (d->chosen == 0) return;
     for (size_t i = 1; i <= d->chosen; i++)
         bit_set(set->pending, s->row[i].worker);
     set->left = d->chosen;
     set->open = 1;
-    double most = s->row[d->chosen].wait_ns * (1 + s->config.patience); /* 0 * infinity: NaN */
-    set->deadline_ns = most < 0x1p62 ? now_ns + (uint64_t)most : DRPS_SCHED_NEVER;
+    set->deadline_ns = wait_end(s, s->row[d->chosen].wait_ns, now_ns);
     s->worker[k].state = DRPS_SCHED_LEAD;
 }
 
@@ -329,12 +369,13 @@ int drps_sched_tick(struct drps_sched *s, uint64_t now_ns, unsigned *released_ou
 {
     for (unsigned g = 0; g < s->config.workers; g++)
         if (s->set[g].open && s->set[g].deadline_ns <= now_ns) set_close(s, g);
+    if (s->first_deadline_ns <= now_ns) s->first_round = 0;
     return settle(s, now_ns, released_out);
 }
 
 uint64_t drps_sched_deadline(const struct drps_sched *s)
 {
-    uint64_t first = DRPS_SCHED_NEVER;
+    uint64_t first = s->first_round ? s->first_deadline_ns : DRPS_SCHED_NEVER;
     for (unsigned g = 0; g < s->config.workers; g++)
         if (s->set[g].open && s->set[g].deadline_ns < first) first = s->set[g].deadline_ns;
     return first;

@@ -9,7 +9,7 @@ static double remaining(const struct drps_sched_worker *l, double own_ns, uint64
     double expected = l->expected_ns > 0 ? l->expected_ns : own_ns;
     double elapsed = (double)(now_ns - l->start_ns);
     if (elapsed <= expected) return expected - elapsed;
-    return literal ? 0 : elapsed;
+    return literal ? 0 : wsp_overdue_ns(elapsed);
 }
 
 static int by_expectation(const void *a, const void *b)
@@ -19,14 +19,15 @@ static int by_expectation(const void *a, const void *b)
     return (x->worker > y->worker) - (x->worker < y->worker);
 }
 
-size_t wsp_choose(const struct drps_sched_worker *it, unsigned workers, unsigned r, uint64_t now_ns,
-                  double lambda, int literal, struct drps_sched_strategy *row_out, size_t *rows_out)
+size_t wsp_choose(const struct drps_sched_config *c, const struct drps_sched_worker *it, unsigned r,
+                  uint64_t now_ns, struct drps_sched_strategy *row_out, size_t *rows_out)
 {
+    int literal = c->mode == DRPS_SCHED_WSP_LITERAL;
     double own_ns = it[r].expected_ns > 1 ? it[r].expected_ns : 1; /* instant iterations */
     double live = 0, stale = 0;
     size_t n = 1, best = 0;
 
-    for (unsigned l = 0; l < workers; l++) {
+    for (unsigned l = 0; l < c->workers; l++) {
         live += it[l].state != DRPS_SCHED_GONE;
         if (it[l].state != DRPS_SCHED_RUN) continue;
         double ahead = (double)it[r].label - (double)it[l].label;
@@ -39,8 +40,9 @@ size_t wsp_choose(const struct drps_sched_worker *it, unsigned workers, unsigned
     for (size_t i = 0; i < n; i++) {
         stale -= row_out[i].staleness; /* whole numbers: exact */
         row_out[i].staleness = stale / live;
-        row_out[i].gain = -lambda * row_out[i].wait_ns / own_ns - row_out[i].staleness;
-        if (row_out[i].gain > row_out[best].gain) best = i;
+        row_out[i].gain = -c->lambda * row_out[i].wait_ns / own_ns - row_out[i].staleness;
+        int eligible = row_out[i].wait_ns <= c->longest * own_ns;
+        if (eligible && row_out[i].gain > row_out[best].gain) best = i;
     }
     *rows_out = n;
     return best;

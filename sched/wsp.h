@@ -11,20 +11,25 @@
 
 /*
  * Fill SCTable for a requester that has completed an iteration, and return the row of the greatest
- * gain, of equal ones the shortest:
+ * gain, of equal ones the shortest, among those with t_i <= longest * TE_r:
  *
  *   gain_i = -lambda * t_i / TE_r - (1 / W) * sum over running workers l not waited for of
  *            (I_r + 1 - I_l)                                                         (Eq. 7)
  *
  * W counts live workers. TE is the requester's: only so do the paper's figures come out.
  *
+ * c        wsp-literal: an overdue worker is expected at once; wsp: as much later as it has run
  * it       ITTable [workers]; it[r].label is I_r + 1 and it[r].expected_ns counts the iteration
  *          that it has completed
- * literal  an overdue worker is expected at once; otherwise as much later as it has run already
  * row_out  [workers] at most one row a running worker, and row 0; *rows_out: how many
  */
-size_t wsp_choose(const struct drps_sched_worker *it, unsigned workers, unsigned r, uint64_t now_ns,
-                  double lambda, int literal, struct drps_sched_strategy *row_out,
-                  size_t *rows_out);
+size_t wsp_choose(const struct drps_sched_config *c, const struct drps_sched_worker *it, unsigned r,
+                  uint64_t now_ns, struct drps_sched_strategy *row_out, size_t *rows_out);
+
+/* How much longer it takes what has run for elapsed_ns and was expected by now: as long again. */
+static inline double wsp_overdue_ns(double elapsed_ns)
+{
+    return elapsed_ns;
+}
 
 #endif

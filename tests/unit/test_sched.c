@@ -132,6 +132,7 @@ static void test_wsp_chooses_whom_to_wait_for(void **state)
         int literal;
         uint64_t now;
         size_t chosen, rows;
+        double longest;
         struct drps_sched_strategy row[4];
     } cases[] = {
         {"golden: waits for 2 and 1",
@@ -144,6 +145,7 @@ static void test_wsp_chooses_whom_to_wait_for(void **state)
          10,
          2,
          4,
+         .125,
          {{0, 0, 0, -1}, {2, 0, 0, -.5}, {1, 1, 0, -.35}, {3, 9, 0, -.9}}},
         {"waiting weighs less: waits for all",
          {{DRPS_SCHED_READY, .label = 5, .expected_ns = 10},
@@ -155,6 +157,19 @@ static void test_wsp_chooses_whom_to_wait_for(void **state)
          10,
          3,
          4,
+         .9,
+         {{0, 0, 0, -1}, {2, 0, 0, -.5}, {1, 1, 0, -.2625}, {3, 9, 0, -.1125}}},
+        {"of greater gain, but a long wait: waits for 2 and 1",
+         {{DRPS_SCHED_READY, .label = 5, .expected_ns = 10},
+          {DRPS_SCHED_RUN, .label = 4, .start_ns = 1, .expected_ns = 10},
+          {DRPS_SCHED_RUN, .label = 3, .start_ns = 0, .expected_ns = 10},
+          {DRPS_SCHED_RUN, .label = 4, .start_ns = 9, .expected_ns = 10}},
+         .125,
+         0,
+         10,
+         2,
+         4,
+         .8,
          {{0, 0, 0, -1}, {2, 0, 0, -.5}, {1, 1, 0, -.2625}, {3, 9, 0, -.1125}}},
         {"overdue: expected in as long as it ran",
          {{DRPS_SCHED_READY, .label = 5, .expected_ns = 10},
@@ -166,6 +181,7 @@ static void test_wsp_chooses_whom_to_wait_for(void **state)
          12,
          1,
          3,
+         .125,
          {{0, 0, 0, -1}, {1, 1, 0, -.1 - 2. / 3}, {2, 12, 0, -1.2}}},
         {"overdue, literal: expected at once",
          {{DRPS_SCHED_READY, .label = 5, .expected_ns = 10},
@@ -177,6 +193,7 @@ static void test_wsp_chooses_whom_to_wait_for(void **state)
          12,
          2,
          3,
+         .125,
          {{0, 0, 0, -1}, {2, 0, 0, -1. / 3}, {1, 1, 0, -.1}}},
         {"not measured: takes as long as the requester; who waits is not waited for",
          {{DRPS_SCHED_READY, .label = 5, .expected_ns = 10},
@@ -188,6 +205,7 @@ static void test_wsp_chooses_whom_to_wait_for(void **state)
          10,
          0,
          2,
+         .125,
          {{0, 0, 0, -.25}, {1, 6, 0, -.6}}},
         {"equal gains: the shorter wait",
          {{DRPS_SCHED_READY, .label = 5, .expected_ns = 10},
@@ -199,6 +217,7 @@ static void test_wsp_chooses_whom_to_wait_for(void **state)
          10,
          0,
          2,
+         .125,
          {{0, 0, 0, -.5}, {1, 5, 0, -.5}}},
         {"slow requester: staleness is negative, no wait is worth it",
          {{DRPS_SCHED_READY, .label = 2, .expected_ns = 10},
@@ -210,27 +229,31 @@ static void test_wsp_chooses_whom_to_wait_for(void **state)
          10,
          0,
          2,
+         .125,
          {{0, 0, 0, 1}, {1, 1, 0, -.1}}},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct drps_sched_strategy row[4];
-        size_t rows, chosen = wsp_choose(cases[i].it, 4, 0, cases[i].now, cases[i].lambda,
-                                         cases[i].literal, row, &rows);
+        struct drps_sched_config c =
+            drps_sched_defaults(cases[i].literal ? DRPS_SCHED_WSP_LITERAL : DRPS_SCHED_WSP, 4);
+        c.lambda = cases[i].lambda;
+        c.longest = cases[i].longest;
+        size_t rows, chosen = wsp_choose(&c, cases[i].it, 0, cases[i].now, row, &rows);
         print_message("%s\n", cases[i].name);
         assert_rows(row, rows, cases[i].row, cases[i].rows);
         assert_int_equal(chosen, cases[i].chosen);
     }
 }
 
-/* Two workers whose first round takes 10. At 17 worker 0 has TE = 9.1 and expects the other in 3:
- * -3/9.1 beats -1/2. */
+/* Two workers whose first round takes 10. At 19 worker 0 has TE = 9.7 and expects the other in 1:
+ * -1/9.7 beats -1/2. */
 static const struct event waits[] = {
-    {ARRIVE, 0, 10 * SECOND, ""}, {ARRIVE, 1, 10 * SECOND, "0 1"}, {ARRIVE, 0, 17 * SECOND, ""}};
+    {ARRIVE, 0, 10 * SECOND, ""}, {ARRIVE, 1, 10 * SECOND, "0 1"}, {ARRIVE, 0, 19 * SECOND, ""}};
 
 static void test_wsp_wait_ends_with_the_arrival(void **state)
 {
-    static const struct event events[] = {{ARRIVE, 1, 19 * SECOND, "0 1"}};
+    static const struct event events[] = {{ARRIVE, 1, 20 * SECOND, "0 1"}};
     struct drps_sched *s = make(DRPS_SCHED_WSP, 2);
     const struct drps_sched_worker *it = drps_sched_workers(s);
     (void)state;
@@ -239,7 +262,7 @@ static void test_wsp_wait_ends_with_the_arrival(void **state)
     PLAY(s, events);
     assert_int_equal(it[0].label, 2);
     assert_int_equal(it[1].label, 2);
-    assert_int_equal(it[0].waited_ns, 2 * SECOND);
+    assert_int_equal(it[0].waited_ns, SECOND);
     assert_int_equal(it[0].waits, 1);
     assert_int_equal(it[1].waited_ns, 0);
     assert_int_equal(drps_sched_deadline(s), DRPS_SCHED_NEVER);
@@ -248,11 +271,11 @@ static void test_wsp_wait_ends_with_the_arrival(void **state)
 
 static void test_wsp_wait_ends_with_patience(void **state)
 {
-    static const struct event events[] = {{TICK, 0, 20599, ""}, {TICK, 0, 20600, "0"}};
+    static const struct event events[] = {{TICK, 0, 20199, ""}, {TICK, 0, 20200, "0"}};
     struct drps_sched *s = make(DRPS_SCHED_WSP, 2);
     (void)state;
     PLAY(s, waits);
-    assert_int_equal(drps_sched_deadline(s), 20600); /* 17 + 3 * 1.2 */
+    assert_int_equal(drps_sched_deadline(s), 20200); /* 19 + 1 * 1.2 */
     PLAY(s, events);
     assert_int_equal(drps_sched_workers(s)[0].lag_max, 1);
     drps_sched_free(s);
@@ -264,7 +287,7 @@ static void test_wsp_literal_waits_without_end(void **state)
                                           {ARRIVE, 1, 1001 * SECOND, "0 1"}};
     struct drps_sched *s = make(DRPS_SCHED_WSP_LITERAL, 2);
     (void)state;
-    PLAY(s, waits); /* -3/7 beats -1/2: TE is the last iteration */
+    PLAY(s, waits); /* -1/9 beats -1/2: TE is the last iteration */
     assert_int_equal(drps_sched_deadline(s), DRPS_SCHED_NEVER);
     PLAY(s, events);
     drps_sched_free(s);
@@ -272,7 +295,7 @@ static void test_wsp_literal_waits_without_end(void **state)
 
 static void test_wsp_wait_ends_when_the_other_is_gone(void **state)
 {
-    static const struct event events[] = {{GONE, 1, 18 * SECOND, "0"}};
+    static const struct event events[] = {{GONE, 1, 19 * SECOND + 1, "0"}};
     struct drps_sched *s = make(DRPS_SCHED_WSP, 2);
     (void)state;
     PLAY(s, waits);
@@ -285,8 +308,8 @@ static void test_wsp_leader_that_goes_frees_the_captured(void **state)
 {
     static const struct event events[] = {
         {ARRIVE, 0, 10 * SECOND, ""},      {ARRIVE, 1, 10 * SECOND, ""},
-        {ARRIVE, 2, 10 * SECOND, "0 1 2"}, {ARRIVE, 0, 18 * SECOND, ""},
-        {ARRIVE, 1, 19 * SECOND, ""},      {GONE, 0, 19 * SECOND + 1, "1"}};
+        {ARRIVE, 2, 10 * SECOND, "0 1 2"}, {ARRIVE, 0, 19 * SECOND, ""},
+        {ARRIVE, 1, 19 * SECOND + 1, ""},  {GONE, 0, 20 * SECOND, "1"}};
     struct drps_sched *s = make(DRPS_SCHED_WSP, 3);
     const struct drps_sched_worker *it = drps_sched_workers(s);
     (void)state;
@@ -295,7 +318,7 @@ static void test_wsp_leader_that_goes_frees_the_captured(void **state)
     assert_int_equal(it[1].state, DRPS_SCHED_CAPTURED);
     play_all(s, events + 5, 1);
     assert_int_equal(it[0].state, DRPS_SCHED_GONE);
-    assert_int_equal(it[0].waited_ns, SECOND + 1);
+    assert_int_equal(it[0].waited_ns, SECOND);
     assert_int_equal(it[1].state, DRPS_SCHED_RUN);
     drps_sched_free(s);
 }
@@ -315,6 +338,59 @@ static void test_wsp_release_jumps_to_the_front(void **state)
     assert_int_equal(it[0].lag_max, 3);
     assert_int_equal(it[0].lag_sum, 6); /* 1 + 2 + 3 */
     drps_sched_free(s);
+}
+
+/* The quorum has arrived at 10: who still runs is expected in 10, and waited for until 22. */
+static void test_wsp_first_round_has_an_end(void **state)
+{
+    static const struct event quorum[] = {{ARRIVE, 2, 8, ""}, {ARRIVE, 0, 10, ""}};
+    static const struct event late[] = {
+        {TICK, 0, 21, ""}, {TICK, 0, 22, "0 2"}, {GONE, 3, 23, ""}, {ARRIVE, 1, 24, "1"}};
+    struct drps_sched *s = make(DRPS_SCHED_WSP, 4), *literal = make(DRPS_SCHED_WSP_LITERAL, 4);
+    const struct drps_sched_worker *it = drps_sched_workers(s);
+    (void)state;
+    PLAY(s, quorum);
+    assert_int_equal(drps_sched_deadline(s), 22);
+    PLAY(s, late);
+    assert_int_equal(drps_sched_deadline(s), DRPS_SCHED_NEVER);
+    assert_int_equal(it[0].waited_ns, 12);
+    assert_int_equal(it[0].lag_max, 1);
+    assert_int_equal(it[1].label, 1);
+    PLAY(literal, quorum);
+    assert_int_equal(drps_sched_deadline(literal), DRPS_SCHED_NEVER);
+    drps_sched_free(s);
+    drps_sched_free(literal);
+}
+
+/* The quorum counts who is there: when two of four have gone, one that has arrived is enough. */
+static void test_wsp_quorum_is_of_live_workers(void **state)
+{
+    static const struct event one[] = {{ARRIVE, 2, 8, ""}, {GONE, 0, 9, ""}};
+    static const struct event two[] = {{GONE, 1, 10, ""}, {TICK, 0, 19, "2"}};
+    struct drps_sched *s = make(DRPS_SCHED_WSP, 4);
+    (void)state;
+    PLAY(s, one);
+    assert_int_equal(drps_sched_deadline(s), DRPS_SCHED_NEVER);
+    play_all(s, two, 1);
+    assert_int_equal(drps_sched_deadline(s), 19); /* 10 + 8 * 1.2 */
+    play_all(s, two + 1, 1);
+    drps_sched_free(s);
+}
+
+static void test_wsp_outlier_hardly_counts(void **state)
+{
+    static const struct event events[] = {
+        {ARRIVE, 0, 10, ""}, {ARRIVE, 1, 10, "0 1"}, {ARRIVE, 0, 110, "0"}};
+    struct drps_sched *s = make(DRPS_SCHED_WSP, 2), *literal = make(DRPS_SCHED_WSP_LITERAL, 2);
+    (void)state;
+    PLAY(s, events);
+    assert_float_equal(drps_sched_workers(s)[0].expected_ns, .7 * 10 + .3 * 20, 1e-12);
+    assert_int_equal(drps_sched_workers(s)[0].iteration_ns, 100);
+    play_all(literal, events, 2);
+    play_all(literal, (struct event[]){{ARRIVE, 0, 110, ""}}, 1); /* "0 left": waits */
+    assert_float_equal(drps_sched_workers(literal)[0].expected_ns, 100, 1e-12);
+    drps_sched_free(s);
+    drps_sched_free(literal);
 }
 
 static void test_wsp_bound_holds_all_until_the_laggard_arrives(void **state)
@@ -431,15 +507,21 @@ static void test_sched_refuses_bad_configurations(void **state)
         struct drps_sched_config c;
         const char *text;
     } cases[] = {
-        {"no worker", {DRPS_SCHED_SSP, 0, 1, 1, 1, 1}, "0 workers: give 1 to 4096"},
-        {"many workers", {DRPS_SCHED_SSP, 4097, 1, 1, 1, 1}, "4097 workers: give 1 to 4096"},
-        {"bsp", {DRPS_SCHED_BSP, 2, 1, 1, 1, 1}, "staleness 1 under bsp: it is always 0"},
-        {"asp", {DRPS_SCHED_ASP, 2, 9, 1, 1, 1}, "staleness 9 under asp: it has no bound"},
-        {"lambda", {DRPS_SCHED_WSP, 2, 9, -1, 1, 1}, "lambda -1: give 0 or more"},
-        {"lambda", {DRPS_SCHED_WSP, 2, 9, INFINITY, 1, 1}, "lambda inf: give 0 or more"},
-        {"ema", {DRPS_SCHED_WSP, 2, 9, 1, 0, 1}, "ema 0: give more than 0, at most 1"},
-        {"ema", {DRPS_SCHED_WSP, 2, 9, 1, 1.5, 1}, "ema 1.5: give more than 0, at most 1"},
-        {"patience", {DRPS_SCHED_WSP, 2, 9, 1, 1, NAN}, "patience nan: give 0 or more"},
+        {"no worker", {DRPS_SCHED_SSP, 0, 1, 1, 1, 1, 1, 1, 1}, "0 workers: give 1 to 4096"},
+        {"many workers",
+         {DRPS_SCHED_SSP, 4097, 1, 1, 1, 1, 1, 1, 1},
+         "4097 workers: give 1 to 4096"},
+        {"bsp", {DRPS_SCHED_BSP, 2, 1, 1, 1, 1, 1, 1, 1}, "staleness 1 under bsp: it is always 0"},
+        {"asp", {DRPS_SCHED_ASP, 2, 9, 1, 1, 1, 1, 1, 1}, "staleness 9 under asp: it has no bound"},
+        {"lambda", {DRPS_SCHED_WSP, 2, 9, -1, 1, 1, 1, 1, 1}, "lambda -1: give 0 or more"},
+        {"lambda", {DRPS_SCHED_WSP, 2, 9, INFINITY, 1, 1, 1, 1, 1}, "lambda inf: give 0 or more"},
+        {"ema", {DRPS_SCHED_WSP, 2, 9, 1, 0, 1, 1, 1, 1}, "ema 0: give more than 0, at most 1"},
+        {"ema", {DRPS_SCHED_WSP, 2, 9, 1, 1.5, 1, 1, 1, 1}, "ema 1.5: give more than 0, at most 1"},
+        {"patience", {DRPS_SCHED_WSP, 2, 9, 1, 1, NAN, 1, 1, 1}, "patience nan: give 0 or more"},
+        {"longest", {DRPS_SCHED_WSP, 2, 9, 1, 1, 1, -1, 1, 1}, "longest wait -1: give 0 or more"},
+        {"outlier", {DRPS_SCHED_WSP, 2, 9, 1, 1, 1, 1, .5, 1}, "outlier 0.5: give 1 or more"},
+        {"quorum", {DRPS_SCHED_WSP, 2, 9, 1, 1, 1, 1, 1, 0}, "quorum 0: give more than 0"},
+        {"quorum", {DRPS_SCHED_WSP, 2, 9, 1, 1, 1, 1, 1, 2}, "quorum 2: give more than 0"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -469,8 +551,8 @@ static void test_sched_mode_names(void **state)
 static void test_sched_defaults(void **state)
 {
     (void)state;
-    assert_int_equal(drps_sched_defaults(DRPS_SCHED_WSP, 8).bound, 16);
-    assert_int_equal(drps_sched_defaults(DRPS_SCHED_WSP, 9).bound, 32);
+    assert_int_equal(drps_sched_defaults(DRPS_SCHED_WSP, 1).bound, 128);
+    assert_int_equal(drps_sched_defaults(DRPS_SCHED_WSP, 64).bound, 512);
     for (unsigned m = DRPS_SCHED_BSP; m <= DRPS_SCHED_WSP_LITERAL; m++)
         drps_sched_free(make((enum drps_sched_mode)m, 1)); /* each is accepted */
 }
@@ -486,6 +568,9 @@ int main(void)
         cmocka_unit_test(test_wsp_wait_ends_when_the_other_is_gone),
         cmocka_unit_test(test_wsp_leader_that_goes_frees_the_captured),
         cmocka_unit_test(test_wsp_release_jumps_to_the_front),
+        cmocka_unit_test(test_wsp_first_round_has_an_end),
+        cmocka_unit_test(test_wsp_quorum_is_of_live_workers),
+        cmocka_unit_test(test_wsp_outlier_hardly_counts),
         cmocka_unit_test(test_wsp_bound_holds_all_until_the_laggard_arrives),
         cmocka_unit_test(test_wsp_worker_that_joins_the_first_round_does_not_end_it),
         cmocka_unit_test(test_bsp_starts_a_round_when_all_finished_the_last),

@@ -235,7 +235,8 @@ static void test_sched_every_interleaving(void **state)
         {DRPS_SCHED_ASP, 3, DRPS_SCHED_NEVER, 1, 0, 6, 1},
         {DRPS_SCHED_SSP, 3, 1, 1, 0, 8, 1},
         {DRPS_SCHED_SSP, 4, 2, 1, 0, 7, 1},
-        {DRPS_SCHED_WSP, 3, 16, 2, 0, 6, 1},
+        {DRPS_SCHED_WSP, 3, 16, 2, 0, 7, 1},
+        {DRPS_SCHED_WSP, 4, 1, 2, 0, 5, 1},
         {DRPS_SCHED_WSP, 3, 16, 2, 3, 7, 0},
         {DRPS_SCHED_WSP, 3, 1, 2, 3, 6, 1},
         {DRPS_SCHED_WSP, 4, 16, 2, 4, 6, 0},
@@ -294,7 +295,7 @@ static void test_sched_random_events(void **state)
         enum drps_sched_mode mode = (enum drps_sched_mode)(bits % 5);
         struct drps_sched_config c = drps_sched_defaults(mode, 1 + (unsigned)(bits >> 8) % WORKERS);
         struct watch w;
-        if (mode >= DRPS_SCHED_SSP && bits >> 40 & 1) c.bound = bits >> 48 & 3;
+        if (mode >= DRPS_SCHED_SSP) c.bound = bits >> 40 & 1 ? bits >> 48 & 3 : 32;
         watch_begin(&w, &c);
         while (w.events < episode) {
             happen(&w, draw(&w, bits + w.events));
