@@ -86,7 +86,8 @@ struct drps_sched_worker {
     uint64_t lag_max;
 };
 
-/* A row of SCTable. Row i of a decision: wait for the workers of rows 1 to i; row 0: for none. */
+/* A row of SCTable. Row i of a decision: wait for the workers of rows 1 to i; row 0: for none. A
+ * wait that would be too long has no row. */
 struct drps_sched_strategy {
     unsigned worker;  /* the last one waited for; row 0: the requester */
     double wait_ns;   /* t_i: until that worker is expected */

@@ -31,9 +31,11 @@ size_t wsp_choose(const struct drps_sched_config *c, const struct drps_sched_wor
         live += it[l].state != DRPS_SCHED_GONE;
         if (it[l].state != DRPS_SCHED_RUN) continue;
         double ahead = (double)it[r].label - (double)it[l].label;
+        double wait_ns = remaining(&it[l], own_ns, now_ns, literal);
         stale += ahead;
-        row_out[n++] = (struct drps_sched_strategy){
-            .worker = l, .wait_ns = remaining(&it[l], own_ns, now_ns, literal), .staleness = ahead};
+        if (wait_ns > c->longest * own_ns) continue;
+        row_out[n++] =
+            (struct drps_sched_strategy){.worker = l, .wait_ns = wait_ns, .staleness = ahead};
     }
     row_out[0] = (struct drps_sched_strategy){.worker = r};
     qsort(row_out + 1, n - 1, sizeof(*row_out), by_expectation);
@@ -41,8 +43,7 @@ size_t wsp_choose(const struct drps_sched_config *c, const struct drps_sched_wor
         stale -= row_out[i].staleness; /* whole numbers: exact */
         row_out[i].staleness = stale / live;
         row_out[i].gain = -c->lambda * row_out[i].wait_ns / own_ns - row_out[i].staleness;
-        int eligible = row_out[i].wait_ns <= c->longest * own_ns;
-        if (eligible && row_out[i].gain > row_out[best].gain) best = i;
+        if (row_out[i].gain > row_out[best].gain) best = i;
     }
     *rows_out = n;
     return best;

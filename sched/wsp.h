@@ -11,7 +11,7 @@
 
 /*
  * Fill SCTable for a requester that has completed an iteration, and return the row of the greatest
- * gain, of equal ones the shortest, among those with t_i <= longest * TE_r:
+ * gain, of equal ones the shortest:
  *
  *   gain_i = -lambda * t_i / TE_r - (1 / W) * sum over running workers l not waited for of
  *            (I_r + 1 - I_l)                                                         (Eq. 7)
@@ -21,7 +21,8 @@
  * c        wsp-literal: an overdue worker is expected at once; wsp: as much later as it has run
  * it       ITTable [workers]; it[r].label is I_r + 1 and it[r].expected_ns counts the iteration
  *          that it has completed
- * row_out  [workers] at most one row a running worker, and row 0; *rows_out: how many
+ * row_out  [workers] row 0, and one a running worker with t_i <= longest * TE_r; *rows_out: how
+ * many
  */
 size_t wsp_choose(const struct drps_sched_config *c, const struct drps_sched_worker *it, unsigned r,
                   uint64_t now_ns, struct drps_sched_strategy *row_out, size_t *rows_out);

@@ -81,7 +81,7 @@ static void assert_rows(const struct drps_sched_strategy *row, size_t rows,
 
 /* Section 6.3: TE = 3, 5, 8 after the synchronous round, which ends at 8; the gains are the text's
  * "2/3, 2/3 + 1/3, 5/3". The second decision is the same figure's next table. */
-static void paper_example(enum drps_sched_mode mode)
+static void paper_example(enum drps_sched_mode mode, double longest)
 {
     static const struct event first[] = {{ARRIVE, 0, 3 * SECOND, ""},
                                          {ARRIVE, 1, 5 * SECOND, ""},
@@ -93,15 +93,20 @@ static void paper_example(enum drps_sched_mode mode)
     static const struct drps_sched_strategy asks1[] = {{.worker = 1, .gain = -1. / 3},
                                                        {0, SECOND, 0, -1. / 5 - 1. / 3},
                                                        {2, 3 * SECOND, 0, -3. / 5}};
-    struct drps_sched *s = make(mode, 3);
+    struct drps_sched_config c = drps_sched_defaults(mode, 3);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_sched *s;
+    c.longest = longest;
+    assert_int_equal(drps_sched_new(&c, 0, &s, &err), 0);
     const struct drps_sched_decision *d = drps_sched_decision(s);
     const struct drps_sched_worker *it = drps_sched_workers(s);
+    size_t rows = longest < 1 ? 1 : 3; /* the waits are of 1/5 and more */
 
     assert_int_equal(d->rows, 0);
     PLAY(s, first);
     assert_int_equal(d->requester, 0);
     assert_int_equal(d->chosen, 0);
-    assert_rows(d->row, d->rows, asks0, 3);
+    assert_rows(d->row, d->rows, asks0, rows);
     assert_int_equal(it[0].label, 2);
     assert_int_equal(it[0].start_ns, 11 * SECOND);
     assert_int_equal(it[0].end_ns, 11 * SECOND);
@@ -109,7 +114,7 @@ static void paper_example(enum drps_sched_mode mode)
     PLAY(s, second);
     assert_int_equal(d->requester, 1);
     assert_int_equal(d->chosen, 0);
-    assert_rows(d->row, d->rows, asks1, 3);
+    assert_rows(d->row, d->rows, asks1, rows);
     assert_int_equal(it[1].label, 2);
     drps_sched_free(s);
 }
@@ -117,8 +122,9 @@ static void paper_example(enum drps_sched_mode mode)
 static void test_wsp_decides_as_in_the_paper(void **state)
 {
     (void)state;
-    paper_example(DRPS_SCHED_WSP);
-    paper_example(DRPS_SCHED_WSP_LITERAL);
+    paper_example(DRPS_SCHED_WSP, INFINITY);
+    paper_example(DRPS_SCHED_WSP, drps_sched_defaults(DRPS_SCHED_WSP, 3).longest);
+    paper_example(DRPS_SCHED_WSP_LITERAL, INFINITY);
 }
 
 /* A decision of four workers that all take 10: worker 0 asks at 10. label of a worker that runs is
@@ -145,8 +151,20 @@ static void test_wsp_chooses_whom_to_wait_for(void **state)
          10,
          2,
          4,
-         .125,
+         INFINITY,
          {{0, 0, 0, -1}, {2, 0, 0, -.5}, {1, 1, 0, -.35}, {3, 9, 0, -.9}}},
+        {"golden, as configured by default",
+         {{DRPS_SCHED_READY, .label = 5, .expected_ns = 10},
+          {DRPS_SCHED_RUN, .label = 4, .start_ns = 1, .expected_ns = 10},
+          {DRPS_SCHED_RUN, .label = 3, .start_ns = 0, .expected_ns = 10},
+          {DRPS_SCHED_RUN, .label = 4, .start_ns = 9, .expected_ns = 10}},
+         1,
+         0,
+         10,
+         2,
+         3,
+         .125,
+         {{0, 0, 0, -1}, {2, 0, 0, -.5}, {1, 1, 0, -.35}}},
         {"waiting weighs less: waits for all",
          {{DRPS_SCHED_READY, .label = 5, .expected_ns = 10},
           {DRPS_SCHED_RUN, .label = 4, .start_ns = 1, .expected_ns = 10},
@@ -168,9 +186,9 @@ static void test_wsp_chooses_whom_to_wait_for(void **state)
          0,
          10,
          2,
-         4,
+         3,
          .8,
-         {{0, 0, 0, -1}, {2, 0, 0, -.5}, {1, 1, 0, -.2625}, {3, 9, 0, -.1125}}},
+         {{0, 0, 0, -1}, {2, 0, 0, -.5}, {1, 1, 0, -.2625}}},
         {"overdue: expected in as long as it ran",
          {{DRPS_SCHED_READY, .label = 5, .expected_ns = 10},
           {DRPS_SCHED_RUN, .label = 4, .start_ns = 3, .expected_ns = 10},
@@ -181,7 +199,7 @@ static void test_wsp_chooses_whom_to_wait_for(void **state)
          12,
          1,
          3,
-         .125,
+         2,
          {{0, 0, 0, -1}, {1, 1, 0, -.1 - 2. / 3}, {2, 12, 0, -1.2}}},
         {"overdue, literal: expected at once",
          {{DRPS_SCHED_READY, .label = 5, .expected_ns = 10},
@@ -193,7 +211,7 @@ static void test_wsp_chooses_whom_to_wait_for(void **state)
          12,
          2,
          3,
-         .125,
+         2,
          {{0, 0, 0, -1}, {2, 0, 0, -1. / 3}, {1, 1, 0, -.1}}},
         {"not measured: takes as long as the requester; who waits is not waited for",
          {{DRPS_SCHED_READY, .label = 5, .expected_ns = 10},
@@ -205,7 +223,7 @@ static void test_wsp_chooses_whom_to_wait_for(void **state)
          10,
          0,
          2,
-         .125,
+         2,
          {{0, 0, 0, -.25}, {1, 6, 0, -.6}}},
         {"equal gains: the shorter wait",
          {{DRPS_SCHED_READY, .label = 5, .expected_ns = 10},
@@ -217,7 +235,7 @@ static void test_wsp_chooses_whom_to_wait_for(void **state)
          10,
          0,
          2,
-         .125,
+         2,
          {{0, 0, 0, -.5}, {1, 5, 0, -.5}}},
         {"slow requester: staleness is negative, no wait is worth it",
          {{DRPS_SCHED_READY, .label = 2, .expected_ns = 10},
@@ -229,7 +247,7 @@ static void test_wsp_chooses_whom_to_wait_for(void **state)
          10,
          0,
          2,
-         .125,
+         2,
          {{0, 0, 0, 1}, {1, 1, 0, -.1}}},
     };
     (void)state;
