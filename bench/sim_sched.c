@@ -4,21 +4,29 @@
  * simulated in seconds.
  *
  *   sim_sched [--workers N] [--rounds N] [--timing NAME | --trace FILE] [--seed N]
- *             [--modes "bsp ssp:1 wsp"] [--lambda X] [--json]
+ *             [--modes "bsp ssp:1 wsp"] [--set "longest=.25 quorum=1"] [--json]
  *
  * Timings, in means of 100 ms: homogeneous (+- 5 %), straggler (worker 0 takes three times as long,
- * +- 5 %), pauses (4 % of the iterations take 5 to 10 times as long), tail (Pareto, alpha 2). A
- * trace file has a line of seconds for every worker, used over and over; with fewer lines than
- * workers, lines too.
+ * +- 5 %), pauses (4 % of the iterations take 5 to 10 times as long), tail or tail:ALPHA (Pareto,
+ * 2). A trace file has a line of seconds for every worker, used over and over; with fewer lines
+ * than workers, lines too. --set: fields of the configuration of the WSP modes.
  *
  * A run lasts as long as `rounds` iterations of 100 ms. Printed for each mode:
  *   rate       iterations a second, relative to ASP and to BSP
- *   waiting    share of the workers' time that is not spent in iterations
+ *   waiting    share of the workers' time that is not spent in iterations: in all, in the first
+ *              round, for the bound, in wait sets
  *   stale      others' iterations that came in during one, in rounds (over workers - 1): mean,
- * largest lag        labels ahead of the slowest worker, at a release: mean, largest target rounds
- * of 100 ms until SGD has a hundredth of its first loss, at the best of some step sizes epoch
- * seconds of an epoch of `rounds` batches a worker in 10 windows, over those that ASP's rate makes
- * of it, with and without claiming decision   time of drps_sched_arrive(): mean, 99th percentile
+ *              largest
+ *
+ *   lag        labels ahead of the slowest worker, at a release: mean, largest
+ *
+ *   target     rounds of 100 ms until SGD has a hundredth of its first loss, at the best of some
+ *              step sizes
+ *
+ *   epoch      seconds of an epoch of `rounds` batches a worker in 10 windows, over those that
+ *              ASP's rate makes of it, with and without claiming
+ *
+ *   decision   time of drps_sched_arrive(): mean, 99th percentile
  *
  * SGD: a quadratic whose curvatures span 1 to 1/64, gradients with noise, taken at the parameters
  * that the worker was released with and applied when it arrives. Every mode may choose its step
@@ -44,6 +52,8 @@ enum { DIM = 16, STEPS = 16, WINDOWS = 10, MODES_MAX = 16 };
 #define NOISE .3
 #define TARGET .01
 
+enum cause { FIRST_ROUND, BOUND, WAIT_SET, CAUSES };
+
 struct trace {
     double *seconds; /* own, line after line */
     size_t *first;   /* own, [lines + 1] */
@@ -53,8 +63,9 @@ struct trace {
 struct setting {
     unsigned workers;
     uint64_t rounds, seed;
-    double lambda; /* of WSP; negative: the default */
+    const char *set; /* of the WSP modes: "NAME=VALUE ..." */
     const char *timing;
+    double alpha;       /* of the tail */
     struct trace trace; /* lines > 0: instead of a timing */
     int json;
 };
@@ -65,6 +76,8 @@ struct entry { /* a mode to run, and what was found */
     int bounded; /* is `bound` given? */
     uint64_t bound;
     uint64_t iterations;
+    double waiting_for[CAUSES];
+    double expected_ms, needed_ms; /* of a chosen wait, mean: until all were expected, and came */
     double rate, waiting, stale_mean, stale_max, lag_mean, lag_max, target, epoch[2], decision_us,
         decision_p99_us;
 };
@@ -89,8 +102,11 @@ struct sim {
     size_t n_released;
     uint64_t arrivals;
     double missed_sum, missed_max, partial_ns; /* partial: of iterations that the horizon cut */
-    struct sgd *sgd;                           /* NULL: none */
-    uint32_t *decision_ns;                     /* [decisions_cap], one an arrival */
+    double waited_ns[CAUSES];
+    uint64_t sets; /* waits that were chosen */
+    double expected_ns, needed_ns;
+    struct sgd *sgd;       /* NULL: none */
+    uint32_t *decision_ns; /* [decisions_cap], one an arrival */
     size_t decisions_cap;
 };
 
@@ -122,7 +138,8 @@ static uint64_t iteration_ns(const struct setting *g, unsigned k, uint64_t i)
     double x = .95 + .1 * u;
     if (strcmp(g->timing, "straggler") == 0 && k == 0) x *= 3;
     if (strcmp(g->timing, "pauses") == 0 && v < .04) x *= 5 + v / .04 * 5;
-    if (strcmp(g->timing, "tail") == 0) x = .5 / sqrt(1 - u);
+    if (strncmp(g->timing, "tail", 4) == 0)
+        x = (g->alpha - 1) / g->alpha * pow(1 - u, -1 / g->alpha); /* of mean 1 */
     return (uint64_t)(x * (double)MEAN_NS);
 }
 
@@ -262,6 +279,19 @@ static void count_arrival(struct sim *m, unsigned k)
     if (m->sgd) sgd_push(m->sgd, m->setting, k, m->now_ns);
 }
 
+/* If k waits for others by choice: how long for, as it was expected, and as it will be? */
+static void count_set(struct sim *m, unsigned k)
+{
+    const struct drps_sched_decision *d = drps_sched_decision(m->sched);
+    uint64_t last = m->now_ns;
+    if (drps_sched_workers(m->sched)[k].state != DRPS_SCHED_LEAD) return;
+    for (size_t i = 1; i <= d->chosen; i++)
+        if (m->finish_ns[d->row[i].worker] > last) last = m->finish_ns[d->row[i].worker];
+    m->sets++;
+    m->expected_ns += d->row[d->chosen].wait_ns;
+    m->needed_ns += (double)(last - m->now_ns);
+}
+
 static void arrive(struct sim *m, unsigned k)
 {
     struct drps_err err = DRPS_ERR_INIT;
@@ -275,6 +305,7 @@ static void arrive(struct sim *m, unsigned k)
     int n = drps_sched_arrive(m->sched, k, m->now_ns, m->released, &err);
     m->decision_ns[m->arrivals - 1] = (uint32_t)(drps_clock_ns() - before);
     push_released(m, n, &err);
+    count_set(m, k);
     for (unsigned i = 0; opened && i < m->setting->workers; i++)
         if (m->without_batch[i]) {
             m->without_batch[i] = 0;
@@ -283,6 +314,18 @@ static void arrive(struct sim *m, unsigned k)
                 &err);
         }
     start_released(m);
+}
+
+/* Time passes: who waits, and what for? */
+static void count_waiting(struct sim *m, uint64_t until_ns)
+{
+    const struct drps_sched_worker *it = drps_sched_workers(m->sched);
+    double ns = (double)(until_ns - m->now_ns);
+    for (unsigned k = 0; k < m->setting->workers; k++)
+        if (it[k].state == DRPS_SCHED_LEAD || it[k].state == DRPS_SCHED_CAPTURED)
+            m->waited_ns[WAIT_SET] += ns;
+        else if (it[k].state == DRPS_SCHED_READY)
+            m->waited_ns[it[k].iterations == 1 ? FIRST_ROUND : BOUND] += ns;
 }
 
 static void run(struct sim *m)
@@ -295,6 +338,7 @@ static void run(struct sim *m)
             if (m->finish_ns[k] < m->finish_ns[next]) next = k;
         uint64_t then = m->finish_ns[next] <= deadline ? m->finish_ns[next] : deadline;
         if (then == IDLE) die("all workers wait", NULL);
+        count_waiting(m, then < m->horizon_ns ? then : m->horizon_ns);
         if (then > m->horizon_ns) break;
         m->now_ns = then;
         if (m->finish_ns[next] == then)
@@ -309,12 +353,38 @@ static void run(struct sim *m)
             m->partial_ns += (double)(m->horizon_ns - drps_sched_workers(m->sched)[k].start_ns);
 }
 
+/* --set */
+static void configure(struct drps_sched_config *c, const char *set)
+{
+    const struct {
+        const char *name;
+        double *value;
+    } fields[] = {{"lambda", &c->lambda},   {"ema", &c->ema},         {"patience", &c->patience},
+                  {"longest", &c->longest}, {"outlier", &c->outlier}, {"quorum", &c->quorum}};
+    const size_t n = sizeof(fields) / sizeof(fields[0]);
+    for (const char *at = set + strspn(set, " "); *at; at += strspn(at, " ")) {
+        size_t length = strcspn(at, "= "), i = 0;
+        char *end = NULL;
+        while (i < n && (strlen(fields[i].name) != length || strncmp(at, fields[i].name, length)))
+            i++;
+        if (i < n && at[length] == '=') *fields[i].value = strtod(at + length + 1, &end);
+        if (!end || end == at + length + 1 || (*end && *end != ' ')) {
+            fprintf(stderr,
+                    "sim_sched: --set '%s': NAME=NUMBER, of lambda, ema, patience, longest, "
+                    "outlier and quorum\n",
+                    at);
+            exit(2);
+        }
+        at = end;
+    }
+}
+
 static void sim_init(struct sim *m, const struct setting *g, const struct entry *e)
 {
     struct drps_sched_config c = drps_sched_defaults(e->mode, g->workers);
     struct drps_err err = DRPS_ERR_INIT;
     if (e->bounded) c.bound = e->bound;
-    if (g->lambda >= 0) c.lambda = g->lambda;
+    if (e->mode >= DRPS_SCHED_WSP) configure(&c, g->set);
     *m = (struct sim){.setting = g, .horizon_ns = g->rounds * MEAN_NS};
     if (drps_sched_new(&c, 0, &m->sched, &err)) die("scheduler", &err);
     m->finish_ns = zeros(g->workers, sizeof(uint64_t));
@@ -363,6 +433,12 @@ static void summarise(struct sim *m, struct entry *e)
     e->iterations = m->arrivals;
     e->rate = (double)n / ((double)m->horizon_ns * 1e-9);
     e->waiting = 1 - busy / ((double)m->horizon_ns * m->setting->workers);
+    for (int i = 0; i < CAUSES; i++)
+        e->waiting_for[i] = m->waited_ns[i] / ((double)m->horizon_ns * m->setting->workers);
+    if (m->sets > 0) {
+        e->expected_ms = m->expected_ns / (double)m->sets * 1e-6;
+        e->needed_ms = m->needed_ns / (double)m->sets * 1e-6;
+    }
     e->stale_mean = m->missed_sum / (double)n;
     e->stale_max = m->missed_max;
     e->lag_mean = lag / (double)n;
@@ -435,6 +511,10 @@ static void print_json(const struct setting *g, const struct entry *e, size_t n)
         printf("%s\n {\"mode\": \"%s\", \"iterations\": %" PRIu64
                ", \"iterations_per_s\": %.3f, \"waiting_share\": %.4f, ",
                i ? "," : "", e[i].name, e[i].iterations, e[i].rate, e[i].waiting);
+        printf("\"first_round_share\": %.4f, \"bound_share\": %.4f, \"wait_set_share\": %.4f, "
+               "\"wait_expected_ms\": %.2f, \"wait_needed_ms\": %.2f, ",
+               e[i].waiting_for[FIRST_ROUND], e[i].waiting_for[BOUND], e[i].waiting_for[WAIT_SET],
+               e[i].expected_ms, e[i].needed_ms);
         printf("\"stale_rounds\": %.3f, \"max_stale_rounds\": %.2f, \"lag\": %.3f, \"max_lag\": "
                "%.0f, ",
                e[i].stale_mean, e[i].stale_max, e[i].lag_mean, e[i].lag_max);
@@ -467,17 +547,21 @@ static void print_table(const struct setting *g, const struct entry *e, size_t n
     double asp = rate_of(e, n, DRPS_SCHED_ASP), bsp = rate_of(e, n, DRPS_SCHED_BSP);
     printf("%u workers, %s, %" PRIu64 " rounds\n", g->workers, g->trace.lines ? "trace" : g->timing,
            g->rounds);
-    printf("%-12s %6s %6s %8s %13s %13s %7s %14s %16s\n", "mode", "rate:", "rate:", "waiting",
+    printf("%-12s %6s %6s %26s %13s %13s %7s %14s %16s\n", "mode", "rate:", "rate:", "waiting, %",
            "stale rounds", "lag", "target", "epoch: claims,", "decision, us");
-    printf("%-12s %6s %6s %8s %6s %6s %6s %6s %7s %7s %6s %9s %6s\n", "", "of ASP", "of BSP", "",
-           "mean", "max", "mean", "max", "rounds", "with", "w/o", "mean", "p99");
+    printf("%-12s %6s %6s %5s %6s %6s %6s %6s %6s %6s %6s %7s %7s %6s %9s %6s\n", "", "of ASP",
+           "of BSP", "all", "first", "bound", "sets", "mean", "max", "mean", "max", "rounds",
+           "with", "w/o", "mean", "p99");
     for (size_t i = 0; i < n; i++) {
         double ideal = asp > 0 ? (double)g->rounds * g->workers / asp : 0;
         printf("%-12s", e[i].name);
         print_ratio(e[i].rate, asp);
         print_ratio(e[i].rate, bsp);
-        printf(" %6.1f %% %6.2f %6.1f %6.2f %6.0f ", e[i].waiting * 100, e[i].stale_mean,
-               e[i].stale_max, e[i].lag_mean, e[i].lag_max);
+        printf(" %5.1f", e[i].waiting * 100);
+        for (int w = 0; w < CAUSES; w++)
+            printf(" %6.1f", e[i].waiting_for[w] * 100);
+        printf(" %6.2f %6.1f %6.2f %6.0f ", e[i].stale_mean, e[i].stale_max, e[i].lag_mean,
+               e[i].lag_max);
         print_ratio(e[i].target, 1);
         printf(" ");
         print_ratio(e[i].epoch[1], ideal);
@@ -499,32 +583,30 @@ static uint64_t number(const char *option, const char *text, uint64_t least, uin
     return x;
 }
 
-static double weight(const char *text)
-{
-    char *end;
-    double x = strtod(text, &end);
-    if (end == text || *end || !(x >= 0) || isinf(x)) {
-        fprintf(stderr, "sim_sched: --lambda '%s': give a number from 0 on\n", text);
-        exit(2);
-    }
-    return x;
-}
-
 static void usage(void)
 {
     fprintf(stderr,
             "usage: sim_sched [--workers N] [--rounds N] [--timing "
-            "homogeneous|straggler|pauses|tail | --trace FILE]\n"
-            "                 [--seed N] [--modes \"MODE[:BOUND] ...\"] [--lambda X] [--json]\n");
+            "homogeneous|straggler|pauses|tail[:ALPHA] | --trace FILE]\n"
+            "                 [--seed N] [--modes \"MODE[:BOUND] ...\"] [--set \"NAME=VALUE "
+            "...\"] [--json]\n");
     exit(2);
 }
 
-static const char *timing(const char *name)
+static void parse_timing(const char *name, struct setting *g)
 {
     static const char *const names[] = {"homogeneous", "straggler", "pauses", "tail"};
+    char *end = NULL;
+    g->timing = name;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strcmp(name, names[i]) == 0) return names[i];
-    fprintf(stderr, "sim_sched: --timing '%s': homogeneous, straggler, pauses or tail\n", name);
+        if (strcmp(name, names[i]) == 0) return;
+    if (strncmp(name, "tail:", 5) == 0) g->alpha = strtod(name + 5, &end);
+    if (end && end > name + 5 && !*end && g->alpha > 1 && g->alpha <= 100) return;
+    fprintf(
+        stderr,
+        "sim_sched: --timing '%s': homogeneous, straggler, pauses, tail, or tail:ALPHA above 1, "
+        "at most 100\n",
+        name);
     exit(2);
 }
 
@@ -536,12 +618,12 @@ int main(int argc, char **argv)
                                             {"trace", required_argument, NULL, 'f'},
                                             {"modes", required_argument, NULL, 'm'},
                                             {"seed", required_argument, NULL, 's'},
-                                            {"lambda", required_argument, NULL, 'l'},
+                                            {"set", required_argument, NULL, 'p'},
                                             {"json", no_argument, NULL, 'j'},
                                             {NULL, 0, NULL, 0}};
     char modes[] = "bsp asp ssp:1 ssp:3 ssp:10 wsp wsp-literal";
     struct setting g = {
-        .workers = 16, .rounds = 1000, .seed = 1, .lambda = -1, .timing = "homogeneous"};
+        .workers = 16, .rounds = 1000, .seed = 1, .set = "", .timing = "homogeneous", .alpha = 2};
     struct entry e[MODES_MAX];
     char *chosen = modes;
     size_t n;
@@ -552,15 +634,15 @@ int main(int argc, char **argv)
         else if (c == 'r')
             g.rounds = number("rounds", optarg, WINDOWS, 1000000);
         else if (c == 't')
-            g.timing = timing(optarg);
+            parse_timing(optarg, &g);
         else if (c == 'f')
             trace_read(&g.trace, optarg);
         else if (c == 'm')
             chosen = optarg;
         else if (c == 's')
             g.seed = number("seed", optarg, 0, UINT32_MAX);
-        else if (c == 'l')
-            g.lambda = weight(optarg);
+        else if (c == 'p')
+            g.set = optarg;
         else if (c == 'j')
             g.json = 1;
         else
