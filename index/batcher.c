@@ -275,6 +275,24 @@ int batcher_flush(struct batcher *b, struct drps_err *err)
     return rc;
 }
 
+static int write_empty(struct batcher *b, struct drps_err *err)
+{
+    static const float none[1];
+    static const uint16_t nothing[1];
+    const struct drps_batch batch = {.labels = none, .local16 = nothing};
+    struct drps_batch_pieces body;
+    unsigned char list[16];
+    drps_batch_encode(&batch, &body);
+    int rc = drps_recwriter_add(b->data, body.pieces, body.n, err);
+    const struct drps_piece rows = {list, drps_list_encode(NULL, 0, list)};
+    return rc < 0 ? rc : drps_recwriter_add(b->rows, &rows, 1, err);
+}
+
+int batcher_end(struct batcher *b, struct drps_err *err)
+{
+    return b->n ? batcher_flush(b, err) : write_empty(b, err);
+}
+
 void batcher_maxima(const struct batcher *b, struct drps_plan_info *info)
 {
     raise(&info->max_batch_samples, b->max_samples);

@@ -23,6 +23,10 @@ int batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids,
 DRPS_MUST_CHECK
 int batcher_flush(struct batcher *b, struct drps_err *err);
 
+/* Write the batch begun, be it without samples, which then has no rows either. */
+DRPS_MUST_CHECK
+int batcher_end(struct batcher *b, struct drps_err *err);
+
 /* Raise the maxima in info by what was written. */
 void batcher_maxima(const struct batcher *b, struct drps_plan_info *info);
 void batcher_close(struct batcher *b);

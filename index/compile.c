@@ -11,6 +11,7 @@
 #include "base/drps_alloc.h"
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
+#include "index/allot.h"
 #include "index/batcher.h"
 #include "index/blocks/crew.h"
 #include "index/drps_index.h"
@@ -46,6 +47,7 @@ struct run {
     struct drps_index_result *result;
     struct part *parts; /* own: [parts_n], one a worker */
     uint32_t parts_n;
+    struct allotment train, test; /* of workers; rounds are 0 where batches are dealt in turn */
 };
 
 /* ---- Checking options and labels ---- */
@@ -121,6 +123,19 @@ static int check_partition(const struct drps_index_options *o, struct drps_err *
                         o->partition);
 }
 
+static int check_samples(const struct drps_index_options *o, struct drps_err *err)
+{
+    if (!o->samples || strcmp(o->samples, "dealt") == 0) return 0;
+    if (strcmp(o->samples, "placed") != 0)
+        return drps_err_set(err, DRPS_E_CONFIG, "--samples must be dealt or placed, not %s",
+                            o->samples);
+    if (placement_follows_samples(o->partition)) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "--samples placed brings samples to one machine whose rows then follow: it "
+                        "needs --partition auto, greedy or dppa, not %s",
+                        o->partition ? o->partition : "range");
+}
+
 static int check_options(struct run *r, struct drps_err *err)
 {
     struct drps_index_options *o = &r->options;
@@ -146,6 +161,7 @@ static int check_options(struct run *r, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG, "--workers must lie between 1 and %d, not %u",
                             DRPS_PLAN_WORKERS_MAX, o->workers);
     rc = check_partition(o, err);
+    if (rc == 0) rc = check_samples(o, err);
     if (rc < 0) return rc;
     if (o->rank && !has_factors(o->algo))
         return drps_err_set(err, DRPS_E_CONFIG, "--rank is for --algo lmf and fm only");
@@ -303,7 +319,28 @@ struct batching {
     double label_sum;
     uint64_t done, total;
     int test;
+    const struct allotment *allotment; /* NULL: batches end when they are full */
+    uint64_t batch, left; /* with one: which is being made, and how many samples it still takes */
 };
+
+/* Batches that have all their samples end; they may have none. */
+static int end_batches(struct batching *b, struct drps_err *err)
+{
+    const uint64_t batches = b->allotment->rounds * b->allotment->workers;
+    int rc = 0;
+    while (!b->left && b->batch < batches && rc == 0) {
+        rc = batcher_end(b->batcher, err);
+        if (++b->batch < batches) b->left = allot_batch(b->allotment, b->batch);
+    }
+    return rc;
+}
+
+static void begin_batches(struct batching *b, const struct allotment *a)
+{
+    b->allotment = a->rounds ? a : NULL;
+    b->batch = 0;
+    b->left = a->rounds ? allot_batch(a, 0) : 0;
+}
 
 /* Replace ids, drop entries that training never touches; values follow. Returns the entries left.
  */
@@ -342,13 +379,18 @@ static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
         rc = check_interrupt(o, err);
         if (rc < 0) return rc;
     }
-    return batcher_add(b->batcher, label, s->n, s->ids, s->values, err);
+    if (!b->allotment) return batcher_add(b->batcher, label, s->n, s->ids, s->values, err);
+    rc = end_batches(b, err); /* the first ones may be without samples */
+    if (rc == 0) rc = batcher_add(b->batcher, label, s->n, s->ids, s->values, err);
+    b->left--;
+    return rc < 0 ? rc : end_batches(b, err);
 }
 
 static int drain(struct run *r, struct batching *b, struct spool *spool,
                  struct drps_recwriter *data, struct drps_recwriter *rows, struct drps_err *err)
 {
-    int rc = batcher_open(data, rows, (size_t)r->info->batch_size, !r->options.no_bias,
+    const uint64_t most = b->allotment ? SIZE_MAX : r->info->batch_size;
+    int rc = batcher_open(data, rows, (size_t)most, !r->options.no_bias,
                           r->options.memory_bytes / 3, &b->batcher, err);
     if (rc == 0) rc = spool_drain(spool, r->options.memory_bytes / 3, batch_sample, b, err);
     if (rc == 0) rc = batcher_flush(b->batcher, err);
@@ -472,6 +514,31 @@ static int deal_to_grid(struct run *r, const uint32_t *map, struct drps_err *err
     return rc < 0 ? rc : deal(r, map, &r->parsed.test, "test-cells", 1, err);
 }
 
+/* ---- Batches ---- */
+
+static int samples_are_placed(const struct drps_index_options *o)
+{
+    if (!o->samples) return placement_follows_samples(o->partition);
+    return strcmp(o->samples, "placed") == 0;
+}
+
+/* To workers, if not in turn; then they have placed ids. */
+static int allot(struct run *r, const uint32_t **map, struct drps_err *err)
+{
+    const struct allot_job job = {.io = r->io,
+                                  .dir = r->scratch,
+                                  .workers = r->parts_n,
+                                  .rows = (uint32_t)r->info->rows,
+                                  .batch_size = r->info->batch_size,
+                                  .seed = r->info->seed,
+                                  .memory_bytes = r->options.memory_bytes / 3,
+                                  .map = *map,
+                                  .log = r->options.log};
+    if (!samples_are_placed(&r->options)) return 0;
+    *map = NULL;
+    return allot_samples(&job, &r->parsed.train, &r->parsed.test, &r->train, &r->test, err);
+}
+
 static int make_batches(struct run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
@@ -485,6 +552,8 @@ static int make_batches(struct run *r, struct drps_err *err)
     if (rc == 0) rc = load_map(r, &map, err);
     b.map = map;
     if (rc == 0) rc = deal_to_grid(r, map, err);
+    if (rc == 0) rc = allot(r, &b.map, err);
+    begin_batches(&b, &r->train);
     if (rc == 0) rc = open_records(r, "data.rec", DRPS_KIND_DATA, &data, err);
     if (rc == 0) rc = open_records(r, "rows.rec", DRPS_KIND_ROWS, &rows, err);
     if (rc == 0) rc = drain(r, &b, r->parsed.train, data, rows, err);
@@ -492,6 +561,7 @@ static int make_batches(struct run *r, struct drps_err *err)
         info->batches = drps_recwriter_count(data);
         info->label_mean = b.label_sum / (double)info->samples;
         b.test = 1;
+        begin_batches(&b, &r->test);
         rc = drain(r, &b, r->parsed.test, data, rows, err);
         info->eval_batches = drps_recwriter_count(data) - info->batches;
         info->test_nnz = r->parsed.test_nnz - info->test_unseen;
@@ -579,6 +649,9 @@ static int choose_owners(struct run *r, uint32_t **block_first, struct owners *o
                                             .to = r->stage.dir,
                                             .algo = r->options.partition,
                                             .servers = r->parts_n,
+                                            .by_home = samples_are_placed(&r->options),
+                                            .pages =
+                                                !block_builder_find(r->options.blocks.by)->merges,
                                             .memory_bytes = r->options.memory_bytes};
     if (!placement_renumbers(r->options.partition))
         return owners_by_range(&ranges, r->parts_n, out, err);

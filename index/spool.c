@@ -352,3 +352,9 @@ int spool_drain(struct spool *s, uint64_t memory_bytes, spool_visit visit, void 
         rc = drain_bucket(s, &s->buckets[i], s->shift, memory_bytes, visit, ctx, err);
     return rc;
 }
+
+int spool_walk(struct spool *s, spool_visit visit, void *ctx, struct drps_err *err)
+{
+    int rc = walk(s, &s->buckets[0], 0, s->buckets[0].written, 0, visit, ctx, err);
+    return rc < 0 ? rc : 0;
+}

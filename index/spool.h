@@ -56,6 +56,11 @@ DRPS_MUST_CHECK
 int spool_drain(struct spool *s, uint64_t memory_bytes, spool_visit visit, void *ctx,
                 struct drps_err *err);
 
+/* The same of a spool of one bucket, which stays as it is: what the visitor changes is lost. After
+ * spool_finish(). */
+DRPS_MUST_CHECK
+int spool_walk(struct spool *s, spool_visit visit, void *ctx, struct drps_err *err);
+
 void spool_close(struct spool *s);
 
 #endif

@@ -101,6 +101,48 @@ DRPS_MUST_CHECK
 int drps_samples_hash_features(const struct drps_sample_set *set, uint32_t bins, uint64_t seed,
                                size_t *starts_out, uint32_t *features_out, struct drps_err *err);
 
+/* ---- samples, streamed ------------------------------------------------------------------------
+ */
+
+typedef int (*drps_sample_visit)(void *ctx, const uint32_t *features, size_t n,
+                                 struct drps_err *err);
+
+/* Samples that are somewhere else: walk() visits all n of them, in the same order every time, their
+ * features distinct and borrowed, and returns 0, its own error, or what visit() returned. */
+struct drps_sample_stream {
+    uint64_t n;
+    int (*walk)(void *ctx, drps_sample_visit visit, void *visit_ctx, struct drps_err *err);
+    void *ctx;
+};
+
+struct drps_stream_options {
+    uint32_t features_n; /* ids from that on are unknown, and ignored */
+    uint32_t machines;   /* W, 1 .. DRPS_MACHINES_MAX */
+    uint64_t batch_size; /* samples, >= 1 */
+    uint64_t seed;
+    uint64_t memory_bytes;
+};
+
+/*
+ * `auto` for samples that do not fit memory, in six passes over the training samples and two over
+ * those held out, which follow. No machine gets more than 1.02 times the average number of training
+ * samples, nor of those held out, or the average and one; their entries differ as little, except
+ * where the limit on samples forbids it.
+ *
+ * owners           [training->n], [held_out->n] caller-owned
+ * least_out        features of fewer samples did not count: 2, or more where memory is short
+ * Memory: 2 bytes a sample, 16 a feature, and 8 for each machine that has samples of a feature.
+ * Returns 0 or
+ *   DRPS_E_CONFIG         numbers out of range
+ *   DRPS_E_MEMORY_BUDGET  not enough for the first two
+ *   -ENOMEM, or what a walk returned
+ */
+DRPS_MUST_CHECK
+int drps_streams_place(const struct drps_sample_stream *training,
+                       const struct drps_sample_stream *held_out,
+                       const struct drps_stream_options *o, uint16_t *training_owner,
+                       uint16_t *held_out_owner, uint32_t *least_out, struct drps_err *err);
+
 /* ---- units ------------------------------------------------------------------------------------
  */
 

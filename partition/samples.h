@@ -4,7 +4,8 @@
 
 #include "partition/drps_partition.h"
 
-#define SAMPLES_SLACK 0.02 /* a machine's weight over the average */
+#define SAMPLES_SLACK 0.02   /* a machine's weight over the average */
+#define SAMPLES_FULLNESS 0.6 /* restreaming: what a full machine loses against an empty one */
 
 /* Weight of a sample: 1, or its features. */
 static inline uint64_t sample_weight(const struct drps_sample_set *set,

@@ -19,6 +19,7 @@ enum {
     KEY_NO_BIAS,
     KEY_WORKERS,
     KEY_PARTITION,
+    KEY_SAMPLES,
     KEY_BATCH_SIZE,
     KEY_TEST,
     KEY_TEST_FRACTION,
@@ -71,6 +72,11 @@ static const struct argp_option option_table[] = {
     {"partition", KEY_PARTITION, "NAME", 0,
      "Which rows each of the machines holds: range (default: equal runs), greedy (the paper's), "
      "dppa (least traffic), auto (even loads, then least traffic); to compare with, hash",
+     4},
+    {"samples", KEY_SAMPLES, "HOW", 0,
+     "Which samples each of the machines trains on: placed with the rows that they use (default "
+     "for "
+     "--partition auto, greedy and dppa), or dealt in turn",
      4},
     {"batch-size", KEY_BATCH_SIZE, "B", 0,
      "Samples a batch of each worker, or a share as P% (default 0.01%, at least 100)", 4},
@@ -237,6 +243,7 @@ static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o,
     static const char *const tasks[] = {"auto", "regression", "classification", NULL};
     static const char *const orders[] = {"shuffled", "given", "grid", NULL};
     static const char *const partitions[] = {"range", "greedy", "dppa", "auto", "hash", NULL};
+    static const char *const samples[] = {"dealt", "placed", NULL};
     switch (key) {
     case 'o':
         o->out = arg;
@@ -261,6 +268,9 @@ static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o,
         return 0;
     case KEY_PARTITION:
         o->partition = choice(cli, arg, partitions);
+        return 0;
+    case KEY_SAMPLES:
+        o->samples = choice(cli, arg, samples);
         return 0;
     case KEY_BATCH_SIZE:
         parse_batch_size(cli, o, arg);

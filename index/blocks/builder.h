@@ -67,6 +67,7 @@ struct block_builder {
     int counts; /* 1: it asks the tally; 0: tally is NULL */
     int keys;   /* 1: it needs options.by_key */
     int orders; /* 1: it may renumber rows; 0: order is NULL always */
+    int merges; /* 1: a block is what it merged; 0: it is a page, cut where max_rows are full */
     /* DRPS_E_MEMORY_BUDGET names the memory that would do. Free the layout in any case. */
     int (*build)(struct tally *tally, const struct block_tables *tables,
                  const struct block_options *options, struct block_layout *layout_out,

@@ -109,8 +109,19 @@ for name in lor lmf; do
     done
     "$tools/drps-stat" model --verify >/dev/null || fail "the model of placed-$name does not verify"
 done
+# Samples that are placed, too, learn as much, and send less than those dealt in turn.
+placed_losses=$losses placed_sent=$(all_values sent_bytes <train.json | awk '{n += $1} END {print n}')
 train placed-lor --local 3 --transport inproc
+lor_losses=$(losses)
+"$tools/drps-index" ratings.tsv --algo lmf --batch-size 100 --workers 3 --partition auto --samples dealt --test-fraction 0.1 --memory 64M -o dealt-lmf --quiet
+train dealt-lmf --local 3 --transport inproc
+near "$placed_losses" "$(losses)" 0.1 || fail "placed samples: losses $placed_losses; dealt: $(losses)"
+dealt_sent=$(all_values sent_bytes <train.json | awk '{n += $1} END {print n}')
+[[ $placed_sent -lt $dealt_sent ]] || fail "placed samples: $placed_sent bytes sent, dealt: $dealt_sent"
+"$tools/drps-index" data.svm --algo lor --batch-size 100 --workers 3 --partition auto --samples dealt --test-fraction 0.1 --memory 64M -o dealt-lor --quiet
+train dealt-lor --local 3 --transport inproc
 losses=$(losses)
+near "$lor_losses" "$losses" 0.05 || fail "placed samples: losses $lor_losses; dealt: $losses"
 train plan-lor-3 --local 3 --transport inproc
 near "$losses" "$(losses)" 1e-5 || fail "placed rows: losses $losses; ranges: $(losses)"
 fails 2 "needs --workers 2" "$tools/drps-index" data.svm --algo lor --partition auto -o never

@@ -16,6 +16,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/drps_alloc.h"
+#include "base/drps_rng.h"
 #include "index/drps_batch.h"
 #include "index/drps_index.h"
 #include "index/drps_names.h"
@@ -117,7 +119,7 @@ static void match_rows(struct cluster *c)
 
 static void cluster_make(struct cluster *c, uint32_t workers, enum case_format format,
                          const char *algo, size_t samples, const char *blocks,
-                         const char *partition)
+                         const char *partition, const char *how)
 {
     struct drps_err err = DRPS_ERR_INIT;
     scratch_begin(&c->scratch);
@@ -133,6 +135,7 @@ static void cluster_make(struct cluster *c, uint32_t workers, enum case_format f
         run->options.rank = strcmp(algo, "lmf") == 0 ? 2 : 0;
         run->options.workers = several ? workers : 1;
         run->options.partition = several ? partition : NULL;
+        run->options.samples = several ? how : NULL;
         must_run(run);
     }
     match_rows(c);
@@ -274,7 +277,7 @@ static void check_case(uint32_t workers, enum case_format format, const char *al
                        const char *blocks, const char *partition)
 {
     struct cluster *c = calloc(1, sizeof(*c));
-    cluster_make(c, workers, format, algo, samples, blocks, partition);
+    cluster_make(c, workers, format, algo, samples, blocks, partition, "dealt");
     const struct drps_plan_info *one = &c->plan->info, *part = &c->parts[0]->info;
     uint64_t rows = 0, pulled = 0, served = 0;
     assert_int_equal(part->batches, (one->batches + workers - 1) / workers);
@@ -359,6 +362,7 @@ static void test_auto_pulls_less_than_ranges_and_hash(void **state)
         run.options.batch_size = PLANTED_BATCH;
         run.options.workers = PLANTED_WORKERS;
         run.options.partition = partitions[p];
+        run.options.samples = "dealt";
         run.options.force = 1;
         must_run(&run);
         pulled[p] = run.result.info.ranks.pulled_rows;
@@ -371,18 +375,194 @@ static void test_auto_pulls_less_than_ranges_and_hash(void **state)
     scratch_end(&scratch);
 }
 
+/* ---- Placed samples ---- */
+
+/* Hashes of samples: label, and entries by row and value. */
+struct hashes {
+    uint64_t *hash; /* own */
+    size_t n, cap;
+};
+
+static void add_samples(struct hashes *h, const struct drps_batch *b, const uint32_t *rows)
+{
+    assert_int_equal(drps_array_reserve(&h->hash, &h->cap, h->n + b->samples, sizeof(*h->hash)), 0);
+    for (size_t s = 0; s < b->samples; s++) {
+        uint32_t label;
+        memcpy(&label, &b->labels[s], sizeof(label));
+        uint64_t hash = drps_mix64(label);
+        for (size_t j = drps_batch_start(b, s); j < drps_batch_start(b, s + 1); j++) {
+            uint32_t value = 0x3f800000; /* 1 */
+            if (b->values) memcpy(&value, &b->values[j], sizeof(value));
+            hash += drps_mix64((uint64_t)rows[local_row(b, j)] << 32 | value); /* in any order */
+        }
+        h->hash[h->n++] = hash;
+    }
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void hash_one(const struct cluster *c, uint64_t first, uint64_t batches, struct hashes *out)
+{
+    for (uint64_t k = first; k < first + batches; k++) {
+        struct record body;
+        struct drps_batch b;
+        size_t n;
+        uint32_t *rows = read_list(c->plan, k, &n);
+        read_record(c->plan, "data.rec", DRPS_KIND_DATA, k, &body);
+        assert_int_equal(drps_batch_decode(body.data, body.bytes, &b, NULL), 0);
+        add_samples(out, &b, rows);
+        free(rows);
+        free(body.data);
+    }
+}
+
+/* A round's batches; samples_out [workers] are added to. A worker's batches differ by one sample.
+ */
+static void hash_round(const struct cluster *c, uint64_t round, struct hashes *out, size_t *samples,
+                       size_t *least, size_t *most)
+{
+    struct served served[DRPS_PLAN_WORKERS_MAX];
+    for (uint32_t s = 0; s < c->workers; s++)
+        read_served(c->parts[s], round, &served[s]);
+    for (uint32_t w = 0; w < c->workers; w++) {
+        struct record own;
+        struct drps_batch b;
+        read_record(c->parts[w], "data.rec", DRPS_KIND_DATA, round, &own);
+        assert_int_equal(drps_batch_decode(own.data, own.bytes, &b, NULL), 0);
+        assert_true(b.samples <= c->parts[w]->info.batch_size);
+        uint32_t *rows = join_parts(c, served, round, w, b.rows);
+        add_samples(out, &b, rows);
+        samples[w] += b.samples;
+        if (b.samples < least[w]) least[w] = b.samples;
+        if (b.samples > most[w]) most[w] = b.samples;
+        assert_true(most[w] - least[w] <= 1);
+        free(rows);
+        free(own.data);
+    }
+    for (uint32_t s = 0; s < c->workers; s++) {
+        free(served[s].ids);
+        free(served[s].positions);
+    }
+}
+
+/* Every sample of the one is in one batch of one worker, and there is no other. */
+static void check_all_are_there(const struct cluster *c, uint64_t first_batch, uint64_t batches,
+                                uint64_t first_round, uint64_t rounds)
+{
+    struct hashes one = {0}, many = {0};
+    size_t samples[DRPS_PLAN_WORKERS_MAX] = {0}, least[DRPS_PLAN_WORKERS_MAX],
+           most[DRPS_PLAN_WORKERS_MAX] = {0}, largest = 0;
+    memset(least, 0xff, sizeof(least));
+    hash_one(c, first_batch, batches, &one);
+    for (uint64_t t = first_round; t < first_round + rounds; t++)
+        hash_round(c, t, &many, samples, least, most);
+    assert_int_equal(many.n, one.n);
+    qsort(one.hash, one.n, sizeof(*one.hash), by_value);
+    qsort(many.hash, many.n, sizeof(*many.hash), by_value);
+    assert_memory_equal(one.hash, many.hash, one.n * sizeof(*one.hash));
+    for (uint32_t w = 0; w < c->workers; w++) {
+        const double limit = 1.02 * (double)one.n / c->workers,
+                     even = (double)(one.n / c->workers + 1);
+        assert_true((double)samples[w] <= (limit > even ? limit : even));
+        if (samples[w] > largest) largest = samples[w];
+    }
+    const uint64_t size = c->parts[0]->info.batch_size;
+    assert_int_equal(rounds,
+                     (largest + size - 1) / size); /* no more rounds than the largest takes */
+    free(one.hash);
+    free(many.hash);
+}
+
+static void test_placed_samples_are_all_there(void **state)
+{
+    static const struct {
+        uint32_t workers;
+        enum case_format format;
+        const char *algo, *blocks, *partition;
+        size_t samples;
+    } cases[] = {
+        {3, CASE_LIBSVM, "lor", "pattern", "auto", 1000},
+        {2, CASE_RATINGS, "lmf", "topk", "greedy", 700},
+        {5, CASE_RATINGS, "lmf", "pattern", "auto", 700},
+        {5, CASE_CSV, "lor", "id", "dppa", 650},
+        {7, CASE_LIBSVM, "lor", "none", "auto", 200},
+        {64, CASE_LIBSVM, "lor", "pattern", "auto", 400}, /* batches of a few samples, or none */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct cluster *c = calloc(1, sizeof(*c));
+        cluster_make(c, cases[i].workers, cases[i].format, cases[i].algo, cases[i].samples,
+                     cases[i].blocks, cases[i].partition, "placed");
+        const struct drps_plan_info *one = &c->plan->info, *part = &c->parts[0]->info;
+        check_all_are_there(c, 0, one->batches, 0, part->batches);
+        check_all_are_there(c, one->batches, one->eval_batches, part->batches, part->eval_batches);
+        c->many.options.force = 1; /* again: a hash of all batches and of who has which rows */
+        must_run(&c->many);
+        assert_string_equal(c->many.result.info.ranks.whole, part->ranks.whole);
+        cluster_end(c);
+        free(c);
+    }
+}
+
+/* Samples of three kinds, in any order, each with rows of its own kind. */
+static void test_placed_samples_pull_less(void **state)
+{
+    enum { KINDS = 3, FIELDS = 6, ROWS = 100, SAMPLES = 3000 };
+    static const char *const how[] = {"dealt", "placed", NULL};
+    struct random_source r = {.seed = seed};
+    struct scratch scratch;
+    uint64_t pulled[3];
+    (void)state;
+    scratch_begin(&scratch);
+    const char *input = scratch_path(&scratch, "kinds");
+    FILE *f = fopen(input, "w");
+    assert_non_null(f);
+    for (unsigned i = 0; i < SAMPLES; i++) {
+        const unsigned kind = (unsigned)random_below(&r, KINDS);
+        (void)fprintf(f, "%u", i % 2);
+        for (unsigned k = 0; k < FIELDS; k++)
+            (void)fprintf(f, " %u:1",
+                          1 + (k * KINDS + kind) * ROWS + (unsigned)random_below(&r, ROWS));
+        (void)fprintf(f, "\n");
+    }
+    assert_int_equal(fclose(f), 0);
+    for (int h = 0; h < 3; h++) {
+        struct case_run run;
+        case_begin(&run, &scratch, input, "lor");
+        run.options.batch_size = 50;
+        run.options.workers = KINDS;
+        run.options.partition = "auto";
+        run.options.samples = how[h];
+        run.options.test_fraction = 0.2;
+        run.options.force = 1;
+        must_run(&run);
+        pulled[h] = run.result.info.ranks.pulled_rows + run.result.info.ranks.eval_pulled_rows;
+    }
+    if (!(4 * pulled[1] < pulled[0]))
+        fail_msg("%" PRIu64 " rows pulled, %" PRIu64 " with samples dealt", pulled[1], pulled[0]);
+    assert_int_equal(pulled[2], pulled[1]); /* what auto does if nothing else is said */
+    scratch_end(&scratch);
+}
+
 static void test_placement_refuses(void **state)
 {
     static const struct {
-        const char *partition, *says;
+        const char *partition, *samples, *says;
         size_t features;
         uint32_t workers;
         int rc;
     } cases[] = {
-        {"auto", "--workers 2", 100, 1, DRPS_E_CONFIG},
-        {"metis", "not metis", 100, 2, DRPS_E_CONFIG},
-        {"auto", "only", 4, 64, DRPS_E_CONFIG},
-        {"auto", "--memory", 100000, 64, DRPS_E_MEMORY_BUDGET},
+        {"auto", NULL, "--workers 2", 100, 1, DRPS_E_CONFIG},
+        {"metis", NULL, "not metis", 100, 2, DRPS_E_CONFIG},
+        {"auto", NULL, "only", 4, 64, DRPS_E_CONFIG},
+        {"auto", "dealt", "--memory", 700000, 64, DRPS_E_MEMORY_BUDGET},
+        {NULL, "placed", "--partition auto, greedy or dppa, not range", 100, 2, DRPS_E_CONFIG},
+        {"hash", "placed", "not hash", 100, 2, DRPS_E_CONFIG},
+        {"auto", "shared", "dealt or placed, not shared", 100, 2, DRPS_E_CONFIG},
     };
     struct scratch scratch;
     struct case_run run;
@@ -398,6 +578,7 @@ static void test_placement_refuses(void **state)
         run.options.batch_size = 10000;
         run.options.workers = cases[i].workers;
         run.options.partition = cases[i].partition;
+        run.options.samples = cases[i].samples;
         assert_int_equal(drps_index_run(drps_io_os(), &run.options, &run.result, &err),
                          cases[i].rc);
         if (!strstr(err.text, cases[i].says)) fail_msg("case %zu: %s", i, err.text);
@@ -411,7 +592,7 @@ static void test_one_worker_has_the_plan_of_before(void **state)
     struct stat st;
     char path[SCRATCH_PATH_BYTES + 16];
     (void)state;
-    cluster_make(c, 1, CASE_LIBSVM, "lor", 400, "pattern", NULL);
+    cluster_make(c, 1, CASE_LIBSVM, "lor", 400, "pattern", NULL, NULL);
     (void)snprintf(path, sizeof(path), "%s/rank-0", c->one.out);
     assert_int_equal(stat(path, &st), -1);
     assert_true(case_same_records(c->one.out, c->many.out));
@@ -531,7 +712,7 @@ static void test_rounds_that_do_not_fit_are_found(void **state)
     struct drps_recwriter *w;
     char path[SCRATCH_PATH_BYTES + 32];
     (void)state;
-    cluster_make(c, 2, CASE_LIBSVM, "lor", 600, "pattern", NULL);
+    cluster_make(c, 2, CASE_LIBSVM, "lor", 600, "pattern", NULL, NULL);
     struct drps_plan *part = c->parts[1];
     const uint64_t rounds = part->info.batches + part->info.eval_batches;
     struct record *all = calloc(rounds, sizeof(*all));
@@ -566,6 +747,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_parts_put_together_are_the_batches),
         cmocka_unit_test(test_placed_parts_put_together_are_the_batches),
         cmocka_unit_test(test_auto_pulls_less_than_ranges_and_hash),
+        cmocka_unit_test(test_placed_samples_are_all_there),
+        cmocka_unit_test(test_placed_samples_pull_less),
         cmocka_unit_test(test_placement_refuses),
         cmocka_unit_test(test_one_worker_has_the_plan_of_before),
         cmocka_unit_test(test_owners_share_rows_and_accesses),

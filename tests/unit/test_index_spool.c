@@ -166,6 +166,40 @@ static void test_spool_order_does_not_depend_on_memory(void **state)
     spool_close(NULL);
 }
 
+/* A walk leaves everything as it was, whatever the visitor does. */
+static int spoil(void *ctx, struct spool_sample *sample, struct drps_err *err)
+{
+    (void)err;
+    ++*(uint32_t *)ctx;
+    for (uint32_t j = 0; j < sample->n; j++)
+        sample->ids[j] = 0;
+    return 0;
+}
+
+static void test_spool_walks_and_stays(void **state)
+{
+    struct scratch *dir = *state;
+    struct drps_err err = DRPS_ERR_INIT;
+    const struct shape shape = {.seed = 5, .n = 40000, .order_bits = 64, .most = 12};
+    struct seen seen = {.shape = &shape, .huge = UINT32_MAX};
+    struct spool *s;
+    uint32_t visited = 0;
+    seen.order = calloc(shape.n, sizeof(*seen.order));
+    if (spool_open(drps_io_os(), dir->dir, "line", 1, &s, &err)) fail_msg("%s", err.text);
+    for (uint32_t i = 0; i < shape.n; i++)
+        assert_int_equal(add(s, &shape, i, features_of(&shape, i), &err), 0);
+    assert_int_equal(spool_finish(s, &err), 0);
+    assert_int_equal(spool_walk(s, spoil, &visited, &err), 0);
+    assert_int_equal(visited, shape.n);
+    assert_int_equal(spool_walk(s, look, &seen, &err), 0);
+    assert_in_order(&seen, 0);
+    seen.n = 0;
+    assert_int_equal(spool_drain(s, 0, look, &seen, &err), 0);
+    assert_in_order(&seen, 0);
+    spool_close(s);
+    free(seen.order);
+}
+
 static void test_spool_no_samples(void **state)
 {
     struct scratch *s = *state;
@@ -312,6 +346,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(test_spool_order_does_not_depend_on_memory),
+        SCRATCH_TEST(test_spool_walks_and_stays),
         SCRATCH_TEST(test_spool_no_samples),
         SCRATCH_TEST(test_spool_huge_sample),
         SCRATCH_TEST(test_spool_relabel_by_generation),

@@ -224,6 +224,194 @@ static void test_hashed_features(void **state)
     set_free(&set);
 }
 
+/* ---- Streams ---- */
+
+struct streamed {
+    const struct drps_sample_set *set;
+    unsigned walks, fail_at; /* fail_at: the walk that fails, from 1 */
+};
+
+static int walk(void *ctx, drps_sample_visit visit, void *visit_ctx, struct drps_err *err)
+{
+    struct streamed *st = ctx;
+    const struct drps_sample_set *set = st->set;
+    if (++st->walks == st->fail_at) return drps_err_set(err, -EIO, "walk %u", st->walks);
+    int rc = 0;
+    for (size_t s = 0; s < set->n && rc == 0; s++)
+        rc = visit(visit_ctx, set->features + set->starts[s], set->starts[s + 1] - set->starts[s],
+                   err);
+    return rc;
+}
+
+/* Owners of both sets, in 32 bits; own. */
+struct owners_of {
+    uint32_t *training, *held_out;
+    uint32_t least;
+};
+
+static struct owners_of stream(const struct drps_sample_set *training,
+                               const struct drps_sample_set *held_out,
+                               const struct drps_stream_options *o)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct streamed a = {.set = training}, b = {.set = held_out};
+    const struct drps_sample_stream streams[] = {{training->n, walk, &a}, {held_out->n, walk, &b}};
+    struct owners_of out = {must(calloc(training->n + 1, sizeof(uint32_t))),
+                            must(calloc(held_out->n + 1, sizeof(uint32_t))), 0};
+    uint16_t *owner[] = {must(malloc((training->n + 1) * sizeof(uint16_t))),
+                         must(malloc((held_out->n + 1) * sizeof(uint16_t)))};
+    assert_ok(drps_streams_place(&streams[0], &streams[1], o, owner[0], owner[1], &out.least, &err),
+              &err);
+    for (size_t s = 0; s < training->n; s++)
+        out.training[s] = owner[0][s];
+    for (size_t s = 0; s < held_out->n; s++)
+        out.held_out[s] = owner[1][s];
+    free(owner[0]);
+    free(owner[1]);
+    return out;
+}
+
+static void owners_of_free(struct owners_of *o)
+{
+    free(o->training);
+    free(o->held_out);
+}
+
+/* Numbers of samples keep to their limit; entries to `slack` times theirs, which may yield to it.
+ */
+static void check_balance(const struct drps_sample_set *set, const uint32_t *owner,
+                          uint32_t machines, double slack)
+{
+    uint64_t samples[9] = {0}, entries[9] = {0};
+    for (size_t s = 0; s < set->n; s++) {
+        assert_true(owner[s] < machines);
+        samples[owner[s]]++;
+        entries[owner[s]] += set->starts[s + 1] - set->starts[s];
+    }
+    for (uint32_t m = 0; m < machines; m++) {
+        const double even = (double)set->n / machines;
+        assert_true((double)samples[m] <= (even * 1.02 > even + 1 ? even * 1.02 : even + 1));
+        const double most = 1.02 * (double)set->starts[set->n] / machines + MOST;
+        if ((double)entries[m] > slack * most)
+            fail_msg("machine %u of %u: %llu entries of %zu samples, limit %g", m, machines,
+                     (unsigned long long)entries[m], set->n, most);
+    }
+}
+
+static void test_streams_keep_limits_and_repeat(void **state)
+{
+    (void)state;
+    struct random_source rng = random_begin(__func__);
+    for (int turn = 0; turn < 60; turn++) {
+        const struct drps_stream_options o = {.features_n = 90, /* the last ones are unknown */
+                                              .machines = 1 + (uint32_t)random_below(&rng, 9),
+                                              .batch_size = 10,
+                                              .seed = random_u64(&rng),
+                                              .memory_bytes = 1 << 20};
+        struct drps_sample_set set = random_set(&rng, 1 + random_below(&rng, 600), 100, 4);
+        struct drps_sample_set held = random_set(&rng, random_below(&rng, 200), 100, 4);
+        struct owners_of a = stream(&set, &held, &o), b = stream(&set, &held, &o);
+        assert_memory_equal(a.training, b.training, set.n * sizeof(*a.training));
+        assert_memory_equal(a.held_out, b.held_out, held.n * sizeof(*a.held_out));
+        check_balance(&set, a.training, o.machines, 2);
+        check_balance(&held, a.held_out, o.machines, 2);
+        owners_of_free(&a);
+        owners_of_free(&b);
+        set_free(&set);
+        set_free(&held);
+    }
+}
+
+/* Little memory leaves rare features out; what is left still brings communities together. */
+static void test_streams_bring_communities_together(void **state)
+{
+    static const uint64_t spare[] = {1 << 20, 16 << 10}; /* beside what is fixed */
+    static const double share[2][2] = {{0.75, 0.75}, {0.9, 0.9}};
+    (void)state;
+    struct random_source rng = {.seed = 11};
+    struct drps_sample_set set = random_set(&rng, 8000, 4000, 40);
+    struct drps_sample_set held = random_set(&rng, 2000, 4000, 40);
+    struct drps_samples_options hash = {.algo = "hash", .machines = 4, .batch_size = 10};
+    uint32_t *dealt = place(&set, &hash), *held_dealt = place(&held, &hash);
+    for (int m = 0; m < 2; m++) {
+        const struct drps_stream_options o = {.features_n = 4000,
+                                              .machines = 4,
+                                              .batch_size = 10,
+                                              .memory_bytes =
+                                                  spare[m] + 4000 * 16 + 65536 * 8 + 10000 * 2};
+        struct owners_of placed = stream(&set, &held, &o);
+        assert_int_equal(placed.least > 2, m);
+        check_balance(&set, placed.training, 4, 1);
+        check_balance(&held, placed.held_out, 4, 1.1);
+        for (int h = 0; h < 2; h++) {
+            const struct drps_sample_set *of = h ? &held : &set;
+            const uint64_t ours = remote_of(of, h ? placed.held_out : placed.training, 4, 0);
+            const uint64_t theirs = remote_of(of, h ? held_dealt : dealt, 4, 0);
+            if ((double)ours > share[m][h] * (double)theirs)
+                fail_msg("memory %d, held out %d: %llu remote rows, %llu dealt", m, h,
+                         (unsigned long long)ours, (unsigned long long)theirs);
+        }
+        owners_of_free(&placed);
+    }
+    free(dealt);
+    free(held_dealt);
+    set_free(&set);
+    set_free(&held);
+}
+
+static void test_streams_refuse(void **state)
+{
+    static const struct {
+        const char *name;
+        struct drps_stream_options o;
+        unsigned fail_at;
+        int code;
+        const char *text;
+    } cases[] = {
+        {"machines",
+         {.features_n = 9, .batch_size = 1, .memory_bytes = 1 << 20},
+         0,
+         DRPS_E_CONFIG,
+         "0 machines"},
+        {"batches",
+         {.features_n = 9, .machines = 2, .memory_bytes = 1 << 20},
+         0,
+         DRPS_E_CONFIG,
+         "batches of 0"},
+        {"memory",
+         {.features_n = 9, .machines = 2, .batch_size = 1, .memory_bytes = 1 << 18},
+         0,
+         DRPS_E_MEMORY_BUDGET,
+         "takes 1 MiB at least"},
+        {"first walk",
+         {.features_n = 9, .machines = 2, .batch_size = 1, .memory_bytes = 1 << 20},
+         1,
+         -EIO,
+         "walk 1"},
+        {"last walk",
+         {.features_n = 9, .machines = 2, .batch_size = 1, .memory_bytes = 1 << 20},
+         5,
+         -EIO,
+         "walk 5"},
+    };
+    static const size_t starts[] = {0, 1, 2};
+    static const uint32_t features[] = {3, 3};
+    const struct drps_sample_set set = {2, 9, starts, features};
+    (void)state;
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        struct streamed a = {.set = &set, .fail_at = cases[c].fail_at}, b = {.set = &set};
+        const struct drps_sample_stream streams[] = {{2, walk, &a}, {2, walk, &b}};
+        uint16_t owner[2], held[2];
+        uint32_t least;
+        assert_int_equal(
+            drps_streams_place(&streams[0], &streams[1], &cases[c].o, owner, held, &least, &err),
+            cases[c].code);
+        if (!strstr(err.text, cases[c].text))
+            fail_msg("%s: expected '%s' in '%s'", cases[c].name, cases[c].text, err.text);
+    }
+}
+
 static void test_bad_options_are_named(void **state)
 {
     static const size_t starts[] = {0, 1};
@@ -264,6 +452,9 @@ int main(void)
         cmocka_unit_test(test_communities_come_together),
         cmocka_unit_test(test_batches_cover_every_entry),
         cmocka_unit_test(test_hashed_features),
+        cmocka_unit_test(test_streams_keep_limits_and_repeat),
+        cmocka_unit_test(test_streams_bring_communities_together),
+        cmocka_unit_test(test_streams_refuse),
         cmocka_unit_test(test_bad_options_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,258 @@
+/*
+ * Co-placement of samples that do not fit memory: the algorithm of samples_auto.c in passes over a
+ * stream of them. What stays in memory is what is known of features, and each sample's owner.
+ *
+ *   pass 1      how many samples have a feature
+ *   pass 2      a histogram of samples' min-hashes
+ *   pass 3      start: equal shares of the histogram, in the order of its bins
+ *   pass 4 - 6  every sample leaves its machine and joins the one with the best score; five more
+ *               such passes would bring -1 to 4 % fewer rows from elsewhere, measured on four sets
+ *
+ * Held-out samples follow: each joins the best machine once, and changes no score.
+ */
+#include "partition/drps_partition.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_rng.h"
+#include "partition/affinity.h"
+#include "partition/samples.h"
+
+enum { BIN_BITS = 16, BINS = 1 << BIN_BITS, MOVES = 3 };
+
+/* Samples, or entries. */
+struct load {
+    uint64_t all, heaviest; /* of one sample */
+    uint64_t cap;           /* of a machine */
+    uint64_t *on;           /* own [W] */
+};
+
+struct streaming {
+    const struct drps_stream_options *o;
+    struct affinity affinity; /* own */
+    struct load samples, entries;
+    uint64_t *bin; /* own [BINS]: samples in bins before this one, counting on */
+    uint64_t training_samples;
+    uint16_t *owner; /* borrowed: of the stream at hand */
+    uint64_t at;     /* the sample at hand */
+};
+
+/* A machine may have the average and a little more, or one sample more than the average. */
+static void load_limit(struct load *l, uint32_t machines)
+{
+    const uint64_t even = l->all / machines;
+    const uint64_t limit = (uint64_t)((double)l->all / machines * (1 + SAMPLES_SLACK));
+    l->cap = limit > even + l->heaviest ? limit : even + l->heaviest;
+    memset(l->on, 0, machines * sizeof(*l->on));
+}
+
+static void load_measure(struct streaming *st, size_t entries)
+{
+    st->samples.all++;
+    st->samples.heaviest = 1;
+    st->entries.all += entries;
+    if (entries > st->entries.heaviest) st->entries.heaviest = entries;
+}
+
+static int has_room(const struct streaming *st, uint32_t machine, size_t entries)
+{
+    return st->samples.on[machine] < st->samples.cap &&
+           st->entries.on[machine] + entries <= st->entries.cap;
+}
+
+static void put(struct streaming *st, size_t entries, uint32_t machine)
+{
+    st->owner[st->at++] = (uint16_t)machine;
+    st->samples.on[machine]++;
+    st->entries.on[machine] += entries;
+}
+
+/* ---- Passes ---- */
+
+static int count_sample(void *ctx, const uint32_t *features, size_t n, struct drps_err *err)
+{
+    struct streaming *st = ctx;
+    (void)err; /* cannot fail */
+    load_measure(st, n);
+    affinity_count(&st->affinity, features, n);
+    return 0;
+}
+
+/* Mixed, because the more features a sample has, the smaller is its min-hash. Samples that have
+ * none that counts go anywhere. */
+static uint64_t *bin_of(const struct streaming *st, const uint32_t *features, size_t n)
+{
+    uint64_t hash = affinity_minhash(&st->affinity, features, n, st->o->seed);
+    if (hash == UINT64_MAX) hash = st->at;
+    return &st->bin[drps_mix64(hash) >> (64 - BIN_BITS)];
+}
+
+static int bin_sample(void *ctx, const uint32_t *features, size_t n, struct drps_err *err)
+{
+    struct streaming *st = ctx;
+    (void)err; /* cannot fail */
+    ++*bin_of(st, features, n);
+    st->at++;
+    return 0;
+}
+
+/* From samples in each bin to those in the bins before it. */
+static void sum_bins(struct streaming *st)
+{
+    uint64_t before = 0;
+    for (size_t b = 0; b < BINS; b++) {
+        const uint64_t here = st->bin[b];
+        st->bin[b] = before;
+        before += here;
+    }
+}
+
+static int start_sample(void *ctx, const uint32_t *features, size_t n, struct drps_err *err)
+{
+    struct streaming *st = ctx;
+    const uint64_t place = (*bin_of(st, features, n))++;
+    const uint32_t machine =
+        (uint32_t)((__uint128_t)place * st->o->machines / st->training_samples);
+    (void)err; /* cannot fail */
+    affinity_add(&st->affinity, features, n, machine);
+    put(st, n, machine);
+    return 0;
+}
+
+/* Of those that have room the one with the best score; `home` where none has. */
+static uint32_t best_machine(struct streaming *st, const uint32_t *features, size_t n,
+                             uint32_t home)
+{
+    const uint32_t machines = st->o->machines;
+    double *score = st->affinity.score;
+    int found = has_room(st, home, n);
+    uint32_t best = home;
+    for (uint32_t m = 0; m < machines; m++) {
+        const double samples = (double)st->samples.on[m] / (double)st->samples.cap;
+        const double entries = (double)st->entries.on[m] / (double)(st->entries.cap + 1);
+        score[m] = -SAMPLES_FULLNESS * (samples > entries ? samples : entries);
+    }
+    affinity_add_scores(&st->affinity, features, n,
+                        (double)st->o->batch_size / (double)st->training_samples);
+    for (uint32_t m = 0; m < machines; m++) {
+        if ((found && !(score[m] > score[best])) || !has_room(st, m, n)) continue;
+        found = 1;
+        best = m;
+    }
+    return best;
+}
+
+static int move_sample(void *ctx, const uint32_t *features, size_t n, struct drps_err *err)
+{
+    struct streaming *st = ctx;
+    const uint32_t home = st->owner[st->at];
+    (void)err; /* cannot fail */
+    st->samples.on[home]--;
+    st->entries.on[home] -= n;
+    affinity_drop(&st->affinity, features, n, home);
+    const uint32_t machine = best_machine(st, features, n, home);
+    affinity_add(&st->affinity, features, n, machine);
+    put(st, n, machine);
+    return 0;
+}
+
+static int measure_sample(void *ctx, const uint32_t *features, size_t n, struct drps_err *err)
+{
+    (void)features, (void)err; /* cannot fail */
+    load_measure(ctx, n);
+    return 0;
+}
+
+static int follow_sample(void *ctx, const uint32_t *features, size_t n, struct drps_err *err)
+{
+    struct streaming *st = ctx;
+    uint32_t least = 0; /* where the limit of entries leaves no room */
+    (void)err;          /* cannot fail */
+    for (uint32_t m = 1; m < st->o->machines; m++)
+        if (st->samples.on[m] < st->samples.on[least]) least = m;
+    put(st, n, best_machine(st, features, n, least));
+    return 0;
+}
+
+/* ---- The whole ---- */
+
+/* The least number of samples that a feature must have, so that all that counts fits. */
+static int fit_memory(struct streaming *st, uint64_t fixed_bytes, uint32_t *least_out,
+                      struct drps_err *err)
+{
+    const uint64_t memory = st->o->memory_bytes;
+    uint32_t least = AFFINITY_LEAST_SAMPLES;
+    if (fixed_bytes > memory)
+        return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                            "placing samples together takes %llu MiB at least, and has %llu MiB",
+                            (unsigned long long)(fixed_bytes >> 20) + 1,
+                            (unsigned long long)(memory >> 20));
+    while (affinity_held_bytes(&st->affinity, st->training_samples, least) > memory - fixed_bytes)
+        least *= 2;
+    *least_out = least;
+    return 0;
+}
+
+static int pass(struct streaming *st, const struct drps_sample_stream *stream,
+                drps_sample_visit visit, struct drps_err *err)
+{
+    st->at = 0;
+    return stream->walk(stream->ctx, visit, st, err);
+}
+
+static int place_training(struct streaming *st, const struct drps_sample_stream *stream,
+                          uint64_t fixed_bytes, uint32_t *least_out, struct drps_err *err)
+{
+    int rc = pass(st, stream, count_sample, err);
+    if (rc == 0) rc = fit_memory(st, fixed_bytes, least_out, err);
+    if (rc == 0 && affinity_ready(&st->affinity, st->training_samples, *least_out) < 0)
+        rc = drps_err_set(err, -ENOMEM, "no memory for what samples have features");
+    load_limit(&st->samples, st->o->machines);
+    load_limit(&st->entries, st->o->machines);
+    if (rc == 0) rc = pass(st, stream, bin_sample, err);
+    sum_bins(st);
+    if (rc == 0) rc = pass(st, stream, start_sample, err);
+    for (int i = 0; i < MOVES && rc == 0; i++)
+        rc = pass(st, stream, move_sample, err);
+    return rc;
+}
+
+static int place_held_out(struct streaming *st, const struct drps_sample_stream *stream,
+                          struct drps_err *err)
+{
+    st->samples.all = st->samples.heaviest = st->entries.all = st->entries.heaviest = 0;
+    int rc = pass(st, stream, measure_sample, err);
+    load_limit(&st->samples, st->o->machines);
+    load_limit(&st->entries, st->o->machines);
+    return rc < 0 ? rc : pass(st, stream, follow_sample, err);
+}
+
+int drps_streams_place(const struct drps_sample_stream *training,
+                       const struct drps_sample_stream *held_out,
+                       const struct drps_stream_options *o, uint16_t *training_owner,
+                       uint16_t *held_out_owner, uint32_t *least_out, struct drps_err *err)
+{
+    struct streaming st = {.o = o, .training_samples = training->n, .owner = training_owner};
+    const uint64_t fixed = o->features_n * sizeof(*st.affinity.feature) + BINS * sizeof(*st.bin) +
+                           (training->n + held_out->n) * sizeof(*training_owner);
+    if (o->machines < 1 || o->machines > DRPS_MACHINES_MAX || o->batch_size < 1)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%u machines (1 to %d are possible), batches of %llu samples",
+                            o->machines, DRPS_MACHINES_MAX, (unsigned long long)o->batch_size);
+    st.samples.on = calloc(o->machines, sizeof(*st.samples.on));
+    st.entries.on = calloc(o->machines, sizeof(*st.entries.on));
+    st.bin = calloc(BINS, sizeof(*st.bin));
+    int rc = affinity_begin(&st.affinity, o->features_n, o->machines);
+    if (rc < 0 || !st.samples.on || !st.entries.on || !st.bin)
+        rc = drps_err_set(err, -ENOMEM, "no memory to place samples of %u features", o->features_n);
+    if (rc == 0) rc = place_training(&st, training, fixed, least_out, err);
+    st.owner = held_out_owner;
+    if (rc == 0) rc = place_held_out(&st, held_out, err);
+    affinity_free(&st.affinity);
+    free(st.samples.on);
+    free(st.entries.on);
+    free(st.bin);
+    return rc;
+}
