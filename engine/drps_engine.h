@@ -105,7 +105,9 @@ struct drps_train_rank {
     uint64_t forecast_sent_bytes, forecast_received_bytes; /* what the plan said of them */
     uint64_t other_sent_bytes; /* the rest: start, metrics, the model's rows */
     uint64_t peak_rss_bytes;
-    double waiting_share; /* of the time of all steps its worker waited for parameters */
+    uint64_t read_bytes, written_bytes; /* by its store, on its disk */
+    double waiting_seconds;             /* for which its worker waited for parameters */
+    double waiting_share;               /* of the time of all steps */
 };
 
 struct drps_train_result {

@@ -526,6 +526,9 @@ static int collect_ranks(struct drps_job *job, struct drps_err *err)
         .forecast_received_bytes = planned.received,
         .other_sent_bytes = drps_cluster_sent(&job->cluster) - done.sent,
         .peak_rss_bytes = r->peak_rss_bytes,
+        .read_bytes = r->store_stats.io.read_bytes,
+        .written_bytes = r->store_stats.io.written_bytes,
+        .waiting_seconds = p->wait_store,
         .waiting_share = seconds > 0 ? p->wait_store / seconds : 0,
     };
     r->ranks_n = job->cluster.count;

@@ -324,6 +324,9 @@ static json_t *ranks_to_json(const struct drps_train_result *r)
         put(&j, "forecast_sent_bytes", count(rank->forecast_sent_bytes));
         put(&j, "forecast_received_bytes", count(rank->forecast_received_bytes));
         put(&j, "other_sent_bytes", count(rank->other_sent_bytes));
+        put(&j, "read_bytes", count(rank->read_bytes));
+        put(&j, "written_bytes", count(rank->written_bytes));
+        put(&j, "waiting_seconds", number(rank->waiting_seconds));
         put(&j, "waiting_share", number(rank->waiting_share));
         put(&j, "peak_rss_bytes", count(rank->peak_rss_bytes));
         append(&list, j);

@@ -238,6 +238,35 @@ static void print_ranks(const struct drps_plan *plan)
            drps_size_format((k->served_rows + k->eval_served_rows) * row, served, sizeof(served)));
 }
 
+static const char *size_text(uint64_t bytes)
+{
+    return drps_size_format(bytes, text_slot(), TEXT_BYTES);
+}
+
+/* What an epoch asks of each machine whose part is here; gradients, which go back, are left out. */
+static void print_machines(const struct drps_plan *plan)
+{
+    if (plan->info.ranks.rank != DRPS_PLAN_WHOLE || plan->info.ranks.workers < 2) return;
+    printf("\n  %4s %10s %11s %11s %11s %15s %9s\n", "rank", "rows", "row uses", "pulled", "served",
+           "disk, relay", "windows");
+    for (uint32_t r = 0; r < plan->info.ranks.workers; r++) {
+        struct drps_plan *part;
+        struct drps_err err = DRPS_ERR_INIT;
+        if (drps_plan_open_rank(drps_io_os(), plan->dir, r, &part, &err) < 0) {
+            printf("  %4u %s\n", r, err.text);
+            continue;
+        }
+        const struct drps_plan_info *i = &part->info;
+        const uint64_t row = i->dim * sizeof(float);
+        printf("  %4u %10llu %11llu %11s %11s %15s %9llu\n", r, (unsigned long long)i->rows,
+               (unsigned long long)i->row_uses,
+               size_text((i->ranks.pulled_rows + i->ranks.eval_pulled_rows) * row),
+               size_text((i->ranks.served_rows + i->ranks.eval_served_rows) * row),
+               size_text(2 * i->window_rows_moved * i->row_bytes), (unsigned long long)i->windows);
+        drps_plan_close(part);
+    }
+}
+
 static void print_plan(const struct drps_plan *plan, int verified)
 {
     const json_t *j = plan->json;
@@ -257,6 +286,7 @@ static void print_plan(const struct drps_plan *plan, int verified)
     printf("  blocks   %s (%s), of at most %s rows; at most %s a batch\n", count_of(j, "blocks"),
            text_of(j, "blocks_by"), count_of(j, "max_block_rows"), count_of(j, "max_step_blocks"));
     print_ranks(plan);
+    print_machines(plan);
     print_block_costs(&plan->info);
     print_plan_windows(j);
     print_files(json_object_get(j, "files"));
@@ -440,6 +470,25 @@ static void print_memory(const json_t *training)
         printf("  %-33s %10s\n", text_of(part, "what"), size_of(part, "bytes"));
 }
 
+/* Forecast and measured load of each machine. */
+static void print_loads(const json_t *ranks)
+{
+    size_t i;
+    json_t *r;
+    if (!json_array_size(ranks)) return;
+    printf("\n  %4s %10s %10s %10s %10s %10s %10s %10s %8s %10s\n", "rank", "sent", "forecast",
+           "received", "forecast", "disk read", "written", "waited, s", "share", "memory");
+    json_array_foreach(ranks, i, r)
+    {
+        printf("  %4s %10s %10s %10s %10s %10s %10s %10s %8s %10s\n", count_of(r, "rank"),
+               size_of(r, "sent_bytes"), size_of(r, "forecast_sent_bytes"),
+               size_of(r, "received_bytes"), size_of(r, "forecast_received_bytes"),
+               size_of(r, "read_bytes"), size_of(r, "written_bytes"),
+               number_of(r, "waiting_seconds", "%.2f"), percent_of(r, "waiting_share"),
+               size_of(r, "peak_rss_bytes"));
+    }
+}
+
 static void print_model(const struct options *o, const struct drps_modeldir *md)
 {
     const json_t *j = drps_modeldir_json(md);
@@ -461,6 +510,7 @@ static void print_model(const struct options *o, const struct drps_modeldir *md)
                : "");
     print_tables(json_object_get(j, "tables"));
     print_epochs(training, o->epoch);
+    print_loads(json_object_get(training, "ranks"));
     print_phases(training);
     print_io(training);
     print_blocks(json_object_get(training, "blocks"));

@@ -109,6 +109,9 @@ for name in lor lmf; do
     done
     "$tools/drps-stat" model --verify >/dev/null || fail "the model of placed-$name does not verify"
 done
+# Load by machine: what the plan asks, what training took.
+[[ $("$tools/drps-stat" placed-lmf | grep -cE '^ +[012] +[0-9]+ +[0-9]+ +[0-9.]+ [KM]iB +[0-9.]+ [KM]iB') = 3 ]] || fail "no load of three machines in the plan"
+[[ $("$tools/drps-stat" model | awk '/^ +rank +sent/ {n = 4} n-- > 0 && $1 ~ /^[012]$/ && $2 " " $3 == $4 " " $5 && $2 > 0' | wc -l) = 3 ]] || fail "no measured load of three machines"
 # Samples that are placed, too, learn as much, and send less than those dealt in turn.
 placed_losses=$losses placed_sent=$(all_values sent_bytes <train.json | awk '{n += $1} END {print n}')
 train placed-lor --local 3 --transport inproc
