@@ -22,6 +22,8 @@ struct drps_ranks_options {
     const char *keys;  /* folder of this rank's keys; NULL: none */
     int insecure;      /* go without keys, also beyond this machine */
     uint32_t wait_ms;  /* for ranks that start, and for a message that is due; 0: 600,000 */
+    uint32_t cut_ms;   /* a link that is cut for so long only costs time; a rank that is not heard
+                          of for 2.3 times that and two seconds is dead; 0: 5,000 */
 };
 
 /*

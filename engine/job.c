@@ -13,6 +13,7 @@
 
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
+#include "engine/space.h"
 #include "index/drps_names.h"
 #include "storage/drps_probe.h"
 
@@ -310,6 +311,15 @@ static int begin_stage(struct drps_job *job, struct drps_err *err)
     return rc;
 }
 
+/* Before the first round. Whoever keeps the whole plan writes the model. */
+static int check_space(const struct drps_job *job, const struct drps_store_config *config,
+                       struct drps_err *err)
+{
+    const uint64_t store = drps_space_of_store(&job->memory, config->rows, config->row_bytes);
+    return drps_space_check(job->store_dir, store + (job->whole ? job->result->model_bytes : 0),
+                            err);
+}
+
 static int open_rounds(struct drps_job *job, struct drps_err *err)
 {
     const struct drps_rounds_options options = {.plan = job->plan,
@@ -327,6 +337,7 @@ static int start(struct drps_job *job, struct drps_store_config *config, struct 
     const struct drps_worker_size size = worker_size(job);
     int rc = begin_stage(job, err);
     if (rc == 0) rc = make_store_dir(job, err);
+    if (rc == 0) rc = check_space(job, config, err);
     if (rc == 0) rc = open_windows(job, config, err);
     if (rc == 0)
         rc = drps_feed_start(job->feed, job->options->epochs, job->memory.buffer_bytes, err);

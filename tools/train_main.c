@@ -36,6 +36,7 @@ enum {
     KEY_MAKE_KEYS,
     KEY_INSECURE,
     KEY_TIMEOUT,
+    KEY_SILENCE,
     KEY_FORCE,
 };
 
@@ -86,6 +87,11 @@ static const struct argp_option option_table[] = {
      "With --local: zmq (default), or inproc: threads of one process", 4},
     {"timeout", KEY_TIMEOUT, "S", 0,
      "Seconds to wait for ranks to start, and for what a rank owes (default 600)", 4},
+    {"silence", KEY_SILENCE, "S", 0,
+     "Seconds for which a link may be cut; a rank that is not heard of for somewhat more than "
+     "twice "
+     "that is dead (default 5)",
+     4},
     {"force", KEY_FORCE, NULL, 0, "Replace MODEL if it exists", 5},
     {0},
 };
@@ -214,6 +220,9 @@ static int parse_ranks(struct drps_cli *cli, struct options *o, int key, char *a
         return 0;
     case KEY_INSECURE:
         o->ranks.insecure = 1;
+        return 0;
+    case KEY_SILENCE:
+        o->ranks.cut_ms = (uint32_t)drps_cli_count(cli, arg, 1, 3600) * 1000;
         return 0;
     case KEY_TIMEOUT:
         o->ranks.wait_ms = (uint32_t)drps_cli_count(cli, arg, 1, 1000000) * 1000;
@@ -477,7 +486,8 @@ static int run(struct drps_cli *cli, struct options *o, struct drps_err *err)
     o->ranks.train = &o->train;
     rc = train(o, plan, &result, err);
     drps_cli_progress_end(cli);
-    if (prints && (rc == 0 || rc == DRPS_E_INTERRUPTED)) {
+    const int trained = rc == 0 || (rc == DRPS_E_INTERRUPTED && result.rows > 0);
+    if (prints && trained) {
         int printed = 0;
         if (cli->json)
             printed = drps_cli_json_print(drps_report_json(&o->train, &result), err);

@@ -22,6 +22,7 @@
 #ifndef DRPS_NET_H
 #define DRPS_NET_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -53,6 +54,7 @@ struct drps_net_options {
     uint32_t silence_ms;     /* a rank not heard of for so long is dead, at least 100; 0: 10,000.
                                 Ranks that compute are heard of all the same */
     uint32_t start_ms;       /* all ranks must have answered within; 0: 60,000 */
+    const atomic_int *stop;  /* non-zero: do not wait for them any longer. May be NULL */
 };
 
 /* All ranks of the job in this process: nets_out [options->count]; options->rank is ignored. */
@@ -76,6 +78,7 @@ int drps_net_open_inproc(const struct drps_net_options *options, struct drps_net
  *   DRPS_E_VERSION  a rank speaks another version of the protocol
  *   -ETIMEDOUT      the ranks that did not answer within start_ms, and why where that is known
  *   DRPS_E_PEER     a rank gave up meanwhile
+ *   DRPS_E_INTERRUPTED   options->stop was set
  */
 DRPS_MUST_CHECK
 int drps_net_open_zmq(const struct drps_net_options *options, const struct drps_peers *peers,

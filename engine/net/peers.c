@@ -60,6 +60,26 @@ static int parse_line(char *line, const char *path, unsigned number, struct drps
     return 0;
 }
 
+/* Ranks are told apart by address, and by key. */
+static int check_new(const struct drps_peers *peers, const struct drps_peer *peer, const char *path,
+                     unsigned number, struct drps_err *err)
+{
+    for (uint32_t r = 0; r < peers->count; r++) {
+        const struct drps_peer *other = &peers->peers[r];
+        if (strcmp(other->host, peer->host) == 0 && atoi(other->port) == atoi(peer->port))
+            return drps_err_set(err, DRPS_E_FORMAT,
+                                "%s:%u: %s:%s is the address of rank %u already: give each rank "
+                                "one of its own, ranks of one machine different ports",
+                                path, number, peer->host, peer->port, r);
+        if (peer->public_key[0] && strcmp(other->public_key, peer->public_key) == 0)
+            return drps_err_set(err, DRPS_E_FORMAT,
+                                "%s:%u: the key is that of rank %u already: make each rank keys of "
+                                "its own with drps-train --make-keys",
+                                path, number, r);
+    }
+    return 0;
+}
+
 static int parse(char *text, const char *path, struct drps_peers *peers, struct drps_err *err)
 {
     size_t cap = 0;
@@ -77,6 +97,7 @@ static int parse(char *text, const char *path, struct drps_peers *peers, struct 
             if (drps_array_reserve(&peers->peers, &cap, peers->count + 1, sizeof(*peers->peers)))
                 return drps_err_set(err, -ENOMEM, "no memory for the peers of %s", path);
             rc = parse_line(line, path, number, &peers->peers[peers->count], err);
+            if (rc == 0) rc = check_new(peers, &peers->peers[peers->count], path, number, err);
             if (rc == 0) peers->count++;
         }
         line = end;

@@ -33,6 +33,7 @@ enum {
     CONNECT_MS = 3000,
     RECONNECT_MS = 50,
     RECONNECT_MAX_MS = 1000,
+    LOOK_MS = 100,            /* between looks at options->stop */
     REFUSAL_LINGER_MS = 1000, /* for telling why the start failed */
     ADDRESS_BYTES = DRPS_PEER_HOST_BYTES + 32,
 };
@@ -303,6 +304,12 @@ static int name_missing(const struct zmq_net *z, struct drps_err *err)
         z->secured ? " (do all ranks have the same peers file and their own keys?)" : "");
 }
 
+static int is_later(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
+}
+
+/* A signal's handler cannot wake anybody: whether to stop is looked up some times a second. */
 static int wait_for_all(struct zmq_net *z, struct drps_err *err)
 {
     const struct timespec deadline = drps_net_deadline(z->net.o.start_ms);
@@ -311,10 +318,18 @@ static int wait_for_all(struct zmq_net *z, struct drps_err *err)
     while (rc == 0 && missing(z, 0) < z->net.o.count) {
         if (z->net.failure.code)
             rc = drps_err_set(err, z->net.failure.code, "%s", z->net.failure.text);
+        else if (z->net.o.stop && atomic_load_explicit(z->net.o.stop, memory_order_relaxed))
+            rc = drps_err_set(err, DRPS_E_INTERRUPTED, "interrupted while waiting for %s",
+                              z->net.peers[missing(z, 0)].name);
         else if (late)
             rc = name_missing(z, err);
-        else
-            late = pthread_cond_timedwait(&z->net.changed, &z->lock, &deadline) == ETIMEDOUT;
+        else {
+            const struct timespec look = drps_net_deadline(LOOK_MS);
+            const int last = is_later(&look, &deadline);
+            late = pthread_cond_timedwait(&z->net.changed, &z->lock, last ? &deadline : &look) ==
+                       ETIMEDOUT &&
+                   last;
+        }
     }
     pthread_mutex_unlock(&z->lock);
     return rc;

@@ -68,7 +68,7 @@ static void send_and_wait(struct zmq_net *z)
         if (r != z->net.o.rank && drps_zmq_send(z, r))
             n = watch(z, n, z->peers[r].push, 0, ZMQ_POLLOUT);
     pthread_mutex_lock(&z->lock);
-    const long wait_ms = may_go(z) ? 0 : (z->leaving ? 10 : z->net.o.silence_ms / 8);
+    const long wait_ms = may_go(z) ? 0 : (z->leaving ? 10 : drps_zmq_ping_ms(z));
     pthread_mutex_unlock(&z->lock);
     if (zmq_poll(z->items, (int)n, wait_ms) > 0 && z->items[0].revents) {
         uint64_t wakes;

@@ -58,6 +58,14 @@ int drps_zmq_failed(const char *doing, const char *what, struct drps_err *err);
 /* Any thread: make the courier look again. */
 void drps_zmq_wake(struct zmq_net *z);
 
+/* How often a rank says that it is there, and looks at the clock: late by little beside the limit.
+ */
+static inline uint32_t drps_zmq_ping_ms(const struct zmq_net *z)
+{
+    const uint32_t ms = z->net.o.silence_ms / 8;
+    return ms < 250 ? ms : 250;
+}
+
 /* zmq_courier.c */
 void *drps_zmq_courier(void *z);
 

@@ -192,7 +192,7 @@ int drps_zmq_send(struct zmq_net *z, uint32_t r)
         peer->bye_sent = put_control(z, r, WIRE_BYE, 0, 0, z->why, strlen(z->why));
         return !peer->bye_sent;
     }
-    const uint64_t ping_ns = z->net.o.silence_ms * UINT64_C(1000000) / 4;
+    const uint64_t ping_ns = drps_zmq_ping_ms(z) * UINT64_C(1000000);
     if (drps_clock_ns() - peer->sent_ns >= ping_ns)
         (void)put_control(z, r, WIRE_PING, 0, 0, NULL, 0); /* no room: it will be heard of anyway */
     return 0;

@@ -145,6 +145,12 @@ fails 2 "is a plan for 2 workers, not 3" "$tools/drps-train" plan-2 -o never --l
 fails 2 "is a plan for 1 worker, not 2" "$tools/drps-train" plan-one -o never --local 2
 fails 2 "local-steps" "$tools/drps-train" plan-2 -o never --local 2 --local-steps
 fails 2 "needs --local" "$tools/drps-train" plan-2 -o never --transport inproc
+fails 2 "is a plan for 2 workers, not 3: give --local 2" "$tools/drps-train" plan-2 -o never --local 3
+printf '127.0.0.1:7001\n127.0.0.1:7002\n' >two.txt
+fails 2 "two.txt has 2 ranks, and .* is a part of a plan for 3: give each rank a line" "$tools/drps-train" plan-lor-3 -o never --peers two.txt --rank 1
+printf '127.0.0.1:7001\n127.0.0.1:7001\n' >same.txt
+fails 1 "same.txt:2: 127.0.0.1:7001 is the address of rank 0 already" "$tools/drps-train" plan-2 -o never --peers same.txt --rank 1
+fails 2 "silence" "$tools/drps-train" plan-2 -o never --local 2 --silence 0
 cp -r plan-2 lacking && rm -r lacking/rank-1
 fails 1 "lacking/rank-1 is not there" "$tools/drps-train" lacking -o never --local 2
 cp -r plan-fm-2/rank-1 lacking/rank-1
@@ -199,6 +205,19 @@ fails 1 "rank 1 " "$tools/drps-train" plan-2 -o never --peers peers.txt --rank 0
 fails 2 "which rank is this" "$tools/drps-train" plan-2 -o never --peers peers.txt
 absent never
 echo "ok other options"
+
+# Stopped while it waits for others: at once, not after --timeout.
+ports 3 >peers.txt
+"$tools/drps-train" plan-lor-3 -o never --peers peers.txt --rank 0 --timeout 100000 2>err.txt >out.txt &
+waiting=$!
+port=$(sed -n '1s/.*://p' peers.txt)
+until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do kill -0 $waiting || fail "$(cat err.txt)"; done
+kill -INT $waiting
+status=0 && wait $waiting || status=$?
+[[ $status = 130 ]] || fail "waiting rank 0 ended with $status: $(cat err.txt)"
+grep -q "interrupted while waiting for rank 1 " err.txt || fail "waiting rank 0 says: $(cat err.txt)"
+absent never
+echo "ok interrupted at the start"
 
 # Killed, and stopped, while they train.
 : >out.txt

@@ -13,17 +13,41 @@ for store in resident rocksdb leveldb; do
     absent small/model
 done
 
-# Relay takes the room that rows need on their way before it begins, and says how much; when the model is written all
+# The room that rows need on their way is looked for before training begins; when the model is written all
 # rows pass through a file of their own.
 "$tools/drps-index" data.svm --algo fm --rank 16 --test-fraction 0.1 -o plan-relay --quiet --json >/dev/null
-fails 1 'no space left for small/model.partial/store/transit, which needs [0-9.]+ MiB' \
+fails 1 'no space left for small/model.partial/store: training and the model need [0-9.]+ MiB at least, and the disk has' \
     "$tools/drps-train" plan-relay -o small/model --store relay --memory 48M
 absent small/model
 mkdir medium
-mount -t tmpfs -o size=24m tmpfs medium
+mount -t tmpfs -o size=34m tmpfs medium
 fails 1 '(no space|No space).*medium/model.partial/store/scan' \
     "$tools/drps-train" plan-relay -o medium/model --store relay --memory 128M
 absent medium/model
+
+# One of several ranks: all end and name it, before the first round.
+port=$((20000 + RANDOM % 20000))
+printf '127.0.0.1:%d\n127.0.0.1:%d\n' $port $((port + 1)) >peers.txt
+# full STORE PATTERN: rank 1 on the full disk ends with it, rank 0 with "rank 1 ... gave up: " before it
+full() {
+    "$tools/drps-train" plan-2 -o small/model --peers peers.txt --rank 1 --store "$1" --memory 128M --timeout 60 --quiet 2>rank-1.txt &
+    local other=$! status=0
+    fails 1 "rank 1 \\(.* gave up: .*$2" "$tools/drps-train" plan-2 -o model-2 --peers peers.txt --rank 0 --timeout 60
+    wait $other || status=$?
+    [[ $status = 1 ]] || fail "rank 1 ended with $status: $(cat rank-1.txt)"
+    grep -qE "$2" rank-1.txt || fail "rank 1 says: $(cat rank-1.txt)"
+    absent model-2
+    absent small/model.rank-1
+}
+rm -rf small/*
+"$tools/drps-index" data.svm --algo fm --rank 16 --workers 2 -o plan-2 --quiet
+if "$tools/drps-train" plan-2 -o model-2 --local 2 --quiet 2>err.txt; then
+    rm -rf model-2
+    full file 'no space left for small/model.rank-1.partial/store: training and the model need'
+else
+    grep -q "this build has no ZeroMQ" err.txt || fail "two ranks: $(cat err.txt)"
+fi
+
 "$tools/drps-train" plan -o model --quiet
 fails 1 'no space|No space' "$tools/drps-gen" ctr --samples 1M -o small/data.svm
 rm -f small/*.svm small/*.svm.*

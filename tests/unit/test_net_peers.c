@@ -58,6 +58,8 @@ static void test_peers_names_the_line_that_is_wrong(void **state)
         {"IPv6 without brackets", "fd00::7:7000\n", "is no address"},
         {"key too short", "\na:1 abc\n", ":2: the public key has 3 characters, expected 40"},
         {"more", "a:1 " KEY " x\n", ":1: more than"},
+        {"address twice", "a:1\nb:1\n\na:01\n", ":4: a:01 is the address of rank 0 already"},
+        {"key twice", "a:1 " KEY "\na:2 " KEY "\n", ":2: the key is that of rank 0 already"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct drps_peers peers;

@@ -114,6 +114,23 @@ static void test_zmq_start_ends_when_a_rank_does_not_answer(void **state)
     drps_peers_destroy(&peers);
 }
 
+/* Long before start_ms, which the test's own time limit would not see through. */
+static void test_zmq_start_ends_when_it_is_told_to(void **state)
+{
+    struct drps_peers peers;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_net *net;
+    const atomic_int stop = 1;
+    const struct drps_net_options o = {
+        .count = 3, .rank = 1, .start_ms = 24 * 3600 * 1000, .stop = &stop};
+    (void)state;
+    net_peers(&peers, 3, NULL);
+    assert_int_equal(drps_net_open_zmq(&o, &peers, NULL, 0, &net, &err), DRPS_E_INTERRUPTED);
+    assert_null(net);
+    assert_non_null(strstr(err.text, "interrupted while waiting for rank 0 (127."));
+    drps_peers_destroy(&peers);
+}
+
 static void test_zmq_start_says_that_another_job_answers(void **state)
 {
     struct drps_peers peers;
@@ -504,6 +521,7 @@ int main(void)
         cmocka_unit_test(test_zmq_names_a_process_that_was_killed), /* forks: before any thread */
         cmocka_unit_test(test_zmq_start_refuses_ranks_that_differ),
         cmocka_unit_test(test_zmq_start_ends_when_a_rank_does_not_answer),
+        cmocka_unit_test(test_zmq_start_ends_when_it_is_told_to),
         cmocka_unit_test(test_zmq_start_says_that_another_job_answers),
         cmocka_unit_test(test_zmq_needs_keys_off_loopback),
         cmocka_unit_test(test_zmq_counts_and_refuses_strangers_while_the_job_goes_on),
