@@ -6,21 +6,21 @@
 data=${1:-$root/../shared/data}
 
 run() { # NAME INDEX-OPTIONS...
-    local name=$1 partition
+    local name=$1 how
     shift
-    for partition in range hash greedy dppa auto; do
-        "$tools/drps-index" "$@" --workers 5 --partition $partition -o "$work/plan" --force --quiet --json |
-            jq -r --arg name "$name" --arg partition $partition '
+    for how in "range dealt" "hash dealt" "greedy dealt" "dppa dealt" "auto dealt" "greedy placed" "dppa placed" "auto placed"; do
+        "$tools/drps-index" "$@" --workers 5 --partition "${how% *}" --samples "${how#* }" -o "$work/plan" --force --quiet --json |
+            jq -r --arg name "$name" --arg partition "$how" '
                 def digits(n): . * pow(10; n) | round / pow(10; n);
                 def uneven: max / (add / length) | digits(2);
                 "| \($name) | \($partition) | \([.ranks[].pulled_bytes] | add / 1e6 | digits(2)) | " +
                 "\([.ranks[] | .pulled_bytes + .served_bytes] | max / 1e6 | digits(2)) | " +
                 "\([.ranks[].row_uses] | uneven) | \([.ranks[].rows] | uneven) | \(.block_uses) | " +
-                "\([.forecast[] | select(.store == "pib")][1] | if .feasible then .ios else "-" end) | \(.phase_seconds.block | digits(2)) |"'
+                "\([.forecast[] | select(.store == "pib")][1] | if .feasible then .ios else "-" end) | \(.phase_seconds.batch + .phase_seconds.block | digits(2)) |"'
     done
 }
 
-echo "| set | rows by | MB pulled, all | MB pulled and served, most of a machine | row uses: max/avg | rows: max/avg | block uses | I/Os | s (block phase) |"
+echo "| set | rows by, samples | MB pulled, all | MB pulled and served, most of a machine | row uses: max/avg | rows: max/avg | block uses | I/Os | s (batch and block phases) |"
 echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
 "$tools/drps-gen" ctr --samples 400K --fields 20 --rows 500K --seed 1 -o "$work/ctr.svm" --quiet
 run CTR "$work/ctr.svm" --algo lor --batch-size 2000
