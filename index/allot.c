@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "base/drps_alloc.h"
-#include "base/drps_size.h"
 #include "partition/drps_partition.h"
 
 /* ---- From any order to a file in it, with placed ids ---- */
@@ -70,16 +69,13 @@ static int find_owners(const struct allot_job *job, const struct drps_sample_str
                                                 .batch_size = job->batch_size,
                                                 .seed = job->seed,
                                                 .memory_bytes = job->memory_bytes};
-    char memory[32];
     uint32_t least = 0;
     int rc = drps_streams_place(train, test, &options, train_owner, test_owner, &least, err);
-    if (rc == DRPS_E_MEMORY_BUDGET)
-        return drps_err_set(
-            err, rc,
-            "--samples placed: %" PRIu64 " samples of %" PRIu32
-            " rows do not fit %s, a third of --memory: use more, or --samples dealt",
-            train->n + test->n, job->rows,
-            drps_size_format(job->memory_bytes, memory, sizeof(memory)));
+    if (rc == DRPS_E_MEMORY_BUDGET) {
+        (void)drps_err_context(err, "--samples placed, for which a third of --memory is there (use "
+                                    "more, or --samples dealt)");
+        return rc;
+    }
     if (rc == 0 && least > 2)
         drps_log(job->log, DRPS_LOG_INFO,
                  "--samples placed: rows that fewer than %" PRIu32

@@ -65,6 +65,16 @@ static struct affinity_feature *find(const struct affinity *a, uint32_t feature)
     return it->samples ? it : NULL;
 }
 
+void affinity_prefetch(const struct affinity *a, const uint32_t *features, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (features[i] < a->features_n) __builtin_prefetch(&a->feature[features[i]]);
+    for (size_t i = 0; a->held && i < n; i++) {
+        const struct affinity_feature *f = find(a, features[i]);
+        if (f) __builtin_prefetch(a->held + f->start);
+    }
+}
+
 void affinity_add(struct affinity *a, const uint32_t *features, size_t n, uint32_t machine)
 {
     for (size_t i = 0; i < n; i++) {

@@ -53,6 +53,9 @@ int affinity_ready(struct affinity *a, uint64_t samples, uint32_t least);
 /* What affinity_ready() will take for so large a `least`. */
 uint64_t affinity_held_bytes(const struct affinity *a, uint64_t samples, uint32_t least);
 
+/* Begin to load what the next calls with these features look at: they are anywhere in memory. */
+void affinity_prefetch(const struct affinity *a, const uint32_t *features, size_t n);
+
 /* A sample with these features is on the machine; and is not any more. */
 void affinity_add(struct affinity *a, const uint32_t *features, size_t n, uint32_t machine);
 void affinity_drop(struct affinity *a, const uint32_t *features, size_t n, uint32_t machine);

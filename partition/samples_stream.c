@@ -76,6 +76,7 @@ static int count_sample(void *ctx, const uint32_t *features, size_t n, struct dr
     struct streaming *st = ctx;
     (void)err; /* cannot fail */
     load_measure(st, n);
+    affinity_prefetch(&st->affinity, features, n);
     affinity_count(&st->affinity, features, n);
     return 0;
 }
@@ -84,6 +85,7 @@ static int count_sample(void *ctx, const uint32_t *features, size_t n, struct dr
  * none that counts go anywhere. */
 static uint64_t *bin_of(const struct streaming *st, const uint32_t *features, size_t n)
 {
+    affinity_prefetch(&st->affinity, features, n);
     uint64_t hash = affinity_minhash(&st->affinity, features, n, st->o->seed);
     if (hash == UINT64_MAX) hash = st->at;
     return &st->bin[drps_mix64(hash) >> (64 - BIN_BITS)];
@@ -149,6 +151,7 @@ static int move_sample(void *ctx, const uint32_t *features, size_t n, struct drp
     struct streaming *st = ctx;
     const uint32_t home = st->owner[st->at];
     (void)err; /* cannot fail */
+    affinity_prefetch(&st->affinity, features, n);
     st->samples.on[home]--;
     st->entries.on[home] -= n;
     affinity_drop(&st->affinity, features, n, home);
