@@ -22,7 +22,8 @@ enum { FIRST_SLOTS = 1 << 14, PAGE_ENTRIES = 4096, AHEAD = 12 };
 
 struct slot {
     uint64_t key;
-    uint32_t mask;  /* segments of training samples that touch the key */
+    uint16_t mask;  /* segments of training samples that touch the key */
+    uint16_t first; /* when the first of these comes; DICT_TIMES - 1: last, or never */
     uint32_t count; /* training samples that touch it, saturating */
     uint32_t id;    /* DRPS_NO_ROW: the slot is empty */
     uint32_t check; /* strings: more bits of the hash */
@@ -276,30 +277,33 @@ static struct slot *find(struct dict *d, uint64_t key)
     return &d->slots[at];
 }
 
-static int add_one(struct dict *d, const struct drps_samples *s, size_t j, uint32_t bit,
+static int add_one(struct dict *d, const struct drps_samples *s, size_t j, uint32_t time,
                    uint32_t *id_out, struct drps_err *err)
 {
     struct slot *slot = find(d, s->keys[j]);
     const struct drps_name *name = d->options.strings ? &s->names[j] : NULL;
     if (slot->id == DRPS_NO_ROW) {
-        *slot =
-            (struct slot){.key = s->keys[j], .id = d->next_id++, .check = name ? name->check : 0};
+        *slot = (struct slot){.key = s->keys[j],
+                              .first = DICT_TIMES - 1,
+                              .id = d->next_id++,
+                              .check = name ? name->check : 0};
         d->used++;
         int rc = name ? keep_name(d, name, slot->id, err) : 0;
         if (rc < 0) return rc;
     } else if (name && slot->check != name->check) {
         return collision(name, d, err);
     }
-    slot->mask |= bit;
-    if (bit && slot->count != UINT32_MAX) slot->count++;
     *id_out = slot->id;
+    if (time == DICT_TEST) return 0;
+    slot->mask |= (uint16_t)(1u << time / (DICT_TIMES / DICT_SEGMENTS));
+    if (time < slot->first) slot->first = (uint16_t)time;
+    if (slot->count != UINT32_MAX) slot->count++;
     return 0;
 }
 
-int dict_add(struct dict *d, const struct drps_samples *s, size_t first, size_t last,
-             unsigned segment, uint32_t *ids_out, struct drps_err *err)
+int dict_add(struct dict *d, const struct drps_samples *s, size_t first, size_t last, uint32_t time,
+             uint32_t *ids_out, struct drps_err *err)
 {
-    uint32_t bit = segment == DICT_TEST ? 0 : 1u << segment;
     size_t text = 0;
     if (d->options.strings)
         for (size_t j = first; j < last; j++)
@@ -316,7 +320,7 @@ int dict_add(struct dict *d, const struct drps_samples *s, size_t first, size_t 
     for (size_t j = first; j < last; j++) {
         if (j + AHEAD < s->starts[s->n])
             __builtin_prefetch(&d->slots[home(s->keys[j + AHEAD], d->slots_n)], 1);
-        int rc = add_one(d, s, j, bit, &ids_out[j - first], err);
+        int rc = add_one(d, s, j, time, &ids_out[j - first], err);
         if (rc < 0) return rc;
     }
     return ended;
@@ -342,7 +346,7 @@ struct merge {
 /* A key with all its provisional ids. */
 struct merged {
     uint64_t key;
-    uint32_t mask, count, check;
+    uint32_t mask, first, count, check;
     unsigned field;
     const char *text; /* borrowed until the next merge_next() */
     size_t bytes;
@@ -416,12 +420,14 @@ static int merge_next(struct merge *m, struct merged *out, struct drps_err *err)
     }
     if (!found) return 0;
     out->mask = out->count = 0;
+    out->first = DICT_TIMES - 1;
     out->ids_n = 0;
     for (size_t i = 0; i < m->n; i++) {
         struct run *r = &m->runs[i];
         if (!r->n || run_slot(r)->key != out->key) continue;
         const struct slot *slot = run_slot(r);
         out->mask |= slot->mask;
+        if (slot->first < out->first) out->first = slot->first;
         out->count = out->count + slot->count < out->count ? UINT32_MAX : out->count + slot->count;
         if (out->ids_n && slot->check != out->check) {
             struct drps_name name = {.text = out->text, .bytes = (uint32_t)out->bytes};
@@ -458,15 +464,16 @@ static int merge_skip(struct merge *m, const struct merged *at, struct drps_err 
 
 /*
  * The placed order: table; rows of all segments first, by falling count; then by falling number of
- * segments, equal patterns together, by falling count. Ties by key.
+ * segments, equal patterns together, by first use, by falling count. Ties by key. So a page of rows
+ * is in use in few stretches of the epoch, and rows of one batch alone lie together.
  */
-static uint64_t place_key(unsigned table, uint32_t mask, uint32_t count)
+static uint64_t place_key(unsigned table, const struct merged *at)
 {
     enum { COUNT_BITS = 24 };
-    unsigned cold = DICT_SEGMENTS - (unsigned)__builtin_popcount(mask);
-    uint32_t most = (1u << COUNT_BITS) - 1;
-    uint32_t rank = most - (count < most ? count : most);
-    uint32_t middle = cold ? mask : UINT32_MAX - count;
+    const unsigned cold = DICT_SEGMENTS - (unsigned)__builtin_popcount(at->mask);
+    const uint32_t most = (1u << COUNT_BITS) - 1;
+    const uint32_t rank = most - (at->count < most ? at->count : most);
+    const uint32_t middle = cold ? at->mask << 16 | at->first : UINT32_MAX - at->count;
     return (uint64_t)table << 62 | (uint64_t)cold << 56 | (uint64_t)middle << COUNT_BITS | rank;
 }
 
@@ -487,7 +494,7 @@ static uint64_t place_of(const struct dict *d, const struct merged *at)
     unsigned table = table_of(d, at);
     if (d->options.by_hash)
         return (uint64_t)table << 62 | grid_place(d->options.order_seed, at->key);
-    return place_key(table, at->mask, at->count);
+    return place_key(table, at);
 }
 
 static int collect_places(struct placing *p, uint64_t rows_out[2], struct drps_err *err)

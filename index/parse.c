@@ -16,7 +16,7 @@
 #include "base/drps_alloc.h"
 #include "base/drps_rng.h"
 
-enum { PIECES = 2, GIVEN_SEGMENT_SAMPLES = 1 << 14 };
+enum { PIECES = 2, GIVEN_TIME_SAMPLES = 8 /* in given order, of one time */ };
 
 /* Streams of random numbers that must not be the same. */
 #define ORDER_STREAM 0x6f72646572u /* "order" */
@@ -158,7 +158,7 @@ static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
     uint64_t number = t->number++;
     int test = is_test(t, number);
     struct spool_sample sample = {.label = s->labels[i], .n = (uint32_t)n};
-    unsigned segment = DICT_TEST;
+    uint32_t time = DICT_TEST;
 
     if (n >= 1u << 31)
         return drps_err_set(err, DRPS_E_CONFIG, "a sample has more than 2^31 features");
@@ -166,9 +166,9 @@ static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
         return drps_err_set(err, -ENOMEM, "no memory for a sample with %zu features", n);
     sample.order = order_of(t, number);
     if (!test)
-        segment = t->shuffled ? (unsigned)(sample.order >> 59)
-                              : (unsigned)(p->samples / GIVEN_SEGMENT_SAMPLES) % 32;
-    int rc = dict_add(p->dict, s, first, first + n, segment, t->ids, err);
+        time = t->shuffled ? (uint32_t)(sample.order >> 48)
+                           : (uint32_t)(p->samples / GIVEN_TIME_SAMPLES % DICT_TIMES);
+    int rc = dict_add(p->dict, s, first, first + n, time, t->ids, err);
     if (rc > 0) rc = mark_generation(p, err);
     if (rc < 0) return rc;
     sample.ids = t->ids;

@@ -24,8 +24,8 @@ struct data {
     uint64_t *key;    /* [n * per_sample]; distinct within a sample */
     uint32_t *number; /* of the name */
     struct drps_name *names;
-    char *text;        /* all names, 24 bytes each */
-    unsigned *segment; /* [n] */
+    char *text;     /* all names, 24 bytes each */
+    uint32_t *time; /* [n] */
     int strings;
 };
 
@@ -40,13 +40,13 @@ static struct data make(struct random_source *r, size_t n, size_t per_sample, si
     d.number = malloc(nnz * sizeof(*d.number));
     d.names = malloc(nnz * sizeof(*d.names));
     d.text = malloc(keys * TEXT_BYTES);
-    d.segment = malloc(n * sizeof(*d.segment));
-    assert_true(d.key && d.number && d.names && d.text && d.segment);
+    d.time = malloc(n * sizeof(*d.time));
+    assert_true(d.key && d.number && d.names && d.text && d.time);
     for (size_t k = 0; k < keys; k++)
         (void)snprintf(d.text + k * TEXT_BYTES, TEXT_BYTES, "name %zu", k);
     d.text[0] = '\0'; /* an empty name */
     for (size_t i = 0; i < n; i++) {
-        d.segment[i] = random_below(r, 10) ? (unsigned)random_below(r, 32) : DICT_TEST;
+        d.time[i] = random_below(r, 10) ? (uint32_t)random_below(r, DICT_TIMES) : DICT_TEST;
         for (size_t j = 0; j < per_sample; j++) {
             size_t at = i * per_sample + j;
             double u = (double)random_below(r, 1 << 30) / (1 << 30);
@@ -75,7 +75,7 @@ static void data_free(struct data *d)
     free(d->number);
     free(d->names);
     free(d->text);
-    free(d->segment);
+    free(d->time);
 }
 
 /* What a dictionary made of the data. */
@@ -106,7 +106,7 @@ static int place(const struct drps_io *io, const char *dir, uint64_t memory,
     int rc = dict_open(io, dir, &o, &d, err);
     for (size_t i = 0; rc >= 0 && i < data->n; i++) {
         size_t first = i * data->per_sample;
-        rc = dict_add(d, &s, first, first + data->per_sample, data->segment[i], ids + first, err);
+        rc = dict_add(d, &s, first, first + data->per_sample, data->time[i], ids + first, err);
         now += rc == 1;
         generation[i] = now;
     }
@@ -167,20 +167,23 @@ static int list_name(void *ctx, uint64_t key, uint32_t row, unsigned field, cons
 
 /* Counts and masks as a naive pass finds them, by number of the name. */
 struct naive {
-    uint32_t *count, *mask;
+    uint32_t *count, *mask, *first;
     uint64_t *key;
 };
 
 static struct naive count(const struct data *d)
 {
-    struct naive n = {calloc(d->keys, 4), calloc(d->keys, 4), calloc(d->keys, 8)};
-    assert_true(n.count && n.mask && n.key);
+    struct naive n = {calloc(d->keys, 4), calloc(d->keys, 4), malloc(d->keys * 4),
+                      calloc(d->keys, 8)};
+    assert_true(n.count && n.mask && n.first && n.key);
+    memset(n.first, 0xff, d->keys * 4);
     for (size_t k = 0; k < d->n * d->per_sample; k++) {
-        unsigned segment = d->segment[k / d->per_sample];
+        uint32_t time = d->time[k / d->per_sample];
         n.key[d->number[k]] = d->key[k];
-        if (segment == DICT_TEST) continue;
+        if (time == DICT_TEST) continue;
         n.count[d->number[k]]++;
-        n.mask[d->number[k]] |= 1u << segment;
+        n.mask[d->number[k]] |= 1u << time / (DICT_TIMES / DICT_SEGMENTS);
+        if (time < n.first[d->number[k]]) n.first[d->number[k]] = time;
     }
     return n;
 }
@@ -194,16 +197,19 @@ static void assert_placed_order(const struct naive *n, const uint32_t *by_row, s
         uint32_t y = by_row[i];
         int px = __builtin_popcount(n->mask[x]);
         int py = __builtin_popcount(n->mask[y]);
-        int same = px == 32 ? py == 32 : n->mask[x] == n->mask[y];
-        int fine = px > py || (px == py && !same) || (same && n->count[x] > n->count[y]) ||
-                   (same && n->count[x] == n->count[y] && n->key[x] < n->key[y]);
+        int hot = px == DICT_SEGMENTS && py == px;
+        int same = n->mask[x] == n->mask[y];
+        int tied = same && (hot || n->first[x] == n->first[y]);
+        int fine = px > py || (px == py && !same) || (same && !hot && n->first[x] < n->first[y]) ||
+                   (tied && n->count[x] > n->count[y]) ||
+                   (tied && n->count[x] == n->count[y] && n->key[x] < n->key[y]);
         if (!fine)
             fail_msg("rows %zu, %zu: patterns %08x %08x, counts %u %u", i - 1, i, n->mask[x],
                      n->mask[y], n->count[x], n->count[y]);
     }
     for (size_t i = 1; i < rows; i++) /* equal patterns lie together */
         if (n->mask[by_row[i]] != n->mask[by_row[i - 1]] &&
-            __builtin_popcount(n->mask[by_row[i]]) != 32)
+            __builtin_popcount(n->mask[by_row[i]]) != DICT_SEGMENTS)
             for (size_t j = i + 1; j < rows && j < i + 200; j++)
                 assert_true(n->mask[by_row[j]] != n->mask[by_row[i - 1]]);
 }
@@ -242,6 +248,7 @@ static void test_dict_rows_follow_counts_and_patterns(void **state)
         free(p.row);
         free(n.count);
         free(n.mask);
+        free(n.first);
         free(n.key);
         data_free(&d);
     }
