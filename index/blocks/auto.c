@@ -1,9 +1,10 @@
 /*
  * The best of several layouts: rows as they are, in pages; rows of similar batches side by side, in
  * pages; blocks merged by minhash until all pairs are few enough for exact greedy, if they ever
- * are. Each is priced exactly, for a store that asks for blocks one by one and for one that reads
- * them in runs. The least sum of the two is kept: what one saves is more than what the other may
- * lose, and the sum is never above that of the pages of rows as they are.
+ * are. Each is priced exactly, with nothing kept in memory (Eq. 1), and with blocks kept for some
+ * batches, which ranks layouts as a store with memory for an eighth of the rows does
+ * (bench/RESULTS.md). The layout that the store likes best is taken, of those that lose little by
+ * Eq. 1.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,29 +18,43 @@
 #include "index/blocks/price.h"
 #include "index/blocks/similar.h"
 
+enum { LAYOUTS_MOST = 3 };
+#define LOSS_MOST 1.25                  /* of the least price by Eq. 1 */
 #define GREEDY_STEPS UINT64_C(50000000) /* of counting all pairs: greedy takes a second or two */
 
 struct portfolio {
     struct tally *tally;
     const struct block_tables *tables;
     const struct block_options *options;
-    struct block_layout best; /* own */
-    double price;             /* of it */
+    struct block_layout layout[LAYOUTS_MOST]; /* own */
+    struct layout_price price[LAYOUTS_MOST];
+    size_t n;
+    char note[sizeof(((struct block_layout *)0)->note)];
 };
 
-/* Keep the layout if it is the best; it is taken in any case. */
+/* The layout is taken, also after a failure. */
 static int consider(struct portfolio *p, struct block_layout *layout, struct drps_err *err)
 {
-    struct layout_price price;
-    int rc = layout_price(p->tally, layout, &p->options->cost, &price, err);
-    if (rc == 0 && (!p->best.first || price.blocks + price.io < p->price)) {
-        block_layout_free(&p->best);
-        p->best = *layout;
-        p->price = price.blocks + price.io;
-        *layout = (struct block_layout){0};
-    }
-    block_layout_free(layout);
-    return rc;
+    p->layout[p->n] = *layout;
+    *layout = (struct block_layout){0};
+    p->n++;
+    return layout_price(p->tally, &p->layout[p->n - 1], &p->options->cost, &p->price[p->n - 1],
+                        err);
+}
+
+/* Of equal ones the first. */
+static size_t best(const struct portfolio *p)
+{
+    size_t best = 0;
+    double least = p->price[0].blocks;
+    for (size_t i = 1; i < p->n; i++)
+        if (p->price[i].blocks < least) least = p->price[i].blocks;
+    while (p->price[best].blocks > LOSS_MOST * least)
+        best++;
+    for (size_t i = best + 1; i < p->n; i++)
+        if (p->price[i].blocks <= LOSS_MOST * least && p->price[i].kept < p->price[best].kept)
+            best = i;
+    return best;
 }
 
 /*
@@ -101,7 +116,8 @@ struct needs {
 
 static struct needs needs_of(const struct portfolio *p, const uint32_t *count)
 {
-    enum { LAYOUTS = 2 * 2 * sizeof(uint32_t), POOLED = 6 }; /* the best one and another; tally.h */
+    /* Boundaries, and places but for rows as they are; tally.h */
+    enum { LAYOUTS = (2 * LAYOUTS_MOST - 1) * sizeof(uint32_t), POOLED = 6 };
     const uint64_t rows = p->tally->blocks;
     uint64_t incidences = 0;
     for (uint64_t row = 0; row < rows; row++)
@@ -115,7 +131,7 @@ static struct needs needs_of(const struct portfolio *p, const uint32_t *count)
 static void explain(struct portfolio *p, const char *what, uint64_t needed)
 {
     char wanted[32], given[32];
-    (void)snprintf(p->best.note, sizeof(p->best.note),
+    (void)snprintf(p->note, sizeof(p->note),
                    "rows were %s: that needs %s of memory, more than the %s given", what,
                    drps_size_format(needed, wanted, sizeof(wanted)),
                    drps_size_format(p->options->memory_bytes, given, sizeof(given)));
@@ -185,12 +201,20 @@ int block_build_auto(struct tally *tally, const struct block_tables *tables,
     struct portfolio p = {.tally = tally, .tables = tables, .options = options};
     uint32_t *count = drps_array_new(tally->blocks, sizeof(*count));
 
+    *layout_out = (struct block_layout){0};
     int rc = tally->ops->reset(tally, err);
     if (rc == 0 && !count)
         rc = drps_err_set(err, -ENOMEM, "no memory to count %u rows", tally->blocks);
     if (rc == 0) rc = tally->ops->counts(tally, count, err);
     if (rc == 0) rc = consider_all(&p, count, err);
     free(count);
-    *layout_out = p.best;
+    if (rc == 0) {
+        struct block_layout *taken = &p.layout[best(&p)];
+        *layout_out = *taken;
+        *taken = (struct block_layout){0};
+        (void)snprintf(layout_out->note, sizeof(layout_out->note), "%s", p.note);
+    }
+    for (size_t i = 0; i < p.n; i++)
+        block_layout_free(&p.layout[i]);
     return rc;
 }

@@ -210,7 +210,9 @@ static int crew_layout_io(struct tally *t, const uint32_t *place, const uint32_t
                                  {first, (blocks + 1) * sizeof(*first)}};
     *out = (struct layout_io){0};
     int rc = tell(crew_of(t), CREW_LAYOUT_IO, gap_rows, parts, 2, err);
-    return rc < 0 ? rc : gather(crew_of(t), add_u64, out, 4, sizeof(uint64_t), err);
+    return rc < 0 ? rc
+                  : gather(crew_of(t), add_u64, out, sizeof(*out) / sizeof(uint64_t),
+                           sizeof(uint64_t), err);
 }
 
 /* ---- Pairs: sorted lists that are merged as they come ---- */

@@ -88,14 +88,21 @@ static struct sockets *sockets_new(void)
 
 /* ---- In the child ---- */
 
+/* Shards begin with a stretch. */
+static uint32_t shard_begin(uint32_t batches, unsigned shard, unsigned shards)
+{
+    const uint32_t begin = (uint32_t)((uint64_t)batches * shard / shards);
+    return shard == shards ? batches : begin / TALLY_STRETCH * TALLY_STRETCH;
+}
+
 static void shard_count(const struct crew_work *work, unsigned shard, unsigned shards,
                         struct crew_link *parent)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct access access;
     struct tally *tally = NULL;
-    const uint32_t first = (uint32_t)((uint64_t)work->batches * shard / shards);
-    const uint32_t end = (uint32_t)((uint64_t)work->batches * (shard + 1) / shards);
+    const uint32_t first = shard_begin(work->batches, shard, shards);
+    const uint32_t end = shard_begin(work->batches, shard + 1, shards);
 
     int rc = access_load(work->io, work->dir, work->rows, work->batches, first, end,
                          work->memory_bytes / shards, &access, &err);

@@ -28,7 +28,7 @@ enum crew_op {
     CREW_PAIR_WORK,  /*                                  u64 */
     CREW_MERGE,      /* pairs [n <= blocks / 2] */
     CREW_RESET,      /* */
-    CREW_LAYOUT_IO,  /* place u32 [blocks], first u32    four u64, as in struct layout_io */
+    CREW_LAYOUT_IO,  /* place u32 [blocks], first u32    six u64, as in struct layout_io */
     CREW_OPS
 };
 
@@ -36,7 +36,7 @@ enum { CREW_HEAD_BYTES = 24, CREW_PAIRS = 1 << 16 };
 
 _Static_assert(sizeof(struct block_pair) == 8, "sent in place");
 _Static_assert(sizeof(struct block_pair_count) == 12, "sent in place");
-_Static_assert(sizeof(struct layout_io) == 32, "sent in place");
+_Static_assert(sizeof(struct layout_io) == 48, "sent in place");
 
 struct crew_head {
     int32_t what;

@@ -580,11 +580,17 @@ static int tally_pair_work(struct tally *t, uint64_t *work_out, struct drps_err 
 
 /* ---- I/O of a layout ---- */
 
-/* A batch reads the block at places [first, end); read_end: where its reading has come to. */
+/* A batch reads the block at places [first, end); read_end: where its reading has come to, and that
+ * of its stretch. */
 static void read_block(uint32_t first, uint32_t end, uint32_t gap_rows, uint32_t *read_end,
-                       struct layout_io *io)
+                       uint32_t *stretch_end, struct layout_io *io)
 {
     if (*read_end == end) return; /* for another row of this block */
+    if (*stretch_end != end) {
+        io->stretches++;
+        io->stretch_rows += end - first;
+        *stretch_end = end;
+    }
     io->blocks++;
     io->block_rows += end - first;
     if (*read_end != UINT32_MAX && first - *read_end <= gap_rows) {
@@ -609,7 +615,7 @@ static int tally_layout_io(struct tally *t, const uint32_t *place, const uint32_
 {
     const struct local *l = local_of(t);
     const struct access *a = l->access;
-    uint32_t *read_end = l->table;
+    uint32_t *read_end = l->table, *stretch_end = read_end + t->batches;
     uint32_t *order = drps_array_new(a->rows, sizeof(*order));
     struct layout_io io = {0};
 
@@ -617,12 +623,13 @@ static int tally_layout_io(struct tally *t, const uint32_t *place, const uint32_
     if (!order) return drps_err_set(err, -ENOMEM, "no memory for an order of %u rows", a->rows);
     for (uint32_t row = 0; row < a->rows; row++)
         order[place[row]] = row;
-    memset(read_end, 0xff, t->batches * sizeof(*read_end));
+    memset(read_end, 0xff, 2 * (size_t)t->batches * sizeof(*read_end));
     for (size_t b = 0; b < blocks; b++)
         for (uint32_t p = first[b]; p < first[b + 1]; p++) {
             fetch_rows(a, order, p);
             for (uint64_t i = a->start[order[p]]; i < a->start[order[p] + 1]; i++)
-                read_block(first[b], first[b + 1], gap_rows, &read_end[a->batch[i]], &io);
+                read_block(first[b], first[b + 1], gap_rows, &read_end[a->batch[i]],
+                           &stretch_end[a->batch[i] / TALLY_STRETCH], &io);
         }
     free(order);
     *out = io;

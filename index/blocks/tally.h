@@ -5,8 +5,8 @@
  * Blocks are numbered like rows; at first block b is row b alone. Merging (a, b), a < b, gives a
  * the rows and batches of b, and b is dead from then on: its counts are 0. Every answer is a sum or
  * a minimum over batches. So the answers of several tallies, each over its share of the batches
- * (shards), combine to the answer of one over all, exactly, and builders do not know the
- * difference: crew.h is a tally over processes.
+ * (shards, which begin with a stretch), combine to the answer of one over all, exactly, and
+ * builders do not know the difference: crew.h is a tally over processes.
  */
 #ifndef DRPS_INDEX_BLOCKS_TALLY_H
 #define DRPS_INDEX_BLOCKS_TALLY_H
@@ -24,12 +24,17 @@ struct block_pair_count {
     uint32_t a, b, count;
 };
 
+/* Batches, from a multiple of this on, of which a stretch consists. */
+enum { TALLY_STRETCH = 4 };
+
 /* What reading every batch's blocks once costs, nothing being in memory: exact counts. */
 struct layout_io {
     uint64_t blocks;     /* blocks that batches touch: sum of AccNum(B) */
     uint64_t block_rows; /* their rows: sum of AccNum(B) * |B| */
     uint64_t requests;   /* runs of blocks, gaps of at most gap_rows read through */
     uint64_t rows;       /* that requests read: block_rows and the gaps */
+    uint64_t stretches; /* blocks that stretches touch: what is read if memory keeps them so long */
+    uint64_t stretch_rows; /* their rows */
 };
 
 struct tally;

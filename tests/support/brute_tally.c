@@ -162,6 +162,7 @@ static int brute_layout_io(struct tally *t, const uint32_t *place, const uint32_
                            struct drps_err *err)
 {
     uint8_t *used = must(malloc((size_t)t->blocks + 1));
+    uint8_t *kept = must(calloc(blocks + 1, 1)); /* of this stretch */
     (void)err;
     *out = (struct layout_io){0};
     for (uint32_t b = 0; b < t->batches; b++) {
@@ -169,16 +170,21 @@ static int brute_layout_io(struct tally *t, const uint32_t *place, const uint32_
         memset(used, 0, t->blocks);
         for (uint32_t row = 0; row < t->blocks; row++)
             used[place[row]] = rows[row];
+        if (b % TALLY_STRETCH == 0) memset(kept, 0, blocks);
         for (size_t i = 0; i < blocks; i++) {
             const size_t n = first[i + 1] - first[i];
             if (!memchr(used + first[i], 1, n)) continue;
             memset(used + first[i], 1, n);
             out->blocks++;
             out->block_rows += n;
+            out->stretches += !kept[i];
+            out->stretch_rows += kept[i] ? 0 : n;
+            kept[i] = 1;
         }
         read_batch(used, t->blocks, gap_rows, out);
     }
     free(used);
+    free(kept);
     return 0;
 }
 

@@ -109,7 +109,9 @@ static void check_prices(struct tally *t, const struct access *a, const struct b
     assert_ok(block_builder_find("pattern")->build(NULL, tables, o, &given, &err), &err);
     assert_ok(layout_price(t, l, &o->cost, &price, &err), &err);
     assert_ok(layout_price(t, &given, &o->cost, &given_price, &err), &err);
-    assert_true(price.blocks + price.io <= given_price.blocks + given_price.io);
+    /* What serves memory worse than pages of rows as they are costs less by Eq. 1. */
+    assert_true(price.kept <= given_price.kept || price.blocks < given_price.blocks);
+    assert_true(price.blocks <= 1.25 * given_price.blocks);
     assert_true(price.io <= scan);
     block_layout_free(&given);
 }
