@@ -5,8 +5,10 @@
  *
  * Prints the seconds of building, the peak memory of the process (and of its largest shard), the
  * blocks, Eq. 1 of the layout and of one row a block, and the modelled I/O time of an epoch with
- * coalescing, nothing being kept in memory, against pages of the rows as the plan has placed them.
+ * coalescing, nothing being kept in memory, against pages of the rows as the plan has placed them,
+ * and what no layout can be below.
  */
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,6 +36,7 @@ struct result {
     double load_seconds, build_seconds;
     size_t blocks;
     struct layout_price built, rows, pages;
+    double bound; /* of I/O with coalescing, microseconds */
 };
 
 static int open_plan(struct setting *g, struct drps_err *err)
@@ -83,6 +86,55 @@ static int price(const struct setting *g, const struct access *access,
     return rc;
 }
 
+static int by_size(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* Of every batch: its rows, and its share of the rows, each shared by the batches that touch it.
+ * Both sorted. */
+static void weigh_batches(const struct access *a, double *rows, double *share)
+{
+    for (uint32_t r = 0; r < a->rows; r++)
+        for (uint64_t i = a->start[r]; i < a->start[r + 1]; i++) {
+            rows[a->batch[i]]++;
+            share[a->batch[i]] += 1 / (double)(a->start[r + 1] - a->start[r]);
+        }
+    qsort(rows, a->batches, sizeof(*rows), by_size);
+    qsort(share, a->batches, sizeof(*share), by_size);
+}
+
+/*
+ * The least I/O of any layout, rows of an order being read without pages. Row 0 has a table of its
+ * own, so it is the first whatever the order; where all batches touch it, the batches that are read
+ * in one request each read from there to their last row. So the j-th shortest of these reads all
+ * rows of the shorter ones too, which are no fewer than the j least shares together. All others
+ * take two requests at least, and their rows.
+ */
+static int bound_io(const struct access *a, const struct block_cost *cost, double *out,
+                    struct drps_err *err)
+{
+    const uint32_t n = a->batches;
+    double *rows = calloc((size_t)n + 1, sizeof(*rows)),
+           *share = calloc((size_t)n + 1, sizeof(*share));
+    if (rows && share) weigh_batches(a, rows, share);
+    double two = 0, one = 0, end = 0;
+    for (uint32_t b = 0; rows && b < n; b++)
+        two += 2 * cost->seek + rows[b] * cost->row;
+    *out = two;
+    for (uint32_t m = 1; rows && share && m <= n; m++) {
+        end += share[m - 1];
+        one += cost->seek + end * cost->row;
+        two -= 2 * cost->seek + rows[n - m] * cost->row;
+        if (one + two < *out) *out = one + two;
+    }
+    if (a->rows && a->start[1] < n) *out = 0; /* says nothing */
+    free(rows);
+    free(share);
+    return rows && share ? 0 : drps_err_set(err, -ENOMEM, "no memory to weigh %u batches", n);
+}
+
 static int measure(const struct setting *g, struct result *r, struct drps_err *err)
 {
     const struct crew_work *w = &g->work;
@@ -104,6 +156,7 @@ static int measure(const struct setting *g, struct result *r, struct drps_err *e
     r->blocks = layout.blocks;
     if (t) t->ops->close(t);
     if (rc == 0) rc = price(g, &access, &layout, r, err);
+    if (rc == 0) rc = bound_io(&access, &g->options.cost, &r->bound, err);
     block_layout_free(&layout);
     access_free(&access);
     return rc;
@@ -119,15 +172,16 @@ static void print(const struct setting *g, const struct result *r)
         g->json ? "{\"builder\":\"%s\",\"rows\":%u,\"batches\":%u,\"load_seconds\":%.3f,"
                   "\"build_seconds\":%.3f,\"peak_mib\":%.0f,\"shard_peak_mib\":%.0f,\"blocks\":%zu,"
                   "\"eq1_seconds\":%.6f,\"eq1_rows_seconds\":%.6f,\"eq1_ratio\":%.4f,"
-                  "\"io_seconds\":%.6f,\"io_pages_seconds\":%.6f,\"io_ratio\":%.4f}\n"
+                  "\"io_seconds\":%.6f,\"io_pages_seconds\":%.6f,\"io_ratio\":%.4f,"
+                  "\"io_bound_seconds\":%.6f}\n"
                 : "%s: %u rows, %u batches; loaded in %.3f s, built in %.3f s, peak %.0f MiB "
                   "(largest shard %.0f), %zu blocks\n"
                   "  Eq. 1: %.3f s, one row a block %.3f s: %.4f\n"
-                  "  I/O:   %.3f s, placed pages    %.3f s: %.4f\n";
+                  "  I/O:   %.3f s, placed pages    %.3f s: %.4f; no layout below %.3f s\n";
     printf(format, g->builder, g->work.rows, g->work.batches, r->load_seconds, r->build_seconds,
            peak, shard_peak, r->blocks, r->built.blocks * 1e-6, r->rows.blocks * 1e-6,
            r->built.blocks / r->rows.blocks, r->built.io * 1e-6, r->pages.io * 1e-6,
-           r->built.io / r->pages.io);
+           r->built.io / r->pages.io, r->bound * 1e-6);
 }
 
 static const char usage[] =
