@@ -26,7 +26,7 @@ struct setting {
     const char *plan, *builder;
     struct block_options options;
     struct block_tables tables;
-    struct crew_work work;
+    struct access_source work;
     uint32_t shards; /* 0: no other process */
     uint32_t page_rows;
     int json;
@@ -49,13 +49,13 @@ static int open_plan(struct setting *g, struct drps_err *err)
         g->tables.first[t] = (uint32_t)plan->info.tables[t].first;
     g->tables.first[g->tables.n] = (uint32_t)plan->info.rows;
     g->work =
-        (struct crew_work){.io = drps_io_os(),
-                           .dir = g->plan,
-                           .rows = (uint32_t)plan->info.rows,
-                           .batches = (uint32_t)(plan->info.batches + plan->info.eval_batches),
-                           .share = g->options.sample,
-                           .seed = g->options.seed,
-                           .memory_bytes = g->options.memory_bytes};
+        (struct access_source){.io = drps_io_os(),
+                               .dir = g->plan,
+                               .rows = (uint32_t)plan->info.rows,
+                               .batches = (uint32_t)(plan->info.batches + plan->info.eval_batches),
+                               .share = g->options.sample,
+                               .seed = g->options.seed,
+                               .memory_bytes = g->options.memory_bytes};
     drps_plan_close(plan);
     return 0;
 }
@@ -137,14 +137,13 @@ static int bound_io(const struct access *a, const struct block_cost *cost, doubl
 
 static int measure(const struct setting *g, struct result *r, struct drps_err *err)
 {
-    const struct crew_work *w = &g->work;
+    const struct access_source *w = &g->work;
     struct access access;
     struct tally *t = NULL;
     struct block_layout layout = {0};
 
     uint64_t start = drps_clock_ns();
-    int rc = access_load(w->io, w->dir, w->rows, w->batches, 0, w->batches, w->memory_bytes,
-                         &access, err);
+    int rc = access_load(w, 0, w->batches, &access, err);
     if (rc == 0)
         rc = g->shards ? crew_open(w, g->shards, &t, err)
                        : tally_open(&access, w->share, w->seed, &t, err);

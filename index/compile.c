@@ -616,7 +616,8 @@ static struct layout_job layout_job(const struct run *r)
                     .memory_bytes = r->options.memory_bytes / 4 * 3},
         .prune_to = o->prune_to,
         .shards = o->shards,
-        .log = r->options.log};
+        .log = r->options.log,
+        .stop = r->options.interrupt};
 }
 
 /* What ranks call the plan: a hash of all batches and of who has what. */

@@ -100,22 +100,24 @@ static int open_tally(const struct layout_job *job, const struct drps_plan_info 
                       struct block_options *options, struct access *access,
                       struct tally **tally_out, struct drps_err *err)
 {
-    const struct crew_work work = {.io = job->io,
-                                   .dir = job->from,
-                                   .rows = (uint32_t)info->rows,
-                                   .batches = (uint32_t)steps_of(info),
-                                   .share = options->sample,
-                                   .seed = options->seed,
-                                   .memory_bytes = options->memory_bytes / 2};
+    const struct access_source from = {.io = job->io,
+                                       .dir = job->from,
+                                       .rows = (uint32_t)info->rows,
+                                       .batches = (uint32_t)steps_of(info),
+                                       .share = options->sample,
+                                       .seed = options->seed,
+                                       .memory_bytes = options->memory_bytes / 2,
+                                       .stop = job->stop};
     if (job->shards > 1) {
         options->memory_bytes /= 2;
-        return crew_open(&work, job->shards, tally_out, err);
+        return crew_open(&from, job->shards, tally_out, err);
     }
-    int rc = access_load(job->io, job->from, work.rows, work.batches, 0, work.batches,
-                         work.memory_bytes, access, err);
+    int rc = access_load(&from, 0, from.batches, access, err);
     if (rc < 0) return rc;
     options->memory_bytes -= access_bytes(access);
-    return tally_open(access, options->sample, options->seed, tally_out, err);
+    rc = tally_open(access, from.share, from.seed, tally_out, err);
+    if (rc == 0) (*tally_out)->stop = from.stop;
+    return rc;
 }
 
 static int build_counting(const struct layout_job *job, const struct drps_plan_info *info,

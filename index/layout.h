@@ -5,6 +5,7 @@
 #ifndef DRPS_INDEX_LAYOUT_H
 #define DRPS_INDEX_LAYOUT_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "base/drps_err.h"
@@ -24,6 +25,7 @@ struct layout_job {
                                      0: do not */
     unsigned shards;              /* processes that count accesses */
     const struct drps_log *log;   /* borrowed; told when a builder did with less */
+    const atomic_int *stop;       /* borrowed, NULL allowed: not 0 ends building */
 };
 
 /*

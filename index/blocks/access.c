@@ -14,14 +14,15 @@
 enum { READ_BUFFER = 1 << 20 };
 
 /* The incidences of all records, from their heads alone. */
-static int count_all(struct steps *st, uint32_t first, uint32_t end, uint64_t *n_out,
-                     struct drps_err *err)
+static int count_all(struct steps *st, const struct access_source *from, uint32_t first,
+                     uint32_t end, uint64_t *n_out, struct drps_err *err)
 {
     *n_out = 0;
     for (uint32_t s = first; s < end; s++) {
         const void *record;
         size_t bytes;
-        int rc = steps_record(st, s, &record, &bytes, err);
+        int rc = access_stopped(from->stop, err);
+        if (rc == 0) rc = steps_record(st, s, &record, &bytes, err);
         if (rc < 0) return rc;
         *n_out += bytes >= 4 ? drps_list_count(record) : 0;
     }
@@ -52,14 +53,15 @@ static int make_room(struct access *a, uint64_t n, uint64_t memory_bytes, struct
  * Row r's batches are counted in start[r + 2]; summed up, start[r + 1] is where they begin, and
  * once they are filled in, where they end.
  */
-static int fill(struct steps *st, uint32_t first, uint32_t end, struct access *a,
-                struct drps_err *err)
+static int fill(struct steps *st, const struct access_source *from, uint32_t first, uint32_t end,
+                struct access *a, struct drps_err *err)
 {
     const uint32_t *list;
     size_t n;
 
     for (uint32_t s = first; s < end; s++) {
-        int rc = steps_rows(st, s, a->rows, &list, &n, err);
+        int rc = access_stopped(from->stop, err);
+        if (rc == 0) rc = steps_rows(st, s, a->rows, &list, &n, err);
         if (rc < 0) return rc;
         for (size_t i = 0; i < n; i++)
             a->start[(size_t)list[i] + 2]++;
@@ -67,7 +69,8 @@ static int fill(struct steps *st, uint32_t first, uint32_t end, struct access *a
     for (size_t r = 2; r < (size_t)a->rows + 2; r++)
         a->start[r] += a->start[r - 1];
     for (uint32_t s = first; s < end; s++) {
-        int rc = steps_rows(st, s, a->rows, &list, &n, err);
+        int rc = access_stopped(from->stop, err);
+        if (rc == 0) rc = steps_rows(st, s, a->rows, &list, &n, err);
         if (rc < 0) return rc;
         for (size_t i = 0; i < n; i++)
             a->batch[a->start[(size_t)list[i] + 1]++] = s;
@@ -75,18 +78,18 @@ static int fill(struct steps *st, uint32_t first, uint32_t end, struct access *a
     return 0;
 }
 
-int access_load(const struct drps_io *io, const char *dir, uint32_t rows, uint32_t batches,
-                uint32_t first, uint32_t end, uint64_t memory_bytes, struct access *a_out,
-                struct drps_err *err)
+int access_load(const struct access_source *from, uint32_t first, uint32_t end,
+                struct access *a_out, struct drps_err *err)
 {
     struct steps *st;
     uint64_t n;
 
-    *a_out = (struct access){.rows = rows, .batches = batches};
-    int rc = steps_open(io, dir, "rows.rec", DRPS_KIND_ROWS, batches, READ_BUFFER, &st, err);
-    if (rc == 0) rc = count_all(st, first, end, &n, err);
-    if (rc == 0) rc = make_room(a_out, n, memory_bytes, err);
-    if (rc == 0) rc = fill(st, first, end, a_out, err);
+    *a_out = (struct access){.rows = from->rows, .batches = from->batches};
+    int rc = steps_open(from->io, from->dir, "rows.rec", DRPS_KIND_ROWS, from->batches, READ_BUFFER,
+                        &st, err);
+    if (rc == 0) rc = count_all(st, from, first, end, &n, err);
+    if (rc == 0) rc = make_room(a_out, n, from->memory_bytes, err);
+    if (rc == 0) rc = fill(st, from, first, end, a_out, err);
     steps_close(st);
     if (rc < 0) access_free(a_out);
     return rc;

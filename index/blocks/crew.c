@@ -376,7 +376,8 @@ int crew_over(struct crew_link *link, uint32_t blocks, uint32_t batches, struct 
         link->ops->close(link);
         return drps_err_set(err, -ENOMEM, "no memory for a crew");
     }
-    c->tally = (struct tally){&crew_ops, blocks, batches};
+    c->tally =
+        (struct tally){.ops = &crew_ops, .blocks = blocks, .batches = batches, .stop = link->stop};
     c->link = link;
     int rc = gather(c, NULL, NULL, 0, 1, err); /* all are ready */
     if (rc == 0)

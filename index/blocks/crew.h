@@ -27,28 +27,20 @@ struct crew_link_ops {
 struct crew_link {
     const struct crew_link_ops *ops;
     unsigned peers;
+    const atomic_int *stop; /* as in struct access_source: waiting for peers ends too */
 };
 
 enum { CREW_SHARDS = 64 };
 
-/* The batches of dir/rows.rec, counted as tally_open() counts them. */
-struct crew_work {
-    const struct drps_io *io;
-    const char *dir;
-    uint32_t rows, batches;
-    double share;
-    uint64_t seed;
-    uint64_t memory_bytes; /* of the accesses, all shards together */
-};
-
 /*
  * Starts `shards` processes (1 .. CREW_SHARDS), which load the batches. A process ends when the
- * tally is closed or this process is gone. A failure names the shard. Memory beside the accesses:
- * what each shard's tally takes; the pairs of a shard take what the caller allows for all.
- * Signals that this process handles without ending are handled so in the shards too.
+ * tally is closed or this process is gone, in the middle of counting if need be: it is not asked
+ * whether to stop. A failure names the shard. Memory beside the accesses: what each shard's tally
+ * takes; the pairs of a shard take what the caller allows for all. Signals that this process
+ * handles without ending are handled so in the shards too.
  */
 DRPS_MUST_CHECK
-int crew_open(const struct crew_work *work, unsigned shards, struct tally **t_out,
+int crew_open(const struct access_source *from, unsigned shards, struct tally **t_out,
               struct drps_err *err);
 
 /* ---- Over any link ---- */

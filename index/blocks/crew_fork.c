@@ -1,8 +1,10 @@
 /* Shards as child processes, each at the other end of a pair of sockets. */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,12 +34,41 @@ static int gone(struct peer *p, struct drps_err *err)
                         WEXITSTATUS(status));
 }
 
+/*
+ * Until the peer has something to receive, or room to send into. Signals that set `stop` interrupt
+ * the wait; one that comes just before it is seen after LOOK_MS.
+ */
+static int wait_for(const struct crew_link *l, const struct peer *p, short events,
+                    struct drps_err *err)
+{
+    enum { LOOK_MS = 100 };
+    struct pollfd fd = {.fd = p->fd, .events = events};
+    for (;;) {
+        int rc = access_stopped(l->stop, err);
+        if (rc < 0) return rc;
+        const int ready = poll(&fd, 1, LOOK_MS);
+        if (ready > 0) return 0;
+        if (ready < 0 && errno != EINTR)
+            return drps_err_set(err, -errno, "cannot wait: %s", strerror(errno));
+    }
+}
+
+static int is_full_or_empty(int error)
+{
+    return error == EAGAIN || error == EWOULDBLOCK;
+}
+
 static int sockets_send(struct crew_link *l, unsigned peer, const void *bytes, size_t n,
                         struct drps_err *err)
 {
     struct peer *p = &((struct sockets *)l)->peer[peer];
     for (const char *at = bytes; n > 0;) {
-        ssize_t sent = send(p->fd, at, n, MSG_NOSIGNAL);
+        ssize_t sent = send(p->fd, at, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0 && is_full_or_empty(errno)) {
+            int rc = wait_for(l, p, POLLOUT, err);
+            if (rc < 0) return rc;
+            continue;
+        }
         if (sent < 0 && errno == EINTR) continue;
         if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) return gone(p, err);
         if (sent < 0) return drps_err_set(err, -errno, "cannot send: %s", strerror(errno));
@@ -52,7 +83,12 @@ static int sockets_receive(struct crew_link *l, unsigned peer, void *bytes, size
 {
     struct peer *p = &((struct sockets *)l)->peer[peer];
     for (char *at = bytes; n > 0;) {
-        ssize_t got = recv(p->fd, at, n, 0);
+        ssize_t got = recv(p->fd, at, n, MSG_DONTWAIT);
+        if (got < 0 && is_full_or_empty(errno)) {
+            int rc = wait_for(l, p, POLLIN, err);
+            if (rc < 0) return rc;
+            continue;
+        }
         if (got < 0 && errno == EINTR) continue;
         if (got == 0 || (got < 0 && errno == ECONNRESET)) return gone(p, err);
         if (got < 0) return drps_err_set(err, -errno, "cannot receive: %s", strerror(errno));
@@ -95,18 +131,20 @@ static uint32_t shard_begin(uint32_t batches, unsigned shard, unsigned shards)
     return shard == shards ? batches : begin / TALLY_STRETCH * TALLY_STRETCH;
 }
 
-static void shard_count(const struct crew_work *work, unsigned shard, unsigned shards,
+static void shard_count(const struct access_source *from, unsigned shard, unsigned shards,
                         struct crew_link *parent)
 {
     struct drps_err err = DRPS_ERR_INIT;
+    struct access_source share = *from;
     struct access access;
     struct tally *tally = NULL;
-    const uint32_t first = shard_begin(work->batches, shard, shards);
-    const uint32_t end = shard_begin(work->batches, shard + 1, shards);
+    const uint32_t first = shard_begin(from->batches, shard, shards);
+    const uint32_t end = shard_begin(from->batches, shard + 1, shards);
 
-    int rc = access_load(work->io, work->dir, work->rows, work->batches, first, end,
-                         work->memory_bytes / shards, &access, &err);
-    if (rc == 0) rc = tally_open(&access, work->share, work->seed, &tally, &err);
+    share.memory_bytes /= shards;
+    share.stop = NULL; /* the parent ends it */
+    int rc = access_load(&share, first, end, &access, &err);
+    if (rc == 0) rc = tally_open(&access, from->share, from->seed, &tally, &err);
     (void)crew_serve(parent, tally, &err, NULL); /* how it ended is the parent's to say */
     if (tally) tally->ops->close(tally);
     access_free(&access);
@@ -114,7 +152,7 @@ static void shard_count(const struct crew_work *work, unsigned shard, unsigned s
 
 /* Only its own socket stays open: that of the parent must be the parent's alone, for its end to
  * show. */
-static void shard_run(const struct crew_work *work, unsigned shard, unsigned shards,
+static void shard_run(const struct access_source *from, unsigned shard, unsigned shards,
                       struct sockets *older, int fd)
 {
     struct sockets *s = sockets_new();
@@ -123,14 +161,14 @@ static void shard_run(const struct crew_work *work, unsigned shard, unsigned sha
     if (s) {
         s->link.peers = 1;
         s->peer[0].fd = fd;
-        shard_count(work, shard, shards, &s->link);
+        shard_count(from, shard, shards, &s->link);
     }
     _exit(s ? 0 : 1); /* what the parent has open or buffered is not the child's to finish */
 }
 
 /* ---- In the parent ---- */
 
-static int shard_start(const struct crew_work *work, unsigned shard, unsigned shards,
+static int shard_start(const struct access_source *from, unsigned shard, unsigned shards,
                        struct sockets *s, struct drps_err *err)
 {
     int fd[2];
@@ -140,7 +178,8 @@ static int shard_start(const struct crew_work *work, unsigned shard, unsigned sh
     pid_t pid = fork();
     if (pid == 0) {
         (void)close(fd[0]);
-        shard_run(work, shard, shards, s, fd[1]);
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* else it counts on until it has an answer */
+        shard_run(from, shard, shards, s, fd[1]);
     }
     const int failed = pid < 0 ? errno : 0;
     (void)close(fd[1]);
@@ -151,7 +190,7 @@ static int shard_start(const struct crew_work *work, unsigned shard, unsigned sh
                   : 0;
 }
 
-int crew_open(const struct crew_work *work, unsigned shards, struct tally **t_out,
+int crew_open(const struct access_source *from, unsigned shards, struct tally **t_out,
               struct drps_err *err)
 {
     int rc = 0;
@@ -162,9 +201,10 @@ int crew_open(const struct crew_work *work, unsigned shards, struct tally **t_ou
                             CREW_SHARDS);
     struct sockets *s = sockets_new();
     if (!s) return drps_err_set(err, -ENOMEM, "no memory for %u shards", shards);
+    s->link.stop = from->stop;
     for (unsigned i = 0; i < shards && rc == 0; i++)
-        rc = shard_start(work, i, shards, s, err);
-    if (rc == 0) return crew_over(&s->link, work->rows, work->batches, t_out, err);
+        rc = shard_start(from, i, shards, s, err);
+    if (rc == 0) return crew_over(&s->link, from->rows, from->batches, t_out, err);
     sockets_close(&s->link);
     return rc;
 }

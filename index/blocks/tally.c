@@ -17,7 +17,8 @@ enum {
     AHEAD = 16,        /* lists fetched into the cache before their turn */
     POOL_HEAD = 2,     /* words before a list in the pool: its block, its length */
     GALLOP_RATIO = 16, /* lists so unequal are searched, not walked */
-    RADIX_LEAST = 256  /* shorter lists are sorted by comparison */
+    RADIX_LEAST = 256, /* shorter lists are sorted by comparison */
+    STOP_EVERY = 1024  /* blocks, or pairs, between looks whether to stop */
 };
 
 /*
@@ -53,6 +54,12 @@ struct local {
 static struct local *local_of(struct tally *t)
 {
     return (struct local *)t;
+}
+
+/* At the i-th of many steps. */
+static int stopped(const struct tally *t, size_t i, struct drps_err *err)
+{
+    return i % STOP_EVERY ? 0 : access_stopped(t->stop, err);
 }
 
 static uint64_t incidences(const struct access *a)
@@ -186,12 +193,13 @@ static int tally_signatures(struct tally *t, uint64_t *sig_out, struct drps_err 
 {
     const struct local *l = local_of(t);
     uint64_t *hash = l->table;
-    (void)err;
     for (uint32_t b = 0; b < t->batches; b++)
         hash[b] = drps_mix64(b);
     for (uint32_t block = 0; block < t->blocks; block++) {
         const uint32_t *list = list_of(l, block);
         uint64_t sum = 0;
+        int rc = stopped(t, block, err);
+        if (rc < 0) return rc;
         fetch_ahead(l, block);
         for (uint32_t i = 0; i < l->n[block]; i++)
             sum += hash[list[i]];
@@ -204,12 +212,13 @@ static int tally_minhash(struct tally *t, uint64_t salt, uint32_t *min_out, stru
 {
     const struct local *l = local_of(t);
     uint32_t *hash = l->table;
-    (void)err;
     for (uint32_t b = 0; b < t->batches; b++)
         hash[b] = (uint32_t)(drps_mix64(b ^ salt) >> 32);
     for (uint32_t block = 0; block < t->blocks; block++) {
         const uint32_t *list = list_of(l, block);
         uint32_t least = UINT32_MAX;
+        int rc = stopped(t, block, err);
+        if (rc < 0) return rc;
         fetch_ahead(l, block);
         for (uint32_t i = 0; i < l->n[block]; i++)
             least = hash[list[i]] < least ? hash[list[i]] : least;
@@ -241,8 +250,9 @@ static int tally_cocounts(struct tally *t, const struct block_pair *pairs, size_
                           uint32_t *count_out, struct drps_err *err)
 {
     const struct local *l = local_of(t);
-    (void)err;
     for (size_t i = 0; i < n; i++) {
+        int rc = stopped(t, i, err);
+        if (rc < 0) return rc;
         fetch_pair(l, pairs, i, n);
         count_out[i] = common_of(l, pairs[i]);
     }
@@ -476,8 +486,11 @@ static int pairs_of_all(const struct local *l, struct inverse *v, const uint8_t 
                         struct pair_list *list, struct drps_err *err)
 {
     int rc = 0;
-    for (uint32_t a = 0; a < l->tally.blocks && rc == 0; a++)
-        if (keep[a] && l->n[a]) rc = emit(v, a, meet(l, v, keep, a, a + 1), list, err);
+    for (uint32_t a = 0; a < l->tally.blocks && rc == 0; a++) {
+        if (!keep[a] || !l->n[a]) continue;
+        rc = access_stopped(l->tally.stop, err);
+        if (rc == 0) rc = emit(v, a, meet(l, v, keep, a, a + 1), list, err);
+    }
     return rc;
 }
 
@@ -487,8 +500,11 @@ static int pairs_with(const struct local *l, struct inverse *v, const uint8_t *k
     int rc = 0;
     for (size_t i = 0; i < n; i++)
         v->mark[with[i]] |= MARK_WITH;
-    for (size_t i = 0; i < n && rc == 0; i++)
-        if (keep[with[i]]) rc = emit(v, with[i], meet(l, v, keep, with[i], 0), list, err);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        rc = access_stopped(l->tally.stop, err);
+        if (rc == 0 && keep[with[i]])
+            rc = emit(v, with[i], meet(l, v, keep, with[i], 0), list, err);
+    }
     for (size_t i = 0; i < n; i++)
         v->mark[with[i]] &= (uint8_t)~MARK_WITH;
     if (rc == 0 && n > 1 && list->n <= list->most) rc = sort_pairs(list, l->tally.blocks, err);
@@ -540,8 +556,9 @@ static int tally_merge(struct tally *t, const struct block_pair *pairs, size_t n
     int rc = 0;
     for (size_t i = 0; i < n && rc == 0; i++) {
         fetch_pair(l, pairs, i, n);
-        if (l->inverse.has) inverse_merge(l, &l->inverse, pairs[i]);
-        rc = merge_pair(l, pairs[i], err);
+        rc = stopped(t, i, err);
+        if (rc == 0 && l->inverse.has) inverse_merge(l, &l->inverse, pairs[i]);
+        if (rc == 0) rc = merge_pair(l, pairs[i], err);
     }
     return rc;
 }
@@ -564,10 +581,12 @@ static int tally_pair_work(struct tally *t, uint64_t *work_out, struct drps_err 
     const struct local *l = local_of(t);
     uint32_t *touched = l->table;
     uint64_t sum = 0;
-    (void)err;
+    *work_out = 0;
     memset(touched, 0, t->batches * sizeof(*touched));
     for (uint32_t block = 0; block < t->blocks; block++) {
         const uint32_t *list = list_of(l, block);
+        int rc = stopped(t, block, err);
+        if (rc < 0) return rc;
         fetch_ahead(l, block);
         for (uint32_t i = 0; i < l->n[block]; i++)
             touched[list[i]]++;
@@ -618,22 +637,25 @@ static int tally_layout_io(struct tally *t, const uint32_t *place, const uint32_
     uint32_t *read_end = l->table, *stretch_end = read_end + t->batches;
     uint32_t *order = drps_array_new(a->rows, sizeof(*order));
     struct layout_io io = {0};
+    int rc = 0;
 
     *out = io;
     if (!order) return drps_err_set(err, -ENOMEM, "no memory for an order of %u rows", a->rows);
     for (uint32_t row = 0; row < a->rows; row++)
         order[place[row]] = row;
     memset(read_end, 0xff, 2 * (size_t)t->batches * sizeof(*read_end));
-    for (size_t b = 0; b < blocks; b++)
-        for (uint32_t p = first[b]; p < first[b + 1]; p++) {
+    for (size_t b = 0; b < blocks && rc == 0; b++) {
+        rc = stopped(t, b, err);
+        for (uint32_t p = first[b]; rc == 0 && p < first[b + 1]; p++) {
             fetch_rows(a, order, p);
             for (uint64_t i = a->start[order[p]]; i < a->start[order[p] + 1]; i++)
                 read_block(first[b], first[b + 1], gap_rows, &read_end[a->batch[i]],
                            &stretch_end[a->batch[i] / TALLY_STRETCH], &io);
         }
+    }
     free(order);
-    *out = io;
-    return 0;
+    if (rc == 0) *out = io;
+    return rc;
 }
 
 /* ---- Opening ---- */
@@ -701,7 +723,8 @@ int tally_open(const struct access *access, double share, uint64_t seed, struct 
     if (rc == 0 && share < 1) rc = sample(access, share, seed, &l->sampled);
     if (rc == 0) {
         l->access = share < 1 ? &l->sampled : access;
-        l->tally = (struct tally){&local_ops, access->rows, access->batches};
+        l->tally =
+            (struct tally){.ops = &local_ops, .blocks = access->rows, .batches = access->batches};
         l->at = drps_array_new(access->rows, sizeof(*l->at));
         l->n = drps_array_new(access->rows, sizeof(*l->n));
         l->table = drps_array_new(access->batches, sizeof(uint64_t));

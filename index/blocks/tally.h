@@ -79,8 +79,9 @@ struct tally_ops {
 
 struct tally {
     const struct tally_ops *ops;
-    uint32_t blocks;  /* = rows */
-    uint32_t batches; /* of the epoch, whatever this tally's share of them */
+    uint32_t blocks;        /* = rows */
+    uint32_t batches;       /* of the epoch, whatever this tally's share of them */
+    const atomic_int *stop; /* as in struct access_source, for whoever opened it to set */
 };
 
 /*

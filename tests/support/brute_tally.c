@@ -213,7 +213,7 @@ struct tally *brute_tally(const struct access *a, double share, uint64_t seed)
 {
     const size_t cells = (size_t)a->batches * a->rows;
     struct brute *brute = must(calloc(1, sizeof(*brute)));
-    brute->tally = (struct tally){&ops, a->rows, a->batches};
+    brute->tally = (struct tally){.ops = &ops, .blocks = a->rows, .batches = a->batches};
     brute->rows = must(calloc(cells + 1, 1));
     brute->now = must(malloc(cells + 1));
     for (uint32_t row = 0; row < a->rows; row++)

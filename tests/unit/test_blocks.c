@@ -28,13 +28,22 @@ struct case_data {
     struct block_options options;
 };
 
+static struct access_source source_of(const struct lists *l, uint64_t memory_bytes)
+{
+    return (struct access_source){.io = drps_io_os(),
+                                  .dir = l->dir,
+                                  .rows = (uint32_t)l->rows,
+                                  .batches = (uint32_t)l->steps,
+                                  .share = 1,
+                                  .memory_bytes = memory_bytes};
+}
+
 static void case_load(struct case_data *c)
 {
     struct drps_err err = DRPS_ERR_INIT;
     const uint32_t steps = (uint32_t)c->lists.steps, rows = (uint32_t)c->lists.rows;
-    assert_ok(
-        access_load(drps_io_os(), c->lists.dir, rows, steps, 0, steps, 1 << 24, &c->access, &err),
-        &err);
+    const struct access_source from = source_of(&c->lists, 1 << 24);
+    assert_ok(access_load(&from, 0, steps, &c->access, &err), &err);
     c->tables = (struct block_tables){.first = {0, rows}, .n = 1};
     c->options = (struct block_options){.cost = {.seek = 40, .row = 0.25},
                                         .top_k = 50,
@@ -135,21 +144,22 @@ static void test_access_turns_the_lists_round(void **state)
         struct access a;
         struct lists l;
         lists_random(&l, &rng, 1 + random_below(&rng, 50), random_below(&rng, 40), 20);
-        const uint32_t rows = (uint32_t)l.rows, steps = (uint32_t)l.steps;
+        const uint32_t steps = (uint32_t)l.steps;
+        struct access_source from = source_of(&l, 7);
         const uint32_t end = (uint32_t)random_below(&rng, steps + 1);
         const uint32_t first = (uint32_t)random_below(&rng, end + 1);
-        int rc = access_load(drps_io_os(), l.dir, rows, steps, first, end, 7, &a, &err);
+        int rc = access_load(&from, first, end, &a, &err);
         assert_int_equal(rc, DRPS_E_MEMORY_BUDGET);
         assert_null(a.batch);
         const char *number = strstr(err.text, "(");
         assert_non_null(number);
-        const uint64_t enough = strtoull(number + 1, NULL, 10);
+        from.memory_bytes = strtoull(number + 1, NULL, 10);
         drps_err_clear(&err);
-        assert_ok(access_load(drps_io_os(), l.dir, rows, steps, first, end, enough, &a, &err),
-                  &err);
+        assert_ok(access_load(&from, first, end, &a, &err), &err);
         check_access(&l, &a, first, end);
         access_free(&a);
-        rc = access_load(drps_io_os(), l.dir, rows, steps + 1, first, end, enough, &a, &err);
+        from.batches++;
+        rc = access_load(&from, first, end, &a, &err);
         assert_int_equal(rc, DRPS_E_CORRUPT);
         lists_free(&l);
     }
@@ -230,7 +240,8 @@ static struct block_layout build_noting(const struct case_data *c, const char *n
     note->ops.pairs = noting_pairs;
     note->ops.merge = noting_merge;
     note->ops.reset = noting_reset;
-    note->tally = (struct tally){&note->ops, note->of->blocks, note->of->batches};
+    note->tally =
+        (struct tally){.ops = &note->ops, .blocks = note->of->blocks, .batches = note->of->batches};
     struct block_layout layout = build_on(&note->tally, c, name);
     note->of->ops->close(note->of);
     return layout;
@@ -595,6 +606,116 @@ static void test_refused_options(void **state)
     case_end(&c);
 }
 
+/* ---- Stopping ---- */
+
+/* A tally that raises the flag with its `left`-th question. */
+struct stopping {
+    struct tally tally;
+    struct tally *of;
+    atomic_int flag;
+    int left, after; /* questions before it, and from it on */
+};
+
+static struct tally *question(struct tally *t)
+{
+    struct stopping *s = (struct stopping *)t;
+    if (--s->left <= 0) {
+        atomic_store(&s->flag, 1);
+        s->after++;
+    }
+    return s->of;
+}
+
+#define STOPPING(op, parameters, ...)                                                              \
+    static int stopping_##op parameters                                                            \
+    {                                                                                              \
+        struct tally *of = question(t);                                                            \
+        return of->ops->op(of, __VA_ARGS__);                                                       \
+    }
+STOPPING(counts, (struct tally * t, uint32_t *out, struct drps_err *err), out, err)
+STOPPING(signatures, (struct tally * t, uint64_t *out, struct drps_err *err), out, err)
+STOPPING(minhash, (struct tally * t, uint64_t salt, uint32_t *out, struct drps_err *err), salt, out,
+         err)
+STOPPING(cocounts,
+         (struct tally * t, const struct block_pair *pairs, size_t n, uint32_t *out,
+          struct drps_err *err),
+         pairs, n, out, err)
+STOPPING(pairs,
+         (struct tally * t, const uint8_t *keep, const uint32_t *with, size_t n, uint64_t memory,
+          struct block_pair_count **out, size_t *n_out, struct drps_err *err),
+         keep, with, n, memory, out, n_out, err)
+STOPPING(merge, (struct tally * t, const struct block_pair *pairs, size_t n, struct drps_err *err),
+         pairs, n, err)
+STOPPING(pair_work, (struct tally * t, uint64_t *out, struct drps_err *err), out, err)
+STOPPING(reset, (struct tally * t, struct drps_err *err), err)
+STOPPING(layout_io,
+         (struct tally * t, const uint32_t *place, const uint32_t *first, size_t n, uint32_t gap,
+          struct layout_io *out, struct drps_err *err),
+         place, first, n, gap, out, err)
+
+static const struct tally_ops stopping_ops = {
+    .counts = stopping_counts,
+    .signatures = stopping_signatures,
+    .minhash = stopping_minhash,
+    .cocounts = stopping_cocounts,
+    .pairs = stopping_pairs,
+    .merge = stopping_merge,
+    .pair_work = stopping_pair_work,
+    .reset = stopping_reset,
+    .layout_io = stopping_layout_io,
+};
+
+/* Whatever question it is that comes with the flag, no builder asks many more. */
+static void test_builders_stop_when_told(void **state)
+{
+    static const char *const builders[] = {"pairwise", "topk", "greedy", "auto"};
+    enum { MOST_AFTER = 4 }; /* some questions take no time, and look at no flag */
+    struct random_source rng = random_begin(__func__);
+    struct case_data c;
+    (void)state;
+    case_random(&c, &rng, 40, 30);
+    for (size_t b = 0; b < sizeof(builders) / sizeof(builders[0]); b++) {
+        int rc = DRPS_E_INTERRUPTED, stopped = 0;
+        for (int at = 1; rc == DRPS_E_INTERRUPTED; at++) {
+            struct drps_err err = DRPS_ERR_INIT;
+            struct stopping s = {.left = at};
+            struct block_layout layout;
+            assert_ok(tally_open(&c.access, 1, 0, &s.of, &err), &err);
+            s.tally = (struct tally){
+                .ops = &stopping_ops, .blocks = s.of->blocks, .batches = s.of->batches};
+            s.of->stop = &s.flag;
+            rc = block_builder_find(builders[b])
+                     ->build(&s.tally, &c.tables, &c.options, &layout, &err);
+            if (rc == DRPS_E_INTERRUPTED)
+                stopped++;
+            else if (rc < 0)
+                fail_msg("%s: %s", builders[b], err.text);
+            if (s.after > MOST_AFTER)
+                fail_msg("%s asks %d questions more after %d", builders[b], s.after, at);
+            block_layout_free(&layout);
+            s.of->ops->close(s.of);
+        }
+        assert_true(stopped > 3);
+    }
+    case_end(&c);
+}
+
+static void test_loading_stops_when_told(void **state)
+{
+    struct random_source rng = random_begin(__func__);
+    struct drps_err err = DRPS_ERR_INIT;
+    const atomic_int stop = 1;
+    struct access a;
+    struct lists l;
+    (void)state;
+    lists_random(&l, &rng, 30, 20, 10);
+    struct access_source from = source_of(&l, 1 << 20);
+    from.stop = &stop;
+    assert_int_equal(access_load(&from, 0, from.batches, &a, &err), DRPS_E_INTERRUPTED);
+    assert_null(a.batch);
+    lists_free(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -610,6 +731,8 @@ int main(void)
         cmocka_unit_test(test_tiny_cases_against_every_partition),
         cmocka_unit_test(test_memory_that_is_asked_for_is_enough),
         cmocka_unit_test(test_refused_options),
+        cmocka_unit_test(test_builders_stop_when_told),
+        cmocka_unit_test(test_loading_stops_when_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,22 +32,20 @@ enum { COUNTS = 4 };
 struct data {
     struct lists lists;
     struct access access;
-    struct crew_work work;
+    struct access_source from;
 };
 
 static void data_begin(struct data *d, struct random_source *rng, uint32_t rows, uint32_t steps)
 {
     struct drps_err err = DRPS_ERR_INIT;
     lists_random(&d->lists, rng, rows, steps, 3 + rows / 3);
-    assert_ok(
-        access_load(drps_io_os(), d->lists.dir, rows, steps, 0, steps, 1 << 24, &d->access, &err),
-        &err);
-    d->work = (struct crew_work){.io = drps_io_os(),
-                                 .dir = d->lists.dir,
-                                 .rows = rows,
-                                 .batches = steps,
-                                 .share = 1,
-                                 .memory_bytes = 1 << 24};
+    d->from = (struct access_source){.io = drps_io_os(),
+                                     .dir = d->lists.dir,
+                                     .rows = rows,
+                                     .batches = steps,
+                                     .share = 1,
+                                     .memory_bytes = 1 << 24};
+    assert_ok(access_load(&d->from, 0, steps, &d->access, &err), &err);
 }
 
 static void data_end(struct data *d)
@@ -59,7 +58,7 @@ static struct tally *crew(const struct data *d, unsigned shards)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct tally *t;
-    assert_ok(crew_open(&d->work, shards, &t, &err), &err);
+    assert_ok(crew_open(&d->from, shards, &t, &err), &err);
     return t;
 }
 
@@ -67,7 +66,7 @@ static struct tally *local(const struct data *d)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct tally *t;
-    assert_ok(tally_open(&d->access, d->work.share, d->work.seed, &t, &err), &err);
+    assert_ok(tally_open(&d->access, d->from.share, d->from.seed, &t, &err), &err);
     return t;
 }
 
@@ -197,8 +196,8 @@ static void test_shards_answer_as_one(void **state)
             struct drps_err err = DRPS_ERR_INIT;
             struct data d;
             data_begin(&d, &rng, shapes[s][0], shapes[s][1]);
-            d.work.share = i % 2 ? 0.5 : 1;
-            d.work.seed = i;
+            d.from.share = i % 2 ? 0.5 : 1;
+            d.from.seed = i;
             struct tally *one = local(&d), *many = crew(&d, shard_counts[i]);
             uint8_t *dead = must(calloc(one->blocks, 1));
             assert_int_equal(many->blocks, one->blocks);
@@ -249,14 +248,14 @@ static void test_builders_do_not_see_who_counts(void **state)
         struct data d;
         data_begin(&d, &rng, 2 + (uint32_t)random_below(&rng, 60),
                    (uint32_t)random_below(&rng, 80));
-        d.work.share = round % 2 ? 0.6 : 1;
+        d.from.share = round % 2 ? 0.6 : 1;
         for (size_t b = 0; b < 3; b++) {
             double cost, same;
             struct block_layout expected =
-                build(brute_tally(&d.access, d.work.share, 0), builders[b], d.work.share, &cost);
+                build(brute_tally(&d.access, d.from.share, 0), builders[b], d.from.share, &cost);
             for (size_t i = 0; i <= COUNTS; i++) {
                 struct tally *t = i < COUNTS ? crew(&d, shard_counts[i]) : local(&d);
-                struct block_layout found = build(t, builders[b], d.work.share, &same);
+                struct block_layout found = build(t, builders[b], d.from.share, &same);
                 assert_int_equal(found.blocks, expected.blocks);
                 assert_memory_equal(found.first, expected.first,
                                     (found.blocks + 1) * sizeof(*found.first));
@@ -282,20 +281,20 @@ static void test_shard_that_cannot_load_says_why(void **state)
     struct tally *t;
     (void)state;
     data_begin(&d, &rng, 40, 30);
-    d.work.memory_bytes = 30;
-    assert_int_equal(crew_open(&d.work, 3, &t, &err), DRPS_E_MEMORY_BUDGET);
+    d.from.memory_bytes = 30;
+    assert_int_equal(crew_open(&d.from, 3, &t, &err), DRPS_E_MEMORY_BUDGET);
     assert_null(t);
     assert_non_null(strstr(err.text, "shard 1 of 3: "));
     assert_non_null(strstr(err.text, "accesses of 40 rows"));
     drps_err_clear(&err);
-    d.work.memory_bytes = 1 << 20;
-    d.work.dir = "/nowhere";
-    assert_int_equal(crew_open(&d.work, 2, &t, &err), -ENOENT);
+    d.from.memory_bytes = 1 << 20;
+    d.from.dir = "/nowhere";
+    assert_int_equal(crew_open(&d.from, 2, &t, &err), -ENOENT);
     assert_non_null(strstr(err.text, "shard 1 of 2: "));
     assert_non_null(strstr(err.text, "/nowhere/rows.rec"));
     drps_err_clear(&err);
-    assert_int_equal(crew_open(&d.work, 0, &t, &err), DRPS_E_CONFIG);
-    assert_int_equal(crew_open(&d.work, CREW_SHARDS + 1, &t, NULL), DRPS_E_CONFIG);
+    assert_int_equal(crew_open(&d.from, 0, &t, &err), DRPS_E_CONFIG);
+    assert_int_equal(crew_open(&d.from, CREW_SHARDS + 1, &t, NULL), DRPS_E_CONFIG);
     assert_no_children();
     data_end(&d);
 }
@@ -357,7 +356,7 @@ static void test_shards_end_with_their_parent(void **state)
     assert_true(pid >= 0);
     if (pid == 0) {
         struct tally *t;
-        int rc = crew_open(&d.work, 3, &t, NULL);
+        int rc = crew_open(&d.from, 3, &t, NULL);
         _exit(rc == 0 ? 7 : 1); /* without closing it */
     }
     (void)close(fd[1]);
@@ -367,6 +366,48 @@ static void test_shards_end_with_their_parent(void **state)
     assert_int_equal(WEXITSTATUS(status), 7);
     (void)close(fd[0]);
     data_end(&d);
+}
+
+/* ---- Stopping while shards count ---- */
+
+static atomic_int stop_flag;
+
+static void raise_stop(int signal)
+{
+    (void)signal;
+    atomic_store(&stop_flag, 1);
+}
+
+/* One shard never answers; whoever waits for it is told by a signal, and ends all. */
+static void test_waiting_for_shards_stops_when_told(void **state)
+{
+    struct random_source rng = random_begin(__func__);
+    struct drps_err err = DRPS_ERR_INIT;
+    const struct sigaction raise = {.sa_handler = raise_stop, .sa_flags = SA_RESTART};
+    const struct itimerval soon = {.it_value = {.tv_usec = 20000}};
+    uint32_t count[40];
+    struct data d;
+    (void)state;
+    data_begin(&d, &rng, 40, 30);
+    atomic_store(&stop_flag, 0);
+    d.from.stop = &stop_flag;
+    struct tally *t = crew(&d, 3);
+    const pid_t pid = last_child();
+    if (pid > 0) {
+        assert_int_equal(kill(pid, SIGSTOP), 0);
+        assert_int_equal(sigaction(SIGALRM, &raise, NULL), 0);
+        assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
+        assert_int_equal(t->ops->counts(t, count, &err), DRPS_E_INTERRUPTED);
+        drps_err_clear(&err);
+        assert_true(t->ops->reset(t, &err) < 0); /* answers are outstanding */
+    }
+    t->ops->close(t);
+    assert_no_children();
+    data_end(&d);
+    if (pid <= 0) {
+        print_message("the kernel does not list children: nothing was stopped\n");
+        skip();
+    }
 }
 
 /* ---- Peers that talk nonsense: a link that reads from one buffer and writes to another ---- */
@@ -409,7 +450,7 @@ static const struct crew_link_ops script_ops = {script_send, script_receive, scr
 
 static void script_begin(struct script *s)
 {
-    *s = (struct script){.link = {&script_ops, 1}};
+    *s = (struct script){.link = {.ops = &script_ops, .peers = 1}};
 }
 
 static void script_add(struct script *s, int32_t what, uint64_t value, const void *bytes, size_t n)
@@ -530,6 +571,7 @@ int main(void)
         cmocka_unit_test(test_shard_that_cannot_load_says_why),
         cmocka_unit_test(test_shard_that_dies_is_named),
         cmocka_unit_test(test_shards_end_with_their_parent),
+        cmocka_unit_test(test_waiting_for_shards_stops_when_told),
         cmocka_unit_test(test_shard_refuses_nonsense),
         cmocka_unit_test(test_shard_stops_when_it_cannot_follow),
         cmocka_unit_test(test_crew_refuses_answers_that_are_none),
