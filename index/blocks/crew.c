@@ -14,8 +14,10 @@ struct crew {
     struct crew_link *link; /* own */
     void *part;             /* own: an answer, before it is added up */
     size_t part_cap;
-    int broken; /* a code: a shard is gone, or out of step */
+    unsigned owed; /* answers to merges, which come before all others */
+    int broken;    /* a code: a shard is gone, or out of step */
 };
+enum { OWED_MOST = 64 };
 
 static struct crew *crew_of(struct tally *t)
 {
@@ -32,27 +34,15 @@ static int broken(struct crew *c, unsigned shard, int rc, struct drps_err *err)
 
 /* ---- Questions, to all shards ---- */
 
-struct part {
-    const void *bytes;
-    size_t n;
-};
-
-static int tell(struct crew *c, enum crew_op op, uint64_t value, const struct part *parts, size_t n,
-                struct drps_err *err)
+static int tell(struct crew *c, enum crew_op op, uint64_t value, const void *payload,
+                uint64_t bytes, struct drps_err *err)
 {
-    struct crew_head h = {(int32_t)op, value, 0};
-    uint8_t head[CREW_HEAD_BYTES];
+    const struct crew_head h = {(int32_t)op, value, bytes};
     int rc = 0;
 
     if (c->broken) return drps_err_set(err, c->broken, "a shard has failed before");
-    for (size_t i = 0; i < n; i++)
-        h.bytes += parts[i].n;
-    crew_head_put(head, &h);
     for (unsigned shard = 0; shard < c->link->peers && rc == 0; shard++) {
-        rc = c->link->ops->send(c->link, shard, head, sizeof(head), err);
-        for (size_t i = 0; i < n && rc == 0; i++)
-            if (parts[i].n)
-                rc = c->link->ops->send(c->link, shard, parts[i].bytes, parts[i].n, err);
+        rc = crew_send(c->link, shard, &h, payload, err);
         if (rc < 0) rc = broken(c, shard, rc, err);
     }
     return rc;
@@ -115,14 +105,31 @@ static void least_u32(const struct crew *c, void *out, size_t n)
         if (part[i] < least[i]) least[i] = part[i];
 }
 
+/* Answers to merges; a shard in which one has failed is out of step. */
+static int settle(struct crew *c, struct drps_err *err)
+{
+    struct crew_head h;
+    int rc = 0;
+    for (; c->owed && rc == 0; c->owed--)
+        for (unsigned shard = 0; shard < c->link->peers && rc == 0; shard++) {
+            rc = receive_head(c, shard, &h, err);
+            if (rc == 0 && h.bytes)
+                rc = drps_err_set(err, DRPS_E_CORRUPT, "shard %u of %u: no answer to a merge",
+                                  shard + 1, c->link->peers);
+        }
+    if (rc < 0) c->broken = rc;
+    return rc;
+}
+
 /* Answers of n numbers of `size` bytes from every shard; the first failure is told, the rest is
  * received all the same. */
 static int gather(struct crew *c, combine *add, void *out, size_t n, size_t size,
                   struct drps_err *err)
 {
     struct crew_head h;
-    int rc = 0;
+    int rc = settle(c, err);
 
+    if (rc < 0) return rc;
     if (drps_array_reserve(&c->part, &c->part_cap, n * size, 1))
         return broken(c, 0, drps_err_set(err, -ENOMEM, "no memory for %zu numbers", n), err);
     for (unsigned shard = 0; shard < c->link->peers; shard++) {
@@ -172,9 +179,8 @@ static int crew_cocounts(struct tally *t, const struct block_pair *pairs, size_t
     int rc = 0;
     for (size_t first = 0; first < n && rc == 0; first += CREW_PAIRS) {
         const size_t m = n - first < CREW_PAIRS ? n - first : CREW_PAIRS;
-        const struct part part = {pairs + first, m * sizeof(*pairs)};
         memset(count_out + first, 0, m * sizeof(*count_out));
-        rc = tell(crew_of(t), CREW_COCOUNTS, 0, &part, 1, err);
+        rc = tell(crew_of(t), CREW_COCOUNTS, 0, pairs + first, m * sizeof(*pairs), err);
         if (rc == 0)
             rc = gather(crew_of(t), add_u32, count_out + first, m, sizeof(*count_out), err);
     }
@@ -191,8 +197,16 @@ static int crew_pair_work(struct tally *t, uint64_t *work_out, struct drps_err *
 static int crew_merge(struct tally *t, const struct block_pair *pairs, size_t n,
                       struct drps_err *err)
 {
-    const struct part part = {pairs, n * sizeof(*pairs)};
-    int rc = tell(crew_of(t), CREW_MERGE, 0, &part, 1, err);
+    struct crew *c = crew_of(t);
+    int rc = tell(c, CREW_MERGE, 0, pairs, n * sizeof(*pairs), err);
+    if (rc < 0) return rc;
+    c->owed++; /* the next question need not wait */
+    return c->owed < OWED_MOST ? 0 : settle(c, err);
+}
+
+static int crew_groups(struct tally *t, const uint8_t *group, struct drps_err *err)
+{
+    int rc = tell(crew_of(t), CREW_GROUPS, 0, group, t->blocks, err);
     return rc < 0 ? rc : gather(crew_of(t), NULL, NULL, 0, 1, err);
 }
 
@@ -206,10 +220,15 @@ static int crew_layout_io(struct tally *t, const uint32_t *place, const uint32_t
                           size_t blocks, uint32_t gap_rows, struct layout_io *out,
                           struct drps_err *err)
 {
-    const struct part parts[] = {{place, t->blocks * sizeof(*place)},
-                                 {first, (blocks + 1) * sizeof(*first)}};
+    const size_t place_bytes = t->blocks * sizeof(*place), bytes = (blocks + 1) * sizeof(*first);
+    char *payload = malloc(place_bytes + bytes);
     *out = (struct layout_io){0};
-    int rc = tell(crew_of(t), CREW_LAYOUT_IO, gap_rows, parts, 2, err);
+    if (!payload)
+        return drps_err_set(err, -ENOMEM, "no memory to send a layout of %zu blocks", blocks);
+    memcpy(payload, place, place_bytes);
+    memcpy(payload + place_bytes, first, bytes);
+    int rc = tell(crew_of(t), CREW_LAYOUT_IO, gap_rows, payload, place_bytes + bytes, err);
+    free(payload);
     return rc < 0 ? rc
                   : gather(crew_of(t), add_u64, out, sizeof(*out) / sizeof(uint64_t),
                            sizeof(uint64_t), err);
@@ -221,7 +240,7 @@ struct stream {
     unsigned shard;
     uint64_t left; /* pairs not yet received */
     size_t at, n;
-    struct block_pair_count buf[1024];
+    struct block_pair_count buf[8192];
 };
 
 /* Makes stream->buf[stream->at] the next pair, if there is one. */
@@ -302,15 +321,10 @@ static int merge_streams(struct crew *c, struct stream *streams, struct block_pa
     return more;
 }
 
-static int crew_pairs(struct tally *t, const uint8_t *keep, const uint32_t *with, size_t with_n,
-                      uint64_t memory_bytes, struct block_pair_count **pairs_out, size_t *n_out,
-                      struct drps_err *err)
+static int crew_pairs(struct tally *t, const uint32_t *with, size_t with_n, uint64_t memory_bytes,
+                      struct block_pair_count **pairs_out, size_t *n_out, struct drps_err *err)
 {
-    static const uint8_t padding[4];
     struct crew *c = crew_of(t);
-    const struct part parts[] = {{keep, t->blocks},
-                                 {padding, (4 - t->blocks % 4) % 4},
-                                 {with, with ? with_n * sizeof(*with) : 0}};
     struct stream *streams = calloc(c->link->peers, sizeof(*streams));
     struct block_pair_count *pairs = NULL;
     uint64_t sum, most = memory_bytes / sizeof(*pairs);
@@ -319,7 +333,9 @@ static int crew_pairs(struct tally *t, const uint8_t *keep, const uint32_t *with
     *pairs_out = NULL;
     *n_out = 0;
     if (!streams) return drps_err_set(err, -ENOMEM, "no memory to merge pairs of blocks");
-    int rc = tell(c, with ? CREW_PAIRS_WITH : CREW_PAIRS_ALL, memory_bytes, parts, 3, err);
+    int rc = with ? tell(c, CREW_PAIRS_WITH, memory_bytes, with, with_n * sizeof(*with), err)
+                  : tell(c, CREW_PAIRS_ALL, memory_bytes, NULL, 0, err);
+    if (rc == 0) rc = settle(c, err);
     if (rc < 0) goto out;
     rc = open_streams(c, streams, &sum, err);
     if (most > sum) most = sum;
@@ -359,6 +375,7 @@ static const struct tally_ops crew_ops = {
     .signatures = crew_signatures,
     .minhash = crew_minhash,
     .cocounts = crew_cocounts,
+    .groups = crew_groups,
     .pairs = crew_pairs,
     .merge = crew_merge,
     .pair_work = crew_pair_work,

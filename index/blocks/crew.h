@@ -16,7 +16,8 @@
 #include "base/drps_io.h"
 #include "index/blocks/tally.h"
 
-/* Bytes to and from peers, in order. A failure says what has become of the peer. One thread. */
+/* Bytes to and from peers, in order. A failure says what has become of the peer, or that `stop` was
+ * seen while waiting. One thread. */
 struct crew_link;
 struct crew_link_ops {
     int (*send)(struct crew_link *l, unsigned peer, const void *bytes, size_t n,
@@ -27,7 +28,7 @@ struct crew_link_ops {
 struct crew_link {
     const struct crew_link_ops *ops;
     unsigned peers;
-    const atomic_int *stop; /* as in struct access_source: waiting for peers ends too */
+    const atomic_int *stop; /* as in struct access_source */
 };
 
 enum { CREW_SHARDS = 64 };

@@ -1,11 +1,11 @@
 /* Shards as child processes, each at the other end of a pair of sockets. */
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,28 +34,12 @@ static int gone(struct peer *p, struct drps_err *err)
                         WEXITSTATUS(status));
 }
 
-/*
- * Until the peer has something to receive, or room to send into. Signals that set `stop` interrupt
- * the wait; one that comes just before it is seen after LOOK_MS.
- */
-static int wait_for(const struct crew_link *l, const struct peer *p, short events,
-                    struct drps_err *err)
+/* After a transfer that moved nothing: 0 if it is to be tried again. */
+static int try_again(const struct crew_link *l, const char *what, struct drps_err *err)
 {
-    enum { LOOK_MS = 100 };
-    struct pollfd fd = {.fd = p->fd, .events = events};
-    for (;;) {
-        int rc = access_stopped(l->stop, err);
-        if (rc < 0) return rc;
-        const int ready = poll(&fd, 1, LOOK_MS);
-        if (ready > 0) return 0;
-        if (ready < 0 && errno != EINTR)
-            return drps_err_set(err, -errno, "cannot wait: %s", strerror(errno));
-    }
-}
-
-static int is_full_or_empty(int error)
-{
-    return error == EAGAIN || error == EWOULDBLOCK;
+    if (errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK)
+        return drps_err_set(err, -errno, "cannot %s: %s", what, strerror(errno));
+    return access_stopped(l->stop, err);
 }
 
 static int sockets_send(struct crew_link *l, unsigned peer, const void *bytes, size_t n,
@@ -63,15 +47,13 @@ static int sockets_send(struct crew_link *l, unsigned peer, const void *bytes, s
 {
     struct peer *p = &((struct sockets *)l)->peer[peer];
     for (const char *at = bytes; n > 0;) {
-        ssize_t sent = send(p->fd, at, n, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (sent < 0 && is_full_or_empty(errno)) {
-            int rc = wait_for(l, p, POLLOUT, err);
+        ssize_t sent = send(p->fd, at, n, MSG_NOSIGNAL);
+        if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) return gone(p, err);
+        if (sent < 0) {
+            int rc = try_again(l, "send", err);
             if (rc < 0) return rc;
             continue;
         }
-        if (sent < 0 && errno == EINTR) continue;
-        if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) return gone(p, err);
-        if (sent < 0) return drps_err_set(err, -errno, "cannot send: %s", strerror(errno));
         at += sent;
         n -= (size_t)sent;
     }
@@ -83,15 +65,13 @@ static int sockets_receive(struct crew_link *l, unsigned peer, void *bytes, size
 {
     struct peer *p = &((struct sockets *)l)->peer[peer];
     for (char *at = bytes; n > 0;) {
-        ssize_t got = recv(p->fd, at, n, MSG_DONTWAIT);
-        if (got < 0 && is_full_or_empty(errno)) {
-            int rc = wait_for(l, p, POLLIN, err);
+        ssize_t got = recv(p->fd, at, n, 0);
+        if (got == 0 || (got < 0 && errno == ECONNRESET)) return gone(p, err);
+        if (got < 0) {
+            int rc = try_again(l, "receive", err);
             if (rc < 0) return rc;
             continue;
         }
-        if (got < 0 && errno == EINTR) continue;
-        if (got == 0 || (got < 0 && errno == ECONNRESET)) return gone(p, err);
-        if (got < 0) return drps_err_set(err, -errno, "cannot receive: %s", strerror(errno));
         at += got;
         n -= (size_t)got;
     }
@@ -168,6 +148,17 @@ static void shard_run(const struct access_source *from, unsigned shard, unsigned
 
 /* ---- In the parent ---- */
 
+/* Transfers end with EAGAIN from time to time, for a look at `stop`; signals end them with EINTR.
+ */
+static int look_up(int fd)
+{
+    const struct timeval often = {.tv_usec = 100000};
+    return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &often, sizeof(often)) < 0 ||
+                   setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &often, sizeof(often)) < 0
+               ? -errno
+               : 0;
+}
+
 static int shard_start(const struct access_source *from, unsigned shard, unsigned shards,
                        struct sockets *s, struct drps_err *err)
 {
@@ -181,12 +172,12 @@ static int shard_start(const struct access_source *from, unsigned shard, unsigne
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* else it counts on until it has an answer */
         shard_run(from, shard, shards, s, fd[1]);
     }
-    const int failed = pid < 0 ? errno : 0;
+    int failed = pid < 0 ? -errno : look_up(fd[0]);
     (void)close(fd[1]);
     s->peer[shard] = (struct peer){fd[0], pid > 0 ? pid : 0};
     s->link.peers = shard + 1;
-    return failed ? drps_err_set(err, -failed, "shard %u of %u: no process: %s", shard + 1, shards,
-                                 strerror(failed))
+    return failed ? drps_err_set(err, failed, "shard %u of %u: no process: %s", shard + 1, shards,
+                                 strerror(-failed))
                   : 0;
 }
 

@@ -93,18 +93,15 @@ static int answer_cocounts(struct server *s, uint64_t *bytes, struct drps_err *e
 
 static int answer_pairs(struct server *s, uint64_t *bytes, uint64_t *n_out, struct drps_err *err)
 {
-    const uint64_t blocks = s->tally->blocks, keep = (blocks + 3) / 4 * 4;
-    const uint32_t *with = NULL;
-    size_t with_n = 0, n = 0;
+    const uint32_t *with = s->head.what == CREW_PAIRS_WITH ? s->in : NULL;
+    const size_t with_n = (size_t)s->head.bytes / sizeof(*with);
+    size_t n = 0;
 
-    if (s->head.bytes < keep) return nonsense(s, err);
-    if (s->head.what == CREW_PAIRS_WITH) {
-        with = (const uint32_t *)s->in + keep / 4;
-        with_n = (size_t)(s->head.bytes - keep) / sizeof(*with);
-    }
-    if (s->head.bytes != keep + with_n * sizeof(*with) || !are_increasing(with, with_n, blocks))
+    if (s->head.bytes != (with ? with_n * sizeof(*with) : 0) ||
+        !are_increasing(with, with ? with_n : 0, s->tally->blocks))
         return nonsense(s, err);
-    int rc = s->tally->ops->pairs(s->tally, s->in, with, with_n, s->head.value, &s->pairs, &n, err);
+    int rc =
+        s->tally->ops->pairs(s->tally, with, with ? with_n : 0, s->head.value, &s->pairs, &n, err);
     *n_out = n;
     *bytes = (uint64_t)n * sizeof(*s->pairs);
     return rc;
@@ -118,6 +115,8 @@ static int answer_rest(struct server *s, uint64_t *bytes, struct drps_err *err)
     if (rc < 0) return rc;
     if (s->head.what == CREW_MERGE && are_pairs(s) && n <= s->tally->blocks / 2)
         return ops->merge(s->tally, s->in, (size_t)n, err);
+    if (s->head.what == CREW_GROUPS && s->head.bytes == s->tally->blocks)
+        return ops->groups(s->tally, s->in, err);
     if (s->head.what == CREW_RESET && !s->head.bytes) return ops->reset(s->tally, err);
     if (s->head.what == CREW_PAIR_WORK && !s->head.bytes) {
         *bytes = sizeof(uint64_t);
@@ -137,14 +136,11 @@ static int answer_rest(struct server *s, uint64_t *bytes, struct drps_err *err)
 static int reply(struct crew_link *link, const struct drps_err *failure, uint64_t value,
                  const void *payload, uint64_t bytes, struct drps_err *err)
 {
-    uint8_t head[CREW_HEAD_BYTES];
     if (failure->code) {
         payload = failure->text;
         bytes = strlen(failure->text);
     }
-    crew_head_put(head, &(struct crew_head){failure->code, value, bytes});
-    int rc = link->ops->send(link, 0, head, sizeof(head), err);
-    return rc < 0 || !bytes ? rc : link->ops->send(link, 0, payload, (size_t)bytes, err);
+    return crew_send(link, 0, &(struct crew_head){failure->code, value, bytes}, payload, err);
 }
 
 static int answer(struct server *s, struct drps_err *err)

@@ -7,14 +7,17 @@
  *   8  8   question: salt, gap rows, or bytes that pairs may take; answer: pairs there are
  *   16 8   bytes of payload
  *
- * Each shard answers each question, in order. Before the first question it says that it is ready.
+ * Each shard answers each question, in order; those that do not need the answer to a merge may be
+ * sent before it has come. Before the first question it says that it is ready.
  */
 #ifndef DRPS_INDEX_BLOCKS_CREW_WIRE_H
 #define DRPS_INDEX_BLOCKS_CREW_WIRE_H
 
 #include <stdint.h>
+#include <string.h>
 
 #include "base/drps_endian.h"
+#include "index/blocks/crew.h"
 #include "index/blocks/tally.h"
 
 /*           payload of the question               payload of the answer */
@@ -23,8 +26,9 @@ enum crew_op {
     CREW_SIGNATURES, /*                                  signature u64 [blocks] */
     CREW_MINHASH,    /*                                  least u32 [blocks] */
     CREW_COCOUNTS,   /* pairs [n <= CREW_PAIRS]          count u32 [n] */
-    CREW_PAIRS_ALL,  /* keep u8 [blocks]                 pairs with counts, sorted */
-    CREW_PAIRS_WITH, /* keep u8 [blocks], with u32 [n]   the same */
+    CREW_GROUPS,     /* group u8 [blocks] */
+    CREW_PAIRS_ALL,  /*                                  pairs with counts, sorted */
+    CREW_PAIRS_WITH, /* with u32 [n]                     the same */
     CREW_PAIR_WORK,  /*                                  u64 */
     CREW_MERGE,      /* pairs [n <= blocks / 2] */
     CREW_RESET,      /* */
@@ -55,6 +59,18 @@ static inline struct crew_head crew_head_get(const uint8_t *at)
 {
     return (struct crew_head){(int32_t)drps_get_u32(at), drps_get_u64(at + 8),
                               drps_get_u64(at + 16)};
+}
+
+/* A head with its payload. Short messages take one call of the link. */
+static inline int crew_send(struct crew_link *l, unsigned peer, const struct crew_head *h,
+                            const void *payload, struct drps_err *err)
+{
+    uint8_t message[512];
+    const int whole = h->bytes <= sizeof(message) - CREW_HEAD_BYTES;
+    crew_head_put(message, h);
+    if (whole && h->bytes) memcpy(message + CREW_HEAD_BYTES, payload, (size_t)h->bytes);
+    int rc = l->ops->send(l, peer, message, CREW_HEAD_BYTES + (whole ? (size_t)h->bytes : 0), err);
+    return rc < 0 || whole ? rc : l->ops->send(l, peer, payload, (size_t)h->bytes, err);
 }
 
 #endif

@@ -28,7 +28,7 @@ enum {
     ROW_BYTES = 2 * sizeof(struct candidate) + 2 * sizeof(uint32_t),
     PAIR_COPIES = 4, /* of the pairs, while their list grows or is sorted */
     /* of the tally's pairs(), a row and an incidence */
-    TALLY_ROW_BYTES = 26,
+    TALLY_ROW_BYTES = 25,
     TALLY_INCIDENCE_BYTES = 4
 };
 #define WANTED UINT32_MAX /* being counted: no candidate yet, or best[block] */

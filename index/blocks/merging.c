@@ -7,11 +7,11 @@
 #include "base/drps_alloc.h"
 #include "base/drps_size.h"
 
-enum { ROW_BYTES = 4 * sizeof(uint32_t) }; /* beside the masks of the tables */
+enum { ROW_BYTES = 4 * sizeof(uint32_t) + 1 }; /* the groups are told, and gone */
 
 uint64_t merging_bytes(const struct block_tables *tables)
 {
-    return (uint64_t)tables->first[tables->n] * (ROW_BYTES + tables->n);
+    return (uint64_t)tables->first[tables->n] * ROW_BYTES;
 }
 
 int merging_refuse(const struct merging *m, uint64_t needed, struct drps_err *err)
@@ -28,16 +28,17 @@ int merging_refuse(const struct merging *m, uint64_t needed, struct drps_err *er
 }
 
 /* Rows that are used often enough to merge, table by table. */
-static int make_masks(struct merging *m, struct drps_err *err)
+static int tell_groups(struct merging *m, struct drps_err *err)
 {
     const double least = m->options->min_count * m->options->sample;
-    for (size_t t = 0; t < m->tables->n; t++) {
-        m->keep[t] = calloc((size_t)m->rows + 1, 1);
-        if (!m->keep[t]) return drps_err_set(err, -ENOMEM, "no memory to merge %u rows", m->rows);
+    uint8_t *group = drps_array_new(m->rows, 1);
+    if (!group) return drps_err_set(err, -ENOMEM, "no memory to merge %u rows", m->rows);
+    for (size_t t = 0; t < m->tables->n; t++)
         for (uint32_t row = m->tables->first[t]; row < m->tables->first[t + 1]; row++)
-            m->keep[t][row] = m->count[row] >= least;
-    }
-    return 0;
+            group[row] = m->count[row] >= least ? (uint8_t)(t + 1) : 0;
+    int rc = m->tally->ops->groups(m->tally, group, err);
+    free(group);
+    return rc;
 }
 
 int merging_begin(struct merging *m, struct tally *tally, const struct block_tables *tables,
@@ -58,7 +59,7 @@ int merging_begin(struct merging *m, struct tally *tally, const struct block_tab
     }
     int rc = tally->ops->reset(tally, err);
     if (rc == 0) rc = tally->ops->counts(tally, m->count, err);
-    return rc < 0 ? rc : make_masks(m, err);
+    return rc < 0 ? rc : tell_groups(m, err);
 }
 
 void merging_end(struct merging *m)
@@ -67,8 +68,6 @@ void merging_end(struct merging *m)
     free(m->size);
     free(m->into);
     free(m->merged);
-    for (size_t t = 0; t < DRPS_PLAN_TABLES; t++)
-        free(m->keep[t]);
 }
 
 double merging_gain(const struct merging *m, uint32_t a, uint32_t b, uint32_t both)
@@ -90,23 +89,14 @@ static int is_allowed(const struct merging *m, const struct candidate *c)
             count * (o->cost.seek + (double)size * o->cost.row) <= o->max_weight * o->sample);
 }
 
-/* One call of the tally: of one table, and of `with` those in it. */
-struct count {
-    size_t table;
-    const uint32_t *with;
-    size_t with_n;
-    uint64_t pairs_bytes;
-};
-
-static int count_table(struct merging *m, const struct count *of, merging_take *take, void *ctx,
-                       uint64_t *bytes_out, struct drps_err *err)
+int merging_count(struct merging *m, const uint32_t *with, size_t with_n, uint64_t pairs_bytes,
+                  merging_take *take, void *ctx, uint64_t *bytes_out, struct drps_err *err)
 {
     const double least = m->options->min_gain * m->options->sample;
     struct block_pair_count *pairs;
     size_t n;
 
-    int rc = m->tally->ops->pairs(m->tally, m->keep[of->table], of->with, of->with_n,
-                                  of->pairs_bytes, &pairs, &n, err);
+    int rc = m->tally->ops->pairs(m->tally, with, with_n, pairs_bytes, &pairs, &n, err);
     *bytes_out = (uint64_t)n * sizeof(*pairs);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         struct candidate c = {.a = pairs[i].a, .b = pairs[i].b, .both = pairs[i].count};
@@ -115,23 +105,6 @@ static int count_table(struct merging *m, const struct count *of, merging_take *
         if (c.gain > least && is_allowed(m, &c)) rc = take(ctx, &c, err);
     }
     free(pairs);
-    return rc;
-}
-
-int merging_count(struct merging *m, const uint32_t *with, size_t n, uint64_t pairs_bytes,
-                  merging_take *take, void *ctx, uint64_t *bytes_out, struct drps_err *err)
-{
-    size_t from = 0;
-    int rc = 0;
-    for (size_t t = 0; t < m->tables->n && rc == 0; t++) {
-        size_t end = from;
-        while (end < n && with[end] < m->tables->first[t + 1])
-            end++;
-        const struct count of = {t, with ? with + from : NULL, end - from, pairs_bytes};
-        if (m->tables->first[t + 1] - m->tables->first[t] > 1 && (!with || end > from))
-            rc = count_table(m, &of, take, ctx, bytes_out, err);
-        from = end;
-    }
     return rc;
 }
 

@@ -21,15 +21,15 @@ struct merging {
     const struct block_tables *tables;
     const struct block_options *options;
     uint32_t rows;
-    uint32_t time;                   /* rounds made */
-    uint32_t *count;                 /* own: [rows] AccNum; 0: dead, or never accessed */
-    uint32_t *size;                  /* own: [rows] rows of the block; 0: dead */
-    uint32_t *into;                  /* own: [rows] the block that took it in; itself: none did */
-    uint32_t *merged;                /* own: [rows] time of its last merge; 0: none */
-    uint8_t *keep[DRPS_PLAN_TABLES]; /* own: [rows] 1: of this table, and not pruned */
+    uint32_t time;    /* rounds made */
+    uint32_t *count;  /* own: [rows] AccNum; 0: dead, or never accessed */
+    uint32_t *size;   /* own: [rows] rows of the block; 0: dead */
+    uint32_t *into;   /* own: [rows] the block that took it in; itself: none did */
+    uint32_t *merged; /* own: [rows] time of its last merge; 0: none */
 };
 
-/* Resets the tally and asks for its counts. merging_end() in any case. */
+/* Resets the tally, asks for its counts and tells it which pairs may merge: those of a table, but
+ * for rows that are pruned. merging_end() in any case. */
 DRPS_MUST_CHECK
 int merging_begin(struct merging *m, struct tally *tally, const struct block_tables *tables,
                   const struct block_options *options, struct drps_err *err);

@@ -22,15 +22,15 @@ enum {
 };
 
 /*
- * The accesses the other way round, from the first call of pairs() on: which blocks a batch
- * touches. Merging only marks the batches of the block that is no more; they are cleaned when next
- * visited.
+ * The accesses the other way round, from the first call of pairs() on: which blocks of any group a
+ * batch touches. Merging only marks the batches of the block that is no more; they are cleaned when
+ * next visited.
  */
 struct inverse {
-    uint8_t *has;    /* own: [blocks] whether it is in; NULL: there is no inverse yet */
     uint64_t *first; /* own: [batches] */
     uint32_t *n;     /* own: [batches] */
-    uint32_t *block; /* own: of batch b: block[first[b]] and n[b] - 1 more, in any order */
+    uint32_t *block; /* own: of batch b: block[first[b]] and n[b] - 1 more, in any order; NULL:
+                        there is no inverse yet */
     uint8_t *dirty;  /* own: [batches] it still has blocks that are no more */
     uint32_t *into;  /* own: [blocks] the block that took this one in, itself if it lives */
     uint8_t *mark;   /* own: [blocks] MARK_CLEAN, MARK_WITH; 0 between uses */
@@ -45,6 +45,7 @@ struct local {
     struct access sampled;       /* own: the share that is counted */
     uint64_t *at;   /* own: [blocks] where the list begins; pool: behind the accesses */
     uint32_t *n;    /* own: [blocks] its length, AccNum; 0: dead or never touched */
+    uint8_t *group; /* own: [blocks] */
     uint32_t *pool; /* own: [pool_cap] */
     size_t pool_n, pool_cap, pool_live;
     struct inverse inverse;
@@ -294,7 +295,6 @@ static int merge_pair(struct local *l, struct block_pair p, struct drps_err *err
 
 static void inverse_free(struct inverse *v)
 {
-    free(v->has);
     free(v->first);
     free(v->n);
     free(v->block);
@@ -310,7 +310,6 @@ static void inverse_free(struct inverse *v)
 static int inverse_room(const struct local *l, struct inverse *v)
 {
     const size_t blocks = l->tally.blocks, batches = l->tally.batches;
-    v->has = calloc(blocks + 1, 1);
     v->first = calloc(batches + 1, sizeof(*v->first));
     v->n = calloc(batches + 1, sizeof(*v->n));
     v->dirty = calloc(batches + 1, 1);
@@ -321,19 +320,18 @@ static int inverse_room(const struct local *l, struct inverse *v)
     v->aux = drps_array_new(blocks, sizeof(*v->aux));
     for (size_t b = 0; v->into && b < blocks; b++)
         v->into[b] = (uint32_t)b;
-    return v->has && v->first && v->n && v->dirty && v->into && v->mark && v->count && v->met &&
-                   v->aux
+    return v->first && v->n && v->dirty && v->into && v->mark && v->count && v->met && v->aux
                ? 0
                : -ENOMEM;
 }
 
-/* Of the blocks in v->has, as they are now. */
+/* As blocks are now. */
 static int inverse_fill(const struct local *l, struct inverse *v)
 {
     const uint32_t batches = l->tally.batches, blocks = l->tally.blocks;
     uint64_t sum = 0;
     for (uint32_t b = 0; b < blocks; b++)
-        for (uint32_t i = 0; v->has[b] && i < l->n[b]; i++)
+        for (uint32_t i = 0; l->group[b] && i < l->n[b]; i++)
             v->n[list_of(l, b)[i]]++;
     for (uint32_t i = 0; i < batches; i++) {
         v->first[i] = sum;
@@ -343,32 +341,21 @@ static int inverse_fill(const struct local *l, struct inverse *v)
     v->block = drps_array_new((size_t)sum, sizeof(*v->block));
     if (!v->block) return -ENOMEM;
     for (uint32_t b = 0; b < blocks; b++)
-        for (uint32_t i = 0; v->has[b] && i < l->n[b]; i++) {
+        for (uint32_t i = 0; l->group[b] && i < l->n[b]; i++) {
             const uint32_t batch = list_of(l, b)[i];
             v->block[v->first[batch] + v->n[batch]++] = b;
         }
     return 0;
 }
 
-/* Make sure that it has all live blocks of `keep`. */
-static int inverse_need(struct local *l, const uint8_t *keep, struct drps_err *err)
+static int inverse_need(struct local *l, struct drps_err *err)
 {
-    const uint32_t blocks = l->tally.blocks;
-    uint8_t *has = l->inverse.has;
-    uint32_t b = 0;
-    while (has && b < blocks && (!keep[b] || has[b] || !l->n[b]))
-        b++;
-    if (has && b == blocks) return 0;
-    l->inverse.has = NULL;
-    inverse_free(&l->inverse);
+    if (l->inverse.block) return 0;
     int rc = inverse_room(l, &l->inverse);
-    for (b = 0; rc == 0 && b < blocks; b++)
-        l->inverse.has[b] = keep[b] || (has && has[b]);
-    free(has);
     if (rc == 0) rc = inverse_fill(l, &l->inverse);
     if (rc == 0) return 0;
     inverse_free(&l->inverse);
-    return drps_err_set(err, rc, "no memory to pair %u blocks", blocks);
+    return drps_err_set(err, rc, "no memory to pair %u blocks", l->tally.blocks);
 }
 
 /* The live block that holds what was block b; paths are halved on the way. */
@@ -403,17 +390,17 @@ static int by_number(const void *a, const void *b)
 }
 
 /* Count what block `a` has in common with the others from `least` on; returns how many it met. */
-static size_t meet(const struct local *l, struct inverse *v, const uint8_t *keep, uint32_t a,
-                   uint32_t least)
+static size_t meet(const struct local *l, struct inverse *v, uint32_t a, uint32_t least)
 {
     const uint32_t *list = list_of(l, a);
+    const uint8_t group = l->group[a];
     size_t met = 0;
     for (uint32_t i = 0; i < l->n[a]; i++) {
         if (v->dirty[list[i]]) clean(v, list[i]);
         const uint32_t *block = v->block + v->first[list[i]], n = v->n[list[i]];
         for (uint32_t k = 0; k < n; k++) {
             const uint32_t b = block[k];
-            if (b < least || b == a || !keep[b]) continue;
+            if (b < least || b == a || l->group[b] != group) continue;
             if (v->count[b]++ == 0) v->met[met++] = b;
         }
     }
@@ -482,28 +469,27 @@ static int sort_pairs(struct pair_list *list, uint32_t blocks, struct drps_err *
     return 0;
 }
 
-static int pairs_of_all(const struct local *l, struct inverse *v, const uint8_t *keep,
-                        struct pair_list *list, struct drps_err *err)
+static int pairs_of_all(const struct local *l, struct inverse *v, struct pair_list *list,
+                        struct drps_err *err)
 {
     int rc = 0;
     for (uint32_t a = 0; a < l->tally.blocks && rc == 0; a++) {
-        if (!keep[a] || !l->n[a]) continue;
+        if (!l->group[a] || !l->n[a]) continue;
         rc = access_stopped(l->tally.stop, err);
-        if (rc == 0) rc = emit(v, a, meet(l, v, keep, a, a + 1), list, err);
+        if (rc == 0) rc = emit(v, a, meet(l, v, a, a + 1), list, err);
     }
     return rc;
 }
 
-static int pairs_with(const struct local *l, struct inverse *v, const uint8_t *keep,
-                      const uint32_t *with, size_t n, struct pair_list *list, struct drps_err *err)
+static int pairs_with(const struct local *l, struct inverse *v, const uint32_t *with, size_t n,
+                      struct pair_list *list, struct drps_err *err)
 {
     int rc = 0;
     for (size_t i = 0; i < n; i++)
         v->mark[with[i]] |= MARK_WITH;
     for (size_t i = 0; i < n && rc == 0; i++) {
         rc = access_stopped(l->tally.stop, err);
-        if (rc == 0 && keep[with[i]])
-            rc = emit(v, with[i], meet(l, v, keep, with[i], 0), list, err);
+        if (rc == 0 && l->group[with[i]]) rc = emit(v, with[i], meet(l, v, with[i], 0), list, err);
     }
     for (size_t i = 0; i < n; i++)
         v->mark[with[i]] &= (uint8_t)~MARK_WITH;
@@ -511,19 +497,18 @@ static int pairs_with(const struct local *l, struct inverse *v, const uint8_t *k
     return rc;
 }
 
-static int tally_pairs(struct tally *t, const uint8_t *keep, const uint32_t *with, size_t with_n,
-                       uint64_t memory_bytes, struct block_pair_count **pairs_out, size_t *n_out,
-                       struct drps_err *err)
+static int tally_pairs(struct tally *t, const uint32_t *with, size_t with_n, uint64_t memory_bytes,
+                       struct block_pair_count **pairs_out, size_t *n_out, struct drps_err *err)
 {
     struct local *l = local_of(t);
     struct pair_list list = {.most = (size_t)(memory_bytes / sizeof(*list.pairs))};
 
     *pairs_out = NULL;
     *n_out = 0;
-    int rc = inverse_need(l, keep, err);
+    int rc = inverse_need(l, err);
     if (rc == 0)
-        rc = with ? pairs_with(l, &l->inverse, keep, with, with_n, &list, err)
-                  : pairs_of_all(l, &l->inverse, keep, &list, err);
+        rc = with ? pairs_with(l, &l->inverse, with, with_n, &list, err)
+                  : pairs_of_all(l, &l->inverse, &list, err);
     *n_out = list.n;
     if (rc == 0 && list.n > list.most)
         rc = drps_err_set(err, DRPS_E_MEMORY_BUDGET,
@@ -536,16 +521,16 @@ static int tally_pairs(struct tally *t, const uint8_t *keep, const uint32_t *wit
     return rc;
 }
 
-/* Before the lists merge. One that pairs() never asked for is not in: start anew when needed. */
+/* Before the lists merge. What a block of no group brings is not in: start anew when needed. */
 static void inverse_merge(const struct local *l, struct inverse *v, struct block_pair p)
 {
     const uint32_t *list = list_of(l, p.b);
-    if (v->has[p.a] != v->has[p.b]) {
+    if (l->group[p.a] && !l->group[p.b]) {
         inverse_free(v);
         return;
     }
     v->into[p.b] = p.a;
-    for (uint32_t i = 0; v->has[p.b] && i < l->n[p.b]; i++)
+    for (uint32_t i = 0; l->group[p.b] && i < l->n[p.b]; i++)
         v->dirty[list[i]] = 1;
 }
 
@@ -557,10 +542,19 @@ static int tally_merge(struct tally *t, const struct block_pair *pairs, size_t n
     for (size_t i = 0; i < n && rc == 0; i++) {
         fetch_pair(l, pairs, i, n);
         rc = stopped(t, i, err);
-        if (rc == 0 && l->inverse.has) inverse_merge(l, &l->inverse, pairs[i]);
+        if (rc == 0 && l->inverse.block) inverse_merge(l, &l->inverse, pairs[i]);
         if (rc == 0) rc = merge_pair(l, pairs[i], err);
     }
     return rc;
+}
+
+static int tally_groups(struct tally *t, const uint8_t *group, struct drps_err *err)
+{
+    struct local *l = local_of(t);
+    (void)err;
+    memcpy(l->group, group, t->blocks);
+    inverse_free(&l->inverse);
+    return 0;
 }
 
 static int tally_reset(struct tally *t, struct drps_err *err)
@@ -668,6 +662,7 @@ static void tally_close(struct tally *t)
     inverse_free(&l->inverse);
     free(l->at);
     free(l->n);
+    free(l->group);
     free(l->pool);
     free(l->table);
     free(l);
@@ -678,6 +673,7 @@ static const struct tally_ops local_ops = {
     .signatures = tally_signatures,
     .minhash = tally_minhash,
     .cocounts = tally_cocounts,
+    .groups = tally_groups,
     .pairs = tally_pairs,
     .merge = tally_merge,
     .pair_work = tally_pair_work,
@@ -727,9 +723,11 @@ int tally_open(const struct access *access, double share, uint64_t seed, struct 
             (struct tally){.ops = &local_ops, .blocks = access->rows, .batches = access->batches};
         l->at = drps_array_new(access->rows, sizeof(*l->at));
         l->n = drps_array_new(access->rows, sizeof(*l->n));
+        l->group = drps_array_new(access->rows, 1);
         l->table = drps_array_new(access->batches, sizeof(uint64_t));
         l->pool = drps_array_new(0, sizeof(*l->pool)); /* lists of no batch begin there */
-        if (!l->at || !l->n || !l->table || !l->pool) rc = -ENOMEM;
+        if (!l->at || !l->n || !l->group || !l->table || !l->pool) rc = -ENOMEM;
+        if (rc == 0) memset(l->group, 1, access->rows);
     }
     if (rc == 0) rc = tally_reset(&l->tally, err);
     if (rc == 0)

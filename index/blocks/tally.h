@@ -51,15 +51,20 @@ struct tally_ops {
     int (*cocounts)(struct tally *t, const struct block_pair *pairs, size_t n, uint32_t *count_out,
                     struct drps_err *err);
     /*
-     * All pairs with C_ij > 0 among the blocks with keep[block] != 0, sorted by (a, b). With `with`
-     * not NULL: only pairs of which one block at least is among these (with_n of them, increasing);
-     * that takes as many steps as their batches have blocks. *pairs_out is the caller's to free().
+     * Which pairs of blocks pairs() tells of, until the next call: those with equal group[block],
+     * not 0. A block that takes another in stays in its own. group [blocks], copied. At first all
+     * are of one group.
+     */
+    int (*groups)(struct tally *t, const uint8_t *group, struct drps_err *err);
+    /*
+     * All pairs with C_ij > 0, sorted by (a, b). With `with` not NULL: only pairs of which one
+     * block at least is among these (with_n of them, increasing); that takes as many steps as their
+     * batches have blocks. *pairs_out is the caller's to free().
      * DRPS_E_MEMORY_BUDGET when they take more than memory_bytes: *n_out is how many there are all
      * the same. Sum by pair.
      */
-    int (*pairs)(struct tally *t, const uint8_t *keep, const uint32_t *with, size_t with_n,
-                 uint64_t memory_bytes, struct block_pair_count **pairs_out, size_t *n_out,
-                 struct drps_err *err);
+    int (*pairs)(struct tally *t, const uint32_t *with, size_t with_n, uint64_t memory_bytes,
+                 struct block_pair_count **pairs_out, size_t *n_out, struct drps_err *err);
     /* Merge n pairs of live blocks; no block occurs in two of them. */
     int (*merge)(struct tally *t, const struct block_pair *pairs, size_t n, struct drps_err *err);
     /* Sum over batches of (blocks that it touches) squared: the steps that counting all pairs
@@ -87,9 +92,9 @@ struct tally {
 /*
  * A tally over the accesses of one table in memory, borrowed until close. A share p < 1 of the
  * batches is counted, those with drps_mix64(batch ^ seed) below p * 2^64. Memory beside the
- * accesses: 12 bytes a row, 8 a batch, up to 6 an incidence of merged blocks, and a copy of what is
- * counted when p < 1. From the first pairs() on 26 bytes a row and 4 an incidence of the blocks
- * that were kept.
+ * accesses: 13 bytes a row, 8 a batch, up to 6 an incidence of merged blocks, and a copy of what is
+ * counted when p < 1. From the first pairs() on 25 bytes a row and 4 an incidence of the blocks
+ * that are of any group.
  */
 DRPS_MUST_CHECK
 int tally_open(const struct access *access, double share, uint64_t seed, struct tally **t_out,

@@ -13,8 +13,9 @@
 
 struct brute {
     struct tally tally;
-    uint8_t *rows; /* own: [batches][blocks] counted accesses of rows */
-    uint8_t *now;  /* own: the same of merged blocks */
+    uint8_t *rows;  /* own: [batches][blocks] counted accesses of rows */
+    uint8_t *now;   /* own: the same of merged blocks */
+    uint8_t *group; /* own: [blocks] */
 };
 
 static int touches(struct tally *t, uint32_t batch, uint32_t block)
@@ -81,17 +82,24 @@ static int is_among(uint32_t block, const uint32_t *with, size_t n)
     return 0;
 }
 
-static int brute_pairs(struct tally *t, const uint8_t *keep, const uint32_t *with, size_t with_n,
-                       uint64_t memory_bytes, struct block_pair_count **pairs_out, size_t *n_out,
-                       struct drps_err *err)
+static int brute_groups(struct tally *t, const uint8_t *group, struct drps_err *err)
 {
+    (void)err;
+    memcpy(((struct brute *)t)->group, group, t->blocks);
+    return 0;
+}
+
+static int brute_pairs(struct tally *t, const uint32_t *with, size_t with_n, uint64_t memory_bytes,
+                       struct block_pair_count **pairs_out, size_t *n_out, struct drps_err *err)
+{
+    const uint8_t *group = ((struct brute *)t)->group;
     struct block_pair_count *pairs = NULL;
     size_t n = 0, cap = 0;
     assert_int_equal(drps_array_reserve(&pairs, &cap, 1, sizeof(*pairs)), 0);
     for (uint32_t i = 0; i < t->blocks; i++)
         for (uint32_t j = i + 1; j < t->blocks; j++) {
             const int wanted = !with || is_among(i, with, with_n) || is_among(j, with, with_n);
-            const uint32_t count = wanted && keep[i] && keep[j] ? both(t, i, j) : 0;
+            const uint32_t count = wanted && group[i] && group[i] == group[j] ? both(t, i, j) : 0;
             if (!count) continue;
             assert_int_equal(drps_array_reserve(&pairs, &cap, n + 1, sizeof(*pairs)), 0);
             pairs[n++] = (struct block_pair_count){i, j, count};
@@ -193,6 +201,7 @@ static void brute_close(struct tally *t)
     if (!t) return;
     free(((struct brute *)t)->rows);
     free(((struct brute *)t)->now);
+    free(((struct brute *)t)->group);
     free(t);
 }
 
@@ -201,6 +210,7 @@ static const struct tally_ops ops = {
     .signatures = brute_signatures,
     .minhash = brute_minhash,
     .cocounts = brute_cocounts,
+    .groups = brute_groups,
     .pairs = brute_pairs,
     .pair_work = brute_pair_work,
     .merge = brute_merge,
@@ -216,6 +226,8 @@ struct tally *brute_tally(const struct access *a, double share, uint64_t seed)
     brute->tally = (struct tally){.ops = &ops, .blocks = a->rows, .batches = a->batches};
     brute->rows = must(calloc(cells + 1, 1));
     brute->now = must(malloc(cells + 1));
+    brute->group = must(malloc((size_t)a->rows + 1));
+    memset(brute->group, 1, a->rows);
     for (uint32_t row = 0; row < a->rows; row++)
         for (uint64_t i = a->start[row]; i < a->start[row + 1]; i++) {
             const uint32_t b = a->batch[i];

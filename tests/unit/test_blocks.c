@@ -205,12 +205,17 @@ static int noting_counts(struct tally *t, uint32_t *out, struct drps_err *err)
     return of->ops->counts(of, out, err);
 }
 
-static int noting_pairs(struct tally *t, const uint8_t *keep, const uint32_t *with, size_t n,
-                        uint64_t memory_bytes, struct block_pair_count **pairs_out, size_t *n_out,
-                        struct drps_err *err)
+static int noting_groups(struct tally *t, const uint8_t *group, struct drps_err *err)
 {
     struct tally *of = ((struct noting *)t)->of;
-    return of->ops->pairs(of, keep, with, n, memory_bytes, pairs_out, n_out, err);
+    return of->ops->groups(of, group, err);
+}
+
+static int noting_pairs(struct tally *t, const uint32_t *with, size_t n, uint64_t memory_bytes,
+                        struct block_pair_count **pairs_out, size_t *n_out, struct drps_err *err)
+{
+    struct tally *of = ((struct noting *)t)->of;
+    return of->ops->pairs(of, with, n, memory_bytes, pairs_out, n_out, err);
 }
 
 static int noting_reset(struct tally *t, struct drps_err *err)
@@ -237,6 +242,7 @@ static struct block_layout build_noting(const struct case_data *c, const char *n
 {
     *note = (struct noting){.of = brute_tally(&c->access, 1, 0)};
     note->ops.counts = noting_counts;
+    note->ops.groups = noting_groups;
     note->ops.pairs = noting_pairs;
     note->ops.merge = noting_merge;
     note->ops.reset = noting_reset;
@@ -641,9 +647,10 @@ STOPPING(cocounts,
           struct drps_err *err),
          pairs, n, out, err)
 STOPPING(pairs,
-         (struct tally * t, const uint8_t *keep, const uint32_t *with, size_t n, uint64_t memory,
+         (struct tally * t, const uint32_t *with, size_t n, uint64_t memory,
           struct block_pair_count **out, size_t *n_out, struct drps_err *err),
-         keep, with, n, memory, out, n_out, err)
+         with, n, memory, out, n_out, err)
+STOPPING(groups, (struct tally * t, const uint8_t *group, struct drps_err *err), group, err)
 STOPPING(merge, (struct tally * t, const struct block_pair *pairs, size_t n, struct drps_err *err),
          pairs, n, err)
 STOPPING(pair_work, (struct tally * t, uint64_t *out, struct drps_err *err), out, err)
@@ -658,6 +665,7 @@ static const struct tally_ops stopping_ops = {
     .signatures = stopping_signatures,
     .minhash = stopping_minhash,
     .cocounts = stopping_cocounts,
+    .groups = stopping_groups,
     .pairs = stopping_pairs,
     .merge = stopping_merge,
     .pair_work = stopping_pair_work,

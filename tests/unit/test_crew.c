@@ -117,29 +117,31 @@ static void assert_same_pairs(struct tally *one, struct tally *many, struct rand
                               int some)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    uint8_t *keep = must(calloc(one->blocks, 1));
+    uint8_t *group = must(calloc(one->blocks, 1));
     uint32_t *with = must(calloc(one->blocks, sizeof(*with)));
     struct block_pair_count *x, *y;
     size_t with_n = 0, xn, yn;
 
     for (uint32_t b = 0; b < one->blocks; b++) {
-        keep[b] = random_below(rng, 5) > 0;
+        group[b] = (uint8_t)random_below(rng, 4);
         if (some && random_below(rng, 3) == 0) with[with_n++] = b;
     }
     uint32_t *list = some ? with : NULL;
-    assert_ok(one->ops->pairs(one, keep, list, with_n, 1 << 24, &x, &xn, &err), &err);
-    assert_ok(many->ops->pairs(many, keep, list, with_n, 1 << 24, &y, &yn, &err), &err);
+    assert_ok(one->ops->groups(one, group, &err), &err);
+    assert_ok(many->ops->groups(many, group, &err), &err);
+    assert_ok(one->ops->pairs(one, list, with_n, 1 << 24, &x, &xn, &err), &err);
+    assert_ok(many->ops->pairs(many, list, with_n, 1 << 24, &y, &yn, &err), &err);
     assert_int_equal(xn, yn);
     if (xn) assert_memory_equal(x, y, xn * sizeof(*x));
     free(y);
     if (xn) { /* one too many: refused with the number, and the next question is answered */
-        int rc = many->ops->pairs(many, keep, list, with_n, (xn - 1) * sizeof(*x), &y, &yn, &err);
+        int rc = many->ops->pairs(many, list, with_n, (xn - 1) * sizeof(*x), &y, &yn, &err);
         assert_int_equal(rc, DRPS_E_MEMORY_BUDGET);
         assert_null(y);
         assert_true(yn >= xn);
     }
     free(x);
-    free(keep);
+    free(group);
     free(with);
 }
 
@@ -465,7 +467,6 @@ static void test_shard_refuses_nonsense(void **state)
 {
     static const uint32_t v[] = {0, 1, 2, 3, 0, 2, 4, 1, 1, 9};
     static const uint32_t thrice[] = {0, 1, 0, 1, 0, 1}, shared[] = {0, 1, 1, 3, 0, 4};
-    static const uint8_t keep[] = {1, 1, 1, 1, 2, 0, 0, 0, 1, 0, 0, 0};
     static const struct {
         const char *name;
         int32_t what;
@@ -478,9 +479,11 @@ static void test_shard_refuses_nonsense(void **state)
         {"a pair of one block", CREW_MERGE, 0, v + 7, 8},
         {"a block beyond the last", CREW_MERGE, 0, v + 8, 8},
         {"more merges than blocks", CREW_MERGE, 0, thrice, 24},
-        {"no mask", CREW_PAIRS_ALL, 100, v, 3},
-        {"a mask and more", CREW_PAIRS_ALL, 100, v, 8},
-        {"blocks that do not increase", CREW_PAIRS_WITH, 100, keep, 12},
+        {"no group of the last block", CREW_GROUPS, 0, v, 3},
+        {"groups and more", CREW_GROUPS, 0, v, 8},
+        {"all pairs of some", CREW_PAIRS_ALL, 100, v, 4},
+        {"half a block", CREW_PAIRS_WITH, 100, v, 6},
+        {"blocks that do not increase", CREW_PAIRS_WITH, 100, v + 5, 12},
         {"no boundaries", CREW_LAYOUT_IO, 0, v, 16},
         {"a last boundary that is none", CREW_LAYOUT_IO, 0, v, 24},
         {"two rows in one place", CREW_LAYOUT_IO, 0, shared, 24},
@@ -537,7 +540,6 @@ static void test_crew_refuses_answers_that_are_none(void **state)
     static const uint32_t count[] = {1, 2, 3};
     struct block_pair_count *list;
     uint32_t out[4];
-    uint8_t keep[4] = {1, 1, 1, 1};
     size_t n;
     (void)state;
     for (int i = 0; i < 5; i++) {
@@ -553,7 +555,7 @@ static void test_crew_refuses_answers_that_are_none(void **state)
         if (i == 3) script_add(&s, 0, 1, pairs, sizeof(pairs));
         assert_ok(crew_over(&s.link, 4, 5, &t, &err), &err);
         if (i == 2 || i == 3)
-            rc = t->ops->pairs(t, keep, NULL, 0, 1000, &list, &n, &err);
+            rc = t->ops->pairs(t, NULL, 0, 1000, &list, &n, &err);
         else
             rc = t->ops->counts(t, out, &err);
         assert_int_equal(rc, i == 4 ? DRPS_E_CLOSED : DRPS_E_CORRUPT);

@@ -18,6 +18,7 @@ struct oracle {
     uint8_t *touches; /* own: [rows][batches] */
     uint8_t *counted; /* own: [batches] in the share */
     uint32_t *block;  /* own: [rows] */
+    uint8_t *group;   /* own: [rows] */
 };
 
 static int oracle_touches(const struct oracle *o, uint32_t block, uint32_t batch)
@@ -39,8 +40,13 @@ static uint32_t oracle_common(const struct oracle *o, uint32_t a, uint32_t b)
 static void oracle_begin(struct oracle *o, struct random_source *rng, uint32_t rows,
                          uint32_t batches, double share, uint64_t seed)
 {
-    *o = (struct oracle){rows, batches, must(calloc(rows * (size_t)batches + 1, 1)),
-                         must(calloc(batches + 1, 1)), must(calloc(rows + 1, sizeof(uint32_t)))};
+    *o = (struct oracle){rows,
+                         batches,
+                         must(calloc(rows * (size_t)batches + 1, 1)),
+                         must(calloc(batches + 1, 1)),
+                         must(calloc(rows + 1, sizeof(uint32_t))),
+                         must(malloc((size_t)rows + 1))};
+    memset(o->group, 1, rows);
     for (uint32_t row = 0; row < rows; row++) {
         uint64_t rare = 1 + random_below(rng, 12); /* all batches, or a few, or (below) none */
         o->block[row] = row;
@@ -58,6 +64,7 @@ static void oracle_end(struct oracle *o)
     free(o->touches);
     free(o->counted);
     free(o->block);
+    free(o->group);
 }
 
 static struct access access_of(const struct oracle *o)
@@ -128,28 +135,29 @@ static void check_cocounts(struct tally *t, const struct oracle *o, struct rando
         assert_int_equal(count[i], oracle_common(o, pairs[i].a, pairs[i].b));
 }
 
-/* Pairs with one in `use_with` of the blocks, 0: NULL. Blocks to keep change from call to call. */
-static void check_pairs(struct tally *t, const struct oracle *o, struct random_source *rng,
-                        int use_with)
+/* Pairs with one in `use_with` of the blocks, 0: NULL. Now and then with other groups. */
+static void check_pairs(struct tally *t, struct oracle *o, struct random_source *rng, int use_with)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    uint8_t *keep = must(calloc((size_t)o->rows + 1, 1));
+    const int regroup = random_below(rng, 2) == 0; /* else groups stay */
+    uint8_t *group = o->group;
     uint8_t *in_with = must(calloc((size_t)o->rows + 1, 1));
     uint32_t *with = must(calloc((size_t)o->rows + 1, sizeof(*with)));
     struct block_pair_count *pairs;
     size_t with_n = 0, n, i = 0;
 
     for (uint32_t b = 0; b < o->rows; b++) {
-        keep[b] = random_below(rng, 4) != 0;
+        if (regroup) group[b] = (uint8_t)random_below(rng, 4);
         in_with[b] = !use_with || random_below(rng, (uint64_t)use_with) == 0;
         if (in_with[b]) with[with_n++] = b;
     }
-    assert_ok(t->ops->pairs(t, keep, use_with ? with : NULL, with_n, 1 << 20, &pairs, &n, &err),
-              &err);
+    if (regroup) assert_ok(t->ops->groups(t, group, &err), &err);
+    assert_ok(t->ops->pairs(t, use_with ? with : NULL, with_n, 1 << 20, &pairs, &n, &err), &err);
     for (uint32_t a = 0; a < o->rows; a++)
         for (uint32_t b = a + 1; b < o->rows; b++) {
             uint32_t count = oracle_common(o, a, b);
-            if (!keep[a] || !keep[b] || !count || (!in_with[a] && !in_with[b])) continue;
+            if (!group[a] || group[a] != group[b] || !count || (!in_with[a] && !in_with[b]))
+                continue;
             assert_true(i < n);
             assert_int_equal(pairs[i].a, a);
             assert_int_equal(pairs[i].b, b);
@@ -157,21 +165,21 @@ static void check_pairs(struct tally *t, const struct oracle *o, struct random_s
         }
     assert_int_equal(i, n);
     struct block_pair_count *again; /* with no more memory than they take */
-    assert_ok(t->ops->pairs(t, keep, use_with ? with : NULL, with_n, n * sizeof(*pairs), &again, &i,
-                            &err),
-              &err);
+    if (regroup) assert_ok(t->ops->groups(t, group, &err), &err);
+    assert_ok(
+        t->ops->pairs(t, use_with ? with : NULL, with_n, n * sizeof(*pairs), &again, &i, &err),
+        &err);
     assert_int_equal(i, n);
     if (n) assert_memory_equal(again, pairs, n * sizeof(*pairs));
     free(again);
     free(pairs);
     if (n > 0) {
-        int rc = t->ops->pairs(t, keep, use_with ? with : NULL, with_n, n * sizeof(*pairs) - 1,
-                               &pairs, &n, &err);
+        int rc = t->ops->pairs(t, use_with ? with : NULL, with_n, n * sizeof(*pairs) - 1, &pairs,
+                               &n, &err);
         assert_int_equal(rc, DRPS_E_MEMORY_BUDGET);
         assert_int_equal(n, i);
         assert_null(pairs);
     }
-    free(keep);
     free(with);
     free(in_with);
 }
