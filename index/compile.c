@@ -734,7 +734,7 @@ static int forecast(struct run *r, struct drps_err *err)
 {
     struct drps_index_result *result = r->result;
     int rc = 0;
-    for (uint32_t i = 0; i < r->parts_n && rc == 0; i++)
+    for (uint32_t i = 0; i < r->parts_n && rc == 0 && !r->options.no_forecast; i++)
         rc = part_forecast(&r->parts[i], r->io, err);
     if (rc < 0) return rc;
     if (r->parts_n > 1) {

@@ -44,6 +44,7 @@ enum {
     KEY_COLUMNS,
     KEY_SEPARATOR,
     KEY_FORCE,
+    KEY_NO_FORECAST,
 };
 
 static const struct argp_option option_table[] = {
@@ -108,6 +109,8 @@ static const struct argp_option option_table[] = {
     {"prune-to", KEY_PRUNE_TO, "N", 0, "The same for all but the N most used rows", 6},
     {"sample", KEY_SAMPLE, "P", 0, "Count this share of the batches (default: all)", 6},
     {"shards", KEY_SHARDS, "N", 0, "Processes that count accesses, each a share of the batches", 6},
+    {"no-forecast", KEY_NO_FORECAST, NULL, 0,
+     "Leave out what an epoch would move, which takes longest where many blocks are used", 7},
     {"force", KEY_FORCE, NULL, 0, "Replace PLAN if it exists", 7},
     {0},
 };
@@ -290,6 +293,9 @@ static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o,
     case KEY_FORCE:
         o->force = 1;
         return 0;
+    case KEY_NO_FORECAST:
+        o->no_forecast = 1;
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -340,6 +346,7 @@ static void print_forecast(const struct drps_index_result *r)
 {
     uint64_t model = r->info.rows * r->info.row_bytes;
     const char *ended = ""; /* the store whose lines have ended: less memory does not fit either */
+    if (!r->forecasts) return;
     printf("\nforecast of one epoch (rows of %llu bytes: parameters and one optimizer state)\n",
            (unsigned long long)r->info.row_bytes);
     printf("  %-9s %10s %6s %9s %11s %11s %11s\n", "store", "memory", "share", "windows", "read",

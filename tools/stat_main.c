@@ -151,6 +151,7 @@ static void print_forecasts(const json_t *list)
     size_t i;
     json_t *f;
     const char *ended = ""; /* the store whose lines have ended: less memory does not fit either */
+    if (!json_array_size(list)) return; /* made without */
     printf("\nforecast of one epoch\n  %-9s %10s %9s %11s %11s %11s\n", "store", "memory",
            "windows", "read", "written", "I/Os");
     json_array_foreach(list, i, f)

@@ -44,6 +44,32 @@ wait $pid || status=$?
 [[ $status = 130 || $status = 0 ]] || fail "after SIGINT drps-index exited with $status"
 [[ $status = 0 ]] || absent plan2
 
+# While a builder counts: alone, and waiting for shards, which end too.
+"$tools/drps-gen" ctr --samples 60K --fields 20 --rows 100K --seed 1 -o greedy.svm --quiet
+for shards in 1 3; do
+    "$tools/drps-index" greedy.svm --algo fm --rank 8 --blocks greedy --shards $shards -o plan3 --quiet 2>stopped.txt &
+    pid=$!
+    wait_for plan3.partial/scratch/names.rec $pid
+    children=
+    while ((shards > 1)) && (($(wc -w <<<"$children") < shards)); do
+        kill -0 $pid || fail "drps-index --shards $shards ended before it had shards"
+        children=$(cat /proc/$pid/task/$pid/children 2>/dev/null) || break # not on every kernel
+    done
+    read -rt 1 <> <(:) || true
+    kill -TERM $pid
+    SECONDS=0
+    status=0
+    wait $pid || status=$?
+    [[ $status = 130 ]] || fail "after SIGTERM drps-index --blocks greedy --shards $shards exited with $status"
+    ((SECONDS <= 10)) || fail "drps-index --blocks greedy --shards $shards took $SECONDS s to stop"
+    grep -q interrupted stopped.txt || fail "drps-index --shards $shards does not say that it was interrupted"
+    absent plan3
+    absent plan3.partial
+    for child in $children; do
+        ! kill -0 "$child" 2>/dev/null || fail "shard $child still runs"
+    done
+done
+
 for tool in index rocksdb relay; do
     for round in 1 2 3; do
         if [[ $tool = index ]]; then set -- "$tools/drps-index" data.svm --algo lor -o killed --quiet

@@ -90,6 +90,21 @@ static void test_run_bytes_do_not_depend_on_memory(void **state)
     }
 }
 
+static void test_run_leaves_the_forecast_out_when_told(void **state)
+{
+    struct scratch *s = *state;
+    struct case_run c;
+    const char *input = case_input(s, "input", CASE_LIBSVM, 600, 300, 12);
+    for (int left_out = 0; left_out < 2; left_out++) {
+        case_begin(&c, s, input, "lor");
+        (void)snprintf(c.out, sizeof(c.out), "%s-%d", scratch_path(s, "plan"), left_out);
+        c.options.no_forecast = left_out;
+        must_run(&c);
+        assert_true(left_out ? c.result.forecasts == 0 : c.result.forecasts > 0);
+    }
+    assert_true(case_same_records(scratch_path(s, "plan-0"), scratch_path(s, "plan-1")));
+}
+
 static void test_run_seed_decides(void **state)
 {
     struct scratch *s = *state;
@@ -443,6 +458,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(test_run_conserves_samples),
         SCRATCH_TEST(test_run_bytes_do_not_depend_on_memory),
+        SCRATCH_TEST(test_run_leaves_the_forecast_out_when_told),
         SCRATCH_TEST(test_run_seed_decides),
         SCRATCH_TEST(test_run_given_order_keeps_order),
         SCRATCH_TEST(test_run_test_fraction_splits),
