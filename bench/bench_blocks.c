@@ -21,6 +21,7 @@
 #include "index/blocks/builder.h"
 #include "index/blocks/crew.h"
 #include "index/blocks/price.h"
+#include "index/blocks/stream.h"
 
 struct setting {
     const char *plan, *builder;
@@ -35,6 +36,7 @@ struct setting {
 struct result {
     double load_seconds, build_seconds;
     size_t blocks;
+    int streamed;
     struct layout_price built, rows, pages;
     double bound; /* of I/O with coalescing, microseconds */
 };
@@ -73,11 +75,13 @@ static int price_builder(const struct setting *g, struct tally *t, const char *n
 }
 
 /* Whatever share of the batches the builder counts, all of them are priced. */
-static int price(const struct setting *g, const struct access *access,
-                 const struct block_layout *built, struct result *r, struct drps_err *err)
+static int price(const struct setting *g, const struct block_layout *built, struct result *r,
+                 struct drps_err *err)
 {
+    struct access_source all = g->work;
     struct tally *t;
-    int rc = tally_open(access, 1, 0, &t, err);
+    all.share = 1;
+    int rc = tally_make(&all, 0, all.batches, &t, err);
     if (rc < 0) return rc;
     rc = layout_price(t, built, &g->options.cost, &r->built, err);
     if (rc == 0) rc = price_builder(g, t, "none", 1, &r->rows, err);
@@ -135,18 +139,30 @@ static int bound_io(const struct access *a, const struct block_cost *cost, doubl
     return rows && share ? 0 : drps_err_set(err, -ENOMEM, "no memory to weigh %u batches", n);
 }
 
+/* Of all batches; 0, which says nothing, where their accesses do not fit in memory. */
+static int bound(const struct setting *g, double *out, struct drps_err *err)
+{
+    struct access access;
+    *out = 0;
+    int rc = access_load(&g->work, 0, g->work.batches, &access, err);
+    if (rc == DRPS_E_MEMORY_BUDGET) {
+        drps_err_clear(err);
+        return 0;
+    }
+    if (rc == 0) rc = bound_io(&access, &g->options.cost, out, err);
+    access_free(&access);
+    return rc;
+}
+
 static int measure(const struct setting *g, struct result *r, struct drps_err *err)
 {
     const struct access_source *w = &g->work;
-    struct access access;
     struct tally *t = NULL;
     struct block_layout layout = {0};
 
     uint64_t start = drps_clock_ns();
-    int rc = access_load(w, 0, w->batches, &access, err);
-    if (rc == 0)
-        rc = g->shards ? crew_open(w, g->shards, &t, err)
-                       : tally_open(&access, w->share, w->seed, &t, err);
+    int rc = g->shards ? crew_open(w, g->shards, &t, err) : tally_make(w, 0, w->batches, &t, err);
+    if (rc == 0) r->streamed = t->streamed;
     r->load_seconds = drps_seconds_since(start);
     start = drps_clock_ns();
     if (rc == 0)
@@ -154,10 +170,9 @@ static int measure(const struct setting *g, struct result *r, struct drps_err *e
     r->build_seconds = drps_seconds_since(start);
     r->blocks = layout.blocks;
     if (t) t->ops->close(t);
-    if (rc == 0) rc = price(g, &access, &layout, r, err);
-    if (rc == 0) rc = bound_io(&access, &g->options.cost, &r->bound, err);
+    if (rc == 0) rc = price(g, &layout, r, err);
+    if (rc == 0) rc = bound(g, &r->bound, err);
     block_layout_free(&layout);
-    access_free(&access);
     return rc;
 }
 
@@ -168,19 +183,21 @@ static void print(const struct setting *g, const struct result *r)
     const double peak = (double)drps_memory_peak() / 1048576;
     const double shard_peak = (double)shards.ru_maxrss / 1024;
     const char *format =
-        g->json ? "{\"builder\":\"%s\",\"rows\":%u,\"batches\":%u,\"load_seconds\":%.3f,"
+        g->json ? "{\"builder\":\"%s\",\"streamed\":%d,\"rows\":%u,\"batches\":%u,\"load_seconds\":"
+                  "%.3f,"
                   "\"build_seconds\":%.3f,\"peak_mib\":%.0f,\"shard_peak_mib\":%.0f,\"blocks\":%zu,"
                   "\"eq1_seconds\":%.6f,\"eq1_rows_seconds\":%.6f,\"eq1_ratio\":%.4f,"
                   "\"io_seconds\":%.6f,\"io_pages_seconds\":%.6f,\"io_ratio\":%.4f,"
                   "\"io_bound_seconds\":%.6f}\n"
-                : "%s: %u rows, %u batches; loaded in %.3f s, built in %.3f s, peak %.0f MiB "
+                : "%s (streamed %d): %u rows, %u batches; loaded in %.3f s, built in %.3f s, peak "
+                  "%.0f MiB "
                   "(largest shard %.0f), %zu blocks\n"
                   "  Eq. 1: %.3f s, one row a block %.3f s: %.4f\n"
                   "  I/O:   %.3f s, placed pages    %.3f s: %.4f; no layout below %.3f s\n";
-    printf(format, g->builder, g->work.rows, g->work.batches, r->load_seconds, r->build_seconds,
-           peak, shard_peak, r->blocks, r->built.blocks * 1e-6, r->rows.blocks * 1e-6,
-           r->built.blocks / r->rows.blocks, r->built.io * 1e-6, r->pages.io * 1e-6,
-           r->built.io / r->pages.io, r->bound * 1e-6);
+    printf(format, g->builder, r->streamed, g->work.rows, g->work.batches, r->load_seconds,
+           r->build_seconds, peak, shard_peak, r->blocks, r->built.blocks * 1e-6,
+           r->rows.blocks * 1e-6, r->built.blocks / r->rows.blocks, r->built.io * 1e-6,
+           r->pages.io * 1e-6, r->built.io / r->pages.io, r->bound * 1e-6);
 }
 
 static const char usage[] =
@@ -196,7 +213,7 @@ static const char usage[] =
     "  --page-rows N    of the pages to compare with (60)\n"
     "  --shards N       processes that count (0: none but this one)\n"
     "  --seed N         of the sample (1)\n"
-    "  --memory SIZE    of the accesses, and of the builder (4G)\n"
+    "  --memory SIZE    of the accesses (more stay on disk), and the same of the builder (4G)\n"
     "  --json           print an object\n";
 
 static const struct option options[] = {{"seek", 1, NULL, 't'},      {"row", 1, NULL, 'a'},

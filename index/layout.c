@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
-#include "index/blocks/access.h"
 #include "index/blocks/crew.h"
+#include "index/blocks/stream.h"
 #include "index/blocks/tally.h"
 #include "index/drps_batch.h"
 #include "index/drps_names.h"
@@ -94,11 +94,9 @@ static int prune_to(struct tally *tally, uint32_t most, uint32_t *min_count_out,
     return rc;
 }
 
-/* One process counts in memory, or several a share of the batches each. `access` is what the former
- * counts. */
+/* One process counts, or several a share of the batches each. */
 static int open_tally(const struct layout_job *job, const struct drps_plan_info *info,
-                      struct block_options *options, struct access *access,
-                      struct tally **tally_out, struct drps_err *err)
+                      struct block_options *options, struct tally **tally_out, struct drps_err *err)
 {
     const struct access_source from = {.io = job->io,
                                        .dir = job->from,
@@ -108,30 +106,27 @@ static int open_tally(const struct layout_job *job, const struct drps_plan_info 
                                        .seed = options->seed,
                                        .memory_bytes = options->memory_bytes / 2,
                                        .stop = job->stop};
-    if (job->shards > 1) {
-        options->memory_bytes /= 2;
-        return crew_open(&from, job->shards, tally_out, err);
-    }
-    int rc = access_load(&from, 0, from.batches, access, err);
+    int rc = job->shards > 1 ? crew_open(&from, job->shards, tally_out, err)
+                             : tally_make(&from, 0, from.batches, tally_out, err);
     if (rc < 0) return rc;
-    options->memory_bytes -= access_bytes(access);
-    rc = tally_open(access, from.share, from.seed, tally_out, err);
-    if (rc == 0) (*tally_out)->stop = from.stop;
-    return rc;
+    options->memory_bytes -= job->shards > 1 ? from.memory_bytes : (*tally_out)->access_bytes;
+    if ((*tally_out)->streamed)
+        drps_log(job->log, DRPS_LOG_INFO,
+                 "accesses take more than 3/8 of --memory: they stay on disk and are read for each "
+                 "count, which takes longer");
+    return 0;
 }
 
 static int build_counting(const struct layout_job *job, const struct drps_plan_info *info,
                           const struct block_tables *tables, struct block_options *options,
                           struct block_layout *out, struct drps_err *err)
 {
-    struct access access = {0};
     struct tally *tally = NULL;
 
-    int rc = open_tally(job, info, options, &access, &tally, err);
+    int rc = open_tally(job, info, options, &tally, err);
     if (rc == 0 && job->prune_to) rc = prune_to(tally, job->prune_to, &options->min_count, err);
     if (rc == 0) rc = job->builder->build(tally, tables, options, out, err);
     if (tally) tally->ops->close(tally);
-    access_free(&access);
     return rc;
 }
 
@@ -142,8 +137,8 @@ static int too_little_memory(const struct layout_job *job, struct drps_err *err)
     const struct drps_err cause = *err;
     drps_err_clear(err);
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                        "--blocks %s: %s; use more --memory (counting may take 3/8 of it), or "
-                        "--blocks pattern",
+                        "--blocks %s: %s; use more --memory (accesses may take 3/8 of it), --prune "
+                        "or --prune-to for pairwise, topk and greedy, or --blocks pattern",
                         job->builder->name, cause.text);
 }
 

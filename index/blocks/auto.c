@@ -122,7 +122,7 @@ static struct needs needs_of(const struct portfolio *p, const uint32_t *count)
     uint64_t incidences = 0;
     for (uint64_t row = 0; row < rows; row++)
         incidences += count[row];
-    const uint64_t kept = rows * LAYOUTS + incidences * POOLED;
+    const uint64_t kept = rows * LAYOUTS + (p->tally->streamed ? 0 : incidences * POOLED);
     return (struct needs){rows * (SIMILAR_ORDER_BYTES + LAYOUTS),
                           rows * SIMILAR_MERGE_BYTES + merging_bytes(p->tables) + kept, kept};
 }
@@ -146,7 +146,13 @@ static int merge_blocks(struct merging *m, uint64_t *lacked_out, struct drps_err
     int rc = similar_merge(m, GREEDY_STEPS, &steps, err);
     if (rc < 0 || steps > GREEDY_STEPS) return rc;
     const uint64_t needed = greedy_bytes(m);
-    if (needed <= m->options->memory_bytes) return greedy_merge(m, err);
+    if (needed <= m->options->memory_bytes) {
+        const uint32_t time = m->time;
+        rc = greedy_merge(m, err);
+        /* Streamed accesses of all blocks had no room; nothing has merged, and blocks are fine. */
+        if (rc != DRPS_E_MEMORY_BUDGET || !m->tally->streamed || m->time != time) return rc;
+        drps_err_clear(err);
+    }
     *lacked_out = needed;
     return 0;
 }

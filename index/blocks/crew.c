@@ -384,6 +384,19 @@ static const struct tally_ops crew_ops = {
     .close = crew_close,
 };
 
+static int wait_until_ready(struct crew *c, struct drps_err *err)
+{
+    int rc = 0;
+    for (unsigned shard = 0; shard < c->link->peers && rc == 0; shard++) {
+        struct crew_head h;
+        rc = receive_head(c, shard, &h, err);
+        if (rc == 0 && h.bytes)
+            rc = broken(c, shard, drps_err_set(err, DRPS_E_CORRUPT, "it is not ready"), err);
+        if (rc == 0 && h.value) c->tally.streamed = 1;
+    }
+    return rc;
+}
+
 int crew_over(struct crew_link *link, uint32_t blocks, uint32_t batches, struct tally **t_out,
               struct drps_err *err)
 {
@@ -396,7 +409,7 @@ int crew_over(struct crew_link *link, uint32_t blocks, uint32_t batches, struct 
     c->tally =
         (struct tally){.ops = &crew_ops, .blocks = blocks, .batches = batches, .stop = link->stop};
     c->link = link;
-    int rc = gather(c, NULL, NULL, 0, 1, err); /* all are ready */
+    int rc = wait_until_ready(c, err);
     if (rc == 0)
         *t_out = &c->tally;
     else

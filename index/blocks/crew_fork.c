@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "index/blocks/crew.h"
+#include "index/blocks/stream.h"
 
 struct sockets {
     struct crew_link link;
@@ -116,18 +117,15 @@ static void shard_count(const struct access_source *from, unsigned shard, unsign
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct access_source share = *from;
-    struct access access;
     struct tally *tally = NULL;
     const uint32_t first = shard_begin(from->batches, shard, shards);
     const uint32_t end = shard_begin(from->batches, shard + 1, shards);
 
     share.memory_bytes /= shards;
     share.stop = NULL; /* the parent ends it */
-    int rc = access_load(&share, first, end, &access, &err);
-    if (rc == 0) rc = tally_open(&access, from->share, from->seed, &tally, &err);
+    err.code = tally_make(&share, first, end, &tally, &err);
     (void)crew_serve(parent, tally, &err, NULL); /* how it ended is the parent's to say */
     if (tally) tally->ops->close(tally);
-    access_free(&access);
 }
 
 /* Only its own socket stays open: that of the parent must be the parent's alone, for its end to

@@ -193,7 +193,7 @@ int crew_serve(struct crew_link *link, struct tally *t, const struct drps_err *f
                struct drps_err *err)
 {
     struct server s = {.link = link, .tally = t};
-    int rc = reply(link, failure, 0, NULL, 0, err);
+    int rc = reply(link, failure, t ? (uint64_t)t->streamed : 0, NULL, 0, err);
     if (rc == 0 && failure->code) rc = failure->code;
     while (rc == 0) {
         rc = receive(&s, err);

@@ -4,7 +4,8 @@
  *
  *   0  4   question: op; answer: 0, or a code of drps_err.h (as i32), the payload being its text
  *   4  4   zero
- *   8  8   question: salt, gap rows, or bytes that pairs may take; answer: pairs there are
+ *   8  8   question: salt, gap rows, or bytes that pairs may take; answer: pairs there are;
+ *          ready: 1 if the shard reads its accesses from disk
  *   16 8   bytes of payload
  *
  * Each shard answers each question, in order; those that do not need the answer to a merge may be

@@ -96,6 +96,11 @@ struct rounds {
     uint32_t *both;           /* [PAIRS] */
     struct candidate *chosen; /* [PAIRS] */
     unsigned number, near;    /* how many rounds, and how far apart compared records are */
+    struct ahead {            /* of a streamed tally: pairs that are counted before their turn */
+        struct block_pair *pairs; /* [cap]; NULL: none are */
+        uint32_t *both;           /* [cap] */
+        size_t n, cap, at;        /* those from `at` on have not had their turn */
+    } ahead;
 };
 
 static void rounds_free(struct rounds *r)
@@ -107,6 +112,8 @@ static void rounds_free(struct rounds *r)
     free(r->pairs);
     free(r->both);
     free(r->chosen);
+    free(r->ahead.pairs);
+    free(r->ahead.both);
 }
 
 /* Spend STEPS on comparing: first on rounds, then on neighbours, then on more rounds. */
@@ -123,6 +130,22 @@ static void plan_rounds(struct rounds *r)
                                        : (unsigned)rounds;
 }
 
+/* All of a round, if memory allows. Blocks only merge when a round ends: counts hold until then. */
+static int ahead_new(struct rounds *r)
+{
+    enum { BYTES = 16 }; /* a pair, its count and what the tally notes of it */
+    const struct merging *m = r->m;
+    const uint64_t taken = (uint64_t)m->rows * SIMILAR_MERGE_BYTES + merging_bytes(m->tables);
+    const uint64_t given = m->options->memory_bytes, all = (uint64_t)m->rows * r->near;
+    uint64_t cap = given > taken ? (given - taken) / BYTES : 0;
+    if (cap > all) cap = all;
+    if (cap < PAIRS) cap = PAIRS;
+    r->ahead.cap = (size_t)cap;
+    r->ahead.pairs = drps_array_new(r->ahead.cap, sizeof(*r->ahead.pairs));
+    r->ahead.both = drps_array_new(r->ahead.cap, sizeof(*r->ahead.both));
+    return r->ahead.pairs && r->ahead.both ? 0 : -ENOMEM;
+}
+
 static int rounds_new(struct rounds *r, struct merging *m, struct drps_err *err)
 {
     const size_t rows = m->rows;
@@ -136,6 +159,7 @@ static int rounds_new(struct rounds *r, struct merging *m, struct drps_err *err)
     r->both = drps_array_new(PAIRS, sizeof(*r->both));
     r->chosen = drps_array_new(PAIRS, sizeof(*r->chosen));
     plan_rounds(r);
+    if (m->tally->streamed && ahead_new(r) < 0) return no_memory(m->rows, err);
     return r->records && r->minhash[0] && r->minhash[1] && r->merges && r->pairs && r->both &&
                    r->chosen
                ? 0
@@ -242,12 +266,13 @@ static int by_gain(const void *a, const void *b)
     return candidate_before(a, b) ? -1 : candidate_before(b, a);
 }
 
-/* Merge the best of n pairs, then the best of those without its blocks, and so on. */
+/* Merge the best of n pairs, counted or not, then the best of those without its blocks, and so on.
+ */
 static int match(struct rounds *r, size_t n, double theta, struct drps_err *err)
 {
     struct merging *m = r->m;
     size_t chosen = 0;
-    int rc = m->tally->ops->cocounts(m->tally, r->pairs, n, r->both, err);
+    int rc = r->ahead.pairs ? 0 : m->tally->ops->cocounts(m->tally, r->pairs, n, r->both, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
         struct candidate c = {.a = r->pairs[i].a, .b = r->pairs[i].b, .both = r->both[i]};
         c.gain = gain_of(m, r->pairs[i], c.both, theta);
@@ -268,19 +293,42 @@ static int may_merge(const struct rounds *r, const struct sort_record *x,
            m->size[x->a] + m->size[y->a] <= m->options->max_rows;
 }
 
+static struct block_pair pair_of(const struct sort_record *x, const struct sort_record *y)
+{
+    return x->a < y->a ? (struct block_pair){x->a, y->a} : (struct block_pair){y->a, x->a};
+}
+
+/* Count the pairs of records from i on with their neighbours. */
+static int count_ahead(struct rounds *r, size_t i, size_t n, struct drps_err *err)
+{
+    struct ahead *ahead = &r->ahead;
+    ahead->n = ahead->at = 0;
+    for (; i < n && ahead->n + r->near <= ahead->cap; i++)
+        for (size_t k = i + 1; k < n && k <= i + r->near; k++) {
+            if (table_key(&r->records[i]) != table_key(&r->records[k])) break;
+            ahead->pairs[ahead->n++] = pair_of(&r->records[i], &r->records[k]);
+        }
+    if (!ahead->n) return 0;
+    return r->m->tally->ops->cocounts(r->m->tally, ahead->pairs, ahead->n, ahead->both, err);
+}
+
 /* Compare each of the n blocks with its neighbours and merge, so many pairs at a time. */
 static int merge_neighbours(struct rounds *r, size_t n, double theta, struct drps_err *err)
 {
     size_t pairs = 0;
     int rc = 0;
+    r->ahead.n = r->ahead.at = 0;
     for (size_t i = 0; i < n && rc == 0; i++) {
         const struct sort_record *x = &r->records[i];
+        if (r->ahead.pairs && r->ahead.at == r->ahead.n) rc = count_ahead(r, i, n, err);
+        if (rc < 0) break;
         for (size_t k = i + 1; k < n && k <= i + r->near; k++) {
             const struct sort_record *y = &r->records[k];
             if (table_key(x) != table_key(y)) break;
+            const size_t at = r->ahead.at++;
             if (!may_merge(r, x, y)) continue;
-            r->pairs[pairs++] =
-                x->a < y->a ? (struct block_pair){x->a, y->a} : (struct block_pair){y->a, x->a};
+            if (r->ahead.pairs) r->both[pairs] = r->ahead.both[at];
+            r->pairs[pairs++] = pair_of(x, y);
         }
         if (pairs + r->near <= PAIRS && i + 1 < n) continue;
         rc = match(r, pairs, theta, err);

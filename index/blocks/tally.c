@@ -42,7 +42,7 @@ enum { MARK_CLEAN = 1, MARK_WITH = 2 };
 struct local {
     struct tally tally;
     const struct access *access; /* borrowed, or &sampled */
-    struct access sampled;       /* own: the share that is counted */
+    struct access sampled;       /* own: the share that is counted, or what was loaded */
     uint64_t *at;   /* own: [blocks] where the list begins; pool: behind the accesses */
     uint32_t *n;    /* own: [blocks] its length, AccNum; 0: dead or never touched */
     uint8_t *group; /* own: [blocks] */
@@ -593,28 +593,6 @@ static int tally_pair_work(struct tally *t, uint64_t *work_out, struct drps_err 
 
 /* ---- I/O of a layout ---- */
 
-/* A batch reads the block at places [first, end); read_end: where its reading has come to, and that
- * of its stretch. */
-static void read_block(uint32_t first, uint32_t end, uint32_t gap_rows, uint32_t *read_end,
-                       uint32_t *stretch_end, struct layout_io *io)
-{
-    if (*read_end == end) return; /* for another row of this block */
-    if (*stretch_end != end) {
-        io->stretches++;
-        io->stretch_rows += end - first;
-        *stretch_end = end;
-    }
-    io->blocks++;
-    io->block_rows += end - first;
-    if (*read_end != UINT32_MAX && first - *read_end <= gap_rows) {
-        io->rows += end - *read_end;
-    } else {
-        io->requests++;
-        io->rows += end - first;
-    }
-    *read_end = end;
-}
-
 static void fetch_rows(const struct access *a, const uint32_t *order, uint64_t place)
 {
     if (place + AHEAD < a->rows) __builtin_prefetch(a->batch + a->start[order[place + AHEAD]]);
@@ -643,8 +621,9 @@ static int tally_layout_io(struct tally *t, const uint32_t *place, const uint32_
         for (uint32_t p = first[b]; rc == 0 && p < first[b + 1]; p++) {
             fetch_rows(a, order, p);
             for (uint64_t i = a->start[order[p]]; i < a->start[order[p] + 1]; i++)
-                read_block(first[b], first[b + 1], gap_rows, &read_end[a->batch[i]],
-                           &stretch_end[a->batch[i] / TALLY_STRETCH], &io);
+                if (layout_io_read(first[b], first[b + 1], gap_rows, &read_end[a->batch[i]], &io))
+                    layout_io_stretch(first[b], first[b + 1],
+                                      &stretch_end[a->batch[i] / TALLY_STRETCH], &io);
         }
     }
     free(order);
@@ -736,5 +715,24 @@ int tally_open(const struct access *access, double share, uint64_t seed, struct 
         tally_close(l ? &l->tally : NULL);
         (void)drps_err_set(err, rc, "no memory to count accesses of %u rows", access->rows);
     }
+    return rc;
+}
+
+int tally_load(const struct access_source *from, uint32_t first, uint32_t end, struct tally **t_out,
+               struct drps_err *err)
+{
+    struct access access;
+
+    *t_out = NULL;
+    int rc = access_load(from, first, end, &access, err);
+    if (rc == 0) rc = tally_open(&access, from->share, from->seed, t_out, err);
+    if (rc == 0 && from->share >= 1) {
+        struct local *l = local_of(*t_out);
+        l->sampled = access; /* moved */
+        l->access = &l->sampled;
+    } else {
+        access_free(&access);
+    }
+    if (rc == 0) (*t_out)->stop = from->stop;
     return rc;
 }

@@ -86,8 +86,39 @@ struct tally {
     const struct tally_ops *ops;
     uint32_t blocks;        /* = rows */
     uint32_t batches;       /* of the epoch, whatever this tally's share of them */
+    int streamed;           /* 1: every answer reads all accesses from disk: ask for much at once */
+    uint64_t access_bytes;  /* of memory that accesses take, in this process */
     const atomic_int *stop; /* as in struct access_source, for whoever opened it to set */
 };
+
+/* For layout_io: a batch reads the block at places [first, end), blocks in their order. *read_end:
+ * where its reading has come to, UINT32_MAX at first. Returns 0 if it has read this block for
+ * another row. */
+static inline int layout_io_read(uint32_t first, uint32_t end, uint32_t gap_rows,
+                                 uint32_t *read_end, struct layout_io *io)
+{
+    if (*read_end == end) return 0;
+    io->blocks++;
+    io->block_rows += end - first;
+    if (*read_end != UINT32_MAX && first - *read_end <= gap_rows) {
+        io->rows += end - *read_end;
+    } else {
+        io->requests++;
+        io->rows += end - first;
+    }
+    *read_end = end;
+    return 1;
+}
+
+/* Then, its stretch reads the block, too. *stretch_end: which block it has read last. */
+static inline void layout_io_stretch(uint32_t first, uint32_t end, uint32_t *stretch_end,
+                                     struct layout_io *io)
+{
+    if (*stretch_end == end) return; /* for another batch */
+    *stretch_end = end;
+    io->stretches++;
+    io->stretch_rows += end - first;
+}
 
 /*
  * A tally over the accesses of one table in memory, borrowed until close. A share p < 1 of the
@@ -98,6 +129,11 @@ struct tally {
  */
 DRPS_MUST_CHECK
 int tally_open(const struct access *access, double share, uint64_t seed, struct tally **t_out,
+               struct drps_err *err);
+
+/* The same of batches [first, end), loaded first: DRPS_E_MEMORY_BUDGET as access_load(). */
+DRPS_MUST_CHECK
+int tally_load(const struct access_source *from, uint32_t first, uint32_t end, struct tally **t_out,
                struct drps_err *err);
 
 #endif

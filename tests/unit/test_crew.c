@@ -1,6 +1,6 @@
 /*
- * Tallies over processes: the same answers and layouts as one tally gives, shards that fail, die or
- * lose their parent, and peers that talk nonsense.
+ * Tallies over processes, and over accesses on disk: the same answers and layouts as one tally in
+ * memory gives, shards that fail, die or lose their parent, and peers that talk nonsense.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,6 +21,8 @@
 #include "index/blocks/crew.h"
 #include "index/blocks/crew_wire.h"
 #include "index/blocks/price.h"
+#include "index/blocks/similar.h"
+#include "index/blocks/stream.h"
 #include "support/brute_tally.h"
 #include "support/lists.h"
 
@@ -67,6 +69,15 @@ static struct tally *local(const struct data *d)
     struct drps_err err = DRPS_ERR_INIT;
     struct tally *t;
     assert_ok(tally_open(&d->access, d->from.share, d->from.seed, &t, &err), &err);
+    return t;
+}
+
+static struct tally *streamed(const struct data *d)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct tally *t;
+    assert_ok(tally_stream(&d->from, 0, d->from.batches, &t, &err), &err);
+    assert_true(t->streamed);
     return t;
 }
 
@@ -188,6 +199,28 @@ static void merge_some(struct tally *one, struct tally *many, uint8_t *dead,
     free(pairs);
 }
 
+/* While random blocks merge, and after a reset. Closes both. */
+static void assert_answers_as_one(struct tally *one, struct tally *other, struct random_source *rng)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    uint8_t *dead = must(calloc((size_t)one->blocks + 1, 1));
+    assert_int_equal(other->blocks, one->blocks);
+    assert_int_equal(other->batches, one->batches);
+    for (int round = 0; round < 4; round++) {
+        assert_same_counts(one, other, rng);
+        assert_same_pairs(one, other, rng, round % 2);
+        assert_same_io(one, other, rng);
+        merge_some(one, other, dead, rng);
+    }
+    assert_ok(one->ops->reset(one, &err), &err);
+    assert_ok(other->ops->reset(other, &err), &err);
+    assert_same_counts(one, other, rng);
+    one->ops->close(one);
+    other->ops->close(other);
+    assert_no_children();
+    free(dead);
+}
+
 static void test_shards_answer_as_one(void **state)
 {
     static const uint32_t shapes[][2] = {{40, 60}, {25, 3}, {7, 1}, {300, 20}};
@@ -195,30 +228,90 @@ static void test_shards_answer_as_one(void **state)
     (void)state;
     for (size_t s = 0; s < 4; s++)
         for (size_t i = 0; i < COUNTS; i++) {
-            struct drps_err err = DRPS_ERR_INIT;
             struct data d;
             data_begin(&d, &rng, shapes[s][0], shapes[s][1]);
             d.from.share = i % 2 ? 0.5 : 1;
             d.from.seed = i;
-            struct tally *one = local(&d), *many = crew(&d, shard_counts[i]);
-            uint8_t *dead = must(calloc(one->blocks, 1));
-            assert_int_equal(many->blocks, one->blocks);
-            assert_int_equal(many->batches, one->batches);
-            for (int round = 0; round < 4; round++) {
-                assert_same_counts(one, many, &rng);
-                assert_same_pairs(one, many, &rng, round % 2);
-                assert_same_io(one, many, &rng);
-                merge_some(one, many, dead, &rng);
-            }
-            assert_ok(one->ops->reset(one, &err), &err);
-            assert_ok(many->ops->reset(many, &err), &err);
-            assert_same_counts(one, many, &rng);
-            one->ops->close(one);
-            many->ops->close(many);
-            assert_no_children();
-            free(dead);
+            assert_answers_as_one(local(&d), crew(&d, shard_counts[i]), &rng);
+            assert_answers_as_one(local(&d), streamed(&d), &rng);
             data_end(&d);
         }
+}
+
+/* ---- Less memory than accesses take ---- */
+
+/* What is there for all shards lets each keep its accesses on disk, and load those of few rows. */
+static void test_little_memory_leaves_accesses_on_disk(void **state)
+{
+    struct random_source rng = random_begin(__func__);
+    (void)state;
+    for (unsigned shards = 1; shards <= 3; shards += 2) {
+        struct drps_err err = DRPS_ERR_INIT;
+        struct block_pair_count *x, *y;
+        uint8_t group[100];
+        struct tally *t;
+        struct data d;
+        size_t xn, yn;
+        data_begin(&d, &rng, 100, 1000);
+        d.from.memory_bytes = access_bytes(&d.access) - 1;
+        for (uint32_t row = 100, uses = 0; row-- > 0;) { /* some are kept */
+            const uint32_t n = (uint32_t)(d.access.start[row + 1] - d.access.start[row]);
+            group[row] = uses + n <= 600;
+            if (group[row]) uses += n;
+        }
+        int rc = tally_load(&d.from, 0, d.from.batches, &t, &err);
+        assert_int_equal(rc, DRPS_E_MEMORY_BUDGET);
+        drps_err_clear(&err);
+        if (shards == 1)
+            assert_ok(tally_make(&d.from, 0, d.from.batches, &t, &err), &err);
+        else
+            t = crew(&d, shards);
+        struct tally *one = local(&d);
+        assert_true(t->streamed);
+        assert_same_counts(one, t, &rng);
+        assert_same_io(one, t, &rng);
+        assert_int_equal(t->ops->pairs(t, NULL, 0, 1 << 24, &y, &yn, &err), DRPS_E_MEMORY_BUDGET);
+        if (!strstr(err.text, "leave rows of few batches alone")) fail_msg("%s", err.text);
+        drps_err_clear(&err);
+        assert_ok(one->ops->groups(one, group, &err), &err);
+        assert_ok(t->ops->groups(t, group, &err), &err);
+        assert_ok(one->ops->pairs(one, NULL, 0, 1 << 24, &x, &xn, &err), &err);
+        assert_ok(t->ops->pairs(t, NULL, 0, 1 << 24, &y, &yn, &err), &err);
+        assert_int_equal(xn, yn);
+        assert_memory_equal(x, y, xn * sizeof(*x));
+        free(x);
+        free(y);
+        one->ops->close(one);
+        t->ops->close(t);
+        data_end(&d);
+    }
+}
+
+static void test_streaming_stops_and_refuses(void **state)
+{
+    struct random_source rng = random_begin(__func__);
+    const atomic_int stop = 1;
+    struct drps_err err = DRPS_ERR_INIT;
+    uint32_t count[40];
+    struct tally *t;
+    struct data d;
+    (void)state;
+    data_begin(&d, &rng, 40, 30);
+    d.from.stop = &stop;
+    t = streamed(&d);
+    assert_int_equal(t->ops->counts(t, count, &err), DRPS_E_INTERRUPTED);
+    t->ops->close(t);
+    drps_err_clear(&err);
+    d.from.memory_bytes = 40 * 13 - 1;
+    assert_int_equal(tally_stream(&d.from, 0, 30, &t, &err), DRPS_E_MEMORY_BUDGET);
+    assert_null(t);
+    assert_non_null(strstr(err.text, "520 bytes"));
+    drps_err_clear(&err);
+    d.from.memory_bytes = 1 << 20;
+    d.from.dir = "/nowhere";
+    assert_int_equal(tally_stream(&d.from, 0, 30, &t, &err), -ENOENT);
+    assert_null(t);
+    data_end(&d);
 }
 
 /* ---- The same layouts ---- */
@@ -243,7 +336,7 @@ static struct block_layout build(struct tally *t, const char *name, double share
 
 static void test_builders_do_not_see_who_counts(void **state)
 {
-    static const char *const builders[] = {"pairwise", "topk", "greedy"};
+    static const char *const builders[] = {"pairwise", "topk", "greedy", "auto"};
     struct random_source rng = random_begin(__func__);
     (void)state;
     for (int round = 0; round < 8; round++) {
@@ -251,18 +344,22 @@ static void test_builders_do_not_see_who_counts(void **state)
         data_begin(&d, &rng, 2 + (uint32_t)random_below(&rng, 60),
                    (uint32_t)random_below(&rng, 80));
         d.from.share = round % 2 ? 0.6 : 1;
-        for (size_t b = 0; b < 3; b++) {
+        for (size_t b = 0; b < sizeof(builders) / sizeof(builders[0]); b++) {
             double cost, same;
             struct block_layout expected =
                 build(brute_tally(&d.access, d.from.share, 0), builders[b], d.from.share, &cost);
-            for (size_t i = 0; i <= COUNTS; i++) {
-                struct tally *t = i < COUNTS ? crew(&d, shard_counts[i]) : local(&d);
+            for (size_t i = 0; i <= COUNTS + 1; i++) {
+                struct tally *t = i < COUNTS    ? crew(&d, shard_counts[i])
+                                  : i == COUNTS ? local(&d)
+                                                : streamed(&d);
                 struct block_layout found = build(t, builders[b], d.from.share, &same);
                 assert_int_equal(found.blocks, expected.blocks);
                 assert_memory_equal(found.first, expected.first,
                                     (found.blocks + 1) * sizeof(*found.first));
-                assert_memory_equal(found.order, expected.order,
-                                    d.lists.rows * sizeof(*found.order));
+                assert_int_equal(!found.order, !expected.order);
+                if (found.order)
+                    assert_memory_equal(found.order, expected.order,
+                                        d.lists.rows * sizeof(*found.order));
                 assert_true(same == cost);
                 block_layout_free(&found);
             }
@@ -271,6 +368,46 @@ static void test_builders_do_not_see_who_counts(void **state)
         data_end(&d);
     }
     assert_no_children();
+}
+
+/* Rounds of minhash alone; counting ahead, of as many pairs as there is memory for, is the same. */
+static struct block_layout build_similar(struct tally *t, uint64_t memory_bytes)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    const struct block_tables tables = {.first = {0, t->blocks / 3, t->blocks}, .n = 2};
+    const struct block_options options = {.cost = {.seek = 40, .row = 0.25},
+                                          .sample = 1,
+                                          .max_rows = 20,
+                                          .memory_bytes = memory_bytes};
+    struct block_layout layout;
+    struct merging m;
+    uint64_t left;
+    assert_ok(merging_begin(&m, t, &tables, &options, &err), &err);
+    assert_ok(similar_merge(&m, 0, &left, &err), &err);
+    assert_ok(merging_layout(&m, &layout, &err), &err);
+    merging_end(&m);
+    t->ops->close(t);
+    return layout;
+}
+
+static void test_similar_merges_the_same_from_disk(void **state)
+{
+    static const uint64_t memory[] = {0, 1 << 24};
+    struct random_source rng = random_begin(__func__);
+    struct data d;
+    (void)state;
+    data_begin(&d, &rng, 6000, 60);
+    struct block_layout expected = build_similar(local(&d), 1 << 24);
+    assert_true(expected.blocks < d.lists.rows / 2);
+    for (size_t i = 0; i < 2; i++) {
+        struct block_layout found = build_similar(streamed(&d), memory[i]);
+        assert_int_equal(found.blocks, expected.blocks);
+        assert_memory_equal(found.first, expected.first, (found.blocks + 1) * sizeof(*found.first));
+        assert_memory_equal(found.order, expected.order, d.lists.rows * sizeof(*found.order));
+        block_layout_free(&found);
+    }
+    block_layout_free(&expected);
+    data_end(&d);
 }
 
 /* ---- Shards that fail ---- */
@@ -570,6 +707,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shards_answer_as_one),
         cmocka_unit_test(test_builders_do_not_see_who_counts),
+        cmocka_unit_test(test_similar_merges_the_same_from_disk),
+        cmocka_unit_test(test_little_memory_leaves_accesses_on_disk),
+        cmocka_unit_test(test_streaming_stops_and_refuses),
         cmocka_unit_test(test_shard_that_cannot_load_says_why),
         cmocka_unit_test(test_shard_that_dies_is_named),
         cmocka_unit_test(test_shards_end_with_their_parent),
