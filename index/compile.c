@@ -710,7 +710,6 @@ static int make_blocks(struct run *r, struct drps_err *err)
     struct drps_plan_info *info = r->info;
     uint32_t *block_first = NULL;
 
-    info->block_bytes = o->bytes ? o->bytes : info->dim == 1 ? NARROW_BLOCK_BYTES : BLOCK_BYTES;
     info->seek_ns = o->seek_ns;
     info->transfer_bps = o->transfer_bps;
     const struct layout_job job = layout_job(r);
@@ -749,20 +748,35 @@ static int forecast(struct run *r, struct drps_err *err)
 
 /* ---- The run ---- */
 
-/* What the disk says: a block is read and written again, so both count alike. */
+/*
+ * What the disk says. A block that is used is read, changed and written: ts is one request, the
+ * mean of a read and a write, ta what reading and writing a byte takes. Source: DRPS, section 4,
+ * Eq. 1.
+ */
 static int calibrate(struct run *r, struct drps_err *err)
 {
     struct drps_blocks_options *o = &r->options.blocks;
+    struct drps_disk_times t;
     struct drps_disk_cost cost;
-    int rc = drps_disk_probe(r->io, o->calibrate, &cost, err);
+    char block[32], chunk[32];
+
+    int rc = drps_disk_measure(r->io, o->calibrate, r->info->block_bytes, drps_clock_ns, &t, err);
     if (rc < 0) return rc;
+    drps_disk_cost_of(&t, &cost);
     o->seek_ns = (uint64_t)((cost.read_seek_ns + cost.write_seek_ns) / 2);
-    o->transfer_bps = (uint64_t)(2 / (1 / cost.read_bps + 1 / cost.write_bps));
-    drps_log(r->options.log, DRPS_LOG_INFO,
-             "%s: a request costs %.1f us to read and %.1f us to write, long ones move %.0f and "
-             "%.0f MB/s",
-             o->calibrate, cost.read_seek_ns / 1e3, cost.write_seek_ns / 1e3, cost.read_bps / 1e6,
-             cost.write_bps / 1e6);
+    o->transfer_bps = (uint64_t)(1 / (1 / cost.read_bps + 1 / cost.write_bps));
+    if (!o->seek_ns) o->seek_ns = 1;
+    if (!o->transfer_bps) o->transfer_bps = 1;
+    drps_log(
+        r->options.log, DRPS_LOG_INFO,
+        "%s: random requests of %s take %.1f us to read, %.1f us to write; long ones of %s "
+        "%.1f and %.1f us (%.0f and %.0f MB/s); so a request costs %.1f us (--seek-us), to read "
+        "and to write its bytes goes at %.0f MB/s (--transfer-mbs)",
+        o->calibrate, drps_size_format(t.random_bytes, block, sizeof(block)),
+        t.random_read_ns / 1e3, t.random_write_ns / 1e3,
+        drps_size_format(t.long_bytes, chunk, sizeof(chunk)), t.long_read_ns / 1e3,
+        t.long_write_ns / 1e3, cost.read_bps / 1e6, cost.write_bps / 1e6, (double)o->seek_ns / 1e3,
+        (double)o->transfer_bps / 1e6);
     return 0;
 }
 
@@ -790,6 +804,10 @@ static int begin(struct run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
     int rc = check_options(r, err);
+    info->dim = 1 + r->options.rank;
+    info->block_bytes = r->options.blocks.bytes ? r->options.blocks.bytes
+                        : info->dim == 1        ? NARROW_BLOCK_BYTES
+                                                : BLOCK_BYTES;
     if (rc == 0 && r->options.blocks.calibrate) rc = calibrate(r, err);
     if (rc == 0)
         rc = drps_stage_begin(&r->stage, r->io, r->options.out,
@@ -799,7 +817,6 @@ static int begin(struct run *r, struct drps_err *err)
     (void)snprintf(info->order, sizeof(info->order), "%s",
                    r->options.order ? r->options.order : "shuffled");
     info->rank = r->options.rank;
-    info->dim = 1 + info->rank;
     info->row_bytes = info->dim * sizeof(float) * 2;
     info->seed = r->options.seed;
     info->hash_seed = r->options.reader.hash_seed;

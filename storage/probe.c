@@ -7,6 +7,7 @@
 #include "base/drps_alloc.h"
 #include "base/drps_clock.h"
 #include "storage/aio.h"
+#include "storage/relay/relay.h"
 
 enum {
     SMALL = DRPS_AIO_ALIGN,
@@ -18,47 +19,52 @@ enum {
     FILE_BYTES = 64 << 20,
     LEAST = 16 << 10,
     MOST = 4 << 20,
+    BUFFER = MOST, /* the largest request */
 };
 
 /* A scratch file and what is written from and read into. */
 struct probe {
     const struct drps_io *io;
     char *path; /* own */
-    char *mem;  /* own: [DEPTH][LARGE] */
+    char *mem;  /* own: [DEPTH][BUFFER] */
     struct drps_aio *aio;
+    uint64_t (*now)(void);
 };
 
-/* n requests, all alike. */
+/* n requests, all alike; `apart`: far from one another, else one behind the other. */
 struct requests {
-    unsigned n, write;
+    unsigned n, write, apart;
     uint32_t bytes;
-    uint64_t stride; /* from one to the next, wrapping */
 };
-static const struct requests fill = {FILE_BYTES / LARGE, 1, LARGE, LARGE};
-static const struct requests small_writes = {SMALL_REQUESTS, 1, SMALL, 3 * LARGE + SMALL};
-static const struct requests small_reads = {SMALL_REQUESTS, 0, SMALL, 3 * LARGE + SMALL};
-static const struct requests large_writes = {LARGE_REQUESTS, 1, LARGE, LARGE};
-static const struct requests large_reads = {LARGE_REQUESTS, 0, LARGE, LARGE};
+static const struct requests fill = {FILE_BYTES / LARGE, 1, 0, LARGE};
+
+/* Places are multiples of its bytes, and no two are alike before all have been. */
+static uint64_t place(const struct requests *r, unsigned i)
+{
+    const uint64_t places = FILE_BYTES / r->bytes;
+    const uint64_t step = r->apart ? 3 * LARGE / r->bytes + 1 : 1;
+    return i * step % places * r->bytes;
+}
 
 static int run(struct probe *p, const struct requests *r, uint64_t *ns_out, struct drps_err *err)
 {
-    const uint64_t start = drps_clock_ns();
+    const uint64_t start = p->now();
     uint32_t tags[DEPTH];
     size_t done = 0;
     int rc = 0;
     for (unsigned i = 0; i < r->n && rc == 0; i++) {
         if (drps_aio_under_way(p->aio) == DEPTH)
             rc = drps_aio_wait(p->aio, 1, tags, DEPTH, &done, err);
-        const struct drps_aio_op op = {.buf = p->mem + i % DEPTH * LARGE,
+        const struct drps_aio_op op = {.buf = p->mem + (size_t)(i % DEPTH) * BUFFER,
                                        .bytes = r->bytes,
-                                       .offset = i * r->stride % FILE_BYTES,
+                                       .offset = place(r, i),
                                        .write = (int)r->write,
                                        .tag = i};
         if (rc == 0) rc = drps_aio_submit(p->aio, &op, 1, err);
     }
     while (rc == 0 && drps_aio_under_way(p->aio))
         rc = drps_aio_wait(p->aio, 1, tags, DEPTH, &done, err);
-    *ns_out = drps_clock_ns() - start;
+    *ns_out = p->now() - start;
     return rc;
 }
 
@@ -81,13 +87,14 @@ static int probe_open(struct probe *p, const struct drps_io *io, const char *dir
 {
     *p = (struct probe){.io = io,
                         .path = drps_path_join(dir, "probe"),
-                        .mem = drps_pages_new((size_t)DEPTH * LARGE)};
+                        .now = drps_clock_ns,
+                        .mem = drps_pages_new((size_t)DEPTH * BUFFER)};
     if (!p->path || !p->mem) return drps_err_set(err, -ENOMEM, "no memory to measure the disk");
     const struct drps_aio_config config = {.io = io,
                                            .path = p->path,
                                            .file_bytes = FILE_BYTES,
                                            .buffers = p->mem,
-                                           .buffers_bytes = (size_t)DEPTH * LARGE,
+                                           .buffers_bytes = (size_t)DEPTH * BUFFER,
                                            .depth = DEPTH,
                                            .threads_only = no_uring};
     return drps_aio_open(&config, &p->aio, err);
@@ -101,56 +108,102 @@ static int probe_close(struct probe *p, int rc, struct drps_err *err)
         const int gone = drps_io_remove_tree(p->io, p->path, rc == 0 ? err : NULL);
         if (rc == 0) rc = gone;
     }
-    drps_pages_free(p->mem, (size_t)DEPTH * LARGE);
+    drps_pages_free(p->mem, (size_t)DEPTH * BUFFER);
     free(p->path);
     return rc;
+}
+
+static int measure_random(struct probe *p, int write, uint32_t bytes, double *ns_out,
+                          struct drps_err *err)
+{
+    const struct requests r = {SMALL_REQUESTS, (unsigned)write, 1, bytes};
+    return measure(p, &r, ns_out, err);
+}
+
+static int measure_long(struct probe *p, int write, uint32_t bytes, double *ns_out,
+                        struct drps_err *err)
+{
+    const uint32_t n = LARGE / bytes * LARGE_REQUESTS; /* as many bytes, if they are smaller */
+    const struct requests r = {n > LARGE_REQUESTS ? n : LARGE_REQUESTS, (unsigned)write, 0, bytes};
+    return measure(p, &r, ns_out, err);
+}
+
+static int measure_seek_bytes(struct probe *p, uint64_t *seek_bytes_out, struct drps_err *err)
+{
+    double small = 0, large = 0;
+    int rc = measure_long(p, 1, LARGE, &large, err);
+    if (rc == 0) rc = measure_random(p, 1, SMALL, &small, err);
+    if (rc < 0) return rc;
+    const double bytes = LARGE / large * small;
+    *seek_bytes_out = bytes < LEAST ? LEAST : bytes > MOST ? MOST : (uint64_t)bytes;
+    return 0;
 }
 
 int drps_relay_probe(const struct drps_io *io, const char *dir, int no_uring,
                      uint64_t *seek_bytes_out, struct drps_err *err)
 {
     struct probe p;
-    double small = 0, large = 0;
-
     int rc = probe_open(&p, io, dir, no_uring, err);
-    if (rc == 0) rc = measure(&p, &large_writes, &large, err);
-    if (rc == 0) rc = measure(&p, &small_writes, &small, err);
-    if (rc == 0) {
-        const double bytes = LARGE / large * small;
-        *seek_bytes_out = bytes < LEAST ? LEAST : bytes > MOST ? MOST : (uint64_t)bytes;
-    }
+    if (rc == 0) rc = measure_seek_bytes(&p, seek_bytes_out, err);
+    return probe_close(&p, rc, err);
+}
+
+/* Reads and writes of the sizes that are set. What was never written is not read from disk. */
+static int measure_times(struct probe *p, struct drps_disk_times *t, struct drps_err *err)
+{
+    uint64_t ns;
+    int rc = run(p, &fill, &ns, err);
+    if (rc == 0) rc = measure_long(p, 1, t->long_bytes, &t->long_write_ns, err);
+    if (rc == 0) rc = measure_long(p, 0, t->long_bytes, &t->long_read_ns, err);
+    if (rc == 0) rc = measure_random(p, 1, t->random_bytes, &t->random_write_ns, err);
+    if (rc == 0) rc = measure_random(p, 0, t->random_bytes, &t->random_read_ns, err);
+    return rc;
+}
+
+int drps_disk_measure(const struct drps_io *io, const char *dir, uint64_t block_bytes,
+                      uint64_t (*now)(void), struct drps_disk_times *out, struct drps_err *err)
+{
+    const uint64_t block = (block_bytes + SMALL - 1) / SMALL * SMALL;
+    struct probe p;
+    uint64_t seek_bytes = 0;
+
+    *out = (struct drps_disk_times){.random_bytes = block < SMALL  ? SMALL
+                                                    : block > MOST ? MOST
+                                                                   : (uint32_t)block};
+    int rc = probe_open(&p, io, dir, 0, err);
+    p.now = now;
+    if (rc == 0) rc = measure_seek_bytes(&p, &seek_bytes, err);
+    out->long_bytes = (uint32_t)drps_relay_chunk(seek_bytes) / SMALL * SMALL;
+    if (rc == 0) rc = measure_times(&p, out, err);
     return probe_close(&p, rc, err);
 }
 
 /* What one request costs beside its bytes, and how long a byte takes. */
-static void fit(double small, double large, double *seek_ns_out, double *byte_ns_out)
+static void fit(const struct drps_disk_times *t, double random_ns, double long_ns,
+                double *seek_ns_out, double *bps_out)
 {
-    *byte_ns_out = large / LARGE;
-    *seek_ns_out = small - *byte_ns_out * SMALL;
-    if (*seek_ns_out < 1) *seek_ns_out = 1;
+    const double byte_ns = long_ns / t->long_bytes;
+    const double seek_ns = random_ns - byte_ns * t->random_bytes;
+    *seek_ns_out = seek_ns < 1 ? 1 : seek_ns;
+    *bps_out = 1e9 / byte_ns;
+}
+
+void drps_disk_cost_of(const struct drps_disk_times *t, struct drps_disk_cost *out)
+{
+    fit(t, t->random_read_ns, t->long_read_ns, &out->read_seek_ns, &out->read_bps);
+    fit(t, t->random_write_ns, t->long_write_ns, &out->write_seek_ns, &out->write_bps);
 }
 
 int drps_disk_probe(const struct drps_io *io, const char *dir, struct drps_disk_cost *out,
                     struct drps_err *err)
 {
+    struct drps_disk_times times = {.random_bytes = SMALL, .long_bytes = LARGE};
     struct probe p;
-    uint64_t ns;
-    double small_w = 0, large_w = 0, small_r = 0, large_r = 0, seek_w, seek_r, byte_w, byte_r;
 
     *out = (struct drps_disk_cost){0};
     int rc = probe_open(&p, io, dir, 0, err);
-    if (rc == 0) rc = run(&p, &fill, &ns, err); /* what was never written is not read from disk */
-    if (rc == 0) rc = measure(&p, &large_writes, &large_w, err);
-    if (rc == 0) rc = measure(&p, &large_reads, &large_r, err);
-    if (rc == 0) rc = measure(&p, &small_writes, &small_w, err);
-    if (rc == 0) rc = measure(&p, &small_reads, &small_r, err);
+    if (rc == 0) rc = measure_times(&p, &times, err);
     rc = probe_close(&p, rc, err);
-    if (rc < 0) return rc;
-    fit(small_w, large_w, &seek_w, &byte_w);
-    fit(small_r, large_r, &seek_r, &byte_r);
-    *out = (struct drps_disk_cost){.read_seek_ns = seek_r,
-                                   .write_seek_ns = seek_w,
-                                   .read_bps = 1e9 / byte_r,
-                                   .write_bps = 1e9 / byte_w};
-    return 0;
+    if (rc == 0) drps_disk_cost_of(&times, out);
+    return rc;
 }

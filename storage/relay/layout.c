@@ -70,10 +70,14 @@ struct choice {
     double cost; /* bytes moved for each byte that leaves a window; INFINITY: impossible */
 };
 
+uint64_t drps_relay_chunk(uint64_t seek_bytes)
+{
+    return clamp(SEEKS_A_CHUNK * seek_bytes, CHUNK_WANTED, CHUNK_MOST);
+}
+
 static uint64_t most_chunk(const struct drps_store_config *config, uint64_t seek_bytes)
 {
-    if (config->chunk_bytes) return config->chunk_bytes;
-    return clamp(SEEKS_A_CHUNK * seek_bytes, CHUNK_WANTED, CHUNK_MOST);
+    return config->chunk_bytes ? config->chunk_bytes : drps_relay_chunk(seek_bytes);
 }
 
 /* The largest size of so many pieces of `bytes`: a multiple of CHUNK_LEAST, as requests are. */

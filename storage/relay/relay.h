@@ -35,6 +35,10 @@ struct drps_relay_layout {
     size_t tails;
 };
 
+/* The largest chunk that pays on a disk that would move seek_bytes in the time of one more request.
+ */
+uint64_t drps_relay_chunk(uint64_t seek_bytes);
+
 /* The best layout for the source's windows in buffer_bytes, on a disk of config->seek_bytes.
  * DRPS_E_MEMORY_BUDGET when there is none. */
 DRPS_MUST_CHECK
