@@ -49,21 +49,24 @@ static uint64_t place(const struct requests *r, unsigned i)
 static int run(struct probe *p, const struct requests *r, uint64_t *ns_out, struct drps_err *err)
 {
     const uint64_t start = p->now();
-    uint32_t tags[DEPTH];
-    size_t done = 0;
+    uint32_t vacant[DEPTH]; /* buffers, which are the tags of requests */
+    size_t n = DEPTH;
     int rc = 0;
+    for (uint32_t i = 0; i < DEPTH; i++)
+        vacant[i] = i;
     for (unsigned i = 0; i < r->n && rc == 0; i++) {
-        if (drps_aio_under_way(p->aio) == DEPTH)
-            rc = drps_aio_wait(p->aio, 1, tags, DEPTH, &done, err);
-        const struct drps_aio_op op = {.buf = p->mem + (size_t)(i % DEPTH) * BUFFER,
+        if (!n) rc = drps_aio_wait(p->aio, 1, vacant, DEPTH, &n, err);
+        if (rc < 0) break;
+        const uint32_t buffer = vacant[--n];
+        const struct drps_aio_op op = {.buf = p->mem + (size_t)buffer * BUFFER,
                                        .bytes = r->bytes,
                                        .offset = place(r, i),
                                        .write = (int)r->write,
-                                       .tag = i};
-        if (rc == 0) rc = drps_aio_submit(p->aio, &op, 1, err);
+                                       .tag = buffer};
+        rc = drps_aio_submit(p->aio, &op, 1, err);
     }
     while (rc == 0 && drps_aio_under_way(p->aio))
-        rc = drps_aio_wait(p->aio, 1, tags, DEPTH, &done, err);
+        rc = drps_aio_wait(p->aio, 1, vacant, DEPTH, &n, err);
     *ns_out = p->now() - start;
     return rc;
 }
