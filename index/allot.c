@@ -32,8 +32,9 @@ static int line_up(const struct allot_job *job, struct spool **spool, const char
                    uint64_t *n_out, struct drps_err *err)
 {
     struct lining l = {.job = job};
-    int rc = spool_open(job->io, job->dir, name, 1, &l.to, err);
-    if (rc == 0) rc = spool_drain(*spool, job->memory_bytes, add_to_line, &l, err);
+    const struct spool_visitor lining = {.visit = add_to_line, .ctx = &l};
+    int rc = spool_open(job->io, job->dir, name, 1, 0, &l.to, err);
+    if (rc == 0) rc = spool_drain(*spool, job->memory_bytes, &lining, err);
     if (rc == 0) rc = spool_finish(l.to, err);
     spool_close(*spool);
     *spool = l.to;
@@ -57,7 +58,8 @@ static int visit_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
 static int walk(void *ctx, drps_sample_visit visit, void *visit_ctx, struct drps_err *err)
 {
     struct visiting v = {visit, visit_ctx};
-    return spool_walk(ctx, visit_sample, &v, err);
+    const struct spool_visitor visitor = {.visit = visit_sample, .ctx = &v};
+    return spool_walk(ctx, &visitor, err);
 }
 
 static int find_owners(const struct allot_job *job, const struct drps_sample_stream *train,
@@ -145,10 +147,11 @@ static int order_by_batch(const struct allot_job *job, struct spool **spool, con
                           uint64_t samples, struct drps_err *err)
 {
     struct ordering o = {.allotment = allotment, .owner = owner, .samples = samples};
+    const struct spool_visitor ordering = {.visit = order_sample, .ctx = &o};
     for (uint32_t w = 0; w < allotment->workers && samples; w++)
         begin_batch(&o, w);
-    int rc = spool_open(job->io, job->dir, name, SPOOL_BUCKETS, &o.to, err);
-    if (rc == 0) rc = spool_drain(*spool, job->memory_bytes, order_sample, &o, err);
+    int rc = spool_open(job->io, job->dir, name, SPOOL_BUCKETS, 0, &o.to, err);
+    if (rc == 0) rc = spool_drain(*spool, job->memory_bytes, &ordering, err);
     if (rc == 0) rc = spool_finish(o.to, err);
     spool_close(*spool);
     *spool = o.to;

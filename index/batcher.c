@@ -12,9 +12,10 @@
 enum { FIRST_SLOTS = 1 << 12, NARROW_ROWS = 65536 };
 #define EMPTY UINT32_MAX
 
-/* A small hash table from placed id to first-touch number, cleared with every batch. */
+/* A small hash table from id to first-touch number, cleared with every batch: when stamps
+ * would take too much memory. */
 struct slot {
-    uint32_t row;
+    uint32_t id;
     uint32_t local;
 };
 
@@ -24,10 +25,15 @@ struct batcher {
     uint64_t memory_bytes; /* that a batch may take while it is built */
     int has_bias;
 
+    /* Of every id: `epoch` and its first-touch number in the batch that touched it last. */
+    uint32_t *stamps; /* [stamps_n], or NULL: a hash table instead */
+    size_t stamps_n;
+    uint32_t epoch; /* larger than all stamps of the batches before; 0 was never touched */
     struct slot *slots;
     size_t slots_n;
 
-    uint32_t *touched; /* [rows_n] placed ids in order of first touch */
+    const uint32_t *map; /* borrowed: placed ids by id, or NULL: they are the same */
+    uint32_t *touched;   /* [rows_n] ids in order of first touch; an intercept's is not valid */
     size_t rows_n, touched_cap;
     uint64_t *pairs, *aux; /* placed id << 32 | first-touch number */
     uint32_t *sorted, *rank;
@@ -48,12 +54,12 @@ struct batcher {
 
 static void clear_slots(struct batcher *b)
 {
-    memset(b->slots, 0xff, b->slots_n * sizeof(*b->slots));
+    if (b->slots) memset(b->slots, 0xff, b->slots_n * sizeof(*b->slots));
 }
 
-static size_t slot_of(const struct batcher *b, uint32_t row)
+static size_t slot_of(const struct batcher *b, uint32_t id)
 {
-    return (size_t)((row * 0x9e3779b97f4a7c15u) >> 32) & (b->slots_n - 1);
+    return (size_t)((id * 0x9e3779b97f4a7c15u) >> 32) & (b->slots_n - 1);
 }
 
 static int grow_slots(struct batcher *b)
@@ -64,23 +70,23 @@ static int grow_slots(struct batcher *b)
     b->slots = grown;
     b->slots_n *= 2;
     clear_slots(b);
-    for (size_t i = 0; i < b->rows_n; i++) {
+    for (size_t i = b->has_bias ? 1 : 0; i < b->rows_n; i++) {
         size_t at = slot_of(b, b->touched[i]);
-        while (b->slots[at].row != EMPTY)
+        while (b->slots[at].id != EMPTY)
             at = (at + 1) & (b->slots_n - 1);
         b->slots[at] = (struct slot){b->touched[i], (uint32_t)i};
     }
     return 0;
 }
 
-/* The first-touch number of a row; there is room for one more. */
-static uint32_t touch(struct batcher *b, uint32_t row)
+/* The first-touch number of an id; there is room for one more. */
+static uint32_t touch_slot(struct batcher *b, uint32_t id)
 {
-    size_t at = slot_of(b, row);
-    while (b->slots[at].row != row) {
-        if (b->slots[at].row == EMPTY) {
-            b->slots[at] = (struct slot){row, (uint32_t)b->rows_n};
-            b->touched[b->rows_n] = row;
+    size_t at = slot_of(b, id);
+    while (b->slots[at].id != id) {
+        if (b->slots[at].id == EMPTY) {
+            b->slots[at] = (struct slot){id, (uint32_t)b->rows_n};
+            b->touched[b->rows_n] = id;
             return (uint32_t)b->rows_n++;
         }
         at = (at + 1) & (b->slots_n - 1);
@@ -105,11 +111,21 @@ static int too_large(const struct batcher *b, struct drps_err *err)
         b->n, b->nnz, b->n > 1 ? b->n / 2 : 1);
 }
 
+/* Begin again with small numbers. */
+static void restamp(struct batcher *b)
+{
+    memset(b->stamps, 0, b->stamps_n * sizeof(*b->stamps));
+    b->epoch = 1;
+    for (size_t i = b->has_bias ? 1 : 0; i < b->rows_n; i++)
+        b->stamps[b->touched[i]] = b->epoch + (uint32_t)i;
+}
+
 static int make_room(struct batcher *b, size_t n)
 {
-    while ((b->rows_n + n + 1) * 2 > b->slots_n)
+    while (!b->stamps && (b->rows_n + n + 1) * 2 > b->slots_n)
         if (grow_slots(b)) return -ENOMEM;
-    if (drps_array_reserve(&b->touched, &b->touched_cap, b->rows_n + n + 1, sizeof(*b->touched)) ||
+    if (b->stamps && b->rows_n + n + 2 > UINT32_MAX - b->epoch) restamp(b);
+    if (drps_array_reserve(&b->touched, &b->touched_cap, b->rows_n + n + 2, sizeof(*b->touched)) ||
         drps_array_reserve(&b->labels, &b->label_cap, b->n + 1, sizeof(*b->labels)) ||
         drps_array_reserve(&b->starts, &b->start_cap, b->n + 2, sizeof(*b->starts)) ||
         drps_array_reserve(&b->local, &b->local_cap, b->nnz + n, sizeof(*b->local)))
@@ -117,20 +133,33 @@ static int make_room(struct batcher *b, size_t n)
     return 0;
 }
 
-int batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows, size_t batch_size,
-                 int has_bias, uint64_t memory_bytes, struct batcher **b_out, struct drps_err *err)
+static int stamps_fit(const struct batcher_options *o)
+{
+    return o->ids && o->ids <= o->stamp_bytes / sizeof(uint32_t);
+}
+
+int batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows,
+                 const struct batcher_options *options, struct batcher **b_out,
+                 struct drps_err *err)
 {
     *b_out = NULL;
     struct batcher *b = calloc(1, sizeof(*b));
     if (!b) return drps_err_set(err, -ENOMEM, "no memory for batches");
     b->data = data;
     b->rows = rows;
-    b->batch_size = batch_size;
-    b->memory_bytes = memory_bytes;
-    b->has_bias = has_bias;
-    b->slots_n = FIRST_SLOTS;
-    b->slots = drps_array_new(b->slots_n, sizeof(*b->slots));
-    if (!b->slots) {
+    b->batch_size = options->batch_size;
+    b->memory_bytes = options->memory_bytes;
+    b->has_bias = options->has_bias;
+    b->map = options->map;
+    b->epoch = options->first_epoch ? options->first_epoch : 1;
+    if (stamps_fit(options)) {
+        b->stamps_n = (size_t)options->ids;
+        b->stamps = drps_pages_new(b->stamps_n * sizeof(*b->stamps));
+    } else {
+        b->slots_n = FIRST_SLOTS;
+        b->slots = drps_array_new(b->slots_n, sizeof(*b->slots));
+    }
+    if (!b->slots && !b->stamps) {
         batcher_close(b);
         return drps_err_set(err, -ENOMEM, "no memory for batches");
     }
@@ -142,6 +171,7 @@ int batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows, size_
 void batcher_close(struct batcher *b)
 {
     if (!b) return;
+    drps_pages_free(b->stamps, b->stamps_n * sizeof(*b->stamps));
     free(b->slots);
     free(b->touched);
     free(b->pairs);
@@ -169,6 +199,31 @@ static int keep_values(struct batcher *b, size_t n, const float *values)
     return 0;
 }
 
+/* As touch_slot(), for n ids and into b->local. Whether an id is new can hardly be predicted: no
+ * branch. */
+static void touch_stamps(struct batcher *b, const uint32_t *ids, uint32_t n)
+{
+    uint32_t *restrict local = b->local + b->nnz;
+    uint32_t *restrict stamps = b->stamps, *restrict touched = b->touched;
+    const uint32_t epoch = b->epoch;
+    uint32_t next = (uint32_t)b->rows_n;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t before = stamps[ids[i]] - epoch; /* of an older batch: larger than next */
+        const uint32_t number = before < next ? before : next;
+        touched[next] = ids[i];
+        next += number == next;
+        stamps[ids[i]] = epoch + number;
+        local[i] = number;
+    }
+    b->rows_n = next;
+}
+
+void batcher_expect(const struct batcher *b, const uint32_t *ids, uint32_t n)
+{
+    for (uint32_t i = 0; b->stamps && i < n; i++)
+        __builtin_prefetch(&b->stamps[ids[i]], 1);
+}
+
 int batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids,
                 const float *values, struct drps_err *err)
 {
@@ -178,12 +233,14 @@ int batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids,
     if (b->memory_bytes && batch_bytes(b, n) > b->memory_bytes / 2) return too_large(b, err);
     if (make_room(b, n))
         return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu samples", b->n);
-    if (!b->rows_n && b->has_bias) (void)touch(b, 0); /* local index 0 */
+    if (!b->rows_n && b->has_bias) b->rows_n = 1; /* local index 0 */
     b->starts[b->n] = (uint32_t)b->nnz;
     b->labels[b->n++] = label;
-    for (uint32_t i = 0; i < n; i++) {
-        b->local[b->nnz + i] = touch(b, ids[i]);
-    }
+    if (b->stamps)
+        touch_stamps(b, ids, n);
+    else
+        for (uint32_t i = 0; i < n; i++)
+            b->local[b->nnz + i] = touch_slot(b, ids[i]);
     if ((values || b->has_values) && keep_values(b, n, values))
         return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu samples", b->n);
     b->nnz += n;
@@ -201,8 +258,12 @@ static int rank_rows(struct batcher *b, struct drps_err *err)
         drps_array_reserve(&b->rank, &b->rank_cap, n, sizeof(*b->rank)) ||
         drps_array_reserve(&b->list, &b->list_cap, drps_list_encode_bound(n), 1))
         return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu rows", n);
-    for (size_t i = 0; i < n; i++)
-        b->pairs[i] = (uint64_t)b->touched[i] << 32 | i;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t row = i == 0 && b->has_bias ? 0
+                             : b->map              ? b->map[b->touched[i]]
+                                                   : b->touched[i];
+        b->pairs[i] = (uint64_t)row << 32 | i;
+    }
     sort_keyed(b->pairs, b->aux, n);
     for (size_t i = 0; i < n; i++) {
         b->sorted[i] = (uint32_t)(b->pairs[i] >> 32);
@@ -270,6 +331,7 @@ int batcher_flush(struct batcher *b, struct drps_err *err)
     raise(&b->max_nnz, b->nnz);
     raise(&b->max_body, body_bytes);
     clear_slots(b);
+    b->epoch += (uint32_t)b->rows_n;
     b->n = b->nnz = b->rows_n = 0;
     b->has_values = 0;
     return rc;

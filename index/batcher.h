@@ -8,16 +8,30 @@
 
 struct batcher;
 
-/* data and rows are borrowed; has_bias: placed id 0 is in every batch, at local index 0. A
- * batch that takes more than memory_bytes while it is built is DRPS_E_MEMORY_BUDGET. */
-DRPS_MUST_CHECK
-int batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows, size_t batch_size,
-                 int has_bias, uint64_t memory_bytes, struct batcher **b_out, struct drps_err *err);
+struct batcher_options {
+    size_t batch_size;
+    int has_bias;          /* row 0, which no sample names, is in every batch, at local index 0 */
+    uint64_t memory_bytes; /* a batch that takes more while it is built is DRPS_E_MEMORY_BUDGET; 0:
+                              no bound */
+    const uint32_t *map;   /* borrowed: [ids] rows of the samples' ids; NULL: ids are rows */
+    uint64_t ids;          /* all ids are below */
+    uint64_t stamp_bytes; /* more memory: if four bytes an id fit, they are found without hashing */
+    uint32_t first_epoch; /* of stamps; 0: 1, to begin again after 4,294,967,294 rows */
+};
 
-/* One sample: n placed ids (distinct) and values (NULL: all 1). */
+/* data and rows are borrowed. */
+DRPS_MUST_CHECK
+int batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows,
+                 const struct batcher_options *options, struct batcher **b_out,
+                 struct drps_err *err);
+
+/* One sample: n ids (distinct) and values (NULL: all 1). */
 DRPS_MUST_CHECK
 int batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids,
                 const float *values, struct drps_err *err);
+
+/* A sample that will be added soon: request what it needs from memory. */
+void batcher_expect(const struct batcher *b, const uint32_t *ids, uint32_t n);
 
 /* Write the batch begun, if any. */
 DRPS_MUST_CHECK

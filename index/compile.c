@@ -317,6 +317,7 @@ struct batching {
     struct run *r;
     struct batcher *batcher;
     const uint32_t *map; /* provisional to placed ids; NULL: they are placed already */
+    uint64_t ids;        /* number of either */
     float *values;       /* of a sample that lost entries */
     size_t values_cap;
     double label_sum;
@@ -345,9 +346,8 @@ static void begin_batches(struct batching *b, const struct allotment *a)
     b->left = a->rounds ? allot_batch(a, 0) : 0;
 }
 
-/* Replace ids, drop entries that training never touches; values follow. Returns the entries left.
- */
-static int place_entries(struct batching *b, struct spool_sample *s, struct drps_err *err)
+/* Drop entries that training never touches, from samples of evaluation; values follow. */
+static int drop_unseen(struct batching *b, struct spool_sample *s, struct drps_err *err)
 {
     uint32_t kept = 0;
     if (s->values && drps_array_reserve(&b->values, &b->values_cap, s->n, sizeof(*b->values)))
@@ -355,7 +355,7 @@ static int place_entries(struct batching *b, struct spool_sample *s, struct drps
     for (uint32_t i = 0; i < s->n; i++) {
         uint32_t row = b->map ? b->map[s->ids[i]] : s->ids[i];
         if (row == DRPS_NO_ROW) continue;
-        s->ids[kept] = row;
+        s->ids[kept] = s->ids[i];
         if (s->values) b->values[kept] = s->values[i];
         kept++;
     }
@@ -372,7 +372,7 @@ static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
     struct run *r = b->r;
     const struct drps_index_options *o = &r->options;
 
-    int rc = place_entries(b, s, err);
+    int rc = b->test ? drop_unseen(b, s, err) : 0;
     if (rc < 0) return rc;
     float label = s->label;
     if (r->info->classification) label = label == r->info->label_positive ? 1.0f : -1.0f;
@@ -389,13 +389,27 @@ static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
     return rc < 0 ? rc : end_batches(b, err);
 }
 
+static void expect_sample(void *ctx, const struct spool_sample *s)
+{
+    const struct batching *b = ctx;
+    batcher_expect(b->batcher, s->ids, s->n);
+}
+
 static int drain(struct run *r, struct batching *b, struct spool *spool,
                  struct drps_recwriter *data, struct drps_recwriter *rows, struct drps_err *err)
 {
     const uint64_t most = b->allotment ? SIZE_MAX : r->info->batch_size;
-    int rc = batcher_open(data, rows, (size_t)most, !r->options.no_bias,
-                          r->options.memory_bytes / 3, &b->batcher, err);
-    if (rc == 0) rc = spool_drain(spool, r->options.memory_bytes / 3, batch_sample, b, err);
+    /* What is left when the spool has its eighth, samples being sorted and the batch a third each,
+     * and the map of ids a 24th at most. */
+    const struct batcher_options options = {.batch_size = (size_t)most,
+                                            .has_bias = !r->options.no_bias,
+                                            .memory_bytes = r->options.memory_bytes / 3,
+                                            .map = b->map,
+                                            .ids = b->ids,
+                                            .stamp_bytes = r->options.memory_bytes / 8};
+    int rc = batcher_open(data, rows, &options, &b->batcher, err);
+    const struct spool_visitor visitor = {.visit = batch_sample, .expect = expect_sample, .ctx = b};
+    if (rc == 0) rc = spool_drain(spool, r->options.memory_bytes / 3, &visitor, err);
     if (rc == 0) rc = batcher_flush(b->batcher, err);
     if (rc == 0) batcher_maxima(b->batcher, r->info);
     batcher_close(b->batcher);
@@ -498,9 +512,12 @@ static int deal_to_cell(void *ctx, struct spool_sample *s, struct drps_err *err)
 static int deal(struct run *r, const uint32_t *map, struct spool **spool, const char *name,
                 int backwards, struct drps_err *err)
 {
+    const uint64_t share = backwards ? SPOOL_TEST_SHARE : SPOOL_TRAIN_SHARE;
     struct dealing d = {.r = r, .map = map, .backwards = backwards};
-    int rc = spool_open(r->io, r->scratch, name, SPOOL_BUCKETS, &d.to, err);
-    if (rc == 0) rc = spool_drain(*spool, 0, deal_to_cell, &d, err);
+    int rc = spool_open(r->io, r->scratch, name, SPOOL_BUCKETS, r->options.memory_bytes / share,
+                        &d.to, err);
+    const struct spool_visitor visitor = {.visit = deal_to_cell, .ctx = &d};
+    if (rc == 0) rc = spool_drain(*spool, 0, &visitor, err);
     if (rc == 0) rc = spool_finish(d.to, err);
     spool_close(*spool);
     *spool = d.to;
@@ -556,6 +573,7 @@ static int make_batches(struct run *r, struct drps_err *err)
     b.map = map;
     if (rc == 0) rc = deal_to_grid(r, map, err);
     if (rc == 0) rc = allot(r, &b.map, err);
+    b.ids = b.map ? dict_base(r->parsed.dict, 1) : info->rows;
     begin_batches(&b, &r->train);
     if (rc == 0) rc = open_records(r, "data.rec", DRPS_KIND_DATA, &data, err);
     if (rc == 0) rc = open_records(r, "rows.rec", DRPS_KIND_ROWS, &rows, err);

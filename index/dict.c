@@ -18,15 +18,27 @@
 
 #define KIND_RUN DRPS_REC_KIND('R', 'U', 'N', '0')
 
-enum { FIRST_SLOTS = 1 << 14, PAGE_ENTRIES = 4096, AHEAD = 12 };
+enum { FIRST_SLOTS = 1 << 14, PAGE_ENTRIES = 4096, AHEAD = 40 };
 
+/* Of the table; small, since look-ups are random. */
 struct slot {
     uint64_t key;
+    uint32_t id;    /* DRPS_NO_ROW: the slot is empty */
+    uint32_t check; /* strings: more bits of the hash */
+};
+
+/* Of a provisional id, in the order of ids: what is hot came early and lies together. */
+struct use {
     uint16_t mask;  /* segments of training samples that touch the key */
     uint16_t first; /* when the first of these comes; DICT_TIMES - 1: last, or never */
     uint32_t count; /* training samples that touch it, saturating */
-    uint32_t id;    /* DRPS_NO_ROW: the slot is empty */
-    uint32_t check; /* strings: more bits of the hash */
+};
+
+/* Of a run. */
+struct entry {
+    uint64_t key;
+    struct use use;
+    uint32_t id, check;
 };
 
 /* A name's string in the arena: u16 field | u32 bytes | text. */
@@ -39,6 +51,7 @@ struct dict {
 
     struct slot *slots;
     size_t slots_n, slots_max;
+    struct use *uses;      /* [used_max] by id - base */
     size_t used, used_max; /* of the table as it is */
     uint32_t next_id;
 
@@ -79,17 +92,19 @@ int dict_open(const struct drps_io *io, const char *dir, const struct dict_optio
     d->options = *options;
     d->map_fd = -1;
     d->dir = strdup(dir);
-    /* Growing holds the old table beside the new one, twice as large: 1.5 tables. Strings take as
-     * much again. */
+    /* Growing holds the old table and its uses beside the new ones, twice as large; sorting holds
+     * two tables. Strings take as much again. */
     uint64_t table_bytes = options->memory_bytes / (options->strings ? 3 : 1) / 3 * 2;
-    d->slots_max = (size_t)(table_bytes / sizeof(struct slot));
+    d->slots_max = (size_t)(table_bytes / (sizeof(struct slot) + sizeof(struct use)));
     if (d->slots_max < FIRST_SLOTS) d->slots_max = FIRST_SLOTS;
     d->arena_max = options->strings ? (size_t)(options->memory_bytes / 3) : 0;
     d->slots_n = FIRST_SLOTS;
     d->used_max = d->slots_n / 4 * 3;
     d->slots = slots_new(d->slots_n);
-    int rc = d->dir && d->slots ? push_base(d, err)
-                                : drps_err_set(err, -ENOMEM, "no memory for the dictionary");
+    d->uses = drps_pages_new(d->used_max * sizeof(*d->uses));
+    int rc = d->dir && d->slots && d->uses
+                 ? push_base(d, err)
+                 : drps_err_set(err, -ENOMEM, "no memory for the dictionary");
     if (rc < 0) {
         dict_close(d);
         return rc;
@@ -98,15 +113,26 @@ int dict_open(const struct drps_io *io, const char *dir, const struct dict_optio
     return 0;
 }
 
+/* Once all keys are placed, and at the end. */
+static void free_table(struct dict *d)
+{
+    drps_pages_free(d->slots, d->slots_n * sizeof(*d->slots));
+    drps_pages_free(d->uses, d->used_max * sizeof(*d->uses));
+    free(d->arena);
+    free(d->name_at);
+    d->slots = NULL;
+    d->uses = NULL;
+    d->arena = NULL;
+    d->name_at = NULL;
+}
+
 void dict_close(struct dict *d)
 {
     if (!d) return;
     drps_io_close(d->io, d->map_fd);
     free(d->map_path);
     free(d->dir);
-    drps_pages_free(d->slots, d->slots_n * sizeof(*d->slots));
-    free(d->arena);
-    free(d->name_at);
+    free_table(d);
     free(d->bases);
     free(d);
 }
@@ -127,11 +153,19 @@ static size_t home(uint64_t key, size_t slots_n)
     return (size_t)(((__uint128_t)drps_mix64(key) * slots_n) >> 64);
 }
 
+/* Homes are in the order of hashes: the old table is read, and the new one filled, nearly in turn.
+ */
 static int grow(struct dict *d, struct drps_err *err)
 {
     size_t n = d->slots_n * 2 < d->slots_max ? d->slots_n * 2 : d->slots_max;
+    size_t used_max = n / 4 * 3;
     struct slot *slots = slots_new(n);
-    if (!slots) return drps_err_set(err, -ENOMEM, "no memory for a dictionary of %zu names", n);
+    struct use *uses = drps_pages_new(used_max * sizeof(*uses));
+    if (!slots || !uses) {
+        drps_pages_free(slots, n * sizeof(*slots));
+        drps_pages_free(uses, used_max * sizeof(*uses));
+        return drps_err_set(err, -ENOMEM, "no memory for a dictionary of %zu names", n);
+    }
     for (size_t i = 0; i < d->slots_n; i++) {
         if (d->slots[i].id == DRPS_NO_ROW) continue;
         size_t at = home(d->slots[i].key, n);
@@ -139,29 +173,33 @@ static int grow(struct dict *d, struct drps_err *err)
             at = at + 1 == n ? 0 : at + 1;
         slots[at] = d->slots[i];
     }
+    memcpy(uses, d->uses, d->used * sizeof(*uses));
     drps_pages_free(d->slots, d->slots_n * sizeof(*d->slots));
+    drps_pages_free(d->uses, d->used_max * sizeof(*d->uses));
     d->slots = slots;
+    d->uses = uses;
     d->slots_n = n;
-    d->used_max = n / 4 * 3;
+    d->used_max = used_max;
     return 0;
 }
 
-static int key_less(const void *a, const void *b)
+static struct entry entry_of(const struct dict *d, const struct slot *slot, uint32_t base)
 {
-    const struct slot *x = a;
-    const struct slot *y = b;
-    return x->key < y->key ? -1 : x->key > y->key;
+    return (struct entry){slot->key, d->uses[slot->id - base], slot->id, slot->check};
 }
 
-/* One page of a run: u32 n | n slots | strings: n x (u32 offset of the end) and the names as in the
- * arena. */
+/* One page of a run: u32 n | n entries | strings: n x (u32 offset of the end) and the names as in
+ * the arena. */
 static int write_page(struct dict *d, struct drps_recwriter *w, const struct slot *slots, size_t n,
                       uint32_t base, char **text, size_t *text_cap, struct drps_err *err)
 {
     uint32_t head[2] = {(uint32_t)n, 0};
+    struct entry entries[PAGE_ENTRIES];
     uint32_t ends[PAGE_ENTRIES];
     size_t bytes = 0;
 
+    for (size_t i = 0; i < n; i++)
+        entries[i] = entry_of(d, &slots[i], base);
     for (size_t i = 0; d->options.strings && i < n; i++) {
         const char *name = d->arena + d->name_at[slots[i].id - base];
         size_t name_bytes = NAME_HEAD + drps_get_u32(name + 2);
@@ -172,7 +210,7 @@ static int write_page(struct dict *d, struct drps_recwriter *w, const struct slo
         ends[i] = (uint32_t)bytes;
     }
     struct drps_piece pieces[4] = {{head, sizeof(head)},
-                                   {slots, n * sizeof(*slots)},
+                                   {entries, n * sizeof(*entries)},
                                    {ends, n * sizeof(*ends)},
                                    {*text, bytes}};
     return drps_recwriter_add(w, pieces, d->options.strings ? 4 : 2, err);
@@ -184,14 +222,44 @@ static char *run_path(const struct dict *d, size_t generation)
     return asprintf(&path, "%s/names-%zu.run", d->dir, generation) < 0 ? NULL : path;
 }
 
-/* The slots of a full table, sorted by key, at its front. */
-static size_t compact(struct dict *d)
+/* A radix sort by key, of the bytes in which keys differ; aux has room for n. */
+static void sort_slots(struct slot *slots, struct slot *aux, size_t n)
+{
+    enum { RADIX = 256 };
+    struct slot *from = slots, *to = aux;
+    uint64_t differ = 0;
+    for (size_t i = 1; i < n; i++)
+        differ |= slots[i].key ^ slots[0].key;
+    for (unsigned shift = 0; shift < 64; shift += 8) {
+        size_t count[RADIX] = {0}, at = 0;
+        if (!(differ >> shift & (RADIX - 1))) continue;
+        for (size_t i = 0; i < n; i++)
+            count[from[i].key >> shift & (RADIX - 1)]++;
+        for (size_t v = 0; v < RADIX; v++) {
+            size_t c = count[v];
+            count[v] = at;
+            at += c;
+        }
+        for (size_t i = 0; i < n; i++)
+            to[count[from[i].key >> shift & (RADIX - 1)]++] = from[i];
+        struct slot *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != slots) memcpy(slots, from, n * sizeof(*slots));
+}
+
+/* The used slots, sorted by key, at the front of the table. */
+static int compact(struct dict *d, struct drps_err *err)
 {
     size_t n = 0;
     for (size_t i = 0; i < d->slots_n; i++)
         if (d->slots[i].id != DRPS_NO_ROW) d->slots[n++] = d->slots[i];
-    qsort(d->slots, n, sizeof(*d->slots), key_less);
-    return n;
+    struct slot *aux = drps_pages_new(n * sizeof(*aux));
+    if (!aux) return drps_err_set(err, -ENOMEM, "no memory to sort %zu names", n);
+    sort_slots(d->slots, aux, n);
+    drps_pages_free(aux, n * sizeof(*aux));
+    return 0;
 }
 
 /* Write the table as a run and start over with an empty one. */
@@ -204,8 +272,9 @@ static int end_generation(struct dict *d, struct drps_err *err)
     char *path = run_path(d, d->bases_n - 1);
 
     if (!path) return drps_err_set(err, -ENOMEM, "no memory for the dictionary");
-    size_t n = compact(d);
-    int rc = drps_recwriter_open(d->io, path, KIND_RUN, &w, err);
+    size_t n = d->used;
+    int rc = compact(d, err);
+    if (rc == 0) rc = drps_recwriter_open(d->io, path, KIND_RUN, &w, err);
     for (size_t i = 0; rc == 0 && i < n; i += PAGE_ENTRIES) {
         size_t part = n - i < PAGE_ENTRIES ? n - i : PAGE_ENTRIES;
         rc = write_page(d, w, d->slots + i, part, base, &text, &text_cap, err);
@@ -219,6 +288,19 @@ static int end_generation(struct dict *d, struct drps_err *err)
     d->used = 0;
     d->arena_n = 0;
     return push_base(d, err);
+}
+
+/* The only one stays in the table, from where it is placed. */
+static int last_generation(struct dict *d, struct drps_err *err)
+{
+    int rc;
+    if (d->bases_n == 1) {
+        rc = compact(d, err);
+        return rc < 0 ? rc : push_base(d, err);
+    }
+    rc = end_generation(d, err);
+    free_table(d);
+    return rc;
 }
 
 /* Make room for up to n new keys and `text` bytes of names. 1 when a generation ended. */
@@ -277,27 +359,23 @@ static struct slot *find(struct dict *d, uint64_t key)
     return &d->slots[at];
 }
 
-static int add_one(struct dict *d, const struct drps_samples *s, size_t j, uint32_t time,
+static int find_id(struct dict *d, const struct drps_samples *s, size_t j, uint32_t base,
                    uint32_t *id_out, struct drps_err *err)
 {
     struct slot *slot = find(d, s->keys[j]);
     const struct drps_name *name = d->options.strings ? &s->names[j] : NULL;
     if (slot->id == DRPS_NO_ROW) {
-        *slot = (struct slot){.key = s->keys[j],
-                              .first = DICT_TIMES - 1,
-                              .id = d->next_id++,
-                              .check = name ? name->check : 0};
+        *slot =
+            (struct slot){.key = s->keys[j], .id = d->next_id++, .check = name ? name->check : 0};
+        d->uses[slot->id - base] = (struct use){.first = DICT_TIMES - 1};
         d->used++;
         int rc = name ? keep_name(d, name, slot->id, err) : 0;
         if (rc < 0) return rc;
     } else if (name && slot->check != name->check) {
         return collision(name, d, err);
     }
+    __builtin_prefetch(&d->uses[slot->id - base], 1);
     *id_out = slot->id;
-    if (time == DICT_TEST) return 0;
-    slot->mask |= (uint16_t)(1u << time / (DICT_TIMES / DICT_SEGMENTS));
-    if (time < slot->first) slot->first = (uint16_t)time;
-    if (slot->count != UINT32_MAX) slot->count++;
     return 0;
 }
 
@@ -317,20 +395,29 @@ int dict_add(struct dict *d, const struct drps_samples *s, size_t first, size_t 
         ended = make_room(d, last - first, text, err);
         if (ended < 0) return ended;
     }
+    const uint32_t base = d->bases[d->bases_n - 1];
     for (size_t j = first; j < last; j++) {
         if (j + AHEAD < s->starts[s->n])
             __builtin_prefetch(&d->slots[home(s->keys[j + AHEAD], d->slots_n)], 1);
-        int rc = add_one(d, s, j, time, &ids_out[j - first], err);
+        int rc = find_id(d, s, j, base, &ids_out[j - first], err);
         if (rc < 0) return rc;
+    }
+    if (time == DICT_TEST) return ended;
+    const uint16_t bit = (uint16_t)(1u << time / (DICT_TIMES / DICT_SEGMENTS));
+    for (size_t j = 0; j < last - first; j++) {
+        struct use *use = &d->uses[ids_out[j] - base];
+        use->mask |= bit;
+        if (time < use->first) use->first = (uint16_t)time;
+        use->count += use->count != UINT32_MAX;
     }
     return ended;
 }
 
 /* ---- Merging the runs ---- */
 
-/* One run being read a page at a time. */
+/* One run being read a page at a time, or the table itself, sorted, when it was the only one. */
 struct run {
-    struct drps_recfile *file;
+    struct drps_recfile *file; /* NULL: the table */
     uint64_t page;
     char *data;
     size_t cap;
@@ -354,23 +441,36 @@ struct merged {
     size_t ids_n;
 };
 
-static const struct slot *run_slot(const struct run *r)
+static uint64_t run_key(const struct dict *d, const struct run *r)
 {
-    return (const struct slot *)(const void *)(r->data + 8) + r->at;
+    return r->file ? drps_get_u64(r->data + 8 + r->at * sizeof(struct entry)) : d->slots[r->at].key;
 }
 
-static const char *run_name(const struct run *r)
+static struct entry run_entry(const struct dict *d, const struct run *r)
 {
-    const char *ends = r->data + 8 + r->n * sizeof(struct slot);
+    struct entry e;
+    if (!r->file) {
+        const size_t ahead = r->at + AHEAD < r->n ? r->at + AHEAD : r->at;
+        __builtin_prefetch(&d->uses[d->slots[ahead].id - d->bases[0]]);
+        return entry_of(d, &d->slots[r->at], d->bases[0]);
+    }
+    memcpy(&e, r->data + 8 + r->at * sizeof(e), sizeof(e));
+    return e;
+}
+
+static const char *run_name(const struct dict *d, const struct run *r)
+{
+    if (!r->file) return d->arena + d->name_at[d->slots[r->at].id - d->bases[0]];
+    const char *ends = r->data + 8 + r->n * sizeof(struct entry);
     const char *names = ends + 4 * r->n;
     return names + (r->at ? drps_get_u32(ends + 4 * (r->at - 1)) : 0);
 }
 
-/* Make run_slot(r) valid; n stays 0 at the end of the run. */
+/* Make run_entry() valid; n stays 0 at the end of the run. */
 static int run_load(struct run *r, struct drps_err *err)
 {
     r->n = r->at = 0;
-    if (r->page == drps_recfile_count(r->file)) return 0;
+    if (!r->file || r->page == drps_recfile_count(r->file)) return 0;
     size_t bytes = (size_t)drps_recfile_run_bytes(r->file, r->page, 1);
     if (drps_array_reserve(&r->data, &r->cap, bytes, 1))
         return drps_err_set(err, -ENOMEM, "no memory for merging names");
@@ -397,8 +497,9 @@ static int merge_open(struct dict *d, struct merge *m, struct drps_err *err)
     m->n = dict_generations(d);
     m->runs = calloc(m->n ? m->n : 1, sizeof(*m->runs));
     if (!m->runs) return drps_err_set(err, -ENOMEM, "no memory for merging names");
+    if (d->slots) m->runs[0].n = d->used;
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < m->n; i++) {
+    for (size_t i = 0; rc == 0 && !d->slots && i < m->n; i++) {
         char *path = run_path(d, i);
         if (!path) rc = drps_err_set(err, -ENOMEM, "no memory for merging names");
         if (rc == 0) rc = drps_recfile_open(d->io, path, KIND_RUN, &m->runs[i].file, err);
@@ -414,7 +515,7 @@ static int merge_next(struct merge *m, struct merged *out, struct drps_err *err)
     int found = 0;
     for (size_t i = 0; i < m->n; i++) {
         if (!m->runs[i].n) continue;
-        uint64_t key = run_slot(&m->runs[i])->key;
+        uint64_t key = run_key(m->d, &m->runs[i]);
         if (!found || key < out->key) out->key = key;
         found = 1;
     }
@@ -424,19 +525,19 @@ static int merge_next(struct merge *m, struct merged *out, struct drps_err *err)
     out->ids_n = 0;
     for (size_t i = 0; i < m->n; i++) {
         struct run *r = &m->runs[i];
-        if (!r->n || run_slot(r)->key != out->key) continue;
-        const struct slot *slot = run_slot(r);
-        out->mask |= slot->mask;
-        if (slot->first < out->first) out->first = slot->first;
-        out->count = out->count + slot->count < out->count ? UINT32_MAX : out->count + slot->count;
-        if (out->ids_n && slot->check != out->check) {
+        if (!r->n || run_key(m->d, r) != out->key) continue;
+        const struct entry e = run_entry(m->d, r);
+        out->mask |= e.use.mask;
+        if (e.use.first < out->first) out->first = e.use.first;
+        out->count = out->count + e.use.count < out->count ? UINT32_MAX : out->count + e.use.count;
+        if (out->ids_n && e.check != out->check) {
             struct drps_name name = {.text = out->text, .bytes = (uint32_t)out->bytes};
             return collision(&name, m->d, err);
         }
-        out->check = slot->check;
-        out->ids[out->ids_n++] = slot->id;
+        out->check = e.check;
+        out->ids[out->ids_n++] = e.id;
         if (m->d->options.strings) {
-            const char *name = run_name(r);
+            const char *name = run_name(m->d, r);
             uint16_t field;
             memcpy(&field, name, 2);
             out->field = field;
@@ -452,7 +553,7 @@ static int merge_skip(struct merge *m, const struct merged *at, struct drps_err 
 {
     for (size_t i = 0; i < m->n; i++) {
         struct run *r = &m->runs[i];
-        if (!r->n || run_slot(r)->key != at->key) continue;
+        if (!r->n || run_key(m->d, r) != at->key) continue;
         if (++r->at < r->n) continue;
         int rc = run_load(r, err);
         if (rc < 0) return rc;
@@ -613,13 +714,7 @@ int dict_place(struct dict *d, const char *plan_dir, uint32_t first_row, uint64_
     uint64_t share = d->options.memory_bytes / 3;
 
     rows_out[0] = rows_out[1] = 0;
-    int rc = end_generation(d, err);
-    drps_pages_free(d->slots, d->slots_n * sizeof(*d->slots));
-    free(d->arena);
-    free(d->name_at);
-    d->slots = NULL;
-    d->arena = NULL;
-    d->name_at = NULL;
+    int rc = last_generation(d, err);
     if (rc == 0) rc = extsort_open(d->io, d->dir, "place", share, &p.by_place, err);
     if (rc == 0) rc = extsort_open(d->io, d->dir, "key", share, &p.by_key, err);
     if (rc == 0) rc = collect_places(&p, rows_out, err);
@@ -627,6 +722,7 @@ int dict_place(struct dict *d, const char *plan_dir, uint32_t first_row, uint64_
     extsort_close(p.by_place);
     if (rc == 0) rc = extsort_open(d->io, d->dir, "id", share, &p.by_id, err);
     if (rc == 0) rc = write_names(&p, plan_dir, err);
+    free_table(d);
     extsort_close(p.by_key);
     if (rc == 0) rc = write_map(&p, err);
     extsort_close(p.by_id);

@@ -15,25 +15,40 @@ static unsigned key_byte(const struct sort_record *r, unsigned byte)
     return (unsigned)((byte < 8 ? r->lo >> (8 * byte) : r->hi >> (8 * (byte - 8))) & 0xff);
 }
 
+/* The bytes in which records differ, least significant first; returns how many. */
+static unsigned varying_bytes(const struct sort_record *records, size_t n, unsigned *bytes_out)
+{
+    struct sort_record differ = {0};
+    unsigned found = 0;
+    for (size_t i = 1; i < n; i++) {
+        differ.hi |= records[i].hi ^ records[0].hi;
+        differ.lo |= records[i].lo ^ records[0].lo;
+    }
+    for (unsigned b = 0; b < KEY_BYTES; b++)
+        if (key_byte(&differ, b)) bytes_out[found++] = b;
+    return found;
+}
+
 void sort_records(struct sort_record *records, struct sort_record *aux, size_t n)
 {
+    unsigned bytes[KEY_BYTES];
+    const unsigned passes = varying_bytes(records, n, bytes);
     size_t(*count)[RADIX] = calloc(KEY_BYTES, sizeof(*count));
     if (!count) abort(); /* 32 KiB */
     for (size_t i = 0; i < n; i++)
-        for (unsigned b = 0; b < KEY_BYTES; b++)
-            count[b][key_byte(&records[i], b)]++;
+        for (unsigned p = 0; p < passes; p++)
+            count[p][key_byte(&records[i], bytes[p])]++;
     struct sort_record *from = records;
     struct sort_record *to = aux;
-    for (unsigned b = 0; n && b < KEY_BYTES; b++) {
-        if (count[b][key_byte(from, b)] == n) continue;
+    for (unsigned p = 0; p < passes; p++) {
         size_t at = 0;
         for (unsigned v = 0; v < RADIX; v++) {
-            size_t c = count[b][v];
-            count[b][v] = at;
+            size_t c = count[p][v];
+            count[p][v] = at;
             at += c;
         }
         for (size_t i = 0; i < n; i++)
-            to[count[b][key_byte(&from[i], b)]++] = from[i];
+            to[count[p][key_byte(&from[i], bytes[p])]++] = from[i];
         struct sort_record *swap = from;
         from = to;
         to = swap;

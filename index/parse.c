@@ -327,8 +327,9 @@ int parse_inputs(const struct drps_io *io, const struct drps_index_options *opti
     t.shuffled = !options->order || strcmp(options->order, "given") != 0;
     /* A grid is chosen, and samples are dealt to its cells, once their rows are placed. */
     unsigned buckets = t.shuffled && !in_grid(options) ? SPOOL_BUCKETS : 1;
-    int rc = spool_open(io, dir, "train", buckets, &out->train, err);
-    if (rc == 0) rc = spool_open(io, dir, "test", 1, &out->test, err);
+    const uint64_t memory = options->memory_bytes;
+    int rc = spool_open(io, dir, "train", buckets, memory / SPOOL_TRAIN_SHARE, &out->train, err);
+    if (rc == 0) rc = spool_open(io, dir, "test", 1, memory / SPOOL_TEST_SHARE, &out->test, err);
     if (rc == 0) rc = parse_list(io, &t, options->inputs, options->inputs_n, dir, err);
     t.test_input = 1;
     if (rc == 0 && options->tests_n)

@@ -13,34 +13,68 @@
 
 /* A sample: order u64 | label f32 | n u32 (top bit: values follow) | ids u32[n] | values f32[n]. */
 enum { HEAD_BYTES = 16, BUCKET_BITS = 5, BUFFER_BYTES = 256 * 1024, CHUNK_BYTES = 4 << 20 };
+enum { SLACK = 16, AHEAD = 8, SOON = 2 };
 #define HAS_VALUES 0x80000000u
 _Static_assert(1 << BUCKET_BITS == SPOOL_BUCKETS, "buckets are numbered by bits of the order");
 
+/* Its bytes are those of the chunks that stay in memory, then those of the file, then those that
+ * are buffered. */
 struct bucket {
     int fd;
     char *path;
-    char *buf;
+    uint32_t *chunks; /* [chunks_n] numbers; the last one may be the buffer */
+    size_t chunks_n, chunks_cap;
+    char *own; /* a buffer of its own, once no chunk is left; it goes to the file */
     size_t buffered;
-    uint64_t written;
-    uint64_t *marks; /* [marks_n] offsets where generations begin, after the first */
+    uint64_t written; /* and not buffered */
+    uint64_t *marks;  /* [marks_n] offsets where generations begin, after the first */
     size_t marks_n, marks_cap;
     uint64_t samples;
 };
 
+/* Reused from bucket to bucket. */
+struct sorting {
+    char *data;
+    struct sort_record *places, *aux;
+    size_t data_cap, places_cap, aux_cap; /* bytes */
+};
+
 struct spool {
     const struct drps_io *io;
+    char *memory; /* [chunks_max][BUFFER_BYTES], touched as it is needed */
+    size_t chunks_n, chunks_max;
+    struct sorting sorting;
     unsigned n;     /* buckets */
     unsigned shift; /* of the order that gives the bucket */
     struct bucket buckets[SPOOL_BUCKETS];
 };
 
-static int bucket_open(const struct drps_io *io, const char *dir, const char *name, unsigned number,
+/* What the next bytes go to. */
+static int take_buffer(struct spool *s, struct bucket *b, struct drps_err *err)
+{
+    b->buffered = 0;
+    if (s->chunks_n == s->chunks_max) {
+        b->own = malloc(BUFFER_BYTES);
+        return b->own ? 0 : drps_err_set(err, -ENOMEM, "no memory for the spool");
+    }
+    if (drps_array_reserve(&b->chunks, &b->chunks_cap, b->chunks_n + 1, sizeof(*b->chunks)))
+        return drps_err_set(err, -ENOMEM, "no memory for the spool");
+    b->chunks[b->chunks_n++] = (uint32_t)s->chunks_n++;
+    return 0;
+}
+
+static char *chunk_at(const struct spool *s, const struct bucket *b, size_t i)
+{
+    return s->memory + (size_t)b->chunks[i] * BUFFER_BYTES;
+}
+
+static int bucket_open(struct spool *s, const char *dir, const char *name, unsigned number,
                        struct bucket *b, struct drps_err *err)
 {
     if (asprintf(&b->path, "%s/%s-%u", dir, name, number) < 0) b->path = NULL;
-    b->buf = malloc(BUFFER_BYTES);
-    if (!b->path || !b->buf) return drps_err_set(err, -ENOMEM, "no memory for the spool");
-    return drps_io_open(io, b->path, O_RDWR | O_CREAT | O_TRUNC, &b->fd, err);
+    if (!b->path) return drps_err_set(err, -ENOMEM, "no memory for the spool");
+    int rc = take_buffer(s, b, err);
+    return rc < 0 ? rc : drps_io_open(s->io, b->path, O_RDWR | O_CREAT | O_TRUNC, &b->fd, err);
 }
 
 static void bucket_close(const struct drps_io *io, struct bucket *b)
@@ -48,13 +82,15 @@ static void bucket_close(const struct drps_io *io, struct bucket *b)
     if (b->fd >= 0) (void)io->ops->unlink(io->ctx, b->path); /* scratch; the folder goes anyway */
     drps_io_close(io, b->fd);
     free(b->path);
-    free(b->buf);
+    free(b->chunks);
+    free(b->own);
     free(b->marks);
     *b = (struct bucket){.fd = -1};
 }
 
 static int open_level(const struct drps_io *io, const char *dir, const char *name, unsigned buckets,
-                      unsigned shift, struct spool **s_out, struct drps_err *err)
+                      unsigned shift, uint64_t memory_bytes, struct spool **s_out,
+                      struct drps_err *err)
 {
     *s_out = NULL;
     struct spool *s = calloc(1, sizeof(*s));
@@ -64,9 +100,12 @@ static int open_level(const struct drps_io *io, const char *dir, const char *nam
     s->shift = shift;
     for (unsigned i = 0; i < SPOOL_BUCKETS; i++)
         s->buckets[i].fd = -1;
-    int rc = 0;
+    s->chunks_max = (size_t)(memory_bytes / BUFFER_BYTES);
+    if (s->chunks_max) s->memory = drps_pages_new(s->chunks_max * BUFFER_BYTES);
+    int rc =
+        s->memory || !s->chunks_max ? 0 : drps_err_set(err, -ENOMEM, "no memory for the spool");
     for (unsigned i = 0; rc == 0 && i < buckets; i++)
-        rc = bucket_open(io, dir, name, i, &s->buckets[i], err);
+        rc = bucket_open(s, dir, name, i, &s->buckets[i], err);
     if (rc < 0) {
         spool_close(s);
         return rc;
@@ -76,9 +115,17 @@ static int open_level(const struct drps_io *io, const char *dir, const char *nam
 }
 
 int spool_open(const struct drps_io *io, const char *dir, const char *name, unsigned buckets,
-               struct spool **s_out, struct drps_err *err)
+               uint64_t memory_bytes, struct spool **s_out, struct drps_err *err)
 {
-    return open_level(io, dir, name, buckets, 64 - BUCKET_BITS, s_out, err);
+    return open_level(io, dir, name, buckets, 64 - BUCKET_BITS, memory_bytes, s_out, err);
+}
+
+static void sorting_free(struct sorting *w)
+{
+    drps_pages_free(w->data, w->data_cap);
+    drps_pages_free(w->places, w->places_cap);
+    drps_pages_free(w->aux, w->aux_cap);
+    *w = (struct sorting){0};
 }
 
 void spool_close(struct spool *s)
@@ -86,35 +133,84 @@ void spool_close(struct spool *s)
     if (!s) return;
     for (unsigned i = 0; i < s->n; i++)
         bucket_close(s->io, &s->buckets[i]);
+    sorting_free(&s->sorting);
+    drps_pages_free(s->memory, s->chunks_max * BUFFER_BYTES);
     free(s);
 }
 
-static int bucket_flush(const struct drps_io *io, struct bucket *b, struct drps_err *err)
+/* Bytes in front of the file's. */
+static uint64_t bytes_in_memory(const struct bucket *b)
 {
-    int rc = drps_io_write_at(io, b->fd, b->buf, b->buffered, b->written, b->path, err);
-    if (rc < 0) return rc;
+    const uint64_t all = (uint64_t)b->chunks_n * BUFFER_BYTES;
+    return b->written < all ? b->written : all;
+}
+
+/* The buffer's bytes are written; a chunk stays where it is. */
+static int bucket_flush(struct spool *s, struct bucket *b, struct drps_err *err)
+{
+    if (b->own) {
+        int rc = drps_io_write_at(s->io, b->fd, b->own, b->buffered,
+                                  b->written - bytes_in_memory(b), b->path, err);
+        if (rc < 0) return rc;
+    }
     b->written += b->buffered;
     b->buffered = 0;
     return 0;
 }
 
-static int bucket_put(const struct drps_io *io, struct bucket *b, const void *data, size_t n,
+static int bucket_put(struct spool *s, struct bucket *b, const void *data, size_t n,
                       struct drps_err *err)
 {
     const char *at = data;
     while (n) {
         if (b->buffered == BUFFER_BYTES) {
-            int rc = bucket_flush(io, b, err);
+            int rc = bucket_flush(s, b, err);
+            if (rc == 0 && !b->own) rc = take_buffer(s, b, err);
             if (rc < 0) return rc;
         }
+        char *buf = b->own ? b->own : chunk_at(s, b, b->chunks_n - 1);
         size_t room = BUFFER_BYTES - b->buffered;
         size_t part = n < room ? n : room;
-        memcpy(b->buf + b->buffered, at, part);
+        memcpy(buf + b->buffered, at, part);
         b->buffered += part;
         at += part;
         n -= part;
     }
     return 0;
+}
+
+/* Copy n bytes of the bucket to or from `data`: those in memory; returns how many these are. */
+static size_t copy_memory(struct spool *s, struct bucket *b, char *data, size_t n, uint64_t at,
+                          int write)
+{
+    size_t done = 0;
+    while (done < n && at + done < bytes_in_memory(b)) {
+        const uint64_t from = at + done;
+        char *chunk = chunk_at(s, b, (size_t)(from / BUFFER_BYTES)) + from % BUFFER_BYTES;
+        size_t part = BUFFER_BYTES - (size_t)(from % BUFFER_BYTES);
+        if (part > n - done) part = n - done;
+        memcpy(write ? chunk : data + done, write ? data + done : chunk, part);
+        done += part;
+    }
+    return done;
+}
+
+static int bucket_read(struct spool *s, struct bucket *b, char *data, size_t n, uint64_t at,
+                       struct drps_err *err)
+{
+    const size_t done = copy_memory(s, b, data, n, at, 0);
+    if (done == n) return 0;
+    return drps_io_read_at(s->io, b->fd, data + done, n - done, at + done - bytes_in_memory(b),
+                           b->path, err);
+}
+
+static int bucket_write(struct spool *s, struct bucket *b, char *data, size_t n, uint64_t at,
+                        struct drps_err *err)
+{
+    const size_t done = copy_memory(s, b, data, n, at, 1);
+    if (done == n) return 0;
+    return drps_io_write_at(s->io, b->fd, data + done, n - done, at + done - bytes_in_memory(b),
+                            b->path, err);
 }
 
 int spool_add(struct spool *s, const struct spool_sample *sample, struct drps_err *err)
@@ -129,10 +225,10 @@ int spool_add(struct spool *s, const struct spool_sample *sample, struct drps_er
     drps_put_u32(head + 8, label);
     drps_put_u32(head + 12, sample->n | (sample->values ? HAS_VALUES : 0));
     b->samples++;
-    int rc = bucket_put(s->io, b, head, sizeof(head), err);
-    if (rc == 0) rc = bucket_put(s->io, b, sample->ids, sample->n * sizeof(*sample->ids), err);
+    int rc = bucket_put(s, b, head, sizeof(head), err);
+    if (rc == 0) rc = bucket_put(s, b, sample->ids, sample->n * sizeof(*sample->ids), err);
     if (rc == 0 && sample->values)
-        rc = bucket_put(s->io, b, sample->values, sample->n * sizeof(*sample->values), err);
+        rc = bucket_put(s, b, sample->values, sample->n * sizeof(*sample->values), err);
     return rc;
 }
 
@@ -151,9 +247,9 @@ int spool_finish(struct spool *s, struct drps_err *err)
 {
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < s->n; i++) {
-        rc = bucket_flush(s->io, &s->buckets[i], err);
-        free(s->buckets[i].buf);
-        s->buckets[i].buf = NULL;
+        rc = bucket_flush(s, &s->buckets[i], err);
+        free(s->buckets[i].own);
+        s->buckets[i].own = NULL;
     }
     return rc;
 }
@@ -203,7 +299,7 @@ static int walker_load(struct walker *w, struct drps_err *err)
     uint64_t left = w->end - w->at;
     w->n = (size_t)(left < w->cap ? left : w->cap);
     if (!w->n) return 0;
-    int rc = drps_io_read_at(w->s->io, w->b->fd, w->data, w->n, w->at, w->b->path, err);
+    int rc = bucket_read(w->s, w->b, w->data, w->n, w->at, err);
     if (rc < 0) return rc;
     size_t need = w->n < HEAD_BYTES ? HEAD_BYTES : sample_bytes(w->data);
     if (need > left)
@@ -220,7 +316,7 @@ static int walker_load(struct walker *w, struct drps_err *err)
 }
 
 static int walk(struct spool *s, struct bucket *b, uint64_t from, uint64_t to, int write_back,
-                spool_visit visit, void *ctx, struct drps_err *err)
+                const struct spool_visitor *v, struct drps_err *err)
 {
     struct walker w = {.s = s, .b = b, .at = from, .end = to, .cap = CHUNK_BYTES};
     struct spool_sample sample;
@@ -231,11 +327,10 @@ static int walk(struct spool *s, struct bucket *b, uint64_t from, uint64_t to, i
         size_t used = 0;
         size_t bytes;
         while (rc >= 0 && (bytes = sample_decode(w.data + used, w.n - used, &sample))) {
-            rc = visit(ctx, &sample, err);
+            rc = v->visit(v->ctx, &sample, err);
             used += bytes;
         }
-        if (rc >= 0 && write_back)
-            rc = drps_io_write_at(s->io, b->fd, w.data, used, w.at, b->path, err);
+        if (rc >= 0 && write_back) rc = bucket_write(s, b, w.data, used, w.at, err);
         if (rc < 0) break;
         w.at += used;
     }
@@ -261,44 +356,79 @@ int spool_relabel(struct spool *s, size_t generation, uint32_t base, const uint3
                   struct drps_err *err)
 {
     struct relabel r = {base, map};
+    const struct spool_visitor v = {.visit = relabel_sample, .ctx = &r};
     int rc = 0;
     for (unsigned i = 0; rc >= 0 && i < s->n; i++) {
         struct bucket *b = &s->buckets[i];
         uint64_t from = generation ? b->marks[generation - 1] : 0;
         uint64_t to = generation < b->marks_n ? b->marks[generation] : b->written;
-        rc = walk(s, b, from, to, 1, relabel_sample, &r, err);
+        rc = walk(s, b, from, to, 1, &v, err);
     }
     return rc < 0 ? rc : 0;
 }
 
-/* Read a whole bucket, sort its samples by order and visit them. */
-static int drain_sorted(struct spool *s, struct bucket *b, spool_visit visit, void *ctx,
+/* Room for `bytes`, in place of what was there; somewhat more, since buckets differ little. */
+static int make_room(void *pages, size_t *cap, uint64_t bytes)
+{
+    void *p;
+    if (bytes <= *cap) return 0;
+    memcpy(&p, pages, sizeof(p));
+    drps_pages_free(p, *cap);
+    *cap = (size_t)(bytes + bytes / SLACK);
+    p = drps_pages_new(*cap);
+    memcpy(pages, &p, sizeof(p));
+    if (!p) *cap = 0;
+    return p ? 0 : -ENOMEM;
+}
+
+static uint64_t sorting_bytes(const struct bucket *b)
+{
+    const uint64_t bytes = b->written + 2 * b->samples * sizeof(struct sort_record);
+    return bytes + bytes / SLACK;
+}
+
+static uint64_t place_at(const struct sort_record *r)
+{
+    return r->a | (uint64_t)r->b << 32;
+}
+
+static void prefetch_sample(const char *at)
+{
+    for (size_t i = 0; i < 4 * 64; i += 64)
+        __builtin_prefetch(at + i);
+}
+
+/* Read a whole bucket, sort its samples by order, equal ones by arrival, and visit them. */
+static int drain_sorted(struct spool *s, struct bucket *b, const struct spool_visitor *v,
                         struct drps_err *err)
 {
-    char *data = drps_array_new((size_t)b->written, 1);
-    struct sort_record *places = drps_array_new(b->samples, sizeof(*places));
-    struct sort_record *aux = drps_array_new(b->samples, sizeof(*aux));
+    struct sorting *w = &s->sorting;
     struct spool_sample sample;
-    size_t at = 0;
-    int rc = 0;
+    uint64_t at = 0;
 
-    if (!data || !places || !aux)
-        rc = drps_err_set(err, -ENOMEM, "no memory to sort %" PRIu64 " samples", b->samples);
-    if (rc == 0) rc = drps_io_read_at(s->io, b->fd, data, (size_t)b->written, 0, b->path, err);
+    if (make_room(&w->data, &w->data_cap, b->written) ||
+        make_room(&w->places, &w->places_cap, b->samples * sizeof(*w->places)) ||
+        make_room(&w->aux, &w->aux_cap, b->samples * sizeof(*w->aux)))
+        return drps_err_set(err, -ENOMEM, "no memory to sort %" PRIu64 " samples", b->samples);
+    int rc = bucket_read(s, b, w->data, (size_t)b->written, 0, err);
     for (uint64_t i = 0; rc == 0 && i < b->samples; i++) {
-        places[i] = (struct sort_record){.hi = drps_get_u64(data + at), .lo = at};
-        at += sample_bytes(data + at);
+        w->places[i] = (struct sort_record){
+            .hi = drps_get_u64(w->data + at), .a = (uint32_t)at, .b = (uint32_t)(at >> 32)};
+        at += sample_bytes(w->data + at);
     }
-    if (rc == 0) sort_records(places, aux, b->samples);
-    free(aux);
+    if (rc == 0) sort_records(w->places, w->aux, b->samples);
     for (uint64_t i = 0; rc >= 0 && i < b->samples; i++) {
-        if (i + 4 < b->samples) __builtin_prefetch(data + places[i + 4].lo);
-        (void)sample_decode(data + places[i].lo, (size_t)b->written - places[i].lo,
+        if (i + AHEAD < b->samples) prefetch_sample(w->data + place_at(&w->places[i + AHEAD]));
+        if (v->expect && i + SOON < b->samples) {
+            at = place_at(&w->places[i + SOON]);
+            (void)sample_decode(w->data + at, (size_t)(b->written - at), &sample);
+            v->expect(v->ctx, &sample);
+        }
+        at = place_at(&w->places[i]);
+        (void)sample_decode(w->data + at, (size_t)(b->written - at),
                             &sample); /* whole by construction */
-        rc = visit(ctx, &sample, err);
+        rc = v->visit(v->ctx, &sample, err);
     }
-    free(places);
-    free(data);
     return rc < 0 ? rc : 0;
 }
 
@@ -308,53 +438,54 @@ static int deal_sample(void *ctx, struct spool_sample *sample, struct drps_err *
 }
 
 static int drain_bucket(struct spool *s, struct bucket *b, unsigned shift, uint64_t memory_bytes,
-                        spool_visit visit, void *ctx, struct drps_err *err);
+                        const struct spool_visitor *v, struct drps_err *err);
 
 /* Too large for memory: deal it by the next bits of the order, then drain the parts. */
 static int drain_dealt(struct spool *s, struct bucket *b, unsigned shift, uint64_t memory_bytes,
-                       spool_visit visit, void *ctx, struct drps_err *err)
+                       const struct spool_visitor *v, struct drps_err *err)
 {
     struct spool *parts;
     const char *slash = strrchr(b->path, '/');
     char *dir = strndup(b->path, (size_t)(slash - b->path));
     if (!dir) return drps_err_set(err, -ENOMEM, "no memory for the spool");
-    int rc = open_level(s->io, dir, slash + 1, SPOOL_BUCKETS, shift - BUCKET_BITS, &parts, err);
+    int rc = open_level(s->io, dir, slash + 1, SPOOL_BUCKETS, shift - BUCKET_BITS, 0, &parts, err);
     free(dir);
     if (rc < 0) return rc;
-    rc = walk(s, b, 0, b->written, 0, deal_sample, parts, err);
+    const struct spool_visitor dealing = {.visit = deal_sample, .ctx = parts};
+    rc = walk(s, b, 0, b->written, 0, &dealing, err);
     if (rc >= 0) rc = spool_finish(parts, err);
     for (unsigned i = 0; rc >= 0 && i < parts->n; i++)
-        rc = drain_bucket(parts, &parts->buckets[i], parts->shift, memory_bytes, visit, ctx, err);
+        rc = drain_bucket(parts, &parts->buckets[i], parts->shift, memory_bytes, v, err);
     spool_close(parts);
     return rc;
 }
 
 static int drain_bucket(struct spool *s, struct bucket *b, unsigned shift, uint64_t memory_bytes,
-                        spool_visit visit, void *ctx, struct drps_err *err)
+                        const struct spool_visitor *v, struct drps_err *err)
 {
-    uint64_t need = b->written + 2 * b->samples * sizeof(struct sort_record);
     int rc;
     if (s->n == 1)
-        rc = walk(s, b, 0, b->written, 0, visit, ctx, err);
-    else if (need <= memory_bytes || b->samples < 2 || shift < BUCKET_BITS)
-        rc = drain_sorted(s, b, visit, ctx, err);
+        rc = walk(s, b, 0, b->written, 0, v, err);
+    else if (sorting_bytes(b) <= memory_bytes || b->samples < 2 || shift < BUCKET_BITS)
+        rc = drain_sorted(s, b, v, err);
     else
-        rc = drain_dealt(s, b, shift, memory_bytes, visit, ctx, err);
+        rc = drain_dealt(s, b, shift, memory_bytes, v, err);
     bucket_close(s->io, b);
     return rc < 0 ? rc : 0;
 }
 
-int spool_drain(struct spool *s, uint64_t memory_bytes, spool_visit visit, void *ctx,
+int spool_drain(struct spool *s, uint64_t memory_bytes, const struct spool_visitor *v,
                 struct drps_err *err)
 {
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < s->n; i++)
-        rc = drain_bucket(s, &s->buckets[i], s->shift, memory_bytes, visit, ctx, err);
+        rc = drain_bucket(s, &s->buckets[i], s->shift, memory_bytes, v, err);
+    sorting_free(&s->sorting);
     return rc;
 }
 
-int spool_walk(struct spool *s, spool_visit visit, void *ctx, struct drps_err *err)
+int spool_walk(struct spool *s, const struct spool_visitor *v, struct drps_err *err)
 {
-    int rc = walk(s, &s->buckets[0], 0, s->buckets[0].written, 0, visit, ctx, err);
+    int rc = walk(s, &s->buckets[0], 0, s->buckets[0].written, 0, v, err);
     return rc < 0 ? rc : 0;
 }

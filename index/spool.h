@@ -1,6 +1,6 @@
 /*
- * The spool: samples between parsing and batching, on disk, dealt into 32 buckets. Private to
- * index/.
+ * The spool: samples between parsing and batching, on disk beyond a share of the memory, dealt into
+ * 32 buckets. Private to index/.
  *
  * A sample's place in the final order is a 64-bit number, random for a shuffled order (for a grid
  * see grid.h). The bucket is its top five bits, so bucket after bucket, sorted within, is the whole
@@ -21,6 +21,9 @@
 
 enum { SPOOL_BUCKETS = 32 };
 
+/* Of the memory of a run, a tenth and a fortieth: an eighth together. */
+enum { SPOOL_TRAIN_SHARE = 10, SPOOL_TEST_SHARE = 40 };
+
 struct spool_sample {
     uint64_t order;
     float label;
@@ -31,10 +34,12 @@ struct spool_sample {
 
 struct spool;
 
-/* One file a bucket, dir/<name>-<bucket>; buckets is 1 (order of arrival) or SPOOL_BUCKETS. */
+/* One file a bucket, dir/<name>-<bucket>; buckets is 1 (order of arrival) or SPOOL_BUCKETS. The
+ * first memory_bytes, in chunks of 256 KiB, stay in memory until spool_close(); buffers of chunks
+ * that go to the files come on top. */
 DRPS_MUST_CHECK
 int spool_open(const struct drps_io *io, const char *dir, const char *name, unsigned buckets,
-               struct spool **s_out, struct drps_err *err);
+               uint64_t memory_bytes, struct spool **s_out, struct drps_err *err);
 DRPS_MUST_CHECK
 int spool_add(struct spool *s, const struct spool_sample *sample, struct drps_err *err);
 /* A new generation of ids begins here. */
@@ -49,17 +54,22 @@ DRPS_MUST_CHECK
 int spool_relabel(struct spool *s, size_t generation, uint32_t base, const uint32_t *map,
                   struct drps_err *err);
 
-/* Visit all samples in order; ids may be changed in place by the visitor. Files are removed as they
- * are consumed. */
-typedef int (*spool_visit)(void *ctx, struct spool_sample *sample, struct drps_err *err);
+struct spool_visitor {
+    int (*visit)(void *ctx, struct spool_sample *sample, struct drps_err *err); /* may change ids */
+    void (*expect)(void *ctx, const struct spool_sample *sample); /* one that will be visited soon;
+                                                                     may be NULL */
+    void *ctx;
+};
+
+/* Visit all samples in order. Files are removed as they are consumed. */
 DRPS_MUST_CHECK
-int spool_drain(struct spool *s, uint64_t memory_bytes, spool_visit visit, void *ctx,
+int spool_drain(struct spool *s, uint64_t memory_bytes, const struct spool_visitor *visitor,
                 struct drps_err *err);
 
 /* The same of a spool of one bucket, which stays as it is: what the visitor changes is lost. After
  * spool_finish(). */
 DRPS_MUST_CHECK
-int spool_walk(struct spool *s, spool_visit visit, void *ctx, struct drps_err *err);
+int spool_walk(struct spool *s, const struct spool_visitor *visitor, struct drps_err *err);
 
 void spool_close(struct spool *s);
 

@@ -136,27 +136,40 @@ static void check_batch(const struct shape *shape, const struct samples *s, size
     free(body);
 }
 
-static void test_batcher_batches_hold_their_samples(void **state)
+static const struct shape shapes[] = {
+    {"one sample", 1, 10, 3, 3, 100, 1, 0},
+    {"whole batches", 100, 10, 1, 20, 500, 1, 1},
+    {"a rest", 105, 10, 1, 20, 500, 0, 1},
+    {"uniform, all values", 64, 16, 8, 8, 1000, 1, 2},
+    {"uniform, no values", 64, 16, 8, 8, 1000, 0, 0},
+    {"samples without features", 50, 7, 0, 2, 50, 1, 1},
+    {"no features at all, intercept", 20, 7, 0, 0, 50, 1, 0},
+    {"no features at all, no intercept", 20, 7, 0, 0, 50, 0, 0},
+    {"many rows, narrow", 300, 300, 150, 200, 60000, 1, 0},
+    {"many rows, wide", 3000, 1500, 100, 100, 4000000, 1, 1},
+    {"wide, then narrow", 2600, 2500, 100, 100, 4000000, 0, 0},
+    {"batches of one", 40, 1, 0, 5, 100, 1, 1},
+};
+
+enum { IDS = 5000000 };
+
+/* Every shape, whole: batches hold their samples. */
+static void check_shapes(struct scratch *s, int mapped, uint64_t stamp_bytes, uint32_t first_epoch)
 {
-    static const struct shape shapes[] = {
-        {"one sample", 1, 10, 3, 3, 100, 1, 0},
-        {"whole batches", 100, 10, 1, 20, 500, 1, 1},
-        {"a rest", 105, 10, 1, 20, 500, 0, 1},
-        {"uniform, all values", 64, 16, 8, 8, 1000, 1, 2},
-        {"uniform, no values", 64, 16, 8, 8, 1000, 0, 0},
-        {"samples without features", 50, 7, 0, 2, 50, 1, 1},
-        {"no features at all, intercept", 20, 7, 0, 0, 50, 1, 0},
-        {"no features at all, no intercept", 20, 7, 0, 0, 50, 0, 0},
-        {"many rows, narrow", 300, 300, 150, 200, 60000, 1, 0},
-        {"many rows, wide", 3000, 1500, 100, 100, 4000000, 1, 1},
-        {"wide, then narrow", 2600, 2500, 100, 100, 4000000, 0, 0},
-        {"batches of one", 40, 1, 0, 5, 100, 1, 1},
-    };
-    struct scratch *s = *state;
     struct random_source r = random_begin("batcher");
+    uint32_t *map = malloc(IDS * sizeof(*map));
+    assert_non_null(map);
+    for (uint32_t id = 0; id < IDS; id++)
+        map[id] = id + 1 < IDS ? IDS - id : 0; /* distinct; 0 is an intercept's */
     for (size_t c = 0; c < sizeof(shapes) / sizeof(shapes[0]); c++) {
         const struct shape *shape = &shapes[c];
         struct samples in = draw(&r, shape);
+        const struct batcher_options options = {.batch_size = shape->batch_size,
+                                                .has_bias = shape->bias,
+                                                .map = mapped ? map : NULL,
+                                                .ids = IDS,
+                                                .stamp_bytes = stamp_bytes,
+                                                .first_epoch = first_epoch};
         struct drps_recwriter *data, *rows;
         struct batcher *b;
         struct drps_plan_info info = {0};
@@ -168,7 +181,7 @@ static void test_batcher_batches_hold_their_samples(void **state)
                          0);
         assert_int_equal(drps_recwriter_open(drps_io_os(), rows_path, DRPS_KIND_ROWS, &rows, &err),
                          0);
-        assert_int_equal(batcher_open(data, rows, shape->batch_size, shape->bias, 0, &b, &err), 0);
+        assert_int_equal(batcher_open(data, rows, &options, &b, &err), 0);
         for (size_t i = 0; i < shape->samples; i++)
             assert_int_equal(batcher_add(b, in.labels[i],
                                          (uint32_t)(in.starts[i + 1] - in.starts[i]),
@@ -177,6 +190,8 @@ static void test_batcher_batches_hold_their_samples(void **state)
                              0);
         assert_int_equal(batcher_flush(b, &err), 0);
         assert_int_equal(batcher_flush(b, &err), 0); /* nothing begun */
+        for (size_t j = 0; mapped && j < in.starts[shape->samples]; j++)
+            in.ids[j] = map[in.ids[j]]; /* what is expected */
         batcher_maxima(b, &info);
         batcher_close(b);
         assert_int_equal(drps_recwriter_finish(data, &err), 0);
@@ -203,7 +218,28 @@ static void test_batcher_batches_hold_their_samples(void **state)
         drps_recfile_close(lists);
         samples_free(&in);
     }
+    free(map);
     batcher_close(NULL);
+}
+
+static void test_batcher_hashed(void **state)
+{
+    check_shapes(*state, 0, 0, 0);
+    check_shapes(*state, 1, 0, 0);
+}
+
+static void test_batcher_stamped(void **state)
+{
+    check_shapes(*state, 0, UINT64_MAX, 0);
+    check_shapes(*state, 1, UINT64_MAX, 0);
+}
+
+/* Stamps run out within a batch, and between two. */
+static void test_batcher_stamps_begin_again(void **state)
+{
+    static const uint32_t left[] = {1, 2, 30, 500, 20000};
+    for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++)
+        check_shapes(*state, i % 2, UINT64_MAX, UINT32_MAX - left[i]);
 }
 
 #define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
@@ -211,7 +247,9 @@ static void test_batcher_batches_hold_their_samples(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SCRATCH_TEST(test_batcher_batches_hold_their_samples),
+        SCRATCH_TEST(test_batcher_hashed),
+        SCRATCH_TEST(test_batcher_stamped),
+        SCRATCH_TEST(test_batcher_stamps_begin_again),
     };
     return cmocka_run_group_tests_name("index_batcher", tests, NULL, NULL);
 }

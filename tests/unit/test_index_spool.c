@@ -120,11 +120,12 @@ static void assert_in_order(const struct seen *seen, int sorted)
     }
 }
 
-static struct spool *fill(const char *dir, unsigned buckets, const struct shape *shape)
+static struct spool *fill(const char *dir, unsigned buckets, uint64_t kept,
+                          const struct shape *shape)
 {
     struct spool *s;
     struct drps_err err = DRPS_ERR_INIT;
-    if (spool_open(drps_io_os(), dir, "spool", buckets, &s, &err)) fail_msg("%s", err.text);
+    if (spool_open(drps_io_os(), dir, "spool", buckets, kept, &s, &err)) fail_msg("%s", err.text);
     for (uint32_t i = 0; i < shape->n; i++)
         assert_int_equal(add(s, shape, i, features_of(shape, i), &err), 0);
     assert_int_equal(spool_finish(s, &err), 0);
@@ -136,15 +137,19 @@ static void test_spool_order_does_not_depend_on_memory(void **state)
     static const struct {
         const char *name;
         unsigned buckets;
-        uint64_t memory;
+        uint64_t memory, kept;
         unsigned order_bits;
     } cases[] = {
-        {"in memory", SPOOL_BUCKETS, 1 << 30, 64},
-        {"dealt once", SPOOL_BUCKETS, 1 << 10, 64},
-        {"dealt until single samples", SPOOL_BUCKETS, 1, 64},
-        {"many equal places, in memory", SPOOL_BUCKETS, 1 << 30, 6},
-        {"many equal places, dealt to the last bit", SPOOL_BUCKETS, 1, 6},
-        {"order of arrival", 1, 1, 64},
+        {"in memory", SPOOL_BUCKETS, 1 << 30, 0, 64},
+        {"in memory from the start", SPOOL_BUCKETS, 1 << 30, 32 << 18, 64},
+        {"some buckets kept", SPOOL_BUCKETS, 1 << 30, 7 << 18, 64},
+        {"dealt once", SPOOL_BUCKETS, 1 << 10, 0, 64},
+        {"kept, dealt once", SPOOL_BUCKETS, 1 << 10, 32 << 18, 64},
+        {"dealt until single samples", SPOOL_BUCKETS, 1, 0, 64},
+        {"many equal places, in memory", SPOOL_BUCKETS, 1 << 30, 0, 6},
+        {"many equal places, dealt to the last bit", SPOOL_BUCKETS, 1, 0, 6},
+        {"order of arrival", 1, 1, 0, 64},
+        {"order of arrival, kept", 1, 1, 1 << 18, 64},
     };
     struct scratch *s = *state;
     struct random_source r = random_begin("spool");
@@ -154,9 +159,10 @@ static void test_spool_order_does_not_depend_on_memory(void **state)
         struct seen seen = {
             .shape = &shape, .order = calloc(shape.n, sizeof(uint32_t)), .huge = UINT32_MAX};
         struct drps_err err = DRPS_ERR_INIT;
-        struct spool *spool = fill(s->dir, cases[c].buckets, &shape);
+        struct spool *spool = fill(s->dir, cases[c].buckets, cases[c].kept, &shape);
         assert_true(spool_bytes(spool) >= shape.n * 16);
-        if (spool_drain(spool, cases[c].memory, look, &seen, &err))
+        if (spool_drain(spool, cases[c].memory,
+                        &(struct spool_visitor){.visit = look, .ctx = &seen}, &err))
             fail_msg("%s: %s", cases[c].name, err.text);
         assert_in_order(&seen, cases[c].buckets > 1);
         assert_int_equal(folder_entries(s->dir), 0); /* consumed */
@@ -184,17 +190,19 @@ static void test_spool_walks_and_stays(void **state)
     struct seen seen = {.shape = &shape, .huge = UINT32_MAX};
     struct spool *s;
     uint32_t visited = 0;
+    const struct spool_visitor spoiling = {.visit = spoil, .ctx = &visited};
+    const struct spool_visitor looking = {.visit = look, .ctx = &seen};
     seen.order = calloc(shape.n, sizeof(*seen.order));
-    if (spool_open(drps_io_os(), dir->dir, "line", 1, &s, &err)) fail_msg("%s", err.text);
+    if (spool_open(drps_io_os(), dir->dir, "line", 1, 3 << 18, &s, &err)) fail_msg("%s", err.text);
     for (uint32_t i = 0; i < shape.n; i++)
         assert_int_equal(add(s, &shape, i, features_of(&shape, i), &err), 0);
     assert_int_equal(spool_finish(s, &err), 0);
-    assert_int_equal(spool_walk(s, spoil, &visited, &err), 0);
+    assert_int_equal(spool_walk(s, &spoiling, &err), 0);
     assert_int_equal(visited, shape.n);
-    assert_int_equal(spool_walk(s, look, &seen, &err), 0);
+    assert_int_equal(spool_walk(s, &looking, &err), 0);
     assert_in_order(&seen, 0);
     seen.n = 0;
-    assert_int_equal(spool_drain(s, 0, look, &seen, &err), 0);
+    assert_int_equal(spool_drain(s, 0, &looking, &err), 0);
     assert_in_order(&seen, 0);
     spool_close(s);
     free(seen.order);
@@ -205,9 +213,10 @@ static void test_spool_no_samples(void **state)
     struct scratch *s = *state;
     struct shape shape = {.n = 0};
     struct seen seen = {.shape = &shape, .huge = UINT32_MAX};
-    struct spool *spool = fill(s->dir, SPOOL_BUCKETS, &shape);
+    struct spool *spool = fill(s->dir, SPOOL_BUCKETS, 0, &shape);
     assert_int_equal(spool_relabel(spool, 0, 0, NULL, NULL), 0);
-    assert_int_equal(spool_drain(spool, 0, look, &seen, NULL), 0);
+    assert_int_equal(
+        spool_drain(spool, 0, &(struct spool_visitor){.visit = look, .ctx = &seen}, NULL), 0);
     spool_close(spool);
 }
 
@@ -215,9 +224,11 @@ static void test_spool_no_samples(void **state)
 static void test_spool_huge_sample(void **state)
 {
     enum { HUGE_FEATURES = 3 << 20 };
-    static const unsigned buckets[] = {1, SPOOL_BUCKETS};
+    static const unsigned buckets[] = {1, SPOOL_BUCKETS, 1, SPOOL_BUCKETS, 1};
+    /* none; the first chunks of the bucket; all of it */
+    static const uint64_t kept[] = {0, 0, 5 << 18, 40 << 18, 64 << 18};
     struct scratch *s = *state;
-    for (size_t c = 0; c < 2; c++) {
+    for (size_t c = 0; c < sizeof(buckets) / sizeof(buckets[0]); c++) {
         struct shape shape = {.seed = 9, .n = 50, .order_bits = 64, .most = 5};
         struct seen seen = {.shape = &shape,
                             .order = calloc(shape.n, sizeof(uint32_t)),
@@ -225,14 +236,16 @@ static void test_spool_huge_sample(void **state)
                             .huge_n = HUGE_FEATURES};
         struct drps_err err = DRPS_ERR_INIT;
         struct spool *spool;
-        assert_int_equal(spool_open(drps_io_os(), s->dir, "spool", buckets[c], &spool, &err), 0);
+        assert_int_equal(
+            spool_open(drps_io_os(), s->dir, "spool", buckets[c], kept[c], &spool, &err), 0);
         for (uint32_t i = 0; i < shape.n; i++)
             assert_int_equal(add(spool, &shape, i,
                                  i == seen.huge ? HUGE_FEATURES : features_of(&shape, i), &err),
                              0);
         assert_int_equal(spool_finish(spool, &err), 0);
-        if (spool_drain(spool, 1 << 10, look, &seen, &err)) fail_msg("%s", err.text);
-        assert_in_order(&seen, c == 1);
+        if (spool_drain(spool, 1 << 10, &(struct spool_visitor){.visit = look, .ctx = &seen}, &err))
+            fail_msg("%s", err.text);
+        assert_in_order(&seen, buckets[c] > 1);
         spool_close(spool);
         free(seen.order);
     }
@@ -243,9 +256,10 @@ static void test_spool_relabel_by_generation(void **state)
 {
     static const uint32_t first[] = {0, 1, 700, 700, 2500, 3000}; /* samples of the generations */
     enum { GENERATIONS = 5 };
-    static const unsigned buckets[] = {1, SPOOL_BUCKETS};
+    static const unsigned buckets[] = {1, SPOOL_BUCKETS, SPOOL_BUCKETS, 1};
+    static const uint64_t kept[] = {0, 0, 9 << 18, 1 << 18};
     struct scratch *s = *state;
-    for (size_t c = 0; c < 2; c++) {
+    for (size_t c = 0; c < sizeof(buckets) / sizeof(buckets[0]); c++) {
         struct shape shape = {.seed = 4, .n = 3000, .order_bits = 64, .most = 12};
         struct seen seen = {.shape = &shape,
                             .order = calloc(shape.n, sizeof(uint32_t)),
@@ -253,7 +267,8 @@ static void test_spool_relabel_by_generation(void **state)
                             .add = 1000000};
         struct drps_err err = DRPS_ERR_INIT;
         struct spool *spool;
-        assert_int_equal(spool_open(drps_io_os(), s->dir, "spool", buckets[c], &spool, &err), 0);
+        assert_int_equal(
+            spool_open(drps_io_os(), s->dir, "spool", buckets[c], kept[c], &spool, &err), 0);
         for (uint32_t g = 0; g < GENERATIONS; g++) {
             if (g) assert_int_equal(spool_mark(spool, &err), 0);
             for (uint32_t i = first[g]; i < first[g + 1]; i++)
@@ -271,8 +286,9 @@ static void test_spool_relabel_by_generation(void **state)
                 fail_msg("generation %u: %s", g, err.text);
             free(map);
         }
-        if (spool_drain(spool, 1 << 14, look, &seen, &err)) fail_msg("%s", err.text);
-        assert_in_order(&seen, c == 1);
+        if (spool_drain(spool, 1 << 14, &(struct spool_visitor){.visit = look, .ctx = &seen}, &err))
+            fail_msg("%s", err.text);
+        assert_in_order(&seen, buckets[c] > 1);
         spool_close(spool);
         free(seen.order);
     }
@@ -288,8 +304,10 @@ static void test_spool_visitor_stops(void **state)
                             .order = calloc(shape.n, sizeof(uint32_t)),
                             .huge = UINT32_MAX,
                             .stop_at = 1234};
-        struct spool *spool = fill(s->dir, SPOOL_BUCKETS, &shape);
-        assert_int_equal(spool_drain(spool, memory[c], look, &seen, NULL), -ECANCELED);
+        struct spool *spool = fill(s->dir, SPOOL_BUCKETS, 5 << 18, &shape);
+        assert_int_equal(spool_drain(spool, memory[c],
+                                     &(struct spool_visitor){.visit = look, .ctx = &seen}, NULL),
+                         -ECANCELED);
         assert_int_equal(seen.n, 1234);
         spool_close(spool);
         assert_int_equal(folder_entries(s->dir), 0);
@@ -305,12 +323,13 @@ static int all_steps(const struct drps_io *io, const char *dir, struct seen *see
     assert_non_null(map);
     for (uint32_t i = 0; i < id_of(seen->shape->n, 0); i++)
         map[i] = i;
-    int rc = spool_open(io, dir, "spool", SPOOL_BUCKETS, &s, err);
+    int rc = spool_open(io, dir, "spool", SPOOL_BUCKETS, 3 << 18, &s, err);
     for (uint32_t i = 0; rc == 0 && i < seen->shape->n; i++)
         rc = add(s, seen->shape, i, features_of(seen->shape, i), err);
     if (rc == 0) rc = spool_finish(s, err);
     if (rc == 0) rc = spool_relabel(s, 0, 0, map, err);
-    if (rc == 0) rc = spool_drain(s, 2000, look, seen, err);
+    if (rc == 0)
+        rc = spool_drain(s, 2000, &(struct spool_visitor){.visit = look, .ctx = seen}, err);
     spool_close(s);
     free(map);
     return rc;
