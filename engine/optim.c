@@ -1,8 +1,9 @@
 /*
- * The optimizers. An element's update is written once, as an inline function; rows of one float are
- * collected in blocks and stepped in vectors, longer rows are vectors themselves. Every operation
- * is exact or correctly rounded and none is fused (-ffp-contract=off), so that lanes, remainders
- * and ranges all give the same bits.
+ * The optimizers. An element's update is written once, as an inline function. Rows of one float,
+ * and the first floats of rows where anything is regular, are collected in blocks and stepped in
+ * vectors; the other floats of a row are vectors themselves. Every operation is
+ * exact or correctly rounded and none is fused (-ffp-contract=off), so that lanes, remainders and
+ * ranges all give the same bits.
  */
 #include "engine/drps_optim.h"
 
@@ -12,7 +13,7 @@
 #define INLINE static inline __attribute__((always_inline))
 
 enum {
-    BLOCK = 64, /* rows of one float that are stepped together, from copies in L1 */
+    BLOCK = 64, /* rows whose first floats are stepped together, from copies in L1 */
     LINE = 64,
     /* How many rows ahead the cache lines of a row are requested. */
     FAR_GATHER = 96, /* one float a row, from memory */
@@ -93,22 +94,25 @@ INLINE float shrink(float w, float by)
     return left > 0 ? copysignf(left, w) : 0.0f;
 }
 
+/* What there is to do besides the gradient. */
+enum regular { PLAIN, L2, L2_AND_L1 };
+
 /* l2 and l1 are already multiplied by the row's touches. */
-INLINE void sgd_one(float *w, float g, float lr, float l2, float l1, int regular)
+INLINE void sgd_one(float *w, float g, float lr, float l2, float l1, enum regular regular)
 {
     if (regular) g += l2 * *w;
     *w -= lr * g;
-    if (regular) *w = shrink(*w, l1 * lr);
+    if (regular == L2_AND_L1) *w = shrink(*w, l1 * lr);
 }
 
 INLINE void adagrad_one(float *w, float *a, float g, float lr, float eps, float l2, float l1,
-                        int regular)
+                        enum regular regular)
 {
     if (regular) g += l2 * *w;
     *a += g * g;
     const float rate = lr / sqrtf(*a + eps);
     *w -= rate * g;
-    if (regular) *w = shrink(*w, l1 * rate);
+    if (regular == L2_AND_L1) *w = shrink(*w, l1 * rate);
 }
 
 INLINE void ftrl_one(float *w, float *z, float *n, float g, float lr, float beta, float l2,
@@ -134,111 +138,117 @@ void drps_optim_init_row(const struct drps_optim *o, uint32_t dim, int intercept
     }
 }
 
-/* Rows of dim 1, kind and regular constant: copy a block of rows into arrays, step these, copy
- * back. */
-INLINE void step_narrow(enum drps_optim_kind kind, int regular, const struct drps_optim *o,
-                        const struct drps_rows *rows, size_t first, size_t last,
-                        const float *restrict grads, const uint32_t *restrict touches, int has_bias)
+/* How much of l2 and l1 row i takes. */
+INLINE float times(enum drps_optim_kind kind, const uint32_t *touches, size_t i, int has_bias)
+{
+    if (has_bias && i == 0) return 0;
+    return kind == DRPS_OPTIM_FTRL ? 1.0f : (float)touches[i];
+}
+
+/*
+ * The first floats of n <= BLOCK rows from row i on; kind, regular and often dim constant: copy
+ * them into arrays, step these, copy back.
+ */
+INLINE void step_firsts(enum drps_optim_kind kind, enum regular regular, size_t dim,
+                        const struct drps_optim *o, const struct drps_rows *rows, size_t i,
+                        size_t n, const float *restrict grads, const uint32_t *restrict touches,
+                        int has_bias)
 {
     const float lr = o->lr, eps = eps_of(o), beta = beta_of(o);
-    char *const base = rows->base;
-    const size_t stride = rows->stride;
-    const uint32_t *const index = rows->index;
+    float w[BLOCK], a[BLOCK], b[BLOCK], l2[BLOCK], l1[BLOCK], copies[BLOCK] = {0};
+    const float *restrict g = dim == 1 ? grads + i : copies;
 
-    for (size_t i = first; i < last; i += BLOCK) {
-        const size_t n = last - i < BLOCK ? last - i : BLOCK;
-        const size_t ahead = last - i < BLOCK + FAR_NARROW ? 0 : n;
-        float w[BLOCK], a[BLOCK], b[BLOCK], l2[BLOCK], l1[BLOCK];
-        const float *restrict g = grads + i;
-
-        for (size_t k = 0; k < ahead; k++)
-            __builtin_prefetch(base + index[i + k + FAR_NARROW] * stride, 1);
-        for (size_t k = 0; k < n; k++) {
-            const float *row = (const float *)(const void *)(base + index[i + k] * stride);
-            w[k] = row[0];
-            if (kind >= DRPS_OPTIM_ADAGRAD) a[k] = row[1];
-            if (kind >= DRPS_OPTIM_FTRL) b[k] = row[2];
-        }
-        if (regular)
-            for (size_t k = 0; k < n; k++) {
-                const float t = kind == DRPS_OPTIM_FTRL ? 1.0f : (float)touches[i + k];
-                l2[k] = t * o->l2;
-                l1[k] = t * o->l1;
-            }
-        if (regular && has_bias && i == 0) l2[0] = l1[0] = 0;
-
-        if (kind == DRPS_OPTIM_SGD) {
+    for (size_t k = 0; k < n; k++) {
+        const float *row = drps_row_at(rows, i + k);
+        if (dim > 1) copies[k] = grads[(i + k) * dim];
+        w[k] = row[0];
+        if (kind >= DRPS_OPTIM_ADAGRAD) a[k] = row[dim];
+        if (kind >= DRPS_OPTIM_FTRL) b[k] = row[2 * dim];
+    }
+    for (size_t k = 0; regular && k < n; k++) {
+        const float t = times(kind, touches, i + k, has_bias);
+        l2[k] = t * o->l2;
+        l1[k] = t * o->l1;
+    }
+    if (kind == DRPS_OPTIM_SGD) {
 #pragma omp simd
-            for (size_t k = 0; k < n; k++)
-                sgd_one(&w[k], g[k], lr, regular ? l2[k] : 0, regular ? l1[k] : 0, regular);
-        } else if (kind == DRPS_OPTIM_ADAGRAD) {
+        for (size_t k = 0; k < n; k++)
+            sgd_one(&w[k], g[k], lr, regular ? l2[k] : 0, regular ? l1[k] : 0, regular);
+    } else if (kind == DRPS_OPTIM_ADAGRAD) {
 #pragma omp simd
-            for (size_t k = 0; k < n; k++)
-                adagrad_one(&w[k], &a[k], g[k], lr, eps, regular ? l2[k] : 0, regular ? l1[k] : 0,
-                            regular);
-        } else {
+        for (size_t k = 0; k < n; k++)
+            adagrad_one(&w[k], &a[k], g[k], lr, eps, regular ? l2[k] : 0, regular ? l1[k] : 0,
+                        regular);
+    } else {
 #pragma omp simd
-            for (size_t k = 0; k < n; k++)
-                ftrl_one(&w[k], &a[k], &b[k], g[k], lr, beta, regular ? l2[k] : 0,
-                         regular ? l1[k] : 0);
-        }
-
-        for (size_t k = 0; k < n; k++) {
-            float *row = (float *)(void *)(base + index[i + k] * stride);
-            row[0] = w[k];
-            if (kind >= DRPS_OPTIM_ADAGRAD) row[1] = a[k];
-            if (kind >= DRPS_OPTIM_FTRL) row[2] = b[k];
-        }
+        for (size_t k = 0; k < n; k++)
+            ftrl_one(&w[k], &a[k], &b[k], g[k], lr, beta, regular ? l2[k] : 0, regular ? l1[k] : 0);
+    }
+    for (size_t k = 0; k < n; k++) {
+        float *row = drps_row_at(rows, i + k);
+        row[0] = w[k];
+        if (kind >= DRPS_OPTIM_ADAGRAD) row[dim] = a[k];
+        if (kind >= DRPS_OPTIM_FTRL) row[2 * dim] = b[k];
     }
 }
 
-/* One row, [dim] parameters and states; l2 and l1 are those of this row, l1 for its first float
- * only. */
-INLINE void step_row(enum drps_optim_kind kind, int regular, const struct drps_optim *o, size_t dim,
-                     float *restrict row, const float *restrict g, float l2, float l1)
+INLINE void step_narrow(enum drps_optim_kind kind, enum regular regular, const struct drps_optim *o,
+                        const struct drps_rows *rows, size_t first, size_t last,
+                        const float *restrict grads, const uint32_t *restrict touches, int has_bias)
+{
+    for (size_t i = first; i < last; i += BLOCK) {
+        const size_t n = last - i < BLOCK ? last - i : BLOCK;
+        const size_t ahead = last - i < BLOCK + FAR_NARROW ? 0 : n;
+        for (size_t k = 0; k < ahead; k++)
+            __builtin_prefetch(drps_row_at(rows, i + k + FAR_NARROW), 1);
+        step_firsts(kind, regular, 1, o, rows, i, n, grads, touches, has_bias);
+    }
+}
+
+/* The floats of one row behind its first one, if anything is regular, else all; [dim] parameters
+ * and states. l2 is that of this row. */
+INLINE void step_rest(enum drps_optim_kind kind, enum regular regular, const struct drps_optim *o,
+                      size_t dim, float *restrict row, const float *restrict g, float l2)
 {
     const float lr = o->lr, eps = eps_of(o), beta = beta_of(o);
+    const enum regular rest = regular ? L2 : PLAIN; /* l1 is for the first float */
+    const size_t from = regular ? 1 : 0;
     float *restrict w = row, *restrict a = row + dim, *restrict b = row + 2 * dim;
-    const size_t from = regular ? 1 : 0; /* the first float alone when it is treated differently */
 
     if (kind == DRPS_OPTIM_SGD) {
-        if (from) sgd_one(&w[0], g[0], lr, l2, l1, 1);
 #pragma omp simd
         for (size_t d = from; d < dim; d++)
-            sgd_one(&w[d], g[d], lr, l2, 0, regular);
+            sgd_one(&w[d], g[d], lr, l2, 0, rest);
     } else if (kind == DRPS_OPTIM_ADAGRAD) {
-        if (from) adagrad_one(&w[0], &a[0], g[0], lr, eps, l2, l1, 1);
 #pragma omp simd
         for (size_t d = from; d < dim; d++)
-            adagrad_one(&w[d], &a[d], g[d], lr, eps, l2, 0, regular);
+            adagrad_one(&w[d], &a[d], g[d], lr, eps, l2, 0, rest);
     } else {
-        if (from) ftrl_one(&w[0], &a[0], &b[0], g[0], lr, beta, l2, l1);
 #pragma omp simd
         for (size_t d = from; d < dim; d++)
             ftrl_one(&w[d], &a[d], &b[d], g[d], lr, beta, regular ? l2 : 0, 0);
     }
 }
 
-INLINE void step_wide(enum drps_optim_kind kind, int regular, size_t dim,
+INLINE void step_wide(enum drps_optim_kind kind, enum regular regular, size_t dim,
                       const struct drps_optim *o, const struct drps_rows *rows, size_t first,
                       size_t last, const float *restrict grads, const uint32_t *restrict touches,
                       int has_bias)
 {
     const size_t row_bytes = dim * (1 + (size_t)kind) * sizeof(float), far = far_of(dim);
 
-    for (size_t i = first; i < last; i++) {
-        if (last - i > far) prefetch(drps_row_at(rows, i + far), row_bytes, 1);
-        float l2 = 0, l1 = 0;
-        if (regular && !(has_bias && i == 0)) {
-            const float t = kind == DRPS_OPTIM_FTRL ? 1.0f : (float)touches[i];
-            l2 = t * o->l2;
-            l1 = t * o->l1;
+    for (size_t i = first; i < last; i += BLOCK) {
+        const size_t n = last - i < BLOCK ? last - i : BLOCK;
+        for (size_t k = i; k < i + n; k++) {
+            if (last - k > far) prefetch(drps_row_at(rows, k + far), row_bytes, 1);
+            const float l2 = regular ? times(kind, touches, k, has_bias) * o->l2 : 0;
+            step_rest(kind, regular, o, dim, drps_row_at(rows, k), grads + k * dim, l2);
         }
-        step_row(kind, regular, o, dim, drps_row_at(rows, i), grads + i * dim, l2, l1);
+        if (regular) step_firsts(kind, regular, dim, o, rows, i, n, grads, touches, has_bias);
     }
 }
 
-INLINE void step_kind(enum drps_optim_kind kind, int regular, const struct drps_optim *o,
+INLINE void step_kind(enum drps_optim_kind kind, enum regular regular, const struct drps_optim *o,
                       uint32_t dim, const struct drps_rows *rows, size_t first, size_t last,
                       const float *grads, const uint32_t *touches, int has_bias)
 {
@@ -258,30 +268,31 @@ INLINE void step_kind(enum drps_optim_kind kind, int regular, const struct drps_
     }
 }
 
+INLINE void step_regular(enum drps_optim_kind kind, const struct drps_optim *o, uint32_t dim,
+                         const struct drps_rows *rows, size_t first, size_t last,
+                         const float *grads, const uint32_t *touches, int has_bias)
+{
+    if (o->l1 > 0)
+        step_kind(kind, L2_AND_L1, o, dim, rows, first, last, grads, touches, has_bias);
+    else if (o->l2 > 0)
+        step_kind(kind, L2, o, dim, rows, first, last, grads, touches, has_bias);
+    else
+        step_kind(kind, PLAIN, o, dim, rows, first, last, grads, touches, has_bias);
+}
+
 void drps_optim_step(const struct drps_optim *o, uint32_t dim, const struct drps_rows *rows,
                      size_t first, size_t last, const float *grads, const uint32_t *touches,
                      int has_bias)
 {
-    const int regular = o->l1 > 0 || o->l2 > 0;
-
     switch (o->kind) {
     case DRPS_OPTIM_SGD:
-        if (regular)
-            step_kind(DRPS_OPTIM_SGD, 1, o, dim, rows, first, last, grads, touches, has_bias);
-        else
-            step_kind(DRPS_OPTIM_SGD, 0, o, dim, rows, first, last, grads, touches, has_bias);
+        step_regular(DRPS_OPTIM_SGD, o, dim, rows, first, last, grads, touches, has_bias);
         break;
     case DRPS_OPTIM_ADAGRAD:
-        if (regular)
-            step_kind(DRPS_OPTIM_ADAGRAD, 1, o, dim, rows, first, last, grads, touches, has_bias);
-        else
-            step_kind(DRPS_OPTIM_ADAGRAD, 0, o, dim, rows, first, last, grads, touches, has_bias);
+        step_regular(DRPS_OPTIM_ADAGRAD, o, dim, rows, first, last, grads, touches, has_bias);
         break;
     case DRPS_OPTIM_FTRL:
-        if (regular)
-            step_kind(DRPS_OPTIM_FTRL, 1, o, dim, rows, first, last, grads, touches, has_bias);
-        else
-            step_kind(DRPS_OPTIM_FTRL, 0, o, dim, rows, first, last, grads, touches, has_bias);
+        step_regular(DRPS_OPTIM_FTRL, o, dim, rows, first, last, grads, touches, has_bias);
         break;
     }
 }

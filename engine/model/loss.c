@@ -119,6 +119,26 @@ static double sum(const float *losses, size_t n)
     return ((a[0] + a[4]) + (a[1] + a[5])) + ((a[2] + a[6]) + (a[3] + a[7]));
 }
 
+/* As drps_loss_value(), but for the order in which losses are summed. */
+static double squared(const float *restrict scores, const float *restrict labels, size_t n,
+                      float *restrict slopes)
+{
+    double a[8] = {0};
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (size_t k = 0; k < 8; k++) {
+            const double slope = (double)scores[i + k] - (double)labels[i + k];
+            slopes[i + k] = (float)slope;
+            a[k] += 0.5 * slope * slope;
+        }
+    for (; i < n; i++) {
+        const double slope = (double)scores[i] - (double)labels[i];
+        slopes[i] = (float)slope;
+        a[0] += 0.5 * slope * slope;
+    }
+    return ((a[0] + a[4]) + (a[1] + a[5])) + ((a[2] + a[6]) + (a[3] + a[7]));
+}
+
 double drps_loss_sum(enum drps_loss loss, const float *scores, const float *labels, size_t n,
                      float *slopes)
 {
@@ -131,6 +151,8 @@ double drps_loss_sum(enum drps_loss loss, const float *scores, const float *labe
         if (loss == DRPS_LOSS_LOGISTIC) {
             logistic(scores + i, labels + i, run, losses, slope);
             total += sum(losses, run);
+        } else if (loss == DRPS_LOSS_SQUARED) {
+            total += squared(scores + i, labels + i, run, slope);
         } else {
             for (size_t k = 0; k < run; k++)
                 total += drps_loss_value(loss, scores[i + k], labels[i + k], &slope[k]);
