@@ -8,6 +8,60 @@
  */
 #include "engine/model/kernels.h"
 
+#include <string.h>
+
+typedef float lanes4 __attribute__((vector_size(16)));
+typedef float lanes8 __attribute__((vector_size(32)));
+typedef float lanes16 __attribute__((vector_size(64)));
+
+/* Sums of lanes by halves: the order is fixed by these functions, and short. */
+DRPS_INLINE float total4(const float *t)
+{
+    return (t[0] + t[2]) + (t[1] + t[3]);
+}
+
+DRPS_INLINE float total8(const lanes8 *v)
+{
+    lanes4 low, high;
+    memcpy(&low, v, sizeof(low));
+    memcpy(&high, (const char *)v + sizeof(low), sizeof(high));
+    low += high;
+    return total4((const float *)&low);
+}
+
+DRPS_INLINE float total16(const lanes16 *v)
+{
+    lanes8 low, high;
+    memcpy(&low, v, sizeof(low));
+    memcpy(&high, (const char *)v + sizeof(low), sizeof(high));
+    low += high;
+    return total8(&low);
+}
+
+/* <u, v>; rank is a constant in the instances below. */
+DRPS_INLINE float dot_of(size_t rank, const float *restrict u, const float *restrict v)
+{
+    lanes16 sum = {0}, x, y;
+    size_t f = 0;
+    float rest = 0;
+
+    if (rank == 8) {
+        lanes8 p, q;
+        memcpy(&p, u, sizeof(p));
+        memcpy(&q, v, sizeof(q));
+        p *= q;
+        return total8(&p);
+    }
+    for (; f + 16 <= rank; f += 16) {
+        memcpy(&x, u + f, sizeof(x));
+        memcpy(&y, v + f, sizeof(y));
+        sum += x * y;
+    }
+    for (; f < rank; f++)
+        rest += u[f] * v[f];
+    return rank < 16 ? rest : total16(&sum) + rest;
+}
+
 /* rank is a constant in the instances below. */
 DRPS_INLINE void forward(int wide, int valued, const struct drps_batch *b, size_t rank, float bias,
                          size_t first, size_t last, const float *restrict params,
@@ -22,11 +76,7 @@ DRPS_INLINE void forward(int wide, int valued, const struct drps_batch *b, size_
             const float *v = params + drps_local_at(b, wide, start + 1) * (rank + 1);
             const float xu = drps_value_at(b, valued, start),
                         xv = drps_value_at(b, valued, start + 1);
-            float dot = 0;
-#pragma omp simd reduction(+ : dot)
-            for (size_t f = 1; f <= rank; f++)
-                dot += u[f] * v[f];
-            score += xu * u[0] + xv * v[0] + xu * xv * dot;
+            score += xu * u[0] + xv * v[0] + xu * xv * dot_of(rank, u + 1, v + 1);
         } else {
             for (size_t j = start; j < end; j++)
                 score +=
