@@ -578,11 +578,69 @@ static uint64_t place_key(unsigned table, const struct merged *at)
     return (uint64_t)table << 62 | (uint64_t)cold << 56 | (uint64_t)middle << COUNT_BITS | rank;
 }
 
+/* A number for each of 0 .. n - 1, given in any order and taken in turn: an array, or sorted when
+ * that takes too much memory. */
+struct scatter {
+    uint64_t n, taken;
+    uint32_t *array; /* [n], or NULL */
+    struct extsort *sort;
+    const struct sort_record *next; /* of sort; NULL at the end */
+};
+
+static int scatter_open(const struct dict *d, const char *name, uint64_t n, uint64_t memory_bytes,
+                        struct scatter *s, struct drps_err *err)
+{
+    *s = (struct scatter){.n = n};
+    if (n > memory_bytes / sizeof(*s->array))
+        return extsort_open(d->io, d->dir, name, memory_bytes, &s->sort, err);
+    s->array = drps_pages_new(n * sizeof(*s->array));
+    if (!s->array) return drps_err_set(err, -ENOMEM, "no memory for placing");
+    memset(s->array, 0xff, n * sizeof(*s->array)); /* DRPS_NO_ROW */
+    return 0;
+}
+
+static void scatter_close(struct scatter *s)
+{
+    drps_pages_free(s->array, s->n * sizeof(*s->array));
+    extsort_close(s->sort);
+    *s = (struct scatter){0};
+}
+
+static int scatter_put(struct scatter *s, uint64_t i, uint32_t value, struct drps_err *err)
+{
+    const struct sort_record r = {.hi = i, .a = value};
+    if (!s->array) return extsort_add(s->sort, &r, err);
+    s->array[i] = value;
+    return 0;
+}
+
+static int scatter_finish(struct scatter *s, struct drps_err *err)
+{
+    int rc = s->array ? 0 : extsort_finish(s->sort, err);
+    if (rc == 0 && !s->array) rc = extsort_next(s->sort, &s->next, err);
+    return rc < 0 ? rc : 0;
+}
+
+/* The next one's; DRPS_NO_ROW if none was given. */
+static int scatter_next(struct scatter *s, uint32_t *value_out, struct drps_err *err)
+{
+    const uint64_t i = s->taken++;
+    *value_out = DRPS_NO_ROW;
+    if (s->array) {
+        *value_out = s->array[i];
+        return 0;
+    }
+    if (!s->next || s->next->hi != i) return 0;
+    *value_out = s->next->a;
+    int rc = extsort_next(s->sort, &s->next, err);
+    return rc < 0 ? rc : 0;
+}
+
 struct placing {
     struct dict *d;
-    struct extsort *by_place; /* (place key, key) -> number of the key in key order */
-    struct extsort *by_key;   /* number of the key -> placed id */
-    struct extsort *by_id;    /* provisional id -> placed id */
+    struct extsort *by_place; /* place key -> number of the key in key order */
+    struct scatter by_key;    /* number of the key -> placed id */
+    struct scatter by_id;     /* provisional id -> placed id */
 };
 
 static unsigned table_of(const struct dict *d, const struct merged *m)
@@ -608,7 +666,8 @@ static int collect_places(struct placing *p, uint64_t rows_out[2], struct drps_e
 
     while (rc == 0 && (rc = merge_next(&m, &at, err)) > 0) {
         if (at.count) {
-            struct sort_record r = {.hi = place_of(p->d, &at), .lo = at.key, .a = (uint32_t)number};
+            /* Ties by key: keys come in their order, which the sort keeps. */
+            struct sort_record r = {.hi = place_of(p->d, &at), .a = (uint32_t)number};
             rows_out[table_of(p->d, &at)]++;
             rc = extsort_add(p->by_place, &r, err);
         } else {
@@ -631,8 +690,7 @@ static int number_places(struct placing *p, uint32_t first_row, struct drps_err 
         if (placed >= DRPS_NO_ROW)
             return drps_err_set(err, DRPS_E_CONFIG,
                                 "more than 4,294,967,294 rows: use a data set with fewer features");
-        struct sort_record out = {.hi = r->a, .a = (uint32_t)placed++};
-        rc = extsort_add(p->by_key, &out, err);
+        rc = scatter_put(&p->by_key, r->a, (uint32_t)placed++, err);
     }
     return rc;
 }
@@ -644,27 +702,19 @@ static int write_names(struct placing *p, const char *plan_dir, struct drps_err 
     struct merge m = {0};
     struct names_writer *w = NULL;
     struct merged at = {.ids = drps_array_new(dict_generations(p->d) + 1, sizeof(uint32_t))};
-    const struct sort_record *placed = NULL;
-    uint64_t number = 0;
-    int rc = at.ids ? extsort_finish(p->by_key, err)
+    uint32_t row;
+    int rc = at.ids ? scatter_finish(&p->by_key, err)
                     : drps_err_set(err, -ENOMEM, "no memory for placing");
 
-    if (rc == 0) rc = extsort_next(p->by_key, &placed, err);
-    if (rc >= 0) rc = names_writer_open(p->d->io, plan_dir, p->d->options.strings, &w, err);
+    if (rc == 0) rc = names_writer_open(p->d->io, plan_dir, p->d->options.strings, &w, err);
     if (rc == 0) rc = merge_open(p->d, &m, err);
     while (rc == 0 && (rc = merge_next(&m, &at, err)) > 0) {
-        uint32_t row = placed && placed->hi == number ? placed->a : DRPS_NO_ROW;
-        rc = 0;
-        if (row != DRPS_NO_ROW) {
+        rc = scatter_next(&p->by_key, &row, err);
+        if (rc == 0 && row != DRPS_NO_ROW)
             rc = names_writer_add(w, at.key, row, at.field, at.text, at.bytes, err);
-            if (rc == 0) rc = extsort_next(p->by_key, &placed, err);
-        }
-        for (size_t i = 0; rc >= 0 && i < at.ids_n; i++) {
-            struct sort_record out = {.hi = at.ids[i], .a = row};
-            rc = extsort_add(p->by_id, &out, err);
-        }
-        number++;
-        if (rc >= 0) rc = merge_skip(&m, &at, err);
+        for (size_t i = 0; rc == 0 && i < at.ids_n; i++)
+            rc = scatter_put(&p->by_id, at.ids[i], row, err);
+        if (rc == 0) rc = merge_skip(&m, &at, err);
     }
     if (rc == 0) rc = names_writer_finish(w, err);
     names_writer_close(w);
@@ -677,31 +727,22 @@ static int write_map(struct placing *p, struct drps_err *err)
 {
     enum { PART = 1 << 16 };
     struct dict *d = p->d;
-    const struct sort_record *r;
-    uint64_t done = 0;
-    size_t n = 0;
     uint32_t *part = drps_array_new(PART, sizeof(*part));
     int rc =
-        part ? extsort_finish(p->by_id, err) : drps_err_set(err, -ENOMEM, "no memory for placing");
+        part ? scatter_finish(&p->by_id, err) : drps_err_set(err, -ENOMEM, "no memory for placing");
 
     if (rc == 0 && asprintf(&d->map_path, "%s/map", d->dir) < 0) {
         d->map_path = NULL;
         rc = drps_err_set(err, -ENOMEM, "no memory for placing");
     }
     if (rc == 0) rc = drps_io_open(d->io, d->map_path, O_RDWR | O_CREAT | O_TRUNC, &d->map_fd, err);
-    while (rc == 0) {
-        rc = extsort_next(p->by_id, &r, err);
-        if (rc > 0) part[n++] = r->a;
-        if (rc < 0 || (rc > 0 && n < PART)) {
-            rc = rc < 0 ? rc : 0;
-            continue;
-        }
-        int last = rc == 0;
-        rc = drps_io_write_at(d->io, d->map_fd, part, n * sizeof(*part), done * sizeof(*part),
-                              d->map_path, err);
-        done += n;
-        n = 0;
-        if (last) break;
+    for (uint64_t done = 0, n; rc == 0 && done < d->next_id; done += n) {
+        n = d->next_id - done < PART ? d->next_id - done : PART;
+        for (uint64_t i = 0; rc == 0 && i < n; i++)
+            rc = scatter_next(&p->by_id, &part[i], err);
+        if (rc == 0)
+            rc = drps_io_write_at(d->io, d->map_fd, part, n * sizeof(*part), done * sizeof(*part),
+                                  d->map_path, err);
     }
     free(part);
     return rc;
@@ -716,16 +757,16 @@ int dict_place(struct dict *d, const char *plan_dir, uint32_t first_row, uint64_
     rows_out[0] = rows_out[1] = 0;
     int rc = last_generation(d, err);
     if (rc == 0) rc = extsort_open(d->io, d->dir, "place", share, &p.by_place, err);
-    if (rc == 0) rc = extsort_open(d->io, d->dir, "key", share, &p.by_key, err);
+    if (rc == 0) rc = scatter_open(d, "key", d->next_id, share, &p.by_key, err);
     if (rc == 0) rc = collect_places(&p, rows_out, err);
     if (rc == 0) rc = number_places(&p, first_row, err);
     extsort_close(p.by_place);
-    if (rc == 0) rc = extsort_open(d->io, d->dir, "id", share, &p.by_id, err);
+    if (rc == 0) rc = scatter_open(d, "id", d->next_id, share, &p.by_id, err);
     if (rc == 0) rc = write_names(&p, plan_dir, err);
     free_table(d);
-    extsort_close(p.by_key);
+    scatter_close(&p.by_key);
     if (rc == 0) rc = write_map(&p, err);
-    extsort_close(p.by_id);
+    scatter_close(&p.by_id);
     return rc;
 }
 
