@@ -82,6 +82,49 @@ static uint64_t rows_needed(const struct extent *x)
 
 /* ---- Cutting ---- */
 
+/* The rows of one step as words of a bitmap, made once for all cutters: frequent rows are
+ * neighbours, many to a word. */
+struct marks {
+    uint32_t *at; /* [n] increasing */
+    uint64_t *bits;
+    size_t n, at_cap, bits_cap;
+};
+
+static int marks_make(struct marks *m, const uint32_t *rows, size_t rows_n, struct drps_err *err)
+{
+    if (drps_array_reserve(&m->at, &m->at_cap, rows_n + 1, sizeof(*m->at)) ||
+        drps_array_reserve(&m->bits, &m->bits_cap, rows_n + 1, sizeof(*m->bits)))
+        return drps_err_set(err, -ENOMEM, "no memory for %zu rows of a step", rows_n);
+    size_t last = 0;
+    m->n = rows_n > 0;
+    m->at[0] = rows_n ? rows[0] / 64 : 0;
+    m->bits[0] = 0;
+    for (size_t i = 0; i < rows_n; i++) {
+        const uint32_t at = rows[i] / 64;
+        last += at != m->at[last];
+        if (last == m->n) m->bits[m->n++] = 0;
+        m->at[last] = at;
+        m->bits[last] |= UINT64_C(1) << rows[i] % 64;
+    }
+    return 0;
+}
+
+static int read_marks(struct marks *m, struct steps *lists, uint64_t s, uint64_t all_rows,
+                      struct drps_err *err)
+{
+    const uint32_t *rows;
+    size_t n;
+    int rc = steps_rows(lists, s, all_rows, &rows, &n, err);
+    return rc < 0 ? rc : marks_make(m, rows, n, err);
+}
+
+static void marks_free(struct marks *m)
+{
+    free(m->at);
+    free(m->bits);
+    *m = (struct marks){0};
+}
+
 struct cutter {
     const struct drps_window_options *options;
     struct extent extent;
@@ -91,10 +134,10 @@ struct cutter {
     uint64_t *cur, *prev, *before;   /* rows touched by the open window, and the two before it */
     uint64_t *first, *second, *tail; /* by windows 0 and 1; scratch */
     uint64_t cur_rows, prev_rows, first_rows;
-    uint64_t common; /* rows of both cur and prev */
-    uint32_t *fresh; /* rows that the last step added to cur */
-    size_t fresh_n;
-    uint64_t fresh_common;
+    uint64_t common;          /* rows of both cur and prev */
+    const struct marks *last; /* borrowed: the last step's, and */
+    uint64_t *fresh;          /* [last->n] what of each word it added to cur */
+    uint64_t fresh_rows, fresh_common;
     uint64_t start; /* first step of the open window */
     struct cut cut; /* the windows closed */
 };
@@ -125,41 +168,39 @@ static int cutter_init(struct cutter *c, const struct drps_window_options *o, ui
     c->first = calloc(c->words, sizeof(*c->first));
     c->second = calloc(c->words, sizeof(*c->second));
     c->tail = calloc(c->words, sizeof(*c->tail));
-    c->fresh = drps_array_new((size_t)x->step_rows + 1,
-                              sizeof(*c->fresh)); /* one is written and not kept */
+    c->fresh = drps_array_new((size_t)x->step_rows + 1, sizeof(*c->fresh));
     if (!c->cur || !c->prev || !c->before || !c->first || !c->second || !c->tail || !c->fresh)
         return drps_err_set(err, -ENOMEM, "no memory for %d bits a row", BITMAPS);
     return 0;
 }
 
-static void add(struct cutter *c, const uint32_t *rows, size_t n)
+static void add(struct cutter *c, const struct marks *m)
 {
     uint64_t *restrict cur = c->cur;
     const uint64_t *restrict prev = c->prev;
-    uint32_t *restrict fresh = c->fresh;
-    size_t k = 0;
-    uint64_t common = 0;
+    uint64_t *restrict fresh = c->fresh;
+    uint64_t rows = 0, common = 0;
 
-    for (size_t i = 0; i < n; i++) {
-        uint32_t row = rows[i];
-        uint64_t word = cur[row / 64];
-        uint64_t is_new = ~word >> row % 64 & 1;
-        fresh[k] = row;
-        k += is_new;
-        common += is_new & prev[row / 64] >> row % 64;
-        cur[row / 64] = word | UINT64_C(1) << row % 64;
+    for (size_t i = 0; i < m->n; i++) {
+        const uint32_t at = m->at[i];
+        const uint64_t added = m->bits[i] & ~cur[at];
+        fresh[i] = added;
+        rows += (uint64_t)__builtin_popcountll(added);
+        common += (uint64_t)__builtin_popcountll(added & prev[at]);
+        cur[at] |= added;
     }
-    c->fresh_n = k;
+    c->last = m;
+    c->fresh_rows = rows;
     c->fresh_common = common;
-    c->cur_rows += k;
+    c->cur_rows += rows;
     c->common += common;
 }
 
 static void undo_add(struct cutter *c)
 {
-    for (size_t i = 0; i < c->fresh_n; i++)
-        c->cur[c->fresh[i] / 64] &= ~(UINT64_C(1) << c->fresh[i] % 64);
-    c->cur_rows -= c->fresh_n;
+    for (size_t i = 0; i < c->last->n; i++)
+        c->cur[c->last->at[i]] &= ~c->fresh[i];
+    c->cur_rows -= c->fresh_rows;
     c->common -= c->fresh_common;
 }
 
@@ -237,31 +278,30 @@ static int close_window(struct cutter *c, uint64_t end, struct drps_err *err)
     return 0;
 }
 
-static int cutter_step(struct cutter *c, uint64_t s, const uint32_t *rows, size_t n,
-                       struct drps_err *err)
+static int cutter_step(struct cutter *c, uint64_t s, const struct marks *m, struct drps_err *err)
 {
     int rc = 0;
     if (s == c->options->train_steps && s > c->start) rc = close_window(c, s, err);
     if (rc < 0) return rc;
-    add(c, rows, n);
+    add(c, m);
     if (s == c->start || (c->cur_rows <= c->bound && pair_rows(c) <= c->cap)) return 0;
     undo_add(c);
     rc = close_window(c, s, err);
-    if (rc == 0) add(c, rows, n);
+    if (rc == 0) add(c, m);
     return rc;
 }
 
 static int add_steps(struct cutter *c, struct steps *lists, uint64_t from, uint64_t to,
                      struct drps_err *err)
 {
-    const uint32_t *rows;
-    size_t n;
-    for (uint64_t s = from; s < to; s++) {
-        int rc = steps_rows(lists, s, c->options->rows, &rows, &n, err);
-        if (rc < 0) return rc;
-        add(c, rows, n);
+    struct marks m = {0};
+    int rc = 0;
+    for (uint64_t s = from; s < to && rc == 0; s++) {
+        rc = read_marks(&m, lists, s, c->options->rows, err);
+        if (rc == 0) add(c, &m);
     }
-    return 0;
+    marks_free(&m);
+    return rc;
 }
 
 /* The first step of the longest end of the open window that fits beside window 0. */
@@ -324,15 +364,15 @@ static int cutter_finish(struct cutter *c, struct steps *lists, struct drps_err 
 static int run_cutters(struct cutter *c, size_t n_cutters, struct steps *lists,
                        struct drps_err *err)
 {
-    const uint32_t *rows;
-    size_t n;
+    struct marks m = {0};
     int rc = 0;
 
     for (uint64_t s = 0; n_cutters && s < c->options->steps && rc == 0; s++) {
-        rc = steps_rows(lists, s, c->options->rows, &rows, &n, err);
+        rc = read_marks(&m, lists, s, c->options->rows, err);
         for (size_t i = 0; i < n_cutters && rc == 0; i++)
-            rc = cutter_step(&c[i], s, rows, n, err);
+            rc = cutter_step(&c[i], s, &m, err);
     }
+    marks_free(&m);
     for (size_t i = 0; i < n_cutters && rc == 0; i++)
         rc = cutter_finish(&c[i], lists, err);
     return rc;

@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -393,6 +394,36 @@ static int curve_relay(const struct drps_io *io, const char *dir,
     return rc;
 }
 
+/* The two curves share nothing but the plan's files: each has a thread. */
+struct relay_curve {
+    const struct drps_io *io;
+    const char *dir;
+    const struct drps_window_options *options;
+    struct drps_forecast *out;
+    struct drps_err err;
+    int rc;
+};
+
+static void *measure_relay(void *arg)
+{
+    struct relay_curve *c = arg;
+    c->rc = curve_relay(c->io, c->dir, c->options, c->out, &c->err);
+    return NULL;
+}
+
+static int curve_both(struct simulation *m, struct relay_curve *relay, struct drps_forecast *pib,
+                      struct drps_err *err)
+{
+    pthread_t thread;
+    const int alone = pthread_create(&thread, NULL, measure_relay, relay) != 0;
+    int rc = curve_pib(m, pib, err);
+    if (alone)
+        (void)measure_relay(relay); /* leaves its result in there */
+    else
+        (void)pthread_join(thread, NULL); /* cannot fail for a thread of ours */
+    return rc < 0 || relay->rc == 0 ? rc : drps_err_set(err, relay->rc, "%s", relay->err.text);
+}
+
 int drps_forecast_curve(const struct drps_io *io, const char *dir,
                         const struct drps_window_options *options, const uint32_t *block_first,
                         size_t blocks, struct drps_forecast *out, size_t cap, size_t *n_out,
@@ -413,9 +444,10 @@ int drps_forecast_curve(const struct drps_io *io, const char *dir,
     }
     int rc = simulation_open(&m, io, dir, options, block_first, blocks, unit_rows,
                              &drps_forecast_usual_disk, err);
-    if (rc == 0) rc = curve_pib(&m, pib, err);
+    struct relay_curve measured = {
+        .io = io, .dir = dir, .options = options, .out = relay, .err = DRPS_ERR_INIT};
+    if (rc == 0) rc = curve_both(&m, &measured, pib, err);
     simulation_destroy(&m);
-    if (rc == 0) rc = curve_relay(io, dir, options, relay, err);
     if (rc < 0) return rc;
     size_t n = sizeof(all) / sizeof(all[0]);
     *n_out = n < cap ? n : cap;
