@@ -140,6 +140,12 @@ DRPS_MUST_CHECK
 int drps_net_receive(struct drps_net *net, enum drps_net_part part, uint32_t from,
                      uint32_t timeout_ms, struct drps_net_message **message_out,
                      struct drps_err *err);
+
+/* The same until the clock (base/drps_clock.h) shows until_ns. */
+DRPS_MUST_CHECK
+int drps_net_receive_until(struct drps_net *net, enum drps_net_part part, uint32_t from,
+                           uint64_t until_ns, struct drps_net_message **message_out,
+                           struct drps_err *err);
 void drps_net_message_free(struct drps_net_message *message); /* NULL-safe */
 
 /* Called by all ranks, in the same order and by one thread each; timeout_ms bounds each message's

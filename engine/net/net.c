@@ -278,17 +278,17 @@ static int nobody_left(const struct drps_net *net, uint32_t from, struct drps_er
 }
 
 static int nothing_came(const struct drps_net *net, unsigned part, uint32_t from,
-                        uint32_t timeout_ms, struct drps_err *err)
+                        struct drps_err *err)
 {
-    return drps_err_set(err, -ETIMEDOUT, "nothing came from %s for the %s within %u ms",
-                        from == DRPS_NET_ANY ? "any rank" : net->peers[from].name, part_names[part],
-                        timeout_ms);
+    return drps_err_set(err, -ETIMEDOUT, "nothing came from %s for the %s",
+                        from == DRPS_NET_ANY ? "any rank" : net->peers[from].name,
+                        part_names[part]);
 }
 
-int drps_net_receive_part(struct drps_net *net, unsigned part, uint32_t from, uint32_t timeout_ms,
-                          struct drps_net_message **message_out, struct drps_err *err)
+static int receive(struct drps_net *net, unsigned part, uint32_t from,
+                   const struct timespec *deadline, struct drps_net_message **message_out,
+                   struct drps_err *err)
 {
-    const struct timespec deadline = drps_net_deadline(timeout_ms);
     struct net_message *m = NULL;
     int rc = 0, late = 0;
     enter(net);
@@ -296,13 +296,30 @@ int drps_net_receive_part(struct drps_net *net, unsigned part, uint32_t from, ui
         rc = ended(net, err);
         if (rc == 0) m = take(net, part, from);
         if (rc == 0 && !m) rc = nobody_left(net, from, err);
-        if (rc == 0 && !m && late) rc = nothing_came(net, part, from, timeout_ms, err);
+        if (rc == 0 && !m && late) rc = nothing_came(net, part, from, err);
         if (m || rc < 0) break;
-        late = pthread_cond_timedwait(&net->changed, net->lock, &deadline) == ETIMEDOUT;
+        late = pthread_cond_timedwait(&net->changed, net->lock, deadline) == ETIMEDOUT;
     }
     leave(net);
     *message_out = m ? &m->pub : NULL;
     return rc;
+}
+
+int drps_net_receive_part(struct drps_net *net, unsigned part, uint32_t from, uint32_t timeout_ms,
+                          struct drps_net_message **message_out, struct drps_err *err)
+{
+    const struct timespec deadline = drps_net_deadline(timeout_ms);
+    struct drps_err late = DRPS_ERR_INIT;
+    int rc = receive(net, part, from, &deadline, message_out, &late);
+    if (rc == -ETIMEDOUT) return drps_err_set(err, rc, "%s within %u ms", late.text, timeout_ms);
+    return rc < 0 ? drps_err_set(err, rc, "%s", late.text) : 0;
+}
+
+static int receive_check(const struct drps_net *net, enum drps_net_part part, uint32_t from,
+                         struct drps_err *err)
+{
+    if ((unsigned)part < DRPS_NET_PARTS && (from < net->o.count || from == DRPS_NET_ANY)) return 0;
+    return drps_err_set(err, -EINVAL, "receiving for part %u from rank %u", (unsigned)part, from);
 }
 
 int drps_net_receive(struct drps_net *net, enum drps_net_part part, uint32_t from,
@@ -310,10 +327,19 @@ int drps_net_receive(struct drps_net *net, enum drps_net_part part, uint32_t fro
                      struct drps_err *err)
 {
     *message_out = NULL;
-    if ((unsigned)part >= DRPS_NET_PARTS || (from >= net->o.count && from != DRPS_NET_ANY))
-        return drps_err_set(err, -EINVAL, "receiving for part %u from rank %u", (unsigned)part,
-                            from);
-    return drps_net_receive_part(net, part, from, timeout_ms, message_out, err);
+    int rc = receive_check(net, part, from, err);
+    return rc == 0 ? drps_net_receive_part(net, part, from, timeout_ms, message_out, err) : rc;
+}
+
+int drps_net_receive_until(struct drps_net *net, enum drps_net_part part, uint32_t from,
+                           uint64_t until_ns, struct drps_net_message **message_out,
+                           struct drps_err *err)
+{
+    const struct timespec deadline = {.tv_sec = (time_t)(until_ns / 1000000000),
+                                      .tv_nsec = (long)(until_ns % 1000000000)};
+    *message_out = NULL;
+    int rc = receive_check(net, part, from, err);
+    return rc == 0 ? receive(net, part, from, &deadline, message_out, err) : rc;
 }
 
 void drps_net_close(struct drps_net *net, uint32_t linger_ms, const struct drps_err *why)
