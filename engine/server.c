@@ -52,12 +52,20 @@ void drps_server_close(struct drps_server *server)
 int drps_server_open_step(struct drps_server *server, const uint32_t *ids, size_t n,
                           struct drps_err *err)
 {
-    return server->ops->step_open(server->store, server->steps, ids, n, &server->rows, err);
+    int rc = server->ops->step_open(server->store, server->steps, ids, n, &server->rows, err);
+    if (rc == 0) server->steps++;
+    return rc;
 }
 
 int drps_server_close_step(struct drps_server *server, int changed, struct drps_err *err)
 {
-    return server->ops->step_close(server->store, server->steps++, changed, err);
+    return drps_server_close_one(server, server->steps - 1, changed, err);
+}
+
+int drps_server_close_one(struct drps_server *server, uint64_t step, int changed,
+                          struct drps_err *err)
+{
+    return server->ops->step_close(server->store, step, changed, err);
 }
 
 void drps_server_pull(const struct drps_server *server, size_t first, size_t last, float *params)

@@ -20,7 +20,7 @@ struct drps_server {
     const struct drps_store_ops *ops;
     struct drps_store *store; /* own */
     uint64_t steps;           /* opened since the start of training: the store's step numbers */
-    struct drps_rows rows;    /* of the open step */
+    struct drps_rows rows;    /* of the step opened last */
 };
 
 /* Rows as `model` and `optim` need them. */
@@ -40,12 +40,20 @@ void drps_server_close(struct drps_server *server); /* NULL-safe; half-built too
 void drps_server_configure(struct drps_server *server, struct drps_store_config *config,
                            uint64_t rows);
 
-/* The rows of the next step, in memory until it is closed. One calling thread. */
+/* The rows of the next step, in memory until it is closed. One calling thread. Errors as the
+ * store's step_open(), -EAGAIN among them. */
 DRPS_MUST_CHECK
 int drps_server_open_step(struct drps_server *server, const uint32_t *ids, size_t n,
                           struct drps_err *err);
+
+/* Close the step opened last. */
 DRPS_MUST_CHECK
 int drps_server_close_step(struct drps_server *server, int changed, struct drps_err *err);
+
+/* Where several are open: close this one of the store's steps. */
+DRPS_MUST_CHECK
+int drps_server_close_one(struct drps_server *server, uint64_t step, int changed,
+                          struct drps_err *err);
 
 /* Parameters of rows [first, last) of the open step into params [m][dim]. Several threads, disjoint
  * ranges. */

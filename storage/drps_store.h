@@ -11,10 +11,11 @@
  *     ... read and, in training steps, change the rows ...
  *     drps_store_step_close(st, step, changed)
  *
- * Steps are opened and closed in order, one at a time. Which rows the *next* steps need is known
- * from the plan; stores that keep rows on disk get it through `struct drps_timeline` and use it to
- * prefetch and evict. All stores give the same bytes for the same steps: that is what the
- * conformance suite checks.
+ * Steps are opened in order, and closed before the next one opens; with config.open_steps several
+ * may be open, to be closed in any order. Which rows the *next* steps need is known from the plan;
+ * stores that keep rows on disk get it through `struct drps_timeline` and use it to prefetch and
+ * evict. All stores give the same bytes for the same steps: that is what the conformance suite
+ * checks.
  */
 #ifndef DRPS_STORE_H
 #define DRPS_STORE_H
@@ -34,7 +35,8 @@ struct drps_store; /* opaque: each store begins its own struct with `const struc
 struct drps_rows {
     char *base;            /* borrowed until the step closes */
     size_t stride;         /* bytes from one slot to the next */
-    const uint32_t *index; /* [n] slot of each row; borrowed until the step closes */
+    const uint32_t *index; /* [n] slot of each row; borrowed until the step closes or the next one
+                              opens */
     size_t n;
 };
 
@@ -42,6 +44,8 @@ static inline void *drps_row_at(const struct drps_rows *rows, size_t i)
 {
     return rows->base + (size_t)rows->index[i] * rows->stride;
 }
+
+enum { DRPS_STORE_OPEN_MOST = 64 };
 
 /* Fill n fresh rows, ids first .. first + n - 1, row_bytes apart. Pure: same ids, same bytes. Any
  * thread. */
@@ -114,6 +118,9 @@ struct drps_store_config {
     size_t row_bytes; /* a multiple of 4 */
     drps_row_init init;
     void *init_ctx;
+
+    unsigned open_steps; /* step s opens once all below s + 1 - open_steps are closed; at most
+                            DRPS_STORE_OPEN_MOST; 0: 1 */
 
     /* stores on disk */
     const char *dir;       /* an existing empty folder for the store's files */
@@ -202,8 +209,9 @@ struct drps_store_ops {
     int (*open)(const struct drps_store_config *config, struct drps_store **st_out,
                 struct drps_err *err);
 
-    /* ids [n] strictly increasing, borrowed until step_close. Waits for the rows. One calling
-     * thread. */
+    /* ids [n] strictly increasing, borrowed until step_close or the next step_open. Waits for the
+     * rows. One calling thread. -EAGAIN, with no text: not before an earlier step has closed (the
+     * relay store: the step is two windows ahead). */
     int (*step_open)(struct drps_store *st, uint64_t step, const uint32_t *ids, size_t n,
                      struct drps_rows *rows_out, struct drps_err *err);
     int (*step_close)(struct drps_store *st, uint64_t step, int changed, struct drps_err *err);

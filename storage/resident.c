@@ -2,7 +2,7 @@
  * The store that keeps every row in memory: the bound that the stores on disk are measured against.
  * A row's slot is its id, so opening a step costs nothing.
  */
-#include "storage/drps_store.h"
+#include "storage/opensteps.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -22,8 +22,7 @@ struct resident {
     size_t bytes;
     uint64_t n_rows;
     size_t row_bytes;
-    uint64_t steps; /* opened so far */
-    int open;       /* a step is open */
+    struct drps_open_steps steps;
 };
 
 /* Rows still to be created, shared by the threads that create them. */
@@ -104,7 +103,9 @@ static int resident_open(const struct drps_store_config *config, struct drps_sto
 {
     *st_out = NULL;
     uint64_t bytes = 0;
+    struct drps_open_steps steps;
     int rc = resident_bytes(config, &bytes, err);
+    if (rc == 0) rc = drps_open_steps_init(&steps, config->open_steps, err);
     if (rc < 0) return rc;
     if (config->memory_bytes && config->memory_bytes < bytes)
         return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
@@ -116,6 +117,7 @@ static int resident_open(const struct drps_store_config *config, struct drps_sto
     st->bytes = (size_t)bytes;
     st->n_rows = config->rows;
     st->row_bytes = config->row_bytes;
+    st->steps = steps;
     st->rows = drps_pages_new(st->bytes);
     if (!st->rows) {
         rc = drps_err_set(err, -ENOMEM, "%llu bytes for all rows", (unsigned long long)bytes);
@@ -132,15 +134,12 @@ static int resident_step_open(struct drps_store *base, uint64_t step, const uint
 {
     struct resident *st = (struct resident *)base;
     *rows_out = (struct drps_rows){0};
-    if (st->open || step != st->steps)
-        return drps_err_set(
-            err, -EINVAL, "step %llu opened, step %llu is %s", (unsigned long long)step,
-            (unsigned long long)(st->open ? st->steps - 1 : st->steps), st->open ? "open" : "next");
+    int rc = drps_open_steps_check(&st->steps, step, err);
+    if (rc < 0) return rc;
     if (n && ids[n - 1] >= st->n_rows) /* increasing: the last is the largest */
         return drps_err_set(err, -EINVAL, "step %llu needs row %u of %llu",
                             (unsigned long long)step, ids[n - 1], (unsigned long long)st->n_rows);
-    st->open = 1;
-    st->steps++;
+    drps_open_steps_add(&st->steps);
     *rows_out = (struct drps_rows){.base = st->rows, .stride = st->row_bytes, .index = ids, .n = n};
     return 0;
 }
@@ -150,25 +149,20 @@ static int resident_step_close(struct drps_store *base, uint64_t step, int chang
 {
     struct resident *st = (struct resident *)base;
     (void)changed;
-    if (!st->open || step + 1 != st->steps)
-        return drps_err_set(err, -EINVAL, "step %llu closed, but it is not open",
-                            (unsigned long long)step);
-    st->open = 0;
-    return 0;
+    return drps_open_steps_close(&st->steps, step, err);
 }
 
 static int resident_scan(struct drps_store *base, drps_row_visit visit, void *ctx,
                          struct drps_err *err)
 {
     struct resident *st = (struct resident *)base;
-    if (st->open)
-        return drps_err_set(err, -EINVAL, "scan while step %llu is open",
-                            (unsigned long long)st->steps - 1);
+    int rc = drps_open_steps_none(&st->steps, err);
+    if (rc < 0) return rc;
     uint64_t piece = piece_rows(st->row_bytes);
     for (uint64_t first = 0; first < st->n_rows; first += piece) {
         uint64_t left = st->n_rows - first;
-        int rc = visit(ctx, first, (size_t)(left < piece ? left : piece),
-                       st->rows + (size_t)first * st->row_bytes, err);
+        rc = visit(ctx, first, (size_t)(left < piece ? left : piece),
+                   st->rows + (size_t)first * st->row_bytes, err);
         if (rc) return rc;
     }
     return 0;
@@ -177,7 +171,7 @@ static int resident_scan(struct drps_store *base, drps_row_visit visit, void *ct
 static void resident_stats(struct drps_store *base, struct drps_store_stats *out)
 {
     const struct resident *st = (const struct resident *)base;
-    *out = (struct drps_store_stats){.steps = st->steps, .pool_bytes = st->bytes};
+    *out = (struct drps_store_stats){.steps = st->steps.opened, .pool_bytes = st->bytes};
 }
 
 const struct drps_store_ops drps_store_resident = {
