@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "base/drps_checksum.h"
+#include "engine/async/async.h"
+#include "engine/messages.h"
 
 enum {
-    METRICS = DRPS_NET_TYPE_FIRST + 8, /* the master's messages: beside those of rounds */
-    ROWS,
+    METRICS = DRPS_MESSAGE_METRICS,
+    ROWS = DRPS_MESSAGE_ROWS,
     WAIT_MS = 600000,
     TURN_MS =
         24 * 3600 * 1000, /* until the rows of the ranks before are written, or the model is */
@@ -19,12 +21,18 @@ enum {
 
 /* ---- Starting ---- */
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 void drps_train_net_options(const struct drps_plan *part, struct drps_net_options *out)
 {
     const struct drps_plan_info *info = &part->info;
     *out = (struct drps_net_options){
         .count = info->ranks.workers,
-        .message_bytes = {[DRPS_NET_WORKER] = drps_rounds_worker_bytes(info),
+        .message_bytes = {[DRPS_NET_WORKER] =
+                              larger(drps_rounds_worker_bytes(info), drps_async_worker_bytes(info)),
                           [DRPS_NET_SERVER] = drps_rounds_server_bytes(info),
                           [DRPS_NET_MASTER] = METRICS_BYTES},
         .queue_messages = QUEUE,
@@ -67,8 +75,9 @@ struct terms {
     char version[16];
     char plan[DRPS_PLAN_ID_BYTES];
     char optimizer[15];
+    char sync[16];
     double lr, l1, l2, eps, beta, init_scale;
-    uint64_t epochs, patience, seed;
+    uint64_t epochs, patience, seed, staleness, no_claim;
 };
 
 static void set_terms(const struct drps_cluster *c, const struct drps_train_options *o,
@@ -78,6 +87,7 @@ static void set_terms(const struct drps_cluster *c, const struct drps_train_opti
     strncpy(t->version, DRPS_VERSION, sizeof(t->version) - 1);
     memcpy(t->plan, c->part->info.ranks.whole, sizeof(t->plan));
     strncpy(t->optimizer, drps_optim_name(optim->kind), sizeof(t->optimizer) - 1);
+    strncpy(t->sync, drps_sched_mode_name(o->sync), sizeof(t->sync) - 1);
     t->lr = (double)optim->lr;
     t->l1 = (double)optim->l1;
     t->l2 = (double)optim->l2;
@@ -87,6 +97,8 @@ static void set_terms(const struct drps_cluster *c, const struct drps_train_opti
     t->epochs = o->epochs;
     t->patience = o->patience;
     t->seed = o->seed;
+    t->staleness = o->staleness;
+    t->no_claim = o->no_claim != 0;
 }
 
 static int differs(const char *what, uint32_t rank, struct drps_err *err)
@@ -114,6 +126,7 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
     } numbers[] = {{"--epochs", (double)t->epochs, (double)first->epochs},
                    {"--patience", (double)t->patience, (double)first->patience},
                    {"--seed", (double)t->seed, (double)first->seed},
+                   {"--staleness", (double)t->staleness, (double)first->staleness},
                    {"--lr", t->lr, first->lr},
                    {"--l1", t->l1, first->l1},
                    {"--l2", t->l2, first->l2},
@@ -122,6 +135,8 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
     if (strcmp(t->version, first->version) != 0) return differs("version of drps", rank, err);
     if (strcmp(t->plan, first->plan) != 0) return differs("plan", rank, err);
     if (strcmp(t->optimizer, first->optimizer) != 0) return differs("--optimizer", rank, err);
+    if (strcmp(t->sync, first->sync) != 0) return differs("--sync", rank, err);
+    if (t->no_claim != first->no_claim) return differs("--no-claim", rank, err);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
         if (numbers[i].its < numbers[i].first || numbers[i].its > numbers[i].first)
             return differ_number(numbers[i].what, rank, numbers[i].its, numbers[i].first, err);

@@ -20,6 +20,7 @@
 #include "engine/drps_optim.h"
 #include "index/drps_plan.h"
 #include "index/drps_window.h"
+#include "sched/drps_sched.h"
 #include "storage/drps_iostat.h"
 #include "storage/drps_store.h"
 
@@ -63,6 +64,14 @@ struct drps_train_ranks {
     uint32_t wait_ms;              /* for a message that is due; 0: 600,000 */
 };
 
+/* A batch of asynchronous rounds, as a worker comes to it and is done with it. */
+struct drps_train_batch {
+    uint32_t rank;  /* of the worker */
+    uint32_t share; /* the worker whose batch it is by the plan: another one if it was claimed */
+    uint64_t step;  /* of the epoch */
+    int done;       /* 0: before its parameters are asked for; 1: after its gradients are sent */
+};
+
 /* Zero means default. Everything is borrowed until drps_train_run() returns. */
 struct drps_train_options {
     const char *model_path; /* the model's folder, made by this run (of several ranks by rank 0; the
@@ -87,6 +96,11 @@ struct drps_train_options {
     uint64_t memory_bytes;   /* of the whole process; default: half of what this process may use */
     unsigned threads;        /* that compute, at most DRPS_TRAIN_THREADS_MAX; default 1 */
     int prefetch_steps;      /* of the block store; 0: its default */
+    enum drps_sched_mode sync; /* of several ranks: when a worker starts its next batch; default
+                                  bsp: all together */
+    uint64_t staleness;        /* ssp, wsp: labels that a worker may be ahead of the slowest;
+                                  default: drps_sched_defaults() */
+    int no_claim;              /* 1: not bsp: a worker executes its own batches alone */
     const atomic_int
         *stop; /* non-zero: end after the current step and write the model so far. May be NULL */
     const struct drps_log *log;
@@ -96,6 +110,9 @@ struct drps_train_options {
     void (*on_progress)(
         void *ctx,
         const struct drps_train_progress *progress); /* some times a second. May be NULL */
+    void (*on_batch)(void *ctx, const struct drps_train_batch *batch); /* not bsp; on the threads
+                                  that call drps_train_run(), of all ranks of this process. May be
+                                  NULL */
     void *ctx;
 };
 
@@ -106,8 +123,16 @@ struct drps_train_rank {
     uint64_t other_sent_bytes; /* the rest: start, metrics, the model's rows */
     uint64_t peak_rss_bytes;
     uint64_t read_bytes, written_bytes; /* by its store, on its disk */
-    double waiting_seconds;             /* for which its worker waited for parameters */
+    double waiting_seconds;             /* for which its worker waited for parameters, and for
+                                           the scheduler */
     double waiting_share;               /* of the time of all steps */
+
+    /* Of asynchronous rounds; 0 for bsp. */
+    uint64_t iterations; /* training batches that its worker executed */
+    uint64_t claimed;    /* of these, of other workers' shares */
+    double held_seconds; /* its worker waited for the scheduler */
+    double lag_mean;     /* labels ahead of the slowest worker, over its starts */
+    uint64_t lag_max;
 };
 
 struct drps_train_result {

@@ -25,6 +25,7 @@ struct run {
     uint64_t step, steps; /* of the epoch */
     uint64_t samples;     /* trained */
     double loss;          /* their sum */
+    uint64_t trained_ns;  /* when training ended */
 };
 
 static void set_mark(struct drps_epoch_loop *loop, struct mark *mark)
@@ -42,7 +43,8 @@ static void tell_progress(const struct run *run, uint64_t now)
     const struct drps_train_progress p = {
         .epoch = run->epoch,
         .epochs = loop->options->epochs,
-        .step = run->step,
+        .step =
+            run->step < run->steps ? run->step : run->steps, /* one may do more than its share */
         .steps = run->steps,
         .samples_per_s = (double)run->samples / ((double)(now - run->start_ns) * 1e-9),
         .train_loss = run->samples ? run->loss / (double)run->samples : NAN,
@@ -126,15 +128,16 @@ static int evaluate_step(struct run *run, struct drps_err *err)
     return rc;
 }
 
-/* The worker's part of a step of several ranks. */
-static int ranks_step(struct run *run, struct drps_err *err)
+/* The worker's part of a step of several ranks; of asynchronous rounds returns 1 after the last
+ * one. */
+static int ranks_step(struct run *run, int training, struct drps_err *err)
 {
     struct drps_epoch_loop *loop = run->loop;
-    const int training = run->step < loop->train_steps;
     const uint64_t start = drps_clock_ns();
     struct drps_round round;
 
-    int rc = drps_rounds_work(loop->rounds, &round, err);
+    int rc = training && loop->async ? drps_async_work(loop->async, &round, err)
+                                     : drps_rounds_work(loop->rounds, &round, err);
     if (rc) return rc;
     const struct drps_batch *batch = round.batch;
     if (!training)
@@ -205,19 +208,42 @@ static int finish(const struct run *run, const struct mark *from, uint64_t train
     return rc;
 }
 
-/* All steps. Returns 1 when the user has stopped them. */
-static int run_steps(struct run *run, uint64_t *trained_ns, struct drps_err *err)
+/* The steps up to `end`. Returns 1 when the user has stopped them. */
+static int run_steps(struct run *run, uint64_t end, struct drps_err *err)
 {
     struct drps_epoch_loop *loop = run->loop;
-    while (run->step < run->steps) {
+    while (run->step < end) {
         const int training = run->step < loop->train_steps;
-        int rc = loop->rounds ? ranks_step(run, err)
+        int rc = loop->rounds ? ranks_step(run, training, err)
                  : training   ? train_step(run, err)
                               : evaluate_step(run, err);
         if (rc) return rc;
-        if (run->step == loop->train_steps && training) *trained_ns = drps_clock_ns();
+        if (run->step == loop->train_steps && training) run->trained_ns = drps_clock_ns();
     }
     return 0;
+}
+
+static int run_rounds(struct run *run, struct drps_err *err)
+{
+    struct drps_rounds *rounds = run->loop->rounds;
+    if (run->step == run->steps) return 0;
+    int rc = drps_rounds_begin(rounds, run->step, err);
+    if (rc == 0) rc = run_steps(run, run->steps, err);
+    return drps_rounds_end(rounds, rc, err);
+}
+
+/* How many batches a worker executes is known at the end; together they are those of all steps. */
+static int train_async(struct run *run, struct drps_err *err)
+{
+    struct drps_epoch_loop *loop = run->loop;
+    const uint32_t workers = loop->cluster->count;
+    int rc = drps_async_begin(loop->async, err);
+    while (rc == 0)
+        rc = ranks_step(run, 1, err);
+    rc = drps_async_end(loop->async, rc, err);
+    run->trained_ns = drps_clock_ns();
+    run->step = rc ? (drps_async_done(loop->async) + workers - 1) / workers : loop->train_steps;
+    return rc;
 }
 
 int drps_epoch_run(struct drps_epoch_loop *loop, uint64_t epoch, struct drps_epoch *out,
@@ -225,18 +251,16 @@ int drps_epoch_run(struct drps_epoch_loop *loop, uint64_t epoch, struct drps_epo
 {
     struct run run = {.loop = loop, .epoch = epoch, .steps = loop->train_steps + loop->eval_steps};
     struct mark from;
-    uint64_t trained_ns = 0;
 
     memset(out, 0, sizeof(*out));
     set_mark(loop, &from);
     run.start_ns = from.start_ns;
     if (loop->metrics) drps_metrics_reset(loop->metrics);
-    int rc = loop->rounds ? drps_rounds_begin(loop->rounds, err) : 0;
-    if (rc == 0) rc = run_steps(&run, &trained_ns, err);
-    if (loop->rounds) rc = drps_rounds_end(loop->rounds, rc, err);
+    int rc = loop->async ? train_async(&run, err) : 0;
+    if (rc == 0) rc = loop->rounds ? run_rounds(&run, err) : run_steps(&run, run.steps, err);
     if (rc == 1) {
         loop->stopped_at = run.step;
         return DRPS_E_INTERRUPTED;
     }
-    return rc < 0 ? rc : finish(&run, &from, trained_ns, out, err);
+    return rc < 0 ? rc : finish(&run, &from, run.trained_ns, out, err);
 }

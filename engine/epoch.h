@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "engine/async/async.h"
 #include "engine/cluster.h"
 #include "engine/drps_engine.h"
 #include "engine/feed.h"
@@ -21,6 +22,7 @@ struct drps_epoch_loop {
     struct drps_worker *worker;               /* started */
     struct drps_metrics *metrics;             /* NULL without evaluation steps */
     struct drps_rounds *rounds;         /* several ranks; NULL: the steps are this process's */
+    struct drps_async *async;           /* trains them; NULL: rounds do */
     const struct drps_cluster *cluster; /* likewise */
     uint64_t train_steps, eval_steps;   /* of an epoch */
 

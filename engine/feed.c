@@ -42,7 +42,10 @@ struct drps_feed {
     uint32_t *positions; /* own: [max_round_uses], of a rank */
     uint32_t shares[DRPS_PLAN_WORKERS_MAX];
     size_t part[DRPS_PLAN_WORKERS_MAX + 1];
-    uint64_t steps;       /* of an epoch */
+    void *record[FILES]; /* own: a batch's records, read on their own */
+    size_t record_cap[FILES];
+    uint64_t record_bytes, record_calls; /* so read: by the server's thread */
+    uint64_t steps;                      /* of an epoch */
     uint64_t at, list_at; /* step of the next batch, and row list, within its epoch */
 };
 
@@ -103,6 +106,7 @@ void drps_feed_close(struct drps_feed *feed)
     for (unsigned i = 0; i < FILES; i++) {
         drps_recstream_close(feed->stream[i]);
         drps_recfile_close(feed->file[i]);
+        free(feed->record[i]);
     }
     free(feed->ids);
     free(feed->positions);
@@ -277,9 +281,54 @@ int drps_feed_next_union(struct drps_feed *feed, struct drps_feed_union *out, st
     return taken(feed, &feed->list_at, rc, err);
 }
 
+/* ---- Batches on their way to other ranks ---- */
+
+uint64_t drps_feed_record_bytes(const struct drps_plan_info *info)
+{
+    return info->max_body_bytes + drps_list_encode_bound(info->ranks.workers);
+}
+
+static int read_record(struct drps_feed *feed, unsigned file, uint64_t step, struct drps_piece *out,
+                       struct drps_err *err)
+{
+    struct drps_recfile *f = feed->file[file];
+    const uint64_t bytes = drps_recfile_run_bytes(f, step, 1);
+    if (drps_array_reserve(&feed->record[file], &feed->record_cap[file], (size_t)bytes, 1) < 0)
+        return drps_err_set(err, -ENOMEM, "a record of %llu bytes", (unsigned long long)bytes);
+    int rc = drps_recfile_read(f, step, 1, feed->record[file], err);
+    feed->record_bytes += bytes;
+    feed->record_calls++;
+    *out = (struct drps_piece){(const char *)feed->record[file] +
+                                   drps_recfile_offset_in_run(f, step, step),
+                               drps_recfile_bytes(f, step)};
+    return rc;
+}
+
+int drps_feed_read_record(struct drps_feed *feed, uint64_t step, struct drps_feed_record *out,
+                          struct drps_err *err)
+{
+    int rc = read_record(feed, BODIES, step, &out->body, err);
+    return rc == 0 ? read_record(feed, SHARES, step, &out->shares, err) : rc;
+}
+
+int drps_feed_decode_record(struct drps_feed *feed, uint32_t rank, uint64_t step,
+                            const struct drps_feed_record *record, struct drps_feed_share *out,
+                            struct drps_err *err)
+{
+    out->shares = feed->shares;
+    int rc = drps_batch_decode(record->body.data, record->body.bytes, &out->body, err);
+    if (rc == 0) rc = check_body(feed, &out->body, err);
+    if (rc == 0)
+        rc = drps_shares_decode(record->shares.data, record->shares.bytes,
+                                feed->plan->info.ranks.workers, out->body.rows, feed->shares, err);
+    if (rc < 0) (void)drps_err_context(err, "step %llu of rank %u", (unsigned long long)step, rank);
+    return rc;
+}
+
 void drps_feed_stats(struct drps_feed *feed, struct drps_feed_stats *out)
 {
-    *out = (struct drps_feed_stats){0};
+    *out = (struct drps_feed_stats){.read_bytes = feed->record_bytes,
+                                    .read_calls = feed->record_calls};
     for (unsigned i = 0; i < feed->files; i++) {
         struct drps_recstream_stats s = {0};
         if (feed->stream[i]) drps_recstream_stats(feed->stream[i], &s);

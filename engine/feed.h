@@ -70,6 +70,28 @@ int drps_feed_next_share(struct drps_feed *feed, struct drps_feed_share *out, st
 DRPS_MUST_CHECK
 int drps_feed_next_union(struct drps_feed *feed, struct drps_feed_union *out, struct drps_err *err);
 
+/*
+ * A batch of this rank on its way to another one, which executes it in its place: the records of
+ * its body and its shares as the files hold them. Read on its own, beside the streams; by the
+ * server's thread, valid until its next call.
+ */
+struct drps_feed_record {
+    struct drps_piece body, shares; /* aligned to 8 */
+};
+DRPS_MUST_CHECK
+int drps_feed_read_record(struct drps_feed *feed, uint64_t step, struct drps_feed_record *out,
+                          struct drps_err *err);
+
+/* Such records of rank `rank`, checked as this rank's own are. By the worker's thread; out is valid
+ * as the records are, and until next_share(). DRPS_E_CORRUPT. */
+DRPS_MUST_CHECK
+int drps_feed_decode_record(struct drps_feed *feed, uint32_t rank, uint64_t step,
+                            const struct drps_feed_record *record, struct drps_feed_share *out,
+                            struct drps_err *err);
+
+/* The largest body and shares of any rank's, together. */
+uint64_t drps_feed_record_bytes(const struct drps_plan_info *info);
+
 void drps_feed_stats(struct drps_feed *feed, struct drps_feed_stats *out);
 
 #endif

@@ -98,6 +98,19 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
             "%s is a plan for %u workers: run it with --local %u, or a rank on each "
             "machine with --rank and --peers",
             job->plan->dir, info->ranks.workers, info->ranks.workers);
+    if (!o->ranks && o->sync != DRPS_SCHED_BSP)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--sync %s is of several workers, and %s is a plan for one: leave it "
+                            "out, or make the plan with drps-index --workers N",
+                            drps_sched_mode_name(o->sync), job->plan->dir);
+    if (o->staleness && (o->sync == DRPS_SCHED_BSP || o->sync == DRPS_SCHED_ASP))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--staleness %llu bounds how far workers get apart under ssp and wsp: "
+                            "--sync %s has no such number",
+                            (unsigned long long)o->staleness, drps_sched_mode_name(o->sync));
+    if (o->no_claim && o->sync == DRPS_SCHED_BSP)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--no-claim: under --sync bsp nobody claims batches: leave it out");
     if (!info->batches || !info->samples)
         return drps_err_set(err, DRPS_E_CONFIG, "%s has no training samples", job->plan->dir);
     if (o->threads > DRPS_TRAIN_THREADS_MAX)
@@ -289,6 +302,7 @@ static int open_store(struct drps_job *job, struct drps_store_config *config, st
     config->memory_bytes = job->memory.store_bytes;
     config->kv = job->memory.kv;
     config->windows = job->windows ? &job->window_source : NULL;
+    config->open_steps = job->memory.window_steps ? (unsigned)(2 * job->memory.window_steps) : 1;
     if (job->memory.kv && job->memory.kv->training_only) rc = probe_reads(job, config, err);
     if (job->uses && rc == 0)
         rc = drps_uses_start(job->uses, job->options->epochs, job->memory.buffer_bytes,
@@ -332,6 +346,20 @@ static int open_rounds(struct drps_job *job, struct drps_err *err)
     return drps_rounds_open(&options, &job->rounds, err);
 }
 
+static int open_async(struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_async_options options = {.plan = job->plan,
+                                               .net = job->cluster.net,
+                                               .feed = job->feed,
+                                               .server = &job->server,
+                                               .worker = &job->worker,
+                                               .train = job->options,
+                                               .window_steps = job->memory.window_steps,
+                                               .wait_ms = job->cluster.wait_ms};
+    if (!job->memory.window_steps) return 0;
+    return drps_async_open(&options, &job->async, err);
+}
+
 static int start(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
 {
     const struct drps_worker_size size = worker_size(job);
@@ -348,6 +376,7 @@ static int start(struct drps_job *job, struct drps_store_config *config, struct 
     }
     if (rc == 0) rc = open_store(job, config, err);
     if (rc == 0 && job->ranks) rc = open_rounds(job, err);
+    if (rc == 0 && job->ranks) rc = open_async(job, err);
     job->loop = (struct drps_epoch_loop){
         .options = job->options,
         .feed = job->feed,
@@ -355,6 +384,7 @@ static int start(struct drps_job *job, struct drps_store_config *config, struct 
         .worker = &job->worker,
         .metrics = job->metrics,
         .rounds = job->rounds,
+        .async = job->async,
         .cluster = job->ranks ? &job->cluster : NULL,
         .train_steps = job->plan->info.batches,
         .eval_steps = job->plan->info.eval_batches,
@@ -521,6 +551,16 @@ static void collect(struct drps_job *job)
     measure_process(job);
 }
 
+/* Parameters and gradients of all rounds. */
+static void count_bytes(const struct drps_job *job, struct drps_rounds_bytes *out)
+{
+    struct drps_rounds_bytes more = {0};
+    drps_rounds_bytes(job->rounds, out);
+    if (job->async) drps_async_bytes(job->async, &more);
+    out->sent += more.sent;
+    out->received += more.received;
+}
+
 /* How this rank fared goes to all ranks. */
 static int collect_ranks(struct drps_job *job, struct drps_err *err)
 {
@@ -528,9 +568,9 @@ static int collect_ranks(struct drps_job *job, struct drps_err *err)
     const struct drps_phases *p = &r->phases;
     const double seconds = p->plan + p->wait_store + p->gather + p->compute + p->step + p->evaluate;
     struct drps_rounds_bytes done, planned;
-    drps_rounds_bytes(job->rounds, &done);
+    count_bytes(job, &done);
     drps_rounds_forecast(&job->plan->info, job->worker.has_touches, r->epochs_n, &planned);
-    const struct drps_train_rank mine = {
+    struct drps_train_rank mine = {
         .sent_bytes = done.sent,
         .received_bytes = done.received,
         .forecast_sent_bytes = planned.sent,
@@ -542,6 +582,7 @@ static int collect_ranks(struct drps_job *job, struct drps_err *err)
         .waiting_seconds = p->wait_store,
         .waiting_share = seconds > 0 ? p->wait_store / seconds : 0,
     };
+    if (job->async) drps_async_report(job->async, &mine);
     r->ranks_n = job->cluster.count;
     return drps_cluster_report(&job->cluster, &mine, &r->ranks, err);
 }
@@ -580,6 +621,7 @@ static void finish(struct drps_job *job)
 {
     stop_reading(job);
     drps_rounds_close(job->rounds);
+    drps_async_close(job->async);
     drps_worker_stop(&job->worker);
     drps_metrics_free(job->metrics);
     drps_windows_close(job->windows);

@@ -26,6 +26,7 @@ struct drps_job {
     int ranks;                   /* there are several: */
     struct drps_cluster cluster;
     struct drps_rounds *rounds;
+    struct drps_async *async; /* NULL: bsp */
     struct drps_uses *uses;
     struct drps_timeline timeline;
     uint32_t *block_first;        /* own: [blocks + 1]; NULL without a block store */

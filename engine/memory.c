@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/drps_size.h"
+#include "engine/async/async.h"
 #include "engine/cluster.h"
 #include "engine/drps_modeldir.h"
 
@@ -44,6 +45,17 @@ static void take(struct drps_budget *b, const char *what, uint64_t bytes)
     (void)rc;
 }
 
+/* Windows of the usual length unless the steps of two would take more than a 32nd of the memory. */
+static void take_async(struct drps_memory *m, const struct drps_plan_info *info, int least)
+{
+    m->window_steps = least ? 1 : DRPS_ASYNC_WINDOW_STEPS;
+    while (m->window_steps > 1 &&
+           drps_async_memory(info, m->window_steps) - drps_async_memory(info, 1) >
+               m->budget.limit_bytes / 32)
+        m->window_steps /= 2;
+    take(&m->budget, "asynchronous rounds", drps_async_memory(info, m->window_steps));
+}
+
 static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p, int least)
 {
     struct drps_budget *b = &m->budget;
@@ -56,6 +68,7 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
     if (p->plan->info.ranks.workers > 1) {
         take(b, "rounds with other ranks",
              drps_rounds_memory(&p->plan->info, p->worker->touches) + drps_cluster_memory());
+        if (p->options->sync != DRPS_SCHED_BSP) take_async(m, &p->plan->info, least);
     }
     take(b, "writing the model", m->export_bytes + drps_modelrows_memory(p->server->model.dim));
 }

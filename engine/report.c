@@ -59,6 +59,9 @@ static void put_options(json_t **j, const struct drps_train_options *o,
     put(j, "threads", count(o->threads ? o->threads : 1));
     put(j, "local_steps", json_boolean(o->local_steps));
     put(j, "patience", count(o->patience));
+    put(j, "sync", json_string(drps_sched_mode_name(o->sync)));
+    put(j, "staleness", count(o->staleness));
+    put(j, "claim", json_boolean(o->sync != DRPS_SCHED_BSP && !o->no_claim));
 }
 
 /* ---- How it went ---- */
@@ -329,6 +332,11 @@ static json_t *ranks_to_json(const struct drps_train_result *r)
         put(&j, "waiting_seconds", number(rank->waiting_seconds));
         put(&j, "waiting_share", number(rank->waiting_share));
         put(&j, "peak_rss_bytes", count(rank->peak_rss_bytes));
+        put(&j, "iterations", count(rank->iterations));
+        put(&j, "claimed", count(rank->claimed));
+        put(&j, "held_seconds", number(rank->held_seconds));
+        put(&j, "lag_mean", number(rank->lag_mean));
+        put(&j, "lag_max", count(rank->lag_max));
         append(&list, j);
     }
     return list;

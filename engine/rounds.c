@@ -7,18 +7,13 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_clock.h"
+#include "engine/messages.h"
 
-enum { PARAMETERS = DRPS_NET_TYPE_FIRST, GRADIENT, FAILED };
-enum { STOP = 1 }; /* a message's tag: stop now; a worker's: its rank wants to */
-
-/*
- * Between the halves of a rank a message holds where the values are, not the values: the server's
- * parameters stay until it has the gradient, the worker's gradient until it has the next
- * parameters.
- */
-struct here {
-    const float *values;
-    const uint32_t *touches;
+enum {
+    PARAMETERS = DRPS_MESSAGE_PARAMETERS,
+    GRADIENT = DRPS_MESSAGE_GRADIENT,
+    FAILED = DRPS_MESSAGE_FAILED,
+    STOP = DRPS_MESSAGE_STOP,
 };
 
 struct drps_rounds {
@@ -135,15 +130,15 @@ static int take(struct drps_rounds *r, enum drps_net_part part, uint32_t from, u
 /* Of a gradient between this rank and another. */
 static uint64_t gradient_bytes(const struct drps_rounds *r, uint32_t other, size_t rows)
 {
-    if (other == r->rank) return sizeof(struct here);
+    if (other == r->rank) return sizeof(struct drps_message_here);
     return rows * (r->dim * sizeof(float) + (r->touches ? sizeof(uint32_t) : 0));
 }
 
 /* Where the gradient of so many rows is that came as `data`. */
-static struct here gradient_at(const struct drps_rounds *r, uint32_t from, const void *data,
-                               size_t rows)
+static struct drps_message_here gradient_at(const struct drps_rounds *r, uint32_t from,
+                                            const void *data, size_t rows)
 {
-    struct here here = {.values = data};
+    struct drps_message_here here = {.values = data};
     if (from == r->rank)
         memcpy(&here, data, sizeof(here));
     else
@@ -161,7 +156,7 @@ static int send_parameters(struct drps_rounds *r, const struct drps_feed_union *
     struct drps_rows part = {.base = rows->base, .stride = rows->stride, .index = r->index, .n = n};
     for (size_t i = 0; i < n; i++)
         r->index[i] = rows->index[u->positions[from + i]];
-    const struct here here = {.values = r->values + from * r->dim};
+    const struct drps_message_here here = {.values = r->values + from * r->dim};
     drps_rows_gather(&part, r->dim, 0, n, r->values + from * r->dim);
     const struct drps_piece piece =
         to == r->rank ? (struct drps_piece){&here, sizeof(here)}
@@ -193,7 +188,7 @@ static void add_gradient(struct drps_rounds *r, const struct drps_feed_union *u,
 {
     const size_t n = u->part[from + 1] - u->part[from], dim = r->dim;
     const uint32_t *positions = u->positions + u->part[from];
-    const struct here here = gradient_at(r, from, data, n);
+    const struct drps_message_here here = gradient_at(r, from, data, n);
     const float *gradient = here.values;
     const uint32_t *touches = here.touches;
     for (size_t i = 0; i < n; i++) {
@@ -247,7 +242,7 @@ static void *serve(void *rounds)
 {
     struct drps_rounds *r = rounds;
     int rc = 0;
-    for (r->served_at = 0; r->served_at < r->rounds && rc == 0; r->served_at++, r->served++) {
+    for (; r->served_at < r->rounds && rc == 0; r->served_at++, r->served++) {
         if (r->stop) {
             rc = send_stop(r, &r->server_err);
             break;
@@ -271,11 +266,11 @@ static int pull(struct drps_rounds *r, struct drps_err *err)
         const uint64_t bytes = r->share.shares[s] * r->dim * sizeof(float);
         const int own = s == r->rank;
         int rc = take(r, DRPS_NET_WORKER, s, PARAMETERS, r->round,
-                      own ? sizeof(struct here) : bytes, &m, err);
+                      own ? sizeof(struct drps_message_here) : bytes, &m, err);
         if (rc < 0) return rc;
         stops += m->tag & STOP;
         if (bytes && !(m->tag & STOP))
-            memcpy(at, own ? ((const struct here *)m->data)->values : m->data, bytes);
+            memcpy(at, own ? ((const struct drps_message_here *)m->data)->values : m->data, bytes);
         at += bytes;
         if (s != r->rank) r->worker_traffic.received += m->bytes;
         drps_net_message_free(m);
@@ -298,8 +293,9 @@ static int push(struct drps_rounds *r, int training, struct drps_err *err)
     size_t first = 0;
     for (uint32_t s = 0; s < r->workers; s++) {
         const size_t n = training ? r->share.shares[s] : 0;
-        const struct here here = {.values = worker->grads[0] + first * r->dim,
-                                  .touches = r->touches ? worker->touches[0] + first : NULL};
+        const struct drps_message_here here = {.values = worker->grads[0] + first * r->dim,
+                                               .touches =
+                                                   r->touches ? worker->touches[0] + first : NULL};
         const struct drps_piece own = {&here, sizeof(here)};
         const struct drps_piece pieces[2] = {
             {here.values, n * r->dim * sizeof(float)},
@@ -345,9 +341,9 @@ int drps_rounds_work(struct drps_rounds *r, struct drps_round *out, struct drps_
 
 /* ---- Epochs ---- */
 
-int drps_rounds_begin(struct drps_rounds *r, struct drps_err *err)
+int drps_rounds_begin(struct drps_rounds *r, uint64_t first, struct drps_err *err)
 {
-    r->at = 0;
+    r->at = r->served_at = first;
     drps_err_clear(&r->server_err);
     int rc = pthread_create(&r->thread, NULL, serve, r);
     if (rc) return drps_err_set(err, -rc, "no thread for the server: %s", strerror(rc));

@@ -52,10 +52,11 @@ uint64_t drps_rounds_memory(const struct drps_plan_info *info, int touches);
 uint64_t drps_rounds_worker_bytes(const struct drps_plan_info *info);
 uint64_t drps_rounds_server_bytes(const struct drps_plan_info *info);
 
-/* The server's thread begins an epoch; end waits for it. After a failure of the worker, end makes
- * it stop. `rc`, `err`: how the worker's rounds went; returns what the epoch came to. */
+/* The server's thread begins an epoch, at its round `first`; end waits for it. After a failure of
+ * the worker, end makes it stop. `rc`, `err`: how the worker's rounds went; returns what the epoch
+ * came to. */
 DRPS_MUST_CHECK
-int drps_rounds_begin(struct drps_rounds *rounds, struct drps_err *err);
+int drps_rounds_begin(struct drps_rounds *rounds, uint64_t first, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_rounds_end(struct drps_rounds *rounds, int rc, struct drps_err *err);
 

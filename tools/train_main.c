@@ -37,6 +37,9 @@ enum {
     KEY_INSECURE,
     KEY_TIMEOUT,
     KEY_SILENCE,
+    KEY_SYNC,
+    KEY_STALENESS,
+    KEY_NO_CLAIM,
     KEY_FORCE,
 };
 
@@ -85,6 +88,17 @@ static const struct argp_option option_table[] = {
     {"insecure", KEY_INSECURE, NULL, 0, "Go without keys: in a network where all are trusted", 4},
     {"transport", KEY_TRANSPORT, "NAME", 0,
      "With --local: zmq (default), or inproc: threads of one process", 4},
+    {"sync", KEY_SYNC, "MODE", 0,
+     "When a worker starts its next batch: bsp (default; all together, reproducible), asp (at "
+     "once), ssp (at most --staleness ahead), wsp (when waiting costs more than stale parameters), "
+     "wsp-literal",
+     4},
+    {"staleness", KEY_STALENESS, "S", 0,
+     "ssp, wsp: iterations that a worker may be ahead of the slowest (default: ssp 3; wsp 32, up "
+     "to 8 workers 16)",
+     4},
+    {"no-claim", KEY_NO_CLAIM, NULL, 0,
+     "Not bsp: a worker that has done its batches of a window does none of a slower one's", 4},
     {"timeout", KEY_TIMEOUT, "S", 0,
      "Seconds to wait for ranks to start, and for what a rank owes (default 600)", 4},
     {"silence", KEY_SILENCE, "S", 0,
@@ -196,6 +210,9 @@ static int parse_running(struct drps_cli *cli, struct drps_train_options *o, int
 static int parse_ranks(struct drps_cli *cli, struct options *o, int key, char *arg)
 {
     static const char *const transports[] = {"zmq", "inproc", NULL};
+#define NAME(mode, name) [mode] = (name),
+    static const char *const modes[] = {DRPS_SCHED_MODES(NAME) NULL};
+#undef NAME
     switch (key) {
     case KEY_LOCAL:
         o->local = (uint32_t)drps_cli_count(cli, arg, 1, DRPS_PLAN_WORKERS_MAX);
@@ -226,6 +243,15 @@ static int parse_ranks(struct drps_cli *cli, struct options *o, int key, char *a
         return 0;
     case KEY_TIMEOUT:
         o->ranks.wait_ms = (uint32_t)drps_cli_count(cli, arg, 1, 1000000) * 1000;
+        return 0;
+    case KEY_SYNC:
+        o->train.sync = (enum drps_sched_mode)drps_cli_choice(cli, arg, modes);
+        return 0;
+    case KEY_STALENESS:
+        o->train.staleness = drps_cli_count(cli, arg, 1, 1000000);
+        return 0;
+    case KEY_NO_CLAIM:
+        o->train.no_claim = 1;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -397,6 +423,19 @@ static void print_ranks(const struct drps_train_result *r)
     }
 }
 
+/* Of asynchronous rounds. */
+static void print_async(const struct drps_train_result *r)
+{
+    for (size_t i = 0; i < r->ranks_n; i++) {
+        const struct drps_train_rank *k = &r->ranks[i];
+        if (!k->iterations) continue;
+        printf("  rank %-4zu %llu iterations, %llu of them claimed; held %.2f s by the scheduler; "
+               "ahead of the slowest by %.2f iterations, at most %llu\n",
+               i, (unsigned long long)k->iterations, (unsigned long long)k->claimed,
+               k->held_seconds, k->lag_mean, (unsigned long long)k->lag_max);
+    }
+}
+
 static void print_text(const struct drps_train_result *r, const char *model)
 {
     const struct drps_phases *p = &r->phases;
@@ -409,6 +448,7 @@ static void print_text(const struct drps_train_result *r, const char *model)
     printf("  store     %s, rows of %llu bytes\n", r->store, (unsigned long long)r->row_bytes);
     print_disk(r);
     print_ranks(r);
+    print_async(r);
     printf("  plan      %s read; disk traffic of the process: %s read, %s written\n",
            size(r->plan_read_bytes), size(r->process_io.read_bytes),
            size(r->process_io.written_bytes));

@@ -18,94 +18,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/drps_modeldir.h"
-#include "engine/drps_ranks.h"
 #include "engine/net/drps_net.h"
-#include "support/index_case.h"
+#include "support/world.h"
 
-enum { WORKERS = 3, BATCH = 32 };
+enum { WORKERS = WORLD_WORKERS, BATCH = 32 };
 
 static uint64_t seed = 20240607;
 
-struct world {
-    struct scratch scratch;
-    char plan[SCRATCH_PATH_BYTES], one[SCRATCH_PATH_BYTES], model[SCRATCH_PATH_BYTES];
-};
-
-static void make_plan(struct world *w, const char *input, const char *algo, const char *out,
-                      uint32_t workers, uint64_t batch)
+static struct world *world_of(const char *algo, enum case_format format)
 {
-    struct case_run run;
-    struct drps_err err = DRPS_ERR_INIT;
-    case_begin(&run, &w->scratch, input, algo);
-    (void)snprintf(run.out, sizeof(run.out), "%s", out);
-    run.options.workers = workers;
-    run.options.batch_size = batch;
-    run.options.rank = strcmp(algo, "lor") == 0 ? 0 : 4;
-    run.options.test_fraction = 0.2;
-    if (drps_index_run(drps_io_os(), &run.options, &run.result, &err) < 0) fail_msg("%s", err.text);
-}
-
-static struct world *world_begin(const char *algo, enum case_format format)
-{
-    struct world *w = calloc(1, sizeof(*w));
-    scratch_begin(&w->scratch);
-    (void)snprintf(w->plan, sizeof(w->plan), "%s", scratch_path(&w->scratch, "several"));
-    (void)snprintf(w->one, sizeof(w->one), "%s", scratch_path(&w->scratch, "single"));
-    (void)snprintf(w->model, sizeof(w->model), "%s", scratch_path(&w->scratch, "model"));
-    char input[SCRATCH_PATH_BYTES];
-    (void)snprintf(input, sizeof(input), "%s",
-                   case_input(&w->scratch, "in", format, 900, 200, seed));
-    make_plan(w, input, algo, w->plan, WORKERS, BATCH);
-    make_plan(w, input, algo, w->one, 1, WORKERS * BATCH);
-    return w;
-}
-
-static void world_end(struct world *w)
-{
-    scratch_end(&w->scratch);
-    free(w);
-}
-
-static struct drps_train_options options_of(const struct world *w)
-{
-    return (struct drps_train_options){
-        .model_path = w->model, .replace = 1, .epochs = 2, .seed = 7, .memory_bytes = 512 << 20};
-}
-
-static int run_local(const struct world *w, const struct drps_train_options *train,
-                     struct drps_train_result *result, struct drps_err *err)
-{
-    const struct drps_ranks_options o = {
-        .plan = w->plan, .train = train, .transport = DRPS_RANKS_INPROC, .wait_ms = 60000};
-    return drps_ranks_run_local(&o, WORKERS, result, err);
-}
-
-static void run_one(const struct world *w, const struct drps_train_options *train,
-                    struct drps_train_result *result)
-{
-    struct drps_plan *plan;
-    struct drps_err err = DRPS_ERR_INIT;
-    if (drps_plan_open(drps_io_os(), w->one, &plan, &err) < 0) fail_msg("%s", err.text);
-    if (drps_train_run(plan, train, result, &err) < 0) fail_msg("%s", err.text);
-    drps_plan_close(plan);
+    return world_begin(algo, format, BATCH, WORKERS * BATCH, seed);
 }
 
 static void check_near(double a, double b)
 {
     if (isnan(a) && isnan(b)) return;
     if (!(fabs(a - b) <= 1e-5 * fabs(b))) fail_msg("%.9g is not near %.9g", a, b);
-}
-
-static void check_model(const struct world *w, const struct drps_train_result *r)
-{
-    struct drps_modeldir *md;
-    struct drps_err err = DRPS_ERR_INIT;
-    if (drps_modeldir_open(drps_io_os(), w->model, 64 << 20, &md, &err) < 0)
-        fail_msg("%s", err.text);
-    if (drps_modeldir_verify(md, &err) < 0) fail_msg("%s", err.text);
-    assert_int_equal(drps_modeldir_info(md)->content, r->content);
-    drps_modeldir_close(md);
 }
 
 static void check_traffic(const struct drps_train_result *r)
@@ -124,19 +52,19 @@ static void check_traffic(const struct drps_train_result *r)
 
 static void check_case(const char *algo, enum case_format format, const char *optimizer, float l2)
 {
-    struct world *w = world_begin(algo, format);
-    struct drps_train_options o = options_of(w);
+    struct world *w = world_of(algo, format);
+    struct drps_train_options o = world_options(w);
     struct drps_train_result one, first = {0}, r;
     struct drps_err err = DRPS_ERR_INIT;
     o.optimizer = optimizer;
     o.l2 = l2;
-    run_one(w, &o, &one);
+    world_run_one(w, &o, &one);
     const char *stores[8] = {"resident", "relay"};
     for (size_t i = 0; drps_kv_engines()[i]; i++)
         stores[2 + i] = drps_kv_engines()[i]->name;
     for (size_t i = 0; stores[i]; i++) {
         o.store = stores[i];
-        if (run_local(w, &o, &r, &err) < 0) fail_msg("%s: %s", stores[i], err.text);
+        if (world_run(w, &o, &r, &err) < 0) fail_msg("%s: %s", stores[i], err.text);
         assert_int_equal(r.epochs_n, 2);
         for (size_t e = 0; e < r.epochs_n; e++) {
             check_near(r.epochs[e].train_loss, one.epochs[e].train_loss);
@@ -145,7 +73,7 @@ static void check_case(const char *algo, enum case_format format, const char *op
         }
         assert_int_equal(r.rows, one.rows);
         check_traffic(&r);
-        check_model(w, &r);
+        world_check_model(w, &r);
         if (i == 0)
             first.content = r.content;
         else
@@ -166,20 +94,20 @@ static void test_ranks_train_as_one_worker_does(void **state)
 
 static void test_patience_stops_all_ranks(void **state)
 {
-    struct world *w = world_begin("lor", CASE_LIBSVM);
-    struct drps_train_options o = options_of(w);
+    struct world *w = world_of("lor", CASE_LIBSVM);
+    struct drps_train_options o = world_options(w);
     struct drps_train_result one, r;
     struct drps_err err = DRPS_ERR_INIT;
     (void)state;
     o.epochs = 40;
     o.patience = 2;
     o.lr = 0.3f;
-    run_one(w, &o, &one);
-    if (run_local(w, &o, &r, &err) < 0) fail_msg("%s", err.text);
+    world_run_one(w, &o, &one);
+    if (world_run(w, &o, &r, &err) < 0) fail_msg("%s", err.text);
     assert_true(one.stopped_early);
     assert_true(r.stopped_early);
     assert_int_equal(r.best_epoch, one.best_epoch);
-    check_model(w, &r);
+    world_check_model(w, &r);
     drps_train_result_free(&one);
     drps_train_result_free(&r);
     world_end(w);
@@ -198,8 +126,8 @@ static void stop_now(void *ctx, const struct drps_epoch *epoch)
 
 static void test_stopping_keeps_the_model_so_far(void **state)
 {
-    struct world *w = world_begin("lor", CASE_LIBSVM);
-    struct drps_train_options o = options_of(w);
+    struct world *w = world_of("lor", CASE_LIBSVM);
+    struct drps_train_options o = world_options(w);
     struct drps_train_result r;
     struct drps_err err = DRPS_ERR_INIT;
     (void)state;
@@ -207,39 +135,27 @@ static void test_stopping_keeps_the_model_so_far(void **state)
     o.on_epoch = stop_now;
     o.stop = &stop;
     atomic_store(&stop, 0);
-    assert_int_equal(run_local(w, &o, &r, &err), DRPS_E_INTERRUPTED);
+    assert_int_equal(world_run(w, &o, &r, &err), DRPS_E_INTERRUPTED);
     assert_true(r.interrupted);
     assert_true(r.epochs_n < 50);
-    check_model(w, &r);
+    world_check_model(w, &r);
     drps_train_result_free(&r);
     world_end(w);
 }
 
 /* ---- What goes wrong ---- */
 
-/* Flip a bit in the middle of a file of rank 1: within a record. */
-static void damage(const struct world *w, const char *name)
-{
-    char path[SCRATCH_PATH_BYTES + 32];
-    size_t n;
-    (void)snprintf(path, sizeof(path), "%s/rank-1/%s", w->plan, name);
-    char *data = scratch_read(path, &n);
-    data[n / 2] ^= 0x40;
-    scratch_write(path, data, n);
-    free(data);
-}
-
 static void test_a_rank_that_fails_ends_all(void **state)
 {
     static const char *const files[] = {"data.rec", "rows.rec", "shares.rec", "positions.rec"};
     (void)state;
     for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
-        struct world *w = world_begin("lor", CASE_LIBSVM);
-        const struct drps_train_options o = options_of(w);
+        struct world *w = world_of("lor", CASE_LIBSVM);
+        const struct drps_train_options o = world_options(w);
         struct drps_train_result r;
         struct drps_err err = DRPS_ERR_INIT;
-        damage(w, files[i]);
-        const int rc = run_local(w, &o, &r, &err);
+        world_damage(w, files[i]);
+        const int rc = world_run(w, &o, &r, &err);
         assert_true(rc == DRPS_E_PEER || rc == DRPS_E_CORRUPT);
         if (!strstr(err.text, files[i])) fail_msg("%s is damaged: %s", files[i], err.text);
         assert_false(path_exists(w->model));
@@ -250,15 +166,15 @@ static void test_a_rank_that_fails_ends_all(void **state)
 
 static void test_a_loss_without_end_ends_all(void **state)
 {
-    struct world *w = world_begin("lmf", CASE_RATINGS);
-    struct drps_train_options o = options_of(w);
+    struct world *w = world_of("lmf", CASE_RATINGS);
+    struct drps_train_options o = world_options(w);
     struct drps_train_result r;
     struct drps_err err = DRPS_ERR_INIT;
     (void)state;
     o.optimizer = "sgd";
     o.lr = 1e6f;
     o.epochs = 20;
-    const int rc = run_local(w, &o, &r, &err);
+    const int rc = world_run(w, &o, &r, &err);
     assert_true(rc == DRPS_E_PEER || rc == -ERANGE);
     assert_non_null(strstr(err.text, "try a smaller --lr"));
     assert_false(path_exists(w->model));
@@ -315,21 +231,24 @@ static void test_other_options_are_named_on_every_rank(void **state)
         float lr;
         uint64_t epochs;
         const char *optimizer;
+        enum drps_sched_mode sync;
     } others[] = {
-        {"rank 2 was started with --lr 0.125, rank 0 with 0.25", 0.125f, 2, "adagrad"},
-        {"rank 2 was started with --epochs 3, rank 0 with 2", 0.25f, 3, "adagrad"},
-        {"rank 2 was started with another --optimizer", 0.25f, 2, "ftrl"},
+        {"rank 2 was started with --lr 0.125, rank 0 with 0.25", 0.125f, 2, "adagrad", 0},
+        {"rank 2 was started with --epochs 3, rank 0 with 2", 0.25f, 3, "adagrad", 0},
+        {"rank 2 was started with another --optimizer", 0.25f, 2, "ftrl", 0},
+        {"rank 2 was started with another --sync", 0.25f, 2, "adagrad", DRPS_SCHED_ASP},
     };
-    struct world *w = world_begin("lor", CASE_LIBSVM);
+    struct world *w = world_of("lor", CASE_LIBSVM);
     (void)state;
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
         struct member m[WORKERS];
         memset(m, 0, sizeof(m));
         for (uint32_t r = 0; r < WORKERS; r++) {
-            m[r].train = options_of(w);
+            m[r].train = world_options(w);
             m[r].train.lr = r == 2 ? others[i].lr : 0.25f;
             m[r].train.epochs = r == 2 ? others[i].epochs : 2;
             m[r].train.optimizer = r == 2 ? others[i].optimizer : "adagrad";
+            m[r].train.sync = r == 2 ? others[i].sync : DRPS_SCHED_BSP;
         }
         run_members(w, m);
         for (uint32_t r = 0; r < WORKERS; r++) {

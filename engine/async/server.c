@@ -1,0 +1,320 @@
+/*
+ * The server: keeps the steps of two windows open, shows a worker the rows of its batch, and steps
+ * them with the gradient that comes back, at once and alone: no sum over workers.
+ *
+ * A ring holds steps low .. next - 1 of the epoch: where the rows of each share's batch are in the
+ * store, and whose gradients are in. A step closes when all are, and leaves the ring when it is the
+ * lowest. A pull for a step that cannot be opened yet is put aside until a step has closed.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "engine/async/parts.h"
+
+struct open_step {
+    uint64_t number; /* the store's */
+    struct drps_rows rows;
+    uint32_t *index;                        /* in the server's */
+    size_t part[DRPS_PLAN_WORKERS_MAX + 1]; /* share i's rows: index[part[i] .. part[i + 1]) */
+    uint64_t done;                          /* bit i: share i's gradient is in */
+};
+
+struct async_server {
+    const struct async_job *job;
+    struct open_step *ring;         /* own: [span] */
+    uint64_t span;                  /* 2 * window_steps */
+    uint32_t *index;                /* own: [span][max_round_uses] */
+    uint64_t low, next;             /* steps of the epoch */
+    struct drps_feed_union pending; /* read, and not open yet */
+    int has_pending;
+    struct drps_net_message
+        *aside[DRPS_PLAN_WORKERS_MAX]; /* own: pulls that cannot be served yet */
+    uint32_t aside_n;
+    uint64_t in, expected; /* gradients of the epoch */
+    int ended;             /* END is in: `expected` is known */
+    float *here, *there;   /* own: [max_batch_rows][dim] parameters for the rank's own worker, which
+                              reads them where they are; for another */
+    struct drps_rounds_bytes bytes;
+};
+
+static struct open_step *at(const struct async_server *s, uint64_t step)
+{
+    return &s->ring[step % s->span];
+}
+
+static uint64_t all_shares(const struct async_server *s)
+{
+    return UINT64_MAX >> (64 - s->job->workers);
+}
+
+static int intercept_is_here(const struct async_server *s)
+{
+    const struct drps_server *server = s->job->o.server;
+    return server->model.has_bias && !server->first_row;
+}
+
+/* ---- Opening ---- */
+
+/* The rows of a share's batch are gathered and stepped by themselves: there is room for them, and
+ * the first one is taken for the intercept. */
+static int check_union(const struct async_server *s, const struct drps_feed_union *u,
+                       struct drps_err *err)
+{
+    const struct drps_plan *plan = s->job->o.plan;
+    for (uint32_t i = 0; i < s->job->workers; i++) {
+        const size_t n = u->part[i + 1] - u->part[i];
+        if (n > plan->info.max_batch_rows)
+            return drps_err_set(err, DRPS_E_CORRUPT,
+                                "%s: step %llu: %zu rows of share %u, plan.json says at most %llu",
+                                plan->dir, (unsigned long long)s->next, n, i,
+                                (unsigned long long)plan->info.max_batch_rows);
+        if (n && intercept_is_here(s) && u->positions[u->part[i]] != 0)
+            return drps_err_set(err, DRPS_E_CORRUPT,
+                                "%s: step %llu: the batch of share %u does not begin with the "
+                                "intercept",
+                                plan->dir, (unsigned long long)s->next, i);
+    }
+    return 0;
+}
+
+static int read_union(struct async_server *s, struct drps_err *err)
+{
+    if (s->has_pending) return 0;
+    int rc = drps_feed_next_union(s->job->o.feed, &s->pending, err);
+    if (rc == 0) rc = check_union(s, &s->pending, err);
+    s->has_pending = rc == 0;
+    return rc;
+}
+
+/* Returns 0, or 1 when an earlier step must close first. */
+static int open_next(struct async_server *s, struct drps_err *err)
+{
+    const struct drps_feed_union *u = &s->pending;
+    struct drps_server *server = s->job->o.server;
+    if (s->next - s->low == s->span) return 1;
+    int rc = read_union(s, err);
+    if (rc < 0) return rc;
+    rc = drps_server_open_step(server, u->ids, u->n, err);
+    if (rc < 0) return rc == -EAGAIN ? 1 : rc;
+
+    struct open_step *step = at(s, s->next);
+    step->number = server->steps - 1;
+    step->done = 0;
+    memcpy(step->part, u->part, (s->job->workers + 1) * sizeof(*step->part));
+    const size_t uses = u->part[s->job->workers];
+    for (size_t i = 0; i < uses; i++)
+        step->index[i] = server->rows.index[u->positions[i]];
+    step->rows = (struct drps_rows){.base = server->rows.base, .stride = server->rows.stride};
+    s->has_pending = 0;
+    s->next++;
+    return 0;
+}
+
+/* The rows of a share's batch of an open step. */
+static struct drps_rows rows_of(const struct open_step *step, uint32_t share)
+{
+    struct drps_rows rows = step->rows;
+    rows.index = step->index + step->part[share];
+    rows.n = step->part[share + 1] - step->part[share];
+    return rows;
+}
+
+/* ---- Pulls ---- */
+
+/* Its own batch, for a worker of another rank that executes it. */
+static int send_record(struct async_server *s, uint32_t to, uint64_t step, struct drps_err *err)
+{
+    struct drps_feed_record record;
+    int rc = drps_feed_read_record(s->job->o.feed, step, &record, err);
+    if (rc < 0) return rc;
+    const struct drps_piece pieces[2] = {record.body, record.shares};
+    const struct drps_net_send send = {.to = to,
+                                       .part = DRPS_NET_WORKER,
+                                       .type = DRPS_MESSAGE_RECORD,
+                                       .tag = (uint32_t)record.shares.bytes,
+                                       .round = step,
+                                       .pieces = pieces,
+                                       .n = 2};
+    return drps_net_send(s->job->o.net, &send, s->job->o.wait_ms, err);
+}
+
+static int send_parameters(struct async_server *s, uint32_t to, uint32_t share, uint64_t step,
+                           struct drps_err *err)
+{
+    const struct async_job *job = s->job;
+    const struct drps_rows rows = rows_of(at(s, step), share);
+    const int own = to == job->rank;
+    float *values = own ? s->here : s->there;
+    const struct drps_message_here here = {.values = values};
+    drps_rows_gather(&rows, job->dim, 0, rows.n, values);
+    const struct drps_piece piece =
+        own ? (struct drps_piece){&here, sizeof(here)}
+            : (struct drps_piece){values, rows.n * job->dim * sizeof(float)};
+    const struct drps_net_send send = {.to = to,
+                                       .part = DRPS_NET_WORKER,
+                                       .type = DRPS_MESSAGE_PARAMETERS,
+                                       .tag = share,
+                                       .round = step,
+                                       .pieces = &piece,
+                                       .n = 1};
+    if (!own) s->bytes.sent += piece.bytes;
+    return drps_net_send(job->o.net, &send, job->o.wait_ms, err);
+}
+
+/* Returns 0, or 1 when the step cannot be opened yet. */
+static int serve_pull(struct async_server *s, const struct drps_net_message *m,
+                      struct drps_err *err)
+{
+    const uint64_t step = m->round;
+    int rc = 0;
+    while (s->next <= step && rc == 0)
+        rc = open_next(s, err);
+    if (rc) return rc;
+    if (m->tag == s->job->rank && m->from != s->job->rank) rc = send_record(s, m->from, step, err);
+    return rc == 0 ? send_parameters(s, m->from, m->tag, step, err) : rc;
+}
+
+/* Those put aside, in the order in which they came. */
+static int serve_aside(struct async_server *s, struct drps_err *err)
+{
+    uint32_t kept = 0;
+    int rc = 0;
+    for (uint32_t i = 0; i < s->aside_n; i++) {
+        struct drps_net_message *m = s->aside[i];
+        const int later = rc == 0 ? serve_pull(s, m, err) : 1;
+        if (later < 0) rc = later;
+        if (later > 0)
+            s->aside[kept++] = m;
+        else
+            drps_net_message_free(m);
+    }
+    s->aside_n = kept;
+    return rc;
+}
+
+/* ---- Gradients ---- */
+
+static int step_rows(struct async_server *s, const struct drps_net_message *m, struct drps_err *err)
+{
+    const struct async_job *job = s->job;
+    struct open_step *step = at(s, m->round);
+    const struct drps_rows rows = rows_of(step, m->tag);
+    struct drps_message_here here = {.values = m->data};
+    if (m->bytes != drps_async_gradient_bytes(job, m->from, rows.n))
+        return drps_async_undue(m, "server", err);
+    if (m->from == job->rank)
+        memcpy(&here, m->data, sizeof(here));
+    else if (job->touches)
+        here.touches = (const uint32_t *)m->data + rows.n * job->dim;
+    if (m->from != job->rank) s->bytes.received += m->bytes;
+    drps_optim_step(&job->o.server->optim, job->dim, &rows, 0, rows.n, here.values, here.touches,
+                    intercept_is_here(s));
+    step->done |= UINT64_C(1) << m->tag;
+    s->in++;
+    return 0;
+}
+
+static int take_gradient(struct async_server *s, const struct drps_net_message *m,
+                         struct drps_err *err)
+{
+    const struct open_step *step = at(s, m->round);
+    if (m->round >= s->next || step->done >> m->tag & 1) return drps_async_undue(m, "server", err);
+    int rc = step_rows(s, m, err);
+    if (rc < 0 || step->done != all_shares(s)) return rc;
+    rc = drps_server_close_one(s->job->o.server, step->number, 1, err);
+    while (s->low < s->next && at(s, s->low)->done == all_shares(s))
+        s->low++;
+    return rc == 0 ? serve_aside(s, err) : rc;
+}
+
+/* ---- An epoch ---- */
+
+/* *m is freed here unless it is put aside. */
+static int take(struct async_server *s, struct drps_net_message *m, struct drps_err *err)
+{
+    const struct async_job *job = s->job;
+    const int of_batch = m->tag < job->workers && m->round >= s->low && m->round < job->steps;
+    int rc;
+    if (m->type == DRPS_MESSAGE_PULL && of_batch && s->aside_n < job->workers) {
+        rc = serve_pull(s, m, err);
+        if (rc == 1) s->aside[s->aside_n++] = m;
+        if (rc == 1) return 0;
+    } else if (m->type == DRPS_MESSAGE_GRADIENT && of_batch) {
+        rc = take_gradient(s, m, err);
+    } else if (m->type == DRPS_MESSAGE_END && m->from == 0 &&
+               m->round <= job->steps * job->workers) {
+        s->ended = 1;
+        s->expected = m->round;
+        rc = 0;
+    } else {
+        rc = drps_async_undue(m, "server", err);
+    }
+    drps_net_message_free(m);
+    return rc;
+}
+
+/* When all ranks have stopped, some steps are not complete. */
+static int close_open(struct async_server *s, struct drps_err *err)
+{
+    int rc = 0;
+    for (; s->low < s->next && rc == 0; s->low++)
+        if (at(s, s->low)->done != all_shares(s))
+            rc = drps_server_close_one(s->job->o.server, at(s, s->low)->number, 1, err);
+    return rc;
+}
+
+int drps_async_server_run(struct async_server *s, struct drps_err *err)
+{
+    int rc = 0;
+    s->low = s->next = s->in = 0;
+    s->ended = s->has_pending = 0;
+    while (rc == 0 && !(s->ended && s->in == s->expected)) {
+        struct drps_net_message *m;
+        rc = drps_async_receive(s->job, DRPS_NET_SERVER, &m, err);
+        if (rc == 0) rc = take(s, m, err);
+    }
+    return rc == 0 ? close_open(s, err) : rc;
+}
+
+/* ---- Opening ---- */
+
+int drps_async_server_new(const struct async_job *job, struct async_server **out,
+                          struct drps_err *err)
+{
+    const struct drps_plan_info *info = &job->o.plan->info;
+    const size_t uses = (size_t)info->ranks.max_round_uses;
+    *out = calloc(1, sizeof(**out));
+    struct async_server *s = *out;
+    if (!s) return drps_err_set(err, -ENOMEM, "no memory for asynchronous rounds");
+    s->job = job;
+    s->span = 2 * job->window_steps;
+    s->ring = calloc((size_t)s->span, sizeof(*s->ring));
+    s->index = drps_array_new((size_t)s->span * uses, sizeof(*s->index));
+    s->here = drps_array_new((size_t)info->max_batch_rows, job->dim * sizeof(*s->here));
+    s->there = drps_array_new((size_t)info->max_batch_rows, job->dim * sizeof(*s->there));
+    if (!s->ring || !s->index || !s->here || !s->there)
+        return drps_err_set(err, -ENOMEM, "no memory for the rows of %llu steps",
+                            (unsigned long long)s->span);
+    for (uint64_t i = 0; i < s->span; i++)
+        s->ring[i].index = s->index + i * uses;
+    return 0;
+}
+
+void drps_async_server_free(struct async_server *s)
+{
+    if (!s) return;
+    for (uint32_t i = 0; i < s->aside_n; i++)
+        drps_net_message_free(s->aside[i]);
+    free(s->ring);
+    free(s->index);
+    free(s->here);
+    free(s->there);
+    free(s);
+}
+
+void drps_async_server_traffic(const struct async_server *s, struct drps_rounds_bytes *out)
+{
+    *out = s->bytes;
+}

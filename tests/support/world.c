@@ -1,0 +1,94 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/drps_modeldir.h"
+#include "support/world.h"
+
+static void make_plan(struct world *w, const char *input, const char *algo, const char *out,
+                      uint32_t workers, uint64_t batch)
+{
+    struct case_run run;
+    struct drps_err err = DRPS_ERR_INIT;
+    case_begin(&run, &w->scratch, input, algo);
+    (void)snprintf(run.out, sizeof(run.out), "%s", out);
+    run.options.workers = workers;
+    run.options.batch_size = batch;
+    run.options.rank = strcmp(algo, "lor") == 0 ? 0 : 4;
+    run.options.test_fraction = 0.2;
+    if (drps_index_run(drps_io_os(), &run.options, &run.result, &err) < 0) fail_msg("%s", err.text);
+}
+
+struct world *world_begin(const char *algo, enum case_format format, uint64_t batch,
+                          uint64_t one_batch, uint64_t seed)
+{
+    struct world *w = calloc(1, sizeof(*w));
+    scratch_begin(&w->scratch);
+    (void)snprintf(w->plan, sizeof(w->plan), "%s", scratch_path(&w->scratch, "several"));
+    (void)snprintf(w->one, sizeof(w->one), "%s", scratch_path(&w->scratch, "single"));
+    (void)snprintf(w->model, sizeof(w->model), "%s", scratch_path(&w->scratch, "model"));
+    char input[SCRATCH_PATH_BYTES];
+    (void)snprintf(input, sizeof(input), "%s",
+                   case_input(&w->scratch, "in", format, 900, 200, seed));
+    make_plan(w, input, algo, w->plan, WORLD_WORKERS, batch);
+    make_plan(w, input, algo, w->one, 1, one_batch);
+    return w;
+}
+
+void world_end(struct world *w)
+{
+    scratch_end(&w->scratch);
+    free(w);
+}
+
+struct drps_train_options world_options(const struct world *w)
+{
+    return (struct drps_train_options){
+        .model_path = w->model, .replace = 1, .epochs = 2, .seed = 7, .memory_bytes = 512 << 20};
+}
+
+int world_run(const struct world *w, const struct drps_train_options *train,
+              struct drps_train_result *result, struct drps_err *err)
+{
+    const struct drps_ranks_options o = {
+        .plan = w->plan, .train = train, .transport = DRPS_RANKS_INPROC, .wait_ms = 60000};
+    return drps_ranks_run_local(&o, WORLD_WORKERS, result, err);
+}
+
+void world_run_one(const struct world *w, const struct drps_train_options *train,
+                   struct drps_train_result *result)
+{
+    struct drps_plan *plan;
+    struct drps_err err = DRPS_ERR_INIT;
+    if (drps_plan_open(drps_io_os(), w->one, &plan, &err) < 0) fail_msg("%s", err.text);
+    if (drps_train_run(plan, train, result, &err) < 0) fail_msg("%s", err.text);
+    drps_plan_close(plan);
+}
+
+void world_check_model(const struct world *w, const struct drps_train_result *r)
+{
+    struct drps_modeldir *md;
+    struct drps_err err = DRPS_ERR_INIT;
+    if (drps_modeldir_open(drps_io_os(), w->model, 64 << 20, &md, &err) < 0)
+        fail_msg("%s", err.text);
+    if (drps_modeldir_verify(md, &err) < 0) fail_msg("%s", err.text);
+    assert_int_equal(drps_modeldir_info(md)->content, r->content);
+    drps_modeldir_close(md);
+}
+
+void world_damage(const struct world *w, const char *name)
+{
+    char path[SCRATCH_PATH_BYTES + 32];
+    size_t n;
+    (void)snprintf(path, sizeof(path), "%s/rank-1/%s", w->plan, name);
+    char *data = scratch_read(path, &n);
+    data[n / 2] ^= 0x40;
+    scratch_write(path, data, n);
+    free(data);
+}

@@ -1,0 +1,42 @@
+/*
+ * Plans of one random data set for whole runs of several ranks in this process, and for one worker
+ * to compare them with.
+ */
+#ifndef DRPS_TESTS_WORLD_H
+#define DRPS_TESTS_WORLD_H
+
+#include "engine/drps_ranks.h"
+#include "support/index_case.h"
+
+enum { WORLD_WORKERS = 3 };
+
+struct world {
+    struct scratch scratch;
+    char plan[SCRATCH_PATH_BYTES]; /* for WORLD_WORKERS workers */
+    char one[SCRATCH_PATH_BYTES];  /* for one */
+    char model[SCRATCH_PATH_BYTES];
+};
+
+/* Batches of the two plans. */
+struct world *world_begin(const char *algo, enum case_format format, uint64_t batch,
+                          uint64_t one_batch, uint64_t seed);
+void world_end(struct world *w);
+
+/* Two epochs into w->model. */
+struct drps_train_options world_options(const struct world *w);
+
+/* All ranks, over inproc. */
+int world_run(const struct world *w, const struct drps_train_options *train,
+              struct drps_train_result *result, struct drps_err *err);
+
+/* The plan for one worker; fails the test when it fails. */
+void world_run_one(const struct world *w, const struct drps_train_options *train,
+                   struct drps_train_result *result);
+
+/* The model is whole, and the result's. */
+void world_check_model(const struct world *w, const struct drps_train_result *r);
+
+/* Flip a bit in the middle of a file of rank 1: within a record. */
+void world_damage(const struct world *w, const char *name);
+
+#endif
