@@ -291,8 +291,11 @@ static int open_windows(struct drps_job *job, struct drps_store_config *config,
                                                  .log = job->options->log};
     rc = drps_windows_open(&options, &job->windows, &job->window_source, err);
     if (rc == 0) rc = drps_feed_use_slots(job->feed, drps_windows_dir(job->windows), err);
-    if (rc == 0) drps_feed_go_direct(job->feed);
-    return rc;
+    if (rc < 0) return rc;
+    drps_feed_go_direct(job->feed);
+    const uint64_t spread = drps_windows_spread(job->windows, job->plan->info.batches);
+    if (job->memory.window_steps > spread) job->memory.window_steps = spread;
+    return 0;
 }
 
 static int open_store(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)

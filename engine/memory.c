@@ -20,6 +20,7 @@ enum {
     BUFFER_MOST = MIB,
     EXPORT_LEAST = 12 * MIB,
     EXPORT_MOST = 48 * MIB,
+    BLOCKS_WINDOW_MOST = 4, /* of asynchronous rounds: the block store holds 8 steps */
 };
 
 static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
@@ -92,16 +93,28 @@ static int take_store(struct drps_memory *m, const char *what, const char *more_
     return drps_budget_take(&m->budget, more_of, more, err);
 }
 
+/* What the block store needs; of asynchronous rounds with windows as long as there is room for. */
+static int open_blocks(struct drps_memory *m, struct drps_store_config *config, uint64_t *least,
+                       uint64_t *most, struct drps_err *err)
+{
+    if (m->window_steps > BLOCKS_WINDOW_MOST) m->window_steps = BLOCKS_WINDOW_MOST;
+    for (;; m->window_steps /= 2) {
+        config->open_steps = (unsigned)(2 * m->window_steps);
+        int rc = m->store->memory_need(config, least, most, err);
+        if (rc < 0 || m->window_steps <= 1 || *least <= drps_budget_left(&m->budget)) return rc;
+    }
+}
+
 static int take_blocks(struct drps_memory *m, const struct drps_memory_parts *p,
                        struct drps_err *err)
 {
     uint64_t least, most;
     m->store = &drps_store_pib;
     m->kv = p->config->kv;
-    int rc = m->store->memory_need(p->config, &least, &most, err);
-    if (rc < 0) return rc;
     take(&m->budget, "block boundaries", (p->config->blocks + 1) * sizeof(uint32_t));
     take(&m->budget, "reading the use of blocks", drps_uses_memory(p->uses, m->buffer_bytes));
+    int rc = open_blocks(m, p->config, &least, &most, err);
+    if (rc < 0) return rc;
     return take_store(m, "the largest step's blocks of rows", "more blocks of rows", least, most,
                       err);
 }

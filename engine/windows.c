@@ -183,6 +183,17 @@ const char *drps_windows_dir(const struct drps_windows *w)
     return w->dir;
 }
 
+uint64_t drps_windows_spread(const struct drps_windows *w, uint64_t train_steps)
+{
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 1; i < w->windows; i++) {
+        const struct drps_store_window *head = &w->heads[i];
+        if (head->first_step + head->steps >= train_steps) break;
+        if (head->steps < least) least = head->steps;
+    }
+    return least == UINT64_MAX ? least : (least + 1) / 2;
+}
+
 void drps_windows_forecast(const struct drps_windows *w, uint64_t row_bytes, uint64_t chunk_bytes,
                            struct drps_forecast *out)
 {

@@ -30,6 +30,15 @@ void drps_windows_close(struct drps_windows *w); /* NULL-safe; after the store t
 /* The folder that holds windows.rec and slots.rec. */
 const char *drps_windows_dir(const struct drps_windows *w);
 
+/*
+ * The longest windows of asynchronous rounds that this store has room for. It holds two of its own
+ * windows; where the lowest step that is not complete is the last of one of these, the steps that
+ * can be open besides are those of the next. So with windows of K steps, of which the steps of two
+ * may be handed out, 2 K - 1 steps must fit each of the store's windows but the first; one that
+ * reaches the end of training needs no room beyond. At least 1, UINT64_MAX where nothing binds.
+ */
+uint64_t drps_windows_spread(const struct drps_windows *w, uint64_t train_steps);
+
 /* What an epoch moves in the steady state, in chunks of so many bytes. */
 void drps_windows_forecast(const struct drps_windows *w, uint64_t row_bytes, uint64_t chunk_bytes,
                            struct drps_forecast *out);

@@ -120,7 +120,7 @@ struct drps_store_config {
     void *init_ctx;
 
     unsigned open_steps; /* step s opens once all below s + 1 - open_steps are closed; at most
-                            DRPS_STORE_OPEN_MOST; 0: 1 */
+                            DRPS_STORE_OPEN_MOST, in pib 8; 0: 1 */
 
     /* stores on disk */
     const char *dir;       /* an existing empty folder for the store's files */

@@ -88,12 +88,14 @@ static int pib_open(const struct drps_store_config *config, struct drps_store **
     st->depth = DRPS_PIB_DEPTH;
     if (config->prefetch_steps > 0 && config->prefetch_steps < DRPS_PIB_DEPTH)
         st->depth = (uint64_t)config->prefetch_steps;
+    if (st->depth < config->open_steps) st->depth = config->open_steps;
     (void)pthread_mutex_init(&st->lock,
                              NULL); /* glibc: these three cannot fail with default attributes */
     (void)pthread_cond_init(&st->news, NULL);
     (void)pthread_cond_init(&st->wake, NULL);
     st->alive = 1;
-    int rc = open_parts(st, err);
+    int rc = drps_open_steps_init(&st->steps, config->open_steps, err);
+    if (rc == 0) rc = open_parts(st, err);
     if (rc < 0) {
         pib_close((struct drps_store *)st);
         return rc;
@@ -165,16 +167,14 @@ static int pib_step_open(struct drps_store *base, uint64_t step, const uint32_t 
 {
     struct drps_pib *st = (struct drps_pib *)base;
     *rows_out = (struct drps_rows){0};
-    if (st->open || step != st->opened || step >= st->timeline.steps)
-        return drps_err_set(err, -EINVAL, "step %llu opened, step %llu of %llu is %s",
-                            (unsigned long long)step,
-                            (unsigned long long)(st->open ? st->opened - 1 : st->opened),
-                            (unsigned long long)st->timeline.steps, st->open ? "open" : "next");
-    int rc = await_ready(st, step, err);
+    int rc = drps_open_steps_check(&st->steps, step, err);
+    if (!rc && step >= st->timeline.steps)
+        rc = drps_err_set(err, -EINVAL, "step %llu opened, there are %llu",
+                          (unsigned long long)step, (unsigned long long)st->timeline.steps);
+    if (!rc) rc = await_ready(st, step, err);
     if (!rc) rc = place_rows(st, step, ids, n, err);
     if (rc < 0) return rc;
-    st->open = 1;
-    st->opened++;
+    drps_open_steps_add(&st->steps);
     *rows_out = (struct drps_rows){
         .base = st->pool.rows, .stride = st->config.row_bytes, .index = st->index, .n = n};
     return 0;
@@ -183,15 +183,13 @@ static int pib_step_open(struct drps_store *base, uint64_t step, const uint32_t 
 static int pib_step_close(struct drps_store *base, uint64_t step, int changed, struct drps_err *err)
 {
     struct drps_pib *st = (struct drps_pib *)base;
-    if (!st->open || step + 1 != st->opened)
-        return drps_err_set(err, -EINVAL, "step %llu closed, but it is not open",
-                            (unsigned long long)step);
-    st->open = 0;
+    int rc = drps_open_steps_close(&st->steps, step, err);
+    if (rc < 0) return rc;
     (void)pthread_mutex_lock(&st->lock);
     st->ring[step % st->depth].changed = changed;
-    st->closed = step + 1;
+    st->closed = st->steps.lowest;
     (void)pthread_cond_signal(&st->wake);
-    int rc = drps_pib_failed(st, err);
+    rc = drps_pib_failed(st, err);
     (void)pthread_mutex_unlock(&st->lock);
     return rc;
 }
@@ -199,15 +197,14 @@ static int pib_step_close(struct drps_store *base, uint64_t step, int changed, s
 static int pib_scan(struct drps_store *base, drps_row_visit visit, void *ctx, struct drps_err *err)
 {
     struct drps_pib *st = (struct drps_pib *)base;
-    if (st->open)
-        return drps_err_set(err, -EINVAL, "scan while step %llu is open",
-                            (unsigned long long)st->opened - 1);
+    int rc = drps_open_steps_none(&st->steps, err);
+    if (rc < 0) return rc;
     (void)pthread_mutex_lock(&st->lock);
     st->scanning = 1;
     while (!st->idle) /* what it is doing ends with its I/O; it never waits for this thread without
                          being idle */
         (void)pthread_cond_wait(&st->news, &st->lock);
-    int rc = drps_pib_failed(st, err);
+    rc = drps_pib_failed(st, err);
     (void)pthread_mutex_unlock(&st->lock);
     if (!rc) rc = drps_pib_scan_rows(st, visit, ctx, err);
     (void)pthread_mutex_lock(&st->lock);
@@ -223,7 +220,7 @@ static void pib_stats(struct drps_store *base, struct drps_store_stats *out)
     (void)pthread_mutex_lock(&st->lock);
     *out = st->stats;
     (void)pthread_mutex_unlock(&st->lock);
-    out->steps = st->opened;
+    out->steps = st->steps.opened;
     drps_fetch_stats(&st->fetch, &out->io);
     struct drps_kv_stats engine;
     st->config.kv->stats(st->kv, &engine);

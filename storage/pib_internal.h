@@ -6,16 +6,20 @@
  *   I/O threads       move bytes while it waits for them      fetch.c
  *
  * Steps pass through a ring of records. The prefetch thread fills a record and publishes it
- * (`ready`), the engine's thread uses it between open and close and gives it back (`closed`), the
- * prefetch thread releases its pins
+ * (`ready`), the engine's thread uses it between open and close and gives it back (`closed`: all
+ * steps below), the prefetch thread releases its pins
  * (`released`) and fills it anew. released <= closed <= opened <= ready <= released + depth.
+ *
+ * With config.open_steps several steps are open between closed and opened, fewer than `depth`. The
+ * pool has room for as many of the largest together, so the blocks of the next one to open never
+ * wait for one of these to close.
  */
 #ifndef DRPS_PIB_INTERNAL_H
 #define DRPS_PIB_INTERNAL_H
 
 #include <pthread.h>
 
-#include "storage/drps_store.h"
+#include "storage/opensteps.h"
 #include "storage/fetch.h"
 #include "storage/pool.h"
 
@@ -42,8 +46,7 @@ struct drps_pib {
     int started;
 
     /* engine's thread only */
-    uint64_t opened;
-    int open;
+    struct drps_open_steps steps;
     uint32_t *index; /* own */
     size_t index_cap;
 
@@ -80,6 +83,8 @@ struct drps_pib_split {
 };
 int drps_pib_split_memory(const struct drps_store_config *config, struct drps_pib_split *split_out,
                           struct drps_err *err);
+/* The most that steps open together need. */
+struct drps_step_size drps_pib_open_size(const struct drps_store_config *config);
 int drps_pib_memory_need(const struct drps_store_config *config, uint64_t *least_out,
                          uint64_t *most_out, struct drps_err *err);
 

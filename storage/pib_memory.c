@@ -16,6 +16,22 @@ static uint64_t least_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+static unsigned open_steps(const struct drps_store_config *config)
+{
+    return config->open_steps ? config->open_steps : 1;
+}
+
+struct drps_step_size drps_pib_open_size(const struct drps_store_config *config)
+{
+    const struct drps_step_size *step = &config->step;
+    const uint64_t n = open_steps(config);
+    return (struct drps_step_size){
+        .blocks = least_of(n * step->blocks, config->blocks),
+        .block_rows = least_of(n * step->block_rows, config->rows),
+        .rows = step->rows,
+    };
+}
+
 static int check_config(const struct drps_store_config *config, struct drps_err *err)
 {
     if (!config->row_bytes || config->row_bytes % 4)
@@ -32,6 +48,9 @@ static int check_config(const struct drps_store_config *config, struct drps_err 
         if (config->block_first[b] >= config->block_first[b + 1])
             return drps_err_set(err, -EINVAL, "block %zu begins at row %u and ends at row %u", b,
                                 config->block_first[b], config->block_first[b + 1]);
+    if (open_steps(config) > DRPS_PIB_DEPTH)
+        return drps_err_set(err, -EINVAL, "%u steps open at a time: a block store has room for %d",
+                            config->open_steps, DRPS_PIB_DEPTH);
     if (!config->timeline || !config->kv || !config->init)
         return drps_err_set(err, -EINVAL,
                             "a block store needs a timeline, an engine and an initialiser");
@@ -73,8 +92,8 @@ static struct drps_kv_options engine_options(const struct drps_store_config *con
 static void shape(const struct drps_store_config *config, uint64_t bytes,
                   struct drps_pool_shape *out)
 {
-    drps_pool_shape(config->block_first, config->blocks, config->row_bytes, &config->step, bytes,
-                    out);
+    const struct drps_step_size size = drps_pib_open_size(config);
+    drps_pool_shape(config->block_first, config->blocks, config->row_bytes, &size, bytes, out);
 }
 
 int drps_pib_memory_need(const struct drps_store_config *config, uint64_t *least_out,
@@ -105,10 +124,11 @@ int drps_pib_split_memory(const struct drps_store_config *config, struct drps_pi
         return drps_err_set(
             err, DRPS_E_MEMORY_BUDGET,
             "the block store has %llu bytes of memory and needs at least %llu: %llu for %s, the "
-            "rest for the %llu blocks of the largest step",
+            "rest for the %llu blocks of the largest step%s",
             (unsigned long long)config->memory_bytes, (unsigned long long)least,
             (unsigned long long)engine_least, config->kv->name,
-            (unsigned long long)config->step.blocks);
+            (unsigned long long)drps_pib_open_size(config).blocks,
+            open_steps(config) > 1 ? "s that are open together" : "");
     /* The engine's part grows with the memory, but never at the cost of what the largest step
      * needs. */
     uint64_t engine = config->memory_bytes / ENGINE_PART;

@@ -105,14 +105,14 @@ static int pin_present(struct drps_pib *st, uint64_t step, struct drps_pib_step 
 }
 
 /*
- * Whether the missing blocks may come in now. A step that nothing stands in front of takes what it
- * needs; one further ahead leaves a quarter of the pool to blocks that stay, or reading ahead would
- * eat the hits that it hides.
+ * Whether the missing blocks may come in now. A step that may open now takes what it needs; one
+ * further ahead leaves a quarter of the pool to blocks that stay, or reading ahead would eat the
+ * hits that it hides.
  */
 static int has_room(const struct drps_pib *st, uint64_t step)
 {
     const struct drps_pool *pool = &st->pool;
-    const int next = st->released == step;
+    const int next = step - st->released < st->steps.span; /* set before this thread began */
     const uint32_t frames = next ? pool->frames : pool->frames - pool->frames / 4;
     const uint32_t units = next ? pool->units : pool->units - pool->units / 4;
     return pool->pinned + st->n_missing <= frames &&

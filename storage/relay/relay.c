@@ -189,13 +189,16 @@ static int relay_open(const struct drps_store_config *config, struct drps_store 
                       struct drps_err *err)
 {
     *st_out = NULL;
+    struct drps_open_steps steps;
     int rc = check_config(config, err);
+    if (rc == 0) rc = drps_open_steps_init(&steps, config->open_steps, err);
     if (rc < 0) return rc;
     struct drps_relay *st = calloc(1, sizeof(*st));
     if (!st) return drps_err_set(err, -ENOMEM, "handle of the row store");
     st->ops = &drps_store_relay;
     st->config = *config;
     st->source = *config->windows;
+    st->steps = steps;
     st->all_windows = st->source.windows * st->source.epochs;
     (void)pthread_mutex_init(&st->lock,
                              NULL); /* glibc: these cannot fail with default attributes */
@@ -219,39 +222,56 @@ static int failed(const struct drps_relay *st, struct drps_err *err)
     return drps_err_set(err, st->failure.code, "%s", st->failure.text);
 }
 
-/* Wait until the window of the next step is open. */
-static int enter_window(struct drps_relay *st, struct drps_err *err)
+/* Wait until window q is open. */
+static int await_window(struct drps_relay *st, uint64_t q, struct drps_err *err)
 {
     (void)pthread_mutex_lock(&st->lock);
-    if (st->ready <= st->current && !st->failure.code) {
+    if (st->ready <= q && !st->failure.code) {
         const uint64_t start = drps_clock_ns();
-        while (st->ready <= st->current && !st->failure.code)
+        while (st->ready <= q && !st->failure.code)
             (void)pthread_cond_wait(&st->news, &st->lock);
         const uint64_t stall = drps_clock_ns() - start;
         st->stats.stall_ns += stall;
         st->stats.stalled_steps++;
-        st->window_stats[drps_relay_number(st, st->current)].stall_ns += stall;
+        st->window_stats[drps_relay_number(st, q)].stall_ns += stall;
     }
     int rc = failed(st, err);
     (void)pthread_mutex_unlock(&st->lock);
-    if (rc == 0) st->end = st->steps + st->open[st->current % 2].head.steps;
     return rc;
 }
 
-static void leave_window(struct drps_relay *st)
+/* The next step is the first of a window. The conductor opens it once the window before the one
+ * before it is left: until then a caller would wait for steps that it has to close itself. */
+static int enter_window(struct drps_relay *st, struct drps_err *err)
+{
+    const uint64_t q = st->entered;
+    if (q - st->current == 2) return -EAGAIN;
+    int rc = await_window(st, q, err);
+    if (rc < 0) return rc;
+    st->begin[q % 2] = st->end;
+    st->left_open[q % 2] = st->open[q % 2].head.steps;
+    st->end += st->open[q % 2].head.steps;
+    st->entered++;
+    return 0;
+}
+
+/* Windows are left in their order, each when all of its steps have closed. */
+static void leave_windows(struct drps_relay *st)
 {
     (void)pthread_mutex_lock(&st->lock);
-    st->left = ++st->current;
+    while (st->current < st->entered && !st->left_open[st->current % 2])
+        st->current++;
+    st->left = st->current;
     (void)pthread_cond_signal(&st->wake);
     (void)pthread_mutex_unlock(&st->lock);
 }
 
 static int place_rows(struct drps_relay *st, const uint32_t *slots, size_t n, struct drps_err *err)
 {
-    const struct drps_relay_window *win = &st->open[st->current % 2];
+    const struct drps_relay_window *win = &st->open[(st->entered - 1) % 2];
     if (n && slots[n - 1] >= win->head.n) /* increasing: the last is the largest */
         return drps_err_set(err, -EINVAL, "step %llu needs row %u of the %zu of its window",
-                            (unsigned long long)st->steps, slots[n - 1], win->head.n);
+                            (unsigned long long)st->steps.opened, slots[n - 1], win->head.n);
     if (drps_array_reserve(&st->index, &st->index_cap, n, sizeof(*st->index)) < 0)
         return drps_err_set(err, -ENOMEM, "index of %zu rows", n);
     const uint32_t *restrict frame = win->frame;
@@ -266,16 +286,15 @@ static int relay_step_open(struct drps_store *base, uint64_t step, const uint32_
 {
     struct drps_relay *st = (struct drps_relay *)base;
     *rows_out = (struct drps_rows){0};
-    if (st->step_open || step != st->steps || st->current >= st->all_windows)
-        return drps_err_set(err, -EINVAL, "step %llu opened, step %llu is %s",
-                            (unsigned long long)step,
-                            (unsigned long long)(st->step_open ? st->steps - 1 : st->steps),
-                            st->step_open ? "open" : "next");
-    int rc = st->steps == st->end ? enter_window(st, err) : 0;
+    int rc = drps_open_steps_check(&st->steps, step, err);
+    if (rc < 0) return rc;
+    if (step == st->end && st->entered == st->all_windows)
+        return drps_err_set(err, -EINVAL, "step %llu opened, there are %llu",
+                            (unsigned long long)step, (unsigned long long)st->end);
+    if (step == st->end) rc = enter_window(st, err);
     if (rc == 0) rc = place_rows(st, slots, n, err);
     if (rc < 0) return rc;
-    st->step_open = 1;
-    st->steps++;
+    drps_open_steps_add(&st->steps);
     *rows_out = (struct drps_rows){
         .base = st->rows, .stride = st->config.row_bytes, .index = st->index, .n = n};
     return 0;
@@ -286,12 +305,11 @@ static int relay_step_close(struct drps_store *base, uint64_t step, int changed,
 {
     struct drps_relay *st = (struct drps_relay *)base;
     (void)changed; /* every row of a window moves on, changed or not */
-    if (!st->step_open || step + 1 != st->steps)
-        return drps_err_set(err, -EINVAL, "step %llu closed, but it is not open",
-                            (unsigned long long)step);
-    st->step_open = 0;
-    if (st->steps < st->end) return 0;
-    leave_window(st);
+    int rc = drps_open_steps_close(&st->steps, step, err);
+    if (rc < 0) return rc;
+    const uint64_t last = st->entered - 1;
+    const uint64_t q = step >= st->begin[last % 2] ? last : last - 1;
+    if (--st->left_open[q % 2] == 0) leave_windows(st);
     return 0;
 }
 
@@ -299,14 +317,13 @@ static int relay_scan(struct drps_store *base, drps_row_visit visit, void *ctx,
                       struct drps_err *err)
 {
     struct drps_relay *st = (struct drps_relay *)base;
-    if (st->step_open)
-        return drps_err_set(err, -EINVAL, "scan while step %llu is open",
-                            (unsigned long long)st->steps - 1);
+    int rc = drps_open_steps_none(&st->steps, err);
+    if (rc < 0) return rc;
     (void)pthread_mutex_lock(&st->lock);
     st->scanning = 1;
     while (!st->idle && !st->failure.code)
         (void)pthread_cond_wait(&st->news, &st->lock);
-    int rc = failed(st, err);
+    rc = failed(st, err);
     (void)pthread_mutex_unlock(&st->lock);
     if (rc == 0) rc = drps_relay_scan(st, visit, ctx, err);
     (void)pthread_mutex_lock(&st->lock);
@@ -322,7 +339,7 @@ static void relay_stats(struct drps_store *base, struct drps_store_stats *out)
     (void)pthread_mutex_lock(&st->lock);
     *out = st->stats;
     (void)pthread_mutex_unlock(&st->lock);
-    out->steps = st->steps;
+    out->steps = st->steps.opened;
     drps_streams_stats(st->streams, &out->io);
 }
 

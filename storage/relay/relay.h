@@ -11,7 +11,9 @@
  * A stream needs no row ids: rows arrive in the order in which their last windows closed, within
  * one in slot order, so sorting a window's slots by the distance to their last use gives that order
  * back. The engine's thread runs the steps of window q while the conductor, a thread of the store,
- * closes q - 1 and opens q + 1.
+ * closes q - 1 and opens q + 1. With config.open_steps it may run steps of q + 1, too, before all
+ * of q are closed: rows that both use are in the same frames, and q stays open until the last of
+ * its steps has closed.
  *
  * With many windows, one unfinished chunk a window would take too much memory. Then windows are
  * gathered in groups of `span`: rows for windows beyond the next group go to their group's stream,
@@ -23,7 +25,7 @@
 
 #include <pthread.h>
 
-#include "storage/drps_store.h"
+#include "storage/opensteps.h"
 #include "storage/relay/streams.h"
 
 /* How streams are cut and grouped. */
@@ -73,11 +75,13 @@ struct drps_relay {
     uint32_t *ids, *prev;             /* own: [max_rows] of the window being opened */
     uint32_t *counts;                 /* own: [K + 2] */
 
-    /* The engine's thread. */
-    int step_open;
-    uint64_t steps;        /* opened */
-    uint64_t current, end; /* window it runs, and the step after its last */
-    uint32_t *index;       /* own: [index_cap] */
+    /* The engine's thread. Steps of windows current .. entered - 1, at most two, may be open. */
+    struct drps_open_steps steps;
+    uint64_t current, entered;
+    uint64_t end; /* the step after the last of window entered - 1 */
+    uint64_t begin[2],
+        left_open[2]; /* of window q at q % 2: its first step, and steps not closed */
+    uint32_t *index;  /* own: [index_cap] */
     size_t index_cap;
 
     /* Between the two. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <errno.h>
 
 #include <cmocka.h>
 
@@ -380,6 +381,127 @@ int plan_run(const struct plan *p, const struct drps_store_ops *ops,
     if (stats_out) ops->stats(st, stats_out);
     ops->close(st);
     free(model);
+    return rc;
+}
+
+/* ---- Steps that overlap ---- */
+
+struct open_step {
+    size_t s;
+    char *base;
+    size_t stride;
+    uint32_t *index; /* own */
+};
+
+struct overlap {
+    const struct plan *p;
+    const struct drps_store_ops *ops;
+    struct drps_store *st;
+    char *model;
+    struct open_step open[DRPS_STORE_OPEN_MOST];
+    size_t n, span, next; /* open; at most; the next step */
+    uint64_t draws;       /* random numbers drawn */
+};
+
+static uint32_t draw(struct overlap *o, uint32_t n)
+{
+    return below(o->p->seed, 1000000 + o->draws++, n);
+}
+
+/* Compare the rows of an open step with the model, and change them in both. */
+static void touch_step(const struct overlap *o, const struct open_step *open)
+{
+    const struct plan *p = o->p;
+    const struct plan_step *step = &p->steps[open->s];
+    for (size_t i = 0; i < step->n_ids; i++) {
+        char *row = open->base + (size_t)open->index[i] * open->stride;
+        char *expected = o->model + step->ids[i] * p->row_bytes;
+        if (memcmp(row, expected, p->row_bytes) != 0)
+            fail_msg("seed %llu: step %zu of %zu open ones shows old bytes of row %u",
+                     (unsigned long long)p->seed, open->s, o->n, step->ids[i]);
+        if (!step->changes) continue;
+        change_row(p, row, step->ids[i], open->s);
+        change_row(p, expected, step->ids[i], open->s);
+    }
+}
+
+static int open_step(struct overlap *o, struct drps_err *err)
+{
+    const struct plan_step *step = &o->p->steps[o->next];
+    struct drps_rows rows;
+    int rc = o->ops->step_open(o->st, o->next, o->ops->by_slot ? step->slots : step->ids,
+                               step->n_ids, &rows, err);
+    if (rc < 0) return rc;
+    struct open_step *open = &o->open[o->n++];
+    *open = (struct open_step){.s = o->next++, .base = rows.base, .stride = rows.stride};
+    open->index = must(calloc(rows.n + 1, sizeof(*open->index)));
+    for (size_t i = 0; i < rows.n; i++)
+        open->index[i] = rows.index[i];
+    touch_step(o, open);
+    return 0;
+}
+
+static int close_step(struct overlap *o, size_t which, struct drps_err *err)
+{
+    struct open_step *open = &o->open[which];
+    touch_step(o, open);
+    free(open->index);
+    const size_t s = open->s;
+    *open = o->open[--o->n];
+    return o->ops->step_close(o->st, s, o->p->steps[s].changes, err);
+}
+
+static size_t lowest_open(const struct overlap *o)
+{
+    size_t low = o->next;
+    for (size_t i = 0; i < o->n; i++)
+        if (o->open[i].s < low) low = o->open[i].s;
+    return low;
+}
+
+static int overlap_event(struct overlap *o, size_t *overlaps_out, size_t *refused_out,
+                         struct drps_err *err)
+{
+    const int may_open = o->next < o->p->n_steps && o->next - lowest_open(o) < o->span;
+    if (may_open && (!o->n || draw(o, 3))) {
+        *overlaps_out += o->n > 0;
+        int rc = open_step(o, err);
+        if (rc != -EAGAIN) return rc;
+        assert_true(o->n > 0); /* else nobody could close one */
+        assert_int_equal(err->code, 0);
+        ++*refused_out;
+    }
+    if (draw(o, 3) == 0) touch_step(o, &o->open[draw(o, (uint32_t)o->n)]);
+    return close_step(o, draw(o, (uint32_t)o->n), err);
+}
+
+static int overlap_all(struct overlap *o, size_t *overlaps_out, size_t *refused_out,
+                       struct drps_err *err)
+{
+    int rc = 0;
+    while (!rc && (o->n || o->next < o->p->n_steps)) {
+        rc = overlap_event(o, overlaps_out, refused_out, err);
+        if (!rc && !o->n && draw(o, 10) == 0)
+            rc = scan_and_compare(o->p, o->ops, o->st, o->model, err);
+    }
+    return rc ? rc : scan_and_compare(o->p, o->ops, o->st, o->model, err);
+}
+
+int plan_run_overlapping(const struct plan *p, const struct drps_store_ops *ops,
+                         const struct drps_store_config *config, size_t *overlaps_out,
+                         size_t *refused_out, struct drps_err *err)
+{
+    struct overlap o = {.p = p, .ops = ops, .span = config->open_steps};
+    *overlaps_out = *refused_out = 0;
+    int rc = ops->open(config, &o.st, err);
+    if (rc < 0) return rc;
+    o.model = must(malloc((size_t)p->rows * p->row_bytes));
+    init_rows((void *)p, 0, p->rows, o.model);
+    rc = overlap_all(&o, overlaps_out, refused_out, err);
+    for (size_t i = 0; i < o.n; i++)
+        free(o.open[i].index);
+    ops->close(o.st);
+    free(o.model);
     return rc;
 }
 

@@ -68,6 +68,16 @@ int plan_run(const struct plan *p, const struct drps_store_ops *ops,
              const struct drps_store_config *config, struct drps_store_stats *stats_out,
              struct drps_err *err);
 
+/*
+ * Run all steps with up to config->open_steps open at a time, opened in order and closed in random
+ * order, between which the rows of open steps are changed and compared with the model.
+ * *overlaps_out: steps that opened while another was open; *refused_out: that had to wait for
+ * another one to close (-EAGAIN).
+ */
+int plan_run_overlapping(const struct plan *p, const struct drps_store_ops *ops,
+                         const struct drps_store_config *config, size_t *overlaps_out,
+                         size_t *refused_out, struct drps_err *err);
+
 /* The seed of a randomised test: DRPS_TEST_SEED or the clock. Printed. */
 uint64_t test_seed(const char *test);
 

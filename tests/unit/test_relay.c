@@ -91,6 +91,37 @@ static void test_equals_model(void **state)
     }
 }
 
+/* Steps of two windows are open; one of a third has to wait. */
+static void test_shows_several_steps(void **state)
+{
+    (void)state;
+    const uint64_t seed = test_seed("relay, several steps");
+    size_t all_refused = 0;
+    for (size_t i = 0; i < SHAPES; i++) {
+        struct plan *p = plan_new(seed + i, &shapes[i]);
+        for (size_t k = 0; k < 5; k++) {
+            static const unsigned spans[] = {2, 3, 8, 32, DRPS_STORE_OPEN_MOST};
+            struct drps_err err = DRPS_ERR_INIT;
+            struct drps_store_config config = plan_config(p);
+            size_t overlaps, refused;
+            char *dir = scratch_new();
+            plan_cut(p, seed + k, 1 + 2 * k);
+            config.windows = &p->source;
+            config.dir = dir;
+            config.chunk_bytes = k % 2 ? 4096 : 0;
+            config.open_steps = spans[k];
+            config.memory_bytes = plan_least_memory(&drps_store_relay, &config);
+            if (plan_run_overlapping(p, &drps_store_relay, &config, &overlaps, &refused, &err) < 0)
+                fail_msg("%s", err.text);
+            assert_true(overlaps > 0);
+            all_refused += refused;
+            scratch_remove(dir);
+        }
+        plan_free(p);
+    }
+    assert_true(all_refused > 0);
+}
+
 /* Bytes on disk are those of full chunks of rows that leave: no more, no less. */
 static void test_moves_what_the_windows_say(void **state)
 {
@@ -365,6 +396,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equals_model),
+        cmocka_unit_test(test_shows_several_steps),
         cmocka_unit_test(test_moves_what_the_windows_say),
         cmocka_unit_test(test_groups_when_memory_is_short),
         cmocka_unit_test(test_layout_follows_cost),

@@ -71,6 +71,79 @@ static void test_resident_equals_model(void **state)
     }
 }
 
+static void overlap_on(const struct plan *p, const struct drps_store_ops *ops,
+                       const struct drps_kv_ops *kv, unsigned open_steps, uint64_t extra_memory)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_store_config config = plan_config(p);
+    size_t overlaps, refused;
+    char *dir = scratch_new();
+    config.dir = dir;
+    config.kv = kv;
+    config.open_steps = open_steps;
+    config.memory_bytes = plan_least_memory(ops, &config) + extra_memory;
+    if (plan_run_overlapping(p, ops, &config, &overlaps, &refused, &err) < 0)
+        fail_msg("%s, %u steps open: %s", kv ? kv->name : ops->name, open_steps, err.text);
+    assert_int_equal(overlaps > 0, open_steps > 1);
+    assert_int_equal(refused, 0);
+    scratch_remove(dir);
+}
+
+static void test_resident_shows_several_steps(void **state)
+{
+    (void)state;
+    const uint64_t seed = test_seed("resident, several steps");
+    for (size_t i = 0; i < SHAPES; i++) {
+        struct plan *p = plan_new(seed + i, &shapes[i]);
+        overlap_on(p, &drps_store_resident, NULL, 1, 0);
+        overlap_on(p, &drps_store_resident, NULL, 2, 0);
+        overlap_on(p, &drps_store_resident, NULL, DRPS_STORE_OPEN_MOST, 0);
+        plan_free(p);
+    }
+}
+
+/* Pools from the smallest that the open steps fit in. */
+static void test_pib_shows_several_steps(void **state)
+{
+    const struct drps_kv_ops *kv = *state;
+    const uint64_t seed = test_seed(kv->name);
+    for (size_t i = 0; i < SHAPES; i++) {
+        struct plan *p = plan_new(seed + i, &shapes[i]);
+        const uint64_t all = (uint64_t)p->blocks * shapes[i].max_block_rows * p->row_bytes;
+        for (unsigned open_steps = 1; open_steps <= 8; open_steps++)
+            overlap_on(p, &drps_store_pib, kv, open_steps, open_steps % 2 ? 0 : all / 20);
+        plan_free(p);
+    }
+}
+
+static void test_too_many_open_steps_are_refused(void **state)
+{
+    (void)state;
+    struct plan *p = plan_new(1, &shapes[1]);
+    struct drps_store_config config = plan_config(p);
+    struct drps_store *st;
+    config.open_steps = DRPS_STORE_OPEN_MOST + 1;
+    assert_int_equal(drps_store_resident.open(&config, &st, NULL), -EINVAL);
+    config.open_steps = 2;
+    assert_int_equal(drps_store_resident.open(&config, &st, NULL), 0);
+    struct drps_rows rows;
+    for (size_t s = 0; s < 3; s++) {
+        const struct plan_step *step = &p->steps[s];
+        const int rc = drps_store_resident.step_open(st, s, step->ids, step->n_ids, &rows, NULL);
+        assert_int_equal(rc, s < 2 ? 0 : -EINVAL);
+    }
+    assert_int_equal(drps_store_resident.step_close(st, 1, 1, NULL), 0);
+    assert_int_equal(drps_store_resident.step_close(st, 1, 1, NULL), -EINVAL);
+    const struct plan_step *third = &p->steps[2]; /* not while the first is open */
+    assert_int_equal(drps_store_resident.step_open(st, 2, third->ids, third->n_ids, &rows, NULL),
+                     -EINVAL);
+    assert_int_equal(drps_store_resident.step_close(st, 0, 1, NULL), 0);
+    assert_int_equal(drps_store_resident.step_open(st, 2, third->ids, third->n_ids, &rows, NULL),
+                     0);
+    drps_store_resident.close(st);
+    plan_free(p);
+}
+
 /* Pools from the smallest that can run to one that holds everything. */
 static void test_pib_equals_model(void **state)
 {
@@ -276,16 +349,20 @@ int main(void)
 {
     struct CMUnitTest tests[32] = {
         cmocka_unit_test(test_resident_equals_model),
+        cmocka_unit_test(test_resident_shows_several_steps),
+        cmocka_unit_test(test_too_many_open_steps_are_refused),
         cmocka_unit_test(test_close_accepts_null),
         cmocka_unit_test(test_wrong_order_is_refused),
         cmocka_unit_test(test_pib_refuses_rows_outside_its_blocks),
         cmocka_unit_test(test_too_small_memory_names_what_would_do),
         cmocka_unit_test(test_bad_configs_are_refused),
     };
-    size_t n = 6;
+    size_t n = 8;
     for (const struct drps_kv_ops *const *kv = drps_kv_engines(); *kv; kv++) {
         void *ctx = (void *)*kv;
         tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate(test_pib_equals_model, ctx);
+        tests[n++] =
+            (struct CMUnitTest)cmocka_unit_test_prestate(test_pib_shows_several_steps, ctx);
         tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate(
             test_pib_read_only_steps_write_nothing, ctx);
         tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate(test_pib_closes_at_any_time, ctx);
