@@ -163,6 +163,8 @@ struct drps_train_result {
     double plan_wait_seconds;
     enum drps_evict_rule evict;    /* of the block store */
     struct drps_forecast forecast; /* of one epoch with the pool that the block store had */
+    uint64_t claim_steps; /* asynchronous rounds: steps of the windows that batches are claimed in;
+                             0: bsp */
     struct drps_train_rank *ranks; /* own: [ranks_n]; NULL: one worker. What is not of ranks or of
                                       an epoch is this rank's own */
     size_t ranks_n;

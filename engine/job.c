@@ -360,7 +360,9 @@ static int open_async(struct drps_job *job, struct drps_err *err)
                                                .window_steps = job->memory.window_steps,
                                                .wait_ms = job->cluster.wait_ms};
     if (!job->memory.window_steps) return 0;
-    return drps_async_open(&options, &job->async, err);
+    int rc = drps_async_open(&options, &job->async, err);
+    if (rc == 0) job->result->claim_steps = drps_async_window_steps(job->async);
+    return rc;
 }
 
 static int start(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)

@@ -18,6 +18,7 @@ enum {
     METRICS_BYTES = 4 * MIB + MIB / 4,
     BUFFER_LEAST = 64 * 1024,
     BUFFER_MOST = MIB,
+    STEPS_LEAST = MIB / 4, /* of asynchronous rounds that are open */
     EXPORT_LEAST = 12 * MIB,
     EXPORT_MOST = 48 * MIB,
     BLOCKS_WINDOW_MOST = 4, /* of asynchronous rounds: the block store holds 8 steps */
@@ -49,10 +50,11 @@ static void take(struct drps_budget *b, const char *what, uint64_t bytes)
 /* Windows of the usual length unless the steps of two would take more than a 32nd of the memory. */
 static void take_async(struct drps_memory *m, const struct drps_plan_info *info, int least)
 {
-    m->window_steps = least ? 1 : DRPS_ASYNC_WINDOW_STEPS;
+    const uint64_t limit =
+        least ? STEPS_LEAST : clamp(m->budget.limit_bytes / 32, STEPS_LEAST, UINT64_MAX);
+    m->window_steps = DRPS_ASYNC_WINDOW_STEPS;
     while (m->window_steps > 1 &&
-           drps_async_memory(info, m->window_steps) - drps_async_memory(info, 1) >
-               m->budget.limit_bytes / 32)
+           drps_async_memory(info, m->window_steps) - drps_async_memory(info, 0) > limit)
         m->window_steps /= 2;
     take(&m->budget, "asynchronous rounds", drps_async_memory(info, m->window_steps));
 }

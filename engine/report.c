@@ -359,6 +359,7 @@ void *drps_report_json(const struct drps_train_options *options, const struct dr
     put_store(&j, r);
     put(&j, "forecast", forecast_to_json(r));
     put_process(&j, r);
+    if (r->ranks_n) put(&j, "claim_window_steps", count(r->claim_steps));
     if (r->ranks_n) put(&j, "ranks", ranks_to_json(r));
     return j;
 }

@@ -460,6 +460,33 @@ static void print_forecast(const json_t *training)
            number_of(last, "seconds", "%.2f"));
 }
 
+/* Of a plan for several workers. */
+static void print_workers(const json_t *training)
+{
+    const json_t *ranks = json_object_get(training, "ranks");
+    const int claims = json_integer_value(json_object_get(training, "claim_window_steps")) > 0;
+    size_t i;
+    json_t *r;
+    if (!json_array_size(ranks)) return;
+    printf("\nranks, --sync %s", text_of(training, "sync"));
+    if (claims) printf(", windows of %s steps", count_of(training, "claim_window_steps"));
+    printf("\n  %4s %10s %10s %9s", "rank", "sent", "received", "waited");
+    if (claims)
+        printf(" %10s %9s %9s %10s %9s", "iterations", "claimed", "held s", "mean ahead",
+               "at most");
+    printf("\n");
+    json_array_foreach(ranks, i, r)
+    {
+        printf("  %4zu %10s %10s %9s", i, size_of(r, "sent_bytes"), size_of(r, "received_bytes"),
+               percent_of(r, "waiting_share"));
+        if (claims)
+            printf(" %10s %9s %9s %10s %9s", count_of(r, "iterations"), count_of(r, "claimed"),
+                   number_of(r, "held_seconds", "%.2f"), number_of(r, "lag_mean", "%.2f"),
+                   count_of(r, "lag_max"));
+        printf("\n");
+    }
+}
+
 static void print_memory(const json_t *training)
 {
     const json_t *memory = json_object_get(training, "memory");
@@ -519,6 +546,7 @@ static void print_model(const struct options *o, const struct drps_modeldir *md)
     print_windows(json_object_get(training, "windows"));
     print_stalls(training);
     print_forecast(training);
+    print_workers(training);
     print_memory(training);
     if (o->windows) print_each_window(training);
 }

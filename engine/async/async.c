@@ -211,6 +211,11 @@ int drps_async_end(struct drps_async *a, int rc, struct drps_err *err)
     return rc < 0 ? rc : a->stopped;
 }
 
+uint64_t drps_async_window_steps(const struct drps_async *a)
+{
+    return a->job.window_steps;
+}
+
 uint64_t drps_async_done(const struct drps_async *a)
 {
     return drps_async_worker_done(a->worker);

@@ -84,6 +84,9 @@ int drps_async_end(struct drps_async *async, int rc, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_async_work(struct drps_async *async, struct drps_round *out, struct drps_err *err);
 
+/* Steps of a window, as agreed. */
+uint64_t drps_async_window_steps(const struct drps_async *async);
+
 /* Batches of the epoch that all ranks together have executed; after end. */
 uint64_t drps_async_done(const struct drps_async *async);
 

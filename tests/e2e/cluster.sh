@@ -138,6 +138,40 @@ train plan-fm-3 --local 3 --epochs 30 --patience 2 --lr 0.05
 [[ $(content) = "$want" ]] || fail "patience: $(content) instead of $want"
 echo "ok patience"
 
+# ---- Asynchronous rounds ----
+
+# Every batch once an epoch, losses not far from bulk synchronous ones, over both transports and from every store.
+batches() { sed -n 's/^ "batches": \([0-9]*\).*/\1/p' "$1/plan.json"; } # training batches of each share
+train plan-lor-3 --local 3
+bsp=$(all_values train_loss <train.json | tail -1)
+asynchronous() { # TEXT TRAIN-OPTIONS...
+    local name=$1 loss
+    shift
+    train plan-lor-3 --local 3 "$@"
+    [[ $(all_values iterations <train.json | awk '{n += $1} END {print n}') = $((2 * 3 * $(batches plan-lor-3))) ]] ||
+        fail "$name: $(all_values iterations <train.json | xargs) iterations of $(batches plan-lor-3) batches a share and epoch"
+    loss=$(all_values train_loss <train.json | tail -1)
+    awk "BEGIN {exit !($loss < 1.05 * $bsp)}" || fail "$name: loss $loss, bulk synchronous $bsp"
+    "$tools/drps-stat" model --verify >/dev/null || fail "$name: the model does not verify"
+}
+memory=$(least plan-lor-3 3)
+for mode in asp ssp wsp wsp-literal; do
+    asynchronous "$mode" --sync $mode
+    [[ $(value sync <train.json) = "$mode" ]] || fail "$mode: the report says $(value sync <train.json)"
+    asynchronous "$mode within one process" --sync $mode --transport inproc
+    asynchronous "$mode, relay" --sync $mode --store relay --memory "$((memory + 40))K"
+    [[ $(all_values windows <train.json | awk '/^[0-9]/') -gt 1 ]] || fail "$mode: one window"
+    asynchronous "$mode, file" --sync $mode --store file
+done
+asynchronous "no claims" --sync wsp --no-claim --staleness 8
+[[ $(all_values claimed <train.json | xargs) = "0 0 0" ]] || fail "--no-claim: $(all_values claimed <train.json | xargs) were claimed"
+for n in 2 5; do
+    "$tools/drps-train" plan-fm-$n -o model --force --epochs 2 --local $n --sync wsp --quiet --json >train.json
+    [[ $(all_values iterations <train.json | awk '{n += $1} END {print n}') = $((2 * n * $(batches plan-fm-$n))) ]] ||
+        fail "$n ranks: $(all_values iterations <train.json | xargs) iterations"
+done
+echo "ok asynchronous rounds"
+
 # ---- Mistakes ----
 
 fails 2 "is a plan for 2 workers: run it with --local 2" "$tools/drps-train" plan-2 -o never
@@ -151,6 +185,10 @@ fails 2 "two.txt has 2 ranks, and .* is a part of a plan for 3: give each rank a
 printf '127.0.0.1:7001\n127.0.0.1:7001\n' >same.txt
 fails 1 "same.txt:2: 127.0.0.1:7001 is the address of rank 0 already" "$tools/drps-train" plan-2 -o never --peers same.txt --rank 1
 fails 2 "silence" "$tools/drps-train" plan-2 -o never --local 2 --silence 0
+fails 2 "staleness" "$tools/drps-train" plan-2 -o never --local 2 --sync asp --staleness 3
+fails 2 "no-claim" "$tools/drps-train" plan-2 -o never --local 2 --no-claim
+fails 2 "sync asp is of several workers" "$tools/drps-train" plan-one -o never --sync asp
+fails 2 "sync" "$tools/drps-train" plan-2 -o never --local 2 --sync often
 cp -r plan-2 lacking && rm -r lacking/rank-1
 fails 1 "lacking/rank-1 is not there" "$tools/drps-train" lacking -o never --local 2
 cp -r plan-fm-2/rank-1 lacking/rank-1
@@ -220,30 +258,35 @@ absent never
 echo "ok interrupted at the start"
 
 # Killed, and stopped, while they train.
-: >out.txt
-ranks plan-lor-3 3 --epochs 100000
-"$tools/drps-train" plan-lor-3 -o never --peers peers.txt --rank 0 --epochs 100000 --timeout 60 2>err.txt >out.txt &
-master=$!
-until [[ $(wc -l <out.txt) -ge 3 ]]; do kill -0 $master || fail "$(cat err.txt)"; done # a head and two epochs
-kill -KILL "${pids[1]}"
-wait $master && fail "rank 0 did not notice that rank 2 was killed"
-grep -q "rank 2 " err.txt || fail "rank 0 says: $(cat err.txt)"
-wait "${pids[0]}" && fail "rank 1 did not notice that rank 2 was killed"
-grep -q "rank 2 " rank-1.txt || fail "rank 1 says: $(cat rank-1.txt)"
-absent never
-echo "ok killed: $(cat err.txt)"
+ends() { # TRAIN-OPTIONS...
+    : >out.txt # not by the shell that starts the next command, which may be late: the loop would see the old lines
+    ranks plan-lor-3 3 --epochs 100000 "$@"
+    "$tools/drps-train" plan-lor-3 -o never --peers peers.txt --rank 0 --epochs 100000 --timeout 60 "$@" 2>err.txt >out.txt &
+    master=$!
+    until [[ $(wc -l <out.txt) -ge 3 ]]; do kill -0 $master || fail "$(cat err.txt)"; done # a head and two epochs
+    kill -KILL "${pids[1]}"
+    wait $master && fail "rank 0 did not notice that rank 2 was killed"
+    grep -q "rank 2 " err.txt || fail "rank 0 says: $(cat err.txt)"
+    wait "${pids[0]}" && fail "rank 1 did not notice that rank 2 was killed"
+    grep -q "rank 2 " rank-1.txt || fail "rank 1 says: $(cat rank-1.txt)"
+    absent never
+    echo "ok killed $*: $(cat err.txt)"
 
-: >out.txt # not by the shell that starts the next command, which may be late: the loop would see the old lines
-ranks plan-lor-3 3 --epochs 100000
-"$tools/drps-train" plan-lor-3 -o stopped --peers peers.txt --rank 0 --epochs 100000 --timeout 60 2>err.txt >out.txt &
-master=$!
-until [[ $(wc -l <out.txt) -ge 3 ]]; do kill -0 $master || fail "$(cat err.txt)"; done
-kill -INT "${pids[1]}"
-status=0 && wait $master || status=$?
-[[ $status = 130 ]] || fail "rank 0 ended with $status: $(cat err.txt)"
-for pid in "${pids[@]}"; do
-    status=0 && wait "$pid" || status=$?
-    [[ $status = 130 ]] || fail "a rank ended with $status: $(cat rank-*.txt)"
-done
-"$tools/drps-stat" stopped --verify >/dev/null || fail "the model of the interrupted run does not verify"
-echo "ok interrupted"
+    : >out.txt
+    ranks plan-lor-3 3 --epochs 100000 "$@"
+    "$tools/drps-train" plan-lor-3 -o stopped --force --peers peers.txt --rank 0 --epochs 100000 --timeout 60 "$@" 2>err.txt >out.txt &
+    master=$!
+    until [[ $(wc -l <out.txt) -ge 3 ]]; do kill -0 $master || fail "$(cat err.txt)"; done
+    kill -INT "${pids[1]}"
+    status=0 && wait $master || status=$?
+    [[ $status = 130 ]] || fail "rank 0 ended with $status: $(cat err.txt)"
+    for pid in "${pids[@]}"; do
+        status=0 && wait "$pid" || status=$?
+        [[ $status = 130 ]] || fail "a rank ended with $status: $(cat rank-*.txt)"
+    done
+    "$tools/drps-stat" stopped --verify >/dev/null || fail "the model of the interrupted run does not verify"
+    echo "ok interrupted $*"
+}
+ends
+ends --sync asp
+ends --sync wsp

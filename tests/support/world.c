@@ -28,6 +28,12 @@ static void make_plan(struct world *w, const char *input, const char *algo, cons
 struct world *world_begin(const char *algo, enum case_format format, uint64_t batch,
                           uint64_t one_batch, uint64_t seed)
 {
+    return world_begin_sized(algo, format, 900, 200, batch, one_batch, seed);
+}
+
+struct world *world_begin_sized(const char *algo, enum case_format format, size_t samples,
+                                size_t features, uint64_t batch, uint64_t one_batch, uint64_t seed)
+{
     struct world *w = calloc(1, sizeof(*w));
     scratch_begin(&w->scratch);
     (void)snprintf(w->plan, sizeof(w->plan), "%s", scratch_path(&w->scratch, "several"));
@@ -35,7 +41,7 @@ struct world *world_begin(const char *algo, enum case_format format, uint64_t ba
     (void)snprintf(w->model, sizeof(w->model), "%s", scratch_path(&w->scratch, "model"));
     char input[SCRATCH_PATH_BYTES];
     (void)snprintf(input, sizeof(input), "%s",
-                   case_input(&w->scratch, "in", format, 900, 200, seed));
+                   case_input(&w->scratch, "in", format, samples, features, seed));
     make_plan(w, input, algo, w->plan, WORLD_WORKERS, batch);
     make_plan(w, input, algo, w->one, 1, one_batch);
     return w;
@@ -59,6 +65,25 @@ int world_run(const struct world *w, const struct drps_train_options *train,
     const struct drps_ranks_options o = {
         .plan = w->plan, .train = train, .transport = DRPS_RANKS_INPROC, .wait_ms = 60000};
     return drps_ranks_run_local(&o, WORLD_WORKERS, result, err);
+}
+
+/* A refusal ends "at least 43.1 MiB is needed": of a rank, which has its part of the memory. */
+uint64_t world_least_memory(const struct world *w, const struct drps_train_options *train)
+{
+    struct drps_train_options o = *train;
+    for (o.memory_bytes = WORLD_WORKERS;;) {
+        struct drps_train_result r;
+        struct drps_err err = DRPS_ERR_INIT;
+        const int rc = world_run(w, &o, &r, &err);
+        drps_train_result_free(&r);
+        if (rc == 0) return o.memory_bytes;
+        const char *at = strstr(err.text, "at least ");
+        const double mib = at ? strtod(at + strlen("at least "), NULL) : 0;
+        if (!(mib > 0)) fail_msg("no number: %s", err.text);
+        const uint64_t more = WORLD_WORKERS * (uint64_t)(mib * (1 << 20) + 1);
+        if (more <= o.memory_bytes) fail_msg("%.1f MiB do not do: %s", mib, err.text);
+        o.memory_bytes = more;
+    }
 }
 
 void world_run_one(const struct world *w, const struct drps_train_options *train,

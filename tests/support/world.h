@@ -17,9 +17,12 @@ struct world {
     char model[SCRATCH_PATH_BYTES];
 };
 
-/* Batches of the two plans. */
+/* `batch`, `one_batch`: of the two plans. 900 samples, 200 features. */
 struct world *world_begin(const char *algo, enum case_format format, uint64_t batch,
                           uint64_t one_batch, uint64_t seed);
+/* So many of them instead. */
+struct world *world_begin_sized(const char *algo, enum case_format format, size_t samples,
+                                size_t features, uint64_t batch, uint64_t one_batch, uint64_t seed);
 void world_end(struct world *w);
 
 /* Two epochs into w->model. */
@@ -28,6 +31,9 @@ struct drps_train_options world_options(const struct world *w);
 /* All ranks, over inproc. */
 int world_run(const struct world *w, const struct drps_train_options *train,
               struct drps_train_result *result, struct drps_err *err);
+
+/* The least memory_bytes that world_run() takes with this store, by the ranks' own refusals. */
+uint64_t world_least_memory(const struct world *w, const struct drps_train_options *train);
 
 /* The plan for one worker; fails the test when it fails. */
 void world_run_one(const struct world *w, const struct drps_train_options *train,

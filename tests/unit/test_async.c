@@ -238,6 +238,60 @@ static void test_in_order_they_give_the_model_of_one_worker(void **state)
     check_case("lmf", CASE_RATINGS, BATCH, "sgd", 0.001f);
 }
 
+/* ---- Stores on disk ---- */
+
+static void check_modes(const struct world *w, struct drps_train_options o, uint64_t least_steps)
+{
+    for (size_t m = 0; m < MODES; m++) {
+        struct drps_train_result r;
+        struct drps_err err = DRPS_ERR_INIT;
+        struct watch watch;
+        watch_begin(&watch);
+        o.sync = modes[m];
+        o.on_batch = just_count;
+        o.ctx = &watch;
+        if (world_run(w, &o, &r, &err) < 0)
+            fail_msg("%s, %s: %s", o.store, name_of(modes[m]), err.text);
+        assert_string_equal(r.store, o.store);
+        if (strcmp(o.store, "relay") == 0) assert_true(r.windows_n > 2);
+        assert_in_range(r.claim_steps, least_steps, 16);
+        check_once(&watch, steps_of(w), 2);
+        world_check_model(w, &r);
+        drps_train_result_free(&r);
+        watch_end(&watch);
+    }
+}
+
+/* In as little memory as they take, and in some more: longer windows. */
+static void check_store(const struct world *w, const char *store, uint64_t content)
+{
+    struct drps_train_options o = world_options(w);
+    o.lr = 0.01f;
+    o.store = store;
+    o.sync = DRPS_SCHED_SSP;
+    const uint64_t least = world_least_memory(w, &o);
+    for (uint64_t steps = 1; steps <= 2; steps++) {
+        o.memory_bytes = least + (steps - 1) * WORKERS * 64 * 1024;
+        check_in_order(w, o, DRPS_SCHED_SSP, content);
+        check_modes(w, o, steps);
+    }
+}
+
+static void test_stores_on_disk(void **state)
+{
+    struct world *w = world_begin_sized("fm", CASE_LIBSVM, 6000, 100000, 8, 8, seed);
+    struct drps_train_options o = world_options(w);
+    struct drps_train_result one;
+    (void)state;
+    o.lr = 0.01f;
+    world_run_one(w, &o, &one);
+    check_store(w, "relay", one.content);
+    for (size_t i = 0; drps_kv_engines()[i]; i++)
+        check_store(w, drps_kv_engines()[i]->name, one.content);
+    drps_train_result_free(&one);
+    world_end(w);
+}
+
 /* ---- Claims ---- */
 
 static void check_claims(enum drps_sched_mode mode)
@@ -392,6 +446,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_batch_is_executed_once),
         cmocka_unit_test(test_in_order_they_give_the_model_of_one_worker),
+        cmocka_unit_test(test_stores_on_disk),
         cmocka_unit_test(test_a_slow_workers_batches_are_claimed),
         cmocka_unit_test(test_stopping_keeps_the_model_so_far),
         cmocka_unit_test(test_a_rank_that_fails_ends_all),
