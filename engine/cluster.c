@@ -33,7 +33,8 @@ void drps_train_net_options(const struct drps_plan *part, struct drps_net_option
         .count = info->ranks.workers,
         .message_bytes = {[DRPS_NET_WORKER] =
                               larger(drps_rounds_worker_bytes(info), drps_async_worker_bytes(info)),
-                          [DRPS_NET_SERVER] = drps_rounds_server_bytes(info),
+                          [DRPS_NET_SERVER] = larger(drps_rounds_server_bytes(info),
+                                                     sizeof(struct drps_message_here)),
                           [DRPS_NET_MASTER] = METRICS_BYTES},
         .queue_messages = QUEUE,
     };

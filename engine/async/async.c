@@ -38,10 +38,10 @@ void drps_async_tell_failed(const struct async_job *job, enum drps_net_part part
     (void)rc; /* that fails when the net has failed, which the part hears itself */
 }
 
-int drps_async_receive(const struct async_job *job, enum drps_net_part part,
+int drps_async_receive(const struct async_job *job, enum drps_net_part part, uint32_t timeout_ms,
                        struct drps_net_message **out, struct drps_err *err)
 {
-    int rc = drps_net_receive(job->o.net, part, DRPS_NET_ANY, job->o.wait_ms, out, err);
+    int rc = drps_net_receive(job->o.net, part, DRPS_NET_ANY, timeout_ms, out, err);
     if (rc < 0 || (*out)->type != DRPS_MESSAGE_FAILED || (*out)->from != job->rank) return rc;
     drps_net_message_free(*out);
     *out = NULL;

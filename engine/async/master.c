@@ -3,7 +3,9 @@
  * sees no parameters: an iteration costs it two messages of no payload.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/drps_alloc.h"
 #include "base/drps_clock.h"
@@ -12,8 +14,9 @@
 
 struct async_master {
     const struct async_job *job;
-    struct drps_sched *sched;        /* own; for all epochs: it knows the workers' times */
-    struct drps_claim *claim;        /* own; of the epoch */
+    struct drps_sched *sched; /* own; for all epochs: it knows the workers' times */
+    struct drps_claim *claim; /* own; of the epoch */
+    int has_batch[DRPS_PLAN_WORKERS_MAX];
     int idle[DRPS_PLAN_WORKERS_MAX]; /* gone for the scheduler until there is a batch */
     uint32_t running;                /* workers that hold a batch */
     uint64_t releases[DRPS_PLAN_WORKERS_MAX];
@@ -46,6 +49,7 @@ static int start(struct async_master *m, unsigned worker, struct drps_err *err)
     m->releases[worker]++;
     if (rc) {
         m->running++;
+        m->has_batch[worker] = 1;
         return send_go(m, worker, &batch, err);
     }
     m->idle[worker] = 1;
@@ -86,6 +90,7 @@ static int arrive(struct async_master *m, const struct drps_net_message *message
     const int window_ended = drps_claim_done(m->claim, message->from, err);
     if (window_ended < 0) return window_ended;
     m->running--;
+    m->has_batch[message->from] = 0;
     if (message->tag & DRPS_MESSAGE_STOP) m->stop = 1;
     if (m->stop) return 0; /* nobody is released any more */
     int rc = drps_sched_arrive(m->sched, message->from, drps_clock_ns(), released, err);
@@ -156,18 +161,31 @@ static int end(struct async_master *m, struct drps_err *err)
     return rc;
 }
 
+/* Nobody has arrived for too long. */
+static int nobody_came(const struct async_master *m, struct drps_err *err)
+{
+    char text[256] = "";
+    for (uint32_t w = 0; w < m->job->workers; w++) {
+        const size_t used = strlen(text);
+        if (!m->has_batch[w]) continue;
+        (void)snprintf(text + used, sizeof(text) - used, "%s%u", used ? ", " : "", w); /* or cut */
+    }
+    return drps_err_set(err, -ETIMEDOUT,
+                        "no batch was done within %u ms; one is under way on rank %s",
+                        m->job->o.wait_ms, text);
+}
+
 /* The next arrival; *out NULL: a wait of the scheduler ends first. */
 static int await(struct async_master *m, struct drps_net_message **out, struct drps_err *err)
 {
     const struct async_job *job = m->job;
     const uint64_t limit = drps_clock_ns() + (uint64_t)job->o.wait_ms * 1000000;
     const uint64_t deadline = m->stop ? DRPS_SCHED_NEVER : drps_sched_deadline(m->sched);
-    if (deadline >= limit) return drps_async_receive(job, DRPS_NET_MASTER, out, err);
-    struct drps_err none = DRPS_ERR_INIT;
-    int rc =
-        drps_net_receive_until(job->o.net, DRPS_NET_MASTER, DRPS_NET_ANY, deadline, out, &none);
-    if (rc == -ETIMEDOUT) return 0;
-    return rc < 0 ? drps_err_set(err, rc, "%s", none.text) : 0;
+    struct drps_err why = DRPS_ERR_INIT;
+    int rc = drps_net_receive_until(job->o.net, DRPS_NET_MASTER, DRPS_NET_ANY,
+                                    deadline < limit ? deadline : limit, out, &why);
+    if (rc == -ETIMEDOUT) return deadline < limit ? 0 : nobody_came(m, err);
+    return rc < 0 ? drps_err_set(err, rc, "%s", why.text) : 0;
 }
 
 static int next_event(struct async_master *m, struct drps_err *err)

@@ -30,10 +30,14 @@ int drps_async_told_failed(struct drps_err *err);
 /* Tell a part of this rank that another one has failed. */
 void drps_async_tell_failed(const struct async_job *job, enum drps_net_part part);
 
-/* The next message to a part, of any rank; DRPS_E_CLOSED when another part of this rank has
- * failed. */
+/*
+ * The next message to a part, of any rank; DRPS_E_CLOSED when another part of this rank has failed.
+ * A worker without a batch, and a server, may hear nothing for as long as others take: it is the
+ * master that notices when no batch is done in time (ASYNC_TURN_MS).
+ */
+enum { ASYNC_TURN_MS = 24 * 3600 * 1000 };
 DRPS_MUST_CHECK
-int drps_async_receive(const struct async_job *job, enum drps_net_part part,
+int drps_async_receive(const struct async_job *job, enum drps_net_part part, uint32_t timeout_ms,
                        struct drps_net_message **out, struct drps_err *err);
 
 /* DRPS_E_PROTO: the message was not due. */

@@ -272,7 +272,7 @@ int drps_async_server_run(struct async_server *s, struct drps_err *err)
     s->ended = s->has_pending = 0;
     while (rc == 0 && !(s->ended && s->in == s->expected)) {
         struct drps_net_message *m;
-        rc = drps_async_receive(s->job, DRPS_NET_SERVER, &m, err);
+        rc = drps_async_receive(s->job, DRPS_NET_SERVER, ASYNC_TURN_MS, &m, err);
         if (rc == 0) rc = take(s, m, err);
     }
     return rc == 0 ? close_open(s, err) : rc;

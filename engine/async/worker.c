@@ -28,14 +28,6 @@ struct async_worker {
 
 /* ---- Messages ---- */
 
-static int receive(struct async_worker *w, struct drps_net_message **out, struct drps_err *err)
-{
-    int rc = drps_async_receive(w->job, DRPS_NET_WORKER, out, err);
-    if (rc == -ETIMEDOUT)
-        (void)drps_err_context(err, "step %llu of share %u", (unsigned long long)w->step, w->share);
-    return rc;
-}
-
 static int send_to(const struct async_worker *w, uint32_t to, enum drps_net_part part, uint8_t type,
                    uint32_t tag, struct drps_err *err)
 {
@@ -58,7 +50,7 @@ static int take_end(struct async_worker *w, const struct drps_net_message *m, st
 static int await_go(struct async_worker *w, struct drps_err *err)
 {
     struct drps_net_message *m;
-    int rc = receive(w, &m, err);
+    int rc = drps_async_receive(w->job, DRPS_NET_WORKER, ASYNC_TURN_MS, &m, err);
     if (rc < 0) return rc;
     if (m->from == 0 && m->type == DRPS_MESSAGE_END) {
         rc = take_end(w, m, err);
@@ -129,7 +121,10 @@ static int collect(struct async_worker *w, struct drps_err *err)
     const uint32_t due = w->job->workers + (w->share != w->job->rank);
     for (uint32_t n = 0; n < due; n++) {
         struct drps_net_message *m;
-        int rc = receive(w, &m, err);
+        int rc = drps_async_receive(w->job, DRPS_NET_WORKER, w->job->o.wait_ms, &m, err);
+        if (rc == -ETIMEDOUT)
+            (void)drps_err_context(err, "step %llu of share %u", (unsigned long long)w->step,
+                                   w->share);
         if (rc == 0) rc = keep(w, m, err);
         if (rc < 0) return rc;
     }

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/drps_clock.h"
 #include "base/drps_rng.h"
 #include "engine/net/wire.h"
 #include "support/net_job.h"
@@ -247,6 +248,13 @@ static void test_net_waits_have_an_end(void **state)
     struct drps_net_message *m;
     net_job_open(&job, kind_of(state), 2, &(struct drps_net_options){0});
     assert_int_equal(drps_net_receive(job.nets[0], DRPS_NET_MASTER, 1, 5, &m, &err), -ETIMEDOUT);
+    const uint64_t until = drps_clock_ns() + 3000000;
+    assert_int_equal(
+        drps_net_receive_until(job.nets[0], DRPS_NET_MASTER, DRPS_NET_ANY, until, &m, NULL),
+        -ETIMEDOUT);
+    assert_null(m);
+    assert_true(drps_clock_ns() >= until);
+    assert_int_equal(drps_net_receive_until(job.nets[0], DRPS_NET_PARTS, 1, 0, &m, NULL), -EINVAL);
     assert_null(m);
     assert_non_null(strstr(err.text, "nothing came from rank 1"));
     assert_non_null(strstr(err.text, "for the master within 5 ms"));
