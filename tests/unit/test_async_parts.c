@@ -10,9 +10,11 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/async/parts.h"
+#include "support/world.h"
 
 enum { WORKERS = 2, STEPS = 5, WAIT_MS = 20000 };
 
@@ -262,6 +264,195 @@ static void test_server_refuses_what_is_not_due(void **state)
     }
 }
 
+/* ---- The server, with rows ---- */
+
+enum { RANKS = WORLD_WORKERS };
+
+/* Rank 0's server of a plan, in a thread; the test is the worker of ranks 1 and 2. */
+struct serving {
+    struct world *world;
+    struct drps_plan *part;
+    struct drps_feed *feed;
+    struct drps_server server;
+    struct drps_net *nets[RANKS];
+    struct async_job job;
+    struct async_server *async;
+    pthread_t thread;
+    struct drps_err err;
+    int rc;
+};
+
+/* A store that holds two steps, and says so itself. */
+static uint64_t steps_closed;
+
+static int open_reluctantly(struct drps_store *st, uint64_t step, const uint32_t *ids, size_t n,
+                            struct drps_rows *rows, struct drps_err *err)
+{
+    if (step >= steps_closed + 2) return -EAGAIN;
+    return drps_store_resident.step_open(st, step, ids, n, rows, err);
+}
+
+static int close_and_count(struct drps_store *st, uint64_t step, int changed, struct drps_err *err)
+{
+    steps_closed++;
+    return drps_store_resident.step_close(st, step, changed, err);
+}
+
+static void *run_server(void *serving)
+{
+    struct serving *s = serving;
+    s->rc = drps_async_server_run(s->async, &s->err);
+    return NULL;
+}
+
+static void serving_begin(struct serving *s, const struct drps_store_ops *ops,
+                          uint64_t window_steps)
+{
+    struct drps_model model;
+    struct drps_optim optim;
+    struct drps_store_config config = {.io = drps_io_os(), .open_steps = 8};
+    struct drps_net_options net;
+    memset(s, 0, sizeof(*s));
+    s->world = world_begin("lor", CASE_LIBSVM, 32, 32, 5);
+    assert_int_equal(drps_plan_open_rank(drps_io_os(), s->world->plan, 0, &s->part, NULL), 0);
+    const struct drps_plan_info *info = &s->part->info;
+    assert_int_equal(drps_model_init(&model, info->algo, info->loss, 0, 1, NULL), 0);
+    model.has_bias = 1;
+    assert_int_equal(drps_optim_init(&optim, "sgd", NULL), 0);
+    drps_server_init(&s->server, &model, &optim);
+    assert_int_equal(drps_server_open(&s->server, ops, &config, info->rows, NULL), 0);
+    assert_int_equal(drps_feed_open(s->part, 1, &s->feed, NULL), 0);
+    assert_int_equal(drps_feed_start(s->feed, 1, 1 << 20, NULL), 0);
+    drps_train_net_options(s->part, &net);
+    assert_int_equal(drps_net_open_inproc(&net, s->nets, NULL), 0);
+    s->job = (struct async_job){.o = {.plan = s->part,
+                                      .net = s->nets[0],
+                                      .feed = s->feed,
+                                      .server = &s->server,
+                                      .wait_ms = WAIT_MS},
+                                .workers = RANKS,
+                                .dim = info->dim,
+                                .steps = info->batches,
+                                .window_steps = window_steps};
+    assert_true(info->batches > 4);
+    assert_int_equal(drps_async_server_new(&s->job, &s->async, NULL), 0);
+    assert_int_equal(pthread_create(&s->thread, NULL, run_server, s), 0);
+}
+
+static void serving_end(struct serving *s)
+{
+    for (uint32_t r = 0; r < RANKS; r++)
+        drps_net_close(s->nets[r], 0, NULL);
+    drps_async_server_free(s->async);
+    drps_feed_close(s->feed);
+    drps_server_close(&s->server);
+    drps_plan_close(s->part);
+    world_end(s->world);
+}
+
+static void send_to_server(struct serving *s, uint32_t rank, uint8_t type, uint32_t share,
+                           uint64_t step, const void *data, size_t bytes)
+{
+    const struct drps_piece piece = {data, bytes};
+    const struct drps_net_send send = {.part = DRPS_NET_SERVER,
+                                       .type = type,
+                                       .tag = share,
+                                       .round = step,
+                                       .pieces = &piece,
+                                       .n = 1};
+    assert_int_equal(drps_net_send(s->nets[rank], &send, WAIT_MS, NULL), 0);
+}
+
+/* What the server answers to a pull; bytes of the parameters. */
+static size_t expect_parameters(struct serving *s, uint32_t rank, uint32_t share, uint64_t step)
+{
+    struct drps_net_message *m;
+    for (unsigned record = share == 0;; record = 0) { /* rank 0's own batch comes first */
+        assert_int_equal(drps_net_receive(s->nets[rank], DRPS_NET_WORKER, 0, WAIT_MS, &m, NULL), 0);
+        assert_int_equal(m->type, record ? DRPS_MESSAGE_RECORD : DRPS_MESSAGE_PARAMETERS);
+        assert_int_equal(m->round, step);
+        const size_t bytes = m->bytes;
+        drps_net_message_free(m);
+        if (!record) return bytes;
+    }
+}
+
+static void push_zeros(struct serving *s, uint32_t rank, uint32_t share, uint64_t step,
+                       size_t bytes)
+{
+    void *zeros = calloc(1, bytes + 1);
+    assert_non_null(zeros);
+    send_to_server(s, rank, DRPS_MESSAGE_GRADIENT, share, step, zeros, bytes);
+    free(zeros);
+}
+
+static void execute(struct serving *s, uint32_t rank, uint32_t share, uint64_t step)
+{
+    send_to_server(s, rank, DRPS_MESSAGE_PULL, share, step, NULL, 0);
+    push_zeros(s, rank, share, step, expect_parameters(s, rank, share, step));
+}
+
+static void expect_nothing(struct serving *s, uint32_t rank)
+{
+    struct drps_net_message *m;
+    assert_int_equal(drps_net_receive(s->nets[rank], DRPS_NET_WORKER, 0, 0, &m, NULL), -ETIMEDOUT);
+}
+
+/* A pull of step 2 comes first, while there is room for two steps: it is answered when step 0 is
+ * complete, and not before. */
+static void check_aside(const struct drps_store_ops *ops, uint64_t window_steps)
+{
+    struct serving s;
+    steps_closed = 0;
+    serving_begin(&s, ops, window_steps);
+    send_to_server(&s, 1, DRPS_MESSAGE_PULL, 1, 2, NULL, 0);
+    execute(&s, 2, 2, 1); /* step 1 is open */
+    execute(&s, 2, 0, 0);
+    execute(&s, 2, 2, 0);
+    send_to_server(&s, 2, DRPS_MESSAGE_PULL, 1, 0, NULL, 0);
+    const size_t bytes = expect_parameters(&s, 2, 1, 0);
+    expect_nothing(&s, 1); /* all that came before is served */
+    push_zeros(&s, 2, 1, 0, bytes);
+    push_zeros(&s, 1, 1, 2, expect_parameters(&s, 1, 1, 2));
+    send_to_server(&s, 0, DRPS_MESSAGE_END, DRPS_MESSAGE_STOP, 5, NULL, 0);
+    (void)pthread_join(s.thread, NULL);
+    if (s.rc < 0) fail_msg("%s", s.err.text);
+    assert_int_equal(steps_closed, ops == &drps_store_resident ? 0 : 3); /* two not complete */
+    serving_end(&s);
+}
+
+static void test_server_puts_a_pull_aside_until_its_step_can_open(void **state)
+{
+    struct drps_store_ops reluctant = drps_store_resident;
+    (void)state;
+    reluctant.step_open = open_reluctantly;
+    reluctant.step_close = close_and_count;
+    check_aside(&drps_store_resident, 1); /* its own ring is full */
+    check_aside(&reluctant, 4);           /* the store says no */
+}
+
+static void test_server_takes_each_gradient_once(void **state)
+{
+    struct serving s;
+    (void)state;
+    serving_begin(&s, &drps_store_resident, 4);
+    send_to_server(&s, 1, DRPS_MESSAGE_PULL, 1, 0, NULL, 0);
+    const size_t bytes = expect_parameters(&s, 1, 1, 0);
+    push_zeros(&s, 1, 1, 0, bytes);
+    push_zeros(&s, 2, 1, 0, bytes);
+    (void)pthread_join(s.thread, NULL);
+    assert_int_equal(s.rc, DRPS_E_PROTO);
+    assert_non_null(strstr(s.err.text, "rank 2 sent the server message 17"));
+    serving_end(&s);
+
+    serving_begin(&s, &drps_store_resident, 4);
+    send_to_server(&s, 1, DRPS_MESSAGE_PULL, 1, 0, NULL, 0);
+    push_zeros(&s, 1, 1, 0, expect_parameters(&s, 1, 1, 0) + 4); /* a row too many */
+    (void)pthread_join(s.thread, NULL);
+    assert_int_equal(s.rc, DRPS_E_PROTO);
+    serving_end(&s);
+}
+
 static void test_failures_of_other_parts_end_each(void **state)
 {
     struct stage s;
@@ -295,6 +486,8 @@ int main(void)
         cmocka_unit_test(test_master_refuses_what_is_not_due),
         cmocka_unit_test(test_worker_refuses_what_is_not_due),
         cmocka_unit_test(test_server_refuses_what_is_not_due),
+        cmocka_unit_test(test_server_puts_a_pull_aside_until_its_step_can_open),
+        cmocka_unit_test(test_server_takes_each_gradient_once),
         cmocka_unit_test(test_failures_of_other_parts_end_each),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
