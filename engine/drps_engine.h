@@ -64,12 +64,17 @@ struct drps_train_ranks {
     uint32_t wait_ms;              /* for a message that is due; 0: 600,000 */
 };
 
-/* A batch of asynchronous rounds, as a worker comes to it and is done with it. */
+/* A training batch of one of several ranks, as its worker comes to it. */
+enum drps_batch_moment {
+    DRPS_BATCH_BEGINS, /* its parameters are not asked for yet (bsp: not received) */
+    DRPS_BATCH_PULLED, /* they are there */
+    DRPS_BATCH_DONE,   /* its gradients are sent */
+};
 struct drps_train_batch {
     uint32_t rank;  /* of the worker */
     uint32_t share; /* the worker whose batch it is by the plan: another one if it was claimed */
     uint64_t step;  /* of the epoch */
-    int done;       /* 0: before its parameters are asked for; 1: after its gradients are sent */
+    enum drps_batch_moment moment;
 };
 
 /* Zero means default. Everything is borrowed until drps_train_run() returns. */
@@ -110,9 +115,9 @@ struct drps_train_options {
     void (*on_progress)(
         void *ctx,
         const struct drps_train_progress *progress); /* some times a second. May be NULL */
-    void (*on_batch)(void *ctx, const struct drps_train_batch *batch); /* not bsp; on the threads
-                                  that call drps_train_run(), of all ranks of this process. May be
-                                  NULL */
+    void (*on_batch)(void *ctx, const struct drps_train_batch *batch); /* several ranks; on the
+                                  threads that call drps_train_run(), of all ranks of this process.
+                                  May be NULL */
     void *ctx;
 };
 

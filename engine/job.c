@@ -344,7 +344,7 @@ static int open_rounds(struct drps_job *job, struct drps_err *err)
                                                 .feed = job->feed,
                                                 .server = &job->server,
                                                 .worker = &job->worker,
-                                                .stop = job->options->stop,
+                                                .train = job->options,
                                                 .wait_ms = job->cluster.wait_ms};
     return drps_rounds_open(&options, &job->rounds, err);
 }

@@ -282,7 +282,8 @@ static int pull(struct drps_rounds *r, struct drps_err *err)
 
 static int wants_to_stop(const struct drps_rounds *r)
 {
-    return r->o.stop && atomic_load_explicit(r->o.stop, memory_order_relaxed); /* only a flag */
+    const atomic_int *stop = r->o.train->stop;
+    return stop && atomic_load_explicit(stop, memory_order_relaxed); /* only a flag */
 }
 
 /* Each server its part; after an evaluation round, that it is over. */
@@ -316,9 +317,18 @@ static int push(struct drps_rounds *r, int training, struct drps_err *err)
     return 0;
 }
 
+static void tell_hook(const struct drps_rounds *r, enum drps_batch_moment moment)
+{
+    const struct drps_train_options *train = r->o.train;
+    const struct drps_train_batch batch = {
+        .rank = r->rank, .share = r->rank, .step = r->at, .moment = moment};
+    if (train->on_batch && r->at < r->train) train->on_batch(train->ctx, &batch);
+}
+
 int drps_rounds_work(struct drps_rounds *r, struct drps_round *out, struct drps_err *err)
 {
     const int training = r->at < r->train;
+    tell_hook(r, DRPS_BATCH_BEGINS);
     const uint64_t start = drps_clock_ns();
     *out = (struct drps_round){.batch = &r->share.body};
     int rc = drps_feed_next_share(r->o.feed, &r->share, err);
@@ -326,14 +336,17 @@ int drps_rounds_work(struct drps_rounds *r, struct drps_round *out, struct drps_
     if (rc == 0) rc = pull(r, err);
     if (rc) return rc;
     const uint64_t pulled = drps_clock_ns();
+    tell_hook(r, DRPS_BATCH_PULLED);
+    const uint64_t ready = drps_clock_ns();
     if (training)
         out->loss = drps_worker_gradient(r->o.worker, &r->share.body);
     else
         drps_worker_score(r->o.worker, &r->share.body);
     out->plan_ns = read - start;
     out->wait_ns = pulled - read;
-    out->compute_ns = drps_clock_ns() - pulled;
+    out->compute_ns = drps_clock_ns() - ready;
     rc = push(r, training, err);
+    tell_hook(r, DRPS_BATCH_DONE);
     r->at++;
     r->round++;
     return rc;

@@ -32,11 +32,11 @@ struct drps_rounds; /* opaque */
 struct drps_rounds_options {
     const struct drps_plan *plan; /* the rank's part */
     struct drps_net *net;
-    struct drps_feed *feed;     /* started */
-    struct drps_server *server; /* its store is open */
-    struct drps_worker *worker; /* started */
-    const atomic_int *stop;     /* may be NULL */
-    uint32_t wait_ms;           /* for a message that is due */
+    struct drps_feed *feed;                 /* started */
+    struct drps_server *server;             /* its store is open */
+    struct drps_worker *worker;             /* started */
+    const struct drps_train_options *train; /* stop, on_batch */
+    uint32_t wait_ms;                       /* for a message that is due */
 };
 
 /* Everything in options is borrowed until close. */

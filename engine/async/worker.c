@@ -202,11 +202,11 @@ static int arrive(const struct async_worker *w, struct drps_err *err)
 
 /* ---- A batch ---- */
 
-static void tell_hook(const struct async_worker *w, int done)
+static void tell_hook(const struct async_worker *w, enum drps_batch_moment moment)
 {
     const struct drps_train_options *train = w->job->o.train;
     const struct drps_train_batch batch = {
-        .rank = w->job->rank, .share = w->share, .step = w->step, .done = done};
+        .rank = w->job->rank, .share = w->share, .step = w->step, .moment = moment};
     if (train->on_batch) train->on_batch(train->ctx, &batch);
 }
 
@@ -243,18 +243,19 @@ int drps_async_worker_step(struct async_worker *w, struct drps_round *out, struc
     int rc = await_go(w, err);
     if (rc) return finish(w, rc, err);
     w->held_ns += drps_clock_ns() - start;
-    tell_hook(w, 0);
+    tell_hook(w, DRPS_BATCH_BEGINS);
     rc = fetch(w, out, err);
     if (rc < 0) return rc;
+    out->wait_ns = drps_clock_ns() - start - out->plan_ns;
+    tell_hook(w, DRPS_BATCH_PULLED);
     const uint64_t ready = drps_clock_ns();
-    out->wait_ns = ready - start - out->plan_ns;
     out->loss = drps_worker_gradient(w->job->o.worker, &w->batch.body);
     out->compute_ns = drps_clock_ns() - ready;
     rc = push(w, err);
     if (rc < 0) return rc;
     w->iterations++;
     w->claimed += w->share != w->job->rank;
-    tell_hook(w, 1);
+    tell_hook(w, DRPS_BATCH_DONE);
     return arrive(w, err);
 }
 

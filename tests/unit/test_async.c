@@ -58,12 +58,12 @@ static void watch_end(struct watch *watch)
 
 static void count_batch(struct watch *watch, const struct drps_train_batch *b)
 {
-    if (b->done) {
+    if (b->moment == DRPS_BATCH_DONE) {
         watch->executed[b->share][b->step % STEPS_MAX]++;
         watch->by[b->rank]++;
         watch->done++;
         if (watch->stop_after && watch->done == watch->stop_after) atomic_store(&watch->stop, 1);
-    } else {
+    } else if (b->moment == DRPS_BATCH_BEGINS) {
         watch->begun[b->rank]++;
     }
     pthread_cond_broadcast(&watch->changed);
@@ -82,10 +82,11 @@ static void in_order(void *ctx, const struct drps_train_batch *b)
 {
     struct watch *watch = ctx;
     pthread_mutex_lock(&watch->lock);
-    while (!b->done && watch->turn % (watch->steps * WORKERS) != b->step * WORKERS + b->share)
+    while (b->moment == DRPS_BATCH_BEGINS &&
+           watch->turn % (watch->steps * WORKERS) != b->step * WORKERS + b->share)
         pthread_cond_wait(&watch->changed, &watch->lock);
     count_batch(watch, b);
-    watch->turn += b->done != 0;
+    watch->turn += b->moment == DRPS_BATCH_DONE;
     pthread_mutex_unlock(&watch->lock);
 }
 
@@ -95,7 +96,7 @@ static void last_is_slow(void *ctx, const struct drps_train_batch *b)
     struct watch *watch = ctx;
     pthread_mutex_lock(&watch->lock);
     count_batch(watch, b);
-    while (!b->done && b->rank == WORKERS - 1 && watch->begun[b->rank] == 2 &&
+    while (b->moment == DRPS_BATCH_BEGINS && b->rank == WORKERS - 1 && watch->begun[b->rank] == 2 &&
            watch->done < watch->until)
         pthread_cond_wait(&watch->changed, &watch->lock);
     pthread_mutex_unlock(&watch->lock);
@@ -182,7 +183,13 @@ static void test_every_batch_is_executed_once(void **state)
     struct drps_train_options o = world_options(w);
     struct drps_train_result bsp;
     struct drps_err err = DRPS_ERR_INIT;
+    struct watch watch;
+    watch_begin(&watch);
+    o.on_batch = just_count;
+    o.ctx = &watch;
     if (world_run(w, &o, &bsp, &err) < 0) fail_msg("%s", err.text);
+    check_once(&watch, steps_of(w), 2);
+    watch_end(&watch);
     for (size_t m = 0; m < MODES; m++)
         for (int no_claim = 0; no_claim < 2; no_claim++)
             check_mode(w, modes[m], no_claim, &bsp);
