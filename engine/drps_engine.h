@@ -68,7 +68,7 @@ struct drps_train_ranks {
 enum drps_batch_moment {
     DRPS_BATCH_BEGINS, /* its parameters are not asked for yet (bsp: not received) */
     DRPS_BATCH_PULLED, /* they are there */
-    DRPS_BATCH_DONE,   /* its gradients are sent */
+    DRPS_BATCH_DONE,   /* its gradients are sent, and the scheduler knows */
 };
 struct drps_train_batch {
     uint32_t rank;  /* of the worker */

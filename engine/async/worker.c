@@ -255,8 +255,9 @@ int drps_async_worker_step(struct async_worker *w, struct drps_round *out, struc
     if (rc < 0) return rc;
     w->iterations++;
     w->claimed += w->share != w->job->rank;
+    rc = arrive(w, err);
     tell_hook(w, DRPS_BATCH_DONE);
-    return arrive(w, err);
+    return rc;
 }
 
 /* ---- The rest ---- */

@@ -77,7 +77,8 @@ static void just_count(void *ctx, const struct drps_train_batch *b)
     pthread_mutex_unlock(&watch->lock);
 }
 
-/* A batch begins when the one before it in the plan's order is done. */
+/* A batch begins when the one before it in the plan's order is done, and the scheduler knows: so
+ * whom it has a worker wait for is at a batch that comes before that worker's next one. */
 static void in_order(void *ctx, const struct drps_train_batch *b)
 {
     struct watch *watch = ctx;
