@@ -94,8 +94,8 @@ static const struct argp_option option_table[] = {
      "wsp-literal",
      4},
     {"staleness", KEY_STALENESS, "S", 0,
-     "ssp, wsp: iterations that a worker may be ahead of the slowest (default: ssp 3; wsp 32, up "
-     "to 8 workers 16)",
+     "ssp, wsp: iterations that a worker may be ahead of the slowest (default: ssp 3; wsp 8 a "
+     "worker, at least 128)",
      4},
     {"no-claim", KEY_NO_CLAIM, NULL, 0,
      "Not bsp: a worker that has done its batches of a window does none of a slower one's", 4},
