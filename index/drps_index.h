@@ -72,7 +72,7 @@ struct drps_index_options {
     uint64_t memory_bytes; /* of this run, and of the grid and the windows it cuts; 0: half of what
                               the process may use */
 
-    int no_forecast; /* 1: left out; its time grows with the uses of blocks */
+    int no_forecast; /* 1: left out */
 
     const char *out; /* folder to make */
     int force;       /* replace it */

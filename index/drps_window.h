@@ -35,6 +35,8 @@ struct drps_window_options {
     uint64_t budget_bytes; /* of the rows of two open windows */
     uint64_t
         memory_bytes; /* of the compiler itself: row tables larger than this are done in slices */
+    uint64_t curve_uses; /* of blocks in an epoch, that drps_forecast_curve() runs through pools; 0:
+                            2 Mi */
     const struct drps_log *log;
 };
 
@@ -145,8 +147,9 @@ struct drps_forecast {
     uint64_t memory_bytes; /* that holds rows */
     uint64_t windows;      /* relay; 0 for others */
     uint64_t read_bytes, written_bytes;
-    uint64_t ios; /* blocks or chunks read and written */
-    int feasible; /* 0: a single step does not fit */
+    uint64_t ios;   /* blocks or chunks read and written */
+    int feasible;   /* 0: a single step does not fit */
+    double sampled; /* pib: share of the blocks that the counts were taken of; 1: all */
 
     /* pib, if its blocks are in a file of their own (storage/places.h) */
     uint64_t requests;    /* that move them, those next to each other together */
@@ -171,7 +174,8 @@ extern const struct drps_forecast_disk drps_forecast_usual_disk;
  * whole epoch once warm; evaluation steps do not dirty blocks; farthest next use) and relay
  * (windows cut for that memory, bytes = rows moved * row_bytes, chunks of 256 KiB), for memory =
  * model, 1/2, 1/4 ... 1/64 of the model's row bytes. out has room for `cap` entries; *n_out are
- * filled.
+ * filled. Where an epoch has more than options->curve_uses uses of blocks, pib's bytes and ios are
+ * scaled up from a share of the blocks, and its requests are not known (0).
  */
 DRPS_MUST_CHECK
 int drps_forecast_curve(const struct drps_io *io, const char *dir,

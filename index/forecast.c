@@ -6,6 +6,11 @@
  * ends. What is given up and what comes in also make runs (storage/places.h), as of blocks in a
  * file of their own. The first epoch fills the pool, the second one is counted. Not simulated: that
  * the store reads steps ahead where the pool has room for them.
+ *
+ * A curve has many pools, and epochs may have billions of uses. There a share of the blocks, evenly
+ * spread over the placed order, runs through pools of that share of the size, and the counts are
+ * scaled up (miniature simulation: Waldspurger et al., USENIX ATC 2017). A single pool is run
+ * whole.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,7 +26,10 @@
 #include "storage/places.h"
 #include "storage/pool.h"
 
-enum { CURVE_POINTS = 7 };
+enum {
+    CURVE_POINTS = 7,
+    CURVE_USES = 2 << 20, /* of blocks in an epoch, that run through the pools of a curve */
+};
 
 const struct drps_forecast_disk drps_forecast_usual_disk = {
     .seek_seconds = 40e-6, .bytes_per_s = 1.2e9, .gap_bytes = 24 << 10, .sector = 512};
@@ -39,7 +47,10 @@ struct simulation {
     const uint32_t *block_first;
     size_t blocks;
     uint32_t unit_rows;
-    uint64_t most_blocks, most_units; /* of a step */
+    uint64_t most_blocks, most_units; /* of a step, in the share that is simulated */
+    uint64_t all_uses;                /* of an epoch, of all blocks */
+    double share;                     /* of the blocks, evenly spread */
+    uint64_t share_32;                /* times 2^32 */
     struct steps *uses;
     uint32_t *list, *distance; /* [cap] of one step */
     uint32_t *moved;           /* [cap] blocks that one step writes, then those that it reads */
@@ -195,6 +206,18 @@ static int decode_step(struct simulation *m, const void *record, size_t bytes, s
     return check_step(m, n, err);
 }
 
+/* Keeps the blocks of the share: neighbours are used alike, so it has some of each kind. */
+static size_t take_sample(struct simulation *m, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        m->list[kept] = m->list[i];
+        m->distance[kept] = m->distance[i];
+        kept += (m->list[i] + UINT64_C(1)) * m->share_32 >> 32 != m->list[i] * m->share_32 >> 32;
+    }
+    return kept;
+}
+
 static int read_step(struct simulation *m, uint64_t step, size_t *n_out, struct drps_err *err)
 {
     const void *record;
@@ -204,6 +227,7 @@ static int read_step(struct simulation *m, uint64_t step, size_t *n_out, struct 
     int rc = steps_record(m->uses, step, &record, &bytes, err);
     if (rc < 0) return rc;
     rc = decode_step(m, record, bytes, n_out, err);
+    if (rc == 0 && m->share < 1) *n_out = take_sample(m, *n_out);
     return rc < 0 ? steps_fault(m->uses, step, err), rc : 0;
 }
 
@@ -211,6 +235,7 @@ static int read_step(struct simulation *m, uint64_t step, size_t *n_out, struct 
 static int measure_steps(struct simulation *m, struct drps_err *err)
 {
     int rc = 0;
+    m->most_blocks = m->most_units = m->all_uses = 0;
     for (uint64_t s = 0; s < m->options->steps && rc == 0; s++) {
         size_t n;
         uint64_t units = 0;
@@ -219,6 +244,7 @@ static int measure_steps(struct simulation *m, struct drps_err *err)
             units +=
                 (m->block_first[m->list[i] + 1] - m->block_first[m->list[i]] + m->unit_rows - 1) /
                 m->unit_rows;
+        m->all_uses += n;
         if (n > m->most_blocks) m->most_blocks = n;
         if (units > m->most_units) m->most_units = units;
     }
@@ -234,7 +260,8 @@ static int simulation_open(struct simulation *m, const struct drps_io *io, const
                              .disk = *disk,
                              .block_first = block_first,
                              .blocks = blocks,
-                             .unit_rows = unit_rows};
+                             .unit_rows = unit_rows,
+                             .share = 1};
     if (o->steps >= INT32_MAX || blocks >= UINT32_MAX)
         return drps_err_set(err, -EINVAL, "a forecast for %" PRIu64 " steps and %zu blocks",
                             o->steps, blocks);
@@ -326,6 +353,7 @@ int drps_forecast_pib(const struct drps_io *io, const char *dir,
     struct simulation m;
 
     *out = (struct drps_forecast){.store = "pib",
+                                  .sampled = 1,
                                   .memory_bytes = (uint64_t)shape->units * shape->unit_rows *
                                                   options->row_bytes};
     int rc =
@@ -347,18 +375,10 @@ static uint64_t trial_bytes(const struct simulation *m, const struct drps_pool_s
 }
 
 /* As many pools at a time as memory allows, the largest first. */
-static int curve_pib(struct simulation *m, struct drps_forecast *out, struct drps_err *err)
+static int curve_of_shapes(struct simulation *m, const struct drps_pool_shape *shapes,
+                           struct drps_forecast *out, struct drps_err *err)
 {
-    struct drps_pool_shape shapes[CURVE_POINTS];
     int rc = 0;
-
-    for (size_t i = 0; i < CURVE_POINTS; i++) {
-        const uint64_t unit = m->unit_rows * m->options->row_bytes;
-        const uint64_t units = (out[i].memory_bytes + unit - 1) / unit;
-        shapes[i] = (struct drps_pool_shape){.unit_rows = m->unit_rows,
-                                             .units = (uint32_t)units,
-                                             .frames = (uint32_t)least_of(units, m->blocks)};
-    }
     for (size_t i = 0, n; i < CURVE_POINTS && rc == 0; i += n) {
         uint64_t bytes = trial_bytes(m, &shapes[i]);
         for (n = 1; i + n < CURVE_POINTS; n++) {
@@ -368,6 +388,75 @@ static int curve_pib(struct simulation *m, struct drps_forecast *out, struct drp
         rc = simulate(m, shapes + i, n, DRPS_EVICT_FARTHEST, out + i, err);
     }
     return rc;
+}
+
+/* ---- A share of the blocks ---- */
+
+/* Pools of the share's size; one that the largest step fits in whole has room for the share of any
+ * step. */
+static void shrink(const struct simulation *m, struct drps_pool_shape *shape, int whole_fits)
+{
+    const uint32_t units = (uint32_t)((double)shape->units * m->share + 0.5);
+    const uint32_t frames = (uint32_t)((double)shape->frames * m->share + 0.5);
+    if (!whole_fits) {
+        shape->units = shape->frames = 0;
+        return;
+    }
+    shape->units = units > m->most_units ? units : (uint32_t)m->most_units;
+    shape->frames = frames > m->most_blocks ? frames : (uint32_t)m->most_blocks;
+}
+
+static uint64_t curve_uses(const struct simulation *m)
+{
+    return m->options->curve_uses ? m->options->curve_uses : CURVE_USES;
+}
+
+static uint64_t scaled(uint64_t count, double share)
+{
+    return (uint64_t)((double)count / share + 0.5);
+}
+
+static void scale(struct drps_forecast *f, double share)
+{
+    f->sampled = share;
+    f->read_bytes = scaled(f->read_bytes, share);
+    f->written_bytes = scaled(f->written_bytes, share);
+    f->ios = scaled(f->ios, share);
+    f->requests = f->moved_bytes = 0; /* of neighbours, which a share has not */
+    f->seconds = 0;
+}
+
+static int curve_by_share(struct simulation *m, struct drps_pool_shape *shapes,
+                          struct drps_forecast *out, struct drps_err *err)
+{
+    int whole_fits[CURVE_POINTS];
+    for (size_t i = 0; i < CURVE_POINTS; i++)
+        whole_fits[i] = fits(m, &shapes[i]);
+    m->share = (double)curve_uses(m) / (double)m->all_uses;
+    m->share_32 = (uint64_t)(m->share * 0x1p32);
+    int rc = measure_steps(m, err);
+    for (size_t i = 0; i < CURVE_POINTS; i++)
+        shrink(m, &shapes[i], whole_fits[i]);
+    if (rc == 0) rc = curve_of_shapes(m, shapes, out, err);
+    for (size_t i = 0; i < CURVE_POINTS && rc == 0; i++) {
+        scale(&out[i], m->share);
+        out[i].feasible = whole_fits[i];
+    }
+    return rc;
+}
+
+static int curve_pib(struct simulation *m, struct drps_forecast *out, struct drps_err *err)
+{
+    struct drps_pool_shape shapes[CURVE_POINTS];
+    for (size_t i = 0; i < CURVE_POINTS; i++) {
+        const uint64_t unit = m->unit_rows * m->options->row_bytes;
+        const uint64_t units = (out[i].memory_bytes + unit - 1) / unit;
+        shapes[i] = (struct drps_pool_shape){.unit_rows = m->unit_rows,
+                                             .units = (uint32_t)units,
+                                             .frames = (uint32_t)least_of(units, m->blocks)};
+    }
+    return m->all_uses > curve_uses(m) ? curve_by_share(m, shapes, out, err)
+                                       : curve_of_shapes(m, shapes, out, err);
 }
 
 static uint64_t chunks(uint64_t bytes)
@@ -437,10 +526,12 @@ int drps_forecast_curve(const struct drps_io *io, const char *dir,
         drps_pool_unit_rows_for(block_first, blocks, (size_t)options->row_bytes);
 
     *n_out = 0;
-    all[0] = (struct drps_forecast){.store = "resident", .memory_bytes = model, .feasible = 1};
+    all[0] = (struct drps_forecast){
+        .store = "resident", .memory_bytes = model, .feasible = 1, .sampled = 1};
     for (size_t i = 0; i < CURVE_POINTS; i++) {
-        pib[i] = (struct drps_forecast){.store = "pib", .memory_bytes = model >> i};
-        relay[i] = (struct drps_forecast){.store = "relay", .memory_bytes = model >> i};
+        pib[i] = (struct drps_forecast){.store = "pib", .memory_bytes = model >> i, .sampled = 1};
+        relay[i] =
+            (struct drps_forecast){.store = "relay", .memory_bytes = model >> i, .sampled = 1};
     }
     int rc = simulation_open(&m, io, dir, options, block_first, blocks, unit_rows,
                              &drps_forecast_usual_disk, err);

@@ -107,11 +107,11 @@ static json_t *forecast_to_json(const struct part *part)
         const struct drps_forecast *f = &part->forecast[i];
         (void)json_array_append_new(
             list,
-            json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:b}", "store", f->store, "memory_bytes",
+            json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:f}", "store", f->store, "memory_bytes",
                       (json_int_t)f->memory_bytes, "windows", (json_int_t)f->windows, "read_bytes",
                       (json_int_t)f->read_bytes, "written_bytes", (json_int_t)f->written_bytes,
-                      "ios", (json_int_t)f->ios, "feasible",
-                      f->feasible)); /* a short list is caught by its reader */
+                      "ios", (json_int_t)f->ios, "feasible", f->feasible, "sampled",
+                      f->sampled)); /* a short list is caught by its reader */
     }
     return list;
 }
@@ -176,6 +176,7 @@ static void sum_forecast(struct drps_index_result *result, const struct part *pa
         sum->written_bytes += f->written_bytes;
         sum->ios += f->ios;
         sum->feasible &= f->feasible;
+        if (f->sampled < sum->sampled) sum->sampled = f->sampled;
     }
 }
 

@@ -346,6 +346,7 @@ static void print_forecast(const struct drps_index_result *r)
 {
     uint64_t model = r->info.rows * r->info.row_bytes;
     const char *ended = ""; /* the store whose lines have ended: less memory does not fit either */
+    double sampled = 1;
     if (!r->forecasts) return;
     printf("\nforecast of one epoch (rows of %llu bytes: parameters and one optimizer state)\n",
            (unsigned long long)r->info.row_bytes);
@@ -353,6 +354,7 @@ static void print_forecast(const struct drps_index_result *r)
            "written", "I/Os");
     for (size_t i = 0; i < r->forecasts; i++) {
         const struct drps_forecast *f = &r->forecast[i];
+        if (f->sampled < sampled) sampled = f->sampled;
         if (strcmp(f->store, ended) == 0) continue;
         printf("  %-9s %10s %5.1f%%", f->store, size(f->memory_bytes),
                100.0 * (double)f->memory_bytes / (double)model);
@@ -364,6 +366,8 @@ static void print_forecast(const struct drps_index_result *r)
         printf("   one batch does not fit\n");
         ended = f->store;
     }
+    if (sampled < 1)
+        printf("  pib: counted on %.3g%% of the blocks, and scaled up\n", 100 * sampled);
 }
 
 static void print_ranks(const struct drps_index_result *r)
@@ -421,7 +425,8 @@ static void print_text(const struct drps_index_result *r)
 
 static json_t *forecast_json(const struct drps_forecast *f)
 {
-    json_t *j = json_pack("{s:s, s:b}", "store", f->store, "feasible", f->feasible);
+    json_t *j = json_pack("{s:s, s:b, s:f}", "store", f->store, "feasible", f->feasible, "sampled",
+                          f->sampled);
     (void)json_object_set_new(
         j, "memory_bytes",
         drps_cli_json_count(f->memory_bytes)); /* a NULL j is caught when printed */

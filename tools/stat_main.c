@@ -151,12 +151,15 @@ static void print_forecasts(const json_t *list)
     size_t i;
     json_t *f;
     const char *ended = ""; /* the store whose lines have ended: less memory does not fit either */
+    double sampled = 1;
     if (!json_array_size(list)) return; /* made without */
     printf("\nforecast of one epoch\n  %-9s %10s %9s %11s %11s %11s\n", "store", "memory",
            "windows", "read", "written", "I/Os");
     json_array_foreach(list, i, f)
     {
         const char *store = text_of(f, "store");
+        const json_t *share = json_object_get(f, "sampled"); /* absent in older plans: all */
+        if (share && json_number_value(share) < sampled) sampled = json_number_value(share);
         if (strcmp(store, ended) == 0) continue;
         printf("  %-9s %10s", store, size_of(f, "memory_bytes"));
         if (json_is_true(json_object_get(f, "feasible"))) {
@@ -167,6 +170,8 @@ static void print_forecasts(const json_t *list)
         printf("   one batch does not fit\n");
         ended = store;
     }
+    if (sampled < 1)
+        printf("  pib: counted on %.3g%% of the blocks, and scaled up\n", 100 * sampled);
 }
 
 /* Of rows that a window uses, kept ones stay from the window before. */

@@ -9,9 +9,11 @@
 #include <cmocka.h>
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/drps_rng.h"
 #include "index/drps_batch.h"
 #include "index/drps_window.h"
 #include "support/lists.h"
@@ -245,6 +247,47 @@ static void test_forecast_curve_example(void **state)
     lists_free(&l);
 }
 
+/* Blocks of three kinds, one use of two, every 16th and every 200th step: a third of the uses gives
+ * nearly the counts of all. */
+static void test_curve_of_a_share(void **state)
+{
+    (void)state;
+    enum { STEPS = 400, BLOCKS = 6000 };
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_forecast all[24], some[24];
+    struct lists l;
+    size_t blocks, n;
+    char *text[STEPS], *at[STEPS];
+    uint64_t uses = 0;
+    for (uint32_t t = 0; t < STEPS; t++)
+        at[t] = text[t] = must(calloc(BLOCKS, 6));
+    for (uint32_t b = 0; b < BLOCKS; b++) {
+        const uint32_t every = b < 100 ? 2 : b < 1000 ? 16 : 200;
+        for (uint32_t t = (uint32_t)(drps_mix64(b) % every); t < STEPS; t += every, uses++)
+            at[t] += sprintf(at[t], " %u", b);
+    }
+    lists_from_text(&l, (const char *const *)text, STEPS, STEPS, BLOCKS);
+    for (uint32_t t = 0; t < STEPS; t++)
+        free(text[t]);
+    uint32_t *first = equal_blocks(l.rows, 1, &blocks);
+    compile_uses(&l, first, blocks);
+    struct drps_window_options o = options_for(&l, 1 << 20);
+    assert_ok(drps_forecast_curve(drps_io_os(), l.dir, &o, first, blocks, all, 24, &n, &err), &err);
+    o.curve_uses = uses / 3;
+    assert_ok(drps_forecast_curve(drps_io_os(), l.dir, &o, first, blocks, some, 24, &n, &err),
+              &err);
+    for (size_t i = 1; i <= 7; i++) {
+        assert_int_equal(some[i].feasible, all[i].feasible);
+        assert_true(all[i].sampled > 0.999 && some[i].sampled < 0.34);
+        if (!all[i].feasible) continue;
+        assert_in_range(some[i].ios, all[i].ios * 9 / 10, all[i].ios * 11 / 10);
+        assert_in_range(some[i].read_bytes, all[i].read_bytes * 9 / 10,
+                        all[i].read_bytes * 11 / 10);
+    }
+    free(first);
+    lists_free(&l);
+}
+
 /* Replace record 1 of uses.rec (of 3) and expect a refusal that names it, or a result, but no
  * crash. */
 static int forecast_with(const struct lists *l, const uint32_t *first, size_t blocks,
@@ -310,6 +353,7 @@ int main(void)
         cmocka_unit_test(test_forecast_pib_is_optimal),
         cmocka_unit_test(test_forecast_pib_writes_what_it_reads),
         cmocka_unit_test(test_forecast_curve_example),
+        cmocka_unit_test(test_curve_of_a_share),
         cmocka_unit_test(test_forecast_survives_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
