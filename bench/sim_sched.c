@@ -3,29 +3,26 @@
  * in simulated time: the same times for every mode, and no thread, so that 1000 workers are
  * simulated in seconds.
  *
- *   sim_sched [--workers N] [--rounds N] [--timing NAME | --trace FILE] [--seed N]
+ *   sim_sched [--workers N] [--rounds N] [--timing MODEL[:SECONDS[:SEED]] | --timing FILE]
+ *             [--network-ms X] [--epochs N] [--windows N] [--seed N]
  *             [--modes "bsp ssp:1 wsp"] [--set "longest=.25 quorum=1"] [--json]
  *
- * Timings, in means of 100 ms: homogeneous (+- 5 %), straggler (worker 0 takes three times as long,
- * +- 5 %), pauses (4 % of the iterations take 5 to 10 times as long), tail or tail:ALPHA (Pareto,
- * 2). A trace file has a line of seconds for every worker, used over and over; with fewer lines
- * than workers, lines too. --set: fields of the configuration of the WSP modes.
+ * Timings are those of sched/drps_timing.h, which drps-train --emulate makes real: a model, of 100
+ * ms and --seed unless it says otherwise, or a trace. --network-ms is added to every iteration: its
+ * messages. --set: fields of the configuration of the WSP modes.
  *
- * A run lasts as long as `rounds` iterations of 100 ms. Printed for each mode:
+ * A run lasts as long as `rounds` iterations of the timing's mean. Printed for each mode:
  *   rate       iterations a second, relative to ASP and to BSP
  *   waiting    share of the workers' time that is not spent in iterations: in all, in the first
  *              round, for the bound, in wait sets
  *   stale      others' iterations that came in during one, in rounds (over workers - 1): mean,
  *              largest
- *
  *   lag        labels ahead of the slowest worker, at a release: mean, largest
- *
- *   target     rounds of 100 ms until SGD has a hundredth of its first loss, at the best of some
+ *   target     rounds of the mean until SGD has a hundredth of its first loss, at the best of some
  *              step sizes
- *
- *   epoch      seconds of an epoch of `rounds` batches a worker in 10 windows, over those that
- *              ASP's rate makes of it, with and without claiming
- *
+ *   epoch      seconds of an epoch of `rounds` batches a worker in `windows` windows (default 10),
+ *              over those that ASP's rate makes of it, with and without claiming: the mean of
+ *              --epochs that follow on each other (default 1); each of them with --json
  *   decision   time of drps_sched_arrive(): mean, 99th percentile
  *
  * SGD: a quadratic whose curvatures span 1 to 1/64, gradients with noise, taken at the parameters
@@ -45,28 +42,22 @@
 #include "base/drps_rng.h"
 #include "sched/drps_claim.h"
 #include "sched/drps_sched.h"
+#include "sched/drps_timing.h"
 
-enum { DIM = 16, STEPS = 16, WINDOWS = 10, MODES_MAX = 16 };
-#define MEAN_NS UINT64_C(100000000)
+enum { DIM = 16, STEPS = 16, WINDOWS_MAX = 1000, MODES_MAX = 16, EPOCHS_MAX = 1000 };
 #define IDLE UINT64_MAX /* finish_ns of a worker that does not run */
 #define NOISE .3
 #define TARGET .01
 
 enum cause { FIRST_ROUND, BOUND, WAIT_SET, CAUSES };
 
-struct trace {
-    double *seconds; /* own, line after line */
-    size_t *first;   /* own, [lines + 1] */
-    size_t n, n_cap, lines, lines_cap;
-};
-
 struct setting {
     unsigned workers;
-    uint64_t rounds, seed;
+    uint64_t rounds, seed, windows, epochs;
     const char *set; /* of the WSP modes: "NAME=VALUE ..." */
-    const char *timing;
-    double alpha;       /* of the tail */
-    struct trace trace; /* lines > 0: instead of a timing */
+    const char *timing_name;
+    struct drps_timing *timing; /* own */
+    uint64_t mean_ns, network_ns;
     int json;
 };
 
@@ -78,8 +69,9 @@ struct entry { /* a mode to run, and what was found */
     uint64_t iterations;
     double waiting_for[CAUSES];
     double expected_ms, needed_ms; /* of a chosen wait, mean: until all were expected, and came */
-    double rate, waiting, stale_mean, stale_max, lag_mean, lag_max, target, epoch[2], decision_us,
+    double rate, waiting, stale_mean, stale_max, lag_mean, lag_max, target, decision_us,
         decision_p99_us;
+    double *epochs[2]; /* own: [setting->epochs] seconds, without and with claims */
 };
 
 struct sgd {
@@ -123,62 +115,9 @@ static void *zeros(size_t n, size_t size)
     return p;
 }
 
-/* ---- Iteration times ---- */
-
 static uint64_t iteration_ns(const struct setting *g, unsigned k, uint64_t i)
 {
-    const struct trace *t = &g->trace;
-    if (t->lines > 0) {
-        size_t line = k % t->lines, n = t->first[line + 1] - t->first[line];
-        return (uint64_t)(t->seconds[t->first[line] + i % n] * 1e9);
-    }
-    uint64_t key = g->seed * 1000003 + k;
-    double u = drps_unit_double(drps_rng_at(key, 2 * i)),
-           v = drps_unit_double(drps_rng_at(key, 2 * i + 1));
-    double x = .95 + .1 * u;
-    if (strcmp(g->timing, "straggler") == 0 && k == 0) x *= 3;
-    if (strcmp(g->timing, "pauses") == 0 && v < .04) x *= 5 + v / .04 * 5;
-    if (strncmp(g->timing, "tail", 4) == 0)
-        x = (g->alpha - 1) / g->alpha * pow(1 - u, -1 / g->alpha); /* of mean 1 */
-    return (uint64_t)(x * (double)MEAN_NS);
-}
-
-static void trace_add(struct trace *t, double seconds, int starts_line)
-{
-    if (drps_array_reserve(&t->seconds, &t->n_cap, t->n + 1, sizeof(*t->seconds)) ||
-        drps_array_reserve(&t->first, &t->lines_cap, t->lines + 2, sizeof(*t->first)))
-        die("no memory for the trace", NULL);
-    if (starts_line) t->first[t->lines++] = t->n;
-    t->seconds[t->n++] = seconds;
-    t->first[t->lines] = t->n;
-}
-
-static void trace_read(struct trace *t, const char *path)
-{
-    FILE *f = fopen(path, "r");
-    char *line = NULL;
-    size_t cap = 0, number = 0;
-    if (!f) {
-        fprintf(stderr, "sim_sched: %s: %s\n", path, strerror(errno));
-        exit(1);
-    }
-    while (getline(&line, &cap, f) >= 0) {
-        int starts = 1;
-        number++;
-        for (char *at = line + strspn(line, " \t\n"), *end; *at;
-             at = end + strspn(end, " \t\n"), starts = 0) {
-            double seconds = strtod(at, &end);
-            if (end == at || !(seconds > 0 && seconds < 1e6)) {
-                fprintf(stderr, "sim_sched: %s line %zu column %td: expected seconds above 0\n",
-                        path, number, at - line + 1);
-                exit(1);
-            }
-            trace_add(t, seconds, starts);
-        }
-    }
-    if (ferror(f) || t->lines == 0) die("the trace has no lines, or cannot be read", NULL);
-    free(line);
-    (void)fclose(f); /* read only */
+    return drps_timing_ns(g->timing, k, i) + g->network_ns;
 }
 
 /* ---- SGD ---- */
@@ -230,12 +169,12 @@ static void sgd_push(struct sgd *m, const struct setting *g, unsigned k, uint64_
             m->reached_ns[s] = (double)now_ns;
 }
 
-static double sgd_target_rounds(const struct sgd *m)
+static double sgd_target_rounds(const struct sgd *m, uint64_t mean_ns)
 {
     double best = INFINITY;
     for (int s = 0; s < STEPS; s++)
         best = fmin(best, m->reached_ns[s]);
-    return best / (double)MEAN_NS;
+    return best / (double)mean_ns;
 }
 
 /* ---- A run ---- */
@@ -385,7 +324,7 @@ static void sim_init(struct sim *m, const struct setting *g, const struct entry 
     struct drps_err err = DRPS_ERR_INIT;
     if (e->bounded) c.bound = e->bound;
     if (e->mode >= DRPS_SCHED_WSP) configure(&c, g->set);
-    *m = (struct sim){.setting = g, .horizon_ns = g->rounds * MEAN_NS};
+    *m = (struct sim){.setting = g, .horizon_ns = g->rounds * g->mean_ns};
     if (drps_sched_new(&c, 0, &m->sched, &err)) die("scheduler", &err);
     m->finish_ns = zeros(g->workers, sizeof(uint64_t));
     m->started = zeros(g->workers, sizeof(uint64_t));
@@ -456,28 +395,48 @@ static void run_horizon(const struct setting *g, struct entry *e)
     start_released(&m);
     run(&m);
     summarise(&m, e);
-    e->target = sgd_target_rounds(&sgd);
+    e->target = sgd_target_rounds(&sgd, g->mean_ns);
     free(sgd.snapshot);
     sim_destroy(&m);
 }
 
-/* Seconds until every batch of an epoch is executed. */
-static double run_epoch(const struct setting *g, const struct entry *e, int claimable)
+/* Seconds until every batch of an epoch is executed. started: [workers] iterations so far. */
+static double run_epoch(const struct setting *g, const struct entry *e, int claimable,
+                        uint64_t *started)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    uint64_t starts[WINDOWS];
+    uint64_t starts[WINDOWS_MAX];
     struct sim m;
-    for (uint64_t v = 0; v < WINDOWS; v++)
-        starts[v] = g->rounds * v / WINDOWS;
+    for (uint64_t v = 0; v < g->windows; v++)
+        starts[v] = g->rounds * v / g->windows;
     sim_init(&m, g, e);
     m.horizon_ns = IDLE - 1;
-    if (drps_claim_new(g->workers, g->rounds, starts, WINDOWS, claimable, &m.claim, &err))
+    memcpy(m.started, started, g->workers * sizeof(*started));
+    if (drps_claim_new(g->workers, g->rounds, starts, g->windows, claimable, &m.claim, &err))
         die("claims", &err);
     start_released(&m);
     run(&m);
+    memcpy(started, m.started, g->workers * sizeof(*started));
     double seconds = (double)m.now_ns * 1e-9;
     sim_destroy(&m);
     return seconds;
+}
+
+static void run_epochs(const struct setting *g, struct entry *e, int claimable)
+{
+    uint64_t *started = zeros(g->workers, sizeof(*started));
+    e->epochs[claimable] = zeros(g->epochs, sizeof(double));
+    for (uint64_t i = 0; i < g->epochs; i++)
+        e->epochs[claimable][i] = run_epoch(g, e, claimable, started);
+    free(started);
+}
+
+static double mean(const double *x, uint64_t n)
+{
+    double sum = 0;
+    for (uint64_t i = 0; i < n; i++)
+        sum += x[i];
+    return sum / (double)n;
 }
 
 /* ---- Options and output ---- */
@@ -502,11 +461,19 @@ static void parse_modes(char *text, struct entry *e, size_t *n_out)
     *n_out = n;
 }
 
+static void print_list(const char *name, const double *x, uint64_t n)
+{
+    printf("\"%s\": [", name);
+    for (uint64_t i = 0; i < n; i++)
+        printf("%s%.4f", i ? ", " : "", x[i]);
+    printf("], ");
+}
+
 static void print_json(const struct setting *g, const struct entry *e, size_t n)
 {
     printf("{\"workers\": %u, \"rounds\": %" PRIu64 ", \"timing\": \"%s\", \"seed\": %" PRIu64
            ", \"modes\": [",
-           g->workers, g->rounds, g->trace.lines ? "trace" : g->timing, g->seed);
+           g->workers, g->rounds, g->timing_name, g->seed);
     for (size_t i = 0; i < n; i++) {
         printf("%s\n {\"mode\": \"%s\", \"iterations\": %" PRIu64
                ", \"iterations_per_s\": %.3f, \"waiting_share\": %.4f, ",
@@ -519,9 +486,12 @@ static void print_json(const struct setting *g, const struct entry *e, size_t n)
                "%.0f, ",
                e[i].stale_mean, e[i].stale_max, e[i].lag_mean, e[i].lag_max);
         if (isfinite(e[i].target)) printf("\"target_rounds\": %.2f, ", e[i].target);
+        print_list("epochs_s", e[i].epochs[0], g->epochs);
+        print_list("epochs_claims_s", e[i].epochs[1], g->epochs);
         printf("\"epoch_s\": %.3f, \"epoch_claims_s\": %.3f, \"decision_us\": %.3f, "
                "\"decision_p99_us\": %.3f}",
-               e[i].epoch[0], e[i].epoch[1], e[i].decision_us, e[i].decision_p99_us);
+               mean(e[i].epochs[0], g->epochs), mean(e[i].epochs[1], g->epochs), e[i].decision_us,
+               e[i].decision_p99_us);
     }
     printf("\n]}\n");
 }
@@ -545,8 +515,7 @@ static void print_ratio(double a, double b)
 static void print_table(const struct setting *g, const struct entry *e, size_t n)
 {
     double asp = rate_of(e, n, DRPS_SCHED_ASP), bsp = rate_of(e, n, DRPS_SCHED_BSP);
-    printf("%u workers, %s, %" PRIu64 " rounds\n", g->workers, g->trace.lines ? "trace" : g->timing,
-           g->rounds);
+    printf("%u workers, %s, %" PRIu64 " rounds\n", g->workers, g->timing_name, g->rounds);
     printf("%-12s %6s %6s %26s %13s %13s %7s %14s %16s\n", "mode", "rate:", "rate:", "waiting, %",
            "stale rounds", "lag", "target", "epoch: claims,", "decision, us");
     printf("%-12s %6s %6s %5s %6s %6s %6s %6s %6s %6s %6s %7s %7s %6s %9s %6s\n", "", "of ASP",
@@ -564,8 +533,8 @@ static void print_table(const struct setting *g, const struct entry *e, size_t n
                e[i].lag_max);
         print_ratio(e[i].target, 1);
         printf(" ");
-        print_ratio(e[i].epoch[1], ideal);
-        print_ratio(e[i].epoch[0], ideal);
+        print_ratio(mean(e[i].epochs[1], g->epochs), ideal);
+        print_ratio(mean(e[i].epochs[0], g->epochs), ideal);
         printf(" %9.2f %6.2f\n", e[i].decision_us, e[i].decision_p99_us);
     }
 }
@@ -583,31 +552,50 @@ static uint64_t number(const char *option, const char *text, uint64_t least, uin
     return x;
 }
 
+static double real(const char *option, const char *text, double most)
+{
+    char *end;
+    double x = strtod(text, &end);
+    if (end == text || *end || !(x >= 0 && x <= most)) {
+        fprintf(stderr, "sim_sched: --%s '%s': give a number from 0 to %g\n", option, text, most);
+        exit(2);
+    }
+    return x;
+}
+
 static void usage(void)
 {
-    fprintf(stderr,
-            "usage: sim_sched [--workers N] [--rounds N] [--timing "
-            "homogeneous|straggler|pauses|tail[:ALPHA] | --trace FILE]\n"
-            "                 [--seed N] [--modes \"MODE[:BOUND] ...\"] [--set \"NAME=VALUE "
-            "...\"] [--json]\n");
+    fprintf(
+        stderr,
+        "usage: sim_sched [--workers N] [--rounds N] [--timing "
+        "MODEL[:SECONDS[:SEED]] | --timing FILE]\n"
+        "                 [--network-ms X] [--epochs N] [--windows N] [--seed N]\n"
+        "                 [--modes \"MODE[:BOUND] ...\"] [--set \"NAME=VALUE ...\"] [--json]\n");
     exit(2);
 }
 
-static void parse_timing(const char *name, struct setting *g)
+/* A model's name alone gets 100 ms and --seed. */
+static void open_timing(struct setting *g)
 {
-    static const char *const names[] = {"homogeneous", "straggler", "pauses", "tail"};
-    char *end = NULL;
-    g->timing = name;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strcmp(name, names[i]) == 0) return;
-    if (strncmp(name, "tail:", 5) == 0) g->alpha = strtod(name + 5, &end);
-    if (end && end > name + 5 && !*end && g->alpha > 1 && g->alpha <= 100) return;
-    fprintf(
-        stderr,
-        "sim_sched: --timing '%s': homogeneous, straggler, pauses, tail, or tail:ALPHA above 1, "
-        "at most 100\n",
-        name);
-    exit(2);
+    struct drps_err err = DRPS_ERR_INIT;
+    char full[64];
+    const char *spec = g->timing_name;
+    for (int m = 0; drps_timing_models[m]; m++)
+        if (strcmp(spec, drps_timing_models[m]) == 0) {
+            (void)snprintf(full, sizeof(full), "%s:0.1:%" PRIu64, spec, g->seed);
+            spec = full;
+            break;
+        }
+    if (drps_timing_open(drps_io_os(), spec, &g->timing, &err)) die("--timing", &err);
+    g->mean_ns = drps_timing_mean_ns(g->timing);
+}
+
+static void close_entries(struct entry *e, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        free(e[i].epochs[0]);
+        free(e[i].epochs[1]);
+    }
 }
 
 int main(int argc, char **argv)
@@ -615,15 +603,22 @@ int main(int argc, char **argv)
     static const struct option options[] = {{"workers", required_argument, NULL, 'w'},
                                             {"rounds", required_argument, NULL, 'r'},
                                             {"timing", required_argument, NULL, 't'},
-                                            {"trace", required_argument, NULL, 'f'},
+                                            {"network-ms", required_argument, NULL, 'n'},
+                                            {"epochs", required_argument, NULL, 'e'},
+                                            {"windows", required_argument, NULL, 'v'},
                                             {"modes", required_argument, NULL, 'm'},
                                             {"seed", required_argument, NULL, 's'},
                                             {"set", required_argument, NULL, 'p'},
                                             {"json", no_argument, NULL, 'j'},
                                             {NULL, 0, NULL, 0}};
     char modes[] = "bsp asp ssp:1 ssp:3 ssp:10 wsp wsp-literal";
-    struct setting g = {
-        .workers = 16, .rounds = 1000, .seed = 1, .set = "", .timing = "homogeneous", .alpha = 2};
+    struct setting g = {.workers = 16,
+                        .rounds = 1000,
+                        .seed = 1,
+                        .windows = 10,
+                        .epochs = 1,
+                        .set = "",
+                        .timing_name = "homogeneous"};
     struct entry e[MODES_MAX];
     char *chosen = modes;
     size_t n;
@@ -632,11 +627,15 @@ int main(int argc, char **argv)
         if (c == 'w')
             g.workers = (unsigned)number("workers", optarg, 1, DRPS_SCHED_WORKERS_MAX);
         else if (c == 'r')
-            g.rounds = number("rounds", optarg, WINDOWS, 1000000);
+            g.rounds = number("rounds", optarg, 1, 1000000);
         else if (c == 't')
-            parse_timing(optarg, &g);
-        else if (c == 'f')
-            trace_read(&g.trace, optarg);
+            g.timing_name = optarg;
+        else if (c == 'n')
+            g.network_ns = (uint64_t)(real("network-ms", optarg, 1e9) * 1e6);
+        else if (c == 'e')
+            g.epochs = number("epochs", optarg, 1, EPOCHS_MAX);
+        else if (c == 'v')
+            g.windows = number("windows", optarg, 1, WINDOWS_MAX);
         else if (c == 'm')
             chosen = optarg;
         else if (c == 's')
@@ -649,17 +648,19 @@ int main(int argc, char **argv)
             usage();
     }
     if (optind < argc) usage();
+    if (g.rounds < g.windows) die("--rounds: at least as many as --windows", NULL);
+    open_timing(&g);
     parse_modes(chosen, e, &n);
     for (size_t i = 0; i < n; i++) {
         run_horizon(&g, &e[i]);
         for (int claims = 0; claims < 2; claims++)
-            e[i].epoch[claims] = run_epoch(&g, &e[i], claims);
+            run_epochs(&g, &e[i], claims);
     }
     if (g.json)
         print_json(&g, e, n);
     else
         print_table(&g, e, n);
-    free(g.trace.seconds);
-    free(g.trace.first);
+    close_entries(e, n);
+    drps_timing_close(g.timing);
     return 0;
 }
