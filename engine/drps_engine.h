@@ -77,6 +77,8 @@ struct drps_train_batch {
     enum drps_batch_moment moment;
 };
 
+struct drps_timing;
+
 /* Zero means default. Everything is borrowed until drps_train_run() returns. */
 struct drps_train_options {
     const char *model_path; /* the model's folder, made by this run (of several ranks by rank 0; the
@@ -106,6 +108,9 @@ struct drps_train_options {
     uint64_t staleness;        /* ssp, wsp: labels that a worker may be ahead of the slowest;
                                   default: drps_sched_defaults() */
     int no_claim;              /* 1: not bsp: a worker executes its own batches alone */
+    const struct drps_timing
+        *emulate; /* for measurements: the computation of rank r's i-th training batch takes at
+                     least as long as that of worker r's i-th iteration there. May be NULL */
     const atomic_int
         *stop; /* non-zero: end after the current step and write the model so far. May be NULL */
     const struct drps_log *log;
@@ -119,6 +124,14 @@ struct drps_train_options {
                                   threads that call drps_train_run(), of all ranks of this process.
                                   May be NULL */
     void *ctx;
+};
+
+/* Training batches whose computation was emulated, and how well. */
+struct drps_train_emulated {
+    uint64_t iterations;
+    uint64_t overruns; /* of these: the real computation took longer than it should */
+    uint64_t emulated_ns, computed_ns; /* sums: what they should take, what was really computed */
+    uint64_t late_ns; /* sum: how much later than that they ended, overruns included */
 };
 
 /* How one rank fared. */
@@ -138,6 +151,7 @@ struct drps_train_rank {
     double held_seconds; /* its worker waited for the scheduler */
     double lag_mean;     /* labels ahead of the slowest worker, over its starts */
     uint64_t lag_max;
+    struct drps_train_emulated emulated;
 };
 
 struct drps_train_result {
@@ -170,6 +184,7 @@ struct drps_train_result {
     struct drps_forecast forecast; /* of one epoch with the pool that the block store had */
     uint64_t claim_steps; /* asynchronous rounds: steps of the windows that batches are claimed in;
                              0: bsp */
+    struct drps_train_emulated emulated; /* sums over all ranks */
     struct drps_train_rank *ranks; /* own: [ranks_n]; NULL: one worker. What is not of ranks or of
                                       an epoch is this rank's own */
     size_t ranks_n;

@@ -375,6 +375,8 @@ static int start(struct drps_job *job, struct drps_store_config *config, struct 
     if (rc == 0)
         rc = drps_feed_start(job->feed, job->options->epochs, job->memory.buffer_bytes, err);
     if (rc == 0) rc = drps_worker_start(&job->worker, &job->server, &size, err);
+    job->worker.pace = (struct drps_pace){.timing = job->options->emulate,
+                                          .worker = job->ranks ? job->plan->info.ranks.rank : 0};
     if (rc == 0 && job->plan->info.eval_batches) {
         job->metrics = drps_metrics_new(job->server.model.loss);
         if (!job->metrics) rc = drps_err_set(err, -ENOMEM, "no memory for the metrics");
@@ -553,6 +555,7 @@ static void collect(struct drps_job *job)
         .step = (double)job->loop.step_ns * 1e-9,
         .evaluate = (double)job->loop.evaluate_ns * 1e-9,
     };
+    r->emulated = job->worker.pace.done;
     measure_process(job);
 }
 
@@ -564,6 +567,15 @@ static void count_bytes(const struct drps_job *job, struct drps_rounds_bytes *ou
     if (job->async) drps_async_bytes(job->async, &more);
     out->sent += more.sent;
     out->received += more.received;
+}
+
+static void add_emulated(struct drps_train_emulated *sum, const struct drps_train_emulated *e)
+{
+    sum->iterations += e->iterations;
+    sum->overruns += e->overruns;
+    sum->emulated_ns += e->emulated_ns;
+    sum->computed_ns += e->computed_ns;
+    sum->late_ns += e->late_ns;
 }
 
 /* How this rank fared goes to all ranks. */
@@ -586,10 +598,14 @@ static int collect_ranks(struct drps_job *job, struct drps_err *err)
         .written_bytes = r->store_stats.io.written_bytes,
         .waiting_seconds = p->wait_store,
         .waiting_share = seconds > 0 ? p->wait_store / seconds : 0,
+        .emulated = r->emulated,
     };
     if (job->async) drps_async_report(job->async, &mine);
     r->ranks_n = job->cluster.count;
-    return drps_cluster_report(&job->cluster, &mine, &r->ranks, err);
+    int rc = drps_cluster_report(&job->cluster, &mine, &r->ranks, err);
+    for (size_t i = 0; rc == 0 && i < r->ranks_n; i++)
+        if (i != job->cluster.rank) add_emulated(&r->emulated, &r->ranks[i].emulated);
+    return rc;
 }
 
 /* The forecast and the manifest get the memory that training had. */

@@ -342,6 +342,18 @@ static json_t *ranks_to_json(const struct drps_train_result *r)
     return list;
 }
 
+/* Of drps_train_options.emulate. */
+static json_t *emulated_to_json(const struct drps_train_emulated *e)
+{
+    json_t *j = json_object();
+    put(&j, "iterations", count(e->iterations));
+    put(&j, "seconds", number((double)e->emulated_ns * 1e-9));
+    put(&j, "computed_seconds", number((double)e->computed_ns * 1e-9));
+    put(&j, "overrun_share", ratio((double)e->overruns, (double)e->iterations));
+    put(&j, "late_share", ratio((double)e->late_ns, (double)e->emulated_ns));
+    return j;
+}
+
 void *drps_report_json(const struct drps_train_options *options, const struct drps_train_result *r)
 {
     json_t *j = json_object();
@@ -361,5 +373,6 @@ void *drps_report_json(const struct drps_train_options *options, const struct dr
     put_process(&j, r);
     if (r->ranks_n) put(&j, "claim_window_steps", count(r->claim_steps));
     if (r->ranks_n) put(&j, "ranks", ranks_to_json(r));
+    if (options->emulate) put(&j, "emulated", emulated_to_json(&r->emulated));
     return j;
 }

@@ -197,9 +197,11 @@ static void gradient_step(void *ctx, unsigned member)
 
 static double run(struct drps_worker *worker, drps_team_work step, const struct drps_batch *batch)
 {
+    const uint64_t start = drps_clock_ns();
     double loss = 0;
     worker->batch = batch;
     drps_team_run(worker->team, step, worker);
+    worker->compute_ns += drps_pace_wait(&worker->pace, start);
     for (unsigned k = 0; k < worker->size.members; k++)
         loss += worker->loss[k];
     return loss;

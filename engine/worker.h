@@ -16,6 +16,7 @@
 #include "engine/drps_engine.h"
 #include "engine/drps_model.h"
 #include "engine/local.h"
+#include "engine/pace.h"
 #include "engine/server.h"
 #include "engine/team.h"
 
@@ -46,6 +47,7 @@ struct drps_worker {
     struct drps_server *server;
     const struct drps_batch *batch;
     uint64_t gather_ns, compute_ns; /* by member 0's clock, since the start */
+    struct drps_pace pace;          /* the caller sets it after the start; zero: none */
 };
 
 DRPS_MUST_CHECK

@@ -9,6 +9,7 @@
 #include "engine/drps_report.h"
 #include "engine/net/drps_launch.h"
 #include "engine/net/drps_peers.h"
+#include "sched/drps_timing.h"
 #include "tools/cli.h"
 
 enum {
@@ -40,6 +41,7 @@ enum {
     KEY_SYNC,
     KEY_STALENESS,
     KEY_NO_CLAIM,
+    KEY_EMULATE,
     KEY_FORCE,
 };
 
@@ -106,6 +108,10 @@ static const struct argp_option option_table[] = {
      "twice "
      "that is dead (default 5)",
      4},
+    {"emulate", KEY_EMULATE, "MODEL:SECONDS[:SEED]|FILE", 0,
+     "For measurements: training batches take at least as long as in a model of iteration times "
+     "(homogeneous, straggler, pauses, tail) or a trace",
+     4},
     {"force", KEY_FORCE, NULL, 0, "Replace MODEL if it exists", 5},
     {0},
 };
@@ -116,6 +122,7 @@ struct options {
     uint32_t local; /* ranks on this machine; 0: another way */
     int has_rank, has_transport;
     const char *make_keys;
+    const char *emulate;
     const char *plan;
 };
 
@@ -240,6 +247,8 @@ static int parse_ranks(struct drps_cli *cli, struct options *o, int key, char *a
         return 0;
     case KEY_SILENCE:
         o->ranks.cut_ms = (uint32_t)drps_cli_count(cli, arg, 1, 3600) * 1000;
+    case KEY_EMULATE:
+        o->emulate = arg;
         return 0;
     case KEY_TIMEOUT:
         o->ranks.wait_ms = (uint32_t)drps_cli_count(cli, arg, 1, 1000000) * 1000;
@@ -436,6 +445,15 @@ static void print_async(const struct drps_train_result *r)
     }
 }
 
+static void print_emulated(const struct drps_train_emulated *e)
+{
+    printf("  emulated  %llu batches of %.1f s together, of which %.1f s computed; %.2f %% took "
+           "longer than they should, %.2f %% late in all\n",
+           (unsigned long long)e->iterations, (double)e->emulated_ns * 1e-9,
+           (double)e->computed_ns * 1e-9, share(e->overruns, e->iterations),
+           share(e->late_ns, e->emulated_ns));
+}
+
 static void print_text(const struct drps_train_result *r, const char *model)
 {
     const struct drps_phases *p = &r->phases;
@@ -449,6 +467,7 @@ static void print_text(const struct drps_train_result *r, const char *model)
     print_disk(r);
     print_ranks(r);
     print_async(r);
+    if (r->emulated.iterations) print_emulated(&r->emulated);
     printf("  plan      %s read; disk traffic of the process: %s read, %s written\n",
            size(r->plan_read_bytes), size(r->process_io.read_bytes),
            size(r->process_io.written_bytes));
@@ -509,16 +528,22 @@ static int open_plan(const struct options *o, struct drps_plan **plan_out, struc
 static int run(struct drps_cli *cli, struct options *o, struct drps_err *err)
 {
     struct drps_plan *plan = NULL;
+    struct drps_timing *timing = NULL;
     struct drps_train_result result = {0};
 
     if (o->make_keys) return make_keys(o->make_keys, err);
     int rc = o->ranks.peers ? find_rank(o, err) : 0;
+    if (rc == 0 && o->emulate) rc = drps_timing_open(drps_io_os(), o->emulate, &timing, err);
     if (rc == 0) rc = open_plan(o, &plan, err);
-    if (rc < 0) return rc;
+    if (rc < 0) {
+        drps_timing_close(timing);
+        return rc;
+    }
     struct view view = {cli, &plan->info};
     const int prints = !o->ranks.peers || o->ranks.rank == 0;
     o->train.stop = drps_cli_stop();
     o->train.log = &cli->log;
+    o->train.emulate = timing;
     o->train.on_epoch = print_epoch;
     o->train.on_progress = show_progress;
     o->train.ctx = &view;
@@ -537,6 +562,7 @@ static int run(struct drps_cli *cli, struct options *o, struct drps_err *err)
     }
     drps_train_result_free(&result);
     drps_plan_close(plan);
+    drps_timing_close(timing);
     return rc;
 }
 

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "engine/net/drps_net.h"
+#include "sched/drps_timing.h"
 #include "support/world.h"
 
 enum { WORKERS = WORLD_WORKERS, BATCH = 32 };
@@ -140,6 +141,66 @@ static void test_stopping_keeps_the_model_so_far(void **state)
     assert_true(r.epochs_n < 50);
     world_check_model(w, &r);
     drps_train_result_free(&r);
+    world_end(w);
+}
+
+/* ---- Emulated computation ---- */
+
+static void check_emulated(const struct drps_train_result *r, const struct drps_timing *timing,
+                           uint32_t workers)
+{
+    uint64_t iterations = 0, all_ns = 0, longest_ns = 0;
+    for (uint32_t k = 0; k < workers; k++) {
+        const uint64_t n = r->ranks_n ? r->ranks[k].emulated.iterations : r->emulated.iterations;
+        uint64_t sum_ns = 0;
+        for (uint64_t i = 0; i < n; i++)
+            sum_ns += drps_timing_ns(timing, k, i);
+        iterations += n;
+        all_ns += sum_ns;
+        longest_ns = sum_ns > longest_ns ? sum_ns : longest_ns;
+    }
+    assert_true(iterations > 0 && iterations == r->emulated.iterations);
+    if (all_ns != r->emulated.emulated_ns)
+        fail_msg("%u ranks: %llu ns, expected %llu", workers,
+                 (unsigned long long)r->emulated.emulated_ns, (unsigned long long)all_ns);
+    assert_true(r->emulated.overruns <= iterations);
+    assert_true(r->emulated.computed_ns <= all_ns + r->emulated.late_ns);
+    /* rank 0 is the straggler; its gathering and pushing, which overlap the wait, count apart */
+    assert_true(r->phases.compute * 1e9 >= (double)longest_ns / 2);
+    assert_true(r->seconds * 1e9 >= (double)longest_ns);
+}
+
+static void test_emulated_rounds_change_no_bit(void **state)
+{
+    struct world *w = world_of("fm", CASE_LIBSVM);
+    struct drps_train_options plain = world_options(w), emulated = plain;
+    struct drps_train_result want, r;
+    struct drps_timing *timing;
+    struct drps_err err = DRPS_ERR_INIT;
+    (void)state;
+    if (drps_timing_open(drps_io_os(), "straggler:0.002", &timing, &err) < 0)
+        fail_msg("%s", err.text);
+    emulated.emulate = timing;
+
+    world_run_one(w, &plain, &want);
+    world_run_one(w, &emulated, &r);
+    assert_true(r.content == want.content);
+    assert_int_equal(want.emulated.iterations, 0);
+    check_emulated(&r, timing, 1);
+    drps_train_result_free(&want);
+    drps_train_result_free(&r);
+
+    if (world_run(w, &plain, &want, &err) < 0) fail_msg("%s", err.text);
+    if (world_run(w, &emulated, &r, &err) < 0) fail_msg("%s", err.text);
+    assert_true(r.content == want.content);
+    for (size_t e = 0; e < 2; e++) {
+        assert_true(r.epochs[e].train_loss == want.epochs[e].train_loss);
+        assert_true(r.epochs[e].test.loss == want.epochs[e].test.loss);
+    }
+    check_emulated(&r, timing, WORKERS);
+    drps_train_result_free(&want);
+    drps_train_result_free(&r);
+    drps_timing_close(timing);
     world_end(w);
 }
 
@@ -266,6 +327,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_ranks_train_as_one_worker_does),
         cmocka_unit_test(test_patience_stops_all_ranks),
         cmocka_unit_test(test_stopping_keeps_the_model_so_far),
+        cmocka_unit_test(test_emulated_rounds_change_no_bit),
         cmocka_unit_test(test_a_rank_that_fails_ends_all),
         cmocka_unit_test(test_a_loss_without_end_ends_all),
         cmocka_unit_test(test_other_options_are_named_on_every_rank),
