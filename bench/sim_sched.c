@@ -4,7 +4,7 @@
  * simulated in seconds.
  *
  *   sim_sched [--workers N] [--rounds N] [--timing MODEL[:SECONDS[:SEED]] | --timing FILE]
- *             [--network-ms X] [--epochs N] [--windows N] [--seed N]
+ *             [--network-ms X] [--epochs N] [--window-steps N] [--seed N]
  *             [--modes "bsp ssp:1 wsp"] [--set "longest=.25 quorum=1"] [--json]
  *
  * Timings are those of sched/drps_timing.h, which drps-train --emulate makes real: a model, of 100
@@ -20,10 +20,10 @@
  *   lag        labels ahead of the slowest worker, at a release: mean, largest
  *   target     rounds of the mean until SGD has a hundredth of its first loss, at the best of some
  *              step sizes
- *   epoch      seconds of an epoch of `rounds` batches a worker in `windows` windows (default 10),
- *              over those that ASP's rate makes of it, with and without claiming: the mean of
- *              --epochs that follow on each other (default 1); each of them with --json
- *   decision   time of drps_sched_arrive(): mean, 99th percentile
+ *   epoch      seconds of an epoch of `rounds` batches a worker in windows of --window-steps
+ * (default a tenth of them), over those that ASP's rate makes of it, with and without claiming: the
+ * mean of --epochs that follow on each other (default 1); each of them with --json decision   time
+ * of drps_sched_arrive(): mean, 99th percentile
  *
  * SGD: a quadratic whose curvatures span 1 to 1/64, gradients with noise, taken at the parameters
  * that the worker was released with and applied when it arrives. Every mode may choose its step
@@ -44,7 +44,7 @@
 #include "sched/drps_sched.h"
 #include "sched/drps_timing.h"
 
-enum { DIM = 16, STEPS = 16, WINDOWS_MAX = 1000, MODES_MAX = 16, EPOCHS_MAX = 1000 };
+enum { DIM = 16, STEPS = 16, MODES_MAX = 16, EPOCHS_MAX = 1000 };
 #define IDLE UINT64_MAX /* finish_ns of a worker that does not run */
 #define NOISE .3
 #define TARGET .01
@@ -53,7 +53,7 @@ enum cause { FIRST_ROUND, BOUND, WAIT_SET, CAUSES };
 
 struct setting {
     unsigned workers;
-    uint64_t rounds, seed, windows, epochs;
+    uint64_t rounds, seed, window_steps, epochs;
     const char *set; /* of the WSP modes: "NAME=VALUE ..." */
     const char *timing_name;
     struct drps_timing *timing; /* own */
@@ -231,6 +231,18 @@ static void count_set(struct sim *m, unsigned k)
     m->needed_ns += (double)(last - m->now_ns);
 }
 
+/* Those that had no batch may ask again. */
+static void join_idle(struct sim *m)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    for (unsigned k = 0; k < m->setting->workers; k++) {
+        if (!m->without_batch[k]) continue;
+        m->without_batch[k] = 0;
+        push_released(
+            m, drps_sched_joined(m->sched, k, m->now_ns, m->released + m->n_released, &err), &err);
+    }
+}
+
 static void arrive(struct sim *m, unsigned k)
 {
     struct drps_err err = DRPS_ERR_INIT;
@@ -245,13 +257,7 @@ static void arrive(struct sim *m, unsigned k)
     m->decision_ns[m->arrivals - 1] = (uint32_t)(drps_clock_ns() - before);
     push_released(m, n, &err);
     count_set(m, k);
-    for (unsigned i = 0; opened && i < m->setting->workers; i++)
-        if (m->without_batch[i]) {
-            m->without_batch[i] = 0;
-            push_released(
-                m, drps_sched_joined(m->sched, i, m->now_ns, m->released + m->n_released, &err),
-                &err);
-        }
+    if (opened) join_idle(m);
     start_released(m);
 }
 
@@ -400,35 +406,36 @@ static void run_horizon(const struct setting *g, struct entry *e)
     sim_destroy(&m);
 }
 
-/* Seconds until every batch of an epoch is executed. started: [workers] iterations so far. */
-static double run_epoch(const struct setting *g, const struct entry *e, int claimable,
-                        uint64_t *started)
+static void next_claim(struct sim *m, int claimable)
 {
+    const struct setting *g = m->setting;
+    const size_t windows = (size_t)((g->rounds + g->window_steps - 1) / g->window_steps);
     struct drps_err err = DRPS_ERR_INIT;
-    uint64_t starts[WINDOWS_MAX];
-    struct sim m;
-    for (uint64_t v = 0; v < g->windows; v++)
-        starts[v] = g->rounds * v / g->windows;
-    sim_init(&m, g, e);
-    m.horizon_ns = IDLE - 1;
-    memcpy(m.started, started, g->workers * sizeof(*started));
-    if (drps_claim_new(g->workers, g->rounds, starts, g->windows, claimable, &m.claim, &err))
+    uint64_t *starts = zeros(windows, sizeof(*starts));
+    for (size_t v = 0; v < windows; v++)
+        starts[v] = v * g->window_steps;
+    drps_claim_free(m->claim);
+    if (drps_claim_new(g->workers, g->rounds, starts, windows, claimable, &m->claim, &err))
         die("claims", &err);
-    start_released(&m);
-    run(&m);
-    memcpy(started, m.started, g->workers * sizeof(*started));
-    double seconds = (double)m.now_ns * 1e-9;
-    sim_destroy(&m);
-    return seconds;
+    free(starts);
 }
 
+/* One epoch after the other, with one scheduler. */
 static void run_epochs(const struct setting *g, struct entry *e, int claimable)
 {
-    uint64_t *started = zeros(g->workers, sizeof(*started));
+    struct sim m;
+    sim_init(&m, g, e);
+    m.horizon_ns = IDLE - 1;
     e->epochs[claimable] = zeros(g->epochs, sizeof(double));
-    for (uint64_t i = 0; i < g->epochs; i++)
-        e->epochs[claimable][i] = run_epoch(g, e, claimable, started);
-    free(started);
+    for (uint64_t i = 0; i < g->epochs; i++) {
+        const uint64_t start_ns = m.now_ns;
+        next_claim(&m, claimable);
+        join_idle(&m); /* all of them, but for the first epoch */
+        start_released(&m);
+        run(&m);
+        e->epochs[claimable][i] = (double)(m.now_ns - start_ns) * 1e-9;
+    }
+    sim_destroy(&m);
 }
 
 static double mean(const double *x, uint64_t n)
@@ -569,7 +576,7 @@ static void usage(void)
         stderr,
         "usage: sim_sched [--workers N] [--rounds N] [--timing "
         "MODEL[:SECONDS[:SEED]] | --timing FILE]\n"
-        "                 [--network-ms X] [--epochs N] [--windows N] [--seed N]\n"
+        "                 [--network-ms X] [--epochs N] [--window-steps N] [--seed N]\n"
         "                 [--modes \"MODE[:BOUND] ...\"] [--set \"NAME=VALUE ...\"] [--json]\n");
     exit(2);
 }
@@ -605,7 +612,7 @@ int main(int argc, char **argv)
                                             {"timing", required_argument, NULL, 't'},
                                             {"network-ms", required_argument, NULL, 'n'},
                                             {"epochs", required_argument, NULL, 'e'},
-                                            {"windows", required_argument, NULL, 'v'},
+                                            {"window-steps", required_argument, NULL, 'v'},
                                             {"modes", required_argument, NULL, 'm'},
                                             {"seed", required_argument, NULL, 's'},
                                             {"set", required_argument, NULL, 'p'},
@@ -615,7 +622,6 @@ int main(int argc, char **argv)
     struct setting g = {.workers = 16,
                         .rounds = 1000,
                         .seed = 1,
-                        .windows = 10,
                         .epochs = 1,
                         .set = "",
                         .timing_name = "homogeneous"};
@@ -635,7 +641,7 @@ int main(int argc, char **argv)
         else if (c == 'e')
             g.epochs = number("epochs", optarg, 1, EPOCHS_MAX);
         else if (c == 'v')
-            g.windows = number("windows", optarg, 1, WINDOWS_MAX);
+            g.window_steps = number("window-steps", optarg, 1, 1000000);
         else if (c == 'm')
             chosen = optarg;
         else if (c == 's')
@@ -648,7 +654,7 @@ int main(int argc, char **argv)
             usage();
     }
     if (optind < argc) usage();
-    if (g.rounds < g.windows) die("--rounds: at least as many as --windows", NULL);
+    if (!g.window_steps) g.window_steps = (g.rounds + 9) / 10;
     open_timing(&g);
     parse_modes(chosen, e, &n);
     for (size_t i = 0; i < n; i++) {

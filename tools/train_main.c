@@ -247,6 +247,7 @@ static int parse_ranks(struct drps_cli *cli, struct options *o, int key, char *a
         return 0;
     case KEY_SILENCE:
         o->ranks.cut_ms = (uint32_t)drps_cli_count(cli, arg, 1, 3600) * 1000;
+        return 0;
     case KEY_EMULATE:
         o->emulate = arg;
         return 0;
