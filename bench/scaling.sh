@@ -2,13 +2,13 @@
 # One set trained by 1 to 8 processes over ZeroMQ, each of which takes the time of a machine of its own for a batch
 # (drps-train --emulate): samples/s, efficiency, and the simulator's forecast of both. Then the forecast for more machines,
 # with links of 1 Gbit/s. Needs jq.
-#   bench/scaling.sh [--seconds 0.05] [--timings "homogeneous pauses"] [--processes "1 2 3 4 5 6 8"] [--machines "13 64 1000"]
+#   bench/scaling.sh [--seconds 0.1] [--timings "homogeneous pauses"] [--processes "1 2 3 4 5 6 8"] [--machines "13 64 1000"]
 #                    [--batches 120] [--batch 500] [--epochs 2] [--sync bsp] [--rate 1000] [--index "--algo lor"]
 # --seconds: a batch takes, on average of the model; --batches: of an epoch, of all processes together, each of --batch samples;
 # --rate: Mbit/s of a link. Messages and evaluation take what they take on this machine's cores; a run in which more than 2 % of
 # the batches took longer than they should is marked.
 . "$(dirname "$0")/lib.sh"
-declare -A option=([seconds]=0.05 [timings]="homogeneous pauses" [processes]="1 2 3 4 5 6 8" [machines]="13 64 1000" [batches]=120
+declare -A option=([seconds]=0.1 [timings]="homogeneous pauses" [processes]="1 2 3 4 5 6 8" [machines]="13 64 1000" [batches]=120
     [batch]=500 [epochs]=2 [sync]=bsp [rate]=1000 [index]="--algo lor")
 while (($#)); do
     [[ -n ${option[${1#--}]:-} && $# -gt 1 ]] || { sed -n '5,9s/^# //p' "${BASH_SOURCE[0]}" >&2 && exit 2; }

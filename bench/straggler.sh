@@ -3,16 +3,16 @@
 # a machine of its own for a batch (drps-train --emulate), beside what the simulator says of the same iteration times. A table,
 # the best SSP by its time to each loss, and curves (docs/straggler.png). Needs jq, gnuplot.
 #   bench/straggler.sh [--ratings FILE] [--timings "straggler pauses tail"] [--modes "bsp asp ssp:1 ssp:3 ssp:10 wsp"]
-#                      [--workers 8] [--batch 1000] [--seconds 0.05] [--seed 1] [--epochs 6] [--rank 8] [--lr 0.1]
-#                      [--losses "0.396 0.387 0.383"] [--png docs/straggler.png]
+#                      [--workers 8] [--batch 2000] [--seconds 0.1] [--seed 1] [--epochs 5] [--rank 8] [--lr 0.1]
+#                      [--losses "0.396 0.387 0.385"] [--png docs/straggler.png]
 # --ratings: default ../shared/data/ml-1m; --seconds: a batch takes, on average of the model; --losses: of the test set; the time
 # to each lies on the line between the ends of two epochs. A run in which more than 2 % of the batches took longer than they
 # should is marked. Forecast: of computation alone, and with messages, whose time is that of runs without stragglers.
 # A folder DRPS_BENCH_DIR keeps what was run, which is not run again: give the same options then.
 . "$(dirname "$0")/lib.sh"
 declare -A option=([ratings]=$root/../shared/data/ml-1m/ratings.tsv.xz [timings]="straggler pauses tail"
-    [modes]="bsp asp ssp:1 ssp:3 ssp:10 wsp" [workers]=8 [batch]=1000 [seconds]=0.05 [seed]=1 [epochs]=6 [rank]=8 [lr]=0.1
-    [losses]="0.396 0.387 0.383" [png]=$root/docs/straggler.png)
+    [modes]="bsp asp ssp:1 ssp:3 ssp:10 wsp" [workers]=8 [batch]=2000 [seconds]=0.1 [seed]=1 [epochs]=5 [rank]=8 [lr]=0.1
+    [losses]="0.396 0.387 0.385" [png]=$root/docs/straggler.png)
 while (($#)); do
     [[ -n ${option[${1#--}]:-} && $# -gt 1 ]] || { sed -n '5,8s/^# //p' "${BASH_SOURCE[0]}" >&2 && exit 2; }
     option[${1#--}]=$2
