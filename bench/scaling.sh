@@ -35,7 +35,8 @@ link_ms() {
         [.ranks[] | .pulled_bytes, .served_bytes] | max * 2 * 8 / $rounds / ($rate * 1e3)' "$work/plan-$1.json"
 }
 
-# simulated N ROUNDS TIMING NETWORK-MS EPOCHS MODES: seconds of the last epoch, a line a mode
+# simulated N ROUNDS TIMING NETWORK-MS EPOCHS MODES: seconds of the last epoch, a line a mode; batches are claimed in windows of
+# 16 steps, as where all rows are in memory
 simulated() {
     "$tools/sim_sched" --workers "$1" --rounds "$2" --timing "$3:${option[seconds]}" --network-ms "$4" --epochs "$5" \
         --window-steps 16 --modes "$6" --json | jq '.modes[].epochs_claims_s[-1]'

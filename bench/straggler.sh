@@ -33,10 +33,12 @@ train() {
     mv "$work/train.json" "$work/$1-$2.json"
 }
 
-# simulate TIMING MODE EPOCHS NETWORK-MS: seconds of all epochs
+# simulate TIMING MODE EPOCHS NETWORK-MS: seconds of all epochs, with the windows of claims that the run had
 simulate() {
+    local steps
+    steps=$(jq '.claim_window_steps | if . > 0 then . else 1 end' "$work/$1-$2.json") # bsp: 0, and none are claimed
     "$tools/sim_sched" --workers "${option[workers]}" --rounds "$rounds" --timing "$1:${option[seconds]}:${option[seed]}" --epochs "$3" \
-        --window-steps 16 --network-ms "$4" --modes "$2" --json | jq '.modes[0].epochs_claims_s | add'
+        --window-steps "$steps" --network-ms "$4" --modes "$2" --json | jq '.modes[0].epochs_claims_s | add'
 }
 
 # messages_ms MODE: what an iteration takes beside its computation, by two epochs without stragglers
@@ -82,7 +84,7 @@ plot() {
     {
         echo "set terminal pngcairo size $((500 * n)),480 font 'sans,10'; set output '${option[png]}'"
         echo "set multiplot layout 1,$n title 'Matrix factorisation, ${option[workers]} processes, batches of ${option[seconds]} s: bench/straggler.sh'"
-        echo "set grid; set key top right; set xlabel 'seconds'; set ylabel 'test loss'; set style data linespoints; set xrange [0:*]"
+        echo "set grid; set key top right; set xlabel 'seconds'; set ylabel 'test loss'; set style data linespoints; set linetype 5 lc 'red'; set xrange [0:*]"
         for timing in ${option[timings]}; do
             echo "set title '$timing'"
             echo -n "plot "
