@@ -10,7 +10,7 @@ while (($#)); do
     option[${1#--}]=$2
     shift 2
 done
-timings="homogeneous straggler pauses tail:3 tail tail:1.5 tail:1.2"
+timings="homogeneous straggler pauses tail=3 tail tail=1.5 tail=1.2"
 drawn="homogeneous straggler pauses tail"
 modes="bsp asp ssp:1 ssp:3 ssp:10 wsp wsp-literal"
 

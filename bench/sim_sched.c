@@ -588,7 +588,8 @@ static void open_timing(struct setting *g)
     char full[64];
     const char *spec = g->timing_name;
     for (int m = 0; drps_timing_models[m]; m++)
-        if (strcmp(spec, drps_timing_models[m]) == 0) {
+        if (strcmp(spec, drps_timing_models[m]) == 0 ||
+            (strncmp(spec, "tail=", 5) == 0 && !strchr(spec, ':'))) {
             (void)snprintf(full, sizeof(full), "%s:0.1:%" PRIu64, spec, g->seed);
             spec = full;
             break;

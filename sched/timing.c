@@ -17,6 +17,7 @@ const char *const drps_timing_models[] = {"homogeneous", "straggler", "pauses", 
 
 struct drps_timing {
     enum model model; /* unless there are lines */
+    double alpha;     /* of the tail */
     double mean_s;
     uint64_t seed;
     double *seconds; /* own: line after line */
@@ -26,9 +27,15 @@ struct drps_timing {
 
 /* ---- Models ---- */
 
-/* Of the name that ends at `end`; -1: none. */
-static int find_model(const char *name, const char *end)
+/* Of the name that ends at `end`; -1: none. *alpha_out: of "tail=ALPHA". */
+static int find_model(const char *name, const char *end, double *alpha_out)
 {
+    char *after;
+    *alpha_out = 2;
+    if (strncmp(name, "tail=", 5) == 0) {
+        *alpha_out = strtod(name + 5, &after);
+        return after == end && *alpha_out > 1 && *alpha_out <= 100 ? TAIL : -1;
+    }
     const size_t n = (size_t)(end - name);
     for (int m = 0; drps_timing_models[m]; m++)
         if (strlen(drps_timing_models[m]) == n && memcmp(drps_timing_models[m], name, n) == 0)
@@ -66,7 +73,7 @@ static double model_s(const struct drps_timing *t, unsigned worker, uint64_t i)
     case PAUSES:
         return v < .04 ? x * (5 + v / .04 * 5) : x;
     case TAIL:
-        return .5 / sqrt(1 - u);
+        return (t->alpha - 1) / t->alpha * pow(1 - u, -1 / t->alpha); /* of mean 1 */
     case HOMOGENEOUS:
         break;
     }
@@ -152,7 +159,7 @@ int drps_timing_open(const struct drps_io *io, const char *spec, struct drps_tim
     struct drps_timing *t = calloc(1, sizeof(*t));
     if (!t) return drps_err_set(err, -ENOMEM, "no memory for iteration times");
     const char *colon = strchr(spec, ':');
-    const int model = colon ? find_model(spec, colon) : -1;
+    const int model = colon ? find_model(spec, colon, &t->alpha) : -1;
     if (model >= 0) t->model = (enum model)model;
     int rc = model >= 0 ? parse_model(t, spec, colon + 1, err) : read_trace(t, io, spec, err);
     if (rc < 0) {

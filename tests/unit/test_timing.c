@@ -37,6 +37,7 @@ static void test_models_keep_to_their_definition(void **state)
         {"pauses:0.02:5", 2, .019, .21, .04, .02 * (.96 + .04 * 7.5), .0006},
         /* alpha 2: beyond 1.05 means are 1 / 2.1^2 of all; no variance, so a wide error */
         {"tail:0.02", 3, .01, 1e9, 1 / (2.1 * 2.1), .02, .002},
+        {"tail=3:0.02", 3, .02 * 2 / 3, 1e9, 1 / (1.575 * 1.575 * 1.575), .02, .0006},
     };
     (void)state;
     for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
@@ -142,6 +143,7 @@ static void test_a_bad_spec_says_what_was_expected(void **state)
         {"tail:1:-1", DRPS_E_CONFIG, "expected"},
         {"tail:1:99999999999999999999", DRPS_E_CONFIG, "expected"},
         {"tail:1:2:3", DRPS_E_CONFIG, "expected"},
+        {"tail=1:0.1", -ENOENT, "nor a trace"},
         {"homogeneous", -ENOENT, "neither homogeneous, straggler, pauses or tail with :SECONDS"},
         {"homogen:1", -ENOENT, "nor a trace"},
     };
