@@ -2,7 +2,7 @@
 # The relay store measured: in rounds of runs side by side, medians of them, as tables for RESULTS.md. A run whose model
 # differs from that of the resident store ends the script.
 #   bench/relay.sh ratio     rows in 1/12 of the model's memory against resident, the plan in RAM and from disk
-#   bench/relay.sh engines   against blocks, and one row a key, in RocksDB and LevelDB at the same --memory (or the least
+#   bench/relay.sh engines   against blocks in a file, blocks and one row a key in RocksDB and LevelDB at the same --memory (or the least
 #                            that they accept, if that is more)
 #   bench/relay.sh curve     throughput and bytes moved at 1/4 to 1/64, measured and forecast; docs/relay.png
 #   bench/relay.sh ratings   matrix factorisation in grid order, and held-out RMSE against shuffled order
@@ -260,7 +260,7 @@ engines() {
         must reference-blocks 0 "$work/$blocks" --store resident --epochs "$epochs"
         must reference-single 0 "$work/$single" --store resident --epochs "$epochs"
         n=0
-        for v in "relay $blocks" "rocksdb $blocks" "rocksdb $single" "leveldb $single"; do
+        for v in "relay $blocks" "file $blocks" "rocksdb $blocks" "rocksdb $single" "leveldb $single"; do
             read -r store plan <<<"$v"
             least_of=$(least "$plan" "$store")
             ((least_of > memory)) && memory=$least_of
