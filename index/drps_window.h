@@ -151,7 +151,7 @@ struct drps_forecast {
     int feasible;   /* 0: a single step does not fit */
     double sampled; /* pib: share of the blocks that the counts were taken of; 1: all */
 
-    /* pib, if its blocks are in a file of their own (storage/places.h) */
+    /* pib, if its blocks are in a file of their own (storage/places.h); of drps_forecast_pib() */
     uint64_t requests;    /* that move them, those next to each other together */
     uint64_t moved_bytes; /* by these: also what lies between, and of shared sectors */
     double seconds;       /* of the disk, one request at a time */
@@ -174,8 +174,8 @@ extern const struct drps_forecast_disk drps_forecast_usual_disk;
  * whole epoch once warm; evaluation steps do not dirty blocks; farthest next use) and relay
  * (windows cut for that memory, bytes = rows moved * row_bytes, chunks of 256 KiB), for memory =
  * model, 1/2, 1/4 ... 1/64 of the model's row bytes. out has room for `cap` entries; *n_out are
- * filled. Where an epoch has more than options->curve_uses uses of blocks, pib's bytes and ios are
- * scaled up from a share of the blocks, and its requests are not known (0).
+ * filled. Where an epoch has more than options->curve_uses uses of blocks, pib's counts are scaled
+ * up from a share of the blocks.
  */
 DRPS_MUST_CHECK
 int drps_forecast_curve(const struct drps_io *io, const char *dir,

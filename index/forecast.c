@@ -37,12 +37,13 @@ const struct drps_forecast_disk drps_forecast_usual_disk = {
 /* One pool and what it did since the counting began. */
 struct trial {
     struct drps_pool pool;
-    struct drps_places places;
+    struct drps_places places; /* unless the simulation is without requests */
     struct drps_forecast count;
 };
 
 struct simulation {
     const struct drps_window_options *options;
+    int requests; /* are counted, too */
     struct drps_forecast_disk disk;
     const uint32_t *block_first;
     size_t blocks;
@@ -89,6 +90,7 @@ static void count_writes(const struct simulation *m, struct trial *t, size_t n)
 {
     struct drps_run run;
     count_blocks(m, t, n, &t->count.written_bytes);
+    if (!m->requests) return;
     for (size_t i = 0; i < n; i += run.keys) {
         drps_places_write_run(&t->places, m->moved, n, i, t->pool.stored, &run);
         count_request(m, &t->count, run.bytes);
@@ -100,9 +102,10 @@ static void count_writes(const struct simulation *m, struct trial *t, size_t n)
 static int count_reads(struct simulation *m, struct trial *t, size_t n, struct drps_err *err)
 {
     struct drps_run run;
+    count_blocks(m, t, n, &t->count.read_bytes);
+    if (!m->requests) return 0;
     if (drps_array_reserve(&m->order, &m->order_cap, n, sizeof(*m->order)) < 0)
         return drps_err_set(err, -ENOMEM, "no memory for %zu blocks", n);
-    count_blocks(m, t, n, &t->count.read_bytes);
     drps_places_sort(&t->places, m->moved, n, m->order);
     for (size_t i = 0; i < n; i += run.keys) {
         drps_places_read_run(&t->places, m->moved, m->order, n, i, m->disk.gap_bytes, &run);
@@ -313,7 +316,7 @@ static int simulate(struct simulation *m, const struct drps_pool_shape *shapes, 
                                                 .bookkeeping = 1};
         struct trial *t = &trials[used++];
         rc = drps_pool_init(&t->pool, &config);
-        if (rc == 0)
+        if (rc == 0 && m->requests)
             rc = drps_places_init(&t->places, m->block_first, m->blocks, config.row_bytes,
                                   m->disk.sector);
         if (rc < 0) (void)drps_err_set(err, rc, "cannot simulate %zu blocks", m->blocks);
@@ -358,6 +361,7 @@ int drps_forecast_pib(const struct drps_io *io, const char *dir,
                                                   options->row_bytes};
     int rc =
         simulation_open(&m, io, dir, options, block_first, blocks, shape->unit_rows, disk, err);
+    m.requests = 1;
     if (rc == 0) rc = simulate(&m, shape, 1, rule, out, err);
     simulation_destroy(&m);
     return rc;
@@ -366,10 +370,7 @@ int drps_forecast_pib(const struct drps_io *io, const char *dir,
 /* What simulating one pool takes, at most. */
 static uint64_t trial_bytes(const struct simulation *m, const struct drps_pool_shape *shape)
 {
-    struct drps_places_size places;
-    drps_places_measure(m->block_first, m->blocks, (size_t)m->options->row_bytes, m->disk.sector,
-                        &places);
-    return places.table_bytes + drps_pool_block_overhead(m->blocks) +
+    return drps_pool_block_overhead(m->blocks) +
            drps_evict_bytes(shape->frames, m->options->steps, (uint32_t)m->options->rows) +
            shape->frames * sizeof(struct drps_frame) + shape->units * sizeof(uint32_t);
 }
@@ -422,8 +423,6 @@ static void scale(struct drps_forecast *f, double share)
     f->read_bytes = scaled(f->read_bytes, share);
     f->written_bytes = scaled(f->written_bytes, share);
     f->ios = scaled(f->ios, share);
-    f->requests = f->moved_bytes = 0; /* of neighbours, which a share has not */
-    f->seconds = 0;
 }
 
 static int curve_by_share(struct simulation *m, struct drps_pool_shape *shapes,
