@@ -482,7 +482,7 @@ static int curve_relay(const struct drps_io *io, const char *dir,
     return rc;
 }
 
-/* The two curves share nothing but the plan's files: each has a thread. */
+/* The two curves share nothing but the plan's files: each has a thread, and half of the memory. */
 struct relay_curve {
     const struct drps_io *io;
     const char *dir;
@@ -520,6 +520,7 @@ int drps_forecast_curve(const struct drps_io *io, const char *dir,
     struct drps_forecast all[1 + 2 * CURVE_POINTS];
     struct drps_forecast *pib = all + 1, *relay = all + 1 + CURVE_POINTS;
     struct simulation m;
+    struct drps_window_options half = *options;
     uint64_t model = options->rows * options->row_bytes;
     const uint32_t unit_rows =
         drps_pool_unit_rows_for(block_first, blocks, (size_t)options->row_bytes);
@@ -532,10 +533,11 @@ int drps_forecast_curve(const struct drps_io *io, const char *dir,
         relay[i] =
             (struct drps_forecast){.store = "relay", .memory_bytes = model >> i, .sampled = 1};
     }
-    int rc = simulation_open(&m, io, dir, options, block_first, blocks, unit_rows,
+    half.memory_bytes /= 2;
+    int rc = simulation_open(&m, io, dir, &half, block_first, blocks, unit_rows,
                              &drps_forecast_usual_disk, err);
     struct relay_curve measured = {
-        .io = io, .dir = dir, .options = options, .out = relay, .err = DRPS_ERR_INIT};
+        .io = io, .dir = dir, .options = &half, .out = relay, .err = DRPS_ERR_INIT};
     if (rc == 0) rc = curve_both(&m, &measured, pib, err);
     simulation_destroy(&m);
     if (rc < 0) return rc;
