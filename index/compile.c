@@ -167,9 +167,9 @@ static int place(struct run *r, struct drps_err *err)
 /* ---- The run ---- */
 
 /*
- * What the disk says. A block that is used is read, changed and written: ts is one request, the
- * mean of a read and a write, ta what reading and writing a byte takes. Source: DRPS, section 4,
- * Eq. 1.
+ * What the disk says. A block that is used is read and written again: two requests and its bytes
+ * twice. Costs count one way, so both are means of reading and writing; what is compared stays the
+ * same. Source: DRPS, section 4, Eq. 1.
  */
 static int calibrate(struct run *r, struct drps_err *err)
 {
@@ -182,19 +182,18 @@ static int calibrate(struct run *r, struct drps_err *err)
     if (rc < 0) return rc;
     drps_disk_cost_of(&t, &cost);
     o->seek_ns = (uint64_t)((cost.read_seek_ns + cost.write_seek_ns) / 2);
-    o->transfer_bps = (uint64_t)(1 / (1 / cost.read_bps + 1 / cost.write_bps));
+    o->transfer_bps = (uint64_t)(2 / (1 / cost.read_bps + 1 / cost.write_bps));
     if (!o->seek_ns) o->seek_ns = 1;
     if (!o->transfer_bps) o->transfer_bps = 1;
-    drps_log(
-        r->options.log, DRPS_LOG_INFO,
-        "%s: random requests of %s take %.1f us to read, %.1f us to write; long ones of %s "
-        "%.1f and %.1f us (%.0f and %.0f MB/s); so a request costs %.1f us (--seek-us), to read "
-        "and to write its bytes goes at %.0f MB/s (--transfer-mbs)",
-        o->calibrate, drps_size_format(t.random_bytes, block, sizeof(block)),
-        t.random_read_ns / 1e3, t.random_write_ns / 1e3,
-        drps_size_format(t.long_bytes, chunk, sizeof(chunk)), t.long_read_ns / 1e3,
-        t.long_write_ns / 1e3, cost.read_bps / 1e6, cost.write_bps / 1e6, (double)o->seek_ns / 1e3,
-        (double)o->transfer_bps / 1e6);
+    drps_log(r->options.log, DRPS_LOG_INFO,
+             "%s: random requests of %s take %.1f us to read, %.1f us to write; long ones of %s "
+             "%.1f and %.1f us (%.0f and %.0f MB/s); in the mean a request costs %.1f us "
+             "(--seek-us), and its bytes go at %.0f MB/s (--transfer-mbs)",
+             o->calibrate, drps_size_format(t.random_bytes, block, sizeof(block)),
+             t.random_read_ns / 1e3, t.random_write_ns / 1e3,
+             drps_size_format(t.long_bytes, chunk, sizeof(chunk)), t.long_read_ns / 1e3,
+             t.long_write_ns / 1e3, cost.read_bps / 1e6, cost.write_bps / 1e6,
+             (double)o->seek_ns / 1e3, (double)o->transfer_bps / 1e6);
     return 0;
 }
 
