@@ -220,6 +220,7 @@ static void sum_up(const struct tally *all, uint32_t count, struct drps_cluster_
     for (uint32_t r = 1; r < count; r++) {
         sum.sums.samples += all[r].sums.samples;
         sum.sums.loss_sum += all[r].sums.loss_sum;
+        sum.sums.train_ns = larger(sum.sums.train_ns, all[r].sums.train_ns);
         sum.reads += all[r].reads;
         sum.writes += all[r].writes;
         sum.read_bytes += all[r].read_bytes;

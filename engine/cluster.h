@@ -38,6 +38,7 @@ int drps_cluster_agree(const struct drps_cluster *c, const struct drps_train_opt
 struct drps_cluster_sums {
     uint64_t samples;
     double loss_sum;
+    uint64_t train_ns; /* until training was done; of all: the longest */
 };
 DRPS_MUST_CHECK
 int drps_cluster_epoch(const struct drps_cluster *c, struct drps_cluster_sums *sums,

@@ -31,7 +31,8 @@ enum { DRPS_TRAIN_THREADS_MAX = 64, DRPS_TRAIN_NAME_BYTES = 16 };
 struct drps_epoch {
     uint64_t epoch;           /* from 1 */
     double seconds;           /* training and evaluation; writing a candidate model is not in it */
-    double samples_per_s;     /* training samples a second of the training steps */
+    double samples_per_s;     /* training samples a second of the training steps; of several ranks
+                                 all samples, until the last rank is done */
     double train_loss;        /* mean over samples, each before the step that used it */
     struct drps_quality test; /* samples 0 and NaN without held-out samples */
     uint64_t reads, writes, read_bytes, written_bytes, seeks;

@@ -182,7 +182,8 @@ static int finish(const struct run *run, const struct mark *from, uint64_t train
 
     const double seconds = (double)(to.start_ns - from->start_ns) * 1e-9;
     const uint64_t needed = to.store.blocks_needed - from->store.blocks_needed;
-    struct drps_cluster_sums sums = {.samples = run->samples, .loss_sum = run->loss};
+    struct drps_cluster_sums sums = {
+        .samples = run->samples, .loss_sum = run->loss, .train_ns = trained_ns - from->start_ns};
     *out = (struct drps_epoch){
         .epoch = run->epoch,
         .seconds = seconds,
@@ -203,7 +204,7 @@ static int finish(const struct run *run, const struct mark *from, uint64_t train
         rc = drps_cluster_epoch(loop->cluster, &sums, loop->metrics, out, err);
     else if (loop->metrics)
         drps_metrics_result(loop->metrics, &out->test);
-    out->samples_per_s = (double)sums.samples / ((double)(trained_ns - from->start_ns) * 1e-9);
+    out->samples_per_s = (double)sums.samples / ((double)sums.train_ns * 1e-9);
     out->train_loss = sums.loss_sum / (double)sums.samples;
     return rc;
 }
@@ -218,7 +219,8 @@ static int run_steps(struct run *run, uint64_t end, struct drps_err *err)
                  : training   ? train_step(run, err)
                               : evaluate_step(run, err);
         if (rc) return rc;
-        if (run->step == loop->train_steps && training) run->trained_ns = drps_clock_ns();
+        if (run->step == loop->train_steps && training && !loop->rounds)
+            run->trained_ns = drps_clock_ns();
     }
     return 0;
 }
@@ -227,9 +229,12 @@ static int run_rounds(struct run *run, struct drps_err *err)
 {
     struct drps_rounds *rounds = run->loop->rounds;
     if (run->step == run->steps) return 0;
+    const int training = run->step < run->loop->train_steps;
     int rc = drps_rounds_begin(rounds, run->step, err);
     if (rc == 0) rc = run_steps(run, run->steps, err);
-    return drps_rounds_end(rounds, rc, err);
+    rc = drps_rounds_end(rounds, rc, err);
+    if (training) run->trained_ns = drps_rounds_trained_ns(rounds);
+    return rc;
 }
 
 /* How many batches a worker executes is known at the end; together they are those of all steps. */

@@ -30,6 +30,7 @@ struct drps_rounds {
 
     /* the server's */
     uint64_t served, served_at;
+    uint64_t trained_ns;
     int stop;        /* some rank wants to */
     float *values;   /* own: [max_round_uses][dim] parameters on their way out, by worker */
     uint32_t *index; /* own: [max_round_uses] */
@@ -235,7 +236,9 @@ static int serve_round(struct drps_rounds *r, struct drps_err *err)
         uint32_t *count[] = {r->count};
         drps_server_push(server, 0, u.n, sum, r->touches ? count : NULL, 1);
     }
-    return drps_server_close_step(server, training, err);
+    rc = drps_server_close_step(server, training, err);
+    if (training) r->trained_ns = drps_clock_ns();
+    return rc;
 }
 
 static void *serve(void *rounds)
@@ -373,6 +376,11 @@ int drps_rounds_end(struct drps_rounds *r, int rc, struct drps_err *err)
         return rc;
     drps_err_clear(err); /* the server says what it was */
     return drps_err_set(err, r->server_rc, "%s", r->server_err.text);
+}
+
+uint64_t drps_rounds_trained_ns(const struct drps_rounds *r)
+{
+    return r->trained_ns;
 }
 
 /* ---- Opening ---- */

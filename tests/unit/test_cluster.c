@@ -204,6 +204,51 @@ static void test_emulated_rounds_change_no_bit(void **state)
     world_end(w);
 }
 
+/* The time of training ends when the last rank is done, not when rank 0 is: here rank 2 takes a
+ * quarter of a second over the last batch that it has in an epoch. */
+static void write_trace(const char *path, const struct world *w)
+{
+    struct drps_plan *part;
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_int_equal(drps_plan_open_rank(drps_io_os(), w->plan, 0, &part, NULL), 0);
+    for (int rank = 0; rank < WORKERS; rank++)
+        for (uint64_t k = 1; k <= part->info.batches; k++)
+            fprintf(f, "%s%s", rank == 2 && k == part->info.batches ? "0.25" : "0.0001",
+                    k == part->info.batches ? "\n" : " ");
+    drps_plan_close(part);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void test_the_rate_counts_until_the_last_rank_is_done(void **state)
+{
+    struct world *w = world_of("lor", CASE_LIBSVM);
+    struct drps_train_options o = world_options(w);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_timing *trace;
+    const char *path = scratch_path(&w->scratch, "trace");
+    (void)state;
+    write_trace(path, w);
+    if (drps_timing_open(drps_io_os(), path, &trace, &err) < 0) fail_msg("%s", err.text);
+    o.emulate = trace;
+    for (int async = 0; async < 2; async++) {
+        struct drps_train_result r;
+        o.sync = async ? DRPS_SCHED_ASP : DRPS_SCHED_BSP;
+        o.no_claim = async;
+        if (world_run(w, &o, &r, &err) < 0) fail_msg("%s", err.text);
+        assert_int_equal(r.epochs_n, 2);
+        for (size_t e = 0; e < r.epochs_n; e++) {
+            const double most = (900 - (double)r.epochs[e].test.samples) / 0.25;
+            if (!(r.epochs[e].samples_per_s > 0 && r.epochs[e].samples_per_s <= most))
+                fail_msg("%s, epoch %zu: %g samples/s, at most %g are possible",
+                         drps_sched_mode_name(o.sync), e, r.epochs[e].samples_per_s, most);
+        }
+        drps_train_result_free(&r);
+    }
+    drps_timing_close(trace);
+    world_end(w);
+}
+
 /* ---- What goes wrong ---- */
 
 static void test_a_rank_that_fails_ends_all(void **state)
@@ -328,6 +373,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_patience_stops_all_ranks),
         cmocka_unit_test(test_stopping_keeps_the_model_so_far),
         cmocka_unit_test(test_emulated_rounds_change_no_bit),
+        cmocka_unit_test(test_the_rate_counts_until_the_last_rank_is_done),
         cmocka_unit_test(test_a_rank_that_fails_ends_all),
         cmocka_unit_test(test_a_loss_without_end_ends_all),
         cmocka_unit_test(test_other_options_are_named_on_every_rank),
