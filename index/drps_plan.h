@@ -37,7 +37,7 @@
 #define DRPS_KIND_POSITIONS DRPS_REC_KIND('P', 'O', 'S', 'I')
 
 enum { DRPS_PLAN_VERSION = 2, DRPS_PLAN_TABLES = 4, DRPS_PLAN_NAME_BYTES = 32 };
-enum { DRPS_PLAN_WORKERS_MAX = 64, DRPS_PLAN_ID_BYTES = 17, DRPS_PLAN_PATH_BYTES = 4096 };
+enum { DRPS_PLAN_WORKERS_MAX = 1024, DRPS_PLAN_ID_BYTES = 17, DRPS_PLAN_PATH_BYTES = 4096 };
 #define DRPS_PLAN_WHOLE UINT32_MAX
 
 /* A named range of placed ids: "bias" (the intercept, one row), "w", "wv", "user", "item";

@@ -98,16 +98,16 @@ static int walk_batches(struct steps *lists, const struct drps_plan_info *info, 
 struct homes {
     uint32_t rows_n, machine;
     uint32_t *here, *most; /* own [rows_n]: batches that use a row: this machine's; its home's */
-    unsigned char *home;   /* own [rows_n]: the machine whose batches use it most */
+    uint16_t *home;        /* own [rows_n]: the machine whose batches use it most */
 };
-_Static_assert(DRPS_PLAN_WORKERS_MAX <= 256, "a home is a byte");
+_Static_assert(DRPS_PLAN_WORKERS_MAX <= UINT16_MAX, "a home has 16 bits");
 
 static void close_home(struct homes *h)
 {
     for (uint32_t r = 0; r < h->rows_n; r++) {
         if (h->here[r] > h->most[r]) {
             h->most[r] = h->here[r];
-            h->home[r] = (unsigned char)h->machine;
+            h->home[r] = (uint16_t)h->machine;
         }
         h->here[r] = 0;
     }
@@ -126,7 +126,7 @@ static int count_homes(void *ctx, uint32_t machine, const uint32_t *rows, size_t
 }
 
 /* A block's rows by their home, else in their order; blocks become parts of one home. */
-static void sort_by_home(const unsigned char *home, const uint32_t *block_first, size_t blocks,
+static void sort_by_home(const uint16_t *home, const uint32_t *block_first, size_t blocks,
                          uint32_t servers, struct sorted *out)
 {
     uint32_t at = 0;
@@ -154,7 +154,7 @@ static int sort_rows(const struct placement_job *job, const struct drps_plan_inf
     struct homes h = {.rows_n = (uint32_t)info->rows,
                       .here = calloc(info->rows, sizeof(*h.here)),
                       .most = calloc(info->rows, sizeof(*h.most)),
-                      .home = calloc(info->rows, 1)};
+                      .home = calloc(info->rows, sizeof(*h.home))};
     out->rows = drps_array_new(info->rows, sizeof(*out->rows));
     out->place = drps_array_new(info->rows, sizeof(*out->place));
     uint32_t *first = drps_array_new(info->rows + 1, sizeof(*first));

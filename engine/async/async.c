@@ -74,7 +74,7 @@ uint64_t drps_async_worker_bytes(const struct drps_plan_info *info)
 uint64_t drps_async_memory(const struct drps_plan_info *info, uint64_t window_steps)
 {
     const uint64_t step =
-        info->ranks.max_round_uses * sizeof(uint32_t) + (DRPS_PLAN_WORKERS_MAX + 8) * 8;
+        info->ranks.max_round_uses * sizeof(uint32_t) + (info->ranks.workers + 8) * 9;
     return 2 * window_steps * step + 2 * info->max_batch_rows * info->dim * sizeof(float) +
            4 * drps_feed_record_bytes(info);
 }

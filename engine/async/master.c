@@ -25,8 +25,6 @@ struct async_master {
 
 /* ---- Handing out ---- */
 
-static int release(struct async_master *m, const unsigned *released, int n, struct drps_err *err);
-
 static int send_go(struct async_master *m, unsigned worker, const struct drps_claim_batch *batch,
                    struct drps_err *err)
 {
@@ -38,11 +36,10 @@ static int send_go(struct async_master *m, unsigned worker, const struct drps_cl
     return drps_net_send(m->job->o.net, &send, m->job->o.wait_ms, err);
 }
 
-/* A worker that the scheduler has released starts, or is idle. An idle one may set others free,
- * each once: a worker is idle until a window ends. */
-static int start(struct async_master *m, unsigned worker, struct drps_err *err)
+/* A worker that the scheduler has released starts, or is idle: that may set others free, whose
+ * number is returned. */
+static int start(struct async_master *m, unsigned worker, unsigned *released, struct drps_err *err)
 {
-    unsigned released[DRPS_PLAN_WORKERS_MAX];
     struct drps_claim_batch batch;
     int rc = drps_claim_next(m->claim, worker, &batch, err);
     if (rc < 0) return rc;
@@ -53,16 +50,19 @@ static int start(struct async_master *m, unsigned worker, struct drps_err *err)
         return send_go(m, worker, &batch, err);
     }
     m->idle[worker] = 1;
-    rc = drps_sched_gone(m->sched, worker, drps_clock_ns(), released, err);
-    return rc < 0 ? rc : release(m, released, rc, err);
+    return drps_sched_gone(m->sched, worker, drps_clock_ns(), released, err);
 }
 
-static int release(struct async_master *m, const unsigned *released, int n, struct drps_err *err)
+/* released [DRPS_PLAN_WORKERS_MAX], n of them; those whom these set free are appended: each worker
+ * is there once, since it is idle until a window ends. */
+static int release(struct async_master *m, unsigned *released, int n, struct drps_err *err)
 {
-    int rc = 0;
-    for (int i = 0; i < n && rc == 0; i++)
-        rc = start(m, released[i], err);
-    return rc;
+    for (int i = 0; i < n; i++) {
+        const int more = start(m, released[i], released + n, err);
+        if (more < 0) return more;
+        n += more;
+    }
+    return 0;
 }
 
 /* There may be a batch again for those that had none. */

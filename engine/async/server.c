@@ -16,9 +16,10 @@
 struct open_step {
     uint64_t number; /* the store's */
     struct drps_rows rows;
-    uint32_t *index;                        /* in the server's */
-    size_t part[DRPS_PLAN_WORKERS_MAX + 1]; /* share i's rows: index[part[i] .. part[i + 1]) */
-    uint64_t done;                          /* bit i: share i's gradient is in */
+    uint32_t *index;     /* in the server's, as are the next two */
+    size_t *part;        /* [workers + 1] share i's rows: index[part[i] .. part[i + 1]) */
+    unsigned char *done; /* [workers] whose gradients are in, */
+    uint32_t done_n;     /* and how many */
 };
 
 struct async_server {
@@ -26,11 +27,12 @@ struct async_server {
     struct open_step *ring;         /* own: [span] */
     uint64_t span;                  /* 2 * window_steps */
     uint32_t *index;                /* own: [span][max_round_uses] */
+    size_t *part;                   /* own: [span][workers + 1] */
+    unsigned char *done;            /* own: [span][workers] */
     uint64_t low, next;             /* steps of the epoch */
     struct drps_feed_union pending; /* read, and not open yet */
     int has_pending;
-    struct drps_net_message
-        *aside[DRPS_PLAN_WORKERS_MAX]; /* own: pulls that cannot be served yet */
+    struct drps_net_message **aside; /* own: [workers] pulls that cannot be served yet */
     uint32_t aside_n;
     uint64_t in, expected; /* gradients of the epoch */
     int ended;             /* END is in: `expected` is known */
@@ -44,9 +46,9 @@ static struct open_step *at(const struct async_server *s, uint64_t step)
     return &s->ring[step % s->span];
 }
 
-static uint64_t all_shares(const struct async_server *s)
+static int is_done(const struct async_server *s, const struct open_step *step)
 {
-    return UINT64_MAX >> (64 - s->job->workers);
+    return step->done_n == s->job->workers;
 }
 
 static int intercept_is_here(const struct async_server *s)
@@ -101,7 +103,8 @@ static int open_next(struct async_server *s, struct drps_err *err)
 
     struct open_step *step = at(s, s->next);
     step->number = server->steps - 1;
-    step->done = 0;
+    step->done_n = 0;
+    memset(step->done, 0, s->job->workers);
     memcpy(step->part, u->part, (s->job->workers + 1) * sizeof(*step->part));
     const size_t uses = u->part[s->job->workers];
     for (size_t i = 0; i < uses; i++)
@@ -211,7 +214,8 @@ static int step_rows(struct async_server *s, const struct drps_net_message *m, s
     if (m->from != job->rank) s->bytes.received += m->bytes;
     drps_optim_step(&job->o.server->optim, job->dim, &rows, 0, rows.n, here.values, here.touches,
                     intercept_is_here(s));
-    step->done |= UINT64_C(1) << m->tag;
+    step->done[m->tag] = 1;
+    step->done_n++;
     s->in++;
     return 0;
 }
@@ -220,11 +224,11 @@ static int take_gradient(struct async_server *s, const struct drps_net_message *
                          struct drps_err *err)
 {
     const struct open_step *step = at(s, m->round);
-    if (m->round >= s->next || step->done >> m->tag & 1) return drps_async_undue(m, "server", err);
+    if (m->round >= s->next || step->done[m->tag]) return drps_async_undue(m, "server", err);
     int rc = step_rows(s, m, err);
-    if (rc < 0 || step->done != all_shares(s)) return rc;
+    if (rc < 0 || !is_done(s, step)) return rc;
     rc = drps_server_close_one(s->job->o.server, step->number, 1, err);
-    while (s->low < s->next && at(s, s->low)->done == all_shares(s))
+    while (s->low < s->next && is_done(s, at(s, s->low)))
         s->low++;
     return rc == 0 ? serve_aside(s, err) : rc;
 }
@@ -260,7 +264,7 @@ static int close_open(struct async_server *s, struct drps_err *err)
 {
     int rc = 0;
     for (; s->low < s->next && rc == 0; s->low++)
-        if (at(s, s->low)->done != all_shares(s))
+        if (!is_done(s, at(s, s->low)))
             rc = drps_server_close_one(s->job->o.server, at(s, s->low)->number, 1, err);
     return rc;
 }
@@ -284,7 +288,7 @@ int drps_async_server_new(const struct async_job *job, struct async_server **out
                           struct drps_err *err)
 {
     const struct drps_plan_info *info = &job->o.plan->info;
-    const size_t uses = (size_t)info->ranks.max_round_uses;
+    const size_t uses = (size_t)info->ranks.max_round_uses, workers = job->workers;
     *out = calloc(1, sizeof(**out));
     struct async_server *s = *out;
     if (!s) return drps_err_set(err, -ENOMEM, "no memory for asynchronous rounds");
@@ -292,13 +296,19 @@ int drps_async_server_new(const struct async_job *job, struct async_server **out
     s->span = 2 * job->window_steps;
     s->ring = calloc((size_t)s->span, sizeof(*s->ring));
     s->index = drps_array_new((size_t)s->span * uses, sizeof(*s->index));
+    s->part = drps_array_new((size_t)s->span * (workers + 1), sizeof(*s->part));
+    s->done = drps_array_new((size_t)s->span * workers, sizeof(*s->done));
+    s->aside = calloc(workers, sizeof(struct drps_net_message *));
     s->here = drps_array_new((size_t)info->max_batch_rows, job->dim * sizeof(*s->here));
     s->there = drps_array_new((size_t)info->max_batch_rows, job->dim * sizeof(*s->there));
-    if (!s->ring || !s->index || !s->here || !s->there)
+    if (!s->ring || !s->index || !s->part || !s->done || !s->aside || !s->here || !s->there)
         return drps_err_set(err, -ENOMEM, "no memory for the rows of %llu steps",
                             (unsigned long long)s->span);
-    for (uint64_t i = 0; i < s->span; i++)
+    for (uint64_t i = 0; i < s->span; i++) {
         s->ring[i].index = s->index + i * uses;
+        s->ring[i].part = s->part + i * (workers + 1);
+        s->ring[i].done = s->done + i * workers;
+    }
     return 0;
 }
 
@@ -309,6 +319,9 @@ void drps_async_server_free(struct async_server *s)
         drps_net_message_free(s->aside[i]);
     free(s->ring);
     free(s->index);
+    free(s->part);
+    free(s->done);
+    free(s->aside);
     free(s->here);
     free(s->there);
     free(s);

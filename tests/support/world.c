@@ -25,16 +25,12 @@ static void make_plan(struct world *w, const char *input, const char *algo, cons
     if (drps_index_run(drps_io_os(), &run.options, &run.result, &err) < 0) fail_msg("%s", err.text);
 }
 
-struct world *world_begin(const char *algo, enum case_format format, uint64_t batch,
-                          uint64_t one_batch, uint64_t seed)
-{
-    return world_begin_sized(algo, format, 900, 200, batch, one_batch, seed);
-}
-
-struct world *world_begin_sized(const char *algo, enum case_format format, size_t samples,
-                                size_t features, uint64_t batch, uint64_t one_batch, uint64_t seed)
+static struct world *begin(uint32_t workers, const char *algo, enum case_format format,
+                           size_t samples, size_t features, uint64_t batch, uint64_t one_batch,
+                           uint64_t seed)
 {
     struct world *w = calloc(1, sizeof(*w));
+    w->workers = workers;
     scratch_begin(&w->scratch);
     (void)snprintf(w->plan, sizeof(w->plan), "%s", scratch_path(&w->scratch, "several"));
     (void)snprintf(w->one, sizeof(w->one), "%s", scratch_path(&w->scratch, "single"));
@@ -42,9 +38,27 @@ struct world *world_begin_sized(const char *algo, enum case_format format, size_
     char input[SCRATCH_PATH_BYTES];
     (void)snprintf(input, sizeof(input), "%s",
                    case_input(&w->scratch, "in", format, samples, features, seed));
-    make_plan(w, input, algo, w->plan, WORLD_WORKERS, batch);
+    make_plan(w, input, algo, w->plan, workers, batch);
     make_plan(w, input, algo, w->one, 1, one_batch);
     return w;
+}
+
+struct world *world_begin(const char *algo, enum case_format format, uint64_t batch,
+                          uint64_t one_batch, uint64_t seed)
+{
+    return begin(WORLD_WORKERS, algo, format, 900, 200, batch, one_batch, seed);
+}
+
+struct world *world_begin_sized(const char *algo, enum case_format format, size_t samples,
+                                size_t features, uint64_t batch, uint64_t one_batch, uint64_t seed)
+{
+    return begin(WORLD_WORKERS, algo, format, samples, features, batch, one_batch, seed);
+}
+
+struct world *world_begin_workers(uint32_t workers, const char *algo, enum case_format format,
+                                  uint64_t batch, uint64_t one_batch, uint64_t seed)
+{
+    return begin(workers, algo, format, 900, 1000, batch, one_batch, seed);
 }
 
 void world_end(struct world *w)
@@ -64,7 +78,7 @@ int world_run(const struct world *w, const struct drps_train_options *train,
 {
     const struct drps_ranks_options o = {
         .plan = w->plan, .train = train, .transport = DRPS_RANKS_INPROC, .wait_ms = 60000};
-    return drps_ranks_run_local(&o, WORLD_WORKERS, result, err);
+    return drps_ranks_run_local(&o, w->workers, result, err);
 }
 
 /* A refusal ends "at least 43.1 MiB is needed": of a rank, which has its part of the memory. */

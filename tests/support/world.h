@@ -12,7 +12,8 @@ enum { WORLD_WORKERS = 3 };
 
 struct world {
     struct scratch scratch;
-    char plan[SCRATCH_PATH_BYTES]; /* for WORLD_WORKERS workers */
+    uint32_t workers;
+    char plan[SCRATCH_PATH_BYTES]; /* for them */
     char one[SCRATCH_PATH_BYTES];  /* for one */
     char model[SCRATCH_PATH_BYTES];
 };
@@ -23,6 +24,9 @@ struct world *world_begin(const char *algo, enum case_format format, uint64_t ba
 /* So many of them instead. */
 struct world *world_begin_sized(const char *algo, enum case_format format, size_t samples,
                                 size_t features, uint64_t batch, uint64_t one_batch, uint64_t seed);
+/* 900 samples, 1000 features, so many workers. */
+struct world *world_begin_workers(uint32_t workers, const char *algo, enum case_format format,
+                                  uint64_t batch, uint64_t one_batch, uint64_t seed);
 void world_end(struct world *w);
 
 /* Two epochs into w->model. */

@@ -93,6 +93,39 @@ static void test_ranks_train_as_one_worker_does(void **state)
     check_case("lmf", CASE_RATINGS, "sgd", 0.001f);
 }
 
+/* Far more ranks than cores, and than the bits of a word; in asynchronous rounds, too. */
+static void test_many_ranks(void **state)
+{
+    enum { MANY = 200, SMALL = 2 };
+    struct world *w =
+        world_begin_workers(MANY, "lor", CASE_LIBSVM, SMALL, (uint64_t)MANY * SMALL, seed);
+    struct drps_train_options o = world_options(w);
+    struct drps_train_result one, r;
+    struct drps_err err = DRPS_ERR_INIT;
+    uint64_t iterations = 0;
+    (void)state;
+    o.lr = 0.01f;
+    world_run_one(w, &o, &one);
+    o.memory_bytes = (uint64_t)MANY * 48 << 20; /* each counts on a process of its own */
+    if (world_run(w, &o, &r, &err) < 0) fail_msg("%s", err.text);
+    for (size_t e = 0; e < r.epochs_n; e++) {
+        check_near(r.epochs[e].train_loss, one.epochs[e].train_loss);
+        check_near(r.epochs[e].test.loss, one.epochs[e].test.loss);
+    }
+    drps_train_result_free(&r);
+
+    o.sync = DRPS_SCHED_WSP;
+    if (world_run(w, &o, &r, &err) < 0) fail_msg("%s", err.text);
+    assert_int_equal(r.ranks_n, MANY);
+    for (size_t k = 0; k < r.ranks_n; k++)
+        iterations += r.ranks[k].iterations;
+    assert_int_equal(iterations, o.epochs * MANY * 2); /* 720 samples: two rounds an epoch */
+    world_check_model(w, &r);
+    drps_train_result_free(&r);
+    drps_train_result_free(&one);
+    world_end(w);
+}
+
 static void test_patience_stops_all_ranks(void **state)
 {
     struct world *w = world_of("lor", CASE_LIBSVM);
@@ -370,6 +403,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranks_train_as_one_worker_does),
+        cmocka_unit_test(test_many_ranks),
         cmocka_unit_test(test_patience_stops_all_ranks),
         cmocka_unit_test(test_stopping_keeps_the_model_so_far),
         cmocka_unit_test(test_emulated_rounds_change_no_bit),

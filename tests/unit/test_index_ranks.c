@@ -57,12 +57,14 @@ static uint32_t *read_list(const struct drps_plan *plan, uint64_t i, size_t *n_o
     return list;
 }
 
+enum { WORKERS_MOST = 64 };
+
 struct cluster {
     struct scratch scratch;
     struct case_run one, many;
     uint32_t workers;
     struct drps_plan *plan; /* of one worker */
-    struct drps_plan *parts[DRPS_PLAN_WORKERS_MAX];
+    struct drps_plan *parts[WORKERS_MOST];
     uint32_t *old; /* [rows] of a placed id of the many, that of the one */
 };
 
@@ -124,6 +126,7 @@ static void cluster_make(struct cluster *c, uint32_t workers, enum case_format f
     struct drps_err err = DRPS_ERR_INIT;
     scratch_begin(&c->scratch);
     const char *input = case_input(&c->scratch, "in", format, samples, 300, seed);
+    assert_true(workers <= WORKERS_MOST);
     c->workers = workers;
     for (int several = 0; several < 2; several++) {
         struct case_run *run = several ? &c->many : &c->one;
@@ -157,7 +160,7 @@ static void cluster_end(struct cluster *c)
 /* What one server says of a round. */
 struct served {
     uint32_t *ids, *positions;
-    size_t n, part[DRPS_PLAN_WORKERS_MAX + 1];
+    size_t n, part[WORKERS_MOST + 1];
 };
 
 static void read_served(const struct drps_plan *part, uint64_t round, struct served *out)
@@ -199,7 +202,7 @@ static void check_same_batch(const struct drps_batch *a, const uint32_t *rows_a,
 static uint32_t *join_parts(const struct cluster *c, const struct served *served, uint64_t round,
                             uint32_t worker, size_t n)
 {
-    uint32_t shares[DRPS_PLAN_WORKERS_MAX];
+    uint32_t shares[WORKERS_MOST];
     uint32_t *rows = calloc(n + 1, sizeof(*rows));
     struct record share;
     size_t at = 0;
@@ -256,7 +259,7 @@ static void check_needed(const struct served *s, uint32_t workers)
 static void check_rounds(struct cluster *c, uint64_t rounds, uint64_t first_round,
                          uint64_t first_batch, uint64_t batches)
 {
-    struct served served[DRPS_PLAN_WORKERS_MAX];
+    struct served served[WORKERS_MOST];
     for (uint64_t t = 0; t < rounds; t++) {
         for (uint32_t s = 0; s < c->workers; s++) {
             read_served(c->parts[s], first_round + t, &served[s]);
@@ -425,7 +428,7 @@ static void hash_one(const struct cluster *c, uint64_t first, uint64_t batches, 
 static void hash_round(const struct cluster *c, uint64_t round, struct hashes *out, size_t *samples,
                        size_t *least, size_t *most)
 {
-    struct served served[DRPS_PLAN_WORKERS_MAX];
+    struct served served[WORKERS_MOST];
     for (uint32_t s = 0; s < c->workers; s++)
         read_served(c->parts[s], round, &served[s]);
     for (uint32_t w = 0; w < c->workers; w++) {
@@ -454,8 +457,8 @@ static void check_all_are_there(const struct cluster *c, uint64_t first_batch, u
                                 uint64_t first_round, uint64_t rounds)
 {
     struct hashes one = {0}, many = {0};
-    size_t samples[DRPS_PLAN_WORKERS_MAX] = {0}, least[DRPS_PLAN_WORKERS_MAX],
-           most[DRPS_PLAN_WORKERS_MAX] = {0}, largest = 0;
+    size_t samples[WORKERS_MOST] = {0}, least[DRPS_PLAN_WORKERS_MAX],
+           most[WORKERS_MOST] = {0}, largest = 0;
     memset(least, 0xff, sizeof(least));
     hash_one(c, first_batch, batches, &one);
     for (uint64_t t = first_round; t < first_round + rounds; t++)
