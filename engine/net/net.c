@@ -51,8 +51,6 @@ int drps_net_init(struct drps_net *net, const struct net_ops *ops, const struct 
                   pthread_mutex_t *lock, struct drps_err *err)
 {
     net->o = *o;
-    for (size_t i = 0; i < WIRE_PARTS; i++)
-        net->last[i] = &net->first[i];
     net->peers = calloc(o->count, sizeof(*net->peers));
     if (!net->peers) return drps_err_set(err, -ENOMEM, "no memory for %u peers", o->count);
     for (uint32_t r = 0; r < o->count; r++)
@@ -61,6 +59,10 @@ int drps_net_init(struct drps_net *net, const struct net_ops *ops, const struct 
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&net->changed, &attr);
+    for (size_t i = 0; i < WIRE_PARTS; i++) {
+        net->inbox[i].last = &net->inbox[i].first;
+        pthread_cond_init(&net->inbox[i].came, &attr);
+    }
     pthread_condattr_destroy(&attr);
     net->lock = lock;
     net->ops = ops; /* from here on drps_net_destroy() has all of it to undo */
@@ -70,11 +72,15 @@ int drps_net_init(struct drps_net *net, const struct net_ops *ops, const struct 
 void drps_net_destroy(struct drps_net *net)
 {
     for (size_t i = 0; i < WIRE_PARTS; i++)
-        for (struct net_message *m = net->first[i], *next; m; m = next) {
+        for (struct net_message *m = net->inbox[i].first, *next; m; m = next) {
             next = m->next;
             drps_net_message_free(&m->pub);
         }
-    if (net->ops) pthread_cond_destroy(&net->changed);
+    if (net->ops) {
+        pthread_cond_destroy(&net->changed);
+        for (size_t i = 0; i < WIRE_PARTS; i++)
+            pthread_cond_destroy(&net->inbox[i].came);
+    }
     free(net->peers);
 }
 
@@ -91,18 +97,28 @@ uint32_t drps_net_count(const struct drps_net *net)
 void drps_net_deliver(struct drps_net *net, struct net_message *m)
 {
     struct drps_net_peer_stats *stats = &net->peers[m->pub.from].stats;
+    struct net_inbox *inbox = &net->inbox[m->part];
     stats->received_messages++;
     stats->received_bytes += m->pub.bytes;
     m->next = NULL;
-    *net->last[m->part] = m;
-    net->last[m->part] = &m->next;
+    *inbox->last = m;
+    inbox->last = &m->next;
+    if (inbox->from == DRPS_NET_ANY || inbox->from == m->pub.from) /* others sleep on */
+        pthread_cond_broadcast(&inbox->came);
+}
+
+/* Lock held: every wait ends, or is looked at again. */
+static void wake_all(struct drps_net *net)
+{
     pthread_cond_broadcast(&net->changed);
+    for (size_t i = 0; i < WIRE_PARTS; i++)
+        pthread_cond_broadcast(&net->inbox[i].came);
 }
 
 void drps_net_fail(struct drps_net *net, const struct drps_err *why)
 {
     if (!net->failure.code) net->failure = *why;
-    pthread_cond_broadcast(&net->changed);
+    wake_all(net);
 }
 
 void drps_net_left(struct drps_net *net, uint32_t rank, const char *why)
@@ -114,7 +130,7 @@ void drps_net_left(struct drps_net *net, uint32_t rank, const char *why)
         (void)drps_err_set(&err, DRPS_E_PEER, "%s gave up: %s", peer->name, why);
         drps_net_fail(net, &err);
     }
-    pthread_cond_broadcast(&net->changed);
+    wake_all(net);
 }
 
 struct timespec drps_net_deadline(uint32_t ms)
@@ -256,11 +272,12 @@ int drps_net_send(struct drps_net *net, const struct drps_net_send *send, uint32
 /* Lock held: unlink the first message to `part` from `from`; NULL: there is none. */
 static struct net_message *take(struct drps_net *net, unsigned part, uint32_t from)
 {
-    for (struct net_message **at = &net->first[part]; *at; at = &(*at)->next) {
+    struct net_inbox *inbox = &net->inbox[part];
+    for (struct net_message **at = &inbox->first; *at; at = &(*at)->next) {
         struct net_message *m = *at;
         if (from != DRPS_NET_ANY && m->pub.from != from) continue;
         *at = m->next;
-        if (!*at) net->last[part] = at;
+        if (!*at) inbox->last = at;
         net->peers[m->pub.from].taken[part]++;
         net->ops->took(net, m->pub.from, part);
         return m;
@@ -285,6 +302,17 @@ static int nothing_came(const struct drps_net *net, unsigned part, uint32_t from
                         part_names[part]);
 }
 
+/* Lock held: sleep until something may have come. 1: the deadline was first. */
+static int wait_for_message(struct drps_net *net, unsigned part, uint32_t from,
+                            const struct timespec *deadline)
+{
+    struct net_inbox *inbox = &net->inbox[part];
+    inbox->from = inbox->waiting++ ? DRPS_NET_ANY : from;
+    const int rc = pthread_cond_timedwait(&inbox->came, net->lock, deadline);
+    inbox->waiting--;
+    return rc == ETIMEDOUT;
+}
+
 static int receive(struct drps_net *net, unsigned part, uint32_t from,
                    const struct timespec *deadline, struct drps_net_message **message_out,
                    struct drps_err *err)
@@ -298,7 +326,7 @@ static int receive(struct drps_net *net, unsigned part, uint32_t from,
         if (rc == 0 && !m) rc = nobody_left(net, from, err);
         if (rc == 0 && !m && late) rc = nothing_came(net, part, from, err);
         if (m || rc < 0) break;
-        late = pthread_cond_timedwait(&net->changed, net->lock, deadline) == ETIMEDOUT;
+        late = wait_for_message(net, part, from, deadline);
     }
     leave(net);
     *message_out = m ? &m->pub : NULL;
@@ -347,7 +375,7 @@ void drps_net_close(struct drps_net *net, uint32_t linger_ms, const struct drps_
     if (!net) return;
     pthread_mutex_lock(net->lock);
     net->closing = 1;
-    pthread_cond_broadcast(&net->changed);
+    wake_all(net);
     while (net->callers)
         pthread_cond_wait(&net->changed, net->lock);
     pthread_mutex_unlock(net->lock);

@@ -72,14 +72,22 @@ struct net_ops {
     void (*leave)(struct drps_net *net, uint32_t linger_ms, const struct drps_err *why);
 };
 
+/* A part's messages that have come, and who waits for one. */
+struct net_inbox {
+    struct net_message *first, **last;
+    pthread_cond_t came;
+    unsigned waiting; /* threads */
+    uint32_t from;    /* whose message the only one of them waits for; of several DRPS_NET_ANY */
+};
+
 /* The beginning of each transport's own struct. */
 struct drps_net {
     const struct net_ops *ops;
     struct drps_net_options o; /* defaults filled in */
     pthread_mutex_t *lock;     /* borrowed from the transport; guards all below */
-    pthread_cond_t changed;    /* messages, credit, failure, closing */
-    struct net_message *first[WIRE_PARTS], **last[WIRE_PARTS]; /* the inbox, by part */
-    struct net_peer *peers;                                    /* own [count] */
+    pthread_cond_t changed;    /* credit, failure, closing */
+    struct net_inbox inbox[WIRE_PARTS];
+    struct net_peer *peers; /* own [count] */
     struct drps_net_stats stats;
     struct drps_err failure; /* what ended the job */
     int closing;
@@ -97,7 +105,7 @@ int drps_net_init(struct drps_net *net, const struct net_ops *ops, const struct 
                   pthread_mutex_t *lock, struct drps_err *err);
 void drps_net_destroy(struct drps_net *net);
 
-/* So many milliseconds from now, as pthread_cond_timedwait() on `changed` takes it. */
+/* So many milliseconds from now, as pthread_cond_timedwait() on these conditions takes it. */
 struct timespec drps_net_deadline(uint32_t ms);
 
 /* Lock held, all three. */
