@@ -102,9 +102,10 @@ struct drps_net_send {
     uint64_t round;
     const struct drps_piece *pieces; /* [n] payload, in order; the array is borrowed until return */
     size_t n;
-    /* NULL: the payload is copied before return. Else it is sent from where it lies and must not
-     * change until done(ctx) has been called: once, from any thread, perhaps before return, with no
-     * lock held. */
+    /* NULL: the payload is copied before return. Else it is sent from where it lies, or even
+     * received there, and must not change until done(ctx) has been called: once, from any thread,
+     * perhaps before return, perhaps when the receiver frees the message or when a net is closed,
+     * with no lock held. */
     void (*done)(void *ctx);
     void *ctx;
 };
@@ -127,7 +128,7 @@ struct drps_net_message {
     uint8_t type;
     uint32_t tag;
     uint64_t round;
-    const void *data; /* [bytes], aligned to 8 */
+    const void *data; /* [bytes], aligned to 8; where its sender has given done(), as that has it */
     size_t bytes;
 };
 

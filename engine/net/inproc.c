@@ -1,5 +1,6 @@
 /*
- * All ranks in one process: a message is put into the receiver's inbox, its payload copied once.
+ * All ranks in one process: a message is put into the receiver's inbox. Its payload is copied once,
+ * or read where it lies, if the sender has said how it learns that it was.
  * The ranks share one lock; each waits on a condition of its own.
  */
 #include <errno.h>
@@ -26,10 +27,8 @@ static struct hub *hub_of(struct drps_net *net)
 /* There is a receiver: the lock has been held since it was found not to have left. */
 static void carry(struct drps_net *net, struct net_out *out)
 {
-    struct net_message *m = out->message;
-    out->message = NULL;
-    drps_net_deliver(&hub_of(net)->nets[out->head.to]->net, m);
-    drps_net_out_unhold(out); /* frees it alone: no payload, and done() is the sender's */
+    struct drps_net *to = &hub_of(net)->nets[out->head.to]->net;
+    drps_net_deliver(to, drps_net_out_deliver(out));
 }
 
 static void took(struct drps_net *net, uint32_t from, unsigned part)
@@ -61,7 +60,7 @@ static void leave(struct drps_net *net, uint32_t linger_ms, const struct drps_er
     if (last) hub_free(hub);
 }
 
-static const struct net_ops inproc_ops = {0, carry, took, leave};
+static const struct net_ops inproc_ops = {NET_LENDS, carry, took, leave};
 
 static int open_rank(struct hub *hub, struct drps_net_options *o, uint32_t rank,
                      struct drps_err *err)

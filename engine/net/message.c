@@ -46,9 +46,51 @@ static struct net_message *gather(const struct drps_net_send *send, uint64_t byt
     return m;
 }
 
-struct net_out *drps_net_out_new(const struct drps_net_send *send, uint64_t bytes, int borrow)
+/* A message is lent as one piece: the only one that is not empty. NULL: there are more, or none. */
+static const struct drps_piece *one_piece(const struct drps_net_send *send)
 {
-    borrow = borrow && send->done;
+    const struct drps_piece *piece = NULL;
+    for (size_t i = 0; i < send->n; i++) {
+        if (!send->pieces[i].bytes) continue;
+        if (piece) return NULL;
+        piece = &send->pieces[i];
+    }
+    return piece;
+}
+
+/* A message whose payload is the sender's, and where `out` is, for the end. */
+static struct net_message *lend(const struct drps_piece *piece, struct net_out *out)
+{
+    struct net_message *m = drps_net_message_new(sizeof(out));
+    if (!m) return NULL;
+    memcpy(m->room, &out, sizeof(out));
+    m->pub.data = piece->data;
+    m->pub.bytes = piece->bytes;
+    return m;
+}
+
+static void give_back(struct net_message *m)
+{
+    struct net_out *out;
+    memcpy(&out, m->room, sizeof(out));
+    drps_net_out_unhold(out);
+}
+
+struct net_message *drps_net_out_deliver(struct net_out *out)
+{
+    struct net_message *m = out->message;
+    out->message = NULL;
+    if (out->done)
+        m->release = give_back;
+    else
+        drps_net_out_unhold(out);
+    return m;
+}
+
+struct net_out *drps_net_out_new(const struct drps_net_send *send, uint64_t bytes, enum net_way way)
+{
+    const int lends = way == NET_LENDS && send->done && one_piece(send);
+    const int borrow = lends || (way == NET_BORROWS && send->done);
     const size_t n = borrow ? send->n : 1;
     if (n > (SIZE_MAX - sizeof(struct net_out)) / sizeof(struct drps_piece)) return NULL;
     struct net_out *out = malloc(sizeof(*out) + n * sizeof(struct drps_piece));
@@ -60,14 +102,17 @@ struct net_out *drps_net_out_new(const struct drps_net_send *send, uint64_t byte
         if (n) memcpy(out->pieces, send->pieces, n * sizeof(*out->pieces));
         out->done = send->done;
         out->ctx = send->ctx;
-        return out;
     }
-    out->message = gather(send, bytes);
-    if (!out->message) {
+    if (lends)
+        out->message = lend(one_piece(send), out);
+    else if (!borrow)
+        out->message = gather(send, bytes);
+    if (!out->message && (lends || !borrow)) {
         free(out);
         return NULL;
     }
-    out->pieces[0] = (struct drps_piece){out->message->pub.data, out->message->pub.bytes};
+    if (!borrow)
+        out->pieces[0] = (struct drps_piece){out->message->pub.data, out->message->pub.bytes};
     return out;
 }
 

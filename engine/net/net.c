@@ -233,11 +233,11 @@ int drps_net_send_part(struct drps_net *net, const struct drps_net_send *send, u
     int rc = payload_bytes(net, send, part, &bytes, err);
     if (rc < 0) return rc;
     struct net_out *out =
-        drps_net_out_new(send, bytes, net->ops->borrows && send->to != net->o.rank);
+        drps_net_out_new(send, bytes, send->to == net->o.rank ? NET_COPIES : net->ops->way);
     if (!out)
         return drps_err_set(err, -ENOMEM, "no memory to send %llu bytes",
                             (unsigned long long)bytes);
-    const int copied = out->message != NULL;
+    const int copied = !out->done;
     address(out, net, send, part, bytes);
 
     struct net_peer *peer = &net->peers[send->to];

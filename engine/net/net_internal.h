@@ -39,7 +39,7 @@ struct net_out {
     struct net_out *next;
     struct wire_head head;
     struct net_message *message; /* own, or NULL */
-    void (*done)(void *ctx);     /* NULL with `message` */
+    void (*done)(void *ctx);     /* NULL where `message` holds a copy */
     void *ctx;
     _Atomic unsigned holders; /* the queue, and every frame that points into the payload */
     size_t piece, piece_at;   /* what is sent next; head.offset counts the bytes before */
@@ -47,8 +47,19 @@ struct net_out {
     struct drps_piece pieces[]; /* [n] */
 };
 
-/* borrow: leave the payload where it lies if send->done is given. NULL: no memory. */
-struct net_out *drps_net_out_new(const struct drps_net_send *send, uint64_t bytes, int borrow);
+/* What becomes of a payload whose sender has given done(). */
+enum net_way {
+    NET_COPIES,  /* nothing: it is copied */
+    NET_BORROWS, /* it stays with the sender until the last piece is sent */
+    NET_LENDS,   /* of one piece, it stays with the sender until the receiver frees the message */
+};
+
+/* NULL: no memory. */
+struct net_out *drps_net_out_new(const struct drps_net_send *send, uint64_t bytes,
+                                 enum net_way way);
+/* Its message, to be delivered; from here on `out` belongs to the message that it lends, or is
+ * gone. */
+struct net_message *drps_net_out_deliver(struct net_out *out);
 /* Give up one hold; the last one frees the message and calls done(). Any thread, no lock held. */
 void drps_net_out_unhold(struct net_out *out);
 
@@ -62,7 +73,7 @@ struct net_peer {
 };
 
 struct net_ops {
-    int borrows; /* payloads may stay with the caller */
+    enum net_way way;
     /* Take a message to another rank over; its credit has been checked. Lock held. */
     void (*carry)(struct drps_net *net, struct net_out *out);
     /* peers[from].taken[part] has grown: let the sender know. Lock held. */

@@ -62,9 +62,7 @@ static void carry(struct drps_net *net, struct net_out *out)
     struct zmq_net *z = zmq_of(net);
     struct zmq_peer *peer = &z->peers[out->head.to];
     if (out->head.to == net->o.rank) {
-        drps_net_deliver(net, out->message);
-        out->message = NULL;
-        drps_net_out_unhold(out); /* frees it alone: done() is the sender's */
+        drps_net_deliver(net, drps_net_out_deliver(out));
         return;
     }
     out->next = NULL;
@@ -143,7 +141,7 @@ static void leave(struct drps_net *net, uint32_t linger_ms, const struct drps_er
     free_all(z);
 }
 
-static const struct net_ops zmq_ops = {1, carry, took, leave};
+static const struct net_ops zmq_ops = {NET_BORROWS, carry, took, leave};
 
 /* Keys are there where they must be, and of a size that ZeroMQ takes. */
 static int check_keys(const struct drps_net_options *o, const struct drps_peers *peers,

@@ -196,6 +196,55 @@ static void move_large(struct drps_net *net, uint32_t rank, void *ctx)
         }
 }
 
+static void count_done(void *ctx)
+{
+    ++*(int *)ctx;
+}
+
+/* Within a process a payload of one piece is read where it lies, until the message is freed; of
+ * several it is copied. */
+static void test_inproc_lends_one_piece(void **state)
+{
+    static const unsigned char data[] = "lent and given back";
+    const struct drps_piece one[] = {{NULL, 0}, {data, sizeof(data)}};
+    const struct drps_piece two[] = {{data, 8}, {data + 8, sizeof(data) - 8}};
+    struct drps_net *nets[2];
+    struct drps_net_message *m;
+    struct drps_err err = DRPS_ERR_INIT;
+    (void)state;
+    NET_OK(drps_net_open_inproc(&(struct drps_net_options){.count = 2}, nets, &err));
+    for (int pieces = 1; pieces <= 2; pieces++) {
+        int done = 0;
+        const struct drps_net_send send = {.to = 1,
+                                           .part = DRPS_NET_SERVER,
+                                           .type = TYPE,
+                                           .pieces = pieces == 1 ? one : two,
+                                           .n = 2,
+                                           .done = count_done,
+                                           .ctx = &done};
+        NET_OK(drps_net_send(nets[0], &send, NET_WAIT_MS, &err));
+        NET_OK(drps_net_receive(nets[1], DRPS_NET_SERVER, 0, NET_WAIT_MS, &m, &err));
+        assert_int_equal(m->bytes, sizeof(data));
+        assert_memory_equal(m->data, data, sizeof(data));
+        assert_int_equal(m->data == (const void *)data, pieces == 1);
+        assert_int_equal(done, pieces == 2);
+        drps_net_message_free(m);
+        assert_int_equal(done, 1);
+    }
+    int never_received = 0;
+    const struct drps_net_send send = {.to = 1,
+                                       .part = DRPS_NET_SERVER,
+                                       .type = TYPE,
+                                       .pieces = one,
+                                       .n = 2,
+                                       .done = count_done,
+                                       .ctx = &never_received};
+    NET_OK(drps_net_send(nets[0], &send, NET_WAIT_MS, &err));
+    drps_net_close(nets[0], 0, NULL);
+    drps_net_close(nets[1], 0, NULL);
+    assert_int_equal(never_received, 1);
+}
+
 static void test_net_moves_messages_of_any_size_that_is_allowed(void **state)
 {
     struct net_job job;
@@ -530,6 +579,7 @@ int main(void)
         OVER_ALL(test_net_groups_meet),
         OVER_ALL(test_net_groups_find_out_that_ranks_are_in_different_calls),
         cmocka_unit_test(test_net_checks_its_options),
+        cmocka_unit_test(test_inproc_lends_one_piece),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
