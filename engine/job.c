@@ -161,6 +161,7 @@ static struct drps_worker_size worker_size(const struct drps_job *job)
         .members = job->options->threads ? job->options->threads : 1,
         .touches = optim->kind != DRPS_OPTIM_FTRL && (optim->l1 > 0 || optim->l2 > 0),
         .local_steps = job->options->local_steps,
+        .sends = job->ranks,
     };
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_clock.h"
+#include "engine/loan.h"
 #include "engine/messages.h"
 
 enum {
@@ -31,8 +32,9 @@ struct drps_rounds {
     /* the server's */
     uint64_t served, served_at;
     uint64_t trained_ns;
-    int stop;        /* some rank wants to */
-    float *values;   /* own: [max_round_uses][dim] parameters on their way out, by worker */
+    int stop; /* some rank wants to */
+    struct drps_loan
+        *values;     /* own: [max_round_uses][dim] parameters on their way out, by worker */
     uint32_t *index; /* own: [max_round_uses] */
     float *sum;      /* own: [max_round_rows][dim] */
     uint32_t *count; /* own: [max_round_rows] */
@@ -157,8 +159,9 @@ static int send_parameters(struct drps_rounds *r, const struct drps_feed_union *
     struct drps_rows part = {.base = rows->base, .stride = rows->stride, .index = r->index, .n = n};
     for (size_t i = 0; i < n; i++)
         r->index[i] = rows->index[u->positions[from + i]];
-    const struct drps_message_here here = {.values = r->values + from * r->dim};
-    drps_rows_gather(&part, r->dim, 0, n, r->values + from * r->dim);
+    float *values = (float *)(void *)r->values->data + from * r->dim;
+    const struct drps_message_here here = {.values = values};
+    drps_rows_gather(&part, r->dim, 0, n, values);
     const struct drps_piece piece =
         to == r->rank ? (struct drps_piece){&here, sizeof(here)}
                       : (struct drps_piece){here.values, n * r->dim * sizeof(float)};
@@ -169,7 +172,8 @@ static int send_parameters(struct drps_rounds *r, const struct drps_feed_union *
                                        .pieces = &piece,
                                        .n = 1};
     count_sent(r, &r->server_traffic, to, piece.bytes);
-    return drps_net_send(r->o.net, &send, r->o.wait_ms, err);
+    return to == r->rank ? drps_net_send(r->o.net, &send, r->o.wait_ms, err)
+                         : drps_loan_send(r->values, r->o.net, &send, r->o.wait_ms, err);
 }
 
 /* In place of parameters. */
@@ -227,6 +231,7 @@ static int serve_round(struct drps_rounds *r, struct drps_err *err)
 
     int rc = drps_feed_next_union(r->o.feed, &u, err);
     if (rc == 0) rc = drps_server_open_step(server, u.ids, u.n, err);
+    if (rc == 0) rc = drps_loan_renew(&r->values, r->values->bytes, err);
     for (uint32_t w = 0; w < r->workers && rc == 0; w++) /* its neighbour first */
         rc = send_parameters(r, &u, (r->rank + 1 + w) % r->workers, err);
     if (rc == 0) rc = add_gradients(r, &u, training, err);
@@ -312,7 +317,8 @@ static int push(struct drps_rounds *r, int training, struct drps_err *err)
                                            .round = r->round,
                                            .pieces = s == r->rank ? &own : pieces,
                                            .n = r->touches && s != r->rank ? 2 : 1};
-        int rc = drps_net_send(r->o.net, &send, r->o.wait_ms, err);
+        int rc = s == r->rank ? drps_net_send(r->o.net, &send, r->o.wait_ms, err)
+                              : drps_loan_send(worker->sent, r->o.net, &send, r->o.wait_ms, err);
         if (rc < 0) return rc;
         count_sent(r, &r->worker_traffic, s, gradient_bytes(r, s, n));
         first += n;
@@ -337,6 +343,7 @@ int drps_rounds_work(struct drps_rounds *r, struct drps_round *out, struct drps_
     int rc = drps_feed_next_share(r->o.feed, &r->share, err);
     const uint64_t read = drps_clock_ns();
     if (rc == 0) rc = pull(r, err);
+    if (rc == 0) rc = drps_worker_renew(r->o.worker, err);
     if (rc) return rc;
     const uint64_t pulled = drps_clock_ns();
     tell_hook(r, DRPS_BATCH_PULLED);
@@ -400,13 +407,15 @@ int drps_rounds_open(const struct drps_rounds_options *options, struct drps_roun
     r->rounds = info->batches + info->eval_batches;
     r->touches = options->worker->has_touches;
     const uint64_t uses = info->ranks.max_round_uses, rows = info->ranks.max_round_rows;
-    r->values = drps_array_new(uses, r->dim * sizeof(*r->values));
     r->index = drps_array_new(uses, sizeof(*r->index));
     r->sum = drps_array_new(rows, r->dim * sizeof(*r->sum));
     r->count = drps_array_new(rows, sizeof(*r->count));
-    if (!r->values || !r->index || !r->sum || !r->count) {
+    int rc = drps_loan_renew(&r->values, uses * r->dim * sizeof(float), err);
+    if (rc == 0 && (!r->index || !r->sum || !r->count))
+        rc = drps_err_set(err, -ENOMEM, "no memory for the rows of a round");
+    if (rc < 0) {
         drps_rounds_close(r);
-        return drps_err_set(err, -ENOMEM, "no memory for the rows of a round");
+        return rc;
     }
     *rounds_out = r;
     return 0;
@@ -415,7 +424,7 @@ int drps_rounds_open(const struct drps_rounds_options *options, struct drps_roun
 void drps_rounds_close(struct drps_rounds *r)
 {
     if (!r) return;
-    free(r->values);
+    drps_loan_release(r->values);
     free(r->index);
     free(r->sum);
     free(r->count);

@@ -25,6 +25,12 @@ static void *take(struct arena *a, size_t n, size_t size)
     return a->base ? a->base + at : NULL;
 }
 
+/* Of grads[0] and touches[0], where they are lent to messages. */
+static size_t sent_bytes(const struct drps_worker_size *size, uint32_t dim)
+{
+    return (size->rows + 1) * (dim * sizeof(float) + (size->touches ? sizeof(uint32_t) : 0));
+}
+
 /* Also counts: worker->arena NULL gives the size of what is needed. */
 static size_t lay_out(struct drps_worker *w, const struct drps_server *server)
 {
@@ -37,8 +43,9 @@ static size_t lay_out(struct drps_worker *w, const struct drps_server *server)
     w->params = take(&a, rows * dim, sizeof(float));
     w->scores = take(&a, size->samples, sizeof(float));
     for (unsigned k = 0; k < size->members; k++) {
-        w->grads[k] = take(&a, rows * dim, sizeof(float));
-        if (size->touches) w->touches[k] = take(&a, rows, sizeof(uint32_t));
+        const int here = k || !size->sends;
+        if (here) w->grads[k] = take(&a, rows * dim, sizeof(float));
+        if (here && size->touches) w->touches[k] = take(&a, rows, sizeof(uint32_t));
         w->scratch[k] = take(&a, scratch, 1);
     }
     if (size->local_steps) {
@@ -55,7 +62,7 @@ static size_t lay_out(struct drps_worker *w, const struct drps_server *server)
 uint64_t drps_worker_memory(const struct drps_server *server, const struct drps_worker_size *size)
 {
     struct drps_worker counted = {.size = *size};
-    return lay_out(&counted, server);
+    return lay_out(&counted, server) + (size->sends ? sent_bytes(size, server->model.dim) : 0);
 }
 
 int drps_worker_start(struct drps_worker *worker, struct drps_server *server,
@@ -73,15 +80,29 @@ int drps_worker_start(struct drps_worker *worker, struct drps_server *server,
                             size->rows, worker->arena_bytes);
     (void)lay_out(worker, server);
     if (size->local_steps) drps_local_init(&worker->local, size->rows);
-    return drps_team_start(size->members, &worker->team, err);
+    int rc = size->sends ? drps_worker_renew(worker, err) : 0;
+    return rc < 0 ? rc : drps_team_start(size->members, &worker->team, err);
 }
 
 void drps_worker_stop(struct drps_worker *worker)
 {
     if (!worker) return;
     drps_team_stop(worker->team);
+    drps_loan_release(worker->sent);
     drps_pages_free(worker->arena, worker->arena_bytes);
     memset(worker, 0, sizeof(*worker));
+}
+
+int drps_worker_renew(struct drps_worker *worker, struct drps_err *err)
+{
+    const struct drps_worker_size *size = &worker->size;
+    const uint32_t dim = worker->model->dim;
+    int rc = drps_loan_renew(&worker->sent, sent_bytes(size, dim), err);
+    if (rc < 0) return rc;
+    worker->grads[0] = (float *)(void *)worker->sent->data;
+    if (size->touches)
+        worker->touches[0] = (uint32_t *)(void *)(worker->grads[0] + (size->rows + 1) * dim);
+    return 0;
 }
 
 /* The k-th of n nearly equal parts of 0 .. count. */

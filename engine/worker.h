@@ -15,6 +15,7 @@
 
 #include "engine/drps_engine.h"
 #include "engine/drps_model.h"
+#include "engine/loan.h"
 #include "engine/local.h"
 #include "engine/pace.h"
 #include "engine/server.h"
@@ -26,6 +27,7 @@ struct drps_worker_size {
     unsigned members;
     int touches; /* the optimizer needs them */
     int local_steps;
+    int sends; /* gradients go to servers: see drps_worker_renew() */
 };
 
 struct drps_worker {
@@ -39,9 +41,10 @@ struct drps_worker {
     int has_touches;
     float *grads[DRPS_TRAIN_THREADS_MAX];      /* [members] of [rows + 1][dim] */
     uint32_t *touches[DRPS_TRAIN_THREADS_MAX]; /* [members] of [rows + 1]; has_touches */
-    void *scratch[DRPS_TRAIN_THREADS_MAX];     /* [members] */
-    double loss[DRPS_TRAIN_THREADS_MAX];       /* [members] sums */
-    struct drps_local local;                   /* local steps: on arrays of its own */
+    struct drps_loan *sent; /* own: grads[0] and touches[0]; size.sends, once renewed */
+    void *scratch[DRPS_TRAIN_THREADS_MAX]; /* [members] */
+    double loss[DRPS_TRAIN_THREADS_MAX];   /* [members] sums */
+    struct drps_local local;               /* local steps: on arrays of its own */
 
     /* The step under way. */
     struct drps_server *server;
@@ -62,6 +65,11 @@ double drps_worker_train(struct drps_worker *worker, const struct drps_batch *ba
 
 /* worker->scores[0 .. samples) of the server's open rows. */
 void drps_worker_predict(struct drps_worker *worker, const struct drps_batch *batch);
+
+/* Before the next gradient where these are sent from where they lie (worker->sent): move grads[0]
+ * and touches[0] elsewhere if they are still on their way. */
+DRPS_MUST_CHECK
+int drps_worker_renew(struct drps_worker *worker, struct drps_err *err);
 
 /*
  * Where a network lies between worker and server: the caller has put the batch's parameters into

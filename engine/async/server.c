@@ -12,6 +12,7 @@
 
 #include "base/drps_alloc.h"
 #include "engine/async/parts.h"
+#include "engine/loan.h"
 
 struct open_step {
     uint64_t number; /* the store's */
@@ -36,8 +37,9 @@ struct async_server {
     uint32_t aside_n;
     uint64_t in, expected; /* gradients of the epoch */
     int ended;             /* END is in: `expected` is known */
-    float *here, *there;   /* own: [max_batch_rows][dim] parameters for the rank's own worker, which
-                              reads them where they are; for another */
+    float *here;           /* own: [max_batch_rows][dim] parameters for the rank's own worker, which
+                              reads them where they are */
+    struct drps_loan **there; /* own: [workers] for each other one */
     struct drps_rounds_bytes bytes;
 };
 
@@ -149,7 +151,9 @@ static int send_parameters(struct async_server *s, uint32_t to, uint32_t share, 
     const struct async_job *job = s->job;
     const struct drps_rows rows = rows_of(at(s, step), share);
     const int own = to == job->rank;
-    float *values = own ? s->here : s->there;
+    int rc = own ? 0 : drps_loan_renew(&s->there[to], rows.n * job->dim * sizeof(float), err);
+    if (rc < 0) return rc;
+    float *values = own ? s->here : (float *)(void *)s->there[to]->data;
     const struct drps_message_here here = {.values = values};
     drps_rows_gather(&rows, job->dim, 0, rows.n, values);
     const struct drps_piece piece =
@@ -162,8 +166,9 @@ static int send_parameters(struct async_server *s, uint32_t to, uint32_t share, 
                                        .round = step,
                                        .pieces = &piece,
                                        .n = 1};
-    if (!own) s->bytes.sent += piece.bytes;
-    return drps_net_send(job->o.net, &send, job->o.wait_ms, err);
+    if (own) return drps_net_send(job->o.net, &send, job->o.wait_ms, err);
+    s->bytes.sent += piece.bytes;
+    return drps_loan_send(s->there[to], job->o.net, &send, job->o.wait_ms, err);
 }
 
 /* Returns 0, or 1 when the step cannot be opened yet. */
@@ -300,7 +305,7 @@ int drps_async_server_new(const struct async_job *job, struct async_server **out
     s->done = drps_array_new((size_t)s->span * workers, sizeof(*s->done));
     s->aside = calloc(workers, sizeof(struct drps_net_message *));
     s->here = drps_array_new((size_t)info->max_batch_rows, job->dim * sizeof(*s->here));
-    s->there = drps_array_new((size_t)info->max_batch_rows, job->dim * sizeof(*s->there));
+    s->there = calloc(workers, sizeof(struct drps_loan *));
     if (!s->ring || !s->index || !s->part || !s->done || !s->aside || !s->here || !s->there)
         return drps_err_set(err, -ENOMEM, "no memory for the rows of %llu steps",
                             (unsigned long long)s->span);
@@ -317,6 +322,8 @@ void drps_async_server_free(struct async_server *s)
     if (!s) return;
     for (uint32_t i = 0; i < s->aside_n; i++)
         drps_net_message_free(s->aside[i]);
+    for (uint32_t w = 0; s->there && w < s->job->workers; w++)
+        drps_loan_release(s->there[w]);
     free(s->ring);
     free(s->index);
     free(s->part);

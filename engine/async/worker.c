@@ -183,7 +183,8 @@ static int push(struct async_worker *w, struct drps_err *err)
                                            .round = w->step,
                                            .pieces = own ? &to_own : there,
                                            .n = job->touches && !own ? 2 : 1};
-        int rc = drps_net_send(job->o.net, &send, job->o.wait_ms, err);
+        int rc = own ? drps_net_send(job->o.net, &send, job->o.wait_ms, err)
+                     : drps_loan_send(worker->sent, job->o.net, &send, job->o.wait_ms, err);
         if (rc < 0) return rc;
         if (!own) w->bytes.sent += drps_async_gradient_bytes(job, s, n);
         first += n;
@@ -222,6 +223,7 @@ static int fetch(struct async_worker *w, struct drps_round *out, struct drps_err
     if (rc == 0 && !own) rc = decode_record(w, err);
     if (rc == 0) rc = put_together(w, err);
     forget(w);
+    if (rc == 0) rc = drps_worker_renew(w->job->o.worker, err);
     out->plan_ns = read - asked;
     return rc;
 }
