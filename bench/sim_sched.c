@@ -21,9 +21,10 @@
  *   target     rounds of the mean until SGD has a hundredth of its first loss, at the best of some
  *              step sizes
  *   epoch      seconds of an epoch of `rounds` batches a worker in windows of --window-steps
- * (default a tenth of them), over those that ASP's rate makes of it, with and without claiming: the
- * mean of --epochs that follow on each other (default 1); each of them with --json decision   time
- * of drps_sched_arrive(): mean, 99th percentile
+ *              (default a tenth of them), over those that ASP's rate makes of it, with and without
+ *              claiming: the mean of --epochs that follow on each other (default 1); each of them
+ *              with --json
+ *   decision   time of drps_sched_arrive(): mean, 99th percentile
  *
  * SGD: a quadratic whose curvatures span 1 to 1/64, gradients with noise, taken at the parameters
  * that the worker was released with and applied when it arrives. Every mode may choose its step
@@ -87,13 +88,12 @@ struct sim {
     struct drps_sched *sched;
     struct drps_claim *claim; /* NULL: runs until the horizon */
     uint64_t now_ns, horizon_ns;
-    uint64_t *finish_ns, *started,
-        *version;       /* [workers]; started: iterations, version: arrivals seen */
-    int *without_batch; /* [workers] */
-    unsigned *released; /* [2 * workers] a stack; an event adds at most workers */
+    uint64_t *finish_ns, *started; /* [workers]; started: iterations */
+    int *without_batch;            /* [workers] */
+    unsigned *released;            /* [2 * workers] a stack; an event adds at most workers */
     size_t n_released;
     uint64_t arrivals;
-    double missed_sum, missed_max, partial_ns; /* partial: of iterations that the horizon cut */
+    double partial_ns; /* of iterations that the horizon cut */
     double waited_ns[CAUSES];
     uint64_t sets; /* waits that were chosen */
     double expected_ns, needed_ns;
@@ -202,17 +202,12 @@ static void start_released(struct sim *m)
             continue;
         }
         m->finish_ns[k] = m->now_ns + iteration_ns(m->setting, k, m->started[k]++);
-        m->version[k] = m->arrivals;
         if (m->sgd) sgd_pull(m->sgd, k);
     }
 }
 
 static void count_arrival(struct sim *m, unsigned k)
 {
-    double missed = (double)(m->arrivals - m->version[k]) /
-                    (m->setting->workers > 1 ? m->setting->workers - 1 : 1);
-    m->missed_sum += missed;
-    if (missed > m->missed_max) m->missed_max = missed;
     m->arrivals++;
     m->finish_ns[k] = IDLE;
     if (m->sgd) sgd_push(m->sgd, m->setting, k, m->now_ns);
@@ -334,7 +329,6 @@ static void sim_init(struct sim *m, const struct setting *g, const struct entry 
     if (drps_sched_new(&c, 0, &m->sched, &err)) die("scheduler", &err);
     m->finish_ns = zeros(g->workers, sizeof(uint64_t));
     m->started = zeros(g->workers, sizeof(uint64_t));
-    m->version = zeros(g->workers, sizeof(uint64_t));
     m->without_batch = zeros(g->workers, sizeof(int));
     m->released = zeros(2 * (size_t)g->workers, sizeof(unsigned));
     for (unsigned k = 0; k < g->workers; k++) {
@@ -349,7 +343,6 @@ static void sim_destroy(struct sim *m)
     drps_claim_free(m->claim);
     free(m->finish_ns);
     free(m->started);
-    free(m->version);
     free(m->without_batch);
     free(m->released);
     free(m->decision_ns);
@@ -364,10 +357,13 @@ static int by_number(const void *a, const void *b)
 static void summarise(struct sim *m, struct entry *e)
 {
     const struct drps_sched_worker *it = drps_sched_workers(m->sched);
-    double busy = m->partial_ns, lag = 0, decisions = 0;
+    const double round = m->setting->workers > 1 ? m->setting->workers - 1 : 1; /* of others */
+    double busy = m->partial_ns, lag = 0, stale = 0, decisions = 0;
     for (unsigned k = 0; k < m->setting->workers; k++) {
         busy += (double)it[k].busy_ns;
         lag += (double)it[k].lag_sum;
+        stale += (double)it[k].stale_sum;
+        e->stale_max = fmax(e->stale_max, (double)it[k].stale_max / round);
         e->lag_max = fmax(e->lag_max, (double)it[k].lag_max);
     }
     size_t n = (size_t)m->arrivals;
@@ -384,8 +380,7 @@ static void summarise(struct sim *m, struct entry *e)
         e->expected_ms = m->expected_ns / (double)m->sets * 1e-6;
         e->needed_ms = m->needed_ns / (double)m->sets * 1e-6;
     }
-    e->stale_mean = m->missed_sum / (double)n;
-    e->stale_max = m->missed_max;
+    e->stale_mean = stale / round / (double)n;
     e->lag_mean = lag / (double)n;
     e->decision_us = decisions / (double)n * 1e-3;
     e->decision_p99_us = m->decision_ns[n - 1 - n / 100] * 1e-3;

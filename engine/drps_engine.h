@@ -152,6 +152,9 @@ struct drps_train_rank {
     double held_seconds; /* its worker waited for the scheduler */
     double lag_mean;     /* labels ahead of the slowest worker, over its starts */
     uint64_t lag_max;
+    double stale_mean; /* batches of others that were done during one of its own */
+    uint64_t stale_max;
+    uint64_t stale[DRPS_SCHED_STALE_BINS]; /* its batches by that: 0, 1, 2 to 3, 4 to 7, ... */
     struct drps_train_emulated emulated;
 };
 

@@ -314,6 +314,17 @@ static void put_process(json_t **j, const struct drps_train_result *r)
     put(j, "memory", memory_to_json(&r->memory));
 }
 
+/* Without the empty bins at the end. */
+static json_t *bins_to_json(const uint64_t *bin, size_t n)
+{
+    json_t *list = json_array();
+    while (n && !bin[n - 1])
+        n--;
+    for (size_t i = 0; i < n; i++)
+        append(&list, count(bin[i]));
+    return list;
+}
+
 /* Of a plan for several workers. */
 static json_t *ranks_to_json(const struct drps_train_result *r)
 {
@@ -337,6 +348,9 @@ static json_t *ranks_to_json(const struct drps_train_result *r)
         put(&j, "held_seconds", number(rank->held_seconds));
         put(&j, "lag_mean", number(rank->lag_mean));
         put(&j, "lag_max", count(rank->lag_max));
+        put(&j, "stale_mean", number(rank->stale_mean));
+        put(&j, "stale_max", count(rank->stale_max));
+        put(&j, "stale", bins_to_json(rank->stale, DRPS_SCHED_STALE_BINS));
         append(&list, j);
     }
     return list;

@@ -39,7 +39,7 @@ enum drps_sched_mode {
 #undef DRPS_SCHED_ENUM
 };
 
-enum { DRPS_SCHED_WORKERS_MAX = 4096 };
+enum { DRPS_SCHED_WORKERS_MAX = 4096, DRPS_SCHED_STALE_BINS = 16 };
 /* A deadline that does not come; a bound that does not bind. */
 #define DRPS_SCHED_NEVER UINT64_MAX
 
@@ -84,6 +84,10 @@ struct drps_sched_worker {
     uint64_t waits;        /* arrivals that were not released at once */
     uint64_t lag_sum;      /* labels ahead of the slowest live worker, summed over releases */
     uint64_t lag_max;
+
+    /* Staleness of an iteration: how many of others were completed between its release and its
+     * arrival. Bins: 0, 1, 2 to 3, 4 to 7, ...; the last one has no upper end. */
+    uint64_t stale[DRPS_SCHED_STALE_BINS], stale_sum, stale_max;
 };
 
 /* A row of SCTable. Row i of a decision: wait for the workers of rows 1 to i; row 0: for none. A

@@ -32,7 +32,9 @@ struct drps_sched {
     int first_round;                  /* of WSP: it measures the workers once, and is synchronous */
     uint64_t first_deadline_ns;       /* of the first round; NEVER: there is no quorum yet */
     uint64_t front;                   /* the highest completed label + 1 */
+    uint64_t completed;               /* iterations, of all workers */
     struct drps_sched_worker *worker; /* [workers] ITTable */
+    uint64_t *completed_then;         /* [workers] at the worker's last release */
     struct wait_set *set;             /* [workers], by leader */
     uint64_t *bits;                   /* [2][workers][words] */
     size_t words;
@@ -118,6 +120,7 @@ void drps_sched_free(struct drps_sched *s)
 {
     if (!s) return;
     free(s->worker);
+    free(s->completed_then);
     free(s->set);
     free(s->bits);
     free(s->row);
@@ -139,10 +142,11 @@ int drps_sched_new(const struct drps_sched_config *config, uint64_t now_ns,
     s->first_deadline_ns = DRPS_SCHED_NEVER;
     s->words = (n + 63) / 64;
     s->worker = calloc(n, sizeof(*s->worker));
+    s->completed_then = calloc(n, sizeof(*s->completed_then));
     s->set = calloc(n, sizeof(*s->set));
     s->bits = calloc(2 * n * s->words, sizeof(*s->bits));
     s->row = drps_array_new(n, sizeof(*s->row));
-    if (!s->worker || !s->set || !s->bits || !s->row) {
+    if (!s->worker || !s->completed_then || !s->set || !s->bits || !s->row) {
         drps_sched_free(s);
         return drps_err_set(err, -ENOMEM, "no memory to schedule %zu workers", n);
     }
@@ -230,6 +234,7 @@ static void release(struct drps_sched *s, unsigned k, uint64_t lowest, uint64_t 
     w->waited_ns += now_ns - w->end_ns;
     w->start_ns = now_ns;
     w->state = DRPS_SCHED_RUN;
+    s->completed_then[k] = s->completed;
 }
 
 /* When does a wait from now_ns on end that is expected to take expected_ns? */
@@ -291,6 +296,16 @@ static int event_check(const struct drps_sched *s, unsigned k, unsigned states, 
     return 0;
 }
 
+static void count_staleness(struct drps_sched *s, unsigned k)
+{
+    struct drps_sched_worker *w = &s->worker[k];
+    uint64_t stale = s->completed++ - s->completed_then[k];
+    unsigned bin = stale ? 64 - (unsigned)__builtin_clzll(stale) : 0;
+    w->stale[bin < DRPS_SCHED_STALE_BINS ? bin : DRPS_SCHED_STALE_BINS - 1]++;
+    w->stale_sum += stale;
+    if (stale > w->stale_max) w->stale_max = stale;
+}
+
 static void measure(struct drps_sched *s, struct drps_sched_worker *w, uint64_t now_ns)
 {
     w->end_ns = now_ns;
@@ -328,6 +343,7 @@ int drps_sched_arrive(struct drps_sched *s, unsigned k, uint64_t now_ns, unsigne
     if (rc < 0) return rc;
     struct drps_sched_worker *w = &s->worker[k];
     measure(s, w, now_ns);
+    count_staleness(s, k);
     w->label++;
     if (w->label > s->front) s->front = w->label;
     w->state = DRPS_SCHED_READY;

@@ -465,6 +465,30 @@ static void print_forecast(const json_t *training)
            number_of(last, "seconds", "%.2f"));
 }
 
+/* Of asynchronous rounds: how stale all ranks' gradients were. Bin 0 counts 0, bin b the numbers
+ * from 2^(b - 1) on. */
+static void print_staleness(const json_t *ranks)
+{
+    json_int_t bins[65] = {0}, all = 0;
+    size_t used = 0, i, b;
+    json_t *r, *n;
+    json_array_foreach(ranks, i, r)
+    {
+        json_array_foreach(json_object_get(r, "stale"), b, n)
+        {
+            if (b >= sizeof(bins) / sizeof(bins[0])) break;
+            bins[b] += json_integer_value(n);
+            all += json_integer_value(n);
+            if (b >= used) used = b + 1;
+        }
+    }
+    if (!all) return;
+    printf("\nbatches, by how many of other ranks were done meanwhile\n");
+    for (b = 0; b < used; b++)
+        printf("  %s%-6" PRIu64 " %7.1f%%\n", b > 1 ? "from " : "     ",
+               b ? UINT64_C(1) << (b - 1) : 0, 100 * (double)bins[b] / (double)all);
+}
+
 /* Of a plan for several workers. */
 static void print_workers(const json_t *training)
 {
@@ -477,19 +501,21 @@ static void print_workers(const json_t *training)
     if (claims) printf(", windows of %s steps", count_of(training, "claim_window_steps"));
     printf("\n  %4s %10s %10s %9s", "rank", "sent", "received", "waited");
     if (claims)
-        printf(" %10s %9s %9s %10s %9s", "iterations", "claimed", "held s", "mean ahead",
-               "at most");
+        printf(" %10s %9s %9s %10s %9s %10s %9s", "iterations", "claimed", "held s", "mean ahead",
+               "at most", "mean stale", "at most");
     printf("\n");
     json_array_foreach(ranks, i, r)
     {
         printf("  %4zu %10s %10s %9s", i, size_of(r, "sent_bytes"), size_of(r, "received_bytes"),
                percent_of(r, "waiting_share"));
         if (claims)
-            printf(" %10s %9s %9s %10s %9s", count_of(r, "iterations"), count_of(r, "claimed"),
-                   number_of(r, "held_seconds", "%.2f"), number_of(r, "lag_mean", "%.2f"),
-                   count_of(r, "lag_max"));
+            printf(" %10s %9s %9s %10s %9s %10s %9s", count_of(r, "iterations"),
+                   count_of(r, "claimed"), number_of(r, "held_seconds", "%.2f"),
+                   number_of(r, "lag_mean", "%.2f"), count_of(r, "lag_max"),
+                   number_of(r, "stale_mean", "%.2f"), count_of(r, "stale_max"));
         printf("\n");
     }
+    if (claims) print_staleness(ranks);
 }
 
 static void print_memory(const json_t *training)

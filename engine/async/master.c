@@ -142,9 +142,12 @@ static int end(struct async_master *m, struct drps_err *err)
     const uint64_t done = m->job->steps * m->job->workers - drps_claim_left(m->claim);
     int rc = 0;
     for (uint32_t w = 0; w < m->job->workers && rc == 0; w++) {
-        const struct async_end fared = {.releases = m->releases[w],
-                                        .lag_sum = workers[w].lag_sum,
-                                        .lag_max = workers[w].lag_max};
+        struct async_end fared = {.releases = m->releases[w],
+                                  .lag_sum = workers[w].lag_sum,
+                                  .lag_max = workers[w].lag_max,
+                                  .stale_sum = workers[w].stale_sum,
+                                  .stale_max = workers[w].stale_max};
+        memcpy(fared.stale, workers[w].stale, sizeof(fared.stale));
         const struct drps_piece piece = {&fared, sizeof(fared)};
         struct drps_net_send send = {.to = w,
                                      .part = DRPS_NET_WORKER,

@@ -21,6 +21,7 @@ struct async_job {
  * of the worker that it is sent to. */
 struct async_end {
     uint64_t releases, lag_sum, lag_max;
+    uint64_t stale_sum, stale_max, stale[DRPS_SCHED_STALE_BINS];
 };
 
 /* Text of a failure that another part of this rank tells itself. */

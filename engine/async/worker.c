@@ -304,4 +304,7 @@ void drps_async_worker_report(const struct async_worker *w, struct drps_train_ra
     out->held_seconds = (double)w->held_ns * 1e-9;
     out->lag_mean = w->fared.releases ? (double)w->fared.lag_sum / (double)w->fared.releases : 0;
     out->lag_max = w->fared.lag_max;
+    out->stale_mean = w->iterations ? (double)w->fared.stale_sum / (double)w->iterations : 0;
+    out->stale_max = w->fared.stale_max;
+    memcpy(out->stale, w->fared.stale, sizeof(out->stale));
 }

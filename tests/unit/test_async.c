@@ -139,6 +139,11 @@ static void check_counters(const struct watch *watch, const struct drps_train_re
         assert_true(r->ranks[i].lag_mean >= 0);
         assert_true(r->ranks[i].lag_mean <= (double)r->ranks[i].lag_max);
         claimed += r->ranks[i].claimed;
+        uint64_t stale = 0;
+        for (size_t b = 0; b < DRPS_SCHED_STALE_BINS; b++)
+            stale += r->ranks[i].stale[b];
+        assert_int_equal(stale, r->ranks[i].iterations);
+        assert_true(r->ranks[i].stale_mean <= (double)r->ranks[i].stale_max);
     }
     if (!claims) assert_int_equal(claimed, 0);
 }

@@ -358,6 +358,26 @@ static void test_wsp_release_jumps_to_the_front(void **state)
     drps_sched_free(s);
 }
 
+/* Worker 0 completes three iterations during the second one of worker 1. */
+static void test_staleness_counts_iterations_of_others(void **state)
+{
+    static const struct event events[] = {{ARRIVE, 0, 10, "0"},  {ARRIVE, 1, 100, "1"},
+                                          {ARRIVE, 0, 105, "0"}, {ARRIVE, 0, 110, "0"},
+                                          {ARRIVE, 0, 115, "0"}, {ARRIVE, 1, 150, "1"}};
+    struct drps_sched *s = make(DRPS_SCHED_ASP, 2);
+    const struct drps_sched_worker *it = drps_sched_workers(s);
+    (void)state;
+    PLAY(s, events);
+    assert_int_equal(it[0].stale[0], 3);
+    assert_int_equal(it[0].stale[1], 1);
+    assert_int_equal(it[0].stale_sum, 1);
+    assert_int_equal(it[1].stale[1], 1);
+    assert_int_equal(it[1].stale[2], 1); /* 2 to 3 */
+    assert_int_equal(it[1].stale_sum, 4);
+    assert_int_equal(it[1].stale_max, 3);
+    drps_sched_free(s);
+}
+
 /* The quorum has arrived at 10: who still runs is expected in 10, and waited for until 22. */
 static void test_wsp_first_round_has_an_end(void **state)
 {
@@ -586,6 +606,7 @@ int main(void)
         cmocka_unit_test(test_wsp_wait_ends_when_the_other_is_gone),
         cmocka_unit_test(test_wsp_leader_that_goes_frees_the_captured),
         cmocka_unit_test(test_wsp_release_jumps_to_the_front),
+        cmocka_unit_test(test_staleness_counts_iterations_of_others),
         cmocka_unit_test(test_wsp_first_round_has_an_end),
         cmocka_unit_test(test_wsp_quorum_is_of_live_workers),
         cmocka_unit_test(test_wsp_outlier_hardly_counts),
