@@ -47,7 +47,7 @@ struct drps_sched_config {
     enum drps_sched_mode mode;
     unsigned workers; /* 1 to DRPS_SCHED_WORKERS_MAX; they are numbered from 0 */
     uint64_t bound;   /* labels; BSP 0, ASP DRPS_SCHED_NEVER, SSP s (3), WSP delta (8 * workers, at
-                         least 128) */
+                         least 1024) */
     /* The rest is read by WSP alone. */
     double lambda;   /* weight of waiting time against staleness, at least 0 (1) */
     double ema;      /* weight of the last iteration time in the expected one, above 0, at most 1

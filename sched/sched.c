@@ -83,7 +83,7 @@ struct drps_sched_config drps_sched_defaults(enum drps_sched_mode mode, unsigned
         c.patience = c.longest = c.outlier = INFINITY;
         c.quorum = 1;
     }
-    if (mode >= DRPS_SCHED_WSP) c.bound = workers <= 16 ? 128 : 8 * (uint64_t)workers;
+    if (mode >= DRPS_SCHED_WSP) c.bound = workers <= 128 ? 1024 : 8 * (uint64_t)workers;
     return c;
 }
 

@@ -97,7 +97,7 @@ static const struct argp_option option_table[] = {
      4},
     {"staleness", KEY_STALENESS, "S", 0,
      "ssp, wsp: iterations that a worker may be ahead of the slowest (default: ssp 3; wsp 8 a "
-     "worker, at least 128)",
+     "worker, at least 1024)",
      4},
     {"no-claim", KEY_NO_CLAIM, NULL, 0,
      "Not bsp: a worker that has done its batches of a window does none of a slower one's", 4},

@@ -589,8 +589,8 @@ static void test_sched_mode_names(void **state)
 static void test_sched_defaults(void **state)
 {
     (void)state;
-    assert_int_equal(drps_sched_defaults(DRPS_SCHED_WSP, 1).bound, 128);
-    assert_int_equal(drps_sched_defaults(DRPS_SCHED_WSP, 64).bound, 512);
+    assert_int_equal(drps_sched_defaults(DRPS_SCHED_WSP, 1).bound, 1024);
+    assert_int_equal(drps_sched_defaults(DRPS_SCHED_WSP, 256).bound, 2048);
     for (unsigned m = DRPS_SCHED_BSP; m <= DRPS_SCHED_WSP_LITERAL; m++)
         drps_sched_free(make((enum drps_sched_mode)m, 1)); /* each is accepted */
 }
