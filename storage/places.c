@@ -7,9 +7,8 @@
 #include "base/drps_alloc.h"
 
 enum {
-    SHARE_PARTS = 4,       /* of a sector: a block of less shares one */
-    SPARE_PART = 2,        /* of all pages' sectors: as many more to move to */
-    LOOK_SECTORS = 1 << 15 /* to look through for a free piece, for one run */
+    SHARE_PARTS = 4, /* of a sector: a block of less shares one */
+    SPARE_PART = 2,  /* of all pages' sectors: as many more to move to */
 };
 
 /* ---- Pages ---- */
@@ -60,28 +59,18 @@ void drps_places_measure(const uint32_t *block_first, size_t blocks, size_t row_
         if (bytes > out->page_bytes) out->page_bytes = bytes;
     }
     const uint64_t each = sizeof(uint32_t) * (out->pages == blocks ? 1 : 2);
-    out->table_bytes =
-        (out->pages + UINT64_C(1)) * each + (with_spare(m.at) / 64 + 1) * sizeof(uint64_t);
+    out->table_bytes = (out->pages + UINT64_C(1)) * each + drps_vacancy_bytes(with_spare(m.at));
 }
 
-static int make_tables(struct drps_places *p)
+static int make_tables(struct drps_places *p, uint32_t sectors)
 {
     p->page_at = drps_array_new(p->pages, sizeof(*p->page_at));
-    p->used = calloc(p->sectors / 64 + 1, sizeof(*p->used));
     if (p->pages < p->blocks) {
         p->page_first = drps_array_new((size_t)p->pages + 1, sizeof(*p->page_first));
         if (!p->page_first) return -ENOMEM;
         p->page_first[p->pages] = (uint32_t)p->blocks;
     }
-    return p->page_at && p->used ? 0 : -ENOMEM;
-}
-
-static void mark(struct drps_places *p, uint32_t first, uint32_t n, int used)
-{
-    for (uint32_t s = first; s < first + n; s++) {
-        const uint64_t bit = UINT64_C(1) << (s & 63);
-        p->used[s >> 6] = used ? p->used[s >> 6] | bit : p->used[s >> 6] & ~bit;
-    }
+    return p->page_at ? drps_vacancy_init(&p->vacancy, sectors) : -ENOMEM;
 }
 
 int drps_places_init(struct drps_places *p, const uint32_t *block_first, size_t blocks,
@@ -93,10 +82,9 @@ int drps_places_init(struct drps_places *p, const uint32_t *block_first, size_t 
     for (; m.next < blocks; p->pages++)
         if (make_page(&m) > UINT32_MAX) return -EOVERFLOW;
     if (with_spare(m.at) > UINT32_MAX) return -EOVERFLOW;
-    p->sectors = (uint32_t)with_spare(m.at);
     p->cursor = (uint32_t)m.at;
-    if (make_tables(p) < 0) return -ENOMEM;
-    mark(p, 0, p->cursor, 1);
+    if (make_tables(p, (uint32_t)with_spare(m.at)) < 0) return -ENOMEM;
+    drps_vacancy_mark(&p->vacancy, 0, p->cursor, 1);
     m.next = 0;
     m.at = 0;
     for (uint32_t page = 0; page < p->pages; page++) {
@@ -111,7 +99,7 @@ void drps_places_destroy(struct drps_places *p)
 {
     free(p->page_first);
     free(p->page_at);
-    free(p->used);
+    drps_vacancy_destroy(&p->vacancy);
     memset(p, 0, sizeof(*p));
 }
 
@@ -198,39 +186,6 @@ static struct wanted wanted_page(const struct drps_places *p, const uint32_t *ke
     return w;
 }
 
-/* The first sector of [from, end) that is used, or is not; `end`: there is none. */
-static uint32_t next_sector(const struct drps_places *p, uint32_t from, uint32_t end, int used)
-{
-    while (from < end) {
-        const uint64_t word = (used ? p->used[from >> 6] : ~p->used[from >> 6]) >> (from & 63);
-        if (word) {
-            from += (uint32_t)__builtin_ctzll(word);
-            return from < end ? from : end;
-        }
-        from = (from | 63) + 1;
-    }
-    return end;
-}
-
-/* A piece of free sectors: the first of `want`, or the longest found. Returns its length. */
-static uint32_t find_piece(struct drps_places *p, uint32_t want, uint32_t *at_out)
-{
-    uint32_t best = 0;
-    for (uint32_t looked = 0; looked < LOOK_SECTORS && looked < p->sectors && best < want;) {
-        const uint32_t from = p->cursor < p->sectors ? p->cursor : 0;
-        const uint32_t at = next_sector(p, from, p->sectors, 0);
-        const uint32_t most = p->sectors - at < want ? p->sectors : at + want;
-        const uint32_t end = next_sector(p, at, most, 1);
-        if (end - at > best) {
-            best = end - at;
-            *at_out = at;
-        }
-        p->cursor = end;
-        looked += end - from;
-    }
-    return best;
-}
-
 /* Pages that a run would have at one of two places. */
 struct reach {
     uint32_t sectors;
@@ -255,11 +210,11 @@ static void move_pages(struct drps_places *p, const uint32_t *keys, size_t from,
         if (drps_places_page(p, keys[i]) == page) continue;
         page = drps_places_page(p, keys[i]);
         const uint32_t n = drps_places_extent(p, page);
-        mark(p, p->page_at[page], n, 0);
-        mark(p, p->cursor, n, 1);
+        drps_vacancy_mark(&p->vacancy, p->page_at[page], n, 0);
         p->page_at[page] = p->cursor;
         p->cursor += n;
     }
+    drps_vacancy_mark(&p->vacancy, to, p->cursor - to, 1);
 }
 
 void drps_places_write_run(struct drps_places *p, const uint32_t *keys, size_t n, size_t from,
@@ -271,7 +226,8 @@ void drps_places_write_run(struct drps_places *p, const uint32_t *keys, size_t n
     uint32_t free_at = 0, room = 0;
     if (!shared && n - from > 1) {
         const uint64_t all = (uint64_t)(n - from) * w.sectors;
-        room = find_piece(p, all < most ? (uint32_t)all : most, &free_at);
+        room =
+            drps_vacancy_find(&p->vacancy, p->cursor, all < most ? (uint32_t)all : most, &free_at);
     }
     struct reach stay = {.sectors = w.sectors, .end = w.end, .open = 1};
     struct reach go = {.end = from, .open = 1};

@@ -21,6 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "storage/vacancy.h"
+
 enum { DRPS_RUN_BYTES = 256 << 10 }; /* of a run of more than one page, at most */
 
 struct drps_places {
@@ -28,12 +30,11 @@ struct drps_places {
     size_t blocks;
     size_t row_bytes;
     uint32_t sector;      /* bytes */
-    uint32_t sectors;     /* of the file */
     uint32_t cursor;      /* sector behind the last piece taken */
     uint32_t pages;       /* at most as many as blocks */
     uint32_t *page_first; /* own: [pages + 1] first block of each; NULL: page p has block p alone */
     uint32_t *page_at;    /* own: [pages] its first sector */
-    uint64_t *used;       /* own: one bit a sector: it belongs to a page */
+    struct drps_vacancy vacancy; /* own: sectors of the file that belong to no page */
 };
 
 struct drps_run {

@@ -143,7 +143,7 @@ static int open_parts(struct blockfile *kv, const struct drps_kv_options *o, str
     int rc = drps_aio_sector(o->io, kv->path, &sector, err);
     if (rc == 0) rc = open_places(kv, o, sector, err);
     if (rc < 0) return rc;
-    const uint64_t bytes = (uint64_t)kv->places.sectors * sector;
+    const uint64_t bytes = (uint64_t)kv->places.vacancy.sectors * sector;
     const struct drps_aio_config config = {
         .io = o->io,
         .path = kv->path,

@@ -191,17 +191,17 @@ static void test_equals_an_array(void **state)
 static void check_places(const struct drps_places *p, char *seen)
 {
     size_t used = 0, taken = 0;
-    memset(seen, 0, p->sectors);
+    memset(seen, 0, p->vacancy.sectors);
     for (uint32_t page = 0; page < p->pages; page++)
         for (uint32_t i = 0; i < drps_places_extent(p, page); i++, taken++) {
             const uint32_t sector = p->page_at[page] + i;
-            assert_true(sector < p->sectors);
+            assert_true(sector < p->vacancy.sectors);
             assert_false(seen[sector]);
             seen[sector] = 1;
-            assert_true(p->used[sector >> 6] >> (sector & 63) & 1);
+            assert_true(p->vacancy.used[sector >> 6] >> (sector & 63) & 1);
         }
-    for (uint32_t sector = 0; sector < p->sectors; sector++)
-        used += p->used[sector >> 6] >> (sector & 63) & 1;
+    for (uint32_t sector = 0; sector < p->vacancy.sectors; sector++)
+        used += p->vacancy.used[sector >> 6] >> (sector & 63) & 1;
     assert_int_equal(used, taken);
 }
 
@@ -214,7 +214,7 @@ static void test_moved_pages_never_overlap(void **state)
         uint32_t *keys = calloc(f.blocks, sizeof(*keys));
         uint64_t *stored = calloc(f.blocks / 64 + 1, sizeof(*stored));
         assert_int_equal(drps_places_init(&p, f.first, f.blocks, f.row_bytes, 512), 0);
-        char *seen = malloc(p.sectors);
+        char *seen = malloc(p.vacancy.sectors);
         assert_true(keys && stored && seen);
         size_t runs = 0, pages = 0;
         for (int round = 0; round < 300; round++) {
