@@ -8,6 +8,7 @@
 #ifndef DRPS_IO_H
 #define DRPS_IO_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -37,7 +38,16 @@ struct drps_io_ops {
 struct drps_io {
     const struct drps_io_ops *ops;
     void *ctx;
+    const atomic_int *stop; /* once it is not 0, helpers that read or write a file's bytes return
+                               DRPS_E_INTERRUPTED; those that clean up go on. NULL: never */
 };
+
+/* For long work between files: 0, or DRPS_E_INTERRUPTED. */
+static inline int drps_io_stopped(const struct drps_io *io, struct drps_err *err)
+{
+    if (!io->stop || !atomic_load_explicit(io->stop, memory_order_relaxed)) return 0;
+    return drps_err_set(err, DRPS_E_INTERRUPTED, "interrupted");
+}
 
 /* The operating system's calls. Static; never freed. */
 const struct drps_io *drps_io_os(void);

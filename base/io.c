@@ -113,7 +113,7 @@ static const struct drps_io_ops os_ops = {
     .rmdir = os_rmdir,
 };
 
-static const struct drps_io os_io = {&os_ops, NULL};
+static const struct drps_io os_io = {.ops = &os_ops, .ctx = NULL};
 
 const struct drps_io *drps_io_os(void)
 {
@@ -143,6 +143,8 @@ int drps_io_read_at(const struct drps_io *io, int fd, void *buf, size_t n, uint6
     char *at = buf;
     while (n) {
         size_t want = n < MAX_TRANSFER ? n : MAX_TRANSFER;
+        int rc = drps_io_stopped(io, err);
+        if (rc < 0) return rc;
         ssize_t got = io->ops->pread(io->ctx, fd, at, want, offset);
         if (got == -EINTR) continue;
         if (got < 0)
@@ -166,6 +168,8 @@ int drps_io_write_at(const struct drps_io *io, int fd, const void *buf, size_t n
     const char *at = buf;
     while (n) {
         size_t want = n < MAX_TRANSFER ? n : MAX_TRANSFER;
+        int rc = drps_io_stopped(io, err);
+        if (rc < 0) return rc;
         ssize_t put = io->ops->pwrite(io->ctx, fd, at, want, offset);
         if (put == -EINTR) continue;
         if (put == 0) put = -EIO;

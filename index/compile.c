@@ -287,13 +287,14 @@ int drps_index_run(const struct drps_io *io, const struct drps_index_options *op
                    struct drps_index_result *result_out, struct drps_err *err)
 {
     uint64_t start = drps_clock_ns();
+    const struct drps_io stoppable = {.ops = io->ops, .ctx = io->ctx, .stop = options->interrupt};
     struct run *r = calloc(1, sizeof(*r));
     char **fields = NULL;
     size_t fields_n = 0;
 
     memset(result_out, 0, sizeof(*result_out));
     if (!r) return drps_err_set(err, -ENOMEM, "no memory");
-    r->io = io;
+    r->io = &stoppable; /* it outlives all that the phases open */
     r->options = *options;
     r->result = result_out;
     r->info = &result_out->info;

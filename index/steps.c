@@ -18,6 +18,7 @@ enum { BUFFER_LEAST = 64 * 1024, BUFFER_MOST = 4 * 1024 * 1024 };
 /* ---- Records of steps ---- */
 
 struct steps {
+    const struct drps_io *io;
     char *path;
     struct drps_recfile *file;
     uint64_t count;
@@ -38,6 +39,7 @@ int steps_open(const struct drps_io *io, const char *dir, const char *name, uint
     st->target = buffer_bytes < BUFFER_LEAST  ? BUFFER_LEAST
                  : buffer_bytes > BUFFER_MOST ? BUFFER_MOST
                                               : buffer_bytes;
+    st->io = io;
     st->path = drps_path_join(dir, name);
     int rc = st->path ? 0 : drps_err_set(err, -ENOMEM, "no memory to read %s/%s", dir, name);
     if (rc == 0) rc = drps_recfile_open(io, st->path, kind, &st->file, err);
@@ -97,10 +99,9 @@ static int load_run(struct steps *st, uint64_t s, struct drps_err *err)
 int steps_record(struct steps *st, uint64_t s, const void **record_out, size_t *bytes_out,
                  struct drps_err *err)
 {
-    if (!st->n || s < st->first || s >= st->first + st->n) {
-        int rc = load_run(st, s, err);
-        if (rc < 0) return rc;
-    }
+    int rc = drps_io_stopped(st->io, err); /* what the buffer holds may take long to work through */
+    if (rc == 0 && (!st->n || s < st->first || s >= st->first + st->n)) rc = load_run(st, s, err);
+    if (rc < 0) return rc;
     *record_out = st->buf + drps_recfile_offset_in_run(st->file, st->first, s);
     *bytes_out = (size_t)drps_recfile_bytes(st->file, s);
     return 0;

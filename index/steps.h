@@ -26,7 +26,7 @@ int steps_open(const struct drps_io *io, const char *dir, const char *name, uint
                uint64_t count, uint64_t buffer_bytes, struct steps **st_out, struct drps_err *err);
 void steps_close(struct steps *st);
 
-/* Record s, borrowed until the next call. */
+/* Record s, borrowed until the next call. This is where work on steps looks at io->stop. */
 DRPS_MUST_CHECK
 int steps_record(struct steps *st, uint64_t s, const void **record_out, size_t *bytes_out,
                  struct drps_err *err);

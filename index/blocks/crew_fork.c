@@ -116,13 +116,15 @@ static void shard_count(const struct access_source *from, unsigned shard, unsign
                         struct crew_link *parent)
 {
     struct drps_err err = DRPS_ERR_INIT;
+    const struct drps_io io = {.ops = from->io->ops, .ctx = from->io->ctx};
     struct access_source share = *from;
     struct tally *tally = NULL;
     const uint32_t first = shard_begin(from->batches, shard, shards);
     const uint32_t end = shard_begin(from->batches, shard + 1, shards);
 
     share.memory_bytes /= shards;
-    share.stop = NULL; /* the parent ends it */
+    share.stop = NULL; /* the parent ends it, */
+    share.io = &io;    /* which looks at no flag either */
     err.code = tally_make(&share, first, end, &tally, &err);
     (void)crew_serve(parent, tally, &err, NULL); /* how it ended is the parent's to say */
     if (tally) tally->ops->close(tally);

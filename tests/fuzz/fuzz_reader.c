@@ -139,7 +139,7 @@ static void check_piece(const struct drps_reader *r, const struct drps_samples *
 static void pass(struct memory_file *f, const struct drps_reader_options *o, size_t piece_bytes,
                  struct summary *sum)
 {
-    const struct drps_io io = {&memory_ops, f};
+    const struct drps_io io = {.ops = &memory_ops, .ctx = f};
     const char *const path = "input";
     struct drps_samples s = {0};
     struct drps_reader *r;

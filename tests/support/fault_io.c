@@ -235,7 +235,7 @@ struct fault_io *fault_io_new(const struct drps_io *inner)
 {
     struct fault_io *f = calloc(1, sizeof(*f));
     if (!f) return NULL;
-    f->io = (struct drps_io){&fault_ops, f};
+    f->io = (struct drps_io){.ops = &fault_ops, .ctx = f};
     f->inner = inner;
     f->code = -EIO;
     pthread_mutex_init(&f->lock, NULL);

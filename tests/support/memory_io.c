@@ -91,7 +91,7 @@ static const struct drps_io_ops memory_ops = {.open = memory_open,
 void memory_io_init(struct memory_io *m)
 {
     memset(m, 0, sizeof(*m));
-    m->io = (struct drps_io){&memory_ops, m};
+    m->io = (struct drps_io){.ops = &memory_ops, .ctx = m};
 }
 
 void memory_io_destroy(struct memory_io *m)

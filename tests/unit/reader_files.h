@@ -173,7 +173,7 @@ static inline void read_files(struct files *fs, const struct drps_reader_options
                               int quiet, struct outcome *out)
 {
     static const char *const paths[FILES_MAX] = {"0", "1", "2", "3"};
-    struct drps_io io = {&files_ops, fs};
+    struct drps_io io = {.ops = &files_ops, .ctx = fs};
     read_paths(&io, paths, fs->n, options, quiet, out);
 }
 

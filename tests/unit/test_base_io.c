@@ -135,7 +135,7 @@ static ssize_t write_nothing(void *ctx, int fd, const void *buf, size_t n, uint6
 static void test_io_a_write_of_nothing_is_an_error(void **state)
 {
     struct drps_io_ops ops = *drps_io_os()->ops;
-    const struct drps_io io = {&ops, NULL};
+    const struct drps_io io = {.ops = &ops, .ctx = NULL};
     (void)state;
     ops.pwrite = write_nothing;
     assert_int_equal(drps_io_write_at(&io, 1, "a", 1, 0, "x", NULL), -EIO);

@@ -451,6 +451,89 @@ static void test_run_interrupt_stops(void **state)
     }
 }
 
+/*
+ * The flag is raised by the n-th read or write of a phase, and counts those that follow. Fields
+ * below are of the run's thread and the two of the forecast: atomic.
+ */
+struct stopping_io {
+    struct drps_io io;
+    struct drps_io_ops ops;
+    enum drps_index_phase phase; /* in which to raise it */
+    atomic_int now, flag;        /* the phase; the flag */
+    atomic_long left, after;     /* calls until it is raised, and since */
+};
+
+static void count_transfer(struct stopping_io *s)
+{
+    if (atomic_load(&s->flag))
+        atomic_fetch_add(&s->after, 1);
+    else if (atomic_load(&s->now) == (int)s->phase && atomic_fetch_sub(&s->left, 1) == 1)
+        atomic_store(&s->flag, 1);
+}
+
+static ssize_t stopping_pread(void *ctx, int fd, void *buf, size_t n, uint64_t offset)
+{
+    count_transfer(ctx);
+    return drps_io_os()->ops->pread(drps_io_os()->ctx, fd, buf, n, offset);
+}
+
+static ssize_t stopping_pwrite(void *ctx, int fd, const void *buf, size_t n, uint64_t offset)
+{
+    count_transfer(ctx);
+    return drps_io_os()->ops->pwrite(drps_io_os()->ctx, fd, buf, n, offset);
+}
+
+static void note_phase(void *ctx, enum drps_index_phase phase, uint64_t done, uint64_t total)
+{
+    struct stopping_io *s = ctx;
+    (void)done;
+    (void)total;
+    atomic_store(&s->now, (int)phase);
+}
+
+/* From the phase that makes batches on, nothing but files is read: whichever transfer it is that
+ * comes with the flag, none follows but what another thread has begun. */
+static void stop_everywhere(struct scratch *dir, enum drps_index_phase phase, const char *blocks)
+{
+    char input[256];
+    int rc = DRPS_E_INTERRUPTED, stopped = 0;
+    (void)snprintf(input, sizeof(input), "%s", case_input(dir, "input", CASE_LIBSVM, 2000, 60, 18));
+    for (long at = 1; rc == DRPS_E_INTERRUPTED; at += 1 + at / 2) {
+        struct drps_err err = DRPS_ERR_INIT;
+        struct case_run c;
+        /* the table of calls is the system's but for two, which need no context of it */
+        struct stopping_io s = {.ops = *drps_io_os()->ops, .phase = phase, .left = at};
+        s.ops.pread = stopping_pread;
+        s.ops.pwrite = stopping_pwrite;
+        s.io = (struct drps_io){.ops = &s.ops, .ctx = &s};
+        case_begin(&c, dir, input, "lor");
+        c.options.blocks.by = blocks;
+        c.options.interrupt = &s.flag;
+        c.options.progress = note_phase;
+        c.options.progress_ctx = &s;
+        rc = drps_index_run(&s.io, &c.options, &c.result, &err);
+        if (rc < 0 && rc != DRPS_E_INTERRUPTED) fail_msg("%d '%s'", rc, err.text);
+        if (rc == 0) assert_int_equal(s.after, 0); /* at most the last one came with the flag */
+        if (rc < 0 && (s.after > 1 || !strstr(err.text, "nothing was written")))
+            fail_msg("%s, phase %d: %ld transfers after the %ld-th, '%s'", blocks, (int)phase,
+                     (long)s.after, at, err.text);
+        assert_int_equal(folder_entries(dir->dir), rc == 0 ? 2 : 1);
+        stopped += rc < 0;
+    }
+    assert_true(stopped > 3);
+}
+
+static void test_run_stops_at_any_transfer(void **state)
+{
+    static const char *const builders[] = {"pattern", "topk"}; /* as placed; renumbered */
+    for (enum drps_index_phase phase = DRPS_PHASE_BATCH; phase <= DRPS_PHASE_FORECAST; phase++)
+        for (size_t b = 0; b < sizeof(builders) / sizeof(*builders); b++) {
+            scratch_teardown(state);
+            scratch_setup(state);
+            stop_everywhere(*state, phase, builders[b]);
+        }
+}
+
 #define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
 
 int main(void)
@@ -471,6 +554,7 @@ int main(void)
         SCRATCH_TEST(test_run_existing_plan_is_kept),
         SCRATCH_TEST(test_run_refuses_columns_that_are_not_utf8),
         SCRATCH_TEST(test_run_interrupt_stops),
+        SCRATCH_TEST(test_run_stops_at_any_transfer),
     };
     return cmocka_run_group_tests_name("index_run", tests, NULL, NULL);
 }

@@ -67,7 +67,7 @@ static struct drps_io disk_io(uint64_t read_ns, uint64_t write_ns, uint64_t read
     disk.ops = *os->ops;
     disk.ops.pread = disk_pread;
     disk.ops.pwrite = disk_pwrite;
-    return (struct drps_io){&disk.ops, os->ctx};
+    return (struct drps_io){.ops = &disk.ops, .ctx = os->ctx};
 }
 
 static void test_measure_takes_requests_of_the_sizes_in_use(void **state)

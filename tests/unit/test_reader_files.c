@@ -258,7 +258,7 @@ static void test_reader_one_file_twice(void **state)
 {
     static const char *const paths[] = {"0", "0"};
     struct files fs = {0};
-    struct drps_io io = {&files_ops, &fs};
+    struct drps_io io = {.ops = &files_ops, .ctx = &fs};
     struct outcome o;
     (void)state;
     files_add(&fs, "1 1:1\n", 6);
@@ -271,7 +271,7 @@ static void test_reader_checks_all_paths_first(void **state)
 {
     static const char *const missing[] = {"0", "7"}, *const stdins[] = {"-", "-"};
     struct files fs = {0};
-    struct drps_io io = {&files_ops, &fs};
+    struct drps_io io = {.ops = &files_ops, .ctx = &fs};
     struct outcome o;
     (void)state;
     files_add(&fs, "1 1:1\n", 6);
@@ -549,7 +549,7 @@ static void test_reader_stays_failed(void **state)
 {
     static const char *const path = "0";
     struct files fs = {0};
-    struct drps_io io = {&files_ops, &fs};
+    struct drps_io io = {.ops = &files_ops, .ctx = &fs};
     struct drps_samples s = {0};
     struct drps_reader *r;
     struct drps_err err = DRPS_ERR_INIT;
@@ -571,7 +571,7 @@ static void test_reader_pieces_change_readers(void **state)
 {
     static const char *const paths[] = {"0", "1"};
     struct files fs = {0};
-    struct drps_io io = {&files_ops, &fs};
+    struct drps_io io = {.ops = &files_ops, .ctx = &fs};
     struct drps_samples s = {0};
     struct drps_err err = DRPS_ERR_INIT;
 
@@ -662,7 +662,7 @@ static void test_reader_random_lines(void **state)
     static const char *const path = "0";
     struct text t = {0};
     struct files fs = {.step = 7001};
-    struct drps_io io = {&files_ops, &fs};
+    struct drps_io io = {.ops = &files_ops, .ctx = &fs};
     struct drps_reader_options options = {.format = "libsvm", .memory_bytes = 1 << 20};
     struct drps_samples s = {0};
     struct drps_reader *r;
