@@ -22,9 +22,9 @@ _Static_assert(1 << BUCKET_BITS == SPOOL_BUCKETS, "buckets are numbered by bits 
 struct bucket {
     int fd;
     char *path;
-    uint32_t *chunks; /* [chunks_n] numbers; the last one may be the buffer */
+    char **chunks; /* own: [chunks_n] of BUFFER_BYTES; the last one may be the buffer */
     size_t chunks_n, chunks_cap;
-    char *own; /* a buffer of its own, once no chunk is left; it goes to the file */
+    char *own; /* the buffer, once the spool has all its chunks; it goes to the file */
     size_t buffered;
     uint64_t written; /* and not buffered */
     uint64_t *marks;  /* [marks_n] offsets where generations begin, after the first */
@@ -41,8 +41,7 @@ struct sorting {
 
 struct spool {
     const struct drps_io *io;
-    char *memory; /* [chunks_max][BUFFER_BYTES], touched as it is needed */
-    size_t chunks_n, chunks_max;
+    size_t chunks_n, chunks_max; /* of all buckets */
     struct sorting sorting;
     unsigned n;     /* buckets */
     unsigned shift; /* of the order that gives the bucket */
@@ -52,20 +51,22 @@ struct spool {
 /* What the next bytes go to. */
 static int take_buffer(struct spool *s, struct bucket *b, struct drps_err *err)
 {
+    /* Bytes come and go in turn: huge pages would gain nothing, and are slow to get where a virtual
+     * machine lends them from its host. */
+    char *buffer = malloc(BUFFER_BYTES);
     b->buffered = 0;
-    if (s->chunks_n == s->chunks_max) {
-        b->own = malloc(BUFFER_BYTES);
-        return b->own ? 0 : drps_err_set(err, -ENOMEM, "no memory for the spool");
-    }
-    if (drps_array_reserve(&b->chunks, &b->chunks_cap, b->chunks_n + 1, sizeof(*b->chunks)))
+    if (!buffer ||
+        drps_array_reserve(&b->chunks, &b->chunks_cap, b->chunks_n + 1, sizeof(*b->chunks))) {
+        free(buffer);
         return drps_err_set(err, -ENOMEM, "no memory for the spool");
-    b->chunks[b->chunks_n++] = (uint32_t)s->chunks_n++;
+    }
+    if (s->chunks_n == s->chunks_max) {
+        b->own = buffer;
+        return 0;
+    }
+    b->chunks[b->chunks_n++] = buffer;
+    s->chunks_n++;
     return 0;
-}
-
-static char *chunk_at(const struct spool *s, const struct bucket *b, size_t i)
-{
-    return s->memory + (size_t)b->chunks[i] * BUFFER_BYTES;
 }
 
 static int bucket_open(struct spool *s, const char *dir, const char *name, unsigned number,
@@ -82,6 +83,8 @@ static void bucket_close(const struct drps_io *io, struct bucket *b)
     if (b->fd >= 0) (void)io->ops->unlink(io->ctx, b->path); /* scratch; the folder goes anyway */
     drps_io_close(io, b->fd);
     free(b->path);
+    for (size_t i = 0; i < b->chunks_n; i++)
+        free(b->chunks[i]);
     free(b->chunks);
     free(b->own);
     free(b->marks);
@@ -101,9 +104,7 @@ static int open_level(const struct drps_io *io, const char *dir, const char *nam
     for (unsigned i = 0; i < SPOOL_BUCKETS; i++)
         s->buckets[i].fd = -1;
     s->chunks_max = (size_t)(memory_bytes / BUFFER_BYTES);
-    if (s->chunks_max) s->memory = drps_pages_new(s->chunks_max * BUFFER_BYTES);
-    int rc =
-        s->memory || !s->chunks_max ? 0 : drps_err_set(err, -ENOMEM, "no memory for the spool");
+    int rc = 0;
     for (unsigned i = 0; rc == 0 && i < buckets; i++)
         rc = bucket_open(s, dir, name, i, &s->buckets[i], err);
     if (rc < 0) {
@@ -134,7 +135,6 @@ void spool_close(struct spool *s)
     for (unsigned i = 0; i < s->n; i++)
         bucket_close(s->io, &s->buckets[i]);
     sorting_free(&s->sorting);
-    drps_pages_free(s->memory, s->chunks_max * BUFFER_BYTES);
     free(s);
 }
 
@@ -168,7 +168,7 @@ static int bucket_put(struct spool *s, struct bucket *b, const void *data, size_
             if (rc == 0 && !b->own) rc = take_buffer(s, b, err);
             if (rc < 0) return rc;
         }
-        char *buf = b->own ? b->own : chunk_at(s, b, b->chunks_n - 1);
+        char *buf = b->own ? b->own : b->chunks[b->chunks_n - 1];
         size_t room = BUFFER_BYTES - b->buffered;
         size_t part = n < room ? n : room;
         memcpy(buf + b->buffered, at, part);
@@ -180,13 +180,12 @@ static int bucket_put(struct spool *s, struct bucket *b, const void *data, size_
 }
 
 /* Copy n bytes of the bucket to or from `data`: those in memory; returns how many these are. */
-static size_t copy_memory(struct spool *s, struct bucket *b, char *data, size_t n, uint64_t at,
-                          int write)
+static size_t copy_memory(struct bucket *b, char *data, size_t n, uint64_t at, int write)
 {
     size_t done = 0;
     while (done < n && at + done < bytes_in_memory(b)) {
         const uint64_t from = at + done;
-        char *chunk = chunk_at(s, b, (size_t)(from / BUFFER_BYTES)) + from % BUFFER_BYTES;
+        char *chunk = b->chunks[from / BUFFER_BYTES] + from % BUFFER_BYTES;
         size_t part = BUFFER_BYTES - (size_t)(from % BUFFER_BYTES);
         if (part > n - done) part = n - done;
         memcpy(write ? chunk : data + done, write ? data + done : chunk, part);
@@ -198,7 +197,7 @@ static size_t copy_memory(struct spool *s, struct bucket *b, char *data, size_t 
 static int bucket_read(struct spool *s, struct bucket *b, char *data, size_t n, uint64_t at,
                        struct drps_err *err)
 {
-    const size_t done = copy_memory(s, b, data, n, at, 0);
+    const size_t done = copy_memory(b, data, n, at, 0);
     if (done == n) return 0;
     return drps_io_read_at(s->io, b->fd, data + done, n - done, at + done - bytes_in_memory(b),
                            b->path, err);
@@ -207,7 +206,7 @@ static int bucket_read(struct spool *s, struct bucket *b, char *data, size_t n, 
 static int bucket_write(struct spool *s, struct bucket *b, char *data, size_t n, uint64_t at,
                         struct drps_err *err)
 {
-    const size_t done = copy_memory(s, b, data, n, at, 1);
+    const size_t done = copy_memory(b, data, n, at, 1);
     if (done == n) return 0;
     return drps_io_write_at(s->io, b->fd, data + done, n - done, at + done - bytes_in_memory(b),
                             b->path, err);

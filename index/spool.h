@@ -35,8 +35,8 @@ struct spool_sample {
 struct spool;
 
 /* One file a bucket, dir/<name>-<bucket>; buckets is 1 (order of arrival) or SPOOL_BUCKETS. The
- * first memory_bytes, in chunks of 256 KiB, stay in memory until spool_close(); buffers of chunks
- * that go to the files come on top. */
+ * first memory_bytes, in chunks of 256 KiB, stay in memory until their bucket is drained; buffers
+ * of chunks that go to the files come on top. */
 DRPS_MUST_CHECK
 int spool_open(const struct drps_io *io, const char *dir, const char *name, unsigned buckets,
                uint64_t memory_bytes, struct spool **s_out, struct drps_err *err);
