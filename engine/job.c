@@ -307,6 +307,10 @@ static int open_store(struct drps_job *job, struct drps_store_config *config, st
     config->kv = job->memory.kv;
     config->windows = job->windows ? &job->window_source : NULL;
     config->open_steps = job->memory.window_steps ? (unsigned)(2 * job->memory.window_steps) : 1;
+    if (job->memory.window_steps) {
+        config->opened = drps_async_opened;
+        config->opened_ctx = job->cluster.net;
+    }
     if (job->memory.kv && job->memory.kv->training_only) rc = probe_reads(job, config, err);
     if (job->uses && rc == 0)
         rc = drps_uses_start(job->uses, job->options->epochs, job->memory.buffer_bytes,

@@ -22,6 +22,8 @@ enum drps_message {
     /* To rank 0, between rounds. */
     DRPS_MESSAGE_METRICS = DRPS_NET_TYPE_FIRST + 8,
     DRPS_MESSAGE_ROWS,
+
+    DRPS_MESSAGE_OPENED, /* of asynchronous rounds, to the rank's own server */
 };
 
 /* A message's tag: stop now; a worker's: its rank wants to. */

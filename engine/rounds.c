@@ -112,6 +112,10 @@ static int take(struct drps_rounds *r, enum drps_net_part part, uint32_t from, u
                 uint64_t round, uint64_t bytes, struct drps_net_message **out, struct drps_err *err)
 {
     int rc = drps_net_receive(r->o.net, part, from, r->o.wait_ms, out, err);
+    while (rc == 0 && (*out)->type == DRPS_MESSAGE_OPENED && from == r->rank) {
+        drps_net_message_free(*out); /* late: of the asynchronous rounds before */
+        rc = drps_net_receive(r->o.net, part, from, r->o.wait_ms, out, err);
+    }
     if (rc == -ETIMEDOUT) (void)drps_err_context(err, "round %llu", (unsigned long long)round);
     if (rc < 0) return rc;
     const struct drps_net_message *m = *out;

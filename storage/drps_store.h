@@ -133,6 +133,9 @@ struct drps_store_config {
     int no_uring;        /* 1: read and write by threads */
 
     /* relay */
+    void (*opened)(void *ctx); /* after step_ready() has said no: look again. Once, from the store's
+                                  own thread, with no lock held; NULL: nobody asks */
+    void *opened_ctx;
     const struct drps_window_source *windows; /* borrowed until close */
     size_t chunk_bytes; /* of requests, at most; 0: 16 seek_bytes, 256 KiB to 4 MiB */
 
@@ -226,6 +229,11 @@ struct drps_store_ops {
 
     int by_slot; /* 1: `ids` of step_open are slots in the step's window, not placed ids */
     void (*close)(struct drps_store *st); /* NULL-safe; stops threads; discards what is in memory */
+
+    /* 1: step_open() of the next step does not wait for the store's own thread; 0: it would, and
+     * config.opened() comes when that has done what is waited for, or failed. By the thread that
+     * opens steps. NULL: always 1. */
+    int (*step_ready)(struct drps_store *st);
 };
 
 extern const struct drps_store_ops drps_store_resident;

@@ -56,6 +56,14 @@ int drps_async_undue(const struct drps_net_message *m, const char *to, struct dr
                         m->from, to, m->type, m->bytes, (unsigned long long)m->round, m->tag);
 }
 
+void drps_async_opened(void *net)
+{
+    const struct drps_net_send send = {
+        .to = drps_net_rank(net), .part = DRPS_NET_SERVER, .type = DRPS_MESSAGE_OPENED};
+    const int rc = drps_net_send(net, &send, ASYNC_TURN_MS, NULL);
+    (void)rc; /* that fails when the net has failed, which the server hears itself */
+}
+
 uint64_t drps_async_gradient_bytes(const struct async_job *job, uint32_t other, size_t rows)
 {
     if (other == job->rank) return sizeof(struct drps_message_here);

@@ -25,6 +25,9 @@
  * which every store has room for (drps_windows_spread() for the relay store). So a pull waits for
  * messages alone, never for a worker that is to be released.
  *
+ * A store whose own thread opens what a step needs (relay) is not waited for either: the pull is
+ * put aside until that thread has sent OPENED, and the server goes on with the steps that are open.
+ *
  * Ending: with its arrival a worker says whether its rank wants to stop. The master then hands out
  * no more batches, waits for those that are out, and tells all ranks how many there were. Where one
  * part of a rank fails it tells the others by a message, and closing the net tells the other ranks.
@@ -56,6 +59,9 @@ struct drps_async_options {
                               taken */
     uint32_t wait_ms;      /* for a message that is due */
 };
+
+/* The opened() of this rank's store: tells its server. */
+void drps_async_opened(void *net);
 
 /* Called by all ranks together. Everything in options is borrowed until close. */
 DRPS_MUST_CHECK

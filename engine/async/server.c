@@ -4,7 +4,8 @@
  *
  * A ring holds steps low .. next - 1 of the epoch: where the rows of each share's batch are in the
  * store, and whose gradients are in. A step closes when all are, and leaves the ring when it is the
- * lowest. A pull for a step that cannot be opened yet is put aside until a step has closed.
+ * lowest. A pull for a step that cannot be opened yet is put aside until a step has closed, or the
+ * store has opened what the step needs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -92,7 +93,7 @@ static int read_union(struct async_server *s, struct drps_err *err)
     return rc;
 }
 
-/* Returns 0, or 1 when an earlier step must close first. */
+/* Returns 0, or 1 when an earlier step must close first, or the store says OPENED. */
 static int open_next(struct async_server *s, struct drps_err *err)
 {
     const struct drps_feed_union *u = &s->pending;
@@ -100,6 +101,7 @@ static int open_next(struct async_server *s, struct drps_err *err)
     if (s->next - s->low == s->span) return 1;
     int rc = read_union(s, err);
     if (rc < 0) return rc;
+    if (server->ops->step_ready && !server->ops->step_ready(server->store)) return 1;
     rc = drps_server_open_step(server, u->ids, u->n, err);
     if (rc < 0) return rc == -EAGAIN ? 1 : rc;
 
@@ -252,6 +254,8 @@ static int take(struct async_server *s, struct drps_net_message *m, struct drps_
         if (rc == 1) return 0;
     } else if (m->type == DRPS_MESSAGE_GRADIENT && of_batch) {
         rc = take_gradient(s, m, err);
+    } else if (m->type == DRPS_MESSAGE_OPENED && m->from == job->rank) {
+        rc = serve_aside(s, err);
     } else if (m->type == DRPS_MESSAGE_END && m->from == 0 &&
                m->round <= job->steps * job->workers) {
         s->ended = 1;

@@ -6,21 +6,33 @@
 
 #include "storage/relay/relay.h"
 
+/* The engine's thread does not wait, it asks again. Lock not held. */
+static void tell(const struct drps_relay *st, int wanted)
+{
+    if (wanted && st->config.opened) st->config.opened(st->config.opened_ctx);
+}
+
 static void fail(struct drps_relay *st, const struct drps_err *err)
 {
     (void)pthread_mutex_lock(&st->lock);
     st->failure = *err;
     st->idle = 1;
+    const int wanted = st->tell;
+    st->tell = 0;
     (void)pthread_cond_broadcast(&st->news);
     (void)pthread_mutex_unlock(&st->lock);
+    tell(st, wanted);
 }
 
 static void publish(struct drps_relay *st, uint64_t ready)
 {
     (void)pthread_mutex_lock(&st->lock);
     st->ready = ready;
+    const int wanted = st->tell;
+    st->tell = 0;
     (void)pthread_cond_broadcast(&st->news);
     (void)pthread_mutex_unlock(&st->lock);
+    tell(st, wanted);
 }
 
 /* Idle until the engine's thread has left window q and no scan is under way; 0: stop. */

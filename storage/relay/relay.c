@@ -255,6 +255,19 @@ static int enter_window(struct drps_relay *st, struct drps_err *err)
     return 0;
 }
 
+/* As enter_window() without the wait, which is the only one. */
+static int relay_step_ready(struct drps_store *base)
+{
+    struct drps_relay *st = (struct drps_relay *)base;
+    const uint64_t q = st->entered;
+    if (st->steps.opened < st->end || q == st->all_windows || q - st->current == 2) return 1;
+    (void)pthread_mutex_lock(&st->lock);
+    const int ready = st->ready > q || st->failure.code;
+    st->tell = !ready;
+    (void)pthread_mutex_unlock(&st->lock);
+    return ready;
+}
+
 /* Windows are left in their order, each when all of its steps have closed. */
 static void leave_windows(struct drps_relay *st)
 {
@@ -358,6 +371,7 @@ const struct drps_store_ops drps_store_relay = {
     .open = relay_open,
     .step_open = relay_step_open,
     .step_close = relay_step_close,
+    .step_ready = relay_step_ready,
     .scan = relay_scan,
     .stats = relay_stats,
     .window_stats = relay_window_stats,

@@ -92,6 +92,7 @@ struct drps_relay {
     uint64_t ready; /* windows opened by the conductor, ever */
     uint64_t left;  /* windows that the engine's thread has finished, ever */
     int idle, stopping, scanning;
+    int tell; /* the engine's thread was told to come back: config.opened() */
     struct drps_err failure;
     struct drps_store_stats stats;
     struct drps_window_stats *window_stats; /* own: [K] */

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,6 +219,91 @@ static void test_closes_at_any_time(void **state)
     plan_free(p);
 }
 
+/* A source whose third window cannot be read before it is let go. */
+struct gate {
+    struct drps_window_source inner;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int is_open, told;
+};
+
+static int read_through_gate(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
+                             uint32_t *next, uint32_t *prev, struct drps_err *err)
+{
+    struct gate *g = ctx;
+    pthread_mutex_lock(&g->lock);
+    while (w == 2 && !g->is_open)
+        pthread_cond_wait(&g->changed, &g->lock);
+    pthread_mutex_unlock(&g->lock);
+    return g->inner.read(g->inner.ctx, w, out, rows, next, prev, err);
+}
+
+static void opened(void *ctx)
+{
+    struct gate *g = ctx;
+    pthread_mutex_lock(&g->lock);
+    g->told++;
+    pthread_cond_broadcast(&g->changed);
+    pthread_mutex_unlock(&g->lock);
+}
+
+static void run_steps(struct drps_store *st, const struct plan *p, uint64_t from, uint64_t to)
+{
+    struct drps_rows rows;
+    for (uint64_t s = from; s < to; s++) {
+        const struct plan_step *step = &p->steps[s % p->epoch_steps];
+        assert_int_equal(drps_store_relay.step_open(st, s, step->slots, step->n_ids, &rows, NULL),
+                         0);
+        assert_int_equal(drps_store_relay.step_close(st, s, 1, NULL), 0);
+    }
+}
+
+/* Who asks first need not wait: the store's thread says when to ask again. */
+static void test_says_when_a_window_is_open(void **state)
+{
+    (void)state;
+    struct plan *p = plan_new(test_seed("relay, ready"), &shapes[0]);
+    struct drps_store *st;
+    struct drps_err err = DRPS_ERR_INIT;
+    char *dir = scratch_new();
+    plan_cut(p, 1, 3);
+    struct gate g = {.inner = p->source};
+    struct drps_window_source source = p->source;
+    struct drps_store_config config = plan_config(p);
+    pthread_mutex_init(&g.lock, NULL);
+    pthread_cond_init(&g.changed, NULL);
+    config.dir = dir;
+    config.memory_bytes = plan_least_memory(&drps_store_relay, &config);
+    source.ctx = &g;
+    source.read = read_through_gate;
+    config.windows = &source;
+    config.opened = opened;
+    config.opened_ctx = &g;
+    if (drps_store_relay.open(&config, &st, &err) < 0) fail_msg("%s", err.text);
+    const uint64_t first = p->windows[0].head.steps, second = p->windows[1].head.steps;
+
+    run_steps(st, p, 0, first + second - 1); /* which wait, and nobody is told */
+    if (second > 1) assert_true(drps_store_relay.step_ready(st)); /* its window is entered */
+    run_steps(st, p, first + second - 1, first + second);
+    assert_int_equal(g.told, 0);
+    assert_false(drps_store_relay.step_ready(st)); /* the third is held up */
+    pthread_mutex_lock(&g.lock);
+    assert_int_equal(g.told, 0);
+    g.is_open = 1;
+    pthread_cond_broadcast(&g.changed);
+    while (!g.told)
+        pthread_cond_wait(&g.changed, &g.lock);
+    pthread_mutex_unlock(&g.lock);
+    assert_true(drps_store_relay.step_ready(st));
+    run_steps(st, p, first + second, first + second + 1);
+    drps_store_relay.close(st);
+    assert_int_equal(g.told, 1);
+    pthread_cond_destroy(&g.changed);
+    pthread_mutex_destroy(&g.lock);
+    scratch_remove(dir);
+    plan_free(p);
+}
+
 static void test_wrong_use_is_refused(void **state)
 {
     (void)state;
@@ -401,6 +487,7 @@ int main(void)
         cmocka_unit_test(test_groups_when_memory_is_short),
         cmocka_unit_test(test_layout_follows_cost),
         cmocka_unit_test(test_closes_at_any_time),
+        cmocka_unit_test(test_says_when_a_window_is_open),
         cmocka_unit_test(test_wrong_use_is_refused),
         cmocka_unit_test(test_wrong_byte_is_named),
         cmocka_unit_test(test_contradicting_windows_are_refused),
