@@ -1,7 +1,7 @@
 /*
  * Reading a record file front to back, over and over, ahead of its consumer: threads keep `depth`
  * buffers of verified records full. Memory is depth * buffer_bytes (more only when one record is
- * larger).
+ * larger), or, where there is room for it, that of all records, which are then read once.
  */
 #ifndef DRPS_RECSTREAM_H
 #define DRPS_RECSTREAM_H
@@ -16,6 +16,7 @@ struct drps_recstream_options {
     uint64_t buffer_bytes; /* 0: 1 MiB */
     unsigned depth;        /* buffers; 0: 3 */
     unsigned readers;      /* threads that read, each another buffer; 0: 1, at most 4 */
+    int keep; /* 1: buffers for all records of a pass, which is read once; depth is not looked at */
 };
 
 /* The file is borrowed until close. */

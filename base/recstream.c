@@ -9,9 +9,11 @@
 #include "base/drps_clock.h"
 
 enum { DEFAULT_BUFFER_BYTES = 1 << 20, DEFAULT_DEPTH = 3, MAX_DEPTH = 16, MAX_READERS = 4 };
+enum { MARGIN = 2 * DRPS_RECFILE_ALIGN }; /* of a buffer: reads past the page cache are aligned */
 
 struct run {
-    void *mem;         /* own */
+    void *mem; /* own: [cap + 2 DRPS_RECFILE_ALIGN] */
+    uint64_t cap;
     const void *data;  /* in it: where the records begin */
     uint64_t first, n; /* records */
     enum { READING, READY, FAILED } state;
@@ -20,8 +22,8 @@ struct run {
 struct drps_recstream {
     struct drps_recfile *file;
     struct drps_recstream_options options;
-    uint64_t run_cap; /* bytes of each run's buffer */
-    struct run runs[MAX_DEPTH];
+    uint64_t run_cap; /* bytes of the longest run */
+    struct run *runs; /* own: [options.depth] */
     pthread_t threads[MAX_READERS];
     unsigned started;
 
@@ -29,8 +31,8 @@ struct drps_recstream {
     pthread_cond_t changed;
     uint64_t passes_left;  /* this one included */
     uint64_t next;         /* record that the next run begins with */
-    uint64_t begun, taken; /* runs given to a reader and given back by the consumer, ever; the
-                              difference is at most depth */
+    uint64_t begun, taken; /* runs given to a reader (or kept) and given back by the consumer, ever;
+                              the difference is at most depth */
     int stopping;
     struct drps_err err; /* of the first reader that failed */
     struct drps_recstream_stats stats;
@@ -50,16 +52,50 @@ static uint64_t run_cap(const struct drps_recfile *file, const struct drps_recst
     return cap;
 }
 
-static unsigned depth_of(const struct drps_recstream_options *o)
+/* Records of the run that begins with record `first`. */
+static uint64_t run_length(const struct drps_recfile *file, const struct drps_recstream_options *o,
+                           uint64_t first, uint64_t cap)
 {
+    const uint64_t left = o->first + o->count - first;
+    const uint64_t n = drps_recfile_run_length(file, first, cap);
+    return n < left ? n : left;
+}
+
+/*
+ * The buffers: where all is kept, one for each run of a pass, of its length; else some that fit any
+ * run. Returns how many, at least 1; runs_out [that many], or NULL to count.
+ */
+static unsigned lay_out(const struct drps_recfile *file, const struct drps_recstream_options *o,
+                        struct run *runs_out)
+{
+    const uint64_t cap = run_cap(file, o), end = o->first + o->count;
     unsigned depth = o->depth ? o->depth : DEFAULT_DEPTH;
-    return depth < MAX_DEPTH ? depth : MAX_DEPTH;
+    if (depth > MAX_DEPTH) depth = MAX_DEPTH;
+    if (!o->keep) {
+        for (unsigned i = 0; runs_out && i < depth; i++)
+            runs_out[i].cap = cap;
+        return depth;
+    }
+    depth = 0;
+    for (uint64_t first = o->first, n; first < end; first += n, depth++) {
+        n = run_length(file, o, first, cap);
+        if (runs_out) runs_out[depth].cap = drps_recfile_run_bytes(file, first, n);
+    }
+    return depth ? depth : 1;
 }
 
 uint64_t drps_recstream_memory(const struct drps_recfile *file,
                                const struct drps_recstream_options *o)
 {
-    return (run_cap(file, o) + 2 * DRPS_RECFILE_ALIGN) * depth_of(o);
+    const uint64_t buffers = lay_out(file, o, NULL);
+    if (!o->keep) return (run_cap(file, o) + MARGIN) * buffers;
+    return drps_recfile_run_bytes(file, o->first, o->count) + MARGIN * buffers;
+}
+
+/* Kept runs are read in the first pass only. */
+static int more_to_read(const struct drps_recstream *s)
+{
+    return !s->stopping && s->passes_left && !(s->options.keep && s->begun >= s->options.depth);
 }
 
 /* The next run to read, in order, when there is room for it; NULL: there is none, or no need. */
@@ -68,14 +104,13 @@ static struct run *begin_run(struct drps_recstream *s)
     struct run *run = NULL;
     const uint64_t end = s->options.first + s->options.count;
     pthread_mutex_lock(&s->lock);
-    while (!s->stopping && s->passes_left && s->begun - s->taken == s->options.depth)
+    while (more_to_read(s) && s->begun - s->taken == s->options.depth)
         pthread_cond_wait(&s->changed, &s->lock);
-    if (!s->stopping && s->passes_left) {
+    if (more_to_read(s)) {
         run = &s->runs[s->begun++ % s->options.depth];
         run->state = READING;
         run->first = s->next;
-        run->n = drps_recfile_run_length(s->file, s->next, s->run_cap);
-        if (run->n > end - s->next) run->n = end - s->next;
+        run->n = run_length(s->file, &s->options, s->next, s->run_cap);
         s->next += run->n;
         if (s->next == end) {
             s->next = s->options.first;
@@ -121,6 +156,18 @@ static unsigned readers_of(const struct drps_recstream_options *o)
     return n < MAX_READERS ? n : MAX_READERS;
 }
 
+static int new_runs(struct drps_recstream *s)
+{
+    s->runs = calloc(s->options.depth, sizeof(*s->runs));
+    if (!s->runs) return -ENOMEM;
+    (void)lay_out(s->file, &s->options, s->runs);
+    for (unsigned i = 0; i < s->options.depth; i++) {
+        s->runs[i].mem = drps_pages_new(s->runs[i].cap + MARGIN);
+        if (!s->runs[i].mem) return -ENOMEM;
+    }
+    return 0;
+}
+
 int drps_recstream_open(struct drps_recfile *file, const struct drps_recstream_options *options,
                         struct drps_recstream **s_out, struct drps_err *err)
 {
@@ -129,18 +176,15 @@ int drps_recstream_open(struct drps_recfile *file, const struct drps_recstream_o
     if (!s) return drps_err_set(err, -ENOMEM, "no memory for a read-ahead stream");
     s->file = file;
     s->options = *options;
-    s->options.depth = depth_of(options);
+    s->options.depth = lay_out(file, options, NULL);
     s->run_cap = run_cap(file, options);
     s->next = options->first;
     s->passes_left = options->count ? options->passes : 0; /* of nothing: they would never end */
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
-    for (unsigned i = 0; i < s->options.depth; i++) {
-        s->runs[i].mem = drps_pages_new(s->run_cap + 2 * DRPS_RECFILE_ALIGN);
-        if (!s->runs[i].mem) {
-            drps_recstream_close(s);
-            return drps_err_set(err, -ENOMEM, "no memory for a read-ahead stream");
-        }
+    if (new_runs(s) < 0) {
+        drps_recstream_close(s);
+        return drps_err_set(err, -ENOMEM, "no memory for a read-ahead stream");
     }
     while (s->started < readers_of(options)) {
         const int rc = pthread_create(&s->threads[s->started], NULL, reader, s);
@@ -166,8 +210,9 @@ void drps_recstream_close(struct drps_recstream *s)
         while (s->started)
             pthread_join(s->threads[--s->started], NULL);
     }
-    for (unsigned i = 0; i < MAX_DEPTH; i++)
-        drps_pages_free(s->runs[i].mem, s->run_cap + 2 * DRPS_RECFILE_ALIGN);
+    for (unsigned i = 0; s->runs && i < s->options.depth; i++)
+        drps_pages_free(s->runs[i].mem, s->runs[i].cap + MARGIN);
+    free(s->runs);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
     free(s);
@@ -180,6 +225,14 @@ static int must_wait(const struct drps_recstream *s)
     return s->runs[s->taken % s->options.depth].state == READING;
 }
 
+/* After a pass: all runs of the next one are here. */
+static void begin_kept_pass(struct drps_recstream *s)
+{
+    if (s->taken != s->begun || s->taken % s->options.depth || !s->passes_left) return;
+    s->begun += s->options.depth;
+    s->passes_left--;
+}
+
 /* Give the finished run back and wait for the next; NULL when there is none. */
 static const struct run *next_run(struct drps_recstream *s)
 {
@@ -188,7 +241,10 @@ static const struct run *next_run(struct drps_recstream *s)
     if (s->at) {
         s->taken++;
         s->at = 0;
-        pthread_cond_broadcast(&s->changed);
+        if (s->options.keep)
+            begin_kept_pass(s);
+        else
+            pthread_cond_broadcast(&s->changed);
     }
     if (must_wait(s)) {
         uint64_t start = drps_clock_ns();

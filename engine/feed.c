@@ -114,16 +114,17 @@ void drps_feed_close(struct drps_feed *feed)
 }
 
 static struct drps_recstream_options stream_options(const struct drps_feed *feed, unsigned i,
-                                                    uint64_t buffer_bytes)
+                                                    uint64_t buffer_bytes, int keep)
 {
     return (struct drps_recstream_options){.count = feed->steps,
                                            .buffer_bytes = i == BODIES ? buffer_bytes
                                                                        : buffer_bytes / ROWS_SHARE,
                                            .depth = i == BODIES ? DATA_DEPTH : ROWS_DEPTH,
-                                           .readers = i == BODIES ? DATA_READERS : ROWS_READERS};
+                                           .readers = i == BODIES ? DATA_READERS : ROWS_READERS,
+                                           .keep = keep};
 }
 
-uint64_t drps_feed_memory(const struct drps_feed *feed, uint64_t buffer_bytes)
+uint64_t drps_feed_memory(const struct drps_feed *feed, uint64_t buffer_bytes, int keep)
 {
     const struct drps_plan_ranks *ranks = &feed->plan->info.ranks;
     const uint64_t index = feed->files * feed->steps *
@@ -131,19 +132,19 @@ uint64_t drps_feed_memory(const struct drps_feed *feed, uint64_t buffer_bytes)
     uint64_t sum =
         index + (ranks->max_round_rows + ranks->max_round_uses) * sizeof(*feed->positions);
     for (unsigned i = 0; i < feed->files; i++) {
-        const struct drps_recstream_options options = stream_options(feed, i, buffer_bytes);
+        const struct drps_recstream_options options = stream_options(feed, i, buffer_bytes, keep);
         sum += drps_recstream_memory(feed->file[i], &options);
     }
     return sum;
 }
 
-int drps_feed_start(struct drps_feed *feed, uint64_t epochs, uint64_t buffer_bytes,
+int drps_feed_start(struct drps_feed *feed, uint64_t epochs, uint64_t buffer_bytes, int keep,
                     struct drps_err *err)
 {
     const struct drps_plan_ranks *ranks = &feed->plan->info.ranks;
     int rc = 0;
     for (unsigned i = 0; i < feed->files && rc == 0; i++) {
-        struct drps_recstream_options options = stream_options(feed, i, buffer_bytes);
+        struct drps_recstream_options options = stream_options(feed, i, buffer_bytes, keep);
         options.passes = epochs;
         rc = drps_recstream_open(feed->file[i], &options, &feed->stream[i], err);
     }

@@ -49,12 +49,13 @@ void drps_feed_go_direct(struct drps_feed *feed);
 DRPS_MUST_CHECK
 int drps_feed_use_slots(struct drps_feed *feed, const char *dir, struct drps_err *err);
 
-/* Memory of a started feed with buffers of about buffer_bytes each. */
-uint64_t drps_feed_memory(const struct drps_feed *feed, uint64_t buffer_bytes);
+/* Memory of a started feed with buffers of about buffer_bytes each; `keep`: for all of the files.
+ */
+uint64_t drps_feed_memory(const struct drps_feed *feed, uint64_t buffer_bytes, int keep);
 
-/* Begin to read ahead, for so many epochs. */
+/* Begin to read ahead, for so many epochs; `keep`: in the first one only. */
 DRPS_MUST_CHECK
-int drps_feed_start(struct drps_feed *feed, uint64_t epochs, uint64_t buffer_bytes,
+int drps_feed_start(struct drps_feed *feed, uint64_t epochs, uint64_t buffer_bytes, int keep,
                     struct drps_err *err);
 
 /*

@@ -378,7 +378,8 @@ static int start(struct drps_job *job, struct drps_store_config *config, struct 
     if (rc == 0) rc = check_space(job, config, err);
     if (rc == 0) rc = open_windows(job, config, err);
     if (rc == 0)
-        rc = drps_feed_start(job->feed, job->options->epochs, job->memory.buffer_bytes, err);
+        rc = drps_feed_start(job->feed, job->options->epochs, job->memory.buffer_bytes,
+                             job->memory.keep_plan, err);
     if (rc == 0) rc = drps_worker_start(&job->worker, &job->server, &size, err);
     job->worker.pace = (struct drps_pace){.timing = job->options->emulate,
                                           .worker = job->ranks ? job->plan->info.ranks.rank : 0};

@@ -62,6 +62,12 @@ static void test_recstream_gives_records_in_order_pass_after_pass(void **state)
         {"tiny buffers, many", {.count = N, .passes = 2, .buffer_bytes = 1, .depth = 100}},
         {"a part", {.first = 100, .count = 50, .passes = 4, .buffer_bytes = 3000}},
         {"the last", {.first = N - 1, .count = 1, .passes = 5}},
+        {"kept, three passes, small buffers",
+         {.count = N, .passes = 3, .buffer_bytes = 2000, .readers = 3, .keep = 1}},
+        {"kept, one buffer", {.count = 100, .passes = 4, .buffer_bytes = 1 << 20, .keep = 1}},
+        {"kept, a part", {.first = 100, .count = 50, .passes = 2, .buffer_bytes = 3000, .keep = 1}},
+        {"kept, one pass", {.count = N, .passes = 1, .buffer_bytes = 3000, .keep = 1}},
+        {"kept, no records", {.first = 7, .count = 0, .passes = 2, .keep = 1}},
         {"no records", {.first = 7, .count = 0, .passes = UINT64_MAX}},
         {"no passes", {.count = N, .passes = 0}},
     };
@@ -96,7 +102,8 @@ static void test_recstream_gives_records_in_order_pass_after_pass(void **state)
         uint64_t passes = o->count ? o->passes : 0;
         if (got != o->count * passes) fail_msg("%s: %" PRIu64 " records", cases[c].name, got);
         drps_recstream_stats(stream, &stats);
-        assert_int_equal(stats.read_bytes, passes * drps_recfile_run_bytes(f, o->first, o->count));
+        const uint64_t reads = o->keep && passes ? 1 : passes;
+        assert_int_equal(stats.read_bytes, reads * drps_recfile_run_bytes(f, o->first, o->count));
         drps_recstream_close(stream);
     }
     drps_recfile_close(f);
@@ -115,6 +122,9 @@ static void test_recstream_memory_covers_the_largest_record(void **state)
     const uint64_t more = 2 * 2 * DRPS_RECFILE_ALIGN;
     assert_int_equal(drps_recstream_memory(f, &all), 2 * LARGE_BYTES + more);
     assert_int_equal(drps_recstream_memory(f, &few), 2000 + more);
+    const struct drps_recstream_options kept = {
+        .count = 10, .passes = 2, .buffer_bytes = 1 << 20, .keep = 1};
+    assert_int_equal(drps_recstream_memory(f, &kept), drps_recfile_run_bytes(f, 0, 10) + more / 2);
     drps_recfile_close(f);
 }
 
@@ -144,10 +154,11 @@ static void test_recstream_error_surfaces(void **state)
 {
     struct scratch *s = *state;
     const char *path = scratch_path(s, "stream.rec");
-    const struct drps_recstream_options o = {
+    struct drps_recstream_options o = {
         .first = LARGE + 1, .count = N - LARGE - 1, .passes = 2, .buffer_bytes = 2000, .depth = 2};
     make(path);
-    for (long k = 1; k < 40; k += 6) {
+    for (long k = 1; k < 40; k += 3) {
+        o.keep = k % 2 == 0;
         struct fault_io *fault = fault_io_new(drps_io_os());
         struct drps_recstream *stream;
         struct drps_err err = DRPS_ERR_INIT;
