@@ -29,22 +29,24 @@ static int count_all(struct steps *st, const struct access_source *from, uint32_
     return 0;
 }
 
-/* Room for n incidences. start has one number more than it shows: see fill(). */
-static int make_room(struct access *a, uint64_t n, uint64_t memory_bytes, struct drps_err *err)
+/* start has one number more than it shows: see fill(). */
+int access_new(uint32_t rows, uint32_t batches, uint64_t n, uint64_t memory_bytes,
+               struct access *a_out, struct drps_err *err)
 {
-    const uint64_t starts = ((uint64_t)a->rows + 2) * sizeof(*a->start);
-    const uint64_t bytes = starts + n * sizeof(*a->batch);
+    const uint64_t starts = ((uint64_t)rows + 2) * sizeof(*a_out->start);
+    const uint64_t bytes = starts + n * sizeof(*a_out->batch);
     char needed[32], allowed[32];
 
+    *a_out = (struct access){.rows = rows, .batches = batches};
     if (bytes > memory_bytes)
         return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
                             "%" PRIu64 " accesses of %" PRIu32 " rows take %s (%" PRIu64
                             " bytes), more than the %s they may take",
-                            n, a->rows, drps_size_format(bytes, needed, sizeof(needed)), bytes,
+                            n, rows, drps_size_format(bytes, needed, sizeof(needed)), bytes,
                             drps_size_format(memory_bytes, allowed, sizeof(allowed)));
-    a->start = calloc((size_t)a->rows + 2, sizeof(*a->start));
-    a->batch = drps_array_new((size_t)n, sizeof(*a->batch));
-    return a->start && a->batch
+    a_out->start = calloc((size_t)rows + 2, sizeof(*a_out->start));
+    a_out->batch = drps_array_new((size_t)n, sizeof(*a_out->batch));
+    return a_out->start && a_out->batch
                ? 0
                : drps_err_set(err, -ENOMEM, "no memory for %" PRIu64 " accesses", n);
 }
@@ -88,7 +90,7 @@ int access_load(const struct access_source *from, uint32_t first, uint32_t end,
     int rc = steps_open(from->io, from->dir, "rows.rec", DRPS_KIND_ROWS, from->batches, READ_BUFFER,
                         &st, err);
     if (rc == 0) rc = count_all(st, from, first, end, &n, err);
-    if (rc == 0) rc = make_room(a_out, n, from->memory_bytes, err);
+    if (rc == 0) rc = access_new(from->rows, from->batches, n, from->memory_bytes, a_out, err);
     if (rc == 0) rc = fill(st, from, first, end, a_out, err);
     steps_close(st);
     if (rc < 0) access_free(a_out);

@@ -1,203 +1,414 @@
 /*
- * The best of several layouts: rows as they are, in pages; rows of similar batches side by side, in
- * pages; blocks merged by minhash until all pairs are few enough for exact greedy, if they ever
- * are. Each is priced exactly, with nothing kept in memory (Eq. 1), and with blocks kept for some
- * batches, which ranks layouts as a store with memory for an eighth of the rows does
- * (bench/RESULTS.md). The layout that the store likes best is taken, of those that lose little by
- * Eq. 1.
+ * Pages of rows as they are, the same rows in a finer order, or blocks merged for a store that
+ * keeps blocks for a while: what costs less both by Eq. 1 and under a pool, or else pages of rows
+ * as they are.
+ *
+ * Rows lie by access pattern already, so rows that belong together are not far apart. So parts of
+ * neighbours are looked at one by one: time is linear in the accesses, and memory that of a part.
+ * Merging takes ten times as long as ordering and gains where features depend on each other; data
+ * with more than MERGED_ACCESSES are only ordered.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/drps_alloc.h"
 #include "base/drps_size.h"
 #include "index/blocks/builders.h"
 #include "index/blocks/merging.h"
-#include "index/blocks/price.h"
+#include "index/blocks/pool.h"
+#include "index/blocks/refine.h"
 #include "index/blocks/similar.h"
+#include "index/blocks/stays.h"
 
-enum { LAYOUTS_MOST = 3 };
-#define LOSS_MOST 1.25                  /* of the least price by Eq. 1 */
-#define GREEDY_STEPS UINT64_C(50000000) /* of counting all pairs: greedy takes a second or two */
+enum {
+    PART_ROWS = 1 << 17, /* and a page more, at most */
+    PART_ACCESSES = 1 << 20,
+    MERGED_ACCESSES = 1 << 22, /* of all parts */
+    POOL_SHARE = 8             /* of the rows the pool has room for one in so many */
+};
+#define GREEDY_STEPS UINT64_C(50000000) /* of counting all pairs: greedy takes half a second */
+
+/* Memory while a part is merged, bytes; greedy takes more if there is. */
+enum {
+    ROW_BYTES = 4 * sizeof(uint32_t), /* of all rows: counts, the layout, rows asked for */
+    PART_ROW_BYTES = 112,
+    PART_ACCESS_BYTES = 64,
+    LOADED_BYTES = 8 /* an access, while lists of several parts are loaded at once */
+};
+
+/* Rows [first, end) of a table. */
+struct part {
+    uint32_t first, end;
+    uint64_t accesses;
+    struct block_layout layout; /* own: of these rows, counted from `first` on; order NULL: pages */
+};
 
 struct portfolio {
     struct tally *tally;
     const struct block_tables *tables;
     const struct block_options *options;
-    struct block_layout layout[LAYOUTS_MOST]; /* own */
-    struct layout_price price[LAYOUTS_MOST];
-    size_t n;
-    char note[sizeof(((struct block_layout *)0)->note)];
+    uint32_t *count;   /* own: [rows] AccNum */
+    struct part *part; /* own: [n] */
+    size_t n, cap;
+    uint64_t fixed_bytes; /* of memory, of all rows */
+    uint64_t lacked;      /* memory that greedy lacked, or 0 */
+    int merges;           /* the data are few enough to merge */
 };
 
-/* The layout is taken, also after a failure. */
-static int consider(struct portfolio *p, struct block_layout *layout, struct drps_err *err)
+/* ---- Parts ---- */
+
+/* Whole pages of a table from row `first` on. */
+static struct part part_from(const struct portfolio *p, uint32_t first, uint32_t table_end)
 {
-    p->layout[p->n] = *layout;
-    *layout = (struct block_layout){0};
-    p->n++;
-    return layout_price(p->tally, &p->layout[p->n - 1], &p->options->cost, &p->price[p->n - 1],
-                        err);
+    const uint32_t page = p->options->max_rows;
+    struct part part = {.first = first, .end = first};
+    do {
+        const uint32_t end = table_end - part.end > page ? part.end + page : table_end;
+        for (; part.end < end; part.end++)
+            part.accesses += p->count[part.end];
+    } while (part.end < table_end && part.accesses < PART_ACCESSES && part.end - first < PART_ROWS);
+    return part;
 }
 
-/* Of equal ones the first. */
-static size_t best(const struct portfolio *p)
+static int split(struct portfolio *p, struct drps_err *err)
 {
-    size_t best = 0;
-    double least = p->price[0].blocks;
-    for (size_t i = 1; i < p->n; i++)
-        if (p->price[i].blocks < least) least = p->price[i].blocks;
-    while (p->price[best].blocks > LOSS_MOST * least)
-        best++;
-    for (size_t i = best + 1; i < p->n; i++)
-        if (p->price[i].blocks <= LOSS_MOST * least && p->price[i].kept < p->price[best].kept)
-            best = i;
-    return best;
+    uint64_t accesses = 0;
+    for (size_t t = 0; t < p->tables->n; t++)
+        for (uint32_t row = p->tables->first[t]; row < p->tables->first[t + 1];) {
+            if (drps_array_reserve(&p->part, &p->cap, p->n + 1, sizeof(*p->part)))
+                return drps_err_set(err, -ENOMEM, "no memory for parts of the rows");
+            p->part[p->n] = part_from(p, row, p->tables->first[t + 1]);
+            accesses += p->part[p->n].accesses;
+            row = p->part[p->n++].end;
+        }
+    p->merges = accesses <= MERGED_ACCESSES;
+    return 0;
 }
+
+/* ---- Pages ---- */
 
 /*
- * Rows in this order (NULL: as they are), cut into pages as large as the limits allow; AccNum of a
- * page is taken for the sum over its rows, which it cannot exceed.
+ * Rows [from, end), cut into pages as large as the limits allow, the first row being `base` in
+ * first_out; AccNum of a page is taken for the sum over its rows, which it cannot exceed. How many.
  */
-static int cut_pages(const struct portfolio *p, const uint32_t *count, struct block_layout *out,
-                     struct drps_err *err)
+static size_t cut_pages(const struct portfolio *p, uint32_t from, uint32_t end, uint32_t base,
+                        uint32_t *first_out)
 {
     const struct block_options *o = p->options;
     uint32_t rows = 0; /* of the page */
     double sum = 0;    /* of its rows' counts */
-    out->first = drps_array_new((size_t)p->tally->blocks + 1, sizeof(*out->first));
-    if (!out->first)
-        return drps_err_set(err, -ENOMEM, "no memory to cut %u rows", p->tally->blocks);
-    for (size_t t = 0; t < p->tables->n; t++)
-        for (uint32_t at = p->tables->first[t]; at < p->tables->first[t + 1]; at++) {
-            sum += count[out->order ? out->order[at] : at];
-            rows++;
-            if (at == p->tables->first[t] || rows > o->max_rows ||
-                (o->max_weight > 0 &&
-                 sum * (o->cost.seek + rows * o->cost.row) > o->max_weight * o->sample)) {
-                out->first[out->blocks++] = at;
-                sum = count[out->order ? out->order[at] : at];
-                rows = 1;
-            }
+    size_t n = 0;
+    for (uint32_t row = from; row < end; row++) {
+        sum += p->count[row];
+        rows++;
+        if (row == from || rows > o->max_rows ||
+            (o->max_weight > 0 &&
+             sum * (o->cost.seek + rows * o->cost.row) > o->max_weight * o->sample)) {
+            first_out[n++] = base + (row - from);
+            sum = p->count[row];
+            rows = 1;
         }
-    out->first[out->blocks] = p->tally->blocks;
+    }
+    return n;
+}
+
+static int pages_of(const struct portfolio *p, const struct part *part, struct block_layout *out,
+                    struct drps_err *err)
+{
+    const uint32_t rows = part->end - part->first;
+    *out = (struct block_layout){.first = drps_array_new((size_t)rows + 1, sizeof(*out->first))};
+    if (!out->first) return drps_err_set(err, -ENOMEM, "no memory to cut %u rows", rows);
+    out->blocks = cut_pages(p, part->first, part->end, 0, out->first);
+    out->first[out->blocks] = rows;
     return 0;
 }
 
-static int consider_given(struct portfolio *p, const uint32_t *count, struct drps_err *err)
-{
-    struct block_layout layout = {0};
-    int rc = cut_pages(p, count, &layout, err);
-    return rc < 0 ? rc : consider(p, &layout, err);
-}
+/* ---- Prices ---- */
 
-/* Rows of similar batches side by side. */
-static int consider_order(struct portfolio *p, const uint32_t *count, struct drps_err *err)
+struct price {
+    double blocks, pool; /* by Eq. 1; what the pool reads */
+    uint64_t step_rows;  /* of the largest batch's blocks */
+};
+
+static int simulate(const struct portfolio *p, const struct access *lists,
+                    const struct block_layout *layout, uint64_t pool_rows, struct price *out,
+                    struct drps_err *err)
 {
-    struct block_layout layout = {0};
-    int rc = 0;
-    layout.order = drps_array_new(p->tally->blocks, sizeof(*layout.order));
-    if (!layout.order)
-        rc = drps_err_set(err, -ENOMEM, "no memory to order %u rows", p->tally->blocks);
-    if (rc == 0) rc = similar_order(p->tally, p->tables, count, layout.order, err);
-    if (rc == 0) rc = cut_pages(p, count, &layout, err);
-    if (rc == 0) return consider(p, &layout, err);
-    block_layout_free(&layout);
+    const struct block_cost *c = &p->options->cost;
+    struct pool_reads r;
+    int rc = pool_simulate(lists, layout->first, layout->blocks, pool_rows, &r, err);
+    *out = (struct price){(double)r.uses * c->seek + (double)r.use_rows * c->row,
+                          (double)r.misses * c->seek + (double)r.miss_rows * c->row, r.step_rows};
     return rc;
 }
 
-/* Memory, in bytes: of ordering rows alone, and with merging blocks of all incidences; what the
- * layouts and the tally's merged blocks take of it. */
-struct needs {
-    uint64_t order, merge, kept;
+/* Row i of *out is row order[i] of `lists`. */
+static int reorder(const struct access *lists, const uint32_t *order, struct access *out,
+                   struct drps_err *err)
+{
+    int rc = access_new(lists->rows, lists->batches, lists->start[lists->rows] - lists->start[0],
+                        UINT64_MAX, out, err);
+    for (uint32_t i = 0; rc == 0 && i < lists->rows; i++) {
+        const uint64_t from = lists->start[order[i]], n = lists->start[order[i] + 1] - from;
+        memcpy(out->batch + out->start[i], lists->batch + from, n * sizeof(*out->batch));
+        out->start[i + 1] = out->start[i] + n;
+    }
+    return rc;
+}
+
+/* What a part has been compared with so far. */
+struct best {
+    const struct access *lists; /* borrowed: of its rows */
+    struct part *part;          /* borrowed: layout.order NULL: pages of rows as they are */
+    struct price price;
+    uint64_t pool_rows; /* an eighth of the rows, or what the largest batch needs of pages */
 };
 
-static struct needs needs_of(const struct portfolio *p, const uint32_t *count)
+static int best_begin(const struct portfolio *p, const struct access *lists, struct part *part,
+                      struct best *out, struct drps_err *err)
 {
-    /* Boundaries, and places but for rows as they are; tally.h */
-    enum { LAYOUTS = (2 * LAYOUTS_MOST - 1) * sizeof(uint32_t), POOLED = 6 };
-    const uint64_t rows = p->tally->blocks;
-    uint64_t incidences = 0;
-    for (uint64_t row = 0; row < rows; row++)
-        incidences += count[row];
-    const uint64_t kept = rows * LAYOUTS + (p->tally->streamed ? 0 : incidences * POOLED);
-    return (struct needs){rows * (SIMILAR_ORDER_BYTES + LAYOUTS),
-                          rows * SIMILAR_MERGE_BYTES + merging_bytes(p->tables) + kept, kept};
+    struct block_layout pages;
+    *out = (struct best){.lists = lists, .part = part, .pool_rows = lists->rows / POOL_SHARE};
+    int rc = pages_of(p, part, &pages, err);
+    if (rc == 0) rc = simulate(p, lists, &pages, out->pool_rows, &out->price, err);
+    if (rc == 0 && out->price.step_rows > out->pool_rows) {
+        out->pool_rows = out->price.step_rows;
+        rc = simulate(p, lists, &pages, out->pool_rows, &out->price, err);
+    }
+    block_layout_free(&pages);
+    return rc;
+}
+
+/* The layout is taken or freed, also after a failure: taken if by both prices it is no worse. */
+static int consider(const struct portfolio *p, struct best *best, struct block_layout *layout,
+                    struct drps_err *err)
+{
+    struct access ordered;
+    struct price price = {0};
+    int rc = reorder(best->lists, layout->order, &ordered, err);
+    if (rc == 0) rc = simulate(p, &ordered, layout, best->pool_rows, &price, err);
+    access_free(&ordered);
+    if (rc == 0 && price.blocks <= best->price.blocks && price.pool <= best->price.pool &&
+        price.blocks + price.pool < best->price.blocks + best->price.pool) {
+        block_layout_free(&best->part->layout);
+        best->part->layout = *layout; /* moved */
+        *layout = (struct block_layout){0};
+        best->price = price;
+        return 0;
+    }
+    block_layout_free(layout);
+    return rc;
+}
+
+/* ---- Merging ---- */
+
+/* Blocks merged by minhash, by exact greedy from where it takes few steps. *lacked_out: the memory
+ * that greedy lacked, or as it was. */
+static int merge_blocks(struct merging *m, uint64_t *lacked_out, struct drps_err *err)
+{
+    uint64_t steps;
+    int rc = similar_merge(m, GREEDY_STEPS, &steps, err);
+    if (rc < 0 || steps > GREEDY_STEPS) return rc;
+    if (greedy_bytes(m) <= m->options->memory_bytes) return greedy_merge(m, err);
+    *lacked_out = greedy_bytes(m);
+    return 0;
+}
+
+/* Blocks of no batch, which are single rows, come last and are joined. */
+static int join_unused(const uint32_t *count, uint32_t max_rows, const struct block_layout *from,
+                       struct block_layout *out, struct drps_err *err)
+{
+    const uint32_t rows = from->first[from->blocks];
+    uint32_t place = 0;
+    out->order = drps_array_new(rows, sizeof(*out->order));
+    out->first = drps_array_new(from->blocks + 1, sizeof(*out->first));
+    if (!out->order || !out->first)
+        return drps_err_set(err, -ENOMEM, "no memory for a layout of %u rows", rows);
+    for (int used = 1; used >= 0; used--) {
+        const size_t begin = out->blocks;
+        for (size_t b = 0; b < from->blocks; b++) {
+            const uint32_t *block = from->order + from->first[b];
+            const uint32_t n = from->first[b + 1] - from->first[b];
+            if ((count[*block] > 0) != used) continue;
+            if (used || out->blocks == begin || place - out->first[out->blocks - 1] >= max_rows)
+                out->first[out->blocks++] = place;
+            memcpy(out->order + place, block, n * sizeof(*block));
+            place += n;
+        }
+    }
+    out->first[out->blocks] = rows;
+    return 0;
+}
+
+static int merge_rows(struct portfolio *p, const struct access *lists, const struct part *part,
+                      struct block_layout *out, struct drps_err *err)
+{
+    const struct block_tables tables = {.first = {0, lists->rows}, .n = 1};
+    struct block_options options = *p->options;
+    struct block_layout layout = {0};
+    struct access longer = {0};
+    struct tally *tally = NULL;
+    struct merging m = {0};
+
+    options.min_count = 0; /* all rows */
+    options.memory_bytes -= p->fixed_bytes + part->accesses * PART_ACCESS_BYTES;
+    int rc = stays_add(lists, &longer, err);
+    if (rc == 0) rc = tally_open(&longer, 1, 0, &tally, err);
+    if (rc == 0) {
+        tally->stop = p->tally->stop;
+        rc = merging_begin(&m, tally, &tables, &options, err);
+    }
+    if (rc == 0) rc = merge_blocks(&m, &p->lacked, err);
+    if (rc == 0) rc = merging_layout(&m, &layout, err);
+    if (rc == 0) rc = join_unused(p->count + part->first, options.max_rows, &layout, out, err);
+    merging_end(&m);
+    block_layout_free(&layout);
+    if (tally) tally->ops->close(tally);
+    access_free(&longer);
+    return rc;
+}
+
+/* ---- Which is best ---- */
+
+/* Pages of rows in a finer order. order NULL: that is the one that they have. */
+static int refine_rows(const struct portfolio *p, const struct access *lists,
+                       const struct part *part, struct block_layout *out, struct drps_err *err)
+{
+    int moved = 0;
+    int rc = pages_of(p, part, out, err);
+    if (rc == 0 && !(out->order = drps_array_new(lists->rows, sizeof(*out->order))))
+        rc = drps_err_set(err, -ENOMEM, "no memory to order %u rows", lists->rows);
+    if (rc == 0) rc = refine_order(lists, p->options->max_rows, out->order, &moved, err);
+    if (rc < 0 || !moved) block_layout_free(out);
+    return rc;
+}
+
+static int choose(struct portfolio *p, const struct access *lists, struct part *part,
+                  struct drps_err *err)
+{
+    struct block_layout refined = {0}, merged = {0};
+    struct best best;
+
+    int rc = access_stopped(p->tally->stop, err);
+    if (rc == 0 && p->options->max_weight <= 0) rc = refine_rows(p, lists, part, &refined, err);
+    if (rc < 0 || (!refined.order && !p->merges)) return rc;
+    rc = best_begin(p, lists, part, &best, err);
+    if (rc == 0 && p->merges) rc = merge_rows(p, lists, part, &merged, err);
+    if (rc == 0 && merged.order) rc = consider(p, &best, &merged, err);
+    if (rc == 0 && refined.order) rc = consider(p, &best, &refined, err);
+    block_layout_free(&merged);
+    block_layout_free(&refined);
+    return rc;
+}
+
+/* The parts from `first` to before `end`; n: their rows. */
+static int choose_range(struct portfolio *p, size_t first, size_t end, uint32_t *rows,
+                        struct drps_err *err)
+{
+    const uint32_t from = p->part[first].first, n = p->part[end - 1].end - from;
+    struct access lists;
+    for (uint32_t i = 0; i < n; i++)
+        rows[i] = from + i;
+    int rc = p->tally->ops->lists(p->tally, rows, n, UINT64_MAX, &lists, err);
+    for (size_t i = first; i < end && rc == 0; i++) {
+        struct part *part = &p->part[i];
+        const struct access own = {part->end - part->first, lists.batches,
+                                   lists.start + (part->first - from), lists.batch}; /* borrowed */
+        rc = choose(p, &own, part, err);
+    }
+    access_free(&lists);
+    return rc;
+}
+
+/* Of a streamed tally as many parts at once as memory allows: their lists are a pass over all. */
+static int choose_all(struct portfolio *p, struct drps_err *err)
+{
+    const uint64_t room =
+        p->tally->streamed ? (p->options->memory_bytes - p->fixed_bytes) / 2 / LOADED_BYTES : 0;
+    uint32_t *rows = drps_array_new(p->tally->blocks, sizeof(*rows));
+    int rc = rows ? 0 : drps_err_set(err, -ENOMEM, "no memory for %u rows", p->tally->blocks);
+
+    for (size_t first = 0, end; first < p->n && rc == 0; first = end) {
+        uint64_t accesses = p->part[first].accesses;
+        for (end = first + 1; end < p->n && accesses + p->part[end].accesses <= room; end++)
+            accesses += p->part[end].accesses;
+        rc = choose_range(p, first, end, rows, err);
+    }
+    free(rows);
+    return rc;
+}
+
+/* ---- The result ---- */
+
+static int put_together(const struct portfolio *p, struct block_layout *out, struct drps_err *err)
+{
+    const uint32_t rows = p->tally->blocks;
+    int moves = 0;
+    for (size_t i = 0; i < p->n; i++)
+        moves |= p->part[i].layout.order != NULL;
+    out->first = drps_array_new((size_t)rows + 1, sizeof(*out->first));
+    if (moves) out->order = drps_array_new(rows, sizeof(*out->order));
+    if (!out->first || (moves && !out->order))
+        return drps_err_set(err, -ENOMEM, "no memory for a layout of %u rows", rows);
+    for (size_t i = 0; i < p->n; i++) {
+        const struct part *part = &p->part[i];
+        const struct block_layout *l = &part->layout;
+        for (uint32_t k = 0; moves && k < part->end - part->first; k++)
+            out->order[part->first + k] = part->first + (l->order ? l->order[k] : k);
+        for (size_t b = 0; b < l->blocks; b++)
+            out->first[out->blocks++] = part->first + l->first[b];
+        if (!l->order)
+            out->blocks +=
+                cut_pages(p, part->first, part->end, part->first, out->first + out->blocks);
+    }
+    out->first[out->blocks] = rows;
+    return 0;
 }
 
 /* What little memory left out. */
-static void explain(struct portfolio *p, const char *what, uint64_t needed)
+static void explain(const struct portfolio *p, const char *what, uint64_t needed,
+                    struct block_layout *out)
 {
     char wanted[32], given[32];
-    (void)snprintf(p->note, sizeof(p->note),
-                   "rows were %s: that needs %s of memory, more than the %s given", what,
+    (void)snprintf(out->note, sizeof(out->note),
+                   "rows %s: more needs %s of memory, and %s are given", what,
                    drps_size_format(needed, wanted, sizeof(wanted)),
                    drps_size_format(p->options->memory_bytes, given, sizeof(given)));
 }
 
-/* Blocks merged by minhash, by exact greedy from where it takes few steps. *lacked_out: the memory
- * that greedy lacked, or 0. */
-static int merge_blocks(struct merging *m, uint64_t *lacked_out, struct drps_err *err)
+/* For the part that takes most. */
+static uint64_t needed_bytes(const struct portfolio *p)
 {
-    uint64_t steps;
-    *lacked_out = 0;
-    int rc = similar_merge(m, GREEDY_STEPS, &steps, err);
-    if (rc < 0 || steps > GREEDY_STEPS) return rc;
-    const uint64_t needed = greedy_bytes(m);
-    if (needed <= m->options->memory_bytes) {
-        const uint32_t time = m->time;
-        rc = greedy_merge(m, err);
-        /* Streamed accesses of all blocks had no room; nothing has merged, and blocks are fine. */
-        if (rc != DRPS_E_MEMORY_BUDGET || !m->tally->streamed || m->time != time) return rc;
-        drps_err_clear(err);
+    uint64_t most = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        const struct part *part = &p->part[i];
+        const uint64_t bytes = (uint64_t)(part->end - part->first) * PART_ROW_BYTES +
+                               part->accesses * PART_ACCESS_BYTES;
+        if (bytes > most) most = bytes;
     }
-    *lacked_out = needed;
-    return 0;
+    return p->fixed_bytes + most;
 }
 
-static int consider_merged(struct portfolio *p, const struct needs *needs, struct drps_err *err)
+static int build(struct portfolio *p, struct block_layout *out, struct drps_err *err)
 {
-    struct block_options options = *p->options;
-    struct block_layout blocks = {0}, layout = {0};
-    struct merging m;
-    uint64_t lacked = 0;
-
-    options.min_count = 0; /* all rows */
-    options.memory_bytes -= needs->kept;
-    int rc = merging_begin(&m, p->tally, p->tables, &options, err);
-    if (rc == 0) rc = merge_blocks(&m, &lacked, err);
-    if (rc == 0) rc = merging_layout(&m, &blocks, err);
-    merging_end(&m);
-    if (rc == 0) rc = similar_arrange(p->tally, p->tables, options.max_rows, &blocks, &layout, err);
-    block_layout_free(&blocks);
-    if (rc == 0)
-        rc = consider(p, &layout, err);
-    else
-        block_layout_free(&layout);
-    if (rc == 0 && lacked)
-        explain(p, "merged by likeness, not each compared with all others", needs->kept + lacked);
-    return rc;
-}
-
-static int consider_all(struct portfolio *p, const uint32_t *count, struct drps_err *err)
-{
-    const struct needs needs = needs_of(p, count);
-
-    if (needs.order > p->options->memory_bytes)
-        return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                            "ordering %u rows needs %" PRIu64 " bytes of memory, more than %" PRIu64
-                            ": give more, or build blocks by pattern",
-                            p->tally->blocks, needs.order, p->options->memory_bytes);
-    int rc = consider_given(p, count, err);
-    if (rc == 0) rc = consider_order(p, count, err);
+    p->fixed_bytes = (uint64_t)p->tally->blocks * ROW_BYTES;
+    p->count = drps_array_new(p->tally->blocks, sizeof(*p->count));
+    int rc =
+        p->count ? 0 : drps_err_set(err, -ENOMEM, "no memory to count %u rows", p->tally->blocks);
+    if (rc == 0) rc = p->tally->ops->reset(p->tally, err);
+    if (rc == 0) rc = p->tally->ops->counts(p->tally, p->count, err);
+    if (rc == 0) rc = split(p, err);
     if (rc < 0) return rc;
-    if (needs.merge > p->options->memory_bytes) {
-        explain(p, "ordered but not merged into blocks", needs.merge);
-        return 0;
-    }
-    return consider_merged(p, &needs, err);
+    const uint64_t needed = needed_bytes(p);
+    if (needed <= p->options->memory_bytes) rc = choose_all(p, err);
+    if (rc == 0) rc = put_together(p, out, err);
+    if (needed > p->options->memory_bytes)
+        explain(p, "stay where they are, in pages", needed, out);
+    else if (p->lacked)
+        explain(p, "were merged by likeness, not each compared with all others", p->lacked, out);
+    return rc;
 }
 
 int block_build_auto(struct tally *tally, const struct block_tables *tables,
@@ -205,22 +416,11 @@ int block_build_auto(struct tally *tally, const struct block_tables *tables,
                      struct drps_err *err)
 {
     struct portfolio p = {.tally = tally, .tables = tables, .options = options};
-    uint32_t *count = drps_array_new(tally->blocks, sizeof(*count));
-
     *layout_out = (struct block_layout){0};
-    int rc = tally->ops->reset(tally, err);
-    if (rc == 0 && !count)
-        rc = drps_err_set(err, -ENOMEM, "no memory to count %u rows", tally->blocks);
-    if (rc == 0) rc = tally->ops->counts(tally, count, err);
-    if (rc == 0) rc = consider_all(&p, count, err);
-    free(count);
-    if (rc == 0) {
-        struct block_layout *taken = &p.layout[best(&p)];
-        *layout_out = *taken;
-        *taken = (struct block_layout){0};
-        (void)snprintf(layout_out->note, sizeof(layout_out->note), "%s", p.note);
-    }
+    int rc = build(&p, layout_out, err);
     for (size_t i = 0; i < p.n; i++)
-        block_layout_free(&p.layout[i]);
+        block_layout_free(&p.part[i].layout);
+    free(p.part);
+    free(p.count);
     return rc;
 }

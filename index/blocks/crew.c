@@ -359,6 +359,83 @@ out:
     return rc;
 }
 
+/* ---- Lists: those of the shards one behind the other ---- */
+
+/* A shard's answer: how many batches each row has, and which. Own. */
+struct part_lists {
+    uint32_t *words;
+    uint64_t batches;
+};
+
+static int receive_lists(struct crew *c, unsigned shard, size_t n, struct part_lists *out,
+                         struct drps_err *err)
+{
+    struct crew_head h = {0};
+    uint64_t sum = 0;
+    int rc = receive_head(c, shard, &h, err);
+    if (rc < 0) return rc;
+    if (h.value > UINT64_MAX / 8 || h.bytes != (n + h.value) * sizeof(uint32_t))
+        return broken(c, shard, drps_err_set(err, DRPS_E_CORRUPT, "no lists of batches"), err);
+    out->words = drps_array_new((size_t)(n + h.value), sizeof(*out->words));
+    if (!out->words)
+        return broken(c, shard, drps_err_set(err, -ENOMEM, "no memory for lists"), err);
+    rc = receive(c, shard, out->words, h.bytes, err);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        sum += out->words[i];
+    if (rc == 0 && sum != h.value)
+        rc = broken(c, shard, drps_err_set(err, DRPS_E_CORRUPT, "lists of other lengths"), err);
+    out->batches = h.value;
+    return rc;
+}
+
+static void join_lists(const struct part_lists *parts, unsigned shards, size_t n,
+                       struct access *out)
+{
+    for (unsigned k = 0; k < shards; k++)
+        for (size_t i = 0; i < n; i++)
+            out->start[i + 1] += parts[k].words[i];
+    for (size_t i = 0; i < n; i++)
+        out->start[i + 1] += out->start[i];
+    for (unsigned k = 0; k < shards; k++) {
+        const uint32_t *batch = parts[k].words + n;
+        for (size_t i = 0; i < n; i++) { /* start[i] is where the next shard's begin */
+            const size_t count = parts[k].words[i];
+            memcpy(out->batch + out->start[i], batch, count * sizeof(*batch));
+            out->start[i] += count;
+            batch += count;
+        }
+    }
+    memmove(out->start + 1, out->start, n * sizeof(*out->start)); /* they are ends, by now */
+    out->start[0] = 0;
+}
+
+static int crew_lists(struct tally *t, const uint32_t *rows, size_t n, uint64_t memory_bytes,
+                      struct access *out, struct drps_err *err)
+{
+    struct crew *c = crew_of(t);
+    struct part_lists *parts = calloc(c->link->peers, sizeof(*parts));
+    uint64_t sum = 0;
+
+    *out = (struct access){0};
+    if (!parts) return drps_err_set(err, -ENOMEM, "no memory for lists of %zu rows", n);
+    int rc = tell(c, CREW_LISTS, memory_bytes, rows, n * sizeof(*rows), err);
+    if (rc == 0) rc = settle(c, err);
+    for (unsigned k = 0; k < c->link->peers && !c->broken; k++) { /* all answers are received */
+        int one = receive_lists(c, k, n, &parts[k], rc < 0 ? NULL : err);
+        sum += parts[k].batches;
+        if (rc == 0) rc = one;
+    }
+    if (rc == 0) rc = access_new((uint32_t)n, t->batches, sum, memory_bytes, out, err);
+    if (rc == 0)
+        join_lists(parts, c->link->peers, n, out);
+    else
+        access_free(out);
+    for (unsigned k = 0; k < c->link->peers; k++)
+        free(parts[k].words);
+    free(parts);
+    return rc;
+}
+
 /* ---- Opening ---- */
 
 static void crew_close(struct tally *t)
@@ -381,6 +458,7 @@ static const struct tally_ops crew_ops = {
     .pair_work = crew_pair_work,
     .reset = crew_reset,
     .layout_io = crew_layout_io,
+    .lists = crew_lists,
     .close = crew_close,
 };
 

@@ -105,11 +105,9 @@ static struct sockets *sockets_new(void)
 
 /* ---- In the child ---- */
 
-/* Shards begin with a stretch. */
 static uint32_t shard_begin(uint32_t batches, unsigned shard, unsigned shards)
 {
-    const uint32_t begin = (uint32_t)((uint64_t)batches * shard / shards);
-    return shard == shards ? batches : begin / TALLY_STRETCH * TALLY_STRETCH;
+    return (uint32_t)((uint64_t)batches * shard / shards);
 }
 
 static void shard_count(const struct access_source *from, unsigned shard, unsigned shards,

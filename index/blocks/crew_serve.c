@@ -107,6 +107,26 @@ static int answer_pairs(struct server *s, uint64_t *bytes, uint64_t *n_out, stru
     return rc;
 }
 
+static int answer_lists(struct server *s, uint64_t *bytes, uint64_t *n_out, struct drps_err *err)
+{
+    const size_t n = (size_t)s->head.bytes / sizeof(uint32_t);
+    struct access lists;
+
+    if (s->head.bytes % sizeof(uint32_t) || !are_increasing(s->in, n, s->tally->blocks))
+        return nonsense(s, err);
+    int rc = s->tally->ops->lists(s->tally, s->in, n, s->head.value, &lists, err);
+    if (rc < 0) return rc;
+    *n_out = lists.start[n];
+    *bytes = (n + *n_out) * sizeof(uint32_t);
+    rc = room(s, *bytes, err);
+    uint32_t *out = s->out;
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        out[i] = (uint32_t)(lists.start[i + 1] - lists.start[i]);
+    if (rc == 0) memcpy(out + n, lists.batch, (size_t)*n_out * sizeof(*out));
+    access_free(&lists);
+    return rc;
+}
+
 static int answer_rest(struct server *s, uint64_t *bytes, struct drps_err *err)
 {
     const struct tally_ops *ops = s->tally->ops;
@@ -162,6 +182,9 @@ static int answer(struct server *s, struct drps_err *err)
     case CREW_PAIRS_WITH:
         pairs = 1;
         rc = answer_pairs(s, &bytes, &value, &failure);
+        break;
+    case CREW_LISTS:
+        rc = answer_lists(s, &bytes, &value, &failure);
         break;
     default:
         rc = answer_rest(s, &bytes, &failure);

@@ -22,7 +22,6 @@ int layout_price(struct tally *tally, const struct block_layout *layout,
     free(place);
     if (rc < 0) return rc;
     price_out->blocks = (double)io.blocks * cost->seek + (double)io.block_rows * cost->row;
-    price_out->kept = (double)io.stretches * cost->seek + (double)io.stretch_rows * cost->row;
     price_out->io = (double)io.requests * cost->seek + (double)io.rows * cost->row;
     return 0;
 }

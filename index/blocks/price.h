@@ -14,7 +14,6 @@ struct layout_price {
     double blocks; /* Eq. 1: every block by itself, sum of AccNum(B) * (seek + |B| * row) */
     double io; /* reading through gaps of up to seek / row rows: requests * seek + rows * row. Never
                   more than all rows a batch */
-    double kept; /* blocks as in Eq. 1, but kept for TALLY_STRETCH batches */
 };
 
 DRPS_MUST_CHECK

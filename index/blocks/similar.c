@@ -8,7 +8,7 @@
 #include "base/drps_rng.h"
 
 enum { LEAST_ROUNDS = 20, MOST_ROUNDS = 80, MOST_NEAR = 8, PAIRS = 1 << 15 };
-#define STEPS UINT64_C(1000000000) /* of walking batch lists, all in all: some seconds */
+#define STEPS UINT64_C(50000000) /* of walking batch lists, if that is enough for LEAST_ROUNDS */
 #define FIRST_THETA 0.9
 #define FALLING 0.75 /* share of the rounds in which theta falls to 0 */
 #define SALT UINT64_C(0x5d1f0a6b3c2e9874)
@@ -27,14 +27,6 @@ static uint64_t salt_of(unsigned i)
 static uint64_t tier_key(uint32_t count)
 {
     return count ? (uint64_t)__builtin_clz(count) : 32;
-}
-
-static size_t table_of(const struct block_tables *tables, uint32_t row)
-{
-    size_t t = 0;
-    while (row >= tables->first[t + 1])
-        t++;
-    return t;
 }
 
 static uint64_t key_of(size_t table, uint64_t tier, uint32_t minhash)
@@ -70,19 +62,6 @@ static int sort_rows(struct tally *tally, const struct block_tables *tables, con
     return rc;
 }
 
-int similar_order(struct tally *tally, const struct block_tables *tables, const uint32_t *count,
-                  uint32_t *order_out, struct drps_err *err)
-{
-    const uint32_t rows = tally->blocks;
-    struct sort_record *records = drps_array_new(rows, 2 * sizeof(*records));
-    if (!records) return no_memory(rows, err);
-    int rc = sort_rows(tally, tables, count, records, records + rows, err);
-    for (uint32_t i = 0; rc == 0 && i < rows; i++)
-        order_out[i] = records[i].a;
-    free(records);
-    return rc;
-}
-
 /* ---- Merging ---- */
 
 /* Own arrays. */
@@ -96,11 +75,6 @@ struct rounds {
     uint32_t *both;           /* [PAIRS] */
     struct candidate *chosen; /* [PAIRS] */
     unsigned number, near;    /* how many rounds, and how far apart compared records are */
-    struct ahead {            /* of a streamed tally: pairs that are counted before their turn */
-        struct block_pair *pairs; /* [cap]; NULL: none are */
-        uint32_t *both;           /* [cap] */
-        size_t n, cap, at;        /* those from `at` on have not had their turn */
-    } ahead;
 };
 
 static void rounds_free(struct rounds *r)
@@ -112,8 +86,6 @@ static void rounds_free(struct rounds *r)
     free(r->pairs);
     free(r->both);
     free(r->chosen);
-    free(r->ahead.pairs);
-    free(r->ahead.both);
 }
 
 /* Spend STEPS on comparing: first on rounds, then on neighbours, then on more rounds. */
@@ -130,22 +102,6 @@ static void plan_rounds(struct rounds *r)
                                        : (unsigned)rounds;
 }
 
-/* All of a round, if memory allows. Blocks only merge when a round ends: counts hold until then. */
-static int ahead_new(struct rounds *r)
-{
-    enum { BYTES = 16 }; /* a pair, its count and what the tally notes of it */
-    const struct merging *m = r->m;
-    const uint64_t taken = (uint64_t)m->rows * SIMILAR_MERGE_BYTES + merging_bytes(m->tables);
-    const uint64_t given = m->options->memory_bytes, all = (uint64_t)m->rows * r->near;
-    uint64_t cap = given > taken ? (given - taken) / BYTES : 0;
-    if (cap > all) cap = all;
-    if (cap < PAIRS) cap = PAIRS;
-    r->ahead.cap = (size_t)cap;
-    r->ahead.pairs = drps_array_new(r->ahead.cap, sizeof(*r->ahead.pairs));
-    r->ahead.both = drps_array_new(r->ahead.cap, sizeof(*r->ahead.both));
-    return r->ahead.pairs && r->ahead.both ? 0 : -ENOMEM;
-}
-
 static int rounds_new(struct rounds *r, struct merging *m, struct drps_err *err)
 {
     const size_t rows = m->rows;
@@ -159,7 +115,6 @@ static int rounds_new(struct rounds *r, struct merging *m, struct drps_err *err)
     r->both = drps_array_new(PAIRS, sizeof(*r->both));
     r->chosen = drps_array_new(PAIRS, sizeof(*r->chosen));
     plan_rounds(r);
-    if (m->tally->streamed && ahead_new(r) < 0) return no_memory(m->rows, err);
     return r->records && r->minhash[0] && r->minhash[1] && r->merges && r->pairs && r->both &&
                    r->chosen
                ? 0
@@ -266,13 +221,13 @@ static int by_gain(const void *a, const void *b)
     return candidate_before(a, b) ? -1 : candidate_before(b, a);
 }
 
-/* Merge the best of n pairs, counted or not, then the best of those without its blocks, and so on.
+/* Merge the best of n pairs, then the best of those without its blocks, and so on.
  */
 static int match(struct rounds *r, size_t n, double theta, struct drps_err *err)
 {
     struct merging *m = r->m;
     size_t chosen = 0;
-    int rc = r->ahead.pairs ? 0 : m->tally->ops->cocounts(m->tally, r->pairs, n, r->both, err);
+    int rc = m->tally->ops->cocounts(m->tally, r->pairs, n, r->both, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
         struct candidate c = {.a = r->pairs[i].a, .b = r->pairs[i].b, .both = r->both[i]};
         c.gain = gain_of(m, r->pairs[i], c.both, theta);
@@ -298,36 +253,17 @@ static struct block_pair pair_of(const struct sort_record *x, const struct sort_
     return x->a < y->a ? (struct block_pair){x->a, y->a} : (struct block_pair){y->a, x->a};
 }
 
-/* Count the pairs of records from i on with their neighbours. */
-static int count_ahead(struct rounds *r, size_t i, size_t n, struct drps_err *err)
-{
-    struct ahead *ahead = &r->ahead;
-    ahead->n = ahead->at = 0;
-    for (; i < n && ahead->n + r->near <= ahead->cap; i++)
-        for (size_t k = i + 1; k < n && k <= i + r->near; k++) {
-            if (table_key(&r->records[i]) != table_key(&r->records[k])) break;
-            ahead->pairs[ahead->n++] = pair_of(&r->records[i], &r->records[k]);
-        }
-    if (!ahead->n) return 0;
-    return r->m->tally->ops->cocounts(r->m->tally, ahead->pairs, ahead->n, ahead->both, err);
-}
-
 /* Compare each of the n blocks with its neighbours and merge, so many pairs at a time. */
 static int merge_neighbours(struct rounds *r, size_t n, double theta, struct drps_err *err)
 {
     size_t pairs = 0;
     int rc = 0;
-    r->ahead.n = r->ahead.at = 0;
     for (size_t i = 0; i < n && rc == 0; i++) {
         const struct sort_record *x = &r->records[i];
-        if (r->ahead.pairs && r->ahead.at == r->ahead.n) rc = count_ahead(r, i, n, err);
-        if (rc < 0) break;
         for (size_t k = i + 1; k < n && k <= i + r->near; k++) {
             const struct sort_record *y = &r->records[k];
             if (table_key(x) != table_key(y)) break;
-            const size_t at = r->ahead.at++;
             if (!may_merge(r, x, y)) continue;
-            if (r->ahead.pairs) r->both[pairs] = r->ahead.both[at];
             r->pairs[pairs++] = pair_of(x, y);
         }
         if (pairs + r->near <= PAIRS && i + 1 < n) continue;
@@ -351,56 +287,5 @@ int similar_merge(struct merging *m, uint64_t enough, uint64_t *left_out, struct
         if (rc == 0) rc = m->tally->ops->pair_work(m->tally, left_out, err);
     }
     rounds_free(&r);
-    return rc;
-}
-
-/* ---- Arranging blocks ---- */
-
-/* hi: where the block goes; a: the block; b: AccNum. */
-static int sort_layout(struct tally *tally, const struct block_tables *tables,
-                       const struct block_layout *blocks, struct sort_record *records,
-                       struct drps_err *err)
-{
-    const uint32_t rows = tally->blocks;
-    uint32_t *count = drps_array_new(rows, sizeof(*count));
-    uint32_t *minhash = drps_array_new(rows, sizeof(*minhash));
-    int rc = count && minhash ? 0 : no_memory(rows, err);
-
-    if (rc == 0) rc = tally->ops->counts(tally, count, err);
-    if (rc == 0) rc = tally->ops->minhash(tally, salt_of(0), minhash, err);
-    for (size_t i = 0; i < blocks->blocks && rc == 0; i++) {
-        const uint32_t b = blocks->order[blocks->first[i]];
-        records[i] = (struct sort_record){
-            key_of(table_of(tables, b), tier_key(count[b]), minhash[b]), 0, (uint32_t)i, count[b]};
-    }
-    if (rc == 0) sort_records(records, records + blocks->blocks, blocks->blocks);
-    free(count);
-    free(minhash);
-    return rc;
-}
-
-int similar_arrange(struct tally *tally, const struct block_tables *tables, uint32_t max_rows,
-                    const struct block_layout *blocks, struct block_layout *out,
-                    struct drps_err *err)
-{
-    const uint32_t rows = tally->blocks;
-    struct sort_record *r = drps_array_new(blocks->blocks, 2 * sizeof(*r));
-    uint32_t place = 0;
-
-    *out = (struct block_layout){0};
-    out->order = drps_array_new(rows, sizeof(*out->order));
-    out->first = drps_array_new(blocks->blocks + 1, sizeof(*out->first));
-    int rc = r && out->order && out->first ? 0 : no_memory(rows, err);
-    if (rc == 0) rc = sort_layout(tally, tables, blocks, r, err);
-    for (size_t i = 0; i < blocks->blocks && rc == 0; i++) {
-        const uint32_t from = blocks->first[r[i].a], n = blocks->first[r[i].a + 1] - from;
-        const int joins = i > 0 && !r[i].b && !r[i - 1].b && r[i].hi == r[i - 1].hi &&
-                          place - out->first[out->blocks - 1] + n <= max_rows;
-        if (!joins) out->first[out->blocks++] = place;
-        memcpy(out->order + place, blocks->order + from, n * sizeof(*out->order));
-        place += n;
-    }
-    if (rc == 0) out->first[out->blocks] = place;
-    free(r);
     return rc;
 }

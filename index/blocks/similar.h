@@ -12,18 +12,6 @@
 #include "index/blocks/merging.h"
 #include "index/extsort.h"
 
-/* Memory, bytes a row, of the two functions below; merging_begin() not counted. */
-enum { SIMILAR_ORDER_BYTES = 64, SIMILAR_MERGE_BYTES = 60 };
-
-/*
- * Rows by table, tier (floor(log2 AccNum), falling), minhash and signature, so that rows of the
- * same batches are neighbours; rows of no batch come last in their table. No block is merged.
- * count [rows]: AccNum of the rows; order_out [rows].
- */
-DRPS_MUST_CHECK
-int similar_order(struct tally *tally, const struct block_tables *tables, const uint32_t *count,
-                  uint32_t *order_out, struct drps_err *err);
-
 /*
  * Merge on from merging_begin(): rows of the same batches first, which costs nothing. Then, round
  * after round, blocks are sorted by fresh minhashes (or by tier and minhash, or as they came),
@@ -35,15 +23,5 @@ int similar_order(struct tally *tally, const struct block_tables *tables, const 
  */
 DRPS_MUST_CHECK
 int similar_merge(struct merging *m, uint64_t enough, uint64_t *left_out, struct drps_err *err);
-
-/*
- * The same blocks in another order: by table, tier and minhash. Blocks of no batch come last in
- * their table and are joined, up to max_rows. The tally has the blocks merged, numbered by their
- * first rows in `blocks`.
- */
-DRPS_MUST_CHECK
-int similar_arrange(struct tally *tally, const struct block_tables *tables, uint32_t max_rows,
-                    const struct block_layout *blocks, struct block_layout *out,
-                    struct drps_err *err);
 
 #endif

@@ -28,7 +28,7 @@ struct stream {
     struct steps *steps;
     uint32_t *into;  /* own: [blocks] the block that took this one in, itself if it lives */
     uint32_t *seen;  /* own: [blocks] the visit that last met it */
-    uint32_t visit;  /* of a batch, or a stretch, counted over all passes */
+    uint32_t visit;  /* of a batch, counted over all passes */
     uint32_t *chain; /* own: [blocks] the first pair with this a; NONE between calls */
     uint8_t *group;  /* own: [blocks] */
     uint32_t *list;  /* own: [list_cap] of the batch in hand: blocks, or places, */
@@ -235,22 +235,81 @@ static int stream_layout_io(struct tally *t, const uint32_t *place, const uint32
         const uint32_t *rows = NULL;
         uint32_t read_end = UINT32_MAX;
         size_t n, b = 0;
-        if (batch == s->first || batch % TALLY_STRETCH == 0) begin_visit(s);
         rc = visit_rows(s, batch, &rows, &n, err);
         for (size_t i = 0; rc == 0 && i < n; i++)
             s->list[i] = place[rows[i]];
         sort_u32(s->list, s->aux, rc == 0 ? n : 0);
         for (size_t i = 0; rc == 0 && i < n; i++) {
             b = block_at(first, blocks, b, s->list[i]);
-            if (!layout_io_read(first[b], first[b + 1], gap_rows, &read_end, &io) ||
-                s->seen[b] == s->visit)
-                continue; /* for another row, or by another batch of the stretch */
-            s->seen[b] = s->visit;
-            io.stretches++;
-            io.stretch_rows += first[b + 1] - first[b];
+            layout_io_read(first[b], first[b + 1], gap_rows, &read_end, &io);
         }
     }
     if (rc == 0) *out = io;
+    return rc;
+}
+
+/* ---- Lists ---- */
+
+/* Accesses of the chosen rows as they come: index of the row, batch by batch. */
+struct accesses {
+    uint32_t *row; /* own: [cap] */
+    size_t n, cap, most;
+    size_t *end; /* own: [batches] of each batch */
+};
+
+/* s->chain says which row is chosen, and as which. */
+static int collect(struct stream *s, struct accesses *found, struct drps_err *err)
+{
+    int rc = 0;
+    for (uint32_t batch = s->first; batch < s->end && rc == 0; batch++) {
+        const uint32_t *rows = NULL;
+        size_t n;
+        rc = visit_rows(s, batch, &rows, &n, err);
+        if (rc == 0 && drps_array_reserve(&found->row, &found->cap, found->n + n, sizeof(uint32_t)))
+            rc = drps_err_set(err, -ENOMEM, "no memory for %zu accesses", found->n + n);
+        for (size_t i = 0; rc == 0 && i < n; i++)
+            if (s->chain[rows[i]] != NONE) found->row[found->n++] = s->chain[rows[i]];
+        if (rc == 0 && found->n > found->most)
+            rc = drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                              "the rows asked for have more than %zu accesses", found->most);
+        found->end[batch] = found->n;
+    }
+    return rc;
+}
+
+/* As in access.c: start[row + 1] is where a row's batches begin, then where they end. */
+static void deal(const struct stream *s, const struct accesses *found, struct access *out)
+{
+    size_t i = 0;
+    for (size_t k = 0; k < found->n; k++)
+        out->start[(size_t)found->row[k] + 2]++;
+    for (size_t row = 2; row < (size_t)out->rows + 2; row++)
+        out->start[row] += out->start[row - 1];
+    for (uint32_t batch = s->first; batch < s->end; batch++)
+        for (; i < found->end[batch]; i++)
+            out->batch[out->start[(size_t)found->row[i] + 1]++] = batch;
+}
+
+static int stream_lists(struct tally *t, const uint32_t *rows, size_t n, uint64_t memory_bytes,
+                        struct access *out, struct drps_err *err)
+{
+    struct stream *s = stream_of(t);
+    struct accesses found = {.most = (size_t)(memory_bytes / sizeof(uint32_t)),
+                             .end = drps_array_new(s->end, sizeof(*found.end))};
+    *out = (struct access){0};
+    if (!found.end) return drps_err_set(err, -ENOMEM, "no memory to list accesses");
+    for (size_t i = 0; i < n; i++)
+        s->chain[rows[i]] = (uint32_t)i;
+    int rc = collect(s, &found, err);
+    for (size_t i = 0; i < n; i++)
+        s->chain[rows[i]] = NONE;
+    if (rc == 0) rc = access_new((uint32_t)n, t->batches, found.n, memory_bytes, out, err);
+    if (rc == 0)
+        deal(s, &found, out);
+    else
+        access_free(out);
+    free(found.row);
+    free(found.end);
     return rc;
 }
 
@@ -413,6 +472,7 @@ static const struct tally_ops stream_ops = {
     .pair_work = stream_pair_work,
     .reset = stream_reset,
     .layout_io = stream_layout_io,
+    .lists = stream_lists,
     .close = stream_close,
 };
 

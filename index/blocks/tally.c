@@ -606,7 +606,7 @@ static int tally_layout_io(struct tally *t, const uint32_t *place, const uint32_
 {
     const struct local *l = local_of(t);
     const struct access *a = l->access;
-    uint32_t *read_end = l->table, *stretch_end = read_end + t->batches;
+    uint32_t *read_end = l->table;
     uint32_t *order = drps_array_new(a->rows, sizeof(*order));
     struct layout_io io = {0};
     int rc = 0;
@@ -615,19 +615,38 @@ static int tally_layout_io(struct tally *t, const uint32_t *place, const uint32_
     if (!order) return drps_err_set(err, -ENOMEM, "no memory for an order of %u rows", a->rows);
     for (uint32_t row = 0; row < a->rows; row++)
         order[place[row]] = row;
-    memset(read_end, 0xff, 2 * (size_t)t->batches * sizeof(*read_end));
+    memset(read_end, 0xff, t->batches * sizeof(*read_end));
     for (size_t b = 0; b < blocks && rc == 0; b++) {
         rc = stopped(t, b, err);
         for (uint32_t p = first[b]; rc == 0 && p < first[b + 1]; p++) {
             fetch_rows(a, order, p);
             for (uint64_t i = a->start[order[p]]; i < a->start[order[p] + 1]; i++)
-                if (layout_io_read(first[b], first[b + 1], gap_rows, &read_end[a->batch[i]], &io))
-                    layout_io_stretch(first[b], first[b + 1],
-                                      &stretch_end[a->batch[i] / TALLY_STRETCH], &io);
+                layout_io_read(first[b], first[b + 1], gap_rows, &read_end[a->batch[i]], &io);
         }
     }
     free(order);
     if (rc == 0) *out = io;
+    return rc;
+}
+
+/* ---- Lists ---- */
+
+static int tally_lists(struct tally *t, const uint32_t *rows, size_t n, uint64_t memory_bytes,
+                       struct access *out, struct drps_err *err)
+{
+    const struct access *a = local_of(t)->access;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += a->start[rows[i] + 1] - a->start[rows[i]];
+    int rc = access_new((uint32_t)n, t->batches, sum, memory_bytes, out, err);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        const uint64_t count = a->start[rows[i] + 1] - a->start[rows[i]];
+        memcpy(out->batch + out->start[i], a->batch + a->start[rows[i]],
+               count * sizeof(*out->batch));
+        out->start[i + 1] = out->start[i] + count;
+        if (i % STOP_EVERY == 0) rc = access_stopped(t->stop, err);
+    }
+    if (rc < 0) access_free(out);
     return rc;
 }
 
@@ -658,6 +677,7 @@ static const struct tally_ops local_ops = {
     .pair_work = tally_pair_work,
     .reset = tally_reset,
     .layout_io = tally_layout_io,
+    .lists = tally_lists,
     .close = tally_close,
 };
 

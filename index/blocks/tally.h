@@ -5,7 +5,7 @@
  * Blocks are numbered like rows; at first block b is row b alone. Merging (a, b), a < b, gives a
  * the rows and batches of b, and b is dead from then on: its counts are 0. Every answer is a sum or
  * a minimum over batches. So the answers of several tallies, each over its share of the batches
- * (shards, which begin with a stretch), combine to the answer of one over all, exactly, and
+ * (shards), combine to the answer of one over all, exactly, and
  * builders do not know the difference: crew.h is a tally over processes.
  */
 #ifndef DRPS_INDEX_BLOCKS_TALLY_H
@@ -24,17 +24,12 @@ struct block_pair_count {
     uint32_t a, b, count;
 };
 
-/* Batches, from a multiple of this on, of which a stretch consists. */
-enum { TALLY_STRETCH = 4 };
-
 /* What reading every batch's blocks once costs, nothing being in memory: exact counts. */
 struct layout_io {
     uint64_t blocks;     /* blocks that batches touch: sum of AccNum(B) */
     uint64_t block_rows; /* their rows: sum of AccNum(B) * |B| */
     uint64_t requests;   /* runs of blocks, gaps of at most gap_rows read through */
     uint64_t rows;       /* that requests read: block_rows and the gaps */
-    uint64_t stretches; /* blocks that stretches touch: what is read if memory keeps them so long */
-    uint64_t stretch_rows; /* their rows */
 };
 
 struct tally;
@@ -79,6 +74,13 @@ struct tally_ops {
      */
     int (*layout_io)(struct tally *t, const uint32_t *place, const uint32_t *first, size_t blocks,
                      uint32_t gap_rows, struct layout_io *out, struct drps_err *err);
+    /*
+     * The batches of n rows, increasing, whatever has merged: row i of *out is rows[i]. *out is the
+     * caller's to access_free(). DRPS_E_MEMORY_BUDGET when they take more than memory_bytes. Of
+     * shards: one after the other.
+     */
+    int (*lists)(struct tally *t, const uint32_t *rows, size_t n, uint64_t memory_bytes,
+                 struct access *out, struct drps_err *err);
     void (*close)(struct tally *t); /* NULL-safe */
 };
 
@@ -92,12 +94,11 @@ struct tally {
 };
 
 /* For layout_io: a batch reads the block at places [first, end), blocks in their order. *read_end:
- * where its reading has come to, UINT32_MAX at first. Returns 0 if it has read this block for
- * another row. */
-static inline int layout_io_read(uint32_t first, uint32_t end, uint32_t gap_rows,
-                                 uint32_t *read_end, struct layout_io *io)
+ * where its reading has come to, UINT32_MAX at first. */
+static inline void layout_io_read(uint32_t first, uint32_t end, uint32_t gap_rows,
+                                  uint32_t *read_end, struct layout_io *io)
 {
-    if (*read_end == end) return 0;
+    if (*read_end == end) return; /* for another row */
     io->blocks++;
     io->block_rows += end - first;
     if (*read_end != UINT32_MAX && first - *read_end <= gap_rows) {
@@ -107,17 +108,6 @@ static inline int layout_io_read(uint32_t first, uint32_t end, uint32_t gap_rows
         io->rows += end - first;
     }
     *read_end = end;
-    return 1;
-}
-
-/* Then, its stretch reads the block, too. *stretch_end: which block it has read last. */
-static inline void layout_io_stretch(uint32_t first, uint32_t end, uint32_t *stretch_end,
-                                     struct layout_io *io)
-{
-    if (*stretch_end == end) return; /* for another batch */
-    *stretch_end = end;
-    io->stretches++;
-    io->stretch_rows += end - first;
 }
 
 /*

@@ -170,7 +170,6 @@ static int brute_layout_io(struct tally *t, const uint32_t *place, const uint32_
                            struct drps_err *err)
 {
     uint8_t *used = must(malloc((size_t)t->blocks + 1));
-    uint8_t *kept = must(calloc(blocks + 1, 1)); /* of this stretch */
     (void)err;
     *out = (struct layout_io){0};
     for (uint32_t b = 0; b < t->batches; b++) {
@@ -178,22 +177,32 @@ static int brute_layout_io(struct tally *t, const uint32_t *place, const uint32_
         memset(used, 0, t->blocks);
         for (uint32_t row = 0; row < t->blocks; row++)
             used[place[row]] = rows[row];
-        if (b % TALLY_STRETCH == 0) memset(kept, 0, blocks);
         for (size_t i = 0; i < blocks; i++) {
             const size_t n = first[i + 1] - first[i];
             if (!memchr(used + first[i], 1, n)) continue;
             memset(used + first[i], 1, n);
             out->blocks++;
             out->block_rows += n;
-            out->stretches += !kept[i];
-            out->stretch_rows += kept[i] ? 0 : n;
-            kept[i] = 1;
         }
         read_batch(used, t->blocks, gap_rows, out);
     }
     free(used);
-    free(kept);
     return 0;
+}
+
+static int brute_lists(struct tally *t, const uint32_t *rows, size_t n, uint64_t memory_bytes,
+                       struct access *out, struct drps_err *err)
+{
+    const uint8_t *used = ((struct brute *)t)->rows;
+    uint64_t end = 0;
+    int rc = access_new((uint32_t)n, t->batches, (uint64_t)n * t->batches, UINT64_MAX, out, err);
+    (void)memory_bytes;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        for (uint32_t b = 0; b < t->batches; b++)
+            if (used[(size_t)b * t->blocks + rows[i]]) out->batch[end++] = b;
+        out->start[i + 1] = end;
+    }
+    return rc;
 }
 
 static void brute_close(struct tally *t)
@@ -216,6 +225,7 @@ static const struct tally_ops ops = {
     .merge = brute_merge,
     .reset = brute_reset,
     .layout_io = brute_layout_io,
+    .lists = brute_lists,
     .close = brute_close,
 };
 

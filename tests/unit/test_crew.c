@@ -177,6 +177,27 @@ static void assert_same_io(struct tally *one, struct tally *many, struct random_
     free(first);
 }
 
+static void assert_same_lists(struct tally *one, struct tally *many, struct random_source *rng)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    uint32_t *rows = must(calloc((size_t)one->blocks + 1, sizeof(*rows)));
+    struct access x, y;
+    size_t n = 0;
+    for (uint32_t row = 0; row < one->blocks; row++)
+        if (random_below(rng, 3)) rows[n++] = row;
+    assert_ok(one->ops->lists(one, rows, n, UINT64_MAX, &x, &err), &err);
+    assert_ok(many->ops->lists(many, rows, n, UINT64_MAX, &y, &err), &err);
+    assert_int_equal(y.rows, n);
+    assert_int_equal(y.batches, one->batches);
+    assert_memory_equal(x.start, y.start, (n + 1) * sizeof(*x.start));
+    assert_memory_equal(x.batch, y.batch, x.start[n] * sizeof(*x.batch));
+    access_free(&x);
+    access_free(&y);
+    assert_int_equal(many->ops->lists(many, rows, n, 7, &y, NULL), DRPS_E_MEMORY_BUDGET);
+    assert_null(y.batch);
+    free(rows);
+}
+
 static void merge_some(struct tally *one, struct tally *many, uint8_t *dead,
                        struct random_source *rng)
 {
@@ -210,6 +231,7 @@ static void assert_answers_as_one(struct tally *one, struct tally *other, struct
         assert_same_counts(one, other, rng);
         assert_same_pairs(one, other, rng, round % 2);
         assert_same_io(one, other, rng);
+        assert_same_lists(one, other, rng);
         merge_some(one, other, dead, rng);
     }
     assert_ok(one->ops->reset(one, &err), &err);
@@ -368,46 +390,6 @@ static void test_builders_do_not_see_who_counts(void **state)
         data_end(&d);
     }
     assert_no_children();
-}
-
-/* Rounds of minhash alone; counting ahead, of as many pairs as there is memory for, is the same. */
-static struct block_layout build_similar(struct tally *t, uint64_t memory_bytes)
-{
-    struct drps_err err = DRPS_ERR_INIT;
-    const struct block_tables tables = {.first = {0, t->blocks / 3, t->blocks}, .n = 2};
-    const struct block_options options = {.cost = {.seek = 40, .row = 0.25},
-                                          .sample = 1,
-                                          .max_rows = 20,
-                                          .memory_bytes = memory_bytes};
-    struct block_layout layout;
-    struct merging m;
-    uint64_t left;
-    assert_ok(merging_begin(&m, t, &tables, &options, &err), &err);
-    assert_ok(similar_merge(&m, 0, &left, &err), &err);
-    assert_ok(merging_layout(&m, &layout, &err), &err);
-    merging_end(&m);
-    t->ops->close(t);
-    return layout;
-}
-
-static void test_similar_merges_the_same_from_disk(void **state)
-{
-    static const uint64_t memory[] = {0, 1 << 24};
-    struct random_source rng = random_begin(__func__);
-    struct data d;
-    (void)state;
-    data_begin(&d, &rng, 6000, 60);
-    struct block_layout expected = build_similar(local(&d), 1 << 24);
-    assert_true(expected.blocks < d.lists.rows / 2);
-    for (size_t i = 0; i < 2; i++) {
-        struct block_layout found = build_similar(streamed(&d), memory[i]);
-        assert_int_equal(found.blocks, expected.blocks);
-        assert_memory_equal(found.first, expected.first, (found.blocks + 1) * sizeof(*found.first));
-        assert_memory_equal(found.order, expected.order, d.lists.rows * sizeof(*found.order));
-        block_layout_free(&found);
-    }
-    block_layout_free(&expected);
-    data_end(&d);
 }
 
 /* ---- Shards that fail ---- */
@@ -707,7 +689,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shards_answer_as_one),
         cmocka_unit_test(test_builders_do_not_see_who_counts),
-        cmocka_unit_test(test_similar_merges_the_same_from_disk),
         cmocka_unit_test(test_little_memory_leaves_accesses_on_disk),
         cmocka_unit_test(test_streaming_stops_and_refuses),
         cmocka_unit_test(test_shard_that_cannot_load_says_why),

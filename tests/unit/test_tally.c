@@ -273,10 +273,8 @@ static void test_tally_keeps_lists_when_the_pool_is_squeezed(void **state)
 static void naive_io(const struct oracle *o, const uint32_t *place, const uint32_t *first,
                      size_t blocks, uint32_t gap_rows, struct layout_io *io)
 {
-    uint32_t *kept = must(calloc(blocks + 1, sizeof(*kept))); /* 1 + the last stretch */
     *io = (struct layout_io){0};
     for (uint32_t batch = 0; batch < o->batches; batch++) {
-        const uint32_t stretch = 1 + batch / TALLY_STRETCH;
         int64_t reached = -1; /* the end of the last run */
         for (size_t i = 0; i < blocks; i++) {
             int touched = 0;
@@ -286,16 +284,12 @@ static void naive_io(const struct oracle *o, const uint32_t *place, const uint32
             if (!touched) continue;
             io->blocks++;
             io->block_rows += first[i + 1] - first[i];
-            io->stretches += kept[i] != stretch;
-            io->stretch_rows += kept[i] != stretch ? first[i + 1] - first[i] : 0;
-            kept[i] = stretch;
             int joins = reached >= 0 && first[i] - reached <= (int64_t)gap_rows;
             io->requests += (uint64_t)!joins;
             io->rows += first[i + 1] - (joins ? (uint64_t)reached : first[i]);
             reached = first[i + 1];
         }
     }
-    free(kept);
 }
 
 static void test_tally_layout_io_reads_what_the_batches_need(void **state)
@@ -331,8 +325,6 @@ static void test_tally_layout_io_reads_what_the_batches_need(void **state)
         assert_int_equal(io.block_rows, expected.block_rows);
         assert_int_equal(io.requests, expected.requests);
         assert_int_equal(io.rows, expected.rows);
-        assert_int_equal(io.stretches, expected.stretches);
-        assert_int_equal(io.stretch_rows, expected.stretch_rows);
         t->ops->close(t);
         access_free(&a);
         oracle_end(&o);

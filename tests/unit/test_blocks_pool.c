@@ -1,0 +1,219 @@
+/* What `auto` judges layouts by, and orders and merges rows for: pools, finer orders, stays. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "index/blocks/pool.h"
+#include "index/blocks/refine.h"
+#include "index/blocks/stays.h"
+#include "support/lists.h"
+
+/* Each row in about one of so many batches. */
+static struct access random_access(struct random_source *rng, uint32_t rows, uint32_t batches,
+                                   uint32_t rare)
+{
+    struct access a = {rows, batches, must(calloc((size_t)rows + 1, sizeof(*a.start))),
+                       must(calloc(rows * (size_t)batches + 1, sizeof(*a.batch)))};
+    uint64_t n = 0;
+    for (uint32_t row = 0; row < rows; row++) {
+        const uint32_t own = 1 + (uint32_t)random_below(rng, rare);
+        for (uint32_t b = 0; b < batches; b++)
+            if (random_below(rng, own) == 0) a.batch[n++] = b;
+        a.start[row + 1] = n;
+    }
+    return a;
+}
+
+static int uses(const struct access *a, uint32_t row, uint32_t batch)
+{
+    for (uint64_t i = a->start[row]; i < a->start[row + 1]; i++)
+        if (a->batch[i] == batch) return 1;
+    return 0;
+}
+
+/* How many batches from `now` on, epoch after epoch, until the row is used. */
+static uint32_t distance(const struct access *a, uint32_t row, uint32_t now)
+{
+    for (uint32_t d = 1; d <= a->batches; d++)
+        if (uses(a, row, (now + d) % a->batches)) return d;
+    return UINT32_MAX;
+}
+
+/* Misses of the second epoch, one row a block: after each batch, who is needed last goes. */
+static uint64_t naive_misses(const struct access *a, uint64_t pool_rows)
+{
+    uint8_t *kept = must(calloc((size_t)a->rows + 1, 1));
+    uint64_t misses = 0, n = 0;
+    for (uint32_t step = 0; step < 2 * a->batches; step++) {
+        const uint32_t now = step % a->batches;
+        if (step == a->batches) misses = 0;
+        for (uint32_t row = 0; row < a->rows; row++)
+            if (uses(a, row, now) && !kept[row]) {
+                kept[row] = 1;
+                misses++;
+                n++;
+            }
+        for (;;) {
+            uint32_t last = UINT32_MAX;
+            for (uint32_t row = 0; row < a->rows; row++)
+                if (kept[row] && !uses(a, row, now) &&
+                    (last == UINT32_MAX || distance(a, row, now) > distance(a, last, now)))
+                    last = row;
+            if (n <= pool_rows || last == UINT32_MAX) break;
+            kept[last] = 0;
+            n--;
+        }
+    }
+    free(kept);
+    return misses;
+}
+
+static void test_pool_misses_what_beladys_rule_misses(void **state)
+{
+    struct random_source rng = random_begin(__func__);
+    (void)state;
+    for (int turn = 0; turn < 60; turn++) {
+        const uint32_t rows = (uint32_t)random_below(&rng, 40);
+        const uint32_t batches = 1 + (uint32_t)random_below(&rng, turn % 10 ? 20 : 150);
+        struct access a = random_access(&rng, rows, batches, 12);
+        uint32_t *first = must(calloc((size_t)rows + 1, sizeof(*first)));
+        struct drps_err err = DRPS_ERR_INIT;
+        struct pool_reads r;
+        for (uint32_t row = 0; row <= rows; row++)
+            first[row] = row;
+        for (uint64_t pool = 0; pool <= rows + 1; pool += 1 + pool / 3) {
+            assert_ok(pool_simulate(&a, first, rows, pool, &r, &err), &err);
+            assert_int_equal(r.uses, a.start[rows]);
+            assert_int_equal(r.use_rows, r.uses);
+            assert_int_equal(r.misses, naive_misses(&a, pool));
+            assert_int_equal(r.miss_rows, r.misses);
+        }
+        free(first);
+        access_free(&a);
+    }
+}
+
+/* Rows 0, 1 | 2 | 3, 4, 5: batch 0 uses 0 and 1, batch 1 uses 2, batch 2 uses 1 and 4. */
+static void test_pool_counts_blocks_and_their_rows(void **state)
+{
+    uint64_t start[] = {0, 1, 3, 4, 4, 5, 5};
+    uint32_t batch[] = {0, 0, 2, 1, 2}, first[] = {0, 2, 3, 6};
+    const struct access a = {6, 3, start, batch};
+    const struct {
+        const char *name;
+        uint64_t pool, misses, rows;
+    } cases[] = {
+        {"no room but for the batch", 0, 3, 6}, /* block 0 stays from the last to the first */
+        {"room for two small blocks", 3, 2, 4},
+        {"all stay", 6, 0, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        struct pool_reads r;
+        assert_ok(pool_simulate(&a, first, 3, cases[i].pool, &r, &err), &err);
+        assert_int_equal(r.uses, 4);
+        assert_int_equal(r.use_rows, 2 + 1 + 5);
+        assert_int_equal(r.step_rows, 5);
+        if (r.misses != cases[i].misses || r.miss_rows != cases[i].rows)
+            fail_msg("%s: %lu misses of %lu rows, not %lu of %lu", cases[i].name,
+                     (unsigned long)r.misses, (unsigned long)r.miss_rows,
+                     (unsigned long)cases[i].misses, (unsigned long)cases[i].rows);
+    }
+}
+
+static void test_stays_follow_the_batches(void **state)
+{
+    uint64_t start[] = {0, 4, 4, 6};
+    uint32_t batch[] = {0, 7, 8, 39, 32, 33};
+    /* 40 batches; 5 stretches of 8: 40 to 44; 2 of 32: 45 and 46 */
+    static const uint32_t expected[] = {0, 7, 8, 39, 40, 41, 44, 45, 46, 32, 33, 44, 46};
+    static const uint64_t expected_start[] = {0, 9, 9, 13};
+    const struct access a = {3, 40, start, batch};
+    struct drps_err err = DRPS_ERR_INIT;
+    struct access longer;
+    (void)state;
+    assert_ok(stays_add(&a, &longer, &err), &err);
+    assert_int_equal(longer.batches, 47);
+    assert_memory_equal(longer.start, expected_start, sizeof(expected_start));
+    assert_memory_equal(longer.batch, expected, sizeof(expected));
+    access_free(&longer);
+}
+
+/* Rows used in two batches, one of each half; all share one of four patterns of 16 segments. */
+static void test_refined_rows_of_one_time_are_neighbours(void **state)
+{
+    enum { ROWS = 640, PAGE = 10, BATCHES = 256, TIMES = 16 };
+    uint64_t start[ROWS + 1];
+    uint32_t batch[2 * ROWS], order[ROWS];
+    const struct access a = {ROWS, BATCHES, start, batch};
+    struct drps_err err = DRPS_ERR_INIT;
+    int moved;
+    (void)state;
+    for (uint32_t row = 0; row <= ROWS; row++)
+        start[row] = 2 * row;
+    for (uint32_t row = 0; row < ROWS; row++) { /* quarters of 4 batches, mixed up */
+        batch[2 * row] = row % TIMES / 4 * 4 + row / TIMES % 4;
+        batch[2 * row + 1] = 128 + row % 4 * 4 + row / TIMES % 4;
+    }
+    assert_ok(refine_order(&a, PAGE, order, &moved, &err), &err);
+    assert_true(moved);
+    for (uint32_t i = 0; i < ROWS;
+         i++) { /* 40 rows of each pair of quarters, the first ones first */
+        const uint32_t *b = batch + 2 * (size_t)order[i];
+        assert_int_equal(b[0] / 4, i / 160);
+        assert_int_equal((b[1] - 128) / 4, i / 40 % 4);
+    }
+    assert_ok(refine_order(&a, ROWS, order, &moved, &err), &err); /* less than two pages */
+    assert_false(moved);
+    for (uint32_t i = 0; i < ROWS; i++)
+        assert_int_equal(order[i], i);
+}
+
+static void test_refined_rows_stay_in_their_pattern(void **state)
+{
+    struct random_source rng = random_begin(__func__);
+    (void)state;
+    for (int turn = 0; turn < 40; turn++) {
+        const uint32_t rows = (uint32_t)random_below(&rng, 200);
+        const uint32_t batches = 1 + (uint32_t)random_below(&rng, 100);
+        struct access a = random_access(&rng, rows, batches, 60);
+        uint32_t *order = must(calloc((size_t)rows + 1, sizeof(*order)));
+        uint8_t *seen = must(calloc((size_t)rows + 1, 1));
+        struct drps_err err = DRPS_ERR_INIT;
+        int moved, found = 0;
+        assert_ok(refine_order(&a, 1 + (uint32_t)turn % 3, order, &moved, &err), &err);
+        for (uint32_t i = 0; i < rows; i++) {
+            uint32_t patterns[2] = {0, 0};
+            assert_true(order[i] < rows && !seen[order[i]]);
+            seen[order[i]] = 1;
+            found |= order[i] != i;
+            for (int k = 0; k < 2; k++)
+                for (uint64_t u = a.start[k ? order[i] : i]; u < a.start[(k ? order[i] : i) + 1];
+                     u++)
+                    patterns[k] |= 1u << (uint64_t)a.batch[u] * 16 / batches;
+            assert_int_equal(patterns[0], patterns[1]);
+        }
+        assert_int_equal(!moved, !found);
+        free(order);
+        free(seen);
+        access_free(&a);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pool_misses_what_beladys_rule_misses),
+        cmocka_unit_test(test_pool_counts_blocks_and_their_rows),
+        cmocka_unit_test(test_stays_follow_the_batches),
+        cmocka_unit_test(test_refined_rows_of_one_time_are_neighbours),
+        cmocka_unit_test(test_refined_rows_stay_in_their_pattern),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
