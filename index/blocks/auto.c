@@ -30,11 +30,13 @@ enum {
 };
 #define GREEDY_STEPS UINT64_C(50000000) /* of counting all pairs: greedy takes half a second */
 
-/* Memory while a part is merged, bytes; greedy takes more if there is. */
+/* Memory while a part is merged, or only ordered, bytes; greedy takes more if there is. */
 enum {
     ROW_BYTES = 4 * sizeof(uint32_t), /* of all rows: counts, the layout, rows asked for */
     PART_ROW_BYTES = 112,
     PART_ACCESS_BYTES = 64,
+    ORDERED_ROW_BYTES = 48,
+    ORDERED_ACCESS_BYTES = 24,
     LOADED_BYTES = 8 /* an access, while lists of several parts are loaded at once */
 };
 
@@ -381,11 +383,13 @@ static void explain(const struct portfolio *p, const char *what, uint64_t needed
 /* For the part that takes most. */
 static uint64_t needed_bytes(const struct portfolio *p)
 {
+    const uint64_t row_bytes = p->merges ? PART_ROW_BYTES : ORDERED_ROW_BYTES;
+    const uint64_t access_bytes = p->merges ? PART_ACCESS_BYTES : ORDERED_ACCESS_BYTES;
     uint64_t most = 0;
     for (size_t i = 0; i < p->n; i++) {
         const struct part *part = &p->part[i];
-        const uint64_t bytes = (uint64_t)(part->end - part->first) * PART_ROW_BYTES +
-                               part->accesses * PART_ACCESS_BYTES;
+        const uint64_t bytes =
+            (uint64_t)(part->end - part->first) * row_bytes + part->accesses * access_bytes;
         if (bytes > most) most = bytes;
     }
     return p->fixed_bytes + most;
