@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# bench_net between two network namespaces over a link of 1 Gbit/s (or the rate that is given, as tc writes it).
+# bench_net between two network namespaces over a link of 1 Gbit/s (or the rate that is given, as tc writes it): plain TCP
+# sockets, ZeroMQ, ZeroMQ with keys. Both ends share this machine's cores: bench_net says how much of them each took.
 # Needs root, ip and tc. Everything it makes goes away at the end.
 #   bench/net.sh [RATE [BYTES]]
 set -euo pipefail

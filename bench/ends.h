@@ -1,0 +1,58 @@
+/*
+ * Two ends that talk: over plain sockets and over each of engine/net's transports. What bench_net
+ * and bench_pull compare.
+ */
+#ifndef BENCH_ENDS_H
+#define BENCH_ENDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/net/drps_net.h"
+#include "engine/net/drps_peers.h"
+
+enum transport { INPROC, SOCKETS, ZMQ, ZMQ_KEYS, TRANSPORTS };
+extern const char *const transport_names[TRANSPORTS];
+
+struct end {
+    enum transport transport;
+    uint32_t rank;        /* 0 or 1 */
+    struct drps_net *net; /* NULL: the socket */
+    int fd;
+    void *room;                       /* own [LARGEST]: what a socket receives */
+    struct drps_net_message *message; /* own: what the net received last */
+};
+enum { LARGEST = 64 << 20 }; /* bytes of a message */
+
+/* Send n bytes, which must never change; they need not have gone on return. */
+void end_put(struct end *e, const void *data, size_t n);
+/* The next message, of n bytes; valid until the next call. */
+const void *end_get(struct end *e, size_t n);
+
+/* Seconds of processor time that this process has had, and that this machine was busy (all its
+ * cores, everything that ran). */
+double end_cpu(void);
+double machine_cpu(void);
+
+/* Where the ends are. */
+struct place {
+    struct drps_peer at[2];
+    struct drps_peers peers;
+    struct drps_net_keys keys[2];
+};
+
+/* What both ends do, each in a thread (inproc) or a process of its own. */
+typedef void run_end(struct end *e, void *arg);
+
+/* Both ends on this machine: two processes on loopback, for INPROC two threads. */
+void place_here(struct place *p);
+void run_both(const struct place *p, enum transport t, run_end *run, void *arg);
+/* One end, of two processes over what FOLDER/peers says. */
+void place_there(struct place *p, uint32_t rank, const char *folder);
+void run_one(const struct place *p, enum transport t, uint32_t rank, run_end *run, void *arg);
+void place_free(struct place *p);
+
+/* End the process, naming what failed. */
+_Noreturn void die(const char *what, const struct drps_err *err);
+
+#endif
