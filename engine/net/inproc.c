@@ -60,7 +60,7 @@ static void leave(struct drps_net *net, uint32_t linger_ms, const struct drps_er
     if (last) hub_free(hub);
 }
 
-static const struct net_ops inproc_ops = {NET_LENDS, carry, took, leave};
+static const struct net_ops inproc_ops = {NET_LENDS, carry, NULL, took, leave};
 
 static int open_rank(struct hub *hub, struct drps_net_options *o, uint32_t rank,
                      struct drps_err *err)

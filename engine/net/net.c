@@ -248,6 +248,11 @@ int drps_net_send_part(struct drps_net *net, const struct drps_net_send *send, u
         peer->stats.sent_messages++;
         peer->stats.sent_bytes += bytes;
         net->ops->carry(net, out);
+        if (net->ops->flush) {
+            pthread_mutex_unlock(net->lock); /* still inside: the net is not closed meanwhile */
+            net->ops->flush(net, send->to);
+            pthread_mutex_lock(net->lock);
+        }
     }
     leave(net);
     if (rc < 0) {

@@ -76,6 +76,8 @@ struct net_ops {
     enum net_way way;
     /* Take a message to another rank over; its credit has been checked. Lock held. */
     void (*carry)(struct drps_net *net, struct net_out *out);
+    /* What was carried may go to rank `to`. No lock held; NULL: carry() has done all. */
+    void (*flush)(struct drps_net *net, uint32_t to);
     /* peers[from].taken[part] has grown: let the sender know. Lock held. */
     void (*took)(struct drps_net *net, uint32_t from, unsigned part);
     /* Deliver what was sent, say goodbye, and free everything. No caller is inside any more, and

@@ -68,7 +68,12 @@ static void carry(struct drps_net *net, struct net_out *out)
     out->next = NULL;
     *peer->last[out->head.part] = out;
     peer->last[out->head.part] = &out->next;
-    drps_zmq_wake(z);
+}
+
+static void flush(struct drps_net *net, uint32_t to)
+{
+    struct zmq_net *z = zmq_of(net);
+    if (to != net->o.rank && !drps_zmq_send_now(z, to)) drps_zmq_wake(z);
 }
 
 static void took(struct drps_net *net, uint32_t from, unsigned part)
@@ -117,6 +122,7 @@ static void free_all(struct zmq_net *z)
     for (uint32_t r = 0; z->peers && r < z->net.o.count; r++) {
         drop_unsent(&z->peers[r]);
         drps_link_destroy(&z->peers[r].link);
+        pthread_mutex_destroy(&z->peers[r].sending);
     }
     if (z->wake >= 0) (void)close(z->wake);
     drps_net_destroy(&z->net);
@@ -141,7 +147,7 @@ static void leave(struct drps_net *net, uint32_t linger_ms, const struct drps_er
     free_all(z);
 }
 
-static const struct net_ops zmq_ops = {NET_BORROWS, carry, took, leave};
+static const struct net_ops zmq_ops = {NET_BORROWS, carry, flush, took, leave};
 
 /* Keys are there where they must be, and of a size that ZeroMQ takes. */
 static int check_keys(const struct drps_net_options *o, const struct drps_peers *peers,
@@ -260,6 +266,8 @@ static int allocate(struct zmq_net *z, const struct drps_net_options *o,
     z->lock_made = 1;
     z->net.o = *o; /* for free_all() */
     z->peers = calloc(o->count, sizeof(*z->peers));
+    for (uint32_t r = 0; z->peers && r < o->count; r++)
+        pthread_mutex_init(&z->peers[r].sending, NULL);
     z->items = calloc(o->count + 4, sizeof(*z->items));
     z->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     z->context = zmq_ctx_new();

@@ -5,7 +5,11 @@
  *
  * All sockets belong to one thread, the rank's courier. It never waits for a part or a peer: credit
  * bounds what is under way, and what a socket does not take yet waits in `first`. So it can always
- * read, answer, and notice who is silent.
+ * read, answer, and notice who is silent. One thing it shares: whoever sends a short message puts
+ * it into the peer's PUSH socket itself if that is free, because waking the courier takes longer
+ * than sending. `sending` passes the socket from one thread to the next.
+ *
+ * Lock order: a peer's `sending`, then the net's lock.
  */
 #ifndef DRPS_NET_ZMQ_INTERNAL_H
 #define DRPS_NET_ZMQ_INTERNAL_H
@@ -16,6 +20,7 @@
 #include <zmq.h>
 
 struct zmq_peer {
+    pthread_mutex_t sending; /* guards push, and the fields below that say so */
     void *push;
     char hint[160]; /* why it may not have answered; empty: nothing is known */
 
@@ -23,13 +28,17 @@ struct zmq_peer {
     struct net_out *first[WIRE_PARTS], **last[WIRE_PARTS];
     int greeted; /* its HELLO has come and fits */
 
-    /* the courier's alone */
+    /* under `sending`; only the courier changes the first three */
     int hello_sent, bye_sent;
+    int blocked;       /* the courier waits until push takes more: hands off */
+    unsigned turn;     /* part whose message goes on next */
+    uint64_t sequence; /* frames sent */
+    uint64_t sent_ns;
+
+    /* the courier's alone */
     int dead;                  /* it has been silent for too long */
-    unsigned turn;             /* part whose message goes on next */
-    uint64_t sequence;         /* frames sent */
     uint64_t told[WIRE_PARTS]; /* credit sent */
-    uint64_t sent_ns, heard_ns;
+    uint64_t heard_ns;
     struct link link;
     uint8_t public_key[32]; /* with keys */
 };
@@ -72,6 +81,9 @@ void *drps_zmq_courier(void *z);
 /* zmq_send.c, the courier's: send what is due to peer r as far as its socket takes it. Returns
  * whether something waits for the socket. */
 int drps_zmq_send(struct zmq_net *z, uint32_t r);
+/* Any thread: send what waits for peer r, if it is short and the socket is free. 0: the courier
+ * must be woken. */
+int drps_zmq_send_now(struct zmq_net *z, uint32_t r);
 
 /* zmq_receive.c, the courier's: take in what has come, a bounded number of frames. */
 void drps_zmq_receive(struct zmq_net *z);

@@ -7,7 +7,10 @@
 
 #include "base/drps_clock.h"
 
-enum { BORROW_MIN = 16 << 10 }; /* shorter pieces are cheaper to copy */
+enum {
+    BORROW_MIN = 16 << 10, /* shorter pieces are cheaper to copy */
+    SHORT_MAX = 256 << 10, /* a sender's time for a checksum is shorter than waking the courier */
+};
 
 static int takes_more(void *push)
 {
@@ -146,7 +149,8 @@ static int put_piece(struct zmq_net *z, uint32_t r, struct net_out *out)
     return 1;
 }
 
-/* The message that goes on next, parts in turn; NULL: there is none. Only the courier removes. */
+/* The message that goes on next, parts in turn; NULL: there is none. `sending` held: only
+ * who holds it removes. */
 static struct net_out *next_out(struct zmq_net *z, struct zmq_peer *peer)
 {
     struct net_out *out = NULL;
@@ -159,26 +163,55 @@ static struct net_out *next_out(struct zmq_net *z, struct zmq_peer *peer)
     return out;
 }
 
-static void finish(struct zmq_net *z, struct zmq_peer *peer, struct net_out *out)
+/* Take a message that has gone from the queue, and put it before `sent`. */
+static void finish(struct zmq_net *z, struct zmq_peer *peer, struct net_out *out,
+                   struct net_out **sent)
 {
     const unsigned part = out->head.part;
     pthread_mutex_lock(&z->lock);
     peer->first[part] = out->next;
     if (!out->next) peer->last[part] = &peer->first[part];
     pthread_mutex_unlock(&z->lock);
-    drps_net_out_unhold(out);
+    out->next = *sent;
+    *sent = out;
 }
 
-static int put_messages(struct zmq_net *z, uint32_t r)
+/* `sending` held: messages of at most `most` bytes as far as the socket takes them. 0: some wait.
+ */
+static int put_messages(struct zmq_net *z, uint32_t r, uint64_t most, struct net_out **sent)
 {
     for (struct net_out *out; (out = next_out(z, &z->peers[r]));) {
-        if (!put_piece(z, r, out)) return 0;
-        if (out->head.offset == out->head.message_bytes) finish(z, &z->peers[r], out);
+        if (out->head.message_bytes > most || !put_piece(z, r, out)) return 0;
+        if (out->head.offset == out->head.message_bytes) finish(z, &z->peers[r], out, sent);
     }
     return 1;
 }
 
-int drps_zmq_send(struct zmq_net *z, uint32_t r)
+/* No lock held: what is called then is the callers'. */
+static void unhold_all(struct net_out *sent)
+{
+    for (struct net_out *next; sent; sent = next) {
+        next = sent->next;
+        drps_net_out_unhold(sent);
+    }
+}
+
+int drps_zmq_send_now(struct zmq_net *z, uint32_t r)
+{
+    struct zmq_peer *peer = &z->peers[r];
+    struct net_out *sent = NULL;
+    if (pthread_mutex_trylock(&peer->sending)) return 0;
+    const int gone = peer->hello_sent && !peer->bye_sent && !peer->blocked &&
+                     put_messages(z, r, SHORT_MAX, &sent);
+    const int waits = peer->blocked; /* the courier will go on by itself */
+    pthread_mutex_unlock(&peer->sending);
+    unhold_all(sent);
+    return gone || waits;
+}
+
+/* `sending` held, the courier's: all that is due. Returns whether something waits for the socket.
+ */
+static int send_due(struct zmq_net *z, uint32_t r, struct net_out **sent)
 {
     struct zmq_peer *peer = &z->peers[r];
     pthread_mutex_lock(&z->lock);
@@ -187,7 +220,7 @@ int drps_zmq_send(struct zmq_net *z, uint32_t r)
     if (peer->bye_sent) return 0;
     if (!peer->hello_sent) peer->hello_sent = put_hello(z, r);
     if (!peer->hello_sent) return 1;
-    if (!left && (!put_credit(z, r) || !put_messages(z, r))) return 1;
+    if (!left && (!put_credit(z, r) || !put_messages(z, r, UINT64_MAX, sent))) return 1;
     if (leaving || left) { /* a BYE is answered by one: then both know that nothing is lost */
         peer->bye_sent = put_control(z, r, WIRE_BYE, 0, 0, z->why, strlen(z->why));
         return !peer->bye_sent;
@@ -196,6 +229,18 @@ int drps_zmq_send(struct zmq_net *z, uint32_t r)
     if (drps_clock_ns() - peer->sent_ns >= ping_ns)
         (void)put_control(z, r, WIRE_PING, 0, 0, NULL, 0); /* no room: it will be heard of anyway */
     return 0;
+}
+
+int drps_zmq_send(struct zmq_net *z, uint32_t r)
+{
+    struct zmq_peer *peer = &z->peers[r];
+    struct net_out *sent = NULL;
+    pthread_mutex_lock(&peer->sending);
+    const int blocked = send_due(z, r, &sent);
+    peer->blocked = blocked;
+    pthread_mutex_unlock(&peer->sending);
+    unhold_all(sent);
+    return blocked;
 }
 
 #endif
