@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
 # Five hosts inside one machine: a network namespace and a memory cgroup each, joined by a bridge over links of 1 Gbit/s each
 # way. Trains on them, and prints for each model seconds an epoch and, for each host, the bytes that drps sent and received,
-# those that the plan forecast (fails beyond 5 %), and those that the kernel counted on the link. Then links fail and a rank
-# is killed, and what docs/operations.md promises is checked.
+# those that the plan forecast (in bulk synchronous rounds it fails beyond 5 %; in others, workers take batches from each
+# other), and those that the kernel counted on the link. Then links fail and a rank is killed, and what docs/operations.md
+# promises is checked.
 #   bench/hosts.sh [HOSTS [RATE]]      how many (default 5), and the links' rate in Mbit/s (default 1000)
 # All hosts share this machine's cores. Needs root, ip, tc and nsenter. Everything it makes goes away at the end.
 # Environment, besides lib.sh's: DRPS_BENCH_SAMPLES (default 400K), DRPS_BENCH_EPOCHS (default 10), DRPS_BENCH_HOST_MEMORY
-# (MiB of each host, default 256), DRPS_BENCH_CUT (seconds for which a link is cut, default 5)
+# (MiB of each host, default 256), DRPS_BENCH_CUT (seconds for which a link is cut, default 5), DRPS_BENCH_SYNC (what
+# --sync is given, one after another, default "bsp wsp")
 . "$(dirname "$0")/lib.sh"
 hosts=${1:-5} rate=${2:-1000}
 samples=${DRPS_BENCH_SAMPLES:-400K} epochs=${DRPS_BENCH_EPOCHS:-10} memory=${DRPS_BENCH_HOST_MEMORY:-256} cut=${DRPS_BENCH_CUT:-5}
+read -ra syncs <<<"${DRPS_BENCH_SYNC:-bsp wsp}"
 ((EUID == 0)) || { echo "hosts.sh: network namespaces need root" >&2; exit 1; }
 for tool in ip tc nsenter; do
     command -v $tool >/dev/null || { echo "hosts.sh: install iproute2 and util-linux ($tool is missing)" >&2; exit 1; }
@@ -88,7 +91,7 @@ make_plan() {
     mv "$work/$name"/* "$work/host-0/$name/"
 }
 
-# start PLAN insecure|keys: all ranks, in the background; their ids are in pids
+# start PLAN insecure|keys: all ranks, with --sync $sync, in the background; their ids are in pids
 start() {
     local plan=$1 r how
     pids=()
@@ -97,7 +100,7 @@ start() {
         [[ $2 = insecure ]] || how=(--keys "$work/host-$r/keys")
         timeout 120 bash -c "$join_cgroup" "${groups[r]}" nsenter --net="/run/netns/$space-$r" \
             "$tools/drps-train" "$work/host-$r/$plan" -o "$work/host-$r/model" --force --peers "$work/peers-$2" "${how[@]}" \
-            --rank "$r" --epochs "$epochs" --timeout 60 --quiet --json >"$work/out-$r" 2>"$work/err-$r" &
+            --rank "$r" --sync "$sync" --epochs "$epochs" --timeout 60 --quiet --json >"$work/out-$r" 2>"$work/err-$r" &
         pids+=($!)
     done
 }
@@ -118,7 +121,7 @@ run_case() { # PLAN insecure|keys
     jq -r '"\(.epochs | map(.seconds) | add) \(.epochs | length)"' "$work/out-0" >"$work/seconds"
     jq -r '.ranks[] | [.sent_bytes, .forecast_sent_bytes, .received_bytes, .forecast_received_bytes, .other_sent_bytes,
         .waiting_share] | @tsv' "$work/out-0" | paste - "$work/before" "$work/after" |
-        awk -v name="$1, $2" -v seconds="$(cut -d ' ' -f 1 "$work/seconds")" -v epochs="$(cut -d ' ' -f 2 "$work/seconds")" -v rate="$rate" '
+        awk -v name="$1, $2, $sync" -v strict="$([[ $sync != bsp ]] || echo 1)" -v seconds="$(cut -d ' ' -f 1 "$work/seconds")" -v epochs="$(cut -d ' ' -f 2 "$work/seconds")" -v rate="$rate" '
             function off(a, b) { return a > 1.05 * b || a < 0.95 * b }
             NR == 1 { printf "%s: %.3f s an epoch; MB an epoch, share of the link in epochs\n", name, seconds / epochs
                       printf "  %-4s %10s %10s %10s %10s %9s %9s %7s %8s %8s\n", "host", "sent", "forecast", "received", "forecast",
@@ -128,7 +131,7 @@ run_case() { # PLAN insecure|keys
               printf "  %-4d %10.3f %10.3f %10.3f %10.3f %9.3f %9.3f %6.1f%% %7.1f%% %7.1f%%\n", NR - 1, $1 / mb, $2 / mb, $3 / mb, $4 / mb,
                      tx / mb, rx / mb, 100 * (tx / ($1 + $5) - 1), 100 * used, 100 * $6
               sent += $1 + $5; txs += tx
-              if (off($1, $2) || off($3, $4)) wrong = 1 }
+              if (strict && (off($1, $2) || off($3, $4))) wrong = 1 }
             END { printf "  all: the kernel counts %.1f %% more than drps sent, other messages included\n", 100 * (txs / sent - 1)
                   exit wrong }' || fail "$1, $2: not within 5 % of the forecast"
 }
@@ -151,16 +154,21 @@ start_case() { # PLAN: start it, and return in the middle of training
     under_way "$from"
 }
 
-short_cut() { # PLAN R: the same model, later
-    local want
+short_cut() { # PLAN R: it goes on, and with bsp to the same model
+    local want end="all epochs were trained"
     want=$(jq -r .content "$work/out-0")
     start_case "$1"
     link "$2" down
     sleep "$cut"
     link "$2" up
     finish
-    [[ $(jq -r .content "$work/out-0") = "$want" ]] || fail "another model after the cut: $(jq -r .content "$work/out-0"), not $want"
-    echo "link of host $2 cut for $cut s: the same model; the longest epoch took $(jq '[.epochs[].seconds] | max' "$work/out-0") s," \
+    [[ $(jq '.epochs | length' "$work/out-0") = "$epochs" ]] || fail "$(jq '.epochs | length' "$work/out-0") of $epochs epochs after the cut"
+    jq -e "[.epochs[].seconds] | max >= $cut" "$work/out-0" >/dev/null || fail "the cut missed the training: try more DRPS_BENCH_EPOCHS"
+    if [[ $sync = bsp ]]; then
+        [[ $(jq -r .content "$work/out-0") = "$want" ]] || fail "another model after the cut: $(jq -r .content "$work/out-0"), not $want"
+        end="the same model"
+    fi
+    echo "$sync, link of host $2 cut for $cut s: $end; the longest epoch took $(jq '[.epochs[].seconds] | max' "$work/out-0") s," \
         "the median one $(jq '.epochs[].seconds' "$work/out-0" | median) s"
 }
 
@@ -187,7 +195,7 @@ all_name() {
 
 long_cut() { # PLAN R
     start_case "$1"
-    echo "link of host $2 cut for ever"
+    echo "$sync, link of host $2 cut for ever"
     link "$2" down
     from=$EPOCHREALTIME
     all_name "$2"
@@ -196,7 +204,7 @@ long_cut() { # PLAN R
 
 killed() { # PLAN R
     start_case "$1"
-    echo "rank $2 killed"
+    echo "$sync, rank $2 killed"
     kill_all "${groups[$2]}"
     from=$EPOCHREALTIME
     all_name "$2"
@@ -210,10 +218,12 @@ make_hosts
 make_plan lr 2000 "$work/ctr.svm" --algo lor
 make_plan lmf-64 2000 "$work/ratings.tsv" --algo lmf --rank 64
 make_plan fm-16 2000 "$work/ctr.svm" --algo fm --rank 16
-for plan in lr lmf-64 fm-16; do
-    for how in keys insecure; do run_case $plan $how; done
+for sync in "${syncs[@]}"; do
+    for plan in lr lmf-64 fm-16; do
+        for how in keys insecure; do run_case $plan $how; done
+    done
+    short_cut fm-16 1
+    long_cut fm-16 $((hosts - 1))
+    long_cut fm-16 0
+    killed fm-16 1
 done
-short_cut fm-16 1
-long_cut fm-16 $((hosts - 1))
-long_cut fm-16 0
-killed fm-16 1
