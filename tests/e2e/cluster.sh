@@ -290,3 +290,27 @@ ends() { # TRAIN-OPTIONS...
 ends
 ends --sync asp
 ends --sync wsp
+
+# Killed at any round, the master's process too.
+killed() { # RANK TRAIN-OPTIONS...
+    local victim=$1 lines=$((1 + RANDOM % 8)) all says=(err.txt rank-1.txt rank-2.txt) r status
+    shift
+    : >out.txt
+    ranks plan-lor-3 3 --epochs 100000 --silence 1 "$@"
+    "$tools/drps-train" plan-lor-3 -o never --peers peers.txt --rank 0 --epochs 100000 --silence 1 --timeout 60 "$@" 2>err.txt >out.txt &
+    all=($! "${pids[@]}")
+    until [[ $(wc -l <out.txt) -ge $lines ]]; do kill -0 "${all[0]}" || fail "$(cat err.txt)"; done
+    kill -KILL "${all[victim]}"
+    for r in 0 1 2; do
+        status=0 && wait "${all[r]}" 2>/dev/null || status=$?
+        ((r != victim)) || continue
+        [[ $status = 1 ]] || fail "rank $r ended with $status after rank $victim was killed: $(cat "${says[r]}")"
+        grep -q "rank $victim (.*dead or cut off" "${says[r]}" || fail "rank $r does not name rank $victim: $(cat "${says[r]}")"
+    done
+    [[ ! -e never ]] || fail "a model although rank $victim was killed"
+    rm -rf never.partial # rank 0 could not tidy up when it was the one
+    echo "ok killed rank $victim after $lines lines, $*"
+}
+for sync in bsp asp wsp; do
+    for victim in 0 1; do killed $victim --sync $sync; done
+done
