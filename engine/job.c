@@ -678,11 +678,13 @@ int drps_train_run(const struct drps_plan *plan, const struct drps_train_options
     int rc = run(job, err);
     finish(job);
     measure_process(job);
+    const int has_model = job->whole != NULL;
     free(job);
     if (rc == 0 && result->interrupted)
         rc = drps_err_set(err, DRPS_E_INTERRUPTED,
                           "interrupted after %zu epochs and %llu steps; the model so far is %s",
-                          result->epochs_n, (unsigned long long)result->steps, o.model_path);
+                          result->epochs_n, (unsigned long long)result->steps,
+                          has_model ? o.model_path : "at rank 0");
     return rc;
 }
 
