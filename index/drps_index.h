@@ -37,8 +37,7 @@ struct drps_index_options {
     size_t tests_n;
     double test_fraction; /* or this share of the samples, chosen by seed; 0 .. 0.9 */
     struct drps_reader_options
-        reader; /* format and its options; memory, log and skip are taken from below */
-    int skip_bad_lines;
+        reader; /* format and its options; memory, log and stop are taken from below */
 
     const char *algo; /* lir lor svm lmf fm */
     const char *loss; /* NULL: the algorithm's usual one */

@@ -284,7 +284,6 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
 
     r.memory_bytes = o->memory_bytes / 8 * 3;
     r.log = o->log;
-    r.skip_bad_lines = o->skip_bad_lines;
     r.stop = o->interrupt;
     char *kinds = NULL;
     if (p->dict) r.format = p->format;

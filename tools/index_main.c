@@ -9,10 +9,10 @@
 #include "base/drps_size.h"
 #include "index/drps_index.h"
 #include "tools/cli.h"
+#include "tools/reader_options.h"
 
 enum {
-    KEY_FORMAT = DRPS_CLI_KEY,
-    KEY_ALGO,
+    KEY_ALGO = DRPS_CLI_KEY,
     KEY_LOSS,
     KEY_TASK,
     KEY_RANK,
@@ -39,10 +39,6 @@ enum {
     KEY_GRID,
     KEY_SEED,
     KEY_HASH_SEED,
-    KEY_ON_ERROR,
-    KEY_LABEL,
-    KEY_COLUMNS,
-    KEY_SEPARATOR,
     KEY_FORCE,
     KEY_NO_FORECAST,
 };
@@ -56,14 +52,7 @@ static const struct argp_option option_table[] = {
     {"loss", KEY_LOSS, "NAME", 0,
      "squared, logistic, hinge, squared-hinge (default: the model's usual one)", 1},
     {"no-bias", KEY_NO_BIAS, NULL, 0, "No intercept", 1},
-    {"format", KEY_FORMAT, "NAME", 0,
-     "auto, libsvm, libffm, ratings, criteo, avazu, csv, docword (default auto)", 2},
-    {"on-error", KEY_ON_ERROR, "WHAT", 0, "At a bad line: stop (default), or skip and count it", 2},
-    {"label", KEY_LABEL, "COLUMN", 0, "csv: the label's column", 2},
-    {"columns", KEY_COLUMNS, "NAME:KIND,...", 0,
-     "csv: number, category or ignore for the columns named", 2},
-    {"separator", KEY_SEPARATOR, "CHAR", 0,
-     "csv: column separator, or 'tab' (default: from the header)", 2},
+    READER_OPTIONS(2, "default auto"),
     {"hash-seed", KEY_HASH_SEED, "N", 0, "Seed of the keys of string names (default 0)", 2},
     {"test", KEY_TEST, "FILE", 0, "Samples for evaluation; may be given several times", 3},
     {"test-fraction", KEY_TEST_FRACTION, "P", 0,
@@ -152,28 +141,7 @@ static const char *choice(struct drps_cli *cli, const char *arg, const char *con
 
 static int parse_data_option(struct drps_cli *cli, struct drps_index_options *o, int key, char *arg)
 {
-    static const char *const on_error[] = {"stop", "skip", NULL};
     switch (key) {
-    case KEY_FORMAT:
-        if (strcmp(arg, "auto") == 0)
-            o->reader.format = NULL;
-        else
-            o->reader.format = choice(cli, arg, drps_reader_formats());
-        return 0;
-    case KEY_ON_ERROR:
-        o->skip_bad_lines = drps_cli_choice(cli, arg, on_error) == 1;
-        return 0;
-    case KEY_LABEL:
-        o->reader.csv_label = arg;
-        return 0;
-    case KEY_COLUMNS:
-        o->reader.csv_kinds = arg;
-        return 0;
-    case KEY_SEPARATOR:
-        if (strcmp(arg, "tab") != 0 && strlen(arg) != 1)
-            drps_cli_usage(cli, "one character, or 'tab', not '%s'", arg);
-        o->reader.csv_separator = strlen(arg) == 1 ? arg[0] : '\t';
-        return 0;
     case KEY_HASH_SEED:
         o->reader.hash_seed = drps_cli_count(cli, arg, 0, INT64_MAX);
         return 0;
@@ -181,7 +149,7 @@ static int parse_data_option(struct drps_cli *cli, struct drps_index_options *o,
         o->test_fraction = drps_cli_share(cli, arg);
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return reader_option(cli, &o->reader, key, arg);
     }
 }
 

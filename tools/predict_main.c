@@ -9,14 +9,10 @@
 #include "base/drps_size.h"
 #include "engine/drps_predict.h"
 #include "tools/cli.h"
+#include "tools/reader_options.h"
 
 enum {
-    KEY_FORMAT = DRPS_CLI_KEY,
-    KEY_ON_ERROR,
-    KEY_LABEL,
-    KEY_COLUMNS,
-    KEY_SEPARATOR,
-    KEY_METRICS,
+    KEY_METRICS = DRPS_CLI_KEY,
     KEY_MEMORY,
 };
 
@@ -27,16 +23,7 @@ static const struct argp_option option_table[] = {
      "Compare with the labels in DATA, too: loss, and AUC and accuracy or RMSE", 1},
     {"memory", KEY_MEMORY, "SIZE", 0,
      "Memory of the whole process (default: half of what it may use)", 1},
-    {"format", KEY_FORMAT, "NAME", 0,
-     "auto, libsvm, libffm, ratings, criteo, avazu, csv, docword (default: that of the training "
-     "data)",
-     2},
-    {"on-error", KEY_ON_ERROR, "WHAT", 0, "At a bad line: stop (default), or skip and count it", 2},
-    {"label", KEY_LABEL, "COLUMN", 0, "csv: the label's column", 2},
-    {"columns", KEY_COLUMNS, "NAME:KIND,...", 0,
-     "csv: number, category or ignore for the columns named", 2},
-    {"separator", KEY_SEPARATOR, "CHAR", 0,
-     "csv: column separator, or 'tab' (default: from the header)", 2},
+    READER_OPTIONS(2, "default: that of the training data"),
     {0},
 };
 
@@ -55,36 +42,6 @@ static void add_argument(struct drps_cli *cli, struct options *o, const char *ar
     if (drps_array_reserve(&o->inputs, &o->inputs_cap, o->predict.inputs_n + 1, sizeof(*o->inputs)))
         drps_cli_usage(cli, "no memory for %zu file names", o->predict.inputs_n + 1);
     o->inputs[o->predict.inputs_n++] = arg;
-}
-
-static int parse_format(struct drps_cli *cli, struct drps_predict_options *o, int key, char *arg)
-{
-    static const char *const on_error[] = {"stop", "skip", NULL};
-    switch (key) {
-    case KEY_FORMAT:
-        if (strcmp(arg, "auto") == 0)
-            o->reader.format = "auto";
-        else
-            o->reader.format =
-                drps_reader_formats()[drps_cli_choice(cli, arg, drps_reader_formats())];
-        return 0;
-    case KEY_ON_ERROR:
-        o->reader.skip_bad_lines = drps_cli_choice(cli, arg, on_error) == 1;
-        return 0;
-    case KEY_LABEL:
-        o->reader.csv_label = arg;
-        return 0;
-    case KEY_COLUMNS:
-        o->reader.csv_kinds = arg;
-        return 0;
-    case KEY_SEPARATOR:
-        if (strcmp(arg, "tab") != 0 && strlen(arg) != 1)
-            drps_cli_usage(cli, "one character, or 'tab', not '%s'", arg);
-        o->reader.csv_separator = strlen(arg) == 1 ? arg[0] : '\t';
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
 }
 
 static void check(struct drps_cli *cli, const struct options *o)
@@ -118,7 +75,7 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         o->predict.memory_bytes = drps_cli_size(cli, arg, 1, INT64_MAX);
         return 0;
     default:
-        return parse_format(cli, &o->predict, key, arg);
+        return reader_option(cli, &o->predict.reader, key, arg);
     }
 }
 

@@ -370,7 +370,7 @@ static void test_run_skips_bad_lines_when_told(void **state)
     struct case_run c;
     struct case_lines found;
     case_begin(&c, s, scratch_file(s, "input", "1 1:1\n0 x:1\n0 2:1\nnonsense\n", SIZE_MAX), "lor");
-    c.options.skip_bad_lines = 1;
+    c.options.reader.skip_bad_lines = 1;
     c.options.reader.format = "libsvm";
     must_run(&c);
     assert_int_equal(c.result.skipped_lines, 2);

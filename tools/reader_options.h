@@ -1,0 +1,34 @@
+/* The options of whatever reads data: its format and, of csv, the columns. */
+#ifndef DRPS_TOOLS_READER_OPTIONS_H
+#define DRPS_TOOLS_READER_OPTIONS_H
+
+#include "index/drps_reader.h"
+#include "tools/cli.h"
+
+/* Beyond the keys of any tool's own options. */
+enum {
+    READER_KEY_FORMAT = DRPS_CLI_KEY + 0x1000,
+    READER_KEY_ON_ERROR,
+    READER_KEY_LABEL,
+    READER_KEY_COLUMNS,
+    READER_KEY_SEPARATOR,
+};
+
+/* Entries of a tool's table; `usual` says which format is taken without --format. */
+/* clang-format off */
+#define READER_OPTIONS(group, usual)                                                               \
+    {"format", READER_KEY_FORMAT, "NAME", 0,                                                       \
+     "auto, libsvm, libffm, ratings, criteo, avazu, csv, docword (" usual ")", group},     \
+    {"on-error", READER_KEY_ON_ERROR, "WHAT", 0,                                                   \
+     "At a bad line: stop (default), or skip and count it", group},                                \
+    {"label", READER_KEY_LABEL, "COLUMN", 0, "csv: the label's column", group},                    \
+    {"columns", READER_KEY_COLUMNS, "NAME:KIND,...", 0,                                            \
+     "csv: number, category or ignore for the columns named", group},                              \
+    {"separator", READER_KEY_SEPARATOR, "CHAR", 0,                                                 \
+     "csv: column separator, or 'tab' (default: from the header)", group}
+/* clang-format on */
+
+/* 0, or ARGP_ERR_UNKNOWN: it is none of them. What the option names is borrowed. */
+int reader_option(struct drps_cli *cli, struct drps_reader_options *o, int key, char *arg);
+
+#endif
