@@ -11,16 +11,15 @@
 
 #include "base/drps_alloc.h"
 #include "index/drps_batch.h"
+#include "index/drps_round.h"
 #include "index/extsort.h"
 #include "index/steps.h"
-
-enum { DATA, ROWS, SHARES, POSITIONS, FILES };
 
 struct dealing {
     const struct deal_job *job;
     uint32_t rank, workers;
     struct steps *lists, *bodies;
-    struct drps_recwriter *out[FILES];
+    struct drps_recwriter *out[DRPS_ROUND_FILES];
     struct drps_plan_ranks *counts;
 
     uint64_t *uses, *aux; /* [uses_n] of the round: local id << 32 | worker */
@@ -71,7 +70,8 @@ static int write_shares(struct dealing *d, const uint32_t *rows, size_t n, struc
     }
     if (drps_array_reserve(&d->packed, &d->packed_cap, drps_list_encode_bound(d->workers), 1))
         return no_memory(err);
-    return add_record(d, SHARES, drps_numbers_encode(shares, d->workers, d->packed), err);
+    return add_record(d, DRPS_ROUND_SHARES, drps_numbers_encode(shares, d->workers, d->packed),
+                      err);
 }
 
 static int write_body(struct dealing *d, uint64_t batch, struct drps_err *err)
@@ -80,7 +80,7 @@ static int write_body(struct dealing *d, uint64_t batch, struct drps_err *err)
     size_t bytes;
     int rc = steps_record(d->bodies, batch, &record, &bytes, err);
     const struct drps_piece piece = {record, bytes};
-    return rc < 0 ? rc : drps_recwriter_add(d->out[DATA], &piece, 1, err);
+    return rc < 0 ? rc : drps_recwriter_add(d->out[DRPS_ROUND_DATA], &piece, 1, err);
 }
 
 /* The last round may leave a worker without samples. */
@@ -91,7 +91,7 @@ static int write_empty_body(struct dealing *d, struct drps_err *err)
     const struct drps_batch b = {.labels = none, .local16 = nothing};
     struct drps_batch_pieces body;
     drps_batch_encode(&b, &body);
-    return drps_recwriter_add(d->out[DATA], body.pieces, body.n, err);
+    return drps_recwriter_add(d->out[DRPS_ROUND_DATA], body.pieces, body.n, err);
 }
 
 /* ---- The server's part ---- */
@@ -138,12 +138,12 @@ static int write_union(struct dealing *d, struct drps_err *err)
     const size_t n = unite(d);
     if (n > d->counts->max_round_rows) d->counts->max_round_rows = n;
     if (d->uses_n > d->counts->max_round_uses) d->counts->max_round_uses = d->uses_n;
-    int rc = add_record(d, ROWS, drps_list_encode(d->ids, n, d->packed), err);
+    int rc = add_record(d, DRPS_ROUND_ROWS, drps_list_encode(d->ids, n, d->packed), err);
     size_t bytes = 0;
     for (uint32_t w = 0; w < d->workers; w++)
         bytes += drps_list_encode(d->positions + d->part[w], d->part[w + 1] - d->part[w],
                                   d->packed + bytes);
-    return rc < 0 ? rc : add_record(d, POSITIONS, bytes, err);
+    return rc < 0 ? rc : add_record(d, DRPS_ROUND_POSITIONS, bytes, err);
 }
 
 /* ---- Rounds ---- */
@@ -192,13 +192,6 @@ static int deal_rounds_of(struct dealing *d, uint64_t first, uint64_t batches, i
 
 static int open_files(struct dealing *d, const char *to, struct drps_err *err)
 {
-    static const struct {
-        const char *name;
-        uint32_t kind;
-    } files[FILES] = {{"data.rec", DRPS_KIND_DATA},
-                      {"rows.rec", DRPS_KIND_ROWS},
-                      {"shares.rec", DRPS_KIND_SHARES},
-                      {"positions.rec", DRPS_KIND_POSITIONS}};
     const struct deal_job *job = d->job;
     const uint64_t steps = job->batches + job->eval_batches;
     int rc = steps_open(job->io, job->from, "rows.rec", DRPS_KIND_ROWS, steps,
@@ -206,9 +199,9 @@ static int open_files(struct dealing *d, const char *to, struct drps_err *err)
     if (rc == 0)
         rc = steps_open(job->io, job->from, "data.rec", DRPS_KIND_DATA, steps,
                         job->memory_bytes / 8, &d->bodies, err);
-    for (int i = 0; i < FILES && rc == 0; i++) {
-        char *path = drps_path_join(to, files[i].name);
-        rc = path ? drps_recwriter_open(job->io, path, files[i].kind, &d->out[i], err)
+    for (int i = 0; i < DRPS_ROUND_FILES && rc == 0; i++) {
+        char *path = drps_path_join(to, drps_round_file[i].name);
+        rc = path ? drps_recwriter_open(job->io, path, drps_round_file[i].kind, &d->out[i], err)
                   : drps_err_set(err, -ENOMEM, "no memory for a path");
         free(path);
     }
@@ -226,7 +219,7 @@ int deal_rank(const struct deal_job *job, uint32_t rank, const char *to,
     int rc = open_files(&d, to, err);
     if (rc == 0) rc = deal_rounds_of(&d, 0, job->batches, 0, err);
     if (rc == 0) rc = deal_rounds_of(&d, job->batches, job->eval_batches, 1, err);
-    for (int i = 0; i < FILES; i++) {
+    for (int i = 0; i < DRPS_ROUND_FILES; i++) {
         if (rc == 0) rc = drps_recwriter_finish(d.out[i], err);
         drps_recwriter_close(d.out[i]);
     }

@@ -14,6 +14,20 @@
 
 #include "base/drps_err.h"
 
+/* The files of a rank's plan with a record for each round. */
+enum {
+    DRPS_ROUND_DATA,
+    DRPS_ROUND_ROWS,
+    DRPS_ROUND_SHARES,
+    DRPS_ROUND_POSITIONS,
+    DRPS_ROUND_FILES
+};
+struct drps_round_file {
+    const char *name;
+    uint32_t kind;
+};
+extern const struct drps_round_file drps_round_file[DRPS_ROUND_FILES];
+
 /*
  * Record of shares.rec: packed numbers, one a server; shares_out [workers]. DRPS_E_CORRUPT unless
  * they are as many and sum up to `rows`.

@@ -3,6 +3,14 @@
 #include <inttypes.h>
 
 #include "index/drps_batch.h"
+#include "index/drps_plan.h"
+
+const struct drps_round_file drps_round_file[DRPS_ROUND_FILES] = {
+    [DRPS_ROUND_DATA] = {"data.rec", DRPS_KIND_DATA},
+    [DRPS_ROUND_ROWS] = {"rows.rec", DRPS_KIND_ROWS},
+    [DRPS_ROUND_SHARES] = {"shares.rec", DRPS_KIND_SHARES},
+    [DRPS_ROUND_POSITIONS] = {"positions.rec", DRPS_KIND_POSITIONS},
+};
 
 int drps_shares_decode(const void *record, size_t bytes, uint32_t workers, size_t rows,
                        uint32_t *shares_out, struct drps_err *err)

@@ -12,11 +12,10 @@
 #include "index/steps.h"
 
 enum { BUFFER_BYTES = 1 << 20 };
-enum { BODIES, LISTS, SHARES, POSITIONS, FILES };
 
 struct verifier {
     const struct drps_plan_info *info;
-    struct steps *files[FILES];
+    struct steps *files[DRPS_ROUND_FILES];
     uint32_t *positions; /* [max_round_uses] */
     unsigned char *seen; /* [max_round_rows] */
 };
@@ -28,14 +27,14 @@ static int check_shares(struct verifier *v, uint64_t round, uint32_t *own_out, s
     const void *record;
     size_t bytes;
     struct drps_batch b = {0};
-    int rc = steps_record(v->files[BODIES], round, &record, &bytes, err);
+    int rc = steps_record(v->files[DRPS_ROUND_DATA], round, &record, &bytes, err);
     if (rc == 0 && (rc = drps_batch_decode(record, bytes, &b, err)) < 0)
-        return steps_fault(v->files[BODIES], round, err);
-    if (rc == 0) rc = steps_record(v->files[SHARES], round, &record, &bytes, err);
+        return steps_fault(v->files[DRPS_ROUND_DATA], round, err);
+    if (rc == 0) rc = steps_record(v->files[DRPS_ROUND_SHARES], round, &record, &bytes, err);
     if (rc < 0) return rc;
     rc = drps_shares_decode(record, bytes, v->info->ranks.workers, b.rows, shares, err);
     *own_out = shares[v->info->ranks.rank];
-    return rc < 0 ? steps_fault(v->files[SHARES], round, err) : 0;
+    return rc < 0 ? steps_fault(v->files[DRPS_ROUND_SHARES], round, err) : 0;
 }
 
 static int check_union(struct verifier *v, const void *record, size_t bytes, size_t rows,
@@ -71,35 +70,29 @@ static int check_round(struct verifier *v, uint64_t round, struct drps_err *err)
     size_t rows, bytes;
     uint32_t own = 0;
     int rc = check_shares(v, round, &own, err);
-    if (rc == 0) rc = steps_rows(v->files[LISTS], round, v->info->rows, &list, &rows, err);
-    if (rc == 0) rc = steps_record(v->files[POSITIONS], round, &record, &bytes, err);
+    if (rc == 0)
+        rc = steps_rows(v->files[DRPS_ROUND_ROWS], round, v->info->rows, &list, &rows, err);
+    if (rc == 0) rc = steps_record(v->files[DRPS_ROUND_POSITIONS], round, &record, &bytes, err);
     if (rc < 0) return rc;
     rc = check_union(v, record, bytes, rows, own, err);
-    return rc < 0 ? steps_fault(v->files[POSITIONS], round, err) : 0;
+    return rc < 0 ? steps_fault(v->files[DRPS_ROUND_POSITIONS], round, err) : 0;
 }
 
 int verify_rounds(const struct drps_io *io, const char *dir, const struct drps_plan_info *info,
                   struct drps_err *err)
 {
-    static const struct {
-        const char *name;
-        uint32_t kind;
-    } files[FILES] = {{"data.rec", DRPS_KIND_DATA},
-                      {"rows.rec", DRPS_KIND_ROWS},
-                      {"shares.rec", DRPS_KIND_SHARES},
-                      {"positions.rec", DRPS_KIND_POSITIONS}};
     const uint64_t rounds = info->batches + info->eval_batches;
     struct verifier v = {.info = info};
     int rc = 0;
     v.positions = drps_array_new(info->ranks.max_round_uses, sizeof(*v.positions));
     v.seen = drps_array_new(info->ranks.max_round_rows, 1);
     if (!v.positions || !v.seen) rc = drps_err_set(err, -ENOMEM, "no memory to verify %s", dir);
-    for (int i = 0; i < FILES && rc == 0; i++)
-        rc = steps_open(io, dir, files[i].name, files[i].kind, rounds, BUFFER_BYTES, &v.files[i],
-                        err);
+    for (int i = 0; i < DRPS_ROUND_FILES && rc == 0; i++)
+        rc = steps_open(io, dir, drps_round_file[i].name, drps_round_file[i].kind, rounds,
+                        BUFFER_BYTES, &v.files[i], err);
     for (uint64_t t = 0; t < rounds && rc == 0; t++)
         rc = check_round(&v, t, err);
-    for (int i = 0; i < FILES; i++)
+    for (int i = 0; i < DRPS_ROUND_FILES; i++)
         steps_close(v.files[i]);
     free(v.positions);
     free(v.seen);
