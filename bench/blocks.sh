@@ -11,7 +11,7 @@
 #   --builders "none id random frequency pattern topk greedy auto"        topk: 1000 rows kept, k = 50
 #   --store file|rocksdb|leveldb (io, prune: file), --share N (io, prune: rows in 1/8), --samples N (ctr, uniform: 400K)
 #   --iops N, --mbps N (io: a disk throttled to so many requests and MB a second in each direction, for which blocks are
-#                       built; needs root and blkio of cgroup v1), --batch N, --rank N (of all sets), --seconds N (io: stop a run after so long: 600)
+#                       built; needs root and blkio of cgroup v1), --batch N, --rank N, --block-size SIZE (of all sets), --seconds N (io: stop a run after so long: 600)
 #   --data DIR (../shared/data), --png FILE (docs/blocks.png)
 # In `cost`, "Eq. 1" is the paper's: every block of every batch is one request; "in runs" reads a batch's blocks sorted,
 # through gaps of a request's worth of bytes. Percentages are of one row a block, and of pages by id read in runs.
@@ -25,7 +25,7 @@ shift
 declare -A option=()
 while (($#)); do
     case ${1#--} in
-    sets | builders | store | share | samples | data | png | iops | mbps | batch | rank | seconds) ;;
+    sets | builders | store | share | samples | data | png | iops | mbps | batch | rank | block-size | seconds) ;;
     *) usage >&2 && exit 2 ;;
     esac
     (($# > 1)) || { echo "$1: the value is missing" >&2 && exit 2; }
@@ -78,6 +78,7 @@ load() { # SET: sets `text` and `how`, options of drps-index; 1 when the set is 
     esac
     [[ -z ${option[batch]:-} ]] || how+=(--batch-size "${option[batch]}")
     [[ -z ${option[rank]:-} ]] || how+=(--rank "${option[rank]}")
+    [[ -z ${option[block-size]:-} ]] || how+=(--block-size "${option[block-size]}")
 }
 
 # ---- Plans ----
