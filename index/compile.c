@@ -18,10 +18,9 @@
 #include "index/run.h"
 #include "storage/drps_probe.h"
 
-/* Whole sectors of 512 bytes. Of 1, 2, 4 and 8 KiB, factors of rank 16 cost a solid-state disk
- * little more time with 2 than with 1, and a block takes some 50 bytes of memory
- * (bench/RESULTS.md). */
-enum { BLOCK_BYTES = 2048, NARROW_BLOCK_BYTES = 1024 };
+/* Whole sectors of 512 bytes. Of 512 bytes to 8 KiB, 2 cost a solid-state disk least or little more
+ * than least, for rows of one float to factors of rank 16 (bench/RESULTS.md). */
+enum { BLOCK_BYTES = 2048 };
 
 static const char *const phase_names[] = {"parse", "place", "batch", "block", "window", "forecast"};
 
@@ -222,9 +221,7 @@ static int begin(struct run *r, struct drps_err *err)
     struct drps_plan_info *info = r->info;
     int rc = run_check_options(&r->options, err);
     info->dim = 1 + r->options.rank;
-    info->block_bytes = r->options.blocks.bytes ? r->options.blocks.bytes
-                        : info->dim == 1        ? NARROW_BLOCK_BYTES
-                                                : BLOCK_BYTES;
+    info->block_bytes = r->options.blocks.bytes ? r->options.blocks.bytes : BLOCK_BYTES;
     if (rc == 0 && r->options.blocks.calibrate) rc = calibrate(r, err);
     if (rc == 0)
         rc = drps_stage_begin(&r->stage, r->io, r->options.out,

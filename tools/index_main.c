@@ -88,7 +88,7 @@ static const struct argp_option option_table[] = {
      "by id, frequency, or random",
      5},
     {"block-size", KEY_BLOCK_BYTES, "SIZE", 0,
-     "Bytes a block at most (default 2K; 1K for rows of one float)", 5},
+     "Bytes a block at most (default 2K)", 5},
     {"seek-us", KEY_SEEK, "T", 0, "What a disk request costs beside its bytes (default 40)", 6},
     {"transfer-mbs", KEY_TRANSFER, "R", 0, "MB/s of long requests (default 1200)", 6},
     {"calibrate", KEY_CALIBRATE, "DIR", 0, "Measure both on the disk of this folder", 6},
