@@ -511,8 +511,7 @@ static void forecast(struct drps_job *job)
     if (job->memory.kv && r->store_stats.blocks_needed / r->epochs_n <= FORECAST_MOST_USES)
         forecast_blocks(job);
     if (job->windows) {
-        drps_windows_forecast(job->windows, job->server.row_bytes, r->store_stats.chunk_bytes,
-                              &r->forecast);
+        drps_windows_forecast(job->windows, &r->store_stats, job->server.row_bytes, &r->forecast);
         r->has_forecast = 1;
     }
 }

@@ -11,7 +11,7 @@ struct drps_windows {
     const char *dir; /* borrowed: the plan's or the run's */
     struct drps_recfile *file;
     uint32_t windows, max_rows;
-    uint64_t working_rows, moved_rows;
+    uint64_t working_rows;
     struct drps_store_window *heads; /* own: [windows] */
     void *mem;                       /* own: room for the largest record */
     size_t mem_bytes;
@@ -20,11 +20,19 @@ struct drps_windows {
 
 /* ---- Which windows ---- */
 
-/* They fit, and leave less than a quarter of the memory unused. */
+/* What windows of this run should take. */
+static uint64_t wanted_bytes(const struct drps_plan_info *info,
+                             const struct drps_relay_share *share)
+{
+    return drps_relay_window_bytes(share, info->rows, info->ranks.max_round_rows);
+}
+
+/* They fit, and are of about the size that this run wants. */
 static int plan_suits(const struct drps_plan_info *info, const struct drps_relay_share *share)
 {
     const uint64_t bytes = info->working_set_rows * share->row_bytes;
-    return bytes <= share->budget_bytes && 4 * bytes >= 3 * share->budget_bytes;
+    const uint64_t wanted = wanted_bytes(info, share);
+    return bytes <= share->budget_bytes && 4 * bytes >= 3 * wanted;
 }
 
 static int compile(const struct drps_windows_options *o, uint64_t *working_rows_out,
@@ -36,14 +44,14 @@ static int compile(const struct drps_windows_options *o, uint64_t *working_rows_
         .train_steps = info->batches,
         .rows = info->rows,
         .row_bytes = o->share->row_bytes,
-        .budget_bytes = o->share->budget_bytes,
+        .budget_bytes = wanted_bytes(info, o->share),
         .memory_bytes = o->memory_bytes,
         .log = o->log,
     };
     struct drps_window_result result;
     char bytes[32];
     drps_log(o->log, DRPS_LOG_INFO, "compiling windows for %s of rows",
-             drps_size_format(o->share->budget_bytes, bytes, sizeof(bytes)));
+             drps_size_format(options.budget_bytes, bytes, sizeof(bytes)));
     int rc = drps_windows_compile(o->plan->io, o->plan->dir, o->dir, &options, &result, err);
     *working_rows_out = result.working_set_rows;
     return rc;
@@ -85,7 +93,7 @@ static int read_record(struct drps_windows *w, uint32_t number, struct drps_wind
     return rc;
 }
 
-/* Every window's head: their counts, and how many rows move. */
+/* Every window's head. */
 static int survey(struct drps_windows *w, const struct drps_plan_info *info, struct drps_err *err)
 {
     const uint64_t count = drps_recfile_count(w->file);
@@ -110,7 +118,6 @@ static int survey(struct drps_windows *w, const struct drps_plan_info *info, str
                                                  .arriving = head.arriving,
                                                  .leaving = head.leaving};
         w->max_rows = head.max_rows;
-        w->moved_rows += head.leaving;
         next = head.first_step + head.steps;
     }
     if (next != steps || !count)
@@ -194,15 +201,15 @@ uint64_t drps_windows_spread(const struct drps_windows *w, uint64_t train_steps)
     return least == UINT64_MAX ? least : (least + 1) / 2;
 }
 
-void drps_windows_forecast(const struct drps_windows *w, uint64_t row_bytes, uint64_t chunk_bytes,
-                           struct drps_forecast *out)
+void drps_windows_forecast(const struct drps_windows *w, const struct drps_store_stats *stats,
+                           uint64_t row_bytes, struct drps_forecast *out)
 {
-    const uint64_t bytes = w->moved_rows * row_bytes;
+    const uint64_t bytes = stats->rows_sent * row_bytes;
     *out = (struct drps_forecast){.store = "relay",
-                                  .memory_bytes = w->working_rows * row_bytes,
+                                  .memory_bytes = stats->pool_bytes,
                                   .windows = w->windows,
                                   .read_bytes = bytes,
                                   .written_bytes = bytes,
-                                  .ios = 2 * (bytes / chunk_bytes),
+                                  .ios = 2 * (bytes / stats->chunk_bytes),
                                   .feasible = 1};
 }

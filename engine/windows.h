@@ -39,8 +39,8 @@ const char *drps_windows_dir(const struct drps_windows *w);
  */
 uint64_t drps_windows_spread(const struct drps_windows *w, uint64_t train_steps);
 
-/* What an epoch moves in the steady state, in chunks of so many bytes. */
-void drps_windows_forecast(const struct drps_windows *w, uint64_t row_bytes, uint64_t chunk_bytes,
-                           struct drps_forecast *out);
+/* What an epoch moves in the steady state, as the relay store has planned it. */
+void drps_windows_forecast(const struct drps_windows *w, const struct drps_store_stats *stats,
+                           uint64_t row_bytes, struct drps_forecast *out);
 
 #endif

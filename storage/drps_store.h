@@ -185,6 +185,7 @@ struct drps_store_stats {
     /* relay: rows, summed over windows as they were opened */
     uint64_t windows;
     uint64_t rows_kept, rows_arrived, rows_created; /* stayed in memory; read back; made in place */
+    uint64_t rows_sent;                             /* of an epoch: written once and read once */
     uint64_t regrouped_bytes; /* of groups' streams: read and written once more */
     size_t chunk_bytes;
     uint64_t seek_bytes; /* of the disk; 0: unknown */
@@ -240,14 +241,21 @@ extern const struct drps_store_ops drps_store_resident;
 extern const struct drps_store_ops drps_store_pib;
 extern const struct drps_store_ops drps_store_relay;
 
-/* How a relay store shares memory_bytes: compile windows for budget_bytes of rows of row_bytes. */
+/* How a relay store shares memory_bytes. */
 struct drps_relay_share {
     uint64_t budget_bytes; /* frames and what is kept for each of them */
-    uint64_t row_bytes;    /* a frame and what is kept for it */
+    uint64_t row_bytes;    /* a frame of two open windows and what is kept for it */
+    uint64_t held_bytes;   /* a frame beyond these, likewise */
     uint64_t buffer_bytes; /* chunks being filled, written and read ahead */
     uint64_t scan_bytes;   /* taken only while all rows are visited */
 };
 void drps_relay_share(uint64_t memory_bytes, uint64_t rows, size_t row_bytes, uint64_t seek_bytes,
                       struct drps_relay_share *out);
+
+/* Compile windows for so many bytes of rows of share->row_bytes: a part of the budget, because what
+ * they leave holds rows that steps use again soon; but enough for the rows of two steps, and all of
+ * it when all rows fit. */
+uint64_t drps_relay_window_bytes(const struct drps_relay_share *share, uint64_t rows,
+                                 uint64_t step_rows);
 
 #endif

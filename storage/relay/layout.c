@@ -26,6 +26,8 @@ enum {
     BUFFER_MOST = 128 << 20,
     ROW_EXTRA = 40, /* two windows' frames and distances; order, vacant frames, ids, last use; a
                        packed record; a bit */
+    HELD_EXTRA = 5, /* its place on a shelf; a bit */
+    HELD_SHARE = 3, /* for so many frames of windows, one that holds a row between windows */
 };
 
 /* ---- Memory ---- */
@@ -56,11 +58,22 @@ void drps_relay_share(uint64_t memory_bytes, uint64_t rows, size_t row_bytes, ui
 {
     *out = (struct drps_relay_share){
         .row_bytes = row_bytes + ROW_EXTRA,
+        .held_bytes = row_bytes + HELD_EXTRA,
         .buffer_bytes = buffer_bytes(memory_bytes, seek_bytes),
         .scan_bytes = scan_bytes(rows, row_bytes),
     };
     const uint64_t fixed = out->buffer_bytes + out->scan_bytes;
     out->budget_bytes = memory_bytes > fixed ? memory_bytes - fixed : 0;
+}
+
+uint64_t drps_relay_window_bytes(const struct drps_relay_share *share, uint64_t rows,
+                                 uint64_t step_rows)
+{
+    const uint64_t most = share->budget_bytes;
+    if (rows * share->row_bytes <= most) return most;
+    const uint64_t each = share->row_bytes + share->held_bytes / HELD_SHARE;
+    const uint64_t part = most / each * share->row_bytes;
+    return clamp(part, 2 * step_rows * share->row_bytes, most);
 }
 
 /* ---- Chunks and groups ---- */

@@ -69,8 +69,10 @@ static void relay_close(struct drps_store *base)
     }
     free(st->path);
     free(st->vacant);
+    free(st->reach);
+    drps_shelves_free(st->shelves);
     free(st->order);
-    free(st->vacant_list);
+    free(st->picked);
     free(st->ids);
     free(st->prev);
     free(st->counts);
@@ -107,15 +109,16 @@ static int allocate(struct drps_relay *st)
         st->open[i].next = drps_array_new(most, sizeof(uint32_t));
         if (!st->open[i].frame || !st->open[i].next) return -ENOMEM;
     }
-    st->order = drps_array_new(most + 1, sizeof(*st->order)); /* one is written and not kept */
-    st->vacant_list =
-        drps_array_new(most + 1, sizeof(*st->vacant_list)); /* one is read, likewise */
+    st->order = drps_array_new(most + 1, sizeof(*st->order));   /* one is read for nothing, or, */
+    st->picked = drps_array_new(most + 1, sizeof(*st->picked)); /* of these, written and not kept */
     st->ids = drps_array_new(most, sizeof(*st->ids));
-    st->prev = drps_array_new(most, sizeof(*st->prev));
+    st->prev = drps_array_new(most + 1, sizeof(*st->prev));
+    st->reach = drps_array_new(st->source.windows, sizeof(*st->reach));
+    st->shelves = drps_shelves_new(st->source.windows, st->frames);
     st->counts = drps_array_new(st->source.windows + 2, sizeof(*st->counts));
     st->window_stats = calloc(st->source.windows, sizeof(*st->window_stats));
-    if (!st->rows || !st->vacant || !st->order || !st->vacant_list || !st->ids || !st->prev ||
-        !st->counts || !st->window_stats)
+    if (!st->rows || !st->vacant || !st->order || !st->picked || !st->ids || !st->prev ||
+        !st->reach || !st->shelves || !st->counts || !st->window_stats)
         return -ENOMEM;
     for (uint64_t f = 0; f < st->frames; f++)
         st->vacant[f / 64] |= UINT64_C(1) << f % 64;
@@ -173,13 +176,16 @@ static int open_parts(struct drps_relay *st, struct drps_err *err)
                             (unsigned long long)st->source.working_rows,
                             (unsigned long long)memory_for(&st->config, st->source.working_rows),
                             (unsigned long long)st->config.memory_bytes);
-    st->frames = st->source.working_rows;
+    st->frames = st->source.working_rows + (st->share.budget_bytes - need) / st->share.held_bytes;
+    if (st->frames > st->config.rows) st->frames = st->config.rows;
     int rc = drps_relay_lay_out(&st->config, st->share.buffer_bytes, &st->layout, err);
     if (rc < 0) return rc;
     if (allocate(st) < 0)
         return drps_err_set(err, -ENOMEM, "no memory for %llu rows of %zu bytes",
                             (unsigned long long)st->frames, st->config.row_bytes);
-    rc = open_streams(st, err);
+    rc = drps_hold_plan(&st->source, st->frames, st->open[0].next, st->reach, &st->stats.rows_sent,
+                        err);
+    if (rc == 0) rc = open_streams(st, err);
     if (rc < 0) return rc;
     describe(st);
     return drps_conductor_start(st, err);

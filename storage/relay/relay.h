@@ -1,9 +1,11 @@
 /*
- * The relay store: all rows of two windows in memory, everything else on its way, as sequential
- * streams, to the window that needs it next. Private to storage/relay/.
+ * The relay store: all rows of two windows in memory, and those that a window near by needs, where
+ * there is room; everything else on its way, as sequential streams, to the window that needs it
+ * next. Private to storage/relay/.
  *
- *     window q closes    rows used again by q + 1 stay in their frames; every other row is appended
- *                        to the stream of the window that uses it next; its frame is free
+ *     window q closes    rows used again by q + 1, or within reach (hold.h), stay in their frames;
+ *                        every other row is appended to the stream of the window that uses it next;
+ *                        its frame is free
  *     window q opens     frames of rows that stayed are taken over; its stream is read front to
  *                        back into free frames; rows that no window has used yet are created
  *
@@ -26,6 +28,7 @@
 #include <pthread.h>
 
 #include "storage/opensteps.h"
+#include "storage/relay/hold.h"
 #include "storage/relay/streams.h"
 
 /* How streams are cut and grouped. */
@@ -70,9 +73,11 @@ struct drps_relay {
     uint64_t frames;
     uint64_t *vacant;                 /* own: bit f: frame f holds no row */
     struct drps_relay_window open[2]; /* window q at q % 2 */
-    uint32_t *order;                  /* own: [max_rows + 1] frames in stream order */
-    uint32_t *vacant_list;            /* own: [max_rows] vacant frames */
-    uint32_t *ids, *prev;             /* own: [max_rows] of the window being opened */
+    uint32_t *reach;                  /* own: [K] windows that a leaving row is held for at most */
+    struct drps_shelves *shelves;     /* own: frames of rows that are held, by their next window */
+    uint32_t *order;                  /* own: [max_rows + 1] slots, or frames, in stream order */
+    uint32_t *picked;                 /* own: [max_rows + 1] slots, or frames, of those that move */
+    uint32_t *ids, *prev;             /* own: [max_rows + 1] of the window being opened */
     uint32_t *counts;                 /* own: [K + 2] */
 
     /* The engine's thread. Steps of windows current .. entered - 1, at most two, may be open. */
@@ -104,6 +109,12 @@ struct drps_relay {
 static inline uint32_t drps_relay_number(const struct drps_relay *st, uint64_t q)
 {
     return (uint32_t)(q % st->source.windows);
+}
+
+/* 1: rows that left window q for the one `distance` later are held in memory. */
+static inline int drps_relay_held(const struct drps_relay *st, uint64_t q, uint32_t distance)
+{
+    return distance <= st->reach[drps_relay_number(st, q)];
 }
 
 /* ---- The conductor's two moves ---- */

@@ -150,16 +150,29 @@ static int is_in_window_stream(const struct drps_relay *st, uint64_t q, uint32_t
     return first >= group_rows && first - group_rows < st->closing;
 }
 
-/* Ids of the rows in the stream of window q, in stream order, into st->order. */
-static size_t list_arrived(struct drps_relay *st, uint64_t q, size_t n)
+/* 1: the row waits in memory for window q. */
+static int is_held(const struct drps_relay *st, uint64_t q, uint32_t prev)
+{
+    return has_arrived(st, q, prev) && drps_relay_held(st, q - prev, prev);
+}
+
+static int is_in_stream(const struct drps_relay *st, uint64_t q, uint32_t prev)
+{
+    return has_arrived(st, q, prev) && !drps_relay_held(st, q - prev, prev) &&
+           is_in_window_stream(st, q, prev);
+}
+
+/* Ids of the rows of window q that are where `is_there` says, in the order in which they left, into
+ * st->order. */
+static size_t list_arrived(struct drps_relay *st, uint64_t q, size_t n,
+                           int (*is_there)(const struct drps_relay *, uint64_t, uint32_t))
 {
     uint32_t at = 0;
     memset(st->counts, 0, (st->source.windows + 2) * sizeof(*st->counts));
     for (size_t s = 0; s < n; s++)
         st->counts[st->prev[s]]++;
     for (uint32_t d = st->source.windows; d > 1; d--) {
-        const uint32_t rows =
-            has_arrived(st, q, d) && is_in_window_stream(st, q, d) ? st->counts[d] : 0;
+        const uint32_t rows = is_there(st, q, d) ? st->counts[d] : 0;
         st->counts[d] = rows ? at : UINT32_MAX;
         at += rows;
     }
@@ -181,19 +194,45 @@ static int end_of_stream(struct drps_relay *st, size_t stream, uint64_t taken, s
     return drps_streams_end(st->streams, err);
 }
 
-static int spool_window_stream(struct spool *sp, uint64_t q, struct drps_err *err)
+static int spool_stream(struct spool *sp, uint64_t q, size_t n, struct drps_err *err)
+{
+    struct drps_relay *st = sp->st;
+    const uint32_t w = drps_relay_number(st, q);
+    const size_t arrived = list_arrived(st, q, n, is_in_stream);
+    int rc = drps_streams_begin(st->streams, w, 1, err);
+    for (size_t i = 0; i < arrived && rc == 0; i++)
+        rc = spool_next(sp, st->order[i], err);
+    return rc == 0 ? end_of_stream(st, w, (uint64_t)arrived * st->config.row_bytes, err) : rc;
+}
+
+static int spool_shelf(struct spool *sp, uint64_t q, size_t n, struct drps_err *err)
+{
+    struct drps_relay *st = sp->st;
+    const uint32_t w = drps_relay_number(st, q);
+    const size_t held = list_arrived(st, q, n, is_held);
+    int rc = 0;
+    if (held != drps_shelves_count(st->shelves, w))
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "window %u: %zu rows should wait in memory: the plan's windows "
+                            "contradict each other; make the plan anew",
+                            w, held);
+    drps_shelves_take(st->shelves, w, 0, st->picked);
+    for (size_t i = 0; i < held && rc == 0; i++)
+        rc = spool_row(sp, st->order[i], st->rows + (size_t)st->picked[i] * st->config.row_bytes,
+                       err);
+    return rc;
+}
+
+/* Rows on their way to window q, in memory and in its stream. */
+static int spool_coming(struct spool *sp, uint64_t q, struct drps_err *err)
 {
     struct drps_relay *st = sp->st;
     const uint32_t w = drps_relay_number(st, q);
     struct drps_store_window head;
-    if (!drps_streams_bytes(st->streams, w)) return 0;
+    if (!drps_streams_bytes(st->streams, w) && !drps_shelves_count(st->shelves, w)) return 0;
     int rc = st->source.read(st->source.ctx, w, &head, st->ids, NULL, st->prev, err);
-    if (rc < 0) return rc;
-    const size_t n = list_arrived(st, q, head.n);
-    rc = drps_streams_begin(st->streams, w, 1, err);
-    for (size_t i = 0; i < n && rc == 0; i++)
-        rc = spool_next(sp, st->order[i], err);
-    return rc == 0 ? end_of_stream(st, w, (uint64_t)n * st->config.row_bytes, err) : rc;
+    if (rc == 0) rc = spool_shelf(sp, q, head.n, err);
+    return rc == 0 ? spool_stream(sp, q, head.n, err) : rc;
 }
 
 /* One window's part of a group's stream: the counts say which windows its rows go to; which rows
@@ -212,7 +251,9 @@ static int spool_piece(struct spool *sp, uint64_t q, uint32_t group, uint64_t *t
     for (size_t s = 0; s < head.n; s++)
         st->counts[st->prev[s]]++;
     for (uint32_t d = 2; d <= windows; d++) {
-        const uint32_t rows = drps_relay_route(st, w, d) == windows + group ? st->counts[d] : 0;
+        const int sent =
+            !drps_relay_held(st, q, d) && drps_relay_route(st, w, d) == windows + group;
+        const uint32_t rows = sent ? st->counts[d] : 0;
         st->counts[d] = rows ? total : UINT32_MAX;
         total += rows;
     }
@@ -259,7 +300,7 @@ static int spool_all(struct spool *sp, struct drps_err *err)
     for (uint64_t i = 0; i < 2 && q + i < st->all_windows && rc == 0; i++)
         rc = spool_open_window(sp, q + i, err);
     for (uint64_t i = 0; i < st->source.windows && rc == 0; i++)
-        rc = spool_window_stream(sp, q + 2 + i, err);
+        rc = spool_coming(sp, q + 2 + i, err);
     for (uint32_t g = 0; g < st->layout.groups && rc == 0; g++)
         rc = spool_group_stream(sp, g, err);
     for (size_t p = 0; p < sp->parts_n && rc == 0; p++)

@@ -7,8 +7,8 @@
 
 /*
  * Which rows stay, arrive and leave is as good as random from slot to slot, so the loops over slots
- * have no branch that depends on it: every slot is counted, and sorted into its bucket, whatever
- * becomes of it.
+ * have no branch that depends on it: whatever becomes of a slot, it is written where the next one
+ * of its kind goes. Only rows that do not stay are counted and sorted.
  */
 
 static int contradiction(uint64_t q, const char *what, struct drps_err *err)
@@ -19,25 +19,25 @@ static int contradiction(uint64_t q, const char *what, struct drps_err *err)
                         (unsigned long long)q, what);
 }
 
-/* ---- Sorting slots by distance ---- */
+/* ---- Sorting by distance ---- */
 
-/* counts[d] becomes the number of slots with distance d, 1 .. K. */
+/* counts[d] becomes the number of items with distance d, 1 .. K. */
 static void count_distances(struct drps_relay *st, const uint32_t *distance, size_t n)
 {
     uint32_t *counts = st->counts;
     memset(counts, 0, (st->source.windows + 2) * sizeof(*counts));
-    for (size_t s = 0; s < n; s++)
-        counts[distance[s]]++;
+    for (size_t i = 0; i < n; i++)
+        counts[distance[i]]++;
 }
 
-/* Frames into st->order, by distance; counts[d], the place of the first of distance d, becomes the
+/* Items into st->order, by distance; counts[d], the place of the first of distance d, becomes the
  * place after its last. */
-static void sort_frames(struct drps_relay *st, const uint32_t *distance, const uint32_t *frame,
-                        size_t n)
+static void sort_items(struct drps_relay *st, const uint32_t *distance, const uint32_t *item,
+                       size_t n)
 {
     uint32_t *restrict order = st->order, *restrict counts = st->counts;
-    for (size_t s = 0; s < n; s++)
-        order[counts[distance[s]]++] = frame[s];
+    for (size_t i = 0; i < n; i++)
+        order[counts[distance[i]]++] = item[i];
 }
 
 /* ---- Opening ---- */
@@ -46,21 +46,75 @@ static void sort_frames(struct drps_relay *st, const uint32_t *distance, const u
 static size_t list_staying(struct drps_relay *st, uint64_t q)
 {
     const struct drps_relay_window *before = &st->open[(q + 1) % 2];
+    const uint32_t *restrict frame = before->frame, *restrict next = before->next;
     uint32_t *restrict list = st->order;
     size_t k = 0;
     if (!q) return 0;
     for (size_t s = 0; s < before->head.n; s++) {
-        list[k] = before->frame[s];
-        k += before->next[s] == 1;
+        list[k] = frame[s];
+        k += next[s] == 1;
     }
     return k;
 }
 
+/* Rows that stayed keep the frames that list_staying() found. The slots of all others go to
+ * st->picked, their distances to the front of st->prev. Returns how many these are. */
+static size_t keep_frames(struct drps_relay *st, struct drps_relay_window *win)
+{
+    const uint32_t *restrict kept = st->order;
+    uint32_t *restrict prev = st->prev, *restrict picked = st->picked;
+    uint32_t *restrict frame = win->frame;
+    const uint32_t stay = win->q ? 1 : 0; /* no distance is 0 */
+    size_t k = 0, others = 0;
+    for (size_t s = 0; s < win->head.n; s++) {
+        const uint32_t d = prev[s];
+        frame[s] = kept[k];
+        picked[others] = (uint32_t)s;
+        prev[others] = d; /* others <= s: it was read */
+        k += d == stay;
+        others += d != stay;
+    }
+    return others;
+}
+
+/* How the slots that st->order has come by frames: those of rows that were held first, then those
+ * whose rows arrive by stream, then those whose rows no window has used yet. */
+struct comers {
+    size_t held, arriving, created;
+};
+
+/* The slots in st->picked into st->order: held, arriving, and each of them the longest way first:
+ * so they left. */
+static struct comers order_comers(struct drps_relay *st, uint64_t q, size_t n)
+{
+    const uint32_t windows = st->source.windows;
+    const uint32_t known = q < windows ? (uint32_t)q : windows; /* the longest way yet */
+    struct comers c = {0, 0, 0};
+    uint32_t at = 0;
+    count_distances(st, st->prev, n);
+    for (int held = 1; held >= 0; held--)
+        for (uint32_t d = known; d > 1; d--) {
+            if (drps_relay_held(st, q - d, d) != held) continue;
+            const uint32_t rows = st->counts[d];
+            *(held ? &c.held : &c.arriving) += rows;
+            st->counts[d] = at;
+            at += rows;
+        }
+    c.created = n - c.held - c.arriving;
+    for (uint32_t d = 1; d <= windows; d++) { /* none of distance 1 but in the first window */
+        if (d > 1 && d <= known) continue;
+        const uint32_t rows = st->counts[d];
+        st->counts[d] = at;
+        at += rows;
+    }
+    sort_items(st, st->prev, st->picked, n);
+    return c;
+}
+
 /* The first n vacant frames, in order, which are then taken. Returns how many there were. */
-static size_t take_vacant(struct drps_relay *st, size_t n)
+static size_t take_vacant(struct drps_relay *st, size_t n, uint32_t *restrict list)
 {
     const size_t words = (size_t)(st->frames + 63) / 64;
-    uint32_t *restrict list = st->vacant_list;
     size_t k = 0;
     for (size_t i = 0; i < words && k < n; i++) {
         uint64_t word = st->vacant[i];
@@ -71,47 +125,23 @@ static size_t take_vacant(struct drps_relay *st, size_t n)
     return k;
 }
 
-/* Give every slot a frame: that of the window before where the row stayed, else a vacant one, so
- * that rows in slot order come to lie in order. */
-static int place_slots(struct drps_relay *st, struct drps_relay_window *win, struct drps_err *err)
+/* The frames of the slots in st->order, into st->picked: rows that were held are where they were,
+ * the others get vacant ones, so that a stream's rows come to lie in order. */
+static int place_comers(struct drps_relay *st, struct drps_relay_window *win,
+                        const struct comers *c, struct drps_err *err)
 {
-    const size_t n = win->head.n;
-    const size_t staying = list_staying(st, win->q);
-    const size_t others = n - (win->q ? st->counts[1] : 0);
-    if (staying != n - others) return contradiction(win->q, "rows stay that are not used", err);
-    if (take_vacant(st, others) != others) return contradiction(win->q, "too many rows", err);
-
-    const uint32_t *restrict prev = st->prev, *restrict kept = st->order;
-    const uint32_t *restrict vacant = st->vacant_list;
+    const uint32_t w = drps_relay_number(st, win->q);
+    const size_t others = c->arriving + c->created;
+    if (drps_shelves_count(st->shelves, w) != c->held)
+        return contradiction(win->q, "rows are held that are not used", err);
+    drps_shelves_take(st->shelves, w, 1, st->picked);
+    if (take_vacant(st, others, st->picked + c->held) != others)
+        return contradiction(win->q, "too many rows", err);
+    const uint32_t *restrict order = st->order, *restrict picked = st->picked;
     uint32_t *restrict frame = win->frame;
-    const uint32_t stay = win->q ? 1 : 0; /* no distance is 0 */
-    size_t k = 0;
-    for (size_t s = 0; s < n; s++) {
-        const size_t stays = prev[s] == stay;
-        frame[s] = stays ? kept[k] : vacant[s - k];
-        k += stays;
-    }
+    for (size_t i = 0; i < c->held + others; i++)
+        frame[order[i]] = picked[i];
     return 0;
-}
-
-/* Frames of arriving rows come first in st->order, the longest way first: so they arrive. Then
- * those of rows that no window has used yet, then those of rows that stayed. Returns how many
- * arrive. */
-static size_t order_arrivals(struct drps_relay *st, const struct drps_relay_window *win)
-{
-    const uint32_t windows = st->source.windows;
-    const uint32_t known = win->q < windows ? (uint32_t)win->q : windows; /* the longest way yet */
-    uint32_t at = 0;
-    for (uint32_t i = 0; i < windows; i++) {
-        const uint32_t d = i < known ? known - i : i + 1; /* known .. 1, then beyond */
-        if (d == 1) continue;
-        const uint32_t n = st->counts[d];
-        st->counts[d] = at;
-        at += n;
-    }
-    st->counts[1] = at; /* last: they are not needed any more, or (q = 0) all created */
-    sort_frames(st, st->prev, win->frame, win->head.n);
-    return known > 1 ? st->counts[2] : 0;
 }
 
 static char *row_in(const struct drps_relay *st, uint32_t frame)
@@ -119,21 +149,18 @@ static char *row_in(const struct drps_relay *st, uint32_t frame)
     return st->rows + (size_t)frame * st->config.row_bytes;
 }
 
-/* Rows that no window has used yet. Returns how many. */
-static size_t create_rows(struct drps_relay *st, const struct drps_relay_window *win)
+/* Rows that no window has used yet: the last of st->order. */
+static void create_rows(struct drps_relay *st, const struct comers *c)
 {
-    size_t created = 0;
-    if (win->q >= st->source.windows) return 0;
-    for (size_t s = 0; s < win->head.n; s++) {
-        if (st->prev[s] <= win->q) continue;
-        st->config.init(st->config.init_ctx, st->ids[s], 1, row_in(st, win->frame[s]));
-        created++;
-    }
-    return created;
+    const size_t first = c->held + c->arriving;
+    for (size_t i = first; i < first + c->created; i++)
+        st->config.init(st->config.init_ctx, st->ids[st->order[i]], 1, row_in(st, st->picked[i]));
 }
 
-static int fetch_arrivals(struct drps_relay *st, uint32_t w, size_t n, struct drps_err *err)
+static int fetch_arrivals(struct drps_relay *st, uint32_t w, const struct comers *c,
+                          struct drps_err *err)
 {
+    const size_t n = c->arriving;
     const uint64_t bytes = (uint64_t)n * st->config.row_bytes;
     if (drps_streams_bytes(st->streams, w) != bytes)
         return drps_err_set(err, DRPS_E_CORRUPT,
@@ -143,7 +170,8 @@ static int fetch_arrivals(struct drps_relay *st, uint32_t w, size_t n, struct dr
                             (unsigned long long)bytes);
     int rc = drps_streams_begin(st->streams, w, 0, err);
     if (rc == 0)
-        rc = drps_streams_take_rows(st->streams, st->rows, st->config.row_bytes, st->order, n, err);
+        rc = drps_streams_take_rows(st->streams, st->rows, st->config.row_bytes,
+                                    st->picked + c->held, n, err);
     if (rc == 0) rc = drps_streams_end(st->streams, err);
     return rc;
 }
@@ -178,14 +206,20 @@ int drps_relay_open_window(struct drps_relay *st, uint64_t q, struct drps_err *e
     int rc = st->source.read(st->source.ctx, w, &win->head, ids, win->next, st->prev, err);
     if (rc < 0) return rc;
     win->q = q;
-    count_distances(st, st->prev, win->head.n);
-    rc = place_slots(st, win, err);
+    const size_t staying = list_staying(st, q);
+    const size_t others = keep_frames(st, win);
+    if (others + staying != win->head.n)
+        return contradiction(q, "rows stay that are not used", err);
+    const struct comers c = order_comers(st, q, others);
+    rc = place_comers(st, win, &c, err);
     if (rc < 0) return rc;
+    if (c.created && !ids) return contradiction(q, "it has rows that no window has had", err);
+    create_rows(st, &c);
     stats.rows = win->head.n;
-    stats.created = create_rows(st, win);
-    stats.arrived = order_arrivals(st, win);
+    stats.created = c.created;
+    stats.arrived = c.arriving;
     stats.kept = stats.rows - stats.created - stats.arrived;
-    rc = fetch_arrivals(st, w, (size_t)stats.arrived, err);
+    rc = fetch_arrivals(st, w, &c, err);
     if (rc < 0) return rc;
     stats.read_bytes = stats.arrived * st->config.row_bytes;
     stats.open_ns = drps_clock_ns() - start;
@@ -213,20 +247,27 @@ uint32_t drps_relay_route(const struct drps_relay *st, uint32_t w, uint32_t dist
     return windows + (uint32_t)(to % windows) / st->layout.span;
 }
 
-/* Frames of leaving rows by distance, then those of rows that stay; counts[d] becomes the end of
- * distance d. Returns how many leave. */
+/* Frames of leaving rows by distance; counts[d] becomes the end of distance d. Returns how many
+ * leave. */
 static size_t order_leavers(struct drps_relay *st, const struct drps_relay_window *win)
 {
-    uint32_t at = 0;
-    count_distances(st, win->next, win->head.n);
-    for (uint32_t d = 2; d <= st->source.windows; d++) {
-        const uint32_t n = st->counts[d];
-        st->counts[d] = at;
-        at += n;
+    const uint32_t *restrict next = win->next, *restrict frame = win->frame;
+    uint32_t *restrict picked = st->picked, *restrict distance = st->prev;
+    size_t n = 0;
+    for (size_t s = 0; s < win->head.n; s++) {
+        picked[n] = frame[s];
+        distance[n] = next[s];
+        n += next[s] != 1;
     }
-    st->counts[1] = at;
-    sort_frames(st, win->next, win->frame, win->head.n);
-    return at;
+    count_distances(st, distance, n);
+    uint32_t at = 0;
+    for (uint32_t d = 2; d <= st->source.windows; d++) {
+        const uint32_t rows = st->counts[d];
+        st->counts[d] = at;
+        at += rows;
+    }
+    sort_items(st, distance, picked, n);
+    return n;
 }
 
 /* A group's stream gets, from each window, how many rows go to each of its windows, then the rows.
@@ -246,13 +287,26 @@ static int append_counts(struct drps_relay *st, uint32_t w, uint32_t distance, u
     return rc;
 }
 
+/* Rows whose next window is within reach stay where they are. Sets how many do. */
+static int hold_leavers(struct drps_relay *st, uint32_t w, size_t *held_out, struct drps_err *err)
+{
+    int rc = 0;
+    st->counts[1] = 0; /* where distance 2 begins */
+    for (uint32_t d = 2; d <= st->reach[w] && rc == 0; d++) {
+        const uint32_t first = st->counts[d - 1];
+        rc = drps_shelves_add(st->shelves, (w + d) % st->source.windows, st->order + first,
+                              st->counts[d] - first, err);
+    }
+    *held_out = st->counts[st->reach[w]];
+    return rc;
+}
+
 static int send_leavers(struct drps_relay *st, uint32_t w, struct drps_err *err)
 {
     const uint32_t windows = st->source.windows;
     uint32_t group = UINT32_MAX;
     int rc = 0;
-    st->counts[1] = 0; /* where distance 2 begins */
-    for (uint32_t d = 2; d <= windows && rc == 0; d++) {
+    for (uint32_t d = st->reach[w] + 1; d <= windows && rc == 0; d++) {
         const uint32_t first = st->counts[d - 1];
         const uint32_t n = st->counts[d] - first;
         if (!n) continue;
@@ -313,18 +367,20 @@ int drps_relay_close_window(struct drps_relay *st, uint64_t q, struct drps_err *
     const uint32_t w = drps_relay_number(st, q);
     const struct drps_relay_window *win = &st->open[q % 2];
     struct drps_window_stats stats = {0};
+    size_t held = 0;
     int rc = 0;
 
     if (st->layout.span && w % st->layout.span == 0)
         rc = deal_out(st, (w / st->layout.span + 1) % st->layout.groups, err);
     if (rc < 0) return rc;
     const size_t leavers = order_leavers(st, win);
-    rc = send_leavers(st, w, err);
+    rc = hold_leavers(st, w, &held, err);
+    if (rc == 0) rc = send_leavers(st, w, err);
     if (rc == 0) rc = drps_streams_flush(st->streams, err);
     if (rc < 0) return rc;
-    for (size_t i = 0; i < leavers; i++)
+    for (size_t i = held; i < leavers; i++)
         st->vacant[st->order[i] / 64] |= UINT64_C(1) << st->order[i] % 64;
-    stats.written_bytes = leavers * st->config.row_bytes;
+    stats.written_bytes = (leavers - held) * st->config.row_bytes;
     stats.close_ns = drps_clock_ns() - start;
     keep_stats(st, w, &stats);
     return 0;

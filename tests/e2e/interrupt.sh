@@ -16,7 +16,8 @@ wait_for() {
 
 # The model so far, from rows in memory and from rows on their way between windows.
 for store in resident relay; do
-    "$tools/drps-train" plan -o model --epochs 100000 --store $store --memory 56M --quiet &
+    memory=$([[ $store = resident ]] && echo 56M || echo 46M) # not enough to hold all rows between windows
+    "$tools/drps-train" plan -o model --epochs 100000 --store $store --memory $memory --quiet &
     pid=$!
     wait_for model.partial $pid
     read -rt 1 <> <(:) || true

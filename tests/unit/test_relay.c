@@ -85,7 +85,7 @@ static void test_equals_model(void **state)
             run(p, &how, &stats);
             assert_int_equal(stats.steps, p->n_steps);
             assert_int_equal(stats.windows, p->source.windows * p->source.epochs);
-            assert_true(stats.pool_bytes <= p->source.working_rows * p->row_bytes);
+            assert_true(stats.pool_bytes <= (uint64_t)p->rows * p->row_bytes);
             if (how.no_uring) assert_string_equal(stats.io_engine, "threads");
         }
         plan_free(p);
@@ -146,6 +146,98 @@ static void test_moves_what_the_windows_say(void **state)
     assert_true(stats.io.written_bytes <= arriving * p->source.epochs * p->row_bytes);
     assert_true(stats.io.written_bytes > 0 && stats.io.read_bytes > 0);
     plan_free(p);
+}
+
+/* Frames beyond two windows' hold rows: fewer move, those that were planned to, and none when there
+ * are frames for all. */
+static void test_holds_what_there_is_room_for(void **state)
+{
+    (void)state;
+    const uint64_t seed = test_seed("hold");
+    for (size_t i = 0; i < SHAPES; i++) {
+        struct plan *p = plan_new(seed + i, &shapes[i]);
+        uint64_t before = UINT64_MAX;
+        plan_cut(p, seed, 3);
+        for (uint64_t share = 0; share <= 8; share++) {
+            const uint64_t all = (uint64_t)p->rows * (p->row_bytes + 8);
+            struct drps_store_stats stats;
+            run(p, &(struct how){.extra_memory = share * all / 4}, &stats);
+            assert_true(stats.rows_sent <= before);
+            assert_true(stats.rows_arrived <= stats.rows_sent * p->source.epochs);
+            assert_true(stats.rows_arrived >= stats.rows_sent * (p->source.epochs - 1));
+            before = stats.rows_sent;
+        }
+        assert_int_equal(before, 0);
+        plan_free(p);
+    }
+}
+
+/* Windows with the rows 0 1, 1 2, 2 and 0, of which the first two have all three rows. */
+static int read_example(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
+                        uint32_t *next, uint32_t *prev, struct drps_err *err)
+{
+    static const struct drps_store_window heads[] = {
+        {.n = 2, .leaving = 1}, {.n = 2, .leaving = 1}, {.n = 1, .leaving = 1}, {.n = 1}};
+    static const uint32_t nexts[][2] = {{3, 1}, {3, 1}, {3}, {1}};
+    (void)ctx, (void)rows, (void)prev, (void)err;
+    *out = heads[w];
+    if (next) memcpy(next, nexts[w], heads[w].n * sizeof(*next));
+    return 0;
+}
+
+static void test_hold_plan_takes_the_frames_left(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint64_t frames, sent;
+        uint32_t reach[4];
+    } cases[] = {
+        {"none left", 2, 3, {2, 2, 2, 4}},
+        {"one left beside all but the first two windows", 3, 0, {4, 4, 4, 4}},
+    };
+    const struct drps_window_source source = {.windows = 4, .max_rows = 2, .read = read_example};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        uint32_t next[2], reach[4];
+        uint64_t sent;
+        struct drps_err err = DRPS_ERR_INIT;
+        assert_int_equal(drps_hold_plan(&source, cases[i].frames, next, reach, &sent, &err), 0);
+        if (sent != cases[i].sent || memcmp(reach, cases[i].reach, sizeof(reach)))
+            fail_msg("%s: reach %u %u %u %u, %llu sent", cases[i].name, reach[0], reach[1],
+                     reach[2], reach[3], (unsigned long long)sent);
+    }
+}
+
+static void test_shelves_keep_order(void **state)
+{
+    (void)state;
+    enum { N = 100 };
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_shelves *s = drps_shelves_new(2, 2 * N);
+    uint32_t frames[2 * N], out[2 * N];
+    for (uint32_t i = 0; i < 2 * N; i++)
+        frames[i] = 7 * i;
+    for (int round = 0; round < 3; round++) { /* room is given back */
+        for (size_t i = 0; i < N; i += 10) {
+            assert_int_equal(drps_shelves_add(s, 0, frames + i, 10, &err), 0);
+            assert_int_equal(drps_shelves_add(s, 1, frames + N + i, 10, &err), 0);
+        }
+        for (uint32_t w = 0; w < 2; w++) {
+            assert_int_equal(drps_shelves_count(s, w), N);
+            for (int clear = 0; clear < 2; clear++) {
+                memset(out, 0, sizeof(out));
+                drps_shelves_take(s, w, clear, out);
+                assert_memory_equal(out, frames + w * N, N * sizeof(*out));
+            }
+            assert_int_equal(drps_shelves_count(s, w), 0);
+        }
+    }
+    int rc = 0;
+    for (int i = 0; i < 3 && rc == 0; i++)
+        rc = drps_shelves_add(s, 0, frames, 2 * N, &err);
+    assert_int_equal(rc, -EINVAL);
+    drps_shelves_free(s);
+    drps_shelves_free(NULL);
 }
 
 static void test_groups_when_memory_is_short(void **state)
@@ -484,6 +576,9 @@ int main(void)
         cmocka_unit_test(test_equals_model),
         cmocka_unit_test(test_shows_several_steps),
         cmocka_unit_test(test_moves_what_the_windows_say),
+        cmocka_unit_test(test_holds_what_there_is_room_for),
+        cmocka_unit_test(test_hold_plan_takes_the_frames_left),
+        cmocka_unit_test(test_shelves_keep_order),
         cmocka_unit_test(test_groups_when_memory_is_short),
         cmocka_unit_test(test_layout_follows_cost),
         cmocka_unit_test(test_closes_at_any_time),
