@@ -10,34 +10,27 @@
 #include "base/drps_alloc.h"
 #include "base/drps_endian.h"
 #include "base/drps_recfile.h"
-#include "base/drps_rng.h"
 #include "index/drps_names.h"
 #include "index/extsort.h"
 #include "index/grid.h"
+#include "index/keys.h"
 #include "index/names.h"
 
 #define KIND_RUN DRPS_REC_KIND('R', 'U', 'N', '0')
 
-enum { FIRST_SLOTS = 1 << 14, PAGE_ENTRIES = 4096, AHEAD = 40 };
+enum { PAGE_ENTRIES = 4096, AHEAD = 40 };
 
-/* Of the table; small, since look-ups are random. */
-struct slot {
+/* Of a key, to sort. */
+struct keyed {
     uint64_t key;
-    uint32_t id;    /* DRPS_NO_ROW: the slot is empty */
-    uint32_t check; /* strings: more bits of the hash */
-};
-
-/* Of a provisional id, in the order of ids: what is hot came early and lies together. */
-struct use {
-    uint16_t mask;  /* segments of training samples that touch the key */
-    uint16_t first; /* when the first of these comes; DICT_TIMES - 1: last, or never */
-    uint32_t count; /* training samples that touch it, saturating */
+    uint32_t number;
 };
 
 /* Of a run. */
 struct entry {
     uint64_t key;
-    struct use use;
+    uint16_t mask, first;
+    uint32_t count;
     uint32_t id, check;
 };
 
@@ -49,11 +42,8 @@ struct dict {
     char *dir;
     struct dict_options options;
 
-    struct slot *slots;
-    size_t slots_n, slots_max;
-    struct use *uses;      /* [used_max] by id - base */
-    size_t used, used_max; /* of the table as it is */
-    uint32_t next_id;
+    struct keys keys;     /* of this generation; ids are numbers + base */
+    struct keyed *sorted; /* [keys.n] own: at the end of a generation */
 
     char *arena; /* strings of this generation, in order of id */
     size_t arena_n, arena_cap, arena_max;
@@ -67,18 +57,17 @@ struct dict {
     char *map_path;
 };
 
-static struct slot *slots_new(size_t n)
+static uint32_t next_id(const struct dict *d)
 {
-    struct slot *slots = drps_pages_new(n * sizeof(*slots)); /* huge pages: look-ups are random */
-    if (slots) memset(slots, 0xff, n * sizeof(*slots));      /* id = DRPS_NO_ROW: empty */
-    return slots;
+    return d->bases[d->bases_n - 1] + (uint32_t)d->keys.n;
 }
 
-static int push_base(struct dict *d, struct drps_err *err)
+/* A generation begins at id `base`. */
+static int push_base(struct dict *d, uint32_t base, struct drps_err *err)
 {
     if (drps_array_reserve(&d->bases, &d->bases_cap, d->bases_n + 1, sizeof(*d->bases)))
         return drps_err_set(err, -ENOMEM, "no memory for the dictionary");
-    d->bases[d->bases_n++] = d->next_id;
+    d->bases[d->bases_n++] = base;
     return 0;
 }
 
@@ -92,18 +81,14 @@ int dict_open(const struct drps_io *io, const char *dir, const struct dict_optio
     d->options = *options;
     d->map_fd = -1;
     d->dir = strdup(dir);
-    /* Growing holds the old table and its uses beside the new ones, twice as large; sorting holds
-     * two tables. Strings take as much again. */
-    uint64_t table_bytes = options->memory_bytes / (options->strings ? 3 : 1) / 3 * 2;
-    d->slots_max = (size_t)(table_bytes / (sizeof(struct slot) + sizeof(struct use)));
-    if (d->slots_max < FIRST_SLOTS) d->slots_max = FIRST_SLOTS;
+    /* While keys are sorted there are two arrays of them; before, the table's lines take less, the
+     * old ones that are left when it grows included. Strings take as much again. */
+    const uint64_t key_bytes = sizeof(struct keys_entry) + 2 * sizeof(struct keyed) +
+                               (options->strings ? sizeof(*d->keys.checks) : 0);
+    const uint64_t table_bytes = options->memory_bytes / (options->strings ? 3 : 1);
     d->arena_max = options->strings ? (size_t)(options->memory_bytes / 3) : 0;
-    d->slots_n = FIRST_SLOTS;
-    d->used_max = d->slots_n / 4 * 3;
-    d->slots = slots_new(d->slots_n);
-    d->uses = drps_pages_new(d->used_max * sizeof(*d->uses));
-    int rc = d->dir && d->slots && d->uses
-                 ? push_base(d, err)
+    int rc = d->dir && keys_init(&d->keys, (size_t)(table_bytes / key_bytes), options->strings) == 0
+                 ? push_base(d, 0, err)
                  : drps_err_set(err, -ENOMEM, "no memory for the dictionary");
     if (rc < 0) {
         dict_close(d);
@@ -113,15 +98,19 @@ int dict_open(const struct drps_io *io, const char *dir, const struct dict_optio
     return 0;
 }
 
+static void free_sorted(struct dict *d)
+{
+    drps_pages_free(d->sorted, d->keys.n * sizeof(*d->sorted));
+    d->sorted = NULL;
+}
+
 /* Once all keys are placed, and at the end. */
 static void free_table(struct dict *d)
 {
-    drps_pages_free(d->slots, d->slots_n * sizeof(*d->slots));
-    drps_pages_free(d->uses, d->used_max * sizeof(*d->uses));
+    free_sorted(d);
+    keys_destroy(&d->keys);
     free(d->arena);
     free(d->name_at);
-    d->slots = NULL;
-    d->uses = NULL;
     d->arena = NULL;
     d->name_at = NULL;
 }
@@ -147,51 +136,21 @@ uint32_t dict_base(const struct dict *d, size_t generation)
     return d->bases[generation];
 }
 
-/* The home of a key: its hash scaled to the table's size, which need not be a power of two. */
-static size_t home(uint64_t key, size_t slots_n)
+static struct entry entry_of(const struct dict *d, const struct keyed *k, uint32_t base)
 {
-    return (size_t)(((__uint128_t)drps_mix64(key) * slots_n) >> 64);
-}
-
-/* Homes are in the order of hashes: the old table is read, and the new one filled, nearly in turn.
- */
-static int grow(struct dict *d, struct drps_err *err)
-{
-    size_t n = d->slots_n * 2 < d->slots_max ? d->slots_n * 2 : d->slots_max;
-    size_t used_max = n / 4 * 3;
-    struct slot *slots = slots_new(n);
-    struct use *uses = drps_pages_new(used_max * sizeof(*uses));
-    if (!slots || !uses) {
-        drps_pages_free(slots, n * sizeof(*slots));
-        drps_pages_free(uses, used_max * sizeof(*uses));
-        return drps_err_set(err, -ENOMEM, "no memory for a dictionary of %zu names", n);
-    }
-    for (size_t i = 0; i < d->slots_n; i++) {
-        if (d->slots[i].id == DRPS_NO_ROW) continue;
-        size_t at = home(d->slots[i].key, n);
-        while (slots[at].id != DRPS_NO_ROW)
-            at = at + 1 == n ? 0 : at + 1;
-        slots[at] = d->slots[i];
-    }
-    memcpy(uses, d->uses, d->used * sizeof(*uses));
-    drps_pages_free(d->slots, d->slots_n * sizeof(*d->slots));
-    drps_pages_free(d->uses, d->used_max * sizeof(*d->uses));
-    d->slots = slots;
-    d->uses = uses;
-    d->slots_n = n;
-    d->used_max = used_max;
-    return 0;
-}
-
-static struct entry entry_of(const struct dict *d, const struct slot *slot, uint32_t base)
-{
-    return (struct entry){slot->key, d->uses[slot->id - base], slot->id, slot->check};
+    const struct keys_entry *e = &d->keys.entries[k->number];
+    return (struct entry){.key = e->key,
+                          .mask = e->mask,
+                          .first = e->first,
+                          .count = e->count,
+                          .id = base + k->number,
+                          .check = d->keys.checks ? d->keys.checks[k->number] : 0};
 }
 
 /* One page of a run: u32 n | n entries | strings: n x (u32 offset of the end) and the names as in
  * the arena. */
-static int write_page(struct dict *d, struct drps_recwriter *w, const struct slot *slots, size_t n,
-                      uint32_t base, char **text, size_t *text_cap, struct drps_err *err)
+static int write_page(struct dict *d, struct drps_recwriter *w, const struct keyed *sorted,
+                      size_t n, uint32_t base, char **text, size_t *text_cap, struct drps_err *err)
 {
     uint32_t head[2] = {(uint32_t)n, 0};
     struct entry entries[PAGE_ENTRIES];
@@ -199,9 +158,9 @@ static int write_page(struct dict *d, struct drps_recwriter *w, const struct slo
     size_t bytes = 0;
 
     for (size_t i = 0; i < n; i++)
-        entries[i] = entry_of(d, &slots[i], base);
+        entries[i] = entry_of(d, &sorted[i], base);
     for (size_t i = 0; d->options.strings && i < n; i++) {
-        const char *name = d->arena + d->name_at[slots[i].id - base];
+        const char *name = d->arena + d->name_at[sorted[i].number];
         size_t name_bytes = NAME_HEAD + drps_get_u32(name + 2);
         if (drps_array_reserve(text, text_cap, bytes + name_bytes, 1))
             return drps_err_set(err, -ENOMEM, "no memory for the dictionary");
@@ -223,13 +182,13 @@ static char *run_path(const struct dict *d, size_t generation)
 }
 
 /* A radix sort by key, of the bytes in which keys differ; aux has room for n. */
-static void sort_slots(struct slot *slots, struct slot *aux, size_t n)
+static void sort_keys(struct keyed *keys, struct keyed *aux, size_t n)
 {
     enum { RADIX = 256 };
-    struct slot *from = slots, *to = aux;
+    struct keyed *from = keys, *to = aux;
     uint64_t differ = 0;
     for (size_t i = 1; i < n; i++)
-        differ |= slots[i].key ^ slots[0].key;
+        differ |= keys[i].key ^ keys[0].key;
     for (unsigned shift = 0; shift < 64; shift += 8) {
         size_t count[RADIX] = {0}, at = 0;
         if (!(differ >> shift & (RADIX - 1))) continue;
@@ -242,22 +201,27 @@ static void sort_slots(struct slot *slots, struct slot *aux, size_t n)
         }
         for (size_t i = 0; i < n; i++)
             to[count[from[i].key >> shift & (RADIX - 1)]++] = from[i];
-        struct slot *swap = from;
+        struct keyed *swap = from;
         from = to;
         to = swap;
     }
-    if (from != slots) memcpy(slots, from, n * sizeof(*slots));
+    if (from != keys) memcpy(keys, from, n * sizeof(*keys));
 }
 
-/* The used slots, sorted by key, at the front of the table. */
-static int compact(struct dict *d, struct drps_err *err)
+/* The keys sorted, in place of the table's lines. */
+static int sort_table(struct dict *d, struct drps_err *err)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < d->slots_n; i++)
-        if (d->slots[i].id != DRPS_NO_ROW) d->slots[n++] = d->slots[i];
-    struct slot *aux = drps_pages_new(n * sizeof(*aux));
-    if (!aux) return drps_err_set(err, -ENOMEM, "no memory to sort %zu names", n);
-    sort_slots(d->slots, aux, n);
+    const size_t n = d->keys.n;
+    keys_close(&d->keys);
+    struct keyed *aux = drps_pages_new(n * sizeof(*aux));
+    d->sorted = drps_pages_new(n * sizeof(*d->sorted));
+    if (!aux || !d->sorted) {
+        drps_pages_free(aux, n * sizeof(*aux));
+        return drps_err_set(err, -ENOMEM, "no memory to sort %zu names", n);
+    }
+    for (size_t i = 0; i < n; i++)
+        d->sorted[i] = (struct keyed){d->keys.entries[i].key, (uint32_t)i};
+    sort_keys(d->sorted, aux, n);
     drps_pages_free(aux, n * sizeof(*aux));
     return 0;
 }
@@ -272,22 +236,24 @@ static int end_generation(struct dict *d, struct drps_err *err)
     char *path = run_path(d, d->bases_n - 1);
 
     if (!path) return drps_err_set(err, -ENOMEM, "no memory for the dictionary");
-    size_t n = d->used;
-    int rc = compact(d, err);
+    const size_t n = d->keys.n;
+    const uint32_t end = next_id(d);
+    int rc = sort_table(d, err);
     if (rc == 0) rc = drps_recwriter_open(d->io, path, KIND_RUN, &w, err);
     for (size_t i = 0; rc == 0 && i < n; i += PAGE_ENTRIES) {
         size_t part = n - i < PAGE_ENTRIES ? n - i : PAGE_ENTRIES;
-        rc = write_page(d, w, d->slots + i, part, base, &text, &text_cap, err);
+        rc = write_page(d, w, d->sorted + i, part, base, &text, &text_cap, err);
     }
     if (rc == 0) rc = drps_recwriter_finish(w, err);
     drps_recwriter_close(w);
     free(text);
     free(path);
     if (rc < 0) return rc;
-    memset(d->slots, 0xff, d->slots_n * sizeof(*d->slots));
-    d->used = 0;
+    free_sorted(d);
     d->arena_n = 0;
-    return push_base(d, err);
+    if (keys_reopen(&d->keys) < 0)
+        return drps_err_set(err, -ENOMEM, "no memory for the dictionary");
+    return push_base(d, end, err);
 }
 
 /* The only one stays in the table, from where it is placed. */
@@ -295,8 +261,9 @@ static int last_generation(struct dict *d, struct drps_err *err)
 {
     int rc;
     if (d->bases_n == 1) {
-        rc = compact(d, err);
-        return rc < 0 ? rc : push_base(d, err);
+        const uint32_t end = next_id(d);
+        rc = sort_table(d, err);
+        return rc < 0 ? rc : push_base(d, end, err);
     }
     rc = end_generation(d, err);
     free_table(d);
@@ -307,36 +274,39 @@ static int last_generation(struct dict *d, struct drps_err *err)
 static int make_room(struct dict *d, size_t n, size_t text, struct drps_err *err)
 {
     int ended = 0;
-    while (d->used + n > d->used_max ||
-           (d->arena_max && d->arena_n + text > d->arena_max && d->used)) {
+    struct keys *k = &d->keys;
+    while (k->n + n > k->room || (d->arena_max && d->arena_n + text > d->arena_max && k->n)) {
         int rc = 0;
-        int full = d->used && d->arena_max && d->arena_n + text > d->arena_max;
-        if (d->slots_n < d->slots_max && !full) {
-            rc = grow(d, err);
-        } else if (d->used) {
+        const int full = k->n && d->arena_max && d->arena_n + text > d->arena_max;
+        if (k->room < k->max && !full) {
+            if (keys_grow(k) < 0)
+                rc = drps_err_set(err, -ENOMEM, "no memory for a dictionary of %zu names",
+                                  2 * k->room);
+        } else if (k->n) {
             rc = end_generation(d, err);
             ended = 1;
-        } else { /* one sample with more names than the table holds: it is what it is */
-            d->slots_max *= 2;
+        } else if (keys_raise(k, 2 * k->max) < 0) { /* one sample with more names than the table
+                                                       holds: it is what it is */
+            rc = drps_err_set(err, -ENOMEM, "no memory for a dictionary of %zu names", 2 * k->max);
         }
         if (rc < 0) return rc;
     }
     return ended;
 }
 
-static int keep_name(struct dict *d, const struct drps_name *name, uint32_t id,
+static int keep_name(struct dict *d, const struct drps_name *name, size_t number,
                      struct drps_err *err)
 {
     uint16_t field = (uint16_t)name->field;
-    size_t at = id - d->bases[d->bases_n - 1];
-    if (drps_array_reserve(&d->name_at, &d->name_cap, at + 1, sizeof(*d->name_at)) ||
+    if (drps_array_reserve(&d->name_at, &d->name_cap, number + 1, sizeof(*d->name_at)) ||
         drps_array_reserve(&d->arena, &d->arena_cap, d->arena_n + NAME_HEAD + name->bytes, 1))
         return drps_err_set(err, -ENOMEM, "no memory for the dictionary's names");
     char *to = d->arena + d->arena_n;
     memcpy(to, &field, 2);
     drps_put_u32(to + 2, name->bytes);
     memcpy(to + NAME_HEAD, name->text, name->bytes);
-    d->name_at[at] = d->arena_n;
+    d->name_at[number] = d->arena_n;
+    d->keys.checks[number] = name->check;
     d->arena_n += NAME_HEAD + name->bytes;
     return 0;
 }
@@ -350,66 +320,66 @@ static int collision(const struct drps_name *name, const struct dict *d, struct 
                         d->options.hash_seed);
 }
 
-/* Find the slot of a key, or the empty one where it belongs. */
-static struct slot *find(struct dict *d, uint64_t key)
+/* Of keys with these numbers, of which those from `known` on are new. */
+static int keep_names(struct dict *d, const struct drps_name *names, size_t n, size_t known,
+                      const uint32_t *numbers, struct drps_err *err)
 {
-    size_t at = home(key, d->slots_n);
-    while (d->slots[at].id != DRPS_NO_ROW && d->slots[at].key != key)
-        at = at + 1 == d->slots_n ? 0 : at + 1;
-    return &d->slots[at];
+    for (size_t j = 0; j < n; j++) {
+        if (numbers[j] == known) {
+            int rc = keep_name(d, &names[j], known++, err);
+            if (rc < 0) return rc;
+        } else if (d->keys.checks[numbers[j]] != names[j].check) {
+            return collision(&names[j], d, err);
+        }
+    }
+    return 0;
 }
 
-static int find_id(struct dict *d, const struct drps_samples *s, size_t j, uint32_t base,
-                   uint32_t *id_out, struct drps_err *err)
+/* A training sample at `time` has the keys of these numbers. */
+static void count_uses(struct keys_entry *entries, const uint32_t *numbers, size_t n, uint32_t time)
 {
-    struct slot *slot = find(d, s->keys[j]);
-    const struct drps_name *name = d->options.strings ? &s->names[j] : NULL;
-    if (slot->id == DRPS_NO_ROW) {
-        *slot =
-            (struct slot){.key = s->keys[j], .id = d->next_id++, .check = name ? name->check : 0};
-        d->uses[slot->id - base] = (struct use){.first = DICT_TIMES - 1};
-        d->used++;
-        int rc = name ? keep_name(d, name, slot->id, err) : 0;
-        if (rc < 0) return rc;
-    } else if (name && slot->check != name->check) {
-        return collision(name, d, err);
+    const uint16_t bit = (uint16_t)(1u << time / (DICT_TIMES / DICT_SEGMENTS));
+    for (size_t j = 0; j < n; j++) {
+        struct keys_entry *e = &entries[numbers[j]];
+        e->mask |= bit;
+        e->first = time < e->first ? (uint16_t)time : e->first;
+        e->count += e->count != UINT32_MAX;
     }
-    __builtin_prefetch(&d->uses[slot->id - base], 1);
-    *id_out = slot->id;
-    return 0;
+}
+
+static size_t text_bytes(const struct drps_name *names, size_t n)
+{
+    size_t sum = 0;
+    for (size_t j = 0; j < n; j++)
+        sum += NAME_HEAD + names[j].bytes;
+    return sum;
 }
 
 int dict_add(struct dict *d, const struct drps_samples *s, size_t first, size_t last, uint32_t time,
              uint32_t *ids_out, struct drps_err *err)
 {
-    size_t text = 0;
-    if (d->options.strings)
-        for (size_t j = first; j < last; j++)
-            text += NAME_HEAD + s->names[j].bytes;
+    struct keys *k = &d->keys;
+    const size_t n = last - first;
+    const size_t text = d->options.strings ? text_bytes(s->names + first, n) : 0;
     int ended = 0;
-    if (last - first >= DRPS_NO_ROW - d->next_id)
+    if (n >= DRPS_NO_ROW - next_id(d))
         return drps_err_set(
             err, DRPS_E_CONFIG,
             "more than 4,294,967,294 feature names: use a data set with fewer, or more --memory");
-    if (d->used + (last - first) > d->used_max || d->arena_n + text > d->arena_max) {
-        ended = make_room(d, last - first, text, err);
+    if (k->n + n > k->room || d->arena_n + text > d->arena_max) {
+        ended = make_room(d, n, text, err);
         if (ended < 0) return ended;
     }
-    const uint32_t base = d->bases[d->bases_n - 1];
-    for (size_t j = first; j < last; j++) {
-        if (j + AHEAD < s->starts[s->n])
-            __builtin_prefetch(&d->slots[home(s->keys[j + AHEAD], d->slots_n)], 1);
-        int rc = find_id(d, s, j, base, &ids_out[j - first], err);
+    const size_t known = k->n;
+    keys_add(k, s->keys, first, last, s->starts[s->n], ids_out);
+    if (d->options.strings) {
+        int rc = keep_names(d, s->names + first, n, known, ids_out, err);
         if (rc < 0) return rc;
     }
-    if (time == DICT_TEST) return ended;
-    const uint16_t bit = (uint16_t)(1u << time / (DICT_TIMES / DICT_SEGMENTS));
-    for (size_t j = 0; j < last - first; j++) {
-        struct use *use = &d->uses[ids_out[j] - base];
-        use->mask |= bit;
-        if (time < use->first) use->first = (uint16_t)time;
-        use->count += use->count != UINT32_MAX;
-    }
+    if (time != DICT_TEST) count_uses(k->entries, ids_out, n, time);
+    const uint32_t base = d->bases[d->bases_n - 1];
+    for (size_t j = 0; base && j < n; j++)
+        ids_out[j] += base;
     return ended;
 }
 
@@ -443,7 +413,8 @@ struct merged {
 
 static uint64_t run_key(const struct dict *d, const struct run *r)
 {
-    return r->file ? drps_get_u64(r->data + 8 + r->at * sizeof(struct entry)) : d->slots[r->at].key;
+    return r->file ? drps_get_u64(r->data + 8 + r->at * sizeof(struct entry))
+                   : d->sorted[r->at].key;
 }
 
 static struct entry run_entry(const struct dict *d, const struct run *r)
@@ -451,8 +422,8 @@ static struct entry run_entry(const struct dict *d, const struct run *r)
     struct entry e;
     if (!r->file) {
         const size_t ahead = r->at + AHEAD < r->n ? r->at + AHEAD : r->at;
-        __builtin_prefetch(&d->uses[d->slots[ahead].id - d->bases[0]]);
-        return entry_of(d, &d->slots[r->at], d->bases[0]);
+        __builtin_prefetch(&d->keys.entries[d->sorted[ahead].number]);
+        return entry_of(d, &d->sorted[r->at], d->bases[0]);
     }
     memcpy(&e, r->data + 8 + r->at * sizeof(e), sizeof(e));
     return e;
@@ -460,7 +431,7 @@ static struct entry run_entry(const struct dict *d, const struct run *r)
 
 static const char *run_name(const struct dict *d, const struct run *r)
 {
-    if (!r->file) return d->arena + d->name_at[d->slots[r->at].id - d->bases[0]];
+    if (!r->file) return d->arena + d->name_at[d->sorted[r->at].number];
     const char *ends = r->data + 8 + r->n * sizeof(struct entry);
     const char *names = ends + 4 * r->n;
     return names + (r->at ? drps_get_u32(ends + 4 * (r->at - 1)) : 0);
@@ -497,9 +468,9 @@ static int merge_open(struct dict *d, struct merge *m, struct drps_err *err)
     m->n = dict_generations(d);
     m->runs = calloc(m->n ? m->n : 1, sizeof(*m->runs));
     if (!m->runs) return drps_err_set(err, -ENOMEM, "no memory for merging names");
-    if (d->slots) m->runs[0].n = d->used;
+    if (d->sorted) m->runs[0].n = d->keys.n;
     int rc = 0;
-    for (size_t i = 0; rc == 0 && !d->slots && i < m->n; i++) {
+    for (size_t i = 0; rc == 0 && !d->sorted && i < m->n; i++) {
         char *path = run_path(d, i);
         if (!path) rc = drps_err_set(err, -ENOMEM, "no memory for merging names");
         if (rc == 0) rc = drps_recfile_open(d->io, path, KIND_RUN, &m->runs[i].file, err);
@@ -527,9 +498,9 @@ static int merge_next(struct merge *m, struct merged *out, struct drps_err *err)
         struct run *r = &m->runs[i];
         if (!r->n || run_key(m->d, r) != out->key) continue;
         const struct entry e = run_entry(m->d, r);
-        out->mask |= e.use.mask;
-        if (e.use.first < out->first) out->first = e.use.first;
-        out->count = out->count + e.use.count < out->count ? UINT32_MAX : out->count + e.use.count;
+        out->mask |= e.mask;
+        if (e.first < out->first) out->first = e.first;
+        out->count = out->count + e.count < out->count ? UINT32_MAX : out->count + e.count;
         if (out->ids_n && e.check != out->check) {
             struct drps_name name = {.text = out->text, .bytes = (uint32_t)out->bytes};
             return collision(&name, m->d, err);
@@ -736,8 +707,10 @@ static int write_map(struct placing *p, struct drps_err *err)
         rc = drps_err_set(err, -ENOMEM, "no memory for placing");
     }
     if (rc == 0) rc = drps_io_open(d->io, d->map_path, O_RDWR | O_CREAT | O_TRUNC, &d->map_fd, err);
-    for (uint64_t done = 0, n; rc == 0 && done < d->next_id; done += n) {
-        n = d->next_id - done < PART ? d->next_id - done : PART;
+    for (uint64_t done = 0, n; rc == 0 && done < dict_base(d, dict_generations(d)); done += n) {
+        n = dict_base(d, dict_generations(d)) - done < PART
+                ? dict_base(d, dict_generations(d)) - done
+                : PART;
         for (uint64_t i = 0; rc == 0 && i < n; i++)
             rc = scatter_next(&p->by_id, &part[i], err);
         if (rc == 0)
@@ -757,11 +730,13 @@ int dict_place(struct dict *d, const char *plan_dir, uint32_t first_row, uint64_
     rows_out[0] = rows_out[1] = 0;
     int rc = last_generation(d, err);
     if (rc == 0) rc = extsort_open(d->io, d->dir, "place", share, &p.by_place, err);
-    if (rc == 0) rc = scatter_open(d, "key", d->next_id, share, &p.by_key, err);
+    if (rc == 0)
+        rc = scatter_open(d, "key", dict_base(d, dict_generations(d)), share, &p.by_key, err);
     if (rc == 0) rc = collect_places(&p, rows_out, err);
     if (rc == 0) rc = number_places(&p, first_row, err);
     extsort_close(p.by_place);
-    if (rc == 0) rc = scatter_open(d, "id", d->next_id, share, &p.by_id, err);
+    if (rc == 0)
+        rc = scatter_open(d, "id", dict_base(d, dict_generations(d)), share, &p.by_id, err);
     if (rc == 0) rc = write_names(&p, plan_dir, err);
     free_table(d);
     scatter_close(&p.by_key);
