@@ -9,7 +9,6 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_endian.h"
-#include "index/extsort.h"
 
 /* A sample: order u64 | label f32 | n u32 (top bit: values follow) | ids u32[n] | values f32[n]. */
 enum { HEAD_BYTES = 16, BUCKET_BITS = 5, BUFFER_BYTES = 256 * 1024, CHUNK_BYTES = 4 << 20 };
@@ -32,10 +31,15 @@ struct bucket {
     uint64_t samples;
 };
 
+/* Where a sample lies in a bucket. */
+struct place {
+    uint64_t order, at;
+};
+
 /* Reused from bucket to bucket. */
 struct sorting {
     char *data;
-    struct sort_record *places, *aux;
+    struct place *places, *aux;
     size_t data_cap, places_cap, aux_cap; /* bytes */
 };
 
@@ -382,13 +386,62 @@ static int make_room(void *pages, size_t *cap, uint64_t bytes)
 
 static uint64_t sorting_bytes(const struct bucket *b)
 {
-    const uint64_t bytes = b->written + 2 * b->samples * sizeof(struct sort_record);
+    const uint64_t bytes = b->written + 2 * b->samples * sizeof(struct place);
     return bytes + bytes / SLACK;
 }
 
-static uint64_t place_at(const struct sort_record *r)
+/* A stable radix sort by bits [low, high) of the order; returns which of the two arrays has it. */
+static struct place *sort_bits(struct place *from, struct place *to, size_t n, unsigned low,
+                               unsigned high)
 {
-    return r->a | (uint64_t)r->b << 32;
+    enum { BITS = 11, SIZE = 1 << BITS };
+    size_t count[SIZE];
+    for (unsigned bit = low; bit < high; bit += BITS) {
+        const uint64_t mask = (high - bit < BITS ? 1u << (high - bit) : SIZE) - 1;
+        size_t at = 0;
+        memset(count, 0, sizeof(count));
+        for (size_t i = 0; i < n; i++)
+            count[from[i].order >> bit & mask]++;
+        if (n && count[from[0].order >> bit & mask] == n) continue;
+        for (size_t v = 0; v < SIZE; v++) {
+            const size_t c = count[v];
+            count[v] = at;
+            at += c;
+        }
+        for (size_t i = 0; i < n; i++)
+            to[count[from[i].order >> bit & mask]++] = from[i];
+        struct place *swap = from;
+        from = to;
+        to = swap;
+    }
+    return from;
+}
+
+/* A stable insertion sort. 0: it gave up, since much is out of order. */
+static int sort_nearly(struct place *places, size_t n)
+{
+    uint64_t moves = 0;
+    for (size_t i = 1; i < n; i++) {
+        const struct place p = places[i];
+        size_t j = i;
+        for (; j && places[j - 1].order > p.order; j--)
+            places[j] = places[j - 1];
+        places[j] = p;
+        moves += i - j;
+        if (moves > n) return 0;
+    }
+    return 1;
+}
+
+/* By order, equal ones by arrival. Bits from `high` on are the same. Random orders are nearly told
+ * apart by the upper half of the bits; those of a grid with few cells are not. */
+static struct place *sort_places(struct place *places, struct place *aux, size_t n, unsigned high)
+{
+    enum { ENOUGH = 33 };
+    const unsigned low = high > ENOUGH ? high - ENOUGH : 0;
+    struct place *sorted = sort_bits(places, aux, n, low, high);
+    if (sort_nearly(sorted, n)) return sorted;
+    return sort_bits(sorted, sorted == places ? aux : places, n, 0, high);
 }
 
 static void prefetch_sample(const char *at)
@@ -398,8 +451,8 @@ static void prefetch_sample(const char *at)
 }
 
 /* Read a whole bucket, sort its samples by order, equal ones by arrival, and visit them. */
-static int drain_sorted(struct spool *s, struct bucket *b, const struct spool_visitor *v,
-                        struct drps_err *err)
+static int drain_sorted(struct spool *s, struct bucket *b, unsigned shift,
+                        const struct spool_visitor *v, struct drps_err *err)
 {
     struct sorting *w = &s->sorting;
     struct spool_sample sample;
@@ -411,19 +464,18 @@ static int drain_sorted(struct spool *s, struct bucket *b, const struct spool_vi
         return drps_err_set(err, -ENOMEM, "no memory to sort %" PRIu64 " samples", b->samples);
     int rc = bucket_read(s, b, w->data, (size_t)b->written, 0, err);
     for (uint64_t i = 0; rc == 0 && i < b->samples; i++) {
-        w->places[i] = (struct sort_record){
-            .hi = drps_get_u64(w->data + at), .a = (uint32_t)at, .b = (uint32_t)(at >> 32)};
+        w->places[i] = (struct place){drps_get_u64(w->data + at), at};
         at += sample_bytes(w->data + at);
     }
-    if (rc == 0) sort_records(w->places, w->aux, b->samples);
+    const struct place *sorted = rc == 0 ? sort_places(w->places, w->aux, b->samples, shift) : NULL;
     for (uint64_t i = 0; rc >= 0 && i < b->samples; i++) {
-        if (i + AHEAD < b->samples) prefetch_sample(w->data + place_at(&w->places[i + AHEAD]));
+        if (i + AHEAD < b->samples) prefetch_sample(w->data + sorted[i + AHEAD].at);
         if (v->expect && i + SOON < b->samples) {
-            at = place_at(&w->places[i + SOON]);
+            at = sorted[i + SOON].at;
             (void)sample_decode(w->data + at, (size_t)(b->written - at), &sample);
             v->expect(v->ctx, &sample);
         }
-        at = place_at(&w->places[i]);
+        at = sorted[i].at;
         (void)sample_decode(w->data + at, (size_t)(b->written - at),
                             &sample); /* whole by construction */
         rc = v->visit(v->ctx, &sample, err);
@@ -466,7 +518,7 @@ static int drain_bucket(struct spool *s, struct bucket *b, unsigned shift, uint6
     if (s->n == 1)
         rc = walk(s, b, 0, b->written, 0, v, err);
     else if (sorting_bytes(b) <= memory_bytes || b->samples < 2 || shift < BUCKET_BITS)
-        rc = drain_sorted(s, b, v, err);
+        rc = drain_sorted(s, b, shift, v, err);
     else
         rc = drain_dealt(s, b, shift, memory_bytes, v, err);
     bucket_close(s->io, b);
