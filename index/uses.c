@@ -25,7 +25,8 @@ struct uses {
     uint64_t steps, rows;
     const uint32_t *block_first;
     size_t blocks;
-    uint32_t *hint; /* [rows >> shift, + 1] the block of row i << shift */
+    uint32_t *block_of; /* [rows], or NULL: it takes too much memory */
+    uint32_t *hint;     /* [rows >> shift, + 1] the block of row i << shift */
     unsigned shift;
     size_t slice, first, end; /* blocks of a slice; the slice [first, end) */
     size_t slices;
@@ -41,6 +42,7 @@ struct uses {
 
 static void uses_destroy(struct uses *u)
 {
+    free(u->block_of);
     free(u->hint);
     free(u->next);
     free(u->list);
@@ -60,6 +62,16 @@ static int check_blocks(const uint32_t *first, size_t blocks, uint64_t steps, st
             return drps_err_set(err, -EINVAL,
                                 "block %zu begins at row %" PRIu32 ", the next at %" PRIu32, b,
                                 first[b], first[b + 1]);
+    return 0;
+}
+
+static int number_rows(struct uses *u, struct drps_err *err)
+{
+    u->block_of = drps_array_new((size_t)u->rows, sizeof(*u->block_of));
+    if (!u->block_of) return drps_err_set(err, -ENOMEM, "no memory to find the blocks of rows");
+    for (uint32_t b = 0; b < u->blocks; b++)
+        for (uint32_t row = u->block_first[b]; row < u->block_first[b + 1]; row++)
+            u->block_of[row] = b;
     return 0;
 }
 
@@ -94,26 +106,35 @@ static int uses_init(struct uses *u, const struct drps_io *io, const char *dir,
     u->step_rows = calloc((size_t)u->steps + 1, sizeof(*u->step_rows));
     if (!u->step_rows)
         return drps_err_set(err, -ENOMEM, "no memory for %" PRIu64 " steps", u->steps);
-    int rc = make_hints(u, err);
+    const int small = u->slices == 1 && u->rows <= memory_bytes / 4 / sizeof(*u->block_of);
+    int rc = small ? number_rows(u, err) : make_hints(u, err);
     if (rc == 0) rc = steps_scratch_begin(&u->scratch, io, dir, "uses.tmp", err);
     return rc;
 }
 
-/* The step's blocks in the slice: u->list. A step has no more blocks than rows. */
-static int list_blocks(struct uses *u, uint64_t step, size_t *n_out, struct drps_err *err)
+/* Into u->list; whether a row begins another block can hardly be predicted: no branch. */
+static size_t list_all(struct uses *u, const uint32_t *restrict rows, size_t rows_n)
 {
-    const uint32_t *rows;
-    size_t rows_n, n = 0;
+    const uint32_t *restrict block_of = u->block_of;
+    uint32_t *restrict list = u->list;
+    uint32_t before = UINT32_MAX; /* no block */
+    size_t n = 0;
+    for (size_t i = 0; i < rows_n; i++) {
+        const uint32_t b = block_of[rows[i]];
+        list[n] = b;
+        n += b != before;
+        before = b;
+    }
+    return n;
+}
 
-    *n_out = 0;
-    int rc = steps_rows(u->lists, step, u->rows, &rows, &rows_n, err);
-    if (rc < 0) return rc;
-    if (drps_array_reserve(&u->list, &u->list_cap, rows_n, sizeof(*u->list)) ||
-        drps_array_reserve(&u->distance, &u->distance_cap, rows_n, sizeof(*u->distance)))
-        return drps_err_set(err, -ENOMEM, "no memory for the blocks of a step");
+/* Those in the slice. */
+static size_t list_slice(struct uses *u, const uint32_t *rows, size_t rows_n)
+{
     const uint32_t *block_first = u->block_first;
-    uint64_t begin = block_first[u->first];
+    const uint64_t begin = block_first[u->first];
     uint64_t end = 0; /* of the block found last */
+    size_t n = 0;
     for (size_t i = 0; i < rows_n; i++) {
         if (rows[i] < end || rows[i] < begin) continue;
         uint32_t b = u->hint[rows[i] >> u->shift];
@@ -123,7 +144,22 @@ static int list_blocks(struct uses *u, uint64_t step, size_t *n_out, struct drps
         u->list[n++] = b;
         end = block_first[b + 1];
     }
-    *n_out = n;
+    return n;
+}
+
+/* The step's blocks in the slice: u->list. A step has no more blocks than rows. */
+static int list_blocks(struct uses *u, uint64_t step, size_t *n_out, struct drps_err *err)
+{
+    const uint32_t *rows;
+    size_t rows_n;
+
+    *n_out = 0;
+    int rc = steps_rows(u->lists, step, u->rows, &rows, &rows_n, err);
+    if (rc < 0) return rc;
+    if (drps_array_reserve(&u->list, &u->list_cap, rows_n + 1, sizeof(*u->list)) ||
+        drps_array_reserve(&u->distance, &u->distance_cap, rows_n, sizeof(*u->distance)))
+        return drps_err_set(err, -ENOMEM, "no memory for the blocks of a step");
+    *n_out = u->block_of ? list_all(u, rows, rows_n) : list_slice(u, rows, rows_n);
     return 0;
 }
 
