@@ -148,6 +148,7 @@ static const struct shape shapes[] = {
     {"many rows, narrow", 300, 300, 150, 200, 60000, 1, 0},
     {"many rows, wide", 3000, 1500, 100, 100, 4000000, 1, 1},
     {"wide, then narrow", 2600, 2500, 100, 100, 4000000, 0, 0},
+    {"handed to the thread, all", 1000, 50, 100, 120, 4000, 1, 1},
     {"batches of one", 40, 1, 0, 5, 100, 1, 1},
 };
 

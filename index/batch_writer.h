@@ -1,0 +1,49 @@
+/*
+ * Batches that are gathered are given their rows in order and written: data.rec, rows.rec. That
+ * takes as long as gathering, so it can be done in a thread, one batch behind. Private to index/.
+ */
+#ifndef DRPS_INDEX_BATCH_WRITER_H
+#define DRPS_INDEX_BATCH_WRITER_H
+
+#include "base/drps_recfile.h"
+#include "index/drps_plan.h"
+
+/* A batch as its samples came. Zero it first; arrays are kept from batch to batch. */
+struct gathered {
+    uint32_t *touched; /* [rows_n] ids in order of first touch; an intercept's is not valid */
+    size_t rows_n, touched_cap;
+    float *labels;
+    uint32_t *starts;
+    size_t n, label_cap, start_cap;
+    uint32_t *local; /* [nnz] first-touch numbers */
+    float *values;   /* [nnz] if has_values */
+    size_t nnz, local_cap, value_cap;
+    int has_values;
+};
+
+void gathered_free(struct gathered *g);
+
+struct batch_writer;
+
+/* data, rows and map (NULL: ids are rows) are borrowed; has_bias: as for the batcher. */
+DRPS_MUST_CHECK
+int batch_writer_open(struct drps_recwriter *data, struct drps_recwriter *rows, const uint32_t *map,
+                      int has_bias, struct batch_writer **w_out, struct drps_err *err);
+/* Waits for what was handed over. */
+void batch_writer_close(struct batch_writer *w);
+
+/* Write a batch, be it without samples, which then has no rows either; after those handed over. */
+DRPS_MUST_CHECK
+int batch_writer_write(struct batch_writer *w, struct gathered *g, struct drps_err *err);
+/* The same in a thread: what g points to belongs to the writer until the next call of any of these.
+ * An error may be that of the batch before. */
+DRPS_MUST_CHECK
+int batch_writer_hand(struct batch_writer *w, struct gathered *g, struct drps_err *err);
+/* Until all is written. */
+DRPS_MUST_CHECK
+int batch_writer_wait(struct batch_writer *w, struct drps_err *err);
+
+/* Raise the maxima in info by what was written. After batch_writer_wait(). */
+void batch_writer_maxima(const struct batch_writer *w, struct drps_plan_info *info);
+
+#endif
