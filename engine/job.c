@@ -169,6 +169,7 @@ static struct drps_store_config store_config(struct drps_job *job, uint64_t step
 {
     const struct drps_plan_info *info = &job->plan->info;
     job->timeline.steps = steps;
+    job->timeline.reach = info->batches + info->eval_batches; /* once an epoch */
     return (struct drps_store_config){
         .io = job->plan->io,
         .block_first = job->block_first,

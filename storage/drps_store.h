@@ -71,6 +71,7 @@ struct drps_step_blocks {
 struct drps_timeline {
     void *ctx;
     uint64_t steps; /* in the whole training */
+    uint64_t reach; /* steps from a use of a block to its next one, at most; 0: not known */
     int (*step_blocks)(void *ctx, uint64_t step, struct drps_step_blocks *out,
                        struct drps_err *err);
 };

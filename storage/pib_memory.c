@@ -57,13 +57,20 @@ static int check_config(const struct drps_store_config *config, struct drps_err 
     return 0;
 }
 
+/* Steps that next uses lie apart: the pool's range over those that are read ahead, too. */
+static uint64_t queue_span(const struct drps_timeline *timeline)
+{
+    const uint64_t ahead = timeline->reach ? timeline->reach + DRPS_PIB_DEPTH : timeline->steps;
+    return least_of(least_of(ahead, timeline->steps), QUEUE_SPAN_MOST);
+}
+
 /* Tables of the pool, the ring of steps, the lists of the prefetch thread, buffers of the I/O
  * threads, the index of one step. */
 static uint64_t fixed_bytes(const struct drps_store_config *config)
 {
     const size_t max_rows = drps_pool_max_rows(config->block_first, config->blocks);
     const struct drps_step_size *step = &config->step;
-    uint64_t span = least_of(config->timeline->steps, QUEUE_SPAN_MOST);
+    const uint64_t span = queue_span(config->timeline);
     uint64_t rows = step->rows         ? step->rows
                     : step->block_rows ? step->block_rows
                                        : step->blocks * max_rows;

@@ -318,6 +318,25 @@ static void test_too_small_memory_names_what_would_do(void **state)
     plan_free(p);
 }
 
+static void test_memory_does_not_grow_with_epochs(void **state)
+{
+    (void)state;
+    struct plan *p = plan_new(1, &shapes[1]);
+    struct drps_store_config config = plan_config(p);
+    struct drps_timeline timeline = {.steps = 100, .reach = 100};
+    uint64_t one_epoch, many, unknown, most;
+    config.kv = drps_kv_engines()[0];
+    config.timeline = &timeline;
+    assert_int_equal(drps_store_pib.memory_need(&config, &one_epoch, &most, NULL), 0);
+    timeline.steps = 100 * 100000;
+    assert_int_equal(drps_store_pib.memory_need(&config, &many, &most, NULL), 0);
+    assert_int_equal(many, one_epoch);
+    timeline.reach = 0;
+    assert_int_equal(drps_store_pib.memory_need(&config, &unknown, &most, NULL), 0);
+    assert_true(unknown > many);
+    plan_free(p);
+}
+
 static void test_bad_configs_are_refused(void **state)
 {
     (void)state;
@@ -356,6 +375,7 @@ int main(void)
         cmocka_unit_test(test_pib_refuses_rows_outside_its_blocks),
         cmocka_unit_test(test_too_small_memory_names_what_would_do),
         cmocka_unit_test(test_bad_configs_are_refused),
+        cmocka_unit_test(test_memory_does_not_grow_with_epochs),
     };
     size_t n = 8;
     for (const struct drps_kv_ops *const *kv = drps_kv_engines(); *kv; kv++) {
