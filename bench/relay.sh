@@ -125,10 +125,10 @@ same() { # OUT REFERENCE: they are the same model, or end
 }
 
 need() { jq '[.memory.parts[].bytes] | add' "$work/runs/$1"; } # OUT: bytes that the run's parts take together
-least() { # PLAN STORE: the least --memory that is accepted
+least() { # PLAN STORE: the least --memory that is accepted, and 1 MiB, as some stores then ask for a little more
     { "$tools/drps-train" "$work/$1" -o "$work/model" --force --quiet --store "$2" --memory 1 2>&1 || true; } |
         sed -n 's/.*at least \([0-9.]*\) \([KMG]iB\) is needed.*/\1 \2/p' |
-        awk '{u["KiB"] = 1024; u["MiB"] = 1048576; u["GiB"] = 1073741824; printf "%d\n", ($1 + 0.1) * u[$2]}'
+        awk '{u["KiB"] = 1024; u["MiB"] = 1048576; u["GiB"] = 1073741824; printf "%d\n", $1 * u[$2] + 1048576}'
 }
 
 # fit PLAN PARTS: sets `memory`, the --memory at which relay's rows in memory take 1 / PARTS of the model's bytes or
