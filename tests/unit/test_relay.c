@@ -359,7 +359,7 @@ static void test_says_when_a_window_is_open(void **state)
     struct drps_err err = DRPS_ERR_INIT;
     char *dir = scratch_new();
     plan_cut(p, 1, 3);
-    struct gate g = {.inner = p->source};
+    struct gate g = {.inner = p->source, .is_open = 1}; /* opening reads all windows once */
     struct drps_window_source source = p->source;
     struct drps_store_config config = plan_config(p);
     pthread_mutex_init(&g.lock, NULL);
@@ -372,6 +372,9 @@ static void test_says_when_a_window_is_open(void **state)
     config.opened = opened;
     config.opened_ctx = &g;
     if (drps_store_relay.open(&config, &st, &err) < 0) fail_msg("%s", err.text);
+    pthread_mutex_lock(&g.lock);
+    g.is_open = 0; /* the store's thread reads the third when the first was left */
+    pthread_mutex_unlock(&g.lock);
     const uint64_t first = p->windows[0].head.steps, second = p->windows[1].head.steps;
 
     run_steps(st, p, 0, first + second - 1); /* which wait, and nobody is told */
