@@ -238,7 +238,7 @@ static void test_stage_is_locked_until_it_is_in_place(void **state)
 {
     struct scratch *s = *state;
     struct drps_io_ops ops = *drps_io_os()->ops;
-    struct intruder in = {.io = {&ops, &in}, .s = s};
+    struct intruder in = {.io = {.ops = &ops, .ctx = &in}, .s = s};
     ops.fsync = intruded_fsync;
     ops.rename = intruded_rename;
     ops.unlink = intruded_unlink;
