@@ -124,7 +124,8 @@ same() { # OUT REFERENCE: they are the same model, or end
     [[ $a = "$b" ]] || die "$1: content $a, but $2: $b"
 }
 
-need() { jq '[.memory.parts[].bytes] | add' "$work/runs/$1"; } # OUT: bytes that the run's parts take together
+# OUT: bytes that the run's parts take together, but for a plan kept in memory: with so many it is read in each epoch.
+need() { jq '[.memory.parts[] | select(.what != "keeping the plan").bytes] | add' "$work/runs/$1"; }
 least() { # PLAN STORE: the least --memory that is accepted, and 1 MiB, as some stores then ask for a little more
     { "$tools/drps-train" "$work/$1" -o "$work/model" --force --quiet --store "$2" --memory 1 2>&1 || true; } |
         sed -n 's/.*at least \([0-9.]*\) \([KMG]iB\) is needed.*/\1 \2/p' |
