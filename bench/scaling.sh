@@ -15,7 +15,7 @@ while (($#)); do
     option[${1#--}]=$2
     shift 2
 done
-plans_most=64 # machines that a plan can be made for
+plans_most=64 # machines that a plan is made for; the bytes of more follow from those
 
 # plan N BATCHES-A-MACHINE: $work/plan-N of the text $work/ctr-BATCHES.svm, and what drps-index says of it
 plan() {
