@@ -1,4 +1,5 @@
-/* One training run: what job.c prepares and runs and publish.c writes. Private to engine/. */
+/* One training run: what job.c prepares and runs, results.c counts and publish.c writes. Private to
+ * engine/. */
 #ifndef DRPS_JOB_H
 #define DRPS_JOB_H
 
@@ -50,5 +51,20 @@ int drps_job_export(struct drps_job *job, struct drps_err *err);
 /* Close the store, complete the model and give it its name, where this process writes one. */
 DRPS_MUST_CHECK
 int drps_job_publish(struct drps_job *job, struct drps_err *err);
+
+/* ---- Results ---- */
+
+/* What the store, the feed and the worker counted; before they are closed. */
+void drps_job_collect(struct drps_job *job);
+
+/* How this rank fared goes to all ranks, and theirs come here. */
+DRPS_MUST_CHECK
+int drps_job_collect_ranks(struct drps_job *job, struct drps_err *err);
+
+/* Beside what was measured; not for an epoch that was not finished. */
+void drps_job_forecast(struct drps_job *job);
+
+/* What the whole process took so far: for the manifest, and again at the very end. */
+void drps_job_measure(struct drps_job *job);
 
 #endif
