@@ -38,6 +38,7 @@ struct zmq_peer {
     /* the courier's alone */
     int dead;                  /* it has been silent for too long */
     uint64_t told[WIRE_PARTS]; /* credit sent */
+    uint64_t told_ns;          /* when all of it was */
     uint64_t heard_ns;
     struct link link;
     uint8_t public_key[32]; /* with keys */

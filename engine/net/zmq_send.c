@@ -72,11 +72,14 @@ static int put_hello(struct zmq_net *z, uint32_t r)
     return put_control(z, r, WIRE_HELLO, 0, 0, bytes, sizeof(bytes));
 }
 
-/* Credit goes back for several messages at a time, in time for the sender not to wait. */
+/* Credit goes back for several messages at a time, in time for the sender not to wait; and all of
+ * it now and then, for a sender that wants to use the whole queue. */
 static int put_credit(struct zmq_net *z, uint32_t r)
 {
     struct zmq_peer *peer = &z->peers[r];
-    const uint64_t batch = (z->net.o.queue_messages + 1) / 2;
+    const uint64_t now = drps_clock_ns();
+    const int all = now - peer->told_ns >= drps_zmq_ping_ms(z) * UINT64_C(1000000);
+    const uint64_t batch = all ? 1 : (z->net.o.queue_messages + 1) / 2;
     uint64_t taken[WIRE_PARTS];
     pthread_mutex_lock(&z->lock);
     memcpy(taken, z->net.peers[r].taken, sizeof(taken));
@@ -86,6 +89,7 @@ static int put_credit(struct zmq_net *z, uint32_t r)
         if (!put_control(z, r, WIRE_CREDIT, part, taken[part], NULL, 0)) return 0;
         peer->told[part] = taken[part];
     }
+    if (all) peer->told_ns = now;
     return 1;
 }
 

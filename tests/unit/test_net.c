@@ -348,6 +348,28 @@ static void test_net_holds_a_sender_whose_receiver_does_not_take(void **state)
     net_job_close(&job);
 }
 
+/* Credit that goes back for several messages at a time must not be kept for ever. */
+static void test_net_gives_the_whole_queue_back(void **state)
+{
+    struct net_job job;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_net_message *m;
+    uint64_t sent = 0, received = 0;
+    net_job_open(&job, kind_of(state), 2, &(struct drps_net_options){.queue_messages = 5});
+    static const unsigned sends[] = {5, 1, 4}, receives[] = {3, 2, 5};
+    for (size_t i = 0; i < 3; i++) { /* the last of them needs room that was not told yet */
+        for (unsigned k = 0; k < sends[i]; k++)
+            NET_OK(send_bytes(job.nets[0], 1, DRPS_NET_SERVER, sent++, NULL, 0, NET_WAIT_MS, &err));
+        for (unsigned k = 0; k < receives[i]; k++) {
+            NET_OK(drps_net_receive(job.nets[1], DRPS_NET_SERVER, 0, NET_WAIT_MS, &m, &err));
+            assert_int_equal(m->round, received++);
+            drps_net_message_free(m);
+        }
+    }
+    assert_int_equal(received, sent);
+    net_job_close(&job);
+}
+
 static void test_net_receives_from_the_rank_that_is_asked_for(void **state)
 {
     struct net_job job;
@@ -572,6 +594,7 @@ int main(void)
         OVER_ALL(test_net_refuses_what_the_receiver_does_not_take),
         OVER_ALL(test_net_waits_have_an_end),
         OVER_ALL(test_net_holds_a_sender_whose_receiver_does_not_take),
+        OVER_ALL(test_net_gives_the_whole_queue_back),
         OVER_ALL(test_net_receives_from_the_rank_that_is_asked_for),
         OVER_ALL(test_net_names_a_rank_that_has_left),
         OVER_ALL(test_net_tells_why_a_rank_gave_up),
