@@ -38,7 +38,7 @@ struct drps_io_ops {
 struct drps_io {
     const struct drps_io_ops *ops;
     void *ctx;
-    const atomic_int *stop; /* once it is not 0, helpers that read or write a file's bytes return
+    const atomic_int *stop; /* once it is not 0, functions that read or write a file's bytes return
                                DRPS_E_INTERRUPTED; those that clean up go on. NULL: never */
 };
 

@@ -709,7 +709,7 @@ static void test_builders_stop_when_told(void **state)
             block_layout_free(&layout);
             s.of->ops->close(s.of);
         }
-        assert_true(stopped >= 3);
+        assert_true(stopped >= (strcmp(builders[b], "auto") ? 4 : 3)); /* it asks less */
     }
     case_end(&c);
 }
