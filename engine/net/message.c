@@ -87,33 +87,57 @@ struct net_message *drps_net_out_deliver(struct net_out *out)
     return m;
 }
 
-struct net_out *drps_net_out_new(const struct drps_net_send *send, uint64_t bytes, enum net_way way)
+/* With room for so many pieces, and one hold. */
+static struct net_out *new_out(size_t pieces)
 {
-    const int lends = way == NET_LENDS && send->done && one_piece(send);
-    const int borrow = lends || (way == NET_BORROWS && send->done);
-    const size_t n = borrow ? send->n : 1;
-    if (n > (SIZE_MAX - sizeof(struct net_out)) / sizeof(struct drps_piece)) return NULL;
-    struct net_out *out = malloc(sizeof(*out) + n * sizeof(struct drps_piece));
+    if (pieces > (SIZE_MAX - sizeof(struct net_out)) / sizeof(struct drps_piece)) return NULL;
+    struct net_out *out = malloc(sizeof(*out) + pieces * sizeof(struct drps_piece));
     if (!out) return NULL;
     memset(out, 0, sizeof(*out));
-    out->n = n;
+    out->n = pieces;
     atomic_init(&out->holders, 1);
-    if (borrow) {
-        if (n) memcpy(out->pieces, send->pieces, n * sizeof(*out->pieces));
-        out->done = send->done;
-        out->ctx = send->ctx;
-    }
-    if (lends)
-        out->message = lend(one_piece(send), out);
-    else if (!borrow)
-        out->message = gather(send, bytes);
-    if (!out->message && (lends || !borrow)) {
+    return out;
+}
+
+static struct net_out *copied(const struct drps_net_send *send, uint64_t bytes)
+{
+    struct net_out *out = new_out(1);
+    if (!out) return NULL;
+    out->message = gather(send, bytes);
+    if (!out->message) {
         free(out);
         return NULL;
     }
-    if (!borrow)
-        out->pieces[0] = (struct drps_piece){out->message->pub.data, out->message->pub.bytes};
+    out->pieces[0] = (struct drps_piece){out->message->pub.data, out->message->pub.bytes};
     return out;
+}
+
+static struct net_out *borrowed(const struct drps_net_send *send)
+{
+    struct net_out *out = new_out(send->n);
+    if (!out) return NULL;
+    if (send->n) memcpy(out->pieces, send->pieces, send->n * sizeof(*out->pieces));
+    out->done = send->done;
+    out->ctx = send->ctx;
+    return out;
+}
+
+static struct net_out *lent(const struct drps_net_send *send, const struct drps_piece *piece)
+{
+    struct net_out *out = borrowed(send);
+    if (!out) return NULL;
+    out->message = lend(piece, out);
+    if (out->message) return out;
+    free(out);
+    return NULL;
+}
+
+struct net_out *drps_net_out_new(const struct drps_net_send *send, uint64_t bytes, enum net_way way)
+{
+    const struct drps_piece *piece = one_piece(send);
+    if (send->done && way == NET_BORROWS) return borrowed(send);
+    if (send->done && way == NET_LENDS && piece) return lent(send, piece);
+    return copied(send, bytes);
 }
 
 void drps_net_out_unhold(struct net_out *out)
