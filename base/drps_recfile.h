@@ -82,11 +82,16 @@ void drps_recfile_go_direct(struct drps_recfile *f);
  * As drps_recfile_read(), into memory of drps_recfile_room() bytes that is aligned to
  * DRPS_RECFILE_ALIGN; *run_out is where the run begins in it.
  */
-enum { DRPS_RECFILE_ALIGN = 4096 };
-uint64_t drps_recfile_room(const struct drps_recfile *f, uint64_t i, uint64_t n);
 DRPS_MUST_CHECK
 int drps_recfile_read_in(struct drps_recfile *f, uint64_t i, uint64_t n, void *mem,
                          const void **run_out, struct drps_err *err);
+
+/* Memory for a run of so many bytes: reads past the page cache begin and end aligned. */
+enum { DRPS_RECFILE_ALIGN = 4096 };
+static inline uint64_t drps_recfile_room(uint64_t run_bytes)
+{
+    return run_bytes + 2 * DRPS_RECFILE_ALIGN;
+}
 
 uint64_t drps_recfile_offset_in_run(const struct drps_recfile *f, uint64_t first, uint64_t j);
 

@@ -16,7 +16,8 @@ struct drps_recstream_options {
     uint64_t buffer_bytes; /* 0: 1 MiB */
     unsigned depth;        /* buffers; 0: 3 */
     unsigned readers;      /* threads that read, each another buffer; 0: 1, at most 4 */
-    int keep; /* 1: buffers for all records of a pass, which is read once; depth is not looked at */
+    int keep; /* 1: buffers for all records of a pass, which is read once, as far ahead of the
+                 consumer as the readers get; depth is not looked at */
 };
 
 /* The file is borrowed until close. */

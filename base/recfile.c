@@ -332,11 +332,6 @@ void drps_recfile_go_direct(struct drps_recfile *f)
         f->direct_fd = -1; /* some file systems cannot: it is read as before */
 }
 
-uint64_t drps_recfile_room(const struct drps_recfile *f, uint64_t i, uint64_t n)
-{
-    return drps_recfile_run_bytes(f, i, n) + 2 * DRPS_RECFILE_ALIGN;
-}
-
 /* The aligned pieces of the file around the run; what they lack of it is read in the usual way. */
 static int read_direct(struct drps_recfile *f, uint64_t offset, uint64_t bytes, char *mem,
                        struct drps_err *err)

@@ -9,10 +9,9 @@
 #include "base/drps_clock.h"
 
 enum { DEFAULT_BUFFER_BYTES = 1 << 20, DEFAULT_DEPTH = 3, MAX_DEPTH = 16, MAX_READERS = 4 };
-enum { MARGIN = 2 * DRPS_RECFILE_ALIGN }; /* of a buffer: reads past the page cache are aligned */
 
 struct run {
-    void *mem; /* own: [cap + 2 DRPS_RECFILE_ALIGN] */
+    void *mem; /* own: room for a run of `cap` bytes */
     uint64_t cap;
     const void *data;  /* in it: where the records begin */
     uint64_t first, n; /* records */
@@ -88,8 +87,8 @@ uint64_t drps_recstream_memory(const struct drps_recfile *file,
                                const struct drps_recstream_options *o)
 {
     const uint64_t buffers = lay_out(file, o, NULL);
-    if (!o->keep) return (run_cap(file, o) + MARGIN) * buffers;
-    return drps_recfile_run_bytes(file, o->first, o->count) + MARGIN * buffers;
+    if (!o->keep) return drps_recfile_room(run_cap(file, o)) * buffers;
+    return drps_recfile_run_bytes(file, o->first, o->count) + drps_recfile_room(0) * buffers;
 }
 
 /* Kept runs are read in the first pass only. */
@@ -162,7 +161,7 @@ static int new_runs(struct drps_recstream *s)
     if (!s->runs) return -ENOMEM;
     (void)lay_out(s->file, &s->options, s->runs);
     for (unsigned i = 0; i < s->options.depth; i++) {
-        s->runs[i].mem = drps_pages_new(s->runs[i].cap + MARGIN);
+        s->runs[i].mem = drps_pages_new(drps_recfile_room(s->runs[i].cap));
         if (!s->runs[i].mem) return -ENOMEM;
     }
     return 0;
@@ -211,7 +210,7 @@ void drps_recstream_close(struct drps_recstream *s)
             pthread_join(s->threads[--s->started], NULL);
     }
     for (unsigned i = 0; s->runs && i < s->options.depth; i++)
-        drps_pages_free(s->runs[i].mem, s->runs[i].cap + MARGIN);
+        drps_pages_free(s->runs[i].mem, drps_recfile_room(s->runs[i].cap));
     free(s->runs);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);

@@ -64,7 +64,7 @@ void drps_windows_close(struct drps_windows *w)
     if (!w) return;
     drps_recfile_close(w->file);
     free(w->heads);
-    drps_pages_free(w->mem, w->mem_bytes + 1);
+    drps_pages_free(w->mem, w->mem_bytes);
     free(w);
 }
 
@@ -77,10 +77,11 @@ static int open_file(struct drps_windows *w, const struct drps_io *io, struct dr
     free(path);
     if (rc < 0) return rc;
     for (uint64_t i = 0; i < drps_recfile_count(w->file); i++)
-        if (drps_recfile_room(w->file, i, 1) > most) most = drps_recfile_room(w->file, i, 1);
+        if (drps_recfile_run_bytes(w->file, i, 1) > most)
+            most = drps_recfile_run_bytes(w->file, i, 1);
     drps_recfile_go_direct(w->file);
-    w->mem_bytes = (size_t)most;
-    w->mem = drps_pages_new(w->mem_bytes + 1);
+    w->mem_bytes = (size_t)drps_recfile_room(most);
+    w->mem = drps_pages_new(w->mem_bytes);
     return w->mem ? 0 : drps_err_set(err, -ENOMEM, "no memory for a window's record");
 }
 
