@@ -27,7 +27,8 @@ static uint64_t wanted_bytes(const struct drps_plan_info *info,
     return drps_relay_window_bytes(share, info->rows, info->ranks.max_round_rows);
 }
 
-/* They fit, and are of about the size that this run wants. */
+/* They fit, and are not much smaller than this run wants; what fits is not much larger: all of the
+ * budget is less than 4/3 of that. */
 static int plan_suits(const struct drps_plan_info *info, const struct drps_relay_share *share)
 {
     const uint64_t bytes = info->working_set_rows * share->row_bytes;
