@@ -396,6 +396,15 @@ uint64_t drps_rounds_trained_ns(const struct drps_rounds *r)
 
 /* ---- Opening ---- */
 
+/* SIZE_MAX, which is refused, where they cannot be counted. */
+static size_t values_bytes(const struct drps_plan_info *info)
+{
+    size_t bytes;
+    const int overflow =
+        __builtin_mul_overflow(info->ranks.max_round_uses, row_bytes(info), &bytes);
+    return overflow ? SIZE_MAX : bytes;
+}
+
 int drps_rounds_open(const struct drps_rounds_options *options, struct drps_rounds **rounds_out,
                      struct drps_err *err)
 {
@@ -414,7 +423,7 @@ int drps_rounds_open(const struct drps_rounds_options *options, struct drps_roun
     r->index = drps_array_new(uses, sizeof(*r->index));
     r->sum = drps_array_new(rows, r->dim * sizeof(*r->sum));
     r->count = drps_array_new(rows, sizeof(*r->count));
-    int rc = drps_loan_renew(&r->values, uses * r->dim * sizeof(float), err);
+    int rc = drps_loan_renew(&r->values, values_bytes(info), err);
     if (rc == 0 && (!r->index || !r->sum || !r->count))
         rc = drps_err_set(err, -ENOMEM, "no memory for the rows of a round");
     if (rc < 0) {
