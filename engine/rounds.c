@@ -371,6 +371,7 @@ int drps_rounds_work(struct drps_rounds *r, struct drps_round *out, struct drps_
 int drps_rounds_begin(struct drps_rounds *r, uint64_t first, struct drps_err *err)
 {
     r->at = r->served_at = first;
+    r->trained_ns = 0;
     drps_err_clear(&r->server_err);
     int rc = pthread_create(&r->thread, NULL, serve, r);
     if (rc) return drps_err_set(err, -rc, "no thread for the server: %s", strerror(rc));
