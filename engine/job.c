@@ -306,8 +306,9 @@ static int open_store(struct drps_job *job, struct drps_store_config *config, st
     config->windows = job->windows ? &job->window_source : NULL;
     config->open_steps = job->memory.window_steps ? (unsigned)(2 * job->memory.window_steps) : 1;
     if (job->memory.window_steps) {
+        job->listener = (struct drps_async_listener){job->cluster.net, job->cluster.wait_ms};
         config->opened = drps_async_opened;
-        config->opened_ctx = job->cluster.net;
+        config->opened_ctx = &job->listener;
     }
     if (job->memory.kv && job->memory.kv->training_only) rc = probe_reads(job, config, err);
     if (job->uses && rc == 0)

@@ -3,6 +3,7 @@
 #ifndef DRPS_JOB_H
 #define DRPS_JOB_H
 
+#include "engine/async/async.h"
 #include "engine/cluster.h"
 #include "engine/drps_engine.h"
 #include "engine/epoch.h"
@@ -27,7 +28,8 @@ struct drps_job {
     int ranks;                   /* there are several: */
     struct drps_cluster cluster;
     struct drps_rounds *rounds;
-    struct drps_async *async; /* NULL: bsp */
+    struct drps_async *async;            /* NULL: bsp, as of the next one */
+    struct drps_async_listener listener; /* that the store tells */
     struct drps_uses *uses;
     struct drps_timeline timeline;
     uint32_t *block_first;        /* own: [blocks + 1]; NULL without a block store */

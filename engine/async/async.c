@@ -56,11 +56,12 @@ int drps_async_undue(const struct drps_net_message *m, const char *to, struct dr
                         m->from, to, m->type, m->bytes, (unsigned long long)m->round, m->tag);
 }
 
-void drps_async_opened(void *net)
+void drps_async_opened(void *listener)
 {
+    const struct drps_async_listener *to = listener;
     const struct drps_net_send send = {
-        .to = drps_net_rank(net), .part = DRPS_NET_SERVER, .type = DRPS_MESSAGE_OPENED};
-    const int rc = drps_net_send(net, &send, ASYNC_TURN_MS, NULL);
+        .to = drps_net_rank(to->net), .part = DRPS_NET_SERVER, .type = DRPS_MESSAGE_OPENED};
+    const int rc = drps_net_send(to->net, &send, to->wait_ms, NULL);
     (void)rc; /* that fails when the net has failed, which the server hears itself */
 }
 

@@ -60,8 +60,13 @@ struct drps_async_options {
     uint32_t wait_ms;      /* for a message that is due */
 };
 
-/* The opened() of this rank's store: tells its server. */
-void drps_async_opened(void *net);
+/* Whom this rank's store tells that it has opened what a step needs: the rank's server. */
+struct drps_async_listener {
+    struct drps_net *net;
+    uint32_t wait_ms; /* as in the options; a queue has room for all that a rank sends its own
+                         server, so that the store's thread waits only where that has failed */
+};
+void drps_async_opened(void *listener); /* the store's opened() */
 
 /* Called by all ranks together. Everything in options is borrowed until close. */
 DRPS_MUST_CHECK
