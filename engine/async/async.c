@@ -73,19 +73,25 @@ uint64_t drps_async_gradient_bytes(const struct async_job *job, uint32_t other, 
 
 /* ---- Sizes ---- */
 
+uint64_t drps_async_part_rows(const struct drps_plan_info *info)
+{
+    const uint64_t uses = info->ranks.max_round_uses;
+    return uses < info->max_batch_rows ? uses : info->max_batch_rows;
+}
+
 uint64_t drps_async_worker_bytes(const struct drps_plan_info *info)
 {
     return drps_feed_record_bytes(info);
 }
 
-/* The ring of open steps; parameters on their way out; a batch of another share where it is read,
- * sent, received, and used. */
+/* The ring of open steps; parameters on their way out, for each worker; a batch of another share
+ * where it is read, where it is received, and on its way to two others. */
 uint64_t drps_async_memory(const struct drps_plan_info *info, uint64_t window_steps)
 {
     const uint64_t step =
         info->ranks.max_round_uses * sizeof(uint32_t) + (info->ranks.workers + 8) * 9;
-    return 2 * window_steps * step + 2 * info->max_batch_rows * info->dim * sizeof(float) +
-           4 * drps_feed_record_bytes(info);
+    const uint64_t part = drps_async_part_rows(info) * info->dim * sizeof(float);
+    return 2 * window_steps * step + info->ranks.workers * part + 4 * drps_feed_record_bytes(info);
 }
 
 /* ---- Opening ---- */

@@ -48,6 +48,9 @@ int drps_async_undue(const struct drps_net_message *m, const char *to, struct dr
 /* Bytes of a gradient of so many rows between this rank and another. */
 uint64_t drps_async_gradient_bytes(const struct async_job *job, uint32_t other, size_t rows);
 
+/* Most rows of a batch that are one server's. */
+uint64_t drps_async_part_rows(const struct drps_plan_info *info);
+
 /* ---- The worker, in the calling thread ---- */
 
 struct async_worker; /* opaque */

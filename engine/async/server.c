@@ -38,9 +38,10 @@ struct async_server {
     uint32_t aside_n;
     uint64_t in, expected; /* gradients of the epoch */
     int ended;             /* END is in: `expected` is known */
-    float *here;           /* own: [max_batch_rows][dim] parameters for the rank's own worker, which
-                              reads them where they are */
+    float *here;           /* own: parameters for the rank's own worker, which reads them where they
+                              are */
     struct drps_loan **there; /* own: [workers] for each other one */
+    size_t part_bytes;        /* the most that `here`, and each of `there`, holds */
     struct drps_rounds_bytes bytes;
 };
 
@@ -153,7 +154,7 @@ static int send_parameters(struct async_server *s, uint32_t to, uint32_t share, 
     const struct async_job *job = s->job;
     const struct drps_rows rows = rows_of(at(s, step), share);
     const int own = to == job->rank;
-    int rc = own ? 0 : drps_loan_renew(&s->there[to], rows.n * job->dim * sizeof(float), err);
+    int rc = own ? 0 : drps_loan_renew(&s->there[to], s->part_bytes, err);
     if (rc < 0) return rc;
     float *values = own ? s->here : (float *)(void *)s->there[to]->data;
     const struct drps_message_here here = {.values = values};
@@ -308,7 +309,8 @@ int drps_async_server_new(const struct async_job *job, struct async_server **out
     s->part = drps_array_new((size_t)s->span * (workers + 1), sizeof(*s->part));
     s->done = drps_array_new((size_t)s->span * workers, sizeof(*s->done));
     s->aside = calloc(workers, sizeof(struct drps_net_message *));
-    s->here = drps_array_new((size_t)info->max_batch_rows, job->dim * sizeof(*s->here));
+    s->here = drps_array_new((size_t)drps_async_part_rows(info), job->dim * sizeof(*s->here));
+    s->part_bytes = (size_t)drps_async_part_rows(info) * job->dim * sizeof(*s->here);
     s->there = calloc(workers, sizeof(struct drps_loan *));
     if (!s->ring || !s->index || !s->part || !s->done || !s->aside || !s->here || !s->there)
         return drps_err_set(err, -ENOMEM, "no memory for the rows of %llu steps",

@@ -264,6 +264,27 @@ static void test_server_refuses_what_is_not_due(void **state)
     }
 }
 
+/* Rows of a batch are on their way to each worker at once: as many as the batch has, or those of a
+ * round that the server has if they are fewer. */
+static void test_server_has_a_buffer_for_each_worker(void **state)
+{
+    static const struct {
+        uint64_t round_uses, part_rows;
+    } cases[] = {{3000, 1000}, {100, 100}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct drps_plan_info info = {
+            .dim = 8,
+            .max_batch_rows = 1000,
+            .ranks = {.workers = 2, .max_round_uses = cases[i].round_uses}};
+        assert_int_equal(drps_async_part_rows(&info), cases[i].part_rows);
+        const uint64_t two = drps_async_memory(&info, 0);
+        info.ranks.workers = 5;
+        assert_true(drps_async_memory(&info, 0) - two >=
+                    3 * cases[i].part_rows * info.dim * sizeof(float));
+    }
+}
+
 /* ---- The server, with rows ---- */
 
 enum { RANKS = WORLD_WORKERS };
@@ -486,6 +507,7 @@ int main(void)
         cmocka_unit_test(test_master_refuses_what_is_not_due),
         cmocka_unit_test(test_worker_refuses_what_is_not_due),
         cmocka_unit_test(test_server_refuses_what_is_not_due),
+        cmocka_unit_test(test_server_has_a_buffer_for_each_worker),
         cmocka_unit_test(test_server_puts_a_pull_aside_until_its_step_can_open),
         cmocka_unit_test(test_server_takes_each_gradient_once),
         cmocka_unit_test(test_failures_of_other_parts_end_each),
