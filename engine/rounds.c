@@ -37,7 +37,7 @@ struct drps_rounds {
         *values;     /* own: [max_round_uses][dim] parameters on their way out, by worker */
     uint32_t *index; /* own: [max_round_uses] */
     float *sum;      /* own: [max_round_rows][dim] */
-    uint32_t *count; /* own: [max_round_rows] */
+    uint32_t *count; /* own: [max_round_rows]; of no rows without touches */
     struct drps_rounds_bytes server_traffic;
     struct drps_err server_err;
     int server_rc;
@@ -62,16 +62,16 @@ uint64_t drps_rounds_server_bytes(const struct drps_plan_info *info)
     return info->max_batch_rows * (row_bytes(info) + sizeof(uint32_t));
 }
 
-/* A worker's parameters, and a server's gradients, are there at most once; while they come in, and
- * while they go out, in pieces once more. */
+/* What goes out is sent from where it lies; what has come in is there once: a worker's parameters
+ * from all servers, and a server's gradients from all workers. */
 uint64_t drps_rounds_memory(const struct drps_plan_info *info, int touches)
 {
     const uint64_t row = row_bytes(info), count = touches ? sizeof(uint32_t) : 0;
     const struct drps_plan_ranks *ranks = &info->ranks;
     const uint64_t arrays =
         ranks->max_round_uses * (row + sizeof(uint32_t)) + ranks->max_round_rows * (row + count);
-    const uint64_t messages = (info->max_batch_rows + ranks->max_round_uses) * (2 * row + count);
-    return arrays + 2 * messages;
+    const uint64_t messages = info->max_batch_rows * row + ranks->max_round_uses * (row + count);
+    return arrays + messages;
 }
 
 void drps_rounds_forecast(const struct drps_plan_info *info, int touches, uint64_t epochs,
@@ -213,7 +213,7 @@ static int add_gradients(struct drps_rounds *r, const struct drps_feed_union *u,
                          struct drps_err *err)
 {
     memset(r->sum, 0, training ? u->n * r->dim * sizeof(*r->sum) : 0);
-    memset(r->count, 0, training ? u->n * sizeof(*r->count) : 0);
+    memset(r->count, 0, training && r->touches ? u->n * sizeof(*r->count) : 0);
     for (uint32_t w = 0; w < r->workers; w++) {
         struct drps_net_message *m;
         const size_t n = training ? u->part[w + 1] - u->part[w] : 0;
@@ -423,7 +423,7 @@ int drps_rounds_open(const struct drps_rounds_options *options, struct drps_roun
     const uint64_t uses = info->ranks.max_round_uses, rows = info->ranks.max_round_rows;
     r->index = drps_array_new(uses, sizeof(*r->index));
     r->sum = drps_array_new(rows, r->dim * sizeof(*r->sum));
-    r->count = drps_array_new(rows, sizeof(*r->count));
+    r->count = drps_array_new(r->touches ? rows : 0, sizeof(*r->count));
     int rc = drps_loan_renew(&r->values, values_bytes(info), err);
     if (rc == 0 && (!r->index || !r->sum || !r->count))
         rc = drps_err_set(err, -ENOMEM, "no memory for the rows of a round");
