@@ -79,7 +79,7 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
 /* Reading and checking batches anew in each epoch takes up to a quarter of a core's time. */
 static void keep_plan(struct drps_memory *m, const struct drps_memory_parts *p)
 {
-    if (p->options->epochs < 2) return;
+    if (p->options->epochs < 2 || p->options->no_keep) return;
     const uint64_t read = drps_feed_memory(p->feed, m->buffer_bytes, 0);
     const uint64_t kept = drps_feed_memory(p->feed, m->buffer_bytes, 1);
     const uint64_t more = kept > read ? kept - read : 0;

@@ -27,6 +27,7 @@ enum {
     KEY_SEED,
     KEY_INIT_SCALE,
     KEY_MODEL_STORE,
+    KEY_NO_KEEP,
     KEY_PREFETCH,
     KEY_EVICT,
     KEY_LOCAL,
@@ -68,6 +69,8 @@ static const struct argp_option option_table[] = {
      3},
     {"memory", KEY_MEMORY, "SIZE", 0,
      "Memory of the whole process (default: half of what it may use)", 3},
+    {"no-keep", KEY_NO_KEEP, NULL, 0,
+     "Store resident: read the plan's batches in each epoch, also where they fit --memory", 3},
     {"threads", KEY_THREADS, "N", 0, "Threads that compute (default 1: reproducible bit for bit)",
      3},
     {"prefetch-steps", KEY_PREFETCH, "N", 0,
@@ -193,6 +196,9 @@ static int parse_running(struct drps_cli *cli, struct drps_train_options *o, int
         return 0;
     case KEY_MEMORY:
         o->memory_bytes = drps_cli_size(cli, arg, 1, INT64_MAX);
+        return 0;
+    case KEY_NO_KEEP:
+        o->no_keep = 1;
         return 0;
     case KEY_THREADS:
         o->threads = (unsigned)drps_cli_count(cli, arg, 1, DRPS_TRAIN_THREADS_MAX);

@@ -213,6 +213,34 @@ static void test_engine_auto_takes_memory_when_it_suffices(void **state)
     temp_remove(dir);
 }
 
+/* Batches that stay in memory are read once, and are the same as those read in each epoch. */
+static void test_engine_keeps_batches_unless_it_is_told_not_to(void **state)
+{
+    (void)state;
+    char *dir = temp_make();
+    struct maker m;
+    maker_init(&m, "fm", "logistic", 300, 20);
+    m.rank = 4;
+    maker_random(&m, 200, 4, 0, 1);
+    maker_random(&m, 20, 4, 1, 2);
+    struct drps_plan *plan = maker_write(&m, dir, "plan");
+    struct drps_train_options o = {.epochs = 3, .store = "resident"};
+    struct drps_train_result kept = train(plan, dir, "kept", o);
+    o.no_keep = 1;
+    struct drps_train_result read = train(plan, dir, "read", o);
+    assert_true(kept.plan_read_bytes > 0);
+    assert_int_equal(read.plan_read_bytes, 3 * kept.plan_read_bytes);
+    assert_true(read.memory.used_bytes <= kept.memory.used_bytes);
+    assert_int_equal(read.content, kept.content);
+    for (size_t e = 0; e < 3; e++)
+        assert_memory_equal(&read.epochs[e].test.loss, &kept.epochs[e].test.loss, sizeof(double));
+    drps_train_result_free(&kept);
+    drps_train_result_free(&read);
+    drps_plan_close(plan);
+    maker_free(&m);
+    temp_remove(dir);
+}
+
 static void test_engine_refuses_too_little_memory_with_a_number_that_would_do(void **state)
 {
     static const char *const stores[] = {"auto", "resident", "relay"};
@@ -768,6 +796,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_engine_stores_agree_bit_for_bit),
         cmocka_unit_test(test_engine_auto_takes_memory_when_it_suffices),
+        cmocka_unit_test(test_engine_keeps_batches_unless_it_is_told_not_to),
         cmocka_unit_test(test_engine_refuses_too_little_memory_with_a_number_that_would_do),
         cmocka_unit_test(test_engine_threads_are_deterministic_and_close_to_one),
         cmocka_unit_test(test_engine_learns_separable_data),
