@@ -255,7 +255,8 @@ void drps_relay_share(uint64_t memory_bytes, uint64_t rows, size_t row_bytes, ui
 
 /* Compile windows for so many bytes of rows of share->row_bytes: a part of the budget, because what
  * they leave holds rows that steps use again soon; but enough for the rows of two steps, and all of
- * it when all rows fit. */
+ * it when all rows fit. Never more than the budget: where that is too little for two steps,
+ * compiling says so. */
 uint64_t drps_relay_window_bytes(const struct drps_relay_share *share, uint64_t rows,
                                  uint64_t step_rows);
 

@@ -73,7 +73,8 @@ uint64_t drps_relay_window_bytes(const struct drps_relay_share *share, uint64_t 
     if (rows * share->row_bytes <= most) return most;
     const uint64_t each = share->row_bytes + share->held_bytes / HELD_SHARE;
     const uint64_t part = most / each * share->row_bytes;
-    return clamp(part, 2 * step_rows * share->row_bytes, most);
+    const uint64_t least = 2 * step_rows * share->row_bytes;
+    return clamp(part, least < most ? least : most, most);
 }
 
 /* ---- Chunks and groups ---- */

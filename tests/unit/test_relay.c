@@ -178,6 +178,29 @@ static void test_holds_what_there_is_room_for(void **state)
     assert_true(moved > 0);
 }
 
+static void test_window_bytes_stay_in_the_budget(void **state)
+{
+    (void)state;
+    const struct drps_relay_share share = {
+        .budget_bytes = 96000, .row_bytes = 80, .held_bytes = 48};
+    static const struct {
+        const char *name;
+        uint64_t rows, step_rows, want;
+    } cases[] = {
+        {"all rows fit", 1200, 100, 96000},
+        {"a frame in three holds a row between windows", 5000, 100, 80000},
+        {"two steps need more than that part", 5000, 550, 88000},
+        {"two steps need all", 5000, 600, 96000},
+        {"two steps need more than there is", 5000, 900, 96000},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const uint64_t got = drps_relay_window_bytes(&share, cases[i].rows, cases[i].step_rows);
+        if (got != cases[i].want)
+            fail_msg("%s: %llu bytes instead of %llu", cases[i].name, (unsigned long long)got,
+                     (unsigned long long)cases[i].want);
+    }
+}
+
 /* Windows with the rows 0 1, 1 2, 2 and 0, of which the first two have all three rows. */
 static int read_example(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
                         uint32_t *next, uint32_t *prev, struct drps_err *err)
@@ -586,6 +609,7 @@ int main(void)
         cmocka_unit_test(test_shows_several_steps),
         cmocka_unit_test(test_moves_what_the_windows_say),
         cmocka_unit_test(test_holds_what_there_is_room_for),
+        cmocka_unit_test(test_window_bytes_stay_in_the_budget),
         cmocka_unit_test(test_hold_plan_takes_the_frames_left),
         cmocka_unit_test(test_shelves_keep_order),
         cmocka_unit_test(test_groups_when_memory_is_short),
