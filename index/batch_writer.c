@@ -143,6 +143,19 @@ static int write_batch(struct batch_writer *w, struct gathered *g, struct drps_e
     return rc;
 }
 
+/* 0, or the error of the first batch that failed. */
+static int outcome(const struct batch_writer *w, struct drps_err *err)
+{
+    return w->rc < 0 ? drps_err_set(err, w->rc, "%s", w->err.text) : 0;
+}
+
+/* By the caller's thread, while the other one has nothing to do. */
+static int write_now(struct batch_writer *w, struct gathered *g, struct drps_err *err)
+{
+    w->rc = write_batch(w, g, &w->err);
+    return outcome(w, err);
+}
+
 /* ---- The thread ---- */
 
 static void *write_handed(void *arg)
@@ -170,13 +183,13 @@ int batch_writer_wait(struct batch_writer *w, struct drps_err *err)
     while (w->busy)
         pthread_cond_wait(&w->changed, &w->lock);
     pthread_mutex_unlock(&w->lock);
-    return w->rc < 0 ? drps_err_set(err, w->rc, "%s", w->err.text) : 0;
+    return outcome(w, err);
 }
 
 int batch_writer_write(struct batch_writer *w, struct gathered *g, struct drps_err *err)
 {
     int rc = batch_writer_wait(w, err);
-    return rc < 0 ? rc : write_batch(w, g, err);
+    return rc < 0 ? rc : write_now(w, g, err);
 }
 
 int batch_writer_hand(struct batch_writer *w, struct gathered *g, struct drps_err *err)
@@ -184,7 +197,7 @@ int batch_writer_hand(struct batch_writer *w, struct gathered *g, struct drps_er
     int rc = batch_writer_wait(w, err);
     if (rc < 0) return rc;
     if (!w->started && pthread_create(&w->thread, NULL, write_handed, w) == 0) w->started = 1;
-    if (!w->started) return write_batch(w, g, err);
+    if (!w->started) return write_now(w, g, err);
     pthread_mutex_lock(&w->lock);
     w->work = *g;
     w->busy = 1;

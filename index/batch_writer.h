@@ -32,7 +32,8 @@ int batch_writer_open(struct drps_recwriter *data, struct drps_recwriter *rows, 
 /* Waits for what was handed over. */
 void batch_writer_close(struct batch_writer *w);
 
-/* Write a batch, be it without samples, which then has no rows either; after those handed over. */
+/* Write a batch, be it without samples, which then has no rows either; after those handed over.
+ * Once a batch has failed, nothing more is written: this and what follows return its error. */
 DRPS_MUST_CHECK
 int batch_writer_write(struct batch_writer *w, struct gathered *g, struct drps_err *err);
 /* The same in a thread: what g points to belongs to the writer until the next call of any of these.

@@ -1,4 +1,5 @@
 /* Cutting samples into batches, against doing it the plain way. */
+#include <errno.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 
 #include "index/batcher.h"
 #include "index/drps_batch.h"
+#include "support/fault_io.h"
 #include "support/scratch.h"
 
 struct shape {
@@ -243,6 +245,45 @@ static void test_batcher_stamps_begin_again(void **state)
         check_shapes(*state, i % 2, UINT64_MAX, UINT32_MAX - left[i]);
 }
 
+/* A batch too large for the thread fails as it is written: what comes after it is not, even though
+ * the disk takes it again. */
+static void test_batcher_stays_failed(void **state)
+{
+    enum { SAMPLES = 4000, EACH = 100, MEMORY = 8 << 20 };
+    struct fault_io *f = fault_io_new(drps_io_os());
+    const struct batcher_options options = {
+        .batch_size = SAMPLES, .ids = EACH, .memory_bytes = MEMORY};
+    struct drps_recwriter *data, *rows;
+    struct batcher *b;
+    struct drps_err err = DRPS_ERR_INIT, again = DRPS_ERR_INIT;
+    uint32_t ids[EACH];
+    float values[EACH];
+
+    for (uint32_t i = 0; i < EACH; i++) {
+        ids[i] = i;
+        values[i] = 2;
+    }
+    assert_int_equal(
+        drps_recwriter_open(&f->io, scratch_path(*state, "data.rec"), DRPS_KIND_DATA, &data, &err),
+        0);
+    assert_int_equal(
+        drps_recwriter_open(&f->io, scratch_path(*state, "rows.rec"), DRPS_KIND_ROWS, &rows, &err),
+        0);
+    assert_int_equal(batcher_open(data, rows, &options, &b, &err), 0);
+    for (size_t i = 0; i + 1 < SAMPLES; i++)
+        assert_int_equal(batcher_add(b, 1, EACH, ids, values, &err), 0);
+    fault_io_arm(f, FAULT_PWRITE, 1, 0, FAULT_ERROR, -EIO);
+    assert_int_equal(batcher_add(b, 1, EACH, ids, values, &err), -EIO);
+    assert_int_equal(f->fired, 1);
+    assert_int_equal(batcher_add(b, 1, EACH, ids, values, &again), 0);
+    assert_int_equal(batcher_flush(b, &again), -EIO);
+    assert_string_equal(again.text, err.text);
+    batcher_close(b);
+    drps_recwriter_close(data);
+    drps_recwriter_close(rows);
+    fault_io_free(f);
+}
+
 #define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
 
 int main(void)
@@ -251,6 +292,7 @@ int main(void)
         SCRATCH_TEST(test_batcher_hashed),
         SCRATCH_TEST(test_batcher_stamped),
         SCRATCH_TEST(test_batcher_stamps_begin_again),
+        SCRATCH_TEST(test_batcher_stays_failed),
     };
     return cmocka_run_group_tests_name("index_batcher", tests, NULL, NULL);
 }
