@@ -156,6 +156,24 @@ static int write_now(struct batch_writer *w, struct gathered *g, struct drps_err
     return outcome(w, err);
 }
 
+static void free_arrays(struct batch_writer *w)
+{
+    free(w->pairs);
+    free(w->aux);
+    free(w->sorted);
+    free(w->rank);
+    free(w->list);
+}
+
+void batch_writer_shrink(struct batch_writer *w)
+{
+    free_arrays(w);
+    w->pairs = w->aux = NULL;
+    w->sorted = w->rank = NULL;
+    w->list = NULL;
+    w->pairs_cap = w->aux_cap = w->sorted_cap = w->rank_cap = w->list_cap = 0;
+}
+
 /* ---- The thread ---- */
 
 static void *write_handed(void *arg)
@@ -234,11 +252,7 @@ void batch_writer_close(struct batch_writer *w)
     }
     pthread_mutex_destroy(&w->lock);
     pthread_cond_destroy(&w->changed);
-    free(w->pairs);
-    free(w->aux);
-    free(w->sorted);
-    free(w->rank);
-    free(w->list);
+    free_arrays(w);
     free(w);
 }
 

@@ -36,8 +36,11 @@ void batch_writer_close(struct batch_writer *w);
  * Once a batch has failed, nothing more is written: this and what follows return its error. */
 DRPS_MUST_CHECK
 int batch_writer_write(struct batch_writer *w, struct gathered *g, struct drps_err *err);
-/* The same in a thread: what g points to belongs to the writer until the next call of any of these.
- * An error may be that of the batch before. */
+/* Give back what that took: the next batch takes as much as it needs. After batch_writer_write().
+ */
+void batch_writer_shrink(struct batch_writer *w);
+/* Write a batch in a thread: what g points to belongs to the writer until the next call of any of
+ * these. An error may be that of the batch before. */
 DRPS_MUST_CHECK
 int batch_writer_hand(struct batch_writer *w, struct gathered *g, struct drps_err *err);
 /* Until all is written. */

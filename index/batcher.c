@@ -205,11 +205,10 @@ void batcher_expect(const struct batcher *b, const uint32_t *ids, uint32_t n)
         __builtin_prefetch(&b->stamps[ids[i]], 1);
 }
 
-/* A thread pays for batches of some size, and there must be room for two. */
-static int can_hand(const struct batcher *b)
+/* There is room for two. */
+static int leaves_room(const struct batcher *b)
 {
-    return b->batch.nnz >= LARGE_NNZ &&
-           (!b->memory_bytes || batch_bytes(b, 0) <= b->memory_bytes / 4);
+    return !b->memory_bytes || batch_bytes(b, 0) <= b->memory_bytes / 4;
 }
 
 static void gathered_clear(struct gathered *g)
@@ -218,19 +217,44 @@ static void gathered_clear(struct gathered *g)
     g->has_values = 0;
 }
 
+static int hand(struct batcher *b, struct drps_err *err)
+{
+    const int rc = batch_writer_hand(b->writer, &b->batch, err);
+    const struct gathered written = b->handed;
+    b->handed = b->batch;
+    b->batch = written;
+    return rc;
+}
+
+static void shrink_slots(struct batcher *b)
+{
+    struct slot *few = b->slots ? realloc(b->slots, FIRST_SLOTS * sizeof(*few)) : NULL;
+    if (!few) return; /* there are none, or the old ones stay */
+    b->slots = few;
+    b->slots_n = FIRST_SLOTS;
+}
+
+/* Arrays as large as this batch's would be in the way of the two that come after it. */
+static int write_alone(struct batcher *b, struct drps_err *err)
+{
+    const int rc = batch_writer_write(b->writer, &b->batch, err);
+    gathered_free(&b->batch);
+    batch_writer_shrink(b->writer);
+    shrink_slots(b); /* all clear */
+    return rc;
+}
+
 static int end_batch(struct batcher *b, struct drps_err *err)
 {
     int rc;
     clear_slots(b);
     b->epoch += (uint32_t)b->batch.rows_n;
-    if (can_hand(b)) {
-        rc = batch_writer_hand(b->writer, &b->batch, err);
-        const struct gathered written = b->handed;
-        b->handed = b->batch;
-        b->batch = written;
-    } else {
+    if (!leaves_room(b))
+        rc = write_alone(b, err);
+    else if (b->batch.nnz >= LARGE_NNZ) /* a thread pays */
+        rc = hand(b, err);
+    else
         rc = batch_writer_write(b->writer, &b->batch, err);
-    }
     gathered_clear(&b->batch);
     return rc;
 }

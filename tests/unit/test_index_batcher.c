@@ -1,6 +1,7 @@
 /* Cutting samples into batches, against doing it the plain way. */
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -284,6 +285,66 @@ static void test_batcher_stays_failed(void **state)
     fault_io_free(f);
 }
 
+static size_t bytes_in_use(void)
+{
+    const struct mallinfo2 m = mallinfo2();
+    return m.uordblks + m.hblkhd;
+}
+
+/* A batch as large as may be, then small ones: its arrays are not kept for them. */
+static void check_gives_back(struct scratch *s, uint64_t stamp_bytes)
+{
+    enum { EACH = 100, SAMPLES = 1200, IDS_OF_LARGE = SAMPLES * EACH, MEMORY = 16 << 20 };
+    const struct batcher_options options = {.batch_size = SAMPLES,
+                                            .ids = IDS_OF_LARGE,
+                                            .memory_bytes = MEMORY,
+                                            .stamp_bytes = stamp_bytes};
+    struct drps_recwriter *data, *rows;
+    struct batcher *b;
+    struct drps_err err = DRPS_ERR_INIT;
+    uint32_t ids[EACH];
+    size_t before, gathered = 0;
+
+    assert_int_equal(
+        drps_recwriter_open(drps_io_os(), scratch_path(s, "data.rec"), DRPS_KIND_DATA, &data, &err),
+        0);
+    assert_int_equal(
+        drps_recwriter_open(drps_io_os(), scratch_path(s, "rows.rec"), DRPS_KIND_ROWS, &rows, &err),
+        0);
+    assert_int_equal(batcher_open(data, rows, &options, &b, &err), 0);
+    before = bytes_in_use();
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        if (i + 1 == SAMPLES) gathered = bytes_in_use();
+        for (uint32_t j = 0; j < EACH; j++)
+            ids[j] = i * EACH + j;
+        if (batcher_add(b, 1, EACH, ids, NULL, &err) < 0) fail_msg("%s", err.text);
+    }
+    if (gathered > before) /* where it is counted: not under the sanitizers' allocators */
+        assert_true(bytes_in_use() - before < (gathered - before) / 16);
+    for (uint32_t i = 0; i < 2 * SAMPLES; i++)
+        if (batcher_add(b, 1, 1, ids, NULL, &err) < 0) fail_msg("%s", err.text);
+    assert_int_equal(batcher_flush(b, &err), 0);
+    batcher_close(b);
+    assert_int_equal(drps_recwriter_finish(data, &err), 0);
+    assert_int_equal(drps_recwriter_finish(rows, &err), 0);
+    drps_recwriter_close(data);
+    drps_recwriter_close(rows);
+    struct drps_recfile *lists = open_file(scratch_path(s, "rows.rec"), DRPS_KIND_ROWS);
+    assert_int_equal(drps_recfile_count(lists), 3);
+    for (uint64_t k = 0; k < 3; k++) {
+        void *list = record_of(lists, k);
+        assert_int_equal(drps_list_count(list), k ? 1 : IDS_OF_LARGE);
+        free(list);
+    }
+    drps_recfile_close(lists);
+}
+
+static void test_batcher_gives_back_a_large_batch(void **state)
+{
+    check_gives_back(*state, 0);
+    check_gives_back(*state, UINT64_MAX);
+}
+
 #define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
 
 int main(void)
@@ -293,6 +354,7 @@ int main(void)
         SCRATCH_TEST(test_batcher_stamped),
         SCRATCH_TEST(test_batcher_stamps_begin_again),
         SCRATCH_TEST(test_batcher_stays_failed),
+        SCRATCH_TEST(test_batcher_gives_back_a_large_batch),
     };
     return cmocka_run_group_tests_name("index_batcher", tests, NULL, NULL);
 }
