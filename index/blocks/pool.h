@@ -20,8 +20,8 @@ struct pool_reads {
 
 /*
  * Rows lie as they do in `a`, row r at place r, a block being a run of places from first[i] to
- * first[i + 1] - 1. The pool has room for so many rows, and always for the batch in hand. Memory: 4
- * bytes an access, 16 a block and 24 a batch.
+ * first[i + 1] - 1. The pool has room for so many rows, and always for the batch in hand. Memory: 8
+ * bytes a use (at most one an access), 9 a block and 17 a batch.
  */
 DRPS_MUST_CHECK
 int pool_simulate(const struct access *a, const uint32_t *first, size_t blocks, uint64_t pool_rows,
