@@ -122,6 +122,7 @@ int keys_raise(struct keys *k, size_t max)
     k->entries = entries;
     k->checks = checks;
     k->max = max;
+    set_lines(k, k->lines, k->lines_n); /* there may be lines for more than the old max */
     return 0;
 }
 

@@ -86,12 +86,30 @@ static void test_keys_max_is_raised(void **state)
     keys_destroy(&k);
 }
 
+/* Lines that were there for more keys than max allowed have room at once. */
+static void test_keys_room_follows_max(void **state)
+{
+    struct keys k = {0};
+    (void)state;
+    assert_int_equal(keys_init(&k, 0, 0), 0);
+    const size_t least = k.max; /* what the first lines hold */
+    keys_destroy(&k);
+    assert_int_equal(keys_init(&k, least + 1, 0), 0);
+    while (k.room < k.max)
+        assert_int_equal(keys_grow(&k), 0);
+    assert_int_equal(k.room, least + 1);
+    assert_int_equal(keys_raise(&k, 2 * k.max), 0);
+    assert_true(k.room > least + 1 && k.room <= k.max);
+    keys_destroy(&k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_keys_are_numbered_as_they_come),
         cmocka_unit_test(test_keys_begin_again),
         cmocka_unit_test(test_keys_max_is_raised),
+        cmocka_unit_test(test_keys_room_follows_max),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
