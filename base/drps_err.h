@@ -46,8 +46,8 @@ struct drps_err {
 
 /*
  * Record a failure. The first one wins: if `err` already holds a failure, the new text is appended
- * to it
- * ("; then: ..."). `err` may be NULL.
+ * to it ("; then: ..."), unless it is there: closing often meets what ended the work. `err` may be
+ * NULL.
  * Returns `code`, so that `return drps_err_set(err, -EINVAL, ...)` reads well.
  */
 int drps_err_set(struct drps_err *err, int code, const char *fmt, ...)

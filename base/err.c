@@ -20,23 +20,42 @@ const char *drps_err_name(int code)
     return text ? text : "unknown error";
 }
 
+#define THEN "; then: "
+
+/* The text of one of the failures, less the context that it was given. */
+static int says(const char *text, const char *failure)
+{
+    const size_t n = strlen(failure);
+    if (!n) return 1;
+    for (const char *at = strstr(text, failure); at; at = strstr(at + 1, failure)) {
+        const int begins = at == text || (at - text >= 2 && memcmp(at - 2, ": ", 2) == 0);
+        if (begins && (!at[n] || strncmp(at + n, THEN, strlen(THEN)) == 0)) return 1;
+    }
+    return 0;
+}
+
+static void add_failure(struct drps_err *err, const char *failure)
+{
+    const size_t used = strlen(err->text);
+    if (says(err->text, failure)) return;
+    (void)snprintf(err->text + used, sizeof(err->text) - used, THEN "%s",
+                   failure); /* a cut text is still an error */
+}
+
 int drps_err_set(struct drps_err *err, int code, const char *fmt, ...)
 {
+    char failure[sizeof(err->text)];
     if (!err) return code;
-    size_t used = 0;
-    if (err->code) {
-        used = strlen(err->text);
-        int n = snprintf(err->text + used, sizeof(err->text) - used, "; then: ");
-        used += n > 0 ? (size_t)n : 0;
-        if (used >= sizeof(err->text)) return code;
-    } else {
-        err->code = code;
-    }
     va_list ap;
     va_start(ap, fmt);
-    (void)vsnprintf(err->text + used, sizeof(err->text) - used, fmt,
-                    ap); /* a cut text is still an error */
+    (void)vsnprintf(failure, sizeof(failure), fmt, ap); /* cut where err's own would be */
     va_end(ap);
+    if (err->code) {
+        add_failure(err, failure);
+    } else {
+        err->code = code;
+        memcpy(err->text, failure, strlen(failure) + 1);
+    }
     return code;
 }
 

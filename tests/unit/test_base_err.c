@@ -22,6 +22,39 @@ static void test_err_first_failure_wins(void **state)
     assert_string_equal(err.text, "reading a; then: writing b");
 }
 
+static void test_err_says_a_failure_once(void **state)
+{
+    static const struct {
+        const char *name, *context, *more, *text;
+    } cases[] = {
+        {"the same", NULL, "writing a", "writing a"},
+        {"the same, with a context", "store", "writing a", "store: writing a"},
+        {"it goes on", NULL, "writing a b", "writing a; then: writing a b"},
+        {"a part of it", NULL, "writing", "writing a; then: writing"},
+        {"its end", NULL, "a", "writing a; then: a"},
+        {"nothing", NULL, "", "writing a"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        (void)drps_err_set(&err, -ENOSPC, "writing a");
+        if (cases[i].context) (void)drps_err_context(&err, "%s", cases[i].context);
+        assert_int_equal(drps_err_set(&err, -EIO, "%s", cases[i].more), -EIO);
+        assert_int_equal(err.code, -ENOSPC);
+        if (strcmp(err.text, cases[i].text) != 0)
+            fail_msg("%s: '%s', expected '%s'", cases[i].name, err.text, cases[i].text);
+    }
+}
+
+static void test_err_says_each_of_many_once(void **state)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    (void)state;
+    for (int i = 0; i < 6; i++)
+        (void)drps_err_set(&err, -EIO, "closing %d", i % 3);
+    assert_string_equal(err.text, "closing 0; then: closing 1; then: closing 2");
+}
+
 static void test_err_null_is_allowed(void **state)
 {
     (void)state;
@@ -67,7 +100,7 @@ static void test_err_long_texts_are_cut(void **state)
         memset(&box, 0, sizeof(box));
         memset(box.guard, 'g', sizeof(box.guard));
         (void)drps_err_set(&box.err, -EIO, "%.*s", n, longer);
-        (void)drps_err_set(&box.err, -EIO, "%.*s", n, longer);
+        (void)drps_err_set(&box.err, -EIO, "y%.*s", n, longer);
         (void)drps_err_context(&box.err, "%.*s", n, longer);
         (void)drps_err_context(&box.err, "%.*s", n / 2, longer);
         if (strlen(box.err.text) >= sizeof(box.err.text)) fail_msg("length %d: no end", n);
@@ -144,6 +177,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_err_first_failure_wins),
+        cmocka_unit_test(test_err_says_a_failure_once),
+        cmocka_unit_test(test_err_says_each_of_many_once),
         cmocka_unit_test(test_err_null_is_allowed),
         cmocka_unit_test(test_err_context_goes_in_front),
         cmocka_unit_test(test_err_clear_forgets),
