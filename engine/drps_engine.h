@@ -102,10 +102,10 @@ struct drps_train_options {
     const char *model_store; /* engine that the model is written with; default: the preferred one of
                                 this build */
     uint64_t memory_bytes;   /* of the whole process; default: half of what this process may use */
-    int no_keep;             /* 1: a resident store reads the plan's batches in each epoch, also where
-                                they would fit the memory */
-    unsigned threads;        /* that compute, at most DRPS_TRAIN_THREADS_MAX; default 1 */
-    int prefetch_steps;      /* of the block store; 0: its default */
+    int no_keep;        /* 1: a resident store reads the plan's batches in each epoch, also where
+                           they would fit the memory */
+    unsigned threads;   /* that compute, at most DRPS_TRAIN_THREADS_MAX; default 1 */
+    int prefetch_steps; /* of the block store; 0: its default */
     enum drps_sched_mode sync; /* of several ranks: when a worker starts its next batch; default
                                   bsp: all together */
     uint64_t staleness;        /* ssp, wsp: labels that a worker may be ahead of the slowest;
