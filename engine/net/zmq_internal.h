@@ -7,7 +7,8 @@
  * bounds what is under way, and what a socket does not take yet waits in `first`. So it can always
  * read, answer, and notice who is silent. One thing it shares: whoever sends a short message puts
  * it into the peer's PUSH socket itself if that is free, because waking the courier takes longer
- * than sending. `sending` passes the socket from one thread to the next.
+ * than sending. `sending` passes the socket from one thread to the next; the courier waits for it
+ * as long as a sender takes for a few short messages.
  *
  * Lock order: a peer's `sending`, then the net's lock.
  */
@@ -82,8 +83,8 @@ void *drps_zmq_courier(void *z);
 /* zmq_send.c, the courier's: send what is due to peer r as far as its socket takes it. Returns
  * whether something waits for the socket. */
 int drps_zmq_send(struct zmq_net *z, uint32_t r);
-/* Any thread: send what waits for peer r, if it is short and the socket is free. 0: the courier
- * must be woken. */
+/* Any thread: send some of what waits for peer r, if it is short and the socket is free. 0: the
+ * courier must be woken. */
 int drps_zmq_send_now(struct zmq_net *z, uint32_t r);
 
 /* zmq_receive.c, the courier's: take in what has come, a bounded number of frames. */

@@ -3,6 +3,7 @@
 
 #include "engine/net/zmq_internal.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/drps_clock.h"
@@ -10,7 +11,9 @@
 enum {
     BORROW_MIN = 16 << 10, /* shorter pieces are cheaper to copy */
     SHORT_MAX = 256 << 10, /* a sender's time for a checksum is shorter than waking the courier */
+    SHORT_AT_ONCE = 8,     /* messages that a sender sends before the courier gets the socket */
 };
+static_assert((uint64_t)SHORT_MAX <= WIRE_PIECE_BYTES, "a short message is one piece");
 
 static int takes_more(void *push)
 {
@@ -153,15 +156,23 @@ static int put_piece(struct zmq_net *z, uint32_t r, struct net_out *out)
     return 1;
 }
 
-/* The message that goes on next, parts in turn; NULL: there is none. `sending` held: only
- * who holds it removes. */
-static struct net_out *next_out(struct zmq_net *z, struct zmq_peer *peer)
+/* The message of at most `most` bytes that goes on next, parts in turn; NULL: there is none, and
+ * *longer says whether others wait. `sending` held: only who holds it removes. */
+static struct net_out *next_out(struct zmq_net *z, struct zmq_peer *peer, uint64_t most,
+                                int *longer)
 {
     struct net_out *out = NULL;
+    *longer = 0;
     pthread_mutex_lock(&z->lock);
-    for (unsigned i = 0; i < WIRE_PARTS && !out; i++) {
-        peer->turn = (peer->turn + 1) % WIRE_PARTS;
-        out = peer->first[peer->turn];
+    for (unsigned i = 1; i <= WIRE_PARTS && !out; i++) {
+        const unsigned part = (peer->turn + i) % WIRE_PARTS;
+        struct net_out *first = peer->first[part];
+        if (first && first->head.message_bytes > most) {
+            *longer = 1;
+        } else if (first) {
+            peer->turn = part;
+            out = first;
+        }
     }
     pthread_mutex_unlock(&z->lock);
     return out;
@@ -180,15 +191,30 @@ static void finish(struct zmq_net *z, struct zmq_peer *peer, struct net_out *out
     *sent = out;
 }
 
-/* `sending` held: messages of at most `most` bytes as far as the socket takes them. 0: some wait.
- */
-static int put_messages(struct zmq_net *z, uint32_t r, uint64_t most, struct net_out **sent)
+/* `sending` held: messages as far as the socket takes them. 0: some wait. */
+static int put_messages(struct zmq_net *z, uint32_t r, struct net_out **sent)
 {
-    for (struct net_out *out; (out = next_out(z, &z->peers[r]));) {
-        if (out->head.message_bytes > most || !put_piece(z, r, out)) return 0;
+    int longer;
+    for (struct net_out *out; (out = next_out(z, &z->peers[r], UINT64_MAX, &longer));) {
+        if (!put_piece(z, r, out)) return 0;
         if (out->head.offset == out->head.message_bytes) finish(z, &z->peers[r], out, sent);
     }
     return 1;
+}
+
+/* The same of some short ones, past long ones: the courier may wait for `sending`. */
+static int put_short(struct zmq_net *z, uint32_t r, struct net_out **sent)
+{
+    uint64_t most = SHORT_MAX; /* bytes of all */
+    int longer;
+    for (unsigned i = 0; i < SHORT_AT_ONCE; i++) {
+        struct net_out *out = next_out(z, &z->peers[r], most, &longer);
+        if (!out) return !longer;
+        if (!put_piece(z, r, out)) return 0;
+        most -= out->head.message_bytes;
+        finish(z, &z->peers[r], out, sent);
+    }
+    return 0;
 }
 
 /* No lock held: what is called then is the callers'. */
@@ -205,8 +231,8 @@ int drps_zmq_send_now(struct zmq_net *z, uint32_t r)
     struct zmq_peer *peer = &z->peers[r];
     struct net_out *sent = NULL;
     if (pthread_mutex_trylock(&peer->sending)) return 0;
-    const int gone = peer->hello_sent && !peer->bye_sent && !peer->blocked &&
-                     put_messages(z, r, SHORT_MAX, &sent);
+    const int gone =
+        peer->hello_sent && !peer->bye_sent && !peer->blocked && put_short(z, r, &sent);
     const int waits = peer->blocked; /* the courier will go on by itself */
     pthread_mutex_unlock(&peer->sending);
     unhold_all(sent);
@@ -224,7 +250,7 @@ static int send_due(struct zmq_net *z, uint32_t r, struct net_out **sent)
     if (peer->bye_sent) return 0;
     if (!peer->hello_sent) peer->hello_sent = put_hello(z, r);
     if (!peer->hello_sent) return 1;
-    if (!left && (!put_credit(z, r) || !put_messages(z, r, UINT64_MAX, sent))) return 1;
+    if (!left && (!put_credit(z, r) || !put_messages(z, r, sent))) return 1;
     if (leaving || left) { /* a BYE is answered by one: then both know that nothing is lost */
         peer->bye_sent = put_control(z, r, WIRE_BYE, 0, 0, z->why, strlen(z->why));
         return !peer->bye_sent;

@@ -265,6 +265,97 @@ static void test_net_moves_messages_of_any_size_that_is_allowed(void **state)
     net_job_close(&job);
 }
 
+/* --- long and short messages of several threads --- */
+
+enum {
+    TALKERS = 3,
+    SHORT_MESSAGES = 200,
+    LONG_MESSAGES = 4,
+    LONG_BYTES = 3 * WIRE_PIECE_BYTES + 5
+};
+
+struct talker { /* a thread that sends to rank 1: the first long messages to its worker */
+    struct drps_net *net;
+    uint32_t number;
+};
+
+/* Rounds tell talkers apart. */
+static void *talk(void *arg)
+{
+    const struct talker *t = arg;
+    const enum drps_net_part part = t->number ? DRPS_NET_SERVER : DRPS_NET_WORKER;
+    const size_t bytes = t->number ? 0 : LONG_BYTES;
+    unsigned char *data = malloc(LONG_BYTES);
+    NET_CHECK(data);
+    for (uint64_t i = 0; i < (t->number ? SHORT_MESSAGES : LONG_MESSAGES); i++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        const uint64_t round = t->number * UINT64_C(1000) + i;
+        const size_t some = bytes ? bytes : size_of(i);
+        fill(data, some, 0, round);
+        NET_OK(send_bytes(t->net, 1, part, round, data, some, NET_WAIT_MS, &err));
+    }
+    free(data);
+    return NULL;
+}
+
+static void *hear_long(void *net)
+{
+    for (uint64_t i = 0; i < LONG_MESSAGES; i++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        struct drps_net_message *m;
+        NET_OK(drps_net_receive(net, DRPS_NET_WORKER, 0, NET_WAIT_MS, &m, &err));
+        NET_CHECK(m->round == i);
+        expect_filled(m, LONG_BYTES);
+        drps_net_message_free(m);
+    }
+    return NULL;
+}
+
+static void hear_short(struct drps_net *net)
+{
+    uint64_t next[TALKERS] = {0};
+    for (uint64_t i = 0; i < (TALKERS - 1) * SHORT_MESSAGES; i++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        struct drps_net_message *m;
+        NET_OK(drps_net_receive(net, DRPS_NET_SERVER, 0, NET_WAIT_MS, &m, &err));
+        NET_CHECK(m->round / 1000 > 0 && m->round / 1000 < TALKERS);
+        NET_CHECK(m->round % 1000 == next[m->round / 1000]++);
+        expect_filled(m, size_of(m->round % 1000));
+        drps_net_message_free(m);
+    }
+}
+
+static void mix_sizes(struct drps_net *net, uint32_t rank, void *ctx)
+{
+    struct talker talkers[TALKERS];
+    pthread_t threads[TALKERS];
+    (void)ctx;
+    if (rank) {
+        NET_CHECK(pthread_create(&threads[0], NULL, hear_long, net) == 0);
+        hear_short(net);
+        NET_CHECK(pthread_join(threads[0], NULL) == 0);
+        return;
+    }
+    for (uint32_t k = 0; k < TALKERS; k++) {
+        talkers[k] = (struct talker){net, k};
+        NET_CHECK(pthread_create(&threads[k], NULL, talk, &talkers[k]) == 0);
+    }
+    for (uint32_t k = 0; k < TALKERS; k++)
+        NET_CHECK(pthread_join(threads[k], NULL) == 0);
+}
+
+/* Threads send short messages to one part past long ones to another: each thread's arrive whole and
+ * in order. */
+static void test_net_keeps_order_of_short_messages_past_long_ones(void **state)
+{
+    struct net_job job;
+    net_job_open(
+        &job, kind_of(state), 2,
+        &(struct drps_net_options){.message_bytes = {LONG_BYTES, 0, 0}, .queue_messages = 32});
+    net_job_run(&job, mix_sizes, NULL);
+    net_job_close(&job);
+}
+
 static void test_net_refuses_what_the_receiver_does_not_take(void **state)
 {
     struct net_job job;
@@ -591,6 +682,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         OVER_ALL(test_net_keeps_order_of_each_rank_for_1_to_8_ranks),
         OVER_ALL(test_net_moves_messages_of_any_size_that_is_allowed),
+        OVER_ALL(test_net_keeps_order_of_short_messages_past_long_ones),
         OVER_ALL(test_net_refuses_what_the_receiver_does_not_take),
         OVER_ALL(test_net_waits_have_an_end),
         OVER_ALL(test_net_holds_a_sender_whose_receiver_does_not_take),
