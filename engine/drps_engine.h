@@ -90,7 +90,8 @@ struct drps_train_options {
     const char *optimizer; /* sgd, adagrad, ftrl; default adagrad */
     float lr;              /* default: drps_train_default_lr() */
     float l1, l2;          /* default 0 */
-    float eps;             /* adagrad: added to the sum of squares; default 1e-8 */
+    float eps;             /* adagrad: added to the sum of squares; default
+                              drps_train_default_eps() */
     float init_scale;      /* of factors; default 0.1 / sqrt(rank) */
     uint64_t seed;         /* of initial factors */
     int local_steps;   /* 1: the batch's samples step one after the other on a copy of its rows */
@@ -200,6 +201,9 @@ struct drps_train_result {
 /* A rate that suits the optimizer and the plan (sgd steps a sum over the batch, so its rate falls
  * with the batch). */
 float drps_train_default_lr(const struct drps_plan_info *info, enum drps_optim_kind kind);
+
+/* What adagrad adds to the sum of squares, where that is not the optimizer's own default (0). */
+float drps_train_default_eps(const struct drps_plan_info *info, enum drps_optim_kind kind);
 
 struct drps_net_options;
 /* Fill in what the messages of a job depend on; `part` is a rank's. Without rank and job_id, which

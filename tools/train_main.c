@@ -57,7 +57,9 @@ static const struct argp_option option_table[] = {
     {"l1", KEY_L1, "X", 0, "L1 regularisation of weights and biases (default 0)", 2},
     {"l2", KEY_L2, "X", 0, "L2 regularisation (default 0)", 2},
     {"eps", KEY_EPS, "X", 0,
-     "adagrad: added to the sum of squares (default 1e-8); larger makes first steps smaller", 2},
+     "adagrad: added to the sum of squares (default 1e-8, for lmf 0.1); larger makes first steps "
+     "smaller",
+     2},
     {"local-steps", KEY_LOCAL_STEPS, NULL, 0,
      "Step after every sample, on the batch's own copy of its rows", 2},
     {"seed", KEY_SEED, "N", 0, "Seed of the initial factors (default 1)", 2},

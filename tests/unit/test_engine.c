@@ -423,6 +423,38 @@ static void test_engine_golden_two_steps_of_adagrad(void **state)
     temp_remove(dir);
 }
 
+/* The eps that a run reports is the one it was given, else its algorithm's and optimizer's. */
+static void test_engine_takes_an_eps_that_suits_the_algorithm(void **state)
+{
+    static const struct {
+        const char *algo, *loss, *optimizer;
+        float given, eps;
+    } cases[] = {
+        {"lor", "logistic", "adagrad", 0, 1e-8f}, {"fm", "logistic", "adagrad", 0, 1e-8f},
+        {"lmf", "squared", "adagrad", 0, 0.1f},   {"lmf", "squared", "adagrad", 1e-8f, 1e-8f},
+        {"lor", "logistic", "adagrad", 2, 2},     {"lmf", "squared", "sgd", 0, 1e-8f},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char *dir = temp_make();
+        struct maker m;
+        maker_init(&m, cases[i].algo, cases[i].loss, 60, 20);
+        m.rank = strcmp(cases[i].algo, "lor") == 0 ? 0 : 4;
+        maker_random(&m, 100, 2, 0, 11);
+        struct drps_plan *plan = maker_write(&m, dir, "plan");
+        struct drps_train_result r = train(
+            plan, dir, "model",
+            (struct drps_train_options){.optimizer = cases[i].optimizer, .eps = cases[i].given});
+        if (r.optim.eps < cases[i].eps || r.optim.eps > cases[i].eps)
+            fail_msg("%s %s, given %g: eps %g, expected %g", cases[i].algo, cases[i].optimizer,
+                     (double)cases[i].given, (double)r.optim.eps, (double)cases[i].eps);
+        drps_train_result_free(&r);
+        drps_plan_close(plan);
+        maker_free(&m);
+        temp_remove(dir);
+    }
+}
+
 /* Sample after sample on the batch's copy is what batches of one sample do: bit for bit. */
 static void test_engine_local_steps_equal_batches_of_one(void **state)
 {
@@ -802,6 +834,7 @@ int main(void)
         cmocka_unit_test(test_engine_learns_separable_data),
         cmocka_unit_test(test_engine_reaches_a_least_squares_optimum),
         cmocka_unit_test(test_engine_golden_two_steps_of_adagrad),
+        cmocka_unit_test(test_engine_takes_an_eps_that_suits_the_algorithm),
         cmocka_unit_test(test_engine_local_steps_equal_batches_of_one),
         cmocka_unit_test(test_engine_seed_decides_factors),
         cmocka_unit_test(test_engine_interrupt_leaves_the_model_so_far),
