@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "index/blocks/builder.h"
+#include "index/blocks/pool.h"
 #include "index/blocks/price.h"
 #include "support/brute_tally.h"
 #include "support/lists.h"
@@ -99,6 +100,47 @@ static void assert_same(const struct access *a, const struct block_layout *x,
     if (x->order) assert_memory_equal(x->order, y->order, a->rows * sizeof(*x->order));
 }
 
+/* Row i of the result is row order[i] of `a`; order NULL: as they are. */
+static struct access in_order(const struct access *a, const uint32_t *order)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct access placed;
+    assert_ok(access_new(a->rows, a->batches, a->start[a->rows], UINT64_MAX, &placed, &err), &err);
+    for (uint32_t i = 0; i < a->rows; i++) {
+        const uint64_t from = a->start[order ? order[i] : i];
+        const uint64_t n = a->start[(order ? order[i] : i) + 1] - from;
+        if (n) memcpy(placed.batch + placed.start[i], a->batch + from, n * sizeof(*a->batch));
+        placed.start[i + 1] = placed.start[i] + n;
+    }
+    return placed;
+}
+
+static double pool_price(const struct access *a, const struct block_layout *l,
+                         const struct block_cost *cost, uint64_t pool_rows, uint64_t *step_rows_out)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct access placed = in_order(a, l->order);
+    struct pool_reads r;
+    assert_ok(pool_simulate(&placed, l->first, l->blocks, pool_rows, &r, &err), &err);
+    access_free(&placed);
+    *step_rows_out = r.step_rows;
+    return (double)r.misses * cost->seek + (double)r.miss_rows * cost->row;
+}
+
+/* A pool of an eighth of the rows, or of what the largest batch needs of `given`, misses no more.
+ */
+static void check_pool(const struct access *a, const struct block_cost *cost,
+                       const struct block_layout *l, const struct block_layout *given)
+{
+    uint64_t pool_rows = a->rows / 8, step_rows;
+    double before = pool_price(a, given, cost, pool_rows, &step_rows);
+    if (step_rows > pool_rows) {
+        pool_rows = step_rows;
+        before = pool_price(a, given, cost, pool_rows, &step_rows);
+    }
+    assert_true(pool_price(a, l, cost, pool_rows, &step_rows) <= before * (1 + 1e-12));
+}
+
 static void check_prices(struct tally *t, const struct access *a, const struct block_tables *tables,
                          const struct block_options *o, const struct block_layout *l)
 {
@@ -111,6 +153,7 @@ static void check_prices(struct tally *t, const struct access *a, const struct b
     assert_ok(layout_price(t, &given, &o->cost, &given_price, &err), &err);
     assert_true(price.blocks <= given_price.blocks * (1 + 1e-12)); /* sums in another order */
     assert_true(price.io <= scan);
+    if (tables->n == 1) check_pool(a, &o->cost, l, &given); /* that is one part */
     block_layout_free(&given);
 }
 
@@ -184,6 +227,47 @@ static void test_auto_finds_planted_blocks(void **state)
     access_free(&a);
 }
 
+/*
+ * A page of rows that every batch uses two of, and of each the others that mostly come with it, a
+ * page too: to merge each with its own saves accesses by Eq. 1, but the first page stays in a pool,
+ * which has no room for many.
+ */
+static void test_auto_leaves_rows_together_that_a_pool_holds(void **state)
+{
+    enum { PAGE = 9, ROWS = PAGE + PAGE * PAGE, BATCHES = 300 };
+    struct random_source rng = random_begin(__func__);
+    struct access a = {ROWS, BATCHES, must(calloc(ROWS + 1, sizeof(*a.start))),
+                       must(calloc((size_t)ROWS * BATCHES, sizeof(*a.batch)))};
+    struct block_tables tables = {{0, ROWS}, 1};
+    struct block_options o = {
+        .cost = {40, 0.25}, .sample = 1, .max_rows = PAGE, .memory_bytes = 1 << 24};
+    uint8_t with[BATCHES][PAGE] = {{0}}; /* 1: the row alone; 2: and its others */
+    struct drps_err err = DRPS_ERR_INIT;
+    struct block_layout l;
+    struct tally *t;
+    uint64_t n = 0;
+    (void)state;
+    for (uint32_t b = 0; b < BATCHES; b++)
+        for (uint32_t i = 0; i < 2; i++)
+            with[b][random_below(&rng, PAGE)] = random_below(&rng, 100) < 62 ? 2 : 1;
+    for (uint32_t row = 0; row < ROWS; row++) {
+        const uint32_t of = row < PAGE ? row : row / PAGE - 1;
+        const int least = row < PAGE   ? 1
+                          : row % PAGE ? 2
+                                       : 3; /* 3: never, so that pages are full */
+        for (uint32_t b = 0; b < BATCHES; b++)
+            if (with[b][of] >= least) a.batch[n++] = b;
+        a.start[row + 1] = n;
+    }
+    assert_ok(tally_open(&a, 1, 0, &t, &err), &err);
+    build(t, &tables, &o, &l);
+    check_layout(&a, &tables, &o, &l);
+    check_prices(t, &a, &tables, &o, &l);
+    block_layout_free(&l);
+    t->ops->close(t);
+    access_free(&a);
+}
+
 static void test_auto_says_what_little_memory_leaves_out(void **state)
 {
     struct random_source rng = random_begin(__func__);
@@ -222,6 +306,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_auto_keeps_its_promises_on_random_accesses),
         cmocka_unit_test(test_auto_finds_planted_blocks),
+        cmocka_unit_test(test_auto_leaves_rows_together_that_a_pool_holds),
         cmocka_unit_test(test_auto_says_what_little_memory_leaves_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

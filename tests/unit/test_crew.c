@@ -392,6 +392,45 @@ static void test_builders_do_not_see_who_counts(void **state)
     assert_no_children();
 }
 
+/* Rounds of minhash alone, until nothing is left to count. */
+static struct block_layout build_similar(struct tally *t)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    const struct block_tables tables = {.first = {0, t->blocks / 3, t->blocks}, .n = 2};
+    const struct block_options options = {
+        .cost = {.seek = 40, .row = 0.25}, .sample = 1, .max_rows = 20, .memory_bytes = 1 << 24};
+    struct block_layout layout;
+    struct merging m;
+    uint64_t left;
+    assert_ok(merging_begin(&m, t, &tables, &options, &err), &err);
+    assert_ok(similar_merge(&m, 0, &left, &err), &err);
+    assert_ok(merging_layout(&m, &layout, &err), &err);
+    merging_end(&m);
+    t->ops->close(t);
+    return layout;
+}
+
+static void test_similar_merges_the_same_whoever_counts(void **state)
+{
+    struct random_source rng = random_begin(__func__);
+    struct data d;
+    (void)state;
+    data_begin(&d, &rng, 6000, 60);
+    struct block_layout expected = build_similar(local(&d));
+    assert_true(expected.blocks < d.lists.rows / 2);
+    struct tally *others[] = {streamed(&d), crew(&d, 3)};
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+        struct block_layout found = build_similar(others[i]);
+        assert_int_equal(found.blocks, expected.blocks);
+        assert_memory_equal(found.first, expected.first, (found.blocks + 1) * sizeof(*found.first));
+        assert_memory_equal(found.order, expected.order, d.lists.rows * sizeof(*found.order));
+        block_layout_free(&found);
+    }
+    block_layout_free(&expected);
+    data_end(&d);
+    assert_no_children();
+}
+
 /* ---- Shards that fail ---- */
 
 static void test_shard_that_cannot_load_says_why(void **state)
@@ -689,6 +728,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shards_answer_as_one),
         cmocka_unit_test(test_builders_do_not_see_who_counts),
+        cmocka_unit_test(test_similar_merges_the_same_whoever_counts),
         cmocka_unit_test(test_little_memory_leaves_accesses_on_disk),
         cmocka_unit_test(test_streaming_stops_and_refuses),
         cmocka_unit_test(test_shard_that_cannot_load_says_why),
