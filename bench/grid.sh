@@ -35,7 +35,7 @@ chosen() { # SET BATCH SHARE
     local rank=16000 rows memory
     compile "$1" 64 "$2" shuffled
     rows=$(jq .rows "$work/index.json")
-    memory=$((48 * 1048576 + rows / $3 * (8 * (rank + 1) + 40) * 100 / 72))
+    memory=$((48 * 1048576 + rows / $3 * (8 * (rank + 1) + 45) * 100 / 72))
     "$tools/drps-index" "$work/$1.tsv" --algo lmf --rank $rank --batch-size "$2" --test-fraction 0.1 --order grid \
         --memory $memory -o "$work/plan" --force --quiet
     jq -r '"\(.grid_users),\(.grid_items)"' "$work/plan/plan.json"

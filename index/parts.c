@@ -9,7 +9,7 @@
 #include "base/drps_alloc.h"
 
 /* What drps-train takes beside rows: fixed, of the rest, and a row. */
-enum { TRAIN_FIXED = 48 << 20, TRAIN_ROWS_PERCENT = 72, TRAIN_ROW_EXTRA = 40 };
+enum { TRAIN_FIXED = 48 << 20, TRAIN_ROWS_PERCENT = 72, TRAIN_ROW_EXTRA = 45 };
 
 void part_free(struct part *part)
 {

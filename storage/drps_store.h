@@ -247,7 +247,7 @@ struct drps_relay_share {
     uint64_t budget_bytes; /* frames and what is kept for each of them */
     uint64_t row_bytes;    /* a frame of two open windows and what is kept for it */
     uint64_t held_bytes;   /* a frame beyond these, likewise */
-    uint64_t buffer_bytes; /* chunks being filled, written and read ahead */
+    uint64_t buffer_bytes; /* chunks being filled, written and read ahead; some words a window */
     uint64_t scan_bytes;   /* taken only while all rows are visited */
 };
 void drps_relay_share(uint64_t memory_bytes, uint64_t rows, size_t row_bytes, uint64_t seek_bytes,

@@ -67,13 +67,21 @@ static void extend(struct table *t, uint32_t *reach, uint64_t *sent)
         }
 }
 
-int drps_hold_plan(const struct drps_window_source *source, uint64_t frames, uint32_t *next,
-                   uint32_t *reach_out, uint64_t *sent_out, struct drps_err *err)
+/* The longest way that is counted. */
+static uint32_t most_way(uint32_t windows, uint64_t memory_bytes)
+{
+    const uint64_t fit = memory_bytes / sizeof(uint32_t) / windows;
+    uint32_t most = COUNTS_MOST / windows;
+    if (most > fit) most = (uint32_t)fit;
+    if (most < REACH_LEAST) most = REACH_LEAST;
+    return most < windows ? most : windows;
+}
+
+int drps_hold_plan(const struct drps_window_source *source, uint64_t frames, uint64_t memory_bytes,
+                   uint32_t *next, uint32_t *reach_out, uint64_t *sent_out, struct drps_err *err)
 {
     const uint32_t windows = source->windows;
-    struct table t = {.windows = windows, .most = COUNTS_MOST / windows};
-    if (t.most < REACH_LEAST) t.most = REACH_LEAST;
-    if (t.most > windows) t.most = windows;
+    struct table t = {.windows = windows, .most = most_way(windows, memory_bytes)};
     t.counts = calloc(windows, (t.most + 1) * sizeof(*t.counts));
     t.room = drps_array_new(windows, sizeof(*t.room));
     int rc = t.counts && t.room

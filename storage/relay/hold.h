@@ -21,13 +21,14 @@
  * Which rows to hold. Short ways come first: of two rows that a frame could hold, the one that is
  * back sooner makes room sooner.
  *
+ * memory_bytes  for a table that is gone when it returns; less makes the longest ways shorter
  * next       [source->max_rows] scratch
  * reach_out  [windows] caller-owned; 1: nothing that leaves the window is held
  * sent_out   rows of an epoch that are not held
  */
 DRPS_MUST_CHECK
-int drps_hold_plan(const struct drps_window_source *source, uint64_t frames, uint32_t *next,
-                   uint32_t *reach_out, uint64_t *sent_out, struct drps_err *err);
+int drps_hold_plan(const struct drps_window_source *source, uint64_t frames, uint64_t memory_bytes,
+                   uint32_t *next, uint32_t *reach_out, uint64_t *sent_out, struct drps_err *err);
 
 /* ---- Shelves: a list of frames a window ---- */
 

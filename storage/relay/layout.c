@@ -22,12 +22,14 @@ enum {
     SEEK_LEAST = 16 << 10,
     BUFFER_SHARE = 5,       /* one part of so many is for buffers ... */
     BUFFER_SEEKS = 128,     /* ... or more on a disk that seeks, up to a half */
-    BUFFER_LEAST = 1 << 20, /* enough for some thousand windows */
+    BUFFER_LEAST = 2 << 20, /* enough for 3500 windows */
     BUFFER_MOST = 128 << 20,
-    ROW_EXTRA = 40, /* two windows' frames and distances; order, vacant frames, ids, last use; a
-                       packed record; a bit */
-    HELD_EXTRA = 5, /* its place on a shelf; a bit */
-    HELD_SHARE = 3, /* for so many frames of windows, one that holds a row between windows */
+    ROW_EXTRA = 45,     /* two windows' frames and distances; order, vacant frames, ids, last use;
+                           a packed record; its place on a shelf; a bit */
+    HELD_EXTRA = 5,     /* its place on a shelf; a bit */
+    WINDOW_EXTRA = 300, /* the last block of its shelf, which has room; head, reach, count,
+                           statistics; its stream, and a part of its group's */
+    HELD_SHARE = 3,     /* for so many frames of windows, one that holds a row between windows */
 };
 
 /* ---- Memory ---- */
@@ -139,19 +141,22 @@ int drps_relay_lay_out(const struct drps_store_config *config, uint64_t buffer_b
                        struct drps_relay_layout *out, struct drps_err *err)
 {
     const uint32_t windows = config->windows->windows;
+    const uint64_t kept = windows * (uint64_t)WINDOW_EXTRA;
+    const uint64_t bytes = buffer_bytes > kept ? buffer_bytes - kept : 0;
     const uint64_t seek_bytes = config->seek_bytes > SEEK_LEAST ? config->seek_bytes : SEEK_LEAST;
     const uint64_t most = most_chunk(config, seek_bytes);
     const uint32_t span = span_of(windows);
-    struct choice best = choose(windows, 0, buffer_bytes, seek_bytes, most);
+    struct choice best = choose(windows, 0, bytes, seek_bytes, most);
     if (windows >= 3 * (uint64_t)span) { /* the current group, the next one, and others */
-        const struct choice grouped = choose(windows, span, buffer_bytes, seek_bytes, most);
+        const struct choice grouped = choose(windows, span, bytes, seek_bytes, most);
         if (grouped.cost < best.cost) best = grouped;
     }
     if (!isfinite(best.cost))
         return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                            "%u windows need %zu chunks of %d bytes, %llu bytes are there for them",
+                            "%u windows need %zu chunks of %d bytes and %d bytes each, %llu bytes "
+                            "are there for them",
                             windows, best.layout.tails + BEHIND + DRPS_STREAMS_RUNS, CHUNK_LEAST,
-                            (unsigned long long)buffer_bytes);
+                            WINDOW_EXTRA, (unsigned long long)buffer_bytes);
     *out = best.layout;
     return 0;
 }

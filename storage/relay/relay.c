@@ -183,8 +183,8 @@ static int open_parts(struct drps_relay *st, struct drps_err *err)
     if (allocate(st) < 0)
         return drps_err_set(err, -ENOMEM, "no memory for %llu rows of %zu bytes",
                             (unsigned long long)st->frames, st->config.row_bytes);
-    rc = drps_hold_plan(&st->source, st->frames, st->open[0].next, st->reach, &st->stats.rows_sent,
-                        err);
+    rc = drps_hold_plan(&st->source, st->frames, st->share.buffer_bytes, st->open[0].next,
+                        st->reach, &st->stats.rows_sent, err); /* buffers come after it */
     if (rc == 0) rc = open_streams(st, err);
     if (rc < 0) return rc;
     describe(st);

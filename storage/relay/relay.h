@@ -44,8 +44,8 @@ struct drps_relay_layout {
  */
 uint64_t drps_relay_chunk(uint64_t seek_bytes);
 
-/* The best layout for the source's windows in buffer_bytes, on a disk of config->seek_bytes.
- * DRPS_E_MEMORY_BUDGET when there is none. */
+/* The best layout for the source's windows in buffer_bytes, which also has what is kept for each
+ * window, on a disk of config->seek_bytes. DRPS_E_MEMORY_BUDGET when there is none. */
 DRPS_MUST_CHECK
 int drps_relay_lay_out(const struct drps_store_config *config, uint64_t buffer_bytes,
                        struct drps_relay_layout *out, struct drps_err *err);

@@ -230,7 +230,8 @@ static void test_hold_plan_takes_the_frames_left(void **state)
         uint32_t next[2], reach[4];
         uint64_t sent;
         struct drps_err err = DRPS_ERR_INIT;
-        assert_int_equal(drps_hold_plan(&source, cases[i].frames, next, reach, &sent, &err), 0);
+        assert_int_equal(
+            drps_hold_plan(&source, cases[i].frames, 1 << 20, next, reach, &sent, &err), 0);
         if (sent != cases[i].sent || memcmp(reach, cases[i].reach, sizeof(reach)))
             fail_msg("%s: reach %u %u %u %u, %llu sent", cases[i].name, reach[0], reach[1],
                      reach[2], reach[3], (unsigned long long)sent);
@@ -304,8 +305,14 @@ static void test_layout_follows_cost(void **state)
     config.seek_bytes = 0;
     assert_int_equal(drps_relay_lay_out(&config, 64 << 20, &l, NULL), 0);
     assert_int_equal(l.groups, (10000 + l.span - 1) / l.span);
-    assert_true((l.tails + 4 * l.run_chunks + l.behind) * l.chunk_bytes <= 64 << 20);
+    assert_true((l.tails + 4 * l.run_chunks + l.behind) * l.chunk_bytes <=
+                (64 << 20) - 10000 * 256); /* the windows' own bytes are part of it */
     assert_int_equal(drps_relay_lay_out(&config, 64 << 10, &l, NULL), DRPS_E_MEMORY_BUDGET);
+    source.windows = 3500;
+    assert_int_equal(drps_relay_lay_out(&config, 2 << 20, &l, NULL), 0);
+    assert_true(l.tails * l.chunk_bytes <= (2 << 20) - 3500 * 256);
+    source.windows = 6000; /* their chunks alone would fit */
+    assert_int_equal(drps_relay_lay_out(&config, 2 << 20, &l, NULL), DRPS_E_MEMORY_BUDGET);
     for (source.windows = 250; source.windows < 2000; source.windows++) {
         assert_int_equal(drps_relay_lay_out(&config, 2 << 20, &l, NULL), 0);
         assert_true(l.span == 0 || (l.groups >= 3 && source.windows % l.span != 1));
