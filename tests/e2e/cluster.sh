@@ -201,16 +201,6 @@ echo "ok mistakes"
 
 # ---- Ranks that are started one by one ----
 
-ports() { # N free ports on loopback, most likely
-    local port=$((20000 + RANDOM % 20000)) n=0
-    while [[ $n -lt $1 ]]; do
-        if ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
-            echo "127.0.0.1:$port"
-            n=$((n + 1))
-        fi
-        port=$((port + 1))
-    done
-}
 # ranks PLAN N OPTIONS...: start ranks 1 to N - 1 (each with its own folder alone) in the background; their ids are in pids
 ranks() {
     local plan=$1 n=$2 r

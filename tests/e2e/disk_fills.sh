@@ -23,12 +23,11 @@ little() {
 
 # fills RANK STORE TRAIN-OPTIONS...: the disk of rank RANK fills in the third epoch
 fills() {
-    local rank=$1 store=$2 memory out pids=() port r status
+    local rank=$1 store=$2 memory out pids=() r status
     shift 2
     memory=$(little "$store")
     rm -rf small/*
-    port=$((20000 + RANDOM % 20000))
-    printf '127.0.0.1:%d\n127.0.0.1:%d\n' $port $((port + 1)) >peers.txt
+    ports 2 >peers.txt
     : >progress.txt # not by the shell that starts the next command, which may be late: the loop would see the old lines
     for r in 0 1; do
         out=model-$r

@@ -26,8 +26,7 @@ fails 1 '(no space|No space).*medium/model.partial/store/scan' \
 absent medium/model
 
 # One of several ranks: all end and name it, before the first round.
-port=$((20000 + RANDOM % 20000))
-printf '127.0.0.1:%d\n127.0.0.1:%d\n' $port $((port + 1)) >peers.txt
+ports 2 >peers.txt
 # full STORE PATTERN: rank 1 on the full disk ends with it, rank 0 with "rank 1 ... gave up: " before it
 full() {
     "$tools/drps-train" plan-2 -o small/model --peers peers.txt --rank 1 --store "$1" --memory 128M --timeout 60 --quiet 2>rank-1.txt &

@@ -35,6 +35,19 @@ absent() {
     [[ ! -e $1.partial ]] || fail "$1.partial was left behind"
 }
 
+# ports N: "host:port" of N free ports on loopback, most likely: below those that the kernel gives to connections, as one
+# of these may be taken between now and then
+ports() {
+    local port=$((10000 + RANDOM % 20000)) n=0
+    while [[ $n -lt $1 ]]; do
+        if ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
+            echo "127.0.0.1:$port"
+            n=$((n + 1))
+        fi
+        port=$((port + 1))
+    done
+}
+
 # Run "$@" in a memory cgroup of $1 bytes; skips the test where that is not possible.
 in_cgroup() {
     local limit=$1 status=0 group=/sys/fs/cgroup/memory/drps-e2e.$$

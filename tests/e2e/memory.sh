@@ -20,14 +20,21 @@ done
 [[ $(all_values windows <relay.json | awk '/^[0-9]/') -ge 10 ]] || fail "relay had few windows: $(all_values windows <relay.json)"
 [[ $(value content <relay.json) = "$(value content <resident.json)" ]] || fail "relay has another model"
 
-# Windows that drps-index cut for the same memory are used; the ones above were cut anew.
+# Windows that drps-index cut for the same memory are used; the ones above were cut anew. But on a disk where a request
+# costs as much as many bytes (one that others keep busy is measured so), larger buffers leave less for windows.
 "$tools/drps-index" data.svm --algo fm --rank 16 --batch-size 200 --test-fraction 0.1 --memory 96M -o plan-96 --quiet --json \
     >index.json
 "$tools/drps-train" plan-96 -o model-plan --store relay --memory 96M --json >plan.json 2>log.txt
-! grep -q 'compiling windows' log.txt || fail "the plan's windows were not used: $(cat log.txt)"
-[[ $(all_values windows <plan.json | awk '/^[0-9]/') = "$(value windows <index.json)" ]] || fail "other windows than the plan's"
+seek=$(all_values seek_bytes <plan.json)
+if grep -q 'compiling windows' log.txt; then
+    [[ $seek -gt $((128 * 1024)) ]] || fail "the plan's windows were not used, with seeks of $seek bytes: $(cat log.txt)"
+    used="windows of its own: the disk is slow, $seek bytes a seek"
+else
+    used="the plan's $(value windows <index.json) windows"
+    [[ $(all_values windows <plan.json | awk '/^[0-9]/') = "$(value windows <index.json)" ]] || fail "other windows than the plan's"
+fi
 [[ $(value content <plan.json) = "$(value content <resident.json)" ]] || fail "relay has another model with the plan's windows"
-echo "relay ok with the plan's $(value windows <index.json) windows"
+echo "relay ok with $used"
 
 # As many times as the best epoch changes, all rows are written in placed order beside the open windows.
 in_cgroup $((96 * mib * 11 / 10)) "$tools/drps-train" plan -o model-patience --store relay --memory 96M --epochs 3 --patience 1 \
