@@ -189,6 +189,7 @@ struct drps_train_result {
     double plan_wait_seconds;
     enum drps_evict_rule evict;    /* of the block store */
     struct drps_forecast forecast; /* of one epoch with the pool that the block store had */
+    struct drps_forecast_requests forecast_requests; /* of blocks in a file; 0 for other stores */
     uint64_t claim_steps; /* asynchronous rounds: steps of the windows that batches are claimed in;
                              0: bsp */
     struct drps_train_emulated emulated; /* sums over all ranks */

@@ -278,9 +278,10 @@ static json_t *forecast_to_json(const struct drps_train_result *r)
     put(&j, "read_bytes", count(r->forecast.read_bytes));
     put(&j, "written_bytes", count(r->forecast.written_bytes));
     put(&j, "ios", count(r->forecast.ios));
-    put(&j, "requests", count(r->forecast.requests));
-    put(&j, "moved_bytes", count(r->forecast.moved_bytes));
-    put(&j, "disk_seconds", number(r->forecast.seconds));
+    if (!r->store_stats.device.sector) return j;
+    put(&j, "requests", count(r->forecast_requests.n));
+    put(&j, "moved_bytes", count(r->forecast_requests.moved_bytes));
+    put(&j, "disk_seconds", number(r->forecast_requests.seconds));
     return j;
 }
 

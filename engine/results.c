@@ -21,15 +21,14 @@ static void forecast_blocks(struct drps_job *job)
                                                 .budget_bytes = r->store_stats.pool_bytes,
                                                 .memory_bytes = job->memory.store_bytes,
                                                 .log = job->options->log};
+    const int in_file = r->store_stats.device.sector != 0;
     struct drps_forecast_disk disk = job->disk;
-    if (r->store_stats.device.sector) {
-        disk.gap_bytes = r->store_stats.device.gap_bytes;
-        disk.sector = r->store_stats.device.sector;
-    }
+    disk.gap_bytes = r->store_stats.device.gap_bytes;
+    disk.sector = r->store_stats.device.sector;
     struct drps_err err = DRPS_ERR_INIT;
-    int rc =
-        drps_forecast_pib(job->plan->io, job->plan->dir, &options, job->block_first, info->blocks,
-                          &r->store_stats.pool, r->evict, &disk, &r->forecast, &err);
+    int rc = drps_forecast_pib(job->plan->io, job->plan->dir, &options, job->block_first,
+                               info->blocks, &r->store_stats.pool, r->evict, in_file ? &disk : NULL,
+                               &r->forecast, &r->forecast_requests, &err);
     r->has_forecast = rc == 0;
     if (rc < 0)
         drps_log(job->options->log, DRPS_LOG_WARN, "no forecast: %s",

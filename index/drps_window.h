@@ -150,10 +150,12 @@ struct drps_forecast {
     uint64_t ios;   /* blocks or chunks read and written */
     int feasible;   /* 0: a single step does not fit */
     double sampled; /* pib: share of the blocks that the counts were taken of; 1: all */
+};
 
-    /* pib, if its blocks are in a file of their own (storage/places.h); of drps_forecast_pib() */
-    uint64_t requests;    /* that move them, those next to each other together */
-    uint64_t moved_bytes; /* by these: also what lies between, and of shared sectors */
+/* What moves them, if pib's blocks are in a file of their own (storage/places.h). */
+struct drps_forecast_requests {
+    uint64_t n;           /* blocks next to each other together */
+    uint64_t moved_bytes; /* also what lies between, and of shared sectors */
     double seconds;       /* of the disk, one request at a time */
 };
 
@@ -185,14 +187,15 @@ int drps_forecast_curve(const struct drps_io *io, const char *dir,
 
 /*
  * One point of it: pib with a pool of that shape, which gives up blocks by that rule; used by
- * drps-train for its own run. Memory: 4 bytes a block and a page, and what the pool keeps for its
- * frames and units.
+ * drps-train for its own run. With a disk, requests are counted, too; NULL: they are not, and
+ * requests_out is zero. Memory: 4 bytes a block and a page, and what the pool keeps for its frames
+ * and units.
  */
 DRPS_MUST_CHECK
 int drps_forecast_pib(const struct drps_io *io, const char *dir,
                       const struct drps_window_options *options, const uint32_t *block_first,
                       size_t blocks, const struct drps_pool_shape *shape, enum drps_evict_rule rule,
                       const struct drps_forecast_disk *disk, struct drps_forecast *out,
-                      struct drps_err *err);
+                      struct drps_forecast_requests *requests_out, struct drps_err *err);
 
 #endif

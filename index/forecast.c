@@ -39,12 +39,12 @@ struct trial {
     struct drps_pool pool;
     struct drps_places places; /* unless the simulation is without requests */
     struct drps_forecast count;
+    struct drps_forecast_requests requests;
 };
 
 struct simulation {
     const struct drps_window_options *options;
-    int requests; /* are counted, too */
-    struct drps_forecast_disk disk;
+    const struct drps_forecast_disk *disk; /* NULL: requests are not counted */
     const uint32_t *block_first;
     size_t blocks;
     uint32_t unit_rows;
@@ -70,11 +70,11 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void count_request(const struct simulation *m, struct drps_forecast *f, uint64_t bytes)
+static void count_request(const struct simulation *m, struct trial *t, uint64_t bytes)
 {
-    f->requests++;
-    f->moved_bytes += bytes;
-    f->seconds += m->disk.seek_seconds + (double)bytes / m->disk.bytes_per_s;
+    t->requests.n++;
+    t->requests.moved_bytes += bytes;
+    t->requests.seconds += m->disk->seek_seconds + (double)bytes / m->disk->bytes_per_s;
 }
 
 static void count_blocks(const struct simulation *m, struct trial *t, size_t n,
@@ -90,11 +90,11 @@ static void count_writes(const struct simulation *m, struct trial *t, size_t n)
 {
     struct drps_run run;
     count_blocks(m, t, n, &t->count.written_bytes);
-    if (!m->requests) return;
+    if (!m->disk) return;
     for (size_t i = 0; i < n; i += run.keys) {
         drps_places_write_run(&t->places, m->moved, n, i, t->pool.stored, &run);
-        count_request(m, &t->count, run.bytes);
-        if (run.shared) count_request(m, &t->count, run.bytes); /* it is read first */
+        count_request(m, t, run.bytes);
+        if (run.shared) count_request(m, t, run.bytes); /* it is read first */
     }
 }
 
@@ -103,13 +103,13 @@ static int count_reads(struct simulation *m, struct trial *t, size_t n, struct d
 {
     struct drps_run run;
     count_blocks(m, t, n, &t->count.read_bytes);
-    if (!m->requests) return 0;
+    if (!m->disk) return 0;
     if (drps_array_reserve(&m->order, &m->order_cap, n, sizeof(*m->order)) < 0)
         return drps_err_set(err, -ENOMEM, "no memory for %zu blocks", n);
     drps_places_sort(&t->places, m->moved, n, m->order);
     for (size_t i = 0; i < n; i += run.keys) {
-        drps_places_read_run(&t->places, m->moved, m->order, n, i, m->disk.gap_bytes, &run);
-        count_request(m, &t->count, run.bytes);
+        drps_places_read_run(&t->places, m->moved, m->order, n, i, m->disk->gap_bytes, &run);
+        count_request(m, t, run.bytes);
     }
     return 0;
 }
@@ -260,7 +260,7 @@ static int simulation_open(struct simulation *m, const struct drps_io *io, const
                            struct drps_err *err)
 {
     *m = (struct simulation){.options = o,
-                             .disk = *disk,
+                             .disk = disk,
                              .block_first = block_first,
                              .blocks = blocks,
                              .unit_rows = unit_rows,
@@ -273,6 +273,12 @@ static int simulation_open(struct simulation *m, const struct drps_io *io, const
     return rc == 0 ? measure_steps(m, err) : rc;
 }
 
+static void start_counting(struct trial *t)
+{
+    t->count = (struct drps_forecast){0};
+    t->requests = (struct drps_forecast_requests){0};
+}
+
 /* Two epochs through all pools; what is counted is the second. */
 static int run_trials(struct simulation *m, struct trial *trials, size_t n_trials,
                       struct drps_err *err)
@@ -282,7 +288,7 @@ static int run_trials(struct simulation *m, struct trial *trials, size_t n_trial
     for (uint64_t i = 0; i < 2 * steps && n_trials && rc == 0; i++) {
         size_t n;
         for (size_t k = 0; i == steps && k < n_trials; k++)
-            trials[k].count = (struct drps_forecast){0};
+            start_counting(&trials[k]);
         rc = read_step(m, i % steps, &n, err);
         for (size_t k = 0; k < n_trials && rc == 0; k++)
             rc = trial_step(m, &trials[k], i, n, err);
@@ -296,9 +302,11 @@ static int fits(const struct simulation *m, const struct drps_pool_shape *shape)
     return shape->frames >= m->most_blocks && shape->units >= m->most_units;
 }
 
-/* Fill the counts of out[0 .. n) for shapes[0 .. n), whose pools are simulated side by side. */
+/* Fill the counts of out[0 .. n) for shapes[0 .. n), whose pools are simulated side by side, and of
+ * requests (NULL: nobody asks). */
 static int simulate(struct simulation *m, const struct drps_pool_shape *shapes, size_t n,
-                    enum drps_evict_rule rule, struct drps_forecast *out, struct drps_err *err)
+                    enum drps_evict_rule rule, struct drps_forecast *out,
+                    struct drps_forecast_requests *requests, struct drps_err *err)
 {
     int rc = 0;
     size_t used = 0;
@@ -316,21 +324,19 @@ static int simulate(struct simulation *m, const struct drps_pool_shape *shapes, 
                                                 .bookkeeping = 1};
         struct trial *t = &trials[used++];
         rc = drps_pool_init(&t->pool, &config);
-        if (rc == 0 && m->requests)
+        if (rc == 0 && m->disk)
             rc = drps_places_init(&t->places, m->block_first, m->blocks, config.row_bytes,
-                                  m->disk.sector);
+                                  m->disk->sector);
         if (rc < 0) (void)drps_err_set(err, rc, "cannot simulate %zu blocks", m->blocks);
     }
     if (rc == 0) rc = run_trials(m, trials, used, err);
     for (size_t i = 0, k = 0; i < n && rc == 0; i++) {
         if (!out[i].feasible) continue;
-        const struct drps_forecast *count = &trials[k++].count;
-        out[i].read_bytes = count->read_bytes;
-        out[i].written_bytes = count->written_bytes;
-        out[i].ios = count->ios;
-        out[i].requests = count->requests;
-        out[i].moved_bytes = count->moved_bytes;
-        out[i].seconds = count->seconds;
+        const struct trial *t = &trials[k++];
+        out[i].read_bytes = t->count.read_bytes;
+        out[i].written_bytes = t->count.written_bytes;
+        out[i].ios = t->count.ios;
+        if (requests) requests[i] = t->requests;
     }
     for (size_t i = 0; i < used; i++) {
         drps_pool_destroy(&trials[i].pool);
@@ -351,18 +357,18 @@ int drps_forecast_pib(const struct drps_io *io, const char *dir,
                       const struct drps_window_options *options, const uint32_t *block_first,
                       size_t blocks, const struct drps_pool_shape *shape, enum drps_evict_rule rule,
                       const struct drps_forecast_disk *disk, struct drps_forecast *out,
-                      struct drps_err *err)
+                      struct drps_forecast_requests *requests_out, struct drps_err *err)
 {
     struct simulation m;
 
+    *requests_out = (struct drps_forecast_requests){0};
     *out = (struct drps_forecast){.store = "pib",
                                   .sampled = 1,
                                   .memory_bytes = (uint64_t)shape->units * shape->unit_rows *
                                                   options->row_bytes};
     int rc =
         simulation_open(&m, io, dir, options, block_first, blocks, shape->unit_rows, disk, err);
-    m.requests = 1;
-    if (rc == 0) rc = simulate(&m, shape, 1, rule, out, err);
+    if (rc == 0) rc = simulate(&m, shape, 1, rule, out, requests_out, err);
     simulation_destroy(&m);
     return rc;
 }
@@ -386,7 +392,7 @@ static int curve_of_shapes(struct simulation *m, const struct drps_pool_shape *s
             bytes += trial_bytes(m, &shapes[i + n]);
             if (bytes > m->options->memory_bytes) break;
         }
-        rc = simulate(m, shapes + i, n, DRPS_EVICT_FARTHEST, out + i, err);
+        rc = simulate(m, shapes + i, n, DRPS_EVICT_FARTHEST, out + i, NULL, err);
     }
     return rc;
 }
@@ -534,8 +540,7 @@ int drps_forecast_curve(const struct drps_io *io, const char *dir,
             (struct drps_forecast){.store = "relay", .memory_bytes = model >> i, .sampled = 1};
     }
     half.memory_bytes /= 2;
-    int rc = simulation_open(&m, io, dir, &half, block_first, blocks, unit_rows,
-                             &drps_forecast_usual_disk, err);
+    int rc = simulation_open(&m, io, dir, &half, block_first, blocks, unit_rows, NULL, err);
     struct relay_curve measured = {
         .io = io, .dir = dir, .options = &half, .out = relay, .err = DRPS_ERR_INIT};
     if (rc == 0) rc = curve_both(&m, &measured, pib, err);

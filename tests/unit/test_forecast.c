@@ -41,15 +41,25 @@ static uint32_t *equal_blocks(uint64_t rows, uint64_t each, size_t *blocks_out)
 static const struct drps_forecast_disk disk = {
     .seek_seconds = 1e-4, .bytes_per_s = 1e8, .gap_bytes = 0, .sector = 512};
 
-/* The forecast with a pool of that many rows, and as many blocks. */
+/* The forecast with a pool of that many rows, and as many blocks; of requests, too, unless NULL. */
+static int forecast_requests(const struct lists *l, const struct drps_window_options *o,
+                             const uint32_t *first, size_t blocks, uint64_t rows,
+                             struct drps_forecast *out, struct drps_forecast_requests *requests_out,
+                             struct drps_err *err)
+{
+    const struct drps_pool_shape shape = {
+        .unit_rows = 1, .units = (uint32_t)rows, .frames = (uint32_t)rows};
+    struct drps_forecast_requests none;
+    return drps_forecast_pib(drps_io_os(), l->dir, o, first, blocks, &shape, DRPS_EVICT_FARTHEST,
+                             requests_out ? &disk : NULL, out, requests_out ? requests_out : &none,
+                             err);
+}
+
 static int forecast(const struct lists *l, const struct drps_window_options *o,
                     const uint32_t *first, size_t blocks, uint64_t rows, struct drps_forecast *out,
                     struct drps_err *err)
 {
-    const struct drps_pool_shape shape = {
-        .unit_rows = 1, .units = (uint32_t)rows, .frames = (uint32_t)rows};
-    return drps_forecast_pib(drps_io_os(), l->dir, o, first, blocks, &shape, DRPS_EVICT_FARTHEST,
-                             &disk, out, err);
+    return forecast_requests(l, o, first, blocks, rows, out, NULL, err);
 }
 
 static void compile_uses(const struct lists *l, const uint32_t *first, size_t blocks)
@@ -84,20 +94,24 @@ static void test_forecast_pib_example(void **state)
                  {"room for none", 3, 1, 0, 0, 0, 0, 0}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct drps_err err = DRPS_ERR_INIT;
-        struct drps_forecast f;
+        struct drps_forecast f, alone;
+        struct drps_forecast_requests r;
         struct lists l;
         lists_from_text(&l, text, 3, cases[i].train, 4);
         compile_uses(&l, first, 3);
         struct drps_window_options o = options_for(&l, 1 << 20);
-        assert_ok(forecast(&l, &o, first, 3, cases[i].rows, &f, &err), &err);
+        assert_ok(forecast_requests(&l, &o, first, 3, cases[i].rows, &f, &r, &err), &err);
+        assert_ok(forecast(&l, &o, first, 3, cases[i].rows, &alone, &err), &err);
+        assert_true(alone.read_bytes == f.read_bytes && alone.written_bytes == f.written_bytes &&
+                    alone.ios == f.ios && alone.feasible == f.feasible);
         if (f.read_bytes != cases[i].read || f.written_bytes != cases[i].written ||
-            f.ios != cases[i].ios || f.requests != cases[i].requests ||
-            f.moved_bytes != cases[i].requests * disk.sector || f.feasible != cases[i].feasible)
+            f.ios != cases[i].ios || r.n != cases[i].requests ||
+            r.moved_bytes != cases[i].requests * disk.sector || f.feasible != cases[i].feasible)
             fail_msg("%s: read %" PRIu64 " written %" PRIu64 " ios %" PRIu64 " requests %" PRIu64
                      " feasible %d",
-                     cases[i].name, f.read_bytes, f.written_bytes, f.ios, f.requests, f.feasible);
-        const double expected = (double)f.requests * (1e-4 + 512 / 1e8);
-        assert_true(f.seconds >= 0.999 * expected && f.seconds < 1.001 * expected + 1e-12);
+                     cases[i].name, f.read_bytes, f.written_bytes, f.ios, r.n, f.feasible);
+        const double expected = (double)r.n * (1e-4 + 512 / 1e8);
+        assert_true(r.seconds >= 0.999 * expected && r.seconds < 1.001 * expected + 1e-12);
         assert_int_equal(f.memory_bytes, cases[i].rows * 12);
         lists_free(&l);
     }
