@@ -11,6 +11,7 @@
 #include "engine/net/drps_peers.h"
 #include "sched/drps_timing.h"
 #include "tools/cli.h"
+#include "tools/train_ranks.h"
 
 enum {
     KEY_EPOCHS = DRPS_CLI_KEY,
@@ -430,30 +431,6 @@ static void print_disk(const struct drps_train_result *r)
     print_forecast(r);
 }
 
-static void print_ranks(const struct drps_train_result *r)
-{
-    for (size_t i = 0; i < r->ranks_n; i++) {
-        const struct drps_train_rank *k = &r->ranks[i];
-        printf("  rank %-4zu %s sent, %s received (forecast %s, %s); worker waited %.1f %%; %s of "
-               "memory\n",
-               i, size(k->sent_bytes), size(k->received_bytes), size(k->forecast_sent_bytes),
-               size(k->forecast_received_bytes), 100 * k->waiting_share, size(k->peak_rss_bytes));
-    }
-}
-
-/* Of asynchronous rounds. */
-static void print_async(const struct drps_train_result *r)
-{
-    for (size_t i = 0; i < r->ranks_n; i++) {
-        const struct drps_train_rank *k = &r->ranks[i];
-        if (!k->iterations) continue;
-        printf("  rank %-4zu %llu iterations, %llu of them claimed; held %.2f s by the scheduler; "
-               "ahead of the slowest by %.2f iterations, at most %llu\n",
-               i, (unsigned long long)k->iterations, (unsigned long long)k->claimed,
-               k->held_seconds, k->lag_mean, (unsigned long long)k->lag_max);
-    }
-}
-
 static void print_emulated(const struct drps_train_emulated *e)
 {
     printf("  emulated  %llu batches of %.1f s together, of which %.1f s computed; %.2f %% took "
@@ -474,8 +451,7 @@ static void print_text(const struct drps_train_result *r, const char *model)
     printf("  optimizer %s, rate %g\n", drps_optim_name(r->optim.kind), (double)r->optim.lr);
     printf("  store     %s, rows of %llu bytes\n", r->store, (unsigned long long)r->row_bytes);
     print_disk(r);
-    print_ranks(r);
-    print_async(r);
+    train_ranks_print(stdout, r->ranks, r->ranks_n);
     if (r->emulated.iterations) print_emulated(&r->emulated);
     printf("  plan      %s read; disk traffic of the process: %s read, %s written\n",
            size(r->plan_read_bytes), size(r->process_io.read_bytes),

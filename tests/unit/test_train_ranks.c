@@ -1,0 +1,114 @@
+/* What drps-train prints of its ranks: a line each, or for many of them the ends of every number.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tools/train_ranks.h"
+
+enum { MANY = 200 };
+
+/* Rank i sends i MiB and waits for less, the more it sends; with `paces` of asynchronous rounds. */
+static struct drps_train_rank *make(size_t n, int paces)
+{
+    struct drps_train_rank *ranks = calloc(n + 1, sizeof(*ranks));
+    assert_non_null(ranks);
+    for (size_t i = 0; i < n; i++)
+        ranks[i] = (struct drps_train_rank){
+            .sent_bytes = i << 20,
+            .received_bytes = 1 << 20,
+            .forecast_sent_bytes = 2 << 20,
+            .forecast_received_bytes = 1 << 20,
+            .peak_rss_bytes = (i == 7 ? 90 : 80) << 20,
+            .waiting_share = 0.5 - 0.001 * (double)i,
+            .iterations = paces ? 100 + i : 0,
+            .claimed = paces ? 1 : 0,
+            .held_seconds = paces && i == 5 ? 3.25 : 0,
+            .lag_mean = paces ? 0.5 : 0,
+            .lag_max = i == 9 ? 4 : 1,
+        };
+    return ranks;
+}
+
+static char *print(size_t n, int paces)
+{
+    char *text = NULL;
+    size_t bytes;
+    struct drps_train_rank *ranks = make(n, paces);
+    FILE *out = open_memstream(&text, &bytes);
+    assert_non_null(out);
+    train_ranks_print(out, ranks, n);
+    assert_int_equal(fclose(out), 0);
+    free(ranks);
+    return text;
+}
+
+static size_t lines_of(const char *text)
+{
+    size_t n = 0;
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
+static void test_few_ranks_have_a_line_each(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n <= TRAIN_RANKS_LISTED; n++)
+        for (int paces = 0; paces < 2; paces++) {
+            char *text = print(n, paces);
+            assert_int_equal(lines_of(text), n << paces);
+            free(text);
+        }
+    char *text = print(2, 1);
+    assert_string_equal(
+        text,
+        "  rank 0    0 B sent, 1.0 MiB received (forecast 2.0 MiB, 1.0 MiB); worker waited 50.0 %; "
+        "80.0 MiB of memory\n"
+        "  rank 1    1.0 MiB sent, 1.0 MiB received (forecast 2.0 MiB, 1.0 MiB); worker waited "
+        "49.9 %; 80.0 MiB of memory\n"
+        "  rank 0    100 iterations, 1 of them claimed; held 0.00 s by the scheduler; ahead of the "
+        "slowest by 0.50 iterations, at most 1\n"
+        "  rank 1    101 iterations, 1 of them claimed; held 0.00 s by the scheduler; ahead of the "
+        "slowest by 0.50 iterations, at most 1\n");
+    free(text);
+}
+
+static void test_many_ranks_have_the_ends(void **state)
+{
+    static const char loads[] =
+        "  ranks     200, from the least to the most\n"
+        "    sent       0 B (rank 0) to 199.0 MiB (rank 199), 19.4 GiB in all (forecast 400.0 "
+        "MiB)\n"
+        "    received   1.0 MiB (rank 0) to 1.0 MiB (rank 0), 200.0 MiB in all (forecast 200.0 "
+        "MiB)\n"
+        "    waiting    30.1 % (rank 199, the busiest) to 50.0 % (rank 0)\n"
+        "    memory     80.0 MiB (rank 0) to 90.0 MiB (rank 7)\n";
+    static const char paces[] =
+        "    iterations 100 (rank 0) to 299 (rank 199), 39900 in all, 200 of them claimed\n"
+        "    held       0.00 s (rank 0) to 3.25 s (rank 5) by the scheduler\n"
+        "    ahead      0.50 (rank 0) to 0.50 (rank 0) iterations of the slowest, at most 4\n";
+    (void)state;
+    char *text = print(MANY, 0);
+    assert_string_equal(text, loads);
+    free(text);
+    text = print(MANY, 1);
+    assert_memory_equal(text, loads, sizeof(loads) - 1);
+    assert_string_equal(text + sizeof(loads) - 1, paces);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_few_ranks_have_a_line_each),
+        cmocka_unit_test(test_many_ranks_have_the_ends),
+    };
+    return cmocka_run_group_tests_name("train_ranks", tests, NULL, NULL);
+}

@@ -1,0 +1,140 @@
+#include "tools/train_ranks.h"
+
+#include <inttypes.h>
+
+#include "base/drps_size.h"
+
+struct size_text {
+    char text[32];
+};
+
+static const char *size(uint64_t bytes, struct size_text *room)
+{
+    return drps_size_format(bytes, room->text, sizeof(room->text));
+}
+
+/* ---- Few: a line each ---- */
+
+static void print_load(FILE *out, size_t rank, const struct drps_train_rank *k)
+{
+    struct size_text t[5];
+    fprintf(out,
+            "  rank %-4zu %s sent, %s received (forecast %s, %s); worker waited %.1f %%; %s of "
+            "memory\n",
+            rank, size(k->sent_bytes, &t[0]), size(k->received_bytes, &t[1]),
+            size(k->forecast_sent_bytes, &t[2]), size(k->forecast_received_bytes, &t[3]),
+            100 * k->waiting_share, size(k->peak_rss_bytes, &t[4]));
+}
+
+static void print_pace(FILE *out, size_t rank, const struct drps_train_rank *k)
+{
+    fprintf(out,
+            "  rank %-4zu %" PRIu64 " iterations, %" PRIu64
+            " of them claimed; held %.2f s by the scheduler; ahead of the slowest by %.2f "
+            "iterations, at most %" PRIu64 "\n",
+            rank, k->iterations, k->claimed, k->held_seconds, k->lag_mean, k->lag_max);
+}
+
+/* ---- Many: from the least to the most ---- */
+
+typedef double (*rank_number)(const struct drps_train_rank *k);
+
+struct spread {
+    size_t least, most; /* ranks */
+    double sum;
+};
+
+static struct spread spread_of(const struct drps_train_rank *ranks, size_t n, rank_number number)
+{
+    struct spread s = {0, 0, 0};
+    for (size_t i = 0; i < n; i++) {
+        const double v = number(&ranks[i]);
+        if (v < number(&ranks[s.least])) s.least = i;
+        if (v > number(&ranks[s.most])) s.most = i;
+        s.sum += v;
+    }
+    return s;
+}
+
+#define RANK_NUMBER(field)                                                                         \
+    static double field(const struct drps_train_rank *k)                                           \
+    {                                                                                              \
+        return (double)k->field;                                                                   \
+    }
+RANK_NUMBER(sent_bytes)
+RANK_NUMBER(received_bytes)
+RANK_NUMBER(forecast_sent_bytes)
+RANK_NUMBER(forecast_received_bytes)
+RANK_NUMBER(peak_rss_bytes)
+RANK_NUMBER(waiting_share)
+RANK_NUMBER(iterations)
+RANK_NUMBER(claimed)
+RANK_NUMBER(held_seconds)
+RANK_NUMBER(lag_mean)
+RANK_NUMBER(lag_max)
+#undef RANK_NUMBER
+
+static struct spread print_sizes(FILE *out, const char *what, const struct drps_train_rank *ranks,
+                                 size_t n, rank_number bytes)
+{
+    struct size_text t[2];
+    const struct spread s = spread_of(ranks, n, bytes);
+    fprintf(out, "    %-10s %s (rank %zu) to %s (rank %zu)", what,
+            size((uint64_t)bytes(&ranks[s.least]), &t[0]), s.least,
+            size((uint64_t)bytes(&ranks[s.most]), &t[1]), s.most);
+    return s;
+}
+
+static void print_traffic(FILE *out, const char *what, const struct drps_train_rank *ranks,
+                          size_t n, rank_number bytes, rank_number forecast)
+{
+    struct size_text t[2];
+    const struct spread s = print_sizes(out, what, ranks, n, bytes);
+    fprintf(out, ", %s in all (forecast %s)\n", size((uint64_t)s.sum, &t[0]),
+            size((uint64_t)spread_of(ranks, n, forecast).sum, &t[1]));
+}
+
+static void print_loads(FILE *out, const struct drps_train_rank *ranks, size_t n)
+{
+    fprintf(out, "  ranks     %zu, from the least to the most\n", n);
+    print_traffic(out, "sent", ranks, n, sent_bytes, forecast_sent_bytes);
+    print_traffic(out, "received", ranks, n, received_bytes, forecast_received_bytes);
+    const struct spread s = spread_of(ranks, n, waiting_share);
+    fprintf(out, "    %-10s %.1f %% (rank %zu, the busiest) to %.1f %% (rank %zu)\n", "waiting",
+            100 * ranks[s.least].waiting_share, s.least, 100 * ranks[s.most].waiting_share, s.most);
+    (void)print_sizes(out, "memory", ranks, n, peak_rss_bytes);
+    fprintf(out, "\n");
+}
+
+static void print_paces(FILE *out, const struct drps_train_rank *ranks, size_t n)
+{
+    struct spread s = spread_of(ranks, n, iterations);
+    if (s.sum == 0) return;
+    fprintf(out,
+            "    %-10s %" PRIu64 " (rank %zu) to %" PRIu64
+            " (rank %zu), %.0f in all, %.0f of them claimed\n",
+            "iterations", ranks[s.least].iterations, s.least, ranks[s.most].iterations, s.most,
+            s.sum, spread_of(ranks, n, claimed).sum);
+    s = spread_of(ranks, n, held_seconds);
+    fprintf(out, "    %-10s %.2f s (rank %zu) to %.2f s (rank %zu) by the scheduler\n", "held",
+            ranks[s.least].held_seconds, s.least, ranks[s.most].held_seconds, s.most);
+    s = spread_of(ranks, n, lag_mean);
+    fprintf(out,
+            "    %-10s %.2f (rank %zu) to %.2f (rank %zu) iterations of the slowest, at most "
+            "%.0f\n",
+            "ahead", ranks[s.least].lag_mean, s.least, ranks[s.most].lag_mean, s.most,
+            lag_max(&ranks[spread_of(ranks, n, lag_max).most]));
+}
+
+void train_ranks_print(FILE *out, const struct drps_train_rank *ranks, size_t n)
+{
+    if (n > TRAIN_RANKS_LISTED) {
+        print_loads(out, ranks, n);
+        print_paces(out, ranks, n);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        print_load(out, i, &ranks[i]);
+    for (size_t i = 0; i < n; i++)
+        if (ranks[i].iterations) print_pace(out, i, &ranks[i]);
+}

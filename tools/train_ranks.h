@@ -1,0 +1,17 @@
+/* What drps-train prints of the ranks of a run. Private to tools/. */
+#ifndef DRPS_TOOLS_TRAIN_RANKS_H
+#define DRPS_TOOLS_TRAIN_RANKS_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "engine/drps_engine.h"
+
+enum { TRAIN_RANKS_LISTED = 8 };
+
+/* A line for each of ranks [n]; with more than TRAIN_RANKS_LISTED the least, the most and the sum
+ * of each number, and which ranks these are. Two lines each, and more of these, where rounds were
+ * asynchronous. A failure of `out` shows when it is flushed. */
+void train_ranks_print(FILE *out, const struct drps_train_rank *ranks, size_t n);
+
+#endif
