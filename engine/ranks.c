@@ -17,7 +17,7 @@
 #include "engine/net/drps_net.h"
 #include "engine/net/drps_peers.h"
 
-enum { LINGER_MS = 5000, WAIT_MS = 600000, CUT_MS = 5000, AGAIN_MS = 1500 };
+enum { LINGER_MS = 5000, WAIT_MS = 600000 };
 
 /* One rank, wherever it runs. */
 struct rank {
@@ -34,17 +34,6 @@ struct rank {
 static uint32_t wait_ms(const struct drps_ranks_options *o)
 {
     return o->wait_ms ? o->wait_ms : WAIT_MS;
-}
-
-/*
- * TCP sends again after pauses that double, so that a link which was cut for some time may need as
- * long again until something goes through, and AGAIN_MS for the first pause and for finding the
- * address anew. Before the cut a rank need not have been heard of for a moment: an eighth.
- */
-static uint32_t silence_ms(const struct drps_ranks_options *o)
-{
-    const uint64_t cut_ms = o->cut_ms ? o->cut_ms : CUT_MS;
-    return (uint32_t)((2 * cut_ms + AGAIN_MS) * 8 / 7);
 }
 
 static int open_part(struct rank *r, const struct drps_ranks_options *o, uint32_t rank,
@@ -88,7 +77,7 @@ static int open_zmq(struct rank *r, const struct drps_peers *peers,
     net.rank = r->part->info.ranks.rank;
     net.job_id = job_id;
     net.start_ms = wait_ms(r->options);
-    net.silence_ms = silence_ms(r->options);
+    net.silence_ms = drps_net_silence_ms(r->options->cut_ms);
     net.stop = r->train.stop;
     return drps_net_open_zmq(&net, peers, keys, r->options->insecure, &r->net, err);
 }
@@ -294,19 +283,6 @@ int drps_ranks_run_local(const struct drps_ranks_options *options, uint32_t coun
 
 /* ---- One rank ---- */
 
-/* The same on all ranks of these peers, so that a rank with another plan is told apart from a
- * stranger. */
-static uint64_t peers_id(const struct drps_peers *peers)
-{
-    uint64_t id[2] = {0, 0};
-    for (uint32_t r = 0; r < peers->count; r++) {
-        const struct drps_peer *p = &peers->peers[r];
-        id[1] = drps_checksum(p->host, strlen(p->host)) ^ drps_checksum(p->port, strlen(p->port));
-        id[0] = drps_checksum(id, sizeof(id));
-    }
-    return id[0];
-}
-
 static int run_one(struct rank *r, const struct drps_peers *peers, struct drps_err *err)
 {
     const struct drps_ranks_options *o = r->options;
@@ -317,7 +293,7 @@ static int run_one(struct rank *r, const struct drps_peers *peers, struct drps_e
                             "line, in the order of ranks, and all ranks the same file",
                             o->peers, peers->count, r->part->dir, r->part->info.ranks.workers);
     int rc = o->keys ? drps_net_keys_load(drps_io_os(), o->keys, &keys, err) : 0;
-    if (rc == 0) rc = open_zmq(r, peers, o->keys ? &keys : NULL, peers_id(peers), err);
+    if (rc == 0) rc = open_zmq(r, peers, o->keys ? &keys : NULL, drps_peers_id(peers), err);
     if (o->keys) drps_net_keys_forget(&keys);
     if (rc == 0) run(r);
     return rc;

@@ -474,24 +474,6 @@ static int make_keys(const char *dir, struct drps_err *err)
     return rc;
 }
 
-/* The rank that the environment says, of as many as there are peers. */
-static int find_rank(struct options *o, struct drps_err *err)
-{
-    struct drps_launch launch;
-    struct drps_peers peers = {0};
-    if (o->has_rank) return 0;
-    int rc = drps_peers_read(drps_io_os(), o->ranks.peers, &peers, err);
-    if (rc == 0) rc = drps_launch_find(peers.count, &launch, err);
-    if (rc == 0)
-        rc = drps_err_set(err, DRPS_E_CONFIG,
-                          "which rank is this? Give --rank, or start it with mpirun, srun or an "
-                          "indexed Kubernetes job");
-    else if (rc > 0)
-        o->ranks.rank = launch.rank;
-    drps_peers_destroy(&peers);
-    return rc < 0 ? rc : 0;
-}
-
 /* One worker; or one rank, or all, of several. */
 static int train(struct options *o, const struct drps_plan *plan, struct drps_train_result *result,
                  struct drps_err *err)
@@ -517,7 +499,9 @@ static int run(struct drps_cli *cli, struct options *o, struct drps_err *err)
     struct drps_train_result result = {0};
 
     if (o->make_keys) return make_keys(o->make_keys, err);
-    int rc = o->ranks.peers ? find_rank(o, err) : 0;
+    int rc = o->ranks.peers && !o->has_rank
+                 ? drps_launch_rank(o->ranks.peers, "--rank", &o->ranks.rank, err)
+                 : 0;
     if (rc == 0 && o->emulate) rc = drps_timing_open(drps_io_os(), o->emulate, &timing, err);
     if (rc == 0) rc = open_plan(o, &plan, err);
     if (rc < 0) {

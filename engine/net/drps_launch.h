@@ -20,4 +20,12 @@ struct drps_launch {
 DRPS_MUST_CHECK
 int drps_launch_find(uint32_t count, struct drps_launch *launch_out, struct drps_err *err);
 
+/*
+ * This process's rank of as many as the peers file has lines, as its launcher says. DRPS_E_CONFIG:
+ * none does (`option` is the one that says it instead); errors of drps_peers_read().
+ */
+DRPS_MUST_CHECK
+int drps_launch_rank(const char *peers_path, const char *option, uint32_t *rank_out,
+                     struct drps_err *err);
+
 #endif

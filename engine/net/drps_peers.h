@@ -37,6 +37,10 @@ void drps_peers_destroy(struct drps_peers *peers); /* accepts a zeroed struct */
 /* Whether the peer can only be reached from its own machine. */
 int drps_peer_is_loopback(const struct drps_peer *peer);
 
+/* A job's id: the same on all ranks of these peers, so that a rank with another plan is told apart
+ * from a stranger. */
+uint64_t drps_peers_id(const struct drps_peers *peers);
+
 struct drps_net_keys {
     char public_key[DRPS_NET_KEY_BYTES];
     char secret_key[DRPS_NET_KEY_BYTES];

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/net/drps_net.h"
+#include "engine/net/drps_peers.h"
 
 static const struct {
     const char *launcher, *rank, *count; /* variables; count NULL: the launcher does not say */
@@ -62,4 +63,22 @@ int drps_launch_find(uint32_t count, struct drps_launch *launch_out, struct drps
         return rc;
     }
     return 0;
+}
+
+int drps_launch_rank(const char *peers_path, const char *option, uint32_t *rank_out,
+                     struct drps_err *err)
+{
+    struct drps_launch launch = {NULL, 0, 0};
+    struct drps_peers peers = {0};
+    *rank_out = 0;
+    int rc = drps_peers_read(drps_io_os(), peers_path, &peers, err);
+    if (rc == 0) rc = drps_launch_find(peers.count, &launch, err);
+    if (rc == 0)
+        rc = drps_err_set(err, DRPS_E_CONFIG,
+                          "which rank is this? Give %s, or start it with mpirun, srun or an "
+                          "indexed Kubernetes job",
+                          option);
+    drps_peers_destroy(&peers);
+    *rank_out = launch.rank;
+    return rc < 0 ? rc : 0;
 }

@@ -10,7 +10,9 @@ enum {
     DEFAULT_MESSAGE = 64 << 10,
     DEFAULT_QUEUE = 8,
     DEFAULT_SILENCE = 10000,
-    DEFAULT_START = 60000
+    DEFAULT_START = 60000,
+    DEFAULT_CUT = 5000,
+    AGAIN_MS = 1500
 };
 
 static const char *const part_names[WIRE_PARTS] = {"worker", "server", "master", "group"};
@@ -37,6 +39,17 @@ int drps_net_options_check(struct drps_net_options *o, struct drps_err *err)
                                 (unsigned long long)DRPS_NET_MESSAGE_MAX);
     }
     return 0;
+}
+
+/*
+ * TCP sends again after pauses that double, so that a link which was cut for some time may need as
+ * long again until something goes through, and AGAIN_MS for the first pause and for finding the
+ * address anew. Before the cut a rank need not have been heard of for a moment: an eighth.
+ */
+uint32_t drps_net_silence_ms(uint32_t cut_ms)
+{
+    const uint64_t cut = cut_ms ? cut_ms : DEFAULT_CUT;
+    return (uint32_t)((2 * cut + AGAIN_MS) * 8 / 7);
 }
 
 static void init_peer(struct net_peer *peer, const struct drps_net_options *o, uint32_t rank)

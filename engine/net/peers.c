@@ -144,3 +144,14 @@ int drps_peer_is_loopback(const struct drps_peer *peer)
     if (inet_pton(AF_INET6, peer->host, &v6) == 1) return IN6_IS_ADDR_LOOPBACK(&v6);
     return strcmp(peer->host, "localhost") == 0;
 }
+
+uint64_t drps_peers_id(const struct drps_peers *peers)
+{
+    uint64_t id[2] = {0, 0};
+    for (uint32_t r = 0; r < peers->count; r++) {
+        const struct drps_peer *p = &peers->peers[r];
+        id[1] = drps_checksum(p->host, strlen(p->host)) ^ drps_checksum(p->port, strlen(p->port));
+        id[0] = drps_checksum(id, sizeof(id));
+    }
+    return id[0];
+}
