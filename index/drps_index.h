@@ -16,6 +16,7 @@
 
 #include "base/drps_io.h"
 #include "base/drps_log.h"
+#include "index/drps_crew.h"
 #include "index/drps_plan.h"
 #include "index/drps_reader.h"
 #include "index/drps_window.h"
@@ -67,6 +68,10 @@ struct drps_index_options {
         uint32_t prune_to;     /* instead: keep so many rows, the most used; 0: no */
         double sample;         /* p: share of the batches that is counted; 0: all */
         unsigned shards;       /* processes that count; 0: 1 */
+        struct drps_crew_link
+            *crew; /* instead: its peers count (drps_crew.h); closed once blocks are built, or it
+                      has failed; not if the run ends before. Borrowed; NULL: none. The memory of a
+                      peer in this process is that of this run */
     } blocks;
     uint64_t memory_bytes; /* of this run, and of the grid and the windows it cuts; 0: half of what
                               the process may use */
@@ -103,6 +108,10 @@ struct drps_index_result {
     uint64_t plan_bytes; /* on disk */
     double seconds, phase_seconds[DRPS_INDEX_PHASES];
 };
+
+/* 1: the block builder `by` counts accesses, so that a crew can do it; 0: it does not, or there is
+ * none of this name. */
+int drps_index_counts(const char *by);
 
 const char *drps_index_phase_name(enum drps_index_phase phase);
 

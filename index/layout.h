@@ -12,6 +12,7 @@
 #include "base/drps_io.h"
 #include "base/drps_log.h"
 #include "index/blocks/builder.h"
+#include "index/drps_crew.h"
 #include "index/drps_plan.h"
 
 struct layout_job {
@@ -24,6 +25,8 @@ struct layout_job {
     uint32_t prune_to;            /* instead of options.min_count: keep so many rows, the most used;
                                      0: do not */
     unsigned shards;              /* processes that count accesses */
+    struct drps_crew_link *crew;  /* instead: its peers do; closed here, if counting begins; NULL:
+                                     none */
     const struct drps_log *log;   /* borrowed; told when a builder did with less */
     const atomic_int *stop;       /* borrowed, NULL allowed: not 0 ends building */
 };

@@ -44,6 +44,7 @@ static struct layout_job layout_job(const struct run *r)
                     .memory_bytes = r->options.memory_bytes / 4 * 3},
         .prune_to = o->prune_to,
         .shards = o->shards,
+        .crew = o->crew,
         .log = r->options.log,
         .stop = r->options.interrupt};
 }

@@ -38,6 +38,30 @@ static int check_order(struct drps_index_options *o, struct drps_err *err)
     return 0;
 }
 
+int drps_index_counts(const char *by)
+{
+    const struct block_builder *builder = block_builder_find(by);
+    return builder && builder->counts;
+}
+
+static int check_crew(const struct drps_blocks_options *o, struct drps_err *err)
+{
+    if (!o->crew) return 0;
+    if (!drps_index_counts(o->by))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--blocks %s counts nothing that several machines could share: give "
+                            "--blocks auto, topk, pairwise or greedy, or run it on one machine",
+                            o->by);
+    if (o->shards)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--shards are processes of one machine: leave it out where several "
+                            "machines count");
+    if (o->crew->peers > DRPS_CREW_PEERS_MAX)
+        return drps_err_set(err, DRPS_E_CONFIG, "%u machines: at most %d can count", o->crew->peers,
+                            DRPS_CREW_PEERS_MAX);
+    return 0;
+}
+
 static int check_blocks(struct drps_blocks_options *o, struct drps_err *err)
 {
     if (!o->by) o->by = "pattern";
@@ -52,6 +76,8 @@ static int check_blocks(struct drps_blocks_options *o, struct drps_err *err)
     if (o->shards > CREW_SHARDS)
         return drps_err_set(err, DRPS_E_CONFIG, "--shards must lie between 1 and %d, not %u",
                             CREW_SHARDS, o->shards);
+    int rc = check_crew(o, err);
+    if (rc < 0) return rc;
     if (!o->top_k) o->top_k = TOP_K;
     if (o->sample <= 0) o->sample = 1;
     if (!o->shards) o->shards = 1;

@@ -11,8 +11,8 @@
 
 struct crew {
     struct tally tally;
-    struct crew_link *link; /* own */
-    void *part;             /* own: an answer, before it is added up */
+    struct drps_crew_link *link; /* own */
+    void *part;                  /* own: an answer, before it is added up */
     size_t part_cap;
     unsigned owed; /* answers to merges, which come before all others */
     int broken;    /* a code: a shard is gone, or out of step */
@@ -24,11 +24,29 @@ static struct crew *crew_of(struct tally *t)
     return (struct crew *)t;
 }
 
+void crew_name(const struct drps_crew_link *link, unsigned shard, struct drps_err *err)
+{
+    (void)(link->ranks ? drps_err_context(err, "rank %u", shard)
+                       : drps_err_context(err, "shard %u of %u", shard + 1, link->peers));
+}
+
+void crew_name_lost(const struct drps_crew_link *link, unsigned shard, struct drps_err *err)
+{
+    if (!link->ranks) crew_name(link, shard, err);
+}
+
 /* Names the shard; nothing can be asked any more. */
 static int broken(struct crew *c, unsigned shard, int rc, struct drps_err *err)
 {
     c->broken = rc;
-    (void)drps_err_context(err, "shard %u of %u", shard + 1, c->link->peers);
+    crew_name(c->link, shard, err);
+    return rc;
+}
+
+static int lost(struct crew *c, unsigned shard, int rc, struct drps_err *err)
+{
+    c->broken = rc;
+    crew_name_lost(c->link, shard, err);
     return rc;
 }
 
@@ -43,7 +61,7 @@ static int tell(struct crew *c, enum crew_op op, uint64_t value, const void *pay
     if (c->broken) return drps_err_set(err, c->broken, "a shard has failed before");
     for (unsigned shard = 0; shard < c->link->peers && rc == 0; shard++) {
         rc = crew_send(c->link, shard, &h, payload, err);
-        if (rc < 0) rc = broken(c, shard, rc, err);
+        if (rc < 0) rc = lost(c, shard, rc, err);
     }
     return rc;
 }
@@ -53,7 +71,7 @@ static int tell(struct crew *c, enum crew_op op, uint64_t value, const void *pay
 static int receive(struct crew *c, unsigned shard, void *bytes, uint64_t n, struct drps_err *err)
 {
     int rc = n ? c->link->ops->receive(c->link, shard, bytes, (size_t)n, err) : 0;
-    return rc < 0 ? broken(c, shard, rc, err) : 0;
+    return rc < 0 ? lost(c, shard, rc, err) : 0;
 }
 
 static int receive_failure(struct crew *c, unsigned shard, const struct crew_head *h,
@@ -65,7 +83,10 @@ static int receive_failure(struct crew *c, unsigned shard, const struct crew_hea
                       drps_err_set(err, DRPS_E_CORRUPT, "no answer: code %" PRId32, h->what), err);
     int rc = receive(c, shard, text, h->bytes, err);
     if (rc < 0) return rc;
-    return drps_err_set(err, h->what, "shard %u of %u: %s", shard + 1, c->link->peers, text);
+    /* What ends the shard's process does not end this one as though it had been interrupted. */
+    rc = drps_err_set(err, h->what == DRPS_E_INTERRUPTED ? DRPS_E_PEER : h->what, "%s", text);
+    crew_name(c->link, shard, err);
+    return rc;
 }
 
 /* The head of an answer; a failure that the shard reports is received whole. */
@@ -114,8 +135,8 @@ static int settle(struct crew *c, struct drps_err *err)
         for (unsigned shard = 0; shard < c->link->peers && rc == 0; shard++) {
             rc = receive_head(c, shard, &h, err);
             if (rc == 0 && h.bytes)
-                rc = drps_err_set(err, DRPS_E_CORRUPT, "shard %u of %u: no answer to a merge",
-                                  shard + 1, c->link->peers);
+                rc = broken(c, shard, drps_err_set(err, DRPS_E_CORRUPT, "no answer to a merge"),
+                            err);
         }
     if (rc < 0) c->broken = rc;
     return rc;
@@ -475,7 +496,7 @@ static int wait_until_ready(struct crew *c, struct drps_err *err)
     return rc;
 }
 
-int crew_over(struct crew_link *link, uint32_t blocks, uint32_t batches, struct tally **t_out,
+int crew_over(struct drps_crew_link *link, uint32_t blocks, uint32_t batches, struct tally **t_out,
               struct drps_err *err)
 {
     *t_out = NULL;

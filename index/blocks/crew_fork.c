@@ -13,7 +13,7 @@
 #include "index/blocks/stream.h"
 
 struct sockets {
-    struct crew_link link;
+    struct drps_crew_link link;
     struct peer {
         int fd;    /* -1: none */
         pid_t pid; /* of the child; 0: the parent, or a child that has been waited for */
@@ -36,14 +36,14 @@ static int gone(struct peer *p, struct drps_err *err)
 }
 
 /* After a transfer that moved nothing: 0 if it is to be tried again. */
-static int try_again(const struct crew_link *l, const char *what, struct drps_err *err)
+static int try_again(const struct drps_crew_link *l, const char *what, struct drps_err *err)
 {
     if (errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK)
         return drps_err_set(err, -errno, "cannot %s: %s", what, strerror(errno));
     return access_stopped(l->stop, err);
 }
 
-static int sockets_send(struct crew_link *l, unsigned peer, const void *bytes, size_t n,
+static int sockets_send(struct drps_crew_link *l, unsigned peer, const void *bytes, size_t n,
                         struct drps_err *err)
 {
     struct peer *p = &((struct sockets *)l)->peer[peer];
@@ -61,7 +61,7 @@ static int sockets_send(struct crew_link *l, unsigned peer, const void *bytes, s
     return 0;
 }
 
-static int sockets_receive(struct crew_link *l, unsigned peer, void *bytes, size_t n,
+static int sockets_receive(struct drps_crew_link *l, unsigned peer, void *bytes, size_t n,
                            struct drps_err *err)
 {
     struct peer *p = &((struct sockets *)l)->peer[peer];
@@ -80,7 +80,7 @@ static int sockets_receive(struct crew_link *l, unsigned peer, void *bytes, size
 }
 
 /* Children have nothing to lose, and may be in the middle of counting. */
-static void sockets_close(struct crew_link *l)
+static void sockets_close(struct drps_crew_link *l)
 {
     struct sockets *s = (struct sockets *)l;
     for (unsigned i = 0; i < l->peers; i++) {
@@ -94,7 +94,7 @@ static void sockets_close(struct crew_link *l)
     free(s);
 }
 
-static const struct crew_link_ops socket_ops = {sockets_send, sockets_receive, sockets_close};
+static const struct drps_crew_link_ops socket_ops = {sockets_send, sockets_receive, sockets_close};
 
 static struct sockets *sockets_new(void)
 {
@@ -105,26 +105,22 @@ static struct sockets *sockets_new(void)
 
 /* ---- In the child ---- */
 
-static uint32_t shard_begin(uint32_t batches, unsigned shard, unsigned shards)
-{
-    return (uint32_t)((uint64_t)batches * shard / shards);
-}
-
 static void shard_count(const struct access_source *from, unsigned shard, unsigned shards,
-                        struct crew_link *parent)
+                        struct drps_crew_link *parent)
 {
     struct drps_err err = DRPS_ERR_INIT;
     const struct drps_io io = {.ops = from->io->ops, .ctx = from->io->ctx};
     struct access_source share = *from;
     struct tally *tally = NULL;
-    const uint32_t first = shard_begin(from->batches, shard, shards);
-    const uint32_t end = shard_begin(from->batches, shard + 1, shards);
+    const uint32_t first = crew_shard_begin(from->batches, shard, shards);
+    const uint32_t end = crew_shard_begin(from->batches, shard + 1, shards);
 
     share.memory_bytes /= shards;
     share.stop = NULL; /* the parent ends it, */
     share.io = &io;    /* which looks at no flag either */
     err.code = tally_make(&share, first, end, &tally, &err);
-    (void)crew_serve(parent, tally, &err, NULL); /* how it ended is the parent's to say */
+    (void)crew_serve(parent, tally, &err, UINT64_MAX,
+                     NULL); /* how it ended is the parent's to say */
     if (tally) tally->ops->close(tally);
 }
 

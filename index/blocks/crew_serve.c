@@ -9,8 +9,9 @@
 #include "index/blocks/crew_wire.h"
 
 struct server {
-    struct crew_link *link;
+    struct drps_crew_link *link;
     struct tally *tally;
+    uint64_t most_bytes;   /* of lists or pairs in an answer */
     struct crew_head head; /* of the question */
     void *in;              /* own: [head.bytes] its payload */
     size_t in_cap;
@@ -95,13 +96,14 @@ static int answer_pairs(struct server *s, uint64_t *bytes, uint64_t *n_out, stru
 {
     const uint32_t *with = s->head.what == CREW_PAIRS_WITH ? s->in : NULL;
     const size_t with_n = (size_t)s->head.bytes / sizeof(*with);
+    const uint64_t most_bytes = s->head.value < s->most_bytes ? s->head.value : s->most_bytes;
     size_t n = 0;
 
     if (s->head.bytes != (with ? with_n * sizeof(*with) : 0) ||
         !are_increasing(with, with ? with_n : 0, s->tally->blocks))
         return nonsense(s, err);
     int rc =
-        s->tally->ops->pairs(s->tally, with, with ? with_n : 0, s->head.value, &s->pairs, &n, err);
+        s->tally->ops->pairs(s->tally, with, with ? with_n : 0, most_bytes, &s->pairs, &n, err);
     *n_out = n;
     *bytes = (uint64_t)n * sizeof(*s->pairs);
     return rc;
@@ -110,11 +112,12 @@ static int answer_pairs(struct server *s, uint64_t *bytes, uint64_t *n_out, stru
 static int answer_lists(struct server *s, uint64_t *bytes, uint64_t *n_out, struct drps_err *err)
 {
     const size_t n = (size_t)s->head.bytes / sizeof(uint32_t);
+    const uint64_t most_bytes = s->head.value < s->most_bytes ? s->head.value : s->most_bytes;
     struct access lists;
 
     if (s->head.bytes % sizeof(uint32_t) || !are_increasing(s->in, n, s->tally->blocks))
         return nonsense(s, err);
-    int rc = s->tally->ops->lists(s->tally, s->in, n, s->head.value, &lists, err);
+    int rc = s->tally->ops->lists(s->tally, s->in, n, most_bytes, &lists, err);
     if (rc < 0) return rc;
     *n_out = lists.start[n];
     *bytes = (n + *n_out) * sizeof(uint32_t);
@@ -153,7 +156,7 @@ static int answer_rest(struct server *s, uint64_t *bytes, struct drps_err *err)
 
 /* ---- The conversation ---- */
 
-static int reply(struct crew_link *link, const struct drps_err *failure, uint64_t value,
+static int reply(struct drps_crew_link *link, const struct drps_err *failure, uint64_t value,
                  const void *payload, uint64_t bytes, struct drps_err *err)
 {
     if (failure->code) {
@@ -212,10 +215,10 @@ static int receive(struct server *s, struct drps_err *err)
     return s->link->ops->receive(s->link, 0, s->in, (size_t)s->head.bytes, err);
 }
 
-int crew_serve(struct crew_link *link, struct tally *t, const struct drps_err *failure,
-               struct drps_err *err)
+int crew_serve(struct drps_crew_link *link, struct tally *t, const struct drps_err *failure,
+               uint64_t most_bytes, struct drps_err *err)
 {
-    struct server s = {.link = link, .tally = t};
+    struct server s = {.link = link, .tally = t, .most_bytes = most_bytes};
     int rc = reply(link, failure, t ? (uint64_t)t->streamed : 0, NULL, 0, err);
     if (rc == 0 && failure->code) rc = failure->code;
     while (rc == 0) {

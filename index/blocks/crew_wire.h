@@ -10,7 +10,8 @@
  *   16 8   bytes of payload
  *
  * Each shard answers each question, in order; those that do not need the answer to a merge may be
- * sent before it has come. Before the first question it says that it is ready.
+ * sent before it has come. Before the first question it says that it is ready; before that, it may
+ * be dealt its batches (CREW_SHARE, crew_deal.c), which a forked shard reads for itself.
  */
 #ifndef DRPS_INDEX_BLOCKS_CREW_WIRE_H
 #define DRPS_INDEX_BLOCKS_CREW_WIRE_H
@@ -35,11 +36,13 @@ enum crew_op {
     CREW_MERGE,      /* pairs [n <= blocks / 2] */
     CREW_RESET,      /* */
     CREW_LAYOUT_IO,  /* place u32 [blocks], first u32    four u64, as in struct layout_io */
-    CREW_LISTS,      /* row u32 [n]                      count u32 [n], batches u32 of row after row */
-    CREW_OPS
+    CREW_LISTS, /* row u32 [n]                      count u32 [n], batches u32 of row after row */
+    CREW_OPS,
+    CREW_SHARE = 64, /* no question: struct crew_share */
+    CREW_LIST        /* one a batch of the share: its record of rows.rec; value: the batch */
 };
 
-enum { CREW_HEAD_BYTES = 24, CREW_PAIRS = 1 << 16 };
+enum { CREW_HEAD_BYTES = 24, CREW_PAIRS = 1 << 16, CREW_SHARE_BYTES = 32 };
 
 _Static_assert(sizeof(struct block_pair) == 8, "sent in place");
 _Static_assert(sizeof(struct block_pair_count) == 12, "sent in place");
@@ -64,8 +67,37 @@ static inline struct crew_head crew_head_get(const uint8_t *at)
                               drps_get_u64(at + 16)};
 }
 
+/* u32 rows, batches, first, end; u64 seed; the bits of an IEEE double, share: of the epoch with so
+ * many batches, the run [first, end) is dealt; share and seed as in struct access_source. */
+struct crew_share {
+    uint32_t rows, batches, first, end;
+    uint64_t seed;
+    double share;
+};
+
+static inline void crew_share_put(uint8_t *at, const struct crew_share *s)
+{
+    uint64_t bits;
+    memcpy(&bits, &s->share, sizeof(bits));
+    drps_put_u32(at, s->rows);
+    drps_put_u32(at + 4, s->batches);
+    drps_put_u32(at + 8, s->first);
+    drps_put_u32(at + 12, s->end);
+    drps_put_u64(at + 16, s->seed);
+    drps_put_u64(at + 24, bits);
+}
+
+static inline struct crew_share crew_share_get(const uint8_t *at)
+{
+    const uint64_t bits = drps_get_u64(at + 24);
+    struct crew_share s = {drps_get_u32(at),      drps_get_u32(at + 4),  drps_get_u32(at + 8),
+                           drps_get_u32(at + 12), drps_get_u64(at + 16), 0};
+    memcpy(&s.share, &bits, sizeof(bits));
+    return s;
+}
+
 /* A head with its payload. Short messages take one call of the link. */
-static inline int crew_send(struct crew_link *l, unsigned peer, const struct crew_head *h,
+static inline int crew_send(struct drps_crew_link *l, unsigned peer, const struct crew_head *h,
                             const void *payload, struct drps_err *err)
 {
     uint8_t message[512];

@@ -23,6 +23,7 @@
 #include "index/blocks/price.h"
 #include "index/blocks/similar.h"
 #include "index/blocks/stream.h"
+#include "index/drps_batch.h"
 #include "support/brute_tally.h"
 #include "support/lists.h"
 
@@ -573,12 +574,12 @@ static void test_waiting_for_shards_stops_when_told(void **state)
 /* ---- Peers that talk nonsense: a link that reads from one buffer and writes to another ---- */
 
 struct script {
-    struct crew_link link;
+    struct drps_crew_link link;
     uint8_t in[512], out[4096];
     size_t in_n, in_at, out_n;
 };
 
-static int script_send(struct crew_link *l, unsigned peer, const void *bytes, size_t n,
+static int script_send(struct drps_crew_link *l, unsigned peer, const void *bytes, size_t n,
                        struct drps_err *err)
 {
     struct script *s = (struct script *)l;
@@ -590,7 +591,7 @@ static int script_send(struct crew_link *l, unsigned peer, const void *bytes, si
     return 0;
 }
 
-static int script_receive(struct crew_link *l, unsigned peer, void *bytes, size_t n,
+static int script_receive(struct drps_crew_link *l, unsigned peer, void *bytes, size_t n,
                           struct drps_err *err)
 {
     struct script *s = (struct script *)l;
@@ -601,12 +602,12 @@ static int script_receive(struct crew_link *l, unsigned peer, void *bytes, size_
     return 0;
 }
 
-static void script_close(struct crew_link *l)
+static void script_close(struct drps_crew_link *l)
 {
     (void)l;
 }
 
-static const struct crew_link_ops script_ops = {script_send, script_receive, script_close};
+static const struct drps_crew_link_ops script_ops = {script_send, script_receive, script_close};
 
 static void script_begin(struct script *s)
 {
@@ -659,7 +660,7 @@ static void test_shard_refuses_nonsense(void **state)
         script_begin(&s);
         script_add(&s, cases[i].what, cases[i].value, cases[i].bytes, cases[i].n);
         script_add(&s, CREW_LAYOUT_IO, 0, v, 28); /* it goes on answering */
-        assert_int_equal(crew_serve(&s.link, t, &none, NULL), DRPS_E_CLOSED);
+        assert_int_equal(crew_serve(&s.link, t, &none, UINT64_MAX, NULL), DRPS_E_CLOSED);
         const struct crew_head refusal = crew_head_get(s.out + CREW_HEAD_BYTES);
         if (refusal.what != DRPS_E_CORRUPT) fail_msg("%s: code %d", cases[i].name, refusal.what);
         const size_t next = (size_t)(2 * CREW_HEAD_BYTES + refusal.bytes);
@@ -686,10 +687,122 @@ static void test_shard_stops_when_it_cannot_follow(void **state)
         script_begin(&s);
         s.in_n = CREW_HEAD_BYTES;
         crew_head_put(s.in, &heads[i]);
-        assert_int_equal(crew_serve(&s.link, t, &none, NULL), DRPS_E_CORRUPT);
+        assert_int_equal(crew_serve(&s.link, t, &none, UINT64_MAX, NULL), DRPS_E_CORRUPT);
     }
     t->ops->close(t);
     data_end(&d);
+}
+
+/* ---- Shards that are dealt their batches ---- */
+
+static int count_script(struct script *s, const char *scratch, struct drps_err *err)
+{
+    const struct drps_crew_counter counter = {drps_io_os(), scratch, 1 << 20};
+    return drps_crew_count(&s->link, &counter, err);
+}
+
+static void script_deal(struct script *s, const struct crew_share *share)
+{
+    uint8_t payload[CREW_SHARE_BYTES];
+    crew_share_put(payload, share);
+    script_add(s, CREW_SHARE, 0, payload, sizeof(payload));
+}
+
+static void script_list(struct script *s, const uint32_t *list, size_t n)
+{
+    uint8_t record[64];
+    assert_true(drps_list_encode_bound(n) <= sizeof(record));
+    script_add(s, CREW_LIST, 0, record, drps_list_encode(list, n, record));
+}
+
+/* Batches 1 and 2 of 4, of which it is asked for counts. */
+static void test_dealt_shard_counts_its_batches(void **state)
+{
+    static const uint32_t rows[] = {0, 2, 3}, expected[] = {1, 0, 2, 1};
+    struct drps_err err = DRPS_ERR_INIT;
+    struct script s;
+    (void)state;
+    script_begin(&s);
+    script_deal(&s, &(struct crew_share){4, 4, 1, 3, 0, 1});
+    script_list(&s, rows, 3);
+    script_list(&s, rows + 1, 1);
+    script_add(&s, CREW_COUNTS, 0, NULL, 0);
+    struct scratch dir;
+    scratch_begin(&dir);
+    assert_ok(count_script(&s, dir.dir, &err), &err); /* the script's end is the end */
+    const struct crew_head ready = crew_head_get(s.out);
+    const struct crew_head answer = crew_head_get(s.out + CREW_HEAD_BYTES);
+    assert_int_equal(ready.what, 0);
+    assert_int_equal(answer.what, 0);
+    assert_int_equal(answer.bytes, sizeof(expected));
+    assert_memory_equal(s.out + 2 * CREW_HEAD_BYTES, expected, sizeof(expected));
+    scratch_end(&dir);
+}
+
+/* It takes all that it is dealt before it says so: nobody listens earlier. */
+static void test_dealt_shard_says_why_it_cannot_count(void **state)
+{
+    static const uint32_t rows[] = {0, 2, 3};
+    struct drps_err err = DRPS_ERR_INIT;
+    struct script s;
+    (void)state;
+    script_begin(&s);
+    script_deal(&s, &(struct crew_share){4, 1, 0, 1, 0, 1});
+    script_list(&s, rows, 3);
+    assert_int_equal(count_script(&s, "/nowhere", &err), -ENOENT);
+    assert_non_null(strstr(err.text, "/nowhere/rows.rec"));
+    assert_int_equal(s.in_at, s.in_n);
+    assert_int_equal(crew_head_get(s.out).what, -ENOENT);
+    drps_err_clear(&err);
+
+    script_begin(&s);
+    script_deal(&s, &(struct crew_share){3, 1, 0, 1, 0, 1});
+    script_list(&s, rows, 3); /* row 3 of 3 */
+    struct scratch dir;
+    scratch_begin(&dir);
+    assert_int_equal(count_script(&s, dir.dir, &err), DRPS_E_CORRUPT);
+    assert_int_equal(crew_head_get(s.out).what, DRPS_E_CORRUPT);
+    scratch_end(&dir);
+}
+
+static void test_dealt_shard_refuses_what_is_no_share(void **state)
+{
+    static const struct {
+        const char *name;
+        struct crew_share share;
+    } cases[] = {
+        {"batches that end before they begin", {4, 5, 3, 2, 0, 1}},
+        {"batches beyond the last", {4, 5, 3, 6, 0, 1}},
+        {"nothing of the epoch", {4, 5, 0, 5, 0, 0}},
+        {"more than the epoch", {4, 5, 0, 5, 0, 1.5}},
+        {"a question in place of a list", {4, 5, 0, 5, 0, 1}},
+    };
+    struct scratch dir;
+    (void)state;
+    scratch_begin(&dir);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct script s;
+        script_begin(&s);
+        script_deal(&s, &cases[i].share);
+        script_add(&s, CREW_COUNTS, 0, NULL, 0);
+        int rc = count_script(&s, dir.dir, NULL);
+        if (rc != DRPS_E_CORRUPT) fail_msg("%s: %d", cases[i].name, rc);
+        assert_int_equal(s.out_n, 0);
+    }
+    struct script s;
+    script_begin(&s);
+    script_add(&s, CREW_COUNTS, 0, NULL, 0);
+    assert_int_equal(count_script(&s, dir.dir, NULL), DRPS_E_CORRUPT);
+    script_begin(&s);
+    script_add(&s, CREW_SHARE, 0, &s, CREW_SHARE_BYTES - 1);
+    assert_int_equal(count_script(&s, dir.dir, NULL), DRPS_E_CORRUPT);
+    script_begin(&s);
+    script_deal(&s, &cases[4].share);
+    s.in_n += CREW_HEAD_BYTES; /* a list that no 4 rows can make */
+    crew_head_put(s.in + s.in_n - CREW_HEAD_BYTES,
+                  &(struct crew_head){CREW_LIST, 0, UINT64_C(1) << 40});
+    assert_int_equal(count_script(&s, dir.dir, NULL), DRPS_E_CORRUPT);
+    scratch_end(&dir);
 }
 
 static void test_crew_refuses_answers_that_are_none(void **state)
@@ -737,6 +850,9 @@ int main(void)
         cmocka_unit_test(test_waiting_for_shards_stops_when_told),
         cmocka_unit_test(test_shard_refuses_nonsense),
         cmocka_unit_test(test_shard_stops_when_it_cannot_follow),
+        cmocka_unit_test(test_dealt_shard_counts_its_batches),
+        cmocka_unit_test(test_dealt_shard_says_why_it_cannot_count),
+        cmocka_unit_test(test_dealt_shard_refuses_what_is_no_share),
         cmocka_unit_test(test_crew_refuses_answers_that_are_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
