@@ -1,5 +1,5 @@
 /* drps-index: compile data sets into plans. Argument parsing and printing; the work is
- * index/compile.c. */
+ * index/compile.c, of several machines engine/index_ranks.c. */
 #include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +7,8 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_size.h"
+#include "engine/drps_index_ranks.h"
+#include "engine/net/drps_launch.h"
 #include "index/drps_index.h"
 #include "tools/cli.h"
 #include "tools/reader_options.h"
@@ -35,6 +37,12 @@ enum {
     KEY_PRUNE_TO,
     KEY_SAMPLE,
     KEY_SHARDS,
+    KEY_PEERS,
+    KEY_PEER_RANK,
+    KEY_KEYS,
+    KEY_INSECURE,
+    KEY_TIMEOUT,
+    KEY_SILENCE,
     KEY_ORDER,
     KEY_GRID,
     KEY_SEED,
@@ -98,9 +106,25 @@ static const struct argp_option option_table[] = {
     {"prune-to", KEY_PRUNE_TO, "N", 0, "The same for all but the N most used rows", 6},
     {"sample", KEY_SAMPLE, "P", 0, "Count this share of the batches (default: all)", 6},
     {"shards", KEY_SHARDS, "N", 0, "Processes that count accesses, each a share of the batches", 6},
+    {"peers", KEY_PEERS, "FILE", 0,
+     "Count on several machines, a share of the batches each: FILE has \"host:port [public key]\" "
+     "of each, a line a machine, as for drps-train",
+     7},
+    {"peer-rank", KEY_PEER_RANK, "R", 0,
+     "Which line this process is, from 0 (default: as mpirun, srun or an indexed Kubernetes job "
+     "say); 0 reads DATA and makes PLAN, others only count",
+     7},
+    {"keys", KEY_KEYS, "DIR", 0,
+     "This machine's keys (drps-train --make-keys); needed beyond one machine", 7},
+    {"insecure", KEY_INSECURE, NULL, 0, "Go without keys: in a network where all are trusted", 7},
+    {"timeout", KEY_TIMEOUT, "S", 0, "Seconds to wait for the others to start (default 600)", 7},
+    {"silence", KEY_SILENCE, "S", 0,
+     "Seconds for which a link may be cut; who is not heard of for somewhat more than twice that "
+     "is dead (default 5)",
+     7},
     {"no-forecast", KEY_NO_FORECAST, NULL, 0,
-     "Leave out what an epoch would move, which takes longest where many blocks are used", 7},
-    {"force", KEY_FORCE, NULL, 0, "Replace PLAN if it exists", 7},
+     "Leave out what an epoch would move, which takes longest where many blocks are used", 8},
+    {"force", KEY_FORCE, NULL, 0, "Replace PLAN if it exists", 8},
     {0},
 };
 
@@ -111,6 +135,8 @@ struct paths {
 
 struct options {
     struct drps_index_options index;
+    struct drps_index_ranks_options ranks; /* if it has peers */
+    int has_rank, has_waits;
     struct paths inputs, tests;
 };
 
@@ -198,6 +224,36 @@ static int parse_blocks_option(struct drps_cli *cli, struct drps_index_options *
     }
 }
 
+static int parse_ranks_option(struct drps_cli *cli, struct options *options, int key, char *arg)
+{
+    struct drps_index_ranks_options *o = &options->ranks;
+    switch (key) {
+    case KEY_PEERS:
+        o->peers = arg;
+        return 0;
+    case KEY_PEER_RANK:
+        options->has_rank = 1;
+        o->rank = (uint32_t)drps_cli_count(cli, arg, 0, DRPS_CREW_PEERS_MAX - 1);
+        return 0;
+    case KEY_KEYS:
+        o->keys = arg;
+        return 0;
+    case KEY_INSECURE:
+        o->insecure = 1;
+        return 0;
+    case KEY_TIMEOUT:
+        options->has_waits = 1;
+        o->wait_ms = (uint32_t)drps_cli_count(cli, arg, 1, 1000000) * 1000;
+        return 0;
+    case KEY_SILENCE:
+        options->has_waits = 1;
+        o->cut_ms = (uint32_t)drps_cli_count(cli, arg, 1, 3600) * 1000;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
 /* "U,I", or "G" for both. */
 static void parse_grid(struct drps_cli *cli, struct drps_index_options *o, char *arg)
 {
@@ -269,6 +325,39 @@ static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o,
     }
 }
 
+static int only_counts(const struct options *o)
+{
+    return o->ranks.peers && o->ranks.rank > 0;
+}
+
+static void check_ranks(struct drps_cli *cli, const struct options *o)
+{
+    const char *by = o->index.blocks.by ? o->index.blocks.by : "pattern";
+    if (!o->ranks.peers && (o->has_rank || o->ranks.keys || o->ranks.insecure || o->has_waits))
+        drps_cli_usage(
+            cli, "--peer-rank, --keys, --insecure, --timeout and --silence need --peers FILE");
+    if (o->ranks.peers && o->index.blocks.shards)
+        drps_cli_usage(cli, "--shards counts on this machine, --peers on several: give one");
+    if (o->ranks.peers && !only_counts(o) && !drps_index_counts(by))
+        drps_cli_usage(
+            cli,
+            "--blocks %s counts nothing that several machines could share: --peers is for "
+            "--blocks auto, topk, pairwise and greedy",
+            by);
+}
+
+static void check(struct drps_cli *cli, const struct options *o)
+{
+    check_ranks(cli, o);
+    if (!o->inputs.n && !only_counts(o))
+        drps_cli_usage(cli, "no input: name at least one file, or - for stdin");
+    if (!o->index.algo && !only_counts(o))
+        drps_cli_usage(cli, "--algo is missing: lir, lor, svm, lmf or fm");
+    if (!o->index.out) drps_cli_usage(cli, "-o PLAN is missing: the folder to make");
+    if (o->index.grid_users && (!o->index.order || strcmp(o->index.order, "grid") != 0))
+        drps_cli_usage(cli, "--grid needs --order grid");
+}
+
 static int parse(struct drps_cli *cli, int key, char *arg)
 {
     struct options *o = cli->input;
@@ -281,15 +370,12 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         return 0;
     }
     if (key == ARGP_KEY_END) {
-        if (!o->inputs.n) drps_cli_usage(cli, "no input: name at least one file, or - for stdin");
-        if (!o->index.algo) drps_cli_usage(cli, "--algo is missing: lir, lor, svm, lmf or fm");
-        if (!o->index.out) drps_cli_usage(cli, "-o PLAN is missing: the folder to make");
-        if (o->index.grid_users && (!o->index.order || strcmp(o->index.order, "grid") != 0))
-            drps_cli_usage(cli, "--grid needs --order grid");
+        check(cli, o);
         return 0;
     }
     int rc = parse_data_option(cli, &o->index, key, arg);
     if (rc == ARGP_ERR_UNKNOWN) rc = parse_blocks_option(cli, &o->index, key, arg);
+    if (rc == ARGP_ERR_UNKNOWN) rc = parse_ranks_option(cli, o, key, arg);
     return rc == ARGP_ERR_UNKNOWN ? parse_plan_option(cli, &o->index, key, arg) : rc;
 }
 
@@ -486,6 +572,16 @@ static int print_json(const struct drps_index_result *r, struct drps_err *err)
     return drps_cli_json_print(j, err);
 }
 
+static int run(struct options *o, struct drps_index_result *result, struct drps_err *err)
+{
+    int rc = 0;
+    if (!o->ranks.peers) return drps_index_run(drps_io_os(), &o->index, result, err);
+    o->ranks.index = &o->index;
+    if (!o->has_rank)
+        rc = drps_launch_rank(o->ranks.peers, "--peer-rank", &o->ranks.rank, err);
+    return rc < 0 ? rc : drps_index_ranks_run(&o->ranks, result, err);
+}
+
 int main(int argc, char **argv)
 {
     static const struct drps_cli_tool tool = {
@@ -512,9 +608,9 @@ int main(int argc, char **argv)
     o.index.interrupt = drps_cli_stop();
     o.index.progress = show_progress;
     o.index.progress_ctx = &cli;
-    int rc = drps_index_run(drps_io_os(), &o.index, &result, &err);
+    int rc = run(&o, &result, &err);
     drps_cli_progress_end(&cli);
-    if (rc == 0) {
+    if (rc == 0 && !only_counts(&o)) {
         if (cli.json)
             rc = print_json(&result, &err);
         else if (cli.log.level >= DRPS_LOG_INFO)

@@ -1,0 +1,36 @@
+/* A crew's link over a net: the asking side, on rank 0, or a counter's, whose one peer is rank 0.
+ * Private to engine/. docs/WIRE.md has the messages. */
+#ifndef DRPS_ENGINE_CREW_NET_H
+#define DRPS_ENGINE_CREW_NET_H
+
+#include "engine/net/drps_net.h"
+#include "index/drps_crew.h"
+
+/*
+ * A counter may have CREW_NET_QUEUE answers on their way that nobody takes yet: more than the 64 of
+ * merges, which are asked for without waiting (drps_crew_count()).
+ */
+enum { CREW_NET_QUEUE = 128, CREW_NET_BYTES = 16 << 10 }; /* messages, bytes of one */
+
+struct crew_net {
+    struct drps_crew_link link; /* with these: */
+    struct drps_crew_link_ops ops;
+    struct drps_net *net;    /* borrowed */
+    enum drps_net_part here; /* the master asks, servers answer */
+    struct {
+        struct drps_net_message *message; /* own: NULL, or not all of it is taken */
+        size_t taken;
+    } peer[DRPS_CREW_PEERS_MAX];
+    uint64_t waited_ns; /* in send and receive */
+};
+
+/* `asks` 1: the peers are all ranks, at most DRPS_CREW_PEERS_MAX; 0: rank 0. `close` is the link's;
+ * NULL: nothing is done there. */
+void crew_net_init(struct crew_net *n, struct drps_net *net, int asks, const atomic_int *stop,
+                   void (*close)(struct drps_crew_link *l));
+void crew_net_destroy(struct crew_net *n);
+
+/* Tell a peer that nothing will follow: it receives DRPS_E_CLOSED. */
+int crew_net_end(struct crew_net *n, unsigned peer, struct drps_err *err);
+
+#endif
