@@ -175,6 +175,87 @@ static void test_refined_rows_of_one_time_are_neighbours(void **state)
         assert_int_equal(order[i], i);
 }
 
+struct plain_keyed {
+    uint64_t key;
+    uint32_t row;
+};
+
+static int plain_before(const void *x, const void *y)
+{
+    const struct plain_keyed *a = x, *b = y;
+    if (a->key != b->key) return a->key > b->key ? -1 : 1;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+/* Rows of equal patterns at so many segments, by quarters of these. */
+static void plain_refine(const struct access *a, struct plain_keyed *rows, uint32_t n,
+                         uint64_t segments, uint32_t least)
+{
+    if (segments * 4 > a->batches) return;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t last = UINT64_MAX;
+        unsigned rank = 0;
+        rows[i].key = 0;
+        for (uint64_t u = a->start[rows[i].row]; u < a->start[rows[i].row + 1]; u++) {
+            const uint64_t quarter = a->batch[u] * segments * 4 / a->batches;
+            if (last != UINT64_MAX && quarter / 4 != last) rank++;
+            last = quarter / 4;
+            rows[i].key |= UINT64_C(1) << (63 - 4 * rank - quarter % 4);
+        }
+    }
+    qsort(rows, n, sizeof(*rows), plain_before);
+    for (uint32_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && rows[end].key == rows[i].key; end++)
+            continue;
+        if (end - i >= least && __builtin_popcountll(rows[i].key) <= 16)
+            plain_refine(a, rows + i, end - i, segments * 4, least);
+    }
+}
+
+static void plain_order(const struct access *a, uint32_t page_rows, uint32_t *order)
+{
+    struct plain_keyed *rows = must(calloc((size_t)a->rows + 1, sizeof(*rows)));
+    for (uint32_t row = 0; row < a->rows; row++) {
+        rows[row].row = row;
+        for (uint64_t u = a->start[row]; u < a->start[row + 1]; u++)
+            rows[row].key |= UINT64_C(1) << (uint64_t)a->batch[u] * 16 / a->batches;
+    }
+    for (uint32_t i = 0, end; i < a->rows; i = end) {
+        for (end = i + 1; end < a->rows && rows[end].key == rows[i].key; end++)
+            continue;
+        if (end - i >= 2 * page_rows) plain_refine(a, rows + i, end - i, 16, 2 * page_rows);
+    }
+    for (uint32_t i = 0; i < a->rows; i++)
+        order[i] = rows[i].row;
+    free(rows);
+}
+
+static void test_refined_rows_are_those_of_the_plain_rule(void **state)
+{
+    struct random_source rng = random_begin(__func__);
+    int moves = 0;
+    (void)state;
+    for (int turn = 0; turn < 30; turn++) {
+        const uint32_t rows = 500 + (uint32_t)random_below(&rng, 2500);
+        const uint32_t batches = 1 + (uint32_t)random_below(&rng, 100);
+        const uint32_t page = 1 + (uint32_t)random_below(&rng, 6);
+        struct access a = random_access(&rng, rows, batches, turn % 2 ? 12 : 400);
+        uint32_t *order = must(calloc((size_t)rows + 1, sizeof(*order)));
+        uint32_t *plain = must(calloc((size_t)rows + 1, sizeof(*plain)));
+        struct drps_err err = DRPS_ERR_INIT;
+        int moved;
+        a.batches *= turn % 2 ? 16 : 1; /* rows of one segment: long runs */
+        plain_order(&a, page, plain);
+        assert_ok(refine_order(&a, page, order, &moved, &err), &err);
+        assert_memory_equal(order, plain, rows * sizeof(*order));
+        moves += moved;
+        free(order);
+        free(plain);
+        access_free(&a);
+    }
+    if (moves < 8) fail_msg("%d of 30 orders differ from the given one", moves);
+}
+
 static void test_refined_rows_stay_in_their_pattern(void **state)
 {
     struct random_source rng = random_begin(__func__);
@@ -213,6 +294,7 @@ int main(void)
         cmocka_unit_test(test_pool_counts_blocks_and_their_rows),
         cmocka_unit_test(test_stays_follow_the_batches),
         cmocka_unit_test(test_refined_rows_of_one_time_are_neighbours),
+        cmocka_unit_test(test_refined_rows_are_those_of_the_plain_rule),
         cmocka_unit_test(test_refined_rows_stay_in_their_pattern),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
