@@ -9,6 +9,7 @@
  * with more than MERGED_ACCESSES are only ordered.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,32 +132,19 @@ static int pages_of(const struct portfolio *p, const struct part *part, struct b
 
 struct price {
     double blocks, pool; /* by Eq. 1; what the pool reads */
-    uint64_t step_rows;  /* of the largest batch's blocks */
 };
 
-static int simulate(const struct portfolio *p, const struct access *lists,
-                    const struct block_layout *layout, uint64_t pool_rows, struct price *out,
-                    struct drps_err *err)
+static double cost_of(const struct portfolio *p, uint64_t blocks, uint64_t rows)
 {
-    const struct block_cost *c = &p->options->cost;
-    struct pool_reads r;
-    int rc = pool_simulate(lists, layout->first, layout->blocks, pool_rows, &r, err);
-    *out = (struct price){(double)r.uses * c->seek + (double)r.use_rows * c->row,
-                          (double)r.misses * c->seek + (double)r.miss_rows * c->row, r.step_rows};
-    return rc;
+    return (double)blocks * p->options->cost.seek + (double)rows * p->options->cost.row;
 }
 
-/* Row i of *out is row order[i] of `lists`. */
-static int reorder(const struct access *lists, const uint32_t *order, struct access *out,
-                   struct drps_err *err)
+static int price_pool(const struct portfolio *p, const struct pool_uses *uses, uint64_t pool_rows,
+                      double *out, struct drps_err *err)
 {
-    int rc = access_new(lists->rows, lists->batches, lists->start[lists->rows] - lists->start[0],
-                        UINT64_MAX, out, err);
-    for (uint32_t i = 0; rc == 0 && i < lists->rows; i++) {
-        const uint64_t from = lists->start[order[i]], n = lists->start[order[i] + 1] - from;
-        memcpy(out->batch + out->start[i], lists->batch + from, n * sizeof(*out->batch));
-        out->start[i + 1] = out->start[i] + n;
-    }
+    struct pool_misses misses;
+    int rc = pool_simulate(uses, pool_rows, &misses, err);
+    *out = cost_of(p, misses.blocks, misses.rows);
     return rc;
 }
 
@@ -172,14 +160,28 @@ static int best_begin(const struct portfolio *p, const struct access *lists, str
                       struct best *out, struct drps_err *err)
 {
     struct block_layout pages;
+    struct pool_uses uses = {0};
     *out = (struct best){.lists = lists, .part = part, .pool_rows = lists->rows / POOL_SHARE};
     int rc = pages_of(p, part, &pages, err);
-    if (rc == 0) rc = simulate(p, lists, &pages, out->pool_rows, &out->price, err);
-    if (rc == 0 && out->price.step_rows > out->pool_rows) {
-        out->pool_rows = out->price.step_rows;
-        rc = simulate(p, lists, &pages, out->pool_rows, &out->price, err);
-    }
+    if (rc == 0) rc = pool_uses_list(lists, NULL, pages.first, pages.blocks, &uses, err);
+    if (uses.step_rows > out->pool_rows) out->pool_rows = uses.step_rows;
+    out->price.blocks = cost_of(p, uses.uses, uses.use_rows);
+    if (rc == 0) rc = price_pool(p, &uses, out->pool_rows, &out->price.pool, err);
+    pool_uses_free(&uses);
     block_layout_free(&pages);
+    return rc;
+}
+
+/* Simulated only if it may be taken. */
+static int price_layout(const struct portfolio *p, const struct best *best,
+                        const struct block_layout *layout, struct price *out, struct drps_err *err)
+{
+    struct pool_uses uses;
+    int rc = pool_uses_list(best->lists, layout->order, layout->first, layout->blocks, &uses, err);
+    *out = (struct price){cost_of(p, uses.uses, uses.use_rows), INFINITY};
+    if (rc == 0 && out->blocks <= best->price.blocks)
+        rc = price_pool(p, &uses, best->pool_rows, &out->pool, err);
+    pool_uses_free(&uses);
     return rc;
 }
 
@@ -187,11 +189,8 @@ static int best_begin(const struct portfolio *p, const struct access *lists, str
 static int consider(const struct portfolio *p, struct best *best, struct block_layout *layout,
                     struct drps_err *err)
 {
-    struct access ordered;
-    struct price price = {0};
-    int rc = reorder(best->lists, layout->order, &ordered, err);
-    if (rc == 0) rc = simulate(p, &ordered, layout, best->pool_rows, &price, err);
-    access_free(&ordered);
+    struct price price;
+    int rc = price_layout(p, best, layout, &price, err);
     if (rc == 0 && price.blocks <= best->price.blocks && price.pool <= best->price.pool &&
         price.blocks + price.pool < best->price.blocks + best->price.pool) {
         block_layout_free(&best->part->layout);

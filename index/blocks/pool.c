@@ -13,99 +13,138 @@
 
 #define NONE UINT32_MAX
 
-/* Which blocks each batch touches, and which batch is the next to touch them: the first of the next
- * epoch after the last of this one. Own. */
-struct uses {
-    uint64_t *start; /* [batches + 1] */
-    uint32_t *block; /* [start[batches]] increasing within a batch */
-    uint32_t *next;  /* [start[batches]] */
-    uint32_t *last;  /* [batches] of list_uses(): the block that the batch has met last */
-    uint32_t *after; /* [blocks] the batch that touches the block next */
-};
-
-struct pool {
-    const uint32_t *first; /* borrowed */
-    uint32_t batches;
-    uint32_t *waiting; /* own: [batches] the first block of the queue for the batch, or NONE */
-    uint32_t *behind;  /* own: [blocks] the next one in its queue */
-    uint64_t *some;    /* own: a bit for each batch whose queue is not empty */
-    uint8_t *kept;     /* own: [blocks] it is in the pool */
-    uint64_t rows;     /* in the pool */
-};
-
 /* ---- Uses ---- */
 
-/* Every use is counted in start[batch], or put where start[batch] says, which moves on. */
-static void list_uses(const struct access *a, const uint32_t *first, size_t blocks,
-                      const struct uses *u, int put)
-{
-    memset(u->last, 0xff, a->batches * sizeof(*u->last));
-    for (size_t b = 0; b < blocks; b++)
-        for (uint64_t i = a->start[first[b]]; i < a->start[first[b + 1]]; i++) {
-            const uint32_t batch = a->batch[i];
-            if (u->last[batch] == b) continue;
-            u->last[batch] = (uint32_t)b;
-            if (put) u->block[u->start[batch]] = (uint32_t)b;
-            u->start[batch]++;
-        }
-}
+/* Room while uses are listed. Own arrays. */
+struct listing {
+    const struct access *a; /* borrowed, like order */
+    const uint32_t *order;
+    uint32_t *last; /* [a->batches] the block that the batch has met last */
+    uint32_t *of;   /* [blocks] AccNum; then the batch that touches the block next */
+};
 
-/* From the end of the epoch to its begin, twice: the first time tells what comes after its end. */
-static void find_next(const struct uses *u, uint32_t batches)
+/* The batches of block after block go to u->next, each once, and are counted in u->start. */
+static void list_batches(const struct listing *l, struct pool_uses *u)
 {
-    for (unsigned turn = 0; turn < 2; turn++)
-        for (uint32_t batch = batches; batch-- > 0;)
-            for (uint64_t i = u->start[batch]; i < u->start[batch + 1]; i++) {
-                if (turn) u->next[i] = u->after[u->block[i]];
-                u->after[u->block[i]] = batch;
+    const struct access *a = l->a;
+    uint64_t n = 0;
+    memset(l->last, 0xff, a->batches * sizeof(*l->last));
+    for (size_t b = 0; b < u->blocks; b++) {
+        const uint64_t from = n;
+        for (uint32_t place = u->first[b]; place < u->first[b + 1]; place++) {
+            const uint32_t row = l->order ? l->order[place] : place;
+            for (uint64_t i = a->start[row]; i < a->start[row + 1]; i++) {
+                const uint32_t batch = a->batch[i];
+                u->next[n] = batch; /* stays if it is a new one: no branch depends on the data */
+                n += l->last[batch] != b;
+                l->last[batch] = (uint32_t)b;
             }
+        }
+        for (uint64_t i = from; i < n; i++)
+            u->start[u->next[i]]++;
+        l->of[b] = (uint32_t)(n - from);
+        u->use_rows += (n - from) * (u->first[b + 1] - u->first[b]);
+    }
+    u->uses = n;
 }
 
-static int uses_make(struct uses *u, const struct access *a, const uint32_t *first, size_t blocks)
+/* From batches of blocks to blocks of batches: start[b] becomes where those of batch b begin. */
+static void list_blocks(const struct listing *l, struct pool_uses *u)
 {
-    const uint32_t n = a->batches;
-    *u = (struct uses){.start = calloc((size_t)n + 1, sizeof(*u->start)),
-                       .last = drps_array_new(n, sizeof(*u->last)),
-                       .after = drps_array_new(blocks, sizeof(*u->after))};
-    if (!u->start || !u->last || !u->after) return -ENOMEM;
-    list_uses(a, first, blocks, u, 0);
-    uint64_t sum = 0;
-    for (uint32_t b = 0; b <= n; b++) {
+    uint64_t sum = 0, i = 0;
+    for (uint32_t b = 0; b <= l->a->batches; b++) {
         const uint64_t count = u->start[b];
         u->start[b] = sum;
         sum += count;
     }
-    u->block = drps_array_new((size_t)sum, sizeof(*u->block));
-    u->next = drps_array_new((size_t)sum, sizeof(*u->next));
-    if (!u->block || !u->next) return -ENOMEM;
-    list_uses(a, first, blocks, u, 1);
-    memmove(u->start + 1, u->start, n * sizeof(*u->start)); /* where they end, by now */
+    for (size_t b = 0; b < u->blocks; b++)
+        for (const uint64_t end = i + l->of[b]; i < end; i++)
+            u->block[u->start[u->next[i]]++] = (uint32_t)b;
+    memmove(u->start + 1, u->start, l->a->batches * sizeof(*u->start)); /* where they end, by now */
     u->start[0] = 0;
-    find_next(u, n);
-    return 0;
 }
 
-static void uses_free(struct uses *u)
+/* From the end of the epoch to its begin, twice: the first time tells what comes after its end. */
+static void find_next(const struct listing *l, struct pool_uses *u)
+{
+    for (unsigned turn = 0; turn < 2; turn++)
+        for (uint32_t batch = u->batches; batch-- > 0;)
+            for (uint64_t i = u->start[batch]; i < u->start[batch + 1]; i++) {
+                if (turn) u->next[i] = l->of[u->block[i]];
+                l->of[u->block[i]] = batch;
+            }
+}
+
+static uint32_t rows_of(const struct pool_uses *u, uint32_t block)
+{
+    return u->first[block + 1] - u->first[block];
+}
+
+static void find_largest(struct pool_uses *u)
+{
+    for (uint32_t batch = 0; batch < u->batches; batch++) {
+        uint64_t rows = 0;
+        for (uint64_t i = u->start[batch]; i < u->start[batch + 1]; i++)
+            rows += rows_of(u, u->block[i]);
+        if (rows > u->step_rows) u->step_rows = rows;
+    }
+}
+
+int pool_uses_list(const struct access *a, const uint32_t *order, const uint32_t *first,
+                   size_t blocks, struct pool_uses *u, struct drps_err *err)
+{
+    const size_t most = (size_t)(a->start[a->rows] - a->start[0]);
+    struct listing l = {a, order, drps_array_new(a->batches, sizeof(*l.last)),
+                        drps_array_new(blocks, sizeof(*l.of))};
+
+    *u = (struct pool_uses){.first = first,
+                            .blocks = blocks,
+                            .batches = a->batches,
+                            .start = calloc((size_t)a->batches + 1, sizeof(*u->start)),
+                            .block = drps_array_new(most, sizeof(*u->block)),
+                            .next = drps_array_new(most, sizeof(*u->next))};
+    const int made = l.last && l.of && u->start && u->block && u->next;
+    if (made) {
+        list_batches(&l, u);
+        list_blocks(&l, u);
+        find_next(&l, u);
+        find_largest(u);
+    }
+    free(l.last);
+    free(l.of);
+    return made ? 0
+                : drps_err_set(err, -ENOMEM, "no memory to list the uses of %zu blocks", blocks);
+}
+
+void pool_uses_free(struct pool_uses *u)
 {
     free(u->start);
     free(u->block);
     free(u->next);
-    free(u->last);
-    free(u->after);
+    *u = (struct pool_uses){0};
 }
 
 /* ---- The pool ---- */
 
-static int pool_make(struct pool *p, uint32_t batches, const uint32_t *first, size_t blocks)
+struct pool {
+    const struct pool_uses *u; /* borrowed */
+    uint32_t *waiting; /* own: [batches] the first block of the queue for the batch, or NONE */
+    uint32_t *behind;  /* own: [blocks] the next one in its queue */
+    uint64_t *some;    /* own: a bit for each batch whose queue is not empty */
+    uint8_t *missing;  /* own: [blocks] 0: it is in the pool */
+    uint64_t rows;     /* in the pool */
+};
+
+static int pool_make(struct pool *p, const struct pool_uses *u)
 {
-    *p = (struct pool){.first = first,
-                       .batches = batches,
-                       .waiting = drps_array_new(batches, sizeof(*p->waiting)),
-                       .behind = drps_array_new(blocks, sizeof(*p->behind)),
-                       .some = calloc((size_t)batches / 64 + 1, sizeof(*p->some)),
-                       .kept = calloc(blocks + 1, 1)};
-    if (!p->waiting || !p->behind || !p->some || !p->kept) return -ENOMEM;
-    memset(p->waiting, 0xff, batches * sizeof(*p->waiting));
+    *p = (struct pool){.u = u,
+                       .waiting = drps_array_new(u->batches, sizeof(*p->waiting)),
+                       .behind = drps_array_new(u->blocks, sizeof(*p->behind)),
+                       .some = calloc((size_t)u->batches / 64 + 1, sizeof(*p->some)),
+                       .missing = drps_array_new(u->blocks, 1)};
+    if (!p->waiting || !p->behind || !p->some || !p->missing) return -ENOMEM;
+    memset(p->waiting, 0xff, u->batches * sizeof(*p->waiting));
+    memset(p->missing, 1, u->blocks);
     return 0;
 }
 
@@ -114,7 +153,7 @@ static void pool_free(struct pool *p)
     free(p->waiting);
     free(p->behind);
     free(p->some);
-    free(p->kept);
+    free(p->missing);
 }
 
 static void wait_for(struct pool *p, uint32_t block, uint32_t batch)
@@ -142,67 +181,57 @@ static uint32_t last_below(const struct pool *p, uint32_t end)
     }
 }
 
-static uint32_t rows_of(const struct pool *p, uint32_t block)
-{
-    return p->first[block + 1] - p->first[block];
-}
-
 /* Blocks go while there are more than `most` rows, the one needed furthest after batch `now` first.
  */
 static void evict(struct pool *p, uint32_t now, uint64_t most)
 {
     while (p->rows > most) {
         uint32_t batch = last_below(p, now + 1); /* of the next epoch */
-        if (batch == NONE) batch = last_below(p, p->batches);
+        if (batch == NONE) batch = last_below(p, p->u->batches);
         if (batch == NONE) return;
         const uint32_t block = p->waiting[batch];
         if (p->behind[block] == NONE)
             leave(p, batch);
         else
             p->waiting[batch] = p->behind[block];
-        p->kept[block] = 0;
-        p->rows -= rows_of(p, block);
+        p->missing[block] = 1;
+        p->rows -= rows_of(p->u, block);
     }
 }
 
 /* The batch's blocks are in the pool while it is in hand, whatever room they take. */
-static void step(struct pool *p, const struct uses *u, uint32_t batch, uint64_t pool_rows,
-                 struct pool_reads *out)
+static void step(struct pool *p, uint32_t batch, uint64_t pool_rows, struct pool_misses *out)
 {
-    uint64_t rows = 0;
+    const struct pool_uses *u = p->u;
+    uint64_t blocks = 0, rows = 0; /* missed */
     leave(p, batch);
     for (uint64_t i = u->start[batch]; i < u->start[batch + 1]; i++) {
-        const uint32_t block = u->block[i], n = rows_of(p, block);
-        rows += n;
-        if (p->kept[block]) continue;
-        p->kept[block] = 1;
-        p->rows += n;
-        out->misses++;
-        out->miss_rows += n;
+        const uint32_t block = u->block[i];
+        blocks += p->missing[block];
+        rows += p->missing[block] * rows_of(u, block);
+        p->missing[block] = 0;
     }
-    out->uses += u->start[batch + 1] - u->start[batch];
-    out->use_rows += rows;
-    if (rows > out->step_rows) out->step_rows = rows;
+    out->blocks += blocks;
+    out->rows += rows;
+    p->rows += rows;
     evict(p, batch, pool_rows);
     for (uint64_t i = u->start[batch]; i < u->start[batch + 1]; i++)
         wait_for(p, u->block[i], u->next[i]);
 }
 
-int pool_simulate(const struct access *a, const uint32_t *first, size_t blocks, uint64_t pool_rows,
-                  struct pool_reads *out, struct drps_err *err)
+int pool_simulate(const struct pool_uses *u, uint64_t pool_rows, struct pool_misses *out,
+                  struct drps_err *err)
 {
-    struct pool p = {0};
-    struct uses u;
+    struct pool p;
 
-    *out = (struct pool_reads){0};
-    int rc = uses_make(&u, a, first, blocks);
-    if (rc == 0) rc = pool_make(&p, a->batches, first, blocks);
+    *out = (struct pool_misses){0};
+    int rc = pool_make(&p, u);
     for (unsigned epoch = 0; epoch < 2 && rc == 0; epoch++) { /* the first fills the pool */
-        *out = (struct pool_reads){0};
-        for (uint32_t batch = 0; batch < a->batches; batch++)
-            step(&p, &u, batch, pool_rows, out);
+        *out = (struct pool_misses){0};
+        for (uint32_t batch = 0; batch < u->batches; batch++)
+            step(&p, batch, pool_rows, out);
     }
     pool_free(&p);
-    uses_free(&u);
-    return rc < 0 ? drps_err_set(err, rc, "no memory to simulate a pool of %zu blocks", blocks) : 0;
+    return rc < 0 ? drps_err_set(err, rc, "no memory to simulate a pool of %zu blocks", u->blocks)
+                  : 0;
 }

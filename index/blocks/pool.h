@@ -11,20 +11,39 @@
 #include "base/drps_err.h"
 #include "index/blocks/access.h"
 
-/* Of one epoch. */
-struct pool_reads {
-    uint64_t uses, use_rows;    /* blocks that batches touch: sum of AccNum(B), and their rows */
-    uint64_t misses, miss_rows; /* of these, not in the pool, which the epoch before has filled */
-    uint64_t step_rows;         /* rows of the blocks of the largest batch */
+/* Which blocks the batches of an epoch touch. */
+struct pool_uses {
+    uint64_t uses, use_rows; /* blocks that batches touch: sum of AccNum(B), and their rows */
+    uint64_t step_rows;      /* rows of the blocks of the largest batch */
+    /* The rest is for pool_simulate(). */
+    const uint32_t *first; /* borrowed: [blocks + 1] */
+    size_t blocks;
+    uint32_t batches;
+    uint64_t *start; /* own: [batches + 1] */
+    uint32_t *block; /* own: [uses] increasing within a batch */
+    uint32_t *next;  /* own: [uses] the batch that is the next to touch the block: the first of the
+                        next epoch after the last of this one */
 };
 
 /*
- * Rows lie as they do in `a`, row r at place r, a block being a run of places from first[i] to
- * first[i + 1] - 1. The pool has room for so many rows, and always for the batch in hand. Memory: 8
- * bytes a use (at most one an access), 9 a block and 17 a batch.
+ * Place i holds row order[i] of `a` (NULL: row i), a block is a run of places from first[i] to
+ * first[i + 1] - 1. pool_uses_free() in any case. Memory: 8 bytes an access, 4 a block and 12 a
+ * batch.
  */
 DRPS_MUST_CHECK
-int pool_simulate(const struct access *a, const uint32_t *first, size_t blocks, uint64_t pool_rows,
-                  struct pool_reads *out, struct drps_err *err);
+int pool_uses_list(const struct access *a, const uint32_t *order, const uint32_t *first,
+                   size_t blocks, struct pool_uses *out, struct drps_err *err);
+void pool_uses_free(struct pool_uses *u);
+
+/* Of one epoch: blocks that were not in the pool, which the epoch before has filled. */
+struct pool_misses {
+    uint64_t blocks, rows;
+};
+
+/* The pool has room for so many rows, and always for the batch in hand. Memory: 5 bytes a block
+ * and 4 a batch. */
+DRPS_MUST_CHECK
+int pool_simulate(const struct pool_uses *u, uint64_t pool_rows, struct pool_misses *out,
+                  struct drps_err *err);
 
 #endif

@@ -100,31 +100,17 @@ static void assert_same(const struct access *a, const struct block_layout *x,
     if (x->order) assert_memory_equal(x->order, y->order, a->rows * sizeof(*x->order));
 }
 
-/* Row i of the result is row order[i] of `a`; order NULL: as they are. */
-static struct access in_order(const struct access *a, const uint32_t *order)
-{
-    struct drps_err err = DRPS_ERR_INIT;
-    struct access placed;
-    assert_ok(access_new(a->rows, a->batches, a->start[a->rows], UINT64_MAX, &placed, &err), &err);
-    for (uint32_t i = 0; i < a->rows; i++) {
-        const uint64_t from = a->start[order ? order[i] : i];
-        const uint64_t n = a->start[(order ? order[i] : i) + 1] - from;
-        if (n) memcpy(placed.batch + placed.start[i], a->batch + from, n * sizeof(*a->batch));
-        placed.start[i + 1] = placed.start[i] + n;
-    }
-    return placed;
-}
-
 static double pool_price(const struct access *a, const struct block_layout *l,
                          const struct block_cost *cost, uint64_t pool_rows, uint64_t *step_rows_out)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    struct access placed = in_order(a, l->order);
-    struct pool_reads r;
-    assert_ok(pool_simulate(&placed, l->first, l->blocks, pool_rows, &r, &err), &err);
-    access_free(&placed);
-    *step_rows_out = r.step_rows;
-    return (double)r.misses * cost->seek + (double)r.miss_rows * cost->row;
+    struct pool_uses uses;
+    struct pool_misses misses;
+    assert_ok(pool_uses_list(a, l->order, l->first, l->blocks, &uses, &err), &err);
+    assert_ok(pool_simulate(&uses, pool_rows, &misses, &err), &err);
+    *step_rows_out = uses.step_rows;
+    pool_uses_free(&uses);
+    return (double)misses.blocks * cost->seek + (double)misses.rows * cost->row;
 }
 
 /* A pool of an eighth of the rows, or of what the largest batch needs of `given`, misses no more.

@@ -83,16 +83,19 @@ static void test_pool_misses_what_beladys_rule_misses(void **state)
         struct access a = random_access(&rng, rows, batches, 12);
         uint32_t *first = must(calloc((size_t)rows + 1, sizeof(*first)));
         struct drps_err err = DRPS_ERR_INIT;
-        struct pool_reads r;
+        struct pool_uses uses;
+        struct pool_misses misses;
         for (uint32_t row = 0; row <= rows; row++)
             first[row] = row;
+        assert_ok(pool_uses_list(&a, NULL, first, rows, &uses, &err), &err);
+        assert_int_equal(uses.uses, a.start[rows]);
+        assert_int_equal(uses.use_rows, uses.uses);
         for (uint64_t pool = 0; pool <= rows + 1; pool += 1 + pool / 3) {
-            assert_ok(pool_simulate(&a, first, rows, pool, &r, &err), &err);
-            assert_int_equal(r.uses, a.start[rows]);
-            assert_int_equal(r.use_rows, r.uses);
-            assert_int_equal(r.misses, naive_misses(&a, pool));
-            assert_int_equal(r.miss_rows, r.misses);
+            assert_ok(pool_simulate(&uses, pool, &misses, &err), &err);
+            assert_int_equal(misses.blocks, naive_misses(&a, pool));
+            assert_int_equal(misses.rows, misses.blocks);
         }
+        pool_uses_free(&uses);
         free(first);
         access_free(&a);
     }
@@ -115,15 +118,62 @@ static void test_pool_counts_blocks_and_their_rows(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct drps_err err = DRPS_ERR_INIT;
-        struct pool_reads r;
-        assert_ok(pool_simulate(&a, first, 3, cases[i].pool, &r, &err), &err);
-        assert_int_equal(r.uses, 4);
-        assert_int_equal(r.use_rows, 2 + 1 + 5);
-        assert_int_equal(r.step_rows, 5);
-        if (r.misses != cases[i].misses || r.miss_rows != cases[i].rows)
+        struct pool_uses uses;
+        struct pool_misses misses;
+        assert_ok(pool_uses_list(&a, NULL, first, 3, &uses, &err), &err);
+        assert_int_equal(uses.uses, 4);
+        assert_int_equal(uses.use_rows, 2 + 1 + 3 + 2);
+        assert_int_equal(uses.step_rows, 5);
+        assert_ok(pool_simulate(&uses, cases[i].pool, &misses, &err), &err);
+        pool_uses_free(&uses);
+        if (misses.blocks != cases[i].misses || misses.rows != cases[i].rows)
             fail_msg("%s: %lu misses of %lu rows, not %lu of %lu", cases[i].name,
-                     (unsigned long)r.misses, (unsigned long)r.miss_rows,
+                     (unsigned long)misses.blocks, (unsigned long)misses.rows,
                      (unsigned long)cases[i].misses, (unsigned long)cases[i].rows);
+    }
+}
+
+/* Rows named by an order, and the same rows copied in that order. */
+static void test_pool_lists_uses_in_any_order(void **state)
+{
+    struct random_source rng = random_begin(__func__);
+    (void)state;
+    for (int turn = 0; turn < 40; turn++) {
+        const uint32_t rows = 1 + (uint32_t)random_below(&rng, 60);
+        struct access a = random_access(&rng, rows, 1 + (uint32_t)random_below(&rng, 90), 60);
+        struct access copy = {rows, a.batches, must(calloc((size_t)rows + 1, sizeof(*copy.start))),
+                              must(calloc(a.start[rows] + 1, sizeof(*copy.batch)))};
+        uint32_t *order = must(calloc(rows, sizeof(*order)));
+        uint32_t *first = must(calloc((size_t)rows + 1, sizeof(*first)));
+        struct drps_err err = DRPS_ERR_INIT;
+        struct pool_uses named, copied;
+        size_t blocks = 0;
+        for (uint32_t i = 0; i < rows; i++) { /* a random one of those before moves here */
+            const uint32_t k = (uint32_t)random_below(&rng, i + 1);
+            order[i] = order[k];
+            order[k] = i;
+        }
+        for (uint32_t i = 0; i < rows; i++) {
+            const uint64_t from = a.start[order[i]], n = a.start[order[i] + 1] - from;
+            memcpy(copy.batch + copy.start[i], a.batch + from, n * sizeof(*copy.batch));
+            copy.start[i + 1] = copy.start[i] + n;
+            if (i == 0 || random_below(&rng, 3) == 0) first[blocks++] = i;
+        }
+        first[blocks] = rows;
+        assert_ok(pool_uses_list(&a, order, first, blocks, &named, &err), &err);
+        assert_ok(pool_uses_list(&copy, NULL, first, blocks, &copied, &err), &err);
+        assert_int_equal(named.uses, copied.uses);
+        assert_int_equal(named.use_rows, copied.use_rows);
+        assert_int_equal(named.step_rows, copied.step_rows);
+        assert_memory_equal(named.block, copied.block, named.uses * sizeof(*named.block));
+        assert_memory_equal(named.next, copied.next, named.uses * sizeof(*named.next));
+        assert_memory_equal(named.start, copied.start, (a.batches + 1) * sizeof(*named.start));
+        pool_uses_free(&named);
+        pool_uses_free(&copied);
+        free(order);
+        free(first);
+        access_free(&a);
+        access_free(&copy);
     }
 }
 
@@ -292,6 +342,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pool_misses_what_beladys_rule_misses),
         cmocka_unit_test(test_pool_counts_blocks_and_their_rows),
+        cmocka_unit_test(test_pool_lists_uses_in_any_order),
         cmocka_unit_test(test_stays_follow_the_batches),
         cmocka_unit_test(test_refined_rows_of_one_time_are_neighbours),
         cmocka_unit_test(test_refined_rows_are_those_of_the_plain_rule),
