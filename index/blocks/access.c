@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #include "base/drps_alloc.h"
 #include "base/drps_size.h"
@@ -11,7 +13,11 @@
 #include "index/drps_plan.h"
 #include "index/steps.h"
 
-enum { READ_BUFFER = 1 << 20 };
+enum {
+    READ_BUFFER = 1 << 20,
+    HUGE_PAGE = 2 << 20,
+    AHEAD = 32 /* rows that are fetched into the cache before their turn */
+};
 
 /* The incidences of all records, from their heads alone. */
 static int count_all(struct steps *st, const struct access_source *from, uint32_t first,
@@ -29,6 +35,15 @@ static int count_all(struct steps *st, const struct access_source *from, uint32_
     return 0;
 }
 
+/* Looked up all over: in huge pages, where the kernel agrees. free() it. */
+static void *new_spread(size_t bytes)
+{
+    if (bytes < HUGE_PAGE) return drps_array_new(bytes, 1);
+    void *p = aligned_alloc(HUGE_PAGE, (bytes / HUGE_PAGE + 1) * HUGE_PAGE);
+    if (p) (void)madvise(p, bytes, MADV_HUGEPAGE); /* a wish: smaller pages work too */
+    return p;
+}
+
 /* start has one number more than it shows: see fill(). */
 int access_new(uint32_t rows, uint32_t batches, uint64_t n, uint64_t memory_bytes,
                struct access *a_out, struct drps_err *err)
@@ -44,11 +59,23 @@ int access_new(uint32_t rows, uint32_t batches, uint64_t n, uint64_t memory_byte
                             " bytes), more than the %s they may take",
                             n, rows, drps_size_format(bytes, needed, sizeof(needed)), bytes,
                             drps_size_format(memory_bytes, allowed, sizeof(allowed)));
-    a_out->start = calloc((size_t)rows + 2, sizeof(*a_out->start));
-    a_out->batch = drps_array_new((size_t)n, sizeof(*a_out->batch));
+    a_out->start = new_spread(starts);
+    a_out->batch = new_spread((size_t)n * sizeof(*a_out->batch));
+    if (a_out->start) memset(a_out->start, 0, starts);
     return a_out->start && a_out->batch
                ? 0
                : drps_err_set(err, -ENOMEM, "no memory for %" PRIu64 " accesses", n);
+}
+
+/* Rows of a list are far apart: what the i-th needs is fetched in good time. */
+static void fetch_start(const struct access *a, const uint32_t *list, size_t n, size_t i)
+{
+    if (i + 2 * AHEAD < n) __builtin_prefetch(&a->start[(size_t)list[i + 2 * AHEAD] + 1], 1);
+}
+
+static void fetch_batches(const struct access *a, const uint32_t *list, size_t n, size_t i)
+{
+    if (i + AHEAD < n) __builtin_prefetch(&a->batch[a->start[(size_t)list[i + AHEAD] + 1]], 1);
 }
 
 /*
@@ -65,8 +92,10 @@ static int fill(struct steps *st, const struct access_source *from, uint32_t fir
         int rc = access_stopped(from->stop, err);
         if (rc == 0) rc = steps_rows(st, s, a->rows, &list, &n, err);
         if (rc < 0) return rc;
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
+            fetch_start(a, list, n, i);
             a->start[(size_t)list[i] + 2]++;
+        }
     }
     for (size_t r = 2; r < (size_t)a->rows + 2; r++)
         a->start[r] += a->start[r - 1];
@@ -74,8 +103,11 @@ static int fill(struct steps *st, const struct access_source *from, uint32_t fir
         int rc = access_stopped(from->stop, err);
         if (rc == 0) rc = steps_rows(st, s, a->rows, &list, &n, err);
         if (rc < 0) return rc;
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
+            fetch_start(a, list, n, i);
+            fetch_batches(a, list, n, i);
             a->batch[a->start[(size_t)list[i] + 1]++] = s;
+        }
     }
     return 0;
 }
