@@ -212,17 +212,17 @@ static const char usage[] =
     "  --max-weight US  of a block (unlimited)\n"
     "  --page-rows N    of the pages to compare with (60)\n"
     "  --shards N       processes that count (0: none but this one)\n"
+    "  --threads N      that auto may use (1)\n"
     "  --seed N         of the sample (1)\n"
     "  --memory SIZE    of the accesses (more stay on disk), and the same of the builder (4G)\n"
     "  --json           print an object\n";
 
-static const struct option options[] = {{"seek", 1, NULL, 't'},      {"row", 1, NULL, 'a'},
-                                        {"top-k", 1, NULL, 'k'},     {"min-gain", 1, NULL, 'g'},
-                                        {"min-count", 1, NULL, 'f'}, {"sample", 1, NULL, 'p'},
-                                        {"max-rows", 1, NULL, 'r'},  {"max-weight", 1, NULL, 'w'},
-                                        {"page-rows", 1, NULL, 'i'}, {"shards", 1, NULL, 'n'},
-                                        {"seed", 1, NULL, 's'},      {"memory", 1, NULL, 'm'},
-                                        {"json", 0, NULL, 'j'},      {NULL, 0, NULL, 0}};
+static const struct option options[] = {
+    {"seek", 1, NULL, 't'},     {"row", 1, NULL, 'a'},        {"top-k", 1, NULL, 'k'},
+    {"min-gain", 1, NULL, 'g'}, {"min-count", 1, NULL, 'f'},  {"sample", 1, NULL, 'p'},
+    {"max-rows", 1, NULL, 'r'}, {"max-weight", 1, NULL, 'w'}, {"page-rows", 1, NULL, 'i'},
+    {"shards", 1, NULL, 'n'},   {"threads", 1, NULL, 'h'},    {"seed", 1, NULL, 's'},
+    {"memory", 1, NULL, 'm'},   {"json", 0, NULL, 'j'},       {NULL, 0, NULL, 0}};
 
 /* A number of an option; stops the program if it is none. */
 static double number(const char *text)
@@ -275,6 +275,9 @@ static int set_option(struct setting *g, int option, const char *text)
         return 0;
     case 'n':
         g->shards = whole(text);
+        return 0;
+    case 'h':
+        o->threads = whole(text);
         return 0;
     case 's':
         o->seed = whole(text);

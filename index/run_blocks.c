@@ -1,5 +1,6 @@
 /* The phases over blocks: rows in blocks, blocks on machines, windows, forecast. */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,13 @@ static int remove_batches(struct run *r, struct drps_err *err)
     return rc;
 }
 
+/* Those that this process may use; 1 when that cannot be told. */
+static unsigned processors(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
+}
+
 static struct layout_job layout_job(const struct run *r)
 {
     const struct drps_blocks_options *o = &r->options.blocks;
@@ -41,6 +49,7 @@ static struct layout_job layout_job(const struct run *r)
                     .sample = o->sample,
                     .max_rows = rows ? (uint32_t)rows : 1,
                     .seed = info->seed,
+                    .threads = processors(),
                     .memory_bytes = r->options.memory_bytes / 4 * 3},
         .prune_to = o->prune_to,
         .shards = o->shards,

@@ -4,12 +4,15 @@
  * as they are.
  *
  * Rows lie by access pattern already, so rows that belong together are not far apart. So parts of
- * neighbours are looked at one by one: time is linear in the accesses, and memory that of a part.
+ * neighbours are looked at one by one: time is that of the accesses and of parts x batches, and
+ * memory that of the parts in hand. Parts know nothing of each other: threads share them.
  * Merging takes ten times as long as ordering and gains where features depend on each other; data
  * with more than MERGED_ACCESSES are only ordered.
  */
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +30,9 @@ enum {
     PART_ROWS = 1 << 17, /* and a page more, at most */
     PART_ACCESSES = 1 << 20,
     MERGED_ACCESSES = 1 << 22, /* of all parts */
-    POOL_SHARE = 8             /* of the rows the pool has room for one in so many */
+    POOL_SHARE = 8,            /* of the rows the pool has room for one in so many */
+    MOST_THREADS = 64,
+    THREAD_PARTS = 4 /* loaded at once for each thread, when there are several */
 };
 #define GREEDY_STEPS UINT64_C(50000000) /* of counting all pairs: greedy takes half a second */
 
@@ -36,8 +41,10 @@ enum {
     ROW_BYTES = 4 * sizeof(uint32_t), /* of all rows: counts, the layout, rows asked for */
     PART_ROW_BYTES = 112,
     PART_ACCESS_BYTES = 64,
+    PART_BATCH_BYTES = 48,
     ORDERED_ROW_BYTES = 48,
-    ORDERED_ACCESS_BYTES = 24,
+    ORDERED_ACCESS_BYTES = 12,
+    ORDERED_BATCH_BYTES = 16,
     LOADED_BYTES = 8 /* an access, while lists of several parts are loaded at once */
 };
 
@@ -58,6 +65,7 @@ struct portfolio {
     uint64_t fixed_bytes; /* of memory, of all rows */
     uint64_t lacked;      /* memory that greedy lacked, or 0 */
     int merges;           /* the data are few enough to merge */
+    unsigned threads;
 };
 
 /* ---- Parts ---- */
@@ -304,30 +312,92 @@ static int choose(struct portfolio *p, const struct access *lists, struct part *
     return rc;
 }
 
-/* The parts from `first` to before `end`; n: their rows. */
+/* The parts from `first` to before `end`, whose lists are loaded. */
+struct choosing {
+    struct portfolio *p;        /* borrowed */
+    const struct access *lists; /* borrowed */
+    size_t first, end;
+    atomic_size_t next; /* the first part that nobody has taken */
+};
+
+static int choose_part(struct choosing *c, size_t i, struct drps_err *err)
+{
+    struct part *part = &c->p->part[i];
+    const struct access own = {part->end - part->first, c->lists->batches,
+                               c->lists->start + (part->first - c->p->part[c->first].first),
+                               c->lists->batch}; /* borrowed */
+    return choose(c->p, &own, part, err);
+}
+
+/* One of those who share parts out among themselves. */
+struct chooser {
+    struct choosing *c; /* borrowed */
+    pthread_t thread;
+    int rc;
+    struct drps_err err;
+};
+
+/* relaxed: nothing but the number is told, joining tells what became of the parts. */
+static void *choose_shared(void *arg)
+{
+    struct chooser *me = arg;
+    struct choosing *c = me->c;
+    for (size_t i; me->rc == 0;) {
+        i = atomic_fetch_add_explicit(&c->next, 1, memory_order_relaxed);
+        if (i >= c->end) break;
+        me->rc = choose_part(c, i, &me->err);
+    }
+    return NULL;
+}
+
+/* A part's layout depends on no other, so threads change nothing but the time. The first of these
+ * is the calling one; one that does not start is done without. */
+static int choose_together(struct choosing *c, unsigned threads, struct drps_err *err)
+{
+    struct chooser chooser[MOST_THREADS];
+    unsigned started = 1;
+    for (unsigned i = 0; i < threads; i++)
+        chooser[i] = (struct chooser){.c = c, .err = DRPS_ERR_INIT};
+    while (started < threads &&
+           pthread_create(&chooser[started].thread, NULL, choose_shared, &chooser[started]) == 0)
+        started++;
+    (void)choose_shared(&chooser[0]);
+    int rc = chooser[0].rc;
+    if (rc < 0 && err) *err = chooser[0].err;
+    for (unsigned i = 1; i < started; i++) {
+        (void)pthread_join(chooser[i].thread, NULL); /* cannot fail for a thread of ours */
+        if (rc == 0 && (rc = chooser[i].rc) < 0 && err) *err = chooser[i].err;
+    }
+    return rc;
+}
+
+/* The parts from `first` to before `end`; rows: room for all their rows. */
 static int choose_range(struct portfolio *p, size_t first, size_t end, uint32_t *rows,
                         struct drps_err *err)
 {
     const uint32_t from = p->part[first].first, n = p->part[end - 1].end - from;
     struct access lists;
+    struct choosing c = {.p = p, .lists = &lists, .first = first, .end = end};
+    atomic_init(&c.next, first);
     for (uint32_t i = 0; i < n; i++)
         rows[i] = from + i;
     int rc = p->tally->ops->lists(p->tally, rows, n, UINT64_MAX, &lists, err);
-    for (size_t i = first; i < end && rc == 0; i++) {
-        struct part *part = &p->part[i];
-        const struct access own = {part->end - part->first, lists.batches,
-                                   lists.start + (part->first - from), lists.batch}; /* borrowed */
-        rc = choose(p, &own, part, err);
-    }
+    if (rc == 0) rc = choose_together(&c, p->threads, err);
     access_free(&lists);
     return rc;
 }
 
-/* Of a streamed tally as many parts at once as memory allows: their lists are a pass over all. */
+/* That are loaded at once, if those of one part are not more. Of a streamed tally as many as memory
+ * allows: their lists are a pass over all. */
+static uint64_t loaded_accesses(const struct portfolio *p)
+{
+    if (p->tally->streamed) return (p->options->memory_bytes - p->fixed_bytes) / 2 / LOADED_BYTES;
+    return p->threads > 1 ? (uint64_t)p->threads * THREAD_PARTS * PART_ACCESSES : 0;
+}
+
 static int choose_all(struct portfolio *p, struct drps_err *err)
 {
-    const uint64_t room =
-        p->tally->streamed ? (p->options->memory_bytes - p->fixed_bytes) / 2 / LOADED_BYTES : 0;
+    const uint64_t room = loaded_accesses(p);
     uint32_t *rows = drps_array_new(p->tally->blocks, sizeof(*rows));
     int rc = rows ? 0 : drps_err_set(err, -ENOMEM, "no memory for %u rows", p->tally->blocks);
 
@@ -379,11 +449,12 @@ static void explain(const struct portfolio *p, const char *what, uint64_t needed
                    drps_size_format(p->options->memory_bytes, given, sizeof(given)));
 }
 
-/* For the part that takes most. */
-static uint64_t needed_bytes(const struct portfolio *p)
+/* Beside all rows, of the part that takes most. */
+static uint64_t part_bytes(const struct portfolio *p)
 {
     const uint64_t row_bytes = p->merges ? PART_ROW_BYTES : ORDERED_ROW_BYTES;
     const uint64_t access_bytes = p->merges ? PART_ACCESS_BYTES : ORDERED_ACCESS_BYTES;
+    const uint64_t batch_bytes = p->merges ? PART_BATCH_BYTES : ORDERED_BATCH_BYTES;
     uint64_t most = 0;
     for (size_t i = 0; i < p->n; i++) {
         const struct part *part = &p->part[i];
@@ -391,7 +462,21 @@ static uint64_t needed_bytes(const struct portfolio *p)
             (uint64_t)(part->end - part->first) * row_bytes + part->accesses * access_bytes;
         if (bytes > most) most = bytes;
     }
-    return p->fixed_bytes + most;
+    return most + p->tally->batches * batch_bytes;
+}
+
+/* As many as memory has room for, each with a part in hand. Merging has one: how much memory there
+ * is then decides how blocks are merged. */
+static unsigned count_threads(const struct portfolio *p)
+{
+    const uint64_t room =
+        (p->options->memory_bytes - p->fixed_bytes) / (p->tally->streamed ? 2 : 1);
+    const uint64_t each =
+        part_bytes(p) +
+        (p->tally->streamed ? 0 : (uint64_t)THREAD_PARTS * PART_ACCESSES * LOADED_BYTES);
+    const uint64_t most = p->options->threads < MOST_THREADS ? p->options->threads : MOST_THREADS;
+    const uint64_t threads = room / each < most ? room / each : most;
+    return p->merges || threads < 2 ? 1 : (unsigned)threads;
 }
 
 static int build(struct portfolio *p, struct block_layout *out, struct drps_err *err)
@@ -404,8 +489,11 @@ static int build(struct portfolio *p, struct block_layout *out, struct drps_err 
     if (rc == 0) rc = p->tally->ops->counts(p->tally, p->count, err);
     if (rc == 0) rc = split(p, err);
     if (rc < 0) return rc;
-    const uint64_t needed = needed_bytes(p);
-    if (needed <= p->options->memory_bytes) rc = choose_all(p, err);
+    const uint64_t needed = p->fixed_bytes + part_bytes(p);
+    if (needed <= p->options->memory_bytes) {
+        p->threads = count_threads(p);
+        rc = choose_all(p, err);
+    }
     if (rc == 0) rc = put_together(p, out, err);
     if (needed > p->options->memory_bytes)
         explain(p, "stay where they are, in pages", needed, out);

@@ -287,12 +287,58 @@ static void test_auto_says_what_little_memory_leaves_out(void **state)
     access_free(&a);
 }
 
+/* Runs of rows that are used in the same two of 16 segments, too many to merge, in many parts. */
+static struct access large_access(struct random_source *rng)
+{
+    enum { ROWS = 540000, USES = 8, BATCHES = 512, RUN = 1000, SEGMENT = BATCHES / 16 };
+    struct access a = {ROWS, BATCHES, must(calloc(ROWS + 1, sizeof(*a.start))),
+                       must(calloc((size_t)ROWS * USES, sizeof(*a.batch)))};
+    uint32_t segment[2] = {0, 0};
+    for (uint32_t row = 0; row < ROWS; row++) {
+        if (row % RUN == 0) {
+            segment[0] = (uint32_t)random_below(rng, 15);
+            segment[1] = segment[0] + 1 + (uint32_t)random_below(rng, 15 - segment[0]);
+        }
+        for (uint32_t i = 0; i < USES; i++) /* increasing: four of each segment, one of 8 batches */
+            a.batch[row * USES + i] = segment[i / 4] * SEGMENT + i % 4 * (SEGMENT / 4) +
+                                      (uint32_t)random_below(rng, 1 + row % 5);
+        a.start[row + 1] = (row + 1) * USES;
+    }
+    return a;
+}
+
+static void test_auto_is_the_same_with_any_number_of_threads(void **state)
+{
+    struct random_source rng = random_begin(__func__);
+    struct access a = large_access(&rng);
+    const struct block_tables tables = {{0, a.rows / 3, a.rows}, 2};
+    struct block_options o = {
+        .cost = {40, 0.25}, .sample = 1, .max_rows = 30, .memory_bytes = UINT64_C(1) << 30};
+    struct drps_err err = DRPS_ERR_INIT;
+    struct block_layout alone, l;
+    struct tally *t;
+    (void)state;
+    assert_ok(tally_open(&a, 1, 0, &t, &err), &err);
+    build(t, &tables, &o, &alone);
+    assert_true(alone.order != NULL); /* some part was worth ordering */
+    check_layout(&a, &tables, &o, &alone);
+    for (o.threads = 2; o.threads < 12; o.threads += 3) {
+        build(t, &tables, &o, &l);
+        assert_same(&a, &alone, &l);
+        block_layout_free(&l);
+    }
+    block_layout_free(&alone);
+    t->ops->close(t);
+    access_free(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_auto_keeps_its_promises_on_random_accesses),
         cmocka_unit_test(test_auto_finds_planted_blocks),
         cmocka_unit_test(test_auto_leaves_rows_together_that_a_pool_holds),
+        cmocka_unit_test(test_auto_is_the_same_with_any_number_of_threads),
         cmocka_unit_test(test_auto_says_what_little_memory_leaves_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
