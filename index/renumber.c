@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,10 +125,16 @@ static int renumber_batches(const struct drps_io *io, const char *from, const ch
     return rc;
 }
 
+/* Names and batches share nothing but `place`: each has a thread. */
 struct naming {
-    struct names_writer *out;
+    const struct drps_io *io; /* borrowed, like all others */
+    const char *from, *to;
+    int strings;
     const uint32_t *place;
     uint32_t rows;
+    struct names_writer *out;
+    int rc;
+    struct drps_err err;
 };
 
 static int renumber_name(void *ctx, uint64_t key, uint32_t row, unsigned field, const char *text,
@@ -140,25 +147,36 @@ static int renumber_name(void *ctx, uint64_t key, uint32_t row, unsigned field, 
     return names_writer_add(n->out, key, n->place[row], field, text, bytes, err);
 }
 
-static int renumber_names(const struct drps_io *io, const char *from, const char *to, int strings,
-                          const uint32_t *place, uint32_t rows, struct drps_err *err)
+static void *renumber_names(void *arg)
 {
-    struct naming n = {.place = place, .rows = rows};
+    struct naming *n = arg;
     struct drps_names *names = NULL;
-    int rc = drps_names_open(io, from, &names, err);
-    if (rc == 0) rc = names_writer_open(io, to, strings, &n.out, err);
-    if (rc == 0) rc = drps_names_scan(names, renumber_name, &n, err);
-    if (rc == 0) rc = names_writer_finish(n.out, err);
-    names_writer_close(n.out);
+    n->rc = drps_names_open(n->io, n->from, &names, &n->err);
+    if (n->rc == 0) n->rc = names_writer_open(n->io, n->to, n->strings, &n->out, &n->err);
+    if (n->rc == 0) n->rc = drps_names_scan(names, renumber_name, n, &n->err);
+    if (n->rc == 0) n->rc = names_writer_finish(n->out, &n->err);
+    names_writer_close(n->out);
     drps_names_close(names);
-    return rc;
+    return NULL;
 }
 
 int renumber(const struct drps_io *io, const char *from, const char *to,
              const struct drps_plan_info *info, const uint32_t *place, struct drps_err *err)
 {
     struct renumbering m = {.place = place, .rows = (uint32_t)info->rows};
+    struct naming n = {.io = io,
+                       .from = from,
+                       .to = to,
+                       .strings = info->string_names,
+                       .place = place,
+                       .rows = m.rows,
+                       .err = DRPS_ERR_INIT};
+    pthread_t thread;
+    const int alone = pthread_create(&thread, NULL, renumber_names, &n) != 0;
     int rc = renumber_batches(io, from, to, info->batches + info->eval_batches, &m, err);
-    if (rc < 0) return rc;
-    return renumber_names(io, from, to, info->string_names, place, m.rows, err);
+    if (alone)
+        (void)renumber_names(&n);
+    else
+        (void)pthread_join(thread, NULL); /* cannot fail for a thread of ours */
+    return rc < 0 || n.rc == 0 ? rc : drps_err_set(err, n.rc, "%s", n.err.text);
 }
