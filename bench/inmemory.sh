@@ -3,7 +3,7 @@
 # batches of 1000, matrix factorisation on 9 M ratings of 100 K users and 20 K items in batches of 900. Each with the whole
 # process on one core, with one compute thread on all cores, and with two. The second epoch on (page cache warm) counts.
 # Columns: model; cores; compute threads; millions of samples a second (median, worst, best); of entries (nnz, for lmf
-# ratings), median.
+# ratings), median; ns that a cache line takes from one processor to another and back, before and after the run (bench_cores).
 #   bench/inmemory.sh [EPOCHS]
 . "$(dirname "$0")/lib.sh"
 epochs=${1:-4}
@@ -16,19 +16,24 @@ ratings_text() {
     echo "$text"
 }
 
+# Of the first two processors; - where there is one.
+line_ns() { "$tools/bench_cores" 2>/dev/null | awk '{line = $(NF - 1); exit} END {print line ? line : "-"}' || true; }
+
 # train NAME PLAN ENTRIES CORES THREADS: one line of the table.
 train() {
     local name=$1 plan=$2 entries=$3 cores=$4 threads=$5 pin=()
     [[ $cores = all ]] || pin=(taskset -c "$cores")
+    local before
+    before=$(line_ns)
     "${pin[@]}" "$tools/drps-train" "$plan" -o "$work/model" --force --epochs "$epochs" --store resident --threads "$threads" \
         --optimizer adagrad --lr 0.05 --quiet --json >"$work/train.json"
-    jq -r --arg head "$name,$cores,$threads" --argjson entries "$entries" 'def millions: . / 1e4 | round / 100;
+    jq -r --arg head "$name,$cores,$threads" --arg tail "$before,$(line_ns)" --argjson entries "$entries" 'def millions: . / 1e4 | round / 100;
         [.epochs[1:][].samples_per_s] | sort as $v | $v[length / 2 | floor] as $median |
-        "\($head),\($median | millions),\($v[0] | millions),\($v[-1] | millions),\($median * $entries | millions)"' \
+        "\($head),\($median | millions),\($v[0] | millions),\($v[-1] | millions),\($median * $entries | millions),\($tail)"' \
         "$work/train.json"
 }
 
-echo "model,cores,threads,median,worst,best,entries"
+echo "model,cores,threads,median,worst,best,entries,line_ns_before,line_ns_after"
 while read -r algo rank batch entries; do
     plan=$work/plan-$algo$rank
     if [[ ! -e $plan ]]; then
