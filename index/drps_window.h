@@ -46,7 +46,8 @@ struct drps_window_result {
     uint64_t max_window_rows;
     uint64_t rows_touched; /* sum over windows of their rows, also those that only stay */
     uint64_t rows_kept;    /* of these: with next 1, needed in the very next window, so they stay */
-    uint64_t rows_moved;   /* the others: written once and read once an epoch */
+    uint64_t rows_moved;   /* the others: written once and read once an epoch, but for those that
+                              the store holds in memory until then */
 };
 
 /*
@@ -174,10 +175,11 @@ extern const struct drps_forecast_disk drps_forecast_usual_disk;
 /*
  * The miss curve: pib (the pool itself run over uses.rec, cyclic, steady state: blocks of the
  * whole epoch once warm; evaluation steps do not dirty blocks; farthest next use) and relay
- * (windows cut for that memory, bytes = rows moved * row_bytes, chunks of 256 KiB), for memory =
- * model, 1/2, 1/4 ... 1/64 of the model's row bytes. out has room for `cap` entries; *n_out are
- * filled. Where an epoch has more than options->curve_uses uses of blocks, pib's counts are scaled
- * up from a share of the blocks.
+ * (windows cut for that memory, bytes = rows moved * row_bytes, chunks of 256 KiB: an upper bound,
+ * without groups, as the store holds rows between windows, storage/relay/hold.h),
+ * for memory = model, 1/2, 1/4 ... 1/64 of the model's row bytes. out has room for `cap` entries;
+ * *n_out are filled. Where an epoch has more than options->curve_uses uses of blocks, pib's counts
+ * are scaled up from a share of the blocks.
  */
 DRPS_MUST_CHECK
 int drps_forecast_curve(const struct drps_io *io, const char *dir,
