@@ -20,8 +20,8 @@
 #include "base/drps_size.h"
 #include "index/blocks/builder.h"
 #include "index/blocks/crew.h"
-#include "index/blocks/price.h"
 #include "index/blocks/stream.h"
+#include "tests/support/price.h"
 
 struct setting {
     const char *plan, *builder;
@@ -35,6 +35,7 @@ struct setting {
 
 struct result {
     double load_seconds, build_seconds;
+    uint64_t peak_bytes; /* until it is built */
     size_t blocks;
     int streamed;
     struct layout_price built, rows, pages;
@@ -62,31 +63,15 @@ static int open_plan(struct setting *g, struct drps_err *err)
     return 0;
 }
 
-static int price_builder(const struct setting *g, struct tally *t, const char *name,
+static int price_builder(const struct setting *g, const struct access *a, const char *name,
                          uint32_t max_rows, struct layout_price *out, struct drps_err *err)
 {
     struct block_options options = g->options;
     struct block_layout layout;
     options.max_rows = max_rows;
-    int rc = block_builder_find(name)->build(t, &g->tables, &options, &layout, err);
-    if (rc == 0) rc = layout_price(t, &layout, &options.cost, out, err);
+    int rc = block_builder_find(name)->build(NULL, &g->tables, &options, &layout, err);
+    if (rc == 0) rc = layout_price(a, &layout, &options.cost, out, err);
     block_layout_free(&layout);
-    return rc;
-}
-
-/* Whatever share of the batches the builder counts, all of them are priced. */
-static int price(const struct setting *g, const struct block_layout *built, struct result *r,
-                 struct drps_err *err)
-{
-    struct access_source all = g->work;
-    struct tally *t;
-    all.share = 1;
-    int rc = tally_make(&all, 0, all.batches, &t, err);
-    if (rc < 0) return rc;
-    rc = layout_price(t, built, &g->options.cost, &r->built, err);
-    if (rc == 0) rc = price_builder(g, t, "none", 1, &r->rows, err);
-    if (rc == 0) rc = price_builder(g, t, "pattern", g->page_rows, &r->pages, err);
-    t->ops->close(t);
     return rc;
 }
 
@@ -139,18 +124,19 @@ static int bound_io(const struct access *a, const struct block_cost *cost, doubl
     return rows && share ? 0 : drps_err_set(err, -ENOMEM, "no memory to weigh %u batches", n);
 }
 
-/* Of all batches; 0, which says nothing, where their accesses do not fit in memory. */
-static int bound(const struct setting *g, double *out, struct drps_err *err)
+/* Whatever share of the batches the builder counts, and from wherever, all of them are priced. */
+static int price(const struct setting *g, const struct block_layout *built, struct result *r,
+                 struct drps_err *err)
 {
-    struct access access;
-    *out = 0;
-    int rc = access_load(&g->work, 0, g->work.batches, &access, err);
-    if (rc == DRPS_E_MEMORY_BUDGET) {
-        drps_err_clear(err);
-        return 0;
-    }
-    if (rc == 0) rc = bound_io(&access, &g->options.cost, out, err);
-    access_free(&access);
+    struct access_source all = g->work;
+    struct access a;
+    all.memory_bytes = UINT64_MAX;
+    int rc = access_load(&all, 0, all.batches, &a, err);
+    if (rc == 0) rc = layout_price(&a, built, &g->options.cost, &r->built, err);
+    if (rc == 0) rc = price_builder(g, &a, "none", 1, &r->rows, err);
+    if (rc == 0) rc = price_builder(g, &a, "pattern", g->page_rows, &r->pages, err);
+    if (rc == 0) rc = bound_io(&a, &g->options.cost, &r->bound, err);
+    access_free(&a);
     return rc;
 }
 
@@ -170,8 +156,8 @@ static int measure(const struct setting *g, struct result *r, struct drps_err *e
     r->build_seconds = drps_seconds_since(start);
     r->blocks = layout.blocks;
     if (t) t->ops->close(t);
+    r->peak_bytes = drps_memory_peak();
     if (rc == 0) rc = price(g, &layout, r, err);
-    if (rc == 0) rc = bound(g, &r->bound, err);
     block_layout_free(&layout);
     return rc;
 }
@@ -180,7 +166,7 @@ static void print(const struct setting *g, const struct result *r)
 {
     struct rusage shards;
     (void)getrusage(RUSAGE_CHILDREN, &shards); /* cannot fail */
-    const double peak = (double)drps_memory_peak() / 1048576;
+    const double peak = (double)r->peak_bytes / 1048576;
     const double shard_peak = (double)shards.ru_maxrss / 1024;
     const char *format =
         g->json ? "{\"builder\":\"%s\",\"streamed\":%d,\"rows\":%u,\"batches\":%u,\"load_seconds\":"

@@ -237,24 +237,6 @@ static int crew_reset(struct tally *t, struct drps_err *err)
     return rc < 0 ? rc : gather(crew_of(t), NULL, NULL, 0, 1, err);
 }
 
-static int crew_layout_io(struct tally *t, const uint32_t *place, const uint32_t *first,
-                          size_t blocks, uint32_t gap_rows, struct layout_io *out,
-                          struct drps_err *err)
-{
-    const size_t place_bytes = t->blocks * sizeof(*place), bytes = (blocks + 1) * sizeof(*first);
-    char *payload = malloc(place_bytes + bytes);
-    *out = (struct layout_io){0};
-    if (!payload)
-        return drps_err_set(err, -ENOMEM, "no memory to send a layout of %zu blocks", blocks);
-    memcpy(payload, place, place_bytes);
-    memcpy(payload + place_bytes, first, bytes);
-    int rc = tell(crew_of(t), CREW_LAYOUT_IO, gap_rows, payload, place_bytes + bytes, err);
-    free(payload);
-    return rc < 0 ? rc
-                  : gather(crew_of(t), add_u64, out, sizeof(*out) / sizeof(uint64_t),
-                           sizeof(uint64_t), err);
-}
-
 /* ---- Pairs: sorted lists that are merged as they come ---- */
 
 struct stream {
@@ -478,7 +460,6 @@ static const struct tally_ops crew_ops = {
     .merge = crew_merge,
     .pair_work = crew_pair_work,
     .reset = crew_reset,
-    .layout_io = crew_layout_io,
     .lists = crew_lists,
     .close = crew_close,
 };

@@ -45,22 +45,6 @@ static int are_increasing(const uint32_t *v, size_t n, uint64_t limit)
     return 1;
 }
 
-/* Places of rows and boundaries of blocks, as layout_io wants them. */
-static int is_layout(const struct server *s)
-{
-    const uint64_t rows = s->tally->blocks;
-    const uint32_t *place = s->in, *first = place + rows;
-    const uint64_t n = s->head.bytes / sizeof(*place);
-    if (s->head.bytes % sizeof(*place) || n < rows + 1 || first[0] != 0) return 0;
-    uint8_t *taken = calloc((size_t)rows + 1, 1);
-    uint64_t row = 0;
-    while (taken && row < rows && place[row] < rows && !taken[place[row]])
-        taken[place[row++]] = 1;
-    free(taken);
-    return row == rows && are_increasing(first, (size_t)(n - rows), rows + 1) &&
-           first[n - rows - 1] == rows;
-}
-
 /* ---- Answers ---- */
 
 /* Room for an answer; each returns the bytes of its answer in *bytes. */
@@ -134,7 +118,7 @@ static int answer_rest(struct server *s, uint64_t *bytes, struct drps_err *err)
 {
     const struct tally_ops *ops = s->tally->ops;
     const uint64_t n = s->head.bytes / sizeof(struct block_pair);
-    int rc = room(s, sizeof(struct layout_io), err);
+    int rc = room(s, sizeof(uint64_t), err);
     if (rc < 0) return rc;
     if (s->head.what == CREW_MERGE && are_pairs(s) && n <= s->tally->blocks / 2)
         return ops->merge(s->tally, s->in, (size_t)n, err);
@@ -144,12 +128,6 @@ static int answer_rest(struct server *s, uint64_t *bytes, struct drps_err *err)
     if (s->head.what == CREW_PAIR_WORK && !s->head.bytes) {
         *bytes = sizeof(uint64_t);
         return ops->pair_work(s->tally, s->out, err);
-    }
-    if (s->head.what == CREW_LAYOUT_IO && s->head.value <= UINT32_MAX && is_layout(s)) {
-        const uint32_t *place = s->in, *first = place + s->tally->blocks;
-        const size_t blocks = (size_t)(s->head.bytes / sizeof(*place)) - s->tally->blocks - 1;
-        *bytes = sizeof(struct layout_io);
-        return ops->layout_io(s->tally, place, first, blocks, (uint32_t)s->head.value, s->out, err);
     }
     return nonsense(s, err);
 }

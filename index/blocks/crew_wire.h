@@ -4,7 +4,7 @@
  *
  *   0  4   question: op; answer: 0, or a code of drps_err.h (as i32), the payload being its text
  *   4  4   zero
- *   8  8   question: salt, gap rows, or bytes that pairs or lists may take; answer: pairs
+ *   8  8   question: salt, or bytes that pairs or lists may take; answer: pairs
  *          there are, or batches of all lists;
  *          ready: 1 if the shard reads its accesses from disk
  *   16 8   bytes of payload
@@ -35,7 +35,6 @@ enum crew_op {
     CREW_PAIR_WORK,  /*                                  u64 */
     CREW_MERGE,      /* pairs [n <= blocks / 2] */
     CREW_RESET,      /* */
-    CREW_LAYOUT_IO,  /* place u32 [blocks], first u32    four u64, as in struct layout_io */
     CREW_LISTS, /* row u32 [n]                      count u32 [n], batches u32 of row after row */
     CREW_OPS,
     CREW_SHARE = 64, /* no question: struct crew_share */
@@ -46,7 +45,6 @@ enum { CREW_HEAD_BYTES = 24, CREW_PAIRS = 1 << 16, CREW_SHARE_BYTES = 32 };
 
 _Static_assert(sizeof(struct block_pair) == 8, "sent in place");
 _Static_assert(sizeof(struct block_pair_count) == 12, "sent in place");
-_Static_assert(sizeof(struct layout_io) == 32, "sent in place");
 
 struct crew_head {
     int32_t what;

@@ -9,7 +9,6 @@
 #include "base/drps_rng.h"
 #include "base/drps_size.h"
 #include "index/drps_plan.h"
-#include "index/extsort.h"
 #include "index/steps.h"
 
 enum {
@@ -31,9 +30,8 @@ struct stream {
     uint32_t visit;  /* of a batch, counted over all passes */
     uint32_t *chain; /* own: [blocks] the first pair with this a; NONE between calls */
     uint8_t *group;  /* own: [blocks] */
-    uint32_t *list;  /* own: [list_cap] of the batch in hand: blocks, or places, */
-    uint32_t *aux;   /* own: [aux_cap] to sort them */
-    size_t list_cap, aux_cap;
+    uint32_t *list;  /* own: [list_cap] blocks of the batch in hand */
+    size_t list_cap;
     struct access lists;  /* own: batches of the blocks of any group, when there is */
     struct tally *loaded; /* own: a tally of them; NULL: there is none yet */
 };
@@ -55,8 +53,7 @@ static int visit_rows(struct stream *s, uint32_t batch, const uint32_t **rows_ou
     if (s->from.share < 1 && !((double)drps_mix64(batch ^ s->from.seed) < s->from.share * 0x1p64))
         return 0;
     rc = steps_rows(s->steps, batch, s->tally.blocks, rows_out, n_out, err);
-    if (rc == 0 && (drps_array_reserve(&s->list, &s->list_cap, *n_out, sizeof(*s->list)) ||
-                    drps_array_reserve(&s->aux, &s->aux_cap, *n_out, sizeof(*s->aux))))
+    if (rc == 0 && drps_array_reserve(&s->list, &s->list_cap, *n_out, sizeof(*s->list)))
         rc = drps_err_set(err, -ENOMEM, "no memory for %zu rows of a batch", *n_out);
     return rc;
 }
@@ -204,47 +201,6 @@ static int stream_cocounts(struct tally *t, const struct block_pair *pairs, size
     for (size_t i = 0; i < n; i++)
         s->chain[pairs[i].a] = NONE;
     free(c.next);
-    return rc;
-}
-
-/* ---- I/O of a layout ---- */
-
-/* The block of a place, from block b on. */
-static size_t block_at(const uint32_t *first, size_t blocks, size_t b, uint32_t place)
-{
-    size_t step = 1;
-    while (b + step < blocks && first[b + step] <= place) {
-        b += step;
-        step *= 2;
-    }
-    for (; step; step /= 2)
-        if (b + step < blocks && first[b + step] <= place) b += step;
-    return b;
-}
-
-static int stream_layout_io(struct tally *t, const uint32_t *place, const uint32_t *first,
-                            size_t blocks, uint32_t gap_rows, struct layout_io *out,
-                            struct drps_err *err)
-{
-    struct stream *s = stream_of(t);
-    struct layout_io io = {0};
-    int rc = 0;
-
-    *out = io;
-    for (uint32_t batch = s->first; batch < s->end && rc == 0; batch++) {
-        const uint32_t *rows = NULL;
-        uint32_t read_end = UINT32_MAX;
-        size_t n, b = 0;
-        rc = visit_rows(s, batch, &rows, &n, err);
-        for (size_t i = 0; rc == 0 && i < n; i++)
-            s->list[i] = place[rows[i]];
-        sort_u32(s->list, s->aux, rc == 0 ? n : 0);
-        for (size_t i = 0; rc == 0 && i < n; i++) {
-            b = block_at(first, blocks, b, s->list[i]);
-            layout_io_read(first[b], first[b + 1], gap_rows, &read_end, &io);
-        }
-    }
-    if (rc == 0) *out = io;
     return rc;
 }
 
@@ -457,7 +413,6 @@ static void stream_close(struct tally *t)
     free(s->chain);
     free(s->group);
     free(s->list);
-    free(s->aux);
     free(s);
 }
 
@@ -471,7 +426,6 @@ static const struct tally_ops stream_ops = {
     .merge = stream_merge,
     .pair_work = stream_pair_work,
     .reset = stream_reset,
-    .layout_io = stream_layout_io,
     .lists = stream_lists,
     .close = stream_close,
 };

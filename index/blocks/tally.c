@@ -591,44 +591,6 @@ static int tally_pair_work(struct tally *t, uint64_t *work_out, struct drps_err 
     return 0;
 }
 
-/* ---- I/O of a layout ---- */
-
-static void fetch_rows(const struct access *a, const uint32_t *order, uint64_t place)
-{
-    if (place + AHEAD < a->rows) __builtin_prefetch(a->batch + a->start[order[place + AHEAD]]);
-    if (place + 2 * AHEAD < a->rows) __builtin_prefetch(&a->start[order[place + 2 * AHEAD]]);
-}
-
-/* Blocks in the order of places; every batch remembers how far it has read. */
-static int tally_layout_io(struct tally *t, const uint32_t *place, const uint32_t *first,
-                           size_t blocks, uint32_t gap_rows, struct layout_io *out,
-                           struct drps_err *err)
-{
-    const struct local *l = local_of(t);
-    const struct access *a = l->access;
-    uint32_t *read_end = l->table;
-    uint32_t *order = drps_array_new(a->rows, sizeof(*order));
-    struct layout_io io = {0};
-    int rc = 0;
-
-    *out = io;
-    if (!order) return drps_err_set(err, -ENOMEM, "no memory for an order of %u rows", a->rows);
-    for (uint32_t row = 0; row < a->rows; row++)
-        order[place[row]] = row;
-    memset(read_end, 0xff, t->batches * sizeof(*read_end));
-    for (size_t b = 0; b < blocks && rc == 0; b++) {
-        rc = stopped(t, b, err);
-        for (uint32_t p = first[b]; rc == 0 && p < first[b + 1]; p++) {
-            fetch_rows(a, order, p);
-            for (uint64_t i = a->start[order[p]]; i < a->start[order[p] + 1]; i++)
-                layout_io_read(first[b], first[b + 1], gap_rows, &read_end[a->batch[i]], &io);
-        }
-    }
-    free(order);
-    if (rc == 0) *out = io;
-    return rc;
-}
-
 /* ---- Lists ---- */
 
 static int tally_lists(struct tally *t, const uint32_t *rows, size_t n, uint64_t memory_bytes,
@@ -676,7 +638,6 @@ static const struct tally_ops local_ops = {
     .merge = tally_merge,
     .pair_work = tally_pair_work,
     .reset = tally_reset,
-    .layout_io = tally_layout_io,
     .lists = tally_lists,
     .close = tally_close,
 };

@@ -24,14 +24,6 @@ struct block_pair_count {
     uint32_t a, b, count;
 };
 
-/* What reading every batch's blocks once costs, nothing being in memory: exact counts. */
-struct layout_io {
-    uint64_t blocks;     /* blocks that batches touch: sum of AccNum(B) */
-    uint64_t block_rows; /* their rows: sum of AccNum(B) * |B| */
-    uint64_t requests;   /* runs of blocks, gaps of at most gap_rows read through */
-    uint64_t rows;       /* that requests read: block_rows and the gaps */
-};
-
 struct tally;
 struct tally_ops {
     /* AccNum: how many batches touch each block. count_out [blocks]. Sum over shards. */
@@ -68,13 +60,6 @@ struct tally_ops {
     /* Back to one row a block. */
     int (*reset)(struct tally *t, struct drps_err *err);
     /*
-     * I/O of an epoch without memory for rows, rows lying as `place` says (place[row], a
-     * permutation), a block being a run of places from first[i] to first[i + 1] - 1 that is read
-     * whole. The tally's own blocks do not matter. Sum.
-     */
-    int (*layout_io)(struct tally *t, const uint32_t *place, const uint32_t *first, size_t blocks,
-                     uint32_t gap_rows, struct layout_io *out, struct drps_err *err);
-    /*
      * The batches of n rows, increasing, whatever has merged: row i of *out is rows[i]. *out is the
      * caller's to access_free(). DRPS_E_MEMORY_BUDGET when they take more than memory_bytes. Of
      * shards: one after the other.
@@ -92,23 +77,6 @@ struct tally {
     uint64_t access_bytes;  /* of memory that accesses take, in this process */
     const atomic_int *stop; /* as in struct access_source, for whoever opened it to set */
 };
-
-/* For layout_io: a batch reads the block at places [first, end), blocks in their order. *read_end:
- * where its reading has come to, UINT32_MAX at first. */
-static inline void layout_io_read(uint32_t first, uint32_t end, uint32_t gap_rows,
-                                  uint32_t *read_end, struct layout_io *io)
-{
-    if (*read_end == end) return; /* for another row */
-    io->blocks++;
-    io->block_rows += end - first;
-    if (*read_end != UINT32_MAX && first - *read_end <= gap_rows) {
-        io->rows += end - *read_end;
-    } else {
-        io->requests++;
-        io->rows += end - first;
-    }
-    *read_end = end;
-}
 
 /*
  * A tally over the accesses of one table in memory, borrowed until close. A share p < 1 of the

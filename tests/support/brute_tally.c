@@ -147,49 +147,6 @@ static int brute_reset(struct tally *t, struct drps_err *err)
     return 0;
 }
 
-/* Reads of one batch: `used` says of each place whether a block that is read covers it. */
-static void read_batch(const uint8_t *used, uint32_t rows, uint32_t gap_rows, struct layout_io *out)
-{
-    uint32_t place = 0;
-    while (place < rows) {
-        if (!used[place]) {
-            place++;
-            continue;
-        }
-        uint32_t end = place; /* of the request, after its last block */
-        for (uint32_t next = place; next < rows && next - end <= gap_rows; next++)
-            if (used[next]) end = next + 1;
-        out->requests++;
-        out->rows += end - place;
-        place = end;
-    }
-}
-
-static int brute_layout_io(struct tally *t, const uint32_t *place, const uint32_t *first,
-                           size_t blocks, uint32_t gap_rows, struct layout_io *out,
-                           struct drps_err *err)
-{
-    uint8_t *used = must(malloc((size_t)t->blocks + 1));
-    (void)err;
-    *out = (struct layout_io){0};
-    for (uint32_t b = 0; b < t->batches; b++) {
-        const uint8_t *rows = ((struct brute *)t)->rows + (size_t)b * t->blocks;
-        memset(used, 0, t->blocks);
-        for (uint32_t row = 0; row < t->blocks; row++)
-            used[place[row]] = rows[row];
-        for (size_t i = 0; i < blocks; i++) {
-            const size_t n = first[i + 1] - first[i];
-            if (!memchr(used + first[i], 1, n)) continue;
-            memset(used + first[i], 1, n);
-            out->blocks++;
-            out->block_rows += n;
-        }
-        read_batch(used, t->blocks, gap_rows, out);
-    }
-    free(used);
-    return 0;
-}
-
 static int brute_lists(struct tally *t, const uint32_t *rows, size_t n, uint64_t memory_bytes,
                        struct access *out, struct drps_err *err)
 {
@@ -224,7 +181,6 @@ static const struct tally_ops ops = {
     .pair_work = brute_pair_work,
     .merge = brute_merge,
     .reset = brute_reset,
-    .layout_io = brute_layout_io,
     .lists = brute_lists,
     .close = brute_close,
 };

@@ -15,9 +15,9 @@
 
 #include "index/blocks/builder.h"
 #include "index/blocks/merging.h"
-#include "index/blocks/price.h"
 #include "support/brute_tally.h"
 #include "support/lists.h"
+#include "support/price.h"
 
 /* ---- Cases: all costs are multiples of 1/4 microsecond, so that sums are exact ---- */
 
@@ -113,9 +113,7 @@ static double price_of(const struct case_data *c, const struct block_layout *lay
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct layout_price price;
-    struct tally *t = brute_tally(&c->access, 1, 0);
-    assert_ok(layout_price(t, layout, &c->options.cost, &price, &err), &err);
-    t->ops->close(t);
+    assert_ok(layout_price(&c->access, layout, &c->options.cost, &price, &err), &err);
     return price.blocks;
 }
 
@@ -297,6 +295,53 @@ static void test_rounds_go_on_with_what_was_made(void **state)
     assert_int_equal(note.merges[1], 1);
     block_layout_free(&layout);
     case_end(&c);
+}
+
+/* What a batch reads, block by block. */
+static void naive_io(const struct access *a, const struct block_layout *l, uint32_t gap_rows,
+                     struct layout_io *io)
+{
+    *io = (struct layout_io){0};
+    for (uint32_t batch = 0; batch < a->batches; batch++) {
+        int64_t reached = -1; /* the end of the last run */
+        for (size_t b = 0; b < l->blocks; b++) {
+            int touched = 0;
+            for (uint32_t place = l->first[b]; place < l->first[b + 1]; place++) {
+                const uint32_t row = l->order ? l->order[place] : place;
+                for (uint64_t i = a->start[row]; i < a->start[row + 1]; i++)
+                    touched |= a->batch[i] == batch;
+            }
+            if (!touched) continue;
+            const int joins = reached >= 0 && l->first[b] - reached <= (int64_t)gap_rows;
+            io->blocks++;
+            io->block_rows += l->first[b + 1] - l->first[b];
+            io->requests += (uint64_t)!joins;
+            io->rows += l->first[b + 1] - (joins ? (uint64_t)reached : l->first[b]);
+            reached = l->first[b + 1];
+        }
+    }
+}
+
+static void test_price_reads_what_the_batches_need(void **state)
+{
+    struct random_source rng = random_begin(__func__);
+    (void)state;
+    for (int turn = 0; turn < 40; turn++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        const uint32_t gap = turn % 8 == 7 ? UINT32_MAX : (uint32_t)random_below(&rng, 6);
+        struct layout_io io, expected;
+        struct case_data c;
+        case_random(&c, &rng, 50, 25);
+        struct block_layout layout = build(&c, turn % 2 ? "greedy" : "random");
+        assert_ok(layout_io(&c.access, &layout, gap, &io, &err), &err);
+        naive_io(&c.access, &layout, gap, &expected);
+        assert_int_equal(io.blocks, expected.blocks);
+        assert_int_equal(io.block_rows, expected.block_rows);
+        assert_int_equal(io.requests, expected.requests);
+        assert_int_equal(io.rows, expected.rows);
+        block_layout_free(&layout);
+        case_end(&c);
+    }
 }
 
 /* Fig. 1: two rows that four batches touch together: 8 ts + 8 ta becomes 4 ts + 8 ta. */
@@ -655,10 +700,6 @@ STOPPING(merge, (struct tally * t, const struct block_pair *pairs, size_t n, str
          pairs, n, err)
 STOPPING(pair_work, (struct tally * t, uint64_t *out, struct drps_err *err), out, err)
 STOPPING(reset, (struct tally * t, struct drps_err *err), err)
-STOPPING(layout_io,
-         (struct tally * t, const uint32_t *place, const uint32_t *first, size_t n, uint32_t gap,
-          struct layout_io *out, struct drps_err *err),
-         place, first, n, gap, out, err)
 
 STOPPING(lists,
          (struct tally * t, const uint32_t *rows, size_t n, uint64_t memory, struct access *out,
@@ -675,7 +716,6 @@ static const struct tally_ops stopping_ops = {
     .merge = stopping_merge,
     .pair_work = stopping_pair_work,
     .reset = stopping_reset,
-    .layout_io = stopping_layout_io,
     .lists = stopping_lists,
 };
 
@@ -738,6 +778,7 @@ int main(void)
         cmocka_unit_test(test_topk_merges_k_pairs_a_round),
         cmocka_unit_test(test_rounds_go_on_with_what_was_made),
         cmocka_unit_test(test_price_of_the_papers_figure_1),
+        cmocka_unit_test(test_price_reads_what_the_batches_need),
         cmocka_unit_test(test_gain_is_the_fall_of_the_cost),
         cmocka_unit_test(test_layouts_partition_the_rows),
         cmocka_unit_test(test_weight_stays_below_its_limit),

@@ -10,9 +10,9 @@
 
 #include "index/blocks/builder.h"
 #include "index/blocks/pool.h"
-#include "index/blocks/price.h"
 #include "support/brute_tally.h"
 #include "support/lists.h"
+#include "support/price.h"
 
 static struct block_options some_options(struct random_source *rng)
 {
@@ -127,7 +127,7 @@ static void check_pool(const struct access *a, const struct block_cost *cost,
     assert_true(pool_price(a, l, cost, pool_rows, &step_rows) <= before * (1 + 1e-12));
 }
 
-static void check_prices(struct tally *t, const struct access *a, const struct block_tables *tables,
+static void check_prices(const struct access *a, const struct block_tables *tables,
                          const struct block_options *o, const struct block_layout *l)
 {
     struct drps_err err = DRPS_ERR_INIT;
@@ -135,8 +135,8 @@ static void check_prices(struct tally *t, const struct access *a, const struct b
     struct layout_price price, given_price;
     const double scan = a->batches * (o->cost.seek + a->rows * o->cost.row);
     assert_ok(block_builder_find("pattern")->build(NULL, tables, o, &given, &err), &err);
-    assert_ok(layout_price(t, l, &o->cost, &price, &err), &err);
-    assert_ok(layout_price(t, &given, &o->cost, &given_price, &err), &err);
+    assert_ok(layout_price(a, l, &o->cost, &price, &err), &err);
+    assert_ok(layout_price(a, &given, &o->cost, &given_price, &err), &err);
     assert_true(price.blocks <= given_price.blocks * (1 + 1e-12)); /* sums in another order */
     assert_true(price.io <= scan);
     if (tables->n == 1) check_pool(a, &o->cost, l, &given); /* that is one part */
@@ -162,7 +162,7 @@ static void test_auto_keeps_its_promises_on_random_accesses(void **state)
         brute = brute_tally(&a, 1, 0);
         build(t, &tables, &o, &l);
         check_layout(&a, &tables, &o, &l);
-        if (o.max_weight <= 0) check_prices(t, &a, &tables, &o, &l);
+        if (o.max_weight <= 0) check_prices(&a, &tables, &o, &l);
         build(t, &tables, &o, &again);
         assert_same(&a, &l, &again);
         block_layout_free(&again);
@@ -248,7 +248,7 @@ static void test_auto_leaves_rows_together_that_a_pool_holds(void **state)
     assert_ok(tally_open(&a, 1, 0, &t, &err), &err);
     build(t, &tables, &o, &l);
     check_layout(&a, &tables, &o, &l);
-    check_prices(t, &a, &tables, &o, &l);
+    check_prices(&a, &tables, &o, &l);
     block_layout_free(&l);
     t->ops->close(t);
     access_free(&a);
@@ -271,7 +271,7 @@ static void test_auto_says_what_little_memory_leaves_out(void **state)
         int rc = block_builder_find("auto")->build(t, &tables, &o, &l, &err);
         assert_ok(rc, &err);
         check_layout(&a, &tables, &o, &l);
-        check_prices(t, &a, &tables, &o, &l);
+        check_prices(&a, &tables, &o, &l);
         now = strstr(l.note, "stay where they are") ? PAGES
               : strstr(l.note, "not each compared") ? MERGED
                                                     : COMPARED;

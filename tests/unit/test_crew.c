@@ -20,7 +20,6 @@
 #include "index/blocks/builder.h"
 #include "index/blocks/crew.h"
 #include "index/blocks/crew_wire.h"
-#include "index/blocks/price.h"
 #include "index/blocks/similar.h"
 #include "index/blocks/stream.h"
 #include "index/drps_batch.h"
@@ -157,27 +156,6 @@ static void assert_same_pairs(struct tally *one, struct tally *many, struct rand
     free(with);
 }
 
-static void assert_same_io(struct tally *one, struct tally *many, struct random_source *rng)
-{
-    struct drps_err err = DRPS_ERR_INIT;
-    const uint32_t rows = one->blocks, gap = (uint32_t)random_below(rng, 5);
-    uint32_t *place = must(calloc(rows, sizeof(*place)));
-    uint32_t *first = must(calloc((size_t)rows + 1, sizeof(*first)));
-    size_t blocks = 0;
-    for (uint32_t i = 0; i < rows; i++) {
-        const uint32_t j = (uint32_t)random_below(rng, i + 1);
-        place[i] = place[j];
-        place[j] = i;
-    }
-    for (uint32_t at = 0; at < rows; at += 1 + (uint32_t)random_below(rng, 4))
-        first[blocks++] = at;
-    first[blocks] = rows;
-    SAME(struct layout_io, 1, one, many,
-         t->ops->layout_io(t, place, first, blocks, gap, out, &err));
-    free(place);
-    free(first);
-}
-
 static void assert_same_lists(struct tally *one, struct tally *many, struct random_source *rng)
 {
     struct drps_err err = DRPS_ERR_INIT;
@@ -231,7 +209,6 @@ static void assert_answers_as_one(struct tally *one, struct tally *other, struct
     for (int round = 0; round < 4; round++) {
         assert_same_counts(one, other, rng);
         assert_same_pairs(one, other, rng, round % 2);
-        assert_same_io(one, other, rng);
         assert_same_lists(one, other, rng);
         merge_some(one, other, dead, rng);
     }
@@ -292,7 +269,6 @@ static void test_little_memory_leaves_accesses_on_disk(void **state)
         struct tally *one = local(&d);
         assert_true(t->streamed);
         assert_same_counts(one, t, &rng);
-        assert_same_io(one, t, &rng);
         assert_int_equal(t->ops->pairs(t, NULL, 0, 1 << 24, &y, &yn, &err), DRPS_E_MEMORY_BUDGET);
         if (!strstr(err.text, "leave rows of few batches alone")) fail_msg("%s", err.text);
         drps_err_clear(&err);
@@ -339,7 +315,7 @@ static void test_streaming_stops_and_refuses(void **state)
 
 /* ---- The same layouts ---- */
 
-static struct block_layout build(struct tally *t, const char *name, double share, double *price_out)
+static struct block_layout build(struct tally *t, const char *name, double share)
 {
     struct drps_err err = DRPS_ERR_INIT;
     const struct block_tables tables = {.first = {0, 1, t->blocks}, .n = 2};
@@ -349,10 +325,7 @@ static struct block_layout build(struct tally *t, const char *name, double share
                                           .max_rows = 20,
                                           .memory_bytes = 1 << 24};
     struct block_layout layout;
-    struct layout_price price;
     assert_ok(block_builder_find(name)->build(t, &tables, &options, &layout, &err), &err);
-    assert_ok(layout_price(t, &layout, &options.cost, &price, &err), &err);
-    *price_out = price.io;
     t->ops->close(t);
     return layout;
 }
@@ -368,14 +341,13 @@ static void test_builders_do_not_see_who_counts(void **state)
                    (uint32_t)random_below(&rng, 80));
         d.from.share = round % 2 ? 0.6 : 1;
         for (size_t b = 0; b < sizeof(builders) / sizeof(builders[0]); b++) {
-            double cost, same;
             struct block_layout expected =
-                build(brute_tally(&d.access, d.from.share, 0), builders[b], d.from.share, &cost);
+                build(brute_tally(&d.access, d.from.share, 0), builders[b], d.from.share);
             for (size_t i = 0; i <= COUNTS + 1; i++) {
                 struct tally *t = i < COUNTS    ? crew(&d, shard_counts[i])
                                   : i == COUNTS ? local(&d)
                                                 : streamed(&d);
-                struct block_layout found = build(t, builders[b], d.from.share, &same);
+                struct block_layout found = build(t, builders[b], d.from.share);
                 assert_int_equal(found.blocks, expected.blocks);
                 assert_memory_equal(found.first, expected.first,
                                     (found.blocks + 1) * sizeof(*found.first));
@@ -383,7 +355,6 @@ static void test_builders_do_not_see_who_counts(void **state)
                 if (found.order)
                     assert_memory_equal(found.order, expected.order,
                                         d.lists.rows * sizeof(*found.order));
-                assert_true(same == cost);
                 block_layout_free(&found);
             }
             block_layout_free(&expected);
@@ -625,7 +596,7 @@ static void script_add(struct script *s, int32_t what, uint64_t value, const voi
 static void test_shard_refuses_nonsense(void **state)
 {
     static const uint32_t v[] = {0, 1, 2, 3, 0, 2, 4, 1, 1, 9};
-    static const uint32_t thrice[] = {0, 1, 0, 1, 0, 1}, shared[] = {0, 1, 1, 3, 0, 4};
+    static const uint32_t thrice[] = {0, 1, 0, 1, 0, 1};
     static const struct {
         const char *name;
         int32_t what;
@@ -643,10 +614,6 @@ static void test_shard_refuses_nonsense(void **state)
         {"all pairs of some", CREW_PAIRS_ALL, 100, v, 4},
         {"half a block", CREW_PAIRS_WITH, 100, v, 6},
         {"blocks that do not increase", CREW_PAIRS_WITH, 100, v + 5, 12},
-        {"no boundaries", CREW_LAYOUT_IO, 0, v, 16},
-        {"a last boundary that is none", CREW_LAYOUT_IO, 0, v, 24},
-        {"two rows in one place", CREW_LAYOUT_IO, 0, shared, 24},
-        {"a gap too large", CREW_LAYOUT_IO, UINT64_C(1) << 32, v, 28},
         {"a reset with a payload", CREW_RESET, 0, v, 4},
     };
     struct random_source rng = random_begin(__func__);
@@ -659,14 +626,14 @@ static void test_shard_refuses_nonsense(void **state)
         struct script s;
         script_begin(&s);
         script_add(&s, cases[i].what, cases[i].value, cases[i].bytes, cases[i].n);
-        script_add(&s, CREW_LAYOUT_IO, 0, v, 28); /* it goes on answering */
+        script_add(&s, CREW_COUNTS, 0, v, 0); /* it goes on answering */
         assert_int_equal(crew_serve(&s.link, t, &none, UINT64_MAX, NULL), DRPS_E_CLOSED);
         const struct crew_head refusal = crew_head_get(s.out + CREW_HEAD_BYTES);
         if (refusal.what != DRPS_E_CORRUPT) fail_msg("%s: code %d", cases[i].name, refusal.what);
         const size_t next = (size_t)(2 * CREW_HEAD_BYTES + refusal.bytes);
         const struct crew_head answer = crew_head_get(s.out + next);
         assert_int_equal(answer.what, 0);
-        assert_int_equal(answer.bytes, sizeof(struct layout_io));
+        assert_int_equal(answer.bytes, 4 * sizeof(uint32_t));
         t->ops->close(t);
     }
     data_end(&d);

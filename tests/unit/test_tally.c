@@ -269,74 +269,11 @@ static void test_tally_keeps_lists_when_the_pool_is_squeezed(void **state)
     access_free(&a);
 }
 
-/* What a batch reads, place by place. */
-static void naive_io(const struct oracle *o, const uint32_t *place, const uint32_t *first,
-                     size_t blocks, uint32_t gap_rows, struct layout_io *io)
-{
-    *io = (struct layout_io){0};
-    for (uint32_t batch = 0; batch < o->batches; batch++) {
-        int64_t reached = -1; /* the end of the last run */
-        for (size_t i = 0; i < blocks; i++) {
-            int touched = 0;
-            for (uint32_t row = 0; row < o->rows; row++)
-                touched |= place[row] >= first[i] && place[row] < first[i + 1] &&
-                           o->touches[row * o->batches + batch] && o->counted[batch];
-            if (!touched) continue;
-            io->blocks++;
-            io->block_rows += first[i + 1] - first[i];
-            int joins = reached >= 0 && first[i] - reached <= (int64_t)gap_rows;
-            io->requests += (uint64_t)!joins;
-            io->rows += first[i + 1] - (joins ? (uint64_t)reached : first[i]);
-            reached = first[i + 1];
-        }
-    }
-}
-
-static void test_tally_layout_io_reads_what_the_batches_need(void **state)
-{
-    enum { ROWS = 50, BATCHES = 25 };
-    struct random_source rng = random_begin(__func__);
-    (void)state;
-    for (int turn = 0; turn < 40; turn++) {
-        struct drps_err err = DRPS_ERR_INIT;
-        const double share = turn & 1 ? 1 : 0.5;
-        uint32_t place[ROWS], first[ROWS + 1], gap = (uint32_t)random_below(&rng, 6);
-        size_t blocks = 0;
-        struct layout_io io, expected;
-        struct oracle o;
-        struct tally *t;
-        oracle_begin(&o, &rng, ROWS, BATCHES, share, 5);
-        struct access a = access_of(&o);
-        if (turn % 8 == 7) gap = UINT32_MAX;
-        for (uint32_t i = 0; i < ROWS; i++) {
-            uint32_t k = (uint32_t)random_below(&rng, i + 1);
-            place[i] = i;
-            uint32_t other = place[k];
-            place[k] = place[i];
-            place[i] = other;
-            if (i == 0 || random_below(&rng, 3) == 0) first[blocks++] = i;
-        }
-        first[blocks] = ROWS;
-        assert_ok(tally_open(&a, share, 5, &t, &err), &err);
-        merge_some(t, &o, &rng); /* must not matter */
-        assert_ok(t->ops->layout_io(t, place, first, blocks, gap, &io, &err), &err);
-        naive_io(&o, place, first, blocks, gap, &expected);
-        assert_int_equal(io.blocks, expected.blocks);
-        assert_int_equal(io.block_rows, expected.block_rows);
-        assert_int_equal(io.requests, expected.requests);
-        assert_int_equal(io.rows, expected.rows);
-        t->ops->close(t);
-        access_free(&a);
-        oracle_end(&o);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tally_counts_like_the_oracle_while_blocks_merge),
         cmocka_unit_test(test_tally_keeps_lists_when_the_pool_is_squeezed),
-        cmocka_unit_test(test_tally_layout_io_reads_what_the_batches_need),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
