@@ -279,6 +279,8 @@ int tally_load(const struct access_source *from, uint32_t first, uint32_t end, s
     } else {
         access_free(&access);
     }
-    if (rc == 0) (*t_out)->stop = from->stop;
-    return rc;
+    if (rc < 0) return rc;
+    (*t_out)->access_bytes = access_bytes(local_of(*t_out)->access);
+    (*t_out)->stop = from->stop;
+    return 0;
 }
