@@ -34,8 +34,8 @@ struct drps_crew_link_ops {
 struct drps_crew_link {
     const struct drps_crew_link_ops *ops;
     unsigned peers; /* at most DRPS_CREW_PEERS_MAX */
-    int ranks; /* 1: peers are called rank 0, 1 ..., and failures of send and receive name who is to
-                  blame; 0: shard 1, 2 ... */
+    int ranks; /* 1: peers are called rank 0, 1 ..., rank 0 is in the asking process, and failures
+                  of send and receive name who is to blame; 0: shard 1, 2 ... */
     uint64_t memory_bytes;  /* that it takes in the asking process, besides a counter there */
     const atomic_int *stop; /* as in struct drps_io; NULL: never */
 };

@@ -94,8 +94,8 @@ static int prune_to(struct tally *tally, uint32_t most, uint32_t *min_count_out,
     return rc;
 }
 
-/* Of the builder, where it asks a crew: its peer in this process may keep its accesses, and make an
- * answer as large as the list that is made here of all answers. */
+/* Of the builder, where it asks a crew: its peer in this process may make an answer as large as the
+ * list that is made here of all answers. */
 static uint64_t asking_bytes(const struct drps_crew_link *crew, uint64_t rest)
 {
     return (rest > crew->memory_bytes ? rest - crew->memory_bytes : 0) / 2;
@@ -117,8 +117,7 @@ static int open_tally(const struct layout_job *job, const struct drps_plan_info 
              : job->shards > 1 ? crew_open(&from, job->shards, tally_out, err)
                                : tally_make(&from, 0, from.batches, tally_out, err);
     if (rc < 0) return rc;
-    options->memory_bytes -=
-        job->crew || job->shards > 1 ? from.memory_bytes : (*tally_out)->access_bytes;
+    options->memory_bytes -= job->shards > 1 ? from.memory_bytes : (*tally_out)->access_bytes;
     if (job->crew) options->memory_bytes = asking_bytes(job->crew, options->memory_bytes);
     if ((*tally_out)->streamed)
         drps_log(job->log, DRPS_LOG_INFO,

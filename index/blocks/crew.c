@@ -472,7 +472,8 @@ static int wait_until_ready(struct crew *c, struct drps_err *err)
         rc = receive_head(c, shard, &h, err);
         if (rc == 0 && h.bytes)
             rc = broken(c, shard, drps_err_set(err, DRPS_E_CORRUPT, "it is not ready"), err);
-        if (rc == 0 && h.value) c->tally.streamed = 1;
+        if (rc == 0 && h.value & 1) c->tally.streamed = 1;
+        if (rc == 0 && shard == 0 && c->link->ranks) c->tally.access_bytes = h.value >> 1;
     }
     return rc;
 }

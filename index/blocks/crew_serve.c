@@ -197,7 +197,8 @@ int crew_serve(struct drps_crew_link *link, struct tally *t, const struct drps_e
                uint64_t most_bytes, struct drps_err *err)
 {
     struct server s = {.link = link, .tally = t, .most_bytes = most_bytes};
-    int rc = reply(link, failure, t ? (uint64_t)t->streamed : 0, NULL, 0, err);
+    const uint64_t ready = t ? t->access_bytes << 1 | (unsigned)t->streamed : 0;
+    int rc = reply(link, failure, ready, NULL, 0, err);
     if (rc == 0 && failure->code) rc = failure->code;
     while (rc == 0) {
         rc = receive(&s, err);

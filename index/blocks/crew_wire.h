@@ -6,7 +6,7 @@
  *   4  4   zero
  *   8  8   question: salt, or bytes that pairs or lists may take; answer: pairs
  *          there are, or batches of all lists;
- *          ready: 1 if the shard reads its accesses from disk
+ *          ready: the bytes of memory that accesses take, doubled, and 1 if they are read from disk
  *   16 8   bytes of payload
  *
  * Each shard answers each question, in order; those that do not need the answer to a merge may be
