@@ -94,13 +94,6 @@ static int prune_to(struct tally *tally, uint32_t most, uint32_t *min_count_out,
     return rc;
 }
 
-/* Of the builder, where it asks a crew: its peer in this process may make an answer as large as the
- * list that is made here of all answers. */
-static uint64_t asking_bytes(const struct drps_crew_link *crew, uint64_t rest)
-{
-    return (rest > crew->memory_bytes ? rest - crew->memory_bytes : 0) / 2;
-}
-
 /* One process counts, or several a share of the batches each. */
 static int open_tally(const struct layout_job *job, const struct drps_plan_info *info,
                       struct block_options *options, struct tally **tally_out, struct drps_err *err)
@@ -118,7 +111,10 @@ static int open_tally(const struct layout_job *job, const struct drps_plan_info 
                                : tally_make(&from, 0, from.batches, tally_out, err);
     if (rc < 0) return rc;
     options->memory_bytes -= job->shards > 1 ? from.memory_bytes : (*tally_out)->access_bytes;
-    if (job->crew) options->memory_bytes = asking_bytes(job->crew, options->memory_bytes);
+    if (job->crew)
+        options->memory_bytes -= job->crew->memory_bytes < options->memory_bytes
+                                     ? job->crew->memory_bytes
+                                     : options->memory_bytes;
     if ((*tally_out)->streamed)
         drps_log(job->log, DRPS_LOG_INFO,
                  "accesses take more than 3/8 of --memory: they stay on disk and are read for each "

@@ -330,6 +330,7 @@ static int crew_pairs(struct tally *t, const uint32_t *with, size_t with_n, uint
     struct crew *c = crew_of(t);
     struct stream *streams = calloc(c->link->peers, sizeof(*streams));
     struct block_pair_count *pairs = NULL;
+    if (c->link->ranks) memory_bytes /= 2; /* the rest is for the answer of rank 0's own share */
     uint64_t sum, most = memory_bytes / sizeof(*pairs);
     size_t n = 0;
 
