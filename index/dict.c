@@ -18,7 +18,7 @@
 
 #define KIND_RUN DRPS_REC_KIND('R', 'U', 'N', '0')
 
-enum { PAGE_ENTRIES = 4096, AHEAD = 40 };
+enum { PAGE_ENTRIES = 4096, AHEAD = 40, SMALL_KEYS = 1 << 24 };
 
 /* Of a key, to sort. */
 struct keyed {
@@ -71,6 +71,15 @@ static int push_base(struct dict *d, uint32_t base, struct drps_err *err)
     return 0;
 }
 
+/* Keys of names are hashes. Half of what sorting `max` keys takes is for an array of 4 bytes a key.
+ */
+static size_t small_keys(const struct dict_options *o, size_t max)
+{
+    const size_t most = max * sizeof(struct keyed) / sizeof(uint32_t);
+    if (o->strings) return 0;
+    return most < SMALL_KEYS ? most : SMALL_KEYS;
+}
+
 int dict_open(const struct drps_io *io, const char *dir, const struct dict_options *options,
               struct dict **d_out, struct drps_err *err)
 {
@@ -82,12 +91,14 @@ int dict_open(const struct drps_io *io, const char *dir, const struct dict_optio
     d->map_fd = -1;
     d->dir = strdup(dir);
     /* While keys are sorted there are two arrays of them; before, the table's lines take less, the
-     * old ones that are left when it grows included. Strings take as much again. */
+     * old ones that are left when it grows and the array of small ones included. Strings take as
+     * much again. */
     const uint64_t key_bytes = sizeof(struct keys_entry) + 2 * sizeof(struct keyed) +
                                (options->strings ? sizeof(*d->keys.checks) : 0);
     const uint64_t table_bytes = options->memory_bytes / (options->strings ? 3 : 1);
     d->arena_max = options->strings ? (size_t)(options->memory_bytes / 3) : 0;
-    int rc = d->dir && keys_init(&d->keys, (size_t)(table_bytes / key_bytes), options->strings) == 0
+    const size_t max = (size_t)(table_bytes / key_bytes);
+    int rc = d->dir && keys_init(&d->keys, max, small_keys(options, max), options->strings) == 0
                  ? push_base(d, 0, err)
                  : drps_err_set(err, -ENOMEM, "no memory for the dictionary");
     if (rc < 0) {

@@ -10,6 +10,7 @@
 enum { SLOTS = 8, FILL = 6 /* of these, in the mean */, FIRST_LINES = 1 << 11 };
 #define FAR 48 /* keys between request, guess and comparison */
 #define NEAR 24
+#define SMALL_AHEAD 32
 _Static_assert(FAR < KEYS_RING, "a ring holds what is on its way");
 
 struct keys_line {
@@ -36,36 +37,47 @@ static void set_lines(struct keys *k, struct keys_line *lines, size_t n)
 {
     k->lines = lines;
     k->lines_n = n;
-    k->room = n * FILL < k->max ? n * FILL : k->max;
+    k->room = n * FILL + k->small_used < k->max ? n * FILL + k->small_used : k->max;
 }
 
-int keys_init(struct keys *k, size_t max, int checks)
+/* Both parts of what only adding needs, empty. */
+static int open_places(struct keys *k, size_t lines_n)
 {
+    k->small = drps_pages_new(k->small_n * sizeof(*k->small)); /* zero: no key is there */
+    k->small_used = 0;
+    set_lines(k, lines_new(lines_n), lines_n);
+    return k->small && k->lines ? 0 : -ENOMEM;
+}
+
+int keys_init(struct keys *k, size_t max, size_t small_n, int checks)
+{
+    k->small_n = small_n;
     k->max = max < FIRST_LINES * FILL ? FIRST_LINES * FILL : max;
     k->entries = drps_pages_new(k->max * sizeof(*k->entries));
     if (checks) k->checks = drps_pages_new(k->max * sizeof(*k->checks));
-    set_lines(k, lines_new(FIRST_LINES), FIRST_LINES);
-    return k->entries && k->lines && (k->checks || !checks) ? 0 : -ENOMEM;
+    if (open_places(k, FIRST_LINES) < 0) return -ENOMEM;
+    return k->entries && (k->checks || !checks) ? 0 : -ENOMEM;
 }
 
 void keys_destroy(struct keys *k)
 {
     drps_pages_free(k->entries, k->max * sizeof(*k->entries));
     drps_pages_free(k->checks, k->max * sizeof(*k->checks));
-    lines_free(k);
+    keys_close(k);
     *k = (struct keys){0};
 }
 
 void keys_close(struct keys *k)
 {
     lines_free(k);
+    drps_pages_free(k->small, k->small_n * sizeof(*k->small));
+    k->small = NULL;
 }
 
 int keys_reopen(struct keys *k)
 {
     k->n = 0;
-    k->lines = lines_new(k->lines_n);
-    return k->lines ? 0 : -ENOMEM;
+    return open_places(k, k->lines_n);
 }
 
 /* Lines are in the order of tags. */
@@ -126,8 +138,25 @@ int keys_raise(struct keys *k, size_t max)
     return 0;
 }
 
+static uint32_t new_entry(struct keys *k, uint64_t key)
+{
+    k->entries[k->n] = (struct keys_entry){.key = key, .first = UINT16_MAX};
+    return (uint32_t)k->n++;
+}
+
+static uint32_t find_or_take_small(struct keys *k, uint64_t key)
+{
+    if (!k->small[key]) {
+        k->small[key] = new_entry(k, key) + 1;
+        k->small_used++;
+        if (k->room < k->max) k->room++; /* the slots are as many as before */
+    }
+    return k->small[key] - 1;
+}
+
 static uint32_t find_or_take(struct keys *k, uint64_t key)
 {
+    if (key < k->small_n) return find_or_take_small(k, key);
     const uint32_t tag = tag_of(key);
     for (size_t at = home(tag, k->lines_n);; at = at + 1 == k->lines_n ? 0 : at + 1) {
         struct keys_line *line = &k->lines[at];
@@ -135,9 +164,8 @@ static uint32_t find_or_take(struct keys *k, uint64_t key)
             const uint32_t number = line->numbers[i] - 1;
             if (number == KEYS_NONE) {
                 line->tags[i] = tag;
-                line->numbers[i] = (uint32_t)++k->n;
-                k->entries[k->n - 1] = (struct keys_entry){.key = key, .first = UINT16_MAX};
-                return (uint32_t)k->n - 1;
+                line->numbers[i] = new_entry(k, key) + 1;
+                return line->numbers[i] - 1;
             }
             if (line->tags[i] == tag && k->entries[number].key == key) return number;
         }
@@ -176,9 +204,38 @@ static void request_entry(struct keys *k, size_t j)
     if (k->checks) __builtin_prefetch(&k->checks[entry]);
 }
 
+/* 0 may be wrong. */
+static int all_small(const struct keys *k, const uint64_t *keys, size_t first, size_t last)
+{
+    uint64_t bits = 0; /* no smaller than any of them */
+    for (size_t j = first; j < last; j++)
+        bits |= keys[j];
+    return bits < k->small_n;
+}
+
+/* Asks for the entries, too: they are counted next. */
+static void add_small(struct keys *k, const uint64_t *keys, size_t first, size_t last, size_t end,
+                      uint32_t *numbers_out)
+{
+    for (size_t j = first; j < last; j++) {
+        if (j + SMALL_AHEAD < end && keys[j + SMALL_AHEAD] < k->small_n)
+            __builtin_prefetch(&k->small[keys[j + SMALL_AHEAD]], 1);
+        const uint32_t number = k->small[keys[j]] - 1;
+        numbers_out[j - first] = number;
+        if (__builtin_expect(number == KEYS_NONE, 0))
+            numbers_out[j - first] = find_or_take_small(k, keys[j]);
+        else
+            __builtin_prefetch(&k->entries[number], 1);
+    }
+}
+
 void keys_add(struct keys *k, const uint64_t *keys, size_t first, size_t last, size_t end,
               uint32_t *numbers_out)
 {
+    if (all_small(k, keys, first, last)) {
+        add_small(k, keys, first, last, end, numbers_out);
+        return;
+    }
     for (size_t j = 0; first == 0 && j < FAR && j < end; j++)
         request_line(k, keys, j);
     for (size_t j = 0; first == 0 && j < NEAR && j < end; j++)

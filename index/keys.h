@@ -10,6 +10,9 @@
  * A look-up is spread over time, so that no memory is waited for: first the line is requested, then
  * a number is guessed from the tags and its entry requested, at last the key is compared. A guess
  * may be of another key, or none, or outdated: then, and only then, the slots are searched.
+ *
+ * Keys below `small_n` take no slot: an array has their numbers. Ids of features are such keys, and
+ * most samples have no others; for these nothing is hashed, and no key compared.
  */
 #ifndef DRPS_INDEX_KEYS_H
 #define DRPS_INDEX_KEYS_H
@@ -34,14 +37,17 @@ struct keys {
     struct keys_entry *entries; /* [max] by number; touched as it is needed */
     uint32_t *checks;           /* [max] by number, or NULL */
     size_t n, max;              /* n <= room */
-    size_t room;                /* keys for which there are lines; grows up to max */
+    size_t room;                /* keys for which there is a place; grows up to max */
+    uint32_t *small;            /* [small_n] number plus 1 by key; 0: not there */
+    size_t small_n, small_used; /* and keys that are there */
     struct keys_line *lines;
     size_t lines_n;
     uint32_t tags[KEYS_RING], guesses[KEYS_RING]; /* of what comes next */
 };
 
-/* -ENOMEM; keys_destroy() in either case. Zero it first. */
-int keys_init(struct keys *k, size_t max, int checks);
+/* The array for keys below small_n takes 4 bytes each. -ENOMEM; keys_destroy() in either case. Zero
+ * it first. */
+int keys_init(struct keys *k, size_t max, size_t small_n, int checks);
 void keys_destroy(struct keys *k);
 
 /* Room for more: twice as many, up to max. -ENOMEM, and nothing has changed. */

@@ -10,11 +10,13 @@
 #include "base/drps_rng.h"
 #include "index/keys.h"
 
-enum { KEYS = 60000, DISTINCT = 30000, MAX = 40000, RUN = 7 };
+enum { KEYS = 60000, DISTINCT = 30000, MAX = 40000, RUN = 7, NO_SMALL = 0 };
 
+/* Of the even seeds they are small; of the others, large as hashes are, but every 16th. */
 static uint64_t key_at(uint64_t seed, size_t i)
 {
-    return drps_rng_at(seed, drps_rng_at(seed + 1, i) % DISTINCT);
+    const uint64_t name = drps_rng_at(seed + 1, i) % DISTINCT;
+    return seed % 2 == 0 || name % 16 == 0 ? name : drps_rng_at(seed, name);
 }
 
 /* Adds all keys and compares with an array of numbers by key; the numbers are looked at in runs. */
@@ -52,7 +54,7 @@ static void test_keys_are_numbered_as_they_come(void **state)
 {
     struct keys k = {0};
     (void)state;
-    assert_int_equal(keys_init(&k, MAX, 1), 0);
+    assert_int_equal(keys_init(&k, MAX, NO_SMALL, 1), 0);
     add_all(&k, 1);
     keys_destroy(&k);
 }
@@ -61,7 +63,7 @@ static void test_keys_begin_again(void **state)
 {
     struct keys k = {0};
     (void)state;
-    assert_int_equal(keys_init(&k, MAX, 0), 0);
+    assert_int_equal(keys_init(&k, MAX, NO_SMALL, 0), 0);
     add_all(&k, 2);
     keys_close(&k);
     assert_int_equal(keys_reopen(&k), 0);
@@ -75,7 +77,7 @@ static void test_keys_max_is_raised(void **state)
     const uint64_t key = 7;
     uint32_t number;
     (void)state;
-    assert_int_equal(keys_init(&k, 0, 1), 0);
+    assert_int_equal(keys_init(&k, 0, NO_SMALL, 1), 0);
     keys_add(&k, &key, 0, 1, 1, &number);
     k.checks[number] = 9;
     assert_int_equal(keys_raise(&k, 2 * k.max), 0);
@@ -91,15 +93,54 @@ static void test_keys_room_follows_max(void **state)
 {
     struct keys k = {0};
     (void)state;
-    assert_int_equal(keys_init(&k, 0, 0), 0);
+    assert_int_equal(keys_init(&k, 0, 0, 0), 0);
     const size_t least = k.max; /* what the first lines hold */
     keys_destroy(&k);
-    assert_int_equal(keys_init(&k, least + 1, 0), 0);
+    assert_int_equal(keys_init(&k, least + 1, 0, 0), 0);
     while (k.room < k.max)
         assert_int_equal(keys_grow(&k), 0);
     assert_int_equal(k.room, least + 1);
     assert_int_equal(keys_raise(&k, 2 * k.max), 0);
     assert_true(k.room > least + 1 && k.room <= k.max);
+    keys_destroy(&k);
+}
+
+/* Whether an array has all numbers, some, or none, they are the same. */
+static void test_small_keys_are_numbered_as_others(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 4; seed < 8; seed++) {
+        for (size_t small = 0; small <= 2 * DISTINCT; small += DISTINCT / 2) {
+            struct keys k = {0};
+            assert_int_equal(keys_init(&k, MAX, small, 0), 0);
+            add_all(&k, seed);
+            keys_close(&k);
+            assert_int_equal(keys_reopen(&k), 0);
+            assert_int_equal(k.small_used, 0);
+            add_all(&k, seed + 1);
+            keys_destroy(&k);
+        }
+    }
+}
+
+/* They take no slots: lines for few keys do. */
+static void test_small_keys_leave_the_lines_alone(void **state)
+{
+    struct keys k = {0};
+    uint64_t keys[RUN];
+    uint32_t numbers[RUN];
+    (void)state;
+    assert_int_equal(keys_init(&k, MAX, MAX, 0), 0);
+    const size_t lines = k.lines_n, room = k.room;
+    for (uint64_t i = 0; i + RUN <= MAX; i += RUN) {
+        for (size_t j = 0; j < RUN; j++)
+            keys[j] = i + j;
+        assert_true(k.n + RUN <= k.room);
+        keys_add(&k, keys, 0, RUN, RUN, numbers);
+    }
+    assert_int_equal(k.lines_n, lines);
+    assert_true(k.room > room);
+    assert_true(k.room <= k.max);
     keys_destroy(&k);
 }
 
@@ -110,6 +151,8 @@ int main(void)
         cmocka_unit_test(test_keys_begin_again),
         cmocka_unit_test(test_keys_max_is_raised),
         cmocka_unit_test(test_keys_room_follows_max),
+        cmocka_unit_test(test_small_keys_are_numbered_as_others),
+        cmocka_unit_test(test_small_keys_leave_the_lines_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
