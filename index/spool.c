@@ -216,23 +216,46 @@ static int bucket_write(struct spool *s, struct bucket *b, char *data, size_t n,
                             b->path, err);
 }
 
-int spool_add(struct spool *s, const struct spool_sample *sample, struct drps_err *err)
+static void encode_head(const struct spool_sample *sample, void *head)
 {
-    unsigned char head[HEAD_BYTES];
+    char *at = head;
     uint32_t label;
-    unsigned number = s->n == 1 ? 0 : (unsigned)(sample->order >> s->shift) & (SPOOL_BUCKETS - 1);
-    struct bucket *b = &s->buckets[number];
-
     memcpy(&label, &sample->label, sizeof(label));
-    drps_put_u64(head, sample->order);
-    drps_put_u32(head + 8, label);
-    drps_put_u32(head + 12, sample->n | (sample->values ? HAS_VALUES : 0));
-    b->samples++;
+    drps_put_u64(at, sample->order);
+    drps_put_u32(at + 8, label);
+    drps_put_u32(at + 12, sample->n | (sample->values ? HAS_VALUES : 0));
+}
+
+/* Of which the buffer has room for some. */
+static int add_in_parts(struct spool *s, struct bucket *b, const struct spool_sample *sample,
+                        struct drps_err *err)
+{
+    char head[HEAD_BYTES];
+    encode_head(sample, head);
     int rc = bucket_put(s, b, head, sizeof(head), err);
     if (rc == 0) rc = bucket_put(s, b, sample->ids, sample->n * sizeof(*sample->ids), err);
     if (rc == 0 && sample->values)
         rc = bucket_put(s, b, sample->values, sample->n * sizeof(*sample->values), err);
     return rc;
+}
+
+int spool_add(struct spool *s, const struct spool_sample *sample, struct drps_err *err)
+{
+    const unsigned number =
+        s->n == 1 ? 0 : (unsigned)(sample->order >> s->shift) & (SPOOL_BUCKETS - 1);
+    const size_t each = sample->n * sizeof(*sample->ids);
+    struct bucket *b = &s->buckets[number];
+
+    b->samples++;
+    if (HEAD_BYTES + 2 * each > BUFFER_BYTES - b->buffered) return add_in_parts(s, b, sample, err);
+    char *to = (b->own ? b->own : b->chunks[b->chunks_n - 1]) + b->buffered;
+    encode_head(sample, to);
+    b->buffered += HEAD_BYTES;
+    if (!each) return 0;
+    memcpy(to + HEAD_BYTES, sample->ids, each);
+    if (sample->values) memcpy(to + HEAD_BYTES + each, sample->values, each);
+    b->buffered += each * (sample->values ? 2 : 1);
+    return 0;
 }
 
 int spool_mark(struct spool *s, struct drps_err *err)
