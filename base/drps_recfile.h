@@ -86,6 +86,12 @@ DRPS_MUST_CHECK
 int drps_recfile_read_in(struct drps_recfile *f, uint64_t i, uint64_t n, void *mem,
                          const void **run_out, struct drps_err *err);
 
+/* As drps_recfile_read_in(), but of record i's payload the first `bytes` alone, which the caller
+ * has to verify: the record's checksum covers all of it. */
+DRPS_MUST_CHECK
+int drps_recfile_read_front(struct drps_recfile *f, uint64_t i, uint64_t bytes, void *mem,
+                            const void **front_out, struct drps_err *err);
+
 /* Memory for a run of so many bytes: reads past the page cache begin and end aligned. */
 enum { DRPS_RECFILE_ALIGN = 4096 };
 static inline uint64_t drps_recfile_room(uint64_t run_bytes)

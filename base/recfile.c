@@ -347,21 +347,28 @@ static int read_direct(struct drps_recfile *f, uint64_t offset, uint64_t bytes, 
                            err);
 }
 
+/* *at_out: where in mem the bytes begin. */
+static int read_bytes(struct drps_recfile *f, uint64_t offset, uint64_t bytes, char *mem,
+                      const void **at_out, struct drps_err *err)
+{
+    *at_out = mem + (f->direct_fd < 0 ? 0 : offset % DRPS_RECFILE_ALIGN);
+    if (f->direct_fd >= 0) return read_direct(f, offset, bytes, mem, err);
+    return drps_io_read_at(f->io, f->fd, mem, (size_t)bytes, offset, f->path, err);
+}
+
 int drps_recfile_read_in(struct drps_recfile *f, uint64_t i, uint64_t n, void *mem,
                          const void **run_out, struct drps_err *err)
 {
-    const uint64_t offset = f->offsets[i];
-    char *at = mem;
-    *run_out = NULL;
-    if (f->direct_fd >= 0 && n) {
-        int rc = read_direct(f, offset, drps_recfile_run_bytes(f, i, n), mem, err);
-        if (rc < 0) return rc;
-        at += offset % DRPS_RECFILE_ALIGN;
-    } else {
-        int rc = drps_io_read_at(f->io, f->fd, at, drps_recfile_run_bytes(f, i, n), offset, f->path,
-                                 err);
-        if (rc < 0) return rc;
-    }
-    *run_out = at;
-    return verify(f, i, n, at, err);
+    int rc = read_bytes(f, f->offsets[i], drps_recfile_run_bytes(f, i, n), mem, run_out, err);
+    return rc < 0 ? rc : verify(f, i, n, *run_out, err);
+}
+
+int drps_recfile_read_front(struct drps_recfile *f, uint64_t i, uint64_t bytes, void *mem,
+                            const void **front_out, struct drps_err *err)
+{
+    *front_out = NULL;
+    if (bytes > f->entries[i].bytes)
+        return drps_err_set(err, -EINVAL, "%s: record %" PRIu64 " has no %" PRIu64 " bytes",
+                            f->path, i, bytes);
+    return read_bytes(f, f->offsets[i], bytes, mem, front_out, err);
 }

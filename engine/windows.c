@@ -13,6 +13,7 @@ struct drps_windows {
     uint32_t windows, max_rows;
     uint64_t working_rows;
     struct drps_store_window *heads; /* own: [windows] */
+    uint64_t *front_bytes;           /* own: [windows] */
     void *mem;                       /* own: room for the largest record */
     size_t mem_bytes;
     const void *record; /* in it: the one read last */
@@ -65,6 +66,7 @@ void drps_windows_close(struct drps_windows *w)
     if (!w) return;
     drps_recfile_close(w->file);
     free(w->heads);
+    free(w->front_bytes);
     drps_pages_free(w->mem, w->mem_bytes);
     free(w);
 }
@@ -95,6 +97,18 @@ static int read_record(struct drps_windows *w, uint32_t number, struct drps_wind
     return rc;
 }
 
+/* Without the rows. */
+static int read_front(struct drps_windows *w, uint32_t number, struct drps_window *head,
+                      struct drps_err *err)
+{
+    const size_t bytes = (size_t)w->front_bytes[number];
+    int rc = drps_recfile_read_front(w->file, number, bytes, w->mem, &w->record, err);
+    if (rc == 0) rc = drps_window_check_front(w->record, bytes, err);
+    if (rc == 0) rc = drps_window_head(w->record, bytes, head, err);
+    if (rc < 0) (void)drps_err_context(err, "%s/windows.rec: window %u", w->dir, number);
+    return rc;
+}
+
 /* Every window's head. */
 static int survey(struct drps_windows *w, const struct drps_plan_info *info, struct drps_err *err)
 {
@@ -103,7 +117,8 @@ static int survey(struct drps_windows *w, const struct drps_plan_info *info, str
     uint64_t next = 0;
     int rc = 0;
     w->heads = drps_array_new((size_t)count, sizeof(*w->heads));
-    if (!w->heads)
+    w->front_bytes = drps_array_new((size_t)count, sizeof(*w->front_bytes));
+    if (!w->heads || !w->front_bytes)
         return drps_err_set(err, -ENOMEM, "no memory for %llu windows", (unsigned long long)count);
     for (uint64_t i = 0; i < count && rc == 0; i++) {
         struct drps_window head = {0};
@@ -119,6 +134,7 @@ static int survey(struct drps_windows *w, const struct drps_plan_info *info, str
                                                  .n = head.n,
                                                  .arriving = head.arriving,
                                                  .leaving = head.leaving};
+        w->front_bytes[i] = head.front_bytes;
         w->max_rows = head.max_rows;
         next = head.first_step + head.steps;
     }
@@ -141,7 +157,7 @@ static int read_window(void *ctx, uint32_t number, struct drps_store_window *out
 
     *out = w->heads[number];
     if (!parts) return 0;
-    int rc = read_record(w, number, &win, err);
+    int rc = rows ? read_record(w, number, &win, err) : read_front(w, number, &win, err);
     if (rc == 0 && win.n > w->max_rows)
         rc = drps_err_set(err, DRPS_E_CORRUPT, "%s/windows.rec: window %u has %zu rows, at most %u",
                           w->dir, number, win.n, w->max_rows);
@@ -150,7 +166,8 @@ static int read_window(void *ctx, uint32_t number, struct drps_store_window *out
     win.next = next;
     win.prev = prev;
     win.cap = w->max_rows;
-    rc = drps_window_decode(w->record, drps_recfile_bytes(w->file, number), parts, &win, err);
+    const uint64_t bytes = rows ? drps_recfile_bytes(w->file, number) : w->front_bytes[number];
+    rc = drps_window_decode(w->record, (size_t)bytes, parts, &win, err);
     if (rc == 0 && win.n != out->n)
         rc = drps_err_set(err, DRPS_E_CORRUPT, "%zu rows, there were %zu before", win.n, out->n);
     if (rc < 0) (void)drps_err_context(err, "%s/windows.rec: window %u", w->dir, number);

@@ -86,35 +86,43 @@ int drps_windows_measure(const struct drps_io *io, const char *dir,
  *   0 u32 flags: 1 evaluation      4 u32 rows n           8 u64 first step         16 u64 steps
  *  24 u32 windows K of the epoch  28 u32 most rows of any window                   32 u32 arriving
  *  36 u32 leaving                 40 u32 sections        44 u32 zero
- *  48 u64 bytes of the rows       56 u64 bytes of the nexts
- *  64 rows, then nexts, then prevs, each a section after another: a section is the rows of one
- *     aligned range of 65536 placed ids, ranges without rows left out, as a packed list of them,
- *     as packed numbers of their nexts, as packed numbers of their prevs
+ *  48 u64 bytes of the nexts      56 u64 bytes of the prevs
+ *  64 u64 XXH3-64 of bytes 0 to 63, the nexts and the prevs
+ *  72 nexts, then prevs, then rows, each a section after another: a section is the rows of one
+ *     aligned range of 65536 placed ids, ranges without rows left out, as packed distances of their
+ *     nexts (distances.h), as packed distances of their prevs, as a packed list of them
+ *
+ * What lies before the rows is the record's *front*. It has a checksum of its own, because after
+ * the first epoch nobody needs the rows of a window any more: then fronts alone are read.
  */
 enum { DRPS_WINDOW_ROWS = 1, DRPS_WINDOW_NEXT = 2, DRPS_WINDOW_PREV = 4 };
 struct drps_window {
     uint64_t first_step, steps;
     int evaluation;
-    uint32_t windows;  /* K, of the epoch */
-    uint32_t max_rows; /* of any window of the epoch */
-    size_t n;          /* rows */
-    size_t arriving;   /* of these: not in the window before (prev > 1) */
-    size_t leaving;    /* of these: not in the next window (next > 1) */
-    uint32_t *rows;    /* [n] placed ids, strictly increasing: slot s holds rows[s] */
-    uint32_t *next;    /* [n] windows until the row is used again: 1 .. K; K: only this window
-                          uses it */
-    uint32_t *prev;    /* [n] windows since it was used last: 1 .. K */
+    uint32_t windows;   /* K, of the epoch */
+    uint32_t max_rows;  /* of any window of the epoch */
+    size_t n;           /* rows */
+    size_t arriving;    /* of these: not in the window before (prev > 1) */
+    size_t leaving;     /* of these: not in the next window (next > 1) */
+    size_t front_bytes; /* of the record */
+    uint32_t *rows;     /* [n] placed ids, strictly increasing: slot s holds rows[s] */
+    uint32_t *next;     /* [n] windows until the row is used again: 1 .. K; K: only this window
+                           uses it */
+    uint32_t *prev;     /* [n] windows since it was used last: 1 .. K */
     size_t cap;
 };
-/* Only the head: no array is touched. DRPS_E_CORRUPT when its numbers contradict each other or the
- * record's size; n is 0 then. */
+/* Only the head of a record, or front: no array is touched. DRPS_E_CORRUPT when its numbers
+ * contradict each other or the record's size; n is 0 then. */
 DRPS_MUST_CHECK
 int drps_window_head(const void *record, size_t bytes, struct drps_window *w, struct drps_err *err);
+/* A front that was read alone. DRPS_E_CORRUPT when its checksum is wrong. */
+DRPS_MUST_CHECK
+int drps_window_check_front(const void *front, size_t bytes, struct drps_err *err);
 /*
- * The head and the parts asked for (DRPS_WINDOW_*); what the other arrays hold is undefined, and
- * they may be NULL. Checked of each part: counts, order, distances from 1 to K, as many beyond 1 as
- * the head says, that it ends where the next one begins; with the rows, also that sections agree.
- * After a failure n is 0.
+ * The head and the parts asked for (DRPS_WINDOW_*), of a record or, without the rows, of its front;
+ * what the other arrays hold is undefined, and they may be NULL. Checked of each part: counts,
+ * order, distances from 1 to K, as many beyond 1 as the head says, that it ends where the next one
+ * begins; with the rows, also that sections agree. After a failure n is 0.
  */
 DRPS_MUST_CHECK
 int drps_window_decode(const void *record, size_t bytes, unsigned parts, struct drps_window *w,

@@ -41,6 +41,7 @@ static int read_window(struct verifier *v, uint64_t k, unsigned parts, struct dr
     int rc = steps_record(v->windows, k, &record, &bytes, err);
     if (rc < 0) return rc;
     rc = drps_window_decode(record, bytes, parts, &v->window, err);
+    if (rc == 0) rc = drps_window_check_front(record, v->window.front_bytes, err);
     return rc < 0 ? steps_fault(v->windows, k, err), rc : 0;
 }
 

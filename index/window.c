@@ -18,12 +18,13 @@
 #include "base/drps_alloc.h"
 #include "base/drps_endian.h"
 #include "index/cut.h"
+#include "index/distances.h"
 #include "index/drps_batch.h"
 #include "index/slots.h"
 #include "index/steps.h"
 
 enum { SECTION_BITS = 16, SECTION_ROWS = 1 << SECTION_BITS, SECTION_WORDS = SECTION_ROWS / 64 };
-enum { HEAD_BYTES = 64, FLAG_EVALUATION = 1 };
+enum { SUMMED_BYTES = 64, HEAD_BYTES = SUMMED_BYTES + 8, FLAG_EVALUATION = 1 };
 
 /* ---- Distances ---- */
 
@@ -96,14 +97,13 @@ static uint64_t piece_of(const struct distances *d, enum part part, size_t w, si
     return (uint64_t)slice * d->cut->n + (part == NEXT ? d->cut->n - 1 - w : w);
 }
 
-/* Append n of d->list, or of d->numbers, to the `used` bytes of the piece. */
+/* Append n of d->list, or of d->numbers (which are lost), to the `used` bytes of the piece. */
 static int pack(struct distances *d, enum part part, size_t n, size_t *used, struct drps_err *err)
 {
-    if (drps_array_reserve(&d->packed, &d->packed_cap, *used + drps_list_encode_bound(n), 1))
+    if (drps_array_reserve(&d->packed, &d->packed_cap, *used + distances_encode_bound(n), 1))
         return drps_err_set(err, -ENOMEM, "no memory for the rows of a window");
     unsigned char *at = d->packed + *used;
-    *used +=
-        part == ROWS ? drps_list_encode(d->list, n, at) : drps_numbers_encode(d->numbers, n, at);
+    *used += part == ROWS ? drps_list_encode(d->list, n, at) : distances_encode(d->numbers, n, at);
     return 0;
 }
 
@@ -281,7 +281,8 @@ static uint64_t sum_bytes(const struct drps_piece *pieces, size_t n)
     return sum;
 }
 
-static void encode_head(const struct distances *d, size_t w, const struct drps_piece *parts,
+/* pieces: the head, then the nexts, the prevs and the rows, a piece a slice each. */
+static void encode_head(const struct distances *d, size_t w, struct drps_piece *pieces,
                         unsigned char *head)
 {
     const struct tally *t = &d->tally[w];
@@ -296,23 +297,26 @@ static void encode_head(const struct distances *d, size_t w, const struct drps_p
     drps_put_u32(head + 36, t->leaving);
     drps_put_u32(head + 40, t->sections);
     drps_put_u32(head + 44, 0);
-    drps_put_u64(head + 48, sum_bytes(parts, d->slices));
-    drps_put_u64(head + 56, sum_bytes(parts + d->slices, d->slices));
+    drps_put_u64(head + 48, sum_bytes(pieces + 1, d->slices));
+    drps_put_u64(head + 56, sum_bytes(pieces + 1 + d->slices, d->slices));
+    pieces[0] = (struct drps_piece){head, SUMMED_BYTES};
+    drps_put_u64(head + SUMMED_BYTES, drps_checksum_pieces(pieces, 1 + 2 * d->slices));
+    pieces[0].bytes = HEAD_BYTES;
 }
 
 static int join_window(struct distances *d, size_t w, struct drps_piece *pieces,
                        struct drps_recwriter *out, struct drps_err *err)
 {
+    static const enum part order[PARTS] = {NEXT, PREV, ROWS};
     unsigned char head[HEAD_BYTES];
     struct drps_piece *part = pieces + 1;
     int rc = 0;
 
     for (unsigned i = 0; i < PARTS && rc == 0; i++, part += d->slices)
-        rc = steps_scratch_read(&d->scratch[i], piece_of(d, (enum part)i, w, 0),
-                                i == ROWS ? 1 : d->cut->n, d->slices, part, err);
+        rc = steps_scratch_read(&d->scratch[order[i]], piece_of(d, order[i], w, 0),
+                                order[i] == ROWS ? 1 : d->cut->n, d->slices, part, err);
     if (rc < 0) return rc;
-    encode_head(d, w, pieces + 1, head);
-    pieces[0] = (struct drps_piece){head, sizeof(head)};
+    encode_head(d, w, pieces, head);
     return drps_recwriter_add(out, pieces, 1 + PARTS * d->slices, err);
 }
 
@@ -395,18 +399,20 @@ void drps_window_free(struct drps_window *w)
     *w = (struct drps_window){0};
 }
 
+/* Of a record, or of its front alone. */
 static int head_fits(const unsigned char *head, size_t bytes)
 {
     if (bytes < HEAD_BYTES) return 0;
     uint32_t n = drps_get_u32(head + 4), sections = drps_get_u32(head + 40);
     uint64_t steps = drps_get_u64(head + 16), parts = bytes - HEAD_BYTES;
-    uint64_t rows_bytes = drps_get_u64(head + 48), next_bytes = drps_get_u64(head + 56);
+    uint64_t next_bytes = drps_get_u64(head + 48), prev_bytes = drps_get_u64(head + 56);
     if (drps_get_u32(head) > FLAG_EVALUATION || drps_get_u32(head + 44)) return 0;
     if (!steps || steps > UINT64_MAX - drps_get_u64(head + 8)) return 0;
     if (!drps_get_u32(head + 24) || n > drps_get_u32(head + 28)) return 0;
     if (drps_get_u32(head + 32) > n || drps_get_u32(head + 36) > n) return 0;
-    if (sections > n || !sections != !n || n > parts) return 0; /* a number takes a byte or more */
-    return rows_bytes <= parts && next_bytes <= parts - rows_bytes;
+    if (sections > n || !sections != !n) return 0;
+    if (next_bytes > parts || prev_bytes > parts - next_bytes) return 0;
+    return n / 8 <= next_bytes && n / 8 <= prev_bytes; /* a distance takes a bit or more */
 }
 
 int drps_window_head(const void *record, size_t bytes, struct drps_window *w, struct drps_err *err)
@@ -425,7 +431,20 @@ int drps_window_head(const void *record, size_t bytes, struct drps_window *w, st
     w->max_rows = drps_get_u32(head + 28);
     w->arriving = drps_get_u32(head + 32);
     w->leaving = drps_get_u32(head + 36);
+    w->front_bytes = HEAD_BYTES + drps_get_u64(head + 48) + drps_get_u64(head + 56);
     return 0;
+}
+
+int drps_window_check_front(const void *record, size_t bytes, struct drps_err *err)
+{
+    const unsigned char *head = record;
+    if (bytes >= HEAD_BYTES) {
+        const struct drps_piece pieces[] = {{head, SUMMED_BYTES},
+                                            {head + HEAD_BYTES, bytes - HEAD_BYTES}};
+        if (drps_checksum_pieces(pieces, 2) == drps_get_u64(head + SUMMED_BYTES)) return 0;
+    }
+    return drps_err_set(err, DRPS_E_CORRUPT,
+                        "its head and distances, %zu bytes, fail their checksum", bytes);
 }
 
 static int window_reserve(struct drps_window *w, unsigned parts, struct drps_err *err)
@@ -457,12 +476,12 @@ struct run {
 
 static struct run find_run(const unsigned char *head, size_t bytes, enum part part)
 {
-    size_t rows_bytes = (size_t)drps_get_u64(head + 48);
-    size_t next_bytes = (size_t)drps_get_u64(head + 56);
-    size_t prev_bytes = bytes - HEAD_BYTES - rows_bytes - next_bytes;
+    const size_t next_bytes = (size_t)drps_get_u64(head + 48);
+    const size_t prev_bytes = (size_t)drps_get_u64(head + 56);
+    const size_t rows_bytes = bytes - HEAD_BYTES - next_bytes - prev_bytes;
     struct run r = {.at = head + HEAD_BYTES, .sections = drps_get_u32(head + 40)};
-    if (part > ROWS) r.at += rows_bytes;
-    if (part > NEXT) r.at += next_bytes;
+    if (part != NEXT) r.at += next_bytes;
+    if (part == ROWS) r.at += prev_bytes;
     r.bytes = part == ROWS ? rows_bytes : part == NEXT ? next_bytes : prev_bytes;
     return r;
 }
@@ -513,19 +532,6 @@ static int decode_rows(struct run r, struct drps_window *w, struct drps_err *err
     return run_finish(&r, w, err);
 }
 
-/* How many of n distances exceed 1; *most_out is the largest minus 1, and huge when one is 0. */
-static size_t survey(const uint32_t *distance, size_t n, uint32_t *most_out)
-{
-    uint32_t most = 0, far = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t v = distance[i] - 1;
-        most = v > most ? v : most;
-        far += v != 0;
-    }
-    *most_out = most;
-    return far;
-}
-
 /* Rows [from, from + n) of the window are all that it has in one section. */
 static int is_section(const struct drps_window *w, size_t from, size_t n)
 {
@@ -541,15 +547,12 @@ static int decode_distances(struct run r, struct drps_window *w, uint32_t *out, 
 {
     size_t used, far = 0;
     for (uint32_t i = 0; i < r.sections; i++) {
-        uint32_t most, n = section_count(&r, w);
+        size_t section_far;
+        uint32_t n = section_count(&r, w);
         if (!n || (rows_known && !is_section(w, r.n, n))) return bad_section(&r, w, err);
-        int rc = drps_numbers_decode(r.at, r.bytes, out + r.n, &used, err);
+        int rc = distances_decode(r.at, r.bytes, w->windows, out + r.n, &section_far, &used, err);
         if (rc < 0) return rc;
-        far += survey(out + r.n, n, &most);
-        if (most >= w->windows)
-            return drps_err_set(err, DRPS_E_CORRUPT,
-                                "a distance of %" PRIu32 " among %" PRIu32 " windows", most + 1,
-                                w->windows);
+        far += section_far;
         run_advance(&r, n, used);
     }
     if (far != want_far)

@@ -15,8 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/drps_checksum.h"
 #include "base/drps_endian.h"
 #include "index/drps_batch.h"
+#include "index/distances.h"
 #include "index/drps_window.h"
 #include "index/verify.h"
 #include "support/fault_io.h"
@@ -307,20 +309,25 @@ static void test_window_golden(void **state)
                                 "\1\0\0\0" /* windows, most, arriving, leaving */
                                 "\1\0\0\0"
                                 "\0\0\0\0"
-                                "\12\0\0\0\0\0\0\0"
-                                "\12\0\0\0\0\0\0\0" /* 1 section */
+                                "\16\0\0\0\0\0\0\0"
+                                "\16\0\0\0\0\0\0\0" /* 1 section */
+                                "\372\61\52\362\4\170\342\232"
+                                "\2\0\0\0"
+                                "\1"
+                                "\1\0\0\0"
+                                "\0"
+                                "\1"
+                                "\0\0\0" /* next 3, 1 */
+                                "\2\0\0\0"
+                                "\2"
+                                "\1\0\0\0"
+                                "\0"
+                                "\1"
+                                "\0\0\0" /* prev 1, 3 */
                                 "\2\0\0\0"
                                 "\0"
                                 "\0\0"
-                                "\0\0\0" /* rows 0, 1 */
-                                "\2\0\0\0"
-                                "\0"
-                                "\3\1"
-                                "\0\0\0" /* next 3, 1 */
-                                "\2\0\0\0"
-                                "\0"
-                                "\1\3"
-                                "\0\0\0"; /* prev 1, 3 */
+                                "\0\0\0"; /* rows 0, 1 */
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_window_result r;
     struct drps_window w = {0};
@@ -341,9 +348,107 @@ static void test_window_golden(void **state)
     assert_ok(drps_window_decode(bytes, sizeof(bytes) - 1, ALL, &w, &err), &err);
     assert_memory_equal(w.next, next[0], 8);
     assert_memory_equal(w.prev, prev[0], 8);
+    assert_ok(drps_window_check_front(bytes, w.front_bytes, &err), &err);
     drps_window_free(&w);
     stored_free(&st);
     lists_free(&l);
+}
+
+/* The front alone has both distances; a byte of it that changed, or is missing, is found. */
+static void test_window_front(void **state)
+{
+    (void)state;
+    struct random_source rng = random_begin(__func__);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_window_result r;
+    struct stored st;
+    struct lists l;
+    lists_random(&l, &rng, 200000, 8, 200);
+    struct drps_window_options o = options_for(&l, 2 * most_step_rows(&l), 1 << 20);
+    assert_ok(drps_windows_compile(drps_io_os(), l.dir, l.dir, &o, &r, &err), &err);
+    stored_read(&st, l.dir);
+    for (size_t k = 0; k < st.k; k++) {
+        struct drps_window all = {0}, some = {0};
+        assert_ok(drps_window_decode(st.record[k], st.bytes[k], ALL, &all, &err), &err);
+        const size_t n = all.front_bytes;
+        assert_true(n < st.bytes[k]);
+        unsigned char *front = must(malloc(n)); /* exactly as long */
+        memcpy(front, st.record[k], n);
+        assert_ok(drps_window_check_front(front, n, &err), &err);
+        assert_ok(drps_window_decode(front, n, DRPS_WINDOW_NEXT | DRPS_WINDOW_PREV, &some, &err),
+                  &err);
+        assert_memory_equal(some.next, all.next, 4 * all.n);
+        assert_memory_equal(some.prev, all.prev, 4 * all.n);
+        assert_int_equal(drps_window_decode(front, n, ALL, &some, NULL), DRPS_E_CORRUPT);
+        assert_int_equal(drps_window_check_front(front, n - 1, NULL), DRPS_E_CORRUPT);
+        assert_int_equal(drps_window_check_front(front, 8, NULL), DRPS_E_CORRUPT);
+        const size_t at = random_below(&rng, n);
+        front[at] ^= 1;
+        assert_int_equal(drps_window_check_front(front, n, &err), DRPS_E_CORRUPT);
+        drps_err_clear(&err);
+        free(front);
+        drps_window_free(&all);
+        drps_window_free(&some);
+    }
+    stored_free(&st);
+    lists_free(&l);
+}
+
+static void assert_distances(const uint32_t *want, size_t n, uint32_t most)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    uint32_t *numbers = must(calloc(n + 1, sizeof(*numbers)));
+    unsigned char *packed = must(malloc(distances_encode_bound(n)));
+    size_t used, far, want_far = 0;
+    for (size_t i = 0; i < n; i++)
+        want_far += want[i] > 1;
+    memcpy(numbers, want, n * sizeof(*want));
+    const size_t bytes = distances_encode(numbers, n, packed);
+    assert_true(bytes <= distances_encode_bound(n));
+    unsigned char *exact = must(malloc(bytes)); /* a sanitizer sees one byte too far */
+    memcpy(exact, packed, bytes);
+    assert_ok(distances_decode(exact, bytes, most, numbers, &far, &used, &err), &err);
+    assert_memory_equal(numbers, want, n * sizeof(*want));
+    assert_int_equal(far, want_far);
+    assert_int_equal(used, bytes);
+    if (want_far)
+        assert_int_equal(distances_decode(exact, bytes, most - 1, numbers, &far, &used, NULL),
+                         DRPS_E_CORRUPT);
+    assert_int_equal(distances_decode(exact, bytes - 1, most, numbers, &far, &used, NULL),
+                     DRPS_E_CORRUPT);
+    if (n) { /* another mark: as many numbers as marks no more */
+        exact[4 + (n - 1) / 8] ^= (unsigned char)(1 << (n - 1) % 8);
+        assert_int_equal(distances_decode(exact, bytes, most, numbers, &far, &used, NULL),
+                         DRPS_E_CORRUPT);
+        exact[4 + (n - 1) / 8] ^= (unsigned char)(1 << (n - 1) % 8);
+    }
+    if (n % 8) { /* a mark of a number that is not there */
+        exact[4 + n / 8] |= 0x80;
+        assert_int_equal(distances_decode(exact, bytes, most, numbers, &far, &used, NULL),
+                         DRPS_E_CORRUPT);
+    }
+    free(exact);
+    free(packed);
+    free(numbers);
+}
+
+/* Any mixture of near and far, at any length. */
+static void test_window_distances(void **state)
+{
+    (void)state;
+    enum { MOST = 100000, NUMBERS = 70 };
+    struct random_source rng = random_begin(__func__);
+    uint32_t numbers[NUMBERS];
+    for (size_t n = 0; n <= NUMBERS; n++)
+        for (unsigned near = 0; near <= 4; near++) { /* quarters of them are 1 */
+            uint32_t most = 1;
+            for (size_t i = 0; i < n; i++) {
+                numbers[i] =
+                    random_below(&rng, 4) < near ? 1 : 2 + (uint32_t)random_below(&rng, MOST);
+                most = numbers[i] > most ? numbers[i] : most;
+            }
+            assert_distances(numbers, n, most);
+        }
 }
 
 /* Each part alone is what it is among the others; what is not asked for is not touched. */
@@ -683,27 +788,38 @@ static void test_window_verify_finds_wrong_slots(void **state)
     lists_free(&l);
 }
 
+/* Make the checksum of a record's front right again. */
+static void sum_front(void *record, size_t bytes)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_window head = {0};
+    unsigned char *at = record;
+    assert_ok(drps_window_head(record, bytes, &head, &err), &err);
+    const struct drps_piece pieces[] = {{at, 64}, {at + 72, head.front_bytes - 72}};
+    drps_put_u64(at + 64, drps_checksum_pieces(pieces, 2));
+}
+
 /* Distances, bounds and rows that decode, but are not those of the steps. */
 static void test_window_verify_finds_wrong_windows(void **state)
 {
     (void)state;
     const char *const text[] = {"0 1", "1 2", "3", "3 4", "0 1"};
-    /* byte `at` of window k's record becomes `value`: rows at 64, nexts at 74, prevs at 84, each
-     * with the numbers 5 bytes further on */
+    /* byte `at` of window k's record becomes `value`: nexts begin at 72, the first far one 10 bytes
+     * on; prevs and rows follow */
     static const struct {
         const char *name, *want;
         size_t k, at;
         unsigned char value;
-    } cases[] = {{"next", "windows.rec: record 3: row 0 was used 3 windows ago", 0, 79, 2},
-                 {"prev", "windows.rec: record 3: row 0 was used 3 windows ago", 3, 89, 2},
+    } cases[] = {{"next", "windows.rec: record 3: row 0 was used 3 windows ago", 0, 82, 0},
+                 {"prev", "windows.rec: record 3: row 0 was used 3 windows ago", 3, 94, 0},
                  {"first step", "windows.rec: record 1: 1 steps from 2", 1, 8, 2},
                  {"steps", "windows.rec: record 2: 3 steps from 2", 2, 16, 3},
                  {"fewer steps", "windows.rec: record 2: no step has row 4", 2, 16, 1},
                  {"evaluation", "windows.rec: record 0: ", 0, 0, 1},
                  {"windows", "windows.rec: record 0: ", 0, 24, 5},
                  {"most rows", "windows.rec: 5 steps of 5, at most 3 rows", 3, 28, 4},
-                 {"row", "slots.rec: record 1: slot 1 holds row 3", 1, 70, 1},
-                 {"row of none", "windows.rec: record 2: row 5 of 5", 2, 71, 1}};
+                 {"row", "slots.rec: record 1: slot 1 holds row 3", 1, 106, 1},
+                 {"row of none", "windows.rec: record 2: row 5 of 5", 2, 109, 1}};
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_window_result r;
     struct stored st;
@@ -717,8 +833,10 @@ static void test_window_verify_finds_wrong_windows(void **state)
         unsigned char *byte = (unsigned char *)st.record[cases[i].k] + cases[i].at;
         unsigned char good = *byte;
         *byte = cases[i].value;
+        sum_front(st.record[cases[i].k], st.bytes[cases[i].k]);
         stored_write(&st, l.dir, "windows.rec", DRPS_KIND_WINDOWS);
         *byte = good;
+        sum_front(st.record[cases[i].k], st.bytes[cases[i].k]);
         int rc = verify_windows(drps_io_os(), l.dir, &info, &err);
         if (rc != DRPS_E_CORRUPT || !strstr(err.text, cases[i].want))
             fail_msg("%s: %d %s", cases[i].name, rc, err.text);
@@ -733,6 +851,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_window_example),
         cmocka_unit_test(test_window_golden),
+        cmocka_unit_test(test_window_front),
+        cmocka_unit_test(test_window_distances),
         cmocka_unit_test(test_window_decode_parts),
         cmocka_unit_test(test_window_other_folder),
         cmocka_unit_test(test_window_single_when_all_fits),
