@@ -1,7 +1,9 @@
 /*
  * Reading a record file front to back, over and over, ahead of its consumer: threads keep `depth`
  * buffers of verified records full. Memory is depth * buffer_bytes (more only when one record is
- * larger), or, where there is room for it, that of all records, which are then read once.
+ * larger), or, where there is room for it, that of all records, which are then read once. Records
+ * may be stored packed: then these threads unpack them, too, and buffers hold them as they are
+ * used.
  */
 #ifndef DRPS_RECSTREAM_H
 #define DRPS_RECSTREAM_H
@@ -9,6 +11,13 @@
 #include "base/drps_recfile.h"
 
 struct drps_recstream; /* opaque; owns threads */
+
+/*
+ * One record, 8-byte aligned like the room that its plain form is written to. Called by reading
+ * threads, several at a time. Returns 0 and the bytes of the plain record, or a code with err set.
+ */
+typedef int (*drps_recstream_unpack)(const void *record, size_t bytes, void *room,
+                                     size_t room_bytes, size_t *bytes_out, struct drps_err *err);
 
 struct drps_recstream_options {
     uint64_t first, count; /* records of one pass */
@@ -18,6 +27,9 @@ struct drps_recstream_options {
     unsigned readers;      /* threads that read, each another buffer; 0: 1, at most 4 */
     int keep; /* 1: buffers for all records of a pass, which is read once, as far ahead of the
                  consumer as the readers get; depth is not looked at */
+    drps_recstream_unpack unpack; /* NULL: records are used as they are stored */
+    uint64_t plain_bytes;         /* with unpack: of the largest record, unpacked; no record is
+                                     larger as it is stored */
 };
 
 /* The file is borrowed until close. */

@@ -14,6 +14,7 @@ struct run {
     void *mem; /* own: room for a run of `cap` bytes */
     uint64_t cap;
     const void *data;  /* in it: where the records begin */
+    size_t *plain;     /* own: [plain_most] bytes of each record, unpacked */
     uint64_t first, n; /* records */
     enum { READING, READY, FAILED } state;
 };
@@ -39,10 +40,37 @@ struct drps_recstream {
     uint64_t at; /* consumer: records taken from the current run */
 };
 
+/*
+ * Unpacked, records lie at equal distances from the begin of a buffer on. They are read to its end
+ * and unpacked from there one by one: with room for one more record than there are, a record's
+ * plain form never reaches the bytes that are still to be unpacked.
+ *
+ *     | plain 0 | plain 1 | ...                  | packed j | packed j + 1 | ... | packed n - 1 |
+ */
+static uint64_t stride(const struct drps_recstream_options *o)
+{
+    return o->plain_bytes ? (o->plain_bytes + 7) / 8 * 8 : 8;
+}
+
+/* Records of a run, unpacked. */
+static uint64_t plain_most(const struct drps_recstream_options *o)
+{
+    const uint64_t bytes = o->buffer_bytes ? o->buffer_bytes : DEFAULT_BUFFER_BYTES;
+    const uint64_t most = bytes / stride(o);
+    return most ? most : 1;
+}
+
+/* Room for n records, unpacked: what is read begins at a multiple of DRPS_RECFILE_ALIGN. */
+static uint64_t plain_cap(const struct drps_recstream_options *o, uint64_t n)
+{
+    return (n + 1) * stride(o) + DRPS_RECFILE_ALIGN;
+}
+
 /* The largest run that any position can yield under buffer_bytes: one large record may exceed it.
  */
 static uint64_t run_cap(const struct drps_recfile *file, const struct drps_recstream_options *o)
 {
+    if (o->unpack) return plain_cap(o, plain_most(o));
     uint64_t cap = o->buffer_bytes ? o->buffer_bytes : DEFAULT_BUFFER_BYTES;
     for (uint64_t i = o->first; i < o->first + o->count; i++) {
         uint64_t one = drps_recfile_run_bytes(file, i, 1);
@@ -56,8 +84,14 @@ static uint64_t run_length(const struct drps_recfile *file, const struct drps_re
                            uint64_t first, uint64_t cap)
 {
     const uint64_t left = o->first + o->count - first;
-    const uint64_t n = drps_recfile_run_length(file, first, cap);
+    const uint64_t n = o->unpack ? plain_most(o) : drps_recfile_run_length(file, first, cap);
     return n < left ? n : left;
+}
+
+static uint64_t run_bytes(const struct drps_recfile *file, const struct drps_recstream_options *o,
+                          uint64_t first, uint64_t n)
+{
+    return o->unpack ? plain_cap(o, n) : drps_recfile_run_bytes(file, first, n);
 }
 
 /*
@@ -78,7 +112,7 @@ static unsigned lay_out(const struct drps_recfile *file, const struct drps_recst
     depth = 0;
     for (uint64_t first = o->first, n; first < end; first += n, depth++) {
         n = run_length(file, o, first, cap);
-        if (runs_out) runs_out[depth].cap = drps_recfile_run_bytes(file, first, n);
+        if (runs_out) runs_out[depth].cap = run_bytes(file, o, first, n);
     }
     return depth ? depth : 1;
 }
@@ -87,7 +121,9 @@ uint64_t drps_recstream_memory(const struct drps_recfile *file,
                                const struct drps_recstream_options *o)
 {
     const uint64_t buffers = lay_out(file, o, NULL);
-    if (!o->keep) return drps_recfile_room(run_cap(file, o)) * buffers;
+    const uint64_t sizes = o->unpack ? plain_most(o) * sizeof(size_t) * buffers : 0;
+    if (!o->keep) return drps_recfile_room(run_cap(file, o)) * buffers + sizes;
+    if (o->unpack) return o->count * stride(o) + drps_recfile_room(plain_cap(o, 0)) * buffers + sizes;
     return drps_recfile_run_bytes(file, o->first, o->count) + drps_recfile_room(0) * buffers;
 }
 
@@ -136,6 +172,45 @@ static void end_run(struct drps_recstream *s, struct run *run, const struct drps
     pthread_mutex_unlock(&s->lock);
 }
 
+static int check_sizes(const struct drps_recstream *s, const struct run *run, struct drps_err *err)
+{
+    for (uint64_t j = run->first; j < run->first + run->n; j++)
+        if (drps_recfile_run_bytes(s->file, j, 1) > stride(&s->options))
+            return drps_err_set(
+                err, DRPS_E_CORRUPT, "record %llu takes %llu bytes, the largest %llu when unpacked",
+                (unsigned long long)j, (unsigned long long)drps_recfile_bytes(s->file, j),
+                (unsigned long long)s->options.plain_bytes);
+    return 0;
+}
+
+/* Into the end of the buffer, and from there to its begin. */
+static int read_packed(struct drps_recstream *s, struct run *run, struct drps_err *err)
+{
+    const uint64_t room = drps_recfile_room(drps_recfile_run_bytes(s->file, run->first, run->n));
+    const uint64_t at =
+        (drps_recfile_room(run->cap) - room) / DRPS_RECFILE_ALIGN * DRPS_RECFILE_ALIGN;
+    const uint64_t each = stride(&s->options);
+    const void *packed;
+    char *out = run->mem;
+    int rc = check_sizes(s, run, err);
+    if (rc == 0) rc = drps_recfile_read_in(s->file, run->first, run->n, out + at, &packed, err);
+    for (uint64_t i = 0; i < run->n && rc == 0; i++, out += each) {
+        const uint64_t j = run->first + i;
+        rc = s->options.unpack(
+            (const char *)packed + drps_recfile_offset_in_run(s->file, run->first, j),
+            (size_t)drps_recfile_bytes(s->file, j), out, (size_t)each, &run->plain[i], err);
+        if (rc < 0) (void)drps_err_context(err, "record %llu", (unsigned long long)j);
+    }
+    run->data = run->mem;
+    return rc;
+}
+
+static int read_run(struct drps_recstream *s, struct run *run, struct drps_err *err)
+{
+    if (s->options.unpack) return read_packed(s, run, err);
+    return drps_recfile_read_in(s->file, run->first, run->n, run->mem, &run->data, err);
+}
+
 static void *reader(void *arg)
 {
     struct drps_recstream *s = arg;
@@ -143,7 +218,7 @@ static void *reader(void *arg)
     struct run *run;
     int rc = 0;
     while (rc == 0 && (run = begin_run(s))) {
-        rc = drps_recfile_read_in(s->file, run->first, run->n, run->mem, &run->data, &err);
+        rc = read_run(s, run, &err);
         end_run(s, run, &err);
     }
     return NULL;
@@ -163,6 +238,9 @@ static int new_runs(struct drps_recstream *s)
     for (unsigned i = 0; i < s->options.depth; i++) {
         s->runs[i].mem = drps_pages_new(drps_recfile_room(s->runs[i].cap));
         if (!s->runs[i].mem) return -ENOMEM;
+        if (!s->options.unpack) continue;
+        s->runs[i].plain = drps_array_new((size_t)plain_most(&s->options), sizeof(size_t));
+        if (!s->runs[i].plain) return -ENOMEM;
     }
     return 0;
 }
@@ -209,8 +287,10 @@ void drps_recstream_close(struct drps_recstream *s)
         while (s->started)
             pthread_join(s->threads[--s->started], NULL);
     }
-    for (unsigned i = 0; s->runs && i < s->options.depth; i++)
+    for (unsigned i = 0; s->runs && i < s->options.depth; i++) {
         drps_pages_free(s->runs[i].mem, drps_recfile_room(s->runs[i].cap));
+        free(s->runs[i].plain);
+    }
     free(s->runs);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
@@ -268,7 +348,13 @@ int drps_recstream_next(struct drps_recstream *s, const void **record_out, size_
         if (!run) return 0;
         if (run->state == FAILED) return drps_err_set(err, s->err.code, "%s", s->err.text);
     }
-    uint64_t i = run->first + s->at++;
+    const uint64_t at = s->at++;
+    if (s->options.unpack) {
+        *record_out = (const char *)run->data + at * stride(&s->options);
+        *bytes_out = run->plain[at];
+        return 1;
+    }
+    const uint64_t i = run->first + at;
     *record_out = (const char *)run->data + drps_recfile_offset_in_run(s->file, run->first, i);
     *bytes_out = drps_recfile_bytes(s->file, i);
     return 1;

@@ -43,6 +43,7 @@ struct drps_feed {
     uint32_t shares[DRPS_PLAN_WORKERS_MAX];
     size_t part[DRPS_PLAN_WORKERS_MAX + 1];
     void *record[FILES]; /* own: a batch's records, read on their own */
+    void *plain;         /* own: [max_body_bytes] a body that came from another rank, unpacked */
     size_t record_cap[FILES];
     uint64_t record_bytes, record_calls; /* so read: by the server's thread */
     uint64_t steps;                      /* of an epoch */
@@ -110,6 +111,7 @@ void drps_feed_close(struct drps_feed *feed)
     }
     free(feed->ids);
     free(feed->positions);
+    free(feed->plain);
     free(feed);
 }
 
@@ -121,7 +123,9 @@ static struct drps_recstream_options stream_options(const struct drps_feed *feed
                                                                        : buffer_bytes / ROWS_SHARE,
                                            .depth = i == BODIES ? DATA_DEPTH : ROWS_DEPTH,
                                            .readers = i == BODIES ? DATA_READERS : ROWS_READERS,
-                                           .keep = keep};
+                                           .keep = keep,
+                                           .unpack = i == BODIES ? drps_batch_unpack : NULL,
+                                           .plain_bytes = feed->plan->info.max_body_bytes};
 }
 
 uint64_t drps_feed_memory(const struct drps_feed *feed, uint64_t buffer_bytes, int keep)
@@ -317,7 +321,12 @@ int drps_feed_decode_record(struct drps_feed *feed, uint32_t rank, uint64_t step
                             struct drps_err *err)
 {
     out->shares = feed->shares;
-    int rc = drps_batch_decode(record->body.data, record->body.bytes, &out->body, err);
+    size_t bytes = (size_t)feed->plan->info.max_body_bytes;
+    if (!feed->plain) feed->plain = drps_array_new(bytes, 1);
+    if (!feed->plain) return drps_err_set(err, -ENOMEM, "no memory for a batch of another rank");
+    int rc =
+        drps_batch_unpack(record->body.data, record->body.bytes, feed->plain, bytes, &bytes, err);
+    if (rc == 0) rc = drps_batch_decode(feed->plain, bytes, &out->body, err);
     if (rc == 0) rc = check_body(feed, &out->body, err);
     if (rc == 0)
         rc = drps_shares_decode(record->shares.data, record->shares.bytes,

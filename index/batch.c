@@ -1,10 +1,12 @@
 /* Body records: see drps_batch.h. Layout: head, labels, starts unless uniform, values if any, local
  * indices. */
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/drps_endian.h"
 #include "index/drps_batch.h"
+#include "index/pack16.h"
 
 /* Head, 32 bytes: samples u32 | rows u32 | nnz u64 | flags u32 | per_sample u32 | zero u64. */
 enum { FLAGS = DRPS_BATCH_WIDE | DRPS_BATCH_VALUES | DRPS_BATCH_UNIFORM };
@@ -17,10 +19,14 @@ static void add_piece(struct drps_batch_pieces *out, const void *data, size_t by
     if (pad) out->pieces[out->n++] = (struct drps_piece){zeros, pad};
 }
 
-void drps_batch_encode(const struct drps_batch *b, struct drps_batch_pieces *out)
+static uint32_t flags_of(const struct drps_batch *b)
 {
-    uint32_t flags = (b->local32 ? DRPS_BATCH_WIDE : 0u) | (b->values ? DRPS_BATCH_VALUES : 0u) |
-                     (b->starts ? 0u : DRPS_BATCH_UNIFORM);
+    return (b->local32 ? DRPS_BATCH_WIDE : 0u) | (b->values ? DRPS_BATCH_VALUES : 0u) |
+           (b->starts ? 0u : DRPS_BATCH_UNIFORM);
+}
+
+static void add_head(struct drps_batch_pieces *out, const struct drps_batch *b, uint32_t flags)
+{
     memset(out, 0, sizeof(*out));
     drps_put_u32(out->head, (uint32_t)b->samples);
     drps_put_u32(out->head + 4, (uint32_t)b->rows);
@@ -28,6 +34,11 @@ void drps_batch_encode(const struct drps_batch *b, struct drps_batch_pieces *out
     drps_put_u32(out->head + 16, flags);
     drps_put_u32(out->head + 20, b->per_sample);
     add_piece(out, out->head, DRPS_BATCH_HEAD_BYTES);
+}
+
+void drps_batch_encode(const struct drps_batch *b, struct drps_batch_pieces *out)
+{
+    add_head(out, b, flags_of(b));
     add_piece(out, b->labels, b->samples * sizeof(*b->labels));
     if (b->starts) add_piece(out, b->starts, (b->samples + 1) * sizeof(*b->starts));
     if (b->values) add_piece(out, b->values, b->nnz * sizeof(*b->values));
@@ -96,4 +107,140 @@ int drps_batch_decode(const void *record, size_t bytes, struct drps_batch *b, st
         err, DRPS_E_CORRUPT,
         "a batch of %zu bytes does not hold its %zu samples with %zu entries over %zu rows", bytes,
         b->samples, b->nnz, b->rows);
+}
+
+/* ---- Packed ---- */
+
+size_t drps_batch_pack_bound(const struct drps_batch *b)
+{
+    return b->samples / 8 + 1 + pack16_bound(b->nnz);
+}
+
+static int labels_are_signs(const struct drps_batch *b)
+{
+    for (size_t s = 0; s < b->samples; s++)
+        if (b->labels[s] != 1 && b->labels[s] != -1) return 0;
+    return 1;
+}
+
+static size_t pack_signs(const struct drps_batch *b, unsigned char *out)
+{
+    const size_t bytes = (b->samples + 7) / 8;
+    memset(out, 0, bytes);
+    for (size_t s = 0; s < b->samples; s++)
+        out[s / 8] |= (unsigned char)((b->labels[s] > 0) << s % 8);
+    return bytes;
+}
+
+void drps_batch_pack(const struct drps_batch *b, void *room, struct drps_batch_pieces *out)
+{
+    unsigned char *at = room;
+    const int signs = labels_are_signs(b);
+    add_head(out, b, flags_of(b) | DRPS_BATCH_PACKED | (signs ? DRPS_BATCH_SIGNS : 0u));
+    if (signs) {
+        const size_t bytes = pack_signs(b, at);
+        add_piece(out, at, bytes);
+        at += bytes;
+    } else {
+        add_piece(out, b->labels, b->samples * sizeof(*b->labels));
+    }
+    if (b->starts) add_piece(out, b->starts, (b->samples + 1) * sizeof(*b->starts));
+    if (b->values) add_piece(out, b->values, b->nnz * sizeof(*b->values));
+    add_piece(out, at, pack16_encode(b->local16, b->nnz, at));
+}
+
+/* Where a plain body is written; `left` bytes of room are behind `at`. */
+struct plain {
+    char *at;
+    size_t left;
+};
+
+/* Room for the next section, its padding zeroed; NULL: there is none left. */
+static void *next_room(struct plain *p, uint64_t n, size_t size)
+{
+    if (n > p->left / size || drps_align_up((size_t)n * size, 8) > p->left) return NULL;
+    char *start = p->at;
+    const size_t bytes = (size_t)n * size, padded = drps_align_up(bytes, 8);
+    memset(start + bytes, 0, padded - bytes);
+    p->at += padded;
+    p->left -= padded;
+    return start;
+}
+
+struct packed {
+    const char *record;
+    size_t bytes, at;
+};
+
+/* 0; -ENOSPC: no room; DRPS_E_CORRUPT: the record ends. */
+static int copy_section(struct packed *r, uint64_t n, size_t size, struct plain *out)
+{
+    const void *from = section(r->record, r->bytes, &r->at, n, size);
+    if (!from) return DRPS_E_CORRUPT;
+    void *to = next_room(out, n, size);
+    if (to && n) memcpy(to, from, (size_t)n * size);
+    return to ? 0 : -ENOSPC;
+}
+
+static int unpack_signs(struct packed *r, uint64_t n, struct plain *out)
+{
+    const unsigned char *bits = section(r->record, r->bytes, &r->at, n / 8 + (n % 8 != 0), 1);
+    if (!bits) return DRPS_E_CORRUPT;
+    float *labels = next_room(out, n, sizeof(*labels));
+    for (uint64_t s = 0; labels && s < n; s++)
+        labels[s] = bits[s / 8] >> s % 8 & 1 ? 1.0F : -1.0F;
+    return labels ? 0 : -ENOSPC;
+}
+
+static int unpack_local(struct packed *r, uint64_t n, struct plain *out)
+{
+    const char *from = r->record + r->at;
+    const size_t left = r->bytes - r->at;
+    const size_t used = n > left ? 0 : pack16_bytes(from, left, (size_t)n);
+    if (!used != !n || drps_align_up(used, 8) != left) return DRPS_E_CORRUPT;
+    uint16_t *local = next_room(out, n, sizeof(*local));
+    if (local && n) pack16_decode(from, left, (size_t)n, local);
+    return local ? 0 : -ENOSPC;
+}
+
+static int unpack_sections(struct packed *r, struct plain *out)
+{
+    enum { KNOWN = FLAGS | DRPS_BATCH_PACKED | DRPS_BATCH_SIGNS };
+    char *head = out->at;
+    int rc = copy_section(r, DRPS_BATCH_HEAD_BYTES, 1, out);
+    if (rc < 0) return rc;
+    const uint32_t flags = drps_get_u32(head + 16);
+    const uint64_t samples = drps_get_u32(head), nnz = drps_get_u64(head + 8);
+    if (flags & ~(uint32_t)KNOWN || flags & DRPS_BATCH_WIDE) return DRPS_E_CORRUPT;
+    drps_put_u32(head + 16, flags & FLAGS);
+    rc = flags & DRPS_BATCH_SIGNS ? unpack_signs(r, samples, out)
+                                  : copy_section(r, samples, sizeof(float), out);
+    if (rc == 0 && !(flags & DRPS_BATCH_UNIFORM))
+        rc = copy_section(r, samples + 1, sizeof(uint32_t), out);
+    if (rc == 0 && flags & DRPS_BATCH_VALUES) rc = copy_section(r, nnz, sizeof(float), out);
+    return rc == 0 ? unpack_local(r, nnz, out) : rc;
+}
+
+int drps_batch_unpack(const void *record, size_t bytes, void *room, size_t room_bytes,
+                      size_t *bytes_out, struct drps_err *err)
+{
+    struct packed r = {.record = record, .bytes = bytes};
+    struct plain out = {.at = room, .left = room_bytes};
+    int rc;
+    *bytes_out = 0;
+    if (bytes >= DRPS_BATCH_HEAD_BYTES && !(drps_get_u32(r.record + 16) & DRPS_BATCH_PACKED)) {
+        rc = bytes <= room_bytes ? 0 : -ENOSPC;
+        if (rc == 0) memcpy(room, record, bytes);
+        *bytes_out = rc == 0 ? bytes : 0;
+    } else {
+        rc = unpack_sections(&r, &out);
+        if (rc == 0) *bytes_out = (size_t)(out.at - (char *)room);
+    }
+    if (rc == -ENOSPC)
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "a batch takes more than the %zu bytes of the largest one", room_bytes);
+    if (rc < 0)
+        return drps_err_set(err, rc, "a packed batch of %zu bytes does not hold what its head says",
+                            bytes);
+    return 0;
 }

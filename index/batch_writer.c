@@ -6,10 +6,9 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
+#include "index/bodies.h"
 #include "index/drps_batch.h"
 #include "index/extsort.h"
-
-enum { NARROW_ROWS = 65536 };
 
 struct batch_writer {
     struct drps_recwriter *data, *rows; /* borrowed */
@@ -21,7 +20,8 @@ struct batch_writer {
     size_t pairs_cap, aux_cap, sorted_cap, rank_cap;
     unsigned char *list; /* packed rows */
     size_t list_cap;
-    uint64_t max_samples, max_rows, max_nnz, max_body;
+    struct bodies bodies;
+    uint64_t max_samples, max_rows, max_nnz;
 
     /* All above is the thread's while `busy`. */
     pthread_t thread;
@@ -69,23 +69,11 @@ static int rank_rows(struct batch_writer *w, const struct gathered *g, struct dr
     return 0;
 }
 
-/* Replace first-touch numbers by ranks; in place, as 16 bits where they fit. */
-static void relabel(const struct batch_writer *w, struct gathered *g, struct drps_batch *out)
+/* Replace first-touch numbers by ranks. */
+static void relabel(const struct batch_writer *w, struct gathered *g)
 {
-    const uint32_t *rank = w->rank;
-    if (g->rows_n > NARROW_ROWS) {
-        for (size_t j = 0; j < g->nnz; j++)
-            g->local[j] = rank[g->local[j]];
-        out->local32 = g->local;
-        return;
-    }
-    uint16_t *narrow =
-        (uint16_t *)(void *)g->local; /* entry j is read before bytes 2j, 2j + 1 are written */
-    for (size_t j = 0; j < g->nnz; j++) {
-        uint16_t r = (uint16_t)rank[g->local[j]];
-        memcpy(narrow + j, &r, sizeof(r));
-    }
-    out->local16 = narrow;
+    for (size_t j = 0; j < g->nnz; j++)
+        g->local[j] = w->rank[g->local[j]];
 }
 
 static int is_uniform(const struct gathered *g)
@@ -111,35 +99,30 @@ static int write_empty(struct batch_writer *w, struct drps_err *err)
     drps_batch_encode(&batch, &body);
     int rc = drps_recwriter_add(w->data, body.pieces, body.n, err);
     const struct drps_piece rows = {list, drps_list_encode(NULL, 0, list)};
+    raise(&w->bodies.max_bytes, DRPS_BATCH_HEAD_BYTES);
     return rc < 0 ? rc : drps_recwriter_add(w->rows, &rows, 1, err);
 }
 
 static int write_batch(struct batch_writer *w, struct gathered *g, struct drps_err *err)
 {
-    struct drps_batch_pieces body;
     struct drps_batch batch = {
         .samples = g->n, .rows = g->rows_n, .nnz = g->nnz, .labels = g->labels};
 
     if (!g->n) return write_empty(w, err);
     int rc = rank_rows(w, g, err);
     if (rc < 0) return rc;
-    relabel(w, g, &batch);
+    relabel(w, g);
     if (is_uniform(g))
         batch.per_sample = g->starts[1];
     else
         batch.starts = g->starts;
     if (g->has_values) batch.values = g->values;
-    drps_batch_encode(&batch, &body);
-    rc = drps_recwriter_add(w->data, body.pieces, body.n, err);
+    rc = bodies_write(&w->bodies, w->data, &batch, g->local, err);
     struct drps_piece list = {w->list, drps_list_encode(w->sorted, g->rows_n, w->list)};
     if (rc == 0) rc = drps_recwriter_add(w->rows, &list, 1, err);
-    size_t body_bytes = 0;
-    for (size_t i = 0; i < body.n; i++)
-        body_bytes += body.pieces[i].bytes;
     raise(&w->max_samples, g->n);
     raise(&w->max_rows, g->rows_n);
     raise(&w->max_nnz, g->nnz);
-    raise(&w->max_body, body_bytes);
     return rc;
 }
 
@@ -167,7 +150,10 @@ static void free_arrays(struct batch_writer *w)
 
 void batch_writer_shrink(struct batch_writer *w)
 {
+    const uint64_t max_bytes = w->bodies.max_bytes;
     free_arrays(w);
+    bodies_end(&w->bodies);
+    w->bodies.max_bytes = max_bytes;
     w->pairs = w->aux = NULL;
     w->sorted = w->rank = NULL;
     w->list = NULL;
@@ -253,6 +239,7 @@ void batch_writer_close(struct batch_writer *w)
     pthread_mutex_destroy(&w->lock);
     pthread_cond_destroy(&w->changed);
     free_arrays(w);
+    bodies_end(&w->bodies);
     free(w);
 }
 
@@ -261,5 +248,5 @@ void batch_writer_maxima(const struct batch_writer *w, struct drps_plan_info *in
     raise(&info->max_batch_samples, w->max_samples);
     raise(&info->max_batch_rows, w->max_rows);
     raise(&info->max_batch_nnz, w->max_nnz);
-    raise(&info->max_body_bytes, w->max_body);
+    raise(&info->max_body_bytes, w->bodies.max_bytes);
 }

@@ -3,7 +3,8 @@
  *
  * A batch is two records with the same number: its *row list* (rows.rec: the sorted placed ids of
  * the distinct rows it touches) and its *body* (data.rec: labels and, per entry, a batch-local
- * index into that list). The body is used in place; docs/formats.md has the byte table.
+ * index into that list). A plain body is used in place; bodies on disk are mostly packed, and
+ * unpacked when they are read. docs/formats.md has the byte tables.
  */
 #ifndef DRPS_BATCH_H
 #define DRPS_BATCH_H
@@ -35,7 +36,13 @@ static inline size_t drps_batch_start(const struct drps_batch *b, size_t s)
 /* Head of a body record, 32 bytes, then labels, starts, values, local indices, each padded to 8
  * bytes. */
 enum { DRPS_BATCH_HEAD_BYTES = 32 };
-enum { DRPS_BATCH_WIDE = 1, DRPS_BATCH_VALUES = 2, DRPS_BATCH_UNIFORM = 4 };
+enum {
+    DRPS_BATCH_WIDE = 1,
+    DRPS_BATCH_VALUES = 2,
+    DRPS_BATCH_UNIFORM = 4,
+    DRPS_BATCH_PACKED = 8, /* not in a plain body */
+    DRPS_BATCH_SIGNS = 16, /* of a packed one: labels are -1 or 1, a bit each */
+};
 
 /* The pieces of a body record: head filled from b's counts; the arrays are borrowed from b. */
 enum { DRPS_BATCH_PIECES = 9 };
@@ -50,6 +57,23 @@ void drps_batch_encode(const struct drps_batch *b, struct drps_batch_pieces *out
  * or an index is out of range. */
 DRPS_MUST_CHECK
 int drps_batch_decode(const void *record, size_t bytes, struct drps_batch *b, struct drps_err *err);
+
+/*
+ * Packed bodies: labels of -1 and 1 take a bit, local indices 1 or 2 bytes and a bit. All readers
+ * of data.rec unpack them; a plain body comes out as it is.
+ */
+size_t drps_batch_pack_bound(const struct drps_batch *b);
+/* As drps_batch_encode(), of narrow indices; `room` has drps_batch_pack_bound() bytes and is
+ * borrowed, too. */
+void drps_batch_pack(const struct drps_batch *b, void *room, struct drps_batch_pieces *out);
+/*
+ * The plain body of a record (8-byte aligned), in `room` (likewise, of room_bytes: plan.json has
+ * the size of the largest body, plain, as max_body_bytes). DRPS_E_CORRUPT when the record's counts
+ * do not fit its bytes, or the body the room.
+ */
+DRPS_MUST_CHECK
+int drps_batch_unpack(const void *record, size_t bytes, void *room, size_t room_bytes,
+                      size_t *bytes_out, struct drps_err *err);
 
 /*
  * Strictly increasing 32-bit lists, packed: u32 n, then the gaps to the number before minus 1 (the

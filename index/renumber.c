@@ -8,6 +8,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_recfile.h"
+#include "index/bodies.h"
 #include "index/drps_batch.h"
 #include "index/drps_names.h"
 #include "index/extsort.h"
@@ -25,6 +26,9 @@ struct renumbering {
     uint32_t *rank;                             /* [n] old rank to new rank */
     uint32_t *sorted;                           /* [n] new numbers */
     uint32_t *local;                            /* [nnz] */
+    void *plain;                                /* [plain_bytes] a body */
+    size_t plain_bytes;                         /* of the largest */
+    struct bodies writer;
     unsigned char *list;
     size_t keyed_cap, aux_cap, rank_cap, sorted_cap, local_cap, list_cap;
 };
@@ -53,23 +57,13 @@ static int renumber_rows(struct renumbering *m, const uint32_t *old, size_t n, s
     return drps_recwriter_add(m->rows_out, &list, 1, err);
 }
 
-static int renumber_body(struct renumbering *m, struct drps_batch *b, struct drps_err *err)
+static int renumber_body(struct renumbering *m, const struct drps_batch *b, struct drps_err *err)
 {
-    struct drps_batch_pieces body;
     if (drps_array_reserve(&m->local, &m->local_cap, b->nnz, sizeof(*m->local)))
         return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu entries", b->nnz);
-    if (b->local32) {
-        for (size_t j = 0; j < b->nnz; j++)
-            m->local[j] = m->rank[b->local32[j]];
-        b->local32 = m->local;
-    } else {
-        uint16_t *narrow = (uint16_t *)(void *)m->local;
-        for (size_t j = 0; j < b->nnz; j++)
-            narrow[j] = (uint16_t)m->rank[b->local16[j]];
-        b->local16 = narrow;
-    }
-    drps_batch_encode(b, &body);
-    return drps_recwriter_add(m->data_out, body.pieces, body.n, err);
+    for (size_t j = 0; j < b->nnz; j++)
+        m->local[j] = m->rank[b->local32 ? b->local32[j] : b->local16[j]];
+    return bodies_write(&m->writer, m->data_out, b, m->local, err);
 }
 
 static int renumber_batch(struct renumbering *m, uint64_t s, struct drps_err *err)
@@ -83,7 +77,8 @@ static int renumber_batch(struct renumbering *m, uint64_t s, struct drps_err *er
     if (rc == 0) rc = renumber_rows(m, old, n, err);
     if (rc == 0) rc = steps_record(m->bodies, s, &record, &bytes, err);
     if (rc < 0) return rc;
-    rc = drps_batch_decode(record, bytes, &b, err);
+    rc = drps_batch_unpack(record, bytes, m->plain, m->plain_bytes, &bytes, err);
+    if (rc == 0) rc = drps_batch_decode(m->plain, bytes, &b, err);
     if (rc == 0 && b.rows != n)
         rc = drps_err_set(err, DRPS_E_CORRUPT, "a batch of %zu rows with a list of %zu", b.rows, n);
     if (rc < 0) return steps_fault(m->bodies, s, err);
@@ -121,6 +116,8 @@ static int renumber_batches(const struct drps_io *io, const char *from, const ch
     free(m->rank);
     free(m->sorted);
     free(m->local);
+    free(m->plain);
+    bodies_end(&m->writer);
     free(m->list);
     return rc;
 }
@@ -164,6 +161,9 @@ int renumber(const struct drps_io *io, const char *from, const char *to,
              const struct drps_plan_info *info, const uint32_t *place, struct drps_err *err)
 {
     struct renumbering m = {.place = place, .rows = (uint32_t)info->rows};
+    m.plain_bytes = (size_t)info->max_body_bytes;
+    m.plain = drps_array_new(m.plain_bytes, 1);
+    if (!m.plain) return drps_err_set(err, -ENOMEM, "no memory for a batch");
     struct naming n = {.io = io,
                        .from = from,
                        .to = to,

@@ -13,8 +13,9 @@
 
 /*
  * Copy data.rec, rows.rec and names.rec from `from` to `to`, row r becoming place[r] (a permutation
- * of the plan's rows). Samples and entries keep their order, batches their rows; only how rows are
- * numbered changes. Memory: some MiB and three times the largest batch.
+ * of the plan's rows). Samples keep their order, a sample's entries that of their rows, batches
+ * their rows; only how rows are numbered changes. Memory: some MiB and five times the largest
+ * batch.
  */
 DRPS_MUST_CHECK
 int renumber(const struct drps_io *io, const char *from, const char *to,

@@ -18,6 +18,7 @@ struct verifier {
     struct steps *files[DRPS_ROUND_FILES];
     uint32_t *positions; /* [max_round_uses] */
     unsigned char *seen; /* [max_round_rows] */
+    void *body;          /* [max_body_bytes] a plain one */
 };
 
 /* How many of the batch's rows this rank's own server has. */
@@ -28,9 +29,11 @@ static int check_shares(struct verifier *v, uint64_t round, uint32_t *own_out, s
     size_t bytes;
     struct drps_batch b = {0};
     int rc = steps_record(v->files[DRPS_ROUND_DATA], round, &record, &bytes, err);
-    if (rc == 0 && (rc = drps_batch_decode(record, bytes, &b, err)) < 0)
-        return steps_fault(v->files[DRPS_ROUND_DATA], round, err);
-    if (rc == 0) rc = steps_record(v->files[DRPS_ROUND_SHARES], round, &record, &bytes, err);
+    if (rc < 0) return rc;
+    rc = drps_batch_unpack(record, bytes, v->body, (size_t)v->info->max_body_bytes, &bytes, err);
+    if (rc == 0) rc = drps_batch_decode(v->body, bytes, &b, err);
+    if (rc < 0) return steps_fault(v->files[DRPS_ROUND_DATA], round, err);
+    rc = steps_record(v->files[DRPS_ROUND_SHARES], round, &record, &bytes, err);
     if (rc < 0) return rc;
     rc = drps_shares_decode(record, bytes, v->info->ranks.workers, b.rows, shares, err);
     *own_out = shares[v->info->ranks.rank];
@@ -86,7 +89,9 @@ int verify_rounds(const struct drps_io *io, const char *dir, const struct drps_p
     int rc = 0;
     v.positions = drps_array_new(info->ranks.max_round_uses, sizeof(*v.positions));
     v.seen = drps_array_new(info->ranks.max_round_rows, 1);
-    if (!v.positions || !v.seen) rc = drps_err_set(err, -ENOMEM, "no memory to verify %s", dir);
+    v.body = drps_array_new((size_t)info->max_body_bytes, 1);
+    if (!v.positions || !v.seen || !v.body)
+        rc = drps_err_set(err, -ENOMEM, "no memory to verify %s", dir);
     for (int i = 0; i < DRPS_ROUND_FILES && rc == 0; i++)
         rc = steps_open(io, dir, drps_round_file[i].name, drps_round_file[i].kind, rounds,
                         BUFFER_BYTES, &v.files[i], err);
@@ -96,5 +101,6 @@ int verify_rounds(const struct drps_io *io, const char *dir, const struct drps_p
         steps_close(v.files[i]);
     free(v.positions);
     free(v.seen);
+    free(v.body);
     return rc;
 }

@@ -85,13 +85,13 @@ uint64_t drps_async_worker_bytes(const struct drps_plan_info *info)
 }
 
 /* The ring of open steps; parameters on their way out, for each worker; a batch of another share
- * where it is read, where it is received, and on its way to two others. */
+ * where it is read, where it is received, where it is unpacked, and on its way to two others. */
 uint64_t drps_async_memory(const struct drps_plan_info *info, uint64_t window_steps)
 {
     const uint64_t step =
         info->ranks.max_round_uses * sizeof(uint32_t) + (info->ranks.workers + 8) * 9;
     const uint64_t part = drps_async_part_rows(info) * info->dim * sizeof(float);
-    return 2 * window_steps * step + info->ranks.workers * part + 4 * drps_feed_record_bytes(info);
+    return 2 * window_steps * step + info->ranks.workers * part + 5 * drps_feed_record_bytes(info);
 }
 
 /* ---- Opening ---- */

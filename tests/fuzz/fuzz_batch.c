@@ -35,6 +35,22 @@ static void check_entries(const struct drps_batch *b)
     }
 }
 
+/* A packed body, or a plain one, in too little room and in enough: what comes out can be decoded
+ * like any other. */
+static void check_unpacking(const uint8_t *record, size_t size)
+{
+    enum { ROOM = 1 << 16 };
+    static _Alignas(8) uint8_t room[ROOM];
+    for (size_t n = 16; n <= ROOM; n *= 16) {
+        struct drps_batch b;
+        size_t bytes;
+        int rc = drps_batch_unpack(record, size, room, n, &bytes, NULL);
+        CHECK(rc == 0 ? bytes <= n : rc == DRPS_E_CORRUPT && bytes == 0);
+        if (rc == 0 && drps_batch_decode(room, bytes, &b, NULL) == 0 && b.samples < 1 << 20)
+            check_entries(&b);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct drps_batch b, again;
@@ -43,6 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t *copy = malloc(size ? size : 1); /* aligned */
     CHECK(copy);
     memcpy(copy, data, size);
+    check_unpacking(copy, size);
     int rc = drps_batch_decode(copy, size, &b, &err);
     CHECK(rc == err.code && (rc == 0 || rc == DRPS_E_CORRUPT));
     if (rc == 0 && b.samples < 1 << 20) {

@@ -12,6 +12,7 @@
 #include "base/drps_alloc.h"
 #include "index/drps_batch.h"
 #include "index/drps_names.h"
+#include "support/body.h"
 
 /* --- inputs
  * --------------------------------------------------------------------------------------------- */
@@ -174,8 +175,9 @@ static void step_lines(const struct key_map *m, struct drps_recfile *data,
     void *list = record_of(rows, step);
     uint32_t n = drps_list_count(list);
     uint32_t *row = malloc((n + 1) * sizeof(*row));
-    if (drps_batch_decode(body, (size_t)drps_recfile_bytes(data, step), &b, &err))
-        fail_msg("%s", err.text);
+    size_t bytes = (size_t)drps_recfile_bytes(data, step);
+    body = body_unpack(body, &bytes);
+    if (drps_batch_decode(body, bytes, &b, &err)) fail_msg("%s", err.text);
     struct entry *entries = malloc((b.nnz + 1) * sizeof(*entries));
     assert_true(row && entries);
     if (drps_list_decode(list, (size_t)drps_recfile_bytes(rows, step), row, NULL, &err))

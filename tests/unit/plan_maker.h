@@ -200,6 +200,10 @@ static inline void maker_batch(const struct maker *m, const struct maker_sample 
     if (n > info->max_batch_samples) info->max_batch_samples = n;
     if (b.rows > info->max_batch_rows) info->max_batch_rows = b.rows;
     if (b.nnz > info->max_batch_nnz) info->max_batch_nnz = b.nnz;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < pieces.n; i++)
+        bytes += pieces.pieces[i].bytes;
+    if (bytes > info->max_body_bytes) info->max_body_bytes = bytes;
 }
 
 /* uses.rec by looking ahead step by step. */

@@ -109,6 +109,99 @@ static void test_recstream_gives_records_in_order_pass_after_pass(void **state)
     drps_recfile_close(f);
 }
 
+enum { PLAIN_BYTES = 824 }; /* of every record but LARGE */
+
+/* A record, and itself once more, so that what it becomes is never smaller. */
+static int unpack_twice(const void *record, size_t bytes, void *room, size_t room_bytes,
+                        size_t *bytes_out, struct drps_err *err)
+{
+    *bytes_out = 2 * bytes;
+    if (*bytes_out > room_bytes) return drps_err_set(err, DRPS_E_CORRUPT, "no room");
+    memcpy(room, record, bytes);
+    memcpy((char *)room + bytes, record, bytes);
+    return 0;
+}
+
+/* With direct I/O and without it, which begin at other places of a buffer. */
+static void test_recstream_unpacks(void **state)
+{
+    static const struct drps_recstream_options cases[] = {
+        {.count = N - LARGE - 1, .passes = 3, .buffer_bytes = 5000, .readers = 3, .depth = 4},
+        {.count = N - LARGE - 1, .passes = 2, .buffer_bytes = 1, .readers = 2, .depth = 2},
+        {.count = N - LARGE - 1, .passes = 2, .buffer_bytes = 100000},
+        {.count = N - LARGE - 1, .passes = 3, .buffer_bytes = 5000, .readers = 3, .keep = 1},
+        {.count = 5, .passes = 4, .buffer_bytes = 1 << 20, .keep = 1},
+        {.count = 1, .passes = 2},
+    };
+    struct scratch *s = *state;
+    const char *path = scratch_path(s, "stream.rec");
+    make(path);
+    for (size_t c = 0; c < 2 * sizeof(cases) / sizeof(cases[0]); c++) {
+        struct drps_recstream_options o = cases[c / 2];
+        struct drps_recfile *f = open_file(drps_io_os(), path);
+        struct drps_recstream *stream;
+        struct drps_recstream_stats stats;
+        struct drps_err err = DRPS_ERR_INIT;
+        const void *record;
+        size_t bytes;
+        int rc;
+        o.first = LARGE + 1;
+        o.unpack = unpack_twice;
+        o.plain_bytes = PLAIN_BYTES;
+        if (c % 2) drps_recfile_go_direct(f);
+        assert_int_equal(drps_recstream_open(f, &o, &stream, &err), 0);
+        uint64_t got = 0;
+        while ((rc = drps_recstream_next(stream, &record, &bytes, &err)) > 0) {
+            const uint64_t want = o.first + got++ % o.count;
+            const size_t half = size_of(want);
+            uint64_t numbers[2];
+            assert_int_equal(bytes, 2 * half);
+            memcpy(&numbers[0], record, sizeof(uint64_t));
+            memcpy(&numbers[1], (const char *)record + half, sizeof(uint64_t));
+            assert_true(numbers[0] == want && numbers[1] == want && (uintptr_t)record % 8 == 0);
+            for (size_t i = sizeof(uint64_t); i < half; i++)
+                assert_true(!((const char *)record)[i] && !((const char *)record)[half + i]);
+        }
+        assert_int_equal(rc, 0);
+        assert_int_equal(got, o.count * o.passes);
+        drps_recstream_stats(stream, &stats);
+        assert_int_equal(stats.read_bytes,
+                         (o.keep ? 1 : o.passes) * drps_recfile_run_bytes(f, o.first, o.count));
+        drps_recstream_close(stream);
+        drps_recfile_close(f);
+    }
+}
+
+/* A record that is larger than any should be, and one that cannot be unpacked. */
+static void test_recstream_unpack_errors_surface(void **state)
+{
+    struct scratch *s = *state;
+    const char *path = scratch_path(s, "stream.rec");
+    make(path);
+    struct drps_recfile *f = open_file(drps_io_os(), path);
+    for (int narrow = 0; narrow < 2; narrow++) {
+        const struct drps_recstream_options o = {.count = N,
+                                                 .passes = 2,
+                                                 .buffer_bytes = 5000,
+                                                 .unpack = unpack_twice,
+                                                 .plain_bytes = narrow ? 416 : PLAIN_BYTES};
+        struct drps_recstream *stream;
+        struct drps_err err = DRPS_ERR_INIT;
+        const void *record;
+        size_t bytes;
+        int rc;
+        uint64_t got = 0;
+        assert_int_equal(drps_recstream_open(f, &o, &stream, NULL), 0);
+        while ((rc = drps_recstream_next(stream, &record, &bytes, &err)) > 0)
+            got++;
+        assert_int_equal(rc, DRPS_E_CORRUPT);
+        assert_non_null(strstr(err.text, narrow ? ": no room" : "record 123 takes 300000 bytes"));
+        assert_true(got < LARGE);
+        drps_recstream_close(stream);
+    }
+    drps_recfile_close(f);
+}
+
 static void test_recstream_memory_covers_the_largest_record(void **state)
 {
     struct scratch *s = *state;
@@ -125,6 +218,15 @@ static void test_recstream_memory_covers_the_largest_record(void **state)
     const struct drps_recstream_options kept = {
         .count = 10, .passes = 2, .buffer_bytes = 1 << 20, .keep = 1};
     assert_int_equal(drps_recstream_memory(f, &kept), drps_recfile_run_bytes(f, 0, 10) + more / 2);
+    /* two buffers of two records and room for a third, and the sizes of two records */
+    const struct drps_recstream_options packed = {.count = 10,
+                                                  .passes = 1,
+                                                  .buffer_bytes = 1700,
+                                                  .depth = 2,
+                                                  .unpack = unpack_twice,
+                                                  .plain_bytes = PLAIN_BYTES};
+    const uint64_t each = 3 * PLAIN_BYTES + 3 * DRPS_RECFILE_ALIGN + 2 * sizeof(size_t);
+    assert_int_equal(drps_recstream_memory(f, &packed), 2 * each);
     drps_recfile_close(f);
 }
 
@@ -213,6 +315,8 @@ static void test_recstream_damage_surfaces(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(test_recstream_unpacks),
+        SCRATCH_TEST(test_recstream_unpack_errors_surface),
         SCRATCH_TEST(test_recstream_gives_records_in_order_pass_after_pass),
         SCRATCH_TEST(test_recstream_memory_covers_the_largest_record),
         SCRATCH_TEST(test_recstream_close_at_any_moment),

@@ -12,25 +12,66 @@
 
 #include "base/drps_endian.h"
 #include "index/drps_batch.h"
+#include "index/pack16.h"
 #include "support/scratch.h"
 
 /* The pieces in one buffer; free() it. */
+static unsigned char *join(const struct drps_batch_pieces *p, size_t *bytes_out)
+{
+    size_t at = 0;
+    assert_true(p->n <= DRPS_BATCH_PIECES);
+    *bytes_out = 0;
+    for (size_t i = 0; i < p->n; i++)
+        *bytes_out += p->pieces[i].bytes;
+    unsigned char *data = malloc(*bytes_out);
+    assert_non_null(data);
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->pieces[i].bytes) memcpy(data + at, p->pieces[i].data, p->pieces[i].bytes);
+        at += p->pieces[i].bytes;
+    }
+    return data;
+}
+
 static unsigned char *flatten(const struct drps_batch *b, size_t *bytes_out)
 {
     struct drps_batch_pieces p;
-    size_t at = 0;
     drps_batch_encode(b, &p);
-    assert_true(p.n <= DRPS_BATCH_PIECES);
-    *bytes_out = 0;
-    for (size_t i = 0; i < p.n; i++)
-        *bytes_out += p.pieces[i].bytes;
-    unsigned char *data = malloc(*bytes_out);
-    assert_non_null(data);
-    for (size_t i = 0; i < p.n; i++) {
-        if (p.pieces[i].bytes) memcpy(data + at, p.pieces[i].data, p.pieces[i].bytes);
-        at += p.pieces[i].bytes;
-    }
+    return join(&p, bytes_out);
+}
+
+static unsigned char *flatten_packed(const struct drps_batch *b, size_t *bytes_out)
+{
+    struct drps_batch_pieces p;
+    void *room = malloc(drps_batch_pack_bound(b)); /* a sanitizer sees one byte too far */
+    assert_non_null(room);
+    drps_batch_pack(b, room, &p);
+    unsigned char *data = join(&p, bytes_out);
+    free(room);
     return data;
+}
+
+/* Packed and unpacked, a body has the bytes of a plain one; nothing is written behind them, and no
+ * less room will do. */
+static void check_packed(const struct drps_batch *b, const unsigned char *plain, size_t bytes)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    size_t packed_bytes, got;
+    unsigned char *packed = flatten_packed(b, &packed_bytes);
+    unsigned char *room = malloc(bytes);
+    struct drps_batch back;
+    assert_non_null(room);
+    assert_int_equal(packed_bytes % 8, 0);
+    assert_int_equal(drps_batch_decode(packed, packed_bytes, &back, NULL), DRPS_E_CORRUPT);
+    if (drps_batch_unpack(packed, packed_bytes, room, bytes, &got, &err)) fail_msg("%s", err.text);
+    assert_int_equal(got, bytes);
+    assert_memory_equal(room, plain, bytes);
+    assert_int_equal(drps_batch_unpack(packed, packed_bytes, room, bytes - 1, &got, NULL),
+                     DRPS_E_CORRUPT);
+    if (drps_batch_unpack(plain, bytes, room, bytes, &got, &err)) fail_msg("%s", err.text);
+    assert_int_equal(got, bytes); /* a plain one comes out as it is */
+    assert_memory_equal(room, plain, bytes);
+    free(room);
+    free(packed);
 }
 
 static const float labels[] = {1.0f, -1.0f};
@@ -117,6 +158,7 @@ static void test_batch_every_shape_comes_back(void **state)
                 b.local16 = narrow;
             unsigned char *data = flatten(&b, &bytes);
             assert_int_equal(bytes % 8, 0);
+            if (b.local16) check_packed(&b, data, bytes);
             if (drps_batch_decode(data, bytes, &back, &err))
                 fail_msg("%s, shape %d: %s", cases[c].name, shape, err.text);
             assert_true(back.samples == b.samples && back.rows == b.rows && back.nnz == b.nnz);
@@ -153,7 +195,8 @@ static void test_batch_damaged_fields_are_refused(void **state)
         {"no values", 16, 4, 0},
         {"uniform", 16, 4, DRPS_BATCH_VALUES | DRPS_BATCH_UNIFORM},
         {"wide", 16, 4, DRPS_BATCH_VALUES | DRPS_BATCH_WIDE},
-        {"a flag that is not known", 16, 4, DRPS_BATCH_VALUES | 8},
+        {"packed", 16, 4, DRPS_BATCH_VALUES | DRPS_BATCH_PACKED},
+        {"a flag that is not known", 16, 4, DRPS_BATCH_VALUES | 32},
         {"reserved bytes", 24, 8, 1},
         {"first start not 0", 40, 4, 1},
         {"starts going back", 44, 4, 4},
@@ -217,11 +260,105 @@ static void test_batch_any_other_length_is_refused(void **state)
     free(data);
 }
 
+/* Labels of -1 and 1, samples of one and two entries, a step back between them. */
+static void test_batch_packed_golden_bytes(void **state)
+{
+    static const unsigned char want[] = {
+        2,  0, 0,    0,    0x2c, 1, 0,    0,
+        3,  0, 0,    0,    0,    0, 0,    0, /* samples, rows 300, nnz */
+        26, 0, 0,    0,    0,    0, 0,    0,
+        0,  0, 0,    0,    0,    0, 0,    0, /* flags: values, packed, signs */
+        1,  0, 0,    0,    0,    0, 0,    0, /* labels 1, -1 */
+        0,  0, 0,    0,    1,    0, 0,    0,
+        3,  0, 0,    0,    0,    0, 0,    0, /* starts, padded */
+        0,  0, 0,    0x3f, 0,    0, 0x80, 0x3f,
+        0,  0, 0,    0x40, 0,    0, 0,    0, /* values 0.5 1 2, padded */
+        6,  4, 0xfc, 0xff, 0x2b, 1, 0,    0, /* 4, then 4 less, then 299 more */
+    };
+    static const uint16_t far[] = {4, 0, 299};
+    struct drps_batch b = small;
+    size_t bytes, plain_bytes;
+    (void)state;
+    b.rows = 300;
+    b.local16 = far;
+    unsigned char *data = flatten_packed(&b, &bytes);
+    assert_int_equal(bytes, sizeof(want));
+    assert_memory_equal(data, want, sizeof(want));
+    unsigned char *plain = flatten(&b, &plain_bytes);
+    check_packed(&b, plain, plain_bytes);
+    free(plain);
+    free(data);
+}
+
+/* Every bit flipped, every shorter record: an error, or a body that fits the room. */
+static void test_batch_unpack_survives_damage(void **state)
+{
+    struct drps_batch b = small;
+    size_t bytes, got;
+    char room[200];
+    (void)state;
+    unsigned char *data = flatten_packed(&b, &bytes);
+    for (size_t n = 0; n < bytes; n++) {
+        unsigned char *exact = malloc(n + 1), *copy = malloc(bytes);
+        assert_true(exact && copy);
+        memcpy(exact, data, n);
+        assert_int_equal(drps_batch_unpack(exact, n, room, sizeof(room), &got, NULL),
+                         DRPS_E_CORRUPT);
+        for (int bit = 0; bit < 8; bit++) {
+            memcpy(copy, data, bytes);
+            copy[n] ^= (unsigned char)(1 << bit);
+            const int rc = drps_batch_unpack(copy, bytes, room, sizeof(room), &got, NULL);
+            assert_true(rc == 0 ? got <= sizeof(room) : rc == DRPS_E_CORRUPT && !got);
+        }
+        free(copy);
+        free(exact);
+    }
+    free(data);
+}
+
+/* Against the decoder without vector instructions, from memory of exactly the packed bytes. */
+static void test_batch_pack16(void **state)
+{
+    enum { MOST = 100 };
+    struct random_source r = random_begin("pack16");
+    uint16_t numbers[MOST], back[MOST], ref[MOST];
+    (void)state;
+    for (size_t n = 1; n <= MOST; n++)
+        for (unsigned wide = 0; wide <= 4; wide++) { /* quarters of the differences */
+            uint16_t at = 0;
+            for (size_t i = 0; i < n; i++) {
+                at = (uint16_t)(at + random_below(&r, random_below(&r, 4) < wide ? 65536 : 256));
+                numbers[i] = at;
+            }
+            unsigned char *room = malloc(pack16_bound(n));
+            assert_non_null(room);
+            const size_t bytes = pack16_encode(numbers, n, room);
+            unsigned char *packed = malloc(bytes);
+            assert_non_null(packed);
+            memcpy(packed, room, bytes);
+            assert_int_equal(pack16_bytes(packed, bytes, n), bytes);
+            assert_int_equal(pack16_bytes(packed, bytes - 1, n), 0);
+            pack16_decode(packed, bytes, n, back);
+            assert_memory_equal(back, numbers, n * sizeof(*numbers));
+            pack16_decode_ref(packed, bytes, n, ref);
+            assert_memory_equal(ref, numbers, n * sizeof(*numbers));
+            if (n % 8) { /* a mark of a number that is not there */
+                packed[n / 8] |= 0x80;
+                assert_int_equal(pack16_bytes(packed, bytes, n), 0);
+            }
+            free(packed);
+            free(room);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_batch_golden_bytes),
         cmocka_unit_test(test_batch_every_shape_comes_back),
+        cmocka_unit_test(test_batch_packed_golden_bytes),
+        cmocka_unit_test(test_batch_unpack_survives_damage),
+        cmocka_unit_test(test_batch_pack16),
         cmocka_unit_test(test_batch_damaged_fields_are_refused),
         cmocka_unit_test(test_batch_uniform_counts_must_agree),
         cmocka_unit_test(test_batch_any_other_length_is_refused),

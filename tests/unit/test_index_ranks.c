@@ -23,6 +23,7 @@
 #include "index/drps_names.h"
 #include "index/drps_round.h"
 #include "index/owners.h"
+#include "support/body.h"
 #include "support/index_case.h"
 
 static uint64_t seed = 20240607;
@@ -182,7 +183,18 @@ static uint32_t local_row(const struct drps_batch *b, size_t j)
     return b->local32 ? b->local32[j] : b->local16[j];
 }
 
-/* The same samples of the same rows; rows_b [b->rows] have been named as rows_a are. */
+/* Entry j of a is one of b's in [from, to); a sample's rows are distinct. */
+static void check_entry(const struct drps_batch *a, const uint32_t *rows_a, size_t j,
+                        const struct drps_batch *b, const uint32_t *rows_b, size_t from, size_t to)
+{
+    while (from < to && rows_b[local_row(b, from)] != rows_a[local_row(a, j)])
+        from++;
+    assert_true(from < to);
+    if (a->values) assert_memory_equal(a->values + j, b->values + from, sizeof(*a->values));
+}
+
+/* The same samples of the same rows; rows_b [b->rows] have been named as rows_a are. A sample's
+ * entries are in the order of each one's own numbers. */
 static void check_same_batch(const struct drps_batch *a, const uint32_t *rows_a,
                              const struct drps_batch *b, const uint32_t *rows_b)
 {
@@ -191,11 +203,13 @@ static void check_same_batch(const struct drps_batch *a, const uint32_t *rows_a,
     assert_int_equal(a->nnz, b->nnz);
     assert_int_equal(!a->values, !b->values);
     assert_memory_equal(a->labels, b->labels, a->samples * sizeof(*a->labels));
-    if (a->values) assert_memory_equal(a->values, b->values, a->nnz * sizeof(*a->values));
     for (size_t s = 0; s <= a->samples; s++)
         assert_int_equal(drps_batch_start(a, s), drps_batch_start(b, s));
-    for (size_t j = 0; j < a->nnz; j++)
-        assert_int_equal(rows_a[local_row(a, j)], rows_b[local_row(b, j)]);
+    for (size_t s = 0; s < a->samples; s++) {
+        const size_t from = drps_batch_start(a, s), to = drps_batch_start(a, s + 1);
+        for (size_t j = from; j < to; j++)
+            check_entry(a, rows_a, j, b, rows_b, from, to);
+    }
 }
 
 /* A worker's rows of the round: the parts of all servers, put together, as the one numbers them. */
@@ -228,11 +242,13 @@ static void check_batch(const struct cluster *c, const struct served *served, ui
     size_t n = 0;
 
     read_record(c->parts[worker], "data.rec", DRPS_KIND_DATA, round, &own);
+    own.data = body_unpack(own.data, &own.bytes);
     assert_int_equal(drps_batch_decode(own.data, own.bytes, &b, NULL), 0);
     uint32_t *rows = join_parts(c, served, round, worker, b.rows);
     if (there) {
         uint32_t *want = read_list(c->plan, batch, &n);
         read_record(c->plan, "data.rec", DRPS_KIND_DATA, batch, &body);
+        body.data = body_unpack(body.data, &body.bytes);
         assert_int_equal(drps_batch_decode(body.data, body.bytes, &a, NULL), 0);
         check_same_batch(&a, want, &b, rows);
         free(want);
@@ -416,6 +432,7 @@ static void hash_one(const struct cluster *c, uint64_t first, uint64_t batches, 
         size_t n;
         uint32_t *rows = read_list(c->plan, k, &n);
         read_record(c->plan, "data.rec", DRPS_KIND_DATA, k, &body);
+        body.data = body_unpack(body.data, &body.bytes);
         assert_int_equal(drps_batch_decode(body.data, body.bytes, &b, NULL), 0);
         add_samples(out, &b, rows);
         free(rows);
@@ -435,6 +452,7 @@ static void hash_round(const struct cluster *c, uint64_t round, struct hashes *o
         struct record own;
         struct drps_batch b;
         read_record(c->parts[w], "data.rec", DRPS_KIND_DATA, round, &own);
+        own.data = body_unpack(own.data, &own.bytes);
         assert_int_equal(drps_batch_decode(own.data, own.bytes, &b, NULL), 0);
         assert_true(b.samples <= c->parts[w]->info.batch_size);
         uint32_t *rows = join_parts(c, served, round, w, b.rows);
@@ -457,8 +475,8 @@ static void check_all_are_there(const struct cluster *c, uint64_t first_batch, u
                                 uint64_t first_round, uint64_t rounds)
 {
     struct hashes one = {0}, many = {0};
-    size_t samples[WORKERS_MOST] = {0}, least[DRPS_PLAN_WORKERS_MAX],
-           most[WORKERS_MOST] = {0}, largest = 0;
+    size_t samples[WORKERS_MOST] = {0}, least[DRPS_PLAN_WORKERS_MAX], most[WORKERS_MOST] = {0},
+           largest = 0;
     memset(least, 0xff, sizeof(least));
     hash_one(c, first_batch, batches, &one);
     for (uint64_t t = first_round; t < first_round + rounds; t++)
