@@ -53,7 +53,7 @@ static int rank_rows(struct batch_writer *w, const struct gathered *g, struct dr
         drps_array_reserve(&w->aux, &w->aux_cap, n, sizeof(*w->aux)) ||
         drps_array_reserve(&w->sorted, &w->sorted_cap, n, sizeof(*w->sorted)) ||
         drps_array_reserve(&w->rank, &w->rank_cap, n, sizeof(*w->rank)) ||
-        drps_array_reserve(&w->list, &w->list_cap, drps_list_encode_bound(n), 1))
+        drps_array_reserve(&w->list, &w->list_cap, drps_list_encode_dense_bound(n), 1))
         return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu rows", n);
     for (size_t i = 0; i < n; i++) {
         const uint32_t row = i == 0 && w->has_bias ? 0
@@ -118,7 +118,7 @@ static int write_batch(struct batch_writer *w, struct gathered *g, struct drps_e
         batch.starts = g->starts;
     if (g->has_values) batch.values = g->values;
     rc = bodies_write(&w->bodies, w->data, &batch, g->local, err);
-    struct drps_piece list = {w->list, drps_list_encode(w->sorted, g->rows_n, w->list)};
+    struct drps_piece list = {w->list, drps_list_encode_dense(w->sorted, g->rows_n, w->list)};
     if (rc == 0) rc = drps_recwriter_add(w->rows, &list, 1, err);
     raise(&w->max_samples, g->n);
     raise(&w->max_rows, g->rows_n);

@@ -81,6 +81,11 @@ int drps_batch_unpack(const void *record, size_t bytes, void *room, size_t room_
  */
 size_t drps_list_encode_bound(size_t n);
 size_t drps_list_encode(const uint32_t *list, size_t n, void *out); /* returns bytes written */
+/* Smaller for long lists with small gaps: eight gaps at a time have as many bits as the largest
+ * needs. n is less than 2^31, and the bound is another. */
+size_t drps_list_encode_dense_bound(size_t n);
+size_t drps_list_encode_dense(const uint32_t *list, size_t n, void *out);
+/* Of either. */
 uint32_t drps_list_count(const void *record);
 /* list_out has room for drps_list_count(). *used_out (NULL allowed): bytes consumed. DRPS_E_CORRUPT
  * when malformed. */

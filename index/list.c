@@ -23,7 +23,12 @@ size_t drps_list_encode_bound(size_t n)
 
 uint32_t drps_list_count(const void *record)
 {
-    return drps_get_u32(record);
+    return drps_get_u32(record) & ~LIST_DENSE;
+}
+
+static int is_dense(const void *record, size_t bytes)
+{
+    return bytes >= 4 && drps_get_u32(record) & LIST_DENSE;
 }
 
 static unsigned length_of(uint32_t v)
@@ -236,6 +241,7 @@ int drps_list_decode(const void *record, size_t bytes, uint32_t *list_out, size_
 {
     struct cursor c;
     int wraps = 0;
+    if (is_dense(record, bytes)) return list_dense_decode(record, bytes, list_out, used_out, err);
     int rc = begin(&c, record, bytes, used_out, err);
     if (rc < 0) return rc;
 #ifdef __SSSE3__
@@ -265,6 +271,8 @@ int list_decode_ref(const void *record, size_t bytes, uint32_t *list_out, size_t
                     struct drps_err *err)
 {
     struct cursor c;
+    if (is_dense(record, bytes))
+        return list_dense_decode_ref(record, bytes, list_out, used_out, err);
     int rc = begin(&c, record, bytes, used_out, err);
     if (rc < 0) return rc;
     return decode_some(&c, c.n, 1, list_out) ? wrapped(&c, err) : 0;

@@ -10,6 +10,15 @@
 
 #include "base/drps_err.h"
 
+/* Of a list's count: it is dense (list_dense.c). */
+#define LIST_DENSE (UINT32_C(1) << 31)
+
+DRPS_MUST_CHECK
+int list_dense_decode(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
+                      struct drps_err *err);
+DRPS_MUST_CHECK
+int list_dense_decode_ref(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
+                          struct drps_err *err);
 DRPS_MUST_CHECK
 int list_decode_ref(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
                     struct drps_err *err);

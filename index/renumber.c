@@ -39,7 +39,7 @@ static int reserve(struct renumbering *m, size_t n)
            drps_array_reserve(&m->aux, &m->aux_cap, n, sizeof(*m->aux)) ||
            drps_array_reserve(&m->rank, &m->rank_cap, n, sizeof(*m->rank)) ||
            drps_array_reserve(&m->sorted, &m->sorted_cap, n, sizeof(*m->sorted)) ||
-           drps_array_reserve(&m->list, &m->list_cap, drps_list_encode_bound(n), 1);
+           drps_array_reserve(&m->list, &m->list_cap, drps_list_encode_dense_bound(n), 1);
 }
 
 /* The batch's rows under their new numbers: sorted, and the new rank of each old one. */
@@ -53,7 +53,7 @@ static int renumber_rows(struct renumbering *m, const uint32_t *old, size_t n, s
         m->sorted[i] = (uint32_t)(m->keyed[i] >> 32);
         m->rank[(uint32_t)m->keyed[i]] = (uint32_t)i;
     }
-    const struct drps_piece list = {m->list, drps_list_encode(m->sorted, n, m->list)};
+    const struct drps_piece list = {m->list, drps_list_encode_dense(m->sorted, n, m->list)};
     return drps_recwriter_add(m->rows_out, &list, 1, err);
 }
 

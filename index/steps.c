@@ -113,7 +113,7 @@ static int decode_rows(struct steps *st, const void *record, size_t bytes, uint6
     size_t used;
     uint32_t n = bytes >= 4 ? drps_list_count(record) : 0;
 
-    if (n > bytes) /* a number takes a byte or more: bounds the allocation */
+    if (n / 16 > bytes) /* a dense list has up to 16 numbers a byte: bounds the allocation */
         return drps_err_set(err, DRPS_E_CORRUPT, "a list of %" PRIu32 " rows in %zu bytes", n,
                             bytes);
     if (drps_array_reserve(&st->list, &st->list_cap, n, sizeof(*st->list)))

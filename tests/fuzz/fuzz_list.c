@@ -41,10 +41,19 @@ static void check(const uint8_t *data, size_t size, int gaps, uint32_t n, uint32
     for (uint32_t i = 1; gaps && i < n; i++)
         CHECK(list[i] > list[i - 1]);
     size_t bytes = gaps ? drps_list_encode(list, n, packed) : drps_numbers_encode(list, n, packed);
-    CHECK(bytes <= drps_list_encode_bound(n) && bytes <= used);
+    const int dense = gaps && size >= 4 && data[3] & 0x80;
+    CHECK(bytes <= drps_list_encode_bound(n) && (dense || bytes <= used));
     rc = gaps ? drps_list_decode(packed, bytes, back, NULL, NULL)
               : drps_numbers_decode(packed, bytes, back, NULL, NULL);
     CHECK(rc == 0 && memcmp(list, back, n * sizeof(*list)) == 0);
+    if (!gaps) return;
+    uint8_t *blocks = malloc(drps_list_encode_dense_bound(n));
+    CHECK(blocks);
+    bytes = drps_list_encode_dense(list, n, blocks);
+    CHECK(bytes <= drps_list_encode_dense_bound(n) && (!dense || bytes <= used));
+    rc = drps_list_decode(blocks, bytes, back, NULL, NULL);
+    CHECK(rc == 0 && memcmp(list, back, n * sizeof(*list)) == 0);
+    free(blocks);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

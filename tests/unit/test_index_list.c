@@ -303,10 +303,136 @@ static void test_list_wraps_in_any_lane_are_refused(void **state)
     }
 }
 
+/* ---- Dense lists ---- */
+
+/* Nine numbers: gaps of at most 3 bits, 5 5 0 ..., and one of 10 bits. */
+static void test_list_dense_golden_bytes(void **state)
+{
+    static const uint32_t list[] = {5, 11, 12, 13, 14, 15, 16, 17, 1018};
+    static const unsigned char want[] = {9,    0,    0, 0x80, /* dense */
+                                         0x93, 0x2d, 0, 0,    /* codes 3 and 9; gaps 5, 5, 0 ... */
+                                         0xe8, 3,    0, 0,    0, 0, 0, 0, 0, 0}; /* 1000 */
+    unsigned char out[200];
+    uint32_t back[9];
+    size_t used;
+    (void)state;
+    assert_true(drps_list_encode_dense_bound(9) <= sizeof(out));
+    assert_int_equal(drps_list_encode_dense(list, 9, out), sizeof(want));
+    assert_memory_equal(out, want, sizeof(want));
+    assert_int_equal(drps_list_count(out), 9);
+    assert_int_equal(drps_list_decode(out, sizeof(want), back, &used, NULL), 0);
+    assert_int_equal(used, sizeof(want));
+    assert_memory_equal(back, list, sizeof(list));
+}
+
+static void check_dense(const uint32_t *list, size_t n)
+{
+    uint32_t *back = malloc(n * sizeof(*back) + 1);
+    unsigned char *out = malloc(drps_list_encode_dense_bound(n));
+    size_t used;
+    assert_true(back && out);
+    const size_t bytes = drps_list_encode_dense(list, n, out);
+    unsigned char *exact = malloc(bytes); /* a read beyond it is seen by the sanitizer */
+    assert_non_null(exact);
+    memcpy(exact, out, bytes);
+    assert_int_equal(drps_list_decode(exact, bytes, back, &used, NULL), 0);
+    assert_int_equal(used, bytes);
+    assert_memory_equal(back, list, n * sizeof(*list));
+    memset(back, 0, n * sizeof(*back));
+    assert_int_equal(list_decode_ref(exact, bytes, back, &used, NULL), 0);
+    assert_memory_equal(back, list, n * sizeof(*list));
+    if (n) {
+        assert_int_equal(drps_list_decode(exact, bytes - 1, back, &used, NULL), DRPS_E_CORRUPT);
+        assert_int_equal(used, 0);
+    }
+    free(exact);
+    free(out);
+    free(back);
+}
+
+/* Gaps of every number of bits, alone and mixed, with and without a rest. */
+static void test_list_dense_round_trips(void **state)
+{
+    enum { MOST = 500 };
+    struct random_source r = random_begin("dense");
+    uint32_t list[MOST];
+    (void)state;
+    for (unsigned bits = 0; bits < 23; bits++) /* 500 gaps of these stay within 32 bits */
+        for (size_t n = 0; n < MOST; n += n < 20 ? 1 : 37) {
+            uint64_t next = 0;
+            for (size_t i = 0; i < n; i++) {
+                const unsigned width = n % 2 ? bits : (unsigned)random_below(&r, bits + 1);
+                next += random_below(&r, (uint64_t)1 << width);
+                list[i] = (uint32_t)next++;
+            }
+            check_dense(list, n);
+        }
+    for (int round = 0; round < 200; round++) {
+        const size_t n = (size_t)random_below(&r, MOST);
+        for (size_t i = 0; i < n; i++)
+            list[i] = random_number(&r);
+        check_dense(list, make_increasing(list, n));
+    }
+}
+
+/* Any bytes: an error, or an increasing list, and the same without vectors. */
+static void test_list_dense_random_bytes_are_safe(void **state)
+{
+    struct random_source r = random_begin("dense bytes");
+    int good = 0, wraps = 0;
+    (void)state;
+    for (int round = 0; round < 30000; round++) {
+        const size_t bytes = 4 + (size_t)random_below(&r, 300);
+        const uint32_t n = (uint32_t)random_below(&r, 120), head = n | LIST_DENSE;
+        unsigned char *record = malloc(bytes);
+        uint32_t list[120], want[120];
+        struct drps_err err = DRPS_ERR_INIT;
+        assert_non_null(record);
+        for (size_t i = 0; i < bytes; i++) /* mostly widths that fit */
+            record[i] = (unsigned char)(random_u64(&r) & (i < 12 && round % 4 ? 0xbb : 0xff));
+        memcpy(record, &head, 4);
+        const int rc = drps_list_decode(record, bytes, list, NULL, &err);
+        assert_int_equal(list_decode_ref(record, bytes, want, NULL, NULL), rc);
+        assert_true(rc == 0 || rc == DRPS_E_CORRUPT);
+        if (rc == 0) assert_memory_equal(list, want, n * sizeof(*list));
+        for (uint32_t i = 1; rc == 0 && i < n; i++)
+            assert_true(list[i] > list[i - 1]);
+        good += rc == 0;
+        wraps += rc < 0 && strstr(err.text, "32 bits") != NULL;
+        free(record);
+    }
+    assert_true(good > 1000 && wraps > 10);
+}
+
+/* A step out of 32 bits in any lane of a vector, and one that ends at the largest number. */
+static void test_list_dense_wraps_are_refused(void **state)
+{
+    (void)state;
+    for (size_t lane = 8; lane < 32; lane++) { /* the first block is not a vector's */
+        uint32_t list[32], back[32];
+        unsigned char out[300];
+        for (size_t i = 0; i < 32; i++)
+            list[i] = UINT32_MAX - 131 - 32 + (uint32_t)i + (i >= lane ? 100 : 0);
+        size_t n = drps_list_encode_dense(list, 32, out);
+        assert_int_equal(drps_list_decode(out, n, back, NULL, NULL), 0);
+        uint32_t first = UINT32_MAX - (list[31] - list[0]); /* its block has gaps of 32 bits */
+        memcpy(out + 6, &first, sizeof(first));
+        assert_int_equal(drps_list_decode(out, n, back, NULL, NULL), 0);
+        assert_int_equal(back[31], UINT32_MAX);
+        first = UINT32_MAX - (list[lane] - list[0]) + 1;
+        memcpy(out + 6, &first, sizeof(first));
+        assert_int_equal(drps_list_decode(out, n, back, NULL, NULL), DRPS_E_CORRUPT);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_list_golden_bytes),
+        cmocka_unit_test(test_list_dense_golden_bytes),
+        cmocka_unit_test(test_list_dense_round_trips),
+        cmocka_unit_test(test_list_dense_random_bytes_are_safe),
+        cmocka_unit_test(test_list_dense_wraps_are_refused),
         cmocka_unit_test(test_list_random_round_trips),
         cmocka_unit_test(test_list_cut_records_are_refused),
         cmocka_unit_test(test_list_impossible_counts_are_refused),
