@@ -105,8 +105,12 @@ static int write_empty(struct batch_writer *w, struct drps_err *err)
 
 static int write_batch(struct batch_writer *w, struct gathered *g, struct drps_err *err)
 {
-    struct drps_batch batch = {
-        .samples = g->n, .rows = g->rows_n, .nnz = g->nnz, .labels = g->labels};
+    struct drps_batch batch = {.samples = g->n,
+                               .rows = g->rows_n,
+                               .nnz = g->nnz,
+                               .labels = g->labels,
+                               .diagonal = g->diagonal,
+                               .lane = g->lane};
 
     if (!g->n) return write_empty(w, err);
     int rc = rank_rows(w, g, err);

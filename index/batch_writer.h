@@ -19,6 +19,7 @@ struct gathered {
     float *values;   /* [nnz] if has_values */
     size_t nnz, local_cap, value_cap;
     int has_values;
+    uint32_t diagonal, lane;
 };
 
 void gathered_free(struct gathered *g);

@@ -30,6 +30,7 @@ struct batcher {
     size_t slots_n;
 
     struct gathered batch, handed; /* the one being gathered, and the writer's */
+    uint32_t diagonal, lane;       /* of the one being gathered */
     struct batch_writer *writer;
 };
 
@@ -247,6 +248,8 @@ static int write_alone(struct batcher *b, struct drps_err *err)
 static int end_batch(struct batcher *b, struct drps_err *err)
 {
     int rc;
+    b->batch.diagonal = b->diagonal;
+    b->batch.lane = b->lane;
     clear_slots(b);
     b->epoch += (uint32_t)b->batch.rows_n;
     if (!leaves_room(b))
@@ -281,6 +284,12 @@ int batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids,
     b->batch.nnz += n;
     b->batch.starts[b->batch.n] = (uint32_t)b->batch.nnz;
     return b->batch.n == b->batch_size ? end_batch(b, err) : 0;
+}
+
+void batcher_mark(struct batcher *b, uint32_t diagonal, uint32_t lane)
+{
+    b->diagonal = diagonal;
+    b->lane = lane;
 }
 
 int batcher_flush(struct batcher *b, struct drps_err *err)

@@ -26,6 +26,8 @@ struct drps_batch {
     const uint16_t *local16; /* [nnz] when m <= 65536, else NULL */
     const uint32_t *local32; /* [nnz] otherwise */
     const float *values;     /* [nnz], or NULL: all 1 */
+    uint32_t diagonal, lane; /* batches of one diagonal, not 0, and different lanes share no row but
+                             the intercept's; they follow on each other */
 };
 
 static inline size_t drps_batch_start(const struct drps_batch *b, size_t s)
@@ -35,7 +37,7 @@ static inline size_t drps_batch_start(const struct drps_batch *b, size_t s)
 
 /* Head of a body record, 32 bytes, then labels, starts, values, local indices, each padded to 8
  * bytes. */
-enum { DRPS_BATCH_HEAD_BYTES = 32 };
+enum { DRPS_BATCH_HEAD_BYTES = 32, DRPS_BATCH_LANES = 16 };
 enum {
     DRPS_BATCH_WIDE = 1,
     DRPS_BATCH_VALUES = 2,
@@ -52,6 +54,9 @@ struct drps_batch_pieces {
     size_t n;
 };
 void drps_batch_encode(const struct drps_batch *b, struct drps_batch_pieces *out);
+
+/* The diagonal of a body record that is not decoded yet; 0 as well where it has no head. */
+uint32_t drps_batch_diagonal(const void *record, size_t bytes);
 
 /* Point b into a body record (8-byte aligned). DRPS_E_CORRUPT when the counts do not fit its bytes
  * or an index is out of range. */

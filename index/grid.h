@@ -8,8 +8,13 @@
  * Within their table rows are placed by a hash of the name (see dict.h), so that a group is a run
  * of placed ids, and groups differ by one row at most.
  *
+ * Lanes: a cell's users and items are cut into as many sub-groups as there are lanes, and the
+ * sub-cells of a diagonal, which share no row, are a *diagonal*: one sub-cell a lane. The diagonals
+ * of a cell follow on each other, and in a diagonal batches of all lanes alternate (lanes.h).
+ *
  * Source: the cells of DSGD (Gemulla, Haas, Nijkamp, Sismanis, KDD 2011); they run cells that share
- * no row in parallel, we run cells that share a group one after another.
+ * no row in parallel, as we run the sub-cells of a diagonal; we run cells that share a group one
+ * after another.
  */
 #ifndef DRPS_INDEX_GRID_H
 #define DRPS_INDEX_GRID_H
@@ -17,8 +22,9 @@
 #include <stdint.h>
 
 #include "base/drps_rng.h"
+#include "index/drps_batch.h"
 
-enum { GRID_GROUPS_MAX = 4096 };
+enum { GRID_GROUPS_MAX = 4096, GRID_LANES_MAX = DRPS_BATCH_LANES };
 
 struct grid {
     uint32_t users, items; /* groups of each, 1 .. GRID_GROUPS_MAX */
@@ -49,6 +55,9 @@ struct grid_input {
  */
 struct grid grid_choose(const struct grid_input *in);
 
+/* Lanes for a grid: as many as leave a batch to a sub-cell, four at most. */
+uint32_t grid_choose_lanes(const struct grid *g, const struct grid_input *in);
+
 /* When a cell is visited: 0 .. users * items - 1. */
 static inline uint64_t grid_cell(const struct grid *g, uint32_t user_group, uint32_t item_group)
 {
@@ -72,16 +81,43 @@ static inline uint32_t grid_group(uint64_t rank, uint64_t rows, uint32_t groups)
     return (uint32_t)(rank * groups / rows);
 }
 
-/*
- * A sample's place in the order: cells have equal ranges of the 64 bits, so that the spool's
- * buckets are equally full in expectation, and `random` decides within. The remainder is as good as
- * uniform: at most 2^24 of its values, 2^40 or more, are likelier than others. With one cell it is
- * `random` itself (but for one value), hence the shuffled order.
+/* Where a sample belongs: its diagonal 0 .. users * items * lanes - 1, and its lane there. With one
+ * lane the diagonals are the cells. */
+struct grid_spot {
+    uint64_t diagonal;
+    uint32_t lane;
+};
+
+/* The spot of a user group and an item group, of lanes times as many groups. A lane is a sub-group
+ * of the outer table, whose rows it has in all diagonals of a pass: they stay in a thread's cache.
  */
+static inline struct grid_spot grid_spot(const struct grid *g, uint32_t lanes, uint32_t user,
+                                         uint32_t item)
+{
+    const int users_outside = g->users <= g->items;
+    const uint32_t lane = (users_outside ? user : item) % lanes;
+    const uint32_t inner = (users_outside ? item : user) % lanes;
+    return (struct grid_spot){
+        grid_cell(g, user / lanes, item / lanes) * lanes + (inner + lanes - lane) % lanes, lane};
+}
+
+/*
+ * A sample's place in the order: diagonals have equal ranges of the 64 bits, so that the spool's
+ * buckets are equally full in expectation, and `random` decides within. The remainder is as good as
+ * uniform: at most 2^28 of its values, 2^36 or more, are likelier than others. With one diagonal it
+ * is `random` itself (but for one value), hence the shuffled order.
+ */
+static inline uint64_t grid_spot_order(const struct grid *g, uint32_t lanes, uint64_t diagonal,
+                                       uint64_t random)
+{
+    uint64_t width = UINT64_MAX / ((uint64_t)g->users * g->items * lanes);
+    return diagonal * width + random % width;
+}
+
+/* The same of cells. */
 static inline uint64_t grid_order(const struct grid *g, uint64_t cell, uint64_t random)
 {
-    uint64_t width = UINT64_MAX / ((uint64_t)g->users * g->items);
-    return cell * width + random % width;
+    return grid_spot_order(g, 1, cell, random);
 }
 
 #endif

@@ -54,7 +54,7 @@ static enum shape shape_of(const struct drps_plan_info *info)
     X(max_step_blocks) X(windows) X(window_budget_bytes) X(working_set_rows) X(memory_bytes)
 /* These may be missing: then they are 0. */
 #define PLAN_LATER_NUMBERS(X)                                                                      \
-    X(max_step_block_rows) X(grid_users) X(grid_items)                                             \
+    X(max_step_block_rows) X(grid_users) X(grid_items) X(lanes)                                    \
     X(max_window_rows) X(window_rows) X(window_rows_kept) X(window_rows_moved)                     \
     X(seek_ns) X(transfer_bps) X(row_uses) X(block_uses) X(block_use_rows) X(runs) X(run_rows)
 /* Of a plan for several workers. */
@@ -337,6 +337,10 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "%s/%s: %" PRIu64 " blocks of %" PRIu64 " rows are impossible",
                             plan->dir, manifest_name, info->blocks, info->rows);
+    if (info->lanes > DRPS_BATCH_LANES)
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%s/%s: %" PRIu64 " lanes, at most %d are possible", plan->dir,
+                            manifest_name, info->lanes, DRPS_BATCH_LANES);
     rc = get_name(j, "algo", path, info->algo, err);
     if (rc == 0) rc = get_name(j, "loss", path, info->loss, err);
     if (rc == 0) rc = get_name(j, "format", path, info->format, err);
@@ -595,6 +599,7 @@ int drps_plan_verify(const struct drps_plan *plan, struct drps_err *err)
     if (rc < 0) return rc;
     free(first);
     rc = verify_windows(plan->io, plan->dir, &plan->info, err);
+    if (rc == 0 && plan->info.lanes) rc = verify_lanes(plan->io, plan->dir, &plan->info, err);
     if (rc == 0 && shape_of(&plan->info) == SHARE)
         rc = verify_rounds(plan->io, plan->dir, &plan->info, err);
     return rc;

@@ -7,9 +7,36 @@
 #include "index/batcher.h"
 #include "index/drps_names.h"
 #include "index/grid.h"
+#include "index/lanes.h"
 #include "index/run.h"
 
 enum { MIN_BATCH = 100 };
+
+/* ---- Grid order ---- */
+
+static struct grid grid_of(const struct drps_plan_info *info)
+{
+    return (struct grid){(uint32_t)info->grid_users, (uint32_t)info->grid_items};
+}
+
+/* Where the sample belongs among so many lanes; map as in struct batching. */
+static struct grid_spot spot_of(const struct drps_plan_info *info, uint32_t lanes,
+                                const uint32_t *map, const struct spool_sample *s)
+{
+    const struct grid grid = grid_of(info);
+    const struct drps_table *items = &info->tables[info->tables_n - 1];
+    uint32_t user = 0, item = 0; /* groups; of a name that training does not have, the first */
+
+    for (uint32_t i = 0; i < s->n; i++) {
+        const uint32_t row = map ? map[s->ids[i]] : s->ids[i];
+        if (row == DRPS_NO_ROW) continue;
+        if (row >= items->first)
+            item = grid_group(row - items->first, items->rows, grid.items * lanes);
+        else
+            user = grid_group(row - items[-1].first, items[-1].rows, grid.users * lanes);
+    }
+    return grid_spot(&grid, lanes, user, item);
+}
 
 /* ---- One batch after another ---- */
 
@@ -23,6 +50,7 @@ struct batching {
     double label_sum;
     uint64_t done, total;
     int test;
+    struct lanes *lanes; /* batches are marked, and end with their diagonal; or NULL */
     const struct allotment *allotment; /* NULL: batches end when they are full */
     uint64_t batch, left; /* with one: which is being made, and how many samples it still takes */
 };
@@ -65,6 +93,13 @@ static int drop_unseen(struct batching *b, struct spool_sample *s, struct drps_e
     return 0;
 }
 
+static int add_to_lane(struct batching *b, const struct spool_sample *s, struct drps_err *err)
+{
+    const struct drps_plan_info *info = b->r->info;
+    const struct grid_spot spot = spot_of(info, (uint32_t)info->lanes, b->map, s);
+    return lanes_add(b->lanes, (uint32_t)spot.diagonal + 1, spot.lane, s, err);
+}
+
 static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
 {
     enum { REPORT_EVERY = 1 << 14 };
@@ -82,6 +117,8 @@ static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
         rc = check_interrupt(o, err);
         if (rc < 0) return rc;
     }
+    s->label = label;
+    if (b->lanes) return add_to_lane(b, s, err);
     if (!b->allotment) return batcher_add(b->batcher, label, s->n, s->ids, s->values, err);
     rc = end_batches(b, err); /* the first ones may be without samples */
     if (rc == 0) rc = batcher_add(b->batcher, label, s->n, s->ids, s->values, err);
@@ -109,7 +146,12 @@ static int drain(struct run *r, struct batching *b, struct spool *spool,
                                             .stamp_bytes = r->options.memory_bytes / 8};
     int rc = batcher_open(data, rows, &options, &b->batcher, err);
     const struct spool_visitor visitor = {.visit = batch_sample, .expect = expect_sample, .ctx = b};
+    if (rc == 0 && r->info->lanes && !b->test)
+        rc = lanes_open((uint32_t)r->info->lanes, (size_t)most, b->batcher, &b->lanes, err);
     if (rc == 0) rc = spool_drain(spool, r->options.memory_bytes / 3, &visitor, err);
+    if (rc == 0 && b->lanes) rc = lanes_finish(b->lanes, err);
+    lanes_close(b->lanes);
+    b->lanes = NULL;
     if (rc == 0) rc = batcher_flush(b->batcher, err);
     if (rc == 0) batcher_maxima(b->batcher, r->info);
     batcher_close(b->batcher);
@@ -160,9 +202,26 @@ static int choose_batch_size(struct run *r, struct drps_err *err)
                         (unsigned long long)(steps * STEP_BYTES * 2 >> 20) + 1);
 }
 
-/* ---- Grid order ---- */
+/* ---- Dealing samples to cells ---- */
 
-static void choose_grid(struct run *r)
+/* Lanes are for one worker; samples that wait in them may take a 24th of the memory. */
+static int choose_lanes(struct run *r, const struct grid *grid, const struct grid_input *in,
+                        struct drps_err *err)
+{
+    const uint64_t room = r->options.memory_bytes / 24;
+    uint32_t lanes = r->options.lanes ? r->options.lanes : grid_choose_lanes(grid, in);
+    while (lanes > 1 && !r->options.lanes && lanes_memory(lanes, in->batch_size) > room)
+        lanes--;
+    r->info->lanes = r->parts_n == 1 && lanes > 1 ? lanes : 0;
+    if (!r->info->lanes || lanes_memory(lanes, in->batch_size) <= room) return 0;
+    return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                        "--lanes %u of batches of %llu samples do not fit the memory: use fewer, "
+                        "a smaller --batch-size, or --memory %lluM",
+                        lanes, (unsigned long long)in->batch_size,
+                        (unsigned long long)(lanes_memory(lanes, in->batch_size) * 24 >> 20) + 1);
+}
+
+static int choose_grid(struct run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
     const struct drps_table *items = &info->tables[info->tables_n - 1];
@@ -177,6 +236,7 @@ static void choose_grid(struct run *r)
     if (!grid.users) grid = grid_choose(&in);
     info->grid_users = grid.users;
     info->grid_items = grid.items;
+    return choose_lanes(r, &grid, &in, err);
 }
 
 struct dealing {
@@ -190,21 +250,11 @@ static int deal_to_cell(void *ctx, struct spool_sample *s, struct drps_err *err)
 {
     const struct dealing *d = ctx;
     const struct drps_plan_info *info = d->r->info;
-    const struct grid grid = {(uint32_t)info->grid_users, (uint32_t)info->grid_items};
-    const struct drps_table *items = &info->tables[info->tables_n - 1];
-    uint32_t user = 0, item = 0; /* groups; of a name that training does not have, the first */
-
-    for (uint32_t i = 0; i < s->n; i++) {
-        const uint32_t row = d->map ? d->map[s->ids[i]] : s->ids[i];
-        if (row == DRPS_NO_ROW) continue;
-        if (row >= items->first)
-            item = grid_group(row - items->first, items->rows, grid.items);
-        else
-            user = grid_group(row - items[-1].first, items[-1].rows, grid.users);
-    }
-    uint64_t cell = grid_cell(&grid, user, item);
-    if (d->backwards) cell = info->grid_users * info->grid_items - 1 - cell;
-    s->order = grid_order(&grid, cell, s->order);
+    const struct grid grid = grid_of(info);
+    const uint32_t lanes = d->backwards || !info->lanes ? 1 : (uint32_t)info->lanes;
+    uint64_t diagonal = spot_of(info, lanes, d->map, s).diagonal;
+    if (d->backwards) diagonal = info->grid_users * info->grid_items - 1 - diagonal;
+    s->order = grid_spot_order(&grid, lanes, diagonal, s->order);
     return spool_add(d->to, s, err);
 }
 
@@ -229,8 +279,8 @@ static int deal(struct run *r, const uint32_t *map, struct spool **spool, const 
 static int deal_to_grid(struct run *r, const uint32_t *map, struct drps_err *err)
 {
     if (strcmp(r->info->order, "grid") != 0) return 0;
-    choose_grid(r);
-    int rc = deal(r, map, &r->parsed.train, "train-cells", 0, err);
+    int rc = choose_grid(r, err);
+    if (rc == 0) rc = deal(r, map, &r->parsed.train, "train-cells", 0, err);
     return rc < 0 ? rc : deal(r, map, &r->parsed.test, "test-cells", 1, err);
 }
 

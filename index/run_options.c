@@ -35,6 +35,12 @@ static int check_order(struct drps_index_options *o, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "--grid: both numbers must lie between 1 and %d, not %u,%u",
                             GRID_GROUPS_MAX, o->grid_users, o->grid_items);
+    if (o->lanes > 1 && (!grid || o->workers > 1))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--lanes %u: lanes are for --order grid and one worker", o->lanes);
+    if (o->lanes > GRID_LANES_MAX)
+        return drps_err_set(err, DRPS_E_CONFIG, "--lanes must lie between 1 and %d, not %u",
+                            GRID_LANES_MAX, o->lanes);
     return 0;
 }
 

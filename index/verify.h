@@ -1,6 +1,6 @@
 /*
- * Do the windows of a plan and its slots follow from its row lists, and do the rounds of a rank fit
- * its batches and row lists? Private to index/.
+ * Do the windows of a plan and its slots follow from its row lists, do the rounds of a rank fit its
+ * batches and row lists, and do lanes share no row? Private to index/.
  */
 #ifndef DRPS_INDEX_VERIFY_H
 #define DRPS_INDEX_VERIFY_H
@@ -24,5 +24,14 @@ int verify_windows(const struct drps_io *io, const char *dir, const struct drps_
 DRPS_MUST_CHECK
 int verify_rounds(const struct drps_io *io, const char *dir, const struct drps_plan_info *info,
                   struct drps_err *err);
+
+/*
+ * Check the diagonals and lanes of dir/data.rec against dir/rows.rec: batches of one diagonal and
+ * different lanes share no row but the intercept's. Memory: buffers, and 8 bytes a row, at most 64
+ * MiB.
+ */
+DRPS_MUST_CHECK
+int verify_lanes(const struct drps_io *io, const char *dir, const struct drps_plan_info *info,
+                 struct drps_err *err);
 
 #endif

@@ -45,6 +45,7 @@ enum {
     KEY_SILENCE,
     KEY_ORDER,
     KEY_GRID,
+    KEY_LANES,
     KEY_SEED,
     KEY_HASH_SEED,
     KEY_FORCE,
@@ -85,6 +86,10 @@ static const struct argp_option option_table[] = {
      "Groups of users and of items, or one number for both, for --order grid (1 to 4096; default: "
      "chosen for the memory)",
      4},
+    {"lanes", KEY_LANES, "N", 0,
+     "Batches that share no row side by side, for --order grid: work for as many threads (1 to 16; "
+     "1: none; default: up to 4, as cells have samples for them)",
+     4},
     {"seed", KEY_SEED, "N", 0, "Seed of the shuffle and of the test split (default 1)", 4},
     {"memory", KEY_MEMORY, "SIZE", 0,
      "Memory of this run, and of the grid and windows it cuts (default: half of the memory)", 5},
@@ -95,8 +100,7 @@ static const struct argp_option option_table[] = {
      "paper's merging), greedy (exact, small data), none (one row a block); to compare with, pages "
      "by id, frequency, or random",
      5},
-    {"block-size", KEY_BLOCK_BYTES, "SIZE", 0,
-     "Bytes a block at most (default 2K)", 5},
+    {"block-size", KEY_BLOCK_BYTES, "SIZE", 0, "Bytes a block at most (default 2K)", 5},
     {"seek-us", KEY_SEEK, "T", 0, "What a disk request costs beside its bytes (default 40)", 6},
     {"transfer-mbs", KEY_TRANSFER, "R", 0, "MB/s of long requests (default 1200)", 6},
     {"calibrate", KEY_CALIBRATE, "DIR", 0, "Measure both on the disk of this folder", 6},
@@ -308,6 +312,9 @@ static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o,
     case KEY_GRID:
         parse_grid(cli, o, arg);
         return 0;
+    case KEY_LANES:
+        o->lanes = (uint32_t)drps_cli_count(cli, arg, 1, 16);
+        return 0;
     case KEY_SEED:
         o->seed = drps_cli_count(cli, arg, 0, INT64_MAX);
         return 0;
@@ -356,6 +363,8 @@ static void check(struct drps_cli *cli, const struct options *o)
     if (!o->index.out) drps_cli_usage(cli, "-o PLAN is missing: the folder to make");
     if (o->index.grid_users && (!o->index.order || strcmp(o->index.order, "grid") != 0))
         drps_cli_usage(cli, "--grid needs --order grid");
+    if (o->index.lanes > 1 && (!o->index.order || strcmp(o->index.order, "grid") != 0))
+        drps_cli_usage(cli, "--lanes needs --order grid");
 }
 
 static int parse(struct drps_cli *cli, int key, char *arg)

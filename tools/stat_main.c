@@ -190,13 +190,15 @@ static void print_plan_windows(const json_t *j)
         share_of(j, "window_rows_moved", "window_rows"));
 }
 
-/* "shuffled", "grid (16 x 16)" */
+/* "shuffled", "grid (16 x 16, 4 lanes)" */
 static const char *order_of(const struct drps_plan_info *info)
 {
     char *slot = text_slot();
     if (!info->grid_users) return info->order;
-    (void)snprintf(slot, TEXT_BYTES, "grid (%" PRIu64 " x %" PRIu64 ")", info->grid_users,
-                   info->grid_items);
+    int n = snprintf(slot, TEXT_BYTES, "grid (%" PRIu64 " x %" PRIu64, info->grid_users,
+                     info->grid_items);
+    if (info->lanes) n += snprintf(slot + n, TEXT_BYTES - (size_t)n, ", %" PRIu64 " lanes", info->lanes);
+    (void)snprintf(slot + n, TEXT_BYTES - (size_t)n, ")");
     return slot;
 }
 

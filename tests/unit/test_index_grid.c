@@ -313,10 +313,11 @@ static void test_grid_of_one_cell_is_the_shuffled_order(void **state)
     struct case_run c;
     struct case_lines grid, shuffled;
     begin(&c, s, 1, 1);
+    c.options.lanes = 1;
     must_run(&c);
     case_plan_lines(c.out, 0, 0, &grid);
     c.options.order = "shuffled";
-    c.options.grid_users = c.options.grid_items = 0;
+    c.options.grid_users = c.options.grid_items = c.options.lanes = 0;
     must_run(&c);
     case_plan_lines(c.out, 0, 0, &shuffled);
     assert_true(case_lines_equal(&shuffled, &grid));
