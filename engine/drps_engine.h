@@ -106,6 +106,8 @@ struct drps_train_options {
     int no_keep;        /* 1: a resident store reads the plan's batches in each epoch, also where
                            they would fit the memory */
     unsigned threads;   /* that compute, at most DRPS_TRAIN_THREADS_MAX; default 1 */
+    int one_by_one;     /* 1: batches that the plan has side by side are trained one after
+                           another, too, each by all threads */
     int prefetch_steps; /* of the block store; 0: its default */
     enum drps_sched_mode sync; /* of several ranks: when a worker starts its next batch; default
                                   bsp: all together */

@@ -109,6 +109,32 @@ static int train_step(struct run *run, struct drps_err *err)
     return 0;
 }
 
+/* As train_step(), of several batches. */
+static int train_steps(struct run *run, struct drps_err *err)
+{
+    struct drps_epoch_loop *loop = run->loop;
+    struct drps_diagonal_done done;
+
+    if (stopping(loop)) return 1;
+    const uint64_t start = drps_clock_ns();
+    const uint64_t before = loop->worker->gather_ns + loop->worker->compute_ns;
+    int rc = drps_diagonal_train(loop->diagonal, loop->train_steps - run->step, &done, err);
+    if (rc < 0) return rc;
+    const uint64_t end = drps_clock_ns();
+    loop->plan_ns += done.plan_ns;
+    loop->wait_ns += done.wait_ns;
+    loop->step_ns += end - start - done.plan_ns - done.wait_ns -
+                     (loop->worker->gather_ns + loop->worker->compute_ns - before);
+    for (size_t i = 0; i < done.n; i++) {
+        run->step++;
+        run->samples += done.batch[i].samples;
+        run->loss += done.batch[i].loss;
+        if (!isfinite(done.batch[i].loss)) return not_finite(run, err);
+    }
+    tell_progress(run, end);
+    return 0;
+}
+
 static int evaluate_step(struct run *run, struct drps_err *err)
 {
     struct drps_epoch_loop *loop = run->loop;
@@ -215,9 +241,10 @@ static int run_steps(struct run *run, uint64_t end, struct drps_err *err)
     struct drps_epoch_loop *loop = run->loop;
     while (run->step < end) {
         const int training = run->step < loop->train_steps;
-        int rc = loop->rounds ? ranks_step(run, training, err)
-                 : training   ? train_step(run, err)
-                              : evaluate_step(run, err);
+        int rc = loop->rounds     ? ranks_step(run, training, err)
+                 : !training      ? evaluate_step(run, err)
+                 : loop->diagonal ? train_steps(run, err)
+                                  : train_step(run, err);
         if (rc) return rc;
         if (run->step == loop->train_steps && training && !loop->rounds)
             run->trained_ns = drps_clock_ns();

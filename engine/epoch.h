@@ -8,6 +8,7 @@
 
 #include "engine/async/async.h"
 #include "engine/cluster.h"
+#include "engine/diagonal.h"
 #include "engine/drps_engine.h"
 #include "engine/feed.h"
 #include "engine/rounds.h"
@@ -21,6 +22,7 @@ struct drps_epoch_loop {
     struct drps_server *server;               /* its store is open */
     struct drps_worker *worker;               /* started */
     struct drps_metrics *metrics;             /* NULL without evaluation steps */
+    struct drps_diagonal *diagonal;           /* trains several steps at a time; NULL: one by one */
     struct drps_rounds *rounds;         /* several ranks; NULL: the steps are this process's */
     struct drps_async *async;           /* trains them; NULL: rounds do */
     const struct drps_cluster *cluster; /* likewise */

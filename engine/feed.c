@@ -47,6 +47,7 @@ struct drps_feed {
     size_t record_cap[FILES];
     uint64_t record_bytes, record_calls; /* so read: by the server's thread */
     uint64_t steps;                      /* of an epoch */
+    int keep;
     uint64_t at, list_at; /* step of the next batch, and row list, within its epoch */
 };
 
@@ -147,6 +148,7 @@ int drps_feed_start(struct drps_feed *feed, uint64_t epochs, uint64_t buffer_byt
 {
     const struct drps_plan_ranks *ranks = &feed->plan->info.ranks;
     int rc = 0;
+    feed->keep = keep;
     for (unsigned i = 0; i < feed->files && rc == 0; i++) {
         struct drps_recstream_options options = stream_options(feed, i, buffer_bytes, keep);
         options.passes = epochs;
@@ -181,17 +183,21 @@ static int check_body(const struct drps_feed *feed, const struct drps_batch *b,
     if (b->rows > info->max_batch_rows)
         return drps_err_set(err, DRPS_E_CORRUPT, "%zu rows, plan.json says at most %llu", b->rows,
                             (unsigned long long)info->max_batch_rows);
+    if (b->lane && b->lane >= info->lanes)
+        return drps_err_set(err, DRPS_E_CORRUPT, "lane %u, plan.json says %llu lanes", b->lane,
+                            (unsigned long long)info->lanes);
     return check_samples(b, err);
 }
 
 /* `bias_first`: the list must begin with the intercept. */
-static int check_list(const struct drps_feed *feed, size_t n, int bias_first, struct drps_err *err)
+static int check_list(const struct drps_feed *feed, const uint32_t *ids, size_t n, int bias_first,
+                      struct drps_err *err)
 {
     const struct drps_plan_info *info = &feed->plan->info;
-    if (n && feed->ids[n - 1] >= info->rows)
-        return drps_err_set(err, DRPS_E_CORRUPT, "row %u of %llu", feed->ids[n - 1],
+    if (n && ids[n - 1] >= info->rows)
+        return drps_err_set(err, DRPS_E_CORRUPT, "row %u of %llu", ids[n - 1],
                             (unsigned long long)info->rows);
-    if (bias_first && (!n || feed->ids[0] != 0))
+    if (bias_first && (!n || ids[0] != 0))
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "its row list does not begin with the intercept, row 0");
     return 0;
@@ -206,54 +212,100 @@ static int next_record(struct drps_feed *feed, unsigned file, const void **recor
     return drps_err_set(err, DRPS_E_CORRUPT, "its files ended before the training");
 }
 
-/* Unpack the next row list into feed->ids. Returns 1. */
-static int next_list(struct drps_feed *feed, size_t *n_out, struct drps_err *err)
+/* Unpack a row list into ids [max_round_rows]. */
+static int unpack_list(const struct drps_feed *feed, const struct drps_piece *list, uint32_t *ids,
+                       size_t *n_out, struct drps_err *err)
 {
-    const void *record;
-    size_t bytes;
     const uint64_t most = feed->plan->info.ranks.max_round_rows;
-    int rc = next_record(feed, LISTS, &record, &bytes, err);
-    if (rc < 0) return rc;
-    *n_out = bytes >= 4 ? drps_list_count(record) : 0;
+    *n_out = list->bytes >= 4 ? drps_list_count(list->data) : 0;
     if (*n_out > most)
         return drps_err_set(err, DRPS_E_CORRUPT, "a list of %zu rows, plan.json says at most %llu",
                             *n_out, (unsigned long long)most);
-    rc = drps_list_decode(record, bytes, feed->ids, NULL, err);
+    return drps_list_decode(list->data, list->bytes, ids, NULL, err);
+}
+
+static int decode_body(const struct drps_feed *feed, const struct drps_piece *body,
+                       struct drps_batch *out, struct drps_err *err)
+{
+    int rc = drps_batch_decode(body->data, body->bytes, out, err);
+    return rc == 0 ? check_body(feed, out, err) : rc;
+}
+
+/* The next record of a file. */
+static int next_piece(struct drps_feed *feed, unsigned file, struct drps_piece *out,
+                      struct drps_err *err)
+{
+    const int rc = next_record(feed, file, &out->data, &out->bytes, err);
+    return rc < 0 ? rc : 0;
+}
+
+/* Unpack the next row list into feed->ids. Returns 1. */
+static int next_list(struct drps_feed *feed, size_t *n_out, struct drps_err *err)
+{
+    struct drps_piece list;
+    int rc = next_piece(feed, LISTS, &list, err);
+    if (rc == 0) rc = unpack_list(feed, &list, feed->ids, n_out, err);
     return rc < 0 ? rc : 1;
 }
 
 static int next_body(struct drps_feed *feed, struct drps_batch *out, struct drps_err *err)
 {
-    const void *record;
-    size_t bytes;
-    int rc = next_record(feed, BODIES, &record, &bytes, err);
-    if (rc > 0) rc = drps_batch_decode(record, bytes, out, err);
-    return rc == 0 ? check_body(feed, out, err) : rc;
+    struct drps_piece body;
+    int rc = next_piece(feed, BODIES, &body, err);
+    return rc == 0 ? decode_body(feed, &body, out, err) : rc;
+}
+
+/* Where it failed. */
+static int at_step(const struct drps_feed *feed, uint64_t step, struct drps_err *err)
+{
+    return drps_err_context(err, "%s: step %llu", feed->plan->dir, (unsigned long long)step);
 }
 
 /* The end of each call: count, or say where it failed. */
 static int taken(const struct drps_feed *feed, uint64_t *at, int rc, struct drps_err *err)
 {
     if (rc < 0) {
-        (void)drps_err_context(err, "%s: step %llu", feed->plan->dir, (unsigned long long)*at);
+        (void)at_step(feed, *at, err);
         return rc;
     }
     *at = *at + 1 < feed->steps ? *at + 1 : 0;
     return 0;
 }
 
-int drps_feed_next(struct drps_feed *feed, struct drps_feed_batch *out, struct drps_err *err)
+int drps_feed_take(struct drps_feed *feed, struct drps_feed_raw *out, struct drps_err *err)
+{
+    out->step = feed->at;
+    int rc = next_piece(feed, BODIES, &out->body, err);
+    if (rc == 0) rc = next_piece(feed, LISTS, &out->list, err);
+    return taken(feed, &feed->at, rc, err);
+}
+
+int drps_feed_keeps(const struct drps_feed *feed)
+{
+    return feed->keep;
+}
+
+int drps_feed_decode(const struct drps_feed *feed, const struct drps_feed_raw *raw, uint32_t *ids,
+                     struct drps_feed_batch *out, struct drps_err *err)
 {
     size_t listed = 0;
 
-    out->ids = feed->ids;
-    int rc = next_body(feed, &out->body, err);
-    if (rc == 0) rc = next_list(feed, &listed, err);
-    if (rc > 0 && out->body.rows != listed)
+    out->ids = ids;
+    int rc = decode_body(feed, &raw->body, &out->body, err);
+    if (rc == 0) rc = unpack_list(feed, &raw->list, ids, &listed, err);
+    if (rc == 0 && out->body.rows != listed)
         rc = drps_err_set(err, DRPS_E_CORRUPT, "its body counts %zu rows, its row list %zu",
                           out->body.rows, listed);
-    if (rc > 0) rc = check_list(feed, listed, feed->has_bias, err);
-    return taken(feed, &feed->at, rc, err);
+    if (rc == 0) rc = check_list(feed, ids, listed, feed->has_bias, err);
+    if (rc < 0) (void)at_step(feed, raw->step, err);
+    return rc;
+}
+
+int drps_feed_next(struct drps_feed *feed, struct drps_feed_batch *out, struct drps_err *err)
+{
+    struct drps_feed_raw raw;
+    int rc = drps_feed_take(feed, &raw, err);
+    return rc == 0 ? drps_feed_decode(feed, &raw, feed->ids, out, err) : rc;
 }
 
 int drps_feed_next_share(struct drps_feed *feed, struct drps_feed_share *out, struct drps_err *err)
@@ -275,7 +327,9 @@ int drps_feed_next_union(struct drps_feed *feed, struct drps_feed_union *out, st
     const void *record;
     size_t bytes;
     int rc = next_list(feed, &out->n, err);
-    if (rc > 0) rc = check_list(feed, out->n, feed->has_bias && !ranks->first_row && out->n, err);
+    if (rc > 0)
+        rc =
+            check_list(feed, feed->ids, out->n, feed->has_bias && !ranks->first_row && out->n, err);
     if (rc == 0) rc = next_record(feed, POSITIONS, &record, &bytes, err);
     if (rc > 0)
         rc = drps_positions_decode(record, bytes, ranks->workers, out->n, ranks->max_round_uses,

@@ -65,6 +65,23 @@ int drps_feed_start(struct drps_feed *feed, uint64_t epochs, uint64_t buffer_byt
 DRPS_MUST_CHECK
 int drps_feed_next(struct drps_feed *feed, struct drps_feed_batch *out, struct drps_err *err);
 
+/*
+ * The same in two halves, so that several threads can decode: the next batch's records, borrowed
+ * until the next call, or until the end if the feed keeps them. One calling thread.
+ */
+struct drps_feed_raw {
+    struct drps_piece body, list; /* aligned to 8 */
+    uint64_t step;                /* of the epoch */
+};
+DRPS_MUST_CHECK
+int drps_feed_take(struct drps_feed *feed, struct drps_feed_raw *out, struct drps_err *err);
+int drps_feed_keeps(const struct drps_feed *feed);
+
+/* Any thread. ids [max_round_rows]; out points to it and to the record. */
+DRPS_MUST_CHECK
+int drps_feed_decode(const struct drps_feed *feed, const struct drps_feed_raw *record,
+                     uint32_t *ids, struct drps_feed_batch *out, struct drps_err *err);
+
 /* Of a rank's plan, instead: each by one calling thread, valid until its next call. */
 DRPS_MUST_CHECK
 int drps_feed_next_share(struct drps_feed *feed, struct drps_feed_share *out, struct drps_err *err);

@@ -66,6 +66,7 @@ static int init_model(const struct drps_job *job, struct drps_model *model, stru
                             job->plan->dir, info->dim, info->algo, info->rank);
     model->has_bias =
         info->tables_n && strcmp(info->tables[0].name, "bias") == 0 && info->tables[0].first == 0;
+    model->fixed_bias = info->lanes > 1;
     model->bias_start = best_constant(model->loss, info->label_mean);
     model->init_scale = job->options->init_scale;
     model->seed = job->options->seed;
@@ -312,6 +313,7 @@ static int open_store(struct drps_job *job, struct drps_store_config *config, st
     config->kv = job->memory.kv;
     config->windows = job->windows ? &job->window_source : NULL;
     config->open_steps = job->memory.window_steps ? (unsigned)(2 * job->memory.window_steps) : 1;
+    if (job->memory.diagonal_batches) config->open_steps = (unsigned)job->memory.diagonal_batches;
     if (job->memory.window_steps) {
         job->listener = (struct drps_async_listener){job->cluster.net, job->cluster.wait_ms};
         config->opened = drps_async_opened;
@@ -346,6 +348,16 @@ static int check_space(const struct drps_job *job, const struct drps_store_confi
     const uint64_t store = drps_space_of_store(&job->memory, config->rows, config->row_bytes);
     return drps_space_check(job->store_dir, store + (job->whole ? job->result->model_bytes : 0),
                             err);
+}
+
+static int open_diagonal(struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_diagonal_parts parts = {.info = &job->plan->info,
+                                              .feed = job->feed,
+                                              .server = &job->server,
+                                              .worker = &job->worker,
+                                              .batches = job->memory.diagonal_batches};
+    return drps_diagonal_open(&parts, &job->diagonal, err);
 }
 
 static int open_rounds(struct drps_job *job, struct drps_err *err)
@@ -394,6 +406,7 @@ static int start(struct drps_job *job, struct drps_store_config *config, struct 
         if (!job->metrics) rc = drps_err_set(err, -ENOMEM, "no memory for the metrics");
     }
     if (rc == 0) rc = open_store(job, config, err);
+    if (rc == 0 && job->memory.diagonal_batches) rc = open_diagonal(job, err);
     if (rc == 0 && job->ranks) rc = open_rounds(job, err);
     if (rc == 0 && job->ranks) rc = open_async(job, err);
     job->loop = (struct drps_epoch_loop){
@@ -402,6 +415,7 @@ static int start(struct drps_job *job, struct drps_store_config *config, struct 
         .server = &job->server,
         .worker = &job->worker,
         .metrics = job->metrics,
+        .diagonal = job->diagonal,
         .rounds = job->rounds,
         .async = job->async,
         .cluster = job->ranks ? &job->cluster : NULL,
@@ -516,6 +530,7 @@ static void finish(struct drps_job *job)
     stop_reading(job);
     drps_rounds_close(job->rounds);
     drps_async_close(job->async);
+    drps_diagonal_close(job->diagonal);
     drps_worker_stop(&job->worker);
     drps_metrics_free(job->metrics);
     drps_windows_close(job->windows);

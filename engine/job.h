@@ -30,6 +30,7 @@ struct drps_job {
     struct drps_rounds *rounds;
     struct drps_async *async;            /* NULL: bsp, as of the next one */
     struct drps_async_listener listener; /* that the store tells */
+    struct drps_diagonal *diagonal;      /* NULL: one batch after another */
     struct drps_uses *uses;
     struct drps_timeline timeline;
     uint32_t *block_first;        /* own: [blocks + 1]; NULL without a block store */

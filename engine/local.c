@@ -53,6 +53,7 @@ double drps_local_train(struct drps_local *local, const struct drps_model *model
     struct drps_rows rows = {.base = local->copy,
                              .stride = (size_t)dim * (1 + drps_optim_states(optim)) * sizeof(float),
                              .index = local->index};
+    const size_t fixed = model->has_bias && model->fixed_bias ? 1 : 0;
     double loss = 0;
 
     for (size_t s = 0; s < batch->samples; s++) {
@@ -62,7 +63,8 @@ double drps_local_train(struct drps_local *local, const struct drps_model *model
         memset(room->grads, 0, one.rows * dim * sizeof(float));
         loss += drps_model_gradient(model, &one, 0, 1, room->params, room->grads, scores + s,
                                     room->scratch);
-        drps_optim_step(optim, dim, &rows, 0, one.rows, room->grads, local->ones, model->has_bias);
+        drps_optim_step(optim, dim, &rows, fixed, one.rows, room->grads, local->ones,
+                        model->has_bias);
     }
     return loss;
 }

@@ -10,6 +10,7 @@
 #include "base/drps_size.h"
 #include "engine/async/async.h"
 #include "engine/cluster.h"
+#include "engine/diagonal.h"
 #include "engine/drps_modeldir.h"
 
 enum {
@@ -74,6 +75,22 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
         if (p->options->sync != DRPS_SCHED_BSP) take_async(m, &p->plan->info, least);
     }
     take(b, "writing the model", m->export_bytes + drps_modelrows_memory(p->server->model.dim));
+}
+
+/* As many batches as a 32nd of the memory holds; a few do. */
+static void take_diagonal(struct drps_memory *m, const struct drps_memory_parts *p, int least)
+{
+    const struct drps_plan_info *info = &p->plan->info;
+    const unsigned members = p->worker->members;
+    const uint64_t limit = least ? 0 : m->budget.limit_bytes / 32;
+    if (info->lanes < 2 || p->options->one_by_one || p->options->local_steps || p->options->emulate)
+        return;
+    m->diagonal_batches = DRPS_DIAGONAL_BATCHES;
+    while (m->diagonal_batches > info->lanes &&
+           drps_diagonal_memory(info, p->server, members, m->diagonal_batches) > limit)
+        m->diagonal_batches--;
+    take(&m->budget, "batches of a diagonal",
+         drps_diagonal_memory(info, p->server, members, m->diagonal_batches));
 }
 
 /* Reading and checking batches anew in each epoch takes up to a quarter of a core's time. */
@@ -161,6 +178,7 @@ static int split(struct drps_memory *m, const struct drps_memory_parts *parts, i
     drps_budget_init(&m->budget, parts->options->memory_bytes ? parts->options->memory_bytes
                                                               : drps_memory_available() / 2);
     take_fixed(m, parts, least);
+    if (!drps_memory_wants_blocks(name)) take_diagonal(m, parts, least);
     if (drps_memory_wants_blocks(name)) {
         int rc = find_engine(name, &parts->config->kv, err);
         return rc == 0 ? take_blocks(m, parts, err) : rc;

@@ -57,6 +57,7 @@ static void put_options(json_t **j, const struct drps_train_options *o,
 {
     put(j, "optimizer", optimizer_to_json(&r->optim));
     put(j, "threads", count(o->threads ? o->threads : 1));
+    put(j, "one_by_one", json_boolean(o->one_by_one));
     put(j, "local_steps", json_boolean(o->local_steps));
     put(j, "patience", count(o->patience));
     put(j, "sync", json_string(drps_sched_mode_name(o->sync)));

@@ -97,8 +97,15 @@ void drps_gradients_sum(uint32_t dim, size_t first, size_t last, float *const *g
 void drps_server_push(struct drps_server *server, size_t first, size_t last, float *const *grads,
                       uint32_t *const *touches, size_t n)
 {
-    const uint32_t dim = server->model.dim;
-    drps_gradients_sum(dim, first, last, grads, touches, n);
-    drps_optim_step(&server->optim, dim, &server->rows, first, last, grads[0],
-                    touches ? touches[0] : NULL, server->model.has_bias && !server->first_row);
+    drps_gradients_sum(server->model.dim, first, last, grads, touches, n);
+    drps_server_step(server, &server->rows, first, last, grads[0], touches ? touches[0] : NULL);
+}
+
+void drps_server_step(const struct drps_server *server, const struct drps_rows *rows, size_t first,
+                      size_t last, const float *grads, const uint32_t *touches)
+{
+    const struct drps_model *model = &server->model;
+    const int has_bias = model->has_bias && !server->first_row;
+    if (has_bias && model->fixed_bias && !first) first = 1;
+    drps_optim_step(&server->optim, model->dim, rows, first, last, grads, touches, has_bias);
 }

@@ -72,4 +72,8 @@ void drps_gradients_sum(uint32_t dim, size_t first, size_t last, float *const *g
 void drps_server_push(struct drps_server *server, size_t first, size_t last, float *const *grads,
                       uint32_t *const *touches, size_t n);
 
+/* The step of drps_server_push() alone, on the rows of any open step. */
+void drps_server_step(const struct drps_server *server, const struct drps_rows *rows, size_t first,
+                      size_t last, const float *grads, const uint32_t *touches);
+
 #endif

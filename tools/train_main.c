@@ -24,6 +24,7 @@ enum {
     KEY_MEMORY,
     KEY_THREADS,
     KEY_LOCAL_STEPS,
+    KEY_ONE_BY_ONE,
     KEY_PATIENCE,
     KEY_SEED,
     KEY_INIT_SCALE,
@@ -76,6 +77,8 @@ static const struct argp_option option_table[] = {
      "Store resident: read the plan's batches in each epoch, also where they fit --memory", 3},
     {"threads", KEY_THREADS, "N", 0, "Threads that compute (default 1: reproducible bit for bit)",
      3},
+    {"one-by-one", KEY_ONE_BY_ONE, NULL, 0,
+     "Of a plan with lanes: one batch after another, each by all threads", 3},
     {"prefetch-steps", KEY_PREFETCH, "N", 0,
      "Steps that a store on disk holds in memory, the current one included", 3},
     {"evict", KEY_EVICT, "RULE", 0,
@@ -202,6 +205,9 @@ static int parse_running(struct drps_cli *cli, struct drps_train_options *o, int
         return 0;
     case KEY_NO_KEEP:
         o->no_keep = 1;
+        return 0;
+    case KEY_ONE_BY_ONE:
+        o->one_by_one = 1;
         return 0;
     case KEY_THREADS:
         o->threads = (unsigned)drps_cli_count(cli, arg, 1, DRPS_TRAIN_THREADS_MAX);

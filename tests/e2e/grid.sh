@@ -25,7 +25,7 @@ for grid in 4,4 16,16 3,60 ""; do # "": as drps-index chooses
     users=$("$tools/drps-stat" "grid-$grid" --json | value grid_users) items=$("$tools/drps-stat" "grid-$grid" --json | value grid_items)
     [[ -z $grid || $users,$items = "$grid" ]] || fail "plan.json has a grid of $users,$items instead of $grid"
     "$tools/drps-stat" "grid-$grid" --verify >stat.txt || fail "a plan in grid order does not verify"
-    grep -q "grid ($users x $items) order" stat.txt || fail "drps-stat does not show the grid: $(head -1 stat.txt)"
+    grep -Eq "grid \($users x $items(, [0-9]+ lanes)?\) order" stat.txt || fail "drps-stat does not show the grid: $(head -1 stat.txt)"
     got=$(rmse "grid-$grid")
     awk "BEGIN {exit !($got <= $want * 1.005)}" || fail "grid of $users,$items: RMSE $got, shuffled $want"
     echo "ok grid of $users,$items: RMSE $got, shuffled $want"
@@ -38,3 +38,14 @@ echo "a pool of half of the model reads $pool bytes shuffled, $(traffic pib 2) i
 [[ $(($(traffic pib 2) * 20)) -lt $pool ]] || fail "the pool reads more than 1/20"
 [[ $(($(traffic relay 4) * 8)) -lt $relay ]] || fail "windows read more than 1/8"
 echo "ok traffic"
+
+# content OPTIONS...: of the model that an epoch makes of the plan with lanes
+content() { "$tools/drps-train" grid-4,4 -o model --force --lr 0.1 --l2 0.05 --quiet --json "$@" | value content; }
+[[ $("$tools/drps-stat" grid-4,4 --json | value lanes) = 4 ]] || fail "a grid of 4 x 4 has no 4 lanes"
+want=$(content --one-by-one)
+for options in "--threads 1" "--threads 2" "--threads 3 --store relay --memory 64M"; do
+    # shellcheck disable=SC2086 # words
+    got=$(content $options)
+    [[ $got = "$want" ]] || fail "$options: model $got, one batch after another $want"
+done
+echo "ok lanes: batches at a time make the model of one after another"
