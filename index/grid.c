@@ -90,6 +90,6 @@ uint32_t grid_choose_lanes(const struct grid *g, const struct grid_input *in)
     const double batches = (double)in->samples / (cells * (double)in->batch_size);
     uint32_t lanes = USUAL_LANES;
     while (lanes > 1 && batches < (double)lanes * lanes)
-        lanes--;
+        lanes /= 2;
     return lanes;
 }

@@ -211,7 +211,7 @@ static int choose_lanes(struct run *r, const struct grid *grid, const struct gri
     const uint64_t room = r->options.memory_bytes / 24;
     uint32_t lanes = r->options.lanes ? r->options.lanes : grid_choose_lanes(grid, in);
     while (lanes > 1 && !r->options.lanes && lanes_memory(lanes, in->batch_size) > room)
-        lanes--;
+        lanes /= 2;
     r->info->lanes = r->parts_n == 1 && lanes > 1 ? lanes : 0;
     if (!r->info->lanes || lanes_memory(lanes, in->batch_size) <= room) return 0;
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,

@@ -88,7 +88,7 @@ static const struct argp_option option_table[] = {
      4},
     {"lanes", KEY_LANES, "N", 0,
      "Batches that share no row side by side, for --order grid: work for as many threads (1 to 16; "
-     "1: none; default: up to 4, as cells have samples for them)",
+     "1: none; default: 4, or 2, if cells have samples for them)",
      4},
     {"seed", KEY_SEED, "N", 0, "Seed of the shuffle and of the test split (default 1)", 4},
     {"memory", KEY_MEMORY, "SIZE", 0,
