@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # In-memory training speed, AdaGrad, resident store: LR and FM on the CTR-like set (4 M samples x 39 fields, 5 M ids) in
-# batches of 1000, matrix factorisation on 9 M ratings of 100 K users and 20 K items in batches of 900. Each with the whole
-# process on one core, with one compute thread on all cores, and with two. The second epoch on (page cache warm) counts.
+# batches of 1000, matrix factorisation on 9 M ratings of 100 K users and 20 K items in batches of 900, in a grid of 8 x 8
+# cells with lanes. Each with the whole process on one core, with one compute thread on all cores, and with two; lmf-serial is
+# lmf with --one-by-one. The second epoch on (page cache warm) counts.
 # Columns: model; cores; compute threads; millions of samples a second (median, worst, best); of entries (nnz, for lmf
 # ratings), median; ns that a cache line takes from one processor to another and back, before and after the run (bench_cores).
 #   bench/inmemory.sh [EPOCHS]
@@ -19,14 +20,15 @@ ratings_text() {
 # Of the first two processors; - where there is one.
 line_ns() { "$tools/bench_cores" 2>/dev/null | awk '{line = $(NF - 1); exit} END {print line ? line : "-"}' || true; }
 
-# train NAME PLAN ENTRIES CORES THREADS: one line of the table.
+# train NAME PLAN ENTRIES CORES THREADS OPTIONS...: one line of the table.
 train() {
     local name=$1 plan=$2 entries=$3 cores=$4 threads=$5 pin=()
+    shift 5
     [[ $cores = all ]] || pin=(taskset -c "$cores")
     local before
     before=$(line_ns)
     "${pin[@]}" "$tools/drps-train" "$plan" -o "$work/model" --force --epochs "$epochs" --store resident --threads "$threads" \
-        --optimizer adagrad --lr 0.05 --quiet --json >"$work/train.json"
+        --optimizer adagrad --lr 0.05 --quiet --json "$@" >"$work/train.json"
     jq -r --arg head "$name,$cores,$threads" --arg tail "$before,$(line_ns)" --argjson entries "$entries" 'def millions: . / 1e4 | round / 100;
         [.epochs[1:][].samples_per_s] | sort as $v | $v[length / 2 | floor] as $median |
         "\($head),\($median | millions),\($v[0] | millions),\($v[-1] | millions),\($median * $entries | millions),\($tail)"' \
@@ -37,13 +39,17 @@ echo "model,cores,threads,median,worst,best,entries,line_ns_before,line_ns_after
 while read -r algo rank batch entries; do
     plan=$work/plan-$algo$rank
     if [[ ! -e $plan ]]; then
-        if [[ $algo = lmf ]]; then text=$(ratings_text); else text=$(ctr_text); fi
-        "$tools/drps-index" "$text" --algo "$algo" $([[ $rank = 0 ]] || echo --rank "$rank") --batch-size "$batch" \
+        order=()
+        if [[ $algo = lmf ]]; then text=$(ratings_text) order=(--order grid --grid 8); else text=$(ctr_text); fi
+        "$tools/drps-index" "$text" --algo "$algo" $([[ $rank = 0 ]] || echo --rank "$rank") --batch-size "$batch" "${order[@]}" \
             --test-fraction 0.02 -o "$plan" --quiet >/dev/null
     fi
     train "$algo $rank" "$plan" "$entries" 0 1
     train "$algo $rank" "$plan" "$entries" all 1
     train "$algo $rank" "$plan" "$entries" all 2
+    [[ $algo != lmf ]] || for threads in 1 2; do
+        train "lmf-serial $rank" "$plan" "$entries" all $threads --one-by-one
+    done
 done <<'MODELS'
 lor 0 1000 39
 fm 8 1000 39
