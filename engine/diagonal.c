@@ -60,6 +60,11 @@ static void *take(char *base, size_t *used, size_t n, size_t size)
     return base ? base + at : NULL;
 }
 
+static size_t list_room(const struct drps_plan_info *info)
+{
+    return drps_list_encode_bound(info->ranks.max_round_rows);
+}
+
 static size_t lay_out(struct drps_diagonal *d, const struct drps_plan_info *info,
                       const struct drps_server *server, unsigned members, size_t batches)
 {
@@ -72,9 +77,9 @@ static size_t lay_out(struct drps_diagonal *d, const struct drps_plan_info *info
     }
     for (size_t i = 0; i < 2 * batches; i++) {
         struct slot *s = &d->group[i / batches].slot[i % batches];
-        s->ids = take(base, &used, info->max_batch_rows, sizeof(uint32_t));
+        s->ids = take(base, &used, info->ranks.max_round_rows, sizeof(uint32_t));
         s->body = take(base, &used, info->max_body_bytes, 1);
-        s->list = take(base, &used, drps_list_encode_bound(info->max_batch_rows), 1);
+        s->list = take(base, &used, list_room(info), 1);
     }
     return used + LINE;
 }
@@ -126,13 +131,22 @@ static int take_record(struct drps_diagonal *d, struct drps_feed_raw *out, struc
 }
 
 /* A record is borrowed from the feed until the next one is taken, unless the feed keeps it. */
-static void hold_record(struct drps_diagonal *d, struct slot *s)
+static int hold_record(struct drps_diagonal *d, struct slot *s, struct drps_err *err)
 {
-    if (drps_feed_keeps(d->parts.feed)) return;
+    const struct drps_plan_info *info = d->parts.info;
+    if (drps_feed_keeps(d->parts.feed)) return 0;
+    if (s->record.body.bytes > info->max_body_bytes || s->record.list.bytes > list_room(info))
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "step %llu: a body of %zu bytes and a list of %zu, plan.json says at "
+                            "most %llu and %zu",
+                            (unsigned long long)s->record.step, s->record.body.bytes,
+                            s->record.list.bytes, (unsigned long long)info->max_body_bytes,
+                            list_room(info));
     memcpy(s->body, s->record.body.data, s->record.body.bytes);
     memcpy(s->list, s->record.list.data, s->record.list.bytes);
     s->record.body.data = s->body;
     s->record.list.data = s->list;
+    return 0;
 }
 
 /* The next group: records of one diagonal, or the one of a batch that is in none. */
@@ -153,7 +167,8 @@ static int take_records(struct drps_diagonal *d, uint64_t left, struct drps_err 
             return 0;
         }
         diagonal = its;
-        hold_record(d, s);
+        rc = hold_record(d, s, err);
+        if (rc < 0) return rc;
     }
     return 0;
 }
@@ -239,8 +254,9 @@ static void train_lane(struct drps_diagonal *d, uint32_t lane, unsigned member)
     }
 }
 
-/* A member begins with lanes of its own, which have the same users in the next diagonal: those rows
- * stay in its cache. Then it takes what others have not begun. Who finds none decodes. */
+/* A member begins with lanes of its own, which have the same rows of one table in the next
+ * diagonal: these stay in its cache. Then it takes what others have not begun. Who finds none
+ * decodes. */
 static void train_lanes(void *ctx, unsigned member)
 {
     struct drps_diagonal *d = ctx;

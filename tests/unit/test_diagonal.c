@@ -226,6 +226,26 @@ static void test_diagonal_diverging_loss_is_an_error(void **state)
     drps_plan_close(plan);
 }
 
+/* plan.json promises what arrays are made for. */
+static void test_diagonal_larger_records_are_refused(void **state)
+{
+    struct scratch *s = *state;
+    for (int list = 0; list <= 1; list++) {
+        struct drps_plan *plan = make_plan(s, 4, 0);
+        struct drps_train_result r;
+        struct drps_err err = DRPS_ERR_INIT;
+        if (list)
+            plan->info.max_batch_rows = plan->info.ranks.max_round_rows = 8;
+        else
+            plan->info.max_body_bytes = 64;
+        const struct drps_train_options o = {.epochs = 1, .lr = 0.05f, .threads = 2};
+        assert_int_equal(train(s, plan, o, &r, &err), DRPS_E_CORRUPT);
+        assert_non_null(strstr(err.text, "plan.json"));
+        drps_train_result_free(&r);
+        drps_plan_close(plan);
+    }
+}
+
 /* Stopped before its first step, and told in an epoch to stop after it. */
 struct stopping {
     atomic_int stop;
@@ -270,6 +290,7 @@ int main(void)
         SCRATCH_TEST(test_diagonal_local_steps),
         SCRATCH_TEST(test_diagonal_intercept_is_the_mean),
         SCRATCH_TEST(test_diagonal_diverging_loss_is_an_error),
+        SCRATCH_TEST(test_diagonal_larger_records_are_refused),
         SCRATCH_TEST(test_diagonal_stops),
     };
     return cmocka_run_group_tests_name("diagonal", tests, NULL, NULL);
