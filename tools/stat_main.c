@@ -194,11 +194,11 @@ static void print_plan_windows(const json_t *j)
 static const char *order_of(const struct drps_plan_info *info)
 {
     char *slot = text_slot();
+    char lanes[32] = "";
     if (!info->grid_users) return info->order;
-    int n = snprintf(slot, TEXT_BYTES, "grid (%" PRIu64 " x %" PRIu64, info->grid_users,
-                     info->grid_items);
-    if (info->lanes) n += snprintf(slot + n, TEXT_BYTES - (size_t)n, ", %" PRIu64 " lanes", info->lanes);
-    (void)snprintf(slot + n, TEXT_BYTES - (size_t)n, ")");
+    if (info->lanes) (void)snprintf(lanes, sizeof(lanes), ", %" PRIu64 " lanes", info->lanes);
+    (void)snprintf(slot, TEXT_BYTES, "grid (%" PRIu64 " x %" PRIu64 "%s)", info->grid_users,
+                   info->grid_items, lanes);
     return slot;
 }
 
