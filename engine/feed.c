@@ -1,7 +1,6 @@
 /*
- * Bodies are used where the stream put them; row lists are unpacked. Both streams have threads of
- * their own, so what is left here is some microseconds a batch: less than it would cost to have a
- * thread do it.
+ * Bodies are used where their stream's threads unpacked them; row lists are unpacked here. What is
+ * left is some microseconds a batch: less than it would cost to have a thread do it.
  */
 #include "engine/feed.h"
 

@@ -91,7 +91,7 @@ static size_t spread_fours(const unsigned char *marks, size_t n, size_t *k, uint
     const __m128i one = _mm_set1_epi32(1);
     size_t i = 0;
     for (; n - i >= 4 && n - *k >= 4; i += 4) {
-        const unsigned m = marks[i / 8] >> i % 8 & 15U;
+        const unsigned m = (unsigned)marks[i / 8] >> i % 8 & 15;
         __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(out + *k));
         v = _mm_shuffle_epi8(_mm_add_epi32(v, one),
                              _mm_load_si128((const __m128i *)(const void *)shuffles[m]));
@@ -119,7 +119,7 @@ static void spread(const unsigned char *marks, size_t n, size_t far, uint32_t *o
     size_t k = n - far;
     size_t i = spread_fours(marks, n, &k, out);
     for (; k < n; i++) { /* the last one goes to the last mark, which is below n */
-        const uint32_t is_far = marks[i / 8] >> i % 8 & 1U;
+        const uint32_t is_far = (unsigned)marks[i / 8] >> i % 8 & 1;
         out[i] = 1 + (-is_far & (out[k] + 1));
         k += is_far;
     }

@@ -32,7 +32,7 @@ static size_t head_of(size_t n)
 
 static unsigned code_at(const unsigned char *codes, size_t block)
 {
-    return codes[block / 2] >> block % 2 * 4 & 15U;
+    return (unsigned)codes[block / 2] >> block % 2 * 4 & 15;
 }
 
 /* ---- Encoding ---- */

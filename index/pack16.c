@@ -46,7 +46,7 @@ static void decode_some(const unsigned char *marks, const unsigned char *at, siz
                         uint16_t before, uint16_t *out)
 {
     for (size_t i = from; i < n; i++) {
-        const unsigned wide = marks[i / 8] >> i % 8 & 1U;
+        const unsigned wide = (unsigned)marks[i / 8] >> i % 8 & 1;
         unsigned d = at[0];
         if (wide) d |= (unsigned)at[1] << 8;
         out[i] = before = (uint16_t)(before + d);
