@@ -106,8 +106,8 @@ struct drps_index_result {
     struct drps_forecast forecast[DRPS_FORECASTS]; /* of several workers: sums over them */
     size_t forecasts;
     uint64_t input_bytes, input_lines, skipped_lines;
-    uint64_t plan_bytes; /* on disk */
-    double seconds, phase_seconds[DRPS_INDEX_PHASES];
+    uint64_t plan_bytes;                              /* on disk */
+    double seconds, phase_seconds[DRPS_INDEX_PHASES]; /* the forecast is made beside the windows */
 };
 
 /* 1: the block builder `by` counts accesses, so that a crew can do it; 0: it does not, or there is

@@ -1,6 +1,7 @@
 #include "index/parts.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,18 +70,10 @@ static uint64_t window_budget(const struct drps_plan_info *info, uint64_t memory
     return (rows > least ? rows : least) * info->row_bytes;
 }
 
-int part_windows(struct part *part, const struct drps_io *io, uint64_t memory_bytes,
-                 const struct drps_log *log, struct drps_err *err)
+static int make_windows(struct part *part, const struct drps_io *io, struct drps_err *err)
 {
     struct drps_plan_info *info = &part->info;
     struct drps_window_result result;
-    part->window = (struct drps_window_options){.steps = info->batches + info->eval_batches,
-                                                .train_steps = info->batches,
-                                                .rows = info->rows,
-                                                .row_bytes = info->row_bytes,
-                                                .budget_bytes = window_budget(info, memory_bytes),
-                                                .memory_bytes = memory_bytes / 2,
-                                                .log = log};
     int rc = drps_windows_compile(io, part->dir, part->dir, &part->window, &result, err);
     info->windows = result.windows;
     info->window_budget_bytes = part->window.budget_bytes;
@@ -92,10 +85,48 @@ int part_windows(struct part *part, const struct drps_io *io, uint64_t memory_by
     return rc;
 }
 
-int part_forecast(struct part *part, const struct drps_io *io, struct drps_err *err)
+struct forecasting {
+    struct part *part;
+    const struct drps_io *io;
+    struct drps_err err;
+    int rc;
+};
+
+static void *make_forecast(void *arg)
 {
-    return drps_forecast_curve(io, part->dir, &part->window, part->block_first, part->info.blocks,
-                               part->forecast, DRPS_FORECASTS, &part->forecasts, err);
+    struct forecasting *f = arg;
+    struct part *part = f->part;
+    f->rc =
+        drps_forecast_curve(f->io, part->dir, &part->window, part->block_first, part->info.blocks,
+                            part->forecast, DRPS_FORECASTS, &part->forecasts, &f->err);
+    return NULL;
+}
+
+static int make_both(struct part *part, const struct drps_io *io, struct drps_err *err)
+{
+    struct forecasting f = {.part = part, .io = io, .err = DRPS_ERR_INIT};
+    pthread_t thread;
+    const int alone = pthread_create(&thread, NULL, make_forecast, &f) != 0;
+    int rc = make_windows(part, io, err);
+    if (alone)
+        (void)make_forecast(&f); /* leaves its result in there */
+    else
+        (void)pthread_join(thread, NULL); /* cannot fail for a thread of ours */
+    return rc < 0 || f.rc == 0 ? rc : drps_err_set(err, f.rc, "%s", f.err.text);
+}
+
+int part_study(struct part *part, const struct drps_io *io, uint64_t memory_bytes, int no_forecast,
+               const struct drps_log *log, struct drps_err *err)
+{
+    const struct drps_plan_info *info = &part->info;
+    part->window = (struct drps_window_options){.steps = info->batches + info->eval_batches,
+                                                .train_steps = info->batches,
+                                                .rows = info->rows,
+                                                .row_bytes = info->row_bytes,
+                                                .budget_bytes = window_budget(info, memory_bytes),
+                                                .memory_bytes = memory_bytes / 2,
+                                                .log = log};
+    return no_forecast ? make_windows(part, io, err) : make_both(part, io, err);
 }
 
 /* ---- plan.json ---- */

@@ -35,13 +35,14 @@ int part_deal(struct part *part, const struct deal_job *job, uint32_t rank,
  */
 uint64_t parts_room_rows(uint64_t row_bytes, uint64_t memory_bytes);
 
-/* windows.rec and slots.rec for so much memory of drps-train. */
+/*
+ * windows.rec and slots.rec for so much memory of drps-train, and, unless no_forecast, the I/O of
+ * an epoch. Windows follow from rows.rec, the forecast from that and uses.rec: they are made side
+ * by side, in half of the memory each.
+ */
 DRPS_MUST_CHECK
-int part_windows(struct part *part, const struct drps_io *io, uint64_t memory_bytes,
-                 const struct drps_log *log, struct drps_err *err);
-
-DRPS_MUST_CHECK
-int part_forecast(struct part *part, const struct drps_io *io, struct drps_err *err);
+int part_study(struct part *part, const struct drps_io *io, uint64_t memory_bytes, int no_forecast,
+               const struct drps_log *log, struct drps_err *err);
 
 /* plan.json, into the part's folder. */
 DRPS_MUST_CHECK

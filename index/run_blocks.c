@@ -159,21 +159,20 @@ int run_make_blocks(struct run *r, struct drps_err *err)
     return rc;
 }
 
+/* And the forecast, beside them: its phase has only to put together what that of parts says. */
 int run_make_windows(struct run *r, struct drps_err *err)
 {
+    const struct drps_index_options *o = &r->options;
     int rc = 0;
     for (uint32_t i = 0; i < r->parts_n && rc == 0; i++)
-        rc = part_windows(&r->parts[i], r->io, r->options.memory_bytes, r->options.log, err);
+        rc = part_study(&r->parts[i], r->io, o->memory_bytes, o->no_forecast, o->log, err);
     return rc;
 }
 
 int run_forecast(struct run *r, struct drps_err *err)
 {
     struct drps_index_result *result = r->result;
-    int rc = 0;
-    for (uint32_t i = 0; i < r->parts_n && rc == 0 && !r->options.no_forecast; i++)
-        rc = part_forecast(&r->parts[i], r->io, err);
-    if (rc < 0) return rc;
+    (void)err;
     if (r->parts_n > 1) {
         parts_sum(r->parts, r->parts_n, result);
         return 0;
