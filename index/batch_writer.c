@@ -111,6 +111,7 @@ static int write_batch(struct batch_writer *w, struct gathered *g, struct drps_e
                                .labels = g->labels,
                                .diagonal = g->diagonal,
                                .lane = g->lane};
+    struct drps_batch_pieces body;
 
     if (!g->n) return write_empty(w, err);
     int rc = rank_rows(w, g, err);
@@ -121,7 +122,8 @@ static int write_batch(struct batch_writer *w, struct gathered *g, struct drps_e
     else
         batch.starts = g->starts;
     if (g->has_values) batch.values = g->values;
-    rc = bodies_write(&w->bodies, w->data, &batch, g->local, err);
+    rc = bodies_encode(&w->bodies, &batch, g->local, &body, err);
+    if (rc == 0) rc = drps_recwriter_add(w->data, body.pieces, body.n, err);
     struct drps_piece list = {w->list, drps_list_encode_dense(w->sorted, g->rows_n, w->list)};
     if (rc == 0) rc = drps_recwriter_add(w->rows, &list, 1, err);
     raise(&w->max_samples, g->n);

@@ -80,11 +80,11 @@ static uint64_t bytes_of(const struct drps_batch_pieces *p)
     return sum;
 }
 
-int bodies_write(struct bodies *w, struct drps_recwriter *data, const struct drps_batch *b,
-                 const uint32_t *local, struct drps_err *err)
+int bodies_encode(struct bodies *w, const struct drps_batch *b, const uint32_t *local,
+                  struct drps_batch_pieces *out, struct drps_err *err)
 {
     struct drps_batch sorted = *b;
-    struct drps_batch_pieces plain, packed;
+    struct drps_batch_pieces packed;
     if (reserve(w, b))
         return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu entries", b->nnz);
     count_rows(w, b, local);
@@ -93,15 +93,15 @@ int bodies_write(struct bodies *w, struct drps_recwriter *data, const struct drp
     sorted.values = b->values ? w->values : NULL;
     sorted.local16 = b->rows > NARROW_ROWS ? NULL : narrow(w, b->nnz);
     sorted.local32 = sorted.local16 ? NULL : w->local;
-    drps_batch_encode(&sorted, &plain);
-    const uint64_t bytes = bytes_of(&plain);
+    drps_batch_encode(&sorted, out);
+    const uint64_t bytes = bytes_of(out);
     if (bytes > w->max_bytes) w->max_bytes = bytes;
-    if (sorted.local16) {
-        drps_batch_pack(&sorted, w->packed, &packed);
-        if (bytes_of(&packed) < bytes)
-            return drps_recwriter_add(data, packed.pieces, packed.n, err);
-    }
-    return drps_recwriter_add(data, plain.pieces, plain.n, err);
+    if (!sorted.local16) return 0;
+    drps_batch_pack(&sorted, w->packed, &packed);
+    if (bytes_of(&packed) >= bytes) return 0;
+    *out = packed;
+    out->pieces[0].data = out->head; /* its own copy */
+    return 0;
 }
 
 void bodies_end(struct bodies *w)

@@ -1,5 +1,5 @@
 /*
- * Writing bodies of batches: a sample's entries in the order of their rows, packed where that is
+ * Bodies of batches to be written: a sample's entries in the order of their rows, packed where that is
  * smaller. Private to index/.
  *
  * Order changes no sample, and makes the differences small that packing stores (pack16.h).
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/drps_recfile.h"
+#include "base/drps_err.h"
 #include "index/drps_batch.h"
 
 /* Zero it first. */
@@ -26,10 +26,13 @@ struct bodies {
     uint64_t max_bytes; /* of the bodies so far, plain */
 };
 
-/* Write `b`, whose local indices are local [nnz], all below b->rows, instead of its own. */
+/*
+ * The record of `b`, whose local indices are local [nnz], all below b->rows, instead of its own.
+ * *out borrows from w, until the next call, and from b.
+ */
 DRPS_MUST_CHECK
-int bodies_write(struct bodies *w, struct drps_recwriter *data, const struct drps_batch *b,
-                 const uint32_t *local, struct drps_err *err);
+int bodies_encode(struct bodies *w, const struct drps_batch *b, const uint32_t *local,
+                  struct drps_batch_pieces *out, struct drps_err *err);
 void bodies_end(struct bodies *w);
 
 #endif

@@ -15,74 +15,190 @@
 #include "index/names.h"
 #include "index/steps.h"
 
-enum { BUFFER_BYTES = 4 << 20 };
-
-struct renumbering {
-    const uint32_t *place;
-    uint32_t rows;
-    struct steps *lists, *bodies;               /* of the old numbers */
-    struct drps_recwriter *rows_out, *data_out; /* of the new ones */
-    uint64_t *keyed, *aux;                      /* [n] new number << 32 | old rank, of one batch */
-    uint32_t *rank;                             /* [n] old rank to new rank */
-    uint32_t *sorted;                           /* [n] new numbers */
-    uint32_t *local;                            /* [nnz] */
-    void *plain;                                /* [plain_bytes] a body */
-    size_t plain_bytes;                         /* of the largest */
-    struct bodies writer;
-    unsigned char *list;
-    size_t keyed_cap, aux_cap, rank_cap, sorted_cap, local_cap, list_cap;
+enum {
+    BUFFER_BYTES = 4 << 20,
+    SHARED_NNZ = 1 << 12,   /* smaller batches take less time than passing the turn */
+    SHARED_BYTES = 16 << 20 /* of the memory that the second worker takes */
 };
 
-static int reserve(struct renumbering *m, size_t n)
+/* Batches are written one after another, by whoever has renumbered the next one. */
+struct renumbering {
+    const struct drps_io *io; /* borrowed, like the next three */
+    const char *from;
+    const uint32_t *place;
+    uint32_t rows;
+    uint64_t steps;
+    size_t plain_bytes; /* of the largest body */
+    struct drps_recwriter *rows_out, *data_out;
+    unsigned workers; /* 1 or 2, which take turns */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint64_t turn; /* the step to be written next; with `lock`, like the next one */
+    int failed;
+};
+
+struct worker {
+    struct renumbering *m;
+    uint64_t first;                /* its steps: this one and every m->workers-th */
+    struct steps *lists, *bodies;  /* own: of the old numbers */
+    struct drps_piece list;        /* of the batch in hand */
+    struct drps_batch_pieces body; /* likewise */
+    struct bodies bodies_out;      /* which has its memory */
+    uint64_t *keyed, *aux;         /* [n] new number << 32 | old rank, of one batch */
+    uint32_t *rank;                /* [n] old rank to new rank */
+    uint32_t *sorted;              /* [n] new numbers */
+    uint32_t *local;               /* [nnz] */
+    void *plain;                   /* [plain_bytes] a body */
+    unsigned char *encoded;
+    size_t keyed_cap, aux_cap, rank_cap, sorted_cap, local_cap, encoded_cap;
+    int rc;
+    struct drps_err err;
+};
+
+static int reserve(struct worker *w, size_t n)
 {
-    return drps_array_reserve(&m->keyed, &m->keyed_cap, n, sizeof(*m->keyed)) ||
-           drps_array_reserve(&m->aux, &m->aux_cap, n, sizeof(*m->aux)) ||
-           drps_array_reserve(&m->rank, &m->rank_cap, n, sizeof(*m->rank)) ||
-           drps_array_reserve(&m->sorted, &m->sorted_cap, n, sizeof(*m->sorted)) ||
-           drps_array_reserve(&m->list, &m->list_cap, drps_list_encode_dense_bound(n), 1);
+    return drps_array_reserve(&w->keyed, &w->keyed_cap, n, sizeof(*w->keyed)) ||
+           drps_array_reserve(&w->aux, &w->aux_cap, n, sizeof(*w->aux)) ||
+           drps_array_reserve(&w->rank, &w->rank_cap, n, sizeof(*w->rank)) ||
+           drps_array_reserve(&w->sorted, &w->sorted_cap, n, sizeof(*w->sorted)) ||
+           drps_array_reserve(&w->encoded, &w->encoded_cap, drps_list_encode_bound(n), 1);
 }
 
 /* The batch's rows under their new numbers: sorted, and the new rank of each old one. */
-static int renumber_rows(struct renumbering *m, const uint32_t *old, size_t n, struct drps_err *err)
+static int renumber_rows(struct worker *w, const uint32_t *old, size_t n, struct drps_err *err)
 {
-    if (reserve(m, n)) return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu rows", n);
+    if (reserve(w, n)) return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu rows", n);
     for (size_t i = 0; i < n; i++)
-        m->keyed[i] = (uint64_t)m->place[old[i]] << 32 | i;
-    sort_keyed(m->keyed, m->aux, n);
+        w->keyed[i] = (uint64_t)w->m->place[old[i]] << 32 | i;
+    sort_keyed(w->keyed, w->aux, n);
     for (size_t i = 0; i < n; i++) {
-        m->sorted[i] = (uint32_t)(m->keyed[i] >> 32);
-        m->rank[(uint32_t)m->keyed[i]] = (uint32_t)i;
+        w->sorted[i] = (uint32_t)(w->keyed[i] >> 32);
+        w->rank[(uint32_t)w->keyed[i]] = (uint32_t)i;
     }
-    const struct drps_piece list = {m->list, drps_list_encode_dense(m->sorted, n, m->list)};
-    return drps_recwriter_add(m->rows_out, &list, 1, err);
+    w->list = (struct drps_piece){w->encoded, drps_list_encode(w->sorted, n, w->encoded)};
+    return 0;
 }
 
-static int renumber_body(struct renumbering *m, const struct drps_batch *b, struct drps_err *err)
+static int renumber_body(struct worker *w, const struct drps_batch *b, struct drps_err *err)
 {
-    if (drps_array_reserve(&m->local, &m->local_cap, b->nnz, sizeof(*m->local)))
+    if (drps_array_reserve(&w->local, &w->local_cap, b->nnz, sizeof(*w->local)))
         return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu entries", b->nnz);
     for (size_t j = 0; j < b->nnz; j++)
-        m->local[j] = m->rank[b->local32 ? b->local32[j] : b->local16[j]];
-    return bodies_write(&m->writer, m->data_out, b, m->local, err);
+        w->local[j] = w->rank[b->local32 ? b->local32[j] : b->local16[j]];
+    return bodies_encode(&w->bodies_out, b, w->local, &w->body, err);
 }
 
-static int renumber_batch(struct renumbering *m, uint64_t s, struct drps_err *err)
+static int renumber_batch(struct worker *w, uint64_t s, struct drps_err *err)
 {
     const uint32_t *old;
     const void *record;
     size_t n, bytes;
     struct drps_batch b;
 
-    int rc = steps_rows(m->lists, s, m->rows, &old, &n, err);
-    if (rc == 0) rc = renumber_rows(m, old, n, err);
-    if (rc == 0) rc = steps_record(m->bodies, s, &record, &bytes, err);
+    int rc = steps_rows(w->lists, s, w->m->rows, &old, &n, err);
+    if (rc == 0) rc = renumber_rows(w, old, n, err);
+    if (rc == 0) rc = steps_record(w->bodies, s, &record, &bytes, err);
     if (rc < 0) return rc;
-    rc = drps_batch_unpack(record, bytes, m->plain, m->plain_bytes, &bytes, err);
-    if (rc == 0) rc = drps_batch_decode(m->plain, bytes, &b, err);
+    rc = drps_batch_unpack(record, bytes, w->plain, w->m->plain_bytes, &bytes, err);
+    if (rc == 0) rc = drps_batch_decode(w->plain, bytes, &b, err);
     if (rc == 0 && b.rows != n)
         rc = drps_err_set(err, DRPS_E_CORRUPT, "a batch of %zu rows with a list of %zu", b.rows, n);
-    if (rc < 0) return steps_fault(m->bodies, s, err);
-    return renumber_body(m, &b, err);
+    if (rc < 0) return steps_fault(w->bodies, s, err);
+    return renumber_body(w, &b, err);
+}
+
+static void pass_turn(struct renumbering *m, uint64_t turn, int failed)
+{
+    pthread_mutex_lock(&m->lock);
+    m->turn = turn;
+    m->failed |= failed;
+    pthread_cond_broadcast(&m->changed);
+    pthread_mutex_unlock(&m->lock);
+}
+
+/* Waits for step s to be the next to write. 1: never, as the other has failed. */
+static int await_turn(struct renumbering *m, uint64_t s)
+{
+    pthread_mutex_lock(&m->lock);
+    while (m->turn != s && !m->failed)
+        pthread_cond_wait(&m->changed, &m->lock);
+    const int failed = m->failed;
+    pthread_mutex_unlock(&m->lock);
+    return failed;
+}
+
+static int write_batch(struct worker *w, uint64_t s, struct drps_err *err)
+{
+    struct renumbering *m = w->m;
+    if (await_turn(m, s)) return 1;
+    int rc = drps_recwriter_add(m->rows_out, &w->list, 1, err);
+    if (rc == 0) rc = drps_recwriter_add(m->data_out, w->body.pieces, w->body.n, err);
+    if (rc == 0) pass_turn(m, s + 1, 0);
+    return rc;
+}
+
+static void worker_free(struct worker *w)
+{
+    steps_close(w->lists);
+    steps_close(w->bodies);
+    free(w->keyed);
+    free(w->aux);
+    free(w->rank);
+    free(w->sorted);
+    free(w->local);
+    free(w->plain);
+    bodies_end(&w->bodies_out);
+    free(w->encoded);
+}
+
+static void *renumber_steps(void *arg)
+{
+    struct worker *w = arg;
+    struct renumbering *m = w->m;
+    w->plain = drps_array_new(m->plain_bytes, 1);
+    int rc = w->plain ? 0 : drps_err_set(&w->err, -ENOMEM, "no memory for a batch");
+    if (rc == 0)
+        rc = steps_open(m->io, m->from, "rows.rec", DRPS_KIND_ROWS, m->steps, BUFFER_BYTES,
+                        &w->lists, &w->err);
+    if (rc == 0)
+        rc = steps_open(m->io, m->from, "data.rec", DRPS_KIND_DATA, m->steps, BUFFER_BYTES,
+                        &w->bodies, &w->err);
+    for (uint64_t s = w->first; s < m->steps && rc == 0; s += m->workers) {
+        rc = renumber_batch(w, s, &w->err);
+        if (rc == 0) rc = write_batch(w, s, &w->err);
+    }
+    if (rc < 0) pass_turn(m, m->steps, 1);
+    worker_free(w);
+    w->rc = rc < 0 ? rc : 0;
+    return NULL;
+}
+
+/* Two workers, if batches are worth it and their memory is little. */
+static int share_steps(struct renumbering *m, int shared, struct drps_err *err)
+{
+    struct worker worker[2];
+    pthread_t thread;
+    for (unsigned i = 0; i < 2; i++)
+        worker[i] = (struct worker){.m = m, .first = i, .err = DRPS_ERR_INIT};
+    (void)pthread_mutex_init(&m->lock, NULL); /* neither fails with default attributes */
+    (void)pthread_cond_init(&m->changed, NULL);
+    m->workers = shared ? 2 : 1; /* before the thread, which reads it */
+    if (shared && pthread_create(&thread, NULL, renumber_steps, &worker[1])) m->workers = 1;
+    (void)renumber_steps(&worker[0]);
+    if (m->workers == 2) (void)pthread_join(thread, NULL); /* cannot fail for a thread of ours */
+    pthread_mutex_destroy(&m->lock);
+    pthread_cond_destroy(&m->changed);
+    for (unsigned i = 0; i < 2; i++)
+        if (worker[i].rc < 0) return drps_err_set(err, worker[i].rc, "%s", worker[i].err.text);
+    return 0;
+}
+
+/* By the memory for the largest batch, see renumber.h. */
+static int is_shared(const struct drps_plan_info *info)
+{
+    const uint64_t bytes = info->max_batch_rows * (2 * sizeof(uint64_t) + 4 * sizeof(uint32_t)) +
+                           5 * info->max_body_bytes;
+    return info->max_batch_nnz >= SHARED_NNZ && bytes <= SHARED_BYTES;
 }
 
 static int open_writer(const struct drps_io *io, const char *dir, const char *name, uint32_t kind,
@@ -95,30 +211,15 @@ static int open_writer(const struct drps_io *io, const char *dir, const char *na
     return rc;
 }
 
-static int renumber_batches(const struct drps_io *io, const char *from, const char *to,
-                            uint64_t steps, struct renumbering *m, struct drps_err *err)
+static int renumber_batches(struct renumbering *m, const char *to, int shared, struct drps_err *err)
 {
-    int rc = steps_open(io, from, "rows.rec", DRPS_KIND_ROWS, steps, BUFFER_BYTES, &m->lists, err);
-    if (rc == 0)
-        rc = steps_open(io, from, "data.rec", DRPS_KIND_DATA, steps, BUFFER_BYTES, &m->bodies, err);
-    if (rc == 0) rc = open_writer(io, to, "rows.rec", DRPS_KIND_ROWS, &m->rows_out, err);
-    if (rc == 0) rc = open_writer(io, to, "data.rec", DRPS_KIND_DATA, &m->data_out, err);
-    for (uint64_t s = 0; s < steps && rc == 0; s++)
-        rc = renumber_batch(m, s, err);
+    int rc = open_writer(m->io, to, "rows.rec", DRPS_KIND_ROWS, &m->rows_out, err);
+    if (rc == 0) rc = open_writer(m->io, to, "data.rec", DRPS_KIND_DATA, &m->data_out, err);
+    if (rc == 0) rc = share_steps(m, shared, err);
     if (rc == 0) rc = drps_recwriter_finish(m->rows_out, err);
     if (rc == 0) rc = drps_recwriter_finish(m->data_out, err);
     drps_recwriter_close(m->rows_out);
     drps_recwriter_close(m->data_out);
-    steps_close(m->lists);
-    steps_close(m->bodies);
-    free(m->keyed);
-    free(m->aux);
-    free(m->rank);
-    free(m->sorted);
-    free(m->local);
-    free(m->plain);
-    bodies_end(&m->writer);
-    free(m->list);
     return rc;
 }
 
@@ -160,10 +261,12 @@ static void *renumber_names(void *arg)
 int renumber(const struct drps_io *io, const char *from, const char *to,
              const struct drps_plan_info *info, const uint32_t *place, struct drps_err *err)
 {
-    struct renumbering m = {.place = place, .rows = (uint32_t)info->rows};
-    m.plain_bytes = (size_t)info->max_body_bytes;
-    m.plain = drps_array_new(m.plain_bytes, 1);
-    if (!m.plain) return drps_err_set(err, -ENOMEM, "no memory for a batch");
+    struct renumbering m = {.io = io,
+                            .from = from,
+                            .place = place,
+                            .rows = (uint32_t)info->rows,
+                            .steps = info->batches + info->eval_batches,
+                            .plain_bytes = (size_t)info->max_body_bytes};
     struct naming n = {.io = io,
                        .from = from,
                        .to = to,
@@ -173,7 +276,7 @@ int renumber(const struct drps_io *io, const char *from, const char *to,
                        .err = DRPS_ERR_INIT};
     pthread_t thread;
     const int alone = pthread_create(&thread, NULL, renumber_names, &n) != 0;
-    int rc = renumber_batches(io, from, to, info->batches + info->eval_batches, &m, err);
+    int rc = renumber_batches(&m, to, is_shared(info), err);
     if (alone)
         (void)renumber_names(&n);
     else

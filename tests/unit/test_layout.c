@@ -13,6 +13,7 @@
 #include "index/drps_batch.h"
 #include "index/drps_plan.h"
 #include "support/index_case.h"
+#include "support/lists.h"
 #include "support/scratch.h"
 
 static const char *const builders[] = {"none",   "pattern", "pairwise",  "topk",
@@ -27,23 +28,25 @@ static void must_run(struct case_run *c)
 }
 
 /* A plan by builder b, in "plan-b". */
-static void build(struct case_run *c, struct scratch *s, const char *input, const char *algo, int b)
+static void build(struct case_run *c, struct scratch *s, const char *input, const char *algo,
+                  uint32_t batch_size, int b)
 {
     case_begin(c, s, input, algo);
     c->options.blocks.by = builders[b];
-    c->options.batch_size = 20;
+    c->options.batch_size = batch_size;
     c->options.test_fraction = 0.1;
     (void)snprintf(c->out, sizeof(c->out), "%s-%d", scratch_path(s, "plan"), b);
     must_run(c);
     case_verify(c->out);
 }
 
-static void check_same_samples(struct scratch *s, const char *input, const char *algo)
+static void check_same_samples(struct scratch *s, const char *input, const char *algo,
+                               uint32_t batch_size)
 {
     struct case_lines want[2] = {{0}};
     struct case_run c;
     for (int b = 0; b < BUILDERS; b++) {
-        build(&c, s, input, algo, b);
+        build(&c, s, input, algo, batch_size, b);
         for (int evaluation = 0; evaluation < 2; evaluation++) {
             struct case_lines got = {0};
             case_plan_lines(c.out, evaluation, 0, b ? &got : &want[evaluation]);
@@ -60,19 +63,33 @@ static void check_same_samples(struct scratch *s, const char *input, const char 
 static void test_layout_keeps_the_samples(void **state)
 {
     struct scratch *s = *state;
-    check_same_samples(s, case_input(s, "input", CASE_LIBSVM, 600, 300, 3), "lor");
+    check_same_samples(s, case_input(s, "input", CASE_LIBSVM, 600, 300, 3), "lor", 20);
 }
 
 static void test_layout_keeps_the_samples_of_names(void **state)
 {
     struct scratch *s = *state;
-    check_same_samples(s, case_input(s, "input", CASE_CSV, 600, 200, 4), "fm");
+    check_same_samples(s, case_input(s, "input", CASE_CSV, 600, 200, 4), "fm", 20);
 }
 
 static void test_layout_keeps_the_samples_of_two_tables(void **state)
 {
     struct scratch *s = *state;
-    check_same_samples(s, case_input(s, "input", CASE_RATINGS, 900, 150, 5), "lmf");
+    check_same_samples(s, case_input(s, "input", CASE_RATINGS, 900, 150, 5), "lmf", 20);
+}
+
+/* Two threads share them when they are renumbered. */
+static void test_layout_keeps_the_samples_of_large_batches(void **state)
+{
+    struct scratch *s = *state;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_plan *plan;
+    char dir[SCRATCH_PATH_BYTES + 8];
+    check_same_samples(s, case_input(s, "input", CASE_LIBSVM, 6000, 300, 6), "lor", 1500);
+    (void)snprintf(dir, sizeof(dir), "%s-%d", scratch_path(s, "plan"), 0);
+    assert_ok(drps_plan_open(drps_io_os(), dir, &plan, &err), &err);
+    assert_true(plan->info.batches >= 3 && plan->info.max_batch_nnz >= 1 << 12);
+    drps_plan_close(plan);
 }
 
 /* What the plan says about its blocks, recounted from its row lists. */
@@ -157,7 +174,7 @@ static void test_layout_merging_saves(void **state)
     double got[BUILDERS];
     const char *input = case_input(s, "input", CASE_LIBSVM, 600, 300, 7);
     for (int b = 0; b < BUILDERS; b++) {
-        build(&c, s, input, "lor", b);
+        build(&c, s, input, "lor", 20, b);
         got[b] = cost(&c.result.info);
     }
     assert_true(got[2] < got[0]); /* pairwise costs less than one row a block */
@@ -253,6 +270,7 @@ int main(void)
         SCRATCH_TEST(test_layout_keeps_the_samples),
         SCRATCH_TEST(test_layout_keeps_the_samples_of_names),
         SCRATCH_TEST(test_layout_keeps_the_samples_of_two_tables),
+        SCRATCH_TEST(test_layout_keeps_the_samples_of_large_batches),
         SCRATCH_TEST(test_layout_says_what_blocks_cost),
         SCRATCH_TEST(test_layout_merging_saves),
         SCRATCH_TEST(test_layout_is_the_same_with_shards),
