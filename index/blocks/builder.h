@@ -41,7 +41,7 @@ struct block_options {
     uint32_t max_rows;  /* of a block */
     double max_weight;  /* of a block: AccNum * (seek + rows * row), microseconds; 0: no limit */
     uint64_t seed;
-    unsigned threads; /* auto: how many may work, the layout being the same; 0: 1 */
+    unsigned threads;       /* auto: how many may work, the layout being the same; 0: 1 */
     uint64_t memory_bytes;  /* of the builder, the accesses not counted */
     const uint32_t *by_key; /* [rows] the rows in the order of their keys; borrowed; NULL unless the
                                builder asks for it */
