@@ -84,6 +84,11 @@ uint32_t drps_batch_diagonal(const void *record, size_t bytes)
     return bytes < DRPS_BATCH_HEAD_BYTES ? 0 : drps_get_u32((const char *)record + DIAGONAL_AT);
 }
 
+uint32_t drps_batch_lane(const void *record, size_t bytes)
+{
+    return bytes < DRPS_BATCH_HEAD_BYTES ? 0 : drps_get_u32((const char *)record + DIAGONAL_AT + 4);
+}
+
 int drps_batch_decode(const void *record, size_t bytes, struct drps_batch *b, struct drps_err *err)
 {
     const char *data = record;

@@ -31,17 +31,16 @@ static int read_mark(struct verifier *v, uint64_t s, struct user *mark, struct d
 {
     const void *record;
     size_t bytes;
-    struct drps_batch b;
     int rc = steps_record(v->bodies, s, &record, &bytes, err);
     if (rc < 0) return rc;
-    rc = drps_batch_decode(record, bytes, &b, err);
-    if (rc == 0 && b.diagonal && (s >= v->info->batches || b.lane >= v->info->lanes))
-        rc = drps_err_set(err, DRPS_E_CORRUPT,
-                          "lane %" PRIu32 " of diagonal %" PRIu32 ", in a plan of %" PRIu64
-                          " lanes in training",
-                          b.lane, b.diagonal, v->info->lanes);
-    *mark = (struct user){b.diagonal, b.lane};
-    return rc < 0 ? steps_fault(v->bodies, s, err) : 0;
+    *mark = (struct user){drps_batch_diagonal(record, bytes), drps_batch_lane(record, bytes)};
+    if (!mark->diagonal && !mark->lane) return 0;
+    if (mark->diagonal && s < v->info->batches && mark->lane < v->info->lanes) return 0;
+    (void)drps_err_set(err, DRPS_E_CORRUPT,
+                       "lane %" PRIu32 " of diagonal %" PRIu32 ", in a plan of %" PRIu64
+                       " lanes in training",
+                       mark->lane, mark->diagonal, v->info->lanes);
+    return steps_fault(v->bodies, s, err);
 }
 
 static int check_rows(struct verifier *v, uint64_t s, const struct user *mark, uint64_t first,

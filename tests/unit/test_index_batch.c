@@ -253,7 +253,9 @@ static void test_batch_marks(void **state)
     assert_int_equal(back.diagonal, b.diagonal);
     assert_int_equal(back.lane, b.lane);
     assert_int_equal(drps_batch_diagonal(data, bytes), b.diagonal);
+    assert_int_equal(drps_batch_lane(data, bytes), b.lane);
     assert_int_equal(drps_batch_diagonal(data, DRPS_BATCH_HEAD_BYTES - 1), 0);
+    assert_int_equal(drps_batch_lane(data, DRPS_BATCH_HEAD_BYTES - 1), 0);
     free(data);
 }
 

@@ -13,6 +13,7 @@
 #include "index/drps_batch.h"
 #include "index/drps_index.h"
 #include "index/grid.h"
+#include "support/body.h"
 #include "support/index_case.h"
 #include "support/scratch.h"
 
@@ -144,6 +145,14 @@ static const void *records_read(struct records *r, uint64_t step, size_t *bytes)
     return r->data + drps_recfile_offset_in_run(r->file, step, step);
 }
 
+static const void *body_read(struct records *r, uint64_t step, size_t *bytes)
+{
+    const void *record = records_read(r, step, bytes);
+    memmove(r->data, record, *bytes);
+    r->data = body_unpack(r->data, bytes);
+    return r->data;
+}
+
 static void test_lanes_mark_training_batches(void **state)
 {
     struct scratch *s = *state;
@@ -158,7 +167,7 @@ static void test_lanes_mark_training_batches(void **state)
     for (uint64_t t = 0; t < c.result.info.batches + c.result.info.eval_batches; t++) {
         struct drps_batch b;
         size_t bytes;
-        const void *data = records_read(&r, t, &bytes);
+        const void *data = body_read(&r, t, &bytes);
         assert_int_equal(drps_batch_decode(data, bytes, &b, NULL), 0);
         assert_in_range(b.samples, 1, BATCH);
         if (t >= c.result.info.batches) {
@@ -192,7 +201,7 @@ static void test_lanes_alternate(void **state)
     for (uint64_t t = 0; t < AHEAD; t++) {
         struct drps_batch b;
         size_t bytes;
-        const void *data = records_read(&r, t, &bytes);
+        const void *data = body_read(&r, t, &bytes);
         assert_int_equal(drps_batch_decode(data, bytes, &b, NULL), 0);
         assert_int_equal(b.diagonal, 1);
         count[b.lane]++;
@@ -251,7 +260,7 @@ static void change_marks(const char *dir, uint64_t lanes, void (*change)(struct 
         struct drps_batch b;
         struct drps_batch_pieces pieces;
         size_t bytes;
-        const void *data = records_read(&r, t, &bytes);
+        const void *data = body_read(&r, t, &bytes);
         assert_int_equal(drps_batch_decode(data, bytes, &b, NULL), 0);
         change(&b);
         drps_batch_encode(&b, &pieces);
