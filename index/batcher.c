@@ -76,12 +76,14 @@ static uint32_t touch_slot(struct batcher *b, uint32_t id)
     return b->slots[at].local;
 }
 
-/* Bytes of all arrays, which double as they grow: numbers and values of entries, ids and ranks of
- * rows. */
+/* Bytes of all arrays, the writer's too, which double as they grow: numbers and values of entries,
+ * also in order and packed; ids and ranks of rows. */
 static uint64_t batch_bytes(const struct batcher *b, size_t n)
 {
-    enum { ENTRY = 8, ROW = 3 * 4 + 2 * 8 + 2 * sizeof(struct slot) + 4, SAMPLE = 8 };
-    return (b->batch.nnz + n) * ENTRY + (b->batch.rows_n + n) * ROW + b->batch.n * SAMPLE;
+    enum { ENTRY = 3 * 4 + 3, VALUE = 3 * 4, ROW = 4 * 4 + 2 * 8 + 2 * sizeof(struct slot) + 4,
+           SAMPLE = 3 * 4 };
+    const uint64_t entry = ENTRY + (b->batch.has_values ? VALUE : 0);
+    return (b->batch.nnz + n) * entry + (b->batch.rows_n + n) * ROW + b->batch.n * SAMPLE;
 }
 
 static int too_large(const struct batcher *b, struct drps_err *err)
