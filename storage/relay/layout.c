@@ -22,14 +22,15 @@ enum {
     SEEK_LEAST = 16 << 10,
     BUFFER_SHARE = 5,       /* one part of so many is for buffers ... */
     BUFFER_SEEKS = 128,     /* ... or more on a disk that seeks, up to a half */
-    BUFFER_LEAST = 2 << 20, /* enough for 3500 windows */
+    BUFFER_LEAST = 1 << 20, /* enough for some thousand windows */
     BUFFER_MOST = 128 << 20,
     ROW_EXTRA = 45,     /* two windows' frames and distances; order, vacant frames, ids, last use;
                            a packed record; its place on a shelf; a bit */
     HELD_EXTRA = 5,     /* its place on a shelf; a bit */
     WINDOW_EXTRA = 300, /* the last block of its shelf, which has room; head, reach, count,
                            statistics; its stream, and a part of its group's */
-    HELD_SHARE = 3,     /* for so many frames of windows, one that holds a row between windows */
+    WINDOWS_LEAST = 1 << 20, /* set aside for that; of more windows it is the buffers' */
+    HELD_SHARE = 3, /* for so many frames of windows, one that holds a row between windows */
 };
 
 /* ---- Memory ---- */
@@ -52,7 +53,7 @@ static uint64_t buffer_bytes(uint64_t memory_bytes, uint64_t seek_bytes)
 {
     const uint64_t usual = clamp(memory_bytes / BUFFER_SHARE, BUFFER_LEAST, BUFFER_MOST);
     const uint64_t most = memory_bytes / 2 > usual ? memory_bytes / 2 : usual;
-    return clamp(BUFFER_SEEKS * seek_bytes, usual, most);
+    return clamp(BUFFER_SEEKS * seek_bytes, usual, most) + WINDOWS_LEAST;
 }
 
 void drps_relay_share(uint64_t memory_bytes, uint64_t rows, size_t row_bytes, uint64_t seek_bytes,
@@ -141,7 +142,7 @@ int drps_relay_lay_out(const struct drps_store_config *config, uint64_t buffer_b
                        struct drps_relay_layout *out, struct drps_err *err)
 {
     const uint32_t windows = config->windows->windows;
-    const uint64_t kept = windows * (uint64_t)WINDOW_EXTRA;
+    const uint64_t kept = clamp(windows * (uint64_t)WINDOW_EXTRA, WINDOWS_LEAST, UINT64_MAX);
     const uint64_t bytes = buffer_bytes > kept ? buffer_bytes - kept : 0;
     const uint64_t seek_bytes = config->seek_bytes > SEEK_LEAST ? config->seek_bytes : SEEK_LEAST;
     const uint64_t most = most_chunk(config, seek_bytes);

@@ -258,7 +258,7 @@ static void test_batcher_stamps_begin_again(void **state)
  * the disk takes it again. */
 static void test_batcher_stays_failed(void **state)
 {
-    enum { SAMPLES = 4000, EACH = 100, MEMORY = 8 << 20 };
+    enum { SAMPLES = 4000, EACH = 100, MEMORY = 32 << 20 };
     struct fault_io *f = fault_io_new(drps_io_os());
     const struct batcher_options options = {
         .batch_size = SAMPLES, .ids = EACH, .memory_bytes = MEMORY};

@@ -25,7 +25,7 @@ static struct drps_train_rank *make(size_t n, int paces)
             .received_bytes = 1 << 20,
             .forecast_sent_bytes = 2 << 20,
             .forecast_received_bytes = 1 << 20,
-            .peak_rss_bytes = (i == 7 ? 90 : 80) << 20,
+            .peak_rss_bytes = (i == 7 ? 90U : 80U) << 20,
             .waiting_share = 0.5 - 0.001 * (double)i,
             .iterations = paces ? 100 + i : 0,
             .claimed = paces ? 1 : 0,
