@@ -40,7 +40,7 @@ while read -r algo rank batch entries; do
     plan=$work/plan-$algo$rank
     if [[ ! -e $plan ]]; then
         order=()
-        if [[ $algo = lmf ]]; then text=$(ratings_text) order=(--order grid --grid 8); else text=$(ctr_text); fi
+        if [[ $algo = lmf ]]; then text=$(ratings_text) order=(--order grid --grid 8 --lanes 4); else text=$(ctr_text); fi
         "$tools/drps-index" "$text" --algo "$algo" $([[ $rank = 0 ]] || echo --rank "$rank") --batch-size "$batch" "${order[@]}" \
             --test-fraction 0.02 -o "$plan" --quiet >/dev/null
     fi

@@ -55,7 +55,7 @@ struct drps_index_options {
     const char *order;     /* shuffled (NULL), given; lmf only: grid */
     uint32_t grid_users;   /* order grid: groups of users ... */
     uint32_t grid_items;   /* ... and of items, 1 .. 4096 each; both 0: chosen for the memory */
-    uint32_t lanes;        /* order grid, 1 worker: batches at a time, 1 .. 16; 0: 4, 2 or 1 */
+    uint32_t lanes;        /* order grid, 1 worker: batches at a time, 0 .. 16; 0, 1: one */
     uint64_t seed;
     struct drps_blocks_options {
         const char *by;        /* block builder (NULL: pattern); index/blocks/builder.h has them */

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-enum { CELLS_A_WINDOW = 4, ROOM_SHARE = 12, USUAL_LANES = 4 };
+enum { CELLS_A_WINDOW = 4, ROOM_SHARE = 12 };
 #define NO_ROOM 1e18 /* more than any number of rows */
 
 /* A walk through the cells: groups of the outer table times windows of the inner one. */
@@ -82,14 +82,4 @@ struct grid grid_choose(const struct grid_input *in)
         }
     }
     return best;
-}
-
-uint32_t grid_choose_lanes(const struct grid *g, const struct grid_input *in)
-{
-    const double cells = (double)g->users * g->items;
-    const double batches = (double)in->samples / (cells * (double)in->batch_size);
-    uint32_t lanes = USUAL_LANES;
-    while (lanes > 1 && batches < (double)lanes * lanes)
-        lanes /= 2;
-    return lanes;
 }

@@ -55,10 +55,6 @@ struct grid_input {
  */
 struct grid grid_choose(const struct grid_input *in);
 
-/* Lanes for a grid: four, or two, if that leaves a batch to a sub-cell; three would leave one of
- * two threads without work for a third of the time. */
-uint32_t grid_choose_lanes(const struct grid *g, const struct grid_input *in);
-
 /* When a cell is visited: 0 .. users * items - 1. */
 static inline uint64_t grid_cell(const struct grid *g, uint32_t user_group, uint32_t item_group)
 {

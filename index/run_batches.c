@@ -204,21 +204,19 @@ static int choose_batch_size(struct run *r, struct drps_err *err)
 
 /* ---- Dealing samples to cells ---- */
 
-/* Lanes are for one worker; samples that wait in them may take a 24th of the memory. */
-static int choose_lanes(struct run *r, const struct grid *grid, const struct grid_input *in,
-                        struct drps_err *err)
+/* Samples that wait in lanes may take a 24th of the memory. */
+static int set_lanes(struct run *r, struct drps_err *err)
 {
-    const uint64_t room = r->options.memory_bytes / 24;
-    uint32_t lanes = r->options.lanes ? r->options.lanes : grid_choose_lanes(grid, in);
-    while (lanes > 1 && !r->options.lanes && lanes_memory(lanes, in->batch_size) > room)
-        lanes /= 2;
-    r->info->lanes = r->parts_n == 1 && lanes > 1 ? lanes : 0;
-    if (!r->info->lanes || lanes_memory(lanes, in->batch_size) <= room) return 0;
+    const uint64_t batch_size = r->info->batch_size, lanes = r->options.lanes;
+    const uint64_t need = lanes_memory(lanes, batch_size);
+    if (lanes <= 1) return 0;
+    r->info->lanes = lanes;
+    if (need <= r->options.memory_bytes / 24) return 0;
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                        "--lanes %u of batches of %llu samples do not fit the memory: use fewer, "
+                        "--lanes %llu of batches of %llu samples do not fit the memory: use fewer, "
                         "a smaller --batch-size, or --memory %lluM",
-                        lanes, (unsigned long long)in->batch_size,
-                        (unsigned long long)(lanes_memory(lanes, in->batch_size) * 24 >> 20) + 1);
+                        (unsigned long long)lanes, (unsigned long long)batch_size,
+                        (unsigned long long)(need * 24 >> 20) + 1);
 }
 
 static int choose_grid(struct run *r, struct drps_err *err)
@@ -236,7 +234,7 @@ static int choose_grid(struct run *r, struct drps_err *err)
     if (!grid.users) grid = grid_choose(&in);
     info->grid_users = grid.users;
     info->grid_items = grid.items;
-    return choose_lanes(r, &grid, &in, err);
+    return set_lanes(r, err);
 }
 
 struct dealing {

@@ -87,8 +87,8 @@ static const struct argp_option option_table[] = {
      "chosen for the memory)",
      4},
     {"lanes", KEY_LANES, "N", 0,
-     "Batches that share no row side by side, for --order grid: work for as many threads (1 to 16; "
-     "1: none; default: 4, or 2, if cells have samples for them)",
+     "Batches that share no row side by side, for --order grid: work for as many threads (1, the "
+     "default: none, to 16)",
      4},
     {"seed", KEY_SEED, "N", 0, "Seed of the shuffle and of the test split (default 1)", 4},
     {"memory", KEY_MEMORY, "SIZE", 0,

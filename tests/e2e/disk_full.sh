@@ -2,7 +2,7 @@
 # A full disk: a clear message, exit 1, nothing that looks complete. Needs root for a small tmpfs.
 . "$(dirname "$0")/lib.sh"
 mkdir small
-mount -t tmpfs -o size=8m tmpfs small 2>/dev/null || skip "cannot mount a tmpfs here: needs root"
+mount -t tmpfs -o size=5m tmpfs small 2>/dev/null || skip "cannot mount a tmpfs here: needs root"
 trap 'umount -l small medium 2>/dev/null || true; rm -rf "$work"' EXIT # lazily: the kernel ends an io_uring after its process
 "$tools/drps-gen" ctr --samples 60K --fields 30 --rows 400K --zipf 0.8 --seed 6 -o data.svm --quiet
 fails 1 'no space|No space' "$tools/drps-index" data.svm --algo lor -o small/plan

@@ -40,8 +40,10 @@ echo "a pool of half of the model reads $pool bytes shuffled, $(traffic pib 2) i
 echo "ok traffic"
 
 # content OPTIONS...: of the model that an epoch makes of the plan with lanes
-content() { "$tools/drps-train" grid-4,4 -o model --force --lr 0.1 --l2 0.05 --quiet --json "$@" | value content; }
-[[ $("$tools/drps-stat" grid-4,4 --json | value lanes) = 4 ]] || fail "a grid of 4 x 4 has no 4 lanes"
+compile lanes --batch-size 1000 --order grid --grid 4,4 --lanes 4
+content() { "$tools/drps-train" lanes -o model --force --lr 0.1 --l2 0.05 --quiet --json "$@" | value content; }
+[[ $("$tools/drps-stat" lanes --json | value lanes) = 4 ]] || fail "the plan has no 4 lanes"
+"$tools/drps-stat" lanes --verify >stat.txt || fail "a plan with lanes does not verify"
 want=$(content --one-by-one)
 for options in "--threads 1" "--threads 2" "--threads 3 --store relay --memory 64M"; do
     # shellcheck disable=SC2086 # words

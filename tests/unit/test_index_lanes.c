@@ -73,24 +73,6 @@ static void test_lanes_keep_their_outer_rows(void **state)
     }
 }
 
-static void test_lanes_leave_a_batch_to_a_sub_cell(void **state)
-{
-    static const struct {
-        uint32_t groups;
-        uint64_t samples;
-        uint32_t want;
-    } cases[] = {{1, 1, 1},       {1, 399, 1},        {1, 400, 2},    {1, 1599, 2},
-                 {1, 1600, 4},    {1, UINT32_MAX, 4}, {10, 39900, 1}, {10, 40000, 2},
-                 {10, 159900, 2}, {10, 160000, 4}};
-    (void)state;
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        const struct grid g = {cases[k].groups, cases[k].groups};
-        const struct grid_input in = {.samples = cases[k].samples, .batch_size = 100};
-        if (grid_choose_lanes(&g, &in) != cases[k].want)
-            fail_msg("case %zu: %u lanes", k, grid_choose_lanes(&g, &in));
-    }
-}
-
 /* --- whole runs --------------------------------------------------------------------------------
  */
 
@@ -351,17 +333,16 @@ static void test_lanes_refuse_what_they_do_not_fit(void **state)
     }
 }
 
-/* Several workers have none by default. */
-static void test_lanes_are_for_one_worker(void **state)
+static void test_lanes_are_asked_for(void **state)
 {
     struct scratch *s = *state;
     struct case_run c;
     begin(&c, s, 1, 0);
     must_run(&c);
-    assert_int_equal(c.result.info.lanes, 4);
-    c.options.workers = 2;
-    must_run(&c);
     assert_int_equal(c.result.info.lanes, 0);
+    c.options.lanes = 4;
+    must_run(&c);
+    assert_int_equal(c.result.info.lanes, 4);
 }
 
 #define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
@@ -371,14 +352,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lanes_of_a_diagonal_share_nothing),
         cmocka_unit_test(test_lanes_keep_their_outer_rows),
-        cmocka_unit_test(test_lanes_leave_a_batch_to_a_sub_cell),
         SCRATCH_TEST(test_lanes_mark_training_batches),
         SCRATCH_TEST(test_lanes_alternate),
         SCRATCH_TEST(test_lanes_conserve_samples),
         SCRATCH_TEST(test_lanes_outlive_renumbering),
         SCRATCH_TEST(test_lanes_that_share_rows_are_found),
         SCRATCH_TEST(test_lanes_refuse_what_they_do_not_fit),
-        SCRATCH_TEST(test_lanes_are_for_one_worker),
+        SCRATCH_TEST(test_lanes_are_asked_for),
     };
     return cmocka_run_group_tests_name("index_lanes", tests, NULL, NULL);
 }
