@@ -239,6 +239,16 @@ int drps_zmq_send_now(struct zmq_net *z, uint32_t r)
     return gone || waits;
 }
 
+/* Who leaves first may be answered before this rank has a reason to leave: the text is then empty. */
+static int put_bye(struct zmq_net *z, uint32_t r)
+{
+    char why[WIRE_TEXT_BYTES];
+    pthread_mutex_lock(&z->lock);
+    memcpy(why, z->why, sizeof(why));
+    pthread_mutex_unlock(&z->lock);
+    return put_control(z, r, WIRE_BYE, 0, 0, why, strlen(why));
+}
+
 /* `sending` held, the courier's: all that is due. Returns whether something waits for the socket.
  */
 static int send_due(struct zmq_net *z, uint32_t r, struct net_out **sent)
@@ -252,7 +262,7 @@ static int send_due(struct zmq_net *z, uint32_t r, struct net_out **sent)
     if (!peer->hello_sent) return 1;
     if (!left && (!put_credit(z, r) || !put_messages(z, r, sent))) return 1;
     if (leaving || left) { /* a BYE is answered by one: then both know that nothing is lost */
-        peer->bye_sent = put_control(z, r, WIRE_BYE, 0, 0, z->why, strlen(z->why));
+        peer->bye_sent = put_bye(z, r);
         return !peer->bye_sent;
     }
     const uint64_t ping_ns = drps_zmq_ping_ms(z) * UINT64_C(1000000);
