@@ -53,7 +53,7 @@ static int rank_rows(struct batch_writer *w, const struct gathered *g, struct dr
         drps_array_reserve(&w->aux, &w->aux_cap, n, sizeof(*w->aux)) ||
         drps_array_reserve(&w->sorted, &w->sorted_cap, n, sizeof(*w->sorted)) ||
         drps_array_reserve(&w->rank, &w->rank_cap, n, sizeof(*w->rank)) ||
-        drps_array_reserve(&w->list, &w->list_cap, drps_list_encode_dense_bound(n), 1))
+        drps_array_reserve(&w->list, &w->list_cap, drps_list_encode_bound(n), 1))
         return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu rows", n);
     for (size_t i = 0; i < n; i++) {
         const uint32_t row = i == 0 && w->has_bias ? 0

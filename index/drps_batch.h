@@ -86,11 +86,10 @@ int drps_batch_unpack(const void *record, size_t bytes, void *room, size_t room_
  * Strictly increasing 32-bit lists, packed: u32 n, then the gaps to the number before minus 1 (the
  * first: the number itself) in 1 to 4 bytes each; the lengths lie in front, four to a byte.
  */
-size_t drps_list_encode_bound(size_t n);
+size_t drps_list_encode_bound(size_t n); /* of a dense one, too */
 size_t drps_list_encode(const uint32_t *list, size_t n, void *out); /* returns bytes written */
 /* Smaller for long lists with small gaps: eight gaps at a time have as many bits as the largest
- * needs. n is less than 2^31, and the bound is another. */
-size_t drps_list_encode_dense_bound(size_t n);
+ * needs. n is less than 2^31. */
 size_t drps_list_encode_dense(const uint32_t *list, size_t n, void *out);
 /* Of either. */
 uint32_t drps_list_count(const void *record);

@@ -16,9 +16,11 @@
 
 static const uint32_t masks[4] = {0xff, 0xffff, 0xffffff, 0xffffffff};
 
+/* Dense lists have whole blocks: short ones with wide gaps take more so. */
 size_t drps_list_encode_bound(size_t n)
 {
-    return 4 + (n + 3) / 4 + 4 * n + 4;
+    const size_t plain = 4 + (n + 3) / 4 + 4 * n + 4, dense = list_dense_bound(n);
+    return plain > dense ? plain : dense;
 }
 
 uint32_t drps_list_count(const void *record)

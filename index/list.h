@@ -1,6 +1,6 @@
 /*
- * Decoding of packed lists without vector instructions, whatever the processor: the reference of
- * drps_list_decode() and drps_numbers_decode(), for tests. Private to index/.
+ * Dense lists (list_dense.c), and decoding without vector instructions, whatever the processor: the
+ * reference of drps_list_decode() and drps_numbers_decode(), for tests. Private to index/.
  */
 #ifndef DRPS_INDEX_LIST_H
 #define DRPS_INDEX_LIST_H
@@ -10,9 +10,10 @@
 
 #include "base/drps_err.h"
 
-/* Of a list's count: it is dense (list_dense.c). */
+/* Of a list's count: it is dense. */
 #define LIST_DENSE (UINT32_C(1) << 31)
 
+size_t list_dense_bound(size_t n);
 DRPS_MUST_CHECK
 int list_dense_decode(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
                       struct drps_err *err);

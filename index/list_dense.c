@@ -37,7 +37,7 @@ static unsigned code_at(const unsigned char *codes, size_t block)
 
 /* ---- Encoding ---- */
 
-size_t drps_list_encode_dense_bound(size_t n)
+size_t list_dense_bound(size_t n)
 {
     return head_of(n) + blocks_of(n) * WIDEST;
 }

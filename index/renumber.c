@@ -75,7 +75,7 @@ static int renumber_rows(struct worker *w, const uint32_t *old, size_t n, struct
         w->sorted[i] = (uint32_t)(w->keyed[i] >> 32);
         w->rank[(uint32_t)w->keyed[i]] = (uint32_t)i;
     }
-    w->list = (struct drps_piece){w->encoded, drps_list_encode(w->sorted, n, w->encoded)};
+    w->list = (struct drps_piece){w->encoded, drps_list_encode_dense(w->sorted, n, w->encoded)};
     return 0;
 }
 

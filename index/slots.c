@@ -146,7 +146,7 @@ static int write_step(struct slots *s, uint64_t step, struct drps_err *err)
     int rc = steps_rows(s->translate, step, s->options->rows, &rows, &n, err);
     if (rc < 0) return rc;
     if (drps_array_reserve(&s->list, &s->list_cap, n, sizeof(*s->list)) ||
-        drps_array_reserve(&s->packed, &s->packed_cap, drps_list_encode_dense_bound(n), 1))
+        drps_array_reserve(&s->packed, &s->packed_cap, drps_list_encode_bound(n), 1))
         return drps_err_set(err, -ENOMEM, "no memory for the slots of a step");
     find_slots(s, rows, n, s->list);
     struct drps_piece piece = {s->packed, drps_list_encode_dense(s->list, n, s->packed)};

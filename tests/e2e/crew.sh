@@ -5,16 +5,6 @@
 "$tools/drps-gen" ctr --samples 12K --fields 12 --rows 20K --seed 3 -o data.svm --quiet
 "$tools/drps-gen" matrix --users 600 --items 300 --ratings 12K --seed 3 -o ratings.tsv --quiet
 
-ports() { # N: a peers file of as many ports on loopback, free most likely, and none that the system gives to clients
-    local port=$((12000 + RANDOM % 20000)) n=0
-    while [[ $n -lt $1 ]]; do
-        if ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
-            echo "127.0.0.1:$port"
-            n=$((n + 1))
-        fi
-        port=$((port + 1))
-    done
-}
 # start N OPTIONS...: ranks 1 to N - 1 in the background, in folders of their own; their ids are in pids
 start() {
     local n=$1 r

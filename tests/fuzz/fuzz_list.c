@@ -47,10 +47,10 @@ static void check(const uint8_t *data, size_t size, int gaps, uint32_t n, uint32
               : drps_numbers_decode(packed, bytes, back, NULL, NULL);
     CHECK(rc == 0 && memcmp(list, back, n * sizeof(*list)) == 0);
     if (!gaps) return;
-    uint8_t *blocks = malloc(drps_list_encode_dense_bound(n));
+    uint8_t *blocks = malloc(drps_list_encode_bound(n));
     CHECK(blocks);
     bytes = drps_list_encode_dense(list, n, blocks);
-    CHECK(bytes <= drps_list_encode_dense_bound(n) && (!dense || bytes <= used));
+    CHECK(bytes <= drps_list_encode_bound(n) && (!dense || bytes <= used));
     rc = drps_list_decode(blocks, bytes, back, NULL, NULL);
     CHECK(rc == 0 && memcmp(list, back, n * sizeof(*list)) == 0);
     free(blocks);
