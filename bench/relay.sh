@@ -124,8 +124,8 @@ same() { # OUT REFERENCE: they are the same model, or end
     [[ $a = "$b" ]] || die "$1: content $a, but $2: $b"
 }
 
-# OUT: bytes that the run's parts take together, but for a plan kept in memory: with so many it is read in each epoch.
-need() { jq '[.memory.parts[] | select(.what != "keeping the plan").bytes] | add' "$work/runs/$1"; }
+# OUT: bytes that the run's parts take together.
+need() { jq '[.memory.parts[].bytes] | add' "$work/runs/$1"; }
 least() { # PLAN STORE: the least --memory that is accepted, and 1 MiB, as some stores then ask for a little more
     { "$tools/drps-train" "$work/$1" -o "$work/model" --force --quiet --store "$2" --memory 1 2>&1 || true; } |
         sed -n 's/.*at least \([0-9.]*\) \([KMG]iB\) is needed.*/\1 \2/p' |
@@ -207,7 +207,7 @@ ratio() {
     for model in ${option[models]:-fm:16 lor:0}; do
         ctr_plan "$model" "$samples"
         fit "$plan" "$share" || die "$model: 1/$share is less than relay can do"
-        must reference 0 "$work/$plan" --store resident --epochs "$epochs"
+        must reference 0 "$work/$plan" --store resident --epochs "$epochs" --no-keep
         full=$(need reference)
         for ((i = 1; i <= rounds; i++)); do
             order="resident-ram relay-ram resident-disk relay-disk"
@@ -218,7 +218,7 @@ ratio() {
                 case $v in
                 relay-*) must "$v.$i" $((memory * 11 / 10)) "$work/$plan" --store relay --epochs "$epochs" --memory "$memory" ;;
                 resident-ram) must "$v.$i" 0 "$work/$plan" --store resident --epochs "$epochs" ;;
-                *) must "$v.$i" $((full * 11 / 10)) "$work/$plan" --store resident --epochs "$epochs" --memory "$full" ;;
+                *) must "$v.$i" $((full * 11 / 10)) "$work/$plan" --store resident --epochs "$epochs" --memory "$full" --no-keep ;;
                 esac
                 same "$v.$i" reference
             done
