@@ -214,7 +214,7 @@ static int unpack_local(struct packed *r, uint64_t n, struct plain *out)
 {
     const char *from = r->record + r->at;
     const size_t left = r->bytes - r->at;
-    const size_t used = n > left ? 0 : pack16_bytes(from, left, (size_t)n);
+    const size_t used = pack16_bytes(from, left, (size_t)n);
     if (!used != !n || drps_align_up(used, 8) != left) return DRPS_E_CORRUPT;
     uint16_t *local = next_room(out, n, sizeof(*local));
     if (local && n) pack16_decode(from, left, (size_t)n, local);

@@ -66,7 +66,7 @@ DRPS_MUST_CHECK
 int drps_batch_decode(const void *record, size_t bytes, struct drps_batch *b, struct drps_err *err);
 
 /*
- * Packed bodies: labels of -1 and 1 take a bit, local indices 1 or 2 bytes and a bit. All readers
+ * Packed bodies: labels of -1 and 1 take a bit, local indices 6 to 18 bits (pack16.h). All readers
  * of data.rec unpack them; a plain body comes out as it is.
  */
 size_t drps_batch_pack_bound(const struct drps_batch *b);

@@ -285,16 +285,16 @@ static void test_batch_any_other_length_is_refused(void **state)
 static void test_batch_packed_golden_bytes(void **state)
 {
     static const unsigned char want[] = {
-        2,  0, 0,    0,    0x2c, 1, 0,    0,
-        3,  0, 0,    0,    0,    0, 0,    0, /* samples, rows 300, nnz */
-        26, 0, 0,    0,    0,    0, 0,    0,
-        0,  0, 0,    0,    0,    0, 0,    0, /* flags: values, packed, signs */
-        1,  0, 0,    0,    0,    0, 0,    0, /* labels 1, -1 */
-        0,  0, 0,    0,    1,    0, 0,    0,
-        3,  0, 0,    0,    0,    0, 0,    0, /* starts, padded */
-        0,  0, 0,    0x3f, 0,    0, 0x80, 0x3f,
-        0,  0, 0,    0x40, 0,    0, 0,    0, /* values 0.5 1 2, padded */
-        6,  4, 0xfc, 0xff, 0x2b, 1, 0,    0, /* 4, then 4 less, then 299 more */
+        2,    0,    0,    0,    0x2c, 1, 0,    0,
+        3,    0,    0,    0,    0,    0, 0,    0, /* samples, rows 300, nnz */
+        26,   0,    0,    0,    0,    0, 0,    0,
+        0,    0,    0,    0,    0,    0, 0,    0, /* flags: values, packed, signs */
+        1,    0,    0,    0,    0,    0, 0,    0, /* labels 1, -1 */
+        0,    0,    0,    0,    1,    0, 0,    0,
+        3,    0,    0,    0,    0,    0, 0,    0, /* starts, padded */
+        0,    0,    0,    0x3f, 0,    0, 0x80, 0x3f,
+        0,    0,    0,    0x40, 0,    0, 0,    0, /* values 0.5 1 2, padded */
+        0x2c, 0xc4, 0xff, 0xbf, 0x12, 0, 0,    0, /* 4, then 4 less, then 299 more */
     };
     static const uint16_t far[] = {4, 0, 299};
     struct drps_batch b = small;
@@ -346,9 +346,12 @@ static void test_batch_pack16(void **state)
     (void)state;
     for (size_t n = 1; n <= MOST; n++)
         for (unsigned wide = 0; wide <= 4; wide++) { /* quarters of the differences */
+            static const unsigned narrow[] = {16, 128, 2048};
             uint16_t at = 0;
             for (size_t i = 0; i < n; i++) {
-                at = (uint16_t)(at + random_below(&r, random_below(&r, 4) < wide ? 65536 : 256));
+                const unsigned below =
+                    random_below(&r, 4) < wide ? 65536 : narrow[random_below(&r, 3)];
+                at = (uint16_t)(at + random_below(&r, below));
                 numbers[i] = at;
             }
             unsigned char *room = malloc(pack16_bound(n));
@@ -363,8 +366,8 @@ static void test_batch_pack16(void **state)
             assert_memory_equal(back, numbers, n * sizeof(*numbers));
             pack16_decode_ref(packed, bytes, n, ref);
             assert_memory_equal(ref, numbers, n * sizeof(*numbers));
-            if (n % 8) { /* a mark of a number that is not there */
-                packed[n / 8] |= 0x80;
+            if (n % 4) { /* the width of a number that is not there */
+                packed[n / 4] |= 0x80;
                 assert_int_equal(pack16_bytes(packed, bytes, n), 0);
             }
             free(packed);
