@@ -1,5 +1,7 @@
 #include "index/pack16.h"
 
+#include <string.h>
+
 #if defined(__BMI2__) && defined(__SSE4_1__)
 #include <immintrin.h>
 #define VECTORS 1
@@ -13,57 +15,6 @@ enum { GROUP = 4, CODE_BITS = 2, LEAST_WIDTH = 4 };
 
 static const unsigned char widths[4] = {LEAST_WIDTH, 7, 11, 16};
 
-static size_t codes_of(size_t n)
-{
-    return n / GROUP + (n % GROUP != 0);
-}
-
-static unsigned code_at(const unsigned char *codes, size_t i)
-{
-    return (unsigned)codes[i / GROUP] >> i % GROUP * CODE_BITS & 3;
-}
-
-/* Behind the last number up to eight bytes are written that do not count. */
-size_t pack16_bound(size_t n)
-{
-    return codes_of(n) + 2 * n + sizeof(uint64_t);
-}
-
-/* ---- Encoding ---- */
-
-static unsigned code_of(uint16_t difference)
-{
-    return (unsigned)(difference >> 4 != 0) + (unsigned)(difference >> 7 != 0) +
-           (unsigned)(difference >> 11 != 0);
-}
-
-/* Which code comes can hardly be predicted: no branch on it. */
-size_t pack16_encode(const uint16_t *numbers, size_t n, void *out)
-{
-    unsigned char *codes = out;
-    unsigned char *at = codes + codes_of(n);
-    uint16_t before = 0;
-    uint64_t bits = 0;
-    unsigned held = 0, group = 0;
-    for (size_t i = 0; i < n; i++) {
-        const uint16_t difference = (uint16_t)(numbers[i] - before);
-        const unsigned code = code_of(difference);
-        before = numbers[i];
-        group |= code << i % GROUP * CODE_BITS;
-        codes[i / GROUP] = (unsigned char)group;
-        if (i % GROUP == GROUP - 1) group = 0;
-        bits |= (uint64_t)difference << held;
-        held += widths[code];
-        drps_put_u64(at, bits);
-        at += held / 8;
-        bits >>= held / 8 * 8;
-        held %= 8;
-    }
-    return (size_t)(at - codes) + (held != 0);
-}
-
-/* ---- Decoding ---- */
-
 /* Of a byte of codes: the bits that its four numbers take. */
 /* clang-format off */
 #define WIDTH(c, k) (((c) >> 2 * (k) & 3) == 0 ? 4 : ((c) >> 2 * (k) & 3) == 1 ? 7 : ((c) >> 2 * (k) & 3) == 2 ? 11 : 16)
@@ -75,6 +26,136 @@ size_t pack16_encode(const uint16_t *numbers, size_t n, void *out)
 /* clang-format on */
 
 static const unsigned char group_bits[256] = {TIMES256(BITS)};
+
+#if VECTORS
+
+/* clang-format off */
+#define LANE(c, k) (((UINT64_C(1) << WIDTH(c, k)) - 1) << 16 * (k))
+#define LANES(c) (LANE(c, 0) | LANE(c, 1) | LANE(c, 2) | LANE(c, 3))
+/* clang-format on */
+
+/* Of a byte of codes: where the bits of its four numbers go. */
+static const uint64_t group_lanes[256] = {TIMES256(LANES)};
+
+#endif
+
+static size_t codes_of(size_t n)
+{
+    return n / GROUP + (n % GROUP != 0);
+}
+
+static unsigned code_at(const unsigned char *codes, size_t i)
+{
+    return (unsigned)codes[i / GROUP] >> i % GROUP * CODE_BITS & 3;
+}
+
+/* Behind the last number up to 16 bytes are written that do not count. */
+size_t pack16_bound(size_t n)
+{
+    return codes_of(n) + 2 * n + 16;
+}
+
+/* ---- Encoding ---- */
+
+static unsigned code_of(uint16_t difference)
+{
+    return (unsigned)(difference >> 4 != 0) + (unsigned)(difference >> 7 != 0) +
+           (unsigned)(difference >> 11 != 0);
+}
+
+/* Where the next bits go: behind `held` < 8 bits of the byte at `at`. */
+struct writer {
+    unsigned char *at;
+    unsigned held;
+};
+
+/* The low `width` bits; the others are zero. */
+static void put_bits(struct writer *w, uint64_t bits, unsigned width)
+{
+    const uint64_t before = w->held ? *w->at : 0;
+    drps_put_u64(w->at, before | bits << w->held);
+    drps_put_u64(w->at + 8, bits >> 1 >> (63 - w->held));
+    w->held += width;
+    w->at += w->held / 8;
+    w->held %= 8;
+}
+
+/* Numbers [from, n), `from` a multiple of four. */
+static void encode_some(const uint16_t *numbers, size_t from, size_t n, unsigned char *codes,
+                        struct writer *w)
+{
+    uint16_t before = from ? numbers[from - 1] : 0;
+    memset(codes + from / GROUP, 0, codes_of(n) - from / GROUP);
+    for (size_t i = from; i < n; i++) {
+        const uint16_t difference = (uint16_t)(numbers[i] - before);
+        const unsigned code = code_of(difference);
+        before = numbers[i];
+        codes[i / GROUP] = (unsigned char)(codes[i / GROUP] | code << i % GROUP * CODE_BITS);
+        put_bits(w, difference, widths[code]);
+    }
+}
+
+static size_t ended(const struct writer *w, const unsigned char *begin)
+{
+    return (size_t)(w->at - begin) + (w->held != 0);
+}
+
+size_t pack16_encode_ref(const uint16_t *numbers, size_t n, void *out)
+{
+    struct writer w = {.at = (unsigned char *)out + codes_of(n)};
+    encode_some(numbers, 0, n, out, &w);
+    return ended(&w, out);
+}
+
+#if VECTORS
+
+/* Four differences and their codes, a lane of 16 bits each; returns the byte of codes. */
+static unsigned char put_group(struct writer *w, uint64_t differences, uint64_t codes)
+{
+    const unsigned char code = (unsigned char)_pext_u64(codes, UINT64_C(0x0003000300030003));
+    put_bits(w, _pext_u64(differences, group_lanes[code]), group_bits[code]);
+    return code;
+}
+
+/* -1 in the lanes where a difference is at most `most`, else 0. */
+static __m128i at_most(__m128i differences, int most)
+{
+    return _mm_cmpeq_epi16(_mm_subs_epu16(differences, _mm_set1_epi16((short)most)),
+                           _mm_setzero_si128());
+}
+
+size_t pack16_encode(const uint16_t *numbers, size_t n, void *out)
+{
+    unsigned char *codes = out;
+    struct writer w = {.at = codes + codes_of(n)};
+    __m128i before = _mm_setzero_si128();
+    size_t i = 0;
+    for (; n - i >= 8; i += 8) {
+        const __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(numbers + i));
+        const __m128i d = _mm_sub_epi16(v, _mm_alignr_epi8(v, before, 14));
+        __m128i c = _mm_add_epi16(_mm_set1_epi16(3), at_most(d, (1 << 4) - 1));
+        c = _mm_add_epi16(c, at_most(d, (1 << 7) - 1));
+        c = _mm_add_epi16(c, at_most(d, (1 << 11) - 1));
+        before = v;
+        codes[i / GROUP] =
+            put_group(&w, (uint64_t)_mm_cvtsi128_si64(d), (uint64_t)_mm_cvtsi128_si64(c));
+        codes[i / GROUP + 1] =
+            put_group(&w, (uint64_t)_mm_extract_epi64(d, 1), (uint64_t)_mm_extract_epi64(c, 1));
+    }
+    encode_some(numbers, i, n, codes, &w);
+    return ended(&w, out);
+}
+
+#else
+
+size_t pack16_encode(const uint16_t *numbers, size_t n, void *out)
+{
+    return pack16_encode_ref(numbers, n, out);
+}
+
+#endif
+
+/* ---- Decoding ---- */
 
 size_t pack16_bytes(const void *packed, size_t bytes, size_t n)
 {
@@ -120,14 +201,6 @@ void pack16_decode_ref(const void *packed, size_t bytes, size_t n, uint16_t *num
 }
 
 #if VECTORS
-
-/* clang-format off */
-#define LANE(c, k) (((UINT64_C(1) << WIDTH(c, k)) - 1) << 16 * (k))
-#define LANES(c) (LANE(c, 0) | LANE(c, 1) | LANE(c, 2) | LANE(c, 3))
-/* clang-format on */
-
-/* Of a byte of codes: where the bits of its four numbers go. */
-static const uint64_t group_lanes[256] = {TIMES256(LANES)};
 
 /* The four numbers whose bits begin at bit `at`: nine bytes from there on may be read. */
 static uint64_t spread(const unsigned char *bytes, uint64_t at, unsigned codes)

@@ -22,7 +22,8 @@ size_t pack16_encode(const uint16_t *numbers, size_t n, void *out); /* returns b
 size_t pack16_bytes(const void *packed, size_t bytes, size_t n);
 /* n numbers, of which pack16_bytes() was asked. */
 void pack16_decode(const void *packed, size_t bytes, size_t n, uint16_t *numbers_out);
-/* The same without vector instructions: the reference for tests. */
+/* The same without vector instructions: the references for tests. */
+size_t pack16_encode_ref(const uint16_t *numbers, size_t n, void *out);
 void pack16_decode_ref(const void *packed, size_t bytes, size_t n, uint16_t *numbers_out);
 
 #endif

@@ -360,6 +360,8 @@ static void test_batch_pack16(void **state)
             unsigned char *packed = malloc(bytes);
             assert_non_null(packed);
             memcpy(packed, room, bytes);
+            assert_int_equal(pack16_encode_ref(numbers, n, room), bytes);
+            assert_memory_equal(room, packed, bytes);
             assert_int_equal(pack16_bytes(packed, bytes, n), bytes);
             assert_int_equal(pack16_bytes(packed, bytes - 1, n), 0);
             pack16_decode(packed, bytes, n, back);

@@ -223,14 +223,14 @@ static void test_plan_changed_manifest_is_found(void **state)
 static void test_plan_other_version_is_refused(void **state)
 {
     static const char manifest[] =
-        "{\"kind\": \"drps-plan\", \"version\": 4, \"checksum\": \"0000000000000000\"}";
+        "{\"kind\": \"drps-plan\", \"version\": 5, \"checksum\": \"0000000000000000\"}";
     static const char other[] = "{\"kind\": \"drps-model\", \"version\": 1}";
     struct scratch *s = *state;
     struct drps_err err = DRPS_ERR_INIT;
     (void)make(s, CASE_LIBSVM, "lor");
     scratch_write(scratch_path(s, "plan/plan.json"), manifest, strlen(manifest));
     assert_int_equal(open_and_verify(s, &err), DRPS_E_VERSION);
-    assert_non_null(strstr(err.text, "version 4; this program reads 3"));
+    assert_non_null(strstr(err.text, "version 5; this program reads 4"));
     drps_err_clear(&err);
     scratch_write(scratch_path(s, "plan/plan.json"), other, strlen(other));
     assert_int_equal(open_and_verify(s, &err), DRPS_E_CORRUPT);
