@@ -1,11 +1,22 @@
+/*
+ * The store asks for one window after another, and works on each for some time. So a thread reads
+ * the record of the next one meanwhile, into the memory of the one that was decoded.
+ */
 #include "engine/windows.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/drps_alloc.h"
 #include "base/drps_size.h"
+
+/* A window's record; not `whole`: without the rows, which come last. */
+struct part {
+    uint32_t number;
+    int whole;
+};
 
 struct drps_windows {
     const char *dir; /* borrowed: the plan's or the run's */
@@ -17,6 +28,17 @@ struct drps_windows {
     void *mem;                       /* own: room for the largest record */
     size_t mem_bytes;
     const void *record; /* in it: the one read last */
+
+    /* Reading ahead. `mem` and `record` are the reader's while it is ASKED, else the caller's. */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    pthread_t reader;
+    int started, stopping;
+    enum { NOTHING, ASKED, READ } ahead;
+    struct part asked;
+    struct drps_window head; /* of what was read */
+    int rc;                  /* of reading it */
+    struct drps_err err;
 };
 
 /* ---- Which windows ---- */
@@ -59,11 +81,119 @@ static int compile(const struct drps_windows_options *o, uint64_t *working_rows_
     return rc;
 }
 
+/* ---- Reading ---- */
+
+static int read_whole(struct drps_windows *w, uint32_t number, struct drps_window *head,
+                      struct drps_err *err)
+{
+    int rc = drps_recfile_read_in(w->file, number, 1, w->mem, &w->record, err);
+    if (rc == 0) rc = drps_window_head(w->record, drps_recfile_bytes(w->file, number), head, err);
+    return rc;
+}
+
+static int read_front(struct drps_windows *w, uint32_t number, struct drps_window *head,
+                      struct drps_err *err)
+{
+    const size_t bytes = (size_t)w->front_bytes[number];
+    int rc = drps_recfile_read_front(w->file, number, bytes, w->mem, &w->record, err);
+    if (rc == 0) rc = drps_window_check_front(w->record, bytes, err);
+    if (rc == 0) rc = drps_window_head(w->record, bytes, head, err);
+    return rc;
+}
+
+static int read_part(struct drps_windows *w, struct part part, struct drps_window *head,
+                     struct drps_err *err)
+{
+    int rc =
+        part.whole ? read_whole(w, part.number, head, err) : read_front(w, part.number, head, err);
+    if (rc < 0) (void)drps_err_context(err, "%s/windows.rec: window %u", w->dir, part.number);
+    return rc;
+}
+
+/* ---- Reading ahead ---- */
+
+/* What to read; 0: stop. */
+static int await_asked(struct drps_windows *w)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    while (w->ahead != ASKED && !w->stopping)
+        (void)pthread_cond_wait(&w->changed, &w->lock);
+    const int go = !w->stopping;
+    (void)pthread_mutex_unlock(&w->lock);
+    return go;
+}
+
+static void *reader(void *arg)
+{
+    struct drps_windows *w = arg;
+    while (await_asked(w)) {
+        w->err = (struct drps_err)DRPS_ERR_INIT;
+        w->rc = read_part(w, w->asked, &w->head, &w->err);
+        (void)pthread_mutex_lock(&w->lock);
+        w->ahead = READ;
+        (void)pthread_cond_broadcast(&w->changed);
+        (void)pthread_mutex_unlock(&w->lock);
+    }
+    return NULL;
+}
+
+static int start_reader(struct drps_windows *w, struct drps_err *err)
+{
+    (void)pthread_mutex_init(&w->lock, NULL); /* glibc: these cannot fail with default attributes */
+    (void)pthread_cond_init(&w->changed, NULL);
+    const int rc = pthread_create(&w->reader, NULL, reader, w);
+    if (rc) return drps_err_set(err, -rc, "cannot start a reading thread: %s", strerror(rc));
+    w->started = 1;
+    return 0;
+}
+
+static void stop_reader(struct drps_windows *w)
+{
+    if (!w->started) return;
+    (void)pthread_mutex_lock(&w->lock);
+    w->stopping = 1;
+    (void)pthread_cond_broadcast(&w->changed);
+    (void)pthread_mutex_unlock(&w->lock);
+    (void)pthread_join(w->reader, NULL);
+    (void)pthread_cond_destroy(&w->changed);
+    (void)pthread_mutex_destroy(&w->lock);
+}
+
+/* The window after the one that was decoded; rows are asked for in the first epoch alone. */
+static void ask_next(struct drps_windows *w, struct part last)
+{
+    const uint32_t next = (last.number + 1) % w->windows;
+    (void)pthread_mutex_lock(&w->lock);
+    w->asked = (struct part){next, last.whole && next};
+    w->ahead = ASKED;
+    (void)pthread_cond_broadcast(&w->changed);
+    (void)pthread_mutex_unlock(&w->lock);
+}
+
+/* 1: the part was read ahead; then *head and *rc are set. In any case `mem` is the caller's again.
+ */
+static int take_ahead(struct drps_windows *w, struct part part, struct drps_window *head, int *rc,
+                      struct drps_err *err)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    while (w->ahead == ASKED)
+        (void)pthread_cond_wait(&w->changed, &w->lock);
+    const int is =
+        w->ahead == READ && w->asked.number == part.number && w->asked.whole == part.whole;
+    w->ahead = NOTHING;
+    (void)pthread_mutex_unlock(&w->lock);
+    if (!is) return 0;
+    *head = w->head;
+    *rc = w->rc < 0 ? drps_err_set(err, w->rc, "%s", w->err.text) : 0;
+    return 1;
+}
+
 /* ---- Opening ---- */
 
 void drps_windows_close(struct drps_windows *w)
 {
     if (!w) return;
+    stop_reader(w);
     drps_recfile_close(w->file);
     free(w->heads);
     free(w->front_bytes);
@@ -88,27 +218,6 @@ static int open_file(struct drps_windows *w, const struct drps_io *io, struct dr
     return w->mem ? 0 : drps_err_set(err, -ENOMEM, "no memory for a window's record");
 }
 
-static int read_record(struct drps_windows *w, uint32_t number, struct drps_window *head,
-                       struct drps_err *err)
-{
-    int rc = drps_recfile_read_in(w->file, number, 1, w->mem, &w->record, err);
-    if (rc == 0) rc = drps_window_head(w->record, drps_recfile_bytes(w->file, number), head, err);
-    if (rc < 0) (void)drps_err_context(err, "%s/windows.rec: window %u", w->dir, number);
-    return rc;
-}
-
-/* Without the rows. */
-static int read_front(struct drps_windows *w, uint32_t number, struct drps_window *head,
-                      struct drps_err *err)
-{
-    const size_t bytes = (size_t)w->front_bytes[number];
-    int rc = drps_recfile_read_front(w->file, number, bytes, w->mem, &w->record, err);
-    if (rc == 0) rc = drps_window_check_front(w->record, bytes, err);
-    if (rc == 0) rc = drps_window_head(w->record, bytes, head, err);
-    if (rc < 0) (void)drps_err_context(err, "%s/windows.rec: window %u", w->dir, number);
-    return rc;
-}
-
 /* Every window's head. */
 static int survey(struct drps_windows *w, const struct drps_plan_info *info, struct drps_err *err)
 {
@@ -122,7 +231,7 @@ static int survey(struct drps_windows *w, const struct drps_plan_info *info, str
         return drps_err_set(err, -ENOMEM, "no memory for %llu windows", (unsigned long long)count);
     for (uint64_t i = 0; i < count && rc == 0; i++) {
         struct drps_window head = {0};
-        rc = read_record(w, (uint32_t)i, &head, err);
+        rc = read_part(w, (struct part){(uint32_t)i, 1}, &head, err);
         if (rc < 0) return rc;
         if (head.windows != count || head.first_step != next || head.max_rows > info->rows)
             return drps_err_set(err, DRPS_E_CORRUPT,
@@ -147,30 +256,43 @@ static int survey(struct drps_windows *w, const struct drps_plan_info *info, str
     return 0;
 }
 
+/* The record at hand, into the caller's arrays, which hold max_rows. */
+static int decode(const struct drps_windows *w, struct part part, unsigned parts,
+                  struct drps_window *win, struct drps_err *err)
+{
+    const size_t rows = w->heads[part.number].n;
+    const uint64_t bytes =
+        part.whole ? drps_recfile_bytes(w->file, part.number) : w->front_bytes[part.number];
+    win->cap = w->max_rows;
+    int rc = drps_window_decode(w->record, (size_t)bytes, parts, win, err);
+    if (rc == 0 && win->n != rows)
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%zu rows, there were %zu before", win->n, rows);
+    if (rc < 0) (void)drps_err_context(err, "%s/windows.rec: window %u", w->dir, part.number);
+    return rc;
+}
+
 static int read_window(void *ctx, uint32_t number, struct drps_store_window *out, uint32_t *rows,
                        uint32_t *next, uint32_t *prev, struct drps_err *err)
 {
     struct drps_windows *w = ctx;
     const unsigned parts = (rows ? DRPS_WINDOW_ROWS : 0U) | (next ? DRPS_WINDOW_NEXT : 0U) |
                            (prev ? DRPS_WINDOW_PREV : 0U);
+    const struct part part = {number, rows != NULL};
     struct drps_window win = {0};
+    int rc;
 
     *out = w->heads[number];
     if (!parts) return 0;
-    int rc = rows ? read_record(w, number, &win, err) : read_front(w, number, &win, err);
+    if (!take_ahead(w, part, &win, &rc, err)) rc = read_part(w, part, &win, err);
     if (rc == 0 && win.n > w->max_rows)
         rc = drps_err_set(err, DRPS_E_CORRUPT, "%s/windows.rec: window %u has %zu rows, at most %u",
                           w->dir, number, win.n, w->max_rows);
     if (rc < 0) return rc;
-    win.rows = rows; /* the caller's arrays: they hold max_rows */
+    win.rows = rows;
     win.next = next;
     win.prev = prev;
-    win.cap = w->max_rows;
-    const uint64_t bytes = rows ? drps_recfile_bytes(w->file, number) : w->front_bytes[number];
-    rc = drps_window_decode(w->record, (size_t)bytes, parts, &win, err);
-    if (rc == 0 && win.n != out->n)
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "%zu rows, there were %zu before", win.n, out->n);
-    if (rc < 0) (void)drps_err_context(err, "%s/windows.rec: window %u", w->dir, number);
+    rc = decode(w, part, parts, &win, err);
+    if (rc == 0) ask_next(w, part);
     return rc;
 }
 
@@ -190,6 +312,7 @@ int drps_windows_open(const struct drps_windows_options *o, struct drps_windows 
     }
     if (rc == 0) rc = open_file(w, o->plan->io, err);
     if (rc == 0) rc = survey(w, &o->plan->info, err);
+    if (rc == 0) rc = start_reader(w, err);
     if (rc < 0) {
         drps_windows_close(w);
         return rc;
