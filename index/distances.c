@@ -10,36 +10,107 @@
 #include "base/drps_endian.h"
 #include "index/drps_batch.h"
 
-enum { COUNT_BYTES = 4, FAR = 2 }; /* FAR: the least distance that is stored as a number */
+enum {
+    COUNT_BYTES = 4,
+    FAR = 2, /* the least distance that is stored as a number */
+    CODES = 4,
+    BEHIND = 8 /* bytes that are written behind the last one */
+};
+
+/* What the two bits of a far number say. */
+struct code {
+    uint32_t base, mask; /* a number is base + its bits */
+    unsigned width;
+};
+
+static unsigned bits_of(uint32_t v)
+{
+    return v ? 32 - (unsigned)__builtin_clz(v) : 0;
+}
+
+static void make_codes(uint32_t most, struct code codes[CODES])
+{
+    const unsigned all = bits_of(most > FAR ? most - FAR : 1);
+    const unsigned widths[CODES] = {0, (3 * all + 4) / 8 ? (3 * all + 4) / 8 : 1, (6 * all + 4) / 8,
+                                    all};
+    for (int i = 0; i < CODES; i++)
+        codes[i] =
+            (struct code){.mask = (uint32_t)((UINT64_C(1) << widths[i]) - 1), .width = widths[i]};
+    codes[0].base = most - FAR;
+}
+
+static size_t code_bytes(size_t far)
+{
+    return far / 4 + (far % 4 != 0);
+}
+
+static unsigned code_at(const unsigned char *codes, size_t i)
+{
+    return (unsigned)codes[i / 4] >> i % 4 * 2 & 3;
+}
 
 size_t distances_encode_bound(size_t n)
 {
-    return COUNT_BYTES + (n + 7) / 8 + drps_list_encode_bound(n);
+    return 2 * COUNT_BYTES + (n + 7) / 8 + code_bytes(n) + 4 * n + BEHIND;
 }
 
-/* Which numbers are far, and these alone: at most n, in the room that `far` has. */
-static uint32_t split(const uint32_t *distances, size_t n, unsigned char *marks, uint32_t *far)
+/* ---- Encoding ---- */
+
+/* Which numbers are far. Returns how many. */
+static uint32_t mark(const uint32_t *distances, size_t n, unsigned char *marks)
 {
-    uint32_t k = 0;
+    uint32_t far = 0;
     memset(marks, 0, (n + 7) / 8);
     for (size_t i = 0; i < n; i++) {
-        const unsigned is_far = distances[i] >= FAR;
+        const unsigned is_far = distances[i] >= (uint32_t)FAR;
         marks[i / 8] |= (unsigned char)(is_far << i % 8);
-        far[k] = distances[i] - FAR;
-        k += is_far;
+        far += is_far;
     }
-    return k;
+    return far;
 }
 
-size_t distances_encode(uint32_t *distances, size_t n, void *out)
+static unsigned choose_code(const struct code codes[CODES], uint32_t number)
 {
-    unsigned char *head = out;
-    unsigned char *marks = head + COUNT_BYTES;
-    drps_put_u32(head, (uint32_t)n);
-    const uint32_t far = split(distances, n, marks, distances);
-    unsigned char *numbers = marks + (n + 7) / 8;
-    return (size_t)(numbers - head) + drps_numbers_encode(distances, far, numbers);
+    if (number == codes[0].base) return 0;
+    return 1 + (unsigned)(number > codes[1].mask) + (unsigned)(number > codes[2].mask);
 }
+
+/* The far numbers; returns the end. */
+static unsigned char *write_numbers(const uint32_t *distances, size_t n, uint32_t far,
+                                    uint32_t most, unsigned char *out)
+{
+    unsigned char *at = out + code_bytes(far);
+    struct code codes[CODES];
+    uint64_t bits = 0;
+    unsigned held = 0;
+    size_t k = 0;
+    make_codes(most, codes);
+    memset(out, 0, code_bytes(far));
+    for (size_t i = 0; i < n; i++) {
+        if (distances[i] < FAR) continue;
+        const unsigned c = choose_code(codes, distances[i] - FAR);
+        out[k / 4] = (unsigned char)(out[k / 4] | c << k % 4 * 2);
+        k++;
+        bits |= (uint64_t)((distances[i] - FAR) & codes[c].mask) << held;
+        held += codes[c].width; /* below 8 + 32 */
+        drps_put_u64(at, bits);
+        at += held / 8;
+        bits >>= held / 8 * 8;
+        held %= 8;
+    }
+    return at + (held != 0);
+}
+
+size_t distances_encode(const uint32_t *distances, size_t n, uint32_t most, void *out)
+{
+    unsigned char *head = out, *marks = head + COUNT_BYTES, *count = marks + (n + 7) / 8;
+    drps_put_u32(head, (uint32_t)n);
+    const uint32_t far = mark(distances, n, marks);
+    drps_put_u32(count, far);
+    return (size_t)(write_numbers(distances, n, far, most, count + COUNT_BYTES) - head);
+}
+
+/* ---- Decoding ---- */
 
 static int malformed(size_t n, size_t bytes, struct drps_err *err)
 {
@@ -60,11 +131,43 @@ static size_t count_marks(const unsigned char *marks, size_t n)
     return sum;
 }
 
-static uint32_t largest(const uint32_t *numbers, size_t n)
+/* Bytes that the codes of `far` numbers and their bits take; SIZE_MAX: there are fewer. */
+static size_t number_bytes(const unsigned char *packed, size_t bytes, size_t far,
+                           const struct code codes[CODES])
 {
+    size_t head = code_bytes(far);
+    uint64_t bits = 0;
+    if (head > bytes || (far % 4 && packed[head - 1] >> far % 4 * 2)) return SIZE_MAX;
+    for (size_t i = 0; i < far; i++)
+        bits += codes[code_at(packed, i)].width;
+    head += (size_t)((bits + 7) / 8);
+    return head <= bytes ? head : SIZE_MAX;
+}
+
+/* Eight bytes from `at` on, of which those from `end` on are 0. */
+static uint64_t load(const unsigned char *at, const unsigned char *end)
+{
+    uint64_t v = 0;
+    if (end - at >= 8) return drps_get_u64(at);
+    for (int i = 0; at + i < end; i++)
+        v |= (uint64_t)at[i] << 8 * i;
+    return v;
+}
+
+/* The numbers that number_bytes() found to be there. Returns the largest. */
+static uint32_t read_numbers(const unsigned char *packed, const unsigned char *end, size_t far,
+                             const struct code codes[CODES], uint32_t *out)
+{
+    const unsigned char *bits = packed + code_bytes(far);
+    uint64_t at = 0;
     uint32_t most = 0;
-    for (size_t i = 0; i < n; i++)
-        most = numbers[i] > most ? numbers[i] : most;
+    for (size_t i = 0; i < far; i++) {
+        const struct code *c = &codes[code_at(packed, i)];
+        const uint32_t v = c->base + ((uint32_t)(load(bits + at / 8, end) >> at % 8) & c->mask);
+        most = v > most ? v : most;
+        out[i] = v;
+        at += c->width;
+    }
     return most;
 }
 
@@ -133,19 +236,21 @@ int distances_decode(const void *record, size_t bytes, uint32_t most, uint32_t *
     const unsigned char *marks = (const unsigned char *)record + COUNT_BYTES;
     const size_t n = bytes >= COUNT_BYTES ? drps_get_u32(record) : 0;
     const size_t head = COUNT_BYTES + (n + 7) / 8;
-    size_t used = 0;
     *far_out = *used_out = 0;
     if (bytes < head + COUNT_BYTES) return malformed(n, bytes, err);
-    const unsigned char *numbers = marks + (n + 7) / 8;
-    const size_t far = drps_list_count(numbers);
+    const unsigned char *numbers = marks + (n + 7) / 8 + COUNT_BYTES;
+    const size_t far = drps_get_u32(numbers - COUNT_BYTES);
     if (far > n || far != count_marks(marks, n)) return malformed(n, bytes, err);
-    uint32_t *last = distances_out + (n - far);
-    int rc = drps_numbers_decode(numbers, bytes - head, last, &used, err);
-    if (rc < 0) return rc;
-    if (far && (most < FAR || largest(last, far) > most - FAR))
+    struct code codes[CODES];
+    make_codes(most, codes);
+    const size_t used = number_bytes(numbers, bytes - head - COUNT_BYTES, far, codes);
+    if (used == SIZE_MAX) return malformed(n, bytes, err);
+    const uint32_t largest =
+        read_numbers(numbers, numbers + used, far, codes, distances_out + (n - far));
+    if (far && (most < FAR || largest > most - FAR))
         return drps_err_set(err, DRPS_E_CORRUPT, "a distance of more than %" PRIu32, most);
     spread(marks, n, far, distances_out);
     *far_out = far;
-    *used_out = head + used;
+    *used_out = head + COUNT_BYTES + used;
     return 0;
 }

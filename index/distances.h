@@ -1,10 +1,15 @@
 /*
- * Packed distances: numbers from 1 on of which many are 1. Private to index/.
+ * Packed distances: numbers from 1 to `most`, the windows of an epoch, of which many are 1. Private
+ * to index/.
  *
  *     u32 n, a bit a number (1: it is larger than 1, first number in the low bit; n bits in bytes),
- *     then packed numbers (drps_batch.h): those larger than 1, minus 2
+ *     u32 how many these are; of each two bits (four a byte, first one in the low bits) that say
+ *     what it is: 0 `most`, which has no bits more, or how many bits it takes minus 2: 1 and 2
+ *     three and six eighths of (rounded, at least 1), 3 all that `most` - 2 takes; these bits one
+ *     behind the other, from the low bit of a byte on
  *
- * Many of a window's rows stay: they cost a bit each.
+ * Many of a window's rows stay: they cost a bit each. Of the others many are used soon, and many by
+ * this window alone.
  */
 #ifndef DRPS_INDEX_DISTANCES_H
 #define DRPS_INDEX_DISTANCES_H
@@ -15,12 +20,13 @@
 #include "base/drps_err.h"
 
 size_t distances_encode_bound(size_t n);
-/* n numbers from 1 on, which are overwritten; returns bytes written. */
-size_t distances_encode(uint32_t *distances, size_t n, void *out);
+/* n numbers from 1 to most; returns bytes written. */
+size_t distances_encode(const uint32_t *distances, size_t n, uint32_t most, void *out);
 
 /*
  * distances_out has room for drps_list_count(record). *far_out: how many exceed 1, *used_out: bytes
- * consumed. DRPS_E_CORRUPT when malformed, or one exceeds `most`.
+ * consumed. DRPS_E_CORRUPT when malformed, or one exceeds `most`, with which they
+ * were encoded.
  */
 DRPS_MUST_CHECK
 int distances_decode(const void *record, size_t bytes, uint32_t most, uint32_t *distances_out,

@@ -97,13 +97,14 @@ static uint64_t piece_of(const struct distances *d, enum part part, size_t w, si
     return (uint64_t)slice * d->cut->n + (part == NEXT ? d->cut->n - 1 - w : w);
 }
 
-/* Append n of d->list, or of d->numbers (which are lost), to the `used` bytes of the piece. */
+/* Append n of d->list, or of d->numbers, to the `used` bytes of the piece. */
 static int pack(struct distances *d, enum part part, size_t n, size_t *used, struct drps_err *err)
 {
     if (drps_array_reserve(&d->packed, &d->packed_cap, *used + distances_encode_bound(n), 1))
         return drps_err_set(err, -ENOMEM, "no memory for the rows of a window");
     unsigned char *at = d->packed + *used;
-    *used += part == ROWS ? drps_list_encode(d->list, n, at) : distances_encode(d->numbers, n, at);
+    *used += part == ROWS ? drps_list_encode(d->list, n, at)
+                          : distances_encode(d->numbers, n, (uint32_t)d->cut->n, at);
     return 0;
 }
 

@@ -309,21 +309,19 @@ static void test_window_golden(void **state)
                                 "\1\0\0\0" /* windows, most, arriving, leaving */
                                 "\1\0\0\0"
                                 "\0\0\0\0"
-                                "\16\0\0\0\0\0\0\0"
-                                "\16\0\0\0\0\0\0\0" /* 1 section */
-                                "\372\61\52\362\4\170\342\232"
+                                "\13\0\0\0\0\0\0\0"
+                                "\13\0\0\0\0\0\0\0" /* 1 section */
+                                "\311\203\266\347\217\100\257\237"
                                 "\2\0\0\0"
                                 "\1"
                                 "\1\0\0\0"
-                                "\0"
                                 "\1"
-                                "\0\0\0" /* next 3, 1 */
+                                "\1" /* next 3, 1 */
                                 "\2\0\0\0"
                                 "\2"
                                 "\1\0\0\0"
-                                "\0"
                                 "\1"
-                                "\0\0\0" /* prev 1, 3 */
+                                "\1" /* prev 1, 3 */
                                 "\2\0\0\0"
                                 "\0"
                                 "\0\0"
@@ -403,17 +401,23 @@ static void assert_distances(const uint32_t *want, size_t n, uint32_t most)
     for (size_t i = 0; i < n; i++)
         want_far += want[i] > 1;
     memcpy(numbers, want, n * sizeof(*want));
-    const size_t bytes = distances_encode(numbers, n, packed);
+    const size_t bytes = distances_encode(numbers, n, most, packed);
     assert_true(bytes <= distances_encode_bound(n));
+    assert_memory_equal(numbers, want, n * sizeof(*want));
     unsigned char *exact = must(malloc(bytes)); /* a sanitizer sees one byte too far */
     memcpy(exact, packed, bytes);
     assert_ok(distances_decode(exact, bytes, most, numbers, &far, &used, &err), &err);
     assert_memory_equal(numbers, want, n * sizeof(*want));
     assert_int_equal(far, want_far);
     assert_int_equal(used, bytes);
-    if (want_far)
-        assert_int_equal(distances_decode(exact, bytes, most - 1, numbers, &far, &used, NULL),
-                         DRPS_E_CORRUPT);
+    for (size_t i = 8 + (n + 7) / 8; i < bytes; i++) { /* none is more than there are windows */
+        exact[i] ^= 0xff;
+        const int rc = distances_decode(exact, bytes, most, numbers, &far, &used, NULL);
+        assert_true(rc == 0 || rc == DRPS_E_CORRUPT);
+        for (size_t k = 0; rc == 0 && k < n; k++)
+            assert_in_range(numbers[k], 1, most);
+        exact[i] ^= 0xff;
+    }
     assert_int_equal(distances_decode(exact, bytes - 1, most, numbers, &far, &used, NULL),
                      DRPS_E_CORRUPT);
     if (n) { /* another mark: as many numbers as marks no more */
@@ -432,6 +436,21 @@ static void assert_distances(const uint32_t *want, size_t n, uint32_t most)
     free(numbers);
 }
 
+/* As index/distances.h describes them: of 200 windows 3, 6 or 8 bits. */
+static void test_window_distances_golden_bytes(void **state)
+{
+    static const uint32_t distances[] = {1, 200, 2, 1, 9, 10, 66};
+    static const unsigned char want[] = {7,    0,    0,   0, /* n */
+                                         0x76,               /* all but 0 and 3 */
+                                         5,    0,    0,   0, /* far */
+                                         0x94, 3,            /* codes 0 1 1 2, 3 */
+                                         0x38, 0x02, 0x04};
+    unsigned char packed[64];
+    (void)state;
+    assert_int_equal(distances_encode(distances, 7, 200, packed), sizeof(want));
+    assert_memory_equal(packed, want, sizeof(want));
+}
+
 /* Any mixture of near and far, at any length. */
 static void test_window_distances(void **state)
 {
@@ -448,6 +467,7 @@ static void test_window_distances(void **state)
                 most = numbers[i] > most ? numbers[i] : most;
             }
             assert_distances(numbers, n, most);
+            assert_distances(numbers, n, most + (uint32_t)random_below(&rng, MOST));
         }
 }
 
@@ -811,15 +831,15 @@ static void test_window_verify_finds_wrong_windows(void **state)
         size_t k, at;
         unsigned char value;
     } cases[] = {{"next", "windows.rec: record 3: row 0 was used 3 windows ago", 0, 82, 0},
-                 {"prev", "windows.rec: record 3: row 0 was used 3 windows ago", 3, 94, 0},
+                 {"prev", "windows.rec: record 3: row 0 was used 3 windows ago", 3, 91, 0},
                  {"first step", "windows.rec: record 1: 1 steps from 2", 1, 8, 2},
                  {"steps", "windows.rec: record 2: 3 steps from 2", 2, 16, 3},
                  {"fewer steps", "windows.rec: record 2: no step has row 4", 2, 16, 1},
                  {"evaluation", "windows.rec: record 0: ", 0, 0, 1},
                  {"windows", "windows.rec: record 0: ", 0, 24, 5},
                  {"most rows", "windows.rec: 5 steps of 5, at most 3 rows", 3, 28, 4},
-                 {"row", "slots.rec: record 1: slot 1 holds row 3", 1, 106, 1},
-                 {"row of none", "windows.rec: record 2: row 5 of 5", 2, 109, 1}};
+                 {"row", "slots.rec: record 1: slot 1 holds row 3", 1, 98, 1},
+                 {"row of none", "windows.rec: record 2: row 5 of 5", 2, 99, 1}};
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_window_result r;
     struct stored st;
@@ -852,6 +872,7 @@ int main(void)
         cmocka_unit_test(test_window_example),
         cmocka_unit_test(test_window_golden),
         cmocka_unit_test(test_window_front),
+        cmocka_unit_test(test_window_distances_golden_bytes),
         cmocka_unit_test(test_window_distances),
         cmocka_unit_test(test_window_decode_parts),
         cmocka_unit_test(test_window_other_folder),
