@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include "base/drps_err.h"
 
@@ -25,6 +26,8 @@ struct drps_io_ops {
     ssize_t (*read)(void *ctx, int fd, void *buf, size_t n); /* at the file position */
     ssize_t (*pread)(void *ctx, int fd, void *buf, size_t n, uint64_t offset);
     ssize_t (*pwrite)(void *ctx, int fd, const void *buf, size_t n, uint64_t offset);
+    /* n pieces, one after the other in the file; n >= 1, at most IOV_MAX */
+    ssize_t (*pwritev)(void *ctx, int fd, const struct iovec *pieces, int n, uint64_t offset);
     int (*fsync)(void *ctx, int fd);
     int (*ftruncate)(void *ctx, int fd, uint64_t size);
     int (*fallocate)(void *ctx, int fd, uint64_t size);

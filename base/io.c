@@ -48,6 +48,13 @@ static ssize_t os_pwrite(void *ctx, int fd, const void *buf, size_t n, uint64_t 
     return put < 0 ? -errno : put;
 }
 
+static ssize_t os_pwritev(void *ctx, int fd, const struct iovec *pieces, int n, uint64_t offset)
+{
+    (void)ctx;
+    ssize_t put = pwritev(fd, pieces, n, (off_t)offset);
+    return put < 0 ? -errno : put;
+}
+
 static int os_fsync(void *ctx, int fd)
 {
     (void)ctx;
@@ -103,6 +110,7 @@ static const struct drps_io_ops os_ops = {
     .read = os_read,
     .pread = os_pread,
     .pwrite = os_pwrite,
+    .pwritev = os_pwritev,
     .fsync = os_fsync,
     .ftruncate = os_ftruncate,
     .fallocate = os_fallocate,

@@ -58,6 +58,20 @@ int drps_aio_advance(const struct drps_aio *aio, struct drps_aio_slot *s, int64_
     return finish(s, too_short);
 }
 
+struct drps_aio_part drps_aio_rest(const struct drps_aio_slot *s)
+{
+    if (!s->pieces)
+        return (struct drps_aio_part){.buf = s->buf + s->moved, .bytes = s->bytes - s->moved};
+    const struct iovec *piece = s->pieces;
+    size_t at = s->moved;
+    for (; at >= piece->iov_len; piece++)
+        at -= piece->iov_len;
+    const unsigned left = s->pieces_n - (unsigned)(piece - s->pieces);
+    if (!at && left > 1) return (struct drps_aio_part){.pieces = piece, .pieces_n = left};
+    return (struct drps_aio_part){.buf = (char *)piece->iov_base + at,
+                                  .bytes = (uint32_t)(piece->iov_len - at)};
+}
+
 /* --- open and close --- */
 
 static int check_config(const struct drps_aio_config *c, struct drps_err *err)
@@ -255,10 +269,39 @@ void drps_aio_close(struct drps_aio *aio)
 
 /* --- operations --- */
 
+static int check_memory(const struct drps_aio *aio, const void *buf, size_t bytes,
+                        struct drps_err *err)
+{
+    const uintptr_t at = (uintptr_t)buf - (uintptr_t)aio->buffers; /* wraps when below */
+    if (!bytes || bytes % aio->align || at % aio->align)
+        return drps_err_set(err, -EINVAL, "%s: %zu bytes of memory are not aligned to %" PRIu32,
+                            aio->path, bytes, aio->align);
+    if (at > aio->buffers_bytes || bytes > aio->buffers_bytes - at)
+        return drps_err_set(err, -EINVAL, "%s: a piece is not inside the buffers", aio->path);
+    return 0;
+}
+
+static int check_pieces(const struct drps_aio *aio, const struct drps_aio_op *op,
+                        struct drps_err *err)
+{
+    uint64_t sum = 0;
+    if (!op->write || !op->pieces_n || op->pieces_n > DRPS_AIO_PIECES_MAX)
+        return drps_err_set(err, -EINVAL, "%s: %u pieces, 1 to %d can be written", aio->path,
+                            op->pieces_n, DRPS_AIO_PIECES_MAX);
+    for (unsigned i = 0; i < op->pieces_n; i++) {
+        int rc = check_memory(aio, op->pieces[i].iov_base, op->pieces[i].iov_len, err);
+        if (rc < 0) return rc;
+        sum += op->pieces[i].iov_len;
+    }
+    if (sum != op->bytes)
+        return drps_err_set(err, -EINVAL, "%s: pieces of %" PRIu64 " bytes, not %" PRIu32,
+                            aio->path, sum, op->bytes);
+    return 0;
+}
+
 static int check_op(const struct drps_aio *aio, const struct drps_aio_op *op, struct drps_err *err)
 {
-    uintptr_t at = (uintptr_t)op->buf - (uintptr_t)aio->buffers; /* wraps when below */
-    if (!op->bytes || op->bytes % aio->align || op->offset % aio->align || at % aio->align)
+    if (!op->bytes || op->bytes % aio->align || op->offset % aio->align)
         return drps_err_set(
             err, -EINVAL, "%s: %" PRIu32 " bytes at offset %" PRIu64 " are not aligned to %" PRIu32,
             aio->path, op->bytes, op->offset, aio->align);
@@ -267,14 +310,14 @@ static int check_op(const struct drps_aio *aio, const struct drps_aio_op *op, st
                             "%s: %" PRIu32 " bytes at offset %" PRIu64 " reach beyond its %" PRIu64
                             " bytes",
                             aio->path, op->bytes, op->offset, aio->file_bytes);
-    if (at > aio->buffers_bytes || op->bytes > aio->buffers_bytes - at)
-        return drps_err_set(err, -EINVAL, "%s: a piece is not inside the buffers", aio->path);
-    return 0;
+    return op->pieces ? check_pieces(aio, op, err) : check_memory(aio, op->buf, op->bytes, err);
 }
 
 static void fill_slot(struct drps_aio_slot *s, const struct drps_aio_op *op, uint64_t now)
 {
     *s = (struct drps_aio_slot){.buf = op->buf,
+                                .pieces = op->pieces,
+                                .pieces_n = op->pieces_n,
                                 .offset = op->offset,
                                 .start_ns = now,
                                 .bytes = op->bytes,

@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #include "base/drps_err.h"
 #include "base/drps_io.h"
@@ -24,9 +25,10 @@
 struct drps_aio;
 
 enum {
-    DRPS_AIO_ALIGN = 4096,    /* of buffers, offsets and sizes: what O_DIRECT needs anywhere */
-    DRPS_AIO_SECTOR = 512,    /* the least that it takes anywhere */
-    DRPS_AIO_DEPTH_MAX = 4096 /* operations under way */
+    DRPS_AIO_ALIGN = 4096,     /* of buffers, offsets and sizes: what O_DIRECT needs anywhere */
+    DRPS_AIO_SECTOR = 512,     /* the least that it takes anywhere */
+    DRPS_AIO_DEPTH_MAX = 4096, /* operations under way */
+    DRPS_AIO_PIECES_MAX = 256  /* of memory that one operation writes from */
 };
 
 struct drps_aio_config {
@@ -72,7 +74,11 @@ struct drps_aio_op {
     uint32_t bytes;  /* a multiple of config.align, not 0 */
     uint64_t offset; /* a multiple of config.align; the piece ends within the file */
     int write;
-    uint32_t tag; /* comes back from drps_aio_wait() */
+    uint32_t tag;               /* comes back from drps_aio_wait() */
+    const struct iovec *pieces; /* NULL, or in place of buf, to write from several places: each as
+                                   buf, of a multiple of config.align bytes, together `bytes`. The
+                                   array is untouched by the caller until finished, too */
+    unsigned pieces_n;          /* 1 to DRPS_AIO_PIECES_MAX */
 };
 
 /*

@@ -9,6 +9,8 @@
 /* One operation under way. While an engine has it, only the engine touches it. */
 struct drps_aio_slot {
     char *buf;
+    const struct iovec *pieces; /* NULL: buf */
+    unsigned pieces_n;
     uint64_t offset;
     uint64_t start_ns;
     uint32_t bytes;
@@ -69,6 +71,18 @@ int drps_aio_open_pieces(const struct drps_aio_config *config, size_t register_b
 /* Note in about.why that something is not as wished. */
 void drps_aio_note(struct drps_aio *aio, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Memory that the next call for a slot moves: one buffer, or pieces. */
+struct drps_aio_part {
+    char *buf;
+    uint32_t bytes;
+    const struct iovec *pieces; /* NULL: buf, bytes */
+    unsigned pieces_n;
+};
+
+/* What is to be called for next: the rest from slot->moved on; but of a piece that was moved in
+ * part, its own rest first. */
+struct drps_aio_part drps_aio_rest(const struct drps_aio_slot *slot);
 
 /*
  * A call for the rest of the slot returned `got`, a count or -errno. Returns 1 when the operation

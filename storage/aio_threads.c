@@ -44,11 +44,13 @@ static void carry_out(const struct drps_aio *aio, struct drps_aio_slot *s)
     const struct drps_io *io = aio->io;
     ssize_t got;
     do {
-        char *buf = s->buf + s->moved;
-        uint64_t offset = s->offset + s->moved;
-        size_t left = s->bytes - s->moved;
-        got = s->write ? io->ops->pwrite(io->ctx, aio->fd, buf, left, offset)
-                       : io->ops->pread(io->ctx, aio->fd, buf, left, offset);
+        const struct drps_aio_part part = drps_aio_rest(s);
+        const uint64_t offset = s->offset + s->moved;
+        if (part.pieces)
+            got = io->ops->pwritev(io->ctx, aio->fd, part.pieces, (int)part.pieces_n, offset);
+        else
+            got = s->write ? io->ops->pwrite(io->ctx, aio->fd, part.buf, part.bytes, offset)
+                           : io->ops->pread(io->ctx, aio->fd, part.buf, part.bytes, offset);
     } while (!drps_aio_advance(aio, s, got));
 }
 

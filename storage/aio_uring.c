@@ -64,13 +64,14 @@ static int uring_start(struct drps_aio *aio, struct drps_err *err)
     return 0;
 }
 
-/* Whether one registered piece has all of the slot's bytes. */
-static int in_one_piece(const struct drps_aio *aio, const struct drps_aio_slot *s, int *piece_out)
+/* Whether one registered piece of the buffers has all of the part's bytes. */
+static int in_one_piece(const struct drps_aio *aio, const struct drps_aio_part *part,
+                        int *piece_out)
 {
-    size_t first = (size_t)(s->buf - aio->buffers);
+    size_t first = (size_t)(part->buf - aio->buffers);
     size_t piece = first / aio->register_bytes;
     *piece_out = (int)piece;
-    return aio->about.registered && (first + s->bytes - 1) / aio->register_bytes == piece;
+    return aio->about.registered && (first + part->bytes - 1) / aio->register_bytes == piece;
 }
 
 /* Queue what is left of a slot's operation. */
@@ -78,21 +79,22 @@ static void prepare(const struct drps_aio *aio, struct uring *u, uint32_t slot)
 {
     const struct drps_aio_slot *s = &aio->slot[slot];
     struct io_uring_sqe *sqe = io_uring_get_sqe(&u->ring); /* there are as many as slots */
-    char *buf = s->buf + s->moved;
-    unsigned left = s->bytes - s->moved;
+    const struct drps_aio_part part = drps_aio_rest(s);
     uint64_t offset = s->offset + s->moved;
     int fd = u->fixed_file ? 0 : aio->fd;
     int piece;
-    if (in_one_piece(aio, s, &piece)) {
+    if (part.pieces) { /* not as registered: kernels before 6.15 cannot */
+        io_uring_prep_writev(sqe, fd, part.pieces, part.pieces_n, offset);
+    } else if (in_one_piece(aio, &part, &piece)) {
         if (s->write)
-            io_uring_prep_write_fixed(sqe, fd, buf, left, offset, piece);
+            io_uring_prep_write_fixed(sqe, fd, part.buf, part.bytes, offset, piece);
         else
-            io_uring_prep_read_fixed(sqe, fd, buf, left, offset, piece);
+            io_uring_prep_read_fixed(sqe, fd, part.buf, part.bytes, offset, piece);
     } else {
         if (s->write)
-            io_uring_prep_write(sqe, fd, buf, left, offset);
+            io_uring_prep_write(sqe, fd, part.buf, part.bytes, offset);
         else
-            io_uring_prep_read(sqe, fd, buf, left, offset);
+            io_uring_prep_read(sqe, fd, part.buf, part.bytes, offset);
     }
     if (u->fixed_file) io_uring_sqe_set_flags(sqe, IOSQE_FIXED_FILE);
     io_uring_sqe_set_data64(sqe, slot);

@@ -133,9 +133,30 @@ static ssize_t fault_pread(void *ctx, int fd, void *buf, size_t n, uint64_t offs
     return f->inner->ops->pread(f->inner->ctx, fd, buf, n, offset);
 }
 
-static ssize_t fault_pwrite(void *ctx, int fd, const void *buf, size_t n, uint64_t offset)
+/* The first n bytes of the pieces. */
+static ssize_t write_first(struct fault_io *f, int fd, const struct iovec *pieces, size_t n,
+                           uint64_t offset)
+{
+    struct iovec part[FAULT_PIECES];
+    int parts = 0;
+    for (size_t left = n; left || !parts; parts++) {
+        if (parts == FAULT_PIECES) abort();
+        part[parts] = pieces[parts];
+        if (part[parts].iov_len > left) part[parts].iov_len = left;
+        left -= part[parts].iov_len;
+    }
+    const struct drps_io_ops *ops = f->inner->ops;
+    return parts > 1 ? ops->pwritev(f->inner->ctx, fd, part, parts, offset)
+                     : ops->pwrite(f->inner->ctx, fd, part[0].iov_base, part[0].iov_len, offset);
+}
+
+static ssize_t fault_pwritev(void *ctx, int fd, const struct iovec *pieces, int pieces_n,
+                             uint64_t offset)
 {
     struct fault_io *f = ctx;
+    size_t n = 0;
+    for (int i = 0; i < pieces_n; i++)
+        n += pieces[i].iov_len;
     int bad = strikes(f, FAULT_NR_PWRITE);
     if (bad && f->effect == FAULT_ERROR) return f->code;
     if (f->disk_bytes) {
@@ -149,9 +170,15 @@ static ssize_t fault_pwrite(void *ctx, int fd, const void *buf, size_t n, uint64
     }
     if (bad) n = half(n);
     note_write(f, fd);
-    ssize_t put = f->inner->ops->pwrite(f->inner->ctx, fd, buf, n, offset);
+    ssize_t put = write_first(f, fd, pieces, n, offset);
     if (put > 0) atomic_fetch_add(&f->written_bytes, (unsigned long)put);
     return bad && f->effect == FAULT_TORN ? f->code : put;
+}
+
+static ssize_t fault_pwrite(void *ctx, int fd, const void *buf, size_t n, uint64_t offset)
+{
+    const struct iovec piece = {.iov_base = (void *)buf, .iov_len = n}; /* which is only read */
+    return fault_pwritev(ctx, fd, &piece, 1, offset);
 }
 
 static int fault_fsync(void *ctx, int fd)
@@ -221,6 +248,7 @@ static const struct drps_io_ops fault_ops = {
     .read = fault_read,
     .pread = fault_pread,
     .pwrite = fault_pwrite,
+    .pwritev = fault_pwritev,
     .fsync = fault_fsync,
     .ftruncate = fault_ftruncate,
     .fallocate = fault_fallocate,

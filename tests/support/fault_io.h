@@ -16,8 +16,9 @@
 
 #define FAULT_OPS(X)                                                                               \
     X(OPEN)                                                                                        \
-    X(CLOSE) X(READ) X(PREAD) X(PWRITE) X(FSYNC) X(FTRUNCATE) X(FALLOCATE) X(SIZE) X(RENAME)       \
-        X(UNLINK) X(MKDIR) X(RMDIR)
+    X(CLOSE)                                                                                       \
+    X(READ) X(PREAD) X(PWRITE) X(FSYNC) X(FTRUNCATE) X(FALLOCATE) X(SIZE) X(RENAME) X(UNLINK)      \
+        X(MKDIR) X(RMDIR)
 
 enum fault_number {
 #define FAULT_NUMBER(name) FAULT_NR_##name,
@@ -33,13 +34,14 @@ enum fault_op {
 #undef FAULT_BIT
 };
 
+/* FAULT_PWRITE is pwrite and pwritev: the bytes are counted in all pieces together. */
 enum fault_effect {
     FAULT_ERROR, /* the call does nothing and returns `code` */
     FAULT_SHORT, /* a transfer moves half of its bytes, at least 1, and says so */
     FAULT_TORN,  /* a write moves half of its bytes, then returns `code` */
 };
 
-enum { FAULT_FILES = 1024, FAULT_PATH_BYTES = 512 };
+enum { FAULT_FILES = 1024, FAULT_PATH_BYTES = 512, FAULT_PIECES = 256 };
 
 struct fault_io {
     struct drps_io io;           /* what the code under test gets */

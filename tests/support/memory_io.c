@@ -68,6 +68,18 @@ static ssize_t memory_pwrite(void *ctx, int fd, const void *buf, size_t n, uint6
     return (ssize_t)n;
 }
 
+static ssize_t memory_pwritev(void *ctx, int fd, const struct iovec *pieces, int n, uint64_t offset)
+{
+    ssize_t put = 0;
+    for (int i = 0; i < n; i++) {
+        const ssize_t got =
+            memory_pwrite(ctx, fd, pieces[i].iov_base, pieces[i].iov_len, offset + (uint64_t)put);
+        if (got < 0) return got;
+        put += got;
+    }
+    return put;
+}
+
 static int memory_fsync(void *ctx, int fd)
 {
     (void)ctx;
@@ -85,6 +97,7 @@ static const struct drps_io_ops memory_ops = {.open = memory_open,
                                               .close = memory_close,
                                               .pread = memory_pread,
                                               .pwrite = memory_pwrite,
+                                              .pwritev = memory_pwritev,
                                               .fsync = memory_fsync,
                                               .size = memory_size};
 

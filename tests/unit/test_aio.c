@@ -280,23 +280,157 @@ static void test_seeks_are_counted_by_kind(void **state)
     drps_aio_close(aio);
 }
 
+static struct drps_aio_op whole(char *buf, uint32_t bytes, uint64_t offset, int write)
+{
+    return (struct drps_aio_op){.buf = buf, .bytes = bytes, .offset = offset, .write = write};
+}
+
+static struct drps_aio_op gathered(const struct iovec *pieces, unsigned n, uint32_t bytes,
+                                   int write)
+{
+    return (struct drps_aio_op){
+        .pieces = pieces, .pieces_n = n, .bytes = bytes, .write = write, .tag = 5};
+}
+
+/* Pieces of different sizes, from last to first in memory, at the file's piece 3. */
+static int write_gathered(struct drps_aio *aio, struct drps_err *err)
+{
+    static const unsigned sizes[] = {1, 3, 1, 2};
+    struct iovec pieces[4];
+    unsigned at = 7;
+    uint32_t tag;
+    size_t n;
+    for (size_t i = 0; i < 4; i++) {
+        at -= sizes[i];
+        pieces[i] = (struct iovec){buffers + (size_t)at * PIECE, (size_t)sizes[i] * PIECE};
+    }
+    struct drps_aio_op op = gathered(pieces, 4, 7 * PIECE, 1);
+    op.offset = 3 * PIECE;
+    int rc = drps_aio_submit(aio, &op, 1, err);
+    if (rc == 0) rc = drps_aio_wait(aio, 1, &tag, 1, &n, err);
+    if (rc == 0) assert_int_equal(tag, 5);
+    return rc;
+}
+
+/* The file has what write_gathered() wrote, and nothing around it. */
+static void check_gathered(struct drps_aio *aio)
+{
+    static const unsigned order[] = {6, 3, 4, 5, 2, 0, 1};
+    static const char zeros[PIECE];
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_aio_op op = op_of(0, 10, 2);
+    uint32_t tag;
+    size_t n;
+    op.bytes = 9 * PIECE;
+    assert_ok(drps_aio_submit(aio, &op, 1, &err), &err);
+    assert_ok(drps_aio_wait(aio, 1, &tag, 1, &n, &err), &err);
+    const char *got = op.buf;
+    assert_memory_equal(got, zeros, PIECE);
+    for (size_t i = 0; i < 7; i++)
+        assert_memory_equal(got + (1 + i) * PIECE, buffers + (size_t)order[i] * PIECE, PIECE);
+    assert_memory_equal(got + 8 * PIECE, zeros, PIECE);
+}
+
+static void test_pieces_are_written_as_one(void **state)
+{
+    for (int threads_only = 0; threads_only < 2; threads_only++) {
+        const char *path = scratch_path(*state, "blocks");
+        struct drps_aio_config config = config_of(path, 4, threads_only);
+        struct drps_iostat io;
+        struct drps_err err = DRPS_ERR_INIT;
+        struct drps_aio *aio = open_ok(&config);
+        fill(buffers, 7 * PIECE, 11);
+        assert_ok(write_gathered(aio, &err), &err);
+        drps_aio_stats(aio, &io);
+        assert_int_equal(io.writes, 1);
+        assert_int_equal(io.written_bytes, 7 * PIECE);
+        check_gathered(aio);
+        drps_aio_close(aio);
+        assert_int_equal(unlink(path), 0);
+    }
+}
+
+/* Wherever the transfer of pieces is cut, also inside of one. */
+static void test_pieces_cut_short_are_continued(void **state)
+{
+    for (int direct = 0; direct < 2; direct++)
+        for (long k = 1; k < 4; k++) {
+            const char *path = scratch_path(*state, "blocks");
+            struct fault_io *fault = must(fault_io_new(drps_io_os()));
+            struct drps_aio_config config = config_of(path, 4, 0);
+            struct drps_err err = DRPS_ERR_INIT;
+            config.io = &fault->io;
+            if (!direct) fault_io_arm(fault, FAULT_OPEN, 2, 0, FAULT_ERROR, -EINVAL);
+            struct drps_aio *aio = open_ok(&config);
+            fill(buffers, 7 * PIECE, 12);
+            fault_io_arm(fault, FAULT_PWRITE, 1, k > 1, FAULT_SHORT, 0);
+            if (k == 3) fault_io_arm(fault, FAULT_PWRITE, 1, 0, FAULT_TORN, -EIO);
+            int rc = write_gathered(aio, &err);
+            assert_true(atomic_load(&fault->fired) >= 1);
+            assert_int_equal(rc, k == 3 || (direct && k == 2) ? rc : 0);
+            if (rc == 0)
+                check_gathered(aio);
+            else
+                assert_non_null(strstr(err.text, path));
+            if (k == 3) assert_int_equal(rc, -EIO);
+            drps_aio_close(aio);
+            fault_io_free(fault);
+            assert_int_equal(unlink(path), 0);
+        }
+}
+
+/* What the next call is for, after so many bytes of three pieces. */
+static void test_rest_of_pieces(void **state)
+{
+    static char memory[10];
+    const struct iovec pieces[] = {{memory, 4}, {memory + 4, 1}, {memory + 5, 5}};
+    static const struct {
+        uint32_t moved;
+        unsigned pieces_n; /* 0: one buffer */
+        size_t at;
+        uint32_t bytes;
+    } cases[] = {{0, 3, 0, 0}, {1, 0, 1, 3}, {4, 2, 4, 0}, {5, 0, 5, 5}, {9, 0, 9, 1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const struct drps_aio_slot slot = {
+            .pieces = pieces, .pieces_n = 3, .bytes = 10, .moved = cases[i].moved, .write = 1};
+        const struct drps_aio_part part = drps_aio_rest(&slot);
+        assert_int_equal(part.pieces_n, cases[i].pieces_n);
+        if (part.pieces) {
+            assert_ptr_equal(part.pieces->iov_base, memory + cases[i].at);
+        } else {
+            assert_ptr_equal(part.buf, memory + cases[i].at);
+            assert_int_equal(part.bytes, cases[i].bytes);
+        }
+    }
+}
+
 static void test_bad_requests_are_refused(void **state)
 {
     struct drps_aio_op good = op_of(1, 0, 0);
+    const struct iovec both[] = {{buffers, PIECE}, {buffers + PIECE, PIECE}};
+    const struct iovec odd[] = {{buffers, PIECE - 512}, {buffers + PIECE, PIECE + 512}};
+    const struct iovec beyond[] = {{buffers, PIECE}, {buffers + BUFFERS_BYTES, PIECE}};
     const struct {
         const char *name;
         size_t n;
         struct drps_aio_op op;
     } cases[] = {
         {"too many", 5, good},
-        {"no bytes", 1, {good.buf, 0, 0, 1, 0}},
-        {"odd bytes", 1, {good.buf, 100, 0, 1, 0}},
-        {"odd offset", 1, {good.buf, PIECE, 512, 1, 0}},
-        {"odd buffer", 1, {buffers + 512, PIECE, 0, 1, 0}},
-        {"beyond the file", 1, {good.buf, PIECE, FILE_BYTES - PIECE / 2, 1, 0}},
-        {"far beyond the file", 1, {good.buf, PIECE, UINT64_MAX - 4095, 0, 0}},
-        {"beyond the buffers", 1, {buffers + BUFFERS_BYTES - PIECE / 2, PIECE, 0, 1, 0}},
-        {"below the buffers", 1, {buffers - PIECE, PIECE, 0, 1, 0}},
+        {"no bytes", 1, whole(good.buf, 0, 0, 1)},
+        {"odd bytes", 1, whole(good.buf, 100, 0, 1)},
+        {"odd offset", 1, whole(good.buf, PIECE, 512, 1)},
+        {"odd buffer", 1, whole(buffers + 512, PIECE, 0, 1)},
+        {"beyond the file", 1, whole(good.buf, PIECE, FILE_BYTES - PIECE / 2, 1)},
+        {"far beyond the file", 1, whole(good.buf, PIECE, UINT64_MAX - 4095, 0)},
+        {"beyond the buffers", 1, whole(buffers + BUFFERS_BYTES - PIECE / 2, PIECE, 0, 1)},
+        {"below the buffers", 1, whole(buffers - PIECE, PIECE, 0, 1)},
+        {"no pieces", 1, gathered(both, 0, 2 * PIECE, 1)},
+        {"too many pieces", 1, gathered(both, DRPS_AIO_PIECES_MAX + 1, 2 * PIECE, 1)},
+        {"pieces to read", 1, gathered(both, 2, 2 * PIECE, 0)},
+        {"pieces of other bytes", 1, gathered(both, 2, PIECE, 1)},
+        {"an odd piece", 1, gathered(odd, 2, 2 * PIECE, 1)},
+        {"a piece beyond the buffers", 1, gathered(beyond, 2, 2 * PIECE, 1)},
     };
     for (int threads_only = 0; threads_only < 2; threads_only++) {
         const char *path = scratch_path(*state, threads_only ? "t" : "u");
@@ -772,6 +906,9 @@ int main(void)
         WITH_SCRATCH(test_several_batches_and_polling),
         WITH_SCRATCH(test_seeks_are_counted_by_kind),
         WITH_SCRATCH(test_bad_requests_are_refused),
+        WITH_SCRATCH(test_pieces_are_written_as_one),
+        WITH_SCRATCH(test_pieces_cut_short_are_continued),
+        WITH_SCRATCH(test_rest_of_pieces),
         WITH_SCRATCH(test_close_with_operations_under_way),
         WITH_SCRATCH(test_stats_from_another_thread),
         WITH_SCRATCH(test_one_thread_after_another),
