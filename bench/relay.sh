@@ -456,8 +456,8 @@ huge() {
         --order grid ${option[grid]:+--grid "${option[grid]}"} --memory "$bytes" --batch-size "$batch" >"$work/huge.index"
     rm "$text"
     rows=$(jq .rows "$work/huge.index")
-    # The transit file has room for all rows; parameters are put in order and then written as a model.
-    transit=$((rows * row))
+    # The transit file has room for all rows and a quarter more; parameters are put in order and then written as a model.
+    transit=$((rows * row * 5 / 4))
     total=$((transit + 2 * rows * (rank + 1) * 4))
     free=$(df -B1 --output=avail "$work" | tail -1)
     note "$rows rows, $(gb <<<$((rows * row))) GB; with export $(gb <<<"$total") GB of disk, $(gb <<<"$free") GB are free"

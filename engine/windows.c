@@ -352,6 +352,6 @@ void drps_windows_forecast(const struct drps_windows *w, const struct drps_store
                                   .windows = w->windows,
                                   .read_bytes = bytes,
                                   .written_bytes = bytes,
-                                  .ios = 2 * (bytes / stats->chunk_bytes),
+                                  .ios = bytes / stats->chunk_bytes + bytes / stats->write_bytes,
                                   .feasible = 1};
 }

@@ -473,8 +473,8 @@ static void print_text(const struct drps_index_result *r)
            (unsigned long long)i->windows, size(i->window_budget_bytes),
            (unsigned long long)i->working_set_rows, size(i->working_set_rows * i->row_bytes));
     printf("  needs    %s of memory for all rows, or a pool of %s for the largest batch's blocks;\n"
-           "           disk: %s for the model; while training out of core %s for rows, and the\n"
-           "           parameters once more at the end\n",
+           "           disk: %s for the model; while training out of core %s for rows (relay: up\n"
+           "           to a quarter more), and the parameters once more at the end\n",
            size(i->rows * i->row_bytes),
            size(i->max_step_blocks * i->max_block_rows * i->row_bytes), size(i->rows * i->dim * 4),
            size(i->rows * i->row_bytes));

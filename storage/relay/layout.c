@@ -2,9 +2,10 @@
  * How a relay store's memory is shared, how large its chunks are, and whether rows go to their
  * windows in one move or by way of groups.
  *
- * A request costs the bytes that it moves and seek_bytes more. One unfinished chunk a window costs
- * 1 + seek_bytes / chunk a byte; groups move every byte twice, in larger chunks. The cheaper one is
- * taken.
+ * A request costs the bytes that it moves and seek_bytes more. Chunks are read by a request each,
+ * and many are written by one: a byte read costs 1 + seek_bytes / chunk, one written
+ * 1 + seek_bytes / (chunk * write_chunks). One unfinished chunk a window makes small chunks; groups
+ * move every byte twice, in larger ones. The cheaper way is taken.
  */
 #include <errno.h>
 #include <math.h>
@@ -17,8 +18,15 @@ enum {
     CHUNK_WANTED = 256 << 10,
     CHUNK_MOST = 4 << 20,
     SEEKS_A_CHUNK = 16,
-    BEHIND = 16,
-    READ_SHARE = 5, /* of the buffers, one part of so many is for reading */
+    SEEKS_A_WRITE = 4,
+    WRITE_WANTED = 512 << 10,
+    WRITES_BEHIND = 4, /* requests' chunks: one being collected, the others being written */
+    READ_SHARE = 8,    /* of the buffers, one part of so many is for reading ... */
+    BEHIND_SHARE =
+        8, /* ... and one for chunks that are collected and written; more if it is left */
+    PIECES_LEAST = 4,     /* of each of these */
+    READ_MOST = 16 << 20, /* more does not make the disk faster */
+    BEHIND_MOST = 8 << 20,
     SEEK_LEAST = 16 << 10,
     BUFFER_SHARE = 5,       /* one part of so many is for buffers ... */
     BUFFER_SEEKS = 128,     /* ... or more on a disk that seeks, up to a half */
@@ -103,25 +111,39 @@ static uint64_t piece_bytes(uint64_t pieces, uint64_t bytes, uint64_t most)
     return clamp(bytes / pieces, CHUNK_LEAST, most) / CHUNK_LEAST * CHUNK_LEAST;
 }
 
+/* What tails leave goes to reading and writing: what tails of a rounded size do not use, too. */
+static void share_rest(struct drps_relay_layout *l, uint64_t buffer_bytes, uint64_t seek_bytes)
+{
+    const uint64_t pieces = buffer_bytes / l->chunk_bytes;
+    const uint64_t rest = pieces > l->tails ? pieces - l->tails : 0;
+    const uint64_t wanted = clamp(SEEKS_A_WRITE * seek_bytes, WRITE_WANTED, UINT32_MAX);
+    const uint64_t behind = clamp(BEHIND_MOST, WRITES_BEHIND * wanted, UINT32_MAX);
+    l->behind = (unsigned)clamp(rest / 2, PIECES_LEAST, behind / l->chunk_bytes + PIECES_LEAST);
+    l->read_chunks =
+        (unsigned)clamp(rest - rest / 2, PIECES_LEAST, READ_MOST / l->chunk_bytes + PIECES_LEAST);
+    l->write_chunks =
+        (unsigned)clamp(wanted / l->chunk_bytes, 1, clamp(l->behind / WRITES_BEHIND, 1, 256));
+}
+
+/* Half of the bytes are written, half are read. */
+static double cost_of(const struct drps_relay_layout *l, uint64_t seek_bytes)
+{
+    const double seeks = (double)seek_bytes / (double)l->chunk_bytes;
+    return (l->span ? 2 : 1) * (1 + (seeks + seeks / l->write_chunks) / 2);
+}
+
 static struct choice choose(uint32_t windows, uint32_t span, uint64_t buffer_bytes,
                             uint64_t seek_bytes, uint64_t most)
 {
-    const uint32_t groups = span ? (windows + span - 1) / span : 0;
-    const size_t tails = span ? 2 * (size_t)span + groups : windows;
-    const uint64_t reading = buffer_bytes / READ_SHARE;
-    const uint64_t chunk = piece_bytes(tails + BEHIND, buffer_bytes - reading, most);
-    const uint64_t run = piece_bytes(DRPS_STREAMS_RUNS, reading, most);
-    const uint64_t run_chunks = run / chunk ? run / chunk : 1;
-    const int fits = (tails + BEHIND + DRPS_STREAMS_RUNS * run_chunks) * chunk <= buffer_bytes;
-    return (struct choice){
-        .layout = {.chunk_bytes = (size_t)chunk,
-                   .span = span,
-                   .groups = groups,
-                   .run_chunks = (unsigned)run_chunks,
-                   .behind = BEHIND,
-                   .tails = tails},
-        .cost = fits ? (span ? 2 : 1) * (1 + (double)seek_bytes / (double)chunk) : INFINITY,
-    };
+    const uint64_t set_aside = buffer_bytes / READ_SHARE + buffer_bytes / BEHIND_SHARE;
+    struct drps_relay_layout l = {.span = span};
+    l.groups = span ? (windows + span - 1) / span : 0;
+    l.tails = span ? 2 * (size_t)span + l.groups : windows;
+    const uint64_t tail = piece_bytes(l.tails, buffer_bytes - set_aside, most);
+    l.chunk_bytes = (size_t)piece_bytes(l.tails + 2 * PIECES_LEAST, buffer_bytes, tail);
+    share_rest(&l, buffer_bytes, seek_bytes);
+    const int fits = (l.tails + l.behind + l.read_chunks) * l.chunk_bytes <= buffer_bytes;
+    return (struct choice){.layout = l, .cost = fits ? cost_of(&l, seek_bytes) : INFINITY};
 }
 
 /*
@@ -156,7 +178,7 @@ int drps_relay_lay_out(const struct drps_store_config *config, uint64_t buffer_b
         return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
                             "%u windows need %zu chunks of %d bytes and %d bytes each, %llu bytes "
                             "are there for them",
-                            windows, best.layout.tails + BEHIND + DRPS_STREAMS_RUNS, CHUNK_LEAST,
+                            windows, best.layout.tails + 2 * PIECES_LEAST, CHUNK_LEAST,
                             WINDOW_EXTRA, (unsigned long long)buffer_bytes);
     *out = best.layout;
     return 0;

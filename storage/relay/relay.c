@@ -133,6 +133,22 @@ static uint64_t most_in_streams(const struct drps_relay *st)
     return st->config.rows * st->config.row_bytes + counts;
 }
 
+/*
+ * Slots behind the cursor are all vacant when the file has as many as an epoch sends chunks, as no
+ * row is on its way for longer. Where that is too much, a quarter more than all rows take leaves
+ * pieces of vacant slots that hold two thirds of a request's chunks and more (measured). A group's
+ * chunk keeps its slot until all of it was dealt out.
+ */
+static uint64_t slots_of(const struct drps_relay *st)
+{
+    const struct drps_relay_layout *l = &st->layout;
+    const uint64_t most = most_in_streams(st) / l->chunk_bytes + 1;
+    const uint64_t sent = st->stats.rows_sent * st->config.row_bytes / l->chunk_bytes + 1;
+    const uint64_t roomy = most + most / 4;
+    const uint64_t wanted = sent < roomy && !l->span ? sent : roomy;
+    return (wanted > most ? wanted : most) + l->behind;
+}
+
 static int open_streams(struct drps_relay *st, struct drps_err *err)
 {
     st->path = drps_path_join(st->config.dir, "transit");
@@ -141,11 +157,12 @@ static int open_streams(struct drps_relay *st, struct drps_err *err)
         .io = st->config.io,
         .path = st->path,
         .n = (size_t)st->source.windows + st->layout.groups,
-        .max_bytes = most_in_streams(st),
+        .slots = slots_of(st),
         .chunk_bytes = st->layout.chunk_bytes,
         .tails = st->layout.tails,
-        .run_chunks = st->layout.run_chunks,
         .behind = st->layout.behind,
+        .write_chunks = st->layout.write_chunks,
+        .read_chunks = st->layout.read_chunks,
         .threads_only = st->config.no_uring,
     };
     return drps_streams_open(&config, &st->streams, err);
@@ -159,6 +176,7 @@ static void describe(struct drps_relay *st)
     memcpy(st->stats.io_remark, about.why, sizeof(about.why));
     st->stats.direct = about.direct;
     st->stats.chunk_bytes = st->layout.chunk_bytes;
+    st->stats.write_bytes = st->layout.chunk_bytes * st->layout.write_chunks;
     st->stats.groups = st->layout.groups;
     st->stats.seek_bytes = st->config.seek_bytes;
     st->stats.pool_bytes = st->rows_bytes;

@@ -36,7 +36,7 @@ struct drps_relay_layout {
     size_t chunk_bytes;
     uint32_t span;   /* windows a group; 0: no groups */
     uint32_t groups; /* streams K .. K + groups - 1 */
-    unsigned run_chunks, behind;
+    unsigned behind, write_chunks, read_chunks;
     size_t tails;
 };
 

@@ -1,17 +1,21 @@
 /*
- * Streams: many append-only byte streams in one preallocated file, written in chunks, each read
- * back front to back. They carry rows from the window that used them last to the window that needs
- * them next. Private to storage/relay/.
+ * Streams: many append-only byte streams in one preallocated file, each read back front to back.
+ * They carry rows from the window that used them last to the window that needs them next. Private
+ * to storage/relay/.
  *
- *     one file:   extents of run_chunks chunks each: | stream 7 | stream 2 | free | stream 7 | ...
- *     in memory:  the chunk that a stream is filling (its tail), chunks being written, runs of
- * chunks read ahead
+ *     one file:   slots of a chunk each: | stream 7 | stream 2 | stream 7 | vacant | stream 5 | ...
+ *     in memory:  the chunk that a stream is filling (its tail), full ones that are collected or
+ *                 being written, chunks read ahead
  *
- * Only full chunks go to disk; a stream's last, unfinished chunk is read from memory. A stream
- * takes an extent when it needs one and gives it back when it was read, by one request. Space is
- * preallocated for the most that all streams ever hold together: a steady state extends and
- * truncates nothing. A checksum of every chunk written stays in memory and is compared
- * when it is read. Used by one thread at a time.
+ * The file is a log that goes round. Full tails of whatever streams are collected, and one request
+ * writes them to the next vacant slots behind the ones before: writes are long and sequential,
+ * however many streams there are. Where a stream's chunks are, a list of slots says. They are read
+ * by a request each (or one for those that lie side by side), many at a time. A slot is vacant
+ * again when its chunk was read.
+ *
+ * Only full chunks go to disk; a stream's last, unfinished chunk is read from memory. Space is
+ * preallocated: a steady state extends and truncates nothing. A checksum of every chunk written
+ * stays in memory and is compared when it is read. Used by one thread at a time.
  */
 #ifndef DRPS_RELAY_STREAMS_H
 #define DRPS_RELAY_STREAMS_H
@@ -25,18 +29,18 @@
 
 struct drps_streams; /* opaque */
 
-enum { DRPS_STREAMS_RUNS = 4 };
-
 struct drps_streams_config {
     const struct drps_io *io;
-    const char *path;    /* of the file to make; borrowed until close */
-    size_t n;            /* streams */
-    uint64_t max_bytes;  /* the most that all of them hold at a time */
-    size_t chunk_bytes;  /* a multiple of DRPS_AIO_ALIGN */
-    size_t tails;        /* streams that hold bytes in an unfinished chunk at a time, at most */
-    unsigned run_chunks; /* read by one request, >= 1; DRPS_STREAMS_RUNS of these at a time */
-    unsigned behind;     /* chunks being written while others are filled, >= 1 */
-    int threads_only;    /* as of drps_aio_config */
+    const char *path;      /* of the file to make; borrowed until close */
+    size_t n;              /* streams */
+    uint64_t slots;        /* of the file: for the most that all streams hold at a time, and more:
+                              the more, the longer the pieces of vacant ones. Below UINT32_MAX */
+    size_t chunk_bytes;    /* a multiple of DRPS_AIO_ALIGN */
+    size_t tails;          /* streams that hold bytes in an unfinished chunk at a time, at most */
+    unsigned behind;       /* chunks collected and being written while others are filled */
+    unsigned write_chunks; /* written by one request, 1 to behind and DRPS_AIO_PIECES_MAX */
+    unsigned read_chunks;  /* of memory to read into, >= 1 */
+    int threads_only;      /* as of drps_aio_config */
 };
 
 DRPS_MUST_CHECK
@@ -56,7 +60,7 @@ int drps_streams_append_rows(struct drps_streams *s, size_t stream, const char *
                              size_t row_bytes, const uint32_t *frames, size_t n,
                              struct drps_err *err);
 
-/* Hand what was collected to the kernel. */
+/* Have written what was collected. */
 DRPS_MUST_CHECK
 int drps_streams_flush(struct drps_streams *s, struct drps_err *err);
 

@@ -64,7 +64,7 @@ compare grid ratings.tsv --algo lmf --rank 8 --order grid --grid 4
 compare given data.svm --algo svm --order given
 
 # Windows so many that they are gathered in groups; rows really go to disk and back.
-"$tools/drps-index" data.svm --algo fm --rank 8 --batch-size 20 --test-fraction 0.1 --memory 64M -o plan-many --quiet --json >/dev/null
+"$tools/drps-index" data.svm --algo fm --rank 8 --batch-size 12 --test-fraction 0.1 --memory 64M -o plan-many --quiet --json >/dev/null
 want=$(content plan-many --store resident --epochs 3)
 relay plan-many "$want" --epochs 3
 got=$(content plan-many --store relay --epochs 3 --memory "$(least plan-many)K")

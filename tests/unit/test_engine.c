@@ -82,7 +82,8 @@ static void count_compiled(void *ctx, enum drps_log_level level, const char *tex
     *(int *)ctx += strstr(text, "compiling windows") != NULL;
 }
 
-/* Relay in many windows and in few: one time the plan's, the other time its own. */
+/* Relay in many windows and in few: one time the plan's, the other time its own. The rows are so
+ * few that they fit unfinished chunks: that they go to disk and back is tests/e2e/stores.sh's. */
 static void check_relay(const struct drps_plan *plan, int plan_has_few, const char *dir,
                         const char *what, struct drps_train_options o,
                         const struct drps_train_result *want)
@@ -110,8 +111,6 @@ static void check_relay(const struct drps_plan *plan, int plan_has_few, const ch
         if (compiled != (plan_has_few != cases[i].all_memory) || got.windows_n < cases[i].windows)
             fail_msg("%s, %s: %zu windows, compiled %d time(s)", what, cases[i].name, got.windows_n,
                      compiled);
-        if (!cases[i].all_memory && got.row_bytes > 100) /* others fit unfinished chunks */
-            assert_true(got.store_stats.io.reads > 0);
         for (size_t e = 0; e < got.epochs_n; e++) {
             assert_memory_equal(&got.epochs[e].train_loss, &want->epochs[e].train_loss,
                                 sizeof(double));

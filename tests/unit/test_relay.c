@@ -148,6 +148,8 @@ static void test_moves_what_the_windows_say(void **state)
     /* scans read the streams, too: only what was written can be bounded from above */
     assert_true(stats.io.written_bytes <= arriving * p->source.epochs * p->row_bytes);
     assert_true(stats.io.written_bytes > 0 && stats.io.read_bytes > 0);
+    assert_true(stats.write_bytes >= 4 * stats.chunk_bytes); /* many chunks a request */
+    assert_true(stats.io.writes <= stats.io.written_bytes / stats.chunk_bytes / 2);
     plan_free(p);
 }
 
@@ -305,7 +307,7 @@ static void test_layout_follows_cost(void **state)
     config.seek_bytes = 0;
     assert_int_equal(drps_relay_lay_out(&config, 64 << 20, &l, NULL), 0);
     assert_int_equal(l.groups, (10000 + l.span - 1) / l.span);
-    assert_true((l.tails + 4 * l.run_chunks + l.behind) * l.chunk_bytes <=
+    assert_true((l.tails + l.read_chunks + l.behind) * l.chunk_bytes <=
                 (64 << 20) - 10000 * 256); /* the windows' own bytes are part of it */
     assert_int_equal(drps_relay_lay_out(&config, 64 << 10, &l, NULL), DRPS_E_MEMORY_BUDGET);
     source.windows = 3500;
@@ -317,6 +319,24 @@ static void test_layout_follows_cost(void **state)
         assert_int_equal(drps_relay_lay_out(&config, 2 << 20, &l, NULL), 0);
         assert_true(l.span == 0 || (l.groups >= 3 && source.windows % l.span != 1));
     }
+}
+
+/* What tails of a size that is rounded down leave is for reading and for writing. */
+static void test_layout_uses_its_bytes(void **state)
+{
+    (void)state;
+    struct drps_window_source source = {.windows = 5};
+    struct drps_store_config config = {.windows = &source};
+    for (; source.windows < 3000; source.windows += 1 + source.windows / 20)
+        for (uint64_t bytes = 3 << 20; bytes <= 12 << 20; bytes += 777777) {
+            struct drps_relay_layout l;
+            if (drps_relay_lay_out(&config, bytes, &l, NULL) < 0) continue;
+            const uint64_t used = (l.tails + l.behind + l.read_chunks) * l.chunk_bytes;
+            assert_true(used <= bytes - (1 << 20)); /* the rest is the windows' */
+            if (l.chunk_bytes < 64 << 10) assert_true(used >= (bytes - (1 << 20)) * 9 / 10);
+            assert_in_range(l.write_chunks, 1, l.behind / 4);
+            assert_true(l.read_chunks >= 4);
+        }
 }
 
 static void test_closes_at_any_time(void **state)
@@ -621,6 +641,7 @@ int main(void)
         cmocka_unit_test(test_shelves_keep_order),
         cmocka_unit_test(test_groups_when_memory_is_short),
         cmocka_unit_test(test_layout_follows_cost),
+        cmocka_unit_test(test_layout_uses_its_bytes),
         cmocka_unit_test(test_closes_at_any_time),
         cmocka_unit_test(test_says_when_a_window_is_open),
         cmocka_unit_test(test_wrong_use_is_refused),

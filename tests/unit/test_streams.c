@@ -1,0 +1,390 @@
+/*
+ * Streams against copies of them in memory: over many rounds of the file, on both engines, with
+ * faults through the seam and bytes altered behind their back.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "storage/relay/streams.h"
+#include "support/fault_io.h"
+#include "support/lists.h"
+#include "support/scratch.h"
+
+enum { CHUNK = 4096, STREAMS = 9, ROW = 520, ROWS_MOST = 300 };
+
+static struct drps_streams_config config_of(const char *path, uint64_t slots)
+{
+    return (struct drps_streams_config){.io = drps_io_os(),
+                                        .path = path,
+                                        .n = STREAMS,
+                                        .slots = slots,
+                                        .chunk_bytes = CHUNK,
+                                        .tails = STREAMS,
+                                        .behind = 12,
+                                        .write_chunks = 4,
+                                        .read_chunks = 7};
+}
+
+/* What each stream holds; bytes are numbered on over all streams. */
+struct model {
+    struct drps_streams *streams;
+    struct random_source rng;
+    char *holds[STREAMS]; /* own */
+    size_t bytes[STREAMS];
+    char *rows;           /* own: [ROWS_MOST][ROW] */
+    uint64_t written;     /* ever */
+    uint64_t most_chunks; /* of all streams together */
+};
+
+static void model_begin(struct model *m, uint64_t seed, const struct drps_streams_config *c)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    *m = (struct model){.rng = {.seed = seed}, .most_chunks = c->slots};
+    m->rows = must(malloc((size_t)ROWS_MOST * ROW));
+    for (size_t i = 0; i < STREAMS; i++)
+        m->holds[i] = must(malloc((size_t)c->slots * CHUNK + CHUNK));
+    if (drps_streams_open(c, &m->streams, &err) < 0) fail_msg("%s", err.text);
+}
+
+static void model_end(struct model *m)
+{
+    drps_streams_close(m->streams);
+    for (size_t i = 0; i < STREAMS; i++)
+        free(m->holds[i]);
+    free(m->rows);
+}
+
+static uint64_t full_chunks(const struct model *m)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < STREAMS; i++)
+        sum += m->bytes[i] / CHUNK;
+    return sum;
+}
+
+/* Append rows or bytes to a stream, as many as the file has room for. */
+static int append_some(struct model *m, struct drps_err *err)
+{
+    const size_t stream = (size_t)random_below(&m->rng, STREAMS);
+    const size_t n = 1 + (size_t)random_below(&m->rng, 60);
+    uint32_t frames[60];
+    if (full_chunks(m) + n * ROW / CHUNK + 1 > m->most_chunks) return 0;
+    for (size_t i = 0; i < n; i++) {
+        frames[i] = (uint32_t)random_below(&m->rng, ROWS_MOST);
+        char *row = m->rows + (size_t)frames[i] * ROW;
+        memset(row, (int)(m->written++ % 251), ROW);
+        memcpy(row, &m->written, sizeof(m->written));
+    }
+    for (size_t i = 0; i < n; i++) /* a frame that was drawn twice has the later row */
+        memcpy(m->holds[stream] + m->bytes[stream] + i * ROW, m->rows + (size_t)frames[i] * ROW,
+               ROW);
+    m->bytes[stream] += n * ROW;
+    if (random_below(&m->rng, 2))
+        return drps_streams_append_rows(m->streams, stream, m->rows, ROW, frames, n, err);
+    int rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = drps_streams_append(m->streams, stream, m->rows + (size_t)frames[i] * ROW, ROW, err);
+    return rc;
+}
+
+static int read_bytes(struct model *m, size_t stream, struct drps_err *err)
+{
+    char got[3000];
+    for (size_t at = 0; at < m->bytes[stream];) {
+        const size_t left = m->bytes[stream] - at;
+        size_t n = 1 + (size_t)random_below(&m->rng, sizeof(got));
+        if (n > left) n = left;
+        int rc = drps_streams_take(m->streams, got, n, err);
+        if (rc < 0) return rc;
+        assert_memory_equal(got, m->holds[stream] + at, n);
+        at += n;
+    }
+    return 0;
+}
+
+static int read_rows(struct model *m, size_t stream, struct drps_err *err)
+{
+    uint32_t frames[ROWS_MOST];
+    for (uint32_t i = 0; i < ROWS_MOST; i++)
+        frames[i] = ROWS_MOST - 1 - i;
+    for (size_t at = 0; at < m->bytes[stream];) {
+        const size_t left = (m->bytes[stream] - at) / ROW;
+        const size_t n = left < ROWS_MOST ? left : ROWS_MOST;
+        int rc = drps_streams_take_rows(m->streams, m->rows, ROW, frames, n, err);
+        if (rc < 0) return rc;
+        for (size_t i = 0; i < n; i++)
+            assert_memory_equal(m->rows + (size_t)frames[i] * ROW, m->holds[stream] + at + i * ROW,
+                                ROW);
+        at += n * ROW;
+    }
+    return 0;
+}
+
+/* Read a stream, with or without asking ahead, and keep it or not. */
+static int read_one(struct model *m, size_t stream, struct drps_err *err)
+{
+    const char *at;
+    size_t n = 0;
+    const int keep = random_below(&m->rng, 4) == 0;
+    int rc = 0;
+    assert_int_equal(drps_streams_bytes(m->streams, stream), m->bytes[stream]);
+    if (random_below(&m->rng, 2)) {
+        rc = drps_streams_prefetch(m->streams, stream, err);
+        for (int i = 0; i < 5 && rc == 0; i++)
+            rc = append_some(m, err); /* to this one, too */
+    }
+    if (rc == 0) rc = drps_streams_begin(m->streams, stream, keep, err);
+    if (rc == 0)
+        rc = random_below(&m->rng, 2) ? read_rows(m, stream, err) : read_bytes(m, stream, err);
+    if (rc == 0) rc = drps_streams_peek(m->streams, &at, &n, err);
+    if (rc == 0) assert_int_equal(n, 0);
+    if (rc == 0) rc = drps_streams_end(m->streams, err);
+    if (rc == 0 && !keep) m->bytes[stream] = 0;
+    return rc;
+}
+
+/* Rounds of appending and of reading a stream after the other. */
+static int run_rounds(struct model *m, size_t rounds, struct drps_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < rounds && rc == 0; i++) {
+        for (size_t k = 0; k < 8 && rc == 0; k++)
+            rc = append_some(m, err);
+        if (rc == 0) rc = read_one(m, i % STREAMS, err);
+    }
+    return rc;
+}
+
+static void test_equal_copies_in_memory(void **state)
+{
+    const uint64_t seed = random_begin("streams").seed;
+    static const struct {
+        uint64_t slots;
+        unsigned behind, write_chunks, read_chunks;
+        int threads_only;
+    } cases[] = {
+        {200, 12, 4, 7, 0}, {200, 12, 4, 7, 1},   {200, 1, 1, 1, 0},   {60, 3, 3, 2, 0},
+        {60, 1, 1, 1, 1},   {500, 64, 16, 64, 0}, {700, 99, 99, 3, 1}, {64, 5, 2, 300, 0},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const char *path = scratch_path(*state, "transit");
+        struct drps_err err = DRPS_ERR_INIT;
+        struct drps_iostat io;
+        struct model m;
+        struct drps_streams_config config = config_of(path, cases[i].slots);
+        config.behind = cases[i].behind;
+        config.write_chunks = cases[i].write_chunks;
+        config.read_chunks = cases[i].read_chunks;
+        config.threads_only = cases[i].threads_only;
+        model_begin(&m, seed, &config);
+        if (run_rounds(&m, 400, &err) < 0) fail_msg("case %zu: %s", i, err.text);
+        drps_streams_stats(m.streams, &io);
+        assert_true(io.written_bytes >= 10 * cases[i].slots * CHUNK); /* slots were used again */
+        assert_true(io.writes <= io.written_bytes / CHUNK);
+        if (cases[i].write_chunks == 1) assert_int_equal(io.writes, io.written_bytes / CHUNK);
+        model_end(&m);
+        assert_int_equal(unlink(path), 0);
+    }
+}
+
+/* Chunks of several streams go to the disk together, and side by side. */
+static void test_one_request_writes_many_chunks(void **state)
+{
+    struct drps_streams_config config = config_of(scratch_path(*state, "transit"), 64);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_iostat io;
+    struct drps_streams *s;
+    char chunk[CHUNK];
+    assert_int_equal(drps_streams_open(&config, &s, &err), 0);
+    for (int i = 0; i < 40; i++) {
+        memset(chunk, i, CHUNK);
+        assert_int_equal(drps_streams_append(s, (size_t)i % STREAMS, chunk, CHUNK, &err), 0);
+    }
+    for (size_t stream = 0; stream < STREAMS; stream++) {
+        assert_int_equal(drps_streams_begin(s, stream, 0, &err), 0);
+        for (int i = (int)stream; i < 40; i += STREAMS) {
+            assert_int_equal(drps_streams_take(s, chunk, CHUNK, &err), 0);
+            assert_int_equal(chunk[0], i);
+            assert_int_equal(chunk[CHUNK - 1], i);
+        }
+        assert_int_equal(drps_streams_end(s, &err), 0);
+    }
+    drps_streams_stats(s, &io);
+    assert_int_equal(io.writes, 10);
+    assert_int_equal(io.seeks, 1 + io.reads); /* written front to back */
+    assert_int_equal(io.written_bytes, 40 * CHUNK);
+    drps_streams_close(s);
+}
+
+/* A stream that was written alone lies in one piece, and is read so. */
+static void test_chunks_side_by_side_are_read_together(void **state)
+{
+    struct drps_streams_config config = config_of(scratch_path(*state, "transit"), 64);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_iostat io;
+    struct drps_streams *s;
+    static char bytes[28 * CHUNK], got[28 * CHUNK];
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (char)(i * 7 + i / CHUNK);
+    assert_int_equal(drps_streams_open(&config, &s, &err), 0);
+    assert_int_equal(drps_streams_append(s, 3, bytes, sizeof(bytes), &err), 0);
+    assert_int_equal(drps_streams_begin(s, 3, 0, &err), 0);
+    assert_int_equal(drps_streams_take(s, got, sizeof(got), &err), 0);
+    assert_int_equal(drps_streams_end(s, &err), 0);
+    assert_memory_equal(got, bytes, sizeof(bytes));
+    drps_streams_stats(s, &io);
+    assert_int_equal(io.writes, 7);
+    assert_int_equal(io.read_bytes, 28 * CHUNK);
+    assert_true(io.reads < 28);
+    drps_streams_close(s);
+}
+
+static void test_full_file_is_an_error(void **state)
+{
+    struct drps_streams_config config = config_of(scratch_path(*state, "transit"), 10);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_streams *s;
+    char chunk[CHUNK] = {1};
+    int rc = 0;
+    assert_int_equal(drps_streams_open(&config, &s, &err), 0);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(drps_streams_append(s, (size_t)i % 3, chunk, CHUNK, &err), 0);
+    assert_int_equal(drps_streams_flush(s, &err), 0); /* all slots are taken */
+    for (int i = 0; i < 4 && rc == 0; i++)
+        rc = drps_streams_append(s, 1, chunk, CHUNK, &err);
+    assert_int_equal(rc, DRPS_E_CORRUPT);
+    assert_non_null(strstr(err.text, "more rows are on their way"));
+    assert_non_null(strstr(err.text, config.path));
+    drps_streams_close(s);
+}
+
+/* Each chunk of a request that wrote four has a checksum of its own. */
+static void test_wrong_byte_of_a_joined_write_is_named(void **state)
+{
+    for (long slot = 0; slot < 8; slot++) {
+        const char *path = scratch_path(*state, "transit");
+        struct drps_streams_config config = config_of(path, 16);
+        struct drps_err err = DRPS_ERR_INIT;
+        struct drps_streams *s;
+        char chunk[CHUNK] = {5}, place[64];
+        int rc = 0;
+        assert_int_equal(drps_streams_open(&config, &s, &err), 0);
+        for (size_t i = 0; i < 8; i++)
+            assert_int_equal(drps_streams_append(s, i, chunk, CHUNK, &err), 0);
+        for (size_t i = 0; i < 8; i++) { /* all is written */
+            assert_int_equal(drps_streams_begin(s, i, 1, &err), 0);
+            assert_int_equal(drps_streams_take(s, chunk, CHUNK, &err), 0);
+            assert_int_equal(drps_streams_end(s, &err), 0);
+        }
+        FILE *f = must(fopen(path, "r+b"));
+        (void)fseek(f, slot * CHUNK + 1234, SEEK_SET);
+        (void)fputc(1, f);
+        assert_int_equal(fclose(f), 0);
+        size_t i = 0;
+        for (; i < 8 && rc == 0; i++) {
+            rc = drps_streams_begin(s, i, 0, &err);
+            if (rc == 0) rc = drps_streams_take(s, chunk, CHUNK, &err);
+            if (rc == 0) rc = drps_streams_end(s, &err);
+        }
+        assert_int_equal(rc, DRPS_E_CORRUPT);
+        assert_int_equal(i, slot + 1);
+        (void)snprintf(place, sizeof(place), "at byte %ld ", slot * CHUNK);
+        assert_non_null(strstr(err.text, place));
+        assert_non_null(strstr(err.text, path));
+        drps_streams_close(s);
+        assert_int_equal(unlink(path), 0);
+    }
+}
+
+static void test_short_transfers_are_continued(void **state)
+{
+    const uint64_t seed = random_begin("short").seed;
+    for (long k = 1; k < 60; k += 7) {
+        const char *path = scratch_path(*state, "transit");
+        struct fault_io *f = fault_io_new(drps_io_os());
+        struct drps_streams_config config = config_of(path, 150);
+        struct drps_err err = DRPS_ERR_INIT;
+        struct model m;
+        config.io = &f->io;
+        model_begin(&m, seed, &config);
+        for (int i = 0; i < 10; i++) {
+            fault_io_arm(f, FAULT_PREAD | FAULT_PWRITE, k, 0, FAULT_SHORT, 0);
+            if (run_rounds(&m, 20, &err) < 0) fail_msg("%s", err.text);
+        }
+        assert_true(atomic_load(&f->fired) > 0);
+        model_end(&m);
+        fault_io_free(f);
+        assert_int_equal(unlink(path), 0);
+    }
+}
+
+static void test_faults_come_out(void **state)
+{
+    const uint64_t seed = random_begin("faults").seed;
+    static const unsigned ops[] = {FAULT_PREAD, FAULT_PWRITE};
+    for (int i = 0; i < 4; i++)
+        for (long k = 1; k < 100; k += k < 8 ? 1 : 11) {
+            const char *path = scratch_path(*state, "transit");
+            struct fault_io *f = fault_io_new(drps_io_os());
+            struct drps_streams_config config = config_of(path, 150);
+            struct drps_err err = DRPS_ERR_INIT;
+            struct model m;
+            config.io = &f->io;
+            model_begin(&m, seed, &config);
+            fault_io_arm(f, ops[i % 2], k, 1, i < 2 ? FAULT_ERROR : FAULT_TORN, -EIO);
+            if (i == 2) f->effect = FAULT_ERROR; /* reads are not torn */
+            assert_int_equal(run_rounds(&m, 300, &err), -EIO);
+            assert_non_null(strstr(err.text, path));
+            assert_non_null(strstr(err.text, "offset"));
+            model_end(&m);
+            fault_io_free(f);
+            assert_int_equal(unlink(path), 0);
+        }
+}
+
+static void test_open_refuses(void **state)
+{
+    const struct drps_streams_config good = config_of(scratch_path(*state, "transit"), 10);
+    struct drps_streams_config bad[8];
+    for (size_t i = 0; i < 8; i++)
+        bad[i] = good;
+    bad[0].chunk_bytes = 1000;
+    bad[1].chunk_bytes = 0;
+    bad[2].write_chunks = 0;
+    bad[3].write_chunks = good.behind + 1;
+    bad[4].write_chunks = bad[4].behind = DRPS_AIO_PIECES_MAX + 1;
+    bad[5].read_chunks = 0;
+    bad[6].slots = 0;
+    bad[7].slots = UINT32_MAX;
+    for (size_t i = 0; i < 8; i++) {
+        struct drps_streams *s;
+        assert_int_equal(drps_streams_open(&bad[i], &s, NULL), -EINVAL);
+        assert_null(s);
+        assert_false(path_exists(good.path));
+    }
+}
+
+int main(void)
+{
+#define WITH_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
+    const struct CMUnitTest tests[] = {
+        WITH_SCRATCH(test_equal_copies_in_memory),
+        WITH_SCRATCH(test_one_request_writes_many_chunks),
+        WITH_SCRATCH(test_chunks_side_by_side_are_read_together),
+        WITH_SCRATCH(test_full_file_is_an_error),
+        WITH_SCRATCH(test_wrong_byte_of_a_joined_write_is_named),
+        WITH_SCRATCH(test_short_transfers_are_continued),
+        WITH_SCRATCH(test_faults_come_out),
+        WITH_SCRATCH(test_open_refuses),
+    };
+    (void)alarm(110); /* a hang must end the test */
+    return cmocka_run_group_tests_name("streams", tests, NULL, NULL);
+}
