@@ -2,8 +2,8 @@
  * Reading a record file front to back, over and over, ahead of its consumer: threads keep `depth`
  * buffers of verified records full. Memory is depth * buffer_bytes (more only when one record is
  * larger), or, where there is room for it, that of all records, which are then read once. Records
- * may be stored packed: then these threads unpack them, too, and buffers hold them as they are
- * used.
+ * may be stored packed: then what is read ahead is held so, and these threads unpack the few
+ * records that are next in turn to places of their own.
  */
 #ifndef DRPS_RECSTREAM_H
 #define DRPS_RECSTREAM_H
@@ -14,7 +14,8 @@ struct drps_recstream; /* opaque; owns threads */
 
 /*
  * One record, 8-byte aligned like the room that its plain form is written to. Called by reading
- * threads, several at a time. Returns 0 and the bytes of the plain record, or a code with err set.
+ * threads and the consumer's, one at a time. Returns 0 and the bytes of the plain record, or a code
+ * with err set.
  */
 typedef int (*drps_recstream_unpack)(const void *record, size_t bytes, void *room,
                                      size_t room_bytes, size_t *bytes_out, struct drps_err *err);
@@ -25,11 +26,13 @@ struct drps_recstream_options {
     uint64_t buffer_bytes; /* 0: 1 MiB */
     unsigned depth;        /* buffers; 0: 3 */
     unsigned readers;      /* threads that read, each another buffer; 0: 1, at most 4 */
-    int keep; /* 1: buffers for all records of a pass, which is read once, as far ahead of the
-                 consumer as the readers get; depth is not looked at */
+    int keep; /* 1: room for all records of a pass, as they are used; it is read once, as far ahead
+                 of the consumer as the readers get. Without unpack, depth is not looked at */
     drps_recstream_unpack unpack; /* NULL: records are used as they are stored */
     uint64_t plain_bytes;         /* with unpack: of the largest record, unpacked; no record is
                                      larger as it is stored */
+    unsigned places; /* with unpack and not keep: records that are unpacked at a time, the
+                        consumer's included; 0: 4 */
 };
 
 /* The file is borrowed until close. */

@@ -1,3 +1,16 @@
+/*
+ * Two stages. Threads read runs of records, each another one, into a ring of buffers (with `keep`
+ * and no unpacking: into one buffer for each run of a pass). With `unpack`, records then go one by
+ * one from the run that is next in turn to a ring of places for their plain form (with `keep`: into
+ * one place for each). So what is read ahead is held as it is stored, and what is about to be used
+ * as it is used:
+ *
+ *     runs    | being unpacked | read | read | being read | being read |
+ *     places  | consumer's | plain | plain | being unpacked |
+ *
+ * Whoever comes by unpacks: a reading thread between two runs, or the consumer that would have to
+ * wait, but one of them at a time.
+ */
 #include "base/drps_recstream.h"
 
 #include <errno.h>
@@ -8,13 +21,18 @@
 #include "base/drps_alloc.h"
 #include "base/drps_clock.h"
 
-enum { DEFAULT_BUFFER_BYTES = 1 << 20, DEFAULT_DEPTH = 3, MAX_DEPTH = 16, MAX_READERS = 4 };
+enum {
+    DEFAULT_BUFFER_BYTES = 1 << 20,
+    DEFAULT_DEPTH = 3,
+    MAX_DEPTH = 16,
+    MAX_READERS = 4,
+    DEFAULT_PLACES = 4
+};
 
 struct run {
     void *mem; /* own: room for a run of `cap` bytes */
     uint64_t cap;
     const void *data;  /* in it: where the records begin */
-    size_t *plain;     /* own: [plain_most] bytes of each record, unpacked */
     uint64_t first, n; /* records */
     enum { READING, READY, FAILED } state;
 };
@@ -24,59 +42,66 @@ struct drps_recstream {
     struct drps_recstream_options options;
     uint64_t run_cap; /* bytes of the longest run */
     struct run *runs; /* own: [options.depth] */
+    char *plain;      /* own: [places] records, unpacked, each in stride() bytes */
+    size_t *bytes;    /* own: [places] of these */
+    uint64_t places;
+    uint64_t to_read, to_give; /* records of all passes: that are read, that the consumer gets */
     pthread_t threads[MAX_READERS];
     unsigned started;
 
     pthread_mutex_t lock;
-    pthread_cond_t changed;
-    uint64_t passes_left;  /* this one included */
-    uint64_t next;         /* record that the next run begins with */
-    uint64_t begun, taken; /* runs given to a reader (or kept) and given back by the consumer, ever;
-                              the difference is at most depth */
+    pthread_cond_t work; /* there may be something for a reader to do */
+    pthread_cond_t news; /* there may be something for the consumer */
+    /* Counts, from the begin of the first pass on. */
+    uint64_t begun_records; /* in runs given to a reader */
+    uint64_t begun, done;   /* runs given to a reader, and used up: at most depth more were begun */
+    uint64_t unpacked;      /* records */
+    uint64_t taken;         /* records given back by the consumer */
+    uint64_t at;            /* records used of run `done` */
+    int unpacking;          /* someone is */
     int stopping;
-    struct drps_err err; /* of the first reader that failed */
+    struct drps_err err; /* of the first that failed */
     struct drps_recstream_stats stats;
 
-    uint64_t at; /* consumer: records taken from the current run */
+    int holds; /* consumer: it has a record */
 };
 
-/*
- * Unpacked, records lie at equal distances from the begin of a buffer on. They are read to its end
- * and unpacked from there one by one: with room for one more record than there are, a record's
- * plain form never reaches the bytes that are still to be unpacked.
- *
- *     | plain 0 | plain 1 | ...                  | packed j | packed j + 1 | ... | packed n - 1 |
- */
+/* Plain records lie at equal distances. */
 static uint64_t stride(const struct drps_recstream_options *o)
 {
     return o->plain_bytes ? (o->plain_bytes + 7) / 8 * 8 : 8;
 }
 
-/* Records of a run, unpacked. */
-static uint64_t plain_most(const struct drps_recstream_options *o)
+static uint64_t buffer_bytes(const struct drps_recstream_options *o)
 {
-    const uint64_t bytes = o->buffer_bytes ? o->buffer_bytes : DEFAULT_BUFFER_BYTES;
-    const uint64_t most = bytes / stride(o);
-    return most ? most : 1;
+    return o->buffer_bytes ? o->buffer_bytes : DEFAULT_BUFFER_BYTES;
 }
 
-/* Room for n records, unpacked: what is read begins at a multiple of DRPS_RECFILE_ALIGN. */
-static uint64_t plain_cap(const struct drps_recstream_options *o, uint64_t n)
+/* 1: runs stay in memory as they are read. */
+static int keeps_runs(const struct drps_recstream_options *o)
 {
-    return (n + 1) * stride(o) + DRPS_RECFILE_ALIGN;
+    return o->keep && !o->unpack;
+}
+
+/* Of records that are unpacked, none is larger than its plain form: such a file is damaged. */
+static uint64_t largest(const struct drps_recfile *file, const struct drps_recstream_options *o)
+{
+    uint64_t most = 8;
+    for (uint64_t i = o->first; i < o->first + o->count; i++) {
+        const uint64_t one = drps_recfile_run_bytes(file, i, 1);
+        if (one > most) most = one;
+    }
+    return o->unpack && most > stride(o) ? stride(o) : most;
 }
 
 /* The largest run that any position can yield under buffer_bytes: one large record may exceed it.
- */
+ * Where runs are unpacked, no more than the records that surely fit: records are of much the same
+ * size, and what the last of them leaves would be lost in every buffer. */
 static uint64_t run_cap(const struct drps_recfile *file, const struct drps_recstream_options *o)
 {
-    if (o->unpack) return plain_cap(o, plain_most(o));
-    uint64_t cap = o->buffer_bytes ? o->buffer_bytes : DEFAULT_BUFFER_BYTES;
-    for (uint64_t i = o->first; i < o->first + o->count; i++) {
-        uint64_t one = drps_recfile_run_bytes(file, i, 1);
-        if (one > cap) cap = one;
-    }
-    return cap;
+    const uint64_t cap = buffer_bytes(o), most = largest(file, o);
+    if (most > cap) return most;
+    return o->unpack ? cap / most * most : cap;
 }
 
 /* Records of the run that begins with record `first`. */
@@ -84,27 +109,21 @@ static uint64_t run_length(const struct drps_recfile *file, const struct drps_re
                            uint64_t first, uint64_t cap)
 {
     const uint64_t left = o->first + o->count - first;
-    const uint64_t n = o->unpack ? plain_most(o) : drps_recfile_run_length(file, first, cap);
+    const uint64_t n = drps_recfile_run_length(file, first, cap);
     return n < left ? n : left;
 }
 
-static uint64_t run_bytes(const struct drps_recfile *file, const struct drps_recstream_options *o,
-                          uint64_t first, uint64_t n)
-{
-    return o->unpack ? plain_cap(o, n) : drps_recfile_run_bytes(file, first, n);
-}
-
 /*
- * The buffers: where all is kept, one for each run of a pass, of its length; else some that fit any
- * run. Returns how many, at least 1; runs_out [that many], or NULL to count.
+ * The buffers: where runs are kept, one for each run of a pass, of its length; else some that fit
+ * any run. Returns how many, at least 1; runs_out [that many], or NULL to count.
  */
 static unsigned lay_out(const struct drps_recfile *file, const struct drps_recstream_options *o,
-                        struct run *runs_out)
+                        uint64_t cap, struct run *runs_out)
 {
-    const uint64_t cap = run_cap(file, o), end = o->first + o->count;
+    const uint64_t end = o->first + o->count;
     unsigned depth = o->depth ? o->depth : DEFAULT_DEPTH;
     if (depth > MAX_DEPTH) depth = MAX_DEPTH;
-    if (!o->keep) {
+    if (!keeps_runs(o)) {
         for (unsigned i = 0; runs_out && i < depth; i++)
             runs_out[i].cap = cap;
         return depth;
@@ -112,69 +131,61 @@ static unsigned lay_out(const struct drps_recfile *file, const struct drps_recst
     depth = 0;
     for (uint64_t first = o->first, n; first < end; first += n, depth++) {
         n = run_length(file, o, first, cap);
-        if (runs_out) runs_out[depth].cap = run_bytes(file, o, first, n);
+        if (runs_out) runs_out[depth].cap = drps_recfile_run_bytes(file, first, n);
     }
     return depth ? depth : 1;
+}
+
+static uint64_t places(const struct drps_recstream_options *o)
+{
+    if (!o->unpack) return 0;
+    if (o->keep) return o->count;
+    return o->places ? o->places : DEFAULT_PLACES;
 }
 
 uint64_t drps_recstream_memory(const struct drps_recfile *file,
                                const struct drps_recstream_options *o)
 {
-    const uint64_t buffers = lay_out(file, o, NULL);
-    const uint64_t sizes = o->unpack ? plain_most(o) * sizeof(size_t) * buffers : 0;
-    if (!o->keep) return drps_recfile_room(run_cap(file, o)) * buffers + sizes;
-    if (o->unpack) return o->count * stride(o) + drps_recfile_room(plain_cap(o, 0)) * buffers + sizes;
-    return drps_recfile_run_bytes(file, o->first, o->count) + drps_recfile_room(0) * buffers;
+    const uint64_t cap = run_cap(file, o), buffers = lay_out(file, o, cap, NULL);
+    if (keeps_runs(o))
+        return drps_recfile_run_bytes(file, o->first, o->count) + drps_recfile_room(0) * buffers;
+    return drps_recfile_room(cap) * buffers + places(o) * (stride(o) + sizeof(size_t));
 }
 
-/* Kept runs are read in the first pass only. */
-static int more_to_read(const struct drps_recstream *s)
+/* ---- Reading ---- */
+
+static struct run *run_of(const struct drps_recstream *s, uint64_t number)
 {
-    return !s->stopping && s->passes_left && !(s->options.keep && s->begun >= s->options.depth);
+    return &s->runs[number % s->options.depth];
 }
 
-/* The next run to read, in order, when there is room for it; NULL: there is none, or no need. */
+/* The next run to read, in order, when there is room for it; NULL: there is none, or no need. Lock
+ * held. */
 static struct run *begin_run(struct drps_recstream *s)
 {
-    struct run *run = NULL;
-    const uint64_t end = s->options.first + s->options.count;
-    pthread_mutex_lock(&s->lock);
-    while (more_to_read(s) && s->begun - s->taken == s->options.depth)
-        pthread_cond_wait(&s->changed, &s->lock);
-    if (more_to_read(s)) {
-        run = &s->runs[s->begun++ % s->options.depth];
-        run->state = READING;
-        run->first = s->next;
-        run->n = run_length(s->file, &s->options, s->next, s->run_cap);
-        s->next += run->n;
-        if (s->next == end) {
-            s->next = s->options.first;
-            s->passes_left--;
-        }
-    }
-    pthread_mutex_unlock(&s->lock);
+    const struct drps_recstream_options *o = &s->options;
+    if (s->stopping || s->err.code || s->begun_records == s->to_read ||
+        s->begun - s->done == o->depth)
+        return NULL;
+    struct run *run = run_of(s, s->begun++);
+    run->state = READING;
+    run->first = o->first + s->begun_records % o->count;
+    run->n = run_length(s->file, o, run->first, s->run_cap);
+    s->begun_records += run->n;
     return run;
 }
 
-/* After a failure no run is begun; those before it are still handed out. */
-static void end_run(struct drps_recstream *s, struct run *run, const struct drps_err *err)
+/* After a failure no run is begun; those before it are still handed out. Lock held. */
+static void fail(struct drps_recstream *s, struct run *run, const struct drps_err *err)
 {
-    pthread_mutex_lock(&s->lock);
-    run->state = err->code ? FAILED : READY;
-    if (err->code) {
-        s->passes_left = 0;
-        if (!s->err.code) s->err = *err;
-    } else {
-        s->stats.read_bytes += drps_recfile_run_bytes(s->file, run->first, run->n);
-        s->stats.read_calls++;
-    }
-    pthread_cond_broadcast(&s->changed);
-    pthread_mutex_unlock(&s->lock);
+    run->state = FAILED;
+    if (!s->err.code) s->err = *err;
+    (void)pthread_cond_signal(&s->news);
 }
 
 static int check_sizes(const struct drps_recstream *s, const struct run *run, struct drps_err *err)
 {
-    for (uint64_t j = run->first; j < run->first + run->n; j++)
+    for (uint64_t j = run->first; s->options.unpack && j < run->first + run->n; j++)
         if (drps_recfile_run_bytes(s->file, j, 1) > stride(&s->options))
             return drps_err_set(
                 err, DRPS_E_CORRUPT, "record %llu takes %llu bytes, the largest %llu when unpacked",
@@ -183,46 +194,102 @@ static int check_sizes(const struct drps_recstream *s, const struct run *run, st
     return 0;
 }
 
-/* Into the end of the buffer, and from there to its begin. */
-static int read_packed(struct drps_recstream *s, struct run *run, struct drps_err *err)
+/* Lock held before and after, not meanwhile. */
+static void read_run(struct drps_recstream *s, struct run *run)
 {
-    const uint64_t room = drps_recfile_room(drps_recfile_run_bytes(s->file, run->first, run->n));
-    const uint64_t at =
-        (drps_recfile_room(run->cap) - room) / DRPS_RECFILE_ALIGN * DRPS_RECFILE_ALIGN;
-    const uint64_t each = stride(&s->options);
-    const void *packed;
-    char *out = run->mem;
-    int rc = check_sizes(s, run, err);
-    if (rc == 0) rc = drps_recfile_read_in(s->file, run->first, run->n, out + at, &packed, err);
-    for (uint64_t i = 0; i < run->n && rc == 0; i++, out += each) {
-        const uint64_t j = run->first + i;
-        rc = s->options.unpack(
-            (const char *)packed + drps_recfile_offset_in_run(s->file, run->first, j),
-            (size_t)drps_recfile_bytes(s->file, j), out, (size_t)each, &run->plain[i], err);
-        if (rc < 0) (void)drps_err_context(err, "record %llu", (unsigned long long)j);
+    struct drps_err err = DRPS_ERR_INIT;
+    (void)pthread_mutex_unlock(&s->lock);
+    int rc = check_sizes(s, run, &err);
+    if (rc == 0) rc = drps_recfile_read_in(s->file, run->first, run->n, run->mem, &run->data, &err);
+    (void)pthread_mutex_lock(&s->lock);
+    if (rc < 0) {
+        fail(s, run, &err);
+        return;
     }
-    run->data = run->mem;
+    run->state = READY;
+    s->stats.read_bytes += drps_recfile_run_bytes(s->file, run->first, run->n);
+    s->stats.read_calls++;
+    if (!s->options.unpack) (void)pthread_cond_signal(&s->news);
+}
+
+/* ---- Unpacking ---- */
+
+/* The run that is next in turn has been read, or could not be. */
+static int run_is(const struct drps_recstream *s, int state)
+{
+    return s->done != s->begun && (int)run_of(s, s->done)->state == state;
+}
+
+/* Kept records have a place each. */
+static int is_place_free(const struct drps_recstream *s)
+{
+    return s->options.keep || s->unpacked - s->taken < s->places;
+}
+
+static int can_unpack(const struct drps_recstream *s)
+{
+    return s->options.unpack && !s->unpacking && run_is(s, READY) && is_place_free(s);
+}
+
+static int unpack(const struct drps_recstream *s, const struct run *run, uint64_t at,
+                  uint64_t place, struct drps_err *err)
+{
+    const uint64_t j = run->first + at;
+    int rc = s->options.unpack(
+        (const char *)run->data + drps_recfile_offset_in_run(s->file, run->first, j),
+        (size_t)drps_recfile_bytes(s->file, j), s->plain + place * stride(&s->options),
+        (size_t)stride(&s->options), &s->bytes[place], err);
+    if (rc < 0) (void)drps_err_context(err, "record %llu", (unsigned long long)j);
     return rc;
 }
 
-static int read_run(struct drps_recstream *s, struct run *run, struct drps_err *err)
+/* The next record of its run is used up. Lock held. */
+static void use_up(struct drps_recstream *s)
 {
-    if (s->options.unpack) return read_packed(s, run, err);
-    return drps_recfile_read_in(s->file, run->first, run->n, run->mem, &run->data, err);
+    if (++s->at < run_of(s, s->done)->n) return;
+    s->at = 0;
+    s->done++;
+}
+
+/* When can_unpack(): the next record. Lock held before and after, not meanwhile. */
+static void unpack_next(struct drps_recstream *s)
+{
+    struct run *run = run_of(s, s->done);
+    struct drps_err err = DRPS_ERR_INIT;
+    const uint64_t place = s->unpacked % s->places, at = s->at;
+    s->unpacking = 1;
+    (void)pthread_mutex_unlock(&s->lock);
+    const int rc = unpack(s, run, at, place, &err);
+    (void)pthread_mutex_lock(&s->lock);
+    s->unpacking = 0;
+    if (rc < 0) {
+        s->err.code = 0; /* of a run after this one */
+        fail(s, run, &err);
+        return;
+    }
+    s->unpacked++;
+    use_up(s);
+    (void)pthread_cond_signal(&s->news);
 }
 
 static void *reader(void *arg)
 {
     struct drps_recstream *s = arg;
-    struct drps_err err = DRPS_ERR_INIT;
     struct run *run;
-    int rc = 0;
-    while (rc == 0 && (run = begin_run(s))) {
-        rc = read_run(s, run, &err);
-        end_run(s, run, &err);
+    (void)pthread_mutex_lock(&s->lock);
+    while (!s->stopping) {
+        if (can_unpack(s))
+            unpack_next(s);
+        else if ((run = begin_run(s)))
+            read_run(s, run);
+        else
+            (void)pthread_cond_wait(&s->work, &s->lock);
     }
+    (void)pthread_mutex_unlock(&s->lock);
     return NULL;
 }
+
+/* ---- Opening and closing ---- */
 
 static unsigned readers_of(const struct drps_recstream_options *o)
 {
@@ -230,17 +297,30 @@ static unsigned readers_of(const struct drps_recstream_options *o)
     return n < MAX_READERS ? n : MAX_READERS;
 }
 
-static int new_runs(struct drps_recstream *s)
+static int allocate(struct drps_recstream *s)
 {
     s->runs = calloc(s->options.depth, sizeof(*s->runs));
     if (!s->runs) return -ENOMEM;
-    (void)lay_out(s->file, &s->options, s->runs);
+    (void)lay_out(s->file, &s->options, s->run_cap, s->runs);
     for (unsigned i = 0; i < s->options.depth; i++) {
         s->runs[i].mem = drps_pages_new(drps_recfile_room(s->runs[i].cap));
         if (!s->runs[i].mem) return -ENOMEM;
-        if (!s->options.unpack) continue;
-        s->runs[i].plain = drps_array_new((size_t)plain_most(&s->options), sizeof(size_t));
-        if (!s->runs[i].plain) return -ENOMEM;
+    }
+    s->places = places(&s->options);
+    if (!s->places) return 0;
+    s->plain = drps_pages_new(s->places * stride(&s->options));
+    s->bytes = drps_array_new(s->places, sizeof(*s->bytes));
+    return s->plain && s->bytes ? 0 : -ENOMEM;
+}
+
+static int start_readers(struct drps_recstream *s, struct drps_err *err)
+{
+    while (s->started < readers_of(&s->options)) {
+        const int rc = pthread_create(&s->threads[s->started], NULL, reader, s);
+        if (rc && !s->started)
+            return drps_err_set(err, -rc, "cannot start a reading thread: %s", strerror(rc));
+        if (rc) break; /* fewer do */
+        s->started++;
     }
     return 0;
 }
@@ -248,29 +328,24 @@ static int new_runs(struct drps_recstream *s)
 int drps_recstream_open(struct drps_recfile *file, const struct drps_recstream_options *options,
                         struct drps_recstream **s_out, struct drps_err *err)
 {
+    const uint64_t count = options->count;
     *s_out = NULL;
     struct drps_recstream *s = calloc(1, sizeof(*s));
     if (!s) return drps_err_set(err, -ENOMEM, "no memory for a read-ahead stream");
     s->file = file;
     s->options = *options;
-    s->options.depth = lay_out(file, options, NULL);
     s->run_cap = run_cap(file, options);
-    s->next = options->first;
-    s->passes_left = options->count ? options->passes : 0; /* of nothing: they would never end */
-    pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->changed, NULL);
-    if (new_runs(s) < 0) {
+    s->options.depth = lay_out(file, options, s->run_cap, NULL);
+    if (__builtin_mul_overflow(count, options->passes, &s->to_give)) s->to_give = UINT64_MAX;
+    s->to_read = options->keep && options->passes ? count : s->to_give;
+    (void)pthread_mutex_init(&s->lock, NULL);
+    (void)pthread_cond_init(&s->work, NULL);
+    (void)pthread_cond_init(&s->news, NULL);
+    int rc = allocate(s) < 0 ? drps_err_set(err, -ENOMEM, "no memory for a read-ahead stream") : 0;
+    if (rc == 0) rc = start_readers(s, err);
+    if (rc < 0) {
         drps_recstream_close(s);
-        return drps_err_set(err, -ENOMEM, "no memory for a read-ahead stream");
-    }
-    while (s->started < readers_of(options)) {
-        const int rc = pthread_create(&s->threads[s->started], NULL, reader, s);
-        if (rc && !s->started) {
-            drps_recstream_close(s);
-            return drps_err_set(err, -rc, "cannot start a reading thread: %s", strerror(rc));
-        }
-        if (rc) break; /* fewer do */
-        s->started++;
+        return rc;
     }
     *s_out = s;
     return 0;
@@ -279,85 +354,106 @@ int drps_recstream_open(struct drps_recfile *file, const struct drps_recstream_o
 void drps_recstream_close(struct drps_recstream *s)
 {
     if (!s) return;
-    if (s->started) {
-        pthread_mutex_lock(&s->lock);
-        s->stopping = 1;
-        pthread_cond_broadcast(&s->changed);
-        pthread_mutex_unlock(&s->lock);
-        while (s->started)
-            pthread_join(s->threads[--s->started], NULL);
-    }
-    for (unsigned i = 0; s->runs && i < s->options.depth; i++) {
+    (void)pthread_mutex_lock(&s->lock);
+    s->stopping = 1;
+    (void)pthread_cond_broadcast(&s->work);
+    (void)pthread_mutex_unlock(&s->lock);
+    while (s->started)
+        (void)pthread_join(s->threads[--s->started], NULL);
+    for (unsigned i = 0; s->runs && i < s->options.depth; i++)
         drps_pages_free(s->runs[i].mem, drps_recfile_room(s->runs[i].cap));
-        free(s->runs[i].plain);
-    }
     free(s->runs);
-    pthread_cond_destroy(&s->changed);
-    pthread_mutex_destroy(&s->lock);
+    drps_pages_free(s->plain, s->places * stride(&s->options));
+    free(s->bytes);
+    (void)pthread_cond_destroy(&s->news);
+    (void)pthread_cond_destroy(&s->work);
+    (void)pthread_mutex_destroy(&s->lock);
     free(s);
 }
 
-/* 1: what comes next is not known yet. */
-static int must_wait(const struct drps_recstream *s)
-{
-    if (s->begun == s->taken) return s->passes_left > 0;
-    return s->runs[s->taken % s->options.depth].state == READING;
-}
+/* ---- The consumer ---- */
 
-/* After a pass: all runs of the next one are here. */
-static void begin_kept_pass(struct drps_recstream *s)
+/* The record that it had. What is left ahead is enough for a while where more than half of the
+ * places are taken: a reader is woken for several records. Lock held. */
+static void give_back(struct drps_recstream *s)
 {
-    if (s->taken != s->begun || s->taken % s->options.depth || !s->passes_left) return;
-    s->begun += s->options.depth;
-    s->passes_left--;
-}
-
-/* Give the finished run back and wait for the next; NULL when there is none. */
-static const struct run *next_run(struct drps_recstream *s)
-{
-    const struct run *run = NULL;
-    pthread_mutex_lock(&s->lock);
-    if (s->at) {
-        s->taken++;
-        s->at = 0;
-        if (s->options.keep)
-            begin_kept_pass(s);
-        else
-            pthread_cond_broadcast(&s->changed);
+    if (!s->holds) return;
+    s->holds = 0;
+    s->taken++;
+    if (s->options.unpack) {
+        if (s->unpacked - s->taken <= s->places / 2) (void)pthread_cond_signal(&s->work);
+        return;
     }
-    if (must_wait(s)) {
-        uint64_t start = drps_clock_ns();
-        while (must_wait(s))
-            pthread_cond_wait(&s->changed, &s->lock);
+    use_up(s);
+    if (s->at) return;
+    if (!s->options.keep)
+        (void)pthread_cond_signal(&s->work);
+    else if (s->done == s->options.depth)
+        s->done = 0; /* the next pass */
+}
+
+static uint64_t place_of(const struct drps_recstream *s, uint64_t record)
+{
+    return s->options.keep ? record % s->options.count : record;
+}
+
+/* The next record is here. */
+static int is_here(const struct drps_recstream *s)
+{
+    if (s->options.unpack) return place_of(s, s->taken) < s->unpacked;
+    return run_is(s, READY);
+}
+
+/* Until it is, or never will be: all have been taken, or what it is in cannot be read. Lock held
+ * before and after. */
+static void await_record(struct drps_recstream *s)
+{
+    while (s->taken != s->to_give && !is_here(s) && !run_is(s, FAILED)) {
+        if (can_unpack(s)) {
+            unpack_next(s);
+            (void)pthread_cond_signal(&s->work);
+            continue;
+        }
+        const uint64_t start = drps_clock_ns();
+        (void)pthread_cond_wait(&s->news, &s->lock);
         s->stats.wait_ns += drps_clock_ns() - start;
     }
-    if (s->begun != s->taken) run = &s->runs[s->taken % s->options.depth];
-    pthread_mutex_unlock(&s->lock);
-    return run;
+}
+
+static void take(struct drps_recstream *s, const void **record_out, size_t *bytes_out)
+{
+    if (s->options.unpack) {
+        const uint64_t place = s->taken % s->places;
+        *record_out = s->plain + place * stride(&s->options);
+        *bytes_out = s->bytes[place];
+    } else {
+        const struct run *run = run_of(s, s->done);
+        const uint64_t j = run->first + s->at;
+        *record_out = (const char *)run->data + drps_recfile_offset_in_run(s->file, run->first, j);
+        *bytes_out = drps_recfile_bytes(s->file, j);
+    }
+    s->holds = 1;
 }
 
 int drps_recstream_next(struct drps_recstream *s, const void **record_out, size_t *bytes_out,
                         struct drps_err *err)
 {
+    int rc = 0;
     *record_out = NULL;
     *bytes_out = 0;
-    const struct run *run =
-        &s->runs[s->taken % s->options.depth]; /* only this thread changes `taken` */
-    if (s->at == 0 || s->at == run->n) {
-        run = next_run(s);
-        if (!run) return 0;
-        if (run->state == FAILED) return drps_err_set(err, s->err.code, "%s", s->err.text);
+    (void)pthread_mutex_lock(&s->lock);
+    give_back(s);
+    await_record(s);
+    if (s->taken == s->to_give) {
+        rc = 0;
+    } else if (is_here(s)) {
+        take(s, record_out, bytes_out);
+        rc = 1;
+    } else {
+        rc = drps_err_set(err, s->err.code, "%s", s->err.text);
     }
-    const uint64_t at = s->at++;
-    if (s->options.unpack) {
-        *record_out = (const char *)run->data + at * stride(&s->options);
-        *bytes_out = run->plain[at];
-        return 1;
-    }
-    const uint64_t i = run->first + at;
-    *record_out = (const char *)run->data + drps_recfile_offset_in_run(s->file, run->first, i);
-    *bytes_out = drps_recfile_bytes(s->file, i);
-    return 1;
+    (void)pthread_mutex_unlock(&s->lock);
+    return rc;
 }
 
 void drps_recstream_stats(struct drps_recstream *s, struct drps_recstream_stats *out)

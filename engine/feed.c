@@ -12,12 +12,18 @@
 #include "index/drps_round.h"
 
 enum {
-    DATA_DEPTH = 3,
-    DATA_READERS = 2,
-    ROWS_DEPTH = 6,
-    ROWS_READERS = 3,
-    ROWS_SHARE = 4
-}; /* row lists take a quarter of the bodies' buffers */
+    PLACES_LEAST = 2, /* of unpacked bodies: the one in use and the next */
+    PLACES_MOST = 4,
+    BODIES_DEPTH_LEAST = 3,
+    BODIES_DEPTH_MOST = 16,
+    BODIES_READERS = 4, /* requests under way */
+    BODIES_SHARE = 3,   /* of a buffer, each request */
+    LISTS_DEPTH = 4,
+    LISTS_READERS = 2,
+    SMALL_DEPTH = 6, /* shares and positions */
+    SMALL_READERS = 3,
+    SMALL_SHARE = 4,
+};
 
 /* Bodies and shares are the worker's, row lists and positions the server's. */
 enum { BODIES, LISTS, SHARES, POSITIONS, FILES };
@@ -46,9 +52,15 @@ struct drps_feed {
     size_t record_cap[FILES];
     uint64_t record_bytes, record_calls; /* so read: by the server's thread */
     uint64_t steps;                      /* of an epoch */
+    double lists_share;                  /* of the bytes of bodies and row lists */
     int keep;
     uint64_t at, list_at; /* step of the next batch, and row list, within its epoch */
 };
+
+static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
+{
+    return v < least ? least : v > most ? most : v;
+}
 
 static int check_counts(const struct drps_feed *feed, struct drps_err *err)
 {
@@ -80,6 +92,8 @@ int drps_feed_open(const struct drps_plan *plan, int has_bias, struct drps_feed 
         drps_feed_close(feed);
         return rc;
     }
+    const double lists = (double)drps_recfile_file_bytes(feed->file[LISTS]);
+    feed->lists_share = lists / (lists + (double)drps_recfile_file_bytes(feed->file[BODIES]));
     *feed_out = feed;
     return 0;
 }
@@ -115,17 +129,69 @@ void drps_feed_close(struct drps_feed *feed)
     free(feed);
 }
 
+/* ---- How far ahead ---- */
+
+/* Of a buffer of so many bytes each: what all bodies and row lists that are read ahead may take. */
+static uint64_t ahead_bytes(uint64_t buffer_bytes)
+{
+    return buffer_bytes * 9 / 2;
+}
+
+/* Row lists and bodies get room for as many batches. */
+static uint64_t lists_bytes(const struct drps_feed *feed, uint64_t buffer_bytes)
+{
+    return (uint64_t)((double)ahead_bytes(buffer_bytes) * feed->lists_share);
+}
+
+static struct drps_recstream_options lists_options(const struct drps_feed *feed,
+                                                   uint64_t buffer_bytes)
+{
+    return (struct drps_recstream_options){
+        .buffer_bytes = lists_bytes(feed, buffer_bytes) / LISTS_DEPTH,
+        .depth = LISTS_DEPTH,
+        .readers = LISTS_READERS,
+    };
+}
+
+/* Few are unpacked, so that most of the room is for packed ones: in a few batches' time a disk with
+ * other work answers, a processor does. */
+static struct drps_recstream_options bodies_options(const struct drps_feed *feed,
+                                                    uint64_t buffer_bytes)
+{
+    const uint64_t bytes = ahead_bytes(buffer_bytes) - lists_bytes(feed, buffer_bytes);
+    const uint64_t plain = feed->plan->info.max_body_bytes;
+    struct drps_recstream_options o = {
+        .count = feed->steps, /* of which it reads the largest */
+        .buffer_bytes = buffer_bytes / BODIES_SHARE,
+        .depth = 1,
+        .readers = BODIES_READERS,
+        .unpack = drps_batch_unpack,
+        .plain_bytes = plain,
+        .places = (unsigned)clamp(plain ? bytes / 4 / plain : 0, PLACES_LEAST, PLACES_MOST),
+    };
+    const uint64_t one = drps_recstream_memory(feed->file[BODIES], &o);
+    o.depth = 2;
+    const uint64_t each = drps_recstream_memory(feed->file[BODIES], &o) - one;
+    o.depth = (unsigned)clamp(bytes > one ? 1 + (bytes - one) / each : 0, BODIES_DEPTH_LEAST,
+                              BODIES_DEPTH_MOST);
+    return o;
+}
+
+static struct drps_recstream_options small_options(uint64_t buffer_bytes)
+{
+    return (struct drps_recstream_options){
+        .buffer_bytes = buffer_bytes / SMALL_SHARE, .depth = SMALL_DEPTH, .readers = SMALL_READERS};
+}
+
 static struct drps_recstream_options stream_options(const struct drps_feed *feed, unsigned i,
                                                     uint64_t buffer_bytes, int keep)
 {
-    return (struct drps_recstream_options){.count = feed->steps,
-                                           .buffer_bytes = i == BODIES ? buffer_bytes
-                                                                       : buffer_bytes / ROWS_SHARE,
-                                           .depth = i == BODIES ? DATA_DEPTH : ROWS_DEPTH,
-                                           .readers = i == BODIES ? DATA_READERS : ROWS_READERS,
-                                           .keep = keep,
-                                           .unpack = i == BODIES ? drps_batch_unpack : NULL,
-                                           .plain_bytes = feed->plan->info.max_body_bytes};
+    struct drps_recstream_options o = i == BODIES  ? bodies_options(feed, buffer_bytes)
+                                      : i == LISTS ? lists_options(feed, buffer_bytes)
+                                                   : small_options(buffer_bytes);
+    o.count = feed->steps;
+    o.keep = keep;
+    return o;
 }
 
 uint64_t drps_feed_memory(const struct drps_feed *feed, uint64_t buffer_bytes, int keep)

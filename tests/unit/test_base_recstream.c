@@ -129,6 +129,13 @@ static void test_recstream_unpacks(void **state)
         {.count = N - LARGE - 1, .passes = 3, .buffer_bytes = 5000, .readers = 3, .depth = 4},
         {.count = N - LARGE - 1, .passes = 2, .buffer_bytes = 1, .readers = 2, .depth = 2},
         {.count = N - LARGE - 1, .passes = 2, .buffer_bytes = 100000},
+        {.count = N - LARGE - 1,
+         .passes = 2,
+         .buffer_bytes = 900,
+         .readers = 4,
+         .depth = 16,
+         .places = 1},
+        {.count = N - LARGE - 1, .passes = 2, .buffer_bytes = 5000, .readers = 4, .places = 1000},
         {.count = N - LARGE - 1, .passes = 3, .buffer_bytes = 5000, .readers = 3, .keep = 1},
         {.count = 5, .passes = 4, .buffer_bytes = 1 << 20, .keep = 1},
         {.count = 1, .passes = 2},
@@ -196,7 +203,7 @@ static void test_recstream_unpack_errors_surface(void **state)
             got++;
         assert_int_equal(rc, DRPS_E_CORRUPT);
         assert_non_null(strstr(err.text, narrow ? ": no room" : "record 123 takes 300000 bytes"));
-        assert_true(got < LARGE);
+        assert_int_equal(got, narrow ? 29 : LARGE); /* the first of more than 416 / 2 bytes */
         drps_recstream_close(stream);
     }
     drps_recfile_close(f);
@@ -218,15 +225,22 @@ static void test_recstream_memory_covers_the_largest_record(void **state)
     const struct drps_recstream_options kept = {
         .count = 10, .passes = 2, .buffer_bytes = 1 << 20, .keep = 1};
     assert_int_equal(drps_recstream_memory(f, &kept), drps_recfile_run_bytes(f, 0, 10) + more / 2);
-    /* two buffers of two records and room for a third, and the sizes of two records */
-    const struct drps_recstream_options packed = {.count = 10,
-                                                  .passes = 1,
-                                                  .buffer_bytes = 1700,
-                                                  .depth = 2,
-                                                  .unpack = unpack_twice,
-                                                  .plain_bytes = PLAIN_BYTES};
-    const uint64_t each = 3 * PLAIN_BYTES + 3 * DRPS_RECFILE_ALIGN + 2 * sizeof(size_t);
-    assert_int_equal(drps_recstream_memory(f, &packed), 2 * each);
+    /* two buffers of 23 records of the largest size, and places with their bytes */
+    struct drps_recstream_options packed = {.count = 10,
+                                            .passes = 1,
+                                            .buffer_bytes = 1700,
+                                            .depth = 2,
+                                            .places = 3,
+                                            .unpack = unpack_twice,
+                                            .plain_bytes = PLAIN_BYTES};
+    const uint64_t place = PLAIN_BYTES + sizeof(size_t);
+    assert_int_equal(drps_recstream_memory(f, &packed), 2 * (23 * 72) + more + 3 * place);
+    packed.keep = 1;
+    assert_int_equal(drps_recstream_memory(f, &packed), 2 * (23 * 72) + more + 10 * place);
+    /* a record that cannot be: its plain form would be smaller */
+    packed.keep = 0;
+    packed.count = N;
+    assert_int_equal(drps_recstream_memory(f, &packed), 2 * (2 * PLAIN_BYTES) + more + 3 * place);
     drps_recfile_close(f);
 }
 
