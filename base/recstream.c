@@ -373,15 +373,15 @@ void drps_recstream_close(struct drps_recstream *s)
 
 /* ---- The consumer ---- */
 
-/* The record that it had. What is left ahead is enough for a while where more than half of the
- * places are taken: a reader is woken for several records. Lock held. */
+/* The record that it had. A reader is woken for several records, when the last quarter of the
+ * places is at hand: should it come late, the consumer unpacks. Lock held. */
 static void give_back(struct drps_recstream *s)
 {
     if (!s->holds) return;
     s->holds = 0;
     s->taken++;
     if (s->options.unpack) {
-        if (s->unpacked - s->taken <= s->places / 2) (void)pthread_cond_signal(&s->work);
+        if (s->unpacked - s->taken <= (s->places + 3) / 4) (void)pthread_cond_signal(&s->work);
         return;
     }
     use_up(s);

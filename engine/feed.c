@@ -16,8 +16,8 @@ enum {
     PLACES_MOST = 4,
     BODIES_DEPTH_LEAST = 3,
     BODIES_DEPTH_MOST = 16,
-    BODIES_READERS = 4, /* requests under way */
-    BODIES_SHARE = 3,   /* of a buffer, each request */
+    BODIES_READERS = 3,
+    BODIES_TENTHS = 6, /* of a buffer, each request: many small ones cost more processor time */
     LISTS_DEPTH = 4,
     LISTS_READERS = 2,
     SMALL_DEPTH = 6, /* shares and positions */
@@ -162,7 +162,7 @@ static struct drps_recstream_options bodies_options(const struct drps_feed *feed
     const uint64_t plain = feed->plan->info.max_body_bytes;
     struct drps_recstream_options o = {
         .count = feed->steps, /* of which it reads the largest */
-        .buffer_bytes = buffer_bytes / BODIES_SHARE,
+        .buffer_bytes = buffer_bytes * BODIES_TENTHS / 10,
         .depth = 1,
         .readers = BODIES_READERS,
         .unpack = drps_batch_unpack,
