@@ -7,7 +7,8 @@
  * file of their own. The first epoch fills the pool, the second one is counted. Not simulated: that
  * the store reads steps ahead where the pool has room for them.
  *
- * A curve has many pools, and epochs may have billions of uses. There a share of the blocks, evenly
+ * A curve has many pools, which run side by side where memory allows (pools.h), and epochs may have
+ * billions of uses. There a share of the blocks, evenly
  * spread over the placed order, runs through pools of that share of the size, and the counts are
  * scaled up (miniature simulation: Waldspurger et al., USENIX ATC 2017). A single pool is run
  * whole.
@@ -22,6 +23,7 @@
 
 #include "base/drps_alloc.h"
 #include "index/drps_batch.h"
+#include "index/pools.h"
 #include "index/steps.h"
 #include "storage/places.h"
 #include "storage/pool.h"
@@ -124,7 +126,7 @@ static int give_up(struct simulation *m, struct trial *t, uint64_t now, size_t m
         return drps_err_set(err, -ENOMEM, "no memory for %zu blocks", evicted);
     for (size_t i = pool->n_spare - evicted; i < pool->n_spare; i++)
         if (pool->frame[pool->spare[i]].dirty) m->moved[n++] = pool->frame[pool->spare[i]].block;
-    if (n) qsort(m->moved, n, sizeof(*m->moved), by_number);
+    if (n && m->disk) qsort(m->moved, n, sizeof(*m->moved), by_number);
     count_writes(m, t, n);
     for (size_t i = 0; i < n; i++)
         drps_pool_set_stored(pool, m->moved[i]);
@@ -381,11 +383,71 @@ static uint64_t trial_bytes(const struct simulation *m, const struct drps_pool_s
            shape->frames * sizeof(struct drps_frame) + shape->units * sizeof(uint32_t);
 }
 
-/* As many pools at a time as memory allows, the largest first. */
+/* ---- All pools of a curve ---- */
+
+_Static_assert((int)CURVE_POINTS <= (int)POOLS_MOST, "the pools of a curve can run side by side");
+
+static struct pools_config pools_config(const struct simulation *m)
+{
+    return (struct pools_config){.block_first = m->block_first,
+                                 .blocks = m->blocks,
+                                 .row_bytes = (size_t)m->options->row_bytes,
+                                 .unit_rows = m->unit_rows,
+                                 .steps = m->options->steps};
+}
+
+/* As run_trials(). */
+static int run_pools(struct simulation *m, struct pools *pools, struct drps_err *err)
+{
+    const uint64_t steps = m->options->steps;
+    int rc = 0;
+    for (uint64_t i = 0; i < 2 * steps && rc == 0; i++) {
+        const int changes = i % steps < m->options->train_steps;
+        size_t n;
+        if (i == steps) pools_forget(pools);
+        rc = read_step(m, i % steps, &n, err);
+        if (rc == 0 && (rc = pools_step(pools, i, m->list, m->distance, n, changes, err)) < 0)
+            (void)steps_fault(m->uses, i % steps, err);
+    }
+    return rc;
+}
+
+/* As simulate(). */
+static int simulate_together(struct simulation *m, const struct drps_pool_shape *shapes, size_t n,
+                             struct drps_forecast *out, struct drps_err *err)
+{
+    const struct pools_config config = pools_config(m);
+    struct drps_pool_shape feasible[POOLS_MOST];
+    struct pools *pools;
+    size_t used = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        out[i].feasible = fits(m, &shapes[i]) && m->blocks;
+        if (out[i].feasible) feasible[used++] = shapes[i];
+    }
+    if (!used) return 0;
+    int rc = pools_open(&config, feasible, used, &pools, err);
+    if (rc == 0) rc = run_pools(m, pools, err);
+    for (size_t i = 0, k = 0; i < n && rc == 0; i++) {
+        if (!out[i].feasible) continue;
+        const struct pools_count count = pools_counted(pools, k++);
+        out[i].read_bytes = count.read_bytes;
+        out[i].written_bytes = count.written_bytes;
+        out[i].ios = count.ios;
+    }
+    pools_close(pools);
+    return rc;
+}
+
+/* All pools side by side, or, where these take too much memory, as many at a time as it allows, the
+ * largest first. */
 static int curve_of_shapes(struct simulation *m, const struct drps_pool_shape *shapes,
                            struct drps_forecast *out, struct drps_err *err)
 {
+    const struct pools_config config = pools_config(m);
     int rc = 0;
+    if (pools_bytes(&config) <= m->options->memory_bytes)
+        return simulate_together(m, shapes, CURVE_POINTS, out, err);
     for (size_t i = 0, n; i < CURVE_POINTS && rc == 0; i += n) {
         uint64_t bytes = trial_bytes(m, &shapes[i]);
         for (n = 1; i + n < CURVE_POINTS; n++) {

@@ -77,13 +77,17 @@ uint64_t drps_evict_bytes(uint64_t frames, uint64_t span, uint32_t most_units)
     return arrays + queue * (class_of(most_units) + 1); /* the other rules take less */
 }
 
-/* What it brings to be rid of the class's last frame for now: see evict.h. Infinite when nothing
- * needs it. */
+double drps_evict_worth(unsigned class, size_t unit_bytes, uint64_t steps)
+{
+    const double bytes = (double)unit_bytes * (double)(UINT64_C(1) << class);
+    return (double)steps * bytes / (REQUEST_BYTES + bytes);
+}
+
+/* Of the class's last frame for now. Infinite when nothing needs it. */
 static double worth(const struct drps_evict *e, unsigned class, uint32_t frame, uint64_t now)
 {
-    const double bytes = (double)e->unit_bytes * (double)(UINT64_C(1) << class);
     if (e->key[frame] == UINT64_MAX) return INFINITY;
-    return (double)(e->key[frame] - now) * bytes / (REQUEST_BYTES + bytes);
+    return drps_evict_worth(class, e->unit_bytes, e->key[frame] - now);
 }
 
 static uint32_t pop_farthest(struct drps_evict *e, uint64_t now)

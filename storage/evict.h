@@ -40,6 +40,10 @@ int drps_evict_init(struct drps_evict *e, enum drps_evict_rule rule, uint32_t fr
                     uint32_t most_units, size_t unit_bytes);
 void drps_evict_destroy(struct drps_evict *e);
 
+/* What it brings to be rid of a block of this class (the logarithm of its units) that is needed in
+ * so many steps: see above. */
+double drps_evict_worth(unsigned class, size_t unit_bytes, uint64_t steps);
+
 /* Memory for so many frames, and next uses up to `span` steps ahead, whatever the rule. */
 uint64_t drps_evict_bytes(uint64_t frames, uint64_t span, uint32_t most_units);
 

@@ -302,6 +302,52 @@ static void test_curve_of_a_share(void **state)
     lists_free(&l);
 }
 
+/* Blocks of 1 to `most` rows. */
+static uint32_t *random_blocks(struct random_source *rng, uint64_t rows, uint64_t most,
+                               size_t *blocks_out)
+{
+    size_t n = 0;
+    uint32_t *first = must(calloc(rows + 1, sizeof(*first)));
+    for (uint64_t row = 0; row < rows; row += 1 + random_below(rng, most))
+        first[n++] = (uint32_t)row;
+    first[n] = (uint32_t)rows;
+    *blocks_out = n;
+    return first;
+}
+
+/* Without memory they run one after the other, each as drps_forecast_pib() runs its own. */
+static void test_curve_side_by_side(void **state)
+{
+    (void)state;
+    struct random_source rng = random_begin(__func__);
+    for (int round = 0; round < 200; round++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        struct drps_forecast beside[24], alone[24];
+        struct lists l;
+        size_t blocks, n;
+        lists_random(&l, &rng, 1 + random_below(&rng, 400), 1 + random_below(&rng, 150),
+                     1 + random_below(&rng, 30));
+        uint32_t *first = random_blocks(&rng, l.rows, 1 + random_below(&rng, 20), &blocks);
+        compile_uses(&l, first, blocks);
+        struct drps_window_options much = options_for(&l, 1 << 24), none = options_for(&l, 0);
+        much.curve_uses = none.curve_uses = random_below(&rng, 2) ? 0 : 1 + random_below(&rng, 500);
+        assert_ok(
+            drps_forecast_curve(drps_io_os(), l.dir, &much, first, blocks, beside, 24, &n, &err),
+            &err);
+        assert_ok(
+            drps_forecast_curve(drps_io_os(), l.dir, &none, first, blocks, alone, 24, &n, &err),
+            &err);
+        for (size_t i = 1; i <= 7; i++) {
+            assert_int_equal(beside[i].feasible, alone[i].feasible);
+            assert_int_equal(beside[i].ios, alone[i].ios);
+            assert_int_equal(beside[i].read_bytes, alone[i].read_bytes);
+            assert_int_equal(beside[i].written_bytes, alone[i].written_bytes);
+        }
+        free(first);
+        lists_free(&l);
+    }
+}
+
 /* Replace record 1 of uses.rec (of 3) and expect a refusal that names it, or a result, but no
  * crash. */
 static int forecast_with(const struct lists *l, const uint32_t *first, size_t blocks,
@@ -309,7 +355,8 @@ static int forecast_with(const struct lists *l, const uint32_t *first, size_t bl
 {
     struct drps_recfile *f;
     struct drps_recwriter *w;
-    struct drps_forecast out;
+    struct drps_forecast out, curve[24];
+    size_t points;
     char buf[4][512];
     size_t n[4];
     char *path = must(drps_path_join(l->dir, "uses.rec"));
@@ -328,7 +375,8 @@ static int forecast_with(const struct lists *l, const uint32_t *first, size_t bl
     drps_recwriter_close(w);
     free(path);
     struct drps_window_options o = options_for(l, 1 << 20);
-    return forecast(l, &o, first, blocks, 3, &out, err);
+    int rc = drps_forecast_curve(drps_io_os(), l->dir, &o, first, blocks, curve, 24, &points, err);
+    return rc < 0 ? rc : forecast(l, &o, first, blocks, 3, &out, err);
 }
 
 static void test_forecast_survives_damage(void **state)
@@ -368,6 +416,7 @@ int main(void)
         cmocka_unit_test(test_forecast_pib_writes_what_it_reads),
         cmocka_unit_test(test_forecast_curve_example),
         cmocka_unit_test(test_curve_of_a_share),
+        cmocka_unit_test(test_curve_side_by_side),
         cmocka_unit_test(test_forecast_survives_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
