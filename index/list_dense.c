@@ -57,25 +57,119 @@ static unsigned block_gaps(const uint32_t *list, size_t from, size_t to, uint32_
     return code;
 }
 
-size_t drps_list_encode_dense(const uint32_t *list, size_t n, void *out)
+/* Gaps of `width` bits each, one after the other. */
+static unsigned char *put_bits(const uint32_t *gaps, unsigned width, unsigned char *at)
 {
-    unsigned char *head = out, *codes = head + HEAD_BYTES, *at = head + head_of(n);
+    uint64_t bits = 0;
+    unsigned held = 0;
+    for (int i = 0; i < BLOCK; i++) {
+        bits |= (uint64_t)gaps[i] << held;
+        for (held += width; held >= 8; held -= 8, bits >>= 8)
+            *at++ = (unsigned char)bits;
+    }
+    return at;
+}
+
+static unsigned char *encode_block(const uint32_t *list, size_t n, size_t block,
+                                   unsigned char *codes, unsigned char *at)
+{
+    uint32_t gaps[BLOCK];
+    const unsigned code = block_gaps(list, block * BLOCK, n, gaps);
+    codes[block / 2] |= (unsigned char)(code << block % 2 * 4);
+    return put_bits(gaps, widths[code], at);
+}
+
+#if VECTORS
+
+/* By the number of bits: the code of the least width that has as many. */
+static const unsigned char codes_of[WIDEST + 1] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  9,
+                                                   10, 10, 11, 11, 12, 12, 13, 13, 13, 13, 14,
+                                                   14, 14, 14, 15, 15, 15, 15, 15, 15, 15, 15};
+
+static unsigned bits_of(__m128i low, __m128i high)
+{
+    const __m128i all = _mm_or_si128(low, high);
+    const uint64_t two = (uint64_t)_mm_cvtsi128_si64(all) | (uint64_t)_mm_extract_epi64(all, 1);
+    const uint32_t one = (uint32_t)(two | two >> 32);
+    return one ? 32u - (unsigned)__builtin_clz(one) : 0;
+}
+
+/* Eight numbers of up to 16 bits; there is room for as many bytes beyond them. */
+static void put_short(__m128i low, __m128i high, unsigned width, unsigned char *at)
+{
+    const __m128i words = _mm_packus_epi32(low, high);
+    if (width <= 8) {
+        const uint64_t lanes = ((UINT64_C(1) << width) - 1) * UINT64_C(0x0101010101010101);
+        const __m128i bytes = _mm_packus_epi16(words, words);
+        drps_put_u64(at, _pext_u64((uint64_t)_mm_cvtsi128_si64(bytes), lanes));
+        return;
+    }
+    const uint64_t lanes = ((UINT64_C(1) << width) - 1) * UINT64_C(0x0001000100010001);
+    drps_put_u64(at, _pext_u64((uint64_t)_mm_cvtsi128_si64(words), lanes));
+    drps_put_u64(at + width / 2, _pext_u64((uint64_t)_mm_extract_epi64(words, 1), lanes));
+}
+
+/* Whole blocks after the first. Returns where it stopped. */
+static size_t encode_fast(const uint32_t *list, size_t n, size_t block, unsigned char *codes,
+                          unsigned char **at_inout)
+{
+    const __m128i one = _mm_set1_epi32(1);
+    unsigned char *at = *at_inout;
+    for (; (block + 1) * BLOCK <= n; block++) {
+        const uint32_t *from = list + block * BLOCK;
+        const __m128i low = _mm_loadu_si128((const __m128i *)(const void *)from);
+        const __m128i high = _mm_loadu_si128((const __m128i *)(const void *)(from + 4));
+        const __m128i left = _mm_loadu_si128((const __m128i *)(const void *)(from - 1));
+        const __m128i middle = _mm_loadu_si128((const __m128i *)(const void *)(from + 3));
+        const __m128i low_gaps = _mm_sub_epi32(_mm_sub_epi32(low, left), one);
+        const __m128i high_gaps = _mm_sub_epi32(_mm_sub_epi32(high, middle), one);
+        const unsigned code = codes_of[bits_of(low_gaps, high_gaps)], width = widths[code];
+        if (width > 16) {
+            at = encode_block(list, n, block, codes, at);
+            continue;
+        }
+        codes[block / 2] |= (unsigned char)(code << block % 2 * 4);
+        put_short(low_gaps, high_gaps, width, at);
+        at += width;
+    }
+    *at_inout = at;
+    return block;
+}
+
+#else
+
+static size_t encode_fast(const uint32_t *list, size_t n, size_t block, unsigned char *codes,
+                          unsigned char **at_inout)
+{
+    (void)list;
+    (void)n;
+    (void)codes;
+    (void)at_inout;
+    return block;
+}
+
+#endif
+
+static size_t encode(const uint32_t *list, size_t n, int fast, unsigned char *head)
+{
+    unsigned char *codes = head + HEAD_BYTES, *at = head + head_of(n);
     drps_put_u32(head, (uint32_t)n | LIST_DENSE);
     memset(codes, 0, (size_t)(at - codes));
-    for (size_t block = 0; block < blocks_of(n); block++) {
-        uint32_t gaps[BLOCK];
-        const unsigned code = block_gaps(list, block * BLOCK, n, gaps);
-        const unsigned width = widths[code];
-        uint64_t bits = 0;
-        unsigned held = 0;
-        codes[block / 2] |= (unsigned char)(code << block % 2 * 4);
-        for (int i = 0; i < BLOCK; i++) {
-            bits |= (uint64_t)gaps[i] << held;
-            for (held += width; held >= 8; held -= 8, bits >>= 8)
-                *at++ = (unsigned char)bits;
-        }
+    for (size_t block = 0; block < blocks_of(n);) {
+        at = encode_block(list, n, block++, codes, at);
+        if (fast) block = encode_fast(list, n, block, codes, &at);
     }
     return (size_t)(at - head);
+}
+
+size_t drps_list_encode_dense(const uint32_t *list, size_t n, void *out)
+{
+    return encode(list, n, 1, out);
+}
+
+size_t list_encode_dense_ref(const uint32_t *list, size_t n, void *out)
+{
+    return encode(list, n, 0, out);
 }
 
 /* ---- Decoding ---- */

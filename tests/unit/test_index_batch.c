@@ -337,7 +337,7 @@ static void test_batch_unpack_survives_damage(void **state)
     free(data);
 }
 
-/* Against the decoder without vector instructions, from memory of exactly the packed bytes. */
+/* Against both ways without vector instructions, from memory of exactly the packed bytes. */
 static void test_batch_pack16(void **state)
 {
     enum { MOST = 100 };

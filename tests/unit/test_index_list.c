@@ -336,6 +336,8 @@ static void check_dense(const uint32_t *list, size_t n)
     unsigned char *exact = malloc(bytes); /* a read beyond it is seen by the sanitizer */
     assert_non_null(exact);
     memcpy(exact, out, bytes);
+    assert_int_equal(list_encode_dense_ref(list, n, out), bytes);
+    assert_memory_equal(out, exact, bytes);
     assert_int_equal(drps_list_decode(exact, bytes, back, &used, NULL), 0);
     assert_int_equal(used, bytes);
     assert_memory_equal(back, list, n * sizeof(*list));
