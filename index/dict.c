@@ -53,7 +53,10 @@ struct dict {
     uint32_t *bases; /* [generations + 1] */
     size_t bases_n, bases_cap;
 
-    int map_fd; /* placed ids by provisional id, u32 each */
+    /* Placed ids by provisional id, u32 each: of a single generation, or in a file. */
+    uint32_t *placed; /* own: [placed_n] */
+    size_t placed_n;
+    int map_fd;
     char *map_path;
 };
 
@@ -130,6 +133,7 @@ void dict_close(struct dict *d)
 {
     if (!d) return;
     drps_io_close(d->io, d->map_fd);
+    drps_pages_free(d->placed, d->placed_n * sizeof(*d->placed));
     free(d->map_path);
     free(d->dir);
     free_table(d);
@@ -192,26 +196,25 @@ static char *run_path(const struct dict *d, size_t generation)
     return asprintf(&path, "%s/names-%zu.run", d->dir, generation) < 0 ? NULL : path;
 }
 
-/* A radix sort by key, of the bytes in which keys differ; aux has room for n. */
+/* A stable radix sort by key, of the bytes in which keys differ; aux has room for n. */
 static void sort_keys(struct keyed *keys, struct keyed *aux, size_t n)
 {
-    enum { RADIX = 256 };
+    enum { RADIX = 256, BYTES = 8 };
+    size_t count[BYTES][RADIX] = {{0}};
     struct keyed *from = keys, *to = aux;
-    uint64_t differ = 0;
-    for (size_t i = 1; i < n; i++)
-        differ |= keys[i].key ^ keys[0].key;
-    for (unsigned shift = 0; shift < 64; shift += 8) {
-        size_t count[RADIX] = {0}, at = 0;
-        if (!(differ >> shift & (RADIX - 1))) continue;
-        for (size_t i = 0; i < n; i++)
-            count[from[i].key >> shift & (RADIX - 1)]++;
+    for (size_t i = 0; i < n; i++)
+        for (unsigned b = 0; b < BYTES; b++)
+            count[b][keys[i].key >> 8 * b & (RADIX - 1)]++;
+    for (unsigned b = 0; n && b < BYTES; b++) {
+        size_t *next = count[b], at = 0;
+        if (next[keys[0].key >> 8 * b & (RADIX - 1)] == n) continue; /* they are all the same */
         for (size_t v = 0; v < RADIX; v++) {
-            size_t c = count[v];
-            count[v] = at;
+            size_t c = next[v];
+            next[v] = at;
             at += c;
         }
         for (size_t i = 0; i < n; i++)
-            to[count[from[i].key >> shift & (RADIX - 1)]++] = from[i];
+            to[next[from[i].key >> 8 * b & (RADIX - 1)]++] = from[i];
         struct keyed *swap = from;
         from = to;
         to = swap;
@@ -219,16 +222,31 @@ static void sort_keys(struct keyed *keys, struct keyed *aux, size_t n)
     if (from != keys) memcpy(keys, from, n * sizeof(*keys));
 }
 
+/* All keys are small: the array has them in order. */
+static void list_small(struct dict *d)
+{
+    size_t listed = 0;
+    for (uint64_t key = 0; listed < d->keys.n; key++)
+        if (d->keys.small[key]) d->sorted[listed++] = (struct keyed){key, d->keys.small[key] - 1};
+}
+
 /* The keys sorted, in place of the table's lines. */
 static int sort_table(struct dict *d, struct drps_err *err)
 {
     const size_t n = d->keys.n;
-    keys_close(&d->keys);
-    struct keyed *aux = drps_pages_new(n * sizeof(*aux));
+    const int small = d->keys.small_used == n;
+    keys_close_lines(&d->keys);
+    if (!small) keys_close(&d->keys);
+    struct keyed *aux = small ? NULL : drps_pages_new(n * sizeof(*aux));
     d->sorted = drps_pages_new(n * sizeof(*d->sorted));
-    if (!aux || !d->sorted) {
+    if ((!aux && !small) || !d->sorted) {
         drps_pages_free(aux, n * sizeof(*aux));
         return drps_err_set(err, -ENOMEM, "no memory to sort %zu names", n);
+    }
+    if (small) {
+        list_small(d);
+        keys_close(&d->keys);
+        return 0;
     }
     for (size_t i = 0; i < n; i++)
         d->sorted[i] = (struct keyed){d->keys.entries[i].key, (uint32_t)i};
@@ -396,9 +414,9 @@ int dict_add(struct dict *d, const struct drps_samples *s, size_t first, size_t 
 
 /* ---- Merging the runs ---- */
 
-/* One run being read a page at a time, or the table itself, sorted, when it was the only one. */
+/* One run being read a page at a time. */
 struct run {
-    struct drps_recfile *file; /* NULL: the table */
+    struct drps_recfile *file;
     uint64_t page;
     char *data;
     size_t cap;
@@ -422,27 +440,20 @@ struct merged {
     size_t ids_n;
 };
 
-static uint64_t run_key(const struct dict *d, const struct run *r)
+static uint64_t run_key(const struct run *r)
 {
-    return r->file ? drps_get_u64(r->data + 8 + r->at * sizeof(struct entry))
-                   : d->sorted[r->at].key;
+    return drps_get_u64(r->data + 8 + r->at * sizeof(struct entry));
 }
 
-static struct entry run_entry(const struct dict *d, const struct run *r)
+static struct entry run_entry(const struct run *r)
 {
     struct entry e;
-    if (!r->file) {
-        const size_t ahead = r->at + AHEAD < r->n ? r->at + AHEAD : r->at;
-        __builtin_prefetch(&d->keys.entries[d->sorted[ahead].number]);
-        return entry_of(d, &d->sorted[r->at], d->bases[0]);
-    }
     memcpy(&e, r->data + 8 + r->at * sizeof(e), sizeof(e));
     return e;
 }
 
-static const char *run_name(const struct dict *d, const struct run *r)
+static const char *run_name(const struct run *r)
 {
-    if (!r->file) return d->arena + d->name_at[d->sorted[r->at].number];
     const char *ends = r->data + 8 + r->n * sizeof(struct entry);
     const char *names = ends + 4 * r->n;
     return names + (r->at ? drps_get_u32(ends + 4 * (r->at - 1)) : 0);
@@ -452,7 +463,7 @@ static const char *run_name(const struct dict *d, const struct run *r)
 static int run_load(struct run *r, struct drps_err *err)
 {
     r->n = r->at = 0;
-    if (!r->file || r->page == drps_recfile_count(r->file)) return 0;
+    if (r->page == drps_recfile_count(r->file)) return 0;
     size_t bytes = (size_t)drps_recfile_run_bytes(r->file, r->page, 1);
     if (drps_array_reserve(&r->data, &r->cap, bytes, 1))
         return drps_err_set(err, -ENOMEM, "no memory for merging names");
@@ -479,9 +490,8 @@ static int merge_open(struct dict *d, struct merge *m, struct drps_err *err)
     m->n = dict_generations(d);
     m->runs = calloc(m->n ? m->n : 1, sizeof(*m->runs));
     if (!m->runs) return drps_err_set(err, -ENOMEM, "no memory for merging names");
-    if (d->sorted) m->runs[0].n = d->keys.n;
     int rc = 0;
-    for (size_t i = 0; rc == 0 && !d->sorted && i < m->n; i++) {
+    for (size_t i = 0; rc == 0 && i < m->n; i++) {
         char *path = run_path(d, i);
         if (!path) rc = drps_err_set(err, -ENOMEM, "no memory for merging names");
         if (rc == 0) rc = drps_recfile_open(d->io, path, KIND_RUN, &m->runs[i].file, err);
@@ -497,7 +507,7 @@ static int merge_next(struct merge *m, struct merged *out, struct drps_err *err)
     int found = 0;
     for (size_t i = 0; i < m->n; i++) {
         if (!m->runs[i].n) continue;
-        uint64_t key = run_key(m->d, &m->runs[i]);
+        uint64_t key = run_key(&m->runs[i]);
         if (!found || key < out->key) out->key = key;
         found = 1;
     }
@@ -507,8 +517,8 @@ static int merge_next(struct merge *m, struct merged *out, struct drps_err *err)
     out->ids_n = 0;
     for (size_t i = 0; i < m->n; i++) {
         struct run *r = &m->runs[i];
-        if (!r->n || run_key(m->d, r) != out->key) continue;
-        const struct entry e = run_entry(m->d, r);
+        if (!r->n || run_key(r) != out->key) continue;
+        const struct entry e = run_entry(r);
         out->mask |= e.mask;
         if (e.first < out->first) out->first = e.first;
         out->count = out->count + e.count < out->count ? UINT32_MAX : out->count + e.count;
@@ -519,7 +529,7 @@ static int merge_next(struct merge *m, struct merged *out, struct drps_err *err)
         out->check = e.check;
         out->ids[out->ids_n++] = e.id;
         if (m->d->options.strings) {
-            const char *name = run_name(m->d, r);
+            const char *name = run_name(r);
             uint16_t field;
             memcpy(&field, name, 2);
             out->field = field;
@@ -535,7 +545,7 @@ static int merge_skip(struct merge *m, const struct merged *at, struct drps_err 
 {
     for (size_t i = 0; i < m->n; i++) {
         struct run *r = &m->runs[i];
-        if (!r->n || run_key(m->d, r) != at->key) continue;
+        if (!r->n || run_key(r) != at->key) continue;
         if (++r->at < r->n) continue;
         int rc = run_load(r, err);
         if (rc < 0) return rc;
@@ -550,13 +560,13 @@ static int merge_skip(struct merge *m, const struct merged *at, struct drps_err 
  * segments, equal patterns together, by first use, by falling count. Ties by key. So a page of rows
  * is in use in few stretches of the epoch, and rows of one batch alone lie together.
  */
-static uint64_t place_key(unsigned table, const struct merged *at)
+static uint64_t place_key(unsigned table, uint32_t mask, uint32_t first, uint32_t count)
 {
     enum { COUNT_BITS = 24 };
-    const unsigned cold = DICT_SEGMENTS - (unsigned)__builtin_popcount(at->mask);
+    const unsigned cold = DICT_SEGMENTS - (unsigned)__builtin_popcount(mask);
     const uint32_t most = (1u << COUNT_BITS) - 1;
-    const uint32_t rank = most - (at->count < most ? at->count : most);
-    const uint32_t middle = cold ? at->mask << 16 | at->first : UINT32_MAX - at->count;
+    const uint32_t rank = most - (count < most ? count : most);
+    const uint32_t middle = cold ? mask << 16 | first : UINT32_MAX - count;
     return (uint64_t)table << 62 | (uint64_t)cold << 56 | (uint64_t)middle << COUNT_BITS | rank;
 }
 
@@ -625,17 +635,16 @@ struct placing {
     struct scatter by_id;     /* provisional id -> placed id */
 };
 
-static unsigned table_of(const struct dict *d, const struct merged *m)
+static unsigned table_of(const struct dict *d, unsigned field)
 {
-    return d->options.table_by_field && m->field ? 1 : 0;
+    return d->options.table_by_field && field ? 1 : 0;
 }
 
-static uint64_t place_of(const struct dict *d, const struct merged *at)
+static uint64_t place_of(const struct dict *d, unsigned table, uint64_t key, uint32_t mask,
+                         uint32_t first, uint32_t count)
 {
-    unsigned table = table_of(d, at);
-    if (d->options.by_hash)
-        return (uint64_t)table << 62 | grid_place(d->options.order_seed, at->key);
-    return place_key(table, at);
+    if (d->options.by_hash) return (uint64_t)table << 62 | grid_place(d->options.order_seed, key);
+    return place_key(table, mask, first, count);
 }
 
 static int collect_places(struct placing *p, uint64_t rows_out[2], struct drps_err *err)
@@ -649,8 +658,11 @@ static int collect_places(struct placing *p, uint64_t rows_out[2], struct drps_e
     while (rc == 0 && (rc = merge_next(&m, &at, err)) > 0) {
         if (at.count) {
             /* Ties by key: keys come in their order, which the sort keeps. */
-            struct sort_record r = {.hi = place_of(p->d, &at), .a = (uint32_t)number};
-            rows_out[table_of(p->d, &at)]++;
+            const unsigned table = table_of(p->d, at.field);
+            struct sort_record r = {.hi =
+                                        place_of(p->d, table, at.key, at.mask, at.first, at.count),
+                                    .a = (uint32_t)number};
+            rows_out[table]++;
             rc = extsort_add(p->by_place, &r, err);
         } else {
             rc = 0;
@@ -663,15 +675,19 @@ static int collect_places(struct placing *p, uint64_t rows_out[2], struct drps_e
     return rc;
 }
 
+static int too_many_rows(struct drps_err *err)
+{
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "more than 4,294,967,294 rows: use a data set with fewer features");
+}
+
 static int number_places(struct placing *p, uint32_t first_row, struct drps_err *err)
 {
     const struct sort_record *r;
     uint64_t placed = first_row;
     int rc = extsort_finish(p->by_place, err);
     while (rc == 0 && (rc = extsort_next(p->by_place, &r, err)) > 0) {
-        if (placed >= DRPS_NO_ROW)
-            return drps_err_set(err, DRPS_E_CONFIG,
-                                "more than 4,294,967,294 rows: use a data set with fewer features");
+        if (placed >= DRPS_NO_ROW) return too_many_rows(err);
         rc = scatter_put(&p->by_key, r->a, (uint32_t)placed++, err);
     }
     return rc;
@@ -732,15 +748,13 @@ static int write_map(struct placing *p, struct drps_err *err)
     return rc;
 }
 
-int dict_place(struct dict *d, const char *plan_dir, uint32_t first_row, uint64_t rows_out[2],
-               struct drps_err *err)
+static int place_runs(struct dict *d, const char *plan_dir, uint32_t first_row,
+                      uint64_t rows_out[2], struct drps_err *err)
 {
     struct placing p = {.d = d};
     uint64_t share = d->options.memory_bytes / 3;
 
-    rows_out[0] = rows_out[1] = 0;
-    int rc = last_generation(d, err);
-    if (rc == 0) rc = extsort_open(d->io, d->dir, "place", share, &p.by_place, err);
+    int rc = extsort_open(d->io, d->dir, "place", share, &p.by_place, err);
     if (rc == 0)
         rc = scatter_open(d, "key", dict_base(d, dict_generations(d)), share, &p.by_key, err);
     if (rc == 0) rc = collect_places(&p, rows_out, err);
@@ -749,17 +763,119 @@ int dict_place(struct dict *d, const char *plan_dir, uint32_t first_row, uint64_
     if (rc == 0)
         rc = scatter_open(d, "id", dict_base(d, dict_generations(d)), share, &p.by_id, err);
     if (rc == 0) rc = write_names(&p, plan_dir, err);
-    free_table(d);
     scatter_close(&p.by_key);
     if (rc == 0) rc = write_map(&p, err);
     scatter_close(&p.by_id);
     return rc;
 }
 
+/* ---- Placing a single generation ---- */
+
+/* Of the key with this number. */
+static struct drps_name name_in_arena(const struct dict *d, uint32_t number)
+{
+    uint16_t field;
+    if (!d->options.strings) return (struct drps_name){0};
+    const char *name = d->arena + d->name_at[number];
+    memcpy(&field, name, sizeof(field));
+    return (struct drps_name){
+        .field = field, .bytes = drps_get_u32(name + 2), .text = name + NAME_HEAD};
+}
+
+/* The places of all keys that training touches, as keys, in the order of keys; returns how many. */
+static size_t list_places(const struct dict *d, struct keyed *places, uint64_t rows_out[2])
+{
+    const size_t n = d->keys.n;
+    size_t listed = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (i + AHEAD < n) __builtin_prefetch(&d->keys.entries[d->sorted[i + AHEAD].number]);
+        const uint32_t number = d->sorted[i].number;
+        const struct keys_entry *e = &d->keys.entries[number];
+        if (!e->count) continue;
+        const unsigned table =
+            d->options.table_by_field ? table_of(d, name_in_arena(d, number).field) : 0;
+        places[listed++] =
+            (struct keyed){place_of(d, table, e->key, e->mask, e->first, e->count), number};
+        rows_out[table]++;
+    }
+    return listed;
+}
+
+static int map_table(struct dict *d, uint32_t first_row, uint64_t rows_out[2], struct drps_err *err)
+{
+    const size_t n = d->keys.n;
+    struct keyed *places = drps_pages_new(n * sizeof(*places));
+    struct keyed *aux = drps_pages_new(n * sizeof(*aux));
+    int rc = 0;
+    d->placed = drps_pages_new(n * sizeof(*d->placed));
+    d->placed_n = n;
+    if (places && aux && d->placed) {
+        const size_t rows = list_places(d, places, rows_out);
+        if (rows > DRPS_NO_ROW - first_row) rc = too_many_rows(err);
+        sort_keys(places, aux, rows);                    /* ties stay in the order of keys */
+        memset(d->placed, 0xff, n * sizeof(*d->placed)); /* DRPS_NO_ROW */
+        for (size_t i = 0; i < rows; i++)
+            d->placed[places[i].number] = first_row + (uint32_t)i;
+    } else {
+        rc = drps_err_set(err, -ENOMEM, "no memory for placing");
+    }
+    drps_pages_free(places, n * sizeof(*places));
+    drps_pages_free(aux, n * sizeof(*aux));
+    return rc;
+}
+
+static int write_table_names(struct dict *d, const char *plan_dir, struct drps_err *err)
+{
+    const size_t n = d->keys.n;
+    struct names_writer *w = NULL;
+    int rc = names_writer_open(d->io, plan_dir, d->options.strings, &w, err);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        if (i + AHEAD < n) __builtin_prefetch(&d->placed[d->sorted[i + AHEAD].number]);
+        const uint32_t number = d->sorted[i].number;
+        if (d->placed[number] == DRPS_NO_ROW) continue;
+        const struct drps_name name = name_in_arena(d, number);
+        rc = names_writer_add(w, d->sorted[i].key, d->placed[number], name.field, name.text,
+                              name.bytes, err);
+    }
+    if (rc == 0) rc = names_writer_finish(w, err);
+    names_writer_close(w);
+    return rc;
+}
+
+/* As place_runs(), from the table. What it takes beside the table's half of the run's memory, 36
+ * bytes a key, is less than what reading has given back. */
+static int place_table(struct dict *d, const char *plan_dir, uint32_t first_row,
+                       uint64_t rows_out[2], struct drps_err *err)
+{
+    int rc = map_table(d, first_row, rows_out, err);
+    return rc < 0 ? rc : write_table_names(d, plan_dir, err);
+}
+
+int dict_place(struct dict *d, const char *plan_dir, uint32_t first_row, uint64_t rows_out[2],
+               struct drps_err *err)
+{
+    rows_out[0] = rows_out[1] = 0;
+    int rc = last_generation(d, err);
+    if (rc == 0)
+        rc = d->sorted ? place_table(d, plan_dir, first_row, rows_out, err)
+                       : place_runs(d, plan_dir, first_row, rows_out, err);
+    free_table(d);
+    return rc;
+}
+
+const uint32_t *dict_placed(const struct dict *d)
+{
+    return d->placed;
+}
+
 int dict_map(struct dict *d, size_t generation, uint32_t *map_out, struct drps_err *err)
 {
     uint64_t from = dict_base(d, generation);
     size_t n = dict_base(d, generation + 1) - (size_t)from;
+    if (d->placed) {
+        memcpy(map_out, d->placed, n * sizeof(*map_out));
+        return 0;
+    }
     return drps_io_read_at(d->io, d->map_fd, map_out, n * sizeof(*map_out), from * sizeof(*map_out),
                            d->map_path, err);
 }

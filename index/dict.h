@@ -64,6 +64,10 @@ DRPS_MUST_CHECK
 int dict_place(struct dict *d, const char *plan_dir, uint32_t first_row, uint64_t rows_out[2],
                struct drps_err *err);
 
+/* After dict_place(): placed ids by provisional id, borrowed until dict_close(), of all if there is
+ * a single generation; NULL if there are more. */
+const uint32_t *dict_placed(const struct dict *d);
+
 /* Placed ids of one generation's provisional ids: map_out has room for dict_base(g + 1) -
  * dict_base(g). After dict_place(). */
 DRPS_MUST_CHECK

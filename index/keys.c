@@ -27,7 +27,7 @@ static struct keys_line *lines_new(size_t n)
     return drps_pages_new(n * sizeof(struct keys_line)); /* zero: all slots are free */
 }
 
-static void lines_free(struct keys *k)
+void keys_close_lines(struct keys *k)
 {
     drps_pages_free(k->lines, k->lines_n * sizeof(*k->lines));
     k->lines = NULL;
@@ -69,7 +69,7 @@ void keys_destroy(struct keys *k)
 
 void keys_close(struct keys *k)
 {
-    lines_free(k);
+    keys_close_lines(k);
     drps_pages_free(k->small, k->small_n * sizeof(*k->small));
     k->small = NULL;
 }
@@ -113,7 +113,7 @@ int keys_grow(struct keys *k)
     for (size_t at = 0; at < k->lines_n; at++)
         for (size_t i = 0; i < SLOTS && k->lines[at].numbers[i]; i++)
             take_slot(lines, n, k->lines[at].tags[i], k->lines[at].numbers[i] - 1);
-    lines_free(k);
+    keys_close_lines(k);
     set_lines(k, lines, n);
     return 0;
 }

@@ -57,6 +57,7 @@ int keys_raise(struct keys *k, size_t max);
 /* Give back what only adding needs, and nothing can be added; then begin again, without keys and
  * with as much room. -ENOMEM. */
 void keys_close(struct keys *k);
+void keys_close_lines(struct keys *k); /* the same, but keep the array of small keys */
 int keys_reopen(struct keys *k);
 
 /*

@@ -159,18 +159,6 @@ static int drain(struct run *r, struct batching *b, struct spool *spool,
     return rc;
 }
 
-/* All provisional ids fit memory when the dictionary was one generation: it was larger itself. */
-static int load_map(struct run *r, uint32_t **map_out, struct drps_err *err)
-{
-    struct dict *d = r->parsed.dict;
-    *map_out = NULL;
-    if (dict_generations(d) != 1) return 0;
-    uint32_t *map = drps_pages_new(dict_base(d, 1) * sizeof(*map));
-    if (!map) return drps_err_set(err, -ENOMEM, "no memory for placing");
-    *map_out = map;
-    return dict_map(d, 0, map, err);
-}
-
 static int open_records(struct run *r, const char *name, uint32_t kind,
                         struct drps_recwriter **w_out, struct drps_err *err)
 {
@@ -305,12 +293,9 @@ int run_make_batches(struct run *r, struct drps_err *err)
     struct batching b = {.r = r, .total = info->samples + info->test_samples};
     struct drps_recwriter *data = NULL;
     struct drps_recwriter *rows = NULL;
-    uint32_t *map = NULL;
-    size_t map_bytes = dict_base(r->parsed.dict, 1) * sizeof(*map);
+    const uint32_t *map = b.map = dict_placed(r->parsed.dict);
 
     int rc = choose_batch_size(r, err);
-    if (rc == 0) rc = load_map(r, &map, err);
-    b.map = map;
     if (rc == 0) rc = deal_to_grid(r, map, err);
     if (rc == 0) rc = allot(r, &b.map, err);
     b.ids = b.map ? dict_base(r->parsed.dict, 1) : info->rows;
@@ -332,7 +317,6 @@ int run_make_batches(struct run *r, struct drps_err *err)
     drps_recwriter_close(data);
     drps_recwriter_close(rows);
     free(b.values);
-    drps_pages_free(map, map_bytes);
     parsed_free(&r->parsed);
     return rc;
 }
