@@ -34,23 +34,31 @@ struct grid_input {
     uint64_t users, items;          /* rows of each */
     uint64_t samples, test_samples; /* of training, at least 1, and of evaluation */
     uint64_t batch_size;
-    uint64_t room_rows; /* of two windows together, in training */
+    uint64_t room_rows; /* in memory, in training */
 };
 
 /*
- * The grid with which windows are expected to move the fewest rows in an epoch.
+ * The grid with which the fewest rows are expected to move in an epoch.
  *
  * Let x = X / p be a group of the outer table, of X rows in p groups; Y the rows of the inner
- * table; C = room_rows. Two neighbouring windows share x, and each brings e rows of the inner table
- * of its own: x + 2e <= C; and as the next batch must find room for its m rows, x + e <= C - m. A
- * pass takes K = Y / e windows. With n samples a walk then moves about
+ * table; n samples. During a pass the outer group stays in memory and the inner rows go through
+ * what it leaves, so that a walk through the cells moves about
  *
- *     X + p Y (1 - exp(-n / pY)) + X K t (1 - t)^2,       t = 1 - exp(-n / XK)
+ *     X + p Y (1 - exp(-n / pY))
  *
- * rows: each outer row once, each inner row once a pass that touches it, and outer rows that two
- * windows in a row do not touch. Nothing of X when p = 1, nothing of Y when e >= Y. Training and
- * evaluation are one walk each. p is tried from 1 up, with either table outside; the inner groups
- * are a quarter of e, so that windows end near a cell's border whatever the memory. A room for all
+ * rows: each outer row once (none when p = 1), each inner row once a pass that touches it. An outer
+ * row need not be there before its first use of the pass, nor after the last: of l = n / X uses at
+ * random, these are the share 1 - 2 (1 - exp(-l)) / l + exp(-l) of a pass apart. Where the rows of
+ * the group that are there and the inner rows of two windows, of two batches each, exceed the
+ * memory, by a share d of the former, those with the longest ways to their next use have to leave
+ * and come back. Ways are exponential: those longer than s times the mean take (1 + s) exp(-s) = d
+ * of the time of all, and are exp(-s) of their number; 1 + d times as many leave, because holding
+ * has whole windows to choose from (fitted to counted walks). So x may be a little too large for
+ * the memory, at a price that grows fast.
+ *
+ * Training and evaluation are one walk each. p is tried from 1 up, with either table outside, for a
+ * little less than the room. The inner groups are a 32nd of the room, or a batch a cell if that is
+ * more: small ones, so that windows end near a cell's border whatever the memory. A room for all
  * rows says nothing: then it is a twelfth of them. It is at least that of two batches.
  */
 struct grid grid_choose(const struct grid_input *in);

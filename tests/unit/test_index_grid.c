@@ -1,5 +1,6 @@
 /* Grid order: the serpentine and its numbers by themselves, then whole runs seen cell by cell. */
 #include <inttypes.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +11,10 @@
 
 #include <cmocka.h>
 
+#include "engine/windows.h"
 #include "index/drps_index.h"
 #include "index/grid.h"
+#include "storage/relay/hold.h"
 #include "support/index_case.h"
 #include "support/scratch.h"
 
@@ -111,33 +114,36 @@ static uint32_t outer_groups(const struct grid *g)
     return g->users < g->items ? g->users : g->items;
 }
 
-/* A quarter of the rows at a time: two halves of the items, each with all users passing by. */
+/* A quarter of the rows at a time: four groups of the users stay beside all items that pass by, and
+ * move 60 + 4 x 20 thousand rows; so do two groups of the items, which are more of the memory. */
 static void test_grid_choice_by_hand(void **state)
 {
     struct grid_input in = tall;
     (void)state;
     struct grid g = grid_choose(&in);
-    assert_int_equal(g.items, 2);
-    assert_in_range(g.users, 20, 100);
+    assert_int_equal(g.users, 4);
+    assert_in_range(g.items, 5, 100);
     in.room_rows = 30000; /* all items stay, users pass by once */
     g = grid_choose(&in);
     assert_int_equal(g.items, 1);
     assert_true(g.users > 4);
 }
 
-static void test_grid_choice_needs_more_groups_for_less_room(void **state)
+/* 100 ratings a user and more: every outer row is used again and again during its pass. */
+static void test_grid_choice_keeps_the_outer_group_in_memory(void **state)
 {
     struct grid_input in = tall;
     uint32_t before = 0;
     (void)state;
-    for (in.room_rows = 40000; in.room_rows >= 2500; in.room_rows = in.room_rows * 3 / 4) {
-        struct grid g = grid_choose(&in);
-        if (outer_groups(&g) < before)
-            fail_msg("%u x %u for %" PRIu64 " rows", g.users, g.items, in.room_rows);
-        before = outer_groups(&g);
-        assert_true(20000 / before < in.room_rows); /* a group of the items fits */
-    }
-    assert_true(before > 20000 / 3000);
+    for (in.test_samples = 0; in.test_samples <= 500000; in.test_samples += 500000)
+        for (in.room_rows = 40000; in.room_rows >= 4000; in.room_rows = in.room_rows * 3 / 4) {
+            struct grid g = grid_choose(&in);
+            const uint64_t outer = (g.users < g.items ? in.users : in.items) / outer_groups(&g);
+            if (outer > in.room_rows || outer < in.room_rows / 4)
+                fail_msg("%u x %u for %" PRIu64 " rows", g.users, g.items, in.room_rows);
+            before = outer_groups(&g);
+        }
+    assert_true(before > 4);
 }
 
 static void test_grid_choice_does_not_care_which_table_is_called_users(void **state)
@@ -442,6 +448,103 @@ static void test_grid_windows_move_fewer_rows(void **state)
                      2u << i, bytes[2][i], bytes[1][i], bytes[0][i]);
 }
 
+/* Rows that an epoch sends with so many frames, held ones left out, as drps-train counts them. */
+static uint64_t rows_sent(struct scratch *s, const char *dir, uint64_t frames)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_plan *plan;
+    struct drps_windows *windows;
+    struct drps_window_source source;
+    uint64_t sent = 0;
+    if (drps_plan_open(drps_io_os(), dir, &plan, &err)) fail_msg("%s", err.text);
+    const uint64_t row_bytes = plan->info.row_bytes;
+    const struct drps_relay_share share = {
+        .budget_bytes = frames * row_bytes, .row_bytes = row_bytes, .held_bytes = row_bytes};
+    const struct drps_windows_options options = {
+        .plan = plan, .dir = s->dir, .share = &share, .epochs = 1, .memory_bytes = 1 << 20};
+    if (drps_windows_open(&options, &windows, &source, &err)) fail_msg("%s", err.text);
+    assert_true(source.working_rows <= frames);
+    uint32_t *next = calloc(source.max_rows, sizeof(*next));
+    uint32_t *reach = calloc(source.windows, sizeof(*reach));
+    assert_true(next && reach);
+    if (drps_hold_plan(&source, frames, 8 << 20, next, reach, &sent, &err))
+        fail_msg("%s", err.text);
+    free(next);
+    free(reach);
+    drps_windows_close(windows);
+    drps_plan_close(plan);
+    return sent;
+}
+
+static void put_ratings(const char *path, const struct grid_input *in, unsigned seed)
+{
+    struct random_source r = {.seed = seed};
+    FILE *f = fopen(path, "w");
+    if (!f) fail_msg("cannot make %s", path);
+    for (uint64_t i = 0; i < in->samples; i++)
+        (void)fprintf(f, "u%u\ti%u\t%u\n", (unsigned)random_below(&r, in->users),
+                      (unsigned)random_below(&r, in->items), 1 + (unsigned)random_below(&r, 5));
+    assert_int_equal(fclose(f), 0);
+}
+
+/* Of n rows, those that a walk's samples touch. */
+static double passed(double n, double samples)
+{
+    return n * -expm1(-samples / n);
+}
+
+/* The least that training and evaluation move: outer groups as large as the memory, nothing lost
+ * beside them. */
+static double least_rows(const struct grid_input *in, double frames, double test_share)
+{
+    double least = INFINITY;
+    for (int side = 0; side < 2; side++) {
+        const double outer = (double)(side ? in->users : in->items);
+        const double inner = (double)(side ? in->items : in->users);
+        const double passes = outer / frames;
+        double sum = 0;
+        for (int test = 0; test < 2; test++) {
+            const double n = (double)in->samples * (test ? test_share : 1 - test_share);
+            sum += passed(outer, n) + passes * passed(inner, n / passes);
+        }
+        least = fmin(least, sum);
+    }
+    return least;
+}
+
+/* Memory for a twelfth of the rows, from 8 to 80 ratings a user: near what no grid could do
+ * better. */
+static void test_grid_moves_few_rows_more_than_it_must(void **state)
+{
+    static const struct grid_input shapes[] = {
+        {.users = 6000, .items = 2000, .samples = 48000, .batch_size = 100},
+        {.users = 6000, .items = 2000, .samples = 480000, .batch_size = 100},
+        {.users = 2000, .items = 6000, .samples = 480000, .batch_size = 100},
+        {.users = 4000, .items = 4000, .samples = 200000, .batch_size = 50},
+        {.users = 12000, .items = 1000, .samples = 300000, .batch_size = 100},
+    };
+    const double test_share = 0.1;
+    struct scratch *s = *state;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        const struct grid_input *in = &shapes[i];
+        struct case_run c;
+        begin(&c, s, 0, 0);
+        put_ratings(c.input, in, (unsigned)(31 + i));
+        c.options.batch_size = in->batch_size;
+        c.options.test_fraction = test_share;
+        c.options.rank = 8;
+        must_run(&c);
+        const uint64_t frames = c.result.info.rows / 12;
+        const uint64_t sent = rows_sent(s, c.out, frames);
+        const double least = least_rows(in, (double)frames, test_share);
+        if ((double)sent > 1.25 * least)
+            fail_msg("%" PRIu64 " users, %" PRIu64 " items: %" PRIu64 " rows in a grid of %" PRIu64
+                     " x %" PRIu64 ", the least is %.0f",
+                     in->users, in->items, sent, c.result.info.grid_users, c.result.info.grid_items,
+                     least);
+    }
+}
+
 static void test_grid_is_in_the_plan(void **state)
 {
     static const struct {
@@ -520,7 +623,7 @@ int main(void)
         cmocka_unit_test(test_grid_order_keeps_cells_apart),
         cmocka_unit_test(test_grid_is_even),
         cmocka_unit_test(test_grid_choice_by_hand),
-        cmocka_unit_test(test_grid_choice_needs_more_groups_for_less_room),
+        cmocka_unit_test(test_grid_choice_keeps_the_outer_group_in_memory),
         cmocka_unit_test(test_grid_choice_does_not_care_which_table_is_called_users),
         cmocka_unit_test(test_grid_choice_for_room_for_all_is_for_a_twelfth),
         cmocka_unit_test(test_grid_choice_has_room_for_two_batches),
@@ -532,6 +635,7 @@ int main(void)
         SCRATCH_TEST(test_grid_run_depends_on_the_seed_alone),
         SCRATCH_TEST(test_grid_step_exchanges_one_group),
         SCRATCH_TEST(test_grid_windows_move_fewer_rows),
+        SCRATCH_TEST(test_grid_moves_few_rows_more_than_it_must),
         SCRATCH_TEST(test_grid_is_in_the_plan),
         SCRATCH_TEST(test_grid_is_chosen_for_the_tables),
         SCRATCH_TEST(test_grid_refuses_what_it_does_not_fit),
