@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#include "engine/model/vectors.h"
+
 #define LANES 4
 #include "engine/model/lanes.h"
 #define LANES 8

@@ -1,10 +1,10 @@
 /*
- * The inner passes of factorization machines over LANES x `vectors` neighbouring factors. Included
+ * The inner passes of factorization machines over LANES x `groups` neighbouring factors. Included
  * once for each LANES (4, 8, 16), which names the functions: C has no templates, and arrays in
  * plain loops are not kept in registers reliably by either compiler. LANES wider than the machine's
- * vectors are split by the compiler.
+ * vectors are PARTS of these; sums are the same with any number of parts.
  *
- * D = rank + 1 floats a row; factor f of row l is params[l * D + 1 + f]. `vectors`, `with_weights`,
+ * D = rank + 1 floats a row; factor f of row l is params[l * D + 1 + f]. `groups`, `with_weights`,
  * `wide` and `valued` are constants. with_weights: the pass also does the rows' first floats; it is
  * then the only pass.
  */
@@ -12,24 +12,36 @@
 #define LANES_JOIN(name, lanes) LANES_JOIN2(name, lanes)
 #define LANES_NAME(name) LANES_JOIN(name, LANES)
 
+#define WIDTH (LANES < DRPS_VECTOR_FLOATS ? LANES : DRPS_VECTOR_FLOATS)
+#define PARTS (LANES / WIDTH)
+#define VECTORS (groups * PARTS)
+#define MOST (4 * PARTS) /* vectors of a pass */
+
 #define VEC LANES_NAME(vec)
 #define VEC_AT LANES_NAME(vec_at)
-typedef float VEC __attribute__((vector_size(LANES * sizeof(float))));
+typedef float VEC __attribute__((vector_size(WIDTH * sizeof(float))));
 /* The same in an array of floats, which is aligned to 4 bytes only. */
-typedef float VEC_AT __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
+typedef float VEC_AT __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias));
 
-/* The sum of all lanes, halving: the order is fixed by this loop, not by the compiler. */
-DRPS_INLINE float LANES_NAME(total)(const VEC *v)
+/* The sum of all lanes, halving: the order is fixed by these loops, not by the compiler. */
+DRPS_INLINE float LANES_NAME(total)(const VEC *parts)
 {
-    float t[LANES];
+    VEC v[PARTS];
+    float t[WIDTH];
+    memcpy(v, parts, sizeof(v));
+#pragma GCC unroll 4
+    for (int n = PARTS / 2; n; n /= 2)
+#pragma GCC unroll 4
+        for (int p = 0; p < n; p++)
+            v[p] += v[p + n];
     memcpy(t, v, sizeof(t));
-    for (int width = LANES / 2; width; width /= 2)
+    for (int width = WIDTH / 2; width; width /= 2)
         for (int i = 0; i < width; i++)
             t[i] += t[i + width];
     return t[0];
 }
 
-DRPS_INLINE void LANES_NAME(forward)(int wide, int valued, int vectors, int with_weights,
+DRPS_INLINE void LANES_NAME(forward)(int wide, int valued, int groups, int with_weights,
                                      const struct drps_batch *b, size_t rank, size_t factor,
                                      float bias, size_t first, size_t last,
                                      const float *restrict params, float *restrict scores,
@@ -39,7 +51,7 @@ DRPS_INLINE void LANES_NAME(forward)(int wide, int valued, int vectors, int with
     for (size_t s = first; s < last; s++) {
         /* Two sets of accumulators, for even and odd entries: additions have a latency of several
          * cycles. */
-        VEC sum[2][4] = {{{0}}}, squares[2][4] = {{{0}}};
+        VEC sum[2][MOST] = {{{0}}}, squares[2][MOST] = {{{0}}};
         float weights[2] = {0, 0};
         const size_t end = drps_batch_start(b, s + 1);
         size_t j = drps_batch_start(b, s);
@@ -50,9 +62,9 @@ DRPS_INLINE void LANES_NAME(forward)(int wide, int valued, int vectors, int with
                 const float *row = params + drps_local_at(b, wide, j + (size_t)e) * dim;
                 const float x = drps_value_at(b, valued, j + (size_t)e);
                 if (with_weights) weights[e] += x * row[0];
-#pragma GCC unroll 4
-                for (int v = 0; v < vectors; v++) {
-                    VEC t = *(const VEC_AT *)(row + 1 + factor + v * LANES);
+#pragma GCC unroll 16
+                for (int v = 0; v < VECTORS; v++) {
+                    VEC t = *(const VEC_AT *)(row + 1 + factor + v * WIDTH);
                     if (valued) t *= x;
                     sum[e][v] += t;
                     squares[e][v] += t * t;
@@ -63,24 +75,24 @@ DRPS_INLINE void LANES_NAME(forward)(int wide, int valued, int vectors, int with
             const float *row = params + drps_local_at(b, wide, j) * dim;
             const float x = drps_value_at(b, valued, j);
             if (with_weights) weights[0] += x * row[0];
-#pragma GCC unroll 4
-            for (int v = 0; v < vectors; v++) {
-                VEC t = *(const VEC_AT *)(row + 1 + factor + v * LANES);
+#pragma GCC unroll 16
+            for (int v = 0; v < VECTORS; v++) {
+                VEC t = *(const VEC_AT *)(row + 1 + factor + v * WIDTH);
                 if (valued) t *= x;
                 sum[0][v] += t;
                 squares[0][v] += t * t;
             }
         }
 
-        VEC pairs = {0};
+        VEC pairs[PARTS] = {{0}};
         float *out = sums + (s - first) * rank + factor;
-#pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++) {
+#pragma GCC unroll 16
+        for (int v = 0; v < VECTORS; v++) {
             VEC all = sum[0][v] + sum[1][v];
-            *(VEC_AT *)(out + v * LANES) = all;
-            pairs += all * all - (squares[0][v] + squares[1][v]);
+            *(VEC_AT *)(out + v * WIDTH) = all;
+            pairs[v % PARTS] += all * all - (squares[0][v] + squares[1][v]);
         }
-        const float half = 0.5f * LANES_NAME(total)(&pairs);
+        const float half = 0.5f * LANES_NAME(total)(pairs);
         if (with_weights)
             scores[s] = bias + (weights[0] + weights[1]) + half;
         else
@@ -88,7 +100,7 @@ DRPS_INLINE void LANES_NAME(forward)(int wide, int valued, int vectors, int with
     }
 }
 
-DRPS_INLINE void LANES_NAME(backward)(int wide, int valued, int vectors, int with_weights,
+DRPS_INLINE void LANES_NAME(backward)(int wide, int valued, int groups, int with_weights,
                                       const struct drps_batch *b, size_t rank, size_t factor,
                                       size_t first, size_t last, const float *restrict slopes,
                                       const float *restrict params, const float *restrict sums,
@@ -98,20 +110,20 @@ DRPS_INLINE void LANES_NAME(backward)(int wide, int valued, int vectors, int wit
     for (size_t s = first; s < last; s++) {
         const float g = slopes[s - first];
         const size_t end = drps_batch_start(b, s + 1);
-        VEC sum[4]; /* times the slope */
-#pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++)
-            sum[v] = g * *(const VEC_AT *)(sums + (s - first) * rank + factor + v * LANES);
+        VEC sum[MOST]; /* times the slope */
+#pragma GCC unroll 16
+        for (int v = 0; v < VECTORS; v++)
+            sum[v] = g * *(const VEC_AT *)(sums + (s - first) * rank + factor + v * WIDTH);
 
         for (size_t j = drps_batch_start(b, s); j < end; j++) {
             const size_t at = drps_local_at(b, wide, j) * dim;
             const float x = drps_value_at(b, valued, j);
             const float gx = g * x;
             if (with_weights) grads[at] += gx;
-#pragma GCC unroll 4
-            for (int v = 0; v < vectors; v++) {
-                const VEC_AT *factors = (const VEC_AT *)(params + at + 1 + factor + v * LANES);
-                VEC_AT *out = (VEC_AT *)(grads + at + 1 + factor + v * LANES);
+#pragma GCC unroll 16
+            for (int v = 0; v < VECTORS; v++) {
+                const VEC_AT *factors = (const VEC_AT *)(params + at + 1 + factor + v * WIDTH);
+                VEC_AT *out = (VEC_AT *)(grads + at + 1 + factor + v * WIDTH);
                 VEC t = sum[v] - gx * *factors;
                 if (valued) t *= x;
                 *out += t;
@@ -122,6 +134,10 @@ DRPS_INLINE void LANES_NAME(backward)(int wide, int valued, int vectors, int wit
 
 #undef VEC
 #undef VEC_AT
+#undef MOST
+#undef VECTORS
+#undef PARTS
+#undef WIDTH
 #undef LANES
 #undef LANES_NAME
 #undef LANES_JOIN

@@ -10,56 +10,50 @@
 
 #include <string.h>
 
-typedef float lanes4 __attribute__((vector_size(16)));
-typedef float lanes8 __attribute__((vector_size(32)));
-typedef float lanes16 __attribute__((vector_size(64)));
+#include "engine/model/vectors.h"
 
-/* Sums of lanes by halves: the order is fixed by these functions, and short. */
-DRPS_INLINE float total4(const float *t)
+enum { WIDTH = DRPS_VECTOR_FLOATS < 8 ? DRPS_VECTOR_FLOATS : 8, PARTS = 16 / WIDTH };
+
+typedef float vec __attribute__((vector_size(WIDTH * sizeof(float))));
+typedef float vec4 __attribute__((vector_size(16)));
+
+/* The sum of a vector by halves: the order is fixed by this function, and short. */
+DRPS_INLINE float total(const vec *v)
 {
-    return (t[0] + t[2]) + (t[1] + t[3]);
+    vec4 low, high;
+    memcpy(&low, v, sizeof(low));
+    memcpy(&high, (const char *)v + sizeof(*v) - sizeof(high), sizeof(high));
+    if (WIDTH == 8) low += high;
+    return (low[0] + low[2]) + (low[1] + low[3]);
 }
 
-DRPS_INLINE float total8(const lanes8 *v)
+/* <u, v> of n floats, `run` at a time: 8 or 16. These lanes are summed by halves, too. */
+DRPS_INLINE float dot_by(size_t run, size_t n, const float *restrict u, const float *restrict v)
 {
-    lanes4 low, high;
-    memcpy(&low, v, sizeof(low));
-    memcpy(&high, (const char *)v + sizeof(low), sizeof(high));
-    low += high;
-    return total4((const float *)&low);
-}
-
-DRPS_INLINE float total16(const lanes16 *v)
-{
-    lanes8 low, high;
-    memcpy(&low, v, sizeof(low));
-    memcpy(&high, (const char *)v + sizeof(low), sizeof(high));
-    low += high;
-    return total8(&low);
+    vec sum[PARTS] = {{0}}, x, y;
+    for (size_t f = 0; f + run <= n; f += run)
+#pragma GCC unroll 4
+        for (size_t p = 0; p < run / WIDTH; p++) {
+            memcpy(&x, u + f + p * WIDTH, sizeof(x));
+            memcpy(&y, v + f + p * WIDTH, sizeof(y));
+            sum[p] += x * y;
+        }
+#pragma GCC unroll 4
+    for (size_t parts = run / WIDTH / 2; parts; parts /= 2)
+#pragma GCC unroll 4
+        for (size_t p = 0; p < parts; p++)
+            sum[p] += sum[p + parts];
+    return total(&sum[0]);
 }
 
 /* <u, v>; rank is a constant in the instances below. */
 DRPS_INLINE float dot_of(size_t rank, const float *restrict u, const float *restrict v)
 {
-    lanes16 sum = {0}, x, y;
-    size_t f = 0;
     float rest = 0;
-
-    if (rank == 8) {
-        lanes8 p, q;
-        memcpy(&p, u, sizeof(p));
-        memcpy(&q, v, sizeof(q));
-        p *= q;
-        return total8(&p);
-    }
-    for (; f + 16 <= rank; f += 16) {
-        memcpy(&x, u + f, sizeof(x));
-        memcpy(&y, v + f, sizeof(y));
-        sum += x * y;
-    }
-    for (; f < rank; f++)
+    if (rank == 8) return dot_by(8, 8, u, v);
+    for (size_t f = rank / 16 * 16; f < rank; f++)
         rest += u[f] * v[f];
-    return rank < 16 ? rest : total16(&sum) + rest;
+    return rank < 16 ? rest : dot_by(16, rank, u, v) + rest;
 }
 
 /* rank is a constant in the instances below. */
