@@ -11,6 +11,7 @@
 #include "engine/diagonal.h"
 #include "engine/drps_engine.h"
 #include "engine/feed.h"
+#include "engine/kept.h"
 #include "engine/rounds.h"
 #include "engine/server.h"
 #include "engine/worker.h"
@@ -19,6 +20,7 @@
 struct drps_epoch_loop {
     const struct drps_train_options *options; /* epochs, stop, on_progress, ctx */
     struct drps_feed *feed;                   /* started */
+    struct drps_kept *kept;                   /* of the feed; NULL: its batches are not kept */
     struct drps_server *server;               /* its store is open */
     struct drps_worker *worker;               /* started */
     struct drps_metrics *metrics;             /* NULL without evaluation steps */

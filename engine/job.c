@@ -398,6 +398,8 @@ static int start(struct drps_job *job, struct drps_store_config *config, struct 
     if (rc == 0)
         rc = drps_feed_start(job->feed, job->options->epochs, job->memory.buffer_bytes,
                              job->memory.keep_plan, err);
+    if (rc == 0 && job->memory.keep_decoded)
+        rc = drps_kept_open(&job->plan->info, job->feed, &job->kept, err);
     if (rc == 0) rc = drps_worker_start(&job->worker, &job->server, &size, err);
     job->worker.pace = (struct drps_pace){.timing = job->options->emulate,
                                           .worker = job->ranks ? job->plan->info.ranks.rank : 0};
@@ -412,6 +414,7 @@ static int start(struct drps_job *job, struct drps_store_config *config, struct 
     job->loop = (struct drps_epoch_loop){
         .options = job->options,
         .feed = job->feed,
+        .kept = job->kept,
         .server = &job->server,
         .worker = &job->worker,
         .metrics = job->metrics,
@@ -500,8 +503,10 @@ static void stop_reading(struct drps_job *job)
 {
     drps_server_close(&job->server); /* before the timeline that its thread reads */
     drps_uses_close(job->uses);
+    drps_kept_close(job->kept);
     drps_feed_close(job->feed);
     job->uses = NULL;
+    job->kept = NULL;
     job->feed = NULL;
 }
 

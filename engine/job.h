@@ -8,6 +8,7 @@
 #include "engine/drps_engine.h"
 #include "engine/epoch.h"
 #include "engine/feed.h"
+#include "engine/kept.h"
 #include "engine/memory.h"
 #include "engine/rounds.h"
 #include "engine/server.h"
@@ -24,6 +25,7 @@ struct drps_job {
     struct drps_server server;
     struct drps_worker worker;
     struct drps_feed *feed;
+    struct drps_kept *kept;      /* NULL: batches are decoded when they are trained */
     struct drps_epoch_loop loop; /* over the three above */
     int ranks;                   /* there are several: */
     struct drps_cluster cluster;

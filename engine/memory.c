@@ -12,6 +12,7 @@
 #include "engine/cluster.h"
 #include "engine/diagonal.h"
 #include "engine/drps_modeldir.h"
+#include "engine/kept.h"
 
 enum {
     MIB = 1 << 20,
@@ -93,6 +94,17 @@ static void take_diagonal(struct drps_memory *m, const struct drps_memory_parts 
          drps_diagonal_memory(info, p->server, members, m->diagonal_batches));
 }
 
+/* Threads that share out batches of a diagonal also share out the work of decoding them, and other
+ * ranks' plans have lists of several kinds. */
+static void keep_decoded(struct drps_memory *m, const struct drps_plan_info *info)
+{
+    const uint64_t bytes = drps_kept_memory(info);
+    if (!bytes || bytes > drps_budget_left(&m->budget)) return;
+    if (m->diagonal_batches || info->ranks.workers > 1) return;
+    m->keep_decoded = 1;
+    take(&m->budget, "keeping the plan decoded", bytes);
+}
+
 /* Reading and checking batches anew in each epoch takes up to a quarter of a core's time. */
 static void keep_plan(struct drps_memory *m, const struct drps_memory_parts *p)
 {
@@ -103,6 +115,7 @@ static void keep_plan(struct drps_memory *m, const struct drps_memory_parts *p)
     if (more > drps_budget_left(&m->budget)) return;
     m->keep_plan = 1;
     take(&m->budget, "keeping the plan", more);
+    keep_decoded(m, &p->plan->info);
 }
 
 static int take_resident(struct drps_memory *m, const struct drps_memory_parts *p, uint64_t need,

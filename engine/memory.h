@@ -15,6 +15,7 @@ struct drps_memory {
     struct drps_budget budget;
     uint64_t buffer_bytes;              /* of each of a plan stream's buffers */
     int keep_plan;                      /* its batches are read once, and stay */
+    int keep_decoded;                   /* their row lists, too */
     uint64_t export_bytes;              /* of the engine that a model is written with */
     const struct drps_store_ops *store; /* the store chosen */
     const struct drps_kv_ops *kv;       /* the engine of a block store; NULL: others */
