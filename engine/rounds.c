@@ -240,11 +240,8 @@ static int serve_round(struct drps_rounds *r, struct drps_err *err)
         rc = send_parameters(r, &u, (r->rank + 1 + w) % r->workers, err);
     if (rc == 0) rc = add_gradients(r, &u, training, err);
     if (rc < 0) return rc;
-    if (training) {
-        float *sum[] = {r->sum};
-        uint32_t *count[] = {r->count};
-        drps_server_push(server, 0, u.n, sum, r->touches ? count : NULL, 1);
-    }
+    if (training)
+        drps_server_step(server, &server->rows, 0, u.n, r->sum, r->touches ? r->count : NULL);
     rc = drps_server_close_step(server, training, err);
     if (training) r->trained_ns = drps_clock_ns();
     return rc;

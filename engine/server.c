@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+enum { SUM_BLOCK = 512 }; /* floats that are summed in L1 */
+
 void drps_server_init(struct drps_server *server, const struct drps_model *model,
                       const struct drps_optim *optim)
 {
@@ -85,20 +87,33 @@ static void add_counts(size_t n, uint32_t *restrict sum, const uint32_t *restric
         sum[i] += more[i];
 }
 
-void drps_gradients_sum(uint32_t dim, size_t first, size_t last, float *const *grads,
-                        uint32_t *const *touches, size_t n)
+/* Floats [i, i + n) of the arrays, in their order, whichever gets the sum. */
+static void sum_block(const struct drps_gradients *g, size_t i, size_t n, unsigned into)
 {
-    for (size_t k = 1; k < n; k++)
-        add_floats((last - first) * dim, grads[0] + first * dim, grads[k] + first * dim);
-    for (size_t k = 1; touches && k < n; k++)
-        add_counts(last - first, touches[0] + first, touches[k] + first);
+    float sum[SUM_BLOCK];
+    memcpy(sum, g->grads[0] + i, n * sizeof(*sum));
+    for (unsigned k = 1; k < g->n; k++)
+        add_floats(n, sum, g->grads[k] + i);
+    memcpy(g->grads[into] + i, sum, n * sizeof(*sum));
 }
 
-void drps_server_push(struct drps_server *server, size_t first, size_t last, float *const *grads,
-                      uint32_t *const *touches, size_t n)
+void drps_gradients_sum(uint32_t dim, size_t first, size_t last, const struct drps_gradients *g,
+                        unsigned into)
 {
-    drps_gradients_sum(server->model.dim, first, last, grads, touches, n);
-    drps_server_step(server, &server->rows, first, last, grads[0], touches ? touches[0] : NULL);
+    const size_t end = last * dim;
+    if (g->n == 1) return;
+    for (size_t i = first * dim; i < end; i += SUM_BLOCK)
+        sum_block(g, i, end - i < SUM_BLOCK ? end - i : SUM_BLOCK, into);
+    for (unsigned k = 0; g->touches && k < g->n; k++)
+        if (k != into) add_counts(last - first, g->touches[into] + first, g->touches[k] + first);
+}
+
+void drps_server_push(struct drps_server *server, size_t first, size_t last,
+                      const struct drps_gradients *g, unsigned into)
+{
+    drps_gradients_sum(server->model.dim, first, last, g, into);
+    drps_server_step(server, &server->rows, first, last, g->grads[into],
+                     g->touches ? g->touches[into] : NULL);
 }
 
 void drps_server_step(const struct drps_server *server, const struct drps_rows *rows, size_t first,

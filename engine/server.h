@@ -59,18 +59,24 @@ int drps_server_close_one(struct drps_server *server, uint64_t step, int changed
  * ranges. */
 void drps_server_pull(const struct drps_server *server, size_t first, size_t last, float *params);
 
-/* Add grads[1 .. n) to grads[0] in the order given, rows [first, last), and touches likewise (may
- * be NULL). Several threads, disjoint ranges. */
-void drps_gradients_sum(uint32_t dim, size_t first, size_t last, float *const *grads,
-                        uint32_t *const *touches, size_t n);
+/* Of a batch, or of parts of it: [m][dim] each, and how many samples touch each row. */
+struct drps_gradients {
+    float *const *grads;      /* [n] */
+    uint32_t *const *touches; /* [n]; NULL when the optimizer needs none */
+    unsigned n;
+};
 
 /*
- * Step rows [first, last) with the sum of n gradients, added in the order given. grads[0] holds the
- * sum afterwards; touches[k] count samples, NULL when the optimizer needs none. Several threads,
- * disjoint ranges.
+ * Put the sum over all into the array number `into`, rows [first, last); always added in the order
+ * given. Several threads, disjoint ranges: each had best sum into the array that it filled, which
+ * lies in its cache and which it fills again.
  */
-void drps_server_push(struct drps_server *server, size_t first, size_t last, float *const *grads,
-                      uint32_t *const *touches, size_t n);
+void drps_gradients_sum(uint32_t dim, size_t first, size_t last, const struct drps_gradients *g,
+                        unsigned into);
+
+/* Sum likewise, and step rows [first, last) with it. */
+void drps_server_push(struct drps_server *server, size_t first, size_t last,
+                      const struct drps_gradients *g, unsigned into);
 
 /* The step of drps_server_push() alone, on the rows of any open step. */
 void drps_server_step(const struct drps_server *server, const struct drps_rows *rows, size_t first,

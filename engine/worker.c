@@ -143,12 +143,17 @@ static void pull(struct drps_worker *w, unsigned member)
         drps_server_pull(w->server, first, last, w->params);
 }
 
+static struct drps_gradients gradients(const struct drps_worker *w)
+{
+    return (struct drps_gradients){w->grads, w->has_touches ? w->touches : NULL, w->size.members};
+}
+
 static void push(struct drps_worker *w, unsigned member)
 {
+    const struct drps_gradients g = gradients(w);
     size_t first, last;
     for (size_t n = 0; piece(w, member, n, &first, &last); n++)
-        drps_server_push(w->server, first, last, w->grads, w->has_touches ? w->touches : NULL,
-                         w->size.members);
+        drps_server_push(w->server, first, last, &g, member);
 }
 
 static void compute_gradient(struct drps_worker *w, unsigned member)
@@ -206,13 +211,13 @@ static void gradient_step(void *ctx, unsigned member)
 {
     struct drps_worker *w = ctx;
     size_t first, last;
+    const struct drps_gradients g = gradients(w);
     const uint64_t now = member ? 0 : drps_clock_ns();
 
     compute_gradient(w, member);
     drps_team_barrier(w->team);
     for (size_t n = 0; piece(w, member, n, &first, &last); n++)
-        drps_gradients_sum(w->model->dim, first, last, w->grads, w->has_touches ? w->touches : NULL,
-                           w->size.members);
+        drps_gradients_sum(w->model->dim, first, last, &g, 0);
     (void)lap(member, now, &w->compute_ns);
 }
 
