@@ -136,8 +136,8 @@ static uint64_t most_in_streams(const struct drps_relay *st)
 /*
  * Slots behind the cursor are all vacant when the file has as many as an epoch sends chunks, as no
  * row is on its way for longer. Where that is too much, a quarter more than all rows take leaves
- * pieces of vacant slots that hold three quarters of a request's chunks and more (measured). A group's
- * chunk keeps its slot until all of it was dealt out.
+ * pieces of vacant slots that hold three quarters of a request's chunks and more (measured). A
+ * group's chunk keeps its slot until all of it was dealt out.
  */
 static uint64_t slots_of(const struct drps_relay *st)
 {
