@@ -8,10 +8,9 @@
  * the store reads steps ahead where the pool has room for them.
  *
  * A curve has many pools, which run side by side where memory allows (pools.h), and epochs may have
- * billions of uses. There a share of the blocks, evenly
- * spread over the placed order, runs through pools of that share of the size, and the counts are
- * scaled up (miniature simulation: Waldspurger et al., USENIX ATC 2017). A single pool is run
- * whole.
+ * billions of uses. There a share of the blocks, evenly spread over the placed order, runs through
+ * pools of that share of the size, and the counts are scaled up (miniature simulation: Waldspurger
+ * et al., USENIX ATC 2017). A single pool is run whole.
  */
 #include <errno.h>
 #include <inttypes.h>
