@@ -43,8 +43,9 @@ int drps_disk_probe(const struct drps_io *io, const char *dir, struct drps_disk_
 
 /*
  * The bytes that the disk of `dir` would move in the time of one more request: its sequential rate
- * times its time for a small request elsewhere, both writing. Some 50 KiB on a solid-state disk, a
- * MiB on a disk that seeks.
+ * times its time for a small request elsewhere with 32 under way, both reading, as a relay store's
+ * requests apart are reads of chunks. Some 50 KiB on a solid-state disk, a MiB on a disk that
+ * seeks.
  */
 DRPS_MUST_CHECK
 int drps_relay_probe(const struct drps_io *io, const char *dir, int no_uring,

@@ -74,9 +74,9 @@ static void test_measure_takes_requests_of_the_sizes_in_use(void **state)
 {
     static const struct {
         uint64_t block;
-        uint32_t random;   /* block, as requests can be */
-        uint64_t write_ns; /* a request */
-        uint32_t chunk;    /* 16 times what the disk moves in the time of a small write */
+        uint32_t random;  /* block, as requests can be */
+        uint64_t read_ns; /* a request */
+        uint32_t chunk;   /* 16 times what the disk moves in the time of a small read */
     } cases[] = {
         {1024, 4096, 1000000, 256 << 10},
         {4096, 4096, 20000000, 1519616},
@@ -87,7 +87,7 @@ static void test_measure_takes_requests_of_the_sizes_in_use(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct drps_err err = DRPS_ERR_INIT;
         struct drps_disk_times t;
-        const struct drps_io io = disk_io(3000000, cases[i].write_ns, 30, 200);
+        const struct drps_io io = disk_io(cases[i].read_ns, 3000000, 200, 30);
         disk.random_bytes = cases[i].random;
         int rc = drps_disk_measure(&io, s->dir, cases[i].block, disk_now, &t, &err);
         if (rc < 0) fail_msg("%s", err.text);
@@ -98,11 +98,11 @@ static void test_measure_takes_requests_of_the_sizes_in_use(void **state)
         assert_true(disk.reads[0] > 0 && disk.reads[1] > 0);
         assert_true(disk.writes[0] > 0 && disk.writes[1] > 0);
         /* one at a time, so the mean of requests is what each takes; within a nanosecond */
-        assert_true(t.random_read_ns - (3e6 + 30.0 * t.random_bytes) < 1);
-        assert_true(t.random_write_ns - ((double)cases[i].write_ns + 200.0 * t.random_bytes) < 1);
-        assert_true(t.long_read_ns - (3e6 + 30.0 * t.long_bytes) < 1);
-        assert_true(t.long_write_ns - ((double)cases[i].write_ns + 200.0 * t.long_bytes) < 1);
-        assert_true(t.random_read_ns >= 3e6 && t.long_write_ns >= 200.0 * t.long_bytes);
+        assert_true(t.random_write_ns - (3e6 + 30.0 * t.random_bytes) < 1);
+        assert_true(t.random_read_ns - ((double)cases[i].read_ns + 200.0 * t.random_bytes) < 1);
+        assert_true(t.long_write_ns - (3e6 + 30.0 * t.long_bytes) < 1);
+        assert_true(t.long_read_ns - ((double)cases[i].read_ns + 200.0 * t.long_bytes) < 1);
+        assert_true(t.random_write_ns >= 3e6 && t.long_read_ns >= 200.0 * t.long_bytes);
         assert_int_equal(access(scratch_path(s, "probe"), F_OK), -1);
     }
 }
