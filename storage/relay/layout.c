@@ -21,7 +21,7 @@ enum {
     SEEKS_A_WRITE = 4,
     WRITE_WANTED = 512 << 10,
     WRITES_BEHIND = 4, /* requests' chunks: one being collected, the others being written */
-    READ_SHARE = 8,    /* of the buffers, one part of so many is for reading ... */
+    READ_SHARE = 4,    /* of the buffers, one part of so many is for reading ... */
     BEHIND_SHARE =
         8, /* ... and one for chunks that are collected and written; more if it is left */
     PIECES_LEAST = 4,     /* of each of these */
@@ -111,16 +111,19 @@ static uint64_t piece_bytes(uint64_t pieces, uint64_t bytes, uint64_t most)
     return clamp(bytes / pieces, CHUNK_LEAST, most) / CHUNK_LEAST * CHUNK_LEAST;
 }
 
-/* What tails leave goes to reading and writing: what tails of a rounded size do not use, too. */
+/*
+ * What tails leave goes to reading and writing: what tails of a rounded size do not use, too. Two
+ * thirds to reading: what is read ahead while rows are written is not waited for.
+ */
 static void share_rest(struct drps_relay_layout *l, uint64_t buffer_bytes, uint64_t seek_bytes)
 {
     const uint64_t pieces = buffer_bytes / l->chunk_bytes;
     const uint64_t rest = pieces > l->tails ? pieces - l->tails : 0;
     const uint64_t wanted = clamp(SEEKS_A_WRITE * seek_bytes, WRITE_WANTED, UINT32_MAX);
     const uint64_t behind = clamp(BEHIND_MOST, WRITES_BEHIND * wanted, UINT32_MAX);
-    l->behind = (unsigned)clamp(rest / 2, PIECES_LEAST, behind / l->chunk_bytes + PIECES_LEAST);
+    l->behind = (unsigned)clamp(rest / 3, PIECES_LEAST, behind / l->chunk_bytes + PIECES_LEAST);
     l->read_chunks =
-        (unsigned)clamp(rest - rest / 2, PIECES_LEAST, READ_MOST / l->chunk_bytes + PIECES_LEAST);
+        (unsigned)clamp(rest - rest / 3, PIECES_LEAST, READ_MOST / l->chunk_bytes + PIECES_LEAST);
     l->write_chunks =
         (unsigned)clamp(wanted / l->chunk_bytes, 1, clamp(l->behind / WRITES_BEHIND, 1, 256));
 }
