@@ -122,8 +122,8 @@ static void share_rest(struct drps_relay_layout *l, uint64_t buffer_bytes, uint6
     const uint64_t wanted = clamp(SEEKS_A_WRITE * seek_bytes, WRITE_WANTED, UINT32_MAX);
     const uint64_t behind = clamp(BEHIND_MOST, WRITES_BEHIND * wanted, UINT32_MAX);
     l->behind = (unsigned)clamp(rest / 3, PIECES_LEAST, behind / l->chunk_bytes + PIECES_LEAST);
-    l->read_chunks =
-        (unsigned)clamp(rest - rest / 3, PIECES_LEAST, READ_MOST / l->chunk_bytes + PIECES_LEAST);
+    l->read_chunks = (unsigned)clamp(rest > l->behind ? rest - l->behind : 0, PIECES_LEAST,
+                                     READ_MOST / l->chunk_bytes + PIECES_LEAST);
     l->write_chunks =
         (unsigned)clamp(wanted / l->chunk_bytes, 1, clamp(l->behind / WRITES_BEHIND, 1, 256));
 }
