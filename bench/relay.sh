@@ -148,13 +148,13 @@ fit() {
         same fit fit.resident
         got=$(jq .windows.pool_bytes "$work/runs/fit")
         note "$plan, 1/$parts: --memory $(mib "$at") holds $(mib "$got") of $(mib "$want") wanted (try $try)"
-        if ((got <= want)); then
+        if ((got * 100 <= want * 101)); then
             ((got > pool)) && memory=$at pool=$got
             ((at > low)) && low=$at
         else
             high=$at
         fi
-        ((got <= want && got * 100 >= want * 92)) && break
+        ((got * 100 <= want * 101 && got * 100 >= want * 92)) && break
         ((at == floor && got > want)) && break
         step=$(((want * 98 / 100 - got) * slope / 1000 + step / 2)) # more and more where a step is wide
         at=$((at + step))
