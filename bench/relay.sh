@@ -132,8 +132,8 @@ least() { # PLAN STORE: the least --memory that is accepted, and 1 MiB, as some 
         awk '{u["KiB"] = 1024; u["MiB"] = 1048576; u["GiB"] = 1073741824; printf "%d\n", $1 * u[$2] + 1048576}'
 }
 
-# fit PLAN PARTS: sets `memory`, the --memory at which relay's rows in memory take 1 / PARTS of the model's bytes or
-# little less, and `pool`, what they take. By runs of one epoch: windows, and so the pool, grow in steps. 1: none is so small.
+# fit PLAN PARTS: sets `memory`, the --memory at which relay's rows in memory take 1 / PARTS of the model's bytes,
+# little less, or at most 1 % more, and `pool`, what they take. By runs of one epoch: windows, and so the pool, grow in steps. 1: none is so small.
 fit() {
     local plan=$1 parts=$2 try at got floor want slope row low=0 high=0 step=0
     must fit.resident 0 "$work/$plan" --store resident
