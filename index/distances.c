@@ -3,8 +3,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#ifdef __SSSE3__
-#include <tmmintrin.h>
+#if defined(__BMI2__) && defined(__SSE4_1__)
+#include <immintrin.h>
+#define FOURS 1
+#else
+#define FOURS 0
 #endif
 
 #include "base/drps_endian.h"
@@ -14,7 +17,8 @@ enum {
     COUNT_BYTES = 4,
     FAR = 2, /* the least distance that is stored as a number */
     CODES = 4,
-    BEHIND = 8 /* bytes that are written behind the last one */
+    LANE_WIDTH = 14, /* four numbers of at most so many bits are in one load, wherever it begins */
+    BEHIND = 8       /* bytes that are written behind the last one */
 };
 
 /* What the two bits of a far number say. */
@@ -131,15 +135,36 @@ static size_t count_marks(const unsigned char *marks, size_t n)
     return sum;
 }
 
+void distances_table_init(struct distances_table *t, uint32_t most)
+{
+    struct code codes[CODES];
+    make_codes(most, codes);
+    memset(t, 0, sizeof(*t));
+    t->most = most;
+    for (unsigned c = 0; c < CODES; c++)
+        t->width[c] = (uint8_t)codes[c].width;
+    if (codes[CODES - 1].width > LANE_WIDTH) return;
+    for (unsigned byte = 0; byte < 256; byte++)
+        for (unsigned k = 0; k < 4; k++) {
+            const struct code *c = &codes[byte >> 2 * k & 3];
+            t->bits[byte] = (uint8_t)(t->bits[byte] + c->width);
+            t->lanes[byte] |= (uint64_t)c->mask << 16 * k;
+            t->bases[byte] |= (uint64_t)c->base << 16 * k;
+        }
+}
+
 /* Bytes that the codes of `far` numbers and their bits take; SIZE_MAX: there are fewer. */
 static size_t number_bytes(const unsigned char *packed, size_t bytes, size_t far,
-                           const struct code codes[CODES])
+                           const struct distances_table *t)
 {
     size_t head = code_bytes(far);
     uint64_t bits = 0;
     if (head > bytes || (far % 4 && packed[head - 1] >> far % 4 * 2)) return SIZE_MAX;
-    for (size_t i = 0; i < far; i++)
-        bits += codes[code_at(packed, i)].width;
+    const size_t fours = t->bits[1] ? far / 4 : 0;
+    for (size_t i = 0; i < fours; i++)
+        bits += t->bits[packed[i]];
+    for (size_t i = 4 * fours; i < far; i++)
+        bits += t->width[code_at(packed, i)];
     head += (size_t)((bits + 7) / 8);
     return head <= bytes ? head : SIZE_MAX;
 }
@@ -154,29 +179,74 @@ static uint64_t load(const unsigned char *at, const unsigned char *end)
     return v;
 }
 
-/* The numbers that number_bytes() found to be there. Returns the largest. */
-static uint32_t read_numbers(const unsigned char *packed, const unsigned char *end, size_t far,
-                             const struct code codes[CODES], uint32_t *out)
+/* Numbers, and how far reading them has come. */
+struct numbers {
+    const unsigned char *codes, *bits, *end;
+    uint64_t at; /* bit */
+    uint32_t largest;
+};
+
+#if FOURS
+
+/* As many fours as there are whose bits one load of eight bytes has. Returns how many numbers. */
+static size_t read_fours(struct numbers *r, size_t far, const struct distances_table *t,
+                         uint32_t *out)
 {
-    const unsigned char *bits = packed + code_bytes(far);
-    uint64_t at = 0;
-    uint32_t most = 0;
-    for (size_t i = 0; i < far; i++) {
-        const struct code *c = &codes[code_at(packed, i)];
-        const uint32_t v = c->base + ((uint32_t)(load(bits + at / 8, end) >> at % 8) & c->mask);
-        most = v > most ? v : most;
-        out[i] = v;
-        at += c->width;
+    const __m128i least = _mm_set1_epi32(FAR);
+    __m128i largest = _mm_setzero_si128();
+    size_t i = 0;
+    if (!t->bits[1]) return 0;
+    for (; i + 4 <= far && r->end - (r->bits + r->at / 8) >= 8; i += 4) {
+        const unsigned char code = r->codes[i / 4];
+        const uint64_t bits = drps_get_u64(r->bits + r->at / 8) >> r->at % 8;
+        const __m128i v =
+            _mm_cvtsi64_si128((long long)(_pdep_u64(bits, t->lanes[code]) | t->bases[code]));
+        largest = _mm_max_epu16(largest, v);
+        _mm_storeu_si128((__m128i *)(void *)(out + i), _mm_add_epi32(_mm_cvtepu16_epi32(v), least));
+        r->at += t->bits[code];
     }
-    return most;
+    for (uint64_t lanes = (uint64_t)_mm_cvtsi128_si64(largest); lanes; lanes >>= 16)
+        r->largest = (lanes & UINT16_MAX) > r->largest ? lanes & UINT16_MAX : r->largest;
+    return i;
+}
+
+#else
+
+static size_t read_fours(struct numbers *r, size_t far, const struct distances_table *t,
+                         uint32_t *out)
+{
+    (void)r;
+    (void)far;
+    (void)t;
+    (void)out;
+    return 0;
+}
+
+#endif
+
+/* The numbers that number_bytes() found to be there. Returns the largest, less FAR. */
+static uint32_t read_numbers(const unsigned char *packed, const unsigned char *end, size_t far,
+                             const struct distances_table *t, uint32_t *out)
+{
+    struct numbers r = {.codes = packed, .bits = packed + code_bytes(far), .end = end};
+    for (size_t i = read_fours(&r, far, t, out); i < far; i++) {
+        const unsigned width = t->width[code_at(packed, i)];
+        const uint32_t mask = (uint32_t)((UINT64_C(1) << width) - 1);
+        const uint32_t bits = (uint32_t)(load(r.bits + r.at / 8, end) >> r.at % 8) & mask;
+        const uint32_t v = width ? bits : t->most - FAR;
+        r.largest = v > r.largest ? v : r.largest;
+        out[i] = v + FAR;
+        r.at += width;
+    }
+    return r.largest;
 }
 
 /*
  * The far numbers lie at the end of the room: in order, each goes to its place, which is no later.
- * Which place is marked can hardly be predicted: no branch. With SSSE3 four at a time: their marks
- * find the shuffle that spreads the next far numbers over a vector.
+ * Which place is marked can hardly be predicted: no branch. With vectors four at a time: their
+ * marks find the shuffle that spreads the next far numbers over a vector.
  */
-#ifdef __SSSE3__
+#if FOURS
 
 /* clang-format off */
 #define BEFORE(m, k) (((k) > 0 ? (m) & 1 : 0) + ((k) > 1 ? (m) >> 1 & 1 : 0) + ((k) > 2 ? (m) >> 2 & 1 : 0))
@@ -196,7 +266,7 @@ static size_t spread_fours(const unsigned char *marks, size_t n, size_t *k, uint
     for (; n - i >= 4 && n - *k >= 4; i += 4) {
         const unsigned m = (unsigned)marks[i / 8] >> i % 8 & 15;
         __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(out + *k));
-        v = _mm_shuffle_epi8(_mm_add_epi32(v, one),
+        v = _mm_shuffle_epi8(_mm_sub_epi32(v, one),
                              _mm_load_si128((const __m128i *)(const void *)shuffles[m]));
         _mm_storeu_si128((__m128i *)(void *)(out + i), _mm_add_epi32(v, one));
         *k += (size_t)__builtin_popcount(m);
@@ -223,34 +293,84 @@ static void spread(const unsigned char *marks, size_t n, size_t far, uint32_t *o
     size_t i = spread_fours(marks, n, &k, out);
     for (; k < n; i++) { /* the last one goes to the last mark, which is below n */
         const uint32_t is_far = (unsigned)marks[i / 8] >> i % 8 & 1;
-        out[i] = 1 + (-is_far & (out[k] + 1));
+        out[i] = 1 + (-is_far & (out[k] - 1));
         k += is_far;
     }
     for (; i < n; i++)
         out[i] = 1;
 }
 
-int distances_decode(const void *record, size_t bytes, uint32_t most, uint32_t *distances_out,
-                     size_t *far_out, size_t *used_out, struct drps_err *err)
+/* A record's parts. */
+struct record {
+    const unsigned char *marks, *numbers, *end;
+    size_t n, far;
+};
+
+/* Its sizes fit, and as many are marked as it counts. */
+static int parse(const void *record, size_t bytes, const struct distances_table *t,
+                 struct record *out, struct drps_err *err)
 {
-    const unsigned char *marks = (const unsigned char *)record + COUNT_BYTES;
     const size_t n = bytes >= COUNT_BYTES ? drps_get_u32(record) : 0;
     const size_t head = COUNT_BYTES + (n + 7) / 8;
-    *far_out = *used_out = 0;
+    *out = (struct record){.marks = (const unsigned char *)record + COUNT_BYTES, .n = n};
     if (bytes < head + COUNT_BYTES) return malformed(n, bytes, err);
-    const unsigned char *numbers = marks + (n + 7) / 8 + COUNT_BYTES;
-    const size_t far = drps_get_u32(numbers - COUNT_BYTES);
-    if (far > n || far != count_marks(marks, n)) return malformed(n, bytes, err);
-    struct code codes[CODES];
-    make_codes(most, codes);
-    const size_t used = number_bytes(numbers, bytes - head - COUNT_BYTES, far, codes);
+    out->numbers = out->marks + (n + 7) / 8 + COUNT_BYTES;
+    out->far = drps_get_u32(out->numbers - COUNT_BYTES);
+    if (out->far > n || out->far != count_marks(out->marks, n)) return malformed(n, bytes, err);
+    const size_t used = number_bytes(out->numbers, bytes - head - COUNT_BYTES, out->far, t);
     if (used == SIZE_MAX) return malformed(n, bytes, err);
-    const uint32_t largest =
-        read_numbers(numbers, numbers + used, far, codes, distances_out + (n - far));
-    if (far && (most < FAR || largest > most - FAR))
-        return drps_err_set(err, DRPS_E_CORRUPT, "a distance of more than %" PRIu32, most);
-    spread(marks, n, far, distances_out);
-    *far_out = far;
-    *used_out = head + COUNT_BYTES + used;
+    out->end = out->numbers + used;
+    return 0;
+}
+
+static int decode_numbers(const struct record *r, const struct distances_table *t, uint32_t *out,
+                          struct drps_err *err)
+{
+    if (!r->far) return 0;
+    const uint32_t largest = read_numbers(r->numbers, r->end, r->far, t, out);
+    if (t->most >= FAR && largest <= t->most - FAR) return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT, "a distance of more than %" PRIu32, t->most);
+}
+
+int distances_decode(const void *record, size_t bytes, const struct distances_table *table,
+                     uint32_t *distances_out, size_t *far_out, size_t *used_out,
+                     struct drps_err *err)
+{
+    struct record r;
+    *far_out = *used_out = 0;
+    int rc = parse(record, bytes, table, &r, err);
+    if (rc == 0) rc = decode_numbers(&r, table, distances_out + (r.n - r.far), err);
+    if (rc < 0) return rc;
+    spread(r.marks, r.n, r.far, distances_out);
+    *far_out = r.far;
+    *used_out = (size_t)(r.end - (const unsigned char *)record);
+    return 0;
+}
+
+/* n marks to bit `at` and on. */
+static void append_marks(const unsigned char *marks, size_t n, uint64_t *out, size_t at)
+{
+    uint64_t *word = out + at / 64;
+    const unsigned shift = at % 64;
+    if (!shift) *word = 0;
+    for (size_t i = 0; i < n; i += 64) {
+        const uint64_t m = load(marks + i / 8, marks + (n + 7) / 8);
+        *word++ |= m << shift;
+        *word = m >> 1 >> (63 - shift);
+    }
+}
+
+int distances_decode_far(const void *record, size_t bytes, const struct distances_table *table,
+                         uint64_t *marks, size_t at, uint32_t *numbers_out, size_t *far_out,
+                         size_t *used_out, struct drps_err *err)
+{
+    struct record r;
+    *far_out = *used_out = 0;
+    int rc = parse(record, bytes, table, &r, err);
+    if (rc == 0) rc = decode_numbers(&r, table, numbers_out, err);
+    if (rc < 0) return rc;
+    append_marks(r.marks, r.n, marks, at);
+    *far_out = r.far;
+    *used_out = (size_t)(r.end - (const unsigned char *)record);
     return 0;
 }

@@ -542,16 +542,37 @@ static int is_section(const struct drps_window *w, size_t from, size_t n)
            (from + n == w->n || rows[from + n] >> SECTION_BITS != section);
 }
 
+/* Where the distances of one part go: to an array of all rows, or to ways. */
+struct target {
+    uint32_t *plain;
+    struct drps_ways *ways;
+};
+
+static int decode_section(const struct run *r, const struct distances_table *table,
+                          const struct target *to, size_t *far_out, size_t *used_out,
+                          struct drps_err *err)
+{
+    if (to->plain)
+        return distances_decode(r->at, r->bytes, table, to->plain + r->n, far_out, used_out, err);
+    struct drps_ways *ways = to->ways;
+    int rc = distances_decode_far(r->at, r->bytes, table, ways->marks, r->n,
+                                  ways->far + ways->n_far, far_out, used_out, err);
+    ways->n_far += *far_out;
+    return rc;
+}
+
 /* rows_known: the counts are compared with those of the rows. */
-static int decode_distances(struct run r, struct drps_window *w, uint32_t *out, size_t want_far,
-                            int rows_known, struct drps_err *err)
+static int decode_distances(struct run r, const struct drps_window *w,
+                            const struct distances_table *table, const struct target *to,
+                            size_t want_far, int rows_known, struct drps_err *err)
 {
     size_t used, far = 0;
+    if (to->ways) to->ways->n_far = to->ways->marks[0] = 0;
     for (uint32_t i = 0; i < r.sections; i++) {
         size_t section_far;
         uint32_t n = section_count(&r, w);
         if (!n || (rows_known && !is_section(w, r.n, n))) return bad_section(&r, w, err);
-        int rc = distances_decode(r.at, r.bytes, w->windows, out + r.n, &section_far, &used, err);
+        int rc = decode_section(&r, table, to, &section_far, &used, err);
         if (rc < 0) return rc;
         far += section_far;
         run_advance(&r, n, used);
@@ -562,22 +583,49 @@ static int decode_distances(struct run r, struct drps_window *w, uint32_t *out, 
     return run_finish(&r, w, err);
 }
 
+/* The parts whose targets are there, behind the head. */
+static int decode_parts(const void *record, size_t bytes, int with_rows, struct drps_window *w,
+                        const struct target *next, const struct target *prev, struct drps_err *err)
+{
+    struct distances_table table;
+    int rc = with_rows ? decode_rows(find_run(record, bytes, ROWS), w, err) : 0;
+    distances_table_init(&table, w->windows);
+    if (rc == 0 && (next->plain || next->ways))
+        rc = decode_distances(find_run(record, bytes, NEXT), w, &table, next, w->leaving, with_rows,
+                              err);
+    if (rc == 0 && (prev->plain || prev->ways))
+        rc = decode_distances(find_run(record, bytes, PREV), w, &table, prev, w->arriving,
+                              with_rows, err);
+    if (rc < 0) w->n = 0;
+    return rc;
+}
+
 int drps_window_decode(const void *record, size_t bytes, unsigned parts, struct drps_window *w,
                        struct drps_err *err)
 {
-    const int with_rows = (parts & DRPS_WINDOW_ROWS) != 0;
     int rc = parts & ~(unsigned)(DRPS_WINDOW_ROWS | DRPS_WINDOW_NEXT | DRPS_WINDOW_PREV)
                  ? drps_err_set(err, -EINVAL, "a window has no parts %#x", parts)
                  : drps_window_head(record, bytes, w, err);
 
     if (rc == 0) rc = window_reserve(w, parts, err);
-    if (rc == 0 && with_rows) rc = decode_rows(find_run(record, bytes, ROWS), w, err);
-    if (rc == 0 && parts & DRPS_WINDOW_NEXT)
-        rc =
-            decode_distances(find_run(record, bytes, NEXT), w, w->next, w->leaving, with_rows, err);
-    if (rc == 0 && parts & DRPS_WINDOW_PREV)
-        rc = decode_distances(find_run(record, bytes, PREV), w, w->prev, w->arriving, with_rows,
-                              err);
-    if (rc < 0) w->n = 0;
-    return rc;
+    if (rc < 0) {
+        w->n = 0;
+        return rc;
+    }
+    const struct target next = {.plain = parts & DRPS_WINDOW_NEXT ? w->next : NULL};
+    const struct target prev = {.plain = parts & DRPS_WINDOW_PREV ? w->prev : NULL};
+    return decode_parts(record, bytes, (parts & DRPS_WINDOW_ROWS) != 0, w, &next, &prev, err);
+}
+
+int drps_window_decode_ways(const void *record, size_t bytes, int with_rows, struct drps_window *w,
+                            struct drps_ways *next, struct drps_ways *prev, struct drps_err *err)
+{
+    int rc = drps_window_head(record, bytes, w, err);
+    if (rc == 0 && with_rows) rc = window_reserve(w, DRPS_WINDOW_ROWS, err);
+    if (rc < 0) {
+        w->n = 0;
+        return rc;
+    }
+    return decode_parts(record, bytes, with_rows, w, &(struct target){.ways = next},
+                        &(struct target){.ways = prev}, err);
 }

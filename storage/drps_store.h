@@ -84,9 +84,21 @@ struct drps_store_window {
 };
 
 /*
- * The plan's windows. read() gives the head of window w < windows and, where the pointer is not
- * NULL, its arrays [n]: placed ids of its rows, windows until each is used next and since it was
- * used last (1 .. windows, cyclic). One calling thread at a time.
+ * The ways of a window's rows, by slot: windows from a use of a row to the one after, or before.
+ * Most are 1, so that the others alone are listed. A row with a way above 1 is a *far* one.
+ */
+struct drps_ways {
+    uint64_t *marks; /* [DRPS_WAYS_WORDS(n)] bit s: the row of slot s is far; from bit n on 0 */
+    uint32_t *far;   /* [n_far] the ways of these rows, in slot order; room for n */
+    size_t n_far;
+};
+#define DRPS_WAYS_WORDS(n) ((size_t)(n) / 64 + 2)
+
+/*
+ * The plan's windows. Both calls give the head of window w < windows and, where a pointer is not
+ * NULL, of its rows the placed ids [n] and the ways to the next use and from the last one (1 ..
+ * windows, cyclic): read() of every row, in arrays [n], read_ways() as it is stored, which takes
+ * less time. One calling thread at a time.
  */
 struct drps_window_source {
     void *ctx;
@@ -96,6 +108,8 @@ struct drps_window_source {
     uint64_t working_rows; /* most rows of two neighbouring windows together */
     int (*read)(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
                 uint32_t *next, uint32_t *prev, struct drps_err *err);
+    int (*read_ways)(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
+                     struct drps_ways *next, struct drps_ways *prev, struct drps_err *err);
 };
 
 /* Which block a full pool gives up; storage/evict.h has more. */

@@ -35,7 +35,7 @@ enum {
     ROW_EXTRA = 45,     /* two windows' frames and distances; order, vacant frames, ids, last use;
                            a packed record; its place on a shelf; a bit */
     HELD_EXTRA = 5,     /* its place on a shelf; a bit */
-    WINDOW_EXTRA = 300, /* the last block of its shelf, which has room; head, reach, count,
+    WINDOW_EXTRA = 316, /* the last block of its shelf, which has room; head, reach, counts,
                            statistics; its stream, and a part of its group's */
     WINDOWS_LEAST = 1 << 20, /* set aside for that; of more windows it is the buffers' */
     HELD_SHARE = 3, /* for so many frames of windows, one that holds a row between windows */

@@ -56,6 +56,12 @@ static int relay_memory_need(const struct drps_store_config *config, uint64_t *l
 
 /* ---- Opening and closing ---- */
 
+static void free_ways(struct drps_ways *w)
+{
+    free(w->marks);
+    free(w->far);
+}
+
 static void relay_close(struct drps_store *base)
 {
     struct drps_relay *st = (struct drps_relay *)base;
@@ -65,7 +71,7 @@ static void relay_close(struct drps_store *base)
     drps_pages_free(st->rows, st->rows_bytes);
     for (int i = 0; i < 2; i++) {
         free(st->open[i].frame);
-        free(st->open[i].next);
+        free_ways(&st->open[i].next);
     }
     free(st->path);
     free(st->vacant);
@@ -74,8 +80,9 @@ static void relay_close(struct drps_store *base)
     free(st->order);
     free(st->picked);
     free(st->ids);
-    free(st->prev);
+    free_ways(&st->prev);
     free(st->counts);
+    free(st->parts);
     free(st->index);
     free(st->window_stats);
     if (st->alive) {
@@ -91,34 +98,45 @@ static int check_config(const struct drps_store_config *c, struct drps_err *err)
     const struct drps_window_source *s = c->windows;
     int rc = check_shape(c, err);
     if (rc < 0) return rc;
-    if (!s || !s->windows || !s->epochs || !s->read || s->windows > UINT32_MAX / 4 ||
-        s->max_rows > s->working_rows || s->working_rows > c->rows)
+    if (!s || !s->windows || !s->epochs || !s->read || !s->read_ways ||
+        s->windows > UINT32_MAX / 4 || s->max_rows > s->working_rows || s->working_rows > c->rows)
         return drps_err_set(err, -EINVAL, "the relay store needs the plan's windows");
     return 0;
 }
 
+/* Numbers of rows of a window. */
+static uint32_t *row_numbers(const struct drps_relay *st)
+{
+    return drps_array_new(st->source.max_rows + DRPS_PICK_ROOM, sizeof(uint32_t));
+}
+
+static int make_ways(const struct drps_relay *st, struct drps_ways *w)
+{
+    w->marks = drps_array_new(DRPS_WAYS_WORDS(st->source.max_rows), sizeof(*w->marks));
+    w->far = row_numbers(st);
+    return w->marks && w->far ? 0 : -ENOMEM;
+}
+
 static int allocate(struct drps_relay *st)
 {
-    const size_t most = st->source.max_rows;
     const size_t words = (size_t)(st->frames + 63) / 64;
     st->rows_bytes = (size_t)st->frames * st->config.row_bytes;
     st->rows = drps_pages_new(st->rows_bytes);
     st->vacant = calloc(words + 1, sizeof(*st->vacant));
     for (int i = 0; i < 2; i++) {
-        st->open[i].frame = drps_array_new(most, sizeof(uint32_t));
-        st->open[i].next = drps_array_new(most, sizeof(uint32_t));
-        if (!st->open[i].frame || !st->open[i].next) return -ENOMEM;
+        st->open[i].frame = row_numbers(st);
+        if (make_ways(st, &st->open[i].next) < 0 || !st->open[i].frame) return -ENOMEM;
     }
-    st->order = drps_array_new(most + 1, sizeof(*st->order));   /* one is read for nothing, or, */
-    st->picked = drps_array_new(most + 1, sizeof(*st->picked)); /* of these, written and not kept */
-    st->ids = drps_array_new(most, sizeof(*st->ids));
-    st->prev = drps_array_new(most + 1, sizeof(*st->prev));
+    st->order = row_numbers(st);
+    st->picked = row_numbers(st);
+    st->ids = row_numbers(st);
     st->reach = drps_array_new(st->source.windows, sizeof(*st->reach));
     st->shelves = drps_shelves_new(st->source.windows, st->frames);
     st->counts = drps_array_new(st->source.windows + 2, sizeof(*st->counts));
+    st->parts = drps_array_new(st->source.windows + 2, sizeof(*st->parts));
     st->window_stats = calloc(st->source.windows, sizeof(*st->window_stats));
-    if (!st->rows || !st->vacant || !st->order || !st->picked || !st->ids || !st->prev ||
-        !st->reach || !st->shelves || !st->counts || !st->window_stats)
+    if (make_ways(st, &st->prev) < 0 || !st->rows || !st->vacant || !st->order || !st->picked ||
+        !st->ids || !st->reach || !st->shelves || !st->counts || !st->parts || !st->window_stats)
         return -ENOMEM;
     for (uint64_t f = 0; f < st->frames; f++)
         st->vacant[f / 64] |= UINT64_C(1) << f % 64;
@@ -201,8 +219,8 @@ static int open_parts(struct drps_relay *st, struct drps_err *err)
     if (allocate(st) < 0)
         return drps_err_set(err, -ENOMEM, "no memory for %llu rows of %zu bytes",
                             (unsigned long long)st->frames, st->config.row_bytes);
-    rc = drps_hold_plan(&st->source, st->frames, st->share.buffer_bytes, st->open[0].next,
-                        st->reach, &st->stats.rows_sent, err); /* buffers come after it */
+    rc = drps_hold_plan(&st->source, st->frames, st->share.buffer_bytes, st->order, st->reach,
+                        &st->stats.rows_sent, err); /* buffers come after it */
     if (rc == 0) rc = open_streams(st, err);
     if (rc < 0) return rc;
     describe(st);
@@ -224,6 +242,7 @@ static int relay_open(const struct drps_store_config *config, struct drps_store 
     st->source = *config->windows;
     st->steps = steps;
     st->all_windows = st->source.windows * st->source.epochs;
+    drps_picker_init(&st->picker);
     (void)pthread_mutex_init(&st->lock,
                              NULL); /* glibc: these cannot fail with default attributes */
     (void)pthread_cond_init(&st->news, NULL);

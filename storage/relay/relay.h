@@ -29,6 +29,7 @@
 
 #include "storage/opensteps.h"
 #include "storage/relay/hold.h"
+#include "storage/relay/pick.h"
 #include "storage/relay/streams.h"
 
 /* How streams are cut and grouped. */
@@ -50,11 +51,13 @@ DRPS_MUST_CHECK
 int drps_relay_lay_out(const struct drps_store_config *config, uint64_t buffer_bytes,
                        struct drps_relay_layout *out, struct drps_err *err);
 
+enum { DRPS_RELAY_QUARTERS = 4 };
+
 struct drps_relay_window {
     uint64_t q;
     struct drps_store_window head;
-    uint32_t *frame; /* own: [max_rows] where row of slot s lies */
-    uint32_t *next;  /* own: [max_rows] windows until it is used again */
+    uint32_t *frame;       /* own: [max_rows] where row of slot s lies */
+    struct drps_ways next; /* own: windows until it is used again */
 };
 
 struct drps_relay {
@@ -67,7 +70,7 @@ struct drps_relay {
     char *path;           /* own: of the stream file */
     struct drps_streams *streams;
 
-    /* Rows in memory. */
+    /* Rows in memory. Arrays of max_rows have room for DRPS_PICK_ROOM more. */
     char *rows; /* own: [frames][row_bytes] */
     size_t rows_bytes;
     uint64_t frames;
@@ -75,10 +78,13 @@ struct drps_relay {
     struct drps_relay_window open[2]; /* window q at q % 2 */
     uint32_t *reach;                  /* own: [K] windows that a leaving row is held for at most */
     struct drps_shelves *shelves;     /* own: frames of rows that are held, by their next window */
-    uint32_t *order;                  /* own: [max_rows + 1] slots, or frames, in stream order */
-    uint32_t *picked;                 /* own: [max_rows + 1] slots, or frames, of those that move */
-    uint32_t *ids, *prev;             /* own: [max_rows + 1] of the window being opened */
-    uint32_t *counts;                 /* own: [K + 2] */
+    uint32_t *order;                  /* own: [max_rows] slots, or frames, in stream order */
+    uint32_t *picked;                 /* own: [max_rows] slots, or frames, of those that move */
+    uint32_t *ids;                    /* own: [max_rows] of the window being opened */
+    struct drps_ways prev;            /* own: of it, windows since the last use */
+    uint32_t *counts;                 /* own: [K + 2] of rows, by distance */
+    uint32_t (*parts)[DRPS_RELAY_QUARTERS]; /* own: [K + 2] the same of each quarter of them */
+    struct drps_picker picker;
 
     /* The engine's thread. Steps of windows current .. entered - 1, at most two, may be open. */
     struct drps_open_steps steps;

@@ -111,9 +111,9 @@ static int spool_open_window(struct spool *sp, uint64_t q, struct drps_err *err)
     const struct drps_relay_window *win = &st->open[q % 2];
     struct drps_store_window head;
     int rc = st->source.read(st->source.ctx, drps_relay_number(st, q), &head, st->ids, NULL,
-                             st->prev, err);
+                             st->prev.far, err);
     for (size_t s = 0; s < head.n && rc == 0; s++) {
-        if (q > st->closing && st->prev[s] == 1) continue; /* seen with the window before */
+        if (q > st->closing && st->prev.far[s] == 1) continue; /* seen with the window before */
         rc =
             spool_row(sp, st->ids[s], st->rows + (size_t)win->frame[s] * st->config.row_bytes, err);
     }
@@ -170,14 +170,14 @@ static size_t list_arrived(struct drps_relay *st, uint64_t q, size_t n,
     uint32_t at = 0;
     memset(st->counts, 0, (st->source.windows + 2) * sizeof(*st->counts));
     for (size_t s = 0; s < n; s++)
-        st->counts[st->prev[s]]++;
+        st->counts[st->prev.far[s]]++;
     for (uint32_t d = st->source.windows; d > 1; d--) {
         const uint32_t rows = is_there(st, q, d) ? st->counts[d] : 0;
         st->counts[d] = rows ? at : UINT32_MAX;
         at += rows;
     }
     for (size_t s = 0; s < n; s++) {
-        const uint32_t d = st->prev[s];
+        const uint32_t d = st->prev.far[s];
         if (d > 1 && st->counts[d] != UINT32_MAX) st->order[st->counts[d]++] = st->ids[s];
     }
     return at;
@@ -230,7 +230,7 @@ static int spool_coming(struct spool *sp, uint64_t q, struct drps_err *err)
     const uint32_t w = drps_relay_number(st, q);
     struct drps_store_window head;
     if (!drps_streams_bytes(st->streams, w) && !drps_shelves_count(st->shelves, w)) return 0;
-    int rc = st->source.read(st->source.ctx, w, &head, st->ids, NULL, st->prev, err);
+    int rc = st->source.read(st->source.ctx, w, &head, st->ids, NULL, st->prev.far, err);
     if (rc == 0) rc = spool_shelf(sp, q, head.n, err);
     return rc == 0 ? spool_stream(sp, q, head.n, err) : rc;
 }
@@ -244,12 +244,12 @@ static int spool_piece(struct spool *sp, uint64_t q, uint32_t group, uint64_t *t
     const uint32_t windows = st->source.windows;
     const uint32_t w = drps_relay_number(st, q);
     struct drps_store_window head;
-    int rc = st->source.read(st->source.ctx, w, &head, st->ids, st->prev, NULL, err); /* next */
+    int rc = st->source.read(st->source.ctx, w, &head, st->ids, st->prev.far, NULL, err); /* next */
     uint32_t total = 0;
     if (rc < 0) return rc;
     memset(st->counts, 0, (windows + 2) * sizeof(*st->counts));
     for (size_t s = 0; s < head.n; s++)
-        st->counts[st->prev[s]]++;
+        st->counts[st->prev.far[s]]++;
     for (uint32_t d = 2; d <= windows; d++) {
         const int sent =
             !drps_relay_held(st, q, d) && drps_relay_route(st, w, d) == windows + group;
@@ -259,7 +259,7 @@ static int spool_piece(struct spool *sp, uint64_t q, uint32_t group, uint64_t *t
     }
     if (!total) return 0; /* nothing was sent, not even counts */
     for (size_t s = 0; s < head.n; s++) {
-        const uint32_t d = st->prev[s];
+        const uint32_t d = st->prev.far[s];
         if (d > 1 && st->counts[d] != UINT32_MAX) st->order[st->counts[d]++] = st->ids[s];
     }
     for (uint32_t i = 0; i < st->layout.span && rc == 0; i++) {

@@ -6,9 +6,8 @@
 #include "storage/relay/relay.h"
 
 /*
- * Which rows stay, arrive and leave is as good as random from slot to slot, so the loops over slots
- * have no branch that depends on it: whatever becomes of a slot, it is written where the next one
- * of its kind goes. Only rows that do not stay are counted and sorted.
+ * What is done for every slot of a window is done eight slots at a time (pick.h). Only rows that do
+ * not stay are counted and sorted.
  */
 
 static int contradiction(uint64_t q, const char *what, struct drps_err *err)
@@ -21,13 +20,28 @@ static int contradiction(uint64_t q, const char *what, struct drps_err *err)
 
 /* ---- Sorting by distance ---- */
 
+/*
+ * By counting, in quarters of the items that are gone through side by side: the next item of each
+ * quarter, often of the same distance as the one before, need not wait for the others.
+ */
+enum { QUARTERS = DRPS_RELAY_QUARTERS };
+
 /* counts[d] becomes the number of items with distance d, 1 .. K. */
 static void count_distances(struct drps_relay *st, const uint32_t *distance, size_t n)
 {
-    uint32_t *counts = st->counts;
-    memset(counts, 0, (st->source.windows + 2) * sizeof(*counts));
-    for (size_t i = 0; i < n; i++)
-        counts[distance[i]]++;
+    uint32_t(*restrict parts)[QUARTERS] = st->parts;
+    const size_t quarter = n / QUARTERS;
+    memset(parts, 0, (st->source.windows + 2) * sizeof(*parts));
+    for (size_t i = 0; i < quarter; i++)
+        for (size_t k = 0; k < QUARTERS; k++)
+            parts[distance[k * quarter + i]][k]++;
+    for (size_t i = QUARTERS * quarter; i < n; i++)
+        parts[distance[i]][QUARTERS - 1]++;
+    for (size_t d = 0; d < st->source.windows + 2; d++) {
+        st->counts[d] = 0;
+        for (size_t k = 0; k < QUARTERS; k++)
+            st->counts[d] += parts[d][k];
+    }
 }
 
 /* Items into st->order, by distance; counts[d], the place of the first of distance d, becomes the
@@ -35,46 +49,50 @@ static void count_distances(struct drps_relay *st, const uint32_t *distance, siz
 static void sort_items(struct drps_relay *st, const uint32_t *distance, const uint32_t *item,
                        size_t n)
 {
-    uint32_t *restrict order = st->order, *restrict counts = st->counts;
-    for (size_t i = 0; i < n; i++)
-        order[counts[distance[i]]++] = item[i];
+    uint32_t(*restrict parts)[QUARTERS] = st->parts;
+    uint32_t *restrict order = st->order;
+    const size_t quarter = n / QUARTERS;
+    for (size_t d = 0; d < st->source.windows + 2; d++)
+        for (size_t k = 0; k < QUARTERS; k++) {
+            const uint32_t first = st->counts[d];
+            st->counts[d] += parts[d][k];
+            parts[d][k] = first;
+        }
+    for (size_t i = 0; i < quarter; i++)
+        for (size_t k = 0; k < QUARTERS; k++)
+            order[parts[distance[k * quarter + i]][k]++] = item[k * quarter + i];
+    for (size_t i = QUARTERS * quarter; i < n; i++)
+        order[parts[distance[i]][QUARTERS - 1]++] = item[i];
 }
 
 /* ---- Opening ---- */
 
-/* Frames of the rows of window q - 1 that window q uses, too, in slot order. Returns how many. */
+/* Frames of the rows of window q - 1 that window q uses, too, in slot order, into st->order.
+ * Returns how many. */
 static size_t list_staying(struct drps_relay *st, uint64_t q)
 {
     const struct drps_relay_window *before = &st->open[(q + 1) % 2];
-    const uint32_t *restrict frame = before->frame, *restrict next = before->next;
-    uint32_t *restrict list = st->order;
-    size_t k = 0;
     if (!q) return 0;
-    for (size_t s = 0; s < before->head.n; s++) {
-        list[k] = frame[s];
-        k += next[s] == 1;
-    }
-    return k;
+    return drps_pick(&st->picker, before->next.marks, before->head.n, 0, before->frame, st->order);
+}
+
+/* All rows of the first window are new: none has stayed. */
+static void mark_all(struct drps_ways *ways, size_t n, uint32_t windows)
+{
+    for (size_t i = 0; i < DRPS_WAYS_WORDS(n); i++)
+        ways->marks[i] = UINT64_MAX;
+    for (size_t i = 0; i < n; i++)
+        ways->far[i] = windows;
+    ways->n_far = n;
 }
 
 /* Rows that stayed keep the frames that list_staying() found. The slots of all others go to
- * st->picked, their distances to the front of st->prev. Returns how many these are. */
-static size_t keep_frames(struct drps_relay *st, struct drps_relay_window *win)
+ * st->picked, their distances are st->prev.far. */
+static void keep_frames(struct drps_relay *st, struct drps_relay_window *win)
 {
-    const uint32_t *restrict kept = st->order;
-    uint32_t *restrict prev = st->prev, *restrict picked = st->picked;
-    uint32_t *restrict frame = win->frame;
-    const uint32_t stay = win->q ? 1 : 0; /* no distance is 0 */
-    size_t k = 0, others = 0;
-    for (size_t s = 0; s < win->head.n; s++) {
-        const uint32_t d = prev[s];
-        frame[s] = kept[k];
-        picked[others] = (uint32_t)s;
-        prev[others] = d; /* others <= s: it was read */
-        k += d == stay;
-        others += d != stay;
-    }
-    return others;
+    const uint64_t *marks = st->prev.marks;
+    drps_pick_spread(&st->picker, marks, win->head.n, 0, st->order, win->frame);
+    (void)drps_pick_places(&st->picker, marks, win->head.n, 1, st->picked);
 }
 
 /* How the slots that st->order has come by frames: those of rows that were held first, then those
@@ -91,7 +109,7 @@ static struct comers order_comers(struct drps_relay *st, uint64_t q, size_t n)
     const uint32_t known = q < windows ? (uint32_t)q : windows; /* the longest way yet */
     struct comers c = {0, 0, 0};
     uint32_t at = 0;
-    count_distances(st, st->prev, n);
+    count_distances(st, st->prev.far, n);
     for (int held = 1; held >= 0; held--)
         for (uint32_t d = known; d > 1; d--) {
             if (drps_relay_held(st, q - d, d) != held) continue;
@@ -107,7 +125,7 @@ static struct comers order_comers(struct drps_relay *st, uint64_t q, size_t n)
         st->counts[d] = at;
         at += rows;
     }
-    sort_items(st, st->prev, st->picked, n);
+    sort_items(st, st->prev.far, st->picked, n);
     return c;
 }
 
@@ -203,14 +221,15 @@ int drps_relay_open_window(struct drps_relay *st, uint64_t q, struct drps_err *e
     struct drps_window_stats stats = {0};
 
     uint32_t *ids = q < st->source.windows ? st->ids : NULL; /* later, nothing is created */
-    int rc = st->source.read(st->source.ctx, w, &win->head, ids, win->next, st->prev, err);
+    int rc = st->source.read_ways(st->source.ctx, w, &win->head, ids, &win->next, &st->prev, err);
     if (rc < 0) return rc;
     win->q = q;
+    if (!q) mark_all(&st->prev, win->head.n, st->source.windows);
     const size_t staying = list_staying(st, q);
-    const size_t others = keep_frames(st, win);
-    if (others + staying != win->head.n)
+    if (st->prev.n_far + staying != win->head.n)
         return contradiction(q, "rows stay that are not used", err);
-    const struct comers c = order_comers(st, q, others);
+    keep_frames(st, win);
+    const struct comers c = order_comers(st, q, st->prev.n_far);
     rc = place_comers(st, win, &c, err);
     if (rc < 0) return rc;
     if (c.created && !ids) return contradiction(q, "it has rows that no window has had", err);
@@ -251,22 +270,16 @@ uint32_t drps_relay_route(const struct drps_relay *st, uint32_t w, uint32_t dist
  * leave. */
 static size_t order_leavers(struct drps_relay *st, const struct drps_relay_window *win)
 {
-    const uint32_t *restrict next = win->next, *restrict frame = win->frame;
-    uint32_t *restrict picked = st->picked, *restrict distance = st->prev;
-    size_t n = 0;
-    for (size_t s = 0; s < win->head.n; s++) {
-        picked[n] = frame[s];
-        distance[n] = next[s];
-        n += next[s] != 1;
-    }
-    count_distances(st, distance, n);
+    const size_t n =
+        drps_pick(&st->picker, win->next.marks, win->head.n, 1, win->frame, st->picked);
+    count_distances(st, win->next.far, n);
     uint32_t at = 0;
     for (uint32_t d = 2; d <= st->source.windows; d++) {
         const uint32_t rows = st->counts[d];
         st->counts[d] = at;
         at += rows;
     }
-    sort_items(st, distance, picked, n);
+    sort_items(st, win->next.far, st->picked, n);
     return n;
 }
 

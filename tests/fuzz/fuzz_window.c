@@ -33,6 +33,38 @@ static void check_numbers(const struct drps_window *w)
     CHECK(leaving == w->leaving && arriving == w->arriving && w->n <= w->max_rows);
 }
 
+/* The ways of one part are its distances. */
+static void check_ways(const struct drps_ways *ways, const uint32_t *plain, size_t n)
+{
+    size_t k = 0;
+    for (size_t s = 0; s < n; s++) {
+        const int far = ways->marks[s / 64] >> s % 64 & 1;
+        CHECK((far ? ways->far[k] : 1) == plain[s]);
+        k += (size_t)far;
+    }
+    CHECK(k == ways->n_far);
+}
+
+static void check_both_ways(const uint8_t *data, size_t size, const struct drps_window *all)
+{
+    const size_t n = all->n;
+    struct drps_window head = {0};
+    struct drps_ways ways[2];
+    for (int i = 0; i < 2; i++) {
+        ways[i] = (struct drps_ways){malloc(DRPS_WAYS_WORDS(n) * 8), malloc(n * 4 + 1), 0};
+        CHECK(ways[i].marks && ways[i].far);
+    }
+    CHECK(drps_window_decode_ways(data, size, 1, &head, &ways[0], &ways[1], NULL) == 0);
+    CHECK(head.n == n);
+    check_ways(&ways[0], all->next, n);
+    check_ways(&ways[1], all->prev, n);
+    for (int i = 0; i < 2; i++) {
+        free(ways[i].marks);
+        free(ways[i].far);
+    }
+    drps_window_free(&head);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct drps_window all = {0}, one = {0};
@@ -41,7 +73,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int single = 0;
 
     CHECK(rc == err.code && (rc == 0 || rc == DRPS_E_CORRUPT));
-    if (rc == 0) check_numbers(&all);
+    if (rc == 0) {
+        check_numbers(&all);
+        check_both_ways(data, size, &all);
+    }
     CHECK(rc == 0 || all.n == 0);
     for (unsigned part = 1; part <= ALL; part <<= 1) {
         int bad = drps_window_decode(data, size, part, &one, NULL);

@@ -220,11 +220,34 @@ static int read_window(void *ctx, uint32_t w, struct drps_store_window *out, uin
     return 0;
 }
 
+void plan_ways(const uint32_t *plain, size_t n, struct drps_ways *out)
+{
+    out->n_far = 0;
+    memset(out->marks, 0, DRPS_WAYS_WORDS(n) * sizeof(*out->marks));
+    for (size_t s = 0; s < n; s++)
+        if (plain[s] > 1) {
+            out->marks[s / 64] |= UINT64_C(1) << s % 64;
+            out->far[out->n_far++] = plain[s];
+        }
+}
+
+static int read_ways(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
+                     struct drps_ways *next, struct drps_ways *prev, struct drps_err *err)
+{
+    const struct plan *p = ctx;
+    const struct plan_window *win = &p->windows[w];
+    if (next) plan_ways(win->next, win->head.n, next);
+    if (prev) plan_ways(win->prev, win->head.n, prev);
+    return read_window(ctx, w, out, rows, NULL, NULL, err);
+}
+
 void plan_cut(struct plan *p, uint64_t seed, size_t max_steps)
 {
     free_windows(p);
-    p->source = (struct drps_window_source){
-        .ctx = p, .epochs = p->n_steps / p->epoch_steps, .read = read_window};
+    p->source = (struct drps_window_source){.ctx = p,
+                                            .epochs = p->n_steps / p->epoch_steps,
+                                            .read = read_window,
+                                            .read_ways = read_ways};
     p->windows = must(calloc(p->epoch_steps, sizeof(*p->windows)));
     for (size_t at = 0; at < p->epoch_steps;) {
         size_t n = 1 + below(seed, at, (uint32_t)max_steps);

@@ -48,6 +48,9 @@ void plan_free(struct plan *p);
 /* Cut the epoch into windows of at most max_steps steps each (at random), for the relay store. */
 void plan_cut(struct plan *p, uint64_t seed, size_t max_steps);
 
+/* Plain distances [n] as ways, into its arrays. */
+void plan_ways(const uint32_t *plain, size_t n, struct drps_ways *out);
+
 /* A plan from block traces: step s touches all rows of the blocks in trace[s] ("03" is blocks 0 and
  * 3). */
 struct plan *plan_from_trace(const char *const *trace, size_t n_steps, size_t blocks);

@@ -73,6 +73,44 @@ static int read_window(struct fixture *f, uint32_t number, int whole, struct drp
                           err);
 }
 
+static void assert_ways(const struct drps_ways *ways, const uint32_t *plain, size_t n)
+{
+    size_t k = 0;
+    for (size_t s = 0; s < n; s++) {
+        const int far = ways->marks[s / 64] >> s % 64 & 1;
+        assert_int_equal(far ? ways->far[k] : 1, plain[s]);
+        k += (size_t)far;
+    }
+    assert_int_equal(k, ways->n_far);
+}
+
+/* The other form of the same: f's arrays hold the window's plain distances. */
+static void check_ways(struct fixture *f, uint32_t number, int whole, size_t n)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_store_window got;
+    struct drps_ways ways[2];
+    uint32_t *rows = calloc(f->source.max_rows + 1, sizeof(*rows));
+    assert_non_null(rows);
+    for (int i = 0; i < 2; i++) {
+        ways[i].marks = calloc(DRPS_WAYS_WORDS(f->source.max_rows), sizeof(*ways[i].marks));
+        ways[i].far = calloc(f->source.max_rows + 1, sizeof(*ways[i].far));
+        assert_true(ways[i].marks && ways[i].far);
+    }
+    if (f->source.read_ways(f->source.ctx, number, &got, whole ? rows : NULL, &ways[0], &ways[1],
+                            &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(got.n, n);
+    assert_ways(&ways[0], f->next, n);
+    assert_ways(&ways[1], f->prev, n);
+    if (whole) assert_memory_equal(rows, f->rows, n * sizeof(*rows));
+    for (int i = 0; i < 2; i++) {
+        free(ways[i].marks);
+        free(ways[i].far);
+    }
+    free(rows);
+}
+
 /* Against the file itself. */
 static void check_window(struct fixture *f, uint32_t number, int whole)
 {
@@ -100,6 +138,7 @@ static void check_window(struct fixture *f, uint32_t number, int whole)
     assert_memory_equal(f->next, want.next, want.n * sizeof(uint32_t));
     assert_memory_equal(f->prev, want.prev, want.n * sizeof(uint32_t));
     if (whole) assert_memory_equal(f->rows, want.rows, want.n * sizeof(uint32_t));
+    check_ways(f, number, whole, want.n);
 
     free(record);
     drps_recfile_close(file);

@@ -392,9 +392,50 @@ static void test_window_front(void **state)
     lists_free(&l);
 }
 
+/* Ways as plain distances, and where they are said to end. */
+static void assert_ways(const uint64_t *marks, size_t at, const uint32_t *far, const uint32_t *want,
+                        size_t n)
+{
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++) {
+        const int marked = marks[(at + i) / 64] >> (at + i) % 64 & 1;
+        assert_int_equal(marked ? far[k] : 1, want[i]);
+        k += (size_t)marked;
+    }
+    for (size_t i = at + n; i % 64; i++)
+        assert_int_equal(marks[i / 64] >> i % 64 & 1, 0);
+}
+
+/* Marks are appended at any bit, and leave those before it alone. */
+static void assert_far(const unsigned char *packed, size_t bytes, const uint32_t *want, size_t n,
+                       const struct distances_table *table)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    uint32_t *far = must(calloc(n + 1, sizeof(*far)));
+    uint64_t *marks = must(malloc(DRPS_WAYS_WORDS(n + 64) * sizeof(*marks)));
+    size_t far_n, used, want_far = 0;
+    for (size_t i = 0; i < n; i++)
+        want_far += want[i] > 1;
+    for (size_t at = 0; at < 64; at += 1 + n / 50) {
+        memset(marks, 0xff, DRPS_WAYS_WORDS(n + 64) * sizeof(*marks));
+        if (at) marks[0] = UINT64_MAX >> (64 - at);
+        assert_ok(distances_decode_far(packed, bytes, table, marks, at, far, &far_n, &used, &err),
+                  &err);
+        assert_int_equal(far_n, want_far);
+        assert_int_equal(used, bytes);
+        assert_ways(marks, at, far, want, n);
+        for (size_t i = 0; i < at; i++)
+            assert_true(marks[0] >> i & 1);
+    }
+    free(marks);
+    free(far);
+}
+
 static void assert_distances(const uint32_t *want, size_t n, uint32_t most)
 {
     struct drps_err err = DRPS_ERR_INIT;
+    struct distances_table table;
+    distances_table_init(&table, most);
     uint32_t *numbers = must(calloc(n + 1, sizeof(*numbers)));
     unsigned char *packed = must(malloc(distances_encode_bound(n)));
     size_t used, far, want_far = 0;
@@ -406,29 +447,30 @@ static void assert_distances(const uint32_t *want, size_t n, uint32_t most)
     assert_memory_equal(numbers, want, n * sizeof(*want));
     unsigned char *exact = must(malloc(bytes)); /* a sanitizer sees one byte too far */
     memcpy(exact, packed, bytes);
-    assert_ok(distances_decode(exact, bytes, most, numbers, &far, &used, &err), &err);
+    assert_ok(distances_decode(exact, bytes, &table, numbers, &far, &used, &err), &err);
     assert_memory_equal(numbers, want, n * sizeof(*want));
     assert_int_equal(far, want_far);
     assert_int_equal(used, bytes);
+    assert_far(exact, bytes, want, n, &table);
     for (size_t i = 8 + (n + 7) / 8; i < bytes; i++) { /* none is more than there are windows */
         exact[i] ^= 0xff;
-        const int rc = distances_decode(exact, bytes, most, numbers, &far, &used, NULL);
+        const int rc = distances_decode(exact, bytes, &table, numbers, &far, &used, NULL);
         assert_true(rc == 0 || rc == DRPS_E_CORRUPT);
         for (size_t k = 0; rc == 0 && k < n; k++)
             assert_in_range(numbers[k], 1, most);
         exact[i] ^= 0xff;
     }
-    assert_int_equal(distances_decode(exact, bytes - 1, most, numbers, &far, &used, NULL),
+    assert_int_equal(distances_decode(exact, bytes - 1, &table, numbers, &far, &used, NULL),
                      DRPS_E_CORRUPT);
     if (n) { /* another mark: as many numbers as marks no more */
         exact[4 + (n - 1) / 8] ^= (unsigned char)(1 << (n - 1) % 8);
-        assert_int_equal(distances_decode(exact, bytes, most, numbers, &far, &used, NULL),
+        assert_int_equal(distances_decode(exact, bytes, &table, numbers, &far, &used, NULL),
                          DRPS_E_CORRUPT);
         exact[4 + (n - 1) / 8] ^= (unsigned char)(1 << (n - 1) % 8);
     }
     if (n % 8) { /* a mark of a number that is not there */
         exact[4 + n / 8] |= 0x80;
-        assert_int_equal(distances_decode(exact, bytes, most, numbers, &far, &used, NULL),
+        assert_int_equal(distances_decode(exact, bytes, &table, numbers, &far, &used, NULL),
                          DRPS_E_CORRUPT);
     }
     free(exact);
@@ -499,6 +541,26 @@ static void test_window_decode_parts(void **state)
             if (parts & DRPS_WINDOW_PREV) assert_memory_equal(some.prev, all.prev, 4 * all.n);
         }
         assert_int_equal(drps_window_decode(st.record[k], st.bytes[k], 8, &some, NULL), -EINVAL);
+        for (int with_rows = 0; with_rows < 2; with_rows++) {
+            struct drps_ways next = {must(calloc(DRPS_WAYS_WORDS(all.n), 8)),
+                                     must(calloc(all.n + 1, 4)), 0};
+            struct drps_ways prev = {must(calloc(DRPS_WAYS_WORDS(all.n), 8)),
+                                     must(calloc(all.n + 1, 4)), 0};
+            const size_t n = with_rows ? st.bytes[k] : all.front_bytes;
+            assert_ok(
+                drps_window_decode_ways(st.record[k], n, with_rows, &some, &next, &prev, &err),
+                &err);
+            assert_int_equal(some.n, all.n);
+            assert_int_equal(next.n_far, all.leaving);
+            assert_int_equal(prev.n_far, all.arriving);
+            assert_ways(next.marks, 0, next.far, all.next, all.n);
+            assert_ways(prev.marks, 0, prev.far, all.prev, all.n);
+            if (with_rows && all.n) assert_memory_equal(some.rows, all.rows, 4 * all.n);
+            free(next.marks);
+            free(next.far);
+            free(prev.marks);
+            free(prev.far);
+        }
         drps_window_free(&all);
         drps_window_free(&some);
     }
