@@ -26,10 +26,12 @@ int drps_slots_init(struct drps_slots *slots, uint64_t n)
     const size_t words = (size_t)n / 64 + 1;
     *slots = (struct drps_slots){.n = n};
     slots->sums = drps_array_new((size_t)n, sizeof(*slots->sums));
+    slots->bytes = drps_array_new((size_t)n, sizeof(*slots->bytes));
     slots->next = drps_array_new((size_t)n, sizeof(*slots->next));
     slots->vacant = calloc(words, sizeof(*slots->vacant));
     slots->busy = calloc(words, sizeof(*slots->busy));
-    if (!slots->sums || !slots->next || !slots->vacant || !slots->busy) return -ENOMEM;
+    if (!slots->sums || !slots->bytes || !slots->next || !slots->vacant || !slots->busy)
+        return -ENOMEM;
     for (uint64_t i = 0; i < n; i++)
         set(slots->vacant, i);
     return 0;
@@ -38,6 +40,7 @@ int drps_slots_init(struct drps_slots *slots, uint64_t n)
 void drps_slots_destroy(struct drps_slots *slots)
 {
     free(slots->sums);
+    free(slots->bytes);
     free(slots->next);
     free(slots->vacant);
     free(slots->busy);
@@ -70,9 +73,10 @@ uint64_t drps_slots_take(struct drps_slots *slots, uint32_t n, uint32_t *n_out)
 }
 
 void drps_slots_append(struct drps_slots *slots, struct drps_slot_list *list, uint32_t slot,
-                       uint64_t sum)
+                       uint32_t bytes, uint64_t sum)
 {
     slots->sums[slot] = sum;
+    slots->bytes[slot] = bytes;
     slots->next[slot] = DRPS_NO_SLOT;
     if (list->last == DRPS_NO_SLOT)
         list->first = slot;

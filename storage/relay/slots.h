@@ -1,6 +1,6 @@
 /*
  * Slots of the transit file: which hold a chunk, in what order a stream's follow each other, and
- * the checksum of each. The vacant ones are taken in turn, round the file. Private to
+ * the length and checksum of each. The vacant ones are taken in turn, round the file. Private to
  * storage/relay/.
  */
 #ifndef DRPS_RELAY_SLOTS_H
@@ -13,6 +13,7 @@
 struct drps_slots {
     uint64_t n;
     uint64_t *sums;   /* own: [n] checksum of each chunk written */
+    uint32_t *bytes;  /* own: [n] of each: what the stream has there */
     uint32_t *next;   /* own: [n] the slot that follows in its stream */
     uint64_t *vacant; /* own: bit i: slot i holds no chunk */
     uint64_t *busy;   /* own: bit i: slot i is being written */
@@ -34,7 +35,7 @@ uint64_t drps_slots_take(struct drps_slots *slots, uint32_t n, uint32_t *n_out);
 
 /* A slot that was taken, with the list's last chunk, which is being written from now on. */
 void drps_slots_append(struct drps_slots *slots, struct drps_slot_list *list, uint32_t slot,
-                       uint64_t sum);
+                       uint32_t bytes, uint64_t sum);
 void drps_slots_written(struct drps_slots *slots, uint32_t slot);
 int drps_slots_is_busy(const struct drps_slots *slots, uint32_t slot);
 

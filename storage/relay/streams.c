@@ -22,8 +22,7 @@ void drps_streams_close(struct drps_streams *s)
     if (!s) return;
     drps_aio_close(s->aio);
     drps_pages_free(s->mem, s->mem_bytes);
-    free(s->of);
-    free(s->sum_of);
+    free(s->chunks);
     free(s->free);
     free(s->collected);
     free(s->pieces);
@@ -38,16 +37,14 @@ static int allocate(struct drps_streams *s, const struct drps_streams_config *c)
     s->buffers_n = buffers_needed(c);
     s->mem_bytes = chunks_in_memory(c) * c->chunk_bytes;
     s->mem = drps_pages_new(s->mem_bytes);
-    s->of = drps_array_new(s->buffers_n, sizeof(*s->of));
-    s->sum_of = drps_array_new(s->buffers_n, sizeof(*s->sum_of));
+    s->chunks = drps_array_new(s->buffers_n, sizeof(*s->chunks));
     s->free = drps_array_new(s->buffers_n, sizeof(*s->free));
     s->collected = drps_array_new(c->write_chunks, sizeof(*s->collected));
     s->pieces = drps_array_new((size_t)DRPS_STREAMS_WRITES * c->write_chunks, sizeof(*s->pieces));
     s->streams = calloc(c->n + 1, sizeof(*s->streams));
     s->places = drps_array_new(c->read_chunks, sizeof(*s->places));
     if (drps_slots_init(&s->slots, c->slots) < 0) return -ENOMEM;
-    return s->mem && s->of && s->sum_of && s->free && s->collected && s->pieces && s->streams &&
-                   s->places
+    return s->mem && s->chunks && s->free && s->collected && s->pieces && s->streams && s->places
                ? 0
                : -ENOMEM;
 }
@@ -71,16 +68,17 @@ int drps_streams_open(const struct drps_streams_config *config, struct drps_stre
                       struct drps_err *err)
 {
     *s_out = NULL;
-    if (!config->chunk_bytes || config->chunk_bytes % DRPS_AIO_ALIGN || !config->read_chunks ||
-        !config->write_chunks || config->write_chunks > DRPS_AIO_PIECES_MAX ||
-        config->behind < config->write_chunks || chunks_in_memory(config) > INT32_MAX ||
+    if (!config->chunk_bytes || config->chunk_bytes % DRPS_AIO_ALIGN || !config->tails ||
+        !config->read_chunks || !config->write_chunks ||
+        config->write_chunks > DRPS_AIO_PIECES_MAX || config->behind < config->write_chunks ||
+        chunks_in_memory(config) > INT32_MAX ||
         config->write_chunks > UINT32_MAX / config->chunk_bytes || !config->slots ||
         config->slots >= DRPS_NO_SLOT)
         return drps_err_set(err, -EINVAL, "streams in chunks of %zu bytes", config->chunk_bytes);
     struct drps_streams *s = calloc(1, sizeof(*s));
     if (!s) return drps_err_set(err, -ENOMEM, "no memory for %zu streams", config->n);
     s->config = *config;
-    s->reading.stream = DRPS_STREAMS_NONE;
+    s->reading.stream = s->oldest = s->newest = DRPS_STREAMS_NONE;
     int rc = allocate(s, config);
     if (rc == 0)
         lay_out(s, config);
@@ -151,7 +149,7 @@ int drps_streams_await_one(struct drps_streams *s, struct drps_err *err)
 uint64_t drps_streams_bytes(const struct drps_streams *s, size_t stream)
 {
     const struct drps_stream *st = &s->streams[stream];
-    return st->full * s->config.chunk_bytes + (st->tail == DRPS_STREAMS_NONE ? 0 : st->used);
+    return st->bytes + (st->tail == DRPS_STREAMS_NONE ? 0 : s->chunks[st->tail].bytes);
 }
 
 void drps_streams_stats(const struct drps_streams *s, struct drps_iostat *out)

@@ -4,7 +4,7 @@
  * to storage/relay/.
  *
  *     one file:   slots of a chunk each: | stream 7 | stream 2 | stream 7 | vacant | stream 5 | ...
- *     in memory:  the chunk that a stream is filling (its tail), full ones that are collected or
+ *     in memory:  the chunk that a stream is filling (its tail), chunks that are collected or
  *                 being written, chunks read ahead
  *
  * The file is a log that goes round. Full tails of whatever streams are collected, and one request
@@ -13,9 +13,12 @@
  * by a request each (or one for those that lie side by side), many at a time. A slot is vacant
  * again when its chunk was read.
  *
- * Only full chunks go to disk; a stream's last, unfinished chunk is read from memory. Space is
- * preallocated: a steady state extends and truncates nothing. A checksum of every chunk written
- * stays in memory and is compared when it is read. Used by one thread at a time.
+ * A stream's last, unfinished chunk is read from memory, if there is a tail for every stream that
+ * holds bytes. Where there are fewer, the tail that was appended to longest ago is collected as it
+ * is, a *partial chunk*, to make way for another stream's: it takes a slot as a full one does, and
+ * its length is kept. Space is preallocated: a steady state extends and truncates nothing. A
+ * checksum of every chunk written stays in memory and is compared when it is read. Used by one
+ * thread at a time.
  */
 #ifndef DRPS_RELAY_STREAMS_H
 #define DRPS_RELAY_STREAMS_H
@@ -33,10 +36,11 @@ struct drps_streams_config {
     const struct drps_io *io;
     const char *path;      /* of the file to make; borrowed until close */
     size_t n;              /* streams */
-    uint64_t slots;        /* of the file: for the most that all streams hold at a time, and more:
-                              the more, the longer the pieces of vacant ones. Below UINT32_MAX */
+    uint64_t slots;        /* of the file: for the most chunks that all streams hold at a time, and
+                              more: the more, the longer the pieces of vacant ones. Below
+                              UINT32_MAX */
     size_t chunk_bytes;    /* a multiple of DRPS_AIO_ALIGN */
-    size_t tails;          /* streams that hold bytes in an unfinished chunk at a time, at most */
+    size_t tails;          /* unfinished chunks at a time, at most, >= 1 */
     unsigned behind;       /* chunks collected and being written while others are filled */
     unsigned write_chunks; /* written by one request, 1 to behind and DRPS_AIO_PIECES_MAX */
     unsigned read_chunks;  /* of memory to read into, >= 1 */

@@ -16,9 +16,16 @@ enum {
 
 struct drps_stream {
     struct drps_slot_list slots; /* of its chunks */
-    uint64_t full;               /* chunks that are full: collected, being written or on disk */
-    uint32_t used;               /* bytes of the tail */
+    uint64_t bytes;              /* of its chunks that are collected, being written or on disk */
+    uint32_t chunks;             /* these */
     int32_t tail;                /* buffer being filled, or DRPS_STREAMS_NONE */
+};
+
+/* A buffer for writing, while it is a tail and after that. */
+struct drps_streams_chunk {
+    uint64_t sum;
+    uint32_t stream, bytes;
+    int32_t older, newer; /* tails by when they were last appended to; DRPS_STREAMS_NONE: none */
 };
 
 /* A request that writes: chunks to consecutive slots. */
@@ -31,6 +38,7 @@ struct drps_streams_write {
  * for reading. */
 struct drps_streams_reading {
     int64_t stream;        /* DRPS_STREAMS_NONE: nothing is read */
+    int begun;             /* not only read ahead: its tail stays where it is */
     uint64_t limit;        /* chunks that may be asked for */
     int keep;              /* slots are not given back */
     uint64_t asked, taken; /* chunks */
@@ -51,12 +59,13 @@ struct drps_streams {
     struct drps_aio *aio;
     char *mem; /* own: [buffers_n + read_chunks][chunk_bytes] */
     size_t mem_bytes;
-    size_t buffers_n; /* chunks being filled, collected or written */
-    uint32_t *of;     /* own: [buffers_n] stream of each full one */
-    uint64_t *sum_of; /* own: [buffers_n] its checksum */
-    int32_t *free;    /* own: [buffers_n] stack of free buffers */
+    size_t buffers_n;                  /* chunks being filled, collected or written */
+    struct drps_streams_chunk *chunks; /* own: [buffers_n] */
+    int32_t oldest, newest;            /* of the tails */
+    size_t tails_n;
+    int32_t *free; /* own: [buffers_n] stack of free buffers */
     size_t free_n;
-    int32_t *collected; /* own: [write_chunks] full buffers to be written by the next request */
+    int32_t *collected; /* own: [write_chunks] buffers to be written by the next request */
     unsigned collected_n;
     struct drps_streams_write writes[DRPS_STREAMS_WRITES];
     struct iovec *pieces;               /* own: [DRPS_STREAMS_WRITES][write_chunks] */
@@ -94,6 +103,11 @@ int drps_streams_reap(struct drps_streams *s, unsigned least, struct drps_err *e
 /* Something must finish before this thread can go on. */
 DRPS_MUST_CHECK
 int drps_streams_await_one(struct drps_streams *s, struct drps_err *err);
+
+/* ---- streams_write.c ---- */
+
+/* The stream has no tail from now on; the buffer is the caller's. */
+void drps_streams_drop_tail(struct drps_streams *s, size_t stream);
 
 /* ---- What has finished: a write, the read that begins at a place ---- */
 

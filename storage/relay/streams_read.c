@@ -108,10 +108,10 @@ static int start_reading(struct drps_streams *s, size_t stream, struct drps_err 
 int drps_streams_prefetch(struct drps_streams *s, size_t stream, struct drps_err *err)
 {
     int rc = start_reading(s, stream, err);
-    if (rc == 0) rc = drps_streams_flush(s, err); /* gives all of its full chunks slots */
+    if (rc == 0) rc = drps_streams_flush(s, err); /* gives all of its chunks slots */
     if (rc == 0) rc = drps_streams_reap(s, 0, err);
     if (rc < 0) return rc;
-    s->reading.limit = s->streams[stream].full;
+    s->reading.limit = s->streams[stream].chunks;
     return ask_ahead(s, err);
 }
 
@@ -120,22 +120,29 @@ int drps_streams_begin(struct drps_streams *s, size_t stream, int keep, struct d
     int rc = s->reading.stream == (int64_t)stream ? 0 : start_reading(s, stream, err);
     if (rc == 0) rc = drps_streams_flush(s, err);
     if (rc < 0) return rc;
+    s->reading.begun = 1;
     s->reading.keep = keep;
-    s->reading.limit = s->streams[stream].full;
+    s->reading.limit = s->streams[stream].chunks;
     return ask_ahead(s, err);
+}
+
+/* The slot of the chunk at hand. */
+static uint32_t slot_at_hand(const struct drps_streams *s)
+{
+    return s->places[s->reading.taken % s->config.read_chunks].slot;
 }
 
 static int verify(struct drps_streams *s, struct drps_err *err)
 {
     struct drps_streams_reading *r = &s->reading;
-    const uint32_t slot = s->places[r->taken % s->config.read_chunks].slot;
+    const uint32_t slot = slot_at_hand(s);
+    const uint32_t bytes = s->slots.bytes[slot];
     if (r->verified) return 0;
-    if (drps_checksum(drps_streams_place(s, r->taken), s->config.chunk_bytes) !=
-        s->slots.sums[slot])
+    if (drps_checksum(drps_streams_place(s, r->taken), bytes) != s->slots.sums[slot])
         return drps_err_set(err, DRPS_E_CORRUPT,
-                            "%s: the %zu bytes at byte %llu are not those that were written there: "
+                            "%s: the %u bytes at byte %llu are not those that were written there: "
                             "check the disk and the memory of this machine, then train again",
-                            s->config.path, s->config.chunk_bytes,
+                            s->config.path, bytes,
                             (unsigned long long)slot * s->config.chunk_bytes);
     r->verified = 1;
     return 0;
@@ -148,8 +155,8 @@ int drps_streams_peek(struct drps_streams *s, const char **at_out, size_t *n_out
     const struct drps_stream *st = &s->streams[r->stream];
     *at_out = NULL;
     *n_out = 0;
-    if (r->taken == st->full) { /* only the tail is left */
-        *n_out = st->tail == DRPS_STREAMS_NONE ? 0 : st->used - r->at;
+    if (r->taken == st->chunks) { /* only the tail is left */
+        *n_out = st->tail == DRPS_STREAMS_NONE ? 0 : s->chunks[st->tail].bytes - r->at;
         if (*n_out) *at_out = drps_streams_buffer(s, st->tail) + r->at;
         return 0;
     }
@@ -157,7 +164,7 @@ int drps_streams_peek(struct drps_streams *s, const char **at_out, size_t *n_out
     if (rc == 0) rc = verify(s, err);
     if (rc < 0) return rc;
     *at_out = drps_streams_place(s, r->taken) + r->at;
-    *n_out = s->config.chunk_bytes - r->at;
+    *n_out = s->slots.bytes[slot_at_hand(s)] - r->at;
     return 0;
 }
 
@@ -165,7 +172,8 @@ int drps_streams_skip(struct drps_streams *s, size_t n, struct drps_err *err)
 {
     struct drps_streams_reading *r = &s->reading;
     r->at += n;
-    if (r->taken == s->streams[r->stream].full || r->at < s->config.chunk_bytes) return 0;
+    if (r->taken == s->streams[r->stream].chunks || r->at < s->slots.bytes[slot_at_hand(s)])
+        return 0;
     r->taken++;
     r->at = 0;
     r->verified = 0;
@@ -248,9 +256,11 @@ int drps_streams_end(struct drps_streams *s, struct drps_err *err)
     if (rc < 0 || !read) return rc;
     while (st->slots.first != DRPS_NO_SLOT)
         drps_slots_give_back(&s->slots, &st->slots);
-    if (st->tail != DRPS_STREAMS_NONE) s->free[s->free_n++] = st->tail;
-    st->tail = DRPS_STREAMS_NONE;
-    st->used = 0;
-    st->full = 0;
+    if (st->tail != DRPS_STREAMS_NONE) {
+        s->free[s->free_n++] = st->tail;
+        drps_streams_drop_tail(s, (size_t)(st - s->streams));
+    }
+    st->bytes = 0;
+    st->chunks = 0;
     return 0;
 }

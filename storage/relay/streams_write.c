@@ -1,4 +1,6 @@
-/* Tails are filled, collected when they are full, and written many at a time. */
+/* Tails are filled, collected when they are full or when another stream needs their place, and
+ * written many at a time. */
+#include <errno.h>
 #include <string.h>
 
 #include "base/drps_checksum.h"
@@ -15,7 +17,7 @@ void drps_streams_written(struct drps_streams *s, uint32_t number)
     s->idle[s->idle_n++] = number;
 }
 
-/* Write the first n of what was collected to slots side by side. */
+/* Write n chunks to slots side by side. */
 static int write_chunks(struct drps_streams *s, const int32_t *buffers, uint32_t n, uint64_t slot,
                         struct drps_err *err)
 {
@@ -31,7 +33,8 @@ static int write_chunks(struct drps_streams *s, const int32_t *buffers, uint32_t
         const int32_t b = buffers[i];
         w->chunks[i] =
             (struct iovec){.iov_base = drps_streams_buffer(s, b), .iov_len = s->config.chunk_bytes};
-        drps_slots_append(&s->slots, &s->streams[s->of[b]].slots, w->slot + i, s->sum_of[b]);
+        const struct drps_streams_chunk *c = &s->chunks[b];
+        drps_slots_append(&s->slots, &s->streams[c->stream].slots, w->slot + i, c->bytes, c->sum);
     }
     const struct drps_aio_op op = {.pieces = w->chunks,
                                    .pieces_n = n,
@@ -60,46 +63,116 @@ int drps_streams_flush(struct drps_streams *s, struct drps_err *err)
     return 0;
 }
 
-static int begin_tail(struct drps_streams *s, size_t stream, struct drps_err *err)
+/* ---- Tails ---- */
+
+static void join_newest(struct drps_streams *s, int32_t b)
 {
-    while (!s->free_n) {
-        int rc = drps_streams_await_one(s, err);
-        if (rc < 0) return rc;
-    }
-    s->streams[stream].tail = s->free[--s->free_n];
-    s->streams[stream].used = 0;
-    return 0;
+    s->chunks[b].older = s->newest;
+    s->chunks[b].newer = DRPS_STREAMS_NONE;
+    *(s->newest == DRPS_STREAMS_NONE ? &s->oldest : &s->chunks[s->newest].newer) = b;
+    s->newest = b;
+    s->tails_n++;
 }
 
-/* A full tail is collected, to be written with others. */
-static int collect_tail(struct drps_streams *s, size_t stream, struct drps_err *err)
+static void leave(struct drps_streams *s, int32_t b)
 {
-    struct drps_stream *st = &s->streams[stream];
-    const int32_t b = st->tail;
-    s->sum_of[b] = drps_checksum(drps_streams_buffer(s, b), s->config.chunk_bytes);
-    s->of[b] = (uint32_t)stream;
-    st->tail = DRPS_STREAMS_NONE;
-    st->used = 0;
-    st->full++;
+    const struct drps_streams_chunk *c = &s->chunks[b];
+    *(c->older == DRPS_STREAMS_NONE ? &s->oldest : &s->chunks[c->older].newer) = c->newer;
+    *(c->newer == DRPS_STREAMS_NONE ? &s->newest : &s->chunks[c->newer].older) = c->older;
+    s->tails_n--;
+}
+
+void drps_streams_drop_tail(struct drps_streams *s, size_t stream)
+{
+    leave(s, s->streams[stream].tail);
+    s->streams[stream].tail = DRPS_STREAMS_NONE;
+}
+
+/* A tail, full or not, is collected, to be written with other chunks. */
+static int collect_tail(struct drps_streams *s, int32_t b, struct drps_err *err)
+{
+    struct drps_streams_chunk *c = &s->chunks[b];
+    struct drps_stream *st = &s->streams[c->stream];
+    drps_streams_drop_tail(s, c->stream);
+    c->sum = drps_checksum(drps_streams_buffer(s, b), c->bytes);
+    st->bytes += c->bytes;
+    st->chunks++;
     s->collected[s->collected_n++] = b;
     return s->collected_n == s->config.write_chunks ? drps_streams_flush(s, err) : 0;
 }
 
+/* Of as many tails as there may be the one that was appended to longest ago gives way. One whose
+ * stream is being read stays. */
+static int make_way(struct drps_streams *s, struct drps_err *err)
+{
+    int32_t b = s->oldest;
+    if (s->tails_n < s->config.tails) return 0;
+    if (s->reading.begun && s->chunks[b].stream == s->reading.stream) b = s->chunks[b].newer;
+    if (b == DRPS_STREAMS_NONE)
+        return drps_err_set(err, -EINVAL, "%s: the only unfinished chunk is being read",
+                            s->config.path);
+    return collect_tail(s, b, err);
+}
+
+static int begin_tail(struct drps_streams *s, size_t stream, struct drps_err *err)
+{
+    int rc = make_way(s, err);
+    while (rc == 0 && !s->free_n)
+        rc = drps_streams_await_one(s, err);
+    if (rc < 0) return rc;
+    const int32_t b = s->free[--s->free_n];
+    s->chunks[b] = (struct drps_streams_chunk){.stream = (uint32_t)stream};
+    s->streams[stream].tail = b;
+    join_newest(s, b);
+    return 0;
+}
+
+/* The stream's tail, now that it is appended to; there is room in it. */
+static int use_tail(struct drps_streams *s, size_t stream, struct drps_streams_chunk **tail_out,
+                    struct drps_err *err)
+{
+    const struct drps_stream *st = &s->streams[stream];
+    int rc = 0;
+    if (st->tail == DRPS_STREAMS_NONE) {
+        rc = begin_tail(s, stream, err);
+    } else if (st->tail != s->newest) {
+        leave(s, st->tail);
+        join_newest(s, st->tail);
+    }
+    *tail_out = rc == 0 ? &s->chunks[st->tail] : NULL;
+    return rc;
+}
+
+/* So many bytes were put into the tail: it may be full. */
+static int fill_tail(struct drps_streams *s, struct drps_streams_chunk *tail, size_t n,
+                     struct drps_err *err)
+{
+    tail->bytes += (uint32_t)n;
+    return tail->bytes == s->config.chunk_bytes ? collect_tail(s, (int32_t)(tail - s->chunks), err)
+                                                : 0;
+}
+
+static char *end_of(const struct drps_streams *s, const struct drps_streams_chunk *tail)
+{
+    return drps_streams_buffer(s, (int32_t)(tail - s->chunks)) + tail->bytes;
+}
+
+/* ---- Appending ---- */
+
 int drps_streams_append(struct drps_streams *s, size_t stream, const void *bytes, size_t n,
                         struct drps_err *err)
 {
-    struct drps_stream *st = &s->streams[stream];
     const char *from = bytes;
     while (n) {
-        int rc = st->tail == DRPS_STREAMS_NONE ? begin_tail(s, stream, err) : 0;
+        struct drps_streams_chunk *tail;
+        int rc = use_tail(s, stream, &tail, err);
         if (rc < 0) return rc;
-        const size_t room = s->config.chunk_bytes - st->used;
+        const size_t room = s->config.chunk_bytes - tail->bytes;
         const size_t now = n < room ? n : room;
-        memcpy(drps_streams_buffer(s, st->tail) + st->used, from, now);
-        st->used += (uint32_t)now;
+        memcpy(end_of(s, tail), from, now);
         from += now;
         n -= now;
-        if (now == room) rc = collect_tail(s, stream, err);
+        rc = fill_tail(s, tail, now, err);
         if (rc < 0) return rc;
     }
     return 0;
@@ -121,16 +194,15 @@ int drps_streams_append_rows(struct drps_streams *s, size_t stream, const char *
                              size_t row_bytes, const uint32_t *frames, size_t n,
                              struct drps_err *err)
 {
-    struct drps_stream *st = &s->streams[stream];
     while (n) {
-        int rc = st->tail == DRPS_STREAMS_NONE ? begin_tail(s, stream, err) : 0;
+        struct drps_streams_chunk *tail;
+        int rc = use_tail(s, stream, &tail, err);
         if (rc < 0) return rc;
-        const size_t room = (s->config.chunk_bytes - st->used) / row_bytes;
+        const size_t room = (s->config.chunk_bytes - tail->bytes) / row_bytes;
         const size_t now = n < room ? n : room ? room : 1;
         if (room) {
-            gather(drps_streams_buffer(s, st->tail) + st->used, base, row_bytes, frames, now);
-            st->used += (uint32_t)(now * row_bytes);
-            if (st->used == s->config.chunk_bytes) rc = collect_tail(s, stream, err);
+            gather(end_of(s, tail), base, row_bytes, frames, now);
+            rc = fill_tail(s, tail, now * row_bytes, err);
         } else { /* it lies across chunks */
             rc = drps_streams_append(s, stream, base + frames[0] * row_bytes, row_bytes, err);
         }

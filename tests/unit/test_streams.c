@@ -39,15 +39,18 @@ struct model {
     struct random_source rng;
     char *holds[STREAMS]; /* own */
     size_t bytes[STREAMS];
-    char *rows;           /* own: [ROWS_MOST][ROW] */
-    uint64_t written;     /* ever */
-    uint64_t most_chunks; /* of all streams together */
+    uint64_t pieces[STREAMS]; /* chunks at most, partial ones included */
+    char *rows;               /* own: [ROWS_MOST][ROW] */
+    uint64_t written;         /* ever */
+    uint64_t most_chunks;     /* of all streams together */
+    int few_tails;            /* less than streams */
 };
 
 static void model_begin(struct model *m, uint64_t seed, const struct drps_streams_config *c)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    *m = (struct model){.rng = {.seed = seed}, .most_chunks = c->slots};
+    *m = (struct model){
+        .rng = {.seed = seed}, .most_chunks = c->slots, .few_tails = c->tails < STREAMS};
     m->rows = must(malloc((size_t)ROWS_MOST * ROW));
     for (size_t i = 0; i < STREAMS; i++)
         m->holds[i] = must(malloc((size_t)c->slots * CHUNK + CHUNK));
@@ -62,11 +65,12 @@ static void model_end(struct model *m)
     free(m->rows);
 }
 
-static uint64_t full_chunks(const struct model *m)
+/* Each append may leave a partial chunk behind, where tails are few. */
+static uint64_t chunks_at_most(const struct model *m)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < STREAMS; i++)
-        sum += m->bytes[i] / CHUNK;
+        sum += m->few_tails ? m->pieces[i] : m->bytes[i] / CHUNK;
     return sum;
 }
 
@@ -76,7 +80,8 @@ static int append_some(struct model *m, struct drps_err *err)
     const size_t stream = (size_t)random_below(&m->rng, STREAMS);
     const size_t n = 1 + (size_t)random_below(&m->rng, 60);
     uint32_t frames[60];
-    if (full_chunks(m) + n * ROW / CHUNK + 1 > m->most_chunks) return 0;
+    if (chunks_at_most(m) + n * ROW / CHUNK + 2 > m->most_chunks) return 0;
+    m->pieces[stream] += n * ROW / CHUNK + 2;
     for (size_t i = 0; i < n; i++) {
         frames[i] = (uint32_t)random_below(&m->rng, ROWS_MOST);
         char *row = m->rows + (size_t)frames[i] * ROW;
@@ -147,7 +152,7 @@ static int read_one(struct model *m, size_t stream, struct drps_err *err)
     if (rc == 0) rc = drps_streams_peek(m->streams, &at, &n, err);
     if (rc == 0) assert_int_equal(n, 0);
     if (rc == 0) rc = drps_streams_end(m->streams, err);
-    if (rc == 0 && !keep) m->bytes[stream] = 0;
+    if (rc == 0 && !keep) m->bytes[stream] = m->pieces[stream] = 0;
     return rc;
 }
 
@@ -168,11 +173,25 @@ static void test_equal_copies_in_memory(void **state)
     const uint64_t seed = random_begin("streams").seed;
     static const struct {
         uint64_t slots;
+        size_t tails;
         unsigned behind, write_chunks, read_chunks;
         int threads_only;
     } cases[] = {
-        {200, 12, 4, 7, 0}, {200, 12, 4, 7, 1},   {200, 1, 1, 1, 0},   {60, 3, 3, 2, 0},
-        {60, 1, 1, 1, 1},   {500, 64, 16, 64, 0}, {700, 99, 99, 3, 1}, {64, 5, 2, 300, 0},
+        {200, STREAMS, 12, 4, 7, 0},
+        {200, STREAMS, 12, 4, 7, 1},
+        {200, STREAMS, 1, 1, 1, 0},
+        {60, STREAMS, 3, 3, 2, 0},
+        {60, STREAMS, 1, 1, 1, 1},
+        {500, STREAMS, 64, 16, 64, 0},
+        {700, STREAMS, 99, 99, 3, 1},
+        {64, STREAMS, 5, 2, 300, 0},
+        {200, 1, 12, 4, 7, 0},
+        {200, 1, 1, 1, 1, 1},
+        {200, 2, 12, 4, 7, 0},
+        {300, 2, 64, 16, 64, 1},
+        {200, 3, 3, 3, 2, 0},
+        {400, STREAMS / 2, 5, 2, 300, 0},
+        {300, STREAMS - 1, 12, 4, 7, 1},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const char *path = scratch_path(*state, "transit");
@@ -180,6 +199,7 @@ static void test_equal_copies_in_memory(void **state)
         struct drps_iostat io;
         struct model m;
         struct drps_streams_config config = config_of(path, cases[i].slots);
+        config.tails = cases[i].tails;
         config.behind = cases[i].behind;
         config.write_chunks = cases[i].write_chunks;
         config.read_chunks = cases[i].read_chunks;
@@ -245,6 +265,138 @@ static void test_chunks_side_by_side_are_read_together(void **state)
     assert_int_equal(io.read_bytes, 28 * CHUNK);
     assert_true(io.reads < 28);
     drps_streams_close(s);
+}
+
+static struct drps_streams *open_with_tails(const struct drps_streams_config *like, size_t tails)
+{
+    struct drps_streams_config config = *like;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_streams *s;
+    config.tails = tails;
+    if (drps_streams_open(&config, &s, &err) < 0) fail_msg("%s", err.text);
+    return s;
+}
+
+static void append_text(struct drps_streams *s, size_t stream, const char *text)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    if (drps_streams_append(s, stream, text, strlen(text), &err) < 0) fail_msg("%s", err.text);
+}
+
+static void expect_text(struct drps_streams *s, size_t stream, const char *text)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    char got[64] = "";
+    assert_int_equal(drps_streams_bytes(s, stream), strlen(text));
+    if (drps_streams_begin(s, stream, 0, &err) < 0 ||
+        drps_streams_take(s, got, strlen(text), &err) < 0 || drps_streams_end(s, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_string_equal(got, text);
+    assert_int_equal(drps_streams_bytes(s, stream), 0);
+}
+
+/* The stream has n bytes of 5; or they are not what was written at the second slot, and it is said.
+ */
+static void expect_fives(struct drps_streams *s, size_t stream, size_t n, int want)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    char got[CHUNK] = {0};
+    int rc = drps_streams_begin(s, stream, 0, &err);
+    if (rc == 0) rc = drps_streams_take(s, got, n, &err);
+    assert_int_equal(rc, want);
+    for (size_t i = 0; i < n && want == 0; i++)
+        assert_int_equal(got[i], 5);
+    if (want) assert_non_null(strstr(err.text, "transit: the 300 bytes at byte 4096 are not"));
+}
+
+/* What was appended to longest ago gives way; a stream's chunks may all be partial. */
+static void test_the_oldest_tail_gives_way(void **state)
+{
+    const struct drps_streams_config config = config_of(scratch_path(*state, "transit"), 64);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_iostat io;
+    struct drps_streams *s = open_with_tails(&config, 2);
+    append_text(s, 0, "a");
+    append_text(s, 1, "b");
+    append_text(s, 0, "c");
+    append_text(s, 2, "d"); /* 1 gives way */
+    append_text(s, 0, "e");
+    append_text(s, 1, "f"); /* 2 */
+    append_text(s, 3, "g"); /* 0 */
+    append_text(s, 0, "h"); /* 1 */
+    assert_int_equal(drps_streams_flush(s, &err), 0);
+    expect_text(s, 2, "d");
+    expect_text(s, 1, "bf");
+    append_text(s, 1, "i"); /* 3 gives way: 1 and 2 have none */
+    expect_text(s, 0, "aceh");
+    append_text(s, 4, "j"); /* nobody: 0 was read */
+    expect_text(s, 3, "g");
+    expect_text(s, 1, "i");
+    expect_text(s, 4, "j");
+    drps_streams_stats(s, &io);
+    assert_int_equal(io.written_bytes, 5 * CHUNK);
+    drps_streams_close(s);
+}
+
+/* The tail of a stream that is being read stays, though it is the oldest. */
+static void test_a_tail_that_is_read_stays(void **state)
+{
+    const struct drps_streams_config config = config_of(scratch_path(*state, "transit"), 64);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_streams *s = open_with_tails(&config, 2);
+    char got[8] = "";
+    append_text(s, 0, "abc");
+    append_text(s, 1, "d");
+    assert_int_equal(drps_streams_begin(s, 0, 0, &err), 0);
+    assert_int_equal(drps_streams_take(s, got, 1, &err), 0);
+    append_text(s, 2, "e");
+    append_text(s, 3, "f");
+    assert_int_equal(drps_streams_take(s, got + 1, 2, &err), 0);
+    assert_int_equal(drps_streams_end(s, &err), 0);
+    assert_string_equal(got, "abc");
+    expect_text(s, 1, "d");
+    expect_text(s, 2, "e");
+    expect_text(s, 3, "f");
+    drps_streams_close(s);
+    assert_int_equal(unlink(config.path), 0);
+
+    s = open_with_tails(&config, 1);
+    append_text(s, 0, "abc");
+    assert_int_equal(drps_streams_begin(s, 0, 0, &err), 0);
+    assert_int_equal(drps_streams_append(s, 1, "d", 1, &err), -EINVAL);
+    assert_non_null(strstr(err.text, config.path));
+    drps_streams_close(s);
+}
+
+/* A partial chunk's checksum is of its own bytes: those behind them are nobody's. */
+static void test_wrong_byte_of_a_partial_chunk_is_named(void **state)
+{
+    static const struct {
+        long at;
+        int rc;
+    } cases[] = {{0, DRPS_E_CORRUPT}, {299, DRPS_E_CORRUPT}, {300, 0}, {CHUNK - 1, 0}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const struct drps_streams_config config = config_of(scratch_path(*state, "transit"), 16);
+        struct drps_err err = DRPS_ERR_INIT;
+        struct drps_streams *s = open_with_tails(&config, 1);
+        char bytes[CHUNK];
+        memset(bytes, 5, sizeof(bytes));
+        for (size_t stream = 0; stream < 4; stream++)
+            assert_int_equal(drps_streams_append(s, stream, bytes, 300, &err), 0);
+        for (size_t stream = 0; stream < 3; stream++) { /* their chunks are written */
+            assert_int_equal(drps_streams_begin(s, stream, 1, &err), 0);
+            assert_int_equal(drps_streams_take(s, bytes, 300, &err), 0);
+            assert_int_equal(drps_streams_end(s, &err), 0);
+        }
+        FILE *f = must(fopen(config.path, "r+b"));
+        (void)fseek(f, CHUNK + cases[i].at, SEEK_SET);
+        (void)fputc(1, f);
+        assert_int_equal(fclose(f), 0);
+        expect_fives(s, 0, 300, 0);
+        expect_fives(s, 1, 300, cases[i].rc);
+        drps_streams_close(s);
+        assert_int_equal(unlink(config.path), 0);
+    }
 }
 
 static void test_full_file_is_an_error(void **state)
@@ -353,8 +505,8 @@ static void test_faults_come_out(void **state)
 static void test_open_refuses(void **state)
 {
     const struct drps_streams_config good = config_of(scratch_path(*state, "transit"), 10);
-    struct drps_streams_config bad[8];
-    for (size_t i = 0; i < 8; i++)
+    struct drps_streams_config bad[9];
+    for (size_t i = 0; i < 9; i++)
         bad[i] = good;
     bad[0].chunk_bytes = 1000;
     bad[1].chunk_bytes = 0;
@@ -364,7 +516,8 @@ static void test_open_refuses(void **state)
     bad[5].read_chunks = 0;
     bad[6].slots = 0;
     bad[7].slots = UINT32_MAX;
-    for (size_t i = 0; i < 8; i++) {
+    bad[8].tails = 0;
+    for (size_t i = 0; i < 9; i++) {
         struct drps_streams *s;
         assert_int_equal(drps_streams_open(&bad[i], &s, NULL), -EINVAL);
         assert_null(s);
@@ -379,6 +532,9 @@ int main(void)
         WITH_SCRATCH(test_equal_copies_in_memory),
         WITH_SCRATCH(test_one_request_writes_many_chunks),
         WITH_SCRATCH(test_chunks_side_by_side_are_read_together),
+        WITH_SCRATCH(test_the_oldest_tail_gives_way),
+        WITH_SCRATCH(test_a_tail_that_is_read_stays),
+        WITH_SCRATCH(test_wrong_byte_of_a_partial_chunk_is_named),
         WITH_SCRATCH(test_full_file_is_an_error),
         WITH_SCRATCH(test_wrong_byte_of_a_joined_write_is_named),
         WITH_SCRATCH(test_short_transfers_are_continued),
