@@ -243,6 +243,7 @@ static json_t *windows_to_json(const struct drps_train_result *r)
     put(&j, "pool_rows", count(s->pool_bytes / r->row_bytes));
     put(&j, "pool_bytes", count(s->pool_bytes));
     put(&j, "chunk_bytes", count(s->chunk_bytes));
+    put(&j, "tails", count(s->tails));
     put(&j, "groups", count(s->groups));
     put(&j, "seek_bytes", count(s->seek_bytes));
     put(&j, "io_engine", json_string(s->io_engine));

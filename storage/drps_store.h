@@ -205,6 +205,7 @@ struct drps_store_stats {
     size_t chunk_bytes;       /* read by a request */
     size_t write_bytes;       /* written by a request, at most */
     uint64_t seek_bytes;      /* of the disk; 0: unknown */
+    size_t tails;             /* unfinished chunks in memory, at most */
     uint32_t groups;          /* 0: a stream a window */
     char io_engine[16];
     int direct;          /* past the page cache */

@@ -19,6 +19,7 @@ enum {
 struct table {
     uint32_t windows, most; /* ways up to this are counted */
     uint32_t *counts;       /* own: [windows][most + 1] rows that leave a window for one so far */
+    uint32_t *ways;         /* own: [windows + 1] the same of one window, all ways */
     uint64_t *room;         /* own: [windows] frames left while windows w and w + 1 are open */
 };
 
@@ -28,7 +29,8 @@ static uint32_t *count_of(const struct table *t, uint32_t w, uint32_t way)
 }
 
 static int count_ways(struct table *t, const struct drps_window_source *source, uint64_t frames,
-                      uint32_t *next, uint64_t *sent_out, struct drps_err *err)
+                      uint32_t *next, uint64_t *sent_out, struct drps_sends *sends,
+                      struct drps_err *err)
 {
     struct drps_store_window head = {0}, after = {0};
     for (uint32_t w = 0; w < t->windows; w++) {
@@ -39,8 +41,11 @@ static int count_ways(struct table *t, const struct drps_window_source *source, 
         const uint64_t pair = t->windows == 1 ? head.n : head.leaving + after.n;
         t->room[w] = frames > pair ? frames - pair : 0;
         *sent_out += head.leaving;
+        memset(t->ways, 0, (t->windows + 1) * sizeof(*t->ways));
         for (size_t s = 0; s < head.n; s++)
-            ++*count_of(t, w, next[s] <= t->most ? next[s] : 0);
+            t->ways[next[s]]++;
+        memcpy(count_of(t, w, 0), t->ways, (t->most + 1) * sizeof(*t->ways));
+        if (sends) drps_sends_add(sends, w, t->ways);
     }
     return 0;
 }
@@ -78,21 +83,24 @@ static uint32_t most_way(uint32_t windows, uint64_t memory_bytes)
 }
 
 int drps_hold_plan(const struct drps_window_source *source, uint64_t frames, uint64_t memory_bytes,
-                   uint32_t *next, uint32_t *reach_out, uint64_t *sent_out, struct drps_err *err)
+                   uint32_t *next, uint32_t *reach_out, uint64_t *sent_out,
+                   struct drps_sends *sends, struct drps_err *err)
 {
     const uint32_t windows = source->windows;
     struct table t = {.windows = windows, .most = most_way(windows, memory_bytes)};
     t.counts = calloc(windows, (t.most + 1) * sizeof(*t.counts));
+    t.ways = drps_array_new((size_t)windows + 1, sizeof(*t.ways));
     t.room = drps_array_new(windows, sizeof(*t.room));
-    int rc = t.counts && t.room
+    int rc = t.counts && t.ways && t.room
                  ? 0
                  : drps_err_set(err, -ENOMEM, "no memory to plan which rows stay in memory");
     *sent_out = 0;
     for (uint32_t w = 0; w < windows; w++)
         reach_out[w] = 1;
-    if (rc == 0) rc = count_ways(&t, source, frames, next, sent_out, err);
+    if (rc == 0) rc = count_ways(&t, source, frames, next, sent_out, sends, err);
     if (rc == 0) extend(&t, reach_out, sent_out);
     free(t.counts);
+    free(t.ways);
     free(t.room);
     return rc;
 }

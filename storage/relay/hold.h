@@ -16,6 +16,7 @@
 
 #include "base/drps_err.h"
 #include "storage/drps_store.h"
+#include "storage/relay/sends.h"
 
 /*
  * Which rows to hold. Short ways come first: of two rows that a frame could hold, the one that is
@@ -25,10 +26,12 @@
  * next       [source->max_rows] scratch
  * reach_out  [windows] caller-owned; 1: nothing that leaves the window is held
  * sent_out   rows of an epoch that are not held
+ * sends      NULL, or an empty list: what all windows send, held rows included
  */
 DRPS_MUST_CHECK
 int drps_hold_plan(const struct drps_window_source *source, uint64_t frames, uint64_t memory_bytes,
-                   uint32_t *next, uint32_t *reach_out, uint64_t *sent_out, struct drps_err *err);
+                   uint32_t *next, uint32_t *reach_out, uint64_t *sent_out,
+                   struct drps_sends *sends, struct drps_err *err);
 
 /* ---- Shelves: a list of frames a window ---- */
 

@@ -1,11 +1,12 @@
 /*
- * How a relay store's memory is shared, how large its chunks are, and whether rows go to their
- * windows in one move or by way of groups.
+ * How a relay store's memory is shared, how large its chunks are, how many tails there are, and
+ * whether rows go to their windows in one move or by way of groups.
  *
  * A request costs the bytes that it moves and seek_bytes more. Chunks are read by a request each,
  * and many are written by one: a byte read costs 1 + seek_bytes / chunk, one written
  * 1 + seek_bytes / (chunk * write_chunks). One unfinished chunk a window makes small chunks; groups
- * move every byte twice, in larger ones. The cheaper way is taken.
+ * move every byte twice, in larger ones; tails that windows share make partial chunks, of which
+ * those of one window that follow each other are read by one request. The cheapest way is taken.
  */
 #include <errno.h>
 #include <math.h>
@@ -38,6 +39,7 @@ enum {
     WINDOW_EXTRA = 316, /* the last block of its shelf, which has room; head, reach, counts,
                            statistics; its stream, and a part of its group's */
     WINDOWS_LEAST = 1 << 20, /* set aside for that; of more windows it is the buffers' */
+    SLOT_EXTRA = 17,         /* its checksum, length and successor; two bits */
     HELD_SHARE = 3, /* for so many frames of windows, one that holds a row between windows */
 };
 
@@ -163,18 +165,30 @@ static uint32_t span_of(uint32_t windows)
     return span;
 }
 
+/* What the disk and the buffers are. */
+struct given {
+    uint64_t bytes, seek_bytes, most_chunk;
+};
+
+static struct given given(const struct drps_store_config *config, uint64_t buffer_bytes)
+{
+    const uint32_t windows = config->windows->windows;
+    const uint64_t kept = clamp(windows * (uint64_t)WINDOW_EXTRA, WINDOWS_LEAST, UINT64_MAX);
+    const uint64_t seek_bytes = config->seek_bytes > SEEK_LEAST ? config->seek_bytes : SEEK_LEAST;
+    return (struct given){.bytes = buffer_bytes > kept ? buffer_bytes - kept : 0,
+                          .seek_bytes = seek_bytes,
+                          .most_chunk = most_chunk(config, seek_bytes)};
+}
+
 int drps_relay_lay_out(const struct drps_store_config *config, uint64_t buffer_bytes,
                        struct drps_relay_layout *out, struct drps_err *err)
 {
     const uint32_t windows = config->windows->windows;
-    const uint64_t kept = clamp(windows * (uint64_t)WINDOW_EXTRA, WINDOWS_LEAST, UINT64_MAX);
-    const uint64_t bytes = buffer_bytes > kept ? buffer_bytes - kept : 0;
-    const uint64_t seek_bytes = config->seek_bytes > SEEK_LEAST ? config->seek_bytes : SEEK_LEAST;
-    const uint64_t most = most_chunk(config, seek_bytes);
+    const struct given g = given(config, buffer_bytes);
     const uint32_t span = span_of(windows);
-    struct choice best = choose(windows, 0, bytes, seek_bytes, most);
+    struct choice best = choose(windows, 0, g.bytes, g.seek_bytes, g.most_chunk);
     if (windows >= 3 * (uint64_t)span) { /* the current group, the next one, and others */
-        const struct choice grouped = choose(windows, span, bytes, seek_bytes, most);
+        const struct choice grouped = choose(windows, span, g.bytes, g.seek_bytes, g.most_chunk);
         if (grouped.cost < best.cost) best = grouped;
     }
     if (!isfinite(best.cost))
@@ -184,5 +198,78 @@ int drps_relay_lay_out(const struct drps_store_config *config, uint64_t buffer_b
                             windows, best.layout.tails + 2 * PIECES_LEAST, CHUNK_LEAST,
                             WINDOW_EXTRA, (unsigned long long)buffer_bytes);
     *out = best.layout;
+    return 0;
+}
+
+/* ---- Slots ---- */
+
+/*
+ * Slots behind the cursor are all vacant when the file has as many as an epoch sends chunks, as no
+ * row is on its way for longer. Where that is too much, a quarter more than is held leaves pieces
+ * of vacant slots that hold three quarters of a request's chunks and more (measured). A group's
+ * chunk keeps its slot until all of it was dealt out. Small chunks of shared tails get half more:
+ * what a window sends then lies in one piece mostly, and is read so.
+ */
+uint64_t drps_relay_slots(const struct drps_relay_layout *l, uint64_t most_bytes,
+                          uint64_t sent_bytes)
+{
+    if (l->chunks_most) return l->chunks_most + l->chunks_most / 2 + l->behind;
+    const uint64_t most = most_bytes / l->chunk_bytes + 1;
+    const uint64_t sent = sent_bytes / l->chunk_bytes + 1;
+    const uint64_t roomy = most + most / 4;
+    const uint64_t wanted = sent < roomy && !l->span ? sent : roomy;
+    return (wanted > most ? wanted : most) + l->behind;
+}
+
+/* ---- A pool of tails ---- */
+
+/* As cost_of(), of what was tried. */
+static double pooled_cost(const struct drps_relay_layout *l, const struct drps_pooled *p,
+                          uint64_t seek_bytes)
+{
+    const double moved = 2.0 * (double)p->chunks * (double)l->chunk_bytes;
+    const double requests = (double)p->runs + (double)p->chunks / l->write_chunks;
+    if (!p->sent_bytes) return INFINITY; /* any layout does */
+    return (moved + requests * (double)seek_bytes) / (2 * (double)p->sent_bytes);
+}
+
+/* Tails get as much as one part of so many, and slots what is kept for them. */
+static int try_pool(const struct given *g, const struct drps_sends *sends, const uint32_t *reach,
+                    size_t row_bytes, struct choice *c, struct drps_err *err)
+{
+    struct drps_relay_layout *l = &c->layout;
+    struct drps_pooled p;
+    c->cost = INFINITY;
+    int rc = drps_sends_pool(sends, reach, row_bytes, l->chunk_bytes, l->tails, &p, err);
+    if (rc < 0) return rc;
+    l->chunks_most = p.most + 1;
+    const uint64_t kept = drps_relay_slots(l, 0, 0) * SLOT_EXTRA;
+    const uint64_t bytes = g->bytes > kept ? g->bytes - kept : 0;
+    share_rest(l, bytes, g->seek_bytes);
+    if ((l->tails + l->behind + l->read_chunks) * l->chunk_bytes <= bytes)
+        c->cost = pooled_cost(l, &p, g->seek_bytes);
+    return 0;
+}
+
+int drps_relay_pool_tails(const struct drps_store_config *config, uint64_t buffer_bytes,
+                          const struct drps_sends *sends, const uint32_t *reach,
+                          struct drps_relay_layout *layout, struct drps_err *err)
+{
+    const struct given g = given(config, buffer_bytes);
+    double least = cost_of(layout, g.seek_bytes), before = INFINITY;
+    if (!sends->known) return 0;
+    for (uint64_t chunk = CHUNK_LEAST; chunk <= g.most_chunk; chunk *= 2) {
+        struct choice c = {.layout = {.chunk_bytes = (size_t)chunk,
+                                      .tails = (size_t)(g.bytes / READ_SHARE / chunk)}};
+        if (!c.layout.tails) break;
+        if (c.layout.tails >= sends->windows) continue; /* one each: that was weighed */
+        int rc = try_pool(&g, sends, reach, config->row_bytes, &c, err);
+        if (rc < 0) return rc;
+        if (c.cost > before) break; /* larger chunks are emptier */
+        before = c.cost;
+        if (c.cost >= least) continue;
+        least = c.cost;
+        *layout = c.layout;
+    }
     return 0;
 }

@@ -151,22 +151,6 @@ static uint64_t most_in_streams(const struct drps_relay *st)
     return st->config.rows * st->config.row_bytes + counts;
 }
 
-/*
- * Slots behind the cursor are all vacant when the file has as many as an epoch sends chunks, as no
- * row is on its way for longer. Where that is too much, a quarter more than all rows take leaves
- * pieces of vacant slots that hold three quarters of a request's chunks and more (measured). A
- * group's chunk keeps its slot until all of it was dealt out.
- */
-static uint64_t slots_of(const struct drps_relay *st)
-{
-    const struct drps_relay_layout *l = &st->layout;
-    const uint64_t most = most_in_streams(st) / l->chunk_bytes + 1;
-    const uint64_t sent = st->stats.rows_sent * st->config.row_bytes / l->chunk_bytes + 1;
-    const uint64_t roomy = most + most / 4;
-    const uint64_t wanted = sent < roomy && !l->span ? sent : roomy;
-    return (wanted > most ? wanted : most) + l->behind;
-}
-
 static int open_streams(struct drps_relay *st, struct drps_err *err)
 {
     st->path = drps_path_join(st->config.dir, "transit");
@@ -175,7 +159,8 @@ static int open_streams(struct drps_relay *st, struct drps_err *err)
         .io = st->config.io,
         .path = st->path,
         .n = (size_t)st->source.windows + st->layout.groups,
-        .slots = slots_of(st),
+        .slots = drps_relay_slots(&st->layout, most_in_streams(st),
+                                  st->stats.rows_sent * st->config.row_bytes),
         .chunk_bytes = st->layout.chunk_bytes,
         .tails = st->layout.tails,
         .behind = st->layout.behind,
@@ -195,9 +180,26 @@ static void describe(struct drps_relay *st)
     st->stats.direct = about.direct;
     st->stats.chunk_bytes = st->layout.chunk_bytes;
     st->stats.write_bytes = st->layout.chunk_bytes * st->layout.write_chunks;
+    st->stats.tails = st->layout.tails;
     st->stats.groups = st->layout.groups;
     st->stats.seek_bytes = st->config.seek_bytes;
     st->stats.pool_bytes = st->rows_bytes;
+}
+
+/* Which rows are held, and whether tails are shared for the others. What windows send is kept where
+ * scans take place later, the table of drps_hold_plan() where the buffers come after it. */
+static int plan_ways(struct drps_relay *st, struct drps_err *err)
+{
+    struct drps_sends sends;
+    int rc = drps_sends_init(&sends, st->source.windows, st->share.scan_bytes, err);
+    if (rc == 0)
+        rc = drps_hold_plan(&st->source, st->frames, st->share.buffer_bytes, st->order, st->reach,
+                            &st->stats.rows_sent, &sends, err);
+    if (rc == 0)
+        rc = drps_relay_pool_tails(&st->config, st->share.buffer_bytes, &sends, st->reach,
+                                   &st->layout, err);
+    drps_sends_destroy(&sends);
+    return rc;
 }
 
 static int open_parts(struct drps_relay *st, struct drps_err *err)
@@ -219,8 +221,7 @@ static int open_parts(struct drps_relay *st, struct drps_err *err)
     if (allocate(st) < 0)
         return drps_err_set(err, -ENOMEM, "no memory for %llu rows of %zu bytes",
                             (unsigned long long)st->frames, st->config.row_bytes);
-    rc = drps_hold_plan(&st->source, st->frames, st->share.buffer_bytes, st->order, st->reach,
-                        &st->stats.rows_sent, err); /* buffers come after it */
+    rc = plan_ways(st, err);
     if (rc == 0) rc = open_streams(st, err);
     if (rc < 0) return rc;
     describe(st);

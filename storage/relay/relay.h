@@ -17,10 +17,11 @@
  * of q are closed: rows that both use are in the same frames, and q stays open until the last of
  * its steps has closed.
  *
- * With many windows, one unfinished chunk a window would take too much memory. Then windows are
- * gathered in groups of `span`: rows for windows beyond the next group go to their group's stream,
- * which is dealt out to its windows when the group before it begins: twice the bytes, but only
- * 2 span + K / span unfinished chunks.
+ * With many windows, one unfinished chunk a window would take too much memory. Then streams share
+ * fewer of them, where each window sends to few others (sends.h). Or else windows are gathered in
+ * groups of `span`: rows for windows beyond the next group go to their group's stream, which is
+ * dealt out to its windows when the group before it begins: twice the bytes, but only 2 span + K /
+ * span unfinished chunks.
  */
 #ifndef DRPS_RELAY_H
 #define DRPS_RELAY_H
@@ -38,7 +39,8 @@ struct drps_relay_layout {
     uint32_t span;   /* windows a group; 0: no groups */
     uint32_t groups; /* streams K .. K + groups - 1 */
     unsigned behind, write_chunks, read_chunks;
-    size_t tails;
+    size_t tails;         /* less than streams: they share them */
+    uint64_t chunks_most; /* that all streams hold at a time then; 0: what all rows take */
 };
 
 /* The largest chunk that pays on a disk that would move seek_bytes in the time of one more request.
@@ -50,6 +52,17 @@ uint64_t drps_relay_chunk(uint64_t seek_bytes);
 DRPS_MUST_CHECK
 int drps_relay_lay_out(const struct drps_store_config *config, uint64_t buffer_bytes,
                        struct drps_relay_layout *out, struct drps_err *err);
+
+/* The same with a pool of tails that the streams of `sends` share, if that is cheaper. */
+DRPS_MUST_CHECK
+int drps_relay_pool_tails(const struct drps_store_config *config, uint64_t buffer_bytes,
+                          const struct drps_sends *sends, const uint32_t *reach,
+                          struct drps_relay_layout *layout, struct drps_err *err);
+
+/* Of the file, for streams that hold most_bytes at a time, unless the layout knows better, and are
+ * sent sent_bytes an epoch: enough for any order of appends, and room for long writes. */
+uint64_t drps_relay_slots(const struct drps_relay_layout *l, uint64_t most_bytes,
+                          uint64_t sent_bytes);
 
 enum { DRPS_RELAY_QUARTERS = 4 };
 

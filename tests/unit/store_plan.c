@@ -55,6 +55,22 @@ static void draw_ids(const struct plan *p, struct plan_step *s, uint64_t seed, u
         if (!s->n_ids || s->ids[s->n_ids - 1] != s->ids[i]) s->ids[s->n_ids++] = s->ids[i];
 }
 
+/* Most rows of the cell's part of the first quarter and of the rest: there and back along the
+ * second table, for each part of the first one. */
+static void draw_cell(const struct plan *p, struct plan_step *s, uint64_t seed, uint32_t grid,
+                      uint32_t cell)
+{
+    const uint32_t outer = cell / grid, at = cell % grid;
+    const uint32_t inner = outer % 2 ? grid - 1 - at : at;
+    const uint32_t first = p->rows / 4 / grid, second = (p->rows - grid * first) / grid;
+    s->ids = must(malloc((first + second + 1) * sizeof(*s->ids)));
+    for (uint32_t i = 0; i < first + second; i++) {
+        if (below(seed, i, 8) == 0) continue;
+        s->ids[s->n_ids++] =
+            i < first ? outer * first + i : grid * first + inner * second + i - first;
+    }
+}
+
 static void find_blocks(const struct plan *p, struct plan_step *s)
 {
     s->blocks = must(malloc((s->n_ids + 1) * sizeof(*s->blocks)));
@@ -107,7 +123,11 @@ struct plan *plan_new(uint64_t seed, const struct plan_shape *shape)
     p->steps = must(calloc(p->n_steps, sizeof(*p->steps)));
     for (size_t s = 0; s < p->n_steps; s++) {
         uint64_t of_epoch = s % shape->epoch_steps;
-        draw_ids(p, &p->steps[s], drps_rng_at(seed, of_epoch), shape->max_step_rows);
+        if (shape->grid)
+            draw_cell(p, &p->steps[s], drps_rng_at(seed, of_epoch), shape->grid,
+                      (uint32_t)of_epoch);
+        else
+            draw_ids(p, &p->steps[s], drps_rng_at(seed, of_epoch), shape->max_step_rows);
         find_blocks(p, &p->steps[s]);
         p->steps[s].changes = of_epoch % 4 != 3; /* every fourth batch is for evaluation */
     }

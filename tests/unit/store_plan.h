@@ -39,6 +39,7 @@ struct plan {
 struct plan_shape {
     uint32_t rows, max_block_rows, max_step_rows;
     size_t row_bytes, epoch_steps, epochs;
+    uint32_t grid; /* 0, or cells on a side: two tables' rows in grid order, epoch_steps grid^2 */
 };
 
 /* The same seed and shape give the same plan. */

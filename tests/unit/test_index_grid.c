@@ -467,7 +467,7 @@ static uint64_t rows_sent(struct scratch *s, const char *dir, uint64_t frames)
     uint32_t *next = calloc(source.max_rows, sizeof(*next));
     uint32_t *reach = calloc(source.windows, sizeof(*reach));
     assert_true(next && reach);
-    if (drps_hold_plan(&source, frames, 8 << 20, next, reach, &sent, &err))
+    if (drps_hold_plan(&source, frames, 8 << 20, next, reach, &sent, NULL, &err))
         fail_msg("%s", err.text);
     free(next);
     free(reach);

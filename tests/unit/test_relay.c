@@ -47,6 +47,18 @@ static const struct plan_shape shapes[] = {
      .row_bytes = 48,
      .epoch_steps = 400,
      .epochs = 3},
+    {.rows = 1000, /* each window sends to few others: tails are shared */
+     .max_block_rows = 9,
+     .row_bytes = 520,
+     .epoch_steps = 400,
+     .epochs = 4,
+     .grid = 20},
+    {.rows = 200, /* the same, and a row is wider than a chunk */
+     .max_block_rows = 9,
+     .row_bytes = 5000,
+     .epoch_steps = 144,
+     .epochs = 5,
+     .grid = 12},
 };
 
 enum { SHAPES = sizeof(shapes) / sizeof(*shapes) };
@@ -233,7 +245,7 @@ static void test_hold_plan_takes_the_frames_left(void **state)
         uint64_t sent;
         struct drps_err err = DRPS_ERR_INIT;
         assert_int_equal(
-            drps_hold_plan(&source, cases[i].frames, 1 << 20, next, reach, &sent, &err), 0);
+            drps_hold_plan(&source, cases[i].frames, 1 << 20, next, reach, &sent, NULL, &err), 0);
         if (sent != cases[i].sent || memcmp(reach, cases[i].reach, sizeof(reach)))
             fail_msg("%s: reach %u %u %u %u, %llu sent", cases[i].name, reach[0], reach[1],
                      reach[2], reach[3], (unsigned long long)sent);
@@ -284,6 +296,27 @@ static void test_groups_when_memory_is_short(void **state)
     run(p, &(struct how){.extra_memory = 64 << 20}, &stats);
     assert_int_equal(stats.groups, 0);
     plan_free(p);
+}
+
+static void test_tails_are_shared_in_grid_order(void **state)
+{
+    (void)state;
+    const uint64_t seed = test_seed("shared tails");
+    for (size_t i = SHAPES - 2; i < SHAPES; i++) {
+        struct plan *p = plan_new(seed, &shapes[i]);
+        struct drps_store_stats stats;
+        plan_cut(p, seed, 1);
+        for (int no_uring = 0; no_uring < 2; no_uring++) {
+            run(p, &(struct how){.no_uring = no_uring}, &stats);
+            const uint64_t sent = stats.rows_sent * p->row_bytes * p->source.epochs;
+            assert_int_equal(stats.groups, 0);
+            assert_int_equal(stats.regrouped_bytes, 0);
+            assert_in_range(stats.tails, 1, p->source.windows - 1);
+            assert_true(stats.io.written_bytes > sent / 2);
+            assert_true(stats.io.written_bytes < sent + sent / 4); /* partial chunks round up */
+        }
+        plan_free(p);
+    }
 }
 
 static void test_layout_follows_cost(void **state)
@@ -337,6 +370,76 @@ static void test_layout_uses_its_bytes(void **state)
             assert_in_range(l.write_chunks, 1, l.behind / 4);
             assert_true(l.read_chunks >= 4);
         }
+}
+
+enum { MANY = 2000 };
+
+/* What MANY windows send: `rows` each to the windows first, first + step, ... of those behind it,
+ * `to` of them. */
+static void list_sends(struct drps_sends *sends, uint64_t memory_bytes, uint32_t first,
+                       uint32_t step, uint32_t to, uint32_t rows)
+{
+    static uint32_t by_way[MANY + 1];
+    struct drps_err err = DRPS_ERR_INIT;
+    if (drps_sends_init(sends, MANY, memory_bytes, &err) < 0) fail_msg("%s", err.text);
+    memset(by_way, 0, sizeof(by_way));
+    for (uint32_t i = 0; i < to; i++)
+        by_way[first + i * step] = rows;
+    for (uint32_t w = 0; w < MANY; w++)
+        drps_sends_add(sends, w, by_way);
+}
+
+static void test_layout_shares_tails_where_that_is_cheaper(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint64_t buffer_bytes, memory_bytes, seek_bytes;
+        uint32_t first, step, to, rows;
+        int shared;
+    } cases[] = {
+        {"much to one window", 3 << 20, 1 << 20, 0, 500, 1, 1, 100, 1},
+        {"much to two, a disk that seeks", 12 << 20, 1 << 20, 100000, 500, 700, 2, 1000, 1},
+        {"little to many", 3 << 20, 16 << 20, 0, 2, 19, 100, 1, 0},
+        {"little to one far away, in memory for a tail each", 64 << 20, 1 << 20, 0, 1900, 1, 1, 1,
+         0},
+        {"too much for the list", 3 << 20, 20000, 0, 500, 700, 2, 100, 0},
+        {"nothing", 3 << 20, 1 << 20, 0, 2, 1, 0, 0, 0},
+    };
+    const struct drps_window_source source = {.windows = MANY};
+    uint32_t reach[MANY];
+    for (uint32_t w = 0; w < MANY; w++)
+        reach[w] = 1;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const struct drps_store_config config = {
+            .windows = &source, .row_bytes = 520, .seek_bytes = cases[i].seek_bytes};
+        const uint64_t bytes = cases[i].buffer_bytes;
+        struct drps_relay_layout before, l;
+        struct drps_sends sends;
+        assert_int_equal(drps_relay_lay_out(&config, bytes, &before, NULL), 0);
+        list_sends(&sends, cases[i].memory_bytes, cases[i].first, cases[i].step, cases[i].to,
+                   cases[i].rows);
+        l = before;
+        assert_int_equal(drps_relay_pool_tails(&config, bytes, &sends, reach, &l, NULL), 0);
+        if ((l.chunks_most > 0) != cases[i].shared) fail_msg("%s", cases[i].name);
+        if (cases[i].shared) {
+            assert_in_range(l.tails, 1, MANY - 1);
+            assert_int_equal(l.groups, 0);
+            assert_true((l.tails + l.read_chunks + l.behind) * l.chunk_bytes +
+                            drps_relay_slots(&l, 0, 0) * 16 <=
+                        bytes - (1 << 20)); /* which the windows have */
+        } else {
+            assert_memory_equal(&l, &before, sizeof(l));
+        }
+        for (uint32_t w = 0; w < MANY; w++) /* what is held is not sent */
+            reach[w] = MANY;
+        l = before;
+        assert_int_equal(drps_relay_pool_tails(&config, bytes, &sends, reach, &l, NULL), 0);
+        assert_int_equal(l.chunks_most, 0);
+        for (uint32_t w = 0; w < MANY; w++)
+            reach[w] = 1;
+        drps_sends_destroy(&sends);
+    }
 }
 
 static void test_closes_at_any_time(void **state)
@@ -652,8 +755,10 @@ int main(void)
         cmocka_unit_test(test_hold_plan_takes_the_frames_left),
         cmocka_unit_test(test_shelves_keep_order),
         cmocka_unit_test(test_groups_when_memory_is_short),
+        cmocka_unit_test(test_tails_are_shared_in_grid_order),
         cmocka_unit_test(test_layout_follows_cost),
         cmocka_unit_test(test_layout_uses_its_bytes),
+        cmocka_unit_test(test_layout_shares_tails_where_that_is_cheaper),
         cmocka_unit_test(test_closes_at_any_time),
         cmocka_unit_test(test_says_when_a_window_is_open),
         cmocka_unit_test(test_wrong_use_is_refused),

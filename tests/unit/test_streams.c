@@ -13,7 +13,8 @@
 
 #include <cmocka.h>
 
-#include "storage/relay/streams.h"
+#include "storage/relay/sends.h"
+#include "storage/relay/streams_internal.h"
 #include "support/fault_io.h"
 #include "support/lists.h"
 #include "support/scratch.h"
@@ -399,6 +400,86 @@ static void test_wrong_byte_of_a_partial_chunk_is_named(void **state)
     }
 }
 
+/* ---- What was tried in advance ---- */
+
+/* Stream w + way gets what window w sends it, then the second one after w is read; as relay does.
+ */
+static void run_window(struct drps_streams *s, const struct drps_sends *sends, const char *bytes,
+                       size_t row_bytes, uint32_t w)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    int rc = 0;
+    for (size_t i = w ? sends->end[w - 1] : 0; i < sends->end[w] && rc == 0; i++)
+        rc = drps_streams_append(s, (w + sends->list[i].way) % sends->windows, bytes,
+                                 sends->list[i].rows * row_bytes, &err);
+    const char *at;
+    size_t n = 1;
+    if (rc == 0) rc = drps_streams_begin(s, (w + 2) % sends->windows, 0, &err);
+    while (rc == 0 && n) {
+        rc = drps_streams_peek(s, &at, &n, &err);
+        if (rc == 0) rc = drps_streams_skip(s, n, &err);
+    }
+    if (rc == 0) rc = drps_streams_end(s, &err);
+    if (rc < 0) fail_msg("%s", err.text);
+}
+
+/* Ever, when nothing is under way. */
+static uint64_t chunks_written(struct drps_streams *s)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_iostat io;
+    int rc = drps_streams_flush(s, &err);
+    while (rc == 0 && drps_aio_under_way(s->aio))
+        rc = drps_streams_reap(s, 1, &err);
+    if (rc < 0) fail_msg("%s", err.text);
+    drps_streams_stats(s, &io);
+    return io.written_bytes / s->config.chunk_bytes;
+}
+
+/* A file of just as many slots as were said to be needed is never full, and as many chunks are
+ * written in an epoch as were said. */
+static void test_tails_do_as_was_tried(void **state)
+{
+    enum { WINDOWS = 40, ROWS = 60 };
+    const size_t tails[] = {1, 2, 3, 10, WINDOWS};
+    struct random_source rng = random_begin("tried");
+    char *bytes = must(calloc(ROWS, ROW));
+    for (int i = 0; i < 20; i++) {
+        const size_t chunk_bytes = CHUNK << random_below(&rng, 3);
+        struct drps_err err = DRPS_ERR_INIT;
+        struct drps_sends sends;
+        struct drps_pooled tried;
+        struct drps_streams *s;
+        uint32_t reach[WINDOWS];
+        assert_int_equal(drps_sends_init(&sends, WINDOWS, 1 << 20, &err), 0);
+        for (uint32_t w = 0; w < WINDOWS; w++) {
+            uint32_t rows[WINDOWS + 1] = {0};
+            for (uint64_t n = random_below(&rng, 6); n > 0; n--)
+                rows[2 + random_below(&rng, WINDOWS - 1)] = 1 + (uint32_t)random_below(&rng, ROWS);
+            drps_sends_add(&sends, w, rows);
+            reach[w] = 1;
+        }
+        assert_int_equal(
+            drps_sends_pool(&sends, reach, ROW, chunk_bytes, tails[i % 5], &tried, &err), 0);
+        struct drps_streams_config config =
+            config_of(scratch_path(*state, "transit"), tried.most ? tried.most : 1);
+        config.n = WINDOWS;
+        config.chunk_bytes = chunk_bytes;
+        config.tails = tails[i % 5];
+        assert_int_equal(drps_streams_open(&config, &s, &err), 0);
+        for (int epoch = 0; epoch < 4; epoch++) {
+            const uint64_t before = chunks_written(s);
+            for (uint32_t w = 0; w < WINDOWS; w++)
+                run_window(s, &sends, bytes, ROW, w);
+            if (epoch) assert_int_equal(chunks_written(s) - before, tried.chunks);
+        }
+        drps_streams_close(s);
+        drps_sends_destroy(&sends);
+        assert_int_equal(unlink(config.path), 0);
+    }
+    free(bytes);
+}
+
 static void test_full_file_is_an_error(void **state)
 {
     struct drps_streams_config config = config_of(scratch_path(*state, "transit"), 10);
@@ -535,6 +616,7 @@ int main(void)
         WITH_SCRATCH(test_the_oldest_tail_gives_way),
         WITH_SCRATCH(test_a_tail_that_is_read_stays),
         WITH_SCRATCH(test_wrong_byte_of_a_partial_chunk_is_named),
+        WITH_SCRATCH(test_tails_do_as_was_tried),
         WITH_SCRATCH(test_full_file_is_an_error),
         WITH_SCRATCH(test_wrong_byte_of_a_joined_write_is_named),
         WITH_SCRATCH(test_short_transfers_are_continued),
