@@ -5,103 +5,53 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
+#include "storage/relay/reach.h"
 
-enum {
-    BLOCK_FRAMES = 30,
-    COUNTS_MOST = 1 << 20, /* of the table that is there while holding is planned */
-    REACH_LEAST = 16,
-};
+enum { BLOCK_FRAMES = 30 };
 
 #define NO_BLOCK UINT32_MAX
 
 /* ---- Planning ---- */
 
-struct table {
-    uint32_t windows, most; /* ways up to this are counted */
-    uint32_t *counts;       /* own: [windows][most + 1] rows that leave a window for one so far */
-    uint32_t *ways;         /* own: [windows + 1] the same of one window, all ways */
-    uint64_t *room;         /* own: [windows] frames left while windows w and w + 1 are open */
-};
-
-static uint32_t *count_of(const struct table *t, uint32_t w, uint32_t way)
-{
-    return t->counts + (size_t)w * (t->most + 1) + way;
-}
-
-static int count_ways(struct table *t, const struct drps_window_source *source, uint64_t frames,
-                      uint32_t *next, uint64_t *sent_out, struct drps_sends *sends,
-                      struct drps_err *err)
+/* rows [windows + 1] is scratch: of one window, how many leave for which other. */
+static int count_ways(struct drps_reach *ways, const struct drps_window_source *source,
+                      uint64_t frames, uint32_t *next, uint32_t *rows, uint64_t *leaving_out,
+                      struct drps_sends *sends, struct drps_err *err)
 {
     struct drps_store_window head = {0}, after = {0};
-    for (uint32_t w = 0; w < t->windows; w++) {
+    for (uint32_t w = 0; w < ways->windows; w++) {
         int rc = source->read(source->ctx, w, &head, NULL, next, NULL, err);
         if (rc == 0)
-            rc = source->read(source->ctx, (w + 1) % t->windows, &after, NULL, NULL, NULL, err);
+            rc = source->read(source->ctx, (w + 1) % ways->windows, &after, NULL, NULL, NULL, err);
         if (rc < 0) return rc;
-        const uint64_t pair = t->windows == 1 ? head.n : head.leaving + after.n;
-        t->room[w] = frames > pair ? frames - pair : 0;
-        *sent_out += head.leaving;
-        memset(t->ways, 0, (t->windows + 1) * sizeof(*t->ways));
+        const uint64_t pair = ways->windows == 1 ? head.n : head.leaving + after.n;
+        ways->room[w] = frames > pair ? frames - pair : 0;
+        *leaving_out += head.leaving;
+        memset(rows, 0, (ways->windows + 1) * sizeof(*rows));
         for (size_t s = 0; s < head.n; s++)
-            t->ways[next[s]]++;
-        memcpy(count_of(t, w, 0), t->ways, (t->most + 1) * sizeof(*t->ways));
-        if (sends) drps_sends_add(sends, w, t->ways);
+            rows[next[s]]++;
+        for (uint32_t way = 1; way <= ways->windows; way++)
+            *drps_reach_count(ways, w, way) += rows[way];
+        if (sends) drps_sends_add(sends, w, rows);
     }
     return 0;
-}
-
-/* Room for n rows from window w until `way` windows later: in frames of their own as long as
- * neither of the two open windows has them. Takes it, if there is. */
-static int take_room(struct table *t, uint32_t w, uint32_t way, uint64_t n)
-{
-    for (uint32_t i = 1; n && i + 2 <= way; i++)
-        if (t->room[(w + i) % t->windows] < n) return 0;
-    for (uint32_t i = 1; n && i + 2 <= way; i++)
-        t->room[(w + i) % t->windows] -= n;
-    return 1;
-}
-
-static void extend(struct table *t, uint32_t *reach, uint64_t *sent)
-{
-    for (uint32_t way = 2; way <= t->most; way++)
-        for (uint32_t w = 0; w < t->windows; w++) {
-            const uint32_t n = *count_of(t, w, way);
-            if (reach[w] + 1 != way || !take_room(t, w, way, n)) continue;
-            reach[w] = way;
-            *sent -= n;
-        }
-}
-
-/* The longest way that is counted. */
-static uint32_t most_way(uint32_t windows, uint64_t memory_bytes)
-{
-    const uint64_t fit = memory_bytes / sizeof(uint32_t) / windows;
-    uint32_t most = COUNTS_MOST / windows;
-    if (most > fit) most = (uint32_t)fit;
-    if (most < REACH_LEAST) most = REACH_LEAST;
-    return most < windows ? most : windows;
 }
 
 int drps_hold_plan(const struct drps_window_source *source, uint64_t frames, uint64_t memory_bytes,
                    uint32_t *next, uint32_t *reach_out, uint64_t *sent_out,
                    struct drps_sends *sends, struct drps_err *err)
 {
-    const uint32_t windows = source->windows;
-    struct table t = {.windows = windows, .most = most_way(windows, memory_bytes)};
-    t.counts = calloc(windows, (t.most + 1) * sizeof(*t.counts));
-    t.ways = drps_array_new((size_t)windows + 1, sizeof(*t.ways));
-    t.room = drps_array_new(windows, sizeof(*t.room));
-    int rc = t.counts && t.ways && t.room
-                 ? 0
-                 : drps_err_set(err, -ENOMEM, "no memory to plan which rows stay in memory");
+    struct drps_reach ways;
+    uint64_t leaving = 0;
     *sent_out = 0;
-    for (uint32_t w = 0; w < windows; w++)
-        reach_out[w] = 1;
-    if (rc == 0) rc = count_ways(&t, source, frames, next, sent_out, sends, err);
-    if (rc == 0) extend(&t, reach_out, sent_out);
-    free(t.counts);
-    free(t.ways);
-    free(t.room);
+    uint32_t *rows = drps_array_new((size_t)source->windows + 1, sizeof(*rows));
+    int rc = drps_reach_init(&ways, source->windows, memory_bytes);
+    if (rc == 0 && !rows) rc = -ENOMEM;
+    if (rc < 0) (void)drps_err_set(err, rc, "no memory to plan which rows stay in memory");
+    if (rc == 0) rc = count_ways(&ways, source, frames, next, rows, &leaving, sends, err);
+    if (rc == 0) *sent_out = leaving - drps_reach_hold(&ways, reach_out);
+    drps_reach_destroy(&ways);
+    free(rows);
     return rc;
 }
 

@@ -19,8 +19,7 @@
 #include "storage/relay/sends.h"
 
 /*
- * Which rows to hold. Short ways come first: of two rows that a frame could hold, the one that is
- * back sooner makes room sooner.
+ * Which rows to hold (reach.h decides).
  *
  * memory_bytes  for a table that is gone when it returns; less makes the longest ways shorter
  * next       [source->max_rows] scratch
