@@ -16,7 +16,7 @@
  * windows beside w have it, so that no two windows get more rows than the budget. Cutting looks at
  * touched rows alone.
  *
- * Several budgets are measured in one pass over the steps, each with a cutter of its own.
+ * Several sizes are cut for in one pass over the steps, each by a cutter of its own.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -30,11 +30,6 @@
 enum { BITMAPS = 6 }; /* of a cutter */
 
 /* ---- What is needed before cutting ---- */
-
-struct extent {
-    uint64_t step_rows; /* most rows of a step */
-    uint64_t touched;   /* rows that any step touches */
-};
 
 static size_t bitmap_words(uint64_t rows)
 {
@@ -52,19 +47,20 @@ int cut_check(const struct drps_window_options *o, struct drps_err *err)
     return 0;
 }
 
-static int find_extent(struct steps *lists, const struct drps_window_options *o, struct extent *x,
-                       struct drps_err *err)
+int cut_survey(struct steps *lists, const struct drps_window_options *o, struct cut_extent *x,
+               struct drps_err *err)
 {
     const uint32_t *rows;
     size_t n;
     int rc = 0;
     uint64_t *seen = calloc(bitmap_words(o->rows), sizeof(*seen));
 
-    *x = (struct extent){0, 0};
+    *x = (struct cut_extent){0};
     if (!seen) return drps_err_set(err, -ENOMEM, "no memory for a bit a row");
     for (uint64_t s = 0; s < o->steps && rc == 0; s++) {
         rc = steps_rows(lists, s, o->rows, &rows, &n, err);
         if (n > x->step_rows) x->step_rows = n;
+        x->uses += n;
         for (size_t i = 0; i < n; i++)
             seen[rows[i] / 64] |= UINT64_C(1) << rows[i] % 64;
     }
@@ -75,7 +71,7 @@ static int find_extent(struct steps *lists, const struct drps_window_options *o,
 }
 
 /* Rows that a budget must have room for. */
-static uint64_t rows_needed(const struct extent *x)
+static uint64_t rows_needed(const struct cut_extent *x)
 {
     return 2 * x->step_rows < x->touched ? 2 * x->step_rows : x->touched;
 }
@@ -127,7 +123,7 @@ static void marks_free(struct marks *m)
 
 struct cutter {
     const struct drps_window_options *options;
-    struct extent extent;
+    struct cut_extent extent;
     uint64_t cap;                    /* C */
     uint64_t bound;                  /* of the open window */
     size_t words;                    /* of each bitmap */
@@ -154,13 +150,11 @@ static void cutter_destroy(struct cutter *c)
     cut_free(&c->cut);
 }
 
-/* The caller has checked that the budget has room for rows_needed(). Destroy also after a failure.
- */
-static int cutter_init(struct cutter *c, const struct drps_window_options *o, uint64_t budget,
-                       const struct extent *x, struct drps_err *err)
+/* cap: rows, at least rows_needed(). Destroy also after a failure. */
+static int cutter_init(struct cutter *c, const struct drps_window_options *o, uint64_t cap,
+                       const struct cut_extent *x, struct drps_err *err)
 {
-    *c = (struct cutter){
-        .options = o, .extent = *x, .cap = budget / o->row_bytes, .words = bitmap_words(o->rows)};
+    *c = (struct cutter){.options = o, .extent = *x, .cap = cap, .words = bitmap_words(o->rows)};
     c->bound = x->touched <= c->cap ? UINT64_MAX : c->cap / 2;
     c->cur = calloc(c->words, sizeof(*c->cur));
     c->prev = calloc(c->words, sizeof(*c->prev));
@@ -256,7 +250,9 @@ static int close_window(struct cutter *c, uint64_t end, struct drps_err *err)
 {
     struct drps_window_result *r = &c->cut.result;
 
-    if (drps_array_reserve(&c->cut.starts, &c->cut.cap, c->cut.n + 1, sizeof(*c->cut.starts)))
+    if (drps_array_reserve(&c->cut.starts, &c->cut.starts_cap, c->cut.n + 1,
+                           sizeof(*c->cut.starts)) ||
+        drps_array_reserve(&c->cut.pairs, &c->cut.pairs_cap, c->cut.n + 1, sizeof(*c->cut.pairs)))
         return drps_err_set(err, -ENOMEM, "no memory for %zu windows", c->cut.n + 1);
     if (c->cut.n == 0) {
         memcpy(c->first, c->cur, c->words * sizeof(*c->cur));
@@ -264,6 +260,7 @@ static int close_window(struct cutter *c, uint64_t end, struct drps_err *err)
     }
     if (c->cut.n == 1) memcpy(c->second, c->cur, c->words * sizeof(*c->cur));
     if (c->cut.n > 1) add_staying(c, c->before, c->prev, c->cur, c->prev_rows);
+    if (c->cut.n > 0) c->cut.pairs[c->cut.n - 1] = pair_rows(c);
     c->cut.starts[c->cut.n++] = c->start;
     r->rows_kept += c->common;
     keep_most(&r->working_set_rows, pair_rows(c));
@@ -355,7 +352,8 @@ static int cutter_finish(struct cutter *c, struct steps *lists, struct drps_err 
     r->rows_kept += wrap;
     add_staying(c, c->prev, c->first, c->cut.n > 1 ? c->second : c->first, c->first_rows);
     if (c->cut.n > 1) add_staying(c, c->before, c->prev, c->first, c->prev_rows);
-    keep_most(&r->working_set_rows, c->first_rows + c->prev_rows - wrap);
+    c->cut.pairs[c->cut.n - 1] = c->first_rows + c->prev_rows - wrap;
+    keep_most(&r->working_set_rows, c->cut.pairs[c->cut.n - 1]);
     r->rows_moved = r->rows_touched - r->rows_kept;
     return 0;
 }
@@ -378,16 +376,17 @@ static int run_cutters(struct cutter *c, size_t n_cutters, struct steps *lists,
     return rc;
 }
 
-/* ---- One budget: the windows themselves ---- */
+/* ---- The windows themselves ---- */
 
 void cut_free(struct cut *cut)
 {
     if (!cut) return;
     free(cut->starts);
+    free(cut->pairs);
     *cut = (struct cut){0};
 }
 
-static int check_budget(const struct drps_window_options *o, const struct extent *x,
+static int check_budget(const struct drps_window_options *o, const struct cut_extent *x,
                         struct drps_err *err)
 {
     uint64_t need = rows_needed(x) * o->row_bytes;
@@ -399,31 +398,10 @@ static int check_budget(const struct drps_window_options *o, const struct extent
                         x->step_rows, o->row_bytes, o->budget_bytes, need);
 }
 
-int cut_steps(struct steps *lists, const struct drps_window_options *options, struct cut *cut_out,
-              struct drps_err *err)
-{
-    struct extent x;
-    struct cutter c;
-
-    *cut_out = (struct cut){0};
-    int rc = find_extent(lists, options, &x, err);
-    if (rc == 0) rc = check_budget(options, &x, err);
-    if (rc < 0) return rc;
-    rc = cutter_init(&c, options, options->budget_bytes, &x, err);
-    if (rc == 0) rc = run_cutters(&c, 1, lists, err);
-    if (rc == 0) {
-        *cut_out = c.cut; /* moved */
-        c.cut = (struct cut){0};
-    }
-    cutter_destroy(&c);
-    return rc;
-}
-
-/* ---- Many budgets: their numbers only ---- */
-
-static int measure_group(const struct drps_window_options *o, const struct extent *x,
-                         struct steps *lists, const uint64_t *budgets, size_t n,
-                         struct drps_window_result *results, struct drps_err *err)
+/* Those of `sizes` that have room for two steps, in one pass. */
+static int cut_group(struct steps *lists, const struct drps_window_options *o,
+                     const struct cut_extent *x, const uint64_t *sizes, size_t n,
+                     struct cut *cuts_out, struct drps_err *err)
 {
     int rc = 0;
     size_t used = 0;
@@ -431,37 +409,43 @@ static int measure_group(const struct drps_window_options *o, const struct exten
 
     if (!c) return drps_err_set(err, -ENOMEM, "no memory to cut windows");
     for (size_t i = 0; i < n && rc == 0; i++)
-        if (budgets[i] / o->row_bytes >= rows_needed(x))
-            rc = cutter_init(&c[used++], o, budgets[i], x, err);
+        if (sizes[i] >= rows_needed(x)) rc = cutter_init(&c[used++], o, sizes[i], x, err);
     if (rc == 0) rc = run_cutters(c, used, lists, err);
-    for (size_t i = 0, k = 0; i < n && rc == 0; i++)
-        if (budgets[i] / o->row_bytes >= rows_needed(x)) results[i] = c[k++].cut.result;
+    for (size_t i = 0, k = 0; i < n && rc == 0; i++) {
+        if (sizes[i] < rows_needed(x)) continue;
+        cuts_out[i] = c[k].cut; /* moved */
+        c[k++].cut = (struct cut){0};
+    }
     for (size_t i = 0; i < used; i++)
         cutter_destroy(&c[i]);
     free(c);
     return rc;
 }
 
-int drps_windows_measure(const struct drps_io *io, const char *dir,
-                         const struct drps_window_options *options, const uint64_t *budgets,
-                         size_t n, struct drps_window_result *results_out, struct drps_err *err)
+int cut_steps(struct steps *lists, const struct drps_window_options *options, struct cut *cut_out,
+              struct drps_err *err)
 {
-    struct extent x;
-    struct steps *lists;
-    uint64_t each = bitmap_words(options->rows) * sizeof(uint64_t) * BITMAPS;
-    size_t group = options->memory_bytes / each < n ? (size_t)(options->memory_bytes / each) : n;
+    struct cut_extent x;
+    const uint64_t size = options->budget_bytes / options->row_bytes;
 
-    memset(results_out, 0, n * sizeof(*results_out));
-    int rc = cut_check(options, err);
-    if (rc < 0) return rc;
-    rc = steps_open(io, dir, "rows.rec", DRPS_KIND_ROWS, options->steps, options->memory_bytes / 8,
-                    &lists, err);
-    if (rc < 0) return rc;
-    rc = find_extent(lists, options, &x, err);
+    *cut_out = (struct cut){0};
+    int rc = cut_survey(lists, options, &x, err);
+    if (rc == 0) rc = check_budget(options, &x, err);
+    return rc < 0 ? rc : cut_group(lists, options, &x, &size, 1, cut_out, err);
+}
+
+int cut_sizes(struct steps *lists, const struct drps_window_options *options,
+              const struct cut_extent *extent, const uint64_t *sizes, size_t n,
+              struct cut *cuts_out, struct drps_err *err)
+{
+    const uint64_t each = bitmap_words(options->rows) * sizeof(uint64_t) * BITMAPS;
+    size_t group = options->memory_bytes / each < n ? (size_t)(options->memory_bytes / each) : n;
+    int rc = 0;
+
+    memset(cuts_out, 0, n * sizeof(*cuts_out));
     if (group == 0) group = 1;
     for (size_t i = 0; i < n && rc == 0; i += group)
-        rc = measure_group(options, &x, lists, budgets + i, n - i < group ? n - i : group,
-                           results_out + i, err);
-    steps_close(lists);
+        rc = cut_group(lists, options, extent, sizes + i, n - i < group ? n - i : group,
+                       cuts_out + i, err);
     return rc;
 }

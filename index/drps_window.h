@@ -35,8 +35,8 @@ struct drps_window_options {
     uint64_t budget_bytes; /* of the rows of two open windows */
     uint64_t
         memory_bytes; /* of the compiler itself: row tables larger than this are done in slices */
-    uint64_t curve_uses; /* of blocks in an epoch, that drps_forecast_curve() runs through pools; 0:
-                            2 Mi */
+    uint64_t curve_uses; /* in an epoch, of blocks, that drps_forecast_curve() runs through pools,
+                            and of rows, that drps_windows_measure() follows; 0: 2 Mi of each */
     const struct drps_log *log;
 };
 
@@ -68,15 +68,26 @@ int drps_windows_compile(const struct drps_io *io, const char *dir, const char *
                          const struct drps_window_options *options,
                          struct drps_window_result *result_out, struct drps_err *err);
 
+enum { DRPS_WINDOW_MEASURE_MOST = 8 };
+
+/* A relay store with memory for so many rows. */
+struct drps_window_measure {
+    struct drps_relay_share share; /* of its memory */
+    struct drps_window_result cut; /* as drps_windows_compile() would report */
+    uint64_t rows_sent;            /* of cut.rows_moved, those that it does not hold in memory */
+};
+
 /*
- * What drps_windows_compile() would report for each of budgets[0 .. n), without writing anything
- * (options->budget_bytes is not used). results_out[i].windows is 0 when a step does not fit
- * budgets[i].
+ * What a relay store with memory for frames[i] rows, i < n <= DRPS_WINDOW_MEASURE_MOST, would send
+ * in an epoch, without writing anything: with windows cut for that memory, as drps-train cuts them
+ * (options->budget_bytes is not used; row_bytes are those of a row alone). out[i].cut.windows is 0
+ * when two steps do not fit. Where an epoch has more uses of rows than
+ * options->curve_uses, or memory is short, rows_sent is an estimate from a share of the rows.
  */
 DRPS_MUST_CHECK
 int drps_windows_measure(const struct drps_io *io, const char *dir,
-                         const struct drps_window_options *options, const uint64_t *budgets,
-                         size_t n, struct drps_window_result *results_out, struct drps_err *err);
+                         const struct drps_window_options *options, const uint64_t *frames,
+                         size_t n, struct drps_window_measure *out, struct drps_err *err);
 
 /*
  * One window as stored. Own arrays; zero the struct, decode into it as often as you like,
@@ -188,11 +199,10 @@ extern const struct drps_forecast_disk drps_forecast_usual_disk;
 /*
  * The miss curve: pib (the pool itself run over uses.rec, cyclic, steady state: blocks of the
  * whole epoch once warm; evaluation steps do not dirty blocks; farthest next use) and relay
- * (windows cut for that memory, bytes = rows moved * row_bytes, chunks of 256 KiB: an upper bound,
- * without groups, as the store holds rows between windows, storage/relay/hold.h),
- * for memory = model, 1/2, 1/4 ... 1/64 of the model's row bytes. out has room for `cap` entries;
- * *n_out are filled. Where an epoch has more than options->curve_uses uses of blocks, pib's counts
- * are scaled up from a share of the blocks.
+ * (windows cut for that memory, bytes = rows sent * row_bytes: held rows do not count; chunks of
+ * 256 KiB; without groups), for memory = model, 1/2, 1/4 ... 1/64 of the model's row bytes. out has
+ * room for `cap` entries; *n_out are filled. Where an epoch has more than options->curve_uses uses
+ * of blocks, pib's counts are scaled up from a share of the blocks.
  */
 DRPS_MUST_CHECK
 int drps_forecast_curve(const struct drps_io *io, const char *dir,

@@ -385,6 +385,7 @@ static uint64_t trial_bytes(const struct simulation *m, const struct drps_pool_s
 /* ---- All pools of a curve ---- */
 
 _Static_assert((int)CURVE_POINTS <= (int)POOLS_MOST, "the pools of a curve can run side by side");
+_Static_assert((int)CURVE_POINTS <= (int)DRPS_WINDOW_MEASURE_MOST, "so can its windows");
 
 static struct pools_config pools_config(const struct simulation *m)
 {
@@ -534,16 +535,16 @@ static int curve_relay(const struct drps_io *io, const char *dir,
                        const struct drps_window_options *o, struct drps_forecast *out,
                        struct drps_err *err)
 {
-    uint64_t budgets[CURVE_POINTS];
-    struct drps_window_result results[CURVE_POINTS];
+    uint64_t frames[CURVE_POINTS];
+    struct drps_window_measure measured[CURVE_POINTS];
 
     for (size_t i = 0; i < CURVE_POINTS; i++)
-        budgets[i] = out[i].memory_bytes;
-    int rc = drps_windows_measure(io, dir, o, budgets, CURVE_POINTS, results, err);
+        frames[i] = out[i].memory_bytes / o->row_bytes;
+    int rc = drps_windows_measure(io, dir, o, frames, CURVE_POINTS, measured, err);
     for (size_t i = 0; i < CURVE_POINTS && rc == 0; i++) {
-        out[i].feasible = o->steps == 0 || results[i].windows > 0;
-        out[i].windows = results[i].windows;
-        out[i].read_bytes = out[i].written_bytes = results[i].rows_moved * o->row_bytes;
+        out[i].windows = measured[i].cut.windows;
+        out[i].feasible = o->steps == 0 || out[i].windows > 0;
+        out[i].read_bytes = out[i].written_bytes = measured[i].rows_sent * o->row_bytes;
         out[i].ios = 2 * chunks(out[i].read_bytes);
     }
     return rc;

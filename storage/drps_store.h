@@ -269,6 +269,16 @@ struct drps_relay_share {
 void drps_relay_share(uint64_t memory_bytes, uint64_t rows, size_t row_bytes, uint64_t seek_bytes,
                       struct drps_relay_share *out);
 
+/* The share of a store that has memory for so many rows, with windows of the usual part: what
+ * drps_relay_frames() makes of it is `frames`, or a little more where windows do not fill theirs.
+ */
+void drps_relay_share_frames(uint64_t frames, uint64_t rows, uint64_t step_rows, size_t row_bytes,
+                             struct drps_relay_share *out);
+
+/* Rows in memory of a store of `rows` whose two largest windows have working_rows together. */
+uint64_t drps_relay_frames(const struct drps_relay_share *share, uint64_t working_rows,
+                           uint64_t rows);
+
 /* Compile windows for so many bytes of rows of share->row_bytes: a part of the budget, because what
  * they leave holds rows that steps use again soon; but enough for the rows of two steps, and all of
  * it when all rows fit. Never more than the budget: where that is too little for two steps,

@@ -90,6 +90,26 @@ uint64_t drps_relay_window_bytes(const struct drps_relay_share *share, uint64_t 
     return clamp(part, least < most ? least : most, most);
 }
 
+void drps_relay_share_frames(uint64_t frames, uint64_t rows, uint64_t step_rows, size_t row_bytes,
+                             struct drps_relay_share *out)
+{
+    drps_relay_share(0, rows, row_bytes, 0, out);
+    const uint64_t held = out->held_bytes;
+    if (frames > rows) frames = rows;
+    const uint64_t part = frames * held / (held + held / HELD_SHARE);
+    const uint64_t open = frames < rows ? clamp(2 * step_rows, part, frames) : rows;
+    out->budget_bytes = open * out->row_bytes + (frames - open) * held;
+}
+
+uint64_t drps_relay_frames(const struct drps_relay_share *share, uint64_t working_rows,
+                           uint64_t rows)
+{
+    const uint64_t open = working_rows * share->row_bytes;
+    const uint64_t rest = share->budget_bytes > open ? share->budget_bytes - open : 0;
+    const uint64_t frames = working_rows + rest / share->held_bytes;
+    return frames < rows ? frames : rows;
+}
+
 /* ---- Chunks and groups ---- */
 
 struct choice {

@@ -214,8 +214,7 @@ static int open_parts(struct drps_relay *st, struct drps_err *err)
                             (unsigned long long)st->source.working_rows,
                             (unsigned long long)memory_for(&st->config, st->source.working_rows),
                             (unsigned long long)st->config.memory_bytes);
-    st->frames = st->source.working_rows + (st->share.budget_bytes - need) / st->share.held_bytes;
-    if (st->frames > st->config.rows) st->frames = st->config.rows;
+    st->frames = drps_relay_frames(&st->share, st->source.working_rows, st->config.rows);
     int rc = drps_relay_lay_out(&st->config, st->share.buffer_bytes, &st->layout, err);
     if (rc < 0) return rc;
     if (allocate(st) < 0)
