@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Grid order against shuffled, matrix factorisation: held-out RMSE after equal epochs on ml-1m (it must stay within
-# 0.5 %), and what the forecast says of an epoch's row traffic: rows that windows move, bytes that a block pool reads.
-#   bench/grid.sh [DATA]      DATA: folder with ml-1m/ratings.tsv.xz (default ../shared/data)
+# 0.5 %), and what the forecast says of an epoch's row traffic: rows that the relay store sends, those that it holds in
+# memory between windows left out, and bytes that a block pool reads.
+#   bench/grid.sh [DATA [RATINGS]]      DATA: folder with ml-1m/ratings.tsv.xz (default ../shared/data); RATINGS: generated
+#                                       ones, of 80 thousand rows (5M)
 . "$(dirname "$0")/lib.sh"
 data=${1:-$root/../shared/data}
 [[ -d $data/ml-1m ]] || { echo "bench: no ml-1m in $data" >&2; exit 77; }
 orders=(shuffled grid:16 grid) # grid: as drps-index chooses
 xz -dc "$data/ml-1m/ratings.tsv.xz" >"$work/ml-1m.tsv"
-"$tools/drps-gen" matrix --users 60K --items 20K --ratings 5M --rank 8 --seed 1 -o "$work/matrix.tsv" --quiet
+"$tools/drps-gen" matrix --users 60K --items 20K --ratings "${2:-5M}" --rank 8 --seed 1 -o "$work/matrix.tsv" --quiet
 
 compile() { # SET RANK BATCH ORDER: a plan, and its summary in index.json
     local order=(--order "${4%%:*}")
@@ -45,7 +47,7 @@ chosen() { # SET BATCH SHARE
 traffic() { # SET BATCH
     local share order
     echo
-    echo "$1, batch $2: thousands of rows that windows move in an epoch (GB read at rank 64, at rank 2000); GB that a pool reads, rank 64"
+    echo "$1, batch $2: thousands of rows that the relay store sends in an epoch (GB read at rank 64, at rank 2000); GB that a pool reads, rank 64"
     for share in 4 8 16 32; do
         for order in "${orders[@]}"; do
             [[ $order != grid ]] || order=grid:$(chosen "$1" "$2" $share)
