@@ -1,7 +1,7 @@
 /*
  * How far ahead the windows of an epoch hold rows that leave them: see hold.h. Counting how many
  * rows leave each window for which other, and deciding by these counts, is all here, so that a
- * forecast decides as the store does. Private to storage/relay/.
+ * forecast (index/measure.c) decides as the store does. Private to these.
  */
 #ifndef DRPS_RELAY_REACH_H
 #define DRPS_RELAY_REACH_H
