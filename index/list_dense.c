@@ -1,7 +1,7 @@
 /*
  * Dense lists: gaps in blocks of eight, all of a block with the same number of bits. Eight numbers
  * of w bits are w bytes, so blocks begin at bytes. With BMI2 a block of up to 16 bits a number is
- * spread by one or two instructions (pdep) and summed up as a vector.
+ * spread by two instructions (pdep), and summed up by two products or as a vector.
  */
 #include <string.h>
 
@@ -177,128 +177,153 @@ size_t list_encode_dense_ref(const uint32_t *list, size_t n, void *out)
 struct dense {
     const unsigned char *codes, *at, *end; /* of the next block, and of what may be read */
     size_t n;
+    uint64_t next; /* what a gap of 0 stands for; 64 bits: more than a list may have */
 };
 
-static int begin(struct dense *d, const void *record, size_t bytes, size_t *used_out,
-                 struct drps_err *err)
-{
-    const unsigned char *head = record;
-    const size_t n = drps_list_count(record), blocks = blocks_of(n);
-    size_t used = head_of(n);
-    int fits = used <= bytes;
-    for (size_t b = 0; fits && b < blocks; b++)
-        used += widths[code_at(head + HEAD_BYTES, b)];
-    fits = fits && used <= bytes;
-    if (used_out) *used_out = fits ? used : 0;
-    *d = (struct dense){.codes = head + HEAD_BYTES, .end = head + bytes, .n = n};
-    if (!fits)
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "a dense list of %zu numbers does not fit %zu bytes", n, bytes);
-    d->at = head + head_of(n);
-    return 0;
-}
-
-/* One block, bit by bit; returns whether the list left 32 bits. */
+/* One block, bit by bit; returns whether its bytes are there. */
 static int decode_block(struct dense *d, size_t block, uint32_t *list)
 {
     const size_t from = block * BLOCK, to = d->n - from < BLOCK ? d->n : from + BLOCK;
     const unsigned width = widths[code_at(d->codes, block)];
     const uint64_t mask = (UINT64_C(1) << width) - 1;
-    uint64_t next = from ? (uint64_t)list[from - 1] + 1 : 0, bits = 0, overflow = 0;
     const unsigned char *at = d->at;
+    uint64_t bits = 0;
     unsigned held = 0;
+    if ((size_t)(d->end - at) < width) return 0;
     for (size_t i = from; i < to; i++) {
         for (; held < width; held += 8)
             bits |= (uint64_t)*at++ << held;
-        next += bits & mask;
+        d->next += bits & mask;
         bits >>= width;
         held -= width;
-        list[i] = (uint32_t)next;
-        overflow |= next >> 32;
-        next++;
+        list[i] = (uint32_t)d->next++;
     }
     d->at += width;
-    return overflow != 0;
+    return 1;
 }
 
 #if VECTORS
 
-static __m128i sum_up(__m128i v, __m128i before)
+enum {
+    NARROW = 12,    /* bits, of which eight gaps sum up to at most 16 */
+    WORD_CODE = 12, /* the code of 16 bits */
+    AHEAD = 16,     /* blocks: L1 does not hold all that is written */
+};
+
+/* By code: where the bits of four gaps go, a lane of 16 bits each; and where in its block the
+ * second four begin. */
+struct spread {
+    uint64_t lanes;
+    uint8_t half, shift; /* bytes, and bits */
+    uint8_t width;
+};
+/* clang-format off */
+#define LANES(w) (((UINT64_C(1) << (w)) - 1) * UINT64_C(0x0001000100010001))
+#define SPREAD(w) {LANES(w), (w) / 2, (w) % 2 * 4, w}
+static const struct spread spreads[WORD_CODE + 1] = {
+    SPREAD(0), SPREAD(1), SPREAD(2), SPREAD(3), SPREAD(4), SPREAD(5), SPREAD(6), SPREAD(7), SPREAD(8),
+    SPREAD(10), SPREAD(12), SPREAD(14), SPREAD(16)};
+/* clang-format on */
+
+static inline __m128i words(uint64_t four)
 {
-    v = _mm_add_epi32(v, _mm_set1_epi32(1));
-    v = _mm_add_epi32(v, _mm_slli_si128(v, 4));
-    v = _mm_add_epi32(v, _mm_slli_si128(v, 8));
-    return _mm_add_epi32(v, _mm_shuffle_epi32(before, 0xff));
+    return _mm_cvtepu16_epi32(_mm_cvtsi64_si128((long long)four));
 }
 
-/* Whole blocks of at most 16 bits a number, after the first. Returns where it stopped; *wraps is
- * set when a sum is not larger than the one before it. */
-static size_t decode_fast(struct dense *d, size_t block, uint32_t *list, int *wraps)
+/* Each lane and those before it. */
+static inline __m128i sums(__m128i v)
 {
-    const __m128i sign = _mm_set1_epi32(INT32_MIN);
-    __m128i before = _mm_set1_epi32((int)list[block * BLOCK - 1]), rising = _mm_set1_epi32(-1);
-    for (; (block + 1) * BLOCK <= d->n && d->end - d->at >= 2 * BLOCK; block++) {
-        const unsigned width = widths[code_at(d->codes, block)];
-        __m128i low, high;
-        if (width <= 8) {
-            const uint64_t lanes = ((UINT64_C(1) << width) - 1) * UINT64_C(0x0101010101010101);
-            const __m128i v = _mm_cvtsi64_si128((long long)_pdep_u64(drps_get_u64(d->at), lanes));
-            low = _mm_cvtepu8_epi32(v);
-            high = _mm_cvtepu8_epi32(_mm_srli_si128(v, 4));
-        } else if (width <= 16) {
-            const uint64_t lanes = ((UINT64_C(1) << width) - 1) * UINT64_C(0x0001000100010001);
-            const unsigned char *half = d->at + width / 2; /* an even number of bits */
-            low = _mm_cvtepu16_epi32(
-                _mm_cvtsi64_si128((long long)_pdep_u64(drps_get_u64(d->at), lanes)));
-            high = _mm_cvtepu16_epi32(
-                _mm_cvtsi64_si128((long long)_pdep_u64(drps_get_u64(half), lanes)));
-        } else {
-            break;
-        }
-        low = sum_up(low, before);
-        high = sum_up(high, low);
-        const __m128i left_of_low = _mm_alignr_epi8(low, before, 12);
-        const __m128i left_of_high = _mm_alignr_epi8(high, low, 12);
-        rising = _mm_and_si128(
-            rising, _mm_cmpgt_epi32(_mm_xor_si128(low, sign), _mm_xor_si128(left_of_low, sign)));
-        rising = _mm_and_si128(
-            rising, _mm_cmpgt_epi32(_mm_xor_si128(high, sign), _mm_xor_si128(left_of_high, sign)));
-        _mm_storeu_si128((__m128i *)(void *)(list + block * BLOCK), low);
-        _mm_storeu_si128((__m128i *)(void *)(list + block * BLOCK + 4), high);
-        before = high;
-        d->at += width;
+    v = _mm_add_epi32(v, _mm_slli_si128(v, 4));
+    return _mm_add_epi32(v, _mm_slli_si128(v, 8));
+}
+
+/*
+ * Eight numbers from `next` on, where a gap of 0 would be; returns where one behind them would be.
+ * 16 bytes from `at` on may be read. Of narrow gaps a product sums up four lanes at once; wider
+ * ones would carry from lane to lane.
+ */
+static inline uint64_t decode_eight(const struct spread *s, const unsigned char *at, uint64_t next,
+                                    uint32_t *out)
+{
+    const __m128i from = _mm_add_epi32(_mm_set1_epi32((int)next), _mm_set_epi32(3, 2, 1, 0));
+    const uint64_t low = _pdep_u64(drps_get_u64(at), s->lanes);
+    const uint64_t high = _pdep_u64(drps_get_u64(at + s->half) >> s->shift, s->lanes);
+    __m128i low_sums, high_sums;
+    if (__builtin_expect(s->width <= NARROW, 1)) {
+        const uint64_t ones = UINT64_C(0x0001000100010001);
+        const uint64_t four = low * ones, eight = (high + (four >> 48)) * ones;
+        low_sums = words(four);
+        high_sums = words(eight);
+        next += eight >> 48;
+    } else {
+        low_sums = sums(words(low));
+        high_sums = _mm_add_epi32(sums(words(high)), _mm_shuffle_epi32(low_sums, 0xff));
+        next += (uint32_t)_mm_extract_epi32(high_sums, 3);
     }
-    *wraps |= _mm_movemask_epi8(rising) != 0xffff;
+    _mm_storeu_si128((__m128i *)(void *)out, _mm_add_epi32(from, low_sums));
+    _mm_storeu_si128((__m128i *)(void *)(out + 4),
+                     _mm_add_epi32(_mm_add_epi32(from, _mm_set1_epi32(4)), high_sums));
+    return next + BLOCK;
+}
+
+/* Pairs of whole blocks of at most 16 bits a gap. Returns where it stopped. */
+static size_t decode_fast(struct dense *d, size_t block, uint32_t *list)
+{
+    const unsigned char *at = d->at;
+    uint64_t next = d->next;
+    if (block % 2) return block; /* codes are read two at a time */
+    for (; (block + 2) * BLOCK <= d->n && d->end - at >= 4 * BLOCK; block += 2) {
+        const unsigned codes = d->codes[block / 2], first = codes & 15, second = codes >> 4;
+        if (first > WORD_CODE || second > WORD_CODE) break;
+        __builtin_prefetch(list + (block + AHEAD) * BLOCK, 1);
+        next = decode_eight(&spreads[first], at, next, list + block * BLOCK);
+        at += spreads[first].width;
+        next = decode_eight(&spreads[second], at, next, list + (block + 1) * BLOCK);
+        at += spreads[second].width;
+    }
+    d->at = at;
+    d->next = next;
     return block;
 }
 
 #else
 
-static size_t decode_fast(struct dense *d, size_t block, uint32_t *list, int *wraps)
+static size_t decode_fast(struct dense *d, size_t block, uint32_t *list)
 {
     (void)d;
     (void)list;
-    (void)wraps;
     return block;
 }
 
 #endif
 
+/* All blocks; returns whether their bytes are there. */
+static int decode_blocks(struct dense *d, int fast, uint32_t *list)
+{
+    const size_t blocks = blocks_of(d->n);
+    for (size_t block = 0; block < blocks;) {
+        if (fast) block = decode_fast(d, block, list);
+        if (block < blocks && !decode_block(d, block++, list)) return 0;
+    }
+    return 1;
+}
+
+/* Numbers increase, so that none leaves 32 bits if the last one does not. */
 static int decode(const void *record, size_t bytes, int fast, uint32_t *list_out, size_t *used_out,
                   struct drps_err *err)
 {
-    struct dense d;
-    int wraps = 0;
-    int rc = begin(&d, record, bytes, used_out, err);
-    if (rc < 0) return rc;
-    for (size_t block = 0; block < blocks_of(d.n);) {
-        wraps |= decode_block(&d, block, list_out);
-        block++;
-        if (fast && block < blocks_of(d.n)) block = decode_fast(&d, block, list_out, &wraps);
-    }
-    return wraps ? drps_err_set(err, DRPS_E_CORRUPT, "a dense list of %zu numbers leaves 32 bits",
-                                d.n)
-                 : 0;
+    const unsigned char *head = record;
+    const size_t n = drps_list_count(record), begin = head_of(n);
+    struct dense d = {.codes = head + HEAD_BYTES, .end = head + bytes, .n = n};
+    if (used_out) *used_out = 0;
+    if (begin <= bytes) d.at = head + begin;
+    if (!d.at || !decode_blocks(&d, fast, list_out))
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "a dense list of %zu numbers does not fit %zu bytes", n, bytes);
+    if (used_out) *used_out = (size_t)(d.at - head);
+    return d.next <= UINT64_C(1) << 32
+               ? 0
+               : drps_err_set(err, DRPS_E_CORRUPT, "a dense list of %zu numbers leaves 32 bits", n);
 }
 
 int list_dense_decode(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
