@@ -292,7 +292,7 @@ static int unpack_list(const struct drps_feed *feed, const struct drps_piece *li
 static int decode_body(const struct drps_feed *feed, const struct drps_piece *body,
                        struct drps_batch *out, struct drps_err *err)
 {
-    int rc = drps_batch_decode(body->data, body->bytes, out, err);
+    int rc = drps_batch_decode_unpacked(body->data, body->bytes, out, err);
     return rc == 0 ? check_body(feed, out, err) : rc;
 }
 
@@ -445,7 +445,7 @@ int drps_feed_decode_record(struct drps_feed *feed, uint32_t rank, uint64_t step
     if (!feed->plain) return drps_err_set(err, -ENOMEM, "no memory for a batch of another rank");
     int rc =
         drps_batch_unpack(record->body.data, record->body.bytes, feed->plain, bytes, &bytes, err);
-    if (rc == 0) rc = drps_batch_decode(feed->plain, bytes, &out->body, err);
+    if (rc == 0) rc = drps_batch_decode_unpacked(feed->plain, bytes, &out->body, err);
     if (rc == 0) rc = check_body(feed, &out->body, err);
     if (rc == 0)
         rc = drps_shares_decode(record->shares.data, record->shares.bytes,

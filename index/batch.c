@@ -89,7 +89,9 @@ uint32_t drps_batch_lane(const void *record, size_t bytes)
     return bytes < DRPS_BATCH_HEAD_BYTES ? 0 : drps_get_u32((const char *)record + DIAGONAL_AT + 4);
 }
 
-int drps_batch_decode(const void *record, size_t bytes, struct drps_batch *b, struct drps_err *err)
+/* `checked`: its indices are in range. */
+static int decode(const void *record, size_t bytes, int checked, struct drps_batch *b,
+                  struct drps_err *err)
 {
     const char *data = record;
     size_t at = DRPS_BATCH_HEAD_BYTES;
@@ -120,11 +122,22 @@ int drps_batch_decode(const void *record, size_t bytes, struct drps_batch *b, st
         whole = (b->local32 = section(data, bytes, &at, b->nnz, sizeof(*b->local32))) != NULL;
     else if (whole)
         whole = (b->local16 = section(data, bytes, &at, b->nnz, sizeof(*b->local16))) != NULL;
-    if (whole && at == bytes && starts_fit(b) && indices_fit(b)) return 0;
+    if (whole && at == bytes && starts_fit(b) && (checked || indices_fit(b))) return 0;
     return drps_err_set(
         err, DRPS_E_CORRUPT,
         "a batch of %zu bytes does not hold its %zu samples with %zu entries over %zu rows", bytes,
         b->samples, b->nnz, b->rows);
+}
+
+int drps_batch_decode(const void *record, size_t bytes, struct drps_batch *b, struct drps_err *err)
+{
+    return decode(record, bytes, 0, b, err);
+}
+
+int drps_batch_decode_unpacked(const void *plain, size_t bytes, struct drps_batch *b,
+                               struct drps_err *err)
+{
+    return decode(plain, bytes, 1, b, err);
 }
 
 /* ---- Packed ---- */
@@ -200,25 +213,39 @@ static int copy_section(struct packed *r, uint64_t n, size_t size, struct plain 
     return to ? 0 : -ENOSPC;
 }
 
-static int unpack_signs(struct packed *r, uint64_t n, struct plain *out)
+/* A byte of them. */
+static void unpack_eight(unsigned signs, float *labels)
 {
-    const unsigned char *bits = section(r->record, r->bytes, &r->at, n / 8 + (n % 8 != 0), 1);
-    if (!bits) return DRPS_E_CORRUPT;
-    float *labels = next_room(out, n, sizeof(*labels));
-    for (uint64_t s = 0; labels && s < n; s++)
-        labels[s] = bits[s / 8] >> s % 8 & 1 ? 1.0F : -1.0F;
-    return labels ? 0 : -ENOSPC;
+    for (unsigned k = 0; k < 8; k++)
+        labels[k] = signs >> k & 1 ? 1.0F : -1.0F;
 }
 
-static int unpack_local(struct packed *r, uint64_t n, struct plain *out)
+static int unpack_signs(struct packed *r, uint64_t n, struct plain *out)
+{
+    const unsigned char *signs = section(r->record, r->bytes, &r->at, n / 8 + (n % 8 != 0), 1);
+    if (!signs) return DRPS_E_CORRUPT;
+    float last[8], *labels = next_room(out, n, sizeof(*labels));
+    if (!labels) return -ENOSPC;
+    for (uint64_t s = 0; s < n / 8; s++)
+        unpack_eight(signs[s], labels + 8 * s);
+    if (n % 8) {
+        unpack_eight(signs[n / 8], last);
+        memcpy(labels + n / 8 * 8, last, n % 8 * sizeof(*last));
+    }
+    return 0;
+}
+
+/* Indices below `rows`. */
+static int unpack_local(struct packed *r, uint64_t n, uint32_t rows, struct plain *out)
 {
     const char *from = r->record + r->at;
     const size_t left = r->bytes - r->at;
-    const size_t used = pack16_bytes(from, left, (size_t)n);
-    if (!used != !n || drps_align_up(used, 8) != left) return DRPS_E_CORRUPT;
-    uint16_t *local = next_room(out, n, sizeof(*local));
-    if (local && n) pack16_decode(from, left, (size_t)n, local);
-    return local ? 0 : -ENOSPC;
+    uint16_t largest, *local = next_room(out, n, sizeof(*local));
+    if (!local) return -ENOSPC;
+    const size_t used = pack16_decode(from, left, (size_t)n, local, &largest);
+    if (!used != !n || drps_align_up(used, 8) != left || (n && largest >= rows))
+        return DRPS_E_CORRUPT;
+    return 0;
 }
 
 static int unpack_sections(struct packed *r, struct plain *out)
@@ -236,7 +263,31 @@ static int unpack_sections(struct packed *r, struct plain *out)
     if (rc == 0 && !(flags & DRPS_BATCH_UNIFORM))
         rc = copy_section(r, samples + 1, sizeof(uint32_t), out);
     if (rc == 0 && flags & DRPS_BATCH_VALUES) rc = copy_section(r, nnz, sizeof(float), out);
-    return rc == 0 ? unpack_local(r, nnz, out) : rc;
+    return rc == 0 ? unpack_local(r, nnz, drps_get_u32(head + 4), out) : rc;
+}
+
+static int is_packed(const void *record, size_t bytes)
+{
+    return bytes < DRPS_BATCH_HEAD_BYTES ||
+           drps_get_u32((const char *)record + 16) & DRPS_BATCH_PACKED;
+}
+
+static int too_large(size_t room_bytes, struct drps_err *err)
+{
+    return drps_err_set(err, DRPS_E_CORRUPT,
+                        "a batch takes more than the %zu bytes of the largest one", room_bytes);
+}
+
+static int copy_plain(const void *record, size_t bytes, void *room, size_t room_bytes,
+                      size_t *bytes_out, struct drps_err *err)
+{
+    struct drps_batch b;
+    int rc = drps_batch_decode(record, bytes, &b, err);
+    if (rc < 0) return rc;
+    if (bytes > room_bytes) return too_large(room_bytes, err);
+    memcpy(room, record, bytes);
+    *bytes_out = bytes;
+    return 0;
 }
 
 int drps_batch_unpack(const void *record, size_t bytes, void *room, size_t room_bytes,
@@ -244,21 +295,14 @@ int drps_batch_unpack(const void *record, size_t bytes, void *room, size_t room_
 {
     struct packed r = {.record = record, .bytes = bytes};
     struct plain out = {.at = room, .left = room_bytes};
-    int rc;
     *bytes_out = 0;
-    if (bytes >= DRPS_BATCH_HEAD_BYTES && !(drps_get_u32(r.record + 16) & DRPS_BATCH_PACKED)) {
-        rc = bytes <= room_bytes ? 0 : -ENOSPC;
-        if (rc == 0) memcpy(room, record, bytes);
-        *bytes_out = rc == 0 ? bytes : 0;
-    } else {
-        rc = unpack_sections(&r, &out);
-        if (rc == 0) *bytes_out = (size_t)(out.at - (char *)room);
-    }
-    if (rc == -ENOSPC)
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "a batch takes more than the %zu bytes of the largest one", room_bytes);
+    if (!is_packed(record, bytes))
+        return copy_plain(record, bytes, room, room_bytes, bytes_out, err);
+    int rc = unpack_sections(&r, &out);
+    if (rc == -ENOSPC) return too_large(room_bytes, err);
     if (rc < 0)
         return drps_err_set(err, rc, "a packed batch of %zu bytes does not hold what its head says",
                             bytes);
+    *bytes_out = (size_t)(out.at - (char *)room);
     return 0;
 }

@@ -76,17 +76,21 @@ void drps_batch_pack(const struct drps_batch *b, void *room, struct drps_batch_p
 /*
  * The plain body of a record (8-byte aligned), in `room` (likewise, of room_bytes: plan.json has
  * the size of the largest body, plain, as max_body_bytes). DRPS_E_CORRUPT when the record's counts
- * do not fit its bytes, or the body the room.
+ * do not fit its bytes, an index is out of range, or the body leaves the room.
  */
 DRPS_MUST_CHECK
 int drps_batch_unpack(const void *record, size_t bytes, void *room, size_t room_bytes,
                       size_t *bytes_out, struct drps_err *err);
+/* As drps_batch_decode(), of what came out: its indices are not looked at once more. */
+DRPS_MUST_CHECK
+int drps_batch_decode_unpacked(const void *plain, size_t bytes, struct drps_batch *b,
+                               struct drps_err *err);
 
 /*
  * Strictly increasing 32-bit lists, packed: u32 n, then the gaps to the number before minus 1 (the
  * first: the number itself) in 1 to 4 bytes each; the lengths lie in front, four to a byte.
  */
-size_t drps_list_encode_bound(size_t n); /* of a dense one, too */
+size_t drps_list_encode_bound(size_t n);                            /* of a dense one, too */
 size_t drps_list_encode(const uint32_t *list, size_t n, void *out); /* returns bytes written */
 /* Smaller for long lists with small gaps: eight gaps at a time have as many bits as the largest
  * needs. n is less than 2^31. */

@@ -15,7 +15,9 @@ enum { GROUP = 4, CODE_BITS = 2, LEAST_WIDTH = 4 };
 
 static const unsigned char widths[4] = {LEAST_WIDTH, 7, 11, 16};
 
-/* Of a byte of codes: the bits that its four numbers take. */
+#if VECTORS
+
+/* Of a byte of codes: the bits that its four numbers take, */
 /* clang-format off */
 #define WIDTH(c, k) (((c) >> 2 * (k) & 3) == 0 ? 4 : ((c) >> 2 * (k) & 3) == 1 ? 7 : ((c) >> 2 * (k) & 3) == 2 ? 11 : 16)
 #define BITS(c) (WIDTH(c, 0) + WIDTH(c, 1) + WIDTH(c, 2) + WIDTH(c, 3))
@@ -27,14 +29,12 @@ static const unsigned char widths[4] = {LEAST_WIDTH, 7, 11, 16};
 
 static const unsigned char group_bits[256] = {TIMES256(BITS)};
 
-#if VECTORS
-
 /* clang-format off */
 #define LANE(c, k) (((UINT64_C(1) << WIDTH(c, k)) - 1) << 16 * (k))
 #define LANES(c) (LANE(c, 0) | LANE(c, 1) | LANE(c, 2) | LANE(c, 3))
 /* clang-format on */
 
-/* Of a byte of codes: where the bits of its four numbers go. */
+/* and where they go. */
 static const uint64_t group_lanes[256] = {TIMES256(LANES)};
 
 #endif
@@ -157,89 +157,120 @@ size_t pack16_encode(const uint16_t *numbers, size_t n, void *out)
 
 /* ---- Decoding ---- */
 
-size_t pack16_bytes(const void *packed, size_t bytes, size_t n)
-{
-    const unsigned char *codes = packed;
-    const size_t head = codes_of(n);
-    const unsigned missing = (unsigned)(head * GROUP - n); /* numbers, of the last group */
-    uint64_t bits = 0;
-    if (!n || head > bytes) return 0;
-    if (missing && codes[head - 1] >> (GROUP - missing) * CODE_BITS) return 0;
-    for (size_t i = 0; i < head; i++)
-        bits += group_bits[codes[i]];
-    bits -= missing * LEAST_WIDTH;
-    const uint64_t sum = head + (bits + 7) / 8;
-    return sum <= bytes ? (size_t)sum : 0;
-}
+/* Packed numbers on their way to `out`. */
+struct reader {
+    const unsigned char *codes, *bytes; /* of the numbers, and where their bits begin */
+    uint64_t bits, at;                  /* that there are, and the next number's first one */
+    size_t i, n;                        /* the next number */
+    uint16_t before, largest;           /* number i - 1, and the largest so far */
+    uint16_t *out;
+};
 
-/* Numbers [from, n), of which the one before is `before`, and the first one's bits begin at bit
- * `at` behind the codes. */
-static void decode_some(const unsigned char *packed, uint64_t at, size_t from, size_t n,
-                        uint16_t before, uint16_t *out)
+/* Up to number n, while there are bits. */
+static void decode_some(struct reader *r)
 {
-    const unsigned char *bytes = packed + codes_of(n) + at / 8;
-    unsigned held = 0;
-    uint64_t bits = 0;
-    if (from < n && at % 8) {
-        bits = (uint64_t)*bytes++ >> at % 8;
-        held = 8 - (unsigned)(at % 8);
+    for (; r->i < r->n; r->i++) {
+        const unsigned width = widths[code_at(r->codes, r->i)];
+        if (r->bits - r->at < width) return;
+        const unsigned char *from = r->bytes + r->at / 8;
+        uint32_t bits = *from;
+        for (unsigned held = 8; held < r->at % 8 + width; held += 8)
+            bits |= (uint32_t)from[held / 8] << held;
+        r->before = (uint16_t)(r->before + (bits >> r->at % 8 & ((1u << width) - 1)));
+        r->largest = r->before > r->largest ? r->before : r->largest;
+        r->out[r->i] = r->before;
+        r->at += width;
     }
-    for (size_t i = from; i < n; i++) {
-        const unsigned width = widths[code_at(packed, i)];
-        for (; held < width; held += 8)
-            bits |= (uint64_t)*bytes++ << held;
-        out[i] = before = (uint16_t)(before + (bits & ((1u << width) - 1)));
-        bits >>= width;
-        held -= width;
-    }
-}
-
-void pack16_decode_ref(const void *packed, size_t bytes, size_t n, uint16_t *numbers_out)
-{
-    (void)bytes;
-    decode_some(packed, 0, 0, n, 0, numbers_out);
 }
 
 #if VECTORS
 
-/* The four numbers whose bits begin at bit `at`: nine bytes from there on may be read. */
-static uint64_t spread(const unsigned char *bytes, uint64_t at, unsigned codes)
+/* The four numbers whose bits begin at bit `at`: nine bytes from there on may be read. Few reach
+ * into the ninth. */
+static inline uint64_t spread(const unsigned char *bytes, uint64_t at, unsigned codes)
 {
     const unsigned char *from = bytes + at / 8;
     const unsigned shift = (unsigned)(at % 8);
-    const uint64_t bits = drps_get_u64(from) >> shift | (uint64_t)from[8] << 1 << (63 - shift);
+    uint64_t bits = drps_get_u64(from) >> shift;
+    if (__builtin_expect(group_bits[codes] > 57, 0)) bits |= (uint64_t)from[8] << 1 << (63 - shift);
     return _pdep_u64(bits, group_lanes[codes]);
 }
 
-void pack16_decode(const void *packed, size_t bytes, size_t n, uint16_t *numbers_out)
+static uint16_t largest_of(__m128i v)
 {
-    enum { READ = 8 + 9 }; /* bytes from that of the first bit on, for two groups */
-    const unsigned char *codes = packed, *from = codes + codes_of(n);
-    const uint64_t most = bytes - codes_of(n);
+    const __m128i all = _mm_set1_epi16(-1); /* there is an instruction for the smallest */
+    return (uint16_t)~_mm_extract_epi16(_mm_minpos_epu16(_mm_xor_si128(v, all)), 0);
+}
+
+/* Eight at a time. */
+static void decode_fast(struct reader *r)
+{
+    enum {
+        READ = 8 * (8 + 9), /* bits from that byte on that the first one is in, for two groups */
+        AHEAD = 256,        /* numbers: L1 does not hold them all, nor does this processor's L2 */
+    };
+    const unsigned char *codes = r->codes;
     const __m128i last = _mm_set1_epi16(0x0f0e); /* copies number 7 to all */
-    __m128i before = _mm_setzero_si128();
+    __m128i before = _mm_setzero_si128(), largest = before;
     uint64_t at = 0;
     size_t i = 0;
-    for (; n - i >= 8 && most >= at / 8 + READ; i += 8) {
+    for (; r->n - i >= 8 && r->bits >= at + READ; i += 8) {
         const unsigned low = codes[i / GROUP], high = codes[i / GROUP + 1];
-        __m128i v = _mm_set_epi64x((long long)spread(from, at + group_bits[low], high),
-                                   (long long)spread(from, at, low));
+        __builtin_prefetch(r->out + i + AHEAD, 1);
+        __m128i v = _mm_set_epi64x((long long)spread(r->bytes, at + group_bits[low], high),
+                                   (long long)spread(r->bytes, at, low));
         v = _mm_add_epi16(v, _mm_slli_si128(v, 2));
         v = _mm_add_epi16(v, _mm_slli_si128(v, 4));
         v = _mm_add_epi16(v, _mm_slli_si128(v, 8));
         v = _mm_add_epi16(v, before);
-        _mm_storeu_si128((__m128i *)(void *)(numbers_out + i), v);
+        _mm_storeu_si128((__m128i *)(void *)(r->out + i), v);
+        largest = _mm_max_epu16(largest, v);
         before = _mm_shuffle_epi8(v, last);
         at += group_bits[low] + group_bits[high];
     }
-    decode_some(packed, at, i, n, i ? numbers_out[i - 1] : 0, numbers_out);
+    r->i = i;
+    r->at = at;
+    r->before = (uint16_t)_mm_extract_epi16(before, 0);
+    r->largest = largest_of(largest);
 }
 
 #else
 
-void pack16_decode(const void *packed, size_t bytes, size_t n, uint16_t *numbers_out)
+static void decode_fast(struct reader *r)
 {
-    pack16_decode_ref(packed, bytes, n, numbers_out);
+    (void)r;
 }
 
 #endif
+
+static size_t decode(const void *packed, size_t bytes, size_t n, int fast, uint16_t *numbers_out,
+                     uint16_t *largest_out)
+{
+    const unsigned char *codes = packed;
+    const size_t head = codes_of(n);
+    const unsigned missing = (unsigned)(head * GROUP - n); /* numbers, of the last group */
+    *largest_out = 0;
+    if (!n || head > bytes) return 0;
+    if (missing && codes[head - 1] >> (GROUP - missing) * CODE_BITS) return 0;
+    struct reader r = {.codes = codes,
+                       .bytes = codes + head,
+                       .bits = (bytes - head) * (uint64_t)8,
+                       .n = n,
+                       .out = numbers_out};
+    if (fast) decode_fast(&r);
+    decode_some(&r);
+    *largest_out = r.largest;
+    return r.i == n ? head + (size_t)((r.at + 7) / 8) : 0;
+}
+
+size_t pack16_decode(const void *packed, size_t bytes, size_t n, uint16_t *numbers_out,
+                     uint16_t *largest_out)
+{
+    return decode(packed, bytes, n, 1, numbers_out, largest_out);
+}
+
+size_t pack16_decode_ref(const void *packed, size_t bytes, size_t n, uint16_t *numbers_out,
+                         uint16_t *largest_out)
+{
+    return decode(packed, bytes, n, 0, numbers_out, largest_out);
+}

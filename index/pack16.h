@@ -18,12 +18,13 @@
 size_t pack16_bound(size_t n);
 size_t pack16_encode(const uint16_t *numbers, size_t n, void *out); /* returns bytes written */
 
-/* Bytes that n packed numbers take of the `bytes` there are; 0: they do not fit, or n is 0. */
-size_t pack16_bytes(const void *packed, size_t bytes, size_t n);
-/* n numbers, of which pack16_bytes() was asked. */
-void pack16_decode(const void *packed, size_t bytes, size_t n, uint16_t *numbers_out);
+/* n numbers, and the largest of them; returns the bytes that they take of the `bytes` there are. 0:
+ * they do not fit, or n is 0. */
+size_t pack16_decode(const void *packed, size_t bytes, size_t n, uint16_t *numbers_out,
+                     uint16_t *largest_out);
 /* The same without vector instructions: the references for tests. */
 size_t pack16_encode_ref(const uint16_t *numbers, size_t n, void *out);
-void pack16_decode_ref(const void *packed, size_t bytes, size_t n, uint16_t *numbers_out);
+size_t pack16_decode_ref(const void *packed, size_t bytes, size_t n, uint16_t *numbers_out,
+                         uint16_t *largest_out);
 
 #endif

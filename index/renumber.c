@@ -100,7 +100,7 @@ static int renumber_batch(struct worker *w, uint64_t s, struct drps_err *err)
     if (rc == 0) rc = steps_record(w->bodies, s, &record, &bytes, err);
     if (rc < 0) return rc;
     rc = drps_batch_unpack(record, bytes, w->plain, w->m->plain_bytes, &bytes, err);
-    if (rc == 0) rc = drps_batch_decode(w->plain, bytes, &b, err);
+    if (rc == 0) rc = drps_batch_decode_unpacked(w->plain, bytes, &b, err);
     if (rc == 0 && b.rows != n)
         rc = drps_err_set(err, DRPS_E_CORRUPT, "a batch of %zu rows with a list of %zu", b.rows, n);
     if (rc < 0) return steps_fault(w->bodies, s, err);

@@ -31,7 +31,7 @@ static int check_shares(struct verifier *v, uint64_t round, uint32_t *own_out, s
     int rc = steps_record(v->files[DRPS_ROUND_DATA], round, &record, &bytes, err);
     if (rc < 0) return rc;
     rc = drps_batch_unpack(record, bytes, v->body, (size_t)v->info->max_body_bytes, &bytes, err);
-    if (rc == 0) rc = drps_batch_decode(v->body, bytes, &b, err);
+    if (rc == 0) rc = drps_batch_decode_unpacked(v->body, bytes, &b, err);
     if (rc < 0) return steps_fault(v->files[DRPS_ROUND_DATA], round, err);
     rc = steps_record(v->files[DRPS_ROUND_SHARES], round, &record, &bytes, err);
     if (rc < 0) return rc;

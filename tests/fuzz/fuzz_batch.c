@@ -46,8 +46,9 @@ static void check_unpacking(const uint8_t *record, size_t size)
         size_t bytes;
         int rc = drps_batch_unpack(record, size, room, n, &bytes, NULL);
         CHECK(rc == 0 ? bytes <= n : rc == DRPS_E_CORRUPT && bytes == 0);
-        if (rc == 0 && drps_batch_decode(room, bytes, &b, NULL) == 0 && b.samples < 1 << 20)
-            check_entries(&b);
+        if (rc < 0) continue;
+        rc = drps_batch_decode_unpacked(room, bytes, &b, NULL);
+        if (rc == 0 && b.samples < 1 << 20) check_entries(&b);
     }
 }
 

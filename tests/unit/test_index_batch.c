@@ -311,6 +311,46 @@ static void test_batch_packed_golden_bytes(void **state)
     free(data);
 }
 
+/* Wherever an index out of range is, among those that vectors decode and the others; who unpacked
+ * the body need not look for it again. */
+static void test_batch_unpack_checks_indices(void **state)
+{
+    enum { NNZ = 45, ROWS = 3000 };
+    struct drps_err err = DRPS_ERR_INIT;
+    float signs[NNZ];
+    uint16_t narrow[NNZ];
+    uint32_t wide[NNZ];
+    _Alignas(8) char room[2 * NNZ * 8];
+    (void)state;
+    for (size_t at = 0; at < NNZ; at++)
+        for (int kind = 0; kind < 3; kind++) { /* packed; plain, narrow; plain, wide */
+            struct drps_batch back, b = {.samples = NNZ,
+                                         .rows = ROWS,
+                                         .nnz = NNZ,
+                                         .labels = signs,
+                                         .per_sample = 1,
+                                         .local16 = kind < 2 ? narrow : NULL,
+                                         .local32 = kind < 2 ? NULL : wide};
+            size_t bytes, got;
+            for (size_t i = 0; i < NNZ; i++) {
+                signs[i] = i % 3 ? 1.0F : -1.0F;
+                narrow[i] = (uint16_t)(i == at ? ROWS : i * 61);
+                wide[i] = narrow[i];
+            }
+            for (int good = 0; good < 2; good++) {
+                b.rows = ROWS + (size_t)good;
+                unsigned char *data = kind ? flatten(&b, &bytes) : flatten_packed(&b, &bytes);
+                const int rc = drps_batch_unpack(data, bytes, room, sizeof(room), &got, NULL);
+                assert_int_equal(rc, good ? 0 : DRPS_E_CORRUPT);
+                free(data);
+            }
+            if (drps_batch_decode_unpacked(room, got, &back, &err)) fail_msg("%s", err.text);
+            assert_memory_equal(back.labels, signs, sizeof(signs));
+            for (size_t i = 0; i < NNZ; i++)
+                assert_int_equal(back.local16 ? back.local16[i] : back.local32[i], narrow[i]);
+        }
+}
+
 /* Every bit flipped, every shorter record: an error, or a body that fits the room. */
 static void test_batch_unpack_survives_damage(void **state)
 {
@@ -362,15 +402,21 @@ static void test_batch_pack16(void **state)
             memcpy(packed, room, bytes);
             assert_int_equal(pack16_encode_ref(numbers, n, room), bytes);
             assert_memory_equal(room, packed, bytes);
-            assert_int_equal(pack16_bytes(packed, bytes, n), bytes);
-            assert_int_equal(pack16_bytes(packed, bytes - 1, n), 0);
-            pack16_decode(packed, bytes, n, back);
+            uint16_t largest = 0, found;
+            for (size_t i = 0; i < n; i++)
+                largest = numbers[i] > largest ? numbers[i] : largest;
+            assert_int_equal(pack16_decode(packed, bytes, n, back, &found), bytes);
             assert_memory_equal(back, numbers, n * sizeof(*numbers));
-            pack16_decode_ref(packed, bytes, n, ref);
+            assert_int_equal(found, largest);
+            assert_int_equal(pack16_decode_ref(packed, bytes, n, ref, &found), bytes);
             assert_memory_equal(ref, numbers, n * sizeof(*numbers));
+            assert_int_equal(found, largest);
+            assert_int_equal(pack16_decode(packed, bytes - 1, n, back, &found), 0);
+            assert_int_equal(pack16_decode_ref(packed, bytes - 1, n, ref, &found), 0);
             if (n % 4) { /* the width of a number that is not there */
                 packed[n / 4] |= 0x80;
-                assert_int_equal(pack16_bytes(packed, bytes, n), 0);
+                assert_int_equal(pack16_decode(packed, bytes, n, back, &found), 0);
+                assert_int_equal(pack16_decode_ref(packed, bytes, n, ref, &found), 0);
             }
             free(packed);
             free(room);
@@ -383,6 +429,7 @@ int main(void)
         cmocka_unit_test(test_batch_golden_bytes),
         cmocka_unit_test(test_batch_every_shape_comes_back),
         cmocka_unit_test(test_batch_packed_golden_bytes),
+        cmocka_unit_test(test_batch_unpack_checks_indices),
         cmocka_unit_test(test_batch_unpack_survives_damage),
         cmocka_unit_test(test_batch_pack16),
         cmocka_unit_test(test_batch_damaged_fields_are_refused),
