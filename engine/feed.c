@@ -12,8 +12,9 @@
 #include "index/drps_round.h"
 
 enum {
-    PLACES_LEAST = 2, /* of unpacked bodies: the one in use and the next */
-    PLACES_MOST = 4,
+    PLACES_LEAST = 2,  /* of unpacked bodies: the one in use and the next */
+    PLACES_MOST = 8,   /* more of them, fewer switches to the threads that unpack */
+    PLACES_TENTHS = 4, /* at most, of what bodies may take */
     BODIES_DEPTH_LEAST = 3,
     BODIES_DEPTH_MOST = 16,
     BODIES_READERS = 3,
@@ -153,8 +154,8 @@ static struct drps_recstream_options lists_options(const struct drps_feed *feed,
     };
 }
 
-/* Few are unpacked, so that most of the room is for packed ones: in a few batches' time a disk with
- * other work answers, a processor does. */
+/* Not many are unpacked, so that most of the room is for packed ones: in a few batches' time a disk
+ * with other work answers, a processor does. */
 static struct drps_recstream_options bodies_options(const struct drps_feed *feed,
                                                     uint64_t buffer_bytes)
 {
@@ -167,7 +168,8 @@ static struct drps_recstream_options bodies_options(const struct drps_feed *feed
         .readers = BODIES_READERS,
         .unpack = drps_batch_unpack,
         .plain_bytes = plain,
-        .places = (unsigned)clamp(plain ? bytes / 4 / plain : 0, PLACES_LEAST, PLACES_MOST),
+        .places = (unsigned)clamp(plain ? bytes * PLACES_TENTHS / 10 / plain : 0, PLACES_LEAST,
+                                  PLACES_MOST),
     };
     const uint64_t one = drps_recstream_memory(feed->file[BODIES], &o);
     o.depth = 2;
