@@ -17,8 +17,9 @@
 #define FAULT_OPS(X)                                                                               \
     X(OPEN)                                                                                        \
     X(CLOSE)                                                                                       \
-    X(READ) X(PREAD) X(PWRITE) X(FSYNC) X(FTRUNCATE) X(FALLOCATE) X(SIZE) X(RENAME) X(UNLINK)      \
-        X(MKDIR) X(RMDIR)
+    X(READ)                                                                                        \
+    X(PREAD) X(PWRITE) X(FSYNC) X(FTRUNCATE) X(FALLOCATE) X(SIZE) X(RENAME) X(UNLINK) X(MKDIR)     \
+        X(RMDIR)
 
 enum fault_number {
 #define FAULT_NUMBER(name) FAULT_NR_##name,
@@ -47,11 +48,12 @@ struct fault_io {
     struct drps_io io;           /* what the code under test gets */
     const struct drps_io *inner; /* borrowed */
 
-    unsigned ops;          /* FAULT_x | ... */
+    /* May change while other threads call. */
+    atomic_uint ops;       /* FAULT_x | ... */
     atomic_long countdown; /* 0: no fault */
-    int persistent;
-    enum fault_effect effect;
-    int code; /* -EIO ... */
+    atomic_int persistent;
+    _Atomic enum fault_effect effect;
+    atomic_int code; /* -EIO ... */
     uint64_t
         disk_bytes; /* pwrite fails with -ENOSPC once so many bytes were written; 0: no limit */
 

@@ -47,17 +47,17 @@ static const struct plan_shape shapes[] = {
      .row_bytes = 48,
      .epoch_steps = 400,
      .epochs = 3},
-    {.rows = 1000, /* each window sends to few others: tails are shared */
+    {.rows = 600, /* each window sends to few others: tails are shared */
      .max_block_rows = 9,
      .row_bytes = 520,
-     .epoch_steps = 400,
-     .epochs = 4,
-     .grid = 20},
+     .epoch_steps = 225,
+     .epochs = 2,
+     .grid = 15},
     {.rows = 200, /* the same, and a row is wider than a chunk */
      .max_block_rows = 9,
      .row_bytes = 5000,
      .epoch_steps = 144,
-     .epochs = 5,
+     .epochs = 2,
      .grid = 12},
 };
 

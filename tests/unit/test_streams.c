@@ -206,9 +206,11 @@ static void test_equal_copies_in_memory(void **state)
         config.read_chunks = cases[i].read_chunks;
         config.threads_only = cases[i].threads_only;
         model_begin(&m, seed, &config);
-        if (run_rounds(&m, 400, &err) < 0) fail_msg("case %zu: %s", i, err.text);
+        const int few = cases[i].tails < 10; /* each append writes a chunk */
+        if (run_rounds(&m, few ? 60 : 400, &err) < 0) fail_msg("case %zu: %s", i, err.text);
         drps_streams_stats(m.streams, &io);
-        assert_true(io.written_bytes >= 10 * cases[i].slots * CHUNK); /* slots were used again */
+        assert_true(io.written_bytes >=
+                    (few ? 2 : 10) * cases[i].slots * CHUNK); /* slots were used again */
         assert_true(io.writes <= io.written_bytes / CHUNK);
         if (cases[i].write_chunks == 1) assert_int_equal(io.writes, io.written_bytes / CHUNK);
         model_end(&m);
