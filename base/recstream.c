@@ -20,6 +20,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_clock.h"
+#include "base/drps_thread.h"
 
 enum {
     DEFAULT_BUFFER_BYTES = 1 << 20,
@@ -276,6 +277,7 @@ static void *reader(void *arg)
 {
     struct drps_recstream *s = arg;
     struct run *run;
+    drps_thread_serves();
     (void)pthread_mutex_lock(&s->lock);
     while (!s->stopping) {
         if (can_unpack(s))

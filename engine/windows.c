@@ -11,6 +11,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_size.h"
+#include "base/drps_thread.h"
 
 /* A window's record; not `whole`: without the rows, which come last. */
 struct part {
@@ -126,6 +127,7 @@ static int await_asked(struct drps_windows *w)
 static void *reader(void *arg)
 {
     struct drps_windows *w = arg;
+    drps_thread_serves();
     while (await_asked(w)) {
         w->err = (struct drps_err)DRPS_ERR_INIT;
         w->rc = read_part(w, w->asked, &w->head, &w->err);

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/drps_thread.h"
 #include "storage/relay/relay.h"
 
 /* The engine's thread does not wait, it asks again. Lock not held. */
@@ -83,6 +84,7 @@ static void *run(void *arg)
 {
     struct drps_relay *st = arg;
     struct drps_err err = DRPS_ERR_INIT;
+    drps_thread_serves();
     if (conduct(st, &err) < 0) fail(st, &err);
     return NULL;
 }
