@@ -447,7 +447,7 @@ static void test_tails_do_as_was_tried(void **state)
     struct random_source rng = random_begin("tried");
     char *bytes = must(calloc(ROWS, ROW));
     for (int i = 0; i < 20; i++) {
-        const size_t chunk_bytes = CHUNK << random_below(&rng, 3);
+        const size_t chunk_bytes = (size_t)CHUNK << random_below(&rng, 3);
         struct drps_err err = DRPS_ERR_INIT;
         struct drps_sends sends;
         struct drps_pooled tried;
