@@ -181,8 +181,12 @@ int drps_streams_skip(struct drps_streams *s, size_t n, struct drps_err *err)
     return ask_ahead(s, err);
 }
 
-static int ended(const struct drps_streams *s, struct drps_err *err)
+/* As drps_streams_peek() where more is due: there is some, or it is an error. */
+static int peek_due(struct drps_streams *s, const char **at_out, size_t *n_out,
+                    struct drps_err *err)
 {
+    int rc = drps_streams_peek(s, at_out, n_out, err);
+    if (rc < 0 || *n_out) return rc;
     return drps_err_set(err, DRPS_E_CORRUPT,
                         "%s: stream %lld ends before all of its rows: the plan's windows "
                         "contradict each other; make the plan anew",
@@ -195,8 +199,7 @@ int drps_streams_take(struct drps_streams *s, void *bytes, size_t n, struct drps
     while (n) {
         const char *at;
         size_t left;
-        int rc = drps_streams_peek(s, &at, &left, err);
-        if (rc == 0 && !left) rc = ended(s, err);
+        int rc = peek_due(s, &at, &left, err);
         if (rc < 0) return rc;
         const size_t now = n < left ? n : left;
         memcpy(to, at, now);
@@ -226,8 +229,7 @@ int drps_streams_take_rows(struct drps_streams *s, char *base, size_t row_bytes,
     while (n) {
         const char *at;
         size_t left;
-        int rc = drps_streams_peek(s, &at, &left, err);
-        if (rc == 0 && !left) rc = ended(s, err);
+        int rc = peek_due(s, &at, &left, err);
         if (rc < 0) return rc;
         const size_t whole = left / row_bytes;
         const size_t now = n < whole ? n : whole;
