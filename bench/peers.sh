@@ -355,7 +355,7 @@ case_lmf() {
     has mf-train || return 0
     ratings_data
     local count=$((ratings - ratings / 10))
-    drps_index lmf lmf --rank 16 --order grid --grid 8,8 --lanes 4 || return # sub-cells that fit caches and share no row, as the blocks of LIBMF
+    drps_index lmf lmf --rank 16 --order grid --grid 16,16 --lanes 4 || return # sub-cells that fit caches and share no row, as the blocks of LIBMF
     compare "MF k=16, an epoch, 1 thread (loss: RMSE)" 2 $count ratings "LIBMF" "libmf 1 b 0.1 2 12" \
         "drps_epoch 1 lmf 12 ${lmf_options[*]}"
     compare "MF k=16, an epoch, 2 threads (loss: RMSE)" 2 $count ratings "LIBMF" "libmf 2 b 0.1 2 12" \

@@ -35,7 +35,7 @@ struct drps_model {
     uint32_t dim;  /* floats a row: 1 for linear models, 1 + rank for lmf and fm (first the bias or
                       weight) */
     int has_bias;  /* row 0 of every batch is the intercept */
-    int fixed_bias;   /* it stays as it starts: many batches may read it at the same time */
+    int fixed_bias;   /* it stays as it starts, without gradient: many batches may read it */
     float bias_start; /* initial intercept: the mean label, or its log-odds for the logistic loss */
     float init_scale; /* factors start uniform in (-init_scale, init_scale); 0: 0.1 / sqrt(rank) */
     uint64_t seed;

@@ -1,6 +1,6 @@
 /*
  * The optimizers. An element's update is written once, as an inline function. Rows of one float,
- * and the first floats of rows where anything is regular, are collected in blocks and stepped in
+ * and the first floats of rows where l1 shrinks them alone, are collected in blocks and stepped in
  * vectors; the other floats of a row are vectors themselves. Every operation is
  * exact or correctly rounded and none is fused (-ffp-contract=off), so that lanes, remainders and
  * ranges all give the same bits.
@@ -205,14 +205,14 @@ INLINE void step_narrow(enum drps_optim_kind kind, enum regular regular, const s
     }
 }
 
-/* The floats of one row behind its first one, if anything is regular, else all; [dim] parameters
- * and states. l2 is that of this row. */
+/* The floats of one row, but its first one where that takes l1; [dim] parameters and states. l2 is
+ * that of this row. */
 INLINE void step_rest(enum drps_optim_kind kind, enum regular regular, const struct drps_optim *o,
                       size_t dim, float *restrict row, const float *restrict g, float l2)
 {
     const float lr = o->lr, eps = eps_of(o), beta = beta_of(o);
     const enum regular rest = regular ? L2 : PLAIN; /* l1 is for the first float */
-    const size_t from = regular ? 1 : 0;
+    const size_t from = regular == L2_AND_L1 ? 1 : 0;
     float *restrict w = row, *restrict a = row + dim, *restrict b = row + 2 * dim;
 
     if (kind == DRPS_OPTIM_SGD) {
@@ -236,6 +236,9 @@ INLINE void step_wide(enum drps_optim_kind kind, enum regular regular, size_t di
                       int has_bias)
 {
     const size_t row_bytes = dim * (1 + (size_t)kind) * sizeof(float), far = far_of(dim);
+    const struct drps_optim copy =
+        *o; /* that stores to rows cannot change: it stays in registers */
+    o = &copy;
 
     for (size_t i = first; i < last; i += BLOCK) {
         const size_t n = last - i < BLOCK ? last - i : BLOCK;
@@ -244,7 +247,8 @@ INLINE void step_wide(enum drps_optim_kind kind, enum regular regular, size_t di
             const float l2 = regular ? times(kind, touches, k, has_bias) * o->l2 : 0;
             step_rest(kind, regular, o, dim, drps_row_at(rows, k), grads + k * dim, l2);
         }
-        if (regular) step_firsts(kind, regular, dim, o, rows, i, n, grads, touches, has_bias);
+        if (regular == L2_AND_L1)
+            step_firsts(kind, regular, dim, o, rows, i, n, grads, touches, has_bias);
     }
 }
 

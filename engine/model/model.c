@@ -162,7 +162,7 @@ static void backward(const struct drps_model *model, const struct drps_batch *b,
         drps_fm_backward(b, model->rank, first, last, slopes, params, scratch, grads);
         break;
     }
-    if (model->has_bias) {
+    if (model->has_bias && !model->fixed_bias) {
         float total = 0;
         for (size_t s = first; s < last; s++)
             total += slopes[s - first];
