@@ -238,8 +238,8 @@ echo "ok other options"
 ports 3 >peers.txt
 "$tools/drps-train" plan-lor-3 -o never --peers peers.txt --rank 0 --timeout 100000 2>err.txt >out.txt &
 waiting=$!
-port=$(sed -n '1s/.*://p' peers.txt)
-until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do kill -0 $waiting || fail "$(cat err.txt)"; done
+address=$(sed -n '1s|:|/|p' peers.txt)
+until (exec 3<>"/dev/tcp/$address") 2>/dev/null; do kill -0 $waiting || fail "$(cat err.txt)"; done
 kill -INT $waiting
 status=0 && wait $waiting || status=$?
 [[ $status = 130 ]] || fail "waiting rank 0 ended with $status: $(cat err.txt)"
@@ -278,8 +278,8 @@ ends() { # TRAIN-OPTIONS...
     echo "ok interrupted $*"
 }
 ends
-ends --sync asp
-ends --sync wsp
+ends --sync asp --silence 1
+ends --sync wsp --silence 1
 
 # Killed at any round, the master's process too.
 killed() { # RANK TRAIN-OPTIONS...

@@ -3,7 +3,7 @@
 set -euo pipefail
 tools=$1
 source=$2
-work=$(mktemp -d /tmp/drps-e2e.XXXXXX)
+work=$(mktemp -d "${TMPDIR:-/tmp}/drps-e2e.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
@@ -35,13 +35,13 @@ absent() {
     [[ ! -e $1.partial ]] || fail "$1.partial was left behind"
 }
 
-# ports N: "host:port" of N free ports on loopback, most likely: below those that the kernel gives to connections, as one
-# of these may be taken between now and then
+# ports N: "host:port" of N free ports on loopback. All of 127.0.0.0/8 is loopback: an address for each test, as another may
+# run beside it. Below those that the kernel gives to connections, as one of these may be taken between now and then.
 ports() {
-    local port=$((10000 + RANDOM % 20000)) n=0
+    local host=127.$((1 + ($$ >> 14) % 250)).$((($$ >> 7) & 127)).$((1 + ($$ & 127))) port=$((10000 + RANDOM % 20000)) n=0
     while [[ $n -lt $1 ]]; do
-        if ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
-            echo "127.0.0.1:$port"
+        if ! (exec 3<>"/dev/tcp/$host/$port") 2>/dev/null; then
+            echo "$host:$port"
             n=$((n + 1))
         fi
         port=$((port + 1))
@@ -52,6 +52,7 @@ ports() {
 in_cgroup() {
     local limit=$1 status=0 group=/sys/fs/cgroup/memory/drps-e2e.$$
     shift
+    [[ $(stat -f -c %T .) != tmpfs ]] || skip "files in $work are in memory, and count"
     mkdir "$group" 2>/dev/null && echo "$limit" >"$group/memory.limit_in_bytes" 2>/dev/null ||
         skip "no memory cgroup (v1) can be made here: needs root and the memory controller"
     bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$group" "$@" || status=$?
