@@ -138,8 +138,10 @@ static void assert_in(const char *text, const char *part)
 /* Write a configuration file; returns its name, valid until the next call. */
 static const char *config(const char *text)
 {
-    static char path[64];
-    (void)snprintf(path, sizeof(path), "/tmp/drps_test_cli.%d.ini", (int)getpid());
+    static char path[512];
+    const char *root = getenv("TMPDIR");
+    (void)snprintf(path, sizeof(path), "%s/drps_test_cli.%d.ini", root ? root : "/tmp",
+                   (int)getpid());
     FILE *f = fopen(path, "w");
     assert_non_null(f);
     assert_true(fputs(text, f) >= 0);

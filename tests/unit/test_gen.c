@@ -513,11 +513,11 @@ static void test_gen_refuses_too_few_rows(void **state)
 
 /* ---- The tool ---- */
 
-static char folder[] = "/tmp/drps_test_gen.XXXXXX";
+static char folder[512];
 
 static const char *path(const char *name)
 {
-    static char paths[4][128];
+    static char paths[4][600];
     static unsigned next;
     char *p = paths[next++ % 4];
     (void)snprintf(p, sizeof(paths[0]), "%s/%s", folder, name);
@@ -526,7 +526,9 @@ static const char *path(const char *name)
 
 static int make_folder(void **state)
 {
+    const char *root = getenv("TMPDIR");
     (void)state;
+    (void)snprintf(folder, sizeof(folder), "%s/drps_test_gen.XXXXXX", root ? root : "/tmp");
     return mkdtemp(folder) ? 0 : -1;
 }
 
