@@ -7,7 +7,7 @@
 #include "index/reader/number.h"
 #include "unit/reader_files.h"
 
-enum { ROUNDS = 3000000 };
+enum { ROUNDS = 3000000 / DRPS_TEST_ONE_IN };
 static const uint64_t seed = 20240607;
 
 /*

@@ -285,7 +285,7 @@ static struct event draw(const struct watch *w, uint64_t seed)
 static void test_sched_random_events(void **state)
 {
     uint64_t seed = environment("DRPS_TEST_SEED", 1);
-    uint64_t events = environment("DRPS_SCHED_EVENTS", 1000000);
+    uint64_t events = environment("DRPS_SCHED_EVENTS", 1000000 / DRPS_TEST_ONE_IN);
     const uint64_t episode = 5000;
     uint64_t waits = 0, lag = 0, done = 0;
     (void)state;
