@@ -258,67 +258,40 @@ static int survey(struct drps_windows *w, const struct drps_plan_info *info, str
     return 0;
 }
 
-/* What a window's rows are read into: the caller's arrays, each of max_rows or NULL. */
-struct target {
-    uint32_t *rows, *next, *prev;
-    struct drps_ways *next_ways, *prev_ways;
-};
-
-/* The record at hand. */
-static int decode(const struct drps_windows *w, struct part part, const struct target *to,
-                  struct drps_window *win, struct drps_err *err)
+/* The record at hand, into the caller's arrays for max_rows, or NULL. */
+static int decode(const struct drps_windows *w, struct part part, struct drps_window *win,
+                  uint32_t *rows_out, struct drps_ways *next, struct drps_ways *prev,
+                  struct drps_err *err)
 {
     const size_t rows = w->heads[part.number].n;
     const size_t bytes = (size_t)(part.whole ? drps_recfile_bytes(w->file, part.number)
                                              : w->front_bytes[part.number]);
-    win->rows = to->rows;
-    win->next = to->next;
-    win->prev = to->prev;
+    win->rows = rows_out;
     win->cap = w->max_rows;
-    const unsigned parts = (to->rows ? DRPS_WINDOW_ROWS : 0U) | (to->next ? DRPS_WINDOW_NEXT : 0U) |
-                           (to->prev ? DRPS_WINDOW_PREV : 0U);
-    int rc = to->next_ways || to->prev_ways
-                 ? drps_window_decode_ways(w->record, bytes, part.whole, win, to->next_ways,
-                                           to->prev_ways, err)
-                 : drps_window_decode(w->record, bytes, parts, win, err);
+    int rc = drps_window_decode_ways(w->record, bytes, part.whole, win, next, prev, err);
     if (rc == 0 && win->n != rows)
         rc = drps_err_set(err, DRPS_E_CORRUPT, "%zu rows, there were %zu before", win->n, rows);
     if (rc < 0) (void)drps_err_context(err, "%s/windows.rec: window %u", w->dir, part.number);
     return rc;
 }
 
-static int read_window(struct drps_windows *w, uint32_t number, const struct target *to,
-                       struct drps_err *err)
+static int read_window(void *ctx, uint32_t number, struct drps_store_window *out, uint32_t *rows,
+                       struct drps_ways *next, struct drps_ways *prev, struct drps_err *err)
 {
-    const struct part part = {number, to->rows != NULL};
+    struct drps_windows *w = ctx;
+    const struct part part = {number, rows != NULL};
     struct drps_window win = {0};
     int rc;
 
+    *out = w->heads[number];
+    if (!rows && !next && !prev) return 0;
     if (!take_ahead(w, part, &win, &rc, err)) rc = read_part(w, part, &win, err);
     if (rc == 0 && win.n > w->max_rows)
         rc = drps_err_set(err, DRPS_E_CORRUPT, "%s/windows.rec: window %u has %zu rows, at most %u",
                           w->dir, number, win.n, w->max_rows);
-    if (rc == 0) rc = decode(w, part, to, &win, err);
+    if (rc == 0) rc = decode(w, part, &win, rows, next, prev, err);
     if (rc == 0) ask_next(w, part);
     return rc;
-}
-
-static int read_plain(void *ctx, uint32_t number, struct drps_store_window *out, uint32_t *rows,
-                      uint32_t *next, uint32_t *prev, struct drps_err *err)
-{
-    struct drps_windows *w = ctx;
-    *out = w->heads[number];
-    if (!rows && !next && !prev) return 0;
-    return read_window(w, number, &(struct target){.rows = rows, .next = next, .prev = prev}, err);
-}
-
-static int read_ways(void *ctx, uint32_t number, struct drps_store_window *out, uint32_t *rows,
-                     struct drps_ways *next, struct drps_ways *prev, struct drps_err *err)
-{
-    struct drps_windows *w = ctx;
-    *out = w->heads[number];
-    return read_window(w, number,
-                       &(struct target){.rows = rows, .next_ways = next, .prev_ways = prev}, err);
 }
 
 int drps_windows_open(const struct drps_windows_options *o, struct drps_windows **w_out,
@@ -347,8 +320,7 @@ int drps_windows_open(const struct drps_windows_options *o, struct drps_windows 
                                               .epochs = o->epochs,
                                               .max_rows = w->max_rows,
                                               .working_rows = w->working_rows,
-                                              .read = read_plain,
-                                              .read_ways = read_ways};
+                                              .read = read_window};
     *w_out = w;
     return 0;
 }

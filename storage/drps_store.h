@@ -95,10 +95,9 @@ struct drps_ways {
 #define DRPS_WAYS_WORDS(n) ((size_t)(n) / 64 + 2)
 
 /*
- * The plan's windows. Both calls give the head of window w < windows and, where a pointer is not
- * NULL, of its rows the placed ids [n] and the ways to the next use and from the last one (1 ..
- * windows, cyclic): read() of every row, in arrays [n], read_ways() as it is stored, which takes
- * less time. One calling thread at a time.
+ * The plan's windows. read() gives the head of window w < windows and, where a pointer is not NULL,
+ * of its rows the placed ids [n] and the ways to the next use and from the last one (1 .. windows,
+ * cyclic). One calling thread at a time.
  */
 struct drps_window_source {
     void *ctx;
@@ -107,9 +106,7 @@ struct drps_window_source {
     size_t max_rows;       /* of one window */
     uint64_t working_rows; /* most rows of two neighbouring windows together */
     int (*read)(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
-                uint32_t *next, uint32_t *prev, struct drps_err *err);
-    int (*read_ways)(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
-                     struct drps_ways *next, struct drps_ways *prev, struct drps_err *err);
+                struct drps_ways *next, struct drps_ways *prev, struct drps_err *err);
 };
 
 /* Which block a full pool gives up; storage/evict.h has more. */

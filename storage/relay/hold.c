@@ -15,8 +15,8 @@ enum { BLOCK_FRAMES = 30 };
 
 /* rows [windows + 1] is scratch: of one window, how many leave for which other. */
 static int count_ways(struct drps_reach *ways, const struct drps_window_source *source,
-                      uint64_t frames, uint32_t *next, uint32_t *rows, uint64_t *leaving_out,
-                      struct drps_sends *sends, struct drps_err *err)
+                      uint64_t frames, struct drps_ways *next, uint32_t *rows,
+                      uint64_t *leaving_out, struct drps_sends *sends, struct drps_err *err)
 {
     struct drps_store_window head = {0}, after = {0};
     for (uint32_t w = 0; w < ways->windows; w++) {
@@ -28,9 +28,9 @@ static int count_ways(struct drps_reach *ways, const struct drps_window_source *
         ways->room[w] = frames > pair ? frames - pair : 0;
         *leaving_out += head.leaving;
         memset(rows, 0, (ways->windows + 1) * sizeof(*rows));
-        for (size_t s = 0; s < head.n; s++)
-            rows[next[s]]++;
-        for (uint32_t way = 1; way <= ways->windows; way++)
+        for (size_t i = 0; i < next->n_far; i++)
+            rows[next->far[i]]++;
+        for (uint32_t way = 2; way <= ways->windows; way++)
             *drps_reach_count(ways, w, way) += rows[way];
         if (sends) drps_sends_add(sends, w, rows);
     }
@@ -38,7 +38,7 @@ static int count_ways(struct drps_reach *ways, const struct drps_window_source *
 }
 
 int drps_hold_plan(const struct drps_window_source *source, uint64_t frames, uint64_t memory_bytes,
-                   uint32_t *next, uint32_t *reach_out, uint64_t *sent_out,
+                   struct drps_ways *next, uint32_t *reach_out, uint64_t *sent_out,
                    struct drps_sends *sends, struct drps_err *err)
 {
     struct drps_reach ways;

@@ -22,14 +22,14 @@
  * Which rows to hold (reach.h decides).
  *
  * memory_bytes  for a table that is gone when it returns; less makes the longest ways shorter
- * next       [source->max_rows] scratch
+ * next       scratch, for source->max_rows
  * reach_out  [windows] caller-owned; 1: nothing that leaves the window is held
  * sent_out   rows of an epoch that are not held
  * sends      NULL, or an empty list: what all windows send, held rows included
  */
 DRPS_MUST_CHECK
 int drps_hold_plan(const struct drps_window_source *source, uint64_t frames, uint64_t memory_bytes,
-                   uint32_t *next, uint32_t *reach_out, uint64_t *sent_out,
+                   struct drps_ways *next, uint32_t *reach_out, uint64_t *sent_out,
                    struct drps_sends *sends, struct drps_err *err);
 
 /* ---- Shelves: a list of frames a window ---- */

@@ -98,8 +98,8 @@ static int check_config(const struct drps_store_config *c, struct drps_err *err)
     const struct drps_window_source *s = c->windows;
     int rc = check_shape(c, err);
     if (rc < 0) return rc;
-    if (!s || !s->windows || !s->epochs || !s->read || !s->read_ways ||
-        s->windows > UINT32_MAX / 4 || s->max_rows > s->working_rows || s->working_rows > c->rows)
+    if (!s || !s->windows || !s->epochs || !s->read || s->windows > UINT32_MAX / 4 ||
+        s->max_rows > s->working_rows || s->working_rows > c->rows)
         return drps_err_set(err, -EINVAL, "the relay store needs the plan's windows");
     return 0;
 }
@@ -193,7 +193,7 @@ static int plan_ways(struct drps_relay *st, struct drps_err *err)
     struct drps_sends sends;
     int rc = drps_sends_init(&sends, st->source.windows, st->share.scan_bytes, err);
     if (rc == 0)
-        rc = drps_hold_plan(&st->source, st->frames, st->share.buffer_bytes, st->order, st->reach,
+        rc = drps_hold_plan(&st->source, st->frames, st->share.buffer_bytes, &st->prev, st->reach,
                             &st->stats.rows_sent, &sends, err);
     if (rc == 0)
         rc = drps_relay_pool_tails(&st->config, st->share.buffer_bytes, &sends, st->reach,

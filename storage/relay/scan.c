@@ -111,9 +111,10 @@ static int spool_open_window(struct spool *sp, uint64_t q, struct drps_err *err)
     const struct drps_relay_window *win = &st->open[q % 2];
     struct drps_store_window head;
     int rc = st->source.read(st->source.ctx, drps_relay_number(st, q), &head, st->ids, NULL,
-                             st->prev.far, err);
+                             &st->prev, err);
     for (size_t s = 0; s < head.n && rc == 0; s++) {
-        if (q > st->closing && st->prev.far[s] == 1) continue; /* seen with the window before */
+        const int far = st->prev.marks[s / 64] >> s % 64 & 1;
+        if (q > st->closing && !far) continue; /* seen with the window before */
         rc =
             spool_row(sp, st->ids[s], st->rows + (size_t)win->frame[s] * st->config.row_bytes, err);
     }
@@ -162,24 +163,37 @@ static int is_in_stream(const struct drps_relay *st, uint64_t q, uint32_t prev)
            is_in_window_stream(st, q, prev);
 }
 
+/* How many of a window's far rows are of each way, to st->counts. */
+static void count_ways(struct drps_relay *st, const struct drps_ways *ways)
+{
+    memset(st->counts, 0, (st->source.windows + 2) * sizeof(*st->counts));
+    for (size_t i = 0; i < ways->n_far; i++)
+        st->counts[ways->far[i]]++;
+}
+
+/* Their ids to st->order, from place st->counts[way] on; none where that is UINT32_MAX. */
+static void order_ids(struct drps_relay *st, const struct drps_ways *ways, size_t n)
+{
+    (void)drps_pick(&st->picker, ways->marks, n, 1, st->ids, st->picked);
+    for (size_t i = 0; i < ways->n_far; i++) {
+        uint32_t *at = &st->counts[ways->far[i]];
+        if (*at != UINT32_MAX) st->order[(*at)++] = st->picked[i];
+    }
+}
+
 /* Ids of the rows of window q that are where `is_there` says, in the order in which they left, into
  * st->order. */
 static size_t list_arrived(struct drps_relay *st, uint64_t q, size_t n,
                            int (*is_there)(const struct drps_relay *, uint64_t, uint32_t))
 {
     uint32_t at = 0;
-    memset(st->counts, 0, (st->source.windows + 2) * sizeof(*st->counts));
-    for (size_t s = 0; s < n; s++)
-        st->counts[st->prev.far[s]]++;
+    count_ways(st, &st->prev);
     for (uint32_t d = st->source.windows; d > 1; d--) {
         const uint32_t rows = is_there(st, q, d) ? st->counts[d] : 0;
         st->counts[d] = rows ? at : UINT32_MAX;
         at += rows;
     }
-    for (size_t s = 0; s < n; s++) {
-        const uint32_t d = st->prev.far[s];
-        if (d > 1 && st->counts[d] != UINT32_MAX) st->order[st->counts[d]++] = st->ids[s];
-    }
+    order_ids(st, &st->prev, n);
     return at;
 }
 
@@ -230,7 +244,7 @@ static int spool_coming(struct spool *sp, uint64_t q, struct drps_err *err)
     const uint32_t w = drps_relay_number(st, q);
     struct drps_store_window head;
     if (!drps_streams_bytes(st->streams, w) && !drps_shelves_count(st->shelves, w)) return 0;
-    int rc = st->source.read(st->source.ctx, w, &head, st->ids, NULL, st->prev.far, err);
+    int rc = st->source.read(st->source.ctx, w, &head, st->ids, NULL, &st->prev, err);
     if (rc == 0) rc = spool_shelf(sp, q, head.n, err);
     return rc == 0 ? spool_stream(sp, q, head.n, err) : rc;
 }
@@ -243,13 +257,12 @@ static int spool_piece(struct spool *sp, uint64_t q, uint32_t group, uint64_t *t
     struct drps_relay *st = sp->st;
     const uint32_t windows = st->source.windows;
     const uint32_t w = drps_relay_number(st, q);
+    struct drps_ways *next = &st->prev; /* as scratch */
     struct drps_store_window head;
-    int rc = st->source.read(st->source.ctx, w, &head, st->ids, st->prev.far, NULL, err); /* next */
+    int rc = st->source.read(st->source.ctx, w, &head, st->ids, next, NULL, err);
     uint32_t total = 0;
     if (rc < 0) return rc;
-    memset(st->counts, 0, (windows + 2) * sizeof(*st->counts));
-    for (size_t s = 0; s < head.n; s++)
-        st->counts[st->prev.far[s]]++;
+    count_ways(st, next);
     for (uint32_t d = 2; d <= windows; d++) {
         const int sent =
             !drps_relay_held(st, q, d) && drps_relay_route(st, w, d) == windows + group;
@@ -258,10 +271,7 @@ static int spool_piece(struct spool *sp, uint64_t q, uint32_t group, uint64_t *t
         total += rows;
     }
     if (!total) return 0; /* nothing was sent, not even counts */
-    for (size_t s = 0; s < head.n; s++) {
-        const uint32_t d = st->prev.far[s];
-        if (d > 1 && st->counts[d] != UINT32_MAX) st->order[st->counts[d]++] = st->ids[s];
-    }
+    order_ids(st, next, head.n);
     for (uint32_t i = 0; i < st->layout.span && rc == 0; i++) {
         uint32_t count;
         rc = drps_streams_take(st->streams, &count, sizeof(count), err);

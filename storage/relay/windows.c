@@ -221,7 +221,7 @@ int drps_relay_open_window(struct drps_relay *st, uint64_t q, struct drps_err *e
     struct drps_window_stats stats = {0};
 
     uint32_t *ids = q < st->source.windows ? st->ids : NULL; /* later, nothing is created */
-    int rc = st->source.read_ways(st->source.ctx, w, &win->head, ids, &win->next, &st->prev, err);
+    int rc = st->source.read(st->source.ctx, w, &win->head, ids, &win->next, &st->prev, err);
     if (rc < 0) return rc;
     win->q = q;
     if (!q) mark_all(&st->prev, win->head.n, st->source.windows);

@@ -227,19 +227,6 @@ static uint64_t rows_of_pair(const struct plan *p, const char *used, uint32_t w)
     return n;
 }
 
-static int read_window(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
-                       uint32_t *next, uint32_t *prev, struct drps_err *err)
-{
-    const struct plan *p = ctx;
-    const struct plan_window *win = &p->windows[w];
-    (void)err;
-    *out = win->head;
-    if (rows) memcpy(rows, win->rows, win->head.n * sizeof(*rows));
-    if (next) memcpy(next, win->next, win->head.n * sizeof(*next));
-    if (prev) memcpy(prev, win->prev, win->head.n * sizeof(*prev));
-    return 0;
-}
-
 void plan_ways(const uint32_t *plain, size_t n, struct drps_ways *out)
 {
     out->n_far = 0;
@@ -251,23 +238,24 @@ void plan_ways(const uint32_t *plain, size_t n, struct drps_ways *out)
         }
 }
 
-static int read_ways(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
-                     struct drps_ways *next, struct drps_ways *prev, struct drps_err *err)
+static int read_window(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
+                       struct drps_ways *next, struct drps_ways *prev, struct drps_err *err)
 {
     const struct plan *p = ctx;
     const struct plan_window *win = &p->windows[w];
+    (void)err;
+    *out = win->head;
+    if (rows) memcpy(rows, win->rows, win->head.n * sizeof(*rows));
     if (next) plan_ways(win->next, win->head.n, next);
     if (prev) plan_ways(win->prev, win->head.n, prev);
-    return read_window(ctx, w, out, rows, NULL, NULL, err);
+    return 0;
 }
 
 void plan_cut(struct plan *p, uint64_t seed, size_t max_steps)
 {
     free_windows(p);
-    p->source = (struct drps_window_source){.ctx = p,
-                                            .epochs = p->n_steps / p->epoch_steps,
-                                            .read = read_window,
-                                            .read_ways = read_ways};
+    p->source = (struct drps_window_source){
+        .ctx = p, .epochs = p->n_steps / p->epoch_steps, .read = read_window};
     p->windows = must(calloc(p->epoch_steps, sizeof(*p->windows)));
     for (size_t at = 0; at < p->epoch_steps;) {
         size_t n = 1 + below(seed, at, (uint32_t)max_steps);

@@ -25,8 +25,23 @@ struct fixture {
     struct drps_windows *windows;
     struct drps_window_source source;
     struct drps_relay_share share;
-    uint32_t *rows, *next, *prev; /* [source.max_rows] */
+    uint32_t *rows;              /* own: [source.max_rows] */
+    struct drps_ways next, prev; /* own: for as many */
 };
+
+static struct drps_ways make_ways(size_t n)
+{
+    struct drps_ways ways = {.marks = calloc(DRPS_WAYS_WORDS(n), sizeof(*ways.marks)),
+                             .far = calloc(n + 1, sizeof(*ways.far))};
+    assert_true(ways.marks && ways.far);
+    return ways;
+}
+
+static void free_ways(struct drps_ways *ways)
+{
+    free(ways->marks);
+    free(ways->far);
+}
 
 static void open_fixture(struct fixture *f)
 {
@@ -49,9 +64,9 @@ static void open_fixture(struct fixture *f)
     if (drps_windows_open(&o, &f->windows, &f->source, &err)) fail_msg("%s", err.text);
     assert_true(f->source.windows > 3);
     f->rows = calloc(f->source.max_rows, sizeof(*f->rows));
-    f->next = calloc(f->source.max_rows, sizeof(*f->next));
-    f->prev = calloc(f->source.max_rows, sizeof(*f->prev));
-    assert_true(f->rows && f->next && f->prev);
+    assert_non_null(f->rows);
+    f->next = make_ways(f->source.max_rows);
+    f->prev = make_ways(f->source.max_rows);
 }
 
 static void close_fixture(struct fixture *f)
@@ -61,15 +76,15 @@ static void close_fixture(struct fixture *f)
     fault_io_free(f->fault);
     maker_free(&f->maker);
     free(f->rows);
-    free(f->next);
-    free(f->prev);
+    free_ways(&f->next);
+    free_ways(&f->prev);
     temp_remove(f->dir);
 }
 
 static int read_window(struct fixture *f, uint32_t number, int whole, struct drps_store_window *out,
                        struct drps_err *err)
 {
-    return f->source.read(f->source.ctx, number, out, whole ? f->rows : NULL, f->next, f->prev,
+    return f->source.read(f->source.ctx, number, out, whole ? f->rows : NULL, &f->next, &f->prev,
                           err);
 }
 
@@ -84,38 +99,11 @@ static void assert_ways(const struct drps_ways *ways, const uint32_t *plain, siz
     assert_int_equal(k, ways->n_far);
 }
 
-/* The other form of the same: f's arrays hold the window's plain distances. */
-static void check_ways(struct fixture *f, uint32_t number, int whole, size_t n)
-{
-    struct drps_err err = DRPS_ERR_INIT;
-    struct drps_store_window got;
-    struct drps_ways ways[2];
-    uint32_t *rows = calloc(f->source.max_rows + 1, sizeof(*rows));
-    assert_non_null(rows);
-    for (int i = 0; i < 2; i++) {
-        ways[i].marks = calloc(DRPS_WAYS_WORDS(f->source.max_rows), sizeof(*ways[i].marks));
-        ways[i].far = calloc(f->source.max_rows + 1, sizeof(*ways[i].far));
-        assert_true(ways[i].marks && ways[i].far);
-    }
-    if (f->source.read_ways(f->source.ctx, number, &got, whole ? rows : NULL, &ways[0], &ways[1],
-                            &err))
-        fail_msg("%s", err.text);
-    assert_int_equal(got.n, n);
-    assert_ways(&ways[0], f->next, n);
-    assert_ways(&ways[1], f->prev, n);
-    if (whole) assert_memory_equal(rows, f->rows, n * sizeof(*rows));
-    for (int i = 0; i < 2; i++) {
-        free(ways[i].marks);
-        free(ways[i].far);
-    }
-    free(rows);
-}
-
 /* Against the file itself. */
 static void check_window(struct fixture *f, uint32_t number, int whole)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    struct drps_store_window got;
+    struct drps_store_window got, head;
     struct drps_recfile *file;
     char *path = drps_path_join(f->maker.dir, "windows.rec");
     const size_t size = f->source.max_rows * sizeof(uint32_t);
@@ -135,10 +123,12 @@ static void check_window(struct fixture *f, uint32_t number, int whole)
     if (read_window(f, number, whole, &got, &err)) fail_msg("%s", err.text);
     assert_int_equal(got.n, want.n);
     assert_int_equal(got.first_step, want.first_step);
-    assert_memory_equal(f->next, want.next, want.n * sizeof(uint32_t));
-    assert_memory_equal(f->prev, want.prev, want.n * sizeof(uint32_t));
+    assert_ways(&f->next, want.next, want.n);
+    assert_ways(&f->prev, want.prev, want.n);
     if (whole) assert_memory_equal(f->rows, want.rows, want.n * sizeof(uint32_t));
-    check_ways(f, number, whole, want.n);
+    if (f->source.read(f->source.ctx, number, &head, NULL, NULL, NULL, &err))
+        fail_msg("%s", err.text);
+    assert_memory_equal(&head, &got, sizeof(head));
 
     free(record);
     drps_recfile_close(file);

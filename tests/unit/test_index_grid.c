@@ -464,12 +464,14 @@ static uint64_t rows_sent(struct scratch *s, const char *dir, uint64_t frames)
         .plan = plan, .dir = s->dir, .share = &share, .epochs = 1, .memory_bytes = 1 << 20};
     if (drps_windows_open(&options, &windows, &source, &err)) fail_msg("%s", err.text);
     assert_true(source.working_rows <= frames);
-    uint32_t *next = calloc(source.max_rows, sizeof(*next));
+    struct drps_ways next = {.marks = calloc(DRPS_WAYS_WORDS(source.max_rows), sizeof(uint64_t)),
+                             .far = calloc(source.max_rows, sizeof(uint32_t))};
     uint32_t *reach = calloc(source.windows, sizeof(*reach));
-    assert_true(next && reach);
-    if (drps_hold_plan(&source, frames, 8 << 20, next, reach, &sent, NULL, &err))
+    assert_true(next.marks && next.far && reach);
+    if (drps_hold_plan(&source, frames, 8 << 20, &next, reach, &sent, NULL, &err))
         fail_msg("%s", err.text);
-    free(next);
+    free(next.marks);
+    free(next.far);
     free(reach);
     drps_windows_close(windows);
     drps_plan_close(plan);

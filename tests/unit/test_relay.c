@@ -217,14 +217,14 @@ static void test_window_bytes_stay_in_the_budget(void **state)
 
 /* Windows with the rows 0 1, 1 2, 2 and 0, of which the first two have all three rows. */
 static int read_example(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
-                        uint32_t *next, uint32_t *prev, struct drps_err *err)
+                        struct drps_ways *next, struct drps_ways *prev, struct drps_err *err)
 {
     static const struct drps_store_window heads[] = {
         {.n = 2, .leaving = 1}, {.n = 2, .leaving = 1}, {.n = 1, .leaving = 1}, {.n = 1}};
     static const uint32_t nexts[][2] = {{3, 1}, {3, 1}, {3}, {1}};
     (void)ctx, (void)rows, (void)prev, (void)err;
     *out = heads[w];
-    if (next) memcpy(next, nexts[w], heads[w].n * sizeof(*next));
+    if (next) plan_ways(nexts[w], heads[w].n, next);
     return 0;
 }
 
@@ -241,11 +241,13 @@ static void test_hold_plan_takes_the_frames_left(void **state)
     };
     const struct drps_window_source source = {.windows = 4, .max_rows = 2, .read = read_example};
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        uint32_t next[2], reach[4];
+        uint32_t far[2], reach[4];
+        uint64_t marks[DRPS_WAYS_WORDS(2)];
+        struct drps_ways next = {.marks = marks, .far = far};
         uint64_t sent;
         struct drps_err err = DRPS_ERR_INIT;
         assert_int_equal(
-            drps_hold_plan(&source, cases[i].frames, 1 << 20, next, reach, &sent, NULL, &err), 0);
+            drps_hold_plan(&source, cases[i].frames, 1 << 20, &next, reach, &sent, NULL, &err), 0);
         if (sent != cases[i].sent || memcmp(reach, cases[i].reach, sizeof(reach)))
             fail_msg("%s: reach %u %u %u %u, %llu sent", cases[i].name, reach[0], reach[1],
                      reach[2], reach[3], (unsigned long long)sent);
@@ -486,13 +488,6 @@ static int read_through_gate(void *ctx, uint32_t w, struct drps_store_window *ou
     while (w == 2 && !g->is_open)
         pthread_cond_wait(&g->changed, &g->lock);
     pthread_mutex_unlock(&g->lock);
-    return g->inner.read_ways(g->inner.ctx, w, out, rows, next, prev, err);
-}
-
-static int read_beside_gate(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
-                            uint32_t *next, uint32_t *prev, struct drps_err *err)
-{
-    struct gate *g = ctx;
     return g->inner.read(g->inner.ctx, w, out, rows, next, prev, err);
 }
 
@@ -533,8 +528,7 @@ static void test_says_when_a_window_is_open(void **state)
     config.dir = dir;
     config.memory_bytes = plan_least_memory(&drps_store_relay, &config);
     source.ctx = &g;
-    source.read = read_beside_gate;
-    source.read_ways = read_through_gate;
+    source.read = read_through_gate;
     config.windows = &source;
     config.opened = opened;
     config.opened_ctx = &g;
@@ -658,7 +652,7 @@ static int lie(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *r
 {
     const struct plan *p = ctx;
     const struct plan_window *win = &p->windows[w];
-    int rc = p->source.read_ways((void *)p, w, out, rows, next, prev, err);
+    int rc = p->source.read((void *)p, w, out, rows, next, prev, err);
     uint32_t *plain = malloc((win->head.n + 1) * sizeof(*plain));
     assert_non_null(plain);
     for (size_t s = 0; s < win->head.n; s++) /* one of them has rows that stay */
@@ -676,7 +670,7 @@ static void test_contradicting_windows_are_refused(void **state)
     char *dir = scratch_new();
     plan_cut(p, 1, 2);
     struct drps_window_source source = p->source;
-    source.read_ways = lie;
+    source.read = lie;
     struct drps_store_config config = plan_config(p);
     config.dir = dir;
     config.windows = &source;
