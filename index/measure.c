@@ -37,7 +37,7 @@ struct measuring {
     const struct drps_window_options *options;
     size_t n; /* sizes */
     struct cut cut[DRPS_WINDOW_MEASURE_MOST];
-    struct drps_reach ways[DRPS_WINDOW_MEASURE_MOST];
+    struct drps_reach reach[DRPS_WINDOW_MEASURE_MOST];
 
     struct segment *segments; /* own: [segments_n] */
     size_t segments_n;
@@ -121,7 +121,7 @@ static int counting_init(struct measuring *m, const struct cut_extent *x, struct
     int rc = m->first && m->last ? 0 : -ENOMEM;
     for (size_t i = 0; i < m->n && rc == 0; i++)
         if (m->cut[i].n)
-            rc = drps_reach_init(&m->ways[i], (uint32_t)m->cut[i].n, o->memory_bytes / 2 / m->n);
+            rc = drps_reach_init(&m->reach[i], (uint32_t)m->cut[i].n, o->memory_bytes / 2 / m->n);
     if (rc < 0) return drps_err_set(err, rc, "no memory to count the uses of rows");
     memset(m->first, 0xff, m->followed * sizeof(*m->first)); /* NONE */
     memset(m->last, 0xff, m->followed * sizeof(*m->last));
@@ -135,7 +135,8 @@ static void count_way(const struct measuring *m, const struct segment *from,
     for (size_t i = 0; i < m->n; i++) {
         const uint32_t more = wraps ? (uint32_t)m->cut[i].n : 0;
         const uint32_t way = to->window[i] + more - from->window[i];
-        if (way > STAYING_WAY && m->cut[i].n) ++*drps_reach_count(&m->ways[i], from->window[i], way);
+        if (way > STAYING_WAY && m->cut[i].n)
+            ++*drps_reach_count(&m->reach[i], from->window[i], way);
     }
 }
 
@@ -174,29 +175,29 @@ static int count_epoch(struct measuring *m, struct steps *lists, struct drps_err
 
 /* ---- Results ---- */
 
-static void scale_counts(const struct measuring *m, struct drps_reach *ways)
+static void scale_counts(const struct measuring *m, struct drps_reach *reach)
 {
-    const size_t n = (size_t)ways->windows * (ways->most + 1);
+    const size_t n = (size_t)reach->windows * (reach->most + 1);
     for (size_t i = 0; i < n; i++)
-        ways->counts[i] <<= m->shift;
+        reach->counts[i] <<= m->shift;
 }
 
 static int hold(struct measuring *m, size_t i, struct drps_window_measure *out,
                 struct drps_err *err)
 {
     const struct cut *cut = &m->cut[i];
-    struct drps_reach *ways = &m->ways[i];
+    struct drps_reach *reach = &m->reach[i];
     const uint64_t frames =
         drps_relay_frames(&out->share, cut->result.working_set_rows, m->options->rows);
-    uint32_t *reach = drps_array_new(cut->n, sizeof(*reach));
-    if (!reach) return drps_err_set(err, -ENOMEM, "no memory for %zu windows", cut->n);
-    scale_counts(m, ways);
+    uint32_t *longest = drps_array_new(cut->n, sizeof(*longest));
+    if (!longest) return drps_err_set(err, -ENOMEM, "no memory for %zu windows", cut->n);
+    scale_counts(m, reach);
     for (size_t w = 0; w < cut->n; w++)
-        ways->room[w] = frames > cut->pairs[w] ? frames - cut->pairs[w] : 0;
-    const uint64_t held = drps_reach_hold(ways, reach);
+        reach->room[w] = frames > cut->pairs[w] ? frames - cut->pairs[w] : 0;
+    const uint64_t held = drps_reach_hold(reach, longest);
     out->cut = cut->result;
     out->rows_sent = cut->result.rows_moved > held ? cut->result.rows_moved - held : 0;
-    free(reach);
+    free(longest);
     return 0;
 }
 
@@ -244,7 +245,7 @@ int drps_windows_measure(const struct drps_io *io, const char *dir,
     if (rc == 0) rc = measure(&m, lists, frames, out, err);
     for (size_t i = 0; i < n && n <= DRPS_WINDOW_MEASURE_MOST; i++) {
         cut_free(&m.cut[i]);
-        drps_reach_destroy(&m.ways[i]);
+        drps_reach_destroy(&m.reach[i]);
     }
     free(m.segments);
     drps_pages_free(m.first, m.followed * sizeof(*m.first));

@@ -14,24 +14,24 @@ enum { BLOCK_FRAMES = 30 };
 /* ---- Planning ---- */
 
 /* rows [windows + 1] is scratch: of one window, how many leave for which other. */
-static int count_ways(struct drps_reach *ways, const struct drps_window_source *source,
+static int count_ways(struct drps_reach *reach, const struct drps_window_source *source,
                       uint64_t frames, struct drps_ways *next, uint32_t *rows,
                       uint64_t *leaving_out, struct drps_sends *sends, struct drps_err *err)
 {
     struct drps_store_window head = {0}, after = {0};
-    for (uint32_t w = 0; w < ways->windows; w++) {
+    for (uint32_t w = 0; w < reach->windows; w++) {
         int rc = source->read(source->ctx, w, &head, NULL, next, NULL, err);
         if (rc == 0)
-            rc = source->read(source->ctx, (w + 1) % ways->windows, &after, NULL, NULL, NULL, err);
+            rc = source->read(source->ctx, (w + 1) % reach->windows, &after, NULL, NULL, NULL, err);
         if (rc < 0) return rc;
-        const uint64_t pair = ways->windows == 1 ? head.n : head.leaving + after.n;
-        ways->room[w] = frames > pair ? frames - pair : 0;
+        const uint64_t pair = reach->windows == 1 ? head.n : head.leaving + after.n;
+        reach->room[w] = frames > pair ? frames - pair : 0;
         *leaving_out += head.leaving;
-        memset(rows, 0, (ways->windows + 1) * sizeof(*rows));
+        memset(rows, 0, (reach->windows + 1) * sizeof(*rows));
         for (size_t i = 0; i < next->n_far; i++)
             rows[next->far[i]]++;
-        for (uint32_t way = 2; way <= ways->windows; way++)
-            *drps_reach_count(ways, w, way) += rows[way];
+        for (uint32_t way = 2; way <= reach->windows; way++)
+            *drps_reach_count(reach, w, way) += rows[way];
         if (sends) drps_sends_add(sends, w, rows);
     }
     return 0;
@@ -41,16 +41,16 @@ int drps_hold_plan(const struct drps_window_source *source, uint64_t frames, uin
                    struct drps_ways *next, uint32_t *reach_out, uint64_t *sent_out,
                    struct drps_sends *sends, struct drps_err *err)
 {
-    struct drps_reach ways;
+    struct drps_reach reach;
     uint64_t leaving = 0;
     *sent_out = 0;
     uint32_t *rows = drps_array_new((size_t)source->windows + 1, sizeof(*rows));
-    int rc = drps_reach_init(&ways, source->windows, memory_bytes);
+    int rc = drps_reach_init(&reach, source->windows, memory_bytes);
     if (rc == 0 && !rows) rc = -ENOMEM;
     if (rc < 0) (void)drps_err_set(err, rc, "no memory to plan which rows stay in memory");
-    if (rc == 0) rc = count_ways(&ways, source, frames, next, rows, &leaving, sends, err);
-    if (rc == 0) *sent_out = leaving - drps_reach_hold(&ways, reach_out);
-    drps_reach_destroy(&ways);
+    if (rc == 0) rc = count_ways(&reach, source, frames, next, rows, &leaving, sends, err);
+    if (rc == 0) *sent_out = leaving - drps_reach_hold(&reach, reach_out);
+    drps_reach_destroy(&reach);
     free(rows);
     return rc;
 }

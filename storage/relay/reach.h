@@ -22,22 +22,22 @@ struct drps_reach {
 /* memory_bytes: for the counts; less makes the longest ways shorter. -ENOMEM. Destroy also after a
  * failure. */
 DRPS_MUST_CHECK
-int drps_reach_init(struct drps_reach *ways, uint32_t windows, uint64_t memory_bytes);
-void drps_reach_destroy(struct drps_reach *ways);
+int drps_reach_init(struct drps_reach *reach, uint32_t windows, uint64_t memory_bytes);
+void drps_reach_destroy(struct drps_reach *reach);
 
-static inline uint32_t *drps_reach_count(const struct drps_reach *ways, uint32_t w, uint32_t way)
+static inline uint32_t *drps_reach_count(const struct drps_reach *reach, uint32_t w, uint32_t way)
 {
-    return ways->counts + (size_t)w * (ways->most + 1) + (way <= ways->most ? way : 0);
+    return reach->counts + (size_t)w * (reach->most + 1) + (way <= reach->most ? way : 0);
 }
 
 /*
  * Which rows to hold. Short ways come first: of two rows that a frame could hold, the one that is
  * back sooner makes room sooner.
  *
- * ways       what is held takes of its room
+ * reach      what is held takes of its room
  * reach_out  [windows] the longest way for which rows that leave the window are held; 1: none
  * Returns how many rows of an epoch that are.
  */
-uint64_t drps_reach_hold(struct drps_reach *ways, uint32_t *reach_out);
+uint64_t drps_reach_hold(struct drps_reach *reach, uint32_t *reach_out);
 
 #endif
