@@ -79,8 +79,8 @@ struct drps_plan_info {
     uint64_t seed, hash_seed;
     uint64_t grid_users, grid_items; /* order grid: groups of each; else 0 */
     uint64_t lanes; /* 2 or more: training batches are marked with diagonals and lanes; 0: not */
-    uint64_t samples, test_samples;  /* training, evaluation */
-    uint64_t rows, nnz, test_nnz;    /* rows include the intercept */
+    uint64_t samples, test_samples; /* training, evaluation */
+    uint64_t rows, nnz, test_nnz;   /* rows include the intercept */
     uint64_t test_unseen; /* test entries whose feature training never touches (left out) */
     uint64_t batch_size, batches, eval_batches;
     uint64_t max_batch_samples, max_batch_rows, max_batch_nnz, max_body_bytes;
@@ -98,9 +98,10 @@ struct drps_plan_info {
     uint64_t windows, window_budget_bytes;
     uint64_t working_set_rows; /* most rows of two neighbouring windows */
     uint64_t max_window_rows;  /* this and the next three: 0 in a plan of before they were known */
-    uint64_t window_rows, window_rows_kept, window_rows_moved; /* sums over an epoch's windows */
-    uint64_t memory_bytes;                                     /* --memory of drps-index */
-    int string_names; /* features are strings: names.rec holds them */
+    /* Sums over an epoch's windows; moved: they leave, some to be held in memory by a run. */
+    uint64_t window_rows, window_rows_kept, window_rows_moved;
+    uint64_t memory_bytes; /* --memory of drps-index */
+    int string_names;      /* features are strings: names.rec holds them */
     size_t tables_n;
     struct drps_table tables[DRPS_PLAN_TABLES];
     size_t fields_n; /* string names: field prefixes */

@@ -174,7 +174,8 @@ static void print_forecasts(const json_t *list)
         printf("  pib: counted on %.3g%% of the blocks, and scaled up\n", 100 * sampled);
 }
 
-/* Of rows that a window uses, kept ones stay from the window before. */
+/* Of rows that a window uses, kept ones stay for the window after it; the others leave: a run holds
+ * as many of them as it has memory for, and sends the rest. */
 static void print_plan_windows(const json_t *j)
 {
     printf("  windows  %s, cut for %s; two of them hold at most %s rows", count_of(j, "windows"),
@@ -184,7 +185,7 @@ static void print_plan_windows(const json_t *j)
         return;
     }
     printf(
-        ", one %s\n           an epoch: %s rows kept from window to window (%s), %s moved (%s)\n",
+        ", one %s\n           an epoch: %s rows kept from window to window (%s), %s leave (%s)\n",
         count_of(j, "max_window_rows"), count_of(j, "window_rows_kept"),
         share_of(j, "window_rows_kept", "window_rows"), count_of(j, "window_rows_moved"),
         share_of(j, "window_rows_moved", "window_rows"));
@@ -256,7 +257,7 @@ static void print_machines(const struct drps_plan *plan)
 {
     if (plan->info.ranks.rank != DRPS_PLAN_WHOLE || plan->info.ranks.workers < 2) return;
     printf("\n  %4s %10s %11s %11s %11s %15s %9s\n", "rank", "rows", "row uses", "pulled", "served",
-           "disk, relay", "windows");
+           "relay, most", "windows");
     for (uint32_t r = 0; r < plan->info.ranks.workers; r++) {
         struct drps_plan *part;
         struct drps_err err = DRPS_ERR_INIT;
