@@ -6,7 +6,7 @@
 #include "base/drps_clock.h"
 
 enum { LOOK_MS = 100 }; /* how often waiting looks at `stop` */
-enum { TYPE_BYTES = DRPS_NET_TYPE_FIRST, TYPE_END };
+enum { TYPE_BYTES = DRPS_NET_TYPE_FIRST, TYPE_END, TYPE_DONE };
 
 static int stopped(const struct crew_net *n, struct drps_err *err)
 {
@@ -104,6 +104,19 @@ static int net_receive(struct drps_crew_link *l, unsigned peer, void *bytes, siz
         size -= part;
     }
     return 0;
+}
+
+int crew_net_done(struct crew_net *n, unsigned peer, struct drps_err *err)
+{
+    return send_message(n, peer, TYPE_DONE, NULL, 0, err);
+}
+
+int crew_net_await_done(struct crew_net *n, struct drps_err *err)
+{
+    int rc = next_message(n, 0, err);
+    if (rc < 0 || n->peer[0].message->type == TYPE_DONE) return rc;
+    return drps_err_set(err, DRPS_E_PROTO, "rank 0 sent a message of type %u after the end",
+                        n->peer[0].message->type);
 }
 
 static void close_nothing(struct drps_crew_link *l)

@@ -33,4 +33,10 @@ void crew_net_destroy(struct crew_net *n);
 /* Tell a peer that nothing will follow: it receives DRPS_E_CLOSED. */
 int crew_net_end(struct crew_net *n, unsigned peer, struct drps_err *err);
 
+/* After that: tell a counter that the plan is made, and wait to be told. A failure of rank 0 comes
+ * as any rank's, with its name. */
+int crew_net_done(struct crew_net *n, unsigned peer, struct drps_err *err);
+DRPS_MUST_CHECK
+int crew_net_await_done(struct crew_net *n, struct drps_err *err);
+
 #endif

@@ -24,10 +24,11 @@ struct drps_index_ranks_options {
 };
 
 /*
- * Rank options->rank, of as many as there are peers. *result is rank 0's; others return when there
- * is nothing left to count, and leave nothing behind. A rank that is interrupted, fails, or is not
- * heard of any more ends all others, rank 0 also while it does not count yet, with a text that
- * names it (DRPS_E_PEER).
+ * Rank options->rank, of as many as there are peers. *result is rank 0's. Others leave nothing
+ * behind, and return when the plan is made: with 0, or, should rank 0 fail, with a text that names
+ * it. A rank that is interrupted, fails, or is not heard of any more ends all others, rank 0 also
+ * while it does not count yet, with a text that names it (DRPS_E_PEER); once there is nothing left
+ * to count, rank 0 goes on without it.
  */
 DRPS_MUST_CHECK
 int drps_index_ranks_run(const struct drps_index_ranks_options *options,

@@ -63,6 +63,16 @@ static int count(struct drps_net *net, const struct drps_index_options *index,
     return rc;
 }
 
+/* What has become of rank 0, which makes the plan of what was counted. */
+static int await_plan(struct drps_net *net, const atomic_int *stop, struct drps_err *err)
+{
+    struct crew_net n;
+    crew_net_init(&n, net, 0, stop, NULL);
+    int rc = crew_net_await_done(&n, err);
+    crew_net_destroy(&n);
+    return rc;
+}
+
 static int count_for_others(struct drps_net *net, const struct drps_index_options *index,
                             struct drps_err *err)
 {
@@ -70,6 +80,7 @@ static int count_for_others(struct drps_net *net, const struct drps_index_option
     int rc = watch_start(&watch, net, index->interrupt, err);
     if (rc < 0) return rc;
     rc = count(net, index, &watch.stop, index->log, err);
+    if (rc == 0) rc = await_plan(net, &watch.stop, err);
     return watch_end(&watch, rc, err);
 }
 
@@ -145,6 +156,15 @@ static int ask(struct asking *a, struct drps_index_result *result, struct drps_e
     return rc;
 }
 
+/* Whoever cannot be told any more has failed by itself. */
+static void tell_done(struct asking *a)
+{
+    int rc = 0;
+    a->net.link.stop = NULL; /* it is too late for that */
+    for (uint32_t r = 1; r < a->net.link.peers && rc == 0; r++)
+        rc = crew_net_done(&a->net, r, NULL);
+}
+
 static int compile(struct drps_net *net, const struct drps_index_options *index,
                    struct drps_index_result *result, struct drps_err *err)
 {
@@ -154,6 +174,7 @@ static int compile(struct drps_net *net, const struct drps_index_options *index,
     crew_net_init(&a->net, net, 1, &a->watch.stop, close_asking);
     int rc = watch_start(&a->watch, net, index->interrupt, err);
     if (rc == 0) rc = watch_end(&a->watch, ask(a, result, err), err);
+    if (rc == 0) tell_done(a);
     crew_net_destroy(&a->net);
     free(a);
     return rc;

@@ -211,6 +211,36 @@ static void test_interrupted_rank_ends_all(void **state)
         }
 }
 
+/* When all have counted, a folder gets in the way of the plan. */
+static void block_plan(void *ctx, enum drps_log_level level, const char *text)
+{
+    struct scratch *s = ctx;
+    (void)level;
+    if (!strstr(text, "ranks counted")) return;
+    const char *path = scratch_path(s, "plan");
+    assert_int_equal(drps_io_os()->ops->mkdir(drps_io_os()->ctx, path, 0777), 0);
+    scratch_file(s, "plan/mine", "", 0);
+}
+
+static void test_rank_0_that_fails_after_the_counting_fails_all(void **state)
+{
+    struct scratch *s = *state;
+    const struct drps_log log = {DRPS_LOG_INFO, block_plan, s};
+    for (int kind = 0; kind < NET_KINDS; kind++) {
+        if (!net_kind_there((enum net_kind)kind)) continue;
+        struct job *job = job_new(s, input(s), "topk");
+        job->run[0].options.log = &log;
+        run_job(job, (enum net_kind)kind, RANKS);
+        assert_true(job->rc[0] < 0);
+        for (uint32_t r = 1; r < RANKS; r++) {
+            expect(job, r, DRPS_E_PEER, "rank 0 ");
+            expect(job, r, DRPS_E_PEER, job->err[0].text);
+        }
+        assert_int_equal(drps_io_remove_tree(drps_io_os(), scratch_path(s, "plan"), NULL), 0);
+        assert_no_plan(job, s);
+    }
+}
+
 /* Whatever ends the run on rank 0 ends those who wait to count. */
 static void test_mistakes_end_all(void **state)
 {
@@ -241,6 +271,8 @@ int main(void)
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(test_rank_0_that_cannot_count_fails, scratch_setup,
                                         scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_rank_0_that_fails_after_the_counting_fails_all,
+                                        scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(test_interrupted_rank_ends_all, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(test_mistakes_end_all, scratch_setup, scratch_teardown),
