@@ -159,10 +159,9 @@ static int ask(struct asking *a, struct drps_index_result *result, struct drps_e
 /* Whoever cannot be told any more has failed by itself. */
 static void tell_done(struct asking *a)
 {
-    int rc = 0;
     a->net.link.stop = NULL; /* it is too late for that */
-    for (uint32_t r = 1; r < a->net.link.peers && rc == 0; r++)
-        rc = crew_net_done(&a->net, r, NULL);
+    for (uint32_t r = 1; r < a->net.link.peers; r++)
+        (void)crew_net_done(&a->net, r, NULL);
 }
 
 static int compile(struct drps_net *net, const struct drps_index_options *index,
@@ -184,7 +183,7 @@ static int compile(struct drps_net *net, const struct drps_index_options *index,
 
 void drps_index_net_options(struct drps_net_options *out)
 {
-    static const char job[] = "drps-index: counting, 1"; /* not a plan: no rank of drps-train */
+    static const char job[] = "drps-index: counting, 2"; /* not a plan: no rank of drps-train */
     const uint64_t hash = drps_checksum(job, sizeof(job));
     *out = (struct drps_net_options){.queue_messages = CREW_NET_QUEUE};
     for (int i = 0; i < DRPS_NET_PARTS; i++)
