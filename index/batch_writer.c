@@ -5,21 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/drps_alloc.h"
 #include "index/bodies.h"
 #include "index/drps_batch.h"
-#include "index/extsort.h"
 
 struct batch_writer {
     struct drps_recwriter *data, *rows; /* borrowed */
-    const uint32_t *map;                /* borrowed: placed ids by id, or NULL: they are the same */
     int has_bias;
 
-    uint64_t *pairs, *aux; /* placed id << 32 | first-touch number */
-    uint32_t *sorted, *rank;
-    size_t pairs_cap, aux_cap, sorted_cap, rank_cap;
-    unsigned char *list; /* packed rows */
-    size_t list_cap;
     struct bodies bodies;
     uint64_t max_samples, max_rows, max_nnz;
 
@@ -35,46 +27,14 @@ struct batch_writer {
 
 void gathered_free(struct gathered *g)
 {
-    free(g->touched);
     free(g->labels);
     free(g->starts);
-    free(g->local);
+    free(g->rows);
     free(g->values);
     *g = (struct gathered){0};
 }
 
 /* ---- One batch ---- */
-
-/* Sort the rows: w->sorted, and w->rank of each first-touch number. */
-static int rank_rows(struct batch_writer *w, const struct gathered *g, struct drps_err *err)
-{
-    const size_t n = g->rows_n;
-    if (drps_array_reserve(&w->pairs, &w->pairs_cap, n, sizeof(*w->pairs)) ||
-        drps_array_reserve(&w->aux, &w->aux_cap, n, sizeof(*w->aux)) ||
-        drps_array_reserve(&w->sorted, &w->sorted_cap, n, sizeof(*w->sorted)) ||
-        drps_array_reserve(&w->rank, &w->rank_cap, n, sizeof(*w->rank)) ||
-        drps_array_reserve(&w->list, &w->list_cap, drps_list_encode_bound(n), 1))
-        return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu rows", n);
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t row = i == 0 && w->has_bias ? 0
-                             : w->map              ? w->map[g->touched[i]]
-                                                   : g->touched[i];
-        w->pairs[i] = (uint64_t)row << 32 | i;
-    }
-    sort_keyed(w->pairs, w->aux, n);
-    for (size_t i = 0; i < n; i++) {
-        w->sorted[i] = (uint32_t)(w->pairs[i] >> 32);
-        w->rank[(uint32_t)w->pairs[i]] = (uint32_t)i;
-    }
-    return 0;
-}
-
-/* Replace first-touch numbers by ranks. */
-static void relabel(const struct batch_writer *w, struct gathered *g)
-{
-    for (size_t j = 0; j < g->nnz; j++)
-        g->local[j] = w->rank[g->local[j]];
-}
 
 static int is_uniform(const struct gathered *g)
 {
@@ -106,30 +66,26 @@ static int write_empty(struct batch_writer *w, struct drps_err *err)
 static int write_batch(struct batch_writer *w, struct gathered *g, struct drps_err *err)
 {
     struct drps_batch batch = {.samples = g->n,
-                               .rows = g->rows_n,
                                .nnz = g->nnz,
                                .labels = g->labels,
+                               .values = g->has_values ? g->values : NULL,
                                .diagonal = g->diagonal,
                                .lane = g->lane};
-    struct drps_batch_pieces body;
+    struct encoded out;
 
     if (!g->n) return write_empty(w, err);
-    int rc = rank_rows(w, g, err);
-    if (rc < 0) return rc;
-    relabel(w, g);
     if (is_uniform(g))
         batch.per_sample = g->starts[1];
     else
         batch.starts = g->starts;
-    if (g->has_values) batch.values = g->values;
-    rc = bodies_encode(&w->bodies, &batch, g->local, &body, err);
-    if (rc == 0) rc = drps_recwriter_add(w->data, body.pieces, body.n, err);
-    struct drps_piece list = {w->list, drps_list_encode_dense(w->sorted, g->rows_n, w->list)};
-    if (rc == 0) rc = drps_recwriter_add(w->rows, &list, 1, err);
+    int rc = bodies_encode(&w->bodies, &batch, g->rows, w->has_bias, &out, err);
+    if (rc == 0) rc = drps_recwriter_add(w->data, out.body.pieces, out.body.n, err);
+    if (rc == 0) rc = drps_recwriter_add(w->rows, &out.list, 1, err);
+    if (rc < 0) return rc;
     raise(&w->max_samples, g->n);
-    raise(&w->max_rows, g->rows_n);
+    raise(&w->max_rows, out.rows);
     raise(&w->max_nnz, g->nnz);
-    return rc;
+    return 0;
 }
 
 /* 0, or the error of the first batch that failed. */
@@ -145,25 +101,11 @@ static int write_now(struct batch_writer *w, struct gathered *g, struct drps_err
     return outcome(w, err);
 }
 
-static void free_arrays(struct batch_writer *w)
-{
-    free(w->pairs);
-    free(w->aux);
-    free(w->sorted);
-    free(w->rank);
-    free(w->list);
-}
-
 void batch_writer_shrink(struct batch_writer *w)
 {
     const uint64_t max_bytes = w->bodies.max_bytes;
-    free_arrays(w);
     bodies_end(&w->bodies);
     w->bodies.max_bytes = max_bytes;
-    w->pairs = w->aux = NULL;
-    w->sorted = w->rank = NULL;
-    w->list = NULL;
-    w->pairs_cap = w->aux_cap = w->sorted_cap = w->rank_cap = w->list_cap = 0;
 }
 
 /* ---- The thread ---- */
@@ -216,15 +158,14 @@ int batch_writer_hand(struct batch_writer *w, struct gathered *g, struct drps_er
     return 0;
 }
 
-int batch_writer_open(struct drps_recwriter *data, struct drps_recwriter *rows, const uint32_t *map,
-                      int has_bias, struct batch_writer **w_out, struct drps_err *err)
+int batch_writer_open(struct drps_recwriter *data, struct drps_recwriter *rows, int has_bias,
+                      struct batch_writer **w_out, struct drps_err *err)
 {
     struct batch_writer *w = calloc(1, sizeof(*w));
     *w_out = w;
     if (!w) return drps_err_set(err, -ENOMEM, "no memory for batches");
     w->data = data;
     w->rows = rows;
-    w->map = map;
     w->has_bias = has_bias;
     w->err = (struct drps_err)DRPS_ERR_INIT;
     (void)pthread_mutex_init(&w->lock, NULL); /* neither fails with default attributes */
@@ -244,7 +185,6 @@ void batch_writer_close(struct batch_writer *w)
     }
     pthread_mutex_destroy(&w->lock);
     pthread_cond_destroy(&w->changed);
-    free_arrays(w);
     bodies_end(&w->bodies);
     free(w);
 }

@@ -10,14 +10,12 @@
 
 /* A batch as its samples came. Zero it first; arrays are kept from batch to batch. */
 struct gathered {
-    uint32_t *touched; /* [rows_n] ids in order of first touch; an intercept's is not valid */
-    size_t rows_n, touched_cap;
     float *labels;
     uint32_t *starts;
     size_t n, label_cap, start_cap;
-    uint32_t *local; /* [nnz] first-touch numbers */
-    float *values;   /* [nnz] if has_values */
-    size_t nnz, local_cap, value_cap;
+    uint32_t *rows; /* [nnz] */
+    float *values;  /* [nnz] if has_values */
+    size_t nnz, row_cap, value_cap;
     int has_values;
     uint32_t diagonal, lane;
 };
@@ -26,10 +24,10 @@ void gathered_free(struct gathered *g);
 
 struct batch_writer;
 
-/* data, rows and map (NULL: ids are rows) are borrowed; has_bias: as for the batcher. */
+/* data and rows are borrowed; has_bias: as for the batcher. */
 DRPS_MUST_CHECK
-int batch_writer_open(struct drps_recwriter *data, struct drps_recwriter *rows, const uint32_t *map,
-                      int has_bias, struct batch_writer **w_out, struct drps_err *err);
+int batch_writer_open(struct drps_recwriter *data, struct drps_recwriter *rows, int has_bias,
+                      struct batch_writer **w_out, struct drps_err *err);
 /* Waits for what was handed over. */
 void batch_writer_close(struct batch_writer *w);
 

@@ -1,4 +1,4 @@
-/* Cutting a stream of samples into batches: distinct rows, batch-local indices, records. Private to
+/* Cutting a stream of samples into batches, and these into records. Private to
  * index/. */
 #ifndef DRPS_INDEX_BATCHER_H
 #define DRPS_INDEX_BATCHER_H
@@ -13,10 +13,7 @@ struct batcher_options {
     int has_bias;          /* row 0, which no sample names, is in every batch, at local index 0 */
     uint64_t memory_bytes; /* a batch that takes more while it is built is DRPS_E_MEMORY_BUDGET; 0:
                               no bound */
-    const uint32_t *map;   /* borrowed: [ids] rows of the samples' ids; NULL: ids are rows */
-    uint64_t ids;          /* all ids are below */
-    uint64_t stamp_bytes; /* more memory: if four bytes an id fit, they are found without hashing */
-    uint32_t first_epoch; /* of stamps; 0: 1, to begin again after 4,294,967,294 rows */
+    const uint32_t *map;   /* borrowed: rows by the samples' ids; NULL: ids are rows */
 };
 
 /* data and rows are borrowed. */

@@ -11,7 +11,6 @@
 #include "index/bodies.h"
 #include "index/drps_batch.h"
 #include "index/drps_names.h"
-#include "index/extsort.h"
 #include "index/names.h"
 #include "index/steps.h"
 
@@ -28,6 +27,7 @@ struct renumbering {
     const uint32_t *place;
     uint32_t rows;
     uint64_t steps;
+    int has_bias;       /* row 0, which keeps its number, is in every batch, and no entry's */
     size_t plain_bytes; /* of the largest body */
     struct drps_recwriter *rows_out, *data_out;
     unsigned workers; /* 1 or 2, which take turns */
@@ -39,53 +39,27 @@ struct renumbering {
 
 struct worker {
     struct renumbering *m;
-    uint64_t first;                /* its steps: this one and every m->workers-th */
-    struct steps *lists, *bodies;  /* own: of the old numbers */
-    struct drps_piece list;        /* of the batch in hand */
-    struct drps_batch_pieces body; /* likewise */
-    struct bodies bodies_out;      /* which has its memory */
-    uint64_t *keyed, *aux;         /* [n] new number << 32 | old rank, of one batch */
-    uint32_t *rank;                /* [n] old rank to new rank */
-    uint32_t *sorted;              /* [n] new numbers */
-    uint32_t *local;               /* [nnz] */
-    void *plain;                   /* [plain_bytes] a body */
-    unsigned char *encoded;
-    size_t keyed_cap, aux_cap, rank_cap, sorted_cap, local_cap, encoded_cap;
+    uint64_t first;               /* its steps: this one and every m->workers-th */
+    struct steps *lists, *bodies; /* own: of the old numbers */
+    struct encoded out;           /* of the batch in hand */
+    struct bodies bodies_out;     /* which has its memory */
+    uint32_t *rows;               /* [nnz] new numbers of its entries */
+    size_t rows_cap;
+    void *plain; /* [plain_bytes] a body */
     int rc;
     struct drps_err err;
 };
 
-static int reserve(struct worker *w, size_t n)
+/* Of the batch whose rows were old [b->rows]. */
+static int renumber_body(struct worker *w, const uint32_t *old, const struct drps_batch *b,
+                         struct drps_err *err)
 {
-    return drps_array_reserve(&w->keyed, &w->keyed_cap, n, sizeof(*w->keyed)) ||
-           drps_array_reserve(&w->aux, &w->aux_cap, n, sizeof(*w->aux)) ||
-           drps_array_reserve(&w->rank, &w->rank_cap, n, sizeof(*w->rank)) ||
-           drps_array_reserve(&w->sorted, &w->sorted_cap, n, sizeof(*w->sorted)) ||
-           drps_array_reserve(&w->encoded, &w->encoded_cap, drps_list_encode_bound(n), 1);
-}
-
-/* The batch's rows under their new numbers: sorted, and the new rank of each old one. */
-static int renumber_rows(struct worker *w, const uint32_t *old, size_t n, struct drps_err *err)
-{
-    if (reserve(w, n)) return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu rows", n);
-    for (size_t i = 0; i < n; i++)
-        w->keyed[i] = (uint64_t)w->m->place[old[i]] << 32 | i;
-    sort_keyed(w->keyed, w->aux, n);
-    for (size_t i = 0; i < n; i++) {
-        w->sorted[i] = (uint32_t)(w->keyed[i] >> 32);
-        w->rank[(uint32_t)w->keyed[i]] = (uint32_t)i;
-    }
-    w->list = (struct drps_piece){w->encoded, drps_list_encode_dense(w->sorted, n, w->encoded)};
-    return 0;
-}
-
-static int renumber_body(struct worker *w, const struct drps_batch *b, struct drps_err *err)
-{
-    if (drps_array_reserve(&w->local, &w->local_cap, b->nnz, sizeof(*w->local)))
+    const uint32_t *place = w->m->place;
+    if (drps_array_reserve(&w->rows, &w->rows_cap, b->nnz, sizeof(*w->rows)))
         return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu entries", b->nnz);
     for (size_t j = 0; j < b->nnz; j++)
-        w->local[j] = w->rank[b->local32 ? b->local32[j] : b->local16[j]];
-    return bodies_encode(&w->bodies_out, b, w->local, &w->body, err);
+        w->rows[j] = place[old[b->local32 ? b->local32[j] : b->local16[j]]];
+    return bodies_encode(&w->bodies_out, b, w->rows, w->m->has_bias && b->samples, &w->out, err);
 }
 
 static int renumber_batch(struct worker *w, uint64_t s, struct drps_err *err)
@@ -96,7 +70,6 @@ static int renumber_batch(struct worker *w, uint64_t s, struct drps_err *err)
     struct drps_batch b;
 
     int rc = steps_rows(w->lists, s, w->m->rows, &old, &n, err);
-    if (rc == 0) rc = renumber_rows(w, old, n, err);
     if (rc == 0) rc = steps_record(w->bodies, s, &record, &bytes, err);
     if (rc < 0) return rc;
     rc = drps_batch_unpack(record, bytes, w->plain, w->m->plain_bytes, &bytes, err);
@@ -104,7 +77,7 @@ static int renumber_batch(struct worker *w, uint64_t s, struct drps_err *err)
     if (rc == 0 && b.rows != n)
         rc = drps_err_set(err, DRPS_E_CORRUPT, "a batch of %zu rows with a list of %zu", b.rows, n);
     if (rc < 0) return steps_fault(w->bodies, s, err);
-    return renumber_body(w, &b, err);
+    return renumber_body(w, old, &b, err);
 }
 
 static void pass_turn(struct renumbering *m, uint64_t turn, int failed)
@@ -131,8 +104,8 @@ static int write_batch(struct worker *w, uint64_t s, struct drps_err *err)
 {
     struct renumbering *m = w->m;
     if (await_turn(m, s)) return 1;
-    int rc = drps_recwriter_add(m->rows_out, &w->list, 1, err);
-    if (rc == 0) rc = drps_recwriter_add(m->data_out, w->body.pieces, w->body.n, err);
+    int rc = drps_recwriter_add(m->rows_out, &w->out.list, 1, err);
+    if (rc == 0) rc = drps_recwriter_add(m->data_out, w->out.body.pieces, w->out.body.n, err);
     if (rc == 0) pass_turn(m, s + 1, 0);
     return rc;
 }
@@ -141,14 +114,9 @@ static void worker_free(struct worker *w)
 {
     steps_close(w->lists);
     steps_close(w->bodies);
-    free(w->keyed);
-    free(w->aux);
-    free(w->rank);
-    free(w->sorted);
-    free(w->local);
+    free(w->rows);
     free(w->plain);
     bodies_end(&w->bodies_out);
-    free(w->encoded);
 }
 
 static void *renumber_steps(void *arg)
@@ -196,8 +164,9 @@ static int share_steps(struct renumbering *m, int shared, struct drps_err *err)
 /* By the memory for the largest batch, see renumber.h. */
 static int is_shared(const struct drps_plan_info *info)
 {
-    const uint64_t bytes = info->max_batch_rows * (2 * sizeof(uint64_t) + 4 * sizeof(uint32_t)) +
-                           5 * info->max_body_bytes;
+    const uint64_t entry = sizeof(uint32_t) + BODIES_ENTRY_BYTES + BODIES_VALUE_BYTES;
+    const uint64_t bytes = info->max_batch_nnz * entry + info->max_batch_rows * sizeof(uint32_t) +
+                           2 * info->max_body_bytes;
     return info->max_batch_nnz >= SHARED_NNZ && bytes <= SHARED_BYTES;
 }
 
@@ -266,6 +235,7 @@ int renumber(const struct drps_io *io, const char *from, const char *to,
                             .place = place,
                             .rows = (uint32_t)info->rows,
                             .steps = info->batches + info->eval_batches,
+                            .has_bias = strcmp(info->tables[0].name, "bias") == 0,
                             .plain_bytes = (size_t)info->max_body_bytes};
     struct naming n = {.io = io,
                        .from = from,

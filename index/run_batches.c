@@ -44,7 +44,6 @@ struct batching {
     struct run *r;
     struct batcher *batcher;
     const uint32_t *map; /* provisional to placed ids; NULL: they are placed already */
-    uint64_t ids;        /* number of either */
     float *values;       /* of a sample that lost entries */
     size_t values_cap;
     double label_sum;
@@ -141,9 +140,7 @@ static int drain(struct run *r, struct batching *b, struct spool *spool,
     const struct batcher_options options = {.batch_size = (size_t)most,
                                             .has_bias = !r->options.no_bias,
                                             .memory_bytes = r->options.memory_bytes / 3,
-                                            .map = b->map,
-                                            .ids = b->ids,
-                                            .stamp_bytes = r->options.memory_bytes / 8};
+                                            .map = b->map};
     int rc = batcher_open(data, rows, &options, &b->batcher, err);
     const struct spool_visitor visitor = {.visit = batch_sample, .expect = expect_sample, .ctx = b};
     if (rc == 0 && r->info->lanes && !b->test)
@@ -298,7 +295,6 @@ int run_make_batches(struct run *r, struct drps_err *err)
     int rc = choose_batch_size(r, err);
     if (rc == 0) rc = deal_to_grid(r, map, err);
     if (rc == 0) rc = allot(r, &b.map, err);
-    b.ids = b.map ? dict_base(r->parsed.dict, 1) : info->rows;
     begin_batches(&b, &r->train);
     if (rc == 0) rc = open_records(r, "data.rec", DRPS_KIND_DATA, &data, err);
     if (rc == 0) rc = open_records(r, "rows.rec", DRPS_KIND_ROWS, &rows, err);

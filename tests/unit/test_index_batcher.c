@@ -166,7 +166,7 @@ static const struct shape shapes[] = {
 enum { IDS = 5000000 };
 
 /* Every shape, whole: batches hold their samples. */
-static void check_shapes(struct scratch *s, int mapped, uint64_t stamp_bytes, uint32_t first_epoch)
+static void check_shapes(struct scratch *s, int mapped)
 {
     struct random_source r = random_begin("batcher");
     uint32_t *map = malloc(IDS * sizeof(*map));
@@ -176,12 +176,8 @@ static void check_shapes(struct scratch *s, int mapped, uint64_t stamp_bytes, ui
     for (size_t c = 0; c < sizeof(shapes) / sizeof(shapes[0]); c++) {
         const struct shape *shape = &shapes[c];
         struct samples in = draw(&r, shape);
-        const struct batcher_options options = {.batch_size = shape->batch_size,
-                                                .has_bias = shape->bias,
-                                                .map = mapped ? map : NULL,
-                                                .ids = IDS,
-                                                .stamp_bytes = stamp_bytes,
-                                                .first_epoch = first_epoch};
+        const struct batcher_options options = {
+            .batch_size = shape->batch_size, .has_bias = shape->bias, .map = mapped ? map : NULL};
         struct drps_recwriter *data, *rows;
         struct batcher *b;
         struct drps_plan_info info = {0};
@@ -234,24 +230,14 @@ static void check_shapes(struct scratch *s, int mapped, uint64_t stamp_bytes, ui
     batcher_close(NULL);
 }
 
-static void test_batcher_hashed(void **state)
+static void test_batcher_takes_rows(void **state)
 {
-    check_shapes(*state, 0, 0, 0);
-    check_shapes(*state, 1, 0, 0);
+    check_shapes(*state, 0);
 }
 
-static void test_batcher_stamped(void **state)
+static void test_batcher_maps_ids(void **state)
 {
-    check_shapes(*state, 0, UINT64_MAX, 0);
-    check_shapes(*state, 1, UINT64_MAX, 0);
-}
-
-/* Stamps run out within a batch, and between two. */
-static void test_batcher_stamps_begin_again(void **state)
-{
-    static const uint32_t left[] = {1, 2, 30, 500, 20000};
-    for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++)
-        check_shapes(*state, i % 2, UINT64_MAX, UINT32_MAX - left[i]);
+    check_shapes(*state, 1);
 }
 
 /* A batch too large for the thread fails as it is written: what comes after it is not, even though
@@ -260,8 +246,7 @@ static void test_batcher_stays_failed(void **state)
 {
     enum { SAMPLES = 4000, EACH = 100, MEMORY = 32 << 20 };
     struct fault_io *f = fault_io_new(drps_io_os());
-    const struct batcher_options options = {
-        .batch_size = SAMPLES, .ids = EACH, .memory_bytes = MEMORY};
+    const struct batcher_options options = {.batch_size = SAMPLES, .memory_bytes = MEMORY};
     struct drps_recwriter *data, *rows;
     struct batcher *b;
     struct drps_err err = DRPS_ERR_INIT, again = DRPS_ERR_INIT;
@@ -300,13 +285,11 @@ static size_t bytes_in_use(void)
 }
 
 /* A batch as large as may be, then small ones: its arrays are not kept for them. */
-static void check_gives_back(struct scratch *s, uint64_t stamp_bytes)
+static void test_batcher_gives_back_a_large_batch(void **state)
 {
-    enum { EACH = 100, SAMPLES = 1200, IDS_OF_LARGE = SAMPLES * EACH, MEMORY = 16 << 20 };
-    const struct batcher_options options = {.batch_size = SAMPLES,
-                                            .ids = IDS_OF_LARGE,
-                                            .memory_bytes = MEMORY,
-                                            .stamp_bytes = stamp_bytes};
+    enum { EACH = 100, SAMPLES = 1200, IDS_OF_LARGE = SAMPLES * EACH, MEMORY = 8 << 20 };
+    const struct batcher_options options = {.batch_size = SAMPLES, .memory_bytes = MEMORY};
+    struct scratch *s = *state;
     struct drps_recwriter *data, *rows;
     struct batcher *b;
     struct drps_err err = DRPS_ERR_INIT;
@@ -347,20 +330,13 @@ static void check_gives_back(struct scratch *s, uint64_t stamp_bytes)
     drps_recfile_close(lists);
 }
 
-static void test_batcher_gives_back_a_large_batch(void **state)
-{
-    check_gives_back(*state, 0);
-    check_gives_back(*state, UINT64_MAX);
-}
-
 #define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SCRATCH_TEST(test_batcher_hashed),
-        SCRATCH_TEST(test_batcher_stamped),
-        SCRATCH_TEST(test_batcher_stamps_begin_again),
+        SCRATCH_TEST(test_batcher_takes_rows),
+        SCRATCH_TEST(test_batcher_maps_ids),
         SCRATCH_TEST(test_batcher_stays_failed),
         SCRATCH_TEST(test_batcher_gives_back_a_large_batch),
     };
