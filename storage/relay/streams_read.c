@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/drps_checksum.h"
+#include "storage/relay/rowcopy.h"
 #include "storage/relay/streams_internal.h"
 
 enum {
@@ -211,18 +212,6 @@ int drps_streams_take(struct drps_streams *s, void *bytes, size_t n, struct drps
     return 0;
 }
 
-static void scatter(const char *from, char *base, size_t row_bytes, const uint32_t *frames,
-                    size_t n)
-{
-    if (row_bytes == 8) {
-        for (size_t i = 0; i < n; i++)
-            memcpy(base + (size_t)frames[i] * 8, from + i * 8, 8);
-        return;
-    }
-    for (size_t i = 0; i < n; i++)
-        memcpy(base + frames[i] * row_bytes, from + i * row_bytes, row_bytes);
-}
-
 int drps_streams_take_rows(struct drps_streams *s, char *base, size_t row_bytes,
                            const uint32_t *frames, size_t n, struct drps_err *err)
 {
@@ -240,7 +229,7 @@ int drps_streams_take_rows(struct drps_streams *s, char *base, size_t row_bytes,
             n--;
             continue;
         }
-        scatter(at, base, row_bytes, frames, now);
+        drps_rowcopy_scatter(at, base, row_bytes, frames, n, now);
         frames += now;
         n -= now;
         rc = drps_streams_skip(s, now * row_bytes, err);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/drps_checksum.h"
+#include "storage/relay/rowcopy.h"
 #include "storage/relay/streams_internal.h"
 
 void drps_streams_written(struct drps_streams *s, uint32_t number)
@@ -178,18 +179,6 @@ int drps_streams_append(struct drps_streams *s, size_t stream, const void *bytes
     return 0;
 }
 
-/* Small rows are copied by an instruction or two when the compiler knows their size. */
-static void gather(char *to, const char *base, size_t row_bytes, const uint32_t *frames, size_t n)
-{
-    if (row_bytes == 8) {
-        for (size_t i = 0; i < n; i++)
-            memcpy(to + i * 8, base + (size_t)frames[i] * 8, 8);
-        return;
-    }
-    for (size_t i = 0; i < n; i++)
-        memcpy(to + i * row_bytes, base + frames[i] * row_bytes, row_bytes);
-}
-
 int drps_streams_append_rows(struct drps_streams *s, size_t stream, const char *base,
                              size_t row_bytes, const uint32_t *frames, size_t n,
                              struct drps_err *err)
@@ -201,7 +190,7 @@ int drps_streams_append_rows(struct drps_streams *s, size_t stream, const char *
         const size_t room = (s->config.chunk_bytes - tail->bytes) / row_bytes;
         const size_t now = n < room ? n : room ? room : 1;
         if (room) {
-            gather(end_of(s, tail), base, row_bytes, frames, now);
+            drps_rowcopy_gather(end_of(s, tail), base, row_bytes, frames, n, now);
             rc = fill_tail(s, tail, now * row_bytes, err);
         } else { /* it lies across chunks */
             rc = drps_streams_append(s, stream, base + frames[0] * row_bytes, row_bytes, err);

@@ -1,0 +1,20 @@
+/*
+ * Rows from and to their frames, which lie anywhere in more memory than the caches hold: those that
+ * are soon due are prefetched, and small ones are copied without a call. Private to storage/relay/.
+ */
+#ifndef DRPS_RELAY_ROWCOPY_H
+#define DRPS_RELAY_ROWCOPY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The first `now` of n rows, base + frames[i] * row_bytes, one after another to `to`. The rest is
+ * about to follow. */
+void drps_rowcopy_gather(char *to, const char *base, size_t row_bytes, const uint32_t *frames,
+                         size_t n, size_t now);
+
+/* The same rows from `from` to their frames. */
+void drps_rowcopy_scatter(const char *from, char *base, size_t row_bytes, const uint32_t *frames,
+                          size_t n, size_t now);
+
+#endif
