@@ -13,8 +13,8 @@
 
 enum {
     PLACES_LEAST = 2,  /* of unpacked bodies: the one in use and the next */
-    PLACES_MOST = 8,   /* more of them, fewer switches to the threads that unpack */
-    PLACES_TENTHS = 4, /* at most, of what bodies may take */
+    PLACES_MOST = 16,  /* who unpacks may be kept from a processor for some batches' time */
+    PLACES_TENTHS = 6, /* at most, of what bodies may take */
     BODIES_DEPTH_LEAST = 3,
     BODIES_DEPTH_MOST = 16,
     BODIES_READERS = 3,
