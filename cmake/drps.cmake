@@ -48,7 +48,11 @@ function(drps_test name)
     target_link_libraries(${name} PRIVATE drps_test_support drps ${DRPS_TEST_LIBRARIES} ${DRPS_LIBRARIES}
                           ${DRPS_TOOL_LIBRARIES})
     # Tests of very many random rounds do one in so many of them: values are compared by the build without a sanitizer.
-    target_compile_definitions(${name} PRIVATE ${DRPS_DEFINITIONS} DRPS_TEST_ONE_IN=$<IF:$<BOOL:${DRPS_SANITIZE}>,10,1>)
+    set(one_in 1)
+    if(DRPS_SANITIZE)
+        set(one_in 10)
+    endif()
+    target_compile_definitions(${name} PRIVATE ${DRPS_DEFINITIONS} DRPS_TEST_ONE_IN=${one_in})
     add_test(NAME ${name} COMMAND ${name} ${T_ARGUMENTS})
     set_tests_properties(${name} PROPERTIES TIMEOUT ${DRPS_TEST_TIMEOUT} SKIP_RETURN_CODE 77 LABELS "unit;${T_LABELS}"
                          ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")

@@ -284,7 +284,7 @@ static void check_store(const struct world *w, const char *store, uint64_t conte
     o.sync = DRPS_SCHED_SSP;
     const uint64_t least = world_least_memory(w, &o);
     for (uint64_t steps = 1; steps <= 2; steps++) {
-        o.memory_bytes = least + (steps - 1) * WORKERS * 64 * 1024;
+        o.memory_bytes = least + (steps - 1) * WORKERS * 128 * 1024;
         check_in_order(w, o, DRPS_SCHED_SSP, content);
         check_modes(w, o, steps);
     }
@@ -325,8 +325,10 @@ static void check_claims(enum drps_sched_mode mode)
     if (world_run(w, &o, &r, &err) < 0) fail_msg("%s: %s", name_of(mode), err.text);
     check_once(&watch, steps, 1);
     check_counters(&watch, &r, 1);
-    assert_int_equal(r.ranks[WORKERS - 1].iterations, 2);
-    assert_int_equal(r.ranks[0].iterations + r.ranks[1].iterations, WORKERS * steps - 2);
+    /* two unless it comes so late that others have claimed them */
+    const uint64_t slow = r.ranks[WORKERS - 1].iterations;
+    assert_true(slow <= 2);
+    assert_int_equal(r.ranks[0].iterations + r.ranks[1].iterations, WORKERS * steps - slow);
     assert_true(r.ranks[0].claimed + r.ranks[1].claimed >= steps - 2);
     drps_train_result_free(&r);
     watch_end(&watch);
