@@ -14,7 +14,8 @@
 #   --models "fm:16 lor:0"  algorithm and rank (curve, slow: fm:16)
 #   --epochs N (3; huge: 1), --rounds N (3), --share N (12: rows in 1/12), --shares "4 8 16 32 64" of curve, --batch N (1000)
 #   --seconds N     engines, slow: stop a run after so long (60; slow: 120)
-#   --sets "64:60K:20K:5M 2000:60K:20K:1M"  ratings: rank, users, items, ratings;  --grid U,I (as drps-index chooses)
+#   --sets "64:300K:60K:30M 2000:30K:10K:2M"  ratings: rank, users, items, ratings (50 or more a row, as the usual sets have);
+#   --grid U,I (as drps-index chooses)
 #   --iops N (200), --mbps N (150), --extra "OPTIONS"  slow: a second row with these options of drps-train
 #   --users N (2700K), --items N (10K), --ratings N (8M), --rank N (2000), --memory SIZE (2G), --grid U,I (as drps-index chooses),
 #   --optimizer sgd|adagrad|ftrl  huge: 1, 2 or 3 floats a parameter (adagrad)
@@ -355,7 +356,7 @@ ratings() {
     machine
     echo "| rank | users, items, ratings | run | --memory | rows in memory | samples/s, later epochs | of resident | GB read, written an epoch | waiting | RMSE after $epochs epochs |"
     echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
-    for set in ${option[sets]:-64:60K:20K:5M 2000:60K:20K:1M}; do
+    for set in ${option[sets]:-64:300K:60K:30M 2000:30K:10K:2M}; do
         IFS=: read -r rank users items n <<<"$set"
         text=$(ratings_text "$users" "$items" "$n")
         compile "grid-$set" "$text" --algo lmf --rank "$rank" --batch-size "$batch" --test-fraction 0.1 --memory 4G \
