@@ -407,19 +407,22 @@ slow() {
             [[ $(jq .interrupted "$work/runs/slow$v.$i") = true ]] || same "slow$v.$i" reference
             speed "slow$v.$i" "$plan" >"$work/runs/speed$v.$i"
         done
-        # Chunks are counted by window: what the export read is not in it.
         echo "| $name | $(jq -r '.windows | "\(.chunk_bytes / 1024) KiB, \(.windows), \(.groups)"' "$work/runs/slow$v.1") |" \
             "$(mid "speed$v" . | thousands) | $(mid "slow$v" "$stream read_mbs" | awk '{printf "%.1f", $1}') |" \
             "$(mid "slow$v" "$stream written_mbs" | awk '{printf "%.1f", $1}') |" \
             "$(mid "slow$v" "$stream ([read_mbs, written_mbs] | max) / $mbps" | percent) |" \
-            "$(mid "slow$v" "$stream read_mbs * 1e6 / .windows.chunk_bytes | round"), $(mid "slow$v" "$stream written_mbs * 1e6 / .windows.chunk_bytes | round") |" \
+            "$(mid "slow$v" "$stream reads | round"), $(mid "slow$v" "$stream writes | round") |" \
             "$(mid "slow$v" "$stream .stalls.seconds / trained" | percent) |" \
             "$(jq -r 'if .interrupted then "stopped" else "as resident" end' "$work/runs/slow$v.1") |"
     done
 }
+# Of the last whole epoch, with what groups move twice: the first one reads few rows.
 stream='def trained: .phase_seconds | .plan + .wait_store + .gather + .compute + .step + .evaluate;
-    def read_mbs: (.windows.list | map(.read_bytes) | add) / trained / 1e6;
-    def written_mbs: (.windows.list | map(.written_bytes) | add) / trained / 1e6;'
+    def last: .epochs[-1] // error("no epoch ended: give it more --seconds");
+    def read_mbs: last | (.read_bytes + .plan_read_bytes) / .seconds / 1e6;
+    def written_mbs: last | .written_bytes / .seconds / 1e6;
+    def reads: last | .reads / .seconds;
+    def writes: last | .writes / .seconds;'
 
 # ---- huge ----
 

@@ -79,7 +79,7 @@ static void sort_pairs(struct bodies *w, const struct drps_batch *b, const uint3
         uint64_t *restrict to = w->aux;
         for (size_t i = 0; i < b->nnz; i++)
             to[d.next[k][digit(&d, k, from[i] >> 32)]++] = from[i];
-        w->aux = w->pairs;
+        w->aux = w->pairs; /* both have the same room: they are reserved together */
         w->pairs = to;
     }
 }
