@@ -12,6 +12,9 @@ function(drps_target target)
     if(DRPS_NATIVE)
         target_compile_options(${target} PRIVATE -march=native)
     endif()
+    if(DRPS_BUILD_FUZZ)
+        target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+    endif()
     if(DRPS_SANITIZE)
         # Optimised little: most of such a build's time is its compiler's, and reports name more of the calls.
         target_compile_options(${target} PRIVATE -O1 -g1 -fsanitize=${DRPS_SANITIZE} -fno-omit-frame-pointer

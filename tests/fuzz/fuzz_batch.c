@@ -8,16 +8,9 @@
 #include <string.h>
 
 #include "index/drps_batch.h"
+#include "support/fuzz_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(ok)                                                                                  \
-    do {                                                                                           \
-        if (!(ok)) {                                                                               \
-            (void)fprintf(stderr, "%s:%d: broken: %s\n", __FILE__, __LINE__, #ok);                 \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
 
 /* Use everything as a consumer would. */
 static void check_entries(const struct drps_batch *b)

@@ -9,18 +9,11 @@
 
 #include "index/drps_batch.h"
 #include "index/list.h"
+#include "support/fuzz_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MOST = 1 << 16 }; /* numbers: larger counts cannot fit the inputs used here */
-
-#define CHECK(ok)                                                                                  \
-    do {                                                                                           \
-        if (!(ok)) {                                                                               \
-            (void)fprintf(stderr, "%s:%d: broken: %s\n", __FILE__, __LINE__, #ok);                 \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
 
 static void check(const uint8_t *data, size_t size, int gaps, uint32_t n, uint32_t *list,
                   uint32_t *back, uint8_t *packed)

@@ -13,17 +13,10 @@
 #include "base/drps_recfile.h"
 #include "index/drps_names.h"
 #include "index/drps_plan.h"
+#include "support/fuzz_check.h"
 #include "support/memory_io.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(ok)                                                                                  \
-    do {                                                                                           \
-        if (!(ok)) {                                                                               \
-            (void)fprintf(stderr, "%s:%d: broken: %s\n", __FILE__, __LINE__, #ok);                 \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
 
 static int visit(void *ctx, uint64_t key, uint32_t row, unsigned field, const char *text,
                  size_t bytes, struct drps_err *err)

@@ -13,17 +13,10 @@
 
 #include "base/drps_checksum.h"
 #include "index/drps_plan.h"
+#include "support/fuzz_check.h"
 #include "support/memory_io.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(ok)                                                                                  \
-    do {                                                                                           \
-        if (!(ok)) {                                                                               \
-            (void)fprintf(stderr, "%s:%d: broken: %s\n", __FILE__, __LINE__, #ok);                 \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
 
 /* The manifest with a checksum as drps_plan_save() would give it; NULL when it is no JSON. */
 static char *sign(const char *text, size_t n)

@@ -16,6 +16,7 @@
 
 #include "index/drps_reader.h"
 #include "index/reader/parse.h"
+#include "support/fuzz_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -75,14 +76,6 @@ struct summary {
     uint64_t n, nnz, hash, skipped, lines;
     struct drps_err err;
 };
-
-#define CHECK(ok)                                                                                  \
-    do {                                                                                           \
-        if (!(ok)) {                                                                               \
-            fprintf(stderr, "%s:%d: broken: %s\n", __FILE__, __LINE__, #ok);                       \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
 
 static void mix(struct summary *sum, uint64_t v)
 {

@@ -11,20 +11,13 @@
 #include "base/drps_endian.h"
 #include "base/drps_recfile.h"
 #include "base/drps_recstream.h"
+#include "support/fuzz_check.h"
 #include "support/memory_io.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define KIND DRPS_REC_KIND('F', 'U', 'Z', 'Z')
 enum { HEADER = 64, SUMMED = 56 };
-
-#define CHECK(ok)                                                                                  \
-    do {                                                                                           \
-        if (!(ok)) {                                                                               \
-            (void)fprintf(stderr, "%s:%d: broken: %s\n", __FILE__, __LINE__, #ok);                 \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
 
 static void sign(uint8_t *file, size_t n, int what)
 {

@@ -9,16 +9,9 @@
 
 #include "index/drps_plan.h"
 #include "index/drps_round.h"
+#include "support/fuzz_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(ok)                                                                                  \
-    do {                                                                                           \
-        if (!(ok)) {                                                                               \
-            (void)fprintf(stderr, "%s:%d: broken: %s\n", __FILE__, __LINE__, #ok);                 \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
 
 static void check_shares(const uint8_t *record, size_t bytes, uint32_t workers, size_t rows)
 {
