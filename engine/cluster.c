@@ -46,6 +46,22 @@ uint64_t drps_cluster_memory(void)
     return METRICS_BYTES + 2 * QUEUE * ROWS_BYTES;
 }
 
+/* The part says how rows are trained, the whole how the model is read. */
+static int check_whole(const struct drps_plan *whole, const struct drps_plan *part,
+                       struct drps_err *err)
+{
+    const struct drps_plan_info *w = &whole->info, *p = &part->info;
+    if (strcmp(w->id, p->ranks.whole) != 0)
+        return drps_err_set(err, DRPS_E_CONFIG, "%s is a part of plan %s, not of %s (%s)",
+                            part->dir, p->ranks.whole, whole->dir, w->id);
+    if (strcmp(w->algo, p->algo) != 0 || strcmp(w->loss, p->loss) != 0 || w->rank != p->rank ||
+        w->dim != p->dim || w->classification != p->classification)
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%s and %s disagree on what the model is: make the plan anew",
+                            whole->dir, part->dir);
+    return 0;
+}
+
 int drps_cluster_init(struct drps_cluster *c, const struct drps_plan *part,
                       const struct drps_train_options *options, struct drps_err *err)
 {
@@ -61,14 +77,11 @@ int drps_cluster_init(struct drps_cluster *c, const struct drps_plan *part,
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s is the part of rank %u of %u; this is rank %u of %u", part->dir,
                             ranks->rank, ranks->workers, c->rank, c->count);
-    if (c->whole && strcmp(c->whole->info.id, ranks->whole) != 0)
-        return drps_err_set(err, DRPS_E_CONFIG, "%s is a part of plan %s, not of %s (%s)",
-                            part->dir, ranks->whole, c->whole->dir, c->whole->info.id);
     if (options->local_steps)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "--local-steps changes whole rows, which stay with their servers: "
                             "leave it out");
-    return 0;
+    return c->whole ? check_whole(c->whole, part, err) : 0;
 }
 
 /* What must be the same on all ranks; all bytes are set. */
