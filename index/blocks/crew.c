@@ -378,7 +378,7 @@ static int receive_lists(struct crew *c, unsigned shard, size_t n, struct part_l
     uint64_t sum = 0;
     int rc = receive_head(c, shard, &h, err);
     if (rc < 0) return rc;
-    if (h.value > UINT64_MAX / 8 || h.bytes != (n + h.value) * sizeof(uint32_t))
+    if (h.value > (uint64_t)n * c->tally.batches || h.bytes != (n + h.value) * sizeof(uint32_t))
         return broken(c, shard, drps_err_set(err, DRPS_E_CORRUPT, "no lists of batches"), err);
     out->words = drps_array_new((size_t)(n + h.value), sizeof(*out->words));
     if (!out->words)
@@ -413,6 +413,16 @@ static void join_lists(const struct part_lists *parts, unsigned shards, size_t n
     out->start[0] = 0;
 }
 
+/* Shards have runs of batches one behind the other: so each row's list is strictly increasing. */
+static int check_lists(const struct access *a)
+{
+    for (uint32_t row = 0; row < a->rows; row++)
+        for (uint64_t i = a->start[row]; i < a->start[row + 1]; i++)
+            if (a->batch[i] >= a->batches || (i > a->start[row] && a->batch[i] <= a->batch[i - 1]))
+                return DRPS_E_CORRUPT;
+    return 0;
+}
+
 static int crew_lists(struct tally *t, const uint32_t *rows, size_t n, uint64_t memory_bytes,
                       struct access *out, struct drps_err *err)
 {
@@ -430,10 +440,12 @@ static int crew_lists(struct tally *t, const uint32_t *rows, size_t n, uint64_t 
         if (rc == 0) rc = one;
     }
     if (rc == 0) rc = access_new((uint32_t)n, t->batches, sum, memory_bytes, out, err);
-    if (rc == 0)
+    if (rc == 0) {
         join_lists(parts, c->link->peers, n, out);
-    else
-        access_free(out);
+        if (check_lists(out) < 0)
+            rc = drps_err_set(err, DRPS_E_CORRUPT, "shards sent lists of batches that are none");
+    }
+    if (rc < 0) access_free(out);
     for (unsigned k = 0; k < c->link->peers; k++)
         free(parts[k].words);
     free(parts);

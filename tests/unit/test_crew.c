@@ -803,6 +803,40 @@ static void test_crew_refuses_answers_that_are_none(void **state)
     }
 }
 
+/* How many batches each of the rows asked for has, then which. */
+static void test_crew_refuses_lists_of_batches_that_are_none(void **state)
+{
+    static const struct {
+        const char *name;
+        uint64_t value;
+        uint32_t words[6];
+        int rc;
+    } cases[] = {
+        {"increasing lists", 4, {3, 1, 0, 2, 4, 1}, 0},
+        {"a batch beyond the last", 4, {3, 1, 0, 2, 5, 1}, DRPS_E_CORRUPT},
+        {"a batch twice", 4, {3, 1, 0, 2, 2, 1}, DRPS_E_CORRUPT},
+        {"a list that falls", 4, {3, 1, 0, 4, 2, 1}, DRPS_E_CORRUPT},
+        {"other lengths", 4, {3, 2, 0, 2, 4, 1}, DRPS_E_CORRUPT},
+        {"more batches than there are", 11, {3, 1, 0, 2, 4, 1}, DRPS_E_CORRUPT},
+    };
+    static const uint32_t rows[] = {0, 3};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        struct script s;
+        struct tally *t;
+        struct access lists;
+        script_begin(&s);
+        script_add(&s, 0, 0, NULL, 0); /* ready */
+        script_add(&s, 0, cases[i].value, cases[i].words, sizeof(cases[i].words));
+        assert_ok(crew_over(&s.link, 4, 5, &t, &err), &err);
+        const int rc = t->ops->lists(t, rows, 2, 1 << 20, &lists, &err);
+        if (rc != cases[i].rc) fail_msg("%s: %d %s", cases[i].name, rc, err.text);
+        if (rc == 0) access_free(&lists);
+        t->ops->close(t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -821,6 +855,7 @@ int main(void)
         cmocka_unit_test(test_dealt_shard_says_why_it_cannot_count),
         cmocka_unit_test(test_dealt_shard_refuses_what_is_no_share),
         cmocka_unit_test(test_crew_refuses_answers_that_are_none),
+        cmocka_unit_test(test_crew_refuses_lists_of_batches_that_are_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
