@@ -61,6 +61,12 @@ struct world *world_begin_workers(uint32_t workers, const char *algo, enum case_
     return begin(workers, algo, format, 900, 1000, batch, one_batch, seed);
 }
 
+struct world *world_begin_few(uint32_t workers, size_t samples, size_t features, uint64_t batch,
+                              uint64_t seed)
+{
+    return begin(workers, "lor", CASE_LIBSVM, samples, features, batch, workers * batch, seed);
+}
+
 void world_end(struct world *w)
 {
     scratch_end(&w->scratch);

@@ -27,6 +27,9 @@ struct world *world_begin_sized(const char *algo, enum case_format format, size_
 /* 900 samples, 1000 features, so many workers. */
 struct world *world_begin_workers(uint32_t workers, const char *algo, enum case_format format,
                                   uint64_t batch, uint64_t one_batch, uint64_t seed);
+/* Of algorithm lor, with so few samples and features as is said. */
+struct world *world_begin_few(uint32_t workers, size_t samples, size_t features, uint64_t batch,
+                              uint64_t seed);
 void world_end(struct world *w);
 
 /* Two epochs into w->model. */
