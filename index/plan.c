@@ -13,6 +13,7 @@
 #include "index/drps_batch.h"
 #include "index/drps_names.h"
 #include "index/drps_plan.h"
+#include "index/plan_numbers.h"
 #include "index/verify.h"
 
 enum { CHUNK_BYTES = 1 << 20 };
@@ -254,8 +255,9 @@ static int get_tables(struct drps_plan *plan, const char *path, struct drps_err 
         const json_t *entry = json_array_get(tables, i);
         int rc = drps_manifest_get_text(entry, "name", path, t->name, sizeof(t->name), err);
         if (rc < 0) return rc;
-        t->first = (uint64_t)json_integer_value(json_object_get(entry, "first"));
-        t->rows = (uint64_t)json_integer_value(json_object_get(entry, "rows"));
+        rc = drps_manifest_get_count(entry, "first", path, &t->first, err);
+        if (rc == 0) rc = drps_manifest_get_count(entry, "rows", path, &t->rows, err);
+        if (rc < 0) return rc;
     }
     return 0;
 }
@@ -280,12 +282,14 @@ static int get_name(const json_t *j, const char *key, const char *path, char *ou
     return drps_manifest_get_text(j, key, path, out, DRPS_PLAN_NAME_BYTES, err);
 }
 
+#define GET_NUMBER(field)                                                                          \
+    _Generic((field), uint32_t: drps_manifest_get_u32, uint64_t: drps_manifest_get_count)
+
 static int get_ranks(struct drps_plan *plan, const char *path, struct drps_err *err)
 {
     struct drps_plan_info *info = &plan->info;
     struct drps_plan_ranks *ranks = &info->ranks;
     const json_t *j = json_object_get(plan->json, "cluster");
-    uint64_t value;
     int rc = 0;
 
     *ranks = (struct drps_plan_ranks){.workers = 1,
@@ -294,23 +298,30 @@ static int get_ranks(struct drps_plan *plan, const char *path, struct drps_err *
                                       .max_round_rows = info->max_batch_rows};
     if (!j) return 0;
 #define GET(name)                                                                                  \
-    rc = drps_manifest_get_count(j, #name, path, &value, err);                                     \
-    if (rc < 0) return rc;                                                                         \
-    ranks->name = (__typeof__(ranks->name))value;
+    rc = GET_NUMBER(ranks->name)(j, #name, path, &ranks->name, err);                               \
+    if (rc < 0) return rc;
     PLAN_RANK_NUMBERS(GET)
 #undef GET
     rc = drps_manifest_get_text(j, "whole", path, ranks->whole, sizeof(ranks->whole), err);
-    if (rc == 0 && json_object_get(j, "rank")) {
-        rc = drps_manifest_get_count(j, "rank", path, &value, err);
-        ranks->rank = (uint32_t)value;
-    }
-    if (rc == 0 &&
-        (ranks->workers < 2 || ranks->workers > DRPS_PLAN_WORKERS_MAX ||
-         (ranks->rank >= ranks->workers && ranks->rank != DRPS_PLAN_WHOLE) ||
-         ranks->max_round_rows > info->rows || ranks->max_round_rows > ranks->max_round_uses ||
-         ranks->max_round_uses > ranks->workers * info->max_batch_rows))
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s/%s: the numbers of \"cluster\" are impossible",
-                          plan->dir, manifest_name);
+    if (rc == 0 && json_object_get(j, "rank"))
+        rc = drps_manifest_get_u32(j, "rank", path, &ranks->rank, err);
+    if (rc < 0) return rc;
+    const struct drps_bound bounds[] = {
+        {"workers", ranks->workers, 2, DRPS_PLAN_WORKERS_MAX, "a cluster"},
+        {"rank", ranks->rank, 0, ranks->workers - (uint64_t)1, "the number of workers"},
+    };
+    return drps_manifest_check(bounds, json_object_get(j, "rank") ? 2 : 1, path, err);
+}
+
+static int get_labels(struct drps_plan *plan, const char *path, struct drps_err *err)
+{
+    struct drps_plan_info *info = &plan->info;
+    const json_t *j = plan->json;
+    float mean;
+    int rc = drps_manifest_get_float(j, "label_negative", path, &info->label_negative, err);
+    if (rc == 0) rc = drps_manifest_get_float(j, "label_positive", path, &info->label_positive, err);
+    if (rc == 0) rc = drps_manifest_get_float(j, "label_mean", path, &mean, err);
+    if (rc == 0) rc = drps_manifest_get_real(j, "label_mean", path, &info->label_mean, err);
     return rc;
 }
 
@@ -318,12 +329,10 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
 {
     struct drps_plan_info *info = &plan->info;
     const json_t *j = plan->json;
-    uint64_t value;
     int rc;
 #define GET(name)                                                                                  \
-    rc = drps_manifest_get_count(j, #name, path, &value, err);                                     \
-    if (rc < 0) return rc;                                                                         \
-    info->name = (__typeof__(info->name))value;
+    rc = GET_NUMBER(info->name)(j, #name, path, &info->name, err);                                 \
+    if (rc < 0) return rc;
     PLAN_NUMBERS(GET)
 #undef GET
 #define GET(name)                                                                                  \
@@ -333,14 +342,6 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
     }
     PLAN_LATER_NUMBERS(GET)
 #undef GET
-    if (info->rows >= DRPS_NO_ROW || info->blocks > info->rows)
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "%s/%s: %" PRIu64 " blocks of %" PRIu64 " rows are impossible",
-                            plan->dir, manifest_name, info->blocks, info->rows);
-    if (info->lanes > DRPS_BATCH_LANES)
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "%s/%s: %" PRIu64 " lanes, at most %d are possible", plan->dir,
-                            manifest_name, info->lanes, DRPS_BATCH_LANES);
     rc = get_name(j, "algo", path, info->algo, err);
     if (rc == 0) rc = get_name(j, "loss", path, info->loss, err);
     if (rc == 0) rc = get_name(j, "format", path, info->format, err);
@@ -356,10 +357,8 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
     if (rc < 0) return rc;
     info->classification = json_is_true(json_object_get(j, "classification"));
     info->string_names = json_is_true(json_object_get(j, "string_names"));
-    info->label_negative = (float)json_number_value(json_object_get(j, "label_negative"));
-    info->label_positive = (float)json_number_value(json_object_get(j, "label_positive"));
-    info->label_mean = json_number_value(json_object_get(j, "label_mean"));
-    return 0;
+    rc = get_labels(plan, path, err);
+    return rc == 0 ? plan_check_numbers(info, path, err) : rc;
 }
 
 int drps_plan_open(const struct drps_io *io, const char *dir, struct drps_plan **plan_out,
