@@ -96,6 +96,16 @@ uint32_t drps_batch_lane(const void *record, size_t bytes)
     return bytes < DRPS_BATCH_HEAD_BYTES ? 0 : drps_get_u32((const char *)record + DIAGONAL_AT + 4);
 }
 
+uint32_t drps_batch_samples(const void *record, size_t bytes)
+{
+    return bytes < DRPS_BATCH_HEAD_BYTES ? 0 : drps_get_u32(record);
+}
+
+uint64_t drps_batch_entries(const void *record, size_t bytes)
+{
+    return bytes < DRPS_BATCH_HEAD_BYTES ? 0 : drps_get_u64((const char *)record + 8);
+}
+
 /* `checked`: its indices are in range. */
 static int decode(const void *record, size_t bytes, int checked, struct drps_batch *b,
                   struct drps_err *err)

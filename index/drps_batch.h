@@ -62,6 +62,9 @@ uint64_t drps_batch_plain_bound(uint64_t samples, uint64_t nnz);
  * where it has no head. */
 uint32_t drps_batch_diagonal(const void *record, size_t bytes);
 uint32_t drps_batch_lane(const void *record, size_t bytes);
+/* Likewise, how many samples and entries it says to have. */
+uint32_t drps_batch_samples(const void *record, size_t bytes);
+uint64_t drps_batch_entries(const void *record, size_t bytes);
 
 /* Point b into a body record (8-byte aligned). DRPS_E_CORRUPT when the counts do not fit its bytes
  * or an index is out of range. */

@@ -33,25 +33,24 @@ struct sizes {
     int part; /* the plan is that of one of them */
 };
 
-/* Tables follow on each other, from row 0 on; *end_out is the row behind the last. */
-static int check_tables(const struct drps_plan_info *i, const char *path, uint64_t *end_out,
-                        struct drps_err *err)
+int drps_tables_check(const struct drps_table *tables, size_t n, const char *path,
+                      uint64_t *rows_out, struct drps_err *err)
 {
     uint64_t end = 0;
-    for (size_t t = 0; t < i->tables_n; t++) {
-        const struct drps_table *table = &i->tables[t];
+    *rows_out = 0;
+    for (size_t t = 0; t < n; t++) {
         const struct drps_bound bounds[] = {
-            {"first", table->first, end, end, "the table before it"},
-            {"rows", table->rows, 0, DRPS_NO_ROW - 1 - end, "32 bits for a row"},
+            {"first", tables[t].first, end, end, "the table before it"},
+            {"rows", tables[t].rows, 0, DRPS_NO_ROW - 1 - end, "a row of 32 bits"},
         };
         int rc = drps_manifest_check(bounds, sizeof(bounds) / sizeof(bounds[0]), path, err);
         if (rc < 0) {
-            (void)drps_err_context(err, "tables[%zu]", t);
+            (void)drps_err_context(err, "table %zu", t);
             return rc;
         }
-        end += table->rows;
+        end += tables[t].rows;
     }
-    *end_out = end;
+    *rows_out = end;
     return 0;
 }
 
@@ -156,7 +155,7 @@ int plan_check_numbers(const struct drps_plan_info *i, const char *path, struct 
     const struct drps_plan_ranks *r = &i->ranks;
     const int several = r->workers > 1;
     struct sizes s = {.workers = r->workers, .part = several && r->rank != DRPS_PLAN_WHOLE};
-    int rc = check_tables(i, path, &s.all_rows, err);
+    int rc = drps_tables_check(i->tables, i->tables_n, path, &s.all_rows, err);
     const struct drps_bound first_row = {"first_row", r->first_row, 0, s.part ? s.all_rows : 0,
                                          "the tables"};
     if (rc == 0) rc = drps_manifest_check(&first_row, 1, path, err);
