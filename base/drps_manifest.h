@@ -20,6 +20,33 @@ DRPS_MUST_CHECK
 int drps_manifest_read(const struct drps_io *io, const char *path, const char *kind, int version,
                        json_t **j_out, struct drps_err *err);
 
+/*
+ * A number of a manifest, and between which others it must lie. The bounds of one may be sums and
+ * products of others that were checked before it: drps_sum() and drps_product() stay at UINT64_MAX
+ * where 64 bits end.
+ */
+struct drps_bound {
+    const char *key;
+    uint64_t value, least, most;
+    const char *by; /* what bounds it, for the message */
+};
+
+/* DRPS_E_CORRUPT naming path, key, value and bounds of the first that is outside of its own. */
+DRPS_MUST_CHECK
+int drps_manifest_check(const struct drps_bound *bounds, size_t n, const char *path,
+                        struct drps_err *err);
+
+static inline uint64_t drps_sum(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static inline uint64_t drps_product(uint64_t a, uint64_t b)
+{
+    uint64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
 /* 64 bits as 16 hex digits, since JSON integers are signed and JSON numbers often doubles. */
 json_t *drps_manifest_hex(uint64_t v);
 
@@ -30,9 +57,17 @@ int drps_manifest_get_hex(const json_t *j, const char *key, const char *path, ui
 DRPS_MUST_CHECK
 int drps_manifest_get_count(const json_t *j, const char *key, const char *path, uint64_t *out,
                             struct drps_err *err);
+/* A count that has 32 bits. */
+DRPS_MUST_CHECK
+int drps_manifest_get_u32(const json_t *j, const char *key, const char *path, uint32_t *out,
+                          struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_manifest_get_real(const json_t *j, const char *key, const char *path, double *out,
                            struct drps_err *err);
+/* A number that a float can hold. */
+DRPS_MUST_CHECK
+int drps_manifest_get_float(const json_t *j, const char *key, const char *path, float *out,
+                            struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_manifest_get_text(const json_t *j, const char *key, const char *path, char *out,
                            size_t cap, struct drps_err *err);

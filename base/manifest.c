@@ -1,7 +1,9 @@
 #include "base/drps_manifest.h"
 
 #include <errno.h>
+#include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +91,19 @@ int drps_manifest_read(const struct drps_io *io, const char *path, const char *k
     return 0;
 }
 
+int drps_manifest_check(const struct drps_bound *bounds, size_t n, const char *path,
+                        struct drps_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct drps_bound *b = &bounds[i];
+        if (b->value >= b->least && b->value <= b->most) continue;
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%s: \"%s\" is %" PRIu64 ", but %s allows %" PRIu64 " to %" PRIu64, path,
+                            b->key, b->value, b->by, b->least, b->most);
+    }
+    return 0;
+}
+
 static int no_member(const char *path, const char *key, const char *what, struct drps_err *err)
 {
     return drps_err_set(err, DRPS_E_CORRUPT, "%s: \"%s\" is %s", path, key, what);
@@ -116,12 +131,35 @@ int drps_manifest_get_count(const json_t *j, const char *key, const char *path, 
     return 0;
 }
 
+int drps_manifest_get_u32(const json_t *j, const char *key, const char *path, uint32_t *out,
+                          struct drps_err *err)
+{
+    uint64_t value;
+    int rc = drps_manifest_get_count(j, key, path, &value, err);
+    const struct drps_bound bound = {key, value, 0, UINT32_MAX, "32 bits"};
+    if (rc == 0) rc = drps_manifest_check(&bound, 1, path, err);
+    *out = rc == 0 ? (uint32_t)value : 0;
+    return rc;
+}
+
 int drps_manifest_get_real(const json_t *j, const char *key, const char *path, double *out,
                            struct drps_err *err)
 {
     const json_t *v = json_object_get(j, key);
     *out = json_number_value(v);
     return json_is_number(v) ? 0 : no_member(path, key, "no number", err);
+}
+
+int drps_manifest_get_float(const json_t *j, const char *key, const char *path, float *out,
+                            struct drps_err *err)
+{
+    double value;
+    *out = 0;
+    int rc = drps_manifest_get_real(j, key, path, &value, err);
+    if (rc < 0) return rc;
+    if (!(fabs(value) <= (double)FLT_MAX)) return no_member(path, key, "too large", err);
+    *out = (float)value;
+    return 0;
 }
 
 int drps_manifest_get_text(const json_t *j, const char *key, const char *path, char *out,

@@ -108,7 +108,9 @@ DRPS_MUST_CHECK
 int drps_modeldir_gather(struct drps_modeldir *md, const uint32_t *ids, size_t n, float *params,
                          struct drps_err *err);
 
-/* Read everything: the dictionary and all rows, against the checksums of model.json. */
+/* Read everything that prediction may read, in the same way: the dictionary, whose every name must
+ * be of a row, and all rows, against the checksums of model.json. Memory: beside the model's some
+ * MiB. */
 DRPS_MUST_CHECK
 int drps_modeldir_verify(struct drps_modeldir *md, struct drps_err *err);
 

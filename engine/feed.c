@@ -56,6 +56,10 @@ struct drps_feed {
     double lists_share;                  /* of the bytes of bodies and row lists */
     int keep;
     uint64_t at, list_at; /* step of the next batch, and row list, within its epoch */
+    struct seen {
+        uint64_t samples, nnz, largest; /* of training; samples of the largest batch */
+        int whole;                      /* an epoch has gone by */
+    } seen;
 };
 
 static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
@@ -250,9 +254,9 @@ static int check_body(const struct drps_feed *feed, const struct drps_batch *b,
     if (b->rows > info->max_batch_rows)
         return drps_err_set(err, DRPS_E_CORRUPT, "%zu rows, plan.json says at most %llu", b->rows,
                             (unsigned long long)info->max_batch_rows);
-    if (b->lane && b->lane >= info->lanes)
-        return drps_err_set(err, DRPS_E_CORRUPT, "lane %u, plan.json says %llu lanes", b->lane,
-                            (unsigned long long)info->lanes);
+    if (b->diagonal && (info->lanes < 2 || b->lane >= info->lanes))
+        return drps_err_set(err, DRPS_E_CORRUPT, "lane %u of a diagonal, plan.json says %llu lanes",
+                            b->lane, (unsigned long long)info->lanes);
     return check_samples(b, err);
 }
 
@@ -339,10 +343,43 @@ static int taken(const struct drps_feed *feed, uint64_t *at, int rc, struct drps
     return 0;
 }
 
+/* Step sizes are made of these numbers: an epoch has them, or the plan would train another model
+ * than its batches. */
+static int check_seen(const struct drps_feed *feed, struct drps_err *err)
+{
+    const struct drps_plan_info *info = &feed->plan->info;
+    const struct seen *seen = &feed->seen;
+    if (seen->samples == info->samples && seen->nnz == info->nnz &&
+        seen->largest == info->max_batch_samples)
+        return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT,
+                        "batches of at most %llu samples have %llu samples with %llu entries in "
+                        "training, plan.json says %llu, %llu and %llu: make the plan anew",
+                        (unsigned long long)seen->largest, (unsigned long long)seen->samples,
+                        (unsigned long long)seen->nnz, (unsigned long long)info->max_batch_samples,
+                        (unsigned long long)info->samples, (unsigned long long)info->nnz);
+}
+
+/* The heads of the first epoch's batches. */
+static int see_body(struct drps_feed *feed, const struct drps_piece *body, struct drps_err *err)
+{
+    struct seen *seen = &feed->seen;
+    if (seen->whole) return 0;
+    const uint64_t samples = drps_batch_samples(body->data, body->bytes);
+    if (samples > seen->largest) seen->largest = samples;
+    if (feed->at < feed->plan->info.batches) {
+        seen->samples += samples;
+        seen->nnz += drps_batch_entries(body->data, body->bytes);
+    }
+    seen->whole = feed->at + 1 == feed->steps;
+    return seen->whole ? check_seen(feed, err) : 0;
+}
+
 int drps_feed_take(struct drps_feed *feed, struct drps_feed_raw *out, struct drps_err *err)
 {
     out->step = feed->at;
     int rc = next_piece(feed, BODIES, &out->body, err);
+    if (rc == 0) rc = see_body(feed, &out->body, err);
     if (rc == 0) rc = next_piece(feed, LISTS, &out->list, err);
     return taken(feed, &feed->at, rc, err);
 }

@@ -136,15 +136,15 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
     return 0;
 }
 
-/* The model gets the plan's dictionary: that it is there should not come out after hours of
- * training. */
+/* The model gets the plan's dictionary: that it is not there, or not the plan's, should not come
+ * out after hours of training. */
 static int check_names(const struct drps_job *job, struct drps_err *err)
 {
     struct drps_names *names;
     if (!job->whole) return 0;
     int rc = drps_names_open(job->plan->io, job->whole->dir, &names, err);
     drps_names_close(names);
-    return rc;
+    return rc == 0 ? drps_plan_read_file(job->whole, "names.rec", NULL, NULL, err) : rc;
 }
 
 static int find_model_store(struct drps_job *job, struct drps_err *err)

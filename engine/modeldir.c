@@ -22,6 +22,7 @@ enum {
     ENGINE_MOST = 64 * MIB,
     FRAMES_LEAST = 16,
     FRAMES_FEW = 128,
+    VERIFY_BLOCKS = 64, /* read together: about a MiB */
 };
 static const char manifest_name[] = "model.json";
 static const char names_name[] = "names.rec";
@@ -36,6 +37,7 @@ struct drps_modeldir {
     const struct drps_kv_ops *ops;
     struct drps_kv *kv; /* own */
     struct drps_blockcache cache;
+    uint64_t names_bytes;  /* of names.rec */
     uint64_t memory_bytes; /* in use */
 };
 
@@ -84,40 +86,62 @@ static int info_from_json(struct drps_modeldir_info *info, const json_t *j, cons
                           struct drps_err *err)
 {
     char algo[DRPS_PLAN_NAME_BYTES], loss[DRPS_PLAN_NAME_BYTES];
-    uint64_t rank, dim, seed;
-    double bias_start, init_scale, negative, positive;
+    struct drps_model *m = &info->model;
+    float mean, bias_start, init_scale;
+    uint32_t rank;
+    uint64_t seed;
 
     int rc = drps_manifest_get_text(j, "plan", path, info->plan_id, sizeof(info->plan_id), err);
     if (rc == 0) rc = drps_manifest_get_text(j, "algo", path, algo, sizeof(algo), err);
     if (rc == 0) rc = drps_manifest_get_text(j, "loss", path, loss, sizeof(loss), err);
     if (rc == 0)
         rc = drps_manifest_get_text(j, "format", path, info->format, sizeof(info->format), err);
-    if (rc == 0) rc = drps_manifest_get_count(j, "rank", path, &rank, err);
-    if (rc == 0) rc = drps_manifest_get_count(j, "dim", path, &dim, err);
-    if (rc == 0) rc = drps_manifest_get_real(j, "bias_start", path, &bias_start, err);
-    if (rc == 0) rc = drps_manifest_get_real(j, "init_scale", path, &init_scale, err);
+    if (rc == 0) rc = drps_manifest_get_u32(j, "rank", path, &rank, err);
+    if (rc == 0) rc = drps_manifest_get_float(j, "bias_start", path, &bias_start, err);
+    if (rc == 0) rc = drps_manifest_get_float(j, "init_scale", path, &init_scale, err);
     if (rc == 0) rc = drps_manifest_get_hex(j, "seed", path, &seed, err);
-    if (rc == 0) rc = drps_manifest_get_real(j, "label_negative", path, &negative, err);
-    if (rc == 0) rc = drps_manifest_get_real(j, "label_positive", path, &positive, err);
+    if (rc == 0)
+        rc = drps_manifest_get_float(j, "label_negative", path, &info->label_negative, err);
+    if (rc == 0)
+        rc = drps_manifest_get_float(j, "label_positive", path, &info->label_positive, err);
+    if (rc == 0) rc = drps_manifest_get_float(j, "label_mean", path, &mean, err);
     if (rc == 0) rc = drps_manifest_get_real(j, "label_mean", path, &info->label_mean, err);
     if (rc == 0) rc = drps_manifest_get_hex(j, "hash_seed", path, &info->hash_seed, err);
-    if (rc == 0) rc = drps_manifest_get_count(j, "rows", path, &info->rows, err);
-    if (rc == 0) rc = drps_manifest_get_count(j, "block_rows", path, &info->block_rows, err);
     if (rc == 0) rc = drps_manifest_get_hex(j, "content", path, &info->content, err);
     if (rc < 0) return rc;
     info->classification = json_is_true(json_object_get(j, "classification"));
     info->string_names = json_is_true(json_object_get(j, "string_names"));
-    info->label_negative = (float)negative;
-    info->label_positive = (float)positive;
-    rc = drps_model_init(&info->model, algo, loss, (uint32_t)rank, info->classification, err);
+    rc = drps_model_init(m, algo, loss, rank, info->classification, err);
     if (rc < 0) return rc;
-    info->model.has_bias = json_is_true(json_object_get(j, "has_bias"));
-    info->model.bias_start = (float)bias_start;
-    info->model.init_scale = (float)init_scale;
-    info->model.seed = seed;
-    if (info->model.dim == dim && info->block_rows && info->rows <= UINT32_MAX) return 0;
-    return drps_err_set(err, DRPS_E_CORRUPT,
-                        "%s: \"dim\", \"block_rows\" or \"rows\" makes no sense", path);
+    m->has_bias = json_is_true(json_object_get(j, "has_bias"));
+    m->bias_start = bias_start;
+    m->init_scale = init_scale;
+    m->seed = seed;
+    return 0;
+}
+
+/* Every other number; those of "training" are only shown. A block of rows is not larger than it is
+ * written, and rows are those of the tables. */
+static int numbers_from_json(struct drps_modeldir *md, const json_t *j, const char *path,
+                             struct drps_err *err)
+{
+    struct drps_modeldir_info *info = &md->info;
+    const json_t *names = json_object_get(json_object_get(j, "files"), names_name);
+    const uint64_t dim = info->model.dim;
+    uint64_t has_dim, rows = 0;
+    int rc = drps_manifest_get_count(j, "dim", path, &has_dim, err);
+    if (rc == 0) rc = drps_manifest_get_count(j, "rows", path, &info->rows, err);
+    if (rc == 0) rc = drps_manifest_get_count(j, "block_rows", path, &info->block_rows, err);
+    if (rc == 0) rc = drps_manifest_get_count(names, "bytes", path, &md->names_bytes, err);
+    if (rc < 0) return rc;
+    rc = drps_tables_check(info->tables, info->tables_n, path, &rows, err);
+    const struct drps_bound bounds[] = {
+        {"dim", has_dim, dim, dim, "the rank"},
+        {"rows", info->rows, rows, rows, "the tables"},
+        {"block_rows", info->block_rows, 1, drps_modeldir_block_rows(info->model.dim), "the dim"},
+    };
+    return rc == 0 ? drps_manifest_check(bounds, sizeof(bounds) / sizeof(bounds[0]), path, err)
+                   : rc;
 }
 
 static int lists_from_json(struct drps_modeldir_info *info, const json_t *j, const char *path,
@@ -152,31 +176,39 @@ static int lists_from_json(struct drps_modeldir_info *info, const json_t *j, con
 
 /* ---- Writing ---- */
 
-/* Copy names.rec and learn its size and checksum. */
-static int copy_file(const struct drps_io *io, const char *from, const char *to,
-                     uint64_t *bytes_out, uint64_t *sum_out, struct drps_err *err)
-{
-    int in = -1, out = -1;
-    char *buf = malloc(COPY_BYTES);
-    struct drps_summer *sum = drps_summer_new();
-    int rc = buf && sum ? 0 : drps_err_set(err, -ENOMEM, "no memory to copy %s", from);
+/* Where names.rec goes, and what is known of it so far. */
+struct copy {
+    const struct drps_io *io;
+    const char *path;
+    int fd;
+    struct drps_summer *sum;
+    uint64_t bytes;
+};
 
+static int copy_piece(void *ctx, const void *data, size_t n, struct drps_err *err)
+{
+    struct copy *c = ctx;
+    int rc = drps_io_write_at(c->io, c->fd, data, n, c->bytes, c->path, err);
+    drps_summer_add(c->sum, data, n);
+    c->bytes += n;
+    return rc;
+}
+
+/* Copy names.rec, which must be the plan's, and learn its size and checksum. */
+static int copy_names(const struct drps_io *io, const struct drps_plan *plan, const char *to,
+                      uint64_t *bytes_out, uint64_t *sum_out, struct drps_err *err)
+{
+    struct copy c = {.io = io, .path = to, .fd = -1, .sum = drps_summer_new()};
+    int rc = c.sum ? 0 : drps_err_set(err, -ENOMEM, "no memory to write %s", to);
     *bytes_out = *sum_out = 0;
-    if (rc == 0) rc = drps_io_open(io, from, O_RDONLY, &in, err);
-    if (rc == 0) rc = drps_io_size(io, in, from, bytes_out, err);
-    if (rc == 0) rc = drps_io_open(io, to, O_WRONLY | O_CREAT | O_TRUNC, &out, err);
-    for (uint64_t at = 0; rc == 0 && at < *bytes_out; at += COPY_BYTES) {
-        const size_t n = *bytes_out - at < COPY_BYTES ? (size_t)(*bytes_out - at) : COPY_BYTES;
-        rc = drps_io_read_at(io, in, buf, n, at, from, err);
-        if (rc < 0) break;
-        drps_summer_add(sum, buf, n);
-        rc = drps_io_write_at(io, out, buf, n, at, to, err);
+    if (rc == 0) rc = drps_io_open(io, to, O_WRONLY | O_CREAT | O_TRUNC, &c.fd, err);
+    if (rc == 0) rc = drps_plan_read_file(plan, names_name, copy_piece, &c, err);
+    if (rc == 0) {
+        *bytes_out = c.bytes;
+        *sum_out = drps_summer_value(c.sum);
     }
-    if (rc == 0) *sum_out = drps_summer_value(sum);
-    drps_io_close(io, in);
-    drps_io_close(io, out);
-    drps_summer_free(sum);
-    free(buf);
+    drps_io_close(io, c.fd);
+    drps_summer_free(c.sum);
     return rc;
 }
 
@@ -218,16 +250,15 @@ int drps_modeldir_finish(const struct drps_io *io, const char *dir, const struct
                          const struct drps_modeldir_info *info, void *training,
                          struct drps_err *err)
 {
-    char *from = drps_path_join(plan->dir, names_name);
     char *to = drps_path_join(dir, names_name);
     char *rows = drps_path_join(dir, rows_name);
     char *manifest = drps_path_join(dir, manifest_name);
     uint64_t names_bytes, names_sum, rows_files, rows_bytes;
-    int rc = from && to && rows && manifest
+    int rc = to && rows && manifest
                  ? 0
                  : drps_err_set(err, -ENOMEM, "no memory to finish %s", dir);
 
-    if (rc == 0) rc = copy_file(io, from, to, &names_bytes, &names_sum, err);
+    if (rc == 0) rc = copy_names(io, plan, to, &names_bytes, &names_sum, err);
     if (rc == 0) rc = measure_folder(rows, &rows_files, &rows_bytes, err);
     if (rc == 0) {
         json_t *files = json_pack("{s:{s:I, s:o}, s:{s:s, s:I, s:I}}", names_name, "bytes",
@@ -237,7 +268,6 @@ int drps_modeldir_finish(const struct drps_io *io, const char *dir, const struct
         rc = write_manifest(io, manifest, info, files, training, err);
         json_decref(files);
     }
-    free(from);
     free(to);
     free(rows);
     free(manifest);
@@ -259,6 +289,7 @@ static int read_manifest(struct drps_modeldir *md, struct drps_err *err)
     }
     if (rc == 0) rc = info_from_json(&md->info, md->json, path, err);
     if (rc == 0) rc = lists_from_json(&md->info, md->json, path, err);
+    if (rc == 0) rc = numbers_from_json(md, md->json, path, err);
     free(path);
     return rc;
 }
@@ -266,8 +297,17 @@ static int read_manifest(struct drps_modeldir *md, struct drps_err *err)
 /* The dictionary's directory has some bytes for every page of some tens of thousands. */
 static uint64_t names_memory(const struct drps_modeldir *md)
 {
-    const json_t *names = json_object_get(json_object_get(md->json, "files"), names_name);
-    return NAMES_BYTES + (uint64_t)json_integer_value(json_object_get(names, "bytes")) / 1024;
+    return NAMES_BYTES + md->names_bytes / 1024;
+}
+
+/* Its bytes are compared by drps_modeldir_verify() alone. */
+static int open_names(struct drps_modeldir *md, struct drps_err *err)
+{
+    int rc = drps_names_open(md->io, md->dir, &md->names, err);
+    if (rc < 0 || drps_names_bytes(md->names) == md->names_bytes) return rc;
+    return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s has %llu bytes, %s says %llu", md->dir,
+                        names_name, (unsigned long long)drps_names_bytes(md->names), manifest_name,
+                        (unsigned long long)md->names_bytes);
 }
 
 static int open_rows(struct drps_modeldir *md, uint64_t memory_bytes, struct drps_err *err)
@@ -329,7 +369,7 @@ int drps_modeldir_open(const struct drps_io *io, const char *path, uint64_t memo
     md->dir = strdup(path);
     int rc = md->dir ? 0 : drps_err_set(err, -ENOMEM, "no memory to open %s", path);
     if (rc == 0) rc = read_manifest(md, err);
-    if (rc == 0) rc = drps_names_open(io, path, &md->names, err);
+    if (rc == 0) rc = open_names(md, err);
     if (rc == 0) rc = open_rows(md, memory_bytes, err);
     if (rc < 0) {
         drps_modeldir_close(md);
@@ -382,73 +422,106 @@ int drps_modeldir_gather(struct drps_modeldir *md, const uint32_t *ids, size_t n
 
 /* ---- Verifying ---- */
 
-static int verify_names(struct drps_modeldir *md, struct drps_err *err)
+static int wrong_names(const struct drps_modeldir *md, struct drps_err *err)
 {
-    const json_t *entry = json_object_get(json_object_get(md->json, "files"), names_name);
-    char *path = drps_path_join(md->dir, names_name);
-    char *buf = malloc(COPY_BYTES);
-    struct drps_summer *sum = drps_summer_new();
-    uint64_t want_bytes, want_sum, bytes;
-    int fd = -1;
-    int rc = path && buf && sum ? 0 : drps_err_set(err, -ENOMEM, "no memory to verify %s", md->dir);
+    return drps_err_set(err, DRPS_E_CORRUPT,
+                        "%s/%s is not the file that was written (size or checksum differ)", md->dir,
+                        names_name);
+}
 
-    if (rc == 0) rc = drps_manifest_get_count(entry, "bytes", manifest_name, &want_bytes, err);
-    if (rc == 0) rc = drps_manifest_get_hex(entry, "checksum", manifest_name, &want_sum, err);
-    if (rc == 0) rc = drps_io_open(md->io, path, O_RDONLY, &fd, err);
-    if (rc == 0) rc = drps_io_size(md->io, fd, path, &bytes, err);
+static int sum_names(const struct drps_modeldir *md, const char *path, int fd, uint64_t bytes,
+                     struct drps_summer *sum, struct drps_err *err)
+{
+    char *buf = malloc(COPY_BYTES);
+    int rc = buf ? 0 : drps_err_set(err, -ENOMEM, "no memory to verify %s", path);
     for (uint64_t at = 0; rc == 0 && at < bytes; at += COPY_BYTES) {
         const size_t n = bytes - at < COPY_BYTES ? (size_t)(bytes - at) : COPY_BYTES;
         rc = drps_io_read_at(md->io, fd, buf, n, at, path, err);
         if (rc == 0) drps_summer_add(sum, buf, n);
     }
-    if (rc == 0 && (bytes != want_bytes || drps_summer_value(sum) != want_sum))
-        rc = drps_err_set(err, DRPS_E_CORRUPT,
-                          "%s is not the file that was written (size or checksum differ)", path);
+    free(buf);
+    return rc;
+}
+
+static int verify_names_file(const struct drps_modeldir *md, struct drps_err *err)
+{
+    const json_t *entry = json_object_get(json_object_get(md->json, "files"), names_name);
+    char *path = drps_path_join(md->dir, names_name);
+    struct drps_summer *sum = drps_summer_new();
+    uint64_t want_sum, bytes;
+    int fd = -1;
+    int rc = path && sum ? 0 : drps_err_set(err, -ENOMEM, "no memory to verify %s", md->dir);
+
+    if (rc == 0) rc = drps_manifest_get_hex(entry, "checksum", manifest_name, &want_sum, err);
+    if (rc == 0) rc = drps_io_open(md->io, path, O_RDONLY, &fd, err);
+    if (rc == 0) rc = drps_io_size(md->io, fd, path, &bytes, err);
+    if (rc == 0) rc = sum_names(md, path, fd, bytes, sum, err);
+    if (rc == 0 && (bytes != md->names_bytes || drps_summer_value(sum) != want_sum))
+        rc = wrong_names(md, err);
     drps_io_close(md->io, fd);
     drps_summer_free(sum);
-    free(buf);
     free(path);
     return rc;
 }
 
-struct row_check {
+/* The names in the order of their keys, which a search relies on, each of a row of the model. */
+struct name_check {
     const struct drps_modeldir *md;
-    struct drps_summer *sum;
-    uint64_t next; /* block */
+    uint64_t key; /* of the last one */
 };
 
-static int check_block(void *ctx, uint32_t key, const void *value, size_t bytes,
-                       struct drps_err *err)
+static int check_name(void *ctx, uint64_t key, uint32_t row, unsigned field, const char *text,
+                      size_t bytes, struct drps_err *err)
 {
-    struct row_check *check = ctx;
-    const struct drps_modeldir_info *info = &check->md->info;
-    const uint64_t first = check->next * info->block_rows;
-    const uint64_t left = first < info->rows ? info->rows - first : 0;
-    const uint64_t want =
-        (left < info->block_rows ? left : info->block_rows) * info->model.dim * sizeof(float);
-    if (key != check->next || bytes != want)
+    struct name_check *check = ctx;
+    (void)field, (void)text, (void)bytes;
+    if (key < check->key || row >= check->md->info.rows)
         return drps_err_set(err, DRPS_E_CORRUPT,
-                            "%s/%s: block %u of %zu bytes where block %llu of %llu bytes belongs",
-                            check->md->dir, rows_name, key, bytes, (unsigned long long)check->next,
-                            (unsigned long long)want);
-    drps_summer_add(check->sum, value, bytes);
-    check->next++;
+                            "%s/%s: name %016llx behind %016llx is row %u of %llu", check->md->dir,
+                            names_name, (unsigned long long)key, (unsigned long long)check->key,
+                            row, (unsigned long long)check->md->info.rows);
+    check->key = key;
     return 0;
+}
+
+/* As prediction reads them: by the keys of their blocks, some at a time. */
+static int sum_rows(struct drps_modeldir *md, struct drps_summer *sum, struct drps_err *err)
+{
+    const struct drps_modeldir_info *info = &md->info;
+    const uint64_t most = VERIFY_BLOCKS * info->block_rows;
+    uint32_t *ids = drps_array_new((size_t)most, sizeof(*ids));
+    float *params = drps_array_new((size_t)most, info->model.dim * sizeof(*params));
+    int rc = ids && params ? 0 : drps_err_set(err, -ENOMEM, "no memory to verify %s", md->dir);
+    for (uint64_t first = 0; rc == 0 && first < info->rows; first += most) {
+        const uint64_t left = info->rows - first;
+        const size_t n = (size_t)(left < most ? left : most);
+        for (size_t i = 0; i < n; i++)
+            ids[i] = (uint32_t)(first + i);
+        rc = drps_modeldir_gather(md, ids, n, params, err);
+        if (rc == 0) drps_summer_add(sum, params, n * info->model.dim * sizeof(*params));
+    }
+    free(ids);
+    free(params);
+    return rc;
+}
+
+static int verify_rows(struct drps_modeldir *md, struct drps_err *err)
+{
+    struct drps_summer *sum = drps_summer_new();
+    int rc = sum ? sum_rows(md, sum, err)
+                 : drps_err_set(err, -ENOMEM, "no memory to verify %s", md->dir);
+    if (rc == 0 && drps_summer_value(sum) != md->info.content)
+        rc = drps_err_set(err, DRPS_E_CORRUPT,
+                          "%s/%s: the parameters are not those that were written (content differs)",
+                          md->dir, rows_name);
+    drps_summer_free(sum);
+    return rc;
 }
 
 int drps_modeldir_verify(struct drps_modeldir *md, struct drps_err *err)
 {
-    struct row_check check = {.md = md, .sum = drps_summer_new()};
-    if (!check.sum) return drps_err_set(err, -ENOMEM, "no memory to verify %s", md->dir);
-    int rc = verify_names(md, err);
-    if (rc == 0) rc = md->ops->scan(md->kv, check_block, &check, err);
-    if (rc == 0 && check.next * md->info.block_rows < md->info.rows)
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s/%s ends after %llu blocks", md->dir, rows_name,
-                          (unsigned long long)check.next);
-    if (rc == 0 && drps_summer_value(check.sum) != md->info.content)
-        rc = drps_err_set(err, DRPS_E_CORRUPT,
-                          "%s/%s: the parameters are not those that were written (content differs)",
-                          md->dir, rows_name);
-    drps_summer_free(check.sum);
-    return rc;
+    struct name_check check = {.md = md};
+    int rc = verify_names_file(md, err);
+    if (rc == 0) rc = drps_names_scan(md->names, check_name, &check, err);
+    return rc == 0 ? verify_rows(md, err) : rc;
 }

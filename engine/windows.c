@@ -22,6 +22,7 @@ struct part {
 struct drps_windows {
     const char *dir; /* borrowed: the plan's or the run's */
     struct drps_recfile *file;
+    uint64_t rows; /* of the plan */
     uint32_t windows, max_rows;
     uint64_t working_rows;
     struct drps_store_window *heads; /* own: [windows] */
@@ -220,12 +221,17 @@ static int open_file(struct drps_windows *w, const struct drps_io *io, struct dr
     return w->mem ? 0 : drps_err_set(err, -ENOMEM, "no memory for a window's record");
 }
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* Every window's head. */
 static int survey(struct drps_windows *w, const struct drps_plan_info *info, struct drps_err *err)
 {
     const uint64_t count = drps_recfile_count(w->file);
     const uint64_t steps = info->batches + info->eval_batches;
-    uint64_t next = 0;
+    uint64_t next = 0, working_rows = 0;
     int rc = 0;
     w->heads = drps_array_new((size_t)count, sizeof(*w->heads));
     w->front_bytes = drps_array_new((size_t)count, sizeof(*w->front_bytes));
@@ -247,13 +253,21 @@ static int survey(struct drps_windows *w, const struct drps_plan_info *info, str
                                                  .leaving = head.leaving};
         w->front_bytes[i] = head.front_bytes;
         w->max_rows = head.max_rows;
+        if (i) working_rows = larger(working_rows, w->heads[i - 1].n + head.arriving);
         next = head.first_step + head.steps;
     }
+    if (count) working_rows = larger(working_rows, w->heads[count - 1].n + w->heads[0].arriving);
     if (next != steps || !count)
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "%s/windows.rec: windows of %llu steps, the plan has %llu: make the "
                             "plan anew",
                             w->dir, (unsigned long long)next, (unsigned long long)steps);
+    if (working_rows > w->working_rows)
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%s/windows.rec: two windows have %llu rows, at most %llu are expected: "
+                            "make the plan anew",
+                            w->dir, (unsigned long long)working_rows,
+                            (unsigned long long)w->working_rows);
     w->windows = (uint32_t)count;
     return 0;
 }
@@ -271,6 +285,9 @@ static int decode(const struct drps_windows *w, struct part part, struct drps_wi
     int rc = drps_window_decode_ways(w->record, bytes, part.whole, win, next, prev, err);
     if (rc == 0 && win->n != rows)
         rc = drps_err_set(err, DRPS_E_CORRUPT, "%zu rows, there were %zu before", win->n, rows);
+    if (rc == 0 && part.whole && win->n && rows_out[win->n - 1] >= w->rows) /* increasing */
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "row %u of %llu", rows_out[win->n - 1],
+                          (unsigned long long)w->rows);
     if (rc < 0) (void)drps_err_context(err, "%s/windows.rec: window %u", w->dir, part.number);
     return rc;
 }
@@ -286,9 +303,10 @@ static int read_window(void *ctx, uint32_t number, struct drps_store_window *out
     *out = w->heads[number];
     if (!rows && !next && !prev) return 0;
     if (!take_ahead(w, part, &win, &rc, err)) rc = read_part(w, part, &win, err);
-    if (rc == 0 && win.n > w->max_rows)
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s/windows.rec: window %u has %zu rows, at most %u",
-                          w->dir, number, win.n, w->max_rows);
+    if (rc == 0 && (win.n > w->max_rows || win.windows != w->windows))
+        rc = drps_err_set(err, DRPS_E_CORRUPT,
+                          "%s/windows.rec: window %u of %u has %zu rows; they were %u, of at most %u",
+                          w->dir, number, win.windows, win.n, w->windows, w->max_rows);
     if (rc == 0) rc = decode(w, part, &win, rows, next, prev, err);
     if (rc == 0) ask_next(w, part);
     return rc;
@@ -300,6 +318,7 @@ int drps_windows_open(const struct drps_windows_options *o, struct drps_windows 
     *w_out = NULL;
     struct drps_windows *w = calloc(1, sizeof(*w));
     if (!w) return drps_err_set(err, -ENOMEM, "no memory to read windows");
+    w->rows = o->plan->info.rows;
     int rc = 0;
     if (plan_suits(&o->plan->info, o->share)) {
         w->dir = o->plan->dir;

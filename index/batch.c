@@ -51,6 +51,13 @@ void drps_batch_encode(const struct drps_batch *b, struct drps_batch_pieces *out
         add_piece(out, b->local16, b->nnz * sizeof(*b->local16));
 }
 
+/* Labels and starts, values and wide indices: four bytes each, and each section padded. */
+uint64_t drps_batch_plain_bound(uint64_t samples, uint64_t nnz)
+{
+    enum { PADDED = 7 };
+    return DRPS_BATCH_HEAD_BYTES + 4 * (2 * samples + 1) + 4 * (2 * nnz) + 4 * PADDED;
+}
+
 /* The next section of a record, or NULL when it would leave it. */
 static const void *section(const char *record, size_t bytes, size_t *at, uint64_t n, size_t size)
 {
@@ -87,6 +94,16 @@ uint32_t drps_batch_diagonal(const void *record, size_t bytes)
 uint32_t drps_batch_lane(const void *record, size_t bytes)
 {
     return bytes < DRPS_BATCH_HEAD_BYTES ? 0 : drps_get_u32((const char *)record + DIAGONAL_AT + 4);
+}
+
+uint32_t drps_batch_samples(const void *record, size_t bytes)
+{
+    return bytes < DRPS_BATCH_HEAD_BYTES ? 0 : drps_get_u32(record);
+}
+
+uint64_t drps_batch_entries(const void *record, size_t bytes)
+{
+    return bytes < DRPS_BATCH_HEAD_BYTES ? 0 : drps_get_u64((const char *)record + 8);
 }
 
 /* `checked`: its indices are in range. */

@@ -55,10 +55,16 @@ struct drps_batch_pieces {
 };
 void drps_batch_encode(const struct drps_batch *b, struct drps_batch_pieces *out);
 
+/* No plain body of so many samples and entries is larger. Both are below 2^48. */
+uint64_t drps_batch_plain_bound(uint64_t samples, uint64_t nnz);
+
 /* The diagonal, and the lane, of a body record, packed or not, that is not decoded yet; 0 as well
  * where it has no head. */
 uint32_t drps_batch_diagonal(const void *record, size_t bytes);
 uint32_t drps_batch_lane(const void *record, size_t bytes);
+/* Likewise, how many samples and entries it says to have. */
+uint32_t drps_batch_samples(const void *record, size_t bytes);
+uint64_t drps_batch_entries(const void *record, size_t bytes);
 
 /* Point b into a body record (8-byte aligned). DRPS_E_CORRUPT when the counts do not fit its bytes
  * or an index is out of range. */

@@ -24,6 +24,7 @@ DRPS_MUST_CHECK
 int drps_names_open(const struct drps_io *io, const char *dir, struct drps_names **names_out,
                     struct drps_err *err);
 void drps_names_close(struct drps_names *names);
+uint64_t drps_names_bytes(const struct drps_names *names); /* of the file */
 
 /*
  * Find n keys, increasing (equal ones allowed): rows_out[i] is the placed id, or DRPS_NO_ROW for a

@@ -133,10 +133,28 @@ DRPS_MUST_CHECK
 int drps_plan_rank_dir(const char *dir, uint32_t rank, char out[DRPS_PLAN_PATH_BYTES],
                        struct drps_err *err);
 
+/* Tables must follow on each other, from row 0 on; *rows_out is how many they have. `path` is that
+ * of the manifest, for the message. DRPS_E_CORRUPT. */
+DRPS_MUST_CHECK
+int drps_tables_check(const struct drps_table *tables, size_t n, const char *path,
+                      uint64_t *rows_out, struct drps_err *err);
+
 /* Open one of the plan's record files. */
 DRPS_MUST_CHECK
 int drps_plan_file(const struct drps_plan *plan, const char *name, uint32_t kind,
                    struct drps_recfile **f_out, struct drps_err *err);
+
+/* Bytes of a file, one piece after another. */
+typedef int (*drps_plan_bytes)(void *ctx, const void *data, size_t n, struct drps_err *err);
+
+/*
+ * Read one of the plan's files whole, in pieces of a MiB, which `visit` gets (NULL: nobody).
+ * DRPS_E_CORRUPT, once all of it was visited, unless its size and checksum are those that plan.json
+ * has of it.
+ */
+DRPS_MUST_CHECK
+int drps_plan_read_file(const struct drps_plan *plan, const char *name, drps_plan_bytes visit,
+                        void *ctx, struct drps_err *err);
 
 /* Read every file whole, of the whole plan also the parts of all ranks: sizes, checksums, and that
  * the records fit together. Memory: some MiB, 12

@@ -99,7 +99,7 @@ static int begin(struct cursor *c, const void *record, size_t bytes, size_t *use
     uint32_t n = bytes >= 4 ? drps_get_u32(record) : 0;
 
     *c = (struct cursor){0};
-    if (bytes >= 4) used = checked_bytes(head, bytes, n);
+    if (bytes >= 4 && !(n & LIST_DENSE)) used = checked_bytes(head, bytes, n);
     if (used_out) *used_out = used;
     if (!used)
         return drps_err_set(err, DRPS_E_CORRUPT,

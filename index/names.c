@@ -179,6 +179,11 @@ void drps_names_close(struct drps_names *names)
     free(names);
 }
 
+uint64_t drps_names_bytes(const struct drps_names *names)
+{
+    return drps_recfile_file_bytes(names->file);
+}
+
 static int decode_page(struct drps_names *names, size_t bytes, struct drps_err *err)
 {
     struct page *p = &names->page;

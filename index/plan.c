@@ -13,6 +13,7 @@
 #include "index/drps_batch.h"
 #include "index/drps_names.h"
 #include "index/drps_plan.h"
+#include "index/plan_numbers.h"
 #include "index/verify.h"
 
 enum { CHUNK_BYTES = 1 << 20 };
@@ -65,9 +66,9 @@ static enum shape shape_of(const struct drps_plan_info *info)
 
 /* ---- Checksums of whole files ---- */
 
-/* The checksum of a file: of the checksums of its chunks. */
-static int file_checksum(const struct drps_io *io, const char *path, uint64_t *bytes_out,
-                         uint64_t *sum_out, struct drps_err *err)
+/* The checksum of a file: of the checksums of its chunks, which `visit` (NULL: nobody) gets. */
+static int file_checksum(const struct drps_io *io, const char *path, drps_plan_bytes visit,
+                         void *ctx, uint64_t *bytes_out, uint64_t *sum_out, struct drps_err *err)
 {
     int fd;
     char *buf = malloc(CHUNK_BYTES);
@@ -80,8 +81,10 @@ static int file_checksum(const struct drps_io *io, const char *path, uint64_t *b
     for (uint64_t at = 0; rc == 0 && at < *bytes_out; at += CHUNK_BYTES) {
         size_t n = *bytes_out - at < CHUNK_BYTES ? (size_t)(*bytes_out - at) : CHUNK_BYTES;
         rc = drps_io_read_at(io, fd, buf, n, at, path, err);
+        if (rc < 0) break;
         chain[1] = drps_checksum(buf, n);
         chain[0] = drps_checksum(chain, sizeof(chain));
+        if (visit) rc = visit(ctx, buf, n, err);
     }
     *sum_out = chain[0];
     drps_io_close(io, fd);
@@ -149,7 +152,7 @@ static int hash_file(const struct drps_io *io, const char *dir, const char *name
 {
     char *path = drps_path_join(dir, name);
     if (!path) return drps_err_set(err, -ENOMEM, "no memory for the manifest");
-    int rc = file_checksum(io, path, bytes_out, sum_out, err);
+    int rc = file_checksum(io, path, NULL, NULL, bytes_out, sum_out, err);
     const uint64_t chain[2] = {*hash, *sum_out};
     free(path);
     if (rc == 0) *hash = drps_checksum(chain, sizeof(chain));
@@ -254,8 +257,9 @@ static int get_tables(struct drps_plan *plan, const char *path, struct drps_err 
         const json_t *entry = json_array_get(tables, i);
         int rc = drps_manifest_get_text(entry, "name", path, t->name, sizeof(t->name), err);
         if (rc < 0) return rc;
-        t->first = (uint64_t)json_integer_value(json_object_get(entry, "first"));
-        t->rows = (uint64_t)json_integer_value(json_object_get(entry, "rows"));
+        rc = drps_manifest_get_count(entry, "first", path, &t->first, err);
+        if (rc == 0) rc = drps_manifest_get_count(entry, "rows", path, &t->rows, err);
+        if (rc < 0) return rc;
     }
     return 0;
 }
@@ -280,12 +284,14 @@ static int get_name(const json_t *j, const char *key, const char *path, char *ou
     return drps_manifest_get_text(j, key, path, out, DRPS_PLAN_NAME_BYTES, err);
 }
 
+#define GET_NUMBER(field)                                                                          \
+    _Generic((field), uint32_t: drps_manifest_get_u32, uint64_t: drps_manifest_get_count)
+
 static int get_ranks(struct drps_plan *plan, const char *path, struct drps_err *err)
 {
     struct drps_plan_info *info = &plan->info;
     struct drps_plan_ranks *ranks = &info->ranks;
     const json_t *j = json_object_get(plan->json, "cluster");
-    uint64_t value;
     int rc = 0;
 
     *ranks = (struct drps_plan_ranks){.workers = 1,
@@ -294,23 +300,30 @@ static int get_ranks(struct drps_plan *plan, const char *path, struct drps_err *
                                       .max_round_rows = info->max_batch_rows};
     if (!j) return 0;
 #define GET(name)                                                                                  \
-    rc = drps_manifest_get_count(j, #name, path, &value, err);                                     \
-    if (rc < 0) return rc;                                                                         \
-    ranks->name = (__typeof__(ranks->name))value;
+    rc = GET_NUMBER(ranks->name)(j, #name, path, &ranks->name, err);                               \
+    if (rc < 0) return rc;
     PLAN_RANK_NUMBERS(GET)
 #undef GET
     rc = drps_manifest_get_text(j, "whole", path, ranks->whole, sizeof(ranks->whole), err);
-    if (rc == 0 && json_object_get(j, "rank")) {
-        rc = drps_manifest_get_count(j, "rank", path, &value, err);
-        ranks->rank = (uint32_t)value;
-    }
-    if (rc == 0 &&
-        (ranks->workers < 2 || ranks->workers > DRPS_PLAN_WORKERS_MAX ||
-         (ranks->rank >= ranks->workers && ranks->rank != DRPS_PLAN_WHOLE) ||
-         ranks->max_round_rows > info->rows || ranks->max_round_rows > ranks->max_round_uses ||
-         ranks->max_round_uses > ranks->workers * info->max_batch_rows))
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s/%s: the numbers of \"cluster\" are impossible",
-                          plan->dir, manifest_name);
+    if (rc == 0 && json_object_get(j, "rank"))
+        rc = drps_manifest_get_u32(j, "rank", path, &ranks->rank, err);
+    if (rc < 0) return rc;
+    const struct drps_bound bounds[] = {
+        {"workers", ranks->workers, 2, DRPS_PLAN_WORKERS_MAX, "a cluster"},
+        {"rank", ranks->rank, 0, ranks->workers - (uint64_t)1, "the number of workers"},
+    };
+    return drps_manifest_check(bounds, json_object_get(j, "rank") ? 2 : 1, path, err);
+}
+
+static int get_labels(struct drps_plan *plan, const char *path, struct drps_err *err)
+{
+    struct drps_plan_info *info = &plan->info;
+    const json_t *j = plan->json;
+    float mean;
+    int rc = drps_manifest_get_float(j, "label_negative", path, &info->label_negative, err);
+    if (rc == 0) rc = drps_manifest_get_float(j, "label_positive", path, &info->label_positive, err);
+    if (rc == 0) rc = drps_manifest_get_float(j, "label_mean", path, &mean, err);
+    if (rc == 0) rc = drps_manifest_get_real(j, "label_mean", path, &info->label_mean, err);
     return rc;
 }
 
@@ -318,12 +331,10 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
 {
     struct drps_plan_info *info = &plan->info;
     const json_t *j = plan->json;
-    uint64_t value;
     int rc;
 #define GET(name)                                                                                  \
-    rc = drps_manifest_get_count(j, #name, path, &value, err);                                     \
-    if (rc < 0) return rc;                                                                         \
-    info->name = (__typeof__(info->name))value;
+    rc = GET_NUMBER(info->name)(j, #name, path, &info->name, err);                                 \
+    if (rc < 0) return rc;
     PLAN_NUMBERS(GET)
 #undef GET
 #define GET(name)                                                                                  \
@@ -333,14 +344,6 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
     }
     PLAN_LATER_NUMBERS(GET)
 #undef GET
-    if (info->rows >= DRPS_NO_ROW || info->blocks > info->rows)
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "%s/%s: %" PRIu64 " blocks of %" PRIu64 " rows are impossible",
-                            plan->dir, manifest_name, info->blocks, info->rows);
-    if (info->lanes > DRPS_BATCH_LANES)
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "%s/%s: %" PRIu64 " lanes, at most %d are possible", plan->dir,
-                            manifest_name, info->lanes, DRPS_BATCH_LANES);
     rc = get_name(j, "algo", path, info->algo, err);
     if (rc == 0) rc = get_name(j, "loss", path, info->loss, err);
     if (rc == 0) rc = get_name(j, "format", path, info->format, err);
@@ -356,10 +359,8 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
     if (rc < 0) return rc;
     info->classification = json_is_true(json_object_get(j, "classification"));
     info->string_names = json_is_true(json_object_get(j, "string_names"));
-    info->label_negative = (float)json_number_value(json_object_get(j, "label_negative"));
-    info->label_positive = (float)json_number_value(json_object_get(j, "label_positive"));
-    info->label_mean = json_number_value(json_object_get(j, "label_mean"));
-    return 0;
+    rc = get_labels(plan, path, err);
+    return rc == 0 ? plan_check_numbers(info, path, err) : rc;
 }
 
 int drps_plan_open(const struct drps_io *io, const char *dir, struct drps_plan **plan_out,
@@ -449,15 +450,19 @@ int drps_plan_blocks(const struct drps_plan *plan, uint32_t **first_out, struct 
 {
     struct drps_recfile *f = NULL;
     size_t blocks = plan->info.blocks;
-    uint32_t *first = drps_array_new(blocks + 1, sizeof(*first));
+    uint32_t *first = NULL;
     char *record = NULL;
     size_t cap = 0;
     size_t n = 0;
 
     *first_out = NULL;
-    int rc = first ? drps_plan_file(plan, "blocks.rec", DRPS_KIND_BLOCKS, &f, err)
-                   : drps_err_set(err, -ENOMEM, "no memory for %zu block boundaries", blocks);
-    for (uint64_t i = 0; rc == 0 && i < drps_recfile_count(f); i++) {
+    int rc = drps_plan_file(plan, "blocks.rec", DRPS_KIND_BLOCKS, &f, err);
+    const int fits = rc == 0 && blocks <= drps_recfile_file_bytes(f); /* a size takes a byte */
+    if (fits) first = drps_array_new(blocks + 1, sizeof(*first));
+    if (fits && !first)
+        rc = drps_err_set(err, -ENOMEM, "no memory for %zu block boundaries", blocks);
+    if (rc == 0 && !fits) n = blocks + 1; /* reported below */
+    for (uint64_t i = 0; rc == 0 && fits && i < drps_recfile_count(f); i++) {
         size_t bytes = (size_t)drps_recfile_run_bytes(f, i, 1);
         if (drps_array_reserve(&record, &cap, bytes, 1))
             rc = drps_err_set(err, -ENOMEM, "no memory for blocks");
@@ -494,22 +499,35 @@ int drps_plan_blocks(const struct drps_plan *plan, uint32_t **first_out, struct 
 
 /* ---- Verifying ---- */
 
-static int verify_file(const struct drps_plan *plan, const json_t *entry, struct drps_err *err)
+/* What plan.json says of one of the plan's files. */
+static int find_file(const struct drps_plan *plan, const char *name, uint64_t *bytes_out,
+                     uint64_t *sum_out, struct drps_err *err)
 {
-    const char *name = json_string_value(json_object_get(entry, "name"));
-    const char *saved = json_string_value(json_object_get(entry, "checksum"));
-    char *path = name ? drps_path_join(plan->dir, name) : NULL;
-    char text[17];
-    uint64_t bytes, sum;
-    if (!path || !saved) {
-        free(path);
-        return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s: the list of files is malformed", plan->dir,
-                            manifest_name);
+    size_t i;
+    const json_t *entry;
+    json_array_foreach((const json_t *)json_object_get(plan->json, "files"), i, entry)
+    {
+        const char *is = json_string_value(json_object_get(entry, "name"));
+        if (!is || strcmp(is, name) != 0) continue;
+        int rc = drps_manifest_get_count(entry, "bytes", name, bytes_out, err);
+        if (rc == 0) rc = drps_manifest_get_hex(entry, "checksum", name, sum_out, err);
+        if (rc < 0) (void)drps_err_context(err, "%s/%s", plan->dir, manifest_name);
+        return rc;
     }
-    int rc = file_checksum(plan->io, path, &bytes, &sum, err);
-    (void)snprintf(text, sizeof(text), "%016" PRIx64, sum);
-    if (rc == 0 && (strcmp(text, saved) != 0 ||
-                    bytes != (uint64_t)json_integer_value(json_object_get(entry, "bytes"))))
+    return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s does not list %s", plan->dir, manifest_name,
+                        name);
+}
+
+int drps_plan_read_file(const struct drps_plan *plan, const char *name, drps_plan_bytes visit,
+                        void *ctx, struct drps_err *err)
+{
+    uint64_t want_bytes, want_sum, bytes, sum;
+    int rc = find_file(plan, name, &want_bytes, &want_sum, err);
+    if (rc < 0) return rc;
+    char *path = drps_path_join(plan->dir, name);
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory to read %s", name);
+    rc = file_checksum(plan->io, path, visit, ctx, &bytes, &sum, err);
+    if (rc == 0 && (bytes != want_bytes || sum != want_sum))
         rc = drps_err_set(err, DRPS_E_CORRUPT,
                           "%s is not the file that drps-index wrote (size or checksum differ)",
                           path);
@@ -555,8 +573,8 @@ static int verify_folder(const struct drps_plan *plan, struct drps_err *err)
     if (json_array_size(list) != n)
         return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s lists %zu files; such a plan has %zu",
                             plan->dir, manifest_name, json_array_size(list), n);
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = verify_file(plan, json_array_get(list, i), err);
+    for (size_t i = 0; rc == 0 && i < FILES; i++)
+        if (files[i].shapes & shape) rc = drps_plan_read_file(plan, files[i].name, NULL, NULL, err);
     for (size_t i = 0; rc == 0 && i < FILES; i++)
         if (files[i].shapes & shape) rc = verify_records(plan, i, err);
     return rc;

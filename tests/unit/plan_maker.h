@@ -252,7 +252,7 @@ static inline void maker_blocks(const struct maker *m, struct drps_plan_info *in
     first[blocks] = (uint32_t)info->rows;
     assert_int_equal(drps_blocks_write(drps_io_os(), m->dir, first, blocks, NULL), 0);
     info->blocks = blocks;
-    info->max_block_rows = m->block_rows;
+    info->max_block_rows = m->block_rows < info->rows ? m->block_rows : info->rows;
     free(first);
 }
 
