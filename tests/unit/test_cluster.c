@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/drps_manifest.h"
 #include "engine/net/drps_net.h"
 #include "sched/drps_timing.h"
 #include "support/world.h"
@@ -304,6 +305,39 @@ static void test_a_rank_that_fails_ends_all(void **state)
     }
 }
 
+/* Signed, and of another kind than its parts: the model would be described as what it is not. */
+static void say_of_whole(const struct world *w, const char *key, json_t *value)
+{
+    char path[SCRATCH_PATH_BYTES + 16];
+    struct drps_err err = DRPS_ERR_INIT;
+    json_error_t at;
+    (void)snprintf(path, sizeof(path), "%s/plan.json", w->plan);
+    json_t *j = json_load_file(path, 0, &at);
+    assert_non_null(j);
+    assert_int_equal(json_object_del(j, "checksum"), 0);
+    assert_int_equal(json_object_set_new(j, key, value), 0);
+    if (drps_manifest_write(drps_io_os(), path, j, &err) < 0) fail_msg("%s", err.text);
+    json_decref(j);
+}
+
+static void test_a_whole_that_is_of_another_model_is_refused(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct world *w = world_of("lor", CASE_LIBSVM);
+        const struct drps_train_options o = world_options(w);
+        struct drps_train_result r;
+        struct drps_err err = DRPS_ERR_INIT;
+        if (i == 0) say_of_whole(w, "loss", json_string("hinge"));
+        if (i == 1) say_of_whole(w, "algo", json_string("svm"));
+        assert_int_equal(world_run(w, &o, &r, &err), DRPS_E_CORRUPT);
+        if (!strstr(err.text, "disagree on what the model is")) fail_msg("%s", err.text);
+        assert_false(path_exists(w->model));
+        drps_train_result_free(&r);
+        world_end(w);
+    }
+}
+
 static void test_a_loss_without_end_ends_all(void **state)
 {
     struct world *w = world_of("lmf", CASE_RATINGS);
@@ -410,6 +444,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_emulated_rounds_change_no_bit),
         cmocka_unit_test(test_the_rate_counts_until_the_last_rank_is_done),
         cmocka_unit_test(test_a_rank_that_fails_ends_all),
+        cmocka_unit_test(test_a_whole_that_is_of_another_model_is_refused),
         cmocka_unit_test(test_a_loss_without_end_ends_all),
         cmocka_unit_test(test_other_options_are_named_on_every_rank),
     };
