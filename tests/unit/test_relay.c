@@ -511,6 +511,63 @@ static void run_steps(struct drps_store *st, const struct plan *p, uint64_t from
     }
 }
 
+/* A source that counts what is read of it, but for heads. */
+struct counted {
+    struct drps_window_source inner;
+    uint64_t reads;
+};
+
+static int read_counted(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
+                        struct drps_ways *next, struct drps_ways *prev, struct drps_err *err)
+{
+    struct counted *c = ctx;
+    c->reads += rows || next || prev;
+    return c->inner.read(c->inner.ctx, w, out, rows, next, prev, err);
+}
+
+static int visit_nothing(void *ctx, uint64_t first, size_t n, const void *rows,
+                         struct drps_err *err)
+{
+    (void)ctx, (void)first, (void)n, (void)rows, (void)err;
+    return 0;
+}
+
+/* However many groups there are: a window's record is read once for the rows that come to it, and
+ * once for those that it sent to groups; those of the two open windows once more. */
+static void test_scan_reads_each_window_twice_at_most(void **state)
+{
+    (void)state;
+    struct plan *p = plan_new(test_seed("scan"), &shapes[4]);
+    struct drps_store *st;
+    struct drps_store_stats stats;
+    struct drps_err err = DRPS_ERR_INIT;
+    char *dir = scratch_new();
+    plan_cut(p, 3, 1);
+    const uint64_t windows = p->source.windows;
+    struct counted c = {.inner = p->source};
+    struct drps_window_source source = p->source;
+    source.ctx = &c;
+    source.read = read_counted;
+    struct drps_store_config config = plan_config(p);
+    config.dir = dir;
+    config.windows = &source;
+    config.memory_bytes = plan_least_memory(&drps_store_relay, &config);
+    if (drps_store_relay.open(&config, &st, &err) < 0) fail_msg("%s", err.text);
+    drps_store_relay.stats(st, &stats);
+    assert_true(stats.groups > 2);
+    for (uint64_t done = 0, next; done < p->n_steps; done = next) {
+        next = done + windows / 2 < p->n_steps ? done + windows / 2 : p->n_steps;
+        run_steps(st, p, done, next);
+        if (drps_store_relay.scan(st, visit_nothing, NULL, &err) < 0) fail_msg("%s", err.text);
+        c.reads = 0; /* the store's thread is idle until the next step */
+        if (drps_store_relay.scan(st, visit_nothing, NULL, &err) < 0) fail_msg("%s", err.text);
+        assert_in_range(c.reads, windows / 4, 2 * windows + 2);
+    }
+    drps_store_relay.close(st);
+    scratch_remove(dir);
+    plan_free(p);
+}
+
 /* Who asks first need not wait: the store's thread says when to ask again. */
 static void test_says_when_a_window_is_open(void **state)
 {
@@ -754,6 +811,7 @@ int main(void)
         cmocka_unit_test(test_layout_uses_its_bytes),
         cmocka_unit_test(test_layout_shares_tails_where_that_is_cheaper),
         cmocka_unit_test(test_closes_at_any_time),
+        cmocka_unit_test(test_scan_reads_each_window_twice_at_most),
         cmocka_unit_test(test_says_when_a_window_is_open),
         cmocka_unit_test(test_wrong_use_is_refused),
         cmocka_unit_test(test_wrong_byte_is_named),
