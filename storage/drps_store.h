@@ -183,6 +183,9 @@ void drps_pool_shape(const uint32_t *block_first, size_t blocks, size_t row_byte
                      const struct drps_step_size *step, uint64_t bytes,
                      struct drps_pool_shape *out);
 
+/* Of what a block store needs at least, the part of its engine: caches and buffers. */
+uint64_t drps_pib_engine_least(const struct drps_store_config *config);
+
 struct drps_store_stats {
     struct drps_iostat io;        /* logical block or chunk I/O of the store */
     struct drps_kv_device device; /* block store, on an engine that says */

@@ -96,6 +96,14 @@ static struct drps_kv_options engine_options(const struct drps_store_config *con
     };
 }
 
+uint64_t drps_pib_engine_least(const struct drps_store_config *config)
+{
+    const struct drps_kv_options engine = engine_options(config);
+    uint64_t least, most;
+    config->kv->memory_need(&engine, &least, &most);
+    return least;
+}
+
 static void shape(const struct drps_store_config *config, uint64_t bytes,
                   struct drps_pool_shape *out)
 {

@@ -260,6 +260,8 @@ static void test_engine_refuses_too_little_memory_with_a_number_that_would_do(vo
         assert_int_equal(train_fails(plan, dir, o, &r, &err), DRPS_E_MEMORY_BUDGET);
         assert_non_null(strstr(err.text, "--memory 1.0 MiB is too small: at least "));
         assert_non_null(strstr(err.text, "program"));
+        if (strcmp(o.store, "rocksdb") == 0 || strcmp(o.store, "leveldb") == 0)
+            assert_non_null(strstr(err.text, "caches and buffers of the store's engine 24.0 MiB"));
         o.memory_bytes = r.memory.used_bytes - 1;
         assert_int_equal(train_fails(plan, dir, o, &r, &err), DRPS_E_MEMORY_BUDGET);
         o.memory_bytes = r.memory.used_bytes;
