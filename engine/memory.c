@@ -164,8 +164,11 @@ static int take_blocks(struct drps_memory *m, const struct drps_memory_parts *p,
     if (rc < 0) return rc;
     const uint64_t engine = drps_pib_engine_least(p->config);
     take(&m->budget, "caches and buffers of the store's engine", engine);
-    rc = take_store(m, "the largest step's blocks of rows", "more blocks of rows", least - engine,
-                    most - engine, err);
+    const int several = p->config->open_steps > 1 || p->config->kv->pool_steps > 1;
+    rc = take_store(m,
+                    several ? "blocks of rows of some of the largest steps"
+                            : "the largest step's blocks of rows",
+                    "more blocks of rows", least - engine, most - engine, err);
     m->store_bytes += engine;
     return rc;
 }

@@ -170,7 +170,7 @@ static void test_engine_stores_agree_bit_for_bit(void **state)
                 if (got.content != want.content)
                     fail_msg("%s on %s: content %016llx, resident %016llx", cases[i].name, name,
                              (unsigned long long)got.content, (unsigned long long)want.content);
-                if (k == 0)
+                if (k == 0 && (*kv)->pool_steps <= 1)
                     assert_true(got.store_stats.io.reads >
                                 0); /* the pool was too small for all blocks */
                 assert_int_equal(got.epochs_n, 3);
