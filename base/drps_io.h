@@ -61,6 +61,13 @@ DRPS_MUST_CHECK
 int drps_io_open(const struct drps_io *io, const char *path, int flags, int *fd_out,
                  struct drps_err *err);
 
+/*
+ * Give a file space for its first `size` bytes. A signal may end the call early: it is made again,
+ * unless io->stop is set. No text but for DRPS_E_INTERRUPTED: the caller knows what the file is for.
+ */
+DRPS_MUST_CHECK
+int drps_io_fallocate(const struct drps_io *io, int fd, uint64_t size, struct drps_err *err);
+
 /* Close; fd < 0 is allowed and does nothing. A failure matters only to writers, who call
  * drps_io_sync() first. */
 void drps_io_close(const struct drps_io *io, int fd);

@@ -140,6 +140,16 @@ int drps_io_open(const struct drps_io *io, const char *path, int flags, int *fd_
     return 0;
 }
 
+int drps_io_fallocate(const struct drps_io *io, int fd, uint64_t size, struct drps_err *err)
+{
+    for (;;) {
+        const int rc = io->ops->fallocate(io->ctx, fd, size);
+        if (rc != -EINTR) return rc;
+        const int stopped = drps_io_stopped(io, err);
+        if (stopped < 0) return stopped;
+    }
+}
+
 void drps_io_close(const struct drps_io *io, int fd)
 {
     if (fd >= 0) (void)io->ops->close(io->ctx, fd); /* writers have synced before */

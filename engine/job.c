@@ -180,6 +180,7 @@ static struct drps_store_config store_config(struct drps_job *job, uint64_t step
         .block_first = job->block_first,
         .blocks = info->blocks,
         .timeline = &job->timeline,
+        .epoch_steps = info->batches + info->eval_batches,
         .step = {.blocks = info->max_step_blocks,
                  .block_rows = info->max_step_block_rows,
                  .rows = info->ranks.max_round_rows},
@@ -255,7 +256,8 @@ static int make_store_dir(struct drps_job *job, struct drps_err *err)
 /* How the disk takes requests decides how memory is shared; a small model is not worth asking. */
 static int probe_disk(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
 {
-    if (config->rows * config->row_bytes < PROBE_LEAST) return 0;
+    config->seek_bytes = job->options->seek_bytes;
+    if (config->seek_bytes || config->rows * config->row_bytes < PROBE_LEAST) return 0;
     return drps_relay_probe(config->io, job->store_dir, config->no_uring, &config->seek_bytes, err);
 }
 
@@ -276,28 +278,61 @@ static int probe_reads(struct drps_job *job, struct drps_store_config *config, s
     return 0;
 }
 
+/* 1: windows were opened, and fit; 0: they did not, with this share of the memory. */
+static int try_windows(struct drps_job *job, const struct drps_store_config *config,
+                       const struct drps_relay_share *share, struct drps_err *err)
+{
+    const struct drps_windows_options options = {.plan = job->plan,
+                                                 .dir = job->store_dir,
+                                                 .share = share,
+                                                 .epochs = job->options->epochs,
+                                                 .memory_bytes = job->memory.store_bytes,
+                                                 .log = job->options->log};
+    const uint64_t two_steps = 2 * config->step.rows;
+    const uint64_t rows = two_steps < config->rows ? two_steps : config->rows;
+    if (share->budget_bytes < rows * share->row_bytes) return 0;
+    int rc = drps_windows_open(&options, &job->windows, &job->window_source, err);
+    if (rc < 0) return rc;
+    if (drps_relay_fits(share, job->window_source.windows)) return 1;
+    drps_log(job->options->log, DRPS_LOG_INFO, "%u windows are too many for the memory",
+             job->window_source.windows);
+    drps_windows_close(job->windows);
+    job->windows = NULL;
+    return 0;
+}
+
+/* With buffers as suit the disk, where memory is short as suit any, and at last with as little for
+ * them as is sure to do: drps_memory_split() asked for that. */
+static int fit_windows(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
+{
+    const uint64_t memory = job->memory.store_bytes;
+    struct drps_relay_share share;
+    drps_relay_share(memory, config->rows, config->row_bytes, config->seek_bytes, &share);
+    int rc = try_windows(job, config, &share, err);
+    if (rc == 0 && config->seek_bytes) {
+        config->seek_bytes = 0;
+        drps_relay_share(memory, config->rows, config->row_bytes, 0, &share);
+        rc = try_windows(job, config, &share, err);
+    }
+    if (rc) return rc;
+    drps_relay_share_surely(memory, config, &share);
+    config->buffer_bytes = share.buffer_bytes;
+    rc = try_windows(job, config, &share, err);
+    if (rc) return rc;
+    return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                        "%s: its steps have more rows than plan.json says: make the plan anew",
+                        job->plan->dir);
+}
+
 /* A relay store runs windows of its own size, and batches that name rows by their slots in them. */
 static int open_windows(struct drps_job *job, struct drps_store_config *config,
                         struct drps_err *err)
 {
-    struct drps_relay_share share;
     if (job->memory.store != &drps_store_relay) return 0;
     int rc = probe_disk(job, config, err);
+    if (rc == 0) rc = fit_windows(job, config, err);
     if (rc < 0) return rc;
-    drps_relay_share(job->memory.store_bytes, config->rows, config->row_bytes, config->seek_bytes,
-                     &share);
-    if (share.budget_bytes < 2 * config->step.rows * share.row_bytes) { /* memory is short */
-        config->seek_bytes = 0;
-        drps_relay_share(job->memory.store_bytes, config->rows, config->row_bytes, 0, &share);
-    }
-    const struct drps_windows_options options = {.plan = job->plan,
-                                                 .dir = job->store_dir,
-                                                 .share = &share,
-                                                 .epochs = job->options->epochs,
-                                                 .memory_bytes = job->memory.store_bytes,
-                                                 .log = job->options->log};
-    rc = drps_windows_open(&options, &job->windows, &job->window_source, err);
-    if (rc == 0) rc = drps_feed_use_slots(job->feed, drps_windows_dir(job->windows), err);
+    rc = drps_feed_use_slots(job->feed, drps_windows_dir(job->windows), err);
     if (rc < 0) return rc;
     drps_feed_go_direct(job->feed);
     const uint64_t spread = drps_windows_spread(job->windows, job->plan->info.batches);

@@ -162,8 +162,15 @@ static int take_blocks(struct drps_memory *m, const struct drps_memory_parts *p,
     take(&m->budget, "reading the use of blocks", drps_uses_memory(p->uses, m->buffer_bytes));
     int rc = open_blocks(m, p->config, &least, &most, err);
     if (rc < 0) return rc;
-    return take_store(m, "the largest step's blocks of rows", "more blocks of rows", least, most,
-                      err);
+    const uint64_t engine = drps_pib_engine_least(p->config);
+    take(&m->budget, "caches and buffers of the store's engine", engine);
+    const int several = p->config->open_steps > 1 || p->config->kv->pool_steps > 1;
+    rc = take_store(m,
+                    several ? "blocks of rows of some of the largest steps"
+                            : "the largest step's blocks of rows",
+                    "more blocks of rows", least - engine, most - engine, err);
+    m->store_bytes += engine;
+    return rc;
 }
 
 static int find_engine(const char *name, const struct drps_kv_ops **kv_out, struct drps_err *err)

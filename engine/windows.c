@@ -53,12 +53,12 @@ static uint64_t wanted_bytes(const struct drps_plan_info *info,
 }
 
 /* They fit, and are not much smaller than this run wants; what fits is not much larger: all of the
- * budget is less than 4/3 of that. */
+ * budget is less than 4/3 of that. Coarse windows are as large as can be. */
 static int plan_suits(const struct drps_plan_info *info, const struct drps_relay_share *share)
 {
     const uint64_t bytes = info->working_set_rows * share->row_bytes;
     const uint64_t wanted = wanted_bytes(info, share);
-    return bytes <= share->budget_bytes && 4 * bytes >= 3 * wanted;
+    return !share->coarse && bytes <= share->budget_bytes && 4 * bytes >= 3 * wanted;
 }
 
 static int compile(const struct drps_windows_options *o, uint64_t *working_rows_out,

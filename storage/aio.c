@@ -17,7 +17,9 @@
 
 enum {
     REGISTER_BYTES = 1 << 30, /* the kernel takes no larger piece as one registered buffer */
-    STALLS_MAX = 1000         /* calls in a row that move nothing before one gives up */
+    STALLS_MAX = 1000,        /* calls in a row that move nothing before one gives up */
+    PAUSE_NS = 16000,         /* after the first refusal; twice as long after the next ... */
+    PAUSE_DOUBLINGS = 8,      /* ... up to 4 ms */
 };
 
 void drps_aio_note(struct drps_aio *aio, const char *fmt, ...)
@@ -30,6 +32,17 @@ void drps_aio_note(struct drps_aio *aio, const char *fmt, ...)
     va_start(ap, fmt);
     (void)vsnprintf(why + used, sizeof(aio->about.why) - used, fmt, ap); /* a cut text will do */
     va_end(ap);
+}
+
+/*
+ * Nothing tells when the kernel has room again, if nothing of ours is under way: so this is a
+ * back-off, and no way to wait for another thread. A signal that ends it early does no harm.
+ */
+void drps_aio_pause(int refusals)
+{
+    const int doublings = refusals < PAUSE_DOUBLINGS ? refusals : PAUSE_DOUBLINGS;
+    const struct timespec t = {.tv_nsec = (long)PAUSE_NS << doublings};
+    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
 }
 
 static int finish(struct drps_aio_slot *s, int result)
@@ -121,8 +134,8 @@ int drps_aio_sector(const struct drps_io *io, const char *path, uint32_t *sector
 static int preallocate(const struct drps_aio *aio, struct drps_err *err)
 {
     char size[32];
-    int rc = aio->io->ops->fallocate(aio->io->ctx, aio->fd, aio->file_bytes);
-    if (rc >= 0) return 0;
+    int rc = drps_io_fallocate(aio->io, aio->fd, aio->file_bytes, err);
+    if (rc >= 0 || rc == DRPS_E_INTERRUPTED) return rc;
     (void)drps_size_format(aio->file_bytes, size, sizeof(size));
     if (rc == -ENOSPC || rc == -EDQUOT)
         return drps_err_set(err, rc,

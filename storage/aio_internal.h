@@ -90,4 +90,8 @@ struct drps_aio_part drps_aio_rest(const struct drps_aio_slot *slot);
  */
 int drps_aio_advance(const struct drps_aio *aio, struct drps_aio_slot *slot, int64_t got);
 
+/* Before what was refused (-EAGAIN) so many times in a row, from 1, is asked for again: longer each
+ * time, up to 4 ms. */
+void drps_aio_pause(int refusals);
+
 #endif

@@ -42,8 +42,8 @@ static uint32_t pop(struct queue *q, size_t depth)
 static void carry_out(const struct drps_aio *aio, struct drps_aio_slot *s)
 {
     const struct drps_io *io = aio->io;
-    ssize_t got;
-    do {
+    for (;;) {
+        ssize_t got;
         const struct drps_aio_part part = drps_aio_rest(s);
         const uint64_t offset = s->offset + s->moved;
         if (part.pieces)
@@ -51,7 +51,9 @@ static void carry_out(const struct drps_aio *aio, struct drps_aio_slot *s)
         else
             got = s->write ? io->ops->pwrite(io->ctx, aio->fd, part.buf, part.bytes, offset)
                            : io->ops->pread(io->ctx, aio->fd, part.buf, part.bytes, offset);
-    } while (!drps_aio_advance(aio, s, got));
+        if (drps_aio_advance(aio, s, got)) return;
+        if (got == -EAGAIN) drps_aio_pause(s->stalls);
+    }
 }
 
 static void *thread_main(void *arg)

@@ -11,7 +11,6 @@
 
 #include <liburing.h>
 #include <limits.h>
-#include <sched.h>
 #include <stdlib.h>
 
 enum { REFUSALS_MAX = 1000 }; /* in a row, for want of kernel memory, before one gives up */
@@ -100,6 +99,18 @@ static void prepare(const struct drps_aio *aio, struct uring *u, uint32_t slot)
     io_uring_sqe_set_data64(sqe, slot);
 }
 
+/* After so many refusals in a row: until one more of the operations that the kernel has is done,
+ * which gives memory back; where it has none, some time. */
+static void back_off(struct uring *u, int refusals)
+{
+    struct io_uring_cqe *cqe;
+    const unsigned done = io_uring_cq_ready(&u->ring);
+    if (u->in_kernel > done)
+        (void)io_uring_wait_cqe_nr(&u->ring, &cqe, done + 1); /* interrupted: it is asked anew */
+    else
+        drps_aio_pause(refusals);
+}
+
 /* Hand what is queued to the kernel, and wait for `wait` results if nothing interrupts. */
 static int hand_over(const struct drps_aio *aio, struct uring *u, unsigned wait,
                      struct drps_err *err)
@@ -116,7 +127,7 @@ static int hand_over(const struct drps_aio *aio, struct uring *u, unsigned wait,
                 return drps_err_set(err, -EAGAIN,
                                     "the kernel takes no more operations on %s: free some memory",
                                     aio->path);
-            (void)sched_yield(); /* lets whoever holds the kernel's memory go on */
+            back_off(u, refusals);
         } else if (rc != -EINTR) {
             return drps_err_set(err, rc, "cannot hand operations on %s to io_uring: %s", aio->path,
                                 drps_err_name(rc));
@@ -140,17 +151,21 @@ static int uring_reap(struct drps_aio *aio, size_t least, uint32_t *slots_out, s
     int rc = 0;
     size_t n = 0;
     for (;;) {
+        int refusals = 0;
         while (n < cap && io_uring_peek_cqe(&u->ring, &cqe) == 0) {
             uint32_t slot = (uint32_t)io_uring_cqe_get_data64(cqe);
             int got = cqe->res;
             io_uring_cqe_seen(&u->ring, cqe);
             u->in_kernel--;
-            if (drps_aio_advance(aio, &aio->slot[slot], got))
+            if (drps_aio_advance(aio, &aio->slot[slot], got)) {
                 slots_out[n++] = slot;
-            else
-                prepare(aio, u, slot);
+                continue;
+            }
+            prepare(aio, u, slot);
+            if (got == -EAGAIN) refusals = aio->slot[slot].stalls;
         }
         if (n >= least && !io_uring_sq_ready(&u->ring)) break;
+        if (refusals) back_off(u, refusals);
         rc = hand_over(aio, u, n < least ? (unsigned)(least - n) : 0, err);
         if (rc < 0) break;
     }

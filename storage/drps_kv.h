@@ -92,6 +92,10 @@ struct drps_kv_ops {
 
     void (*stats)(const struct drps_kv *kv, struct drps_kv_stats *out); /* any thread */
     void (*close)(struct drps_kv *kv);                                  /* NULL-safe */
+
+    /* The pool above it is to have room for the blocks of so many of the largest steps, at least,
+     * or else reads take nearly all of the time; 0: 1. */
+    unsigned pool_steps;
 };
 
 /* The engines of this build, NULL-terminated: databases, the preferred one first, then those that

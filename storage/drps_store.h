@@ -145,6 +145,8 @@ struct drps_store_config {
     int no_uring;        /* 1: read and write by threads */
 
     /* relay */
+    uint64_t epoch_steps;  /* for memory_need() before there are windows; 0: unknown */
+    uint64_t buffer_bytes; /* of memory_bytes, as of drps_relay_share; 0: as suits seek_bytes */
     void (*opened)(void *ctx); /* after step_ready() has said no: look again. Once, from the store's
                                   own thread, with no lock held; NULL: nobody asks */
     void *opened_ctx;
@@ -180,6 +182,9 @@ struct drps_pool_shape {
 void drps_pool_shape(const uint32_t *block_first, size_t blocks, size_t row_bytes,
                      const struct drps_step_size *step, uint64_t bytes,
                      struct drps_pool_shape *out);
+
+/* Of what a block store needs at least, the part of its engine: caches and buffers. */
+uint64_t drps_pib_engine_least(const struct drps_store_config *config);
 
 struct drps_store_stats {
     struct drps_iostat io;        /* logical block or chunk I/O of the store */
@@ -262,9 +267,21 @@ struct drps_relay_share {
     uint64_t held_bytes;   /* a frame beyond these, likewise */
     uint64_t buffer_bytes; /* chunks being filled, written and read ahead; some words a window */
     uint64_t scan_bytes;   /* taken only while all rows are visited */
+    int coarse;            /* 1: windows are to take all of budget_bytes */
 };
 void drps_relay_share(uint64_t memory_bytes, uint64_t rows, size_t row_bytes, uint64_t seek_bytes,
                       struct drps_relay_share *out);
+
+/*
+ * The same with as little for buffers as is sure to do: in what is left windows can be cut that the
+ * buffers have room for, however small their steps are, on any disk. That is so for memory_bytes
+ * from what memory_need() asks for. Of config: rows, row_bytes, epoch_steps and step.rows.
+ */
+void drps_relay_share_surely(uint64_t memory_bytes, const struct drps_store_config *config,
+                             struct drps_relay_share *out);
+
+/* 1: the buffers have room for so many windows. */
+int drps_relay_fits(const struct drps_relay_share *share, uint32_t windows);
 
 /* The share of a store that has memory for so many rows, with windows of the usual part: what
  * drps_relay_frames() makes of it is `frames`, or a little more where windows do not fill theirs.

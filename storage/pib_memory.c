@@ -21,10 +21,17 @@ static unsigned open_steps(const struct drps_store_config *config)
     return config->open_steps ? config->open_steps : 1;
 }
 
+/* Largest steps whose blocks the pool has room for, at least. */
+static unsigned pool_steps(const struct drps_store_config *config)
+{
+    const unsigned open = open_steps(config), wanted = config->kv->pool_steps;
+    return open > wanted ? open : wanted;
+}
+
 struct drps_step_size drps_pib_open_size(const struct drps_store_config *config)
 {
     const struct drps_step_size *step = &config->step;
-    const uint64_t n = open_steps(config);
+    const uint64_t n = pool_steps(config);
     return (struct drps_step_size){
         .blocks = least_of(n * step->blocks, config->blocks),
         .block_rows = least_of(n * step->block_rows, config->rows),
@@ -96,6 +103,14 @@ static struct drps_kv_options engine_options(const struct drps_store_config *con
     };
 }
 
+uint64_t drps_pib_engine_least(const struct drps_store_config *config)
+{
+    const struct drps_kv_options engine = engine_options(config);
+    uint64_t least, most;
+    config->kv->memory_need(&engine, &least, &most);
+    return least;
+}
+
 static void shape(const struct drps_store_config *config, uint64_t bytes,
                   struct drps_pool_shape *out)
 {
@@ -131,11 +146,10 @@ int drps_pib_split_memory(const struct drps_store_config *config, struct drps_pi
         return drps_err_set(
             err, DRPS_E_MEMORY_BUDGET,
             "the block store has %llu bytes of memory and needs at least %llu: %llu for %s, the "
-            "rest for the %llu blocks of the largest step%s",
+            "rest for the %llu blocks of the %u largest steps",
             (unsigned long long)config->memory_bytes, (unsigned long long)least,
             (unsigned long long)engine_least, config->kv->name,
-            (unsigned long long)drps_pib_open_size(config).blocks,
-            open_steps(config) > 1 ? "s that are open together" : "");
+            (unsigned long long)drps_pib_open_size(config).blocks, pool_steps(config));
     /* The engine's part grows with the memory, but never at the cost of what the largest step
      * needs. */
     uint64_t engine = config->memory_bytes / ENGINE_PART;

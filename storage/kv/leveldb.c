@@ -21,6 +21,7 @@
 enum {
     DEFAULT_MEMORY = 32 << 20,
     DEFAULT_VALUE = 4096,
+    POOL_STEPS = 4, /* measured: docs/operations.md, "Memory" */
 };
 
 struct leveldb_kv {
@@ -250,6 +251,7 @@ const struct drps_kv_ops drps_kv_leveldb = {
     .sync = kv_sync,
     .stats = kv_stats,
     .close = kv_close,
+    .pool_steps = POOL_STEPS,
 };
 
 #endif /* DRPS_WITH_LEVELDB */

@@ -87,6 +87,7 @@ uint64_t drps_relay_window_bytes(const struct drps_relay_share *share, uint64_t 
     const uint64_t each = share->row_bytes + share->held_bytes / HELD_SHARE;
     const uint64_t part = most / each * share->row_bytes;
     const uint64_t least = 2 * step_rows * share->row_bytes;
+    if (share->coarse) return most;
     return clamp(part, least < most ? least : most, most);
 }
 
@@ -190,10 +191,15 @@ struct given {
     uint64_t bytes, seek_bytes, most_chunk;
 };
 
+static uint64_t kept_for(uint64_t windows)
+{
+    return clamp(windows * WINDOW_EXTRA, WINDOWS_LEAST, UINT64_MAX);
+}
+
 static struct given given(const struct drps_store_config *config, uint64_t buffer_bytes)
 {
     const uint32_t windows = config->windows->windows;
-    const uint64_t kept = clamp(windows * (uint64_t)WINDOW_EXTRA, WINDOWS_LEAST, UINT64_MAX);
+    const uint64_t kept = kept_for(windows);
     const uint64_t seek_bytes = config->seek_bytes > SEEK_LEAST ? config->seek_bytes : SEEK_LEAST;
     return (struct given){.bytes = buffer_bytes > kept ? buffer_bytes - kept : 0,
                           .seek_bytes = seek_bytes,
@@ -219,6 +225,84 @@ int drps_relay_lay_out(const struct drps_store_config *config, uint64_t buffer_b
                             WINDOW_EXTRA, (unsigned long long)buffer_bytes);
     *out = best.layout;
     return 0;
+}
+
+/* ---- Windows that are sure to fit ---- */
+
+/*
+ * Buffers of so many bytes have a layout for any number of windows up to this, whatever the disk:
+ * chunks of the least size, by way of groups where there are many. span_of() goes two up from
+ * sqrt(windows / 2) at most, as windows - 1 has no three neighbours near that for divisors.
+ */
+static uint64_t sure_buffers(uint64_t windows)
+{
+    const uint64_t span = (uint64_t)ceil(sqrt((double)windows / 2)) + 2;
+    const uint64_t grouped = 2 * span + (uint64_t)ceil(sqrt(2.0 * (double)windows));
+    const uint64_t tails = windows < grouped ? windows : grouped;
+    return kept_for(windows) + (tails + 2 * PIECES_LEAST) * CHUNK_LEAST;
+}
+
+int drps_relay_fits(const struct drps_relay_share *share, uint32_t windows)
+{
+    const struct drps_window_source source = {.windows = windows};
+    const struct drps_store_config config = {.windows = &source};
+    struct drps_relay_layout layout;
+    return drps_relay_lay_out(&config, share->buffer_bytes, &layout, NULL) == 0;
+}
+
+/*
+ * Windows of an epoch, at most, where two neighbours may together have the rows of `pairs` pairs of
+ * its largest step. A window ends before a step that would give it the rows of more than `pairs`
+ * steps, or it and the one before those of more than 2 * pairs (index/cut.c): of two neighbours,
+ * the second one ended so has `pairs` steps or makes them 2 * pairs together, and the other one has
+ * a step at least. Others end with training and with the epoch.
+ */
+static uint64_t most_windows(uint64_t steps, uint64_t pairs)
+{
+    const uint64_t most = 2 * (steps / (pairs + 1)) + 5;
+    return most < steps ? most : steps;
+}
+
+/* Memory for windows of so many pairs of steps. */
+static uint64_t bytes_for(const struct drps_store_config *config, uint64_t pairs,
+                          const struct drps_relay_share *share, uint64_t *buffer_bytes_out)
+{
+    const uint64_t wanted = 2 * pairs * config->step.rows;
+    const uint64_t rows = wanted < config->rows ? wanted : config->rows;
+    *buffer_bytes_out = sure_buffers(most_windows(config->epoch_steps, pairs));
+    return rows * share->row_bytes + *buffer_bytes_out + share->scan_bytes;
+}
+
+/* The numbers of pairs that are tried, from 1 on. */
+static uint64_t more_pairs(uint64_t pairs)
+{
+    return pairs + 1 + pairs / 8;
+}
+
+uint64_t drps_relay_sure_bytes(const struct drps_store_config *config)
+{
+    struct drps_relay_share share;
+    uint64_t buffers, least = UINT64_MAX;
+    drps_relay_share(0, config->rows, config->row_bytes, 0, &share);
+    for (uint64_t pairs = 1; pairs == 1 || pairs <= config->epoch_steps;
+         pairs = more_pairs(pairs)) {
+        const uint64_t bytes = bytes_for(config, pairs, &share, &buffers);
+        if (bytes < least) least = bytes;
+    }
+    return least;
+}
+
+void drps_relay_share_surely(uint64_t memory_bytes, const struct drps_store_config *config,
+                             struct drps_relay_share *out)
+{
+    uint64_t buffers;
+    drps_relay_share(memory_bytes, config->rows, config->row_bytes, 0, out);
+    for (uint64_t pairs = 1; pairs == 1 || pairs <= config->epoch_steps; pairs = more_pairs(pairs))
+        if (bytes_for(config, pairs, out, &buffers) <= memory_bytes || pairs == 1)
+            out->buffer_bytes = buffers;
+    const uint64_t fixed = out->buffer_bytes + out->scan_bytes;
+    out->budget_bytes = memory_bytes > fixed ? memory_bytes - fixed : 0;
+    out->coarse = 1;
 }
 
 /* ---- Slots ---- */

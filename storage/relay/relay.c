@@ -44,6 +44,8 @@ static int relay_memory_need(const struct drps_store_config *config, uint64_t *l
     if (config->windows) rows = config->windows->working_rows;
     if (rows > config->rows) rows = config->rows;
     *least_out = memory_for(config, rows);
+    const uint64_t sure = config->windows ? 0 : drps_relay_sure_bytes(config);
+    if (sure > *least_out) *least_out = sure;
     struct drps_relay_share share;
     struct drps_relay_layout layout;
     for (; config->windows; *least_out += *least_out / 8) { /* until the chunks fit, too */
@@ -202,10 +204,18 @@ static int plan_ways(struct drps_relay *st, struct drps_err *err)
     return rc;
 }
 
+static void share_memory(const struct drps_store_config *c, struct drps_relay_share *out)
+{
+    drps_relay_share(c->memory_bytes, c->rows, c->row_bytes, c->seek_bytes, out);
+    if (!c->buffer_bytes) return;
+    const uint64_t fixed = c->buffer_bytes + out->scan_bytes;
+    out->buffer_bytes = c->buffer_bytes;
+    out->budget_bytes = c->memory_bytes > fixed ? c->memory_bytes - fixed : 0;
+}
+
 static int open_parts(struct drps_relay *st, struct drps_err *err)
 {
-    drps_relay_share(st->config.memory_bytes, st->config.rows, st->config.row_bytes,
-                     st->config.seek_bytes, &st->share);
+    share_memory(&st->config, &st->share);
     const uint64_t need = st->source.working_rows * st->share.row_bytes;
     if (need > st->share.budget_bytes)
         return drps_err_set(err, DRPS_E_MEMORY_BUDGET,

@@ -43,6 +43,9 @@ struct drps_relay_layout {
     uint64_t chunks_most; /* that all streams hold at a time then; 0: what all rows take */
 };
 
+/* The least memory for which drps_relay_share_surely() is right. */
+uint64_t drps_relay_sure_bytes(const struct drps_store_config *config);
+
 /* The largest chunk that pays on a disk that would move seek_bytes in the time of one more request.
  */
 uint64_t drps_relay_chunk(uint64_t seek_bytes);

@@ -288,6 +288,9 @@ static void check_store(const struct world *w, const char *store, uint64_t conte
         check_in_order(w, o, DRPS_SCHED_SSP, content);
         check_modes(w, o, steps);
     }
+    o.memory_bytes = least;
+    o.seek_bytes = 1 << 20; /* the least is enough on any disk */
+    check_in_order(w, o, DRPS_SCHED_SSP, content);
 }
 
 static void test_stores_on_disk(void **state)

@@ -64,6 +64,32 @@ static void test_io_interrupted_and_short_transfers_go_on(void **state)
     }
 }
 
+/* A signal ends the call: it is made again, but not once training is to stop. */
+static void test_io_preallocation_outlasts_signals(void **state)
+{
+    struct fault_io *f = fault_io_new(drps_io_os());
+    struct drps_io io = f->io;
+    struct drps_err err = DRPS_ERR_INIT;
+    atomic_int stop = 0;
+    uint64_t size;
+    int fd;
+    io.stop = &stop;
+    assert_int_equal(drps_io_open(&io, scratch_path(*state, "file"), O_RDWR | O_CREAT, &fd, &err),
+                     0);
+    fault_io_arm(f, FAULT_FALLOCATE, 1, 0, FAULT_ERROR, -EINTR);
+    assert_int_equal(drps_io_fallocate(&io, fd, N, &err), 0);
+    assert_int_equal(atomic_load(&f->fired), 1);
+    assert_int_equal(drps_io_size(&io, fd, "file", &size, &err), 0);
+    assert_int_equal(size, N);
+    fault_io_arm(f, FAULT_FALLOCATE, 1, 1, FAULT_ERROR, -EINTR);
+    atomic_store(&stop, 1);
+    assert_int_equal(drps_io_fallocate(&io, fd, N, &err), DRPS_E_INTERRUPTED);
+    fault_io_arm(f, FAULT_FALLOCATE, 1, 1, FAULT_ERROR, -EOPNOTSUPP);
+    assert_int_equal(drps_io_fallocate(&io, fd, N, &err), -EOPNOTSUPP);
+    drps_io_close(&io, fd);
+    fault_io_free(f);
+}
+
 static void test_io_early_end_names_file_and_offset(void **state)
 {
     struct scratch *s = *state;
@@ -269,6 +295,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(test_io_interrupted_and_short_transfers_go_on),
+        SCRATCH_TEST(test_io_preallocation_outlasts_signals),
         SCRATCH_TEST(test_io_early_end_names_file_and_offset),
         SCRATCH_TEST(test_io_errors_name_file_and_offset),
         SCRATCH_TEST(test_io_full_disk_says_what_to_do),

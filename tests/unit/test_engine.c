@@ -170,7 +170,7 @@ static void test_engine_stores_agree_bit_for_bit(void **state)
                 if (got.content != want.content)
                     fail_msg("%s on %s: content %016llx, resident %016llx", cases[i].name, name,
                              (unsigned long long)got.content, (unsigned long long)want.content);
-                if (k == 0)
+                if (k == 0 && (*kv)->pool_steps <= 1)
                     assert_true(got.store_stats.io.reads >
                                 0); /* the pool was too small for all blocks */
                 assert_int_equal(got.epochs_n, 3);
@@ -260,6 +260,8 @@ static void test_engine_refuses_too_little_memory_with_a_number_that_would_do(vo
         assert_int_equal(train_fails(plan, dir, o, &r, &err), DRPS_E_MEMORY_BUDGET);
         assert_non_null(strstr(err.text, "--memory 1.0 MiB is too small: at least "));
         assert_non_null(strstr(err.text, "program"));
+        if (strcmp(o.store, "rocksdb") == 0 || strcmp(o.store, "leveldb") == 0)
+            assert_non_null(strstr(err.text, "caches and buffers of the store's engine 24.0 MiB"));
         o.memory_bytes = r.memory.used_bytes - 1;
         assert_int_equal(train_fails(plan, dir, o, &r, &err), DRPS_E_MEMORY_BUDGET);
         o.memory_bytes = r.memory.used_bytes;

@@ -213,6 +213,58 @@ static void test_window_bytes_stay_in_the_budget(void **state)
             fail_msg("%s: %llu bytes instead of %llu", cases[i].name, (unsigned long long)got,
                      (unsigned long long)cases[i].want);
     }
+    struct drps_relay_share coarse = share;
+    coarse.coarse = 1;
+    assert_int_equal(drps_relay_window_bytes(&coarse, 5000, 100), 96000);
+}
+
+/* Where two steps take nearly all of the memory, windows may be as many as steps: the buffers have
+ * room for them, or fewer, on any disk, and what is left for two steps. */
+static void test_sure_share_fits_any_windows(void **state)
+{
+    (void)state;
+    static const uint64_t seeks[] = {0, 4096, 65536, 262144, 1 << 20, 4 << 20};
+    struct drps_store_config config = {.rows = 1 << 30, .row_bytes = 64, .step.rows = 1 << 28};
+    for (uint64_t steps = 1; steps < 40000; steps += 1 + steps / 50) {
+        struct drps_window_source source = {.windows = (uint32_t)steps};
+        struct drps_relay_share share;
+        config.epoch_steps = steps;
+        config.windows = NULL;
+        const uint64_t least = drps_relay_sure_bytes(&config);
+        drps_relay_share_surely(least, &config, &share);
+        assert_int_equal(share.budget_bytes / share.row_bytes, 2 * config.step.rows);
+        config.windows = &source;
+        for (; source.windows > 0; source.windows -= 1 + source.windows / 30) {
+            struct drps_relay_layout l;
+            assert_true(drps_relay_fits(&share, source.windows));
+            for (size_t i = 0; i < sizeof(seeks) / sizeof(*seeks); i++) {
+                config.seek_bytes = seeks[i];
+                if (drps_relay_lay_out(&config, share.buffer_bytes, &l, NULL) < 0)
+                    fail_msg("%u windows of %llu steps, seeks of %llu bytes", source.windows,
+                             (unsigned long long)steps, (unsigned long long)seeks[i]);
+            }
+        }
+    }
+}
+
+/* More memory than the least: never fewer rows than the least has room for, and a share of it. */
+static void test_sure_share_grows(void **state)
+{
+    (void)state;
+    const struct drps_store_config config = {
+        .rows = 4000000, .row_bytes = 72, .step.rows = 3700, .epoch_steps = 5001};
+    const uint64_t least = drps_relay_sure_bytes(&config);
+    for (uint64_t memory = least; memory < 64 << 20; memory += 54321) {
+        struct drps_relay_share share;
+        drps_relay_share_surely(memory, &config, &share);
+        const uint64_t rows = share.budget_bytes / share.row_bytes;
+        const uint64_t pairs = rows / (2 * config.step.rows); /* of steps: windows have as many */
+        assert_true(pairs >= 1);
+        assert_int_equal(share.budget_bytes + share.buffer_bytes + share.scan_bytes, memory);
+        const uint64_t windows = 2 * config.epoch_steps / (pairs + 1) + 5;
+        assert_true(drps_relay_fits(
+            &share, (uint32_t)(windows < config.epoch_steps ? windows : config.epoch_steps)));
+    }
 }
 
 /* Windows with the rows 0 1, 1 2, 2 and 0, of which the first two have all three rows. */
@@ -511,6 +563,63 @@ static void run_steps(struct drps_store *st, const struct plan *p, uint64_t from
     }
 }
 
+/* A source that counts what is read of it, but for heads. */
+struct counted {
+    struct drps_window_source inner;
+    uint64_t reads;
+};
+
+static int read_counted(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
+                        struct drps_ways *next, struct drps_ways *prev, struct drps_err *err)
+{
+    struct counted *c = ctx;
+    c->reads += rows || next || prev;
+    return c->inner.read(c->inner.ctx, w, out, rows, next, prev, err);
+}
+
+static int visit_nothing(void *ctx, uint64_t first, size_t n, const void *rows,
+                         struct drps_err *err)
+{
+    (void)ctx, (void)first, (void)n, (void)rows, (void)err;
+    return 0;
+}
+
+/* However many groups there are: a window's record is read once for the rows that come to it, and
+ * once for those that it sent to groups; those of the two open windows once more. */
+static void test_scan_reads_each_window_twice_at_most(void **state)
+{
+    (void)state;
+    struct plan *p = plan_new(test_seed("scan"), &shapes[4]);
+    struct drps_store *st;
+    struct drps_store_stats stats;
+    struct drps_err err = DRPS_ERR_INIT;
+    char *dir = scratch_new();
+    plan_cut(p, 3, 1);
+    const uint64_t windows = p->source.windows;
+    struct counted c = {.inner = p->source};
+    struct drps_window_source source = p->source;
+    source.ctx = &c;
+    source.read = read_counted;
+    struct drps_store_config config = plan_config(p);
+    config.dir = dir;
+    config.windows = &source;
+    config.memory_bytes = plan_least_memory(&drps_store_relay, &config);
+    if (drps_store_relay.open(&config, &st, &err) < 0) fail_msg("%s", err.text);
+    drps_store_relay.stats(st, &stats);
+    assert_true(stats.groups > 2);
+    for (uint64_t done = 0, next; done < p->n_steps; done = next) {
+        next = done + windows / 2 < p->n_steps ? done + windows / 2 : p->n_steps;
+        run_steps(st, p, done, next);
+        if (drps_store_relay.scan(st, visit_nothing, NULL, &err) < 0) fail_msg("%s", err.text);
+        c.reads = 0; /* the store's thread is idle until the next step */
+        if (drps_store_relay.scan(st, visit_nothing, NULL, &err) < 0) fail_msg("%s", err.text);
+        assert_in_range(c.reads, windows / 4, 2 * windows + 2);
+    }
+    drps_store_relay.close(st);
+    scratch_remove(dir);
+    plan_free(p);
+}
+
 /* Who asks first need not wait: the store's thread says when to ask again. */
 static void test_says_when_a_window_is_open(void **state)
 {
@@ -746,6 +855,8 @@ int main(void)
         cmocka_unit_test(test_moves_what_the_windows_say),
         cmocka_unit_test(test_holds_what_there_is_room_for),
         cmocka_unit_test(test_window_bytes_stay_in_the_budget),
+        cmocka_unit_test(test_sure_share_fits_any_windows),
+        cmocka_unit_test(test_sure_share_grows),
         cmocka_unit_test(test_hold_plan_takes_the_frames_left),
         cmocka_unit_test(test_shelves_keep_order),
         cmocka_unit_test(test_groups_when_memory_is_short),
@@ -754,6 +865,7 @@ int main(void)
         cmocka_unit_test(test_layout_uses_its_bytes),
         cmocka_unit_test(test_layout_shares_tails_where_that_is_cheaper),
         cmocka_unit_test(test_closes_at_any_time),
+        cmocka_unit_test(test_scan_reads_each_window_twice_at_most),
         cmocka_unit_test(test_says_when_a_window_is_open),
         cmocka_unit_test(test_wrong_use_is_refused),
         cmocka_unit_test(test_wrong_byte_is_named),

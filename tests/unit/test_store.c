@@ -337,6 +337,32 @@ static void test_memory_does_not_grow_with_epochs(void **state)
     plan_free(p);
 }
 
+/* Below LevelDB a pool of one step's blocks is not enough: the least has room for those of four. */
+static void test_least_pool_is_as_large_as_the_engine_asks(void **state)
+{
+    (void)state;
+    struct plan *p = plan_new(1, &shapes[1]);
+    struct drps_store_config config = plan_config(p);
+    struct drps_step_size steps = config.step;
+    struct drps_pool_shape one, four;
+    config.kv = drps_kv_find("leveldb");
+    if (!config.kv || !drps_kv_find("rocksdb")) skip();
+    steps.blocks *= 4;
+    steps.block_rows = steps.block_rows * 4 < p->rows ? steps.block_rows * 4 : p->rows;
+    if (steps.blocks > p->blocks) steps.blocks = p->blocks;
+    drps_pool_shape(p->block_first, p->blocks, p->row_bytes, &config.step, 0, &one);
+    drps_pool_shape(p->block_first, p->blocks, p->row_bytes, &steps, 0, &four);
+    assert_true(four.least_bytes > one.least_bytes);
+    const uint64_t asked = plan_least_memory(&drps_store_pib, &config);
+    config.open_steps = 4; /* not those beside them */
+    assert_int_equal(plan_least_memory(&drps_store_pib, &config), asked);
+    config.open_steps = 1;
+    config.kv = drps_kv_find("rocksdb");
+    assert_int_equal(asked - plan_least_memory(&drps_store_pib, &config),
+                     four.least_bytes - one.least_bytes);
+    plan_free(p);
+}
+
 static void test_bad_configs_are_refused(void **state)
 {
     (void)state;
@@ -374,6 +400,7 @@ int main(void)
         cmocka_unit_test(test_wrong_order_is_refused),
         cmocka_unit_test(test_pib_refuses_rows_outside_its_blocks),
         cmocka_unit_test(test_too_small_memory_names_what_would_do),
+        cmocka_unit_test(test_least_pool_is_as_large_as_the_engine_asks),
         cmocka_unit_test(test_bad_configs_are_refused),
         cmocka_unit_test(test_memory_does_not_grow_with_epochs),
     };

@@ -1,0 +1,244 @@
+/*
+ * The least memory that a refusal asks for is enough, and so is all that is more: whatever the
+ * disk, the plan and the store, training then gives the model that it gives with all rows in
+ * memory.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_size.h"
+#include "engine/drps_engine.h"
+#include "support/index_case.h"
+#include "support/world.h"
+
+enum { KIB = 1 << 10, MIB = 1 << 20 };
+
+struct kind {
+    const char *name, *algo, *order, *blocks;
+    enum case_format format;
+    size_t samples, features;
+    uint32_t rank, lanes;
+    uint64_t batch;
+    int one_step; /* all is opened, one step trained */
+};
+
+static const struct kind many_steps = {.name = "more steps than the least buffers hold windows",
+                                       .algo = "fm",
+                                       .format = CASE_LIBSVM,
+                                       .samples = 36000,
+                                       .features = 3000,
+                                       .rank = 256,
+                                       .batch = 4};
+
+/* The plan of this kind, in the scratch folder. */
+static struct drps_plan *make_plan(struct scratch *s, const struct kind *k)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_plan *plan;
+    struct case_run c;
+    case_begin(&c, s, case_input(s, "input", k->format, k->samples, k->features, 7), k->algo);
+    c.options.batch_size = k->batch;
+    c.options.rank = k->rank;
+    c.options.test_fraction = 0.05;
+    c.options.force = 1;
+    c.options.lanes = k->lanes;
+    if (k->order) c.options.order = k->order;
+    if (k->blocks) c.options.blocks.by = k->blocks;
+    if (drps_index_run(drps_io_os(), &c.options, &c.result, &err) < 0) fail_msg("%s", err.text);
+    if (drps_plan_open(drps_io_os(), c.out, &plan, &err) < 0) fail_msg("%s", err.text);
+    return plan;
+}
+
+struct run {
+    const struct drps_plan *plan;
+    const struct kind *kind;
+    struct drps_train_options options;
+    uint64_t content; /* of the model that is right */
+    uint32_t most_windows;
+    int refitted; /* windows that were too many for the buffers */
+};
+
+static void count_refitted(void *ctx, enum drps_log_level level, const char *text)
+{
+    (void)level;
+    *(int *)ctx += strstr(text, "too many for the memory") != NULL;
+}
+
+static int train(struct run *r, struct drps_train_result *result, struct drps_err *err)
+{
+    struct drps_train_options o = r->options;
+    const struct drps_log log = {DRPS_LOG_INFO, count_refitted, &r->refitted};
+    o.log = &log;
+    *err = (struct drps_err)DRPS_ERR_INIT;
+    int rc = drps_train_run(r->plan, &o, result, err);
+    return rc == DRPS_E_INTERRUPTED && r->kind->one_step ? 0 : rc;
+}
+
+/* What a refusal asks for. */
+static uint64_t asked_for(const char *text)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    char number[64];
+    uint64_t bytes = 0;
+    const char *at = strstr(text, "at least ");
+    if (!at) fail_msg("no number: %s", text);
+    at += strlen("at least ");
+    const char *end = strstr(at, " is needed");
+    if (!end || (size_t)(end - at) >= sizeof(number)) fail_msg("no number: %s", text);
+    size_t n = 0;
+    for (const char *c = at; c < end; c++)
+        if (*c != ' ') number[n++] = *c;
+    number[n] = '\0';
+    if (drps_size_parse(number, &bytes, &err) < 0) fail_msg("%s", err.text);
+    return bytes;
+}
+
+/* It asks for that, rounded up; *exact_out: what it is before. */
+static uint64_t refused_with(struct run *r, uint64_t memory_bytes, uint64_t *exact_out)
+{
+    struct drps_train_result result;
+    struct drps_err err;
+    r->options.memory_bytes = memory_bytes;
+    assert_int_equal(train(r, &result, &err), DRPS_E_MEMORY_BUDGET);
+    *exact_out = result.memory.used_bytes;
+    drps_train_result_free(&result);
+    return asked_for(err.text);
+}
+
+static void must_train(struct run *r, uint64_t memory_bytes)
+{
+    struct drps_train_result result;
+    struct drps_err err;
+    r->options.memory_bytes = memory_bytes;
+    if (train(r, &result, &err) < 0)
+        fail_msg("%s, %s, seeks of %llu bytes: %llu bytes of memory: %s", r->kind->name,
+                 r->options.store, (unsigned long long)r->options.seek_bytes,
+                 (unsigned long long)memory_bytes, err.text);
+    if (result.content != r->content)
+        fail_msg("%s, %s, %llu bytes of memory: another model", r->kind->name, r->options.store,
+                 (unsigned long long)memory_bytes);
+    if (result.windows_n > r->most_windows) r->most_windows = (uint32_t)result.windows_n;
+    drps_train_result_free(&result);
+}
+
+static void begin_run(struct run *r, const struct kind *k, struct scratch *s)
+{
+    static const atomic_int stop = 1;
+    struct drps_train_result result;
+    struct drps_err err;
+    *r = (struct run){.plan = make_plan(s, k), .kind = k};
+    r->options = (struct drps_train_options){
+        .model_path = scratch_path(s, "model"), .replace = 1, .epochs = 1, .store = "resident"};
+    if (k->one_step) r->options.stop = &stop;
+    if (train(r, &result, &err) < 0) fail_msg("%s", err.text);
+    r->content = result.content;
+    drps_train_result_free(&result);
+}
+
+/* From the least on in steps that grow, up to twice as much as all rows take. */
+static void sweep(struct run *r, const char *store, uint64_t seek_bytes, uint64_t first_step)
+{
+    const uint64_t rows = 2 * r->plan->info.rows * r->plan->info.row_bytes;
+    r->options.store = store;
+    r->options.seek_bytes = seek_bytes;
+    uint64_t least, again;
+    const uint64_t asked = refused_with(r, 1, &least);
+    assert_in_range(asked, least, least + MIB / 8);
+    assert_int_equal(refused_with(r, least - 1, &again), asked);
+    assert_int_equal(again, least);
+    must_train(r, asked);
+    must_train(r, least);
+    for (uint64_t more = first_step; more < rows + 4 * MIB; more *= 4)
+        must_train(r, least + more);
+}
+
+static void test_least_is_enough_with_many_steps(void **state)
+{
+    static const uint64_t seeks[] = {0, MIB};
+    struct run r;
+    begin_run(&r, &many_steps, *state);
+    assert_true(r.plan->info.batches > 5000);
+    for (size_t i = 0; i < sizeof(seeks) / sizeof(*seeks); i++)
+        sweep(&r, "relay", seeks[i], 32 * KIB);
+    assert_true(r.most_windows > 300);
+    drps_plan_close((struct drps_plan *)r.plan);
+}
+
+/* Two steps more in memory would take more than the buffers do: windows of few steps, and buffers
+ * for all of these. */
+static void test_least_is_enough_with_wide_rows(void **state)
+{
+    static const struct kind kind = {.name = "wide rows",
+                                     .algo = "fm",
+                                     .format = CASE_LIBSVM,
+                                     .samples = 72000,
+                                     .features = 800,
+                                     .rank = 4096,
+                                     .batch = 8,
+                                     .one_step = 1};
+    struct run r;
+    begin_run(&r, &kind, *state);
+    sweep(&r, "relay", 0, MIB);
+    assert_true(r.refitted > 0);
+    drps_plan_close((struct drps_plan *)r.plan);
+}
+
+static void test_least_is_enough_for_every_store(void **state)
+{
+    static const struct kind kinds[] = {
+        {.name = "shuffled",
+         .algo = "fm",
+         .format = CASE_LIBSVM,
+         .samples = 1500,
+         .features = 20000,
+         .rank = 8,
+         .batch = 10},
+        {.name = "grid",
+         .algo = "lmf",
+         .format = CASE_RATINGS,
+         .samples = 6000,
+         .features = 1500,
+         .rank = 64,
+         .batch = 20,
+         .order = "grid"},
+        {.name = "lanes",
+         .algo = "lmf",
+         .format = CASE_RATINGS,
+         .samples = 6000,
+         .features = 1500,
+         .rank = 64,
+         .batch = 20,
+         .order = "grid",
+         .lanes = 4},
+    };
+    static const uint64_t seeks[] = {0, 4 * KIB, 256 * KIB, 3 * MIB};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+        struct run r;
+        begin_run(&r, &kinds[i], *state);
+        for (size_t k = 0; k < sizeof(seeks) / sizeof(*seeks); k++)
+            sweep(&r, "relay", seeks[k], k ? 512 * KIB : 16 * KIB);
+        for (const struct drps_kv_ops *const *kv = drps_kv_engines(); *kv; kv++)
+            sweep(&r, (*kv)->name, 0, 512 * KIB);
+        drps_plan_close((struct drps_plan *)r.plan);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_least_is_enough_with_many_steps, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_least_is_enough_with_wide_rows, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_least_is_enough_for_every_store, scratch_setup,
+                                        scratch_teardown),
+    };
+    return cmocka_run_group_tests_name("least", tests, NULL, NULL);
+}
