@@ -17,7 +17,6 @@
 enum {
     MIB = 1 << 20,
     PROGRAM_BYTES = 16 * MIB,
-    METRICS_BYTES = 4 * MIB + MIB / 4,
     OPEN_BYTES = 4 * MIB, /* at least, to look at a model */
     BATCH_BYTES = 2 * MIB,
     READER_LEAST = MIB,
@@ -66,7 +65,7 @@ static int open_model(struct predictor *p, const struct drps_io *io, struct drps
     drps_budget_init(&b, limit);
     p->reader_bytes = clamp(limit / 16, READER_LEAST, READER_MOST);
     take(&b, "program", PROGRAM_BYTES);
-    if (o->metrics) take(&b, "metrics", METRICS_BYTES);
+    if (o->metrics) take(&b, "metrics", DRPS_METRICS_BYTES);
     take(&b, "reading the data", 2 * p->reader_bytes);
     take(&b, "batches, at least", BATCH_BYTES);
     int rc = drps_budget_take(&b, "reading the model, at least", OPEN_BYTES, err);
