@@ -84,6 +84,9 @@ int drps_cluster_init(struct drps_cluster *c, const struct drps_plan *part,
     return c->whole ? check_whole(c->whole, part, err) : 0;
 }
 
+/* Changes with what messages of docs/WIRE.md mean, so that other builds of a version are refused. */
+#define MESSAGES "2"
+
 /* What must be the same on all ranks; all bytes are set. */
 struct terms {
     char version[16];
@@ -98,7 +101,7 @@ static void set_terms(const struct drps_cluster *c, const struct drps_train_opti
                       const struct drps_optim *optim, struct terms *t)
 {
     memset(t, 0, sizeof(*t));
-    strncpy(t->version, DRPS_VERSION, sizeof(t->version) - 1);
+    strncpy(t->version, DRPS_VERSION "/" MESSAGES, sizeof(t->version) - 1);
     memcpy(t->plan, c->part->info.ranks.whole, sizeof(t->plan));
     strncpy(t->optimizer, drps_optim_name(optim->kind), sizeof(t->optimizer) - 1);
     strncpy(t->sync, drps_sched_mode_name(o->sync), sizeof(t->sync) - 1);
@@ -181,7 +184,7 @@ int drps_cluster_agree(const struct drps_cluster *c, const struct drps_train_opt
 
 /* ---- Epochs ---- */
 
-static int send_metrics(const struct drps_cluster *c, const struct drps_metrics *metrics,
+static int send_metrics(const struct drps_cluster *c, struct drps_metrics *metrics,
                         struct drps_err *err)
 {
     void *data = malloc(drps_metrics_bound(metrics));

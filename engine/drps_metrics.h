@@ -12,23 +12,26 @@ struct drps_metrics; /* opaque */
 struct drps_quality {
     uint64_t samples;
     double loss;     /* mean; NaN without samples */
-    double auc;      /* classification; NaN otherwise, with one class only, or with a NaN score */
+    double auc;      /* classification; NaN otherwise, with one class only, or with a NaN score.
+                        Exact with up to 108,544 distinct scores a class, else at most .001 off */
     double accuracy; /* classification: score > 0 means +1; NaN otherwise */
     double rmse;     /* regression; NaN otherwise */
 };
 
-/* About 4 MiB for classification (a histogram of scores over 2^18 order-preserving float prefixes),
-   little otherwise. NULL when memory is gone. */
+/* DRPS_METRICS_BYTES for classification (engine/scores.h), little otherwise. NULL when memory is
+ * gone.
+ */
+enum { DRPS_METRICS_BYTES = (4 << 20) + (1 << 18) };
 struct drps_metrics *drps_metrics_new(enum drps_loss loss);
 void drps_metrics_free(struct drps_metrics *m); /* NULL-safe */
 void drps_metrics_reset(struct drps_metrics *m);
 void drps_metrics_add(struct drps_metrics *m, const float *scores, const float *labels, size_t n);
-void drps_metrics_result(const struct drps_metrics *m, struct drps_quality *out);
+void drps_metrics_result(struct drps_metrics *m, struct drps_quality *out);
 
 /* What was counted, for drps_metrics_merge() elsewhere: out has room for drps_metrics_bound()
- * bytes, as many as are used are returned. Empty bins are left out. */
+ * bytes, as many as are used are returned. */
 size_t drps_metrics_bound(const struct drps_metrics *m);
-size_t drps_metrics_encode(const struct drps_metrics *m, void *out);
+size_t drps_metrics_encode(struct drps_metrics *m, void *out);
 
 /* Add it. DRPS_E_PROTO when it is no such thing. */
 DRPS_MUST_CHECK

@@ -82,9 +82,9 @@ int drps_modeldir_finish(const struct drps_io *io, const char *dir, const struct
 struct drps_modeldir; /* opaque: an open model, owned by whoever called drps_modeldir_open() */
 
 /*
- * memory_bytes: for the engine, the blocks kept in memory and the dictionary's pages.
- * DRPS_E_NOT_FOUND: no model there; DRPS_E_CORRUPT names what is damaged; DRPS_E_MEMORY_BUDGET says
- * how much would do (some MiB).
+ * memory_bytes: for the engine, the blocks kept in memory and the dictionary's pages; 0: without
+ * the rows, which drps_modeldir_open_rows() opens then. DRPS_E_NOT_FOUND: no model there;
+ * DRPS_E_CORRUPT names what is damaged; DRPS_E_MEMORY_BUDGET says how much would do (some MiB).
  */
 DRPS_MUST_CHECK
 int drps_modeldir_open(const struct drps_io *io, const char *path, uint64_t memory_bytes,
@@ -95,8 +95,13 @@ const struct drps_modeldir_info *drps_modeldir_info(const struct drps_modeldir *
 const void *drps_modeldir_json(
     const struct drps_modeldir *md); /* the whole of model.json, a json_t object; borrowed */
 
-uint64_t
-drps_modeldir_memory(const struct drps_modeldir *md); /* what it uses of the memory it was given */
+/* The least that drps_modeldir_open_rows() takes, and what it uses of at least that much. */
+uint64_t drps_modeldir_memory_least(const struct drps_modeldir *md);
+uint64_t drps_modeldir_memory_used(const struct drps_modeldir *md, uint64_t memory_bytes);
+
+/* Once, of a model that was opened without its rows. */
+DRPS_MUST_CHECK
+int drps_modeldir_open_rows(struct drps_modeldir *md, uint64_t memory_bytes, struct drps_err *err);
 
 /* As drps_names_lookup(). */
 DRPS_MUST_CHECK

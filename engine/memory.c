@@ -17,7 +17,6 @@
 enum {
     MIB = 1 << 20,
     PROGRAM_BYTES = 16 * MIB, /* code, libraries, stacks, allocator: 13 to 16 MiB measured */
-    METRICS_BYTES = 4 * MIB + MIB / 4,
     BUFFER_LEAST = 64 * 1024,
     BUFFER_MOST = MIB,
     STEPS_LEAST = MIB / 4, /* of asynchronous rounds that are open */
@@ -69,7 +68,7 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
     take(b, "program", PROGRAM_BYTES);
     take(b, "reading the plan", drps_feed_memory(p->feed, m->buffer_bytes, 0));
     take(b, "one batch", drps_worker_memory(p->server, p->worker));
-    if (p->plan->info.eval_batches) take(b, "metrics", METRICS_BYTES);
+    if (p->plan->info.eval_batches) take(b, "metrics", DRPS_METRICS_BYTES);
     if (p->plan->info.ranks.workers > 1) {
         take(b, "rounds with other ranks",
              drps_rounds_memory(&p->plan->info, p->worker->touches) + drps_cluster_memory());

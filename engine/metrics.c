@@ -1,9 +1,7 @@
 /*
  * Metrics of a stream of scores, in bounded memory. The area under the ROC curve is the share of
- * (positive, negative) pairs that the scores order rightly, ties counting half. Scores are counted
- * by the first 18 bits of their order-preserving form (sign, exponent, 9 bits of mantissa), so that
- * two scores tie when they agree to about 0.2 %: pairs inside one bin are the only ones that can be
- * counted wrongly, and by half a pair each.
+ * (positive, negative) pairs that the scores order rightly, ties counting half; engine/scores.h
+ * says how the scores are kept.
  */
 #include "engine/drps_metrics.h"
 
@@ -11,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BIN_BITS = 18, BINS = 1 << BIN_BITS };
+#include "engine/scores.h"
+
+_Static_assert(2 * DRPS_SCORES_BYTES <= DRPS_METRICS_BYTES, "see drps_metrics.h");
 
 struct drps_metrics {
     enum drps_loss loss;
@@ -19,7 +19,8 @@ struct drps_metrics {
     uint64_t right;
     uint64_t unordered; /* scores that are not a number: no AUC then */
     double loss_sum;
-    uint64_t (*bins)[2]; /* [BINS] negatives, positives; NULL for regression */
+    int classification;
+    struct drps_scores classes[2]; /* negatives, positives; of classification */
 };
 
 struct drps_metrics *drps_metrics_new(enum drps_loss loss)
@@ -28,20 +29,20 @@ struct drps_metrics *drps_metrics_new(enum drps_loss loss)
 
     if (!m) return NULL;
     m->loss = loss;
-    if (drps_loss_is_classification(loss)) {
-        m->bins = calloc(BINS, sizeof(*m->bins));
-        if (!m->bins) {
-            free(m);
+    m->classification = drps_loss_is_classification(loss);
+    for (int i = 0; m->classification && i < 2; i++)
+        if (drps_scores_init(&m->classes[i]) < 0) {
+            drps_metrics_free(m);
             return NULL;
         }
-    }
     return m;
 }
 
 void drps_metrics_free(struct drps_metrics *m)
 {
     if (!m) return;
-    free(m->bins);
+    drps_scores_destroy(&m->classes[0]);
+    drps_scores_destroy(&m->classes[1]);
     free(m);
 }
 
@@ -49,48 +50,35 @@ void drps_metrics_reset(struct drps_metrics *m)
 {
     m->samples = m->right = m->unordered = 0;
     m->loss_sum = 0;
-    if (m->bins) memset(m->bins, 0, BINS * sizeof(*m->bins));
+    drps_scores_reset(&m->classes[0]);
+    drps_scores_reset(&m->classes[1]);
 }
 
 /* Order-preserving: flip all bits of negative floats, the sign of others. -0 becomes +0 first. */
-static inline uint32_t bin_of(float score)
+static inline uint32_t ordered(float score)
 {
     uint32_t bits;
     score += 0.0f;
     memcpy(&bits, &score, sizeof(bits));
-    bits ^= bits >> 31 ? UINT32_MAX : UINT32_C(1) << 31;
-    return bits >> (32 - BIN_BITS);
+    return bits ^ (bits >> 31 ? UINT32_MAX : UINT32_C(1) << 31);
 }
 
 void drps_metrics_add(struct drps_metrics *m, const float *scores, const float *labels, size_t n)
 {
     m->samples += n;
     m->loss_sum += drps_loss_sum(m->loss, scores, labels, n, NULL);
-    if (!m->bins) return;
+    if (!m->classification) return;
     for (size_t i = 0; i < n; i++) {
         const int positive = labels[i] > 0;
         m->right += (scores[i] > 0) == positive;
-        m->unordered += isnan(scores[i]) != 0;
-        m->bins[bin_of(scores[i])][positive]++;
+        if (isnan(scores[i]))
+            m->unordered++;
+        else
+            drps_scores_add(&m->classes[positive], ordered(scores[i]));
     }
 }
 
-static double auc(const struct drps_metrics *m)
-{
-    uint64_t below = 0, positives = 0; /* negatives and positives in lower bins */
-    double pairs = 0;
-
-    for (size_t i = 0; i < BINS; i++) {
-        const uint64_t negative = m->bins[i][0], positive = m->bins[i][1];
-        pairs += (double)positive * ((double)below + 0.5 * (double)negative);
-        below += negative;
-        positives += positive;
-    }
-    if (m->unordered || !below || !positives) return (double)NAN;
-    return pairs / ((double)positives * (double)below);
-}
-
-void drps_metrics_result(const struct drps_metrics *m, struct drps_quality *out)
+void drps_metrics_result(struct drps_metrics *m, struct drps_quality *out)
 {
     const double n = (double)m->samples, none = (double)NAN;
 
@@ -102,8 +90,8 @@ void drps_metrics_result(const struct drps_metrics *m, struct drps_quality *out)
         .rmse = none,
     };
     if (!m->samples) return;
-    if (m->bins) {
-        out->auc = auc(m);
+    if (m->classification) {
+        if (!m->unordered) out->auc = drps_scores_in_order(&m->classes[0], &m->classes[1]);
         out->accuracy = (double)m->right / n;
     } else {
         out->rmse = sqrt(2 * m->loss_sum / n); /* the squared loss is half the square */
@@ -116,27 +104,20 @@ struct head {
     uint64_t samples, right, unordered;
     double loss_sum;
 };
-struct bin {
-    uint64_t number, counts[2];
-};
 
 size_t drps_metrics_bound(const struct drps_metrics *m)
 {
-    return sizeof(struct head) + (m->bins ? BINS * sizeof(struct bin) : 0);
+    return sizeof(struct head) + (m->classification ? 2 * DRPS_SCORES_BOUND : 0);
 }
 
-size_t drps_metrics_encode(const struct drps_metrics *m, void *out)
+size_t drps_metrics_encode(struct drps_metrics *m, void *out)
 {
     const struct head head = {m->samples, m->right, m->unordered, m->loss_sum};
     char *at = out;
     memcpy(at, &head, sizeof(head));
     at += sizeof(head);
-    for (size_t i = 0; m->bins && i < BINS; i++) {
-        const struct bin bin = {i, {m->bins[i][0], m->bins[i][1]}};
-        if (!bin.counts[0] && !bin.counts[1]) continue;
-        memcpy(at, &bin, sizeof(bin));
-        at += sizeof(bin);
-    }
+    for (int i = 0; m->classification && i < 2; i++)
+        at += drps_scores_encode(&m->classes[i], at);
     return (size_t)(at - (char *)out);
 }
 
@@ -144,23 +125,19 @@ int drps_metrics_merge(struct drps_metrics *m, const void *data, size_t bytes, s
 {
     struct head head;
     const char *at = data;
-    const size_t bins = bytes >= sizeof(head) ? (bytes - sizeof(head)) / sizeof(struct bin) : 0;
-    if (bytes != sizeof(head) + bins * sizeof(struct bin) || (bins && !m->bins))
-        return drps_err_set(err, DRPS_E_PROTO, "metrics of %zu bytes", bytes);
+    size_t left = bytes;
+    int rc = 0;
+    if (bytes < sizeof(head)) return drps_err_set(err, DRPS_E_PROTO, "metrics of %zu bytes", bytes);
     memcpy(&head, at, sizeof(head));
+    at += sizeof(head);
+    left -= sizeof(head);
+    for (int i = 0; rc == 0 && m->classification && i < 2; i++)
+        rc = drps_scores_merge(&m->classes[i], &at, &left, err);
+    if (rc == 0 && left) rc = drps_err_set(err, DRPS_E_PROTO, "metrics of %zu bytes", bytes);
+    if (rc < 0) return rc;
     m->samples += head.samples;
     m->right += head.right;
     m->unordered += head.unordered;
     m->loss_sum += head.loss_sum;
-    at += sizeof(head);
-    for (size_t i = 0; i < bins; i++, at += sizeof(struct bin)) {
-        struct bin bin;
-        memcpy(&bin, at, sizeof(bin));
-        if (bin.number >= BINS)
-            return drps_err_set(err, DRPS_E_PROTO, "metrics have a bin %llu of %d",
-                                (unsigned long long)bin.number, (int)BINS);
-        m->bins[bin.number][0] += bin.counts[0];
-        m->bins[bin.number][1] += bin.counts[1];
-    }
     return 0;
 }

@@ -37,8 +37,7 @@ struct drps_modeldir {
     const struct drps_kv_ops *ops;
     struct drps_kv *kv; /* own */
     struct drps_blockcache cache;
-    uint64_t names_bytes;  /* of names.rec */
-    uint64_t memory_bytes; /* in use */
+    uint64_t names_bytes; /* of names.rec */
 };
 
 /* ---- model.json ---- */
@@ -310,42 +309,73 @@ static int open_names(struct drps_modeldir *md, struct drps_err *err)
                         (unsigned long long)md->names_bytes);
 }
 
-static int open_rows(struct drps_modeldir *md, uint64_t memory_bytes, struct drps_err *err)
+static uint64_t frame_bytes(const struct drps_modeldir *md)
+{
+    return drps_blockcache_memory(0, md->info.block_rows, md->info.model.dim * sizeof(float), 1);
+}
+
+static uint64_t fixed_memory(const struct drps_modeldir *md)
+{
+    return names_memory(md) + drps_blockcache_memory(md->info.rows, md->info.block_rows, 0, 0);
+}
+
+uint64_t drps_modeldir_memory_least(const struct drps_modeldir *md)
+{
+    return fixed_memory(md) + ENGINE_LEAST + FRAMES_LEAST * frame_bytes(md);
+}
+
+/* Who gets how much, of at least the least. */
+struct share {
+    uint64_t engine, frames;
+};
+
+static struct share share_out(const struct drps_modeldir *md, uint64_t memory_bytes)
+{
+    const uint64_t blocks = (md->info.rows + md->info.block_rows - 1) / md->info.block_rows;
+    const uint64_t most = memory_bytes - fixed_memory(md) - FRAMES_LEAST * frame_bytes(md);
+    struct share s = {.engine = memory_bytes / 4};
+    if (s.engine < ENGINE_LEAST) s.engine = ENGINE_LEAST;
+    if (s.engine > ENGINE_MOST) s.engine = ENGINE_MOST;
+    if (s.engine > most) s.engine = most;
+    s.frames = (memory_bytes - fixed_memory(md) - s.engine) / frame_bytes(md);
+    /*
+     * All blocks or a few: calls go through the rows in order, so that of a model that does not
+     * fit, hardly a block is still there when the next call comes round. The caller has better use
+     * for the memory.
+     */
+    if (s.frames >= blocks)
+        s.frames = blocks ? blocks : 1;
+    else if (s.frames > FRAMES_FEW)
+        s.frames = FRAMES_FEW;
+    return s;
+}
+
+uint64_t drps_modeldir_memory_used(const struct drps_modeldir *md, uint64_t memory_bytes)
+{
+    const struct share s = share_out(md, memory_bytes);
+    return fixed_memory(md) + s.engine + s.frames * frame_bytes(md);
+}
+
+int drps_modeldir_open_rows(struct drps_modeldir *md, uint64_t memory_bytes, struct drps_err *err)
 {
     struct drps_blockcache *c = &md->cache;
     md->ops = drps_kv_find(md->info.store);
     if (!md->ops || md->ops->training_only)
         return drps_err_set(err, DRPS_E_CONFIG, "%s is kept in %s, which is not in this build",
                             md->dir, md->info.store);
-    uint64_t engine = memory_bytes / 4;
-    engine = engine < ENGINE_LEAST ? ENGINE_LEAST : engine < ENGINE_MOST ? engine : ENGINE_MOST;
-    c->rows = md->info.rows;
-    c->block_rows = md->info.block_rows;
-    c->param_bytes = md->info.model.dim * sizeof(float);
-    const uint64_t blocks = (c->rows + c->block_rows - 1) / c->block_rows;
-    const uint64_t other = engine + names_memory(md) +
-                           drps_blockcache_memory(c->rows, c->block_rows, c->param_bytes, 0);
-    const uint64_t frame = drps_blockcache_memory(0, c->block_rows, c->param_bytes, 1);
-    if (memory_bytes < other + FRAMES_LEAST * frame)
+    if (memory_bytes < drps_modeldir_memory_least(md))
         return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
                             "%llu bytes to read %s: at least %llu are needed",
                             (unsigned long long)memory_bytes, md->dir,
-                            (unsigned long long)(other + FRAMES_LEAST * frame));
-    /*
-     * All blocks or a few: calls go through the rows in order, so that of a model that does not
-     * fit, hardly a block is still there when the next call comes round. The caller has better use
-     * for the memory.
-     */
-    uint64_t frames = (memory_bytes - other) / frame;
-    if (frames >= blocks)
-        frames = blocks ? blocks : 1;
-    else if (frames > FRAMES_FEW)
-        frames = FRAMES_FEW;
-    md->memory_bytes = other + frames * frame;
+                            (unsigned long long)drps_modeldir_memory_least(md));
+    const struct share share = share_out(md, memory_bytes);
+    c->rows = md->info.rows;
+    c->block_rows = md->info.block_rows;
+    c->param_bytes = md->info.model.dim * sizeof(float);
 
     char *path = drps_path_join(md->dir, rows_name);
     if (!path) return drps_err_set(err, -ENOMEM, "no memory to open %s", md->dir);
-    const struct drps_kv_options options = {.memory_bytes = engine,
+    const struct drps_kv_options options = {.memory_bytes = share.engine,
                                             .value_bytes = c->block_rows * c->param_bytes,
                                             .read_only = 1,
                                             .bulk = 1};
@@ -353,9 +383,9 @@ static int open_rows(struct drps_modeldir *md, uint64_t memory_bytes, struct drp
     free(path);
     c->ops = md->ops;
     c->kv = md->kv;
-    if (rc == 0 && drps_blockcache_init(c, (uint32_t)frames) < 0)
+    if (rc == 0 && drps_blockcache_init(c, (uint32_t)share.frames) < 0)
         rc = drps_err_set(err, -ENOMEM, "no memory for %llu blocks of %s",
-                          (unsigned long long)frames, md->dir);
+                          (unsigned long long)share.frames, md->dir);
     return rc;
 }
 
@@ -370,7 +400,7 @@ int drps_modeldir_open(const struct drps_io *io, const char *path, uint64_t memo
     int rc = md->dir ? 0 : drps_err_set(err, -ENOMEM, "no memory to open %s", path);
     if (rc == 0) rc = read_manifest(md, err);
     if (rc == 0) rc = open_names(md, err);
-    if (rc == 0) rc = open_rows(md, memory_bytes, err);
+    if (rc == 0 && memory_bytes) rc = drps_modeldir_open_rows(md, memory_bytes, err);
     if (rc < 0) {
         drps_modeldir_close(md);
         return rc;
@@ -401,11 +431,6 @@ const struct drps_modeldir_info *drps_modeldir_info(const struct drps_modeldir *
 const void *drps_modeldir_json(const struct drps_modeldir *md)
 {
     return md->json;
-}
-
-uint64_t drps_modeldir_memory(const struct drps_modeldir *md)
-{
-    return md->memory_bytes;
 }
 
 int drps_modeldir_lookup(struct drps_modeldir *md, const uint64_t *keys, size_t n,

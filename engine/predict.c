@@ -17,13 +17,12 @@
 enum {
     MIB = 1 << 20,
     PROGRAM_BYTES = 16 * MIB,
-    METRICS_BYTES = 4 * MIB + MIB / 4,
-    OPEN_BYTES = 4 * MIB, /* at least, to look at a model */
-    BATCH_BYTES = 2 * MIB,
+    BATCH_BYTES = 2 * MIB, /* of rows, at least: */
+    ENTRIES_LEAST = 64,    /* but so many */
+    ENTRIES_FEW = 4096,    /* and no more, of short ones */
+    ENTRIES_MOST = MIB,
     READER_LEAST = MIB,
     READER_MOST = 32 * MIB,
-    ENTRIES_LEAST = 4096,
-    ENTRIES_MOST = MIB,
     SCORE_CHARS = 64,
 };
 
@@ -43,7 +42,7 @@ struct predictor {
     uint64_t *keys;  /* own: [keys_cap] one sample's keys by the model's fields */
     float *values;   /* own: [values_cap] */
     size_t keys_cap, values_cap;
-    uint64_t reader_bytes;
+    uint64_t limit_bytes, reader_bytes;
 };
 
 static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
@@ -58,31 +57,90 @@ static void take(struct drps_budget *b, const char *what, uint64_t bytes)
     (void)rc;
 }
 
+static uint64_t batch_bytes(const struct predictor *p, size_t entries)
+{
+    return drps_scorer_memory(&p->info->model, entries / 2, entries);
+}
+
+/* The entries of a batch that fit so many bytes. */
+static size_t entries_in(const struct predictor *p, uint64_t bytes, size_t least, size_t most)
+{
+    while (least < most) {
+        const size_t middle = least + (most - least + 1) / 2;
+        if (batch_bytes(p, middle) <= bytes)
+            least = middle;
+        else
+            most = middle - 1;
+    }
+    return least;
+}
+
+static size_t entries_least(const struct predictor *p)
+{
+    return entries_in(p, BATCH_BYTES, ENTRIES_LEAST, ENTRIES_FEW);
+}
+
+struct share {
+    uint64_t reader_bytes, model_bytes;
+    size_t entries;
+};
+
+/* The least of everything, or DRPS_E_MEMORY_BUDGET; of what is left a sixteenth each for two pieces
+ * of text, seven for the model's blocks, if it has so many, and the rest for a batch. */
+static int share_out(const struct predictor *p, uint64_t limit, struct share *out,
+                     struct drps_err *err)
+{
+    const uint64_t model_least = drps_modeldir_memory_least(p->md);
+    const uint64_t batch_least = batch_bytes(p, entries_least(p));
+    struct drps_budget b;
+    drps_budget_init(&b, limit);
+    take(&b, "program", PROGRAM_BYTES);
+    if (p->options->metrics) take(&b, "metrics", DRPS_METRICS_BYTES);
+    take(&b, "reading the data", 2 * READER_LEAST);
+    take(&b, "one batch", batch_least);
+    int rc = drps_budget_take(&b, "reading the model", model_least, err);
+    if (rc < 0) return rc;
+    const uint64_t left = drps_budget_left(&b);
+    out->reader_bytes = clamp(READER_LEAST + left / 16, READER_LEAST, READER_MOST);
+    out->model_bytes = model_least + left / 16 * 7;
+    const uint64_t taken = 2 * (out->reader_bytes - READER_LEAST) +
+                           drps_modeldir_memory_used(p->md, out->model_bytes) - model_least;
+    out->entries = entries_in(p, batch_least + left - taken, entries_least(p), ENTRIES_MOST);
+    return 0;
+}
+
 static int open_model(struct predictor *p, const struct drps_io *io, struct drps_err *err)
 {
     const struct drps_predict_options *o = p->options;
-    const uint64_t limit = o->memory_bytes ? o->memory_bytes : drps_memory_available() / 2;
-    struct drps_budget b;
-    drps_budget_init(&b, limit);
-    p->reader_bytes = clamp(limit / 16, READER_LEAST, READER_MOST);
-    take(&b, "program", PROGRAM_BYTES);
-    if (o->metrics) take(&b, "metrics", METRICS_BYTES);
-    take(&b, "reading the data", 2 * p->reader_bytes);
-    take(&b, "batches, at least", BATCH_BYTES);
-    int rc = drps_budget_take(&b, "reading the model, at least", OPEN_BYTES, err);
-    if (rc < 0) return rc;
-
-    /* Half of what is left for the model's blocks, if they fit in there; all that remains for a
-     * batch. */
-    const uint64_t left = drps_budget_left(&b);
-    rc = drps_modeldir_open(io, o->model, OPEN_BYTES + left / 2, &p->md, err);
+    struct share share;
+    p->limit_bytes = o->memory_bytes ? o->memory_bytes : drps_memory_available() / 2;
+    int rc = drps_modeldir_open(io, o->model, 0, &p->md, err);
     if (rc < 0) return rc;
     p->info = drps_modeldir_info(p->md);
-    const uint64_t entry =
-        drps_scorer_entry_bytes(&p->info->model) + drps_scorer_sample_bytes() / 2;
-    const uint64_t batch = BATCH_BYTES + OPEN_BYTES + left - drps_modeldir_memory(p->md);
-    const size_t entries = (size_t)clamp(batch / entry, ENTRIES_LEAST, ENTRIES_MOST);
-    return drps_scorer_init(&p->scorer, p->md, entries / 2, entries, err);
+    rc = share_out(p, p->limit_bytes, &share, err);
+    if (rc == 0) rc = drps_modeldir_open_rows(p->md, share.model_bytes, err);
+    if (rc < 0) return rc;
+    p->reader_bytes = share.reader_bytes;
+    return drps_scorer_init(&p->scorer, p->md, share.entries / 2, share.entries, err);
+}
+
+/* Names the memory, to a tenth of a MiB, whose batches take the sample. */
+static int sample_too_large(const struct predictor *p, size_t n, struct drps_err *err)
+{
+    const unsigned long long sample = p->result->samples + 1;
+    uint64_t tenths = p->limit_bytes / MIB * 10 + p->limit_bytes % MIB * 10 / MIB + 1;
+    struct share share = {0};
+    if (n > ENTRIES_MOST)
+        return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                            "sample %llu has %zu features; at most %d can be scored", sample, n,
+                            ENTRIES_MOST);
+    while (share_out(p, tenths * MIB / 10, &share, NULL) < 0 || share.entries < n)
+        tenths++;
+    return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                        "sample %llu has %zu features, and a batch may have %zu: at least "
+                        "--memory %llu.%lluM is needed",
+                        sample, n, p->scorer.entries_cap, (unsigned long long)tenths / 10,
+                        (unsigned long long)tenths % 10);
 }
 
 /* The two field lists may differ, for instance where a csv file has its columns in another order.
@@ -225,10 +283,7 @@ static int add_sample(struct predictor *p, size_t i, struct drps_err *err)
     if (drps_scorer_add(&p->scorer, d->labels[i], keys, values, n)) return 0;
     int rc = score_batch(p, err);
     if (rc < 0 || drps_scorer_add(&p->scorer, d->labels[i], keys, values, n)) return rc;
-    return drps_err_set(
-        err, DRPS_E_MEMORY_BUDGET,
-        "sample %llu has %zu features, and a batch may have %zu: give more --memory",
-        (unsigned long long)p->result->samples + 1, n, p->scorer.entries_cap);
+    return sample_too_large(p, n, err);
 }
 
 static int predict_all(struct predictor *p, struct drps_err *err)

@@ -21,14 +21,12 @@ static size_t shared_bytes(size_t dim)
     return dim * sizeof(float) > FIRST_BYTES ? dim * sizeof(float) : FIRST_BYTES;
 }
 
-uint64_t drps_scorer_entry_bytes(const struct drps_model *model)
+uint64_t drps_scorer_memory(const struct drps_model *model, size_t samples, size_t entries)
 {
-    return sizeof(float) + 3 * sizeof(uint32_t) + shared_bytes(model->dim);
-}
-
-uint64_t drps_scorer_sample_bytes(void)
-{
-    return 2 * sizeof(float) + sizeof(uint32_t);
+    return samples * (2 * sizeof(float) + sizeof(uint32_t)) +
+           entries * (sizeof(float) + 3 * sizeof(uint32_t)) +
+           (entries + 1) * (uint64_t)shared_bytes(model->dim) +
+           drps_model_scratch_bytes(model, samples, entries + 1);
 }
 
 int drps_scorer_init(struct drps_scorer *s, struct drps_modeldir *md, size_t samples,

@@ -39,9 +39,8 @@ struct drps_scorer {
     void *scratch;
 };
 
-/* Bytes for each entry and sample of a batch. */
-uint64_t drps_scorer_entry_bytes(const struct drps_model *model);
-uint64_t drps_scorer_sample_bytes(void);
+/* Bytes for batches of so many samples and entries. */
+uint64_t drps_scorer_memory(const struct drps_model *model, size_t samples, size_t entries);
 
 DRPS_MUST_CHECK
 int drps_scorer_init(struct drps_scorer *s, struct drps_modeldir *md, size_t samples,

@@ -83,8 +83,15 @@ void drps_samples_free(struct drps_samples *s);
 enum drps_column_kind {
     DRPS_COLUMN_IGNORE,
     DRPS_COLUMN_LABEL,
-    DRPS_COLUMN_NUMBER, /* one feature named by the column, its value the number; empty: left out */
+    DRPS_COLUMN_NUMBER, /* one feature named by the column, its value the number; left out where it
+                           is empty, NA, N/A, #N/A, NaN, null, none (in any case), -, ? or \N */
     DRPS_COLUMN_CATEGORY, /* one feature "column=text" of value 1; empty: the category "" */
+};
+
+struct drps_reader_column {
+    const char *name;
+    enum drps_column_kind kind;
+    char why[96]; /* "as given", "'z3' in line 2 is no number", ... */
 };
 
 struct drps_reader_options {
@@ -103,8 +110,14 @@ struct drps_reader_options {
                                (prediction) */
     const char *csv_label;  /* csv: the label column; NULL: "label", "target", "y" or "click" */
     const char *csv_kinds;  /* csv: "col:category,col2:number,col3:ignore,col4:label"; columns not
-                               named: number or category by the content of the first data line */
-    char csv_separator;     /* csv: 0 means detect from the header (comma, tab, semicolon) */
+                               named: numbers where the first 1,000 lines below the header, or
+                               those in the first MiB, have numbers and nothing else, a missing
+                               one aside; else categories */
+    /* csv: called once while the reader opens, with all columns, borrowed until it returns. NULL
+       allowed. */
+    void (*on_columns)(void *ctx, const struct drps_reader_column *columns, size_t n);
+    void *columns_ctx;
+    char csv_separator;         /* csv: 0 means detect from the header (comma, tab, semicolon) */
     const struct drps_log *log; /* borrowed; told of the first 10 skipped lines */
 };
 

@@ -293,6 +293,7 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
         if (!kinds) return drps_err_set(err, -ENOMEM, "no memory for the columns' kinds");
         r.csv_kinds = kinds;
     }
+    if (p->dict) r.on_columns = NULL; /* told before */
     int rc = drps_reader_open(io, paths, n, &r, &a.reader, err);
     if (rc == 0 && !p->dict) {
         (void)snprintf(p->format, sizeof(p->format), "%s", drps_reader_format(a.reader));

@@ -388,6 +388,47 @@ static int parse(struct drps_cli *cli, int key, char *arg)
     return rc == ARGP_ERR_UNKNOWN ? parse_plan_option(cli, &o->index, key, arg) : rc;
 }
 
+/* ---- The columns of csv data ---- */
+
+enum { COLUMNS_TOLD = 100 };
+
+struct columns {
+    struct drps_cli *cli;
+    json_t *list; /* own; NULL: the data has none */
+};
+
+static const char *kind_name(enum drps_column_kind kind)
+{
+    static const char *const names[] = {[DRPS_COLUMN_IGNORE] = "ignore",
+                                        [DRPS_COLUMN_LABEL] = "label",
+                                        [DRPS_COLUMN_NUMBER] = "number",
+                                        [DRPS_COLUMN_CATEGORY] = "category"};
+    return names[kind];
+}
+
+/* A line each; of very many columns a line for neighbours of one kind. */
+static void show_columns(void *ctx, const struct drps_reader_column *columns, size_t n)
+{
+    struct columns *c = ctx;
+    const struct drps_log *log = &c->cli->log;
+    c->list = json_array(); /* a NULL is caught when it is printed */
+    for (size_t i = 0; i < n; i++)
+        (void)json_array_append_new(c->list,
+                                    json_pack("{s:s, s:s, s:s}", "name", columns[i].name, "kind",
+                                              kind_name(columns[i].kind), "why", columns[i].why));
+    for (size_t i = 0, end; i < n; i = end) {
+        const char *kind = kind_name(columns[i].kind);
+        for (end = i + 1; n > COLUMNS_TOLD && end < n && columns[end].kind == columns[i].kind;)
+            end++;
+        if (end - i > 1)
+            drps_log(log, DRPS_LOG_INFO, "%zu columns from %s to %s: %s", end - i, columns[i].name,
+                     columns[end - 1].name, kind);
+        else
+            drps_log(log, DRPS_LOG_INFO, "column %s: %s (%s)", columns[i].name, kind,
+                     columns[i].why);
+    }
+}
+
 static void show_progress(void *ctx, enum drps_index_phase phase, uint64_t done, uint64_t total)
 {
     if (total)
@@ -524,7 +565,7 @@ static json_t *rank_json(const struct drps_index_result *r, uint32_t k)
     return j;
 }
 
-static int print_json(const struct drps_index_result *r, struct drps_err *err)
+static int print_json(const struct drps_index_result *r, json_t *columns, struct drps_err *err)
 {
     const struct drps_plan_info *i = &r->info;
     json_t *j = json_pack("{s:s, s:s, s:s}", "format", i->format, "algo", i->algo, "loss", i->loss);
@@ -569,6 +610,7 @@ static int print_json(const struct drps_index_result *r, struct drps_err *err)
     for (unsigned k = 0; k < DRPS_INDEX_PHASES; k++)
         (void)json_object_set_new(phases, drps_index_phase_name((enum drps_index_phase)k),
                                   drps_cli_json_real(r->phase_seconds[k]));
+    if (columns) (void)json_object_set(j, "columns", columns);
     (void)json_object_set_new(j, "forecast", forecast);
     if (i->ranks.workers > 1) {
         json_t *ranks = json_array();
@@ -606,6 +648,7 @@ int main(int argc, char **argv)
     struct options o = {.index = {.seed = 1}};
     struct drps_index_result result;
     struct drps_cli cli;
+    struct columns columns = {.cli = &cli};
     struct drps_err err = DRPS_ERR_INIT;
 
     drps_cli_start(&cli, &tool, &o, argc, argv);
@@ -614,6 +657,8 @@ int main(int argc, char **argv)
     o.index.tests = o.tests.list;
     o.index.tests_n = o.tests.n;
     o.index.log = &cli.log;
+    o.index.reader.on_columns = show_columns;
+    o.index.reader.columns_ctx = &columns;
     o.index.interrupt = drps_cli_stop();
     o.index.progress = show_progress;
     o.index.progress_ctx = &cli;
@@ -621,10 +666,11 @@ int main(int argc, char **argv)
     drps_cli_progress_end(&cli);
     if (rc == 0 && !only_counts(&o)) {
         if (cli.json)
-            rc = print_json(&result, &err);
+            rc = print_json(&result, columns.list, &err);
         else if (cli.log.level >= DRPS_LOG_INFO)
             print_text(&result);
     }
+    json_decref(columns.list);
     free(o.inputs.list);
     free(o.tests.list);
     return drps_cli_finish(&cli, rc, &err);

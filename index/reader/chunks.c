@@ -69,18 +69,32 @@ static size_t count_lines(const char *text, size_t n)
     return lines;
 }
 
-static int read_head(struct drps_chunks *c, struct drps_err *err)
+/* On to HEAD_BYTES and so many lines, or `most` bytes. */
+static int read_lines(struct drps_chunks *c, size_t lines, size_t most, struct drps_err *err)
 {
-    int rc = reserve(&c->carry, &c->carry_cap, c->piece_bytes, err);
-    c->carry_n = 0;
-    while (rc == 0 && c->carry_n < c->piece_bytes) {
-        if (c->carry_n >= HEAD_BYTES && count_lines(c->carry, c->carry_n) >= HEAD_LINES) break;
-        size_t want = c->piece_bytes - c->carry_n, got;
+    int rc = reserve(&c->carry, &c->carry_cap, most, err);
+    while (rc == 0 && c->carry_n < most) {
+        if (c->carry_n >= HEAD_BYTES && count_lines(c->carry, c->carry_n) >= lines) break;
+        size_t want = most - c->carry_n, got;
         if (want > HEAD_BYTES) want = HEAD_BYTES;
         rc = drps_input_read(&c->in, c->carry + c->carry_n, want, &got, err);
         if (rc < 0 || got == 0) break;
         c->carry_n += got;
     }
+    if (rc == 0) memset(c->carry + c->carry_n, 0, DRPS_CHUNK_PAD);
+    return rc;
+}
+
+int drps_chunks_look_ahead(struct drps_chunks *c, size_t lines, size_t most, struct drps_err *err)
+{
+    most = (size_t)clamp(most, 0, c->memory_bytes / 8);
+    return c->carry_n < most ? read_lines(c, lines, most, err) : 0;
+}
+
+static int read_head(struct drps_chunks *c, struct drps_err *err)
+{
+    c->carry_n = 0;
+    int rc = read_lines(c, HEAD_LINES, c->piece_bytes, err);
     if (rc < 0) return rc;
     if (c->carry_n >= 3 && memcmp(c->carry, "\xef\xbb\xbf", 3) == 0) {
         c->carry_n -= 3;

@@ -22,7 +22,7 @@ struct drps_chunks {
     int in_file;           /* a file is being read */
     size_t piece_bytes;    /* wanted size of a piece */
     uint64_t line_limit;   /* largest piece, and so the longest line */
-    uint64_t memory_bytes; /* for the text of the error only */
+    uint64_t memory_bytes;
     char *carry;           /* own: read, not yet handed out */
     size_t carry_n, carry_cap;
     uint64_t file_lines; /* lines of this file in the pieces before */
@@ -39,6 +39,13 @@ void drps_chunks_destroy(struct drps_chunks *c);
  */
 DRPS_MUST_CHECK
 int drps_chunks_next_file(struct drps_chunks *c, struct drps_err *err);
+
+/*
+ * Of a file whose first block was read and not yet handed out: read on until so many lines, or
+ * `most` bytes, or all of it, lie in c->carry. With little memory `most` is an eighth of that.
+ */
+DRPS_MUST_CHECK
+int drps_chunks_look_ahead(struct drps_chunks *c, size_t lines, size_t most, struct drps_err *err);
 
 /*
  * The next piece of the current file into *text (own by the caller, capacity *cap without the pad,

@@ -51,6 +51,21 @@ int drps_columns_number(const char *p, const char *end, float *v_out)
     return p < end && drps_number_float(p, v_out) == end;
 }
 
+int drps_columns_missing(const char *p, const char *end)
+{
+    static const char *const words[] = {"",     "na",   "n/a", "#n/a", "nan",
+                                        "null", "none", "-",   "?",    "\\N"};
+    while (p < end && drps_is_blank(*p))
+        p++;
+    while (p < end && drps_is_blank(end[-1]))
+        end--;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strlen(words[i]) == (size_t)(end - p) &&
+            strncasecmp(words[i], p, (size_t)(end - p)) == 0)
+            return 1;
+    return 0;
+}
+
 static int compare_columns(const void *a, const void *b)
 {
     const struct drps_column *const *x = a, *const *y = b;
@@ -190,9 +205,13 @@ static int add_number(struct drps_parse *ps, const struct drps_column *column, c
 {
     float v;
     if (!drps_columns_number(p, end, &v)) {
+        if (drps_columns_missing(p, end)) return 0;
         while (p < end && drps_is_blank(*p))
             p++;
-        return p == end ? 0 : drps_parse_bad(ps, p, "%.100s %s", column->name, drps_number_why(p));
+        if (column->guessed)
+            return drps_parse_bad(ps, p, "%.60s %s; for words give --columns %.60s:category",
+                                  column->name, drps_number_why(p), column->name);
+        return drps_parse_bad(ps, p, "%.100s %s", column->name, drps_number_why(p));
     }
     if (v != 0) drps_parse_name(ps, column->field, p, 0, v);
     return 0;

@@ -13,6 +13,8 @@ enum { DRPS_COLUMN_HOUR = DRPS_COLUMN_CATEGORY + 1 };
 struct drps_column {
     char *name;     /* in drps_columns.names */
     int kind;       /* enum drps_column_kind, DRPS_COLUMN_HOUR, or -1: not decided */
+    int given;      /* an option says what it is */
+    int guessed;    /* the first lines say it */
     uint32_t field; /* of a feature column */
 };
 
@@ -24,6 +26,7 @@ struct drps_columns {
     struct drps_column *columns; /* own */
     char **fields;               /* own, csv: [n_features] "name:kind", what the reader calls its fields */
     size_t n, n_features;
+    size_t header_line; /* its number in the file, from 1 */
     int header_next; /* the file's header is still to come */
 };
 
@@ -54,6 +57,9 @@ char *drps_columns_take(struct drps_parse *ps, char separator, char *p, char *en
 
 /* A number with blanks around it and nothing else. */
 int drps_columns_number(const char *p, const char *end, float *v_out);
+
+/* Whether a number column has no number here: blanks alone, or a word that stands for that. */
+int drps_columns_missing(const char *p, const char *end);
 
 /* Members of struct drps_format; r->state is a struct drps_columns. */
 void drps_columns_close(struct drps_reader *r);

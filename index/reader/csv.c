@@ -2,7 +2,7 @@
  * Comma separated values with a header (RFC 4180, except that a quoted field must end on its line).
  *
  * What a column means comes from the options; the label is found by name; other columns are numbers
- * or categories by what the first data line holds there.
+ * or categories by what the first lines below the header hold there.
  */
 #include "index/reader/columns.h"
 
@@ -12,8 +12,13 @@
 #include <string.h>
 #include <strings.h>
 
-/* Field numbers have 16 bits in the dictionary. */
-enum { MOST_FIELDS = 65535 };
+#include "base/drps_alloc.h"
+
+enum {
+    MOST_FIELDS = 65535, /* field numbers have 16 bits in the dictionary */
+    DECIDING_LINES = 1000,
+    DECIDING_BYTES = 1 << 20,
+};
 
 struct text {
     const char *p, *end;
@@ -95,6 +100,7 @@ static int apply_kinds(struct drps_columns *c, const char *kinds, struct drps_er
             return drps_err_set(err, DRPS_E_CONFIG, "csv kinds: the header has no column '%.*s'",
                                 (int)(colon - p < 100 ? colon - p : 100), p);
         column->kind = kind;
+        column->given = 1;
         p += n;
         if (*p == '\n') separators = "\n";
         p += *p == ',' || *p == '\n';
@@ -115,6 +121,7 @@ static int choose_label(struct drps_columns *c, const char *name, int optional,
             return drps_err_set(err, DRPS_E_CONFIG, "the header has no label column '%.100s'",
                                 name);
         column->kind = DRPS_COLUMN_LABEL;
+        column->given = 1;
     }
     for (size_t i = 0; i < c->n; i++)
         labels += c->columns[i].kind == DRPS_COLUMN_LABEL;
@@ -135,32 +142,149 @@ static int choose_label(struct drps_columns *c, const char *name, int optional,
         drps_parse_excerpt(c->header, c->header + c->header_bytes, text, sizeof(text)));
 }
 
-/* Columns still undecided: numbers where the first data line has one, else categories. */
-static int guess_kinds(struct drps_columns *c, const struct text *line, struct drps_err *err)
+/* ---- Columns that nobody named ---- */
+
+/* What the first lines hold in a column. */
+struct evidence {
+    uint64_t numbers, missing;
+    uint64_t other_line; /* 1 is the file's first; 0: nothing that is no number */
+    char other[32];
+};
+
+/* A number, or what can only be meant for one: infinite, or too large. */
+static int number_shaped(const char *p, const char *end)
+{
+    float v;
+    if (drps_columns_number(p, end, &v)) return 1;
+    while (p < end && drps_is_blank(*p))
+        p++;
+    while (p < end && drps_is_blank(end[-1]))
+        end--;
+    if (p < end && (*p == '-' || *p == '+')) p++;
+    const size_t n = (size_t)(end - p);
+    if ((n == 3 && strncasecmp(p, "inf", n) == 0) || (n == 8 && strncasecmp(p, "infinity", n) == 0))
+        return 1;
+    return n > 0 && strspn(p, "0123456789.eE+-") >= n &&
+           strcmp(drps_number_why(p), "is too large") == 0;
+}
+
+static void weigh(struct evidence *e, const char *text, const char *text_end, uint64_t line)
+{
+    if (drps_columns_missing(text, text_end)) {
+        e->missing++;
+    } else if (number_shaped(text, text_end)) {
+        e->numbers++;
+    } else if (!e->other_line) {
+        e->other_line = line;
+        (void)drps_parse_excerpt(text, text_end, e->other, sizeof(e->other));
+    }
+}
+
+/* The fields of a line; a line that does not have the header's columns says nothing. `copy` has
+ * room for it, as taking fields writes. */
+static void weigh_line(const struct drps_columns *c, const struct text *line, uint64_t number,
+                       char *copy, struct text *fields, struct evidence *evidence)
 {
     struct drps_parse ps = {.out = NULL};
-    size_t n = (size_t)(line->end - line->p);
-    char *copy = calloc(n + DRPS_CHUNK_PAD, 1); /* taking fields writes */
-    if (!copy) return drps_err_set(err, -ENOMEM, "csv line");
-    memcpy(copy, line->p, n);
-    char *p = copy, *end = copy + n;
-    for (size_t i = 0; i < c->n; i++) {
-        char *text = NULL, *text_end = NULL;
-        float v;
-        if (p) p = drps_columns_take(&ps, c->separator, p, end, &text, &text_end);
-        if (c->columns[i].kind == -1)
-            c->columns[i].kind = p && drps_columns_number(text, text_end, &v)
-                                     ? DRPS_COLUMN_NUMBER
-                                     : DRPS_COLUMN_CATEGORY;
-        p = p && p < end ? p + 1 : NULL;
+    const size_t bytes = (size_t)(line->end - line->p);
+    char *p = copy, *end = copy + bytes;
+    size_t n = 0;
+    memcpy(copy, line->p, bytes);
+    memset(end, 0, DRPS_CHUNK_PAD);
+    for (;; p++) {
+        char *text, *text_end;
+        p = drps_columns_take(&ps, c->separator, p, end, &text, &text_end);
+        if (!p || n == c->n) return;
+        fields[n++] = (struct text){text, text_end};
+        if (p == end) break;
     }
-    free(copy);
+    for (size_t i = 0; n == c->n && i < n; i++)
+        if (c->columns[i].kind == -1) weigh(&evidence[i], fields[i].p, fields[i].end, number);
+}
+
+/* Lines that are whole, from the header on, DECIDING_LINES below it at most. */
+static void weigh_lines(const struct drps_reader *r, const struct drps_columns *c, char *copy,
+                        struct text *fields, struct evidence *evidence)
+{
+    const char *p = r->chunks.carry, *end = p + r->chunks.carry_n;
+    struct text line = next_line(p, end);
+    uint64_t number = 1 + drps_parse_count(p, (size_t)(line.p - p), '\n');
+    const uint64_t last = number + DECIDING_LINES;
+    for (;;) {
+        const char *from = line.p;
+        line = next_line(line.end < end ? line.end + 1 : end, end);
+        number += drps_parse_count(from, (size_t)(line.p - from), '\n');
+        const int cut = line.end == end && !r->chunks.in.ended;
+        if (line.p == line.end || number > last || cut) return;
+        weigh_line(c, &line, number, copy, fields, evidence);
+    }
+}
+
+static void decide(struct drps_columns *c, const struct evidence *evidence)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        if (c->columns[i].kind != -1) continue;
+        c->columns[i].guessed = 1;
+        c->columns[i].kind = evidence[i].numbers && !evidence[i].other_line ? DRPS_COLUMN_NUMBER
+                                                                            : DRPS_COLUMN_CATEGORY;
+    }
+}
+
+static void explain(const struct drps_column *column, const struct evidence *e, char *why, size_t n)
+{
+    if (column->guessed && e->other_line)
+        (void)snprintf(why, n, "'%s' in line %llu is no number", e->other,
+                       (unsigned long long)e->other_line);
+    else if (column->guessed && e->numbers)
+        (void)snprintf(why, n, "%llu numbers, %llu missing, in the first lines",
+                       (unsigned long long)e->numbers, (unsigned long long)e->missing);
+    else if (column->guessed)
+        (void)snprintf(why, n, "nothing in the first lines");
+    else
+        (void)snprintf(why, n, column->given ? "as given" : "by its name");
+}
+
+static int tell(const struct drps_reader *r, const struct drps_columns *c,
+                const struct evidence *evidence, struct drps_err *err)
+{
+    if (!r->options.on_columns) return 0;
+    struct drps_reader_column *told = drps_array_new(c->n, sizeof(*told));
+    if (!told) return drps_err_set(err, -ENOMEM, "csv columns");
+    for (size_t i = 0; i < c->n; i++) {
+        told[i].name = c->columns[i].name;
+        told[i].kind = (enum drps_column_kind)c->columns[i].kind;
+        explain(&c->columns[i], &evidence[i], told[i].why, sizeof(told[i].why));
+    }
+    r->options.on_columns(r->options.columns_ctx, told, c->n);
+    free(told);
     return 0;
+}
+
+static int guess_kinds(struct drps_reader *r, struct drps_columns *c, struct drps_err *err)
+{
+    size_t guesses = 0;
+    for (size_t i = 0; i < c->n; i++)
+        guesses += c->columns[i].kind == -1;
+    int rc = guesses ? drps_chunks_look_ahead(&r->chunks, c->header_line + DECIDING_LINES,
+                                              DECIDING_BYTES, err)
+                     : 0;
+    if (rc < 0) return rc;
+    char *copy = malloc(r->chunks.carry_n + DRPS_CHUNK_PAD);
+    struct text *fields = drps_array_new(c->n, sizeof(*fields));
+    struct evidence *evidence = calloc(c->n, sizeof(*evidence));
+    rc = copy && fields && evidence ? 0 : drps_err_set(err, -ENOMEM, "csv lines");
+    if (rc == 0 && guesses) weigh_lines(r, c, copy, fields, evidence);
+    if (rc == 0) decide(c, evidence);
+    if (rc == 0) rc = tell(r, c, evidence, err);
+    free(copy);
+    free(fields);
+    free(evidence);
+    return rc;
 }
 
 /*
  * Fields are called "column:kind": a file that is read later for the same model is told these kinds
- * (see drps_reader_csv_kinds()), so that what its first line happens to hold decides nothing.
+ * (see drps_reader_csv_kinds()), so that what its first lines happen to hold decides nothing.
  */
 static int name_fields(struct drps_columns *c, struct drps_reader *r, struct drps_err *err)
 {
@@ -217,8 +341,8 @@ static int csv_open(struct drps_reader *r, const char *head, size_t n, struct dr
     if (rc == 0 && o->csv_kinds) rc = apply_kinds(c, o->csv_kinds, err);
     if (rc == 0) rc = choose_label(c, o->csv_label, o->csv_label_optional, err);
     if (rc < 0) return rc;
-    struct text first = next_line(header.end + 1, head + n);
-    rc = guess_kinds(c, &first, err);
+    c->header_line = 1 + drps_parse_count(head, (size_t)(header.p - head), '\n');
+    rc = guess_kinds(r, c, err);
     if (rc == 0) rc = drps_columns_finish(c, r, err);
     return rc < 0 ? rc : name_fields(c, r, err);
 }

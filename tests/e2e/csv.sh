@@ -19,4 +19,35 @@ awk -F, '{print $3 "," $4 "," $1 "," $2}' test.csv >moved.csv
 paste scores.txt moved.txt | awk '{d = $1 - $2; if (d * d > 1e-12) exit 1}' || fail "other scores when the columns stand in another order"
 awk -F, '{print $1 "," $2 "," $4}' test.csv >fewer.csv
 fails 2 'city' "$tools/drps-predict" model fewer.csv -o fewer.txt
+
+# The first thousand lines decide, wherever the data comes from: n/a in the first one leaves numbers numbers.
+awk 'BEGIN {srand(2); print "age,zip,label"
+    for (i = 0; i < 1500; i++) {a = int(rand() * 60); printf "%s,%s,%d\n", i ? a : "n/a", i == 5 ? "x5" : i % 50, (a > 30) != (rand() < 0.1)}}' >missing.csv
+"$tools/drps-index" missing.csv --algo lor -o plan-missing --json >missing.json 2>missing.txt
+grep -q "column age: number (999 numbers, 1 missing" missing.txt || fail "drps-index does not say that age is a number: $(cat missing.txt)"
+grep -q "column zip: category ('x5' in line 7 is no number)" missing.txt || fail "drps-index does not say that zip is a category: $(cat missing.txt)"
+[[ $(all_values kind <missing.json | tr '\n' ' ') = "number category label " ]] || fail "--json has other columns: $(all_values kind <missing.json)"
+[[ $(value rows <missing.json) = 53 ]] || fail "$(value rows <missing.json) rows instead of the intercept, age and 51 zips"
+gzip -c missing.csv | "$tools/drps-index" - --algo lor -o plan-pipe --quiet --memory 64M --no-forecast 2>quiet.txt
+[[ ! -s quiet.txt ]] || fail "--quiet says: $(cat quiet.txt)"
+for file in data.rec rows.rec names.rec; do cmp plan-missing/$file plan-pipe/$file || fail "another $file from a pipe"; done
+# Files that come later are read with the same kinds: here all zips look like numbers, and all ages are missing.
+printf 'age,zip,label\nNA,3,0\n?,4,1\n' >later.csv
+"$tools/drps-index" missing.csv --test later.csv --algo lor -o plan-test --quiet --json >test.json
+[[ $(value test_nnz <test.json),$(value test_unseen <test.json) = 2,0 ]] || fail "the test file was read with other kinds: $(cat test.json)"
+"$tools/drps-train" plan-test -o model-later --quiet
+"$tools/drps-predict" model-later later.csv -o later.txt --quiet --json >later.json
+[[ $(value entries <later.json),$(value unseen <later.json) = 2,0 ]] || fail "drps-predict decided anew: $(cat later.json)"
+# A word below the lines that decide is told with what to do, or skipped and counted.
+echo "old,3,1" >>missing.csv
+fails 1 'missing.csv:1502:1: age is not a number; for words give --columns age:category' "$tools/drps-index" missing.csv --algo lor -o plan-word
+absent plan-word
+"$tools/drps-index" missing.csv --algo lor -o plan-word --on-error skip --quiet --json >word.json 2>/dev/null
+[[ $(value skipped_lines <word.json) = 1 ]] || fail "$(value skipped_lines <word.json) lines skipped"
+"$tools/drps-index" missing.csv --algo lor -o plan-given --columns age:category --quiet
+# Of very many columns, neighbours of a kind are told together.
+awk 'BEGIN {printf "label"; for (i = 0; i < 300; i++) printf ",f%d", i; print ""; for (n = 0; n < 20; n++) {printf "%d", n % 2; for (i = 0; i < 300; i++) printf ",%d", i; print ""}}' >wide.csv
+"$tools/drps-index" wide.csv --algo lor -o plan-wide --json >wide.json 2>wide.txt
+[[ $(grep -c column wide.txt) = 2 ]] || fail "300 columns are told in $(grep -c column wide.txt) lines"
+[[ $(all_values kind <wide.json | wc -l) = 301 ]] || fail "--json has $(all_values kind <wide.json | wc -l) columns"
 echo "ok"

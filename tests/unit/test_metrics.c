@@ -1,6 +1,6 @@
 /*
- * Metrics: the histogram's AUC against counting every pair, and the edges (ties, one class, extreme
- * scores).
+ * Metrics: the AUC against counting every pair and, of many scores, against sorting them all; and
+ * the edges (ties, one class, extreme scores).
  *
  *   test_metrics [seed]
  */
@@ -54,14 +54,6 @@ static struct drps_quality quality_of(enum drps_loss loss, const float *scores, 
     return q;
 }
 
-/* Scores that have at most 9 bits of mantissa after the first: the histogram is exact for them. */
-static float coarse(double x)
-{
-    int e;
-    const double f = frexp(x, &e);
-    return (float)ldexp(round(f * 1024), e - 10);
-}
-
 static float draw_score(int how, int positive)
 {
     const double x = uniform(-4, 3) + (positive ? 0.7 : 0);
@@ -70,8 +62,8 @@ static float draw_score(int how, int positive)
         return (float)x;
     case 1: /* heavily tied */
         return (float)round(x);
-    case 2:
-        return coarse(x);
+    case 2: /* a little beside a large intercept */
+        return (float)(-7 + 0.001 * x);
     case 3: /* magnitudes from 1e-30 to 1e30 */
         return (float)(x * pow(10, uniform(-30, 30)));
     default: /* all the same */
@@ -84,13 +76,7 @@ static void test_auc_matches_counting_pairs(void **state)
     static const struct {
         const char *name;
         int how;
-        double slack; /* exact where bins separate all scores; else half of the pairs that share a
-                         bin of 0.2 % */
-    } cases[] = {{"continuous", 0, 1e-4},
-                 {"tied", 1, 1e-12},
-                 {"coarse", 2, 1e-12},
-                 {"wide", 3, 1e-4},
-                 {"equal", 4, 1e-12}};
+    } cases[] = {{"continuous", 0}, {"tied", 1}, {"intercept", 2}, {"wide", 3}, {"equal", 4}};
     static float scores[N], labels[N];
 
     (void)state;
@@ -101,7 +87,7 @@ static void test_auc_matches_counting_pairs(void **state)
         }
         const double expected = auc_by_pairs(scores, labels, N);
         const double found = quality_of(DRPS_LOSS_LOGISTIC, scores, labels, N).auc;
-        if (!(fabs(expected - found) <= cases[c].slack))
+        if (!(fabs(expected - found) <= 1e-12))
             fail_msg("%s, seed %llu: expected %.12g, found %.12g", cases[c].name,
                      (unsigned long long)seed, expected, found);
     }
@@ -124,18 +110,17 @@ static void test_auc_orders_extreme_scores(void **state)
     }
 }
 
-static void test_auc_ties_zeros_and_small_denormals(void **state)
+static void test_auc_ties_zeros_alone(void **state)
 {
     static const struct {
         const char *name;
         float scores[2];
         double auc;
-    } cases[] = {
-        {"-0 and 0", {-0.0f, 0.0f}, 0.5},
-        {"0 and -0", {0.0f, -0.0f}, 0.5},
-        {"0 and the least denormal", {0, 0x1p-149f}, 0.5}, /* one bin: below its resolution */
-        {"denormals of either sign", {-0x1p-149f, 0x1p-149f}, 1},
-        {"large denormals", {0x1p-130f, 0x1p-128f}, 1}};
+    } cases[] = {{"-0 and 0", {-0.0f, 0.0f}, 0.5},
+                 {"0 and -0", {0.0f, -0.0f}, 0.5},
+                 {"0 and the least denormal", {0, 0x1p-149f}, 1},
+                 {"denormals of either sign", {-0x1p-149f, 0x1p-149f}, 1},
+                 {"large denormals", {0x1p-130f, 0x1p-128f}, 1}};
     const float labels[] = {-1, 1};
 
     (void)state;
@@ -260,7 +245,9 @@ static void check_merged(enum drps_loss loss)
         assert_true(fabs(merged.auc - whole.auc) < 1e-15);
         assert_true(fabs(merged.accuracy - whole.accuracy) < 1e-15);
     }
+    data[bytes] = 0;
     assert_int_equal(drps_metrics_merge(sum, data, bytes + 1, NULL), DRPS_E_PROTO);
+    assert_int_equal(drps_metrics_merge(sum, data, bytes - 1, NULL), DRPS_E_PROTO);
     assert_int_equal(drps_metrics_merge(sum, data, 8, NULL), DRPS_E_PROTO);
     drps_metrics_free(part);
     drps_metrics_free(sum);
@@ -274,12 +261,218 @@ static void test_metrics_merge_parts(void **state)
     check_merged(DRPS_LOSS_SQUARED);
 }
 
+/* ---- Many scores ---- */
+
+enum { MANY = 1500000 };
+static float many_scores[MANY], many_labels[MANY];
+static uint64_t many_sorted[MANY]; /* ordered score, then 1 for a positive */
+
+/* A normal variate, about. */
+static double bell(void)
+{
+    double sum = -6;
+    for (int i = 0; i < 12; i++)
+        sum += uniform(0, 1);
+    return sum;
+}
+
+static float float_of(uint64_t bits)
+{
+    const uint32_t b = (uint32_t)bits;
+    float f;
+    memcpy(&f, &b, sizeof(f));
+    return f;
+}
+
+static double positive_share(const char *how)
+{
+    return strcmp(how, "few positives") == 0 ? 0.002 : 0.3;
+}
+
+/* `at` of n: some distributions drift. */
+static float draw_many(const char *how, int positive, double at)
+{
+    const double logit = -2.5 + bell() + (positive ? 0.8 : 0);
+    const uint64_t random = drps_rng_at(seed, counter++);
+    const int rare = uniform(0, 1) < 0.5;
+    if (strcmp(how, "intercept") == 0) return (float)(-7 + 0.003 * bell() + 0.002 * positive);
+    if (strcmp(how, "tied") == 0) return (float)(round(logit * 20) / 20);
+    if (strcmp(how, "two clusters") == 0)
+        return (float)((rare ? -7 : 9) + 0.5 * bell() + 0.4 * positive);
+    if (strcmp(how, "exponents") == 0) return float_of(random % 0x7f800000 | (random >> 63) << 31);
+    if (strcmp(how, "equal") == 0) return -7.25f;
+    /* Half of the samples lie side by side, the others anywhere: no number of leading bits, the
+       same for all, tells both apart. */
+    if (strcmp(how, "cluster in exponents") == 0)
+        return rare ? float_of(random % 0x7f000000)
+                    : float_of(0x40000000 + random % 60000 + (positive ? 60000 : 0));
+    /* Those from anywhere come first, a few among them where the others will lie. */
+    if (strcmp(how, "cluster after exponents") == 0)
+        return at < 0.2 && random % 5000 ? float_of((random >> 13) % 0x7f000000)
+               : at < 0.2                ? float_of(0x40000000 + (random >> 13) % 120000)
+                          : float_of(0x40000000 + random % 60000 + (positive ? 60000 : 0));
+    /* Each part of the samples in a narrower interval, so that wide cells lie around all later
+     * ones. */
+    if (strcmp(how, "narrowing") == 0)
+        return float_of(0x20000000 + (random % (UINT64_C(1) << (30 - (int)(at * 14)))) +
+                        (positive ? 1000 : 0));
+    if (strcmp(how, "ties in between") == 0 && rare) return -2.0f;
+    return (float)logit; /* also "few positives" */
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static double auc_by_sorting(size_t n)
+{
+    double right = 0, below = 0, above = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        const float score = many_scores[i] + 0.0f;
+        memcpy(&bits, &score, sizeof(bits));
+        bits ^= bits >> 31 ? UINT32_MAX : UINT32_C(1) << 31;
+        many_sorted[i] = (uint64_t)bits << 1 | (many_labels[i] > 0);
+    }
+    qsort(many_sorted, n, sizeof(many_sorted[0]), compare_u64);
+    for (size_t i = 0, end; i < n; i = end) {
+        double count[2] = {0};
+        for (end = i; end < n && many_sorted[end] >> 1 == many_sorted[i] >> 1; end++)
+            count[many_sorted[end] & 1]++;
+        right += count[1] * (below + 0.5 * count[0]);
+        below += count[0];
+        above += count[1];
+    }
+    return right / (below * above);
+}
+
+static void draw_samples(const char *how, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const int positive = i < 2 ? (int)i : uniform(0, 1) < positive_share(how);
+        many_labels[i] = positive ? 1.0f : -1.0f;
+        many_scores[i] = draw_many(how, positive, (double)i / (double)n);
+    }
+}
+
+/* Samples dealt to `ranks`, batch by batch, and added up as the first of them does. The first one
+ * has no more than `first` batches, unless that is 0. */
+static double auc_of_ranks(size_t n, size_t ranks, size_t first)
+{
+    enum { BATCH = 1000 };
+    struct drps_metrics *sum = NULL;
+    struct drps_quality q;
+    void *data = NULL;
+    for (size_t r = 0; r < ranks; r++) {
+        struct drps_metrics *m = drps_metrics_new(DRPS_LOSS_LOGISTIC);
+        assert_non_null(m);
+        for (size_t at = 0, b = 0; at < n; at += BATCH, b++) {
+            const size_t whose = !first ? b % ranks : b < first ? 0 : 1 + b % (ranks - 1);
+            if (whose == r)
+                drps_metrics_add(m, many_scores + at, many_labels + at,
+                                 n - at < BATCH ? n - at : BATCH);
+        }
+        if (!sum) {
+            sum = m;
+            data = malloc(drps_metrics_bound(m));
+            assert_non_null(data);
+            continue;
+        }
+        const size_t bytes = drps_metrics_encode(m, data);
+        assert_true(bytes <= drps_metrics_bound(m));
+        assert_int_equal(drps_metrics_merge(sum, data, bytes, NULL), 0);
+        drps_metrics_free(m);
+    }
+    drps_metrics_result(sum, &q);
+    drps_metrics_free(sum);
+    free(data);
+    assert_int_equal(q.samples, n);
+    return q.auc;
+}
+
+/* Of the distributions that are marked, any number of ranks gives the same bits. */
+static void test_auc_of_many_is_within_a_thousandth(void **state)
+{
+    static const struct {
+        const char *how;
+        int same;
+    } cases[] = {{"logits", 1},
+                 {"intercept", 1},
+                 {"tied", 1},
+                 {"two clusters", 1},
+                 {"exponents", 1},
+                 {"equal", 1},
+                 {"few positives", 1},
+                 {"ties in between", 1},
+                 {"cluster in exponents", 0},
+                 {"cluster after exponents", 0},
+                 {"narrowing", 0}};
+    static const size_t sizes[] = {2, 100, 65536, 500000, MANY};
+    const char *one_in = getenv("DRPS_TEST_ONE_IN");
+    const size_t sizes_n = one_in && atoi(one_in) > 1 ? 4 : 5;
+
+    (void)state;
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++)
+        for (size_t s = 0; s < sizes_n; s++) {
+            const size_t n = sizes[s];
+            draw_samples(cases[c].how, n);
+            const double expected = auc_by_sorting(n), one = auc_of_ranks(n, 1, 0);
+            const double three = auc_of_ranks(n, 3, 0), uneven = auc_of_ranks(n, 4, 1);
+            const double slack = n <= 108544 ? 0 : 0.00098;
+            if (getenv("DRPS_TEST_TELL"))
+                printf("%s, %zu: %.9f, off by %.2g and %.2g\n", cases[c].how, n, expected,
+                       one - expected, three - expected);
+            if (!(fabs(one - expected) <= slack) || !(fabs(three - expected) <= slack) ||
+                !(fabs(uneven - expected) <= slack) ||
+                (cases[c].same && (one != three || one != uneven)))
+                fail_msg("%s, %zu samples, seed %llu: expected %.9f, found %.17g, of three ranks "
+                         "%.17g, of uneven ones %.17g",
+                         cases[c].how, n, (unsigned long long)seed, expected, one, three, uneven);
+        }
+}
+
+/* What another process says is checked before it is added: each byte's damage is refused, or leaves
+ * counts that can be gone on with. */
+static void test_metrics_refuse_damaged_parts(void **state)
+{
+    static const struct {
+        const char *name;
+        size_t at; /* behind the head of 32 bytes: cells, level; last, width, count, ... */
+        uint64_t value;
+        size_t bytes;
+    } cases[] = {{"more cells than there are", 32, 5, 8},
+                 {"very many cells", 32, UINT64_MAX / 16 + 2, 8},
+                 {"a level that is too high", 40, 20, 8},
+                 {"a cell wider than the level", 52, 3, 4},
+                 {"an empty cell", 56, 0, 8},
+                 {"a cell out of order", 48, UINT32_MAX, 4},
+                 {"counts beyond 64 bits", 56, UINT64_MAX, 8}};
+    const float scores[] = {1, 2, 3, 1, 2, 3}, labels[] = {-1, -1, -1, 1, 1, 1};
+    struct drps_metrics *part = drps_metrics_new(DRPS_LOSS_LOGISTIC);
+    struct drps_metrics *sum = drps_metrics_new(DRPS_LOSS_LOGISTIC);
+    char *data = malloc(drps_metrics_bound(part));
+
+    (void)state;
+    drps_metrics_add(part, scores, labels, 6);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const size_t bytes = drps_metrics_encode(part, data);
+        memcpy(data + cases[i].at, &cases[i].value, cases[i].bytes);
+        const int rc = drps_metrics_merge(sum, data, bytes, NULL);
+        if (rc != DRPS_E_PROTO) fail_msg("%s: returned %d", cases[i].name, rc);
+    }
+    free(data);
+    drps_metrics_free(part);
+    drps_metrics_free(sum);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_auc_matches_counting_pairs),
         cmocka_unit_test(test_auc_orders_extreme_scores),
-        cmocka_unit_test(test_auc_ties_zeros_and_small_denormals),
+        cmocka_unit_test(test_auc_ties_zeros_alone),
         cmocka_unit_test(test_auc_is_nan_without_two_classes),
         cmocka_unit_test(test_metrics_do_not_hide_nan_scores),
         cmocka_unit_test(test_metrics_losses_of_extreme_scores_stay_finite),
@@ -288,6 +481,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_metrics_without_samples_are_nan),
         cmocka_unit_test(test_metrics_reset_forgets),
         cmocka_unit_test(test_metrics_merge_parts),
+        cmocka_unit_test(test_metrics_refuse_damaged_parts),
+        cmocka_unit_test(test_auc_of_many_is_within_a_thousandth),
     };
 
     if (argc > 1) seed = strtoull(argv[1], NULL, 0);

@@ -234,8 +234,19 @@ static void test_reader_csv(void **state)
         {"open quote in the header", "csv", "y,\"a\n", NULL,
          "0: header: the quote is not closed on this line"},
         {"empty label", "csv", "y,a\n,1\n", NULL, "0:2:1: label (column y) is not a number: ',1'"},
-        {"bad number", "csv", "y,a\n1,2\n1,x\n", NULL, "0:3:3: a is not a number: 'x'"},
-        {"NaN", "csv", "y,a\n1,2\n1,nan\n", NULL, "0:3:3: a is NaN or infinite: 'nan'"},
+        {"a word below numbers", "csv", "y,a\n1,2\n1,x\n", "1 a=2:1\n1 a=x:1\n", NULL},
+        {"missing in the first line", "csv", "y,a\n1,n/a\n1,2\n", "1\n1 a=:2\n", NULL},
+        {"every word for a missing number", "csv",
+         "y,a\n1,2\n1,\n1, "
+         "\n1,NA\n1,N/A\n1,#n/a\n1,NaN\n1,NULL\n1,None\n1,-\n1,?\n1,\\N\n1,\"na\"\n",
+         "1 a=:2\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n", NULL},
+        {"all missing are categories", "csv", "y,a\n1,NA\n1,\n", "1 a=NA:1\n1 a=:1\n", NULL},
+        {"infinite in the first line", "csv", "y,a\n1,-Inf\n1,2\n", NULL,
+         "0:2:3: a is NaN or infinite; for words give --columns a:category: '-Inf'"},
+        {"too large in the first line", "csv", "y,a\n1,1e99\n1,2\n", NULL,
+         "0:2:3: a is too large; for words give --columns a:category: '1e99'"},
+        {"words that begin as numbers", "csv", "y,a,b,c\n1,inf,1e99x,nano\n1,info,2,3\n",
+         "1 a=inf:1 b=1e99x:1 c=nano:1\n1 a=info:1 b=2:1 c=3:1\n", NULL},
         {"open quote", "csv", "y,a\n1,\"x\n", NULL,
          "0:2:3: the quote is not closed on this line: '\"x'"},
         {"text after quote", "csv", "y,a\n1,\"x\"z\n", NULL,
@@ -245,6 +256,92 @@ static void test_reader_csv(void **state)
     };
     (void)state;
     CHECK_ROWS(rows);
+}
+
+/* ---- The lines that decide what a csv column is ---- */
+
+/* The text of `lines` lines of "1,<n>", of which line `at` of the file (the header is line 1) holds
+ * `odd`; `pad` blanks make lines longer. */
+static char *csv_text(size_t lines, size_t at, const char *odd, int pad)
+{
+    char *text = malloc(16 + lines * (size_t)(32 + pad));
+    assert_non_null(text);
+    int n = sprintf(text, "y,age\n");
+    for (size_t i = 2; i <= lines + 1; i++)
+        n += i == at ? sprintf(text + n, "1,%s\n", odd)
+                     : sprintf(text + n, "1,%*zu\n", pad, i % 90 + 1);
+    return text;
+}
+
+static void test_reader_csv_decides_by_a_thousand_lines(void **state)
+{
+    static const struct {
+        const char *name;
+        size_t lines, at;
+        const char *odd;
+        int pad;
+        const char *kinds, *error; /* NULL: it is read, as categories */
+    } rows[] = {
+        {"the first", 1500, 2, "x", 0, NULL, NULL},
+        {"the thousandth", 1500, 1001, "x", 0, NULL, NULL},
+        {"the next", 1500, 1002, "x", 0, NULL,
+         "0:1002:3: age is not a number; for words give --columns age:category: 'x'"},
+        {"a last line without the others", 1000, 1001, "x", 0, NULL, NULL},
+        {"an option decides", 1500, 500, "x", 0, "age:number", "0:500:3: age is not a number: 'x'"},
+        {"an option for words", 1500, 1400, "x", 0, "age:category", NULL},
+        {"within the first MiB", 1500, 400, "x", 2000, NULL, NULL},
+        {"beyond the first MiB", 1500, 600, "x", 2000, NULL,
+         "0:600:3: age is not a number; for words give --columns age:category: 'x'"},
+        {"a line of other columns says nothing", 1500, 10, "x,1", 0, NULL,
+         "0:10:3: age is not a number; for words give --columns age:category: 'x,1'"},
+    };
+    static const uint64_t memory[] = {8 << 20, 24 << 20, 512 << 20};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        for (size_t k = 0; k < 3; k++) {
+            char *text = csv_text(rows[i].lines, rows[i].at, rows[i].odd, rows[i].pad);
+            struct drps_reader_options options = {
+                .format = "csv", .csv_kinds = rows[i].kinds, .memory_bytes = memory[k]};
+            struct files fs = {0};
+            struct outcome o;
+            files_add(&fs, text, strlen(text));
+            read_files(&fs, &options, 1, &o);
+            if (rows[i].error) {
+                check_outcome(rows[i].name, "", &o, NULL, rows[i].error);
+            } else if (o.rc || o.samples != rows[i].lines) { /* as numbers, `odd` is an error */
+                fail_msg("%s: %d %s, %llu samples", rows[i].name, o.rc, o.err.text,
+                         (unsigned long long)o.samples);
+            }
+            outcome_free(&o);
+            free(text);
+        }
+}
+
+static void note_columns(void *ctx, const struct drps_reader_column *columns, size_t n)
+{
+    char *text = ctx;
+    for (size_t i = 0; i < n; i++)
+        text += sprintf(text, "%s %d: %s\n", columns[i].name, (int)columns[i].kind, columns[i].why);
+}
+
+static void test_reader_csv_tells_what_was_decided(void **state)
+{
+    static char text[1000];
+    static const char expected[] = "y 1: by its name\n"
+                                   "age 2: 2 numbers, 1 missing, in the first lines\n"
+                                   "zip 3: 'z' in line 3 is no number\n"
+                                   "none 3: nothing in the first lines\n"
+                                   "id 0: as given\n";
+    struct drps_reader_options options = {
+        .format = "csv", .csv_kinds = "id:ignore", .on_columns = note_columns, .columns_ctx = text};
+    struct outcome o;
+
+    (void)state;
+    read_text("y,age,zip,none,id\n1,n/a,1,,7\n1,3,z,,8\n0,4,\"\",,9\n", &options, &o);
+    assert_int_equal(o.rc, 0);
+    if (strcmp(text, expected) != 0) fail_msg("expected:\n%sfound:\n%s", expected, text);
+    outcome_free(&o);
 }
 
 static void test_reader_csv_options(void **state)
@@ -579,6 +676,8 @@ int main(void)
         cmocka_unit_test(test_reader_criteo),
         cmocka_unit_test(test_reader_avazu),
         cmocka_unit_test(test_reader_csv),
+        cmocka_unit_test(test_reader_csv_decides_by_a_thousand_lines),
+        cmocka_unit_test(test_reader_csv_tells_what_was_decided),
         cmocka_unit_test(test_reader_csv_options),
         cmocka_unit_test(test_reader_csv_kinds),
         cmocka_unit_test(test_reader_docword),
