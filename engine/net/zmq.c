@@ -190,15 +190,6 @@ static int check_keys(const struct drps_net_options *o, const struct drps_peers 
     return 0;
 }
 
-/* All ranks have this rank's keys: they are one user's, who trusts himself. */
-static int is_shared(const struct drps_peers *peers, const struct drps_net_keys *keys)
-{
-    uint32_t r = 0;
-    while (r < peers->count && strcmp(peers->peers[r].public_key, keys->public_key) == 0)
-        r++;
-    return r == peers->count;
-}
-
 static int set_int(void *socket, int option, int value)
 {
     return zmq_setsockopt(socket, option, &value, sizeof(value));
@@ -443,7 +434,6 @@ int drps_net_open_zmq(const struct drps_net_options *options, const struct drps_
     z->wake = -1;
     z->listener = -1;
     z->secured = keys != NULL;
-    z->shared = keys && is_shared(peers, keys);
     rc = allocate(z, &o, peers, err);
     if (rc == 0) rc = start(z, peers, keys, err);
     if (rc < 0) {

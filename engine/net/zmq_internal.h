@@ -64,7 +64,6 @@ struct zmq_net {
     struct zmq_peer *peers; /* own [count]; this rank's own is unused */
     uint64_t incarnation;   /* of this process */
     int secured;            /* keys are in use */
-    int shared;             /* one pair of keys for all ranks */
     void *context, *pull, *zap, *monitor;
     zmq_pollitem_t *items; /* own [count + 4] */
     int wake;              /* eventfd: there is something to send; -1: not open */

@@ -64,7 +64,7 @@ static int is_peer(const struct zmq_net *z, uint32_t from, const char *user)
     char rank[16];
     if (from >= z->net.o.count || from == z->net.o.rank) return 0;
     (void)snprintf(rank, sizeof(rank), "%u", from);
-    return !z->secured || (user && (z->shared || strcmp(user, rank) == 0));
+    return !z->secured || (user && strcmp(user, rank) == 0);
 }
 
 static void hash_text(const uint8_t *hash, char out[17])

@@ -238,8 +238,7 @@ echo "ok other options"
 ports 3 >peers.txt
 "$tools/drps-train" plan-lor-3 -o never --peers peers.txt --rank 0 --timeout 100000 2>err.txt >out.txt &
 waiting=$!
-address=$(sed -n '1s|:|/|p' peers.txt)
-until (exec 3<>"/dev/tcp/$address") 2>/dev/null; do kill -0 $waiting || fail "$(cat err.txt)"; done
+until [[ -S /tmp/drps-ranks.$UID/$(head -1 peers.txt) ]]; do kill -0 $waiting || fail "$(cat err.txt)"; done
 kill -INT $waiting
 status=0 && wait $waiting || status=$?
 [[ $status = 130 ]] || fail "waiting rank 0 ended with $status: $(cat err.txt)"
