@@ -203,6 +203,7 @@ int drps_index_ranks_run_on(struct drps_net *net, const struct drps_index_option
     if (rc == 0)
         rc = drps_net_rank(net) ? count_for_others(net, index, &why)
                                 : compile(net, index, result, &why);
+    drps_net_tell_strangers(net, index->log);
     drps_net_close(net, LINGER_MS, rc < 0 ? &why : NULL);
     return rc < 0 ? drps_err_set(err, rc, "%s", why.text) : 0;
 }

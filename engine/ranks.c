@@ -53,6 +53,7 @@ static void run(struct rank *r)
     r->ranks.net = r->net;
     r->rc = drps_train_run(r->part, &r->train, &r->result, &r->err);
     const int failed = r->rc < 0 && r->rc != DRPS_E_INTERRUPTED;
+    drps_net_tell_strangers(r->net, r->train.log);
     drps_net_close(r->net, LINGER_MS, failed ? &r->err : NULL);
     r->net = NULL;
 }

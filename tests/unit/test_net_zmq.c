@@ -24,8 +24,14 @@ int main(void)
 
 #else
 
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -251,6 +257,181 @@ static void test_zmq_counts_and_refuses_strangers_while_the_job_goes_on(void **s
     assert_int_equal(stats_of(job.nets[1]).strangers, 0);
     net_job_close(&job);
     (void)zmq_ctx_term(context);
+    drps_peers_destroy(&peers);
+}
+
+/* --- connections that say nothing --- */
+
+static struct sockaddr_in socket_address(const struct drps_peer *at)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(at->port))};
+    assert_int_equal(inet_pton(AF_INET, at->host, &to.sin_addr), 1);
+    return to;
+}
+
+static void open_keyed(struct net_job *job, struct drps_peers *peers)
+{
+    struct drps_net_keys keys[2];
+    net_peers(peers, 2, keys);
+    struct opening both[2] = {{.o = plain, .peers = peers, .keys = &keys[0]},
+                              {.o = plain, .peers = peers, .keys = &keys[1]}};
+    open_both(both);
+    if (both[0].rc < 0 || both[1].rc < 0) fail_msg("%s%s", both[0].err.text, both[1].err.text);
+    *job = (struct net_job){2, {both[0].net, both[1].net}};
+}
+
+static void test_zmq_ends_a_connection_that_says_nothing(void **state)
+{
+    struct net_job job;
+    struct drps_peers peers;
+    char greeting[64];
+    (void)state;
+    open_keyed(&job, &peers);
+    const struct sockaddr_in to = socket_address(&peers.peers[0]);
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    const uint64_t begin = drps_clock_ns();
+    assert_int_equal(connect(fd, (const struct sockaddr *)&to, sizeof(to)), 0);
+    while (recv(fd, greeting, sizeof(greeting), 0) > 0) /* ZeroMQ's, and the end */
+        ;
+    assert_true(drps_seconds_since(begin) < 20); /* ZeroMQ's own limit is 30 s */
+    wait_for_strangers(job.nets[0], 1);
+    (void)close(fd);
+    net_job_close(&job);
+    drps_peers_destroy(&peers);
+}
+
+enum { CROWD = 5000, FILES = 1024, OPEN_AT_ONCE = 64 };
+
+/* A process that connects until it is not let in any more, and stays until it is told to end. 1:
+ * it was always let in. */
+static int crowd(const struct sockaddr_in *to, int say, int end)
+{
+    struct rlimit limit = {CROWD + 100, CROWD + 100};
+    char c;
+    int shut = 0;
+    if (setrlimit(RLIMIT_NOFILE, &limit)) return 2;
+    for (int i = 0; i < CROWD && !shut; i++) {
+        const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        struct pollfd wait = {.fd = fd, .events = POLLOUT};
+        if (fd < 0) return 3;
+        if (connect(fd, (const struct sockaddr *)to, sizeof(*to)) && errno != EINPROGRESS) return 4;
+        shut = poll(&wait, 1, 500) == 0;
+    }
+    if (write(say, shut ? "1" : "0", 1) != 1 || read(end, &c, 1) < 0) return 5;
+    return !shut;
+}
+
+/* This process's files can still be opened: what strangers hold is bounded. */
+static void open_files(void)
+{
+    int fds[OPEN_AT_ONCE];
+    for (int i = 0; i < OPEN_AT_ONCE; i++) {
+        fds[i] = open("/dev/null", O_RDONLY);
+        if (fds[i] < 0) fail_msg("file %d cannot be opened: %s", i, strerror(errno));
+    }
+    for (int i = 0; i < OPEN_AT_ONCE; i++)
+        (void)close(fds[i]);
+}
+
+static void test_zmq_lets_in_no_crowd(void **state)
+{
+    struct rlimit limit, small;
+    struct net_job job;
+    struct drps_peers peers;
+    int said[2], end[2], status;
+    char c = 0;
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    if (limit.rlim_max < CROWD + 100) {
+        print_message("  skipped: fewer open files than a crowd has\n");
+        skip();
+    }
+    open_keyed(&job, &peers);
+    const struct sockaddr_in to = socket_address(&peers.peers[0]);
+    assert_int_equal(pipe2(said, O_NONBLOCK), 0);
+    assert_int_equal(pipe(end), 0);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)close(end[1]);
+        _exit(crowd(&to, said[1], end[0]));
+    }
+    (void)close(end[0]);
+    small = (struct rlimit){FILES, limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &small), 0);
+    while (read(said[0], &c, 1) != 1) { /* the test's timeout ends it */
+        open_files();
+        net_job_run(&job, exchange, NULL);
+    }
+    assert_int_equal(c, '1');
+    (void)close(end[1]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+
+    /* When they have gone, others may try again. */
+    const uint64_t before = stats_of(job.nets[0]).strangers;
+    void *context = zmq_ctx_new();
+    void *keyless = stranger(context, &peers.peers[0], NULL, NULL);
+    wait_for_strangers(job.nets[0], before + 1);
+    (void)zmq_close(keyless);
+    (void)zmq_ctx_term(context);
+    net_job_run(&job, exchange, NULL);
+    net_job_close(&job);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    (void)close(said[0]);
+    (void)close(said[1]);
+    drps_peers_destroy(&peers);
+}
+
+static void test_zmq_names_a_limit_of_open_files_that_is_too_low(void **state)
+{
+    const struct drps_net_options many = {.count = DRPS_NET_RANKS_MAX, .job_id = JOB};
+    struct rlimit limit, small;
+    struct drps_peers peers;
+    struct drps_net *net;
+    struct drps_err err = DRPS_ERR_INIT;
+    (void)state;
+    net_peers(&peers, DRPS_NET_RANKS_MAX, NULL);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    small = (struct rlimit){FILES, limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &small), 0);
+    assert_int_equal(drps_net_open_zmq(&many, &peers, NULL, 0, &net, &err), DRPS_E_CONFIG);
+    assert_non_null(strstr(err.text, "1024 ranks need up to 4224 open files each"));
+    assert_non_null(strstr(err.text, "the limit is 1024: raise it with ulimit -n"));
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    drps_peers_destroy(&peers);
+}
+
+/* A message of many parts that never ends, of a client without keys: ZeroMQ would keep all of it. */
+static void test_zmq_takes_no_endless_message_of_a_stranger(void **state)
+{
+    static const char greeting[64] = "\xff\0\0\0\0\0\0\0\1\x7f\3\0NULL";
+    static const char ready[] = "\4\x1a\5READY\xbSocket-Type\0\0\0\4PUSH";
+    struct net_job job;
+    struct drps_peers peers;
+    (void)state;
+    open_keyed(&job, &peers);
+    const struct sockaddr_in to = socket_address(&peers.peers[0]);
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    const size_t bytes = 1 << 20;
+    char *part = calloc(1, 9 + bytes); /* flags: long and more; size */
+    assert_non_null(part);
+    part[0] = 3;
+    part[6] = 0x10;
+    assert_int_equal(connect(fd, (const struct sockaddr *)&to, sizeof(to)), 0);
+    assert_int_equal(send(fd, greeting, sizeof(greeting), MSG_NOSIGNAL), sizeof(greeting));
+    (void)send(fd, ready, sizeof(ready) - 1, MSG_NOSIGNAL);
+    size_t sent = 0;
+    for (ssize_t n; sent < (size_t)256 << 20; sent += (size_t)n) {
+        n = send(fd, part, 9 + bytes, MSG_NOSIGNAL);
+        if (n < 0) break;
+    }
+    assert_true(sent < (size_t)64 << 20); /* what sockets hold, until it was refused */
+    wait_for_strangers(job.nets[0], 1);
+    (void)close(fd);
+    free(part);
+    net_job_run(&job, exchange, NULL);
+    net_job_close(&job);
     drps_peers_destroy(&peers);
 }
 
@@ -646,6 +827,10 @@ int main(void)
         cmocka_unit_test(test_zmq_start_says_that_another_job_answers),
         cmocka_unit_test(test_zmq_needs_keys_off_loopback),
         cmocka_unit_test(test_zmq_counts_and_refuses_strangers_while_the_job_goes_on),
+        cmocka_unit_test(test_zmq_ends_a_connection_that_says_nothing),
+        cmocka_unit_test(test_zmq_lets_in_no_crowd),
+        cmocka_unit_test(test_zmq_names_a_limit_of_open_files_that_is_too_low),
+        cmocka_unit_test(test_zmq_takes_no_endless_message_of_a_stranger),
         cmocka_unit_test(test_zmq_start_fails_with_a_wrong_key),
         cmocka_unit_test(test_zmq_start_refuses_another_version_and_count),
         cmocka_unit_test(test_zmq_drops_and_counts_damaged_foreign_and_repeated_frames),
