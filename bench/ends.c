@@ -17,7 +17,8 @@
 
 enum { TYPE = DRPS_NET_TYPE_FIRST, WAIT_MS = 60000 };
 
-const char *const transport_names[TRANSPORTS] = {"inproc", "sockets", "zmq", "zmq with keys"};
+const char *const transport_names[TRANSPORTS] = {"inproc", "zmq, Unix", "sockets", "zmq",
+                                                   "zmq with keys"};
 
 void die(const char *what, const struct drps_err *err)
 {
@@ -163,7 +164,7 @@ void run_one(const struct place *p, enum transport t, uint32_t rank, run_end *ru
         e.room = malloc(LARGEST);
         if (!e.room) die("memory", NULL);
         e.fd = open_socket(&p->peers.peers[1], rank);
-    } else if (drps_net_open_zmq(&o, &p->peers, t == ZMQ_KEYS ? &p->keys[rank] : NULL, 1, &e.net,
+    } else if (drps_net_open_zmq(&o, t == ZMQ_UNIX ? &p->meet.peers : &p->peers, t == ZMQ_KEYS ? &p->keys[rank] : NULL, 1, &e.net,
                                  &err) < 0) {
         die("open", &err);
     }
@@ -229,12 +230,14 @@ static void make_keys(const char *folder, uint32_t rank, struct place *p)
 void place_here(struct place *p)
 {
     char folder[] = "/tmp/drps-bench-net.XXXXXX";
+    struct drps_err err = DRPS_ERR_INIT;
     *p = (struct place){.at = {{"127.0.0.1", "17000", ""}, {"127.0.0.1", "17001", ""}}};
     p->peers = (struct drps_peers){2, p->at};
     if (!mkdtemp(folder)) die(folder, NULL);
     for (uint32_t r = 0; r < 2; r++)
         make_keys(folder, r, p);
     (void)drps_io_remove_tree(drps_io_os(), folder, NULL); /* kept in memory from here on */
+    if (drps_meet_open(2, &p->meet, &err) < 0 || p->meet.keys) die("Unix sockets", &err);
 }
 
 void place_there(struct place *p, uint32_t rank, const char *folder)
@@ -252,4 +255,5 @@ void place_there(struct place *p, uint32_t rank, const char *folder)
 void place_free(struct place *p)
 {
     if (p->peers.peers != p->at) drps_peers_destroy(&p->peers);
+    drps_meet_close(&p->meet);
 }

@@ -8,10 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/net/drps_meet.h"
 #include "engine/net/drps_net.h"
 #include "engine/net/drps_peers.h"
 
-enum transport { INPROC, SOCKETS, ZMQ, ZMQ_KEYS, TRANSPORTS };
+enum transport { INPROC, ZMQ_UNIX, SOCKETS, ZMQ, ZMQ_KEYS, TRANSPORTS };
 extern const char *const transport_names[TRANSPORTS];
 
 struct end {
@@ -38,6 +39,7 @@ double machine_cpu(void);
 struct place {
     struct drps_peer at[2];
     struct drps_peers peers;
+    struct drps_meet meet; /* own: with both ends here */
     struct drps_net_keys keys[2];
 };
 

@@ -10,7 +10,7 @@
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
 #include "engine/crew_net.h"
-#include "engine/net/drps_peers.h"
+#include "engine/net/drps_meet.h"
 #include "engine/watch.h"
 
 enum { LINGER_MS = 5000, WAIT_MS = 600000 };
@@ -203,15 +203,15 @@ int drps_index_ranks_run_on(struct drps_net *net, const struct drps_index_option
     if (rc == 0)
         rc = drps_net_rank(net) ? count_for_others(net, index, &why)
                                 : compile(net, index, result, &why);
+    drps_net_tell_strangers(net, index->log);
     drps_net_close(net, LINGER_MS, rc < 0 ? &why : NULL);
     return rc < 0 ? drps_err_set(err, rc, "%s", why.text) : 0;
 }
 
-static int open_net(const struct drps_index_ranks_options *o, const struct drps_peers *peers,
-                    struct drps_net **net_out, struct drps_err *err)
+static int open_net(const struct drps_index_ranks_options *o, struct drps_peers *peers,
+                    struct drps_meet_way *way, struct drps_net **net_out, struct drps_err *err)
 {
     struct drps_net_options net;
-    struct drps_net_keys keys;
     if (o->rank >= peers->count)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s has %u ranks, and there is no rank %u: ranks count from 0, a line "
@@ -224,21 +224,23 @@ static int open_net(const struct drps_index_ranks_options *o, const struct drps_
     net.start_ms = o->wait_ms ? o->wait_ms : WAIT_MS;
     net.silence_ms = drps_net_silence_ms(o->cut_ms);
     net.stop = o->index->interrupt;
-    int rc = o->keys ? drps_net_keys_load(drps_io_os(), o->keys, &keys, err) : 0;
-    if (rc == 0)
-        rc = drps_net_open_zmq(&net, peers, o->keys ? &keys : NULL, o->insecure, net_out, err);
-    if (o->keys) drps_net_keys_forget(&keys);
-    return rc;
+    int rc = drps_meet_way_open(o->keys, o->insecure, o->rank, peers, way, err);
+    if (rc < 0) return rc;
+    return drps_net_open_zmq(&net, peers, way->secured ? &way->keys : NULL, o->insecure, net_out,
+                             err);
 }
 
 int drps_index_ranks_run(const struct drps_index_ranks_options *options,
                          struct drps_index_result *result, struct drps_err *err)
 {
     struct drps_peers peers = {0};
+    struct drps_meet_way way = {.claim = -1};
     struct drps_net *net = NULL;
     memset(result, 0, sizeof(*result));
     int rc = drps_peers_read(drps_io_os(), options->peers, &peers, err);
-    if (rc == 0) rc = open_net(options, &peers, &net, err);
+    if (rc == 0) rc = open_net(options, &peers, &way, &net, err);
     drps_peers_destroy(&peers);
-    return rc < 0 ? rc : drps_index_ranks_run_on(net, options->index, result, err);
+    if (rc == 0) rc = drps_index_ranks_run_on(net, options->index, result, err);
+    drps_meet_way_close(&way);
+    return rc;
 }

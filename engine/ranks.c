@@ -1,21 +1,18 @@
 #include "engine/drps_ranks.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/drps_checksum.h"
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
+#include "engine/net/drps_meet.h"
 #include "engine/net/drps_net.h"
-#include "engine/net/drps_peers.h"
 
 enum { LINGER_MS = 5000, WAIT_MS = 600000 };
 
@@ -56,6 +53,7 @@ static void run(struct rank *r)
     r->ranks.net = r->net;
     r->rc = drps_train_run(r->part, &r->train, &r->result, &r->err);
     const int failed = r->rc < 0 && r->rc != DRPS_E_INTERRUPTED;
+    drps_net_tell_strangers(r->net, r->train.log);
     drps_net_close(r->net, LINGER_MS, failed ? &r->err : NULL);
     r->net = NULL;
 }
@@ -177,49 +175,33 @@ static int run_threads(struct local *l, struct drps_train_result *result, struct
 
 /* ---- Processes ---- */
 
-/* A port of the loopback interface that nobody has; *socket_out keeps it so. */
-static int take_port(int *socket_out, struct drps_peer *peer, struct drps_err *err)
+static void run_process(struct rank *r, const struct drps_meet *meet, uint64_t job_id)
 {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t n = sizeof(at);
-    *socket_out = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (*socket_out < 0 || bind(*socket_out, (struct sockaddr *)&at, n) < 0 ||
-        getsockname(*socket_out, (struct sockaddr *)&at, &n) < 0)
-        return drps_err_set(err, -errno, "no port on the loopback interface: %s", strerror(errno));
-    (void)snprintf(peer->host, sizeof(peer->host), "127.0.0.1");
-    (void)snprintf(peer->port, sizeof(peer->port), "%u", (unsigned)ntohs(at.sin_port));
-    return 0;
-}
-
-/* Each rank gets another port. They are given back for ZeroMQ to take: should another program be
- * faster, that rank says that its port is taken. */
-static int take_ports(struct drps_peers *peers, uint32_t count, struct drps_err *err)
-{
-    int sockets[DRPS_PLAN_WORKERS_MAX], rc = 0;
-    *peers = (struct drps_peers){.count = count, .peers = calloc(count, sizeof(*peers->peers))};
-    if (!peers->peers) return drps_err_set(err, -ENOMEM, "no memory for %u ranks", count);
-    uint32_t taken = 0;
-    for (; taken < count && rc == 0; taken++)
-        rc = take_port(&sockets[taken], &peers->peers[taken], err);
-    for (uint32_t r = 0; r < taken; r++)
-        if (sockets[r] >= 0) (void)close(sockets[r]);
-    return rc;
-}
-
-static void run_process(struct rank *r, const struct drps_peers *peers, uint64_t job_id)
-{
-    r->rc = open_zmq(r, peers, NULL, job_id, &r->err);
+    const uint32_t rank = r->part->info.ranks.rank;
+    r->rc = open_zmq(r, &meet->peers, meet->keys ? &meet->keys[rank] : NULL, job_id, &r->err);
     if (r->rc == 0) run(r);
 }
 
 /* Of a rank above 0. It says what it failed of unless rank 0 does: others hear why from the net. */
-static void run_child(struct rank *r, const struct drps_peers *peers, uint64_t job_id)
+static void run_child(struct rank *r, struct drps_meet *meet, uint64_t job_id)
 {
-    run_process(r, peers, job_id);
+    run_process(r, meet, job_id);
+    drps_meet_leave(meet);
     if (r->rc < 0 && r->rc != DRPS_E_PEER && r->rc != DRPS_E_INTERRUPTED)
         drps_log(r->train.log, DRPS_LOG_ERROR, "rank %u: %s", r->part->info.ranks.rank,
                  r->err.text);
     _exit(r->rc == 0 || r->rc == DRPS_E_INTERRUPTED ? 0 : 1);
+}
+
+static void tell_where(const struct drps_meet *meet, const struct drps_log *log)
+{
+    if (meet->keys)
+        drps_log(log, DRPS_LOG_INFO,
+                 "ranks talk over loopback with keys made for this run, which takes longer than "
+                 "Unix sockets: %s",
+                 meet->why.text);
+    else
+        drps_log(log, DRPS_LOG_DEBUG, "ranks talk over Unix sockets in %s", meet->folder);
 }
 
 /* Wait for the other ranks; a failure of one that rank 0 did not notice counts. */
@@ -250,22 +232,24 @@ static int check_zmq(struct drps_err *err)
 static int run_processes(struct local *l, struct drps_train_result *result, struct drps_err *err)
 {
     pid_t pids[DRPS_PLAN_WORKERS_MAX] = {0};
-    struct drps_peers peers = {0};
+    struct drps_meet meet = {0};
     int rc = check_zmq(err);
-    if (rc == 0) rc = take_ports(&peers, l->count, err);
+    if (rc == 0) rc = drps_meet_open(l->count, &meet, err);
+    if (rc == 0) tell_where(&meet, l->ranks[0].train.log);
     const uint64_t seed[2] = {drps_clock_ns(), (uint64_t)getpid()};
     const uint64_t job_id = drps_checksum(seed, sizeof(seed));
     for (uint32_t r = 1; r < l->count && rc == 0; r++) {
         pids[r] = fork();
-        if (pids[r] == 0) run_child(&l->ranks[r], &peers, job_id);
+        if (pids[r] == 0) run_child(&l->ranks[r], &meet, job_id);
         if (pids[r] < 0) rc = drps_err_set(err, -errno, "no process for rank %u", r);
     }
     if (rc == 0) {
-        run_process(&l->ranks[0], &peers, job_id);
+        run_process(&l->ranks[0], &meet, job_id);
         rc = outcome(&l->ranks[0], result, err);
     }
-    drps_peers_destroy(&peers);
-    return reap(pids, l->count, rc, err);
+    rc = reap(pids, l->count, rc, err);
+    drps_meet_close(&meet);
+    return rc;
 }
 
 int drps_ranks_run_local(const struct drps_ranks_options *options, uint32_t count,
@@ -283,19 +267,20 @@ int drps_ranks_run_local(const struct drps_ranks_options *options, uint32_t coun
 
 /* ---- One rank ---- */
 
-static int run_one(struct rank *r, const struct drps_peers *peers, struct drps_err *err)
+static int run_one(struct rank *r, struct drps_peers *peers, struct drps_err *err)
 {
     const struct drps_ranks_options *o = r->options;
-    struct drps_net_keys keys;
+    struct drps_meet_way way;
     if (o->rank >= peers->count || peers->count != r->part->info.ranks.workers)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s has %u ranks, and %s is a part of a plan for %u: give each rank a "
                             "line, in the order of ranks, and all ranks the same file",
                             o->peers, peers->count, r->part->dir, r->part->info.ranks.workers);
-    int rc = o->keys ? drps_net_keys_load(drps_io_os(), o->keys, &keys, err) : 0;
-    if (rc == 0) rc = open_zmq(r, peers, o->keys ? &keys : NULL, drps_peers_id(peers), err);
-    if (o->keys) drps_net_keys_forget(&keys);
+    const uint64_t job_id = drps_peers_id(peers);
+    int rc = drps_meet_way_open(o->keys, o->insecure, o->rank, peers, &way, err);
+    if (rc == 0) rc = open_zmq(r, peers, way.secured ? &way.keys : NULL, job_id, err);
     if (rc == 0) run(r);
+    drps_meet_way_close(&way);
     return rc;
 }
 

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/drps_clock.h"
@@ -507,6 +508,16 @@ void drps_cli_start(struct drps_cli *cli, const struct drps_cli_tool *tool, void
     if (rc == 0 && cli->config_path) rc = config_read(cli, &err);
     if (rc == 0) rc = parse_options(cli, argc, argv, &err);
     if (rc < 0) exit(drps_cli_finish(cli, DRPS_E_CONFIG, &err));
+}
+
+void drps_cli_raise_files(const struct drps_cli *cli)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max) return;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit)) return; /* whoever needs more than there are says so */
+    drps_log(&cli->log, DRPS_LOG_DEBUG, "at most %llu open files",
+             (unsigned long long)limit.rlim_cur);
 }
 
 int drps_cli_finish(struct drps_cli *cli, int rc, const struct drps_err *err)

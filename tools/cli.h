@@ -97,6 +97,10 @@ int drps_cli_finish(struct drps_cli *cli, int rc, const struct drps_err *err);
  */
 const atomic_int *drps_cli_stop(void);
 
+/* Raise this process's limit of open files as far as it may: for ranks, which hold several a peer,
+ * and whom strangers may cost some. */
+void drps_cli_raise_files(const struct drps_cli *cli);
+
 /* ---- Within a parse function ---- */
 
 /*

@@ -623,11 +623,13 @@ static int print_json(const struct drps_index_result *r, json_t *columns, struct
     return drps_cli_json_print(j, err);
 }
 
-static int run(struct options *o, struct drps_index_result *result, struct drps_err *err)
+static int run(const struct drps_cli *cli, struct options *o, struct drps_index_result *result,
+               struct drps_err *err)
 {
     int rc = 0;
     if (!o->ranks.peers) return drps_index_run(drps_io_os(), &o->index, result, err);
     o->ranks.index = &o->index;
+    drps_cli_raise_files(cli);
     if (!o->has_rank)
         rc = drps_launch_rank(o->ranks.peers, "--peer-rank", &o->ranks.rank, err);
     return rc < 0 ? rc : drps_index_ranks_run(&o->ranks, result, err);
@@ -662,7 +664,7 @@ int main(int argc, char **argv)
     o.index.interrupt = drps_cli_stop();
     o.index.progress = show_progress;
     o.index.progress_ctx = &cli;
-    int rc = run(&o, &result, &err);
+    int rc = run(&cli, &o, &result, &err);
     drps_cli_progress_end(&cli);
     if (rc == 0 && !only_counts(&o)) {
         if (cli.json)

@@ -505,6 +505,7 @@ static int run(struct drps_cli *cli, struct options *o, struct drps_err *err)
     struct drps_train_result result = {0};
 
     if (o->make_keys) return make_keys(o->make_keys, err);
+    if (o->local || o->ranks.peers) drps_cli_raise_files(cli);
     int rc = o->ranks.peers && !o->has_rank
                  ? drps_launch_rank(o->ranks.peers, "--rank", &o->ranks.rank, err)
                  : 0;

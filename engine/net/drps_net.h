@@ -28,6 +28,7 @@
 
 #include "base/drps_checksum.h"
 #include "base/drps_err.h"
+#include "base/drps_log.h"
 
 struct drps_net;   /* opaque: one rank's end of the job; owned by whoever opened it */
 struct drps_peers; /* drps_peers.h */
@@ -176,12 +177,15 @@ struct drps_net_peer_stats {
     uint64_t sent_bytes, received_bytes;       /* payload */
 };
 struct drps_net_stats {
-    uint64_t strangers; /* connections refused: no key, or none that is listed */
+    uint64_t strangers; /* connections refused: no key, none that is listed, or nothing said in time */
     uint64_t malformed; /* frames dropped: damaged, not of this protocol, job or sender */
     uint64_t replayed;  /* frames dropped: their number had come before */
 };
 
 void drps_net_peer_stats(struct drps_net *net, uint32_t rank, struct drps_net_peer_stats *out);
 void drps_net_stats(struct drps_net *net, struct drps_net_stats *out);
+
+/* Log what strangers have tried so far, if any have. */
+void drps_net_tell_strangers(struct drps_net *net, const struct drps_log *log);
 
 #endif

@@ -15,8 +15,9 @@ enum {
 };
 
 struct drps_peer {
-    char host[DRPS_PEER_HOST_BYTES]; /* name or address; IPv6 without its brackets */
-    char port[DRPS_PEER_PORT_BYTES];
+    char host[DRPS_PEER_HOST_BYTES]; /* name or address; IPv6 without its brackets; or the whole
+                                        path of a Unix socket, never from a file */
+    char port[DRPS_PEER_PORT_BYTES]; /* empty for a Unix socket */
     char public_key[DRPS_NET_KEY_BYTES]; /* empty: none given */
 };
 
@@ -45,6 +46,10 @@ struct drps_net_keys {
     char public_key[DRPS_NET_KEY_BYTES];
     char secret_key[DRPS_NET_KEY_BYTES];
 };
+
+/* Make a pair, in memory. DRPS_E_CONFIG: this build has no ZeroMQ, or one without Curve. */
+DRPS_MUST_CHECK
+int drps_net_keys_pair(struct drps_net_keys *keys_out, struct drps_err *err);
 
 /*
  * Make a pair and write it to the folder `dir`, which is made if it is missing: "secret.key" (both

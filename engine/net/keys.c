@@ -18,14 +18,14 @@
 static const char secret_format[] = "drps-key 1\npublic %s\nsecret %s\n";
 
 #ifdef DRPS_WITH_ZMQ
-static int make_pair(struct drps_net_keys *keys, struct drps_err *err)
+int drps_net_keys_pair(struct drps_net_keys *keys, struct drps_err *err)
 {
     if (zmq_curve_keypair(keys->public_key, keys->secret_key) == 0) return 0;
     return drps_err_set(err, DRPS_E_CONFIG, "no keys can be made: ZeroMQ: %s",
                         zmq_strerror(zmq_errno()));
 }
 #else
-static int make_pair(struct drps_net_keys *keys, struct drps_err *err)
+int drps_net_keys_pair(struct drps_net_keys *keys, struct drps_err *err)
 {
     (void)keys;
     return drps_err_set(err, DRPS_E_CONFIG,
@@ -68,7 +68,7 @@ int drps_net_keys_make(const struct drps_io *io, const char *dir, struct drps_ne
     memset(keys_out, 0, sizeof(*keys_out));
     char *secret_path = drps_path_join(dir, SECRET_FILE);
     char *public_path = drps_path_join(dir, PUBLIC_FILE);
-    int rc = secret_path && public_path ? make_pair(&keys, err)
+    int rc = secret_path && public_path ? drps_net_keys_pair(&keys, err)
                                         : drps_err_set(err, -ENOMEM, "no memory for a path");
     if (rc == 0) {
         rc = io->ops->mkdir(io->ctx, dir, 0700);

@@ -31,7 +31,7 @@ static int parse_address(char *text, struct drps_peer *peer)
     } else if (strchr(host, ':')) {
         return 0; /* an IPv6 address without brackets */
     }
-    if (!host[0] || strlen(host) >= sizeof(peer->host)) return 0;
+    if (!host[0] || host[0] == '/' || strlen(host) >= sizeof(peer->host)) return 0;
     strcpy(peer->host, host);      /* fits: checked */
     strcpy(peer->port, colon + 1); /* the same */
     return 1;
@@ -140,6 +140,7 @@ int drps_peer_is_loopback(const struct drps_peer *peer)
 {
     struct in_addr v4;
     struct in6_addr v6;
+    if (peer->host[0] == '/') return 1;
     if (inet_pton(AF_INET, peer->host, &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
     if (inet_pton(AF_INET6, peer->host, &v6) == 1) return IN6_IS_ADDR_LOOPBACK(&v6);
     return strcmp(peer->host, "localhost") == 0;

@@ -20,7 +20,8 @@ enum { /* byte offsets */
        AT_ROUND = 32,
        AT_MESSAGE_BYTES = 40,
        AT_OFFSET = 48,
-       AT_CHECKSUM = 56, /* XXH3 of bytes 0 to 55 and the payload */
+       AT_INCARNATION = 56,
+       AT_CHECKSUM = 64, /* XXH3 of bytes 0 to 63 and the payload */
 };
 
 _Static_assert(AT_CHECKSUM + 8 == WIRE_HEAD_BYTES, "the checksum ends the header");
@@ -59,6 +60,7 @@ void drps_wire_encode(const struct wire_head *head, const void *payload, size_t 
     drps_put_u64(out + AT_ROUND, head->round);
     drps_put_u64(out + AT_MESSAGE_BYTES, head->message_bytes);
     drps_put_u64(out + AT_OFFSET, head->offset);
+    drps_put_u64(out + AT_INCARNATION, head->incarnation);
     drps_put_u64(out + AT_CHECKSUM, checksum(out, payload, bytes));
 }
 
@@ -78,6 +80,11 @@ static int check(const struct wire_head *h, size_t bytes, struct drps_err *err)
         return drps_err_set(err, DRPS_E_PROTO, "empty frame of a message that is not");
     if (drps_wire_is_control(h->type) && bytes != h->message_bytes)
         return drps_err_set(err, DRPS_E_PROTO, "control frame in pieces");
+    if (h->type == WIRE_HELLO && (h->sequence || h->incarnation))
+        return drps_err_set(err, DRPS_E_PROTO, "greeting as frame %llu",
+                            (unsigned long long)h->sequence);
+    if (h->type != WIRE_HELLO && h->type != WIRE_BYE && !h->incarnation)
+        return drps_err_set(err, DRPS_E_PROTO, "frame of type %u for no process", h->type);
     if (!drps_wire_is_control(h->type) &&
         (h->type < DRPS_NET_TYPE_FIRST) != (h->part == WIRE_GROUP))
         return drps_err_set(err, DRPS_E_PROTO, "frame of type %u for part %u", h->type, h->part);
@@ -111,6 +118,7 @@ int drps_wire_decode(const void *head, size_t head_bytes, const void *payload, s
     h.round = drps_get_u64(at + AT_ROUND);
     h.message_bytes = drps_get_u64(at + AT_MESSAGE_BYTES);
     h.offset = drps_get_u64(at + AT_OFFSET);
+    h.incarnation = drps_get_u64(at + AT_INCARNATION);
     const int rc = check(&h, bytes, err);
     if (rc < 0) return rc;
     *head_out = h;
@@ -121,9 +129,10 @@ void drps_wire_hello_encode(const struct wire_hello *hello, uint8_t out[WIRE_HEL
 {
     drps_put_u32(out, hello->count);
     drps_put_u32(out + 4, hello->queue_messages);
+    drps_put_u64(out + 8, hello->incarnation);
     for (size_t i = 0; i < DRPS_NET_PARTS; i++)
-        drps_put_u64(out + 8 + 8 * i, hello->message_bytes[i]);
-    memcpy(out + 8 + 8 * DRPS_NET_PARTS, hello->plan_hash, DRPS_NET_HASH_BYTES);
+        drps_put_u64(out + 16 + 8 * i, hello->message_bytes[i]);
+    memcpy(out + 16 + 8 * DRPS_NET_PARTS, hello->plan_hash, DRPS_NET_HASH_BYTES);
 }
 
 int drps_wire_hello_decode(const void *payload, size_t bytes, struct wire_hello *hello_out,
@@ -135,12 +144,14 @@ int drps_wire_hello_decode(const void *payload, size_t bytes, struct wire_hello 
                             WIRE_HELLO_BYTES);
     hello_out->count = drps_get_u32(at);
     hello_out->queue_messages = drps_get_u32(at + 4);
+    hello_out->incarnation = drps_get_u64(at + 8);
+    if (!hello_out->incarnation) return drps_err_set(err, DRPS_E_PROTO, "greeting of no process");
     for (size_t i = 0; i < DRPS_NET_PARTS; i++) {
-        hello_out->message_bytes[i] = drps_get_u64(at + 8 + 8 * i);
+        hello_out->message_bytes[i] = drps_get_u64(at + 16 + 8 * i);
         if (hello_out->message_bytes[i] > DRPS_NET_MESSAGE_MAX)
             return drps_err_set(err, DRPS_E_PROTO, "takes messages of %llu bytes",
                                 (unsigned long long)hello_out->message_bytes[i]);
     }
-    memcpy(hello_out->plan_hash, at + 8 + 8 * DRPS_NET_PARTS, DRPS_NET_HASH_BYTES);
+    memcpy(hello_out->plan_hash, at + 16 + 8 * DRPS_NET_PARTS, DRPS_NET_HASH_BYTES);
     return 0;
 }

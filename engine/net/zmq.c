@@ -22,6 +22,9 @@ int drps_net_open_zmq(const struct drps_net_options *options, const struct drps_
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/drps_clock.h"
@@ -31,11 +34,13 @@ enum {
     QUEUED_PIECES = 8, /* of WIRE_PIECE_BYTES, in each socket's queue */
     CURVE_BYTES = 64,  /* that encryption adds to a frame, and more */
     CONNECT_MS = 3000,
+    HANDSHAKE_MS = 2000, /* of a connection, to say who it is */
     RECONNECT_MS = 50,
     RECONNECT_MAX_MS = 1000,
     LOOK_MS = 100,            /* between looks at options->stop */
     REFUSAL_LINGER_MS = 1000, /* for telling why the start failed */
-    ADDRESS_BYTES = DRPS_PEER_HOST_BYTES + 32,
+    FILES_A_PEER = 4,         /* a socket's own, a connection each way, one more while it changes */
+    FILES_BESIDE = 64,        /* open files of all else that the process does */
 };
 
 int drps_zmq_failed(const char *doing, const char *what, struct drps_err *err)
@@ -44,6 +49,11 @@ int drps_zmq_failed(const char *doing, const char *what, struct drps_err *err)
     /* ZeroMQ's own numbers lie beyond those of the system. */
     return drps_err_set(err, e > 0 && e < 4096 ? -e : DRPS_E_BACKEND, "ZeroMQ cannot %s %s: %s",
                         doing, what, zmq_strerror(e));
+}
+
+int drps_zmq_restarted(uint32_t rank, struct drps_err *err)
+{
+    return drps_err_set(err, DRPS_E_PEER, "rank %u was restarted: start all anew", rank);
 }
 
 void drps_zmq_wake(struct zmq_net *z)
@@ -193,6 +203,7 @@ static void *open_socket(struct zmq_net *z, int type, const struct drps_peer *at
     const int64_t most = WIRE_PIECE_BYTES + CURVE_BYTES;
     if (set_int(s, ZMQ_SNDHWM, QUEUED_PIECES) || set_int(s, ZMQ_RCVHWM, QUEUED_PIECES) ||
         set_int(s, ZMQ_CONNECT_TIMEOUT, CONNECT_MS) ||
+        set_int(s, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS) ||
         set_int(s, ZMQ_RECONNECT_IVL, RECONNECT_MS) ||
         set_int(s, ZMQ_RECONNECT_IVL_MAX, RECONNECT_MAX_MS) ||
         set_int(s, ZMQ_IPV6, strchr(at->host, ':') != NULL) ||
@@ -212,50 +223,100 @@ static int set_keys(void *socket, const struct drps_net_keys *keys, const char *
            zmq_setsockopt(socket, ZMQ_CURVE_SERVERKEY, server_key, n);
 }
 
-/* ZeroMQ binds to numbers only. */
-static int bind_address(const struct drps_peer *at, char out[ADDRESS_BYTES], struct drps_err *err)
+static int is_unix(const struct drps_peer *at)
+{
+    return at->host[0] == '/';
+}
+
+static void name_address(const struct drps_peer *at, char out[ZMQ_ADDRESS_BYTES])
+{
+    const char *form = is_unix(at)              ? "ipc://%s%s"
+                       : strchr(at->host, ':') ? "tcp://[%s]:%s"
+                                                : "tcp://%s:%s";
+    (void)snprintf(out, ZMQ_ADDRESS_BYTES, form, at->host, at->port);
+}
+
+/* A socket that listens. ZeroMQ takes it over; the guard has it stop listening now and then. */
+static int listen_at(const struct drps_peer *at, const char *address, int *fd_out,
+                     struct drps_err *err)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *found;
-    char host[64];
+    const int one = 1;
     int rc = getaddrinfo(at->host, at->port, &hints, &found);
     if (rc) return drps_err_set(err, DRPS_E_CONFIG, "%s: %s", at->host, gai_strerror(rc));
-    rc =
-        getnameinfo(found->ai_addr, found->ai_addrlen, host, sizeof(host), NULL, 0, NI_NUMERICHOST);
-    const int v6 = found->ai_family == AF_INET6;
+    const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
+        bind(fd, found->ai_addr, found->ai_addrlen) || listen(fd, DRPS_NET_RANKS_MAX))
+        rc = drps_err_set(err, -errno, "cannot listen at %s: %s", address, strerror(errno));
     freeaddrinfo(found);
-    if (rc) return drps_err_set(err, DRPS_E_CONFIG, "%s: %s", at->host, gai_strerror(rc));
-    (void)snprintf(out, ADDRESS_BYTES, v6 ? "tcp://[%s]:%s" : "tcp://%s:%s", host, at->port);
-    return 0;
+    if (rc < 0 && fd >= 0) (void)close(fd);
+    *fd_out = rc < 0 ? -1 : fd;
+    return rc;
+}
+
+static int bind_pull(struct zmq_net *z, const struct drps_peer *at, const char *address,
+                     struct drps_err *err)
+{
+    int fd = -1;
+    if (!is_unix(at)) {
+        int rc = listen_at(at, address, &fd, err);
+        if (rc < 0) return rc;
+    }
+    if ((fd < 0 || set_int(z->pull, ZMQ_USE_FD, fd) == 0) && zmq_bind(z->pull, address) == 0) {
+        z->listener = fd;
+        return 0;
+    }
+    const int rc = drps_zmq_failed("listen at", address, err);
+    if (fd >= 0) (void)close(fd);
+    return rc;
 }
 
 static int open_pull(struct zmq_net *z, const struct drps_peer *at,
                      const struct drps_net_keys *keys, struct drps_err *err)
 {
-    char address[ADDRESS_BYTES];
-    int rc = bind_address(at, address, err);
-    if (rc < 0) return rc;
+    char address[ZMQ_ADDRESS_BYTES];
+    name_address(at, address);
     z->pull = open_socket(z, ZMQ_PULL, at);
     if (!z->pull || (keys && set_keys(z->pull, keys, NULL)))
         return drps_zmq_failed("open a socket for", address, err);
-    rc = drps_zmq_guard_open(z, err);
-    if (rc < 0) return rc;
-    if (zmq_bind(z->pull, address)) return drps_zmq_failed("listen at", address, err);
-    return 0;
+    const int rc = drps_zmq_guard_open(z, err);
+    return rc < 0 ? rc : bind_pull(z, at, address, err);
 }
 
 static int open_push(struct zmq_net *z, uint32_t r, const struct drps_peer *at,
                      const struct drps_net_keys *keys, struct drps_err *err)
 {
-    char address[ADDRESS_BYTES];
     struct zmq_peer *peer = &z->peers[r];
-    (void)snprintf(address, sizeof(address),
-                   strchr(at->host, ':') ? "tcp://[%s]:%s" : "tcp://%s:%s", at->host, at->port);
+    name_address(at, peer->address);
     if (keys) (void)zmq_z85_decode(peer->public_key, at->public_key); /* valid: checked */
     peer->push = open_socket(z, ZMQ_PUSH, at);
     if (!peer->push || (keys && set_keys(peer->push, keys, at->public_key)) ||
-        zmq_connect(peer->push, address))
-        return drps_zmq_failed("connect to", address, err);
+        zmq_connect(peer->push, peer->address))
+        return drps_zmq_failed("connect to", peer->address, err);
+    peer->connected_ns = drps_clock_ns();
+    return 0;
+}
+
+/* The limit of open files is seen before it is met in the middle of the job. */
+static int check_files(uint32_t count, struct drps_err *err)
+{
+    const rlim_t need = FILES_A_PEER * (rlim_t)count + ZMQ_STRANGERS_MAX + FILES_BESIDE;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= need) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "%u ranks need up to %llu open files each, and the limit is %llu: raise it "
+                        "with ulimit -n",
+                        count, (unsigned long long)need, (unsigned long long)limit.rlim_cur);
+}
+
+/* A number that nobody can guess, not 0. */
+static int draw(uint64_t *out, struct drps_err *err)
+{
+    do {
+        if (getrandom(out, sizeof(*out), 0) != sizeof(*out))
+            return drps_err_set(err, -errno, "no random numbers: %s", strerror(errno));
+    } while (!*out);
     return 0;
 }
 
@@ -271,13 +332,15 @@ static int allocate(struct zmq_net *z, const struct drps_net_options *o,
     z->items = calloc(o->count + 4, sizeof(*z->items));
     z->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     z->context = zmq_ctx_new();
+    if (z->context) (void)zmq_ctx_set(z->context, ZMQ_MAX_SOCKETS, (int)o->count + ZMQ_SOCKETS_BESIDE);
     if (!z->peers || !z->items || z->wake < 0 || !z->context)
         return drps_err_set(err, -ENOMEM, "no memory or files for rank %u", o->rank);
-    const int rc = drps_net_init(&z->net, &zmq_ops, o, &z->lock, err);
+    int rc = drps_net_init(&z->net, &zmq_ops, o, &z->lock, err);
+    if (rc == 0) rc = draw(&z->incarnation, err);
     for (uint32_t r = 0; r < o->count && rc == 0; r++) {
         const struct drps_peer *at = &peers->peers[r];
-        (void)snprintf(z->net.peers[r].name, sizeof(z->net.peers[r].name), "rank %u (%s:%s)", r,
-                       at->host, at->port);
+        (void)snprintf(z->net.peers[r].name, sizeof(z->net.peers[r].name), "rank %u (%s%s%s)", r,
+                       at->host, is_unix(at) ? "" : ":", at->port);
         for (size_t i = 0; i < WIRE_PARTS; i++)
             z->peers[r].last[i] = &z->peers[r].first[i];
     }
@@ -287,7 +350,7 @@ static int allocate(struct zmq_net *z, const struct drps_net_options *o,
 /* Lock held: the first rank that has not answered, or count. */
 static uint32_t missing(const struct zmq_net *z, uint32_t from)
 {
-    while (from < z->net.o.count && (from == z->net.o.rank || z->peers[from].greeted))
+    while (from < z->net.o.count && (from == z->net.o.rank || z->peers[from].answers))
         from++;
     return from;
 }
@@ -364,10 +427,12 @@ int drps_net_open_zmq(const struct drps_net_options *options, const struct drps_
     *net_out = NULL;
     int rc = drps_net_options_check(&o, err);
     if (rc == 0) rc = check_keys(&o, peers, keys, insecure, err);
+    if (rc == 0) rc = check_files(o.count, err);
     if (rc < 0) return rc;
     struct zmq_net *z = calloc(1, sizeof(*z));
     if (!z) return drps_err_set(err, -ENOMEM, "no memory for rank %u", o.rank);
     z->wake = -1;
+    z->listener = -1;
     z->secured = keys != NULL;
     rc = allocate(z, &o, peers, err);
     if (rc == 0) rc = start(z, peers, keys, err);

@@ -7,11 +7,13 @@
 
 #include "base/drps_clock.h"
 
+enum { PINGS_MISSED = 4 };
+
 /* Lock held: peer r knows that this rank leaves, and everything before; or never will. */
 static int has_parted(const struct zmq_net *z, uint32_t r)
 {
     const struct zmq_peer *peer = &z->peers[r];
-    if (peer->dead) return 1;
+    if (peer->dead || (peer->gone && peer->bye_sent)) return 1;
     return peer->bye_sent && (z->net.peers[r].left || !peer->greeted);
 }
 
@@ -35,6 +37,25 @@ static void too_silent(struct zmq_net *z, uint32_t r)
     drps_net_fail(&z->net, &err);
 }
 
+/* Another process has greeted as rank r, and the one before has missed some of its PINGs. A rank
+ * that goes on is none that was restarted, whoever says so. */
+static int was_restarted(const struct zmq_net *z, struct zmq_peer *peer, uint64_t now)
+{
+    const uint64_t ping_ns = drps_zmq_ping_ms(z) * UINT64_C(1000000);
+    if (!peer->again_ns) return 0;
+    if (now - peer->heard_ns > PINGS_MISSED * ping_ns) return 1;
+    if (now - peer->again_ns > 2 * PINGS_MISSED * ping_ns) peer->again_ns = 0;
+    return 0;
+}
+
+static void restarted(struct zmq_net *z, uint32_t r)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    (void)drps_zmq_restarted(r, &err);
+    z->peers[r].gone = 1;
+    drps_net_fail(&z->net, &err);
+}
+
 /* Who has been silent for too long? Not after this process itself was stopped for a while. */
 static void look_at_clock(struct zmq_net *z)
 {
@@ -46,7 +67,11 @@ static void look_at_clock(struct zmq_net *z)
         struct zmq_peer *peer = &z->peers[r];
         if (!peer->greeted || peer->dead || z->net.peers[r].left) continue;
         if (slept) peer->heard_ns = now;
-        if (now - peer->heard_ns > silence_ns) too_silent(z, r);
+        if (peer->gone) continue;
+        if (was_restarted(z, peer, now))
+            restarted(z, r);
+        else if (now - peer->heard_ns > silence_ns)
+            too_silent(z, r);
     }
     pthread_mutex_unlock(&z->lock);
 }

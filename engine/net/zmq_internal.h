@@ -20,27 +20,39 @@
 
 #include <zmq.h>
 
+enum {
+    ZMQ_ADDRESS_BYTES = DRPS_PEER_HOST_BYTES + 32,
+    ZMQ_STRANGERS_MAX = 64, /* connections beside those of the peers; then none is let in */
+    ZMQ_SOCKETS_BESIDE = 8, /* ZeroMQ's, beside one a peer */
+};
+
 struct zmq_peer {
     pthread_mutex_t sending; /* guards push, and the fields below that say so */
     void *push;
+    char address[ZMQ_ADDRESS_BYTES]; /* where push connects to */
     char hint[160]; /* why it may not have answered; empty: nothing is known */
 
     /* under the lock */
     struct net_out *first[WIRE_PARTS], **last[WIRE_PARTS];
-    int greeted; /* its HELLO has come and fits */
+    int greeted;          /* its HELLO has come and fits */
+    uint64_t incarnation; /* as that says; 0: not known */
+    int answers;          /* a frame has come that is meant for this process: it has our HELLO */
 
     /* under `sending`; only the courier changes the first three */
-    int hello_sent, bye_sent;
+    int hello_sent, told, bye_sent; /* told: a PING after its HELLO had come */
     int blocked;       /* the courier waits until push takes more: hands off */
     unsigned turn;     /* part whose message goes on next */
     uint64_t sequence; /* frames sent */
     uint64_t sent_ns;
 
     /* the courier's alone */
-    int dead;                  /* it has been silent for too long */
-    uint64_t told[WIRE_PARTS]; /* credit sent */
-    uint64_t told_ns;          /* when all of it was */
+    int dead;                      /* it has been silent for too long */
+    int gone;                      /* another process has taken its place */
+    uint64_t credited[WIRE_PARTS]; /* credit sent */
+    uint64_t credited_ns;          /* when all of it was */
+    uint64_t connected_ns;
     uint64_t heard_ns;
+    uint64_t again_ns; /* when a HELLO of another incarnation came; 0: none did */
     struct link link;
     uint8_t public_key[32]; /* with keys */
 };
@@ -50,13 +62,17 @@ struct zmq_net {
     pthread_mutex_t lock;
     int lock_made;
     struct zmq_peer *peers; /* own [count]; this rank's own is unused */
+    uint64_t incarnation;   /* of this process */
     int secured;            /* keys are in use */
     void *context, *pull, *zap, *monitor;
     zmq_pollitem_t *items; /* own [count + 4] */
     int wake;              /* eventfd: there is something to send; -1: not open */
+    int listener;          /* borrowed from pull: the TCP socket that listens; -1: there is none */
     pthread_t courier;
     int started;
     uint64_t tick_ns; /* when the courier last looked at the clock */
+    uint64_t visitors; /* the courier's: connections that listener let in, and that are open */
+    int shut;          /* the courier's: listener lets none in */
 
     /* under the lock, set by the closing thread */
     int leaving;
@@ -66,6 +82,8 @@ struct zmq_net {
 
 /* zmq.c: a text of ZeroMQ's last failure. Always negative. */
 int drps_zmq_failed(const char *doing, const char *what, struct drps_err *err);
+/* What ends the job when a rank's process is not the one that began. Always negative. */
+int drps_zmq_restarted(uint32_t rank, struct drps_err *err);
 /* Any thread: make the courier look again. */
 void drps_zmq_wake(struct zmq_net *z);
 

@@ -106,6 +106,7 @@ static void greet(struct zmq_net *z, uint32_t r, const void *payload, size_t byt
     }
     pthread_mutex_lock(&z->lock);
     z->peers[r].greeted = 1;
+    z->peers[r].incarnation = hello.incarnation;
     memcpy(z->net.peers[r].message_bytes, hello.message_bytes, sizeof(hello.message_bytes));
     pthread_cond_broadcast(&z->net.changed);
     pthread_mutex_unlock(&z->lock);
@@ -190,7 +191,17 @@ static void refuse(struct zmq_net *z, int rc, const struct wire_head *h, const c
         count(z, &z->net.stats.malformed);
 }
 
-/* 1: from a peer, of this job, to this rank. */
+/* The job knows an earlier process of this rank. */
+static void came_too_late(struct zmq_net *z)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    pthread_mutex_lock(&z->lock);
+    (void)drps_zmq_restarted(z->net.o.rank, &err);
+    drps_net_fail(&z->net, &err);
+    pthread_mutex_unlock(&z->lock);
+}
+
+/* 1: from a peer, of this job, to this process. */
 static int is_ours(struct zmq_net *z, const struct wire_head *h, const char *user)
 {
     if (!is_peer(z, h->from, user) || h->to != z->net.o.rank) return 0;
@@ -198,12 +209,34 @@ static int is_ours(struct zmq_net *z, const struct wire_head *h, const char *use
         set_hint(z, h->from, "a process of another job (--job) answers as this rank");
         return 0;
     }
-    /* A process that missed the beginning, or was there before, cannot take part. */
-    if (!z->peers[h->from].greeted && (h->type != WIRE_HELLO || h->sequence != 0)) {
-        set_hint(z, h->from, "a process that is in the middle of a job answers as this rank");
-        return 0;
-    }
-    return 1;
+    const struct zmq_peer *peer = &z->peers[h->from];
+    if (h->type == WIRE_HELLO) return 1;
+    if (h->incarnation == z->incarnation) return peer->greeted;
+    if (h->incarnation == 0) return peer->greeted && !peer->answers; /* it gives up at the start */
+    if (!peer->greeted) came_too_late(z);
+    return 0;
+}
+
+/* A HELLO after the first one: it was sent again, or another process says that it is this rank.
+ * Which of the two is the rank is seen by who falls silent. */
+static void greet_again(struct zmq_net *z, uint32_t r, const void *payload, size_t bytes)
+{
+    struct zmq_peer *peer = &z->peers[r];
+    struct wire_hello hello;
+    if (drps_wire_hello_decode(payload, bytes, &hello, NULL) < 0)
+        count(z, &z->net.stats.malformed);
+    else if (hello.incarnation == peer->incarnation)
+        count(z, &z->net.stats.replayed);
+    else
+        peer->again_ns = drps_clock_ns();
+}
+
+static void set_answers(struct zmq_net *z, uint32_t r)
+{
+    pthread_mutex_lock(&z->lock);
+    z->peers[r].answers = 1;
+    pthread_cond_broadcast(&z->net.changed);
+    pthread_mutex_unlock(&z->lock);
 }
 
 static void handle(struct zmq_net *z, zmq_msg_t *first, zmq_msg_t *payload)
@@ -221,11 +254,16 @@ static void handle(struct zmq_net *z, zmq_msg_t *first, zmq_msg_t *payload)
         count(z, &z->net.stats.malformed);
         return;
     }
+    if (h.type == WIRE_HELLO && z->peers[h.from].greeted) {
+        greet_again(z, h.from, zmq_msg_data(payload), zmq_msg_size(payload));
+        return;
+    }
     const int next = drps_link_number(&z->peers[h.from].link, &h, &err);
     if (next < 0) fail(z, h.from, &err);
     if (next == 0) count(z, &z->net.stats.replayed);
     if (next != 1) return;
     z->peers[h.from].heard_ns = drps_clock_ns();
+    if (h.incarnation && !z->peers[h.from].answers) set_answers(z, h.from);
     dispatch(z, &h, payload);
 }
 

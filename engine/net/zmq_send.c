@@ -12,6 +12,7 @@ enum {
     BORROW_MIN = 16 << 10, /* shorter pieces are cheaper to copy */
     SHORT_MAX = 256 << 10, /* a sender's time for a checksum is shorter than waking the courier */
     SHORT_AT_ONCE = 8,     /* messages that a sender sends before the courier gets the socket */
+    AGAIN_MS = 500,        /* before a connection that was given up is made again */
 };
 static_assert((uint64_t)SHORT_MAX <= WIRE_PIECE_BYTES, "a short message is one piece");
 
@@ -30,6 +31,7 @@ static int put(struct zmq_net *z, uint32_t r, struct wire_head *head, zmq_msg_t 
     int ok = zmq_msg_init_size(&first, WIRE_HEAD_BYTES) == 0;
     if (ok) {
         head->sequence = peer->sequence;
+        head->incarnation = head->type == WIRE_HELLO ? 0 : peer->incarnation;
         drps_wire_encode(head, payload ? zmq_msg_data(payload) : NULL,
                          payload ? zmq_msg_size(payload) : 0, zmq_msg_data(&first));
         ok = zmq_msg_send(&first, peer->push, ZMQ_DONTWAIT | (payload ? ZMQ_SNDMORE : 0)) >= 0;
@@ -67,7 +69,9 @@ static int put_control(struct zmq_net *z, uint32_t r, uint8_t type, unsigned par
 static int put_hello(struct zmq_net *z, uint32_t r)
 {
     const struct drps_net_options *o = &z->net.o;
-    struct wire_hello hello = {.count = o->count, .queue_messages = o->queue_messages};
+    struct wire_hello hello = {.count = o->count,
+                               .queue_messages = o->queue_messages,
+                               .incarnation = z->incarnation};
     uint8_t bytes[WIRE_HELLO_BYTES];
     memcpy(hello.message_bytes, o->message_bytes, sizeof(hello.message_bytes));
     memcpy(hello.plan_hash, o->plan_hash, sizeof(hello.plan_hash));
@@ -81,18 +85,18 @@ static int put_credit(struct zmq_net *z, uint32_t r)
 {
     struct zmq_peer *peer = &z->peers[r];
     const uint64_t now = drps_clock_ns();
-    const int all = now - peer->told_ns >= drps_zmq_ping_ms(z) * UINT64_C(1000000);
+    const int all = now - peer->credited_ns >= drps_zmq_ping_ms(z) * UINT64_C(1000000);
     const uint64_t batch = all ? 1 : (z->net.o.queue_messages + 1) / 2;
     uint64_t taken[WIRE_PARTS];
     pthread_mutex_lock(&z->lock);
     memcpy(taken, z->net.peers[r].taken, sizeof(taken));
     pthread_mutex_unlock(&z->lock);
     for (unsigned part = 0; part < WIRE_PARTS; part++) {
-        if (taken[part] - peer->told[part] < batch) continue;
+        if (taken[part] - peer->credited[part] < batch) continue;
         if (!put_control(z, r, WIRE_CREDIT, part, taken[part], NULL, 0)) return 0;
-        peer->told[part] = taken[part];
+        peer->credited[part] = taken[part];
     }
-    if (all) peer->told_ns = now;
+    if (all) peer->credited_ns = now;
     return 1;
 }
 
@@ -249,6 +253,22 @@ static int put_bye(struct zmq_net *z, uint32_t r)
     return put_control(z, r, WIRE_BYE, 0, 0, why, strlen(why));
 }
 
+/*
+ * ZeroMQ gives a connection up for good when something else answers at the address, for instance a
+ * job without keys that is about to end. Until the peer answers it is sent two frames at most: a
+ * socket that takes no more then has lost its connection, and these frames.
+ */
+static void connect_again(struct zmq_peer *peer)
+{
+    const uint64_t now = drps_clock_ns();
+    if (!peer->hello_sent || now - peer->connected_ns < AGAIN_MS * UINT64_C(1000000) ||
+        takes_more(peer->push) || zmq_connect(peer->push, peer->address))
+        return;
+    peer->connected_ns = now;
+    peer->hello_sent = peer->told = 0;
+    peer->sequence = 0;
+}
+
 /* `sending` held, the courier's: all that is due. Returns whether something waits for the socket.
  */
 static int send_due(struct zmq_net *z, uint32_t r, struct net_out **sent)
@@ -256,17 +276,20 @@ static int send_due(struct zmq_net *z, uint32_t r, struct net_out **sent)
     struct zmq_peer *peer = &z->peers[r];
     pthread_mutex_lock(&z->lock);
     const int leaving = z->leaving, left = z->net.peers[r].left;
+    const int greeted = peer->greeted, answers = peer->answers;
     pthread_mutex_unlock(&z->lock);
     if (peer->bye_sent) return 0;
+    if (!answers) connect_again(peer);
     if (!peer->hello_sent) peer->hello_sent = put_hello(z, r);
     if (!peer->hello_sent) return 1;
-    if (!left && (!put_credit(z, r) || !put_messages(z, r, sent))) return 1;
+    if (greeted && !peer->told) peer->told = put_control(z, r, WIRE_PING, 0, 0, NULL, 0);
+    if (answers && !left && (!put_credit(z, r) || !put_messages(z, r, sent))) return 1;
     if (leaving || left) { /* a BYE is answered by one: then both know that nothing is lost */
         peer->bye_sent = put_bye(z, r);
         return !peer->bye_sent;
     }
     const uint64_t ping_ns = drps_zmq_ping_ms(z) * UINT64_C(1000000);
-    if (drps_clock_ns() - peer->sent_ns >= ping_ns)
+    if (answers && drps_clock_ns() - peer->sent_ns >= ping_ns)
         (void)put_control(z, r, WIRE_PING, 0, 0, NULL, 0); /* no room: it will be heard of anyway */
     return 0;
 }

@@ -199,6 +199,87 @@ absent never
 absent never.rank-1
 echo "ok mistakes"
 
+# ---- Closed to other users of the machine ----
+
+# inodes FILE: of the TCP sockets that listen, by a file of /proc
+inodes() { awk '$4 == "0A" {print $10}' "$1"; }
+# begin TRAIN-OPTIONS...: a long job in the background; its first process is $master, all of them $family
+begin() {
+    : >out.txt
+    env "${how[@]}" "$tools/drps-train" plan-lor-3 -o closed --force --local 3 --epochs 100000 "$@" 2>err.txt >out.txt &
+    master=$!
+    until [[ $(wc -l <out.txt) -ge 3 ]]; do kill -0 $master || fail "$(cat err.txt)"; done
+    family="$master $(cat /proc/$master/task/*/children)"
+}
+listening() { # how many TCP sockets its processes listen at
+    local pid inode n=0
+    for pid in $family; do
+        for inode in $(inodes /proc/net/tcp) $(inodes /proc/net/tcp6); do
+            [[ -z $(find "/proc/$pid/fd" -lname "socket:\[$inode\]" 2>/dev/null) ]] || n=$((n + 1))
+        done
+    done
+    echo $n
+}
+stop() {
+    local status=0
+    kill -INT $master
+    wait $master || status=$?
+    [[ $status = 130 ]] || fail "the job ended with $status: $(cat err.txt)"
+}
+mkdir meet
+how=(-u XDG_RUNTIME_DIR "TMPDIR=$PWD/meet")
+if [[ $PWD = */????????????????????????????????????????????????????????????????????????????????* ]]; then
+    echo "skipped: the path of $PWD is too long for sockets"
+else
+    begin
+    [[ $(stat -c %a meet/drps-ranks.*) = 700 ]] || fail "the folder of the sockets: $(ls -la meet)"
+    [[ $(find meet -type s | wc -l) = 3 ]] || fail "not three sockets: $(ls -R meet)"
+    [[ $(listening) = 0 ]] || fail "ranks that others can connect to"
+    stop
+    [[ -z $(ls -A meet) ]] || fail "left behind: $(ls -A meet)"
+    fails 1 "at least" env "${how[@]}" "$tools/drps-train" plan-lor-3 -o never --local 3 --store relay --memory 4K
+    [[ -z $(ls -A meet) ]] || fail "left behind by a start that failed: $(ls -A meet)"
+fi
+how=(-u XDG_RUNTIME_DIR TMPDIR=/nonexistent)
+begin
+grep -q "with keys made for this run.*/nonexistent: No such file" err.txt || fail "says nothing of keys: $(cat err.txt)"
+[[ $(listening) = 3 ]] || fail "$(listening) ranks listen"
+stop
+want=$(train plan-lor-3 --local 3 && content)
+[[ $(TMPDIR=/nonexistent XDG_RUNTIME_DIR='' train plan-lor-3 --local 3 && content) = "$want" ]] || fail "another model with keys"
+echo "ok closed to others"
+
+# Strangers who connect and say nothing, while ranks with few open files train: the job ends with its model.
+for r in 0 1 2; do "$tools/drps-train" --make-keys "keys-$r" >"key-$r.txt"; done
+ports 3 >bare.txt
+paste -d' ' bare.txt <(cat key-0.txt key-1.txt key-2.txt) >keyed.txt
+: >out-0.txt
+pids=()
+for r in 0 1 2; do
+    (ulimit -n 300 && exec "$tools/drps-train" plan-lor-3 -o crowded --force --peers keyed.txt --rank $r --keys keys-$r --epochs 100000 --timeout 60 \
+        2>rank-$r.txt >out-$r.txt) &
+    pids+=($!)
+done
+until [[ $(wc -l <out-0.txt) -ge 3 ]]; do kill -0 "${pids[0]}" || fail "$(cat rank-0.txt)"; done
+address=$(head -1 bare.txt)
+strangers=()
+for ((n = 0; n < 400; n++)); do # each stays until it is told to go; when no more are let in, others wait for that
+    (exec 3<>"/dev/tcp/${address/://}" && cat <&3) >/dev/null 2>&1 &
+    strangers+=($!)
+done
+wait -n "${strangers[@]}" || true # the first was told to go
+lines=$(($(wc -l <out-0.txt) + 3))
+until [[ $(wc -l <out-0.txt) -ge $lines ]]; do kill -0 "${pids[0]}" || fail "$(cat rank-0.txt)"; done
+kill -INT "${pids[0]}"
+for r in 0 1 2; do
+    status=0 && wait "${pids[r]}" || status=$?
+    [[ $status = 130 ]] || fail "rank $r with strangers ended with $status: $(cat rank-$r.txt)"
+done
+kill "${strangers[@]}" 2>/dev/null || true
+"$tools/drps-stat" crowded --verify >/dev/null || fail "the model of the job with strangers does not verify"
+grep -q "connections of strangers were refused or ended before they said who they are" rank-0.txt || fail "nothing is said of strangers: $(cat rank-0.txt)"
+echo "ok strangers: $(grep strangers rank-0.txt)"
+
 # ---- Ranks that are started one by one ----
 
 # ranks PLAN N OPTIONS...: start ranks 1 to N - 1 (each with its own folder alone) in the background; their ids are in pids
@@ -238,14 +319,38 @@ echo "ok other options"
 ports 3 >peers.txt
 "$tools/drps-train" plan-lor-3 -o never --peers peers.txt --rank 0 --timeout 100000 2>err.txt >out.txt &
 waiting=$!
-address=$(sed -n '1s|:|/|p' peers.txt)
-until (exec 3<>"/dev/tcp/$address") 2>/dev/null; do kill -0 $waiting || fail "$(cat err.txt)"; done
+until [[ -S /tmp/drps-ranks.$UID/$(head -1 peers.txt) ]]; do kill -0 $waiting || fail "$(cat err.txt)"; done
 kill -INT $waiting
 status=0 && wait $waiting || status=$?
 [[ $status = 130 ]] || fail "waiting rank 0 ended with $status: $(cat err.txt)"
 grep -q "interrupted while waiting for rank 1 " err.txt || fail "waiting rank 0 says: $(cat err.txt)"
 absent never
 echo "ok interrupted at the start"
+
+# A rank that was killed and started again: it and all others say so and end, long before they would notice a silence.
+restarted() { # RANK
+    local victim=$1 says=(rank-0.txt rank-1.txt rank-2.txt) all command r status
+    : >out.txt
+    ranks plan-lor-3 3 --epochs 100000 --silence 100
+    "$tools/drps-train" plan-lor-3 -o never --peers peers.txt --rank 0 --epochs 100000 --silence 100 --timeout 60 2>rank-0.txt >out.txt &
+    all=($! "${pids[@]}")
+    until [[ $(wc -l <out.txt) -ge 3 ]]; do kill -0 "${all[0]}" || fail "$(cat rank-0.txt)"; done
+    kill -KILL "${all[victim]}"
+    wait "${all[victim]}" 2>/dev/null || true
+    command=("$tools/drps-train" plan-lor-3 -o never --force)
+    ((victim == 0)) || command=("$tools/drps-train" "machine-$victim/plan" -o "machine-$victim/model" --force)
+    rm -rf never.partial
+    "${command[@]}" --peers peers.txt --rank "$victim" --epochs 100000 --silence 100 --timeout 60 2>"rank-$victim.txt" >again.txt &
+    all[victim]=$!
+    for r in 0 1 2; do
+        status=0 && wait "${all[r]}" || status=$?
+        [[ $status = 1 ]] || fail "rank $r ended with $status after rank $victim was restarted: $(cat "${says[r]}")"
+        grep -q "rank $victim was restarted: start all anew" "${says[r]}" || fail "rank $r does not say that rank $victim was restarted: $(cat "${says[r]}")"
+    done
+    absent never
+    echo "ok restarted rank $victim"
+}
+for victim in 0 1; do restarted $victim; done
 
 # Killed, and stopped, while they train.
 ends() { # TRAIN-OPTIONS...

@@ -3,7 +3,7 @@
  * agreed bounds, with the bytes that were sent.
  *
  * Input: frames one after another, each a byte of flags (1: make version and checksum right, and
- * the sequence due, so that the bytes behind them are reached), a byte n, a header of 64 bytes and
+ * the sequence due, so that the bytes behind them are reached), a byte n, a header of 72 bytes and
  * n bytes of payload. A short rest is a frame that is cut.
  */
 #include <stdint.h>
@@ -36,6 +36,7 @@ static void repair(uint8_t *head, const uint8_t *payload, size_t bytes, uint64_t
     memcpy(&h.round, head + 32, 8);
     memcpy(&h.message_bytes, head + 40, 8);
     memcpy(&h.offset, head + 48, 8);
+    memcpy(&h.incarnation, head + 56, 8);
     h.sequence = sequence;
     drps_wire_encode(&h, payload, bytes, head);
 }

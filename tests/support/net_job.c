@@ -1,5 +1,7 @@
 #include "support/net_job.h"
 
+#include "engine/net/drps_meet.h"
+
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,7 +10,8 @@
 #include <zmq.h>
 #endif
 
-const char *const net_kind_names[NET_KINDS] = {"inproc", "zmq", "zmq with keys"};
+const char *const net_kind_names[NET_KINDS] = {"inproc", "zmq", "zmq over Unix sockets",
+                                                 "zmq with keys"};
 
 int net_kind_there(enum net_kind kind)
 {
@@ -62,13 +65,23 @@ static void *open_one(void *arg)
     return NULL;
 }
 
-static void open_zmq(struct net_job *job, const struct drps_net_options *options, int keyed)
+static void open_zmq(struct net_job *job, const struct drps_net_options *options,
+                     enum net_kind kind)
 {
+    const int keyed = kind == NET_CURVE;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_meet meet = {0};
     struct drps_net_keys keys[NET_RANKS];
     struct opening openings[NET_RANKS];
     struct drps_peers peers;
     pthread_t threads[NET_RANKS];
-    net_peers(&peers, job->count, keyed ? keys : NULL);
+    if (kind == NET_UNIX) {
+        NET_OK(drps_meet_open(job->count, &meet, &err));
+        NET_CHECK(meet.folder[0]);
+        peers = meet.peers;
+    } else {
+        net_peers(&peers, job->count, keyed ? keys : NULL);
+    }
     for (uint32_t r = 0; r < job->count; r++) {
         openings[r] = (struct opening){*options, &peers, keyed ? &keys[r] : NULL, NULL};
         openings[r].options.rank = r;
@@ -78,7 +91,10 @@ static void open_zmq(struct net_job *job, const struct drps_net_options *options
         NET_CHECK(pthread_join(threads[r], NULL) == 0);
         job->nets[r] = openings[r].net;
     }
-    drps_peers_destroy(&peers);
+    if (kind == NET_UNIX)
+        drps_meet_close(&meet); /* all are connected: nobody looks for a socket any more */
+    else
+        drps_peers_destroy(&peers);
 }
 
 void net_job_open(struct net_job *job, enum net_kind kind, uint32_t count,
@@ -92,7 +108,7 @@ void net_job_open(struct net_job *job, enum net_kind kind, uint32_t count,
     if (kind == NET_INPROC)
         NET_OK(drps_net_open_inproc(&o, job->nets, &err));
     else
-        open_zmq(job, &o, kind == NET_CURVE);
+        open_zmq(job, &o, kind);
 }
 
 struct running {

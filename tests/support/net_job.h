@@ -30,7 +30,7 @@
 
 enum { NET_RANKS = 8, NET_WAIT_MS = 60000 }; /* a wait that fails the test when it runs out */
 
-enum net_kind { NET_INPROC, NET_ZMQ, NET_CURVE, NET_KINDS };
+enum net_kind { NET_INPROC, NET_ZMQ, NET_UNIX, NET_CURVE, NET_KINDS };
 extern const char *const net_kind_names[NET_KINDS];
 
 struct net_job {

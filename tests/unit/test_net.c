@@ -672,13 +672,14 @@ static void test_net_checks_its_options(void **state)
 #define OVER_ALL(test)                                                                             \
     {#test " (inproc)", test, NULL, NULL, &kinds[NET_INPROC]},                                     \
         {#test " (zmq)", test, NULL, NULL, &kinds[NET_ZMQ]},                                       \
+        {#test " (zmq over Unix sockets)", test, NULL, NULL, &kinds[NET_UNIX]},                    \
     {                                                                                              \
 #test " (zmq with keys)", test, NULL, NULL, &kinds[NET_CURVE]                              \
     }
 
 int main(void)
 {
-    static enum net_kind kinds[NET_KINDS] = {NET_INPROC, NET_ZMQ, NET_CURVE};
+    static enum net_kind kinds[NET_KINDS] = {NET_INPROC, NET_ZMQ, NET_UNIX, NET_CURVE};
     const struct CMUnitTest tests[] = {
         OVER_ALL(test_net_keeps_order_of_each_rank_for_1_to_8_ranks),
         OVER_ALL(test_net_moves_messages_of_any_size_that_is_allowed),

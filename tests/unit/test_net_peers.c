@@ -4,13 +4,18 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "engine/net/drps_launch.h"
+#include "engine/net/drps_meet.h"
 #include "engine/net/drps_peers.h"
 #include "support/scratch.h"
 
@@ -52,6 +57,7 @@ static void test_peers_names_the_line_that_is_wrong(void **state)
         {"nothing", "# none\n\n", "no peers"},
         {"no port", "a:1\nhost\n", ":2: 'host' is no address"},
         {"no host", ":7000\n", ":1: ':7000' is no address"},
+        {"a path", "/tmp/socket:7000\n", ":1: '/tmp/socket' is no address"},
         {"port 0", "a:0\n", ":1: 'a:0' is no address"},
         {"port too large", "a:65536\n", "is no address"},
         {"port with a sign", "a:+80\n", "is no address"},
@@ -85,7 +91,7 @@ static void test_peers_loopback_is_told_from_the_rest(void **state)
         {"127.0.0.1", 1}, {"127.9.8.7", 1},     {"::1", 1},
         {"localhost", 1}, {"128.0.0.1", 0},     {"0.0.0.0", 0},
         {"::", 0},        {"fd00::1", 0},       {"127.example.org", 0},
-        {"10.0.0.1", 0},  {"localhost.org", 0},
+        {"10.0.0.1", 0},  {"localhost.org", 0}, {"/tmp/socket", 1},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -96,6 +102,171 @@ static void test_peers_loopback_is_told_from_the_rest(void **state)
 }
 
 #ifdef DRPS_WITH_ZMQ
+
+/* --- where ranks of one machine meet --- */
+
+static void use_folders(const char *runtime, const char *temporary)
+{
+    assert_int_equal(runtime ? setenv("XDG_RUNTIME_DIR", runtime, 1) : unsetenv("XDG_RUNTIME_DIR"),
+                     0);
+    assert_int_equal(setenv("TMPDIR", temporary, 1), 0);
+}
+
+static void test_meeting_is_in_a_folder_of_this_user(void **state)
+{
+    char *runtime = strdup(scratch_path(*state, "runtime"));
+    char *temporary = strdup(scratch_path(*state, "temporary"));
+    char *saved = getenv("TMPDIR") ? strdup(getenv("TMPDIR")) : NULL;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_meet meet;
+    struct stat st;
+    assert_int_equal(mkdir(runtime, 0700), 0);
+    assert_int_equal(mkdir(temporary, 0700), 0);
+    const char *cases[][2] = {{runtime, temporary}, {NULL, temporary}, {"/nonexistent", temporary}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const char *base = i == 0 ? runtime : temporary;
+        use_folders(cases[i][0], cases[i][1]);
+        if (drps_meet_open(3, &meet, &err) < 0) fail_msg("%s", err.text);
+        assert_null(meet.keys);
+        assert_memory_equal(meet.folder, base, strlen(base));
+        assert_non_null(strstr(meet.folder, "/drps-ranks."));
+        assert_int_equal(stat(meet.folder, &st), 0);
+        assert_int_equal(st.st_mode & 07777, 0700);
+        assert_int_equal(meet.peers.count, 3);
+        assert_memory_equal(meet.peers.peers[2].host, meet.folder, strlen(meet.folder));
+        assert_string_equal(meet.peers.peers[2].host + strlen(meet.folder), "/2");
+        /* What a rank that was killed has left goes, too. */
+        const int left = open(meet.peers.peers[1].host, O_CREAT | O_WRONLY, 0600);
+        assert_true(left >= 0);
+        (void)close(left);
+        char *folder = strdup(meet.folder);
+        drps_meet_close(&meet);
+        assert_int_equal(stat(folder, &st), -1);
+        free(folder);
+    }
+    assert_int_equal(saved ? setenv("TMPDIR", saved, 1) : unsetenv("TMPDIR"), 0);
+    free(saved);
+    free(runtime);
+    free(temporary);
+}
+
+static void test_meeting_has_keys_where_there_is_no_folder(void **state)
+{
+    char *open_to_all = strdup(scratch_path(*state, "open"));
+    char *deep = strdup(scratch_path(*state, "a-name-that-is-long-enough-for-the-path-of-a-socket-"
+                                             "to-be-longer-than-the-system-takes-of-it-anywhere"));
+    char *saved = getenv("TMPDIR") ? strdup(getenv("TMPDIR")) : NULL;
+    const struct {
+        const char *base, *why;
+    } cases[] = {{"/nonexistent", "/nonexistent: No such file"},
+                 {deep, "too long for the path of a socket"},
+                 {open_to_all, "others can rename what is there"},
+                 {"relative", "not an absolute path"}};
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_meet meet;
+    assert_int_equal(mkdir(open_to_all, 0700), 0);
+    assert_int_equal(chmod(open_to_all, 0777), 0);
+    assert_int_equal(mkdir(deep, 0700), 0);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        use_folders(NULL, cases[i].base);
+        if (drps_meet_open(2, &meet, &err) < 0) fail_msg("%s", err.text);
+        if (!meet.keys || meet.folder[0] || !strstr(meet.why.text, cases[i].why))
+            fail_msg("%s: %s", cases[i].base, meet.why.text);
+        for (int r = 0; r < 2; r++) {
+            assert_true(drps_peer_is_loopback(&meet.peers.peers[r]));
+            assert_string_equal(meet.peers.peers[r].public_key, meet.keys[r].public_key);
+        }
+        assert_string_not_equal(meet.keys[0].secret_key, meet.keys[1].secret_key);
+        drps_meet_close(&meet);
+    }
+    assert_int_equal(saved ? setenv("TMPDIR", saved, 1) : unsetenv("TMPDIR"), 0);
+    free(saved);
+    free(open_to_all);
+    free(deep);
+}
+
+/* Addresses on loopback that no other process has. */
+static void two_peers(struct scratch *s, struct drps_peers *peers)
+{
+    char text[100];
+    struct drps_err err = DRPS_ERR_INIT;
+    (void)snprintf(text, sizeof(text), "127.0.0.1:%u\n[::1]:%u\n", 1 + (unsigned)getpid() % 65535,
+                   1 + (unsigned)getpid() % 65535);
+    if (read_text(s, text, peers, &err) < 0) fail_msg("%s", err.text);
+}
+
+static void test_meeting_of_loopback_peers_is_one_process_each(void **state)
+{
+    struct drps_meet_way first, other;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_peers peers;
+    char folder[64], *path;
+    struct stat st;
+    (void)snprintf(folder, sizeof(folder), "/tmp/drps-ranks.%u/", (unsigned)geteuid());
+    two_peers(*state, &peers);
+    if (drps_meet_way_open(NULL, 0, 1, &peers, &first, &err) < 0) fail_msg("%s", err.text);
+    assert_int_equal(first.secured, 0);
+    assert_memory_equal(peers.peers[0].host, folder, strlen(folder));
+    assert_memory_equal(peers.peers[0].host + strlen(folder), "127.0.0.1:", 10);
+    assert_memory_equal(peers.peers[1].host + strlen(folder), "::1:", 4);
+    assert_string_equal(peers.peers[1].port, "");
+    assert_int_equal(stat(folder, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0700);
+    path = strdup(peers.peers[1].host);
+    drps_peers_destroy(&peers);
+
+    two_peers(*state, &peers);
+    assert_int_equal(drps_meet_way_open(NULL, 0, 1, &peers, &other, &err), -EADDRINUSE);
+    assert_non_null(strstr(err.text, "another process is the rank at /tmp/drps-ranks."));
+    drps_meet_way_close(&other);
+    drps_peers_destroy(&peers);
+    drps_meet_way_close(&first);
+
+    two_peers(*state, &peers);
+    drps_err_clear(&err);
+    if (drps_meet_way_open(NULL, 0, 1, &peers, &first, &err) < 0) fail_msg("%s", err.text);
+    drps_meet_way_close(&first);
+    drps_peers_destroy(&peers);
+    assert_int_equal(stat(path, &st), -1);
+    free(path);
+
+    two_peers(*state, &peers); /* with insecure, and with a peer elsewhere, addresses stay */
+    assert_int_equal(drps_meet_way_open(NULL, 1, 1, &peers, &first, &err), 0);
+    assert_string_equal(peers.peers[0].host, "127.0.0.1");
+    strcpy(peers.peers[0].host, "10.0.0.1");
+    assert_int_equal(drps_meet_way_open(NULL, 0, 1, &peers, &first, &err), 0);
+    assert_string_equal(peers.peers[1].host, "::1");
+    drps_peers_destroy(&peers);
+}
+
+/* Another user has made the folder before. Needs root, who can become somebody. */
+static void test_meeting_refuses_a_folder_of_another_user(void **state)
+{
+    const uid_t nobody = 1000000 + (uid_t)getpid();
+    char folder[64];
+    int status;
+    if (geteuid() != 0) {
+        print_message("  skipped: not root\n");
+        skip();
+    }
+    (void)snprintf(folder, sizeof(folder), "/tmp/drps-ranks.%u", (unsigned)nobody);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct drps_peer at[1] = {{"127.0.0.1", "7000", ""}};
+        struct drps_peers peers = {1, at};
+        struct drps_meet_way way;
+        struct drps_err err = DRPS_ERR_INIT;
+        if (setuid(nobody)) _exit(2);
+        const int rc = drps_meet_way_open(NULL, 0, 0, &peers, &way, &err);
+        _exit(rc == -EACCES && strstr(err.text, "only this user may enter: remove it") ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(rmdir(folder), 0);
+    assert_int_equal(status, 0);
+    (void)state;
+}
 
 static void test_keys_are_kept_for_their_owner_alone(void **state)
 {
@@ -228,6 +399,13 @@ int main(void)
                                         scratch_teardown),
         cmocka_unit_test(test_peers_loopback_is_told_from_the_rest),
 #ifdef DRPS_WITH_ZMQ
+        cmocka_unit_test_setup_teardown(test_meeting_is_in_a_folder_of_this_user, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_meeting_has_keys_where_there_is_no_folder,
+                                        scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_meeting_of_loopback_peers_is_one_process_each,
+                                        scratch_setup, scratch_teardown),
+        cmocka_unit_test(test_meeting_refuses_a_folder_of_another_user),
         cmocka_unit_test_setup_teardown(test_keys_are_kept_for_their_owner_alone, scratch_setup,
                                         scratch_teardown),
 #endif

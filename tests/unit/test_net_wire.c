@@ -27,7 +27,8 @@ static struct wire_head a_head(void)
                               .sequence = 5,
                               .round = 9,
                               .message_bytes = 106,
-                              .offset = 100};
+                              .offset = 100,
+                              .incarnation = 0x0123456789abcdef};
 }
 
 static int decode(const uint8_t *head, size_t n, const void *data, size_t bytes,
@@ -42,13 +43,14 @@ static int decode(const uint8_t *head, size_t n, const void *data, size_t bytes,
 static void test_wire_bytes_are_those_of_the_documentation(void **state)
 {
     static const uint8_t expected[WIRE_HEAD_BYTES - 8] = {
-        'D',  'R',  'P',  'W',  1,    0,    17,   1,    /* magic, version, type, part */
+        'D',  'R',  'P',  'W',  2,    0,    17,   1,    /* magic, version, type, part */
         0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, /* job */
         2,    0,    1,    2,    1,    2,    3,    4,    /* from, to, tag */
         5,    0,    0,    0,    0,    0,    0,    0,    /* sequence */
         9,    0,    0,    0,    0,    0,    0,    0,    /* round */
         106,  0,    0,    0,    0,    0,    0,    0,    /* message */
         100,  0,    0,    0,    0,    0,    0,    0,    /* offset */
+        0xef, 0xcd, 0xab, 0x89, 0x67, 0x45, 0x23, 0x01, /* incarnation */
     };
     const struct wire_head head = a_head();
     struct wire_head back;
@@ -98,18 +100,22 @@ static void test_wire_refuses_fields_that_do_not_fit_together(void **state)
         struct wire_head head;
         size_t bytes;
     } cases[] = {
-        {"type 0", {.type = 0}, 0},
-        {"unknown type of net's own", {.type = WIRE_TYPES}, 0},
-        {"part", {.type = 16, .part = WIRE_PARTS}, 0},
-        {"beyond the message", {.type = 16, .message_bytes = 5}, 6},
-        {"offset beyond", {.type = 16, .message_bytes = 5, .offset = 6}, 0},
-        {"offset and bytes wrap", {.type = 16, .message_bytes = 5, .offset = UINT64_MAX - 2}, 6},
-        {"message too large", {.type = 16, .message_bytes = DRPS_NET_MESSAGE_MAX + 1}, 6},
-        {"empty piece", {.type = 16, .message_bytes = 5}, 0},
-        {"piece too large", {.type = 16, .message_bytes = 1 << 24}, WIRE_PIECE_BYTES + 1},
-        {"control in pieces", {.type = WIRE_BYE, .message_bytes = 7}, 6},
-        {"group type for a part", {.type = WIRE_GATHER, .part = DRPS_NET_WORKER}, 0},
-        {"caller's type for the group", {.type = 16, .part = WIRE_GROUP}, 0},
+        {"type 0", {.type = 0, .incarnation = 1}, 0},
+        {"unknown type of net's own", {.type = WIRE_TYPES, .incarnation = 1}, 0},
+        {"part", {.type = 16, .part = WIRE_PARTS, .incarnation = 1}, 0},
+        {"beyond the message", {.type = 16, .message_bytes = 5, .incarnation = 1}, 6},
+        {"offset beyond", {.type = 16, .message_bytes = 5, .offset = 6, .incarnation = 1}, 0},
+        {"offset and bytes wrap", {.type = 16, .message_bytes = 5, .offset = UINT64_MAX - 2, .incarnation = 1}, 6},
+        {"message too large", {.type = 16, .message_bytes = DRPS_NET_MESSAGE_MAX + 1, .incarnation = 1}, 6},
+        {"empty piece", {.type = 16, .message_bytes = 5, .incarnation = 1}, 0},
+        {"piece too large", {.type = 16, .message_bytes = 1 << 24, .incarnation = 1}, WIRE_PIECE_BYTES + 1},
+        {"control in pieces", {.type = WIRE_BYE, .message_bytes = 7, .incarnation = 1}, 6},
+        {"group type for a part", {.type = WIRE_GATHER, .part = DRPS_NET_WORKER, .incarnation = 1}, 0},
+        {"caller's type for the group", {.type = 16, .part = WIRE_GROUP, .incarnation = 1}, 0},
+        {"caller's type for no process", {.type = 16}, 0},
+        {"ping for no process", {.type = WIRE_PING}, 0},
+        {"greeting for a process", {.type = WIRE_HELLO, .incarnation = 1}, 0},
+        {"greeting that is not the first", {.type = WIRE_HELLO, .sequence = 1}, 0},
     };
     uint8_t bytes[WIRE_HEAD_BYTES], *data = calloc(1, WIRE_PIECE_BYTES + 1);
     struct wire_head back;
@@ -140,7 +146,7 @@ static void test_wire_names_another_version_and_its_sender(void **state)
 
 static void test_wire_greeting_keeps_its_fields(void **state)
 {
-    const struct wire_hello hello = {3, 8, {1, UINT64_C(1) << 35, 3}, {1, 2, 3, [31] = 9}};
+    const struct wire_hello hello = {3, 8, 77, {1, UINT64_C(1) << 35, 3}, {1, 2, 3, [31] = 9}};
     struct wire_hello back;
     struct drps_err err = DRPS_ERR_INIT;
     uint8_t bytes[WIRE_HELLO_BYTES];
@@ -149,7 +155,10 @@ static void test_wire_greeting_keeps_its_fields(void **state)
     assert_int_equal(drps_wire_hello_decode(bytes, sizeof(bytes), &back, &err), 0);
     assert_memory_equal(&back, &hello, sizeof(hello));
     assert_int_equal(drps_wire_hello_decode(bytes, sizeof(bytes) - 1, &back, &err), DRPS_E_PROTO);
-    bytes[8 + 7] = 1; /* of the worker's messages */
+    bytes[16 + 7] = 1; /* of the worker's messages */
+    assert_int_equal(drps_wire_hello_decode(bytes, sizeof(bytes), &back, NULL), DRPS_E_PROTO);
+    bytes[16 + 7] = 0;
+    bytes[8] = 0; /* the incarnation */
     assert_int_equal(drps_wire_hello_decode(bytes, sizeof(bytes), &back, NULL), DRPS_E_PROTO);
 }
 
