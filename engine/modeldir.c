@@ -270,6 +270,24 @@ static uint64_t names_memory(const struct drps_modeldir *md)
     return NAMES_BYTES + (uint64_t)json_integer_value(json_object_get(names, "bytes")) / 1024;
 }
 
+/* The engine opens its files by itself: a pipe among them would keep it waiting for ever. */
+static int check_rows_files(const char *path, struct drps_err *err)
+{
+    DIR *dir = opendir(path);
+    const struct dirent *entry;
+    struct stat st;
+    int rc = 0;
+    if (!dir) return drps_err_set(err, -errno, "cannot list %s: %s", path, drps_err_name(-errno));
+    while (rc == 0 && (entry = readdir(dir)))
+        if (fstatat(dirfd(dir), entry->d_name, &st, 0) == 0 && !S_ISREG(st.st_mode) &&
+            !S_ISDIR(st.st_mode))
+            rc = drps_err_set(err, DRPS_E_CORRUPT,
+                              "%s/%s is a pipe, a device or a socket, which no model has", path,
+                              entry->d_name);
+    closedir(dir);
+    return rc;
+}
+
 static int open_rows(struct drps_modeldir *md, uint64_t memory_bytes, struct drps_err *err)
 {
     struct drps_blockcache *c = &md->cache;
@@ -309,7 +327,8 @@ static int open_rows(struct drps_modeldir *md, uint64_t memory_bytes, struct drp
                                             .value_bytes = c->block_rows * c->param_bytes,
                                             .read_only = 1,
                                             .bulk = 1};
-    int rc = md->ops->open(path, &options, &md->kv, err);
+    int rc = check_rows_files(path, err);
+    if (rc == 0) rc = md->ops->open(path, &options, &md->kv, err);
     free(path);
     c->ops = md->ops;
     c->kv = md->kv;

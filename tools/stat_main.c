@@ -2,6 +2,7 @@
  */
 #include <inttypes.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -622,10 +623,12 @@ static int run(struct drps_cli *cli, const struct options *o, struct drps_err *e
     char *path = drps_path_join(o->path, "model.json");
     if (!path) return drps_err_set(err, -ENOMEM, "no memory");
     int fd;
-    int rc = drps_io_open(io, path, 0, &fd, NULL);
+    int rc = drps_io_open(io, path, O_RDONLY, &fd, err);
     drps_io_close(io, fd);
     free(path);
     if (rc == 0) return stat_model(cli, o, err);
+    if (rc != -ENOENT && rc != -ENOTDIR) return rc;
+    drps_err_clear(err);
     rc = stat_plan(cli, o, err);
     if (rc == DRPS_E_NOT_FOUND) {
         drps_err_clear(err);
