@@ -445,6 +445,8 @@ static int check_block(void *ctx, uint32_t key, const void *value, size_t bytes,
     const uint64_t left = first < info->rows ? info->rows - first : 0;
     const uint64_t want =
         (left < info->block_rows ? left : info->block_rows) * info->model.dim * sizeof(float);
+    int rc = drps_io_stopped(check->md->io, err); /* the engine reads past the seam that looks */
+    if (rc < 0) return rc;
     if (key != check->next || bytes != want)
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "%s/%s: block %u of %zu bytes where block %llu of %llu bytes belongs",
