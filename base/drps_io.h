@@ -31,7 +31,8 @@ struct drps_io_ops {
     int (*fsync)(void *ctx, int fd);
     int (*ftruncate)(void *ctx, int fd, uint64_t size);
     int (*fallocate)(void *ctx, int fd, uint64_t size);
-    int64_t (*size)(void *ctx, int fd);
+    int64_t (*size)(void *ctx, int fd); /* of a regular file; else -ESPIPE for a pipe, -EISDIR for
+                                           a folder, -ENODEV for a device, -ENXIO for a socket */
     int (*rename)(void *ctx, const char *from, const char *to);
     int (*unlink)(void *ctx, const char *path);
     int (*mkdir)(void *ctx, const char *path, mode_t mode);
@@ -55,8 +56,11 @@ static inline int drps_io_stopped(const struct drps_io *io, struct drps_err *err
 /* The operating system's calls. Static; never freed. */
 const struct drps_io *drps_io_os(void);
 
-/* Open for reading (flags O_RDONLY) or as open(2) says. Returns the descriptor in *fd_out, -1 on
- * failure. */
+/*
+ * Open for reading (flags O_RDONLY) or as open(2) says. Returns the descriptor in *fd_out, -1 on
+ * failure. What is opened for reading must be a regular file: pipes, devices and folders are
+ * refused (folders are opened with O_DIRECTORY), and none of them keeps the caller waiting.
+ */
 DRPS_MUST_CHECK
 int drps_io_open(const struct drps_io *io, const char *path, int flags, int *fd_out,
                  struct drps_err *err);
@@ -67,6 +71,13 @@ int drps_io_open(const struct drps_io *io, const char *path, int flags, int *fd_
  */
 DRPS_MUST_CHECK
 int drps_io_fallocate(const struct drps_io *io, int fd, uint64_t size, struct drps_err *err);
+
+/* Open what is read from front to back: a regular file, or a pipe, which is not waited for: poll(2)
+ * tells when it has a writer. `look` 1: the descriptor is for nothing but to see that it is there.
+ * Returns 1 for a pipe, 0 for a file. */
+DRPS_MUST_CHECK
+int drps_io_open_data(const struct drps_io *io, const char *path, int look, int *fd_out,
+                      struct drps_err *err);
 
 /* Close; fd < 0 is allowed and does nothing. A failure matters only to writers, who call
  * drps_io_sync() first. */
@@ -96,6 +107,12 @@ int drps_io_size(const struct drps_io *io, int fd, const char *path, uint64_t *s
  * bytes. */
 DRPS_MUST_CHECK
 int drps_io_read_file(const struct drps_io *io, const char *path, size_t limit, char **data_out,
+                      size_t *n_out, struct drps_err *err);
+
+/* The same of a text: control characters, but tabs and ends of lines, are refused with their line
+ * and column (DRPS_E_FORMAT), so that what is read is what an editor shows. */
+DRPS_MUST_CHECK
+int drps_io_read_text(const struct drps_io *io, const char *path, size_t limit, char **text_out,
                       size_t *n_out, struct drps_err *err);
 
 /* Write a whole new file and sync it. */

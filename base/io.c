@@ -14,11 +14,16 @@
 /* One system call moves at most this much: a round number under the kernel's 2 GiB. */
 enum { MAX_TRANSFER = 1 << 30 };
 
+/* Without O_NONBLOCK, a FIFO would keep a reader waiting for its writer. Once open, a file is as
+ * any other: io_uring takes the flag for more than a pipe's. */
 static int os_open(void *ctx, const char *path, int flags, mode_t mode)
 {
     (void)ctx;
-    int fd = open(path, flags | O_CLOEXEC, mode);
-    return fd < 0 ? -errno : fd;
+    const int waits = (flags & O_ACCMODE) == O_RDONLY && !(flags & O_PATH);
+    int fd = open(path, flags | O_CLOEXEC | (waits ? O_NONBLOCK : 0), mode);
+    if (fd < 0) return -errno;
+    if (waits) (void)fcntl(fd, F_SETFL, flags & O_DIRECT); /* cannot fail for these flags */
+    return fd;
 }
 
 static int os_close(void *ctx, int fd)
@@ -77,7 +82,20 @@ static int64_t os_size(void *ctx, int fd)
 {
     (void)ctx;
     struct stat st;
-    return fstat(fd, &st) ? -errno : (int64_t)st.st_size;
+    if (fstat(fd, &st)) return -errno;
+    switch (st.st_mode & S_IFMT) {
+    case S_IFREG:
+        return (int64_t)st.st_size;
+    case S_IFIFO:
+        return -ESPIPE;
+    case S_IFDIR:
+        return -EISDIR;
+    case S_IFCHR:
+    case S_IFBLK:
+        return -ENODEV;
+    default:
+        return -ENXIO;
+    }
 }
 
 static int os_rename(void *ctx, const char *from, const char *to)
@@ -128,8 +146,8 @@ const struct drps_io *drps_io_os(void)
     return &os_io;
 }
 
-int drps_io_open(const struct drps_io *io, const char *path, int flags, int *fd_out,
-                 struct drps_err *err)
+static int open_any(const struct drps_io *io, const char *path, int flags, int *fd_out,
+                    struct drps_err *err)
 {
     *fd_out = -1;
     int fd = io->ops->open(io->ctx, path, flags, 0666);
@@ -148,6 +166,55 @@ int drps_io_fallocate(const struct drps_io *io, int fd, uint64_t size, struct dr
         const int stopped = drps_io_stopped(io, err);
         if (stopped < 0) return stopped;
     }
+}
+
+/* What has no size, by the code that says so. */
+static const char *kind_name(int code)
+{
+    return code == -ESPIPE   ? "a pipe"
+           : code == -EISDIR ? "a folder"
+           : code == -ENODEV ? "a device"
+                             : "no file";
+}
+
+static int is_kind(int code)
+{
+    return code == -ESPIPE || code == -EISDIR || code == -ENODEV || code == -ENXIO;
+}
+
+int drps_io_open(const struct drps_io *io, const char *path, int flags, int *fd_out,
+                 struct drps_err *err)
+{
+    const int reads = (flags & O_ACCMODE) == O_RDONLY && !(flags & (O_PATH | O_DIRECTORY));
+    int rc = open_any(io, path, flags, fd_out, err);
+    if (rc < 0 || !reads) return rc;
+    const int64_t size = io->ops->size(io->ctx, *fd_out);
+    if (size >= 0) return 0;
+    rc = (int)size;
+    drps_io_close(io, *fd_out);
+    *fd_out = -1;
+    if (is_kind(rc))
+        return drps_err_set(err, rc, "%s is %s, where a regular file is expected", path,
+                            kind_name(rc));
+    return drps_err_set(err, rc, "cannot stat %s: %s", path, drps_err_name(rc));
+}
+
+int drps_io_open_data(const struct drps_io *io, const char *path, int look, int *fd_out,
+                      struct drps_err *err)
+{
+    int rc = open_any(io, path, look ? O_PATH : O_RDONLY, fd_out, err);
+    if (rc < 0) return rc;
+    const int64_t size = io->ops->size(io->ctx, *fd_out);
+    if (size >= 0 || size == -ESPIPE) return size < 0;
+    rc = (int)size;
+    drps_io_close(io, *fd_out);
+    *fd_out = -1;
+    if (rc == -EISDIR) return drps_err_set(err, rc, "%s is a folder: name the files in it", path);
+    if (is_kind(rc))
+        return drps_err_set(err, rc, "%s is %s: data come from files and pipes%s", path,
+                            kind_name(rc),
+                            strcmp(path, "/dev/stdin") == 0 ? ", or - for a terminal" : "");
+    return drps_err_set(err, rc, "cannot stat %s: %s", path, drps_err_name(rc));
 }
 
 void drps_io_close(const struct drps_io *io, int fd)
@@ -257,6 +324,38 @@ int drps_io_read_file(const struct drps_io *io, const char *path, size_t limit, 
 out:
     free(data);
     drps_io_close(io, fd);
+    return rc;
+}
+
+static int check_text(const char *text, size_t n, const char *path, struct drps_err *err)
+{
+    size_t line = 1, begin = 0; /* the line, and where it begins */
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char byte = (unsigned char)text[i];
+        const int ends = byte == '\r' && (i + 1 == n || text[i + 1] == '\n');
+        if (byte == '\n') {
+            line++;
+            begin = i + 1;
+        } else if ((byte < ' ' && byte != '\t' && !ends) || byte == 0x7f) {
+            return drps_err_set(err, DRPS_E_FORMAT,
+                                "%s:%zu:%zu: a control character (byte 0x%02x): not a text file",
+                                path, line, i - begin + 1, byte);
+        }
+    }
+    return 0;
+}
+
+int drps_io_read_text(const struct drps_io *io, const char *path, size_t limit, char **text_out,
+                      size_t *n_out, struct drps_err *err)
+{
+    int rc = drps_io_read_file(io, path, limit, text_out, n_out, err);
+    if (rc < 0) return rc;
+    rc = check_text(*text_out, *n_out, path, err);
+    if (rc == 0) return 0;
+    explicit_bzero(*text_out, *n_out); /* it may be a key */
+    free(*text_out);
+    *text_out = NULL;
+    *n_out = 0;
     return rc;
 }
 

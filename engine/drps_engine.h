@@ -220,7 +220,8 @@ void drps_train_net_options(const struct drps_plan *part, struct drps_net_option
  * came, also on errors; drps_train_result_free() it. Returns 0, or among others: DRPS_E_CONFIG
  * options do not fit the plan or this build DRPS_E_MEMORY_BUDGET  with the breakdown and the number
  * that would do; nothing was started DRPS_E_INTERRUPTED    options->stop was set; the model of the
- * steps done was written (with patience: of the best epoch, if one was complete) -ERANGE the
+ * steps done was written (with patience: of the best epoch, if one was complete), and
+ * result->interrupted is set; before the first step of one worker, no model and no flag -ERANGE the
  * training loss is no finite number; err names epoch and step; nothing was written
  */
 DRPS_MUST_CHECK

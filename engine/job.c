@@ -253,12 +253,20 @@ static int make_store_dir(struct drps_job *job, struct drps_err *err)
     return 0;
 }
 
+/* For what comes before the first step, where there is no model to keep yet. */
+static struct drps_io stoppable_io(const struct drps_job *job)
+{
+    const struct drps_io *io = job->plan->io;
+    return (struct drps_io){.ops = io->ops, .ctx = io->ctx, .stop = job->options->stop};
+}
+
 /* How the disk takes requests decides how memory is shared; a small model is not worth asking. */
 static int probe_disk(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
 {
+    const struct drps_io io = stoppable_io(job);
     config->seek_bytes = job->options->seek_bytes;
     if (config->seek_bytes || config->rows * config->row_bytes < PROBE_LEAST) return 0;
-    return drps_relay_probe(config->io, job->store_dir, config->no_uring, &config->seek_bytes, err);
+    return drps_relay_probe(&io, job->store_dir, config->no_uring, &config->seek_bytes, err);
 }
 
 /* What blocks in a file read through, and what their forecast is priced with: for a small model
@@ -266,11 +274,12 @@ static int probe_disk(struct drps_job *job, struct drps_store_config *config, st
 static int probe_reads(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
 {
     const struct drps_plan_info *info = &job->plan->info;
+    const struct drps_io io = stoppable_io(job);
     struct drps_disk_cost cost = {.read_seek_ns = (double)info->seek_ns,
                                   .read_bps = (double)info->transfer_bps};
     int rc = config->rows * config->row_bytes < PROBE_LEAST
                  ? 0
-                 : drps_disk_probe(config->io, job->store_dir, &cost, err);
+                 : drps_disk_probe(&io, job->store_dir, &cost, err);
     if (rc < 0) return rc;
     job->disk.seek_seconds = cost.read_seek_ns * 1e-9;
     job->disk.bytes_per_s = cost.read_bps;
@@ -287,6 +296,7 @@ static int try_windows(struct drps_job *job, const struct drps_store_config *con
                                                  .share = share,
                                                  .epochs = job->options->epochs,
                                                  .memory_bytes = job->memory.store_bytes,
+                                                 .stop = job->options->stop,
                                                  .log = job->options->log};
     const uint64_t two_steps = 2 * config->step.rows;
     const uint64_t rows = two_steps < config->rows ? two_steps : config->rows;
@@ -511,8 +521,9 @@ static int run_epochs(struct drps_job *job, struct drps_err *err)
         struct drps_epoch epoch;
         int rc = drps_epoch_run(&job->loop, e, &epoch, err);
         if (rc == DRPS_E_INTERRUPTED) {
-            job->result->interrupted = 1;
             job->result->steps = job->loop.stopped_at;
+            if (!job->ranks && e == 1 && !job->result->steps) return rc;
+            job->result->interrupted = 1;
             return 0; /* not a failure: what was done is kept */
         }
         if (rc == 0) rc = keep_epoch(job, &epoch, err);
@@ -602,6 +613,10 @@ int drps_train_run(const struct drps_plan *plan, const struct drps_train_options
     drps_job_measure(job);
     const int has_model = job->whole != NULL;
     free(job);
+    if (rc == DRPS_E_INTERRUPTED && !o.ranks) {
+        drps_err_clear(err);
+        return drps_err_set(err, rc, "interrupted before the first step: there is no model");
+    }
     if (rc == 0 && result->interrupted)
         rc = drps_err_set(err, DRPS_E_INTERRUPTED,
                           "interrupted after %zu epochs and %llu steps; the model so far is %s",

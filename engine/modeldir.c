@@ -356,6 +356,24 @@ uint64_t drps_modeldir_memory_used(const struct drps_modeldir *md, uint64_t memo
     return fixed_memory(md) + s.engine + s.frames * frame_bytes(md);
 }
 
+/* The engine opens its files by itself: a pipe among them would keep it waiting for ever. */
+static int check_rows_files(const char *path, struct drps_err *err)
+{
+    DIR *dir = opendir(path);
+    const struct dirent *entry;
+    struct stat st;
+    int rc = 0;
+    if (!dir) return drps_err_set(err, -errno, "cannot list %s: %s", path, drps_err_name(-errno));
+    while (rc == 0 && (entry = readdir(dir)))
+        if (fstatat(dirfd(dir), entry->d_name, &st, 0) == 0 && !S_ISREG(st.st_mode) &&
+            !S_ISDIR(st.st_mode))
+            rc = drps_err_set(err, DRPS_E_CORRUPT,
+                              "%s/%s is a pipe, a device or a socket, which no model has", path,
+                              entry->d_name);
+    closedir(dir);
+    return rc;
+}
+
 int drps_modeldir_open_rows(struct drps_modeldir *md, uint64_t memory_bytes, struct drps_err *err)
 {
     struct drps_blockcache *c = &md->cache;
@@ -379,7 +397,8 @@ int drps_modeldir_open_rows(struct drps_modeldir *md, uint64_t memory_bytes, str
                                             .value_bytes = c->block_rows * c->param_bytes,
                                             .read_only = 1,
                                             .bulk = 1};
-    int rc = md->ops->open(path, &options, &md->kv, err);
+    int rc = check_rows_files(path, err);
+    if (rc == 0) rc = md->ops->open(path, &options, &md->kv, err);
     free(path);
     c->ops = md->ops;
     c->kv = md->kv;
@@ -522,7 +541,8 @@ static int sum_rows(struct drps_modeldir *md, struct drps_summer *sum, struct dr
         const size_t n = (size_t)(left < most ? left : most);
         for (size_t i = 0; i < n; i++)
             ids[i] = (uint32_t)(first + i);
-        rc = drps_modeldir_gather(md, ids, n, params, err);
+        rc = drps_io_stopped(md->io, err); /* the engine reads past the seam that looks */
+        if (rc == 0) rc = drps_modeldir_gather(md, ids, n, params, err);
         if (rc == 0) drps_summer_add(sum, params, n * info->model.dim * sizeof(*params));
     }
     free(ids);

@@ -292,14 +292,13 @@ static int predict_all(struct predictor *p, struct drps_err *err)
     int rc;
     while ((rc = drps_reader_next(p->reader, &p->piece, err)) > 0) {
         for (size_t i = 0; i < p->piece.n; i++) {
+            if (stop && atomic_load_explicit(stop, memory_order_relaxed)) /* it publishes nothing */
+                return drps_err_set(err, DRPS_E_INTERRUPTED,
+                                    "interrupted after %llu samples; nothing was written",
+                                    (unsigned long long)p->result->samples);
             rc = add_sample(p, i, err);
             if (rc < 0) return rc;
         }
-        if (stop &&
-            atomic_load_explicit(stop, memory_order_relaxed)) /* a flag: it publishes nothing */
-            return drps_err_set(err, DRPS_E_INTERRUPTED,
-                                "interrupted after %llu samples; nothing was written",
-                                (unsigned long long)p->result->samples);
     }
     return rc == 0 ? score_batch(p, err) : rc;
 }

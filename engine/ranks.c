@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -204,14 +206,15 @@ static void tell_where(const struct drps_meet *meet, const struct drps_log *log)
         drps_log(log, DRPS_LOG_DEBUG, "ranks talk over Unix sockets in %s", meet->folder);
 }
 
-/* Wait for the other ranks; a failure of one that rank 0 did not notice counts. */
-static int reap(const pid_t *pids, uint32_t count, int rc, struct drps_err *err)
+/* Wait for the other ranks; a failure of one that rank 0 did not notice counts. `left`: rank 0 was
+ * interrupted before there was anything to keep, of which others fail. */
+static int reap(const pid_t *pids, uint32_t count, int rc, int left, struct drps_err *err)
 {
     for (uint32_t r = 1; r < count; r++) {
         int status = 0;
         while (pids[r] > 0 && waitpid(pids[r], &status, 0) < 0 && errno == EINTR)
             continue;
-        if (pids[r] > 0 && status && (rc == 0 || rc == DRPS_E_INTERRUPTED))
+        if (pids[r] > 0 && status && !left && (rc == 0 || rc == DRPS_E_INTERRUPTED))
             rc = drps_err_set(err, DRPS_E_PEER, "rank %u ended with status %d", r, status);
     }
     return rc;
@@ -229,6 +232,15 @@ static int check_zmq(struct drps_err *err)
 #endif
 }
 
+/* In a child: it ends when the parent's thread does that has forked it, which waits for all ranks.
+ * Not by SIGTERM: that comes once for each thread of the parent, and the second ends a tool at once
+ * anyway. What is left is the partial folder of a killed run, which the next run removes. */
+static void end_with_parent(pid_t parent)
+{
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1); /* it is too late for that */
+}
+
 static int run_processes(struct local *l, struct drps_train_result *result, struct drps_err *err)
 {
     pid_t pids[DRPS_PLAN_WORKERS_MAX] = {0};
@@ -238,16 +250,20 @@ static int run_processes(struct local *l, struct drps_train_result *result, stru
     if (rc == 0) tell_where(&meet, l->ranks[0].train.log);
     const uint64_t seed[2] = {drps_clock_ns(), (uint64_t)getpid()};
     const uint64_t job_id = drps_checksum(seed, sizeof(seed));
+    const pid_t parent = getpid();
     for (uint32_t r = 1; r < l->count && rc == 0; r++) {
         pids[r] = fork();
-        if (pids[r] == 0) run_child(&l->ranks[r], &meet, job_id);
+        if (pids[r] == 0) {
+            end_with_parent(parent);
+            run_child(&l->ranks[r], &meet, job_id);
+        }
         if (pids[r] < 0) rc = drps_err_set(err, -errno, "no process for rank %u", r);
     }
     if (rc == 0) {
         run_process(&l->ranks[0], &meet, job_id);
         rc = outcome(&l->ranks[0], result, err);
     }
-    rc = reap(pids, l->count, rc, err);
+    rc = reap(pids, l->count, rc, rc == DRPS_E_INTERRUPTED && !result->interrupted, err);
     drps_meet_close(&meet);
     return rc;
 }

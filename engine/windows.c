@@ -74,11 +74,12 @@ static int compile(const struct drps_windows_options *o, uint64_t *working_rows_
         .memory_bytes = o->memory_bytes,
         .log = o->log,
     };
+    const struct drps_io io = {.ops = o->plan->io->ops, .ctx = o->plan->io->ctx, .stop = o->stop};
     struct drps_window_result result;
     char bytes[32];
     drps_log(o->log, DRPS_LOG_INFO, "compiling windows for %s of rows",
              drps_size_format(options.budget_bytes, bytes, sizeof(bytes)));
-    int rc = drps_windows_compile(o->plan->io, o->plan->dir, o->dir, &options, &result, err);
+    int rc = drps_windows_compile(&io, o->plan->dir, o->dir, &options, &result, err);
     *working_rows_out = result.working_set_rows;
     return rc;
 }

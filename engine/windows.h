@@ -5,6 +5,8 @@
 #ifndef DRPS_ENGINE_WINDOWS_H
 #define DRPS_ENGINE_WINDOWS_H
 
+#include <stdatomic.h>
+
 #include "base/drps_log.h"
 #include "index/drps_plan.h"
 #include "index/drps_window.h"
@@ -18,6 +20,7 @@ struct drps_windows_options {
     const struct drps_relay_share *share;
     uint64_t epochs;
     uint64_t memory_bytes; /* for compiling */
+    const atomic_int *stop; /* ends compiling: DRPS_E_INTERRUPTED; may be NULL */
     const struct drps_log *log;
 };
 

@@ -136,16 +136,12 @@ static int read_trace(struct drps_timing *t, const struct drps_io *io, const cha
 {
     char *text;
     size_t n;
-    int rc = drps_io_read_file(io, path, TRACE_MAX, &text, &n, err);
+    int rc = drps_io_read_text(io, path, TRACE_MAX, &text, &n, err);
     if (rc == -ENOENT)
         (void)drps_err_context(err, "neither homogeneous, straggler, pauses or tail with :SECONDS "
                                     "after it nor a trace");
     if (rc < 0) return rc;
-    if (strlen(text) != n)
-        rc = drps_err_set(err, DRPS_E_FORMAT, "%s: a zero byte at %zu: not a text file", path,
-                          strlen(text));
-    else
-        rc = parse_trace(t, text, path, err);
+    rc = parse_trace(t, text, path, err);
     free(text);
     return rc;
 }

@@ -57,7 +57,8 @@ static int run(struct probe *p, const struct requests *r, uint64_t *ns_out, stru
     for (uint32_t i = 0; i < r->depth; i++)
         vacant[i] = i;
     for (unsigned i = 0; i < r->n && rc == 0; i++) {
-        if (!n) rc = drps_aio_wait(p->aio, 1, vacant, DEEP, &n, err);
+        rc = drps_io_stopped(p->io, err);
+        if (rc == 0 && !n) rc = drps_aio_wait(p->aio, 1, vacant, DEEP, &n, err);
         if (rc < 0) break;
         const uint32_t buffer = vacant[--n];
         const struct drps_aio_op op = {.buf = p->mem + (size_t)buffer * r->bytes,

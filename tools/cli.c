@@ -20,9 +20,10 @@
 #include <unistd.h>
 
 #include "base/drps_clock.h"
+#include "base/drps_io.h"
 #include "base/drps_size.h"
 
-enum { PROGRESS_INTERVAL_NS = 100000000 };
+enum { PROGRESS_INTERVAL_NS = 100000000, CONFIG_MAX = 1 << 20 };
 
 enum common_key { KEY_CONFIG = 0x1000, KEY_JSON };
 
@@ -285,9 +286,8 @@ size_t drps_cli_choice(struct drps_cli *cli, const char *arg, const char *const 
 /* State of one reading; inih of Debian hands its handler no line numbers, so the reader counts. */
 struct config {
     struct drps_cli *cli;
-    FILE *file;
+    const char *at, *end; /* what is left of the text */
     int line;
-    int too_long;
     struct drps_err err; /* the first problem */
 };
 
@@ -295,15 +295,22 @@ struct config {
 static char *config_line(char *buf, int cap, void *stream)
 {
     struct config *c = stream;
-    if (c->err.code || c->too_long || !fgets(buf, cap, c->file)) return NULL;
+    if (c->err.code || c->at == c->end) return NULL;
+    const char *feed = memchr(c->at, '\n', (size_t)(c->end - c->at));
+    const char *line = c->at;
+    size_t n = (size_t)((feed ? feed : c->end) - line);
     c->line++;
-    size_t n = strlen(buf);
-    if (n + 1 == (size_t)cap && buf[n - 1] != '\n') {
-        c->too_long = 1;
+    c->at = feed ? feed + 1 : c->end;
+    const size_t indent = strspn(line, " \t"); /* of n at most: what ends the line is neither */
+    line += indent;
+    n -= indent;
+    if (n + 2 > (size_t)cap) {
+        drps_err_set(&c->err, -EINVAL, "%s:%d: the line is too long: at most %d bytes",
+                     c->cli->config_path, c->line, cap - 2);
         return NULL;
     }
-    size_t indent = strspn(buf, " \t");
-    memmove(buf, buf + indent, n - indent + 1);
+    memcpy(buf, line, n);
+    memcpy(buf + n, "\n", 2);
     return buf;
 }
 
@@ -379,15 +386,18 @@ static int config_pair(void *user, const char *section, const char *name, const 
 static int config_read(struct drps_cli *cli, struct drps_err *err)
 {
     struct config c = {.cli = cli, .err = DRPS_ERR_INIT};
-    c.file = fopen(cli->config_path, "re");
-    if (!c.file)
-        return drps_err_set(err, -errno, "--config %s: %s", cli->config_path, strerror(errno));
+    char *text;
+    size_t n;
+    int rc = drps_io_read_text(drps_io_os(), cli->config_path, CONFIG_MAX, &text, &n, err);
+    if (rc < 0) {
+        (void)drps_err_context(err, "--config"); /* its result is the code, which rc has */
+        return rc;
+    }
+    c.at = text;
+    c.end = text + n;
     int bad_line = ini_parse_stream(config_line, &c, config_pair, &c);
-    if (ferror(c.file)) drps_err_set(&c.err, -EIO, "--config %s: cannot be read", cli->config_path);
-    (void)fclose(c.file); /* only read */
-    if (c.too_long)
-        drps_err_set(&c.err, -EINVAL, "%s:%d: the line is too long", cli->config_path, c.line);
-    else if (bad_line > 0 && !c.err.code)
+    free(text);
+    if (bad_line > 0 && !c.err.code)
         drps_err_set(&c.err, -EINVAL, "%s:%d: expected NAME = VALUE or [SECTION]", cli->config_path,
                      bad_line);
     else if (bad_line < 0)

@@ -2,6 +2,7 @@
  */
 #include <inttypes.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -302,10 +303,11 @@ static void print_plan(const struct drps_plan *plan, int verified)
     print_forecasts(json_object_get(j, "forecast"));
 }
 
-static int stat_plan(struct drps_cli *cli, const struct options *o, struct drps_err *err)
+static int stat_plan(struct drps_cli *cli, const struct drps_io *io, const struct options *o,
+                     struct drps_err *err)
 {
     struct drps_plan *plan;
-    int rc = drps_plan_open(drps_io_os(), o->path, &plan, err);
+    int rc = drps_plan_open(io, o->path, &plan, err);
     if (rc == 0 && o->verify) rc = drps_plan_verify(plan, err);
     if (rc == 0) {
         if (cli->json)
@@ -599,10 +601,11 @@ static int check_parts(const struct options *o, const json_t *j, struct drps_err
     return 0;
 }
 
-static int stat_model(struct drps_cli *cli, const struct options *o, struct drps_err *err)
+static int stat_model(struct drps_cli *cli, const struct drps_io *io, const struct options *o,
+                      struct drps_err *err)
 {
     struct drps_modeldir *md;
-    int rc = drps_modeldir_open(drps_io_os(), o->path, MODEL_MEMORY_BYTES, &md, err);
+    int rc = drps_modeldir_open(io, o->path, MODEL_MEMORY_BYTES, &md, err);
     if (rc == 0 && o->verify) rc = drps_modeldir_verify(md, err);
     if (rc == 0) rc = check_parts(o, drps_modeldir_json(md), err);
     if (rc == 0) {
@@ -618,15 +621,18 @@ static int stat_model(struct drps_cli *cli, const struct options *o, struct drps
 /* A model has model.json, a plan plan.json. */
 static int run(struct drps_cli *cli, const struct options *o, struct drps_err *err)
 {
-    const struct drps_io *io = drps_io_os();
+    const struct drps_io *os = drps_io_os();
+    const struct drps_io io = {.ops = os->ops, .ctx = os->ctx, .stop = drps_cli_stop()};
     char *path = drps_path_join(o->path, "model.json");
     if (!path) return drps_err_set(err, -ENOMEM, "no memory");
     int fd;
-    int rc = drps_io_open(io, path, 0, &fd, NULL);
-    drps_io_close(io, fd);
+    int rc = drps_io_open(&io, path, O_RDONLY, &fd, err);
+    drps_io_close(&io, fd);
     free(path);
-    if (rc == 0) return stat_model(cli, o, err);
-    rc = stat_plan(cli, o, err);
+    if (rc == 0) return stat_model(cli, &io, o, err);
+    if (rc != -ENOENT && rc != -ENOTDIR) return rc;
+    drps_err_clear(err);
+    rc = stat_plan(cli, &io, o, err);
     if (rc == DRPS_E_NOT_FOUND) {
         drps_err_clear(err);
         rc = drps_err_set(err, rc,

@@ -527,7 +527,7 @@ static int run(struct drps_cli *cli, struct options *o, struct drps_err *err)
     o->ranks.train = &o->train;
     rc = train(o, plan, &result, err);
     drps_cli_progress_end(cli);
-    const int trained = rc == 0 || (rc == DRPS_E_INTERRUPTED && result.rows > 0);
+    const int trained = rc == 0 || (rc == DRPS_E_INTERRUPTED && result.interrupted);
     if (prints && trained) {
         int printed = 0;
         if (cli->json)

@@ -118,7 +118,7 @@ int drps_net_keys_load(const struct drps_io *io, const char *dir, struct drps_ne
     char *path = drps_path_join(dir, SECRET_FILE);
     if (!path) return drps_err_set(err, -ENOMEM, "no memory for a path");
     int rc = check_mode(path, err);
-    if (rc == 0) rc = drps_io_read_file(io, path, 4096, &text, &n, err);
+    if (rc == 0) rc = drps_io_read_text(io, path, 4096, &text, &n, err);
     if (rc == 0) rc = parse(text, path, keys_out, err);
     if (text) explicit_bzero(text, n);
     free(text);

@@ -114,13 +114,9 @@ int drps_peers_read(const struct drps_io *io, const char *path, struct drps_peer
     char *text;
     size_t n;
     *peers_out = peers;
-    int rc = drps_io_read_file(io, path, FILE_MAX, &text, &n, err);
+    int rc = drps_io_read_text(io, path, FILE_MAX, &text, &n, err);
     if (rc < 0) return rc;
-    if (strlen(text) != n)
-        rc = drps_err_set(err, DRPS_E_FORMAT, "%s: a zero byte at %zu: not a text file", path,
-                          strlen(text));
-    else
-        rc = parse(text, path, &peers, err);
+    rc = parse(text, path, &peers, err);
     free(text);
     if (rc < 0) {
         drps_peers_destroy(&peers);

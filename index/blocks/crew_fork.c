@@ -160,10 +160,12 @@ static int shard_start(const struct access_source *from, unsigned shard, unsigne
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) < 0)
         return drps_err_set(err, -errno, "shard %u of %u: no socket: %s", shard + 1, shards,
                             strerror(errno));
+    const pid_t parent = getpid();
     pid_t pid = fork();
     if (pid == 0) {
         (void)close(fd[0]);
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* else it counts on until it has an answer */
+        if (getppid() != parent) _exit(1);      /* too late for that */
         shard_run(from, shard, shards, s, fd[1]);
     }
     int failed = pid < 0 ? -errno : look_up(fd[0]);

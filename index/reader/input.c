@@ -1,7 +1,6 @@
 #include "index/reader/input.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,18 +35,19 @@ void drps_input_destroy(struct drps_input *in)
     in->buf = NULL;
 }
 
-/* A pipe may keep us waiting: look at the stop flag now and then. Files are always ready. */
+/* A pipe may keep us waiting, also for its writer to come: look at the stop flag now and then.
+ * Files are always ready, and interrupted all the same. */
 static int wait_for_input(const struct drps_input *in, struct drps_err *err)
 {
     enum { LOOK_MS = 100 };
     struct pollfd fd = {.fd = in->fd, .events = POLLIN};
-    while (in->stop) {
-        if (atomic_load_explicit(in->stop, memory_order_relaxed))
+    for (;;) {
+        if (in->stop && atomic_load_explicit(in->stop, memory_order_relaxed))
             return drps_err_set(err, DRPS_E_INTERRUPTED, "interrupted while reading %s", in->name);
+        if (!in->waits) return 0;
         int ready = poll(&fd, 1, LOOK_MS);
         if (ready > 0 || (ready < 0 && errno != EINTR)) return 0; /* read() reports faults */
     }
-    return 0;
 }
 
 /* One read of the file at its position, into buf. */
@@ -63,7 +63,7 @@ static int read_file(struct drps_input *in, void *buf, size_t n, size_t *n_out,
         got = in->io->ops->read(in->io->ctx, in->fd, buf, n);
     } while (got == -EINTR);
     if (got == -EISDIR)
-        return drps_err_set(err, -EISDIR, "%s is a directory: name the files in it", in->name);
+        return drps_err_set(err, -EISDIR, "%s is a folder: name the files in it", in->name);
     if (got < 0)
         return drps_err_set(err, (int)got, "%s: read at byte %llu: %s", in->name,
                             (unsigned long long)in->file_bytes, drps_err_name((int)got));
@@ -111,9 +111,11 @@ int drps_input_open(struct drps_input *in, const char *path, struct drps_err *er
     in->flow = (struct drps_codec_io){.in = in->buf};
     if (in->is_stdin) {
         in->fd = 0;
+        in->waits = 1;
     } else {
-        int rc = drps_io_open(in->io, path, O_RDONLY | O_CLOEXEC, &in->fd, err);
+        int rc = drps_io_open_data(in->io, path, 0, &in->fd, err);
         if (rc < 0) return rc;
+        in->waits = rc;
     }
     in->is_open = 1;
     int rc = refill(in, DRPS_CODEC_MAGIC_BYTES, err);

@@ -16,6 +16,7 @@ struct drps_input {
     const char *name; /* borrowed; for texts. "stdin" for "-" */
     int fd, is_stdin, is_open;
     int ended;                      /* the file has no more bytes */
+    int waits;                      /* it may be a pipe */
     const struct drps_codec *codec; /* NULL: plain */
     void *codec_state;
     struct drps_codec_io flow; /* in: bytes read ahead, within buf */

@@ -2,7 +2,6 @@
 #include "index/drps_reader.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -306,8 +305,7 @@ static int check_paths(const struct drps_io *io, const char *const *paths, size_
             if (++stdins > 1) return drps_err_set(err, DRPS_E_CONFIG, "'-' (stdin) is named twice");
             continue;
         }
-        int rc =
-            drps_io_open(io, paths[i], O_PATH | O_CLOEXEC, &fd, err); /* does not wait for a FIFO */
+        int rc = drps_io_open_data(io, paths[i], 1, &fd, err);
         if (rc < 0) return rc;
         drps_io_close(io, fd);
     }

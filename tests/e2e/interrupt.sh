@@ -72,6 +72,77 @@ for shards in 1 3; do
     done
 done
 
+# stopped WANT DELAY OUT COMMAND...: SIGTERM after DELAY seconds ends the command soon, with 130. WANT is nothing: OUT is not
+# left, unless the command was done before; model: OUT may be a whole model; always: it cannot have been done before.
+stopped() {
+    local want=$1 delay=$2 out=$3 status=0 since
+    shift 3
+    "$@" <&0 >/dev/null 2>stopped.txt &
+    pid=$!
+    read -rt "$delay" <> <(:) || true
+    kill -TERM $pid 2>/dev/null || true
+    since=$SECONDS
+    wait $pid || status=$?
+    ((SECONDS - since <= 20)) || fail "'$*' took $((SECONDS - since)) s to stop"
+    [[ $status = 130 || ($status = 0 && $want != always) ]] || fail "'$*' after $delay s and SIGTERM: $status, $(cat stopped.txt)"
+    [[ $status = 0 ]] || grep -q interrupted stopped.txt || fail "'$*' does not say that it was interrupted"
+    [[ ! -e $out.partial ]] || fail "'$*' left $out.partial"
+    if [[ $want = model && -e $out ]]; then
+        "$tools/drps-stat" "$out" --verify >/dev/null || fail "'$*' left a model that does not verify"
+    elif [[ $status = 130 ]]; then
+        [[ ! -e $out ]] || fail "'$*' left $out"
+    fi
+    rm -rf "$out"
+}
+"$tools/drps-train" plan -o whole --quiet
+"$tools/drps-index" data.svm --algo fm --rank 8 --test-fraction 0.1 --workers 2 -o ranks --quiet
+mkfifo silent
+exec 8<>silent # a writer that writes nothing
+for delay in 0.05 0.3 1.2; do
+    stopped nothing $delay o.svm "$tools/drps-gen" ctr --samples 20M -o o.svm
+    stopped nothing $delay o "$tools/drps-index" data.svm --algo fm --rank 8 --blocks auto --test-fraction 0.1 -o o
+    stopped nothing $delay o "$tools/drps-stat" plan --verify
+    stopped nothing $delay o "$tools/drps-stat" whole --verify
+    stopped nothing $delay o "$tools/drps-predict" whole data.svm data.svm data.svm -o o
+    for store in relay file rocksdb; do
+        stopped model $delay o "$tools/drps-train" plan -o o --epochs 100000 --store $store --memory 96M
+    done
+    stopped model $delay o "$tools/drps-train" ranks -o o --local 2 --epochs 100000 --memory 128M
+    [[ ! -e o.rank-1.partial ]] || fail "rank 1 left its partial folder"
+done
+stopped always 0.5 o "$tools/drps-index" - --algo lor -o o <&8
+stopped always 0.5 o "$tools/drps-index" silent --algo lor -o o
+stopped always 0.5 o "$tools/drps-index" data.svm --test silent --algo lor -o o
+stopped always 0.5 o "$tools/drps-predict" whole silent -o o
+exec 8>&-
+mkfifo unread
+exec 8<>unread # a reader that reads nothing
+stopped always 0.5 o bash -c 'exec "$0" ctr --samples 20M >unread' "$tools/drps-gen"
+exec 8>&-
+stopped always 0.5 o "$tools/drps-index" unread --algo lor -o o # nobody writes to it at all
+ports 2 >peers.txt
+stopped always 0.5 o "$tools/drps-train" ranks --rank 0 --peers peers.txt -o o --insecure
+stopped always 0.5 o "$tools/drps-index" data.svm --algo fm --blocks auto --peers peers.txt --peer-rank 0 --insecure -o o
+
+# Ranks that a killed drps-train has started end with it, long before the others would be taken for dead.
+"$tools/drps-train" ranks -o o --local 2 --epochs 100000 --memory 128M --silence 600 --quiet >/dev/null 2>&1 &
+pid=$!
+wait_for o.rank-1.partial $pid
+children=$(cat /proc/$pid/task/$pid/children 2>/dev/null || true) # not on every kernel
+kill -KILL $pid
+wait $pid 2>/dev/null || true
+SECONDS=0
+for child in $children; do
+    while kill -0 "$child" 2>/dev/null; do
+        ((SECONDS <= 60)) || fail "rank $child outlives drps-train"
+        read -rt 0.05 <> <(:) || true
+    done
+done
+"$tools/drps-train" ranks -o o --local 2 --memory 128M --quiet || fail "drps-train --local after a killed run"
+absent o.partial
+[[ ! -e o.rank-1.partial ]] || fail "the killed rank's folder is in the way"
+rm -r o
+
 for tool in index rocksdb relay; do
     for round in 1 2 3; do
         if [[ $tool = index ]]; then set -- "$tools/drps-index" data.svm --algo lor -o killed --quiet

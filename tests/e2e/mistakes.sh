@@ -83,6 +83,45 @@ printf '[drps-train]\nepochs = 3\n' >drps.ini
 [[ $("$train" plan -o model3 --config drps.ini --quiet --json | all_values epoch | tail -1) = 3 ]] || fail "--config is not read"
 printf '[drps-train]\nepoch = 3\n' >wrong.ini
 fails 2 'wrong.ini:2' "$train" plan -o model4 --config wrong.ini
+printf '[drps-train]\nepochs = 3\0\n' >nul.ini
+fails 2 'nul.ini:2:11: a control character' "$train" plan -o model4 --config nul.ini
+
+# Pipes, devices and folders in place of files are refused at once; data may come from pipes.
+mkfifo fifo
+plain() { fails "$1" "$2" timeout 20 "${@:3}"; }
+plain 2 'fifo is a pipe' "$train" plan -o model4 --config fifo
+plain 1 'fifo is a pipe' "$train" plan -o model4 --rank 0 --peers fifo --insecure
+plain 1 'fifo is a pipe' "$train" plan -o model4 --emulate fifo
+plain 1 '/dev/zero is a device' "$index" /dev/zero --algo lor -o plan4
+plain 1 '/dev/zero is a device' "$index" good.svm --test /dev/zero --algo lor -o plan4
+plain 1 'is a folder: name the files' "$index" good.svm plan --algo lor -o plan4
+plain 1 '/dev/zero is a device' "$tools/drps-predict" model /dev/zero -o scores
+absent plan4
+absent model4
+absent scores
+for file in plan.json data.rec rows.rec names.rec; do
+    rm -rf piped
+    cp -r plan piped
+    rm piped/$file
+    mkfifo piped/$file
+    plain 1 "$file is a pipe" "$train" piped -o model4
+    plain 1 "$file is a pipe" "$tools/drps-stat" piped --verify
+    absent model4
+done
+for file in model.json names.rec rows/CURRENT; do
+    rm -rf piped
+    cp -r model piped
+    rm piped/$file
+    mkfifo piped/$file
+    plain 1 "$file is a pipe" "$tools/drps-stat" piped
+    plain 1 "$file is a pipe" "$tools/drps-predict" piped good.svm -o scores
+    absent scores
+done
+timeout 20 "$index" <(cat good.svm) --algo lor -o piped-plan --quiet || fail "data are not read from a pipe"
+cat good.svm >fifo &
+timeout 20 "$tools/drps-predict" model fifo --format libsvm -o scores --quiet || fail "data are not read from a FIFO"
+[[ $(wc -l <scores) = 4 ]] || fail "$(wc -l <scores) scores of 4 samples"
+wait
 for tool in index train stat predict gen; do
     "$tools/drps-$tool" --help >help.txt || fail "drps-$tool --help"
     grep -q Usage help.txt || fail "drps-$tool --help prints no usage"

@@ -58,8 +58,15 @@ static ssize_t memory_read(void *ctx, int fd, void *buf, size_t n)
     return (ssize_t)n;
 }
 
+static int64_t memory_size(void *ctx, int fd)
+{
+    const struct memory_file *f = ctx;
+    (void)fd;
+    return (int64_t)f->n;
+}
+
 static const struct drps_io_ops memory_ops = {
-    .open = memory_open, .close = memory_close, .read = memory_read};
+    .open = memory_open, .close = memory_close, .read = memory_read, .size = memory_size};
 
 static void drop_log(void *ctx, enum drps_log_level level, const char *text)
 {

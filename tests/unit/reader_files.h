@@ -59,8 +59,14 @@ static inline ssize_t files_read(void *ctx, int fd, void *buf, size_t n)
     return (ssize_t)n;
 }
 
+static inline int64_t files_size(void *ctx, int fd)
+{
+    const struct files *fs = ctx;
+    return (int64_t)fs->f[fd - FILES_FD].n;
+}
+
 static const struct drps_io_ops files_ops = {
-    .open = files_open, .close = files_close, .read = files_read};
+    .open = files_open, .close = files_close, .read = files_read, .size = files_size};
 
 static inline void files_add(struct files *fs, const void *data, size_t n)
 {

@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -88,6 +90,48 @@ static void test_io_preallocation_outlasts_signals(void **state)
     assert_int_equal(drps_io_fallocate(&io, fd, N, &err), -EOPNOTSUPP);
     drps_io_close(&io, fd);
     fault_io_free(f);
+}
+
+/* What is no file must not be read as one, nor keep its reader waiting. */
+static void test_io_reads_regular_files_only(void **state)
+{
+    struct scratch *s = *state;
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    const int listening = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(mkfifo(scratch_path(s, "fifo"), 0600), 0);
+    assert_int_equal(symlink("fifo", scratch_path(s, "link")), 0);
+    (void)snprintf(at.sun_path, sizeof(at.sun_path), "%s", scratch_path(s, "socket"));
+    assert_int_equal(bind(listening, (struct sockaddr *)&at, sizeof(at)), 0);
+    const struct {
+        const char *path;
+        int code, data; /* data: what drps_io_open_data() says */
+        const char *text;
+    } cases[] = {
+        {scratch_path(s, "fifo"), -ESPIPE, 1, "is a pipe, where a regular file is expected"},
+        {scratch_path(s, "link"), -ESPIPE, 1, "is a pipe"},
+        {s->dir, -EISDIR, -EISDIR, "is a folder"},
+        {"/dev/zero", -ENODEV, -ENODEV, "is a device"},
+        {scratch_path(s, "socket"), -ENXIO, -ENXIO, "socket"},
+        {scratch_file(s, "file", "x", 1), 0, 0, ""},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct drps_err err = DRPS_ERR_INIT, why = DRPS_ERR_INIT;
+        char *data;
+        size_t n;
+        int fd;
+        int rc = drps_io_read_file(drps_io_os(), cases[i].path, 10, &data, &n, &err);
+        if (rc != cases[i].code || !strstr(err.text, cases[i].text))
+            fail_msg("%s: %d (%s)", cases[i].path, rc, err.text);
+        free(data);
+        for (int look = 0; look <= 1; look++) {
+            rc = drps_io_open_data(drps_io_os(), cases[i].path, look, &fd, &why);
+            if (rc != cases[i].data || (fd >= 0) != (rc >= 0))
+                fail_msg("%s as data, look %d: %d (%s)", cases[i].path, look, rc, why.text);
+            if (fd >= 0 && !look) assert_int_equal(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+            drps_io_close(drps_io_os(), fd);
+        }
+    }
+    (void)close(listening);
 }
 
 static void test_io_early_end_names_file_and_offset(void **state)
@@ -296,6 +340,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(test_io_interrupted_and_short_transfers_go_on),
         SCRATCH_TEST(test_io_preallocation_outlasts_signals),
+        SCRATCH_TEST(test_io_reads_regular_files_only),
         SCRATCH_TEST(test_io_early_end_names_file_and_offset),
         SCRATCH_TEST(test_io_errors_name_file_and_offset),
         SCRATCH_TEST(test_io_full_disk_says_what_to_do),

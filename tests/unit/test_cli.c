@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -136,7 +137,7 @@ static void assert_in(const char *text, const char *part)
 }
 
 /* Write a configuration file; returns its name, valid until the next call. */
-static const char *config(const char *text)
+static const char *config_bytes(const char *text, size_t n)
 {
     static char path[512];
     const char *root = getenv("TMPDIR");
@@ -144,9 +145,14 @@ static const char *config(const char *text)
                    (int)getpid());
     FILE *f = fopen(path, "w");
     assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fwrite(text, 1, n, f), n);
     assert_int_equal(fclose(f), 0);
     return path;
+}
+
+static const char *config(const char *text)
+{
+    return config_bytes(text, strlen(text));
 }
 
 static int config_remove(void **state)
@@ -286,6 +292,42 @@ static void test_cli_file_problems_name_file_and_line(void **state)
     assert_in(r.err, "/nonexistent/file.ini: No such file or directory");
 }
 
+/* What an editor does not show must not take part in a value. */
+static void test_cli_file_is_text(void **state)
+{
+#define BYTES(text) text, sizeof(text) - 1
+    static const struct {
+        const char *name, *text;
+        size_t n;
+        const char *says; /* NULL: it is read */
+    } cases[] = {
+        {"nul", BYTES("epochs = 1\n  lr = 0\0.5\n"), ":2:9: a control character (byte 0x00)"},
+        {"nul at the end", BYTES("epochs = 1\0"), ":1:11: a control character (byte 0x00)"},
+        {"escape in a comment", BYTES("# \033[31m\n"), ":1:3: a control character (byte 0x1b)"},
+        {"delete", BYTES("output = a\177b\n"), ":1:11: a control character (byte 0x7f)"},
+        {"a carriage return within", BYTES("output = a\rb\n"), ":1:11: a control character"},
+        {"in another tool's section", BYTES("[drps-index]\nx = \001\n"), ":2:5: a control"},
+        {"ends of lines", BYTES("epochs\t= 7\r\noutput = caf\303\251"), NULL},
+    };
+#undef BYTES
+    struct run_self r;
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const char *path = config_bytes(cases[i].text, cases[i].n);
+        RUN(&r, "plan", "--config", path);
+        if (r.code != (cases[i].says ? DRPS_EXIT_USAGE : DRPS_EXIT_DONE))
+            fail_msg("%s: exit code %d: %s", cases[i].name, r.code, r.err);
+        if (cases[i].says) assert_in(r.err, cases[i].says);
+    }
+    const char *path = config("epochs = 7\n");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    RUN(&r, "plan", "--config", path);
+    assert_int_equal(r.code, DRPS_EXIT_USAGE);
+    assert_in(r.err, "is a pipe, where a regular file is expected");
+    assert_int_equal(unlink(path), 0);
+}
+
 static void test_cli_wrong_usage_exits_with_2(void **state)
 {
     static const struct {
@@ -398,6 +440,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cli_options_reach_the_tool),
         cmocka_unit_test(test_cli_command_line_wins_over_the_file),
         cmocka_unit_test(test_cli_file_problems_name_file_and_line),
+        cmocka_unit_test(test_cli_file_is_text),
         cmocka_unit_test(test_cli_wrong_usage_exits_with_2),
         cmocka_unit_test(test_cli_help_and_version_go_to_stdout),
         cmocka_unit_test(test_cli_levels_choose_the_messages),

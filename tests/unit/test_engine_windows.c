@@ -197,9 +197,40 @@ static void test_windows_close_while_one_is_read_ahead(void **state)
     drps_windows_close(NULL);
 }
 
+/* A signal before the first step ends compiling. */
+static void test_windows_compiling_is_interrupted(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_windows *w;
+    struct drps_window_source source;
+    atomic_int stop = 1;
+    open_fixture(&f);
+    f.share.budget_bytes *= 4; /* others than the plan's */
+    char *dir = drps_path_join(f.dir, "own");
+    assert_true(dir && mkdir(dir, 0700) == 0);
+    const struct drps_windows_options o = {.plan = f.plan,
+                                           .dir = dir,
+                                           .share = &f.share,
+                                           .epochs = 1,
+                                           .memory_bytes = 1 << 20,
+                                           .stop = &stop};
+    assert_int_equal(drps_windows_open(&o, &w, &source, &err), DRPS_E_INTERRUPTED);
+    assert_null(w);
+    drps_err_clear(&err);
+    stop = 0;
+    if (drps_windows_open(&o, &w, &source, &err)) fail_msg("%s", err.text);
+    assert_string_equal(drps_windows_dir(w), dir);
+    drps_windows_close(w);
+    free(dir);
+    close_fixture(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_windows_compiling_is_interrupted),
         cmocka_unit_test(test_windows_in_order_are_those_of_the_file),
         cmocka_unit_test(test_windows_in_any_order_are_those_of_the_file),
         cmocka_unit_test(test_windows_that_cannot_be_read_say_so),

@@ -350,6 +350,61 @@ static int train_until_killed(const char *plan_path, const char *model_path)
     return drps_train_run(plan, &o, &r, NULL) < 0 ? 2 : 0;
 }
 
+/* Asks for the end with the first read after `armed`: that of names.rec, which is small. */
+struct stopping {
+    atomic_int stop;
+    int armed;
+};
+
+static ssize_t stopping_pread(void *ctx, int fd, void *buf, size_t n, uint64_t offset)
+{
+    struct stopping *s = ctx;
+    if (s->armed) atomic_store(&s->stop, 1);
+    return drps_io_os()->ops->pread(NULL, fd, buf, n, offset);
+}
+
+/* The engine reads by itself: the stop flag ends that, too. */
+static void test_modeldir_verify_is_interrupted(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_modeldir *md;
+    struct stopping s = {0, 0};
+    struct drps_io_ops ops = *drps_io_os()->ops;
+    const struct drps_io io = {.ops = &ops, .ctx = &s, .stop = &s.stop};
+    ops.pread = stopping_pread;
+    setup(&f, 400, 0);
+    char *path = drps_path_join(f.dir, "model");
+    train_model(&f, NULL, path);
+    if (drps_modeldir_open(&io, path, MEMORY, &md, &err) < 0) fail_msg("%s", err.text);
+    if (drps_modeldir_verify(md, &err) < 0) fail_msg("%s", err.text);
+    s.armed = 1;
+    assert_int_equal(drps_modeldir_verify(md, &err), DRPS_E_INTERRUPTED);
+    drps_modeldir_close(md);
+    free(path);
+    teardown(&f);
+}
+
+/* A pipe among the engine's files would keep it waiting. */
+static void test_modeldir_pipes_are_refused(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct drps_err err = DRPS_ERR_INIT;
+    setup(&f, 400, 0);
+    char *path = drps_path_join(f.dir, "model");
+    char *pipe_path = drps_path_join(path, "rows/CURRENT");
+    train_model(&f, NULL, path);
+    assert_int_equal(unlink(pipe_path), 0);
+    assert_int_equal(mkfifo(pipe_path, 0600), 0);
+    assert_int_equal(read_all(path, &err), DRPS_E_CORRUPT);
+    assert_non_null(strstr(err.text, "rows/CURRENT is a pipe"));
+    free(pipe_path);
+    free(path);
+    teardown(&f);
+}
+
 /* A process killed in the middle leaves nothing under the model's name, and does not keep the next
  * one from it. */
 static void test_modeldir_killed_training_leaves_no_model(void **state)
@@ -451,6 +506,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_modeldir_damage_is_named),
         cmocka_unit_test(test_modeldir_damaged_rows_are_found),
         cmocka_unit_test(test_modeldir_missing_parts),
+        cmocka_unit_test(test_modeldir_verify_is_interrupted),
+        cmocka_unit_test(test_modeldir_pipes_are_refused),
         cmocka_unit_test(test_modeldir_killed_training_leaves_no_model),
         cmocka_unit_test(test_modeldir_failing_calls_leave_no_half_model),
     };

@@ -55,6 +55,7 @@ static void test_peers_names_the_line_that_is_wrong(void **state)
         const char *name, *text, *error;
     } cases[] = {
         {"nothing", "# none\n\n", "no peers"},
+        {"an escape", "a:1\n\033[2J:7000\n", ":2:1: a control character (byte 0x1b)"},
         {"no port", "a:1\nhost\n", ":2: 'host' is no address"},
         {"no host", ":7000\n", ":1: ':7000' is no address"},
         {"a path", "/tmp/socket:7000\n", ":1: '/tmp/socket' is no address"},
@@ -316,6 +317,7 @@ static void test_keys_that_are_damaged_are_refused(void **state)
         {"short", "drps-key 1\npublic " KEY "\nsecret abc\n"},
         {"long", "drps-key 1\npublic " KEY "\nsecret " KEY "x\n"},
         {"more", "drps-key 1\npublic " KEY "\nsecret " KEY "\nmore\n"},
+        {"control", "drps-key 1\npublic " KEY "\v\nsecret " KEY "\n"},
         {"version", "drps-key 2\npublic " KEY "\nsecret " KEY "\n"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {

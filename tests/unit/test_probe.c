@@ -138,6 +138,17 @@ static void test_measure_leaves_nothing_when_the_disk_fails(void **state)
     }
 }
 
+static void test_measure_is_interrupted(void **state)
+{
+    struct scratch *s = *state;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_disk_times t;
+    atomic_int stop = 1;
+    const struct drps_io io = {.ops = drps_io_os()->ops, .ctx = drps_io_os()->ctx, .stop = &stop};
+    assert_int_equal(drps_disk_measure(&io, s->dir, 4096, disk_now, &t, &err), DRPS_E_INTERRUPTED);
+    assert_int_equal(access(scratch_path(s, "probe"), F_OK), -1);
+}
+
 #define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
 
 int main(void)
@@ -146,6 +157,7 @@ int main(void)
         SCRATCH_TEST(test_measure_takes_requests_of_the_sizes_in_use),
         cmocka_unit_test(test_cost_takes_bytes_off_a_random_request),
         SCRATCH_TEST(test_measure_leaves_nothing_when_the_disk_fails),
+        SCRATCH_TEST(test_measure_is_interrupted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -295,7 +295,7 @@ static void test_reader_refuses_a_folder(void **state)
     (void)state;
     read_paths(drps_io_os(), paths, 1, NULL, 0, &o);
     assert_int_equal(o.rc, -EISDIR);
-    assert_string_equal(o.err.text, "/ is a directory: name the files in it");
+    assert_string_equal(o.err.text, "/ is a folder: name the files in it");
     outcome_free(&o);
 }
 

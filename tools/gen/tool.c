@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,6 +206,7 @@ static const struct drps_cli_tool tool = {
 struct sink {
     const char *path; /* borrowed; NULL: standard output */
     int fd;           /* -1: closed */
+    int is_file;      /* regular: always ready */
     char *buf;        /* own */
     size_t used, cap;
     uint64_t bytes; /* written, without what is in buf */
@@ -222,13 +225,34 @@ static int sink_open(struct sink *s, const char *path, size_t line_bytes, struct
     if (!s->buf) return drps_err_set(err, -ENOMEM, "no memory for lines of %zu bytes", line_bytes);
     s->fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : STDOUT_FILENO;
     if (s->fd < 0) return drps_err_set(err, -errno, "cannot write %s: %s", path, strerror(errno));
+    struct stat st;
+    s->is_file = fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode);
+    return 0;
+}
+
+/* How much may be written now. Who reads from a pipe may keep us waiting: look at the stop flag now
+ * and then. One that is ready takes so many bytes at once. */
+static size_t sink_room(const struct sink *s, size_t n)
+{
+    enum { LOOK_MS = 100 };
+    struct pollfd fd = {.fd = s->fd, .events = POLLOUT};
+    if (s->is_file) return n;
+    while (!atomic_load_explicit(drps_cli_stop(), memory_order_relaxed)) {
+        const int ready = poll(&fd, 1, LOOK_MS);
+        if (ready > 0 || (ready < 0 && errno != EINTR)) /* write() reports faults */
+            return n < PIPE_BUF ? n : PIPE_BUF;
+    }
     return 0;
 }
 
 static int sink_flush(struct sink *s, struct drps_err *err)
 {
     for (size_t done = 0; done < s->used;) {
-        ssize_t n = write(s->fd, s->buf + done, s->used - done);
+        const size_t room = sink_room(s, s->used - done);
+        if (!room)
+            return drps_err_set(err, DRPS_E_INTERRUPTED, "interrupted while writing %s",
+                                sink_name(s));
+        ssize_t n = write(s->fd, s->buf + done, room);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0)
             return drps_err_set(err, -errno, "cannot write %s at byte %ju: %s", sink_name(s),
