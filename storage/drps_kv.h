@@ -13,6 +13,7 @@
 
 #include "base/drps_err.h"
 #include "base/drps_io.h"
+#include "base/drps_owned.h"
 #include "storage/drps_iostat.h"
 
 struct drps_kv; /* opaque: each engine begins its own struct with `const struct drps_kv_ops *ops` */
@@ -93,6 +94,10 @@ struct drps_kv_ops {
     void (*stats)(const struct drps_kv *kv, struct drps_kv_stats *out); /* any thread */
     void (*close)(struct drps_kv *kv);                                  /* NULL-safe */
 };
+
+/* What a database's folder may hold: the files of all engines, also of those that are not in this
+ * build. */
+extern const struct drps_owned drps_kv_owned[];
 
 /* The engines of this build, NULL-terminated: databases, the preferred one first, then those that
  * are for training only. */
