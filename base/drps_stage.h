@@ -44,7 +44,7 @@ int drps_stage_begin(struct drps_stage *stage, const struct drps_io *io, const c
  * once, if the file system can; otherwise a kill may leave the old one as "<path>.replaced" for the
  * next drps_stage_begin() to put back. Then what is ours of the old one is removed; what
  * cannot be is no failure, and stage->left tells of it. After a failure the old one is there as
- * before.
+ * before; only a file whose folder cannot be synced has its new content already.
  */
 DRPS_MUST_CHECK
 int drps_stage_commit(struct drps_stage *stage, struct drps_err *err);

@@ -34,7 +34,7 @@ static const struct drps_owned *find(const struct drps_owned *list, const char *
 
 static int not_ours(const char *path, struct drps_err *err)
 {
-    return drps_err_set(err, DRPS_E_NOT_FOUND, "drps did not write %s", path);
+    return drps_err_set(err, DRPS_E_NOT_FOUND, "%s is not one of its files", path);
 }
 
 /* A visit of everything below a folder: to look, or to remove. */

@@ -22,23 +22,21 @@ static const char lock_name[] = "lock";
 
 /* ---- What is ours ---- */
 
-/* DRPS_E_NOT_FOUND, DRPS_E_CORRUPT, DRPS_E_VERSION: the folder is not a whole one of ours. Names
- * come first: only a regular file is opened. */
+/* DRPS_E_NOT_FOUND, DRPS_E_CORRUPT, DRPS_E_VERSION: the folder is not a whole one of ours. The
+ * manifest is opened last, when it is known to be a regular file. */
 static int check_whole(const struct drps_stage *stage, const char *dir, int unfinished,
                        struct drps_err *err)
 {
     const struct drps_io io = {.ops = stage->io->ops, .ctx = stage->io->ctx}; /* cleans up */
     const struct drps_stage_kind *kind = stage->kind;
-    int rc = drps_owned_check(dir, kind->owned, unfinished, lock_name, err);
-    if (rc < 0) return rc;
-    char *path = kind->manifest ? drps_path_join(dir, kind->manifest) : NULL;
-    if (kind->manifest && !path) return drps_err_set(err, -ENOMEM, "no memory to look at %s", dir);
+    const char *proof = kind->manifest ? kind->manifest : lock_name;
     struct stat st;
-    if (!path || (lstat(path, &st) && errno == ENOENT))
-        rc = drps_err_set(err, DRPS_E_NOT_FOUND, "%s holds no %s", dir,
-                          path ? kind->manifest : lock_name);
-    else
-        rc = drps_manifest_check(&io, path, kind->kind, kind->version, err);
+    char *path = drps_path_join(dir, proof);
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory to look at %s", dir);
+    int rc = kind->manifest && lstat(path, &st) == 0
+                 ? drps_owned_check(dir, kind->owned, unfinished, lock_name, err)
+                 : drps_err_set(err, DRPS_E_NOT_FOUND, "%s holds no %s", dir, proof);
+    if (rc == 0) rc = drps_manifest_check(&io, path, kind->kind, kind->version, err);
     free(path);
     return rc;
 }
@@ -145,7 +143,7 @@ static int clear_stale(const struct drps_stage *stage, const char *dir, struct d
     if (rc == 0) return 0;
     if (!is_stranger(rc)) return drps_err_set(err, rc, "%s", why.text);
     return drps_err_set(err, -EEXIST,
-                        "%s is in the way and was not left by an earlier run: %s. Move it away, or "
+                        "%s is in the way and was not left by an earlier run: %s; move it away, or "
                         "choose another name",
                         dir, why.text);
 }
@@ -243,8 +241,8 @@ static int check_replaceable(const struct drps_stage *stage, const struct stat *
     if (rc == 0) return 0;
     if (!is_stranger(rc)) return drps_err_set(err, rc, "%s", why.text);
     return drps_err_set(err, -EEXIST,
-                        "%s exists and is not replaced: %s. Move it away, or choose another name",
-                        stage->path, why.text);
+                        "%s exists and is not replaced: %s; choose another name, or move %s away",
+                        stage->path, why.text, stage->path);
 }
 
 /* Look at the final name; the partial folder is ours. */
