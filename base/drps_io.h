@@ -37,6 +37,8 @@ struct drps_io_ops {
     int (*unlink)(void *ctx, const char *path);
     int (*mkdir)(void *ctx, const char *path, mode_t mode);
     int (*rmdir)(void *ctx, const char *path);
+    /* Two names change places at once. -EINVAL, -ENOSYS, -ENOTSUP: the file system cannot. */
+    int (*exchange)(void *ctx, const char *a, const char *b);
 };
 
 struct drps_io {
@@ -123,31 +125,6 @@ int drps_io_write_file(const struct drps_io *io, const char *path, const void *d
 /* Unlink every regular file and folder below `path`, and `path` itself. A missing path is no error.
  */
 int drps_io_remove_tree(const struct drps_io *io, const char *path, struct drps_err *err);
-
-/*
- * A folder that appears whole or not at all. drps_stage_begin() makes "<path>.partial" (removing a
- * stale one that no running process holds) and locks it; files are then written under stage.dir;
- * drps_stage_commit() syncs every file in it and the folder, and renames it to <path>.
- * `replace` is NULL: an existing <path> is an error at begin. Otherwise it
- * names the manifest ("plan.json") that an existing <path> must hold; it is then moved aside first
- * and removed after, and any other folder is refused.
- * drps_stage_abort() removes the partial folder unless committed; NULL-safe and
- * idempotent.
- */
-struct drps_stage {
-    const struct drps_io *io;
-    char *path; /* own: the final name */
-    char *dir;  /* own: the partial folder's name */
-    int lock_fd;
-    int replace;
-};
-
-DRPS_MUST_CHECK
-int drps_stage_begin(struct drps_stage *stage, const struct drps_io *io, const char *path,
-                     const char *replace, struct drps_err *err);
-DRPS_MUST_CHECK
-int drps_stage_commit(struct drps_stage *stage, struct drps_err *err);
-void drps_stage_abort(struct drps_stage *stage);
 
 /* "<dir>/<name>" in a new string (free() it); NULL when memory is gone. */
 char *drps_path_join(const char *dir, const char *name);

@@ -47,6 +47,15 @@ static inline uint64_t drps_product(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
+/*
+ * Whether path is a manifest of `kind` that this program may replace: of `version`, with its
+ * checksum, or of an older one, whose checksum may have been made another way. -ENOENT,
+ * DRPS_E_CORRUPT; DRPS_E_VERSION: a newer one.
+ */
+DRPS_MUST_CHECK
+int drps_manifest_ours(const struct drps_io *io, const char *path, const char *kind, int version,
+                       struct drps_err *err);
+
 /* 64 bits as 16 hex digits, since JSON integers are signed and JSON numbers often doubles. */
 json_t *drps_manifest_hex(uint64_t v);
 

@@ -122,6 +122,12 @@ static int os_rmdir(void *ctx, const char *path)
     return rmdir(path) ? -errno : 0;
 }
 
+static int os_exchange(void *ctx, const char *a, const char *b)
+{
+    (void)ctx;
+    return renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) ? -errno : 0;
+}
+
 static const struct drps_io_ops os_ops = {
     .open = os_open,
     .close = os_close,
@@ -137,6 +143,7 @@ static const struct drps_io_ops os_ops = {
     .unlink = os_unlink,
     .mkdir = os_mkdir,
     .rmdir = os_rmdir,
+    .exchange = os_exchange,
 };
 
 static const struct drps_io os_io = {.ops = &os_ops, .ctx = NULL};

@@ -53,22 +53,7 @@ static int check_sum(json_t *j, const char *path, struct drps_err *err)
                         path);
 }
 
-/* Before the checksum: another version may sum another way. */
-static int check_kind(const json_t *j, const char *path, const char *kind, int version,
-                      struct drps_err *err)
-{
-    const char *is = json_string_value(json_object_get(j, "kind"));
-    if (!is || strcmp(is, kind) != 0)
-        return drps_err_set(err, DRPS_E_CORRUPT, "%s does not describe a drps %s", path, kind + 5);
-    const json_int_t has = json_integer_value(json_object_get(j, "version"));
-    if (has == version) return 0;
-    return drps_err_set(err, DRPS_E_VERSION,
-                        "%s has version %lld; this program reads %d: make the %s anew", path,
-                        (long long)has, version, kind + 5);
-}
-
-int drps_manifest_read(const struct drps_io *io, const char *path, const char *kind, int version,
-                       json_t **j_out, struct drps_err *err)
+static int load(const struct drps_io *io, const char *path, json_t **j_out, struct drps_err *err)
 {
     json_error_t at;
     char *text;
@@ -77,11 +62,35 @@ int drps_manifest_read(const struct drps_io *io, const char *path, const char *k
     *j_out = NULL;
     int rc = drps_io_read_file(io, path, LIMIT_BYTES, &text, &n, err);
     if (rc < 0) return rc;
-    json_t *j = json_loadb(text, n, JSON_REJECT_DUPLICATES, &at);
+    *j_out = json_loadb(text, n, JSON_REJECT_DUPLICATES, &at);
     free(text);
-    if (!j)
-        return drps_err_set(err, DRPS_E_CORRUPT, "%s:%d:%d: %s", path, at.line, at.column, at.text);
-    rc = check_kind(j, path, kind, version, err);
+    if (*j_out) return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT, "%s:%d:%d: %s", path, at.line, at.column, at.text);
+}
+
+/* Before the checksum: another version may sum another way. */
+static int check_kind(const json_t *j, const char *path, const char *kind, json_int_t *version_out,
+                      struct drps_err *err)
+{
+    const char *is = json_string_value(json_object_get(j, "kind"));
+    *version_out = json_integer_value(json_object_get(j, "version"));
+    if (is && !strcmp(is, kind)) return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT, "%s does not describe a drps %s", path, kind + 5);
+}
+
+int drps_manifest_read(const struct drps_io *io, const char *path, const char *kind, int version,
+                       json_t **j_out, struct drps_err *err)
+{
+    json_t *j;
+    json_int_t has = 0;
+
+    *j_out = NULL;
+    int rc = load(io, path, &j, err);
+    if (rc == 0) rc = check_kind(j, path, kind, &has, err);
+    if (rc == 0 && has != version)
+        rc = drps_err_set(err, DRPS_E_VERSION,
+                          "%s has version %lld; this program reads %d: make the %s anew", path,
+                          (long long)has, version, kind + 5);
     if (rc == 0) rc = check_sum(j, path, err);
     if (rc < 0) {
         json_decref(j);
@@ -102,6 +111,25 @@ int drps_manifest_check(const struct drps_bound *bounds, size_t n, const char *p
                             b->key, b->value, b->by, b->least, b->most);
     }
     return 0;
+}
+
+int drps_manifest_ours(const struct drps_io *io, const char *path, const char *kind, int version,
+                       struct drps_err *err)
+{
+    json_t *j;
+    json_int_t has = 0;
+
+    int rc = load(io, path, &j, err);
+    if (rc == 0) rc = check_kind(j, path, kind, &has, err);
+    if (rc == 0 && has < 1)
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s does not say its version", path);
+    if (rc == 0 && has > version)
+        rc = drps_err_set(err, DRPS_E_VERSION,
+                          "%s has version %lld, of a newer drps; this program knows %d", path,
+                          (long long)has, version);
+    if (rc == 0 && has == version) rc = check_sum(j, path, err);
+    json_decref(j);
+    return rc;
 }
 
 static int no_member(const char *path, const char *key, const char *what, struct drps_err *err)

@@ -1,8 +1,11 @@
 /*
- * Folders that appear whole or not at all: everything is written under "<path>.partial" and renamed
- * at the end. An advisory lock on the partial folder's lock file tells a running writer from what a
- * killed one left behind.
+ * An advisory lock on the partial folder's lock file tells a running writer from what a killed one
+ * left behind. What was left is ours when it holds nothing but what we write, and either an empty
+ * lock file or a whole manifest. A folder is removed in such an order that this stays so until the
+ * end, and that it does not look whole on the way: the manifest first, the lock last.
  */
+#include "base/drps_stage.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,9 +16,38 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/drps_io.h"
+#include "base/drps_manifest.h"
 
 static const char lock_name[] = "lock";
+
+/* ---- What is ours ---- */
+
+/* DRPS_E_NOT_FOUND, DRPS_E_CORRUPT, DRPS_E_VERSION: the folder is not a whole one of ours. The
+ * manifest is opened last, when it is known to be a regular file. */
+static int check_whole(const struct drps_stage *stage, const char *dir, int unfinished,
+                       struct drps_err *err)
+{
+    const struct drps_io io = {.ops = stage->io->ops, .ctx = stage->io->ctx}; /* cleans up */
+    const struct drps_stage_kind *kind = stage->kind;
+    const char *proof = kind->manifest ? kind->manifest : lock_name;
+    struct stat st;
+    char *path = drps_path_join(dir, proof);
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory to look at %s", dir);
+    int rc = kind->manifest && lstat(path, &st) == 0
+                 ? drps_owned_check(dir, kind->owned, unfinished, lock_name, err)
+                 : drps_err_set(err, DRPS_E_NOT_FOUND, "%s holds no %s", dir, proof);
+    if (rc == 0) rc = drps_manifest_ours(&io, path, kind->kind, kind->version, err);
+    free(path);
+    return rc;
+}
+
+/* One of the codes above, and not a failure to find out. */
+static int is_stranger(int rc)
+{
+    return rc == DRPS_E_NOT_FOUND || rc == DRPS_E_CORRUPT || rc == DRPS_E_VERSION;
+}
+
+/* ---- Locks ---- */
 
 /* Whether path still names the open file: between open and lock another process may have taken the
  * folder. */
@@ -26,124 +58,97 @@ static int is_still(int fd, const char *path)
            mine.st_ino == named.st_ino;
 }
 
-static int lock_partial(struct drps_stage *stage, struct drps_err *err)
+static int lock_folder(const struct drps_stage *stage, const char *dir, int *fd_out,
+                       struct drps_err *err)
 {
-    char *path = drps_path_join(stage->dir, lock_name);
-    if (!path) return drps_err_set(err, -ENOMEM, "no memory for the lock of %s", stage->dir);
-    int rc = drps_io_open(stage->io, path, O_RDWR | O_CREAT, &stage->lock_fd, err);
-    if (rc == 0 && (flock(stage->lock_fd, LOCK_EX | LOCK_NB) || !is_still(stage->lock_fd, path)))
+    char *path = drps_path_join(dir, lock_name);
+    *fd_out = -1;
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory for the lock of %s", dir);
+    int rc = drps_io_open(stage->io, path, O_RDWR | O_CREAT | O_NOFOLLOW, fd_out, err);
+    if (rc == 0 && (flock(*fd_out, LOCK_EX | LOCK_NB) || !is_still(*fd_out, path)))
         rc = drps_err_set(
             err, -EBUSY,
-            "%s is being written by another process: wait for it or choose another name",
-            stage->dir);
+            "%s is being written by another process: wait for it or choose another name", dir);
     free(path);
     return rc;
 }
 
-/*
- * Remove a partial folder, its lock last: whenever this is killed, what is left holds the lock
- * file, by which the next run knows it for a leftover, or nothing.
- */
-static int remove_partial(const struct drps_stage *stage, struct drps_err *err)
+static int has_lock(const char *dir, int *has_out, struct drps_err *err)
 {
-    DIR *dir = opendir(stage->dir);
-    const struct dirent *entry;
-    int rc = 0;
-    if (!dir) return drps_err_set(err, -errno, "cannot list %s: %s", stage->dir, strerror(errno));
-    while (rc == 0 && (entry = readdir(dir))) {
-        const char *name = entry->d_name;
-        if (!strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, lock_name)) continue;
-        char *child = drps_path_join(stage->dir, name);
-        rc = child ? drps_io_remove_tree(stage->io, child, err)
-                   : drps_err_set(err, -ENOMEM, "no memory to remove %s", stage->dir);
-        free(child);
+    struct stat st;
+    char *path = drps_path_join(dir, lock_name);
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory for the lock of %s", dir);
+    *has_out = lstat(path, &st) == 0 && S_ISREG(st.st_mode) && !st.st_size;
+    free(path);
+    return 0;
+}
+
+/* ---- Removing ---- */
+
+static int remove_file(const struct drps_io *io, const char *dir, const char *name,
+                       struct drps_err *err)
+{
+    char *path = drps_path_join(dir, name);
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory to remove %s", dir);
+    int rc = io->ops->unlink(io->ctx, path);
+    if (rc < 0 && rc != -ENOENT)
+        rc = drps_err_set(err, rc, "cannot remove %s: %s", path, drps_err_name(rc));
+    else
+        rc = 0;
+    free(path);
+    return rc;
+}
+
+/* Remove a folder that we hold. If it holds what is not ours, that and the lock stay. */
+static int remove_ours(const struct drps_stage *stage, const char *dir, struct drps_err *err)
+{
+    const struct drps_io *io = stage->io;
+    int rc = stage->kind->manifest ? remove_file(io, dir, stage->kind->manifest, err) : 0;
+    if (rc == 0) rc = drps_owned_remove(io, dir, stage->kind->owned, lock_name, err);
+    if (rc == 0) rc = remove_file(io, dir, lock_name, err);
+    if (rc < 0) return rc;
+    rc = io->ops->rmdir(io->ctx, dir);
+    if (rc < 0)
+        return drps_err_set(err, rc, "cannot remove the folder %s: %s", dir, drps_err_name(rc));
+    return 0;
+}
+
+/* What a killed run left: it is locked before it is removed, so that a running one never is. */
+static int claim_stale(const struct drps_stage *stage, const char *dir, int *fd_out,
+                       struct drps_err *err)
+{
+    int locked = 0;
+    *fd_out = -1;
+    int rc = has_lock(dir, &locked, err);
+    if (rc < 0) return rc;
+    if (locked) {
+        rc = lock_folder(stage, dir, fd_out, err);
+        return rc < 0 ? rc : drps_owned_check(dir, stage->kind->owned, 1, lock_name, err);
     }
-    closedir(dir);
-    return rc < 0 ? rc : drps_io_remove_tree(stage->io, stage->dir, err);
+    rc = check_whole(stage, dir, 1, err);
+    return rc < 0 ? rc : lock_folder(stage, dir, fd_out, err);
 }
 
-/* What a killed run left: lock it first, so that a running one is never removed. */
-static int clear_stale(struct drps_stage *stage, struct drps_err *err)
+static int clear_stale(const struct drps_stage *stage, const char *dir, struct drps_err *err)
 {
+    struct drps_err why = DRPS_ERR_INIT;
     struct stat st;
-    if (lstat(stage->dir, &st)) return 0;
-    if (rmdir(stage->dir) == 0) return 0; /* killed before there was a lock */
-    char *lock = drps_path_join(stage->dir, lock_name);
-    if (!lock) return drps_err_set(err, -ENOMEM, "no memory for the lock of %s", stage->dir);
-    int ours = lstat(lock, &st) == 0;
-    free(lock);
-    if (!ours)
-        return drps_err_set(err, -EEXIST,
-                            "%s is in the way and was not left by an earlier run: remove it",
-                            stage->dir);
-    int rc = lock_partial(stage, err);
-    if (rc == 0) rc = remove_partial(stage, err);
-    drps_io_close(stage->io, stage->lock_fd);
-    stage->lock_fd = -1;
-    return rc;
-}
-
-/* Only a folder that holds `marker`, the manifest of what is being made, may be replaced. */
-static int check_target(const struct drps_stage *stage, const char *marker, struct drps_err *err)
-{
-    struct stat st;
-    if (lstat(stage->path, &st)) return 0;
-    if (!marker)
-        return drps_err_set(err, -EEXIST,
-                            "%s exists already: choose another name, or pass --force to replace it",
-                            stage->path);
-    char *path = drps_path_join(stage->path, marker);
-    if (!path) return drps_err_set(err, -ENOMEM, "no memory for the name of %s", stage->path);
-    int found = lstat(path, &st) == 0;
-    free(path);
-    if (found) return 0;
+    int fd = -1;
+    if (lstat(dir, &st)) return 0;
+    if (rmdir(dir) == 0) return 0; /* killed before there was a lock, or after it was removed */
+    int rc = S_ISDIR(st.st_mode) ? claim_stale(stage, dir, &fd, &why)
+                                 : drps_err_set(&why, DRPS_E_NOT_FOUND, "it is no folder");
+    if (rc == 0) rc = remove_ours(stage, dir, &why);
+    drps_io_close(stage->io, fd);
+    if (rc == 0) return 0;
+    if (!is_stranger(rc)) return drps_err_set(err, rc, "%s", why.text);
     return drps_err_set(err, -EEXIST,
-                        "%s exists and holds no %s: it is not replaced; choose another name",
-                        stage->path, marker);
+                        "%s is in the way and was not left by an earlier run: %s; move it away, or "
+                        "choose another name",
+                        dir, why.text);
 }
 
-static char *without_slashes(const char *path)
-{
-    size_t n = strlen(path);
-    while (n > 1 && path[n - 1] == '/')
-        n--;
-    return strndup(path, n);
-}
-
-int drps_stage_begin(struct drps_stage *stage, const struct drps_io *io, const char *path,
-                     const char *replace, struct drps_err *err)
-{
-    memset(stage, 0, sizeof(*stage));
-    stage->io = io;
-    stage->lock_fd = -1;
-    stage->replace = replace != NULL;
-    stage->path = without_slashes(path);
-    if (!stage->path || asprintf(&stage->dir, "%s.partial", stage->path) < 0) {
-        stage->dir = NULL;
-        drps_stage_abort(stage);
-        return drps_err_set(err, -ENOMEM, "no memory for the name of %s", path);
-    }
-    int made = 0;
-    int rc = check_target(stage, replace, err);
-    if (rc == 0) rc = clear_stale(stage, err);
-    if (rc == 0) {
-        rc = io->ops->mkdir(io->ctx, stage->dir, 0777);
-        if (rc < 0)
-            rc = drps_err_set(err, rc, "cannot create the folder %s: %s", stage->dir,
-                              drps_err_name(rc));
-        made = rc == 0;
-    }
-    if (rc == 0) rc = lock_partial(stage, err);
-    if (rc < 0) {
-        if (made)
-            (void)io->ops->rmdir(io->ctx,
-                                 stage->dir); /* goes only while nobody has put a lock there */
-        free(stage->dir);                     /* not ours to remove: another process may hold it */
-        stage->dir = NULL;
-        drps_stage_abort(stage);
-    }
-    return rc;
-}
+/* ---- Syncing ---- */
 
 static int sync_dir(const struct drps_io *io, const char *path, struct drps_err *err)
 {
@@ -192,6 +197,8 @@ static int sync_parent(const struct drps_io *io, const char *path, struct drps_e
     return rc;
 }
 
+/* ---- Beginning ---- */
+
 static int rename_checked(const struct drps_io *io, const char *from, const char *to,
                           struct drps_err *err)
 {
@@ -201,72 +208,229 @@ static int rename_checked(const struct drps_io *io, const char *from, const char
     return 0;
 }
 
-/* Move an existing folder aside to `old`; *moved_out tells whether there was one. */
-static int move_aside(const struct drps_stage *stage, const char *old, int *moved_out,
-                      struct drps_err *err)
+/* A run that was killed between two renames has moved the folder aside: it gets its name back. */
+static int put_back(const struct drps_stage *stage, int *done_out, struct drps_err *err)
 {
+    struct drps_err why = DRPS_ERR_INIT;
     struct stat st;
-    *moved_out = 0;
-    if (!stage->replace || lstat(stage->path, &st)) return 0;
-    int rc = drps_io_remove_tree(stage->io, old, err);
-    if (rc == 0) rc = rename_checked(stage->io, stage->path, old, err);
-    *moved_out = rc == 0;
+    *done_out = 0;
+    if (stage->kind->file || lstat(stage->old, &st) || !S_ISDIR(st.st_mode)) return 0;
+    int rc = check_whole(stage, stage->old, 0, &why);
+    if (is_stranger(rc)) return 0;
+    if (rc < 0) return drps_err_set(err, rc, "%s", why.text);
+    rc = rename_checked(stage->io, stage->old, stage->path, err);
+    if (rc == 0) rc = sync_parent(stage->io, stage->path, err);
+    *done_out = rc == 0;
     return rc;
 }
 
-/*
- * Rename the folder into place and make that last. A failure puts back what was there before. The
- * lock goes along and is removed only afterwards: until the rename it must keep others from taking
- * the folder for a stale one.
- */
-static int publish(struct drps_stage *stage, const char *old, const char *lock,
-                   struct drps_err *err)
+/* A folder is replaced when it is a whole one of ours, a file whatever is in it. */
+static int check_replaceable(const struct drps_stage *stage, const struct stat *st,
+                             struct drps_err *err)
+{
+    const struct drps_stage_kind *kind = stage->kind;
+    struct drps_err why = DRPS_ERR_INIT;
+    int rc = 0;
+    if (S_ISLNK(st->st_mode))
+        rc = drps_err_set(&why, DRPS_E_NOT_FOUND,
+                          "it is a symbolic link, and what it leads to would stay");
+    else if (kind->file ? !S_ISREG(st->st_mode) : !S_ISDIR(st->st_mode))
+        rc = drps_err_set(&why, DRPS_E_NOT_FOUND, "it is no %s", kind->file ? "file" : "folder");
+    else if (!kind->file)
+        rc = check_whole(stage, stage->path, 0, &why);
+    if (rc == 0) return 0;
+    if (!is_stranger(rc)) return drps_err_set(err, rc, "%s", why.text);
+    return drps_err_set(err, -EEXIST,
+                        "%s exists and is not replaced: %s; choose another name, or move %s away",
+                        stage->path, why.text, stage->path);
+}
+
+/* Look at the final name; the partial folder is ours. */
+static int settle_target(const struct drps_stage *stage, struct drps_err *err)
+{
+    struct stat st;
+    int back = 0;
+    if (lstat(stage->path, &st)) {
+        int rc = put_back(stage, &back, err);
+        if (rc < 0 || !back) return rc;
+        if (lstat(stage->path, &st)) return 0;
+    }
+    if (!stage->replace)
+        return drps_err_set(err, -EEXIST,
+                            "%s exists already%s%s%s: choose another name, or pass --force to "
+                            "replace it",
+                            stage->path, back ? " (a killed run had left it as " : "",
+                            back ? stage->old : "", back ? ")" : "");
+    int rc = check_replaceable(stage, &st, err);
+    return rc < 0 || stage->kind->file ? rc : clear_stale(stage, stage->old, err);
+}
+
+/* Make the partial folder and lock it. */
+static int acquire(struct drps_stage *stage, struct drps_err *err)
 {
     const struct drps_io *io = stage->io;
-    int moved;
-    int rc = move_aside(stage, old, &moved, err);
+    int rc = clear_stale(stage, stage->dir, err);
     if (rc < 0) return rc;
-    rc = rename_checked(io, stage->dir, stage->path, err);
-    int placed = rc == 0;
-    if (rc == 0) rc = drps_io_remove_tree(io, lock, err);
-    if (rc == 0) rc = sync_dir(io, stage->path, err);
-    if (rc == 0) rc = sync_parent(io, stage->path, err);
-    if (rc == 0) return 0;
-    if (placed)
-        (void)io->ops->rename(io->ctx, stage->path,
-                              stage->dir); /* the first failure is the one told */
-    if (moved) (void)io->ops->rename(io->ctx, old, stage->path);
+    rc = io->ops->mkdir(io->ctx, stage->dir, 0777);
+    if (rc < 0)
+        return drps_err_set(err, rc, "cannot create the folder %s: %s", stage->dir,
+                            drps_err_name(rc));
+    rc = lock_folder(stage, stage->dir, &stage->lock_fd, err);
+    if (rc < 0)
+        (void)io->ops->rmdir(io->ctx, stage->dir); /* goes only while nobody has put a lock there */
     return rc;
+}
+
+static char *without_slashes(const char *path)
+{
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    return strndup(path, n);
+}
+
+static int name_all(struct drps_stage *stage, const char *path, struct drps_err *err)
+{
+    stage->path = without_slashes(path);
+    if (!stage->path || asprintf(&stage->dir, "%s.partial", stage->path) < 0) stage->dir = NULL;
+    if (!stage->path || asprintf(&stage->old, "%s.replaced", stage->path) < 0) stage->old = NULL;
+    if (!stage->dir || !stage->old)
+        return drps_err_set(err, -ENOMEM, "no memory for the name of %s", path);
+    const char *slash = strrchr(stage->path, '/');
+    const char *last = slash ? slash + 1 : stage->path;
+    if (*last && strcmp(last, ".") != 0 && strcmp(last, "..") != 0) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG, "'%s' is no name for a new %s: give it one", path,
+                        stage->kind->file ? "file" : "folder");
+}
+
+int drps_stage_begin(struct drps_stage *stage, const struct drps_io *io, const char *path,
+                     const struct drps_stage_kind *kind, int replace, struct drps_err *err)
+{
+    *stage = (struct drps_stage){.io = io, .kind = kind, .lock_fd = -1, .replace = replace};
+    int rc = name_all(stage, path, err);
+    if (rc == 0) rc = acquire(stage, err);
+    if (rc < 0) { /* what has the partial folder's name is not ours to remove */
+        free(stage->dir);
+        stage->dir = NULL;
+    }
+    if (rc == 0) rc = settle_target(stage, err);
+    if (rc < 0) drps_stage_abort(stage);
+    return rc;
+}
+
+/* ---- Committing ---- */
+
+/* How the folder has got its name, to be undone. */
+enum placed { NOT_PLACED, RENAMED, EXCHANGED, MOVED_ASIDE };
+
+static int is_unsupported(int rc)
+{
+    return rc == -EINVAL || rc == -ENOSYS || rc == -ENOTSUP;
+}
+
+static int exchange_checked(const struct drps_stage *stage, struct drps_err *err)
+{
+    int rc = stage->io->ops->exchange(stage->io->ctx, stage->dir, stage->path);
+    if (rc < 0 && !is_unsupported(rc))
+        return drps_err_set(err, rc, "cannot exchange %s and %s: %s", stage->dir, stage->path,
+                            drps_err_name(rc));
+    return rc;
+}
+
+static int unplace(const struct drps_stage *stage, enum placed placed)
+{
+    const struct drps_io *io = stage->io;
+    if (placed == NOT_PLACED) return 0;
+    if (placed == EXCHANGED) return io->ops->exchange(io->ctx, stage->path, stage->dir);
+    const int rc = io->ops->rename(io->ctx, stage->path, stage->dir);
+    if (rc < 0 || placed == RENAMED) return rc;
+    (void)io->ops->rename(io->ctx, stage->old, stage->path); /* else the next run puts it back */
+    return 0;
+}
+
+/* By two renames; a kill between them is what put_back() is for. */
+static int replace_by_renames(const struct drps_stage *stage, struct drps_err *err)
+{
+    int rc = rename_checked(stage->io, stage->path, stage->old, err);
+    if (rc < 0) return rc;
+    rc = rename_checked(stage->io, stage->dir, stage->path, err);
+    if (rc < 0) (void)stage->io->ops->rename(stage->io->ctx, stage->old, stage->path);
+    return rc;
+}
+
+static int place(const struct drps_stage *stage, enum placed *placed_out, struct drps_err *err)
+{
+    struct stat st;
+    int rc;
+    *placed_out = NOT_PLACED;
+    if (!stage->replace || lstat(stage->path, &st)) {
+        rc = rename_checked(stage->io, stage->dir, stage->path, err);
+        if (rc == 0) *placed_out = RENAMED;
+        return rc;
+    }
+    rc = exchange_checked(stage, err);
+    if (rc == 0) *placed_out = EXCHANGED;
+    if (!is_unsupported(rc)) return rc;
+    rc = replace_by_renames(stage, err);
+    if (rc == 0) *placed_out = MOVED_ASIDE;
+    return rc;
+}
+
+/* The new folder is in place. What cannot be removed of the old one stays under a name at which the
+ * next run looks. */
+static void clear_old(struct drps_stage *stage, const char *dir)
+{
+    if (clear_stale(stage, dir, &stage->left) < 0)
+        (void)drps_err_context(&stage->left, "what was replaced is left as %s", dir);
+}
+
+/*
+ * Give the folder its name and make that last. The lock goes along and is removed only afterwards:
+ * until then it must keep others from taking the folder for a stale one.
+ */
+static int publish_folder(struct drps_stage *stage, struct drps_err *err)
+{
+    enum placed placed;
+    int rc = place(stage, &placed, err);
+    if (rc == 0) rc = remove_file(stage->io, stage->path, lock_name, err);
+    if (rc == 0) rc = sync_dir(stage->io, stage->path, err);
+    if (rc == 0) rc = sync_parent(stage->io, stage->path, err);
+    if (rc < 0 && unplace(stage, placed) == 0) return rc; /* the first failure is the one told */
+    if (rc == 0 && (placed == EXCHANGED || placed == MOVED_ASIDE))
+        clear_old(stage, placed == EXCHANGED ? stage->dir : stage->old);
+    free(stage->dir);
+    stage->dir = NULL; /* abort has nothing to remove: by that name there is the old one, or none */
+    return rc;
+}
+
+/* The folder in which the file was made is left to abort. */
+static int publish_file(const struct drps_stage *stage, struct drps_err *err)
+{
+    struct stat st;
+    if (!stage->replace && !lstat(stage->path, &st))
+        return drps_err_set(err, -EEXIST, "%s has appeared meanwhile: it is not replaced",
+                            stage->path);
+    char *made = drps_path_join(stage->dir, stage->kind->file);
+    if (!made) return drps_err_set(err, -ENOMEM, "no memory to publish %s", stage->path);
+    int rc = rename_checked(stage->io, made, stage->path, err);
+    free(made);
+    return rc < 0 ? rc : sync_parent(stage->io, stage->path, err);
 }
 
 int drps_stage_commit(struct drps_stage *stage, struct drps_err *err)
 {
-    char *old = NULL;
-    char *lock = drps_path_join(stage->path, lock_name);
     int rc = sync_tree(stage->io, stage->dir, err);
-
-    if (asprintf(&old, "%s.replaced", stage->path) < 0) old = NULL;
-    if (rc == 0 && (!lock || !old))
-        rc = drps_err_set(err, -ENOMEM, "no memory to publish %s", stage->path);
-    if (rc == 0) rc = publish(stage, old, lock, err);
-    if (rc == 0) {
-        free(stage->dir);
-        stage->dir = NULL; /* committed: abort has nothing to remove */
-        /* The new folder is in place. What cannot be removed of the old one is removed at the next
-         * replacement. */
-        if (stage->replace) (void)drps_io_remove_tree(stage->io, old, NULL);
-    }
-    free(lock);
-    free(old);
-    return rc;
+    if (rc < 0) return rc;
+    return stage->kind->file ? publish_file(stage, err) : publish_folder(stage, err);
 }
 
 void drps_stage_abort(struct drps_stage *stage)
 {
     if (!stage || !stage->io) return;
-    if (stage->dir) (void)remove_partial(stage, NULL); /* a leftover looks unfinished */
+    if (stage->dir) (void)remove_ours(stage, stage->dir, NULL); /* a leftover looks unfinished */
     drps_io_close(stage->io, stage->lock_fd);
     free(stage->dir);
+    free(stage->old);
     free(stage->path);
     memset(stage, 0, sizeof(*stage));
     stage->lock_fd = -1;

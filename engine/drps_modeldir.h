@@ -19,6 +19,9 @@
 
 enum { DRPS_MODELDIR_VERSION = 1, DRPS_MODELDIR_BLOCK_BYTES = 16 * 1024 };
 
+/* The folder of a model, for drps_stage_begin(); while training it also holds the rows. */
+extern const struct drps_stage_kind drps_modeldir_kind;
+
 /* What prediction needs to know. */
 struct drps_modeldir_info {
     char plan_id[17];

@@ -24,7 +24,9 @@ struct drps_predict_options {
     const char *model;         /* folder that drps-train made. Required */
     const char *const *inputs; /* [inputs_n] files, "-" for stdin */
     size_t inputs_n;
-    const char *output; /* file to write, "-" for stdout. It appears when it is complete */
+    const char *output; /* file to write, "-" for stdout. It appears when it is complete; neither an
+                           input nor in the model's folder */
+    int replace;        /* an existing output is replaced at the end */
     struct drps_reader_options
         reader;  /* format NULL: that of the training data; memory, seed and log are set here */
     int metrics; /* also compare scores with the data's labels */
@@ -47,8 +49,10 @@ struct drps_predict_result {
 /*
  * Returns 0, or among others DRPS_E_NOT_FOUND (no model there), DRPS_E_CORRUPT (a damaged one),
  * DRPS_E_FORMAT (file:line:column, or a label that is neither of the model's two when metrics are
- * asked for), DRPS_E_CONFIG (data of another kind than the model's), DRPS_E_MEMORY_BUDGET,
- * DRPS_E_INTERRUPTED. Then no output file is left.
+ * asked for), DRPS_E_CONFIG (data of another kind than the model's, or an output that is
+ * read), -EEXIST (there is an output already), -EBUSY (another process makes it),
+ * DRPS_E_MEMORY_BUDGET, DRPS_E_INTERRUPTED. Then the output is as it was before, or, where
+ * nothing failed but the sync of its folder, complete.
  */
 DRPS_MUST_CHECK
 int drps_predict_run(const struct drps_io *io, const struct drps_predict_options *options,

@@ -48,7 +48,7 @@ static int count(struct drps_net *net, const struct drps_index_options *index,
 
     if (!path) return drps_err_set(err, -ENOMEM, "no memory for a path");
     (void)snprintf(path, room, "%s.rank-%u", index->out, drps_net_rank(net));
-    int rc = drps_stage_begin(&stage, &io, path, NULL, err);
+    int rc = drps_stage_begin(&stage, &io, path, &drps_plan_kind, 0, err);
     free(path);
     if (rc < 0) return rc;
     const struct drps_crew_counter counter = {

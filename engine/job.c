@@ -381,7 +381,7 @@ static int begin_stage(struct drps_job *job, struct drps_err *err)
     if (!job->whole && asprintf(&path, "%s.rank-%u", o->model_path, job->cluster.rank) < 0)
         return drps_err_set(err, -ENOMEM, "no memory for a path");
     int rc = drps_stage_begin(&job->stage, job->plan->io, path ? path : o->model_path,
-                              o->replace && !path ? "model.json" : NULL, err);
+                              &drps_modeldir_kind, o->replace && !path, err);
     free(path);
     return rc;
 }

@@ -28,6 +28,32 @@ static const char manifest_name[] = "model.json";
 static const char names_name[] = "names.rec";
 static const char rows_name[] = "rows";
 
+/* Files of the row stores, and windows that are cut for a run. */
+static const struct drps_owned store_owned[] = {
+    {.name = "transit"},
+    {.name = "scan"},
+    {.name = "probe"},
+    {.name = "blocks"}, /* engine file */
+    {.name = "blocks", .inside = drps_kv_owned},
+    {.name = "windows.rec"},
+    {.name = "windows.rows.tmp"},
+    {.name = "windows.next.tmp"},
+    {.name = "windows.prev.tmp"},
+    {.name = "slots.rec"},
+    {.name = NULL},
+};
+static const struct drps_owned model_owned[] = {
+    {.name = manifest_name},
+    {.name = names_name},
+    {.name = rows_name, .inside = drps_kv_owned},
+    {.name = "store", .inside = store_owned, .unfinished = 1},
+    {.name = NULL},
+};
+const struct drps_stage_kind drps_modeldir_kind = {.manifest = manifest_name,
+                                                   .kind = "drps-model",
+                                                   .version = DRPS_MODELDIR_VERSION,
+                                                   .owned = model_owned};
+
 struct drps_modeldir {
     const struct drps_io *io; /* borrowed */
     char *dir;                /* own */
@@ -67,7 +93,7 @@ static json_t *info_to_json(const struct drps_modeldir_info *info)
     return json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:b, s:f, s:f, s:o, s:b, s:f, "
                      "s:f, s:f, s:o, s:b, "
                      "s:I, s:I, s:o, s:o, s:o}",
-                     "kind", "drps-model", "version", DRPS_MODELDIR_VERSION, "made_by",
+                     "kind", drps_modeldir_kind.kind, "version", DRPS_MODELDIR_VERSION, "made_by",
                      "drps-train " DRPS_VERSION, "plan", info->plan_id, "algo",
                      drps_algo_name(m->algo), "loss", drps_loss_name(m->loss), "format",
                      info->format, "rank", (int)m->rank, "dim", (int)m->dim, "has_bias",
@@ -279,7 +305,8 @@ static int read_manifest(struct drps_modeldir *md, struct drps_err *err)
 {
     char *path = drps_path_join(md->dir, manifest_name);
     if (!path) return drps_err_set(err, -ENOMEM, "no memory to open %s", md->dir);
-    int rc = drps_manifest_read(md->io, path, "drps-model", DRPS_MODELDIR_VERSION, &md->json, err);
+    int rc = drps_manifest_read(md->io, path, drps_modeldir_kind.kind, DRPS_MODELDIR_VERSION, &md->json,
+                                err);
     if (rc == -ENOENT || rc == -ENOTDIR) {
         drps_err_clear(err);
         rc = drps_err_set(err, DRPS_E_NOT_FOUND,

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/drps_alloc.h"
 #include "base/drps_budget.h"
@@ -303,16 +305,73 @@ static int predict_all(struct predictor *p, struct drps_err *err)
     return rc == 0 ? score_batch(p, err) : rc;
 }
 
+/* ---- The output ---- */
+
+static int same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Whether the file `path`, which may not exist, lies in `folder` or in a folder below it. */
+static int lies_in(const char *path, const char *folder, int *lies_out, struct drps_err *err)
+{
+    struct stat of_folder, at, above;
+    const char *slash = strrchr(path, '/');
+    char *dir = slash ? strndup(path, (size_t)(slash + 1 - path)) : strdup(".");
+
+    *lies_out = 0;
+    int rc = dir ? 0 : drps_err_set(err, -ENOMEM, "no memory for the folder of %s", path);
+    int more = rc == 0 && !stat(folder, &of_folder) && !stat(dir, &at);
+    while (more && !same_file(&at, &of_folder)) { /* up to the root, which is above itself */
+        char *up = drps_path_join(dir, "..");
+        free(dir);
+        dir = up;
+        if (!dir) return drps_err_set(err, -ENOMEM, "no memory for the folder of %s", path);
+        more = !stat(dir, &above) && !same_file(&at, &above);
+        at = above;
+    }
+    *lies_out = more;
+    free(dir);
+    return rc;
+}
+
+/* A name that leads to what is read must not be written, not even with --force. */
+static int check_output(const struct drps_predict_options *o, struct drps_err *err)
+{
+    struct stat output, input;
+    int in_model;
+    if (strcmp(o->output, "-") == 0) return 0;
+    int rc = lies_in(o->output, o->model, &in_model, err);
+    if (rc == 0 && in_model)
+        rc = drps_err_set(err, DRPS_E_CONFIG,
+                          "%s lies in the model %s, which keeps its own files only: choose another "
+                          "place",
+                          o->output, o->model);
+    if (rc < 0 || stat(o->output, &output) || !S_ISREG(output.st_mode)) return rc;
+    for (size_t i = 0; i < o->inputs_n; i++) {
+        const char *name = o->inputs[i];
+        const int is_stdin = strcmp(name, "-") == 0;
+        if ((is_stdin ? fstat(STDIN_FILENO, &input) : stat(name, &input)) == 0 &&
+            same_file(&output, &input))
+            return drps_err_set(err, DRPS_E_CONFIG,
+                                "%s is the input %s: the scores need another file", o->output,
+                                is_stdin ? "on standard input" : name);
+    }
+    return 0;
+}
+
 static int run(struct predictor *p, const struct drps_io *io, struct drps_err *err)
 {
     const struct drps_predict_options *o = p->options;
-    int rc = open_model(p, io, err);
+    int rc = check_output(o, err);
+    if (rc == 0) rc = open_model(p, io, err);
+    /* Before the data, which may come late: who else wants this output should hear of it. */
+    if (rc == 0) rc = drps_textfile_open(&p->out, io, o->output, o->replace, err);
     if (rc == 0) rc = open_data(p, io, err);
     if (rc == 0 && o->metrics) {
         p->metrics = drps_metrics_new(p->info->model.loss);
         if (!p->metrics) rc = drps_err_set(err, -ENOMEM, "no memory for the metrics");
     }
-    if (rc == 0) rc = drps_textfile_open(&p->out, io, o->output, err);
     if (rc == 0) rc = predict_all(p, err);
     if (rc == 0) rc = drps_textfile_commit(&p->out, err);
     if (p->reader) p->result->skipped_lines = drps_reader_skipped(p->reader);

@@ -10,24 +10,33 @@
 
 enum { BUFFER_BYTES = 256 * 1024 };
 
-int drps_textfile_open(struct drps_textfile *f, const struct drps_io *io, const char *path,
-                       struct drps_err *err)
+static const char text_name[] = "text";
+static const struct drps_owned owned[] = {{.name = text_name}, {.name = NULL}};
+static const struct drps_stage_kind text_kind = {.file = text_name, .owned = owned};
+
+static int open_staged(struct drps_textfile *f, int replace, struct drps_err *err)
 {
-    memset(f, 0, sizeof(*f));
-    f->io = io;
-    f->fd = -1;
-    f->buf = malloc(BUFFER_BYTES);
+    int rc = drps_stage_begin(&f->stage, f->io, f->path, &text_kind, replace, err);
+    if (rc < 0) return rc;
+    f->made = drps_path_join(f->stage.dir, text_name);
+    if (!f->made) return drps_err_set(err, -ENOMEM, "no memory to write %s", f->path);
+    return drps_io_open(f->io, f->made, O_WRONLY | O_CREAT | O_EXCL, &f->fd, err);
+}
+
+int drps_textfile_open(struct drps_textfile *f, const struct drps_io *io, const char *path,
+                       int replace, struct drps_err *err)
+{
+    struct stat st;
+    *f = (struct drps_textfile){.io = io, .fd = -1, .buf = malloc(BUFFER_BYTES)};
     if (!f->buf) return drps_err_set(err, -ENOMEM, "no memory to write %s", path);
     if (strcmp(path, "-") == 0) return 0;
     f->path = path;
-    struct stat st;
-    f->special = stat(path, &st) == 0 && !S_ISREG(st.st_mode);
-    if (f->special) return drps_io_open(io, path, O_WRONLY, &f->fd, err);
-    if (asprintf(&f->partial, "%s.partial", path) < 0) {
-        f->partial = NULL;
-        return drps_err_set(err, -ENOMEM, "no memory to write %s", path);
-    }
-    return drps_io_open(io, f->partial, O_WRONLY | O_CREAT | O_TRUNC, &f->fd, err);
+    const int exists = stat(path, &st) == 0;
+    if (exists && S_ISDIR(st.st_mode))
+        return drps_err_set(err, -EISDIR, "%s is a folder: name a file", path);
+    f->special = exists && !S_ISREG(st.st_mode);
+    return f->special ? drps_io_open(io, path, O_WRONLY, &f->fd, err)
+                      : open_staged(f, replace, err);
 }
 
 /* A pipe has no offsets. */
@@ -54,7 +63,7 @@ static int flush(struct drps_textfile *f, struct drps_err *err)
         return drps_err_set(err, rc, "cannot write to standard output: %s", drps_err_name(rc));
     }
     if (f->special) return write_stream(f, n, err);
-    int rc = drps_io_write_at(f->io, f->fd, f->buf, n, f->written, f->partial, err);
+    int rc = drps_io_write_at(f->io, f->fd, f->buf, n, f->written, f->made, err);
     f->written += n;
     return rc;
 }
@@ -75,27 +84,15 @@ int drps_textfile_commit(struct drps_textfile *f, struct drps_err *err)
         rc = errno ? -errno : -EIO;
         return drps_err_set(err, rc, "cannot write to standard output: %s", drps_err_name(rc));
     }
-    if (f->special) return 0;
-    rc = drps_io_sync(f->io, f->fd, f->partial, err);
-    if (rc < 0) return rc;
-    rc = f->io->ops->rename(f->io->ctx, f->partial, f->path);
-    if (rc < 0)
-        return drps_err_set(err, rc, "cannot rename %s to %s: %s", f->partial, f->path,
-                            drps_err_name(rc));
-    free(f->partial);
-    f->partial = NULL; /* nothing left to remove */
-    return 0;
+    return f->special ? 0 : drps_stage_commit(&f->stage, err);
 }
 
 void drps_textfile_close(struct drps_textfile *f)
 {
     if (!f->io) return;
     drps_io_close(f->io, f->fd);
-    if (f->partial && f->fd >= 0)
-        (void)f->io->ops->unlink(f->io->ctx,
-                                 f->partial); /* a leftover is overwritten by the next run */
-    free(f->partial);
+    drps_stage_abort(&f->stage);
+    free(f->made);
     free(f->buf);
-    memset(f, 0, sizeof(*f));
-    f->fd = -1;
+    *f = (struct drps_textfile){.fd = -1};
 }

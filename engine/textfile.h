@@ -1,17 +1,18 @@
-/* A text file that appears under its name when it is complete; or standard output. Private to
- * engine/. */
+/* A text file that appears under its name when it is complete, made by one process at a time; or
+ * standard output. Private to engine/. */
 #ifndef DRPS_TEXTFILE_H
 #define DRPS_TEXTFILE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/drps_io.h"
+#include "base/drps_stage.h"
 
 struct drps_textfile {
     const struct drps_io *io; /* borrowed */
     const char *path;         /* borrowed; NULL: standard output */
-    char *partial;            /* own: the name until it is complete */
+    struct drps_stage stage;  /* where it is until it is complete */
+    char *made;               /* own: the name there */
     int special;              /* a pipe or a device: written as it comes, never renamed */
     int fd;
     char *buf; /* own */
@@ -19,10 +20,11 @@ struct drps_textfile {
     uint64_t written;
 };
 
-/* "-" is standard output. The path is borrowed until close. */
+/* "-" is standard output. The path is borrowed until close. -EEXIST: there is a file already, and
+ * `replace` is 0; -EBUSY: another process makes it. */
 DRPS_MUST_CHECK
 int drps_textfile_open(struct drps_textfile *f, const struct drps_io *io, const char *path,
-                       struct drps_err *err);
+                       int replace, struct drps_err *err);
 
 /* Room for `n` more bytes (at most 256): write there, then say how many were used. */
 DRPS_MUST_CHECK

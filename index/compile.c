@@ -224,8 +224,8 @@ static int begin(struct run *r, struct drps_err *err)
     info->block_bytes = r->options.blocks.bytes ? r->options.blocks.bytes : BLOCK_BYTES;
     if (rc == 0 && r->options.blocks.calibrate) rc = calibrate(r, err);
     if (rc == 0)
-        rc = drps_stage_begin(&r->stage, r->io, r->options.out,
-                              r->options.force ? "plan.json" : NULL, err);
+        rc = drps_stage_begin(&r->stage, r->io, r->options.out, &drps_plan_kind, r->options.force,
+                              err);
     if (rc < 0) return rc;
     (void)snprintf(info->algo, sizeof(info->algo), "%s", r->options.algo);
     (void)snprintf(info->order, sizeof(info->order), "%s",
@@ -238,16 +238,13 @@ static int begin(struct run *r, struct drps_err *err)
     return make_folders(r, err);
 }
 
-/* Of the files that are there. */
+/* Sums up the files of a plan that are there. */
 static uint64_t folder_bytes(const char *dir)
 {
-    static const char *const names[] = {"data.rec",      "rows.rec",    "names.rec", "blocks.rec",
-                                        "uses.rec",      "windows.rec", "slots.rec", "shares.rec",
-                                        "positions.rec", "plan.json"};
     uint64_t sum = 0;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (const struct drps_owned *file = drps_plan_kind.owned; file->name; file++) {
         struct stat st;
-        char *path = drps_path_join(dir, names[i]);
+        char *path = file->inside ? NULL : drps_path_join(dir, file->name);
         if (path && stat(path, &st) == 0) sum += (uint64_t)st.st_size;
         free(path);
     }
@@ -274,6 +271,7 @@ static int publish(struct run *r, char *const *fields, struct drps_err *err)
         rc = drps_plan_save(r->io, r->stage.dir, r->info, fields, NULL, err);
     if (rc == 0) measure_plan(r);
     if (rc == 0) rc = drps_stage_commit(&r->stage, err);
+    if (r->stage.left.code) drps_log(r->options.log, DRPS_LOG_WARN, "%s", r->stage.left.text);
     return rc;
 }
 

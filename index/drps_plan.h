@@ -25,6 +25,7 @@
 
 #include "base/drps_io.h"
 #include "base/drps_recfile.h"
+#include "base/drps_stage.h"
 
 #define DRPS_KIND_DATA DRPS_REC_KIND('D', 'A', 'T', 'A')
 #define DRPS_KIND_ROWS DRPS_REC_KIND('R', 'O', 'W', 'S')
@@ -39,6 +40,9 @@
 enum { DRPS_PLAN_VERSION = 4, DRPS_PLAN_TABLES = 4, DRPS_PLAN_NAME_BYTES = 32 };
 enum { DRPS_PLAN_WORKERS_MAX = 1024, DRPS_PLAN_ID_BYTES = 17, DRPS_PLAN_PATH_BYTES = 4096 };
 #define DRPS_PLAN_WHOLE UINT32_MAX
+
+/* The folder of a plan, for drps_stage_begin(). */
+extern const struct drps_stage_kind drps_plan_kind;
 
 /* A named range of placed ids: "bias" (the intercept, one row), "w", "wv", "user", "item";
  * "rows": users and items mixed by placement. */

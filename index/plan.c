@@ -377,7 +377,7 @@ int drps_plan_open(const struct drps_io *io, const char *dir, struct drps_plan *
     }
     if (rc == 0) {
         json_t *j = NULL;
-        rc = drps_manifest_read(io, path, "drps-plan", DRPS_PLAN_VERSION, &j, err);
+        rc = drps_manifest_read(io, path, drps_plan_kind.kind, drps_plan_kind.version, &j, err);
         plan->json = j;
         if (rc == -ENOENT || rc == -ENOTDIR) {
             drps_err_clear(err);

@@ -13,6 +13,7 @@
 
 #include "base/drps_err.h"
 #include "base/drps_io.h"
+#include "base/drps_owned.h"
 #include "storage/drps_iostat.h"
 
 struct drps_kv; /* opaque: each engine begins its own struct with `const struct drps_kv_ops *ops` */
@@ -97,6 +98,10 @@ struct drps_kv_ops {
      * or else reads take nearly all of the time; 0: 1. */
     unsigned pool_steps;
 };
+
+/* What a database's folder may hold: the files of all engines, also of those that are not in this
+ * build. */
+extern const struct drps_owned drps_kv_owned[];
 
 /* The engines of this build, NULL-terminated: databases, the preferred one first, then those that
  * are for training only. */

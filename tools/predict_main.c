@@ -14,6 +14,7 @@
 enum {
     KEY_METRICS = DRPS_CLI_KEY,
     KEY_MEMORY,
+    KEY_FORCE,
 };
 
 static const struct argp_option option_table[] = {
@@ -23,6 +24,7 @@ static const struct argp_option option_table[] = {
      "Compare with the labels in DATA, too: loss, and AUC and accuracy or RMSE", 1},
     {"memory", KEY_MEMORY, "SIZE", 0,
      "Memory of the whole process (default: half of what it may use)", 1},
+    {"force", KEY_FORCE, NULL, 0, "Replace FILE if it exists", 1},
     READER_OPTIONS(2, "default: that of the training data"),
     {0},
 };
@@ -70,6 +72,9 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         return 0;
     case KEY_METRICS:
         o->predict.metrics = 1;
+        return 0;
+    case KEY_FORCE:
+        o->predict.replace = 1;
         return 0;
     case KEY_MEMORY:
         o->predict.memory_bytes = drps_cli_size(cli, arg, 1, INT64_MAX);

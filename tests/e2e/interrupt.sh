@@ -30,7 +30,7 @@ for store in resident relay; do
     [[ ! -e model/store ]] || fail "the files of store $store are in the model"
     "$tools/drps-stat" model --verify >stat.txt
     grep -qi interrupted stat.txt || fail "drps-stat does not say that the model was interrupted"
-    "$tools/drps-predict" model data.svm -o scores.txt --quiet || fail "the interrupted model does not predict"
+    "$tools/drps-predict" model data.svm -o scores.txt --force --quiet || fail "the interrupted model does not predict"
     [[ $store = resident ]] || "$tools/drps-stat" model --json >relay.json
     rm -r model
 done

@@ -78,6 +78,88 @@ truncate -s -1 hurt3/rows.rec
 fails 1 'rows.rec' "$train" hurt3 -o model2
 absent model2
 
+# --force replaces plans and models, and nothing of anybody else.
+"$index" good.svm --algo lor -o ours --quiet
+"$train" plan -o home --quiet
+mkdir home/photos
+echo snow >home/photos/1.jpg
+fails 1 'home exists and is not replaced: home/photos is not one of its files' "$train" plan -o home --force
+rm -r home/names.rec home/rows
+fails 1 'home/photos' "$train" plan -o home --force
+for text in '{}' '{"kind":"drps-model","version":1}' '{"kind":'; do
+    rm -r home
+    mkdir -p home/photos
+    echo snow >home/photos/1.jpg
+    echo "$text" >home/model.json
+    cp home/model.json home/plan.json
+    fails 1 'home exists and is not replaced' "$train" plan -o home --force
+    fails 1 'home exists and is not replaced' "$index" good.svm --algo lor -o home --force
+    rm -r home/photos home/plan.json
+    fails 1 'home exists and is not replaced: home/model.json' "$train" plan -o home --force
+    mkdir home/photos
+    echo snow >home/photos/1.jpg
+    [[ $(cat home/photos/1.jpg) = snow && $(cat home/model.json) = "$text" ]] || fail "home is not as it was"
+done
+fails 1 'ours exists and is not replaced: .*ours holds no model.json' "$train" ours -o ours --force # the plan itself
+fails 1 'ours exists and is not replaced: .*ours holds no model.json' "$train" plan -o ./ours// --force
+fails 1 'model exists and is not replaced: model holds no plan.json' "$index" good.svm --algo lor -o model --force
+"$tools/drps-stat" ours --verify >stat.txt
+"$tools/drps-stat" model --verify >stat.txt
+ln -s ours link
+fails 1 'symbolic link' "$index" good.svm --algo lor -o link --force
+fails 1 'symbolic link' "$index" good.svm --algo lor -o link/ --force
+for name in . .. / ours/..; do
+    fails 2 'is no name' "$index" good.svm --algo lor -o $name --force
+    fails 2 'is no name' "$train" plan -o $name --force
+done
+for suffix in partial replaced; do
+    mkdir ours.$suffix
+    : >ours.$suffix/lock
+    echo snow >ours.$suffix/1.jpg
+    fails 1 "ours.$suffix is in the way" "$index" good.svm --algo lor -o ours --force
+    [[ $(cat ours.$suffix/1.jpg) = snow ]] || fail "ours.$suffix/1.jpg is gone"
+    rm -r ours.$suffix
+done
+"$index" good.svm --algo lor -o ours --force --quiet
+absent ours.partial
+(cd ours && "$index" ../good.svm --algo lor -o ../ours --force --quiet) # the current folder
+"$tools/drps-stat" ours --verify >stat.txt
+
+# drps-predict: neither an existing file unless told, nor ever what it reads.
+"$tools/drps-predict" model good.svm -o scores --quiet
+cp scores want
+fails 1 'scores exists already.*--force' "$tools/drps-predict" model good.svm -o scores
+"$tools/drps-predict" model good.svm -o scores --force --quiet
+cmp scores want
+ln good.svm hard
+ln -s good.svm soft
+cp good.svm good.copy
+for name in good.svm hard soft ./plan/../good.svm; do
+    fails 2 'is the input good.svm' "$tools/drps-predict" model good.svm -o $name --force
+done
+fails 2 'is the input on standard input' "$tools/drps-predict" model - -o good.svm --force --format libsvm <good.svm
+cmp good.svm good.copy
+fails 2 'lies in the model' "$tools/drps-predict" model good.svm -o model/scores
+fails 2 'lies in the model' "$tools/drps-predict" model good.svm -o model/names.rec --force
+fails 1 'is a folder' "$tools/drps-predict" model good.svm -o model --force
+[[ $("$tools/drps-predict" model good.svm -o - --quiet | cksum) = "$(cksum <want)" ]] || fail "other scores on standard output"
+mkfifo feed # a run that waits for its input holds its output
+"$tools/drps-predict" model - --format libsvm -o scores --force --quiet <feed &
+pid=$!
+exec 3>feed
+SECONDS=0
+until [[ -e scores.partial/lock ]]; do
+    kill -0 $pid 2>/dev/null && ((SECONDS < 60)) || fail "drps-predict does not hold its output while it waits for input"
+    read -rt 0.01 <> <(:) || true
+done
+fails 1 'scores.partial is being written by another process' "$tools/drps-predict" model good.svm -o scores --force
+kill -KILL $pid
+wait $pid 2>/dev/null || true
+exec 3>&-
+cmp scores want || fail "a killed drps-predict changed its output"
+"$tools/drps-predict" model good.svm -o scores --force --quiet # what it left is removed
+absent scores.partial
+
 # Options from a configuration file; the command line wins; an unknown key is named with its line.
 printf '[drps-train]\nepochs = 3\n' >drps.ini
 [[ $("$train" plan -o model3 --config drps.ini --quiet --json | all_values epoch | tail -1) = 3 ]] || fail "--config is not read"

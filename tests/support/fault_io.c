@@ -242,6 +242,15 @@ static int fault_rmdir(void *ctx, const char *path)
     return f->inner->ops->rmdir(f->inner->ctx, path);
 }
 
+static int fault_exchange(void *ctx, const char *a, const char *b)
+{
+    struct fault_io *f = ctx;
+    if (strikes(f, FAULT_NR_EXCHANGE)) return f->code;
+    note_rename(f, a);
+    note_rename(f, b);
+    return f->inner->ops->exchange(f->inner->ctx, a, b);
+}
+
 static const struct drps_io_ops fault_ops = {
     .open = fault_open,
     .close = fault_close,
@@ -257,6 +266,7 @@ static const struct drps_io_ops fault_ops = {
     .unlink = fault_unlink,
     .mkdir = fault_mkdir,
     .rmdir = fault_rmdir,
+    .exchange = fault_exchange,
 };
 
 struct fault_io *fault_io_new(const struct drps_io *inner)

@@ -10,6 +10,7 @@
 #include "engine/drps_engine.h"
 #include "engine/drps_modeldir.h"
 #include "engine/drps_report.h"
+#include "support/owned_io.h"
 
 /* Train into <dir>/<name>; fails the test when training does. */
 static struct drps_train_result train(const struct drps_plan *plan, const char *dir,
@@ -18,8 +19,13 @@ static struct drps_train_result train(const struct drps_plan *plan, const char *
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_train_result r;
     char *path = drps_path_join(dir, name);
+    struct drps_plan watched = *plan;
+    struct owned_io watch;
+    owned_io_init(&watch, &drps_modeldir_kind);
+    watched.io = &watch.io;
     o.model_path = path;
-    if (drps_train_run(plan, &o, &r, &err) < 0) fail_msg("%s: %s", name, err.text);
+    if (drps_train_run(&watched, &o, &r, &err) < 0) fail_msg("%s: %s", name, err.text);
+    assert_true(atomic_load(&watch.looks) > 1);
     free(path);
     return r;
 }

@@ -16,6 +16,7 @@
 #include "index/grid.h"
 #include "storage/relay/hold.h"
 #include "support/index_case.h"
+#include "support/owned_io.h"
 #include "support/scratch.h"
 
 /* --- the numbers
@@ -213,7 +214,9 @@ enum { NAMES = 40, SAMPLES = 20000 }; /* dense: every cell of 4 x 4 has all its 
 static void must_run(struct case_run *c)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    if (drps_index_run(drps_io_os(), &c->options, &c->result, &err)) fail_msg("%s", err.text);
+    struct owned_io o;
+    owned_io_init(&o, &drps_plan_kind);
+    if (drps_index_run(&o.io, &c->options, &c->result, &err)) fail_msg("%s", err.text);
     case_verify(c->options.out);
 }
 

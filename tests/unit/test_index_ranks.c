@@ -25,6 +25,7 @@
 #include "index/owners.h"
 #include "support/body.h"
 #include "support/index_case.h"
+#include "support/owned_io.h"
 
 static uint64_t seed = 20240607;
 
@@ -72,7 +73,9 @@ struct cluster {
 static void must_run(struct case_run *run)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    if (drps_index_run(drps_io_os(), &run->options, &run->result, &err) < 0)
+    struct owned_io o;
+    owned_io_init(&o, &drps_plan_kind);
+    if (drps_index_run(&o.io, &run->options, &run->result, &err) < 0)
         fail_msg("%s", err.text);
     case_verify(run->out);
 }

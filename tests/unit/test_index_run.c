@@ -15,11 +15,14 @@
 
 #include "index/drps_index.h"
 #include "support/index_case.h"
+#include "support/owned_io.h"
 #include "support/scratch.h"
 
 static int run(struct case_run *c, struct drps_err *err)
 {
-    return drps_index_run(drps_io_os(), &c->options, &c->result, err);
+    struct owned_io o;
+    owned_io_init(&o, &drps_plan_kind);
+    return drps_index_run(&o.io, &c->options, &c->result, err);
 }
 
 static void must_run(struct case_run *c)

@@ -39,8 +39,12 @@ static void open_kv(struct fixture *f, int create, int read_only, int bulk)
     assert_non_null(f->kv);
 }
 
+/* The engine's files are all in the list by which a model's folder is known: else it could not be
+ * replaced. */
 static void close_kv(struct fixture *f)
 {
+    struct drps_err err = DRPS_ERR_INIT;
+    if (drps_owned_check(f->path, drps_kv_owned, 0, NULL, &err) < 0) fail_msg("%s", err.text);
     f->ops->close(f->kv);
     f->kv = NULL;
 }

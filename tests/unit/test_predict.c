@@ -9,6 +9,8 @@
 #include "engine/drps_modeldir.h"
 #include "engine/drps_predict.h"
 #include "index/drps_index.h"
+#include "support/fault_io.h"
+#include "support/scratch.h"
 
 enum { TINY_MEMORY = 36 << 20 };
 
@@ -58,6 +60,7 @@ static struct drps_predict_result predict(const char *model, const char *data, c
     o.inputs = &data;
     o.inputs_n = 1;
     o.output = out;
+    o.replace = 1;
     if (drps_predict_run(drps_io_os(), &o, &r, &err) < 0) fail_msg("%s", err.text);
     return r;
 }
@@ -342,6 +345,7 @@ static void test_predict_matches_columns_by_name(void **state)
                                             .inputs = wrong,
                                             .inputs_n = 1,
                                             .output = out,
+                                            .replace = 1,
                                             .reader = {.format = "libsvm"}};
     assert_int_equal(drps_predict_run(drps_io_os(), &po, &r3, &err), DRPS_E_CONFIG);
     free(numbers);
@@ -379,6 +383,174 @@ static void test_predict_no_samples_give_an_empty_file(void **state)
     teardown(&f);
 }
 
+/* ---- Which file is written ---- */
+
+/* A run that may fail; the output may be any path. */
+static int try_predict(const struct fixture *f, const struct drps_io *io, const char *out,
+                       int replace, struct drps_err *err)
+{
+    const char *inputs[] = {f->data};
+    struct drps_predict_result r;
+    const struct drps_predict_options o = {
+        .model = f->model, .inputs = inputs, .inputs_n = 1, .output = out, .replace = replace};
+    *err = (struct drps_err)DRPS_ERR_INIT;
+    return drps_predict_run(io, &o, &r, err);
+}
+
+static void assert_text(const char *path, const char *want)
+{
+    size_t n;
+    char *text = read_text(path, &n);
+    assert_string_equal(text, want);
+    free(text);
+}
+
+static void test_predict_replaces_only_when_told(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct drps_err err;
+    size_t n;
+    setup(&f, "lor", "logistic", 0);
+    char *partial = join(f.dir, "scores.partial");
+    char *lock = join(f.dir, "scores.partial/lock");
+    char *text = join(f.dir, "scores.partial/text");
+    scratch_write(f.out, "old", 3);
+    assert_int_equal(try_predict(&f, drps_io_os(), f.out, 0, &err), -EEXIST);
+    assert_non_null(strstr(err.text, "--force"));
+    assert_text(f.out, "old");
+    assert_false(path_exists(partial));
+
+    assert_int_equal(mkdir(partial, 0777), 0); /* as a killed run leaves it */
+    scratch_write(lock, "", 0);
+    scratch_write(text, "0.5\n0.", 6);
+    assert_int_equal(try_predict(&f, drps_io_os(), f.out, 1, &err), 0);
+    char *scores = read_text(f.out, &n);
+    assert_true(n > 3 * f.m.test_n);
+    free(scores);
+    assert_false(path_exists(partial));
+
+    scratch_write(partial, "mine", 4); /* and what no run leaves */
+    assert_int_equal(try_predict(&f, drps_io_os(), f.out, 1, &err), -EEXIST);
+    assert_non_null(strstr(err.text, partial));
+    assert_text(partial, "mine");
+    free(text);
+    free(lock);
+    free(partial);
+    teardown(&f);
+}
+
+/* By whatever name the output is what is read, it is refused, --force or not. */
+static void test_predict_never_writes_what_it_reads(void **state)
+{
+    static const char *const in_model[] = {"model/scores", "model/names.rec", "model/rows/scores",
+                                           "model/../model/scores", "link/rows/../scores"};
+    (void)state;
+    struct fixture f;
+    struct drps_err err;
+    setup(&f, "lor", "logistic", 0);
+    char *soft = join(f.dir, "soft");
+    char *hard = join(f.dir, "hard");
+    char *link_path = join(f.dir, "link");
+    char *roundabout = join(f.dir, "model/../test.libsvm");
+    assert_int_equal(symlink(f.data, soft), 0);
+    assert_int_equal(link(f.data, hard), 0);
+    assert_int_equal(symlink(f.model, link_path), 0);
+    const char *const same[] = {f.data, soft, hard, roundabout};
+    for (int replace = 0; replace < 2; replace++) {
+        for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
+            const int rc = try_predict(&f, drps_io_os(), same[i], replace, &err);
+            if (rc != DRPS_E_CONFIG || !strstr(err.text, "is the input"))
+                fail_msg("%s: %d, %s", same[i], rc, err.text);
+        }
+        for (size_t i = 0; i < sizeof(in_model) / sizeof(in_model[0]); i++) {
+            char *path = join(f.dir, in_model[i]);
+            const int rc = try_predict(&f, drps_io_os(), path, replace, &err);
+            if (rc != DRPS_E_CONFIG || !strstr(err.text, "lies in the model"))
+                fail_msg("%s: %d, %s", path, rc, err.text);
+            free(path);
+        }
+        assert_int_equal(try_predict(&f, drps_io_os(), f.model, replace, &err), -EISDIR);
+    }
+    assert_int_equal(try_predict(&f, drps_io_os(), f.out, 0, &err), 0); /* all is as it was */
+    free(roundabout);
+    free(link_path);
+    free(hard);
+    free(soft);
+    teardown(&f);
+}
+
+struct second {
+    const struct fixture *f;
+    int runs, wrong;
+};
+
+static void run_beside(void *ctx, uint64_t samples)
+{
+    struct second *s = ctx;
+    struct drps_err err;
+    (void)samples;
+    const int rc = try_predict(s->f, drps_io_os(), s->f->out, s->runs++ & 1, &err);
+    s->wrong += rc != -EBUSY || !strstr(err.text, "is being written by another process");
+}
+
+static void test_predict_two_at_once_on_one_file(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f, "lor", "logistic", 0);
+    struct second s = {.f = &f};
+    predict(f.model, f.data, f.out,
+            (struct drps_predict_options){.on_progress = run_beside, .ctx = &s});
+    assert_true(s.runs > 0);
+    assert_int_equal(s.wrong, 0);
+    teardown(&f);
+}
+
+/* Whichever call fails: the old file is there as it was, and nothing else; or, after the last two
+ * calls, which sync the folder, the new one. */
+static void test_predict_failing_calls_keep_the_old_file(void **state)
+{
+    static const unsigned ops[] = {FAULT_OPEN, FAULT_PWRITE, FAULT_FSYNC, FAULT_RENAME,
+                                   FAULT_MKDIR};
+    (void)state;
+    struct fixture f;
+    struct drps_err err;
+    size_t n;
+    setup(&f, "lor", "logistic", 0);
+    assert_int_equal(try_predict(&f, drps_io_os(), f.out, 0, &err), 0);
+    char *whole = read_text(f.out, &n);
+    const size_t entries = folder_entries(f.dir);
+    int was_old = 0, news = 0;
+    for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+        for (long k = 1;; k++) {
+            struct fault_io *io = fault_io_new(drps_io_os());
+            scratch_write(f.out, "old", 3);
+            fault_io_arm(io, ops[i], k, 0, FAULT_ERROR, -EIO);
+            const int rc = try_predict(&f, &io->io, f.out, 1, &err);
+            const int fired = atomic_load(&io->fired);
+            assert_int_equal(io->unsynced_at_rename, 0);
+            fault_io_free(io);
+            if (!fired) {
+                assert_int_equal(rc, 0);
+                break;
+            }
+            assert_int_equal(rc, -EIO);
+            assert_int_equal(folder_entries(f.dir), entries);
+            char *text = read_text(f.out, &n);
+            was_old += strcmp(text, "old") == 0;
+            if (strcmp(text, "old") != 0 && strcmp(text, whole) != 0)
+                fail_msg("%s %ld: '%s'", fault_op_name(ops[i]), k, text);
+            news += strcmp(text, whole) == 0;
+            free(text);
+        }
+    }
+    assert_true(was_old > 10);
+    assert_int_equal(news, 2);
+    free(whole);
+    teardown(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -388,6 +560,10 @@ int main(void)
         cmocka_unit_test(test_predict_refuses_what_does_not_fit),
         cmocka_unit_test(test_predict_matches_columns_by_name),
         cmocka_unit_test(test_predict_no_samples_give_an_empty_file),
+        cmocka_unit_test(test_predict_replaces_only_when_told),
+        cmocka_unit_test(test_predict_never_writes_what_it_reads),
+        cmocka_unit_test(test_predict_two_at_once_on_one_file),
+        cmocka_unit_test(test_predict_failing_calls_keep_the_old_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
