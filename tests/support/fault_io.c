@@ -242,6 +242,13 @@ static int fault_rmdir(void *ctx, const char *path)
     return f->inner->ops->rmdir(f->inner->ctx, path);
 }
 
+static int fault_link(void *ctx, const char *from, const char *to)
+{
+    struct fault_io *f = ctx;
+    if (strikes(f, FAULT_NR_LINK)) return f->code;
+    return f->inner->ops->link(f->inner->ctx, from, to);
+}
+
 static const struct drps_io_ops fault_ops = {
     .open = fault_open,
     .close = fault_close,
@@ -257,6 +264,7 @@ static const struct drps_io_ops fault_ops = {
     .unlink = fault_unlink,
     .mkdir = fault_mkdir,
     .rmdir = fault_rmdir,
+    .link = fault_link,
 };
 
 struct fault_io *fault_io_new(const struct drps_io *inner)
