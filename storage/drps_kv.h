@@ -92,6 +92,10 @@ struct drps_kv_ops {
 
     void (*stats)(const struct drps_kv *kv, struct drps_kv_stats *out); /* any thread */
     void (*close)(struct drps_kv *kv);                                  /* NULL-safe */
+
+    /* Disk that a database of so many bytes of values takes at most while options.bulk writes it.
+     * NULL: training_only. */
+    uint64_t (*bulk_bytes)(uint64_t value_bytes);
 };
 
 /* The engines of this build, NULL-terminated: databases, the preferred one first, then those that

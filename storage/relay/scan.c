@@ -12,6 +12,7 @@
 #include "storage/relay/relay.h"
 
 enum { BUFFER_LEAST = DRPS_AIO_ALIGN };
+static const char scan_name[] = "scan"; /* the spool: there from the start, so that it has room */
 
 struct part {
     uint64_t written; /* bytes of it in the file */
@@ -36,9 +37,7 @@ struct spool {
 
 static void spool_end(struct spool *sp)
 {
-    struct drps_err ignored = DRPS_ERR_INIT;
     drps_io_close(sp->st->config.io, sp->fd);
-    if (sp->path) (void)drps_io_remove_tree(sp->st->config.io, sp->path, &ignored); /* scratch */
     free(sp->path);
     free(sp->parts);
     free(sp->buffers);
@@ -46,17 +45,32 @@ static void spool_end(struct spool *sp)
     free(sp->row);
 }
 
+/* A placed id, and what is shown of its row. */
+static size_t entry_bytes(const struct drps_relay *st)
+{
+    const size_t shown = st->config.scan_bytes ? st->config.scan_bytes : st->config.row_bytes;
+    return shown + sizeof(uint32_t);
+}
+
+int drps_relay_reserve_scan(const struct drps_relay *st, struct drps_err *err)
+{
+    char *path = drps_path_join(st->config.dir, scan_name);
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory for the name of a file");
+    int rc = drps_io_reserve(st->config.io, path, st->config.rows * entry_bytes(st), err);
+    free(path);
+    return rc;
+}
+
 static int spool_begin(struct spool *sp, struct drps_relay *st, struct drps_err *err)
 {
     const size_t row_bytes = st->config.row_bytes;
     const uint64_t half = st->share.scan_bytes / 2;
-    const size_t shown = st->config.scan_bytes ? st->config.scan_bytes : row_bytes;
-    *sp = (struct spool){.st = st, .fd = -1, .entry_bytes = shown + sizeof(uint32_t)};
+    *sp = (struct spool){.st = st, .fd = -1, .entry_bytes = entry_bytes(st)};
     sp->part_rows = half / row_bytes ? half / row_bytes : 1;
     sp->parts_n = (size_t)((st->config.rows + sp->part_rows - 1) / sp->part_rows);
     sp->buffer_bytes = (size_t)(half / sp->parts_n / sp->entry_bytes) * sp->entry_bytes;
     if (sp->buffer_bytes < sp->entry_bytes) sp->buffer_bytes = sp->entry_bytes;
-    sp->path = drps_path_join(st->config.dir, "scan");
+    sp->path = drps_path_join(st->config.dir, scan_name);
     sp->parts = calloc(sp->parts_n, sizeof(*sp->parts));
     sp->buffers = drps_array_new(sp->parts_n, sp->buffer_bytes);
     sp->room = drps_array_new((size_t)sp->part_rows, row_bytes);
@@ -64,7 +78,7 @@ static int spool_begin(struct spool *sp, struct drps_relay *st, struct drps_err 
     if (!sp->path || !sp->parts || !sp->buffers || !sp->room || !sp->row)
         return drps_err_set(err, -ENOMEM, "no memory to put %llu rows in order",
                             (unsigned long long)st->config.rows);
-    return drps_io_open(st->config.io, sp->path, O_RDWR | O_CREAT | O_EXCL, &sp->fd, err);
+    return drps_io_open(st->config.io, sp->path, O_RDWR, &sp->fd, err);
 }
 
 static uint64_t part_offset(const struct spool *sp, size_t p)
