@@ -97,7 +97,8 @@ DRPS_MUST_CHECK
 int drps_io_read_file(const struct drps_io *io, const char *path, size_t limit, char **data_out,
                       size_t *n_out, struct drps_err *err);
 
-/* Make a file of so many bytes, whose room on the disk is set aside. -ENOSPC says how much it needs.
+/* Make a file of so many bytes, whose room on the disk is set aside. -ENOSPC says how much it
+ * needs.
  */
 DRPS_MUST_CHECK
 int drps_io_reserve(const struct drps_io *io, const char *path, uint64_t bytes,

@@ -270,7 +270,7 @@ out:
 }
 
 int drps_io_reserve(const struct drps_io *io, const char *path, uint64_t bytes,
-                        struct drps_err *err)
+                    struct drps_err *err)
 {
     char size[32];
     int fd;

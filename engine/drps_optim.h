@@ -11,7 +11,8 @@
  * biases, not factors); neither applies to the intercept.
  *
  * What is no finite number does not become one again: a parameter that is none stays so, and one
- * whose sum of squares (a, n) is infinite becomes none, so that whoever looks at parameters sees it.
+ * whose sum of squares (a, n) is infinite becomes none, so that whoever looks at parameters sees
+ * it.
  */
 #ifndef DRPS_OPTIM_H
 #define DRPS_OPTIM_H

@@ -212,11 +212,12 @@ static void run_process(struct rank *r, const struct drps_peers *peers, uint64_t
     if (r->rc == 0) run(r);
 }
 
-/* Of a rank above 0. It says what it failed of unless rank 0 does: others hear why from the net. */
+/* Of a rank above 0. It says what it failed of unless rank 0 does: others hear why from the net,
+ * and all ranks know when training has diverged. */
 static void run_child(struct rank *r, const struct drps_peers *peers, uint64_t job_id)
 {
     run_process(r, peers, job_id);
-    if (r->rc < 0 && r->rc != DRPS_E_PEER && r->rc != DRPS_E_INTERRUPTED)
+    if (r->rc < 0 && r->rc != DRPS_E_PEER && r->rc != DRPS_E_INTERRUPTED && r->rc != -ERANGE)
         drps_log(r->train.log, DRPS_LOG_ERROR, "rank %u: %s", r->part->info.ranks.rank,
                  r->err.text);
     _exit(r->rc == 0 || r->rc == DRPS_E_INTERRUPTED ? 0 : 1);
