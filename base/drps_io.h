@@ -39,6 +39,7 @@ struct drps_io_ops {
     int (*rmdir)(void *ctx, const char *path);
     /* Two names change places at once. -EINVAL, -ENOSYS, -ENOTSUP: the file system cannot. */
     int (*exchange)(void *ctx, const char *a, const char *b);
+    int (*link)(void *ctx, const char *from, const char *to); /* a second name for a file */
 };
 
 struct drps_io {
@@ -101,6 +102,11 @@ int drps_io_write_at(const struct drps_io *io, int fd, const void *buf, size_t n
 DRPS_MUST_CHECK
 int drps_io_sync(const struct drps_io *io, int fd, const char *path, struct drps_err *err);
 
+/* Cut the file, or let it end in a hole. */
+DRPS_MUST_CHECK
+int drps_io_resize(const struct drps_io *io, int fd, const char *path, uint64_t size,
+                   struct drps_err *err);
+
 DRPS_MUST_CHECK
 int drps_io_size(const struct drps_io *io, int fd, const char *path, uint64_t *size_out,
                  struct drps_err *err);
@@ -117,7 +123,15 @@ DRPS_MUST_CHECK
 int drps_io_read_text(const struct drps_io *io, const char *path, size_t limit, char **text_out,
                       size_t *n_out, struct drps_err *err);
 
-/* Write a whole new file and sync it. */
+/* Make a file of so many bytes, whose room on the disk is set aside. -ENOSPC says how much it
+ * needs.
+ */
+DRPS_MUST_CHECK
+int drps_io_reserve(const struct drps_io *io, const char *path, uint64_t bytes,
+                    struct drps_err *err);
+
+/* Write a whole file and sync it. One that is there is overwritten where it lies: room that was set
+ * aside for it serves, even on a full disk. */
 DRPS_MUST_CHECK
 int drps_io_write_file(const struct drps_io *io, const char *path, const void *data, size_t n,
                        struct drps_err *err);

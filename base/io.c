@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/drps_size.h"
+
 /* One system call moves at most this much: a round number under the kernel's 2 GiB. */
 enum { MAX_TRANSFER = 1 << 30 };
 
@@ -128,6 +130,12 @@ static int os_exchange(void *ctx, const char *a, const char *b)
     return renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) ? -errno : 0;
 }
 
+static int os_link(void *ctx, const char *from, const char *to)
+{
+    (void)ctx;
+    return link(from, to) ? -errno : 0;
+}
+
 static const struct drps_io_ops os_ops = {
     .open = os_open,
     .close = os_close,
@@ -144,6 +152,7 @@ static const struct drps_io_ops os_ops = {
     .mkdir = os_mkdir,
     .rmdir = os_rmdir,
     .exchange = os_exchange,
+    .link = os_link,
 };
 
 static const struct drps_io os_io = {.ops = &os_ops, .ctx = NULL};
@@ -288,6 +297,16 @@ int drps_io_sync(const struct drps_io *io, int fd, const char *path, struct drps
     return 0;
 }
 
+int drps_io_resize(const struct drps_io *io, int fd, const char *path, uint64_t size,
+                   struct drps_err *err)
+{
+    int rc = io->ops->ftruncate(io->ctx, fd, size);
+    if (rc < 0)
+        return drps_err_set(err, rc, "cannot make %s %" PRIu64 " bytes long: %s", path, size,
+                            drps_err_name(rc));
+    return 0;
+}
+
 int drps_io_size(const struct drps_io *io, int fd, const char *path, uint64_t *size_out,
                  struct drps_err *err)
 {
@@ -366,13 +385,33 @@ int drps_io_read_text(const struct drps_io *io, const char *path, size_t limit, 
     return rc;
 }
 
+int drps_io_reserve(const struct drps_io *io, const char *path, uint64_t bytes,
+                    struct drps_err *err)
+{
+    char size[32];
+    int fd;
+    int rc = drps_io_open(io, path, O_WRONLY | O_CREAT | O_EXCL, &fd, err);
+    if (rc < 0 || !bytes) {
+        drps_io_close(io, fd);
+        return rc;
+    }
+    rc = drps_io_fallocate(io, fd, bytes, err);
+    drps_io_close(io, fd);
+    if (rc >= 0 || rc == DRPS_E_INTERRUPTED) return rc < 0 ? rc : 0;
+    return drps_err_set(err, rc,
+                        "no space left for %s, which needs %s: %s; free some space or choose "
+                        "another folder",
+                        path, drps_size_format(bytes, size, sizeof(size)), drps_err_name(rc));
+}
+
 int drps_io_write_file(const struct drps_io *io, const char *path, const void *data, size_t n,
                        struct drps_err *err)
 {
     int fd;
-    int rc = drps_io_open(io, path, O_WRONLY | O_CREAT | O_TRUNC, &fd, err);
+    int rc = drps_io_open(io, path, O_WRONLY | O_CREAT, &fd, err);
     if (rc < 0) return rc;
     rc = drps_io_write_at(io, fd, data, n, 0, path, err);
+    if (rc == 0) rc = drps_io_resize(io, fd, path, n, err);
     if (rc == 0) rc = drps_io_sync(io, fd, path, err);
     drps_io_close(io, fd);
     return rc;

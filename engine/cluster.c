@@ -281,6 +281,18 @@ int drps_cluster_epoch(const struct drps_cluster *c, struct drps_cluster_sums *s
     return rc;
 }
 
+int drps_cluster_least(const struct drps_cluster *c, uint64_t *value, struct drps_err *err)
+{
+    const uint64_t mine = *value;
+    uint64_t *all = calloc(c->count, sizeof(*all));
+    if (!all) return drps_err_set(err, -ENOMEM, "no memory for %u ranks", c->count);
+    int rc = drps_net_gather(c->net, &mine, sizeof(mine), all, c->wait_ms, err);
+    for (uint32_t r = 0; r < c->count && rc == 0; r++)
+        if (all[r] && (!*value || all[r] < *value)) *value = all[r];
+    free(all);
+    return rc;
+}
+
 /* ---- The model ---- */
 
 struct sending { /* a rank's rows on their way to the master */
@@ -332,7 +344,7 @@ static int send_all_rows(const struct drps_cluster *c, const struct drps_server 
 }
 
 static int take_rows(const struct drps_cluster *c, uint32_t from, size_t param_bytes,
-                     struct drps_modelrows *out, struct drps_err *err)
+                     struct drps_params *out, struct drps_err *err)
 {
     size_t n;
     int rc;
@@ -341,20 +353,26 @@ static int take_rows(const struct drps_cluster *c, uint32_t from, size_t param_b
         rc = receive(c, from, ROWS, &m, err);
         if (rc < 0) return rc;
         n = m->bytes / param_bytes;
-        rc = drps_modelrows_add_params(out, m->round, n, m->data, err);
+        rc = drps_params_add_packed(out, m->round, n, m->data, err);
         drps_net_message_free(m);
     } while (rc == 0 && n);
     return rc;
 }
 
 int drps_cluster_export(const struct drps_cluster *c, const struct drps_server *server,
-                        struct drps_modelrows *out, struct drps_err *err)
+                        struct drps_params *out, struct drps_err *err)
 {
     if (c->rank) return send_all_rows(c, server, err);
-    int rc = server->ops->scan(server->store, drps_modelrows_add, out, err);
+    int rc = server->ops->scan(server->store, drps_params_add, out, err);
     for (uint32_t r = 1; r < c->count && rc == 0; r++)
         rc = take_rows(c, r, server->model.dim * sizeof(float), out, err);
     return rc;
+}
+
+int drps_cluster_tell(const struct drps_cluster *c, struct drps_params_found *found,
+                      struct drps_err *err)
+{
+    return drps_net_broadcast(c->net, 0, found, sizeof(*found), TURN_MS, err);
 }
 
 /* ---- The end ---- */

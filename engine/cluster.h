@@ -6,8 +6,8 @@
 #define DRPS_CLUSTER_H
 
 #include "engine/drps_engine.h"
-#include "engine/drps_modeldir.h"
 #include "engine/net/drps_net.h"
+#include "engine/params.h"
 #include "engine/rounds.h"
 #include "engine/server.h"
 
@@ -45,11 +45,20 @@ int drps_cluster_epoch(const struct drps_cluster *c, struct drps_cluster_sums *s
                        struct drps_metrics *metrics, struct drps_epoch *epoch,
                        struct drps_err *err);
 
+/* *value becomes the least one of all ranks that is not 0, or 0. */
+DRPS_MUST_CHECK
+int drps_cluster_least(const struct drps_cluster *c, uint64_t *value, struct drps_err *err);
+
 /* Rank 0 adds the rows of all ranks to `out` in placed order; others, whose `out` is NULL, send
  * theirs. */
 DRPS_MUST_CHECK
 int drps_cluster_export(const struct drps_cluster *c, const struct drps_server *server,
-                        struct drps_modelrows *out, struct drps_err *err);
+                        struct drps_params *out, struct drps_err *err);
+
+/* What rank 0 found in them, to all. */
+DRPS_MUST_CHECK
+int drps_cluster_tell(const struct drps_cluster *c, struct drps_params_found *found,
+                      struct drps_err *err);
 
 /* How each rank fared, to all: ranks_out [count], free() it. */
 DRPS_MUST_CHECK

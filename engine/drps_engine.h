@@ -182,7 +182,11 @@ struct drps_train_result {
     size_t epochs_n;
     uint64_t
         best_epoch; /* whose parameters the model holds, from 1; 0: those of an unfinished epoch */
-    int stopped_early; /* patience ran out */
+    int stopped_early;       /* patience ran out, or training diverged after best_epoch */
+    uint64_t diverged_epoch; /* in which a loss, or a parameter, was no finite number; 0: none */
+    int published;           /* the model is written, here */
+    char
+        *kept; /* own: the folder that holds what was trained, where that is no model; NULL: none */
     int interrupted;
     uint64_t steps; /* done in the epoch that was interrupted */
     struct drps_store_stats store_stats;
@@ -217,12 +221,18 @@ void drps_train_net_options(const struct drps_plan *part, struct drps_net_option
 
 /*
  * Train and write options->model_path, whole or not at all. *result is filled as far as the run
- * came, also on errors; drps_train_result_free() it. Returns 0, or among others: DRPS_E_CONFIG
- * options do not fit the plan or this build DRPS_E_MEMORY_BUDGET  with the breakdown and the number
- * that would do; nothing was started DRPS_E_INTERRUPTED    options->stop was set; the model of the
- * steps done was written (with patience: of the best epoch, if one was complete), and
- * result->interrupted is set; before the first step of one worker, no model and no flag -ERANGE the
- * training loss is no finite number; err names epoch and step; nothing was written
+ * came, also on errors; drps_train_result_free() it. Where a run fails once parameters are whole on
+ * disk (of the last epoch; with patience of the best one), they stay in a folder beside the model:
+ * result->kept, for drps_publish_run(). Returns 0, or among others:
+ *   DRPS_E_CONFIG         options do not fit the plan or this build
+ *   DRPS_E_MEMORY_BUDGET  with the breakdown and the number that would do; nothing was started
+ *   DRPS_E_INTERRUPTED    options->stop was set; the model of the steps done was written (with
+ *                         patience: of the best epoch, if one was complete). Less than an epoch does
+ *                         not replace a model: result->kept. Without a step nothing is written
+ *   -ERANGE               a loss or a parameter is no finite number; err names epoch and step, or
+ *                         row; nothing was written
+ * With patience and an epoch before the loss diverged: 0, result->diverged_epoch, and the model of
+ * the best epoch.
  */
 DRPS_MUST_CHECK
 int drps_train_run(const struct drps_plan *plan, const struct drps_train_options *options,

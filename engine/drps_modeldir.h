@@ -48,20 +48,14 @@ struct drps_modeldir_info {
 
 struct drps_modelrows; /* opaque: a database of rows being written */
 
-/* Make folder `path`. Rows come with row_bytes each, of which the first dim floats are kept. */
+/* Make folder `path`. */
 DRPS_MUST_CHECK
 int drps_modelrows_open(const struct drps_kv_ops *kv, const char *path, uint64_t rows, uint32_t dim,
-                        size_t row_bytes, uint64_t memory_bytes, struct drps_modelrows **w_out,
-                        struct drps_err *err);
-/* A drps_row_visit: hand it, with the writer as ctx, to a store's scan. Rows must come in order and
- * be complete. */
+                        uint64_t memory_bytes, struct drps_modelrows **w_out, struct drps_err *err);
+/* params [n][dim] of rows first .. first + n - 1; rows must come in order and be complete. */
 DRPS_MUST_CHECK
-int drps_modelrows_add(void *writer, uint64_t first, size_t n, const void *rows,
+int drps_modelrows_add(void *writer, uint64_t first, size_t n, const void *params,
                        struct drps_err *err);
-/* Rows that come as parameters alone, dim floats each. */
-DRPS_MUST_CHECK
-int drps_modelrows_add_params(struct drps_modelrows *w, uint64_t first, size_t n,
-                              const void *params, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_modelrows_finish(struct drps_modelrows *w, uint64_t *content_out, struct drps_err *err);
 void drps_modelrows_close(struct drps_modelrows *w); /* NULL-safe */
@@ -70,14 +64,15 @@ void drps_modelrows_close(struct drps_modelrows *w); /* NULL-safe */
 uint64_t drps_modelrows_memory(uint32_t dim);
 uint64_t drps_modeldir_block_rows(uint32_t dim);
 
-/*
- * Complete the model in `dir`, which holds rows/: copy names.rec from the plan, write model.json.
- * `info` is taken as it is. `training` (a json_t object, borrowed; NULL: none) is stored beside it:
- * how the model was made.
- */
+/* What model.json says, but for "files": a json_t object, json_decref() it; NULL when memory is
+ * gone. `training` (a json_t object, borrowed; NULL: none) is in it: how the model was made. */
+void *drps_modeldir_describe(const struct drps_modeldir_info *info, void *training);
+
+/* Complete the model in `dir`, which holds rows/, a database of engine `store`, and names.rec, of
+ * this size and XXH3: write model.json from `description`, which is changed. */
 DRPS_MUST_CHECK
-int drps_modeldir_finish(const struct drps_io *io, const char *dir, const struct drps_plan *plan,
-                         const struct drps_modeldir_info *info, void *training,
+int drps_modeldir_finish(const struct drps_io *io, const char *dir, const char *store,
+                         uint64_t names_bytes, uint64_t names_sum, void *description,
                          struct drps_err *err);
 
 /* ---- Reading ---- */

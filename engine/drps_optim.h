@@ -9,6 +9,10 @@
  * l2 * w; for sgd and adagrad l1 shrinks w after the step by touches * l1 * (the step's rate). FTRL
  * applies l1 and l2 in its closed form. l1 applies to the first float of a row only (weights and
  * biases, not factors); neither applies to the intercept.
+ *
+ * What is no finite number does not become one again: a parameter that is none stays so, and one
+ * whose sum of squares (a, n) is infinite becomes none, so that whoever looks at parameters sees
+ * it.
  */
 #ifndef DRPS_OPTIM_H
 #define DRPS_OPTIM_H

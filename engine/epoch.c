@@ -26,6 +26,8 @@ struct run {
     uint64_t samples;     /* trained */
     double loss;          /* their sum */
     uint64_t trained_ns;  /* when training ended */
+    uint64_t diverged_at; /* of several ranks: the step, from 1, whose loss was no finite number
+                             here; the ranks stop soon after. 0: none */
 };
 
 static void set_mark(struct drps_epoch_loop *loop, struct mark *mark)
@@ -68,14 +70,14 @@ static int open_step(struct drps_epoch_loop *loop, struct drps_feed_batch *batch
     return rc;
 }
 
-static int not_finite(const struct run *run, struct drps_err *err)
+static int not_finite(const struct run *run, uint64_t step, struct drps_err *err)
 {
     const double lr = (double)run->loop->server->optim.lr;
     return drps_err_set(
         err, -ERANGE,
         "the training loss is no finite number in epoch %llu, step %llu: training diverged; "
         "try a smaller --lr (it is %g, try %g)",
-        (unsigned long long)run->epoch, (unsigned long long)run->step, lr, lr / 10);
+        (unsigned long long)run->epoch, (unsigned long long)step, lr, lr / 10);
 }
 
 /* ---- Steps: 0, or 1 when the user asked to stop before it ---- */
@@ -105,7 +107,7 @@ static int train_step(struct run *run, struct drps_err *err)
     run->step++;
     run->samples += batch.body.samples;
     run->loss += loss;
-    if (!isfinite(loss)) return not_finite(run, err);
+    if (!isfinite(loss)) return not_finite(run, run->step, err);
     tell_progress(run, end);
     return 0;
 }
@@ -130,7 +132,7 @@ static int train_steps(struct run *run, struct drps_err *err)
         run->step++;
         run->samples += done.batch[i].samples;
         run->loss += done.batch[i].loss;
-        if (!isfinite(done.batch[i].loss)) return not_finite(run, err);
+        if (!isfinite(done.batch[i].loss)) return not_finite(run, run->step, err);
     }
     tell_progress(run, end);
     return 0;
@@ -156,7 +158,7 @@ static int evaluate_step(struct run *run, struct drps_err *err)
 }
 
 /* The worker's part of a step of several ranks; of asynchronous rounds returns 1 after the last
- * one. */
+ * one. All ranks must hear of a loss that is no finite number: see agree_on_divergence(). */
 static int ranks_step(struct run *run, int training, struct drps_err *err)
 {
     struct drps_epoch_loop *loop = run->loop;
@@ -180,7 +182,7 @@ static int ranks_step(struct run *run, int training, struct drps_err *err)
     run->step++;
     run->samples += training ? batch->samples : 0;
     run->loss += round.loss;
-    if (!isfinite(round.loss)) return not_finite(run, err);
+    if (!isfinite(round.loss) && !run->diverged_at) run->diverged_at = run->step;
     tell_progress(run, end);
     return 0;
 }
@@ -234,6 +236,15 @@ static int finish(const struct run *run, const struct mark *from, uint64_t train
     out->samples_per_s = (double)sums.samples / ((double)sums.train_ns * 1e-9);
     out->train_loss = sums.loss_sum / (double)sums.samples;
     return rc;
+}
+
+/* Several ranks, all of which have stopped, or are through: -ERANGE on all if one has diverged. */
+static int agree_on_divergence(const struct run *run, struct drps_err *err)
+{
+    uint64_t step = run->diverged_at;
+    if (!run->loop->cluster) return 0;
+    int rc = drps_cluster_least(run->loop->cluster, &step, err);
+    return rc == 0 && step ? not_finite(run, step, err) : rc;
 }
 
 /* The steps up to `end`. Returns 1 when the user has stopped them. */
@@ -291,7 +302,9 @@ int drps_epoch_run(struct drps_epoch_loop *loop, uint64_t epoch, struct drps_epo
     if (loop->metrics) drps_metrics_reset(loop->metrics);
     int rc = loop->async ? train_async(&run, err) : 0;
     if (rc == 0) rc = loop->rounds ? run_rounds(&run, err) : run_steps(&run, run.steps, err);
-    if (rc == 1) {
+    const int stopped = rc == 1;
+    if (rc >= 0) rc = agree_on_divergence(&run, err);
+    if (rc == 0 && stopped) {
         loop->stopped_at = run.step;
         return DRPS_E_INTERRUPTED;
     }

@@ -1,7 +1,7 @@
 /*
  * A training run from options to model. Everything that can be refused is refused before a file is
  * made; everything that is made lies in the model's partial folder, which is renamed at the very
- * end or removed.
+ * end or removed, but for what was trained: engine/export.c.
  */
 #include "engine/job.h"
 
@@ -13,7 +13,8 @@
 
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
-#include "engine/space.h"
+#include "engine/drps_modeldir.h"
+#include "engine/publish.h"
 #include "index/drps_names.h"
 #include "storage/drps_probe.h"
 
@@ -147,15 +148,6 @@ static int check_names(const struct drps_job *job, struct drps_err *err)
     return rc == 0 ? drps_plan_read_file(job->whole, "names.rec", NULL, NULL, err) : rc;
 }
 
-static int find_model_store(struct drps_job *job, struct drps_err *err)
-{
-    const char *name = job->options->model_store;
-    job->model_kv = name ? drps_kv_find(name) : drps_kv_engines()[0];
-    if (job->model_kv && !job->model_kv->training_only) return 0;
-    return drps_err_set(err, DRPS_E_CONFIG, "--model-store %s is not in this build",
-                        name ? name : "rocksdb or leveldb");
-}
-
 static struct drps_worker_size worker_size(const struct drps_job *job)
 {
     const struct drps_plan_info *info = &job->plan->info;
@@ -200,7 +192,7 @@ static int prepare(struct drps_job *job, struct drps_store_config *config, struc
     if (rc == 0 && job->ranks) rc = drps_cluster_init(&job->cluster, job->plan, job->options, err);
     if (rc == 0) rc = init_model(job, &model, err);
     if (rc == 0) rc = init_optim(job, &optim, err);
-    if (rc == 0) rc = find_model_store(job, err);
+    if (rc == 0) rc = drps_publish_engine(job->options->model_store, &job->model_kv, err);
     if (rc == 0) rc = check_names(job, err);
     if (rc < 0) return rc;
     drps_server_init(&job->server, &model, &optim);
@@ -370,6 +362,7 @@ static int open_store(struct drps_job *job, struct drps_store_config *config, st
                              &job->timeline, err);
     if (rc == 0)
         rc = drps_server_open(&job->server, job->memory.store, config, job->plan->info.rows, err);
+    if (rc == -ENOSPC || rc == -EDQUOT) drps_job_say_space(job, config, err);
     return rc;
 }
 
@@ -384,15 +377,6 @@ static int begin_stage(struct drps_job *job, struct drps_err *err)
                               &drps_modeldir_kind, o->replace && !path, err);
     free(path);
     return rc;
-}
-
-/* Before the first round. Whoever keeps the whole plan writes the model. */
-static int check_space(const struct drps_job *job, const struct drps_store_config *config,
-                       struct drps_err *err)
-{
-    const uint64_t store = drps_space_of_store(&job->memory, config->rows, config->row_bytes);
-    return drps_space_check(job->store_dir, store + (job->whole ? job->result->model_bytes : 0),
-                            err);
 }
 
 static int open_diagonal(struct drps_job *job, struct drps_err *err)
@@ -438,7 +422,8 @@ static int start(struct drps_job *job, struct drps_store_config *config, struct 
     const struct drps_worker_size size = worker_size(job);
     int rc = begin_stage(job, err);
     if (rc == 0) rc = make_store_dir(job, err);
-    if (rc == 0) rc = check_space(job, config, err);
+    if (rc == 0) rc = drps_job_check_space(job, config, 0, err);
+    if (rc == 0) rc = drps_job_begin_export(job, err);
     if (rc == 0) rc = open_windows(job, config, err);
     if (rc == 0)
         rc = drps_feed_start(job->feed, job->options->epochs, job->memory.buffer_bytes,
@@ -453,6 +438,7 @@ static int start(struct drps_job *job, struct drps_store_config *config, struct 
         if (!job->metrics) rc = drps_err_set(err, -ENOMEM, "no memory for the metrics");
     }
     if (rc == 0) rc = open_store(job, config, err);
+    if (rc == 0) rc = drps_job_check_space(job, config, 1, err);
     if (rc == 0 && job->memory.diagonal_batches) rc = open_diagonal(job, err);
     if (rc == 0 && job->ranks) rc = open_rounds(job, err);
     if (rc == 0 && job->ranks) rc = open_async(job, err);
@@ -495,7 +481,7 @@ static int judge_epoch(struct drps_job *job, const struct drps_epoch *epoch, dou
     struct drps_train_result *r = job->result;
     if (epoch->test.loss < *best_loss) {
         *best_loss = epoch->test.loss;
-        int rc = drps_job_export(job, err);
+        int rc = drps_job_export(job, epoch->epoch, err);
         if (rc == 0) r->best_epoch = epoch->epoch;
         return rc;
     }
@@ -503,45 +489,66 @@ static int judge_epoch(struct drps_job *job, const struct drps_epoch *epoch, dou
     return r->stopped_early;
 }
 
-/* A held-out loss that is no number: an earlier best epoch is kept, else there is nothing to keep.
- */
-static int end_diverged(struct drps_job *job, uint64_t epoch, struct drps_err *err)
+static int test_loss_diverged(uint64_t epoch, struct drps_err *err)
 {
-    job->result->stopped_early = job->result->best_epoch > 0;
-    if (job->result->stopped_early) return 0;
     return drps_err_set(err, -ERANGE,
                         "the held-out loss of epoch %llu is no finite number: try a smaller --lr",
                         (unsigned long long)epoch);
 }
 
-static int run_epochs(struct drps_job *job, struct drps_err *err)
+/* Training ends where it diverges: with the best epoch before, if patience has one, as the model.
+ */
+static int end_diverged(struct drps_job *job, uint64_t epoch, struct drps_err *err)
 {
-    double best_loss = INFINITY;
-    for (uint64_t e = 1; e <= job->options->epochs; e++) {
-        struct drps_epoch epoch;
-        int rc = drps_epoch_run(&job->loop, e, &epoch, err);
-        if (rc == DRPS_E_INTERRUPTED) {
-            job->result->steps = job->loop.stopped_at;
-            if (!job->ranks && e == 1 && !job->result->steps) return rc;
-            job->result->interrupted = 1;
-            return 0; /* not a failure: what was done is kept */
-        }
-        if (rc == 0) rc = keep_epoch(job, &epoch, err);
-        if (rc == 0 && job->plan->info.eval_batches && !isfinite(epoch.test.loss))
-            return end_diverged(job, e, err);
-        if (rc == 0 && job->options->patience) rc = judge_epoch(job, &epoch, &best_loss, err);
-        if (rc) return rc < 0 ? rc : 0;
-    }
+    struct drps_train_result *r = job->result;
+    r->diverged_epoch = epoch;
+    if (!r->best_epoch) return -ERANGE;
+    if (job->whole)
+        drps_log(job->options->log, DRPS_LOG_WARN, "%s; the model is that of epoch %llu", err->text,
+                 (unsigned long long)r->best_epoch);
+    drps_err_clear(err);
+    r->stopped_early = 1;
     return 0;
 }
 
-/* With patience the best epoch is written already, unless none was better than nothing. */
+/* 0; 1: that was the last one. */
+static int run_epoch(struct drps_job *job, uint64_t e, double *best_loss, struct drps_err *err)
+{
+    struct drps_epoch epoch;
+    int rc = drps_epoch_run(&job->loop, e, &epoch, err);
+    if (rc == DRPS_E_INTERRUPTED) {
+        job->result->interrupted = 1;
+        job->result->steps = job->loop.stopped_at;
+        drps_err_clear(err);
+        return 1; /* not a failure: what was done is kept */
+    }
+    if (rc == 0) rc = keep_epoch(job, &epoch, err);
+    if (rc == 0 && job->plan->info.eval_batches && !isfinite(epoch.test.loss))
+        rc = test_loss_diverged(e, err);
+    if (rc == 0 && job->options->patience) rc = judge_epoch(job, &epoch, best_loss, err);
+    return rc;
+}
+
+static int run_epochs(struct drps_job *job, struct drps_err *err)
+{
+    double best_loss = INFINITY;
+    uint64_t e = 0;
+    int rc = 0;
+    while (rc == 0 && e < job->options->epochs)
+        rc = run_epoch(job, ++e, &best_loss, err);
+    if (rc == -ERANGE) return end_diverged(job, e, err);
+    return rc < 0 ? rc : 0;
+}
+
+/* With patience the best epoch is written already, unless none was better than nothing. Of a run
+ * that ended before its first step there is nothing to write. */
 static int export_last(struct drps_job *job, struct drps_err *err)
 {
     struct drps_train_result *r = job->result;
-    if (r->best_epoch) return 0;
-    r->best_epoch = r->interrupted && r->steps ? 0 : r->epochs_n;
-    return drps_job_export(job, err);
+    const int unfinished = r->interrupted && r->steps;
+    if (r->best_epoch || (r->interrupted && !r->epochs_n && !r->steps)) return 0;
+    r->best_epoch = unfinished ? 0 : r->epochs_n;
+    return drps_job_export(job, r->epochs_n + (unfinished ? 1 : 0), err);
 }
 
 /* The forecast and the manifest get the memory that training had. */
@@ -569,10 +576,9 @@ static int run(struct drps_job *job, struct drps_err *err)
     if (rc == 0) rc = export_last(job, err);
     drps_job_collect(job);
     if (rc == 0 && job->ranks) rc = drps_job_collect_ranks(job, err);
-    if (rc < 0) return rc;
     stop_reading(job);
-    drps_job_forecast(job);
-    rc = drps_job_publish(job, err);
+    if (rc == 0) drps_job_forecast(job);
+    rc = drps_job_conclude(job, rc, err);
     return rc == 0 && job->ranks ? drps_cluster_finish(&job->cluster, err) : rc;
 }
 
@@ -586,15 +592,37 @@ static void finish(struct drps_job *job)
     drps_metrics_free(job->metrics);
     drps_windows_close(job->windows);
     drps_stage_abort(&job->stage); /* nothing to do once committed */
+    drps_trained_end(&job->trained);
     free(job->store_dir);
     free(job->block_first);
+}
+
+/* Ctrl-C is no failure, but no success either. */
+static int interrupted(const struct drps_train_options *o, const struct drps_train_result *r,
+                       int has_model, struct drps_err *err)
+{
+    const unsigned long long steps = r->steps;
+    if (!r->epochs_n && !r->steps)
+        return drps_err_set(err, DRPS_E_INTERRUPTED,
+                            "interrupted before the first step was done: nothing is written");
+    if (r->kept)
+        return drps_err_set(err, DRPS_E_INTERRUPTED,
+                            "interrupted after 0 epochs and %llu steps: %s stays as it was, as "
+                            "less than an epoch does not replace a model; what was trained is kept "
+                            "in %s: 'drps-train --publish %s -o %s --force' puts it in its place",
+                            steps, o->model_path, r->kept, r->kept, o->model_path);
+    return drps_err_set(err, DRPS_E_INTERRUPTED,
+                        "interrupted after %zu epochs and %llu steps; the model so far is %s",
+                        r->epochs_n, steps, has_model ? o->model_path : "at rank 0");
 }
 
 int drps_train_run(const struct drps_plan *plan, const struct drps_train_options *options,
                    struct drps_train_result *result, struct drps_err *err)
 {
     struct drps_train_options o = *options;
+    struct drps_err unread = DRPS_ERR_INIT;
 
+    if (!err) err = &unread;
     memset(result, 0, sizeof(*result));
     if (!o.epochs) o.epochs = 1;
     struct drps_job *job = calloc(1, sizeof(*job));
@@ -613,16 +641,7 @@ int drps_train_run(const struct drps_plan *plan, const struct drps_train_options
     drps_job_measure(job);
     const int has_model = job->whole != NULL;
     free(job);
-    if (rc == DRPS_E_INTERRUPTED && !o.ranks) {
-        drps_err_clear(err);
-        return drps_err_set(err, rc, "interrupted before the first step: there is no model");
-    }
-    if (rc == 0 && result->interrupted)
-        rc = drps_err_set(err, DRPS_E_INTERRUPTED,
-                          "interrupted after %zu epochs and %llu steps; the model so far is %s",
-                          result->epochs_n, (unsigned long long)result->steps,
-                          has_model ? o.model_path : "at rank 0");
-    return rc;
+    return rc == 0 && result->interrupted ? interrupted(&o, result, has_model, err) : rc;
 }
 
 void drps_train_result_free(struct drps_train_result *result)
@@ -631,6 +650,8 @@ void drps_train_result_free(struct drps_train_result *result)
     free(result->epochs);
     free(result->windows);
     free(result->ranks);
+    free(result->kept);
+    result->kept = NULL;
     result->ranks = NULL;
     result->ranks_n = 0;
     result->epochs = NULL;

@@ -1,4 +1,4 @@
-/* One training run: what job.c prepares and runs, results.c counts and publish.c writes. Private to
+/* One training run: what job.c prepares and runs, results.c counts and export.c writes. Private to
  * engine/. */
 #ifndef DRPS_JOB_H
 #define DRPS_JOB_H
@@ -12,7 +12,9 @@
 #include "engine/memory.h"
 #include "engine/rounds.h"
 #include "engine/server.h"
+#include "engine/space.h"
 #include "engine/timeline.h"
+#include "engine/trained.h"
 #include "engine/windows.h"
 #include "engine/worker.h"
 
@@ -40,6 +42,7 @@ struct drps_job {
     struct drps_window_source window_source;
     struct drps_metrics *metrics;
     struct drps_stage stage;
+    struct drps_trained trained; /* in the stage, until it has a name of its own; whole */
     char *store_dir; /* own: of the store's files, in the stage */
     const struct drps_kv_ops *model_kv;
     struct drps_forecast_disk disk; /* for the forecast of a block store */
@@ -48,14 +51,36 @@ struct drps_job {
     struct drps_process_io io_before;
 };
 
-/* Write the rows as they are now to the stage, in place of what was written before; of several
- * ranks to that of rank 0. */
-DRPS_MUST_CHECK
-int drps_job_export(struct drps_job *job, struct drps_err *err);
+/* ---- The end: engine/export.c ---- */
 
-/* Close the store, complete the model and give it its name, where this process writes one. */
+/* Set room aside for all that training leaves, where this process writes the model. */
 DRPS_MUST_CHECK
-int drps_job_publish(struct drps_job *job, struct drps_err *err);
+int drps_job_begin_export(struct drps_job *job, struct drps_err *err);
+
+/* -ENOSPC: the disk has too little for the run; `reserved`: for what comes after all room that can
+ * be was set aside. */
+DRPS_MUST_CHECK
+int drps_job_check_space(const struct drps_job *job, const struct drps_store_config *config,
+                         int reserved, struct drps_err *err);
+
+/* Room that was to be set aside was not there: err gets what all of it comes to at least. */
+void drps_job_say_space(const struct drps_job *job, const struct drps_store_config *config,
+                        struct drps_err *err);
+
+/*
+ * Write the parameters as they are now, after `epoch`; of several ranks to the disk of rank 0. What
+ * was written before stays until these are whole. -ERANGE, on all ranks: a value is no finite
+ * number; err names it.
+ */
+DRPS_MUST_CHECK
+int drps_job_export(struct drps_job *job, uint64_t epoch, struct drps_err *err);
+
+/*
+ * The run has come to `rc`: what was exported last becomes the model, or, where that fails or the
+ * run had failed, is kept in a folder that err and result->kept name. The store is closed.
+ */
+DRPS_MUST_CHECK
+int drps_job_conclude(struct drps_job *job, int rc, struct drps_err *err);
 
 /* ---- Results ---- */
 

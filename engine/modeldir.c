@@ -12,10 +12,10 @@
 #include "base/drps_alloc.h"
 #include "base/drps_checksum.h"
 #include "engine/blockcache.h"
+#include "engine/trained.h"
 #include "index/drps_names.h"
 
 enum {
-    COPY_BYTES = 256 * 1024,
     MIB = 1 << 20,
     NAMES_BYTES = MIB, /* one page of the dictionary, its strings included, and its directory */
     ENGINE_LEAST = 2 * MIB, /* for reading only */
@@ -42,11 +42,17 @@ static const struct drps_owned store_owned[] = {
     {.name = "slots.rec"},
     {.name = NULL},
 };
+/* What is trained and no model yet: engine/trained.h. */
+static const struct drps_owned trained_owned[] = {
+    {.name = DRPS_TRAINED_MANIFEST}, {.name = DRPS_TRAINED_PARAMS}, {.name = "params.next"},
+    {.name = DRPS_TRAINED_NAMES},    {.name = NULL},
+};
 static const struct drps_owned model_owned[] = {
     {.name = manifest_name},
     {.name = names_name},
     {.name = rows_name, .inside = drps_kv_owned},
     {.name = "store", .inside = store_owned, .unfinished = 1},
+    {.name = "trained", .inside = trained_owned, .unfinished = 1},
     {.name = NULL},
 };
 const struct drps_stage_kind drps_modeldir_kind = {.manifest = manifest_name,
@@ -201,42 +207,6 @@ static int lists_from_json(struct drps_modeldir_info *info, const json_t *j, con
 
 /* ---- Writing ---- */
 
-/* Where names.rec goes, and what is known of it so far. */
-struct copy {
-    const struct drps_io *io;
-    const char *path;
-    int fd;
-    struct drps_summer *sum;
-    uint64_t bytes;
-};
-
-static int copy_piece(void *ctx, const void *data, size_t n, struct drps_err *err)
-{
-    struct copy *c = ctx;
-    int rc = drps_io_write_at(c->io, c->fd, data, n, c->bytes, c->path, err);
-    drps_summer_add(c->sum, data, n);
-    c->bytes += n;
-    return rc;
-}
-
-/* Copy names.rec, which must be the plan's, and learn its size and checksum. */
-static int copy_names(const struct drps_io *io, const struct drps_plan *plan, const char *to,
-                      uint64_t *bytes_out, uint64_t *sum_out, struct drps_err *err)
-{
-    struct copy c = {.io = io, .path = to, .fd = -1, .sum = drps_summer_new()};
-    int rc = c.sum ? 0 : drps_err_set(err, -ENOMEM, "no memory to write %s", to);
-    *bytes_out = *sum_out = 0;
-    if (rc == 0) rc = drps_io_open(io, to, O_WRONLY | O_CREAT | O_TRUNC, &c.fd, err);
-    if (rc == 0) rc = drps_plan_read_file(plan, names_name, copy_piece, &c, err);
-    if (rc == 0) {
-        *bytes_out = c.bytes;
-        *sum_out = drps_summer_value(c.sum);
-    }
-    drps_io_close(io, c.fd);
-    drps_summer_free(c.sum);
-    return rc;
-}
-
 /* Number and bytes of the files in folder `path`, which an engine has written. */
 static int measure_folder(const char *path, uint64_t *files_out, uint64_t *bytes_out,
                           struct drps_err *err)
@@ -256,44 +226,34 @@ static int measure_folder(const char *path, uint64_t *files_out, uint64_t *bytes
     return 0;
 }
 
-static int write_manifest(const struct drps_io *io, const char *path,
-                          const struct drps_modeldir_info *info, json_t *files, json_t *training,
-                          struct drps_err *err)
+void *drps_modeldir_describe(const struct drps_modeldir_info *info, void *training)
 {
     json_t *j = info_to_json(info);
-    int rc = -ENOMEM;
-    if (j && json_object_set(j, "files", files) == 0 &&
-        (!training || json_object_set(j, "training", training) == 0))
-        rc = drps_manifest_write(io, path, j, err);
-    else
-        rc = drps_err_set(err, rc, "no memory for %s", path);
+    if (!j || !training || json_object_set(j, "training", training) == 0) return j;
     json_decref(j);
-    return rc;
+    return NULL;
 }
 
-int drps_modeldir_finish(const struct drps_io *io, const char *dir, const struct drps_plan *plan,
-                         const struct drps_modeldir_info *info, void *training,
+int drps_modeldir_finish(const struct drps_io *io, const char *dir, const char *store,
+                         uint64_t names_bytes, uint64_t names_sum, void *description,
                          struct drps_err *err)
 {
-    char *to = drps_path_join(dir, names_name);
     char *rows = drps_path_join(dir, rows_name);
     char *manifest = drps_path_join(dir, manifest_name);
-    uint64_t names_bytes, names_sum, rows_files, rows_bytes;
-    int rc = to && rows && manifest
-                 ? 0
-                 : drps_err_set(err, -ENOMEM, "no memory to finish %s", dir);
+    uint64_t rows_files, rows_bytes;
+    int rc = rows && manifest ? 0 : drps_err_set(err, -ENOMEM, "no memory to finish %s", dir);
 
-    if (rc == 0) rc = copy_names(io, plan, to, &names_bytes, &names_sum, err);
     if (rc == 0) rc = measure_folder(rows, &rows_files, &rows_bytes, err);
     if (rc == 0) {
         json_t *files = json_pack("{s:{s:I, s:o}, s:{s:s, s:I, s:I}}", names_name, "bytes",
                                   (json_int_t)names_bytes, "checksum", drps_manifest_hex(names_sum),
-                                  rows_name, "store", info->store, "files", (json_int_t)rows_files,
+                                  rows_name, "store", store, "files", (json_int_t)rows_files,
                                   "bytes", (json_int_t)rows_bytes);
-        rc = write_manifest(io, manifest, info, files, training, err);
+        rc = json_object_set(description, "files", files) == 0
+                 ? drps_manifest_write(io, manifest, description, err)
+                 : drps_err_set(err, -ENOMEM, "no memory for %s", manifest);
         json_decref(files);
     }
-    free(to);
     free(rows);
     free(manifest);
     return rc;
@@ -500,37 +460,16 @@ static int wrong_names(const struct drps_modeldir *md, struct drps_err *err)
                         names_name);
 }
 
-static int sum_names(const struct drps_modeldir *md, const char *path, int fd, uint64_t bytes,
-                     struct drps_summer *sum, struct drps_err *err)
-{
-    char *buf = malloc(COPY_BYTES);
-    int rc = buf ? 0 : drps_err_set(err, -ENOMEM, "no memory to verify %s", path);
-    for (uint64_t at = 0; rc == 0 && at < bytes; at += COPY_BYTES) {
-        const size_t n = bytes - at < COPY_BYTES ? (size_t)(bytes - at) : COPY_BYTES;
-        rc = drps_io_read_at(md->io, fd, buf, n, at, path, err);
-        if (rc == 0) drps_summer_add(sum, buf, n);
-    }
-    free(buf);
-    return rc;
-}
-
 static int verify_names_file(const struct drps_modeldir *md, struct drps_err *err)
 {
     const json_t *entry = json_object_get(json_object_get(md->json, "files"), names_name);
     char *path = drps_path_join(md->dir, names_name);
-    struct drps_summer *sum = drps_summer_new();
-    uint64_t want_sum, bytes;
-    int fd = -1;
-    int rc = path && sum ? 0 : drps_err_set(err, -ENOMEM, "no memory to verify %s", md->dir);
+    uint64_t want_sum, bytes, sum;
+    int rc = path ? 0 : drps_err_set(err, -ENOMEM, "no memory to verify %s", md->dir);
 
     if (rc == 0) rc = drps_manifest_get_hex(entry, "checksum", manifest_name, &want_sum, err);
-    if (rc == 0) rc = drps_io_open(md->io, path, O_RDONLY, &fd, err);
-    if (rc == 0) rc = drps_io_size(md->io, fd, path, &bytes, err);
-    if (rc == 0) rc = sum_names(md, path, fd, bytes, sum, err);
-    if (rc == 0 && (bytes != md->names_bytes || drps_summer_value(sum) != want_sum))
-        rc = wrong_names(md, err);
-    drps_io_close(md->io, fd);
-    drps_summer_free(sum);
+    if (rc == 0) rc = drps_trained_copy(md->io, path, NULL, &bytes, &sum, err);
+    if (rc == 0 && (bytes != md->names_bytes || sum != want_sum)) rc = wrong_names(md, err);
     free(path);
     return rc;
 }

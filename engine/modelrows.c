@@ -1,4 +1,4 @@
-/* One pass over all rows in order becomes a database of equal runs: the writing half of a model's
+/* Parameters of all rows in order become a database of equal runs: the writing half of a model's
  * rows/. */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct drps_modelrows {
     struct drps_kv *kv;
     struct drps_summer *content;
     uint64_t rows, next; /* of the model; the first that has not come */
-    size_t row_bytes, param_bytes;
+    size_t param_bytes;
     size_t block_rows;
     char *group; /* [GROUP * block_rows][param_bytes] rows not written yet */
     size_t used; /* of them */
@@ -33,15 +33,13 @@ uint64_t drps_modelrows_memory(uint32_t dim)
 }
 
 int drps_modelrows_open(const struct drps_kv_ops *kv, const char *path, uint64_t rows, uint32_t dim,
-                        size_t row_bytes, uint64_t memory_bytes, struct drps_modelrows **w_out,
-                        struct drps_err *err)
+                        uint64_t memory_bytes, struct drps_modelrows **w_out, struct drps_err *err)
 {
     *w_out = NULL;
     struct drps_modelrows *w = calloc(1, sizeof(*w));
     if (!w) return drps_err_set(err, -ENOMEM, "no memory to write %s", path);
     w->ops = kv;
     w->rows = rows;
-    w->row_bytes = row_bytes;
     w->param_bytes = dim * sizeof(float);
     w->block_rows = drps_modeldir_block_rows(dim);
     w->content = drps_summer_new();
@@ -88,35 +86,27 @@ static int write_group(struct drps_modelrows *w, struct drps_err *err)
     return n ? w->ops->put_many(w->kv, keys, n, values, bytes, err) : 0;
 }
 
-static int add(struct drps_modelrows *w, uint64_t first, size_t n, const void *rows, size_t stride,
-               struct drps_err *err)
+int drps_modelrows_add(void *writer, uint64_t first, size_t n, const void *params,
+                       struct drps_err *err)
 {
-    const char *row = rows;
+    struct drps_modelrows *w = writer;
+    const char *from = params;
+    const size_t group = GROUP * w->block_rows;
     if (first != w->next || n > w->rows - first)
         return drps_err_set(err, -EINVAL, "rows %llu to %llu came where row %llu of %llu was next",
                             (unsigned long long)first, (unsigned long long)(first + n),
                             (unsigned long long)w->next, (unsigned long long)w->rows);
-    for (size_t i = 0; i < n; i++, row += stride) {
-        memcpy(w->group + w->used * w->param_bytes, row, w->param_bytes);
-        w->next++;
-        if (++w->used < GROUP * w->block_rows) continue;
-        int rc = write_group(w, err);
+    while (n) {
+        const size_t some = n < group - w->used ? n : group - w->used;
+        memcpy(w->group + w->used * w->param_bytes, from, some * w->param_bytes);
+        w->used += some;
+        w->next += some;
+        from += some * w->param_bytes;
+        n -= some;
+        int rc = w->used == group ? write_group(w, err) : 0;
         if (rc < 0) return rc;
     }
     return 0;
-}
-
-int drps_modelrows_add(void *writer, uint64_t first, size_t n, const void *rows,
-                       struct drps_err *err)
-{
-    struct drps_modelrows *w = writer;
-    return add(w, first, n, rows, w->row_bytes, err);
-}
-
-int drps_modelrows_add_params(struct drps_modelrows *w, uint64_t first, size_t n,
-                              const void *params, struct drps_err *err)
-{
-    return add(w, first, n, params, w->param_bytes, err);
 }
 
 int drps_modelrows_finish(struct drps_modelrows *w, uint64_t *content_out, struct drps_err *err)

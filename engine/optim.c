@@ -87,11 +87,11 @@ static float beta_of(const struct drps_optim *o)
     return o->beta > 0 ? o->beta : BETA;
 }
 
-/* |w| - by, but not through zero. */
+/* |w| - by, but not through zero. What is no number stays so: every comparison with it is false. */
 INLINE float shrink(float w, float by)
 {
     const float left = fabsf(w) - by;
-    return left > 0 ? copysignf(left, w) : 0.0f;
+    return left <= 0 ? 0.0f : copysignf(left, w);
 }
 
 /* What there is to do besides the gradient. */
@@ -111,7 +111,9 @@ INLINE void adagrad_one(float *w, float *a, float g, float lr, float eps, float 
     if (regular) g += l2 * *w;
     *a += g * g;
     const float rate = lr / sqrtf(*a + eps);
-    *w -= rate * g;
+    /* 0, which changes no bit; of an infinite sum no number: else its rate of 0 would hide it */
+    const float none = *a - *a;
+    *w -= rate * g - none;
     if (regular == L2_AND_L1) *w = shrink(*w, l1 * rate);
 }
 
@@ -123,7 +125,7 @@ INLINE void ftrl_one(float *w, float *z, float *n, float g, float lr, float beta
     *n = more;
     const float left = fabsf(*z) - l1;
     const float next = -copysignf(left, *z) / ((beta + new_root) / lr + l2);
-    *w = left > 0 ? next : 0.0f;
+    *w = left <= 0 ? 0.0f : next;
 }
 
 void drps_optim_init_row(const struct drps_optim *o, uint32_t dim, int intercept, float *row)
@@ -321,6 +323,7 @@ static void step_float_ref(const struct drps_optim *o, float *w, float *a, float
     if (o->kind == DRPS_OPTIM_ADAGRAD) {
         *a += g * g;
         rate = o->lr / sqrtf(*a + eps_of(o));
+        if (isinf(*a)) *w = NAN;
     }
     *w -= rate * g;
     if (l1 > 0) {
@@ -328,7 +331,7 @@ static void step_float_ref(const struct drps_optim *o, float *w, float *a, float
             *w -= l1 * rate;
         else if (*w < -(l1 * rate))
             *w += l1 * rate;
-        else
+        else if (!isnan(*w))
             *w = 0;
     }
 }

@@ -1,96 +1,158 @@
-/* From rows in a store to a model folder under its final name. */
+/* A folder of trained parameters becomes a model folder under its final name. */
+#include "engine/publish.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <jansson.h>
 
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
 #include "engine/drps_modeldir.h"
-#include "engine/drps_report.h"
-#include "engine/job.h"
+#include "engine/memory.h"
+#include "engine/space.h"
+#include "engine/trained.h"
 
-/* All rows, into the stage: a new database in place of an earlier candidate's. */
-static int write_rows(struct drps_job *job, struct drps_err *err)
+enum { MIB = 1 << 20, ENGINE_LEAST = 12 * MIB, ENGINE_MOST = 48 * MIB, PROGRAM_BYTES = 20 * MIB };
+
+int drps_publish_engine(const char *name, const struct drps_kv_ops **kv_out, struct drps_err *err)
 {
-    const struct drps_server *server = &job->server;
+    *kv_out = name ? drps_kv_find(name) : drps_kv_engines()[0];
+    if (*kv_out && !(*kv_out)->training_only) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG, "--model-store %s is not in this build",
+                        name ? name : "rocksdb or leveldb");
+}
+
+/* One folder being published. */
+struct publication {
+    const struct drps_io *io;
+    const char *folder;
+    const char *dir; /* of the stage */
+    struct drps_trained_about about;
+    json_t *manifest; /* own */
+};
+
+static int join(const char *dir, const char *name, char **path_out, struct drps_err *err)
+{
+    *path_out = drps_path_join(dir, name);
+    return *path_out ? 0 : drps_err_set(err, -ENOMEM, "no memory for a path in %s", dir);
+}
+
+/* A second name for the dictionary takes no room; on another disk it is copied. */
+static int put_names(const struct publication *p, struct drps_err *err)
+{
+    char *from = NULL, *to = NULL;
+    struct stat st;
+    uint64_t bytes, sum;
+    int rc = join(p->folder, DRPS_TRAINED_NAMES, &from, err);
+    if (rc == 0) rc = join(p->dir, DRPS_TRAINED_NAMES, &to, err);
+    if (rc == 0) {
+        const int is_file = lstat(from, &st) == 0 && S_ISREG(st.st_mode);
+        const int linked = is_file && p->io->ops->link(p->io->ctx, from, to) == 0;
+        rc = drps_trained_copy(p->io, from, linked ? NULL : to, &bytes, &sum, err);
+    }
+    if (rc == 0 && (bytes != p->about.names_bytes || sum != p->about.names_sum))
+        rc = drps_err_set(err, DRPS_E_CORRUPT,
+                          "%s is not the file that was written (size or checksum differ)", from);
+    free(from);
+    free(to);
+    return rc;
+}
+
+static int fill_rows(const struct publication *p, const char *from, struct drps_modelrows *w,
+                     struct drps_err *err)
+{
+    uint64_t content = 0;
+    int rc = drps_params_read(p->io, from, p->about.rows, p->about.dim, drps_modelrows_add, w, err);
+    if (rc == 0) rc = drps_modelrows_finish(w, &content, err);
+    if (rc == 0 && content != p->about.content)
+        rc = drps_err_set(err, DRPS_E_CORRUPT,
+                          "%s: the parameters are not those that were trained (content differs)",
+                          from);
+    return rc;
+}
+
+static int put_rows(const struct publication *p, const struct drps_kv_ops *kv,
+                    uint64_t memory_bytes, struct drps_err *err)
+{
+    const struct drps_trained_about *a = &p->about;
     struct drps_modelrows *w = NULL;
-    char *path = drps_path_join(job->stage.dir, "rows");
-    int rc = path ? 0 : drps_err_set(err, -ENOMEM, "no memory to write the model");
-
-    if (rc == 0) rc = drps_io_remove_tree(job->plan->io, path, err);
-    if (rc == 0)
-        rc = drps_modelrows_open(job->model_kv, path, job->whole->info.rows, server->model.dim,
-                                 server->row_bytes, job->memory.export_bytes, &w, err);
-    if (rc == 0)
-        rc = job->ranks ? drps_cluster_export(&job->cluster, server, w, err)
-                        : server->ops->scan(server->store, drps_modelrows_add, w, err);
-    if (rc == 0) rc = drps_modelrows_finish(w, &job->result->content, err);
+    char *from = NULL, *to = NULL;
+    int rc = drps_space_check(p->dir, "the model needs",
+                              kv->bulk_bytes(a->rows * a->dim * sizeof(float)), err);
+    if (rc == 0) rc = join(p->folder, DRPS_TRAINED_PARAMS, &from, err);
+    if (rc == 0) rc = join(p->dir, "rows", &to, err);
+    if (rc == 0) rc = drps_modelrows_open(kv, to, a->rows, a->dim, memory_bytes, &w, err);
+    if (rc == 0) rc = fill_rows(p, from, w, err);
     drps_modelrows_close(w);
-    free(path);
+    free(from);
+    free(to);
     return rc;
 }
 
-int drps_job_export(struct drps_job *job, struct drps_err *err)
+/* What was said of the training is said of the model; what depends on this build is new. */
+static int put_manifest(const struct publication *p, const struct drps_kv_ops *kv,
+                        struct drps_err *err)
+{
+    json_t *j = p->manifest, *training = json_object_get(j, "training");
+    if (json_object_set_new(j, "kind", json_string("drps-model")) < 0 ||
+        json_object_set_new(j, "version", json_integer(DRPS_MODELDIR_VERSION)) < 0 ||
+        json_object_set_new(j, "block_rows",
+                            json_integer((json_int_t)drps_modeldir_block_rows(p->about.dim))) < 0 ||
+        (training && json_object_set_new(training, "model_store", json_string(kv->name)) < 0))
+        return drps_err_set(err, -ENOMEM, "no memory for the model's manifest");
+    return drps_modeldir_finish(p->io, p->dir, kv->name, p->about.names_bytes, p->about.names_sum,
+                                j, err);
+}
+
+int drps_publish_stage(struct drps_stage *stage, const char *folder, const struct drps_kv_ops *kv,
+                       uint64_t memory_bytes, const struct drps_log *log,
+                       struct drps_publish_result *result, struct drps_err *err)
+{
+    struct publication p = {.io = stage->io, .folder = folder, .dir = stage->dir};
+    struct drps_err left = DRPS_ERR_INIT;
+    void *manifest;
+    int rc = drps_trained_open(p.io, folder, &p.about, &manifest, err);
+    p.manifest = manifest;
+    if (rc == 0) rc = put_names(&p, err);
+    if (rc == 0) rc = put_rows(&p, kv, memory_bytes, err);
+    if (rc == 0) rc = put_manifest(&p, kv, err);
+    if (rc == 0) rc = drps_stage_commit(stage, err);
+    json_decref(p.manifest);
+    if (rc < 0) return rc;
+    if (stage->left.code) drps_log(log, DRPS_LOG_WARN, "%s", stage->left.text);
+    result->rows = p.about.rows;
+    result->content = p.about.content;
+    result->model_bytes = p.about.rows * p.about.dim * sizeof(float);
+    result->model_store = kv->name;
+    if (drps_trained_remove(stage->io, folder, &left) < 0) /* the model is there all the same */
+        drps_log(log, DRPS_LOG_WARN, "%s is not needed any more: %s", folder, left.text);
+    return 0;
+}
+
+static uint64_t engine_memory(uint64_t memory_bytes)
+{
+    const uint64_t all = memory_bytes ? memory_bytes : drps_memory_available() / 2;
+    const uint64_t left = all > PROGRAM_BYTES ? all - PROGRAM_BYTES : 0;
+    return left < ENGINE_LEAST ? ENGINE_LEAST : left < ENGINE_MOST ? left : ENGINE_MOST;
+}
+
+int drps_publish_run(const struct drps_io *io, const struct drps_publish_options *o,
+                     struct drps_publish_result *result, struct drps_err *err)
 {
     const uint64_t start = drps_clock_ns();
-    int rc = job->whole ? write_rows(job, err)
-                        : drps_cluster_export(&job->cluster, &job->server, NULL, err);
-    job->export_ns += drps_clock_ns() - start;
-    return rc;
-}
-
-static void fill_info(const struct drps_job *job, struct drps_modeldir_info *info)
-{
-    const struct drps_plan_info *plan = &job->whole->info;
-    *info = (struct drps_modeldir_info){
-        .model = job->server.model,
-        .classification = plan->classification,
-        .label_negative = plan->label_negative,
-        .label_positive = plan->label_positive,
-        .label_mean = plan->label_mean,
-        .hash_seed = plan->hash_seed,
-        .string_names = plan->string_names,
-        .rows = plan->rows,
-        .block_rows = drps_modeldir_block_rows(job->server.model.dim),
-        .content = job->result->content,
-        .tables_n = plan->tables_n,
-        .fields_n = plan->fields_n,
-        .fields = job->whole->fields,
-    };
-    memcpy(info->plan_id, plan->id, sizeof(info->plan_id));
-    memcpy(info->format, plan->format, sizeof(info->format));
-    memcpy(info->tables, plan->tables, sizeof(info->tables));
-    strncpy(info->store, job->model_kv->name, sizeof(info->store) - 1); /* the rest is zero */
-}
-
-/* The store's files lie in the stage, too, so that they vanish with it; the model must not keep
- * them. */
-static int remove_store(struct drps_job *job, struct drps_err *err)
-{
-    char *path = drps_path_join(job->stage.dir, "store");
-    if (!path) return drps_err_set(err, -ENOMEM, "no memory to write the model");
-    drps_server_close(&job->server);
-    int rc = drps_io_remove_tree(job->plan->io, path, err);
-    free(path);
-    return rc;
-}
-
-int drps_job_publish(struct drps_job *job, struct drps_err *err)
-{
-    const uint64_t start = drps_clock_ns();
-    struct drps_modeldir_info info;
-
-    int rc = remove_store(job, err);
-    if (rc < 0 || !job->whole) return rc;
-    fill_info(job, &info);
-    json_t *training = drps_report_json(job->options, job->result);
-    if (!training) return drps_err_set(err, -ENOMEM, "no memory for the model's manifest");
-    rc = drps_modeldir_finish(job->plan->io, job->stage.dir, job->whole, &info, training, err);
-    json_decref(training);
-    if (rc == 0) rc = drps_stage_commit(&job->stage, err);
-    if (job->stage.left.code) drps_log(job->options->log, DRPS_LOG_WARN, "%s", job->stage.left.text);
-    job->export_ns += drps_clock_ns() - start;
+    const struct drps_kv_ops *kv;
+    struct drps_stage stage;
+    memset(result, 0, sizeof(*result));
+    int rc = drps_publish_engine(o->model_store, &kv, err);
+    if (rc < 0) return rc;
+    rc = drps_stage_begin(&stage, io, o->model_path, &drps_modeldir_kind, o->replace, err);
+    if (rc < 0) return rc;
+    rc = drps_publish_stage(&stage, o->folder, kv, engine_memory(o->memory_bytes), o->log, result,
+                            err);
+    drps_stage_abort(&stage); /* nothing to do once committed */
+    result->seconds = drps_seconds_since(start);
     return rc;
 }

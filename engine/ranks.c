@@ -184,12 +184,13 @@ static void run_process(struct rank *r, const struct drps_meet *meet, uint64_t j
     if (r->rc == 0) run(r);
 }
 
-/* Of a rank above 0. It says what it failed of unless rank 0 does: others hear why from the net. */
+/* Of a rank above 0. It says what it failed of unless rank 0 does: others hear why from the net,
+ * and all ranks know when training has diverged. */
 static void run_child(struct rank *r, struct drps_meet *meet, uint64_t job_id)
 {
     run_process(r, meet, job_id);
     drps_meet_leave(meet);
-    if (r->rc < 0 && r->rc != DRPS_E_PEER && r->rc != DRPS_E_INTERRUPTED)
+    if (r->rc < 0 && r->rc != DRPS_E_PEER && r->rc != DRPS_E_INTERRUPTED && r->rc != -ERANGE)
         drps_log(r->train.log, DRPS_LOG_ERROR, "rank %u: %s", r->part->info.ranks.rank,
                  r->err.text);
     _exit(r->rc == 0 || r->rc == DRPS_E_INTERRUPTED ? 0 : 1);

@@ -104,8 +104,10 @@ static void put_epochs(json_t **j, const struct drps_train_result *r)
     put(j, "epochs", epochs_to_json(r));
     put(j, "best_epoch", count(r->best_epoch));
     put(j, "stopped_early", json_boolean(r->stopped_early));
+    put(j, "diverged_epoch", count(r->diverged_epoch));
     put(j, "interrupted", json_boolean(r->interrupted));
     put(j, "steps", count(r->steps));
+    put(j, "kept", r->kept ? json_string(r->kept) : json_null());
 }
 
 static json_t *phases_to_json(const struct drps_phases *p)

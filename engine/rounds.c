@@ -1,6 +1,7 @@
 #include "engine/rounds.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -295,11 +296,12 @@ static int wants_to_stop(const struct drps_rounds *r)
     return stop && atomic_load_explicit(stop, memory_order_relaxed); /* only a flag */
 }
 
-/* Each server its part; after an evaluation round, that it is over. */
-static int push(struct drps_rounds *r, int training, struct drps_err *err)
+/* Each server its part; after an evaluation round, that it is over. A loss that is no finite number
+ * ends training on all ranks. */
+static int push(struct drps_rounds *r, int training, double loss, struct drps_err *err)
 {
     const struct drps_worker *worker = r->o.worker;
-    const uint32_t tag = wants_to_stop(r) ? STOP : 0;
+    const uint32_t tag = wants_to_stop(r) || !isfinite(loss) ? STOP : 0;
     size_t first = 0;
     for (uint32_t s = 0; s < r->workers; s++) {
         const size_t n = training ? r->share.shares[s] : 0;
@@ -356,7 +358,7 @@ int drps_rounds_work(struct drps_rounds *r, struct drps_round *out, struct drps_
     out->plan_ns = read - start;
     out->wait_ns = pulled - read;
     out->compute_ns = drps_clock_ns() - ready;
-    rc = push(r, training, err);
+    rc = push(r, training, out->loss, err);
     tell_hook(r, DRPS_BATCH_DONE);
     r->at++;
     r->round++;

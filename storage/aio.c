@@ -261,16 +261,29 @@ int drps_aio_open(const struct drps_aio_config *config, struct drps_aio **aio_ou
     return drps_aio_open_pieces(config, REGISTER_BYTES, aio_out, err);
 }
 
+static void stop(struct drps_aio *aio)
+{
+    size_t n;
+    while (aio->under_way &&
+           aio->engine->reap(aio, aio->under_way, aio->finished, aio->depth, &n, NULL) == 0)
+        aio->under_way -= (unsigned)n;
+    aio->engine->stop(aio);
+    aio->engine = NULL;
+}
+
+void drps_aio_discard(struct drps_aio *aio)
+{
+    if (!aio) return;
+    if (aio->engine) stop(aio);
+    if (aio->fd >= 0)
+        (void)aio->io->ops->ftruncate(aio->io->ctx, aio->fd, 0); /* no more than that */
+    drps_aio_close(aio);
+}
+
 void drps_aio_close(struct drps_aio *aio)
 {
     if (!aio) return;
-    if (aio->engine) {
-        size_t n;
-        while (aio->under_way &&
-               aio->engine->reap(aio, aio->under_way, aio->finished, aio->depth, &n, NULL) == 0)
-            aio->under_way -= (unsigned)n;
-        aio->engine->stop(aio);
-    }
+    if (aio->engine) stop(aio);
     drps_io_close(aio->io, aio->fd);
     if (aio->lock) (void)pthread_mutex_destroy(aio->lock);
     free(aio->lock);

@@ -69,6 +69,11 @@ int drps_aio_open(const struct drps_aio_config *config, struct drps_aio **aio_ou
  */
 void drps_aio_close(struct drps_aio *aio);
 
+/* The same of a file that is not needed any more, which stays empty: its room is free at once,
+ * while the kernel lets go of a file that an io_uring had only some time after it is closed and
+ * removed. */
+void drps_aio_discard(struct drps_aio *aio);
+
 struct drps_aio_op {
     void *buf;       /* inside config.buffers, aligned; untouched by the caller until finished */
     uint32_t bytes;  /* a multiple of config.align, not 0 */

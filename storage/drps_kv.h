@@ -97,6 +97,9 @@ struct drps_kv_ops {
     /* The pool above it is to have room for the blocks of so many of the largest steps, at least,
      * or else reads take nearly all of the time; 0: 1. */
     unsigned pool_steps;
+    /* Disk that a database of so many bytes of values takes at most while options.bulk writes it.
+     * NULL: training_only. */
+    uint64_t (*bulk_bytes)(uint64_t value_bytes);
 };
 
 /* What a database's folder may hold: the files of all engines, also of those that are not in this

@@ -110,7 +110,7 @@ static int probe_open(struct probe *p, const struct drps_io *io, const char *dir
 static int probe_close(struct probe *p, int rc, struct drps_err *err)
 {
     if (p->aio) {
-        drps_aio_close(p->aio);
+        drps_aio_discard(p->aio);
         const int gone = drps_io_remove_tree(p->io, p->path, rc == 0 ? err : NULL);
         if (rc == 0) rc = gone;
     }

@@ -3,8 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <jansson.h>
+
+#include "base/drps_manifest.h"
 #include "base/drps_size.h"
 #include "engine/drps_engine.h"
+#include "engine/drps_publish.h"
 #include "engine/drps_ranks.h"
 #include "engine/drps_report.h"
 #include "engine/net/drps_launch.h"
@@ -46,6 +50,7 @@ enum {
     KEY_NO_CLAIM,
     KEY_EMULATE,
     KEY_FORCE,
+    KEY_PUBLISH,
 };
 
 static const struct argp_option option_table[] = {
@@ -121,6 +126,10 @@ static const struct argp_option option_table[] = {
      "For measurements: training batches take at least as long as in a model of iteration times "
      "(homogeneous, straggler, pauses, tail) or a trace",
      4},
+    {"publish", KEY_PUBLISH, "FOLDER", 0,
+     "In place of a plan: make the model of what an earlier run kept in FOLDER, because writing "
+     "the model failed",
+     5},
     {"force", KEY_FORCE, NULL, 0, "Replace MODEL if it exists", 5},
     {0},
 };
@@ -133,6 +142,8 @@ struct options {
     const char *make_keys;
     const char *emulate;
     const char *plan;
+    const char *publish;
+    int trains; /* an option says how: not with publish */
 };
 
 /* What the callbacks need. */
@@ -187,21 +198,36 @@ static int parse_learning(struct drps_cli *cli, struct drps_train_options *o, in
     }
 }
 
-static int parse_running(struct drps_cli *cli, struct drps_train_options *o, int key, char *arg)
+/* What is said of the model, not of training. */
+static int parse_publishing(struct drps_cli *cli, struct drps_train_options *o, int key, char *arg)
 {
-    static const char *const stores[] = {"auto",    "resident", "relay", "file",
-                                         "rocksdb", "leveldb",  NULL};
-    static const char *const rules[] = {"farthest", "clock", "lru", NULL};
     static const char *const model_stores[] = {"rocksdb", "leveldb", NULL};
     switch (key) {
     case 'o':
         o->model_path = arg;
         return 0;
-    case KEY_STORE:
-        o->store = choice(cli, arg, stores);
-        return 0;
     case KEY_MEMORY:
         o->memory_bytes = drps_cli_size(cli, arg, 1, INT64_MAX);
+        return 0;
+    case KEY_MODEL_STORE:
+        o->model_store = choice(cli, arg, model_stores);
+        return 0;
+    case KEY_FORCE:
+        o->replace = 1;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static int parse_running(struct drps_cli *cli, struct drps_train_options *o, int key, char *arg)
+{
+    static const char *const stores[] = {"auto",    "resident", "relay", "file",
+                                         "rocksdb", "leveldb",  NULL};
+    static const char *const rules[] = {"farthest", "clock", "lru", NULL};
+    switch (key) {
+    case KEY_STORE:
+        o->store = choice(cli, arg, stores);
         return 0;
     case KEY_NO_KEEP:
         o->no_keep = 1;
@@ -217,12 +243,6 @@ static int parse_running(struct drps_cli *cli, struct drps_train_options *o, int
         return 0;
     case KEY_EVICT:
         o->evict = choice(cli, arg, rules);
-        return 0;
-    case KEY_MODEL_STORE:
-        o->model_store = choice(cli, arg, model_stores);
-        return 0;
-    case KEY_FORCE:
-        o->replace = 1;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -287,6 +307,12 @@ static void check(struct drps_cli *cli, const struct options *o)
 {
     const int of_peers = o->has_rank || o->ranks.keys || o->ranks.insecure;
     if (o->make_keys) return;
+    if (o->publish && (o->plan || o->trains))
+        drps_cli_usage(cli, "--publish makes a model of what is trained already: give -o MODEL, "
+                            "and of the other options --force, --model-store and --memory alone");
+    if (o->publish && !o->train.model_path)
+        drps_cli_usage(cli, "-o MODEL is missing: the folder to make");
+    if (o->publish) return;
     if (!o->plan) drps_cli_usage(cli, "no plan: name the folder that drps-index made");
     if (!o->train.model_path) drps_cli_usage(cli, "-o MODEL is missing: the folder to make");
     if (o->local && o->ranks.peers)
@@ -308,9 +334,17 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         check(cli, o);
         return 0;
     }
-    int rc = parse_learning(cli, &o->train, key, arg);
+    if (key == KEY_PUBLISH) {
+        o->publish = arg;
+        return 0;
+    }
+    int rc = parse_publishing(cli, &o->train, key, arg);
+    if (rc != ARGP_ERR_UNKNOWN) return rc;
+    rc = parse_learning(cli, &o->train, key, arg);
     if (rc == ARGP_ERR_UNKNOWN) rc = parse_running(cli, &o->train, key, arg);
-    return rc == ARGP_ERR_UNKNOWN ? parse_ranks(cli, o, key, arg) : rc;
+    if (rc == ARGP_ERR_UNKNOWN) rc = parse_ranks(cli, o, key, arg);
+    if (rc == 0) o->trains = 1;
+    return rc;
 }
 
 /* ---- While training ---- */
@@ -480,6 +514,36 @@ static int make_keys(const char *dir, struct drps_err *err)
     return rc;
 }
 
+static json_t *published_json(const struct drps_publish_result *r)
+{
+    return json_pack("{s:s, s:I, s:I, s:o, s:f}", "model_store", r->model_store, "rows",
+                     (json_int_t)r->rows, "model_bytes", (json_int_t)r->model_bytes, "content",
+                     drps_manifest_hex(r->content), "seconds", r->seconds);
+}
+
+static int publish(struct drps_cli *cli, const struct options *o, struct drps_err *err)
+{
+    const struct drps_io io = {
+        .ops = drps_io_os()->ops, .ctx = drps_io_os()->ctx, .stop = drps_cli_stop()};
+    const struct drps_publish_options options = {.folder = o->publish,
+                                                 .model_path = o->train.model_path,
+                                                 .replace = o->train.replace,
+                                                 .model_store = o->train.model_store,
+                                                 .memory_bytes = o->train.memory_bytes,
+                                                 .log = &cli->log};
+    struct drps_publish_result r;
+    int rc = drps_publish_run(&io, &options, &r, err);
+    if (rc < 0)
+        return drps_err_context(err, "%s stays as it is, and %s is not written", o->publish,
+                                o->train.model_path);
+    if (cli->json) return drps_cli_json_print(published_json(&r), err);
+    if (cli->log.level >= DRPS_LOG_INFO)
+        printf("model %s: %llu rows, %s of parameters in %s, %.2f s\n  content   %016llx\n",
+               o->train.model_path, (unsigned long long)r.rows, size(r.model_bytes), r.model_store,
+               r.seconds, (unsigned long long)r.content);
+    return 0;
+}
+
 /* One worker; or one rank, or all, of several. */
 static int train(struct options *o, const struct drps_plan *plan, struct drps_train_result *result,
                  struct drps_err *err)
@@ -505,6 +569,7 @@ static int run(struct drps_cli *cli, struct options *o, struct drps_err *err)
     struct drps_train_result result = {0};
 
     if (o->make_keys) return make_keys(o->make_keys, err);
+    if (o->publish) return publish(cli, o, err);
     if (o->local || o->ranks.peers) drps_cli_raise_files(cli);
     int rc = o->ranks.peers && !o->has_rank
                  ? drps_launch_rank(o->ranks.peers, "--rank", &o->ranks.rank, err)
@@ -532,7 +597,7 @@ static int run(struct drps_cli *cli, struct options *o, struct drps_err *err)
         int printed = 0;
         if (cli->json)
             printed = drps_cli_json_print(drps_report_json(&o->train, &result), err);
-        else if (cli->log.level >= DRPS_LOG_INFO)
+        else if (cli->log.level >= DRPS_LOG_INFO && result.published)
             print_text(&result, o->train.model_path);
         if (rc == 0) rc = printed;
     }
@@ -546,11 +611,12 @@ int main(int argc, char **argv)
 {
     static const struct drps_cli_tool tool = {
         .name = "drps-train",
-        .args_doc = "PLAN -o MODEL",
+        .args_doc = "PLAN -o MODEL\n--publish FOLDER -o MODEL",
         .doc = "Train the model of a plan that drps-index made, in bounded memory.\v"
                "Prints one line an epoch. When interrupted (Ctrl-C), the current step is finished "
                "and the model so "
-               "far is written; the exit status is then 130.",
+               "far is written; the exit status is then 130. Where a model cannot be written, what "
+               "was trained stays in MODEL.trained, for --publish.",
         .options = option_table,
         .parse = parse,
     };

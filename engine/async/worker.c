@@ -5,6 +5,7 @@
  * is beside that share's own worker.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -192,13 +193,14 @@ static int push(struct async_worker *w, struct drps_err *err)
     return 0;
 }
 
-static int arrive(const struct async_worker *w, struct drps_err *err)
+/* A loss that is no finite number ends training on all ranks. */
+static int arrive(const struct async_worker *w, double loss, struct drps_err *err)
 {
     const atomic_int *stop = w->job->o.train->stop;
     const int wants_to_stop =
         stop && atomic_load_explicit(stop, memory_order_relaxed); /* only a flag */
     return send_to(w, 0, DRPS_NET_MASTER, DRPS_MESSAGE_ARRIVE,
-                   wants_to_stop ? DRPS_MESSAGE_STOP : 0, err);
+                   wants_to_stop || !isfinite(loss) ? DRPS_MESSAGE_STOP : 0, err);
 }
 
 /* ---- A batch ---- */
@@ -257,7 +259,7 @@ int drps_async_worker_step(struct async_worker *w, struct drps_round *out, struc
     if (rc < 0) return rc;
     w->iterations++;
     w->claimed += w->share != w->job->rank;
-    rc = arrive(w, err);
+    rc = arrive(w, out->loss, err);
     tell_hook(w, DRPS_BATCH_DONE);
     return rc;
 }

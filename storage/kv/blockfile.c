@@ -111,7 +111,7 @@ static void kv_close(struct drps_kv *base)
 {
     struct blockfile *kv = (struct blockfile *)base;
     if (!kv) return;
-    drps_aio_close(kv->aio);
+    drps_aio_discard(kv->aio);
     drps_pages_free(kv->buffers, kv->buffers_bytes);
     drps_places_destroy(&kv->places);
     free(kv->stored);

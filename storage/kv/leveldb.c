@@ -241,6 +241,15 @@ static void kv_stats(const struct drps_kv *base, struct drps_kv_stats *out)
     drps_kv_counters_read(&((const struct leveldb_kv *)base)->counters, out);
 }
 
+/* Beside the tables there are a log and what a compaction rewrites, a file of 64 MiB at a time.
+ * Measured beyond the values: 3.5 MB of 11, 10 MB of 107, 73 MB of 461. */
+static uint64_t kv_bulk_bytes(uint64_t value_bytes)
+{
+    const uint64_t most = 80 << 20;
+    return value_bytes + value_bytes / 64 + (value_bytes / 3 < most ? value_bytes / 3 : most) +
+           (1 << 20);
+}
+
 const struct drps_kv_ops drps_kv_leveldb = {
     .name = "leveldb",
     .memory_need = drps_kv_database_memory,
@@ -252,6 +261,7 @@ const struct drps_kv_ops drps_kv_leveldb = {
     .stats = kv_stats,
     .close = kv_close,
     .pool_steps = POOL_STEPS,
+    .bulk_bytes = kv_bulk_bytes,
 };
 
 #endif /* DRPS_WITH_LEVELDB */

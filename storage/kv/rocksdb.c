@@ -116,6 +116,7 @@ static rocksdb_options_t *make_options(const struct drps_kv_options *in)
      * with assertions. */
     rocksdb_options_set_info_log_level(o, 5);
     rocksdb_options_set_keep_log_file_num(o, 1);
+    rocksdb_options_set_manifest_preallocation_size(o, 64 << 10); /* not 4 MiB of a small model */
     set_write_path(o, memory, in->bulk);
     rocksdb_block_based_table_options_t *t = table_options(memory, value, in->bulk);
     rocksdb_options_set_block_based_table_factory(o, t);
@@ -300,6 +301,13 @@ static void kv_stats(const struct drps_kv *base, struct drps_kv_stats *out)
     drps_kv_counters_read(&((const struct rocksdb_kv *)base)->counters, out);
 }
 
+/* Files are moved down the levels as they are. Measured beyond the values: 0.3 MB of 11, 0.6 MB of
+ * 107, 6 MB of 461. */
+static uint64_t kv_bulk_bytes(uint64_t value_bytes)
+{
+    return value_bytes + value_bytes / 64 + (1 << 20);
+}
+
 const struct drps_kv_ops drps_kv_rocksdb = {
     .name = "rocksdb",
     .memory_need = drps_kv_database_memory,
@@ -310,6 +318,7 @@ const struct drps_kv_ops drps_kv_rocksdb = {
     .sync = kv_sync,
     .stats = kv_stats,
     .close = kv_close,
+    .bulk_bytes = kv_bulk_bytes,
 };
 
 #endif /* DRPS_WITH_ROCKSDB */

@@ -232,6 +232,7 @@ static int open_parts(struct drps_relay *st, struct drps_err *err)
                             (unsigned long long)st->frames, st->config.row_bytes);
     rc = plan_ways(st, err);
     if (rc == 0) rc = open_streams(st, err);
+    if (rc == 0) rc = drps_relay_reserve_scan(st, err);
     if (rc < 0) return rc;
     describe(st);
     return drps_conductor_start(st, err);

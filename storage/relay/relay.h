@@ -154,6 +154,9 @@ DRPS_MUST_CHECK
 int drps_conductor_start(struct drps_relay *st, struct drps_err *err);
 void drps_conductor_stop(struct drps_relay *st);
 
+/* Set the room for drps_relay_scan() aside on the disk. */
+DRPS_MUST_CHECK
+int drps_relay_reserve_scan(const struct drps_relay *st, struct drps_err *err);
 /* All rows in placed order, while the conductor is idle. */
 DRPS_MUST_CHECK
 int drps_relay_scan(struct drps_relay *st, drps_row_visit visit, void *ctx, struct drps_err *err);

@@ -17,6 +17,7 @@
 #include "storage/relay/relay.h"
 
 enum { BUFFER_LEAST = DRPS_AIO_ALIGN };
+static const char scan_name[] = "scan"; /* the spool: there from the start, so that it has room */
 
 struct part {
     uint64_t begin, room; /* bytes: where it begins in the file, and what it may come to */
@@ -50,9 +51,7 @@ struct spool {
 
 static void spool_end(struct spool *sp)
 {
-    struct drps_err ignored = DRPS_ERR_INIT;
     drps_io_close(sp->st->config.io, sp->fd);
-    if (sp->path) (void)drps_io_remove_tree(sp->st->config.io, sp->path, &ignored); /* scratch */
     free(sp->path);
     free(sp->rows.parts);
     free(sp->ids.parts);
@@ -93,20 +92,37 @@ static void lay_out(struct spool *sp)
     }
 }
 
+/* A placed id, and what is shown of its row. */
+static size_t entry_bytes(const struct drps_relay *st)
+{
+    const size_t shown = st->config.scan_bytes ? st->config.scan_bytes : st->config.row_bytes;
+    return shown + sizeof(uint32_t);
+}
+
+int drps_relay_reserve_scan(const struct drps_relay *st, struct drps_err *err)
+{
+    char *path = drps_path_join(st->config.dir, scan_name);
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory for the name of a file");
+    /* Groups' rows have their ids in the file once more. */
+    const size_t entry = entry_bytes(st) + (st->layout.groups ? sizeof(uint32_t) : 0);
+    int rc = drps_io_reserve(st->config.io, path, st->config.rows * entry, err);
+    free(path);
+    return rc;
+}
+
 static int spool_begin(struct spool *sp, struct drps_relay *st, struct drps_err *err)
 {
     const size_t row_bytes = st->config.row_bytes;
     const uint64_t half = st->share.scan_bytes / 2;
-    const size_t shown = st->config.scan_bytes ? st->config.scan_bytes : row_bytes;
     const size_t groups = st->layout.groups;
     *sp = (struct spool){.st = st, .fd = -1};
     sp->part_rows = half / row_bytes ? half / row_bytes : 1;
     deal_init(&sp->rows, (size_t)((st->config.rows + sp->part_rows - 1) / sp->part_rows),
-              shown + sizeof(uint32_t), half);
+              entry_bytes(st), half);
     sp->room_bytes = (size_t)sp->part_rows * row_bytes;
     deal_init(&sp->ids, groups, sizeof(uint32_t), sp->room_bytes);
     sp->room_bytes = most_of(sp->room_bytes, groups * sp->ids.buffer_bytes);
-    sp->path = drps_path_join(st->config.dir, "scan");
+    sp->path = drps_path_join(st->config.dir, scan_name);
     sp->since = drps_array_new(groups, sizeof(*sp->since));
     sp->buffers = sp->rows.buffers = drps_array_new(sp->rows.n, sp->rows.buffer_bytes);
     sp->room = sp->ids.buffers = malloc(sp->room_bytes);
@@ -116,7 +132,7 @@ static int spool_begin(struct spool *sp, struct drps_relay *st, struct drps_err 
         return drps_err_set(err, -ENOMEM, "no memory to put %llu rows in order",
                             (unsigned long long)st->config.rows);
     lay_out(sp);
-    return drps_io_open(st->config.io, sp->path, O_RDWR | O_CREAT | O_EXCL, &sp->fd, err);
+    return drps_io_open(st->config.io, sp->path, O_RDWR, &sp->fd, err);
 }
 
 static int write_part(const struct spool *sp, struct deal *d, size_t p, struct drps_err *err)

@@ -20,7 +20,7 @@ static size_t chunks_in_memory(const struct drps_streams_config *c)
 void drps_streams_close(struct drps_streams *s)
 {
     if (!s) return;
-    drps_aio_close(s->aio);
+    drps_aio_discard(s->aio);
     drps_pages_free(s->mem, s->mem_bytes);
     free(s->chunks);
     free(s->free);

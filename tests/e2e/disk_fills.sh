@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A disk that fills while several ranks train, because another program writes to it: every rank ends by itself with status 1,
-# and names the rank, the path and what to do. Nothing that looks complete stays. Needs root for a small tmpfs.
+# A disk that fills while several ranks train, because another program writes to it. Where the store cannot write any more every
+# rank ends by itself with status 1, and names the rank, the path and what to do; nothing that looks complete stays. What relay
+# needs was set aside at the start: the model is written, or what was trained is kept. Needs root for a small tmpfs.
 . "$(dirname "$0")/lib.sh"
 mkdir small
 mount -t tmpfs -o size=100m tmpfs small 2>/dev/null || skip "cannot mount a tmpfs here: needs root"
@@ -40,8 +41,25 @@ fills() {
         kill -0 "${pids[0]}" 2>/dev/null || fail "$store $*: ended too soon: $(cat err-0.txt err-1.txt)"
     done
     dd if=/dev/zero of=small/fill bs=1M status=none 2>/dev/null && fail "small is not full"
-    # What relay needs while it trains is set aside at the start: the model is what has no room.
-    [[ $store != relay ]] || kill -INT "${pids[0]}"
+    if [[ $store = relay ]]; then
+        kill -INT "${pids[0]}"
+        for r in 0 1; do
+            status=0 && wait "${pids[r]}" || status=$?
+            [[ $status = $((rank ? 130 : 1)) ]] || fail "$store $*: rank $r ended with $status: $(cat err-$r.txt)"
+        done
+        if ((!rank)); then # the model of all rows takes more than this rank's store leaves
+            grep -q 'what was trained is kept in small/model.trained' err-0.txt || fail "$store $*: rank 0 says: $(cat err-0.txt)"
+            grep -q 'rank 0 .* gave up: .*no space left' err-1.txt || fail "$store $*: rank 1 says: $(cat err-1.txt)"
+            rm small/fill
+            "$tools/drps-train" --publish small/model.trained -o model-0 --quiet || fail "$store $*: it cannot be published"
+            : >small/fill
+        fi
+        "$tools/drps-stat" model-0 --verify >/dev/null || fail "$store $*: model-0 does not verify"
+        rm -r model-0
+        [[ $(ls small) = fill ]] || fail "$store $*: left behind: $(ls small)"
+        echo "ok rank $rank, $store $*: $(cat err-0.txt)"
+        return
+    fi
     for r in 0 1; do
         status=0 && wait "${pids[r]}" || status=$?
         [[ $status = 1 ]] || fail "$store $*: rank $r ended with $status: $(cat err-$r.txt)"

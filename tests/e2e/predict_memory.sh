@@ -15,7 +15,7 @@ tenth_less() { awk -v "m=${1%M}" 'BEGIN {printf "%.1fM", m - 0.1}'; }
 within() {
     local size=$1 peak
     shift
-    predict "$@" --memory "$size" -o some.txt >some.json || fail "$* with --memory $size"
+    predict "$@" --memory "$size" -o some.txt --force >some.json || fail "$* with --memory $size"
     cmp all.txt some.txt || fail "other scores with --memory $size: $*"
     peak=$(value peak_rss_bytes <some.json)
     [[ $peak -le $(bytes "$size") ]] || fail "$* took $((peak / mib)) MiB with --memory $size"
@@ -28,12 +28,12 @@ for rank in 16 512 4000; do
     for store in rocksdb leveldb; do
         "$tools/drps-train" plan-$rank -o model-$rank-$store --epochs 1 --optimizer sgd --model-store $store --quiet || continue
         model=model-$rank-$store
-        predict $model data.svm -o all.txt >all.json
-        size=$(least predict $model data.svm --memory 10M -o some.txt)
-        fails 1 "at least $size|at least ${size%M} MiB" "$tools/drps-predict" $model data.svm --memory "$(tenth_less "$size")" -o some.txt
+        predict $model data.svm -o all.txt --force >all.json
+        size=$(least predict $model data.svm --memory 10M -o some.txt --force)
+        fails 1 "at least $size|at least ${size%M} MiB" "$tools/drps-predict" $model data.svm --memory "$(tenth_less "$size")" -o some.txt --force
         if [[ $store = rocksdb ]]; then # the pages of LevelDB's mapped files count, which the kernel takes back
             for memory in "$size" 28M 32M 40M 64M; do within $memory $model data.svm; done
-            within "$(least predict $model data.svm --metrics --memory 10M -o some.txt)" $model data.svm --metrics
+            within "$(least predict $model data.svm --metrics --memory 10M -o some.txt --force)" $model data.svm --metrics
         fi
         echo "$model ok: from $size on"
     done
@@ -42,17 +42,17 @@ done
 [[ -d model-4000-rocksdb ]] || skip "this build has no RocksDB"
 # A sample with more features than a batch has room for.
 awk 'BEGIN {printf "1"; for (i = 1; i <= 900; i++) printf " %d:1", i; print ""}' >wide.svm
-size=$(least predict model-4000-rocksdb data.svm --memory 10M -o some.txt)
-predict model-4000-rocksdb wide.svm -o all.txt >all.json
-wide=$(least predict model-4000-rocksdb wide.svm --memory "$size" -o some.txt)
+size=$(least predict model-4000-rocksdb data.svm --memory 10M -o some.txt --force)
+predict model-4000-rocksdb wide.svm -o all.txt --force >all.json
+wide=$(least predict model-4000-rocksdb wide.svm --memory "$size" -o some.txt --force)
 within "$wide" model-4000-rocksdb wide.svm
-[[ $(least predict model-4000-rocksdb wide.svm --memory "$(tenth_less "$wide")" -o some.txt) = "$wide" ]] || fail "$wide is not the least"
+[[ $(least predict model-4000-rocksdb wide.svm --memory "$(tenth_less "$wide")" -o some.txt --force) = "$wide" ]] || fail "$wide is not the least"
 echo "900 features ok: from $wide on"
 
 for store in rocksdb leveldb; do
     [[ -d model-4000-$store ]] || continue
-    "$tools/drps-predict" model-4000-$store data.svm -o all.txt --quiet
-    in_cgroup $(($(bytes "$size") * 11 / 10)) "$tools/drps-predict" model-4000-$store data.svm --memory "$size" -o some.txt --quiet ||
+    "$tools/drps-predict" model-4000-$store data.svm -o all.txt --force --quiet
+    in_cgroup $(($(bytes "$size") * 11 / 10)) "$tools/drps-predict" model-4000-$store data.svm --memory "$size" -o some.txt --force --quiet ||
         fail "drps-predict --memory $size was ended by its limit"
     cmp all.txt some.txt || fail "other scores in a cgroup"
 done

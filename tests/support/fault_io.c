@@ -251,6 +251,13 @@ static int fault_exchange(void *ctx, const char *a, const char *b)
     return f->inner->ops->exchange(f->inner->ctx, a, b);
 }
 
+static int fault_link(void *ctx, const char *from, const char *to)
+{
+    struct fault_io *f = ctx;
+    if (strikes(f, FAULT_NR_LINK)) return f->code;
+    return f->inner->ops->link(f->inner->ctx, from, to);
+}
+
 static const struct drps_io_ops fault_ops = {
     .open = fault_open,
     .close = fault_close,
@@ -267,6 +274,7 @@ static const struct drps_io_ops fault_ops = {
     .mkdir = fault_mkdir,
     .rmdir = fault_rmdir,
     .exchange = fault_exchange,
+    .link = fault_link,
 };
 
 struct fault_io *fault_io_new(const struct drps_io *inner)

@@ -478,6 +478,24 @@ static void test_close_with_operations_under_way(void **state)
         free(bytes);
     }
     drps_aio_close(NULL);
+    drps_aio_discard(NULL);
+}
+
+/* Whatever the kernel still does with the file, its room is free. */
+static void test_discard_leaves_an_empty_file(void **state)
+{
+    for (int threads_only = 0; threads_only < 2; threads_only++) {
+        const char *path = scratch_path(*state, threads_only ? "t" : "u");
+        struct drps_aio_config config = config_of(path, BUFFERS, threads_only);
+        struct drps_aio *aio = open_ok(&config);
+        struct drps_err err = DRPS_ERR_INIT;
+        const struct drps_aio_op op = op_of(1, 0, 0);
+        size_t n;
+        assert_ok(drps_aio_submit(aio, &op, 1, &err), &err);
+        drps_aio_discard(aio);
+        free(scratch_read(path, &n));
+        assert_int_equal(n, 0);
+    }
 }
 
 struct watch {
@@ -931,6 +949,7 @@ int main(void)
         WITH_SCRATCH(test_pieces_cut_short_are_continued),
         WITH_SCRATCH(test_rest_of_pieces),
         WITH_SCRATCH(test_close_with_operations_under_way),
+        WITH_SCRATCH(test_discard_leaves_an_empty_file),
         WITH_SCRATCH(test_stats_from_another_thread),
         WITH_SCRATCH(test_one_thread_after_another),
         WITH_SCRATCH(test_open_refuses),

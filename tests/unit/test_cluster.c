@@ -356,6 +356,45 @@ static void test_a_loss_without_end_ends_all(void **state)
     world_end(w);
 }
 
+/* Under a rate that is too large the losses grow from the start, until one is no number: with
+ * patience rank 0 has the first epoch by then. */
+static void test_patience_keeps_its_best_epoch_when_ranks_diverge(void **state)
+{
+    static const enum drps_sched_mode modes[] = {DRPS_SCHED_BSP, DRPS_SCHED_ASP, DRPS_SCHED_WSP};
+    static const char *const stores[] = {"resident", "relay"};
+    (void)state;
+    for (size_t i = 0; i < 6; i++) {
+        struct world *w = world_of("lir", CASE_LIBSVM);
+        struct drps_train_options o = world_options(w);
+        struct drps_train_result r, first;
+        struct drps_err err = DRPS_ERR_INIT;
+        o.optimizer = "sgd";
+        o.lr = i % 3 ? 0.1f : 0.02f; /* a step is of one batch, or of a round's */
+        o.epochs = 500;
+        o.patience = 500;
+        o.sync = modes[i % 3];
+        o.store = stores[i / 3];
+        if (world_run(w, &o, &r, &err) < 0)
+            fail_msg("%s, %s: %s", drps_sched_mode_name(o.sync), o.store, err.text);
+        assert_true(r.best_epoch >= 1);
+        if (!(r.diverged_epoch > r.best_epoch && r.diverged_epoch < 500))
+            fail_msg("%s: diverged in epoch %llu", drps_sched_mode_name(o.sync),
+                     (unsigned long long)r.diverged_epoch);
+        assert_true(r.published);
+        world_check_model(w, &r);
+        if (o.sync == DRPS_SCHED_BSP) {
+            o.epochs = r.best_epoch;
+            o.patience = 0;
+            o.replace = 1;
+            if (world_run(w, &o, &first, &err) < 0) fail_msg("%s", err.text);
+            assert_true(first.content == r.content);
+            drps_train_result_free(&first);
+        }
+        drps_train_result_free(&r);
+        world_end(w);
+    }
+}
+
 /* Ranks in threads of the test, each with options of its own. */
 struct member {
     struct drps_plan *whole, *part;
@@ -446,6 +485,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_rank_that_fails_ends_all),
         cmocka_unit_test(test_a_whole_that_is_of_another_model_is_refused),
         cmocka_unit_test(test_a_loss_without_end_ends_all),
+        cmocka_unit_test(test_patience_keeps_its_best_epoch_when_ranks_diverge),
         cmocka_unit_test(test_other_options_are_named_on_every_rank),
     };
     if (argc > 1) seed = strtoull(argv[1], NULL, 0);

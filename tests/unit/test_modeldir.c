@@ -12,6 +12,8 @@
 
 #include "engine/drps_engine.h"
 #include "engine/drps_modeldir.h"
+#include "engine/drps_publish.h"
+#include "engine/trained.h"
 #include "support/fault_io.h"
 
 enum { FEATURES = 9000, MEMORY = 8 << 20 };
@@ -39,13 +41,12 @@ static void teardown(struct fixture *f)
     temp_remove(f->dir);
 }
 
-/* Rows of 3 floats of which 2 are parameters: parameter k of row i is i + k / 2. */
+/* Rows of 2 parameters: parameter k of row i is i + k / 2. */
 static void fill_rows(float *rows, uint64_t first, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        rows[3 * i] = (float)(first + i);
-        rows[3 * i + 1] = (float)(first + i) + 0.5f;
-        rows[3 * i + 2] = -1;
+        rows[2 * i] = (float)(first + i);
+        rows[2 * i + 1] = (float)(first + i) + 0.5f;
     }
 }
 
@@ -54,8 +55,8 @@ static void write_rows(const struct drps_kv_ops *kv, const char *path, uint64_t 
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_modelrows *w;
-    float *buf = calloc(run, 3 * sizeof(*buf));
-    if (drps_modelrows_open(kv, path, rows, 2, 12, 8 << 20, &w, &err) < 0) fail_msg("%s", err.text);
+    float *buf = calloc(run, 2 * sizeof(*buf));
+    if (drps_modelrows_open(kv, path, rows, 2, 8 << 20, &w, &err) < 0) fail_msg("%s", err.text);
     for (uint64_t first = 0; first < rows; first += run) {
         const size_t n = rows - first < run ? (size_t)(rows - first) : run;
         fill_rows(buf, first, n);
@@ -85,7 +86,6 @@ static char *write_model(struct fixture *f, const struct drps_kv_ops *kv, const 
     char *rows_path = drps_path_join(path, "rows");
     assert_int_equal(mkdir(path, 0777), 0);
     assert_int_equal(drps_model_init(&info.model, "fm", "squared", 1, 0, &err), 0);
-    (void)snprintf(info.store, sizeof(info.store), "%s", kv->name);
     (void)snprintf(info.plan_id, sizeof(info.plan_id), "%s", f->plan->info.id);
     (void)snprintf(info.format, sizeof(info.format), "libsvm");
     info.hash_seed = UINT64_MAX - 3;
@@ -94,8 +94,15 @@ static char *write_model(struct fixture *f, const struct drps_kv_ops *kv, const 
     info.tables_n = 1;
     info.tables[0] = (struct drps_table){.name = "wv", .rows = rows};
     write_rows(kv, rows_path, rows, run, &info.content);
-    if (drps_modeldir_finish(drps_io_os(), path, f->plan, &info, NULL, &err) < 0)
+    char *from = drps_path_join(f->plan->dir, "names.rec"), *to = drps_path_join(path, "names.rec");
+    uint64_t bytes, sum;
+    assert_int_equal(drps_trained_copy(drps_io_os(), from, to, &bytes, &sum, &err), 0);
+    json_t *description = drps_modeldir_describe(&info, NULL);
+    if (drps_modeldir_finish(drps_io_os(), path, kv->name, bytes, sum, description, &err) < 0)
         fail_msg("%s", err.text);
+    json_decref(description);
+    free(from);
+    free(to);
     free(rows_path);
     return path;
 }
@@ -197,13 +204,12 @@ static void test_modelrows_refuse_rows_out_of_order_or_missing(void **state)
     struct fixture f;
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_modelrows *w;
-    float rows[30];
+    float rows[20];
     uint64_t content;
     setup(&f, 60, 0);
     char *path = drps_path_join(f.dir, "rows");
     fill_rows(rows, 0, 10);
-    assert_int_equal(drps_modelrows_open(drps_kv_engines()[0], path, 20, 2, 12, 8 << 20, &w, &err),
-                     0);
+    assert_int_equal(drps_modelrows_open(drps_kv_engines()[0], path, 20, 2, 8 << 20, &w, &err), 0);
     assert_int_equal(drps_modelrows_add(w, 0, 10, rows, &err), 0);
     assert_int_equal(drps_modelrows_add(w, 11, 5, rows, &err), -EINVAL);
     assert_int_equal(drps_modelrows_add(w, 10, 11, rows, NULL), -EINVAL);
@@ -448,11 +454,26 @@ static void test_modeldir_killed_training_leaves_no_model(void **state)
 
 /* ---- Failing calls ---- */
 
-/* Whatever call fails, once or from then on: an error, and either no model or a whole one. */
+/* What a failed run has kept becomes the model that it would have made. */
+static void publish_kept(const char *kept, const char *path, uint64_t content)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_publish_result done;
+    struct stat st;
+    const struct drps_publish_options o = {.folder = kept, .model_path = path, .replace = 1};
+    if (drps_publish_run(drps_io_os(), &o, &done, &err) < 0) fail_msg("%s: %s", kept, err.text);
+    assert_true(done.content == content);
+    assert_int_not_equal(lstat(kept, &st), 0);
+    if (read_all(path, &err) != 0) fail_msg("%s", err.text);
+}
+
+/* Whatever call fails, once or from then on: an error, and either no model or a whole one; and what
+ * was trained, once it is whole on disk, can be published. */
 static void test_modeldir_failing_calls_leave_no_half_model(void **state)
 {
     static const unsigned ops = FAULT_OPEN | FAULT_READ | FAULT_PREAD | FAULT_PWRITE | FAULT_FSYNC |
-                                FAULT_SIZE | FAULT_RENAME | FAULT_MKDIR;
+                                FAULT_SIZE | FAULT_RENAME | FAULT_MKDIR | FAULT_FALLOCATE |
+                                FAULT_FTRUNCATE;
     static const struct {
         const char *name;
         int persistent;
@@ -464,8 +485,13 @@ static void test_modeldir_failing_calls_leave_no_half_model(void **state)
     setup(&f, 100, 0);
     char *path = drps_path_join(f.dir, "model");
     char *left = drps_path_join(f.dir, "model.partial");
+    struct drps_train_result whole;
+    const struct drps_train_options undisturbed = {.model_path = path, .epochs = 2};
+    assert_int_equal(drps_train_run(f.plan, &undisturbed, &whole, NULL), 0);
+    const uint64_t content = whole.content;
+    drps_train_result_free(&whole);
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        int rc = -1;
+        int rc = -1, kept = 0;
         for (long count = 1; rc < 0; count++) { /* until the fault comes too late */
             struct drps_err err = DRPS_ERR_INIT;
             struct drps_plan *plan;
@@ -479,7 +505,6 @@ static void test_modeldir_failing_calls_leave_no_half_model(void **state)
                 rc = drps_train_run(plan, &o, &r, &err);
                 drps_plan_close(plan);
             }
-            drps_train_result_free(&r);
             if (rc < 0 && (err.code != rc || !err.text[0]))
                 fail_msg("%s %ld: no text", cases[i].name, count);
             /* a fault that nobody noticed would be a silent loss, unless it left the old model */
@@ -487,10 +512,19 @@ static void test_modeldir_failing_calls_leave_no_half_model(void **state)
                 fail_msg("%s %ld: the fault was ignored", cases[i].name, count);
             assert_int_equal(io->unsynced_at_rename, 0);
             fault_io_free(io);
-            if (stat(path, &st) == 0 && read_all(path, &err) != 0)
-                fail_msg("%s %ld: %s", cases[i].name, count, err.text);
+            struct drps_err damage;
+            if (stat(path, &st) == 0 && read_all(path, &damage) != 0)
+                fail_msg("%s %ld: %s", cases[i].name, count, damage.text);
+            if (r.kept) {
+                if (!strstr(err.text, "'drps-train --publish "))
+                    fail_msg("%s %ld: %d, %s", cases[i].name, count, rc, err.text);
+                publish_kept(r.kept, path, content);
+                kept++;
+            }
+            drps_train_result_free(&r);
             assert_true(count < 500);
         }
+        assert_true(kept > 10); /* each of the calls that publish */
     }
     free(left);
     free(path);

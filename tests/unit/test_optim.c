@@ -217,6 +217,48 @@ static void test_optim_step_equals_the_twin_bit_for_bit(void **state)
                 }
 }
 
+/* What diverges must be seen by whoever looks at parameters: neither l1 nor an infinite sum of
+ * squares makes a number of it again, nor leaves it where it was. */
+static void test_optim_what_is_no_number_stays_none(void **state)
+{
+    static const struct {
+        const char *name;
+        float gradient, parameter; /* of one float; 0: as it is */
+        int squares;               /* only of optimizers that sum these */
+    } cases[] = {{"gradient NaN", NAN, 0, 0},
+                 {"gradient infinite", INFINITY, 0, 0},
+                 {"square of the gradient infinite", 1e30f, 0, 1},
+                 {"parameter NaN", 0, NAN, 0},
+                 {"parameter infinite", 0, -INFINITY, 0}};
+    enum { AT = 71, ROWS = 200 };
+    (void)state;
+    for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++)
+        for (unsigned kind = cases[c].squares ? 1 : 0; kind < KINDS; kind++)
+            for (unsigned regular = 0; regular < 4; regular++)
+                for (size_t d = 0; d < DIMS; d++)
+                    for (size_t s = 0; s < sizeof(steps) / sizeof(*steps); s++) {
+                        const struct drps_optim o = optim_of(kind, regular);
+                        struct table t;
+                        make_table(&t, &o, dims[d], ROWS);
+                        const struct drps_rows rows = rows_of(&t, t.base);
+                        const size_t column = c % dims[d];
+                        float *w = (float *)drps_row_at(&rows, AT) + column;
+                        float *g = &t.grads[AT * dims[d] + column];
+                        if (cases[c].gradient != 0) *g = cases[c].gradient;
+                        if (cases[c].parameter != 0) *w = cases[c].parameter;
+                        for (int step = 0; step < 3; step++) {
+                            steps[s](&o, dims[d], &rows, 0, t.m, t.grads, t.touches, 0);
+                            if (isfinite(*w))
+                                fail_msg("%s, %s, l1 %g, l2 %g, dim %u, %s: %g after step %d",
+                                         cases[c].name, drps_optim_name(o.kind), (double)o.l1,
+                                         (double)o.l2, dims[d], s ? "twin" : "kernel", (double)*w,
+                                         step);
+                            *g = 0.5f;
+                        }
+                        drop_table(&t);
+                    }
+}
+
 static void test_optim_step_does_not_depend_on_ranges(void **state)
 {
     (void)state;
@@ -491,6 +533,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_optim_steps_match_values_by_hand),
         cmocka_unit_test(test_optim_step_equals_the_twin_bit_for_bit),
         cmocka_unit_test(test_optim_step_does_not_depend_on_ranges),
+        cmocka_unit_test(test_optim_what_is_no_number_stays_none),
         cmocka_unit_test(test_optim_empty_range_changes_nothing),
         cmocka_unit_test(test_optim_ftrl_init_reproduces_the_parameters),
         cmocka_unit_test(test_optim_init_row_zeroes_other_states),
