@@ -23,6 +23,7 @@ enum {
     EXPORT_LEAST = 12 * MIB,
     EXPORT_MOST = 48 * MIB,
     BLOCKS_WINDOW_MOST = 4, /* of asynchronous rounds: the block store holds 8 steps */
+    BLOCKS_DIAGONAL_MOST = 4,
 };
 
 static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
@@ -77,14 +78,19 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
     take(b, "writing the model", m->export_bytes + drps_modelrows_memory(p->server->model.dim));
 }
 
+static int has_diagonals(const struct drps_memory_parts *p)
+{
+    const struct drps_train_options *o = p->options;
+    return p->plan->info.lanes > 1 && !o->one_by_one && !o->local_steps && !o->emulate;
+}
+
 /* As many batches as a 32nd of the memory holds; a few do. */
 static void take_diagonal(struct drps_memory *m, const struct drps_memory_parts *p, int least)
 {
     const struct drps_plan_info *info = &p->plan->info;
     const unsigned members = p->worker->members;
     const uint64_t limit = least ? 0 : m->budget.limit_bytes / 32;
-    if (info->lanes < 2 || p->options->one_by_one || p->options->local_steps || p->options->emulate)
-        return;
+    if (!has_diagonals(p)) return;
     m->diagonal_batches = DRPS_DIAGONAL_BATCHES;
     while (m->diagonal_batches > info->lanes &&
            drps_diagonal_memory(info, p->server, members, m->diagonal_batches) > limit)
@@ -151,6 +157,28 @@ static int open_blocks(struct drps_memory *m, struct drps_store_config *config, 
     }
 }
 
+/* The same of threads that share batches of a diagonal: as few of them as half of the steps that a
+ * block store holds, so that others are read ahead meanwhile, and fewer where memory is short. One
+ * thread has nobody to share with. */
+static int open_blocks_diagonal(struct drps_memory *m, const struct drps_memory_parts *p,
+                                uint64_t *least, uint64_t *most, struct drps_err *err)
+{
+    const struct drps_plan_info *info = &p->plan->info;
+    if (!has_diagonals(p) || p->worker->members < 2)
+        return open_blocks(m, p->config, least, most, err);
+    size_t n = info->lanes < BLOCKS_DIAGONAL_MOST ? (size_t)info->lanes : BLOCKS_DIAGONAL_MOST;
+    for (;; n--) {
+        const uint64_t own = drps_diagonal_memory(info, p->server, p->worker->members, n);
+        p->config->open_steps = (unsigned)n;
+        int rc = m->store->memory_need(p->config, least, most, err);
+        if (rc < 0) return rc;
+        if (n > 1 && own + *least > drps_budget_left(&m->budget)) continue;
+        m->diagonal_batches = n;
+        take(&m->budget, "batches of a diagonal", own);
+        return 0;
+    }
+}
+
 static int take_blocks(struct drps_memory *m, const struct drps_memory_parts *p,
                        struct drps_err *err)
 {
@@ -159,7 +187,7 @@ static int take_blocks(struct drps_memory *m, const struct drps_memory_parts *p,
     m->kv = p->config->kv;
     take(&m->budget, "block boundaries", (p->config->blocks + 1) * sizeof(uint32_t));
     take(&m->budget, "reading the use of blocks", drps_uses_memory(p->uses, m->buffer_bytes));
-    int rc = open_blocks(m, p->config, &least, &most, err);
+    int rc = open_blocks_diagonal(m, p, &least, &most, err);
     if (rc < 0) return rc;
     const uint64_t engine = drps_pib_engine_least(p->config);
     take(&m->budget, "caches and buffers of the store's engine", engine);

@@ -45,7 +45,7 @@ content() { "$tools/drps-train" lanes -o model --force --lr 0.1 --l2 0.05 --quie
 [[ $("$tools/drps-stat" lanes --json | value lanes) = 4 ]] || fail "the plan has no 4 lanes"
 "$tools/drps-stat" lanes --verify >stat.txt || fail "a plan with lanes does not verify"
 want=$(content --one-by-one)
-for options in "--threads 1" "--threads 2" "--threads 3 --store relay --memory 64M"; do
+for options in "--threads 1" "--threads 2" "--threads 3 --store relay --memory 64M" "--threads 2 --store file --memory 64M"; do
     # shellcheck disable=SC2086 # words
     got=$(content $options)
     [[ $got = "$want" ]] || fail "$options: model $got, one batch after another $want"

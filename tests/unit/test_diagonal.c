@@ -75,6 +75,13 @@ static void assert_same(const char *what, const struct drps_train_result *a,
     }
 }
 
+static int has_item(const struct drps_budget *b, const char *what)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (strcmp(b->items[i].what, what) == 0) return 1;
+    return 0;
+}
+
 /* One epoch reads batches as they come, several keep them. */
 static void check_options(struct scratch *s, const struct drps_plan *plan, const char *name,
                           struct drps_train_options o)
@@ -152,19 +159,39 @@ static void test_diagonal_over_short_windows(void **state)
     drps_plan_close(plan);
 }
 
-/* All stores agree, also those that train one batch after another. */
-static void test_diagonal_stores_agree(void **state)
+/* Block stores have diagonals, too, in whatever memory: down to the least, where one batch is open
+ * at a time. One thread has none, and any number makes its model. */
+static void test_diagonal_block_stores_agree(void **state)
 {
     struct scratch *s = *state;
     struct drps_plan *plan = make_plan(s, 4, 0);
-    struct drps_train_options o = {.epochs = 2, .store = "file", .lr = 0.05f};
-    struct drps_train_result blocks = must_train(s, plan, o);
-    o.store = "resident";
-    o.threads = 2;
+    struct drps_train_options o = {.epochs = 2, .store = "resident", .lr = 0.05f};
+    struct drps_train_result want = must_train(s, plan, o);
+    for (const struct drps_kv_ops *const *kv = drps_kv_engines(); *kv; kv++)
+        for (int little = 0; little <= 1; little++)
+            for (o.threads = 1; o.threads <= 3; o.threads++) {
+                struct drps_err err = DRPS_ERR_INIT;
+                struct drps_train_result r;
+                char what[64];
+                o.store = (*kv)->name;
+                o.memory_bytes = (uint64_t)little;
+                if (little) {
+                    assert_int_equal(train(s, plan, o, &r, &err), DRPS_E_MEMORY_BUDGET);
+                    o.memory_bytes = r.memory.used_bytes;
+                }
+                r = must_train(s, plan, o);
+                (void)snprintf(what, sizeof(what), "%s, little memory %d, %u threads", o.store,
+                               little, o.threads);
+                assert_same(what, &want, &r);
+                assert_int_equal(has_item(&r.memory, "batches of a diagonal"), o.threads > 1);
+                drps_train_result_free(&r);
+            }
+    o.memory_bytes = 0;
+    o.one_by_one = 1;
     struct drps_train_result r = must_train(s, plan, o);
-    assert_same("blocks", &blocks, &r);
-    drps_train_result_free(&blocks);
+    assert_true(r.content != want.content); /* what all of the above would be without diagonals */
     drps_train_result_free(&r);
+    drps_train_result_free(&want);
     drps_plan_close(plan);
 }
 
@@ -287,7 +314,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(test_diagonal_equals_one_after_another),
         SCRATCH_TEST(test_diagonal_over_short_windows),
-        SCRATCH_TEST(test_diagonal_stores_agree),
+        SCRATCH_TEST(test_diagonal_block_stores_agree),
         SCRATCH_TEST(test_diagonal_local_steps),
         SCRATCH_TEST(test_diagonal_intercept_is_the_mean),
         SCRATCH_TEST(test_diagonal_diverging_loss_is_an_error),
