@@ -90,7 +90,8 @@ int drps_job_publish(struct drps_job *job, struct drps_err *err)
     rc = drps_modeldir_finish(job->plan->io, job->stage.dir, job->whole, &info, training, err);
     json_decref(training);
     if (rc == 0) rc = drps_stage_commit(&job->stage, err);
-    if (job->stage.left.code) drps_log(job->options->log, DRPS_LOG_WARN, "%s", job->stage.left.text);
+    if (job->stage.left.code)
+        drps_log(job->options->log, DRPS_LOG_WARN, "%s", job->stage.left.text);
     job->export_ns += drps_clock_ns() - start;
     return rc;
 }

@@ -83,7 +83,7 @@ static int write_out(struct scratch *s, const struct drps_io *io, int replace, c
 }
 
 /* The folder is a whole one, with one of two texts. */
-static void assert_whole(struct scratch *s, const char *name, const char *text, const char *or)
+static void assert_whole(struct scratch *s, const char *name, const char *text, const char * or)
 {
     char path[64];
     size_t n;
@@ -150,8 +150,8 @@ static void test_stage_slashes_at_the_end_do_not_matter(void **state)
 {
     struct scratch *s = *state;
     struct drps_stage stage;
-    assert_int_equal(drps_stage_begin(&stage, drps_io_os(), scratch_path(s, "out//"), &thing, 0, NULL),
-                     0);
+    assert_int_equal(
+        drps_stage_begin(&stage, drps_io_os(), scratch_path(s, "out//"), &thing, 0, NULL), 0);
     assert_int_equal(drps_stage_commit(&stage, NULL), 0);
     drps_stage_abort(&stage);
     assert_true(path_exists(scratch_path(s, "out")));
@@ -170,8 +170,8 @@ static void test_stage_existing_is_refused(void **state)
 
 /* ---- What is not ours ---- */
 
-/* Everything below a folder, to compare: "path type size" of each, unsorted but stable while nothing
- * changes. */
+/* Everything below a folder, to compare: "path type size" of each, unsorted but stable while
+ * nothing changes. */
 static void list_tree(struct scratch *s, char *text, size_t cap)
 {
     char command[SCRATCH_PATH_BYTES + 64];
@@ -305,15 +305,24 @@ static void test_stage_replace_refuses_what_is_not_ours(void **state)
         void (*change)(struct scratch *s);
         const char *says;
     } cases[] = {
-        {stranger_file, "out/notes is not one of its files"},         {stranger_folder, "out/photos"},
-        {stranger_in_a_folder, "000012.jpg"},     {stranger_like_a_part, "part-1a"},
-        {number_missing, "out/part-"},            {link_with_our_name, "out/part-1"},
-        {folder_with_a_files_name, "out/file"},   {pipe_with_our_name, "out/thing.json"},
-        {unfinished_thing, "out/scratch"},        {lock_with_content, "out/lock"},
-        {lock_that_is_a_folder, "out/lock"},      {no_manifest, "holds no thing.json"},
-        {empty_manifest, "describe a drps"},      {torn_manifest, "out/thing.json:1:"},
-        {changed_manifest, "fails its checksum"}, {other_kind, "describe a drps thing"},
-        {newer_version, "newer drps"},            {no_version, "version"},
+        {stranger_file, "out/notes is not one of its files"},
+        {stranger_folder, "out/photos"},
+        {stranger_in_a_folder, "000012.jpg"},
+        {stranger_like_a_part, "part-1a"},
+        {number_missing, "out/part-"},
+        {link_with_our_name, "out/part-1"},
+        {folder_with_a_files_name, "out/file"},
+        {pipe_with_our_name, "out/thing.json"},
+        {unfinished_thing, "out/scratch"},
+        {lock_with_content, "out/lock"},
+        {lock_that_is_a_folder, "out/lock"},
+        {no_manifest, "holds no thing.json"},
+        {empty_manifest, "describe a drps"},
+        {torn_manifest, "out/thing.json:1:"},
+        {changed_manifest, "fails its checksum"},
+        {other_kind, "describe a drps thing"},
+        {newer_version, "newer drps"},
+        {no_version, "version"},
     };
     struct scratch *s = *state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -835,8 +844,9 @@ static void test_stage_missing_parent_is_named(void **state)
     struct scratch *s = *state;
     struct drps_stage stage;
     struct drps_err err = DRPS_ERR_INIT;
-    assert_int_equal(drps_stage_begin(&stage, drps_io_os(), scratch_path(s, "no/out"), &thing, 0, &err),
-                     -ENOENT);
+    assert_int_equal(
+        drps_stage_begin(&stage, drps_io_os(), scratch_path(s, "no/out"), &thing, 0, &err),
+        -ENOENT);
     assert_non_null(strstr(err.text, "no/out.partial"));
     drps_stage_abort(&stage);
 }
