@@ -265,8 +265,8 @@ static int read_manifest(struct drps_modeldir *md, struct drps_err *err)
 {
     char *path = drps_path_join(md->dir, manifest_name);
     if (!path) return drps_err_set(err, -ENOMEM, "no memory to open %s", md->dir);
-    int rc = drps_manifest_read(md->io, path, drps_modeldir_kind.kind, DRPS_MODELDIR_VERSION, &md->json,
-                                err);
+    int rc = drps_manifest_read(md->io, path, drps_modeldir_kind.kind, DRPS_MODELDIR_VERSION,
+                                &md->json, err);
     if (rc == -ENOENT || rc == -ENOTDIR) {
         drps_err_clear(err);
         rc = drps_err_set(err, DRPS_E_NOT_FOUND,

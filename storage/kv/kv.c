@@ -17,11 +17,11 @@ static const struct drps_kv_ops *const engines[] = {
 
 /* Source: RocksDB file/filename.cc, LevelDB db/filename.cc. */
 const struct drps_owned drps_kv_owned[] = {
-    {.name = "CURRENT"},       {.name = "IDENTITY"},  {.name = "LOCK"},
-    {.name = "LOG"},           {.name = "LOG.old"},   {.name = "LOG.old.#"},
-    {.name = "MANIFEST-#"},    {.name = "OPTIONS-#"}, {.name = "OPTIONS-#.dbtmp"},
-    {.name = "#.dbtmp"},       {.name = "#.log"},     {.name = "#.sst"},
-    {.name = "#.ldb"},         {.name = "#.blob"},    {.name = NULL},
+    {.name = "CURRENT"},    {.name = "IDENTITY"},  {.name = "LOCK"},
+    {.name = "LOG"},        {.name = "LOG.old"},   {.name = "LOG.old.#"},
+    {.name = "MANIFEST-#"}, {.name = "OPTIONS-#"}, {.name = "OPTIONS-#.dbtmp"},
+    {.name = "#.dbtmp"},    {.name = "#.log"},     {.name = "#.sst"},
+    {.name = "#.ldb"},      {.name = "#.blob"},    {.name = NULL},
 };
 
 const struct drps_kv_ops *const *drps_kv_engines(void)

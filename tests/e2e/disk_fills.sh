@@ -67,7 +67,7 @@ fills() {
     done
     grep -qE '[Nn]o space left.*free (some|disk) space' err-$rank.txt || fail "$store $*: rank $rank says: $(cat err-$rank.txt)"
     grep -qE 'small/model.*\.partial/(store|rows)' err-$rank.txt || fail "$store $*: rank $rank names no file: $(cat err-$rank.txt)"
-    grep -qE "rank $rank \(127.* gave up: .*small/model.*[Nn]o space|rank $rank \(127.* gave up: .*[Nn]o space.*small/model" err-$((1 - rank)).txt ||
+    grep -qE "rank $rank \(.*127.* gave up: .*small/model.*[Nn]o space|rank $rank \(.*127.* gave up: .*[Nn]o space.*small/model" err-$((1 - rank)).txt ||
         fail "$store $*: rank $((1 - rank)) says: $(cat err-$((1 - rank)).txt)"
     [[ $(ls small) = fill ]] || fail "$store $*: left behind: $(ls small)"
     echo "ok rank $rank, $store $*: $(cat err-$((1 - rank)).txt)"

@@ -75,8 +75,7 @@ static void must_run(struct case_run *run)
     struct drps_err err = DRPS_ERR_INIT;
     struct owned_io o;
     owned_io_init(&o, &drps_plan_kind);
-    if (drps_index_run(&o.io, &run->options, &run->result, &err) < 0)
-        fail_msg("%s", err.text);
+    if (drps_index_run(&o.io, &run->options, &run->result, &err) < 0) fail_msg("%s", err.text);
     case_verify(run->out);
 }
 
