@@ -160,6 +160,43 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
     return memcmp(t, first, sizeof(*t)) ? differs("set of options", rank, err) : 0;
 }
 
+/* What a rank says of itself: its terms, the range of its rows, and how many all ranks have. */
+struct introduction {
+    struct terms terms;
+    uint64_t first_row, rows, all_rows;
+};
+
+static void introduce(const struct drps_cluster *c, const struct drps_train_options *o,
+                      const struct drps_optim *optim, struct introduction *out)
+{
+    const struct drps_plan_info *info = &c->part->info;
+    *out = (struct introduction){.first_row = info->ranks.first_row, .rows = info->rows};
+    for (size_t t = 0; t < info->tables_n; t++)
+        out->all_rows += info->tables[t].rows;
+    set_terms(c, o, optim, &out->terms);
+}
+
+/* The ranges follow on each other, from row 0 on to the last of the whole. All ranks have the same
+ * numbers here, so that they agree on it. */
+static int compare_ranges(const struct introduction *all, uint32_t count, struct drps_err *err)
+{
+    uint64_t next = 0;
+    for (uint32_t r = 0; r < count; r++) {
+        const struct introduction *i = &all[r];
+        if (i->first_row != next || i->all_rows != all[0].all_rows || i->rows > i->all_rows - next)
+            return drps_err_set(err, DRPS_E_CORRUPT,
+                                "rank %u has %llu rows from row %llu on, of %llu; expected are rows "
+                                "from %llu on, of %llu: make the plan anew",
+                                r, (unsigned long long)i->rows, (unsigned long long)i->first_row,
+                                (unsigned long long)i->all_rows, (unsigned long long)next,
+                                (unsigned long long)all[0].all_rows);
+        next += i->rows;
+    }
+    if (next == all[0].all_rows) return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT, "the ranks have %llu rows of %llu: make the plan anew",
+                        (unsigned long long)next, (unsigned long long)all[0].all_rows);
+}
+
 static void wait_for_all(const struct drps_cluster *c)
 {
     const int rc = drps_net_barrier(c->net, c->wait_ms, NULL);
@@ -169,15 +206,16 @@ static void wait_for_all(const struct drps_cluster *c)
 int drps_cluster_agree(const struct drps_cluster *c, const struct drps_train_options *options,
                        const struct drps_optim *optim, struct drps_err *err)
 {
-    struct terms mine;
-    struct terms *all = calloc(c->count, sizeof(*all));
+    struct introduction mine;
+    struct introduction *all = calloc(c->count, sizeof(*all));
     if (!all) return drps_err_set(err, -ENOMEM, "no memory for %u ranks", c->count);
-    set_terms(c, options, optim, &mine);
+    introduce(c, options, optim, &mine);
     int rc = drps_net_gather(c->net, &mine, sizeof(mine), all, c->wait_ms, err);
     for (uint32_t r = 1; r < c->count && rc == 0; r++)
-        rc = compare_terms(&all[r], &all[0], r, err);
+        rc = compare_terms(&all[r].terms, &all[0].terms, r, err);
+    if (rc == 0) rc = compare_ranges(all, c->count, err);
     free(all);
-    if (rc == DRPS_E_CONFIG) /* all ranks know it; whoever leaves first must not be the news */
+    if (rc == DRPS_E_CONFIG || rc == DRPS_E_CORRUPT) /* all ranks know it; whoever leaves first must not be the news */
         wait_for_all(c);
     return rc;
 }

@@ -142,8 +142,9 @@ static int info_from_json(struct drps_modeldir_info *info, const json_t *j, cons
     if (rc < 0) return rc;
     info->classification = json_is_true(json_object_get(j, "classification"));
     info->string_names = json_is_true(json_object_get(j, "string_names"));
-    rc = drps_model_init(m, algo, loss, rank, info->classification, err);
-    if (rc < 0) return rc;
+    struct drps_err inner = DRPS_ERR_INIT;
+    if (drps_model_init(m, algo, loss, rank, info->classification, &inner) < 0)
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s: %s", path, inner.text);
     m->has_bias = json_is_true(json_object_get(j, "has_bias"));
     m->bias_start = bias_start;
     m->init_scale = init_scale;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/drps_manifest.h"
 #include "base/drps_size.h"
 #include "engine/drps_modeldir.h"
 #include "index/drps_plan.h"
@@ -83,10 +84,11 @@ static const char *number_of(const json_t *j, const char *key, const char *forma
     return slot;
 }
 
+/* Numbers that are only shown are not checked before: one below 0 counts nothing. */
 static const char *count_of(const json_t *j, const char *key)
 {
     const json_t *v = json_object_get(j, key);
-    if (!json_is_integer(v)) return "-";
+    if (!json_is_integer(v) || json_integer_value(v) < 0) return "-";
     char *slot = text_slot();
     (void)snprintf(slot, TEXT_BYTES, "%lld", (long long)json_integer_value(v));
     return slot;
@@ -95,8 +97,21 @@ static const char *count_of(const json_t *j, const char *key)
 static const char *size_of(const json_t *j, const char *key)
 {
     const json_t *v = json_object_get(j, key);
-    if (!json_is_integer(v)) return "-";
+    if (!json_is_integer(v) || json_integer_value(v) < 0) return "-";
     return drps_size_format((uint64_t)json_integer_value(v), text_slot(), TEXT_BYTES);
+}
+
+/* Of bytes that were computed. */
+static const char *size_text(double bytes)
+{
+    if (!(bytes >= 0 && bytes < 0x1p64)) return "-";
+    return drps_size_format((uint64_t)bytes, text_slot(), TEXT_BYTES);
+}
+
+/* Of n rows that go one way, and m more. */
+static const char *rows_text(uint64_t n, uint64_t m, uint64_t row_bytes)
+{
+    return size_text((double)drps_sum(n, m) * (double)row_bytes);
 }
 
 static const char *share_of(const json_t *j, const char *part, const char *whole)
@@ -210,8 +225,7 @@ static void print_block_cost(const char *how, double requests, double rows, doub
 {
     const double bytes = rows * (double)i->row_bytes;
     const double seconds = requests * (double)i->seek_ns / 1e9 + bytes / (double)i->transfer_bps;
-    printf("    %-24s %13.0f %11s %10.2f s", how, requests,
-           drps_size_format((uint64_t)bytes, text_slot(), TEXT_BYTES), seconds);
+    printf("    %-24s %13.0f %11s %10.2f s", how, requests, size_text(bytes), seconds);
     if (alone > 0) printf(" %6.1f %%", 100 * seconds / alone);
     printf("\n");
 }
@@ -236,7 +250,6 @@ static void print_ranks(const struct drps_plan *plan)
 {
     const struct drps_plan_ranks *k = &plan->info.ranks;
     const uint64_t row = plan->info.dim * sizeof(float);
-    char pulled[32], served[32];
     if (k->workers < 2) return;
     printf("  workers  %u, each with a batch a round and a server", k->workers);
     if (k->rank != DRPS_PLAN_WHOLE)
@@ -244,13 +257,8 @@ static void print_ranks(const struct drps_plan *plan)
                (unsigned long long)k->first_row);
     printf("\n           an epoch's parameters between ranks: %s pulled, %s served; gradients of "
            "training go back\n",
-           drps_size_format((k->pulled_rows + k->eval_pulled_rows) * row, pulled, sizeof(pulled)),
-           drps_size_format((k->served_rows + k->eval_served_rows) * row, served, sizeof(served)));
-}
-
-static const char *size_text(uint64_t bytes)
-{
-    return drps_size_format(bytes, text_slot(), TEXT_BYTES);
+           rows_text(k->pulled_rows, k->eval_pulled_rows, row),
+           rows_text(k->served_rows, k->eval_served_rows, row));
 }
 
 /* What an epoch asks of each machine whose part is here; gradients, which go back, are left out. */
@@ -270,9 +278,10 @@ static void print_machines(const struct drps_plan *plan)
         const uint64_t row = i->dim * sizeof(float);
         printf("  %4u %10llu %11llu %11s %11s %15s %9llu\n", r, (unsigned long long)i->rows,
                (unsigned long long)i->row_uses,
-               size_text((i->ranks.pulled_rows + i->ranks.eval_pulled_rows) * row),
-               size_text((i->ranks.served_rows + i->ranks.eval_served_rows) * row),
-               size_text(2 * i->window_rows_moved * i->row_bytes), (unsigned long long)i->windows);
+               rows_text(i->ranks.pulled_rows, i->ranks.eval_pulled_rows, row),
+               rows_text(i->ranks.served_rows, i->ranks.eval_served_rows, row),
+               rows_text(i->window_rows_moved, i->window_rows_moved, i->row_bytes),
+               (unsigned long long)i->windows);
         drps_plan_close(part);
     }
 }
@@ -420,7 +429,7 @@ static void print_window(size_t number, const json_t *w, double epochs)
         printf(" %10.0f", json_number_value(json_object_get(w, counts[i])) / epochs);
     for (size_t i = 0; i < 2; i++) {
         const double bytes = json_number_value(json_object_get(w, sizes[i])) / epochs;
-        printf(" %10s", drps_size_format((uint64_t)bytes, text_slot(), TEXT_BYTES));
+        printf(" %10s", size_text(bytes));
     }
     for (size_t i = 0; i < 3; i++)
         printf(" %9.2f", 1e3 * json_number_value(json_object_get(w, times[i])) / epochs);
@@ -462,10 +471,10 @@ static void print_forecast(const json_t *training)
            size_of(f, "written_bytes"), count_of(f, "ios"), device ? count_of(f, "requests") : "-",
            device ? size_of(f, "moved_bytes") : "-",
            device ? number_of(f, "disk_seconds", "%.2f") : "-");
-    printf("    epoch %-3zu %12s %12s %12lld %12s %12s %9s\n", n, size_of(last, "read_bytes"),
+    printf("    epoch %-3zu %12s %12s %12.0f %12s %12s %9s\n", n, size_of(last, "read_bytes"),
            size_of(last, "written_bytes"),
-           (long long)(json_integer_value(json_object_get(last, "reads")) +
-                       json_integer_value(json_object_get(last, "writes"))),
+           json_number_value(json_object_get(last, "reads")) +
+               json_number_value(json_object_get(last, "writes")),
            device ? count_of(last, "requests") : "-", device ? size_of(last, "moved_bytes") : "-",
            number_of(last, "seconds", "%.2f"));
 }
@@ -474,7 +483,7 @@ static void print_forecast(const json_t *training)
  * from 2^(b - 1) on. */
 static void print_staleness(const json_t *ranks)
 {
-    json_int_t bins[65] = {0}, all = 0;
+    double bins[65] = {0}, all = 0;
     size_t used = 0, i, b;
     json_t *r, *n;
     json_array_foreach(ranks, i, r)
@@ -482,16 +491,16 @@ static void print_staleness(const json_t *ranks)
         json_array_foreach(json_object_get(r, "stale"), b, n)
         {
             if (b >= sizeof(bins) / sizeof(bins[0])) break;
-            bins[b] += json_integer_value(n);
-            all += json_integer_value(n);
+            bins[b] += json_number_value(n);
+            all += json_number_value(n);
             if (b >= used) used = b + 1;
         }
     }
-    if (!all) return;
+    if (!(all > 0)) return;
     printf("\nbatches, by how many of other ranks were done meanwhile\n");
     for (b = 0; b < used; b++)
         printf("  %s%-6" PRIu64 " %7.1f%%\n", b > 1 ? "from " : "     ",
-               b ? UINT64_C(1) << (b - 1) : 0, 100 * (double)bins[b] / (double)all);
+               b ? UINT64_C(1) << (b - 1) : 0, 100 * bins[b] / all);
 }
 
 /* Of a plan for several workers. */
