@@ -177,7 +177,7 @@ struct drps_net_peer_stats {
     uint64_t sent_bytes, received_bytes;       /* payload */
 };
 struct drps_net_stats {
-    uint64_t strangers; /* connections refused: no key, none that is listed, or nothing said in time */
+    uint64_t strangers; /* connections refused: no key, none that is listed, or said nothing */
     uint64_t malformed; /* frames dropped: damaged, not of this protocol, job or sender */
     uint64_t replayed;  /* frames dropped: their number had come before */
 };

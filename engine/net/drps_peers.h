@@ -15,9 +15,9 @@ enum {
 };
 
 struct drps_peer {
-    char host[DRPS_PEER_HOST_BYTES]; /* name or address; IPv6 without its brackets; or the whole
-                                        path of a Unix socket, never from a file */
-    char port[DRPS_PEER_PORT_BYTES]; /* empty for a Unix socket */
+    char host[DRPS_PEER_HOST_BYTES];     /* name or address; IPv6 without its brackets; or the whole
+                                            path of a Unix socket, never from a file */
+    char port[DRPS_PEER_PORT_BYTES];     /* empty for a Unix socket */
     char public_key[DRPS_NET_KEY_BYTES]; /* empty: none given */
 };
 

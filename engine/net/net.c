@@ -419,9 +419,9 @@ void drps_net_tell_strangers(struct drps_net *net, const struct drps_log *log)
     struct drps_net_stats stats;
     drps_net_stats(net, &stats);
     if (stats.strangers || stats.malformed)
-        drps_log(log, DRPS_LOG_INFO,
-                 "rank %u: %llu connections of strangers were refused or ended before they said who "
-                 "they are, and %llu frames were dropped",
-                 net->o.rank, (unsigned long long)stats.strangers,
-                 (unsigned long long)stats.malformed);
+        drps_log(
+            log, DRPS_LOG_INFO,
+            "rank %u: %llu connections of strangers were refused or ended before they said who "
+            "they are, and %llu frames were dropped",
+            net->o.rank, (unsigned long long)stats.strangers, (unsigned long long)stats.malformed);
 }

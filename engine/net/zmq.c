@@ -230,9 +230,9 @@ static int is_unix(const struct drps_peer *at)
 
 static void name_address(const struct drps_peer *at, char out[ZMQ_ADDRESS_BYTES])
 {
-    const char *form = is_unix(at)              ? "ipc://%s%s"
+    const char *form = is_unix(at)             ? "ipc://%s%s"
                        : strchr(at->host, ':') ? "tcp://[%s]:%s"
-                                                : "tcp://%s:%s";
+                                               : "tcp://%s:%s";
     (void)snprintf(out, ZMQ_ADDRESS_BYTES, form, at->host, at->port);
 }
 
@@ -320,6 +320,16 @@ static int draw(uint64_t *out, struct drps_err *err)
     return 0;
 }
 
+/* With its address as the peers file has it, of which the socket of a loopback peer has its name.
+ */
+static void name_rank(const struct drps_peer *at, uint32_t r, char out[DRPS_NET_NAME_BYTES])
+{
+    const char *colon = is_unix(at) ? "" : ":";
+    const char *last = is_unix(at) ? strrchr(at->host, '/') + 1 : at->host;
+    (void)snprintf(out, DRPS_NET_NAME_BYTES, "rank %u (%s%s%s)", r,
+                   strchr(last, ':') ? last : at->host, colon, at->port);
+}
+
 static int allocate(struct zmq_net *z, const struct drps_net_options *o,
                     const struct drps_peers *peers, struct drps_err *err)
 {
@@ -332,15 +342,15 @@ static int allocate(struct zmq_net *z, const struct drps_net_options *o,
     z->items = calloc(o->count + 4, sizeof(*z->items));
     z->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     z->context = zmq_ctx_new();
-    if (z->context) (void)zmq_ctx_set(z->context, ZMQ_MAX_SOCKETS, (int)o->count + ZMQ_SOCKETS_BESIDE);
+    if (z->context)
+        (void)zmq_ctx_set(z->context, ZMQ_MAX_SOCKETS, (int)o->count + ZMQ_SOCKETS_BESIDE);
     if (!z->peers || !z->items || z->wake < 0 || !z->context)
         return drps_err_set(err, -ENOMEM, "no memory or files for rank %u", o->rank);
     int rc = drps_net_init(&z->net, &zmq_ops, o, &z->lock, err);
     if (rc == 0) rc = draw(&z->incarnation, err);
     for (uint32_t r = 0; r < o->count && rc == 0; r++) {
         const struct drps_peer *at = &peers->peers[r];
-        (void)snprintf(z->net.peers[r].name, sizeof(z->net.peers[r].name), "rank %u (%s%s%s)", r,
-                       at->host, is_unix(at) ? "" : ":", at->port);
+        name_rank(at, r, z->net.peers[r].name);
         for (size_t i = 0; i < WIRE_PARTS; i++)
             z->peers[r].last[i] = &z->peers[r].first[i];
     }

@@ -69,9 +69,8 @@ static int put_control(struct zmq_net *z, uint32_t r, uint8_t type, unsigned par
 static int put_hello(struct zmq_net *z, uint32_t r)
 {
     const struct drps_net_options *o = &z->net.o;
-    struct wire_hello hello = {.count = o->count,
-                               .queue_messages = o->queue_messages,
-                               .incarnation = z->incarnation};
+    struct wire_hello hello = {
+        .count = o->count, .queue_messages = o->queue_messages, .incarnation = z->incarnation};
     uint8_t bytes[WIRE_HELLO_BYTES];
     memcpy(hello.message_bytes, o->message_bytes, sizeof(hello.message_bytes));
     memcpy(hello.plan_hash, o->plan_hash, sizeof(hello.plan_hash));

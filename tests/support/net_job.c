@@ -11,7 +11,7 @@
 #endif
 
 const char *const net_kind_names[NET_KINDS] = {"inproc", "zmq", "zmq over Unix sockets",
-                                                 "zmq with keys"};
+                                               "zmq with keys"};
 
 int net_kind_there(enum net_kind kind)
 {

@@ -402,7 +402,8 @@ static void test_zmq_names_a_limit_of_open_files_that_is_too_low(void **state)
     drps_peers_destroy(&peers);
 }
 
-/* A message of many parts that never ends, of a client without keys: ZeroMQ would keep all of it. */
+/* A message of many parts that never ends, of a client without keys: ZeroMQ would keep all of it.
+ */
 static void test_zmq_takes_no_endless_message_of_a_stranger(void **state)
 {
     static const char greeting[64] = "\xff\0\0\0\0\0\0\0\1\x7f\3\0NULL";
@@ -467,7 +468,7 @@ static void test_zmq_start_fails_with_a_wrong_key(void **state)
 struct imposter {
     struct drps_peers peers;
     void *context, *push, *pull;
-    uint64_t victims; /* the victim's incarnation */
+    uint64_t victims;      /* the victim's incarnation */
     struct opening victim; /* rank 0 */
     pthread_t opener;
 };
@@ -610,7 +611,7 @@ static void test_zmq_drops_and_counts_damaged_foreign_and_repeated_frames(void *
     raw_frame(&im, &foreign, NULL, 0, SIZE_MAX); /* malformed: to no process in particular */
     for (int i = 0; i < 3; i++)
         (void)zmq_send(im.push, "x", 1, i < 2 ? ZMQ_SNDMORE : 0); /* malformed: three frames */
-    raw_hello(&im, 2, SIZE_MAX, 1); /* replayed */
+    raw_hello(&im, 2, SIZE_MAX, 1);                               /* replayed */
     raw_frame(&im, &head, "first", 5, SIZE_MAX);
     raw_frame(&im, &head, "first", 5, SIZE_MAX); /* replayed */
     head.sequence++;
