@@ -177,7 +177,8 @@ plain 1 'fifo is a pipe' "$train" plan -o model4 --emulate fifo
 plain 1 '/dev/zero is a device' "$index" /dev/zero --algo lor -o plan4
 plain 1 '/dev/zero is a device' "$index" good.svm --test /dev/zero --algo lor -o plan4
 plain 1 'is a folder: name the files' "$index" good.svm plan --algo lor -o plan4
-plain 1 '/dev/zero is a device' "$tools/drps-predict" model /dev/zero -o scores --force
+rm -f scores
+plain 1 '/dev/zero is a device' "$tools/drps-predict" model /dev/zero -o scores
 absent plan4
 absent model4
 absent scores
@@ -196,12 +197,12 @@ for file in model.json names.rec rows/CURRENT; do
     rm piped/$file
     mkfifo piped/$file
     plain 1 "$file is a pipe" "$tools/drps-stat" piped
-    plain 1 "$file is a pipe" "$tools/drps-predict" piped good.svm -o scores --force
+    plain 1 "$file is a pipe" "$tools/drps-predict" piped good.svm -o scores
     absent scores
 done
 timeout 20 "$index" <(cat good.svm) --algo lor -o piped-plan --quiet || fail "data are not read from a pipe"
 cat good.svm >fifo &
-timeout 20 "$tools/drps-predict" model fifo --format libsvm -o scores --force --quiet || fail "data are not read from a FIFO"
+timeout 20 "$tools/drps-predict" model fifo --format libsvm -o scores --quiet || fail "data are not read from a FIFO"
 [[ $(wc -l <scores) = 4 ]] || fail "$(wc -l <scores) scores of 4 samples"
 wait
 for tool in index train stat predict gen; do

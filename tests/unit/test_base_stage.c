@@ -409,11 +409,11 @@ static void test_stage_refuses_names_in_the_way(void **state)
 
 enum { PARTS = 8 };
 
-static void add_parts(struct scratch *s)
+static void add_parts(struct scratch *s, const char *dir)
 {
     char name[32];
     for (int i = 0; i < PARTS; i++) {
-        (void)snprintf(name, sizeof(name), "out/part-%d", i);
+        (void)snprintf(name, sizeof(name), "%s/part-%d", dir, i);
         make_folder(s, name);
     }
 }
@@ -426,8 +426,10 @@ static void test_stage_keeps_what_comes_meanwhile(void **state)
     assert_int_equal(write_out(s, drps_io_os(), 0, "old", NULL), 0);
     assert_int_equal(begin_out(&stage, s, 1, NULL), 0);
     (void)scratch_file(s, "out.partial/notes", "mine", 4);
+    add_parts(s, "out.partial");
     drps_stage_abort(&stage);
     assert_file(s, "out.partial/notes", "mine");
+    assert_int_equal(folder_entries(scratch_path(s, "out.partial")), 2); /* and the lock */
     assert_refused(s, 1, "out.partial/notes");
     assert_int_equal(unlink(scratch_path(s, "out.partial/notes")), 0);
 
@@ -435,14 +437,13 @@ static void test_stage_keeps_what_comes_meanwhile(void **state)
     assert_int_equal(put(drps_io_os(), &stage, "file", "new"), 0);
     assert_int_equal(put_manifest(drps_io_os(), stage.dir, "drps-thing", 2), 0);
     (void)scratch_file(s, "out/notes", "mine", 4);
-    add_parts(s);
     assert_int_equal(drps_stage_commit(&stage, NULL), 0);
     assert_non_null(strstr(stage.left.text, "what was replaced is left as"));
     assert_non_null(strstr(stage.left.text, "out.partial/notes"));
     drps_stage_abort(&stage);
     assert_file(s, "out/file", "new");
     assert_file(s, "out.partial/notes", "mine"); /* in the old folder */
-    assert_int_equal(folder_entries(scratch_path(s, "out.partial")), 2); /* and the lock */
+    assert_file(s, "out.partial/file", "old");
     assert_refused(s, 1, "out.partial/notes");
 }
 
@@ -806,7 +807,7 @@ static void test_stage_killed_at_any_change(void **state)
         int lived = 0, gone = 0;
         for (long k = 1; !lived; k++) {
             assert_int_equal(write_out(s, drps_io_os(), 1, "old", NULL), 0);
-            add_parts(s);
+            add_parts(s, "out");
             lived = replace_and_die(s, k, exchanges);
             assert_unfinished(s, "out.partial");
             assert_unfinished(s, "out.replaced");
