@@ -177,11 +177,13 @@ static int run_threads(struct local *l, struct drps_train_result *result, struct
 
 /* ---- Processes ---- */
 
-static void run_process(struct rank *r, const struct drps_meet *meet, uint64_t job_id)
+static void run_process(struct rank *r, struct drps_meet *meet, uint64_t job_id)
 {
     const uint32_t rank = r->part->info.ranks.rank;
     r->rc = open_zmq(r, &meet->peers, meet->keys ? &meet->keys[rank] : NULL, job_id, &r->err);
-    if (r->rc == 0) run(r);
+    if (r->rc < 0) return;
+    drps_meet_done(meet, rank);
+    run(r);
 }
 
 /* Of a rank above 0. It says what it failed of unless rank 0 does: others hear why from the net,
@@ -189,7 +191,6 @@ static void run_process(struct rank *r, const struct drps_meet *meet, uint64_t j
 static void run_child(struct rank *r, struct drps_meet *meet, uint64_t job_id)
 {
     run_process(r, meet, job_id);
-    drps_meet_leave(meet);
     if (r->rc < 0 && r->rc != DRPS_E_PEER && r->rc != DRPS_E_INTERRUPTED && r->rc != -ERANGE)
         drps_log(r->train.log, DRPS_LOG_ERROR, "rank %u: %s", r->part->info.ranks.rank,
                  r->err.text);

@@ -28,10 +28,12 @@ struct drps_meet {
 DRPS_MUST_CHECK
 int drps_meet_open(uint32_t count, struct drps_meet *meet_out, struct drps_err *err);
 
-/* A process that was forked ends: the keys are overwritten, and the folder goes if it is empty. */
-void drps_meet_leave(struct drps_meet *meet);
+/* Rank `rank` is connected with all others: its socket goes, and the folder with the last one; this
+ * process's copy of the keys is overwritten. */
+void drps_meet_done(struct drps_meet *meet, uint32_t rank);
 
-/* All have ended: the folder goes with its sockets. Accepts a zeroed struct. */
+/* All have ended: what ranks that were killed have left of the folder goes. Accepts a zeroed
+ * struct. */
 void drps_meet_close(struct drps_meet *meet);
 
 /* ---- One rank of a peers file ---- */

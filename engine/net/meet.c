@@ -59,11 +59,6 @@ static int find_folder(char path[DRPS_MEET_FOLDER_BYTES], struct drps_err *err)
     return make_folder(temporary && *temporary ? temporary : "/tmp", path, err);
 }
 
-static void socket_path(const struct drps_meet *m, uint32_t r, char *out, size_t bytes)
-{
-    (void)snprintf(out, bytes, "%s/%u", m->folder, r);
-}
-
 /* ---- Ports and keys ---- */
 
 /* A port of the loopback interface that nobody has; *socket_out keeps it so. */
@@ -117,7 +112,8 @@ int drps_meet_open(uint32_t count, struct drps_meet *meet_out, struct drps_err *
     int rc = find_folder(m.folder, &m.why);
     if (rc == 0) {
         for (uint32_t r = 0; r < count; r++)
-            socket_path(&m, r, m.peers.peers[r].host, sizeof(m.peers.peers[r].host));
+            (void)snprintf(m.peers.peers[r].host, sizeof(m.peers.peers[r].host), "%s/%u", m.folder,
+                           r);
     } else {
         rc = take_ports(&m.peers, err);
         if (rc == 0) rc = make_keys(&m, err);
@@ -128,21 +124,26 @@ int drps_meet_open(uint32_t count, struct drps_meet *meet_out, struct drps_err *
     return rc;
 }
 
-void drps_meet_leave(struct drps_meet *m)
+static void forget_keys(struct drps_meet *m)
 {
     for (uint32_t r = 0; m->keys && r < m->peers.count; r++)
         drps_net_keys_forget(&m->keys[r]);
-    if (m->folder[0]) (void)rmdir(m->folder); /* others may still be there */
+}
+
+void drps_meet_done(struct drps_meet *m, uint32_t rank)
+{
+    forget_keys(m);
+    if (!m->folder[0]) return;
+    (void)unlink(m->peers.peers[rank].host);
+    (void)rmdir(m->folder); /* not while others are still meeting */
 }
 
 void drps_meet_close(struct drps_meet *m)
 {
-    char path[DRPS_PEER_HOST_BYTES];
-    for (uint32_t r = 0; m->folder[0] && r < m->peers.count; r++) {
-        socket_path(m, r, path, sizeof(path));
-        (void)unlink(path); /* of a rank that could not do it itself */
-    }
-    drps_meet_leave(m);
+    forget_keys(m);
+    for (uint32_t r = 0; m->folder[0] && r < m->peers.count; r++)
+        (void)unlink(m->peers.peers[r].host);
+    if (m->folder[0]) (void)rmdir(m->folder);
     free(m->keys);
     drps_peers_destroy(&m->peers);
     *m = (struct drps_meet){.why = DRPS_ERR_INIT};

@@ -39,6 +39,7 @@ enum {
     RECONNECT_MAX_MS = 1000,
     LOOK_MS = 100,            /* between looks at options->stop */
     REFUSAL_LINGER_MS = 1000, /* for telling why the start failed */
+    BACKLOG = 32,             /* connections that wait to be let in, beside one a peer */
     FILES_A_PEER = 4,         /* a socket's own, a connection each way, one more while it changes */
     FILES_BESIDE = 64,        /* open files of all else that the process does */
 };
@@ -237,7 +238,7 @@ static void name_address(const struct drps_peer *at, char out[ZMQ_ADDRESS_BYTES]
 }
 
 /* A socket that listens. ZeroMQ takes it over; the guard has it stop listening now and then. */
-static int listen_at(const struct drps_peer *at, const char *address, int *fd_out,
+static int listen_at(const struct drps_peer *at, const char *address, int backlog, int *fd_out,
                      struct drps_err *err)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
@@ -247,7 +248,7 @@ static int listen_at(const struct drps_peer *at, const char *address, int *fd_ou
     if (rc) return drps_err_set(err, DRPS_E_CONFIG, "%s: %s", at->host, gai_strerror(rc));
     const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
-        bind(fd, found->ai_addr, found->ai_addrlen) || listen(fd, DRPS_NET_RANKS_MAX))
+        bind(fd, found->ai_addr, found->ai_addrlen) || listen(fd, backlog))
         rc = drps_err_set(err, -errno, "cannot listen at %s: %s", address, strerror(errno));
     freeaddrinfo(found);
     if (rc < 0 && fd >= 0) (void)close(fd);
@@ -260,7 +261,7 @@ static int bind_pull(struct zmq_net *z, const struct drps_peer *at, const char *
 {
     int fd = -1;
     if (!is_unix(at)) {
-        int rc = listen_at(at, address, &fd, err);
+        int rc = listen_at(at, address, (int)z->net.o.count + BACKLOG, &fd, err);
         if (rc < 0) return rc;
     }
     if ((fd < 0 || set_int(z->pull, ZMQ_USE_FD, fd) == 0) && zmq_bind(z->pull, address) == 0) {

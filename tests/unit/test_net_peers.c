@@ -141,6 +141,13 @@ static void test_meeting_is_in_a_folder_of_this_user(void **state)
         assert_true(left >= 0);
         (void)close(left);
         char *folder = strdup(meet.folder);
+        if (i > 0) { /* each rank has met the others, or all have ended */
+            for (uint32_t r = 0; r < 3; r++) {
+                assert_int_equal(stat(folder, &st), 0);
+                drps_meet_done(&meet, r == 2 ? 1 : r == 1 ? 2 : 0);
+            }
+            assert_int_equal(stat(folder, &st), -1);
+        }
         drps_meet_close(&meet);
         assert_int_equal(stat(folder, &st), -1);
         free(folder);
