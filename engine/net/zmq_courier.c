@@ -32,7 +32,7 @@ static void too_silent(struct zmq_net *z, uint32_t r)
                        "%s is dead or cut off: nothing was heard of it for %u ms; see its output",
                        z->net.peers[r].name, z->net.o.silence_ms);
     z->peers[r].dead = 1;
-    drps_net_fail(&z->net, &err);
+    drps_net_lost(&z->net, r, &err);
 }
 
 /* Who has been silent for too long? Not after this process itself was stopped for a while. */
