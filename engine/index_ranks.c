@@ -63,7 +63,7 @@ static int count(struct drps_net *net, const struct drps_index_options *index,
     return rc;
 }
 
-/* What has become of rank 0, which makes the plan of what was counted. */
+/* Whether rank 0 has made the plan of what was counted. */
 static int await_plan(struct drps_net *net, const atomic_int *stop, struct drps_err *err)
 {
     struct crew_net n;
@@ -73,10 +73,12 @@ static int await_plan(struct drps_net *net, const atomic_int *stop, struct drps_
     return rc;
 }
 
+/* Rank 0 alone says whether there is a plan: it knows whether it still needs one that is lost. */
 static int count_for_others(struct drps_net *net, const struct drps_index_options *index,
                             struct drps_err *err)
 {
     struct watch watch;
+    drps_net_need(net, 0);
     int rc = watch_start(&watch, net, index->interrupt, err);
     if (rc < 0) return rc;
     rc = count(net, index, &watch.stop, index->log, err);
@@ -136,9 +138,11 @@ static void close_asking(struct drps_crew_link *l)
 {
     struct asking *a = (struct asking *)l;
     int told = 0;
+    drps_net_need(a->net.net, drps_net_rank(a->net.net)); /* all have counted, or it has failed */
     watch_alone(&a->watch);
-    for (uint32_t r = 0; r < l->peers && told == 0; r++)
-        told = crew_net_end(&a->net, r, NULL); /* else they hear by the net's end */
+    for (uint32_t r = 0; r < l->peers; r++)
+        if (crew_net_end(&a->net, r, NULL) < 0)
+            told = -1; /* it hears by the net's end, if at all */
     end_counter(a);
     if (told == 0) tell_asked(a);
 }

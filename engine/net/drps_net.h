@@ -12,7 +12,8 @@
  *             So a rank holds at most (count - 1) * queue_messages * message_bytes[part] for each
  *             part, and as much of its own that others have not taken
  *   failure   a rank that dies, falls silent, gives up or breaks the protocol ends the job: every
- *             wait of every rank returns an error that names it. A slow rank only slows
+ *             wait of every rank returns an error that names it (but see drps_net_need()). A slow
+ *             rank only slows
  *   closing   after drps_net_barrier(): whoever still waits for a rank that has closed gets an
  * error
  *
@@ -95,6 +96,13 @@ int drps_net_open_zmq(const struct drps_net_options *options, const struct drps_
  * failure, ends the job of all others with its text. NULL-safe.
  */
 void drps_net_close(struct drps_net *net, uint32_t linger_ms, const struct drps_err *why);
+
+/*
+ * From now on only rank `rank` must stay (this one: nobody must): another that dies, gives up or
+ * breaks the protocol does not end the job here, not even if that has been noticed already. What is
+ * sent to it, or waited for from it alone, fails as though it had left.
+ */
+void drps_net_need(struct drps_net *net, uint32_t rank);
 
 uint32_t drps_net_rank(const struct drps_net *net);
 uint32_t drps_net_count(const struct drps_net *net);

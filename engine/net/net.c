@@ -64,6 +64,7 @@ int drps_net_init(struct drps_net *net, const struct net_ops *ops, const struct 
                   pthread_mutex_t *lock, struct drps_err *err)
 {
     net->o = *o;
+    net->lost = net->needed = DRPS_NET_ANY;
     net->peers = calloc(o->count, sizeof(*net->peers));
     if (!net->peers) return drps_err_set(err, -ENOMEM, "no memory for %u peers", o->count);
     for (uint32_t r = 0; r < o->count; r++)
@@ -134,6 +135,29 @@ void drps_net_fail(struct drps_net *net, const struct drps_err *why)
     wake_all(net);
 }
 
+void drps_net_lost(struct drps_net *net, uint32_t rank, const struct drps_err *why)
+{
+    if (net->needed != DRPS_NET_ANY && net->needed != rank) {
+        net->peers[rank].left = 1;
+        wake_all(net);
+        return;
+    }
+    if (!net->failure.code) net->lost = rank;
+    drps_net_fail(net, why);
+}
+
+void drps_net_need(struct drps_net *net, uint32_t rank)
+{
+    pthread_mutex_lock(net->lock);
+    net->needed = rank;
+    if (net->lost != DRPS_NET_ANY && net->lost != rank) {
+        net->peers[net->lost].left = 1;
+        net->lost = DRPS_NET_ANY;
+        drps_err_clear(&net->failure);
+    }
+    pthread_mutex_unlock(net->lock);
+}
+
 void drps_net_left(struct drps_net *net, uint32_t rank, const char *why)
 {
     struct net_peer *peer = &net->peers[rank];
@@ -141,7 +165,7 @@ void drps_net_left(struct drps_net *net, uint32_t rank, const char *why)
     if (why[0]) {
         struct drps_err err = DRPS_ERR_INIT;
         (void)drps_err_set(&err, DRPS_E_PEER, "%s gave up: %s", peer->name, why);
-        drps_net_fail(net, &err);
+        drps_net_lost(net, rank, &err);
     }
     wake_all(net);
 }

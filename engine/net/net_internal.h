@@ -103,6 +103,8 @@ struct drps_net {
     struct net_peer *peers; /* own [count] */
     struct drps_net_stats stats;
     struct drps_err failure; /* what ended the job */
+    uint32_t lost;           /* by which rank; ANY: none */
+    uint32_t needed;         /* whose loss ends it; ANY: every rank's */
     int closing;
     unsigned callers;     /* threads inside a call */
     uint64_t group_calls; /* of the group's thread alone */
@@ -121,10 +123,12 @@ void drps_net_destroy(struct drps_net *net);
 /* So many milliseconds from now, as pthread_cond_timedwait() on these conditions takes it. */
 struct timespec drps_net_deadline(uint32_t ms);
 
-/* Lock held, all three. */
+/* Lock held, all four. */
 void drps_net_deliver(struct drps_net *net, struct net_message *message); /* takes it over */
 void drps_net_fail(struct drps_net *net, const struct drps_err *why);     /* the first one stays */
 void drps_net_left(struct drps_net *net, uint32_t rank, const char *why); /* "": in good order */
+void drps_net_lost(struct drps_net *net, uint32_t rank, const struct drps_err *why); /* fails if it
+                                                                                      is needed */
 
 /* As drps_net_send() and drps_net_receive(), for the group's part too. */
 DRPS_MUST_CHECK

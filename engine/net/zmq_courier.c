@@ -34,7 +34,7 @@ static void too_silent(struct zmq_net *z, uint32_t r)
                        "%s is dead or cut off: nothing was heard of it for %u ms; see its output",
                        z->net.peers[r].name, z->net.o.silence_ms);
     z->peers[r].dead = 1;
-    drps_net_fail(&z->net, &err);
+    drps_net_lost(&z->net, r, &err);
 }
 
 /* Another process has greeted as rank r, and the one before has missed some of its PINGs. A rank

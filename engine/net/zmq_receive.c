@@ -40,7 +40,7 @@ static void fail(struct zmq_net *z, uint32_t r, struct drps_err *err)
 {
     (void)drps_err_context(err, "%s", z->net.peers[r].name);
     pthread_mutex_lock(&z->lock);
-    drps_net_fail(&z->net, err);
+    drps_net_lost(&z->net, r, err);
     pthread_mutex_unlock(&z->lock);
 }
 

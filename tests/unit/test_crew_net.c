@@ -3,6 +3,7 @@
  * interrupted or cannot count end all others with their name.
  */
 #include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,6 +24,9 @@ enum { RANKS = 3 };
 
 /* A run of each rank; what differs between them is set before it. */
 struct job {
+    struct loss {
+        atomic_int interrupt, left;
+    } loss;
     struct case_run run[NET_RANKS];
     int rc[NET_RANKS];
     struct drps_err err[NET_RANKS];
@@ -241,6 +245,49 @@ static void test_rank_0_that_fails_after_the_counting_fails_all(void **state)
     }
 }
 
+/* When all have counted, rank 2 is interrupted, and rank 0 goes on once it has left. */
+static void lose_rank_2(void *ctx, enum drps_log_level level, const char *text)
+{
+    struct loss *loss = ctx;
+    (void)level;
+    if (!strstr(text, "ranks counted")) return;
+    atomic_store(&loss->interrupt, 1);
+    while (!atomic_load(&loss->left))
+        (void)sched_yield();
+}
+
+static void run_and_tell(struct drps_net *net, uint32_t rank, void *ctx)
+{
+    struct job *job = ctx;
+    run_rank(net, rank, job);
+    if (rank == 2) atomic_store(&job->loss.left, 1);
+}
+
+/* The plan is made without it, and who waits for the plan is told so. */
+static void test_rank_lost_after_the_counting_fails_alone(void **state)
+{
+    struct scratch *s = *state;
+    for (int kind = 0; kind < NET_KINDS; kind++) {
+        if (!net_kind_there((enum net_kind)kind)) continue;
+        struct drps_net_options options;
+        struct net_job net;
+        struct job *job = job_new(s, input(s), "topk");
+        const struct drps_log log = {DRPS_LOG_INFO, lose_rank_2, &job->loss};
+        job->run[0].options.log = &log;
+        job->run[2].options.interrupt = &job->loss.interrupt;
+        drps_index_net_options(&options);
+        options.job_id = 7;
+        net_job_open(&net, (enum net_kind)kind, RANKS, &options);
+        net_job_run(&net, run_and_tell, job);
+        expect(job, 0, 0, "");
+        expect(job, 1, 0, "");
+        expect(job, 2, DRPS_E_INTERRUPTED, "interrupted");
+        case_verify(job->run[0].out);
+        assert_int_equal(drps_io_remove_tree(drps_io_os(), job->run[0].out, NULL), 0);
+        assert_no_plan(job, s);
+    }
+}
+
 /* Whatever ends the run on rank 0 ends those who wait to count. */
 static void test_mistakes_end_all(void **state)
 {
@@ -275,6 +322,8 @@ int main(void)
                                         scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(test_interrupted_rank_ends_all, scratch_setup,
                                         scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_rank_lost_after_the_counting_fails_alone,
+                                        scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(test_mistakes_end_all, scratch_setup, scratch_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -550,6 +550,41 @@ static void test_net_tells_why_a_rank_gave_up(void **state)
     check_ends_waits(kind_of(state), peer_gives_up, DRPS_E_PEER, "gave up: the disk is full");
 }
 
+/* Rank 1 gives up before or after rank 0 has said that it needs rank 2 alone: that one's messages
+ * go on, and rank 1 is as one that has left. Its own loss still ends the job. */
+static void test_net_needs_one_rank(void **state)
+{
+    for (int before = 0; before < 2; before++) {
+        struct net_job job;
+        struct drps_err err = DRPS_ERR_INIT;
+        struct drps_net_message *m;
+        net_job_open(&job, kind_of(state), 3, &(struct drps_net_options){0});
+        drps_net_need(job.nets[2], 0);
+        if (!before) drps_net_need(job.nets[0], 2);
+        peer_gives_up(&job);
+        int rc = drps_net_receive(job.nets[0], DRPS_NET_SERVER, 1, NET_WAIT_MS, &m, &err);
+        assert_int_equal(rc, DRPS_E_PEER);
+        assert_non_null(strstr(err.text, before ? "gave up: the disk is full" : "has left"));
+        drps_net_need(job.nets[0], 2);
+        drps_err_clear(&err);
+        NET_OK(send_bytes(job.nets[2], 0, DRPS_NET_SERVER, 5, NULL, 0, NET_WAIT_MS, &err));
+        NET_OK(drps_net_receive(job.nets[0], DRPS_NET_SERVER, 2, NET_WAIT_MS, &m, &err));
+        assert_int_equal(m->round, 5);
+        drps_net_message_free(m);
+        rc = send_bytes(job.nets[0], 1, DRPS_NET_SERVER, 0, NULL, 0, NET_WAIT_MS, &err);
+        assert_int_equal(rc, DRPS_E_PEER);
+        assert_non_null(strstr(err.text, "has left"));
+        const struct drps_err why = {.code = -EIO, .text = "a bad disk"};
+        drps_net_close(job.nets[2], 2000, &why);
+        job.nets[2] = NULL;
+        drps_err_clear(&err);
+        rc = drps_net_receive(job.nets[0], DRPS_NET_SERVER, 2, NET_WAIT_MS, &m, &err);
+        assert_int_equal(rc, DRPS_E_PEER);
+        assert_non_null(strstr(err.text, "gave up: a bad disk"));
+        net_job_close(&job);
+    }
+}
+
 static void *send_until_closed(void *arg)
 {
     struct waiting *w = arg;
@@ -691,6 +726,7 @@ int main(void)
         OVER_ALL(test_net_receives_from_the_rank_that_is_asked_for),
         OVER_ALL(test_net_names_a_rank_that_has_left),
         OVER_ALL(test_net_tells_why_a_rank_gave_up),
+        OVER_ALL(test_net_needs_one_rank),
         OVER_ALL(test_net_can_be_closed_while_a_thread_sends),
         OVER_ALL(test_net_groups_meet),
         OVER_ALL(test_net_groups_find_out_that_ranks_are_in_different_calls),
