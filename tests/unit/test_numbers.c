@@ -483,6 +483,7 @@ static int predict(const struct scoring *p, struct drps_err *err)
                                            .inputs = &p->data,
                                            .inputs_n = 1,
                                            .output = p->out,
+                                           .replace = 1,
                                            .memory_bytes = MEMORY};
     return drps_predict_run(drps_io_os(), &o, &r, err);
 }
