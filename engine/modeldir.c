@@ -255,9 +255,7 @@ int drps_modeldir_finish(const struct drps_io *io, const char *dir, const struct
     char *rows = drps_path_join(dir, rows_name);
     char *manifest = drps_path_join(dir, manifest_name);
     uint64_t names_bytes, names_sum, rows_files, rows_bytes;
-    int rc = to && rows && manifest
-                 ? 0
-                 : drps_err_set(err, -ENOMEM, "no memory to finish %s", dir);
+    int rc = to && rows && manifest ? 0 : drps_err_set(err, -ENOMEM, "no memory to finish %s", dir);
 
     if (rc == 0) rc = copy_names(io, plan, to, &names_bytes, &names_sum, err);
     if (rc == 0) rc = measure_folder(rows, &rows_files, &rows_bytes, err);

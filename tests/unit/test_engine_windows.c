@@ -184,8 +184,8 @@ static void test_windows_that_cannot_be_read_say_so(void **state)
     }
 }
 
-/* The plan has fewer rows than its windows, or windows of fewer rows: of what stores size memory by,
- * nothing is larger than they were told. */
+/* The plan has fewer rows than its windows, or windows of fewer rows: of what stores size memory
+ * by, nothing is larger than they were told. */
 static void test_windows_of_rows_that_the_plan_has_not_are_refused(void **state)
 {
     (void)state;
