@@ -107,8 +107,8 @@ int drps_manifest_check(const struct drps_bound *bounds, size_t n, const char *p
         const struct drps_bound *b = &bounds[i];
         if (b->value >= b->least && b->value <= b->most) continue;
         return drps_err_set(err, DRPS_E_CORRUPT,
-                            "%s: \"%s\" is %" PRIu64 ", but %s allows %" PRIu64 " to %" PRIu64, path,
-                            b->key, b->value, b->by, b->least, b->most);
+                            "%s: \"%s\" is %" PRIu64 ", but %s allows %" PRIu64 " to %" PRIu64,
+                            path, b->key, b->value, b->by, b->least, b->most);
     }
     return 0;
 }

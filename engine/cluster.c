@@ -184,12 +184,13 @@ static int compare_ranges(const struct introduction *all, uint32_t count, struct
     for (uint32_t r = 0; r < count; r++) {
         const struct introduction *i = &all[r];
         if (i->first_row != next || i->all_rows != all[0].all_rows || i->rows > i->all_rows - next)
-            return drps_err_set(err, DRPS_E_CORRUPT,
-                                "rank %u has %llu rows from row %llu on, of %llu; expected are rows "
-                                "from %llu on, of %llu: make the plan anew",
-                                r, (unsigned long long)i->rows, (unsigned long long)i->first_row,
-                                (unsigned long long)i->all_rows, (unsigned long long)next,
-                                (unsigned long long)all[0].all_rows);
+            return drps_err_set(
+                err, DRPS_E_CORRUPT,
+                "rank %u has %llu rows from row %llu on, of %llu; expected are rows "
+                "from %llu on, of %llu: make the plan anew",
+                r, (unsigned long long)i->rows, (unsigned long long)i->first_row,
+                (unsigned long long)i->all_rows, (unsigned long long)next,
+                (unsigned long long)all[0].all_rows);
         next += i->rows;
     }
     if (next == all[0].all_rows) return 0;
@@ -215,8 +216,8 @@ int drps_cluster_agree(const struct drps_cluster *c, const struct drps_train_opt
         rc = compare_terms(&all[r].terms, &all[0].terms, r, err);
     if (rc == 0) rc = compare_ranges(all, c->count, err);
     free(all);
-    if (rc == DRPS_E_CONFIG || rc == DRPS_E_CORRUPT) /* all ranks know it; whoever leaves first must not be the news */
-        wait_for_all(c);
+    /* All ranks know it; whoever leaves first must not be the news. */
+    if (rc == DRPS_E_CONFIG || rc == DRPS_E_CORRUPT) wait_for_all(c);
     return rc;
 }
 

@@ -264,11 +264,11 @@ static int survey(struct drps_windows *w, const struct drps_plan_info *info, str
                             "plan anew",
                             w->dir, (unsigned long long)next, (unsigned long long)steps);
     if (working_rows > w->working_rows)
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "%s/windows.rec: two windows have %llu rows, at most %llu are expected: "
-                            "make the plan anew",
-                            w->dir, (unsigned long long)working_rows,
-                            (unsigned long long)w->working_rows);
+        return drps_err_set(
+            err, DRPS_E_CORRUPT,
+            "%s/windows.rec: two windows have %llu rows, at most %llu are expected: "
+            "make the plan anew",
+            w->dir, (unsigned long long)working_rows, (unsigned long long)w->working_rows);
     w->windows = (uint32_t)count;
     return 0;
 }
@@ -305,9 +305,10 @@ static int read_window(void *ctx, uint32_t number, struct drps_store_window *out
     if (!rows && !next && !prev) return 0;
     if (!take_ahead(w, part, &win, &rc, err)) rc = read_part(w, part, &win, err);
     if (rc == 0 && (win.n > w->max_rows || win.windows != w->windows))
-        rc = drps_err_set(err, DRPS_E_CORRUPT,
-                          "%s/windows.rec: window %u of %u has %zu rows; they were %u, of at most %u",
-                          w->dir, number, win.windows, win.n, w->windows, w->max_rows);
+        rc = drps_err_set(
+            err, DRPS_E_CORRUPT,
+            "%s/windows.rec: window %u of %u has %zu rows; they were %u, of at most %u", w->dir,
+            number, win.windows, win.n, w->windows, w->max_rows);
     if (rc == 0) rc = decode(w, part, &win, rows, next, prev, err);
     if (rc == 0) ask_next(w, part);
     return rc;

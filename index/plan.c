@@ -285,7 +285,7 @@ static int get_name(const json_t *j, const char *key, const char *path, char *ou
 }
 
 #define GET_NUMBER(field)                                                                          \
-    _Generic((field), uint32_t: drps_manifest_get_u32, uint64_t: drps_manifest_get_count)
+    _Generic((field), uint32_t : drps_manifest_get_u32, uint64_t : drps_manifest_get_count)
 
 static int get_ranks(struct drps_plan *plan, const char *path, struct drps_err *err)
 {
@@ -321,7 +321,8 @@ static int get_labels(struct drps_plan *plan, const char *path, struct drps_err 
     const json_t *j = plan->json;
     float mean;
     int rc = drps_manifest_get_float(j, "label_negative", path, &info->label_negative, err);
-    if (rc == 0) rc = drps_manifest_get_float(j, "label_positive", path, &info->label_positive, err);
+    if (rc == 0)
+        rc = drps_manifest_get_float(j, "label_positive", path, &info->label_positive, err);
     if (rc == 0) rc = drps_manifest_get_float(j, "label_mean", path, &mean, err);
     if (rc == 0) rc = drps_manifest_get_real(j, "label_mean", path, &info->label_mean, err);
     return rc;

@@ -12,7 +12,7 @@
 
 enum { RANK_MOST = 65535, FLOATS_OF_A_PARAMETER = 3 }; /* itself and at most two of its optimizer */
 
-#define COUNT_MOST (UINT64_C(1) << 44)      /* samples, entries, uses: some hundred terabytes */
+#define COUNT_MOST (UINT64_C(1) << 44)       /* samples, entries, uses: some hundred terabytes */
 #define SEEK_NS_MOST UINT64_C(1000000000000) /* a quarter of an hour */
 #define TRANSFER_BPS_MOST UINT64_C(1000000000000000)
 
@@ -128,8 +128,7 @@ static int check_ranks(const struct drps_plan_info *i, const struct sizes *s, co
                        struct drps_err *err)
 {
     const struct drps_plan_ranks *r = &i->ranks;
-    const uint64_t round_samples =
-        least_of(drps_product(i->batch_size, s->workers), i->samples);
+    const uint64_t round_samples = least_of(drps_product(i->batch_size, s->workers), i->samples);
     const uint64_t batches = drps_product(i->batches, s->part ? 1 : s->workers);
     const uint64_t eval_batches = drps_product(i->eval_batches, s->part ? 1 : s->workers);
     const struct drps_bound bounds[] = {

@@ -184,6 +184,48 @@ static void test_windows_that_cannot_be_read_say_so(void **state)
     }
 }
 
+/* The plan has fewer rows than its windows, or windows of fewer rows: of what stores size memory
+ * by, nothing is larger than they were told. */
+static void test_windows_of_rows_that_the_plan_has_not_are_refused(void **state)
+{
+    (void)state;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_store_window out;
+    struct fixture f;
+    open_fixture(&f);
+    struct drps_plan_info *info = &f.plan->info;
+    const uint64_t rows = info->rows;
+    const uint32_t windows = f.source.windows;
+    const struct drps_windows_options o = {.plan = f.plan,
+                                           .dir = f.maker.dir,
+                                           .share = &f.share,
+                                           .epochs = 3,
+                                           .memory_bytes = 1 << 20};
+    drps_windows_close(f.windows);
+    uint32_t largest = 0;
+    for (uint32_t w = 0; w < windows; w++) {
+        if (w == 0) assert_int_equal(drps_windows_open(&o, &f.windows, &f.source, &err), 0);
+        assert_int_equal(read_window(&f, w, 1, &out, &err), 0);
+        if (f.rows[out.n - 1] > largest) largest = f.rows[out.n - 1];
+    }
+    drps_windows_close(f.windows);
+    info->rows = largest; /* its last row is one too far */
+    int rc = drps_windows_open(&o, &f.windows, &f.source, &err);
+    for (uint32_t w = 0; w < windows && rc == 0; w++)
+        rc = read_window(&f, w, 1, &out, &err);
+    assert_int_equal(rc, DRPS_E_CORRUPT);
+    assert_non_null(strstr(err.text, "windows.rec"));
+    drps_windows_close(f.windows);
+    f.windows = NULL;
+    info->rows = rows;
+    info->working_set_rows--;
+    drps_err_clear(&err);
+    f.share.budget_bytes = info->working_set_rows * f.share.row_bytes; /* so that it suits */
+    assert_int_equal(drps_windows_open(&o, &f.windows, &f.source, &err), DRPS_E_CORRUPT);
+    assert_non_null(strstr(err.text, "two windows have"));
+    close_fixture(&f);
+}
+
 static void test_windows_close_while_one_is_read_ahead(void **state)
 {
     (void)state;
@@ -234,6 +276,7 @@ int main(void)
         cmocka_unit_test(test_windows_in_order_are_those_of_the_file),
         cmocka_unit_test(test_windows_in_any_order_are_those_of_the_file),
         cmocka_unit_test(test_windows_that_cannot_be_read_say_so),
+        cmocka_unit_test(test_windows_of_rows_that_the_plan_has_not_are_refused),
         cmocka_unit_test(test_windows_close_while_one_is_read_ahead),
     };
     return cmocka_run_group_tests_name("engine_windows", tests, NULL, NULL);

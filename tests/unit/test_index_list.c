@@ -198,6 +198,19 @@ static void test_list_impossible_counts_are_refused(void **state)
     }
 }
 
+/* Only lists can be dense: whoever counts numbers without the mark must not get more. */
+static void test_list_numbers_are_never_dense(void **state)
+{
+    uint32_t numbers[4] = {1, 2, 3, 4}, back[4];
+    unsigned char record[64];
+    (void)state;
+    const size_t bytes = drps_numbers_encode(numbers, 4, record);
+    assert_int_equal(drps_numbers_decode(record, bytes, back, NULL, NULL), 0);
+    record[3] |= 0x80;
+    assert_int_equal(drps_list_count(record), 4);
+    assert_int_equal(drps_numbers_decode(record, bytes, back, NULL, NULL), DRPS_E_CORRUPT);
+}
+
 /* Gaps whose sum leaves 32 bits: in a group of four, between groups, in the rest, and after the
  * largest number. */
 static void test_list_numbers_beyond_32_bits_are_refused(void **state)
@@ -444,6 +457,7 @@ int main(void)
         cmocka_unit_test(test_list_random_round_trips),
         cmocka_unit_test(test_list_cut_records_are_refused),
         cmocka_unit_test(test_list_impossible_counts_are_refused),
+        cmocka_unit_test(test_list_numbers_are_never_dense),
         cmocka_unit_test(test_list_numbers_beyond_32_bits_are_refused),
         cmocka_unit_test(test_list_random_bytes_are_safe),
         cmocka_unit_test(test_list_equals_reference),

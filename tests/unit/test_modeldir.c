@@ -14,6 +14,7 @@
 #include "engine/drps_modeldir.h"
 #include "engine/drps_publish.h"
 #include "engine/trained.h"
+#include "index/drps_names.h"
 #include "support/fault_io.h"
 
 enum { FEATURES = 9000, MEMORY = 8 << 20 };
@@ -334,6 +335,188 @@ static void test_modeldir_missing_parts(void **state)
     teardown(&f);
 }
 
+/* ---- The dictionary ---- */
+
+/* In place of the plan's dictionary one that is whole, and has another row for a name. */
+static void exchange_names(const struct fixture *f)
+{
+    struct names_writer *w;
+    assert_int_equal(names_writer_open(drps_io_os(), f->m.dir, 0, &w, NULL), 0);
+    for (uint32_t i = 0; i < f->m.features; i++) {
+        const uint32_t row = i < 2 ? 2 - i : i + 1;
+        assert_int_equal(names_writer_add(w, maker_key(i), row, 0, NULL, 0, NULL), 0);
+    }
+    assert_int_equal(names_writer_finish(w, NULL), 0);
+    names_writer_close(w);
+}
+
+static void check_names_refused(int rc, const struct drps_err *err)
+{
+    if (rc != DRPS_E_CORRUPT || !strstr(err->text, "plan/names.rec is not the file"))
+        fail_msg("%d '%s'", rc, err->text);
+}
+
+static void count_epoch(void *ctx, const struct drps_epoch *epoch)
+{
+    (void)epoch;
+    ++*(int *)ctx;
+}
+
+static void test_modeldir_names_of_another_plan_are_not_trained_with(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_train_result r;
+    struct stat st;
+    int epochs = 0;
+    setup(&f, 100, 0);
+    exchange_names(&f);
+    char *path = drps_path_join(f.dir, "model");
+    const struct drps_train_options o = {
+        .model_path = path, .epochs = 1, .on_epoch = count_epoch, .ctx = &epochs};
+    check_names_refused(drps_train_run(f.plan, &o, &r, &err), &err);
+    assert_int_equal(epochs, 0);
+    assert_int_not_equal(stat(path, &st), 0);
+    drps_train_result_free(&r);
+    free(path);
+    teardown(&f);
+}
+
+static void exchange_names_meanwhile(void *fixture, const struct drps_epoch *epoch)
+{
+    (void)epoch;
+    exchange_names(fixture);
+}
+
+static void test_modeldir_names_that_changed_meanwhile_are_not_copied(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_train_result r;
+    struct stat st;
+    setup(&f, 100, 0);
+    char *path = drps_path_join(f.dir, "model");
+    const struct drps_train_options o = {
+        .model_path = path, .epochs = 1, .on_epoch = exchange_names_meanwhile, .ctx = &f};
+    check_names_refused(drps_train_run(f.plan, &o, &r, &err), &err);
+    assert_int_not_equal(stat(path, &st), 0);
+    drps_train_result_free(&r);
+    free(path);
+    teardown(&f);
+}
+
+/* ---- Every byte ---- */
+
+enum { FLIPS = 100, TAIL = 600, TAIL_STEP = 3 * DRPS_TEST_ONE_IN };
+
+struct reading {
+    const char *model;
+    uint32_t *rows; /* [features] of names */
+    float *params;  /* [rows][dim] */
+};
+
+/* What prediction reads, names and rows. */
+static int read_as_prediction(const struct fixture *f, struct reading *r, struct drps_err *err)
+{
+    struct drps_modeldir *md;
+    int rc = drps_modeldir_open(drps_io_os(), r->model, MEMORY, &md, err);
+    for (uint32_t i = 0; i < f->m.features && rc == 0; i++) {
+        const uint64_t key = maker_key(i);
+        rc = drps_modeldir_lookup(md, &key, 1, &r->rows[i], err);
+        if (rc == 0 && r->rows[i] == DRPS_NO_ROW) continue;
+        if (rc == 0) rc = drps_modeldir_gather(md, &r->rows[i], 1, &r->params[4 * i], err);
+    }
+    drps_modeldir_close(md);
+    return rc;
+}
+
+/* In a copy of the model, since engines write to what they open. */
+static void copy_model(const char *from, const char *to)
+{
+    char *command;
+    if (asprintf(&command, "rm -rf '%s' && cp -r '%s' '%s'", to, from, to) < 0) fail();
+    assert_int_equal(system(command), 0);
+    free(command);
+}
+
+/* One flip: found when the model is verified, or of no consequence. */
+static void check_flip(const struct fixture *f, const char *model, const char *copy,
+                       const char *file, long at, const struct reading *want)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    const size_t n = f->m.features;
+    struct reading got = {.model = copy, .rows = calloc(n, 4), .params = calloc(4 * n, 4)};
+    copy_model(model, copy);
+    flip(copy, file, at);
+    if (read_all(copy, &err) == 0) {
+        drps_err_clear(&err);
+        copy_model(model, copy); /* opening may have mended it */
+        flip(copy, file, at);
+        if (read_as_prediction(f, &got, &err) < 0)
+            fail_msg("%s at %ld: verified, but: %s", file, at, err.text);
+        assert_memory_equal(got.rows, want->rows, n * sizeof(*got.rows));
+        assert_memory_equal(got.params, want->params, 4 * n * sizeof(*got.params));
+    }
+    free(got.rows);
+    free(got.params);
+}
+
+static void check_flips(const struct fixture *f, const char *model, const char *copy,
+                        const char *file, const struct reading *want)
+{
+    struct stat st;
+    char *path = drps_path_join(model, file);
+    assert_int_equal(stat(path, &st), 0);
+    const long flips = FLIPS / DRPS_TEST_ONE_IN;
+    const long step = st.st_size / flips + 1;
+    for (long at = 0; at < st.st_size; at += step)
+        check_flip(f, model, copy, file, at, want);
+    /* Of a table indexes and filters come last, which are read by those who look for a key. */
+    const int table = strstr(file, ".ldb") || strstr(file, ".sst");
+    const long tail = st.st_size > TAIL ? st.st_size - TAIL : 0;
+    for (long at = tail; table && at < st.st_size; at += TAIL_STEP)
+        check_flip(f, model, copy, file, at, want);
+    free(path);
+}
+
+static void test_modeldir_flipped_bytes_are_found_or_do_not_matter(void **state)
+{
+    (void)state;
+    for (const struct drps_kv_ops *const *kv = drps_kv_engines(); *kv; kv++) {
+        if ((*kv)->training_only) continue;
+        struct fixture f;
+        struct drps_err err = DRPS_ERR_INIT;
+        setup(&f, 2000, 3);
+        const size_t n = f.m.features;
+        char *model = drps_path_join(f.dir, "model"), *copy = drps_path_join(f.dir, "copy");
+        struct reading want = {.model = copy, .rows = calloc(n, 4), .params = calloc(4 * n, 4)};
+        train_model(&f, (*kv)->name, model);
+        copy_model(model, copy);
+        if (read_as_prediction(&f, &want, &err) < 0) fail_msg("%s", err.text);
+        check_flips(&f, model, copy, "model.json", &want);
+        check_flips(&f, model, copy, "names.rec", &want);
+        char *rows = drps_path_join(model, "rows");
+        DIR *d = opendir(rows);
+        const struct dirent *e;
+        assert_non_null(d);
+        while ((e = readdir(d))) {
+            char file[300];
+            if (e->d_name[0] == '.') continue;
+            (void)snprintf(file, sizeof(file), "rows/%s", e->d_name);
+            check_flips(&f, model, copy, file, &want);
+        }
+        closedir(d);
+        free(rows);
+        free(want.rows);
+        free(want.params);
+        free(model);
+        free(copy);
+        teardown(&f);
+    }
+}
+
 /* ---- Interrupted writing ---- */
 
 static const char train_forever[] =
@@ -544,6 +727,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_modeldir_missing_parts),
         cmocka_unit_test(test_modeldir_verify_is_interrupted),
         cmocka_unit_test(test_modeldir_pipes_are_refused),
+        cmocka_unit_test(test_modeldir_names_of_another_plan_are_not_trained_with),
+        cmocka_unit_test(test_modeldir_names_that_changed_meanwhile_are_not_copied),
+        cmocka_unit_test(test_modeldir_flipped_bytes_are_found_or_do_not_matter),
         cmocka_unit_test(test_modeldir_killed_training_leaves_no_model),
         cmocka_unit_test(test_modeldir_failing_calls_leave_no_half_model),
     };
