@@ -174,12 +174,13 @@ static int send_parameters(struct async_server *s, uint32_t to, uint32_t share, 
     return drps_loan_send(s->there[to], job->o.net, &send, job->o.wait_ms, err);
 }
 
-/* Returns 0, or 1 when the step cannot be opened yet. */
+/* Returns 0, or 1 when the step cannot be opened yet. Of a peer that asks twice, the pull that was
+ * put aside may come after the step has closed. */
 static int serve_pull(struct async_server *s, const struct drps_net_message *m,
                       struct drps_err *err)
 {
     const uint64_t step = m->round;
-    int rc = 0;
+    int rc = step < s->low ? drps_async_undue(m, "server", err) : 0;
     while (s->next <= step && rc == 0)
         rc = open_next(s, err);
     if (rc) return rc;
