@@ -208,8 +208,8 @@ static int get_group(struct rocksdb_kv *kv, const uint32_t *keys, size_t n, void
     char coded[GET_MAX][DRPS_KV_KEY_BYTES];
     const char *key_list[GET_MAX];
     size_t key_bytes[GET_MAX];
-    rocksdb_pinnableslice_t *slices[GET_MAX];
-    char *texts[GET_MAX];
+    rocksdb_pinnableslice_t *slices[GET_MAX] = {NULL};
+    char *texts[GET_MAX] = {NULL};
     for (size_t i = 0; i < n; i++) {
         drps_put_be32(coded[i], keys[i]);
         key_list[i] = coded[i];
