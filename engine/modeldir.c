@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/drps_manifest.h"
 #include "base/drps_alloc.h"
 #include "base/drps_checksum.h"
+#include "base/folder/drps_manifest.h"
 #include "engine/blockcache.h"
 #include "engine/trained.h"
 #include "index/drps_names.h"

@@ -2,7 +2,7 @@
 #ifndef DRPS_ENGINE_PUBLISH_H
 #define DRPS_ENGINE_PUBLISH_H
 
-#include "base/drps_stage.h"
+#include "base/folder/drps_stage.h"
 #include "engine/drps_publish.h"
 #include "storage/drps_kv.h"
 

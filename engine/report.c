@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-#include "base/drps_manifest.h"
+#include "base/folder/drps_manifest.h"
 
 /* JSON has no NaN: what could not be measured is null. */
 static json_t *number(double v)

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/drps_stage.h"
+#include "base/folder/drps_stage.h"
 
 struct drps_textfile {
     const struct drps_io *io; /* borrowed */

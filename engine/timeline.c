@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/drps_alloc.h"
-#include "base/drps_recstream.h"
+#include "base/record/drps_recstream.h"
 #include "index/drps_batch.h"
 #include "index/drps_window.h"
 

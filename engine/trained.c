@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/drps_checksum.h"
-#include "base/drps_manifest.h"
+#include "base/folder/drps_manifest.h"
 
 enum { COPY_BYTES = 256 * 1024, NAMES_MOST = 1000 };
 

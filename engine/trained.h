@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #include "base/drps_io.h"
-#include "index/drps_plan.h"
 #include "engine/params.h"
+#include "index/drps_plan.h"
 
 #define DRPS_TRAINED_KIND "drps-trained"
 #define DRPS_TRAINED_MANIFEST "trained.json"

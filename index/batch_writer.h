@@ -5,7 +5,7 @@
 #ifndef DRPS_INDEX_BATCH_WRITER_H
 #define DRPS_INDEX_BATCH_WRITER_H
 
-#include "base/drps_recfile.h"
+#include "base/record/drps_recfile.h"
 #include "index/drps_plan.h"
 
 /* A batch as its samples came. Zero it first; arrays are kept from batch to batch. */

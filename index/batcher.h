@@ -3,7 +3,7 @@
 #ifndef DRPS_INDEX_BATCHER_H
 #define DRPS_INDEX_BATCHER_H
 
-#include "base/drps_recfile.h"
+#include "base/record/drps_recfile.h"
 #include "index/drps_plan.h"
 
 struct batcher;

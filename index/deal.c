@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
+#include "base/drps_extsort.h"
 #include "index/drps_batch.h"
 #include "index/drps_round.h"
-#include "index/extsort.h"
 #include "index/steps.h"
 
 struct dealing {

@@ -12,8 +12,8 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_endian.h"
+#include "base/drps_extsort.h"
 #include "index/drps_names.h"
-#include "index/extsort.h"
 #include "index/grid.h"
 #include "index/names.h"
 #include "index/scatter.h"

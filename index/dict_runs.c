@@ -7,7 +7,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_endian.h"
-#include "base/drps_recfile.h"
+#include "base/record/drps_recfile.h"
 
 #define KIND_RUN DRPS_REC_KIND('R', 'U', 'N', '0')
 

@@ -24,8 +24,8 @@
 #include <stdint.h>
 
 #include "base/drps_io.h"
-#include "base/drps_recfile.h"
-#include "base/drps_stage.h"
+#include "base/folder/drps_stage.h"
+#include "base/record/drps_recfile.h"
 
 #define DRPS_KIND_DATA DRPS_REC_KIND('D', 'A', 'T', 'A')
 #define DRPS_KIND_ROWS DRPS_REC_KIND('R', 'O', 'W', 'S')

@@ -6,7 +6,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_endian.h"
-#include "base/drps_recfile.h"
+#include "base/record/drps_recfile.h"
 #include "index/drps_names.h"
 #include "index/drps_plan.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_checksum.h"
-#include "base/drps_manifest.h"
+#include "base/folder/drps_manifest.h"
 #include "index/drps_batch.h"
 #include "index/drps_names.h"
 #include "index/drps_plan.h"

@@ -5,7 +5,7 @@
  */
 #include "index/plan_numbers.h"
 
-#include "base/drps_manifest.h"
+#include "base/folder/drps_manifest.h"
 #include "index/drps_batch.h"
 #include "index/drps_names.h"
 #include "index/grid.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
-#include "base/drps_recfile.h"
+#include "base/record/drps_recfile.h"
 #include "index/bodies.h"
 #include "index/drps_batch.h"
 #include "index/drps_names.h"

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "base/drps_stage.h"
+#include "base/folder/drps_stage.h"
 #include "index/allot.h"
 #include "index/drps_index.h"
 #include "index/parse.h"

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "base/drps_err.h"
+#include "base/drps_extsort.h"
 #include "base/drps_io.h"
-#include "index/extsort.h"
 
 #define SCATTER_NONE UINT32_MAX
 

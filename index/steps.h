@@ -14,7 +14,7 @@
 
 #include "base/drps_err.h"
 #include "base/drps_io.h"
-#include "base/drps_recfile.h"
+#include "base/record/drps_recfile.h"
 
 /* The records of one file, one a step, read in runs: forwards or backwards, as asked. Own; one
  * thread. */

@@ -13,7 +13,7 @@
 
 #include "base/drps_err.h"
 #include "base/drps_io.h"
-#include "base/drps_owned.h"
+#include "base/folder/drps_owned.h"
 #include "storage/drps_iostat.h"
 
 struct drps_kv; /* opaque: each engine begins its own struct with `const struct drps_kv_ops *ops` */

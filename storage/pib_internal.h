@@ -19,8 +19,8 @@
 
 #include <pthread.h>
 
-#include "storage/opensteps.h"
 #include "storage/fetch.h"
+#include "storage/opensteps.h"
 #include "storage/pool.h"
 
 enum { DRPS_PIB_DEPTH = 8 };

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/drps_manifest.h"
 #include "base/drps_size.h"
+#include "base/folder/drps_manifest.h"
 #include "engine/drps_modeldir.h"
 #include "index/drps_plan.h"
 #include "tools/cli.h"

@@ -5,8 +5,8 @@
 
 #include <jansson.h>
 
-#include "base/drps_manifest.h"
 #include "base/drps_size.h"
+#include "base/folder/drps_manifest.h"
 #include "engine/drps_engine.h"
 #include "engine/drps_publish.h"
 #include "engine/drps_ranks.h"

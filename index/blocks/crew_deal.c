@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/drps_alloc.h"
-#include "base/drps_recfile.h"
+#include "base/record/drps_recfile.h"
 #include "index/blocks/crew.h"
 #include "index/blocks/crew_wire.h"
 #include "index/blocks/stream.h"

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "base/drps_err.h"
+#include "base/drps_extsort.h"
 #include "index/blocks/merging.h"
-#include "index/extsort.h"
 
 /*
  * Merge on from merging_begin(): rows of the same batches first, which costs nothing. Then, round

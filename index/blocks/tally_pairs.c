@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "base/drps_alloc.h"
+#include "base/drps_extsort.h"
 #include "index/blocks/tally_local.h"
-#include "index/extsort.h"
 
 enum { RADIX_LEAST = 256 }; /* shorter lists are sorted by comparison */
 enum { MARK_CLEAN = 1, MARK_WITH = 2 };

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/drps_endian.h"
-#include "base/drps_recfile.h"
+#include "base/record/drps_recfile.h"
 #include "index/drps_names.h"
 #include "index/drps_plan.h"
 #include "support/fuzz_check.h"

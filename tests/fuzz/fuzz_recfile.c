@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/drps_endian.h"
-#include "base/drps_recfile.h"
-#include "base/drps_recstream.h"
+#include "base/record/drps_recfile.h"
+#include "base/record/drps_recstream.h"
 #include "support/fuzz_check.h"
 #include "support/memory_io.h"
 

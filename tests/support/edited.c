@@ -13,8 +13,8 @@
 #include "base/drps_checksum.h"
 #include "base/drps_endian.h"
 #include "base/drps_io.h"
-#include "base/drps_manifest.h"
-#include "base/drps_recfile.h"
+#include "base/folder/drps_manifest.h"
+#include "base/record/drps_recfile.h"
 
 enum { FILES = 48, NAME_BYTES = 64, PATH_BYTES = 512, EDITS = 64, MOST_RECORDS = 4096 };
 enum { RECORD_MOST = 1 << 20, MANIFEST_LIMIT = 16 << 20, HEADER_BYTES = 64, KIND_AT = 12 };

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/drps_io.h"
-#include "base/drps_recfile.h"
+#include "base/record/drps_recfile.h"
 #include "index/drps_batch.h"
 #include "index/drps_plan.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/drps_recfile.h"
+#include "base/record/drps_recfile.h"
 
 static const char *last_part(const char *path)
 {

@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-#include "base/drps_stage.h"
+#include "base/folder/drps_stage.h"
 
 struct owned_io {
     struct drps_io io; /* what the code under test gets */

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/drps_manifest.h"
+#include "base/folder/drps_manifest.h"
 #include "engine/net/drps_net.h"
 #include "sched/drps_timing.h"
 #include "support/world.h"

@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "engine/windows.h"
-#include "unit/plan_maker.h"
 #include "support/fault_io.h"
+#include "unit/plan_maker.h"
 
 struct fixture {
     char *dir; /* own */

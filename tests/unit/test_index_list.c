@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
+#include "base/drps_extsort.h"
 #include "index/drps_batch.h"
-#include "index/extsort.h"
 #include "index/list.h"
 #include "support/scratch.h"
 

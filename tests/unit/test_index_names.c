@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/drps_endian.h"
-#include "base/drps_recfile.h"
+#include "base/record/drps_recfile.h"
 #include "index/drps_names.h"
 #include "index/drps_plan.h"
 #include "index/names.h"

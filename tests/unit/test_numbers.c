@@ -23,7 +23,7 @@
 
 #include <jansson.h>
 
-#include "base/drps_manifest.h"
+#include "base/folder/drps_manifest.h"
 #include "engine/drps_modeldir.h"
 #include "engine/drps_predict.h"
 #include "support/index_case.h"

@@ -17,8 +17,8 @@
 
 #include "base/drps_checksum.h"
 #include "base/drps_endian.h"
-#include "index/drps_batch.h"
 #include "index/distances.h"
+#include "index/drps_batch.h"
 #include "index/drps_window.h"
 #include "index/verify.h"
 #include "support/fault_io.h"

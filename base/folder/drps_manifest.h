@@ -1,6 +1,6 @@
 /* Manifests: JSON files that end with a checksum of themselves (plan.json, model.json). */
-#ifndef DRPS_MANIFEST_H
-#define DRPS_MANIFEST_H
+#ifndef DRPS_BASE_FOLDER_MANIFEST_H
+#define DRPS_BASE_FOLDER_MANIFEST_H
 
 #include <jansson.h>
 #include <stdint.h>

@@ -9,8 +9,8 @@
  * The header is written last, so a file that was not finished is refused. Every payload is verified
  * when it is read. docs/formats.md has the byte table.
  */
-#ifndef DRPS_RECFILE_H
-#define DRPS_RECFILE_H
+#ifndef DRPS_BASE_RECORD_RECFILE_H
+#define DRPS_BASE_RECORD_RECFILE_H
 
 #include <stddef.h>
 #include <stdint.h>

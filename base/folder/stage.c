@@ -4,7 +4,7 @@
  * lock file or a whole manifest. A folder is removed in such an order that this stays so until the
  * end, and that it does not look whole on the way: the manifest first, the lock last.
  */
-#include "base/drps_stage.h"
+#include "base/folder/drps_stage.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/drps_manifest.h"
+#include "base/folder/drps_manifest.h"
 
 static const char lock_name[] = "lock";
 

@@ -3,8 +3,8 @@
  * written; what it does not list belongs to somebody else and is never removed. A symbolic link, a
  * pipe or a device is never ours, whatever its name.
  */
-#ifndef DRPS_OWNED_H
-#define DRPS_OWNED_H
+#ifndef DRPS_BASE_FOLDER_OWNED_H
+#define DRPS_BASE_FOLDER_OWNED_H
 
 #include "base/drps_io.h"
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "base/drps_recstream.h"
+#include "base/record/drps_recstream.h"
 #include "support/fault_io.h"
 #include "support/scratch.h"
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "index/extsort.h"
+#include "base/drps_extsort.h"
 #include "support/fault_io.h"
 #include "support/scratch.h"
 

@@ -3,10 +3,10 @@
  * which one process at a time holds, and takes its name when it is complete. Only what is provably
  * ours is replaced or removed: a description lists what such a folder may hold.
  */
-#ifndef DRPS_STAGE_H
-#define DRPS_STAGE_H
+#ifndef DRPS_BASE_FOLDER_STAGE_H
+#define DRPS_BASE_FOLDER_STAGE_H
 
-#include "base/drps_owned.h"
+#include "base/folder/drps_owned.h"
 
 /* What is made: a folder with a manifest, or one file. */
 struct drps_stage_kind {

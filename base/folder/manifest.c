@@ -1,4 +1,4 @@
-#include "base/drps_manifest.h"
+#include "base/folder/drps_manifest.h"
 
 #include <errno.h>
 #include <float.h>

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/drps_endian.h"
-#include "base/drps_recfile.h"
+#include "base/record/drps_recfile.h"
 #include "support/fault_io.h"
 #include "support/scratch.h"
 

@@ -3,8 +3,8 @@
  * index/. The order is by (hi, lo), then by order of arrival, so it does not depend on the memory
  * given.
  */
-#ifndef DRPS_INDEX_EXTSORT_H
-#define DRPS_INDEX_EXTSORT_H
+#ifndef DRPS_BASE_EXTSORT_H
+#define DRPS_BASE_EXTSORT_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -5,10 +5,10 @@
  * may be stored packed: then what is read ahead is held so, and these threads unpack the few
  * records that are next in turn to places of their own.
  */
-#ifndef DRPS_RECSTREAM_H
-#define DRPS_RECSTREAM_H
+#ifndef DRPS_BASE_RECORD_RECSTREAM_H
+#define DRPS_BASE_RECORD_RECSTREAM_H
 
-#include "base/drps_recfile.h"
+#include "base/record/drps_recfile.h"
 
 struct drps_recstream; /* opaque; owns threads */
 

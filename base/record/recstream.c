@@ -11,7 +11,7 @@
  * Whoever comes by unpacks: a reading thread between two runs, or the consumer that would have to
  * wait, but one of them at a time.
  */
-#include "base/drps_recstream.h"
+#include "base/record/drps_recstream.h"
 
 #include <errno.h>
 #include <pthread.h>

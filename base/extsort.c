@@ -1,4 +1,4 @@
-#include "index/extsort.h"
+#include "base/drps_extsort.h"
 
 #include <errno.h>
 #include <fcntl.h>

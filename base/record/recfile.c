@@ -1,4 +1,4 @@
-#include "base/drps_recfile.h"
+#include "base/record/drps_recfile.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "base/drps_owned.h"
+#include "base/folder/drps_owned.h"
 
 #include <ctype.h>
 #include <dirent.h>

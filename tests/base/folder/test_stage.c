@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "base/drps_manifest.h"
-#include "base/drps_stage.h"
+#include "base/folder/drps_manifest.h"
+#include "base/folder/drps_stage.h"
 #include "support/fault_io.h"
 #include "support/scratch.h"
 
