@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/net/drps_meet.h"
-#include "engine/net/drps_net.h"
-#include "engine/net/drps_peers.h"
+#include "net/drps_meet.h"
+#include "net/drps_net.h"
+#include "net/drps_peers.h"
 
 enum transport { INPROC, ZMQ_UNIX, SOCKETS, ZMQ, ZMQ_KEYS, TRANSPORTS };
 extern const char *const transport_names[TRANSPORTS];

@@ -6,10 +6,10 @@
 #define DRPS_CLUSTER_H
 
 #include "engine/drps_engine.h"
-#include "engine/net/drps_net.h"
 #include "engine/params.h"
 #include "engine/rounds.h"
 #include "engine/server.h"
+#include "net/drps_net.h"
 
 struct drps_cluster {
     struct drps_net *net;         /* borrowed, as are the next two */

@@ -3,8 +3,8 @@
 #ifndef DRPS_ENGINE_CREW_NET_H
 #define DRPS_ENGINE_CREW_NET_H
 
-#include "engine/net/drps_net.h"
 #include "index/drps_crew.h"
+#include "net/drps_net.h"
 
 /*
  * A counter may have CREW_NET_QUEUE answers on their way that nobody takes yet: more than the 64 of

@@ -9,8 +9,8 @@
 #ifndef DRPS_INDEX_RANKS_H
 #define DRPS_INDEX_RANKS_H
 
-#include "engine/net/drps_net.h"
 #include "index/drps_index.h"
+#include "net/drps_net.h"
 
 struct drps_index_ranks_options {
     const struct drps_index_options *index; /* of ranks above 0 only `out`, beside which they keep

@@ -10,8 +10,8 @@
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
 #include "engine/crew_net.h"
-#include "engine/net/drps_meet.h"
-#include "engine/watch.h"
+#include "net/drps_cancel.h"
+#include "net/drps_meet.h"
 
 enum { LINGER_MS = 5000, WAIT_MS = 600000 };
 

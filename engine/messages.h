@@ -5,7 +5,7 @@
 #ifndef DRPS_MESSAGES_H
 #define DRPS_MESSAGES_H
 
-#include "engine/net/drps_net.h"
+#include "net/drps_net.h"
 
 enum drps_message {
     DRPS_MESSAGE_PARAMETERS = DRPS_NET_TYPE_FIRST,

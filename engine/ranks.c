@@ -13,8 +13,8 @@
 #include "base/drps_checksum.h"
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
-#include "engine/net/drps_meet.h"
-#include "engine/net/drps_net.h"
+#include "net/drps_meet.h"
+#include "net/drps_net.h"
 
 enum { LINGER_MS = 5000, WAIT_MS = 600000 };
 

@@ -8,8 +8,8 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_clock.h"
-#include "engine/loan.h"
 #include "engine/messages.h"
+#include "net/drps_shared_buffer.h"
 
 enum {
     PARAMETERS = DRPS_MESSAGE_PARAMETERS,

@@ -23,9 +23,9 @@
 
 #include "engine/drps_engine.h"
 #include "engine/feed.h"
-#include "engine/net/drps_net.h"
 #include "engine/server.h"
 #include "engine/worker.h"
+#include "net/drps_net.h"
 
 struct drps_rounds; /* opaque */
 

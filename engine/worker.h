@@ -15,11 +15,11 @@
 
 #include "engine/drps_engine.h"
 #include "engine/drps_model.h"
-#include "engine/loan.h"
 #include "engine/local.h"
 #include "engine/pace.h"
 #include "engine/server.h"
 #include "engine/team.h"
+#include "net/drps_shared_buffer.h"
 
 /* What the arrays below must hold. */
 struct drps_worker_size {

@@ -8,8 +8,8 @@
 #include "base/drps_alloc.h"
 #include "base/drps_size.h"
 #include "engine/drps_index_ranks.h"
-#include "engine/net/drps_launch.h"
 #include "index/drps_index.h"
+#include "net/drps_launch.h"
 #include "tools/cli.h"
 #include "tools/reader_options.h"
 

@@ -39,10 +39,10 @@
 
 #include "engine/drps_engine.h"
 #include "engine/feed.h"
-#include "engine/net/drps_net.h"
 #include "engine/rounds.h"
 #include "engine/server.h"
 #include "engine/worker.h"
+#include "net/drps_net.h"
 
 enum { DRPS_ASYNC_WINDOW_STEPS = 16 };
 

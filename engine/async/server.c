@@ -13,7 +13,7 @@
 
 #include "base/drps_alloc.h"
 #include "engine/async/parts.h"
-#include "engine/loan.h"
+#include "net/drps_shared_buffer.h"
 
 struct open_step {
     uint64_t number; /* the store's */

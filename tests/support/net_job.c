@@ -1,6 +1,6 @@
 #include "support/net_job.h"
 
-#include "engine/net/drps_meet.h"
+#include "net/drps_meet.h"
 
 #include <pthread.h>
 #include <string.h>

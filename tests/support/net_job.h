@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/net/drps_net.h"
-#include "engine/net/drps_peers.h"
+#include "net/drps_net.h"
+#include "net/drps_peers.h"
 
 #define NET_CHECK(ok)                                                                              \
     do {                                                                                           \

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "base/folder/drps_manifest.h"
-#include "engine/net/drps_net.h"
+#include "net/drps_net.h"
 #include "sched/drps_timing.h"
 #include "support/world.h"
 

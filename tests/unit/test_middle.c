@@ -27,7 +27,7 @@
 #include "base/drps_rng.h"
 #include "engine/drps_index_ranks.h"
 #include "engine/messages.h"
-#include "engine/net/net_internal.h"
+#include "net/drps_transport.h"
 #include "support/net_job.h"
 #include "support/world.h"
 

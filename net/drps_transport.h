@@ -1,0 +1,141 @@
+/*
+ * What the transports share: messages on their way, each rank's inbox, and who may send how much.
+ *
+ * Credit: a rank counts the messages that it has handed to its transport for each part of each
+ * peer (sent), and the peer tells how many of them its part has taken (credit). A sender waits
+ * while sent - credit = queue_messages. So transports and inboxes never have to refuse a message,
+ * and never wait.
+ *
+ * Locks: one a rank (zmq), or one for all ranks of the process (inproc). No callback of the caller
+ * and no copy of a payload happens under it.
+ */
+#ifndef DRPS_NET_TRANSPORT_H
+#define DRPS_NET_TRANSPORT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "net/drps_net.h"
+#include "net/drps_wire.h"
+
+enum { DRPS_NET_NAME_BYTES = 320 };
+
+/* A received message. `pub` is what callers see, and comes first. */
+struct net_message {
+    struct drps_net_message pub;
+    struct net_message *next;
+    size_t bytes; /* of all of this */
+    uint8_t part;
+    void (*release)(struct net_message *); /* before the message is freed; NULL: nothing to do */
+    _Alignas(16) unsigned char room[];     /* the payload, or what the transport keeps of it */
+};
+
+/* With `room` bytes, pub.data at them and pub.bytes as many; else zero. NULL: no memory. */
+struct net_message *drps_net_message_new(uint64_t room);
+
+/* A message to be sent. Its payload is copied in `message` or lies with the caller until done(). */
+struct net_out {
+    struct net_out *next;
+    struct wire_head head;
+    struct net_message *message; /* own, or NULL */
+    void (*done)(void *ctx);     /* NULL where `message` holds a copy */
+    void *ctx;
+    _Atomic unsigned holders; /* the queue, and every frame that points into the payload */
+    size_t piece, piece_at;   /* what is sent next; head.offset counts the bytes before */
+    size_t n;
+    struct drps_piece pieces[]; /* [n] */
+};
+
+/* What becomes of a payload whose sender has given done(). */
+enum net_way {
+    NET_COPIES,  /* nothing: it is copied */
+    NET_BORROWS, /* it stays with the sender until the last piece is sent */
+    NET_LENDS,   /* of one piece, it stays with the sender until the receiver frees the message */
+};
+
+/* NULL: no memory. */
+struct net_out *drps_net_out_new(const struct drps_net_send *send, uint64_t bytes,
+                                 enum net_way way);
+/* Its message, to be delivered; from here on `out` belongs to the message that it lends, or is
+ * gone. */
+struct net_message *drps_net_out_deliver(struct net_out *out);
+/* Give up one hold; the last one frees the message and calls done(). Any thread, no lock held. */
+void drps_net_out_unhold(struct net_out *out);
+
+struct net_peer {
+    char name[DRPS_NET_NAME_BYTES];     /* "rank 2 (host:port)" */
+    uint64_t message_bytes[WIRE_PARTS]; /* what its parts take */
+    uint64_t sent[WIRE_PARTS], credit[WIRE_PARTS];
+    uint64_t taken[WIRE_PARTS]; /* messages of the peer that parts of this rank have taken */
+    int left;                   /* it has closed its end */
+    struct drps_net_peer_stats stats;
+};
+
+struct net_ops {
+    enum net_way way;
+    /* Take a message to another rank over; its credit has been checked. Lock held. */
+    void (*carry)(struct drps_net *net, struct net_out *out);
+    /* What was carried may go to rank `to`. No lock held; NULL: carry() has done all. */
+    void (*flush)(struct drps_net *net, uint32_t to);
+    /* peers[from].taken[part] has grown: let the sender know. Lock held. */
+    void (*took)(struct drps_net *net, uint32_t from, unsigned part);
+    /* Deliver what was sent, say goodbye, and free everything. No caller is inside any more, and
+     * none comes. */
+    void (*leave)(struct drps_net *net, uint32_t linger_ms, const struct drps_err *why);
+};
+
+/* A part's messages that have come, and who waits for one. */
+struct net_inbox {
+    struct net_message *first, **last;
+    pthread_cond_t came;
+    unsigned waiting; /* threads */
+    uint32_t from;    /* whose message the only one of them waits for; of several DRPS_NET_ANY */
+};
+
+/* The beginning of each transport's own struct. */
+struct drps_net {
+    const struct net_ops *ops;
+    struct drps_net_options o; /* defaults filled in */
+    pthread_mutex_t *lock;     /* borrowed from the transport; guards all below */
+    pthread_cond_t changed;    /* credit, failure, closing */
+    struct net_inbox inbox[WIRE_PARTS];
+    struct net_peer *peers; /* own [count] */
+    struct drps_net_stats stats;
+    struct drps_err failure; /* what ended the job */
+    uint32_t lost;           /* by which rank; ANY: none */
+    uint32_t needed;         /* whose loss ends it; ANY: every rank's */
+    int closing;
+    unsigned callers;     /* threads inside a call */
+    uint64_t group_calls; /* of the group's thread alone */
+};
+
+/* Fill in defaults; -EINVAL names the option that is out of range. */
+DRPS_MUST_CHECK
+int drps_net_options_check(struct drps_net_options *o, struct drps_err *err);
+
+/* Everything but what the transport owns. drps_net_destroy() accepts a zeroed struct. */
+DRPS_MUST_CHECK
+int drps_net_init(struct drps_net *net, const struct net_ops *ops, const struct drps_net_options *o,
+                  pthread_mutex_t *lock, struct drps_err *err);
+void drps_net_destroy(struct drps_net *net);
+
+/* So many milliseconds from now, as pthread_cond_timedwait() on these conditions takes it. */
+struct timespec drps_net_deadline(uint32_t ms);
+
+/* Lock held, all four. */
+void drps_net_deliver(struct drps_net *net, struct net_message *message); /* takes it over */
+void drps_net_fail(struct drps_net *net, const struct drps_err *why);     /* the first one stays */
+void drps_net_left(struct drps_net *net, uint32_t rank, const char *why); /* "": in good order */
+void drps_net_lost(struct drps_net *net, uint32_t rank, const struct drps_err *why); /* fails if it
+                                                                                      is needed */
+
+/* As drps_net_send() and drps_net_receive(), for the group's part too. */
+DRPS_MUST_CHECK
+int drps_net_send_part(struct drps_net *net, const struct drps_net_send *send, unsigned part,
+                       uint32_t timeout_ms, struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_net_receive_part(struct drps_net *net, unsigned part, uint32_t from, uint32_t timeout_ms,
+                          struct drps_net_message **message_out, struct drps_err *err);
+
+#endif

@@ -1,0 +1,121 @@
+/* The thread that owns a rank's sockets. */
+#ifdef DRPS_WITH_ZMQ
+
+#include "net/zmq/zmq_internal.h"
+
+#include <unistd.h>
+
+#include "base/drps_clock.h"
+
+enum { PINGS_MISSED = 4 };
+
+/* Lock held: peer r knows that this rank leaves, and everything before; or never will. */
+static int has_parted(const struct zmq_net *z, uint32_t r)
+{
+    const struct zmq_peer *peer = &z->peers[r];
+    if (peer->dead || (peer->gone && peer->bye_sent)) return 1;
+    return peer->bye_sent && (z->net.peers[r].left || !peer->greeted);
+}
+
+/* Lock held. 1: nothing is left to do, or it is too late. */
+static int may_go(const struct zmq_net *z)
+{
+    if (!z->leaving) return 0;
+    uint32_t r = 0;
+    while (r < z->net.o.count && (r == z->net.o.rank || has_parted(z, r)))
+        r++;
+    return r == z->net.o.count || drps_clock_ns() >= z->leave_by_ns;
+}
+
+static void too_silent(struct zmq_net *z, uint32_t r)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    (void)drps_err_set(&err, DRPS_E_PEER,
+                       "%s is dead or cut off: nothing was heard of it for %u ms; see its output",
+                       z->net.peers[r].name, z->net.o.silence_ms);
+    z->peers[r].dead = 1;
+    drps_net_lost(&z->net, r, &err);
+}
+
+/* Another process has greeted as rank r, and the one before has missed some of its PINGs. A rank
+ * that goes on is none that was restarted, whoever says so. */
+static int was_restarted(const struct zmq_net *z, struct zmq_peer *peer, uint64_t now)
+{
+    const uint64_t ping_ns = drps_zmq_ping_ms(z) * UINT64_C(1000000);
+    if (!peer->again_ns) return 0;
+    if (now - peer->heard_ns > PINGS_MISSED * ping_ns) return 1;
+    if (now - peer->again_ns > 2 * PINGS_MISSED * ping_ns) peer->again_ns = 0;
+    return 0;
+}
+
+static void restarted(struct zmq_net *z, uint32_t r)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    (void)drps_zmq_restarted(r, &err);
+    z->peers[r].gone = 1;
+    drps_net_fail(&z->net, &err);
+}
+
+/* Who has been silent for too long? Not after this process itself was stopped for a while. */
+static void look_at_clock(struct zmq_net *z)
+{
+    const uint64_t now = drps_clock_ns(), silence_ns = z->net.o.silence_ms * UINT64_C(1000000);
+    const int slept = now - z->tick_ns > silence_ns / 2;
+    z->tick_ns = now;
+    pthread_mutex_lock(&z->lock);
+    for (uint32_t r = 0; r < z->net.o.count; r++) {
+        struct zmq_peer *peer = &z->peers[r];
+        if (!peer->greeted || peer->dead || z->net.peers[r].left) continue;
+        if (slept) peer->heard_ns = now;
+        if (peer->gone) continue;
+        if (was_restarted(z, peer, now))
+            restarted(z, r);
+        else if (now - peer->heard_ns > silence_ns)
+            too_silent(z, r);
+    }
+    pthread_mutex_unlock(&z->lock);
+}
+
+static size_t watch(struct zmq_net *z, size_t n, void *socket, int fd, int events)
+{
+    z->items[n] = (zmq_pollitem_t){.socket = socket, .fd = fd, .events = (short)events};
+    return n + 1;
+}
+
+/* Send to all; then wait until there is something to do. */
+static void send_and_wait(struct zmq_net *z)
+{
+    size_t n = watch(z, 0, NULL, z->wake, ZMQ_POLLIN);
+    n = watch(z, n, z->pull, 0, ZMQ_POLLIN);
+    n = watch(z, n, z->monitor, 0, ZMQ_POLLIN);
+    if (z->zap) n = watch(z, n, z->zap, 0, ZMQ_POLLIN);
+    for (uint32_t r = 0; r < z->net.o.count; r++)
+        if (r != z->net.o.rank && drps_zmq_send(z, r))
+            n = watch(z, n, z->peers[r].push, 0, ZMQ_POLLOUT);
+    pthread_mutex_lock(&z->lock);
+    const long wait_ms = may_go(z) ? 0 : (z->leaving ? 10 : drps_zmq_ping_ms(z));
+    pthread_mutex_unlock(&z->lock);
+    if (zmq_poll(z->items, (int)n, wait_ms) > 0 && z->items[0].revents) {
+        uint64_t wakes;
+        (void)!read(z->wake, &wakes, sizeof(wakes)); /* non-blocking; only to clear it */
+    }
+}
+
+void *drps_zmq_courier(void *arg)
+{
+    struct zmq_net *z = arg;
+    z->tick_ns = drps_clock_ns();
+    for (int go = 0; !go;) {
+        send_and_wait(z);
+        drps_zmq_guard_answer(z);
+        drps_zmq_guard_count(z);
+        drps_zmq_receive(z);
+        look_at_clock(z);
+        pthread_mutex_lock(&z->lock);
+        go = may_go(z);
+        pthread_mutex_unlock(&z->lock);
+    }
+    return NULL;
+}
+
+#endif

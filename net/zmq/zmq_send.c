@@ -1,0 +1,308 @@
+/* The sending half: net's own frames first, then the parts' messages in turn, a piece each. */
+#ifdef DRPS_WITH_ZMQ
+
+#include "net/zmq/zmq_internal.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/drps_clock.h"
+
+enum {
+    BORROW_MIN = 16 << 10, /* shorter pieces are cheaper to copy */
+    SHORT_MAX = 256 << 10, /* a sender's time for a checksum is shorter than waking the courier */
+    SHORT_AT_ONCE = 8,     /* messages that a sender sends before the courier gets the socket */
+    AGAIN_MS = 500,        /* before a connection that was given up is made again */
+};
+static_assert((uint64_t)SHORT_MAX <= WIRE_PIECE_BYTES, "a short message is one piece");
+
+static int takes_more(void *push)
+{
+    int events = 0;
+    size_t n = sizeof(events);
+    return zmq_getsockopt(push, ZMQ_EVENTS, &events, &n) == 0 && (events & ZMQ_POLLOUT);
+}
+
+/* Send header and payload (or none: NULL), which it takes over. 0: the socket took neither. */
+static int put(struct zmq_net *z, uint32_t r, struct wire_head *head, zmq_msg_t *payload)
+{
+    struct zmq_peer *peer = &z->peers[r];
+    zmq_msg_t first;
+    int ok = zmq_msg_init_size(&first, WIRE_HEAD_BYTES) == 0;
+    if (ok) {
+        head->sequence = peer->sequence;
+        head->incarnation = head->type == WIRE_HELLO ? 0 : peer->incarnation;
+        drps_wire_encode(head, payload ? zmq_msg_data(payload) : NULL,
+                         payload ? zmq_msg_size(payload) : 0, zmq_msg_data(&first));
+        ok = zmq_msg_send(&first, peer->push, ZMQ_DONTWAIT | (payload ? ZMQ_SNDMORE : 0)) >= 0;
+        if (!ok) (void)zmq_msg_close(&first);
+    }
+    /* A socket that took the first frame of a message takes the others. */
+    if (ok && payload) ok = zmq_msg_send(payload, peer->push, ZMQ_DONTWAIT) >= 0;
+    if (!ok) {
+        if (payload) (void)zmq_msg_close(payload);
+        return 0;
+    }
+    peer->sequence++;
+    peer->sent_ns = drps_clock_ns();
+    return 1;
+}
+
+static int put_control(struct zmq_net *z, uint32_t r, uint8_t type, unsigned part, uint64_t round,
+                       const void *payload, size_t bytes)
+{
+    struct wire_head head = {.type = type,
+                             .part = (uint8_t)part,
+                             .from = (uint16_t)z->net.o.rank,
+                             .to = (uint16_t)r,
+                             .job_id = z->net.o.job_id,
+                             .round = round,
+                             .message_bytes = bytes};
+    zmq_msg_t m;
+    if (!takes_more(z->peers[r].push)) return 0;
+    if (!bytes) return put(z, r, &head, NULL);
+    if (zmq_msg_init_size(&m, bytes)) return 0;
+    memcpy(zmq_msg_data(&m), payload, bytes);
+    return put(z, r, &head, &m);
+}
+
+static int put_hello(struct zmq_net *z, uint32_t r)
+{
+    const struct drps_net_options *o = &z->net.o;
+    struct wire_hello hello = {
+        .count = o->count, .queue_messages = o->queue_messages, .incarnation = z->incarnation};
+    uint8_t bytes[WIRE_HELLO_BYTES];
+    memcpy(hello.message_bytes, o->message_bytes, sizeof(hello.message_bytes));
+    memcpy(hello.plan_hash, o->plan_hash, sizeof(hello.plan_hash));
+    drps_wire_hello_encode(&hello, bytes);
+    return put_control(z, r, WIRE_HELLO, 0, 0, bytes, sizeof(bytes));
+}
+
+/* Credit goes back for several messages at a time, in time for the sender not to wait; and all of
+ * it now and then, for a sender that wants to use the whole queue. */
+static int put_credit(struct zmq_net *z, uint32_t r)
+{
+    struct zmq_peer *peer = &z->peers[r];
+    const uint64_t now = drps_clock_ns();
+    const int all = now - peer->credited_ns >= drps_zmq_ping_ms(z) * UINT64_C(1000000);
+    const uint64_t batch = all ? 1 : (z->net.o.queue_messages + 1) / 2;
+    uint64_t taken[WIRE_PARTS];
+    pthread_mutex_lock(&z->lock);
+    memcpy(taken, z->net.peers[r].taken, sizeof(taken));
+    pthread_mutex_unlock(&z->lock);
+    for (unsigned part = 0; part < WIRE_PARTS; part++) {
+        if (taken[part] - peer->credited[part] < batch) continue;
+        if (!put_control(z, r, WIRE_CREDIT, part, taken[part], NULL, 0)) return 0;
+        peer->credited[part] = taken[part];
+    }
+    if (all) peer->credited_ns = now;
+    return 1;
+}
+
+static void frame_sent(void *data, void *out)
+{
+    (void)data;
+    drps_net_out_unhold(out);
+}
+
+/* The next piece of `out` as a frame; 0: no memory, try again later. Moves the place only in
+ * *moved. */
+static int next_frame(struct net_out *out, zmq_msg_t *m, struct net_out *moved)
+{
+    const uint64_t left = out->head.message_bytes - out->head.offset;
+    const size_t bytes = left < WIRE_PIECE_BYTES ? (size_t)left : WIRE_PIECE_BYTES;
+    size_t piece = out->piece, at = out->piece_at;
+    while (out->pieces[piece].bytes == at) { /* there is more: bytes > 0 */
+        piece++;
+        at = 0;
+    }
+    const unsigned char *from = (const unsigned char *)out->pieces[piece].data + at;
+    moved->head.offset = out->head.offset + bytes;
+    if (bytes >= BORROW_MIN && out->pieces[piece].bytes - at >= bytes) {
+        /* ZeroMQ only reads what it is given here. */
+        if (zmq_msg_init_data(m, (void *)(uintptr_t)from, bytes, frame_sent, out)) return 0;
+        atomic_fetch_add_explicit(&out->holders, 1, memory_order_relaxed);
+        moved->piece = piece;
+        moved->piece_at = at + bytes;
+        return 1;
+    }
+    if (zmq_msg_init_size(m, bytes)) return 0;
+    unsigned char *to = zmq_msg_data(m);
+    for (size_t n = 0; n < bytes;) {
+        size_t some = out->pieces[piece].bytes - at;
+        if (some > bytes - n) some = bytes - n;
+        if (some) memcpy(to + n, (const unsigned char *)out->pieces[piece].data + at, some);
+        n += some;
+        at += some;
+        if (n < bytes) {
+            piece++;
+            at = 0;
+        }
+    }
+    moved->piece = piece;
+    moved->piece_at = at;
+    return 1;
+}
+
+/* One piece of a message; 1 when it was sent. */
+static int put_piece(struct zmq_net *z, uint32_t r, struct net_out *out)
+{
+    struct wire_head head = out->head;
+    struct net_out moved = {.head = head};
+    zmq_msg_t m;
+    if (!takes_more(z->peers[r].push)) return 0;
+    if (!head.message_bytes) return put(z, r, &head, NULL);
+    if (!next_frame(out, &m, &moved) || !put(z, r, &head, &m)) return 0;
+    out->head.offset = moved.head.offset;
+    out->piece = moved.piece;
+    out->piece_at = moved.piece_at;
+    return 1;
+}
+
+/* The message of at most `most` bytes that goes on next, parts in turn; NULL: there is none, and
+ * *longer says whether others wait. `sending` held: only who holds it removes. */
+static struct net_out *next_out(struct zmq_net *z, struct zmq_peer *peer, uint64_t most,
+                                int *longer)
+{
+    struct net_out *out = NULL;
+    *longer = 0;
+    pthread_mutex_lock(&z->lock);
+    for (unsigned i = 1; i <= WIRE_PARTS && !out; i++) {
+        const unsigned part = (peer->turn + i) % WIRE_PARTS;
+        struct net_out *first = peer->first[part];
+        if (first && first->head.message_bytes > most) {
+            *longer = 1;
+        } else if (first) {
+            peer->turn = part;
+            out = first;
+        }
+    }
+    pthread_mutex_unlock(&z->lock);
+    return out;
+}
+
+/* Take a message that has gone from the queue, and put it before `sent`. */
+static void finish(struct zmq_net *z, struct zmq_peer *peer, struct net_out *out,
+                   struct net_out **sent)
+{
+    const unsigned part = out->head.part;
+    pthread_mutex_lock(&z->lock);
+    peer->first[part] = out->next;
+    if (!out->next) peer->last[part] = &peer->first[part];
+    pthread_mutex_unlock(&z->lock);
+    out->next = *sent;
+    *sent = out;
+}
+
+/* `sending` held: messages as far as the socket takes them. 0: some wait. */
+static int put_messages(struct zmq_net *z, uint32_t r, struct net_out **sent)
+{
+    int longer;
+    for (struct net_out *out; (out = next_out(z, &z->peers[r], UINT64_MAX, &longer));) {
+        if (!put_piece(z, r, out)) return 0;
+        if (out->head.offset == out->head.message_bytes) finish(z, &z->peers[r], out, sent);
+    }
+    return 1;
+}
+
+/* The same of some short ones, past long ones: the courier may wait for `sending`. */
+static int put_short(struct zmq_net *z, uint32_t r, struct net_out **sent)
+{
+    uint64_t most = SHORT_MAX; /* bytes of all */
+    int longer;
+    for (unsigned i = 0; i < SHORT_AT_ONCE; i++) {
+        struct net_out *out = next_out(z, &z->peers[r], most, &longer);
+        if (!out) return !longer;
+        if (!put_piece(z, r, out)) return 0;
+        most -= out->head.message_bytes;
+        finish(z, &z->peers[r], out, sent);
+    }
+    return 0;
+}
+
+/* No lock held: what is called then is the callers'. */
+static void unhold_all(struct net_out *sent)
+{
+    for (struct net_out *next; sent; sent = next) {
+        next = sent->next;
+        drps_net_out_unhold(sent);
+    }
+}
+
+int drps_zmq_send_now(struct zmq_net *z, uint32_t r)
+{
+    struct zmq_peer *peer = &z->peers[r];
+    struct net_out *sent = NULL;
+    if (pthread_mutex_trylock(&peer->sending)) return 0;
+    const int gone =
+        peer->hello_sent && !peer->bye_sent && !peer->blocked && put_short(z, r, &sent);
+    const int waits = peer->blocked; /* the courier will go on by itself */
+    pthread_mutex_unlock(&peer->sending);
+    unhold_all(sent);
+    return gone || waits;
+}
+
+/* Who leaves first may be answered before this rank has a reason to leave: the text is then empty. */
+static int put_bye(struct zmq_net *z, uint32_t r)
+{
+    char why[WIRE_TEXT_BYTES];
+    pthread_mutex_lock(&z->lock);
+    memcpy(why, z->why, sizeof(why));
+    pthread_mutex_unlock(&z->lock);
+    return put_control(z, r, WIRE_BYE, 0, 0, why, strlen(why));
+}
+
+/*
+ * ZeroMQ gives a connection up for good when something else answers at the address, for instance a
+ * job without keys that is about to end. Until the peer answers it is sent two frames at most: a
+ * socket that takes no more then has lost its connection, and these frames.
+ */
+static void connect_again(struct zmq_peer *peer)
+{
+    const uint64_t now = drps_clock_ns();
+    if (!peer->hello_sent || now - peer->connected_ns < AGAIN_MS * UINT64_C(1000000) ||
+        takes_more(peer->push) || zmq_connect(peer->push, peer->address))
+        return;
+    peer->connected_ns = now;
+    peer->hello_sent = peer->told = 0;
+    peer->sequence = 0;
+}
+
+/* `sending` held, the courier's: all that is due. Returns whether something waits for the socket.
+ */
+static int send_due(struct zmq_net *z, uint32_t r, struct net_out **sent)
+{
+    struct zmq_peer *peer = &z->peers[r];
+    pthread_mutex_lock(&z->lock);
+    const int leaving = z->leaving, left = z->net.peers[r].left;
+    const int greeted = peer->greeted, answers = peer->answers;
+    pthread_mutex_unlock(&z->lock);
+    if (peer->bye_sent) return 0;
+    if (!answers) connect_again(peer);
+    if (!peer->hello_sent) peer->hello_sent = put_hello(z, r);
+    if (!peer->hello_sent) return 1;
+    if (greeted && !peer->told) peer->told = put_control(z, r, WIRE_PING, 0, 0, NULL, 0);
+    if (answers && !left && (!put_credit(z, r) || !put_messages(z, r, sent))) return 1;
+    if (leaving || left) { /* a BYE is answered by one: then both know that nothing is lost */
+        peer->bye_sent = put_bye(z, r);
+        return !peer->bye_sent;
+    }
+    const uint64_t ping_ns = drps_zmq_ping_ms(z) * UINT64_C(1000000);
+    if (answers && drps_clock_ns() - peer->sent_ns >= ping_ns)
+        (void)put_control(z, r, WIRE_PING, 0, 0, NULL, 0); /* no room: it will be heard of anyway */
+    return 0;
+}
+
+int drps_zmq_send(struct zmq_net *z, uint32_t r)
+{
+    struct zmq_peer *peer = &z->peers[r];
+    struct net_out *sent = NULL;
+    pthread_mutex_lock(&peer->sending);
+    const int blocked = send_due(z, r, &sent);
+    peer->blocked = blocked;
+    pthread_mutex_unlock(&peer->sending);
+    unhold_all(sent);
+    return blocked;
+}
+
+#endif
