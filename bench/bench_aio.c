@@ -18,7 +18,7 @@
 #include "base/drps_clock.h"
 #include "base/drps_rng.h"
 #include "base/drps_size.h"
-#include "storage/aio.h"
+#include "storage/io/drps_aio.h"
 
 enum { DEPTH = 32, PIECE_MAX = 1 << 20, BUFFERS_BYTES = DEPTH * PIECE_MAX };
 

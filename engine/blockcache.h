@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "storage/drps_kv.h"
+#include "storage/kv/drps_kv.h"
 
 enum { DRPS_BLOCKCACHE_NONE = UINT32_MAX };
 

@@ -16,7 +16,7 @@
 #include "engine/drps_modeldir.h"
 #include "engine/publish.h"
 #include "index/drps_names.h"
-#include "storage/drps_probe.h"
+#include "storage/io/drps_probe.h"
 
 enum { PROBE_LEAST = 64 << 20 }; /* bytes of rows */
 

@@ -4,7 +4,7 @@
 
 #include "base/folder/drps_stage.h"
 #include "engine/drps_publish.h"
-#include "storage/drps_kv.h"
+#include "storage/kv/drps_kv.h"
 
 /* The engine of that name that a model can be written with; NULL: the preferred one. */
 DRPS_MUST_CHECK

@@ -16,7 +16,7 @@
 #include "index/drps_names.h"
 #include "index/placement.h"
 #include "index/run.h"
-#include "storage/drps_probe.h"
+#include "storage/io/drps_probe.h"
 
 /* Whole sectors of 512 bytes. Of 512 bytes to 8 KiB, 2 cost a solid-state disk least or little more
  * than least, for rows of one float to factors of rank 16 (bench/RESULTS.md). */

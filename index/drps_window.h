@@ -177,7 +177,7 @@ struct drps_forecast {
     double sampled; /* pib: share of the blocks that the counts were taken of; 1: all */
 };
 
-/* What moves them, if pib's blocks are in a file of their own (storage/places.h). */
+/* What moves them, if pib's blocks are in a file of their own (storage/kv/drps_extents.h). */
 struct drps_forecast_requests {
     uint64_t n;           /* blocks next to each other together */
     uint64_t moved_bytes; /* also what lies between, and of shared sectors */

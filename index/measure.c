@@ -3,7 +3,7 @@
  * which windows are cut anew, as drps-train cuts them.
  *
  * Which rows the store holds follows from how many leave each window for which other
- * (storage/relay/reach.h). These are counted for all sizes in one pass over the steps. The windows
+ * (storage/relay/drps_hold_limit.h). These are counted for all sizes in one pass over the steps. The windows
  * of all sizes together cut the epoch into *segments*, so that a row's last segment says in which
  * window of each size it was last; that is all the memory a row takes. Of a large plan's rows every
  * second, fourth ... is followed, and counts are scaled up: neighbours are used alike. How much
@@ -19,7 +19,7 @@
 #include "index/cut.h"
 #include "index/drps_batch.h"
 #include "index/steps.h"
-#include "storage/relay/reach.h"
+#include "storage/relay/drps_hold_limit.h"
 
 enum {
     USES_MOST = 2 << 20,  /* of rows in an epoch, that are followed */

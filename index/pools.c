@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
-#include "storage/evict.h"
+#include "storage/pib/drps_evict.h"
 
 #define NONE UINT32_MAX
 
@@ -20,7 +20,7 @@ struct of_words {
     uint64_t of[POOLS_MOST];
 };
 
-/* Of the blocks of one class of sizes (storage/evict.h). */
+/* Of the blocks of one class of sizes (storage/pib/drps_evict.h). */
 struct queues {
     struct of_blocks *top;        /* own: [ring] by step; NULL: there are no such blocks */
     struct of_words *map[LEVELS]; /* own: bit s of level 0: step s has blocks; of level l: word s

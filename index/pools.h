@@ -1,5 +1,5 @@
 /*
- * Several block pools run side by side over the same uses, as storage/pool.h with farthest next
+ * Several block pools run side by side over the same uses, as storage/pib/drps_pool.h with farthest next
  * uses would run each: the same blocks come and go. Nothing but counts comes out. Private to
  * index/.
  *

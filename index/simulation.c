@@ -1,7 +1,7 @@
 /*
- * The block pool is run as the block store runs it (storage/pool.h), without rows: a step pins the
+ * The block pool is run as the block store runs it (storage/pib/drps_pool.h), without rows: a step pins the
  * blocks that are there, gives up others for those that are missing, and holds all of them until it
- * ends. What is given up and what comes in also make runs (storage/places.h), as of blocks in a
+ * ends. What is given up and what comes in also make runs (storage/kv/drps_extents.h), as of blocks in a
  * file of their own. The first epoch fills the pool, the second one is counted. Not simulated: that
  * the store reads steps ahead where the pool has room for them.
  */
@@ -14,7 +14,7 @@
 
 #include "base/drps_alloc.h"
 #include "index/drps_batch.h"
-#include "storage/places.h"
+#include "storage/kv/drps_extents.h"
 
 /* One pool and what it did since the counting began. */
 struct trial {

@@ -12,7 +12,7 @@
 #include "base/drps_io.h"
 #include "index/drps_window.h"
 #include "index/steps.h"
-#include "storage/pool.h"
+#include "storage/pib/drps_pool.h"
 
 struct simulation {
     const struct drps_window_options *options;

@@ -26,7 +26,7 @@
 #include "base/drps_err.h"
 #include "base/drps_io.h"
 #include "storage/drps_iostat.h"
-#include "storage/drps_kv.h"
+#include "storage/kv/drps_kv.h"
 
 struct drps_store; /* opaque: each store begins its own struct with `const struct drps_store_ops
                     *ops` */
@@ -109,7 +109,7 @@ struct drps_window_source {
                 struct drps_ways *next, struct drps_ways *prev, struct drps_err *err);
 };
 
-/* Which block a full pool gives up; storage/evict.h has more. */
+/* Which block a full pool gives up; storage/pib/drps_evict.h has more. */
 enum drps_evict_rule { DRPS_EVICT_FARTHEST, DRPS_EVICT_CLOCK, DRPS_EVICT_LRU };
 
 /* "farthest", "clock", "lru"; 0, or -1 for another name. */

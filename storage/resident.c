@@ -2,7 +2,7 @@
  * The store that keeps every row in memory: the bound that the stores on disk are measured against.
  * A row's slot is its id, so opening a step costs nothing.
  */
-#include "storage/opensteps.h"
+#include "storage/drps_open_steps.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /*
- * Blocks in a file of their own, for training; storage/places.h knows where each lies.
+ * Blocks in a file of their own, for training; storage/kv/drps_extents.h knows where each lies.
  *
  * All blocks asked for together are moved in runs, many at a time, past the page cache. A read goes
  * through gaps that cost less than another request. A write has only pages that hold values of the
@@ -20,8 +20,8 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_checksum.h"
-#include "storage/aio.h"
-#include "storage/places.h"
+#include "storage/io/drps_aio.h"
+#include "storage/kv/drps_extents.h"
 
 enum {
     DEPTH = 128,             /* runs under way */

@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "storage/drps_kv.h"
+#include "storage/kv/drps_kv.h"
 
 #ifdef DRPS_WITH_ROCKSDB
 extern const struct drps_kv_ops drps_kv_rocksdb;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
-#include "storage/relay/reach.h"
+#include "storage/relay/drps_hold_limit.h"
 
 enum { BLOCK_FRAMES = 30 };
 

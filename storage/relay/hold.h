@@ -19,7 +19,7 @@
 #include "storage/relay/sends.h"
 
 /*
- * Which rows to hold (reach.h decides).
+ * Which rows to hold (drps_hold_limit.h decides).
  *
  * memory_bytes  for a table that is gone when it returns; less makes the longest ways shorter
  * next       scratch, for source->max_rows

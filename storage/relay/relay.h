@@ -28,7 +28,7 @@
 
 #include <pthread.h>
 
-#include "storage/opensteps.h"
+#include "storage/drps_open_steps.h"
 #include "storage/relay/hold.h"
 #include "storage/relay/pick.h"
 #include "storage/relay/streams.h"

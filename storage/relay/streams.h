@@ -28,7 +28,7 @@
 
 #include "base/drps_err.h"
 #include "base/drps_io.h"
-#include "storage/aio.h"
+#include "storage/io/drps_aio.h"
 
 struct drps_streams; /* opaque */
 

@@ -5,7 +5,7 @@
 #ifndef DRPS_RELAY_STREAMS_INTERNAL_H
 #define DRPS_RELAY_STREAMS_INTERNAL_H
 
-#include "storage/relay/slots.h"
+#include "storage/relay/chunk_map.h"
 #include "storage/relay/streams.h"
 
 enum {

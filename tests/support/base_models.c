@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "engine/drps_ranks.h"
-#include "storage/drps_kv.h"
+#include "storage/kv/drps_kv.h"
 #include "support/fuzz_check.h"
 
 enum { ENGINES = 2, VALUES = 64, EDITS_MOST = 8, VALUE_MOST = 1 << 18 };

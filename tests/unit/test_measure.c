@@ -98,7 +98,7 @@ static uint64_t rows_of_way(const struct plain *p, size_t w, size_t way)
     return n;
 }
 
-/* As reach.c, from what was said of it. Of neighbours' neighbours rows stay. */
+/* As hold_limit.c, from what was said of it. Of neighbours' neighbours rows stay. */
 static uint64_t sent_by(const struct plain *p, uint64_t frames)
 {
     uint64_t *room = must(calloc(p->windows + 1, sizeof(*room)));

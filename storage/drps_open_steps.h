@@ -1,0 +1,76 @@
+/*
+ * Which steps of a store are open: opened in order, closed in any. Shared inside storage/.
+ */
+#ifndef DRPS_STORAGE_OPEN_STEPS_H
+#define DRPS_STORAGE_OPEN_STEPS_H
+
+#include <errno.h>
+#include <stdint.h>
+
+#include "storage/drps_store.h"
+
+struct drps_open_steps {
+    unsigned span;   /* of the steps from the lowest open one on */
+    uint64_t opened; /* steps, ever */
+    uint64_t lowest; /* step that is not closed */
+    uint64_t open;   /* bit s % 64: step s is open */
+};
+
+static inline uint64_t drps_open_steps_bit(uint64_t step)
+{
+    return UINT64_C(1) << step % DRPS_STORE_OPEN_MOST;
+}
+
+/* open_steps of a config. -EINVAL: too many. */
+DRPS_MUST_CHECK
+static inline int drps_open_steps_init(struct drps_open_steps *o, unsigned open_steps,
+                                       struct drps_err *err)
+{
+    *o = (struct drps_open_steps){.span = open_steps ? open_steps : 1};
+    if (o->span <= DRPS_STORE_OPEN_MOST) return 0;
+    return drps_err_set(err, -EINVAL, "%u steps open at a time: at most %d", open_steps,
+                        DRPS_STORE_OPEN_MOST);
+}
+
+/* May this step open now? -EINVAL: it is not the next one, or too many are open. */
+DRPS_MUST_CHECK
+static inline int drps_open_steps_check(const struct drps_open_steps *o, uint64_t step,
+                                        struct drps_err *err)
+{
+    if (step != o->opened)
+        return drps_err_set(err, -EINVAL, "step %llu opened, step %llu is next",
+                            (unsigned long long)step, (unsigned long long)o->opened);
+    if (step - o->lowest < o->span) return 0;
+    return drps_err_set(err, -EINVAL, "step %llu opened, step %llu is open",
+                        (unsigned long long)step, (unsigned long long)o->lowest);
+}
+
+static inline void drps_open_steps_add(struct drps_open_steps *o)
+{
+    o->open |= drps_open_steps_bit(o->opened++);
+}
+
+/* -EINVAL: it is not open. */
+DRPS_MUST_CHECK
+static inline int drps_open_steps_close(struct drps_open_steps *o, uint64_t step,
+                                        struct drps_err *err)
+{
+    if (step < o->lowest || step >= o->opened || !(o->open & drps_open_steps_bit(step)))
+        return drps_err_set(err, -EINVAL, "step %llu closed, but it is not open",
+                            (unsigned long long)step);
+    o->open &= ~drps_open_steps_bit(step);
+    while (o->lowest < o->opened && !(o->open & drps_open_steps_bit(o->lowest)))
+        o->lowest++;
+    return 0;
+}
+
+/* -EINVAL while a step is open. */
+DRPS_MUST_CHECK
+static inline int drps_open_steps_none(const struct drps_open_steps *o, struct drps_err *err)
+{
+    if (!o->open) return 0;
+    return drps_err_set(err, -EINVAL, "scan while step %llu is open",
+                        (unsigned long long)o->lowest);
+}
+
+#endif

@@ -1,0 +1,107 @@
+/*
+ * Where blocks lie in one file, and the runs in which they are moved.
+ *
+ * What moves is sectors, the unit that the file system takes past the page cache. A *page* is a
+ * block padded to whole sectors, or a sector that blocks of less than a quarter of it share, so
+ * that narrow rows stay narrow. To write a shared page it is read first, unless all that is stored
+ * there is written together.
+ *
+ * Pages begin in placed order, and the file is half as long again: what is written together, from
+ * anywhere, goes to one piece of free sectors, and leaves its old sectors free (copy on write). So
+ * a step's victims take few requests, and what left together lies together when it comes back. A
+ * page stays where it is when that takes no more requests, or when it must be read first: moving
+ * is never necessary.
+ *
+ * A run is what one request moves: pages one after the other, and for reading those between pages
+ * that are wanted, where moving them costs less than another request (gap_bytes).
+ */
+#ifndef DRPS_STORAGE_KV_EXTENTS_H
+#define DRPS_STORAGE_KV_EXTENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "storage/kv/free_sectors.h"
+
+enum { DRPS_RUN_BYTES = 256 << 10 }; /* of a run of more than one page, at most */
+
+struct drps_places {
+    const uint32_t *block_first; /* [blocks + 1] borrowed */
+    size_t blocks;
+    size_t row_bytes;
+    uint32_t sector;      /* bytes */
+    uint32_t cursor;      /* sector behind the last piece taken */
+    uint32_t pages;       /* at most as many as blocks */
+    uint32_t *page_first; /* own: [pages + 1] first block of each; NULL: page p has block p alone */
+    uint32_t *page_at;    /* own: [pages] its first sector */
+    struct drps_vacancy vacancy; /* own: sectors of the file that belong to no page */
+};
+
+struct drps_run {
+    size_t key, keys; /* which of the blocks asked for, in the order in which they were given */
+    uint64_t offset;  /* in the file */
+    uint32_t bytes;
+    int shared; /* of a run to write: it must be read before */
+};
+
+/* What drps_places_init() will make. */
+struct drps_places_size {
+    uint32_t pages;
+    uint64_t table_bytes; /* memory */
+    uint64_t page_bytes;  /* of the largest page */
+};
+void drps_places_measure(const uint32_t *block_first, size_t blocks, size_t row_bytes,
+                         uint32_t sector, struct drps_places_size *out);
+
+/* 0, -ENOMEM, or -EOVERFLOW: the file would have too many sectors. `p` may be destroyed whatever
+ * the result. */
+int drps_places_init(struct drps_places *p, const uint32_t *block_first, size_t blocks,
+                     size_t row_bytes, uint32_t sector);
+void drps_places_destroy(struct drps_places *p);
+
+/* The page of a block. */
+uint32_t drps_places_page(const struct drps_places *p, uint32_t block);
+
+static inline uint32_t drps_places_first(const struct drps_places *p, uint32_t page)
+{
+    return p->page_first ? p->page_first[page] : page;
+}
+
+/* Where a page is now. */
+static inline uint64_t drps_places_offset(const struct drps_places *p, uint32_t page)
+{
+    return (uint64_t)p->page_at[page] * p->sector;
+}
+
+/* Bytes of the rows of blocks [a, b). */
+static inline uint64_t drps_places_between(const struct drps_places *p, uint32_t a, uint32_t b)
+{
+    return (uint64_t)(p->block_first[b] - p->block_first[a]) * p->row_bytes;
+}
+
+/* Sectors of a page. */
+static inline uint32_t drps_places_extent(const struct drps_places *p, uint32_t page)
+{
+    const uint64_t bytes =
+        drps_places_between(p, drps_places_first(p, page), drps_places_first(p, page + 1));
+    return (uint32_t)((bytes + p->sector - 1) / p->sector);
+}
+
+/*
+ * Blocks `keys` [n], increasing, in the order in which they lie, to be read so: in the lower half
+ * of order_out[i] the index of a key, in the upper half its page's first sector.
+ */
+void drps_places_sort(const struct drps_places *p, const uint32_t *keys, size_t n,
+                      uint64_t *order_out);
+
+/* The run to read that begins with order[from], from < n. gap_bytes: of what lies between pages
+ * that are wanted, for each gap; 0: none. run_out->key and keys count in `order`. */
+void drps_places_read_run(const struct drps_places *p, const uint32_t *keys, const uint64_t *order,
+                          size_t n, size_t from, uint64_t gap_bytes, struct drps_run *run_out);
+
+/* The run to write that begins with keys[from], from < n: blocks [n], increasing. Its pages are
+ * where the run says from now on. `stored`: bitmap of the blocks that the file has. */
+void drps_places_write_run(struct drps_places *p, const uint32_t *keys, size_t n, size_t from,
+                           const uint64_t *stored, struct drps_run *run_out);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * Free sectors of a file, and where enough of them lie side by side.
+ *
+ * One bit a sector, and above the words of bits a binary tree: each node knows the longest free
+ * piece below it, and those at its two ends, of which a piece across nodes is made. Marking and
+ * finding take a step a level, however many small holes there are.
+ */
+#ifndef DRPS_STORAGE_KV_FREE_SECTORS_H
+#define DRPS_STORAGE_KV_FREE_SECTORS_H
+
+#include <stdint.h>
+
+struct drps_vacant {
+    uint32_t front, back, longest; /* sectors */
+};
+
+struct drps_vacancy {
+    uint32_t sectors;
+    uint64_t *used;           /* own: one bit a sector */
+    uint32_t words, leaves;   /* of `used`; the next power of two */
+    struct drps_vacant *node; /* own: [leaves] node i has 2 i and 2 i + 1 below it, or words */
+};
+
+uint64_t drps_vacancy_bytes(uint64_t sectors);
+
+/* All are free. 0 or -ENOMEM; `v` may be destroyed whatever the result. */
+int drps_vacancy_init(struct drps_vacancy *v, uint32_t sectors);
+void drps_vacancy_destroy(struct drps_vacancy *v);
+
+/* Sectors [first, first + n) are used, or free, from now on. */
+void drps_vacancy_mark(struct drps_vacancy *v, uint32_t first, uint32_t n, int used);
+
+/* The first `want` free sectors in a row behind `from`, or else from the beginning; where there are
+ * none, the longest piece, found so. Returns their number, at most `want`; 0: no sector is free. */
+uint32_t drps_vacancy_find(const struct drps_vacancy *v, uint32_t from, uint32_t want,
+                           uint32_t *at_out);
+
+#endif

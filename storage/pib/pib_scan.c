@@ -1,0 +1,117 @@
+/*
+ * All rows in placed order, merged from three sources: the pool where a block is in it, the engine
+ * where it has the block, the initialiser for blocks that no step has changed. The engine is read
+ * front to back.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/drps_alloc.h"
+#include "storage/pib/pib_internal.h"
+
+enum {
+    CREATE_BYTES = 256 << 10
+}; /* rows that no step touched are created in pieces of this size */
+
+struct scan {
+    struct drps_pib *st;
+    drps_row_visit visit;
+    void *ctx;
+    uint32_t next; /* the first block not yet visited */
+    char *room;    /* own: created rows */
+    size_t room_rows;
+};
+
+static int visit_block(struct scan *s, const void *rows, struct drps_err *err)
+{
+    const struct drps_pool *pool = &s->st->pool;
+    uint32_t block = s->next++;
+    return s->visit(s->ctx, pool->block_first[block], drps_pool_block_rows(pool, block), rows, err);
+}
+
+/* The next block, which is in the pool. */
+static int visit_pooled(struct scan *s, struct drps_err *err)
+{
+    const struct drps_pool *pool = &s->st->pool;
+    const uint32_t block = s->next++;
+    uint64_t first = pool->block_first[block];
+    uint32_t unit = pool->frame[pool->frame_of[block]].unit;
+    int rc = 0;
+    for (size_t left = drps_pool_block_rows(pool, block), n; left && !rc; left -= n) {
+        n = drps_pool_rows_of_unit(pool, left);
+        rc = s->visit(s->ctx, first, n, drps_pool_unit_rows(pool, unit), err);
+        first += n;
+        unit = pool->next_unit[unit];
+    }
+    return rc;
+}
+
+static int visit_created(struct scan *s, uint64_t first, uint64_t end, struct drps_err *err)
+{
+    const struct drps_store_config *config = &s->st->config;
+    while (first < end) {
+        size_t n = end - first < s->room_rows ? (size_t)(end - first) : s->room_rows;
+        config->init(config->init_ctx, first, n, s->room);
+        int rc = s->visit(s->ctx, first, n, s->room, err);
+        if (rc) return rc;
+        first += n;
+    }
+    return 0;
+}
+
+static int is_untouched(const struct drps_pool *pool, uint32_t block)
+{
+    return pool->frame_of[block] == DRPS_POOL_NONE && !drps_pool_is_stored(pool, block);
+}
+
+/* Visit the blocks before `end`, none of which the engine has shown. */
+static int visit_before(struct scan *s, uint32_t end, struct drps_err *err)
+{
+    const struct drps_pool *pool = &s->st->pool;
+    int rc = 0;
+    while (!rc && s->next < end) {
+        uint32_t from = s->next;
+        while (s->next < end && is_untouched(pool, s->next))
+            s->next++; /* a run of them is created in large pieces */
+        if (s->next > from) {
+            rc = visit_created(s, pool->block_first[from], pool->block_first[s->next], err);
+        } else if (pool->frame_of[from] == DRPS_POOL_NONE) {
+            rc = drps_err_set(err, DRPS_E_NOT_FOUND,
+                              "block %u was written to the database but is not in it", from);
+        } else {
+            rc = visit_pooled(s, err);
+        }
+    }
+    return rc;
+}
+
+static int visit_stored(void *ctx, uint32_t key, const void *value, size_t bytes,
+                        struct drps_err *err)
+{
+    struct scan *s = ctx;
+    const struct drps_pool *pool = &s->st->pool;
+    if (key >= pool->blocks || !drps_pool_is_stored(pool, key))
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "the database has block %u, which was never written", key);
+    int rc = visit_before(s, key, err);
+    if (rc) return rc;
+    if (pool->frame_of[key] != DRPS_POOL_NONE)
+        return visit_before(s, key + 1, err); /* newer than the value */
+    if (bytes != drps_pool_block_bytes(pool, key))
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "block %u has %zu bytes in the database, expected %zu", key, bytes,
+                            drps_pool_block_bytes(pool, key));
+    return visit_block(s, value, err);
+}
+
+int drps_pib_scan_rows(struct drps_pib *st, drps_row_visit visit, void *ctx, struct drps_err *err)
+{
+    struct scan s = {.st = st, .visit = visit, .ctx = ctx};
+    s.room_rows = st->config.row_bytes < CREATE_BYTES ? CREATE_BYTES / st->config.row_bytes : 1;
+    s.room = drps_array_new(s.room_rows, st->config.row_bytes);
+    if (!s.room) return drps_err_set(err, -ENOMEM, "buffer for a scan");
+    int rc = st->config.kv->scan(st->kv, visit_stored, &s, err);
+    if (!rc) rc = visit_before(&s, (uint32_t)st->pool.blocks, err);
+    free(s.room);
+    return rc;
+}

@@ -1,0 +1,877 @@
+/* The relay store shows the same bytes as a plain array, however its windows, chunks and groups are
+ * cut; and says what is wrong when it cannot. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <errno.h>
+
+#include <cmocka.h>
+
+#include "base/drps_rng.h"
+#include "storage/relay/relay.h"
+#include "support/fault_io.h"
+#include "support/store_plan.h"
+
+static const struct plan_shape shapes[] = {
+    {.rows = 3000,
+     .max_block_rows = 20,
+     .max_step_rows = 150,
+     .row_bytes = 16,
+     .epoch_steps = 30,
+     .epochs = 4},
+    {.rows = 500,
+     .max_block_rows = 9,
+     .max_step_rows = 40,
+     .row_bytes = 4,
+     .epoch_steps = 50,
+     .epochs = 4},
+    {.rows = 20000,
+     .max_block_rows = 300,
+     .max_step_rows = 800,
+     .row_bytes = 68,
+     .epoch_steps = 20,
+     .epochs = 3},
+    {.rows = 60, /* a row is wider than a chunk */
+     .max_block_rows = 9,
+     .max_step_rows = 60,
+     .row_bytes = 8000,
+     .epoch_steps = 15,
+     .epochs = 6},
+    {.rows = 9000, /* many windows: groups */
+     .max_block_rows = 9,
+     .max_step_rows = 100,
+     .row_bytes = 48,
+     .epoch_steps = 400,
+     .epochs = 3},
+    {.rows = 600, /* each window sends to few others: tails are shared */
+     .max_block_rows = 9,
+     .row_bytes = 520,
+     .epoch_steps = 225,
+     .epochs = 2,
+     .grid = 15},
+    {.rows = 200, /* the same, and a row is wider than a chunk */
+     .max_block_rows = 9,
+     .row_bytes = 5000,
+     .epoch_steps = 144,
+     .epochs = 2,
+     .grid = 12},
+};
+
+enum { SHAPES = sizeof(shapes) / sizeof(*shapes) };
+
+struct how {
+    uint64_t extra_memory;
+    size_t chunk_bytes;
+    int no_uring;
+};
+
+static void run(const struct plan *p, const struct how *how, struct drps_store_stats *stats)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_store_config config = plan_config(p);
+    char *dir = scratch_new();
+    config.dir = dir;
+    config.chunk_bytes = how->chunk_bytes;
+    config.no_uring = how->no_uring;
+    config.memory_bytes = plan_least_memory(&drps_store_relay, &config) + how->extra_memory;
+    if (plan_run(p, &drps_store_relay, &config, stats, &err) < 0) fail_msg("%s", err.text);
+    scratch_remove(dir);
+}
+
+static void test_equals_model(void **state)
+{
+    (void)state;
+    const uint64_t seed = test_seed("relay");
+    for (size_t i = 0; i < SHAPES; i++) {
+        struct plan *p = plan_new(seed + i, &shapes[i]);
+        for (size_t k = 0; k < 6; k++) {
+            const struct how how = {.extra_memory = k % 2 ? 4 << 20 : 0,
+                                    .chunk_bytes = k % 3 ? 4096 : 0,
+                                    .no_uring = k >= 3};
+            struct drps_store_stats stats;
+            plan_cut(p, seed + k, k == 5 ? shapes[i].epoch_steps : 1 + k);
+            run(p, &how, &stats);
+            assert_int_equal(stats.steps, p->n_steps);
+            assert_int_equal(stats.windows, p->source.windows * p->source.epochs);
+            assert_true(stats.pool_bytes <= (uint64_t)p->rows * p->row_bytes);
+            if (!how.extra_memory) /* a third more than two windows' at most, and what rounds up */
+                assert_true(stats.pool_bytes <=
+                            (p->source.working_rows * 4 / 3 + 64) * p->row_bytes);
+            if (how.no_uring) assert_string_equal(stats.io_engine, "threads");
+        }
+        plan_free(p);
+    }
+}
+
+/* Steps of two windows are open; one of a third has to wait. */
+static void test_shows_several_steps(void **state)
+{
+    (void)state;
+    const uint64_t seed = test_seed("relay, several steps");
+    size_t all_refused = 0;
+    for (size_t i = 0; i < SHAPES; i++) {
+        struct plan *p = plan_new(seed + i, &shapes[i]);
+        for (size_t k = 0; k < 5; k++) {
+            static const unsigned spans[] = {2, 3, 8, 32, DRPS_STORE_OPEN_MOST};
+            struct drps_err err = DRPS_ERR_INIT;
+            struct drps_store_config config = plan_config(p);
+            size_t overlaps, refused;
+            char *dir = scratch_new();
+            plan_cut(p, seed + k, 1 + 2 * k);
+            config.windows = &p->source;
+            config.dir = dir;
+            config.chunk_bytes = k % 2 ? 4096 : 0;
+            config.open_steps = spans[k];
+            config.memory_bytes = plan_least_memory(&drps_store_relay, &config);
+            if (plan_run_overlapping(p, &drps_store_relay, &config, &overlaps, &refused, &err) < 0)
+                fail_msg("%s", err.text);
+            assert_true(overlaps > 0);
+            all_refused += refused;
+            scratch_remove(dir);
+        }
+        plan_free(p);
+    }
+    assert_true(all_refused > 0);
+}
+
+/* Bytes on disk are those of full chunks of rows that leave: no more, no less. */
+static void test_moves_what_the_windows_say(void **state)
+{
+    (void)state;
+    struct plan *p = plan_new(test_seed("bytes"), &shapes[2]);
+    struct drps_store_stats stats;
+    plan_cut(p, 5, 2);
+    run(p, &(struct how){.chunk_bytes = 4096}, &stats);
+    uint64_t arriving = 0, rows = 0;
+    for (uint32_t w = 0; w < p->source.windows; w++) {
+        arriving += p->windows[w].head.arriving;
+        rows += p->windows[w].head.n;
+    }
+    const uint64_t all = rows * p->source.epochs;
+    assert_int_equal(stats.rows_kept + stats.rows_arrived + stats.rows_created, all);
+    assert_true(stats.rows_created <= p->rows);
+    assert_int_equal(stats.rows_arrived + stats.rows_created >= arriving * (p->source.epochs - 1),
+                     1);
+    assert_int_equal(stats.groups, 0);
+    /* scans read the streams, too: only what was written can be bounded from above */
+    assert_true(stats.io.written_bytes <= arriving * p->source.epochs * p->row_bytes);
+    assert_true(stats.io.written_bytes > 0 && stats.io.read_bytes > 0);
+    assert_true(stats.write_bytes >= 4 * stats.chunk_bytes); /* many chunks a request */
+    assert_true(stats.io.writes <= stats.io.written_bytes / stats.chunk_bytes / 2);
+    plan_free(p);
+}
+
+/* Frames beyond two windows' hold rows: fewer move, those that were planned to, and none when there
+ * are frames for all. */
+static void test_holds_what_there_is_room_for(void **state)
+{
+    (void)state;
+    const uint64_t seed = test_seed("hold");
+    uint64_t moved = 0;
+    for (size_t i = 0; i < SHAPES; i++) {
+        struct plan *p = plan_new(seed + i, &shapes[i]);
+        uint64_t before = UINT64_MAX;
+        plan_cut(p, seed, 3);
+        for (uint64_t share = 0; share <= 8; share++) {
+            const uint64_t all = (uint64_t)p->rows * (p->row_bytes + 8);
+            struct drps_store_stats stats;
+            run(p, &(struct how){.extra_memory = share * all / 4}, &stats);
+            assert_true(stats.rows_sent <= before);
+            assert_true(stats.rows_arrived <= stats.rows_sent * p->source.epochs);
+            assert_true(stats.rows_arrived >= stats.rows_sent * (p->source.epochs - 1));
+            before = stats.rows_sent;
+            if (share == 0) moved += stats.rows_sent;
+        }
+        assert_int_equal(before, 0);
+        plan_free(p);
+    }
+    assert_true(moved > 0);
+}
+
+static void test_window_bytes_stay_in_the_budget(void **state)
+{
+    (void)state;
+    const struct drps_relay_share share = {
+        .budget_bytes = 96000, .row_bytes = 80, .held_bytes = 48};
+    static const struct {
+        const char *name;
+        uint64_t rows, step_rows, want;
+    } cases[] = {
+        {"all rows fit", 1200, 100, 96000},
+        {"a frame in three holds a row between windows", 5000, 100, 80000},
+        {"two steps need more than that part", 5000, 550, 88000},
+        {"two steps need all", 5000, 600, 96000},
+        {"two steps need more than there is", 5000, 900, 96000},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const uint64_t got = drps_relay_window_bytes(&share, cases[i].rows, cases[i].step_rows);
+        if (got != cases[i].want)
+            fail_msg("%s: %llu bytes instead of %llu", cases[i].name, (unsigned long long)got,
+                     (unsigned long long)cases[i].want);
+    }
+    struct drps_relay_share coarse = share;
+    coarse.coarse = 1;
+    assert_int_equal(drps_relay_window_bytes(&coarse, 5000, 100), 96000);
+}
+
+/* Where two steps take nearly all of the memory, windows may be as many as steps: the buffers have
+ * room for them, or fewer, on any disk, and what is left for two steps. */
+static void test_sure_share_fits_any_windows(void **state)
+{
+    (void)state;
+    static const uint64_t seeks[] = {0, 4096, 65536, 262144, 1 << 20, 4 << 20};
+    struct drps_store_config config = {.rows = 1 << 30, .row_bytes = 64, .step.rows = 1 << 28};
+    for (uint64_t steps = 1; steps < 40000; steps += 1 + steps / 50) {
+        struct drps_window_source source = {.windows = (uint32_t)steps};
+        struct drps_relay_share share;
+        config.epoch_steps = steps;
+        config.windows = NULL;
+        const uint64_t least = drps_relay_sure_bytes(&config);
+        drps_relay_share_surely(least, &config, &share);
+        assert_int_equal(share.budget_bytes / share.row_bytes, 2 * config.step.rows);
+        config.windows = &source;
+        for (; source.windows > 0; source.windows -= 1 + source.windows / 30) {
+            struct drps_relay_layout l;
+            assert_true(drps_relay_fits(&share, source.windows));
+            for (size_t i = 0; i < sizeof(seeks) / sizeof(*seeks); i++) {
+                config.seek_bytes = seeks[i];
+                if (drps_relay_lay_out(&config, share.buffer_bytes, &l, NULL) < 0)
+                    fail_msg("%u windows of %llu steps, seeks of %llu bytes", source.windows,
+                             (unsigned long long)steps, (unsigned long long)seeks[i]);
+            }
+        }
+    }
+}
+
+/* More memory than the least: never fewer rows than the least has room for, and a share of it. */
+static void test_sure_share_grows(void **state)
+{
+    (void)state;
+    const struct drps_store_config config = {
+        .rows = 4000000, .row_bytes = 72, .step.rows = 3700, .epoch_steps = 5001};
+    const uint64_t least = drps_relay_sure_bytes(&config);
+    for (uint64_t memory = least; memory < 64 << 20; memory += 54321) {
+        struct drps_relay_share share;
+        drps_relay_share_surely(memory, &config, &share);
+        const uint64_t rows = share.budget_bytes / share.row_bytes;
+        const uint64_t pairs = rows / (2 * config.step.rows); /* of steps: windows have as many */
+        assert_true(pairs >= 1);
+        assert_int_equal(share.budget_bytes + share.buffer_bytes + share.scan_bytes, memory);
+        const uint64_t windows = 2 * config.epoch_steps / (pairs + 1) + 5;
+        assert_true(drps_relay_fits(
+            &share, (uint32_t)(windows < config.epoch_steps ? windows : config.epoch_steps)));
+    }
+}
+
+/* Windows with the rows 0 1, 1 2, 2 and 0, of which the first two have all three rows. */
+static int read_example(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
+                        struct drps_ways *next, struct drps_ways *prev, struct drps_err *err)
+{
+    static const struct drps_store_window heads[] = {
+        {.n = 2, .leaving = 1}, {.n = 2, .leaving = 1}, {.n = 1, .leaving = 1}, {.n = 1}};
+    static const uint32_t nexts[][2] = {{3, 1}, {3, 1}, {3}, {1}};
+    (void)ctx, (void)rows, (void)prev, (void)err;
+    *out = heads[w];
+    if (next) plan_ways(nexts[w], heads[w].n, next);
+    return 0;
+}
+
+static void test_hold_plan_takes_the_frames_left(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint64_t frames, sent;
+        uint32_t reach[4];
+    } cases[] = {
+        {"none left", 2, 3, {2, 2, 2, 4}},
+        {"one left beside all but the first two windows", 3, 0, {4, 4, 4, 4}},
+    };
+    const struct drps_window_source source = {.windows = 4, .max_rows = 2, .read = read_example};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        uint32_t far[2], reach[4];
+        uint64_t marks[DRPS_WAYS_WORDS(2)];
+        struct drps_ways next = {.marks = marks, .far = far};
+        uint64_t sent;
+        struct drps_err err = DRPS_ERR_INIT;
+        assert_int_equal(
+            drps_hold_plan(&source, cases[i].frames, 1 << 20, &next, reach, &sent, NULL, &err), 0);
+        if (sent != cases[i].sent || memcmp(reach, cases[i].reach, sizeof(reach)))
+            fail_msg("%s: reach %u %u %u %u, %llu sent", cases[i].name, reach[0], reach[1],
+                     reach[2], reach[3], (unsigned long long)sent);
+    }
+}
+
+static void test_shelves_keep_order(void **state)
+{
+    (void)state;
+    enum { N = 100 };
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_shelves *s = drps_shelves_new(2, 2 * N);
+    uint32_t frames[2 * N], out[2 * N];
+    for (uint32_t i = 0; i < 2 * N; i++)
+        frames[i] = 7 * i;
+    for (int round = 0; round < 3; round++) { /* room is given back */
+        for (size_t i = 0; i < N; i += 10) {
+            assert_int_equal(drps_shelves_add(s, 0, frames + i, 10, &err), 0);
+            assert_int_equal(drps_shelves_add(s, 1, frames + N + i, 10, &err), 0);
+        }
+        for (uint32_t w = 0; w < 2; w++) {
+            assert_int_equal(drps_shelves_count(s, w), N);
+            for (int clear = 0; clear < 2; clear++) {
+                memset(out, 0, sizeof(out));
+                drps_shelves_take(s, w, clear, out);
+                assert_memory_equal(out, frames + w * N, N * sizeof(*out));
+            }
+            assert_int_equal(drps_shelves_count(s, w), 0);
+        }
+    }
+    int rc = 0;
+    for (int i = 0; i < 3 && rc == 0; i++)
+        rc = drps_shelves_add(s, 0, frames, 2 * N, &err);
+    assert_int_equal(rc, -EINVAL);
+    drps_shelves_free(s);
+    drps_shelves_free(NULL);
+}
+
+static void test_groups_when_memory_is_short(void **state)
+{
+    (void)state;
+    struct plan *p = plan_new(test_seed("groups"), &shapes[4]);
+    struct drps_store_stats stats;
+    plan_cut(p, 3, 1);
+    assert_int_equal(p->source.windows, 400);
+    run(p, &(struct how){0}, &stats);
+    assert_true(stats.groups > 2);
+    run(p, &(struct how){.extra_memory = 64 << 20}, &stats);
+    assert_int_equal(stats.groups, 0);
+    plan_free(p);
+}
+
+static void test_tails_are_shared_in_grid_order(void **state)
+{
+    (void)state;
+    const uint64_t seed = test_seed("shared tails");
+    for (size_t i = SHAPES - 2; i < SHAPES; i++) {
+        struct plan *p = plan_new(seed, &shapes[i]);
+        struct drps_store_stats stats;
+        plan_cut(p, seed, 1);
+        for (int no_uring = 0; no_uring < 2; no_uring++) {
+            run(p, &(struct how){.no_uring = no_uring}, &stats);
+            const uint64_t sent = stats.rows_sent * p->row_bytes * p->source.epochs;
+            assert_int_equal(stats.groups, 0);
+            assert_int_equal(stats.regrouped_bytes, 0);
+            assert_in_range(stats.tails, 1, p->source.windows - 1);
+            assert_true(stats.io.written_bytes > sent / 2);
+            assert_true(stats.io.written_bytes < sent + sent / 4); /* partial chunks round up */
+        }
+        plan_free(p);
+    }
+}
+
+static void test_layout_follows_cost(void **state)
+{
+    (void)state;
+    struct drps_window_source source = {.windows = 60};
+    struct drps_store_config config = {.windows = &source};
+    struct drps_relay_layout l;
+    assert_int_equal(drps_relay_lay_out(&config, 64 << 20, &l, NULL), 0);
+    assert_int_equal(l.span, 0);
+    assert_int_equal(l.chunk_bytes, 256 << 10);
+    for (config.seek_bytes = 16384; config.seek_bytes < 300000; config.seek_bytes += 1237) {
+        assert_int_equal(drps_relay_lay_out(&config, 64 << 20, &l, NULL), 0);
+        assert_int_equal(l.chunk_bytes % 4096, 0); /* whatever the disk's probe has found */
+    }
+    source.windows = 600;
+    config.seek_bytes = 750000; /* a slow disk: larger chunks, by way of groups */
+    assert_int_equal(drps_relay_lay_out(&config, 64 << 20, &l, NULL), 0);
+    assert_true(l.span > 0 && l.chunk_bytes >= 448 << 10);
+    source.windows = 10000;
+    config.seek_bytes = 0;
+    assert_int_equal(drps_relay_lay_out(&config, 64 << 20, &l, NULL), 0);
+    assert_int_equal(l.groups, (10000 + l.span - 1) / l.span);
+    assert_true((l.tails + l.read_chunks + l.behind) * l.chunk_bytes <=
+                (64 << 20) - 10000 * 256); /* the windows' own bytes are part of it */
+    assert_int_equal(drps_relay_lay_out(&config, 64 << 10, &l, NULL), DRPS_E_MEMORY_BUDGET);
+    source.windows = 3500;
+    assert_int_equal(drps_relay_lay_out(&config, 2 << 20, &l, NULL), 0);
+    assert_true(l.tails * l.chunk_bytes <= (2 << 20) - 3500 * 256);
+    source.windows = 6000; /* their chunks alone would fit */
+    assert_int_equal(drps_relay_lay_out(&config, 2 << 20, &l, NULL), DRPS_E_MEMORY_BUDGET);
+    for (source.windows = 250; source.windows < 2000; source.windows++) {
+        assert_int_equal(drps_relay_lay_out(&config, 2 << 20, &l, NULL), 0);
+        assert_true(l.span == 0 || (l.groups >= 3 && source.windows % l.span != 1));
+    }
+}
+
+/* What tails of a size that is rounded down leave is for reading and for writing. */
+static void test_layout_uses_its_bytes(void **state)
+{
+    (void)state;
+    struct drps_window_source source = {.windows = 5};
+    struct drps_store_config config = {.windows = &source};
+    for (; source.windows < 3000; source.windows += 1 + source.windows / 20)
+        for (uint64_t bytes = 3 << 20; bytes <= 12 << 20; bytes += 777777) {
+            struct drps_relay_layout l;
+            if (drps_relay_lay_out(&config, bytes, &l, NULL) < 0) continue;
+            const uint64_t used = (l.tails + l.behind + l.read_chunks) * l.chunk_bytes;
+            assert_true(used <= bytes - (1 << 20)); /* the rest is the windows' */
+            if (l.chunk_bytes < 64 << 10) assert_true(used >= (bytes - (1 << 20)) * 9 / 10);
+            assert_in_range(l.write_chunks, 1, l.behind / 4);
+            assert_true(l.read_chunks >= 4);
+        }
+}
+
+enum { MANY = 2000 };
+
+/* What MANY windows send: `rows` each to the windows first, first + step, ... of those behind it,
+ * `to` of them. */
+static void list_sends(struct drps_sends *sends, uint64_t memory_bytes, uint32_t first,
+                       uint32_t step, uint32_t to, uint32_t rows)
+{
+    static uint32_t by_way[MANY + 1];
+    struct drps_err err = DRPS_ERR_INIT;
+    if (drps_sends_init(sends, MANY, memory_bytes, &err) < 0) fail_msg("%s", err.text);
+    memset(by_way, 0, sizeof(by_way));
+    for (uint32_t i = 0; i < to; i++)
+        by_way[first + i * step] = rows;
+    for (uint32_t w = 0; w < MANY; w++)
+        drps_sends_add(sends, w, by_way);
+}
+
+static void test_layout_shares_tails_where_that_is_cheaper(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint64_t buffer_bytes, memory_bytes, seek_bytes;
+        uint32_t first, step, to, rows;
+        int shared;
+    } cases[] = {
+        {"much to one window", 3 << 20, 1 << 20, 0, 500, 1, 1, 100, 1},
+        {"much to two, a disk that seeks", 12 << 20, 1 << 20, 100000, 500, 700, 2, 1000, 1},
+        {"little to many", 3 << 20, 16 << 20, 0, 2, 19, 100, 1, 0},
+        {"little to one far away, in memory for a tail each", 64 << 20, 1 << 20, 0, 1900, 1, 1, 1,
+         0},
+        {"too much for the list", 3 << 20, 20000, 0, 500, 700, 2, 100, 0},
+        {"nothing", 3 << 20, 1 << 20, 0, 2, 1, 0, 0, 0},
+    };
+    const struct drps_window_source source = {.windows = MANY};
+    uint32_t reach[MANY];
+    for (uint32_t w = 0; w < MANY; w++)
+        reach[w] = 1;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const struct drps_store_config config = {
+            .windows = &source, .row_bytes = 520, .seek_bytes = cases[i].seek_bytes};
+        const uint64_t bytes = cases[i].buffer_bytes;
+        struct drps_relay_layout before, l;
+        struct drps_sends sends;
+        assert_int_equal(drps_relay_lay_out(&config, bytes, &before, NULL), 0);
+        list_sends(&sends, cases[i].memory_bytes, cases[i].first, cases[i].step, cases[i].to,
+                   cases[i].rows);
+        l = before;
+        assert_int_equal(drps_relay_pool_tails(&config, bytes, &sends, reach, &l, NULL), 0);
+        if ((l.chunks_most > 0) != cases[i].shared) fail_msg("%s", cases[i].name);
+        if (cases[i].shared) {
+            assert_in_range(l.tails, 1, MANY - 1);
+            assert_int_equal(l.groups, 0);
+            assert_true((l.tails + l.read_chunks + l.behind) * l.chunk_bytes +
+                            drps_relay_slots(&l, 0, 0) * 16 <=
+                        bytes - (1 << 20)); /* which the windows have */
+        } else {
+            assert_memory_equal(&l, &before, sizeof(l));
+        }
+        for (uint32_t w = 0; w < MANY; w++) /* what is held is not sent */
+            reach[w] = MANY;
+        l = before;
+        assert_int_equal(drps_relay_pool_tails(&config, bytes, &sends, reach, &l, NULL), 0);
+        assert_int_equal(l.chunks_most, 0);
+        for (uint32_t w = 0; w < MANY; w++)
+            reach[w] = 1;
+        drps_sends_destroy(&sends);
+    }
+}
+
+static void test_closes_at_any_time(void **state)
+{
+    (void)state;
+    struct plan *p = plan_new(test_seed("close"), &shapes[0]);
+    struct drps_err err = DRPS_ERR_INIT;
+    plan_cut(p, 1, 3);
+    for (size_t stop = 0; stop < 40; stop += 3) {
+        struct drps_store_config config = plan_config(p);
+        struct drps_store *st;
+        struct drps_rows rows;
+        char *dir = scratch_new();
+        config.dir = dir;
+        config.memory_bytes = plan_least_memory(&drps_store_relay, &config);
+        assert_int_equal(drps_store_relay.open(&config, &st, &err), 0);
+        for (size_t s = 0; s <= stop; s++) {
+            const struct plan_step *step = &p->steps[s];
+            assert_int_equal(
+                drps_store_relay.step_open(st, s, step->slots, step->n_ids, &rows, &err), 0);
+            if (s == stop && stop % 2) break; /* with a step open */
+            assert_int_equal(drps_store_relay.step_close(st, s, 1, &err), 0);
+        }
+        drps_store_relay.close(st);
+        scratch_remove(dir);
+    }
+    drps_store_relay.close(NULL);
+    plan_free(p);
+}
+
+/* A source whose third window cannot be read before it is let go. */
+struct gate {
+    struct drps_window_source inner;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int is_open, told;
+};
+
+static int read_through_gate(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
+                             struct drps_ways *next, struct drps_ways *prev, struct drps_err *err)
+{
+    struct gate *g = ctx;
+    pthread_mutex_lock(&g->lock);
+    while (w == 2 && !g->is_open)
+        pthread_cond_wait(&g->changed, &g->lock);
+    pthread_mutex_unlock(&g->lock);
+    return g->inner.read(g->inner.ctx, w, out, rows, next, prev, err);
+}
+
+static void opened(void *ctx)
+{
+    struct gate *g = ctx;
+    pthread_mutex_lock(&g->lock);
+    g->told++;
+    pthread_cond_broadcast(&g->changed);
+    pthread_mutex_unlock(&g->lock);
+}
+
+static void run_steps(struct drps_store *st, const struct plan *p, uint64_t from, uint64_t to)
+{
+    struct drps_rows rows;
+    for (uint64_t s = from; s < to; s++) {
+        const struct plan_step *step = &p->steps[s % p->epoch_steps];
+        assert_int_equal(drps_store_relay.step_open(st, s, step->slots, step->n_ids, &rows, NULL),
+                         0);
+        assert_int_equal(drps_store_relay.step_close(st, s, 1, NULL), 0);
+    }
+}
+
+/* A source that counts what is read of it, but for heads. */
+struct counted {
+    struct drps_window_source inner;
+    uint64_t reads;
+};
+
+static int read_counted(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
+                        struct drps_ways *next, struct drps_ways *prev, struct drps_err *err)
+{
+    struct counted *c = ctx;
+    c->reads += rows || next || prev;
+    return c->inner.read(c->inner.ctx, w, out, rows, next, prev, err);
+}
+
+static int visit_nothing(void *ctx, uint64_t first, size_t n, const void *rows,
+                         struct drps_err *err)
+{
+    (void)ctx, (void)first, (void)n, (void)rows, (void)err;
+    return 0;
+}
+
+/* However many groups there are: a window's record is read once for the rows that come to it, and
+ * once for those that it sent to groups; those of the two open windows once more. */
+static void test_scan_reads_each_window_twice_at_most(void **state)
+{
+    (void)state;
+    struct plan *p = plan_new(test_seed("scan"), &shapes[4]);
+    struct drps_store *st;
+    struct drps_store_stats stats;
+    struct drps_err err = DRPS_ERR_INIT;
+    char *dir = scratch_new();
+    plan_cut(p, 3, 1);
+    const uint64_t windows = p->source.windows;
+    struct counted c = {.inner = p->source};
+    struct drps_window_source source = p->source;
+    source.ctx = &c;
+    source.read = read_counted;
+    struct drps_store_config config = plan_config(p);
+    config.dir = dir;
+    config.windows = &source;
+    config.memory_bytes = plan_least_memory(&drps_store_relay, &config);
+    if (drps_store_relay.open(&config, &st, &err) < 0) fail_msg("%s", err.text);
+    drps_store_relay.stats(st, &stats);
+    assert_true(stats.groups > 2);
+    for (uint64_t done = 0, next; done < p->n_steps; done = next) {
+        next = done + windows / 2 < p->n_steps ? done + windows / 2 : p->n_steps;
+        run_steps(st, p, done, next);
+        if (drps_store_relay.scan(st, visit_nothing, NULL, &err) < 0) fail_msg("%s", err.text);
+        c.reads = 0; /* the store's thread is idle until the next step */
+        if (drps_store_relay.scan(st, visit_nothing, NULL, &err) < 0) fail_msg("%s", err.text);
+        assert_in_range(c.reads, windows / 4, 2 * windows + 2);
+    }
+    drps_store_relay.close(st);
+    scratch_remove(dir);
+    plan_free(p);
+}
+
+/* Who asks first need not wait: the store's thread says when to ask again. */
+static void test_says_when_a_window_is_open(void **state)
+{
+    (void)state;
+    struct plan *p = plan_new(test_seed("relay, ready"), &shapes[0]);
+    struct drps_store *st;
+    struct drps_err err = DRPS_ERR_INIT;
+    char *dir = scratch_new();
+    plan_cut(p, 1, 3);
+    struct gate g = {.inner = p->source, .is_open = 1};
+    struct drps_window_source source = p->source;
+    struct drps_store_config config = plan_config(p);
+    pthread_mutex_init(&g.lock, NULL);
+    pthread_cond_init(&g.changed, NULL);
+    config.dir = dir;
+    config.memory_bytes = plan_least_memory(&drps_store_relay, &config);
+    source.ctx = &g;
+    source.read = read_through_gate;
+    config.windows = &source;
+    config.opened = opened;
+    config.opened_ctx = &g;
+    if (drps_store_relay.open(&config, &st, &err) < 0) fail_msg("%s", err.text);
+    pthread_mutex_lock(&g.lock);
+    g.is_open = 0; /* the store's thread reads the third when the first was left */
+    pthread_mutex_unlock(&g.lock);
+    const uint64_t first = p->windows[0].head.steps, second = p->windows[1].head.steps;
+
+    run_steps(st, p, 0, first + second - 1); /* which wait, and nobody is told */
+    if (second > 1) assert_true(drps_store_relay.step_ready(st)); /* its window is entered */
+    run_steps(st, p, first + second - 1, first + second);
+    assert_int_equal(g.told, 0);
+    assert_false(drps_store_relay.step_ready(st)); /* the third is held up */
+    pthread_mutex_lock(&g.lock);
+    assert_int_equal(g.told, 0);
+    g.is_open = 1;
+    pthread_cond_broadcast(&g.changed);
+    while (!g.told)
+        pthread_cond_wait(&g.changed, &g.lock);
+    pthread_mutex_unlock(&g.lock);
+    assert_true(drps_store_relay.step_ready(st));
+    run_steps(st, p, first + second, first + second + 1);
+    drps_store_relay.close(st);
+    assert_int_equal(g.told, 1);
+    pthread_cond_destroy(&g.changed);
+    pthread_mutex_destroy(&g.lock);
+    scratch_remove(dir);
+    plan_free(p);
+}
+
+static void test_wrong_use_is_refused(void **state)
+{
+    (void)state;
+    struct plan *p = plan_new(test_seed("use"), &shapes[0]);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_store *st;
+    struct drps_rows rows;
+    char *dir = scratch_new();
+    plan_cut(p, 1, 3);
+    struct drps_store_config config = plan_config(p);
+    config.dir = dir;
+    const uint64_t least = plan_least_memory(&drps_store_relay, &config);
+    config.memory_bytes = least - 1;
+    assert_int_equal(drps_store_relay.open(&config, &st, &err), DRPS_E_MEMORY_BUDGET);
+    char number[32];
+    (void)snprintf(number, sizeof(number), "%llu", (unsigned long long)least);
+    assert_non_null(strstr(err.text, number));
+    drps_err_clear(&err);
+    config.memory_bytes = least;
+    struct drps_store_config bad = config;
+    bad.windows = NULL;
+    assert_int_equal(drps_store_relay.open(&bad, &st, NULL), -EINVAL);
+    bad = config;
+    bad.row_bytes = 6;
+    assert_int_equal(drps_store_relay.open(&bad, &st, NULL), -EINVAL);
+
+    const struct plan_step *s0 = &p->steps[0], *s1 = &p->steps[1];
+    assert_int_equal(drps_store_relay.open(&config, &st, &err), 0);
+    assert_int_equal(drps_store_relay.step_close(st, 0, 0, NULL), -EINVAL);
+    assert_int_equal(drps_store_relay.step_open(st, 1, s1->slots, s1->n_ids, &rows, NULL), -EINVAL);
+    const uint32_t beyond = p->rows;
+    assert_int_equal(drps_store_relay.step_open(st, 0, &beyond, 1, &rows, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "row"));
+    drps_err_clear(&err);
+    assert_int_equal(drps_store_relay.step_open(st, 0, s0->slots, s0->n_ids, &rows, &err), 0);
+    assert_int_equal(drps_store_relay.scan(st, NULL, NULL, NULL), -EINVAL);
+    assert_int_equal(drps_store_relay.step_close(st, 1, 0, NULL), -EINVAL);
+    assert_int_equal(drps_store_relay.step_close(st, 0, 0, &err), 0);
+    drps_store_relay.close(st);
+    scratch_remove(dir);
+    plan_free(p);
+}
+
+/* A byte of the file that was altered behind the store's back is found, and its place is named. */
+static void test_wrong_byte_is_named(void **state)
+{
+    (void)state;
+    struct plan *p = plan_new(test_seed("byte"), &shapes[2]);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_store *st;
+    struct drps_rows rows;
+    char *dir = scratch_new();
+    plan_cut(p, 1, 1);
+    struct drps_store_config config = plan_config(p);
+    config.dir = dir;
+    config.chunk_bytes = 4096;
+    config.memory_bytes = plan_least_memory(&drps_store_relay, &config);
+    assert_int_equal(drps_store_relay.open(&config, &st, &err), 0);
+    int rc = 0;
+    for (size_t s = 0; s < p->n_steps && rc == 0; s++) {
+        const struct plan_step *step = &p->steps[s];
+        rc = drps_store_relay.step_open(st, s, step->slots, step->n_ids, &rows, &err);
+        if (rc == 0) rc = drps_store_relay.step_close(st, s, 1, &err);
+        if (s != p->epoch_steps || rc) continue;
+        char *path = drps_path_join(dir, "transit");
+        FILE *f = fopen(path, "r+b");
+        assert_non_null(f);
+        (void)fseek(f, 0, SEEK_END);
+        const long bytes = ftell(f);
+        for (long at = 100; at < bytes; at += 4096) {
+            (void)fseek(f, at, SEEK_SET);
+            const int c = fgetc(f);
+            (void)fseek(f, at, SEEK_SET);
+            (void)fputc(c ^ 1, f);
+        }
+        assert_int_equal(fclose(f), 0);
+        free(path);
+    }
+    assert_int_equal(rc, DRPS_E_CORRUPT);
+    assert_non_null(strstr(err.text, "transit"));
+    assert_non_null(strstr(err.text, "at byte"));
+    drps_store_relay.close(st);
+    scratch_remove(dir);
+    plan_free(p);
+}
+
+/* Windows that contradict each other end the training with an error. */
+static int lie(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
+               struct drps_ways *next, struct drps_ways *prev, struct drps_err *err)
+{
+    const struct plan *p = ctx;
+    const struct plan_window *win = &p->windows[w];
+    int rc = p->source.read((void *)p, w, out, rows, next, prev, err);
+    uint32_t *plain = malloc((win->head.n + 1) * sizeof(*plain));
+    assert_non_null(plain);
+    for (size_t s = 0; s < win->head.n; s++) /* one of them has rows that stay */
+        plain[s] = win->next[s] == 1 ? 2 : win->next[s];
+    if (next && w % 2 == 1) plan_ways(plain, win->head.n, next);
+    free(plain);
+    return rc;
+}
+
+static void test_contradicting_windows_are_refused(void **state)
+{
+    (void)state;
+    struct plan *p = plan_new(test_seed("lie"), &shapes[0]);
+    struct drps_err err = DRPS_ERR_INIT;
+    char *dir = scratch_new();
+    plan_cut(p, 1, 2);
+    struct drps_window_source source = p->source;
+    source.read = lie;
+    struct drps_store_config config = plan_config(p);
+    config.dir = dir;
+    config.windows = &source;
+    config.memory_bytes = plan_least_memory(&drps_store_relay, &config);
+    assert_int_equal(plan_run(p, &drps_store_relay, &config, NULL, &err), DRPS_E_CORRUPT);
+    assert_non_null(strstr(err.text, "contradict"));
+    scratch_remove(dir);
+    plan_free(p);
+}
+
+/* Whichever call fails first: the error comes out, names a file, nothing hangs and all is released.
+ */
+static void test_faults_come_out(void **state)
+{
+    static const unsigned ops[] = {FAULT_OPEN, FAULT_FALLOCATE, FAULT_PREAD, FAULT_PWRITE};
+    (void)state;
+    const uint64_t seed = test_seed("faults");
+    struct plan *p = plan_new(seed, &shapes[0]);
+    plan_cut(p, seed, 2);
+    for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++) {
+        int met = 0;
+        for (long k = 1; k < 2000; k += k < 4 ? 1 : k / 3) {
+            struct fault_io *f = fault_io_new(drps_io_os());
+            struct drps_err err = DRPS_ERR_INIT;
+            struct drps_store_config config = plan_config(p);
+            char *dir = scratch_new();
+            config.io = &f->io;
+            config.dir = dir;
+            config.chunk_bytes = 4096;
+            config.memory_bytes = plan_least_memory(&drps_store_relay, &config);
+            fault_io_arm(f, ops[i], k, 1, FAULT_ERROR, k % 2 ? -EIO : -ENOSPC);
+            const int rc = plan_run(p, &drps_store_relay, &config, NULL, &err);
+            assert_int_equal(rc<0, f->fired> 0);
+            if (rc < 0) assert_non_null(strstr(err.text, dir));
+            met += rc < 0;
+            fault_io_free(f);
+            scratch_remove(dir);
+        }
+        assert_true(met > 0);
+    }
+    plan_free(p);
+}
+
+static void test_short_transfers_are_continued(void **state)
+{
+    (void)state;
+    const uint64_t seed = test_seed("short");
+    struct plan *p = plan_new(seed, &shapes[2]);
+    plan_cut(p, seed, 2);
+    for (long k = 1; k < 40; k += 3) {
+        struct fault_io *f = fault_io_new(drps_io_os());
+        struct drps_err err = DRPS_ERR_INIT;
+        struct drps_store_config config = plan_config(p);
+        char *dir = scratch_new();
+        config.io = &f->io;
+        config.dir = dir;
+        config.chunk_bytes = 4096;
+        config.memory_bytes = plan_least_memory(&drps_store_relay, &config);
+        fault_io_arm(f, FAULT_PREAD | FAULT_PWRITE, k, 0, FAULT_SHORT, 0);
+        if (plan_run(p, &drps_store_relay, &config, NULL, &err) < 0) fail_msg("%s", err.text);
+        assert_true(f->fired > 0);
+        fault_io_free(f);
+        scratch_remove(dir);
+    }
+    plan_free(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_equals_model),
+        cmocka_unit_test(test_shows_several_steps),
+        cmocka_unit_test(test_moves_what_the_windows_say),
+        cmocka_unit_test(test_holds_what_there_is_room_for),
+        cmocka_unit_test(test_window_bytes_stay_in_the_budget),
+        cmocka_unit_test(test_sure_share_fits_any_windows),
+        cmocka_unit_test(test_sure_share_grows),
+        cmocka_unit_test(test_hold_plan_takes_the_frames_left),
+        cmocka_unit_test(test_shelves_keep_order),
+        cmocka_unit_test(test_groups_when_memory_is_short),
+        cmocka_unit_test(test_tails_are_shared_in_grid_order),
+        cmocka_unit_test(test_layout_follows_cost),
+        cmocka_unit_test(test_layout_uses_its_bytes),
+        cmocka_unit_test(test_layout_shares_tails_where_that_is_cheaper),
+        cmocka_unit_test(test_closes_at_any_time),
+        cmocka_unit_test(test_scan_reads_each_window_twice_at_most),
+        cmocka_unit_test(test_says_when_a_window_is_open),
+        cmocka_unit_test(test_wrong_use_is_refused),
+        cmocka_unit_test(test_wrong_byte_is_named),
+        cmocka_unit_test(test_contradicting_windows_are_refused),
+        cmocka_unit_test(test_faults_come_out),
+        cmocka_unit_test(test_short_transfers_are_continued),
+    };
+    return cmocka_run_group_tests_name("relay", tests, NULL, NULL);
+}
