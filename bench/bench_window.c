@@ -18,8 +18,8 @@
 #include "base/drps_clock.h"
 #include "base/drps_rng.h"
 #include "base/drps_size.h"
-#include "index/drps_batch.h"
-#include "index/drps_window.h"
+#include "index/plan/drps_batch.h"
+#include "index/plan/drps_window.h"
 
 enum { ROW_BYTES = 8, CURVE = 24 };
 

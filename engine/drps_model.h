@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "base/drps_err.h"
-#include "index/drps_batch.h"
+#include "index/plan/drps_batch.h"
 #include "storage/drps_store.h"
 
 enum drps_algo { DRPS_ALGO_LIR, DRPS_ALGO_LOR, DRPS_ALGO_SVM, DRPS_ALGO_LMF, DRPS_ALGO_FM };

@@ -14,7 +14,7 @@
 
 #include "base/drps_io.h"
 #include "engine/drps_model.h"
-#include "index/drps_plan.h"
+#include "index/plan/drps_plan.h"
 #include "storage/kv/drps_kv.h"
 
 enum { DRPS_MODELDIR_VERSION = 1, DRPS_MODELDIR_BLOCK_BYTES = 16 * 1024 };

@@ -17,7 +17,7 @@
 #include "engine/drps_report.h"
 #include "engine/job.h"
 #include "engine/publish.h"
-#include "index/drps_names.h"
+#include "index/plan/drps_names.h"
 
 enum {
     MANIFEST_BYTES = 1 << 20, /* of trained.json; an epoch takes some 600 bytes of it */

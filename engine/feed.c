@@ -9,7 +9,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/record/drps_recstream.h"
-#include "index/drps_round.h"
+#include "index/plan/drps_round.h"
 
 enum {
     PLACES_LEAST = 2,  /* of unpacked bodies: the one in use and the next */

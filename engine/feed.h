@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "index/drps_batch.h"
-#include "index/drps_plan.h"
+#include "index/plan/drps_batch.h"
+#include "index/plan/drps_plan.h"
 
 struct drps_feed; /* opaque: the open plan files and the streams over them */
 

@@ -15,7 +15,7 @@
 #include "base/drps_size.h"
 #include "engine/drps_modeldir.h"
 #include "engine/publish.h"
-#include "index/drps_names.h"
+#include "index/plan/drps_names.h"
 #include "storage/io/drps_probe.h"
 
 enum { PROBE_LEAST = 64 << 20 }; /* bytes of rows */

@@ -13,7 +13,7 @@
 #include "base/folder/drps_manifest.h"
 #include "engine/blockcache.h"
 #include "engine/trained.h"
-#include "index/drps_names.h"
+#include "index/plan/drps_names.h"
 
 enum {
     MIB = 1 << 20,

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
-#include "index/drps_names.h"
+#include "index/plan/drps_names.h"
 
 enum { DIGIT_BITS = 8, DIGITS = 64 / DIGIT_BITS, BUCKETS = 1 << DIGIT_BITS };
 

@@ -6,7 +6,7 @@
 
 #include "base/drps_err.h"
 #include "engine/memory.h"
-#include "index/drps_plan.h"
+#include "index/plan/drps_plan.h"
 
 /* What a training run will write, in bytes. */
 struct drps_space {

@@ -5,8 +5,8 @@
 
 #include "base/drps_alloc.h"
 #include "base/record/drps_recstream.h"
-#include "index/drps_batch.h"
-#include "index/drps_window.h"
+#include "index/plan/drps_batch.h"
+#include "index/plan/drps_window.h"
 
 enum { DEPTH = 2 };
 

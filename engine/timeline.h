@@ -5,7 +5,7 @@
 #ifndef DRPS_TIMELINE_H
 #define DRPS_TIMELINE_H
 
-#include "index/drps_plan.h"
+#include "index/plan/drps_plan.h"
 #include "storage/drps_store.h"
 
 struct drps_uses; /* opaque: the open file and its stream */

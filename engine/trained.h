@@ -17,7 +17,7 @@
 
 #include "base/drps_io.h"
 #include "engine/params.h"
-#include "index/drps_plan.h"
+#include "index/plan/drps_plan.h"
 
 #define DRPS_TRAINED_KIND "drps-trained"
 #define DRPS_TRAINED_MANIFEST "trained.json"

@@ -8,8 +8,8 @@
 #include <stdatomic.h>
 
 #include "base/drps_log.h"
-#include "index/drps_plan.h"
-#include "index/drps_window.h"
+#include "index/plan/drps_plan.h"
+#include "index/plan/drps_window.h"
 #include "storage/drps_store.h"
 
 struct drps_windows; /* opaque: an open windows.rec and room for one of its records */

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/drps_log.h"
-#include "index/drps_plan.h"
+#include "index/plan/drps_plan.h"
 #include "index/spool.h"
 
 /* What each worker gets of the training samples, or of those held out. */

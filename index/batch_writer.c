@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "index/bodies.h"
-#include "index/drps_batch.h"
+#include "index/plan/drps_batch.h"
 
 struct batch_writer {
     struct drps_recwriter *data, *rows; /* borrowed */

@@ -6,7 +6,7 @@
 #define DRPS_INDEX_BATCH_WRITER_H
 
 #include "base/record/drps_recfile.h"
-#include "index/drps_plan.h"
+#include "index/plan/drps_plan.h"
 
 /* A batch as its samples came. Zero it first; arrays are kept from batch to batch. */
 struct gathered {

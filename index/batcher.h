@@ -4,7 +4,7 @@
 #define DRPS_INDEX_BATCHER_H
 
 #include "base/record/drps_recfile.h"
-#include "index/drps_plan.h"
+#include "index/plan/drps_plan.h"
 
 struct batcher;
 

@@ -4,7 +4,7 @@
  *
  * The entries are sorted by row, and dealt out to their samples again: so a sample's are in the
  * order of their rows. Order changes no sample, and makes the differences small that packing stores
- * (pack16.h).
+ * (drps_pack16.h).
  */
 #ifndef DRPS_INDEX_BODIES_H
 #define DRPS_INDEX_BODIES_H
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/drps_err.h"
-#include "index/drps_batch.h"
+#include "index/plan/drps_batch.h"
 
 /* Zero it first. */
 struct bodies {

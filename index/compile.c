@@ -13,8 +13,8 @@
 #include "base/drps_size.h"
 #include "index/blocks/crew.h"
 #include "index/drps_index.h"
-#include "index/drps_names.h"
 #include "index/placement.h"
+#include "index/plan/drps_names.h"
 #include "index/run.h"
 #include "storage/io/drps_probe.h"
 

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "base/drps_err.h"
-#include "index/drps_window.h"
-#include "index/steps.h"
+#include "index/plan/drps_steps.h"
+#include "index/plan/drps_window.h"
 
 /* What is known before cutting. */
 struct cut_extent {

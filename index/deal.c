@@ -11,9 +11,9 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_extsort.h"
-#include "index/drps_batch.h"
-#include "index/drps_round.h"
-#include "index/steps.h"
+#include "index/plan/drps_batch.h"
+#include "index/plan/drps_round.h"
+#include "index/plan/drps_steps.h"
 
 struct dealing {
     const struct deal_job *job;

@@ -7,7 +7,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_endian.h"
-#include "index/drps_names.h"
+#include "index/plan/drps_names.h"
 
 enum { SMALL_KEYS = 1 << 24 };
 

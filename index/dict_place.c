@@ -13,9 +13,9 @@
 #include "base/drps_alloc.h"
 #include "base/drps_endian.h"
 #include "base/drps_extsort.h"
-#include "index/drps_names.h"
 #include "index/grid.h"
-#include "index/names.h"
+#include "index/plan/drps_names.h"
+#include "index/plan/drps_names_writer.h"
 #include "index/scatter.h"
 
 _Static_assert(SCATTER_NONE == DRPS_NO_ROW, "a key without a number has no row");

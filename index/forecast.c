@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "index/drps_window.h"
+#include "index/plan/drps_window.h"
 
 #include "index/pools.h"
 #include "index/simulation.h"

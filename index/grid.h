@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "base/drps_rng.h"
-#include "index/drps_batch.h"
+#include "index/plan/drps_batch.h"
 
 enum { GRID_GROUPS_MAX = 4096, GRID_LANES_MAX = DRPS_BATCH_LANES };
 

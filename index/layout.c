@@ -10,11 +10,11 @@
 #include "index/blocks/crew.h"
 #include "index/blocks/stream.h"
 #include "index/blocks/tally.h"
-#include "index/drps_batch.h"
-#include "index/drps_names.h"
-#include "index/drps_window.h"
+#include "index/plan/drps_batch.h"
+#include "index/plan/drps_names.h"
+#include "index/plan/drps_steps.h"
+#include "index/plan/drps_window.h"
 #include "index/renumber.h"
-#include "index/steps.h"
 
 static uint64_t steps_of(const struct drps_plan_info *info)
 {

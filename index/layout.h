@@ -13,7 +13,7 @@
 #include "base/drps_log.h"
 #include "index/blocks/builder.h"
 #include "index/drps_crew.h"
-#include "index/drps_plan.h"
+#include "index/plan/drps_plan.h"
 
 struct layout_job {
     const struct drps_io *io;

@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "index/drps_window.h"
+#include "index/plan/drps_window.h"
 
 #include "base/drps_alloc.h"
 #include "index/cut.h"
-#include "index/drps_batch.h"
-#include "index/steps.h"
+#include "index/plan/drps_batch.h"
+#include "index/plan/drps_steps.h"
 #include "storage/relay/drps_hold_limit.h"
 
 enum {

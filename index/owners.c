@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/drps_alloc.h"
-#include "index/steps.h"
+#include "index/plan/drps_steps.h"
 
 /* Add a step's rows to their blocks; both are in order. */
 static void count_step(const struct owners_job *job, const uint32_t *rows, size_t n,

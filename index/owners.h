@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "index/drps_plan.h"
+#include "index/plan/drps_plan.h"
 
 struct owners {
     uint32_t servers;

@@ -8,8 +8,8 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_size.h"
+#include "index/plan/drps_steps.h"
 #include "index/renumber.h"
-#include "index/steps.h"
 #include "partition/drps_partition.h"
 
 enum { HOT_ROWS_PART = 16, NETWORK_BPS = 125000000 }; /* 1 Gbit/s */

@@ -9,10 +9,10 @@
 #include "base/drps_alloc.h"
 #include "base/record/drps_recfile.h"
 #include "index/bodies.h"
-#include "index/drps_batch.h"
-#include "index/drps_names.h"
-#include "index/names.h"
-#include "index/steps.h"
+#include "index/plan/drps_batch.h"
+#include "index/plan/drps_names.h"
+#include "index/plan/drps_names_writer.h"
+#include "index/plan/drps_steps.h"
 
 enum {
     BUFFER_BYTES = 4 << 20,

@@ -9,7 +9,7 @@
 
 #include "base/drps_err.h"
 #include "base/drps_io.h"
-#include "index/drps_plan.h"
+#include "index/plan/drps_plan.h"
 
 /*
  * Copy data.rec, rows.rec and names.rec from `from` to `to`, row r becoming place[r] (a permutation

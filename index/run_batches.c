@@ -5,9 +5,9 @@
 
 #include "base/drps_alloc.h"
 #include "index/batcher.h"
-#include "index/drps_names.h"
 #include "index/grid.h"
 #include "index/lanes.h"
+#include "index/plan/drps_names.h"
 #include "index/run.h"
 
 enum { MIN_BATCH = 100 };

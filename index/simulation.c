@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
-#include "index/drps_batch.h"
+#include "index/plan/drps_batch.h"
 #include "storage/kv/drps_extents.h"
 
 /* One pool and what it did since the counting began. */

@@ -10,8 +10,8 @@
 
 #include "base/drps_err.h"
 #include "base/drps_io.h"
-#include "index/drps_window.h"
-#include "index/steps.h"
+#include "index/plan/drps_steps.h"
+#include "index/plan/drps_window.h"
 #include "storage/pib/drps_pool.h"
 
 struct simulation {

@@ -14,7 +14,7 @@
 #include "index/slots.h"
 
 #include "base/drps_alloc.h"
-#include "index/drps_batch.h"
+#include "index/plan/drps_batch.h"
 
 enum { UNIT_WORDS = 65536 / 64 }; /* the bitmap is a multiple of it */
 

@@ -9,8 +9,8 @@
 #include "base/drps_err.h"
 #include "base/drps_io.h"
 #include "index/cut.h"
-#include "index/drps_window.h"
-#include "index/steps.h"
+#include "index/plan/drps_steps.h"
+#include "index/plan/drps_window.h"
 
 /* out_dir/slots.rec being written. Own; one thread. */
 struct slots;

@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "index/drps_window.h"
+#include "index/plan/drps_window.h"
 
 #include "base/drps_alloc.h"
-#include "index/drps_batch.h"
-#include "index/steps.h"
+#include "index/plan/drps_batch.h"
+#include "index/plan/drps_steps.h"
 
 enum { SLICE_LEAST = 64 }; /* blocks */
 

@@ -13,15 +13,15 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "index/drps_window.h"
+#include "index/plan/drps_window.h"
 
 #include "base/drps_alloc.h"
 #include "index/cut.h"
-#include "index/distances.h"
-#include "index/drps_batch.h"
+#include "index/plan/codec/drps_distances.h"
+#include "index/plan/drps_batch.h"
+#include "index/plan/drps_steps.h"
+#include "index/plan/drps_window_record.h"
 #include "index/slots.h"
-#include "index/steps.h"
-#include "index/window_record.h"
 
 enum { SECTION_WORDS = SECTION_ROWS / 64 };
 

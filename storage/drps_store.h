@@ -76,7 +76,7 @@ struct drps_timeline {
                        struct drps_err *err);
 };
 
-/* One window of an epoch as the relay store runs it; index/drps_window.h has the terms. */
+/* One window of an epoch as the relay store runs it; index/plan/drps_window.h has the terms. */
 struct drps_store_window {
     uint64_t first_step, steps; /* of the epoch */
     size_t n;                   /* rows */

@@ -11,7 +11,7 @@
 #include "base/drps_size.h"
 #include "base/folder/drps_manifest.h"
 #include "engine/drps_modeldir.h"
-#include "index/drps_plan.h"
+#include "index/plan/drps_plan.h"
 #include "tools/cli.h"
 
 enum { KEY_VERIFY = DRPS_CLI_KEY, KEY_EPOCH, KEY_WINDOWS };

@@ -9,9 +9,9 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_size.h"
-#include "index/drps_batch.h"
-#include "index/drps_plan.h"
-#include "index/steps.h"
+#include "index/plan/drps_batch.h"
+#include "index/plan/drps_plan.h"
+#include "index/plan/drps_steps.h"
 
 enum {
     READ_BUFFER = 1 << 20,

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/drps_err.h"
-#include "index/drps_plan.h"
+#include "index/plan/drps_plan.h"
 
 /* What I/O costs, in microseconds. Eq. 1: cost(B) = AccNum(B) * (seek + |B| * row). */
 struct block_cost {

@@ -11,9 +11,9 @@
 #include "index/blocks/crew.h"
 #include "index/blocks/crew_wire.h"
 #include "index/blocks/stream.h"
-#include "index/drps_batch.h"
-#include "index/drps_plan.h"
-#include "index/steps.h"
+#include "index/plan/drps_batch.h"
+#include "index/plan/drps_plan.h"
+#include "index/plan/drps_steps.h"
 
 enum { READ_BUFFER = 1 << 20 };
 

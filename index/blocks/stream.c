@@ -8,8 +8,8 @@
 #include "base/drps_alloc.h"
 #include "base/drps_rng.h"
 #include "base/drps_size.h"
-#include "index/drps_plan.h"
-#include "index/steps.h"
+#include "index/plan/drps_plan.h"
+#include "index/plan/drps_steps.h"
 
 enum {
     READ_BUFFER = 1 << 20,

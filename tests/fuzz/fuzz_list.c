@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "index/drps_batch.h"
-#include "index/list.h"
+#include "index/plan/codec/list.h"
+#include "index/plan/drps_batch.h"
 #include "support/fuzz_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -11,8 +11,8 @@
 
 #include "base/drps_endian.h"
 #include "base/record/drps_recfile.h"
-#include "index/drps_names.h"
-#include "index/drps_plan.h"
+#include "index/plan/drps_names.h"
+#include "index/plan/drps_plan.h"
 #include "support/fuzz_check.h"
 #include "support/memory_io.h"
 

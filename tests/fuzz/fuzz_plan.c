@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 #include "base/drps_checksum.h"
-#include "index/drps_plan.h"
+#include "index/plan/drps_plan.h"
 #include "support/fuzz_check.h"
 #include "support/memory_io.h"
 

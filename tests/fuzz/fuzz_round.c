@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "index/drps_plan.h"
-#include "index/drps_round.h"
+#include "index/plan/drps_plan.h"
+#include "index/plan/drps_round.h"
 #include "support/fuzz_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/drps_endian.h"
-#include "index/drps_batch.h"
+#include "index/plan/drps_batch.h"
 
 /* The plain body, which free() releases, instead of `record`, which is released; *bytes becomes its
  * size. */

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "base/drps_alloc.h"
-#include "index/drps_batch.h"
-#include "index/drps_names.h"
+#include "index/plan/drps_batch.h"
+#include "index/plan/drps_names.h"
 #include "support/body.h"
 
 /* --- inputs

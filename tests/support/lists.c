@@ -9,8 +9,8 @@
 
 #include "base/drps_io.h"
 #include "base/record/drps_recfile.h"
-#include "index/drps_batch.h"
-#include "index/drps_plan.h"
+#include "index/plan/drps_batch.h"
+#include "index/plan/drps_plan.h"
 
 void *must(void *p)
 {

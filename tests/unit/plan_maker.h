@@ -19,10 +19,10 @@
 #include <cmocka.h>
 
 #include "base/drps_rng.h"
-#include "index/drps_batch.h"
-#include "index/drps_plan.h"
-#include "index/drps_window.h"
-#include "index/names.h"
+#include "index/plan/drps_batch.h"
+#include "index/plan/drps_names_writer.h"
+#include "index/plan/drps_plan.h"
+#include "index/plan/drps_window.h"
 
 enum { MAKER_ENTRIES = 8, MAKER_BATCH = 64, MAKER_SAMPLES = 4096 };
 

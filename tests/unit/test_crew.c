@@ -22,7 +22,7 @@
 #include "index/blocks/crew_wire.h"
 #include "index/blocks/similar.h"
 #include "index/blocks/stream.h"
-#include "index/drps_batch.h"
+#include "index/plan/drps_batch.h"
 #include "support/brute_tally.h"
 #include "support/lists.h"
 

@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "base/drps_rng.h"
-#include "index/drps_batch.h"
-#include "index/drps_window.h"
+#include "index/plan/drps_batch.h"
+#include "index/plan/drps_window.h"
 #include "support/lists.h"
 
 static struct drps_window_options options_for(const struct lists *l, uint64_t memory)

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "index/batcher.h"
-#include "index/drps_batch.h"
+#include "index/plan/drps_batch.h"
 #include "support/body.h"
 #include "support/fault_io.h"
 #include "support/scratch.h"

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "index/dict.h"
-#include "index/drps_names.h"
+#include "index/plan/drps_names.h"
 #include "support/fault_io.h"
 #include "support/scratch.h"
 

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "index/drps_batch.h"
 #include "index/drps_index.h"
 #include "index/grid.h"
+#include "index/plan/drps_batch.h"
 #include "support/body.h"
 #include "support/index_case.h"
 #include "support/scratch.h"

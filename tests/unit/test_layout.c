@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "base/drps_endian.h"
-#include "index/drps_batch.h"
-#include "index/drps_plan.h"
-#include "index/list.h"
+#include "index/plan/codec/list.h"
+#include "index/plan/drps_batch.h"
+#include "index/plan/drps_plan.h"
 #include "support/index_case.h"
 #include "support/lists.h"
 #include "support/scratch.h"

@@ -17,7 +17,7 @@
 
 #include "engine/windows.h"
 #include "index/drps_index.h"
-#include "index/drps_window.h"
+#include "index/plan/drps_window.h"
 #include "support/index_case.h"
 #include "support/lists.h"
 

@@ -14,7 +14,7 @@
 #include "engine/drps_modeldir.h"
 #include "engine/drps_publish.h"
 #include "engine/trained.h"
-#include "index/drps_names.h"
+#include "index/plan/drps_names.h"
 #include "support/fault_io.h"
 
 enum { FEATURES = 9000, MEMORY = 8 << 20 };

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "index/drps_batch.h"
-#include "index/drps_window.h"
+#include "index/plan/drps_batch.h"
+#include "index/plan/drps_window.h"
 #include "support/fault_io.h"
 #include "support/lists.h"
 

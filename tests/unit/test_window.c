@@ -17,10 +17,10 @@
 
 #include "base/drps_checksum.h"
 #include "base/drps_endian.h"
-#include "index/distances.h"
-#include "index/drps_batch.h"
-#include "index/drps_window.h"
-#include "index/verify.h"
+#include "index/plan/codec/drps_distances.h"
+#include "index/plan/drps_batch.h"
+#include "index/plan/drps_window.h"
+#include "index/plan/verify.h"
 #include "support/fault_io.h"
 #include "support/lists.h"
 
@@ -478,7 +478,7 @@ static void assert_distances(const uint32_t *want, size_t n, uint32_t most)
     free(numbers);
 }
 
-/* As index/distances.h describes them: of 200 windows 3, 6 or 8 bits. */
+/* As index/plan/codec/drps_distances.h describes them: of 200 windows 3, 6 or 8 bits. */
 static void test_window_distances_golden_bytes(void **state)
 {
     static const uint32_t distances[] = {1, 200, 2, 1, 9, 10, 66};

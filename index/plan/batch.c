@@ -1,0 +1,325 @@
+/* Body records: see drps_batch.h. Layout: head, labels, starts unless uniform, values if any, local
+ * indices. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/drps_endian.h"
+#include "index/plan/codec/drps_pack16.h"
+#include "index/plan/drps_batch.h"
+
+/* Head, 32 bytes: samples u32 | rows u32 | nnz u64 | flags u32 | per_sample u32 | diagonal u32 |
+ * lane u32. */
+enum { FLAGS = DRPS_BATCH_WIDE | DRPS_BATCH_VALUES | DRPS_BATCH_UNIFORM, DIAGONAL_AT = 24 };
+
+static void add_piece(struct drps_batch_pieces *out, const void *data, size_t bytes)
+{
+    static const char zeros[8];
+    out->pieces[out->n++] = (struct drps_piece){data, bytes};
+    size_t pad = drps_align_up(bytes, 8) - bytes;
+    if (pad) out->pieces[out->n++] = (struct drps_piece){zeros, pad};
+}
+
+static uint32_t flags_of(const struct drps_batch *b)
+{
+    return (b->local32 ? DRPS_BATCH_WIDE : 0u) | (b->values ? DRPS_BATCH_VALUES : 0u) |
+           (b->starts ? 0u : DRPS_BATCH_UNIFORM);
+}
+
+static void add_head(struct drps_batch_pieces *out, const struct drps_batch *b, uint32_t flags)
+{
+    memset(out, 0, sizeof(*out));
+    drps_put_u32(out->head, (uint32_t)b->samples);
+    drps_put_u32(out->head + 4, (uint32_t)b->rows);
+    drps_put_u64(out->head + 8, b->nnz);
+    drps_put_u32(out->head + 16, flags);
+    drps_put_u32(out->head + 20, b->per_sample);
+    drps_put_u32(out->head + DIAGONAL_AT, b->diagonal);
+    drps_put_u32(out->head + DIAGONAL_AT + 4, b->lane);
+    add_piece(out, out->head, DRPS_BATCH_HEAD_BYTES);
+}
+
+void drps_batch_encode(const struct drps_batch *b, struct drps_batch_pieces *out)
+{
+    add_head(out, b, flags_of(b));
+    add_piece(out, b->labels, b->samples * sizeof(*b->labels));
+    if (b->starts) add_piece(out, b->starts, (b->samples + 1) * sizeof(*b->starts));
+    if (b->values) add_piece(out, b->values, b->nnz * sizeof(*b->values));
+    if (b->local32)
+        add_piece(out, b->local32, b->nnz * sizeof(*b->local32));
+    else
+        add_piece(out, b->local16, b->nnz * sizeof(*b->local16));
+}
+
+/* Labels and starts, values and wide indices: four bytes each, and each section padded. */
+uint64_t drps_batch_plain_bound(uint64_t samples, uint64_t nnz)
+{
+    enum { PADDED = 7 };
+    return DRPS_BATCH_HEAD_BYTES + 4 * (2 * samples + 1) + 4 * (2 * nnz) + 4 * PADDED;
+}
+
+/* The next section of a record, or NULL when it would leave it. */
+static const void *section(const char *record, size_t bytes, size_t *at, uint64_t n, size_t size)
+{
+    if (n > bytes / size || drps_align_up((size_t)n * size, 8) > bytes - *at) return NULL;
+    const char *start = record + *at;
+    *at += drps_align_up((size_t)n * size, 8);
+    return start;
+}
+
+static int indices_fit(const struct drps_batch *b)
+{
+    uint32_t most = 0;
+    for (size_t j = 0; b->local16 && j < b->nnz; j++)
+        most = b->local16[j] > most ? b->local16[j] : most;
+    for (size_t j = 0; b->local32 && j < b->nnz; j++)
+        most = b->local32[j] > most ? b->local32[j] : most;
+    return !b->nnz || most < b->rows;
+}
+
+static int starts_fit(const struct drps_batch *b)
+{
+    if (!b->starts) return b->samples * b->per_sample == b->nnz;
+    if (b->starts[0] != 0 || b->starts[b->samples] != b->nnz) return 0;
+    for (size_t s = 0; s < b->samples; s++)
+        if (b->starts[s] > b->starts[s + 1]) return 0;
+    return 1;
+}
+
+uint32_t drps_batch_diagonal(const void *record, size_t bytes)
+{
+    return bytes < DRPS_BATCH_HEAD_BYTES ? 0 : drps_get_u32((const char *)record + DIAGONAL_AT);
+}
+
+uint32_t drps_batch_lane(const void *record, size_t bytes)
+{
+    return bytes < DRPS_BATCH_HEAD_BYTES ? 0 : drps_get_u32((const char *)record + DIAGONAL_AT + 4);
+}
+
+uint32_t drps_batch_samples(const void *record, size_t bytes)
+{
+    return bytes < DRPS_BATCH_HEAD_BYTES ? 0 : drps_get_u32(record);
+}
+
+uint64_t drps_batch_entries(const void *record, size_t bytes)
+{
+    return bytes < DRPS_BATCH_HEAD_BYTES ? 0 : drps_get_u64((const char *)record + 8);
+}
+
+/* `checked`: its indices are in range. */
+static int decode(const void *record, size_t bytes, int checked, struct drps_batch *b,
+                  struct drps_err *err)
+{
+    const char *data = record;
+    size_t at = DRPS_BATCH_HEAD_BYTES;
+
+    memset(b, 0, sizeof(*b));
+    if (bytes < DRPS_BATCH_HEAD_BYTES)
+        return drps_err_set(err, DRPS_E_CORRUPT, "a batch of %zu bytes has no head", bytes);
+    uint32_t flags = drps_get_u32(data + 16);
+    b->samples = drps_get_u32(data);
+    b->rows = drps_get_u32(data + 4);
+    b->nnz = drps_get_u64(data + 8);
+    b->per_sample = drps_get_u32(data + 20);
+    b->diagonal = drps_get_u32(data + DIAGONAL_AT);
+    b->lane = drps_get_u32(data + DIAGONAL_AT + 4);
+    if (flags & ~(uint32_t)FLAGS)
+        return drps_err_set(err, DRPS_E_CORRUPT, "a batch has flags that are not known (%#x)",
+                            flags);
+    if (b->lane >= DRPS_BATCH_LANES || (b->lane && !b->diagonal))
+        return drps_err_set(err, DRPS_E_CORRUPT, "a batch is in lane %u of diagonal %u", b->lane,
+                            b->diagonal);
+    b->labels = section(data, bytes, &at, b->samples, sizeof(*b->labels));
+    int whole = b->labels != NULL;
+    if (whole && !(flags & DRPS_BATCH_UNIFORM))
+        whole = (b->starts = section(data, bytes, &at, b->samples + 1, sizeof(*b->starts))) != NULL;
+    if (whole && flags & DRPS_BATCH_VALUES)
+        whole = (b->values = section(data, bytes, &at, b->nnz, sizeof(*b->values))) != NULL;
+    if (whole && flags & DRPS_BATCH_WIDE)
+        whole = (b->local32 = section(data, bytes, &at, b->nnz, sizeof(*b->local32))) != NULL;
+    else if (whole)
+        whole = (b->local16 = section(data, bytes, &at, b->nnz, sizeof(*b->local16))) != NULL;
+    if (whole && at == bytes && starts_fit(b) && (checked || indices_fit(b))) return 0;
+    return drps_err_set(
+        err, DRPS_E_CORRUPT,
+        "a batch of %zu bytes does not hold its %zu samples with %zu entries over %zu rows", bytes,
+        b->samples, b->nnz, b->rows);
+}
+
+int drps_batch_decode(const void *record, size_t bytes, struct drps_batch *b, struct drps_err *err)
+{
+    return decode(record, bytes, 0, b, err);
+}
+
+int drps_batch_decode_unpacked(const void *plain, size_t bytes, struct drps_batch *b,
+                               struct drps_err *err)
+{
+    return decode(plain, bytes, 1, b, err);
+}
+
+/* ---- Packed ---- */
+
+size_t drps_batch_pack_bound(const struct drps_batch *b)
+{
+    return b->samples / 8 + 1 + pack16_bound(b->nnz);
+}
+
+static int labels_are_signs(const struct drps_batch *b)
+{
+    for (size_t s = 0; s < b->samples; s++)
+        if (b->labels[s] != 1 && b->labels[s] != -1) return 0;
+    return 1;
+}
+
+static size_t pack_signs(const struct drps_batch *b, unsigned char *out)
+{
+    const size_t bytes = (b->samples + 7) / 8;
+    memset(out, 0, bytes);
+    for (size_t s = 0; s < b->samples; s++)
+        out[s / 8] |= (unsigned char)((b->labels[s] > 0) << s % 8);
+    return bytes;
+}
+
+void drps_batch_pack(const struct drps_batch *b, void *room, struct drps_batch_pieces *out)
+{
+    unsigned char *at = room;
+    const int signs = labels_are_signs(b);
+    add_head(out, b, flags_of(b) | DRPS_BATCH_PACKED | (signs ? DRPS_BATCH_SIGNS : 0u));
+    if (signs) {
+        const size_t bytes = pack_signs(b, at);
+        add_piece(out, at, bytes);
+        at += bytes;
+    } else {
+        add_piece(out, b->labels, b->samples * sizeof(*b->labels));
+    }
+    if (b->starts) add_piece(out, b->starts, (b->samples + 1) * sizeof(*b->starts));
+    if (b->values) add_piece(out, b->values, b->nnz * sizeof(*b->values));
+    add_piece(out, at, pack16_encode(b->local16, b->nnz, at));
+}
+
+/* Where a plain body is written; `left` bytes of room are behind `at`. */
+struct plain {
+    char *at;
+    size_t left;
+};
+
+/* Room for the next section, its padding zeroed; NULL: there is none left. */
+static void *next_room(struct plain *p, uint64_t n, size_t size)
+{
+    if (n > p->left / size || drps_align_up((size_t)n * size, 8) > p->left) return NULL;
+    char *start = p->at;
+    const size_t bytes = (size_t)n * size, padded = drps_align_up(bytes, 8);
+    memset(start + bytes, 0, padded - bytes);
+    p->at += padded;
+    p->left -= padded;
+    return start;
+}
+
+struct packed {
+    const char *record;
+    size_t bytes, at;
+};
+
+/* 0; -ENOSPC: no room; DRPS_E_CORRUPT: the record ends. */
+static int copy_section(struct packed *r, uint64_t n, size_t size, struct plain *out)
+{
+    const void *from = section(r->record, r->bytes, &r->at, n, size);
+    if (!from) return DRPS_E_CORRUPT;
+    void *to = next_room(out, n, size);
+    if (to && n) memcpy(to, from, (size_t)n * size);
+    return to ? 0 : -ENOSPC;
+}
+
+/* A byte of them. */
+static void unpack_eight(unsigned signs, float *labels)
+{
+    for (unsigned k = 0; k < 8; k++)
+        labels[k] = signs >> k & 1 ? 1.0F : -1.0F;
+}
+
+static int unpack_signs(struct packed *r, uint64_t n, struct plain *out)
+{
+    const unsigned char *signs = section(r->record, r->bytes, &r->at, n / 8 + (n % 8 != 0), 1);
+    if (!signs) return DRPS_E_CORRUPT;
+    float last[8], *labels = next_room(out, n, sizeof(*labels));
+    if (!labels) return -ENOSPC;
+    for (uint64_t s = 0; s < n / 8; s++)
+        unpack_eight(signs[s], labels + 8 * s);
+    if (n % 8) {
+        unpack_eight(signs[n / 8], last);
+        memcpy(labels + n / 8 * 8, last, n % 8 * sizeof(*last));
+    }
+    return 0;
+}
+
+/* Indices below `rows`. */
+static int unpack_local(struct packed *r, uint64_t n, uint32_t rows, struct plain *out)
+{
+    const char *from = r->record + r->at;
+    const size_t left = r->bytes - r->at;
+    uint16_t largest, *local = next_room(out, n, sizeof(*local));
+    if (!local) return -ENOSPC;
+    const size_t used = pack16_decode(from, left, (size_t)n, local, &largest);
+    if (!used != !n || drps_align_up(used, 8) != left || (n && largest >= rows))
+        return DRPS_E_CORRUPT;
+    return 0;
+}
+
+static int unpack_sections(struct packed *r, struct plain *out)
+{
+    enum { KNOWN = FLAGS | DRPS_BATCH_PACKED | DRPS_BATCH_SIGNS };
+    char *head = out->at;
+    int rc = copy_section(r, DRPS_BATCH_HEAD_BYTES, 1, out);
+    if (rc < 0) return rc;
+    const uint32_t flags = drps_get_u32(head + 16);
+    const uint64_t samples = drps_get_u32(head), nnz = drps_get_u64(head + 8);
+    if (flags & ~(uint32_t)KNOWN || flags & DRPS_BATCH_WIDE) return DRPS_E_CORRUPT;
+    drps_put_u32(head + 16, flags & FLAGS);
+    rc = flags & DRPS_BATCH_SIGNS ? unpack_signs(r, samples, out)
+                                  : copy_section(r, samples, sizeof(float), out);
+    if (rc == 0 && !(flags & DRPS_BATCH_UNIFORM))
+        rc = copy_section(r, samples + 1, sizeof(uint32_t), out);
+    if (rc == 0 && flags & DRPS_BATCH_VALUES) rc = copy_section(r, nnz, sizeof(float), out);
+    return rc == 0 ? unpack_local(r, nnz, drps_get_u32(head + 4), out) : rc;
+}
+
+static int is_packed(const void *record, size_t bytes)
+{
+    return bytes < DRPS_BATCH_HEAD_BYTES ||
+           drps_get_u32((const char *)record + 16) & DRPS_BATCH_PACKED;
+}
+
+static int too_large(size_t room_bytes, struct drps_err *err)
+{
+    return drps_err_set(err, DRPS_E_CORRUPT,
+                        "a batch takes more than the %zu bytes of the largest one", room_bytes);
+}
+
+static int copy_plain(const void *record, size_t bytes, void *room, size_t room_bytes,
+                      size_t *bytes_out, struct drps_err *err)
+{
+    struct drps_batch b;
+    int rc = drps_batch_decode(record, bytes, &b, err);
+    if (rc < 0) return rc;
+    if (bytes > room_bytes) return too_large(room_bytes, err);
+    memcpy(room, record, bytes);
+    *bytes_out = bytes;
+    return 0;
+}
+
+int drps_batch_unpack(const void *record, size_t bytes, void *room, size_t room_bytes,
+                      size_t *bytes_out, struct drps_err *err)
+{
+    struct packed r = {.record = record, .bytes = bytes};
+    struct plain out = {.at = room, .left = room_bytes};
+    *bytes_out = 0;
+    if (!is_packed(record, bytes))
+        return copy_plain(record, bytes, room, room_bytes, bytes_out, err);
+    int rc = unpack_sections(&r, &out);
+    if (rc == -ENOSPC) return too_large(room_bytes, err);
+    if (rc < 0)
+        return drps_err_set(err, rc, "a packed batch of %zu bytes does not hold what its head says",
+                            bytes);
+    *bytes_out = (size_t)(out.at - (char *)room);
+    return 0;
+}

@@ -1,0 +1,118 @@
+/*
+ * Batch records: one mini-batch of samples as the plan stores it.
+ *
+ * A batch is two records with the same number: its *row list* (rows.rec: the sorted placed ids of
+ * the distinct rows it touches) and its *body* (data.rec: labels and, per entry, a batch-local
+ * index into that list). A plain body is used in place; bodies on disk are mostly packed, and
+ * unpacked when they are read. docs/formats.md has the byte tables.
+ */
+#ifndef DRPS_INDEX_PLAN_BATCH_H
+#define DRPS_INDEX_PLAN_BATCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/drps_checksum.h"
+#include "base/drps_err.h"
+
+/* One batch, decoded; all pointers borrowed. */
+struct drps_batch {
+    size_t samples; /* n */
+    size_t rows;    /* m: distinct rows, the intercept included */
+    size_t nnz;
+    const float *labels;    /* [n] */
+    const uint32_t *starts; /* [n + 1], or NULL when every sample has `per_sample` entries */
+    uint32_t per_sample;
+    const uint16_t *local16; /* [nnz] when m <= 65536, else NULL */
+    const uint32_t *local32; /* [nnz] otherwise */
+    const float *values;     /* [nnz], or NULL: all 1 */
+    uint32_t diagonal, lane; /* batches of one diagonal, not 0, and different lanes share no row but
+                             the intercept's; they follow on each other */
+};
+
+static inline size_t drps_batch_start(const struct drps_batch *b, size_t s)
+{
+    return b->starts ? b->starts[s] : s * b->per_sample;
+}
+
+/* Head of a body record, 32 bytes, then labels, starts, values, local indices, each padded to 8
+ * bytes. */
+enum { DRPS_BATCH_HEAD_BYTES = 32, DRPS_BATCH_LANES = 16 };
+enum {
+    DRPS_BATCH_WIDE = 1,
+    DRPS_BATCH_VALUES = 2,
+    DRPS_BATCH_UNIFORM = 4,
+    DRPS_BATCH_PACKED = 8, /* not in a plain body */
+    DRPS_BATCH_SIGNS = 16, /* of a packed one: labels are -1 or 1, a bit each */
+};
+
+/* The pieces of a body record: head filled from b's counts; the arrays are borrowed from b. */
+enum { DRPS_BATCH_PIECES = 9 };
+struct drps_batch_pieces {
+    unsigned char head[DRPS_BATCH_HEAD_BYTES];
+    struct drps_piece pieces[DRPS_BATCH_PIECES];
+    size_t n;
+};
+void drps_batch_encode(const struct drps_batch *b, struct drps_batch_pieces *out);
+
+/* No plain body of so many samples and entries is larger. Both are below 2^48. */
+uint64_t drps_batch_plain_bound(uint64_t samples, uint64_t nnz);
+
+/* The diagonal, and the lane, of a body record, packed or not, that is not decoded yet; 0 as well
+ * where it has no head. */
+uint32_t drps_batch_diagonal(const void *record, size_t bytes);
+uint32_t drps_batch_lane(const void *record, size_t bytes);
+/* Likewise, how many samples and entries it says to have. */
+uint32_t drps_batch_samples(const void *record, size_t bytes);
+uint64_t drps_batch_entries(const void *record, size_t bytes);
+
+/* Point b into a body record (8-byte aligned). DRPS_E_CORRUPT when the counts do not fit its bytes
+ * or an index is out of range. */
+DRPS_MUST_CHECK
+int drps_batch_decode(const void *record, size_t bytes, struct drps_batch *b, struct drps_err *err);
+
+/*
+ * Packed bodies: labels of -1 and 1 take a bit, local indices 6 to 18 bits (drps_pack16.h). All readers
+ * of data.rec unpack them; a plain body comes out as it is.
+ */
+size_t drps_batch_pack_bound(const struct drps_batch *b);
+/* As drps_batch_encode(), of narrow indices; `room` has drps_batch_pack_bound() bytes and is
+ * borrowed, too. */
+void drps_batch_pack(const struct drps_batch *b, void *room, struct drps_batch_pieces *out);
+/*
+ * The plain body of a record (8-byte aligned), in `room` (likewise, of room_bytes: plan.json has
+ * the size of the largest body, plain, as max_body_bytes). DRPS_E_CORRUPT when the record's counts
+ * do not fit its bytes, an index is out of range, or the body leaves the room.
+ */
+DRPS_MUST_CHECK
+int drps_batch_unpack(const void *record, size_t bytes, void *room, size_t room_bytes,
+                      size_t *bytes_out, struct drps_err *err);
+/* As drps_batch_decode(), of what came out: its indices are not looked at once more. */
+DRPS_MUST_CHECK
+int drps_batch_decode_unpacked(const void *plain, size_t bytes, struct drps_batch *b,
+                               struct drps_err *err);
+
+/*
+ * Strictly increasing 32-bit lists, packed: u32 n, then the gaps to the number before minus 1 (the
+ * first: the number itself) in 1 to 4 bytes each; the lengths lie in front, four to a byte.
+ */
+size_t drps_list_encode_bound(size_t n);                            /* of a dense one, too */
+size_t drps_list_encode(const uint32_t *list, size_t n, void *out); /* returns bytes written */
+/* Smaller for long lists with small gaps: eight gaps at a time have as many bits as the largest
+ * needs. n is less than 2^31. */
+size_t drps_list_encode_dense(const uint32_t *list, size_t n, void *out);
+/* Of either. */
+uint32_t drps_list_count(const void *record);
+/* list_out has room for drps_list_count(). *used_out (NULL allowed): bytes consumed. DRPS_E_CORRUPT
+ * when malformed. */
+DRPS_MUST_CHECK
+int drps_list_decode(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
+                     struct drps_err *err);
+
+/* The same packing for any 32-bit numbers, in any order. */
+size_t drps_numbers_encode(const uint32_t *numbers, size_t n, void *out);
+DRPS_MUST_CHECK
+int drps_numbers_decode(const void *record, size_t bytes, uint32_t *numbers_out, size_t *used_out,
+                        struct drps_err *err);
+
+#endif

@@ -1,0 +1,190 @@
+/*
+ * The plan: what drps-index writes and drps-train runs.
+ *
+ *   plan.json     what the plan is: algorithm, counts, tables, files with sizes and checksums,
+ * forecast data.rec      bodies of the batches: training steps 0 .. batches - 1, then evaluation
+ * steps rows.rec      their row lists, same numbers names.rec     dictionary: feature keys (and
+ * strings) to placed ids, sorted by key blocks.rec    boundaries of the parameter index blocks in
+ * placed ids uses.rec      per step: the blocks it touches and the step that needs each next
+ *   windows.rec   per window: its steps, rows, and how far away each is used next and was used last
+ *   slots.rec     per step: the places of its rows in the step's window
+ *
+ * A *step* is one batch: T training steps, then E evaluation steps, make an epoch of T + E.
+ *
+ * In a plan for several workers, plan.json and names.rec are of all, and the folder rank-r is a
+ * plan, too: of what rank r runs. There a step is a *round*, rows are those of the server's range,
+ * numbered from 0, rows.rec lists those that any worker's batch of the round touches, data.rec has
+ * the bodies of the worker's own batches, and shares.rec and positions.rec (drps_round.h) say which
+ * rows go from server to worker.
+ */
+#ifndef DRPS_INDEX_PLAN_PLAN_H
+#define DRPS_INDEX_PLAN_PLAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/drps_io.h"
+#include "base/folder/drps_stage.h"
+#include "base/record/drps_recfile.h"
+
+#define DRPS_KIND_DATA DRPS_REC_KIND('D', 'A', 'T', 'A')
+#define DRPS_KIND_ROWS DRPS_REC_KIND('R', 'O', 'W', 'S')
+#define DRPS_KIND_NAMES DRPS_REC_KIND('N', 'A', 'M', 'E')
+#define DRPS_KIND_BLOCKS DRPS_REC_KIND('B', 'L', 'K', 'S')
+#define DRPS_KIND_USES DRPS_REC_KIND('U', 'S', 'E', 'S')
+#define DRPS_KIND_WINDOWS DRPS_REC_KIND('W', 'I', 'N', 'D')
+#define DRPS_KIND_SLOTS DRPS_REC_KIND('S', 'L', 'O', 'T')
+#define DRPS_KIND_SHARES DRPS_REC_KIND('S', 'H', 'A', 'R')
+#define DRPS_KIND_POSITIONS DRPS_REC_KIND('P', 'O', 'S', 'I')
+
+enum { DRPS_PLAN_VERSION = 4, DRPS_PLAN_TABLES = 4, DRPS_PLAN_NAME_BYTES = 32 };
+enum { DRPS_PLAN_WORKERS_MAX = 1024, DRPS_PLAN_ID_BYTES = 17, DRPS_PLAN_PATH_BYTES = 4096 };
+#define DRPS_PLAN_WHOLE UINT32_MAX
+
+/* The folder of a plan, for drps_stage_begin(). */
+extern const struct drps_stage_kind drps_plan_kind;
+
+/* A named range of placed ids: "bias" (the intercept, one row), "w", "wv", "user", "item";
+ * "rows": users and items mixed by placement. */
+struct drps_table {
+    char name[DRPS_PLAN_NAME_BYTES];
+    uint64_t first, rows;
+};
+
+/* Of a plan for several workers. */
+struct drps_plan_ranks {
+    uint32_t workers;               /* 1: none of what follows is in plan.json */
+    uint32_t rank;                  /* whose part this is; DRPS_PLAN_WHOLE: all of it */
+    char whole[DRPS_PLAN_ID_BYTES]; /* id of the whole plan */
+    uint64_t round_samples;         /* of the largest round, all workers; 1 worker: of a batch */
+    uint64_t first_row;             /* placed id of the server's row 0 */
+    uint64_t max_round_rows;        /* that the server opens; 1 worker: of a batch */
+    uint64_t max_round_uses;        /* the same rows, counted for each batch that has them */
+    /* An epoch's rows over the network: those that this rank's worker pulls from other ranks, and
+     * that its server lends to them, in training and in evaluation rounds. Training rows go both
+     * ways. Of the whole: sums. */
+    uint64_t pulled_rows, eval_pulled_rows, served_rows, eval_served_rows;
+};
+
+/* Numbers of plan.json that execution needs. In the part of a rank, samples, entries and the maxima
+ * of batches are those of all, so that all ranks choose alike. */
+struct drps_plan_info {
+    char id[DRPS_PLAN_ID_BYTES];     /* hex hash of the plan's content */
+    char algo[DRPS_PLAN_NAME_BYTES]; /* lir lor svm lmf fm */
+    char loss[DRPS_PLAN_NAME_BYTES]; /* squared logistic hinge squared-hinge */
+    char format[DRPS_PLAN_NAME_BYTES];
+    char order[DRPS_PLAN_NAME_BYTES]; /* shuffled, given, grid */
+    char blocks_by[DRPS_PLAN_NAME_BYTES];
+    uint32_t rank, dim;
+    int classification;
+    float label_negative,
+        label_positive; /* the input's two labels; stored as -1 and +1 (classification) */
+    double label_mean;  /* of training labels as stored */
+    uint64_t seed, hash_seed;
+    uint64_t grid_users, grid_items; /* order grid: groups of each; else 0 */
+    uint64_t lanes; /* 2 or more: training batches are marked with diagonals and lanes; 0: not */
+    uint64_t samples, test_samples; /* training, evaluation */
+    uint64_t rows, nnz, test_nnz;   /* rows include the intercept */
+    uint64_t test_unseen; /* test entries whose feature training never touches (left out) */
+    uint64_t batch_size, batches, eval_batches;
+    uint64_t max_batch_samples, max_batch_rows, max_batch_nnz, max_body_bytes;
+    uint64_t
+        row_bytes; /* that blocks and windows were cut for: dim floats with one optimizer state */
+    uint64_t block_bytes; /* target of the block builder */
+    uint64_t blocks, max_block_rows, max_step_blocks;
+    uint64_t seek_ns, transfer_bps; /* what the builder took a request to cost, and a byte */
+    uint64_t row_uses;              /* sum over an epoch's steps of their rows; these five are 0 in
+                                       a plan of before they were known */
+    uint64_t block_uses, block_use_rows; /* of their blocks; of all rows of these blocks */
+    uint64_t runs, run_rows; /* requests, and rows read, when nothing is kept in memory and a step's
+                                blocks are read in runs, through gaps of a seek's worth */
+    uint64_t max_step_block_rows; /* of all blocks of a step together; 0: an older drps-index */
+    uint64_t windows, window_budget_bytes;
+    uint64_t working_set_rows; /* most rows of two neighbouring windows */
+    uint64_t max_window_rows;  /* this and the next three: 0 in a plan of before they were known */
+    /* Sums over an epoch's windows; moved: they leave, some to be held in memory by a run. */
+    uint64_t window_rows, window_rows_kept, window_rows_moved;
+    uint64_t memory_bytes; /* --memory of drps-index */
+    int string_names;      /* features are strings: names.rec holds them */
+    size_t tables_n;
+    struct drps_table tables[DRPS_PLAN_TABLES];
+    size_t fields_n; /* string names: field prefixes */
+    struct drps_plan_ranks ranks;
+};
+
+struct drps_plan {
+    const struct drps_io *io; /* borrowed */
+    char *dir;                /* own */
+    struct drps_plan_info info;
+    char **fields; /* own: [info.fields_n] */
+    void *json;    /* own: the whole manifest, a json_t object */
+};
+
+/* Open and check plan.json. DRPS_E_NOT_FOUND: "plan/ is no drps plan: make one with drps-index". */
+DRPS_MUST_CHECK
+int drps_plan_open(const struct drps_io *io, const char *dir, struct drps_plan **plan_out,
+                   struct drps_err *err);
+void drps_plan_close(struct drps_plan *plan);
+
+/* Open the part of one rank of the plan in `dir`. DRPS_E_NOT_FOUND: it is not there;
+ * DRPS_E_CORRUPT: what is there is another rank's. */
+DRPS_MUST_CHECK
+int drps_plan_open_rank(const struct drps_io *io, const char *dir, uint32_t rank,
+                        struct drps_plan **plan_out, struct drps_err *err);
+
+/* The folder of a rank's part; DRPS_E_CONFIG: the path is too long. */
+DRPS_MUST_CHECK
+int drps_plan_rank_dir(const char *dir, uint32_t rank, char out[DRPS_PLAN_PATH_BYTES],
+                       struct drps_err *err);
+
+/* Tables must follow on each other, from row 0 on; *rows_out is how many they have. `path` is that
+ * of the manifest, for the message. DRPS_E_CORRUPT. */
+DRPS_MUST_CHECK
+int drps_tables_check(const struct drps_table *tables, size_t n, const char *path,
+                      uint64_t *rows_out, struct drps_err *err);
+
+/* Open one of the plan's record files. */
+DRPS_MUST_CHECK
+int drps_plan_file(const struct drps_plan *plan, const char *name, uint32_t kind,
+                   struct drps_recfile **f_out, struct drps_err *err);
+
+/* Bytes of a file, one piece after another. */
+typedef int (*drps_plan_bytes)(void *ctx, const void *data, size_t n, struct drps_err *err);
+
+/*
+ * Read one of the plan's files whole, in pieces of a MiB, which `visit` gets (NULL: nobody).
+ * DRPS_E_CORRUPT, once all of it was visited, unless its size and checksum are those that plan.json
+ * has of it.
+ */
+DRPS_MUST_CHECK
+int drps_plan_read_file(const struct drps_plan *plan, const char *name, drps_plan_bytes visit,
+                        void *ctx, struct drps_err *err);
+
+/* Read every file whole, of the whole plan also the parts of all ranks: sizes, checksums, and that
+ * the records fit together. Memory: some MiB, 12
+ * bytes a row of the largest window, and 8 bytes a row of the plan, at most 64 MiB. */
+DRPS_MUST_CHECK
+int drps_plan_verify(const struct drps_plan *plan, struct drps_err *err);
+
+/* Block boundaries: first_out [blocks + 1], free() it. */
+DRPS_MUST_CHECK
+int drps_plan_blocks(const struct drps_plan *plan, uint32_t **first_out, struct drps_err *err);
+
+/* Save blocks.rec from boundaries first[0 .. blocks], first[0] = 0. */
+DRPS_MUST_CHECK
+int drps_blocks_write(const struct drps_io *io, const char *dir, const uint32_t *first,
+                      size_t blocks, struct drps_err *err);
+
+/* A hash over the named files of dir: sizes and bytes. */
+DRPS_MUST_CHECK
+int drps_plan_hash(const struct drps_io *io, const char *dir, const char *const *names, size_t n,
+                   uint64_t *hash_out, struct drps_err *err);
+
+/* Write plan.json into dir: info, the files found there with their checksums, and `forecast`
+ * (json_t, borrowed, may be NULL). The id is a hash of the files; that of a whole plan for several
+ * workers is info->ranks.whole. */
+DRPS_MUST_CHECK
+int drps_plan_save(const struct drps_io *io, const char *dir, const struct drps_plan_info *info,
+                   char *const *fields, void *forecast, struct drps_err *err);
+
+#endif

@@ -1,0 +1,625 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_checksum.h"
+#include "base/folder/drps_manifest.h"
+#include "index/plan/drps_batch.h"
+#include "index/plan/drps_names.h"
+#include "index/plan/drps_plan.h"
+#include "index/plan/plan_numbers.h"
+#include "index/plan/verify.h"
+
+enum { CHUNK_BYTES = 1 << 20 };
+static const char manifest_name[] = "plan.json";
+
+/* A plan for one worker, one for several, and the part of one of these. */
+enum shape { ONE = 1, WHOLE = 2, SHARE = 4 };
+
+/* The files of a plan, in the order in which they are verified. */
+static const struct {
+    const char *name;
+    uint32_t kind;
+    unsigned shapes; /* that have the file */
+    int per_step;    /* it has a record for each step */
+} files[] = {
+    {"data.rec", DRPS_KIND_DATA, ONE | SHARE, 1},
+    {"rows.rec", DRPS_KIND_ROWS, ONE | SHARE, 1},
+    {"names.rec", DRPS_KIND_NAMES, ONE | WHOLE, 0},
+    {"blocks.rec", DRPS_KIND_BLOCKS, ONE | SHARE, 0},
+    {"uses.rec", DRPS_KIND_USES, ONE | SHARE, 1},
+    {"windows.rec", DRPS_KIND_WINDOWS, ONE | SHARE, 0},
+    {"slots.rec", DRPS_KIND_SLOTS, ONE | SHARE, 1},
+    {"shares.rec", DRPS_KIND_SHARES, SHARE, 1},
+    {"positions.rec", DRPS_KIND_POSITIONS, SHARE, 1},
+};
+enum { FILES = sizeof(files) / sizeof(files[0]) };
+
+static enum shape shape_of(const struct drps_plan_info *info)
+{
+    return info->ranks.workers <= 1 ? ONE : info->ranks.rank == DRPS_PLAN_WHOLE ? WHOLE : SHARE;
+}
+
+/* Number fields of the manifest: one list for writing and reading. */
+/* clang-format off */
+#define PLAN_NUMBERS(X)                                                                            \
+    X(rank) X(dim) X(samples) X(test_samples) X(rows) X(nnz) X(test_nnz) X(test_unseen)            \
+    X(batch_size) X(batches) X(eval_batches) X(max_batch_samples) X(max_batch_rows)                \
+    X(max_batch_nnz) X(max_body_bytes) X(row_bytes) X(block_bytes) X(blocks) X(max_block_rows)     \
+    X(max_step_blocks) X(windows) X(window_budget_bytes) X(working_set_rows) X(memory_bytes)
+/* These may be missing: then they are 0. */
+#define PLAN_LATER_NUMBERS(X)                                                                      \
+    X(max_step_block_rows) X(grid_users) X(grid_items) X(lanes)                                    \
+    X(max_window_rows) X(window_rows) X(window_rows_kept) X(window_rows_moved)                     \
+    X(seek_ns) X(transfer_bps) X(row_uses) X(block_uses) X(block_use_rows) X(runs) X(run_rows)
+/* Of a plan for several workers. */
+#define PLAN_RANK_NUMBERS(X)                                                                       \
+    X(workers) X(round_samples) X(first_row) X(max_round_rows) X(max_round_uses) X(pulled_rows)    \
+    X(eval_pulled_rows) X(served_rows) X(eval_served_rows)
+/* clang-format on */
+
+/* ---- Checksums of whole files ---- */
+
+/* The checksum of a file: of the checksums of its chunks, which `visit` (NULL: nobody) gets. */
+static int file_checksum(const struct drps_io *io, const char *path, drps_plan_bytes visit,
+                         void *ctx, uint64_t *bytes_out, uint64_t *sum_out, struct drps_err *err)
+{
+    int fd;
+    char *buf = malloc(CHUNK_BYTES);
+    uint64_t chain[2] = {0, 0};
+
+    *bytes_out = *sum_out = 0;
+    if (!buf) return drps_err_set(err, -ENOMEM, "no memory to read %s", path);
+    int rc = drps_io_open(io, path, O_RDONLY, &fd, err);
+    if (rc == 0) rc = drps_io_size(io, fd, path, bytes_out, err);
+    for (uint64_t at = 0; rc == 0 && at < *bytes_out; at += CHUNK_BYTES) {
+        size_t n = *bytes_out - at < CHUNK_BYTES ? (size_t)(*bytes_out - at) : CHUNK_BYTES;
+        rc = drps_io_read_at(io, fd, buf, n, at, path, err);
+        if (rc < 0) break;
+        chain[1] = drps_checksum(buf, n);
+        chain[0] = drps_checksum(chain, sizeof(chain));
+        if (visit) rc = visit(ctx, buf, n, err);
+    }
+    *sum_out = chain[0];
+    drps_io_close(io, fd);
+    free(buf);
+    return rc;
+}
+
+static json_t *json_u64(uint64_t v)
+{
+    return json_integer((json_int_t)v);
+}
+
+/* ---- Writing ---- */
+
+/* NULL for one worker. */
+static json_t *ranks_to_json(const struct drps_plan_ranks *ranks)
+{
+    if (ranks->workers <= 1) return NULL;
+    json_t *j = json_object();
+#define PUT(name) (void)json_object_set_new(j, #name, json_u64(ranks->name)); /* see below */
+    PLAN_RANK_NUMBERS(PUT)
+#undef PUT
+    if (ranks->rank != DRPS_PLAN_WHOLE) (void)json_object_set_new(j, "rank", json_u64(ranks->rank));
+    (void)json_object_set_new(j, "whole", json_string(ranks->whole));
+    return j;
+}
+
+static json_t *info_to_json(const struct drps_plan_info *info, char *const *fields)
+{
+    json_t *j =
+        json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:b, s:f, s:f, s:f, s:b}", "kind",
+                  "drps-plan", "version", DRPS_PLAN_VERSION, "algo", info->algo, "loss", info->loss,
+                  "format", info->format, "order", info->order, "blocks_by", info->blocks_by,
+                  "classification", info->classification, "label_negative",
+                  (double)info->label_negative, "label_positive", (double)info->label_positive,
+                  "label_mean", info->label_mean, "string_names", info->string_names);
+    json_t *tables = json_array();
+    json_t *names = json_array();
+#define PUT(name)                                                                                  \
+    (void)json_object_set_new(j, #name, json_u64(info->name)); /* a NULL j is caught below */
+    PLAN_NUMBERS(PUT)
+    PLAN_LATER_NUMBERS(PUT)
+#undef PUT
+    (void)json_object_set_new(j, "seed", drps_manifest_hex(info->seed));
+    (void)json_object_set_new(j, "hash_seed", drps_manifest_hex(info->hash_seed));
+    for (size_t i = 0; i < info->tables_n; i++)
+        (void)json_array_append_new(tables,
+                                    json_pack("{s:s, s:I, s:I}", "name", info->tables[i].name,
+                                              "first", (json_int_t)info->tables[i].first, "rows",
+                                              (json_int_t)info->tables[i].rows));
+    for (size_t i = 0; i < info->fields_n; i++)
+        (void)json_array_append_new(names, json_string(fields[i]));
+    (void)json_object_set_new(j, "tables", tables);
+    (void)json_object_set_new(j, "fields", names);
+    if (info->ranks.workers > 1 && json_object_set_new(j, "cluster", ranks_to_json(&info->ranks))) {
+        json_decref(j);
+        return NULL;
+    }
+    return j;
+}
+
+/* Add a file to a hash over several; *sum_out is its own. */
+static int hash_file(const struct drps_io *io, const char *dir, const char *name, uint64_t *hash,
+                     uint64_t *bytes_out, uint64_t *sum_out, struct drps_err *err)
+{
+    char *path = drps_path_join(dir, name);
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory for the manifest");
+    int rc = file_checksum(io, path, NULL, NULL, bytes_out, sum_out, err);
+    const uint64_t chain[2] = {*hash, *sum_out};
+    free(path);
+    if (rc == 0) *hash = drps_checksum(chain, sizeof(chain));
+    return rc;
+}
+
+int drps_plan_hash(const struct drps_io *io, const char *dir, const char *const *names, size_t n,
+                   uint64_t *hash_out, struct drps_err *err)
+{
+    uint64_t bytes, sum;
+    int rc = 0;
+    *hash_out = 0;
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = hash_file(io, dir, names[i], hash_out, &bytes, &sum, err);
+    return rc;
+}
+
+/* Describe the files of dir; *id_out becomes a hash of all of them. */
+static int files_to_json(const struct drps_io *io, const char *dir, enum shape shape, json_t *list,
+                         uint64_t *id_out, struct drps_err *err)
+{
+    int rc = 0;
+    *id_out = 0;
+    for (size_t i = 0; rc == 0 && i < FILES; i++) {
+        uint64_t bytes, sum;
+        if (!(files[i].shapes & shape)) continue;
+        rc = hash_file(io, dir, files[i].name, id_out, &bytes, &sum, err);
+        if (rc < 0) break;
+        json_t *entry = json_pack("{s:s, s:I, s:o}", "name", files[i].name, "bytes",
+                                  (json_int_t)bytes, "checksum", drps_manifest_hex(sum));
+        if (json_array_append_new(list, entry))
+            return drps_err_set(err, -ENOMEM, "no memory for the manifest");
+    }
+    return rc;
+}
+
+/* Of the whole the id is given: its ranks name it. */
+static json_t *id_to_json(const struct drps_plan_info *info, uint64_t files_hash)
+{
+    return shape_of(info) == WHOLE ? json_string(info->ranks.whole) : drps_manifest_hex(files_hash);
+}
+
+int drps_plan_save(const struct drps_io *io, const char *dir, const struct drps_plan_info *info,
+                   char *const *fields, void *forecast, struct drps_err *err)
+{
+    uint64_t id = 0;
+    json_t *j = info_to_json(info, fields);
+    json_t *list = json_array();
+    char *path = drps_path_join(dir, manifest_name);
+    int rc = j && list && path ? 0 : drps_err_set(err, -ENOMEM, "no memory for the manifest");
+    if (rc == 0) rc = files_to_json(io, dir, shape_of(info), list, &id, err);
+    if (rc == 0 &&
+        (json_object_set(j, "files", list) || json_object_set_new(j, "id", id_to_json(info, id)) ||
+         json_object_set_new(j, "made_by", json_string("drps-index " DRPS_VERSION)) ||
+         (forecast && json_object_set(j, "forecast", forecast))))
+        rc = drps_err_set(err, -ENOMEM, "no memory for the manifest");
+    if (rc == 0) rc = drps_manifest_write(io, path, j, err);
+    free(path);
+    json_decref(list);
+    json_decref(j);
+    return rc;
+}
+
+int drps_blocks_write(const struct drps_io *io, const char *dir, const uint32_t *first,
+                      size_t blocks, struct drps_err *err)
+{
+    enum { PART = 1 << 16 };
+    struct drps_recwriter *w = NULL;
+    uint32_t *sizes = drps_array_new(PART, sizeof(*sizes));
+    unsigned char *packed = drps_array_new(drps_list_encode_bound(PART), 1);
+    char *path = drps_path_join(dir, "blocks.rec");
+    int rc =
+        sizes && packed && path ? 0 : drps_err_set(err, -ENOMEM, "no memory for block boundaries");
+
+    if (rc == 0) rc = drps_recwriter_open(io, path, DRPS_KIND_BLOCKS, &w, err);
+    for (size_t i = 0; rc == 0 && i < blocks; i += PART) {
+        size_t n = blocks - i < PART ? blocks - i : PART;
+        for (size_t k = 0; k < n; k++)
+            sizes[k] = first[i + k + 1] - first[i + k];
+        struct drps_piece piece = {packed, drps_numbers_encode(sizes, n, packed)};
+        rc = drps_recwriter_add(w, &piece, 1, err);
+    }
+    if (rc == 0) rc = drps_recwriter_finish(w, err);
+    drps_recwriter_close(w);
+    free(path);
+    free(packed);
+    free(sizes);
+    return rc;
+}
+
+/* ---- Reading ---- */
+
+static int get_tables(struct drps_plan *plan, const char *path, struct drps_err *err)
+{
+    const json_t *tables = json_object_get(plan->json, "tables");
+    plan->info.tables_n = json_array_size(tables);
+    if (plan->info.tables_n > DRPS_PLAN_TABLES)
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s: %zu tables; at most %d are known",
+                            plan->dir, manifest_name, plan->info.tables_n, DRPS_PLAN_TABLES);
+    for (size_t i = 0; i < plan->info.tables_n; i++) {
+        struct drps_table *t = &plan->info.tables[i];
+        const json_t *entry = json_array_get(tables, i);
+        int rc = drps_manifest_get_text(entry, "name", path, t->name, sizeof(t->name), err);
+        if (rc < 0) return rc;
+        rc = drps_manifest_get_count(entry, "first", path, &t->first, err);
+        if (rc == 0) rc = drps_manifest_get_count(entry, "rows", path, &t->rows, err);
+        if (rc < 0) return rc;
+    }
+    return 0;
+}
+
+static int get_fields(struct drps_plan *plan, struct drps_err *err)
+{
+    const json_t *fields = json_object_get(plan->json, "fields");
+    plan->info.fields_n = json_array_size(fields);
+    plan->fields = calloc(plan->info.fields_n + 1, sizeof(*plan->fields));
+    if (!plan->fields) return drps_err_set(err, -ENOMEM, "no memory for the plan");
+    for (size_t i = 0; i < plan->info.fields_n; i++) {
+        const char *text = json_string_value(json_array_get(fields, i));
+        plan->fields[i] = strdup(text ? text : "");
+        if (!plan->fields[i]) return drps_err_set(err, -ENOMEM, "no memory for the plan");
+    }
+    return 0;
+}
+
+static int get_name(const json_t *j, const char *key, const char *path, char *out,
+                    struct drps_err *err)
+{
+    return drps_manifest_get_text(j, key, path, out, DRPS_PLAN_NAME_BYTES, err);
+}
+
+#define GET_NUMBER(field)                                                                          \
+    _Generic((field), uint32_t : drps_manifest_get_u32, uint64_t : drps_manifest_get_count)
+
+static int get_ranks(struct drps_plan *plan, const char *path, struct drps_err *err)
+{
+    struct drps_plan_info *info = &plan->info;
+    struct drps_plan_ranks *ranks = &info->ranks;
+    const json_t *j = json_object_get(plan->json, "cluster");
+    int rc = 0;
+
+    *ranks = (struct drps_plan_ranks){.workers = 1,
+                                      .rank = DRPS_PLAN_WHOLE,
+                                      .round_samples = info->max_batch_samples,
+                                      .max_round_rows = info->max_batch_rows};
+    if (!j) return 0;
+#define GET(name)                                                                                  \
+    rc = GET_NUMBER(ranks->name)(j, #name, path, &ranks->name, err);                               \
+    if (rc < 0) return rc;
+    PLAN_RANK_NUMBERS(GET)
+#undef GET
+    rc = drps_manifest_get_text(j, "whole", path, ranks->whole, sizeof(ranks->whole), err);
+    if (rc == 0 && json_object_get(j, "rank"))
+        rc = drps_manifest_get_u32(j, "rank", path, &ranks->rank, err);
+    if (rc < 0) return rc;
+    const struct drps_bound bounds[] = {
+        {"workers", ranks->workers, 2, DRPS_PLAN_WORKERS_MAX, "a cluster"},
+        {"rank", ranks->rank, 0, ranks->workers - (uint64_t)1, "the number of workers"},
+    };
+    return drps_manifest_check(bounds, json_object_get(j, "rank") ? 2 : 1, path, err);
+}
+
+static int get_labels(struct drps_plan *plan, const char *path, struct drps_err *err)
+{
+    struct drps_plan_info *info = &plan->info;
+    const json_t *j = plan->json;
+    float mean;
+    int rc = drps_manifest_get_float(j, "label_negative", path, &info->label_negative, err);
+    if (rc == 0)
+        rc = drps_manifest_get_float(j, "label_positive", path, &info->label_positive, err);
+    if (rc == 0) rc = drps_manifest_get_float(j, "label_mean", path, &mean, err);
+    if (rc == 0) rc = drps_manifest_get_real(j, "label_mean", path, &info->label_mean, err);
+    return rc;
+}
+
+static int get_info(struct drps_plan *plan, const char *path, struct drps_err *err)
+{
+    struct drps_plan_info *info = &plan->info;
+    const json_t *j = plan->json;
+    int rc;
+#define GET(name)                                                                                  \
+    rc = GET_NUMBER(info->name)(j, #name, path, &info->name, err);                                 \
+    if (rc < 0) return rc;
+    PLAN_NUMBERS(GET)
+#undef GET
+#define GET(name)                                                                                  \
+    if (json_object_get(j, #name)) {                                                               \
+        rc = drps_manifest_get_count(j, #name, path, &info->name, err);                            \
+        if (rc < 0) return rc;                                                                     \
+    }
+    PLAN_LATER_NUMBERS(GET)
+#undef GET
+    rc = get_name(j, "algo", path, info->algo, err);
+    if (rc == 0) rc = get_name(j, "loss", path, info->loss, err);
+    if (rc == 0) rc = get_name(j, "format", path, info->format, err);
+    if (rc == 0) rc = get_name(j, "order", path, info->order, err);
+    if (rc == 0) rc = get_name(j, "blocks_by", path, info->blocks_by, err);
+    if (rc == 0) rc = get_tables(plan, path, err);
+    if (rc == 0) rc = get_fields(plan, err);
+    if (rc < 0) return rc;
+    rc = get_ranks(plan, path, err);
+    if (rc == 0) rc = drps_manifest_get_text(j, "id", path, info->id, sizeof(info->id), err);
+    if (rc == 0) rc = drps_manifest_get_hex(j, "seed", path, &info->seed, err);
+    if (rc == 0) rc = drps_manifest_get_hex(j, "hash_seed", path, &info->hash_seed, err);
+    if (rc < 0) return rc;
+    info->classification = json_is_true(json_object_get(j, "classification"));
+    info->string_names = json_is_true(json_object_get(j, "string_names"));
+    rc = get_labels(plan, path, err);
+    return rc == 0 ? plan_check_numbers(info, path, err) : rc;
+}
+
+int drps_plan_open(const struct drps_io *io, const char *dir, struct drps_plan **plan_out,
+                   struct drps_err *err)
+{
+    *plan_out = NULL;
+    struct drps_plan *plan = calloc(1, sizeof(*plan));
+    char *path = drps_path_join(dir, manifest_name);
+    int rc = plan && path ? 0 : drps_err_set(err, -ENOMEM, "no memory for the plan");
+    if (rc == 0) {
+        plan->io = io;
+        plan->dir = strdup(dir);
+        if (!plan->dir) rc = drps_err_set(err, -ENOMEM, "no memory for the plan");
+    }
+    if (rc == 0) {
+        json_t *j = NULL;
+        rc = drps_manifest_read(io, path, drps_plan_kind.kind, drps_plan_kind.version, &j, err);
+        plan->json = j;
+        if (rc == -ENOENT || rc == -ENOTDIR) {
+            drps_err_clear(err);
+            rc = drps_err_set(err, DRPS_E_NOT_FOUND,
+                              "%s is no drps plan (no %s in it): make one with drps-index", dir,
+                              manifest_name);
+        }
+    }
+    if (rc == 0) rc = get_info(plan, path, err);
+    free(path);
+    if (rc < 0) {
+        drps_plan_close(plan);
+        return rc;
+    }
+    *plan_out = plan;
+    return 0;
+}
+
+int drps_plan_rank_dir(const char *dir, uint32_t rank, char out[DRPS_PLAN_PATH_BYTES],
+                       struct drps_err *err)
+{
+    const int n = snprintf(out, DRPS_PLAN_PATH_BYTES, "%s/rank-%" PRIu32, dir, rank);
+    if (n > 0 && n < DRPS_PLAN_PATH_BYTES) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG, "the plan's path is too long");
+}
+
+int drps_plan_open_rank(const struct drps_io *io, const char *dir, uint32_t rank,
+                        struct drps_plan **plan_out, struct drps_err *err)
+{
+    char path[DRPS_PLAN_PATH_BYTES];
+    *plan_out = NULL;
+    int rc = drps_plan_rank_dir(dir, rank, path, err);
+    if (rc == 0) rc = drps_plan_open(io, path, plan_out, err);
+    if (rc == DRPS_E_NOT_FOUND) {
+        drps_err_clear(err);
+        return drps_err_set(err, rc,
+                            "%s is not there: rank %" PRIu32
+                            " needs this folder of a plan that drps-index --workers made",
+                            path, rank);
+    }
+    if (rc < 0 || (*plan_out)->info.ranks.rank == rank) return rc;
+    drps_plan_close(*plan_out);
+    *plan_out = NULL;
+    return drps_err_set(err, DRPS_E_CORRUPT, "%s is not the part of rank %" PRIu32, path, rank);
+}
+
+void drps_plan_close(struct drps_plan *plan)
+{
+    if (!plan) return;
+    for (size_t i = 0; plan->fields && i < plan->info.fields_n; i++)
+        free(plan->fields[i]);
+    free(plan->fields);
+    json_decref(plan->json);
+    free(plan->dir);
+    free(plan);
+}
+
+int drps_plan_file(const struct drps_plan *plan, const char *name, uint32_t kind,
+                   struct drps_recfile **f_out, struct drps_err *err)
+{
+    char *path = drps_path_join(plan->dir, name);
+    *f_out = NULL;
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory to open %s of the plan", name);
+    int rc = drps_recfile_open(plan->io, path, kind, f_out, err);
+    free(path);
+    return rc;
+}
+
+int drps_plan_blocks(const struct drps_plan *plan, uint32_t **first_out, struct drps_err *err)
+{
+    struct drps_recfile *f = NULL;
+    size_t blocks = plan->info.blocks;
+    uint32_t *first = NULL;
+    char *record = NULL;
+    size_t cap = 0;
+    size_t n = 0;
+
+    *first_out = NULL;
+    int rc = drps_plan_file(plan, "blocks.rec", DRPS_KIND_BLOCKS, &f, err);
+    const int fits = rc == 0 && blocks <= drps_recfile_file_bytes(f); /* a size takes a byte */
+    if (fits) first = drps_array_new(blocks + 1, sizeof(*first));
+    if (fits && !first)
+        rc = drps_err_set(err, -ENOMEM, "no memory for %zu block boundaries", blocks);
+    if (rc == 0 && !fits) n = blocks + 1; /* reported below */
+    for (uint64_t i = 0; rc == 0 && fits && i < drps_recfile_count(f); i++) {
+        size_t bytes = (size_t)drps_recfile_run_bytes(f, i, 1);
+        if (drps_array_reserve(&record, &cap, bytes, 1))
+            rc = drps_err_set(err, -ENOMEM, "no memory for blocks");
+        if (rc == 0) rc = drps_recfile_read(f, i, 1, record, err);
+        if (rc < 0) break;
+        uint32_t part = bytes >= 4 ? drps_list_count(record) : 0;
+        if (part > blocks - n) {
+            n = blocks + 1; /* reported below */
+            break;
+        }
+        rc = drps_numbers_decode(record, (size_t)drps_recfile_bytes(f, i), first + n, NULL, err);
+        n += part;
+    }
+    uint64_t sum = 0;
+    for (size_t i = 0; rc == 0 && n == blocks && i < n; i++) {
+        uint32_t size = first[i];
+        first[i] = (uint32_t)sum;
+        sum += size;
+    }
+    if (rc == 0 && (n != blocks || sum != plan->info.rows))
+        rc = drps_err_set(err, DRPS_E_CORRUPT,
+                          "%s/blocks.rec does not hold %zu blocks of %" PRIu64 " rows", plan->dir,
+                          blocks, plan->info.rows);
+    drps_recfile_close(f);
+    free(record);
+    if (rc < 0) {
+        free(first);
+        return rc;
+    }
+    first[blocks] = (uint32_t)sum;
+    *first_out = first;
+    return 0;
+}
+
+/* ---- Verifying ---- */
+
+/* What plan.json says of one of the plan's files. */
+static int find_file(const struct drps_plan *plan, const char *name, uint64_t *bytes_out,
+                     uint64_t *sum_out, struct drps_err *err)
+{
+    size_t i;
+    const json_t *entry;
+    json_array_foreach((const json_t *)json_object_get(plan->json, "files"), i, entry)
+    {
+        const char *is = json_string_value(json_object_get(entry, "name"));
+        if (!is || strcmp(is, name) != 0) continue;
+        int rc = drps_manifest_get_count(entry, "bytes", name, bytes_out, err);
+        if (rc == 0) rc = drps_manifest_get_hex(entry, "checksum", name, sum_out, err);
+        if (rc < 0) (void)drps_err_context(err, "%s/%s", plan->dir, manifest_name);
+        return rc;
+    }
+    return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s does not list %s", plan->dir, manifest_name,
+                        name);
+}
+
+int drps_plan_read_file(const struct drps_plan *plan, const char *name, drps_plan_bytes visit,
+                        void *ctx, struct drps_err *err)
+{
+    uint64_t want_bytes, want_sum, bytes, sum;
+    int rc = find_file(plan, name, &want_bytes, &want_sum, err);
+    if (rc < 0) return rc;
+    char *path = drps_path_join(plan->dir, name);
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory to read %s", name);
+    rc = file_checksum(plan->io, path, visit, ctx, &bytes, &sum, err);
+    if (rc == 0 && (bytes != want_bytes || sum != want_sum))
+        rc = drps_err_set(err, DRPS_E_CORRUPT,
+                          "%s is not the file that drps-index wrote (size or checksum differ)",
+                          path);
+    free(path);
+    return rc;
+}
+
+/* Every record passes its own checksum; the counts agree with the manifest. */
+static int verify_records(const struct drps_plan *plan, size_t i, struct drps_err *err)
+{
+    struct drps_recfile *f;
+    char *buf = NULL;
+    size_t cap = 0;
+    int rc = drps_plan_file(plan, files[i].name, files[i].kind, &f, err);
+    uint64_t steps = plan->info.batches + plan->info.eval_batches;
+    uint64_t count = rc == 0 ? drps_recfile_count(f) : 0;
+
+    if (rc == 0 && files[i].per_step && count != steps)
+        rc = drps_err_set(err, DRPS_E_CORRUPT,
+                          "%s/%s holds %" PRIu64 " batches; the plan has %" PRIu64, plan->dir,
+                          files[i].name, count, steps);
+    for (uint64_t r = 0; rc == 0 && r < count;) {
+        uint64_t n = drps_recfile_run_length(f, r, CHUNK_BYTES);
+        if (drps_array_reserve(&buf, &cap, (size_t)drps_recfile_run_bytes(f, r, n), 1))
+            rc = drps_err_set(err, -ENOMEM, "no memory to verify %s", files[i].name);
+        if (rc == 0) rc = drps_recfile_read(f, r, n, buf, err);
+        r += n;
+    }
+    free(buf);
+    drps_recfile_close(f);
+    return rc;
+}
+
+/* The files of one folder. */
+static int verify_folder(const struct drps_plan *plan, struct drps_err *err)
+{
+    const enum shape shape = shape_of(&plan->info);
+    const json_t *list = json_object_get(plan->json, "files");
+    size_t n = 0;
+    int rc = 0;
+    for (size_t i = 0; i < FILES; i++)
+        n += (files[i].shapes & shape) != 0;
+    if (json_array_size(list) != n)
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s lists %zu files; such a plan has %zu",
+                            plan->dir, manifest_name, json_array_size(list), n);
+    for (size_t i = 0; rc == 0 && i < FILES; i++)
+        if (files[i].shapes & shape) rc = drps_plan_read_file(plan, files[i].name, NULL, NULL, err);
+    for (size_t i = 0; rc == 0 && i < FILES; i++)
+        if (files[i].shapes & shape) rc = verify_records(plan, i, err);
+    return rc;
+}
+
+static int verify_part(const struct drps_plan *whole, uint32_t rank, uint64_t *next_row,
+                       struct drps_err *err)
+{
+    struct drps_plan *part;
+    int rc = drps_plan_open_rank(whole->io, whole->dir, rank, &part, err);
+    if (rc < 0) return rc;
+    if (strcmp(part->info.ranks.whole, whole->info.id) != 0 ||
+        part->info.ranks.first_row != *next_row)
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s is the part of another plan", part->dir);
+    *next_row += part->info.rows;
+    if (rc == 0) rc = drps_plan_verify(part, err);
+    drps_plan_close(part);
+    return rc;
+}
+
+static int verify_parts(const struct drps_plan *whole, struct drps_err *err)
+{
+    uint64_t rows = 0;
+    int rc = 0;
+    for (uint32_t r = 0; r < whole->info.ranks.workers && rc == 0; r++)
+        rc = verify_part(whole, r, &rows, err);
+    if (rc == 0 && rows != whole->info.rows)
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: the ranks have %" PRIu64 " rows of %" PRIu64,
+                          whole->dir, rows, whole->info.rows);
+    return rc;
+}
+
+int drps_plan_verify(const struct drps_plan *plan, struct drps_err *err)
+{
+    uint32_t *first;
+    int rc = verify_folder(plan, err);
+    if (rc < 0) return rc;
+    if (shape_of(&plan->info) == WHOLE) return verify_parts(plan, err);
+    rc = drps_plan_blocks(plan, &first, err);
+    if (rc < 0) return rc;
+    free(first);
+    rc = verify_windows(plan->io, plan->dir, &plan->info, err);
+    if (rc == 0 && plan->info.lanes) rc = verify_lanes(plan->io, plan->dir, &plan->info, err);
+    if (rc == 0 && shape_of(&plan->info) == SHARE)
+        rc = verify_rounds(plan->io, plan->dir, &plan->info, err);
+    return rc;
+}

@@ -1,0 +1,164 @@
+/*
+ * A manifest has a checksum, which whoever changes a number on purpose makes anew. So numbers are
+ * not trusted for it: each is bounded by others, and those that nothing bounds by a constant. The
+ * order is that of dependence: what a bound is made of was checked before it.
+ */
+#include "index/plan/plan_numbers.h"
+
+#include "base/folder/drps_manifest.h"
+#include "index/grid.h"
+#include "index/plan/drps_batch.h"
+#include "index/plan/drps_names.h"
+
+enum { RANK_MOST = 65535, FLOATS_OF_A_PARAMETER = 3 }; /* itself and at most two of its optimizer */
+
+#define COUNT_MOST (UINT64_C(1) << 44)       /* samples, entries, uses: some hundred terabytes */
+#define SEEK_NS_MOST UINT64_C(1000000000000) /* a quarter of an hour */
+#define TRANSFER_BPS_MOST UINT64_C(1000000000000000)
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t count_most(uint64_t a, uint64_t b)
+{
+    return least_of(drps_product(a, b), COUNT_MOST);
+}
+
+/* What all bounds are made of. */
+struct sizes {
+    uint64_t all_rows; /* of the whole plan */
+    uint64_t workers;
+    int part; /* the plan is that of one of them */
+};
+
+int drps_tables_check(const struct drps_table *tables, size_t n, const char *path,
+                      uint64_t *rows_out, struct drps_err *err)
+{
+    uint64_t end = 0;
+    *rows_out = 0;
+    for (size_t t = 0; t < n; t++) {
+        const struct drps_bound bounds[] = {
+            {"first", tables[t].first, end, end, "the table before it"},
+            {"rows", tables[t].rows, 0, DRPS_NO_ROW - 1 - end, "a row of 32 bits"},
+        };
+        int rc = drps_manifest_check(bounds, sizeof(bounds) / sizeof(bounds[0]), path, err);
+        if (rc < 0) {
+            (void)drps_err_context(err, "table %zu", t);
+            return rc;
+        }
+        end += tables[t].rows;
+    }
+    *rows_out = end;
+    return 0;
+}
+
+/* Each batch has a sample of some worker, and none has more samples than the largest. */
+static int check_samples(const struct drps_plan_info *i, const struct sizes *s, const char *path,
+                         struct drps_err *err)
+{
+    const uint64_t larger = i->samples > i->test_samples ? i->samples : i->test_samples;
+    const uint64_t round = drps_product(s->workers, i->max_batch_samples);
+    const uint64_t nnz = count_most(i->max_batch_samples, i->max_batch_rows);
+    const struct drps_bound bounds[] = {
+        {"rank", i->rank, 0, RANK_MOST, "an algorithm"},
+        {"dim", i->dim, (uint64_t)i->rank + 1, (uint64_t)i->rank + 1, "the rank"},
+        {"row_bytes", i->row_bytes, 0, i->dim * sizeof(float) * FLOATS_OF_A_PARAMETER, "the dim"},
+        {"batches", i->batches, 0, INT32_MAX, "an epoch"},
+        {"eval_batches", i->eval_batches, 0, INT32_MAX - least_of(i->batches, INT32_MAX),
+         "an epoch"},
+        {"max_batch_samples", i->max_batch_samples, 0, least_of(larger, UINT32_MAX),
+         "the number of samples"},
+        {"samples", i->samples, i->batches, count_most(i->batches, round),
+         "the batches' number and size"},
+        {"test_samples", i->test_samples, i->eval_batches, count_most(i->eval_batches, round),
+         "the batches' number and size"},
+        {"batch_size", i->batch_size, 0, COUNT_MOST, "memory"},
+        {"max_batch_rows", i->max_batch_rows, 0, s->all_rows, "the number of rows"},
+        {"max_batch_nnz", i->max_batch_nnz, 0, nnz, "the largest batch"},
+        {"max_body_bytes", i->max_body_bytes, 0,
+         drps_batch_plain_bound(i->max_batch_samples, i->max_batch_nnz), "the largest batch"},
+        {"nnz", i->nnz, 0, count_most(i->samples, s->all_rows), "samples and rows"},
+        {"test_nnz", i->test_nnz, 0, count_most(i->test_samples, s->all_rows), "samples and rows"},
+        {"test_unseen", i->test_unseen, 0, COUNT_MOST, "memory"},
+        {"grid_users", i->grid_users, 0, GRID_GROUPS_MAX, "a grid"},
+        {"grid_items", i->grid_items, i->grid_users ? 1 : 0, i->grid_users ? GRID_GROUPS_MAX : 0,
+         "a grid"},
+        {"lanes", i->lanes, 0, i->grid_users && s->workers == 1 ? GRID_LANES_MAX : 0, "the order"},
+    };
+    return drps_manifest_check(bounds, sizeof(bounds) / sizeof(bounds[0]), path, err);
+}
+
+/* Of the rows: their blocks and windows. Sums over an epoch have a part for each step. */
+static int check_rows(const struct drps_plan_info *i, const struct sizes *s, const char *path,
+                      struct drps_err *err)
+{
+    const uint64_t steps = i->batches + i->eval_batches;
+    const uint64_t row_uses = count_most(steps, i->rows), block_uses = count_most(steps, i->blocks);
+    const struct drps_bound bounds[] = {
+        {"rows", i->rows, s->part ? 1 : s->all_rows, s->all_rows - i->ranks.first_row,
+         "the tables"},
+        {"blocks", i->blocks, 0, i->rows, "the number of rows"},
+        {"block_bytes", i->block_bytes, 0, COUNT_MOST, "memory"},
+        {"max_block_rows", i->max_block_rows, 0, i->rows, "the number of rows"},
+        {"max_step_blocks", i->max_step_blocks, 0, i->blocks, "the number of blocks"},
+        {"max_step_block_rows", i->max_step_block_rows, 0, i->rows, "the number of rows"},
+        {"windows", i->windows, 0, steps, "the number of batches"},
+        {"max_window_rows", i->max_window_rows, 0, i->rows, "the number of rows"},
+        {"working_set_rows", i->working_set_rows, i->max_window_rows, i->rows,
+         "the windows and rows"},
+        {"window_rows", i->window_rows, 0, count_most(i->windows, i->rows), "windows and rows"},
+        {"window_rows_kept", i->window_rows_kept, 0, i->window_rows, "the rows of windows"},
+        {"window_rows_moved", i->window_rows_moved, 0, i->window_rows - i->window_rows_kept,
+         "the rows of windows"},
+        {"row_uses", i->row_uses, 0, row_uses, "batches and rows"},
+        {"block_uses", i->block_uses, 0, block_uses, "batches and blocks"},
+        {"block_use_rows", i->block_use_rows, 0, row_uses, "batches and rows"},
+        {"runs", i->runs, 0, i->block_uses, "the uses of blocks"},
+        {"run_rows", i->run_rows, 0, row_uses, "batches and rows"},
+        {"seek_ns", i->seek_ns, 0, SEEK_NS_MOST, "a disk"},
+        {"transfer_bps", i->transfer_bps, 0, TRANSFER_BPS_MOST, "a disk"},
+    };
+    return drps_manifest_check(bounds, sizeof(bounds) / sizeof(bounds[0]), path, err);
+}
+
+/* The whole has sums over all ranks, each with a worker and a server. */
+static int check_ranks(const struct drps_plan_info *i, const struct sizes *s, const char *path,
+                       struct drps_err *err)
+{
+    const struct drps_plan_ranks *r = &i->ranks;
+    const uint64_t round_samples = least_of(drps_product(i->batch_size, s->workers), i->samples);
+    const uint64_t batches = drps_product(i->batches, s->part ? 1 : s->workers);
+    const uint64_t eval_batches = drps_product(i->eval_batches, s->part ? 1 : s->workers);
+    const struct drps_bound bounds[] = {
+        {"round_samples", r->round_samples, round_samples, round_samples, "batch size and workers"},
+        {"max_round_uses", r->max_round_uses, 0, drps_product(s->workers, i->max_batch_rows),
+         "the largest batch of each worker"},
+        {"max_round_rows", r->max_round_rows, 0, least_of(i->rows, r->max_round_uses),
+         "the rows of batches"},
+        {"pulled_rows", r->pulled_rows, 0, count_most(batches, i->max_batch_rows),
+         "the rows of batches"},
+        {"eval_pulled_rows", r->eval_pulled_rows, 0, count_most(eval_batches, i->max_batch_rows),
+         "the rows of batches"},
+        {"served_rows", r->served_rows, 0, count_most(batches, r->max_round_uses),
+         "the rows of rounds"},
+        {"eval_served_rows", r->eval_served_rows, 0, count_most(eval_batches, r->max_round_uses),
+         "the rows of rounds"},
+    };
+    return drps_manifest_check(bounds, sizeof(bounds) / sizeof(bounds[0]), path, err);
+}
+
+int plan_check_numbers(const struct drps_plan_info *i, const char *path, struct drps_err *err)
+{
+    const struct drps_plan_ranks *r = &i->ranks;
+    const int several = r->workers > 1;
+    struct sizes s = {.workers = r->workers, .part = several && r->rank != DRPS_PLAN_WHOLE};
+    int rc = drps_tables_check(i->tables, i->tables_n, path, &s.all_rows, err);
+    const struct drps_bound first_row = {"first_row", r->first_row, 0, s.part ? s.all_rows : 0,
+                                         "the tables"};
+    if (rc == 0) rc = drps_manifest_check(&first_row, 1, path, err);
+    if (rc == 0) rc = check_samples(i, &s, path, err);
+    if (rc == 0) rc = check_rows(i, &s, path, err);
+    return rc == 0 && several ? check_ranks(i, &s, path, err) : rc;
+}

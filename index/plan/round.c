@@ -1,0 +1,57 @@
+#include "index/plan/drps_round.h"
+
+#include <inttypes.h>
+
+#include "index/plan/drps_batch.h"
+#include "index/plan/drps_plan.h"
+
+const struct drps_round_file drps_round_file[DRPS_ROUND_FILES] = {
+    [DRPS_ROUND_DATA] = {"data.rec", DRPS_KIND_DATA},
+    [DRPS_ROUND_ROWS] = {"rows.rec", DRPS_KIND_ROWS},
+    [DRPS_ROUND_SHARES] = {"shares.rec", DRPS_KIND_SHARES},
+    [DRPS_ROUND_POSITIONS] = {"positions.rec", DRPS_KIND_POSITIONS},
+};
+
+int drps_shares_decode(const void *record, size_t bytes, uint32_t workers, size_t rows,
+                       uint32_t *shares_out, struct drps_err *err)
+{
+    uint64_t sum = 0;
+    size_t used;
+    const uint32_t n = bytes >= 4 ? drps_list_count(record) : 0;
+    if (n != workers)
+        return drps_err_set(err, DRPS_E_CORRUPT, "shares of %" PRIu32 " servers, not %" PRIu32, n,
+                            workers);
+    int rc = drps_numbers_decode(record, bytes, shares_out, &used, err);
+    if (rc < 0) return rc;
+    for (uint32_t s = 0; s < workers; s++)
+        sum += shares_out[s];
+    if (sum == rows && used == bytes) return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT,
+                        "servers have %" PRIu64 " rows of a batch with %zu (%zu bytes of %zu)", sum,
+                        rows, used, bytes);
+}
+
+int drps_positions_decode(const void *record, size_t bytes, uint32_t workers, size_t rows,
+                          size_t cap, uint32_t *positions_out, size_t *part_out,
+                          struct drps_err *err)
+{
+    const char *at = record;
+    size_t left = bytes, used;
+    part_out[0] = 0;
+    for (uint32_t w = 0; w < workers; w++) {
+        const uint32_t n = left >= 4 ? drps_list_count(at) : 0;
+        if (n > cap - part_out[w])
+            return drps_err_set(err, DRPS_E_CORRUPT, "more than %zu positions", cap);
+        uint32_t *list = positions_out + part_out[w];
+        int rc = drps_list_decode(at, left, list, &used, err);
+        if (rc < 0) return rc;
+        if (n && list[n - 1] >= rows)
+            return drps_err_set(err, DRPS_E_CORRUPT, "position %" PRIu32 " of %zu rows",
+                                list[n - 1], rows);
+        part_out[w + 1] = part_out[w] + n;
+        at += used;
+        left -= used;
+    }
+    if (!left) return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT, "%zu bytes behind the positions", left);
+}

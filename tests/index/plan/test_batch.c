@@ -1,0 +1,441 @@
+/* Batch bodies: exact bytes, every shape comes back, and each damaged field is refused. */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/drps_endian.h"
+#include "index/plan/codec/drps_pack16.h"
+#include "index/plan/drps_batch.h"
+#include "support/scratch.h"
+
+/* The pieces in one buffer; free() it. */
+static unsigned char *join(const struct drps_batch_pieces *p, size_t *bytes_out)
+{
+    size_t at = 0;
+    assert_true(p->n <= DRPS_BATCH_PIECES);
+    *bytes_out = 0;
+    for (size_t i = 0; i < p->n; i++)
+        *bytes_out += p->pieces[i].bytes;
+    unsigned char *data = malloc(*bytes_out);
+    assert_non_null(data);
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->pieces[i].bytes) memcpy(data + at, p->pieces[i].data, p->pieces[i].bytes);
+        at += p->pieces[i].bytes;
+    }
+    return data;
+}
+
+static unsigned char *flatten(const struct drps_batch *b, size_t *bytes_out)
+{
+    struct drps_batch_pieces p;
+    drps_batch_encode(b, &p);
+    return join(&p, bytes_out);
+}
+
+static unsigned char *flatten_packed(const struct drps_batch *b, size_t *bytes_out)
+{
+    struct drps_batch_pieces p;
+    void *room = malloc(drps_batch_pack_bound(b)); /* a sanitizer sees one byte too far */
+    assert_non_null(room);
+    drps_batch_pack(b, room, &p);
+    unsigned char *data = join(&p, bytes_out);
+    free(room);
+    return data;
+}
+
+/* Packed and unpacked, a body has the bytes of a plain one; nothing is written behind them, and no
+ * less room will do. */
+static void check_packed(const struct drps_batch *b, const unsigned char *plain, size_t bytes)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    size_t packed_bytes, got;
+    unsigned char *packed = flatten_packed(b, &packed_bytes);
+    unsigned char *room = malloc(bytes);
+    struct drps_batch back;
+    assert_non_null(room);
+    assert_int_equal(packed_bytes % 8, 0);
+    assert_int_equal(drps_batch_decode(packed, packed_bytes, &back, NULL), DRPS_E_CORRUPT);
+    if (drps_batch_unpack(packed, packed_bytes, room, bytes, &got, &err)) fail_msg("%s", err.text);
+    assert_int_equal(got, bytes);
+    assert_memory_equal(room, plain, bytes);
+    assert_int_equal(drps_batch_unpack(packed, packed_bytes, room, bytes - 1, &got, NULL),
+                     DRPS_E_CORRUPT);
+    if (drps_batch_unpack(plain, bytes, room, bytes, &got, &err)) fail_msg("%s", err.text);
+    assert_int_equal(got, bytes); /* a plain one comes out as it is */
+    assert_memory_equal(room, plain, bytes);
+    free(room);
+    free(packed);
+}
+
+static const float labels[] = {1.0f, -1.0f};
+static const uint32_t starts[] = {0, 1, 3};
+static const uint16_t local[] = {4, 0, 2};
+static const float values[] = {0.5f, 1.0f, 2.0f};
+static const struct drps_batch small = {.samples = 2,
+                                        .rows = 5,
+                                        .nnz = 3,
+                                        .labels = labels,
+                                        .starts = starts,
+                                        .local16 = local,
+                                        .values = values};
+
+/* From the layout in drps_batch.h; floats by IEEE 754. */
+static void test_batch_golden_bytes(void **state)
+{
+    static const unsigned char want[] = {
+        2, 0, 0,    0,    5, 0, 0,    0,
+        3, 0, 0,    0,    0, 0, 0,    0, /* samples, rows, nnz */
+        2, 0, 0,    0,    0, 0, 0,    0,
+        0, 0, 0,    0,    0, 0, 0,    0,    /* flags: values; per_sample; zero */
+        0, 0, 0x80, 0x3f, 0, 0, 0x80, 0xbf, /* labels 1, -1 */
+        0, 0, 0,    0,    1, 0, 0,    0,
+        3, 0, 0,    0,    0, 0, 0,    0, /* starts, padded */
+        0, 0, 0,    0x3f, 0, 0, 0x80, 0x3f,
+        0, 0, 0,    0x40, 0, 0, 0,    0, /* values 0.5 1 2, padded */
+        4, 0, 0,    0,    2, 0, 0,    0, /* local indices, padded */
+    };
+    size_t bytes;
+    unsigned char *data = flatten(&small, &bytes);
+    (void)state;
+    assert_int_equal(bytes, sizeof(want));
+    assert_memory_equal(data, want, sizeof(want));
+    free(data);
+}
+
+static void test_batch_every_shape_comes_back(void **state)
+{
+    static const struct {
+        const char *name;
+        size_t samples, per_sample, rows;
+    } cases[] = {
+        {"one sample", 1, 1, 1},           {"samples without entries", 7, 0, 1},
+        {"nothing at all", 0, 0, 0},       {"many", 100, 13, 5000},
+        {"most narrow rows", 3, 4, 65536}, {"wide", 5, 9, 65537},
+        {"widest", 2, 2, UINT32_MAX},
+    };
+    struct random_source r = random_begin("batch");
+    (void)state;
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        for (int shape = 0; shape < 4; shape++) {
+            struct drps_batch b = {.samples = cases[c].samples, .rows = cases[c].rows};
+            struct drps_batch back;
+            struct drps_err err = DRPS_ERR_INIT;
+            float lab[100];
+            float val[2000];
+            uint32_t sta[101] = {0};
+            uint32_t wide[2000];
+            uint16_t narrow[2000];
+            size_t bytes;
+            for (size_t s = 0; s < b.samples; s++) {
+                lab[s] = (float)s;
+                size_t n = shape & 1 ? cases[c].per_sample
+                                     : (size_t)random_below(&r, cases[c].per_sample + 2);
+                if (!b.rows) n = 0;
+                sta[s + 1] = sta[s] + (uint32_t)n;
+            }
+            b.nnz = sta[b.samples];
+            for (size_t j = 0; j < b.nnz; j++) {
+                val[j] = (float)j / 4;
+                wide[j] = j ? (uint32_t)random_below(&r, b.rows) : (uint32_t)(b.rows - 1);
+                narrow[j] = (uint16_t)wide[j];
+            }
+            b.labels = lab;
+            if (shape & 1)
+                b.per_sample = (uint32_t)cases[c].per_sample;
+            else
+                b.starts = sta;
+            if (shape & 2) b.values = val;
+            if (b.rows > 65536)
+                b.local32 = wide;
+            else
+                b.local16 = narrow;
+            unsigned char *data = flatten(&b, &bytes);
+            assert_int_equal(bytes % 8, 0);
+            if (b.local16) check_packed(&b, data, bytes);
+            if (drps_batch_decode(data, bytes, &back, &err))
+                fail_msg("%s, shape %d: %s", cases[c].name, shape, err.text);
+            assert_true(back.samples == b.samples && back.rows == b.rows && back.nnz == b.nnz);
+            assert_true(!back.starts == !b.starts && !back.values == !b.values &&
+                        !back.local32 == !b.local32);
+            for (size_t s = 0; s <= b.samples; s++)
+                assert_int_equal(drps_batch_start(&back, s), sta[s]);
+            assert_memory_equal(back.labels, lab, b.samples * sizeof(*lab));
+            if (b.values) assert_memory_equal(back.values, val, b.nnz * sizeof(*val));
+            for (size_t j = 0; j < b.nnz; j++)
+                assert_int_equal(back.local32 ? back.local32[j] : back.local16[j], wide[j]);
+            free(data);
+        }
+    }
+}
+
+static void test_batch_damaged_fields_are_refused(void **state)
+{
+    static const struct {
+        const char *name;
+        size_t at, bytes;
+        uint64_t value;
+    } cases[] = {
+        {"one sample more", 0, 4, 3},
+        {"one sample less", 0, 4, 1},
+        {"samples 2^32 - 1", 0, 4, UINT32_MAX},
+        {"rows below an index", 4, 4, 4},
+        {"no rows", 4, 4, 0},
+        {"nnz 2^64 - 1", 8, 8, UINT64_MAX},
+        {"nnz 2^63", 8, 8, (uint64_t)1 << 63},
+        {"nnz 2^62 + 3", 8, 8, ((uint64_t)1 << 62) + 3},
+        {"nnz one more", 8, 8, 4},
+        {"nnz one less", 8, 8, 2},
+        {"no values", 16, 4, 0},
+        {"uniform", 16, 4, DRPS_BATCH_VALUES | DRPS_BATCH_UNIFORM},
+        {"wide", 16, 4, DRPS_BATCH_VALUES | DRPS_BATCH_WIDE},
+        {"packed", 16, 4, DRPS_BATCH_VALUES | DRPS_BATCH_PACKED},
+        {"a flag that is not known", 16, 4, DRPS_BATCH_VALUES | 32},
+        {"a lane of no diagonal", 24, 8, (uint64_t)1 << 32},
+        {"lane 16", 24, 8, (uint64_t)DRPS_BATCH_LANES << 32 | 1},
+        {"first start not 0", 40, 4, 1},
+        {"starts going back", 44, 4, 4},
+        {"last start not nnz", 48, 4, 2},
+        {"index out of range", 72, 2, 5},
+        {"last index out of range", 76, 2, 65535},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct drps_batch b;
+        struct drps_err err = DRPS_ERR_INIT;
+        size_t bytes;
+        unsigned char *data = flatten(&small, &bytes);
+        memcpy(data + cases[i].at, &cases[i].value, cases[i].bytes);
+        int rc = drps_batch_decode(data, bytes, &b, &err);
+        if (rc != DRPS_E_CORRUPT || !err.text[0]) fail_msg("%s: found %d", cases[i].name, rc);
+        free(data);
+    }
+}
+
+static void test_batch_uniform_counts_must_agree(void **state)
+{
+    static const uint32_t per_sample[] = {0, 1, 3, UINT32_MAX};
+    struct drps_batch b = {.samples = 2,
+                           .rows = 5,
+                           .nnz = 4,
+                           .labels = labels,
+                           .per_sample = 2,
+                           .local16 = (const uint16_t[]){0, 1, 2, 3}};
+    struct drps_batch back;
+    size_t bytes;
+    unsigned char *data = flatten(&b, &bytes);
+    (void)state;
+    assert_int_equal(drps_batch_decode(data, bytes, &back, NULL), 0);
+    for (size_t i = 0; i < 4; i++) {
+        drps_put_u32(data + 20, per_sample[i]);
+        assert_int_equal(drps_batch_decode(data, bytes, &back, NULL), DRPS_E_CORRUPT);
+    }
+    free(data);
+}
+
+static void test_batch_marks(void **state)
+{
+    struct drps_batch b = small, back;
+    size_t bytes;
+    (void)state;
+    b.diagonal = UINT32_MAX;
+    b.lane = DRPS_BATCH_LANES - 1;
+    unsigned char *data = flatten(&b, &bytes);
+    assert_int_equal(drps_get_u32(data + 24), b.diagonal);
+    assert_int_equal(drps_get_u32(data + 28), b.lane);
+    assert_int_equal(drps_batch_decode(data, bytes, &back, NULL), 0);
+    assert_int_equal(back.diagonal, b.diagonal);
+    assert_int_equal(back.lane, b.lane);
+    assert_int_equal(drps_batch_diagonal(data, bytes), b.diagonal);
+    assert_int_equal(drps_batch_lane(data, bytes), b.lane);
+    assert_int_equal(drps_batch_diagonal(data, DRPS_BATCH_HEAD_BYTES - 1), 0);
+    assert_int_equal(drps_batch_lane(data, DRPS_BATCH_HEAD_BYTES - 1), 0);
+    free(data);
+}
+
+static void test_batch_any_other_length_is_refused(void **state)
+{
+    struct drps_batch b;
+    size_t bytes;
+    unsigned char *data = flatten(&small, &bytes);
+    (void)state;
+    for (size_t n = 0; n < bytes; n++) {
+        unsigned char *exact = malloc(n + 1);
+        assert_non_null(exact);
+        memcpy(exact, data, n);
+        if (drps_batch_decode(exact, n, &b, NULL) != DRPS_E_CORRUPT)
+            fail_msg("%zu of %zu bytes passed", n, bytes);
+        free(exact);
+    }
+    unsigned char *longer = calloc(1, bytes + 8);
+    assert_non_null(longer);
+    memcpy(longer, data, bytes);
+    assert_int_equal(drps_batch_decode(longer, bytes + 8, &b, NULL), DRPS_E_CORRUPT);
+    free(longer);
+    free(data);
+}
+
+/* Labels of -1 and 1, samples of one and two entries, a step back between them. */
+static void test_batch_packed_golden_bytes(void **state)
+{
+    static const unsigned char want[] = {
+        2,    0,    0,    0,    0x2c, 1, 0,    0,
+        3,    0,    0,    0,    0,    0, 0,    0, /* samples, rows 300, nnz */
+        26,   0,    0,    0,    0,    0, 0,    0,
+        0,    0,    0,    0,    0,    0, 0,    0, /* flags: values, packed, signs */
+        1,    0,    0,    0,    0,    0, 0,    0, /* labels 1, -1 */
+        0,    0,    0,    0,    1,    0, 0,    0,
+        3,    0,    0,    0,    0,    0, 0,    0, /* starts, padded */
+        0,    0,    0,    0x3f, 0,    0, 0x80, 0x3f,
+        0,    0,    0,    0x40, 0,    0, 0,    0, /* values 0.5 1 2, padded */
+        0x2c, 0xc4, 0xff, 0xbf, 0x12, 0, 0,    0, /* 4, then 4 less, then 299 more */
+    };
+    static const uint16_t far[] = {4, 0, 299};
+    struct drps_batch b = small;
+    size_t bytes, plain_bytes;
+    (void)state;
+    b.rows = 300;
+    b.local16 = far;
+    unsigned char *data = flatten_packed(&b, &bytes);
+    assert_int_equal(bytes, sizeof(want));
+    assert_memory_equal(data, want, sizeof(want));
+    unsigned char *plain = flatten(&b, &plain_bytes);
+    check_packed(&b, plain, plain_bytes);
+    free(plain);
+    free(data);
+}
+
+/* Wherever an index out of range is, among those that vectors decode and the others; who unpacked
+ * the body need not look for it again. */
+static void test_batch_unpack_checks_indices(void **state)
+{
+    enum { NNZ = 45, ROWS = 3000 };
+    struct drps_err err = DRPS_ERR_INIT;
+    float signs[NNZ];
+    uint16_t narrow[NNZ];
+    uint32_t wide[NNZ];
+    _Alignas(8) char room[2 * NNZ * 8];
+    (void)state;
+    for (size_t at = 0; at < NNZ; at++)
+        for (int kind = 0; kind < 3; kind++) { /* packed; plain, narrow; plain, wide */
+            struct drps_batch back, b = {.samples = NNZ,
+                                         .rows = ROWS,
+                                         .nnz = NNZ,
+                                         .labels = signs,
+                                         .per_sample = 1,
+                                         .local16 = kind < 2 ? narrow : NULL,
+                                         .local32 = kind < 2 ? NULL : wide};
+            size_t bytes, got;
+            for (size_t i = 0; i < NNZ; i++) {
+                signs[i] = i % 3 ? 1.0F : -1.0F;
+                narrow[i] = (uint16_t)(i == at ? ROWS : i * 61);
+                wide[i] = narrow[i];
+            }
+            for (int good = 0; good < 2; good++) {
+                b.rows = ROWS + (size_t)good;
+                unsigned char *data = kind ? flatten(&b, &bytes) : flatten_packed(&b, &bytes);
+                const int rc = drps_batch_unpack(data, bytes, room, sizeof(room), &got, NULL);
+                assert_int_equal(rc, good ? 0 : DRPS_E_CORRUPT);
+                free(data);
+            }
+            if (drps_batch_decode_unpacked(room, got, &back, &err)) fail_msg("%s", err.text);
+            assert_memory_equal(back.labels, signs, sizeof(signs));
+            for (size_t i = 0; i < NNZ; i++)
+                assert_int_equal(back.local16 ? back.local16[i] : back.local32[i], narrow[i]);
+        }
+}
+
+/* Every bit flipped, every shorter record: an error, or a body that fits the room. */
+static void test_batch_unpack_survives_damage(void **state)
+{
+    struct drps_batch b = small;
+    size_t bytes, got;
+    char room[200];
+    (void)state;
+    unsigned char *data = flatten_packed(&b, &bytes);
+    for (size_t n = 0; n < bytes; n++) {
+        unsigned char *exact = malloc(n + 1), *copy = malloc(bytes);
+        assert_true(exact && copy);
+        memcpy(exact, data, n);
+        assert_int_equal(drps_batch_unpack(exact, n, room, sizeof(room), &got, NULL),
+                         DRPS_E_CORRUPT);
+        for (int bit = 0; bit < 8; bit++) {
+            memcpy(copy, data, bytes);
+            copy[n] ^= (unsigned char)(1 << bit);
+            const int rc = drps_batch_unpack(copy, bytes, room, sizeof(room), &got, NULL);
+            assert_true(rc == 0 ? got <= sizeof(room) : rc == DRPS_E_CORRUPT && !got);
+        }
+        free(copy);
+        free(exact);
+    }
+    free(data);
+}
+
+/* Against both ways without vector instructions, from memory of exactly the packed bytes. */
+static void test_batch_pack16(void **state)
+{
+    enum { MOST = 100 };
+    struct random_source r = random_begin("pack16");
+    uint16_t numbers[MOST], back[MOST], ref[MOST];
+    (void)state;
+    for (size_t n = 1; n <= MOST; n++)
+        for (unsigned wide = 0; wide <= 4; wide++) { /* quarters of the differences */
+            static const unsigned narrow[] = {16, 128, 2048};
+            uint16_t at = 0;
+            for (size_t i = 0; i < n; i++) {
+                const unsigned below =
+                    random_below(&r, 4) < wide ? 65536 : narrow[random_below(&r, 3)];
+                at = (uint16_t)(at + random_below(&r, below));
+                numbers[i] = at;
+            }
+            unsigned char *room = malloc(pack16_bound(n));
+            assert_non_null(room);
+            const size_t bytes = pack16_encode(numbers, n, room);
+            unsigned char *packed = malloc(bytes);
+            assert_non_null(packed);
+            memcpy(packed, room, bytes);
+            assert_int_equal(pack16_encode_ref(numbers, n, room), bytes);
+            assert_memory_equal(room, packed, bytes);
+            uint16_t largest = 0, found;
+            for (size_t i = 0; i < n; i++)
+                largest = numbers[i] > largest ? numbers[i] : largest;
+            assert_int_equal(pack16_decode(packed, bytes, n, back, &found), bytes);
+            assert_memory_equal(back, numbers, n * sizeof(*numbers));
+            assert_int_equal(found, largest);
+            assert_int_equal(pack16_decode_ref(packed, bytes, n, ref, &found), bytes);
+            assert_memory_equal(ref, numbers, n * sizeof(*numbers));
+            assert_int_equal(found, largest);
+            assert_int_equal(pack16_decode(packed, bytes - 1, n, back, &found), 0);
+            assert_int_equal(pack16_decode_ref(packed, bytes - 1, n, ref, &found), 0);
+            if (n % 4) { /* the width of a number that is not there */
+                packed[n / 4] |= 0x80;
+                assert_int_equal(pack16_decode(packed, bytes, n, back, &found), 0);
+                assert_int_equal(pack16_decode_ref(packed, bytes, n, ref, &found), 0);
+            }
+            free(packed);
+            free(room);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_batch_golden_bytes),
+        cmocka_unit_test(test_batch_every_shape_comes_back),
+        cmocka_unit_test(test_batch_packed_golden_bytes),
+        cmocka_unit_test(test_batch_unpack_checks_indices),
+        cmocka_unit_test(test_batch_unpack_survives_damage),
+        cmocka_unit_test(test_batch_pack16),
+        cmocka_unit_test(test_batch_damaged_fields_are_refused),
+        cmocka_unit_test(test_batch_uniform_counts_must_agree),
+        cmocka_unit_test(test_batch_marks),
+        cmocka_unit_test(test_batch_any_other_length_is_refused),
+    };
+    return cmocka_run_group_tests_name("index_batch", tests, NULL, NULL);
+}
