@@ -27,7 +27,7 @@
 #include "base/drps_clock.h"
 #include "base/drps_rng.h"
 #include "base/drps_size.h"
-#include "index/drps_reader.h"
+#include "index/reader/drps_reader.h"
 #include "partition/drps_partition.h"
 
 enum { FIELDS = 39, ROW_BYTES = 68, SEED = 1 };

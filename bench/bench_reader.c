@@ -9,7 +9,7 @@
 
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
-#include "index/drps_reader.h"
+#include "index/reader/drps_reader.h"
 
 enum { PASSES = 5 };
 

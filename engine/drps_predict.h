@@ -17,7 +17,7 @@
 #include "base/drps_io.h"
 #include "base/drps_log.h"
 #include "engine/drps_metrics.h"
-#include "index/drps_reader.h"
+#include "index/reader/drps_reader.h"
 
 /* Zero means default; everything is borrowed until drps_predict_run() returns. */
 struct drps_predict_options {

@@ -19,8 +19,8 @@
 #include <stdint.h>
 
 #include "base/drps_io.h"
-#include "index/drps_reader.h"
 #include "index/plan/drps_plan.h"
+#include "index/reader/drps_reader.h"
 
 struct dict;
 

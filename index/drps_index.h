@@ -17,9 +17,9 @@
 #include "base/drps_io.h"
 #include "base/drps_log.h"
 #include "index/drps_crew.h"
-#include "index/drps_reader.h"
 #include "index/plan/drps_plan.h"
 #include "index/plan/drps_window.h"
+#include "index/reader/drps_reader.h"
 
 enum drps_index_phase {
     DRPS_PHASE_PARSE,

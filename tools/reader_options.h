@@ -2,7 +2,7 @@
 #ifndef DRPS_TOOLS_READER_OPTIONS_H
 #define DRPS_TOOLS_READER_OPTIONS_H
 
-#include "index/drps_reader.h"
+#include "index/reader/drps_reader.h"
 #include "tools/cli.h"
 
 /* Beyond the keys of any tool's own options. */

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "index/reader/input.h"
+#include "index/reader/input/drps_input.h"
 
 enum { DRPS_CHUNK_PAD = 64 }; /* readable bytes behind a piece: the number parsers load ahead */
 

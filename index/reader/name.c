@@ -3,7 +3,7 @@
 #include <xxhash.h>
 
 #include "base/drps_rng.h"
-#include "index/drps_reader.h"
+#include "index/reader/drps_reader.h"
 
 void drps_name_hash(uint32_t field, const char *text, size_t bytes, uint64_t seed,
                     uint64_t *key_out, uint32_t *check_out)

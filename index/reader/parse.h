@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "index/drps_reader.h"
 #include "index/reader/chunks.h"
+#include "index/reader/drps_reader.h"
 #include "index/reader/number.h"
 
 enum { DRPS_PARSE_BAD = -1 }; /* a line function's result after drps_parse_bad() */

@@ -1,5 +1,5 @@
 /* The reader itself: opens, chooses the format, and turns pieces of text into pieces of samples. */
-#include "index/drps_reader.h"
+#include "index/reader/drps_reader.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "index/drps_reader.h"
+#include "index/reader/drps_reader.h"
 #include "index/reader/parse.h"
 #include "support/fuzz_check.h"
 

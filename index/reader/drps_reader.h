@@ -41,8 +41,8 @@
  *            range, going back to a smaller document and negative counts are bad lines; another
  *            number of lines than promised is an error at the end of the file.
  */
-#ifndef DRPS_READER_H
-#define DRPS_READER_H
+#ifndef DRPS_INDEX_READER_READER_H
+#define DRPS_INDEX_READER_READER_H
 
 #include <stdatomic.h>
 #include <stddef.h>

@@ -5,7 +5,7 @@
 
 #include "base/drps_rng.h"
 #include "index/reader/number.h"
-#include "unit/reader_files.h"
+#include "index/reader/reader_files.h"
 
 enum { ROUNDS = 3000000 / DRPS_TEST_ONE_IN };
 static const uint64_t seed = 20240607;

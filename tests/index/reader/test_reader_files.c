@@ -16,7 +16,7 @@
 
 #include "base/drps_clock.h"
 #include "base/drps_rng.h"
-#include "unit/reader_files.h"
+#include "index/reader/reader_files.h"
 
 static const uint64_t seed = 31415;
 

@@ -1,7 +1,7 @@
 /*
  * gzip: any number of members, one after the other, and zero bytes after the last (tapes pad so).
  */
-#include "index/reader/codec.h"
+#include "index/reader/input/codec.h"
 
 #ifdef DRPS_WITH_ZLIB
 

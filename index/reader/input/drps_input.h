@@ -1,6 +1,6 @@
 /* The bytes of one input file or of stdin, after decompression. */
-#ifndef DRPS_READER_INPUT_H
-#define DRPS_READER_INPUT_H
+#ifndef DRPS_INDEX_READER_INPUT_INPUT_H
+#define DRPS_INDEX_READER_INPUT_INPUT_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #include "base/drps_io.h"
-#include "index/reader/codec.h"
+#include "index/reader/input/codec.h"
 
 struct drps_input {
     const atomic_int *stop; /* borrowed: ends waiting for a pipe; may be NULL */

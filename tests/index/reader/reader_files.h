@@ -2,8 +2,8 @@
  * Files in memory for the reader's tests, and samples written out as text, to compare with what is
  * expected.
  */
-#ifndef DRPS_TESTS_READER_FILES_H
-#define DRPS_TESTS_READER_FILES_H
+#ifndef DRPS_TESTS_INDEX_READER_READER_FILES_H
+#define DRPS_TESTS_INDEX_READER_READER_FILES_H
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "index/drps_reader.h"
+#include "index/reader/drps_reader.h"
 
 enum { FILES_MAX = 4, FILES_FD = 100 };
 

@@ -1,6 +1,6 @@
 /* One streaming decompressor. Each wraps one library in one file; input.c drives them. */
-#ifndef DRPS_READER_CODEC_H
-#define DRPS_READER_CODEC_H
+#ifndef DRPS_INDEX_READER_INPUT_CODEC_H
+#define DRPS_INDEX_READER_INPUT_CODEC_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* xz: any number of streams, with the padding that the format allows between them. */
-#include "index/reader/codec.h"
+#include "index/reader/input/codec.h"
 
 #ifdef DRPS_WITH_LZMA
 

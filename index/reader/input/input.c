@@ -1,4 +1,4 @@
-#include "index/reader/input.h"
+#include "index/reader/input/drps_input.h"
 
 #include <errno.h>
 #include <poll.h>

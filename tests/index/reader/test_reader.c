@@ -1,5 +1,5 @@
 /* The readers' formats: what each line means, and what is said of bad ones. */
-#include "unit/reader_files.h"
+#include "index/reader/reader_files.h"
 
 /* criteo's 26 categories, and 39 empty columns */
 #define CATEGORIES "a\tb\tc\td\te\tf\tg\th\ti\tj\tk\tl\tm\tn\to\tp\tq\tr\ts\tt\tu\tv\tw\tx\ty\tz"

@@ -1,5 +1,5 @@
 /* Compression is recognised by magic bytes, never by file name. */
-#include "index/reader/codec.h"
+#include "index/reader/input/codec.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Zstandard: any number of frames, skippable ones included. */
-#include "index/reader/codec.h"
+#include "index/reader/input/codec.h"
 
 #ifdef DRPS_WITH_ZSTD
 
