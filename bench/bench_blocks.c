@@ -18,9 +18,9 @@
 
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
-#include "index/blocks/builder.h"
-#include "index/blocks/crew.h"
-#include "index/blocks/stream.h"
+#include "index/blocks/builders/drps_builder.h"
+#include "index/blocks/counts/drps_stream.h"
+#include "index/blocks/remote/drps_remote.h"
 #include "tests/support/price.h"
 
 struct setting {

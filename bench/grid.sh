@@ -32,7 +32,7 @@ for rank in 16 64; do
 done
 
 # The grid that is chosen for memory that holds 1 / SHARE of the rows. Small sets need long rows for that: --memory is 64M
-# at least. It is 48 MiB and the rows by 0.72, see parts_room_rows() in index/parts.c.
+# at least. It is 48 MiB and the rows by 0.72, see parts_room_rows() in index/run/parts.c.
 chosen() { # SET BATCH SHARE
     local rank=16000 rows memory
     compile "$1" 64 "$2" shuffled

@@ -16,7 +16,7 @@
 
 #include "base/drps_io.h"
 #include "base/drps_log.h"
-#include "index/drps_crew.h"
+#include "index/blocks/remote/drps_remote_counts.h"
 #include "index/plan/drps_plan.h"
 #include "index/plan/drps_window.h"
 #include "index/reader/drps_reader.h"
@@ -58,7 +58,7 @@ struct drps_index_options {
     uint32_t lanes;        /* order grid, 1 worker: batches at a time, 0 .. 16; 0, 1: one */
     uint64_t seed;
     struct drps_blocks_options {
-        const char *by;        /* block builder (NULL: pattern); index/blocks/builder.h has them */
+        const char *by;        /* block builder (NULL: pattern); index/blocks/builders/drps_builder.h has them */
         uint64_t bytes;        /* of a block, at most. 0: 4096, or 1024 for rows of one float */
         uint64_t seek_ns;      /* ts: what a request costs; 0: 40 us */
         const char *calibrate; /* folder on the disk to measure both on; NULL: as said or default */
@@ -70,7 +70,7 @@ struct drps_index_options {
         double sample;         /* p: share of the batches that is counted; 0: all */
         unsigned shards;       /* processes that count; 0: 1 */
         struct drps_crew_link
-            *crew; /* instead: its peers count (drps_crew.h); closed once blocks are built, or it
+            *crew; /* instead: its peers count (drps_remote_counts.h); closed once blocks are built, or it
                       has failed; not if the run ends before. Borrowed; NULL: none. The memory of a
                       peer in this process is that of this run */
     } blocks;

@@ -1,5 +1,5 @@
 /* drps-index: compile data sets into plans. Argument parsing and printing; the work is
- * index/compile.c, of several machines engine/index_ranks.c. */
+ * index/run/compile.c, of several machines index/ranks/index_ranks.c. */
 #include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_size.h"
-#include "engine/drps_index_ranks.h"
 #include "index/drps_index.h"
+#include "index/ranks/drps_index_ranks.h"
 #include "net/drps_launch.h"
 #include "tools/cli.h"
 #include "tools/reader_options.h"

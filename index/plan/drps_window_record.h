@@ -1,5 +1,5 @@
 /*
- * A window as stored, index/plan/drps_window.h has the bytes: what index/window.c, which writes it, and
+ * A window as stored, index/plan/drps_window.h has the bytes: what index/windows/windows.c, which writes it, and
  * its decoder share. Shared inside index/.
  */
 #ifndef DRPS_INDEX_PLAN_WINDOW_RECORD_H

@@ -6,7 +6,7 @@
 #include "index/plan/plan_numbers.h"
 
 #include "base/folder/drps_manifest.h"
-#include "index/grid.h"
+#include "index/order/drps_grid.h"
 #include "index/plan/drps_batch.h"
 #include "index/plan/drps_names.h"
 

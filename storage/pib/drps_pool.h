@@ -9,7 +9,7 @@
  * has handed them out: I/O threads between drps_fetch_run()'s begin and end, the engine between
  * step_open and step_close.
  *
- * Without rows (config.bookkeeping) it is a simulation of itself: index/simulation.c.
+ * Without rows (config.bookkeeping) it is a simulation of itself: index/forecast/simulation.c.
  */
 #ifndef DRPS_STORAGE_PIB_POOL_H
 #define DRPS_STORAGE_PIB_POOL_H

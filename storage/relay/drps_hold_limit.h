@@ -1,7 +1,7 @@
 /*
  * How far ahead the windows of an epoch hold rows that leave them: see hold.h. Counting how many
  * rows leave each window for which other, and deciding by these counts, is all here, so that a
- * forecast (index/measure.c) decides as the store does. Shared inside storage/.
+ * forecast (index/forecast/measure.c) decides as the store does. Shared inside storage/.
  */
 #ifndef DRPS_STORAGE_RELAY_HOLD_LIMIT_H
 #define DRPS_STORAGE_RELAY_HOLD_LIMIT_H

@@ -3,7 +3,7 @@
 #ifndef DRPS_TESTS_BRUTE_TALLY_H
 #define DRPS_TESTS_BRUTE_TALLY_H
 
-#include "index/blocks/tally.h"
+#include "index/blocks/counts/drps_counts.h"
 
 /* As tally_open(); fails the test instead. close() it. */
 struct tally *brute_tally(const struct access *access, double share, uint64_t seed);

@@ -6,8 +6,8 @@
 #define DRPS_TESTS_PRICE_H
 
 #include "base/drps_err.h"
-#include "index/blocks/access.h"
-#include "index/blocks/builder.h"
+#include "index/blocks/builders/drps_builder.h"
+#include "index/blocks/counts/drps_access.h"
 
 /* What reading every batch's blocks once takes, each block whole: exact counts. */
 struct layout_io {

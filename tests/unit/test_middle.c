@@ -25,8 +25,8 @@
 #include <unistd.h>
 
 #include "base/drps_rng.h"
-#include "engine/drps_index_ranks.h"
 #include "engine/messages.h"
+#include "index/ranks/drps_index_ranks.h"
 #include "net/drps_transport.h"
 #include "support/net_job.h"
 #include "support/world.h"

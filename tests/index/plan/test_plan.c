@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "index/blocks/builder.h"
+#include "index/blocks/builders/drps_builder.h"
 #include "index/drps_index.h"
 #include "support/index_case.h"
 #include "support/scratch.h"

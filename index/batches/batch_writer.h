@@ -1,0 +1,52 @@
+/*
+ * Batches that are gathered are given their rows in order and written: data.rec, rows.rec. That
+ * takes as long as gathering, so it can be done in a thread, one batch behind. Private to index/batches/.
+ */
+#ifndef DRPS_INDEX_BATCHES_BATCH_WRITER_H
+#define DRPS_INDEX_BATCHES_BATCH_WRITER_H
+
+#include "base/record/drps_recfile.h"
+#include "index/plan/drps_plan.h"
+
+/* A batch as its samples came. Zero it first; arrays are kept from batch to batch. */
+struct gathered {
+    float *labels;
+    uint32_t *starts;
+    size_t n, label_cap, start_cap;
+    uint32_t *rows; /* [nnz] */
+    float *values;  /* [nnz] if has_values */
+    size_t nnz, row_cap, value_cap;
+    int has_values;
+    uint32_t diagonal, lane;
+};
+
+void gathered_free(struct gathered *g);
+
+struct batch_writer;
+
+/* data and rows are borrowed; has_bias: as for the batcher. */
+DRPS_MUST_CHECK
+int batch_writer_open(struct drps_recwriter *data, struct drps_recwriter *rows, int has_bias,
+                      struct batch_writer **w_out, struct drps_err *err);
+/* Waits for what was handed over. */
+void batch_writer_close(struct batch_writer *w);
+
+/* Write a batch, be it without samples, which then has no rows either; after those handed over.
+ * Once a batch has failed, nothing more is written: this and what follows return its error. */
+DRPS_MUST_CHECK
+int batch_writer_write(struct batch_writer *w, struct gathered *g, struct drps_err *err);
+/* Give back what that took: the next batch takes as much as it needs. After batch_writer_write().
+ */
+void batch_writer_shrink(struct batch_writer *w);
+/* Write a batch in a thread: what g points to belongs to the writer until the next call of any of
+ * these. An error may be that of the batch before. */
+DRPS_MUST_CHECK
+int batch_writer_hand(struct batch_writer *w, struct gathered *g, struct drps_err *err);
+/* Until all is written. */
+DRPS_MUST_CHECK
+int batch_writer_wait(struct batch_writer *w, struct drps_err *err);
+
+/* Raise the maxima in info by what was written. After batch_writer_wait(). */
+void batch_writer_maxima(const struct batch_writer *w, struct drps_plan_info *info);
+
+#endif

@@ -1,0 +1,193 @@
+#include "index/batches/drps_batcher.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "index/batches/batch_writer.h"
+#include "index/batches/drps_encoder.h"
+
+enum { LARGE_NNZ = 1 << 12 };
+
+struct batcher {
+    size_t batch_size;
+    uint64_t memory_bytes; /* that a batch may take while it is built */
+    const uint32_t *map;   /* borrowed, or NULL: ids are rows */
+
+    struct gathered batch, handed; /* the one being gathered, and the writer's */
+    uint32_t diagonal, lane;       /* of the one being gathered */
+    struct batch_writer *writer;
+};
+
+/* Bytes of all arrays, the writer's too: of its entries, and n more. */
+static uint64_t batch_bytes(const struct batcher *b, size_t n)
+{
+    enum {
+        ENTRY = 4 + BODIES_ENTRY_BYTES,
+        VALUE = 4 + BODIES_VALUE_BYTES,
+        SAMPLE = 8 + BODIES_SAMPLE_BYTES
+    };
+    const uint64_t entry = ENTRY + (b->batch.has_values ? VALUE : 0);
+    return (b->batch.nnz + n) * entry + b->batch.n * SAMPLE;
+}
+
+static int too_large(const struct batcher *b, struct drps_err *err)
+{
+    return drps_err_set(
+        err, DRPS_E_MEMORY_BUDGET,
+        "a batch of %zu samples with %zu entries does not fit the memory for building "
+        "it: use a --batch-size of %zu or less, or more --memory",
+        b->batch.n, b->batch.nnz, b->batch.n > 1 ? b->batch.n / 2 : 1);
+}
+
+static int make_room(struct batcher *b, size_t n)
+{
+    struct gathered *g = &b->batch;
+    if (drps_array_reserve(&g->labels, &g->label_cap, g->n + 1, sizeof(*g->labels)) ||
+        drps_array_reserve(&g->starts, &g->start_cap, g->n + 2, sizeof(*g->starts)) ||
+        drps_array_reserve(&g->rows, &g->row_cap, g->nnz + n, sizeof(*g->rows)))
+        return -ENOMEM;
+    return 0;
+}
+
+int batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows,
+                 const struct batcher_options *options, struct batcher **b_out,
+                 struct drps_err *err)
+{
+    *b_out = NULL;
+    struct batcher *b = calloc(1, sizeof(*b));
+    if (!b) return drps_err_set(err, -ENOMEM, "no memory for batches");
+    b->batch_size = options->batch_size;
+    b->memory_bytes = options->memory_bytes;
+    b->map = options->map;
+    int rc = batch_writer_open(data, rows, options->has_bias, &b->writer, err);
+    if (rc < 0) {
+        batcher_close(b);
+        return rc;
+    }
+    *b_out = b;
+    return 0;
+}
+
+void batcher_close(struct batcher *b)
+{
+    if (!b) return;
+    batch_writer_close(b->writer);
+    gathered_free(&b->batch);
+    gathered_free(&b->handed);
+    free(b);
+}
+
+/* Values are stored from the first one that is not 1: then the entries before get theirs. */
+static int keep_values(struct batcher *b, size_t n, const float *values)
+{
+    if (drps_array_reserve(&b->batch.values, &b->batch.value_cap, b->batch.nnz + n,
+                           sizeof(*b->batch.values)))
+        return -ENOMEM;
+    for (size_t j = 0; !b->batch.has_values && j < b->batch.nnz; j++)
+        b->batch.values[j] = 1;
+    for (size_t i = 0; i < n; i++)
+        b->batch.values[b->batch.nnz + i] = values ? values[i] : 1.0f;
+    b->batch.has_values = 1;
+    return 0;
+}
+
+static void add_rows(struct batcher *b, const uint32_t *ids, uint32_t n)
+{
+    uint32_t *restrict rows = b->batch.rows + b->batch.nnz;
+    for (uint32_t i = 0; i < n; i++)
+        rows[i] = b->map ? b->map[ids[i]] : ids[i];
+}
+
+void batcher_expect(const struct batcher *b, const uint32_t *ids, uint32_t n)
+{
+    for (uint32_t i = 0; b->map && i < n; i++)
+        __builtin_prefetch(&b->map[ids[i]]);
+}
+
+/* There is room for two. */
+static int leaves_room(const struct batcher *b)
+{
+    return !b->memory_bytes || batch_bytes(b, 0) <= b->memory_bytes / 4;
+}
+
+static void gathered_clear(struct gathered *g)
+{
+    g->n = g->nnz = 0;
+    g->has_values = 0;
+}
+
+static int hand(struct batcher *b, struct drps_err *err)
+{
+    const int rc = batch_writer_hand(b->writer, &b->batch, err);
+    const struct gathered written = b->handed;
+    b->handed = b->batch;
+    b->batch = written;
+    return rc;
+}
+
+/* Arrays as large as this batch's would be in the way of the two that come after it. */
+static int write_alone(struct batcher *b, struct drps_err *err)
+{
+    const int rc = batch_writer_write(b->writer, &b->batch, err);
+    gathered_free(&b->batch);
+    batch_writer_shrink(b->writer);
+    return rc;
+}
+
+static int end_batch(struct batcher *b, struct drps_err *err)
+{
+    int rc;
+    b->batch.diagonal = b->diagonal;
+    b->batch.lane = b->lane;
+    if (!leaves_room(b))
+        rc = write_alone(b, err);
+    else if (b->batch.nnz >= LARGE_NNZ) /* a thread pays */
+        rc = hand(b, err);
+    else
+        rc = batch_writer_write(b->writer, &b->batch, err);
+    gathered_clear(&b->batch);
+    return rc;
+}
+
+int batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids,
+                const float *values, struct drps_err *err)
+{
+    if (b->batch.nnz + n > UINT32_MAX)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "a batch has more than 2^32 entries: use a smaller --batch-size");
+    if (b->memory_bytes && batch_bytes(b, n) > b->memory_bytes / 2) return too_large(b, err);
+    if (make_room(b, n))
+        return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu samples", b->batch.n);
+    b->batch.starts[b->batch.n] = (uint32_t)b->batch.nnz;
+    b->batch.labels[b->batch.n++] = label;
+    add_rows(b, ids, n);
+    if ((values || b->batch.has_values) && keep_values(b, n, values))
+        return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu samples", b->batch.n);
+    b->batch.nnz += n;
+    b->batch.starts[b->batch.n] = (uint32_t)b->batch.nnz;
+    return b->batch.n == b->batch_size ? end_batch(b, err) : 0;
+}
+
+void batcher_mark(struct batcher *b, uint32_t diagonal, uint32_t lane)
+{
+    b->diagonal = diagonal;
+    b->lane = lane;
+}
+
+int batcher_flush(struct batcher *b, struct drps_err *err)
+{
+    int rc = b->batch.n ? end_batch(b, err) : 0;
+    return rc < 0 ? rc : batch_writer_wait(b->writer, err);
+}
+
+int batcher_end(struct batcher *b, struct drps_err *err)
+{
+    return b->batch.n ? end_batch(b, err) : batch_writer_write(b->writer, &b->batch, err);
+}
+
+void batcher_maxima(const struct batcher *b, struct drps_plan_info *info)
+{
+    batch_writer_maxima(b->writer, info);
+}

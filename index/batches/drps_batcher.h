@@ -1,0 +1,48 @@
+/* Cutting a stream of samples into batches, and these into records. Private to
+ * index/. */
+#ifndef DRPS_INDEX_BATCHES_BATCHER_H
+#define DRPS_INDEX_BATCHES_BATCHER_H
+
+#include "base/record/drps_recfile.h"
+#include "index/plan/drps_plan.h"
+
+struct batcher;
+
+struct batcher_options {
+    size_t batch_size;
+    int has_bias;          /* row 0, which no sample names, is in every batch, at local index 0 */
+    uint64_t memory_bytes; /* a batch that takes more while it is built is DRPS_E_MEMORY_BUDGET; 0:
+                              no bound */
+    const uint32_t *map;   /* borrowed: rows by the samples' ids; NULL: ids are rows */
+};
+
+/* data and rows are borrowed. */
+DRPS_MUST_CHECK
+int batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows,
+                 const struct batcher_options *options, struct batcher **b_out,
+                 struct drps_err *err);
+
+/* One sample: n ids (distinct) and values (NULL: all 1). */
+DRPS_MUST_CHECK
+int batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids,
+                const float *values, struct drps_err *err);
+
+/* A sample that will be added soon: request what it needs from memory. */
+void batcher_expect(const struct batcher *b, const uint32_t *ids, uint32_t n);
+
+/* The diagonal and lane of the batches that end from now on; at the start 0. */
+void batcher_mark(struct batcher *b, uint32_t diagonal, uint32_t lane);
+
+/* Write the batch begun, if any. */
+DRPS_MUST_CHECK
+int batcher_flush(struct batcher *b, struct drps_err *err);
+
+/* Write the batch begun, be it without samples, which then has no rows either. */
+DRPS_MUST_CHECK
+int batcher_end(struct batcher *b, struct drps_err *err);
+
+/* Raise the maxima in info by what was written. */
+void batcher_maxima(const struct batcher *b, struct drps_plan_info *info);
+void batcher_close(struct batcher *b);
+
+#endif

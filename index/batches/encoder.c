@@ -1,0 +1,206 @@
+#include "index/batches/drps_encoder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+
+enum { NARROW_ROWS = 65536 };
+
+static int reserve(struct bodies *w, const struct drps_batch *b)
+{
+    return drps_array_reserve(&w->pairs, &w->pairs_cap, b->nnz, sizeof(*w->pairs)) ||
+           drps_array_reserve(&w->aux, &w->aux_cap, b->nnz, sizeof(*w->aux)) ||
+           drps_array_reserve(&w->sample, &w->sample_cap, b->values ? b->nnz : 0,
+                              sizeof(*w->sample)) ||
+           drps_array_reserve(&w->next, &w->next_cap, b->samples, sizeof(*w->next)) ||
+           drps_array_reserve(&w->packed, &w->packed_cap, drps_batch_pack_bound(b), 1);
+}
+
+/* ---- By row ---- */
+
+/* A stable radix sort by as few digits as do, of one size. */
+enum { DIGIT_BITS = 11, DIGITS = 3 };
+
+struct digits {
+    unsigned n, bits;
+    uint32_t next[DIGITS][1 << DIGIT_BITS]; /* where the next pair with this digit goes */
+};
+
+static size_t digit(const struct digits *d, unsigned number, uint64_t row)
+{
+    return row >> number * d->bits & ((1u << d->bits) - 1);
+}
+
+static void count_digits(struct digits *d, const uint32_t *rows, size_t n)
+{
+    uint32_t all = 0;
+    for (size_t j = 0; j < n; j++)
+        all |= rows[j];
+    const unsigned bits = all ? 32u - (unsigned)__builtin_clz(all) : 1;
+    d->n = (bits + DIGIT_BITS - 1) / DIGIT_BITS;
+    d->bits = (bits + d->n - 1) / d->n;
+    for (unsigned k = 0; k < d->n; k++)
+        memset(d->next[k], 0, sizeof(d->next[k][0]) << d->bits);
+    for (size_t j = 0; j < n; j++)
+        for (unsigned k = 0; k < d->n; k++)
+            d->next[k][digit(d, k, rows[j])]++;
+    for (unsigned k = 0; k < d->n; k++)
+        for (uint32_t v = 0, at = 0; v >> d->bits == 0; v++) {
+            const uint32_t count = d->next[k][v];
+            d->next[k][v] = at;
+            at += count;
+        }
+}
+
+/* The entries' pairs in the order of their last digit. */
+static void begin_pairs(struct bodies *w, const struct drps_batch *b, const uint32_t *rows,
+                        struct digits *d)
+{
+    uint64_t *restrict to = w->pairs;
+    for (size_t s = 0; s < b->samples; s++) {
+        const size_t end = drps_batch_start(b, s + 1);
+        for (size_t j = drps_batch_start(b, s); j < end; j++) {
+            to[d->next[0][digit(d, 0, rows[j])]++] = (uint64_t)rows[j] << 32 | (b->values ? j : s);
+            if (b->values) w->sample[j] = (uint32_t)s;
+        }
+    }
+}
+
+/* w->pairs, in the order of rows, and of samples where they have the same. */
+static void sort_pairs(struct bodies *w, const struct drps_batch *b, const uint32_t *rows)
+{
+    struct digits d;
+    count_digits(&d, rows, b->nnz);
+    begin_pairs(w, b, rows, &d);
+    for (unsigned k = 1; k < d.n; k++) {
+        const uint64_t *restrict from = w->pairs;
+        uint64_t *restrict to = w->aux;
+        for (size_t i = 0; i < b->nnz; i++)
+            to[d.next[k][digit(&d, k, from[i] >> 32)]++] = from[i];
+        w->aux = w->pairs; /* both have the same room: they are reserved together */
+        w->pairs = to;
+    }
+}
+
+/* Distinct rows of the pairs. */
+static size_t count_rows(const uint64_t *pairs, size_t n)
+{
+    size_t rows = n != 0;
+    for (size_t i = 1; i < n; i++)
+        rows += pairs[i] >> 32 != pairs[i - 1] >> 32;
+    return rows;
+}
+
+static int reserve_list(struct bodies *w, size_t rows, struct drps_err *err)
+{
+    if (drps_array_reserve(&w->list, &w->list_cap, rows, sizeof(*w->list)) ||
+        drps_array_reserve(&w->listed, &w->listed_cap, drps_list_encode_bound(rows), 1))
+        return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu rows", rows);
+    return 0;
+}
+
+/* ---- By sample ---- */
+
+/* Entry `at` has the row of this rank, as 16 or 32 bits. */
+static inline void put(void *local, size_t at, uint32_t rank, int wide)
+{
+    const uint16_t narrow = (uint16_t)rank;
+    if (wide)
+        memcpy((char *)local + 4 * at, &rank, sizeof(rank));
+    else
+        memcpy((char *)local + 2 * at, &narrow, sizeof(narrow));
+}
+
+/* From the pairs to w->list and to w->aux, and `values` if there are any. The first row that an
+ * entry has is w->list[first]. */
+static inline void deal(struct bodies *w, const struct drps_batch *b, uint32_t first, int wide,
+                        float *restrict values)
+{
+    const uint64_t *restrict pairs = w->pairs;
+    uint32_t *restrict next = w->next, *restrict list = w->list;
+    uint32_t rank = first - 1;
+    uint64_t before = UINT64_MAX;
+    for (size_t i = 0; i < b->nnz; i++) {
+        const uint64_t row = pairs[i] >> 32;
+        const uint32_t number = (uint32_t)pairs[i];
+        const size_t at = next[values ? w->sample[number] : number]++;
+        rank += row != before; /* no branch: it could hardly be predicted */
+        before = row;
+        list[rank] = (uint32_t)row;
+        put(w->aux, at, rank, wide);
+        if (values) values[at] = b->values[number];
+    }
+}
+
+/* w->list and b's indices and values. */
+static void deal_to_samples(struct bodies *w, int bias, struct drps_batch *b)
+{
+    const int wide = b->rows > NARROW_ROWS;
+    float *values = (float *)(void *)w->aux + b->nnz; /* behind the indices */
+    for (size_t s = 0; s < b->samples; s++)
+        w->next[s] = (uint32_t)drps_batch_start(b, s);
+    if (bias) w->list[0] = 0;
+    if (b->values)
+        deal(w, b, bias != 0, wide, values);
+    else if (wide)
+        deal(w, b, bias != 0, 1, NULL);
+    else
+        deal(w, b, bias != 0, 0, NULL);
+    if (b->values) b->values = values;
+    b->local32 = wide ? (const uint32_t *)(const void *)w->aux : NULL;
+    b->local16 = wide ? NULL : (const uint16_t *)(const void *)w->aux;
+}
+
+/* ---- Both ---- */
+
+static uint64_t bytes_of(const struct drps_batch_pieces *p)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < p->n; i++)
+        sum += p->pieces[i].bytes;
+    return sum;
+}
+
+static void encode_body(struct bodies *w, const struct drps_batch *b, struct drps_batch_pieces *out)
+{
+    struct drps_batch_pieces packed;
+    drps_batch_encode(b, out);
+    const uint64_t bytes = bytes_of(out);
+    if (bytes > w->max_bytes) w->max_bytes = bytes;
+    if (!b->local16) return;
+    drps_batch_pack(b, w->packed, &packed);
+    if (bytes_of(&packed) >= bytes) return;
+    *out = packed;
+    out->pieces[0].data = out->head; /* its own copy */
+}
+
+int bodies_encode(struct bodies *w, const struct drps_batch *b, const uint32_t *rows, int bias,
+                  struct encoded *out, struct drps_err *err)
+{
+    struct drps_batch dealt = *b;
+    if (reserve(w, b))
+        return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu entries", b->nnz);
+    sort_pairs(w, b, rows);
+    dealt.rows = out->rows = count_rows(w->pairs, b->nnz) + (bias != 0);
+    int rc = reserve_list(w, dealt.rows, err);
+    if (rc < 0) return rc;
+    deal_to_samples(w, bias, &dealt);
+    encode_body(w, &dealt, &out->body);
+    out->list =
+        (struct drps_piece){w->listed, drps_list_encode_dense(w->list, dealt.rows, w->listed)};
+    return 0;
+}
+
+void bodies_end(struct bodies *w)
+{
+    free(w->pairs);
+    free(w->aux);
+    free(w->sample);
+    free(w->next);
+    free(w->list);
+    free(w->listed);
+    free(w->packed);
+    *w = (struct bodies){0};
+}

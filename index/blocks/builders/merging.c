@@ -1,0 +1,157 @@
+#include "index/blocks/builders/merging.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_size.h"
+
+enum { ROW_BYTES = 4 * sizeof(uint32_t) + 1 }; /* the groups are told, and gone */
+
+uint64_t merging_bytes(const struct block_tables *tables)
+{
+    return (uint64_t)tables->first[tables->n] * ROW_BYTES;
+}
+
+int merging_refuse(const struct merging *m, uint64_t needed, struct drps_err *err)
+{
+    char given[32], wanted[32];
+    drps_err_clear(err);
+    return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                        "merging blocks needs %s (%" PRIu64
+                        " bytes) of memory and may take %s: give more, or leave rows of few "
+                        "batches alone (min count %" PRIu32 " now)",
+                        drps_size_format(needed, wanted, sizeof(wanted)), needed,
+                        drps_size_format(m->options->memory_bytes, given, sizeof(given)),
+                        m->options->min_count);
+}
+
+/* Rows that are used often enough to merge, table by table. */
+static int tell_groups(struct merging *m, struct drps_err *err)
+{
+    const double least = m->options->min_count * m->options->sample;
+    uint8_t *group = drps_array_new(m->rows, 1);
+    if (!group) return drps_err_set(err, -ENOMEM, "no memory to merge %u rows", m->rows);
+    for (size_t t = 0; t < m->tables->n; t++)
+        for (uint32_t row = m->tables->first[t]; row < m->tables->first[t + 1]; row++)
+            group[row] = m->count[row] >= least ? (uint8_t)(t + 1) : 0;
+    int rc = m->tally->ops->groups(m->tally, group, err);
+    free(group);
+    return rc;
+}
+
+int merging_begin(struct merging *m, struct tally *tally, const struct block_tables *tables,
+                  const struct block_options *options, struct drps_err *err)
+{
+    const uint32_t rows = tables->first[tables->n];
+
+    *m = (struct merging){.tally = tally, .tables = tables, .options = options, .rows = rows};
+    m->count = drps_array_new(rows, sizeof(*m->count));
+    m->size = drps_array_new(rows, sizeof(*m->size));
+    m->into = drps_array_new(rows, sizeof(*m->into));
+    m->merged = calloc((size_t)rows + 1, sizeof(*m->merged));
+    if (!m->count || !m->size || !m->into || !m->merged)
+        return drps_err_set(err, -ENOMEM, "no memory to merge %u rows", rows);
+    for (uint32_t row = 0; row < rows; row++) {
+        m->size[row] = 1;
+        m->into[row] = row;
+    }
+    int rc = tally->ops->reset(tally, err);
+    if (rc == 0) rc = tally->ops->counts(tally, m->count, err);
+    return rc < 0 ? rc : tell_groups(m, err);
+}
+
+void merging_end(struct merging *m)
+{
+    free(m->count);
+    free(m->size);
+    free(m->into);
+    free(m->merged);
+}
+
+double merging_gain(const struct merging *m, uint32_t a, uint32_t b, uint32_t both)
+{
+    const struct block_cost *cost = &m->options->cost;
+    const uint64_t extra =
+        (uint64_t)(m->count[a] - both) * m->size[b] + (uint64_t)(m->count[b] - both) * m->size[a];
+    return cost->seek * both - cost->row * (double)extra;
+}
+
+/* Whether the merged block keeps within the limits. */
+static int is_allowed(const struct merging *m, const struct candidate *c)
+{
+    const struct block_options *o = m->options;
+    const uint64_t size = (uint64_t)m->size[c->a] + m->size[c->b];
+    const double count = (double)m->count[c->a] + m->count[c->b] - c->both;
+    return size <= o->max_rows &&
+           (o->max_weight <= 0 ||
+            count * (o->cost.seek + (double)size * o->cost.row) <= o->max_weight * o->sample);
+}
+
+int merging_count(struct merging *m, const uint32_t *with, size_t with_n, uint64_t pairs_bytes,
+                  merging_take *take, void *ctx, uint64_t *bytes_out, struct drps_err *err)
+{
+    const double least = m->options->min_gain * m->options->sample;
+    struct block_pair_count *pairs;
+    size_t n;
+
+    int rc = m->tally->ops->pairs(m->tally, with, with_n, pairs_bytes, &pairs, &n, err);
+    *bytes_out = (uint64_t)n * sizeof(*pairs);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        struct candidate c = {.a = pairs[i].a, .b = pairs[i].b, .both = pairs[i].count};
+        c.gain = merging_gain(m, c.a, c.b, c.both);
+        c.time = m->time;
+        if (c.gain > least && is_allowed(m, &c)) rc = take(ctx, &c, err);
+    }
+    free(pairs);
+    return rc;
+}
+
+void merging_merge(struct merging *m, const struct candidate *c)
+{
+    m->count[c->a] += m->count[c->b] - c->both;
+    m->size[c->a] += m->size[c->b];
+    m->count[c->b] = 0;
+    m->size[c->b] = 0;
+    m->into[c->b] = c->a;
+    m->merged[c->a] = m->merged[c->b] = m->time + 1;
+}
+
+int merging_round(struct merging *m, const struct block_pair *pairs, size_t n, struct drps_err *err)
+{
+    m->time++;
+    return m->tally->ops->merge(m->tally, pairs, n, err);
+}
+
+/* into[row] becomes the block that holds the row: it is smaller, so it is known before. */
+static void find_blocks(struct merging *m)
+{
+    for (uint32_t row = 0; row < m->rows; row++)
+        m->into[row] = m->into[m->into[row]];
+}
+
+int merging_layout(struct merging *m, struct block_layout *out, struct drps_err *err)
+{
+    size_t blocks = 0;
+    uint32_t place = 0;
+
+    *out = (struct block_layout){0};
+    for (uint32_t row = 0; row < m->rows; row++)
+        blocks += m->size[row] > 0;
+    out->order = drps_array_new(m->rows, sizeof(*out->order));
+    out->first = drps_array_new(blocks + 1, sizeof(*out->first));
+    if (!out->order || !out->first)
+        return drps_err_set(err, -ENOMEM, "no memory for a layout of %u rows", m->rows);
+    find_blocks(m);
+    uint32_t *next = m->merged; /* the next place in each block; times are over */
+    for (uint32_t row = 0; row < m->rows; row++) {
+        if (!m->size[row]) continue;
+        out->first[out->blocks++] = next[row] = place;
+        place += m->size[row];
+    }
+    out->first[blocks] = m->rows;
+    for (uint32_t row = 0; row < m->rows; row++)
+        out->order[next[m->into[row]]++] = row;
+    return 0;
+}

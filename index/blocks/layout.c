@@ -1,0 +1,298 @@
+#include "index/blocks/drps_layout.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "index/blocks/counts/drps_counts.h"
+#include "index/blocks/counts/drps_stream.h"
+#include "index/blocks/drps_renumber.h"
+#include "index/blocks/remote/drps_remote.h"
+#include "index/plan/drps_batch.h"
+#include "index/plan/drps_names.h"
+#include "index/plan/drps_steps.h"
+#include "index/plan/drps_window.h"
+
+static uint64_t steps_of(const struct drps_plan_info *info)
+{
+    return info->batches + info->eval_batches;
+}
+
+static void make_tables(const struct drps_plan_info *info, struct block_tables *out)
+{
+    *out = (struct block_tables){.n = info->tables_n};
+    for (size_t t = 0; t < info->tables_n; t++)
+        out->first[t] = (uint32_t)info->tables[t].first;
+    out->first[out->n] = (uint32_t)info->rows;
+}
+
+/* ---- The rows in the order of their names ---- */
+
+struct key_order {
+    uint32_t *rows; /* own: [n] */
+    uint32_t n, most;
+};
+
+static int add_row(void *ctx, uint64_t key, uint32_t row, unsigned field, const char *text,
+                   size_t bytes, struct drps_err *err)
+{
+    struct key_order *o = ctx;
+    (void)key;
+    (void)field;
+    (void)text;
+    (void)bytes;
+    if (o->n == o->most)
+        return drps_err_set(err, DRPS_E_CORRUPT, "names.rec has more than %" PRIu32 " names",
+                            o->most);
+    o->rows[o->n++] = row;
+    return 0;
+}
+
+/* The intercept, which has no name, comes first. */
+static int order_by_key(const struct layout_job *job, const struct drps_plan_info *info,
+                        struct key_order *out, struct drps_err *err)
+{
+    struct drps_names *names = NULL;
+    *out = (struct key_order){.most = (uint32_t)info->rows};
+    out->rows = drps_array_new(info->rows, sizeof(*out->rows));
+    if (!out->rows) return drps_err_set(err, -ENOMEM, "no memory for the order of rows");
+    int rc = drps_names_open(job->io, job->from, &names, err);
+    if (rc < 0) return rc;
+    if (strcmp(info->tables[0].name, "bias") == 0) out->rows[out->n++] = 0;
+    rc = drps_names_scan(names, add_row, out, err);
+    drps_names_close(names);
+    if (rc == 0 && out->n != out->most)
+        rc = drps_err_set(err, DRPS_E_CORRUPT,
+                          "names.rec has %" PRIu32 " names of %" PRIu32 " rows", out->n, out->most);
+    return rc;
+}
+
+/* ---- Building ---- */
+
+static int by_count(const void *a, const void *b)
+{
+    const uint32_t *x = a;
+    const uint32_t *y = b;
+    return (*x < *y) - (*x > *y);
+}
+
+/* The least frequency that at most `most` rows reach. */
+static int prune_to(struct tally *tally, uint32_t most, uint32_t *min_count_out,
+                    struct drps_err *err)
+{
+    uint32_t *count = drps_array_new(tally->blocks, sizeof(*count));
+    if (!count) return drps_err_set(err, -ENOMEM, "no memory for the counts of rows");
+    int rc = tally->ops->counts(tally, count, err);
+    if (rc == 0) {
+        qsort(count, tally->blocks, sizeof(*count), by_count);
+        *min_count_out = most < tally->blocks ? count[most] + 1 : 0;
+    }
+    free(count);
+    return rc;
+}
+
+/* One process counts, or several a share of the batches each. */
+static int open_tally(const struct layout_job *job, const struct drps_plan_info *info,
+                      struct block_options *options, struct tally **tally_out, struct drps_err *err)
+{
+    const struct access_source from = {.io = job->io,
+                                       .dir = job->from,
+                                       .rows = (uint32_t)info->rows,
+                                       .batches = (uint32_t)steps_of(info),
+                                       .share = options->sample,
+                                       .seed = options->seed,
+                                       .memory_bytes = options->memory_bytes / 2,
+                                       .stop = job->stop};
+    int rc = job->crew         ? crew_deal(&from, job->crew, tally_out, err)
+             : job->shards > 1 ? crew_open(&from, job->shards, tally_out, err)
+                               : tally_make(&from, 0, from.batches, tally_out, err);
+    if (rc < 0) return rc;
+    options->memory_bytes -= job->shards > 1 ? from.memory_bytes : (*tally_out)->access_bytes;
+    if (job->crew)
+        options->memory_bytes -= job->crew->memory_bytes < options->memory_bytes
+                                     ? job->crew->memory_bytes
+                                     : options->memory_bytes;
+    if ((*tally_out)->streamed)
+        drps_log(job->log, DRPS_LOG_INFO,
+                 "accesses take more than 3/8 of --memory: they stay on disk and are read for each "
+                 "count, which takes longer");
+    return 0;
+}
+
+static int build_counting(const struct layout_job *job, const struct drps_plan_info *info,
+                          const struct block_tables *tables, struct block_options *options,
+                          struct block_layout *out, struct drps_err *err)
+{
+    struct tally *tally = NULL;
+
+    int rc = open_tally(job, info, options, &tally, err);
+    if (rc == 0 && job->prune_to) rc = prune_to(tally, job->prune_to, &options->min_count, err);
+    if (rc == 0) rc = job->builder->build(tally, tables, options, out, err);
+    if (tally) tally->ops->close(tally);
+    return rc;
+}
+
+/* Names the option that asked for so much, and what needs less. */
+static int too_little_memory(const struct layout_job *job, struct drps_err *err)
+{
+    if (!err) return DRPS_E_MEMORY_BUDGET;
+    const struct drps_err cause = *err;
+    drps_err_clear(err);
+    return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                        "--blocks %s: %s; use more --memory (accesses may take 3/8 of it), --prune "
+                        "or --prune-to for pairwise, topk and greedy, or --blocks pattern",
+                        job->builder->name, cause.text);
+}
+
+static int build(const struct layout_job *job, const struct drps_plan_info *info,
+                 struct block_layout *out, struct drps_err *err)
+{
+    struct block_options options = job->options;
+    struct block_tables tables;
+    struct key_order keys = {0};
+    int rc = 0;
+
+    *out = (struct block_layout){0};
+    make_tables(info, &tables);
+    if (job->builder->keys) {
+        rc = order_by_key(job, info, &keys, err);
+        options.by_key = keys.rows;
+    }
+    if (rc == 0 && job->builder->counts)
+        rc = build_counting(job, info, &tables, &options, out, err);
+    else if (rc == 0)
+        rc = job->builder->build(NULL, &tables, &options, out, err);
+    free(keys.rows);
+    return rc == DRPS_E_MEMORY_BUDGET ? too_little_memory(job, err) : rc;
+}
+
+/* ---- Placing ---- */
+
+static int move_file(const struct layout_job *job, const char *name, struct drps_err *err)
+{
+    char *from = drps_path_join(job->from, name);
+    char *to = drps_path_join(job->to, name);
+    int rc = from && to ? job->io->ops->rename(job->io->ctx, from, to) : -ENOMEM;
+    if (rc < 0) rc = drps_err_set(err, rc, "cannot move %s: %s", name, drps_err_name(rc));
+    free(from);
+    free(to);
+    return rc;
+}
+
+static int remove_file(const struct layout_job *job, const char *name, struct drps_err *err)
+{
+    char *path = drps_path_join(job->from, name);
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory for a path");
+    int rc = drps_io_remove_tree(job->io, path, err);
+    free(path);
+    return rc;
+}
+
+/* Rows get the numbers that the layout says. */
+static int place_rows(const struct layout_job *job, const struct drps_plan_info *info,
+                      const uint32_t *order, struct drps_err *err)
+{
+    static const char *const names[] = {"data.rec", "rows.rec", "names.rec"};
+    int rc = 0;
+    if (job->from == job->to) return 0;
+    if (order) {
+        uint32_t *place = drps_array_new(info->rows, sizeof(*place));
+        if (!place) return drps_err_set(err, -ENOMEM, "no memory to renumber the rows");
+        for (uint64_t i = 0; i < info->rows; i++)
+            place[order[i]] = (uint32_t)i;
+        rc = renumber(job->io, job->from, job->to, info, place, err);
+        free(place);
+    }
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && rc == 0; i++)
+        rc = order ? remove_file(job, names[i], err) : move_file(job, names[i], err);
+    return rc;
+}
+
+/* ---- What blocks cost ---- */
+
+/* What reads of one step's blocks come to, when runs go through gaps of at most `gap` rows. */
+static void price_step(const uint32_t *first, const uint32_t *blocks, size_t n, uint64_t gap,
+                       struct drps_plan_info *info)
+{
+    uint64_t end = 0;
+    info->block_uses += n;
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t begin = first[blocks[i]];
+        const uint64_t next = first[blocks[i] + 1];
+        info->block_use_rows += next - begin;
+        if (i && begin - end <= gap) {
+            info->run_rows += next - end;
+        } else {
+            info->runs++;
+            info->run_rows += next - begin;
+        }
+        end = next;
+    }
+}
+
+static int price(const struct layout_job *job, const char *dir, const uint32_t *first,
+                 struct drps_plan_info *info, struct drps_err *err)
+{
+    const uint64_t gap = block_cost_gap(&job->options.cost);
+    struct steps *uses = NULL, *lists = NULL;
+    uint32_t *blocks = drps_array_new(info->max_step_blocks + 1, sizeof(*blocks));
+    uint32_t *distance = drps_array_new(info->max_step_blocks + 1, sizeof(*distance));
+    int rc = blocks && distance ? 0 : drps_err_set(err, -ENOMEM, "no memory for a step's blocks");
+
+    if (rc == 0)
+        rc = steps_open(job->io, dir, "uses.rec", DRPS_KIND_USES, steps_of(info),
+                        job->options.memory_bytes / 8, &uses, err);
+    if (rc == 0)
+        rc = steps_open(job->io, dir, "rows.rec", DRPS_KIND_ROWS, steps_of(info),
+                        job->options.memory_bytes / 8, &lists, err);
+    for (uint64_t s = 0; s < steps_of(info) && rc == 0; s++) {
+        const void *record;
+        size_t bytes;
+        rc = steps_record(lists, s, &record, &bytes, err);
+        if (rc == 0) info->row_uses += drps_list_count(record);
+        if (rc == 0) rc = steps_record(uses, s, &record, &bytes, err);
+        if (rc == 0 && (rc = drps_uses_decode(record, bytes, blocks, distance, err)) < 0)
+            rc = steps_fault(uses, s, err);
+        if (rc == 0) price_step(first, blocks, drps_list_count(record), gap, info);
+    }
+    steps_close(uses);
+    steps_close(lists);
+    free(blocks);
+    free(distance);
+    return rc;
+}
+
+int layout_write(const struct layout_job *job, const char *dir, const uint32_t *first,
+                 struct drps_plan_info *info, struct drps_err *err)
+{
+    int rc = drps_blocks_write(job->io, dir, first, info->blocks, err);
+    for (size_t i = 0; i < info->blocks; i++)
+        if (first[i + 1] - first[i] > info->max_block_rows)
+            info->max_block_rows = first[i + 1] - first[i];
+    struct drps_uses_result uses = {0};
+    if (rc == 0)
+        rc = drps_uses_compile(job->io, dir, steps_of(info), first, info->blocks,
+                               job->options.memory_bytes / 2, &uses, err);
+    info->max_step_blocks = uses.max_step_blocks;
+    info->max_step_block_rows = uses.max_step_block_rows;
+    return rc < 0 ? rc : price(job, dir, first, info, err);
+}
+
+int layout_make(const struct layout_job *job, struct drps_plan_info *info, uint32_t **first_out,
+                struct drps_err *err)
+{
+    struct block_layout layout;
+
+    int rc = build(job, info, &layout, err);
+    if (rc == 0 && *layout.note) drps_log(job->log, DRPS_LOG_WARN, "%s", layout.note);
+    if (rc == 0) rc = place_rows(job, info, layout.order, err);
+    *first_out = layout.first;
+    layout.first = NULL;
+    (void)snprintf(info->blocks_by, sizeof(info->blocks_by), "%s", job->builder->name);
+    info->blocks = layout.blocks;
+    block_layout_free(&layout);
+    return rc;
+}

@@ -1,0 +1,230 @@
+#include "index/dictionary/dict_internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_endian.h"
+#include "index/plan/drps_names.h"
+
+enum { SMALL_KEYS = 1 << 24 };
+
+int dict_push_base(struct dict *d, uint32_t base, struct drps_err *err)
+{
+    if (drps_array_reserve(&d->bases, &d->bases_cap, d->bases_n + 1, sizeof(*d->bases)))
+        return drps_err_set(err, -ENOMEM, "no memory for the dictionary");
+    d->bases[d->bases_n++] = base;
+    return 0;
+}
+
+/* Keys of names are hashes. Half of what sorting `max` keys takes is for an array of 4 bytes a key.
+ */
+static size_t small_keys(const struct dict_options *o, size_t max)
+{
+    const size_t most = max * sizeof(struct dict_keyed) / sizeof(uint32_t);
+    if (o->strings) return 0;
+    return most < SMALL_KEYS ? most : SMALL_KEYS;
+}
+
+int dict_open(const struct drps_io *io, const char *dir, const struct dict_options *options,
+              struct dict **d_out, struct drps_err *err)
+{
+    *d_out = NULL;
+    struct dict *d = calloc(1, sizeof(*d));
+    if (!d) return drps_err_set(err, -ENOMEM, "no memory for the dictionary");
+    d->io = io;
+    d->options = *options;
+    d->map_fd = -1;
+    d->dir = strdup(dir);
+    /* While keys are sorted there are two arrays of them; before, the table's lines take less, the
+     * old ones that are left when it grows and the array of small ones included. Strings take as
+     * much again. */
+    const uint64_t key_bytes = sizeof(struct keys_entry) + 2 * sizeof(struct dict_keyed) +
+                               (options->strings ? sizeof(*d->keys.checks) : 0);
+    const uint64_t table_bytes = options->memory_bytes / (options->strings ? 3 : 1);
+    d->arena_max = options->strings ? (size_t)(options->memory_bytes / 3) : 0;
+    const size_t max = (size_t)(table_bytes / key_bytes);
+    int rc = d->dir && keys_init(&d->keys, max, small_keys(options, max), options->strings) == 0
+                 ? dict_push_base(d, 0, err)
+                 : drps_err_set(err, -ENOMEM, "no memory for the dictionary");
+    if (rc < 0) {
+        dict_close(d);
+        return rc;
+    }
+    *d_out = d;
+    return 0;
+}
+
+void dict_free_sorted(struct dict *d)
+{
+    drps_pages_free(d->sorted, d->keys.n * sizeof(*d->sorted));
+    d->sorted = NULL;
+}
+
+void dict_free_table(struct dict *d)
+{
+    dict_free_sorted(d);
+    keys_destroy(&d->keys);
+    free(d->arena);
+    free(d->name_at);
+    d->arena = NULL;
+    d->name_at = NULL;
+}
+
+void dict_close(struct dict *d)
+{
+    if (!d) return;
+    drps_io_close(d->io, d->map_fd);
+    drps_pages_free(d->placed, d->placed_n * sizeof(*d->placed));
+    free(d->map_path);
+    free(d->dir);
+    dict_free_table(d);
+    free(d->bases);
+    free(d);
+}
+
+size_t dict_generations(const struct dict *d)
+{
+    return d->bases_n - 1; /* the last base was pushed by dict_place() */
+}
+
+uint32_t dict_base(const struct dict *d, size_t generation)
+{
+    return d->bases[generation];
+}
+
+/* ---- Adding ---- */
+
+/* Make room for up to n new keys and `text` bytes of names. 1 when a generation ended. */
+static int make_room(struct dict *d, size_t n, size_t text, struct drps_err *err)
+{
+    int ended = 0;
+    struct keys *k = &d->keys;
+    while (k->n + n > k->room || (d->arena_max && d->arena_n + text > d->arena_max && k->n)) {
+        int rc = 0;
+        const int full = k->n && d->arena_max && d->arena_n + text > d->arena_max;
+        if (k->room < k->max && !full) {
+            if (keys_grow(k) < 0)
+                rc = drps_err_set(err, -ENOMEM, "no memory for a dictionary of %zu names",
+                                  2 * k->room);
+        } else if (k->n) {
+            rc = dict_end_generation(d, err);
+            ended = 1;
+        } else if (keys_raise(k, 2 * k->max) < 0) { /* one sample with more names than the table
+                                                       holds: it is what it is */
+            rc = drps_err_set(err, -ENOMEM, "no memory for a dictionary of %zu names", 2 * k->max);
+        }
+        if (rc < 0) return rc;
+    }
+    return ended;
+}
+
+static int keep_name(struct dict *d, const struct drps_name *name, size_t number,
+                     struct drps_err *err)
+{
+    uint16_t field = (uint16_t)name->field;
+    if (drps_array_reserve(&d->name_at, &d->name_cap, number + 1, sizeof(*d->name_at)) ||
+        drps_array_reserve(&d->arena, &d->arena_cap, d->arena_n + DICT_NAME_HEAD + name->bytes, 1))
+        return drps_err_set(err, -ENOMEM, "no memory for the dictionary's names");
+    char *to = d->arena + d->arena_n;
+    memcpy(to, &field, 2);
+    drps_put_u32(to + 2, name->bytes);
+    memcpy(to + DICT_NAME_HEAD, name->text, name->bytes);
+    d->name_at[number] = d->arena_n;
+    d->keys.checks[number] = name->check;
+    d->arena_n += DICT_NAME_HEAD + name->bytes;
+    return 0;
+}
+
+int dict_collision(const struct drps_name *name, const struct dict *d, struct drps_err *err)
+{
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "two feature names share the 64-bit key of '%.*s': run again with another "
+                        "--hash-seed than %" PRIu64,
+                        (int)(name->bytes < 60 ? name->bytes : 60), name->text,
+                        d->options.hash_seed);
+}
+
+/* Of keys with these numbers, of which those from `known` on are new. */
+static int keep_names(struct dict *d, const struct drps_name *names, size_t n, size_t known,
+                      const uint32_t *numbers, struct drps_err *err)
+{
+    for (size_t j = 0; j < n; j++) {
+        if (numbers[j] == known) {
+            int rc = keep_name(d, &names[j], known++, err);
+            if (rc < 0) return rc;
+        } else if (d->keys.checks[numbers[j]] != names[j].check) {
+            return dict_collision(&names[j], d, err);
+        }
+    }
+    return 0;
+}
+
+/* A training sample at `time` has the keys of these numbers. */
+static void count_uses(struct keys_entry *entries, const uint32_t *numbers, size_t n, uint32_t time)
+{
+    const uint16_t bit = (uint16_t)(1u << time / (DICT_TIMES / DICT_SEGMENTS));
+    for (size_t j = 0; j < n; j++) {
+        struct keys_entry *e = &entries[numbers[j]];
+        e->mask |= bit;
+        e->first = time < e->first ? (uint16_t)time : e->first;
+        e->count += e->count != UINT32_MAX;
+    }
+}
+
+static size_t text_bytes(const struct drps_name *names, size_t n)
+{
+    size_t sum = 0;
+    for (size_t j = 0; j < n; j++)
+        sum += DICT_NAME_HEAD + names[j].bytes;
+    return sum;
+}
+
+int dict_add(struct dict *d, const struct drps_samples *s, size_t first, size_t last, uint32_t time,
+             uint32_t *ids_out, struct drps_err *err)
+{
+    struct keys *k = &d->keys;
+    const size_t n = last - first;
+    const size_t text = d->options.strings ? text_bytes(s->names + first, n) : 0;
+    int ended = 0;
+    if (n >= DRPS_NO_ROW - dict_next_id(d))
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "more than 4,294,967,294 feature names: use a data set with fewer, or more --memory");
+    if (k->n + n > k->room || d->arena_n + text > d->arena_max) {
+        ended = make_room(d, n, text, err);
+        if (ended < 0) return ended;
+    }
+    const size_t known = k->n;
+    keys_add(k, s->keys, first, last, s->starts[s->n], ids_out);
+    if (d->options.strings) {
+        int rc = keep_names(d, s->names + first, n, known, ids_out, err);
+        if (rc < 0) return rc;
+    }
+    if (time != DICT_TEST) count_uses(k->entries, ids_out, n, time);
+    const uint32_t base = d->bases[d->bases_n - 1];
+    for (size_t j = 0; base && j < n; j++)
+        ids_out[j] += base;
+    return ended;
+}
+
+/* ---- Placed ids ---- */
+
+const uint32_t *dict_placed(const struct dict *d)
+{
+    return d->placed;
+}
+
+int dict_map(struct dict *d, size_t generation, uint32_t *map_out, struct drps_err *err)
+{
+    uint64_t from = dict_base(d, generation);
+    size_t n = dict_base(d, generation + 1) - (size_t)from;
+    if (d->placed) {
+        memcpy(map_out, d->placed, n * sizeof(*map_out));
+        return 0;
+    }
+    return drps_io_read_at(d->io, d->map_fd, map_out, n * sizeof(*map_out), from * sizeof(*map_out),
+                           d->map_path, err);
+}

@@ -1,0 +1,74 @@
+/*
+ * What the files of the dictionary share. Private to index/dictionary/.
+ *
+ *     dict.c        names to ids, with counts: the table of one generation
+ *     dict_sort.c   a generation's keys in order
+ *     dict_runs.c   generations as runs on disk: written, and merged
+ *     dict_place.c  placed ids and the final dictionary, from the only generation or from runs
+ */
+#ifndef DRPS_INDEX_DICTIONARY_DICT_INTERNAL_H
+#define DRPS_INDEX_DICTIONARY_DICT_INTERNAL_H
+
+#include "index/dictionary/drps_dict.h"
+#include "index/dictionary/keys.h"
+
+/* A name's string in the arena: u16 field | u32 bytes | text. */
+enum { DICT_NAME_HEAD = 6 };
+
+/* Of a key, to sort. */
+struct dict_keyed {
+    uint64_t key;
+    uint32_t number;
+};
+
+struct dict {
+    const struct drps_io *io;
+    char *dir;
+    struct dict_options options;
+
+    struct keys keys;          /* of this generation; ids are numbers + base */
+    struct dict_keyed *sorted; /* [keys.n] own: at the end of a generation */
+
+    char *arena; /* strings of this generation, in order of id */
+    size_t arena_n, arena_cap, arena_max;
+    uint64_t *name_at; /* [used] offset in the arena by id - base */
+    size_t name_cap;
+
+    uint32_t *bases; /* [generations + 1] */
+    size_t bases_n, bases_cap;
+
+    /* Placed ids by provisional id, u32 each: of a single generation, or in a file. */
+    uint32_t *placed; /* own: [placed_n] */
+    size_t placed_n;
+    int map_fd;
+    char *map_path;
+};
+
+static inline uint32_t dict_next_id(const struct dict *d)
+{
+    return d->bases[d->bases_n - 1] + (uint32_t)d->keys.n;
+}
+
+/* A generation begins at id `base`. */
+DRPS_MUST_CHECK
+int dict_push_base(struct dict *d, uint32_t base, struct drps_err *err);
+
+/* The generation's keys in order are not needed any more. */
+void dict_free_sorted(struct dict *d);
+/* Once all keys are placed, and at the end. */
+void dict_free_table(struct dict *d);
+
+/* Two names with one key: DRPS_E_CONFIG. */
+int dict_collision(const struct drps_name *name, const struct dict *d, struct drps_err *err);
+
+/* A stable radix sort by key, of the bytes in which keys differ; aux has room for n. */
+void dict_sort_keys(struct dict_keyed *keys, struct dict_keyed *aux, size_t n);
+/* The keys sorted, in place of the table's lines. */
+DRPS_MUST_CHECK
+int dict_sort_table(struct dict *d, struct drps_err *err);
+
+/* Write the table as a run and start over with an empty one. */
+DRPS_MUST_CHECK
+int dict_end_generation(struct dict *d, struct drps_err *err);
+
+#endif

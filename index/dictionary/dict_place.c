@@ -1,0 +1,295 @@
+/*
+ * Placed ids. With several generations the runs are merged twice: once for the places of keys, once
+ * beside the placed ids that follow from them. A single generation is placed from its table.
+ */
+#include "index/dictionary/dict_runs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_endian.h"
+#include "base/drps_extsort.h"
+#include "index/dictionary/scatter.h"
+#include "index/order/drps_grid.h"
+#include "index/plan/drps_names.h"
+#include "index/plan/drps_names_writer.h"
+
+_Static_assert(SCATTER_NONE == DRPS_NO_ROW, "a key without a number has no row");
+
+enum { AHEAD = 40 };
+
+/* ---- The order ---- */
+
+/*
+ * The placed order: table; rows of all segments first, by falling count; then by falling number of
+ * segments, equal patterns together, by first use, by falling count. Ties by key. So a page of rows
+ * is in use in few stretches of the epoch, and rows of one batch alone lie together.
+ */
+static uint64_t place_key(unsigned table, uint32_t mask, uint32_t first, uint32_t count)
+{
+    enum { COUNT_BITS = 24 };
+    const unsigned cold = DICT_SEGMENTS - (unsigned)__builtin_popcount(mask);
+    const uint32_t most = (1u << COUNT_BITS) - 1;
+    const uint32_t rank = most - (count < most ? count : most);
+    const uint32_t middle = cold ? mask << 16 | first : UINT32_MAX - count;
+    return (uint64_t)table << 62 | (uint64_t)cold << 56 | (uint64_t)middle << COUNT_BITS | rank;
+}
+
+static uint64_t place_of(const struct dict *d, unsigned table, uint64_t key, uint32_t mask,
+                         uint32_t first, uint32_t count)
+{
+    if (d->options.by_hash) return (uint64_t)table << 62 | grid_place(d->options.order_seed, key);
+    return place_key(table, mask, first, count);
+}
+
+static unsigned table_of(const struct dict *d, unsigned field)
+{
+    return d->options.table_by_field && field ? 1 : 0;
+}
+
+static int too_many_rows(struct drps_err *err)
+{
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "more than 4,294,967,294 rows: use a data set with fewer features");
+}
+
+/* ---- From runs ---- */
+
+struct placing {
+    struct dict *d;
+    struct extsort *by_place; /* place key -> number of the key in key order */
+    struct scatter by_key;    /* number of the key -> placed id */
+    struct scatter by_id;     /* provisional id -> placed id */
+};
+
+static int collect_places(struct placing *p, uint64_t rows_out[2], struct drps_err *err)
+{
+    struct dict_merge m = {0};
+    struct dict_merged at = {.ids = drps_array_new(dict_generations(p->d) + 1, sizeof(uint32_t))};
+    uint64_t number = 0;
+    int rc = at.ids ? dict_merge_open(p->d, &m, err)
+                    : drps_err_set(err, -ENOMEM, "no memory for placing");
+
+    while (rc == 0 && (rc = dict_merge_next(&m, &at, err)) > 0) {
+        if (at.count) {
+            /* Ties by key: keys come in their order, which the sort keeps. */
+            const unsigned table = table_of(p->d, at.field);
+            struct sort_record r = {.hi =
+                                        place_of(p->d, table, at.key, at.mask, at.first, at.count),
+                                    .a = (uint32_t)number};
+            rows_out[table]++;
+            rc = extsort_add(p->by_place, &r, err);
+        } else {
+            rc = 0;
+        }
+        number++;
+        if (rc == 0) rc = dict_merge_skip(&m, &at, err);
+    }
+    dict_merge_close(&m);
+    free(at.ids);
+    return rc;
+}
+
+static int number_places(struct placing *p, uint32_t first_row, struct drps_err *err)
+{
+    const struct sort_record *r;
+    uint64_t placed = first_row;
+    int rc = extsort_finish(p->by_place, err);
+    while (rc == 0 && (rc = extsort_next(p->by_place, &r, err)) > 0) {
+        if (placed >= DRPS_NO_ROW) return too_many_rows(err);
+        rc = scatter_put(&p->by_key, r->a, (uint32_t)placed++, err);
+    }
+    return rc;
+}
+
+/* Walk the keys once more beside their placed ids: the final dictionary, and placed ids by
+ * provisional id. */
+static int write_names(struct placing *p, const char *plan_dir, struct drps_err *err)
+{
+    struct dict_merge m = {0};
+    struct names_writer *w = NULL;
+    struct dict_merged at = {.ids = drps_array_new(dict_generations(p->d) + 1, sizeof(uint32_t))};
+    uint32_t row;
+    int rc = at.ids ? scatter_finish(&p->by_key, err)
+                    : drps_err_set(err, -ENOMEM, "no memory for placing");
+
+    if (rc == 0) rc = names_writer_open(p->d->io, plan_dir, p->d->options.strings, &w, err);
+    if (rc == 0) rc = dict_merge_open(p->d, &m, err);
+    while (rc == 0 && (rc = dict_merge_next(&m, &at, err)) > 0) {
+        rc = scatter_next(&p->by_key, &row, err);
+        if (rc == 0 && row != DRPS_NO_ROW)
+            rc = names_writer_add(w, at.key, row, at.field, at.text, at.bytes, err);
+        for (size_t i = 0; rc == 0 && i < at.ids_n; i++)
+            rc = scatter_put(&p->by_id, at.ids[i], row, err);
+        if (rc == 0) rc = dict_merge_skip(&m, &at, err);
+    }
+    if (rc == 0) rc = names_writer_finish(w, err);
+    names_writer_close(w);
+    dict_merge_close(&m);
+    free(at.ids);
+    return rc;
+}
+
+static int write_map(struct placing *p, struct drps_err *err)
+{
+    enum { PART = 1 << 16 };
+    struct dict *d = p->d;
+    uint32_t *part = drps_array_new(PART, sizeof(*part));
+    int rc =
+        part ? scatter_finish(&p->by_id, err) : drps_err_set(err, -ENOMEM, "no memory for placing");
+
+    if (rc == 0 && asprintf(&d->map_path, "%s/map", d->dir) < 0) {
+        d->map_path = NULL;
+        rc = drps_err_set(err, -ENOMEM, "no memory for placing");
+    }
+    if (rc == 0) rc = drps_io_open(d->io, d->map_path, O_RDWR | O_CREAT | O_TRUNC, &d->map_fd, err);
+    for (uint64_t done = 0, n; rc == 0 && done < dict_base(d, dict_generations(d)); done += n) {
+        n = dict_base(d, dict_generations(d)) - done < PART
+                ? dict_base(d, dict_generations(d)) - done
+                : PART;
+        for (uint64_t i = 0; rc == 0 && i < n; i++)
+            rc = scatter_next(&p->by_id, &part[i], err);
+        if (rc == 0)
+            rc = drps_io_write_at(d->io, d->map_fd, part, n * sizeof(*part), done * sizeof(*part),
+                                  d->map_path, err);
+    }
+    free(part);
+    return rc;
+}
+
+static int place_runs(struct dict *d, const char *plan_dir, uint32_t first_row,
+                      uint64_t rows_out[2], struct drps_err *err)
+{
+    struct placing p = {.d = d};
+    uint64_t share = d->options.memory_bytes / 3;
+
+    int rc = extsort_open(d->io, d->dir, "place", share, &p.by_place, err);
+    if (rc == 0)
+        rc = scatter_open(d->io, d->dir, "key", dict_base(d, dict_generations(d)), share, &p.by_key,
+                          err);
+    if (rc == 0) rc = collect_places(&p, rows_out, err);
+    if (rc == 0) rc = number_places(&p, first_row, err);
+    extsort_close(p.by_place);
+    if (rc == 0)
+        rc = scatter_open(d->io, d->dir, "id", dict_base(d, dict_generations(d)), share, &p.by_id,
+                          err);
+    if (rc == 0) rc = write_names(&p, plan_dir, err);
+    scatter_close(&p.by_key);
+    if (rc == 0) rc = write_map(&p, err);
+    scatter_close(&p.by_id);
+    return rc;
+}
+
+/* ---- A single generation ---- */
+
+/* Of the key with this number. */
+static struct drps_name name_in_arena(const struct dict *d, uint32_t number)
+{
+    uint16_t field;
+    if (!d->options.strings) return (struct drps_name){0};
+    const char *name = d->arena + d->name_at[number];
+    memcpy(&field, name, sizeof(field));
+    return (struct drps_name){
+        .field = field, .bytes = drps_get_u32(name + 2), .text = name + DICT_NAME_HEAD};
+}
+
+/* The places of all keys that training touches, as keys, in the order of keys; returns how many. */
+static size_t list_places(const struct dict *d, struct dict_keyed *places, uint64_t rows_out[2])
+{
+    const size_t n = d->keys.n;
+    size_t listed = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (i + AHEAD < n) __builtin_prefetch(&d->keys.entries[d->sorted[i + AHEAD].number]);
+        const uint32_t number = d->sorted[i].number;
+        const struct keys_entry *e = &d->keys.entries[number];
+        if (!e->count) continue;
+        const unsigned table =
+            d->options.table_by_field ? table_of(d, name_in_arena(d, number).field) : 0;
+        places[listed++] =
+            (struct dict_keyed){place_of(d, table, e->key, e->mask, e->first, e->count), number};
+        rows_out[table]++;
+    }
+    return listed;
+}
+
+static int map_table(struct dict *d, uint32_t first_row, uint64_t rows_out[2], struct drps_err *err)
+{
+    const size_t n = d->keys.n;
+    struct dict_keyed *places = drps_pages_new(n * sizeof(*places));
+    struct dict_keyed *aux = drps_pages_new(n * sizeof(*aux));
+    int rc = 0;
+    d->placed = drps_pages_new(n * sizeof(*d->placed));
+    d->placed_n = n;
+    if (places && aux && d->placed) {
+        const size_t rows = list_places(d, places, rows_out);
+        if (rows > DRPS_NO_ROW - first_row) rc = too_many_rows(err);
+        dict_sort_keys(places, aux, rows);               /* ties stay in the order of keys */
+        memset(d->placed, 0xff, n * sizeof(*d->placed)); /* DRPS_NO_ROW */
+        for (size_t i = 0; i < rows; i++)
+            d->placed[places[i].number] = first_row + (uint32_t)i;
+    } else {
+        rc = drps_err_set(err, -ENOMEM, "no memory for placing");
+    }
+    drps_pages_free(places, n * sizeof(*places));
+    drps_pages_free(aux, n * sizeof(*aux));
+    return rc;
+}
+
+static int write_table_names(struct dict *d, const char *plan_dir, struct drps_err *err)
+{
+    const size_t n = d->keys.n;
+    struct names_writer *w = NULL;
+    int rc = names_writer_open(d->io, plan_dir, d->options.strings, &w, err);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        if (i + AHEAD < n) __builtin_prefetch(&d->placed[d->sorted[i + AHEAD].number]);
+        const uint32_t number = d->sorted[i].number;
+        if (d->placed[number] == DRPS_NO_ROW) continue;
+        const struct drps_name name = name_in_arena(d, number);
+        rc = names_writer_add(w, d->sorted[i].key, d->placed[number], name.field, name.text,
+                              name.bytes, err);
+    }
+    if (rc == 0) rc = names_writer_finish(w, err);
+    names_writer_close(w);
+    return rc;
+}
+
+/* As place_runs(), from the table. What it takes beside the table's half of the run's memory, 36
+ * bytes a key, is less than what reading has given back. */
+static int place_table(struct dict *d, const char *plan_dir, uint32_t first_row,
+                       uint64_t rows_out[2], struct drps_err *err)
+{
+    int rc = map_table(d, first_row, rows_out, err);
+    return rc < 0 ? rc : write_table_names(d, plan_dir, err);
+}
+
+/* ---- Either ---- */
+
+/* The only one stays in the table, from where it is placed. */
+static int last_generation(struct dict *d, struct drps_err *err)
+{
+    int rc;
+    if (d->bases_n == 1) {
+        const uint32_t end = dict_next_id(d);
+        rc = dict_sort_table(d, err);
+        return rc < 0 ? rc : dict_push_base(d, end, err);
+    }
+    rc = dict_end_generation(d, err);
+    dict_free_table(d);
+    return rc;
+}
+
+int dict_place(struct dict *d, const char *plan_dir, uint32_t first_row, uint64_t rows_out[2],
+               struct drps_err *err)
+{
+    rows_out[0] = rows_out[1] = 0;
+    int rc = last_generation(d, err);
+    if (rc == 0)
+        rc = d->sorted ? place_table(d, plan_dir, first_row, rows_out, err)
+                       : place_runs(d, plan_dir, first_row, rows_out, err);
+    dict_free_table(d);
+    return rc;
+}

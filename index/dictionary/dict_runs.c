@@ -1,0 +1,220 @@
+#include "index/dictionary/dict_runs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_endian.h"
+#include "base/record/drps_recfile.h"
+
+#define KIND_RUN DRPS_REC_KIND('R', 'U', 'N', '0')
+
+enum { PAGE_ENTRIES = 4096 };
+
+/* ---- Writing ---- */
+
+/* Of a run. */
+struct entry {
+    uint64_t key;
+    uint16_t mask, first;
+    uint32_t count;
+    uint32_t id, check;
+};
+
+static struct entry entry_of(const struct dict *d, const struct dict_keyed *k, uint32_t base)
+{
+    const struct keys_entry *e = &d->keys.entries[k->number];
+    return (struct entry){.key = e->key,
+                          .mask = e->mask,
+                          .first = e->first,
+                          .count = e->count,
+                          .id = base + k->number,
+                          .check = d->keys.checks ? d->keys.checks[k->number] : 0};
+}
+
+/* One page of a run: u32 n | n entries | strings: n x (u32 offset of the end) and the names as in
+ * the arena. */
+static int write_page(struct dict *d, struct drps_recwriter *w, const struct dict_keyed *sorted,
+                      size_t n, uint32_t base, char **text, size_t *text_cap, struct drps_err *err)
+{
+    uint32_t head[2] = {(uint32_t)n, 0};
+    struct entry entries[PAGE_ENTRIES];
+    uint32_t ends[PAGE_ENTRIES];
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < n; i++)
+        entries[i] = entry_of(d, &sorted[i], base);
+    for (size_t i = 0; d->options.strings && i < n; i++) {
+        const char *name = d->arena + d->name_at[sorted[i].number];
+        size_t name_bytes = DICT_NAME_HEAD + drps_get_u32(name + 2);
+        if (drps_array_reserve(text, text_cap, bytes + name_bytes, 1))
+            return drps_err_set(err, -ENOMEM, "no memory for the dictionary");
+        memcpy(*text + bytes, name, name_bytes);
+        bytes += name_bytes;
+        ends[i] = (uint32_t)bytes;
+    }
+    struct drps_piece pieces[4] = {{head, sizeof(head)},
+                                   {entries, n * sizeof(*entries)},
+                                   {ends, n * sizeof(*ends)},
+                                   {*text, bytes}};
+    return drps_recwriter_add(w, pieces, d->options.strings ? 4 : 2, err);
+}
+
+static char *run_path(const struct dict *d, size_t generation)
+{
+    char *path;
+    return asprintf(&path, "%s/names-%zu.run", d->dir, generation) < 0 ? NULL : path;
+}
+
+int dict_end_generation(struct dict *d, struct drps_err *err)
+{
+    struct drps_recwriter *w = NULL;
+    char *text = NULL;
+    size_t text_cap = 0;
+    uint32_t base = d->bases[d->bases_n - 1];
+    char *path = run_path(d, d->bases_n - 1);
+
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory for the dictionary");
+    const size_t n = d->keys.n;
+    const uint32_t end = dict_next_id(d);
+    int rc = dict_sort_table(d, err);
+    if (rc == 0) rc = drps_recwriter_open(d->io, path, KIND_RUN, &w, err);
+    for (size_t i = 0; rc == 0 && i < n; i += PAGE_ENTRIES) {
+        size_t part = n - i < PAGE_ENTRIES ? n - i : PAGE_ENTRIES;
+        rc = write_page(d, w, d->sorted + i, part, base, &text, &text_cap, err);
+    }
+    if (rc == 0) rc = drps_recwriter_finish(w, err);
+    drps_recwriter_close(w);
+    free(text);
+    free(path);
+    if (rc < 0) return rc;
+    dict_free_sorted(d);
+    d->arena_n = 0;
+    if (keys_reopen(&d->keys) < 0)
+        return drps_err_set(err, -ENOMEM, "no memory for the dictionary");
+    return dict_push_base(d, end, err);
+}
+
+/* ---- Merging ---- */
+
+/* One run being read a page at a time. */
+struct dict_run {
+    struct drps_recfile *file;
+    uint64_t page;
+    char *data;
+    size_t cap;
+    size_t n, at; /* entries of the page, next one */
+};
+
+static uint64_t run_key(const struct dict_run *r)
+{
+    return drps_get_u64(r->data + 8 + r->at * sizeof(struct entry));
+}
+
+static struct entry run_entry(const struct dict_run *r)
+{
+    struct entry e;
+    memcpy(&e, r->data + 8 + r->at * sizeof(e), sizeof(e));
+    return e;
+}
+
+static const char *run_name(const struct dict_run *r)
+{
+    const char *ends = r->data + 8 + r->n * sizeof(struct entry);
+    const char *names = ends + 4 * r->n;
+    return names + (r->at ? drps_get_u32(ends + 4 * (r->at - 1)) : 0);
+}
+
+/* Make run_entry() valid; n stays 0 at the end of the run. */
+static int run_load(struct dict_run *r, struct drps_err *err)
+{
+    r->n = r->at = 0;
+    if (r->page == drps_recfile_count(r->file)) return 0;
+    size_t bytes = (size_t)drps_recfile_run_bytes(r->file, r->page, 1);
+    if (drps_array_reserve(&r->data, &r->cap, bytes, 1))
+        return drps_err_set(err, -ENOMEM, "no memory for merging names");
+    int rc = drps_recfile_read(r->file, r->page, 1, r->data, err);
+    if (rc < 0) return rc;
+    r->page++;
+    r->n = drps_get_u32(r->data);
+    return 0;
+}
+
+void dict_merge_close(struct dict_merge *m)
+{
+    for (size_t i = 0; m->runs && i < m->n; i++) {
+        drps_recfile_close(m->runs[i].file);
+        free(m->runs[i].data);
+    }
+    free(m->runs);
+    m->runs = NULL;
+}
+
+int dict_merge_open(struct dict *d, struct dict_merge *m, struct drps_err *err)
+{
+    m->d = d;
+    m->n = dict_generations(d);
+    m->runs = calloc(m->n ? m->n : 1, sizeof(*m->runs));
+    if (!m->runs) return drps_err_set(err, -ENOMEM, "no memory for merging names");
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < m->n; i++) {
+        char *path = run_path(d, i);
+        if (!path) rc = drps_err_set(err, -ENOMEM, "no memory for merging names");
+        if (rc == 0) rc = drps_recfile_open(d->io, path, KIND_RUN, &m->runs[i].file, err);
+        if (rc == 0) rc = run_load(&m->runs[i], err);
+        free(path);
+    }
+    return rc;
+}
+
+int dict_merge_next(struct dict_merge *m, struct dict_merged *out, struct drps_err *err)
+{
+    int found = 0;
+    for (size_t i = 0; i < m->n; i++) {
+        if (!m->runs[i].n) continue;
+        uint64_t key = run_key(&m->runs[i]);
+        if (!found || key < out->key) out->key = key;
+        found = 1;
+    }
+    if (!found) return 0;
+    out->mask = out->count = 0;
+    out->first = DICT_TIMES - 1;
+    out->ids_n = 0;
+    for (size_t i = 0; i < m->n; i++) {
+        struct dict_run *r = &m->runs[i];
+        if (!r->n || run_key(r) != out->key) continue;
+        const struct entry e = run_entry(r);
+        out->mask |= e.mask;
+        if (e.first < out->first) out->first = e.first;
+        out->count = out->count + e.count < out->count ? UINT32_MAX : out->count + e.count;
+        if (out->ids_n && e.check != out->check) {
+            struct drps_name name = {.text = out->text, .bytes = (uint32_t)out->bytes};
+            return dict_collision(&name, m->d, err);
+        }
+        out->check = e.check;
+        out->ids[out->ids_n++] = e.id;
+        if (m->d->options.strings) {
+            const char *name = run_name(r);
+            uint16_t field;
+            memcpy(&field, name, 2);
+            out->field = field;
+            out->bytes = drps_get_u32(name + 2);
+            out->text = name + DICT_NAME_HEAD;
+        }
+    }
+    return 1;
+}
+
+int dict_merge_skip(struct dict_merge *m, const struct dict_merged *at, struct drps_err *err)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        struct dict_run *r = &m->runs[i];
+        if (!r->n || run_key(r) != at->key) continue;
+        if (++r->at < r->n) continue;
+        int rc = run_load(r, err);
+        if (rc < 0) return rc;
+    }
+    return 0;
+}

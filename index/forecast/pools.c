@@ -1,0 +1,360 @@
+#include "index/forecast/pools.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "storage/pib/drps_evict.h"
+
+#define NONE UINT32_MAX
+
+enum { LEVELS = 6, CLASSES = 32 };
+
+/* One number for each pool: a block, or a word of a map. */
+struct of_blocks {
+    uint32_t of[POOLS_MOST];
+};
+struct of_words {
+    uint64_t of[POOLS_MOST];
+};
+
+/* Of the blocks of one class of sizes (storage/pib/drps_evict.h). */
+struct queues {
+    struct of_blocks *top;        /* own: [ring] by step; NULL: there are no such blocks */
+    struct of_words *map[LEVELS]; /* own: bit s of level 0: step s has blocks; of level l: word s
+                                     of l - 1 has bits */
+};
+
+struct block {
+    uint32_t next_use;           /* modulo 2^32, of all pools that have it */
+    uint8_t here, dirty, stored; /* a bit for each pool */
+    uint8_t class;
+};
+_Static_assert(POOLS_MOST <= 8, "pools are bits of a byte");
+
+struct pool {
+    size_t frames, units; /* that are free */
+    size_t missing_frames, missing_units;
+    struct pools_count count;
+};
+
+struct pools {
+    const uint32_t *block_first; /* borrowed */
+    size_t blocks, row_bytes;
+    unsigned unit_shift;
+    uint64_t ring; /* a power of two, above `steps` */
+    int levels;
+    size_t n;
+    uint8_t all; /* the bits of all pools */
+    struct pool pool[POOLS_MOST];
+    struct queues queues[CLASSES];
+    struct block *block;     /* own: [blocks] */
+    struct of_blocks *below; /* own: [blocks] in its queue */
+};
+
+/* ---- Making ---- */
+
+static unsigned shift_of(uint32_t unit_rows)
+{
+    return (unsigned)__builtin_ctz(unit_rows);
+}
+
+static uint32_t units_of(const uint32_t *block_first, unsigned shift, size_t block)
+{
+    const uint64_t rows = block_first[block + 1] - block_first[block];
+    return (uint32_t)((rows + (1u << shift) - 1) >> shift);
+}
+
+static unsigned class_of(uint32_t units)
+{
+    return 31u - (unsigned)__builtin_clz(units);
+}
+
+/* A bit for each class that has blocks. */
+static uint32_t classes_of(const struct pools_config *c)
+{
+    uint32_t classes = 0;
+    for (size_t b = 0; b < c->blocks; b++)
+        classes |= 1u << class_of(units_of(c->block_first, shift_of(c->unit_rows), b));
+    return classes;
+}
+
+static uint64_t ring_of(uint64_t steps)
+{
+    uint64_t ring = 64;
+    while (ring <= steps)
+        ring *= 2;
+    return ring;
+}
+
+uint64_t pools_bytes(const struct pools_config *c)
+{
+    const uint64_t ring = ring_of(c->steps);
+    const uint64_t queue =
+        ring * sizeof(struct of_blocks) + (ring / 50 + LEVELS) * sizeof(struct of_words);
+    return c->blocks * (sizeof(struct block) + sizeof(struct of_blocks)) +
+           queue * (unsigned)__builtin_popcount(classes_of(c));
+}
+
+static int queues_open(struct queues *q, uint64_t ring, int *levels_out)
+{
+    q->top = drps_array_new(ring, sizeof(*q->top));
+    if (!q->top) return -ENOMEM;
+    memset(q->top, 0xff, ring * sizeof(*q->top)); /* all NONE */
+    int levels = 0;
+    for (uint64_t bits = ring;; bits = (bits + 63) / 64) {
+        q->map[levels] = calloc((bits + 63) / 64, sizeof(*q->map[levels]));
+        if (!q->map[levels++]) return -ENOMEM;
+        if (bits <= 64) break;
+    }
+    *levels_out = levels; /* LEVELS are enough for 2^32 steps */
+    return 0;
+}
+
+static int open_all(struct pools *p, const struct pools_config *c)
+{
+    const uint32_t classes = classes_of(c);
+    p->block = calloc(p->blocks, sizeof(*p->block));
+    p->below = drps_array_new(p->blocks, sizeof(*p->below));
+    if (!p->block || !p->below) return -ENOMEM;
+    for (size_t b = 0; b < p->blocks; b++)
+        p->block[b].class = (uint8_t)class_of(units_of(p->block_first, p->unit_shift, b));
+    for (unsigned k = 0; k < CLASSES; k++)
+        if (classes >> k & 1 && queues_open(&p->queues[k], p->ring, &p->levels) < 0) return -ENOMEM;
+    return 0;
+}
+
+int pools_open(const struct pools_config *c, const struct drps_pool_shape *shapes, size_t n,
+               struct pools **p_out, struct drps_err *err)
+{
+    struct pools *p = *p_out = calloc(1, sizeof(*p));
+    if (!p) return drps_err_set(err, -ENOMEM, "no memory to simulate pools");
+    p->block_first = c->block_first;
+    p->blocks = c->blocks;
+    p->row_bytes = c->row_bytes;
+    p->unit_shift = shift_of(c->unit_rows);
+    p->ring = ring_of(c->steps);
+    p->n = n;
+    p->all = (uint8_t)((1u << n) - 1);
+    for (size_t i = 0; i < n; i++)
+        p->pool[i] = (struct pool){.frames = shapes[i].frames, .units = shapes[i].units};
+    if (open_all(p, c) == 0) return 0;
+    pools_close(p);
+    *p_out = NULL;
+    return drps_err_set(err, -ENOMEM, "cannot simulate %zu blocks", c->blocks);
+}
+
+void pools_close(struct pools *p)
+{
+    if (!p) return;
+    for (unsigned k = 0; k < CLASSES; k++) {
+        free(p->queues[k].top);
+        for (int l = 0; l < LEVELS; l++)
+            free(p->queues[k].map[l]);
+    }
+    free(p->block);
+    free(p->below);
+    free(p);
+}
+
+/* ---- Queues ---- */
+
+static void map_set_all(const struct pools *p, struct queues *q, uint64_t at)
+{
+    for (int l = 0; l < p->levels; l++, at >>= 6)
+        for (unsigned i = 0; i < POOLS_MOST; i++)
+            q->map[l][at >> 6].of[i] |= UINT64_C(1) << (at & 63);
+}
+
+static void map_clear(const struct pools *p, struct queues *q, uint64_t at, unsigned pool)
+{
+    for (int l = 0; l < p->levels; l++, at >>= 6)
+        if (q->map[l][at >> 6].of[pool] &= ~(UINT64_C(1) << (at & 63))) return;
+}
+
+static unsigned top_bit(uint64_t word)
+{
+    return 63u - (unsigned)__builtin_clzll(word);
+}
+
+/* The last step at or before `at`, in the ring, that has blocks; UINT64_MAX if none has. */
+static uint64_t map_find_down(const struct pools *p, const struct queues *q, uint64_t at,
+                              unsigned pool)
+{
+    for (int l = 0; l < p->levels; l++) {
+        const uint64_t word = q->map[l][at >> 6].of[pool] & (UINT64_MAX >> (63 - (at & 63)));
+        if (word) {
+            at = (at >> 6) << 6 | top_bit(word);
+            while (l-- > 0)
+                at = at << 6 | top_bit(q->map[l][at].of[pool]);
+            return at;
+        }
+        if (!(at >> 6)) return UINT64_MAX;
+        at = (at >> 6) - 1;
+    }
+    return UINT64_MAX;
+}
+
+/* Every pool has the block. */
+static void push(struct pools *p, uint32_t b, uint32_t next_use)
+{
+    struct queues *q = &p->queues[p->block[b].class];
+    const uint64_t at = next_use & (p->ring - 1);
+    p->below[b] = q->top[at];
+    for (unsigned i = 0; i < POOLS_MOST; i++)
+        q->top[at].of[i] = b;
+    map_set_all(p, q, at);
+}
+
+/* What waits for step `now` is there, and held. */
+static void take_queues(struct pools *p, uint64_t now)
+{
+    const uint64_t at = now & (p->ring - 1);
+    for (unsigned k = 0; k < CLASSES; k++) {
+        struct queues *q = &p->queues[k];
+        if (!q->top) continue;
+        for (unsigned i = 0; i < POOLS_MOST; i++) {
+            if (q->top[at].of[i] == NONE) continue;
+            q->top[at].of[i] = NONE;
+            map_clear(p, q, at, i);
+        }
+    }
+}
+
+/* The step furthest ahead of `now` whose queue has blocks, as its place in the ring. */
+static uint64_t farthest(const struct pools *p, const struct queues *q, uint64_t now, unsigned pool)
+{
+    const uint64_t at = now & (p->ring - 1);
+    const uint64_t found = at ? map_find_down(p, q, at - 1, pool) : UINT64_MAX;
+    return found != UINT64_MAX ? found : map_find_down(p, q, p->ring - 1, pool);
+}
+
+/* ---- Steps ---- */
+
+static uint64_t bytes_of(const struct pools *p, uint32_t b)
+{
+    return (uint64_t)(p->block_first[b + 1] - p->block_first[b]) * p->row_bytes;
+}
+
+/* The class whose farthest block is worth most to be rid of, and where that waits. CLASSES: the
+ * pool has no block that is not held. */
+static unsigned choose_class(const struct pools *p, uint64_t now, unsigned pool, uint64_t *at_out)
+{
+    const size_t unit_bytes = ((size_t)1 << p->unit_shift) * p->row_bytes;
+    unsigned best = CLASSES;
+    double most = -1;
+    for (unsigned k = 0; k < CLASSES; k++) {
+        if (!p->queues[k].top) continue;
+        const uint64_t at = farthest(p, &p->queues[k], now, pool);
+        if (at == UINT64_MAX) continue;
+        const double worth = drps_evict_worth(k, unit_bytes, (at - now) & (p->ring - 1));
+        if (worth <= most) continue;
+        most = worth;
+        best = k;
+        *at_out = at;
+    }
+    return best;
+}
+
+/* 0: there is nothing to give up. */
+static int give_up_one(struct pools *p, uint64_t now, unsigned pool)
+{
+    struct pool *into = &p->pool[pool];
+    const uint8_t bit = (uint8_t)(1u << pool);
+    uint64_t at = 0;
+    const unsigned k = choose_class(p, now, pool, &at);
+    if (k == CLASSES) return 0;
+    struct queues *q = &p->queues[k];
+    const uint32_t b = q->top[at].of[pool];
+    struct block *block = &p->block[b];
+    q->top[at].of[pool] = p->below[b].of[pool];
+    if (q->top[at].of[pool] == NONE) map_clear(p, q, at, pool);
+    block->here &= (uint8_t)~bit;
+    into->frames++;
+    into->units += units_of(p->block_first, p->unit_shift, b);
+    if (!(block->dirty & bit)) return 1;
+    block->dirty &= (uint8_t)~bit;
+    block->stored |= bit;
+    into->count.written_bytes += bytes_of(p, b);
+    into->count.ios++;
+    return 1;
+}
+
+static int contradicts(uint64_t now, struct drps_err *err)
+{
+    return drps_err_set(err, DRPS_E_CORRUPT,
+                        "the next uses of blocks contradict the blocks of step %" PRIu64, now);
+}
+
+/* What each pool lacks of the step. */
+static int find_missing(struct pools *p, uint64_t now, const uint32_t *list, size_t n,
+                        struct drps_err *err)
+{
+    int wrong = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct block *block = &p->block[list[i]];
+        wrong |= block->here && block->next_use != (uint32_t)now;
+        if (block->here == p->all) continue;
+        const uint32_t units = units_of(p->block_first, p->unit_shift, list[i]);
+        for (unsigned away = p->all & ~(unsigned)block->here; away; away &= away - 1) {
+            struct pool *pool = &p->pool[__builtin_ctz(away)];
+            pool->missing_frames++;
+            pool->missing_units += units;
+        }
+    }
+    return wrong ? contradicts(now, err) : 0;
+}
+
+static int make_room(struct pools *p, uint64_t now, struct drps_err *err)
+{
+    for (unsigned i = 0; i < p->n; i++) {
+        struct pool *pool = &p->pool[i];
+        while (pool->frames < pool->missing_frames || pool->units < pool->missing_units)
+            if (!give_up_one(p, now, i)) return contradicts(now, err);
+        pool->frames -= pool->missing_frames;
+        pool->units -= pool->missing_units;
+        pool->missing_frames = pool->missing_units = 0;
+    }
+    return 0;
+}
+
+static void bring(struct pools *p, uint32_t b)
+{
+    const struct block *block = &p->block[b];
+    for (unsigned read = block->stored & ~(unsigned)block->here; read; read &= read - 1) {
+        struct pool *pool = &p->pool[__builtin_ctz(read)];
+        pool->count.read_bytes += bytes_of(p, b);
+        pool->count.ios++;
+    }
+}
+
+int pools_step(struct pools *p, uint64_t now, const uint32_t *list, const uint32_t *distance,
+               size_t n, int changes, struct drps_err *err)
+{
+    int rc = find_missing(p, now, list, n, err);
+    if (rc < 0) return rc;
+    take_queues(p, now);
+    rc = make_room(p, now, err);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        struct block *block = &p->block[list[i]];
+        if (block->here != p->all) bring(p, list[i]);
+        block->here = p->all;
+        if (changes) block->dirty = p->all;
+        block->next_use = (uint32_t)(now + distance[i]);
+        push(p, list[i], block->next_use);
+    }
+    return rc;
+}
+
+struct pools_count pools_counted(const struct pools *p, size_t i)
+{
+    return p->pool[i].count;
+}
+
+void pools_forget(struct pools *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        p->pool[i].count = (struct pools_count){0};
+}

@@ -1,0 +1,45 @@
+/*
+ * Which server holds which rows of a plan for several workers. Shared inside index/.
+ *
+ * Server r owns the placed ids first[r] to first[r + 1] - 1: routing is a range check.
+ * owners_by_range() cuts the ids as they are; placement_make() renumbers the rows first.
+ */
+#ifndef DRPS_INDEX_RANKS_OWNERS_H
+#define DRPS_INDEX_RANKS_OWNERS_H
+
+#include <stdint.h>
+
+#include "index/plan/drps_plan.h"
+
+struct owners {
+    uint32_t servers;
+    uint32_t first[DRPS_PLAN_WORKERS_MAX + 1]; /* strictly increasing; [0] = 0, [servers] = rows */
+};
+
+struct owners_job {
+    const struct drps_io *io;
+    const char *dir; /* folder of rows.rec, `steps` lists of placed ids */
+    uint64_t steps;
+    const uint32_t *block_first; /* [blocks + 1] */
+    size_t blocks;
+    uint64_t memory_bytes;
+};
+
+/*
+ * Ranges of equal weight, where a row's share of all rows (memory, disk) and its share of all
+ * accesses (AccNum: network, optimizer) count alike; accesses are counted by block and spread
+ * evenly over its rows. DRPS_E_CONFIG: fewer rows than servers.
+ */
+DRPS_MUST_CHECK
+int owners_by_range(const struct owners_job *job, uint32_t servers, struct owners *out,
+                    struct drps_err *err);
+
+/* The ends, [0] and [servers]; what lies between is to be filled in. DRPS_E_CONFIG: fewer rows than
+ * servers. */
+DRPS_MUST_CHECK
+int owners_begin(uint32_t rows, uint32_t servers, struct owners *out, struct drps_err *err);
+
+/* Move boundaries (not decreasing) apart, so that everyone has a row at least. */
+void owners_separate(struct owners *o);
+
+#endif

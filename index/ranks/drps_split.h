@@ -1,0 +1,36 @@
+/*
+ * Dealing a plan's batches and rows to ranks: batch k of the training batches is worker k mod N's
+ * in round k / N, likewise of the evaluation batches, and each server's step is the round. Private
+ * to index/.
+ *
+ * So the batches of a round are, together, one batch N times as large of a plan for one worker.
+ */
+#ifndef DRPS_INDEX_RANKS_SPLIT_H
+#define DRPS_INDEX_RANKS_SPLIT_H
+
+#include "index/ranks/drps_owners.h"
+
+struct deal_job {
+    const struct drps_io *io;
+    const char *from;               /* folder of data.rec and rows.rec, all batches */
+    uint64_t batches, eval_batches; /* in them */
+    const struct owners *owners;
+    uint64_t memory_bytes;
+};
+
+/* Rounds that so many batches of N workers take. */
+static inline uint64_t deal_rounds(uint64_t batches, uint32_t workers)
+{
+    return (batches + workers - 1) / workers;
+}
+
+/*
+ * Write data.rec, rows.rec, shares.rec and positions.rec of one rank to the folder `to`, and fill
+ * in out: rank, first_row and what was counted. Memory: four buffers of writers, and 24 bytes for
+ * each row of each batch of the largest round.
+ */
+DRPS_MUST_CHECK
+int deal_rank(const struct deal_job *job, uint32_t rank, const char *to,
+              struct drps_plan_ranks *out, struct drps_err *err);
+
+#endif

@@ -1,0 +1,101 @@
+#include "index/ranks/drps_owners.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/drps_alloc.h"
+#include "index/plan/drps_steps.h"
+
+/* Add a step's rows to their blocks; both are in order. */
+static void count_step(const struct owners_job *job, const uint32_t *rows, size_t n,
+                       uint64_t *accesses)
+{
+    size_t b = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i] >= job->block_first[b + 1]) {
+            size_t high = job->blocks; /* block_first[b + 1] <= rows[i] < block_first[high] */
+            b++;
+            while (high - b > 1) {
+                const size_t middle = b + (high - b) / 2;
+                if (job->block_first[middle] <= rows[i])
+                    b = middle;
+                else
+                    high = middle;
+            }
+        }
+        accesses[b]++;
+    }
+}
+
+static int count_accesses(const struct owners_job *job, uint64_t *accesses, struct drps_err *err)
+{
+    struct steps *lists = NULL;
+    const uint32_t *rows;
+    size_t n;
+    int rc = steps_open(job->io, job->dir, "rows.rec", DRPS_KIND_ROWS, job->steps,
+                        job->memory_bytes / 8, &lists, err);
+    for (uint64_t s = 0; s < job->steps && rc == 0; s++) {
+        rc = steps_rows(lists, s, job->block_first[job->blocks], &rows, &n, err);
+        if (rc == 0) count_step(job, rows, n, accesses);
+    }
+    steps_close(lists);
+    return rc;
+}
+
+/* Walk the blocks; where the weight so far reaches the next share, a range ends. */
+static void cut(const struct owners_job *job, const uint64_t *accesses, struct owners *out)
+{
+    const uint32_t rows = job->block_first[job->blocks];
+    double all = 0, weight = 0; /* of the blocks before; all rows weigh 2 */
+    uint32_t r = 1;
+    for (size_t b = 0; b < job->blocks; b++)
+        all += (double)accesses[b];
+    for (size_t b = 0; b < job->blocks && r < out->servers; b++) {
+        const uint32_t n = job->block_first[b + 1] - job->block_first[b];
+        const double more =
+            (double)n / rows + (all > 0 ? (double)accesses[b] / all : (double)n / rows);
+        for (; r < out->servers && weight + more >= 2.0 * r / out->servers; r++) {
+            const double into = (2.0 * r / out->servers - weight) / more;
+            out->first[r] = job->block_first[b] + (uint32_t)(into * n);
+        }
+        weight += more;
+    }
+    for (; r < out->servers; r++) /* rounding kept the last shares from being reached */
+        out->first[r] = rows;
+}
+
+void owners_separate(struct owners *o)
+{
+    for (uint32_t r = 1; r < o->servers; r++)
+        if (o->first[r] <= o->first[r - 1]) o->first[r] = o->first[r - 1] + 1;
+    for (uint32_t r = o->servers; r-- > 1;)
+        if (o->first[r] >= o->first[r + 1]) o->first[r] = o->first[r + 1] - 1;
+}
+
+int owners_begin(uint32_t rows, uint32_t servers, struct owners *out, struct drps_err *err)
+{
+    if (servers > rows)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--workers %" PRIu32 ": there are only %" PRIu32 " rows to share",
+                            servers, rows);
+    *out = (struct owners){.servers = servers};
+    out->first[servers] = rows;
+    return 0;
+}
+
+int owners_by_range(const struct owners_job *job, uint32_t servers, struct owners *out,
+                    struct drps_err *err)
+{
+    int rc = owners_begin(job->block_first[job->blocks], servers, out, err);
+    if (rc < 0) return rc;
+    uint64_t *accesses = calloc(job->blocks, sizeof(*accesses));
+    if (!accesses) return drps_err_set(err, -ENOMEM, "no memory for %zu blocks", job->blocks);
+    rc = count_accesses(job, accesses, err);
+    if (rc == 0) {
+        cut(job, accesses, out);
+        owners_separate(out);
+    }
+    free(accesses);
+    return rc;
+}

@@ -1,0 +1,328 @@
+/* The phases of drps-index in order; see drps_index.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <jansson.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_clock.h"
+#include "base/drps_size.h"
+#include "index/blocks/remote/drps_remote.h"
+#include "index/drps_index.h"
+#include "index/plan/drps_names.h"
+#include "index/ranks/drps_placement.h"
+#include "index/run/run.h"
+#include "storage/io/drps_probe.h"
+
+/* Whole sectors of 512 bytes. Of 512 bytes to 8 KiB, 2 cost a solid-state disk least or little more
+ * than least, for rows of one float to factors of rank 16 (bench/RESULTS.md). */
+enum { BLOCK_BYTES = 2048 };
+
+static const char *const phase_names[] = {"parse", "place", "batch", "block", "window", "forecast"};
+
+const char *drps_index_phase_name(enum drps_index_phase phase)
+{
+    return phase_names[phase];
+}
+
+/* ---- Labels ---- */
+
+/* Classification wants exactly two labels; the smaller one becomes -1, the larger +1. */
+static int settle_labels(struct run *r, struct drps_err *err)
+{
+    const struct label_set *set = &r->parsed.labels;
+    const char *algo = r->options.algo;
+    const char *task = r->options.task ? r->options.task : "auto";
+    int fm = strcmp(algo, "fm") == 0;
+    int wanted = strcmp(algo, "lor") == 0 || strcmp(algo, "svm") == 0 ||
+                 (fm && strcmp(task, "classification") == 0);
+
+    r->info->classification = wanted || (fm && strcmp(task, "auto") == 0 && set->n == 2);
+    if (!r->info->classification) return 0;
+    if (set->n == 1)
+        return drps_err_set(err, DRPS_E_FORMAT,
+                            "every training label is %g: classification needs two classes (check "
+                            "the label column, or "
+                            "use --algo lir)",
+                            (double)set->values[0]);
+    if (set->n != 2)
+        return drps_err_set(err, DRPS_E_FORMAT,
+                            "more than two distinct labels (%g, %g, %g, ...): --algo %s needs "
+                            "exactly two; for numbers "
+                            "use --algo lir%s",
+                            (double)set->values[0], (double)set->values[1], (double)set->values[2],
+                            algo, fm ? " or --task regression" : "");
+    r->info->label_negative = fminf(set->values[0], set->values[1]);
+    r->info->label_positive = fmaxf(set->values[0], set->values[1]);
+    const struct label_set *test = &r->parsed.test_labels;
+    for (size_t i = 0; i < test->n; i++)
+        if (test->values[i] != r->info->label_negative &&
+            test->values[i] != r->info->label_positive)
+            return drps_err_set(err, DRPS_E_FORMAT,
+                                "a test sample has the label %g; training has only %g and %g",
+                                (double)test->values[i], (double)r->info->label_negative,
+                                (double)r->info->label_positive);
+    return 0;
+}
+
+static const char *default_loss(const struct run *r)
+{
+    if (r->options.loss) return r->options.loss;
+    if (strcmp(r->options.algo, "svm") == 0) return "hinge";
+    return r->info->classification ? "logistic" : "squared";
+}
+
+static int settle_loss(struct run *r, struct drps_err *err)
+{
+    const char *loss = default_loss(r);
+    const char *algo = r->options.algo;
+    int fits = strcmp(algo, "svm") == 0
+                   ? !strcmp(loss, "hinge") || !strcmp(loss, "squared-hinge")
+                   : !strcmp(loss, r->info->classification ? "logistic" : "squared");
+    if (!fits)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--loss %s does not fit --algo %s with these labels", loss, algo);
+    (void)snprintf(r->info->loss, sizeof(r->info->loss), "%s", loss);
+    return 0;
+}
+
+/* ---- Parse ---- */
+
+static int parse(struct run *r, struct drps_err *err)
+{
+    struct drps_plan_info *info = r->info;
+    struct parsed *p = &r->parsed;
+
+    int rc = parse_inputs(r->io, &r->options, r->scratch, p, err);
+    if (rc < 0) return rc;
+    if (!p->samples)
+        return drps_err_set(err, DRPS_E_FORMAT, "the input holds no %ssample: nothing to train on",
+                            p->test_samples ? "training " : "");
+    if (r->options.tests_n && !p->test_samples)
+        return drps_err_set(err, DRPS_E_FORMAT, "the test input holds no sample");
+    rc = settle_labels(r, err);
+    if (rc == 0) rc = settle_loss(r, err);
+    if (rc < 0) return rc;
+    info->samples = p->samples;
+    info->test_samples = p->test_samples;
+    info->nnz = p->nnz;
+    info->string_names = p->string_names;
+    info->fields_n = p->fields_n;
+    (void)snprintf(info->format, sizeof(info->format), "%s", p->format);
+    r->result->input_bytes = p->bytes;
+    r->result->input_lines = p->lines;
+    r->result->skipped_lines = p->skipped;
+    return 0;
+}
+
+/* ---- Place ---- */
+
+static void add_table(struct drps_plan_info *info, const char *name, uint64_t rows)
+{
+    struct drps_table *t = &info->tables[info->tables_n++];
+    (void)snprintf(t->name, sizeof(t->name), "%s", name);
+    t->first = info->rows;
+    t->rows = rows;
+    info->rows += rows;
+}
+
+static int relabel(struct run *r, struct drps_err *err)
+{
+    struct parsed *p = &r->parsed;
+    int rc = 0;
+    for (size_t g = 0; rc == 0 && g < dict_generations(p->dict); g++) {
+        uint32_t base = dict_base(p->dict, g);
+        uint32_t *map = drps_array_new(dict_base(p->dict, g + 1) - base, sizeof(*map));
+        rc = map ? dict_map(p->dict, g, map, err)
+                 : drps_err_set(err, -ENOMEM, "no memory for placing");
+        if (rc == 0) rc = spool_relabel(p->train, g, base, map, err);
+        if (rc == 0) rc = spool_relabel(p->test, g, base, map, err);
+        free(map);
+    }
+    return rc;
+}
+
+static int place(struct run *r, struct drps_err *err)
+{
+    struct drps_plan_info *info = r->info;
+    uint64_t rows[2];
+    int lmf = strcmp(r->options.algo, "lmf") == 0;
+
+    if (!r->options.no_bias) add_table(info, "bias", 1);
+    int rc = dict_place(r->parsed.dict, r->batch_dir, (uint32_t)info->rows, rows, err);
+    if (rc < 0) return rc;
+    add_table(info, lmf ? "user" : run_has_factors(r->options.algo) ? "wv" : "w", rows[0]);
+    if (lmf) add_table(info, "item", rows[1]);
+    if (!info->rows)
+        return drps_err_set(err, DRPS_E_FORMAT,
+                            "no training sample has a feature, and there is no intercept");
+    return dict_generations(r->parsed.dict) > 1 ? relabel(r, err) : 0;
+}
+
+/* ---- The run ---- */
+
+/*
+ * What the disk says. A block that is used is read and written again: two requests and its bytes
+ * twice. Costs count one way, so both are means of reading and writing; what is compared stays the
+ * same. Source: DRPS, section 4, Eq. 1.
+ */
+static int calibrate(struct run *r, struct drps_err *err)
+{
+    struct drps_blocks_options *o = &r->options.blocks;
+    struct drps_disk_times t;
+    struct drps_disk_cost cost;
+    char block[32], chunk[32];
+
+    int rc = drps_disk_measure(r->io, o->calibrate, r->info->block_bytes, drps_clock_ns, &t, err);
+    if (rc < 0) return rc;
+    drps_disk_cost_of(&t, &cost);
+    o->seek_ns = (uint64_t)((cost.read_seek_ns + cost.write_seek_ns) / 2);
+    o->transfer_bps = (uint64_t)(2 / (1 / cost.read_bps + 1 / cost.write_bps));
+    if (!o->seek_ns) o->seek_ns = 1;
+    if (!o->transfer_bps) o->transfer_bps = 1;
+    drps_log(r->options.log, DRPS_LOG_INFO,
+             "%s: random requests of %s take %.1f us to read, %.1f us to write; long ones of %s "
+             "%.1f and %.1f us (%.0f and %.0f MB/s); in the mean a request costs %.1f us "
+             "(--seek-us), and its bytes go at %.0f MB/s (--transfer-mbs)",
+             o->calibrate, drps_size_format(t.random_bytes, block, sizeof(block)),
+             t.random_read_ns / 1e3, t.random_write_ns / 1e3,
+             drps_size_format(t.long_bytes, chunk, sizeof(chunk)), t.long_read_ns / 1e3,
+             t.long_write_ns / 1e3, cost.read_bps / 1e6, cost.write_bps / 1e6,
+             (double)o->seek_ns / 1e3, (double)o->transfer_bps / 1e6);
+    return 0;
+}
+
+static int make_folder(struct run *r, const char *path, struct drps_err *err)
+{
+    int rc = r->io->ops->mkdir(r->io->ctx, path, 0777);
+    return rc < 0 ? drps_err_set(err, rc, "cannot create %s: %s", path, drps_err_name(rc)) : 0;
+}
+
+/* And parts to fill in. */
+static int make_folders(struct run *r, struct drps_err *err)
+{
+    const int placed = placement_renumbers(r->options.partition);
+    r->parts_n = r->options.workers;
+    r->parts = calloc(r->parts_n, sizeof(*r->parts));
+    r->scratch = drps_path_join(r->stage.dir, "scratch");
+    if (r->scratch) r->laid = placed ? drps_path_join(r->scratch, "laid") : strdup(r->stage.dir);
+    if (!r->parts || !r->laid) return drps_err_set(err, -ENOMEM, "no memory for a plan's parts");
+    r->batch_dir = block_builder_find(r->options.blocks.by)->orders ? r->scratch : r->laid;
+    int rc = make_folder(r, r->scratch, err);
+    return rc == 0 && placed ? make_folder(r, r->laid, err) : rc;
+}
+
+static int begin(struct run *r, struct drps_err *err)
+{
+    struct drps_plan_info *info = r->info;
+    int rc = run_check_options(&r->options, err);
+    info->dim = 1 + r->options.rank;
+    info->block_bytes = r->options.blocks.bytes ? r->options.blocks.bytes : BLOCK_BYTES;
+    if (rc == 0 && r->options.blocks.calibrate) rc = calibrate(r, err);
+    if (rc == 0)
+        rc = drps_stage_begin(&r->stage, r->io, r->options.out, &drps_plan_kind, r->options.force,
+                              err);
+    if (rc < 0) return rc;
+    (void)snprintf(info->algo, sizeof(info->algo), "%s", r->options.algo);
+    (void)snprintf(info->order, sizeof(info->order), "%s",
+                   r->options.order ? r->options.order : "shuffled");
+    info->rank = r->options.rank;
+    info->row_bytes = info->dim * sizeof(float) * 2;
+    info->seed = r->options.seed;
+    info->hash_seed = r->options.reader.hash_seed;
+    info->memory_bytes = r->options.memory_bytes;
+    return make_folders(r, err);
+}
+
+/* Sums up the files of a plan that are there. */
+static uint64_t folder_bytes(const char *dir)
+{
+    uint64_t sum = 0;
+    for (const struct drps_owned *file = drps_plan_kind.owned; file->name; file++) {
+        struct stat st;
+        char *path = file->inside ? NULL : drps_path_join(dir, file->name);
+        if (path && stat(path, &st) == 0) sum += (uint64_t)st.st_size;
+        free(path);
+    }
+    return sum;
+}
+
+static void measure_plan(struct run *r)
+{
+    r->result->plan_bytes = 0;
+    for (uint32_t i = 0; i < r->parts_n; i++) {
+        const uint64_t bytes = folder_bytes(r->parts[i].dir);
+        if (r->parts_n > 1) r->result->ranks[i].plan_bytes = bytes;
+        r->result->plan_bytes += bytes;
+    }
+    if (r->parts_n > 1) r->result->plan_bytes += folder_bytes(r->stage.dir);
+}
+
+static int publish(struct run *r, char *const *fields, struct drps_err *err)
+{
+    int rc = drps_io_remove_tree(r->io, r->scratch, err);
+    for (uint32_t i = 0; i < r->parts_n && rc == 0; i++)
+        rc = part_save(&r->parts[i], r->io, fields, err);
+    if (rc == 0 && r->parts_n > 1)
+        rc = drps_plan_save(r->io, r->stage.dir, r->info, fields, NULL, err);
+    if (rc == 0) measure_plan(r);
+    if (rc == 0) rc = drps_stage_commit(&r->stage, err);
+    if (r->stage.left.code) drps_log(r->options.log, DRPS_LOG_WARN, "%s", r->stage.left.text);
+    return rc;
+}
+
+static int (*const phases[DRPS_INDEX_PHASES])(struct run *, struct drps_err *) = {
+    parse, place, run_make_batches, run_make_blocks, run_make_windows, run_forecast};
+
+int drps_index_run(const struct drps_io *io, const struct drps_index_options *options,
+                   struct drps_index_result *result_out, struct drps_err *err)
+{
+    uint64_t start = drps_clock_ns();
+    const struct drps_io stoppable = {.ops = io->ops, .ctx = io->ctx, .stop = options->interrupt};
+    struct run *r = calloc(1, sizeof(*r));
+    char **fields = NULL;
+    size_t fields_n = 0;
+
+    memset(result_out, 0, sizeof(*result_out));
+    if (!r) return drps_err_set(err, -ENOMEM, "no memory");
+    r->io = &stoppable; /* it outlives all that the phases open */
+    r->options = *options;
+    r->result = result_out;
+    r->info = &result_out->info;
+    int rc = begin(r, err);
+    for (unsigned i = 0; rc == 0 && i < DRPS_INDEX_PHASES; i++) {
+        uint64_t phase_start = drps_clock_ns();
+        if (options->progress)
+            options->progress(options->progress_ctx, (enum drps_index_phase)i, 0, 0);
+        if (i == DRPS_PHASE_BATCH) { /* the rest of what was parsed goes with this phase */
+            fields = r->parsed.fields;
+            fields_n = r->parsed.fields_n;
+            r->parsed.fields = NULL;
+        }
+        rc = phases[i](r, err);
+        if (rc == 0) rc = check_interrupt(&r->options, err);
+        result_out->phase_seconds[i] = drps_seconds_since(phase_start);
+    }
+    if (rc == 0) rc = publish(r, fields, err);
+    if (rc == DRPS_E_INTERRUPTED) { /* whoever noticed it: this is what it means */
+        drps_err_clear(err);
+        rc = check_interrupt(options, err);
+    }
+    for (size_t i = 0; i < fields_n; i++)
+        free(fields[i]);
+    free(fields);
+    parsed_free(&r->parsed);
+    drps_stage_abort(&r->stage);
+    for (uint32_t i = 0; i < r->parts_n; i++)
+        part_free(&r->parts[i]);
+    free(r->parts);
+    free(r->scratch);
+    free(r->laid);
+    free(r);
+    result_out->seconds = drps_seconds_since(start);
+    return rc;
+}

@@ -1,0 +1,172 @@
+/* The options of a run: checked, and defaults filled in. */
+#include <string.h>
+
+#include "base/drps_size.h"
+#include "index/blocks/remote/drps_remote.h"
+#include "index/order/drps_grid.h"
+#include "index/ranks/drps_placement.h"
+#include "index/run/run.h"
+
+enum { MIN_MEMORY_BYTES = 64 << 20, DEFAULT_RANK = 16 };
+enum { SEEK_NS = 40000, TRANSFER_BPS = 1200000000, TOP_K = 50 };
+
+int run_has_factors(const char *algo)
+{
+    return strcmp(algo, "lmf") == 0 || strcmp(algo, "fm") == 0;
+}
+
+static int check_order(struct drps_index_options *o, struct drps_err *err)
+{
+    const char *order = o->order ? o->order : "shuffled";
+    int grid = strcmp(order, "grid") == 0;
+    if (!grid && strcmp(order, "shuffled") != 0 && strcmp(order, "given") != 0)
+        return drps_err_set(err, DRPS_E_CONFIG, "--order must be shuffled, given or grid, not %s",
+                            order);
+    if ((o->grid_users || o->grid_items) && !grid)
+        return drps_err_set(err, DRPS_E_CONFIG, "--grid is for --order grid only, not for %s",
+                            order);
+    if (grid && strcmp(o->algo, "lmf") != 0)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--order grid cuts the users and items of ratings into groups, so it "
+                            "needs --algo lmf; for --algo %s use --order shuffled",
+                            o->algo);
+    if (o->grid_users > GRID_GROUPS_MAX || o->grid_items > GRID_GROUPS_MAX ||
+        !o->grid_users != !o->grid_items)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--grid: both numbers must lie between 1 and %d, not %u,%u",
+                            GRID_GROUPS_MAX, o->grid_users, o->grid_items);
+    if (o->lanes > 1 && (!grid || o->workers > 1))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--lanes %u: lanes are for --order grid and one worker", o->lanes);
+    if (o->lanes > GRID_LANES_MAX)
+        return drps_err_set(err, DRPS_E_CONFIG, "--lanes must lie between 1 and %d, not %u",
+                            GRID_LANES_MAX, o->lanes);
+    return 0;
+}
+
+int drps_index_counts(const char *by)
+{
+    const struct block_builder *builder = block_builder_find(by);
+    return builder && builder->counts;
+}
+
+static int check_crew(const struct drps_blocks_options *o, struct drps_err *err)
+{
+    if (!o->crew) return 0;
+    if (!drps_index_counts(o->by))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--blocks %s counts nothing that several machines could share: give "
+                            "--blocks auto, topk, pairwise or greedy, or run it on one machine",
+                            o->by);
+    if (o->shards)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--shards are processes of one machine: leave it out where several "
+                            "machines count");
+    if (o->crew->peers > DRPS_CREW_PEERS_MAX)
+        return drps_err_set(err, DRPS_E_CONFIG, "%u machines: at most %d can count", o->crew->peers,
+                            DRPS_CREW_PEERS_MAX);
+    return 0;
+}
+
+static int check_blocks(struct drps_blocks_options *o, struct drps_err *err)
+{
+    if (!o->by) o->by = "pattern";
+    if (!block_builder_find(o->by))
+        return drps_err_set(err, DRPS_E_CONFIG, "--blocks %s: no such block builder; see --help",
+                            o->by);
+    if (!(o->sample >= 0 && o->sample <= 1) || !(o->min_gain_us >= 0))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--sample must lie between 0 and 1, and --min-gain not below 0");
+    if (o->prune && o->prune_to)
+        return drps_err_set(err, DRPS_E_CONFIG, "--prune and --prune-to exclude each other");
+    if (o->shards > CREW_SHARDS)
+        return drps_err_set(err, DRPS_E_CONFIG, "--shards must lie between 1 and %d, not %u",
+                            CREW_SHARDS, o->shards);
+    int rc = check_crew(o, err);
+    if (rc < 0) return rc;
+    if (!o->top_k) o->top_k = TOP_K;
+    if (o->sample <= 0) o->sample = 1;
+    if (!o->shards) o->shards = 1;
+    if (!o->calibrate) {
+        if (!o->seek_ns) o->seek_ns = SEEK_NS;
+        if (!o->transfer_bps) o->transfer_bps = TRANSFER_BPS;
+    } else if (o->seek_ns || o->transfer_bps) {
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--calibrate measures what --seek-us and --transfer-mbs say: give one");
+    }
+    return 0;
+}
+
+static int check_partition(const struct drps_index_options *o, struct drps_err *err)
+{
+    static const char *const known[] = {"range", "greedy", "dppa", "auto", "hash"};
+    if (!o->partition) return 0;
+    if (o->workers < 2)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--partition %s shares rows among machines: it needs --workers 2 or "
+                            "more",
+                            o->partition);
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (strcmp(o->partition, known[i]) == 0) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "--partition must be range, greedy, dppa, auto or hash, not %s",
+                        o->partition);
+}
+
+static int check_samples(const struct drps_index_options *o, struct drps_err *err)
+{
+    if (!o->samples || strcmp(o->samples, "dealt") == 0) return 0;
+    if (strcmp(o->samples, "placed") != 0)
+        return drps_err_set(err, DRPS_E_CONFIG, "--samples must be dealt or placed, not %s",
+                            o->samples);
+    if (placement_follows_samples(o->partition)) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "--samples placed brings samples to one machine whose rows then follow: it "
+                        "needs --partition auto, greedy or dppa, not %s",
+                        o->partition ? o->partition : "range");
+}
+
+int run_check_options(struct drps_index_options *o, struct drps_err *err)
+{
+    static const char *const algos[] = {"lir", "lor", "svm", "lmf", "fm"};
+    char text[32];
+    int known = 0;
+
+    for (size_t i = 0; o->algo && i < sizeof(algos) / sizeof(algos[0]); i++)
+        known |= strcmp(o->algo, algos[i]) == 0;
+    if (!known)
+        return drps_err_set(err, DRPS_E_CONFIG, "--algo must be one of lir, lor, svm, lmf, fm%s%s",
+                            o->algo ? ", not " : "", o->algo ? o->algo : "");
+    if (!o->inputs_n)
+        return drps_err_set(err, DRPS_E_CONFIG, "no input: name at least one file, or - for stdin");
+    if (o->tests_n && o->test_fraction > 0)
+        return drps_err_set(err, DRPS_E_CONFIG, "--test and --test-fraction exclude each other");
+    if (!(o->test_fraction >= 0 && o->test_fraction <= 0.9))
+        return drps_err_set(err, DRPS_E_CONFIG, "--test-fraction must lie between 0 and 0.9");
+    int rc = check_order(o, err);
+    if (rc < 0) return rc;
+    if (!o->workers) o->workers = 1;
+    if (o->workers > DRPS_PLAN_WORKERS_MAX)
+        return drps_err_set(err, DRPS_E_CONFIG, "--workers must lie between 1 and %d, not %u",
+                            DRPS_PLAN_WORKERS_MAX, o->workers);
+    rc = check_partition(o, err);
+    if (rc == 0) rc = check_samples(o, err);
+    if (rc < 0) return rc;
+    if (o->rank && !run_has_factors(o->algo))
+        return drps_err_set(err, DRPS_E_CONFIG, "--rank is for --algo lmf and fm only");
+    if (!o->rank && run_has_factors(o->algo)) o->rank = DEFAULT_RANK;
+    rc = check_blocks(&o->blocks, err);
+    if (rc < 0) return rc;
+    if (!o->memory_bytes) o->memory_bytes = drps_memory_available() / 2;
+    if (o->memory_bytes < MIN_MEMORY_BYTES)
+        return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                            "--memory %s is too small: drps-index needs 64M at least",
+                            drps_size_format(o->memory_bytes, text, sizeof(text)));
+    return 0;
+}
+
+int run_places_samples(const struct drps_index_options *o)
+{
+    if (!o->samples) return placement_follows_samples(o->partition);
+    return strcmp(o->samples, "placed") == 0;
+}

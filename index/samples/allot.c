@@ -1,0 +1,186 @@
+/*
+ * Samples go through a file in their order, which partition/ walks several times; then each gets
+ * the place in the order that its worker's batch gives it.
+ */
+#include "index/samples/drps_allot.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/drps_alloc.h"
+#include "partition/drps_partition.h"
+
+/* ---- From any order to a file in it, with placed ids ---- */
+
+struct lining {
+    const struct allot_job *job;
+    struct spool *to;
+    uint64_t n;
+};
+
+static int add_to_line(void *ctx, struct spool_sample *s, struct drps_err *err)
+{
+    struct lining *l = ctx;
+    for (uint32_t i = 0; l->job->map && i < s->n; i++)
+        s->ids[i] = l->job->map[s->ids[i]];
+    l->n++;
+    return spool_add(l->to, s, err);
+}
+
+static int line_up(const struct allot_job *job, struct spool **spool, const char *name,
+                   uint64_t *n_out, struct drps_err *err)
+{
+    struct lining l = {.job = job};
+    const struct spool_visitor lining = {.visit = add_to_line, .ctx = &l};
+    int rc = spool_open(job->io, job->dir, name, 1, 0, &l.to, err);
+    if (rc == 0) rc = spool_drain(*spool, job->memory_bytes, &lining, err);
+    if (rc == 0) rc = spool_finish(l.to, err);
+    spool_close(*spool);
+    *spool = l.to;
+    *n_out = l.n;
+    return rc;
+}
+
+/* ---- Owners ---- */
+
+struct visiting {
+    drps_sample_visit visit;
+    void *ctx;
+};
+
+static int visit_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
+{
+    const struct visiting *v = ctx;
+    return v->visit(v->ctx, s->ids, s->n, err);
+}
+
+static int walk(void *ctx, drps_sample_visit visit, void *visit_ctx, struct drps_err *err)
+{
+    struct visiting v = {visit, visit_ctx};
+    const struct spool_visitor visitor = {.visit = visit_sample, .ctx = &v};
+    return spool_walk(ctx, &visitor, err);
+}
+
+static int find_owners(const struct allot_job *job, const struct drps_sample_stream *train,
+                       const struct drps_sample_stream *test, uint16_t *train_owner,
+                       uint16_t *test_owner, struct drps_err *err)
+{
+    const struct drps_stream_options options = {.features_n = job->rows,
+                                                .machines = job->workers,
+                                                .batch_size = job->batch_size,
+                                                .seed = job->seed,
+                                                .memory_bytes = job->memory_bytes};
+    uint32_t least = 0;
+    int rc = drps_streams_place(train, test, &options, train_owner, test_owner, &least, err);
+    if (rc == DRPS_E_MEMORY_BUDGET) {
+        (void)drps_err_context(err, "--samples placed, for which a third of --memory is there (use "
+                                    "more, or --samples dealt)");
+        return rc;
+    }
+    if (rc == 0 && least > 2)
+        drps_log(job->log, DRPS_LOG_INFO,
+                 "--samples placed: rows that fewer than %" PRIu32
+                 " samples use do not count; with more --memory they would",
+                 least);
+    return rc;
+}
+
+/* ---- Batches ---- */
+
+static void share(struct allotment *a, uint32_t workers, const uint16_t *owner, uint64_t n,
+                  uint64_t batch_size)
+{
+    uint64_t most = 0;
+    *a = (struct allotment){.workers = workers};
+    for (uint64_t s = 0; s < n; s++)
+        a->samples[owner[s]]++;
+    for (uint32_t w = 0; w < workers; w++)
+        if (a->samples[w] > most) most = a->samples[w];
+    a->rounds = (most + batch_size - 1) / batch_size;
+}
+
+struct ordering {
+    const struct allotment *allotment;
+    const uint16_t *owner;
+    struct spool *to;
+    uint64_t samples, at;                  /* in all; the one at hand */
+    uint64_t round[DRPS_PLAN_WORKERS_MAX]; /* of each worker: the batch that is being filled, */
+    uint64_t next[DRPS_PLAN_WORKERS_MAX];  /* the place of its next sample, */
+    uint64_t left[DRPS_PLAN_WORKERS_MAX];  /* and how many it still takes */
+};
+
+/* How many samples lie before batch k. */
+static uint64_t batch_place(const struct allotment *a, uint64_t k)
+{
+    const uint64_t round = k / a->workers;
+    uint64_t sum = 0;
+    for (uint32_t w = 0; w < a->workers; w++) {
+        const uint64_t rounds = round + (w < k % a->workers);
+        sum += (uint64_t)((__uint128_t)a->samples[w] * rounds / a->rounds);
+    }
+    return sum;
+}
+
+static void begin_batch(struct ordering *o, uint32_t worker)
+{
+    const uint64_t k = o->round[worker] * o->allotment->workers + worker;
+    o->left[worker] = allot_batch(o->allotment, k);
+    o->next[worker] = batch_place(o->allotment, k);
+}
+
+static int order_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
+{
+    struct ordering *o = ctx;
+    const uint32_t worker = o->owner[o->at++];
+    while (!o->left[worker]) { /* ends: the worker's batches have room for its samples */
+        o->round[worker]++;
+        begin_batch(o, worker);
+    }
+    o->left[worker]--;
+    s->order = (uint64_t)(((__uint128_t)o->next[worker]++ << 64) / o->samples);
+    return spool_add(o->to, s, err);
+}
+
+static int order_by_batch(const struct allot_job *job, struct spool **spool, const char *name,
+                          const struct allotment *allotment, const uint16_t *owner,
+                          uint64_t samples, struct drps_err *err)
+{
+    struct ordering o = {.allotment = allotment, .owner = owner, .samples = samples};
+    const struct spool_visitor ordering = {.visit = order_sample, .ctx = &o};
+    for (uint32_t w = 0; w < allotment->workers && samples; w++)
+        begin_batch(&o, w);
+    int rc = spool_open(job->io, job->dir, name, SPOOL_BUCKETS, 0, &o.to, err);
+    if (rc == 0) rc = spool_drain(*spool, job->memory_bytes, &ordering, err);
+    if (rc == 0) rc = spool_finish(o.to, err);
+    spool_close(*spool);
+    *spool = o.to;
+    return rc;
+}
+
+int allot_samples(const struct allot_job *job, struct spool **train, struct spool **test,
+                  struct allotment *train_out, struct allotment *test_out, struct drps_err *err)
+{
+    struct drps_sample_stream trains = {.walk = walk}, tests = {.walk = walk};
+    uint16_t *train_owner = NULL, *test_owner = NULL;
+    int rc = line_up(job, train, "train-line", &trains.n, err);
+    if (rc == 0) rc = line_up(job, test, "test-line", &tests.n, err);
+    if (rc < 0) return rc;
+    trains.ctx = *train;
+    tests.ctx = *test;
+    train_owner = drps_array_new(trains.n, sizeof(*train_owner));
+    test_owner = drps_array_new(tests.n, sizeof(*test_owner));
+    if (!train_owner || !test_owner)
+        rc = drps_err_set(err, -ENOMEM, "no memory to place %" PRIu64 " samples",
+                          trains.n + tests.n);
+    if (rc == 0) rc = find_owners(job, &trains, &tests, train_owner, test_owner, err);
+    if (rc == 0) {
+        share(train_out, job->workers, train_owner, trains.n, job->batch_size);
+        share(test_out, job->workers, test_owner, tests.n, job->batch_size);
+        rc = order_by_batch(job, train, "train-placed", train_out, train_owner, trains.n, err);
+    }
+    if (rc == 0) rc = order_by_batch(job, test, "test-placed", test_out, test_owner, tests.n, err);
+    free(train_owner);
+    free(test_owner);
+    return rc;
+}

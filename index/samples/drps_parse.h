@@ -1,0 +1,37 @@
+/* First phase of drps-index: text to provisional ids, in a spool. Shared inside index/. */
+#ifndef DRPS_INDEX_SAMPLES_PARSE_H
+#define DRPS_INDEX_SAMPLES_PARSE_H
+
+#include "index/dictionary/drps_dict.h"
+#include "index/drps_index.h"
+#include "index/samples/drps_spool.h"
+
+/* Distinct label values, as far as they matter: more than two means regression. */
+struct label_set {
+    size_t n; /* 0 .. 3; 3: more than two */
+    float values[3];
+};
+
+struct parsed {
+    struct dict *dict;
+    struct spool *train, *test;
+    uint64_t samples, test_samples, nnz, test_nnz;
+    struct label_set labels, test_labels;
+    char format[DRPS_PLAN_NAME_BYTES];
+    int string_names;
+    char **fields; /* own: [fields_n] */
+    size_t fields_n;
+    uint64_t bytes, lines, skipped;
+};
+
+/* Scratch files go to `dir`. On failure the caller still calls parsed_free(). */
+DRPS_MUST_CHECK
+int parse_inputs(const struct drps_io *io, const struct drps_index_options *options,
+                 const char *dir, struct parsed *out, struct drps_err *err);
+/* DRPS_E_INTERRUPTED once options->interrupt is set. */
+DRPS_MUST_CHECK
+int check_interrupt(const struct drps_index_options *options, struct drps_err *err);
+
+void parsed_free(struct parsed *p);
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * The spool: samples between parsing and batching, on disk beyond a share of the memory, dealt into
+ * 32 buckets. Shared inside index/.
+ *
+ * A sample's place in the final order is a 64-bit number, random for a shuffled order (for a grid
+ * see drps_grid.h). The bucket is its top five bits, so bucket after bucket, sorted within, is the whole
+ * order; a bucket too large for memory is dealt again by the next five bits. The order therefore
+ * depends on the seed alone, not on memory.
+ *
+ * Features are *provisional ids*: numbers that the dictionary gave out while parsing. When the
+ * dictionary had to start over (a new generation, see drps_dict.h), ids of one generation lie between
+ * two marks of every bucket file, and spool_relabel() rewrites them a generation at a time.
+ */
+#ifndef DRPS_INDEX_SAMPLES_SPOOL_H
+#define DRPS_INDEX_SAMPLES_SPOOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/drps_io.h"
+
+enum { SPOOL_BUCKETS = 32 };
+
+/* Of the memory of a run, a tenth and a fortieth: an eighth together. */
+enum { SPOOL_TRAIN_SHARE = 10, SPOOL_TEST_SHARE = 40 };
+
+struct spool_sample {
+    uint64_t order;
+    float label;
+    uint32_t n;
+    uint32_t *ids;       /* [n] */
+    const float *values; /* [n], or NULL: all 1 */
+};
+
+struct spool;
+
+/* One file a bucket, dir/<name>-<bucket>; buckets is 1 (order of arrival) or SPOOL_BUCKETS. The
+ * first memory_bytes, in chunks of 256 KiB, stay in memory until their bucket is drained; buffers
+ * of chunks that go to the files come on top. */
+DRPS_MUST_CHECK
+int spool_open(const struct drps_io *io, const char *dir, const char *name, unsigned buckets,
+               uint64_t memory_bytes, struct spool **s_out, struct drps_err *err);
+DRPS_MUST_CHECK
+int spool_add(struct spool *s, const struct spool_sample *sample, struct drps_err *err);
+/* A new generation of ids begins here. */
+DRPS_MUST_CHECK
+int spool_mark(struct spool *s, struct drps_err *err);
+DRPS_MUST_CHECK
+int spool_finish(struct spool *s, struct drps_err *err);
+uint64_t spool_bytes(const struct spool *s);
+
+/* Replace ids of generation g by map[id - base], a chunk of samples at a time. */
+DRPS_MUST_CHECK
+int spool_relabel(struct spool *s, size_t generation, uint32_t base, const uint32_t *map,
+                  struct drps_err *err);
+
+struct spool_visitor {
+    int (*visit)(void *ctx, struct spool_sample *sample, struct drps_err *err); /* may change ids */
+    void (*expect)(void *ctx, const struct spool_sample *sample); /* one that will be visited soon;
+                                                                     may be NULL */
+    void *ctx;
+};
+
+/* Visit all samples in order. Files are removed as they are consumed. */
+DRPS_MUST_CHECK
+int spool_drain(struct spool *s, uint64_t memory_bytes, const struct spool_visitor *visitor,
+                struct drps_err *err);
+
+/* The same of a spool of one bucket, which stays as it is: what the visitor changes is lost. After
+ * spool_finish(). */
+DRPS_MUST_CHECK
+int spool_walk(struct spool *s, const struct spool_visitor *visitor, struct drps_err *err);
+
+void spool_close(struct spool *s);
+
+#endif

@@ -1,0 +1,353 @@
+/*
+ * A reading thread parses pieces of text ahead; the calling thread looks their features up and
+ * spools the samples. Two pieces are in flight: one being parsed, one being looked up.
+ */
+#include "index/samples/drps_parse.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_rng.h"
+
+enum { PIECES = 2, GIVEN_TIME_SAMPLES = 8 /* in given order, of one time */ };
+
+/* Streams of random numbers that must not be the same. */
+#define ORDER_STREAM 0x6f72646572u /* "order" */
+#define SPLIT_STREAM 0x73706c6974u /* "split" */
+
+/* ---- Reading ahead ---- */
+
+struct ahead {
+    struct drps_reader *reader;
+    struct drps_samples pieces[PIECES];
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint64_t filled, taken;
+    int rc; /* of the reader: 1 going on, 0 at the end, < 0 failed */
+    int stopping;
+    struct drps_err err;
+};
+
+static void *read_pieces(void *arg)
+{
+    struct ahead *a = arg;
+    int rc = 1;
+    while (rc > 0) {
+        pthread_mutex_lock(&a->lock);
+        while (a->filled - a->taken == PIECES && !a->stopping)
+            pthread_cond_wait(&a->changed, &a->lock);
+        int stop = a->stopping;
+        struct drps_samples *piece = &a->pieces[a->filled % PIECES];
+        pthread_mutex_unlock(&a->lock);
+        if (stop) break;
+        rc = drps_reader_next(a->reader, piece, &a->err);
+        pthread_mutex_lock(&a->lock);
+        if (rc > 0) a->filled++;
+        a->rc = rc;
+        pthread_cond_broadcast(&a->changed);
+        pthread_mutex_unlock(&a->lock);
+    }
+    return NULL;
+}
+
+static int ahead_start(struct ahead *a, struct drps_err *err)
+{
+    a->rc = 1;
+    pthread_mutex_init(&a->lock, NULL);
+    pthread_cond_init(&a->changed, NULL);
+    int rc = pthread_create(&a->thread, NULL, read_pieces, a);
+    if (rc) return drps_err_set(err, -rc, "cannot start the parsing thread: %s", strerror(rc));
+    return 0;
+}
+
+/* The next piece, borrowed until ahead_done(). 1, 0 at the end. */
+static int ahead_next(struct ahead *a, struct drps_samples **piece_out, struct drps_err *err)
+{
+    pthread_mutex_lock(&a->lock);
+    while (a->filled == a->taken && a->rc > 0)
+        pthread_cond_wait(&a->changed, &a->lock);
+    int more = a->filled != a->taken;
+    int rc = more ? 1 : a->rc;
+    *piece_out = &a->pieces[a->taken % PIECES];
+    pthread_mutex_unlock(&a->lock);
+    return rc < 0 ? drps_err_set(err, rc, "%s", a->err.text) : rc;
+}
+
+static void ahead_done(struct ahead *a)
+{
+    pthread_mutex_lock(&a->lock);
+    a->taken++;
+    pthread_cond_broadcast(&a->changed);
+    pthread_mutex_unlock(&a->lock);
+}
+
+static void ahead_stop(struct ahead *a)
+{
+    pthread_mutex_lock(&a->lock);
+    a->stopping = 1;
+    pthread_cond_broadcast(&a->changed);
+    pthread_mutex_unlock(&a->lock);
+    pthread_join(a->thread, NULL);
+    pthread_mutex_destroy(&a->lock);
+    pthread_cond_destroy(&a->changed);
+}
+
+/* ---- Taking samples ---- */
+
+struct taker {
+    const struct drps_index_options *options;
+    struct parsed *out;
+    uint64_t number; /* of the next sample of all inputs */
+    int shuffled;    /* by seed, whether in a grid or not; 0: given */
+    int test_input;  /* the input being read holds evaluation samples */
+    uint32_t *ids;
+    size_t ids_cap;
+};
+
+static void add_label(struct label_set *set, float label)
+{
+    for (size_t i = 0; i < set->n && i < 2; i++)
+        if (set->values[i] == label) return;
+    if (set->n < 3) set->values[set->n++] = label;
+}
+
+static int is_test(const struct taker *t, uint64_t number)
+{
+    if (t->test_input) return 1;
+    double share = t->options->test_fraction;
+    return share > 0 &&
+           drps_unit_double(drps_rng_at(t->options->seed ^ SPLIT_STREAM, number)) < share;
+}
+
+static int all_ones(const float *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (values[i] != 1.0f) return 0;
+    return 1;
+}
+
+/* The dictionary started over: ids of one generation lie between two marks of both spools. */
+static int mark_generation(struct parsed *p, struct drps_err *err)
+{
+    int rc = spool_mark(p->train, err);
+    return rc < 0 ? rc : spool_mark(p->test, err);
+}
+
+/* Where the sample goes in the final order, or in its cell of the grid. Spools of one bucket keep
+ * the order of arrival. */
+static uint64_t order_of(const struct taker *t, uint64_t number)
+{
+    if (!t->shuffled) return t->out->samples;
+    return drps_rng_at(t->options->seed ^ ORDER_STREAM, number);
+}
+
+static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
+                       struct drps_err *err)
+{
+    struct parsed *p = t->out;
+    size_t first = s->starts[i];
+    size_t n = s->starts[i + 1] - first;
+    uint64_t number = t->number++;
+    int test = is_test(t, number);
+    struct spool_sample sample = {.label = s->labels[i], .n = (uint32_t)n};
+    uint32_t time = DICT_TEST;
+
+    if (n >= 1u << 31)
+        return drps_err_set(err, DRPS_E_CONFIG, "a sample has more than 2^31 features");
+    if (drps_array_reserve(&t->ids, &t->ids_cap, n, sizeof(*t->ids)))
+        return drps_err_set(err, -ENOMEM, "no memory for a sample with %zu features", n);
+    sample.order = order_of(t, number);
+    if (!test)
+        time = t->shuffled ? (uint32_t)(sample.order >> 48)
+                           : (uint32_t)(p->samples / GIVEN_TIME_SAMPLES % DICT_TIMES);
+    int rc = dict_add(p->dict, s, first, first + n, time, t->ids, err);
+    if (rc > 0) rc = mark_generation(p, err);
+    if (rc < 0) return rc;
+    sample.ids = t->ids;
+    if (!s->all_ones && !all_ones(s->values + first, n)) sample.values = s->values + first;
+    add_label(test ? &p->test_labels : &p->labels, sample.label);
+    *(test ? &p->test_samples : &p->samples) += 1;
+    *(test ? &p->test_nnz : &p->nnz) += n;
+    return spool_add(test ? p->test : p->train, &sample, err);
+}
+
+int check_interrupt(const struct drps_index_options *options, struct drps_err *err)
+{
+    if (!options->interrupt || !atomic_load_explicit(options->interrupt, memory_order_relaxed))
+        return 0;
+    return drps_err_set(err, DRPS_E_INTERRUPTED, "interrupted: nothing was written to %s",
+                        options->out);
+}
+
+static int take_all(struct taker *t, struct ahead *a, struct drps_err *err)
+{
+    const struct drps_index_options *o = t->options;
+    struct drps_samples *piece;
+    int rc;
+    while ((rc = ahead_next(a, &piece, err)) > 0) {
+        for (size_t i = 0; rc >= 0 && i < piece->n; i++)
+            rc = take_sample(t, piece, i, err);
+        ahead_done(a);
+        if (rc >= 0) rc = check_interrupt(o, err);
+        if (rc < 0) return rc;
+        if (o->progress) o->progress(o->progress_ctx, DRPS_PHASE_PARSE, t->number, 0);
+    }
+    return rc;
+}
+
+/* ---- The phase ---- */
+
+/* Whether plan.json can hold the text: it must be UTF-8. */
+static int fits_json(const char *text)
+{
+    json_t *j = json_string(text);
+    json_decref(j);
+    return j != NULL;
+}
+
+static int copy_fields(struct parsed *p, const struct drps_reader *reader, struct drps_err *err)
+{
+    size_t n = 0;
+    const char *const *names = drps_reader_fields(reader, &n);
+    if (!p->string_names || p->fields) return 0;
+    p->fields = calloc(n + 1, sizeof(*p->fields));
+    if (!p->fields) return drps_err_set(err, -ENOMEM, "no memory for field names");
+    for (p->fields_n = 0; p->fields_n < n; p->fields_n++) {
+        if (!fits_json(names[p->fields_n]))
+            return drps_err_set(
+                err, DRPS_E_FORMAT,
+                "the name of feature column %zu is not UTF-8: convert the input first",
+                p->fields_n + 1);
+        p->fields[p->fields_n] = strdup(names[p->fields_n]);
+        if (!p->fields[p->fields_n]) return drps_err_set(err, -ENOMEM, "no memory for field names");
+    }
+    return 0;
+}
+
+/* A test input of another format, or with other columns, would share no feature with training:
+ * refuse it. */
+static int check_same_shape(const struct parsed *p, const struct drps_reader *reader,
+                            struct drps_err *err)
+{
+    size_t n = 0;
+    const char *const *names = drps_reader_fields(reader, &n);
+    int same = strcmp(p->format, drps_reader_format(reader)) == 0 &&
+               (!p->string_names || n == p->fields_n);
+    for (size_t i = 0; same && p->string_names && i < n; i++)
+        same = strcmp(names[i], p->fields[i]) == 0;
+    if (same) return 0;
+    return drps_err_set(
+        err, DRPS_E_CONFIG,
+        "the test input (format %s) has not the format and columns of the training input (%s)",
+        drps_reader_format(reader), p->format);
+}
+
+static int in_grid(const struct drps_index_options *o)
+{
+    return o->order && strcmp(o->order, "grid") == 0;
+}
+
+static int open_dict(const struct drps_io *io, const struct drps_index_options *o, const char *dir,
+                     struct parsed *p, struct drps_err *err)
+{
+    int lmf = strcmp(o->algo, "lmf") == 0;
+    struct dict_options d = {.memory_bytes = o->memory_bytes / 2,
+                             .strings = p->string_names,
+                             .table_by_field = lmf,
+                             .by_hash = in_grid(o),
+                             .order_seed = o->seed,
+                             .hash_seed = o->reader.hash_seed};
+    if (lmf && strcmp(p->format, "ratings") != 0)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--algo lmf needs ratings (user, item, rating); the input is in format "
+                            "%s: use --algo fm, "
+                            "or --format ratings if the input was taken for something else",
+                            p->format);
+    return dict_open(io, dir, &d, &p->dict, err);
+}
+
+static int parse_list(const struct drps_io *io, struct taker *t, const char *const *paths, size_t n,
+                      const char *dir, struct drps_err *err)
+{
+    const struct drps_index_options *o = t->options;
+    struct parsed *p = t->out;
+    struct ahead a = {0};
+    struct drps_reader_options r = o->reader;
+
+    r.memory_bytes = o->memory_bytes / 8 * 3;
+    r.log = o->log;
+    r.stop = o->interrupt;
+    char *kinds = NULL;
+    if (p->dict) r.format = p->format;
+    if (p->dict &&
+        strcmp(p->format, "csv") == 0) { /* the columns mean what they mean in training */
+        kinds = drps_reader_csv_kinds(r.csv_kinds, (const char *const *)p->fields, p->fields_n);
+        if (!kinds) return drps_err_set(err, -ENOMEM, "no memory for the columns' kinds");
+        r.csv_kinds = kinds;
+    }
+    if (p->dict) r.on_columns = NULL; /* told before */
+    int rc = drps_reader_open(io, paths, n, &r, &a.reader, err);
+    if (rc == 0 && !p->dict) {
+        (void)snprintf(p->format, sizeof(p->format), "%s", drps_reader_format(a.reader));
+        p->string_names = drps_reader_has_names(a.reader);
+        rc = copy_fields(p, a.reader, err);
+        if (rc == 0) rc = open_dict(io, o, dir, p, err);
+    } else if (rc == 0) {
+        rc = check_same_shape(p, a.reader, err);
+    }
+    if (rc == 0) {
+        rc = ahead_start(&a, err);
+        if (rc == 0) {
+            rc = take_all(t, &a, err);
+            ahead_stop(&a);
+        }
+        p->bytes += drps_reader_bytes(a.reader);
+        p->lines += drps_reader_lines(a.reader);
+        p->skipped += drps_reader_skipped(a.reader);
+    }
+    for (unsigned i = 0; i < PIECES; i++)
+        drps_samples_free(&a.pieces[i]);
+    drps_reader_close(a.reader);
+    free(kinds);
+    return rc;
+}
+
+int parse_inputs(const struct drps_io *io, const struct drps_index_options *options,
+                 const char *dir, struct parsed *out, struct drps_err *err)
+{
+    struct taker t = {.options = options, .out = out};
+    t.shuffled = !options->order || strcmp(options->order, "given") != 0;
+    /* A grid is chosen, and samples are dealt to its cells, once their rows are placed. */
+    unsigned buckets = t.shuffled && !in_grid(options) ? SPOOL_BUCKETS : 1;
+    const uint64_t memory = options->memory_bytes;
+    int rc = spool_open(io, dir, "train", buckets, memory / SPOOL_TRAIN_SHARE, &out->train, err);
+    if (rc == 0) rc = spool_open(io, dir, "test", 1, memory / SPOOL_TEST_SHARE, &out->test, err);
+    if (rc == 0) rc = parse_list(io, &t, options->inputs, options->inputs_n, dir, err);
+    t.test_input = 1;
+    if (rc == 0 && options->tests_n)
+        rc = parse_list(io, &t, options->tests, options->tests_n, dir, err);
+    if (rc == 0) rc = spool_finish(out->train, err);
+    if (rc == 0) rc = spool_finish(out->test, err);
+    free(t.ids);
+    return rc;
+}
+
+void parsed_free(struct parsed *p)
+{
+    if (!p) return;
+    dict_close(p->dict);
+    spool_close(p->train);
+    spool_close(p->test);
+    for (size_t i = 0; p->fields && i < p->fields_n; i++)
+        free(p->fields[i]);
+    free(p->fields);
+    memset(p, 0, sizeof(*p));
+}

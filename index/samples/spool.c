@@ -1,0 +1,565 @@
+#include "index/samples/drps_spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_endian.h"
+
+/* A sample: order u64 | label f32 | n u32 (top bit: values follow) | ids u32[n] | values f32[n]. */
+enum { HEAD_BYTES = 16, BUCKET_BITS = 5, BUFFER_BYTES = 256 * 1024, CHUNK_BYTES = 4 << 20 };
+enum { SLACK = 16, AHEAD = 8, SOON = 2 };
+#define HAS_VALUES 0x80000000u
+_Static_assert(1 << BUCKET_BITS == SPOOL_BUCKETS, "buckets are numbered by bits of the order");
+
+/* Its bytes are those of the chunks that stay in memory, then those of the file, then those that
+ * are buffered. */
+struct bucket {
+    int fd;
+    char *path;
+    char **chunks; /* own: [chunks_n] of BUFFER_BYTES; the last one may be the buffer */
+    size_t chunks_n, chunks_cap;
+    char *own; /* the buffer, once the spool has all its chunks; it goes to the file */
+    size_t buffered;
+    uint64_t written; /* and not buffered */
+    uint64_t *marks;  /* [marks_n] offsets where generations begin, after the first */
+    size_t marks_n, marks_cap;
+    uint64_t samples;
+};
+
+/* Where a sample lies in a bucket. */
+struct place {
+    uint64_t order, at;
+};
+
+/* Reused from bucket to bucket. */
+struct sorting {
+    char *data;
+    struct place *places, *aux;
+    size_t data_cap, places_cap, aux_cap; /* bytes */
+};
+
+struct spool {
+    const struct drps_io *io;
+    size_t chunks_n, chunks_max; /* of all buckets */
+    struct sorting sorting;
+    unsigned n;     /* buckets */
+    unsigned shift; /* of the order that gives the bucket */
+    struct bucket buckets[SPOOL_BUCKETS];
+};
+
+/* What the next bytes go to. */
+static int take_buffer(struct spool *s, struct bucket *b, struct drps_err *err)
+{
+    /* Bytes come and go in turn: huge pages would gain nothing, and are slow to get where a virtual
+     * machine lends them from its host. */
+    char *buffer = malloc(BUFFER_BYTES);
+    b->buffered = 0;
+    if (!buffer ||
+        drps_array_reserve(&b->chunks, &b->chunks_cap, b->chunks_n + 1, sizeof(*b->chunks))) {
+        free(buffer);
+        return drps_err_set(err, -ENOMEM, "no memory for the spool");
+    }
+    if (s->chunks_n == s->chunks_max) {
+        b->own = buffer;
+        return 0;
+    }
+    b->chunks[b->chunks_n++] = buffer;
+    s->chunks_n++;
+    return 0;
+}
+
+static int bucket_open(struct spool *s, const char *dir, const char *name, unsigned number,
+                       struct bucket *b, struct drps_err *err)
+{
+    if (asprintf(&b->path, "%s/%s-%u", dir, name, number) < 0) b->path = NULL;
+    if (!b->path) return drps_err_set(err, -ENOMEM, "no memory for the spool");
+    int rc = take_buffer(s, b, err);
+    return rc < 0 ? rc : drps_io_open(s->io, b->path, O_RDWR | O_CREAT | O_TRUNC, &b->fd, err);
+}
+
+static void bucket_close(const struct drps_io *io, struct bucket *b)
+{
+    if (b->fd >= 0) (void)io->ops->unlink(io->ctx, b->path); /* scratch; the folder goes anyway */
+    drps_io_close(io, b->fd);
+    free(b->path);
+    for (size_t i = 0; i < b->chunks_n; i++)
+        free(b->chunks[i]);
+    free(b->chunks);
+    free(b->own);
+    free(b->marks);
+    *b = (struct bucket){.fd = -1};
+}
+
+static int open_level(const struct drps_io *io, const char *dir, const char *name, unsigned buckets,
+                      unsigned shift, uint64_t memory_bytes, struct spool **s_out,
+                      struct drps_err *err)
+{
+    *s_out = NULL;
+    struct spool *s = calloc(1, sizeof(*s));
+    if (!s) return drps_err_set(err, -ENOMEM, "no memory for the spool");
+    s->io = io;
+    s->n = buckets;
+    s->shift = shift;
+    for (unsigned i = 0; i < SPOOL_BUCKETS; i++)
+        s->buckets[i].fd = -1;
+    s->chunks_max = (size_t)(memory_bytes / BUFFER_BYTES);
+    int rc = 0;
+    for (unsigned i = 0; rc == 0 && i < buckets; i++)
+        rc = bucket_open(s, dir, name, i, &s->buckets[i], err);
+    if (rc < 0) {
+        spool_close(s);
+        return rc;
+    }
+    *s_out = s;
+    return 0;
+}
+
+int spool_open(const struct drps_io *io, const char *dir, const char *name, unsigned buckets,
+               uint64_t memory_bytes, struct spool **s_out, struct drps_err *err)
+{
+    return open_level(io, dir, name, buckets, 64 - BUCKET_BITS, memory_bytes, s_out, err);
+}
+
+static void sorting_free(struct sorting *w)
+{
+    drps_pages_free(w->data, w->data_cap);
+    drps_pages_free(w->places, w->places_cap);
+    drps_pages_free(w->aux, w->aux_cap);
+    *w = (struct sorting){0};
+}
+
+void spool_close(struct spool *s)
+{
+    if (!s) return;
+    for (unsigned i = 0; i < s->n; i++)
+        bucket_close(s->io, &s->buckets[i]);
+    sorting_free(&s->sorting);
+    free(s);
+}
+
+/* Bytes in front of the file's. */
+static uint64_t bytes_in_memory(const struct bucket *b)
+{
+    const uint64_t all = (uint64_t)b->chunks_n * BUFFER_BYTES;
+    return b->written < all ? b->written : all;
+}
+
+/* The buffer's bytes are written; a chunk stays where it is. */
+static int bucket_flush(struct spool *s, struct bucket *b, struct drps_err *err)
+{
+    if (b->own) {
+        int rc = drps_io_write_at(s->io, b->fd, b->own, b->buffered,
+                                  b->written - bytes_in_memory(b), b->path, err);
+        if (rc < 0) return rc;
+    }
+    b->written += b->buffered;
+    b->buffered = 0;
+    return 0;
+}
+
+static int bucket_put(struct spool *s, struct bucket *b, const void *data, size_t n,
+                      struct drps_err *err)
+{
+    const char *at = data;
+    while (n) {
+        if (b->buffered == BUFFER_BYTES) {
+            int rc = bucket_flush(s, b, err);
+            if (rc == 0 && !b->own) rc = take_buffer(s, b, err);
+            if (rc < 0) return rc;
+        }
+        char *buf = b->own ? b->own : b->chunks[b->chunks_n - 1];
+        size_t room = BUFFER_BYTES - b->buffered;
+        size_t part = n < room ? n : room;
+        memcpy(buf + b->buffered, at, part);
+        b->buffered += part;
+        at += part;
+        n -= part;
+    }
+    return 0;
+}
+
+/* Copy n bytes of the bucket to or from `data`: those in memory; returns how many these are. */
+static size_t copy_memory(struct bucket *b, char *data, size_t n, uint64_t at, int write)
+{
+    size_t done = 0;
+    while (done < n && at + done < bytes_in_memory(b)) {
+        const uint64_t from = at + done;
+        char *chunk = b->chunks[from / BUFFER_BYTES] + from % BUFFER_BYTES;
+        size_t part = BUFFER_BYTES - (size_t)(from % BUFFER_BYTES);
+        if (part > n - done) part = n - done;
+        memcpy(write ? chunk : data + done, write ? data + done : chunk, part);
+        done += part;
+    }
+    return done;
+}
+
+static int bucket_read(struct spool *s, struct bucket *b, char *data, size_t n, uint64_t at,
+                       struct drps_err *err)
+{
+    const size_t done = copy_memory(b, data, n, at, 0);
+    if (done == n) return 0;
+    return drps_io_read_at(s->io, b->fd, data + done, n - done, at + done - bytes_in_memory(b),
+                           b->path, err);
+}
+
+static int bucket_write(struct spool *s, struct bucket *b, char *data, size_t n, uint64_t at,
+                        struct drps_err *err)
+{
+    const size_t done = copy_memory(b, data, n, at, 1);
+    if (done == n) return 0;
+    return drps_io_write_at(s->io, b->fd, data + done, n - done, at + done - bytes_in_memory(b),
+                            b->path, err);
+}
+
+static void encode_head(const struct spool_sample *sample, void *head)
+{
+    char *at = head;
+    uint32_t label;
+    memcpy(&label, &sample->label, sizeof(label));
+    drps_put_u64(at, sample->order);
+    drps_put_u32(at + 8, label);
+    drps_put_u32(at + 12, sample->n | (sample->values ? HAS_VALUES : 0));
+}
+
+/* Of which the buffer has room for some. */
+static int add_in_parts(struct spool *s, struct bucket *b, const struct spool_sample *sample,
+                        struct drps_err *err)
+{
+    char head[HEAD_BYTES];
+    encode_head(sample, head);
+    int rc = bucket_put(s, b, head, sizeof(head), err);
+    if (rc == 0) rc = bucket_put(s, b, sample->ids, sample->n * sizeof(*sample->ids), err);
+    if (rc == 0 && sample->values)
+        rc = bucket_put(s, b, sample->values, sample->n * sizeof(*sample->values), err);
+    return rc;
+}
+
+int spool_add(struct spool *s, const struct spool_sample *sample, struct drps_err *err)
+{
+    const unsigned number =
+        s->n == 1 ? 0 : (unsigned)(sample->order >> s->shift) & (SPOOL_BUCKETS - 1);
+    const size_t each = sample->n * sizeof(*sample->ids);
+    struct bucket *b = &s->buckets[number];
+
+    b->samples++;
+    if (HEAD_BYTES + 2 * each > BUFFER_BYTES - b->buffered) return add_in_parts(s, b, sample, err);
+    char *to = (b->own ? b->own : b->chunks[b->chunks_n - 1]) + b->buffered;
+    encode_head(sample, to);
+    b->buffered += HEAD_BYTES;
+    if (!each) return 0;
+    memcpy(to + HEAD_BYTES, sample->ids, each);
+    if (sample->values) memcpy(to + HEAD_BYTES + each, sample->values, each);
+    b->buffered += each * (sample->values ? 2 : 1);
+    return 0;
+}
+
+int spool_mark(struct spool *s, struct drps_err *err)
+{
+    for (unsigned i = 0; i < s->n; i++) {
+        struct bucket *b = &s->buckets[i];
+        if (drps_array_reserve(&b->marks, &b->marks_cap, b->marks_n + 1, sizeof(*b->marks)))
+            return drps_err_set(err, -ENOMEM, "no memory for the spool");
+        b->marks[b->marks_n++] = b->written + b->buffered;
+    }
+    return 0;
+}
+
+int spool_finish(struct spool *s, struct drps_err *err)
+{
+    int rc = 0;
+    for (unsigned i = 0; rc == 0 && i < s->n; i++) {
+        rc = bucket_flush(s, &s->buckets[i], err);
+        free(s->buckets[i].own);
+        s->buckets[i].own = NULL;
+    }
+    return rc;
+}
+
+uint64_t spool_bytes(const struct spool *s)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < s->n; i++)
+        sum += s->buckets[i].written + s->buckets[i].buffered;
+    return sum;
+}
+
+/* Point sample into `data` (room bytes left). Returns its size, or 0 when it is not whole. */
+static size_t sample_decode(char *data, size_t room, struct spool_sample *sample)
+{
+    if (room < HEAD_BYTES) return 0;
+    uint32_t n = drps_get_u32(data + 12);
+    uint32_t label = drps_get_u32(data + 8);
+    sample->order = drps_get_u64(data);
+    memcpy(&sample->label, &label, sizeof(label));
+    sample->n = n & ~HAS_VALUES;
+    size_t bytes = HEAD_BYTES + (size_t)sample->n * (n & HAS_VALUES ? 8 : 4);
+    if (bytes > room) return 0;
+    sample->ids = (uint32_t *)(void *)(data + HEAD_BYTES);
+    sample->values = n & HAS_VALUES ? (const float *)(const void *)(sample->ids + sample->n) : NULL;
+    return bytes;
+}
+
+static size_t sample_bytes(const char *head)
+{
+    uint32_t n = drps_get_u32(head + 12);
+    return HEAD_BYTES + (size_t)(n & ~HAS_VALUES) * (n & HAS_VALUES ? 8 : 4);
+}
+
+/* A window over a bucket file that always starts at a sample. */
+struct walker {
+    struct spool *s;
+    struct bucket *b;
+    uint64_t at, end; /* file offsets: of data[0], and where to stop */
+    char *data;
+    size_t n, cap;
+};
+
+/* Load the next whole samples. 1, 0 at the end. */
+static int walker_load(struct walker *w, struct drps_err *err)
+{
+    uint64_t left = w->end - w->at;
+    w->n = (size_t)(left < w->cap ? left : w->cap);
+    if (!w->n) return 0;
+    int rc = bucket_read(w->s, w->b, w->data, w->n, w->at, err);
+    if (rc < 0) return rc;
+    size_t need = w->n < HEAD_BYTES ? HEAD_BYTES : sample_bytes(w->data);
+    if (need > left)
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s: a sample at byte %" PRIu64 " is cut off",
+                            w->b->path, w->at);
+    if (need > w->n) { /* one huge sample */
+        char *grown = realloc(w->data, need);
+        if (!grown) return drps_err_set(err, -ENOMEM, "no memory for a sample of %zu bytes", need);
+        w->data = grown;
+        w->cap = need;
+        return walker_load(w, err);
+    }
+    return 1;
+}
+
+static int walk(struct spool *s, struct bucket *b, uint64_t from, uint64_t to, int write_back,
+                const struct spool_visitor *v, struct drps_err *err)
+{
+    struct walker w = {.s = s, .b = b, .at = from, .end = to, .cap = CHUNK_BYTES};
+    struct spool_sample sample;
+    w.data = malloc(w.cap);
+    if (!w.data) return drps_err_set(err, -ENOMEM, "no memory for the spool");
+    int rc;
+    while ((rc = walker_load(&w, err)) > 0) {
+        size_t used = 0;
+        size_t bytes;
+        while (rc >= 0 && (bytes = sample_decode(w.data + used, w.n - used, &sample))) {
+            rc = v->visit(v->ctx, &sample, err);
+            used += bytes;
+        }
+        if (rc >= 0 && write_back) rc = bucket_write(s, b, w.data, used, w.at, err);
+        if (rc < 0) break;
+        w.at += used;
+    }
+    free(w.data);
+    return rc;
+}
+
+struct relabel {
+    uint32_t base;
+    const uint32_t *map;
+};
+
+static int relabel_sample(void *ctx, struct spool_sample *sample, struct drps_err *err)
+{
+    const struct relabel *r = ctx;
+    (void)err;
+    for (uint32_t i = 0; i < sample->n; i++)
+        sample->ids[i] = r->map[sample->ids[i] - r->base];
+    return 0;
+}
+
+int spool_relabel(struct spool *s, size_t generation, uint32_t base, const uint32_t *map,
+                  struct drps_err *err)
+{
+    struct relabel r = {base, map};
+    const struct spool_visitor v = {.visit = relabel_sample, .ctx = &r};
+    int rc = 0;
+    for (unsigned i = 0; rc >= 0 && i < s->n; i++) {
+        struct bucket *b = &s->buckets[i];
+        uint64_t from = generation ? b->marks[generation - 1] : 0;
+        uint64_t to = generation < b->marks_n ? b->marks[generation] : b->written;
+        rc = walk(s, b, from, to, 1, &v, err);
+    }
+    return rc < 0 ? rc : 0;
+}
+
+/* Room for `bytes`, in place of what was there; somewhat more, since buckets differ little. */
+static int make_room(void *pages, size_t *cap, uint64_t bytes)
+{
+    void *p;
+    if (bytes <= *cap) return 0;
+    memcpy(&p, pages, sizeof(p));
+    drps_pages_free(p, *cap);
+    *cap = (size_t)(bytes + bytes / SLACK);
+    p = drps_pages_new(*cap);
+    memcpy(pages, &p, sizeof(p));
+    if (!p) *cap = 0;
+    return p ? 0 : -ENOMEM;
+}
+
+static uint64_t sorting_bytes(const struct bucket *b)
+{
+    const uint64_t bytes = b->written + 2 * b->samples * sizeof(struct place);
+    return bytes + bytes / SLACK;
+}
+
+/* A stable radix sort by bits [low, high) of the order; returns which of the two arrays has it. */
+static struct place *sort_bits(struct place *from, struct place *to, size_t n, unsigned low,
+                               unsigned high)
+{
+    enum { BITS = 11, SIZE = 1 << BITS };
+    size_t count[SIZE];
+    for (unsigned bit = low; bit < high; bit += BITS) {
+        const uint64_t mask = (high - bit < BITS ? 1u << (high - bit) : SIZE) - 1;
+        size_t at = 0;
+        memset(count, 0, sizeof(count));
+        for (size_t i = 0; i < n; i++)
+            count[from[i].order >> bit & mask]++;
+        if (n && count[from[0].order >> bit & mask] == n) continue;
+        for (size_t v = 0; v < SIZE; v++) {
+            const size_t c = count[v];
+            count[v] = at;
+            at += c;
+        }
+        for (size_t i = 0; i < n; i++)
+            to[count[from[i].order >> bit & mask]++] = from[i];
+        struct place *swap = from;
+        from = to;
+        to = swap;
+    }
+    return from;
+}
+
+/* A stable insertion sort. 0: it gave up, since much is out of order. */
+static int sort_nearly(struct place *places, size_t n)
+{
+    uint64_t moves = 0;
+    for (size_t i = 1; i < n; i++) {
+        const struct place p = places[i];
+        size_t j = i;
+        for (; j && places[j - 1].order > p.order; j--)
+            places[j] = places[j - 1];
+        places[j] = p;
+        moves += i - j;
+        if (moves > n) return 0;
+    }
+    return 1;
+}
+
+/* By order, equal ones by arrival. Bits from `high` on are the same. Random orders are nearly told
+ * apart by the upper half of the bits; those of a grid with few cells are not. */
+static struct place *sort_places(struct place *places, struct place *aux, size_t n, unsigned high)
+{
+    enum { ENOUGH = 33 };
+    const unsigned low = high > ENOUGH ? high - ENOUGH : 0;
+    struct place *sorted = sort_bits(places, aux, n, low, high);
+    if (sort_nearly(sorted, n)) return sorted;
+    return sort_bits(sorted, sorted == places ? aux : places, n, 0, high);
+}
+
+static void prefetch_sample(const char *at)
+{
+    for (size_t i = 0; i < 4 * 64; i += 64)
+        __builtin_prefetch(at + i);
+}
+
+/* Read a whole bucket, sort its samples by order, equal ones by arrival, and visit them. */
+static int drain_sorted(struct spool *s, struct bucket *b, unsigned shift,
+                        const struct spool_visitor *v, struct drps_err *err)
+{
+    struct sorting *w = &s->sorting;
+    struct spool_sample sample;
+    uint64_t at = 0;
+
+    if (make_room(&w->data, &w->data_cap, b->written) ||
+        make_room(&w->places, &w->places_cap, b->samples * sizeof(*w->places)) ||
+        make_room(&w->aux, &w->aux_cap, b->samples * sizeof(*w->aux)))
+        return drps_err_set(err, -ENOMEM, "no memory to sort %" PRIu64 " samples", b->samples);
+    int rc = bucket_read(s, b, w->data, (size_t)b->written, 0, err);
+    for (uint64_t i = 0; rc == 0 && i < b->samples; i++) {
+        w->places[i] = (struct place){drps_get_u64(w->data + at), at};
+        at += sample_bytes(w->data + at);
+    }
+    const struct place *sorted = rc == 0 ? sort_places(w->places, w->aux, b->samples, shift) : NULL;
+    for (uint64_t i = 0; rc >= 0 && i < b->samples; i++) {
+        if (i + AHEAD < b->samples) prefetch_sample(w->data + sorted[i + AHEAD].at);
+        if (v->expect && i + SOON < b->samples) {
+            at = sorted[i + SOON].at;
+            (void)sample_decode(w->data + at, (size_t)(b->written - at), &sample);
+            v->expect(v->ctx, &sample);
+        }
+        at = sorted[i].at;
+        (void)sample_decode(w->data + at, (size_t)(b->written - at),
+                            &sample); /* whole by construction */
+        rc = v->visit(v->ctx, &sample, err);
+    }
+    return rc < 0 ? rc : 0;
+}
+
+static int deal_sample(void *ctx, struct spool_sample *sample, struct drps_err *err)
+{
+    return spool_add(ctx, sample, err);
+}
+
+static int drain_bucket(struct spool *s, struct bucket *b, unsigned shift, uint64_t memory_bytes,
+                        const struct spool_visitor *v, struct drps_err *err);
+
+/* Too large for memory: deal it by the next bits of the order, then drain the parts. */
+static int drain_dealt(struct spool *s, struct bucket *b, unsigned shift, uint64_t memory_bytes,
+                       const struct spool_visitor *v, struct drps_err *err)
+{
+    struct spool *parts;
+    const char *slash = strrchr(b->path, '/');
+    char *dir = strndup(b->path, (size_t)(slash - b->path));
+    if (!dir) return drps_err_set(err, -ENOMEM, "no memory for the spool");
+    int rc = open_level(s->io, dir, slash + 1, SPOOL_BUCKETS, shift - BUCKET_BITS, 0, &parts, err);
+    free(dir);
+    if (rc < 0) return rc;
+    const struct spool_visitor dealing = {.visit = deal_sample, .ctx = parts};
+    rc = walk(s, b, 0, b->written, 0, &dealing, err);
+    if (rc >= 0) rc = spool_finish(parts, err);
+    for (unsigned i = 0; rc >= 0 && i < parts->n; i++)
+        rc = drain_bucket(parts, &parts->buckets[i], parts->shift, memory_bytes, v, err);
+    spool_close(parts);
+    return rc;
+}
+
+static int drain_bucket(struct spool *s, struct bucket *b, unsigned shift, uint64_t memory_bytes,
+                        const struct spool_visitor *v, struct drps_err *err)
+{
+    int rc;
+    if (s->n == 1)
+        rc = walk(s, b, 0, b->written, 0, v, err);
+    else if (sorting_bytes(b) <= memory_bytes || b->samples < 2 || shift < BUCKET_BITS)
+        rc = drain_sorted(s, b, shift, v, err);
+    else
+        rc = drain_dealt(s, b, shift, memory_bytes, v, err);
+    bucket_close(s->io, b);
+    return rc < 0 ? rc : 0;
+}
+
+int spool_drain(struct spool *s, uint64_t memory_bytes, const struct spool_visitor *v,
+                struct drps_err *err)
+{
+    int rc = 0;
+    for (unsigned i = 0; rc == 0 && i < s->n; i++)
+        rc = drain_bucket(s, &s->buckets[i], s->shift, memory_bytes, v, err);
+    sorting_free(&s->sorting);
+    return rc;
+}
+
+int spool_walk(struct spool *s, const struct spool_visitor *v, struct drps_err *err)
+{
+    int rc = walk(s, &s->buckets[0], 0, s->buckets[0].written, 0, v, err);
+    return rc < 0 ? rc : 0;
+}

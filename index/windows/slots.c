@@ -1,0 +1,170 @@
+/*
+ * The slots of a step's rows: their ranks among the rows of its window.
+ *
+ * The rows that a window's steps touch are marked in a bitmap of all ids; the window has these, and
+ * those that both of its neighbours touch. With the number of marks before each 64-bit word, a
+ * row's rank is one addition and one count of bits. Each window is read twice, to mark and to
+ * translate, by two readers that both go forwards, marking a window ahead.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "index/windows/slots.h"
+
+#include "base/drps_alloc.h"
+#include "index/plan/drps_batch.h"
+
+enum { UNIT_WORDS = 65536 / 64 }; /* the bitmap is a multiple of it */
+
+struct slots {
+    const struct drps_window_options *options;
+    const struct cut *cut;
+    struct steps *mark;      /* borrowed */
+    struct steps *translate; /* own */
+    struct drps_recwriter *out;
+    size_t words;
+    uint64_t *bits;                 /* [words] the window's rows */
+    uint64_t *before, *now, *after; /* [words] touched by the window before, it, the next */
+    uint32_t *rank;                 /* [words] bits set before the word */
+    uint32_t *list;                 /* [list_cap] slots of one step */
+    size_t list_cap;
+    unsigned char *packed;
+    size_t packed_cap;
+};
+
+int slots_open(const struct drps_io *io, const char *dir, const char *out_dir,
+               const struct drps_window_options *options, const struct cut *cut,
+               struct steps *lists, struct slots **slots_out, struct drps_err *err)
+{
+    *slots_out = NULL;
+    struct slots *s = calloc(1, sizeof(*s));
+    char *path = drps_path_join(out_dir, "slots.rec");
+    int rc = s && path ? 0 : drps_err_set(err, -ENOMEM, "no memory to write %s/slots.rec", out_dir);
+    if (rc < 0) goto out;
+    s->options = options;
+    s->cut = cut;
+    s->mark = lists;
+    s->words = ((size_t)(options->rows + 63) / 64 + UNIT_WORDS - 1) / UNIT_WORDS * UNIT_WORDS;
+    s->bits = drps_array_new(s->words, sizeof(*s->bits));
+    s->before = drps_array_new(s->words, sizeof(*s->before));
+    s->now = drps_array_new(s->words, sizeof(*s->now));
+    s->after = drps_array_new(s->words, sizeof(*s->after));
+    s->rank = drps_array_new(s->words, sizeof(*s->rank));
+    if (!s->bits || !s->before || !s->now || !s->after || !s->rank) {
+        rc = drps_err_set(err, -ENOMEM, "no memory for the slots of %" PRIu64 " rows",
+                          options->rows);
+        goto out;
+    }
+    rc = steps_open(io, dir, "rows.rec", DRPS_KIND_ROWS, options->steps, options->memory_bytes / 8,
+                    &s->translate, err);
+    if (rc == 0) rc = drps_recwriter_open(io, path, DRPS_KIND_SLOTS, &s->out, err);
+    if (rc < 0) goto out;
+    *slots_out = s; /* moved */
+    s = NULL;
+out:
+    free(path);
+    slots_close(s);
+    return rc;
+}
+
+void slots_close(struct slots *s)
+{
+    if (!s) return;
+    drps_recwriter_close(s->out);
+    steps_close(s->translate);
+    free(s->bits);
+    free(s->before);
+    free(s->now);
+    free(s->after);
+    free(s->rank);
+    free(s->list);
+    free(s->packed);
+    free(s);
+}
+
+/* The rows that the steps of window w touch. */
+static int mark(struct slots *s, size_t w, uint64_t *bits, struct drps_err *err)
+{
+    const uint64_t end = cut_end(s->cut, w, s->options->steps);
+    const uint32_t *rows;
+    size_t n;
+
+    memset(bits, 0, s->words * sizeof(*bits));
+    for (uint64_t step = s->cut->starts[w]; step < end; step++) {
+        int rc = steps_rows(s->mark, step, s->options->rows, &rows, &n, err);
+        if (rc < 0) return rc;
+        for (size_t i = 0; i < n; i++)
+            bits[rows[i] / 64] |= UINT64_C(1) << rows[i] % 64;
+    }
+    return 0;
+}
+
+static int mark_window(struct slots *s, size_t w, struct drps_err *err)
+{
+    int rc = 0;
+    if (w == 0) {
+        rc = mark(s, s->cut->n - 1, s->before, err);
+        if (rc == 0) rc = mark(s, 0, s->now, err);
+    } else {
+        uint64_t *oldest = s->before;
+        s->before = s->now;
+        s->now = s->after;
+        s->after = oldest;
+    }
+    if (rc == 0) rc = mark(s, (w + 1) % s->cut->n, s->after, err);
+    for (size_t i = 0; i < s->words; i++)
+        s->bits[i] = s->now[i] | (s->before[i] & s->after[i]);
+    return rc;
+}
+
+static void count(struct slots *s)
+{
+    uint32_t sum = 0;
+    for (size_t i = 0; i < s->words; i++) {
+        s->rank[i] = sum;
+        sum += (uint32_t)__builtin_popcountll(s->bits[i]);
+    }
+}
+
+static void find_slots(const struct slots *s, const uint32_t *restrict rows, size_t n,
+                       uint32_t *restrict out)
+{
+    const uint64_t *restrict bits = s->bits;
+    const uint32_t *restrict rank = s->rank;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t before = bits[rows[i] / 64] & ((UINT64_C(1) << rows[i] % 64) - 1);
+        out[i] = rank[rows[i] / 64] + (uint32_t)__builtin_popcountll(before);
+    }
+}
+
+static int write_step(struct slots *s, uint64_t step, struct drps_err *err)
+{
+    const uint32_t *rows;
+    size_t n;
+    int rc = steps_rows(s->translate, step, s->options->rows, &rows, &n, err);
+    if (rc < 0) return rc;
+    if (drps_array_reserve(&s->list, &s->list_cap, n, sizeof(*s->list)) ||
+        drps_array_reserve(&s->packed, &s->packed_cap, drps_list_encode_bound(n), 1))
+        return drps_err_set(err, -ENOMEM, "no memory for the slots of a step");
+    find_slots(s, rows, n, s->list);
+    struct drps_piece piece = {s->packed, drps_list_encode_dense(s->list, n, s->packed)};
+    return drps_recwriter_add(s->out, &piece, 1, err);
+}
+
+int slots_window(struct slots *s, size_t w, const uint64_t **marked_out, struct drps_err *err)
+{
+    const uint64_t end = cut_end(s->cut, w, s->options->steps);
+    int rc = mark_window(s, w, err);
+    if (rc == 0) count(s);
+    for (uint64_t step = s->cut->starts[w]; step < end && rc == 0; step++)
+        rc = write_step(s, step, err);
+    *marked_out = s->bits;
+    return rc;
+}
+
+int slots_finish(struct slots *s, struct drps_err *err)
+{
+    return drps_recwriter_finish(s->out, err);
+}

@@ -1,0 +1,344 @@
+/* Cutting samples into batches, against doing it the plain way. */
+#include <errno.h>
+#include <inttypes.h>
+#include <malloc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "index/batches/drps_batcher.h"
+#include "index/plan/drps_batch.h"
+#include "support/body.h"
+#include "support/fault_io.h"
+#include "support/scratch.h"
+
+struct shape {
+    const char *name;
+    size_t samples, batch_size;
+    uint32_t least, most, rows; /* features of a sample, placed ids */
+    int bias, values;           /* values: 0 none, 1 some samples, 2 all */
+};
+
+struct samples {
+    size_t *starts;
+    uint32_t *ids;
+    float *values;
+    float *labels;
+    int *valued;
+};
+
+static struct samples draw(struct random_source *r, const struct shape *shape)
+{
+    struct samples s = {calloc(shape->samples + 1, sizeof(size_t)), NULL, NULL, NULL, NULL};
+    size_t room = shape->samples * shape->most + 1;
+    s.ids = malloc(room * sizeof(*s.ids));
+    s.values = malloc(room * sizeof(*s.values));
+    s.labels = malloc(shape->samples * sizeof(*s.labels) + 1);
+    s.valued = malloc(shape->samples * sizeof(*s.valued) + 1);
+    assert_true(s.starts && s.ids && s.values && s.labels && s.valued);
+    for (size_t i = 0; i < shape->samples; i++) {
+        size_t n = shape->least + (size_t)random_below(r, shape->most - shape->least + 1);
+        uint32_t at = shape->bias ? 1 + (uint32_t)random_below(r, shape->rows)
+                                  : (uint32_t)random_below(r, shape->rows);
+        s.labels[i] = (float)i;
+        s.valued[i] = shape->values == 2 || (shape->values == 1 && random_below(r, 2));
+        s.starts[i + 1] = s.starts[i] + n;
+        for (size_t j = 0; j < n; j++) { /* distinct, not sorted */
+            s.ids[s.starts[i] + j] = at;
+            s.values[s.starts[i] + j] = s.valued[i] ? (float)random_below(r, 100) : 1.0f;
+            at += 1 + (uint32_t)(j * 7);
+        }
+    }
+    return s;
+}
+
+static void samples_free(struct samples *s)
+{
+    free(s->starts);
+    free(s->ids);
+    free(s->values);
+    free(s->labels);
+    free(s->valued);
+}
+
+static struct drps_recfile *open_file(const char *path, uint32_t kind)
+{
+    struct drps_recfile *f;
+    struct drps_err err = DRPS_ERR_INIT;
+    if (drps_recfile_open(drps_io_os(), path, kind, &f, &err)) fail_msg("%s", err.text);
+    return f;
+}
+
+static void *record_of(struct drps_recfile *f, uint64_t i)
+{
+    void *data = malloc((size_t)drps_recfile_run_bytes(f, i, 1));
+    assert_non_null(data);
+    assert_int_equal(drps_recfile_read(f, i, 1, data, NULL), 0);
+    return data;
+}
+
+/* Batch k holds samples [first, last): rows increase, entries lead back to the ids. */
+static void check_batch(const struct shape *shape, const struct samples *s, size_t first,
+                        size_t last, struct drps_recfile *data, struct drps_recfile *rows,
+                        uint64_t k, struct drps_plan_info *most)
+{
+    struct drps_batch b;
+    struct drps_err err = DRPS_ERR_INIT;
+    void *body = record_of(data, k);
+    void *list = record_of(rows, k);
+    uint32_t n = drps_list_count(list);
+    uint32_t *row = malloc((n + 1) * sizeof(*row));
+    unsigned char *used = calloc(n + 1, 1);
+    uint32_t before = 0;
+    int uniform = 1;
+    int valued = 0;
+
+    assert_true(row && used);
+    size_t bytes = (size_t)drps_recfile_bytes(data, k);
+    body = body_unpack(body, &bytes);
+    if (drps_batch_decode(body, bytes, &b, &err)) fail_msg("%s: %s", shape->name, err.text);
+    assert_int_equal(drps_list_decode(list, (size_t)drps_recfile_bytes(rows, k), row, NULL, NULL),
+                     0);
+    assert_int_equal(b.samples, last - first);
+    assert_int_equal(b.rows, n);
+    assert_int_equal(b.nnz, s->starts[last] - s->starts[first]);
+    assert_int_equal(b.local32 != NULL, n > 65536);
+    if (shape->bias) {
+        assert_int_equal(row[0], 0);
+        used[0] = 1;
+    }
+    for (size_t i = first; i < last; i++) {
+        size_t at = drps_batch_start(&b, i - first);
+        assert_true(b.labels[i - first] == s->labels[i]);
+        assert_int_equal(drps_batch_start(&b, i - first + 1) - at, s->starts[i + 1] - s->starts[i]);
+        uniform &= s->starts[i + 1] - s->starts[i] == s->starts[first + 1] - s->starts[first];
+        valued |= s->valued[i];
+        for (size_t j = 0; j < s->starts[i + 1] - s->starts[i]; j++) {
+            uint32_t local = b.local32 ? b.local32[at + j] : b.local16[at + j];
+            size_t of = s->starts[i]; /* the sample's entry with this row */
+            while (of < s->starts[i + 1] && s->ids[of] != row[local])
+                of++;
+            assert_true(of < s->starts[i + 1]);
+            if (j) assert_true(row[local] > before); /* distinct, so all are found */
+            before = row[local];
+            if (b.values) assert_true(b.values[at + j] == s->values[of]);
+            used[local] = 1;
+        }
+    }
+    assert_int_equal(b.starts == NULL, uniform);
+    assert_int_equal(b.values != NULL, valued);
+    for (uint32_t i = 0; i < n; i++)
+        if (!used[i])
+            fail_msg("%s: batch %" PRIu64 " lists row %u for nothing", shape->name, k, row[i]);
+    if (b.samples > most->max_batch_samples) most->max_batch_samples = b.samples;
+    if (b.rows > most->max_batch_rows) most->max_batch_rows = b.rows;
+    if (b.nnz > most->max_batch_nnz) most->max_batch_nnz = b.nnz;
+    assert_true(drps_recfile_bytes(data, k) <= bytes);
+    if (bytes > most->max_body_bytes) most->max_body_bytes = bytes;
+    free(used);
+    free(row);
+    free(list);
+    free(body);
+}
+
+static const struct shape shapes[] = {
+    {"one sample", 1, 10, 3, 3, 100, 1, 0},
+    {"whole batches", 100, 10, 1, 20, 500, 1, 1},
+    {"a rest", 105, 10, 1, 20, 500, 0, 1},
+    {"uniform, all values", 64, 16, 8, 8, 1000, 1, 2},
+    {"uniform, no values", 64, 16, 8, 8, 1000, 0, 0},
+    {"samples without features", 50, 7, 0, 2, 50, 1, 1},
+    {"no features at all, intercept", 20, 7, 0, 0, 50, 1, 0},
+    {"no features at all, no intercept", 20, 7, 0, 0, 50, 0, 0},
+    {"many rows, narrow", 300, 300, 150, 200, 60000, 1, 0},
+    {"many rows, wide", 3000, 1500, 100, 100, 4000000, 1, 1},
+    {"wide, then narrow", 2600, 2500, 100, 100, 4000000, 0, 0},
+    {"handed to the thread, all", 1000, 50, 100, 120, 4000, 1, 1},
+    {"batches of one", 40, 1, 0, 5, 100, 1, 1},
+};
+
+enum { IDS = 5000000 };
+
+/* Every shape, whole: batches hold their samples. */
+static void check_shapes(struct scratch *s, int mapped)
+{
+    struct random_source r = random_begin("batcher");
+    uint32_t *map = malloc(IDS * sizeof(*map));
+    assert_non_null(map);
+    for (uint32_t id = 0; id < IDS; id++)
+        map[id] = id + 1 < IDS ? IDS - id : 0; /* distinct; 0 is an intercept's */
+    for (size_t c = 0; c < sizeof(shapes) / sizeof(shapes[0]); c++) {
+        const struct shape *shape = &shapes[c];
+        struct samples in = draw(&r, shape);
+        const struct batcher_options options = {
+            .batch_size = shape->batch_size, .has_bias = shape->bias, .map = mapped ? map : NULL};
+        struct drps_recwriter *data, *rows;
+        struct batcher *b;
+        struct drps_plan_info info = {0};
+        struct drps_plan_info most = {0};
+        struct drps_err err = DRPS_ERR_INIT;
+        const char *data_path = scratch_path(s, "data.rec");
+        const char *rows_path = scratch_path(s, "rows.rec");
+        assert_int_equal(drps_recwriter_open(drps_io_os(), data_path, DRPS_KIND_DATA, &data, &err),
+                         0);
+        assert_int_equal(drps_recwriter_open(drps_io_os(), rows_path, DRPS_KIND_ROWS, &rows, &err),
+                         0);
+        assert_int_equal(batcher_open(data, rows, &options, &b, &err), 0);
+        for (size_t i = 0; i < shape->samples; i++)
+            assert_int_equal(batcher_add(b, in.labels[i],
+                                         (uint32_t)(in.starts[i + 1] - in.starts[i]),
+                                         in.ids + in.starts[i],
+                                         in.valued[i] ? in.values + in.starts[i] : NULL, &err),
+                             0);
+        assert_int_equal(batcher_flush(b, &err), 0);
+        assert_int_equal(batcher_flush(b, &err), 0); /* nothing begun */
+        for (size_t j = 0; mapped && j < in.starts[shape->samples]; j++)
+            in.ids[j] = map[in.ids[j]]; /* what is expected */
+        batcher_maxima(b, &info);
+        batcher_close(b);
+        assert_int_equal(drps_recwriter_finish(data, &err), 0);
+        assert_int_equal(drps_recwriter_finish(rows, &err), 0);
+        drps_recwriter_close(data);
+        drps_recwriter_close(rows);
+
+        struct drps_recfile *bodies = open_file(data_path, DRPS_KIND_DATA);
+        struct drps_recfile *lists = open_file(rows_path, DRPS_KIND_ROWS);
+        uint64_t want = (shape->samples + shape->batch_size - 1) / shape->batch_size;
+        assert_int_equal(drps_recfile_count(bodies), want);
+        assert_int_equal(drps_recfile_count(lists), want);
+        for (uint64_t k = 0; k < want; k++) {
+            size_t first = (size_t)k * shape->batch_size;
+            size_t last = first + shape->batch_size < shape->samples ? first + shape->batch_size
+                                                                     : shape->samples;
+            check_batch(shape, &in, first, last, bodies, lists, k, &most);
+        }
+        assert_int_equal(info.max_batch_samples, most.max_batch_samples);
+        assert_int_equal(info.max_batch_rows, most.max_batch_rows);
+        assert_int_equal(info.max_batch_nnz, most.max_batch_nnz);
+        assert_int_equal(info.max_body_bytes, most.max_body_bytes);
+        drps_recfile_close(bodies);
+        drps_recfile_close(lists);
+        samples_free(&in);
+    }
+    free(map);
+    batcher_close(NULL);
+}
+
+static void test_batcher_takes_rows(void **state)
+{
+    check_shapes(*state, 0);
+}
+
+static void test_batcher_maps_ids(void **state)
+{
+    check_shapes(*state, 1);
+}
+
+/* A batch too large for the thread fails as it is written: what comes after it is not, even though
+ * the disk takes it again. */
+static void test_batcher_stays_failed(void **state)
+{
+    enum { SAMPLES = 4000, EACH = 100, MEMORY = 32 << 20 };
+    struct fault_io *f = fault_io_new(drps_io_os());
+    const struct batcher_options options = {.batch_size = SAMPLES, .memory_bytes = MEMORY};
+    struct drps_recwriter *data, *rows;
+    struct batcher *b;
+    struct drps_err err = DRPS_ERR_INIT, again = DRPS_ERR_INIT;
+    uint32_t ids[EACH];
+    float values[EACH];
+
+    for (uint32_t i = 0; i < EACH; i++) {
+        ids[i] = i;
+        values[i] = 2;
+    }
+    assert_int_equal(
+        drps_recwriter_open(&f->io, scratch_path(*state, "data.rec"), DRPS_KIND_DATA, &data, &err),
+        0);
+    assert_int_equal(
+        drps_recwriter_open(&f->io, scratch_path(*state, "rows.rec"), DRPS_KIND_ROWS, &rows, &err),
+        0);
+    assert_int_equal(batcher_open(data, rows, &options, &b, &err), 0);
+    for (size_t i = 0; i + 1 < SAMPLES; i++)
+        assert_int_equal(batcher_add(b, 1, EACH, ids, values, &err), 0);
+    fault_io_arm(f, FAULT_PWRITE, 1, 0, FAULT_ERROR, -EIO);
+    assert_int_equal(batcher_add(b, 1, EACH, ids, values, &err), -EIO);
+    assert_int_equal(f->fired, 1);
+    assert_int_equal(batcher_add(b, 1, EACH, ids, values, &again), 0);
+    assert_int_equal(batcher_flush(b, &again), -EIO);
+    assert_string_equal(again.text, err.text);
+    batcher_close(b);
+    drps_recwriter_close(data);
+    drps_recwriter_close(rows);
+    fault_io_free(f);
+}
+
+static size_t bytes_in_use(void)
+{
+    const struct mallinfo2 m = mallinfo2();
+    return m.uordblks + m.hblkhd;
+}
+
+/* A batch as large as may be, then small ones: its arrays are not kept for them. */
+static void test_batcher_gives_back_a_large_batch(void **state)
+{
+    enum { EACH = 100, SAMPLES = 1200, IDS_OF_LARGE = SAMPLES * EACH, MEMORY = 8 << 20 };
+    const struct batcher_options options = {.batch_size = SAMPLES, .memory_bytes = MEMORY};
+    struct scratch *s = *state;
+    struct drps_recwriter *data, *rows;
+    struct batcher *b;
+    struct drps_err err = DRPS_ERR_INIT;
+    uint32_t ids[EACH];
+    size_t before, gathered = 0;
+
+    assert_int_equal(
+        drps_recwriter_open(drps_io_os(), scratch_path(s, "data.rec"), DRPS_KIND_DATA, &data, &err),
+        0);
+    assert_int_equal(
+        drps_recwriter_open(drps_io_os(), scratch_path(s, "rows.rec"), DRPS_KIND_ROWS, &rows, &err),
+        0);
+    assert_int_equal(batcher_open(data, rows, &options, &b, &err), 0);
+    before = bytes_in_use();
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        if (i + 1 == SAMPLES) gathered = bytes_in_use();
+        for (uint32_t j = 0; j < EACH; j++)
+            ids[j] = i * EACH + j;
+        if (batcher_add(b, 1, EACH, ids, NULL, &err) < 0) fail_msg("%s", err.text);
+    }
+    if (gathered > before) /* where it is counted: not under the sanitizers' allocators */
+        assert_in_range(bytes_in_use(), 0, before + (gathered - before) / 16);
+    for (uint32_t i = 0; i < 2 * SAMPLES; i++)
+        if (batcher_add(b, 1, 1, ids, NULL, &err) < 0) fail_msg("%s", err.text);
+    assert_int_equal(batcher_flush(b, &err), 0);
+    batcher_close(b);
+    assert_int_equal(drps_recwriter_finish(data, &err), 0);
+    assert_int_equal(drps_recwriter_finish(rows, &err), 0);
+    drps_recwriter_close(data);
+    drps_recwriter_close(rows);
+    struct drps_recfile *lists = open_file(scratch_path(s, "rows.rec"), DRPS_KIND_ROWS);
+    assert_int_equal(drps_recfile_count(lists), 3);
+    for (uint64_t k = 0; k < 3; k++) {
+        void *list = record_of(lists, k);
+        assert_int_equal(drps_list_count(list), k ? 1 : IDS_OF_LARGE);
+        free(list);
+    }
+    drps_recfile_close(lists);
+}
+
+#define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(test_batcher_takes_rows),
+        SCRATCH_TEST(test_batcher_maps_ids),
+        SCRATCH_TEST(test_batcher_stays_failed),
+        SCRATCH_TEST(test_batcher_gives_back_a_large_batch),
+    };
+    return cmocka_run_group_tests_name("index_batcher", tests, NULL, NULL);
+}

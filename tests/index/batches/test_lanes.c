@@ -1,0 +1,364 @@
+/* Lanes: diagonals of sub-cells, batches marked with them, and plans whose marks are wrong. */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "index/drps_index.h"
+#include "index/order/drps_grid.h"
+#include "index/plan/drps_batch.h"
+#include "support/body.h"
+#include "support/index_case.h"
+#include "support/scratch.h"
+
+/* --- sub-cells ---------------------------------------------------------------------------------
+ */
+
+/* Each diagonal has one sub-cell a lane, and these share neither users nor items. */
+static void check_diagonals(const struct grid *g, uint32_t lanes)
+{
+    const uint64_t cells = (uint64_t)g->users * g->items;
+    uint32_t *user = calloc(cells * lanes * lanes, sizeof(*user)); /* [diagonal][lane], plus 1 */
+    uint32_t *item = calloc(cells * lanes * lanes, sizeof(*item));
+    assert_non_null(user);
+    assert_non_null(item);
+    for (uint32_t u = 0; u < g->users * lanes; u++)
+        for (uint32_t i = 0; i < g->items * lanes; i++) {
+            const struct grid_spot spot = grid_spot(g, lanes, u, i);
+            assert_true(spot.diagonal < cells * lanes && spot.lane < lanes);
+            assert_int_equal(spot.diagonal / lanes, grid_cell(g, u / lanes, i / lanes));
+            const uint64_t at = spot.diagonal * lanes + spot.lane;
+            if (user[at]) fail_msg("two sub-cells in a lane of diagonal %" PRIu64, spot.diagonal);
+            user[at] = u + 1;
+            item[at] = i + 1;
+        }
+    for (uint64_t d = 0; d < cells * lanes; d++)
+        for (uint32_t a = 0; a < lanes; a++)
+            for (uint32_t b = 0; b < a; b++)
+                if (user[d * lanes + a] == user[d * lanes + b] ||
+                    item[d * lanes + a] == item[d * lanes + b])
+                    fail_msg("%u x %u, %u lanes: lanes %u and %u of diagonal %" PRIu64, g->users,
+                             g->items, lanes, a, b, d);
+    free(user);
+    free(item);
+}
+
+static void test_lanes_of_a_diagonal_share_nothing(void **state)
+{
+    static const struct grid sizes[] = {{1, 1}, {2, 2}, {3, 5}, {5, 3}, {1, 7}, {16, 2}};
+    (void)state;
+    for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++)
+        for (uint32_t lanes = 1; lanes <= GRID_LANES_MAX; lanes++)
+            check_diagonals(&sizes[k], lanes);
+}
+
+/* A lane keeps its rows of the outer table as long as the walk keeps their group. */
+static void test_lanes_keep_their_outer_rows(void **state)
+{
+    static const struct grid sizes[] = {{2, 6}, {6, 2}, {4, 4}};
+    enum { LANES = 3 };
+    (void)state;
+    for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
+        const struct grid *g = &sizes[k];
+        for (uint32_t u = 0; u < g->users * LANES; u++)
+            for (uint32_t i = 0; i < g->items * LANES; i++)
+                assert_int_equal(grid_spot(g, LANES, u, i).lane,
+                                 (g->users <= g->items ? u : i) % LANES);
+    }
+}
+
+/* --- whole runs --------------------------------------------------------------------------------
+ */
+
+enum { SAMPLES = 20000, NAMES = 300, BATCH = 100 };
+
+static void begin(struct case_run *c, struct scratch *s, uint32_t groups, uint32_t lanes)
+{
+    case_begin(c, s, case_input(s, "input", CASE_RATINGS, SAMPLES, NAMES, 5), "lmf");
+    c->options.order = "grid";
+    c->options.grid_users = c->options.grid_items = groups;
+    c->options.lanes = lanes;
+    c->options.batch_size = BATCH;
+    c->options.test_fraction = 0.1;
+    c->options.force = 1;
+}
+
+static void must_run(struct case_run *c)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    if (drps_index_run(drps_io_os(), &c->options, &c->result, &err)) fail_msg("%s", err.text);
+    case_verify(c->options.out);
+}
+
+/* Records of a plan's file, one a step. */
+struct records {
+    struct drps_plan *plan;
+    struct drps_recfile *file;
+    char *data; /* own: the one read last */
+};
+
+static void records_open(struct records *r, const char *dir, const char *name, uint32_t kind)
+{
+    memset(r, 0, sizeof(*r));
+    assert_int_equal(drps_plan_open(drps_io_os(), dir, &r->plan, NULL), 0);
+    assert_int_equal(drps_plan_file(r->plan, name, kind, &r->file, NULL), 0);
+}
+
+static void records_close(struct records *r)
+{
+    free(r->data);
+    drps_recfile_close(r->file);
+    drps_plan_close(r->plan);
+}
+
+static const void *records_read(struct records *r, uint64_t step, size_t *bytes)
+{
+    free(r->data);
+    r->data = malloc(drps_recfile_run_bytes(r->file, step, 1));
+    assert_non_null(r->data);
+    assert_int_equal(drps_recfile_read(r->file, step, 1, r->data, NULL), 0);
+    *bytes = (size_t)drps_recfile_bytes(r->file, step);
+    return r->data + drps_recfile_offset_in_run(r->file, step, step);
+}
+
+static const void *body_read(struct records *r, uint64_t step, size_t *bytes)
+{
+    const void *record = records_read(r, step, bytes);
+    memmove(r->data, record, *bytes);
+    r->data = body_unpack(r->data, bytes);
+    return r->data;
+}
+
+static void test_lanes_mark_training_batches(void **state)
+{
+    struct scratch *s = *state;
+    struct case_run c;
+    struct records r;
+    begin(&c, s, 2, 3);
+    must_run(&c);
+    assert_int_equal(c.result.info.lanes, 3);
+    records_open(&r, c.out, "data.rec", DRPS_KIND_DATA);
+    uint32_t before = 1, lanes_seen = 0;
+    uint64_t changes = 0, samples = 0;
+    for (uint64_t t = 0; t < c.result.info.batches + c.result.info.eval_batches; t++) {
+        struct drps_batch b;
+        size_t bytes;
+        const void *data = body_read(&r, t, &bytes);
+        assert_int_equal(drps_batch_decode(data, bytes, &b, NULL), 0);
+        assert_in_range(b.samples, 1, BATCH);
+        if (t >= c.result.info.batches) {
+            assert_int_equal(b.diagonal, 0);
+            continue;
+        }
+        assert_in_range(b.diagonal, before, 2 * 2 * 3);
+        changes += b.diagonal != before;
+        before = b.diagonal;
+        assert_true(b.lane < 3);
+        lanes_seen |= 1U << b.lane;
+        samples += b.samples;
+    }
+    assert_int_equal(changes, 2 * 2 * 3 - 1);
+    assert_int_equal(lanes_seen, 7);
+    assert_int_equal(samples, c.result.info.samples);
+    records_close(&r);
+}
+
+/* In a diagonal no lane is done long before another: look some batches ahead, and find all. */
+static void test_lanes_alternate(void **state)
+{
+    enum { LANES = 4, AHEAD = 3 * LANES };
+    struct scratch *s = *state;
+    struct case_run c;
+    struct records r;
+    unsigned count[LANES] = {0};
+    begin(&c, s, 1, LANES);
+    must_run(&c);
+    records_open(&r, c.out, "data.rec", DRPS_KIND_DATA);
+    for (uint64_t t = 0; t < AHEAD; t++) {
+        struct drps_batch b;
+        size_t bytes;
+        const void *data = body_read(&r, t, &bytes);
+        assert_int_equal(drps_batch_decode(data, bytes, &b, NULL), 0);
+        assert_int_equal(b.diagonal, 1);
+        count[b.lane]++;
+    }
+    for (unsigned k = 0; k < LANES; k++)
+        assert_in_range(count[k], 1, AHEAD / 2);
+    records_close(&r);
+}
+
+static void test_lanes_conserve_samples(void **state)
+{
+    struct scratch *s = *state;
+    for (uint32_t lanes = 0; lanes <= GRID_LANES_MAX; lanes = lanes * 2 + 1) {
+        struct case_run c;
+        struct case_lines want, found;
+        begin(&c, s, 3, lanes < GRID_LANES_MAX ? lanes : GRID_LANES_MAX);
+        c.options.test_fraction = 0;
+        must_run(&c);
+        case_input_lines(c.input, 0, 0, 1, &want);
+        case_plan_lines(c.out, 0, 1, &found);
+        if (!case_lines_equal(&want, &found)) fail_msg("%u lanes: samples changed", lanes);
+        case_lines_free(&want);
+        case_lines_free(&found);
+    }
+}
+
+/* Blocks that renumber rows write all batches anew. */
+static void test_lanes_outlive_renumbering(void **state)
+{
+    struct scratch *s = *state;
+    struct case_run c;
+    struct records r;
+    begin(&c, s, 1, 2);
+    c.options.blocks.by = "frequency";
+    must_run(&c);
+    records_open(&r, c.out, "data.rec", DRPS_KIND_DATA);
+    for (uint64_t t = 0; t < c.result.info.batches; t++) {
+        size_t bytes;
+        const void *data = records_read(&r, t, &bytes);
+        assert_in_range(drps_batch_diagonal(data, bytes), 1, 2);
+    }
+    records_close(&r);
+}
+
+/* Write data.rec anew, with every batch's mark changed, and save the plan with its checksum. */
+static void change_marks(const char *dir, uint64_t lanes, void (*change)(struct drps_batch *b))
+{
+    struct records r;
+    struct drps_recwriter *w;
+    char path[SCRATCH_PATH_BYTES + 16], moved[SCRATCH_PATH_BYTES + 16];
+    records_open(&r, dir, "data.rec", DRPS_KIND_DATA);
+    (void)snprintf(path, sizeof(path), "%s/data.rec", dir);
+    (void)snprintf(moved, sizeof(moved), "%s.new", dir);
+    assert_int_equal(drps_recwriter_open(drps_io_os(), moved, DRPS_KIND_DATA, &w, NULL), 0);
+    for (uint64_t t = 0; t < drps_recfile_count(r.file); t++) {
+        struct drps_batch b;
+        struct drps_batch_pieces pieces;
+        size_t bytes;
+        const void *data = body_read(&r, t, &bytes);
+        assert_int_equal(drps_batch_decode(data, bytes, &b, NULL), 0);
+        change(&b);
+        drps_batch_encode(&b, &pieces);
+        assert_int_equal(drps_recwriter_add(w, pieces.pieces, pieces.n, NULL), 0);
+    }
+    assert_int_equal(drps_recwriter_finish(w, NULL), 0);
+    drps_recwriter_close(w);
+    assert_int_equal(rename(moved, path), 0);
+    r.plan->info.lanes = lanes;
+    assert_int_equal(drps_plan_save(drps_io_os(), dir, &r.plan->info, r.plan->fields, NULL, NULL),
+                     0);
+    records_close(&r);
+}
+
+static void one_diagonal(struct drps_batch *b)
+{
+    if (b->diagonal) b->diagonal = 1;
+}
+
+static void nothing(struct drps_batch *b)
+{
+    (void)b;
+}
+
+static void mark_all(struct drps_batch *b)
+{
+    b->diagonal = UINT32_MAX;
+    b->lane = 0;
+}
+
+static void test_lanes_that_share_rows_are_found(void **state)
+{
+    static const struct {
+        const char *name;
+        void (*change)(struct drps_batch *b);
+        uint64_t lanes;
+        int rc;
+        const char *says;
+    } cases[] = {
+        {"as it was", nothing, 3, 0, ""},
+        {"two diagonals at once", one_diagonal, 3, DRPS_E_CORRUPT, "rows.rec"},
+        {"a lane too many", nothing, 2, DRPS_E_CORRUPT, "data.rec"},
+        {"evaluation, too", mark_all, 3, DRPS_E_CORRUPT, "data.rec"},
+        {"more lanes than there can be", nothing, 17, DRPS_E_CORRUPT, "plan.json"},
+    };
+    struct scratch *s = *state;
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        struct case_run c;
+        struct drps_plan *plan;
+        struct drps_err err = DRPS_ERR_INIT;
+        begin(&c, s, 2, 3);
+        must_run(&c);
+        change_marks(c.out, cases[k].lanes, cases[k].change);
+        int rc = drps_plan_open(drps_io_os(), c.out, &plan, &err);
+        if (rc == 0) rc = drps_plan_verify(plan, &err);
+        if (rc != cases[k].rc || !strstr(err.text, cases[k].says))
+            fail_msg("%s: %d '%s'", cases[k].name, rc, err.text);
+        drps_plan_close(plan);
+    }
+}
+
+static void test_lanes_refuse_what_they_do_not_fit(void **state)
+{
+    static const struct {
+        const char *name, *order;
+        uint32_t lanes, workers;
+        uint64_t batch_size;
+        int rc;
+        const char *says;
+    } cases[] = {
+        {"another order", "shuffled", 2, 1, BATCH, DRPS_E_CONFIG, "--order grid"},
+        {"several workers", "grid", 2, 2, BATCH, DRPS_E_CONFIG, "one worker"},
+        {"too many", "grid", GRID_LANES_MAX + 1, 1, BATCH, DRPS_E_CONFIG, "1 and 16"},
+        {"large batches", "grid", 16, 1, 100000, DRPS_E_MEMORY_BUDGET, "--lanes 16"},
+    };
+    struct scratch *s = *state;
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        struct case_run c;
+        struct drps_err err = DRPS_ERR_INIT;
+        begin(&c, s, 0, cases[k].lanes);
+        c.options.order = cases[k].order;
+        c.options.workers = cases[k].workers;
+        c.options.batch_size = cases[k].batch_size;
+        c.options.memory_bytes = 64 << 20;
+        int rc = drps_index_run(drps_io_os(), &c.options, &c.result, &err);
+        if (rc != cases[k].rc || !strstr(err.text, cases[k].says))
+            fail_msg("%s: %d '%s'", cases[k].name, rc, err.text);
+    }
+}
+
+static void test_lanes_are_asked_for(void **state)
+{
+    struct scratch *s = *state;
+    struct case_run c;
+    begin(&c, s, 1, 0);
+    must_run(&c);
+    assert_int_equal(c.result.info.lanes, 0);
+    c.options.lanes = 4;
+    must_run(&c);
+    assert_int_equal(c.result.info.lanes, 4);
+}
+
+#define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lanes_of_a_diagonal_share_nothing),
+        cmocka_unit_test(test_lanes_keep_their_outer_rows),
+        SCRATCH_TEST(test_lanes_mark_training_batches),
+        SCRATCH_TEST(test_lanes_alternate),
+        SCRATCH_TEST(test_lanes_conserve_samples),
+        SCRATCH_TEST(test_lanes_outlive_renumbering),
+        SCRATCH_TEST(test_lanes_that_share_rows_are_found),
+        SCRATCH_TEST(test_lanes_refuse_what_they_do_not_fit),
+        SCRATCH_TEST(test_lanes_are_asked_for),
+    };
+    return cmocka_run_group_tests_name("index_lanes", tests, NULL, NULL);
+}

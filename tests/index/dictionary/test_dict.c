@@ -1,0 +1,445 @@
+/* The dictionary: ids, counts and patterns; with memory for many or few keys the same placed ids
+ * and names.rec. */
+#include <errno.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "index/dictionary/drps_dict.h"
+#include "index/plan/drps_names.h"
+#include "support/fault_io.h"
+#include "support/scratch.h"
+
+/* Random samples: entry j of sample i is one of `keys` names, small numbers more often. */
+struct data {
+    size_t n, per_sample, keys;
+    uint64_t *key;    /* [n * per_sample]; distinct within a sample */
+    uint32_t *number; /* of the name */
+    struct drps_name *names;
+    char *text;     /* all names, 24 bytes each */
+    uint32_t *time; /* [n] */
+    int strings;
+};
+
+enum { TEXT_BYTES = 24 };
+
+static struct data make(struct random_source *r, size_t n, size_t per_sample, size_t keys,
+                        int strings)
+{
+    struct data d = {.n = n, .per_sample = per_sample, .keys = keys, .strings = strings};
+    size_t nnz = n * per_sample;
+    d.key = malloc(nnz * sizeof(*d.key));
+    d.number = malloc(nnz * sizeof(*d.number));
+    d.names = malloc(nnz * sizeof(*d.names));
+    d.text = malloc(keys * TEXT_BYTES);
+    d.time = malloc(n * sizeof(*d.time));
+    assert_true(d.key && d.number && d.names && d.text && d.time);
+    for (size_t k = 0; k < keys; k++)
+        (void)snprintf(d.text + k * TEXT_BYTES, TEXT_BYTES, "name %zu", k);
+    d.text[0] = '\0'; /* an empty name */
+    for (size_t i = 0; i < n; i++) {
+        d.time[i] = random_below(r, 10) ? (uint32_t)random_below(r, DICT_TIMES) : DICT_TEST;
+        for (size_t j = 0; j < per_sample; j++) {
+            size_t at = i * per_sample + j;
+            double u = (double)random_below(r, 1 << 30) / (1 << 30);
+            uint32_t k = (uint32_t)(u * u * u * (double)(keys - per_sample));
+            while (j && k <= d.number[at - 1])
+                k = d.number[at - 1] + 1; /* increasing: distinct */
+            if (k >= keys) k = (uint32_t)keys - 1;
+            d.number[at] = k;
+            struct drps_name *name = &d.names[at];
+            name->text = d.text + (size_t)k * TEXT_BYTES;
+            name->bytes = (uint32_t)strlen(name->text);
+            name->field = k % 2;
+            name->check = 0;
+            if (strings)
+                drps_name_hash(name->field, name->text, name->bytes, 5, &d.key[at], &name->check);
+            else
+                d.key[at] = (uint64_t)k * 0x9e3779b97f4a7c15u;
+        }
+    }
+    return d;
+}
+
+static void data_free(struct data *d)
+{
+    free(d->key);
+    free(d->number);
+    free(d->names);
+    free(d->text);
+    free(d->time);
+}
+
+/* What a dictionary made of the data. */
+struct placed {
+    size_t generations;
+    uint64_t rows[2];
+    uint32_t *row; /* [nnz] placed id of each entry */
+};
+
+static int place(const struct drps_io *io, const char *dir, uint64_t memory,
+                 const struct data *data, int by_field, uint32_t first_row, struct placed *out,
+                 struct drps_err *err)
+{
+    struct dict_options o = {
+        .memory_bytes = memory, .strings = data->strings, .table_by_field = by_field};
+    struct dict *d = NULL;
+    size_t nnz = data->n * data->per_sample;
+    uint32_t *ids = malloc(nnz * sizeof(*ids));
+    size_t *generation = malloc(data->n * sizeof(*generation));
+    size_t starts[2] = {0, nnz};
+    struct drps_samples s = {
+        .n = 1, .starts = starts, .keys = data->key, .names = data->strings ? data->names : NULL};
+    size_t now = 0;
+
+    memset(out, 0, sizeof(*out));
+    out->row = malloc(nnz * sizeof(*out->row));
+    assert_true(ids && generation && out->row);
+    int rc = dict_open(io, dir, &o, &d, err);
+    for (size_t i = 0; rc >= 0 && i < data->n; i++) {
+        size_t first = i * data->per_sample;
+        rc = dict_add(d, &s, first, first + data->per_sample, data->time[i], ids + first, err);
+        now += rc == 1;
+        generation[i] = now;
+    }
+    if (rc >= 0) rc = dict_place(d, dir, first_row, out->rows, err);
+    if (rc >= 0) {
+        out->generations = dict_generations(d);
+        assert_int_equal(out->generations, now + 1);
+    }
+    for (size_t g = 0; rc >= 0 && g < out->generations; g++) {
+        uint32_t base = dict_base(d, g);
+        uint32_t *map = malloc((dict_base(d, g + 1) - base + 1) * sizeof(*map));
+        assert_non_null(map);
+        rc = dict_map(d, g, map, err);
+        for (size_t k = 0; rc >= 0 && k < nnz; k++) {
+            if (generation[k / data->per_sample] != g) continue;
+            assert_true(ids[k] >= base && ids[k] < dict_base(d, g + 1));
+            out->row[k] = map[ids[k] - base];
+        }
+        free(map);
+    }
+    dict_close(d);
+    free(ids);
+    free(generation);
+    return rc < 0 ? rc : 0;
+}
+
+struct listed {
+    const struct data *data;
+    uint32_t *row_of; /* [keys] by number of the name, from names.rec */
+    uint64_t last;
+    size_t n;
+};
+
+static int list_name(void *ctx, uint64_t key, uint32_t row, unsigned field, const char *text,
+                     size_t bytes, struct drps_err *err)
+{
+    struct listed *l = ctx;
+    (void)err;
+    assert_true(!l->n || key > l->last);
+    l->last = key;
+    l->n++;
+    if (!l->data->strings) {
+        assert_null(text);
+        return 0;
+    }
+    uint64_t want;
+    uint32_t check;
+    drps_name_hash(field, text, bytes, 5, &want, &check);
+    assert_true(want == key);
+    char copy[TEXT_BYTES] = "";
+    unsigned number = 0;
+    memcpy(copy, text, bytes);
+    if (bytes) assert_int_equal(sscanf(copy, "name %u", &number), 1);
+    assert_int_equal(field, number % 2);
+    l->row_of[number] = row;
+    return 0;
+}
+
+/* Counts and masks as a naive pass finds them, by number of the name. */
+struct naive {
+    uint32_t *count, *mask, *first;
+    uint64_t *key;
+};
+
+static struct naive count(const struct data *d)
+{
+    struct naive n = {calloc(d->keys, 4), calloc(d->keys, 4), malloc(d->keys * 4),
+                      calloc(d->keys, 8)};
+    assert_true(n.count && n.mask && n.first && n.key);
+    memset(n.first, 0xff, d->keys * 4);
+    for (size_t k = 0; k < d->n * d->per_sample; k++) {
+        uint32_t time = d->time[k / d->per_sample];
+        n.key[d->number[k]] = d->key[k];
+        if (time == DICT_TEST) continue;
+        n.count[d->number[k]]++;
+        n.mask[d->number[k]] |= 1u << time / (DICT_TIMES / DICT_SEGMENTS);
+        if (time < n.first[d->number[k]]) n.first[d->number[k]] = time;
+    }
+    return n;
+}
+
+/* The order that dict.c promises, rank by rank. by_row: number of the name at each placed id of one
+ * table. */
+static void assert_placed_order(const struct naive *n, const uint32_t *by_row, size_t rows)
+{
+    for (size_t i = 1; i < rows; i++) {
+        uint32_t x = by_row[i - 1];
+        uint32_t y = by_row[i];
+        int px = __builtin_popcount(n->mask[x]);
+        int py = __builtin_popcount(n->mask[y]);
+        int hot = px == DICT_SEGMENTS && py == px;
+        int same = n->mask[x] == n->mask[y];
+        int tied = same && (hot || n->first[x] == n->first[y]);
+        int fine = px > py || (px == py && !same) || (same && !hot && n->first[x] < n->first[y]) ||
+                   (tied && n->count[x] > n->count[y]) ||
+                   (tied && n->count[x] == n->count[y] && n->key[x] < n->key[y]);
+        if (!fine)
+            fail_msg("rows %zu, %zu: patterns %08x %08x, counts %u %u", i - 1, i, n->mask[x],
+                     n->mask[y], n->count[x], n->count[y]);
+    }
+    for (size_t i = 1; i < rows; i++) /* equal patterns lie together */
+        if (n->mask[by_row[i]] != n->mask[by_row[i - 1]] &&
+            __builtin_popcount(n->mask[by_row[i]]) != DICT_SEGMENTS)
+            for (size_t j = i + 1; j < rows && j < i + 200; j++)
+                assert_true(n->mask[by_row[j]] != n->mask[by_row[i - 1]]);
+}
+
+static void test_dict_rows_follow_counts_and_patterns(void **state)
+{
+    struct scratch *s = *state;
+    struct random_source r = random_begin("dict order");
+    for (int by_field = 0; by_field < 2; by_field++) {
+        struct data d = make(&r, 20000, 7, 3000, by_field);
+        struct placed p;
+        struct drps_err err = DRPS_ERR_INIT;
+        struct naive n = count(&d);
+        if (place(drps_io_os(), s->dir, 1 << 28, &d, by_field, 1, &p, &err))
+            fail_msg("%s", err.text);
+        uint32_t *by_row = calloc(d.keys + 1, sizeof(*by_row));
+        uint64_t trained[2] = {0, 0};
+        assert_non_null(by_row);
+        for (size_t k = 0; k < d.keys; k++)
+            if (n.count[k]) trained[by_field && k % 2]++;
+        assert_int_equal(p.rows[0], trained[0]);
+        assert_int_equal(p.rows[1], trained[1]);
+        for (size_t k = 0; k < d.n * d.per_sample; k++) {
+            uint32_t number = d.number[k];
+            if (!n.count[number]) {
+                assert_true(p.row[k] == DRPS_NO_ROW);
+                continue;
+            }
+            assert_true(p.row[k] >= 1 && p.row[k] <= p.rows[0] + p.rows[1]);
+            if (by_field) assert_int_equal(p.row[k] > p.rows[0], number % 2);
+            by_row[p.row[k] - 1] = number;
+        }
+        assert_placed_order(&n, by_row, (size_t)p.rows[0]);
+        assert_placed_order(&n, by_row + p.rows[0], (size_t)p.rows[1]);
+        free(by_row);
+        free(p.row);
+        free(n.count);
+        free(n.mask);
+        free(n.first);
+        free(n.key);
+        data_free(&d);
+    }
+}
+
+static void test_dict_generations_do_not_show(void **state)
+{
+    struct scratch *s = *state;
+    struct random_source r = random_begin("dict generations");
+    for (int strings = 0; strings < 2; strings++) {
+        struct data d = make(&r, 20000, 8, 60000, strings);
+        struct placed one, many;
+        struct drps_err err = DRPS_ERR_INIT;
+        assert_int_equal(mkdir(scratch_path(s, "one"), 0777) && errno != EEXIST, 0);
+        assert_int_equal(mkdir(scratch_path(s, "many"), 0777) && errno != EEXIST, 0);
+        if (place(drps_io_os(), scratch_path(s, "one"), 1 << 30, &d, strings, 1, &one, &err))
+            fail_msg("%s", err.text);
+        if (place(drps_io_os(), scratch_path(s, "many"), 0, &d, strings, 1, &many, &err))
+            fail_msg("%s", err.text);
+        assert_int_equal(one.generations, 1);
+        if (many.generations < 4)
+            fail_msg("%zu generations: the test has too few keys", many.generations);
+        assert_int_equal(one.rows[0], many.rows[0]);
+        assert_int_equal(one.rows[1], many.rows[1]);
+        assert_memory_equal(one.row, many.row, d.n * d.per_sample * sizeof(*one.row));
+        assert_true(
+            files_equal(scratch_path(s, "one/names.rec"), scratch_path(s, "many/names.rec")));
+        free(one.row);
+        free(many.row);
+        data_free(&d);
+    }
+}
+
+static void test_dict_names_file_lists_rows_and_strings(void **state)
+{
+    struct scratch *s = *state;
+    struct random_source r = random_begin("dict names");
+    for (int strings = 0; strings < 2; strings++) {
+        struct data d = make(&r, 5000, 4, 9000, strings);
+        struct placed p;
+        struct drps_names *names;
+        struct drps_err err = DRPS_ERR_INIT;
+        struct listed l = {.data = &d, .row_of = malloc(d.keys * sizeof(uint32_t))};
+        assert_non_null(l.row_of);
+        memset(l.row_of, 0xff, d.keys * sizeof(uint32_t));
+        if (place(drps_io_os(), s->dir, 1 << 28, &d, 0, 1, &p, &err)) fail_msg("%s", err.text);
+        assert_int_equal(drps_names_open(drps_io_os(), s->dir, &names, &err), 0);
+        assert_int_equal(drps_names_scan(names, list_name, &l, &err), 0);
+        assert_int_equal(l.n, p.rows[0]);
+        for (size_t k = 0; k < d.n * d.per_sample; k++) {
+            uint32_t row;
+            if (strings) assert_int_equal(l.row_of[d.number[k]], p.row[k]);
+            assert_int_equal(drps_names_lookup(names, &d.key[k], 1, &row, NULL), 0);
+            assert_int_equal(row, p.row[k]);
+        }
+        drps_names_close(names);
+        free(l.row_of);
+        free(p.row);
+        data_free(&d);
+    }
+}
+
+static void test_dict_no_keys(void **state)
+{
+    struct scratch *s = *state;
+    struct random_source r = {0};
+    struct data d = make(&r, 1, 1, 2, 0);
+    struct placed p;
+    d.n = 0;
+    assert_int_equal(place(drps_io_os(), s->dir, 0, &d, 0, 0, &p, NULL), 0);
+    assert_int_equal(p.rows[0] + p.rows[1], 0);
+    free(p.row);
+    data_free(&d);
+}
+
+/* More names in one sample than a small table holds, and more text than its share: the table grows.
+ */
+static void test_dict_one_sample_larger_than_memory(void **state)
+{
+    enum { N = 40000, LONG = 300 };
+    struct scratch *s = *state;
+    struct drps_err err = DRPS_ERR_INIT;
+    char *text = malloc((size_t)N * LONG);
+    struct drps_name *names = malloc(N * sizeof(*names));
+    uint64_t *keys = malloc(N * sizeof(*keys));
+    uint32_t *ids = malloc(N * sizeof(*ids));
+    size_t starts[2] = {0, N};
+    struct drps_samples sample = {.n = 1, .starts = starts, .keys = keys, .names = names};
+    assert_true(text && names && keys && ids);
+    for (size_t j = 0; j < N; j++) {
+        names[j] = (struct drps_name){.text = text + j * LONG, .bytes = LONG - 1};
+        (void)snprintf(text + j * LONG, LONG, "%0*zu", LONG - 1, j);
+        drps_name_hash(0, names[j].text, names[j].bytes, 0, &keys[j], &names[j].check);
+    }
+    for (int strings = 0; strings < 2; strings++) {
+        const struct dict_options o = {.memory_bytes = strings ? 3 << 20 : 0, .strings = strings};
+        struct dict *d;
+        assert_int_equal(dict_open(drps_io_os(), s->dir, &o, &d, &err), 0);
+        assert_int_equal(dict_add(d, &sample, 0, 10, 0, ids, &err), 0);
+        int rc = dict_add(d, &sample, 0, N, 0, ids, &err);
+        if (rc != 1) fail_msg("strings %d: %d (%s)", strings, rc, err.text);
+        for (uint32_t j = 0; j < N; j++)
+            assert_int_equal(ids[j], 10 + j); /* a new generation */
+        dict_close(d);
+    }
+    free(text);
+    free(names);
+    free(keys);
+    free(ids);
+}
+
+/* Two names with one key: within a generation, and found when generations are merged. */
+static void test_dict_collision_is_told(void **state)
+{
+    struct scratch *s = *state;
+    for (int apart = 0; apart < 2; apart++) {
+        const struct dict_options o = {.memory_bytes = 0, .strings = 1, .hash_seed = 77};
+        enum { N = 20000 };
+        struct drps_name *names = calloc(N, sizeof(*names));
+        uint64_t *keys = malloc(N * sizeof(*keys));
+        uint32_t ids[1];
+        uint64_t rows[2];
+        size_t starts[2] = {0, N};
+        struct drps_samples sample = {.n = 1, .starts = starts, .keys = keys, .names = names};
+        struct drps_err err = DRPS_ERR_INIT;
+        struct dict *d;
+        int rc;
+        assert_true(names && keys);
+        for (size_t j = 0; j < N; j++) {
+            keys[j] = j;
+            names[j] = (struct drps_name){.text = "innocent", .bytes = 8, .check = 1};
+        }
+        names[0] = (struct drps_name){.text = "first", .bytes = 5, .check = 1};
+        size_t other = apart ? N - 1 : 1;
+        keys[other] = keys[0];
+        names[other] = (struct drps_name){.text = "second", .bytes = 6, .check = 2};
+        assert_int_equal(dict_open(drps_io_os(), s->dir, &o, &d, &err), 0);
+        rc = 0;
+        for (size_t j = 0; rc >= 0 && j < N; j++)
+            rc = dict_add(d, &sample, j, j + 1, 0, ids, &err);
+        if (apart) {
+            assert_true(rc >= 0);
+            rc = dict_place(d, s->dir, 0, rows, &err);
+        }
+        assert_int_equal(rc, DRPS_E_CONFIG);
+        if (!strstr(err.text, "than 77") || !strstr(err.text, apart ? "'first'" : "'second'"))
+            fail_msg("apart %d: %s", apart, err.text);
+        dict_close(d);
+        free(names);
+        free(keys);
+    }
+}
+
+static void test_dict_faults_are_told(void **state)
+{
+    static const unsigned ops[] = {FAULT_OPEN, FAULT_PWRITE, FAULT_PREAD};
+    struct scratch *s = *state;
+    struct random_source r = random_begin("dict faults");
+    struct data d = make(&r, 6000, 6, 30000, 1);
+    for (size_t i = 0; i < 3; i++) {
+        for (long k = 1;; k++) {
+            struct fault_io *f = fault_io_new(drps_io_os());
+            struct drps_err err = DRPS_ERR_INIT;
+            struct placed p;
+            assert_non_null(f);
+            fault_io_arm(f, ops[i], k, 0, FAULT_ERROR, -EIO);
+            int rc = place(&f->io, s->dir, 0, &d, 0, 1, &p, &err);
+            int fired = atomic_load(&f->fired);
+            free(p.row);
+            fault_io_free(f);
+            if (rc != (fired ? -EIO : 0))
+                fail_msg("%s %ld: %d (%s)", fault_op_name(ops[i]), k, rc, err.text);
+            if (!fired) break;
+            assert_true(err.text[0] != '\0');
+        }
+    }
+    data_free(&d);
+}
+
+#define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(test_dict_rows_follow_counts_and_patterns),
+        SCRATCH_TEST(test_dict_generations_do_not_show),
+        SCRATCH_TEST(test_dict_names_file_lists_rows_and_strings),
+        SCRATCH_TEST(test_dict_no_keys),
+        SCRATCH_TEST(test_dict_one_sample_larger_than_memory),
+        SCRATCH_TEST(test_dict_collision_is_told),
+        SCRATCH_TEST(test_dict_faults_are_told),
+    };
+    return cmocka_run_group_tests_name("index_dict", tests, NULL, NULL);
+}

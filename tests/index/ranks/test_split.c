@@ -1,0 +1,785 @@
+/*
+ * Plans for several workers against the plan for one of the same data: who has which rows, what a
+ * round unites, what is sent; and damaged rounds.
+ *
+ *   test_index_ranks [seed]
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_rng.h"
+#include "index/drps_index.h"
+#include "index/plan/drps_batch.h"
+#include "index/plan/drps_names.h"
+#include "index/plan/drps_round.h"
+#include "index/ranks/drps_owners.h"
+#include "support/body.h"
+#include "support/index_case.h"
+#include "support/owned_io.h"
+
+static uint64_t seed = 20240607;
+
+/* One record of a plan's file, whole. */
+struct record {
+    struct drps_recfile *file;
+    void *data;
+    size_t bytes;
+};
+
+static void read_record(const struct drps_plan *plan, const char *name, uint32_t kind, uint64_t i,
+                        struct record *out)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    if (drps_plan_file(plan, name, kind, &out->file, &err) < 0) fail_msg("%s", err.text);
+    assert_true(i < drps_recfile_count(out->file));
+    out->bytes = (size_t)drps_recfile_bytes(out->file, i);
+    out->data = malloc((size_t)drps_recfile_run_bytes(out->file, i, 1) + 8);
+    assert_int_equal(drps_recfile_read(out->file, i, 1, out->data, NULL), 0);
+    drps_recfile_close(out->file);
+}
+
+static uint32_t *read_list(const struct drps_plan *plan, uint64_t i, size_t *n_out)
+{
+    struct record r;
+    read_record(plan, "rows.rec", DRPS_KIND_ROWS, i, &r);
+    *n_out = drps_list_count(r.data);
+    uint32_t *list = calloc(*n_out + 1, sizeof(*list));
+    assert_int_equal(drps_list_decode(r.data, r.bytes, list, NULL, NULL), 0);
+    free(r.data);
+    return list;
+}
+
+enum { WORKERS_MOST = 64 };
+
+struct cluster {
+    struct scratch scratch;
+    struct case_run one, many;
+    uint32_t workers;
+    struct drps_plan *plan; /* of one worker */
+    struct drps_plan *parts[WORKERS_MOST];
+    uint32_t *old; /* [rows] of a placed id of the many, that of the one */
+};
+
+static void must_run(struct case_run *run)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct owned_io o;
+    owned_io_init(&o, &drps_plan_kind);
+    if (drps_index_run(&o.io, &run->options, &run->result, &err) < 0) fail_msg("%s", err.text);
+    case_verify(run->out);
+}
+
+struct rows_by_name {
+    uint32_t *rows; /* [most] in the order of names; the intercept, which has none, in front */
+    size_t n, most;
+};
+
+static int add_name(void *ctx, uint64_t key, uint32_t row, unsigned field, const char *text,
+                    size_t bytes, struct drps_err *err)
+{
+    struct rows_by_name *names = ctx;
+    (void)key, (void)field, (void)text, (void)bytes, (void)err;
+    assert_true(names->n < names->most && row < names->most);
+    names->rows[names->n++] = row;
+    return 0;
+}
+
+static struct rows_by_name read_names(const char *dir, size_t rows)
+{
+    struct rows_by_name names = {.rows = calloc(rows, sizeof(uint32_t)), .n = 1, .most = rows};
+    struct drps_names *file;
+    assert_int_equal(drps_names_open(drps_io_os(), dir, &file, NULL), 0);
+    assert_int_equal(drps_names_scan(file, add_name, &names, NULL), 0);
+    assert_int_equal(names.n, rows);
+    drps_names_close(file);
+    return names;
+}
+
+/* Every row of the one is one of the many's. */
+static void match_rows(struct cluster *c)
+{
+    const size_t rows = c->one.result.info.rows;
+    struct rows_by_name one = read_names(c->one.out, rows);
+    struct rows_by_name many = read_names(c->many.out, rows);
+    c->old = malloc(rows * sizeof(*c->old));
+    memset(c->old, 0xff, rows * sizeof(*c->old));
+    for (size_t i = 0; i < rows; i++) {
+        assert_int_equal(c->old[many.rows[i]], UINT32_MAX);
+        c->old[many.rows[i]] = one.rows[i];
+    }
+    assert_int_equal(c->old[0], 0); /* the intercept */
+    free(one.rows);
+    free(many.rows);
+}
+
+static void cluster_make(struct cluster *c, uint32_t workers, enum case_format format,
+                         const char *algo, size_t samples, const char *blocks,
+                         const char *partition, const char *how)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    scratch_begin(&c->scratch);
+    const char *input = case_input(&c->scratch, "in", format, samples, 300, seed);
+    assert_true(workers <= WORKERS_MOST);
+    c->workers = workers;
+    for (int several = 0; several < 2; several++) {
+        struct case_run *run = several ? &c->many : &c->one;
+        case_begin(run, &c->scratch, input, algo);
+        (void)snprintf(run->out, sizeof(run->out), "%s",
+                       scratch_path(&c->scratch, several ? "many" : "one"));
+        run->options.blocks.by = blocks;
+        run->options.test_fraction = 0.2;
+        run->options.rank = strcmp(algo, "lmf") == 0 ? 2 : 0;
+        run->options.workers = several ? workers : 1;
+        run->options.partition = several ? partition : NULL;
+        run->options.samples = several ? how : NULL;
+        must_run(run);
+    }
+    match_rows(c);
+    if (drps_plan_open(drps_io_os(), c->one.out, &c->plan, &err) < 0) fail_msg("%s", err.text);
+    for (uint32_t r = 0; workers > 1 && r < workers; r++)
+        if (drps_plan_open_rank(drps_io_os(), c->many.out, r, &c->parts[r], &err) < 0)
+            fail_msg("%s", err.text);
+}
+
+static void cluster_end(struct cluster *c)
+{
+    drps_plan_close(c->plan);
+    for (uint32_t r = 0; r < c->workers; r++)
+        drps_plan_close(c->parts[r]);
+    free(c->old);
+    scratch_end(&c->scratch);
+}
+
+/* What one server says of a round. */
+struct served {
+    uint32_t *ids, *positions;
+    size_t n, part[WORKERS_MOST + 1];
+};
+
+static void read_served(const struct drps_plan *part, uint64_t round, struct served *out)
+{
+    const struct drps_plan_ranks *ranks = &part->info.ranks;
+    struct record r;
+    struct drps_err err = DRPS_ERR_INIT;
+    out->ids = read_list(part, round, &out->n);
+    out->positions = calloc(ranks->max_round_uses + 1, sizeof(*out->positions));
+    read_record(part, "positions.rec", DRPS_KIND_POSITIONS, round, &r);
+    if (drps_positions_decode(r.data, r.bytes, ranks->workers, out->n, ranks->max_round_uses,
+                              out->positions, out->part, &err) < 0)
+        fail_msg("%s", err.text);
+    free(r.data);
+}
+
+static uint32_t local_row(const struct drps_batch *b, size_t j)
+{
+    return b->local32 ? b->local32[j] : b->local16[j];
+}
+
+/* Entry j of a is one of b's in [from, to); a sample's rows are distinct. */
+static void check_entry(const struct drps_batch *a, const uint32_t *rows_a, size_t j,
+                        const struct drps_batch *b, const uint32_t *rows_b, size_t from, size_t to)
+{
+    while (from < to && rows_b[local_row(b, from)] != rows_a[local_row(a, j)])
+        from++;
+    assert_true(from < to);
+    if (a->values) assert_memory_equal(a->values + j, b->values + from, sizeof(*a->values));
+}
+
+/* The same samples of the same rows; rows_b [b->rows] have been named as rows_a are. A sample's
+ * entries are in the order of each one's own numbers. */
+static void check_same_batch(const struct drps_batch *a, const uint32_t *rows_a,
+                             const struct drps_batch *b, const uint32_t *rows_b)
+{
+    assert_int_equal(a->samples, b->samples);
+    assert_int_equal(a->rows, b->rows);
+    assert_int_equal(a->nnz, b->nnz);
+    assert_int_equal(!a->values, !b->values);
+    assert_memory_equal(a->labels, b->labels, a->samples * sizeof(*a->labels));
+    for (size_t s = 0; s <= a->samples; s++)
+        assert_int_equal(drps_batch_start(a, s), drps_batch_start(b, s));
+    for (size_t s = 0; s < a->samples; s++) {
+        const size_t from = drps_batch_start(a, s), to = drps_batch_start(a, s + 1);
+        for (size_t j = from; j < to; j++)
+            check_entry(a, rows_a, j, b, rows_b, from, to);
+    }
+}
+
+/* A worker's rows of the round: the parts of all servers, put together, as the one numbers them. */
+static uint32_t *join_parts(const struct cluster *c, const struct served *served, uint64_t round,
+                            uint32_t worker, size_t n)
+{
+    uint32_t shares[WORKERS_MOST];
+    uint32_t *rows = calloc(n + 1, sizeof(*rows));
+    struct record share;
+    size_t at = 0;
+    read_record(c->parts[worker], "shares.rec", DRPS_KIND_SHARES, round, &share);
+    assert_int_equal(drps_shares_decode(share.data, share.bytes, c->workers, n, shares, NULL), 0);
+    for (uint32_t s = 0; s < c->workers; s++) {
+        const uint64_t first = c->parts[s]->info.ranks.first_row;
+        assert_int_equal(served[s].part[worker + 1] - served[s].part[worker], shares[s]);
+        for (size_t i = served[s].part[worker]; i < served[s].part[worker + 1]; i++)
+            rows[at++] = c->old[first + served[s].ids[served[s].positions[i]]];
+    }
+    assert_int_equal(at, n);
+    free(share.data);
+    return rows;
+}
+
+/* A batch of the plan for one worker, or none. */
+static void check_batch(const struct cluster *c, const struct served *served, uint64_t round,
+                        uint32_t worker, uint64_t batch, int there)
+{
+    struct record body, own;
+    struct drps_batch a, b;
+    size_t n = 0;
+
+    read_record(c->parts[worker], "data.rec", DRPS_KIND_DATA, round, &own);
+    own.data = body_unpack(own.data, &own.bytes);
+    assert_int_equal(drps_batch_decode(own.data, own.bytes, &b, NULL), 0);
+    uint32_t *rows = join_parts(c, served, round, worker, b.rows);
+    if (there) {
+        uint32_t *want = read_list(c->plan, batch, &n);
+        read_record(c->plan, "data.rec", DRPS_KIND_DATA, batch, &body);
+        body.data = body_unpack(body.data, &body.bytes);
+        assert_int_equal(drps_batch_decode(body.data, body.bytes, &a, NULL), 0);
+        check_same_batch(&a, want, &b, rows);
+        free(want);
+        free(body.data);
+    } else {
+        assert_int_equal(b.samples, 0);
+        assert_int_equal(b.rows, 0);
+    }
+    free(rows);
+    free(own.data);
+}
+
+/* Every row that is opened is some worker's: the union has no others. */
+static void check_needed(const struct served *s, uint32_t workers)
+{
+    unsigned char *seen = calloc(s->n + 1, 1);
+    for (size_t i = 0; i < s->part[workers]; i++)
+        seen[s->positions[i]] = 1;
+    for (size_t i = 0; i < s->n; i++)
+        assert_int_equal(seen[i], 1);
+    free(seen);
+}
+
+static void check_rounds(struct cluster *c, uint64_t rounds, uint64_t first_round,
+                         uint64_t first_batch, uint64_t batches)
+{
+    struct served served[WORKERS_MOST];
+    for (uint64_t t = 0; t < rounds; t++) {
+        for (uint32_t s = 0; s < c->workers; s++) {
+            read_served(c->parts[s], first_round + t, &served[s]);
+            check_needed(&served[s], c->workers);
+        }
+        for (uint32_t w = 0; w < c->workers; w++) {
+            const uint64_t k = t * c->workers + w;
+            check_batch(c, served, first_round + t, w, first_batch + k, k < batches);
+        }
+        for (uint32_t s = 0; s < c->workers; s++) {
+            free(served[s].ids);
+            free(served[s].positions);
+        }
+    }
+}
+
+static void check_case(uint32_t workers, enum case_format format, const char *algo, size_t samples,
+                       const char *blocks, const char *partition)
+{
+    struct cluster *c = calloc(1, sizeof(*c));
+    cluster_make(c, workers, format, algo, samples, blocks, partition, "dealt");
+    const struct drps_plan_info *one = &c->plan->info, *part = &c->parts[0]->info;
+    uint64_t rows = 0, pulled = 0, served = 0;
+    assert_int_equal(part->batches, (one->batches + workers - 1) / workers);
+    assert_int_equal(part->eval_batches, (one->eval_batches + workers - 1) / workers);
+    check_rounds(c, part->batches, 0, 0, one->batches);
+    check_rounds(c, part->eval_batches, part->batches, one->batches, one->eval_batches);
+    for (uint32_t r = 0; r < workers; r++) {
+        const struct drps_plan_ranks *k = &c->parts[r]->info.ranks;
+        assert_int_equal(k->first_row, rows);
+        assert_string_equal(k->whole, c->parts[0]->info.ranks.whole);
+        rows += c->parts[r]->info.rows;
+        pulled += k->pulled_rows + k->eval_pulled_rows;
+        served += k->served_rows + k->eval_served_rows;
+    }
+    assert_int_equal(rows, one->rows);
+    for (uint64_t i = 0; !partition && i < rows; i++)
+        assert_int_equal(c->old[i], i); /* ranges of the rows as they are */
+    assert_int_equal(pulled, served);   /* what one gets another gives */
+    assert_true(pulled > 0);
+    assert_true(c->many.result.info.row_uses <= one->row_uses);
+    cluster_end(c);
+    free(c);
+}
+
+static void test_parts_put_together_are_the_batches(void **state)
+{
+    (void)state;
+    check_case(2, CASE_LIBSVM, "lor", 1000, "pattern", NULL);
+    check_case(3, CASE_RATINGS, "lmf", 700, "topk", NULL);
+    check_case(5, CASE_LIBSVM, "lor", 650, "id", NULL);
+    check_case(7, CASE_LIBSVM, "lor", 200, "none",
+               NULL); /* a round has more workers than batches */
+}
+
+static void test_placed_parts_put_together_are_the_batches(void **state)
+{
+    (void)state;
+    check_case(3, CASE_LIBSVM, "lor", 1000, "pattern", "auto");
+    check_case(2, CASE_RATINGS, "lmf", 700, "topk", "greedy");
+    check_case(5, CASE_RATINGS, "lmf", 700, "pattern", "auto");
+    check_case(5, CASE_LIBSVM, "lor", 650, "id", "dppa");
+    check_case(7, CASE_LIBSVM, "lor", 200, "none", "hash");
+    check_case(64, CASE_LIBSVM, "lor", 400, "pattern", "hash"); /* fewer units than servers */
+}
+
+/* ---- Placement ---- */
+
+enum { PLANTED_WORKERS = 3, PLANTED_BATCH = 20, PLANTED_ROWS = 40 };
+
+/* Batches of a worker touch, of every three rows, their own, and in each sample one that all
+ * share. */
+static const char *planted(struct scratch *s)
+{
+    struct random_source r = {.seed = seed};
+    const char *path = scratch_path(s, "planted");
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    for (unsigned i = 0; i < 60 * PLANTED_BATCH; i++) {
+        const unsigned worker = i / PLANTED_BATCH % PLANTED_WORKERS;
+        (void)fprintf(f, "%u %u:1 %u:1\n", i % 2, (unsigned)random_below(&r, 5),
+                      100 + worker + PLANTED_WORKERS * (unsigned)random_below(&r, PLANTED_ROWS));
+    }
+    assert_int_equal(fclose(f), 0);
+    return path;
+}
+
+static void test_auto_pulls_less_than_ranges_and_hash(void **state)
+{
+    static const char *const partitions[] = {"range", "hash", "greedy", "dppa", "auto"};
+    enum { RANGE, HASH, AUTO = 4, ALL };
+    struct scratch scratch;
+    uint64_t pulled[ALL], uses[ALL];
+    (void)state;
+    scratch_begin(&scratch);
+    const char *input = planted(&scratch);
+    for (int p = 0; p < ALL; p++) {
+        struct case_run run;
+        case_begin(&run, &scratch, input, "lor");
+        run.options.order = "given";
+        run.options.blocks.by = "none";
+        run.options.blocks.bytes = 8; /* a row */
+        run.options.batch_size = PLANTED_BATCH;
+        run.options.workers = PLANTED_WORKERS;
+        run.options.partition = partitions[p];
+        run.options.samples = "dealt";
+        run.options.force = 1;
+        must_run(&run);
+        pulled[p] = run.result.info.ranks.pulled_rows;
+        uses[p] = run.result.info.row_uses;
+        assert_int_equal(run.result.info.max_block_rows, 1); /* hot rows' blocks are no larger */
+    }
+    assert_true(pulled[AUTO] <= pulled[RANGE]);
+    assert_true(2 * pulled[AUTO] <= pulled[HASH]); /* the shared rows and the intercept remain */
+    assert_int_equal(uses[AUTO], uses[RANGE]);
+    scratch_end(&scratch);
+}
+
+/* ---- Placed samples ---- */
+
+/* Hashes of samples: label, and entries by row and value. */
+struct hashes {
+    uint64_t *hash; /* own */
+    size_t n, cap;
+};
+
+static void add_samples(struct hashes *h, const struct drps_batch *b, const uint32_t *rows)
+{
+    assert_int_equal(drps_array_reserve(&h->hash, &h->cap, h->n + b->samples, sizeof(*h->hash)), 0);
+    for (size_t s = 0; s < b->samples; s++) {
+        uint32_t label;
+        memcpy(&label, &b->labels[s], sizeof(label));
+        uint64_t hash = drps_mix64(label);
+        for (size_t j = drps_batch_start(b, s); j < drps_batch_start(b, s + 1); j++) {
+            uint32_t value = 0x3f800000; /* 1 */
+            if (b->values) memcpy(&value, &b->values[j], sizeof(value));
+            hash += drps_mix64((uint64_t)rows[local_row(b, j)] << 32 | value); /* in any order */
+        }
+        h->hash[h->n++] = hash;
+    }
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void hash_one(const struct cluster *c, uint64_t first, uint64_t batches, struct hashes *out)
+{
+    for (uint64_t k = first; k < first + batches; k++) {
+        struct record body;
+        struct drps_batch b;
+        size_t n;
+        uint32_t *rows = read_list(c->plan, k, &n);
+        read_record(c->plan, "data.rec", DRPS_KIND_DATA, k, &body);
+        body.data = body_unpack(body.data, &body.bytes);
+        assert_int_equal(drps_batch_decode(body.data, body.bytes, &b, NULL), 0);
+        add_samples(out, &b, rows);
+        free(rows);
+        free(body.data);
+    }
+}
+
+/* A round's batches; samples_out [workers] are added to. A worker's batches differ by one sample.
+ */
+static void hash_round(const struct cluster *c, uint64_t round, struct hashes *out, size_t *samples,
+                       size_t *least, size_t *most)
+{
+    struct served served[WORKERS_MOST];
+    for (uint32_t s = 0; s < c->workers; s++)
+        read_served(c->parts[s], round, &served[s]);
+    for (uint32_t w = 0; w < c->workers; w++) {
+        struct record own;
+        struct drps_batch b;
+        read_record(c->parts[w], "data.rec", DRPS_KIND_DATA, round, &own);
+        own.data = body_unpack(own.data, &own.bytes);
+        assert_int_equal(drps_batch_decode(own.data, own.bytes, &b, NULL), 0);
+        assert_true(b.samples <= c->parts[w]->info.batch_size);
+        uint32_t *rows = join_parts(c, served, round, w, b.rows);
+        add_samples(out, &b, rows);
+        samples[w] += b.samples;
+        if (b.samples < least[w]) least[w] = b.samples;
+        if (b.samples > most[w]) most[w] = b.samples;
+        assert_true(most[w] - least[w] <= 1);
+        free(rows);
+        free(own.data);
+    }
+    for (uint32_t s = 0; s < c->workers; s++) {
+        free(served[s].ids);
+        free(served[s].positions);
+    }
+}
+
+/* Every sample of the one is in one batch of one worker, and there is no other. */
+static void check_all_are_there(const struct cluster *c, uint64_t first_batch, uint64_t batches,
+                                uint64_t first_round, uint64_t rounds)
+{
+    struct hashes one = {0}, many = {0};
+    size_t samples[WORKERS_MOST] = {0}, least[DRPS_PLAN_WORKERS_MAX], most[WORKERS_MOST] = {0},
+           largest = 0;
+    memset(least, 0xff, sizeof(least));
+    hash_one(c, first_batch, batches, &one);
+    for (uint64_t t = first_round; t < first_round + rounds; t++)
+        hash_round(c, t, &many, samples, least, most);
+    assert_int_equal(many.n, one.n);
+    qsort(one.hash, one.n, sizeof(*one.hash), by_value);
+    qsort(many.hash, many.n, sizeof(*many.hash), by_value);
+    assert_memory_equal(one.hash, many.hash, one.n * sizeof(*one.hash));
+    for (uint32_t w = 0; w < c->workers; w++) {
+        const double limit = 1.02 * (double)one.n / c->workers,
+                     even = (double)(one.n / c->workers + 1);
+        assert_true((double)samples[w] <= (limit > even ? limit : even));
+        if (samples[w] > largest) largest = samples[w];
+    }
+    const uint64_t size = c->parts[0]->info.batch_size;
+    assert_int_equal(rounds,
+                     (largest + size - 1) / size); /* no more rounds than the largest takes */
+    free(one.hash);
+    free(many.hash);
+}
+
+static void test_placed_samples_are_all_there(void **state)
+{
+    static const struct {
+        uint32_t workers;
+        enum case_format format;
+        const char *algo, *blocks, *partition;
+        size_t samples;
+    } cases[] = {
+        {3, CASE_LIBSVM, "lor", "pattern", "auto", 1000},
+        {2, CASE_RATINGS, "lmf", "topk", "greedy", 700},
+        {5, CASE_RATINGS, "lmf", "pattern", "auto", 700},
+        {5, CASE_CSV, "lor", "id", "dppa", 650},
+        {7, CASE_LIBSVM, "lor", "none", "auto", 200},
+        {64, CASE_LIBSVM, "lor", "pattern", "auto", 400}, /* batches of a few samples, or none */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct cluster *c = calloc(1, sizeof(*c));
+        cluster_make(c, cases[i].workers, cases[i].format, cases[i].algo, cases[i].samples,
+                     cases[i].blocks, cases[i].partition, "placed");
+        const struct drps_plan_info *one = &c->plan->info, *part = &c->parts[0]->info;
+        check_all_are_there(c, 0, one->batches, 0, part->batches);
+        check_all_are_there(c, one->batches, one->eval_batches, part->batches, part->eval_batches);
+        c->many.options.force = 1; /* again: a hash of all batches and of who has which rows */
+        must_run(&c->many);
+        assert_string_equal(c->many.result.info.ranks.whole, part->ranks.whole);
+        cluster_end(c);
+        free(c);
+    }
+}
+
+/* Samples of three kinds, in any order, each with rows of its own kind. */
+static void test_placed_samples_pull_less(void **state)
+{
+    enum { KINDS = 3, FIELDS = 6, ROWS = 100, SAMPLES = 3000 };
+    static const char *const how[] = {"dealt", "placed", NULL};
+    struct random_source r = {.seed = seed};
+    struct scratch scratch;
+    uint64_t pulled[3];
+    (void)state;
+    scratch_begin(&scratch);
+    const char *input = scratch_path(&scratch, "kinds");
+    FILE *f = fopen(input, "w");
+    assert_non_null(f);
+    for (unsigned i = 0; i < SAMPLES; i++) {
+        const unsigned kind = (unsigned)random_below(&r, KINDS);
+        (void)fprintf(f, "%u", i % 2);
+        for (unsigned k = 0; k < FIELDS; k++)
+            (void)fprintf(f, " %u:1",
+                          1 + (k * KINDS + kind) * ROWS + (unsigned)random_below(&r, ROWS));
+        (void)fprintf(f, "\n");
+    }
+    assert_int_equal(fclose(f), 0);
+    for (int h = 0; h < 3; h++) {
+        struct case_run run;
+        case_begin(&run, &scratch, input, "lor");
+        run.options.batch_size = 50;
+        run.options.workers = KINDS;
+        run.options.partition = "auto";
+        run.options.samples = how[h];
+        run.options.test_fraction = 0.2;
+        run.options.force = 1;
+        must_run(&run);
+        pulled[h] = run.result.info.ranks.pulled_rows + run.result.info.ranks.eval_pulled_rows;
+    }
+    if (!(4 * pulled[1] < pulled[0]))
+        fail_msg("%" PRIu64 " rows pulled, %" PRIu64 " with samples dealt", pulled[1], pulled[0]);
+    assert_int_equal(pulled[2], pulled[1]); /* what auto does if nothing else is said */
+    scratch_end(&scratch);
+}
+
+static void test_placement_refuses(void **state)
+{
+    static const struct {
+        const char *partition, *samples, *says;
+        size_t features;
+        uint32_t workers;
+        int rc;
+    } cases[] = {
+        {"auto", NULL, "--workers 2", 100, 1, DRPS_E_CONFIG},
+        {"metis", NULL, "not metis", 100, 2, DRPS_E_CONFIG},
+        {"auto", NULL, "only", 4, 64, DRPS_E_CONFIG},
+        {"auto", "dealt", "--memory", 700000, 64, DRPS_E_MEMORY_BUDGET},
+        {NULL, "placed", "--partition auto, greedy or dppa, not range", 100, 2, DRPS_E_CONFIG},
+        {"hash", "placed", "not hash", 100, 2, DRPS_E_CONFIG},
+        {"auto", "shared", "dealt or placed, not shared", 100, 2, DRPS_E_CONFIG},
+    };
+    struct scratch scratch;
+    struct case_run run;
+    (void)state;
+    scratch_begin(&scratch);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        const size_t samples = 10 + 4 * cases[i].features / 5;
+        case_begin(&run, &scratch,
+                   case_input(&scratch, "in", CASE_RATINGS, samples, cases[i].features, seed),
+                   "lmf");
+        run.options.blocks.by = "none";
+        run.options.batch_size = 10000;
+        run.options.workers = cases[i].workers;
+        run.options.partition = cases[i].partition;
+        run.options.samples = cases[i].samples;
+        assert_int_equal(drps_index_run(drps_io_os(), &run.options, &run.result, &err),
+                         cases[i].rc);
+        if (!strstr(err.text, cases[i].says)) fail_msg("case %zu: %s", i, err.text);
+    }
+    scratch_end(&scratch);
+}
+
+static void test_one_worker_has_the_plan_of_before(void **state)
+{
+    struct cluster *c = calloc(1, sizeof(*c));
+    struct stat st;
+    char path[SCRATCH_PATH_BYTES + 16];
+    (void)state;
+    cluster_make(c, 1, CASE_LIBSVM, "lor", 400, "pattern", NULL, NULL);
+    (void)snprintf(path, sizeof(path), "%s/rank-0", c->one.out);
+    assert_int_equal(stat(path, &st), -1);
+    assert_true(case_same_records(c->one.out, c->many.out));
+    assert_int_equal(c->plan->info.ranks.workers, 1);
+    cluster_end(c);
+    free(c);
+}
+
+/* ---- Owners ---- */
+
+static void own(const uint32_t *block_first, size_t blocks, const char *dir, uint64_t steps,
+                uint32_t servers, int want, struct owners *out)
+{
+    const struct owners_job job = {.io = drps_io_os(),
+                                   .dir = dir,
+                                   .steps = steps,
+                                   .block_first = block_first,
+                                   .blocks = blocks,
+                                   .memory_bytes = 1 << 20};
+    assert_int_equal(owners_by_range(&job, servers, out, NULL), want);
+}
+
+static void write_lists(const char *dir, const uint32_t *const *lists, const size_t *n,
+                        size_t steps)
+{
+    struct drps_recwriter *w;
+    char path[SCRATCH_PATH_BYTES + 16];
+    unsigned char packed[256];
+    (void)snprintf(path, sizeof(path), "%s/rows.rec", dir);
+    assert_int_equal(drps_recwriter_open(drps_io_os(), path, DRPS_KIND_ROWS, &w, NULL), 0);
+    for (size_t s = 0; s < steps; s++) {
+        const struct drps_piece piece = {packed, drps_list_encode(lists[s], n[s], packed)};
+        assert_int_equal(drps_recwriter_add(w, &piece, 1, NULL), 0);
+    }
+    assert_int_equal(drps_recwriter_finish(w, NULL), 0);
+    drps_recwriter_close(w);
+}
+
+/* Two blocks of 10 rows; 30 accesses to the first, 10 to the second. Weights: 0.5 + 0.75 and 0.5 +
+ * 0.25. Half of all, 1, lies 0.8 into the first block: at row 8. Two thirds, 4/3, 0.111 into the
+ * second one. */
+static void test_owners_share_rows_and_accesses(void **state)
+{
+    struct scratch scratch;
+    struct owners o;
+    const uint32_t block_first[] = {0, 10, 20};
+    const uint32_t rows[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
+    const uint32_t *const lists[] = {rows, rows, rows};
+    const size_t n[] = {15, 10, 15};
+    (void)state;
+    scratch_begin(&scratch);
+    const char *dir = scratch_path(&scratch, ".");
+    write_lists(dir, lists, n, 3);
+    own(block_first, 2, dir, 3, 1, 0, &o);
+    assert_int_equal(o.first[1], 20);
+    own(block_first, 2, dir, 3, 2, 0, &o);
+    assert_int_equal(o.first[1], 8);
+    own(block_first, 2, dir, 3, 3, 0, &o);
+    assert_int_equal(o.first[1], 5);
+    assert_int_equal(o.first[2], 11);
+    own(block_first, 2, dir, 3, 20, 0, &o); /* a row each */
+    for (uint32_t r = 0; r <= 20; r++)
+        assert_int_equal(o.first[r], r);
+    own(block_first, 2, dir, 3, 21, DRPS_E_CONFIG, &o);
+    scratch_end(&scratch);
+}
+
+/* ---- Damage ---- */
+
+static void test_shares_that_do_not_fit_are_refused(void **state)
+{
+    const uint32_t shares[] = {3, 0, 4};
+    uint32_t out[3];
+    unsigned char packed[64];
+    const size_t bytes = drps_numbers_encode(shares, 3, packed);
+    (void)state;
+    assert_int_equal(drps_shares_decode(packed, bytes, 3, 7, out, NULL), 0);
+    assert_memory_equal(out, shares, sizeof(shares));
+    assert_int_equal(drps_shares_decode(packed, bytes, 3, 8, out, NULL), DRPS_E_CORRUPT);
+    assert_int_equal(drps_shares_decode(packed, bytes, 2, 7, out, NULL), DRPS_E_CORRUPT);
+    assert_int_equal(drps_shares_decode(packed, bytes - 1, 3, 7, out, NULL), DRPS_E_CORRUPT);
+    assert_int_equal(drps_shares_decode(packed, 0, 3, 7, out, NULL), DRPS_E_CORRUPT);
+}
+
+static void test_positions_that_do_not_fit_are_refused(void **state)
+{
+    const uint32_t first[] = {0, 2, 3}, second[] = {1, 3};
+    uint32_t out[5];
+    size_t part[4];
+    unsigned char packed[128];
+    size_t bytes = drps_list_encode(first, 3, packed);
+    (void)state;
+    bytes += drps_list_encode(second, 0, packed + bytes);
+    bytes += drps_list_encode(second, 2, packed + bytes);
+    assert_int_equal(drps_positions_decode(packed, bytes, 3, 4, 5, out, part, NULL), 0);
+    assert_int_equal(part[1], 3);
+    assert_int_equal(part[2], 3);
+    assert_int_equal(part[3], 5);
+    assert_memory_equal(out, first, sizeof(first));
+    assert_memory_equal(out + 3, second, sizeof(second));
+    assert_int_equal(drps_positions_decode(packed, bytes, 3, 3, 5, out, part, NULL),
+                     DRPS_E_CORRUPT); /* position 3 of 3 */
+    assert_int_equal(drps_positions_decode(packed, bytes, 3, 4, 4, out, part, NULL),
+                     DRPS_E_CORRUPT); /* no room for five */
+    assert_int_equal(drps_positions_decode(packed, bytes, 2, 4, 5, out, part, NULL),
+                     DRPS_E_CORRUPT); /* a list too many */
+    for (size_t cut = 0; cut < bytes; cut++)
+        assert_int_equal(drps_positions_decode(packed, cut, 3, 4, 5, out, part, NULL),
+                         DRPS_E_CORRUPT);
+}
+
+/* Positions of another round: the files are whole, and yet do not belong together. */
+static void test_rounds_that_do_not_fit_are_found(void **state)
+{
+    struct cluster *c = calloc(1, sizeof(*c));
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_recwriter *w;
+    char path[SCRATCH_PATH_BYTES + 32];
+    (void)state;
+    cluster_make(c, 2, CASE_LIBSVM, "lor", 600, "pattern", NULL, NULL);
+    struct drps_plan *part = c->parts[1];
+    const uint64_t rounds = part->info.batches + part->info.eval_batches;
+    struct record *all = calloc(rounds, sizeof(*all));
+    for (uint64_t t = 0; t < rounds; t++)
+        read_record(part, "positions.rec", DRPS_KIND_POSITIONS, t, &all[t]);
+    (void)snprintf(path, sizeof(path), "%s/rank-1/positions.rec", c->many.out);
+    assert_int_equal(remove(path), 0);
+    assert_int_equal(drps_recwriter_open(drps_io_os(), path, DRPS_KIND_POSITIONS, &w, NULL), 0);
+    for (uint64_t t = 0; t < rounds; t++) {
+        const struct record *r = &all[(t + 1) % rounds];
+        const struct drps_piece piece = {r->data, r->bytes};
+        assert_int_equal(drps_recwriter_add(w, &piece, 1, NULL), 0);
+    }
+    assert_int_equal(drps_recwriter_finish(w, NULL), 0);
+    drps_recwriter_close(w);
+    assert_int_equal(drps_plan_save(drps_io_os(), part->dir, &part->info, part->fields, NULL, &err),
+                     0); /* with the right checksum */
+    drps_plan_close(part);
+    assert_int_equal(drps_plan_open_rank(drps_io_os(), c->many.out, 1, &c->parts[1], &err), 0);
+    assert_int_equal(drps_plan_verify(c->parts[1], &err), DRPS_E_CORRUPT);
+    assert_non_null(strstr(err.text, "positions.rec"));
+    for (uint64_t t = 0; t < rounds; t++)
+        free(all[t].data);
+    free(all);
+    cluster_end(c);
+    free(c);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parts_put_together_are_the_batches),
+        cmocka_unit_test(test_placed_parts_put_together_are_the_batches),
+        cmocka_unit_test(test_auto_pulls_less_than_ranges_and_hash),
+        cmocka_unit_test(test_placed_samples_are_all_there),
+        cmocka_unit_test(test_placed_samples_pull_less),
+        cmocka_unit_test(test_placement_refuses),
+        cmocka_unit_test(test_one_worker_has_the_plan_of_before),
+        cmocka_unit_test(test_owners_share_rows_and_accesses),
+        cmocka_unit_test(test_shares_that_do_not_fit_are_refused),
+        cmocka_unit_test(test_positions_that_do_not_fit_are_refused),
+        cmocka_unit_test(test_rounds_that_do_not_fit_are_found),
+    };
+    if (argc > 1) seed = strtoull(argv[1], NULL, 0);
+    printf("seed %llu\n", (unsigned long long)seed);
+    return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
+}

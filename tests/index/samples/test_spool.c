@@ -1,0 +1,376 @@
+/* The spool: one order whatever the memory, ids rewritten by generation, values kept. */
+#include <errno.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/drps_rng.h"
+#include "index/samples/drps_spool.h"
+#include "support/fault_io.h"
+#include "support/scratch.h"
+
+/* Sample i: all of it follows from i and the seed. The label is i, so that order can be checked. */
+struct shape {
+    uint64_t seed;
+    uint32_t n;          /* samples */
+    unsigned order_bits; /* that differ: few make many equal places */
+    uint32_t most;       /* features */
+};
+
+static uint64_t order_of(const struct shape *shape, uint32_t i)
+{
+    uint64_t order = drps_rng_at(shape->seed, i);
+    return shape->order_bits == 64 ? order : order >> (64 - shape->order_bits) << 3;
+}
+
+static uint32_t features_of(const struct shape *shape, uint32_t i)
+{
+    return (uint32_t)(drps_rng_at(shape->seed + 1, i) % (shape->most + 1));
+}
+
+static uint32_t id_of(uint32_t i, uint32_t j)
+{
+    return i * 16 + j;
+}
+
+static float value_of(uint32_t i, uint32_t j)
+{
+    return (float)(i % 100) + (float)j / 8;
+}
+
+static int has_values(uint32_t i)
+{
+    return i % 3 == 0;
+}
+
+static int add(struct spool *s, const struct shape *shape, uint32_t i, uint32_t n,
+               struct drps_err *err)
+{
+    uint32_t *ids = malloc(n * sizeof(*ids) + 1);
+    float *values = malloc(n * sizeof(*values) + 1);
+    assert_non_null(ids);
+    assert_non_null(values);
+    for (uint32_t j = 0; j < n; j++) {
+        ids[j] = id_of(i, j);
+        values[j] = value_of(i, j);
+    }
+    struct spool_sample sample = {.order = order_of(shape, i),
+                                  .label = (float)i,
+                                  .n = n,
+                                  .ids = ids,
+                                  .values = has_values(i) ? values : NULL};
+    int rc = spool_add(s, &sample, err);
+    free(ids);
+    free(values);
+    return rc;
+}
+
+struct seen {
+    const struct shape *shape;
+    uint32_t *order; /* sample numbers as visited */
+    uint32_t n;
+    uint32_t add;  /* to every id, by relabelling */
+    uint32_t huge; /* number of the sample with huge_n features, UINT32_MAX: none */
+    uint32_t huge_n;
+    int stop_at;
+};
+
+static int look(void *ctx, struct spool_sample *sample, struct drps_err *err)
+{
+    struct seen *seen = ctx;
+    uint32_t i = (uint32_t)sample->label;
+    if (seen->stop_at && (int)seen->n == seen->stop_at)
+        return drps_err_set(err, -ECANCELED, "stopped");
+    assert_true(seen->n < seen->shape->n);
+    assert_true(sample->order == order_of(seen->shape, i));
+    assert_int_equal(sample->n, i == seen->huge ? seen->huge_n : features_of(seen->shape, i));
+    assert_int_equal(sample->values != NULL, has_values(i));
+    for (uint32_t j = 0; j < sample->n; j++) {
+        if (sample->ids[j] != id_of(i, j) + seen->add)
+            fail_msg("sample %u entry %u: id %u, expected %u", i, j, sample->ids[j],
+                     id_of(i, j) + seen->add);
+        if (sample->values) assert_true(sample->values[j] == value_of(i, j));
+    }
+    seen->order[seen->n++] = i;
+    return 0;
+}
+
+/* Places first, then arrival. */
+static void assert_in_order(const struct seen *seen, int sorted)
+{
+    assert_int_equal(seen->n, seen->shape->n);
+    for (uint32_t k = 0; k < seen->n; k++) {
+        if (!sorted) {
+            assert_int_equal(seen->order[k], k);
+            continue;
+        }
+        if (!k) continue;
+        uint64_t a = order_of(seen->shape, seen->order[k - 1]);
+        uint64_t b = order_of(seen->shape, seen->order[k]);
+        if (a > b || (a == b && seen->order[k - 1] >= seen->order[k]))
+            fail_msg("place %u: samples %u and %u out of order", k, seen->order[k - 1],
+                     seen->order[k]);
+    }
+}
+
+static struct spool *fill(const char *dir, unsigned buckets, uint64_t kept,
+                          const struct shape *shape)
+{
+    struct spool *s;
+    struct drps_err err = DRPS_ERR_INIT;
+    if (spool_open(drps_io_os(), dir, "spool", buckets, kept, &s, &err)) fail_msg("%s", err.text);
+    for (uint32_t i = 0; i < shape->n; i++)
+        assert_int_equal(add(s, shape, i, features_of(shape, i), &err), 0);
+    assert_int_equal(spool_finish(s, &err), 0);
+    return s;
+}
+
+static void test_spool_order_does_not_depend_on_memory(void **state)
+{
+    static const struct {
+        const char *name;
+        unsigned buckets;
+        uint64_t memory, kept;
+        unsigned order_bits;
+    } cases[] = {
+        {"in memory", SPOOL_BUCKETS, 1 << 30, 0, 64},
+        {"in memory from the start", SPOOL_BUCKETS, 1 << 30, 32 << 18, 64},
+        {"some buckets kept", SPOOL_BUCKETS, 1 << 30, 7 << 18, 64},
+        {"dealt once", SPOOL_BUCKETS, 1 << 10, 0, 64},
+        {"kept, dealt once", SPOOL_BUCKETS, 1 << 10, 32 << 18, 64},
+        {"dealt until single samples", SPOOL_BUCKETS, 1, 0, 64},
+        {"many equal places, in memory", SPOOL_BUCKETS, 1 << 30, 0, 6},
+        {"many equal places, dealt to the last bit", SPOOL_BUCKETS, 1, 0, 6},
+        {"order of arrival", 1, 1, 0, 64},
+        {"order of arrival, kept", 1, 1, 1 << 18, 64},
+    };
+    struct scratch *s = *state;
+    struct random_source r = random_begin("spool");
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        struct shape shape = {
+            .seed = r.seed, .n = 300, .order_bits = cases[c].order_bits, .most = 12};
+        struct seen seen = {
+            .shape = &shape, .order = calloc(shape.n, sizeof(uint32_t)), .huge = UINT32_MAX};
+        struct drps_err err = DRPS_ERR_INIT;
+        struct spool *spool = fill(s->dir, cases[c].buckets, cases[c].kept, &shape);
+        assert_true(spool_bytes(spool) >= shape.n * 16);
+        if (spool_drain(spool, cases[c].memory,
+                        &(struct spool_visitor){.visit = look, .ctx = &seen}, &err))
+            fail_msg("%s: %s", cases[c].name, err.text);
+        assert_in_order(&seen, cases[c].buckets > 1);
+        assert_int_equal(folder_entries(s->dir), 0); /* consumed */
+        spool_close(spool);
+        free(seen.order);
+    }
+    spool_close(NULL);
+}
+
+/* A walk leaves everything as it was, whatever the visitor does. */
+static int spoil(void *ctx, struct spool_sample *sample, struct drps_err *err)
+{
+    (void)err;
+    ++*(uint32_t *)ctx;
+    for (uint32_t j = 0; j < sample->n; j++)
+        sample->ids[j] = 0;
+    return 0;
+}
+
+static void test_spool_walks_and_stays(void **state)
+{
+    struct scratch *dir = *state;
+    struct drps_err err = DRPS_ERR_INIT;
+    const struct shape shape = {.seed = 5, .n = 40000, .order_bits = 64, .most = 12};
+    struct seen seen = {.shape = &shape, .huge = UINT32_MAX};
+    struct spool *s;
+    uint32_t visited = 0;
+    const struct spool_visitor spoiling = {.visit = spoil, .ctx = &visited};
+    const struct spool_visitor looking = {.visit = look, .ctx = &seen};
+    seen.order = calloc(shape.n, sizeof(*seen.order));
+    if (spool_open(drps_io_os(), dir->dir, "line", 1, 3 << 18, &s, &err)) fail_msg("%s", err.text);
+    for (uint32_t i = 0; i < shape.n; i++)
+        assert_int_equal(add(s, &shape, i, features_of(&shape, i), &err), 0);
+    assert_int_equal(spool_finish(s, &err), 0);
+    assert_int_equal(spool_walk(s, &spoiling, &err), 0);
+    assert_int_equal(visited, shape.n);
+    assert_int_equal(spool_walk(s, &looking, &err), 0);
+    assert_in_order(&seen, 0);
+    seen.n = 0;
+    assert_int_equal(spool_drain(s, 0, &looking, &err), 0);
+    assert_in_order(&seen, 0);
+    spool_close(s);
+    free(seen.order);
+}
+
+static void test_spool_no_samples(void **state)
+{
+    struct scratch *s = *state;
+    struct shape shape = {.n = 0};
+    struct seen seen = {.shape = &shape, .huge = UINT32_MAX};
+    struct spool *spool = fill(s->dir, SPOOL_BUCKETS, 0, &shape);
+    assert_int_equal(spool_relabel(spool, 0, 0, NULL, NULL), 0);
+    assert_int_equal(
+        spool_drain(spool, 0, &(struct spool_visitor){.visit = look, .ctx = &seen}, NULL), 0);
+    spool_close(spool);
+}
+
+/* Larger than the buffer that a bucket is walked with. */
+static void test_spool_huge_sample(void **state)
+{
+    enum { HUGE_FEATURES = 3 << 20 };
+    static const unsigned buckets[] = {1, SPOOL_BUCKETS, 1, SPOOL_BUCKETS, 1};
+    /* none; the first chunks of the bucket; all of it */
+    static const uint64_t kept[] = {0, 0, 5 << 18, 40 << 18, 64 << 18};
+    struct scratch *s = *state;
+    for (size_t c = 0; c < sizeof(buckets) / sizeof(buckets[0]); c++) {
+        struct shape shape = {.seed = 9, .n = 50, .order_bits = 64, .most = 5};
+        struct seen seen = {.shape = &shape,
+                            .order = calloc(shape.n, sizeof(uint32_t)),
+                            .huge = 21,
+                            .huge_n = HUGE_FEATURES};
+        struct drps_err err = DRPS_ERR_INIT;
+        struct spool *spool;
+        assert_int_equal(
+            spool_open(drps_io_os(), s->dir, "spool", buckets[c], kept[c], &spool, &err), 0);
+        for (uint32_t i = 0; i < shape.n; i++)
+            assert_int_equal(add(spool, &shape, i,
+                                 i == seen.huge ? HUGE_FEATURES : features_of(&shape, i), &err),
+                             0);
+        assert_int_equal(spool_finish(spool, &err), 0);
+        if (spool_drain(spool, 1 << 10, &(struct spool_visitor){.visit = look, .ctx = &seen}, &err))
+            fail_msg("%s", err.text);
+        assert_in_order(&seen, buckets[c] > 1);
+        spool_close(spool);
+        free(seen.order);
+    }
+}
+
+/* Generations of very different lengths, one of them empty: each gets its own map. */
+static void test_spool_relabel_by_generation(void **state)
+{
+    static const uint32_t first[] = {0, 1, 700, 700, 2500, 3000}; /* samples of the generations */
+    enum { GENERATIONS = 5 };
+    static const unsigned buckets[] = {1, SPOOL_BUCKETS, SPOOL_BUCKETS, 1};
+    static const uint64_t kept[] = {0, 0, 9 << 18, 1 << 18};
+    struct scratch *s = *state;
+    for (size_t c = 0; c < sizeof(buckets) / sizeof(buckets[0]); c++) {
+        struct shape shape = {.seed = 4, .n = 3000, .order_bits = 64, .most = 12};
+        struct seen seen = {.shape = &shape,
+                            .order = calloc(shape.n, sizeof(uint32_t)),
+                            .huge = UINT32_MAX,
+                            .add = 1000000};
+        struct drps_err err = DRPS_ERR_INIT;
+        struct spool *spool;
+        assert_int_equal(
+            spool_open(drps_io_os(), s->dir, "spool", buckets[c], kept[c], &spool, &err), 0);
+        for (uint32_t g = 0; g < GENERATIONS; g++) {
+            if (g) assert_int_equal(spool_mark(spool, &err), 0);
+            for (uint32_t i = first[g]; i < first[g + 1]; i++)
+                assert_int_equal(add(spool, &shape, i, features_of(&shape, i), &err), 0);
+        }
+        assert_int_equal(spool_finish(spool, &err), 0);
+        for (uint32_t g = 0; g < GENERATIONS; g++) {
+            uint32_t base = id_of(first[g], 0);
+            uint32_t n = id_of(first[g + 1], 0) - base;
+            uint32_t *map = malloc(n * sizeof(*map) + 1);
+            assert_non_null(map);
+            for (uint32_t k = 0; k < n; k++)
+                map[k] = base + k + seen.add;
+            if (spool_relabel(spool, g, base, map, &err))
+                fail_msg("generation %u: %s", g, err.text);
+            free(map);
+        }
+        if (spool_drain(spool, 1 << 14, &(struct spool_visitor){.visit = look, .ctx = &seen}, &err))
+            fail_msg("%s", err.text);
+        assert_in_order(&seen, buckets[c] > 1);
+        spool_close(spool);
+        free(seen.order);
+    }
+}
+
+static void test_spool_visitor_stops(void **state)
+{
+    struct scratch *s = *state;
+    static const uint64_t memory[] = {1 << 30, 1 << 12};
+    for (size_t c = 0; c < 2; c++) {
+        struct shape shape = {.seed = 4, .n = 3000, .order_bits = 64, .most = 12};
+        struct seen seen = {.shape = &shape,
+                            .order = calloc(shape.n, sizeof(uint32_t)),
+                            .huge = UINT32_MAX,
+                            .stop_at = 1234};
+        struct spool *spool = fill(s->dir, SPOOL_BUCKETS, 5 << 18, &shape);
+        assert_int_equal(spool_drain(spool, memory[c],
+                                     &(struct spool_visitor){.visit = look, .ctx = &seen}, NULL),
+                         -ECANCELED);
+        assert_int_equal(seen.n, 1234);
+        spool_close(spool);
+        assert_int_equal(folder_entries(s->dir), 0);
+        free(seen.order);
+    }
+}
+
+static int all_steps(const struct drps_io *io, const char *dir, struct seen *seen,
+                     struct drps_err *err)
+{
+    struct spool *s = NULL;
+    uint32_t *map = calloc(id_of(seen->shape->n, 0), sizeof(*map));
+    assert_non_null(map);
+    for (uint32_t i = 0; i < id_of(seen->shape->n, 0); i++)
+        map[i] = i;
+    int rc = spool_open(io, dir, "spool", SPOOL_BUCKETS, 3 << 18, &s, err);
+    for (uint32_t i = 0; rc == 0 && i < seen->shape->n; i++)
+        rc = add(s, seen->shape, i, features_of(seen->shape, i), err);
+    if (rc == 0) rc = spool_finish(s, err);
+    if (rc == 0) rc = spool_relabel(s, 0, 0, map, err);
+    if (rc == 0)
+        rc = spool_drain(s, 2000, &(struct spool_visitor){.visit = look, .ctx = seen}, err);
+    spool_close(s);
+    free(map);
+    return rc;
+}
+
+static void test_spool_faults_are_told(void **state)
+{
+    static const unsigned ops[] = {FAULT_OPEN, FAULT_PWRITE, FAULT_PREAD};
+    struct scratch *s = *state;
+    struct shape shape = {.seed = 4, .n = 200, .order_bits = 3, .most = 12};
+    uint32_t order[200];
+    for (size_t i = 0; i < 3; i++) {
+        for (long k = 1;; k += k < 40 ? 1 : 97) {
+            struct fault_io *f = fault_io_new(drps_io_os());
+            struct seen seen = {.shape = &shape, .order = order, .huge = UINT32_MAX};
+            struct drps_err err = DRPS_ERR_INIT;
+            assert_non_null(f);
+            fault_io_arm(f, ops[i], k, 0, FAULT_ERROR, -EIO);
+            int rc = all_steps(&f->io, s->dir, &seen, &err);
+            int fired = atomic_load(&f->fired);
+            fault_io_free(f);
+            assert_int_equal(rc, fired ? -EIO : 0);
+            assert_int_equal(folder_entries(s->dir), 0);
+            if (!fired) break;
+            assert_true(err.text[0] != '\0');
+        }
+    }
+}
+
+#define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(test_spool_order_does_not_depend_on_memory),
+        SCRATCH_TEST(test_spool_walks_and_stays),
+        SCRATCH_TEST(test_spool_no_samples),
+        SCRATCH_TEST(test_spool_huge_sample),
+        SCRATCH_TEST(test_spool_relabel_by_generation),
+        SCRATCH_TEST(test_spool_visitor_stops),
+        SCRATCH_TEST(test_spool_faults_are_told),
+    };
+    return cmocka_run_group_tests_name("index_spool", tests, NULL, NULL);
+}
