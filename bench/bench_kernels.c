@@ -20,8 +20,8 @@
 
 #include "base/drps_clock.h"
 #include "base/drps_rng.h"
-#include "engine/drps_model.h"
-#include "engine/drps_optim.h"
+#include "engine/model/drps_model.h"
+#include "engine/model/drps_optim.h"
 
 enum { SAMPLES = 1000, RUNS = 5, MAX_FIELDS = 39 };
 

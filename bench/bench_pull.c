@@ -17,7 +17,7 @@
 #include "base/drps_clock.h"
 #include "base/drps_rng.h"
 #include "bench/ends.h"
-#include "engine/drps_optim.h"
+#include "engine/model/drps_optim.h"
 
 enum { TABLE = 500000, WARM = 20 };
 

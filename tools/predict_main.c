@@ -1,5 +1,5 @@
 /* drps-predict: score samples with a model. Argument parsing and printing; the work is
- * engine/predict.c. */
+ * engine/publish/predict.c. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_size.h"
-#include "engine/drps_predict.h"
+#include "engine/publish/drps_predict.h"
 #include "tools/cli.h"
 #include "tools/reader_options.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/drps_size.h"
 #include "base/folder/drps_manifest.h"
-#include "engine/drps_modeldir.h"
+#include "engine/publish/drps_modeldir.h"
 #include "index/plan/drps_plan.h"
 #include "tools/cli.h"
 

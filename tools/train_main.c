@@ -1,4 +1,4 @@
-/* drps-train: execute a plan. Argument parsing and printing; the work is engine/job.c. */
+/* drps-train: execute a plan. Argument parsing and printing; the work is engine/train/job.c. */
 #include <float.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,10 +7,10 @@
 
 #include "base/drps_size.h"
 #include "base/folder/drps_manifest.h"
+#include "engine/cluster/drps_ranks.h"
 #include "engine/drps_engine.h"
-#include "engine/drps_publish.h"
-#include "engine/drps_ranks.h"
-#include "engine/drps_report.h"
+#include "engine/publish/drps_publish.h"
+#include "engine/train/drps_report.h"
 #include "net/drps_launch.h"
 #include "net/drps_peers.h"
 #include "sched/drps_timing.h"

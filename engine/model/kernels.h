@@ -1,14 +1,14 @@
 /*
  * What the sources of engine/model share: the forward and backward passes of the three predictors.
  *
- * Shapes as in engine/drps_model.h. A forward pass fills scores [s] for s in [first, last). A
+ * Shapes as in engine/model/drps_model.h. A forward pass fills scores [s] for s in [first, last). A
  * backward pass takes slopes [last - first], the loss's derivative by the score of sample first +
  * i, and adds to grads; the intercept is the caller's. The twins in ref.c share no code with these.
  */
 #ifndef DRPS_MODEL_KERNELS_H
 #define DRPS_MODEL_KERNELS_H
 
-#include "engine/drps_model.h"
+#include "engine/model/drps_model.h"
 
 /* For bodies that are instantiated with constant arguments. */
 #define DRPS_INLINE static inline __attribute__((always_inline))

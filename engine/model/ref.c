@@ -3,7 +3,7 @@
  * on purpose. They share no code with the kernels; tests compare the two and check these by finite
  * differences.
  */
-#include "engine/drps_model.h"
+#include "engine/model/drps_model.h"
 
 #include <math.h>
 

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "engine/drps_modeldir.h"
-#include "engine/drps_ranks.h"
+#include "engine/cluster/drps_ranks.h"
+#include "engine/publish/drps_modeldir.h"
 #include "support/base_plans.h"
 #include "support/edited.h"
 #include "support/fuzz_check.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "engine/drps_ranks.h"
+#include "engine/cluster/drps_ranks.h"
 #include "storage/kv/drps_kv.h"
 #include "support/fuzz_check.h"
 

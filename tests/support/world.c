@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/drps_modeldir.h"
+#include "engine/publish/drps_modeldir.h"
 #include "support/world.h"
 
 static void make_plan(struct world *w, const char *input, const char *algo, const char *out,

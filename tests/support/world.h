@@ -5,7 +5,7 @@
 #ifndef DRPS_TESTS_WORLD_H
 #define DRPS_TESTS_WORLD_H
 
-#include "engine/drps_ranks.h"
+#include "engine/cluster/drps_ranks.h"
 #include "support/index_case.h"
 
 enum { WORLD_WORKERS = 3 };

@@ -24,8 +24,8 @@
 #include <jansson.h>
 
 #include "base/folder/drps_manifest.h"
-#include "engine/drps_modeldir.h"
-#include "engine/drps_predict.h"
+#include "engine/publish/drps_modeldir.h"
+#include "engine/publish/drps_predict.h"
 #include "support/index_case.h"
 #include "support/stat_tool.h"
 #include "support/world.h"

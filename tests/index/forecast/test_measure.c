@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/windows.h"
+#include "engine/step/drps_windows.h"
 #include "index/drps_index.h"
 #include "index/plan/drps_window.h"
 #include "support/index_case.h"

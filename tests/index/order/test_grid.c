@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "engine/windows.h"
+#include "engine/step/drps_windows.h"
 #include "index/drps_index.h"
 #include "index/order/drps_grid.h"
 #include "storage/relay/hold.h"

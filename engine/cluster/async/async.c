@@ -1,0 +1,251 @@
+/* The threads of asynchronous rounds, how they end together, and what the parts share. */
+#include "engine/cluster/async/drps_async.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cluster/async/parts.h"
+
+/* A part with a thread of its own, and what its epoch came to. */
+struct part_thread {
+    pthread_t thread;
+    int running, rc;
+    struct drps_err err;
+};
+
+struct drps_async {
+    struct async_job job;
+    struct async_worker *worker; /* own, as are the next two */
+    struct async_server *server;
+    struct async_master *master; /* NULL above rank 0 */
+    struct part_thread serving, scheduling;
+    int stopped; /* END said so */
+};
+
+/* ---- What parts share ---- */
+
+int drps_async_told_failed(struct drps_err *err)
+{
+    return drps_err_set(err, DRPS_E_CLOSED, "another part of this rank has failed");
+}
+
+void drps_async_tell_failed(const struct async_job *job, enum drps_net_part part)
+{
+    const struct drps_net_send send = {.to = job->rank, .part = part, .type = DRPS_MESSAGE_FAILED};
+    const int rc = drps_net_send(job->o.net, &send, job->o.wait_ms, NULL);
+    (void)rc; /* that fails when the net has failed, which the part hears itself */
+}
+
+int drps_async_receive(const struct async_job *job, enum drps_net_part part, uint32_t timeout_ms,
+                       struct drps_net_message **out, struct drps_err *err)
+{
+    int rc = drps_net_receive(job->o.net, part, DRPS_NET_ANY, timeout_ms, out, err);
+    if (rc < 0 || (*out)->type != DRPS_MESSAGE_FAILED || (*out)->from != job->rank) return rc;
+    drps_net_message_free(*out);
+    *out = NULL;
+    return drps_async_told_failed(err);
+}
+
+int drps_async_undue(const struct drps_net_message *m, const char *to, struct drps_err *err)
+{
+    return drps_err_set(err, DRPS_E_PROTO,
+                        "rank %u sent the %s message %u of %zu bytes for step %llu of share %u, "
+                        "which was not due",
+                        m->from, to, m->type, m->bytes, (unsigned long long)m->round, m->tag);
+}
+
+void drps_async_opened(void *listener)
+{
+    const struct drps_async_listener *to = listener;
+    const struct drps_net_send send = {
+        .to = drps_net_rank(to->net), .part = DRPS_NET_SERVER, .type = DRPS_MESSAGE_OPENED};
+    const int rc = drps_net_send(to->net, &send, to->wait_ms, NULL);
+    (void)rc; /* that fails when the net has failed, which the server hears itself */
+}
+
+uint64_t drps_async_gradient_bytes(const struct async_job *job, uint32_t other, size_t rows)
+{
+    if (other == job->rank) return sizeof(struct drps_message_here);
+    return rows * (job->dim * sizeof(float) + (job->touches ? sizeof(uint32_t) : 0));
+}
+
+/* ---- Sizes ---- */
+
+uint64_t drps_async_part_rows(const struct drps_plan_info *info)
+{
+    const uint64_t uses = info->ranks.max_round_uses;
+    return uses < info->max_batch_rows ? uses : info->max_batch_rows;
+}
+
+uint64_t drps_async_worker_bytes(const struct drps_plan_info *info)
+{
+    return drps_feed_record_bytes(info);
+}
+
+/* The ring of open steps; parameters on their way out, for each worker; a batch of another share
+ * where it is read, where it is received, where it is unpacked, and on its way to two others. */
+uint64_t drps_async_memory(const struct drps_plan_info *info, uint64_t window_steps)
+{
+    const uint64_t step =
+        info->ranks.max_round_uses * sizeof(uint32_t) + (info->ranks.workers + 8) * 9;
+    const uint64_t part = drps_async_part_rows(info) * info->dim * sizeof(float);
+    return 2 * window_steps * step + info->ranks.workers * part + 5 * drps_feed_record_bytes(info);
+}
+
+/* ---- Opening ---- */
+
+/* Windows must be the same for all: the least that any rank has room for. */
+static int agree(struct async_job *job, struct drps_err *err)
+{
+    uint64_t *all = calloc(job->workers, sizeof(*all));
+    if (!all) return drps_err_set(err, -ENOMEM, "no memory for %u ranks", job->workers);
+    int rc =
+        drps_net_gather(job->o.net, &job->o.window_steps, sizeof(*all), all, job->o.wait_ms, err);
+    job->window_steps = job->o.window_steps;
+    for (uint32_t r = 0; r < job->workers && rc == 0; r++)
+        if (all[r] < job->window_steps) job->window_steps = all[r];
+    free(all);
+    if (rc == 0 && !job->window_steps)
+        return drps_err_set(err, DRPS_E_PROTO, "a rank has room for no steps");
+    return rc;
+}
+
+static int open_parts(struct drps_async *a, struct drps_err *err)
+{
+    int rc = agree(&a->job, err);
+    if (rc == 0) rc = drps_async_worker_new(&a->job, &a->worker, err);
+    if (rc == 0) rc = drps_async_server_new(&a->job, &a->server, err);
+    if (rc == 0 && a->job.rank == 0) rc = drps_async_master_new(&a->job, &a->master, err);
+    return rc;
+}
+
+int drps_async_open(const struct drps_async_options *options, struct drps_async **async_out,
+                    struct drps_err *err)
+{
+    const struct drps_plan_info *info = &options->plan->info;
+    *async_out = NULL;
+    struct drps_async *a = calloc(1, sizeof(*a));
+    if (!a) return drps_err_set(err, -ENOMEM, "no memory for asynchronous rounds");
+    a->job = (struct async_job){
+        .o = *options,
+        .rank = info->ranks.rank,
+        .workers = info->ranks.workers,
+        .dim = info->dim,
+        .steps = info->batches,
+        .touches = options->worker->has_touches,
+    };
+    int rc = open_parts(a, err);
+    if (rc < 0) {
+        drps_async_close(a);
+        return rc;
+    }
+    *async_out = a;
+    return 0;
+}
+
+void drps_async_close(struct drps_async *a)
+{
+    if (!a) return;
+    drps_async_worker_free(a->worker);
+    drps_async_server_free(a->server);
+    drps_async_master_free(a->master);
+    free(a);
+}
+
+/* ---- Epochs ---- */
+
+static void *serve(void *async)
+{
+    struct drps_async *a = async;
+    a->serving.rc = drps_async_server_run(a->server, &a->serving.err);
+    if (a->serving.rc < 0) drps_async_tell_failed(&a->job, DRPS_NET_WORKER);
+    return NULL;
+}
+
+static void *schedule(void *async)
+{
+    struct drps_async *a = async;
+    a->scheduling.rc = drps_async_master_run(a->master, &a->scheduling.err);
+    if (a->scheduling.rc < 0) drps_async_tell_failed(&a->job, DRPS_NET_WORKER);
+    return NULL;
+}
+
+static int start_thread(struct part_thread *t, void *(*run)(void *), struct drps_async *a,
+                        struct drps_err *err)
+{
+    *t = (struct part_thread){.rc = 0};
+    const int rc = pthread_create(&t->thread, NULL, run, a);
+    if (rc) return drps_err_set(err, -rc, "no thread for asynchronous rounds: %s", strerror(rc));
+    t->running = 1;
+    return 0;
+}
+
+static void join_thread(struct part_thread *t)
+{
+    if (t->running) (void)pthread_join(t->thread, NULL); /* cannot fail for a thread of ours */
+    t->running = 0;
+}
+
+int drps_async_begin(struct drps_async *a, struct drps_err *err)
+{
+    drps_async_worker_begin(a->worker);
+    a->stopped = 0;
+    int rc = start_thread(&a->serving, serve, a, err);
+    if (rc == 0 && a->master) rc = start_thread(&a->scheduling, schedule, a, err);
+    return rc;
+}
+
+int drps_async_work(struct drps_async *a, struct drps_round *out, struct drps_err *err)
+{
+    const int rc = drps_async_worker_step(a->worker, out, err);
+    if (rc == 2) a->stopped = 1;
+    return rc > 0 ? 1 : rc;
+}
+
+/* The part that failed of itself says why. */
+static int outcome(const struct part_thread *t, int rc, struct drps_err *err)
+{
+    if (t->rc >= 0 || t->rc == DRPS_E_CLOSED || (rc < 0 && rc != DRPS_E_CLOSED)) return rc;
+    drps_err_clear(err);
+    return drps_err_set(err, t->rc, "%s", t->err.text);
+}
+
+int drps_async_end(struct drps_async *a, int rc, struct drps_err *err)
+{
+    if (rc < 0 && a->serving.running) drps_async_tell_failed(&a->job, DRPS_NET_SERVER);
+    if (rc < 0 && a->scheduling.running) drps_async_tell_failed(&a->job, DRPS_NET_MASTER);
+    join_thread(&a->serving);
+    join_thread(&a->scheduling);
+    rc = outcome(&a->serving, rc, err);
+    rc = outcome(&a->scheduling, rc, err);
+    if (rc < 0) return rc;
+    /* Before evaluation: its messages must not come to those who still wait for END. */
+    rc = drps_net_barrier(a->job.o.net, a->job.o.wait_ms, err);
+    return rc < 0 ? rc : a->stopped;
+}
+
+uint64_t drps_async_window_steps(const struct drps_async *a)
+{
+    return a->job.window_steps;
+}
+
+uint64_t drps_async_done(const struct drps_async *a)
+{
+    return drps_async_worker_done(a->worker);
+}
+
+void drps_async_bytes(const struct drps_async *a, struct drps_rounds_bytes *out)
+{
+    struct drps_rounds_bytes more;
+    drps_async_worker_traffic(a->worker, out);
+    drps_async_server_traffic(a->server, &more);
+    out->sent += more.sent;
+    out->received += more.received;
+}
+
+void drps_async_report(const struct drps_async *a, struct drps_train_rank *out)
+{
+    drps_async_worker_report(a->worker, out);
+}

@@ -1,0 +1,347 @@
+/*
+ * The server: keeps the steps of two windows open, shows a worker the rows of its batch, and steps
+ * them with the gradient that comes back, at once and alone: no sum over workers.
+ *
+ * A ring holds steps low .. next - 1 of the epoch: where the rows of each share's batch are in the
+ * store, and whose gradients are in. A step closes when all are, and leaves the ring when it is the
+ * lowest. A pull for a step that cannot be opened yet is put aside until a step has closed, or the
+ * store has opened what the step needs.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "engine/cluster/async/parts.h"
+#include "net/drps_shared_buffer.h"
+
+struct open_step {
+    uint64_t number; /* the store's */
+    struct drps_rows rows;
+    uint32_t *index;     /* in the server's, as are the next two */
+    size_t *part;        /* [workers + 1] share i's rows: index[part[i] .. part[i + 1]) */
+    unsigned char *done; /* [workers] whose gradients are in, */
+    uint32_t done_n;     /* and how many */
+};
+
+struct async_server {
+    const struct async_job *job;
+    struct open_step *ring;         /* own: [span] */
+    uint64_t span;                  /* 2 * window_steps */
+    uint32_t *index;                /* own: [span][max_round_uses] */
+    size_t *part;                   /* own: [span][workers + 1] */
+    unsigned char *done;            /* own: [span][workers] */
+    uint64_t low, next;             /* steps of the epoch */
+    struct drps_feed_union pending; /* read, and not open yet */
+    int has_pending;
+    struct drps_net_message **aside; /* own: [workers] pulls that cannot be served yet */
+    uint32_t aside_n;
+    uint64_t in, expected; /* gradients of the epoch */
+    int ended;             /* END is in: `expected` is known */
+    float *here;           /* own: parameters for the rank's own worker, which reads them where they
+                              are */
+    struct drps_loan **there; /* own: [workers] for each other one */
+    size_t part_bytes;        /* the most that `here`, and each of `there`, holds */
+    struct drps_rounds_bytes bytes;
+};
+
+static struct open_step *at(const struct async_server *s, uint64_t step)
+{
+    return &s->ring[step % s->span];
+}
+
+static int is_done(const struct async_server *s, const struct open_step *step)
+{
+    return step->done_n == s->job->workers;
+}
+
+static int intercept_is_here(const struct async_server *s)
+{
+    const struct drps_server *server = s->job->o.server;
+    return server->model.has_bias && !server->first_row;
+}
+
+/* ---- Opening ---- */
+
+/* The rows of a share's batch are gathered and stepped by themselves: there is room for them, and
+ * the first one is taken for the intercept. */
+static int check_union(const struct async_server *s, const struct drps_feed_union *u,
+                       struct drps_err *err)
+{
+    const struct drps_plan *plan = s->job->o.plan;
+    for (uint32_t i = 0; i < s->job->workers; i++) {
+        const size_t n = u->part[i + 1] - u->part[i];
+        if (n > plan->info.max_batch_rows)
+            return drps_err_set(err, DRPS_E_CORRUPT,
+                                "%s: step %llu: %zu rows of share %u, plan.json says at most %llu",
+                                plan->dir, (unsigned long long)s->next, n, i,
+                                (unsigned long long)plan->info.max_batch_rows);
+        if (n && intercept_is_here(s) && u->positions[u->part[i]] != 0)
+            return drps_err_set(err, DRPS_E_CORRUPT,
+                                "%s: step %llu: the batch of share %u does not begin with the "
+                                "intercept",
+                                plan->dir, (unsigned long long)s->next, i);
+    }
+    return 0;
+}
+
+static int read_union(struct async_server *s, struct drps_err *err)
+{
+    if (s->has_pending) return 0;
+    int rc = drps_feed_next_union(s->job->o.feed, &s->pending, err);
+    if (rc == 0) rc = check_union(s, &s->pending, err);
+    s->has_pending = rc == 0;
+    return rc;
+}
+
+/* Returns 0, or 1 when an earlier step must close first, or the store says OPENED. */
+static int open_next(struct async_server *s, struct drps_err *err)
+{
+    const struct drps_feed_union *u = &s->pending;
+    struct drps_server *server = s->job->o.server;
+    if (s->next - s->low == s->span) return 1;
+    int rc = read_union(s, err);
+    if (rc < 0) return rc;
+    if (server->ops->step_ready && !server->ops->step_ready(server->store)) return 1;
+    rc = drps_server_open_step(server, u->ids, u->n, err);
+    if (rc < 0) return rc == -EAGAIN ? 1 : rc;
+
+    struct open_step *step = at(s, s->next);
+    step->number = server->steps - 1;
+    step->done_n = 0;
+    memset(step->done, 0, s->job->workers);
+    memcpy(step->part, u->part, (s->job->workers + 1) * sizeof(*step->part));
+    const size_t uses = u->part[s->job->workers];
+    for (size_t i = 0; i < uses; i++)
+        step->index[i] = server->rows.index[u->positions[i]];
+    step->rows = (struct drps_rows){.base = server->rows.base, .stride = server->rows.stride};
+    s->has_pending = 0;
+    s->next++;
+    return 0;
+}
+
+/* The rows of a share's batch of an open step. */
+static struct drps_rows rows_of(const struct open_step *step, uint32_t share)
+{
+    struct drps_rows rows = step->rows;
+    rows.index = step->index + step->part[share];
+    rows.n = step->part[share + 1] - step->part[share];
+    return rows;
+}
+
+/* ---- Pulls ---- */
+
+/* Its own batch, for a worker of another rank that executes it. */
+static int send_record(struct async_server *s, uint32_t to, uint64_t step, struct drps_err *err)
+{
+    struct drps_feed_record record;
+    int rc = drps_feed_read_record(s->job->o.feed, step, &record, err);
+    if (rc < 0) return rc;
+    const struct drps_piece pieces[2] = {record.body, record.shares};
+    const struct drps_net_send send = {.to = to,
+                                       .part = DRPS_NET_WORKER,
+                                       .type = DRPS_MESSAGE_RECORD,
+                                       .tag = (uint32_t)record.shares.bytes,
+                                       .round = step,
+                                       .pieces = pieces,
+                                       .n = 2};
+    return drps_net_send(s->job->o.net, &send, s->job->o.wait_ms, err);
+}
+
+static int send_parameters(struct async_server *s, uint32_t to, uint32_t share, uint64_t step,
+                           struct drps_err *err)
+{
+    const struct async_job *job = s->job;
+    const struct drps_rows rows = rows_of(at(s, step), share);
+    const int own = to == job->rank;
+    int rc = own ? 0 : drps_loan_renew(&s->there[to], s->part_bytes, err);
+    if (rc < 0) return rc;
+    float *values = own ? s->here : (float *)(void *)s->there[to]->data;
+    const struct drps_message_here here = {.values = values};
+    drps_rows_gather(&rows, job->dim, 0, rows.n, values);
+    const struct drps_piece piece =
+        own ? (struct drps_piece){&here, sizeof(here)}
+            : (struct drps_piece){values, rows.n * job->dim * sizeof(float)};
+    const struct drps_net_send send = {.to = to,
+                                       .part = DRPS_NET_WORKER,
+                                       .type = DRPS_MESSAGE_PARAMETERS,
+                                       .tag = share,
+                                       .round = step,
+                                       .pieces = &piece,
+                                       .n = 1};
+    if (own) return drps_net_send(job->o.net, &send, job->o.wait_ms, err);
+    s->bytes.sent += piece.bytes;
+    return drps_loan_send(s->there[to], job->o.net, &send, job->o.wait_ms, err);
+}
+
+/* Returns 0, or 1 when the step cannot be opened yet. Of a peer that asks twice, the pull that was
+ * put aside may come after the step has closed. */
+static int serve_pull(struct async_server *s, const struct drps_net_message *m,
+                      struct drps_err *err)
+{
+    const uint64_t step = m->round;
+    int rc = step < s->low ? drps_async_undue(m, "server", err) : 0;
+    while (s->next <= step && rc == 0)
+        rc = open_next(s, err);
+    if (rc) return rc;
+    if (m->tag == s->job->rank && m->from != s->job->rank) rc = send_record(s, m->from, step, err);
+    return rc == 0 ? send_parameters(s, m->from, m->tag, step, err) : rc;
+}
+
+/* Those put aside, in the order in which they came. */
+static int serve_aside(struct async_server *s, struct drps_err *err)
+{
+    uint32_t kept = 0;
+    int rc = 0;
+    for (uint32_t i = 0; i < s->aside_n; i++) {
+        struct drps_net_message *m = s->aside[i];
+        const int later = rc == 0 ? serve_pull(s, m, err) : 1;
+        if (later < 0) rc = later;
+        if (later > 0)
+            s->aside[kept++] = m;
+        else
+            drps_net_message_free(m);
+    }
+    s->aside_n = kept;
+    return rc;
+}
+
+/* ---- Gradients ---- */
+
+static int step_rows(struct async_server *s, const struct drps_net_message *m, struct drps_err *err)
+{
+    const struct async_job *job = s->job;
+    struct open_step *step = at(s, m->round);
+    const struct drps_rows rows = rows_of(step, m->tag);
+    struct drps_message_here here = {.values = m->data};
+    if (m->bytes != drps_async_gradient_bytes(job, m->from, rows.n))
+        return drps_async_undue(m, "server", err);
+    if (m->from == job->rank)
+        memcpy(&here, m->data, sizeof(here));
+    else if (job->touches)
+        here.touches = (const uint32_t *)m->data + rows.n * job->dim;
+    if (m->from != job->rank) s->bytes.received += m->bytes;
+    drps_optim_step(&job->o.server->optim, job->dim, &rows, 0, rows.n, here.values, here.touches,
+                    intercept_is_here(s));
+    step->done[m->tag] = 1;
+    step->done_n++;
+    s->in++;
+    return 0;
+}
+
+static int take_gradient(struct async_server *s, const struct drps_net_message *m,
+                         struct drps_err *err)
+{
+    const struct open_step *step = at(s, m->round);
+    if (m->round >= s->next || step->done[m->tag]) return drps_async_undue(m, "server", err);
+    int rc = step_rows(s, m, err);
+    if (rc < 0 || !is_done(s, step)) return rc;
+    rc = drps_server_close_one(s->job->o.server, step->number, 1, err);
+    while (s->low < s->next && is_done(s, at(s, s->low)))
+        s->low++;
+    return rc == 0 ? serve_aside(s, err) : rc;
+}
+
+/* ---- An epoch ---- */
+
+/* *m is freed here unless it is put aside. */
+static int take(struct async_server *s, struct drps_net_message *m, struct drps_err *err)
+{
+    const struct async_job *job = s->job;
+    const int of_batch = m->tag < job->workers && m->round >= s->low && m->round < job->steps;
+    int rc;
+    if (m->type == DRPS_MESSAGE_PULL && of_batch && s->aside_n < job->workers) {
+        rc = serve_pull(s, m, err);
+        if (rc == 1) s->aside[s->aside_n++] = m;
+        if (rc == 1) return 0;
+    } else if (m->type == DRPS_MESSAGE_GRADIENT && of_batch) {
+        rc = take_gradient(s, m, err);
+    } else if (m->type == DRPS_MESSAGE_OPENED && m->from == job->rank) {
+        rc = serve_aside(s, err);
+    } else if (m->type == DRPS_MESSAGE_END && m->from == 0 &&
+               m->round <= job->steps * job->workers) {
+        s->ended = 1;
+        s->expected = m->round;
+        rc = 0;
+    } else {
+        rc = drps_async_undue(m, "server", err);
+    }
+    drps_net_message_free(m);
+    return rc;
+}
+
+/* When all ranks have stopped, some steps are not complete. */
+static int close_open(struct async_server *s, struct drps_err *err)
+{
+    int rc = 0;
+    for (; s->low < s->next && rc == 0; s->low++)
+        if (!is_done(s, at(s, s->low)))
+            rc = drps_server_close_one(s->job->o.server, at(s, s->low)->number, 1, err);
+    return rc;
+}
+
+int drps_async_server_run(struct async_server *s, struct drps_err *err)
+{
+    int rc = 0;
+    s->low = s->next = s->in = 0;
+    s->ended = s->has_pending = 0;
+    while (rc == 0 && !(s->ended && s->in == s->expected)) {
+        struct drps_net_message *m;
+        rc = drps_async_receive(s->job, DRPS_NET_SERVER, ASYNC_TURN_MS, &m, err);
+        if (rc == 0) rc = take(s, m, err);
+    }
+    return rc == 0 ? close_open(s, err) : rc;
+}
+
+/* ---- Opening ---- */
+
+int drps_async_server_new(const struct async_job *job, struct async_server **out,
+                          struct drps_err *err)
+{
+    const struct drps_plan_info *info = &job->o.plan->info;
+    const size_t uses = (size_t)info->ranks.max_round_uses, workers = job->workers;
+    *out = calloc(1, sizeof(**out));
+    struct async_server *s = *out;
+    if (!s) return drps_err_set(err, -ENOMEM, "no memory for asynchronous rounds");
+    s->job = job;
+    s->span = 2 * job->window_steps;
+    s->ring = calloc((size_t)s->span, sizeof(*s->ring));
+    s->index = drps_array_new((size_t)s->span * uses, sizeof(*s->index));
+    s->part = drps_array_new((size_t)s->span * (workers + 1), sizeof(*s->part));
+    s->done = drps_array_new((size_t)s->span * workers, sizeof(*s->done));
+    s->aside = calloc(workers, sizeof(struct drps_net_message *));
+    s->here = drps_array_new((size_t)drps_async_part_rows(info), job->dim * sizeof(*s->here));
+    s->part_bytes = (size_t)drps_async_part_rows(info) * job->dim * sizeof(*s->here);
+    s->there = calloc(workers, sizeof(struct drps_loan *));
+    if (!s->ring || !s->index || !s->part || !s->done || !s->aside || !s->here || !s->there)
+        return drps_err_set(err, -ENOMEM, "no memory for the rows of %llu steps",
+                            (unsigned long long)s->span);
+    for (uint64_t i = 0; i < s->span; i++) {
+        s->ring[i].index = s->index + i * uses;
+        s->ring[i].part = s->part + i * (workers + 1);
+        s->ring[i].done = s->done + i * workers;
+    }
+    return 0;
+}
+
+void drps_async_server_free(struct async_server *s)
+{
+    if (!s) return;
+    for (uint32_t i = 0; i < s->aside_n; i++)
+        drps_net_message_free(s->aside[i]);
+    for (uint32_t w = 0; s->there && w < s->job->workers; w++)
+        drps_loan_release(s->there[w]);
+    free(s->ring);
+    free(s->index);
+    free(s->part);
+    free(s->done);
+    free(s->aside);
+    free(s->here);
+    free(s->there);
+    free(s);
+}
+
+void drps_async_server_traffic(const struct async_server *s, struct drps_rounds_bytes *out)
+{
+    *out = s->bytes;
+}

@@ -1,0 +1,42 @@
+/*
+ * What the engines of a job say to each other: the types of their messages. docs/WIRE.md has who
+ * sends each to whom, and with what. Shared inside engine/.
+ */
+#ifndef DRPS_ENGINE_CLUSTER_MESSAGES_H
+#define DRPS_ENGINE_CLUSTER_MESSAGES_H
+
+#include "net/drps_net.h"
+
+enum drps_message {
+    DRPS_MESSAGE_PARAMETERS = DRPS_NET_TYPE_FIRST,
+    DRPS_MESSAGE_GRADIENT,
+    DRPS_MESSAGE_FAILED, /* to the rank's own other parts */
+
+    /* Of asynchronous rounds, beside these. */
+    DRPS_MESSAGE_GO,
+    DRPS_MESSAGE_PULL,
+    DRPS_MESSAGE_RECORD,
+    DRPS_MESSAGE_ARRIVE,
+    DRPS_MESSAGE_END,
+
+    /* To rank 0, between rounds. */
+    DRPS_MESSAGE_METRICS = DRPS_NET_TYPE_FIRST + 8,
+    DRPS_MESSAGE_ROWS,
+
+    DRPS_MESSAGE_OPENED, /* of asynchronous rounds, to the rank's own server */
+};
+
+/* A message's tag: stop now; a worker's: its rank wants to. */
+enum { DRPS_MESSAGE_STOP = 1 };
+
+/*
+ * Between the halves of a rank a message holds where the values are, not the values: the server's
+ * parameters stay until it has the gradient, the worker's gradient until it has the next
+ * parameters.
+ */
+struct drps_message_here {
+    const float *values;
+    const uint32_t *touches;
+};
+
+#endif

@@ -1,0 +1,91 @@
+/*
+ * Rounds: a step of several ranks, each with a worker and a server (bulk synchronous parallel).
+ *
+ *   server s, thread of its own                     worker i, the calling thread
+ *     open the round's rows
+ *     parameters of (i, t, s)   ------------->        put together: parts of servers 0, 1, ...
+ *                                                     gradient on the dense array
+ *     add in the order of ranks  <-------------       gradient of the part of each server
+ *     step once, close the rows
+ *
+ * Both sides know from the plan which rows a message holds: it has values alone. Sums are made in
+ * the order of ranks, so that the result does not depend on timing.
+ *
+ * Ending: with its gradients a worker says whether its rank wants to stop. Every server hears it
+ * from all workers and answers all of them in place of the next parameters; so all ranks stop
+ * before the same round. Where one half of a rank fails it tells the other by a message, and
+ * closing the net tells the others.
+ *
+ * Shared inside engine/.
+ */
+#ifndef DRPS_ENGINE_CLUSTER_ROUNDS_H
+#define DRPS_ENGINE_CLUSTER_ROUNDS_H
+
+#include "engine/drps_engine.h"
+#include "engine/step/drps_feed.h"
+#include "engine/step/drps_server.h"
+#include "engine/step/drps_worker.h"
+#include "net/drps_net.h"
+
+struct drps_rounds; /* opaque */
+
+struct drps_rounds_options {
+    const struct drps_plan *plan; /* the rank's part */
+    struct drps_net *net;
+    struct drps_feed *feed;                 /* started */
+    struct drps_server *server;             /* its store is open */
+    struct drps_worker *worker;             /* started */
+    const struct drps_train_options *train; /* stop, on_batch */
+    uint32_t wait_ms;                       /* for a message that is due */
+};
+
+/* Everything in options is borrowed until close. */
+DRPS_MUST_CHECK
+int drps_rounds_open(const struct drps_rounds_options *options, struct drps_rounds **rounds_out,
+                     struct drps_err *err);
+void drps_rounds_close(struct drps_rounds *rounds); /* NULL-safe; between epochs */
+
+/* Memory of rounds: arrays, and messages that are under way. */
+uint64_t drps_rounds_memory(const struct drps_plan_info *info, int touches);
+
+/* Bytes of the largest messages to worker and server. */
+uint64_t drps_rounds_worker_bytes(const struct drps_plan_info *info);
+uint64_t drps_rounds_server_bytes(const struct drps_plan_info *info);
+
+/* The server's thread begins an epoch, at its round `first`; end waits for it. After a failure of
+ * the worker, end makes it stop. `rc`, `err`: how the worker's rounds went; returns what the epoch
+ * came to. */
+DRPS_MUST_CHECK
+int drps_rounds_begin(struct drps_rounds *rounds, uint64_t first, struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_rounds_end(struct drps_rounds *rounds, int rc, struct drps_err *err);
+
+/* A round of the worker. */
+struct drps_round {
+    const struct drps_batch *batch; /* valid until the next round */
+    double loss;      /* sum over the samples of a training round; of an evaluation round
+                         worker->scores are theirs */
+    uint64_t plan_ns; /* waiting for the batch */
+    uint64_t wait_ns; /* waiting for parameters, and putting them together */
+    uint64_t compute_ns;
+};
+
+/* The worker's part of the next round. Returns 0, or 1 when all ranks stop before it. */
+DRPS_MUST_CHECK
+int drps_rounds_work(struct drps_rounds *rounds, struct drps_round *out, struct drps_err *err);
+
+/* After end: the clock when this rank's server had stepped its rows in the last training round. */
+uint64_t drps_rounds_trained_ns(const struct drps_rounds *rounds);
+
+/* Parameters and gradients, to and from other ranks. */
+struct drps_rounds_bytes {
+    uint64_t sent, received;
+};
+/* Between epochs. */
+void drps_rounds_bytes(const struct drps_rounds *rounds, struct drps_rounds_bytes *out);
+
+/* What the plan says of them, for so many whole epochs. */
+void drps_rounds_forecast(const struct drps_plan_info *info, int touches, uint64_t epochs,
+                          struct drps_rounds_bytes *out);
+
+#endif

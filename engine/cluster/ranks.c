@@ -1,0 +1,324 @@
+#include "engine/cluster/drps_ranks.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/drps_checksum.h"
+#include "base/drps_clock.h"
+#include "base/drps_size.h"
+#include "net/drps_meet.h"
+#include "net/drps_net.h"
+
+enum { LINGER_MS = 5000, WAIT_MS = 600000 };
+
+/* One rank, wherever it runs. */
+struct rank {
+    const struct drps_ranks_options *options;
+    struct drps_train_options train;
+    struct drps_train_ranks ranks;
+    struct drps_plan *part; /* own */
+    struct drps_net *net;   /* own */
+    struct drps_train_result result;
+    int rc;
+    struct drps_err err;
+};
+
+static uint32_t wait_ms(const struct drps_ranks_options *o)
+{
+    return o->wait_ms ? o->wait_ms : WAIT_MS;
+}
+
+static int open_part(struct rank *r, const struct drps_ranks_options *o, uint32_t rank,
+                     const struct drps_plan *whole, struct drps_err *err)
+{
+    r->options = o;
+    r->train = *o->train;
+    r->ranks = (struct drps_train_ranks){.whole = rank ? NULL : whole, .wait_ms = wait_ms(o)};
+    r->train.ranks = &r->ranks;
+    if (rank) {
+        r->train.on_epoch = NULL;
+        r->train.on_progress = NULL;
+    }
+    return drps_plan_open_rank(drps_io_os(), o->plan, rank, &r->part, err);
+}
+
+/* Train, and leave the job: others hear why if it failed. */
+static void run(struct rank *r)
+{
+    r->ranks.net = r->net;
+    r->rc = drps_train_run(r->part, &r->train, &r->result, &r->err);
+    const int failed = r->rc < 0 && r->rc != DRPS_E_INTERRUPTED;
+    drps_net_tell_strangers(r->net, r->train.log);
+    drps_net_close(r->net, LINGER_MS, failed ? &r->err : NULL);
+    r->net = NULL;
+}
+
+/* What rank r came to; the result is moved. */
+static int outcome(struct rank *r, struct drps_train_result *result, struct drps_err *err)
+{
+    *result = r->result;
+    memset(&r->result, 0, sizeof(r->result));
+    if (err && r->err.code) *err = r->err;
+    return r->rc;
+}
+
+static int open_zmq(struct rank *r, const struct drps_peers *peers,
+                    const struct drps_net_keys *keys, uint64_t job_id, struct drps_err *err)
+{
+    struct drps_net_options net;
+    drps_train_net_options(r->part, &net);
+    net.rank = r->part->info.ranks.rank;
+    net.job_id = job_id;
+    net.start_ms = wait_ms(r->options);
+    net.silence_ms = drps_net_silence_ms(r->options->cut_ms);
+    net.stop = r->train.stop;
+    return drps_net_open_zmq(&net, peers, keys, r->options->insecure, &r->net, err);
+}
+
+/* ---- All ranks on this machine ---- */
+
+struct local {
+    struct drps_plan *whole;
+    uint32_t count;
+    struct rank *ranks; /* own [count] */
+};
+
+static void close_local(struct local *l)
+{
+    for (uint32_t r = 0; l->ranks && r < l->count; r++) {
+        drps_train_result_free(&l->ranks[r].result);
+        drps_plan_close(l->ranks[r].part);
+    }
+    free(l->ranks);
+    drps_plan_close(l->whole);
+}
+
+static int check_count(const struct local *l, struct drps_err *err)
+{
+    const uint32_t workers = l->whole->info.ranks.workers;
+    if (workers == l->count) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "%s is a plan for %u worker%s, not %u: give --local %u, or make the plan "
+                        "with drps-index --workers %u",
+                        l->whole->dir, workers, workers > 1 ? "s" : "", l->count, workers,
+                        l->count);
+}
+
+static int open_local(struct local *l, const struct drps_ranks_options *o, uint32_t count,
+                      struct drps_err *err)
+{
+    const int shared = o->transport == DRPS_RANKS_INPROC;
+    *l = (struct local){.count = count};
+    int rc = drps_plan_open(drps_io_os(), o->plan, &l->whole, err);
+    if (rc == 0) rc = check_count(l, err);
+    if (rc < 0) return rc;
+    l->ranks = calloc(count, sizeof(*l->ranks));
+    if (!l->ranks) return drps_err_set(err, -ENOMEM, "no memory for %u ranks", count);
+    for (uint32_t r = 0; r < count && rc == 0; r++) {
+        struct drps_train_options *train = &l->ranks[r].train;
+        rc = open_part(&l->ranks[r], o, r, l->whole, err);
+        if (!train->memory_bytes)
+            train->memory_bytes = drps_memory_available() / 2 / count;
+        else if (shared)
+            train->memory_bytes /= count;
+    }
+    return rc;
+}
+
+/* ---- Threads ---- */
+
+static void *run_thread(void *rank)
+{
+    run(rank);
+    return NULL;
+}
+
+/* The largest message that any rank's part takes: the options of inproc are for all. */
+static void net_options(const struct local *l, struct drps_net_options *out)
+{
+    drps_train_net_options(l->ranks[0].part, out);
+    for (uint32_t r = 1; r < l->count; r++) {
+        struct drps_net_options one;
+        drps_train_net_options(l->ranks[r].part, &one);
+        for (int i = 0; i < DRPS_NET_PARTS; i++)
+            if (one.message_bytes[i] > out->message_bytes[i])
+                out->message_bytes[i] = one.message_bytes[i];
+    }
+}
+
+static int run_threads(struct local *l, struct drps_train_result *result, struct drps_err *err)
+{
+    struct drps_net *nets[DRPS_PLAN_WORKERS_MAX];
+    pthread_t threads[DRPS_PLAN_WORKERS_MAX];
+    struct drps_net_options net;
+    uint32_t started = 1;
+    net_options(l, &net);
+    int rc = drps_net_open_inproc(&net, nets, err);
+    if (rc < 0) return rc;
+    for (uint32_t r = 0; r < l->count; r++)
+        l->ranks[r].net = nets[r];
+    for (; started < l->count && rc == 0; started += rc == 0)
+        rc = pthread_create(&threads[started], NULL, run_thread, &l->ranks[started]);
+    if (rc) rc = drps_err_set(err, -rc, "no thread for rank %u: %s", started, strerror(rc));
+    for (uint32_t r = started; r < l->count; r++) /* never started */
+        drps_net_close(l->ranks[r].net, 0, err);
+    run(&l->ranks[0]);
+    for (uint32_t r = 1; r < started; r++)
+        (void)pthread_join(threads[r], NULL);
+    return rc < 0 ? rc : outcome(&l->ranks[0], result, err);
+}
+
+/* ---- Processes ---- */
+
+static void run_process(struct rank *r, struct drps_meet *meet, uint64_t job_id)
+{
+    const uint32_t rank = r->part->info.ranks.rank;
+    r->rc = open_zmq(r, &meet->peers, meet->keys ? &meet->keys[rank] : NULL, job_id, &r->err);
+    if (r->rc < 0) return;
+    drps_meet_done(meet, rank);
+    run(r);
+}
+
+/* Of a rank above 0. It says what it failed of unless rank 0 does: others hear why from the net,
+ * and all ranks know when training has diverged. */
+static void run_child(struct rank *r, struct drps_meet *meet, uint64_t job_id)
+{
+    run_process(r, meet, job_id);
+    if (r->rc < 0 && r->rc != DRPS_E_PEER && r->rc != DRPS_E_INTERRUPTED && r->rc != -ERANGE)
+        drps_log(r->train.log, DRPS_LOG_ERROR, "rank %u: %s", r->part->info.ranks.rank,
+                 r->err.text);
+    _exit(r->rc == 0 || r->rc == DRPS_E_INTERRUPTED ? 0 : 1);
+}
+
+static void tell_where(const struct drps_meet *meet, const struct drps_log *log)
+{
+    if (meet->keys)
+        drps_log(log, DRPS_LOG_INFO,
+                 "ranks talk over loopback with keys made for this run, which takes longer than "
+                 "Unix sockets: %s",
+                 meet->why.text);
+    else
+        drps_log(log, DRPS_LOG_DEBUG, "ranks talk over Unix sockets in %s", meet->folder);
+}
+
+/* Wait for the other ranks; a failure of one that rank 0 did not notice counts. `left`: rank 0 was
+ * interrupted before there was anything to keep, of which others fail. */
+static int reap(const pid_t *pids, uint32_t count, int rc, int left, struct drps_err *err)
+{
+    for (uint32_t r = 1; r < count; r++) {
+        int status = 0;
+        while (pids[r] > 0 && waitpid(pids[r], &status, 0) < 0 && errno == EINTR)
+            continue;
+        if (pids[r] > 0 && status && !left && (rc == 0 || rc == DRPS_E_INTERRUPTED))
+            rc = drps_err_set(err, DRPS_E_PEER, "rank %u ended with status %d", r, status);
+    }
+    return rc;
+}
+
+/* Said here, once, not by each process. */
+static int check_zmq(struct drps_err *err)
+{
+#ifdef DRPS_WITH_ZMQ
+    (void)err;
+    return 0;
+#else
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "this build has no ZeroMQ: --transport inproc runs all ranks as threads");
+#endif
+}
+
+/* In a child: it ends when the parent's thread does that has forked it, which waits for all ranks.
+ * Not by SIGTERM: that comes once for each thread of the parent, and the second ends a tool at once
+ * anyway. What is left is the partial folder of a killed run, which the next run removes. */
+static void end_with_parent(pid_t parent)
+{
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1); /* it is too late for that */
+}
+
+static int run_processes(struct local *l, struct drps_train_result *result, struct drps_err *err)
+{
+    pid_t pids[DRPS_PLAN_WORKERS_MAX] = {0};
+    struct drps_meet meet = {0};
+    int rc = check_zmq(err);
+    if (rc == 0) rc = drps_meet_open(l->count, &meet, err);
+    if (rc == 0) tell_where(&meet, l->ranks[0].train.log);
+    const uint64_t seed[2] = {drps_clock_ns(), (uint64_t)getpid()};
+    const uint64_t job_id = drps_checksum(seed, sizeof(seed));
+    const pid_t parent = getpid();
+    for (uint32_t r = 1; r < l->count && rc == 0; r++) {
+        pids[r] = fork();
+        if (pids[r] == 0) {
+            end_with_parent(parent);
+            run_child(&l->ranks[r], &meet, job_id);
+        }
+        if (pids[r] < 0) rc = drps_err_set(err, -errno, "no process for rank %u", r);
+    }
+    if (rc == 0) {
+        run_process(&l->ranks[0], &meet, job_id);
+        rc = outcome(&l->ranks[0], result, err);
+    }
+    rc = reap(pids, l->count, rc, rc == DRPS_E_INTERRUPTED && !result->interrupted, err);
+    drps_meet_close(&meet);
+    return rc;
+}
+
+int drps_ranks_run_local(const struct drps_ranks_options *options, uint32_t count,
+                         struct drps_train_result *result, struct drps_err *err)
+{
+    struct local l;
+    memset(result, 0, sizeof(*result));
+    int rc = open_local(&l, options, count, err);
+    if (rc == 0)
+        rc = options->transport == DRPS_RANKS_INPROC ? run_threads(&l, result, err)
+                                                     : run_processes(&l, result, err);
+    close_local(&l);
+    return rc;
+}
+
+/* ---- One rank ---- */
+
+static int run_one(struct rank *r, struct drps_peers *peers, struct drps_err *err)
+{
+    const struct drps_ranks_options *o = r->options;
+    struct drps_meet_way way;
+    if (o->rank >= peers->count || peers->count != r->part->info.ranks.workers)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s has %u ranks, and %s is a part of a plan for %u: give each rank a "
+                            "line, in the order of ranks, and all ranks the same file",
+                            o->peers, peers->count, r->part->dir, r->part->info.ranks.workers);
+    const uint64_t job_id = drps_peers_id(peers);
+    int rc = drps_meet_way_open(o->keys, o->insecure, o->rank, peers, &way, err);
+    if (rc == 0) rc = open_zmq(r, peers, way.secured ? &way.keys : NULL, job_id, err);
+    if (rc == 0) run(r);
+    drps_meet_way_close(&way);
+    return rc;
+}
+
+int drps_ranks_run_one(const struct drps_ranks_options *options, struct drps_train_result *result,
+                       struct drps_err *err)
+{
+    struct rank *r = calloc(1, sizeof(*r));
+    struct drps_plan *whole = NULL;
+    struct drps_peers peers = {0};
+    memset(result, 0, sizeof(*result));
+    if (!r) return drps_err_set(err, -ENOMEM, "no memory for a rank");
+    int rc = drps_peers_read(drps_io_os(), options->peers, &peers, err);
+    if (rc == 0 && options->rank == 0)
+        rc = drps_plan_open(drps_io_os(), options->plan, &whole, err);
+    if (rc == 0) rc = open_part(r, options, options->rank, whole, err);
+    if (rc == 0) rc = run_one(r, &peers, err);
+    if (rc == 0) rc = outcome(r, result, err);
+    drps_peers_destroy(&peers);
+    drps_plan_close(r->part);
+    drps_plan_close(whole);
+    free(r);
+    return rc;
+}

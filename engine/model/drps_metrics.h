@@ -1,0 +1,41 @@
+/* Quality on held-out samples, in bounded memory. */
+#ifndef DRPS_ENGINE_MODEL_METRICS_H
+#define DRPS_ENGINE_MODEL_METRICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/model/drps_model.h"
+
+struct drps_metrics; /* opaque */
+
+struct drps_quality {
+    uint64_t samples;
+    double loss;     /* mean; NaN without samples */
+    double auc;      /* classification; NaN otherwise, with one class only, or with a NaN score.
+                        Exact with up to 108,544 distinct scores a class, else at most .001 off */
+    double accuracy; /* classification: score > 0 means +1; NaN otherwise */
+    double rmse;     /* regression; NaN otherwise */
+};
+
+/* DRPS_METRICS_BYTES for classification (engine/model/scores.h), little otherwise. NULL when memory is
+ * gone.
+ */
+enum { DRPS_METRICS_BYTES = (4 << 20) + (1 << 18) };
+struct drps_metrics *drps_metrics_new(enum drps_loss loss);
+void drps_metrics_free(struct drps_metrics *m); /* NULL-safe */
+void drps_metrics_reset(struct drps_metrics *m);
+void drps_metrics_add(struct drps_metrics *m, const float *scores, const float *labels, size_t n);
+void drps_metrics_result(struct drps_metrics *m, struct drps_quality *out);
+
+/* What was counted, for drps_metrics_merge() elsewhere: out has room for drps_metrics_bound()
+ * bytes, as many as are used are returned. */
+size_t drps_metrics_bound(const struct drps_metrics *m);
+size_t drps_metrics_encode(struct drps_metrics *m, void *out);
+
+/* Add it. DRPS_E_PROTO when it is no such thing. */
+DRPS_MUST_CHECK
+int drps_metrics_merge(struct drps_metrics *m, const void *data, size_t bytes,
+                       struct drps_err *err);
+
+#endif

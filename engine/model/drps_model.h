@@ -1,0 +1,96 @@
+/*
+ * Models: pure arithmetic on one gathered batch. No I/O, no threads, no memory of their own.
+ *
+ * Shapes: n samples, m distinct rows in the batch, D = dim floats a row. Sample s has entries j in
+ * [start(s), start(s + 1)); entry j touches batch-local row l = local[j] < m with value x (1 when
+ * values is NULL). params [m][D]  the batch's rows, gathered grads  [m][D]  sums over samples of
+ * the loss's derivative by each parameter; kernels add to it Row 0 of a batch is the intercept
+ * where `has_bias` is set: its first float is added to every score.
+ *
+ * A score is a predictor's output (linear, fm, mf); a loss turns score and label into a number:
+ *   lir = linear + squared          svm = linear + hinge or squared hinge
+ *   lor = linear + logistic         lmf = mf + squared          fm = fm + logistic or squared
+ * The rows of a sample's entries are distinct. mf takes at most two entries a sample: user and
+ * item; with one or none (unknown rows are left out in evaluation) the score has biases only.
+ * Labels are -1 or +1 for logistic and hinge losses, real for the squared loss. The squared loss is
+ * (score - y)^2 / 2.
+ */
+#ifndef DRPS_ENGINE_MODEL_MODEL_H
+#define DRPS_ENGINE_MODEL_MODEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/drps_err.h"
+#include "index/plan/drps_batch.h"
+#include "storage/drps_store.h"
+
+enum drps_algo { DRPS_ALGO_LIR, DRPS_ALGO_LOR, DRPS_ALGO_SVM, DRPS_ALGO_LMF, DRPS_ALGO_FM };
+enum drps_loss { DRPS_LOSS_SQUARED, DRPS_LOSS_LOGISTIC, DRPS_LOSS_HINGE, DRPS_LOSS_SQUARED_HINGE };
+
+struct drps_model {
+    enum drps_algo algo;
+    enum drps_loss loss;
+    uint32_t rank; /* factors a row (lmf, fm), 0 for linear models */
+    uint32_t dim;  /* floats a row: 1 for linear models, 1 + rank for lmf and fm (first the bias or
+                      weight) */
+    int has_bias;  /* row 0 of every batch is the intercept */
+    int fixed_bias;   /* it stays as it starts, without gradient: many batches may read it */
+    float bias_start; /* initial intercept: the mean label, or its log-odds for the logistic loss */
+    float init_scale; /* factors start uniform in (-init_scale, init_scale); 0: 0.1 / sqrt(rank) */
+    uint64_t seed;
+};
+
+/*
+ * Fill in algo, loss, rank, dim, has_bias (1); the other members become 0, so set them after.
+ * `algo` is "lir", "lor", "svm", "lmf", "fm"; `loss` is "squared", "logistic", "hinge",
+ * "squared-hinge", or NULL: the algorithm's usual one (svm: hinge; fm: logistic when
+ * `classification`, else squared). `classification` says that labels are -1 and +1; `rank` 0 means
+ * 16 for lmf and fm, and must be 0 for linear models. DRPS_E_CONFIG names what does not fit.
+ */
+DRPS_MUST_CHECK
+int drps_model_init(struct drps_model *model, const char *algo, const char *loss, uint32_t rank,
+                    int classification, struct drps_err *err);
+const char *drps_algo_name(enum drps_algo algo);
+const char *drps_loss_name(enum drps_loss loss);
+int drps_loss_is_classification(enum drps_loss loss);
+
+/* Bytes of scratch (aligned for floats) that one thread needs for any batch with at most `samples`
+   samples and `rows` rows. It may be 0; scratch may then be NULL. */
+size_t drps_model_scratch_bytes(const struct drps_model *model, size_t samples, size_t rows);
+
+/* scores[s] for s in [first, last); scores is indexed by s. */
+void drps_model_predict(const struct drps_model *model, const struct drps_batch *b, size_t first,
+                        size_t last, const float *params, float *scores, void *scratch);
+
+/*
+ * Scores of samples [first, last), then their loss's gradient added to grads. scores [n] is filled
+ * for the range. Returns the sum of the losses. grads must be zeroed by the caller before the first
+ * range.
+ */
+double drps_model_gradient(const struct drps_model *model, const struct drps_batch *b, size_t first,
+                           size_t last, const float *params, float *grads, float *scores,
+                           void *scratch);
+
+/* The plain twins: one obvious loop each, for tests. Same contracts. */
+void drps_model_predict_ref(const struct drps_model *model, const struct drps_batch *b,
+                            size_t first, size_t last, const float *params, float *scores,
+                            void *scratch);
+double drps_model_gradient_ref(const struct drps_model *model, const struct drps_batch *b,
+                               size_t first, size_t last, const float *params, float *grads,
+                               float *scores, void *scratch);
+
+/* Loss of one sample in double, and its derivative by the score in *slope_out (NULL allowed). */
+double drps_loss_value(enum drps_loss loss, float score, float label, float *slope_out);
+
+/*
+ * The same for n samples: returns the sum; slopes [n] may be NULL. The logistic loss is computed in
+ * float vectors, within a few ulp of each sample's value.
+ */
+double drps_loss_sum(enum drps_loss loss, const float *scores, const float *labels, size_t n,
+                     float *slopes);
+
+/* Initial parameters of row `id` (placed id; id 0 is the intercept when has_bias): params [dim]. */
+void drps_model_init_row(const struct drps_model *model, uint64_t id, float *params);
+
+#endif

@@ -1,0 +1,92 @@
+/*
+ * The scores of one class, counted by value in bounded memory, so that two such counts tell which
+ * share of all pairs is in order. Private to engine/model/.
+ *
+ * A score's value is its float in an order-preserving form of 32 bits. A cell counts the values of
+ * a binary interval: 2^width of them, aligned to that. Up to DRPS_SCORES_MOST distinct values there
+ * is a cell for each, of width 0, and all is exact. Beyond that, values that share all but their
+ * lowest bits (`level` of them, as few as let the cells fit) are joined, unless more than the share
+ * 1 / DRPS_SCORES_COARSE of all scores is among them. Inside of these intervals, halves are joined
+ * with the whole where the three together have at most 1 / DRPS_SCORES_FINE of all scores, and
+ * cells stay inside of wider ones (a q-digest: Shrivastava and others, "Medians and beyond", SenSys
+ * 2004).
+ *
+ * The bound on the error. Each whole that was not joined with its halves is heavier than
+ * 1 / DRPS_SCORES_FINE together with them, and a cell belongs to at most two of these families:
+ * there are fewer than 2 * DRPS_SCORES_FINE, with two halves each. So there are fewer than 2^(32 -
+ * level) + 4 * DRPS_SCORES_FINE cells, DRPS_SCORES_MOST with level 19, which is never exceeded. Of
+ * a class, at most one cell of each width above 0 has a given value, and at most one of these was
+ * made of a whole interval that was light (of each process, if several were added up): together
+ * they have at most the share 19 / DRPS_SCORES_FINE + 1 / DRPS_SCORES_COARSE of the class. A pair
+ * is in doubt only when the cell of one is inside of the other's. It counts half, and may be that
+ * of either class, so the area is wrong by at most 19 / DRPS_SCORES_FINE + 1 / DRPS_SCORES_COARSE =
+ * .00098, whatever the scores.
+ *
+ * Cells do not depend on the order of the scores, but inside of intervals that are too heavy to be
+ * joined.
+ */
+#ifndef DRPS_ENGINE_MODEL_SCORES_H
+#define DRPS_ENGINE_MODEL_SCORES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/drps_err.h"
+
+enum {
+    DRPS_SCORES_MOST = 106 * 1024, /* cells */
+    DRPS_SCORES_FINE = 25088,
+    DRPS_SCORES_COARSE = 4608,
+    DRPS_SCORES_WAITING = 24 * 1024, /* values that wait to be sorted */
+};
+
+struct drps_score_cell {
+    uint32_t last;  /* the largest of its values */
+    uint32_t width; /* bits: it has 2^width values */
+    uint64_t count;
+};
+
+struct drps_scores {
+    struct drps_score_cell *cells; /* own: [MOST + WAITING], by (last, width) */
+    uint32_t *waiting;             /* own: [WAITING] */
+    size_t n, waiting_n;
+    unsigned level;
+    uint64_t total; /* those that wait are not in it */
+};
+
+/* Of the arrays. */
+#define DRPS_SCORES_BYTES                                                                          \
+    ((DRPS_SCORES_MOST + DRPS_SCORES_WAITING) * sizeof(struct drps_score_cell) +                   \
+     DRPS_SCORES_WAITING * sizeof(uint32_t))
+
+/* 0 or -ENOMEM; may be destroyed in either case. */
+DRPS_MUST_CHECK
+int drps_scores_init(struct drps_scores *s);
+void drps_scores_destroy(struct drps_scores *s);
+void drps_scores_reset(struct drps_scores *s);
+
+void drps_scores_sort_in(struct drps_scores *s); /* those that wait */
+
+/* No NaN. */
+static inline void drps_scores_add(struct drps_scores *s, uint32_t value)
+{
+    if (s->waiting_n == DRPS_SCORES_WAITING) drps_scores_sort_in(s);
+    s->waiting[s->waiting_n++] = value;
+}
+
+/* Twice the pairs in which the one of `low` is less, ties counting once, over twice all pairs; NaN
+ * when either is empty. Sorts in what waits. */
+double drps_scores_in_order(struct drps_scores *low, struct drps_scores *high);
+
+/* What was counted, for drps_scores_merge() elsewhere. Returns the bytes used, at most
+ * DRPS_SCORES_BOUND. */
+#define DRPS_SCORES_BOUND (16 + DRPS_SCORES_MOST * sizeof(struct drps_score_cell))
+size_t drps_scores_encode(struct drps_scores *s, void *out);
+
+/* Add what *data has first; *data and *bytes go behind it. DRPS_E_PROTO when it is no such thing.
+ */
+DRPS_MUST_CHECK
+int drps_scores_merge(struct drps_scores *s, const char **data, size_t *bytes,
+                      struct drps_err *err);
+
+#endif

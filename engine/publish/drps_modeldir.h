@@ -1,0 +1,120 @@
+/*
+ * The model: what drps-train leaves and drps-predict reads.
+ *
+ *   model.json   what the model is and how it was made; ends with a checksum of itself
+ *   names.rec    dictionary: feature keys (and strings) to rows, copied from the plan
+ *   rows/        key-value database: value b holds the parameters (dim float32 each, no optimizer
+ * state) of rows b * block_rows .. (b + 1) * block_rows - 1, the last value those that are left
+ */
+#ifndef DRPS_ENGINE_PUBLISH_MODELDIR_H
+#define DRPS_ENGINE_PUBLISH_MODELDIR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/drps_io.h"
+#include "engine/model/drps_model.h"
+#include "index/plan/drps_plan.h"
+#include "storage/kv/drps_kv.h"
+
+enum { DRPS_MODELDIR_VERSION = 1, DRPS_MODELDIR_BLOCK_BYTES = 16 * 1024 };
+
+/* The folder of a model, for drps_stage_begin(); while training it also holds the rows. */
+extern const struct drps_stage_kind drps_modeldir_kind;
+
+/* What prediction needs to know. */
+struct drps_modeldir_info {
+    char plan_id[17];
+    struct drps_model model;
+    char format[DRPS_PLAN_NAME_BYTES]; /* of the training data: the default for new data */
+    char store[DRPS_PLAN_NAME_BYTES];  /* engine of rows/ */
+    int classification;
+    float label_negative,
+        label_positive; /* the data's two labels, -1 and +1 in training (classification) */
+    double label_mean;
+    uint64_t hash_seed;
+    int string_names;
+    uint64_t rows, block_rows;
+    uint64_t
+        content; /* XXH3 over the parameters of all rows in order: equal models, equal numbers */
+    size_t tables_n;
+    struct drps_table tables[DRPS_PLAN_TABLES];
+    size_t fields_n;
+    char **fields; /* field prefixes of string names; when reading owned by the model, when writing
+                      borrowed */
+};
+
+/* ---- Writing ---- */
+
+struct drps_modelrows; /* opaque: a database of rows being written */
+
+/* Make folder `path`. */
+DRPS_MUST_CHECK
+int drps_modelrows_open(const struct drps_kv_ops *kv, const char *path, uint64_t rows, uint32_t dim,
+                        uint64_t memory_bytes, struct drps_modelrows **w_out, struct drps_err *err);
+/* params [n][dim] of rows first .. first + n - 1; rows must come in order and be complete. */
+DRPS_MUST_CHECK
+int drps_modelrows_add(void *writer, uint64_t first, size_t n, const void *params,
+                       struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_modelrows_finish(struct drps_modelrows *w, uint64_t *content_out, struct drps_err *err);
+void drps_modelrows_close(struct drps_modelrows *w); /* NULL-safe */
+
+/* Memory beside what is given for the engine. */
+uint64_t drps_modelrows_memory(uint32_t dim);
+uint64_t drps_modeldir_block_rows(uint32_t dim);
+
+/* What model.json says, but for "files": a json_t object, json_decref() it; NULL when memory is
+ * gone. `training` (a json_t object, borrowed; NULL: none) is in it: how the model was made. */
+void *drps_modeldir_describe(const struct drps_modeldir_info *info, void *training);
+
+/* Complete the model in `dir`, which holds rows/, a database of engine `store`, and names.rec, of
+ * this size and XXH3: write model.json from `description`, which is changed. */
+DRPS_MUST_CHECK
+int drps_modeldir_finish(const struct drps_io *io, const char *dir, const char *store,
+                         uint64_t names_bytes, uint64_t names_sum, void *description,
+                         struct drps_err *err);
+
+/* ---- Reading ---- */
+
+struct drps_modeldir; /* opaque: an open model, owned by whoever called drps_modeldir_open() */
+
+/*
+ * memory_bytes: for the engine, the blocks kept in memory and the dictionary's pages; 0: without
+ * the rows, which drps_modeldir_open_rows() opens then. DRPS_E_NOT_FOUND: no model there;
+ * DRPS_E_CORRUPT names what is damaged; DRPS_E_MEMORY_BUDGET says how much would do (some MiB).
+ */
+DRPS_MUST_CHECK
+int drps_modeldir_open(const struct drps_io *io, const char *path, uint64_t memory_bytes,
+                       struct drps_modeldir **md_out, struct drps_err *err);
+void drps_modeldir_close(struct drps_modeldir *md); /* NULL-safe */
+
+const struct drps_modeldir_info *drps_modeldir_info(const struct drps_modeldir *md);
+const void *drps_modeldir_json(
+    const struct drps_modeldir *md); /* the whole of model.json, a json_t object; borrowed */
+
+/* The least that drps_modeldir_open_rows() takes, and what it uses of at least that much. */
+uint64_t drps_modeldir_memory_least(const struct drps_modeldir *md);
+uint64_t drps_modeldir_memory_used(const struct drps_modeldir *md, uint64_t memory_bytes);
+
+/* Once, of a model that was opened without its rows. */
+DRPS_MUST_CHECK
+int drps_modeldir_open_rows(struct drps_modeldir *md, uint64_t memory_bytes, struct drps_err *err);
+
+/* As drps_names_lookup(). */
+DRPS_MUST_CHECK
+int drps_modeldir_lookup(struct drps_modeldir *md, const uint64_t *keys, size_t n,
+                         uint32_t *rows_out, struct drps_err *err);
+
+/* Parameters of rows ids [n], strictly increasing, into params [n][dim]. One calling thread. */
+DRPS_MUST_CHECK
+int drps_modeldir_gather(struct drps_modeldir *md, const uint32_t *ids, size_t n, float *params,
+                         struct drps_err *err);
+
+/* Read everything that prediction may read, in the same way: the dictionary, whose every name must
+ * be of a row, and all rows, against the checksums of model.json. Memory: beside the model's some
+ * MiB. */
+DRPS_MUST_CHECK
+int drps_modeldir_verify(struct drps_modeldir *md, struct drps_err *err);
+
+#endif

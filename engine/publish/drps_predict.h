@@ -1,0 +1,61 @@
+/*
+ * Prediction: samples in any input format, a model, one score a line.
+ *
+ * The score is what the model is asked for: the probability of the positive class for logistic
+ * losses (lor, fm), the margin for hinge losses (svm), the value for squared losses (lir, lmf, fm).
+ * Features that training never saw count as absent. Labels in the data may have any value; they are
+ * used for metrics only. Formats that need a label (or, for ratings, a third column) need one here
+ * too.
+ */
+#ifndef DRPS_ENGINE_PUBLISH_PREDICT_H
+#define DRPS_ENGINE_PUBLISH_PREDICT_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/drps_io.h"
+#include "base/drps_log.h"
+#include "engine/model/drps_metrics.h"
+#include "index/reader/drps_reader.h"
+
+/* Zero means default; everything is borrowed until drps_predict_run() returns. */
+struct drps_predict_options {
+    const char *model;         /* folder that drps-train made. Required */
+    const char *const *inputs; /* [inputs_n] files, "-" for stdin */
+    size_t inputs_n;
+    const char *output; /* file to write, "-" for stdout. It appears when it is complete; neither an
+                           input nor in the model's folder */
+    int replace;        /* an existing output is replaced at the end */
+    struct drps_reader_options
+        reader;  /* format NULL: that of the training data; memory, seed and log are set here */
+    int metrics; /* also compare scores with the data's labels */
+    uint64_t memory_bytes;  /* of the whole process; default: half of what this process may use */
+    const atomic_int *stop; /* non-zero: give up. May be NULL */
+    const struct drps_log *log;
+    void (*on_progress)(void *ctx, uint64_t samples); /* may be NULL */
+    void *ctx;
+};
+
+struct drps_predict_result {
+    uint64_t samples;
+    uint64_t entries;            /* features given */
+    uint64_t unseen;             /* of these: not in the model, ignored */
+    uint64_t skipped_lines;      /* bad lines left out; they have no line in the output */
+    struct drps_quality quality; /* with metrics */
+    double seconds;
+};
+
+/*
+ * Returns 0, or among others DRPS_E_NOT_FOUND (no model there), DRPS_E_CORRUPT (a damaged one),
+ * DRPS_E_FORMAT (file:line:column, or a label that is neither of the model's two when metrics are
+ * asked for), DRPS_E_CONFIG (data of another kind than the model's, or an output that is
+ * read), -EEXIST (there is an output already), -EBUSY (another process makes it),
+ * DRPS_E_MEMORY_BUDGET, DRPS_E_INTERRUPTED. Then the output is as it was before, or, where
+ * nothing failed but the sync of its folder, complete.
+ */
+DRPS_MUST_CHECK
+int drps_predict_run(const struct drps_io *io, const struct drps_predict_options *options,
+                     struct drps_predict_result *result, struct drps_err *err);
+
+#endif

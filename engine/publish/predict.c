@@ -1,0 +1,404 @@
+#include "engine/publish/drps_predict.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_budget.h"
+#include "base/drps_clock.h"
+#include "base/drps_size.h"
+#include "engine/publish/drps_modeldir.h"
+#include "engine/publish/scorer.h"
+#include "engine/publish/textfile.h"
+
+enum {
+    MIB = 1 << 20,
+    PROGRAM_BYTES = 16 * MIB,
+    BATCH_BYTES = 2 * MIB, /* of rows, at least: */
+    ENTRIES_LEAST = 64,    /* but so many */
+    ENTRIES_FEW = 4096,    /* and no more, of short ones */
+    ENTRIES_MOST = MIB,
+    READER_LEAST = MIB,
+    READER_MOST = 32 * MIB,
+    SCORE_CHARS = 64,
+};
+
+struct predictor {
+    const struct drps_predict_options *options;
+    struct drps_predict_result *result;
+    struct drps_modeldir *md;
+    const struct drps_modeldir_info *info; /* of md */
+    struct drps_reader *reader;
+    struct drps_samples piece;
+    struct drps_scorer scorer;
+    struct drps_metrics *metrics;
+    struct drps_textfile out;
+    char *csv_kinds; /* own: what the columns meant in training; NULL for other formats */
+    int64_t *fields; /* own: reader's field -> model's, -1: the model has no such field; NULL: the
+                        same */
+    uint64_t *keys;  /* own: [keys_cap] one sample's keys by the model's fields */
+    float *values;   /* own: [values_cap] */
+    size_t keys_cap, values_cap;
+    uint64_t limit_bytes, reader_bytes;
+};
+
+static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
+{
+    return v < least ? least : v > most ? most : v;
+}
+
+/* Refusals wait for the last item, so that the text has the whole breakdown. */
+static void take(struct drps_budget *b, const char *what, uint64_t bytes)
+{
+    const int rc = drps_budget_take(b, what, bytes, NULL);
+    (void)rc;
+}
+
+static uint64_t batch_bytes(const struct predictor *p, size_t entries)
+{
+    return drps_scorer_memory(&p->info->model, entries / 2, entries);
+}
+
+/* The entries of a batch that fit so many bytes. */
+static size_t entries_in(const struct predictor *p, uint64_t bytes, size_t least, size_t most)
+{
+    while (least < most) {
+        const size_t middle = least + (most - least + 1) / 2;
+        if (batch_bytes(p, middle) <= bytes)
+            least = middle;
+        else
+            most = middle - 1;
+    }
+    return least;
+}
+
+static size_t entries_least(const struct predictor *p)
+{
+    return entries_in(p, BATCH_BYTES, ENTRIES_LEAST, ENTRIES_FEW);
+}
+
+struct share {
+    uint64_t reader_bytes, model_bytes;
+    size_t entries;
+};
+
+/* The least of everything, or DRPS_E_MEMORY_BUDGET; of what is left a sixteenth each for two pieces
+ * of text, seven for the model's blocks, if it has so many, and the rest for a batch. */
+static int share_out(const struct predictor *p, uint64_t limit, struct share *out,
+                     struct drps_err *err)
+{
+    const uint64_t model_least = drps_modeldir_memory_least(p->md);
+    const uint64_t batch_least = batch_bytes(p, entries_least(p));
+    struct drps_budget b;
+    drps_budget_init(&b, limit);
+    take(&b, "program", PROGRAM_BYTES);
+    if (p->options->metrics) take(&b, "metrics", DRPS_METRICS_BYTES);
+    take(&b, "reading the data", 2 * READER_LEAST);
+    take(&b, "one batch", batch_least);
+    int rc = drps_budget_take(&b, "reading the model", model_least, err);
+    if (rc < 0) return rc;
+    const uint64_t left = drps_budget_left(&b);
+    out->reader_bytes = clamp(READER_LEAST + left / 16, READER_LEAST, READER_MOST);
+    out->model_bytes = model_least + left / 16 * 7;
+    const uint64_t taken = 2 * (out->reader_bytes - READER_LEAST) +
+                           drps_modeldir_memory_used(p->md, out->model_bytes) - model_least;
+    out->entries = entries_in(p, batch_least + left - taken, entries_least(p), ENTRIES_MOST);
+    return 0;
+}
+
+static int open_model(struct predictor *p, const struct drps_io *io, struct drps_err *err)
+{
+    const struct drps_predict_options *o = p->options;
+    struct share share;
+    p->limit_bytes = o->memory_bytes ? o->memory_bytes : drps_memory_available() / 2;
+    int rc = drps_modeldir_open(io, o->model, 0, &p->md, err);
+    if (rc < 0) return rc;
+    p->info = drps_modeldir_info(p->md);
+    rc = share_out(p, p->limit_bytes, &share, err);
+    if (rc == 0) rc = drps_modeldir_open_rows(p->md, share.model_bytes, err);
+    if (rc < 0) return rc;
+    p->reader_bytes = share.reader_bytes;
+    return drps_scorer_init(&p->scorer, p->md, share.entries / 2, share.entries, err);
+}
+
+/* Names the memory, to a tenth of a MiB, whose batches take the sample. */
+static int sample_too_large(const struct predictor *p, size_t n, struct drps_err *err)
+{
+    const unsigned long long sample = p->result->samples + 1;
+    uint64_t tenths = p->limit_bytes / MIB * 10 + p->limit_bytes % MIB * 10 / MIB + 1;
+    struct share share = {0};
+    if (n > ENTRIES_MOST)
+        return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                            "sample %llu has %zu features; at most %d can be scored", sample, n,
+                            ENTRIES_MOST);
+    while (share_out(p, tenths * MIB / 10, &share, NULL) < 0 || share.entries < n)
+        tenths++;
+    return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                        "sample %llu has %zu features, and a batch may have %zu: at least "
+                        "--memory %llu.%lluM is needed",
+                        sample, n, p->scorer.entries_cap, (unsigned long long)tenths / 10,
+                        (unsigned long long)tenths % 10);
+}
+
+/* The two field lists may differ, for instance where a csv file has its columns in another order.
+ */
+static int map_fields(struct predictor *p, struct drps_err *err)
+{
+    size_t n;
+    const char *const *fields = drps_reader_fields(p->reader, &n);
+    int same = n == p->info->fields_n;
+    for (size_t i = 0; same && i < n; i++)
+        same = strcmp(fields[i], p->info->fields[i]) == 0;
+    if (same) return 0;
+    p->fields = drps_array_new(n, sizeof(*p->fields));
+    if (!p->fields) return drps_err_set(err, -ENOMEM, "no memory for %zu fields", n);
+    for (size_t i = 0; i < n; i++) {
+        p->fields[i] = -1;
+        for (size_t k = 0; k < p->info->fields_n; k++)
+            if (strcmp(fields[i], p->info->fields[k]) == 0) p->fields[i] = (int64_t)k;
+    }
+    return 0;
+}
+
+static int open_data(struct predictor *p, const struct drps_io *io, struct drps_err *err)
+{
+    struct drps_reader_options o = p->options->reader;
+    if (!o.format) o.format = p->info->format;
+    o.memory_bytes = p->reader_bytes;
+    o.hash_seed = p->info->hash_seed;
+    o.log = p->options->log;
+    o.csv_label_optional = !p->options->metrics;
+    o.stop = p->options->stop;
+    if (strcmp(p->info->format, "csv") == 0 && strcmp(o.format, "csv") == 0) {
+        p->csv_kinds = drps_reader_csv_kinds(o.csv_kinds, (const char *const *)p->info->fields,
+                                             p->info->fields_n);
+        if (!p->csv_kinds) return drps_err_set(err, -ENOMEM, "no memory for the columns' kinds");
+        o.csv_kinds = p->csv_kinds;
+    }
+    int rc = drps_reader_open(io, p->options->inputs, p->options->inputs_n, &o, &p->reader, err);
+    if (rc < 0) return rc;
+    if (drps_reader_has_names(p->reader) != p->info->string_names)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "features in format %s are %s, but those of %s are %s: pass --format",
+                            drps_reader_format(p->reader),
+                            p->info->string_names ? "numbers" : "strings", p->options->model,
+                            p->info->string_names ? "strings" : "numbers");
+    return p->info->string_names ? map_fields(p, err) : 0;
+}
+
+/* ---- Scores ---- */
+
+static double answer(const struct drps_model *model, float score)
+{
+    return model->loss == DRPS_LOSS_LOGISTIC ? 1 / (1 + exp(-(double)score)) : (double)score;
+}
+
+static int write_scores(struct predictor *p, struct drps_err *err)
+{
+    for (size_t i = 0; i < p->scorer.n; i++) {
+        char *at;
+        int rc = drps_textfile_room(&p->out, SCORE_CHARS, &at, err);
+        if (rc < 0) return rc;
+        const int n =
+            snprintf(at, SCORE_CHARS, "%.9g\n", answer(&p->info->model, p->scorer.scores[i]));
+        drps_textfile_used(&p->out, n > 0 ? (size_t)n : 0);
+    }
+    return 0;
+}
+
+/* Labels as training saw them: -1 and +1 for the two of the training data. */
+static int measure(struct predictor *p, struct drps_err *err)
+{
+    struct drps_scorer *s = &p->scorer;
+    for (size_t i = 0; p->info->classification && i < s->n; i++) {
+        if (s->labels[i] == p->info->label_positive)
+            s->labels[i] = 1;
+        else if (s->labels[i] == p->info->label_negative)
+            s->labels[i] = -1;
+        else
+            return drps_err_set(
+                err, DRPS_E_FORMAT,
+                "sample %llu has label %g; metrics need %g or %g, as in the training data",
+                (unsigned long long)(p->result->samples + i + 1), (double)s->labels[i],
+                (double)p->info->label_negative, (double)p->info->label_positive);
+    }
+    drps_metrics_add(p->metrics, s->scores, s->labels, s->n);
+    return 0;
+}
+
+static int score_batch(struct predictor *p, struct drps_err *err)
+{
+    struct drps_scorer *s = &p->scorer;
+    int rc = drps_scorer_run(s, err);
+    if (rc == 0 && p->metrics) rc = measure(p, err);
+    if (rc == 0) rc = write_scores(p, err);
+    if (rc < 0) return rc;
+    p->result->samples += s->n;
+    p->result->unseen = s->unseen;
+    drps_scorer_clear(s);
+    if (p->options->on_progress) p->options->on_progress(p->options->ctx, p->result->samples);
+    return 0;
+}
+
+/* Sample i's keys under the model's fields, without features of fields it does not have. Returns
+ * how many. */
+static size_t translate(struct predictor *p, size_t i)
+{
+    const struct drps_samples *d = &p->piece;
+    size_t n = 0;
+    for (size_t j = d->starts[i]; j < d->starts[i + 1]; j++) {
+        const struct drps_name *name = &d->names[j];
+        const int64_t field = p->fields[name->field];
+        uint32_t check;
+        if (field < 0) {
+            p->scorer.unseen++;
+            continue;
+        }
+        drps_name_hash((uint32_t)field, name->text, name->bytes, p->info->hash_seed, &p->keys[n],
+                       &check);
+        p->values[n++] = d->values[j];
+    }
+    return n;
+}
+
+static int add_sample(struct predictor *p, size_t i, struct drps_err *err)
+{
+    const struct drps_samples *d = &p->piece;
+    const uint64_t *keys = d->keys + d->starts[i];
+    const float *values = d->values + d->starts[i];
+    size_t n = d->starts[i + 1] - d->starts[i];
+
+    p->result->entries += n;
+    if (p->fields) {
+        if (drps_array_reserve(&p->keys, &p->keys_cap, n, sizeof(*p->keys)) ||
+            drps_array_reserve(&p->values, &p->values_cap, n, sizeof(*p->values)))
+            return drps_err_set(err, -ENOMEM, "no memory for a sample of %zu features", n);
+        n = translate(p, i);
+        keys = p->keys;
+        values = p->values;
+    }
+    if (drps_scorer_add(&p->scorer, d->labels[i], keys, values, n)) return 0;
+    int rc = score_batch(p, err);
+    if (rc < 0 || drps_scorer_add(&p->scorer, d->labels[i], keys, values, n)) return rc;
+    return sample_too_large(p, n, err);
+}
+
+static int predict_all(struct predictor *p, struct drps_err *err)
+{
+    const atomic_int *stop = p->options->stop;
+    int rc;
+    while ((rc = drps_reader_next(p->reader, &p->piece, err)) > 0) {
+        for (size_t i = 0; i < p->piece.n; i++) {
+            if (stop && atomic_load_explicit(stop, memory_order_relaxed)) /* it publishes nothing */
+                return drps_err_set(err, DRPS_E_INTERRUPTED,
+                                    "interrupted after %llu samples; nothing was written",
+                                    (unsigned long long)p->result->samples);
+            rc = add_sample(p, i, err);
+            if (rc < 0) return rc;
+        }
+    }
+    return rc == 0 ? score_batch(p, err) : rc;
+}
+
+/* ---- The output ---- */
+
+static int same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Whether the file `path`, which may not exist, lies in `folder` or in a folder below it. */
+static int lies_in(const char *path, const char *folder, int *lies_out, struct drps_err *err)
+{
+    struct stat of_folder, at, above;
+    const char *slash = strrchr(path, '/');
+    char *dir = slash ? strndup(path, (size_t)(slash + 1 - path)) : strdup(".");
+
+    *lies_out = 0;
+    int rc = dir ? 0 : drps_err_set(err, -ENOMEM, "no memory for the folder of %s", path);
+    int more = rc == 0 && !stat(folder, &of_folder) && !stat(dir, &at);
+    while (more && !same_file(&at, &of_folder)) { /* up to the root, which is above itself */
+        char *up = drps_path_join(dir, "..");
+        free(dir);
+        dir = up;
+        if (!dir) return drps_err_set(err, -ENOMEM, "no memory for the folder of %s", path);
+        more = !stat(dir, &above) && !same_file(&at, &above);
+        at = above;
+    }
+    *lies_out = more;
+    free(dir);
+    return rc;
+}
+
+/* A name that leads to what is read must not be written, not even with --force. */
+static int check_output(const struct drps_predict_options *o, struct drps_err *err)
+{
+    struct stat output, input;
+    int in_model;
+    if (strcmp(o->output, "-") == 0) return 0;
+    int rc = lies_in(o->output, o->model, &in_model, err);
+    if (rc == 0 && in_model)
+        rc = drps_err_set(err, DRPS_E_CONFIG,
+                          "%s lies in the model %s, which keeps its own files only: choose another "
+                          "place",
+                          o->output, o->model);
+    if (rc < 0 || stat(o->output, &output) || !S_ISREG(output.st_mode)) return rc;
+    for (size_t i = 0; i < o->inputs_n; i++) {
+        const char *name = o->inputs[i];
+        const int is_stdin = strcmp(name, "-") == 0;
+        if ((is_stdin ? fstat(STDIN_FILENO, &input) : stat(name, &input)) == 0 &&
+            same_file(&output, &input))
+            return drps_err_set(err, DRPS_E_CONFIG,
+                                "%s is the input %s: the scores need another file", o->output,
+                                is_stdin ? "on standard input" : name);
+    }
+    return 0;
+}
+
+static int run(struct predictor *p, const struct drps_io *io, struct drps_err *err)
+{
+    const struct drps_predict_options *o = p->options;
+    int rc = check_output(o, err);
+    if (rc == 0) rc = open_model(p, io, err);
+    /* Before the data, which may come late: who else wants this output should hear of it. */
+    if (rc == 0) rc = drps_textfile_open(&p->out, io, o->output, o->replace, err);
+    if (rc == 0) rc = open_data(p, io, err);
+    if (rc == 0 && o->metrics) {
+        p->metrics = drps_metrics_new(p->info->model.loss);
+        if (!p->metrics) rc = drps_err_set(err, -ENOMEM, "no memory for the metrics");
+    }
+    if (rc == 0) rc = predict_all(p, err);
+    if (rc == 0) rc = drps_textfile_commit(&p->out, err);
+    if (p->reader) p->result->skipped_lines = drps_reader_skipped(p->reader);
+    if (p->metrics) drps_metrics_result(p->metrics, &p->result->quality);
+    return rc;
+}
+
+int drps_predict_run(const struct drps_io *io, const struct drps_predict_options *options,
+                     struct drps_predict_result *result, struct drps_err *err)
+{
+    struct predictor p = {.options = options, .result = result};
+    const uint64_t start = drps_clock_ns();
+
+    memset(result, 0, sizeof(*result));
+    if (!options->model || !options->inputs_n || !options->output)
+        return drps_err_set(err, DRPS_E_CONFIG, "give a model, data and -o FILE");
+    int rc = run(&p, io, err);
+    drps_textfile_close(&p.out);
+    drps_metrics_free(p.metrics);
+    drps_scorer_destroy(&p.scorer);
+    drps_samples_free(&p.piece);
+    drps_reader_close(p.reader);
+    drps_modeldir_close(p.md);
+    free(p.fields);
+    free(p.csv_kinds);
+    free(p.keys);
+    free(p.values);
+    result->seconds = drps_seconds_since(start);
+    return rc;
+}

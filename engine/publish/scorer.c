@@ -1,0 +1,207 @@
+/*
+ * Keys are sorted once a batch, so that the dictionary is read page by page and each name is looked
+ * up once; the rows found are sorted again, so that the database is read block by block.
+ */
+#include "engine/publish/scorer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "index/plan/drps_names.h"
+
+enum { DIGIT_BITS = 8, DIGITS = 64 / DIGIT_BITS, BUCKETS = 1 << DIGIT_BITS };
+
+/* Of the arrays in scorer.shared that are used before the parameters. */
+enum { FIRST_BYTES = 2 * sizeof(uint64_t) + 2 * sizeof(struct drps_scorer_ref) };
+
+static size_t shared_bytes(size_t dim)
+{
+    return dim * sizeof(float) > FIRST_BYTES ? dim * sizeof(float) : FIRST_BYTES;
+}
+
+uint64_t drps_scorer_memory(const struct drps_model *model, size_t samples, size_t entries)
+{
+    return samples * (2 * sizeof(float) + sizeof(uint32_t)) +
+           entries * (sizeof(float) + 3 * sizeof(uint32_t)) +
+           (entries + 1) * (uint64_t)shared_bytes(model->dim) +
+           drps_model_scratch_bytes(model, samples, entries + 1);
+}
+
+int drps_scorer_init(struct drps_scorer *s, struct drps_modeldir *md, size_t samples,
+                     size_t entries, struct drps_err *err)
+{
+    const struct drps_model *model = &drps_modeldir_info(md)->model;
+    memset(s, 0, sizeof(*s));
+    s->md = md;
+    s->samples_cap = samples;
+    s->entries_cap = entries;
+    s->labels = drps_array_new(samples, sizeof(*s->labels));
+    s->scores = drps_array_new(samples, sizeof(*s->scores));
+    s->starts = drps_array_new(samples + 1, sizeof(*s->starts));
+    s->values = drps_array_new(entries, sizeof(*s->values));
+    s->local = drps_array_new(entries, sizeof(*s->local));
+    s->rows = drps_array_new(entries, sizeof(*s->rows));
+    s->ids = drps_array_new(entries + 1, sizeof(*s->ids));
+    s->shared = drps_array_new(entries + 1, shared_bytes(model->dim));
+    s->scratch = drps_array_new(drps_model_scratch_bytes(model, samples, entries + 1), 1);
+    if (!s->labels || !s->scores || !s->starts || !s->values || !s->local || !s->rows || !s->ids ||
+        !s->shared || !s->scratch)
+        return drps_err_set(err, -ENOMEM, "no memory for batches of %zu features", entries);
+    s->keys = (uint64_t *)(void *)s->shared;
+    s->names = s->keys + entries;
+    s->refs = (struct drps_scorer_ref *)(void *)(s->names + entries);
+    s->spare = s->refs + entries;
+    s->params = (float *)(void *)s->shared;
+    drps_scorer_clear(s);
+    return 0;
+}
+
+void drps_scorer_destroy(struct drps_scorer *s)
+{
+    free(s->labels);
+    free(s->scores);
+    free(s->starts);
+    free(s->values);
+    free(s->local);
+    free(s->rows);
+    free(s->ids);
+    free(s->shared);
+    free(s->scratch);
+    memset(s, 0, sizeof(*s));
+}
+
+void drps_scorer_clear(struct drps_scorer *s)
+{
+    s->n = s->entries = 0;
+    s->starts[0] = 0;
+}
+
+int drps_scorer_add(struct drps_scorer *s, float label, const uint64_t *keys, const float *values,
+                    size_t n)
+{
+    if (s->n == s->samples_cap || n > s->entries_cap - s->entries) return 0;
+    memcpy(s->keys + s->entries, keys, n * sizeof(*keys));
+    memcpy(s->values + s->entries, values, n * sizeof(*values));
+    s->labels[s->n++] = label;
+    s->entries += n;
+    s->starts[s->n] = (uint32_t)s->entries;
+    return 1;
+}
+
+/* Sort refs by key, byte by byte from the lowest; bytes that all keys share are skipped. */
+static void sort_refs(struct drps_scorer *s, size_t n)
+{
+    size_t count[DIGITS][BUCKETS];
+    memset(count, 0, sizeof(count));
+    for (size_t i = 0; i < n; i++)
+        for (unsigned d = 0; d < DIGITS; d++)
+            count[d][s->refs[i].key >> (d * DIGIT_BITS) & (BUCKETS - 1)]++;
+    for (unsigned d = 0; n && d < DIGITS; d++) {
+        const unsigned shift = d * DIGIT_BITS;
+        if (count[d][s->refs[0].key >> shift & (BUCKETS - 1)] == n) continue;
+        size_t at = 0;
+        for (size_t b = 0; b < BUCKETS; b++) {
+            const size_t here = count[d][b];
+            count[d][b] = at;
+            at += here;
+        }
+        for (size_t i = 0; i < n; i++)
+            s->spare[count[d][s->refs[i].key >> shift & (BUCKETS - 1)]++] = s->refs[i];
+        struct drps_scorer_ref *sorted = s->spare;
+        s->spare = s->refs;
+        s->refs = sorted;
+    }
+}
+
+/* Distinct keys into names; local[j] becomes the number of entry j's name. Returns how many names.
+ */
+static size_t number_names(struct drps_scorer *s)
+{
+    size_t n = 0;
+    for (size_t j = 0; j < s->entries; j++)
+        s->refs[j] = (struct drps_scorer_ref){s->keys[j], (uint32_t)j};
+    sort_refs(s, s->entries);
+    for (size_t i = 0; i < s->entries; i++) {
+        if (!n || s->names[n - 1] != s->refs[i].key) s->names[n++] = s->refs[i].key;
+        s->local[s->refs[i].at] = (uint32_t)(n - 1);
+    }
+    return n;
+}
+
+/* Distinct rows into ids; rows[name] becomes the row's number in the batch, or DRPS_NO_ROW. Returns
+ * how many ids. */
+static int number_rows(struct drps_scorer *s, size_t names, size_t *ids_n, struct drps_err *err)
+{
+    const int has_bias = drps_modeldir_info(s->md)->model.has_bias;
+    size_t found = 0, n = 0;
+    for (size_t i = 0; i < names; i++)
+        if (s->rows[i] != DRPS_NO_ROW)
+            s->refs[found++] = (struct drps_scorer_ref){s->rows[i], (uint32_t)i};
+    sort_refs(s, found);
+    if (has_bias) s->ids[n++] = 0;
+    for (size_t i = 0; i < found; i++) {
+        const uint32_t row = (uint32_t)s->refs[i].key;
+        if (n && s->ids[n - 1] == row)
+            return drps_err_set(err, DRPS_E_CORRUPT, "names.rec gives row %u two names", row);
+        s->rows[s->refs[i].at] = (uint32_t)n;
+        s->ids[n++] = row;
+    }
+    *ids_n = n;
+    return 0;
+}
+
+/* Turn names into local rows and close the gaps of unseen features. */
+static size_t keep_seen(struct drps_scorer *s)
+{
+    size_t kept = 0, from = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        const size_t end = s->starts[i + 1];
+        for (size_t j = from; j < end; j++) {
+            const uint32_t row = s->rows[s->local[j]];
+            if (row == DRPS_NO_ROW) continue;
+            s->values[kept] = s->values[j];
+            s->local[kept++] = row;
+        }
+        from = end;
+        s->starts[i + 1] = (uint32_t)kept;
+    }
+    s->unseen += s->entries - kept;
+    return kept;
+}
+
+static int check_entries(const struct drps_scorer *s, struct drps_err *err)
+{
+    if (drps_modeldir_info(s->md)->model.algo != DRPS_ALGO_LMF) return 0;
+    for (size_t i = 0; i < s->n; i++)
+        if (s->starts[i + 1] - s->starts[i] > 2)
+            return drps_err_set(err, DRPS_E_FORMAT,
+                                "a sample has %u features; lmf takes two, a user and an item",
+                                s->starts[i + 1] - s->starts[i]);
+    return 0;
+}
+
+int drps_scorer_run(struct drps_scorer *s, struct drps_err *err)
+{
+    const struct drps_model *model = &drps_modeldir_info(s->md)->model;
+    size_t ids = 0;
+
+    int rc = check_entries(s, err);
+    if (rc < 0) return rc;
+    const size_t names = number_names(s);
+    rc = drps_modeldir_lookup(s->md, s->names, names, s->rows, err);
+    if (rc == 0) rc = number_rows(s, names, &ids, err);
+    if (rc == 0) rc = drps_modeldir_gather(s->md, s->ids, ids, s->params, err);
+    if (rc < 0) return rc;
+    const size_t kept = keep_seen(s);
+    const struct drps_batch batch = {.samples = s->n,
+                                     .rows = ids,
+                                     .nnz = kept,
+                                     .labels = s->labels,
+                                     .starts = s->starts,
+                                     .local32 = s->local,
+                                     .values = s->values};
+    drps_model_predict(model, &batch, 0, s->n, s->params, s->scores, s->scratch);
+    return 0;
+}

@@ -1,0 +1,63 @@
+/*
+ * The scorer: collects samples of named features, looks up and gathers the rows of a whole batch at
+ * once, predicts. Private to engine/publish/.
+ */
+#ifndef DRPS_ENGINE_PUBLISH_SCORER_H
+#define DRPS_ENGINE_PUBLISH_SCORER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/publish/drps_modeldir.h"
+
+/* One feature of the batch: its key (or, later, its row) and where it stands. */
+struct drps_scorer_ref {
+    uint64_t key;
+    uint32_t at;
+};
+
+struct drps_scorer {
+    struct drps_modeldir *md; /* borrowed */
+    size_t samples_cap, entries_cap;
+    size_t n, entries; /* collected */
+    uint64_t unseen;   /* entries without a row, ever */
+
+    float *labels;    /* [samples_cap] as given */
+    float *scores;    /* [samples_cap] */
+    uint32_t *starts; /* [samples_cap + 1] */
+    float *values;    /* [entries_cap] */
+    uint32_t *local;  /* [entries_cap] */
+    uint32_t *rows;   /* [entries_cap] of the distinct names */
+    uint32_t *ids;    /* [entries_cap + 1] distinct rows, increasing, the intercept first */
+
+    char *shared;   /* own: the arrays below; the parameters come when the others are not needed any
+                       more */
+    uint64_t *keys; /* [entries_cap] */
+    uint64_t *names;                      /* [entries_cap] distinct keys, increasing */
+    struct drps_scorer_ref *refs, *spare; /* [entries_cap] */
+    float *params;                        /* [entries_cap + 1][dim] */
+    void *scratch;
+};
+
+/* Bytes for batches of so many samples and entries. */
+uint64_t drps_scorer_memory(const struct drps_model *model, size_t samples, size_t entries);
+
+DRPS_MUST_CHECK
+int drps_scorer_init(struct drps_scorer *s, struct drps_modeldir *md, size_t samples,
+                     size_t entries, struct drps_err *err);
+void drps_scorer_destroy(struct drps_scorer *s); /* half-built too */
+
+/* Take one sample of n <= entries_cap features; 0 when there is no room left: run, then add it
+ * again. */
+int drps_scorer_add(struct drps_scorer *s, float label, const uint64_t *keys, const float *values,
+                    size_t n);
+
+/*
+ * Score what was collected: scores [n]. labels stay. Call drps_scorer_clear() before adding more.
+ * DRPS_E_FORMAT when a sample has more features than the model takes.
+ */
+DRPS_MUST_CHECK
+int drps_scorer_run(struct drps_scorer *s, struct drps_err *err);
+void drps_scorer_clear(struct drps_scorer *s);
+
+#endif

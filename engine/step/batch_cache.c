@@ -1,0 +1,85 @@
+#include "engine/step/drps_batch_cache.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/drps_alloc.h"
+
+struct drps_kept {
+    const struct drps_plan_info *info;
+    struct drps_feed *feed;
+    struct drps_feed_batch *batches; /* own: [steps of an epoch] */
+    uint32_t *ids;                   /* own: all row lists, and room for one that is too many */
+    uint64_t used;                   /* of ids */
+    uint64_t known, at; /* batches that are decoded; the next one's step in its epoch */
+};
+
+static uint64_t steps_of(const struct drps_plan_info *info)
+{
+    return info->batches + info->eval_batches;
+}
+
+static uint64_t ids_bytes(const struct drps_plan_info *info)
+{
+    return (info->row_uses + info->ranks.max_round_rows) * sizeof(uint32_t);
+}
+
+uint64_t drps_kept_memory(const struct drps_plan_info *info)
+{
+    if (!info->row_uses) return 0;
+    return sizeof(struct drps_kept) + steps_of(info) * sizeof(struct drps_feed_batch) +
+           ids_bytes(info);
+}
+
+int drps_kept_open(const struct drps_plan_info *info, struct drps_feed *feed,
+                   struct drps_kept **kept_out, struct drps_err *err)
+{
+    *kept_out = NULL;
+    struct drps_kept *kept = calloc(1, sizeof(*kept));
+    if (!kept) return drps_err_set(err, -ENOMEM, "no memory to keep batches");
+    kept->info = info;
+    kept->feed = feed;
+    kept->batches = drps_array_new((size_t)steps_of(info), sizeof(*kept->batches));
+    kept->ids = drps_pages_new((size_t)ids_bytes(info));
+    if (!kept->batches || !kept->ids) {
+        drps_kept_close(kept);
+        return drps_err_set(err, -ENOMEM, "no memory to keep the rows of batches: %llu bytes",
+                            (unsigned long long)drps_kept_memory(info));
+    }
+    *kept_out = kept;
+    return 0;
+}
+
+void drps_kept_close(struct drps_kept *kept)
+{
+    if (!kept) return;
+    if (kept->ids) drps_pages_free(kept->ids, (size_t)ids_bytes(kept->info));
+    free(kept->batches);
+    free(kept);
+}
+
+static int decode(struct drps_kept *kept, struct drps_err *err)
+{
+    struct drps_feed_batch *batch = &kept->batches[kept->known];
+    struct drps_feed_raw raw;
+    int rc = drps_feed_take(kept->feed, &raw, err);
+    if (rc == 0) rc = drps_feed_decode(kept->feed, &raw, kept->ids + kept->used, batch, err);
+    if (rc < 0) return rc;
+    if (batch->body.rows > kept->info->row_uses - kept->used)
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "step %llu: batches up to it have more rows than the %llu that "
+                            "plan.json counts for all",
+                            (unsigned long long)raw.step, (unsigned long long)kept->info->row_uses);
+    kept->used += batch->body.rows;
+    kept->known++;
+    return 0;
+}
+
+int drps_kept_next(struct drps_kept *kept, struct drps_feed_batch *out, struct drps_err *err)
+{
+    int rc = kept->at == kept->known ? decode(kept, err) : 0;
+    if (rc < 0) return rc;
+    *out = kept->batches[kept->at];
+    kept->at = kept->at + 1 < steps_of(kept->info) ? kept->at + 1 : 0;
+    return 0;
+}

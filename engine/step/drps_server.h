@@ -1,0 +1,85 @@
+/*
+ * The server: holds the rows in a store, creates fresh ones, lends a step's rows out (pull) and
+ * steps them with the workers' summed gradients (push). Shared inside engine/.
+ */
+#ifndef DRPS_ENGINE_STEP_SERVER_H
+#define DRPS_ENGINE_STEP_SERVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/model/drps_model.h"
+#include "engine/model/drps_optim.h"
+#include "storage/drps_store.h"
+
+struct drps_server {
+    struct drps_model model;
+    struct drps_optim optim;
+    size_t row_bytes;
+    uint64_t first_row; /* placed id of the store's row 0; 0 unless set after init */
+    const struct drps_store_ops *ops;
+    struct drps_store *store; /* own */
+    uint64_t steps;           /* opened since the start of training: the store's step numbers */
+    struct drps_rows rows;    /* of the step opened last */
+};
+
+/* Rows as `model` and `optim` need them. */
+void drps_server_init(struct drps_server *server, const struct drps_model *model,
+                      const struct drps_optim *optim);
+
+/*
+ * Open the store. `config` says where and with how much; rows, row_bytes and init are filled in
+ * here. The server must stay where it is until drps_server_close().
+ */
+DRPS_MUST_CHECK
+int drps_server_open(struct drps_server *server, const struct drps_store_ops *ops,
+                     struct drps_store_config *config, uint64_t rows, struct drps_err *err);
+void drps_server_close(struct drps_server *server); /* NULL-safe; half-built too */
+
+/* rows, row_bytes and init of `config`, also for asking a store what it needs. */
+void drps_server_configure(struct drps_server *server, struct drps_store_config *config,
+                           uint64_t rows);
+
+/* The rows of the next step, in memory until it is closed. One calling thread. Errors as the
+ * store's step_open(), -EAGAIN among them. */
+DRPS_MUST_CHECK
+int drps_server_open_step(struct drps_server *server, const uint32_t *ids, size_t n,
+                          struct drps_err *err);
+
+/* Close the step opened last. */
+DRPS_MUST_CHECK
+int drps_server_close_step(struct drps_server *server, int changed, struct drps_err *err);
+
+/* Where several are open: close this one of the store's steps. */
+DRPS_MUST_CHECK
+int drps_server_close_one(struct drps_server *server, uint64_t step, int changed,
+                          struct drps_err *err);
+
+/* Parameters of rows [first, last) of the open step into params [m][dim]. Several threads, disjoint
+ * ranges. */
+void drps_server_pull(const struct drps_server *server, size_t first, size_t last, float *params);
+
+/* Of a batch, or of parts of it: [m][dim] each, and how many samples touch each row. */
+struct drps_gradients {
+    float *const *grads;      /* [n] */
+    uint32_t *const *touches; /* [n]; NULL when the optimizer needs none */
+    unsigned n;
+};
+
+/*
+ * Put the sum over all into the array number `into`, rows [first, last); always added in the order
+ * given. Several threads, disjoint ranges: each had best sum into the array that it filled, which
+ * lies in its cache and which it fills again.
+ */
+void drps_gradients_sum(uint32_t dim, size_t first, size_t last, const struct drps_gradients *g,
+                        unsigned into);
+
+/* Sum likewise, and step rows [first, last) with it. */
+void drps_server_push(struct drps_server *server, size_t first, size_t last,
+                      const struct drps_gradients *g, unsigned into);
+
+/* The step of drps_server_push() alone, on the rows of any open step. */
+void drps_server_step(const struct drps_server *server, const struct drps_rows *rows, size_t first,
+                      size_t last, const float *grads, const uint32_t *touches);
+
+#endif

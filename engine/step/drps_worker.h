@@ -1,0 +1,84 @@
+/*
+ * The worker: one batch's dense copy of the parameters, and the gradients and scores computed on it
+ * by a team of threads. Shared inside engine/.
+ *
+ * A training step of a team of N: rows are pulled in pieces, dealt out in turn, since the first
+ * rows of a batch are the frequent ones that lie in caches; each member computes the gradient of
+ * its N-th of the samples into an array of its own; then the arrays are added in the members' order
+ * while each pushes the rows it has pulled. The result depends on N, not on timing.
+ */
+#ifndef DRPS_ENGINE_STEP_WORKER_H
+#define DRPS_ENGINE_STEP_WORKER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/drps_engine.h"
+#include "engine/model/drps_model.h"
+#include "engine/step/drps_server.h"
+#include "engine/step/emulate.h"
+#include "engine/step/local_steps.h"
+#include "engine/step/team.h"
+#include "net/drps_shared_buffer.h"
+
+/* What the arrays below must hold. */
+struct drps_worker_size {
+    size_t samples, rows; /* of the largest batch */
+    unsigned members;
+    int touches; /* the optimizer needs them */
+    int local_steps;
+    int sends; /* gradients go to servers: see drps_worker_renew() */
+};
+
+struct drps_worker {
+    const struct drps_model *model; /* borrowed: the server's */
+    struct drps_team *team;         /* own */
+    struct drps_worker_size size;
+    char *arena; /* own: all arrays below */
+    size_t arena_bytes;
+    float *params; /* [rows + 1][dim]: local steps may hold a row twice */
+    float *scores; /* [samples] */
+    int has_touches;
+    float *grads[DRPS_TRAIN_THREADS_MAX];      /* [members] of [rows + 1][dim] */
+    uint32_t *touches[DRPS_TRAIN_THREADS_MAX]; /* [members] of [rows + 1]; has_touches */
+    struct drps_loan *sent; /* own: grads[0] and touches[0]; size.sends, once renewed */
+    void *scratch[DRPS_TRAIN_THREADS_MAX]; /* [members] */
+    double loss[DRPS_TRAIN_THREADS_MAX];   /* [members] sums */
+    struct drps_local local;               /* local steps: on arrays of its own */
+
+    /* The step under way. */
+    struct drps_server *server;
+    const struct drps_batch *batch;
+    uint64_t gather_ns, compute_ns; /* by member 0's clock, since the start */
+    struct drps_pace pace;          /* the caller sets it after the start; zero: none */
+};
+
+DRPS_MUST_CHECK
+int drps_worker_start(struct drps_worker *worker, struct drps_server *server,
+                      const struct drps_worker_size *size, struct drps_err *err);
+void drps_worker_stop(struct drps_worker *worker); /* NULL-safe; half-built too */
+
+uint64_t drps_worker_memory(const struct drps_server *server, const struct drps_worker_size *size);
+
+/* One step on the server's open rows. Returns the sum of the losses before it. */
+double drps_worker_train(struct drps_worker *worker, const struct drps_batch *batch);
+
+/* worker->scores[0 .. samples) of the server's open rows. */
+void drps_worker_predict(struct drps_worker *worker, const struct drps_batch *batch);
+
+/* Before the next gradient where these are sent from where they lie (worker->sent): move grads[0]
+ * and touches[0] elsewhere if they are still on their way. */
+DRPS_MUST_CHECK
+int drps_worker_renew(struct drps_worker *worker, struct drps_err *err);
+
+/*
+ * Where a network lies between worker and server: the caller has put the batch's parameters into
+ * worker->params. Afterwards worker->grads[0] and, if there are any, worker->touches[0] hold the
+ * sums over the batch. Returns the sum of the losses.
+ */
+double drps_worker_gradient(struct drps_worker *worker, const struct drps_batch *batch);
+
+/* worker->scores[0 .. samples) of worker->params. */
+void drps_worker_score(struct drps_worker *worker, const struct drps_batch *batch);
+
+#endif

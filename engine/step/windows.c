@@ -1,0 +1,376 @@
+/*
+ * The store asks for one window after another, and works on each for some time. So a thread reads
+ * the record of the next one meanwhile, into the memory of the one that was decoded.
+ */
+#include "engine/step/drps_windows.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_size.h"
+#include "base/drps_thread.h"
+
+/* A window's record; not `whole`: without the rows, which come last. */
+struct part {
+    uint32_t number;
+    int whole;
+};
+
+struct drps_windows {
+    const char *dir; /* borrowed: the plan's or the run's */
+    struct drps_recfile *file;
+    uint64_t rows; /* of the plan */
+    uint32_t windows, max_rows;
+    uint64_t working_rows;
+    struct drps_store_window *heads; /* own: [windows] */
+    uint64_t *front_bytes;           /* own: [windows] */
+    void *mem;                       /* own: room for the largest record */
+    size_t mem_bytes;
+    const void *record; /* in it: the one read last */
+
+    /* Reading ahead. `mem` and `record` are the reader's while it is ASKED, else the caller's. */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    pthread_t reader;
+    int started, stopping;
+    enum { NOTHING, ASKED, READ } ahead;
+    struct part asked;
+    struct drps_window head; /* of what was read */
+    int rc;                  /* of reading it */
+    struct drps_err err;
+};
+
+/* ---- Which windows ---- */
+
+/* What windows of this run should take. */
+static uint64_t wanted_bytes(const struct drps_plan_info *info,
+                             const struct drps_relay_share *share)
+{
+    return drps_relay_window_bytes(share, info->rows, info->ranks.max_round_rows);
+}
+
+/* They fit, and are not much smaller than this run wants; what fits is not much larger: all of the
+ * budget is less than 4/3 of that. Coarse windows are as large as can be. */
+static int plan_suits(const struct drps_plan_info *info, const struct drps_relay_share *share)
+{
+    const uint64_t bytes = info->working_set_rows * share->row_bytes;
+    const uint64_t wanted = wanted_bytes(info, share);
+    return !share->coarse && bytes <= share->budget_bytes && 4 * bytes >= 3 * wanted;
+}
+
+static int compile(const struct drps_windows_options *o, uint64_t *working_rows_out,
+                   struct drps_err *err)
+{
+    const struct drps_plan_info *info = &o->plan->info;
+    const struct drps_window_options options = {
+        .steps = info->batches + info->eval_batches,
+        .train_steps = info->batches,
+        .rows = info->rows,
+        .row_bytes = o->share->row_bytes,
+        .budget_bytes = wanted_bytes(info, o->share),
+        .memory_bytes = o->memory_bytes,
+        .log = o->log,
+    };
+    const struct drps_io io = {.ops = o->plan->io->ops, .ctx = o->plan->io->ctx, .stop = o->stop};
+    struct drps_window_result result;
+    char bytes[32];
+    drps_log(o->log, DRPS_LOG_INFO, "compiling windows for %s of rows",
+             drps_size_format(options.budget_bytes, bytes, sizeof(bytes)));
+    int rc = drps_windows_compile(&io, o->plan->dir, o->dir, &options, &result, err);
+    *working_rows_out = result.working_set_rows;
+    return rc;
+}
+
+/* ---- Reading ---- */
+
+static int read_whole(struct drps_windows *w, uint32_t number, struct drps_window *head,
+                      struct drps_err *err)
+{
+    int rc = drps_recfile_read_in(w->file, number, 1, w->mem, &w->record, err);
+    if (rc == 0) rc = drps_window_head(w->record, drps_recfile_bytes(w->file, number), head, err);
+    return rc;
+}
+
+static int read_front(struct drps_windows *w, uint32_t number, struct drps_window *head,
+                      struct drps_err *err)
+{
+    const size_t bytes = (size_t)w->front_bytes[number];
+    int rc = drps_recfile_read_front(w->file, number, bytes, w->mem, &w->record, err);
+    if (rc == 0) rc = drps_window_check_front(w->record, bytes, err);
+    if (rc == 0) rc = drps_window_head(w->record, bytes, head, err);
+    return rc;
+}
+
+static int read_part(struct drps_windows *w, struct part part, struct drps_window *head,
+                     struct drps_err *err)
+{
+    int rc =
+        part.whole ? read_whole(w, part.number, head, err) : read_front(w, part.number, head, err);
+    if (rc < 0) (void)drps_err_context(err, "%s/windows.rec: window %u", w->dir, part.number);
+    return rc;
+}
+
+/* ---- Reading ahead ---- */
+
+/* What to read; 0: stop. */
+static int await_asked(struct drps_windows *w)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    while (w->ahead != ASKED && !w->stopping)
+        (void)pthread_cond_wait(&w->changed, &w->lock);
+    const int go = !w->stopping;
+    (void)pthread_mutex_unlock(&w->lock);
+    return go;
+}
+
+static void *reader(void *arg)
+{
+    struct drps_windows *w = arg;
+    drps_thread_serves();
+    while (await_asked(w)) {
+        w->err = (struct drps_err)DRPS_ERR_INIT;
+        w->rc = read_part(w, w->asked, &w->head, &w->err);
+        (void)pthread_mutex_lock(&w->lock);
+        w->ahead = READ;
+        (void)pthread_cond_broadcast(&w->changed);
+        (void)pthread_mutex_unlock(&w->lock);
+    }
+    return NULL;
+}
+
+static int start_reader(struct drps_windows *w, struct drps_err *err)
+{
+    (void)pthread_mutex_init(&w->lock, NULL); /* glibc: these cannot fail with default attributes */
+    (void)pthread_cond_init(&w->changed, NULL);
+    const int rc = pthread_create(&w->reader, NULL, reader, w);
+    if (rc) return drps_err_set(err, -rc, "cannot start a reading thread: %s", strerror(rc));
+    w->started = 1;
+    return 0;
+}
+
+static void stop_reader(struct drps_windows *w)
+{
+    if (!w->started) return;
+    (void)pthread_mutex_lock(&w->lock);
+    w->stopping = 1;
+    (void)pthread_cond_broadcast(&w->changed);
+    (void)pthread_mutex_unlock(&w->lock);
+    (void)pthread_join(w->reader, NULL);
+    (void)pthread_cond_destroy(&w->changed);
+    (void)pthread_mutex_destroy(&w->lock);
+}
+
+/* The window after the one that was decoded; rows are asked for in the first epoch alone. */
+static void ask_next(struct drps_windows *w, struct part last)
+{
+    const uint32_t next = (last.number + 1) % w->windows;
+    (void)pthread_mutex_lock(&w->lock);
+    w->asked = (struct part){next, last.whole && next};
+    w->ahead = ASKED;
+    (void)pthread_cond_broadcast(&w->changed);
+    (void)pthread_mutex_unlock(&w->lock);
+}
+
+/* 1: the part was read ahead; then *head and *rc are set. In any case `mem` is the caller's again.
+ */
+static int take_ahead(struct drps_windows *w, struct part part, struct drps_window *head, int *rc,
+                      struct drps_err *err)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    while (w->ahead == ASKED)
+        (void)pthread_cond_wait(&w->changed, &w->lock);
+    const int is =
+        w->ahead == READ && w->asked.number == part.number && w->asked.whole == part.whole;
+    w->ahead = NOTHING;
+    (void)pthread_mutex_unlock(&w->lock);
+    if (!is) return 0;
+    *head = w->head;
+    *rc = w->rc < 0 ? drps_err_set(err, w->rc, "%s", w->err.text) : 0;
+    return 1;
+}
+
+/* ---- Opening ---- */
+
+void drps_windows_close(struct drps_windows *w)
+{
+    if (!w) return;
+    stop_reader(w);
+    drps_recfile_close(w->file);
+    free(w->heads);
+    free(w->front_bytes);
+    drps_pages_free(w->mem, w->mem_bytes);
+    free(w);
+}
+
+static int open_file(struct drps_windows *w, const struct drps_io *io, struct drps_err *err)
+{
+    uint64_t most = 0;
+    char *path = drps_path_join(w->dir, "windows.rec");
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory to read %s/windows.rec", w->dir);
+    int rc = drps_recfile_open(io, path, DRPS_KIND_WINDOWS, &w->file, err);
+    free(path);
+    if (rc < 0) return rc;
+    for (uint64_t i = 0; i < drps_recfile_count(w->file); i++)
+        if (drps_recfile_run_bytes(w->file, i, 1) > most)
+            most = drps_recfile_run_bytes(w->file, i, 1);
+    drps_recfile_go_direct(w->file);
+    w->mem_bytes = (size_t)drps_recfile_room(most);
+    w->mem = drps_pages_new(w->mem_bytes);
+    return w->mem ? 0 : drps_err_set(err, -ENOMEM, "no memory for a window's record");
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Every window's head. */
+static int survey(struct drps_windows *w, const struct drps_plan_info *info, struct drps_err *err)
+{
+    const uint64_t count = drps_recfile_count(w->file);
+    const uint64_t steps = info->batches + info->eval_batches;
+    uint64_t next = 0, working_rows = 0;
+    int rc = 0;
+    w->heads = drps_array_new((size_t)count, sizeof(*w->heads));
+    w->front_bytes = drps_array_new((size_t)count, sizeof(*w->front_bytes));
+    if (!w->heads || !w->front_bytes)
+        return drps_err_set(err, -ENOMEM, "no memory for %llu windows", (unsigned long long)count);
+    for (uint64_t i = 0; i < count && rc == 0; i++) {
+        struct drps_window head = {0};
+        rc = read_part(w, (struct part){(uint32_t)i, 1}, &head, err);
+        if (rc < 0) return rc;
+        if (head.windows != count || head.first_step != next || head.max_rows > info->rows)
+            return drps_err_set(err, DRPS_E_CORRUPT,
+                                "%s/windows.rec: window %llu does not follow the one before it: "
+                                "make the plan anew",
+                                w->dir, (unsigned long long)i);
+        w->heads[i] = (struct drps_store_window){.first_step = head.first_step,
+                                                 .steps = head.steps,
+                                                 .n = head.n,
+                                                 .arriving = head.arriving,
+                                                 .leaving = head.leaving};
+        w->front_bytes[i] = head.front_bytes;
+        w->max_rows = head.max_rows;
+        if (i) working_rows = larger(working_rows, w->heads[i - 1].n + head.arriving);
+        next = head.first_step + head.steps;
+    }
+    if (count) working_rows = larger(working_rows, w->heads[count - 1].n + w->heads[0].arriving);
+    if (next != steps || !count)
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%s/windows.rec: windows of %llu steps, the plan has %llu: make the "
+                            "plan anew",
+                            w->dir, (unsigned long long)next, (unsigned long long)steps);
+    if (working_rows > w->working_rows)
+        return drps_err_set(
+            err, DRPS_E_CORRUPT,
+            "%s/windows.rec: two windows have %llu rows, at most %llu are expected: "
+            "make the plan anew",
+            w->dir, (unsigned long long)working_rows, (unsigned long long)w->working_rows);
+    w->windows = (uint32_t)count;
+    return 0;
+}
+
+/* The record at hand, into the caller's arrays for max_rows, or NULL. */
+static int decode(const struct drps_windows *w, struct part part, struct drps_window *win,
+                  uint32_t *rows_out, struct drps_ways *next, struct drps_ways *prev,
+                  struct drps_err *err)
+{
+    const size_t rows = w->heads[part.number].n;
+    const size_t bytes = (size_t)(part.whole ? drps_recfile_bytes(w->file, part.number)
+                                             : w->front_bytes[part.number]);
+    win->rows = rows_out;
+    win->cap = w->max_rows;
+    int rc = drps_window_decode_ways(w->record, bytes, part.whole, win, next, prev, err);
+    if (rc == 0 && win->n != rows)
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%zu rows, there were %zu before", win->n, rows);
+    if (rc == 0 && part.whole && win->n && rows_out[win->n - 1] >= w->rows) /* increasing */
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "row %u of %llu", rows_out[win->n - 1],
+                          (unsigned long long)w->rows);
+    if (rc < 0) (void)drps_err_context(err, "%s/windows.rec: window %u", w->dir, part.number);
+    return rc;
+}
+
+static int read_window(void *ctx, uint32_t number, struct drps_store_window *out, uint32_t *rows,
+                       struct drps_ways *next, struct drps_ways *prev, struct drps_err *err)
+{
+    struct drps_windows *w = ctx;
+    const struct part part = {number, rows != NULL};
+    struct drps_window win = {0};
+    int rc;
+
+    *out = w->heads[number];
+    if (!rows && !next && !prev) return 0;
+    if (!take_ahead(w, part, &win, &rc, err)) rc = read_part(w, part, &win, err);
+    if (rc == 0 && (win.n > w->max_rows || win.windows != w->windows))
+        rc = drps_err_set(
+            err, DRPS_E_CORRUPT,
+            "%s/windows.rec: window %u of %u has %zu rows; they were %u, of at most %u", w->dir,
+            number, win.windows, win.n, w->windows, w->max_rows);
+    if (rc == 0) rc = decode(w, part, &win, rows, next, prev, err);
+    if (rc == 0) ask_next(w, part);
+    return rc;
+}
+
+int drps_windows_open(const struct drps_windows_options *o, struct drps_windows **w_out,
+                      struct drps_window_source *source_out, struct drps_err *err)
+{
+    *w_out = NULL;
+    struct drps_windows *w = calloc(1, sizeof(*w));
+    if (!w) return drps_err_set(err, -ENOMEM, "no memory to read windows");
+    w->rows = o->plan->info.rows;
+    int rc = 0;
+    if (plan_suits(&o->plan->info, o->share)) {
+        w->dir = o->plan->dir;
+        w->working_rows = o->plan->info.working_set_rows;
+    } else {
+        w->dir = o->dir;
+        rc = compile(o, &w->working_rows, err);
+    }
+    if (rc == 0) rc = open_file(w, o->plan->io, err);
+    if (rc == 0) rc = survey(w, &o->plan->info, err);
+    if (rc == 0) rc = start_reader(w, err);
+    if (rc < 0) {
+        drps_windows_close(w);
+        return rc;
+    }
+    *source_out = (struct drps_window_source){.ctx = w,
+                                              .windows = w->windows,
+                                              .epochs = o->epochs,
+                                              .max_rows = w->max_rows,
+                                              .working_rows = w->working_rows,
+                                              .read = read_window};
+    *w_out = w;
+    return 0;
+}
+
+const char *drps_windows_dir(const struct drps_windows *w)
+{
+    return w->dir;
+}
+
+uint64_t drps_windows_spread(const struct drps_windows *w, uint64_t train_steps)
+{
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 1; i < w->windows; i++) {
+        const struct drps_store_window *head = &w->heads[i];
+        if (head->first_step + head->steps >= train_steps) break;
+        if (head->steps < least) least = head->steps;
+    }
+    return least == UINT64_MAX ? least : (least + 1) / 2;
+}
+
+void drps_windows_forecast(const struct drps_windows *w, const struct drps_store_stats *stats,
+                           uint64_t row_bytes, struct drps_forecast *out)
+{
+    const uint64_t bytes = stats->rows_sent * row_bytes;
+    *out = (struct drps_forecast){.store = "relay",
+                                  .memory_bytes = stats->pool_bytes,
+                                  .windows = w->windows,
+                                  .read_bytes = bytes,
+                                  .written_bytes = bytes,
+                                  .ios = bytes / stats->chunk_bytes + bytes / stats->write_bytes,
+                                  .feasible = 1};
+}

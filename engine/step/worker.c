@@ -1,0 +1,273 @@
+#include "engine/step/drps_worker.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_clock.h"
+
+enum {
+    LINE = 64,
+    PIECES = 8,       /* of a member's share of the rows, when it has enough */
+    PIECE_ROWS = 256, /* a piece is a multiple of this */
+};
+
+/* Hands out pieces of one allocation; with base NULL it only counts. */
+struct arena {
+    char *base;
+    size_t used;
+};
+
+static void *take(struct arena *a, size_t n, size_t size)
+{
+    const size_t at = (a->used + LINE - 1) / LINE * LINE;
+    a->used = at + n * size;
+    return a->base ? a->base + at : NULL;
+}
+
+/* Of grads[0] and touches[0], where they are lent to messages. */
+static size_t sent_bytes(const struct drps_worker_size *size, uint32_t dim)
+{
+    return (size->rows + 1) * (dim * sizeof(float) + (size->touches ? sizeof(uint32_t) : 0));
+}
+
+/* Also counts: worker->arena NULL gives the size of what is needed. */
+static size_t lay_out(struct drps_worker *w, const struct drps_server *server)
+{
+    const struct drps_worker_size *size = &w->size;
+    const size_t dim = server->model.dim;
+    const size_t rows = size->rows + 1;
+    const size_t scratch = drps_model_scratch_bytes(&server->model, size->samples, size->rows);
+    struct arena a = {.base = w->arena};
+
+    w->params = take(&a, rows * dim, sizeof(float));
+    w->scores = take(&a, size->samples, sizeof(float));
+    for (unsigned k = 0; k < size->members; k++) {
+        const int here = k || !size->sends;
+        if (here) w->grads[k] = take(&a, rows * dim, sizeof(float));
+        if (here && size->touches) w->touches[k] = take(&a, rows, sizeof(uint32_t));
+        w->scratch[k] = take(&a, scratch, 1);
+    }
+    if (size->local_steps) {
+        w->local.copy = take(&a, rows, server->row_bytes);
+        w->local.original = take(&a, rows, server->row_bytes);
+        w->local.index = take(&a, rows, sizeof(uint32_t));
+        w->local.identity = take(&a, rows, sizeof(uint32_t));
+        w->local.narrow = take(&a, rows, sizeof(uint16_t));
+        w->local.ones = take(&a, rows, sizeof(uint32_t));
+    }
+    return a.used + LINE;
+}
+
+uint64_t drps_worker_memory(const struct drps_server *server, const struct drps_worker_size *size)
+{
+    struct drps_worker counted = {.size = *size};
+    return lay_out(&counted, server) + (size->sends ? sent_bytes(size, server->model.dim) : 0);
+}
+
+int drps_worker_start(struct drps_worker *worker, struct drps_server *server,
+                      const struct drps_worker_size *size, struct drps_err *err)
+{
+    memset(worker, 0, sizeof(*worker));
+    worker->model = &server->model;
+    worker->server = server;
+    worker->size = *size;
+    worker->has_touches = size->touches;
+    worker->arena_bytes = lay_out(worker, server);
+    worker->arena = drps_pages_new(worker->arena_bytes);
+    if (!worker->arena)
+        return drps_err_set(err, -ENOMEM, "no memory for batches of %zu rows: %zu bytes",
+                            size->rows, worker->arena_bytes);
+    (void)lay_out(worker, server);
+    if (size->local_steps) drps_local_init(&worker->local, size->rows);
+    int rc = size->sends ? drps_worker_renew(worker, err) : 0;
+    return rc < 0 ? rc : drps_team_start(size->members, &worker->team, err);
+}
+
+void drps_worker_stop(struct drps_worker *worker)
+{
+    if (!worker) return;
+    drps_team_stop(worker->team);
+    drps_loan_release(worker->sent);
+    drps_pages_free(worker->arena, worker->arena_bytes);
+    memset(worker, 0, sizeof(*worker));
+}
+
+int drps_worker_renew(struct drps_worker *worker, struct drps_err *err)
+{
+    const struct drps_worker_size *size = &worker->size;
+    const uint32_t dim = worker->model->dim;
+    int rc = drps_loan_renew(&worker->sent, sent_bytes(size, dim), err);
+    if (rc < 0) return rc;
+    worker->grads[0] = (float *)(void *)worker->sent->data;
+    if (size->touches)
+        worker->touches[0] = (uint32_t *)(void *)(worker->grads[0] + (size->rows + 1) * dim);
+    return 0;
+}
+
+/* The k-th of n nearly equal parts of 0 .. count. */
+static size_t part(size_t count, unsigned k, unsigned n)
+{
+    return count / n * k + count % n * k / n;
+}
+
+/*
+ * The n-th piece of the batch's rows that falls to a member; 0 when there is none. Pieces share no
+ * cache lines, and are few, since no row is requested ahead of time across their borders.
+ */
+static int piece(const struct drps_worker *w, unsigned member, size_t n, size_t *first,
+                 size_t *last)
+{
+    const size_t rows = w->batch->rows, members = w->size.members;
+    const size_t share = members == 1 ? rows : rows / (members * PIECES);
+    const size_t size = share / PIECE_ROWS * PIECE_ROWS + PIECE_ROWS;
+
+    *first = (n * members + member) * size;
+    *last = *first + size < rows ? *first + size : rows;
+    return *first < rows;
+}
+
+/* Member 0 keeps the time of all: they wait for each other between the phases. */
+static uint64_t lap(unsigned member, uint64_t since, uint64_t *sum)
+{
+    if (member) return 0;
+    const uint64_t now = drps_clock_ns();
+    *sum += now - since;
+    return now;
+}
+
+static void pull(struct drps_worker *w, unsigned member)
+{
+    size_t first, last;
+    for (size_t n = 0; piece(w, member, n, &first, &last); n++)
+        drps_server_pull(w->server, first, last, w->params);
+}
+
+static struct drps_gradients gradients(const struct drps_worker *w)
+{
+    return (struct drps_gradients){w->grads, w->has_touches ? w->touches : NULL, w->size.members};
+}
+
+static void push(struct drps_worker *w, unsigned member)
+{
+    const struct drps_gradients g = gradients(w);
+    size_t first, last;
+    for (size_t n = 0; piece(w, member, n, &first, &last); n++)
+        drps_server_push(w->server, first, last, &g, member);
+}
+
+static void compute_gradient(struct drps_worker *w, unsigned member)
+{
+    const struct drps_batch *b = w->batch;
+    const unsigned members = w->size.members;
+    const size_t first = part(b->samples, member, members);
+    const size_t last = part(b->samples, member + 1, members);
+
+    memset(w->grads[member], 0, b->rows * w->model->dim * sizeof(float));
+    w->loss[member] = drps_model_gradient(w->model, b, first, last, w->params, w->grads[member],
+                                          w->scores, w->scratch[member]);
+    if (!w->has_touches) return;
+    memset(w->touches[member], 0, b->rows * sizeof(uint32_t));
+    drps_batch_touches(b, first, last, w->model->has_bias, w->touches[member]);
+}
+
+static void batch_step(void *ctx, unsigned member)
+{
+    struct drps_worker *w = ctx;
+    uint64_t now = member ? 0 : drps_clock_ns();
+
+    pull(w, member);
+    drps_team_barrier(w->team);
+    now = lap(member, now, &w->gather_ns);
+    compute_gradient(w, member);
+    drps_team_barrier(w->team);
+    (void)lap(member, now, &w->compute_ns);
+    push(w, member);
+}
+
+/* The samples follow on each other, so one thread computes; the copies are made and added by all.
+ */
+static void local_step(void *ctx, unsigned member)
+{
+    struct drps_worker *w = ctx;
+    size_t first, last;
+    const struct drps_local_room room = {w->params, w->grads[0], w->scratch[0]};
+    uint64_t now = member ? 0 : drps_clock_ns();
+
+    for (size_t n = 0; piece(w, member, n, &first, &last); n++)
+        drps_local_pull(&w->local, &w->server->rows, w->server->row_bytes, first, last);
+    drps_team_barrier(w->team);
+    now = lap(member, now, &w->gather_ns);
+    w->loss[member] = member ? 0
+                             : drps_local_train(&w->local, w->model, &w->server->optim, w->batch,
+                                                w->scores, &room);
+    drps_team_barrier(w->team);
+    (void)lap(member, now, &w->compute_ns);
+    for (size_t n = 0; piece(w, member, n, &first, &last); n++)
+        drps_local_push(&w->local, &w->server->rows, w->server->row_bytes, first, last);
+}
+
+static void gradient_step(void *ctx, unsigned member)
+{
+    struct drps_worker *w = ctx;
+    size_t first, last;
+    const struct drps_gradients g = gradients(w);
+    const uint64_t now = member ? 0 : drps_clock_ns();
+
+    compute_gradient(w, member);
+    drps_team_barrier(w->team);
+    for (size_t n = 0; piece(w, member, n, &first, &last); n++)
+        drps_gradients_sum(w->model->dim, first, last, &g, 0);
+    (void)lap(member, now, &w->compute_ns);
+}
+
+static double run(struct drps_worker *worker, drps_team_work step, const struct drps_batch *batch)
+{
+    const uint64_t start = drps_clock_ns();
+    double loss = 0;
+    worker->batch = batch;
+    drps_team_run(worker->team, step, worker);
+    worker->compute_ns += drps_pace_wait(&worker->pace, start);
+    for (unsigned k = 0; k < worker->size.members; k++)
+        loss += worker->loss[k];
+    return loss;
+}
+
+double drps_worker_train(struct drps_worker *worker, const struct drps_batch *batch)
+{
+    return run(worker, worker->size.local_steps ? local_step : batch_step, batch);
+}
+
+double drps_worker_gradient(struct drps_worker *worker, const struct drps_batch *batch)
+{
+    return run(worker, gradient_step, batch);
+}
+
+static void score(void *ctx, unsigned member)
+{
+    struct drps_worker *w = ctx;
+    const unsigned members = w->size.members;
+    drps_model_predict(w->model, w->batch, part(w->batch->samples, member, members),
+                       part(w->batch->samples, member + 1, members), w->params, w->scores,
+                       w->scratch[member]);
+}
+
+static void predict(void *ctx, unsigned member)
+{
+    struct drps_worker *w = ctx;
+    pull(w, member);
+    drps_team_barrier(w->team);
+    score(w, member);
+}
+
+void drps_worker_predict(struct drps_worker *worker, const struct drps_batch *batch)
+{
+    worker->batch = batch;
+    drps_team_run(worker->team, predict, worker);
+}
+
+void drps_worker_score(struct drps_worker *worker, const struct drps_batch *batch)
+{
+    worker->batch = batch;
+    drps_team_run(worker->team, score, worker);
+}

@@ -1,0 +1,48 @@
+/*
+ * Who gets how much of --memory, decided before anything starts. Shared inside engine/.
+ */
+#ifndef DRPS_ENGINE_TRAIN_MEMORY_H
+#define DRPS_ENGINE_TRAIN_MEMORY_H
+
+#include "base/drps_budget.h"
+#include "engine/drps_engine.h"
+#include "engine/step/drps_feed.h"
+#include "engine/step/drps_server.h"
+#include "engine/step/drps_timeline.h"
+#include "engine/step/drps_worker.h"
+
+struct drps_memory {
+    struct drps_budget budget;
+    uint64_t buffer_bytes;              /* of each of a plan stream's buffers */
+    int keep_plan;                      /* its batches are read once, and stay */
+    int keep_decoded;                   /* their row lists, too */
+    uint64_t export_bytes;              /* of the engine that a model is written with */
+    const struct drps_store_ops *store; /* the store chosen */
+    const struct drps_kv_ops *kv;       /* the engine of a block store; NULL: others */
+    uint64_t store_bytes;
+    size_t diagonal_batches; /* that are trained at the same time; 0: one after another */
+    uint64_t window_steps; /* of asynchronous rounds: this rank has room for two windows of so many
+                              steps; 0: bsp */
+};
+
+/* What the split depends on. */
+struct drps_memory_parts {
+    const struct drps_plan *plan;
+    const struct drps_train_options *options;
+    struct drps_server *server;   /* initialised, not open */
+    const struct drps_feed *feed; /* open, not started */
+    const struct drps_uses *uses; /* likewise; NULL: no block store is wanted */
+    const struct drps_worker_size *worker;
+    struct drps_store_config *config; /* as far as a block store's need depends on it */
+};
+
+/* DRPS_E_MEMORY_BUDGET with the breakdown; DRPS_E_CONFIG for a store that is unknown or not in this
+ * build. */
+DRPS_MUST_CHECK
+int drps_memory_split(struct drps_memory *m, const struct drps_memory_parts *parts,
+                      struct drps_err *err);
+
+/* 1: the store called `name` (NULL: auto) keeps blocks in an engine. */
+int drps_memory_wants_blocks(const char *name);
+
+#endif

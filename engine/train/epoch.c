@@ -1,0 +1,312 @@
+/* The steps of one epoch: training, then evaluation. */
+#include "engine/train/epoch.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/drps_clock.h"
+
+enum { PROGRESS_NS = 100000000 };
+
+/* Counters at the start of an epoch. */
+struct mark {
+    uint64_t start_ns;
+    struct drps_store_stats store;
+    struct drps_feed_stats feed;
+};
+
+/* The epoch under way. */
+struct run {
+    struct drps_epoch_loop *loop;
+    uint64_t epoch;
+    uint64_t start_ns;
+    uint64_t step, steps; /* of the epoch */
+    uint64_t samples;     /* trained */
+    double loss;          /* their sum */
+    uint64_t trained_ns;  /* when training ended */
+    uint64_t diverged_at; /* of several ranks: the step, from 1, whose loss was no finite number
+                             here; the ranks stop soon after. 0: none */
+};
+
+static void set_mark(struct drps_epoch_loop *loop, struct mark *mark)
+{
+    loop->server->ops->stats(loop->server->store, &mark->store);
+    drps_feed_stats(loop->feed, &mark->feed);
+    mark->start_ns = drps_clock_ns();
+}
+
+static void tell_progress(const struct run *run, uint64_t now)
+{
+    struct drps_epoch_loop *loop = run->loop;
+    if (!loop->options->on_progress || now - loop->progress_ns < PROGRESS_NS) return;
+    loop->progress_ns = now;
+    const struct drps_train_progress p = {
+        .epoch = run->epoch,
+        .epochs = loop->options->epochs,
+        .step =
+            run->step < run->steps ? run->step : run->steps, /* one may do more than its share */
+        .steps = run->steps,
+        .samples_per_s = (double)run->samples / ((double)(now - run->start_ns) * 1e-9),
+        .train_loss = run->samples ? run->loss / (double)run->samples : NAN,
+    };
+    loop->options->on_progress(loop->options->ctx, &p);
+}
+
+/* Next batch and its rows; the time of both. Returns the clock in *now_out. */
+static int open_step(struct drps_epoch_loop *loop, struct drps_feed_batch *batch, uint64_t *now_out,
+                     struct drps_err *err)
+{
+    const uint64_t start = drps_clock_ns();
+    int rc = loop->kept ? drps_kept_next(loop->kept, batch, err)
+                        : drps_feed_next(loop->feed, batch, err);
+    if (rc < 0) return rc;
+    const uint64_t read = drps_clock_ns();
+    rc = drps_server_open_step(loop->server, batch->ids, batch->body.rows, err);
+    *now_out = drps_clock_ns();
+    loop->plan_ns += read - start;
+    loop->wait_ns += *now_out - read;
+    return rc;
+}
+
+static int not_finite(const struct run *run, uint64_t step, struct drps_err *err)
+{
+    const double lr = (double)run->loop->server->optim.lr;
+    return drps_err_set(
+        err, -ERANGE,
+        "the training loss is no finite number in epoch %llu, step %llu: training diverged; "
+        "try a smaller --lr (it is %g, try %g)",
+        (unsigned long long)run->epoch, (unsigned long long)step, lr, lr / 10);
+}
+
+/* ---- Steps: 0, or 1 when the user asked to stop before it ---- */
+
+static int stopping(const struct drps_epoch_loop *loop)
+{
+    const atomic_int *stop = loop->options->stop;
+    return stop &&
+           atomic_load_explicit(stop, memory_order_relaxed); /* a flag: it publishes nothing */
+}
+
+static int train_step(struct run *run, struct drps_err *err)
+{
+    struct drps_epoch_loop *loop = run->loop;
+    struct drps_feed_batch batch;
+    uint64_t now;
+
+    if (stopping(loop)) return 1;
+    int rc = open_step(loop, &batch, &now, err);
+    if (rc < 0) return rc;
+    const uint64_t before = loop->worker->gather_ns + loop->worker->compute_ns;
+    const double loss = drps_worker_train(loop->worker, &batch.body);
+    rc = drps_server_close_step(loop->server, 1, err);
+    if (rc < 0) return rc;
+    const uint64_t end = drps_clock_ns();
+    loop->step_ns += end - now - (loop->worker->gather_ns + loop->worker->compute_ns - before);
+    run->step++;
+    run->samples += batch.body.samples;
+    run->loss += loss;
+    if (!isfinite(loss)) return not_finite(run, run->step, err);
+    tell_progress(run, end);
+    return 0;
+}
+
+/* As train_step(), of several batches. */
+static int train_steps(struct run *run, struct drps_err *err)
+{
+    struct drps_epoch_loop *loop = run->loop;
+    struct drps_diagonal_done done;
+
+    if (stopping(loop)) return 1;
+    const uint64_t start = drps_clock_ns();
+    const uint64_t before = loop->worker->gather_ns + loop->worker->compute_ns;
+    int rc = drps_diagonal_train(loop->diagonal, loop->train_steps - run->step, &done, err);
+    if (rc < 0) return rc;
+    const uint64_t end = drps_clock_ns();
+    loop->plan_ns += done.plan_ns;
+    loop->wait_ns += done.wait_ns;
+    loop->step_ns += end - start - done.plan_ns - done.wait_ns -
+                     (loop->worker->gather_ns + loop->worker->compute_ns - before);
+    for (size_t i = 0; i < done.n; i++) {
+        run->step++;
+        run->samples += done.batch[i].samples;
+        run->loss += done.batch[i].loss;
+        if (!isfinite(done.batch[i].loss)) return not_finite(run, run->step, err);
+    }
+    tell_progress(run, end);
+    return 0;
+}
+
+static int evaluate_step(struct run *run, struct drps_err *err)
+{
+    struct drps_epoch_loop *loop = run->loop;
+    struct drps_feed_batch batch;
+    uint64_t now;
+
+    if (stopping(loop)) return 1;
+    int rc = open_step(loop, &batch, &now, err);
+    if (rc < 0) return rc;
+    drps_worker_predict(loop->worker, &batch.body);
+    drps_metrics_add(loop->metrics, loop->worker->scores, batch.body.labels, batch.body.samples);
+    rc = drps_server_close_step(loop->server, 0, err);
+    const uint64_t end = drps_clock_ns();
+    loop->evaluate_ns += end - now;
+    run->step++;
+    tell_progress(run, end);
+    return rc;
+}
+
+/* The worker's part of a step of several ranks; of asynchronous rounds returns 1 after the last
+ * one. All ranks must hear of a loss that is no finite number: see agree_on_divergence(). */
+static int ranks_step(struct run *run, int training, struct drps_err *err)
+{
+    struct drps_epoch_loop *loop = run->loop;
+    const uint64_t start = drps_clock_ns();
+    struct drps_round round;
+
+    int rc = training && loop->async ? drps_async_work(loop->async, &round, err)
+                                     : drps_rounds_work(loop->rounds, &round, err);
+    if (rc) return rc;
+    const struct drps_batch *batch = round.batch;
+    if (!training)
+        drps_metrics_add(loop->metrics, loop->worker->scores, batch->labels, batch->samples);
+    const uint64_t end = drps_clock_ns();
+    const uint64_t rest = end - start - round.plan_ns - round.wait_ns;
+    loop->plan_ns += round.plan_ns;
+    loop->wait_ns += round.wait_ns;
+    if (training)
+        loop->step_ns += rest - round.compute_ns; /* which the worker counts */
+    else
+        loop->evaluate_ns += rest;
+    run->step++;
+    run->samples += training ? batch->samples : 0;
+    run->loss += round.loss;
+    if (!isfinite(round.loss) && !run->diverged_at) run->diverged_at = run->step;
+    tell_progress(run, end);
+    return 0;
+}
+
+static double share(double part, double whole)
+{
+    return whole > 0 ? part / whole : NAN;
+}
+
+static uint64_t requests(const struct drps_iostat *io)
+{
+    return io->reads + io->writes;
+}
+
+static uint64_t moved_bytes(const struct drps_iostat *io)
+{
+    return io->read_bytes + io->written_bytes;
+}
+
+static int finish(const struct run *run, const struct mark *from, uint64_t trained_ns,
+                  struct drps_epoch *out, struct drps_err *err)
+{
+    struct drps_epoch_loop *loop = run->loop;
+    struct mark to;
+    set_mark(loop, &to);
+
+    const double seconds = (double)(to.start_ns - from->start_ns) * 1e-9;
+    const uint64_t needed = to.store.blocks_needed - from->store.blocks_needed;
+    struct drps_cluster_sums sums = {
+        .samples = run->samples, .loss_sum = run->loss, .train_ns = trained_ns - from->start_ns};
+    *out = (struct drps_epoch){
+        .epoch = run->epoch,
+        .seconds = seconds,
+        .test = {.loss = NAN, .auc = NAN, .accuracy = NAN, .rmse = NAN},
+        .reads = to.store.io.reads - from->store.io.reads,
+        .writes = to.store.io.writes - from->store.io.writes,
+        .read_bytes = to.store.io.read_bytes - from->store.io.read_bytes,
+        .written_bytes = to.store.io.written_bytes - from->store.io.written_bytes,
+        .seeks = to.store.io.seeks - from->store.io.seeks,
+        .requests = requests(&to.store.device.io) - requests(&from->store.device.io),
+        .moved_bytes = moved_bytes(&to.store.device.io) - moved_bytes(&from->store.device.io),
+        .plan_read_bytes = to.feed.read_bytes - from->feed.read_bytes,
+        .hit_share = share((double)(to.store.blocks_hit - from->store.blocks_hit), (double)needed),
+        .stall_share = (double)(to.store.stall_ns - from->store.stall_ns) * 1e-9 / seconds,
+    };
+    int rc = 0;
+    if (loop->cluster)
+        rc = drps_cluster_epoch(loop->cluster, &sums, loop->metrics, out, err);
+    else if (loop->metrics)
+        drps_metrics_result(loop->metrics, &out->test);
+    out->samples_per_s = (double)sums.samples / ((double)sums.train_ns * 1e-9);
+    out->train_loss = sums.loss_sum / (double)sums.samples;
+    return rc;
+}
+
+/* Several ranks, all of which have stopped, or are through: -ERANGE on all if one has diverged. */
+static int agree_on_divergence(const struct run *run, struct drps_err *err)
+{
+    uint64_t step = run->diverged_at;
+    if (!run->loop->cluster) return 0;
+    int rc = drps_cluster_least(run->loop->cluster, &step, err);
+    return rc == 0 && step ? not_finite(run, step, err) : rc;
+}
+
+/* The steps up to `end`. Returns 1 when the user has stopped them. */
+static int run_steps(struct run *run, uint64_t end, struct drps_err *err)
+{
+    struct drps_epoch_loop *loop = run->loop;
+    while (run->step < end) {
+        const int training = run->step < loop->train_steps;
+        int rc = loop->rounds     ? ranks_step(run, training, err)
+                 : !training      ? evaluate_step(run, err)
+                 : loop->diagonal ? train_steps(run, err)
+                                  : train_step(run, err);
+        if (rc) return rc;
+        if (run->step == loop->train_steps && training && !loop->rounds)
+            run->trained_ns = drps_clock_ns();
+    }
+    return 0;
+}
+
+static int run_rounds(struct run *run, struct drps_err *err)
+{
+    struct drps_rounds *rounds = run->loop->rounds;
+    if (run->step == run->steps) return 0;
+    const int training = run->step < run->loop->train_steps;
+    int rc = drps_rounds_begin(rounds, run->step, err);
+    if (rc == 0) rc = run_steps(run, run->steps, err);
+    rc = drps_rounds_end(rounds, rc, err);
+    if (training) run->trained_ns = drps_rounds_trained_ns(rounds);
+    return rc;
+}
+
+/* How many batches a worker executes is known at the end; together they are those of all steps. */
+static int train_async(struct run *run, struct drps_err *err)
+{
+    struct drps_epoch_loop *loop = run->loop;
+    const uint32_t workers = loop->cluster->count;
+    int rc = drps_async_begin(loop->async, err);
+    while (rc == 0)
+        rc = ranks_step(run, 1, err);
+    rc = drps_async_end(loop->async, rc, err);
+    run->trained_ns = drps_clock_ns();
+    run->step = rc ? (drps_async_done(loop->async) + workers - 1) / workers : loop->train_steps;
+    return rc;
+}
+
+int drps_epoch_run(struct drps_epoch_loop *loop, uint64_t epoch, struct drps_epoch *out,
+                   struct drps_err *err)
+{
+    struct run run = {.loop = loop, .epoch = epoch, .steps = loop->train_steps + loop->eval_steps};
+    struct mark from;
+
+    memset(out, 0, sizeof(*out));
+    set_mark(loop, &from);
+    run.start_ns = from.start_ns;
+    if (loop->metrics) drps_metrics_reset(loop->metrics);
+    int rc = loop->async ? train_async(&run, err) : 0;
+    if (rc == 0) rc = loop->rounds ? run_rounds(&run, err) : run_steps(&run, run.steps, err);
+    const int stopped = rc == 1;
+    if (rc >= 0) rc = agree_on_divergence(&run, err);
+    if (rc == 0 && stopped) {
+        loop->stopped_at = run.step;
+        return DRPS_E_INTERRUPTED;
+    }
+    return rc < 0 ? rc : finish(&run, &from, run.trained_ns, out, err);
+}

@@ -1,0 +1,47 @@
+/*
+ * The steps of an epoch, over parts that the caller opened and closes. Private to engine/train/.
+ */
+#ifndef DRPS_ENGINE_TRAIN_EPOCH_H
+#define DRPS_ENGINE_TRAIN_EPOCH_H
+
+#include <stdint.h>
+
+#include "engine/cluster/async/drps_async.h"
+#include "engine/cluster/drps_cluster.h"
+#include "engine/cluster/drps_rounds.h"
+#include "engine/drps_engine.h"
+#include "engine/step/drps_batch_cache.h"
+#include "engine/step/drps_feed.h"
+#include "engine/step/drps_server.h"
+#include "engine/step/drps_stratum.h"
+#include "engine/step/drps_worker.h"
+
+/* One for all epochs of a run: the times add up. Everything it points to is borrowed. */
+struct drps_epoch_loop {
+    const struct drps_train_options *options; /* epochs, stop, on_progress, ctx */
+    struct drps_feed *feed;                   /* started */
+    struct drps_kept *kept;                   /* of the feed; NULL: its batches are not kept */
+    struct drps_server *server;               /* its store is open */
+    struct drps_worker *worker;               /* started */
+    struct drps_metrics *metrics;             /* NULL without evaluation steps */
+    struct drps_diagonal *diagonal;           /* trains several steps at a time; NULL: one by one */
+    struct drps_rounds *rounds;         /* several ranks; NULL: the steps are this process's */
+    struct drps_async *async;           /* trains them; NULL: rounds do */
+    const struct drps_cluster *cluster; /* likewise */
+    uint64_t train_steps, eval_steps;   /* of an epoch */
+
+    uint64_t plan_ns, wait_ns, step_ns, evaluate_ns; /* time by phase, beside the worker's */
+    uint64_t stopped_at;                             /* steps done of the epoch that was stopped */
+    uint64_t progress_ns;                            /* when progress was last told */
+};
+
+/*
+ * Train and evaluate one epoch (number `epoch`, from 1) into *out. DRPS_E_INTERRUPTED with
+ * loop->stopped_at set when the user stopped it between two steps; -ERANGE when the loss is no
+ * number.
+ */
+DRPS_MUST_CHECK
+int drps_epoch_run(struct drps_epoch_loop *loop, uint64_t epoch, struct drps_epoch *out,
+                   struct drps_err *err);
+
+#endif

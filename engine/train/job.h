@@ -1,0 +1,100 @@
+/* One training run: what job.c prepares and runs, results.c counts and export.c writes. Private to
+ * engine/. */
+#ifndef DRPS_ENGINE_TRAIN_JOB_H
+#define DRPS_ENGINE_TRAIN_JOB_H
+
+#include "engine/cluster/async/drps_async.h"
+#include "engine/cluster/drps_cluster.h"
+#include "engine/cluster/drps_rounds.h"
+#include "engine/drps_engine.h"
+#include "engine/publish/drps_trained.h"
+#include "engine/step/drps_batch_cache.h"
+#include "engine/step/drps_feed.h"
+#include "engine/step/drps_server.h"
+#include "engine/step/drps_timeline.h"
+#include "engine/step/drps_windows.h"
+#include "engine/step/drps_worker.h"
+#include "engine/train/drps_memory.h"
+#include "engine/train/epoch.h"
+#include "engine/train/space.h"
+
+struct drps_job {
+    const struct drps_plan *plan;  /* borrowed, as are the next three; a rank's part */
+    const struct drps_plan *whole; /* whose model is written here; NULL: by another rank */
+    const struct drps_train_options *options;
+    struct drps_train_result *result;
+    struct drps_memory memory;
+    struct drps_server server;
+    struct drps_worker worker;
+    struct drps_feed *feed;
+    struct drps_kept *kept;      /* NULL: batches are decoded when they are trained */
+    struct drps_epoch_loop loop; /* over the three above */
+    int ranks;                   /* there are several: */
+    struct drps_cluster cluster;
+    struct drps_rounds *rounds;
+    struct drps_async *async;            /* NULL: bsp, as of the next one */
+    struct drps_async_listener listener; /* that the store tells */
+    struct drps_diagonal *diagonal;      /* NULL: one batch after another */
+    struct drps_uses *uses;
+    struct drps_timeline timeline;
+    uint32_t *block_first;        /* own: [blocks + 1]; NULL without a block store */
+    struct drps_windows *windows; /* NULL without a relay store */
+    struct drps_window_source window_source;
+    struct drps_metrics *metrics;
+    struct drps_stage stage;
+    struct drps_trained trained; /* in the stage, until it has a name of its own; whole */
+    char *store_dir; /* own: of the store's files, in the stage */
+    const struct drps_kv_ops *model_kv;
+    struct drps_forecast_disk disk; /* for the forecast of a block store */
+    uint64_t begin_ns;              /* of the run */
+    uint64_t export_ns;             /* writing models */
+    struct drps_process_io io_before;
+};
+
+/* ---- The end: engine/train/export.c ---- */
+
+/* Set room aside for all that training leaves, where this process writes the model. */
+DRPS_MUST_CHECK
+int drps_job_begin_export(struct drps_job *job, struct drps_err *err);
+
+/* -ENOSPC: the disk has too little for the run; `reserved`: for what comes after all room that can
+ * be was set aside. */
+DRPS_MUST_CHECK
+int drps_job_check_space(const struct drps_job *job, const struct drps_store_config *config,
+                         int reserved, struct drps_err *err);
+
+/* Room that was to be set aside was not there: err gets what all of it comes to at least. */
+void drps_job_say_space(const struct drps_job *job, const struct drps_store_config *config,
+                        struct drps_err *err);
+
+/*
+ * Write the parameters as they are now, after `epoch`; of several ranks to the disk of rank 0. What
+ * was written before stays until these are whole. -ERANGE, on all ranks: a value is no finite
+ * number; err names it.
+ */
+DRPS_MUST_CHECK
+int drps_job_export(struct drps_job *job, uint64_t epoch, struct drps_err *err);
+
+/*
+ * The run has come to `rc`: what was exported last becomes the model, or, where that fails or the
+ * run had failed, is kept in a folder that err and result->kept name. The store is closed.
+ */
+DRPS_MUST_CHECK
+int drps_job_conclude(struct drps_job *job, int rc, struct drps_err *err);
+
+/* ---- Results ---- */
+
+/* What the store, the feed and the worker counted; before they are closed. */
+void drps_job_collect(struct drps_job *job);
+
+/* How this rank fared goes to all ranks, and theirs come here. */
+DRPS_MUST_CHECK
+int drps_job_collect_ranks(struct drps_job *job, struct drps_err *err);
+
+/* Beside what was measured; not for an epoch that was not finished. */
+void drps_job_forecast(struct drps_job *job);
+
+/* What the whole process took so far: for the manifest, and again at the very end. */
+void drps_job_measure(struct drps_job *job);
+
+#endif

@@ -1,0 +1,251 @@
+/*
+ * First what has a fixed size: the program itself, the plan's streams, one batch, the model being
+ * written at the end. The rest goes to the rows: all of them when they fit, else a pool of blocks.
+ */
+#include "engine/train/drps_memory.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/drps_size.h"
+#include "engine/cluster/async/drps_async.h"
+#include "engine/cluster/drps_cluster.h"
+#include "engine/publish/drps_modeldir.h"
+#include "engine/step/drps_batch_cache.h"
+#include "engine/step/drps_stratum.h"
+
+enum {
+    MIB = 1 << 20,
+    PROGRAM_BYTES = 16 * MIB, /* code, libraries, stacks, allocator: 13 to 16 MiB measured */
+    BUFFER_LEAST = 64 * 1024,
+    BUFFER_MOST = MIB,
+    STEPS_LEAST = MIB / 4, /* of asynchronous rounds that are open */
+    EXPORT_LEAST = 12 * MIB,
+    EXPORT_MOST = 48 * MIB,
+    BLOCKS_WINDOW_MOST = 4, /* of asynchronous rounds: the block store holds 8 steps */
+    BLOCKS_DIAGONAL_MOST = 4,
+};
+
+static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
+{
+    return v < least ? least : v > most ? most : v;
+}
+
+static int is(const char *name, const char *store)
+{
+    return strcmp(name ? name : "auto", store) == 0;
+}
+
+int drps_memory_wants_blocks(const char *name)
+{
+    return !is(name, "auto") && !is(name, "resident") && !is(name, "relay");
+}
+
+/* Refusals wait for the last item, the rows, so that the text has the whole breakdown and a number
+ * that would do. */
+static void take(struct drps_budget *b, const char *what, uint64_t bytes)
+{
+    const int rc = drps_budget_take(b, what, bytes, NULL);
+    (void)rc;
+}
+
+/* Windows of the usual length unless the steps of two would take more than a 32nd of the memory. */
+static void take_async(struct drps_memory *m, const struct drps_plan_info *info, int least)
+{
+    const uint64_t limit =
+        least ? STEPS_LEAST : clamp(m->budget.limit_bytes / 32, STEPS_LEAST, UINT64_MAX);
+    m->window_steps = DRPS_ASYNC_WINDOW_STEPS;
+    while (m->window_steps > 1 &&
+           drps_async_memory(info, m->window_steps) - drps_async_memory(info, 0) > limit)
+        m->window_steps /= 2;
+    take(&m->budget, "asynchronous rounds", drps_async_memory(info, m->window_steps));
+}
+
+static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p, int least)
+{
+    struct drps_budget *b = &m->budget;
+    m->buffer_bytes = least ? BUFFER_LEAST : clamp(b->limit_bytes / 128, BUFFER_LEAST, BUFFER_MOST);
+    m->export_bytes = least ? EXPORT_LEAST : clamp(b->limit_bytes / 8, EXPORT_LEAST, EXPORT_MOST);
+    take(b, "program", PROGRAM_BYTES);
+    take(b, "reading the plan", drps_feed_memory(p->feed, m->buffer_bytes, 0));
+    take(b, "one batch", drps_worker_memory(p->server, p->worker));
+    if (p->plan->info.eval_batches) take(b, "metrics", DRPS_METRICS_BYTES);
+    if (p->plan->info.ranks.workers > 1) {
+        take(b, "rounds with other ranks",
+             drps_rounds_memory(&p->plan->info, p->worker->touches) + drps_cluster_memory());
+        if (p->options->sync != DRPS_SCHED_BSP) take_async(m, &p->plan->info, least);
+    }
+    take(b, "writing the model", m->export_bytes + drps_modelrows_memory(p->server->model.dim));
+}
+
+static int has_diagonals(const struct drps_memory_parts *p)
+{
+    const struct drps_train_options *o = p->options;
+    return p->plan->info.lanes > 1 && !o->one_by_one && !o->local_steps && !o->emulate;
+}
+
+/* As many batches as a 32nd of the memory holds; a few do. */
+static void take_diagonal(struct drps_memory *m, const struct drps_memory_parts *p, int least)
+{
+    const struct drps_plan_info *info = &p->plan->info;
+    const unsigned members = p->worker->members;
+    const uint64_t limit = least ? 0 : m->budget.limit_bytes / 32;
+    if (!has_diagonals(p)) return;
+    m->diagonal_batches = DRPS_DIAGONAL_BATCHES;
+    while (m->diagonal_batches > info->lanes &&
+           drps_diagonal_memory(info, p->server, members, m->diagonal_batches) > limit)
+        m->diagonal_batches--;
+    take(&m->budget, "batches of a diagonal",
+         drps_diagonal_memory(info, p->server, members, m->diagonal_batches));
+}
+
+/* Threads that share out batches of a diagonal also share out the work of decoding them, and other
+ * ranks' plans have lists of several kinds. */
+static void keep_decoded(struct drps_memory *m, const struct drps_plan_info *info)
+{
+    const uint64_t bytes = drps_kept_memory(info);
+    if (!bytes || bytes > drps_budget_left(&m->budget)) return;
+    if (m->diagonal_batches || info->ranks.workers > 1) return;
+    m->keep_decoded = 1;
+    take(&m->budget, "keeping the plan decoded", bytes);
+}
+
+/* Reading and checking batches anew in each epoch takes up to a quarter of a core's time. */
+static void keep_plan(struct drps_memory *m, const struct drps_memory_parts *p)
+{
+    if (p->options->epochs < 2 || p->options->no_keep) return;
+    const uint64_t read = drps_feed_memory(p->feed, m->buffer_bytes, 0);
+    const uint64_t kept = drps_feed_memory(p->feed, m->buffer_bytes, 1);
+    const uint64_t more = kept > read ? kept - read : 0;
+    if (more > drps_budget_left(&m->budget)) return;
+    m->keep_plan = 1;
+    take(&m->budget, "keeping the plan", more);
+    keep_decoded(m, &p->plan->info);
+}
+
+static int take_resident(struct drps_memory *m, const struct drps_memory_parts *p, uint64_t need,
+                         struct drps_err *err)
+{
+    m->store = &drps_store_resident;
+    m->kv = NULL;
+    m->store_bytes = need;
+    int rc = drps_budget_take(&m->budget, "all rows", need, err);
+    if (rc == 0) keep_plan(m, p);
+    return rc;
+}
+
+/* `least` for the rows that must be in memory together, and of the rest what is of use. */
+static int take_store(struct drps_memory *m, const char *what, const char *more_of, uint64_t least,
+                      uint64_t most, struct drps_err *err)
+{
+    int rc = drps_budget_take(&m->budget, what, least, err);
+    if (rc < 0) return rc;
+    const uint64_t more = clamp(drps_budget_left(&m->budget), 0, most > least ? most - least : 0);
+    m->store_bytes = least + more;
+    return drps_budget_take(&m->budget, more_of, more, err);
+}
+
+/* What the block store needs; of asynchronous rounds with windows as long as there is room for. */
+static int open_blocks(struct drps_memory *m, struct drps_store_config *config, uint64_t *least,
+                       uint64_t *most, struct drps_err *err)
+{
+    if (m->window_steps > BLOCKS_WINDOW_MOST) m->window_steps = BLOCKS_WINDOW_MOST;
+    for (;; m->window_steps /= 2) {
+        config->open_steps = (unsigned)(2 * m->window_steps);
+        int rc = m->store->memory_need(config, least, most, err);
+        if (rc < 0 || m->window_steps <= 1 || *least <= drps_budget_left(&m->budget)) return rc;
+    }
+}
+
+/* The same of threads that share batches of a diagonal: as few of them as half of the steps that a
+ * block store holds, so that others are read ahead meanwhile, and fewer where memory is short. One
+ * thread has nobody to share with. */
+static int open_blocks_diagonal(struct drps_memory *m, const struct drps_memory_parts *p,
+                                uint64_t *least, uint64_t *most, struct drps_err *err)
+{
+    const struct drps_plan_info *info = &p->plan->info;
+    if (!has_diagonals(p) || p->worker->members < 2)
+        return open_blocks(m, p->config, least, most, err);
+    size_t n = info->lanes < BLOCKS_DIAGONAL_MOST ? (size_t)info->lanes : BLOCKS_DIAGONAL_MOST;
+    for (;; n--) {
+        const uint64_t own = drps_diagonal_memory(info, p->server, p->worker->members, n);
+        p->config->open_steps = (unsigned)n;
+        int rc = m->store->memory_need(p->config, least, most, err);
+        if (rc < 0) return rc;
+        if (n > 1 && own + *least > drps_budget_left(&m->budget)) continue;
+        m->diagonal_batches = n;
+        take(&m->budget, "batches of a diagonal", own);
+        return 0;
+    }
+}
+
+static int take_blocks(struct drps_memory *m, const struct drps_memory_parts *p,
+                       struct drps_err *err)
+{
+    uint64_t least, most;
+    m->store = &drps_store_pib;
+    m->kv = p->config->kv;
+    take(&m->budget, "block boundaries", (p->config->blocks + 1) * sizeof(uint32_t));
+    take(&m->budget, "reading the use of blocks", drps_uses_memory(p->uses, m->buffer_bytes));
+    int rc = open_blocks_diagonal(m, p, &least, &most, err);
+    if (rc < 0) return rc;
+    const uint64_t engine = drps_pib_engine_least(p->config);
+    take(&m->budget, "caches and buffers of the store's engine", engine);
+    const int several = p->config->open_steps > 1 || p->config->kv->pool_steps > 1;
+    rc = take_store(m,
+                    several ? "blocks of rows of some of the largest steps"
+                            : "the largest step's blocks of rows",
+                    "more blocks of rows", least - engine, most - engine, err);
+    m->store_bytes += engine;
+    return rc;
+}
+
+static int find_engine(const char *name, const struct drps_kv_ops **kv_out, struct drps_err *err)
+{
+    *kv_out = drps_kv_find(name);
+    if (*kv_out) return 0;
+    char known[128] = "";
+    for (const struct drps_kv_ops *const *kv = drps_kv_engines(); *kv; kv++) {
+        const size_t used = strlen(known);
+        (void)snprintf(known + used, sizeof(known) - used, ", %s",
+                       (*kv)->name); /* cut only with many engines */
+    }
+    return drps_err_set(err, DRPS_E_CONFIG, "store \"%s\" is none of auto, resident, relay%s", name,
+                        known);
+}
+
+/* Everything with buffers of a size that suits the limit, or (least) as small as they may be. */
+static int split(struct drps_memory *m, const struct drps_memory_parts *parts, int least,
+                 struct drps_err *err)
+{
+    const char *name = parts->options->store;
+    uint64_t resident, least_windows = 0, most;
+
+    memset(m, 0, sizeof(*m));
+    drps_budget_init(&m->budget, parts->options->memory_bytes ? parts->options->memory_bytes
+                                                              : drps_memory_available() / 2);
+    take_fixed(m, parts, least);
+    if (!drps_memory_wants_blocks(name)) take_diagonal(m, parts, least);
+    if (drps_memory_wants_blocks(name)) {
+        int rc = find_engine(name, &parts->config->kv, err);
+        return rc == 0 ? take_blocks(m, parts, err) : rc;
+    }
+    int rc = drps_store_resident.memory_need(parts->config, &resident, &most, err);
+    if (rc < 0) return rc;
+    if (!is(name, "resident"))
+        rc = drps_store_relay.memory_need(parts->config, &least_windows, &most, err);
+    if (rc < 0) return rc;
+    if (is(name, "resident") || (is(name, "auto") && (resident <= drps_budget_left(&m->budget) ||
+                                                      resident <= least_windows)))
+        return take_resident(m, parts, resident, err);
+    m->store = &drps_store_relay;
+    return take_store(m, "two windows of a step's rows", "larger windows", least_windows, most,
+                      err);
+}
+
+int drps_memory_split(struct drps_memory *m, const struct drps_memory_parts *parts,
+                      struct drps_err *err)
+{
+    if (split(m, parts, 0, NULL) == 0) return 0;
+    return split(m, parts, 1, err);
+}

@@ -1,0 +1,143 @@
+/* What a training run says of itself: times, bytes, the forecast beside them, how each rank fared.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/drps_clock.h"
+#include "base/drps_size.h"
+#include "engine/cluster/async/drps_async.h"
+#include "engine/train/job.h"
+
+enum { FORECAST_MOST_USES = 64 << 20 }; /* of blocks in an epoch: beyond, it would take seconds */
+
+static void forecast_blocks(struct drps_job *job)
+{
+    const struct drps_plan_info *info = &job->plan->info;
+    struct drps_train_result *r = job->result;
+    const struct drps_window_options options = {.steps = info->batches + info->eval_batches,
+                                                .train_steps = info->batches,
+                                                .rows = info->rows,
+                                                .row_bytes = job->server.row_bytes,
+                                                .budget_bytes = r->store_stats.pool_bytes,
+                                                .memory_bytes = job->memory.store_bytes,
+                                                .log = job->options->log};
+    const int in_file = r->store_stats.device.sector != 0;
+    struct drps_forecast_disk disk = job->disk;
+    disk.gap_bytes = r->store_stats.device.gap_bytes;
+    disk.sector = r->store_stats.device.sector;
+    struct drps_err err = DRPS_ERR_INIT;
+    int rc = drps_forecast_pib(job->plan->io, job->plan->dir, &options, job->block_first,
+                               info->blocks, &r->store_stats.pool, r->evict, in_file ? &disk : NULL,
+                               &r->forecast, &r->forecast_requests, &err);
+    r->has_forecast = rc == 0;
+    if (rc < 0)
+        drps_log(job->options->log, DRPS_LOG_WARN, "no forecast: %s",
+                 err.text); /* the training is done */
+}
+
+void drps_job_forecast(struct drps_job *job)
+{
+    struct drps_train_result *r = job->result;
+    if (!r->epochs_n || r->interrupted) return;
+    if (job->memory.kv && r->store_stats.blocks_needed / r->epochs_n <= FORECAST_MOST_USES)
+        forecast_blocks(job);
+    if (job->windows) {
+        drps_windows_forecast(job->windows, &r->store_stats, job->server.row_bytes, &r->forecast);
+        r->has_forecast = 1;
+    }
+}
+
+void drps_job_measure(struct drps_job *job)
+{
+    struct drps_train_result *r = job->result;
+    struct drps_process_io now;
+    drps_process_io_now(&now);
+    r->process_io =
+        (struct drps_process_io){.read_bytes = now.read_bytes - job->io_before.read_bytes,
+                                 .written_bytes = now.written_bytes - job->io_before.written_bytes};
+    r->phases.export = (double)job->export_ns * 1e-9;
+    r->peak_rss_bytes = drps_memory_peak();
+    r->seconds = drps_seconds_since(job->begin_ns);
+}
+
+/* By window; left out when memory is gone: the training is done. */
+static void collect_windows(struct drps_job *job)
+{
+    struct drps_train_result *r = job->result;
+    if (!job->server.store || !job->windows) return;
+    r->windows = calloc(job->window_source.windows, sizeof(*r->windows));
+    if (!r->windows) return;
+    r->windows_n = job->window_source.windows;
+    job->server.ops->window_stats(job->server.store, r->windows);
+}
+
+void drps_job_collect(struct drps_job *job)
+{
+    struct drps_train_result *r = job->result;
+    struct drps_feed_stats feed;
+    if (job->server.store) job->server.ops->stats(job->server.store, &r->store_stats);
+    collect_windows(job);
+    if (job->feed) {
+        drps_feed_stats(job->feed, &feed);
+        r->plan_read_bytes = feed.read_bytes;
+        r->plan_wait_seconds = (double)feed.wait_ns * 1e-9;
+    }
+    r->phases = (struct drps_phases){
+        .plan = (double)job->loop.plan_ns * 1e-9,
+        .wait_store = (double)job->loop.wait_ns * 1e-9,
+        .gather = (double)job->worker.gather_ns * 1e-9,
+        .compute = (double)job->worker.compute_ns * 1e-9,
+        .step = (double)job->loop.step_ns * 1e-9,
+        .evaluate = (double)job->loop.evaluate_ns * 1e-9,
+    };
+    r->emulated = job->worker.pace.done;
+    drps_job_measure(job);
+}
+
+/* Parameters and gradients of all rounds. */
+static void count_bytes(const struct drps_job *job, struct drps_rounds_bytes *out)
+{
+    struct drps_rounds_bytes more = {0};
+    drps_rounds_bytes(job->rounds, out);
+    if (job->async) drps_async_bytes(job->async, &more);
+    out->sent += more.sent;
+    out->received += more.received;
+}
+
+static void add_emulated(struct drps_train_emulated *sum, const struct drps_train_emulated *e)
+{
+    sum->iterations += e->iterations;
+    sum->overruns += e->overruns;
+    sum->emulated_ns += e->emulated_ns;
+    sum->computed_ns += e->computed_ns;
+    sum->late_ns += e->late_ns;
+}
+
+int drps_job_collect_ranks(struct drps_job *job, struct drps_err *err)
+{
+    struct drps_train_result *r = job->result;
+    const struct drps_phases *p = &r->phases;
+    const double seconds = p->plan + p->wait_store + p->gather + p->compute + p->step + p->evaluate;
+    struct drps_rounds_bytes done, planned;
+    count_bytes(job, &done);
+    drps_rounds_forecast(&job->plan->info, job->worker.has_touches, r->epochs_n, &planned);
+    struct drps_train_rank mine = {
+        .sent_bytes = done.sent,
+        .received_bytes = done.received,
+        .forecast_sent_bytes = planned.sent,
+        .forecast_received_bytes = planned.received,
+        .other_sent_bytes = drps_cluster_sent(&job->cluster) - done.sent,
+        .peak_rss_bytes = r->peak_rss_bytes,
+        .read_bytes = r->store_stats.io.read_bytes,
+        .written_bytes = r->store_stats.io.written_bytes,
+        .waiting_seconds = p->wait_store,
+        .waiting_share = seconds > 0 ? p->wait_store / seconds : 0,
+        .emulated = r->emulated,
+    };
+    if (job->async) drps_async_report(job->async, &mine);
+    r->ranks_n = job->cluster.count;
+    int rc = drps_cluster_report(&job->cluster, &mine, &r->ranks, err);
+    for (size_t i = 0; rc == 0 && i < r->ranks_n; i++)
+        if (i != job->cluster.rank) add_emulated(&r->emulated, &r->ranks[i].emulated);
+    return rc;
+}

@@ -1,0 +1,42 @@
+/* Whether there is room on the disk for what training will write. Private to engine/train/. */
+#ifndef DRPS_ENGINE_TRAIN_SPACE_H
+#define DRPS_ENGINE_TRAIN_SPACE_H
+
+#include <stdint.h>
+
+#include "base/drps_err.h"
+#include "engine/train/drps_memory.h"
+#include "index/plan/drps_plan.h"
+
+/* What a training run will write, in bytes. */
+struct drps_space {
+    uint64_t store;    /* rows with optimizer state; 0: in memory */
+    int reserved;      /* the store sets its room aside when it is opened */
+    uint64_t trained;  /* parameters and names, for which room is set aside too */
+    uint64_t scan;     /* rows on their way into placed order: set aside, too */
+    uint64_t database; /* the model, once store and scan are gone */
+};
+
+/*
+ * Bytes that a store takes at least for rows with optimizer state: none in memory, relay's streams
+ * all of them once (up to a quarter more, which opening the store tells), blocks in a file half as
+ * much again.
+ */
+uint64_t drps_space_of_store(const struct drps_memory *memory, uint64_t rows, uint64_t row_bytes);
+
+/* Beside it, while all rows are visited: param_bytes each. */
+uint64_t drps_space_of_scan(const struct drps_memory *memory, uint64_t rows, uint64_t param_bytes);
+
+/* What all of it needs, before any of it is there; and what is still to come once all room is set
+ * aside. */
+uint64_t drps_space_needed(const struct drps_space *space);
+uint64_t drps_space_still_needed(const struct drps_space *space);
+
+/*
+ * -ENOSPC: the disk of `dir` has less than need_bytes free for `what` ("training needs"); the text
+ * has all three. 0 where that is not known: then writing will tell.
+ */
+DRPS_MUST_CHECK
+int drps_space_check(const char *dir, const char *what, uint64_t need_bytes, struct drps_err *err);
+
+#endif

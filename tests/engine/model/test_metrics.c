@@ -1,0 +1,491 @@
+/*
+ * Metrics: the AUC against counting every pair and, of many scores, against sorting them all; and
+ * the edges (ties, one class, extreme scores).
+ *
+ *   test_metrics [seed]
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_rng.h"
+#include "engine/model/drps_metrics.h"
+
+enum { N = 3000 };
+
+static uint64_t seed = 20240607;
+static uint64_t counter;
+
+static double uniform(double low, double high)
+{
+    return low + (high - low) * drps_unit_double(drps_rng_at(seed, counter++));
+}
+
+static double auc_by_pairs(const float *scores, const float *labels, size_t n)
+{
+    double right = 0, pairs = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++) {
+            if (!(labels[i] > 0 && labels[j] < 0)) continue;
+            pairs += 1;
+            right += scores[i] > scores[j] ? 1 : scores[i] == scores[j] ? 0.5 : 0;
+        }
+    return right / pairs;
+}
+
+static struct drps_quality quality_of(enum drps_loss loss, const float *scores, const float *labels,
+                                      size_t n)
+{
+    struct drps_metrics *m = drps_metrics_new(loss);
+    struct drps_quality q;
+
+    assert_non_null(m);
+    drps_metrics_add(m, scores, labels, n);
+    drps_metrics_result(m, &q);
+    drps_metrics_free(m);
+    return q;
+}
+
+static float draw_score(int how, int positive)
+{
+    const double x = uniform(-4, 3) + (positive ? 0.7 : 0);
+    switch (how) {
+    case 0: /* continuous */
+        return (float)x;
+    case 1: /* heavily tied */
+        return (float)round(x);
+    case 2: /* a little beside a large intercept */
+        return (float)(-7 + 0.001 * x);
+    case 3: /* magnitudes from 1e-30 to 1e30 */
+        return (float)(x * pow(10, uniform(-30, 30)));
+    default: /* all the same */
+        return 0.25f;
+    }
+}
+
+static void test_auc_matches_counting_pairs(void **state)
+{
+    static const struct {
+        const char *name;
+        int how;
+    } cases[] = {{"continuous", 0}, {"tied", 1}, {"intercept", 2}, {"wide", 3}, {"equal", 4}};
+    static float scores[N], labels[N];
+
+    (void)state;
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        for (int i = 0; i < N; i++) {
+            labels[i] = uniform(0, 1) < 0.3 ? 1.0f : -1.0f;
+            scores[i] = draw_score(cases[c].how, labels[i] > 0);
+        }
+        const double expected = auc_by_pairs(scores, labels, N);
+        const double found = quality_of(DRPS_LOSS_LOGISTIC, scores, labels, N).auc;
+        if (!(fabs(expected - found) <= 1e-12))
+            fail_msg("%s, seed %llu: expected %.12g, found %.12g", cases[c].name,
+                     (unsigned long long)seed, expected, found);
+    }
+}
+
+static void test_auc_orders_extreme_scores(void **state)
+{
+    /* in ascending order; each pair of neighbours as (negative, positive) must be ordered rightly
+     */
+    static const float ascending[] = {-INFINITY, -FLT_MAX, -1,      -FLT_MIN, 0,
+                                      FLT_MIN,   1,        FLT_MAX, INFINITY};
+    const float labels[] = {-1, 1};
+
+    (void)state;
+    for (size_t i = 0; i + 1 < sizeof(ascending) / sizeof(ascending[0]); i++) {
+        const double auc = quality_of(DRPS_LOSS_HINGE, &ascending[i], labels, 2).auc;
+        if (auc != 1)
+            fail_msg("%g before %g: expected 1, found %g", (double)ascending[i],
+                     (double)ascending[i + 1], auc);
+    }
+}
+
+static void test_auc_ties_zeros_alone(void **state)
+{
+    static const struct {
+        const char *name;
+        float scores[2];
+        double auc;
+    } cases[] = {{"-0 and 0", {-0.0f, 0.0f}, 0.5},
+                 {"0 and -0", {0.0f, -0.0f}, 0.5},
+                 {"0 and the least denormal", {0, 0x1p-149f}, 1},
+                 {"denormals of either sign", {-0x1p-149f, 0x1p-149f}, 1},
+                 {"large denormals", {0x1p-130f, 0x1p-128f}, 1}};
+    const float labels[] = {-1, 1};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const double auc = quality_of(DRPS_LOSS_LOGISTIC, cases[i].scores, labels, 2).auc;
+        if (auc != cases[i].auc)
+            fail_msg("%s: expected %g, found %g", cases[i].name, cases[i].auc, auc);
+    }
+}
+
+static void test_auc_is_nan_without_two_classes(void **state)
+{
+    const float scores[] = {1, 2, 3}, positive[] = {1, 1, 1}, negative[] = {-1, -1, -1};
+
+    (void)state;
+    assert_true(isnan(quality_of(DRPS_LOSS_LOGISTIC, scores, positive, 3).auc));
+    assert_true(isnan(quality_of(DRPS_LOSS_LOGISTIC, scores, negative, 3).auc));
+    assert_true(isnan(quality_of(DRPS_LOSS_LOGISTIC, scores, negative, 0).auc));
+}
+
+static void test_metrics_do_not_hide_nan_scores(void **state)
+{
+    const float scores[] = {1, NAN, -1}, labels[] = {1, 1, -1};
+    const struct drps_quality q = quality_of(DRPS_LOSS_LOGISTIC, scores, labels, 3);
+
+    (void)state;
+    assert_true(isnan(q.auc));
+    assert_true(isnan(q.loss));
+}
+
+static void test_metrics_losses_of_extreme_scores_stay_finite(void **state)
+{
+    const float scores[] = {-1e4f, 1e4f, FLT_MAX}, labels[] = {1, -1, 1};
+    const struct drps_quality q = quality_of(DRPS_LOSS_LOGISTIC, scores, labels, 3);
+
+    (void)state;
+    assert_true(fabs(q.loss - 2e4 / 3) < 1e-2); /* two losses of 1e4 each, one of 0 */
+}
+
+static void test_metrics_accuracy_counts_signs(void **state)
+{
+    const float scores[] = {1, -1, 0, 0, 2}, labels[] = {1, 1, 1, -1, -1}; /* score 0 means -1 */
+    const struct drps_quality q = quality_of(DRPS_LOSS_HINGE, scores, labels, 5);
+
+    (void)state;
+    assert_int_equal(q.samples, 5);
+    assert_true(fabs(q.accuracy - 2.0 / 5) < 1e-15);
+    assert_true(fabs(q.loss - (0 + 2 + 1 + 1 + 3) / 5.0) < 1e-15);
+    assert_true(isnan(q.rmse));
+}
+
+static void test_metrics_regression_gives_rmse(void **state)
+{
+    const float scores[] = {1, 2, 3}, labels[] = {2, 4, 1}; /* errors 1, 2, 2 */
+    const struct drps_quality q = quality_of(DRPS_LOSS_SQUARED, scores, labels, 3);
+
+    (void)state;
+    assert_true(fabs(q.rmse - sqrt(3)) < 1e-15);
+    assert_true(fabs(q.loss - 1.5) < 1e-15);
+    assert_true(isnan(q.auc) && isnan(q.accuracy));
+}
+
+static void test_metrics_without_samples_are_nan(void **state)
+{
+    static const enum drps_loss losses[] = {DRPS_LOSS_SQUARED, DRPS_LOSS_HINGE};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        const struct drps_quality q = quality_of(losses[i], NULL, NULL, 0);
+        assert_int_equal(q.samples, 0);
+        assert_true(isnan(q.loss) && isnan(q.auc) && isnan(q.accuracy) && isnan(q.rmse));
+    }
+}
+
+static void test_metrics_reset_forgets(void **state)
+{
+    const float scores[] = {1, 2}, labels[] = {1, -1};
+
+    (void)state;
+    for (unsigned loss = 0; loss < 4; loss++) {
+        struct drps_metrics *m = drps_metrics_new((enum drps_loss)loss);
+        struct drps_quality before, after;
+        assert_non_null(m);
+        drps_metrics_add(m, scores, labels, 2);
+        drps_metrics_result(m, &before);
+        drps_metrics_reset(m);
+        for (int i = 0; i < 2; i++)
+            drps_metrics_add(m, &scores[i], &labels[i], 1); /* in parts, too */
+        drps_metrics_result(m, &after);
+        assert_int_equal(after.samples, 2);
+        assert_true(fabs(after.loss - before.loss) <= 1e-15);
+        assert_true(after.auc == before.auc || isnan(before.auc));
+        drps_metrics_free(m);
+    }
+    drps_metrics_free(NULL);
+}
+
+/* Parts that were counted elsewhere give what one would have counted. */
+static void check_merged(enum drps_loss loss)
+{
+    float scores[N], labels[N];
+    struct drps_metrics *part = drps_metrics_new(loss), *sum = drps_metrics_new(loss);
+    char *data = malloc(drps_metrics_bound(part) + 1);
+    struct drps_quality whole, merged;
+    size_t bytes = 0;
+    for (size_t i = 0; i < N; i++) {
+        scores[i] = (float)uniform(-3, 3);
+        labels[i] = uniform(0, 1) < 0.3 ? 1.0f : -1.0f;
+    }
+    whole = quality_of(loss, scores, labels, N);
+    for (size_t first = 0; first < N; first += N / 3) {
+        drps_metrics_reset(part);
+        drps_metrics_add(part, scores + first, labels + first, N / 3);
+        bytes = drps_metrics_encode(part, data);
+        assert_true(bytes <= drps_metrics_bound(part));
+        assert_int_equal(drps_metrics_merge(sum, data, bytes, NULL), 0);
+    }
+    drps_metrics_result(sum, &merged);
+    assert_int_equal(merged.samples, N);
+    assert_true(fabs(merged.loss - whole.loss) < 1e-12 * fabs(whole.loss));
+    if (loss != DRPS_LOSS_SQUARED) {
+        assert_true(fabs(merged.auc - whole.auc) < 1e-15);
+        assert_true(fabs(merged.accuracy - whole.accuracy) < 1e-15);
+    }
+    data[bytes] = 0;
+    assert_int_equal(drps_metrics_merge(sum, data, bytes + 1, NULL), DRPS_E_PROTO);
+    assert_int_equal(drps_metrics_merge(sum, data, bytes - 1, NULL), DRPS_E_PROTO);
+    assert_int_equal(drps_metrics_merge(sum, data, 8, NULL), DRPS_E_PROTO);
+    drps_metrics_free(part);
+    drps_metrics_free(sum);
+    free(data);
+}
+
+static void test_metrics_merge_parts(void **state)
+{
+    (void)state;
+    check_merged(DRPS_LOSS_LOGISTIC);
+    check_merged(DRPS_LOSS_SQUARED);
+}
+
+/* ---- Many scores ---- */
+
+enum { MANY = 1500000 };
+static float many_scores[MANY], many_labels[MANY];
+static uint64_t many_sorted[MANY]; /* ordered score, then 1 for a positive */
+
+/* A normal variate, about. */
+static double bell(void)
+{
+    double sum = -6;
+    for (int i = 0; i < 12; i++)
+        sum += uniform(0, 1);
+    return sum;
+}
+
+static float float_of(uint64_t bits)
+{
+    const uint32_t b = (uint32_t)bits;
+    float f;
+    memcpy(&f, &b, sizeof(f));
+    return f;
+}
+
+static double positive_share(const char *how)
+{
+    return strcmp(how, "few positives") == 0 ? 0.002 : 0.3;
+}
+
+/* `at` of n: some distributions drift. */
+static float draw_many(const char *how, int positive, double at)
+{
+    const double logit = -2.5 + bell() + (positive ? 0.8 : 0);
+    const uint64_t random = drps_rng_at(seed, counter++);
+    const int rare = uniform(0, 1) < 0.5;
+    if (strcmp(how, "intercept") == 0) return (float)(-7 + 0.003 * bell() + 0.002 * positive);
+    if (strcmp(how, "tied") == 0) return (float)(round(logit * 20) / 20);
+    if (strcmp(how, "two clusters") == 0)
+        return (float)((rare ? -7 : 9) + 0.5 * bell() + 0.4 * positive);
+    if (strcmp(how, "exponents") == 0) return float_of(random % 0x7f800000 | (random >> 63) << 31);
+    if (strcmp(how, "equal") == 0) return -7.25f;
+    /* Half of the samples lie side by side, the others anywhere: no number of leading bits, the
+       same for all, tells both apart. */
+    if (strcmp(how, "cluster in exponents") == 0)
+        return rare ? float_of(random % 0x7f000000)
+                    : float_of(0x40000000 + random % 60000 + (positive ? 60000 : 0));
+    /* Those from anywhere come first, a few among them where the others will lie. */
+    if (strcmp(how, "cluster after exponents") == 0)
+        return at < 0.2 && random % 5000 ? float_of((random >> 13) % 0x7f000000)
+               : at < 0.2                ? float_of(0x40000000 + (random >> 13) % 120000)
+                          : float_of(0x40000000 + random % 60000 + (positive ? 60000 : 0));
+    /* Each part of the samples in a narrower interval, so that wide cells lie around all later
+     * ones. */
+    if (strcmp(how, "narrowing") == 0)
+        return float_of(0x20000000 + (random % (UINT64_C(1) << (30 - (int)(at * 14)))) +
+                        (positive ? 1000 : 0));
+    if (strcmp(how, "ties in between") == 0 && rare) return -2.0f;
+    return (float)logit; /* also "few positives" */
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static double auc_by_sorting(size_t n)
+{
+    double right = 0, below = 0, above = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        const float score = many_scores[i] + 0.0f;
+        memcpy(&bits, &score, sizeof(bits));
+        bits ^= bits >> 31 ? UINT32_MAX : UINT32_C(1) << 31;
+        many_sorted[i] = (uint64_t)bits << 1 | (many_labels[i] > 0);
+    }
+    qsort(many_sorted, n, sizeof(many_sorted[0]), compare_u64);
+    for (size_t i = 0, end; i < n; i = end) {
+        double count[2] = {0};
+        for (end = i; end < n && many_sorted[end] >> 1 == many_sorted[i] >> 1; end++)
+            count[many_sorted[end] & 1]++;
+        right += count[1] * (below + 0.5 * count[0]);
+        below += count[0];
+        above += count[1];
+    }
+    return right / (below * above);
+}
+
+static void draw_samples(const char *how, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const int positive = i < 2 ? (int)i : uniform(0, 1) < positive_share(how);
+        many_labels[i] = positive ? 1.0f : -1.0f;
+        many_scores[i] = draw_many(how, positive, (double)i / (double)n);
+    }
+}
+
+/* Samples dealt to `ranks`, batch by batch, and added up as the first of them does. The first one
+ * has no more than `first` batches, unless that is 0. */
+static double auc_of_ranks(size_t n, size_t ranks, size_t first)
+{
+    enum { BATCH = 1000 };
+    struct drps_metrics *sum = NULL;
+    struct drps_quality q;
+    void *data = NULL;
+    for (size_t r = 0; r < ranks; r++) {
+        struct drps_metrics *m = drps_metrics_new(DRPS_LOSS_LOGISTIC);
+        assert_non_null(m);
+        for (size_t at = 0, b = 0; at < n; at += BATCH, b++) {
+            const size_t whose = !first ? b % ranks : b < first ? 0 : 1 + b % (ranks - 1);
+            if (whose == r)
+                drps_metrics_add(m, many_scores + at, many_labels + at,
+                                 n - at < BATCH ? n - at : BATCH);
+        }
+        if (!sum) {
+            sum = m;
+            data = malloc(drps_metrics_bound(m));
+            assert_non_null(data);
+            continue;
+        }
+        const size_t bytes = drps_metrics_encode(m, data);
+        assert_true(bytes <= drps_metrics_bound(m));
+        assert_int_equal(drps_metrics_merge(sum, data, bytes, NULL), 0);
+        drps_metrics_free(m);
+    }
+    drps_metrics_result(sum, &q);
+    drps_metrics_free(sum);
+    free(data);
+    assert_int_equal(q.samples, n);
+    return q.auc;
+}
+
+/* Of the distributions that are marked, any number of ranks gives the same bits. */
+static void test_auc_of_many_is_within_a_thousandth(void **state)
+{
+    static const struct {
+        const char *how;
+        int same;
+    } cases[] = {{"logits", 1},
+                 {"intercept", 1},
+                 {"tied", 1},
+                 {"two clusters", 1},
+                 {"exponents", 1},
+                 {"equal", 1},
+                 {"few positives", 1},
+                 {"ties in between", 1},
+                 {"cluster in exponents", 0},
+                 {"cluster after exponents", 0},
+                 {"narrowing", 0}};
+    static const size_t sizes[] = {2, 100, 65536, 500000, MANY};
+    const char *one_in = getenv("DRPS_TEST_ONE_IN");
+    const size_t sizes_n = one_in && atoi(one_in) > 1 ? 4 : 5;
+
+    (void)state;
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++)
+        for (size_t s = 0; s < sizes_n; s++) {
+            const size_t n = sizes[s];
+            draw_samples(cases[c].how, n);
+            const double expected = auc_by_sorting(n), one = auc_of_ranks(n, 1, 0);
+            const double three = auc_of_ranks(n, 3, 0), uneven = auc_of_ranks(n, 4, 1);
+            const double slack = n <= 108544 ? 0 : 0.00098;
+            if (getenv("DRPS_TEST_TELL"))
+                printf("%s, %zu: %.9f, off by %.2g and %.2g\n", cases[c].how, n, expected,
+                       one - expected, three - expected);
+            if (!(fabs(one - expected) <= slack) || !(fabs(three - expected) <= slack) ||
+                !(fabs(uneven - expected) <= slack) ||
+                (cases[c].same && (one != three || one != uneven)))
+                fail_msg("%s, %zu samples, seed %llu: expected %.9f, found %.17g, of three ranks "
+                         "%.17g, of uneven ones %.17g",
+                         cases[c].how, n, (unsigned long long)seed, expected, one, three, uneven);
+        }
+}
+
+/* What another process says is checked before it is added: each byte's damage is refused, or leaves
+ * counts that can be gone on with. */
+static void test_metrics_refuse_damaged_parts(void **state)
+{
+    static const struct {
+        const char *name;
+        size_t at; /* behind the head of 32 bytes: cells, level; last, width, count, ... */
+        uint64_t value;
+        size_t bytes;
+    } cases[] = {{"more cells than there are", 32, 5, 8},
+                 {"very many cells", 32, UINT64_MAX / 16 + 2, 8},
+                 {"a level that is too high", 40, 20, 8},
+                 {"a cell wider than the level", 52, 3, 4},
+                 {"an empty cell", 56, 0, 8},
+                 {"a cell out of order", 48, UINT32_MAX, 4},
+                 {"counts beyond 64 bits", 56, UINT64_MAX, 8}};
+    const float scores[] = {1, 2, 3, 1, 2, 3}, labels[] = {-1, -1, -1, 1, 1, 1};
+    struct drps_metrics *part = drps_metrics_new(DRPS_LOSS_LOGISTIC);
+    struct drps_metrics *sum = drps_metrics_new(DRPS_LOSS_LOGISTIC);
+    char *data = malloc(drps_metrics_bound(part));
+
+    (void)state;
+    drps_metrics_add(part, scores, labels, 6);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const size_t bytes = drps_metrics_encode(part, data);
+        memcpy(data + cases[i].at, &cases[i].value, cases[i].bytes);
+        const int rc = drps_metrics_merge(sum, data, bytes, NULL);
+        if (rc != DRPS_E_PROTO) fail_msg("%s: returned %d", cases[i].name, rc);
+    }
+    free(data);
+    drps_metrics_free(part);
+    drps_metrics_free(sum);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_auc_matches_counting_pairs),
+        cmocka_unit_test(test_auc_orders_extreme_scores),
+        cmocka_unit_test(test_auc_ties_zeros_alone),
+        cmocka_unit_test(test_auc_is_nan_without_two_classes),
+        cmocka_unit_test(test_metrics_do_not_hide_nan_scores),
+        cmocka_unit_test(test_metrics_losses_of_extreme_scores_stay_finite),
+        cmocka_unit_test(test_metrics_accuracy_counts_signs),
+        cmocka_unit_test(test_metrics_regression_gives_rmse),
+        cmocka_unit_test(test_metrics_without_samples_are_nan),
+        cmocka_unit_test(test_metrics_reset_forgets),
+        cmocka_unit_test(test_metrics_merge_parts),
+        cmocka_unit_test(test_metrics_refuse_damaged_parts),
+        cmocka_unit_test(test_auc_of_many_is_within_a_thousandth),
+    };
+
+    if (argc > 1) seed = strtoull(argv[1], NULL, 0);
+    printf("seed %llu\n", (unsigned long long)seed);
+    return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
+}

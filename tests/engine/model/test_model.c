@@ -1,0 +1,695 @@
+/*
+ * Models: the kernels against their plain twins, the twins against finite differences, losses
+ * against values worked out by hand, and the edges (no entries, extreme scores, unusual ranks).
+ *
+ *   test_model [seed]
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_rng.h"
+#include "engine/model/drps_model.h"
+
+static uint64_t seed = 20240607;
+static uint64_t counter;
+
+static double uniform(double low, double high)
+{
+    return low + (high - low) * drps_unit_double(drps_rng_at(seed, counter++));
+}
+
+static size_t below(size_t n)
+{
+    return (size_t)(drps_rng_at(seed, counter++) % n);
+}
+
+/* How a batch is laid out; every combination is a case. */
+struct form {
+    int wide, valued, starts, bias;
+};
+
+enum { FORMS = 16 };
+
+static struct form form_of(unsigned i)
+{
+    return (struct form){
+        .wide = i & 1, .valued = i >> 1 & 1, .starts = i >> 2 & 1, .bias = i >> 3 & 1};
+}
+
+/* A batch that owns its arrays. */
+struct sample_set {
+    struct drps_batch b;
+    float *labels, *values;
+    uint32_t *starts, *local32;
+    uint16_t *local16;
+};
+
+static void *must(void *p)
+{
+    assert_non_null(p);
+    return p;
+}
+
+/*
+ * n samples over m rows with at most `entries` entries each: distinct rows in a sample, shared ones
+ * between samples. With starts some samples are empty. Row 0 is left to the intercept where there
+ * is one.
+ */
+static void make_batch(struct sample_set *set, size_t n, size_t m, size_t entries, struct form form,
+                       int classification)
+{
+    const size_t cap = n * entries + 1, low = form.bias ? 1 : 0;
+    size_t nnz = 0;
+
+    memset(set, 0, sizeof(*set));
+    set->labels = must(malloc((n + 1) * sizeof(float)));
+    set->values = must(malloc(cap * sizeof(float)));
+    set->starts = must(malloc((n + 1) * sizeof(uint32_t)));
+    set->local32 = must(malloc(cap * sizeof(uint32_t)));
+    set->local16 = must(malloc(cap * sizeof(uint16_t)));
+    for (size_t s = 0; s < n; s++) {
+        const size_t count = form.starts ? below(entries + 1) : entries;
+        const size_t step =
+            1 + below((m - low - 1) / entries); /* step * entries < m - low: distinct */
+        const size_t at = below(m - low);
+        set->starts[s] = (uint32_t)nnz;
+        for (size_t e = 0; e < count; e++, nnz++) {
+            set->local32[nnz] = (uint32_t)(low + (at + e * step) % (m - low));
+            set->local16[nnz] = (uint16_t)set->local32[nnz];
+            set->values[nnz] = (float)uniform(-1, 1);
+        }
+        set->labels[s] = classification ? (below(2) ? 1.0f : -1.0f) : (float)uniform(-2, 2);
+    }
+    set->starts[n] = (uint32_t)nnz;
+    set->b = (struct drps_batch){
+        .samples = n,
+        .rows = m,
+        .nnz = nnz,
+        .labels = set->labels,
+        .starts = form.starts ? set->starts : NULL,
+        .per_sample = (uint32_t)entries,
+        .local16 = form.wide ? NULL : set->local16,
+        .local32 = form.wide ? set->local32 : NULL,
+        .values = form.valued ? set->values : NULL,
+    };
+}
+
+static void drop_batch(struct sample_set *set)
+{
+    free(set->labels);
+    free(set->values);
+    free(set->starts);
+    free(set->local32);
+    free(set->local16);
+}
+
+/* A model for any pair of algorithm and loss, also for pairs that drps_model_init() refuses. */
+static struct drps_model model_of(enum drps_algo algo, enum drps_loss loss, uint32_t rank, int bias)
+{
+    return (struct drps_model){
+        .algo = algo, .loss = loss, .rank = rank, .dim = 1 + rank, .has_bias = bias, .seed = seed};
+}
+
+static float *random_params(size_t n)
+{
+    float *p = must(malloc((n + 1) * sizeof(*p)));
+    for (size_t i = 0; i < n; i++)
+        p[i] = (float)uniform(-0.5, 0.5);
+    return p;
+}
+
+static const struct {
+    enum drps_algo algo;
+    uint32_t rank;
+    size_t samples, entries;
+} predictors[] = {
+    {DRPS_ALGO_LOR, 0, 1100, 39}, /* more than two chunks */
+    {DRPS_ALGO_LOR, 0, 7, 3},     {DRPS_ALGO_LMF, 1, 70, 2},   {DRPS_ALGO_LMF, 4, 70, 2},
+    {DRPS_ALGO_LMF, 8, 70, 2},    {DRPS_ALGO_LMF, 16, 600, 2}, {DRPS_ALGO_LMF, 32, 70, 2},
+    {DRPS_ALGO_LMF, 64, 70, 2},   {DRPS_ALGO_LMF, 13, 70, 2},  {DRPS_ALGO_FM, 1, 37, 9},
+    {DRPS_ALGO_FM, 3, 37, 9},     {DRPS_ALGO_FM, 4, 37, 9},    {DRPS_ALGO_FM, 7, 37, 9},
+    {DRPS_ALGO_FM, 8, 37, 9},     {DRPS_ALGO_FM, 16, 37, 9},   {DRPS_ALGO_FM, 16, 20, 1},
+    {DRPS_ALGO_FM, 23, 37, 10},   {DRPS_ALGO_FM, 32, 37, 9},   {DRPS_ALGO_FM, 64, 37, 9},
+    {DRPS_ALGO_FM, 100, 18, 9},
+};
+
+enum { PREDICTORS = sizeof(predictors) / sizeof(predictors[0]), LOSSES = 4 };
+
+/*
+ * Tolerance of kernels against twins: a float sum of T terms errs by at most T * 2^-24 times the
+ * sum of their magnitudes. Here T stays below 1000 and typical sums of magnitudes below 100
+ * (squares of sums for fm), and errors add like random steps, so 1e-5 * (that sum ^ 1/2 ~ 10) is
+ * generous without hiding a wrong term.
+ */
+static const double abs_tolerance = 1e-4, rel_tolerance = 1e-4;
+
+static void check_close(const char *what, size_t i, double expected, double found,
+                        const struct drps_model *model, unsigned form)
+{
+    if (fabs(expected - found) <= abs_tolerance + rel_tolerance * fabs(expected)) return;
+    fail_msg("%s %s rank %u, form %u, seed %llu: %s[%zu] expected %.9g, found %.9g",
+             drps_algo_name(model->algo), drps_loss_name(model->loss), model->rank, form,
+             (unsigned long long)seed, what, i, expected, found);
+}
+
+static void check_kernels(const struct drps_model *model, size_t samples, size_t entries,
+                          unsigned form)
+{
+    const size_t m = 50 + samples / 10, dim = model->dim;
+    struct sample_set set;
+    make_batch(&set, samples, m, entries, form_of(form), drps_loss_is_classification(model->loss));
+    float *params = random_params(m * dim);
+    float *grads[2] = {must(calloc(m * dim, sizeof(float))), must(calloc(m * dim, sizeof(float)))};
+    float *scores[3] = {must(calloc(samples, sizeof(float))), must(calloc(samples, sizeof(float))),
+                        must(calloc(samples, sizeof(float)))};
+    void *scratch = must(malloc(drps_model_scratch_bytes(model, samples, m) + 1));
+
+    const double expected =
+        drps_model_gradient_ref(model, &set.b, 0, samples, params, grads[0], scores[0], scratch);
+    const double found =
+        drps_model_gradient(model, &set.b, 0, samples, params, grads[1], scores[1], scratch);
+    drps_model_predict(model, &set.b, 0, samples, params, scores[2], scratch);
+    check_close("loss", 0, expected, found, model, form);
+    for (size_t s = 0; s < samples; s++) {
+        check_close("score", s, (double)scores[0][s], (double)scores[1][s], model, form);
+        check_close("prediction", s, (double)scores[0][s], (double)scores[2][s], model, form);
+    }
+    for (size_t i = 0; i < m * dim; i++)
+        check_close("gradient", i, (double)grads[0][i], (double)grads[1][i], model, form);
+
+    free(scratch);
+    for (int i = 0; i < 2; i++)
+        free(grads[i]);
+    for (int i = 0; i < 3; i++)
+        free(scores[i]);
+    free(params);
+    drop_batch(&set);
+}
+
+static void test_model_kernels_match_the_twins(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < PREDICTORS; p++)
+        for (unsigned loss = 0; loss < LOSSES; loss++)
+            for (unsigned form = 0; form < FORMS; form++) {
+                struct drps_model model = model_of(predictors[p].algo, (enum drps_loss)loss,
+                                                   predictors[p].rank, form_of(form).bias);
+                check_kernels(&model, predictors[p].samples, predictors[p].entries, form);
+            }
+}
+
+/* Hinge losses have a kink (or a jump of the second derivative) at margin 0: no sample may lie
+ * close to it. */
+static int near_kink(const struct drps_model *model, const struct drps_batch *b,
+                     const float *scores)
+{
+    if (model->loss != DRPS_LOSS_HINGE && model->loss != DRPS_LOSS_SQUARED_HINGE) return 0;
+    for (size_t s = 0; s < b->samples; s++)
+        if (fabsf(1 - scores[s] * b->labels[s]) < 0.02f) return 1;
+    return 0;
+}
+
+static void check_differences(const struct drps_model *model, unsigned form)
+{
+    enum { SAMPLES = 9, ROWS = 8 };
+    const size_t dim = model->dim, entries = model->algo == DRPS_ALGO_LMF ? 2 : 4;
+    const float h =
+        0x1p-10f; /* parameters are multiples of 2^-12, so both ends of the difference are exact */
+    struct sample_set set;
+    float params[ROWS * 17], grads[2][ROWS * 17], scores[SAMPLES], scratch[SAMPLES * 16];
+    int tries = 0;
+
+    assert_true(dim <= 17);
+    make_batch(&set, SAMPLES, ROWS, entries, form_of(form),
+               drps_loss_is_classification(model->loss));
+    do {
+        for (size_t i = 0; i < ROWS * dim; i++)
+            params[i] = (float)(floor(uniform(-2048, 2048)) * 0x1p-12);
+        drps_model_predict_ref(model, &set.b, 0, SAMPLES, params, scores, scratch);
+    } while (near_kink(model, &set.b, scores) && ++tries < 100);
+    assert_true(tries < 100);
+
+    memset(grads, 0, sizeof(grads));
+    (void)drps_model_gradient_ref(model, &set.b, 0, SAMPLES, params, grads[0], scores, scratch);
+    (void)drps_model_gradient(model, &set.b, 0, SAMPLES, params, grads[1], scores, scratch);
+    for (size_t i = 0; i < ROWS * dim; i++) {
+        float unused[ROWS * 17];
+        const float at = params[i];
+        params[i] = at + h;
+        const double up =
+            drps_model_gradient_ref(model, &set.b, 0, SAMPLES, params, unused, scores, scratch);
+        params[i] = at - h;
+        const double down =
+            drps_model_gradient_ref(model, &set.b, 0, SAMPLES, params, unused, scores, scratch);
+        params[i] = at;
+        /* The error is h^2 / 6 = 1.6e-7 times a third derivative (at most a few), plus float sums
+         * of 9 terms. */
+        const double expected = (up - down) / (2 * (double)h);
+        for (int k = 0; k < 2; k++)
+            if (!(fabs(expected - (double)grads[k][i]) <= 1e-5 + 1e-5 * fabs(expected)))
+                fail_msg(
+                    "%s %s rank %u, form %u, seed %llu: %s gradient[%zu] expected %.9g, found %.9g",
+                    drps_algo_name(model->algo), drps_loss_name(model->loss), model->rank, form,
+                    (unsigned long long)seed, k ? "kernel's" : "twin's", i, expected,
+                    (double)grads[k][i]);
+    }
+    drop_batch(&set);
+}
+
+static void test_model_gradients_match_finite_differences(void **state)
+{
+    static const struct {
+        enum drps_algo algo;
+        uint32_t rank;
+    } cases[] = {{DRPS_ALGO_LIR, 0}, {DRPS_ALGO_LMF, 3}, {DRPS_ALGO_LMF, 16},
+                 {DRPS_ALGO_FM, 4},  {DRPS_ALGO_FM, 6},  {DRPS_ALGO_FM, 16}};
+
+    (void)state;
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++)
+        for (unsigned loss = 0; loss < LOSSES; loss++)
+            for (unsigned form = 0; form < FORMS; form++) {
+                struct drps_model model = model_of(cases[c].algo, (enum drps_loss)loss,
+                                                   cases[c].rank, form_of(form).bias);
+                check_differences(&model, form);
+            }
+}
+
+static void test_model_scores_do_not_depend_on_the_range(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < PREDICTORS; p++)
+        for (unsigned form = 0; form < FORMS; form++) {
+            const struct drps_model model = model_of(predictors[p].algo, DRPS_LOSS_LOGISTIC,
+                                                     predictors[p].rank, form_of(form).bias);
+            const size_t n = predictors[p].samples, m = 60;
+            struct sample_set set;
+            make_batch(&set, n, m, predictors[p].entries, form_of(form), 1);
+            float *params = random_params(m * model.dim);
+            float *whole = must(calloc(n, sizeof(float))), *parts = must(calloc(n, sizeof(float)));
+            void *scratch = must(malloc(drps_model_scratch_bytes(&model, n, m) + 1));
+
+            drps_model_predict(&model, &set.b, 0, n, params, whole, scratch);
+            for (size_t s = 0; s < n;) {
+                const size_t end = s + 1 + below(n - s);
+                drps_model_predict(&model, &set.b, s, end, params, parts, scratch);
+                s = end;
+            }
+            for (size_t s = 0; s < n; s++)
+                if (whole[s] != parts[s])
+                    fail_msg("%s rank %u, form %u, seed %llu: score[%zu] expected %.9g, found %.9g",
+                             drps_algo_name(model.algo), model.rank, form, (unsigned long long)seed,
+                             s, (double)whole[s], (double)parts[s]);
+            free(scratch);
+            free(whole);
+            free(parts);
+            free(params);
+            drop_batch(&set);
+        }
+}
+
+static void test_model_gradients_of_ranges_add_up(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < PREDICTORS; p++) {
+        const struct drps_model model =
+            model_of(predictors[p].algo, DRPS_LOSS_LOGISTIC, predictors[p].rank, 1);
+        const size_t n = predictors[p].samples, m = 60, floats = m * model.dim;
+        struct sample_set set;
+        make_batch(&set, n, m, predictors[p].entries, form_of(12), 1);
+        float *params = random_params(floats), *scores = must(calloc(n, sizeof(float)));
+        float *whole = must(calloc(floats, sizeof(float))),
+              *parts = must(calloc(floats, sizeof(float)));
+        void *scratch = must(malloc(drps_model_scratch_bytes(&model, n, m) + 1));
+        double loss = 0;
+
+        const double expected =
+            drps_model_gradient(&model, &set.b, 0, n, params, whole, scores, scratch);
+        for (size_t s = 0; s < n;) {
+            const size_t end = s + 1 + below(n - s);
+            loss += drps_model_gradient(&model, &set.b, s, end, params, parts, scores, scratch);
+            s = end;
+        }
+        check_close("loss", 0, expected, loss, &model, 12);
+        for (size_t i = 0; i < floats; i++)
+            check_close("gradient", i, (double)whole[i], (double)parts[i], &model, 12);
+        free(scratch);
+        free(scores);
+        free(whole);
+        free(parts);
+        free(params);
+        drop_batch(&set);
+    }
+}
+
+static void test_model_gradient_repeats_bit_for_bit(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < PREDICTORS; p++) {
+        const struct drps_model model =
+            model_of(predictors[p].algo, DRPS_LOSS_LOGISTIC, predictors[p].rank, 1);
+        const size_t n = predictors[p].samples, m = 60, floats = m * model.dim;
+        struct sample_set set;
+        make_batch(&set, n, m, predictors[p].entries, form_of(8), 1);
+        float *params = random_params(floats), *scores = must(calloc(n, sizeof(float)));
+        float *grads[2] = {must(calloc(floats, sizeof(float))),
+                           must(calloc(floats, sizeof(float)))};
+        void *scratch = must(malloc(drps_model_scratch_bytes(&model, n, m) + 1));
+        double loss[2];
+
+        for (int k = 0; k < 2; k++)
+            loss[k] = drps_model_gradient(&model, &set.b, 0, n, params, grads[k], scores, scratch);
+        assert_memory_equal(&loss[0], &loss[1], sizeof(loss[0]));
+        assert_memory_equal(grads[0], grads[1], floats * sizeof(float));
+        free(scratch);
+        free(scores);
+        free(grads[0]);
+        free(grads[1]);
+        free(params);
+        drop_batch(&set);
+    }
+}
+
+static void test_model_empty_range_changes_nothing(void **state)
+{
+    float params[4] = {1, 2, 3, 4}, grads[4] = {5, 6, 7, 8}, scores[1] = {9};
+    const struct drps_batch b = {
+        .rows = 4, .labels = scores, .per_sample = 1, .local16 = (uint16_t[]){0}};
+    const struct drps_model model = model_of(DRPS_ALGO_LOR, DRPS_LOSS_LOGISTIC, 0, 1);
+
+    (void)state;
+    assert_true(drps_model_gradient(&model, &b, 0, 0, params, grads, scores, NULL) == 0.0);
+    drps_model_predict(&model, &b, 0, 0, params, scores, NULL);
+    assert_true(grads[0] == 5 && grads[1] == 6 && grads[2] == 7 && grads[3] == 8 && scores[0] == 9);
+}
+
+/* Rows: intercept .5; (.1; 1, 2), (.2; 3, -1), (.3; .5, 4). Worked out by hand. */
+static const float hand_params[] = {0.5f, 0, 0, 0.1f, 1, 2, 0.2f, 3, -1, 0.3f, 0.5f, 4};
+
+static void test_model_fm_scores_by_hand(void **state)
+{
+    /* <1,2> = 1, <1,3> = 8.5, <2,3> = -2.5; first sample: .5 + .6 + 7; second: .5 + .2*2 + .3*-1 -
+     * 2*-2.5 */
+    const struct drps_batch b = {.samples = 3,
+                                 .rows = 4,
+                                 .nnz = 5,
+                                 .starts = (uint32_t[]){0, 3, 5, 5},
+                                 .local16 = (uint16_t[]){1, 2, 3, 2, 3},
+                                 .values = (float[]){1, 1, 1, 2, -1}};
+    const double expected[] = {8.1, 5.6, 0.5};
+    const struct drps_model model = model_of(DRPS_ALGO_FM, DRPS_LOSS_SQUARED, 2, 1);
+    float scores[3], scratch[6];
+
+    (void)state;
+    drps_model_predict(&model, &b, 0, 3, hand_params, scores, scratch);
+    for (int s = 0; s < 3; s++)
+        if (!(fabs((double)scores[s] - expected[s]) < 1e-5)) /* float rounding of sums below 100 */
+            fail_msg("score[%d]: expected %g, found %.9g", s, expected[s], (double)scores[s]);
+}
+
+static void test_model_mf_scores_known_rows_only(void **state)
+{
+    /* user 1 and item 2: .5 + .1 + .2 + 1; item 3 alone: .5 + .3; nothing known: .5 */
+    const struct drps_batch b = {.samples = 3,
+                                 .rows = 4,
+                                 .nnz = 3,
+                                 .starts = (uint32_t[]){0, 2, 3, 3},
+                                 .local32 = (uint32_t[]){1, 2, 3}};
+    const double expected[] = {1.8, 0.8, 0.5};
+    const struct drps_model model = model_of(DRPS_ALGO_LMF, DRPS_LOSS_SQUARED, 2, 1);
+    float scores[3];
+
+    (void)state;
+    drps_model_predict(&model, &b, 0, 3, hand_params, scores, NULL);
+    for (int s = 0; s < 3; s++)
+        if (!(fabs((double)scores[s] - expected[s]) < 1e-6)) /* float rounding of sums below 4 */
+            fail_msg("score[%d]: expected %g, found %.9g", s, expected[s], (double)scores[s]);
+}
+
+static void test_loss_value_matches_values_by_hand(void **state)
+{
+    const double ln2 = 0.69314718055994531, inf = (double)INFINITY;
+    const struct {
+        const char *name;
+        enum drps_loss loss;
+        float score, label;
+        double value, slope;
+    } cases[] = {
+        {"squared", DRPS_LOSS_SQUARED, 3, 1, 2, 2},
+        {"squared, below", DRPS_LOSS_SQUARED, -1, 2, 4.5, -3},
+        {"logistic at 0", DRPS_LOSS_LOGISTIC, 0, 1, ln2, -0.5},
+        {"logistic at -0", DRPS_LOSS_LOGISTIC, -0.0f, -1, ln2, 0.5},
+        {"logistic, right", DRPS_LOSS_LOGISTIC, 2, 1, 0.12692801104297250, -0.11920292202211755},
+        {"logistic, wrong", DRPS_LOSS_LOGISTIC, 2, -1, 2.12692801104297250, 0.88079707797788245},
+        {"logistic, far right", DRPS_LOSS_LOGISTIC, -40, -1, 4.2483542552915889e-18,
+         4.2483542552915889e-18},
+        {"logistic, far wrong", DRPS_LOSS_LOGISTIC, 10000, -1, 10000, 1},
+        {"logistic, largest float", DRPS_LOSS_LOGISTIC, -FLT_MAX, 1, (double)FLT_MAX, -1},
+        {"logistic, infinitely right", DRPS_LOSS_LOGISTIC, INFINITY, 1, 0, 0},
+        {"logistic, infinitely wrong", DRPS_LOSS_LOGISTIC, -INFINITY, 1, inf, -1},
+        {"logistic, least denormal", DRPS_LOSS_LOGISTIC, 0x1p-149f, 1, ln2, -0.5},
+        {"hinge inside", DRPS_LOSS_HINGE, 0.25f, 1, 0.75, -1},
+        {"hinge wrong", DRPS_LOSS_HINGE, 2, -1, 3, 1},
+        {"hinge outside", DRPS_LOSS_HINGE, -1.5f, -1, 0, 0},
+        {"hinge at infinity", DRPS_LOSS_HINGE, INFINITY, 1, 0, 0},
+        {"squared hinge inside", DRPS_LOSS_SQUARED_HINGE, 0.5f, 1, 0.25, -1},
+        {"squared hinge wrong", DRPS_LOSS_SQUARED_HINGE, 1, -1, 4, 4},
+        {"squared hinge outside", DRPS_LOSS_SQUARED_HINGE, 1, 1, 0, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        float slopes[2];
+        const double found[2] = {
+            drps_loss_value(cases[i].loss, cases[i].score, cases[i].label, &slopes[0]),
+            drps_loss_sum(cases[i].loss, &cases[i].score, &cases[i].label, 1, &slopes[1]),
+        };
+        for (int k = 0; k < 2; k++) { /* 4 float ulp: the vector form's error */
+            const double slack = 4 * 0x1p-23;
+            const int value_ok = found[k] == cases[i].value ||
+                                 fabs(found[k] - cases[i].value) <= slack * fabs(cases[i].value);
+            const int slope_ok =
+                fabs((double)slopes[k] - cases[i].slope) <= slack * fabs(cases[i].slope);
+            if (!value_ok || !slope_ok)
+                fail_msg(
+                    "%s (%s): score %g, label %g: expected %.17g and %.9g, found %.17g and %.9g",
+                    cases[i].name, k ? "sum" : "value", (double)cases[i].score,
+                    (double)cases[i].label, cases[i].value, cases[i].slope, found[k],
+                    (double)slopes[k]);
+        }
+    }
+}
+
+static void test_loss_sum_is_within_ulps_of_libm(void **state)
+{
+    enum { N = 4096 };
+    static float scores[N], labels[N], slopes[N];
+
+    (void)state;
+    for (int scale = -40; scale <= 10; scale++) {
+        double expected_sum = 0;
+        for (int i = 0; i < N; i++) {
+            scores[i] = (float)ldexp(uniform(-1, 1), scale);
+            labels[i] = below(2) ? 1.0f : -1.0f;
+        }
+        for (int i = 0; i < N; i++) { /* one at a time: the value; the runs below: the slopes */
+            float slope;
+            const double expected = drps_loss_value(DRPS_LOSS_LOGISTIC, scores[i], labels[i], NULL);
+            const double found =
+                drps_loss_sum(DRPS_LOSS_LOGISTIC, &scores[i], &labels[i], 1, &slope);
+            expected_sum += expected;
+            /* exp 2 ulp, log1p 3 ulp, rounding; the absolute part covers denormal results */
+            if (!(fabs(found - expected) <= 6 * 0x1p-24 * expected + 0x1p-140))
+                fail_msg("seed %llu: loss of score %.9g, label %g: expected %.9g, found %.9g",
+                         (unsigned long long)seed, (double)scores[i], (double)labels[i], expected,
+                         found);
+        }
+        const double sum = drps_loss_sum(DRPS_LOSS_LOGISTIC, scores, labels, N, slopes);
+        if (!(fabs(sum - expected_sum) <= 1e-6 * expected_sum))
+            fail_msg("seed %llu, scale %d: sum expected %.9g, found %.9g", (unsigned long long)seed,
+                     scale, expected_sum, sum);
+        for (int i = 0; i < N; i++) {
+            const double y = (double)labels[i], expected = -y / (1 + exp(y * (double)scores[i]));
+            if (!(fabs((double)slopes[i] - expected) <= 6 * 0x1p-24 * fabs(expected) + 0x1p-140))
+                fail_msg("seed %llu: slope of score %.9g, label %g: expected %.9g, found %.9g",
+                         (unsigned long long)seed, (double)scores[i], y, expected,
+                         (double)slopes[i]);
+        }
+    }
+}
+
+static void test_loss_sum_does_not_hide_nan(void **state)
+{
+    (void)state;
+    for (int loss = 0; loss < LOSSES; loss++) {
+        float scores[19] = {0}, labels[19], slopes[19];
+        for (int i = 0; i < 19; i++)
+            labels[i] = 1;
+        for (int at = 0; at < 19; at++) {
+            scores[at] = NAN;
+            assert_true(isnan(drps_loss_sum((enum drps_loss)loss, scores, labels, 19, slopes)));
+            assert_true(isnan(slopes[at]));
+            scores[at] = 0;
+        }
+    }
+}
+
+static void test_model_init_knows_what_fits(void **state)
+{
+    static const struct {
+        const char *algo, *loss;
+        uint32_t rank;
+        int classification;
+        int code; /* 0, or what is expected */
+        enum drps_loss found;
+        uint32_t dim;
+        const char *text; /* part of the error */
+    } cases[] = {
+        {"lir", NULL, 0, 0, 0, DRPS_LOSS_SQUARED, 1, NULL},
+        {"lir", "squared", 0, 1, 0, DRPS_LOSS_SQUARED, 1, NULL},
+        {"lor", NULL, 0, 1, 0, DRPS_LOSS_LOGISTIC, 1, NULL},
+        {"svm", NULL, 0, 1, 0, DRPS_LOSS_HINGE, 1, NULL},
+        {"svm", "squared-hinge", 0, 1, 0, DRPS_LOSS_SQUARED_HINGE, 1, NULL},
+        {"lmf", NULL, 8, 0, 0, DRPS_LOSS_SQUARED, 9, NULL},
+        {"fm", NULL, 0, 1, 0, DRPS_LOSS_LOGISTIC, 17, NULL},
+        {"fm", NULL, 4, 0, 0, DRPS_LOSS_SQUARED, 5, NULL},
+        {"fm", "squared", 4, 1, 0, DRPS_LOSS_SQUARED, 5, NULL},
+        {"tree", NULL, 0, 0, DRPS_E_CONFIG, 0, 0, "\"tree\" is none of"},
+        {"fm", "cubic", 4, 1, DRPS_E_CONFIG, 0, 0, "\"cubic\" is none of"},
+        {"lor", "squared", 0, 1, DRPS_E_CONFIG, 0, 0, "lor does not go with the squared loss"},
+        {"fm", "hinge", 4, 1, DRPS_E_CONFIG, 0, 0, "fm does not go with the hinge loss"},
+        {"lor", NULL, 0, 0, DRPS_E_CONFIG, 0, 0, "labels of two classes"},
+        {"fm", "logistic", 4, 0, DRPS_E_CONFIG, 0, 0, "labels of two classes"},
+        {"svm", NULL, 3, 1, DRPS_E_CONFIG, 0, 0, "no factors"},
+        {"fm", NULL, 5000, 1, DRPS_E_CONFIG, 0, 0, "rank 5000 is above 4096"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        struct drps_model model;
+        const int rc = drps_model_init(&model, cases[i].algo, cases[i].loss, cases[i].rank,
+                                       cases[i].classification, &err);
+        const char *loss = cases[i].loss ? cases[i].loss : "usual";
+        if (rc != cases[i].code)
+            fail_msg("%s, %s: expected %d, found %d (%s)", cases[i].algo, loss, cases[i].code, rc,
+                     err.text);
+        if (rc && !strstr(err.text, cases[i].text))
+            fail_msg("%s, %s: expected \"...%s...\", found \"%s\"", cases[i].algo, loss,
+                     cases[i].text, err.text);
+        if (rc) continue;
+        assert_string_equal(drps_algo_name(model.algo), cases[i].algo);
+        assert_string_equal(drps_loss_name(model.loss), drps_loss_name(cases[i].found));
+        assert_int_equal(model.dim, cases[i].dim);
+        assert_int_equal(model.rank, cases[i].dim - 1);
+        assert_int_equal(model.has_bias, 1);
+    }
+}
+
+static void test_init_row_depends_on_seed_and_id_only(void **state)
+{
+    struct drps_model model = model_of(DRPS_ALGO_FM, DRPS_LOSS_LOGISTIC, 16, 1);
+    float a[17], b[17], other[17];
+
+    (void)state;
+    drps_model_init_row(&model, 12345, a);
+    drps_model_init_row(&model, 7, other);
+    drps_model_init_row(&model, 12345, b);
+    assert_memory_equal(a, b, sizeof(a));
+    assert_memory_not_equal(a, other, sizeof(a));
+    model.seed++;
+    drps_model_init_row(&model, 12345, other);
+    assert_memory_not_equal(a, other, sizeof(a));
+}
+
+static void test_init_row_factors_are_uniform_and_weights_zero(void **state)
+{
+    enum { ROWS = 2000, RANK = 16 };
+    static const float scales[] = {0, 0.25f};
+
+    (void)state;
+    for (size_t c = 0; c < 2; c++) {
+        struct drps_model model = model_of(DRPS_ALGO_LMF, DRPS_LOSS_SQUARED, RANK, 1);
+        model.init_scale = scales[c];
+        const double scale = scales[c] > 0 ? (double)scales[c] : 0.1 / sqrt(RANK);
+        double sum = 0, squares = 0;
+        for (uint64_t id = 1; id <= ROWS; id++) {
+            float row[1 + RANK];
+            drps_model_init_row(&model, id, row);
+            assert_true(row[0] == 0.0f);
+            for (int f = 1; f <= RANK; f++) {
+                assert_true(fabs((double)row[f]) < scale * (1 + 1e-6));
+                sum += (double)row[f] / scale;
+                squares += (double)row[f] / scale * (double)row[f] / scale;
+            }
+        }
+        const double n = ROWS * RANK;
+        /* mean 0 and variance 1/3, each within 5 standard errors */
+        if (!(fabs(sum / n) < 5 * sqrt(1 / 3.0 / n) &&
+              fabs(squares / n - 1 / 3.0) < 5 * sqrt(4 / 45.0 / n)))
+            fail_msg("seed %llu: mean %g, second moment %g", (unsigned long long)seed, sum / n,
+                     squares / n);
+    }
+}
+
+static void test_init_row_intercept_starts_at_bias_start(void **state)
+{
+    static const struct {
+        const char *name;
+        int has_bias;
+        uint64_t id;
+        float first;
+        int factors; /* whether they are non-zero */
+    } cases[] = {{"intercept", 1, 0, 3.5f, 0},
+                 {"row 0 without intercept", 0, 0, 0, 1},
+                 {"row 1", 1, 1, 0, 1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct drps_model model = model_of(DRPS_ALGO_FM, DRPS_LOSS_SQUARED, 4, cases[i].has_bias);
+        float row[5] = {9, 9, 9, 9, 9};
+        model.bias_start = 3.5f;
+        drps_model_init_row(&model, cases[i].id, row);
+        for (int f = 0; f < 5; f++) {
+            const int ok = f ? (row[f] != 0) == cases[i].factors : row[f] == cases[i].first;
+            if (!ok) fail_msg("%s: float %d is %g", cases[i].name, f, (double)row[f]);
+        }
+        model = model_of(DRPS_ALGO_LIR, DRPS_LOSS_SQUARED, 0, cases[i].has_bias);
+        model.bias_start = 3.5f;
+        drps_model_init_row(&model, cases[i].id, row);
+        assert_true(row[0] == cases[i].first);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_model_kernels_match_the_twins),
+        cmocka_unit_test(test_model_gradients_match_finite_differences),
+        cmocka_unit_test(test_model_scores_do_not_depend_on_the_range),
+        cmocka_unit_test(test_model_gradients_of_ranges_add_up),
+        cmocka_unit_test(test_model_gradient_repeats_bit_for_bit),
+        cmocka_unit_test(test_model_empty_range_changes_nothing),
+        cmocka_unit_test(test_model_fm_scores_by_hand),
+        cmocka_unit_test(test_model_mf_scores_known_rows_only),
+        cmocka_unit_test(test_loss_value_matches_values_by_hand),
+        cmocka_unit_test(test_loss_sum_is_within_ulps_of_libm),
+        cmocka_unit_test(test_loss_sum_does_not_hide_nan),
+        cmocka_unit_test(test_model_init_knows_what_fits),
+        cmocka_unit_test(test_init_row_depends_on_seed_and_id_only),
+        cmocka_unit_test(test_init_row_factors_are_uniform_and_weights_zero),
+        cmocka_unit_test(test_init_row_intercept_starts_at_bias_start),
+    };
+
+    if (argc > 1) seed = strtoull(argv[1], NULL, 0);
+    printf("seed %llu\n", (unsigned long long)seed);
+    return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
+}
