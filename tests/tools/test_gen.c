@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
+#include "support/run_self.h"
 #include "tools/gen/gen.h"
 #include "tools/gen/tool.h"
-#include "unit/run_self.h"
 
 #define RUN(r, ...) run_self((r), (const char *const[]){__VA_ARGS__, NULL}, NULL)
 

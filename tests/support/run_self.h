@@ -2,8 +2,8 @@
  * Run the test program itself as the tool under test: main() of the test calls the tool when its
  * first argument is RUN_SELF_TOOL. So the tests of tools need no path of a built program.
  */
-#ifndef DRPS_TESTS_RUN_SELF_H
-#define DRPS_TESTS_RUN_SELF_H
+#ifndef DRPS_TESTS_SUPPORT_RUN_SELF_H
+#define DRPS_TESTS_SUPPORT_RUN_SELF_H
 
 #include <fcntl.h>
 #include <stdlib.h>

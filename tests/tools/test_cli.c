@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "unit/run_self.h"
+#include "support/run_self.h"
 
 /* ---- The tool ---- */
 
