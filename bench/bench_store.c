@@ -31,6 +31,7 @@
 #include "base/drps_rng.h"
 #include "base/drps_size.h"
 #include "storage/drps_store.h"
+#include "storage/kv/drps_kv.h"
 
 struct options {
     const char *store;

@@ -11,21 +11,6 @@
 
 #define DEFAULT_SLACK 0.25
 
-uint32_t touch_count(const struct drps_units *units, size_t u, uint32_t machine)
-{
-    size_t low = units->starts[u], high = units->starts[u + 1];
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (units->touches[middle].machine < machine)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < units->starts[u + 1] && units->touches[low].machine == machine
-               ? units->touches[low].count
-               : 0;
-}
-
 static int place_hash(const struct problem *p, uint32_t *owner)
 {
     for (size_t u = 0; u < p->units->n; u++)

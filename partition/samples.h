@@ -25,6 +25,8 @@ int samples_cut(const struct drps_sample_set *set, const struct drps_samples_opt
 /* Algorithms: fill owner [N]; 0 or a negative code. */
 int samples_hash(const struct drps_sample_set *set, const struct drps_samples_options *o,
                  uint32_t *owner, struct drps_err *err);
+int samples_range(const struct drps_sample_set *set, const struct drps_samples_options *o,
+                  uint32_t *owner, struct drps_err *err);
 int samples_dppa(const struct drps_sample_set *set, const struct drps_samples_options *o,
                  uint32_t *owner, struct drps_err *err);
 int samples_auto(const struct drps_sample_set *set, const struct drps_samples_options *o,

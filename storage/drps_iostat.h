@@ -40,4 +40,14 @@ struct drps_process_io {
 };
 void drps_process_io_now(struct drps_process_io *out);
 
+/* How an engine moves its values, where it says; else zero. */
+struct drps_kv_device {
+    struct drps_iostat io; /* requests, and all that they moved: also what lies between values */
+    uint64_t gap_bytes;    /* reads go through gaps of at most so many */
+    uint32_t sector;       /* bytes: requests are multiples of it */
+    char io_engine[16];
+    int direct;          /* past the page cache */
+    char io_remark[128]; /* why not as wished; empty: as wished */
+};
+
 #endif

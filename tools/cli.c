@@ -4,7 +4,7 @@
  * "--name=value", are put before those of the command line, so that one parse function serves both
  * and later words win.
  */
-#include "tools/cli.h"
+#include "tools/drps_cli.h"
 
 #include <errno.h>
 #include <malloc.h>

@@ -10,7 +10,7 @@
 #include "index/drps_index.h"
 #include "index/ranks/drps_index_ranks.h"
 #include "net/drps_launch.h"
-#include "tools/cli.h"
+#include "tools/drps_cli.h"
 #include "tools/reader_options.h"
 
 enum {

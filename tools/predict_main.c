@@ -8,7 +8,7 @@
 #include "base/drps_alloc.h"
 #include "base/drps_size.h"
 #include "engine/publish/drps_predict.h"
-#include "tools/cli.h"
+#include "tools/drps_cli.h"
 #include "tools/reader_options.h"
 
 enum {

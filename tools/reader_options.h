@@ -3,7 +3,7 @@
 #define DRPS_TOOLS_READER_OPTIONS_H
 
 #include "index/reader/drps_reader.h"
-#include "tools/cli.h"
+#include "tools/drps_cli.h"
 
 /* Beyond the keys of any tool's own options. */
 enum {

@@ -12,7 +12,7 @@
 #include "base/folder/drps_manifest.h"
 #include "engine/publish/drps_modeldir.h"
 #include "index/plan/drps_plan.h"
-#include "tools/cli.h"
+#include "tools/drps_cli.h"
 
 enum { KEY_VERIFY = DRPS_CLI_KEY, KEY_EPOCH, KEY_WINDOWS };
 enum { MODEL_MEMORY_BYTES = 64 << 20 };

@@ -14,7 +14,7 @@
 #include "net/drps_launch.h"
 #include "net/drps_peers.h"
 #include "sched/drps_timing.h"
-#include "tools/cli.h"
+#include "tools/drps_cli.h"
 #include "tools/train_ranks.h"
 
 enum {

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/drps_checksum.h"
-#include "engine/cluster/async/drps_async.h"
 #include "engine/cluster/drps_messages.h"
 
 enum {
@@ -32,7 +31,7 @@ void drps_train_net_options(const struct drps_plan *part, struct drps_net_option
     *out = (struct drps_net_options){
         .count = info->ranks.workers,
         .message_bytes = {[DRPS_NET_WORKER] =
-                              larger(drps_rounds_worker_bytes(info), drps_async_worker_bytes(info)),
+                              larger(drps_rounds_worker_bytes(info), drps_feed_record_bytes(info)),
                           [DRPS_NET_SERVER] = larger(drps_rounds_server_bytes(info),
                                                      sizeof(struct drps_message_here)),
                           [DRPS_NET_MASTER] = METRICS_BYTES},

@@ -14,6 +14,7 @@
 #include "engine/publish/blockcache.h"
 #include "engine/publish/drps_trained.h"
 #include "index/plan/drps_names.h"
+#include "storage/kv/drps_kv.h"
 
 enum {
     MIB = 1 << 20,

@@ -7,6 +7,7 @@
 #include "base/drps_alloc.h"
 #include "base/drps_checksum.h"
 #include "engine/publish/drps_modeldir.h"
+#include "storage/kv/drps_kv.h"
 
 enum { GROUP = 64 }; /* values written at a time */
 

@@ -10,10 +10,10 @@
 
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
+#include "base/drps_space.h"
 #include "engine/publish/drps_modeldir.h"
 #include "engine/publish/drps_trained.h"
-#include "engine/train/drps_memory.h"
-#include "engine/train/space.h"
+#include "storage/kv/drps_kv.h"
 
 enum { MIB = 1 << 20, ENGINE_LEAST = 12 * MIB, ENGINE_MOST = 48 * MIB, PROGRAM_BYTES = 20 * MIB };
 

@@ -11,6 +11,7 @@
 #include "index/plan/drps_plan.h"
 #include "index/plan/drps_window.h"
 #include "storage/drps_store.h"
+#include "storage/relay/drps_relay.h"
 
 struct drps_windows; /* opaque: an open windows.rec and room for one of its records */
 

@@ -12,6 +12,7 @@
 #include "base/drps_alloc.h"
 #include "base/drps_size.h"
 #include "base/drps_thread.h"
+#include "storage/relay/drps_relay.h"
 
 /* A window's record; not `whole`: without the rows, which come last. */
 struct part {

@@ -13,11 +13,13 @@
 
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
+#include "base/drps_space.h"
 #include "engine/publish/drps_modeldir.h"
 #include "engine/publish/drps_publish_stage.h"
 #include "engine/train/drps_report.h"
 #include "engine/train/job.h"
 #include "index/plan/drps_names.h"
+#include "storage/kv/drps_kv.h"
 
 enum {
     MANIFEST_BYTES = 1 << 20, /* of trained.json; an epoch takes some 600 bytes of it */

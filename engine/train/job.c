@@ -17,6 +17,8 @@
 #include "engine/publish/drps_publish_stage.h"
 #include "index/plan/drps_names.h"
 #include "storage/io/drps_probe.h"
+#include "storage/kv/drps_kv.h"
+#include "storage/relay/drps_relay.h"
 
 enum { PROBE_LEAST = 64 << 20 }; /* bytes of rows */
 
@@ -258,7 +260,7 @@ static int probe_disk(struct drps_job *job, struct drps_store_config *config, st
     const struct drps_io io = stoppable_io(job);
     config->seek_bytes = job->options->seek_bytes;
     if (config->seek_bytes || config->rows * config->row_bytes < PROBE_LEAST) return 0;
-    return drps_relay_probe(&io, job->store_dir, config->no_uring, &config->seek_bytes, err);
+    return drps_disk_seek_bytes(&io, job->store_dir, config->no_uring, &config->seek_bytes, err);
 }
 
 /* What blocks in a file read through, and what their forecast is priced with: for a small model

@@ -13,6 +13,7 @@
 #include "engine/publish/drps_modeldir.h"
 #include "engine/step/drps_batch_cache.h"
 #include "engine/step/drps_stratum.h"
+#include "storage/kv/drps_kv.h"
 
 enum {
     MIB = 1 << 20,

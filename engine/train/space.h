@@ -4,7 +4,6 @@
 
 #include <stdint.h>
 
-#include "base/drps_err.h"
 #include "engine/train/drps_memory.h"
 #include "index/plan/drps_plan.h"
 
@@ -31,12 +30,5 @@ uint64_t drps_space_of_scan(const struct drps_memory *memory, uint64_t rows, uin
  * aside. */
 uint64_t drps_space_needed(const struct drps_space *space);
 uint64_t drps_space_still_needed(const struct drps_space *space);
-
-/*
- * -ENOSPC: the disk of `dir` has less than need_bytes free for `what` ("training needs"); the text
- * has all three. 0 where that is not known: then writing will tell.
- */
-DRPS_MUST_CHECK
-int drps_space_check(const char *dir, const char *what, uint64_t need_bytes, struct drps_err *err);
 
 #endif

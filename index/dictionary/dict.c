@@ -1,99 +1,11 @@
 #include "index/dictionary/dict_internal.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/drps_alloc.h"
 #include "base/drps_endian.h"
 #include "index/plan/drps_names.h"
-
-enum { SMALL_KEYS = 1 << 24 };
-
-int dict_push_base(struct dict *d, uint32_t base, struct drps_err *err)
-{
-    if (drps_array_reserve(&d->bases, &d->bases_cap, d->bases_n + 1, sizeof(*d->bases)))
-        return drps_err_set(err, -ENOMEM, "no memory for the dictionary");
-    d->bases[d->bases_n++] = base;
-    return 0;
-}
-
-/* Keys of names are hashes. Half of what sorting `max` keys takes is for an array of 4 bytes a key.
- */
-static size_t small_keys(const struct dict_options *o, size_t max)
-{
-    const size_t most = max * sizeof(struct dict_keyed) / sizeof(uint32_t);
-    if (o->strings) return 0;
-    return most < SMALL_KEYS ? most : SMALL_KEYS;
-}
-
-int dict_open(const struct drps_io *io, const char *dir, const struct dict_options *options,
-              struct dict **d_out, struct drps_err *err)
-{
-    *d_out = NULL;
-    struct dict *d = calloc(1, sizeof(*d));
-    if (!d) return drps_err_set(err, -ENOMEM, "no memory for the dictionary");
-    d->io = io;
-    d->options = *options;
-    d->map_fd = -1;
-    d->dir = strdup(dir);
-    /* While keys are sorted there are two arrays of them; before, the table's lines take less, the
-     * old ones that are left when it grows and the array of small ones included. Strings take as
-     * much again. */
-    const uint64_t key_bytes = sizeof(struct keys_entry) + 2 * sizeof(struct dict_keyed) +
-                               (options->strings ? sizeof(*d->keys.checks) : 0);
-    const uint64_t table_bytes = options->memory_bytes / (options->strings ? 3 : 1);
-    d->arena_max = options->strings ? (size_t)(options->memory_bytes / 3) : 0;
-    const size_t max = (size_t)(table_bytes / key_bytes);
-    int rc = d->dir && keys_init(&d->keys, max, small_keys(options, max), options->strings) == 0
-                 ? dict_push_base(d, 0, err)
-                 : drps_err_set(err, -ENOMEM, "no memory for the dictionary");
-    if (rc < 0) {
-        dict_close(d);
-        return rc;
-    }
-    *d_out = d;
-    return 0;
-}
-
-void dict_free_sorted(struct dict *d)
-{
-    drps_pages_free(d->sorted, d->keys.n * sizeof(*d->sorted));
-    d->sorted = NULL;
-}
-
-void dict_free_table(struct dict *d)
-{
-    dict_free_sorted(d);
-    keys_destroy(&d->keys);
-    free(d->arena);
-    free(d->name_at);
-    d->arena = NULL;
-    d->name_at = NULL;
-}
-
-void dict_close(struct dict *d)
-{
-    if (!d) return;
-    drps_io_close(d->io, d->map_fd);
-    drps_pages_free(d->placed, d->placed_n * sizeof(*d->placed));
-    free(d->map_path);
-    free(d->dir);
-    dict_free_table(d);
-    free(d->bases);
-    free(d);
-}
-
-size_t dict_generations(const struct dict *d)
-{
-    return d->bases_n - 1; /* the last base was pushed by dict_place() */
-}
-
-uint32_t dict_base(const struct dict *d, size_t generation)
-{
-    return d->bases[generation];
-}
 
 /* ---- Adding ---- */
 
@@ -136,15 +48,6 @@ static int keep_name(struct dict *d, const struct drps_name *name, size_t number
     d->keys.checks[number] = name->check;
     d->arena_n += DICT_NAME_HEAD + name->bytes;
     return 0;
-}
-
-int dict_collision(const struct drps_name *name, const struct dict *d, struct drps_err *err)
-{
-    return drps_err_set(err, DRPS_E_CONFIG,
-                        "two feature names share the 64-bit key of '%.*s': run again with another "
-                        "--hash-seed than %" PRIu64,
-                        (int)(name->bytes < 60 ? name->bytes : 60), name->text,
-                        d->options.hash_seed);
 }
 
 /* Of keys with these numbers, of which those from `known` on are new. */

@@ -1,6 +1,7 @@
 /*
  * What the files of the dictionary share. Private to index/dictionary/.
  *
+ *     dict_open.c   opening and closing
  *     dict.c        names to ids, with counts: the table of one generation
  *     dict_sort.c   a generation's keys in order
  *     dict_runs.c   generations as runs on disk: written, and merged

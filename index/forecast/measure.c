@@ -20,6 +20,7 @@
 #include "index/plan/drps_steps.h"
 #include "index/windows/drps_cut.h"
 #include "storage/relay/drps_hold_limit.h"
+#include "storage/relay/drps_relay.h"
 
 enum {
     USES_MOST = 2 << 20,  /* of rows in an epoch, that are followed */

@@ -23,11 +23,11 @@
 
 #include "base/drps_rng.h"
 #include "index/plan/drps_batch.h"
+#include "index/plan/drps_plan.h"
 
-enum { GRID_GROUPS_MAX = 4096, GRID_LANES_MAX = DRPS_BATCH_LANES };
 
 struct grid {
-    uint32_t users, items; /* groups of each, 1 .. GRID_GROUPS_MAX */
+    uint32_t users, items; /* groups of each, 1 .. DRPS_GRID_GROUPS_MAX */
 };
 
 struct grid_input {

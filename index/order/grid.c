@@ -27,7 +27,7 @@ static uint32_t inner_groups(const struct walk *w)
 {
     const double batches = w->samples / (w->groups * w->batch); /* a cell has a batch or more */
     const double wanted = fmin(ceil(w->inner * GROUPS_A_ROOM / w->room), batches);
-    return (uint32_t)fmin(fmax(wanted, w->groups + 1), GRID_GROUPS_MAX);
+    return (uint32_t)fmin(fmax(wanted, w->groups + 1), DRPS_GRID_GROUPS_MAX);
 }
 
 /* Inner rows of a window: of the part of a pass that it makes, which is a cell's at least. */
@@ -96,7 +96,7 @@ struct grid grid_choose(const struct grid_input *in)
                          .samples = (double)in->samples};
         struct walk test = w;
         test.samples = (double)in->test_samples;
-        for (uint32_t p = 1; p < GRID_GROUPS_MAX && p <= w.outer; p++) {
+        for (uint32_t p = 1; p < DRPS_GRID_GROUPS_MAX && p <= w.outer; p++) {
             w.groups = test.groups = p;
             const uint32_t inner = inner_groups(&w);
             const double moved = rows_moved(&w, inner) + rows_moved(&test, inner);

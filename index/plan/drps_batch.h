@@ -14,6 +14,7 @@
 
 #include "base/drps_checksum.h"
 #include "base/drps_err.h"
+#include "index/plan/codec/drps_list.h"
 
 /* One batch, decoded; all pointers borrowed. */
 struct drps_batch {
@@ -91,28 +92,5 @@ int drps_batch_unpack(const void *record, size_t bytes, void *room, size_t room_
 DRPS_MUST_CHECK
 int drps_batch_decode_unpacked(const void *plain, size_t bytes, struct drps_batch *b,
                                struct drps_err *err);
-
-/*
- * Strictly increasing 32-bit lists, packed: u32 n, then the gaps to the number before minus 1 (the
- * first: the number itself) in 1 to 4 bytes each; the lengths lie in front, four to a byte.
- */
-size_t drps_list_encode_bound(size_t n);                            /* of a dense one, too */
-size_t drps_list_encode(const uint32_t *list, size_t n, void *out); /* returns bytes written */
-/* Smaller for long lists with small gaps: eight gaps at a time have as many bits as the largest
- * needs. n is less than 2^31. */
-size_t drps_list_encode_dense(const uint32_t *list, size_t n, void *out);
-/* Of either. */
-uint32_t drps_list_count(const void *record);
-/* list_out has room for drps_list_count(). *used_out (NULL allowed): bytes consumed. DRPS_E_CORRUPT
- * when malformed. */
-DRPS_MUST_CHECK
-int drps_list_decode(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
-                     struct drps_err *err);
-
-/* The same packing for any 32-bit numbers, in any order. */
-size_t drps_numbers_encode(const uint32_t *numbers, size_t n, void *out);
-DRPS_MUST_CHECK
-int drps_numbers_decode(const void *record, size_t bytes, uint32_t *numbers_out, size_t *used_out,
-                        struct drps_err *err);
 
 #endif

@@ -39,6 +39,8 @@
 
 enum { DRPS_PLAN_VERSION = 4, DRPS_PLAN_TABLES = 4, DRPS_PLAN_NAME_BYTES = 32 };
 enum { DRPS_PLAN_WORKERS_MAX = 1024, DRPS_PLAN_ID_BYTES = 17, DRPS_PLAN_PATH_BYTES = 4096 };
+/* Groups of users or items of a grid, at most. */
+enum { DRPS_GRID_GROUPS_MAX = 4096 };
 #define DRPS_PLAN_WHOLE UINT32_MAX
 
 /* The folder of a plan, for drps_stage_begin(). */

@@ -26,6 +26,7 @@
 #include "base/drps_log.h"
 #include "index/plan/drps_plan.h"
 #include "storage/drps_store.h"
+#include "storage/relay/drps_relay.h"
 
 struct drps_window_options {
     uint64_t steps;       /* records of rows.rec: one epoch, T + E */

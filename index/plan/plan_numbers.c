@@ -6,7 +6,6 @@
 #include "index/plan/plan_numbers.h"
 
 #include "base/folder/drps_manifest.h"
-#include "index/order/drps_grid.h"
 #include "index/plan/drps_batch.h"
 #include "index/plan/drps_names.h"
 
@@ -82,10 +81,10 @@ static int check_samples(const struct drps_plan_info *i, const struct sizes *s, 
         {"nnz", i->nnz, 0, count_most(i->samples, s->all_rows), "samples and rows"},
         {"test_nnz", i->test_nnz, 0, count_most(i->test_samples, s->all_rows), "samples and rows"},
         {"test_unseen", i->test_unseen, 0, COUNT_MOST, "memory"},
-        {"grid_users", i->grid_users, 0, GRID_GROUPS_MAX, "a grid"},
-        {"grid_items", i->grid_items, i->grid_users ? 1 : 0, i->grid_users ? GRID_GROUPS_MAX : 0,
+        {"grid_users", i->grid_users, 0, DRPS_GRID_GROUPS_MAX, "a grid"},
+        {"grid_items", i->grid_items, i->grid_users ? 1 : 0, i->grid_users ? DRPS_GRID_GROUPS_MAX : 0,
          "a grid"},
-        {"lanes", i->lanes, 0, i->grid_users && s->workers == 1 ? GRID_LANES_MAX : 0, "the order"},
+        {"lanes", i->lanes, 0, i->grid_users && s->workers == 1 ? DRPS_BATCH_LANES : 0, "the order"},
     };
     return drps_manifest_check(bounds, sizeof(bounds) / sizeof(bounds[0]), path, err);
 }

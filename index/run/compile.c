@@ -17,6 +17,7 @@
 #include "index/ranks/drps_placement.h"
 #include "index/run/run.h"
 #include "storage/io/drps_probe.h"
+#include "storage/relay/drps_relay.h"
 
 /* Whole sectors of 512 bytes. Of 512 bytes to 8 KiB, 2 cost a solid-state disk least or little more
  * than least, for rows of one float to factors of rank 16 (bench/RESULTS.md). */
@@ -177,7 +178,7 @@ static int calibrate(struct run *r, struct drps_err *err)
     struct drps_disk_cost cost;
     char block[32], chunk[32];
 
-    int rc = drps_disk_measure(r->io, o->calibrate, r->info->block_bytes, drps_clock_ns, &t, err);
+    int rc = drps_disk_measure(r->io, o->calibrate, r->info->block_bytes, drps_relay_chunk, drps_clock_ns, &t, err);
     if (rc < 0) return rc;
     drps_disk_cost_of(&t, &cost);
     o->seek_ns = (uint64_t)((cost.read_seek_ns + cost.write_seek_ns) / 2);

@@ -30,17 +30,17 @@ static int check_order(struct drps_index_options *o, struct drps_err *err)
                             "--order grid cuts the users and items of ratings into groups, so it "
                             "needs --algo lmf; for --algo %s use --order shuffled",
                             o->algo);
-    if (o->grid_users > GRID_GROUPS_MAX || o->grid_items > GRID_GROUPS_MAX ||
+    if (o->grid_users > DRPS_GRID_GROUPS_MAX || o->grid_items > DRPS_GRID_GROUPS_MAX ||
         !o->grid_users != !o->grid_items)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "--grid: both numbers must lie between 1 and %d, not %u,%u",
-                            GRID_GROUPS_MAX, o->grid_users, o->grid_items);
+                            DRPS_GRID_GROUPS_MAX, o->grid_users, o->grid_items);
     if (o->lanes > 1 && (!grid || o->workers > 1))
         return drps_err_set(err, DRPS_E_CONFIG,
                             "--lanes %u: lanes are for --order grid and one worker", o->lanes);
-    if (o->lanes > GRID_LANES_MAX)
+    if (o->lanes > DRPS_BATCH_LANES)
         return drps_err_set(err, DRPS_E_CONFIG, "--lanes must lie between 1 and %d, not %u",
-                            GRID_LANES_MAX, o->lanes);
+                            DRPS_BATCH_LANES, o->lanes);
     return 0;
 }
 

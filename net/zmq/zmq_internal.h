@@ -80,7 +80,7 @@ struct zmq_net {
     char why[WIRE_TEXT_BYTES];
 };
 
-/* zmq.c: a text of ZeroMQ's last failure. Always negative. */
+/* zmq_shared.c: a text of ZeroMQ's last failure. Always negative. */
 int drps_zmq_failed(const char *doing, const char *what, struct drps_err *err);
 /* What ends the job when a rank's process is not the one that began. Always negative. */
 int drps_zmq_restarted(uint32_t rank, struct drps_err *err);

@@ -28,13 +28,14 @@ struct drps_disk_cost {
 void drps_disk_cost_of(const struct drps_disk_times *times, struct drps_disk_cost *out);
 
 /*
- * Random requests of the bytes of a block (rounded up to 4 KiB, 4 MiB at most), long ones of the
- * chunk that a relay store would use on this disk. now: nanoseconds that only grow, drps_clock_ns()
- * but for tests.
+ * Random requests of the bytes of a block (rounded up to 4 KiB, 4 MiB at most), long ones of
+ * chunk_of(drps_disk_seek_bytes()) bytes, drps_relay_chunk() but for tests. now: nanoseconds that
+ * only grow, drps_clock_ns() but for tests.
  */
 DRPS_MUST_CHECK
 int drps_disk_measure(const struct drps_io *io, const char *dir, uint64_t block_bytes,
-                      uint64_t (*now)(void), struct drps_disk_times *out, struct drps_err *err);
+                      uint64_t (*chunk_of)(uint64_t seek_bytes), uint64_t (*now)(void),
+                      struct drps_disk_times *out, struct drps_err *err);
 
 /* With random requests of 4 KiB and long ones of 1 MiB. */
 DRPS_MUST_CHECK
@@ -48,7 +49,7 @@ int drps_disk_probe(const struct drps_io *io, const char *dir, struct drps_disk_
  * seeks.
  */
 DRPS_MUST_CHECK
-int drps_relay_probe(const struct drps_io *io, const char *dir, int no_uring,
+int drps_disk_seek_bytes(const struct drps_io *io, const char *dir, int no_uring,
                      uint64_t *seek_bytes_out, struct drps_err *err);
 
 #endif

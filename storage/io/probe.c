@@ -7,7 +7,6 @@
 #include "base/drps_alloc.h"
 #include "base/drps_clock.h"
 #include "storage/io/drps_aio.h"
-#include "storage/relay/relay.h"
 
 enum {
     SMALL = DRPS_AIO_ALIGN,
@@ -154,7 +153,7 @@ static int measure_seek_bytes(struct probe *p, uint64_t *seek_bytes_out, struct 
     return 0;
 }
 
-int drps_relay_probe(const struct drps_io *io, const char *dir, int no_uring,
+int drps_disk_seek_bytes(const struct drps_io *io, const char *dir, int no_uring,
                      uint64_t *seek_bytes_out, struct drps_err *err)
 {
     struct probe p;
@@ -175,7 +174,8 @@ static int measure_times(struct probe *p, struct drps_disk_times *t, struct drps
 }
 
 int drps_disk_measure(const struct drps_io *io, const char *dir, uint64_t block_bytes,
-                      uint64_t (*now)(void), struct drps_disk_times *out, struct drps_err *err)
+                      uint64_t (*chunk_of)(uint64_t seek_bytes), uint64_t (*now)(void),
+                      struct drps_disk_times *out, struct drps_err *err)
 {
     const uint64_t block = (block_bytes + SMALL - 1) / SMALL * SMALL;
     struct probe p;
@@ -188,7 +188,7 @@ int drps_disk_measure(const struct drps_io *io, const char *dir, uint64_t block_
     p.now = now;
     if (rc == 0) rc = fill(&p, err);
     if (rc == 0) rc = measure_seek_bytes(&p, &seek_bytes, err);
-    out->long_bytes = (uint32_t)drps_relay_chunk(seek_bytes) / SMALL * SMALL;
+    out->long_bytes = (uint32_t)chunk_of(seek_bytes) / SMALL * SMALL;
     if (rc == 0) rc = measure_times(&p, out, err);
     return probe_close(&p, rc, err);
 }

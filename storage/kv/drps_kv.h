@@ -35,16 +35,6 @@ struct drps_kv_options {
     int bulk; /* 1: written once in key order (a model), then read: tune for few, large files */
 };
 
-/* How an engine moves its values, where it says; else zero. */
-struct drps_kv_device {
-    struct drps_iostat io; /* requests, and all that they moved: also what lies between values */
-    uint64_t gap_bytes;    /* reads go through gaps of at most so many */
-    uint32_t sector;       /* bytes: requests are multiples of it */
-    char io_engine[16];
-    int direct;          /* past the page cache */
-    char io_remark[128]; /* why not as wished; empty: as wished */
-};
-
 struct drps_kv_stats {
     uint64_t gets, puts;           /* values */
     uint64_t get_bytes, put_bytes; /* value bytes */

@@ -6,6 +6,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_clock.h"
+#include "storage/kv/drps_kv.h"
 
 enum {
     THREADS = 8, /* more than processors: they wait for the disk most of the time */

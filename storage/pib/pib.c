@@ -9,6 +9,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_clock.h"
+#include "storage/kv/drps_kv.h"
 #include "storage/pib/pib_internal.h"
 
 int drps_pib_failed(const struct drps_pib *st, struct drps_err *err)

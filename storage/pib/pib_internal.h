@@ -20,6 +20,7 @@
 #include <pthread.h>
 
 #include "storage/drps_open_steps.h"
+#include "storage/kv/drps_kv.h"
 #include "storage/pib/drps_pool.h"
 #include "storage/pib/fetch.h"
 

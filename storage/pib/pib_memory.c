@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 
+#include "storage/kv/drps_kv.h"
 #include "storage/pib/pib_internal.h"
 
 enum {

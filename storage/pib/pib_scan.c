@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/drps_alloc.h"
+#include "storage/kv/drps_kv.h"
 #include "storage/pib/pib_internal.h"
 
 enum {

@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "base/drps_size.h"
+#include "storage/relay/drps_relay.h"
 #include "storage/relay/relay.h"
 
 enum {

@@ -7,6 +7,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_clock.h"
+#include "storage/relay/drps_relay.h"
 
 /* ---- Memory ---- */
 

@@ -23,12 +23,13 @@
  * dealt out to its windows when the group before it begins: twice the bytes, but only 2 span + K /
  * span unfinished chunks.
  */
-#ifndef DRPS_RELAY_H
-#define DRPS_RELAY_H
+#ifndef DRPS_RELAY_INTERNAL_H
+#define DRPS_RELAY_INTERNAL_H
 
 #include <pthread.h>
 
 #include "storage/drps_open_steps.h"
+#include "storage/relay/drps_relay.h"
 #include "storage/relay/hold.h"
 #include "storage/relay/pick.h"
 #include "storage/relay/streams.h"
@@ -46,9 +47,6 @@ struct drps_relay_layout {
 /* The least memory for which drps_relay_share_surely() is right. */
 uint64_t drps_relay_sure_bytes(const struct drps_store_config *config);
 
-/* The largest chunk that pays on a disk that would move seek_bytes in the time of one more request.
- */
-uint64_t drps_relay_chunk(uint64_t seek_bytes);
 
 /* The best layout for the source's windows in buffer_bytes, which also has what is kept for each
  * window, on a disk of config->seek_bytes. DRPS_E_MEMORY_BUDGET when there is none. */

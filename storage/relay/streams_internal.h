@@ -1,6 +1,6 @@
 /*
- * What the parts of the streams share: streams.c opens them and sees what has finished,
- * streams_write.c fills chunks and writes them, streams_read.c reads them back. Private to these.
+ * What the parts of the streams share: streams.c opens them, streams_write.c fills chunks and writes
+ * them, streams_read.c reads them back, streams_io.c waits for requests. Private to these.
  */
 #ifndef DRPS_RELAY_STREAMS_INTERNAL_H
 #define DRPS_RELAY_STREAMS_INTERNAL_H
@@ -77,6 +77,11 @@ struct drps_streams {
     size_t pending_n;
     struct drps_streams_place *places; /* own: [read_chunks] */
     struct drps_streams_reading reading;
+
+    /* Who is told what has finished; set when the streams are opened. */
+    void (*written)(struct drps_streams *s, uint32_t number); /* a write */
+    void (*came)(struct drps_streams *s, uint32_t place);     /* the read that begins at a place */
+    int (*flush)(struct drps_streams *s, struct drps_err *err); /* write what is collected */
 };
 
 static inline char *drps_streams_buffer(const struct drps_streams *s, int32_t buffer)
@@ -90,7 +95,7 @@ static inline char *drps_streams_place(const struct drps_streams *s, uint64_t ch
     return drps_streams_buffer(s, (int32_t)(s->buffers_n + chunk % s->config.read_chunks));
 }
 
-/* ---- streams.c ---- */
+/* ---- streams_io.c ---- */
 
 /* Hand over the reads that are pending. */
 DRPS_MUST_CHECK

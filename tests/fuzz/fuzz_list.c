@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "index/plan/codec/list.h"
+#include "index/plan/codec/list_internal.h"
 #include "index/plan/drps_batch.h"
 #include "support/fuzz_check.h"
 

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/drps_rng.h"
+#include "storage/kv/drps_kv.h"
 #include "support/store_plan.h"
 
 static void run_on(const struct plan *p, const struct drps_store_ops *ops,

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "storage/kv/drps_kv.h"
 #include "support/store_plan.h"
 
 /* An engine that passes calls on to a real one until its countdown ends. */

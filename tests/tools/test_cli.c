@@ -1,5 +1,5 @@
 /* tools/cli: the tests run a small tool that prints the values it took as JSON. */
-#include "tools/cli.h"
+#include "tools/drps_cli.h"
 
 #include <errno.h>
 #include <float.h>

@@ -26,6 +26,7 @@
 #include "base/folder/drps_manifest.h"
 #include "engine/publish/drps_modeldir.h"
 #include "engine/publish/drps_predict.h"
+#include "storage/kv/drps_kv.h"
 #include "support/index_case.h"
 #include "support/stat_tool.h"
 #include "support/world.h"

@@ -14,7 +14,7 @@
 
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
-#include "tools/cli.h"
+#include "tools/drps_cli.h"
 #include "tools/gen/gen.h"
 
 enum { BUFFER_BYTES = 1 << 20 };

@@ -1,4 +1,4 @@
-/* The threads of asynchronous rounds, how they end together, and what the parts share. */
+/* The threads of asynchronous rounds, and how they end together. */
 #include "engine/cluster/async/drps_async.h"
 
 #include <errno.h>
@@ -24,38 +24,6 @@ struct drps_async {
     int stopped; /* END said so */
 };
 
-/* ---- What parts share ---- */
-
-int drps_async_told_failed(struct drps_err *err)
-{
-    return drps_err_set(err, DRPS_E_CLOSED, "another part of this rank has failed");
-}
-
-void drps_async_tell_failed(const struct async_job *job, enum drps_net_part part)
-{
-    const struct drps_net_send send = {.to = job->rank, .part = part, .type = DRPS_MESSAGE_FAILED};
-    const int rc = drps_net_send(job->o.net, &send, job->o.wait_ms, NULL);
-    (void)rc; /* that fails when the net has failed, which the part hears itself */
-}
-
-int drps_async_receive(const struct async_job *job, enum drps_net_part part, uint32_t timeout_ms,
-                       struct drps_net_message **out, struct drps_err *err)
-{
-    int rc = drps_net_receive(job->o.net, part, DRPS_NET_ANY, timeout_ms, out, err);
-    if (rc < 0 || (*out)->type != DRPS_MESSAGE_FAILED || (*out)->from != job->rank) return rc;
-    drps_net_message_free(*out);
-    *out = NULL;
-    return drps_async_told_failed(err);
-}
-
-int drps_async_undue(const struct drps_net_message *m, const char *to, struct drps_err *err)
-{
-    return drps_err_set(err, DRPS_E_PROTO,
-                        "rank %u sent the %s message %u of %zu bytes for step %llu of share %u, "
-                        "which was not due",
-                        m->from, to, m->type, m->bytes, (unsigned long long)m->round, m->tag);
-}
-
 void drps_async_opened(void *listener)
 {
     const struct drps_async_listener *to = listener;
@@ -65,24 +33,7 @@ void drps_async_opened(void *listener)
     (void)rc; /* that fails when the net has failed, which the server hears itself */
 }
 
-uint64_t drps_async_gradient_bytes(const struct async_job *job, uint32_t other, size_t rows)
-{
-    if (other == job->rank) return sizeof(struct drps_message_here);
-    return rows * (job->dim * sizeof(float) + (job->touches ? sizeof(uint32_t) : 0));
-}
-
 /* ---- Sizes ---- */
-
-uint64_t drps_async_part_rows(const struct drps_plan_info *info)
-{
-    const uint64_t uses = info->ranks.max_round_uses;
-    return uses < info->max_batch_rows ? uses : info->max_batch_rows;
-}
-
-uint64_t drps_async_worker_bytes(const struct drps_plan_info *info)
-{
-    return drps_feed_record_bytes(info);
-}
 
 /* The ring of open steps; parameters on their way out, for each worker; a batch of another share
  * where it is read, where it is received, where it is unpacked, and on its way to two others. */

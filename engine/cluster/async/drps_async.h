@@ -77,8 +77,6 @@ void drps_async_close(struct drps_async *async); /* NULL-safe; between epochs */
 /* Memory of asynchronous rounds with windows of so many steps, beside that of rounds. */
 uint64_t drps_async_memory(const struct drps_plan_info *info, uint64_t window_steps);
 
-/* Bytes of the largest messages to a worker that rounds do not have. */
-uint64_t drps_async_worker_bytes(const struct drps_plan_info *info);
 
 /*
  * The training of an epoch: begin starts the threads of server and master; end waits for them, and

@@ -1,6 +1,5 @@
 #include "index/blocks/builders/builders.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* clang-format off */
@@ -22,11 +21,4 @@ const struct block_builder *block_builder_find(const char *name)
     for (size_t i = 0; i < sizeof(builders) / sizeof(builders[0]); i++)
         if (strcmp(builders[i].name, name) == 0) return &builders[i];
     return NULL;
-}
-
-void block_layout_free(struct block_layout *layout)
-{
-    free(layout->order);
-    free(layout->first);
-    *layout = (struct block_layout){0};
 }

@@ -11,7 +11,7 @@
 #endif
 
 #include "base/drps_endian.h"
-#include "index/plan/drps_batch.h"
+#include "index/plan/codec/drps_list.h"
 
 enum {
     COUNT_BYTES = 4,

@@ -11,8 +11,8 @@
 #endif
 
 #include "base/drps_endian.h"
-#include "index/plan/codec/list.h"
-#include "index/plan/drps_batch.h"
+#include "index/plan/codec/drps_list.h"
+#include "index/plan/codec/list_internal.h"
 
 static const uint32_t masks[4] = {0xff, 0xffff, 0xffffff, 0xffffffff};
 
@@ -23,14 +23,9 @@ size_t drps_list_encode_bound(size_t n)
     return plain > dense ? plain : dense;
 }
 
-uint32_t drps_list_count(const void *record)
-{
-    return drps_get_u32(record) & ~LIST_DENSE;
-}
-
 static int is_dense(const void *record, size_t bytes)
 {
-    return bytes >= 4 && drps_get_u32(record) & LIST_DENSE;
+    return bytes >= 4 && drps_get_u32(record) & DRPS_LIST_DENSE;
 }
 
 static unsigned length_of(uint32_t v)
@@ -99,7 +94,7 @@ static int begin(struct cursor *c, const void *record, size_t bytes, size_t *use
     uint32_t n = bytes >= 4 ? drps_get_u32(record) : 0;
 
     *c = (struct cursor){0};
-    if (bytes >= 4 && !(n & LIST_DENSE)) used = checked_bytes(head, bytes, n);
+    if (bytes >= 4 && !(n & DRPS_LIST_DENSE)) used = checked_bytes(head, bytes, n);
     if (used_out) *used_out = used;
     if (!used)
         return drps_err_set(err, DRPS_E_CORRUPT,

@@ -13,8 +13,8 @@
 #endif
 
 #include "base/drps_endian.h"
-#include "index/plan/codec/list.h"
-#include "index/plan/drps_batch.h"
+#include "index/plan/codec/drps_list.h"
+#include "index/plan/codec/list_internal.h"
 
 enum { BLOCK = 8, HEAD_BYTES = 4, CODES = 16, WIDEST = 32 };
 
@@ -153,7 +153,7 @@ static size_t encode_fast(const uint32_t *list, size_t n, size_t block, unsigned
 static size_t encode(const uint32_t *list, size_t n, int fast, unsigned char *head)
 {
     unsigned char *codes = head + HEAD_BYTES, *at = head + head_of(n);
-    drps_put_u32(head, (uint32_t)n | LIST_DENSE);
+    drps_put_u32(head, (uint32_t)n | DRPS_LIST_DENSE);
     memset(codes, 0, (size_t)(at - codes));
     for (size_t block = 0; block < blocks_of(n);) {
         at = encode_block(list, n, block++, codes, at);

@@ -21,6 +21,7 @@
 #include "base/folder/drps_manifest.h"
 #include "net/drps_net.h"
 #include "sched/drps_timing.h"
+#include "storage/kv/drps_kv.h"
 #include "support/world.h"
 
 enum { WORKERS = WORLD_WORKERS, BATCH = 32 };

@@ -15,6 +15,7 @@
 #include "engine/publish/drps_publish.h"
 #include "engine/publish/drps_trained.h"
 #include "index/plan/drps_names.h"
+#include "storage/kv/drps_kv.h"
 #include "support/fault_io.h"
 
 enum { FEATURES = 9000, MEMORY = 8 << 20 };

@@ -13,6 +13,7 @@
 #include "engine/publish/drps_publish.h"
 #include "engine/publish/drps_trained.h"
 #include "engine/train/space.h"
+#include "storage/kv/drps_kv.h"
 #include "support/scratch.h"
 
 struct fixture {

@@ -15,6 +15,7 @@
 #include "engine/drps_engine.h"
 #include "engine/publish/drps_modeldir.h"
 #include "index/drps_index.h"
+#include "storage/kv/drps_kv.h"
 #include "support/index_case.h"
 #include "support/scratch.h"
 

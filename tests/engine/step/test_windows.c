@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "engine/step/drps_windows.h"
+#include "storage/relay/drps_relay.h"
 #include "support/fault_io.h"
 #include "support/plan_maker.h"
 

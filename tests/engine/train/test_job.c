@@ -10,6 +10,7 @@
 #include "engine/drps_engine.h"
 #include "engine/publish/drps_modeldir.h"
 #include "engine/train/drps_report.h"
+#include "storage/kv/drps_kv.h"
 #include "support/owned_io.h"
 
 /* Train into <dir>/<name>; fails the test when training does. */

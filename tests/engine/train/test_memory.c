@@ -15,6 +15,7 @@
 
 #include "base/drps_size.h"
 #include "engine/drps_engine.h"
+#include "storage/kv/drps_kv.h"
 #include "support/index_case.h"
 #include "support/world.h"
 

@@ -54,7 +54,7 @@ static void test_lanes_of_a_diagonal_share_nothing(void **state)
     static const struct grid sizes[] = {{1, 1}, {2, 2}, {3, 5}, {5, 3}, {1, 7}, {16, 2}};
     (void)state;
     for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++)
-        for (uint32_t lanes = 1; lanes <= GRID_LANES_MAX; lanes++)
+        for (uint32_t lanes = 1; lanes <= DRPS_BATCH_LANES; lanes++)
             check_diagonals(&sizes[k], lanes);
 }
 
@@ -196,10 +196,10 @@ static void test_lanes_alternate(void **state)
 static void test_lanes_conserve_samples(void **state)
 {
     struct scratch *s = *state;
-    for (uint32_t lanes = 0; lanes <= GRID_LANES_MAX; lanes = lanes * 2 + 1) {
+    for (uint32_t lanes = 0; lanes <= DRPS_BATCH_LANES; lanes = lanes * 2 + 1) {
         struct case_run c;
         struct case_lines want, found;
-        begin(&c, s, 3, lanes < GRID_LANES_MAX ? lanes : GRID_LANES_MAX);
+        begin(&c, s, 3, lanes < DRPS_BATCH_LANES ? lanes : DRPS_BATCH_LANES);
         c.options.test_fraction = 0;
         must_run(&c);
         case_input_lines(c.input, 0, 0, 1, &want);
@@ -315,7 +315,7 @@ static void test_lanes_refuse_what_they_do_not_fit(void **state)
     } cases[] = {
         {"another order", "shuffled", 2, 1, BATCH, DRPS_E_CONFIG, "--order grid"},
         {"several workers", "grid", 2, 2, BATCH, DRPS_E_CONFIG, "one worker"},
-        {"too many", "grid", GRID_LANES_MAX + 1, 1, BATCH, DRPS_E_CONFIG, "1 and 16"},
+        {"too many", "grid", DRPS_BATCH_LANES + 1, 1, BATCH, DRPS_E_CONFIG, "1 and 16"},
         {"large batches", "grid", 16, 1, 100000, DRPS_E_MEMORY_BUDGET, "--lanes 16"},
     };
     struct scratch *s = *state;

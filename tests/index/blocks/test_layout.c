@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/drps_endian.h"
-#include "index/plan/codec/list.h"
+#include "index/plan/codec/list_internal.h"
 #include "index/plan/drps_batch.h"
 #include "index/plan/drps_plan.h"
 #include "support/index_case.h"
@@ -92,7 +92,7 @@ static void check_dense_lists(const char *dir)
         char *run = malloc(drps_recfile_run_bytes(lists, s, 1));
         assert_non_null(run);
         assert_ok(drps_recfile_read(lists, s, 1, run, &err), &err);
-        assert_true(drps_get_u32(run + drps_recfile_offset_in_run(lists, s, s)) & LIST_DENSE);
+        assert_true(drps_get_u32(run + drps_recfile_offset_in_run(lists, s, s)) & DRPS_LIST_DENSE);
         free(run);
     }
     drps_recfile_close(lists);

@@ -18,6 +18,7 @@
 #include "engine/step/drps_windows.h"
 #include "index/drps_index.h"
 #include "index/plan/drps_window.h"
+#include "storage/relay/drps_relay.h"
 #include "support/index_case.h"
 #include "support/lists.h"
 

@@ -14,6 +14,7 @@
 #include "engine/step/drps_windows.h"
 #include "index/drps_index.h"
 #include "index/order/drps_grid.h"
+#include "storage/relay/drps_relay.h"
 #include "storage/relay/hold.h"
 #include "support/index_case.h"
 #include "support/owned_io.h"
@@ -57,7 +58,7 @@ static void test_grid_steps_to_a_neighbouring_cell(void **state)
 static void test_grid_order_keeps_cells_apart(void **state)
 {
     static const struct grid sizes[] = {{1, 1},   {2, 2},    {3, 5},
-                                        {16, 16}, {100, 37}, {GRID_GROUPS_MAX, GRID_GROUPS_MAX}};
+                                        {16, 16}, {100, 37}, {DRPS_GRID_GROUPS_MAX, DRPS_GRID_GROUPS_MAX}};
     struct random_source r = random_begin("grid_order");
     (void)state;
     for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
@@ -201,7 +202,7 @@ static void test_grid_choice_stays_within_bounds(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(inputs) / sizeof(inputs[0]); i++) {
         struct grid g = grid_choose(&inputs[i]);
-        if (g.users - 1 >= GRID_GROUPS_MAX || g.items - 1 >= GRID_GROUPS_MAX)
+        if (g.users - 1 >= DRPS_GRID_GROUPS_MAX || g.items - 1 >= DRPS_GRID_GROUPS_MAX)
             fail_msg("input %zu: %u x %u", i, g.users, g.items);
     }
 }
@@ -600,8 +601,8 @@ static void test_grid_refuses_what_it_does_not_fit(void **state)
         {"another format", "lmf", "grid", "1 1:1\n0 2:1\n", {0, 0}, "needs ratings"},
         {"no order", "lmf", NULL, "a b 1\n", {4, 4}, "--order grid"},
         {"another order", "lmf", "given", "a b 1\n", {4, 4}, "--order grid"},
-        {"too many groups", "lmf", "grid", "a b 1\n", {GRID_GROUPS_MAX + 1, 1}, "1 and 4096"},
-        {"too many of the other", "lmf", "grid", "a b 1\n", {1, GRID_GROUPS_MAX + 1}, "1,4097"},
+        {"too many groups", "lmf", "grid", "a b 1\n", {DRPS_GRID_GROUPS_MAX + 1, 1}, "1 and 4096"},
+        {"too many of the other", "lmf", "grid", "a b 1\n", {1, DRPS_GRID_GROUPS_MAX + 1}, "1,4097"},
         {"one number only", "lmf", "grid", "a b 1\n", {0, 3}, "0,3"},
     };
     struct scratch *s = *state;

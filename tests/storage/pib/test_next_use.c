@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/drps_rng.h"
+#include "storage/kv/drps_kv.h"
 #include "storage/pib/next_use.h"
 #include "support/store_plan.h"
 

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/drps_rng.h"
+#include "storage/relay/drps_relay.h"
 #include "storage/relay/relay.h"
 #include "support/fault_io.h"
 #include "support/store_plan.h"

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "storage/kv/drps_kv.h"
 #include "support/world.h"
 
 enum { WORKERS = WORLD_WORKERS, BATCH = 32, SMALL = 4, STEPS_MAX = 512 };

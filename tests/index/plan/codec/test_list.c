@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/drps_extsort.h"
-#include "index/plan/codec/list.h"
+#include "index/plan/codec/list_internal.h"
 #include "index/plan/drps_batch.h"
 #include "support/scratch.h"
 
@@ -404,7 +404,7 @@ static void test_list_dense_random_bytes_are_safe(void **state)
     (void)state;
     for (int round = 0; round < 30000; round++) {
         const size_t bytes = 4 + (size_t)random_below(&r, 300);
-        const uint32_t n = (uint32_t)random_below(&r, 120), head = n | LIST_DENSE;
+        const uint32_t n = (uint32_t)random_below(&r, 120), head = n | DRPS_LIST_DENSE;
         unsigned char *record = malloc(bytes);
         uint32_t list[120], want[120];
         struct drps_err err = DRPS_ERR_INIT;

@@ -2,16 +2,13 @@
  * Dense lists (list_dense.c), and decoding without vector instructions, whatever the processor: the
  * reference of drps_list_decode() and drps_numbers_decode(), for tests. Private to index/plan/codec/.
  */
-#ifndef DRPS_INDEX_PLAN_CODEC_LIST_H
-#define DRPS_INDEX_PLAN_CODEC_LIST_H
+#ifndef DRPS_INDEX_PLAN_CODEC_LIST_INTERNAL_H
+#define DRPS_INDEX_PLAN_CODEC_LIST_INTERNAL_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/drps_err.h"
-
-/* Of a list's count: it is dense. */
-#define LIST_DENSE (UINT32_C(1) << 31)
 
 size_t list_dense_bound(size_t n);
 /* As drps_list_encode_dense(), without vector instructions. */

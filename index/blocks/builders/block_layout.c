@@ -1,0 +1,10 @@
+#include <stdlib.h>
+
+#include "index/blocks/builders/drps_builder.h"
+
+void block_layout_free(struct block_layout *layout)
+{
+    free(layout->order);
+    free(layout->first);
+    *layout = (struct block_layout){0};
+}

@@ -1,0 +1,24 @@
+/* What the parts of ranks over ZeroMQ share: their failures, and how the courier is woken. */
+#include <stdint.h>
+#include <unistd.h>
+
+#include "net/zmq/zmq_internal.h"
+
+int drps_zmq_failed(const char *doing, const char *what, struct drps_err *err)
+{
+    const int e = zmq_errno();
+    /* ZeroMQ's own numbers lie beyond those of the system. */
+    return drps_err_set(err, e > 0 && e < 4096 ? -e : DRPS_E_BACKEND, "ZeroMQ cannot %s %s: %s",
+                        doing, what, zmq_strerror(e));
+}
+
+int drps_zmq_restarted(uint32_t rank, struct drps_err *err)
+{
+    return drps_err_set(err, DRPS_E_PEER, "rank %u was restarted: start all anew", rank);
+}
+
+void drps_zmq_wake(struct zmq_net *z)
+{
+    const uint64_t one = 1;
+    (void)!write(z->wake, &one, sizeof(one)); /* a full counter wakes, too */
+}
