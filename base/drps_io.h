@@ -70,7 +70,8 @@ int drps_io_open(const struct drps_io *io, const char *path, int flags, int *fd_
 
 /*
  * Give a file space for its first `size` bytes. A signal may end the call early: it is made again,
- * unless io->stop is set. No text but for DRPS_E_INTERRUPTED: the caller knows what the file is for.
+ * unless io->stop is set. No text but for DRPS_E_INTERRUPTED: the caller knows what the file is
+ * for.
  */
 DRPS_MUST_CHECK
 int drps_io_fallocate(const struct drps_io *io, int fd, uint64_t size, struct drps_err *err);

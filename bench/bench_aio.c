@@ -1,13 +1,13 @@
 /*
- * How fast are the engines of the asynchronous file? Pieces of 16 KiB to 1 MiB, in order and at random, written and
- * read at depth 1, 8 and 32 on a preallocated file. This is the one benchmark of a private header: it asks about a
- * part, not about a module.
+ * How fast are the engines of the asynchronous file? Pieces of 16 KiB to 1 MiB, in order and at
+ * random, written and read at depth 1, 8 and 32 on a preallocated file. This is the one benchmark
+ * of a private header: it asks about a part, not about a module.
  *
  *   bench_aio FOLDER [FILE_BYTES [SECONDS]]
  *
- * Each figure is of one pass over the file, default 1 GiB, cut off after SECONDS, default 2. The file is written once
- * before, so that no figure is of blocks that were never written; it goes away at the end. A disk of a virtual machine
- * may have a cache of its own beyond O_DIRECT.
+ * Each figure is of one pass over the file, default 1 GiB, cut off after SECONDS, default 2. The
+ * file is written once before, so that no figure is of blocks that were never written; it goes away
+ * at the end. A disk of a virtual machine may have a cache of its own beyond O_DIRECT.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -43,8 +43,8 @@ static uint64_t place(const struct pass *p, uint64_t i, uint64_t pieces)
 }
 
 /* MB/s of one pass. */
-static int time_pass(struct drps_aio *aio, const struct setting *g, const struct pass *p, double *mbs_out,
-                     struct drps_err *err)
+static int time_pass(struct drps_aio *aio, const struct setting *g, const struct pass *p,
+                     double *mbs_out, struct drps_err *err)
 {
     struct drps_aio_op ops[DEPTH];
     uint32_t tags[DEPTH];
@@ -82,9 +82,11 @@ static int time_engine(struct drps_aio *aio, const struct setting *g, struct drp
     char size[32];
     double mbs;
     drps_aio_about(aio, &about);
-    printf("%s, %s, buffers %sregistered%s%s; MB/s\n", about.engine, about.direct ? "O_DIRECT" : "page cache",
-           about.registered ? "" : "not ", about.why[0] ? ": " : "", about.why);
-    printf("%10s %6s %10s %10s %10s %10s\n", "piece", "depth", "seq write", "seq read", "rnd write", "rnd read");
+    printf("%s, %s, buffers %sregistered%s%s; MB/s\n", about.engine,
+           about.direct ? "O_DIRECT" : "page cache", about.registered ? "" : "not ",
+           about.why[0] ? ": " : "", about.why);
+    printf("%10s %6s %10s %10s %10s %10s\n", "piece", "depth", "seq write", "seq read", "rnd write",
+           "rnd read");
     struct setting whole = *g;
     whole.seconds = 1e9;
     int rc = time_pass(aio, &whole, &(struct pass){PIECE_MAX, 8, 0, 1}, &mbs, err);
@@ -109,8 +111,10 @@ int main(int argc, char **argv)
     int rc = 0;
     if (argc > 2) rc = drps_size_parse(argv[2], &g.file_bytes, &err);
     if (argc > 3) g.seconds = atof(argv[3]);
-    if (rc < 0 || argc < 2 || argc > 4 || g.file_bytes < PIECE_MAX || g.file_bytes % PIECE_MAX || !(g.seconds > 0)) {
-        fprintf(stderr, "usage: bench_aio FOLDER [FILE_BYTES (whole MiB) [SECONDS]]\n%s\n", err.text);
+    if (rc < 0 || argc < 2 || argc > 4 || g.file_bytes < PIECE_MAX || g.file_bytes % PIECE_MAX ||
+        !(g.seconds > 0)) {
+        fprintf(stderr, "usage: bench_aio FOLDER [FILE_BYTES (whole MiB) [SECONDS]]\n%s\n",
+                err.text);
         return 2;
     }
     char *path = drps_path_join(argv[1], "bench_aio.blocks");
@@ -118,7 +122,8 @@ int main(int argc, char **argv)
     g.buffers = drps_pages_new(BUFFERS_BYTES);
     if (!path || !g.buffers) abort();
     for (size_t i = 0; i < BUFFERS_BYTES / sizeof(uint64_t); i++)
-        ((uint64_t *)(void *)g.buffers)[i] = drps_rng_at(1, i); /* nothing that a disk could shorten */
+        ((uint64_t *)(void *)g.buffers)[i] =
+            drps_rng_at(1, i); /* nothing that a disk could shorten */
     for (int threads_only = 0; threads_only < 2 && rc == 0; threads_only++) {
         struct drps_aio_config config = {.io = drps_io_os(),
                                          .path = path,

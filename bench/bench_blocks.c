@@ -143,11 +143,12 @@ static int price(const struct setting *g, const struct block_layout *built, stru
 static int measure(const struct setting *g, struct result *r, struct drps_err *err)
 {
     const struct access_source *w = &g->work;
-    struct tally *t = NULL;
+    struct counts *t = NULL;
     struct block_layout layout = {0};
 
     uint64_t start = drps_clock_ns();
-    int rc = g->shards ? crew_open(w, g->shards, &t, err) : tally_make(w, 0, w->batches, &t, err);
+    int rc =
+        g->shards ? remote_open(w, g->shards, &t, err) : counts_make(w, 0, w->batches, &t, err);
     if (rc == 0) r->streamed = t->streamed;
     r->load_seconds = drps_seconds_since(start);
     start = drps_clock_ns();

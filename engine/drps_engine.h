@@ -227,10 +227,9 @@ void drps_train_net_options(const struct drps_plan *part, struct drps_net_option
  *   DRPS_E_CONFIG         options do not fit the plan or this build
  *   DRPS_E_MEMORY_BUDGET  with the breakdown and the number that would do; nothing was started
  *   DRPS_E_INTERRUPTED    options->stop was set; the model of the steps done was written (with
- *                         patience: of the best epoch, if one was complete). Less than an epoch does
- *                         not replace a model: result->kept. Without a step nothing is written
- *   -ERANGE               a loss or a parameter is no finite number; err names epoch and step, or
- *                         row; nothing was written
+ *                         patience: of the best epoch, if one was complete). Less than an epoch
+ * does not replace a model: result->kept. Without a step nothing is written -ERANGE               a
+ * loss or a parameter is no finite number; err names epoch and step, or row; nothing was written
  * With patience and an epoch before the loss diverged: 0, result->diverged_epoch, and the model of
  * the best epoch.
  */

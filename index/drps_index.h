@@ -58,7 +58,8 @@ struct drps_index_options {
     uint32_t lanes;        /* order grid, 1 worker: batches at a time, 0 .. 16; 0, 1: one */
     uint64_t seed;
     struct drps_blocks_options {
-        const char *by;        /* block builder (NULL: pattern); index/blocks/builders/drps_builder.h has them */
+        const char
+            *by; /* block builder (NULL: pattern); index/blocks/builders/drps_builder.h has them */
         uint64_t bytes;        /* of a block, at most. 0: 4096, or 1024 for rows of one float */
         uint64_t seek_ns;      /* ts: what a request costs; 0: 40 us */
         const char *calibrate; /* folder on the disk to measure both on; NULL: as said or default */
@@ -69,10 +70,10 @@ struct drps_index_options {
         uint32_t prune_to;     /* instead: keep so many rows, the most used; 0: no */
         double sample;         /* p: share of the batches that is counted; 0: all */
         unsigned shards;       /* processes that count; 0: 1 */
-        struct drps_crew_link
-            *crew; /* instead: its peers count (drps_remote_counts.h); closed once blocks are built, or it
-                      has failed; not if the run ends before. Borrowed; NULL: none. The memory of a
-                      peer in this process is that of this run */
+        struct drps_remote_link
+            *crew; /* instead: its peers count (drps_remote_counts.h); closed once blocks are built,
+                      or it has failed; not if the run ends before. Borrowed; NULL: none. The memory
+                      of a peer in this process is that of this run */
     } blocks;
     uint64_t memory_bytes; /* of this run, and of the grid and the windows it cuts; 0: half of what
                               the process may use */

@@ -7,14 +7,14 @@
 enum { LOOK_NS = 100000000 };
 
 /* Lock held. */
-static void fail(struct watch *w, const struct drps_err *why)
+static void fail(struct drps_cancel *w, const struct drps_err *why)
 {
     if (!w->why.code) w->why = *why;
     atomic_store(&w->stop, 1);
 }
 
 /* Lock held. Nothing comes: what ends the wait before its time is that the job has failed. */
-static void look_for_ranks(struct watch *w)
+static void look_for_ranks(struct drps_cancel *w)
 {
     struct drps_net_message *message = NULL;
     struct drps_err why = DRPS_ERR_INIT;
@@ -38,7 +38,7 @@ static struct timespec next_look(void)
 
 static void *run_watch(void *arg)
 {
-    struct watch *w = arg;
+    struct drps_cancel *w = arg;
     pthread_mutex_lock(&w->lock);
     while (!w->over) {
         const struct timespec until = next_look();
@@ -51,13 +51,14 @@ static void *run_watch(void *arg)
     return NULL;
 }
 
-static void destroy(struct watch *w)
+static void destroy(struct drps_cancel *w)
 {
     pthread_cond_destroy(&w->changed);
     pthread_mutex_destroy(&w->lock);
 }
 
-int watch_start(struct watch *w, struct drps_net *net, const atomic_int *user, struct drps_err *err)
+int drps_cancel_start(struct drps_cancel *w, struct drps_net *net, const atomic_int *user,
+                      struct drps_err *err)
 {
     pthread_condattr_t attr;
     memset(w, 0, sizeof(*w));
@@ -74,21 +75,21 @@ int watch_start(struct watch *w, struct drps_net *net, const atomic_int *user, s
     return drps_err_set(err, -rc, "no thread to watch other ranks: %s", strerror(rc));
 }
 
-void watch_alone(struct watch *w)
+void drps_cancel_alone(struct drps_cancel *w)
 {
     pthread_mutex_lock(&w->lock);
     w->alone = 1;
     pthread_mutex_unlock(&w->lock);
 }
 
-void watch_fail(struct watch *w, const struct drps_err *why)
+void drps_cancel_fail(struct drps_cancel *w, const struct drps_err *why)
 {
     pthread_mutex_lock(&w->lock);
     fail(w, why);
     pthread_mutex_unlock(&w->lock);
 }
 
-int watch_end(struct watch *w, int rc, struct drps_err *err)
+int drps_cancel_end(struct drps_cancel *w, int rc, struct drps_err *err)
 {
     pthread_mutex_lock(&w->lock);
     w->over = 1;

@@ -13,7 +13,7 @@
 
 #include "net/drps_net.h"
 
-struct watch {
+struct drps_cancel {
     atomic_int stop; /* for the work to look at */
 
     struct drps_net *net;   /* borrowed */
@@ -27,17 +27,17 @@ struct watch {
 };
 
 DRPS_MUST_CHECK
-int watch_start(struct watch *w, struct drps_net *net, const atomic_int *user,
-                struct drps_err *err);
+int drps_cancel_start(struct drps_cancel *w, struct drps_net *net, const atomic_int *user,
+                      struct drps_err *err);
 
 /* What becomes of other ranks does not matter any more. */
-void watch_alone(struct watch *w);
+void drps_cancel_alone(struct drps_cancel *w);
 
 /* The same as though the job had failed. */
-void watch_fail(struct watch *w, const struct drps_err *why);
+void drps_cancel_fail(struct drps_cancel *w, const struct drps_err *why);
 
 /* Ends the watch of work that came to rc, with the text in err: returns what it has come to, which
  * is no interruption if the job had failed. */
-int watch_end(struct watch *w, int rc, struct drps_err *err);
+int drps_cancel_end(struct drps_cancel *w, int rc, struct drps_err *err);
 
 #endif

@@ -13,7 +13,7 @@
 
 #include "net/drps_net.h"
 
-struct drps_loan {
+struct drps_shared_buffer {
     atomic_uint holders; /* the owner, and messages */
     size_t bytes;
     _Alignas(64) unsigned char data[]; /* [bytes] */
@@ -22,14 +22,15 @@ struct drps_loan {
 /* Have *loan (NULL at first) be one of at least so many bytes that its owner alone holds. What it
  * held is lost or not. -ENOMEM: *loan is as before. */
 DRPS_MUST_CHECK
-int drps_loan_renew(struct drps_loan **loan, size_t bytes, struct drps_err *err);
+int drps_shared_buffer_renew(struct drps_shared_buffer **loan, size_t bytes, struct drps_err *err);
 
 /* Give up one's hold; the last one frees it. NULL-safe; a message's done(). */
-void drps_loan_release(void *loan);
+void drps_shared_buffer_release(void *loan);
 
 /* drps_net_send() of pieces that lie in `loan`, until they are not needed any more. */
 DRPS_MUST_CHECK
-int drps_loan_send(struct drps_loan *loan, struct drps_net *net, const struct drps_net_send *send,
-                   uint32_t timeout_ms, struct drps_err *err);
+int drps_shared_buffer_send(struct drps_shared_buffer *loan, struct drps_net *net,
+                            const struct drps_net_send *send, uint32_t timeout_ms,
+                            struct drps_err *err);
 
 #endif

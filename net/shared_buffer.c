@@ -6,43 +6,44 @@
 
 static size_t whole_bytes(size_t bytes)
 {
-    return sizeof(struct drps_loan) + bytes;
+    return sizeof(struct drps_shared_buffer) + bytes;
 }
 
-int drps_loan_renew(struct drps_loan **loan, size_t bytes, struct drps_err *err)
+int drps_shared_buffer_renew(struct drps_shared_buffer **loan, size_t bytes, struct drps_err *err)
 {
-    struct drps_loan *old = *loan;
+    struct drps_shared_buffer *old = *loan;
     /* Acquire: what the messages' readers did before their release. */
     if (old && old->bytes >= bytes &&
         atomic_load_explicit(&old->holders, memory_order_acquire) == 1)
         return 0;
     if (old && bytes < old->bytes) bytes = old->bytes;
-    struct drps_loan *fresh =
+    struct drps_shared_buffer *fresh =
         bytes <= SIZE_MAX - sizeof(*fresh) ? drps_pages_new(whole_bytes(bytes)) : NULL;
     if (!fresh) return drps_err_set(err, -ENOMEM, "no memory to send %zu bytes", bytes);
     atomic_init(&fresh->holders, 1);
     fresh->bytes = bytes;
-    drps_loan_release(old);
+    drps_shared_buffer_release(old);
     *loan = fresh;
     return 0;
 }
 
-void drps_loan_release(void *loan)
+void drps_shared_buffer_release(void *loan)
 {
-    struct drps_loan *l = loan;
+    struct drps_shared_buffer *l = loan;
     /* Release what this holder read; the last one acquires it, before the pages go. */
     if (l && atomic_fetch_sub_explicit(&l->holders, 1, memory_order_acq_rel) == 1)
         drps_pages_free(l, whole_bytes(l->bytes));
 }
 
-int drps_loan_send(struct drps_loan *loan, struct drps_net *net, const struct drps_net_send *send,
-                   uint32_t timeout_ms, struct drps_err *err)
+int drps_shared_buffer_send(struct drps_shared_buffer *loan, struct drps_net *net,
+                            const struct drps_net_send *send, uint32_t timeout_ms,
+                            struct drps_err *err)
 {
     struct drps_net_send lent = *send;
-    lent.done = drps_loan_release;
+    lent.done = drps_shared_buffer_release;
     lent.ctx = loan;
     atomic_fetch_add_explicit(&loan->holders, 1, memory_order_relaxed); /* the owner holds it */
     const int rc = drps_net_send(net, &lent, timeout_ms, err);
-    if (rc < 0) drps_loan_release(loan);
+    if (rc < 0) drps_shared_buffer_release(loan);
     return rc;
 }

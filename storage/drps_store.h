@@ -86,7 +86,7 @@ struct drps_store_window {
  * The ways of a window's rows, by slot: windows from a use of a row to the one after, or before.
  * Most are 1, so that the others alone are listed. A row with a way above 1 is a *far* one.
  */
-struct drps_ways {
+struct drps_use_distances {
     uint64_t *marks; /* [DRPS_WAYS_WORDS(n)] bit s: the row of slot s is far; from bit n on 0 */
     uint32_t *far;   /* [n_far] the ways of these rows, in slot order; room for n */
     size_t n_far;
@@ -105,7 +105,8 @@ struct drps_window_source {
     size_t max_rows;       /* of one window */
     uint64_t working_rows; /* most rows of two neighbouring windows together */
     int (*read)(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
-                struct drps_ways *next, struct drps_ways *prev, struct drps_err *err);
+                struct drps_use_distances *next, struct drps_use_distances *prev,
+                struct drps_err *err);
 };
 
 /* Which block a full pool gives up; storage/pib/drps_evict.h has more. */
@@ -144,8 +145,8 @@ struct drps_store_config {
     int no_uring;        /* 1: read and write by threads */
 
     /* relay */
-    uint64_t epoch_steps;  /* for memory_need() before there are windows; 0: unknown */
-    uint64_t buffer_bytes; /* of memory_bytes, as of drps_relay_share; 0: as suits seek_bytes */
+    uint64_t epoch_steps;      /* for memory_need() before there are windows; 0: unknown */
+    uint64_t buffer_bytes;     /* of memory_bytes, as of drps_relay_share; 0: as suits seek_bytes */
     void (*opened)(void *ctx); /* after step_ready() has said no: look again. Once, from the store's
                                   own thread, with no lock held; NULL: nobody asks */
     void *opened_ctx;

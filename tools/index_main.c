@@ -237,7 +237,7 @@ static int parse_ranks_option(struct drps_cli *cli, struct options *options, int
         return 0;
     case KEY_PEER_RANK:
         options->has_rank = 1;
-        o->rank = (uint32_t)drps_cli_count(cli, arg, 0, DRPS_CREW_PEERS_MAX - 1);
+        o->rank = (uint32_t)drps_cli_count(cli, arg, 0, DRPS_REMOTE_PEERS_MAX - 1);
         return 0;
     case KEY_KEYS:
         o->keys = arg;
@@ -630,8 +630,7 @@ static int run(const struct drps_cli *cli, struct options *o, struct drps_index_
     if (!o->ranks.peers) return drps_index_run(drps_io_os(), &o->index, result, err);
     o->ranks.index = &o->index;
     drps_cli_raise_files(cli);
-    if (!o->has_rank)
-        rc = drps_launch_rank(o->ranks.peers, "--peer-rank", &o->ranks.rank, err);
+    if (!o->has_rank) rc = drps_launch_rank(o->ranks.peers, "--peer-rank", &o->ranks.rank, err);
     return rc < 0 ? rc : drps_index_ranks_run(&o->ranks, result, err);
 }
 

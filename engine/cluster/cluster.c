@@ -83,7 +83,8 @@ int drps_cluster_init(struct drps_cluster *c, const struct drps_plan *part,
     return c->whole ? check_whole(c->whole, part, err) : 0;
 }
 
-/* Changes with what messages of docs/WIRE.md mean, so that other builds of a version are refused. */
+/* Changes with what messages of docs/WIRE.md mean, so that other builds of a version are refused.
+ */
 #define MESSAGES "2"
 
 /* What must be the same on all ranks; all bytes are set. */
@@ -261,16 +262,16 @@ static int merge_metrics(const struct drps_cluster *c, struct drps_metrics *metr
     return rc;
 }
 
-struct tally { /* of a rank's epoch */
+struct counts { /* of a rank's epoch */
     struct drps_cluster_sums sums;
     uint64_t reads, writes, read_bytes, written_bytes, seeks, requests, moved_bytes;
     uint64_t plan_read_bytes;
 };
 
-static void sum_up(const struct tally *all, uint32_t count, struct drps_cluster_sums *sums,
+static void sum_up(const struct counts *all, uint32_t count, struct drps_cluster_sums *sums,
                    struct drps_epoch *e)
 {
-    struct tally sum = all[0];
+    struct counts sum = all[0];
     for (uint32_t r = 1; r < count; r++) {
         sum.sums.samples += all[r].sums.samples;
         sum.sums.loss_sum += all[r].sums.loss_sum;
@@ -298,16 +299,16 @@ static void sum_up(const struct tally *all, uint32_t count, struct drps_cluster_
 int drps_cluster_epoch(const struct drps_cluster *c, struct drps_cluster_sums *sums,
                        struct drps_metrics *metrics, struct drps_epoch *e, struct drps_err *err)
 {
-    const struct tally mine = {.sums = *sums,
-                               .reads = e->reads,
-                               .writes = e->writes,
-                               .read_bytes = e->read_bytes,
-                               .written_bytes = e->written_bytes,
-                               .seeks = e->seeks,
-                               .requests = e->requests,
-                               .moved_bytes = e->moved_bytes,
-                               .plan_read_bytes = e->plan_read_bytes};
-    struct tally *all = calloc(c->count, sizeof(*all));
+    const struct counts mine = {.sums = *sums,
+                                .reads = e->reads,
+                                .writes = e->writes,
+                                .read_bytes = e->read_bytes,
+                                .written_bytes = e->written_bytes,
+                                .seeks = e->seeks,
+                                .requests = e->requests,
+                                .moved_bytes = e->moved_bytes,
+                                .plan_read_bytes = e->plan_read_bytes};
+    struct counts *all = calloc(c->count, sizeof(*all));
     if (!all) return drps_err_set(err, -ENOMEM, "no memory for %u ranks", c->count);
     int rc = drps_net_gather(c->net, &mine, sizeof(mine), all, c->wait_ms, err);
     if (rc == 0) sum_up(all, c->count, sums, e);

@@ -1,6 +1,7 @@
 /*
  * What ranks settle outside of rounds: that they were started alike, how an epoch went, and one
- * model of the rows of all. Every call is made by all ranks in the same order. Shared inside engine/.
+ * model of the rows of all. Every call is made by all ranks in the same order. Shared inside
+ * engine/.
  */
 #ifndef DRPS_ENGINE_CLUSTER_CLUSTER_H
 #define DRPS_ENGINE_CLUSTER_CLUSTER_H

@@ -34,7 +34,7 @@ struct drps_rounds {
     uint64_t served, served_at;
     uint64_t trained_ns;
     int stop; /* some rank wants to */
-    struct drps_loan
+    struct drps_shared_buffer
         *values;     /* own: [max_round_uses][dim] parameters on their way out, by worker */
     uint32_t *index; /* own: [max_round_uses] */
     float *sum;      /* own: [max_round_rows][dim] */
@@ -178,7 +178,7 @@ static int send_parameters(struct drps_rounds *r, const struct drps_feed_union *
                                        .n = 1};
     count_sent(r, &r->server_traffic, to, piece.bytes);
     return to == r->rank ? drps_net_send(r->o.net, &send, r->o.wait_ms, err)
-                         : drps_loan_send(r->values, r->o.net, &send, r->o.wait_ms, err);
+                         : drps_shared_buffer_send(r->values, r->o.net, &send, r->o.wait_ms, err);
 }
 
 /* In place of parameters. */
@@ -236,7 +236,7 @@ static int serve_round(struct drps_rounds *r, struct drps_err *err)
 
     int rc = drps_feed_next_union(r->o.feed, &u, err);
     if (rc == 0) rc = drps_server_open_step(server, u.ids, u.n, err);
-    if (rc == 0) rc = drps_loan_renew(&r->values, r->values->bytes, err);
+    if (rc == 0) rc = drps_shared_buffer_renew(&r->values, r->values->bytes, err);
     for (uint32_t w = 0; w < r->workers && rc == 0; w++) /* its neighbour first */
         rc = send_parameters(r, &u, (r->rank + 1 + w) % r->workers, err);
     if (rc == 0) rc = add_gradients(r, &u, training, err);
@@ -320,8 +320,9 @@ static int push(struct drps_rounds *r, int training, double loss, struct drps_er
                                            .round = r->round,
                                            .pieces = s == r->rank ? &own : pieces,
                                            .n = r->touches && s != r->rank ? 2 : 1};
-        int rc = s == r->rank ? drps_net_send(r->o.net, &send, r->o.wait_ms, err)
-                              : drps_loan_send(worker->sent, r->o.net, &send, r->o.wait_ms, err);
+        int rc = s == r->rank
+                     ? drps_net_send(r->o.net, &send, r->o.wait_ms, err)
+                     : drps_shared_buffer_send(worker->sent, r->o.net, &send, r->o.wait_ms, err);
         if (rc < 0) return rc;
         count_sent(r, &r->worker_traffic, s, gradient_bytes(r, s, n));
         first += n;
@@ -423,7 +424,7 @@ int drps_rounds_open(const struct drps_rounds_options *options, struct drps_roun
     r->index = drps_array_new(uses, sizeof(*r->index));
     r->sum = drps_array_new(rows, r->dim * sizeof(*r->sum));
     r->count = drps_array_new(r->touches ? rows : 0, sizeof(*r->count));
-    int rc = drps_loan_renew(&r->values, values_bytes(info), err);
+    int rc = drps_shared_buffer_renew(&r->values, values_bytes(info), err);
     if (rc == 0 && (!r->index || !r->sum || !r->count))
         rc = drps_err_set(err, -ENOMEM, "no memory for the rows of a round");
     if (rc < 0) {
@@ -437,7 +438,7 @@ int drps_rounds_open(const struct drps_rounds_options *options, struct drps_roun
 void drps_rounds_close(struct drps_rounds *r)
 {
     if (!r) return;
-    drps_loan_release(r->values);
+    drps_shared_buffer_release(r->values);
     free(r->index);
     free(r->sum);
     free(r->count);

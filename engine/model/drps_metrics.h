@@ -18,8 +18,8 @@ struct drps_quality {
     double rmse;     /* regression; NaN otherwise */
 };
 
-/* DRPS_METRICS_BYTES for classification (engine/model/scores.h), little otherwise. NULL when memory is
- * gone.
+/* DRPS_METRICS_BYTES for classification (engine/model/scores.h), little otherwise. NULL when memory
+ * is gone.
  */
 enum { DRPS_METRICS_BYTES = (4 << 20) + (1 << 18) };
 struct drps_metrics *drps_metrics_new(enum drps_loss loss);

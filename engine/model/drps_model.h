@@ -31,11 +31,11 @@ enum drps_loss { DRPS_LOSS_SQUARED, DRPS_LOSS_LOGISTIC, DRPS_LOSS_HINGE, DRPS_LO
 struct drps_model {
     enum drps_algo algo;
     enum drps_loss loss;
-    uint32_t rank; /* factors a row (lmf, fm), 0 for linear models */
-    uint32_t dim;  /* floats a row: 1 for linear models, 1 + rank for lmf and fm (first the bias or
-                      weight) */
-    int has_bias;  /* row 0 of every batch is the intercept */
-    int fixed_bias;   /* it stays as it starts, without gradient: many batches may read it */
+    uint32_t rank;  /* factors a row (lmf, fm), 0 for linear models */
+    uint32_t dim;   /* floats a row: 1 for linear models, 1 + rank for lmf and fm (first the bias or
+                       weight) */
+    int has_bias;   /* row 0 of every batch is the intercept */
+    int fixed_bias; /* it stays as it starts, without gradient: many batches may read it */
     float bias_start; /* initial intercept: the mean label, or its log-odds for the logistic loss */
     float init_scale; /* factors start uniform in (-init_scale, init_scale); 0: 0.1 / sqrt(rank) */
     uint64_t seed;

@@ -1,7 +1,7 @@
 /*
  * Metrics of a stream of scores, in bounded memory. The area under the ROC curve is the share of
- * (positive, negative) pairs that the scores order rightly, ties counting half; engine/model/scores.h
- * says how the scores are kept.
+ * (positive, negative) pairs that the scores order rightly, ties counting half;
+ * engine/model/scores.h says how the scores are kept.
  */
 #include "engine/model/drps_metrics.h"
 

@@ -45,8 +45,11 @@ static const struct drps_owned store_owned[] = {
 };
 /* What is trained and no model yet: engine/publish/drps_trained.h. */
 static const struct drps_owned trained_owned[] = {
-    {.name = DRPS_TRAINED_MANIFEST}, {.name = DRPS_TRAINED_PARAMS}, {.name = "params.next"},
-    {.name = DRPS_TRAINED_NAMES},    {.name = NULL},
+    {.name = DRPS_TRAINED_MANIFEST},
+    {.name = DRPS_TRAINED_PARAMS},
+    {.name = "params.next"},
+    {.name = DRPS_TRAINED_NAMES},
+    {.name = NULL},
 };
 static const struct drps_owned model_owned[] = {
     {.name = manifest_name},

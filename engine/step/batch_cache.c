@@ -5,7 +5,7 @@
 
 #include "base/drps_alloc.h"
 
-struct drps_kept {
+struct drps_batch_cache {
     const struct drps_plan_info *info;
     struct drps_feed *feed;
     struct drps_feed_batch *batches; /* own: [steps of an epoch] */
@@ -24,33 +24,33 @@ static uint64_t ids_bytes(const struct drps_plan_info *info)
     return (info->row_uses + info->ranks.max_round_rows) * sizeof(uint32_t);
 }
 
-uint64_t drps_kept_memory(const struct drps_plan_info *info)
+uint64_t drps_batch_cache_memory(const struct drps_plan_info *info)
 {
     if (!info->row_uses) return 0;
-    return sizeof(struct drps_kept) + steps_of(info) * sizeof(struct drps_feed_batch) +
+    return sizeof(struct drps_batch_cache) + steps_of(info) * sizeof(struct drps_feed_batch) +
            ids_bytes(info);
 }
 
-int drps_kept_open(const struct drps_plan_info *info, struct drps_feed *feed,
-                   struct drps_kept **kept_out, struct drps_err *err)
+int drps_batch_cache_open(const struct drps_plan_info *info, struct drps_feed *feed,
+                          struct drps_batch_cache **kept_out, struct drps_err *err)
 {
     *kept_out = NULL;
-    struct drps_kept *kept = calloc(1, sizeof(*kept));
+    struct drps_batch_cache *kept = calloc(1, sizeof(*kept));
     if (!kept) return drps_err_set(err, -ENOMEM, "no memory to keep batches");
     kept->info = info;
     kept->feed = feed;
     kept->batches = drps_array_new((size_t)steps_of(info), sizeof(*kept->batches));
     kept->ids = drps_pages_new((size_t)ids_bytes(info));
     if (!kept->batches || !kept->ids) {
-        drps_kept_close(kept);
+        drps_batch_cache_close(kept);
         return drps_err_set(err, -ENOMEM, "no memory to keep the rows of batches: %llu bytes",
-                            (unsigned long long)drps_kept_memory(info));
+                            (unsigned long long)drps_batch_cache_memory(info));
     }
     *kept_out = kept;
     return 0;
 }
 
-void drps_kept_close(struct drps_kept *kept)
+void drps_batch_cache_close(struct drps_batch_cache *kept)
 {
     if (!kept) return;
     if (kept->ids) drps_pages_free(kept->ids, (size_t)ids_bytes(kept->info));
@@ -58,7 +58,7 @@ void drps_kept_close(struct drps_kept *kept)
     free(kept);
 }
 
-static int decode(struct drps_kept *kept, struct drps_err *err)
+static int decode(struct drps_batch_cache *kept, struct drps_err *err)
 {
     struct drps_feed_batch *batch = &kept->batches[kept->known];
     struct drps_feed_raw raw;
@@ -75,7 +75,8 @@ static int decode(struct drps_kept *kept, struct drps_err *err)
     return 0;
 }
 
-int drps_kept_next(struct drps_kept *kept, struct drps_feed_batch *out, struct drps_err *err)
+int drps_batch_cache_next(struct drps_batch_cache *kept, struct drps_feed_batch *out,
+                          struct drps_err *err)
 {
     int rc = kept->at == kept->known ? decode(kept, err) : 0;
     if (rc < 0) return rc;

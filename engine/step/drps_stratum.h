@@ -1,10 +1,11 @@
 /*
- * Batches of one diagonal, run at the same time. The plan says which batches that follow on each
- * other share no row but the intercept's: those of one diagonal and of different lanes
+ * Batches of one stratum, run at the same time. The plan says which batches that follow on each
+ * other share no row but the intercept's: those of one stratum and of different lanes
  * (index/plan/drps_batch.h). As many of them as there is room for are opened together; each lane is
  * trained by one thread, batch after batch. The intercept stays as it is in such a plan
  * (drps_model.fixed_bias). So every row sees the same steps in the same order as when one thread
- * trains one batch after another, and the result is the same to the last bit. Shared inside engine/.
+ * trains one batch after another, and the result is the same to the last bit. Shared inside
+ * engine/.
  */
 #ifndef DRPS_ENGINE_STEP_STRATUM_H
 #define DRPS_ENGINE_STEP_STRATUM_H
@@ -15,11 +16,11 @@
 #include "engine/step/drps_server.h"
 #include "engine/step/drps_worker.h"
 
-struct drps_diagonal; /* opaque */
+struct drps_stratum; /* opaque */
 
 enum { DRPS_DIAGONAL_BATCHES = 32 }; /* open together, at most */
 
-struct drps_diagonal_parts {
+struct drps_stratum_parts {
     const struct drps_plan_info *info; /* this and the rest: borrowed */
     struct drps_feed *feed;
     struct drps_server *server; /* its store keeps `batches` steps open */
@@ -27,29 +28,29 @@ struct drps_diagonal_parts {
     size_t batches;
 };
 
-uint64_t drps_diagonal_memory(const struct drps_plan_info *info, const struct drps_server *server,
-                              unsigned members, size_t batches);
+uint64_t drps_stratum_memory(const struct drps_plan_info *info, const struct drps_server *server,
+                             unsigned members, size_t batches);
 
 DRPS_MUST_CHECK
-int drps_diagonal_open(const struct drps_diagonal_parts *parts, struct drps_diagonal **d_out,
-                       struct drps_err *err);
-void drps_diagonal_close(struct drps_diagonal *d); /* NULL-safe */
+int drps_stratum_open(const struct drps_stratum_parts *parts, struct drps_stratum **d_out,
+                      struct drps_err *err);
+void drps_stratum_close(struct drps_stratum *d); /* NULL-safe */
 
 /* What one of the batches came to. */
-struct drps_diagonal_batch {
+struct drps_stratum_batch {
     size_t samples;
     double loss; /* sum of the losses before its step */
 };
 
-struct drps_diagonal_done {
-    const struct drps_diagonal_batch *batch; /* [n] in the plan's order, valid until the next run */
+struct drps_stratum_done {
+    const struct drps_stratum_batch *batch; /* [n] in the plan's order, valid until the next run */
     size_t n;
     uint64_t plan_ns, wait_ns; /* reading batches, waiting for their rows */
 };
 
 /* Train the feed's next batches: one at least, `left` at most. One calling thread. */
 DRPS_MUST_CHECK
-int drps_diagonal_train(struct drps_diagonal *d, uint64_t left, struct drps_diagonal_done *done,
-                        struct drps_err *err);
+int drps_stratum_train(struct drps_stratum *d, uint64_t left, struct drps_stratum_done *done,
+                       struct drps_err *err);
 
 #endif

@@ -20,7 +20,7 @@ struct drps_windows_options {
     const char *dir;              /* an existing folder for new windows */
     const struct drps_relay_share *share;
     uint64_t epochs;
-    uint64_t memory_bytes; /* for compiling */
+    uint64_t memory_bytes;  /* for compiling */
     const atomic_int *stop; /* ends compiling: DRPS_E_INTERRUPTED; may be NULL */
     const struct drps_log *log;
 };

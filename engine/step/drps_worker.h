@@ -41,7 +41,7 @@ struct drps_worker {
     int has_touches;
     float *grads[DRPS_TRAIN_THREADS_MAX];      /* [members] of [rows + 1][dim] */
     uint32_t *touches[DRPS_TRAIN_THREADS_MAX]; /* [members] of [rows + 1]; has_touches */
-    struct drps_loan *sent; /* own: grads[0] and touches[0]; size.sends, once renewed */
+    struct drps_shared_buffer *sent; /* own: grads[0] and touches[0]; size.sends, once renewed */
     void *scratch[DRPS_TRAIN_THREADS_MAX]; /* [members] */
     double loss[DRPS_TRAIN_THREADS_MAX];   /* [members] sums */
     struct drps_local local;               /* local steps: on arrays of its own */
@@ -50,7 +50,7 @@ struct drps_worker {
     struct drps_server *server;
     const struct drps_batch *batch;
     uint64_t gather_ns, compute_ns; /* by member 0's clock, since the start */
-    struct drps_pace pace;          /* the caller sets it after the start; zero: none */
+    struct drps_emulate pace;       /* the caller sets it after the start; zero: none */
 };
 
 DRPS_MUST_CHECK

@@ -14,7 +14,7 @@ static void sleep_until(uint64_t ns)
         continue; /* a stop ends the run after this iteration, as it does without emulation */
 }
 
-uint64_t drps_pace_wait(struct drps_pace *pace, uint64_t start_ns)
+uint64_t drps_emulate_wait(struct drps_emulate *pace, uint64_t start_ns)
 {
     if (!pace->timing) return 0;
     struct drps_train_emulated *done = &pace->done;

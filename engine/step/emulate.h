@@ -9,7 +9,7 @@
 
 #include "engine/drps_engine.h"
 
-struct drps_pace {
+struct drps_emulate {
     const struct drps_timing *timing; /* borrowed; NULL: nothing is emulated */
     unsigned worker;
     struct drps_train_emulated done;
@@ -17,6 +17,6 @@ struct drps_pace {
 
 /* The end of a computation that began at start_ns (drps_clock_ns()): wait until it has taken as
  * long as it should. Returns the time that it waited. */
-uint64_t drps_pace_wait(struct drps_pace *pace, uint64_t start_ns);
+uint64_t drps_emulate_wait(struct drps_emulate *pace, uint64_t start_ns);
 
 #endif

@@ -254,8 +254,8 @@ static int check_body(const struct drps_feed *feed, const struct drps_batch *b,
     if (b->rows > info->max_batch_rows)
         return drps_err_set(err, DRPS_E_CORRUPT, "%zu rows, plan.json says at most %llu", b->rows,
                             (unsigned long long)info->max_batch_rows);
-    if (b->diagonal && (info->lanes < 2 || b->lane >= info->lanes))
-        return drps_err_set(err, DRPS_E_CORRUPT, "lane %u of a diagonal, plan.json says %llu lanes",
+    if (b->stratum && (info->lanes < 2 || b->lane >= info->lanes))
+        return drps_err_set(err, DRPS_E_CORRUPT, "lane %u of a stratum, plan.json says %llu lanes",
                             b->lane, (unsigned long long)info->lanes);
     return check_samples(b, err);
 }

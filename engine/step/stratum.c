@@ -21,7 +21,7 @@ struct slot {
     struct drps_err err;
 };
 
-/* Batches of one diagonal. */
+/* Batches of one stratum. */
 struct group {
     struct slot slot[DRPS_DIAGONAL_BATCHES];
     size_t n;
@@ -32,17 +32,17 @@ struct member {
     float *params, *scores;
 };
 
-struct drps_diagonal {
-    struct drps_diagonal_parts parts;
+struct drps_stratum {
+    struct drps_stratum_parts parts;
     char *arena; /* own: all that slots and members point to */
     size_t arena_bytes;
     struct member member[DRPS_TRAIN_THREADS_MAX];
     struct group group[2];
     struct group *now, *next; /* the one that is trained, and the one that is decoded meanwhile */
     size_t first, last;       /* of now's slots: those that are open */
-    struct drps_diagonal_batch batch[DRPS_DIAGONAL_BATCHES];
+    struct drps_stratum_batch batch[DRPS_DIAGONAL_BATCHES];
 
-    struct drps_feed_raw ahead; /* taken from the feed, but of the diagonal after next */
+    struct drps_feed_raw ahead; /* taken from the feed, but of the stratum after next */
     int has_ahead;
 
     /* Lanes that a member has taken, a bit each, and the next slot to be decoded. Relaxed: they
@@ -65,7 +65,7 @@ static size_t list_room(const struct drps_plan_info *info)
     return drps_list_encode_bound(info->ranks.max_round_rows);
 }
 
-static size_t lay_out(struct drps_diagonal *d, const struct drps_plan_info *info,
+static size_t lay_out(struct drps_stratum *d, const struct drps_plan_info *info,
                       const struct drps_server *server, unsigned members, size_t batches)
 {
     char *base = d->arena;
@@ -84,20 +84,20 @@ static size_t lay_out(struct drps_diagonal *d, const struct drps_plan_info *info
     return used + LINE;
 }
 
-uint64_t drps_diagonal_memory(const struct drps_plan_info *info, const struct drps_server *server,
-                              unsigned members, size_t batches)
+uint64_t drps_stratum_memory(const struct drps_plan_info *info, const struct drps_server *server,
+                             unsigned members, size_t batches)
 {
-    struct drps_diagonal counted = {.arena = NULL};
+    struct drps_stratum counted = {.arena = NULL};
     return lay_out(&counted, info, server, members, batches) + sizeof(counted);
 }
 
-int drps_diagonal_open(const struct drps_diagonal_parts *parts, struct drps_diagonal **d_out,
-                       struct drps_err *err)
+int drps_stratum_open(const struct drps_stratum_parts *parts, struct drps_stratum **d_out,
+                      struct drps_err *err)
 {
     const unsigned members = drps_team_members(parts->worker->team);
     *d_out = NULL;
-    struct drps_diagonal *d = calloc(1, sizeof(*d));
-    if (!d) return drps_err_set(err, -ENOMEM, "no memory for batches of a diagonal");
+    struct drps_stratum *d = calloc(1, sizeof(*d));
+    if (!d) return drps_err_set(err, -ENOMEM, "no memory for batches of a stratum");
     d->parts = *parts;
     d->now = &d->group[0];
     d->next = &d->group[1];
@@ -105,15 +105,15 @@ int drps_diagonal_open(const struct drps_diagonal_parts *parts, struct drps_diag
     d->arena = drps_pages_new(d->arena_bytes);
     if (!d->arena) {
         const size_t bytes = d->arena_bytes;
-        drps_diagonal_close(d);
-        return drps_err_set(err, -ENOMEM, "no memory for batches of a diagonal: %zu bytes", bytes);
+        drps_stratum_close(d);
+        return drps_err_set(err, -ENOMEM, "no memory for batches of a stratum: %zu bytes", bytes);
     }
     (void)lay_out(d, parts->info, parts->server, members, parts->batches);
     *d_out = d;
     return 0;
 }
 
-void drps_diagonal_close(struct drps_diagonal *d)
+void drps_stratum_close(struct drps_stratum *d)
 {
     if (!d) return;
     drps_pages_free(d->arena, d->arena_bytes);
@@ -122,7 +122,7 @@ void drps_diagonal_close(struct drps_diagonal *d)
 
 /* ---- Reading ---- */
 
-static int take_record(struct drps_diagonal *d, struct drps_feed_raw *out, struct drps_err *err)
+static int take_record(struct drps_stratum *d, struct drps_feed_raw *out, struct drps_err *err)
 {
     if (!d->has_ahead) return drps_feed_take(d->parts.feed, out, err);
     *out = d->ahead;
@@ -131,7 +131,7 @@ static int take_record(struct drps_diagonal *d, struct drps_feed_raw *out, struc
 }
 
 /* A record is borrowed from the feed until the next one is taken, unless the feed keeps it. */
-static int hold_record(struct drps_diagonal *d, struct slot *s, struct drps_err *err)
+static int hold_record(struct drps_stratum *d, struct slot *s, struct drps_err *err)
 {
     const struct drps_plan_info *info = d->parts.info;
     if (drps_feed_keeps(d->parts.feed)) return 0;
@@ -149,31 +149,31 @@ static int hold_record(struct drps_diagonal *d, struct slot *s, struct drps_err 
     return 0;
 }
 
-/* The next group: records of one diagonal, or the one of a batch that is in none. */
-static int take_records(struct drps_diagonal *d, uint64_t left, struct drps_err *err)
+/* The next group: records of one stratum, or the one of a batch that is in none. */
+static int take_records(struct drps_stratum *d, uint64_t left, struct drps_err *err)
 {
     const size_t most = left < d->parts.batches ? (size_t)left : d->parts.batches;
     struct group *g = d->next;
-    uint32_t diagonal = 0;
+    uint32_t stratum = 0;
     atomic_store_explicit(&d->undecoded, 0, memory_order_relaxed);
     for (g->n = 0; g->n < most; g->n++) {
         struct slot *s = &g->slot[g->n];
         int rc = take_record(d, &s->record, err);
         if (rc < 0) return rc;
-        const uint32_t its = drps_batch_diagonal(s->record.body.data, s->record.body.bytes);
-        if (g->n && (its != diagonal || !its)) {
+        const uint32_t its = drps_batch_stratum(s->record.body.data, s->record.body.bytes);
+        if (g->n && (its != stratum || !its)) {
             d->ahead = s->record;
             d->has_ahead = 1;
             return 0;
         }
-        diagonal = its;
+        stratum = its;
         rc = hold_record(d, s, err);
         if (rc < 0) return rc;
     }
     return 0;
 }
 
-static void decode_next(struct drps_diagonal *d)
+static void decode_next(struct drps_stratum *d)
 {
     for (;;) {
         const unsigned i = atomic_fetch_add_explicit(&d->undecoded, 1, memory_order_relaxed);
@@ -190,7 +190,7 @@ static void decode(void *ctx, unsigned member)
 }
 
 /* The next group becomes the one to train; the one after it is taken from the feed. */
-static int read_batches(struct drps_diagonal *d, uint64_t left, struct drps_err *err)
+static int read_batches(struct drps_stratum *d, uint64_t left, struct drps_err *err)
 {
     int rc = 0;
     if (!d->next->n) { /* the first of an epoch */
@@ -219,7 +219,7 @@ static uint64_t lap(unsigned member, uint64_t since, uint64_t *sum)
 }
 
 /* One batch by one thread: what a team of one does. */
-static double train_batch(struct drps_diagonal *d, const struct slot *s, unsigned member)
+static double train_batch(struct drps_stratum *d, const struct slot *s, unsigned member)
 {
     const struct drps_server *server = d->parts.server;
     const struct drps_model *model = &server->model;
@@ -244,22 +244,22 @@ static double train_batch(struct drps_diagonal *d, const struct slot *s, unsigne
     return loss;
 }
 
-static void train_lane(struct drps_diagonal *d, uint32_t lane, unsigned member)
+static void train_lane(struct drps_stratum *d, uint32_t lane, unsigned member)
 {
     for (size_t i = d->first; i < d->last; i++) {
         const struct slot *s = &d->now->slot[i];
         if (s->batch.body.lane != lane) continue;
-        d->batch[i] = (struct drps_diagonal_batch){s->batch.body.samples, 0};
+        d->batch[i] = (struct drps_stratum_batch){s->batch.body.samples, 0};
         d->batch[i].loss = train_batch(d, s, member);
     }
 }
 
 /* A member begins with lanes of its own, which have the same rows of one table in the next
- * diagonal: these stay in its cache. Then it takes what others have not begun. Who finds none
+ * stratum: these stay in its cache. Then it takes what others have not begun. Who finds none
  * decodes. */
 static void train_lanes(void *ctx, unsigned member)
 {
-    struct drps_diagonal *d = ctx;
+    struct drps_stratum *d = ctx;
     const uint32_t lanes = (uint32_t)d->parts.info->lanes;
     const uint32_t own = lanes * member / drps_team_members(d->parts.worker->team);
     for (uint32_t k = 0; k < lanes; k++) {
@@ -278,7 +278,7 @@ static int must_wait(const struct drps_server *server)
 }
 
 /* Open steps from d->first on; the rest later when the store has no room for more, or not yet. */
-static int open_steps(struct drps_diagonal *d, struct drps_err *err)
+static int open_steps(struct drps_stratum *d, struct drps_err *err)
 {
     struct drps_server *server = d->parts.server;
     for (d->last = d->first; d->last < d->now->n; d->last++) {
@@ -295,7 +295,7 @@ static int open_steps(struct drps_diagonal *d, struct drps_err *err)
     return 0;
 }
 
-static int close_steps(struct drps_diagonal *d, struct drps_err *err)
+static int close_steps(struct drps_stratum *d, struct drps_err *err)
 {
     const uint64_t end = d->parts.server->steps;
     int rc = 0;
@@ -304,11 +304,11 @@ static int close_steps(struct drps_diagonal *d, struct drps_err *err)
     return rc;
 }
 
-int drps_diagonal_train(struct drps_diagonal *d, uint64_t left, struct drps_diagonal_done *done,
-                        struct drps_err *err)
+int drps_stratum_train(struct drps_stratum *d, uint64_t left, struct drps_stratum_done *done,
+                       struct drps_err *err)
 {
     const uint64_t start = drps_clock_ns();
-    *done = (struct drps_diagonal_done){.batch = d->batch};
+    *done = (struct drps_stratum_done){.batch = d->batch};
     int rc = read_batches(d, left, err);
     done->n = d->now->n;
     done->plan_ns = drps_clock_ns() - start;

@@ -276,15 +276,15 @@ static int survey(struct drps_windows *w, const struct drps_plan_info *info, str
 
 /* The record at hand, into the caller's arrays for max_rows, or NULL. */
 static int decode(const struct drps_windows *w, struct part part, struct drps_window *win,
-                  uint32_t *rows_out, struct drps_ways *next, struct drps_ways *prev,
-                  struct drps_err *err)
+                  uint32_t *rows_out, struct drps_use_distances *next,
+                  struct drps_use_distances *prev, struct drps_err *err)
 {
     const size_t rows = w->heads[part.number].n;
     const size_t bytes = (size_t)(part.whole ? drps_recfile_bytes(w->file, part.number)
                                              : w->front_bytes[part.number]);
     win->rows = rows_out;
     win->cap = w->max_rows;
-    int rc = drps_window_decode_ways(w->record, bytes, part.whole, win, next, prev, err);
+    int rc = drps_window_decode_use_distances(w->record, bytes, part.whole, win, next, prev, err);
     if (rc == 0 && win->n != rows)
         rc = drps_err_set(err, DRPS_E_CORRUPT, "%zu rows, there were %zu before", win->n, rows);
     if (rc == 0 && part.whole && win->n && rows_out[win->n - 1] >= w->rows) /* increasing */
@@ -295,7 +295,8 @@ static int decode(const struct drps_windows *w, struct part part, struct drps_wi
 }
 
 static int read_window(void *ctx, uint32_t number, struct drps_store_window *out, uint32_t *rows,
-                       struct drps_ways *next, struct drps_ways *prev, struct drps_err *err)
+                       struct drps_use_distances *next, struct drps_use_distances *prev,
+                       struct drps_err *err)
 {
     struct drps_windows *w = ctx;
     const struct part part = {number, rows != NULL};

@@ -88,7 +88,7 @@ void drps_worker_stop(struct drps_worker *worker)
 {
     if (!worker) return;
     drps_team_stop(worker->team);
-    drps_loan_release(worker->sent);
+    drps_shared_buffer_release(worker->sent);
     drps_pages_free(worker->arena, worker->arena_bytes);
     memset(worker, 0, sizeof(*worker));
 }
@@ -97,7 +97,7 @@ int drps_worker_renew(struct drps_worker *worker, struct drps_err *err)
 {
     const struct drps_worker_size *size = &worker->size;
     const uint32_t dim = worker->model->dim;
-    int rc = drps_loan_renew(&worker->sent, sent_bytes(size, dim), err);
+    int rc = drps_shared_buffer_renew(&worker->sent, sent_bytes(size, dim), err);
     if (rc < 0) return rc;
     worker->grads[0] = (float *)(void *)worker->sent->data;
     if (size->touches)
@@ -227,7 +227,7 @@ static double run(struct drps_worker *worker, drps_team_work step, const struct 
     double loss = 0;
     worker->batch = batch;
     drps_team_run(worker->team, step, worker);
-    worker->compute_ns += drps_pace_wait(&worker->pace, start);
+    worker->compute_ns += drps_emulate_wait(&worker->pace, start);
     for (unsigned k = 0; k < worker->size.members; k++)
         loss += worker->loss[k];
     return loss;

@@ -20,9 +20,9 @@ struct drps_memory {
     const struct drps_store_ops *store; /* the store chosen */
     const struct drps_kv_ops *kv;       /* the engine of a block store; NULL: others */
     uint64_t store_bytes;
-    size_t diagonal_batches; /* that are trained at the same time; 0: one after another */
-    uint64_t window_steps; /* of asynchronous rounds: this rank has room for two windows of so many
-                              steps; 0: bsp */
+    size_t stratum_batches; /* that are trained at the same time; 0: one after another */
+    uint64_t window_steps;  /* of asynchronous rounds: this rank has room for two windows of so many
+                               steps; 0: bsp */
 };
 
 /* What the split depends on. */

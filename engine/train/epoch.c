@@ -59,7 +59,7 @@ static int open_step(struct drps_epoch_loop *loop, struct drps_feed_batch *batch
                      struct drps_err *err)
 {
     const uint64_t start = drps_clock_ns();
-    int rc = loop->kept ? drps_kept_next(loop->kept, batch, err)
+    int rc = loop->kept ? drps_batch_cache_next(loop->kept, batch, err)
                         : drps_feed_next(loop->feed, batch, err);
     if (rc < 0) return rc;
     const uint64_t read = drps_clock_ns();
@@ -116,12 +116,12 @@ static int train_step(struct run *run, struct drps_err *err)
 static int train_steps(struct run *run, struct drps_err *err)
 {
     struct drps_epoch_loop *loop = run->loop;
-    struct drps_diagonal_done done;
+    struct drps_stratum_done done;
 
     if (stopping(loop)) return 1;
     const uint64_t start = drps_clock_ns();
     const uint64_t before = loop->worker->gather_ns + loop->worker->compute_ns;
-    int rc = drps_diagonal_train(loop->diagonal, loop->train_steps - run->step, &done, err);
+    int rc = drps_stratum_train(loop->stratum, loop->train_steps - run->step, &done, err);
     if (rc < 0) return rc;
     const uint64_t end = drps_clock_ns();
     loop->plan_ns += done.plan_ns;
@@ -253,10 +253,10 @@ static int run_steps(struct run *run, uint64_t end, struct drps_err *err)
     struct drps_epoch_loop *loop = run->loop;
     while (run->step < end) {
         const int training = run->step < loop->train_steps;
-        int rc = loop->rounds     ? ranks_step(run, training, err)
-                 : !training      ? evaluate_step(run, err)
-                 : loop->diagonal ? train_steps(run, err)
-                                  : train_step(run, err);
+        int rc = loop->rounds    ? ranks_step(run, training, err)
+                 : !training     ? evaluate_step(run, err)
+                 : loop->stratum ? train_steps(run, err)
+                                 : train_step(run, err);
         if (rc) return rc;
         if (run->step == loop->train_steps && training && !loop->rounds)
             run->trained_ns = drps_clock_ns();

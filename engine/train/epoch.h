@@ -20,11 +20,11 @@
 struct drps_epoch_loop {
     const struct drps_train_options *options; /* epochs, stop, on_progress, ctx */
     struct drps_feed *feed;                   /* started */
-    struct drps_kept *kept;                   /* of the feed; NULL: its batches are not kept */
+    struct drps_batch_cache *kept;            /* of the feed; NULL: its batches are not kept */
     struct drps_server *server;               /* its store is open */
     struct drps_worker *worker;               /* started */
     struct drps_metrics *metrics;             /* NULL without evaluation steps */
-    struct drps_diagonal *diagonal;           /* trains several steps at a time; NULL: one by one */
+    struct drps_stratum *stratum;             /* trains several steps at a time; NULL: one by one */
     struct drps_rounds *rounds;         /* several ranks; NULL: the steps are this process's */
     struct drps_async *async;           /* trains them; NULL: rounds do */
     const struct drps_cluster *cluster; /* likewise */

@@ -352,7 +352,7 @@ static int open_store(struct drps_job *job, struct drps_store_config *config, st
     config->kv = job->memory.kv;
     config->windows = job->windows ? &job->window_source : NULL;
     config->open_steps = job->memory.window_steps ? (unsigned)(2 * job->memory.window_steps) : 1;
-    if (job->memory.diagonal_batches) config->open_steps = (unsigned)job->memory.diagonal_batches;
+    if (job->memory.stratum_batches) config->open_steps = (unsigned)job->memory.stratum_batches;
     if (job->memory.window_steps) {
         job->listener = (struct drps_async_listener){job->cluster.net, job->cluster.wait_ms};
         config->opened = drps_async_opened;
@@ -381,14 +381,14 @@ static int begin_stage(struct drps_job *job, struct drps_err *err)
     return rc;
 }
 
-static int open_diagonal(struct drps_job *job, struct drps_err *err)
+static int open_stratum(struct drps_job *job, struct drps_err *err)
 {
-    const struct drps_diagonal_parts parts = {.info = &job->plan->info,
-                                              .feed = job->feed,
-                                              .server = &job->server,
-                                              .worker = &job->worker,
-                                              .batches = job->memory.diagonal_batches};
-    return drps_diagonal_open(&parts, &job->diagonal, err);
+    const struct drps_stratum_parts parts = {.info = &job->plan->info,
+                                             .feed = job->feed,
+                                             .server = &job->server,
+                                             .worker = &job->worker,
+                                             .batches = job->memory.stratum_batches};
+    return drps_stratum_open(&parts, &job->stratum, err);
 }
 
 static int open_rounds(struct drps_job *job, struct drps_err *err)
@@ -431,17 +431,17 @@ static int start(struct drps_job *job, struct drps_store_config *config, struct 
         rc = drps_feed_start(job->feed, job->options->epochs, job->memory.buffer_bytes,
                              job->memory.keep_plan, err);
     if (rc == 0 && job->memory.keep_decoded)
-        rc = drps_kept_open(&job->plan->info, job->feed, &job->kept, err);
+        rc = drps_batch_cache_open(&job->plan->info, job->feed, &job->kept, err);
     if (rc == 0) rc = drps_worker_start(&job->worker, &job->server, &size, err);
-    job->worker.pace = (struct drps_pace){.timing = job->options->emulate,
-                                          .worker = job->ranks ? job->plan->info.ranks.rank : 0};
+    job->worker.pace = (struct drps_emulate){.timing = job->options->emulate,
+                                             .worker = job->ranks ? job->plan->info.ranks.rank : 0};
     if (rc == 0 && job->plan->info.eval_batches) {
         job->metrics = drps_metrics_new(job->server.model.loss);
         if (!job->metrics) rc = drps_err_set(err, -ENOMEM, "no memory for the metrics");
     }
     if (rc == 0) rc = open_store(job, config, err);
     if (rc == 0) rc = drps_job_check_space(job, config, 1, err);
-    if (rc == 0 && job->memory.diagonal_batches) rc = open_diagonal(job, err);
+    if (rc == 0 && job->memory.stratum_batches) rc = open_stratum(job, err);
     if (rc == 0 && job->ranks) rc = open_rounds(job, err);
     if (rc == 0 && job->ranks) rc = open_async(job, err);
     job->loop = (struct drps_epoch_loop){
@@ -451,7 +451,7 @@ static int start(struct drps_job *job, struct drps_store_config *config, struct 
         .server = &job->server,
         .worker = &job->worker,
         .metrics = job->metrics,
-        .diagonal = job->diagonal,
+        .stratum = job->stratum,
         .rounds = job->rounds,
         .async = job->async,
         .cluster = job->ranks ? &job->cluster : NULL,
@@ -558,7 +558,7 @@ static void stop_reading(struct drps_job *job)
 {
     drps_server_close(&job->server); /* before the timeline that its thread reads */
     drps_uses_close(job->uses);
-    drps_kept_close(job->kept);
+    drps_batch_cache_close(job->kept);
     drps_feed_close(job->feed);
     job->uses = NULL;
     job->kept = NULL;
@@ -589,7 +589,7 @@ static void finish(struct drps_job *job)
     stop_reading(job);
     drps_rounds_close(job->rounds);
     drps_async_close(job->async);
-    drps_diagonal_close(job->diagonal);
+    drps_stratum_close(job->stratum);
     drps_worker_stop(&job->worker);
     drps_metrics_free(job->metrics);
     drps_windows_close(job->windows);

@@ -27,14 +27,14 @@ struct drps_job {
     struct drps_server server;
     struct drps_worker worker;
     struct drps_feed *feed;
-    struct drps_kept *kept;      /* NULL: batches are decoded when they are trained */
-    struct drps_epoch_loop loop; /* over the three above */
-    int ranks;                   /* there are several: */
+    struct drps_batch_cache *kept; /* NULL: batches are decoded when they are trained */
+    struct drps_epoch_loop loop;   /* over the three above */
+    int ranks;                     /* there are several: */
     struct drps_cluster cluster;
     struct drps_rounds *rounds;
     struct drps_async *async;            /* NULL: bsp, as of the next one */
     struct drps_async_listener listener; /* that the store tells */
-    struct drps_diagonal *diagonal;      /* NULL: one batch after another */
+    struct drps_stratum *stratum;        /* NULL: one batch after another */
     struct drps_uses *uses;
     struct drps_timeline timeline;
     uint32_t *block_first;        /* own: [blocks + 1]; NULL without a block store */
@@ -43,7 +43,7 @@ struct drps_job {
     struct drps_metrics *metrics;
     struct drps_stage stage;
     struct drps_trained trained; /* in the stage, until it has a name of its own; whole */
-    char *store_dir; /* own: of the store's files, in the stage */
+    char *store_dir;             /* own: of the store's files, in the stage */
     const struct drps_kv_ops *model_kv;
     struct drps_forecast_disk disk; /* for the forecast of a block store */
     uint64_t begin_ns;              /* of the run */

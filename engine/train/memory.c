@@ -79,34 +79,34 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
     take(b, "writing the model", m->export_bytes + drps_modelrows_memory(p->server->model.dim));
 }
 
-static int has_diagonals(const struct drps_memory_parts *p)
+static int has_strata(const struct drps_memory_parts *p)
 {
     const struct drps_train_options *o = p->options;
     return p->plan->info.lanes > 1 && !o->one_by_one && !o->local_steps && !o->emulate;
 }
 
 /* As many batches as a 32nd of the memory holds; a few do. */
-static void take_diagonal(struct drps_memory *m, const struct drps_memory_parts *p, int least)
+static void take_stratum(struct drps_memory *m, const struct drps_memory_parts *p, int least)
 {
     const struct drps_plan_info *info = &p->plan->info;
     const unsigned members = p->worker->members;
     const uint64_t limit = least ? 0 : m->budget.limit_bytes / 32;
-    if (!has_diagonals(p)) return;
-    m->diagonal_batches = DRPS_DIAGONAL_BATCHES;
-    while (m->diagonal_batches > info->lanes &&
-           drps_diagonal_memory(info, p->server, members, m->diagonal_batches) > limit)
-        m->diagonal_batches--;
-    take(&m->budget, "batches of a diagonal",
-         drps_diagonal_memory(info, p->server, members, m->diagonal_batches));
+    if (!has_strata(p)) return;
+    m->stratum_batches = DRPS_DIAGONAL_BATCHES;
+    while (m->stratum_batches > info->lanes &&
+           drps_stratum_memory(info, p->server, members, m->stratum_batches) > limit)
+        m->stratum_batches--;
+    take(&m->budget, "batches of a stratum",
+         drps_stratum_memory(info, p->server, members, m->stratum_batches));
 }
 
-/* Threads that share out batches of a diagonal also share out the work of decoding them, and other
+/* Threads that share out batches of a stratum also share out the work of decoding them, and other
  * ranks' plans have lists of several kinds. */
 static void keep_decoded(struct drps_memory *m, const struct drps_plan_info *info)
 {
-    const uint64_t bytes = drps_kept_memory(info);
+    const uint64_t bytes = drps_batch_cache_memory(info);
     if (!bytes || bytes > drps_budget_left(&m->budget)) return;
-    if (m->diagonal_batches || info->ranks.workers > 1) return;
+    if (m->stratum_batches || info->ranks.workers > 1) return;
     m->keep_decoded = 1;
     take(&m->budget, "keeping the plan decoded", bytes);
 }
@@ -158,24 +158,24 @@ static int open_blocks(struct drps_memory *m, struct drps_store_config *config, 
     }
 }
 
-/* The same of threads that share batches of a diagonal: as few of them as half of the steps that a
+/* The same of threads that share batches of a stratum: as few of them as half of the steps that a
  * block store holds, so that others are read ahead meanwhile, and fewer where memory is short. One
  * thread has nobody to share with. */
-static int open_blocks_diagonal(struct drps_memory *m, const struct drps_memory_parts *p,
-                                uint64_t *least, uint64_t *most, struct drps_err *err)
+static int open_blocks_stratum(struct drps_memory *m, const struct drps_memory_parts *p,
+                               uint64_t *least, uint64_t *most, struct drps_err *err)
 {
     const struct drps_plan_info *info = &p->plan->info;
-    if (!has_diagonals(p) || p->worker->members < 2)
+    if (!has_strata(p) || p->worker->members < 2)
         return open_blocks(m, p->config, least, most, err);
     size_t n = info->lanes < BLOCKS_DIAGONAL_MOST ? (size_t)info->lanes : BLOCKS_DIAGONAL_MOST;
     for (;; n--) {
-        const uint64_t own = drps_diagonal_memory(info, p->server, p->worker->members, n);
+        const uint64_t own = drps_stratum_memory(info, p->server, p->worker->members, n);
         p->config->open_steps = (unsigned)n;
         int rc = m->store->memory_need(p->config, least, most, err);
         if (rc < 0) return rc;
         if (n > 1 && own + *least > drps_budget_left(&m->budget)) continue;
-        m->diagonal_batches = n;
-        take(&m->budget, "batches of a diagonal", own);
+        m->stratum_batches = n;
+        take(&m->budget, "batches of a stratum", own);
         return 0;
     }
 }
@@ -188,7 +188,7 @@ static int take_blocks(struct drps_memory *m, const struct drps_memory_parts *p,
     m->kv = p->config->kv;
     take(&m->budget, "block boundaries", (p->config->blocks + 1) * sizeof(uint32_t));
     take(&m->budget, "reading the use of blocks", drps_uses_memory(p->uses, m->buffer_bytes));
-    int rc = open_blocks_diagonal(m, p, &least, &most, err);
+    int rc = open_blocks_stratum(m, p, &least, &most, err);
     if (rc < 0) return rc;
     const uint64_t engine = drps_pib_engine_least(p->config);
     take(&m->budget, "caches and buffers of the store's engine", engine);
@@ -226,7 +226,7 @@ static int split(struct drps_memory *m, const struct drps_memory_parts *parts, i
     drps_budget_init(&m->budget, parts->options->memory_bytes ? parts->options->memory_bytes
                                                               : drps_memory_available() / 2);
     take_fixed(m, parts, least);
-    if (!drps_memory_wants_blocks(name)) take_diagonal(m, parts, least);
+    if (!drps_memory_wants_blocks(name)) take_stratum(m, parts, least);
     if (drps_memory_wants_blocks(name)) {
         int rc = find_engine(name, &parts->config->kv, err);
         return rc == 0 ? take_blocks(m, parts, err) : rc;

@@ -69,7 +69,7 @@ static int write_batch(struct batch_writer *w, struct gathered *g, struct drps_e
                                .nnz = g->nnz,
                                .labels = g->labels,
                                .values = g->has_values ? g->values : NULL,
-                               .diagonal = g->diagonal,
+                               .stratum = g->stratum,
                                .lane = g->lane};
     struct encoded out;
 

@@ -1,6 +1,7 @@
 /*
  * Batches that are gathered are given their rows in order and written: data.rec, rows.rec. That
- * takes as long as gathering, so it can be done in a thread, one batch behind. Private to index/batches/.
+ * takes as long as gathering, so it can be done in a thread, one batch behind. Private to
+ * index/batches/.
  */
 #ifndef DRPS_INDEX_BATCHES_BATCH_WRITER_H
 #define DRPS_INDEX_BATCHES_BATCH_WRITER_H
@@ -17,7 +18,7 @@ struct gathered {
     float *values;  /* [nnz] if has_values */
     size_t nnz, row_cap, value_cap;
     int has_values;
-    uint32_t diagonal, lane;
+    uint32_t stratum, lane;
 };
 
 void gathered_free(struct gathered *g);

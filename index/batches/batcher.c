@@ -16,7 +16,7 @@ struct batcher {
     const uint32_t *map;   /* borrowed, or NULL: ids are rows */
 
     struct gathered batch, handed; /* the one being gathered, and the writer's */
-    uint32_t diagonal, lane;       /* of the one being gathered */
+    uint32_t stratum, lane;        /* of the one being gathered */
     struct batch_writer *writer;
 };
 
@@ -139,7 +139,7 @@ static int write_alone(struct batcher *b, struct drps_err *err)
 static int end_batch(struct batcher *b, struct drps_err *err)
 {
     int rc;
-    b->batch.diagonal = b->diagonal;
+    b->batch.stratum = b->stratum;
     b->batch.lane = b->lane;
     if (!leaves_room(b))
         rc = write_alone(b, err);
@@ -170,9 +170,9 @@ int batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids,
     return b->batch.n == b->batch_size ? end_batch(b, err) : 0;
 }
 
-void batcher_mark(struct batcher *b, uint32_t diagonal, uint32_t lane)
+void batcher_mark(struct batcher *b, uint32_t stratum, uint32_t lane)
 {
-    b->diagonal = diagonal;
+    b->stratum = stratum;
     b->lane = lane;
 }
 

@@ -30,8 +30,8 @@ int batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids,
 /* A sample that will be added soon: request what it needs from memory. */
 void batcher_expect(const struct batcher *b, const uint32_t *ids, uint32_t n);
 
-/* The diagonal and lane of the batches that end from now on; at the start 0. */
-void batcher_mark(struct batcher *b, uint32_t diagonal, uint32_t lane);
+/* The stratum and lane of the batches that end from now on; at the start 0. */
+void batcher_mark(struct batcher *b, uint32_t stratum, uint32_t lane);
 
 /* Write the batch begun, if any. */
 DRPS_MUST_CHECK

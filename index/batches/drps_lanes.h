@@ -1,11 +1,11 @@
 /*
  * Lanes: batches that may be computed at the same time, gathered side by side.
  *
- * Samples of one diagonal (see drps_grid.h) come in any order; those of different lanes share no row but
- * the intercept's. Each lane gathers its samples until they make a batch, which is then cut and
- * marked with its diagonal and lane. So the batches of a diagonal's lanes alternate as their
+ * Samples of one stratum (see drps_grid.h) come in any order; those of different lanes share no row
+ * but the intercept's. Each lane gathers its samples until they make a batch, which is then cut and
+ * marked with its stratum and lane. So the batches of a stratum's lanes alternate as their
  * samples come in, and a trainer that looks some batches ahead finds work for several threads. At
- * the end of a diagonal its lanes are emptied: their last batches are smaller. Shared inside index/.
+ * the end of a stratum its lanes are emptied: their last batches are smaller. Shared inside index/.
  */
 #ifndef DRPS_INDEX_BATCHES_LANES_H
 #define DRPS_INDEX_BATCHES_LANES_H
@@ -24,12 +24,12 @@ int lanes_open(uint32_t lanes, size_t batch_size, struct batcher *to, struct lan
                struct drps_err *err);
 void lanes_close(struct lanes *l); /* NULL-safe */
 
-/* One sample. diagonal >= 1 never falls; lane < lanes. */
+/* One sample. stratum >= 1 never falls; lane < lanes. */
 DRPS_MUST_CHECK
-int lanes_add(struct lanes *l, uint32_t diagonal, uint32_t lane, const struct spool_sample *sample,
+int lanes_add(struct lanes *l, uint32_t stratum, uint32_t lane, const struct spool_sample *sample,
               struct drps_err *err);
 
-/* Cut what is left of the last diagonal; the batcher's next batches are not marked. */
+/* Cut what is left of the last stratum; the batcher's next batches are not marked. */
 DRPS_MUST_CHECK
 int lanes_finish(struct lanes *l, struct drps_err *err);
 

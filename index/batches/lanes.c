@@ -21,7 +21,7 @@ struct lane {
 struct lanes {
     struct batcher *to;
     size_t batch_size;
-    uint32_t diagonal; /* of the samples that wait; 0: none came yet */
+    uint32_t stratum; /* of the samples that wait; 0: none came yet */
     uint32_t count;
     struct lane lane[];
 };
@@ -90,7 +90,7 @@ static int cut(struct lanes *l, uint32_t number, struct drps_err *err)
 {
     struct lane *q = &l->lane[number];
     int rc = 0;
-    batcher_mark(l->to, l->diagonal, number);
+    batcher_mark(l->to, l->stratum, number);
     for (size_t s = 0; s < q->n && rc == 0; s++) {
         if (s + AHEAD < q->n)
             batcher_expect(l->to, q->ids + q->starts[s + AHEAD],
@@ -105,7 +105,7 @@ static int cut(struct lanes *l, uint32_t number, struct drps_err *err)
     return rc;
 }
 
-static int end_diagonal(struct lanes *l, struct drps_err *err)
+static int end_stratum(struct lanes *l, struct drps_err *err)
 {
     int rc = 0;
     for (uint32_t i = 0; i < l->count && rc == 0; i++)
@@ -113,12 +113,12 @@ static int end_diagonal(struct lanes *l, struct drps_err *err)
     return rc;
 }
 
-int lanes_add(struct lanes *l, uint32_t diagonal, uint32_t lane, const struct spool_sample *sample,
+int lanes_add(struct lanes *l, uint32_t stratum, uint32_t lane, const struct spool_sample *sample,
               struct drps_err *err)
 {
-    int rc = diagonal == l->diagonal ? 0 : end_diagonal(l, err);
+    int rc = stratum == l->stratum ? 0 : end_stratum(l, err);
     if (rc < 0) return rc;
-    l->diagonal = diagonal;
+    l->stratum = stratum;
     struct lane *q = &l->lane[lane];
     if (keep(q, sample) < 0)
         return drps_err_set(err, -ENOMEM, "no memory for %zu samples of a lane", q->n);
@@ -127,7 +127,7 @@ int lanes_add(struct lanes *l, uint32_t diagonal, uint32_t lane, const struct sp
 
 int lanes_finish(struct lanes *l, struct drps_err *err)
 {
-    int rc = end_diagonal(l, err);
+    int rc = end_stratum(l, err);
     batcher_mark(l->to, 0, 0);
     return rc;
 }

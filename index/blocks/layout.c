@@ -80,7 +80,7 @@ static int by_count(const void *a, const void *b)
 }
 
 /* The least frequency that at most `most` rows reach. */
-static int prune_to(struct tally *tally, uint32_t most, uint32_t *min_count_out,
+static int prune_to(struct counts *tally, uint32_t most, uint32_t *min_count_out,
                     struct drps_err *err)
 {
     uint32_t *count = drps_array_new(tally->blocks, sizeof(*count));
@@ -96,7 +96,8 @@ static int prune_to(struct tally *tally, uint32_t most, uint32_t *min_count_out,
 
 /* One process counts, or several a share of the batches each. */
 static int open_tally(const struct layout_job *job, const struct drps_plan_info *info,
-                      struct block_options *options, struct tally **tally_out, struct drps_err *err)
+                      struct block_options *options, struct counts **counts_out,
+                      struct drps_err *err)
 {
     const struct access_source from = {.io = job->io,
                                        .dir = job->from,
@@ -106,16 +107,16 @@ static int open_tally(const struct layout_job *job, const struct drps_plan_info 
                                        .seed = options->seed,
                                        .memory_bytes = options->memory_bytes / 2,
                                        .stop = job->stop};
-    int rc = job->crew         ? crew_deal(&from, job->crew, tally_out, err)
-             : job->shards > 1 ? crew_open(&from, job->shards, tally_out, err)
-                               : tally_make(&from, 0, from.batches, tally_out, err);
+    int rc = job->crew         ? remote_deal(&from, job->crew, counts_out, err)
+             : job->shards > 1 ? remote_open(&from, job->shards, counts_out, err)
+                               : counts_make(&from, 0, from.batches, counts_out, err);
     if (rc < 0) return rc;
-    options->memory_bytes -= job->shards > 1 ? from.memory_bytes : (*tally_out)->access_bytes;
+    options->memory_bytes -= job->shards > 1 ? from.memory_bytes : (*counts_out)->access_bytes;
     if (job->crew)
         options->memory_bytes -= job->crew->memory_bytes < options->memory_bytes
                                      ? job->crew->memory_bytes
                                      : options->memory_bytes;
-    if ((*tally_out)->streamed)
+    if ((*counts_out)->streamed)
         drps_log(job->log, DRPS_LOG_INFO,
                  "accesses take more than 3/8 of --memory: they stay on disk and are read for each "
                  "count, which takes longer");
@@ -126,7 +127,7 @@ static int build_counting(const struct layout_job *job, const struct drps_plan_i
                           const struct block_tables *tables, struct block_options *options,
                           struct block_layout *out, struct drps_err *err)
 {
-    struct tally *tally = NULL;
+    struct counts *tally = NULL;
 
     int rc = open_tally(job, info, options, &tally, err);
     if (rc == 0 && job->prune_to) rc = prune_to(tally, job->prune_to, &options->min_count, err);

@@ -3,11 +3,12 @@
  * which windows are cut anew, as drps-train cuts them.
  *
  * Which rows the store holds follows from how many leave each window for which other
- * (storage/relay/drps_hold_limit.h). These are counted for all sizes in one pass over the steps. The windows
- * of all sizes together cut the epoch into *segments*, so that a row's last segment says in which
- * window of each size it was last; that is all the memory a row takes. Of a large plan's rows every
- * second, fourth ... is followed, and counts are scaled up: neighbours are used alike. How much
- * room windows leave, and how many rows leave them, is counted of all rows, by the cutters.
+ * (storage/relay/drps_hold_limit.h). These are counted for all sizes in one pass over the steps.
+ * The windows of all sizes together cut the epoch into *segments*, so that a row's last segment
+ * says in which window of each size it was last; that is all the memory a row takes. Of a large
+ * plan's rows every second, fourth ... is followed, and counts are scaled up: neighbours are used
+ * alike. How much room windows leave, and how many rows leave them, is counted of all rows, by the
+ * cutters.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -38,7 +39,7 @@ struct measuring {
     const struct drps_window_options *options;
     size_t n; /* sizes */
     struct cut cut[DRPS_WINDOW_MEASURE_MOST];
-    struct drps_reach reach[DRPS_WINDOW_MEASURE_MOST];
+    struct drps_hold_limit reach[DRPS_WINDOW_MEASURE_MOST];
 
     struct segment *segments; /* own: [segments_n] */
     size_t segments_n;
@@ -122,7 +123,8 @@ static int counting_init(struct measuring *m, const struct cut_extent *x, struct
     int rc = m->first && m->last ? 0 : -ENOMEM;
     for (size_t i = 0; i < m->n && rc == 0; i++)
         if (m->cut[i].n)
-            rc = drps_reach_init(&m->reach[i], (uint32_t)m->cut[i].n, o->memory_bytes / 2 / m->n);
+            rc = drps_hold_limit_init(&m->reach[i], (uint32_t)m->cut[i].n,
+                                      o->memory_bytes / 2 / m->n);
     if (rc < 0) return drps_err_set(err, rc, "no memory to count the uses of rows");
     memset(m->first, 0xff, m->followed * sizeof(*m->first)); /* NONE */
     memset(m->last, 0xff, m->followed * sizeof(*m->last));
@@ -137,7 +139,7 @@ static void count_way(const struct measuring *m, const struct segment *from,
         const uint32_t more = wraps ? (uint32_t)m->cut[i].n : 0;
         const uint32_t way = to->window[i] + more - from->window[i];
         if (way > STAYING_WAY && m->cut[i].n)
-            ++*drps_reach_count(&m->reach[i], from->window[i], way);
+            ++*drps_hold_limit_count(&m->reach[i], from->window[i], way);
     }
 }
 
@@ -176,7 +178,7 @@ static int count_epoch(struct measuring *m, struct steps *lists, struct drps_err
 
 /* ---- Results ---- */
 
-static void scale_counts(const struct measuring *m, struct drps_reach *reach)
+static void scale_counts(const struct measuring *m, struct drps_hold_limit *reach)
 {
     const size_t n = (size_t)reach->windows * (reach->most + 1);
     for (size_t i = 0; i < n; i++)
@@ -187,7 +189,7 @@ static int hold(struct measuring *m, size_t i, struct drps_window_measure *out,
                 struct drps_err *err)
 {
     const struct cut *cut = &m->cut[i];
-    struct drps_reach *reach = &m->reach[i];
+    struct drps_hold_limit *reach = &m->reach[i];
     const uint64_t frames =
         drps_relay_frames(&out->share, cut->result.working_set_rows, m->options->rows);
     uint32_t *longest = drps_array_new(cut->n, sizeof(*longest));
@@ -195,7 +197,7 @@ static int hold(struct measuring *m, size_t i, struct drps_window_measure *out,
     scale_counts(m, reach);
     for (size_t w = 0; w < cut->n; w++)
         reach->room[w] = frames > cut->pairs[w] ? frames - cut->pairs[w] : 0;
-    const uint64_t held = drps_reach_hold(reach, longest);
+    const uint64_t held = drps_hold_limit_hold(reach, longest);
     out->cut = cut->result;
     out->rows_sent = cut->result.rows_moved > held ? cut->result.rows_moved - held : 0;
     free(longest);
@@ -246,7 +248,7 @@ int drps_windows_measure(const struct drps_io *io, const char *dir,
     if (rc == 0) rc = measure(&m, lists, frames, out, err);
     for (size_t i = 0; i < n && n <= DRPS_WINDOW_MEASURE_MOST; i++) {
         cut_free(&m.cut[i]);
-        drps_reach_destroy(&m.reach[i]);
+        drps_hold_limit_destroy(&m.reach[i]);
     }
     free(m.segments);
     drps_pages_free(m.first, m.followed * sizeof(*m.first));

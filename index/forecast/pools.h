@@ -1,6 +1,6 @@
 /*
- * Several block pools run side by side over the same uses, as storage/pib/drps_pool.h with farthest next
- * uses would run each: the same blocks come and go. Nothing but counts comes out. Private to
+ * Several block pools run side by side over the same uses, as storage/pib/drps_pool.h with farthest
+ * next uses would run each: the same blocks come and go. Nothing but counts comes out. Private to
  * index/.
  *
  * A block that is in a pool waits in the queue of the step that uses it next, and leaves it in no

@@ -1,9 +1,9 @@
 /*
- * The block pool is run as the block store runs it (storage/pib/drps_pool.h), without rows: a step pins the
- * blocks that are there, gives up others for those that are missing, and holds all of them until it
- * ends. What is given up and what comes in also make runs (storage/kv/drps_extents.h), as of blocks in a
- * file of their own. The first epoch fills the pool, the second one is counted. Not simulated: that
- * the store reads steps ahead where the pool has room for them.
+ * The block pool is run as the block store runs it (storage/pib/drps_pool.h), without rows: a step
+ * pins the blocks that are there, gives up others for those that are missing, and holds all of them
+ * until it ends. What is given up and what comes in also make runs (storage/kv/drps_extents.h), as
+ * of blocks in a file of their own. The first epoch fills the pool, the second one is counted. Not
+ * simulated: that the store reads steps ahead where the pool has room for them.
  */
 #include "index/forecast/simulation.h"
 
@@ -19,7 +19,7 @@
 /* One pool and what it did since the counting began. */
 struct trial {
     struct drps_pool pool;
-    struct drps_places places; /* unless the simulation is without requests */
+    struct drps_extents places; /* unless the simulation is without requests */
     struct drps_forecast count;
     struct drps_forecast_requests requests;
 };
@@ -56,7 +56,7 @@ static void count_writes(const struct simulation *m, struct trial *t, size_t n)
     count_blocks(m, t, n, &t->count.written_bytes);
     if (!m->disk) return;
     for (size_t i = 0; i < n; i += run.keys) {
-        drps_places_write_run(&t->places, m->moved, n, i, t->pool.stored, &run);
+        drps_extents_write_run(&t->places, m->moved, n, i, t->pool.stored, &run);
         count_request(m, t, run.bytes);
         if (run.shared) count_request(m, t, run.bytes); /* it is read first */
     }
@@ -70,9 +70,9 @@ static int count_reads(struct simulation *m, struct trial *t, size_t n, struct d
     if (!m->disk) return 0;
     if (drps_array_reserve(&m->order, &m->order_cap, n, sizeof(*m->order)) < 0)
         return drps_err_set(err, -ENOMEM, "no memory for %zu blocks", n);
-    drps_places_sort(&t->places, m->moved, n, m->order);
+    drps_extents_sort(&t->places, m->moved, n, m->order);
     for (size_t i = 0; i < n; i += run.keys) {
-        drps_places_read_run(&t->places, m->moved, m->order, n, i, m->disk->gap_bytes, &run);
+        drps_extents_read_run(&t->places, m->moved, m->order, n, i, m->disk->gap_bytes, &run);
         count_request(m, t, run.bytes);
     }
     return 0;
@@ -288,8 +288,8 @@ int simulation_run(struct simulation *m, const struct drps_pool_shape *shapes, s
         struct trial *t = &trials[used++];
         rc = drps_pool_init(&t->pool, &config);
         if (rc == 0 && m->disk)
-            rc = drps_places_init(&t->places, m->block_first, m->blocks, config.row_bytes,
-                                  m->disk->sector);
+            rc = drps_extents_init(&t->places, m->block_first, m->blocks, config.row_bytes,
+                                   m->disk->sector);
         if (rc < 0) (void)drps_err_set(err, rc, "cannot simulate %zu blocks", m->blocks);
     }
     if (rc == 0) rc = run_trials(m, trials, used, err);
@@ -303,7 +303,7 @@ int simulation_run(struct simulation *m, const struct drps_pool_shape *shapes, s
     }
     for (size_t i = 0; i < used; i++) {
         drps_pool_destroy(&trials[i].pool);
-        drps_places_destroy(&trials[i].places);
+        drps_extents_destroy(&trials[i].places);
     }
     free(trials);
     return rc;

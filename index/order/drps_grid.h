@@ -5,15 +5,15 @@
  * second pass backwards, so that each step to the next cell exchanges one group's rows only. Outer
  * is the table with fewer groups (the users when they are equal). Shared inside index/.
  *
- * Within their table rows are placed by a hash of the name (see drps_dict.h), so that a group is a run
- * of placed ids, and groups differ by one row at most.
+ * Within their table rows are placed by a hash of the name (see drps_dict.h), so that a group is a
+ * run of placed ids, and groups differ by one row at most.
  *
  * Lanes: a cell's users and items are cut into as many sub-groups as there are lanes, and the
- * sub-cells of a diagonal, which share no row, are a *diagonal*: one sub-cell a lane. The diagonals
- * of a cell follow on each other, and in a diagonal batches of all lanes alternate (lanes.h).
+ * sub-cells of a stratum, which share no row, are a *stratum*: one sub-cell a lane. The strata
+ * of a cell follow on each other, and in a stratum batches of all lanes alternate (lanes.h).
  *
  * Source: the cells of DSGD (Gemulla, Haas, Nijkamp, Sismanis, KDD 2011); they run cells that share
- * no row in parallel, as we run the sub-cells of a diagonal; we run cells that share a group one
+ * no row in parallel, as we run the sub-cells of a stratum; we run cells that share a group one
  * after another.
  */
 #ifndef DRPS_INDEX_ORDER_GRID_H
@@ -24,7 +24,6 @@
 #include "base/drps_rng.h"
 #include "index/plan/drps_batch.h"
 #include "index/plan/drps_plan.h"
-
 
 struct grid {
     uint32_t users, items; /* groups of each, 1 .. DRPS_GRID_GROUPS_MAX */
@@ -86,15 +85,15 @@ static inline uint32_t grid_group(uint64_t rank, uint64_t rows, uint32_t groups)
     return (uint32_t)(rank * groups / rows);
 }
 
-/* Where a sample belongs: its diagonal 0 .. users * items * lanes - 1, and its lane there. With one
- * lane the diagonals are the cells. */
+/* Where a sample belongs: its stratum 0 .. users * items * lanes - 1, and its lane there. With one
+ * lane the strata are the cells. */
 struct grid_spot {
-    uint64_t diagonal;
+    uint64_t stratum;
     uint32_t lane;
 };
 
 /* The spot of a user group and an item group, of lanes times as many groups. A lane is a sub-group
- * of the outer table, whose rows it has in all diagonals of a pass: they stay in a thread's cache.
+ * of the outer table, whose rows it has in all strata of a pass: they stay in a thread's cache.
  */
 static inline struct grid_spot grid_spot(const struct grid *g, uint32_t lanes, uint32_t user,
                                          uint32_t item)
@@ -107,16 +106,16 @@ static inline struct grid_spot grid_spot(const struct grid *g, uint32_t lanes, u
 }
 
 /*
- * A sample's place in the order: diagonals have equal ranges of the 64 bits, so that the spool's
+ * A sample's place in the order: strata have equal ranges of the 64 bits, so that the spool's
  * buckets are equally full in expectation, and `random` decides within. The remainder is as good as
- * uniform: at most 2^28 of its values, 2^36 or more, are likelier than others. With one diagonal it
+ * uniform: at most 2^28 of its values, 2^36 or more, are likelier than others. With one stratum it
  * is `random` itself (but for one value), hence the shuffled order.
  */
-static inline uint64_t grid_spot_order(const struct grid *g, uint32_t lanes, uint64_t diagonal,
+static inline uint64_t grid_spot_order(const struct grid *g, uint32_t lanes, uint64_t stratum,
                                        uint64_t random)
 {
     uint64_t width = UINT64_MAX / ((uint64_t)g->users * g->items * lanes);
-    return diagonal * width + random % width;
+    return stratum * width + random % width;
 }
 
 /* The same of cells. */

@@ -8,7 +8,7 @@
 #include "index/plan/codec/drps_pack16.h"
 #include "index/plan/drps_batch.h"
 
-/* Head, 32 bytes: samples u32 | rows u32 | nnz u64 | flags u32 | per_sample u32 | diagonal u32 |
+/* Head, 32 bytes: samples u32 | rows u32 | nnz u64 | flags u32 | per_sample u32 | stratum u32 |
  * lane u32. */
 enum { FLAGS = DRPS_BATCH_WIDE | DRPS_BATCH_VALUES | DRPS_BATCH_UNIFORM, DIAGONAL_AT = 24 };
 
@@ -34,7 +34,7 @@ static void add_head(struct drps_batch_pieces *out, const struct drps_batch *b, 
     drps_put_u64(out->head + 8, b->nnz);
     drps_put_u32(out->head + 16, flags);
     drps_put_u32(out->head + 20, b->per_sample);
-    drps_put_u32(out->head + DIAGONAL_AT, b->diagonal);
+    drps_put_u32(out->head + DIAGONAL_AT, b->stratum);
     drps_put_u32(out->head + DIAGONAL_AT + 4, b->lane);
     add_piece(out, out->head, DRPS_BATCH_HEAD_BYTES);
 }
@@ -86,7 +86,7 @@ static int starts_fit(const struct drps_batch *b)
     return 1;
 }
 
-uint32_t drps_batch_diagonal(const void *record, size_t bytes)
+uint32_t drps_batch_stratum(const void *record, size_t bytes)
 {
     return bytes < DRPS_BATCH_HEAD_BYTES ? 0 : drps_get_u32((const char *)record + DIAGONAL_AT);
 }
@@ -121,14 +121,14 @@ static int decode(const void *record, size_t bytes, int checked, struct drps_bat
     b->rows = drps_get_u32(data + 4);
     b->nnz = drps_get_u64(data + 8);
     b->per_sample = drps_get_u32(data + 20);
-    b->diagonal = drps_get_u32(data + DIAGONAL_AT);
+    b->stratum = drps_get_u32(data + DIAGONAL_AT);
     b->lane = drps_get_u32(data + DIAGONAL_AT + 4);
     if (flags & ~(uint32_t)FLAGS)
         return drps_err_set(err, DRPS_E_CORRUPT, "a batch has flags that are not known (%#x)",
                             flags);
-    if (b->lane >= DRPS_BATCH_LANES || (b->lane && !b->diagonal))
-        return drps_err_set(err, DRPS_E_CORRUPT, "a batch is in lane %u of diagonal %u", b->lane,
-                            b->diagonal);
+    if (b->lane >= DRPS_BATCH_LANES || (b->lane && !b->stratum))
+        return drps_err_set(err, DRPS_E_CORRUPT, "a batch is in lane %u of stratum %u", b->lane,
+                            b->stratum);
     b->labels = section(data, bytes, &at, b->samples, sizeof(*b->labels));
     int whole = b->labels != NULL;
     if (whole && !(flags & DRPS_BATCH_UNIFORM))

@@ -27,8 +27,8 @@ struct drps_batch {
     const uint16_t *local16; /* [nnz] when m <= 65536, else NULL */
     const uint32_t *local32; /* [nnz] otherwise */
     const float *values;     /* [nnz], or NULL: all 1 */
-    uint32_t diagonal, lane; /* batches of one diagonal, not 0, and different lanes share no row but
-                             the intercept's; they follow on each other */
+    uint32_t stratum, lane;  /* batches of one stratum, not 0, and different lanes share no row but
+                              the intercept's; they follow on each other */
 };
 
 static inline size_t drps_batch_start(const struct drps_batch *b, size_t s)
@@ -59,9 +59,9 @@ void drps_batch_encode(const struct drps_batch *b, struct drps_batch_pieces *out
 /* No plain body of so many samples and entries is larger. Both are below 2^48. */
 uint64_t drps_batch_plain_bound(uint64_t samples, uint64_t nnz);
 
-/* The diagonal, and the lane, of a body record, packed or not, that is not decoded yet; 0 as well
+/* The stratum, and the lane, of a body record, packed or not, that is not decoded yet; 0 as well
  * where it has no head. */
-uint32_t drps_batch_diagonal(const void *record, size_t bytes);
+uint32_t drps_batch_stratum(const void *record, size_t bytes);
 uint32_t drps_batch_lane(const void *record, size_t bytes);
 /* Likewise, how many samples and entries it says to have. */
 uint32_t drps_batch_samples(const void *record, size_t bytes);
@@ -73,8 +73,8 @@ DRPS_MUST_CHECK
 int drps_batch_decode(const void *record, size_t bytes, struct drps_batch *b, struct drps_err *err);
 
 /*
- * Packed bodies: labels of -1 and 1 take a bit, local indices 6 to 18 bits (drps_pack16.h). All readers
- * of data.rec unpack them; a plain body comes out as it is.
+ * Packed bodies: labels of -1 and 1 take a bit, local indices 6 to 18 bits (drps_pack16.h). All
+ * readers of data.rec unpack them; a plain body comes out as it is.
  */
 size_t drps_batch_pack_bound(const struct drps_batch *b);
 /* As drps_batch_encode(), of narrow indices; `room` has drps_batch_pack_bound() bytes and is

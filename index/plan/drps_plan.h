@@ -84,7 +84,7 @@ struct drps_plan_info {
     double label_mean;  /* of training labels as stored */
     uint64_t seed, hash_seed;
     uint64_t grid_users, grid_items; /* order grid: groups of each; else 0 */
-    uint64_t lanes; /* 2 or more: training batches are marked with diagonals and lanes; 0: not */
+    uint64_t lanes; /* 2 or more: training batches are marked with strata and lanes; 0: not */
     uint64_t samples, test_samples; /* training, evaluation */
     uint64_t rows, nnz, test_nnz;   /* rows include the intercept */
     uint64_t test_unseen; /* test entries whose feature training never touches (left out) */

@@ -142,8 +142,9 @@ int drps_window_decode(const void *record, size_t bytes, unsigned parts, struct 
 /* As drps_window_decode() of the parts that are not NULL, distances as ways: the arrays of `next`
  * and `prev` are the caller's, for max_rows. w's own arrays but w->rows are not touched. */
 DRPS_MUST_CHECK
-int drps_window_decode_ways(const void *record, size_t bytes, int with_rows, struct drps_window *w,
-                            struct drps_ways *next, struct drps_ways *prev, struct drps_err *err);
+int drps_window_decode_use_distances(const void *record, size_t bytes, int with_rows,
+                                     struct drps_window *w, struct drps_use_distances *next,
+                                     struct drps_use_distances *prev, struct drps_err *err);
 void drps_window_free(struct drps_window *w);
 
 struct drps_uses_result {

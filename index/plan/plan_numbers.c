@@ -82,9 +82,10 @@ static int check_samples(const struct drps_plan_info *i, const struct sizes *s, 
         {"test_nnz", i->test_nnz, 0, count_most(i->test_samples, s->all_rows), "samples and rows"},
         {"test_unseen", i->test_unseen, 0, COUNT_MOST, "memory"},
         {"grid_users", i->grid_users, 0, DRPS_GRID_GROUPS_MAX, "a grid"},
-        {"grid_items", i->grid_items, i->grid_users ? 1 : 0, i->grid_users ? DRPS_GRID_GROUPS_MAX : 0,
-         "a grid"},
-        {"lanes", i->lanes, 0, i->grid_users && s->workers == 1 ? DRPS_BATCH_LANES : 0, "the order"},
+        {"grid_items", i->grid_items, i->grid_users ? 1 : 0,
+         i->grid_users ? DRPS_GRID_GROUPS_MAX : 0, "a grid"},
+        {"lanes", i->lanes, 0, i->grid_users && s->workers == 1 ? DRPS_BATCH_LANES : 0,
+         "the order"},
     };
     return drps_manifest_check(bounds, sizeof(bounds) / sizeof(bounds[0]), path, err);
 }

@@ -26,7 +26,7 @@ int verify_rounds(const struct drps_io *io, const char *dir, const struct drps_p
                   struct drps_err *err);
 
 /*
- * Check the diagonals and lanes of dir/data.rec against dir/rows.rec: batches of one diagonal and
+ * Check the strata and lanes of dir/data.rec against dir/rows.rec: batches of one stratum and
  * different lanes share no row but the intercept's. Memory: buffers, and 8 bytes a row, at most 64
  * MiB.
  */

@@ -1,5 +1,5 @@
 /*
- * Lanes against the row lists: a table holds for each row the diagonal and lane that used it last.
+ * Lanes against the row lists: a table holds for each row the stratum and lane that used it last.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 enum { BUFFER_BYTES = 1 << 20, SLICE_ROWS = 1 << 23 };
 
 struct user {
-    uint32_t diagonal, lane;
+    uint32_t stratum, lane;
 };
 
 struct verifier {
@@ -33,13 +33,13 @@ static int read_mark(struct verifier *v, uint64_t s, struct user *mark, struct d
     size_t bytes;
     int rc = steps_record(v->bodies, s, &record, &bytes, err);
     if (rc < 0) return rc;
-    *mark = (struct user){drps_batch_diagonal(record, bytes), drps_batch_lane(record, bytes)};
-    if (!mark->diagonal && !mark->lane) return 0;
-    if (mark->diagonal && s < v->info->batches && mark->lane < v->info->lanes) return 0;
+    *mark = (struct user){drps_batch_stratum(record, bytes), drps_batch_lane(record, bytes)};
+    if (!mark->stratum && !mark->lane) return 0;
+    if (mark->stratum && s < v->info->batches && mark->lane < v->info->lanes) return 0;
     (void)drps_err_set(err, DRPS_E_CORRUPT,
-                       "lane %" PRIu32 " of diagonal %" PRIu32 ", in a plan of %" PRIu64
+                       "lane %" PRIu32 " of stratum %" PRIu32 ", in a plan of %" PRIu64
                        " lanes in training",
-                       mark->lane, mark->diagonal, v->info->lanes);
+                       mark->lane, mark->stratum, v->info->lanes);
     return steps_fault(v->bodies, s, err);
 }
 
@@ -53,11 +53,11 @@ static int check_rows(struct verifier *v, uint64_t s, const struct user *mark, u
     for (size_t i = 0; i < n; i++) {
         if (rows[i] < v->fixed || rows[i] - first >= v->slice_rows) continue; /* below: it wraps */
         struct user *last = &v->table[rows[i] - first];
-        if (mark->diagonal && last->diagonal == mark->diagonal && last->lane != mark->lane) {
+        if (mark->stratum && last->stratum == mark->stratum && last->lane != mark->lane) {
             rc = drps_err_set(err, DRPS_E_CORRUPT,
                               "row %" PRIu32 " is used by lanes %" PRIu32 " and %" PRIu32
-                              " of diagonal %" PRIu32,
-                              rows[i], last->lane, mark->lane, mark->diagonal);
+                              " of stratum %" PRIu32,
+                              rows[i], last->lane, mark->lane, mark->stratum);
             return steps_fault(v->rows, s, err);
         }
         *last = *mark;

@@ -197,7 +197,7 @@ static int is_section(const struct drps_window *w, size_t from, size_t n)
 /* Where the distances of one part go: to an array of all rows, or to ways. */
 struct target {
     uint32_t *plain;
-    struct drps_ways *ways;
+    struct drps_use_distances *ways;
 };
 
 static int decode_section(const struct run *r, const struct distances_table *table,
@@ -206,7 +206,7 @@ static int decode_section(const struct run *r, const struct distances_table *tab
 {
     if (to->plain)
         return distances_decode(r->at, r->bytes, table, to->plain + r->n, far_out, used_out, err);
-    struct drps_ways *ways = to->ways;
+    struct drps_use_distances *ways = to->ways;
     int rc = distances_decode_far(r->at, r->bytes, table, ways->marks, r->n,
                                   ways->far + ways->n_far, far_out, used_out, err);
     ways->n_far += *far_out;
@@ -269,8 +269,9 @@ int drps_window_decode(const void *record, size_t bytes, unsigned parts, struct 
     return decode_parts(record, bytes, (parts & DRPS_WINDOW_ROWS) != 0, w, &next, &prev, err);
 }
 
-int drps_window_decode_ways(const void *record, size_t bytes, int with_rows, struct drps_window *w,
-                            struct drps_ways *next, struct drps_ways *prev, struct drps_err *err)
+int drps_window_decode_use_distances(const void *record, size_t bytes, int with_rows,
+                                     struct drps_window *w, struct drps_use_distances *next,
+                                     struct drps_use_distances *prev, struct drps_err *err)
 {
     int rc = drps_window_head(record, bytes, w, err);
     if (rc == 0 && with_rows) rc = window_reserve(w, DRPS_WINDOW_ROWS, err);

@@ -1,7 +1,7 @@
 /*
  * drps-index over several machines: rank 0 reads the data and makes the plan; while it builds
- * blocks, every rank counts accesses over its share of the batches (index/blocks/remote/drps_remote_counts.h). The plan is
- * that of one machine.
+ * blocks, every rank counts accesses over its share of the batches
+ * (index/blocks/remote/drps_remote_counts.h). The plan is that of one machine.
  *
  * Only counting is shared, because a row's number depends on all of the data: a rank that parsed
  * its own part could not number a row before all others have counted its key.

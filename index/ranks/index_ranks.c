@@ -22,7 +22,7 @@ static const char *size_text(uint64_t bytes, char text[32])
 
 /* ---- A rank that counts ---- */
 
-static void tell_counted(const struct crew_net *n, const struct drps_log *log, double seconds)
+static void tell_counted(const struct remote_net *n, const struct drps_log *log, double seconds)
 {
     struct drps_net_peer_stats stats;
     char received[32], sent[32];
@@ -43,7 +43,7 @@ static int count(struct drps_net *net, const struct drps_index_options *index,
     const size_t room = strlen(index->out) + 32;
     const uint64_t begin = drps_clock_ns();
     struct drps_stage stage = {0};
-    struct crew_net n;
+    struct remote_net n;
     char *path = malloc(room);
 
     if (!path) return drps_err_set(err, -ENOMEM, "no memory for a path");
@@ -51,14 +51,14 @@ static int count(struct drps_net *net, const struct drps_index_options *index,
     int rc = drps_stage_begin(&stage, &io, path, &drps_plan_kind, 0, err);
     free(path);
     if (rc < 0) return rc;
-    const struct drps_crew_counter counter = {
+    const struct drps_remote_counter counter = {
         .io = &io,
         .scratch = stage.dir,
         .memory_bytes = index->memory_bytes ? index->memory_bytes : drps_memory_available() / 2};
-    crew_net_init(&n, net, 0, stop, NULL);
-    rc = drps_crew_count(&n.link, &counter, err);
+    remote_net_init(&n, net, 0, stop, NULL);
+    rc = drps_remote_count(&n.link, &counter, err);
     if (rc == 0) tell_counted(&n, log, drps_seconds_since(begin));
-    crew_net_destroy(&n);
+    remote_net_destroy(&n);
     drps_stage_abort(&stage);
     return rc;
 }
@@ -66,10 +66,10 @@ static int count(struct drps_net *net, const struct drps_index_options *index,
 /* Whether rank 0 has made the plan of what was counted. */
 static int await_plan(struct drps_net *net, const atomic_int *stop, struct drps_err *err)
 {
-    struct crew_net n;
-    crew_net_init(&n, net, 0, stop, NULL);
-    int rc = crew_net_await_done(&n, err);
-    crew_net_destroy(&n);
+    struct remote_net n;
+    remote_net_init(&n, net, 0, stop, NULL);
+    int rc = remote_net_await_done(&n, err);
+    remote_net_destroy(&n);
     return rc;
 }
 
@@ -77,21 +77,21 @@ static int await_plan(struct drps_net *net, const atomic_int *stop, struct drps_
 static int count_for_others(struct drps_net *net, const struct drps_index_options *index,
                             struct drps_err *err)
 {
-    struct watch watch;
+    struct drps_cancel watch;
     drps_net_need(net, 0);
-    int rc = watch_start(&watch, net, index->interrupt, err);
+    int rc = drps_cancel_start(&watch, net, index->interrupt, err);
     if (rc < 0) return rc;
     rc = count(net, index, &watch.stop, index->log, err);
     if (rc == 0) rc = await_plan(net, &watch.stop, err);
-    return watch_end(&watch, rc, err);
+    return drps_cancel_end(&watch, rc, err);
 }
 
 /* ---- Rank 0 ---- */
 
 struct asking {
-    struct crew_net net; /* first: it is what the run asks through */
+    struct remote_net net; /* first: it is what the run asks through */
     const struct drps_index_options *index;
-    struct watch watch; /* of the run */
+    struct drps_cancel watch; /* of the run */
 
     pthread_t counter; /* of this rank's own share */
     int counting;      /* 1: it is to be joined */
@@ -104,7 +104,7 @@ static void *run_counter(void *arg)
     struct asking *a = arg;
     struct drps_err err = DRPS_ERR_INIT;
     int rc = count(a->net.net, a->index, &a->enough, &silent, &err);
-    if (rc < 0 && !atomic_load(&a->enough)) watch_fail(&a->watch, &err);
+    if (rc < 0 && !atomic_load(&a->enough)) drps_cancel_fail(&a->watch, &err);
     return NULL;
 }
 
@@ -134,14 +134,14 @@ static void tell_asked(const struct asking *a)
 }
 
 /* The run's link: nothing more will be asked. What this process counted with is freed. */
-static void close_asking(struct drps_crew_link *l)
+static void close_asking(struct drps_remote_link *l)
 {
     struct asking *a = (struct asking *)l;
     int told = 0;
     drps_net_need(a->net.net, drps_net_rank(a->net.net)); /* all have counted, or it has failed */
-    watch_alone(&a->watch);
+    drps_cancel_alone(&a->watch);
     for (uint32_t r = 0; r < l->peers; r++)
-        if (crew_net_end(&a->net, r, NULL) < 0)
+        if (remote_net_end(&a->net, r, NULL) < 0)
             told = -1; /* it hears by the net's end, if at all */
     end_counter(a);
     if (told == 0) tell_asked(a);
@@ -165,7 +165,7 @@ static void tell_done(struct asking *a)
 {
     a->net.link.stop = NULL; /* it is too late for that */
     for (uint32_t r = 1; r < a->net.link.peers; r++)
-        (void)crew_net_done(&a->net, r, NULL);
+        (void)remote_net_done(&a->net, r, NULL);
 }
 
 static int compile(struct drps_net *net, const struct drps_index_options *index,
@@ -174,11 +174,11 @@ static int compile(struct drps_net *net, const struct drps_index_options *index,
     struct asking *a = calloc(1, sizeof(*a));
     if (!a) return drps_err_set(err, -ENOMEM, "no memory for a crew of %u", drps_net_count(net));
     a->index = index;
-    crew_net_init(&a->net, net, 1, &a->watch.stop, close_asking);
-    int rc = watch_start(&a->watch, net, index->interrupt, err);
-    if (rc == 0) rc = watch_end(&a->watch, ask(a, result, err), err);
+    remote_net_init(&a->net, net, 1, &a->watch.stop, close_asking);
+    int rc = drps_cancel_start(&a->watch, net, index->interrupt, err);
+    if (rc == 0) rc = drps_cancel_end(&a->watch, ask(a, result, err), err);
     if (rc == 0) tell_done(a);
-    crew_net_destroy(&a->net);
+    remote_net_destroy(&a->net);
     free(a);
     return rc;
 }
@@ -189,9 +189,9 @@ void drps_index_net_options(struct drps_net_options *out)
 {
     static const char job[] = "drps-index: counting, 2"; /* not a plan: no rank of drps-train */
     const uint64_t hash = drps_checksum(job, sizeof(job));
-    *out = (struct drps_net_options){.queue_messages = CREW_NET_QUEUE};
+    *out = (struct drps_net_options){.queue_messages = REMOTE_NET_QUEUE};
     for (int i = 0; i < DRPS_NET_PARTS; i++)
-        out->message_bytes[i] = CREW_NET_BYTES;
+        out->message_bytes[i] = REMOTE_NET_BYTES;
     memcpy(out->plan_hash, &hash, sizeof(hash));
 }
 
@@ -201,9 +201,9 @@ int drps_index_ranks_run_on(struct drps_net *net, const struct drps_index_option
     struct drps_err why = DRPS_ERR_INIT;
     int rc = 0;
     memset(result, 0, sizeof(*result));
-    if (drps_net_count(net) > DRPS_CREW_PEERS_MAX)
+    if (drps_net_count(net) > DRPS_REMOTE_PEERS_MAX)
         rc = drps_err_set(&why, DRPS_E_CONFIG, "%u ranks: at most %d can count",
-                          drps_net_count(net), DRPS_CREW_PEERS_MAX);
+                          drps_net_count(net), DRPS_REMOTE_PEERS_MAX);
     if (rc == 0)
         rc = drps_net_rank(net) ? count_for_others(net, index, &why)
                                 : compile(net, index, result, &why);

@@ -19,11 +19,11 @@ struct drps_chunks {
     struct drps_input in;
     const char *const *paths; /* borrowed */
     size_t n_paths, next_path;
-    int in_file;           /* a file is being read */
-    size_t piece_bytes;    /* wanted size of a piece */
-    uint64_t line_limit;   /* largest piece, and so the longest line */
+    int in_file;         /* a file is being read */
+    size_t piece_bytes;  /* wanted size of a piece */
+    uint64_t line_limit; /* largest piece, and so the longest line */
     uint64_t memory_bytes;
-    char *carry;           /* own: read, not yet handed out */
+    char *carry; /* own: read, not yet handed out */
     size_t carry_n, carry_cap;
     uint64_t file_lines; /* lines of this file in the pieces before */
 };

@@ -24,10 +24,10 @@ struct drps_columns {
     size_t header_bytes;
     char *names;                 /* own: the columns' names, zero-terminated, unquoted */
     struct drps_column *columns; /* own */
-    char **fields;               /* own, csv: [n_features] "name:kind", what the reader calls its fields */
+    char **fields; /* own, csv: [n_features] "name:kind", what the reader calls its fields */
     size_t n, n_features;
     size_t header_line; /* its number in the file, from 1 */
-    int header_next; /* the file's header is still to come */
+    int header_next;    /* the file's header is still to come */
 };
 
 /*

@@ -178,7 +178,8 @@ static int calibrate(struct run *r, struct drps_err *err)
     struct drps_disk_cost cost;
     char block[32], chunk[32];
 
-    int rc = drps_disk_measure(r->io, o->calibrate, r->info->block_bytes, drps_relay_chunk, drps_clock_ns, &t, err);
+    int rc = drps_disk_measure(r->io, o->calibrate, r->info->block_bytes, drps_relay_chunk,
+                               drps_clock_ns, &t, err);
     if (rc < 0) return rc;
     drps_disk_cost_of(&t, &cost);
     o->seek_ns = (uint64_t)((cost.read_seek_ns + cost.write_seek_ns) / 2);

@@ -49,7 +49,7 @@ struct batching {
     double label_sum;
     uint64_t done, total;
     int test;
-    struct lanes *lanes; /* batches are marked, and end with their diagonal; or NULL */
+    struct lanes *lanes;               /* batches are marked, and end with their stratum; or NULL */
     const struct allotment *allotment; /* NULL: batches end when they are full */
     uint64_t batch, left; /* with one: which is being made, and how many samples it still takes */
 };
@@ -96,7 +96,7 @@ static int add_to_lane(struct batching *b, const struct spool_sample *s, struct 
 {
     const struct drps_plan_info *info = b->r->info;
     const struct grid_spot spot = spot_of(info, (uint32_t)info->lanes, b->map, s);
-    return lanes_add(b->lanes, (uint32_t)spot.diagonal + 1, spot.lane, s, err);
+    return lanes_add(b->lanes, (uint32_t)spot.stratum + 1, spot.lane, s, err);
 }
 
 static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
@@ -235,9 +235,9 @@ static int deal_to_cell(void *ctx, struct spool_sample *s, struct drps_err *err)
     const struct drps_plan_info *info = d->r->info;
     const struct grid grid = grid_of(info);
     const uint32_t lanes = d->backwards || !info->lanes ? 1 : (uint32_t)info->lanes;
-    uint64_t diagonal = spot_of(info, lanes, d->map, s).diagonal;
-    if (d->backwards) diagonal = info->grid_users * info->grid_items - 1 - diagonal;
-    s->order = grid_spot_order(&grid, lanes, diagonal, s->order);
+    uint64_t stratum = spot_of(info, lanes, d->map, s).stratum;
+    if (d->backwards) stratum = info->grid_users * info->grid_items - 1 - stratum;
+    s->order = grid_spot_order(&grid, lanes, stratum, s->order);
     return spool_add(d->to, s, err);
 }
 

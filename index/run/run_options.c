@@ -62,9 +62,9 @@ static int check_crew(const struct drps_blocks_options *o, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "--shards are processes of one machine: leave it out where several "
                             "machines count");
-    if (o->crew->peers > DRPS_CREW_PEERS_MAX)
+    if (o->crew->peers > DRPS_REMOTE_PEERS_MAX)
         return drps_err_set(err, DRPS_E_CONFIG, "%u machines: at most %d can count", o->crew->peers,
-                            DRPS_CREW_PEERS_MAX);
+                            DRPS_REMOTE_PEERS_MAX);
     return 0;
 }
 
@@ -79,9 +79,9 @@ static int check_blocks(struct drps_blocks_options *o, struct drps_err *err)
                             "--sample must lie between 0 and 1, and --min-gain not below 0");
     if (o->prune && o->prune_to)
         return drps_err_set(err, DRPS_E_CONFIG, "--prune and --prune-to exclude each other");
-    if (o->shards > CREW_SHARDS)
+    if (o->shards > REMOTE_SHARDS)
         return drps_err_set(err, DRPS_E_CONFIG, "--shards must lie between 1 and %d, not %u",
-                            CREW_SHARDS, o->shards);
+                            REMOTE_SHARDS, o->shards);
     int rc = check_crew(o, err);
     if (rc < 0) return rc;
     if (!o->top_k) o->top_k = TOP_K;

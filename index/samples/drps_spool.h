@@ -3,13 +3,13 @@
  * 32 buckets. Shared inside index/.
  *
  * A sample's place in the final order is a 64-bit number, random for a shuffled order (for a grid
- * see drps_grid.h). The bucket is its top five bits, so bucket after bucket, sorted within, is the whole
- * order; a bucket too large for memory is dealt again by the next five bits. The order therefore
- * depends on the seed alone, not on memory.
+ * see drps_grid.h). The bucket is its top five bits, so bucket after bucket, sorted within, is the
+ * whole order; a bucket too large for memory is dealt again by the next five bits. The order
+ * therefore depends on the seed alone, not on memory.
  *
  * Features are *provisional ids*: numbers that the dictionary gave out while parsing. When the
- * dictionary had to start over (a new generation, see drps_dict.h), ids of one generation lie between
- * two marks of every bucket file, and spool_relabel() rewrites them a generation at a time.
+ * dictionary had to start over (a new generation, see drps_dict.h), ids of one generation lie
+ * between two marks of every bucket file, and spool_relabel() rewrites them a generation at a time.
  */
 #ifndef DRPS_INDEX_SAMPLES_SPOOL_H
 #define DRPS_INDEX_SAMPLES_SPOOL_H

@@ -27,7 +27,7 @@ enum { SECTION_WORDS = SECTION_ROWS / 64 };
 
 /* ---- Distances ---- */
 
-struct tally { /* of a window */
+struct counts { /* of a window */
     uint32_t rows, sections, arriving, leaving;
 };
 
@@ -38,7 +38,7 @@ struct distances {
     size_t slices;
     uint64_t first;           /* row of the slice */
     uint32_t *table;          /* [slice_rows] a window */
-    struct tally *tally;      /* [windows] */
+    struct counts *tally;     /* [windows] */
     uint32_t *list, *numbers; /* [SECTION_ROWS] rows of a section, and their distances */
     unsigned char *packed;    /* sections of one window and slice */
     size_t packed_cap;
@@ -276,7 +276,7 @@ static int compile_slices(struct distances *d, struct drps_err *err)
 static void encode_head(const struct distances *d, size_t w, struct drps_piece *pieces,
                         unsigned char *head)
 {
-    const struct tally *t = &d->tally[w];
+    const struct counts *t = &d->tally[w];
     const uint64_t start = d->cut->starts[w];
     const struct drps_window window = {
         .first_step = start,

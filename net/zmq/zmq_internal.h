@@ -30,7 +30,7 @@ struct zmq_peer {
     pthread_mutex_t sending; /* guards push, and the fields below that say so */
     void *push;
     char address[ZMQ_ADDRESS_BYTES]; /* where push connects to */
-    char hint[160]; /* why it may not have answered; empty: nothing is known */
+    char hint[160];                  /* why it may not have answered; empty: nothing is known */
 
     /* under the lock */
     struct net_out *first[WIRE_PARTS], **last[WIRE_PARTS];
@@ -40,9 +40,9 @@ struct zmq_peer {
 
     /* under `sending`; only the courier changes the first three */
     int hello_sent, told, bye_sent; /* told: a PING after its HELLO had come */
-    int blocked;       /* the courier waits until push takes more: hands off */
-    unsigned turn;     /* part whose message goes on next */
-    uint64_t sequence; /* frames sent */
+    int blocked;                    /* the courier waits until push takes more: hands off */
+    unsigned turn;                  /* part whose message goes on next */
+    uint64_t sequence;              /* frames sent */
     uint64_t sent_ns;
 
     /* the courier's alone */
@@ -70,7 +70,7 @@ struct zmq_net {
     int listener;          /* borrowed from pull: the TCP socket that listens; -1: there is none */
     pthread_t courier;
     int started;
-    uint64_t tick_ns; /* when the courier last looked at the clock */
+    uint64_t tick_ns;  /* when the courier last looked at the clock */
     uint64_t visitors; /* the courier's: connections that listener let in, and that are open */
     int shut;          /* the courier's: listener lets none in */
 

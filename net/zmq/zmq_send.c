@@ -242,7 +242,8 @@ int drps_zmq_send_now(struct zmq_net *z, uint32_t r)
     return gone || waits;
 }
 
-/* Who leaves first may be answered before this rank has a reason to leave: the text is then empty. */
+/* Who leaves first may be answered before this rank has a reason to leave: the text is then empty.
+ */
 static int put_bye(struct zmq_net *z, uint32_t r)
 {
     char why[WIRE_TEXT_BYTES];

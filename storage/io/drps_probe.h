@@ -50,6 +50,6 @@ int drps_disk_probe(const struct drps_io *io, const char *dir, struct drps_disk_
  */
 DRPS_MUST_CHECK
 int drps_disk_seek_bytes(const struct drps_io *io, const char *dir, int no_uring,
-                     uint64_t *seek_bytes_out, struct drps_err *err);
+                         uint64_t *seek_bytes_out, struct drps_err *err);
 
 #endif

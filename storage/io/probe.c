@@ -154,7 +154,7 @@ static int measure_seek_bytes(struct probe *p, uint64_t *seek_bytes_out, struct 
 }
 
 int drps_disk_seek_bytes(const struct drps_io *io, const char *dir, int no_uring,
-                     uint64_t *seek_bytes_out, struct drps_err *err)
+                         uint64_t *seek_bytes_out, struct drps_err *err)
 {
     struct probe p;
     int rc = probe_open(&p, io, dir, no_uring, err);

@@ -45,7 +45,7 @@ struct transfer {
 struct blockfile {
     const struct drps_kv_ops *ops;
     char *path;
-    struct drps_places places;
+    struct drps_extents places;
     uint64_t gap_bytes;
     uint64_t *stored; /* own: one bit a block */
     uint32_t *sum;    /* own: [pages] of those with a stored block */
@@ -69,7 +69,7 @@ struct call {
     size_t n;
     size_t next;           /* key of the next run to plan */
     struct drps_run run;   /* planned, and waiting for room, unless it has no keys */
-    const uint64_t *order; /* [n] of a read: see drps_places_sort() */
+    const uint64_t *order; /* [n] of a read: see drps_extents_sort() */
     int write;
     void *const *out;      /* [n] of a read */
     const void *const *in; /* [n] of a write */
@@ -79,8 +79,8 @@ struct call {
 
 static uint64_t tables_bytes(const struct drps_kv_options *o, uint64_t *page_most_out)
 {
-    struct drps_places_size size;
-    drps_places_measure(o->block_first, o->blocks, o->row_bytes, DRPS_AIO_SECTOR, &size);
+    struct drps_extents_size size;
+    drps_extents_measure(o->block_first, o->blocks, o->row_bytes, DRPS_AIO_SECTOR, &size);
     *page_most_out = size.page_bytes + DRPS_AIO_ALIGN; /* if sectors are larger */
     return size.table_bytes + size.pages * sizeof(uint32_t) + o->blocks / 8 + sizeof(uint64_t) +
            SORT_KEYS * sizeof(uint64_t) + sizeof(struct blockfile);
@@ -113,7 +113,7 @@ static void kv_close(struct drps_kv *base)
     if (!kv) return;
     drps_aio_discard(kv->aio);
     drps_pages_free(kv->buffers, kv->buffers_bytes);
-    drps_places_destroy(&kv->places);
+    drps_extents_destroy(&kv->places);
     free(kv->stored);
     free(kv->sum);
     free(kv->order);
@@ -125,7 +125,7 @@ static void kv_close(struct drps_kv *base)
 static int open_places(struct blockfile *kv, const struct drps_kv_options *o, uint32_t sector,
                        struct drps_err *err)
 {
-    int rc = drps_places_init(&kv->places, o->block_first, o->blocks, o->row_bytes, sector);
+    int rc = drps_extents_init(&kv->places, o->block_first, o->blocks, o->row_bytes, sector);
     if (rc < 0) return drps_err_set(err, rc, "%s: places of %zu blocks", kv->path, o->blocks);
     kv->stored = calloc(o->blocks / 64 + 1, sizeof(*kv->stored));
     kv->sum = drps_array_new(kv->places.pages, sizeof(*kv->sum));
@@ -192,12 +192,12 @@ static int is_stored(const struct blockfile *kv, uint32_t block)
 
 static char *page_of(const struct blockfile *kv, const struct transfer *t, uint32_t page)
 {
-    return kv->buffers + t->at + (drps_places_offset(&kv->places, page) - t->run.offset);
+    return kv->buffers + t->at + (drps_extents_offset(&kv->places, page) - t->run.offset);
 }
 
 static uint32_t page_bytes(const struct blockfile *kv, uint32_t page)
 {
-    return drps_places_extent(&kv->places, page) * kv->places.sector;
+    return drps_extents_extent(&kv->places, page) * kv->places.sector;
 }
 
 static uint32_t page_sum(const struct blockfile *kv, const struct transfer *t, uint32_t page)
@@ -213,7 +213,7 @@ static int verify_page(const struct blockfile *kv, const struct transfer *t, uin
                         "%s: the %" PRIu32 " bytes at offset %" PRIu64
                         " are not those that were written (checksum): the disk is failing, or "
                         "something else wrote there; start again",
-                        kv->path, page_bytes(kv, page), drps_places_offset(&kv->places, page));
+                        kv->path, page_bytes(kv, page), drps_extents_offset(&kv->places, page));
 }
 
 /* A value's place in its page. */
@@ -221,12 +221,12 @@ static char *value_at(const struct blockfile *kv, const struct transfer *t, uint
                       uint32_t key)
 {
     return page_of(kv, t, page) +
-           drps_places_between(&kv->places, drps_places_first(&kv->places, page), key);
+           drps_extents_between(&kv->places, drps_extents_first(&kv->places, page), key);
 }
 
 static size_t value_bytes_of(const struct blockfile *kv, uint32_t key)
 {
-    return (size_t)drps_places_between(&kv->places, key, key + 1);
+    return (size_t)drps_extents_between(&kv->places, key, key + 1);
 }
 
 /* Take the values of a run that was read. */
@@ -236,7 +236,7 @@ static int take_values(const struct blockfile *kv, const struct transfer *t, con
     uint32_t verified = UINT32_MAX;
     for (size_t i = t->run.key; i < t->run.key + t->run.keys; i++) {
         const size_t k = (size_t)(c->order[i] & UINT32_MAX);
-        const uint32_t page = drps_places_page(&kv->places, c->keys[k]);
+        const uint32_t page = drps_extents_page(&kv->places, c->keys[k]);
         int rc = page == verified ? 0 : verify_page(kv, t, page, err);
         if (rc < 0) return rc;
         verified = page;
@@ -260,8 +260,8 @@ static int fill_pages(struct blockfile *kv, const struct transfer *t, const stru
 {
     const size_t keys_end = t->run.key + t->run.keys;
     for (size_t k = t->run.key; k < keys_end;) {
-        const uint32_t page = drps_places_page(&kv->places, c->keys[k]);
-        const uint32_t end = drps_places_first(&kv->places, page + 1);
+        const uint32_t page = drps_extents_page(&kv->places, c->keys[k]);
+        const uint32_t end = drps_extents_first(&kv->places, page + 1);
         int rc = prepare_page(kv, t, page, err);
         if (rc < 0) return rc;
         for (; k < keys_end && c->keys[k] < end; k++)
@@ -303,9 +303,10 @@ static int plan_run(struct blockfile *kv, struct call *c)
     if (c->run.keys) return 1;
     if (c->next == c->n) return 0;
     if (c->write)
-        drps_places_write_run(&kv->places, c->keys, c->n, c->next, kv->stored, &c->run);
+        drps_extents_write_run(&kv->places, c->keys, c->n, c->next, kv->stored, &c->run);
     else
-        drps_places_read_run(&kv->places, c->keys, c->order, c->n, c->next, kv->gap_bytes, &c->run);
+        drps_extents_read_run(&kv->places, c->keys, c->order, c->n, c->next, kv->gap_bytes,
+                              &c->run);
     c->next += c->run.keys;
     return 1;
 }
@@ -402,7 +403,7 @@ static int get_locked(struct blockfile *kv, const uint32_t *keys, size_t n, void
                          .n = n - at < SORT_KEYS ? n - at : SORT_KEYS,
                          .order = kv->order,
                          .out = values_out + at};
-        drps_places_sort(&kv->places, c.keys, c.n, kv->order);
+        drps_extents_sort(&kv->places, c.keys, c.n, kv->order);
         rc = move(kv, &c, err);
     }
     return rc;

@@ -25,7 +25,7 @@
 
 enum { DRPS_RUN_BYTES = 256 << 10 }; /* of a run of more than one page, at most */
 
-struct drps_places {
+struct drps_extents {
     const uint32_t *block_first; /* [blocks + 1] borrowed */
     size_t blocks;
     size_t row_bytes;
@@ -34,7 +34,7 @@ struct drps_places {
     uint32_t pages;       /* at most as many as blocks */
     uint32_t *page_first; /* own: [pages + 1] first block of each; NULL: page p has block p alone */
     uint32_t *page_at;    /* own: [pages] its first sector */
-    struct drps_vacancy vacancy; /* own: sectors of the file that belong to no page */
+    struct drps_free_sectors vacancy; /* own: sectors of the file that belong to no page */
 };
 
 struct drps_run {
@@ -44,46 +44,46 @@ struct drps_run {
     int shared; /* of a run to write: it must be read before */
 };
 
-/* What drps_places_init() will make. */
-struct drps_places_size {
+/* What drps_extents_init() will make. */
+struct drps_extents_size {
     uint32_t pages;
     uint64_t table_bytes; /* memory */
     uint64_t page_bytes;  /* of the largest page */
 };
-void drps_places_measure(const uint32_t *block_first, size_t blocks, size_t row_bytes,
-                         uint32_t sector, struct drps_places_size *out);
+void drps_extents_measure(const uint32_t *block_first, size_t blocks, size_t row_bytes,
+                          uint32_t sector, struct drps_extents_size *out);
 
 /* 0, -ENOMEM, or -EOVERFLOW: the file would have too many sectors. `p` may be destroyed whatever
  * the result. */
-int drps_places_init(struct drps_places *p, const uint32_t *block_first, size_t blocks,
-                     size_t row_bytes, uint32_t sector);
-void drps_places_destroy(struct drps_places *p);
+int drps_extents_init(struct drps_extents *p, const uint32_t *block_first, size_t blocks,
+                      size_t row_bytes, uint32_t sector);
+void drps_extents_destroy(struct drps_extents *p);
 
 /* The page of a block. */
-uint32_t drps_places_page(const struct drps_places *p, uint32_t block);
+uint32_t drps_extents_page(const struct drps_extents *p, uint32_t block);
 
-static inline uint32_t drps_places_first(const struct drps_places *p, uint32_t page)
+static inline uint32_t drps_extents_first(const struct drps_extents *p, uint32_t page)
 {
     return p->page_first ? p->page_first[page] : page;
 }
 
 /* Where a page is now. */
-static inline uint64_t drps_places_offset(const struct drps_places *p, uint32_t page)
+static inline uint64_t drps_extents_offset(const struct drps_extents *p, uint32_t page)
 {
     return (uint64_t)p->page_at[page] * p->sector;
 }
 
 /* Bytes of the rows of blocks [a, b). */
-static inline uint64_t drps_places_between(const struct drps_places *p, uint32_t a, uint32_t b)
+static inline uint64_t drps_extents_between(const struct drps_extents *p, uint32_t a, uint32_t b)
 {
     return (uint64_t)(p->block_first[b] - p->block_first[a]) * p->row_bytes;
 }
 
 /* Sectors of a page. */
-static inline uint32_t drps_places_extent(const struct drps_places *p, uint32_t page)
+static inline uint32_t drps_extents_extent(const struct drps_extents *p, uint32_t page)
 {
     const uint64_t bytes =
-        drps_places_between(p, drps_places_first(p, page), drps_places_first(p, page + 1));
+        drps_extents_between(p, drps_extents_first(p, page), drps_extents_first(p, page + 1));
     return (uint32_t)((bytes + p->sector - 1) / p->sector);
 }
 
@@ -91,17 +91,18 @@ static inline uint32_t drps_places_extent(const struct drps_places *p, uint32_t 
  * Blocks `keys` [n], increasing, in the order in which they lie, to be read so: in the lower half
  * of order_out[i] the index of a key, in the upper half its page's first sector.
  */
-void drps_places_sort(const struct drps_places *p, const uint32_t *keys, size_t n,
-                      uint64_t *order_out);
+void drps_extents_sort(const struct drps_extents *p, const uint32_t *keys, size_t n,
+                       uint64_t *order_out);
 
 /* The run to read that begins with order[from], from < n. gap_bytes: of what lies between pages
  * that are wanted, for each gap; 0: none. run_out->key and keys count in `order`. */
-void drps_places_read_run(const struct drps_places *p, const uint32_t *keys, const uint64_t *order,
-                          size_t n, size_t from, uint64_t gap_bytes, struct drps_run *run_out);
+void drps_extents_read_run(const struct drps_extents *p, const uint32_t *keys,
+                           const uint64_t *order, size_t n, size_t from, uint64_t gap_bytes,
+                           struct drps_run *run_out);
 
 /* The run to write that begins with keys[from], from < n: blocks [n], increasing. Its pages are
  * where the run says from now on. `stored`: bitmap of the blocks that the file has. */
-void drps_places_write_run(struct drps_places *p, const uint32_t *keys, size_t n, size_t from,
-                           const uint64_t *stored, struct drps_run *run_out);
+void drps_extents_write_run(struct drps_extents *p, const uint32_t *keys, size_t n, size_t from,
+                            const uint64_t *stored, struct drps_run *run_out);
 
 #endif

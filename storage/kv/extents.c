@@ -49,20 +49,21 @@ static uint64_t with_spare(uint64_t sectors)
     return sectors + sectors / SPARE_PART;
 }
 
-void drps_places_measure(const uint32_t *block_first, size_t blocks, size_t row_bytes,
-                         uint32_t sector, struct drps_places_size *out)
+void drps_extents_measure(const uint32_t *block_first, size_t blocks, size_t row_bytes,
+                          uint32_t sector, struct drps_extents_size *out)
 {
     struct maker m = {block_first, blocks, row_bytes, sector, 0, 0};
-    *out = (struct drps_places_size){0};
+    *out = (struct drps_extents_size){0};
     for (; m.next < blocks; out->pages++) {
         const uint64_t bytes = make_page(&m);
         if (bytes > out->page_bytes) out->page_bytes = bytes;
     }
     const uint64_t each = sizeof(uint32_t) * (out->pages == blocks ? 1 : 2);
-    out->table_bytes = (out->pages + UINT64_C(1)) * each + drps_vacancy_bytes(with_spare(m.at));
+    out->table_bytes =
+        (out->pages + UINT64_C(1)) * each + drps_free_sectors_bytes(with_spare(m.at));
 }
 
-static int make_tables(struct drps_places *p, uint32_t sectors)
+static int make_tables(struct drps_extents *p, uint32_t sectors)
 {
     p->page_at = drps_array_new(p->pages, sizeof(*p->page_at));
     if (p->pages < p->blocks) {
@@ -70,21 +71,21 @@ static int make_tables(struct drps_places *p, uint32_t sectors)
         if (!p->page_first) return -ENOMEM;
         p->page_first[p->pages] = (uint32_t)p->blocks;
     }
-    return p->page_at ? drps_vacancy_init(&p->vacancy, sectors) : -ENOMEM;
+    return p->page_at ? drps_free_sectors_init(&p->vacancy, sectors) : -ENOMEM;
 }
 
-int drps_places_init(struct drps_places *p, const uint32_t *block_first, size_t blocks,
-                     size_t row_bytes, uint32_t sector)
+int drps_extents_init(struct drps_extents *p, const uint32_t *block_first, size_t blocks,
+                      size_t row_bytes, uint32_t sector)
 {
     struct maker m = {block_first, blocks, row_bytes, sector, 0, 0};
-    *p = (struct drps_places){
+    *p = (struct drps_extents){
         .block_first = block_first, .blocks = blocks, .row_bytes = row_bytes, .sector = sector};
     for (; m.next < blocks; p->pages++)
         if (make_page(&m) > UINT32_MAX) return -EOVERFLOW;
     if (with_spare(m.at) > UINT32_MAX) return -EOVERFLOW;
     p->cursor = (uint32_t)m.at;
     if (make_tables(p, (uint32_t)with_spare(m.at)) < 0) return -ENOMEM;
-    drps_vacancy_mark(&p->vacancy, 0, p->cursor, 1);
+    drps_free_sectors_mark(&p->vacancy, 0, p->cursor, 1);
     m.next = 0;
     m.at = 0;
     for (uint32_t page = 0; page < p->pages; page++) {
@@ -95,15 +96,15 @@ int drps_places_init(struct drps_places *p, const uint32_t *block_first, size_t 
     return 0;
 }
 
-void drps_places_destroy(struct drps_places *p)
+void drps_extents_destroy(struct drps_extents *p)
 {
     free(p->page_first);
     free(p->page_at);
-    drps_vacancy_destroy(&p->vacancy);
+    drps_free_sectors_destroy(&p->vacancy);
     memset(p, 0, sizeof(*p));
 }
 
-uint32_t drps_places_page(const struct drps_places *p, uint32_t block)
+uint32_t drps_extents_page(const struct drps_extents *p, uint32_t block)
 {
     if (!p->page_first) return block;
     uint32_t low = 0, high = p->pages; /* page_first[low] <= block < page_first[high] */
@@ -127,16 +128,17 @@ static int by_place(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-void drps_places_sort(const struct drps_places *p, const uint32_t *keys, size_t n,
-                      uint64_t *order_out)
+void drps_extents_sort(const struct drps_extents *p, const uint32_t *keys, size_t n,
+                       uint64_t *order_out)
 {
     for (size_t i = 0; i < n; i++)
-        order_out[i] = (uint64_t)p->page_at[drps_places_page(p, keys[i])] << 32 | i;
+        order_out[i] = (uint64_t)p->page_at[drps_extents_page(p, keys[i])] << 32 | i;
     if (n) qsort(order_out, n, sizeof(*order_out), by_place);
 }
 
-void drps_places_read_run(const struct drps_places *p, const uint32_t *keys, const uint64_t *order,
-                          size_t n, size_t from, uint64_t gap_bytes, struct drps_run *run_out)
+void drps_extents_read_run(const struct drps_extents *p, const uint32_t *keys,
+                           const uint64_t *order, size_t n, size_t from, uint64_t gap_bytes,
+                           struct drps_run *run_out)
 {
     const uint64_t first = order[from] >> 32;
     uint64_t last = first, end = first; /* sectors: of the last page, and behind it */
@@ -144,8 +146,8 @@ void drps_places_read_run(const struct drps_places *p, const uint32_t *keys, con
     for (; i < n; i++) {
         const uint64_t at = order[i] >> 32;
         if (i > from && at == last) continue;
-        const uint32_t page = drps_places_page(p, keys[order[i] & UINT32_MAX]);
-        const uint64_t new_end = at + drps_places_extent(p, page);
+        const uint32_t page = drps_extents_page(p, keys[order[i] & UINT32_MAX]);
+        const uint64_t new_end = at + drps_extents_extent(p, page);
         if (i > from &&
             ((at - end) * p->sector > gap_bytes || (new_end - first) * p->sector > DRPS_RUN_BYTES))
             break;
@@ -170,11 +172,11 @@ struct wanted {
     int shared;
 };
 
-static struct wanted wanted_page(const struct drps_places *p, const uint32_t *keys, size_t n,
+static struct wanted wanted_page(const struct drps_extents *p, const uint32_t *keys, size_t n,
                                  size_t from, const uint64_t *stored)
 {
-    struct wanted w = {.page = drps_places_page(p, keys[from]), .end = from + 1};
-    w.sectors = drps_places_extent(p, w.page);
+    struct wanted w = {.page = drps_extents_page(p, keys[from]), .end = from + 1};
+    w.sectors = drps_extents_extent(p, w.page);
     if (!p->page_first) return w;
     w.end = from;
     for (uint32_t b = p->page_first[w.page]; b < p->page_first[w.page + 1]; b++) {
@@ -201,24 +203,24 @@ static void extend(struct reach *r, const struct wanted *w, int fits)
     r->end = w->end;
 }
 
-static void move_pages(struct drps_places *p, const uint32_t *keys, size_t from, size_t end,
+static void move_pages(struct drps_extents *p, const uint32_t *keys, size_t from, size_t end,
                        uint32_t to)
 {
     uint32_t page = UINT32_MAX;
     p->cursor = to;
     for (size_t i = from; i < end; i++) {
-        if (drps_places_page(p, keys[i]) == page) continue;
-        page = drps_places_page(p, keys[i]);
-        const uint32_t n = drps_places_extent(p, page);
-        drps_vacancy_mark(&p->vacancy, p->page_at[page], n, 0);
+        if (drps_extents_page(p, keys[i]) == page) continue;
+        page = drps_extents_page(p, keys[i]);
+        const uint32_t n = drps_extents_extent(p, page);
+        drps_free_sectors_mark(&p->vacancy, p->page_at[page], n, 0);
         p->page_at[page] = p->cursor;
         p->cursor += n;
     }
-    drps_vacancy_mark(&p->vacancy, to, p->cursor - to, 1);
+    drps_free_sectors_mark(&p->vacancy, to, p->cursor - to, 1);
 }
 
-void drps_places_write_run(struct drps_places *p, const uint32_t *keys, size_t n, size_t from,
-                           const uint64_t *stored, struct drps_run *run_out)
+void drps_extents_write_run(struct drps_extents *p, const uint32_t *keys, size_t n, size_t from,
+                            const uint64_t *stored, struct drps_run *run_out)
 {
     struct wanted w = wanted_page(p, keys, n, from, stored);
     const int shared = w.shared;
@@ -226,8 +228,8 @@ void drps_places_write_run(struct drps_places *p, const uint32_t *keys, size_t n
     uint32_t free_at = 0, room = 0;
     if (!shared && n - from > 1) {
         const uint64_t all = (uint64_t)(n - from) * w.sectors;
-        room =
-            drps_vacancy_find(&p->vacancy, p->cursor, all < most ? (uint32_t)all : most, &free_at);
+        room = drps_free_sectors_find(&p->vacancy, p->cursor, all < most ? (uint32_t)all : most,
+                                      &free_at);
     }
     struct reach stay = {.sectors = w.sectors, .end = w.end, .open = 1};
     struct reach go = {.end = from, .open = 1};

@@ -19,7 +19,7 @@ static uint64_t leaves_for(uint64_t words)
     return leaves;
 }
 
-uint64_t drps_vacancy_bytes(uint64_t sectors)
+uint64_t drps_free_sectors_bytes(uint64_t sectors)
 {
     const uint64_t words = words_of(sectors);
     return words * sizeof(uint64_t) + leaves_for(words) * sizeof(struct drps_vacant);
@@ -32,7 +32,7 @@ static uint32_t ones_below(uint64_t bits) /* in a row, from bit 0 on */
     return ~bits ? (uint32_t)__builtin_ctzll(~bits) : WORD;
 }
 
-static struct drps_vacant of_word(const struct drps_vacancy *v, uint32_t word)
+static struct drps_vacant of_word(const struct drps_free_sectors *v, uint32_t word)
 {
     struct drps_vacant s = {0};
     if (word >= v->words || !~v->used[word]) return s;
@@ -44,13 +44,13 @@ static struct drps_vacant of_word(const struct drps_vacancy *v, uint32_t word)
     return s;
 }
 
-static struct drps_vacant of_node(const struct drps_vacancy *v, uint32_t i)
+static struct drps_vacant of_node(const struct drps_free_sectors *v, uint32_t i)
 {
     return i < v->leaves ? v->node[i] : of_word(v, i - v->leaves);
 }
 
 /* Node i, whose two children have `half` sectors each. Returns whether it has changed. */
-static int join(struct drps_vacancy *v, uint32_t i, uint64_t half)
+static int join(struct drps_free_sectors *v, uint32_t i, uint64_t half)
 {
     const struct drps_vacant a = of_node(v, 2 * i), b = of_node(v, 2 * i + 1), old = v->node[i];
     struct drps_vacant s = {.front = a.front == half ? a.front + b.front : a.front,
@@ -63,7 +63,7 @@ static int join(struct drps_vacancy *v, uint32_t i, uint64_t half)
 }
 
 /* Whatever is above words [first, last], as far up as anything changes. */
-static void join_above(struct drps_vacancy *v, uint32_t first, uint32_t last)
+static void join_above(struct drps_free_sectors *v, uint32_t first, uint32_t last)
 {
     uint64_t half = WORD;
     int changed = 1;
@@ -79,10 +79,10 @@ static void join_above(struct drps_vacancy *v, uint32_t first, uint32_t last)
     }
 }
 
-int drps_vacancy_init(struct drps_vacancy *v, uint32_t sectors)
+int drps_free_sectors_init(struct drps_free_sectors *v, uint32_t sectors)
 {
     const uint32_t words = (uint32_t)words_of(sectors);
-    *v = (struct drps_vacancy){
+    *v = (struct drps_free_sectors){
         .sectors = sectors, .words = words, .leaves = (uint32_t)leaves_for(words)};
     v->used = calloc(words ? words : 1, sizeof(*v->used));
     v->node = calloc(v->leaves, sizeof(*v->node));
@@ -92,14 +92,14 @@ int drps_vacancy_init(struct drps_vacancy *v, uint32_t sectors)
     return 0;
 }
 
-void drps_vacancy_destroy(struct drps_vacancy *v)
+void drps_free_sectors_destroy(struct drps_free_sectors *v)
 {
     free(v->used);
     free(v->node);
     memset(v, 0, sizeof(*v));
 }
 
-void drps_vacancy_mark(struct drps_vacancy *v, uint32_t first, uint32_t n, int used)
+void drps_free_sectors_mark(struct drps_free_sectors *v, uint32_t first, uint32_t n, int used)
 {
     if (!n) return;
     const uint32_t end = first + n;
@@ -117,7 +117,7 @@ void drps_vacancy_mark(struct drps_vacancy *v, uint32_t first, uint32_t n, int u
 
 /* A walk from left to right. */
 struct walk {
-    const struct drps_vacancy *v;
+    const struct drps_free_sectors *v;
     uint64_t from;     /* sector: a piece begins here at the earliest */
     uint32_t want;     /* sectors */
     uint64_t run, end; /* free sectors in a row before `end`, up to which all is looked through */
@@ -167,7 +167,8 @@ static int walk_node(struct walk *w, uint32_t i, uint64_t first, uint64_t n)
     return walk_node(w, 2 * i, first, n / 2) || walk_node(w, 2 * i + 1, first + n / 2, n / 2);
 }
 
-static int find_behind(const struct drps_vacancy *v, uint32_t from, uint32_t want, uint32_t *at_out)
+static int find_behind(const struct drps_free_sectors *v, uint32_t from, uint32_t want,
+                       uint32_t *at_out)
 {
     struct walk w = {.v = v, .from = from, .want = want, .end = from};
     if (!walk_node(&w, 1, 0, (uint64_t)v->leaves * WORD)) return 0;
@@ -175,8 +176,8 @@ static int find_behind(const struct drps_vacancy *v, uint32_t from, uint32_t wan
     return 1;
 }
 
-uint32_t drps_vacancy_find(const struct drps_vacancy *v, uint32_t from, uint32_t want,
-                           uint32_t *at_out)
+uint32_t drps_free_sectors_find(const struct drps_free_sectors *v, uint32_t from, uint32_t want,
+                                uint32_t *at_out)
 {
     const uint32_t longest = of_node(v, 1).longest;
     if (want > longest) want = longest;

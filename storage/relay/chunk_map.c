@@ -21,10 +21,10 @@ static void clear(uint64_t *bits, uint64_t i)
     bits[i / 64] &= ~(UINT64_C(1) << i % 64);
 }
 
-int drps_slots_init(struct drps_slots *slots, uint64_t n)
+int drps_chunk_map_init(struct drps_chunk_map *slots, uint64_t n)
 {
     const size_t words = (size_t)n / 64 + 1;
-    *slots = (struct drps_slots){.n = n};
+    *slots = (struct drps_chunk_map){.n = n};
     slots->sums = drps_array_new((size_t)n, sizeof(*slots->sums));
     slots->bytes = drps_array_new((size_t)n, sizeof(*slots->bytes));
     slots->next = drps_array_new((size_t)n, sizeof(*slots->next));
@@ -37,7 +37,7 @@ int drps_slots_init(struct drps_slots *slots, uint64_t n)
     return 0;
 }
 
-void drps_slots_destroy(struct drps_slots *slots)
+void drps_chunk_map_destroy(struct drps_chunk_map *slots)
 {
     free(slots->sums);
     free(slots->bytes);
@@ -47,7 +47,7 @@ void drps_slots_destroy(struct drps_slots *slots)
 }
 
 /* The first vacant slot of [from, end), or end. */
-static uint64_t find_vacant(const struct drps_slots *slots, uint64_t from, uint64_t end)
+static uint64_t find_vacant(const struct drps_chunk_map *slots, uint64_t from, uint64_t end)
 {
     while (from < end) {
         const uint64_t word = slots->vacant[from / 64] >> from % 64;
@@ -60,7 +60,7 @@ static uint64_t find_vacant(const struct drps_slots *slots, uint64_t from, uint6
     return end;
 }
 
-uint64_t drps_slots_take(struct drps_slots *slots, uint32_t n, uint32_t *n_out)
+uint64_t drps_chunk_map_take(struct drps_chunk_map *slots, uint32_t n, uint32_t *n_out)
 {
     uint64_t first = find_vacant(slots, slots->cursor, slots->n);
     if (first == slots->n) first = find_vacant(slots, 0, slots->n);
@@ -72,8 +72,8 @@ uint64_t drps_slots_take(struct drps_slots *slots, uint32_t n, uint32_t *n_out)
     return first;
 }
 
-void drps_slots_append(struct drps_slots *slots, struct drps_slot_list *list, uint32_t slot,
-                       uint32_t bytes, uint64_t sum)
+void drps_chunk_map_append(struct drps_chunk_map *slots, struct drps_slot_list *list, uint32_t slot,
+                           uint32_t bytes, uint64_t sum)
 {
     slots->sums[slot] = sum;
     slots->bytes[slot] = bytes;
@@ -86,17 +86,17 @@ void drps_slots_append(struct drps_slots *slots, struct drps_slot_list *list, ui
     set(slots->busy, slot);
 }
 
-void drps_slots_written(struct drps_slots *slots, uint32_t slot)
+void drps_chunk_map_written(struct drps_chunk_map *slots, uint32_t slot)
 {
     clear(slots->busy, slot);
 }
 
-int drps_slots_is_busy(const struct drps_slots *slots, uint32_t slot)
+int drps_chunk_map_is_busy(const struct drps_chunk_map *slots, uint32_t slot)
 {
     return has(slots->busy, slot);
 }
 
-void drps_slots_give_back(struct drps_slots *slots, struct drps_slot_list *list)
+void drps_chunk_map_give_back(struct drps_chunk_map *slots, struct drps_slot_list *list)
 {
     set(slots->vacant, list->first);
     list->first = slots->next[list->first];

@@ -10,7 +10,7 @@
 
 #define DRPS_NO_SLOT UINT32_MAX
 
-struct drps_slots {
+struct drps_chunk_map {
     uint64_t n;
     uint64_t *sums;   /* own: [n] checksum of each chunk written */
     uint32_t *bytes;  /* own: [n] of each: what the stream has there */
@@ -25,21 +25,21 @@ struct drps_slot_list {
     uint32_t first, last; /* DRPS_NO_SLOT: none */
 };
 
-/* 0 or -ENOMEM; drps_slots_destroy() is yours in both cases. n < DRPS_NO_SLOT. */
-int drps_slots_init(struct drps_slots *slots, uint64_t n);
-void drps_slots_destroy(struct drps_slots *slots);
+/* 0 or -ENOMEM; drps_chunk_map_destroy() is yours in both cases. n < DRPS_NO_SLOT. */
+int drps_chunk_map_init(struct drps_chunk_map *slots, uint64_t n);
+void drps_chunk_map_destroy(struct drps_chunk_map *slots);
 
 /* The next vacant slots behind the cursor, which goes round the file: as many as lie side by side,
  * n at most. They are taken. *n_out 0: none is left. */
-uint64_t drps_slots_take(struct drps_slots *slots, uint32_t n, uint32_t *n_out);
+uint64_t drps_chunk_map_take(struct drps_chunk_map *slots, uint32_t n, uint32_t *n_out);
 
 /* A slot that was taken, with the list's last chunk, which is being written from now on. */
-void drps_slots_append(struct drps_slots *slots, struct drps_slot_list *list, uint32_t slot,
-                       uint32_t bytes, uint64_t sum);
-void drps_slots_written(struct drps_slots *slots, uint32_t slot);
-int drps_slots_is_busy(const struct drps_slots *slots, uint32_t slot);
+void drps_chunk_map_append(struct drps_chunk_map *slots, struct drps_slot_list *list, uint32_t slot,
+                           uint32_t bytes, uint64_t sum);
+void drps_chunk_map_written(struct drps_chunk_map *slots, uint32_t slot);
+int drps_chunk_map_is_busy(const struct drps_chunk_map *slots, uint32_t slot);
 
 /* The list's first slot is vacant again. */
-void drps_slots_give_back(struct drps_slots *slots, struct drps_slot_list *list);
+void drps_chunk_map_give_back(struct drps_chunk_map *slots, struct drps_slot_list *list);
 
 #endif

@@ -14,8 +14,8 @@ enum { BLOCK_FRAMES = 30 };
 /* ---- Planning ---- */
 
 /* rows [windows + 1] is scratch: of one window, how many leave for which other. */
-static int count_ways(struct drps_reach *reach, const struct drps_window_source *source,
-                      uint64_t frames, struct drps_ways *next, uint32_t *rows,
+static int count_ways(struct drps_hold_limit *reach, const struct drps_window_source *source,
+                      uint64_t frames, struct drps_use_distances *next, uint32_t *rows,
                       uint64_t *leaving_out, struct drps_sends *sends, struct drps_err *err)
 {
     struct drps_store_window head = {0}, after = {0};
@@ -31,26 +31,26 @@ static int count_ways(struct drps_reach *reach, const struct drps_window_source 
         for (size_t i = 0; i < next->n_far; i++)
             rows[next->far[i]]++;
         for (uint32_t way = 2; way <= reach->windows; way++)
-            *drps_reach_count(reach, w, way) += rows[way];
+            *drps_hold_limit_count(reach, w, way) += rows[way];
         if (sends) drps_sends_add(sends, w, rows);
     }
     return 0;
 }
 
 int drps_hold_plan(const struct drps_window_source *source, uint64_t frames, uint64_t memory_bytes,
-                   struct drps_ways *next, uint32_t *reach_out, uint64_t *sent_out,
+                   struct drps_use_distances *next, uint32_t *reach_out, uint64_t *sent_out,
                    struct drps_sends *sends, struct drps_err *err)
 {
-    struct drps_reach reach;
+    struct drps_hold_limit reach;
     uint64_t leaving = 0;
     *sent_out = 0;
     uint32_t *rows = drps_array_new((size_t)source->windows + 1, sizeof(*rows));
-    int rc = drps_reach_init(&reach, source->windows, memory_bytes);
+    int rc = drps_hold_limit_init(&reach, source->windows, memory_bytes);
     if (rc == 0 && !rows) rc = -ENOMEM;
     if (rc < 0) (void)drps_err_set(err, rc, "no memory to plan which rows stay in memory");
     if (rc == 0) rc = count_ways(&reach, source, frames, next, rows, &leaving, sends, err);
-    if (rc == 0) *sent_out = leaving - drps_reach_hold(&reach, reach_out);
-    drps_reach_destroy(&reach);
+    if (rc == 0) *sent_out = leaving - drps_hold_limit_hold(&reach, reach_out);
+    drps_hold_limit_destroy(&reach);
     free(rows);
     return rc;
 }

@@ -29,7 +29,7 @@
  */
 DRPS_MUST_CHECK
 int drps_hold_plan(const struct drps_window_source *source, uint64_t frames, uint64_t memory_bytes,
-                   struct drps_ways *next, uint32_t *reach_out, uint64_t *sent_out,
+                   struct drps_use_distances *next, uint32_t *reach_out, uint64_t *sent_out,
                    struct drps_sends *sends, struct drps_err *err);
 
 /* ---- Shelves: a list of frames a window ---- */

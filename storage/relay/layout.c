@@ -254,9 +254,9 @@ int drps_relay_fits(const struct drps_relay_share *share, uint32_t windows)
 /*
  * Windows of an epoch, at most, where two neighbours may together have the rows of `pairs` pairs of
  * its largest step. A window ends before a step that would give it the rows of more than `pairs`
- * steps, or it and the one before those of more than 2 * pairs (index/windows/cut.c): of two neighbours,
- * the second one ended so has `pairs` steps or makes them 2 * pairs together, and the other one has
- * a step at least. Others end with training and with the epoch.
+ * steps, or it and the one before those of more than 2 * pairs (index/windows/cut.c): of two
+ * neighbours, the second one ended so has `pairs` steps or makes them 2 * pairs together, and the
+ * other one has a step at least. Others end with training and with the epoch.
  */
 static uint64_t most_windows(uint64_t steps, uint64_t pairs)
 {

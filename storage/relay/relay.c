@@ -59,7 +59,7 @@ static int relay_memory_need(const struct drps_store_config *config, uint64_t *l
 
 /* ---- Opening and closing ---- */
 
-static void free_ways(struct drps_ways *w)
+static void free_ways(struct drps_use_distances *w)
 {
     free(w->marks);
     free(w->far);
@@ -69,7 +69,7 @@ static void relay_close(struct drps_store *base)
 {
     struct drps_relay *st = (struct drps_relay *)base;
     if (!st) return;
-    drps_conductor_stop(st);
+    drps_window_thread_stop(st);
     drps_streams_close(st->streams);
     drps_pages_free(st->rows, st->rows_bytes);
     for (int i = 0; i < 2; i++) {
@@ -113,7 +113,7 @@ static uint32_t *row_numbers(const struct drps_relay *st)
     return drps_array_new(st->source.max_rows + DRPS_PICK_ROOM, sizeof(uint32_t));
 }
 
-static int make_ways(const struct drps_relay *st, struct drps_ways *w)
+static int make_ways(const struct drps_relay *st, struct drps_use_distances *w)
 {
     w->marks = drps_array_new(DRPS_WAYS_WORDS(st->source.max_rows), sizeof(*w->marks));
     w->far = row_numbers(st);
@@ -236,7 +236,7 @@ static int open_parts(struct drps_relay *st, struct drps_err *err)
     if (rc == 0) rc = drps_relay_reserve_scan(st, err);
     if (rc < 0) return rc;
     describe(st);
-    return drps_conductor_start(st, err);
+    return drps_window_thread_start(st, err);
 }
 
 static int relay_open(const struct drps_store_config *config, struct drps_store **st_out,

@@ -47,7 +47,6 @@ struct drps_relay_layout {
 /* The least memory for which drps_relay_share_surely() is right. */
 uint64_t drps_relay_sure_bytes(const struct drps_store_config *config);
 
-
 /* The best layout for the source's windows in buffer_bytes, which also has what is kept for each
  * window, on a disk of config->seek_bytes. DRPS_E_MEMORY_BUDGET when there is none. */
 DRPS_MUST_CHECK
@@ -70,8 +69,8 @@ enum { DRPS_RELAY_QUARTERS = 4 };
 struct drps_relay_window {
     uint64_t q;
     struct drps_store_window head;
-    uint32_t *frame;       /* own: [max_rows] where row of slot s lies */
-    struct drps_ways next; /* own: windows until it is used again */
+    uint32_t *frame;                /* own: [max_rows] where row of slot s lies */
+    struct drps_use_distances next; /* own: windows until it is used again */
 };
 
 struct drps_relay {
@@ -95,7 +94,7 @@ struct drps_relay {
     uint32_t *order;                  /* own: [max_rows] slots, or frames, in stream order */
     uint32_t *picked;                 /* own: [max_rows] slots, or frames, of those that move */
     uint32_t *ids;                    /* own: [max_rows] of the window being opened */
-    struct drps_ways prev;            /* own: of it, windows since the last use */
+    struct drps_use_distances prev;   /* own: of it, windows since the last use */
     uint32_t *counts;                 /* own: [K + 2] of rows, by distance */
     uint32_t (*parts)[DRPS_RELAY_QUARTERS]; /* own: [K + 2] the same of each quarter of them */
     struct drps_picker picker;
@@ -149,8 +148,8 @@ int drps_relay_close_window(struct drps_relay *st, uint64_t q, struct drps_err *
 uint32_t drps_relay_route(const struct drps_relay *st, uint32_t w, uint32_t distance);
 
 DRPS_MUST_CHECK
-int drps_conductor_start(struct drps_relay *st, struct drps_err *err);
-void drps_conductor_stop(struct drps_relay *st);
+int drps_window_thread_start(struct drps_relay *st, struct drps_err *err);
+void drps_window_thread_stop(struct drps_relay *st);
 
 /* Set the room for drps_relay_scan() aside on the disk. */
 DRPS_MUST_CHECK

@@ -242,7 +242,7 @@ static int is_in_stream(const struct drps_relay *st, uint64_t q, uint32_t prev)
 }
 
 /* How many of a window's far rows are of each way, to st->counts. */
-static void count_ways(struct drps_relay *st, const struct drps_ways *ways)
+static void count_ways(struct drps_relay *st, const struct drps_use_distances *ways)
 {
     memset(st->counts, 0, (st->source.windows + 2) * sizeof(*st->counts));
     for (size_t i = 0; i < ways->n_far; i++)
@@ -250,7 +250,7 @@ static void count_ways(struct drps_relay *st, const struct drps_ways *ways)
 }
 
 /* Their ids to st->order, from place st->counts[way] on; none where that is UINT32_MAX. */
-static void order_ids(struct drps_relay *st, const struct drps_ways *ways, size_t n)
+static void order_ids(struct drps_relay *st, const struct drps_use_distances *ways, size_t n)
 {
     (void)drps_pick(&st->picker, ways->marks, n, 1, st->ids, st->picked);
     for (size_t i = 0; i < ways->n_far; i++) {
@@ -360,7 +360,7 @@ static int list_sent(struct spool *sp, uint64_t q, struct drps_err *err)
 {
     struct drps_relay *st = sp->st;
     const uint32_t windows = st->source.windows, groups = st->layout.groups;
-    struct drps_ways *next = &st->prev; /* as scratch */
+    struct drps_use_distances *next = &st->prev; /* as scratch */
     struct drps_store_window head;
     uint32_t total = 0, at = 0;
     int rc =

@@ -27,7 +27,7 @@ void drps_streams_close(struct drps_streams *s)
     free(s->collected);
     free(s->pieces);
     free(s->streams);
-    drps_slots_destroy(&s->slots);
+    drps_chunk_map_destroy(&s->slots);
     free(s->places);
     free(s);
 }
@@ -43,7 +43,7 @@ static int allocate(struct drps_streams *s, const struct drps_streams_config *c)
     s->pieces = drps_array_new((size_t)DRPS_STREAMS_WRITES * c->write_chunks, sizeof(*s->pieces));
     s->streams = calloc(c->n + 1, sizeof(*s->streams));
     s->places = drps_array_new(c->read_chunks, sizeof(*s->places));
-    if (drps_slots_init(&s->slots, c->slots) < 0) return -ENOMEM;
+    if (drps_chunk_map_init(&s->slots, c->slots) < 0) return -ENOMEM;
     return s->mem && s->chunks && s->free && s->collected && s->pieces && s->streams && s->places
                ? 0
                : -ENOMEM;

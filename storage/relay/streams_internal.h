@@ -1,6 +1,6 @@
 /*
- * What the parts of the streams share: streams.c opens them, streams_write.c fills chunks and writes
- * them, streams_read.c reads them back, streams_io.c waits for requests. Private to these.
+ * What the parts of the streams share: streams.c opens them, streams_write.c fills chunks and
+ * writes them, streams_read.c reads them back, streams_io.c waits for requests. Private to these.
  */
 #ifndef DRPS_RELAY_STREAMS_INTERNAL_H
 #define DRPS_RELAY_STREAMS_INTERNAL_H
@@ -72,7 +72,7 @@ struct drps_streams {
     uint32_t idle[DRPS_STREAMS_WRITES]; /* a stack of writes that are not under way */
     unsigned idle_n;
     struct drps_stream *streams; /* own: [n] */
-    struct drps_slots slots;
+    struct drps_chunk_map slots;
     struct drps_aio_op pending[DRPS_STREAMS_READS];
     size_t pending_n;
     struct drps_streams_place *places; /* own: [read_chunks] */

@@ -36,7 +36,7 @@ static uint32_t side_by_side(const struct drps_streams *s, uint32_t slot, uint64
     if (most > room) most = room;
     if (most > bytes) most = bytes;
     while (n < most && s->slots.next[slot + n - 1] == slot + n &&
-           !drps_slots_is_busy(&s->slots, slot + n))
+           !drps_chunk_map_is_busy(&s->slots, slot + n))
         n++;
     return n;
 }
@@ -68,7 +68,7 @@ static int ask_ahead(struct drps_streams *s, struct drps_err *err)
            r->under_way < DRPS_STREAMS_READS) {
         const uint64_t left = r->limit - r->asked, room = chunks - (r->asked - r->taken);
         const uint32_t slot = next_to_ask(s);
-        if (drps_slots_is_busy(&s->slots, slot)) break;
+        if (drps_chunk_map_is_busy(&s->slots, slot)) break;
         ask(s, slot, side_by_side(s, slot, left < room ? left : room));
     }
     return drps_streams_submit(s, err);
@@ -178,7 +178,7 @@ int drps_streams_skip(struct drps_streams *s, size_t n, struct drps_err *err)
     r->taken++;
     r->at = 0;
     r->verified = 0;
-    if (!r->keep) drps_slots_give_back(&s->slots, &s->streams[r->stream].slots);
+    if (!r->keep) drps_chunk_map_give_back(&s->slots, &s->streams[r->stream].slots);
     return ask_ahead(s, err);
 }
 
@@ -246,7 +246,7 @@ int drps_streams_end(struct drps_streams *s, struct drps_err *err)
     int rc = stop_reading(s, err);
     if (rc < 0 || !read) return rc;
     while (st->slots.first != DRPS_NO_SLOT)
-        drps_slots_give_back(&s->slots, &st->slots);
+        drps_chunk_map_give_back(&s->slots, &st->slots);
     if (st->tail != DRPS_STREAMS_NONE) {
         s->free[s->free_n++] = st->tail;
         drps_streams_drop_tail(s, (size_t)(st - s->streams));

@@ -11,7 +11,7 @@ void drps_streams_written(struct drps_streams *s, uint32_t number)
 {
     const struct drps_streams_write *w = &s->writes[number];
     for (uint32_t i = 0; i < w->n; i++) {
-        drps_slots_written(&s->slots, w->slot + i);
+        drps_chunk_map_written(&s->slots, w->slot + i);
         s->free[s->free_n++] =
             (int32_t)((size_t)((char *)w->chunks[i].iov_base - s->mem) / s->config.chunk_bytes);
     }
@@ -35,7 +35,8 @@ static int write_chunks(struct drps_streams *s, const int32_t *buffers, uint32_t
         w->chunks[i] =
             (struct iovec){.iov_base = drps_streams_buffer(s, b), .iov_len = s->config.chunk_bytes};
         const struct drps_streams_chunk *c = &s->chunks[b];
-        drps_slots_append(&s->slots, &s->streams[c->stream].slots, w->slot + i, c->bytes, c->sum);
+        drps_chunk_map_append(&s->slots, &s->streams[c->stream].slots, w->slot + i, c->bytes,
+                              c->sum);
     }
     const struct drps_aio_op op = {.pieces = w->chunks,
                                    .pieces_n = n,
@@ -52,7 +53,7 @@ int drps_streams_flush(struct drps_streams *s, struct drps_err *err)
     const uint32_t n = s->collected_n;
     s->collected_n = 0;
     for (uint32_t done = 0, now; done < n; done += now) {
-        const uint64_t slot = drps_slots_take(&s->slots, n - done, &now);
+        const uint64_t slot = drps_chunk_map_take(&s->slots, n - done, &now);
         if (!now)
             return drps_err_set(err, DRPS_E_CORRUPT,
                                 "%s: more rows are on their way than there are: the plan's windows "

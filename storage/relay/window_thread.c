@@ -89,7 +89,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-int drps_conductor_start(struct drps_relay *st, struct drps_err *err)
+int drps_window_thread_start(struct drps_relay *st, struct drps_err *err)
 {
     const int rc = pthread_create(&st->conductor, NULL, run, st);
     if (rc) return drps_err_set(err, -rc, "cannot start the row store's thread: %s", strerror(rc));
@@ -97,7 +97,7 @@ int drps_conductor_start(struct drps_relay *st, struct drps_err *err)
     return 0;
 }
 
-void drps_conductor_stop(struct drps_relay *st)
+void drps_window_thread_stop(struct drps_relay *st)
 {
     if (!st->started) return;
     (void)pthread_mutex_lock(&st->lock);

@@ -77,7 +77,7 @@ static size_t list_staying(struct drps_relay *st, uint64_t q)
 }
 
 /* All rows of the first window are new: none has stayed. */
-static void mark_all(struct drps_ways *ways, size_t n, uint32_t windows)
+static void mark_all(struct drps_use_distances *ways, size_t n, uint32_t windows)
 {
     for (size_t i = 0; i < DRPS_WAYS_WORDS(n); i++)
         ways->marks[i] = UINT64_MAX;

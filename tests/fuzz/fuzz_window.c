@@ -27,7 +27,7 @@ static void check_numbers(const struct drps_window *w)
 }
 
 /* The ways of one part are its distances. */
-static void check_ways(const struct drps_ways *ways, const uint32_t *plain, size_t n)
+static void check_ways(const struct drps_use_distances *ways, const uint32_t *plain, size_t n)
 {
     size_t k = 0;
     for (size_t s = 0; s < n; s++) {
@@ -42,12 +42,12 @@ static void check_both_ways(const uint8_t *data, size_t size, const struct drps_
 {
     const size_t n = all->n;
     struct drps_window head = {0};
-    struct drps_ways ways[2];
+    struct drps_use_distances ways[2];
     for (int i = 0; i < 2; i++) {
-        ways[i] = (struct drps_ways){malloc(DRPS_WAYS_WORDS(n) * 8), malloc(n * 4 + 1), 0};
+        ways[i] = (struct drps_use_distances){malloc(DRPS_WAYS_WORDS(n) * 8), malloc(n * 4 + 1), 0};
         CHECK(ways[i].marks && ways[i].far);
     }
-    CHECK(drps_window_decode_ways(data, size, 1, &head, &ways[0], &ways[1], NULL) == 0);
+    CHECK(drps_window_decode_use_distances(data, size, 1, &head, &ways[0], &ways[1], NULL) == 0);
     CHECK(head.n == n);
     check_ways(&ways[0], all->next, n);
     check_ways(&ways[1], all->prev, n);

@@ -12,18 +12,18 @@
 #include "support/lists.h"
 
 struct brute {
-    struct tally tally;
+    struct counts tally;
     uint8_t *rows;  /* own: [batches][blocks] counted accesses of rows */
     uint8_t *now;   /* own: the same of merged blocks */
     uint8_t *group; /* own: [blocks] */
 };
 
-static int touches(struct tally *t, uint32_t batch, uint32_t block)
+static int touches(struct counts *t, uint32_t batch, uint32_t block)
 {
     return ((struct brute *)t)->now[(size_t)batch * t->blocks + block];
 }
 
-static int brute_counts(struct tally *t, uint32_t *count_out, struct drps_err *err)
+static int brute_counts(struct counts *t, uint32_t *count_out, struct drps_err *err)
 {
     (void)err;
     for (uint32_t i = 0; i < t->blocks; i++) {
@@ -34,7 +34,7 @@ static int brute_counts(struct tally *t, uint32_t *count_out, struct drps_err *e
     return 0;
 }
 
-static int brute_signatures(struct tally *t, uint64_t *sig_out, struct drps_err *err)
+static int brute_signatures(struct counts *t, uint64_t *sig_out, struct drps_err *err)
 {
     (void)err;
     for (uint32_t i = 0; i < t->blocks; i++) {
@@ -45,7 +45,7 @@ static int brute_signatures(struct tally *t, uint64_t *sig_out, struct drps_err 
     return 0;
 }
 
-static int brute_minhash(struct tally *t, uint64_t salt, uint32_t *min_out, struct drps_err *err)
+static int brute_minhash(struct counts *t, uint64_t salt, uint32_t *min_out, struct drps_err *err)
 {
     (void)err;
     for (uint32_t i = 0; i < t->blocks; i++) {
@@ -58,7 +58,7 @@ static int brute_minhash(struct tally *t, uint64_t salt, uint32_t *min_out, stru
     return 0;
 }
 
-static uint32_t both(struct tally *t, uint32_t i, uint32_t j)
+static uint32_t both(struct counts *t, uint32_t i, uint32_t j)
 {
     uint32_t count = 0;
     for (uint32_t b = 0; b < t->batches; b++)
@@ -66,7 +66,7 @@ static uint32_t both(struct tally *t, uint32_t i, uint32_t j)
     return count;
 }
 
-static int brute_cocounts(struct tally *t, const struct block_pair *pairs, size_t n,
+static int brute_cocounts(struct counts *t, const struct block_pair *pairs, size_t n,
                           uint32_t *count_out, struct drps_err *err)
 {
     (void)err;
@@ -82,14 +82,14 @@ static int is_among(uint32_t block, const uint32_t *with, size_t n)
     return 0;
 }
 
-static int brute_groups(struct tally *t, const uint8_t *group, struct drps_err *err)
+static int brute_groups(struct counts *t, const uint8_t *group, struct drps_err *err)
 {
     (void)err;
     memcpy(((struct brute *)t)->group, group, t->blocks);
     return 0;
 }
 
-static int brute_pairs(struct tally *t, const uint32_t *with, size_t with_n, uint64_t memory_bytes,
+static int brute_pairs(struct counts *t, const uint32_t *with, size_t with_n, uint64_t memory_bytes,
                        struct block_pair_count **pairs_out, size_t *n_out, struct drps_err *err)
 {
     const uint8_t *group = ((struct brute *)t)->group;
@@ -112,7 +112,7 @@ static int brute_pairs(struct tally *t, const uint32_t *with, size_t with_n, uin
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET, "%zu pairs", n);
 }
 
-static int brute_pair_work(struct tally *t, uint64_t *work_out, struct drps_err *err)
+static int brute_pair_work(struct counts *t, uint64_t *work_out, struct drps_err *err)
 {
     (void)err;
     *work_out = 0;
@@ -125,7 +125,7 @@ static int brute_pair_work(struct tally *t, uint64_t *work_out, struct drps_err 
     return 0;
 }
 
-static int brute_merge(struct tally *t, const struct block_pair *pairs, size_t n,
+static int brute_merge(struct counts *t, const struct block_pair *pairs, size_t n,
                        struct drps_err *err)
 {
     uint8_t *now = ((struct brute *)t)->now;
@@ -139,7 +139,7 @@ static int brute_merge(struct tally *t, const struct block_pair *pairs, size_t n
     return 0;
 }
 
-static int brute_reset(struct tally *t, struct drps_err *err)
+static int brute_reset(struct counts *t, struct drps_err *err)
 {
     struct brute *brute = (struct brute *)t;
     (void)err;
@@ -147,7 +147,7 @@ static int brute_reset(struct tally *t, struct drps_err *err)
     return 0;
 }
 
-static int brute_lists(struct tally *t, const uint32_t *rows, size_t n, uint64_t memory_bytes,
+static int brute_lists(struct counts *t, const uint32_t *rows, size_t n, uint64_t memory_bytes,
                        struct access *out, struct drps_err *err)
 {
     const uint8_t *used = ((struct brute *)t)->rows;
@@ -162,7 +162,7 @@ static int brute_lists(struct tally *t, const uint32_t *rows, size_t n, uint64_t
     return rc;
 }
 
-static void brute_close(struct tally *t)
+static void brute_close(struct counts *t)
 {
     if (!t) return;
     free(((struct brute *)t)->rows);
@@ -171,7 +171,7 @@ static void brute_close(struct tally *t)
     free(t);
 }
 
-static const struct tally_ops ops = {
+static const struct counts_ops ops = {
     .counts = brute_counts,
     .signatures = brute_signatures,
     .minhash = brute_minhash,
@@ -185,11 +185,11 @@ static const struct tally_ops ops = {
     .close = brute_close,
 };
 
-struct tally *brute_tally(const struct access *a, double share, uint64_t seed)
+struct counts *brute_tally(const struct access *a, double share, uint64_t seed)
 {
     const size_t cells = (size_t)a->batches * a->rows;
     struct brute *brute = must(calloc(1, sizeof(*brute)));
-    brute->tally = (struct tally){.ops = &ops, .blocks = a->rows, .batches = a->batches};
+    brute->tally = (struct counts){.ops = &ops, .blocks = a->rows, .batches = a->batches};
     brute->rows = must(calloc(cells + 1, 1));
     brute->now = must(malloc(cells + 1));
     brute->group = must(malloc((size_t)a->rows + 1));

@@ -5,7 +5,7 @@
 
 #include "index/blocks/counts/drps_counts.h"
 
-/* As tally_open(); fails the test instead. close() it. */
-struct tally *brute_tally(const struct access *access, double share, uint64_t seed);
+/* As counts_open(); fails the test instead. close() it. */
+struct counts *brute_tally(const struct access *access, double share, uint64_t seed);
 
 #endif

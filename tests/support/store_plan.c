@@ -227,7 +227,7 @@ static uint64_t rows_of_pair(const struct plan *p, const char *used, uint32_t w)
     return n;
 }
 
-void plan_ways(const uint32_t *plain, size_t n, struct drps_ways *out)
+void plan_ways(const uint32_t *plain, size_t n, struct drps_use_distances *out)
 {
     out->n_far = 0;
     memset(out->marks, 0, DRPS_WAYS_WORDS(n) * sizeof(*out->marks));
@@ -239,7 +239,8 @@ void plan_ways(const uint32_t *plain, size_t n, struct drps_ways *out)
 }
 
 static int read_window(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
-                       struct drps_ways *next, struct drps_ways *prev, struct drps_err *err)
+                       struct drps_use_distances *next, struct drps_use_distances *prev,
+                       struct drps_err *err)
 {
     const struct plan *p = ctx;
     const struct plan_window *win = &p->windows[w];

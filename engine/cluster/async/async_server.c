@@ -40,8 +40,8 @@ struct async_server {
     int ended;             /* END is in: `expected` is known */
     float *here;           /* own: parameters for the rank's own worker, which reads them where they
                               are */
-    struct drps_loan **there; /* own: [workers] for each other one */
-    size_t part_bytes;        /* the most that `here`, and each of `there`, holds */
+    struct drps_shared_buffer **there; /* own: [workers] for each other one */
+    size_t part_bytes;                 /* the most that `here`, and each of `there`, holds */
     struct drps_rounds_bytes bytes;
 };
 
@@ -154,7 +154,7 @@ static int send_parameters(struct async_server *s, uint32_t to, uint32_t share, 
     const struct async_job *job = s->job;
     const struct drps_rows rows = rows_of(at(s, step), share);
     const int own = to == job->rank;
-    int rc = own ? 0 : drps_loan_renew(&s->there[to], s->part_bytes, err);
+    int rc = own ? 0 : drps_shared_buffer_renew(&s->there[to], s->part_bytes, err);
     if (rc < 0) return rc;
     float *values = own ? s->here : (float *)(void *)s->there[to]->data;
     const struct drps_message_here here = {.values = values};
@@ -171,7 +171,7 @@ static int send_parameters(struct async_server *s, uint32_t to, uint32_t share, 
                                        .n = 1};
     if (own) return drps_net_send(job->o.net, &send, job->o.wait_ms, err);
     s->bytes.sent += piece.bytes;
-    return drps_loan_send(s->there[to], job->o.net, &send, job->o.wait_ms, err);
+    return drps_shared_buffer_send(s->there[to], job->o.net, &send, job->o.wait_ms, err);
 }
 
 /* Returns 0, or 1 when the step cannot be opened yet. Of a peer that asks twice, the pull that was
@@ -312,7 +312,7 @@ int drps_async_server_new(const struct async_job *job, struct async_server **out
     s->aside = calloc(workers, sizeof(struct drps_net_message *));
     s->here = drps_array_new((size_t)drps_async_part_rows(info), job->dim * sizeof(*s->here));
     s->part_bytes = (size_t)drps_async_part_rows(info) * job->dim * sizeof(*s->here);
-    s->there = calloc(workers, sizeof(struct drps_loan *));
+    s->there = calloc(workers, sizeof(struct drps_shared_buffer *));
     if (!s->ring || !s->index || !s->part || !s->done || !s->aside || !s->here || !s->there)
         return drps_err_set(err, -ENOMEM, "no memory for the rows of %llu steps",
                             (unsigned long long)s->span);
@@ -330,7 +330,7 @@ void drps_async_server_free(struct async_server *s)
     for (uint32_t i = 0; i < s->aside_n; i++)
         drps_net_message_free(s->aside[i]);
     for (uint32_t w = 0; s->there && w < s->job->workers; w++)
-        drps_loan_release(s->there[w]);
+        drps_shared_buffer_release(s->there[w]);
     free(s->ring);
     free(s->index);
     free(s->part);

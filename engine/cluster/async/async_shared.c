@@ -1,4 +1,5 @@
-/* What the parts of asynchronous rounds share: messages, their sizes, how a failure is passed on. */
+/* What the parts of asynchronous rounds share: messages, their sizes, how a failure is passed on.
+ */
 #include "engine/cluster/async/parts.h"
 
 int drps_async_told_failed(struct drps_err *err)

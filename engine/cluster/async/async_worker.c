@@ -184,8 +184,9 @@ static int push(struct async_worker *w, struct drps_err *err)
                                            .round = w->step,
                                            .pieces = own ? &to_own : there,
                                            .n = job->touches && !own ? 2 : 1};
-        int rc = own ? drps_net_send(job->o.net, &send, job->o.wait_ms, err)
-                     : drps_loan_send(worker->sent, job->o.net, &send, job->o.wait_ms, err);
+        int rc =
+            own ? drps_net_send(job->o.net, &send, job->o.wait_ms, err)
+                : drps_shared_buffer_send(worker->sent, job->o.net, &send, job->o.wait_ms, err);
         if (rc < 0) return rc;
         if (!own) w->bytes.sent += drps_async_gradient_bytes(job, s, n);
         first += n;

@@ -15,7 +15,8 @@
  *     END  ------------------->                                      step
  *          ------------------------------------------------------->  all batches are in: the end
  *
- * Evaluation rounds stay synchronous (engine/cluster/drps_rounds.h): a barrier ends the training of an epoch.
+ * Evaluation rounds stay synchronous (engine/cluster/drps_rounds.h): a barrier ends the training of
+ * an epoch.
  *
  * Windows. Batches are handed out from two windows of `window_steps` steps, and a server has the
  * steps of two open. It opens steps in order, so a pull may have to wait until an earlier step is
@@ -76,7 +77,6 @@ void drps_async_close(struct drps_async *async); /* NULL-safe; between epochs */
 
 /* Memory of asynchronous rounds with windows of so many steps, beside that of rounds. */
 uint64_t drps_async_memory(const struct drps_plan_info *info, uint64_t window_steps);
-
 
 /*
  * The training of an epoch: begin starts the threads of server and master; end waits for them, and

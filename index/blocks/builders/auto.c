@@ -56,7 +56,7 @@ struct part {
 };
 
 struct portfolio {
-    struct tally *tally;
+    struct counts *tally;
     const struct block_tables *tables;
     const struct block_options *options;
     uint32_t *count;   /* own: [rows] AccNum */
@@ -258,13 +258,13 @@ static int merge_rows(struct portfolio *p, const struct access *lists, const str
     struct block_options options = *p->options;
     struct block_layout layout = {0};
     struct access longer = {0};
-    struct tally *tally = NULL;
+    struct counts *tally = NULL;
     struct merging m = {0};
 
     options.min_count = 0; /* all rows */
     options.memory_bytes -= p->fixed_bytes + part->accesses * PART_ACCESS_BYTES;
     int rc = stays_add(lists, &longer, err);
-    if (rc == 0) rc = tally_open(&longer, 1, 0, &tally, err);
+    if (rc == 0) rc = counts_open(&longer, 1, 0, &tally, err);
     if (rc == 0) {
         tally->stop = p->tally->stop;
         rc = merging_begin(&m, tally, &tables, &options, err);
@@ -502,7 +502,7 @@ static int build(struct portfolio *p, struct block_layout *out, struct drps_err 
     return rc;
 }
 
-int block_build_auto(struct tally *tally, const struct block_tables *tables,
+int block_build_auto(struct counts *tally, const struct block_tables *tables,
                      const struct block_options *options, struct block_layout *layout_out,
                      struct drps_err *err)
 {

@@ -1,13 +1,13 @@
 /*
- * The builders that block_builder_find() knows, and what they share; see drps_builder.h for what they do
- * and promise. Private to index/blocks/builders/.
+ * The builders that block_builder_find() knows, and what they share; see drps_builder.h for what
+ * they do and promise. Private to index/blocks/builders/.
  */
 #ifndef DRPS_INDEX_BLOCKS_BUILDERS_BUILDERS_H
 #define DRPS_INDEX_BLOCKS_BUILDERS_BUILDERS_H
 
 #include "index/blocks/builders/drps_builder.h"
 
-typedef int block_build(struct tally *tally, const struct block_tables *tables,
+typedef int block_build(struct counts *tally, const struct block_tables *tables,
                         const struct block_options *options, struct block_layout *layout_out,
                         struct drps_err *err);
 

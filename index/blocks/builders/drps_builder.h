@@ -2,8 +2,9 @@
  * Block builders: which rows form a parameter index block (PIB), and in which order blocks lie on
  * disk. Shared inside index/. Source: DRPS, section 4 (Eq. 1-3, Algorithm 1).
  *
- * A builder sees which batches touch which rows (drps_access.h) and what a read costs, and returns an
- * order of the rows with boundaries. Blocks never span two tables. All builders are deterministic.
+ * A builder sees which batches touch which rows (drps_access.h) and what a read costs, and returns
+ * an order of the rows with boundaries. Blocks never span two tables. All builders are
+ * deterministic.
  */
 #ifndef DRPS_INDEX_BLOCKS_BUILDERS_BUILDER_H
 #define DRPS_INDEX_BLOCKS_BUILDERS_BUILDER_H
@@ -62,7 +63,7 @@ struct block_layout {
 };
 void block_layout_free(struct block_layout *layout);
 
-struct tally;
+struct counts;
 struct block_builder {
     const char *name;
     int counts; /* 1: it asks the tally; 0: tally is NULL */
@@ -70,7 +71,7 @@ struct block_builder {
     int orders; /* 1: it may renumber rows; 0: order is NULL always */
     int merges; /* 1: a block is what it merged; 0: it is a page, cut where max_rows are full */
     /* DRPS_E_MEMORY_BUDGET names the memory that would do. Free the layout in any case. */
-    int (*build)(struct tally *tally, const struct block_tables *tables,
+    int (*build)(struct counts *tally, const struct block_tables *tables,
                  const struct block_options *options, struct block_layout *layout_out,
                  struct drps_err *err);
 };

@@ -28,8 +28,8 @@ enum {
     ROW_BYTES = 2 * sizeof(struct candidate) + 2 * sizeof(uint32_t),
     PAIR_COPIES = 4, /* of the pairs, while their list grows or is sorted */
     /* of the tally's pairs(), a row and an incidence */
-    TALLY_ROW_BYTES = 25,
-    TALLY_INCIDENCE_BYTES = 4
+    COUNTS_ROW_BYTES = 25,
+    COUNTS_INCIDENCE_BYTES = 4
 };
 #define WANTED UINT32_MAX /* being counted: no candidate yet, or best[block] */
 
@@ -75,8 +75,8 @@ static uint64_t fixed_bytes(const struct merging *m, size_t *n_out)
         *n_out += m->count[row] > 0;
         incidences += m->count[row];
     }
-    return merging_bytes(m->tables) + (uint64_t)m->rows * (ROW_BYTES + TALLY_ROW_BYTES) +
-           incidences * TALLY_INCIDENCE_BYTES;
+    return merging_bytes(m->tables) + (uint64_t)m->rows * (ROW_BYTES + COUNTS_ROW_BYTES) +
+           incidences * COUNTS_INCIDENCE_BYTES;
 }
 
 uint64_t greedy_bytes(const struct merging *m)
@@ -156,7 +156,7 @@ int greedy_merge(struct merging *m, struct drps_err *err)
     return rc;
 }
 
-static int check_work(struct tally *tally, struct drps_err *err)
+static int check_work(struct counts *tally, struct drps_err *err)
 {
     uint64_t work;
     int rc = tally->ops->pair_work(tally, &work, err);
@@ -169,7 +169,7 @@ static int check_work(struct tally *tally, struct drps_err *err)
     return rc;
 }
 
-int block_build_greedy(struct tally *tally, const struct block_tables *tables,
+int block_build_greedy(struct counts *tally, const struct block_tables *tables,
                        const struct block_options *options, struct block_layout *layout_out,
                        struct drps_err *err)
 {

@@ -41,7 +41,7 @@ static int tell_groups(struct merging *m, struct drps_err *err)
     return rc;
 }
 
-int merging_begin(struct merging *m, struct tally *tally, const struct block_tables *tables,
+int merging_begin(struct merging *m, struct counts *tally, const struct block_tables *tables,
                   const struct block_options *options, struct drps_err *err)
 {
     const uint32_t rows = tables->first[tables->n];

@@ -1,9 +1,10 @@
 /*
  * Blocks while a builder merges them: their sizes and access counts, which merges are worth it and
- * allowed, and the layout that they end in. Private to index/blocks/builders/. Source: DRPS, section 4.
+ * allowed, and the layout that they end in. Private to index/blocks/builders/. Source: DRPS,
+ * section 4.
  *
- * Blocks are numbered as in drps_counts.h: a block has the number of its smallest row. Time is counted in
- * rounds of merges: a candidate holds until one of its blocks has merged.
+ * Blocks are numbered as in drps_counts.h: a block has the number of its smallest row. Time is
+ * counted in rounds of merges: a candidate holds until one of its blocks has merged.
  */
 #ifndef DRPS_INDEX_BLOCKS_BUILDERS_MERGING_H
 #define DRPS_INDEX_BLOCKS_BUILDERS_MERGING_H
@@ -17,7 +18,7 @@
 #include "index/blocks/counts/drps_counts.h"
 
 struct merging {
-    struct tally *tally; /* borrowed, like the next two */
+    struct counts *tally; /* borrowed, like the next two */
     const struct block_tables *tables;
     const struct block_options *options;
     uint32_t rows;
@@ -31,7 +32,7 @@ struct merging {
 /* Resets the tally, asks for its counts and tells it which pairs may merge: those of a table, but
  * for rows that are pruned. merging_end() in any case. */
 DRPS_MUST_CHECK
-int merging_begin(struct merging *m, struct tally *tally, const struct block_tables *tables,
+int merging_begin(struct merging *m, struct counts *tally, const struct block_tables *tables,
                   const struct block_options *options, struct drps_err *err);
 void merging_end(struct merging *m);
 

@@ -47,7 +47,7 @@ static struct key *new_keys(uint32_t rows, struct drps_err *err)
     return keys;
 }
 
-int block_build_id(struct tally *tally, const struct block_tables *tables,
+int block_build_id(struct counts *tally, const struct block_tables *tables,
                    const struct block_options *options, struct block_layout *layout_out,
                    struct drps_err *err)
 {
@@ -60,7 +60,7 @@ int block_build_id(struct tally *tally, const struct block_tables *tables,
     return cut_sorted(keys, tables, options->max_rows, layout_out, err);
 }
 
-int block_build_random(struct tally *tally, const struct block_tables *tables,
+int block_build_random(struct counts *tally, const struct block_tables *tables,
                        const struct block_options *options, struct block_layout *layout_out,
                        struct drps_err *err)
 {
@@ -73,7 +73,7 @@ int block_build_random(struct tally *tally, const struct block_tables *tables,
     return cut_sorted(keys, tables, options->max_rows, layout_out, err);
 }
 
-int block_build_frequency(struct tally *tally, const struct block_tables *tables,
+int block_build_frequency(struct counts *tally, const struct block_tables *tables,
                           const struct block_options *options, struct block_layout *layout_out,
                           struct drps_err *err)
 {

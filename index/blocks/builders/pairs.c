@@ -97,7 +97,7 @@ static int merge_rounds(struct search *s, struct drps_err *err)
     return rc;
 }
 
-static int search_begin(struct search *s, struct tally *tally, const struct block_tables *tables,
+static int search_begin(struct search *s, struct counts *tally, const struct block_tables *tables,
                         const struct block_options *options, uint32_t k, struct drps_err *err)
 {
     const uint64_t fixed = merging_bytes(tables);
@@ -113,7 +113,7 @@ static int search_begin(struct search *s, struct tally *tally, const struct bloc
     return merging_begin(&s->m, tally, tables, options, err);
 }
 
-static int build(struct tally *tally, const struct block_tables *tables,
+static int build(struct counts *tally, const struct block_tables *tables,
                  const struct block_options *options, uint32_t k, struct block_layout *layout_out,
                  struct drps_err *err)
 {
@@ -131,14 +131,14 @@ static int build(struct tally *tally, const struct block_tables *tables,
     return rc;
 }
 
-int block_build_pairwise(struct tally *tally, const struct block_tables *tables,
+int block_build_pairwise(struct counts *tally, const struct block_tables *tables,
                          const struct block_options *options, struct block_layout *layout_out,
                          struct drps_err *err)
 {
     return build(tally, tables, options, 1, layout_out, err);
 }
 
-int block_build_topk(struct tally *tally, const struct block_tables *tables,
+int block_build_topk(struct counts *tally, const struct block_tables *tables,
                      const struct block_options *options, struct block_layout *layout_out,
                      struct drps_err *err)
 {

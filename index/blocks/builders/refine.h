@@ -1,5 +1,6 @@
 /*
- * Rows of one access pattern, ordered by when they are used in more detail. Private to index/blocks/builders/.
+ * Rows of one access pattern, ordered by when they are used in more detail. Private to
+ * index/blocks/builders/.
  *
  * Rows lie by pattern already: in which of 16 segments of the epoch they are used (dict.c). Of
  * large data thousands share one, and a page of these is read again for nearly every use of its

@@ -42,7 +42,7 @@ static uint64_t table_key(const struct sort_record *record)
 /* ---- Rows ---- */
 
 /* hi: table, tier, minhash; lo: signature; a: row. Sorted: [rows] records. */
-static int sort_rows(struct tally *tally, const struct block_tables *tables, const uint32_t *count,
+static int sort_rows(struct counts *tally, const struct block_tables *tables, const uint32_t *count,
                      struct sort_record *records, struct sort_record *aux, struct drps_err *err)
 {
     const uint32_t rows = tally->blocks;

@@ -15,14 +15,14 @@ enum {
 };
 
 /* At the i-th of many steps. */
-static int stopped(const struct tally *t, size_t i, struct drps_err *err)
+static int stopped(const struct counts *t, size_t i, struct drps_err *err)
 {
     return i % STOP_EVERY ? 0 : access_stopped(t->stop, err);
 }
 
 /* ---- Operations ---- */
 
-static int tally_counts(struct tally *t, uint32_t *count_out, struct drps_err *err)
+static int counts_counts(struct counts *t, uint32_t *count_out, struct drps_err *err)
 {
     (void)err;
     memcpy(count_out, local_of(t)->n, t->blocks * sizeof(*count_out));
@@ -34,7 +34,7 @@ static void fetch_ahead(const struct local *l, uint32_t block)
     if (block + AHEAD < l->tally.blocks) __builtin_prefetch(list_of(l, block + AHEAD));
 }
 
-static int tally_signatures(struct tally *t, uint64_t *sig_out, struct drps_err *err)
+static int counts_signatures(struct counts *t, uint64_t *sig_out, struct drps_err *err)
 {
     const struct local *l = local_of(t);
     uint64_t *hash = l->table;
@@ -53,7 +53,7 @@ static int tally_signatures(struct tally *t, uint64_t *sig_out, struct drps_err 
     return 0;
 }
 
-static int tally_minhash(struct tally *t, uint64_t salt, uint32_t *min_out, struct drps_err *err)
+static int counts_minhash(struct counts *t, uint64_t salt, uint32_t *min_out, struct drps_err *err)
 {
     const struct local *l = local_of(t);
     uint32_t *hash = l->table;
@@ -86,43 +86,43 @@ static void fetch_pair(const struct local *l, const struct block_pair *pairs, si
     }
 }
 
-static int tally_cocounts(struct tally *t, const struct block_pair *pairs, size_t n,
-                          uint32_t *count_out, struct drps_err *err)
+static int counts_cocounts(struct counts *t, const struct block_pair *pairs, size_t n,
+                           uint32_t *count_out, struct drps_err *err)
 {
     const struct local *l = local_of(t);
     for (size_t i = 0; i < n; i++) {
         int rc = stopped(t, i, err);
         if (rc < 0) return rc;
         fetch_pair(l, pairs, i, n);
-        count_out[i] = tally_common(l, pairs[i]);
+        count_out[i] = counts_common(l, pairs[i]);
     }
     return 0;
 }
 
-static int tally_merge(struct tally *t, const struct block_pair *pairs, size_t n,
-                       struct drps_err *err)
+static int counts_merge(struct counts *t, const struct block_pair *pairs, size_t n,
+                        struct drps_err *err)
 {
     struct local *l = local_of(t);
     int rc = 0;
     for (size_t i = 0; i < n && rc == 0; i++) {
         fetch_pair(l, pairs, i, n);
         rc = stopped(t, i, err);
-        if (rc == 0 && l->inverse.block) tally_inverse_merge(l, &l->inverse, pairs[i]);
-        if (rc == 0) rc = tally_merge_lists(l, pairs[i], err);
+        if (rc == 0 && l->inverse.block) counts_inverse_merge(l, &l->inverse, pairs[i]);
+        if (rc == 0) rc = counts_merge_lists(l, pairs[i], err);
     }
     return rc;
 }
 
-static int tally_groups(struct tally *t, const uint8_t *group, struct drps_err *err)
+static int counts_groups(struct counts *t, const uint8_t *group, struct drps_err *err)
 {
     struct local *l = local_of(t);
     (void)err;
     memcpy(l->group, group, t->blocks);
-    tally_inverse_free(&l->inverse);
+    counts_inverse_free(&l->inverse);
     return 0;
 }
 
-static int tally_reset(struct tally *t, struct drps_err *err)
+static int counts_reset(struct counts *t, struct drps_err *err)
 {
     struct local *l = local_of(t);
     (void)err;
@@ -131,11 +131,11 @@ static int tally_reset(struct tally *t, struct drps_err *err)
         l->n[row] = (uint32_t)(l->access->start[row + 1] - l->access->start[row]);
     }
     l->pool_n = l->pool_live = 0;
-    tally_inverse_free(&l->inverse);
+    counts_inverse_free(&l->inverse);
     return 0;
 }
 
-static int tally_pair_work(struct tally *t, uint64_t *work_out, struct drps_err *err)
+static int counts_pair_work(struct counts *t, uint64_t *work_out, struct drps_err *err)
 {
     const struct local *l = local_of(t);
     uint32_t *touched = l->table;
@@ -158,8 +158,8 @@ static int tally_pair_work(struct tally *t, uint64_t *work_out, struct drps_err 
 
 /* ---- Lists ---- */
 
-static int tally_lists(struct tally *t, const uint32_t *rows, size_t n, uint64_t memory_bytes,
-                       struct access *out, struct drps_err *err)
+static int counts_lists(struct counts *t, const uint32_t *rows, size_t n, uint64_t memory_bytes,
+                        struct access *out, struct drps_err *err)
 {
     const struct access *a = local_of(t)->access;
     uint64_t sum = 0;
@@ -179,12 +179,12 @@ static int tally_lists(struct tally *t, const uint32_t *rows, size_t n, uint64_t
 
 /* ---- Opening ---- */
 
-static void tally_close(struct tally *t)
+static void counts_close(struct counts *t)
 {
     if (!t) return;
     struct local *l = local_of(t);
     access_free(&l->sampled);
-    tally_inverse_free(&l->inverse);
+    counts_inverse_free(&l->inverse);
     free(l->at);
     free(l->n);
     free(l->group);
@@ -193,18 +193,18 @@ static void tally_close(struct tally *t)
     free(l);
 }
 
-static const struct tally_ops local_ops = {
-    .counts = tally_counts,
-    .signatures = tally_signatures,
-    .minhash = tally_minhash,
-    .cocounts = tally_cocounts,
-    .groups = tally_groups,
-    .pairs = tally_pairs,
-    .merge = tally_merge,
-    .pair_work = tally_pair_work,
-    .reset = tally_reset,
-    .lists = tally_lists,
-    .close = tally_close,
+static const struct counts_ops local_ops = {
+    .counts = counts_counts,
+    .signatures = counts_signatures,
+    .minhash = counts_minhash,
+    .cocounts = counts_cocounts,
+    .groups = counts_groups,
+    .pairs = counts_pairs,
+    .merge = counts_merge,
+    .pair_work = counts_pair_work,
+    .reset = counts_reset,
+    .lists = counts_lists,
+    .close = counts_close,
 };
 
 /* A copy with the incidences of the chosen batches only. */
@@ -234,8 +234,8 @@ static int sample(const struct access *all, double share, uint64_t seed, struct 
     return 0;
 }
 
-int tally_open(const struct access *access, double share, uint64_t seed, struct tally **t_out,
-               struct drps_err *err)
+int counts_open(const struct access *access, double share, uint64_t seed, struct counts **t_out,
+                struct drps_err *err)
 {
     struct local *l = calloc(1, sizeof(*l));
     int rc = l ? 0 : -ENOMEM;
@@ -245,7 +245,7 @@ int tally_open(const struct access *access, double share, uint64_t seed, struct 
     if (rc == 0) {
         l->access = share < 1 ? &l->sampled : access;
         l->tally =
-            (struct tally){.ops = &local_ops, .blocks = access->rows, .batches = access->batches};
+            (struct counts){.ops = &local_ops, .blocks = access->rows, .batches = access->batches};
         l->at = drps_array_new(access->rows, sizeof(*l->at));
         l->n = drps_array_new(access->rows, sizeof(*l->n));
         l->group = drps_array_new(access->rows, 1);
@@ -254,24 +254,24 @@ int tally_open(const struct access *access, double share, uint64_t seed, struct 
         if (!l->at || !l->n || !l->group || !l->table || !l->pool) rc = -ENOMEM;
         if (rc == 0) memset(l->group, 1, access->rows);
     }
-    if (rc == 0) rc = tally_reset(&l->tally, err);
+    if (rc == 0) rc = counts_reset(&l->tally, err);
     if (rc == 0)
         *t_out = &l->tally;
     else {
-        tally_close(l ? &l->tally : NULL);
+        counts_close(l ? &l->tally : NULL);
         (void)drps_err_set(err, rc, "no memory to count accesses of %u rows", access->rows);
     }
     return rc;
 }
 
-int tally_load(const struct access_source *from, uint32_t first, uint32_t end, struct tally **t_out,
-               struct drps_err *err)
+int counts_load(const struct access_source *from, uint32_t first, uint32_t end,
+                struct counts **t_out, struct drps_err *err)
 {
     struct access access;
 
     *t_out = NULL;
     int rc = access_load(from, first, end, &access, err);
-    if (rc == 0) rc = tally_open(&access, from->share, from->seed, t_out, err);
+    if (rc == 0) rc = counts_open(&access, from->share, from->seed, t_out, err);
     if (rc == 0 && from->share >= 1) {
         struct local *l = local_of(*t_out);
         l->sampled = access; /* moved */

@@ -1,6 +1,7 @@
 /*
  * What the parts of the tally in memory share: lists of batches, merged or not (counts_lists.c),
- * pairs of blocks (counts_pairs.c), and everything else (counts.c). Private to index/blocks/counts/.
+ * pairs of blocks (counts_pairs.c), and everything else (counts.c). Private to
+ * index/blocks/counts/.
  */
 #ifndef DRPS_INDEX_BLOCKS_COUNTS_COUNTS_LOCAL_H
 #define DRPS_INDEX_BLOCKS_COUNTS_COUNTS_LOCAL_H
@@ -25,7 +26,7 @@ struct inverse {
 };
 
 struct local {
-    struct tally tally;
+    struct counts tally;
     const struct access *access; /* borrowed, or &sampled */
     struct access sampled;       /* own: the share that is counted, or what was loaded */
     uint64_t *at;   /* own: [blocks] where the list begins; pool: behind the accesses */
@@ -37,7 +38,7 @@ struct local {
     void *table; /* own: [batches] of 8 bytes, of one call */
 };
 
-static inline struct local *local_of(struct tally *t)
+static inline struct local *local_of(struct counts *t)
 {
     return (struct local *)t;
 }
@@ -56,20 +57,20 @@ static inline const uint32_t *list_of(const struct local *l, uint32_t block)
 /* ---- Lists ---- */
 
 /* How many batches both blocks have. */
-uint32_t tally_common(const struct local *l, struct block_pair p);
+uint32_t counts_common(const struct local *l, struct block_pair p);
 /* The list of p.a becomes that of both. */
 DRPS_MUST_CHECK
-int tally_merge_lists(struct local *l, struct block_pair p, struct drps_err *err);
+int counts_merge_lists(struct local *l, struct block_pair p, struct drps_err *err);
 
 /* ---- Pairs ---- */
 
-/* As in struct tally_ops. */
+/* As in struct counts_ops. */
 DRPS_MUST_CHECK
-int tally_pairs(struct tally *t, const uint32_t *with, size_t with_n, uint64_t memory_bytes,
-                struct block_pair_count **pairs_out, size_t *n_out, struct drps_err *err);
+int counts_pairs(struct counts *t, const uint32_t *with, size_t with_n, uint64_t memory_bytes,
+                 struct block_pair_count **pairs_out, size_t *n_out, struct drps_err *err);
 /* Before the lists of p merge. */
-void tally_inverse_merge(const struct local *l, struct inverse *v, struct block_pair p);
+void counts_inverse_merge(const struct local *l, struct inverse *v, struct block_pair p);
 /* There is none from now on, until pairs are asked for. */
-void tally_inverse_free(struct inverse *v);
+void counts_inverse_free(struct inverse *v);
 
 #endif

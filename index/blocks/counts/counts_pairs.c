@@ -14,7 +14,7 @@ enum { MARK_CLEAN = 1, MARK_WITH = 2 };
 
 /* ---- The accesses the other way round ---- */
 
-void tally_inverse_free(struct inverse *v)
+void counts_inverse_free(struct inverse *v)
 {
     free(v->first);
     free(v->n);
@@ -75,7 +75,7 @@ static int inverse_need(struct local *l, struct drps_err *err)
     int rc = inverse_room(l, &l->inverse);
     if (rc == 0) rc = inverse_fill(l, &l->inverse);
     if (rc == 0) return 0;
-    tally_inverse_free(&l->inverse);
+    counts_inverse_free(&l->inverse);
     return drps_err_set(err, rc, "no memory to pair %u blocks", l->tally.blocks);
 }
 
@@ -105,11 +105,11 @@ static void clean(struct inverse *v, uint32_t batch)
 }
 
 /* Before the lists merge. What a block of no group brings is not in: start anew when needed. */
-void tally_inverse_merge(const struct local *l, struct inverse *v, struct block_pair p)
+void counts_inverse_merge(const struct local *l, struct inverse *v, struct block_pair p)
 {
     const uint32_t *list = list_of(l, p.b);
     if (l->group[p.a] && !l->group[p.b]) {
-        tally_inverse_free(v);
+        counts_inverse_free(v);
         return;
     }
     v->into[p.b] = p.a;
@@ -233,8 +233,8 @@ static int pairs_with(const struct local *l, struct inverse *v, const uint32_t *
     return rc;
 }
 
-int tally_pairs(struct tally *t, const uint32_t *with, size_t with_n, uint64_t memory_bytes,
-                struct block_pair_count **pairs_out, size_t *n_out, struct drps_err *err)
+int counts_pairs(struct counts *t, const uint32_t *with, size_t with_n, uint64_t memory_bytes,
+                 struct block_pair_count **pairs_out, size_t *n_out, struct drps_err *err)
 {
     struct local *l = local_of(t);
     struct pair_list list = {.most = (size_t)(memory_bytes / sizeof(*list.pairs))};

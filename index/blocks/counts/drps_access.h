@@ -19,7 +19,7 @@ struct access_source {
     const struct drps_io *io;
     const char *dir;        /* of rows.rec, */
     uint32_t rows, batches; /* which has lists of so many batches */
-    double share;           /* p: share of the batches that is counted, see tally_open() */
+    double share;           /* p: share of the batches that is counted, see counts_open() */
     uint64_t seed;          /* of that share */
     uint64_t memory_bytes;  /* of the accesses, all shards together */
     const atomic_int *stop; /* once it is not 0, whoever counts returns DRPS_E_INTERRUPTED within a

@@ -24,25 +24,25 @@ struct block_pair_count {
     uint32_t a, b, count;
 };
 
-struct tally;
-struct tally_ops {
+struct counts;
+struct counts_ops {
     /* AccNum: how many batches touch each block. count_out [blocks]. Sum over shards. */
-    int (*counts)(struct tally *t, uint32_t *count_out, struct drps_err *err);
+    int (*counts)(struct counts *t, uint32_t *count_out, struct drps_err *err);
     /* Sum over a block's batches of drps_mix64(batch), modulo 2^64 (base/drps_rng.h): equal batch
      * sets have equal ones. sig_out [blocks]. Sum. */
-    int (*signatures)(struct tally *t, uint64_t *sig_out, struct drps_err *err);
+    int (*signatures)(struct counts *t, uint64_t *sig_out, struct drps_err *err);
     /* Least drps_mix64(batch ^ salt) >> 32 of each block's batches; UINT32_MAX: none. min_out
      * [blocks]. Minimum. */
-    int (*minhash)(struct tally *t, uint64_t salt, uint32_t *min_out, struct drps_err *err);
+    int (*minhash)(struct counts *t, uint64_t salt, uint32_t *min_out, struct drps_err *err);
     /* C_ij of n pairs: batches that touch both. Sum. */
-    int (*cocounts)(struct tally *t, const struct block_pair *pairs, size_t n, uint32_t *count_out,
+    int (*cocounts)(struct counts *t, const struct block_pair *pairs, size_t n, uint32_t *count_out,
                     struct drps_err *err);
     /*
      * Which pairs of blocks pairs() tells of, until the next call: those with equal group[block],
      * not 0. A block that takes another in stays in its own. group [blocks], copied. At first all
      * are of one group.
      */
-    int (*groups)(struct tally *t, const uint8_t *group, struct drps_err *err);
+    int (*groups)(struct counts *t, const uint8_t *group, struct drps_err *err);
     /*
      * All pairs with C_ij > 0, sorted by (a, b). With `with` not NULL: only pairs of which one
      * block at least is among these (with_n of them, increasing); that takes as many steps as their
@@ -50,27 +50,27 @@ struct tally_ops {
      * DRPS_E_MEMORY_BUDGET when they take more than memory_bytes: *n_out is how many there are all
      * the same. Sum by pair.
      */
-    int (*pairs)(struct tally *t, const uint32_t *with, size_t with_n, uint64_t memory_bytes,
+    int (*pairs)(struct counts *t, const uint32_t *with, size_t with_n, uint64_t memory_bytes,
                  struct block_pair_count **pairs_out, size_t *n_out, struct drps_err *err);
     /* Merge n pairs of live blocks; no block occurs in two of them. */
-    int (*merge)(struct tally *t, const struct block_pair *pairs, size_t n, struct drps_err *err);
+    int (*merge)(struct counts *t, const struct block_pair *pairs, size_t n, struct drps_err *err);
     /* Sum over batches of (blocks that it touches) squared: the steps that counting all pairs
      * takes. Sum. */
-    int (*pair_work)(struct tally *t, uint64_t *work_out, struct drps_err *err);
+    int (*pair_work)(struct counts *t, uint64_t *work_out, struct drps_err *err);
     /* Back to one row a block. */
-    int (*reset)(struct tally *t, struct drps_err *err);
+    int (*reset)(struct counts *t, struct drps_err *err);
     /*
      * The batches of n rows, increasing, whatever has merged: row i of *out is rows[i]. *out is the
      * caller's to access_free(). DRPS_E_MEMORY_BUDGET when they take more than memory_bytes. Of
      * shards: one after the other.
      */
-    int (*lists)(struct tally *t, const uint32_t *rows, size_t n, uint64_t memory_bytes,
+    int (*lists)(struct counts *t, const uint32_t *rows, size_t n, uint64_t memory_bytes,
                  struct access *out, struct drps_err *err);
-    void (*close)(struct tally *t); /* NULL-safe */
+    void (*close)(struct counts *t); /* NULL-safe */
 };
 
-struct tally {
-    const struct tally_ops *ops;
+struct counts {
+    const struct counts_ops *ops;
     uint32_t blocks;        /* = rows */
     uint32_t batches;       /* of the epoch, whatever this tally's share of them */
     int streamed;           /* 1: every answer reads all accesses from disk: ask for much at once */
@@ -86,12 +86,12 @@ struct tally {
  * that are of any group.
  */
 DRPS_MUST_CHECK
-int tally_open(const struct access *access, double share, uint64_t seed, struct tally **t_out,
-               struct drps_err *err);
+int counts_open(const struct access *access, double share, uint64_t seed, struct counts **t_out,
+                struct drps_err *err);
 
 /* The same of batches [first, end), loaded first: DRPS_E_MEMORY_BUDGET as access_load(). */
 DRPS_MUST_CHECK
-int tally_load(const struct access_source *from, uint32_t first, uint32_t end, struct tally **t_out,
-               struct drps_err *err);
+int counts_load(const struct access_source *from, uint32_t first, uint32_t end,
+                struct counts **t_out, struct drps_err *err);
 
 #endif

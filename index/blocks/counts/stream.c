@@ -21,7 +21,7 @@ enum {
 #define NONE UINT32_MAX
 
 struct stream {
-    struct tally tally;
+    struct counts tally;
     struct access_source from;
     uint32_t first, end; /* batches */
     struct steps *steps;
@@ -32,11 +32,11 @@ struct stream {
     uint8_t *group;  /* own: [blocks] */
     uint32_t *list;  /* own: [list_cap] blocks of the batch in hand */
     size_t list_cap;
-    struct access lists;  /* own: batches of the blocks of any group, when there is */
-    struct tally *loaded; /* own: a tally of them; NULL: there is none yet */
+    struct access lists;   /* own: batches of the blocks of any group, when there is */
+    struct counts *loaded; /* own: a tally of them; NULL: there is none yet */
 };
 
-static struct stream *stream_of(struct tally *t)
+static struct stream *stream_of(struct counts *t)
 {
     return (struct stream *)t;
 }
@@ -114,7 +114,7 @@ static void add_counts(struct stream *s, uint32_t batch, size_t n, void *ctx)
         count[s->list[i]]++;
 }
 
-static int stream_counts(struct tally *t, uint32_t *count_out, struct drps_err *err)
+static int stream_counts(struct counts *t, uint32_t *count_out, struct drps_err *err)
 {
     memset(count_out, 0, t->blocks * sizeof(*count_out));
     return each_batch(stream_of(t), add_counts, count_out, err);
@@ -128,7 +128,7 @@ static void add_signatures(struct stream *s, uint32_t batch, size_t n, void *ctx
         sig[s->list[i]] += hash;
 }
 
-static int stream_signatures(struct tally *t, uint64_t *sig_out, struct drps_err *err)
+static int stream_signatures(struct counts *t, uint64_t *sig_out, struct drps_err *err)
 {
     memset(sig_out, 0, t->blocks * sizeof(*sig_out));
     return each_batch(stream_of(t), add_signatures, sig_out, err);
@@ -147,7 +147,7 @@ static void take_least(struct stream *s, uint32_t batch, size_t n, void *ctx)
         if (hash < m->least[s->list[i]]) m->least[s->list[i]] = hash;
 }
 
-static int stream_minhash(struct tally *t, uint64_t salt, uint32_t *min_out, struct drps_err *err)
+static int stream_minhash(struct counts *t, uint64_t salt, uint32_t *min_out, struct drps_err *err)
 {
     struct least m = {salt, min_out};
     memset(min_out, 0xff, t->blocks * sizeof(*min_out));
@@ -161,7 +161,7 @@ static void add_work(struct stream *s, uint32_t batch, size_t n, void *ctx)
     *(uint64_t *)ctx += (uint64_t)n * n;
 }
 
-static int stream_pair_work(struct tally *t, uint64_t *work_out, struct drps_err *err)
+static int stream_pair_work(struct counts *t, uint64_t *work_out, struct drps_err *err)
 {
     *work_out = 0;
     return each_batch(stream_of(t), add_work, work_out, err);
@@ -183,7 +183,7 @@ static void add_cocounts(struct stream *s, uint32_t batch, size_t n, void *ctx)
             c->count[p] += s->seen[c->pairs[p].b] == s->visit;
 }
 
-static int stream_cocounts(struct tally *t, const struct block_pair *pairs, size_t n,
+static int stream_cocounts(struct counts *t, const struct block_pair *pairs, size_t n,
                            uint32_t *count_out, struct drps_err *err)
 {
     struct stream *s = stream_of(t);
@@ -246,7 +246,7 @@ static void deal(const struct stream *s, const struct accesses *found, struct ac
             out->batch[out->start[(size_t)found->row[i] + 1]++] = batch;
 }
 
-static int stream_lists(struct tally *t, const uint32_t *rows, size_t n, uint64_t memory_bytes,
+static int stream_lists(struct counts *t, const uint32_t *rows, size_t n, uint64_t memory_bytes,
                         struct access *out, struct drps_err *err)
 {
     struct stream *s = stream_of(t);
@@ -339,7 +339,7 @@ static int load(struct stream *s, struct drps_err *err)
     if (rc == 0 && !(s->lists.batch = drps_array_new((size_t)n, sizeof(*s->lists.batch))))
         rc = drps_err_set(err, -ENOMEM, "no memory for %" PRIu64 " accesses", n);
     if (rc == 0) rc = fill_lists(s, err);
-    if (rc == 0) rc = tally_open(&s->lists, 1, 0, &s->loaded, err);
+    if (rc == 0) rc = counts_open(&s->lists, 1, 0, &s->loaded, err);
     if (rc == 0) {
         s->loaded->stop = s->tally.stop;
         rc = s->loaded->ops->groups(s->loaded, s->group, err);
@@ -348,7 +348,7 @@ static int load(struct stream *s, struct drps_err *err)
     return rc;
 }
 
-static int stream_groups(struct tally *t, const uint8_t *group, struct drps_err *err)
+static int stream_groups(struct counts *t, const uint8_t *group, struct drps_err *err)
 {
     (void)err;
     memcpy(stream_of(t)->group, group, t->blocks);
@@ -356,8 +356,9 @@ static int stream_groups(struct tally *t, const uint8_t *group, struct drps_err 
     return 0;
 }
 
-static int stream_pairs(struct tally *t, const uint32_t *with, size_t with_n, uint64_t memory_bytes,
-                        struct block_pair_count **pairs_out, size_t *n_out, struct drps_err *err)
+static int stream_pairs(struct counts *t, const uint32_t *with, size_t with_n,
+                        uint64_t memory_bytes, struct block_pair_count **pairs_out, size_t *n_out,
+                        struct drps_err *err)
 {
     struct stream *s = stream_of(t);
     *pairs_out = NULL;
@@ -378,7 +379,7 @@ static int merge_loaded(struct stream *s, const struct block_pair *p, struct drp
     return 0;
 }
 
-static int stream_merge(struct tally *t, const struct block_pair *pairs, size_t n,
+static int stream_merge(struct counts *t, const struct block_pair *pairs, size_t n,
                         struct drps_err *err)
 {
     struct stream *s = stream_of(t);
@@ -390,7 +391,7 @@ static int stream_merge(struct tally *t, const struct block_pair *pairs, size_t 
     return rc;
 }
 
-static int stream_reset(struct tally *t, struct drps_err *err)
+static int stream_reset(struct counts *t, struct drps_err *err)
 {
     struct stream *s = stream_of(t);
     (void)err;
@@ -402,7 +403,7 @@ static int stream_reset(struct tally *t, struct drps_err *err)
 
 /* ---- Opening ---- */
 
-static void stream_close(struct tally *t)
+static void stream_close(struct counts *t)
 {
     if (!t) return;
     struct stream *s = stream_of(t);
@@ -416,7 +417,7 @@ static void stream_close(struct tally *t)
     free(s);
 }
 
-static const struct tally_ops stream_ops = {
+static const struct counts_ops stream_ops = {
     .counts = stream_counts,
     .signatures = stream_signatures,
     .minhash = stream_minhash,
@@ -444,8 +445,8 @@ static int make_room(struct stream *s, struct drps_err *err)
     return stream_reset(&s->tally, err);
 }
 
-int tally_stream(const struct access_source *from, uint32_t first, uint32_t end,
-                 struct tally **t_out, struct drps_err *err)
+int counts_stream(const struct access_source *from, uint32_t first, uint32_t end,
+                  struct counts **t_out, struct drps_err *err)
 {
     char needed[32], given[32];
 
@@ -459,12 +460,12 @@ int tally_stream(const struct access_source *from, uint32_t first, uint32_t end,
                             drps_size_format(from->memory_bytes, given, sizeof(given)));
     struct stream *s = calloc(1, sizeof(*s));
     if (!s) return drps_err_set(err, -ENOMEM, "no memory to count accesses");
-    s->tally = (struct tally){.ops = &stream_ops,
-                              .blocks = from->rows,
-                              .batches = from->batches,
-                              .streamed = 1,
-                              .access_bytes = from->memory_bytes,
-                              .stop = from->stop};
+    s->tally = (struct counts){.ops = &stream_ops,
+                               .blocks = from->rows,
+                               .batches = from->batches,
+                               .streamed = 1,
+                               .access_bytes = from->memory_bytes,
+                               .stop = from->stop};
     s->from = *from;
     s->first = first;
     s->end = end;
@@ -479,11 +480,11 @@ int tally_stream(const struct access_source *from, uint32_t first, uint32_t end,
     return rc;
 }
 
-int tally_make(const struct access_source *from, uint32_t first, uint32_t end, struct tally **t_out,
-               struct drps_err *err)
+int counts_make(const struct access_source *from, uint32_t first, uint32_t end,
+                struct counts **t_out, struct drps_err *err)
 {
-    int rc = tally_load(from, first, end, t_out, err);
+    int rc = counts_load(from, first, end, t_out, err);
     if (rc != DRPS_E_MEMORY_BUDGET) return rc;
     drps_err_clear(err);
-    return tally_stream(from, first, end, t_out, err);
+    return counts_stream(from, first, end, t_out, err);
 }

@@ -4,8 +4,8 @@
  * master adds up and merges).
  *
  * Every answer equals that of one tally over all batches, so builders build the same layout. Shards
- * are reached through a link (drps_remote_counts.h), which moves bytes: here to child processes on this
- * machine.
+ * are reached through a link (drps_remote_counts.h), which moves bytes: here to child processes on
+ * this machine.
  */
 #ifndef DRPS_INDEX_BLOCKS_REMOTE_REMOTE_H
 #define DRPS_INDEX_BLOCKS_REMOTE_REMOTE_H
@@ -18,45 +18,45 @@
 #include "index/blocks/counts/drps_counts.h"
 #include "index/blocks/remote/drps_remote_counts.h"
 
-enum { CREW_SHARDS = DRPS_CREW_PEERS_MAX };
+enum { REMOTE_SHARDS = DRPS_REMOTE_PEERS_MAX };
 
 /*
- * Starts `shards` processes (1 .. CREW_SHARDS), which load the batches. A process ends when the
+ * Starts `shards` processes (1 .. REMOTE_SHARDS), which load the batches. A process ends when the
  * tally is closed or this process is gone, in the middle of counting if need be: it is not asked
  * whether to stop. A failure names the shard. Memory beside the accesses: what each shard's tally
  * takes; the pairs of a shard take what the caller allows for all. Signals that this process
  * handles without ending are handled so in the shards too.
  */
 DRPS_MUST_CHECK
-int crew_open(const struct access_source *from, unsigned shards, struct tally **t_out,
-              struct drps_err *err);
+int remote_open(const struct access_source *from, unsigned shards, struct counts **t_out,
+                struct drps_err *err);
 
 /* ---- Over any link ---- */
 
 /*
  * Deals the batches among the peers of a link: each gets the row lists of a run of them, and counts
- * by drps_crew_count(). The link moves here (also on failure).
+ * by drps_remote_count(). The link moves here (also on failure).
  */
 DRPS_MUST_CHECK
-int crew_deal(const struct access_source *from, struct drps_crew_link *link, struct tally **t_out,
-              struct drps_err *err);
+int remote_deal(const struct access_source *from, struct drps_remote_link *link,
+                struct counts **t_out, struct drps_err *err);
 
 /* Where shard `shard` of `shards` begins; that of shard `shards`: where all end. */
-static inline uint32_t crew_shard_begin(uint32_t batches, unsigned shard, unsigned shards)
+static inline uint32_t remote_shard_begin(uint32_t batches, unsigned shard, unsigned shards)
 {
     return (uint32_t)((uint64_t)batches * shard / shards);
 }
 
 /* Put before the text of a failure which of the link's peers it is of; the second is for a failure
  * of the link itself, which may have done so. */
-void crew_name(const struct drps_crew_link *link, unsigned shard, struct drps_err *err);
-void crew_name_lost(const struct drps_crew_link *link, unsigned shard, struct drps_err *err);
+void remote_name(const struct drps_remote_link *link, unsigned shard, struct drps_err *err);
+void remote_name_lost(const struct drps_remote_link *link, unsigned shard, struct drps_err *err);
 
 /* A tally over the peers of a link, which moves here (also on failure); waits until all are ready.
  */
 DRPS_MUST_CHECK
-int crew_over(struct drps_crew_link *link, uint32_t blocks, uint32_t batches, struct tally **t_out,
-              struct drps_err *err);
+int remote_over(struct drps_remote_link *link, uint32_t blocks, uint32_t batches,
+                struct counts **t_out, struct drps_err *err);
 
 /*
  * The other side: says that `t` is ready (or why it is not: `failure`, if its code is not 0), then
@@ -64,7 +64,7 @@ int crew_over(struct drps_crew_link *link, uint32_t blocks, uint32_t batches, st
  * Returns why it stopped: DRPS_E_CLOSED: peer 0 of the link is gone; DRPS_E_CORRUPT: it has sent no
  * question; another code: it cannot go on, and the peer will see its end.
  */
-int crew_serve(struct drps_crew_link *link, struct tally *t, const struct drps_err *failure,
-               uint64_t most_bytes, struct drps_err *err);
+int remote_serve(struct drps_remote_link *link, struct counts *t, const struct drps_err *failure,
+                 uint64_t most_bytes, struct drps_err *err);
 
 #endif

@@ -3,7 +3,7 @@
  * up and merges): what a transport above index/ gives, and what a counting process calls.
  *
  * The peers of a link are its counters. drps_index_run() deals the batches' row lists among them
- * (drps_index_options.blocks.crew), asks, and adds up; each counter calls drps_crew_count(). The
+ * (drps_index_options.blocks.crew), asks, and adds up; each counter calls drps_remote_count(). The
  * plan is that of one process.
  */
 #ifndef DRPS_INDEX_BLOCKS_REMOTE_REMOTE_COUNTS_H
@@ -16,24 +16,24 @@
 #include "base/drps_err.h"
 #include "base/drps_io.h"
 
-enum { DRPS_CREW_PEERS_MAX = 64 };
+enum { DRPS_REMOTE_PEERS_MAX = 64 };
 
 /*
  * Bytes to and from peers, in order. A failure says what has become of the peer, or that `stop` was
  * seen while waiting. One thread.
  */
-struct drps_crew_link;
-struct drps_crew_link_ops {
-    int (*send)(struct drps_crew_link *l, unsigned peer, const void *bytes, size_t n,
+struct drps_remote_link;
+struct drps_remote_link_ops {
+    int (*send)(struct drps_remote_link *l, unsigned peer, const void *bytes, size_t n,
                 struct drps_err *err);
     /* DRPS_E_CLOSED: the peer will send nothing any more. */
-    int (*receive)(struct drps_crew_link *l, unsigned peer, void *bytes, size_t n,
+    int (*receive)(struct drps_remote_link *l, unsigned peer, void *bytes, size_t n,
                    struct drps_err *err);
-    void (*close)(struct drps_crew_link *l); /* nothing more will be asked */
+    void (*close)(struct drps_remote_link *l); /* nothing more will be asked */
 };
-struct drps_crew_link {
-    const struct drps_crew_link_ops *ops;
-    unsigned peers; /* at most DRPS_CREW_PEERS_MAX */
+struct drps_remote_link {
+    const struct drps_remote_link_ops *ops;
+    unsigned peers; /* at most DRPS_REMOTE_PEERS_MAX */
     int ranks; /* 1: peers are called rank 0, 1 ..., rank 0 is in the asking process, and failures
                   of send and receive name who is to blame; 0: shard 1, 2 ... */
     uint64_t memory_bytes;  /* that it takes in the asking process, besides a counter there */
@@ -41,7 +41,7 @@ struct drps_crew_link {
 };
 
 /* What a process counts with. Everything is borrowed. */
-struct drps_crew_counter {
+struct drps_remote_counter {
     const struct drps_io *io; /* its `stop` is looked at while counting, too */
     const char *scratch;      /* folder that is there, for the row lists it is dealt */
     uint64_t memory_bytes;    /* of the process: accesses take 3/8 of it or stay on disk; another
@@ -56,7 +56,7 @@ struct drps_crew_counter {
  *   others               it cannot load the lists, which peer 0 has been told, or the link's
  */
 DRPS_MUST_CHECK
-int drps_crew_count(struct drps_crew_link *link, const struct drps_crew_counter *counter,
-                    struct drps_err *err);
+int drps_remote_count(struct drps_remote_link *link, const struct drps_remote_counter *counter,
+                      struct drps_err *err);
 
 #endif

@@ -10,57 +10,57 @@
 #include "index/blocks/remote/remote_wire.h"
 
 struct crew {
-    struct tally tally;
-    struct drps_crew_link *link; /* own */
-    void *part;                  /* own: an answer, before it is added up */
+    struct counts tally;
+    struct drps_remote_link *link; /* own */
+    void *part;                    /* own: an answer, before it is added up */
     size_t part_cap;
     unsigned owed; /* answers to merges, which come before all others */
     int broken;    /* a code: a shard is gone, or out of step */
 };
 enum { OWED_MOST = 64 };
 
-static struct crew *crew_of(struct tally *t)
+static struct crew *remote_of(struct counts *t)
 {
     return (struct crew *)t;
 }
 
-void crew_name(const struct drps_crew_link *link, unsigned shard, struct drps_err *err)
+void remote_name(const struct drps_remote_link *link, unsigned shard, struct drps_err *err)
 {
     (void)(link->ranks ? drps_err_context(err, "rank %u", shard)
                        : drps_err_context(err, "shard %u of %u", shard + 1, link->peers));
 }
 
-void crew_name_lost(const struct drps_crew_link *link, unsigned shard, struct drps_err *err)
+void remote_name_lost(const struct drps_remote_link *link, unsigned shard, struct drps_err *err)
 {
-    if (!link->ranks) crew_name(link, shard, err);
+    if (!link->ranks) remote_name(link, shard, err);
 }
 
 /* Names the shard; nothing can be asked any more. */
 static int broken(struct crew *c, unsigned shard, int rc, struct drps_err *err)
 {
     c->broken = rc;
-    crew_name(c->link, shard, err);
+    remote_name(c->link, shard, err);
     return rc;
 }
 
 static int lost(struct crew *c, unsigned shard, int rc, struct drps_err *err)
 {
     c->broken = rc;
-    crew_name_lost(c->link, shard, err);
+    remote_name_lost(c->link, shard, err);
     return rc;
 }
 
 /* ---- Questions, to all shards ---- */
 
-static int tell(struct crew *c, enum crew_op op, uint64_t value, const void *payload,
+static int tell(struct crew *c, enum remote_op op, uint64_t value, const void *payload,
                 uint64_t bytes, struct drps_err *err)
 {
-    const struct crew_head h = {(int32_t)op, value, bytes};
+    const struct remote_head h = {(int32_t)op, value, bytes};
     int rc = 0;
 
     if (c->broken) return drps_err_set(err, c->broken, "a shard has failed before");
     for (unsigned shard = 0; shard < c->link->peers && rc == 0; shard++) {
-        rc = crew_send(c->link, shard, &h, payload, err);
+        rc = remote_send(c->link, shard, &h, payload, err);
         if (rc < 0) rc = lost(c, shard, rc, err);
     }
     return rc;
@@ -74,7 +74,7 @@ static int receive(struct crew *c, unsigned shard, void *bytes, uint64_t n, stru
     return rc < 0 ? lost(c, shard, rc, err) : 0;
 }
 
-static int receive_failure(struct crew *c, unsigned shard, const struct crew_head *h,
+static int receive_failure(struct crew *c, unsigned shard, const struct remote_head *h,
                            struct drps_err *err)
 {
     char text[sizeof(err->text)] = "";
@@ -85,17 +85,17 @@ static int receive_failure(struct crew *c, unsigned shard, const struct crew_hea
     if (rc < 0) return rc;
     /* What ends the shard's process does not end this one as though it had been interrupted. */
     rc = drps_err_set(err, h->what == DRPS_E_INTERRUPTED ? DRPS_E_PEER : h->what, "%s", text);
-    crew_name(c->link, shard, err);
+    remote_name(c->link, shard, err);
     return rc;
 }
 
 /* The head of an answer; a failure that the shard reports is received whole. */
-static int receive_head(struct crew *c, unsigned shard, struct crew_head *h, struct drps_err *err)
+static int receive_head(struct crew *c, unsigned shard, struct remote_head *h, struct drps_err *err)
 {
-    uint8_t head[CREW_HEAD_BYTES];
+    uint8_t head[REMOTE_HEAD_BYTES];
     int rc = receive(c, shard, head, sizeof(head), err);
     if (rc < 0) return rc;
-    *h = crew_head_get(head);
+    *h = remote_head_get(head);
     return h->what ? receive_failure(c, shard, h, err) : 0;
 }
 
@@ -129,7 +129,7 @@ static void least_u32(const struct crew *c, void *out, size_t n)
 /* Answers to merges; a shard in which one has failed is out of step. */
 static int settle(struct crew *c, struct drps_err *err)
 {
-    struct crew_head h;
+    struct remote_head h;
     int rc = 0;
     for (; c->owed && rc == 0; c->owed--)
         for (unsigned shard = 0; shard < c->link->peers && rc == 0; shard++) {
@@ -147,7 +147,7 @@ static int settle(struct crew *c, struct drps_err *err)
 static int gather(struct crew *c, combine *add, void *out, size_t n, size_t size,
                   struct drps_err *err)
 {
-    struct crew_head h;
+    struct remote_head h;
     int rc = settle(c, err);
 
     if (rc < 0) return rc;
@@ -170,71 +170,71 @@ static int gather(struct crew *c, combine *add, void *out, size_t n, size_t size
 
 /* ---- Operations ---- */
 
-static int crew_counts(struct tally *t, uint32_t *count_out, struct drps_err *err)
+static int remote_counts(struct counts *t, uint32_t *count_out, struct drps_err *err)
 {
     memset(count_out, 0, t->blocks * sizeof(*count_out));
-    int rc = tell(crew_of(t), CREW_COUNTS, 0, NULL, 0, err);
+    int rc = tell(remote_of(t), REMOTE_COUNTS, 0, NULL, 0, err);
     if (rc < 0) return rc;
-    return gather(crew_of(t), add_u32, count_out, t->blocks, sizeof(*count_out), err);
+    return gather(remote_of(t), add_u32, count_out, t->blocks, sizeof(*count_out), err);
 }
 
-static int crew_signatures(struct tally *t, uint64_t *sig_out, struct drps_err *err)
+static int remote_signatures(struct counts *t, uint64_t *sig_out, struct drps_err *err)
 {
     memset(sig_out, 0, t->blocks * sizeof(*sig_out));
-    int rc = tell(crew_of(t), CREW_SIGNATURES, 0, NULL, 0, err);
+    int rc = tell(remote_of(t), REMOTE_SIGNATURES, 0, NULL, 0, err);
     if (rc < 0) return rc;
-    return gather(crew_of(t), add_u64, sig_out, t->blocks, sizeof(*sig_out), err);
+    return gather(remote_of(t), add_u64, sig_out, t->blocks, sizeof(*sig_out), err);
 }
 
-static int crew_minhash(struct tally *t, uint64_t salt, uint32_t *min_out, struct drps_err *err)
+static int remote_minhash(struct counts *t, uint64_t salt, uint32_t *min_out, struct drps_err *err)
 {
     memset(min_out, 0xff, t->blocks * sizeof(*min_out));
-    int rc = tell(crew_of(t), CREW_MINHASH, salt, NULL, 0, err);
+    int rc = tell(remote_of(t), REMOTE_MINHASH, salt, NULL, 0, err);
     if (rc < 0) return rc;
-    return gather(crew_of(t), least_u32, min_out, t->blocks, sizeof(*min_out), err);
+    return gather(remote_of(t), least_u32, min_out, t->blocks, sizeof(*min_out), err);
 }
 
-static int crew_cocounts(struct tally *t, const struct block_pair *pairs, size_t n,
-                         uint32_t *count_out, struct drps_err *err)
+static int remote_cocounts(struct counts *t, const struct block_pair *pairs, size_t n,
+                           uint32_t *count_out, struct drps_err *err)
 {
     int rc = 0;
-    for (size_t first = 0; first < n && rc == 0; first += CREW_PAIRS) {
-        const size_t m = n - first < CREW_PAIRS ? n - first : CREW_PAIRS;
+    for (size_t first = 0; first < n && rc == 0; first += REMOTE_PAIRS) {
+        const size_t m = n - first < REMOTE_PAIRS ? n - first : REMOTE_PAIRS;
         memset(count_out + first, 0, m * sizeof(*count_out));
-        rc = tell(crew_of(t), CREW_COCOUNTS, 0, pairs + first, m * sizeof(*pairs), err);
+        rc = tell(remote_of(t), REMOTE_COCOUNTS, 0, pairs + first, m * sizeof(*pairs), err);
         if (rc == 0)
-            rc = gather(crew_of(t), add_u32, count_out + first, m, sizeof(*count_out), err);
+            rc = gather(remote_of(t), add_u32, count_out + first, m, sizeof(*count_out), err);
     }
     return rc;
 }
 
-static int crew_pair_work(struct tally *t, uint64_t *work_out, struct drps_err *err)
+static int remote_pair_work(struct counts *t, uint64_t *work_out, struct drps_err *err)
 {
     *work_out = 0;
-    int rc = tell(crew_of(t), CREW_PAIR_WORK, 0, NULL, 0, err);
-    return rc < 0 ? rc : gather(crew_of(t), add_u64, work_out, 1, sizeof(*work_out), err);
+    int rc = tell(remote_of(t), REMOTE_PAIR_WORK, 0, NULL, 0, err);
+    return rc < 0 ? rc : gather(remote_of(t), add_u64, work_out, 1, sizeof(*work_out), err);
 }
 
-static int crew_merge(struct tally *t, const struct block_pair *pairs, size_t n,
-                      struct drps_err *err)
+static int remote_merge(struct counts *t, const struct block_pair *pairs, size_t n,
+                        struct drps_err *err)
 {
-    struct crew *c = crew_of(t);
-    int rc = tell(c, CREW_MERGE, 0, pairs, n * sizeof(*pairs), err);
+    struct crew *c = remote_of(t);
+    int rc = tell(c, REMOTE_MERGE, 0, pairs, n * sizeof(*pairs), err);
     if (rc < 0) return rc;
     c->owed++; /* the next question need not wait */
     return c->owed < OWED_MOST ? 0 : settle(c, err);
 }
 
-static int crew_groups(struct tally *t, const uint8_t *group, struct drps_err *err)
+static int remote_groups(struct counts *t, const uint8_t *group, struct drps_err *err)
 {
-    int rc = tell(crew_of(t), CREW_GROUPS, 0, group, t->blocks, err);
-    return rc < 0 ? rc : gather(crew_of(t), NULL, NULL, 0, 1, err);
+    int rc = tell(remote_of(t), REMOTE_GROUPS, 0, group, t->blocks, err);
+    return rc < 0 ? rc : gather(remote_of(t), NULL, NULL, 0, 1, err);
 }
 
-static int crew_reset(struct tally *t, struct drps_err *err)
+static int remote_reset(struct counts *t, struct drps_err *err)
 {
-    int rc = tell(crew_of(t), CREW_RESET, 0, NULL, 0, err);
-    return rc < 0 ? rc : gather(crew_of(t), NULL, NULL, 0, 1, err);
+    int rc = tell(remote_of(t), REMOTE_RESET, 0, NULL, 0, err);
+    return rc < 0 ? rc : gather(remote_of(t), NULL, NULL, 0, 1, err);
 }
 
 /* ---- Pairs: sorted lists that are merged as they come ---- */
@@ -292,7 +292,7 @@ static int open_streams(struct crew *c, struct stream *streams, uint64_t *sum, s
     *sum = 0;
     for (unsigned i = 0; i < c->link->peers; i++) {
         struct drps_err *say = rc < 0 ? NULL : err;
-        struct crew_head h = {0};
+        struct remote_head h = {0};
         streams[i].shard = i;
         int one = receive_head(c, i, &h, say);
         if (one == 0 && h.bytes != h.value * sizeof(struct block_pair_count))
@@ -324,10 +324,11 @@ static int merge_streams(struct crew *c, struct stream *streams, struct block_pa
     return more;
 }
 
-static int crew_pairs(struct tally *t, const uint32_t *with, size_t with_n, uint64_t memory_bytes,
-                      struct block_pair_count **pairs_out, size_t *n_out, struct drps_err *err)
+static int remote_pairs(struct counts *t, const uint32_t *with, size_t with_n,
+                        uint64_t memory_bytes, struct block_pair_count **pairs_out, size_t *n_out,
+                        struct drps_err *err)
 {
-    struct crew *c = crew_of(t);
+    struct crew *c = remote_of(t);
     struct stream *streams = calloc(c->link->peers, sizeof(*streams));
     struct block_pair_count *pairs = NULL;
     if (c->link->ranks) memory_bytes /= 2; /* the rest is for the answer of rank 0's own share */
@@ -337,8 +338,8 @@ static int crew_pairs(struct tally *t, const uint32_t *with, size_t with_n, uint
     *pairs_out = NULL;
     *n_out = 0;
     if (!streams) return drps_err_set(err, -ENOMEM, "no memory to merge pairs of blocks");
-    int rc = with ? tell(c, CREW_PAIRS_WITH, memory_bytes, with, with_n * sizeof(*with), err)
-                  : tell(c, CREW_PAIRS_ALL, memory_bytes, NULL, 0, err);
+    int rc = with ? tell(c, REMOTE_PAIRS_WITH, memory_bytes, with, with_n * sizeof(*with), err)
+                  : tell(c, REMOTE_PAIRS_ALL, memory_bytes, NULL, 0, err);
     if (rc == 0) rc = settle(c, err);
     if (rc < 0) goto out;
     rc = open_streams(c, streams, &sum, err);
@@ -374,7 +375,7 @@ struct part_lists {
 static int receive_lists(struct crew *c, unsigned shard, size_t n, struct part_lists *out,
                          struct drps_err *err)
 {
-    struct crew_head h = {0};
+    struct remote_head h = {0};
     uint64_t sum = 0;
     int rc = receive_head(c, shard, &h, err);
     if (rc < 0) return rc;
@@ -423,16 +424,16 @@ static int check_lists(const struct access *a)
     return 0;
 }
 
-static int crew_lists(struct tally *t, const uint32_t *rows, size_t n, uint64_t memory_bytes,
-                      struct access *out, struct drps_err *err)
+static int remote_lists(struct counts *t, const uint32_t *rows, size_t n, uint64_t memory_bytes,
+                        struct access *out, struct drps_err *err)
 {
-    struct crew *c = crew_of(t);
+    struct crew *c = remote_of(t);
     struct part_lists *parts = calloc(c->link->peers, sizeof(*parts));
     uint64_t sum = 0;
 
     *out = (struct access){0};
     if (!parts) return drps_err_set(err, -ENOMEM, "no memory for lists of %zu rows", n);
-    int rc = tell(c, CREW_LISTS, memory_bytes, rows, n * sizeof(*rows), err);
+    int rc = tell(c, REMOTE_LISTS, memory_bytes, rows, n * sizeof(*rows), err);
     if (rc == 0) rc = settle(c, err);
     for (unsigned k = 0; k < c->link->peers && !c->broken; k++) { /* all answers are received */
         int one = receive_lists(c, k, n, &parts[k], rc < 0 ? NULL : err);
@@ -454,34 +455,34 @@ static int crew_lists(struct tally *t, const uint32_t *rows, size_t n, uint64_t 
 
 /* ---- Opening ---- */
 
-static void crew_close(struct tally *t)
+static void remote_close(struct counts *t)
 {
     if (!t) return;
-    struct crew *c = crew_of(t);
+    struct crew *c = remote_of(t);
     c->link->ops->close(c->link);
     free(c->part);
     free(c);
 }
 
-static const struct tally_ops crew_ops = {
-    .counts = crew_counts,
-    .signatures = crew_signatures,
-    .minhash = crew_minhash,
-    .cocounts = crew_cocounts,
-    .groups = crew_groups,
-    .pairs = crew_pairs,
-    .merge = crew_merge,
-    .pair_work = crew_pair_work,
-    .reset = crew_reset,
-    .lists = crew_lists,
-    .close = crew_close,
+static const struct counts_ops remote_ops = {
+    .counts = remote_counts,
+    .signatures = remote_signatures,
+    .minhash = remote_minhash,
+    .cocounts = remote_cocounts,
+    .groups = remote_groups,
+    .pairs = remote_pairs,
+    .merge = remote_merge,
+    .pair_work = remote_pair_work,
+    .reset = remote_reset,
+    .lists = remote_lists,
+    .close = remote_close,
 };
 
 static int wait_until_ready(struct crew *c, struct drps_err *err)
 {
     int rc = 0;
     for (unsigned shard = 0; shard < c->link->peers && rc == 0; shard++) {
-        struct crew_head h;
+        struct remote_head h;
         rc = receive_head(c, shard, &h, err);
         if (rc == 0 && h.bytes)
             rc = broken(c, shard, drps_err_set(err, DRPS_E_CORRUPT, "it is not ready"), err);
@@ -491,8 +492,8 @@ static int wait_until_ready(struct crew *c, struct drps_err *err)
     return rc;
 }
 
-int crew_over(struct drps_crew_link *link, uint32_t blocks, uint32_t batches, struct tally **t_out,
-              struct drps_err *err)
+int remote_over(struct drps_remote_link *link, uint32_t blocks, uint32_t batches,
+                struct counts **t_out, struct drps_err *err)
 {
     *t_out = NULL;
     struct crew *c = calloc(1, sizeof(*c));
@@ -500,13 +501,13 @@ int crew_over(struct drps_crew_link *link, uint32_t blocks, uint32_t batches, st
         link->ops->close(link);
         return drps_err_set(err, -ENOMEM, "no memory for a crew");
     }
-    c->tally =
-        (struct tally){.ops = &crew_ops, .blocks = blocks, .batches = batches, .stop = link->stop};
+    c->tally = (struct counts){
+        .ops = &remote_ops, .blocks = blocks, .batches = batches, .stop = link->stop};
     c->link = link;
     int rc = wait_until_ready(c, err);
     if (rc == 0)
         *t_out = &c->tally;
     else
-        crew_close(&c->tally);
+        remote_close(&c->tally);
     return rc;
 }

@@ -13,11 +13,11 @@
 #include "index/blocks/remote/drps_remote.h"
 
 struct sockets {
-    struct drps_crew_link link;
+    struct drps_remote_link link;
     struct peer {
         int fd;    /* -1: none */
         pid_t pid; /* of the child; 0: the parent, or a child that has been waited for */
-    } peer[CREW_SHARDS];
+    } peer[REMOTE_SHARDS];
 };
 
 /* The peer has closed its end: a child only does so by ending. */
@@ -36,14 +36,14 @@ static int gone(struct peer *p, struct drps_err *err)
 }
 
 /* After a transfer that moved nothing: 0 if it is to be tried again. */
-static int try_again(const struct drps_crew_link *l, const char *what, struct drps_err *err)
+static int try_again(const struct drps_remote_link *l, const char *what, struct drps_err *err)
 {
     if (errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK)
         return drps_err_set(err, -errno, "cannot %s: %s", what, strerror(errno));
     return access_stopped(l->stop, err);
 }
 
-static int sockets_send(struct drps_crew_link *l, unsigned peer, const void *bytes, size_t n,
+static int sockets_send(struct drps_remote_link *l, unsigned peer, const void *bytes, size_t n,
                         struct drps_err *err)
 {
     struct peer *p = &((struct sockets *)l)->peer[peer];
@@ -61,7 +61,7 @@ static int sockets_send(struct drps_crew_link *l, unsigned peer, const void *byt
     return 0;
 }
 
-static int sockets_receive(struct drps_crew_link *l, unsigned peer, void *bytes, size_t n,
+static int sockets_receive(struct drps_remote_link *l, unsigned peer, void *bytes, size_t n,
                            struct drps_err *err)
 {
     struct peer *p = &((struct sockets *)l)->peer[peer];
@@ -80,7 +80,7 @@ static int sockets_receive(struct drps_crew_link *l, unsigned peer, void *bytes,
 }
 
 /* Children have nothing to lose, and may be in the middle of counting. */
-static void sockets_close(struct drps_crew_link *l)
+static void sockets_close(struct drps_remote_link *l)
 {
     struct sockets *s = (struct sockets *)l;
     for (unsigned i = 0; i < l->peers; i++) {
@@ -94,7 +94,8 @@ static void sockets_close(struct drps_crew_link *l)
     free(s);
 }
 
-static const struct drps_crew_link_ops socket_ops = {sockets_send, sockets_receive, sockets_close};
+static const struct drps_remote_link_ops socket_ops = {sockets_send, sockets_receive,
+                                                       sockets_close};
 
 static struct sockets *sockets_new(void)
 {
@@ -106,21 +107,21 @@ static struct sockets *sockets_new(void)
 /* ---- In the child ---- */
 
 static void shard_count(const struct access_source *from, unsigned shard, unsigned shards,
-                        struct drps_crew_link *parent)
+                        struct drps_remote_link *parent)
 {
     struct drps_err err = DRPS_ERR_INIT;
     const struct drps_io io = {.ops = from->io->ops, .ctx = from->io->ctx};
     struct access_source share = *from;
-    struct tally *tally = NULL;
-    const uint32_t first = crew_shard_begin(from->batches, shard, shards);
-    const uint32_t end = crew_shard_begin(from->batches, shard + 1, shards);
+    struct counts *tally = NULL;
+    const uint32_t first = remote_shard_begin(from->batches, shard, shards);
+    const uint32_t end = remote_shard_begin(from->batches, shard + 1, shards);
 
     share.memory_bytes /= shards;
     share.stop = NULL; /* the parent ends it, */
     share.io = &io;    /* which looks at no flag either */
-    err.code = tally_make(&share, first, end, &tally, &err);
-    (void)crew_serve(parent, tally, &err, UINT64_MAX,
-                     NULL); /* how it ended is the parent's to say */
+    err.code = counts_make(&share, first, end, &tally, &err);
+    (void)remote_serve(parent, tally, &err, UINT64_MAX,
+                       NULL); /* how it ended is the parent's to say */
     if (tally) tally->ops->close(tally);
 }
 
@@ -177,21 +178,21 @@ static int shard_start(const struct access_source *from, unsigned shard, unsigne
                   : 0;
 }
 
-int crew_open(const struct access_source *from, unsigned shards, struct tally **t_out,
-              struct drps_err *err)
+int remote_open(const struct access_source *from, unsigned shards, struct counts **t_out,
+                struct drps_err *err)
 {
     int rc = 0;
 
     *t_out = NULL;
-    if (shards < 1 || shards > CREW_SHARDS)
+    if (shards < 1 || shards > REMOTE_SHARDS)
         return drps_err_set(err, DRPS_E_CONFIG, "%u shards: there may be 1 to %d", shards,
-                            CREW_SHARDS);
+                            REMOTE_SHARDS);
     struct sockets *s = sockets_new();
     if (!s) return drps_err_set(err, -ENOMEM, "no memory for %u shards", shards);
     s->link.stop = from->stop;
     for (unsigned i = 0; i < shards && rc == 0; i++)
         rc = shard_start(from, i, shards, s, err);
-    if (rc == 0) return crew_over(&s->link, from->rows, from->batches, t_out, err);
+    if (rc == 0) return remote_over(&s->link, from->rows, from->batches, t_out, err);
     sockets_close(&s->link);
     return rc;
 }

@@ -8,20 +8,20 @@
 enum { LOOK_MS = 100 }; /* how often waiting looks at `stop` */
 enum { TYPE_BYTES = DRPS_NET_TYPE_FIRST, TYPE_END, TYPE_DONE };
 
-static int stopped(const struct crew_net *n, struct drps_err *err)
+static int stopped(const struct remote_net *n, struct drps_err *err)
 {
     if (!n->link.stop || !atomic_load_explicit(n->link.stop, memory_order_relaxed)) return 0;
     return drps_err_set(err, DRPS_E_INTERRUPTED, "interrupted while counting with other ranks");
 }
 
 /* After a wait that ended with rc: 0 if it is to go on. */
-static int look_up(const struct crew_net *n, int rc, const struct drps_err *why,
+static int look_up(const struct remote_net *n, int rc, const struct drps_err *why,
                    struct drps_err *err)
 {
     return rc == -ETIMEDOUT ? stopped(n, err) : drps_err_set(err, rc, "%s", why->text);
 }
 
-static int send_message(struct crew_net *n, unsigned peer, uint8_t type, const void *bytes,
+static int send_message(struct remote_net *n, unsigned peer, uint8_t type, const void *bytes,
                         size_t size, struct drps_err *err)
 {
     const struct drps_piece piece = {bytes, size};
@@ -43,13 +43,13 @@ static int send_message(struct crew_net *n, unsigned peer, uint8_t type, const v
     return rc;
 }
 
-static int net_send(struct drps_crew_link *l, unsigned peer, const void *bytes, size_t size,
+static int net_send(struct drps_remote_link *l, unsigned peer, const void *bytes, size_t size,
                     struct drps_err *err)
 {
-    struct crew_net *n = (struct crew_net *)l;
+    struct remote_net *n = (struct remote_net *)l;
     int rc = 0;
     for (const char *at = bytes; size && rc == 0;) {
-        const size_t piece = size < CREW_NET_BYTES ? size : CREW_NET_BYTES;
+        const size_t piece = size < REMOTE_NET_BYTES ? size : REMOTE_NET_BYTES;
         rc = send_message(n, peer, TYPE_BYTES, at, piece, err);
         at += piece;
         size -= piece;
@@ -57,13 +57,13 @@ static int net_send(struct drps_crew_link *l, unsigned peer, const void *bytes, 
     return rc;
 }
 
-int crew_net_end(struct crew_net *n, unsigned peer, struct drps_err *err)
+int remote_net_end(struct remote_net *n, unsigned peer, struct drps_err *err)
 {
     return send_message(n, peer, TYPE_END, NULL, 0, err);
 }
 
 /* The next message of a peer; the end stays there, to be met again. */
-static int next_message(struct crew_net *n, unsigned peer, struct drps_err *err)
+static int next_message(struct remote_net *n, unsigned peer, struct drps_err *err)
 {
     const uint64_t begin = drps_clock_ns();
     struct drps_net_message *message = NULL;
@@ -81,10 +81,10 @@ static int next_message(struct crew_net *n, unsigned peer, struct drps_err *err)
     return rc;
 }
 
-static int net_receive(struct drps_crew_link *l, unsigned peer, void *bytes, size_t size,
+static int net_receive(struct drps_remote_link *l, unsigned peer, void *bytes, size_t size,
                        struct drps_err *err)
 {
-    struct crew_net *n = (struct crew_net *)l;
+    struct remote_net *n = (struct remote_net *)l;
     for (char *at = bytes; size;) {
         const struct drps_net_message *m = n->peer[peer].message;
         if (m && m->type == TYPE_END)
@@ -106,12 +106,12 @@ static int net_receive(struct drps_crew_link *l, unsigned peer, void *bytes, siz
     return 0;
 }
 
-int crew_net_done(struct crew_net *n, unsigned peer, struct drps_err *err)
+int remote_net_done(struct remote_net *n, unsigned peer, struct drps_err *err)
 {
     return send_message(n, peer, TYPE_DONE, NULL, 0, err);
 }
 
-int crew_net_await_done(struct crew_net *n, struct drps_err *err)
+int remote_net_await_done(struct remote_net *n, struct drps_err *err)
 {
     int rc = next_message(n, 0, err);
     if (rc < 0 || n->peer[0].message->type == TYPE_DONE) return rc;
@@ -119,26 +119,26 @@ int crew_net_await_done(struct crew_net *n, struct drps_err *err)
                         n->peer[0].message->type);
 }
 
-static void close_nothing(struct drps_crew_link *l)
+static void close_nothing(struct drps_remote_link *l)
 {
     (void)l;
 }
 
-void crew_net_init(struct crew_net *n, struct drps_net *net, int asks, const atomic_int *stop,
-                   void (*close)(struct drps_crew_link *l))
+void remote_net_init(struct remote_net *n, struct drps_net *net, int asks, const atomic_int *stop,
+                     void (*close)(struct drps_remote_link *l))
 {
     const unsigned peers = asks ? drps_net_count(net) : 1;
-    *n = (struct crew_net){.net = net, .here = asks ? DRPS_NET_MASTER : DRPS_NET_SERVER};
-    n->ops = (struct drps_crew_link_ops){net_send, net_receive, close ? close : close_nothing};
-    n->link = (struct drps_crew_link){.ops = &n->ops,
-                                      .peers = peers,
-                                      .ranks = 1,
-                                      .memory_bytes = UINT64_C(2) * peers * CREW_NET_QUEUE *
-                                                      CREW_NET_BYTES, /* in and out */
-                                      .stop = stop};
+    *n = (struct remote_net){.net = net, .here = asks ? DRPS_NET_MASTER : DRPS_NET_SERVER};
+    n->ops = (struct drps_remote_link_ops){net_send, net_receive, close ? close : close_nothing};
+    n->link = (struct drps_remote_link){.ops = &n->ops,
+                                        .peers = peers,
+                                        .ranks = 1,
+                                        .memory_bytes = UINT64_C(2) * peers * REMOTE_NET_QUEUE *
+                                                        REMOTE_NET_BYTES, /* in and out */
+                                        .stop = stop};
 }
 
-void crew_net_destroy(struct crew_net *n)
+void remote_net_destroy(struct remote_net *n)
 {
     for (unsigned i = 0; i < n->link.peers; i++)
         drps_net_message_free(n->peer[i].message);

@@ -9,11 +9,11 @@
 #include "index/blocks/remote/remote_wire.h"
 
 struct server {
-    struct drps_crew_link *link;
-    struct tally *tally;
-    uint64_t most_bytes;   /* of lists or pairs in an answer */
-    struct crew_head head; /* of the question */
-    void *in;              /* own: [head.bytes] its payload */
+    struct drps_remote_link *link;
+    struct counts *tally;
+    uint64_t most_bytes;     /* of lists or pairs in an answer */
+    struct remote_head head; /* of the question */
+    void *in;                /* own: [head.bytes] its payload */
     size_t in_cap;
     void *out; /* own: the payload of the answer, */
     size_t out_cap;
@@ -57,13 +57,13 @@ static int room(struct server *s, uint64_t bytes, struct drps_err *err)
 
 static int answer_blocks(struct server *s, uint64_t *bytes, struct drps_err *err)
 {
-    const struct tally_ops *ops = s->tally->ops;
-    *bytes = (uint64_t)s->tally->blocks * (s->head.what == CREW_SIGNATURES ? 8 : 4);
+    const struct counts_ops *ops = s->tally->ops;
+    *bytes = (uint64_t)s->tally->blocks * (s->head.what == REMOTE_SIGNATURES ? 8 : 4);
     if (s->head.bytes) return nonsense(s, err);
     int rc = room(s, *bytes, err);
     if (rc < 0) return rc;
-    if (s->head.what == CREW_COUNTS) return ops->counts(s->tally, s->out, err);
-    if (s->head.what == CREW_SIGNATURES) return ops->signatures(s->tally, s->out, err);
+    if (s->head.what == REMOTE_COUNTS) return ops->counts(s->tally, s->out, err);
+    if (s->head.what == REMOTE_SIGNATURES) return ops->signatures(s->tally, s->out, err);
     return ops->minhash(s->tally, s->head.value, s->out, err);
 }
 
@@ -71,14 +71,14 @@ static int answer_cocounts(struct server *s, uint64_t *bytes, struct drps_err *e
 {
     const size_t n = (size_t)s->head.bytes / sizeof(struct block_pair);
     *bytes = n * sizeof(uint32_t);
-    if (n > CREW_PAIRS || !are_pairs(s)) return nonsense(s, err);
+    if (n > REMOTE_PAIRS || !are_pairs(s)) return nonsense(s, err);
     int rc = room(s, *bytes, err);
     return rc < 0 ? rc : s->tally->ops->cocounts(s->tally, s->in, n, s->out, err);
 }
 
 static int answer_pairs(struct server *s, uint64_t *bytes, uint64_t *n_out, struct drps_err *err)
 {
-    const uint32_t *with = s->head.what == CREW_PAIRS_WITH ? s->in : NULL;
+    const uint32_t *with = s->head.what == REMOTE_PAIRS_WITH ? s->in : NULL;
     const size_t with_n = (size_t)s->head.bytes / sizeof(*with);
     const uint64_t most_bytes = s->head.value < s->most_bytes ? s->head.value : s->most_bytes;
     size_t n = 0;
@@ -116,16 +116,16 @@ static int answer_lists(struct server *s, uint64_t *bytes, uint64_t *n_out, stru
 
 static int answer_rest(struct server *s, uint64_t *bytes, struct drps_err *err)
 {
-    const struct tally_ops *ops = s->tally->ops;
+    const struct counts_ops *ops = s->tally->ops;
     const uint64_t n = s->head.bytes / sizeof(struct block_pair);
     int rc = room(s, sizeof(uint64_t), err);
     if (rc < 0) return rc;
-    if (s->head.what == CREW_MERGE && are_pairs(s) && n <= s->tally->blocks / 2)
+    if (s->head.what == REMOTE_MERGE && are_pairs(s) && n <= s->tally->blocks / 2)
         return ops->merge(s->tally, s->in, (size_t)n, err);
-    if (s->head.what == CREW_GROUPS && s->head.bytes == s->tally->blocks)
+    if (s->head.what == REMOTE_GROUPS && s->head.bytes == s->tally->blocks)
         return ops->groups(s->tally, s->in, err);
-    if (s->head.what == CREW_RESET && !s->head.bytes) return ops->reset(s->tally, err);
-    if (s->head.what == CREW_PAIR_WORK && !s->head.bytes) {
+    if (s->head.what == REMOTE_RESET && !s->head.bytes) return ops->reset(s->tally, err);
+    if (s->head.what == REMOTE_PAIR_WORK && !s->head.bytes) {
         *bytes = sizeof(uint64_t);
         return ops->pair_work(s->tally, s->out, err);
     }
@@ -134,14 +134,14 @@ static int answer_rest(struct server *s, uint64_t *bytes, struct drps_err *err)
 
 /* ---- The conversation ---- */
 
-static int reply(struct drps_crew_link *link, const struct drps_err *failure, uint64_t value,
+static int reply(struct drps_remote_link *link, const struct drps_err *failure, uint64_t value,
                  const void *payload, uint64_t bytes, struct drps_err *err)
 {
     if (failure->code) {
         payload = failure->text;
         bytes = strlen(failure->text);
     }
-    return crew_send(link, 0, &(struct crew_head){failure->code, value, bytes}, payload, err);
+    return remote_send(link, 0, &(struct remote_head){failure->code, value, bytes}, payload, err);
 }
 
 static int answer(struct server *s, struct drps_err *err)
@@ -151,20 +151,20 @@ static int answer(struct server *s, struct drps_err *err)
     int pairs = 0, rc;
 
     switch (s->head.what) {
-    case CREW_COUNTS:
-    case CREW_SIGNATURES:
-    case CREW_MINHASH:
+    case REMOTE_COUNTS:
+    case REMOTE_SIGNATURES:
+    case REMOTE_MINHASH:
         rc = answer_blocks(s, &bytes, &failure);
         break;
-    case CREW_COCOUNTS:
+    case REMOTE_COCOUNTS:
         rc = answer_cocounts(s, &bytes, &failure);
         break;
-    case CREW_PAIRS_ALL:
-    case CREW_PAIRS_WITH:
+    case REMOTE_PAIRS_ALL:
+    case REMOTE_PAIRS_WITH:
         pairs = 1;
         rc = answer_pairs(s, &bytes, &value, &failure);
         break;
-    case CREW_LISTS:
+    case REMOTE_LISTS:
         rc = answer_lists(s, &bytes, &value, &failure);
         break;
     default:
@@ -180,12 +180,12 @@ static int answer(struct server *s, struct drps_err *err)
 /* The next question, with its payload. */
 static int receive(struct server *s, struct drps_err *err)
 {
-    uint8_t head[CREW_HEAD_BYTES];
+    uint8_t head[REMOTE_HEAD_BYTES];
     int rc = s->link->ops->receive(s->link, 0, head, sizeof(head), err);
     if (rc < 0) return rc;
-    s->head = crew_head_get(head);
-    const uint64_t most = (uint64_t)s->tally->blocks * 8 + CREW_PAIRS * sizeof(struct block_pair);
-    if (s->head.what <= 0 || s->head.what >= CREW_OPS || s->head.bytes > most)
+    s->head = remote_head_get(head);
+    const uint64_t most = (uint64_t)s->tally->blocks * 8 + REMOTE_PAIRS * sizeof(struct block_pair);
+    if (s->head.what <= 0 || s->head.what >= REMOTE_OPS || s->head.bytes > most)
         return nonsense(s, err);
     if (drps_array_reserve(&s->in, &s->in_cap, (size_t)s->head.bytes, 1))
         return drps_err_set(err, -ENOMEM, "no memory for a question");
@@ -193,8 +193,8 @@ static int receive(struct server *s, struct drps_err *err)
     return s->link->ops->receive(s->link, 0, s->in, (size_t)s->head.bytes, err);
 }
 
-int crew_serve(struct drps_crew_link *link, struct tally *t, const struct drps_err *failure,
-               uint64_t most_bytes, struct drps_err *err)
+int remote_serve(struct drps_remote_link *link, struct counts *t, const struct drps_err *failure,
+                 uint64_t most_bytes, struct drps_err *err)
 {
     struct server s = {.link = link, .tally = t, .most_bytes = most_bytes};
     const uint64_t ready = t ? t->access_bytes << 1 | (unsigned)t->streamed : 0;

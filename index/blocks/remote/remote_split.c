@@ -19,76 +19,78 @@ enum { READ_BUFFER = 1 << 20 };
 
 /* ---- Of whoever asks ---- */
 
-static int deal_lists(struct steps *lists, const struct crew_share *share,
-                      struct drps_crew_link *link, unsigned peer, struct drps_err *err)
+static int deal_lists(struct steps *lists, const struct remote_share *share,
+                      struct drps_remote_link *link, unsigned peer, struct drps_err *err)
 {
-    uint8_t payload[CREW_SHARE_BYTES];
-    crew_share_put(payload, share);
-    int rc =
-        crew_send(link, peer, &(struct crew_head){CREW_SHARE, 0, sizeof(payload)}, payload, err);
-    if (rc < 0) crew_name_lost(link, peer, err);
+    uint8_t payload[REMOTE_SHARE_BYTES];
+    remote_share_put(payload, share);
+    int rc = remote_send(link, peer, &(struct remote_head){REMOTE_SHARE, 0, sizeof(payload)},
+                         payload, err);
+    if (rc < 0) remote_name_lost(link, peer, err);
     for (uint32_t s = share->first; s < share->end && rc == 0; s++) {
         const void *record;
         size_t bytes;
         rc = steps_record(lists, s, &record, &bytes, err);
         if (rc < 0) break;
-        rc = crew_send(link, peer, &(struct crew_head){CREW_LIST, s, bytes}, record, err);
-        if (rc < 0) crew_name_lost(link, peer, err);
+        rc = remote_send(link, peer, &(struct remote_head){REMOTE_LIST, s, bytes}, record, err);
+        if (rc < 0) remote_name_lost(link, peer, err);
     }
     return rc;
 }
 
-static int deal(const struct access_source *from, struct drps_crew_link *link, struct drps_err *err)
+static int deal(const struct access_source *from, struct drps_remote_link *link,
+                struct drps_err *err)
 {
-    struct crew_share share = {
+    struct remote_share share = {
         .rows = from->rows, .batches = from->batches, .seed = from->seed, .share = from->share};
     struct steps *lists = NULL;
     int rc = steps_open(from->io, from->dir, "rows.rec", DRPS_KIND_ROWS, from->batches, READ_BUFFER,
                         &lists, err);
     for (unsigned peer = 0; peer < link->peers && rc == 0; peer++) {
-        share.first = crew_shard_begin(from->batches, peer, link->peers);
-        share.end = crew_shard_begin(from->batches, peer + 1, link->peers);
+        share.first = remote_shard_begin(from->batches, peer, link->peers);
+        share.end = remote_shard_begin(from->batches, peer + 1, link->peers);
         rc = deal_lists(lists, &share, link, peer, err);
     }
     steps_close(lists);
     return rc;
 }
 
-int crew_deal(const struct access_source *from, struct drps_crew_link *link, struct tally **t_out,
-              struct drps_err *err)
+int remote_deal(const struct access_source *from, struct drps_remote_link *link,
+                struct counts **t_out, struct drps_err *err)
 {
     *t_out = NULL;
     int rc = deal(from, link, err);
-    if (rc == 0) return crew_over(link, from->rows, from->batches, t_out, err);
+    if (rc == 0) return remote_over(link, from->rows, from->batches, t_out, err);
     link->ops->close(link);
     return rc;
 }
 
 /* ---- Of a shard ---- */
 
-static int receive_head(struct drps_crew_link *link, int32_t what, uint64_t most_bytes,
-                        struct crew_head *out, struct drps_err *err)
+static int receive_head(struct drps_remote_link *link, int32_t what, uint64_t most_bytes,
+                        struct remote_head *out, struct drps_err *err)
 {
-    uint8_t head[CREW_HEAD_BYTES];
+    uint8_t head[REMOTE_HEAD_BYTES];
     int rc = link->ops->receive(link, 0, head, sizeof(head), err);
     if (rc < 0) return rc;
-    *out = crew_head_get(head);
+    *out = remote_head_get(head);
     if (out->what == what && out->bytes <= most_bytes) return 0;
     return drps_err_set(err, DRPS_E_CORRUPT,
                         "message %" PRId32 " with %" PRIu64 " bytes instead of a share of batches",
                         out->what, out->bytes);
 }
 
-static int receive_share(struct drps_crew_link *link, struct crew_share *out, struct drps_err *err)
+static int receive_share(struct drps_remote_link *link, struct remote_share *out,
+                         struct drps_err *err)
 {
-    uint8_t payload[CREW_SHARE_BYTES];
-    struct crew_head head;
-    int rc = receive_head(link, CREW_SHARE, sizeof(payload), &head, err);
+    uint8_t payload[REMOTE_SHARE_BYTES];
+    struct remote_head head;
+    int rc = receive_head(link, REMOTE_SHARE, sizeof(payload), &head, err);
     if (rc == 0 && head.bytes < sizeof(payload))
         rc = drps_err_set(err, DRPS_E_CORRUPT, "half a share of batches");
     if (rc == 0) rc = link->ops->receive(link, 0, payload, sizeof(payload), err);
     if (rc < 0) return rc;
-    *out = crew_share_get(payload);
+    *out = remote_share_get(payload);
     if (out->first <= out->end && out->end <= out->batches && out->share > 0 && out->share <= 1)
         return 0;
     return drps_err_set(err, DRPS_E_CORRUPT, "batches %u to %u of %u, a share of %g of them",
@@ -104,7 +106,7 @@ static int add_empty(struct drps_recwriter *w, uint32_t n, struct drps_err *err)
 }
 
 /* All lists are received, whatever becomes of the file; *failure is what became of it. */
-static int receive_lists(struct drps_crew_link *link, const struct crew_share *share,
+static int receive_lists(struct drps_remote_link *link, const struct remote_share *share,
                          struct drps_recwriter *w, struct drps_err *failure, struct drps_err *err)
 {
     void *record = NULL;
@@ -112,8 +114,8 @@ static int receive_lists(struct drps_crew_link *link, const struct crew_share *s
     int rc = 0, written = failure->code;
     if (written == 0) written = add_empty(w, share->first, failure);
     for (uint32_t s = share->first; s < share->end && rc == 0; s++) {
-        struct crew_head head;
-        rc = receive_head(link, CREW_LIST, drps_list_encode_bound(share->rows), &head, err);
+        struct remote_head head;
+        rc = receive_head(link, REMOTE_LIST, drps_list_encode_bound(share->rows), &head, err);
         if (rc == 0 && drps_array_reserve(&record, &cap, (size_t)head.bytes, 1))
             rc = drps_err_set(err, -ENOMEM, "no memory for a list of rows");
         if (rc == 0) rc = link->ops->receive(link, 0, record, (size_t)head.bytes, err);
@@ -129,10 +131,10 @@ static int receive_lists(struct drps_crew_link *link, const struct crew_share *s
 }
 
 /* What the share is counted with; *failure is why it cannot be. */
-static int load(struct drps_crew_link *link, const struct drps_crew_counter *counter,
-                struct tally **t_out, struct drps_err *failure, struct drps_err *err)
+static int load(struct drps_remote_link *link, const struct drps_remote_counter *counter,
+                struct counts **t_out, struct drps_err *failure, struct drps_err *err)
 {
-    struct crew_share share = {0};
+    struct remote_share share = {0};
     struct drps_recwriter *w = NULL;
     char *path = drps_path_join(counter->scratch, "rows.rec");
 
@@ -152,25 +154,25 @@ static int load(struct drps_crew_link *link, const struct drps_crew_counter *cou
                                        .seed = share.seed,
                                        .memory_bytes = counter->memory_bytes / 8 * 3,
                                        .stop = counter->io->stop};
-    failure->code = tally_make(&from, share.first, share.end, t_out, failure);
+    failure->code = counts_make(&from, share.first, share.end, t_out, failure);
     return 0;
 }
 
 /* Peer 0 has been told of a failure: until it has heard, and ends the conversation. */
-static void wait_for_end(struct drps_crew_link *link)
+static void wait_for_end(struct drps_remote_link *link)
 {
     char byte;
     while (link->ops->receive(link, 0, &byte, 1, NULL) == 0)
         continue;
 }
 
-int drps_crew_count(struct drps_crew_link *link, const struct drps_crew_counter *counter,
-                    struct drps_err *err)
+int drps_remote_count(struct drps_remote_link *link, const struct drps_remote_counter *counter,
+                      struct drps_err *err)
 {
     struct drps_err failure = DRPS_ERR_INIT;
-    struct tally *t = NULL;
+    struct counts *t = NULL;
     int rc = load(link, counter, &t, &failure, err);
-    if (rc == 0) rc = crew_serve(link, t, &failure, counter->memory_bytes / 8 * 3, err);
+    if (rc == 0) rc = remote_serve(link, t, &failure, counter->memory_bytes / 8 * 3, err);
     if (t) t->ops->close(t);
     if (rc == failure.code && rc < 0) {
         wait_for_end(link);

@@ -11,7 +11,7 @@
  *
  * Each shard answers each question, in order; those that do not need the answer to a merge may be
  * sent before it has come. Before the first question it says that it is ready; before that, it may
- * be dealt its batches (CREW_SHARE, remote_split.c), which a forked shard reads for itself.
+ * be dealt its batches (REMOTE_SHARE, remote_split.c), which a forked shard reads for itself.
  */
 #ifndef DRPS_INDEX_BLOCKS_REMOTE_REMOTE_WIRE_H
 #define DRPS_INDEX_BLOCKS_REMOTE_REMOTE_WIRE_H
@@ -24,34 +24,34 @@
 #include "index/blocks/remote/drps_remote.h"
 
 /*           payload of the question               payload of the answer */
-enum crew_op {
-    CREW_COUNTS = 1, /*                                  count u32 [blocks] */
-    CREW_SIGNATURES, /*                                  signature u64 [blocks] */
-    CREW_MINHASH,    /*                                  least u32 [blocks] */
-    CREW_COCOUNTS,   /* pairs [n <= CREW_PAIRS]          count u32 [n] */
-    CREW_GROUPS,     /* group u8 [blocks] */
-    CREW_PAIRS_ALL,  /*                                  pairs with counts, sorted */
-    CREW_PAIRS_WITH, /* with u32 [n]                     the same */
-    CREW_PAIR_WORK,  /*                                  u64 */
-    CREW_MERGE,      /* pairs [n <= blocks / 2] */
-    CREW_RESET,      /* */
-    CREW_LISTS, /* row u32 [n]                      count u32 [n], batches u32 of row after row */
-    CREW_OPS,
-    CREW_SHARE = 64, /* no question: struct crew_share */
-    CREW_LIST        /* one a batch of the share: its record of rows.rec; value: the batch */
+enum remote_op {
+    REMOTE_COUNTS = 1, /*                                  count u32 [blocks] */
+    REMOTE_SIGNATURES, /*                                  signature u64 [blocks] */
+    REMOTE_MINHASH,    /*                                  least u32 [blocks] */
+    REMOTE_COCOUNTS,   /* pairs [n <= REMOTE_PAIRS]          count u32 [n] */
+    REMOTE_GROUPS,     /* group u8 [blocks] */
+    REMOTE_PAIRS_ALL,  /*                                  pairs with counts, sorted */
+    REMOTE_PAIRS_WITH, /* with u32 [n]                     the same */
+    REMOTE_PAIR_WORK,  /*                                  u64 */
+    REMOTE_MERGE,      /* pairs [n <= blocks / 2] */
+    REMOTE_RESET,      /* */
+    REMOTE_LISTS, /* row u32 [n]                      count u32 [n], batches u32 of row after row */
+    REMOTE_OPS,
+    REMOTE_SHARE = 64, /* no question: struct remote_share */
+    REMOTE_LIST        /* one a batch of the share: its record of rows.rec; value: the batch */
 };
 
-enum { CREW_HEAD_BYTES = 24, CREW_PAIRS = 1 << 16, CREW_SHARE_BYTES = 32 };
+enum { REMOTE_HEAD_BYTES = 24, REMOTE_PAIRS = 1 << 16, REMOTE_SHARE_BYTES = 32 };
 
 _Static_assert(sizeof(struct block_pair) == 8, "sent in place");
 _Static_assert(sizeof(struct block_pair_count) == 12, "sent in place");
 
-struct crew_head {
+struct remote_head {
     int32_t what;
     uint64_t value, bytes;
 };
 
-static inline void crew_head_put(uint8_t *at, const struct crew_head *h)
+static inline void remote_head_put(uint8_t *at, const struct remote_head *h)
 {
     drps_put_u32(at, (uint32_t)h->what);
     drps_put_u32(at + 4, 0);
@@ -59,21 +59,21 @@ static inline void crew_head_put(uint8_t *at, const struct crew_head *h)
     drps_put_u64(at + 16, h->bytes);
 }
 
-static inline struct crew_head crew_head_get(const uint8_t *at)
+static inline struct remote_head remote_head_get(const uint8_t *at)
 {
-    return (struct crew_head){(int32_t)drps_get_u32(at), drps_get_u64(at + 8),
-                              drps_get_u64(at + 16)};
+    return (struct remote_head){(int32_t)drps_get_u32(at), drps_get_u64(at + 8),
+                                drps_get_u64(at + 16)};
 }
 
 /* u32 rows, batches, first, end; u64 seed; the bits of an IEEE double, share: of the epoch with so
  * many batches, the run [first, end) is dealt; share and seed as in struct access_source. */
-struct crew_share {
+struct remote_share {
     uint32_t rows, batches, first, end;
     uint64_t seed;
     double share;
 };
 
-static inline void crew_share_put(uint8_t *at, const struct crew_share *s)
+static inline void remote_share_put(uint8_t *at, const struct remote_share *s)
 {
     uint64_t bits;
     memcpy(&bits, &s->share, sizeof(bits));
@@ -85,24 +85,26 @@ static inline void crew_share_put(uint8_t *at, const struct crew_share *s)
     drps_put_u64(at + 24, bits);
 }
 
-static inline struct crew_share crew_share_get(const uint8_t *at)
+static inline struct remote_share remote_share_get(const uint8_t *at)
 {
     const uint64_t bits = drps_get_u64(at + 24);
-    struct crew_share s = {drps_get_u32(at),      drps_get_u32(at + 4),  drps_get_u32(at + 8),
-                           drps_get_u32(at + 12), drps_get_u64(at + 16), 0};
+    struct remote_share s = {drps_get_u32(at),      drps_get_u32(at + 4),  drps_get_u32(at + 8),
+                             drps_get_u32(at + 12), drps_get_u64(at + 16), 0};
     memcpy(&s.share, &bits, sizeof(bits));
     return s;
 }
 
 /* A head with its payload. Short messages take one call of the link. */
-static inline int crew_send(struct drps_crew_link *l, unsigned peer, const struct crew_head *h,
-                            const void *payload, struct drps_err *err)
+static inline int remote_send(struct drps_remote_link *l, unsigned peer,
+                              const struct remote_head *h, const void *payload,
+                              struct drps_err *err)
 {
     uint8_t message[512];
-    const int whole = h->bytes <= sizeof(message) - CREW_HEAD_BYTES;
-    crew_head_put(message, h);
-    if (whole && h->bytes) memcpy(message + CREW_HEAD_BYTES, payload, (size_t)h->bytes);
-    int rc = l->ops->send(l, peer, message, CREW_HEAD_BYTES + (whole ? (size_t)h->bytes : 0), err);
+    const int whole = h->bytes <= sizeof(message) - REMOTE_HEAD_BYTES;
+    remote_head_put(message, h);
+    if (whole && h->bytes) memcpy(message + REMOTE_HEAD_BYTES, payload, (size_t)h->bytes);
+    int rc =
+        l->ops->send(l, peer, message, REMOTE_HEAD_BYTES + (whole ? (size_t)h->bytes : 0), err);
     return rc < 0 || whole ? rc : l->ops->send(l, peer, payload, (size_t)h->bytes, err);
 }
 

@@ -39,7 +39,8 @@ void distances_table_init(struct distances_table *t, uint32_t most);
  *
  * distances_decode: distances_out has room for drps_list_count(record).
  *
- * distances_decode_far: as in struct drps_ways. Marks from bit `at` on, below which bits are kept
+ * distances_decode_far: as in struct drps_use_distances. Marks from bit `at` on, below which bits
+ * are kept
  * (`at` 0: there are none), up to the end of the word behind the last one; far_out has room for
  * drps_list_count(record), of which only the numbers above 1 are written.
  */

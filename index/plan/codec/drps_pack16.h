@@ -1,5 +1,6 @@
 /*
- * 16-bit numbers packed by their differences, for the entries of a batch body. Shared inside index/.
+ * 16-bit numbers packed by their differences, for the entries of a batch body. Shared inside
+ * index/.
  *
  *     two bits a number (first number in the low bits, four numbers a byte): how many bits its
  *     difference from the number before it (the first: from 0) modulo 2^16 takes, 4, 7, 11 or 16;

@@ -1,6 +1,7 @@
 /*
  * Dense lists (list_dense.c), and decoding without vector instructions, whatever the processor: the
- * reference of drps_list_decode() and drps_numbers_decode(), for tests. Private to index/plan/codec/.
+ * reference of drps_list_decode() and drps_numbers_decode(), for tests. Private to
+ * index/plan/codec/.
  */
 #ifndef DRPS_INDEX_PLAN_CODEC_LIST_INTERNAL_H
 #define DRPS_INDEX_PLAN_CODEC_LIST_INTERNAL_H

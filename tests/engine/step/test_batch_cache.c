@@ -53,18 +53,18 @@ static void test_kept_batches_are_the_feeds(void **state)
 {
     struct drps_plan *plan = make_plan(*state);
     struct drps_feed *read = start_feed(plan, 0), *feed = start_feed(plan, 1);
-    struct drps_kept *kept;
+    struct drps_batch_cache *kept;
     struct drps_feed_batch want, got, first = {.ids = NULL};
     const uint64_t steps = plan->info.batches + plan->info.eval_batches;
-    assert_int_equal(drps_kept_open(&plan->info, feed, &kept, NULL), 0);
+    assert_int_equal(drps_batch_cache_open(&plan->info, feed, &kept, NULL), 0);
     for (uint64_t i = 0; i < EPOCHS * steps; i++) {
         assert_int_equal(drps_feed_next(read, &want, NULL), 0);
-        assert_int_equal(drps_kept_next(kept, &got, NULL), 0);
+        assert_int_equal(drps_batch_cache_next(kept, &got, NULL), 0);
         assert_same_batch(&want, &got);
         if (i == 0) first = got;
         if (i % steps == 0) assert_ptr_equal(got.ids, first.ids);
     }
-    drps_kept_close(kept);
+    drps_batch_cache_close(kept);
     drps_feed_close(feed);
     drps_feed_close(read);
     drps_plan_close(plan);
@@ -75,19 +75,19 @@ static void test_kept_more_rows_than_counted_are_refused(void **state)
 {
     struct drps_plan *plan = make_plan(*state);
     struct drps_feed *feed = start_feed(plan, 1);
-    struct drps_kept *kept;
+    struct drps_batch_cache *kept;
     struct drps_feed_batch batch;
     struct drps_err err = DRPS_ERR_INIT;
     const uint64_t steps = plan->info.batches + plan->info.eval_batches;
     int rc = 0;
     plan->info.row_uses--;
-    assert_int_equal(drps_kept_open(&plan->info, feed, &kept, NULL), 0);
+    assert_int_equal(drps_batch_cache_open(&plan->info, feed, &kept, NULL), 0);
     for (uint64_t i = 0; i < steps && rc == 0; i++) {
-        rc = drps_kept_next(kept, &batch, &err);
+        rc = drps_batch_cache_next(kept, &batch, &err);
         assert_int_equal(rc, i + 1 < steps ? 0 : DRPS_E_CORRUPT);
     }
     assert_non_null(strstr(err.text, "plan.json counts for all"));
-    drps_kept_close(kept);
+    drps_batch_cache_close(kept);
     drps_feed_close(feed);
     drps_plan_close(plan);
 }
@@ -120,7 +120,7 @@ static void test_kept_is_left_out_where_it_cannot_be(void **state)
     static const uint64_t uses[] = {0, UINT64_C(1) << 40};
     struct drps_plan *plan = make_plan(*state);
     struct drps_train_result kept = train(*state, plan);
-    assert_int_equal(decoded_bytes(&kept), drps_kept_memory(&plan->info));
+    assert_int_equal(decoded_bytes(&kept), drps_batch_cache_memory(&plan->info));
     for (size_t i = 0; i < sizeof(uses) / sizeof(*uses); i++) {
         plan->info.row_uses = uses[i];
         struct drps_train_result r = train(*state, plan);

@@ -1,4 +1,4 @@
-/* Batches of a diagonal trained at the same time: the bytes of one after another. */
+/* Batches of a stratum trained at the same time: the bytes of one after another. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -105,7 +105,7 @@ static void check_options(struct scratch *s, const struct drps_plan *plan, const
     drps_train_result_free(&want);
 }
 
-static void test_diagonal_equals_one_after_another(void **state)
+static void test_stratum_equals_one_after_another(void **state)
 {
     static const struct {
         const char *name, *optimizer;
@@ -134,8 +134,8 @@ static void test_diagonal_equals_one_after_another(void **state)
     }
 }
 
-/* In a relay store of short windows a diagonal has steps of several: not all open at once. */
-static void test_diagonal_over_short_windows(void **state)
+/* In a relay store of short windows a stratum has steps of several: not all open at once. */
+static void test_stratum_over_short_windows(void **state)
 {
     struct scratch *s = *state;
     struct drps_plan *plan = make_ranked(s, 600, 4, 0);
@@ -160,9 +160,9 @@ static void test_diagonal_over_short_windows(void **state)
     drps_plan_close(plan);
 }
 
-/* Block stores have diagonals, too, in whatever memory: down to the least, where one batch is open
+/* Block stores have strata, too, in whatever memory: down to the least, where one batch is open
  * at a time. One thread has none, and any number makes its model. */
-static void test_diagonal_block_stores_agree(void **state)
+static void test_stratum_block_stores_agree(void **state)
 {
     struct scratch *s = *state;
     struct drps_plan *plan = make_plan(s, 4, 0);
@@ -184,20 +184,20 @@ static void test_diagonal_block_stores_agree(void **state)
                 (void)snprintf(what, sizeof(what), "%s, little memory %d, %u threads", o.store,
                                little, o.threads);
                 assert_same(what, &want, &r);
-                assert_int_equal(has_item(&r.memory, "batches of a diagonal"), o.threads > 1);
+                assert_int_equal(has_item(&r.memory, "batches of a stratum"), o.threads > 1);
                 drps_train_result_free(&r);
             }
     o.memory_bytes = 0;
     o.one_by_one = 1;
     struct drps_train_result r = must_train(s, plan, o);
-    assert_true(r.content != want.content); /* what all of the above would be without diagonals */
+    assert_true(r.content != want.content); /* what all of the above would be without strata */
     drps_train_result_free(&r);
     drps_train_result_free(&want);
     drps_plan_close(plan);
 }
 
 /* Local steps are one after another anyway, and leave the intercept as it is, too. */
-static void test_diagonal_local_steps(void **state)
+static void test_stratum_local_steps(void **state)
 {
     struct scratch *s = *state;
     struct drps_plan *plan = make_plan(s, 2, 0);
@@ -223,7 +223,7 @@ static float intercept(struct scratch *s)
     return row[0];
 }
 
-static void test_diagonal_intercept_is_the_mean(void **state)
+static void test_stratum_intercept_is_the_mean(void **state)
 {
     struct scratch *s = *state;
     for (uint32_t lanes = 1; lanes <= 2; lanes++)
@@ -241,7 +241,7 @@ static void test_diagonal_intercept_is_the_mean(void **state)
         }
 }
 
-static void test_diagonal_diverging_loss_is_an_error(void **state)
+static void test_stratum_diverging_loss_is_an_error(void **state)
 {
     struct scratch *s = *state;
     struct drps_plan *plan = make_plan(s, 4, 0);
@@ -255,7 +255,7 @@ static void test_diagonal_diverging_loss_is_an_error(void **state)
 }
 
 /* plan.json promises what arrays are made for. */
-static void test_diagonal_larger_records_are_refused(void **state)
+static void test_stratum_larger_records_are_refused(void **state)
 {
     struct scratch *s = *state;
     for (int list = 0; list <= 1; list++) {
@@ -287,7 +287,7 @@ static void stop_now(void *ctx, const struct drps_epoch *e)
     atomic_store(&st->stop, 1);
 }
 
-static void test_diagonal_stops(void **state)
+static void test_stratum_stops(void **state)
 {
     struct scratch *s = *state;
     struct drps_plan *plan = make_plan(s, 4, 0);
@@ -313,14 +313,14 @@ static void test_diagonal_stops(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SCRATCH_TEST(test_diagonal_equals_one_after_another),
-        SCRATCH_TEST(test_diagonal_over_short_windows),
-        SCRATCH_TEST(test_diagonal_block_stores_agree),
-        SCRATCH_TEST(test_diagonal_local_steps),
-        SCRATCH_TEST(test_diagonal_intercept_is_the_mean),
-        SCRATCH_TEST(test_diagonal_diverging_loss_is_an_error),
-        SCRATCH_TEST(test_diagonal_larger_records_are_refused),
-        SCRATCH_TEST(test_diagonal_stops),
+        SCRATCH_TEST(test_stratum_equals_one_after_another),
+        SCRATCH_TEST(test_stratum_over_short_windows),
+        SCRATCH_TEST(test_stratum_block_stores_agree),
+        SCRATCH_TEST(test_stratum_local_steps),
+        SCRATCH_TEST(test_stratum_intercept_is_the_mean),
+        SCRATCH_TEST(test_stratum_diverging_loss_is_an_error),
+        SCRATCH_TEST(test_stratum_larger_records_are_refused),
+        SCRATCH_TEST(test_stratum_stops),
     };
-    return cmocka_run_group_tests_name("diagonal", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("stratum", tests, NULL, NULL);
 }

@@ -26,19 +26,19 @@ struct fixture {
     struct drps_windows *windows;
     struct drps_window_source source;
     struct drps_relay_share share;
-    uint32_t *rows;              /* own: [source.max_rows] */
-    struct drps_ways next, prev; /* own: for as many */
+    uint32_t *rows;                       /* own: [source.max_rows] */
+    struct drps_use_distances next, prev; /* own: for as many */
 };
 
-static struct drps_ways make_ways(size_t n)
+static struct drps_use_distances make_ways(size_t n)
 {
-    struct drps_ways ways = {.marks = calloc(DRPS_WAYS_WORDS(n), sizeof(*ways.marks)),
-                             .far = calloc(n + 1, sizeof(*ways.far))};
+    struct drps_use_distances ways = {.marks = calloc(DRPS_WAYS_WORDS(n), sizeof(*ways.marks)),
+                                      .far = calloc(n + 1, sizeof(*ways.far))};
     assert_true(ways.marks && ways.far);
     return ways;
 }
 
-static void free_ways(struct drps_ways *ways)
+static void free_ways(struct drps_use_distances *ways)
 {
     free(ways->marks);
     free(ways->far);
@@ -89,7 +89,7 @@ static int read_window(struct fixture *f, uint32_t number, int whole, struct drp
                           err);
 }
 
-static void assert_ways(const struct drps_ways *ways, const uint32_t *plain, size_t n)
+static void assert_ways(const struct drps_use_distances *ways, const uint32_t *plain, size_t n)
 {
     size_t k = 0;
     for (size_t s = 0; s < n; s++) {

@@ -1,4 +1,4 @@
-/* Lanes: diagonals of sub-cells, batches marked with them, and plans whose marks are wrong. */
+/* Lanes: strata of sub-cells, batches marked with them, and plans whose marks are wrong. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,21 +20,21 @@
 /* --- sub-cells ---------------------------------------------------------------------------------
  */
 
-/* Each diagonal has one sub-cell a lane, and these share neither users nor items. */
-static void check_diagonals(const struct grid *g, uint32_t lanes)
+/* Each stratum has one sub-cell a lane, and these share neither users nor items. */
+static void check_strata(const struct grid *g, uint32_t lanes)
 {
     const uint64_t cells = (uint64_t)g->users * g->items;
-    uint32_t *user = calloc(cells * lanes * lanes, sizeof(*user)); /* [diagonal][lane], plus 1 */
+    uint32_t *user = calloc(cells * lanes * lanes, sizeof(*user)); /* [stratum][lane], plus 1 */
     uint32_t *item = calloc(cells * lanes * lanes, sizeof(*item));
     assert_non_null(user);
     assert_non_null(item);
     for (uint32_t u = 0; u < g->users * lanes; u++)
         for (uint32_t i = 0; i < g->items * lanes; i++) {
             const struct grid_spot spot = grid_spot(g, lanes, u, i);
-            assert_true(spot.diagonal < cells * lanes && spot.lane < lanes);
-            assert_int_equal(spot.diagonal / lanes, grid_cell(g, u / lanes, i / lanes));
-            const uint64_t at = spot.diagonal * lanes + spot.lane;
-            if (user[at]) fail_msg("two sub-cells in a lane of diagonal %" PRIu64, spot.diagonal);
+            assert_true(spot.stratum < cells * lanes && spot.lane < lanes);
+            assert_int_equal(spot.stratum / lanes, grid_cell(g, u / lanes, i / lanes));
+            const uint64_t at = spot.stratum * lanes + spot.lane;
+            if (user[at]) fail_msg("two sub-cells in a lane of stratum %" PRIu64, spot.stratum);
             user[at] = u + 1;
             item[at] = i + 1;
         }
@@ -43,19 +43,19 @@ static void check_diagonals(const struct grid *g, uint32_t lanes)
             for (uint32_t b = 0; b < a; b++)
                 if (user[d * lanes + a] == user[d * lanes + b] ||
                     item[d * lanes + a] == item[d * lanes + b])
-                    fail_msg("%u x %u, %u lanes: lanes %u and %u of diagonal %" PRIu64, g->users,
+                    fail_msg("%u x %u, %u lanes: lanes %u and %u of stratum %" PRIu64, g->users,
                              g->items, lanes, a, b, d);
     free(user);
     free(item);
 }
 
-static void test_lanes_of_a_diagonal_share_nothing(void **state)
+static void test_lanes_of_a_stratum_share_nothing(void **state)
 {
     static const struct grid sizes[] = {{1, 1}, {2, 2}, {3, 5}, {5, 3}, {1, 7}, {16, 2}};
     (void)state;
     for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++)
         for (uint32_t lanes = 1; lanes <= DRPS_BATCH_LANES; lanes++)
-            check_diagonals(&sizes[k], lanes);
+            check_strata(&sizes[k], lanes);
 }
 
 /* A lane keeps its rows of the outer table as long as the walk keeps their group. */
@@ -153,12 +153,12 @@ static void test_lanes_mark_training_batches(void **state)
         assert_int_equal(drps_batch_decode(data, bytes, &b, NULL), 0);
         assert_in_range(b.samples, 1, BATCH);
         if (t >= c.result.info.batches) {
-            assert_int_equal(b.diagonal, 0);
+            assert_int_equal(b.stratum, 0);
             continue;
         }
-        assert_in_range(b.diagonal, before, 2 * 2 * 3);
-        changes += b.diagonal != before;
-        before = b.diagonal;
+        assert_in_range(b.stratum, before, 2 * 2 * 3);
+        changes += b.stratum != before;
+        before = b.stratum;
         assert_true(b.lane < 3);
         lanes_seen |= 1U << b.lane;
         samples += b.samples;
@@ -169,7 +169,7 @@ static void test_lanes_mark_training_batches(void **state)
     records_close(&r);
 }
 
-/* In a diagonal no lane is done long before another: look some batches ahead, and find all. */
+/* In a stratum no lane is done long before another: look some batches ahead, and find all. */
 static void test_lanes_alternate(void **state)
 {
     enum { LANES = 4, AHEAD = 3 * LANES };
@@ -185,7 +185,7 @@ static void test_lanes_alternate(void **state)
         size_t bytes;
         const void *data = body_read(&r, t, &bytes);
         assert_int_equal(drps_batch_decode(data, bytes, &b, NULL), 0);
-        assert_int_equal(b.diagonal, 1);
+        assert_int_equal(b.stratum, 1);
         count[b.lane]++;
     }
     for (unsigned k = 0; k < LANES; k++)
@@ -223,7 +223,7 @@ static void test_lanes_outlive_renumbering(void **state)
     for (uint64_t t = 0; t < c.result.info.batches; t++) {
         size_t bytes;
         const void *data = records_read(&r, t, &bytes);
-        assert_in_range(drps_batch_diagonal(data, bytes), 1, 2);
+        assert_in_range(drps_batch_stratum(data, bytes), 1, 2);
     }
     records_close(&r);
 }
@@ -257,9 +257,9 @@ static void change_marks(const char *dir, uint64_t lanes, void (*change)(struct 
     records_close(&r);
 }
 
-static void one_diagonal(struct drps_batch *b)
+static void one_stratum(struct drps_batch *b)
 {
-    if (b->diagonal) b->diagonal = 1;
+    if (b->stratum) b->stratum = 1;
 }
 
 static void nothing(struct drps_batch *b)
@@ -269,7 +269,7 @@ static void nothing(struct drps_batch *b)
 
 static void mark_all(struct drps_batch *b)
 {
-    b->diagonal = UINT32_MAX;
+    b->stratum = UINT32_MAX;
     b->lane = 0;
 }
 
@@ -283,7 +283,7 @@ static void test_lanes_that_share_rows_are_found(void **state)
         const char *says;
     } cases[] = {
         {"as it was", nothing, 3, 0, ""},
-        {"two diagonals at once", one_diagonal, 3, DRPS_E_CORRUPT, "rows.rec"},
+        {"two strata at once", one_stratum, 3, DRPS_E_CORRUPT, "rows.rec"},
         {"a lane too many", nothing, 2, DRPS_E_CORRUPT, "data.rec"},
         {"evaluation, too", mark_all, 3, DRPS_E_CORRUPT, "data.rec"},
         {"more lanes than there can be", nothing, 17, DRPS_E_CORRUPT, "plan.json"},
@@ -350,7 +350,7 @@ static void test_lanes_are_asked_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lanes_of_a_diagonal_share_nothing),
+        cmocka_unit_test(test_lanes_of_a_stratum_share_nothing),
         cmocka_unit_test(test_lanes_keep_their_outer_rows),
         SCRATCH_TEST(test_lanes_mark_training_batches),
         SCRATCH_TEST(test_lanes_alternate),

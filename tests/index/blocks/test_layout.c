@@ -99,7 +99,8 @@ static void check_dense_lists(const char *dir)
     drps_plan_close(plan);
 }
 
-/* Two threads share them when they are renumbered. Whoever wrote them, row lists are packed alike. */
+/* Two threads share them when they are renumbered. Whoever wrote them, row lists are packed alike.
+ */
 static void test_layout_keeps_the_samples_of_large_batches(void **state)
 {
     struct scratch *s = *state;

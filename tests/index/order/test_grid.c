@@ -57,8 +57,8 @@ static void test_grid_steps_to_a_neighbouring_cell(void **state)
 
 static void test_grid_order_keeps_cells_apart(void **state)
 {
-    static const struct grid sizes[] = {{1, 1},   {2, 2},    {3, 5},
-                                        {16, 16}, {100, 37}, {DRPS_GRID_GROUPS_MAX, DRPS_GRID_GROUPS_MAX}};
+    static const struct grid sizes[] = {
+        {1, 1}, {2, 2}, {3, 5}, {16, 16}, {100, 37}, {DRPS_GRID_GROUPS_MAX, DRPS_GRID_GROUPS_MAX}};
     struct random_source r = random_begin("grid_order");
     (void)state;
     for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
@@ -468,8 +468,9 @@ static uint64_t rows_sent(struct scratch *s, const char *dir, uint64_t frames)
         .plan = plan, .dir = s->dir, .share = &share, .epochs = 1, .memory_bytes = 1 << 20};
     if (drps_windows_open(&options, &windows, &source, &err)) fail_msg("%s", err.text);
     assert_true(source.working_rows <= frames);
-    struct drps_ways next = {.marks = calloc(DRPS_WAYS_WORDS(source.max_rows), sizeof(uint64_t)),
-                             .far = calloc(source.max_rows, sizeof(uint32_t))};
+    struct drps_use_distances next = {
+        .marks = calloc(DRPS_WAYS_WORDS(source.max_rows), sizeof(uint64_t)),
+        .far = calloc(source.max_rows, sizeof(uint32_t))};
     uint32_t *reach = calloc(source.windows, sizeof(*reach));
     assert_true(next.marks && next.far && reach);
     if (drps_hold_plan(&source, frames, 8 << 20, &next, reach, &sent, NULL, &err))
@@ -602,7 +603,12 @@ static void test_grid_refuses_what_it_does_not_fit(void **state)
         {"no order", "lmf", NULL, "a b 1\n", {4, 4}, "--order grid"},
         {"another order", "lmf", "given", "a b 1\n", {4, 4}, "--order grid"},
         {"too many groups", "lmf", "grid", "a b 1\n", {DRPS_GRID_GROUPS_MAX + 1, 1}, "1 and 4096"},
-        {"too many of the other", "lmf", "grid", "a b 1\n", {1, DRPS_GRID_GROUPS_MAX + 1}, "1,4097"},
+        {"too many of the other",
+         "lmf",
+         "grid",
+         "a b 1\n",
+         {1, DRPS_GRID_GROUPS_MAX + 1},
+         "1,4097"},
         {"one number only", "lmf", "grid", "a b 1\n", {0, 3}, "0,3"},
     };
     struct scratch *s = *state;

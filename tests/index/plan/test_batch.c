@@ -197,7 +197,7 @@ static void test_batch_damaged_fields_are_refused(void **state)
         {"wide", 16, 4, DRPS_BATCH_VALUES | DRPS_BATCH_WIDE},
         {"packed", 16, 4, DRPS_BATCH_VALUES | DRPS_BATCH_PACKED},
         {"a flag that is not known", 16, 4, DRPS_BATCH_VALUES | 32},
-        {"a lane of no diagonal", 24, 8, (uint64_t)1 << 32},
+        {"a lane of no stratum", 24, 8, (uint64_t)1 << 32},
         {"lane 16", 24, 8, (uint64_t)DRPS_BATCH_LANES << 32 | 1},
         {"first start not 0", 40, 4, 1},
         {"starts going back", 44, 4, 4},
@@ -244,17 +244,17 @@ static void test_batch_marks(void **state)
     struct drps_batch b = small, back;
     size_t bytes;
     (void)state;
-    b.diagonal = UINT32_MAX;
+    b.stratum = UINT32_MAX;
     b.lane = DRPS_BATCH_LANES - 1;
     unsigned char *data = flatten(&b, &bytes);
-    assert_int_equal(drps_get_u32(data + 24), b.diagonal);
+    assert_int_equal(drps_get_u32(data + 24), b.stratum);
     assert_int_equal(drps_get_u32(data + 28), b.lane);
     assert_int_equal(drps_batch_decode(data, bytes, &back, NULL), 0);
-    assert_int_equal(back.diagonal, b.diagonal);
+    assert_int_equal(back.stratum, b.stratum);
     assert_int_equal(back.lane, b.lane);
-    assert_int_equal(drps_batch_diagonal(data, bytes), b.diagonal);
+    assert_int_equal(drps_batch_stratum(data, bytes), b.stratum);
     assert_int_equal(drps_batch_lane(data, bytes), b.lane);
-    assert_int_equal(drps_batch_diagonal(data, DRPS_BATCH_HEAD_BYTES - 1), 0);
+    assert_int_equal(drps_batch_stratum(data, DRPS_BATCH_HEAD_BYTES - 1), 0);
     assert_int_equal(drps_batch_lane(data, DRPS_BATCH_HEAD_BYTES - 1), 0);
     free(data);
 }

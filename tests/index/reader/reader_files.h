@@ -92,7 +92,8 @@ static inline void text_add(struct text *t, const char *fmt, ...)
     va_end(ap);
 }
 
-/* csv fields are "column:kind"; the tables show the column. test_reader_csv_kinds looks at the kind. */
+/* csv fields are "column:kind"; the tables show the column. test_reader_csv_kinds looks at the
+ * kind. */
 static inline int column_bytes(const struct drps_reader *r, const char *field)
 {
     const char *colon = strcmp(drps_reader_format(r), "csv") == 0 ? strrchr(field, ':') : NULL;
@@ -110,8 +111,8 @@ static inline void text_add_samples(struct text *t, const struct drps_reader *r,
         for (size_t j = s->starts[i]; j < s->starts[i + 1]; j++) {
             if (s->names)
                 text_add(t, " %.*s=%.*s:%.9g", column_bytes(r, fields[s->names[j].field]),
-                         fields[s->names[j].field], (int)s->names[j].bytes,
-                         s->names[j].text, (double)s->values[j]);
+                         fields[s->names[j].field], (int)s->names[j].bytes, s->names[j].text,
+                         (double)s->values[j]);
             else
                 text_add(t, " %llu:%.9g", (unsigned long long)s->keys[j], (double)s->values[j]);
         }

@@ -542,14 +542,14 @@ static void test_window_decode_parts(void **state)
         }
         assert_int_equal(drps_window_decode(st.record[k], st.bytes[k], 8, &some, NULL), -EINVAL);
         for (int with_rows = 0; with_rows < 2; with_rows++) {
-            struct drps_ways next = {must(calloc(DRPS_WAYS_WORDS(all.n), 8)),
-                                     must(calloc(all.n + 1, 4)), 0};
-            struct drps_ways prev = {must(calloc(DRPS_WAYS_WORDS(all.n), 8)),
-                                     must(calloc(all.n + 1, 4)), 0};
+            struct drps_use_distances next = {must(calloc(DRPS_WAYS_WORDS(all.n), 8)),
+                                              must(calloc(all.n + 1, 4)), 0};
+            struct drps_use_distances prev = {must(calloc(DRPS_WAYS_WORDS(all.n), 8)),
+                                              must(calloc(all.n + 1, 4)), 0};
             const size_t n = with_rows ? st.bytes[k] : all.front_bytes;
-            assert_ok(
-                drps_window_decode_ways(st.record[k], n, with_rows, &some, &next, &prev, &err),
-                &err);
+            assert_ok(drps_window_decode_use_distances(st.record[k], n, with_rows, &some, &next,
+                                                       &prev, &err),
+                      &err);
             assert_int_equal(some.n, all.n);
             assert_int_equal(next.n_far, all.leaving);
             assert_int_equal(prev.n_far, all.arriving);

@@ -90,7 +90,8 @@ static void test_measure_takes_requests_of_the_sizes_in_use(void **state)
         struct drps_disk_times t;
         const struct drps_io io = disk_io(cases[i].read_ns, 3000000, 200, 30);
         disk.random_bytes = cases[i].random;
-        int rc = drps_disk_measure(&io, s->dir, cases[i].block, drps_relay_chunk, disk_now, &t, &err);
+        int rc =
+            drps_disk_measure(&io, s->dir, cases[i].block, drps_relay_chunk, disk_now, &t, &err);
         if (rc < 0) fail_msg("%s", err.text);
         assert_int_equal(t.random_bytes, cases[i].random);
         if (t.long_bytes / 65536 != cases[i].chunk / 65536)
@@ -133,7 +134,8 @@ static void test_measure_leaves_nothing_when_the_disk_fails(void **state)
         struct drps_disk_times t;
         struct fault_io *f = fault_io_new(drps_io_os());
         fault_io_arm(f, ops[i], 5, 1, FAULT_ERROR, -EIO);
-        assert_int_equal(drps_disk_measure(&f->io, s->dir, 4096, drps_relay_chunk, disk_now, &t, &err), -EIO);
+        assert_int_equal(
+            drps_disk_measure(&f->io, s->dir, 4096, drps_relay_chunk, disk_now, &t, &err), -EIO);
         assert_int_equal(access(scratch_path(s, "probe"), F_OK), -1);
         fault_io_free(f);
     }
@@ -146,7 +148,8 @@ static void test_measure_is_interrupted(void **state)
     struct drps_disk_times t;
     atomic_int stop = 1;
     const struct drps_io io = {.ops = drps_io_os()->ops, .ctx = drps_io_os()->ctx, .stop = &stop};
-    assert_int_equal(drps_disk_measure(&io, s->dir, 4096, drps_relay_chunk, disk_now, &t, &err), DRPS_E_INTERRUPTED);
+    assert_int_equal(drps_disk_measure(&io, s->dir, 4096, drps_relay_chunk, disk_now, &t, &err),
+                     DRPS_E_INTERRUPTED);
     assert_int_equal(access(scratch_path(s, "probe"), F_OK), -1);
 }
 

@@ -188,12 +188,12 @@ static void test_equals_an_array(void **state)
 
 /* Pages make up the used sectors without overlap, and runs are where their
  * pages are. */
-static void check_places(const struct drps_places *p, char *seen)
+static void check_places(const struct drps_extents *p, char *seen)
 {
     size_t used = 0, taken = 0;
     memset(seen, 0, p->vacancy.sectors);
     for (uint32_t page = 0; page < p->pages; page++)
-        for (uint32_t i = 0; i < drps_places_extent(p, page); i++, taken++) {
+        for (uint32_t i = 0; i < drps_extents_extent(p, page); i++, taken++) {
             const uint32_t sector = p->page_at[page] + i;
             assert_true(sector < p->vacancy.sectors);
             assert_false(seen[sector]);
@@ -210,10 +210,10 @@ static void test_moved_pages_never_overlap(void **state)
     (void)state;
     for (int small = 0; small < 2; small++) {
         struct fixture f = begin(test_seed("places"), 800, small ? 5 : 40, small ? 40 : 136);
-        struct drps_places p;
+        struct drps_extents p;
         uint32_t *keys = calloc(f.blocks, sizeof(*keys));
         uint64_t *stored = calloc(f.blocks / 64 + 1, sizeof(*stored));
-        assert_int_equal(drps_places_init(&p, f.first, f.blocks, f.row_bytes, 512), 0);
+        assert_int_equal(drps_extents_init(&p, f.first, f.blocks, f.row_bytes, 512), 0);
         char *seen = malloc(p.vacancy.sectors);
         assert_true(keys && stored && seen);
         size_t runs = 0, pages = 0;
@@ -221,13 +221,13 @@ static void test_moved_pages_never_overlap(void **state)
             const size_t n = some_keys(&f, 0, keys);
             struct drps_run run;
             for (size_t i = 0; i < n; i += run.keys, runs++) {
-                drps_places_write_run(&p, keys, n, i, stored, &run);
+                drps_extents_write_run(&p, keys, n, i, stored, &run);
                 uint64_t at = run.offset;
                 for (size_t k = i; k < i + run.keys; k++) {
-                    const uint32_t page = drps_places_page(&p, keys[k]);
-                    if (k > i && page == drps_places_page(&p, keys[k - 1])) continue;
-                    assert_int_equal(drps_places_offset(&p, page), at);
-                    at += (uint64_t)drps_places_extent(&p, page) * p.sector;
+                    const uint32_t page = drps_extents_page(&p, keys[k]);
+                    if (k > i && page == drps_extents_page(&p, keys[k - 1])) continue;
+                    assert_int_equal(drps_extents_offset(&p, page), at);
+                    at += (uint64_t)drps_extents_extent(&p, page) * p.sector;
                     pages++;
                 }
                 assert_int_equal(at, run.offset + run.bytes);
@@ -240,7 +240,7 @@ static void test_moved_pages_never_overlap(void **state)
         free(seen);
         free(stored);
         free(keys);
-        drps_places_destroy(&p);
+        drps_extents_destroy(&p);
         end(&f);
     }
 }

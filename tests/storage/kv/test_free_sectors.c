@@ -48,7 +48,7 @@ static uint32_t find_by_looking(const char *used, uint32_t sectors, uint32_t fro
 
 struct fixture {
     uint64_t seed, at; /* of the random numbers */
-    struct drps_vacancy v;
+    struct drps_free_sectors v;
     char *used;
 };
 
@@ -60,14 +60,14 @@ static uint32_t draw(struct fixture *f, uint32_t n)
 static void mark(struct fixture *f, uint32_t first, uint32_t n, int used)
 {
     memset(f->used + first, used, n);
-    drps_vacancy_mark(&f->v, first, n, used);
+    drps_free_sectors_mark(&f->v, first, n, used);
 }
 
 static void compare(struct fixture *f, uint32_t from, uint32_t want)
 {
     uint32_t at = 0, expected_at = 0;
     const uint32_t expected = find_by_looking(f->used, f->v.sectors, from, want, &expected_at);
-    const uint32_t found = drps_vacancy_find(&f->v, from, want, &at);
+    const uint32_t found = drps_free_sectors_find(&f->v, from, want, &at);
     if (found != expected || (found && at != expected_at))
         fail_msg("seed %llu, draw %llu: %u free sectors behind %u: expected %u at %u, found %u "
                  "at %u",
@@ -78,14 +78,14 @@ static void compare(struct fixture *f, uint32_t from, uint32_t want)
 static void begin(struct fixture *f, uint64_t seed, uint32_t sectors)
 {
     *f = (struct fixture){.seed = seed};
-    assert_int_equal(drps_vacancy_init(&f->v, sectors), 0);
+    assert_int_equal(drps_free_sectors_init(&f->v, sectors), 0);
     f->used = calloc(sectors + 1, 1);
     assert_non_null(f->used);
 }
 
 static void end(struct fixture *f)
 {
-    drps_vacancy_destroy(&f->v);
+    drps_free_sectors_destroy(&f->v);
     free(f->used);
 }
 
@@ -119,13 +119,13 @@ static void test_full_and_empty(void **state)
     compare(&f, 990, 1000);
     compare(&f, 0, 2000); /* all there are */
     mark(&f, 0, 1000, 1);
-    assert_int_equal(drps_vacancy_find(&f.v, 5, 1, &at), 0);
+    assert_int_equal(drps_free_sectors_find(&f.v, 5, 1, &at), 0);
     mark(&f, 999, 1, 0);
     compare(&f, 0, 10);
     compare(&f, 999, 10);
     end(&f);
     begin(&f, 1, 0);
-    assert_int_equal(drps_vacancy_find(&f.v, 0, 1, &at), 0);
+    assert_int_equal(drps_free_sectors_find(&f.v, 0, 1, &at), 0);
     end(&f);
 }
 

@@ -270,7 +270,8 @@ static void test_sure_share_grows(void **state)
 
 /* Windows with the rows 0 1, 1 2, 2 and 0, of which the first two have all three rows. */
 static int read_example(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
-                        struct drps_ways *next, struct drps_ways *prev, struct drps_err *err)
+                        struct drps_use_distances *next, struct drps_use_distances *prev,
+                        struct drps_err *err)
 {
     static const struct drps_store_window heads[] = {
         {.n = 2, .leaving = 1}, {.n = 2, .leaving = 1}, {.n = 1, .leaving = 1}, {.n = 1}};
@@ -296,7 +297,7 @@ static void test_hold_plan_takes_the_frames_left(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         uint32_t far[2], reach[4];
         uint64_t marks[DRPS_WAYS_WORDS(2)];
-        struct drps_ways next = {.marks = marks, .far = far};
+        struct drps_use_distances next = {.marks = marks, .far = far};
         uint64_t sent;
         struct drps_err err = DRPS_ERR_INIT;
         assert_int_equal(
@@ -534,7 +535,8 @@ struct gate {
 };
 
 static int read_through_gate(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
-                             struct drps_ways *next, struct drps_ways *prev, struct drps_err *err)
+                             struct drps_use_distances *next, struct drps_use_distances *prev,
+                             struct drps_err *err)
 {
     struct gate *g = ctx;
     pthread_mutex_lock(&g->lock);
@@ -571,7 +573,8 @@ struct counted {
 };
 
 static int read_counted(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
-                        struct drps_ways *next, struct drps_ways *prev, struct drps_err *err)
+                        struct drps_use_distances *next, struct drps_use_distances *prev,
+                        struct drps_err *err)
 {
     struct counted *c = ctx;
     c->reads += rows || next || prev;
@@ -758,7 +761,8 @@ static void test_wrong_byte_is_named(void **state)
 
 /* Windows that contradict each other end the training with an error. */
 static int lie(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
-               struct drps_ways *next, struct drps_ways *prev, struct drps_err *err)
+               struct drps_use_distances *next, struct drps_use_distances *prev,
+               struct drps_err *err)
 {
     const struct plan *p = ctx;
     const struct plan_window *win = &p->windows[w];

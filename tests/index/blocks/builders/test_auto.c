@@ -84,8 +84,8 @@ static void check_layout(const struct access *a, const struct block_tables *tabl
     free(seen);
 }
 
-static void build(struct tally *t, const struct block_tables *tables, const struct block_options *o,
-                  struct block_layout *l)
+static void build(struct counts *t, const struct block_tables *tables,
+                  const struct block_options *o, struct block_layout *l)
 {
     struct drps_err err = DRPS_ERR_INIT;
     assert_ok(block_builder_find("auto")->build(t, tables, o, l, &err), &err);
@@ -155,10 +155,10 @@ static void test_auto_keeps_its_promises_on_random_accesses(void **state)
         struct block_options o = some_options(&rng);
         struct block_tables tables = {{0, rows / 3, rows}, 2};
         struct block_layout l, again;
-        struct tally *t, *brute;
+        struct counts *t, *brute;
         if (turn % 3 == 0) o.max_weight = 400 + (double)random_below(&rng, 2000);
         if (turn % 4 == 1) tables = (struct block_tables){{0, rows}, 1};
-        assert_ok(tally_open(&a, 1, 0, &t, &err), &err);
+        assert_ok(counts_open(&a, 1, 0, &t, &err), &err);
         brute = brute_tally(&a, 1, 0);
         build(t, &tables, &o, &l);
         check_layout(&a, &tables, &o, &l);
@@ -189,7 +189,7 @@ static void test_auto_finds_planted_blocks(void **state)
     uint32_t uses[GROUPS][USES];
     struct drps_err err = DRPS_ERR_INIT;
     struct block_layout l;
-    struct tally *t;
+    struct counts *t;
     (void)state;
     for (int g = 0; g < GROUPS; g++) /* of each six batches, one */
         for (uint32_t i = 0; i < USES; i++)
@@ -199,7 +199,7 @@ static void test_auto_finds_planted_blocks(void **state)
         if (row < GROUPS * EACH)
             memcpy(a.batch + a.start[row], uses[row % GROUPS], sizeof(uses[0]));
     }
-    assert_ok(tally_open(&a, 1, 0, &t, &err), &err);
+    assert_ok(counts_open(&a, 1, 0, &t, &err), &err);
     build(t, &tables, &o, &l);
     check_layout(&a, &tables, &o, &l);
     for (size_t b = 0; b < l.blocks; b++) {
@@ -230,7 +230,7 @@ static void test_auto_leaves_rows_together_that_a_pool_holds(void **state)
     uint8_t with[BATCHES][PAGE] = {{0}}; /* 1: the row alone; 2: and its others */
     struct drps_err err = DRPS_ERR_INIT;
     struct block_layout l;
-    struct tally *t;
+    struct counts *t;
     uint64_t n = 0;
     (void)state;
     for (uint32_t b = 0; b < BATCHES; b++)
@@ -245,7 +245,7 @@ static void test_auto_leaves_rows_together_that_a_pool_holds(void **state)
             if (with[b][of] >= least) a.batch[n++] = b;
         a.start[row + 1] = n;
     }
-    assert_ok(tally_open(&a, 1, 0, &t, &err), &err);
+    assert_ok(counts_open(&a, 1, 0, &t, &err), &err);
     build(t, &tables, &o, &l);
     check_layout(&a, &tables, &o, &l);
     check_prices(&a, &tables, &o, &l);
@@ -262,11 +262,11 @@ static void test_auto_says_what_little_memory_leaves_out(void **state)
     struct block_options o = {.cost = {40, 0.25}, .sample = 1, .max_rows = 8};
     struct drps_err err = DRPS_ERR_INIT;
     struct block_layout l;
-    struct tally *t;
+    struct counts *t;
     enum { PAGES, MERGED, COMPARED } last = PAGES, now;
     unsigned seen = 0;
     (void)state;
-    assert_ok(tally_open(&a, 1, 0, &t, &err), &err);
+    assert_ok(counts_open(&a, 1, 0, &t, &err), &err);
     for (o.memory_bytes = 1000; o.memory_bytes < 1 << 20; o.memory_bytes += o.memory_bytes / 64) {
         int rc = block_builder_find("auto")->build(t, &tables, &o, &l, &err);
         assert_ok(rc, &err);
@@ -316,9 +316,9 @@ static void test_auto_is_the_same_with_any_number_of_threads(void **state)
         .cost = {40, 0.25}, .sample = 1, .max_rows = 30, .memory_bytes = UINT64_C(1) << 30};
     struct drps_err err = DRPS_ERR_INIT;
     struct block_layout alone, l;
-    struct tally *t;
+    struct counts *t;
     (void)state;
-    assert_ok(tally_open(&a, 1, 0, &t, &err), &err);
+    assert_ok(counts_open(&a, 1, 0, &t, &err), &err);
     build(t, &tables, &o, &alone);
     assert_true(alone.order != NULL); /* some part was worth ordering */
     check_layout(&a, &tables, &o, &alone);

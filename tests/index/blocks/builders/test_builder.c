@@ -71,7 +71,7 @@ static void case_end(struct case_data *c)
     lists_free(&c->lists);
 }
 
-static struct block_layout build_on(struct tally *t, const struct case_data *c, const char *name)
+static struct block_layout build_on(struct counts *t, const struct case_data *c, const char *name)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct block_layout layout;
@@ -81,7 +81,7 @@ static struct block_layout build_on(struct tally *t, const struct case_data *c, 
 
 static struct block_layout build(const struct case_data *c, const char *name)
 {
-    struct tally *t = brute_tally(&c->access, c->options.sample, c->options.seed);
+    struct counts *t = brute_tally(&c->access, c->options.sample, c->options.seed);
     struct block_layout layout = build_on(t, c, name);
     t->ops->close(t);
     return layout;
@@ -191,38 +191,38 @@ static void test_topk_skips_what_has_merged_in_the_round(void **state)
 
 /* What was counted of a round: a tally that notes its merges. */
 struct noting {
-    struct tally tally;
-    struct tally_ops ops;
-    struct tally *of;
+    struct counts tally;
+    struct counts_ops ops;
+    struct counts *of;
     size_t rounds, merges[32];
 };
 
-static int noting_counts(struct tally *t, uint32_t *out, struct drps_err *err)
+static int noting_counts(struct counts *t, uint32_t *out, struct drps_err *err)
 {
-    struct tally *of = ((struct noting *)t)->of;
+    struct counts *of = ((struct noting *)t)->of;
     return of->ops->counts(of, out, err);
 }
 
-static int noting_groups(struct tally *t, const uint8_t *group, struct drps_err *err)
+static int noting_groups(struct counts *t, const uint8_t *group, struct drps_err *err)
 {
-    struct tally *of = ((struct noting *)t)->of;
+    struct counts *of = ((struct noting *)t)->of;
     return of->ops->groups(of, group, err);
 }
 
-static int noting_pairs(struct tally *t, const uint32_t *with, size_t n, uint64_t memory_bytes,
+static int noting_pairs(struct counts *t, const uint32_t *with, size_t n, uint64_t memory_bytes,
                         struct block_pair_count **pairs_out, size_t *n_out, struct drps_err *err)
 {
-    struct tally *of = ((struct noting *)t)->of;
+    struct counts *of = ((struct noting *)t)->of;
     return of->ops->pairs(of, with, n, memory_bytes, pairs_out, n_out, err);
 }
 
-static int noting_reset(struct tally *t, struct drps_err *err)
+static int noting_reset(struct counts *t, struct drps_err *err)
 {
-    struct tally *of = ((struct noting *)t)->of;
+    struct counts *of = ((struct noting *)t)->of;
     return of->ops->reset(of, err);
 }
 
-static int noting_merge(struct tally *t, const struct block_pair *pairs, size_t n,
+static int noting_merge(struct counts *t, const struct block_pair *pairs, size_t n,
                         struct drps_err *err)
 {
     struct noting *note = (struct noting *)t;
@@ -244,8 +244,8 @@ static struct block_layout build_noting(const struct case_data *c, const char *n
     note->ops.pairs = noting_pairs;
     note->ops.merge = noting_merge;
     note->ops.reset = noting_reset;
-    note->tally =
-        (struct tally){.ops = &note->ops, .blocks = note->of->blocks, .batches = note->of->batches};
+    note->tally = (struct counts){
+        .ops = &note->ops, .blocks = note->of->blocks, .batches = note->of->batches};
     struct block_layout layout = build_on(&note->tally, c, name);
     note->of->ops->close(note->of);
     return layout;
@@ -385,7 +385,7 @@ static void test_gain_is_the_fall_of_the_cost(void **state)
         struct case_data c;
         struct merging m;
         case_random(&c, &rng, 2 + random_below(&rng, 20), random_below(&rng, 30));
-        struct tally *t = brute_tally(&c.access, 1, 0);
+        struct counts *t = brute_tally(&c.access, 1, 0);
         assert_ok(merging_begin(&m, t, &c.tables, &c.options, &err), &err);
         for (int i = 0; i < 20; i++) {
             const uint32_t b = 1 + (uint32_t)random_below(&rng, m.rows - 1);
@@ -604,7 +604,7 @@ static void test_memory_that_is_asked_for_is_enough(void **state)
         struct block_layout layout;
         struct case_data c;
         case_random(&c, &rng, 60, 80);
-        struct tally *t = brute_tally(&c.access, 1, 0);
+        struct counts *t = brute_tally(&c.access, 1, 0);
         c.options.memory_bytes = 2000;
         const struct block_builder *builder = block_builder_find(counting[i]);
         int rc = builder->build(t, &c.tables, &c.options, &layout, &err);
@@ -622,7 +622,7 @@ static void test_memory_that_is_asked_for_is_enough(void **state)
     }
 }
 
-static int much_work(struct tally *t, uint64_t *work_out, struct drps_err *err)
+static int much_work(struct counts *t, uint64_t *work_out, struct drps_err *err)
 {
     (void)t;
     (void)err;
@@ -638,13 +638,13 @@ static void test_refused_options(void **state)
     struct case_data c;
     (void)state;
     case_text(&c, text, 1, 2);
-    struct tally *t = brute_tally(&c.access, 1, 0);
+    struct counts *t = brute_tally(&c.access, 1, 0);
     c.options.top_k = 0;
     int rc = block_builder_find("topk")->build(t, &c.tables, &c.options, &layout, &err);
     assert_int_equal(rc, DRPS_E_CONFIG);
     block_layout_free(&layout);
-    struct tally_ops ops = *t->ops;
-    const struct tally_ops *own = t->ops;
+    struct counts_ops ops = *t->ops;
+    const struct counts_ops *own = t->ops;
     ops.pair_work = much_work;
     t->ops = &ops;
     drps_err_clear(&err);
@@ -661,13 +661,13 @@ static void test_refused_options(void **state)
 
 /* A tally that raises the flag with its `left`-th question. */
 struct stopping {
-    struct tally tally;
-    struct tally *of;
+    struct counts tally;
+    struct counts *of;
     atomic_int flag;
     int left, after; /* questions before it, and from it on */
 };
 
-static struct tally *question(struct tally *t)
+static struct counts *question(struct counts *t)
 {
     struct stopping *s = (struct stopping *)t;
     if (--s->left <= 0) {
@@ -680,33 +680,33 @@ static struct tally *question(struct tally *t)
 #define STOPPING(op, parameters, ...)                                                              \
     static int stopping_##op parameters                                                            \
     {                                                                                              \
-        struct tally *of = question(t);                                                            \
+        struct counts *of = question(t);                                                           \
         return of->ops->op(of, __VA_ARGS__);                                                       \
     }
-STOPPING(counts, (struct tally * t, uint32_t *out, struct drps_err *err), out, err)
-STOPPING(signatures, (struct tally * t, uint64_t *out, struct drps_err *err), out, err)
-STOPPING(minhash, (struct tally * t, uint64_t salt, uint32_t *out, struct drps_err *err), salt, out,
-         err)
+STOPPING(counts, (struct counts * t, uint32_t *out, struct drps_err *err), out, err)
+STOPPING(signatures, (struct counts * t, uint64_t *out, struct drps_err *err), out, err)
+STOPPING(minhash, (struct counts * t, uint64_t salt, uint32_t *out, struct drps_err *err), salt,
+         out, err)
 STOPPING(cocounts,
-         (struct tally * t, const struct block_pair *pairs, size_t n, uint32_t *out,
+         (struct counts * t, const struct block_pair *pairs, size_t n, uint32_t *out,
           struct drps_err *err),
          pairs, n, out, err)
 STOPPING(pairs,
-         (struct tally * t, const uint32_t *with, size_t n, uint64_t memory,
+         (struct counts * t, const uint32_t *with, size_t n, uint64_t memory,
           struct block_pair_count **out, size_t *n_out, struct drps_err *err),
          with, n, memory, out, n_out, err)
-STOPPING(groups, (struct tally * t, const uint8_t *group, struct drps_err *err), group, err)
-STOPPING(merge, (struct tally * t, const struct block_pair *pairs, size_t n, struct drps_err *err),
+STOPPING(groups, (struct counts * t, const uint8_t *group, struct drps_err *err), group, err)
+STOPPING(merge, (struct counts * t, const struct block_pair *pairs, size_t n, struct drps_err *err),
          pairs, n, err)
-STOPPING(pair_work, (struct tally * t, uint64_t *out, struct drps_err *err), out, err)
-STOPPING(reset, (struct tally * t, struct drps_err *err), err)
+STOPPING(pair_work, (struct counts * t, uint64_t *out, struct drps_err *err), out, err)
+STOPPING(reset, (struct counts * t, struct drps_err *err), err)
 
 STOPPING(lists,
-         (struct tally * t, const uint32_t *rows, size_t n, uint64_t memory, struct access *out,
+         (struct counts * t, const uint32_t *rows, size_t n, uint64_t memory, struct access *out,
           struct drps_err *err),
          rows, n, memory, out, err)
 
-static const struct tally_ops stopping_ops = {
+static const struct counts_ops stopping_ops = {
     .counts = stopping_counts,
     .signatures = stopping_signatures,
     .minhash = stopping_minhash,
@@ -734,8 +734,8 @@ static void test_builders_stop_when_told(void **state)
             struct drps_err err = DRPS_ERR_INIT;
             struct stopping s = {.left = at};
             struct block_layout layout;
-            assert_ok(tally_open(&c.access, 1, 0, &s.of, &err), &err);
-            s.tally = (struct tally){
+            assert_ok(counts_open(&c.access, 1, 0, &s.of, &err), &err);
+            s.tally = (struct counts){
                 .ops = &stopping_ops, .blocks = s.of->blocks, .batches = s.of->batches};
             s.of->stop = &s.flag;
             rc = block_builder_find(builders[b])

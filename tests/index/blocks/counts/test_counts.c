@@ -81,7 +81,7 @@ static struct access access_of(const struct oracle *o)
     return a;
 }
 
-static void check_blocks(struct tally *t, const struct oracle *o)
+static void check_blocks(struct counts *t, const struct oracle *o)
 {
     const uint64_t salt = 77;
     struct drps_err err = DRPS_ERR_INIT;
@@ -119,7 +119,7 @@ static void check_blocks(struct tally *t, const struct oracle *o)
     free(sig);
 }
 
-static void check_cocounts(struct tally *t, const struct oracle *o, struct random_source *rng)
+static void check_cocounts(struct counts *t, const struct oracle *o, struct random_source *rng)
 {
     enum { PAIRS = 60 };
     struct drps_err err = DRPS_ERR_INIT;
@@ -136,7 +136,7 @@ static void check_cocounts(struct tally *t, const struct oracle *o, struct rando
 }
 
 /* Pairs with one in `use_with` of the blocks, 0: NULL. Now and then with other groups. */
-static void check_pairs(struct tally *t, struct oracle *o, struct random_source *rng, int use_with)
+static void check_pairs(struct counts *t, struct oracle *o, struct random_source *rng, int use_with)
 {
     struct drps_err err = DRPS_ERR_INIT;
     const int regroup = random_below(rng, 2) == 0; /* else groups stay */
@@ -185,7 +185,7 @@ static void check_pairs(struct tally *t, struct oracle *o, struct random_source 
 }
 
 /* Merge random pairs of live blocks, in both. */
-static void merge_some(struct tally *t, struct oracle *o, struct random_source *rng)
+static void merge_some(struct counts *t, struct oracle *o, struct random_source *rng)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct block_pair *pairs = must(calloc((size_t)o->rows + 1, sizeof(*pairs)));
@@ -216,10 +216,10 @@ static void test_tally_counts_like_the_oracle_while_blocks_merge(void **state)
         for (double share = 1; share >= 0.25; share /= 2) {
             struct drps_err err = DRPS_ERR_INIT;
             struct oracle o;
-            struct tally *t;
+            struct counts *t;
             oracle_begin(&o, &rng, shape[i][0], shape[i][1], share, i);
             struct access a = access_of(&o);
-            assert_ok(tally_open(&a, share, i, &t, &err), &err);
+            assert_ok(counts_open(&a, share, i, &t, &err), &err);
             assert_int_equal(t->blocks, o.rows);
             assert_int_equal(t->batches, o.batches);
             for (int round = 0; round < 8; round++) {
@@ -247,7 +247,7 @@ static void test_tally_keeps_lists_when_the_pool_is_squeezed(void **state)
     struct drps_err err = DRPS_ERR_INIT;
     struct access a = {ROWS, BATCHES, must(calloc(ROWS + 1, sizeof(*a.start))),
                        must(calloc(ROWS * 4, sizeof(*a.batch)))};
-    struct tally *t;
+    struct counts *t;
     uint32_t count[ROWS];
     (void)state;
     for (uint32_t row = 0; row < ROWS; row++) { /* row, row + 1, row + 2, and the last batch */
@@ -256,7 +256,7 @@ static void test_tally_keeps_lists_when_the_pool_is_squeezed(void **state)
             a.batch[row * 4 + i] = i < 3 ? row + i : BATCHES - 1;
     }
     a.start[ROWS] = ROWS * 4;
-    assert_ok(tally_open(&a, 1, 0, &t, &err), &err);
+    assert_ok(counts_open(&a, 1, 0, &t, &err), &err);
     for (uint32_t step = 1; step < ROWS; step *= 2)
         for (uint32_t b = 0; b < ROWS; b += 2 * step) {
             struct block_pair pair = {b, b + step};

@@ -56,27 +56,27 @@ static void data_end(struct data *d)
     lists_free(&d->lists);
 }
 
-static struct tally *crew(const struct data *d, unsigned shards)
+static struct counts *crew(const struct data *d, unsigned shards)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    struct tally *t;
-    assert_ok(crew_open(&d->from, shards, &t, &err), &err);
+    struct counts *t;
+    assert_ok(remote_open(&d->from, shards, &t, &err), &err);
     return t;
 }
 
-static struct tally *local(const struct data *d)
+static struct counts *local(const struct data *d)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    struct tally *t;
-    assert_ok(tally_open(&d->access, d->from.share, d->from.seed, &t, &err), &err);
+    struct counts *t;
+    assert_ok(counts_open(&d->access, d->from.share, d->from.seed, &t, &err), &err);
     return t;
 }
 
-static struct tally *streamed(const struct data *d)
+static struct counts *streamed(const struct data *d)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    struct tally *t;
-    assert_ok(tally_stream(&d->from, 0, d->from.batches, &t, &err), &err);
+    struct counts *t;
+    assert_ok(counts_stream(&d->from, 0, d->from.batches, &t, &err), &err);
     assert_true(t->streamed);
     return t;
 }
@@ -94,7 +94,7 @@ static void assert_no_children(void)
     do {                                                                                           \
         type *x = must(calloc((n) + 1, sizeof(*x))), *y = must(calloc((n) + 1, sizeof(*y)));       \
         type *out = x;                                                                             \
-        struct tally *t = (a);                                                                     \
+        struct counts *t = (a);                                                                    \
         assert_ok(call, &err);                                                                     \
         out = y;                                                                                   \
         t = (b);                                                                                   \
@@ -104,9 +104,9 @@ static void assert_no_children(void)
         free(y);                                                                                   \
     } while (0)
 
-static void assert_same_counts(struct tally *one, struct tally *many, struct random_source *rng)
+static void assert_same_counts(struct counts *one, struct counts *many, struct random_source *rng)
 {
-    enum { PAIRS = CREW_PAIRS + 100 }; /* two questions */
+    enum { PAIRS = REMOTE_PAIRS + 100 }; /* two questions */
     struct drps_err err = DRPS_ERR_INIT;
     const uint32_t blocks = one->blocks;
     const uint64_t salt = random_u64(rng);
@@ -124,7 +124,7 @@ static void assert_same_counts(struct tally *one, struct tally *many, struct ran
     free(pairs);
 }
 
-static void assert_same_pairs(struct tally *one, struct tally *many, struct random_source *rng,
+static void assert_same_pairs(struct counts *one, struct counts *many, struct random_source *rng,
                               int some)
 {
     struct drps_err err = DRPS_ERR_INIT;
@@ -156,7 +156,7 @@ static void assert_same_pairs(struct tally *one, struct tally *many, struct rand
     free(with);
 }
 
-static void assert_same_lists(struct tally *one, struct tally *many, struct random_source *rng)
+static void assert_same_lists(struct counts *one, struct counts *many, struct random_source *rng)
 {
     struct drps_err err = DRPS_ERR_INIT;
     uint32_t *rows = must(calloc((size_t)one->blocks + 1, sizeof(*rows)));
@@ -177,7 +177,7 @@ static void assert_same_lists(struct tally *one, struct tally *many, struct rand
     free(rows);
 }
 
-static void merge_some(struct tally *one, struct tally *many, uint8_t *dead,
+static void merge_some(struct counts *one, struct counts *many, uint8_t *dead,
                        struct random_source *rng)
 {
     struct drps_err err = DRPS_ERR_INIT;
@@ -200,7 +200,8 @@ static void merge_some(struct tally *one, struct tally *many, uint8_t *dead,
 }
 
 /* While random blocks merge, and after a reset. Closes both. */
-static void assert_answers_as_one(struct tally *one, struct tally *other, struct random_source *rng)
+static void assert_answers_as_one(struct counts *one, struct counts *other,
+                                  struct random_source *rng)
 {
     struct drps_err err = DRPS_ERR_INIT;
     uint8_t *dead = must(calloc((size_t)one->blocks + 1, 1));
@@ -249,7 +250,7 @@ static void test_little_memory_leaves_accesses_on_disk(void **state)
         struct drps_err err = DRPS_ERR_INIT;
         struct block_pair_count *x, *y;
         uint8_t group[100];
-        struct tally *t;
+        struct counts *t;
         struct data d;
         size_t xn, yn;
         data_begin(&d, &rng, 100, 1000);
@@ -259,14 +260,14 @@ static void test_little_memory_leaves_accesses_on_disk(void **state)
             group[row] = uses + n <= 600;
             if (group[row]) uses += n;
         }
-        int rc = tally_load(&d.from, 0, d.from.batches, &t, &err);
+        int rc = counts_load(&d.from, 0, d.from.batches, &t, &err);
         assert_int_equal(rc, DRPS_E_MEMORY_BUDGET);
         drps_err_clear(&err);
         if (shards == 1)
-            assert_ok(tally_make(&d.from, 0, d.from.batches, &t, &err), &err);
+            assert_ok(counts_make(&d.from, 0, d.from.batches, &t, &err), &err);
         else
             t = crew(&d, shards);
-        struct tally *one = local(&d);
+        struct counts *one = local(&d);
         assert_true(t->streamed);
         assert_same_counts(one, t, &rng);
         assert_int_equal(t->ops->pairs(t, NULL, 0, 1 << 24, &y, &yn, &err), DRPS_E_MEMORY_BUDGET);
@@ -292,7 +293,7 @@ static void test_streaming_stops_and_refuses(void **state)
     const atomic_int stop = 1;
     struct drps_err err = DRPS_ERR_INIT;
     uint32_t count[40];
-    struct tally *t;
+    struct counts *t;
     struct data d;
     (void)state;
     data_begin(&d, &rng, 40, 30);
@@ -302,20 +303,20 @@ static void test_streaming_stops_and_refuses(void **state)
     t->ops->close(t);
     drps_err_clear(&err);
     d.from.memory_bytes = 40 * 13 - 1;
-    assert_int_equal(tally_stream(&d.from, 0, 30, &t, &err), DRPS_E_MEMORY_BUDGET);
+    assert_int_equal(counts_stream(&d.from, 0, 30, &t, &err), DRPS_E_MEMORY_BUDGET);
     assert_null(t);
     assert_non_null(strstr(err.text, "520 bytes"));
     drps_err_clear(&err);
     d.from.memory_bytes = 1 << 20;
     d.from.dir = "/nowhere";
-    assert_int_equal(tally_stream(&d.from, 0, 30, &t, &err), -ENOENT);
+    assert_int_equal(counts_stream(&d.from, 0, 30, &t, &err), -ENOENT);
     assert_null(t);
     data_end(&d);
 }
 
 /* ---- The same layouts ---- */
 
-static struct block_layout build(struct tally *t, const char *name, double share)
+static struct block_layout build(struct counts *t, const char *name, double share)
 {
     struct drps_err err = DRPS_ERR_INIT;
     const struct block_tables tables = {.first = {0, 1, t->blocks}, .n = 2};
@@ -344,9 +345,9 @@ static void test_builders_do_not_see_who_counts(void **state)
             struct block_layout expected =
                 build(brute_tally(&d.access, d.from.share, 0), builders[b], d.from.share);
             for (size_t i = 0; i <= COUNTS + 1; i++) {
-                struct tally *t = i < COUNTS    ? crew(&d, shard_counts[i])
-                                  : i == COUNTS ? local(&d)
-                                                : streamed(&d);
+                struct counts *t = i < COUNTS    ? crew(&d, shard_counts[i])
+                                   : i == COUNTS ? local(&d)
+                                                 : streamed(&d);
                 struct block_layout found = build(t, builders[b], d.from.share);
                 assert_int_equal(found.blocks, expected.blocks);
                 assert_memory_equal(found.first, expected.first,
@@ -365,7 +366,7 @@ static void test_builders_do_not_see_who_counts(void **state)
 }
 
 /* Rounds of minhash alone, until nothing is left to count. */
-static struct block_layout build_similar(struct tally *t)
+static struct block_layout build_similar(struct counts *t)
 {
     struct drps_err err = DRPS_ERR_INIT;
     const struct block_tables tables = {.first = {0, t->blocks / 3, t->blocks}, .n = 2};
@@ -390,7 +391,7 @@ static void test_similar_merges_the_same_whoever_counts(void **state)
     data_begin(&d, &rng, 6000, 60);
     struct block_layout expected = build_similar(local(&d));
     assert_true(expected.blocks < d.lists.rows / 2);
-    struct tally *others[] = {streamed(&d), crew(&d, 3)};
+    struct counts *others[] = {streamed(&d), crew(&d, 3)};
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
         struct block_layout found = build_similar(others[i]);
         assert_int_equal(found.blocks, expected.blocks);
@@ -410,23 +411,23 @@ static void test_shard_that_cannot_load_says_why(void **state)
     struct random_source rng = random_begin(__func__);
     struct drps_err err = DRPS_ERR_INIT;
     struct data d;
-    struct tally *t;
+    struct counts *t;
     (void)state;
     data_begin(&d, &rng, 40, 30);
     d.from.memory_bytes = 30;
-    assert_int_equal(crew_open(&d.from, 3, &t, &err), DRPS_E_MEMORY_BUDGET);
+    assert_int_equal(remote_open(&d.from, 3, &t, &err), DRPS_E_MEMORY_BUDGET);
     assert_null(t);
     assert_non_null(strstr(err.text, "shard 1 of 3: "));
     assert_non_null(strstr(err.text, "accesses of 40 rows"));
     drps_err_clear(&err);
     d.from.memory_bytes = 1 << 20;
     d.from.dir = "/nowhere";
-    assert_int_equal(crew_open(&d.from, 2, &t, &err), -ENOENT);
+    assert_int_equal(remote_open(&d.from, 2, &t, &err), -ENOENT);
     assert_non_null(strstr(err.text, "shard 1 of 2: "));
     assert_non_null(strstr(err.text, "/nowhere/rows.rec"));
     drps_err_clear(&err);
-    assert_int_equal(crew_open(&d.from, 0, &t, &err), DRPS_E_CONFIG);
-    assert_int_equal(crew_open(&d.from, CREW_SHARDS + 1, &t, NULL), DRPS_E_CONFIG);
+    assert_int_equal(remote_open(&d.from, 0, &t, &err), DRPS_E_CONFIG);
+    assert_int_equal(remote_open(&d.from, REMOTE_SHARDS + 1, &t, NULL), DRPS_E_CONFIG);
     assert_no_children();
     data_end(&d);
 }
@@ -453,7 +454,7 @@ static void test_shard_that_dies_is_named(void **state)
     struct data d;
     (void)state;
     data_begin(&d, &rng, 40, 30);
-    struct tally *t = crew(&d, 3);
+    struct counts *t = crew(&d, 3);
     pid_t pid = last_child();
     if (pid > 0) {
         siginfo_t ended;
@@ -487,8 +488,8 @@ static void test_shards_end_with_their_parent(void **state)
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        struct tally *t;
-        int rc = crew_open(&d.from, 3, &t, NULL);
+        struct counts *t;
+        int rc = remote_open(&d.from, 3, &t, NULL);
         _exit(rc == 0 ? 7 : 1); /* without closing it */
     }
     (void)close(fd[1]);
@@ -523,7 +524,7 @@ static void test_waiting_for_shards_stops_when_told(void **state)
     data_begin(&d, &rng, 40, 30);
     atomic_store(&stop_flag, 0);
     d.from.stop = &stop_flag;
-    struct tally *t = crew(&d, 3);
+    struct counts *t = crew(&d, 3);
     const pid_t pid = last_child();
     if (pid > 0) {
         assert_int_equal(kill(pid, SIGSTOP), 0);
@@ -545,12 +546,12 @@ static void test_waiting_for_shards_stops_when_told(void **state)
 /* ---- Peers that talk nonsense: a link that reads from one buffer and writes to another ---- */
 
 struct script {
-    struct drps_crew_link link;
+    struct drps_remote_link link;
     uint8_t in[512], out[4096];
     size_t in_n, in_at, out_n;
 };
 
-static int script_send(struct drps_crew_link *l, unsigned peer, const void *bytes, size_t n,
+static int script_send(struct drps_remote_link *l, unsigned peer, const void *bytes, size_t n,
                        struct drps_err *err)
 {
     struct script *s = (struct script *)l;
@@ -562,7 +563,7 @@ static int script_send(struct drps_crew_link *l, unsigned peer, const void *byte
     return 0;
 }
 
-static int script_receive(struct drps_crew_link *l, unsigned peer, void *bytes, size_t n,
+static int script_receive(struct drps_remote_link *l, unsigned peer, void *bytes, size_t n,
                           struct drps_err *err)
 {
     struct script *s = (struct script *)l;
@@ -573,12 +574,12 @@ static int script_receive(struct drps_crew_link *l, unsigned peer, void *bytes, 
     return 0;
 }
 
-static void script_close(struct drps_crew_link *l)
+static void script_close(struct drps_remote_link *l)
 {
     (void)l;
 }
 
-static const struct drps_crew_link_ops script_ops = {script_send, script_receive, script_close};
+static const struct drps_remote_link_ops script_ops = {script_send, script_receive, script_close};
 
 static void script_begin(struct script *s)
 {
@@ -587,10 +588,10 @@ static void script_begin(struct script *s)
 
 static void script_add(struct script *s, int32_t what, uint64_t value, const void *bytes, size_t n)
 {
-    assert_true(s->in_n + CREW_HEAD_BYTES + n <= sizeof(s->in));
-    crew_head_put(s->in + s->in_n, &(struct crew_head){what, value, n});
-    if (n) memcpy(s->in + s->in_n + CREW_HEAD_BYTES, bytes, n);
-    s->in_n += CREW_HEAD_BYTES + n;
+    assert_true(s->in_n + REMOTE_HEAD_BYTES + n <= sizeof(s->in));
+    remote_head_put(s->in + s->in_n, &(struct remote_head){what, value, n});
+    if (n) memcpy(s->in + s->in_n + REMOTE_HEAD_BYTES, bytes, n);
+    s->in_n += REMOTE_HEAD_BYTES + n;
 }
 
 static void test_shard_refuses_nonsense(void **state)
@@ -604,17 +605,17 @@ static void test_shard_refuses_nonsense(void **state)
         const void *bytes;
         size_t n;
     } cases[] = {
-        {"counts with a payload", CREW_COUNTS, 0, v, 4},
-        {"half a pair", CREW_COCOUNTS, 0, v, 12},
-        {"a pair of one block", CREW_MERGE, 0, v + 7, 8},
-        {"a block beyond the last", CREW_MERGE, 0, v + 8, 8},
-        {"more merges than blocks", CREW_MERGE, 0, thrice, 24},
-        {"no group of the last block", CREW_GROUPS, 0, v, 3},
-        {"groups and more", CREW_GROUPS, 0, v, 8},
-        {"all pairs of some", CREW_PAIRS_ALL, 100, v, 4},
-        {"half a block", CREW_PAIRS_WITH, 100, v, 6},
-        {"blocks that do not increase", CREW_PAIRS_WITH, 100, v + 5, 12},
-        {"a reset with a payload", CREW_RESET, 0, v, 4},
+        {"counts with a payload", REMOTE_COUNTS, 0, v, 4},
+        {"half a pair", REMOTE_COCOUNTS, 0, v, 12},
+        {"a pair of one block", REMOTE_MERGE, 0, v + 7, 8},
+        {"a block beyond the last", REMOTE_MERGE, 0, v + 8, 8},
+        {"more merges than blocks", REMOTE_MERGE, 0, thrice, 24},
+        {"no group of the last block", REMOTE_GROUPS, 0, v, 3},
+        {"groups and more", REMOTE_GROUPS, 0, v, 8},
+        {"all pairs of some", REMOTE_PAIRS_ALL, 100, v, 4},
+        {"half a block", REMOTE_PAIRS_WITH, 100, v, 6},
+        {"blocks that do not increase", REMOTE_PAIRS_WITH, 100, v + 5, 12},
+        {"a reset with a payload", REMOTE_RESET, 0, v, 4},
     };
     struct random_source rng = random_begin(__func__);
     const struct drps_err none = DRPS_ERR_INIT;
@@ -622,16 +623,16 @@ static void test_shard_refuses_nonsense(void **state)
     (void)state;
     data_begin(&d, &rng, 4, 5);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct tally *t = local(&d);
+        struct counts *t = local(&d);
         struct script s;
         script_begin(&s);
         script_add(&s, cases[i].what, cases[i].value, cases[i].bytes, cases[i].n);
-        script_add(&s, CREW_COUNTS, 0, v, 0); /* it goes on answering */
-        assert_int_equal(crew_serve(&s.link, t, &none, UINT64_MAX, NULL), DRPS_E_CLOSED);
-        const struct crew_head refusal = crew_head_get(s.out + CREW_HEAD_BYTES);
+        script_add(&s, REMOTE_COUNTS, 0, v, 0); /* it goes on answering */
+        assert_int_equal(remote_serve(&s.link, t, &none, UINT64_MAX, NULL), DRPS_E_CLOSED);
+        const struct remote_head refusal = remote_head_get(s.out + REMOTE_HEAD_BYTES);
         if (refusal.what != DRPS_E_CORRUPT) fail_msg("%s: code %d", cases[i].name, refusal.what);
-        const size_t next = (size_t)(2 * CREW_HEAD_BYTES + refusal.bytes);
-        const struct crew_head answer = crew_head_get(s.out + next);
+        const size_t next = (size_t)(2 * REMOTE_HEAD_BYTES + refusal.bytes);
+        const struct remote_head answer = remote_head_get(s.out + next);
         assert_int_equal(answer.what, 0);
         assert_int_equal(answer.bytes, 4 * sizeof(uint32_t));
         t->ops->close(t);
@@ -646,15 +647,15 @@ static void test_shard_stops_when_it_cannot_follow(void **state)
     struct data d;
     (void)state;
     data_begin(&d, &rng, 4, 5);
-    struct tally *t = local(&d);
+    struct counts *t = local(&d);
     for (int i = 0; i < 3; i++) {
-        static const struct crew_head heads[] = {
-            {0, 0, 0}, {CREW_OPS, 0, 0}, {CREW_COCOUNTS, 0, UINT64_C(1) << 40}};
+        static const struct remote_head heads[] = {
+            {0, 0, 0}, {REMOTE_OPS, 0, 0}, {REMOTE_COCOUNTS, 0, UINT64_C(1) << 40}};
         struct script s;
         script_begin(&s);
-        s.in_n = CREW_HEAD_BYTES;
-        crew_head_put(s.in, &heads[i]);
-        assert_int_equal(crew_serve(&s.link, t, &none, UINT64_MAX, NULL), DRPS_E_CORRUPT);
+        s.in_n = REMOTE_HEAD_BYTES;
+        remote_head_put(s.in, &heads[i]);
+        assert_int_equal(remote_serve(&s.link, t, &none, UINT64_MAX, NULL), DRPS_E_CORRUPT);
     }
     t->ops->close(t);
     data_end(&d);
@@ -664,22 +665,22 @@ static void test_shard_stops_when_it_cannot_follow(void **state)
 
 static int count_script(struct script *s, const char *scratch, struct drps_err *err)
 {
-    const struct drps_crew_counter counter = {drps_io_os(), scratch, 1 << 20};
-    return drps_crew_count(&s->link, &counter, err);
+    const struct drps_remote_counter counter = {drps_io_os(), scratch, 1 << 20};
+    return drps_remote_count(&s->link, &counter, err);
 }
 
-static void script_deal(struct script *s, const struct crew_share *share)
+static void script_deal(struct script *s, const struct remote_share *share)
 {
-    uint8_t payload[CREW_SHARE_BYTES];
-    crew_share_put(payload, share);
-    script_add(s, CREW_SHARE, 0, payload, sizeof(payload));
+    uint8_t payload[REMOTE_SHARE_BYTES];
+    remote_share_put(payload, share);
+    script_add(s, REMOTE_SHARE, 0, payload, sizeof(payload));
 }
 
 static void script_list(struct script *s, const uint32_t *list, size_t n)
 {
     uint8_t record[64];
     assert_true(drps_list_encode_bound(n) <= sizeof(record));
-    script_add(s, CREW_LIST, 0, record, drps_list_encode(list, n, record));
+    script_add(s, REMOTE_LIST, 0, record, drps_list_encode(list, n, record));
 }
 
 /* Batches 1 and 2 of 4, of which it is asked for counts. */
@@ -690,19 +691,19 @@ static void test_dealt_shard_counts_its_batches(void **state)
     struct script s;
     (void)state;
     script_begin(&s);
-    script_deal(&s, &(struct crew_share){4, 4, 1, 3, 0, 1});
+    script_deal(&s, &(struct remote_share){4, 4, 1, 3, 0, 1});
     script_list(&s, rows, 3);
     script_list(&s, rows + 1, 1);
-    script_add(&s, CREW_COUNTS, 0, NULL, 0);
+    script_add(&s, REMOTE_COUNTS, 0, NULL, 0);
     struct scratch dir;
     scratch_begin(&dir);
     assert_ok(count_script(&s, dir.dir, &err), &err); /* the script's end is the end */
-    const struct crew_head ready = crew_head_get(s.out);
-    const struct crew_head answer = crew_head_get(s.out + CREW_HEAD_BYTES);
+    const struct remote_head ready = remote_head_get(s.out);
+    const struct remote_head answer = remote_head_get(s.out + REMOTE_HEAD_BYTES);
     assert_int_equal(ready.what, 0);
     assert_int_equal(answer.what, 0);
     assert_int_equal(answer.bytes, sizeof(expected));
-    assert_memory_equal(s.out + 2 * CREW_HEAD_BYTES, expected, sizeof(expected));
+    assert_memory_equal(s.out + 2 * REMOTE_HEAD_BYTES, expected, sizeof(expected));
     scratch_end(&dir);
 }
 
@@ -714,21 +715,21 @@ static void test_dealt_shard_says_why_it_cannot_count(void **state)
     struct script s;
     (void)state;
     script_begin(&s);
-    script_deal(&s, &(struct crew_share){4, 1, 0, 1, 0, 1});
+    script_deal(&s, &(struct remote_share){4, 1, 0, 1, 0, 1});
     script_list(&s, rows, 3);
     assert_int_equal(count_script(&s, "/nowhere", &err), -ENOENT);
     assert_non_null(strstr(err.text, "/nowhere/rows.rec"));
     assert_int_equal(s.in_at, s.in_n);
-    assert_int_equal(crew_head_get(s.out).what, -ENOENT);
+    assert_int_equal(remote_head_get(s.out).what, -ENOENT);
     drps_err_clear(&err);
 
     script_begin(&s);
-    script_deal(&s, &(struct crew_share){3, 1, 0, 1, 0, 1});
+    script_deal(&s, &(struct remote_share){3, 1, 0, 1, 0, 1});
     script_list(&s, rows, 3); /* row 3 of 3 */
     struct scratch dir;
     scratch_begin(&dir);
     assert_int_equal(count_script(&s, dir.dir, &err), DRPS_E_CORRUPT);
-    assert_int_equal(crew_head_get(s.out).what, DRPS_E_CORRUPT);
+    assert_int_equal(remote_head_get(s.out).what, DRPS_E_CORRUPT);
     scratch_end(&dir);
 }
 
@@ -736,7 +737,7 @@ static void test_dealt_shard_refuses_what_is_no_share(void **state)
 {
     static const struct {
         const char *name;
-        struct crew_share share;
+        struct remote_share share;
     } cases[] = {
         {"batches that end before they begin", {4, 5, 3, 2, 0, 1}},
         {"batches beyond the last", {4, 5, 3, 6, 0, 1}},
@@ -751,23 +752,23 @@ static void test_dealt_shard_refuses_what_is_no_share(void **state)
         struct script s;
         script_begin(&s);
         script_deal(&s, &cases[i].share);
-        script_add(&s, CREW_COUNTS, 0, NULL, 0);
+        script_add(&s, REMOTE_COUNTS, 0, NULL, 0);
         int rc = count_script(&s, dir.dir, NULL);
         if (rc != DRPS_E_CORRUPT) fail_msg("%s: %d", cases[i].name, rc);
         assert_int_equal(s.out_n, 0);
     }
     struct script s;
     script_begin(&s);
-    script_add(&s, CREW_COUNTS, 0, NULL, 0);
+    script_add(&s, REMOTE_COUNTS, 0, NULL, 0);
     assert_int_equal(count_script(&s, dir.dir, NULL), DRPS_E_CORRUPT);
     script_begin(&s);
-    script_add(&s, CREW_SHARE, 0, &s, CREW_SHARE_BYTES - 1);
+    script_add(&s, REMOTE_SHARE, 0, &s, REMOTE_SHARE_BYTES - 1);
     assert_int_equal(count_script(&s, dir.dir, NULL), DRPS_E_CORRUPT);
     script_begin(&s);
     script_deal(&s, &cases[4].share);
-    s.in_n += CREW_HEAD_BYTES; /* a list that no 4 rows can make */
-    crew_head_put(s.in + s.in_n - CREW_HEAD_BYTES,
-                  &(struct crew_head){CREW_LIST, 0, UINT64_C(1) << 40});
+    s.in_n += REMOTE_HEAD_BYTES; /* a list that no 4 rows can make */
+    remote_head_put(s.in + s.in_n - REMOTE_HEAD_BYTES,
+                    &(struct remote_head){REMOTE_LIST, 0, UINT64_C(1) << 40});
     assert_int_equal(count_script(&s, dir.dir, NULL), DRPS_E_CORRUPT);
     scratch_end(&dir);
 }
@@ -783,7 +784,7 @@ static void test_crew_refuses_answers_that_are_none(void **state)
     for (int i = 0; i < 5; i++) {
         struct drps_err err = DRPS_ERR_INIT;
         struct script s;
-        struct tally *t;
+        struct counts *t;
         int rc;
         script_begin(&s);
         script_add(&s, 0, 0, NULL, 0); /* ready */
@@ -791,7 +792,7 @@ static void test_crew_refuses_answers_that_are_none(void **state)
         if (i == 1) script_add(&s, 1, 0, NULL, 0);
         if (i == 2) script_add(&s, 0, 2, pairs, sizeof(pairs));
         if (i == 3) script_add(&s, 0, 1, pairs, sizeof(pairs));
-        assert_ok(crew_over(&s.link, 4, 5, &t, &err), &err);
+        assert_ok(remote_over(&s.link, 4, 5, &t, &err), &err);
         if (i == 2 || i == 3)
             rc = t->ops->pairs(t, NULL, 0, 1000, &list, &n, &err);
         else
@@ -824,12 +825,12 @@ static void test_crew_refuses_lists_of_batches_that_are_none(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct drps_err err = DRPS_ERR_INIT;
         struct script s;
-        struct tally *t;
+        struct counts *t;
         struct access lists;
         script_begin(&s);
         script_add(&s, 0, 0, NULL, 0); /* ready */
         script_add(&s, 0, cases[i].value, cases[i].words, sizeof(cases[i].words));
-        assert_ok(crew_over(&s.link, 4, 5, &t, &err), &err);
+        assert_ok(remote_over(&s.link, 4, 5, &t, &err), &err);
         const int rc = t->ops->lists(t, rows, 2, 1 << 20, &lists, &err);
         if (rc != cases[i].rc) fail_msg("%s: %d %s", cases[i].name, rc, err.text);
         if (rc == 0) access_free(&lists);
