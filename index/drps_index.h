@@ -1,11 +1,21 @@
 /*
  * The offline compiler: text in, plan out (drps-index as a library).
  *
- *   parse      text -> samples -> provisional ids (dictionary) -> spool          one pass over the
- * input place      count and access pattern of every row -> placed ids, names.rec batch      spool
- * in its final order -> batches -> data.rec, rows.rec block      placed ids -> blocks.rec; block
- * uses -> uses.rec window     row lists -> windows.rec, slots.rec forecast   the I/O of an epoch
- * for each store and memory size
+ *  phase     from -> to                                                          files of the plan
+ *  parse     text -> samples with provisional ids, in a spool; the dictionary
+ *  place     count and access pattern of every row -> its placed id              names.rec
+ *  order     grid order, and samples that are placed with their rows, only: a
+ *            second pass over the samples, to the cells of the grid or to
+ *            their workers. It comes after place because only then is known
+ *            which rows a cell or a worker has
+ *  batch     samples in their final order -> batches and their row lists         data.rec, rows.rec
+ *  block     row lists -> runs of placed ids that lie together on disk           blocks.rec,
+ * uses.rec split     several workers only: batches and rows of each rank                 rank-r/
+ *  window    row lists -> runs of steps whose rows fit the memory                windows.rec,
+ * slots.rec forecast  row lists, block uses -> I/O of an epoch, by store and memory       plan.json
+ *
+ * The forecast is made beside the windows. Shuffled and given order need one pass over the samples:
+ * their spool drains in the final order.
  */
 #ifndef DRPS_INDEX_H
 #define DRPS_INDEX_H
@@ -24,8 +34,10 @@
 enum drps_index_phase {
     DRPS_PHASE_PARSE,
     DRPS_PHASE_PLACE,
+    DRPS_PHASE_ORDER,
     DRPS_PHASE_BATCH,
     DRPS_PHASE_BLOCK,
+    DRPS_PHASE_SPLIT,
     DRPS_PHASE_WINDOW,
     DRPS_PHASE_FORECAST,
     DRPS_INDEX_PHASES
@@ -85,7 +97,8 @@ struct drps_index_options {
 
     const struct drps_log *log;
     const atomic_int *interrupt; /* polled; NULL allowed */
-    /* done and total are in samples or steps; total 0: unknown. Called from this thread. */
+    /* done and total are in samples, steps or ranks; total 0: unknown. Called from this thread,
+     * also when a phase begins, with done 0. */
     void (*progress)(void *ctx, enum drps_index_phase phase, uint64_t done, uint64_t total);
     void *progress_ctx;
 };
@@ -107,8 +120,10 @@ struct drps_index_result {
     struct drps_forecast forecast[DRPS_FORECASTS]; /* of several workers: sums over them */
     size_t forecasts;
     uint64_t input_bytes, input_lines, skipped_lines;
-    uint64_t plan_bytes;                              /* on disk */
-    double seconds, phase_seconds[DRPS_INDEX_PHASES]; /* the forecast is made beside the windows */
+    uint64_t plan_bytes; /* on disk */
+    double seconds;
+    double phase_seconds[DRPS_INDEX_PHASES]; /* 0 for one that did not apply; those of windows and
+                                                forecast overlap */
 };
 
 /* 1: the block builder `by` counts accesses, so that a crew can do it; 0: it does not, or there is

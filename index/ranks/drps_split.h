@@ -10,7 +10,7 @@
 
 #include "index/ranks/drps_owners.h"
 
-struct deal_job {
+struct split_job {
     const struct drps_io *io;
     const char *from;               /* folder of data.rec and rows.rec, all batches */
     uint64_t batches, eval_batches; /* in them */
@@ -19,7 +19,7 @@ struct deal_job {
 };
 
 /* Rounds that so many batches of N workers take. */
-static inline uint64_t deal_rounds(uint64_t batches, uint32_t workers)
+static inline uint64_t split_rounds(uint64_t batches, uint32_t workers)
 {
     return (batches + workers - 1) / workers;
 }
@@ -30,7 +30,7 @@ static inline uint64_t deal_rounds(uint64_t batches, uint32_t workers)
  * each row of each batch of the largest round.
  */
 DRPS_MUST_CHECK
-int deal_rank(const struct deal_job *job, uint32_t rank, const char *to,
-              struct drps_plan_ranks *out, struct drps_err *err);
+int split_rank(const struct split_job *job, uint32_t rank, const char *to,
+               struct drps_plan_ranks *out, struct drps_err *err);
 
 #endif

@@ -15,8 +15,8 @@
 #include "index/plan/drps_round.h"
 #include "index/plan/drps_steps.h"
 
-struct dealing {
-    const struct deal_job *job;
+struct splitting {
+    const struct split_job *job;
     uint32_t rank, workers;
     struct steps *lists, *bodies;
     struct drps_recwriter *out[DRPS_ROUND_FILES];
@@ -44,7 +44,7 @@ static size_t lower_bound(const uint32_t *list, size_t n, uint32_t id)
     return low;
 }
 
-static int add_record(struct dealing *d, int file, size_t bytes, struct drps_err *err)
+static int add_record(struct splitting *d, int file, size_t bytes, struct drps_err *err)
 {
     const struct drps_piece piece = {d->packed, bytes};
     return drps_recwriter_add(d->out[file], &piece, 1, err);
@@ -58,7 +58,7 @@ static int no_memory(struct drps_err *err)
 /* ---- The worker's part ---- */
 
 /* How many of the batch's rows each server has. */
-static int write_shares(struct dealing *d, const uint32_t *rows, size_t n, struct drps_err *err)
+static int write_shares(struct splitting *d, const uint32_t *rows, size_t n, struct drps_err *err)
 {
     uint32_t shares[DRPS_PLAN_WORKERS_MAX];
     const uint32_t *first = d->job->owners->first;
@@ -74,7 +74,7 @@ static int write_shares(struct dealing *d, const uint32_t *rows, size_t n, struc
                       err);
 }
 
-static int write_body(struct dealing *d, uint64_t batch, struct drps_err *err)
+static int write_body(struct splitting *d, uint64_t batch, struct drps_err *err)
 {
     const void *record;
     size_t bytes;
@@ -84,7 +84,7 @@ static int write_body(struct dealing *d, uint64_t batch, struct drps_err *err)
 }
 
 /* The last round may leave a worker without samples. */
-static int write_empty_body(struct dealing *d, struct drps_err *err)
+static int write_empty_body(struct splitting *d, struct drps_err *err)
 {
     static const float none[1];
     static const uint16_t nothing[1];
@@ -97,7 +97,7 @@ static int write_empty_body(struct dealing *d, struct drps_err *err)
 /* ---- The server's part ---- */
 
 /* The part of a worker's row list that this server has, as ids of its own. */
-static int add_uses(struct dealing *d, uint32_t worker, const uint32_t *rows, size_t n,
+static int add_uses(struct splitting *d, uint32_t worker, const uint32_t *rows, size_t n,
                     struct drps_err *err)
 {
     const uint32_t first = d->job->owners->first[d->rank];
@@ -112,7 +112,7 @@ static int add_uses(struct dealing *d, uint32_t worker, const uint32_t *rows, si
 }
 
 /* The union of the uses, and where in it each worker's are. Returns its length. */
-static size_t unite(struct dealing *d)
+static size_t unite(struct splitting *d)
 {
     size_t at[DRPS_PLAN_WORKERS_MAX];
     size_t n = 0;
@@ -126,7 +126,7 @@ static size_t unite(struct dealing *d)
     return n;
 }
 
-static int write_union(struct dealing *d, struct drps_err *err)
+static int write_union(struct splitting *d, struct drps_err *err)
 {
     if (drps_array_reserve(&d->aux, &d->aux_cap, d->uses_n, sizeof(*d->aux)) ||
         drps_array_reserve(&d->ids, &d->ids_cap, d->uses_n, sizeof(*d->ids)) ||
@@ -149,7 +149,7 @@ static int write_union(struct dealing *d, struct drps_err *err)
 /* ---- Rounds ---- */
 
 /* What goes over the network: rows that another rank's worker pulls here, and the other way. */
-static void count_links(struct dealing *d, uint32_t worker, size_t n, int evaluation)
+static void count_links(struct splitting *d, uint32_t worker, size_t n, int evaluation)
 {
     struct drps_plan_ranks *c = d->counts;
     const uint64_t here = d->part[worker + 1] - d->part[worker];
@@ -159,8 +159,8 @@ static void count_links(struct dealing *d, uint32_t worker, size_t n, int evalua
         *(evaluation ? &c->eval_served_rows : &c->served_rows) += here;
 }
 
-static int deal_round(struct dealing *d, uint64_t first_batch, uint64_t end, int evaluation,
-                      struct drps_err *err)
+static int split_round(struct splitting *d, uint64_t first_batch, uint64_t end, int evaluation,
+                       struct drps_err *err)
 {
     const uint32_t all = d->job->owners->first[d->workers];
     int rc = 0;
@@ -179,20 +179,20 @@ static int deal_round(struct dealing *d, uint64_t first_batch, uint64_t end, int
     return rc < 0 ? rc : write_union(d, err);
 }
 
-static int deal_rounds_of(struct dealing *d, uint64_t first, uint64_t batches, int evaluation,
-                          struct drps_err *err)
+static int split_rounds_of(struct splitting *d, uint64_t first, uint64_t batches, int evaluation,
+                           struct drps_err *err)
 {
     int rc = 0;
     for (uint64_t k = 0; k < batches && rc == 0; k += d->workers)
-        rc = deal_round(d, first + k, first + batches, evaluation, err);
+        rc = split_round(d, first + k, first + batches, evaluation, err);
     return rc;
 }
 
 /* ---- Files ---- */
 
-static int open_files(struct dealing *d, const char *to, struct drps_err *err)
+static int open_files(struct splitting *d, const char *to, struct drps_err *err)
 {
-    const struct deal_job *job = d->job;
+    const struct split_job *job = d->job;
     const uint64_t steps = job->batches + job->eval_batches;
     int rc = steps_open(job->io, job->from, "rows.rec", DRPS_KIND_ROWS, steps,
                         job->memory_bytes / 8, &d->lists, err);
@@ -208,17 +208,17 @@ static int open_files(struct dealing *d, const char *to, struct drps_err *err)
     return rc;
 }
 
-int deal_rank(const struct deal_job *job, uint32_t rank, const char *to,
-              struct drps_plan_ranks *out, struct drps_err *err)
+int split_rank(const struct split_job *job, uint32_t rank, const char *to,
+               struct drps_plan_ranks *out, struct drps_err *err)
 {
-    struct dealing d = {.job = job, .rank = rank, .workers = job->owners->servers, .counts = out};
+    struct splitting d = {.job = job, .rank = rank, .workers = job->owners->servers, .counts = out};
     out->workers = d.workers;
     out->rank = rank;
     out->first_row = job->owners->first[rank];
 
     int rc = open_files(&d, to, err);
-    if (rc == 0) rc = deal_rounds_of(&d, 0, job->batches, 0, err);
-    if (rc == 0) rc = deal_rounds_of(&d, job->batches, job->eval_batches, 1, err);
+    if (rc == 0) rc = split_rounds_of(&d, 0, job->batches, 0, err);
+    if (rc == 0) rc = split_rounds_of(&d, job->batches, job->eval_batches, 1, err);
     for (int i = 0; i < DRPS_ROUND_FILES; i++) {
         if (rc == 0) rc = drps_recwriter_finish(d.out[i], err);
         drps_recwriter_close(d.out[i]);

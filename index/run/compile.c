@@ -1,19 +1,18 @@
-/* The phases of drps-index in order; see drps_index.h. */
+/*
+ * A run of drps-index (drps_index.h): its folders are made, the table of phases is walked from its
+ * first to its last, and the plan gets its name. What is said of progress, and the flag that ends
+ * the run, go through index/drps_progress.h.
+ */
 #include <errno.h>
-#include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include <jansson.h>
-
-#include "base/drps_alloc.h"
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
-#include "index/blocks/remote/drps_remote.h"
 #include "index/drps_index.h"
-#include "index/plan/drps_names.h"
 #include "index/ranks/drps_placement.h"
 #include "index/run/run.h"
 #include "storage/io/drps_probe.h"
@@ -23,155 +22,14 @@
  * than least, for rows of one float to factors of rank 16 (bench/RESULTS.md). */
 enum { BLOCK_BYTES = 2048 };
 
-static const char *const phase_names[] = {"parse", "place", "batch", "block", "window", "forecast"};
-
-const char *drps_index_phase_name(enum drps_index_phase phase)
-{
-    return phase_names[phase];
-}
-
-/* ---- Labels ---- */
-
-/* Classification wants exactly two labels; the smaller one becomes -1, the larger +1. */
-static int settle_labels(struct run *r, struct drps_err *err)
-{
-    const struct label_set *set = &r->parsed.labels;
-    const char *algo = r->options.algo;
-    const char *task = r->options.task ? r->options.task : "auto";
-    int fm = strcmp(algo, "fm") == 0;
-    int wanted = strcmp(algo, "lor") == 0 || strcmp(algo, "svm") == 0 ||
-                 (fm && strcmp(task, "classification") == 0);
-
-    r->info->classification = wanted || (fm && strcmp(task, "auto") == 0 && set->n == 2);
-    if (!r->info->classification) return 0;
-    if (set->n == 1)
-        return drps_err_set(err, DRPS_E_FORMAT,
-                            "every training label is %g: classification needs two classes (check "
-                            "the label column, or "
-                            "use --algo lir)",
-                            (double)set->values[0]);
-    if (set->n != 2)
-        return drps_err_set(err, DRPS_E_FORMAT,
-                            "more than two distinct labels (%g, %g, %g, ...): --algo %s needs "
-                            "exactly two; for numbers "
-                            "use --algo lir%s",
-                            (double)set->values[0], (double)set->values[1], (double)set->values[2],
-                            algo, fm ? " or --task regression" : "");
-    r->info->label_negative = fminf(set->values[0], set->values[1]);
-    r->info->label_positive = fmaxf(set->values[0], set->values[1]);
-    const struct label_set *test = &r->parsed.test_labels;
-    for (size_t i = 0; i < test->n; i++)
-        if (test->values[i] != r->info->label_negative &&
-            test->values[i] != r->info->label_positive)
-            return drps_err_set(err, DRPS_E_FORMAT,
-                                "a test sample has the label %g; training has only %g and %g",
-                                (double)test->values[i], (double)r->info->label_negative,
-                                (double)r->info->label_positive);
-    return 0;
-}
-
-static const char *default_loss(const struct run *r)
-{
-    if (r->options.loss) return r->options.loss;
-    if (strcmp(r->options.algo, "svm") == 0) return "hinge";
-    return r->info->classification ? "logistic" : "squared";
-}
-
-static int settle_loss(struct run *r, struct drps_err *err)
-{
-    const char *loss = default_loss(r);
-    const char *algo = r->options.algo;
-    int fits = strcmp(algo, "svm") == 0
-                   ? !strcmp(loss, "hinge") || !strcmp(loss, "squared-hinge")
-                   : !strcmp(loss, r->info->classification ? "logistic" : "squared");
-    if (!fits)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "--loss %s does not fit --algo %s with these labels", loss, algo);
-    (void)snprintf(r->info->loss, sizeof(r->info->loss), "%s", loss);
-    return 0;
-}
-
-/* ---- Parse ---- */
-
-static int parse(struct run *r, struct drps_err *err)
-{
-    struct drps_plan_info *info = r->info;
-    struct parsed *p = &r->parsed;
-
-    int rc = parse_inputs(r->io, &r->options, r->scratch, p, err);
-    if (rc < 0) return rc;
-    if (!p->samples)
-        return drps_err_set(err, DRPS_E_FORMAT, "the input holds no %ssample: nothing to train on",
-                            p->test_samples ? "training " : "");
-    if (r->options.tests_n && !p->test_samples)
-        return drps_err_set(err, DRPS_E_FORMAT, "the test input holds no sample");
-    rc = settle_labels(r, err);
-    if (rc == 0) rc = settle_loss(r, err);
-    if (rc < 0) return rc;
-    info->samples = p->samples;
-    info->test_samples = p->test_samples;
-    info->nnz = p->nnz;
-    info->string_names = p->string_names;
-    info->fields_n = p->fields_n;
-    (void)snprintf(info->format, sizeof(info->format), "%s", p->format);
-    r->result->input_bytes = p->bytes;
-    r->result->input_lines = p->lines;
-    r->result->skipped_lines = p->skipped;
-    return 0;
-}
-
-/* ---- Place ---- */
-
-static void add_table(struct drps_plan_info *info, const char *name, uint64_t rows)
-{
-    struct drps_table *t = &info->tables[info->tables_n++];
-    (void)snprintf(t->name, sizeof(t->name), "%s", name);
-    t->first = info->rows;
-    t->rows = rows;
-    info->rows += rows;
-}
-
-static int relabel(struct run *r, struct drps_err *err)
-{
-    struct parsed *p = &r->parsed;
-    int rc = 0;
-    for (size_t g = 0; rc == 0 && g < dict_generations(p->dict); g++) {
-        uint32_t base = dict_base(p->dict, g);
-        uint32_t *map = drps_array_new(dict_base(p->dict, g + 1) - base, sizeof(*map));
-        rc = map ? dict_map(p->dict, g, map, err)
-                 : drps_err_set(err, -ENOMEM, "no memory for placing");
-        if (rc == 0) rc = spool_relabel(p->train, g, base, map, err);
-        if (rc == 0) rc = spool_relabel(p->test, g, base, map, err);
-        free(map);
-    }
-    return rc;
-}
-
-static int place(struct run *r, struct drps_err *err)
-{
-    struct drps_plan_info *info = r->info;
-    uint64_t rows[2];
-    int lmf = strcmp(r->options.algo, "lmf") == 0;
-
-    if (!r->options.no_bias) add_table(info, "bias", 1);
-    int rc = dict_place(r->parsed.dict, r->batch_dir, (uint32_t)info->rows, rows, err);
-    if (rc < 0) return rc;
-    add_table(info, lmf ? "user" : run_has_factors(r->options.algo) ? "wv" : "w", rows[0]);
-    if (lmf) add_table(info, "item", rows[1]);
-    if (!info->rows)
-        return drps_err_set(err, DRPS_E_FORMAT,
-                            "no training sample has a feature, and there is no intercept");
-    return dict_generations(r->parsed.dict) > 1 ? relabel(r, err) : 0;
-}
-
-/* ---- The run ---- */
+/* ---- Beginning and end ---- */
 
 /*
  * What the disk says. A block that is used is read and written again: two requests and its bytes
  * twice. Costs count one way, so both are means of reading and writing; what is compared stays the
  * same. Source: DRPS, section 4, Eq. 1.
  */
-static int calibrate(struct run *r, struct drps_err *err)
+static int calibrate(struct index_run *r, struct drps_err *err)
 {
     struct drps_blocks_options *o = &r->options.blocks;
     struct drps_disk_times t;
@@ -198,14 +56,14 @@ static int calibrate(struct run *r, struct drps_err *err)
     return 0;
 }
 
-static int make_folder(struct run *r, const char *path, struct drps_err *err)
+static int make_folder(struct index_run *r, const char *path, struct drps_err *err)
 {
     int rc = r->io->ops->mkdir(r->io->ctx, path, 0777);
     return rc < 0 ? drps_err_set(err, rc, "cannot create %s: %s", path, drps_err_name(rc)) : 0;
 }
 
 /* And parts to fill in. */
-static int make_folders(struct run *r, struct drps_err *err)
+static int make_folders(struct index_run *r, struct drps_err *err)
 {
     const int placed = placement_renumbers(r->options.partition);
     r->parts_n = r->options.workers;
@@ -218,7 +76,7 @@ static int make_folders(struct run *r, struct drps_err *err)
     return rc == 0 && placed ? make_folder(r, r->laid, err) : rc;
 }
 
-static int begin(struct run *r, struct drps_err *err)
+static int begin(struct index_run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
     int rc = run_check_options(&r->options, err);
@@ -253,7 +111,7 @@ static uint64_t folder_bytes(const char *dir)
     return sum;
 }
 
-static void measure_plan(struct run *r)
+static void measure_plan(struct index_run *r)
 {
     r->result->plan_bytes = 0;
     for (uint32_t i = 0; i < r->parts_n; i++) {
@@ -264,67 +122,162 @@ static void measure_plan(struct run *r)
     if (r->parts_n > 1) r->result->plan_bytes += folder_bytes(r->stage.dir);
 }
 
-static int publish(struct run *r, char *const *fields, struct drps_err *err)
+static int publish(struct index_run *r, struct drps_err *err)
 {
+    parts_sum(r->parts, r->parts_n, r->result);
     int rc = drps_io_remove_tree(r->io, r->scratch, err);
     for (uint32_t i = 0; i < r->parts_n && rc == 0; i++)
-        rc = part_save(&r->parts[i], r->io, fields, err);
+        rc = part_save(&r->parts[i], r->io, r->fields, err);
     if (rc == 0 && r->parts_n > 1)
-        rc = drps_plan_save(r->io, r->stage.dir, r->info, fields, NULL, err);
+        rc = drps_plan_save(r->io, r->stage.dir, r->info, r->fields, NULL, err);
     if (rc == 0) measure_plan(r);
     if (rc == 0) rc = drps_stage_commit(&r->stage, err);
     if (r->stage.left.code) drps_log(r->options.log, DRPS_LOG_WARN, "%s", r->stage.left.text);
     return rc;
 }
 
-static int (*const phases[DRPS_INDEX_PHASES])(struct run *, struct drps_err *) = {
-    parse, place, run_make_batches, run_make_blocks, run_make_windows, run_forecast};
+/* ---- Phases ---- */
+
+static int orders_by_rows(const struct drps_index_options *o)
+{
+    return run_is_grid(o) || run_places_samples(o);
+}
+
+static int splits(const struct drps_index_options *o)
+{
+    return o->workers > 1;
+}
+
+static int forecasts(const struct drps_index_options *o)
+{
+    return !o->no_forecast;
+}
+
+static const struct phase {
+    const char *name;
+    int (*run)(struct index_run *r, struct drps_err *err);
+    int (*applies)(const struct drps_index_options *o); /* NULL: always */
+    int beside; /* 1: it needs nothing of the phase before it, and runs beside that in a thread */
+} phases[DRPS_INDEX_PHASES] = {
+    [DRPS_PHASE_PARSE] = {"parse", phase_parse, NULL, 0},
+    [DRPS_PHASE_PLACE] = {"place", phase_place, NULL, 0},
+    [DRPS_PHASE_ORDER] = {"order", phase_order, orders_by_rows, 0},
+    [DRPS_PHASE_BATCH] = {"batch", phase_batch, NULL, 0},
+    [DRPS_PHASE_BLOCK] = {"block", phase_block, NULL, 0},
+    [DRPS_PHASE_SPLIT] = {"split", phase_split, splits, 0},
+    [DRPS_PHASE_WINDOW] = {"window", phase_window, NULL, 0},
+    [DRPS_PHASE_FORECAST] = {"forecast", phase_forecast, forecasts, 1},
+};
+
+const char *drps_index_phase_name(enum drps_index_phase phase)
+{
+    return phases[phase].name;
+}
+
+static int phase_applies(const struct index_run *r, unsigned phase)
+{
+    return phase < DRPS_INDEX_PHASES &&
+           (!phases[phase].applies || phases[phase].applies(&r->options));
+}
+
+/* A phase in progress, in whichever thread. */
+struct running {
+    struct index_run *r;
+    unsigned phase;
+    int rc;
+    struct drps_err err;
+};
+
+static void *run_phase(void *arg)
+{
+    struct running *p = arg;
+    const uint64_t start = drps_clock_ns();
+    p->rc = phases[p->phase].run(p->r, &p->err);
+    p->r->result->phase_seconds[p->phase] = drps_seconds_since(start);
+    return NULL;
+}
+
+static int report_start(struct index_run *r, unsigned phase, struct drps_err *err)
+{
+    r->progress.phase = (enum drps_index_phase)phase;
+    return index_report(&r->progress, 0, 0, err);
+}
+
+/* Both phases; that of the two which failed and comes first says how. */
+static int run_beside(struct running *first, struct running *second, struct drps_err *err)
+{
+    pthread_t thread;
+    const int alone = pthread_create(&thread, NULL, run_phase, second) != 0;
+    (void)run_phase(first); /* leaves its result in there, as does the next one */
+    if (alone)
+        (void)run_phase(second);
+    else
+        (void)pthread_join(thread, NULL); /* cannot fail for a thread of ours */
+    const struct running *failed = first->rc < 0 ? first : second;
+    return failed->rc < 0 ? drps_err_set(err, failed->rc, "%s", failed->err.text) : 0;
+}
+
+static int run_phases(struct index_run *r, struct drps_err *err)
+{
+    int rc = 0;
+    for (unsigned i = 0, n; i < DRPS_INDEX_PHASES && rc == 0; i += n) {
+        struct running first = {.r = r, .phase = i, .err = DRPS_ERR_INIT};
+        struct running second = {.r = r, .phase = i + 1, .err = DRPS_ERR_INIT};
+        const int two = phase_applies(r, i + 1) && phases[i + 1].beside;
+        n = two ? 2 : 1;
+        if (!phase_applies(r, i)) continue;
+        rc = report_start(r, i, err);
+        if (rc == 0 && two) rc = report_start(r, i + 1, err);
+        if (rc < 0) break;
+        if (two) {
+            rc = run_beside(&first, &second, err);
+        } else {
+            (void)run_phase(&first); /* leaves its result in there */
+            rc = first.rc < 0 ? drps_err_set(err, first.rc, "%s", first.err.text) : 0;
+        }
+        if (rc == 0) rc = index_check_interrupt(&r->options, err);
+    }
+    return rc;
+}
+
+static void run_free(struct index_run *r)
+{
+    for (size_t i = 0; i < r->fields_n; i++)
+        free(r->fields[i]);
+    free(r->fields);
+    parsed_free(&r->parsed);
+    drps_stage_abort(&r->stage);
+    for (uint32_t i = 0; i < r->parts_n; i++)
+        part_free(&r->parts[i]);
+    free(r->parts);
+    free(r->block_first);
+    free(r->scratch);
+    free(r->laid);
+    free(r);
+}
 
 int drps_index_run(const struct drps_io *io, const struct drps_index_options *options,
                    struct drps_index_result *result_out, struct drps_err *err)
 {
     uint64_t start = drps_clock_ns();
     const struct drps_io stoppable = {.ops = io->ops, .ctx = io->ctx, .stop = options->interrupt};
-    struct run *r = calloc(1, sizeof(*r));
-    char **fields = NULL;
-    size_t fields_n = 0;
+    struct index_run *r = calloc(1, sizeof(*r));
 
     memset(result_out, 0, sizeof(*result_out));
     if (!r) return drps_err_set(err, -ENOMEM, "no memory");
     r->io = &stoppable; /* it outlives all that the phases open */
     r->options = *options;
+    r->progress.options = &r->options;
     r->result = result_out;
     r->info = &result_out->info;
     int rc = begin(r, err);
-    for (unsigned i = 0; rc == 0 && i < DRPS_INDEX_PHASES; i++) {
-        uint64_t phase_start = drps_clock_ns();
-        if (options->progress)
-            options->progress(options->progress_ctx, (enum drps_index_phase)i, 0, 0);
-        if (i == DRPS_PHASE_BATCH) { /* the rest of what was parsed goes with this phase */
-            fields = r->parsed.fields;
-            fields_n = r->parsed.fields_n;
-            r->parsed.fields = NULL;
-        }
-        rc = phases[i](r, err);
-        if (rc == 0) rc = check_interrupt(&r->options, err);
-        result_out->phase_seconds[i] = drps_seconds_since(phase_start);
-    }
-    if (rc == 0) rc = publish(r, fields, err);
+    if (rc == 0) rc = run_phases(r, err);
+    if (rc == 0) rc = publish(r, err);
     if (rc == DRPS_E_INTERRUPTED) { /* whoever noticed it: this is what it means */
         drps_err_clear(err);
-        rc = check_interrupt(options, err);
+        rc = index_check_interrupt(options, err);
     }
-    for (size_t i = 0; i < fields_n; i++)
-        free(fields[i]);
-    free(fields);
-    parsed_free(&r->parsed);
-    drps_stage_abort(&r->stage);
-    for (uint32_t i = 0; i < r->parts_n; i++)
-        part_free(&r->parts[i]);
-    free(r->parts);
-    free(r->scratch);
-    free(r->laid);
-    free(r);
+    run_free(r);
     result_out->seconds = drps_seconds_since(start);
     return rc;
 }

@@ -1,13 +1,10 @@
 #include "index/run/parts.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
-
-#include "base/drps_alloc.h"
 
 /* What drps-train takes beside rows: fixed, of the rest, and a row. */
 enum { TRAIN_FIXED = 48 << 20, TRAIN_ROWS_PERCENT = 72, TRAIN_ROW_EXTRA = 45 };
@@ -18,43 +15,7 @@ void part_free(struct part *part)
     part->block_first = NULL;
 }
 
-/* ---- Dealing ---- */
-
-/* The blocks of rows [first, end), their boundaries counted from first. */
-static int cut_blocks(struct part *part, const uint32_t *block_first, uint32_t first, uint32_t end,
-                      struct drps_err *err)
-{
-    const uint64_t all = part->info.blocks;
-    uint64_t from = 0, to, n = 0;
-    while (block_first[from + 1] <= first)
-        from++;
-    for (to = from; to < all && block_first[to] < end;)
-        to++;
-    part->block_first = drps_array_new(to - from + 1, sizeof(*part->block_first));
-    if (!part->block_first) return drps_err_set(err, -ENOMEM, "no memory for block boundaries");
-    part->block_first[n++] = 0;
-    for (uint64_t b = from + 1; b < to; b++)
-        part->block_first[n++] = block_first[b] - first;
-    part->block_first[n] = end - first;
-    part->info.blocks = n;
-    return 0;
-}
-
-int part_deal(struct part *part, const struct deal_job *job, uint32_t rank,
-              const uint32_t *block_first, struct drps_err *err)
-{
-    const uint32_t *first = job->owners->first;
-    int rc = job->io->ops->mkdir(job->io->ctx, part->dir, 0777);
-    if (rc < 0) return drps_err_set(err, rc, "cannot create %s: %s", part->dir, drps_err_name(rc));
-    rc = deal_rank(job, rank, part->dir, &part->info.ranks, err);
-    if (rc == 0) rc = cut_blocks(part, block_first, first[rank], first[rank + 1], err);
-    part->info.rows = first[rank + 1] - first[rank];
-    part->info.batches = deal_rounds(job->batches, job->owners->servers);
-    part->info.eval_batches = deal_rounds(job->eval_batches, job->owners->servers);
-    return rc;
-}
-
-/* ---- Windows and forecast ---- */
+/* ---- Windows ---- */
 
 uint64_t parts_room_rows(uint64_t row_bytes, uint64_t memory_bytes)
 {
@@ -70,63 +31,17 @@ static uint64_t window_budget(const struct drps_plan_info *info, uint64_t memory
     return (rows > least ? rows : least) * info->row_bytes;
 }
 
-static int make_windows(struct part *part, const struct drps_io *io, struct drps_err *err)
-{
-    struct drps_plan_info *info = &part->info;
-    struct drps_window_result result;
-    int rc = drps_windows_compile(io, part->dir, part->dir, &part->window, &result, err);
-    info->windows = result.windows;
-    info->window_budget_bytes = part->window.budget_bytes;
-    info->working_set_rows = result.working_set_rows;
-    info->max_window_rows = result.max_window_rows;
-    info->window_rows = result.rows_touched;
-    info->window_rows_kept = result.rows_kept;
-    info->window_rows_moved = result.rows_moved;
-    return rc;
-}
-
-struct forecasting {
-    struct part *part;
-    const struct drps_io *io;
-    struct drps_err err;
-    int rc;
-};
-
-static void *make_forecast(void *arg)
-{
-    struct forecasting *f = arg;
-    struct part *part = f->part;
-    f->rc =
-        drps_forecast_curve(f->io, part->dir, &part->window, part->block_first, part->info.blocks,
-                            part->forecast, DRPS_FORECASTS, &part->forecasts, &f->err);
-    return NULL;
-}
-
-static int make_both(struct part *part, const struct drps_io *io, struct drps_err *err)
-{
-    struct forecasting f = {.part = part, .io = io, .err = DRPS_ERR_INIT};
-    pthread_t thread;
-    const int alone = pthread_create(&thread, NULL, make_forecast, &f) != 0;
-    int rc = make_windows(part, io, err);
-    if (alone)
-        (void)make_forecast(&f); /* leaves its result in there */
-    else
-        (void)pthread_join(thread, NULL); /* cannot fail for a thread of ours */
-    return rc < 0 || f.rc == 0 ? rc : drps_err_set(err, f.rc, "%s", f.err.text);
-}
-
-int part_study(struct part *part, const struct drps_io *io, uint64_t memory_bytes, int no_forecast,
-               const struct drps_log *log, struct drps_err *err)
+struct drps_window_options part_windows(const struct part *part,
+                                        const struct drps_index_options *options)
 {
     const struct drps_plan_info *info = &part->info;
-    part->window = (struct drps_window_options){.steps = info->batches + info->eval_batches,
-                                                .train_steps = info->batches,
-                                                .rows = info->rows,
-                                                .row_bytes = info->row_bytes,
-                                                .budget_bytes = window_budget(info, memory_bytes),
-                                                .memory_bytes = memory_bytes / 2,
-                                                .log = log};
-    return no_forecast ? make_windows(part, io, err) : make_both(part, io, err);
+    return (struct drps_window_options){.steps = info->batches + info->eval_batches,
+                                        .train_steps = info->batches,
+                                        .rows = info->rows,
+                                        .row_bytes = info->row_bytes,
+                                        .budget_bytes = window_budget(info, options->memory_bytes),
+                                        .memory_bytes = options->memory_bytes / 2,
+                                        .log = options->log};
 }
 
 /* ---- plan.json ---- */
@@ -213,6 +128,11 @@ static void sum_forecast(struct drps_index_result *result, const struct part *pa
 
 void parts_sum(const struct part *parts, uint32_t n, struct drps_index_result *result)
 {
+    if (n == 1) {
+        result->info = parts[0].info;
+        sum_forecast(result, &parts[0]);
+        return;
+    }
     result->info.blocks = 0;
     for (uint32_t r = 0; r < n; r++) {
         const struct drps_plan_info *info = &parts[r].info;

@@ -8,25 +8,14 @@
 
 #include "index/blocks/drps_layout.h"
 #include "index/drps_index.h"
-#include "index/ranks/drps_split.h"
 
 struct part {
     char dir[DRPS_PLAN_PATH_BYTES];
     struct drps_plan_info info;
     uint32_t *block_first; /* own: [info.blocks + 1] */
-    struct drps_window_options window;
     struct drps_forecast forecast[DRPS_FORECASTS];
-    size_t forecasts;
+    size_t forecasts; /* 0 without a forecast */
 };
-
-/*
- * Make one rank's part in the new folder part->dir: deal it its batches and rows, and number the
- * blocks that its range has a row of; one across the border of two ranges is cut. part->info is
- * that of all as far as it is known; block_first [info.blocks + 1] are the blocks of all.
- */
-DRPS_MUST_CHECK
-int part_deal(struct part *part, const struct deal_job *job, uint32_t rank,
-              const uint32_t *block_first, struct drps_err *err);
 
 /*
  * The rows that drps-train --memory of the same size will have room for in two windows, a little
@@ -35,21 +24,17 @@ int part_deal(struct part *part, const struct deal_job *job, uint32_t rank,
  */
 uint64_t parts_room_rows(uint64_t row_bytes, uint64_t memory_bytes);
 
-/*
- * windows.rec and slots.rec for so much memory of drps-train, and, unless no_forecast, the I/O of
- * an epoch. Windows follow from rows.rec, the forecast from that and uses.rec: they are made side
- * by side, in half of the memory each.
- */
-DRPS_MUST_CHECK
-int part_study(struct part *part, const struct drps_io *io, uint64_t memory_bytes, int no_forecast,
-               const struct drps_log *log, struct drps_err *err);
+/* What windows of this part are cut for: drps-train's memory is that of this run. Windows and the
+ * forecast are made side by side, in half of the memory each. */
+struct drps_window_options part_windows(const struct part *part,
+                                        const struct drps_index_options *options);
 
 /* plan.json, into the part's folder. */
 DRPS_MUST_CHECK
 int part_save(const struct part *part, const struct drps_io *io, char *const *fields,
               struct drps_err *err);
 
-/* Numbers of the whole from those of its n > 1 parts, and what result says of each. */
+/* Numbers of the whole from those of its parts, and, of several, what result says of each. */
 void parts_sum(const struct part *parts, uint32_t n, struct drps_index_result *result);
 
 void part_free(struct part *part);

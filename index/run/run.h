@@ -1,7 +1,6 @@
 /*
- * One run of drps-index, and the phases that have files of their own; compile.c calls them in
- * order. A phase takes what those before it have put into the run, and fills in more of `info`.
- * Private to index/run/.
+ * One run of drps-index, and its phases: a file each, in the table of compile.c. A phase takes what
+ * those before it have put into the run, and fills in more of `info`. Private to index/run/.
  */
 #ifndef DRPS_INDEX_RUN_RUN_H
 #define DRPS_INDEX_RUN_RUN_H
@@ -9,28 +8,35 @@
 #include <stdint.h>
 
 #include "base/folder/drps_stage.h"
+#include "index/blocks/drps_layout.h"
 #include "index/drps_index.h"
+#include "index/drps_progress.h"
+#include "index/order/drps_grid.h"
 #include "index/run/parts.h"
 #include "index/samples/drps_allot.h"
 #include "index/samples/drps_parse.h"
 
-/* One run: everything that the phases hand on. */
-struct run {
+/* Everything that the phases hand on. */
+struct index_run {
     const struct drps_io *io;
     struct drps_index_options options; /* with defaults filled in */
+    struct index_progress progress;    /* of the phase that runs */
     struct drps_stage stage;
-    char *scratch;
-    char *laid;            /* where rows in blocks go: the plan, or scratch to be placed from */
+    char *scratch; /* own: folder for files of the run, removed at its end */
+    char *laid;    /* own: where rows in blocks go: the plan, or scratch to be placed from */
     const char *batch_dir; /* where batches are made: there, or scratch if blocks renumber rows */
-    struct parsed parsed;
+    struct parsed parsed;  /* until batches are made */
+    char **fields;         /* own: [fields_n] names of feature columns; NULL: they have none */
+    size_t fields_n;
+    struct allotment train, test; /* of workers; rounds are 0 where batches go to them in turn */
+    uint32_t *block_first;        /* own: [info->blocks + 1] of all rows, until there are parts */
     struct drps_plan_info *info;
     struct drps_index_result *result;
     struct part *parts; /* own: [parts_n], one a worker */
     uint32_t parts_n;
-    struct allotment train, test; /* of workers; rounds are 0 where batches are dealt in turn */
 };
 
-/* ---- Options (run_options.c) ---- */
+/* ---- Options (options.c) ---- */
 
 /* DRPS_E_CONFIG, DRPS_E_MEMORY_BUDGET: an option is out of its range, or two exclude each other.
  * Defaults that need no data are filled in. */
@@ -38,22 +44,39 @@ DRPS_MUST_CHECK
 int run_check_options(struct drps_index_options *o, struct drps_err *err);
 
 int run_has_factors(const char *algo);
-int run_places_samples(const struct drps_index_options *o); /* or deals them in turn */
+int run_is_grid(const struct drps_index_options *o);
+int run_places_samples(const struct drps_index_options *o); /* 0: batches go to workers in turn */
 
-/* ---- Phases ---- */
+/* ---- Phases (phase_*.c) ---- */
 
-/* Samples are brought into their final order and cut: data.rec, rows.rec (run_batches.c). */
 DRPS_MUST_CHECK
-int run_make_batches(struct run *r, struct drps_err *err);
+int phase_parse(struct index_run *r, struct drps_err *err);
+DRPS_MUST_CHECK
+int phase_place(struct index_run *r, struct drps_err *err);
+/* Only for orders that follow from where rows were placed. */
+DRPS_MUST_CHECK
+int phase_order(struct index_run *r, struct drps_err *err);
+DRPS_MUST_CHECK
+int phase_batch(struct index_run *r, struct drps_err *err);
+DRPS_MUST_CHECK
+int phase_block(struct index_run *r, struct drps_err *err);
+/* Only for several workers. */
+DRPS_MUST_CHECK
+int phase_split(struct index_run *r, struct drps_err *err);
+DRPS_MUST_CHECK
+int phase_window(struct index_run *r, struct drps_err *err);
+/* Beside phase_window(): neither needs anything of the other. It reports no progress. */
+DRPS_MUST_CHECK
+int phase_forecast(struct index_run *r, struct drps_err *err);
 
-/* Rows get their blocks and, with several workers, owners: one part a worker (run_blocks.c). */
-DRPS_MUST_CHECK
-int run_make_blocks(struct run *r, struct drps_err *err);
+/* ---- What several phases need ---- */
 
-/* Of each part (run_blocks.c). */
-DRPS_MUST_CHECK
-int run_make_windows(struct run *r, struct drps_err *err);
-DRPS_MUST_CHECK
-int run_forecast(struct run *r, struct drps_err *err);
+/* Where a sample belongs in the grid, among so many lanes. map: provisional to placed ids; NULL if
+ * the sample has placed ids (phase_order.c). */
+struct grid_spot run_spot_of(const struct drps_plan_info *info, uint32_t lanes, const uint32_t *map,
+                             const struct spool_sample *s);
+
+/* How blocks are made and written (phase_block.c). */
+struct layout_job run_layout_job(const struct index_run *r);
 
 #endif

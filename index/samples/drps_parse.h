@@ -4,6 +4,7 @@
 
 #include "index/dictionary/drps_dict.h"
 #include "index/drps_index.h"
+#include "index/drps_progress.h"
 #include "index/samples/drps_spool.h"
 
 /* Distinct label values, as far as they matter: more than two means regression. */
@@ -24,13 +25,11 @@ struct parsed {
     uint64_t bytes, lines, skipped;
 };
 
-/* Scratch files go to `dir`. On failure the caller still calls parsed_free(). */
+/* Read all inputs that progress->options names. Scratch files go to `dir`. On failure the caller
+ * still calls parsed_free(). */
 DRPS_MUST_CHECK
-int parse_inputs(const struct drps_io *io, const struct drps_index_options *options,
-                 const char *dir, struct parsed *out, struct drps_err *err);
-/* DRPS_E_INTERRUPTED once options->interrupt is set. */
-DRPS_MUST_CHECK
-int check_interrupt(const struct drps_index_options *options, struct drps_err *err);
+int parse_inputs(const struct drps_io *io, const struct index_progress *progress, const char *dir,
+                 struct parsed *out, struct drps_err *err);
 
 void parsed_free(struct parsed *p);
 

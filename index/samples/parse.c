@@ -103,7 +103,8 @@ static void ahead_stop(struct ahead *a)
 /* ---- Taking samples ---- */
 
 struct taker {
-    const struct drps_index_options *options;
+    const struct index_progress *progress;
+    const struct drps_index_options *options; /* its own */
     struct parsed *out;
     uint64_t number; /* of the next sample of all inputs */
     int shuffled;    /* by seed, whether in a grid or not; 0: given */
@@ -179,26 +180,16 @@ static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
     return spool_add(test ? p->test : p->train, &sample, err);
 }
 
-int check_interrupt(const struct drps_index_options *options, struct drps_err *err)
-{
-    if (!options->interrupt || !atomic_load_explicit(options->interrupt, memory_order_relaxed))
-        return 0;
-    return drps_err_set(err, DRPS_E_INTERRUPTED, "interrupted: nothing was written to %s",
-                        options->out);
-}
-
 static int take_all(struct taker *t, struct ahead *a, struct drps_err *err)
 {
-    const struct drps_index_options *o = t->options;
     struct drps_samples *piece;
     int rc;
     while ((rc = ahead_next(a, &piece, err)) > 0) {
         for (size_t i = 0; rc >= 0 && i < piece->n; i++)
             rc = take_sample(t, piece, i, err);
         ahead_done(a);
-        if (rc >= 0) rc = check_interrupt(o, err);
+        if (rc >= 0) rc = index_report(t->progress, t->number, 0, err);
         if (rc < 0) return rc;
-        if (o->progress) o->progress(o->progress_ctx, DRPS_PHASE_PARSE, t->number, 0);
     }
     return rc;
 }
@@ -320,10 +311,11 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     return rc;
 }
 
-int parse_inputs(const struct drps_io *io, const struct drps_index_options *options,
-                 const char *dir, struct parsed *out, struct drps_err *err)
+int parse_inputs(const struct drps_io *io, const struct index_progress *progress, const char *dir,
+                 struct parsed *out, struct drps_err *err)
 {
-    struct taker t = {.options = options, .out = out};
+    const struct drps_index_options *options = progress->options;
+    struct taker t = {.progress = progress, .options = options, .out = out};
     t.shuffled = !options->order || strcmp(options->order, "given") != 0;
     /* A grid is chosen, and samples are dealt to its cells, once their rows are placed. */
     unsigned buckets = t.shuffled && !in_grid(options) ? SPOOL_BUCKETS : 1;

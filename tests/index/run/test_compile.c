@@ -454,6 +454,59 @@ static void test_run_interrupt_stops(void **state)
     }
 }
 
+struct begun {
+    char text[256]; /* names of the phases that began */
+};
+
+static void note_begun(void *ctx, enum drps_index_phase phase, uint64_t done, uint64_t total)
+{
+    struct begun *b = ctx;
+    const size_t n = strlen(b->text);
+    (void)total;
+    if (!done)
+        (void)snprintf(b->text + n, sizeof(b->text) - n, "%s ", drps_index_phase_name(phase));
+}
+
+static void test_run_phases_that_apply_run_in_order(void **state)
+{
+    static const struct {
+        const char *name, *algo, *order;
+        enum case_format format;
+        uint32_t workers;
+        int no_forecast;
+        const char *phases;
+    } cases[] = {
+        {"one worker", "lor", NULL, CASE_LIBSVM, 1, 0, "parse place batch block window forecast "},
+        {"no forecast", "lor", NULL, CASE_LIBSVM, 1, 1, "parse place batch block window "},
+        {"workers", "lor", NULL, CASE_LIBSVM, 2, 0,
+         "parse place batch block split window forecast "},
+        {"grid", "lmf", "grid", CASE_RATINGS, 1, 0,
+         "parse place order batch block window forecast "},
+        {"all", "lmf", "grid", CASE_RATINGS, 2, 0,
+         "parse place order batch block split window forecast "},
+    };
+    struct scratch *s = *state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct case_run c;
+        struct drps_err err = DRPS_ERR_INIT;
+        struct begun begun = {{0}};
+        case_begin(&c, s, case_input(s, "input", cases[i].format, 1000, 100, 19), cases[i].algo);
+        c.options.order = cases[i].order;
+        c.options.workers = cases[i].workers;
+        c.options.no_forecast = cases[i].no_forecast;
+        c.options.force = 1;
+        c.options.progress = note_begun;
+        c.options.progress_ctx = &begun;
+        if (run(&c, &err)) fail_msg("%s: %s", cases[i].name, err.text);
+        if (strcmp(begun.text, cases[i].phases) != 0)
+            fail_msg("%s: %s, not %s", cases[i].name, begun.text, cases[i].phases);
+        for (unsigned p = 0; p < DRPS_INDEX_PHASES; p++)
+            if (!strstr(begun.text, drps_index_phase_name(p)) != !(c.result.phase_seconds[p] > 0))
+                fail_msg("%s: %s took %f s", cases[i].name, drps_index_phase_name(p),
+                         c.result.phase_seconds[p]);
+    }
+}
+
 /*
  * The flag is raised by the n-th read or write of a phase, and counts those that follow. Fields
  * below are of the run's thread and the two of the forecast, which are beside it while windows are
@@ -530,11 +583,13 @@ static void stop_everywhere(struct scratch *dir, enum drps_index_phase phase, co
 static void test_run_stops_at_any_transfer(void **state)
 {
     static const char *const builders[] = {"pattern", "topk"}; /* as placed; renumbered */
-    for (enum drps_index_phase phase = DRPS_PHASE_BATCH; phase <= DRPS_PHASE_WINDOW; phase++)
+    static const enum drps_index_phase phases[] = {
+        DRPS_PHASE_BATCH, DRPS_PHASE_BLOCK, DRPS_PHASE_FORECAST /* and the windows beside */};
+    for (size_t i = 0; i < sizeof(phases) / sizeof(*phases); i++)
         for (size_t b = 0; b < sizeof(builders) / sizeof(*builders); b++) {
             scratch_teardown(state);
             scratch_setup(state);
-            stop_everywhere(*state, phase, builders[b]);
+            stop_everywhere(*state, phases[i], builders[b]);
         }
 }
 
@@ -558,6 +613,7 @@ int main(void)
         SCRATCH_TEST(test_run_existing_plan_is_kept),
         SCRATCH_TEST(test_run_refuses_columns_that_are_not_utf8),
         SCRATCH_TEST(test_run_interrupt_stops),
+        SCRATCH_TEST(test_run_phases_that_apply_run_in_order),
         SCRATCH_TEST(test_run_stops_at_any_transfer),
     };
     return cmocka_run_group_tests_name("index_run", tests, NULL, NULL);

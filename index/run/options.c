@@ -165,6 +165,11 @@ int run_check_options(struct drps_index_options *o, struct drps_err *err)
     return 0;
 }
 
+int run_is_grid(const struct drps_index_options *o)
+{
+    return o->order && strcmp(o->order, "grid") == 0;
+}
+
 int run_places_samples(const struct drps_index_options *o)
 {
     if (!o->samples) return placement_follows_samples(o->partition);

@@ -1,0 +1,17 @@
+#include "index/drps_progress.h"
+
+int index_check_interrupt(const struct drps_index_options *options, struct drps_err *err)
+{
+    if (!options->interrupt || !atomic_load_explicit(options->interrupt, memory_order_relaxed))
+        return 0;
+    return drps_err_set(err, DRPS_E_INTERRUPTED, "interrupted: nothing was written to %s",
+                        options->out);
+}
+
+int index_report(const struct index_progress *p, uint64_t done, uint64_t total,
+                 struct drps_err *err)
+{
+    const struct drps_index_options *o = p->options;
+    if (o->progress) o->progress(o->progress_ctx, p->phase, done, total);
+    return index_check_interrupt(o, err);
+}

@@ -1,0 +1,169 @@
+/*
+ * The phase that makes batches: spooled samples in their final order, with placed ids, become
+ * data.rec and rows.rec (index/batches/).
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/drps_alloc.h"
+#include "index/batches/drps_batcher.h"
+#include "index/batches/drps_lanes.h"
+#include "index/plan/drps_names.h"
+#include "index/run/run.h"
+
+/* ---- One batch after another ---- */
+
+struct batching {
+    struct index_run *r;
+    struct batcher *batcher;
+    const uint32_t *map; /* provisional to placed ids; NULL: they are placed already */
+    float *values;       /* of a sample that lost entries */
+    size_t values_cap;
+    double label_sum;
+    uint64_t done, total;
+    int test;
+    struct lanes *lanes;               /* batches are marked, and end with their stratum; or NULL */
+    const struct allotment *allotment; /* NULL: batches end when they are full */
+    uint64_t batch, left; /* with one: which is being made, and how many samples it still takes */
+};
+
+/* Batches that have all their samples end; they may have none. */
+static int end_batches(struct batching *b, struct drps_err *err)
+{
+    const uint64_t batches = b->allotment->rounds * b->allotment->workers;
+    int rc = 0;
+    while (!b->left && b->batch < batches && rc == 0) {
+        rc = batcher_end(b->batcher, err);
+        if (++b->batch < batches) b->left = allot_batch(b->allotment, b->batch);
+    }
+    return rc;
+}
+
+static void begin_batches(struct batching *b, const struct allotment *a)
+{
+    b->allotment = a->rounds ? a : NULL;
+    b->batch = 0;
+    b->left = a->rounds ? allot_batch(a, 0) : 0;
+}
+
+/* Drop entries that training never touches, from samples of evaluation; values follow. */
+static int drop_unseen(struct batching *b, struct spool_sample *s, struct drps_err *err)
+{
+    uint32_t kept = 0;
+    if (s->values && drps_array_reserve(&b->values, &b->values_cap, s->n, sizeof(*b->values)))
+        return drps_err_set(err, -ENOMEM, "no memory for a sample with %u features", s->n);
+    for (uint32_t i = 0; i < s->n; i++) {
+        uint32_t row = b->map ? b->map[s->ids[i]] : s->ids[i];
+        if (row == DRPS_NO_ROW) continue;
+        s->ids[kept] = s->ids[i];
+        if (s->values) b->values[kept] = s->values[i];
+        kept++;
+    }
+    b->r->info->test_unseen += s->n - kept;
+    s->n = kept;
+    if (s->values) s->values = b->values;
+    return 0;
+}
+
+static int add_to_lane(struct batching *b, const struct spool_sample *s, struct drps_err *err)
+{
+    const struct drps_plan_info *info = b->r->info;
+    const struct grid_spot spot = run_spot_of(info, (uint32_t)info->lanes, b->map, s);
+    return lanes_add(b->lanes, (uint32_t)spot.stratum + 1, spot.lane, s, err);
+}
+
+static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
+{
+    enum { REPORT_EVERY = 1 << 14 };
+    struct batching *b = ctx;
+    struct index_run *r = b->r;
+
+    int rc = b->test ? drop_unseen(b, s, err) : 0;
+    if (rc < 0) return rc;
+    float label = s->label;
+    if (r->info->classification) label = label == r->info->label_positive ? 1.0f : -1.0f;
+    if (!b->test) b->label_sum += (double)label;
+    if (++b->done % REPORT_EVERY == 0) {
+        rc = index_report(&r->progress, b->done, b->total, err);
+        if (rc < 0) return rc;
+    }
+    s->label = label;
+    if (b->lanes) return add_to_lane(b, s, err);
+    if (!b->allotment) return batcher_add(b->batcher, label, s->n, s->ids, s->values, err);
+    rc = end_batches(b, err); /* the first ones may be without samples */
+    if (rc == 0) rc = batcher_add(b->batcher, label, s->n, s->ids, s->values, err);
+    b->left--;
+    return rc < 0 ? rc : end_batches(b, err);
+}
+
+static void expect_sample(void *ctx, const struct spool_sample *s)
+{
+    const struct batching *b = ctx;
+    batcher_expect(b->batcher, s->ids, s->n);
+}
+
+static int drain(struct index_run *r, struct batching *b, struct spool *spool,
+                 struct drps_recwriter *data, struct drps_recwriter *rows, struct drps_err *err)
+{
+    const uint64_t most = b->allotment ? SIZE_MAX : r->info->batch_size;
+    /* What is left when the spool has its eighth, samples being sorted and the batch a third each,
+     * and the map of ids a 24th at most. */
+    const struct batcher_options options = {.batch_size = (size_t)most,
+                                            .has_bias = !r->options.no_bias,
+                                            .memory_bytes = r->options.memory_bytes / 3,
+                                            .map = b->map};
+    int rc = batcher_open(data, rows, &options, &b->batcher, err);
+    const struct spool_visitor visitor = {.visit = batch_sample, .expect = expect_sample, .ctx = b};
+    if (rc == 0 && r->info->lanes && !b->test)
+        rc = lanes_open((uint32_t)r->info->lanes, (size_t)most, b->batcher, &b->lanes, err);
+    if (rc == 0) rc = spool_drain(spool, r->options.memory_bytes / 3, &visitor, err);
+    if (rc == 0 && b->lanes) rc = lanes_finish(b->lanes, err);
+    lanes_close(b->lanes);
+    b->lanes = NULL;
+    if (rc == 0) rc = batcher_flush(b->batcher, err);
+    if (rc == 0) batcher_maxima(b->batcher, r->info);
+    batcher_close(b->batcher);
+    b->batcher = NULL;
+    return rc;
+}
+
+static int open_records(struct index_run *r, const char *name, uint32_t kind,
+                        struct drps_recwriter **w_out, struct drps_err *err)
+{
+    char *path = drps_path_join(r->batch_dir, name);
+    *w_out = NULL;
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory for %s", name);
+    int rc = drps_recwriter_open(r->io, path, kind, w_out, err);
+    free(path);
+    return rc;
+}
+
+int phase_batch(struct index_run *r, struct drps_err *err)
+{
+    struct drps_plan_info *info = r->info;
+    struct batching b = {.r = r, .total = info->samples + info->test_samples};
+    struct drps_recwriter *data = NULL;
+    struct drps_recwriter *rows = NULL;
+
+    if (!run_places_samples(&r->options)) b.map = dict_placed(r->parsed.dict);
+    begin_batches(&b, &r->train);
+    int rc = open_records(r, "data.rec", DRPS_KIND_DATA, &data, err);
+    if (rc == 0) rc = open_records(r, "rows.rec", DRPS_KIND_ROWS, &rows, err);
+    if (rc == 0) rc = drain(r, &b, r->parsed.train, data, rows, err);
+    if (rc == 0) {
+        info->batches = drps_recwriter_count(data);
+        info->label_mean = b.label_sum / (double)info->samples;
+        b.test = 1;
+        begin_batches(&b, &r->test);
+        rc = drain(r, &b, r->parsed.test, data, rows, err);
+        info->eval_batches = drps_recwriter_count(data) - info->batches;
+        info->test_nnz = r->parsed.test_nnz - info->test_unseen;
+    }
+    if (rc == 0) rc = drps_recwriter_finish(data, err);
+    if (rc == 0) rc = drps_recwriter_finish(rows, err);
+    drps_recwriter_close(data);
+    drps_recwriter_close(rows);
+    free(b.values);
+    parsed_free(&r->parsed);
+    return rc;
+}

@@ -1,0 +1,69 @@
+/*
+ * The phase that makes blocks: a block builder decides which rows lie together, and renumbers them
+ * if it must (index/blocks/). A plan for one worker is then whole: its part is the plan's folder.
+ */
+#include <sched.h>
+#include <stdio.h>
+
+#include "index/run/run.h"
+
+/* Those that this process may use; 1 when that cannot be told. */
+static unsigned processors(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
+}
+
+struct layout_job run_layout_job(const struct index_run *r)
+{
+    const struct drps_blocks_options *o = &r->options.blocks;
+    const struct drps_plan_info *info = r->info;
+    const uint64_t rows = info->block_bytes / info->row_bytes;
+    return (struct layout_job){
+        .io = r->io,
+        .from = r->batch_dir,
+        .to = r->laid,
+        .builder = block_builder_find(o->by),
+        .options = {.cost = {.seek = (double)o->seek_ns / 1e3,
+                             .row = (double)info->row_bytes / (double)o->transfer_bps * 1e6},
+                    .top_k = o->top_k,
+                    .min_gain = o->min_gain_us,
+                    .min_count = o->prune,
+                    .sample = o->sample,
+                    .max_rows = rows ? (uint32_t)rows : 1,
+                    .seed = info->seed,
+                    .threads = processors(),
+                    .memory_bytes = r->options.memory_bytes / 4 * 3},
+        .prune_to = o->prune_to,
+        .shards = o->shards,
+        .crew = o->crew,
+        .log = r->options.log,
+        .stop = r->options.interrupt};
+}
+
+/* The plan itself is the one part. */
+static int keep_whole(struct index_run *r, const struct layout_job *layout, struct drps_err *err)
+{
+    struct part *part = &r->parts[0];
+    r->info->ranks = (struct drps_plan_ranks){.workers = 1,
+                                              .rank = DRPS_PLAN_WHOLE,
+                                              .round_samples = r->info->max_batch_samples,
+                                              .max_round_rows = r->info->max_batch_rows};
+    part->info = *r->info;
+    part->block_first = r->block_first; /* moved */
+    r->block_first = NULL;
+    (void)snprintf(part->dir, sizeof(part->dir), "%s", r->stage.dir);
+    return layout_write(layout, part->dir, part->block_first, &part->info, err);
+}
+
+int phase_block(struct index_run *r, struct drps_err *err)
+{
+    const struct drps_blocks_options *o = &r->options.blocks;
+    struct drps_plan_info *info = r->info;
+
+    info->seek_ns = o->seek_ns;
+    info->transfer_bps = o->transfer_bps;
+    const struct layout_job job = run_layout_job(r);
+    int rc = layout_make(&job, info, &r->block_first, err);
+    return rc == 0 && r->parts_n == 1 ? keep_whole(r, &job, err) : rc;
+}

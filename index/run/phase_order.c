@@ -1,0 +1,143 @@
+/*
+ * The second pass over samples, for orders that follow from where rows were placed: those of a grid
+ * go to its cells (index/order/), and those that several workers share by their rows to the workers
+ * (index/samples/drps_allot.h). Spools are replaced by such as drain in the final order.
+ */
+#include <string.h>
+
+#include "index/batches/drps_lanes.h"
+#include "index/plan/drps_names.h"
+#include "index/run/run.h"
+
+/* ---- Grid order ---- */
+
+static struct grid grid_of(const struct drps_plan_info *info)
+{
+    return (struct grid){(uint32_t)info->grid_users, (uint32_t)info->grid_items};
+}
+
+struct grid_spot run_spot_of(const struct drps_plan_info *info, uint32_t lanes, const uint32_t *map,
+                             const struct spool_sample *s)
+{
+    const struct grid grid = grid_of(info);
+    const struct drps_table *items = &info->tables[info->tables_n - 1];
+    uint32_t user = 0, item = 0; /* groups; of a name that training does not have, the first */
+
+    for (uint32_t i = 0; i < s->n; i++) {
+        const uint32_t row = map ? map[s->ids[i]] : s->ids[i];
+        if (row == DRPS_NO_ROW) continue;
+        if (row >= items->first)
+            item = grid_group(row - items->first, items->rows, grid.items * lanes);
+        else
+            user = grid_group(row - items[-1].first, items[-1].rows, grid.users * lanes);
+    }
+    return grid_spot(&grid, lanes, user, item);
+}
+
+/* ---- Cells ---- */
+
+/* Samples that wait in lanes may take a 24th of the memory. */
+static int set_lanes(struct index_run *r, struct drps_err *err)
+{
+    const uint64_t batch_size = r->info->batch_size, lanes = r->options.lanes;
+    const uint64_t need = lanes_memory(lanes, batch_size);
+    if (lanes <= 1) return 0;
+    r->info->lanes = lanes;
+    if (need <= r->options.memory_bytes / 24) return 0;
+    return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                        "--lanes %llu of batches of %llu samples do not fit the memory: use fewer, "
+                        "a smaller --batch-size, or --memory %lluM",
+                        (unsigned long long)lanes, (unsigned long long)batch_size,
+                        (unsigned long long)(need * 24 >> 20) + 1);
+}
+
+static int choose_grid(struct index_run *r, struct drps_err *err)
+{
+    struct drps_plan_info *info = r->info;
+    const struct drps_table *items = &info->tables[info->tables_n - 1];
+    const struct grid_input in = {
+        .users = items[-1].rows,
+        .items = items->rows,
+        .samples = info->samples,
+        .test_samples = info->test_samples,
+        .batch_size = info->batch_size * r->parts_n,
+        .room_rows = r->parts_n * parts_room_rows(info->row_bytes, r->options.memory_bytes)};
+    struct grid grid = {r->options.grid_users, r->options.grid_items};
+    if (!grid.users) grid = grid_choose(&in);
+    info->grid_users = grid.users;
+    info->grid_items = grid.items;
+    return set_lanes(r, err);
+}
+
+/* One spool is emptied into another. */
+struct reordering {
+    const struct index_run *r;
+    const uint32_t *map; /* provisional to placed ids */
+    struct spool *to;
+    int backwards;
+    uint64_t done;
+};
+
+static int add_to_cell(void *ctx, struct spool_sample *s, struct drps_err *err)
+{
+    enum { REPORT_EVERY = 1 << 14 };
+    struct reordering *d = ctx;
+    const struct drps_plan_info *info = d->r->info;
+    const struct grid grid = grid_of(info);
+    const uint32_t lanes = d->backwards || !info->lanes ? 1 : (uint32_t)info->lanes;
+    uint64_t stratum = run_spot_of(info, lanes, d->map, s).stratum;
+    if (d->backwards) stratum = info->grid_users * info->grid_items - 1 - stratum;
+    s->order = grid_spot_order(&grid, lanes, stratum, s->order);
+    int rc = spool_add(d->to, s, err);
+    if (rc == 0 && ++d->done % REPORT_EVERY == 0)
+        rc = index_report(&d->r->progress, d->done, 0, err);
+    return rc;
+}
+
+/* From the order of arrival to cell after cell. */
+static int reorder(struct index_run *r, struct spool **spool, const char *name, int backwards,
+                   struct drps_err *err)
+{
+    const uint64_t share = backwards ? SPOOL_TEST_SHARE : SPOOL_TRAIN_SHARE;
+    struct reordering d = {.r = r, .map = dict_placed(r->parsed.dict), .backwards = backwards};
+    int rc = spool_open(r->io, r->scratch, name, SPOOL_BUCKETS, r->options.memory_bytes / share,
+                        &d.to, err);
+    const struct spool_visitor visitor = {.visit = add_to_cell, .ctx = &d};
+    if (rc == 0) rc = spool_drain(*spool, 0, &visitor, err);
+    if (rc == 0) rc = spool_finish(d.to, err);
+    spool_close(*spool);
+    *spool = d.to;
+    return rc;
+}
+
+/* The serpentine may end far from where it began. Evaluation walks it back, so that neither
+ * evaluation nor the next epoch begins with rows that are all out of memory. */
+static int order_by_grid(struct index_run *r, struct drps_err *err)
+{
+    int rc = choose_grid(r, err);
+    if (rc == 0) rc = reorder(r, &r->parsed.train, "train-cells", 0, err);
+    return rc < 0 ? rc : reorder(r, &r->parsed.test, "test-cells", 1, err);
+}
+
+/* ---- Workers ---- */
+
+/* Samples go to the workers whose rows they use; then they have placed ids. */
+static int allot(struct index_run *r, struct drps_err *err)
+{
+    const struct allot_job job = {.io = r->io,
+                                  .dir = r->scratch,
+                                  .workers = r->parts_n,
+                                  .rows = (uint32_t)r->info->rows,
+                                  .batch_size = r->info->batch_size,
+                                  .seed = r->info->seed,
+                                  .memory_bytes = r->options.memory_bytes / 3,
+                                  .map = dict_placed(r->parsed.dict),
+                                  .log = r->options.log};
+    return allot_samples(&job, &r->parsed.train, &r->parsed.test, &r->train, &r->test, err);
+}
+
+int phase_order(struct index_run *r, struct drps_err *err)
+{
+    int rc = run_is_grid(&r->options) ? order_by_grid(r, err) : 0;
+    return rc == 0 && run_places_samples(&r->options) ? allot(r, err) : rc;
+}

@@ -1,0 +1,127 @@
+/*
+ * The phase that parses: text to samples in spools, with provisional ids (index/samples/). What the
+ * labels are decides whether the model classifies, and so which losses fit; how many samples there
+ * are decides the batch size.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "index/run/run.h"
+
+enum { MIN_BATCH = 100 };
+
+/* ---- Labels ---- */
+
+/* Classification wants exactly two labels; the smaller one becomes -1, the larger +1. */
+static int settle_labels(struct index_run *r, struct drps_err *err)
+{
+    const struct label_set *set = &r->parsed.labels;
+    const char *algo = r->options.algo;
+    const char *task = r->options.task ? r->options.task : "auto";
+    int fm = strcmp(algo, "fm") == 0;
+    int wanted = strcmp(algo, "lor") == 0 || strcmp(algo, "svm") == 0 ||
+                 (fm && strcmp(task, "classification") == 0);
+
+    r->info->classification = wanted || (fm && strcmp(task, "auto") == 0 && set->n == 2);
+    if (!r->info->classification) return 0;
+    if (set->n == 1)
+        return drps_err_set(err, DRPS_E_FORMAT,
+                            "every training label is %g: classification needs two classes (check "
+                            "the label column, or "
+                            "use --algo lir)",
+                            (double)set->values[0]);
+    if (set->n != 2)
+        return drps_err_set(err, DRPS_E_FORMAT,
+                            "more than two distinct labels (%g, %g, %g, ...): --algo %s needs "
+                            "exactly two; for numbers "
+                            "use --algo lir%s",
+                            (double)set->values[0], (double)set->values[1], (double)set->values[2],
+                            algo, fm ? " or --task regression" : "");
+    r->info->label_negative = fminf(set->values[0], set->values[1]);
+    r->info->label_positive = fmaxf(set->values[0], set->values[1]);
+    const struct label_set *test = &r->parsed.test_labels;
+    for (size_t i = 0; i < test->n; i++)
+        if (test->values[i] != r->info->label_negative &&
+            test->values[i] != r->info->label_positive)
+            return drps_err_set(err, DRPS_E_FORMAT,
+                                "a test sample has the label %g; training has only %g and %g",
+                                (double)test->values[i], (double)r->info->label_negative,
+                                (double)r->info->label_positive);
+    return 0;
+}
+
+static const char *default_loss(const struct index_run *r)
+{
+    if (r->options.loss) return r->options.loss;
+    if (strcmp(r->options.algo, "svm") == 0) return "hinge";
+    return r->info->classification ? "logistic" : "squared";
+}
+
+static int settle_loss(struct index_run *r, struct drps_err *err)
+{
+    const char *loss = default_loss(r);
+    const char *algo = r->options.algo;
+    int fits = strcmp(algo, "svm") == 0
+                   ? !strcmp(loss, "hinge") || !strcmp(loss, "squared-hinge")
+                   : !strcmp(loss, r->info->classification ? "logistic" : "squared");
+    if (!fits)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--loss %s does not fit --algo %s with these labels", loss, algo);
+    (void)snprintf(r->info->loss, sizeof(r->info->loss), "%s", loss);
+    return 0;
+}
+
+/* ---- Batch size ---- */
+
+static int choose_batch_size(struct index_run *r, struct drps_err *err)
+{
+    double percent = r->options.batch_percent > 0 ? r->options.batch_percent : 0.01;
+    uint64_t size = r->options.batch_size;
+    if (!size) {
+        size = (uint64_t)((double)r->info->samples * percent / 100);
+        if (size < MIN_BATCH) size = MIN_BATCH;
+    }
+    r->info->batch_size = size;
+    /* Indexes of the record files: 16 bytes a batch, two at a time, doubling as they grow. */
+    enum { STEP_BYTES = 96 };
+    uint64_t steps = (r->info->samples + r->info->test_samples) / size + 2;
+    if (steps * STEP_BYTES <= r->options.memory_bytes / 2) return 0;
+    return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                        "%llu batches of %llu samples are too many for --memory: use a larger "
+                        "--batch-size, or --memory %lluM",
+                        (unsigned long long)steps, (unsigned long long)size,
+                        (unsigned long long)(steps * STEP_BYTES * 2 >> 20) + 1);
+}
+
+/* ---- The phase ---- */
+
+int phase_parse(struct index_run *r, struct drps_err *err)
+{
+    struct drps_plan_info *info = r->info;
+    struct parsed *p = &r->parsed;
+
+    int rc = parse_inputs(r->io, &r->progress, r->scratch, p, err);
+    if (rc < 0) return rc;
+    if (!p->samples)
+        return drps_err_set(err, DRPS_E_FORMAT, "the input holds no %ssample: nothing to train on",
+                            p->test_samples ? "training " : "");
+    if (r->options.tests_n && !p->test_samples)
+        return drps_err_set(err, DRPS_E_FORMAT, "the test input holds no sample");
+    rc = settle_labels(r, err);
+    if (rc == 0) rc = settle_loss(r, err);
+    if (rc < 0) return rc;
+    info->samples = p->samples;
+    info->test_samples = p->test_samples;
+    info->nnz = p->nnz;
+    info->string_names = p->string_names;
+    info->fields_n = p->fields_n;
+    r->fields = p->fields; /* moved */
+    r->fields_n = p->fields_n;
+    p->fields = NULL;
+    (void)snprintf(info->format, sizeof(info->format), "%s", p->format);
+    r->result->input_bytes = p->bytes;
+    r->result->input_lines = p->lines;
+    r->result->skipped_lines = p->skipped;
+    return choose_batch_size(r, err);
+}

@@ -1,0 +1,53 @@
+/*
+ * The phase that places rows: counts and access patterns of the dictionary give every row its
+ * placed id, and names.rec says whose it is. The plan's tables follow.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "index/run/run.h"
+
+static void add_table(struct drps_plan_info *info, const char *name, uint64_t rows)
+{
+    struct drps_table *t = &info->tables[info->tables_n++];
+    (void)snprintf(t->name, sizeof(t->name), "%s", name);
+    t->first = info->rows;
+    t->rows = rows;
+    info->rows += rows;
+}
+
+static int relabel(struct index_run *r, struct drps_err *err)
+{
+    struct parsed *p = &r->parsed;
+    int rc = 0;
+    for (size_t g = 0; rc == 0 && g < dict_generations(p->dict); g++) {
+        uint32_t base = dict_base(p->dict, g);
+        uint32_t *map = drps_array_new(dict_base(p->dict, g + 1) - base, sizeof(*map));
+        rc = map ? dict_map(p->dict, g, map, err)
+                 : drps_err_set(err, -ENOMEM, "no memory for placing");
+        if (rc == 0) rc = spool_relabel(p->train, g, base, map, err);
+        if (rc == 0) rc = spool_relabel(p->test, g, base, map, err);
+        free(map);
+    }
+    return rc;
+}
+
+int phase_place(struct index_run *r, struct drps_err *err)
+{
+    struct drps_plan_info *info = r->info;
+    uint64_t rows[2];
+    int lmf = strcmp(r->options.algo, "lmf") == 0;
+
+    if (!r->options.no_bias) add_table(info, "bias", 1);
+    int rc = dict_place(r->parsed.dict, r->batch_dir, (uint32_t)info->rows, rows, err);
+    if (rc < 0) return rc;
+    add_table(info, lmf ? "user" : run_has_factors(r->options.algo) ? "wv" : "w", rows[0]);
+    if (lmf) add_table(info, "item", rows[1]);
+    if (!info->rows)
+        return drps_err_set(err, DRPS_E_FORMAT,
+                            "no training sample has a feature, and there is no intercept");
+    return dict_generations(r->parsed.dict) > 1 ? relabel(r, err) : 0;
+}

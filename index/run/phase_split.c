@@ -1,0 +1,131 @@
+/*
+ * The phase that splits a plan by rank: each server gets a range of the rows, each worker its
+ * batches, and the folder of a rank has both (index/ranks/).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "index/ranks/drps_owners.h"
+#include "index/ranks/drps_placement.h"
+#include "index/ranks/drps_split.h"
+#include "index/run/run.h"
+
+/* Batches and row lists of all, once they are dealt. */
+static int remove_batches(struct index_run *r, struct drps_err *err)
+{
+    static const char *const names[] = {"data.rec", "rows.rec"};
+    int rc = 0;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && rc == 0; i++) {
+        char *path = drps_path_join(r->stage.dir, names[i]);
+        rc = path ? drps_io_remove_tree(r->io, path, err)
+                  : drps_err_set(err, -ENOMEM, "no memory for a path");
+        free(path);
+    }
+    return rc;
+}
+
+/* What ranks call the plan: a hash of all batches and of who has what. */
+static int name_whole(struct index_run *r, const struct owners *owners, struct drps_err *err)
+{
+    static const char *const names[] = {"data.rec", "rows.rec", "names.rec"};
+    struct drps_plan_ranks *ranks = &r->info->ranks;
+    uint64_t hash[2];
+    int rc = drps_plan_hash(r->io, r->stage.dir, names, 3, &hash[0], err);
+    hash[1] = drps_checksum(owners->first, (owners->servers + 1) * sizeof(*owners->first));
+    ranks->workers = owners->servers;
+    ranks->rank = DRPS_PLAN_WHOLE;
+    ranks->round_samples = r->info->batch_size * owners->servers;
+    if (ranks->round_samples > r->info->samples) ranks->round_samples = r->info->samples;
+    (void)snprintf(ranks->whole, sizeof(ranks->whole), "%016llx",
+                   (unsigned long long)drps_checksum(hash, sizeof(hash)));
+    return rc;
+}
+
+/* Ranges of the rows as they are, or the rows renumbered first. */
+static int choose_owners(struct index_run *r, struct owners *out, struct drps_err *err)
+{
+    struct drps_plan_info *info = r->info;
+    const struct owners_job ranges = {.io = r->io,
+                                      .dir = r->stage.dir,
+                                      .steps = info->batches + info->eval_batches,
+                                      .block_first = r->block_first,
+                                      .blocks = info->blocks,
+                                      .memory_bytes = r->options.memory_bytes};
+    const struct placement_job placement = {.io = r->io,
+                                            .from = r->laid,
+                                            .to = r->stage.dir,
+                                            .algo = r->options.partition,
+                                            .servers = r->parts_n,
+                                            .by_home = run_places_samples(&r->options),
+                                            .pages =
+                                                !block_builder_find(r->options.blocks.by)->merges,
+                                            .memory_bytes = r->options.memory_bytes};
+    if (!placement_renumbers(r->options.partition))
+        return owners_by_range(&ranges, r->parts_n, out, err);
+    int rc = placement_make(&placement, info, &r->block_first, out, err);
+    return rc < 0 ? rc : drps_io_remove_tree(r->io, r->laid, err);
+}
+
+/* The blocks of rows [first, end), their boundaries counted from first. */
+static int cut_blocks(struct part *part, const uint32_t *block_first, uint32_t first, uint32_t end,
+                      struct drps_err *err)
+{
+    const uint64_t all = part->info.blocks;
+    uint64_t from = 0, to, n = 0;
+    while (block_first[from + 1] <= first)
+        from++;
+    for (to = from; to < all && block_first[to] < end;)
+        to++;
+    part->block_first = drps_array_new(to - from + 1, sizeof(*part->block_first));
+    if (!part->block_first) return drps_err_set(err, -ENOMEM, "no memory for block boundaries");
+    part->block_first[n++] = 0;
+    for (uint64_t b = from + 1; b < to; b++)
+        part->block_first[n++] = block_first[b] - first;
+    part->block_first[n] = end - first;
+    part->info.blocks = n;
+    return 0;
+}
+
+/* One rank's part in a new folder. A block across the border of two ranges is cut. block_first
+ * [info.blocks + 1] are the blocks of all. */
+static int make_part(struct part *part, const struct split_job *job, uint32_t rank,
+                     const uint32_t *block_first, struct drps_err *err)
+{
+    const uint32_t *first = job->owners->first;
+    int rc = job->io->ops->mkdir(job->io->ctx, part->dir, 0777);
+    if (rc < 0) return drps_err_set(err, rc, "cannot create %s: %s", part->dir, drps_err_name(rc));
+    rc = split_rank(job, rank, part->dir, &part->info.ranks, err);
+    if (rc == 0) rc = cut_blocks(part, block_first, first[rank], first[rank + 1], err);
+    part->info.rows = first[rank + 1] - first[rank];
+    part->info.batches = split_rounds(job->batches, job->owners->servers);
+    part->info.eval_batches = split_rounds(job->eval_batches, job->owners->servers);
+    return rc;
+}
+
+/* The dictionary stays with the whole. */
+int phase_split(struct index_run *r, struct drps_err *err)
+{
+    const struct layout_job layout = run_layout_job(r);
+    struct drps_plan_info *info = r->info;
+    struct owners owners;
+    const struct split_job job = {.io = r->io,
+                                  .from = r->stage.dir,
+                                  .batches = info->batches,
+                                  .eval_batches = info->eval_batches,
+                                  .owners = &owners,
+                                  .memory_bytes = r->options.memory_bytes};
+    int rc = choose_owners(r, &owners, err);
+    if (rc == 0) rc = name_whole(r, &owners, err);
+    for (uint32_t i = 0; i < r->parts_n && rc == 0; i++) {
+        struct part *part = &r->parts[i];
+        part->info = *info;
+        rc = drps_plan_rank_dir(r->stage.dir, i, part->dir, err);
+        if (rc == 0) rc = make_part(part, &job, i, r->block_first, err);
+        if (rc == 0) rc = layout_write(&layout, part->dir, part->block_first, &part->info, err);
+        if (rc == 0) rc = index_report(&r->progress, i + 1, r->parts_n, err);
+    }
+    return rc < 0 ? rc : remove_batches(r, err);
+}

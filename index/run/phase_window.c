@@ -1,0 +1,29 @@
+/*
+ * The phase that compiles windows: windows.rec and slots.rec of each part, for so much memory of
+ * drps-train as this run has itself (index/windows/).
+ */
+#include "index/run/run.h"
+
+static int make_windows(struct part *part, const struct index_run *r, struct drps_err *err)
+{
+    const struct drps_window_options options = part_windows(part, &r->options);
+    struct drps_plan_info *info = &part->info;
+    struct drps_window_result result;
+    int rc = drps_windows_compile(r->io, part->dir, part->dir, &options, &result, err);
+    info->windows = result.windows;
+    info->window_budget_bytes = options.budget_bytes;
+    info->working_set_rows = result.working_set_rows;
+    info->max_window_rows = result.max_window_rows;
+    info->window_rows = result.rows_touched;
+    info->window_rows_kept = result.rows_kept;
+    info->window_rows_moved = result.rows_moved;
+    return rc;
+}
+
+int phase_window(struct index_run *r, struct drps_err *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < r->parts_n && rc == 0; i++)
+        rc = make_windows(&r->parts[i], r, err);
+    return rc;
+}
