@@ -36,13 +36,13 @@ const char *drps_index_phase_name(enum drps_index_phase phase)
 static int settle_labels(struct run *r, struct drps_err *err)
 {
     const struct label_set *set = &r->parsed.labels;
-    const char *algo = r->options.algo;
+    const struct drps_algorithm *a = drps_algorithm_find(r->options.algo);
     const char *task = r->options.task ? r->options.task : "auto";
-    int fm = strcmp(algo, "fm") == 0;
-    int wanted = strcmp(algo, "lor") == 0 || strcmp(algo, "svm") == 0 ||
-                 (fm && strcmp(task, "classification") == 0);
+    const int either = a->labels == DRPS_LABELS_EITHER;
+    const int wanted =
+        a->labels == DRPS_LABELS_CLASSES || (either && strcmp(task, "classification") == 0);
 
-    r->info->classification = wanted || (fm && strcmp(task, "auto") == 0 && set->n == 2);
+    r->info->classification = wanted || (either && strcmp(task, "auto") == 0 && set->n == 2);
     if (!r->info->classification) return 0;
     if (set->n == 1)
         return drps_err_set(err, DRPS_E_FORMAT,
@@ -56,7 +56,7 @@ static int settle_labels(struct run *r, struct drps_err *err)
                             "exactly two; for numbers "
                             "use --algo lir%s",
                             (double)set->values[0], (double)set->values[1], (double)set->values[2],
-                            algo, fm ? " or --task regression" : "");
+                            a->name, either ? " or --task regression" : "");
     r->info->label_negative = fminf(set->values[0], set->values[1]);
     r->info->label_positive = fmaxf(set->values[0], set->values[1]);
     const struct label_set *test = &r->parsed.test_labels;
@@ -70,24 +70,17 @@ static int settle_labels(struct run *r, struct drps_err *err)
     return 0;
 }
 
-static const char *default_loss(const struct run *r)
-{
-    if (r->options.loss) return r->options.loss;
-    if (strcmp(r->options.algo, "svm") == 0) return "hinge";
-    return r->info->classification ? "logistic" : "squared";
-}
-
 static int settle_loss(struct run *r, struct drps_err *err)
 {
-    const char *loss = default_loss(r);
-    const char *algo = r->options.algo;
-    int fits = strcmp(algo, "svm") == 0
-                   ? !strcmp(loss, "hinge") || !strcmp(loss, "squared-hinge")
-                   : !strcmp(loss, r->info->classification ? "logistic" : "squared");
+    const struct drps_algorithm *a = drps_algorithm_find(r->options.algo);
+    enum drps_loss loss = drps_algorithm_loss(a, r->info->classification);
+    const char *name = r->options.loss ? r->options.loss : drps_loss_name(loss);
+    const int fits = drps_loss_find(name, &loss) && drps_algorithm_has_loss(a, loss) &&
+                     drps_loss_is_classification(loss) == r->info->classification;
     if (!fits)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "--loss %s does not fit --algo %s with these labels", loss, algo);
-    (void)snprintf(r->info->loss, sizeof(r->info->loss), "%s", loss);
+                            "--loss %s does not fit --algo %s with these labels", name, a->name);
+    (void)snprintf(r->info->loss, sizeof(r->info->loss), "%s", name);
     return 0;
 }
 
@@ -150,14 +143,14 @@ static int relabel(struct run *r, struct drps_err *err)
 static int place(struct run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
-    uint64_t rows[2];
-    int lmf = strcmp(r->options.algo, "lmf") == 0;
+    const struct drps_algorithm *a = drps_algorithm_find(r->options.algo);
+    uint64_t rows[DRPS_ALGORITHM_TABLES];
 
-    if (!r->options.no_bias) add_table(info, "bias", 1);
+    if (!r->options.no_bias) add_table(info, DRPS_PLAN_BIAS, 1);
     int rc = dict_place(r->parsed.dict, r->batch_dir, (uint32_t)info->rows, rows, err);
     if (rc < 0) return rc;
-    add_table(info, lmf ? "user" : run_has_factors(r->options.algo) ? "wv" : "w", rows[0]);
-    if (lmf) add_table(info, "item", rows[1]);
+    for (size_t t = 0; t < DRPS_ALGORITHM_TABLES && a->tables[t]; t++)
+        add_table(info, a->tables[t], rows[t]);
     if (!info->rows)
         return drps_err_set(err, DRPS_E_FORMAT,
                             "no training sample has a feature, and there is no intercept");
@@ -222,7 +215,6 @@ static int begin(struct run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
     int rc = run_check_options(&r->options, err);
-    info->dim = 1 + r->options.rank;
     info->block_bytes = r->options.blocks.bytes ? r->options.blocks.bytes : BLOCK_BYTES;
     if (rc == 0 && r->options.blocks.calibrate) rc = calibrate(r, err);
     if (rc == 0)
@@ -233,6 +225,7 @@ static int begin(struct run *r, struct drps_err *err)
     (void)snprintf(info->order, sizeof(info->order), "%s",
                    r->options.order ? r->options.order : "shuffled");
     info->rank = r->options.rank;
+    info->dim = drps_algorithm_dim(drps_algorithm_find(info->algo), info->rank);
     info->row_bytes = info->dim * sizeof(float) * 2;
     info->seed = r->options.seed;
     info->hash_seed = r->options.reader.hash_seed;

@@ -10,6 +10,7 @@
 
 #include "base/folder/drps_stage.h"
 #include "index/drps_index.h"
+#include "index/plan/drps_algorithm.h"
 #include "index/run/parts.h"
 #include "index/samples/drps_allot.h"
 #include "index/samples/drps_parse.h"
@@ -37,7 +38,6 @@ struct run {
 DRPS_MUST_CHECK
 int run_check_options(struct drps_index_options *o, struct drps_err *err);
 
-int run_has_factors(const char *algo);
 int run_places_samples(const struct drps_index_options *o); /* or deals them in turn */
 
 /* ---- Phases ---- */
