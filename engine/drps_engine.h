@@ -87,11 +87,12 @@ struct drps_train_options {
     const struct drps_train_ranks *ranks; /* NULL: a plan for one worker */
     int replace;           /* an existing model of that name is replaced at the end */
     uint64_t epochs;       /* default 1 */
-    const char *optimizer; /* sgd, adagrad, ftrl; default adagrad */
-    float lr;              /* default: drps_train_default_lr() */
+    const char *optimizer; /* sgd, adagrad, ftrl; default: the algorithm's (drps_algorithm.h) */
+    float lr;              /* default: adagrad's of the algorithm, ftrl 0.1; sgd, which steps a
+                              sum over the batch: 1 / (entries of a sample + 1) / samples of a round */
     float l1, l2;          /* default 0 */
-    float eps;             /* adagrad: added to the sum of squares; default
-                              drps_train_default_eps() */
+    float eps;             /* adagrad: added to the sum of squares; default: the algorithm's,
+                              or else the optimizer's own */
     float init_scale;      /* of factors; default 0.1 / sqrt(rank) */
     uint64_t seed;         /* of initial factors */
     int local_steps;   /* 1: the batch's samples step one after the other on a copy of its rows */
@@ -206,13 +207,6 @@ struct drps_train_result {
     size_t ranks_n;
     int has_forecast;
 };
-
-/* A rate that suits the optimizer and the plan (sgd steps a sum over the batch, so its rate falls
- * with the batch). */
-float drps_train_default_lr(const struct drps_plan_info *info, enum drps_optim_kind kind);
-
-/* What adagrad adds to the sum of squares, where that is not the optimizer's own default (0). */
-float drps_train_default_eps(const struct drps_plan_info *info, enum drps_optim_kind kind);
 
 struct drps_net_options;
 /* Fill in what the messages of a job depend on; `part` is a rank's. Without rank and job_id, which

@@ -52,7 +52,7 @@ struct drps_index_options {
     struct drps_reader_options
         reader; /* format and its options; memory, log and stop are taken from below */
 
-    const char *algo; /* lir lor svm lmf fm */
+    const char *algo; /* a name of index/plan/drps_algorithm.h */
     const char *loss; /* NULL: the algorithm's usual one */
     const char
         *task;     /* fm: auto (two distinct labels: classification), regression, classification */

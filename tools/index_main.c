@@ -8,6 +8,7 @@
 #include "base/drps_alloc.h"
 #include "base/drps_size.h"
 #include "index/drps_index.h"
+#include "index/plan/drps_algorithm.h"
 #include "index/ranks/drps_index_ranks.h"
 #include "net/drps_launch.h"
 #include "tools/drps_cli.h"
@@ -269,21 +270,25 @@ static void parse_grid(struct drps_cli *cli, struct drps_index_options *o, char 
 
 static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o, int key, char *arg)
 {
-    static const char *const algos[] = {"lir", "lor", "svm", "lmf", "fm", NULL};
-    static const char *const losses[] = {"squared", "logistic", "hinge", "squared-hinge", NULL};
     static const char *const tasks[] = {"auto", "regression", "classification", NULL};
     static const char *const orders[] = {"shuffled", "given", "grid", NULL};
     static const char *const partitions[] = {"range", "greedy", "dppa", "auto", "hash", NULL};
     static const char *const samples[] = {"dealt", "placed", NULL};
+    char names[DRPS_ALGORITHM_NAMES_BYTES];
+    enum drps_loss loss;
     switch (key) {
     case 'o':
         o->out = arg;
         return 0;
     case KEY_ALGO:
-        o->algo = choice(cli, arg, algos);
+        if (!drps_algorithm_find(arg))
+            drps_cli_usage(cli, "'%s' is not one of: %s", arg, drps_algo_names(names));
+        o->algo = arg;
         return 0;
     case KEY_LOSS:
-        o->loss = choice(cli, arg, losses);
+        if (!drps_loss_find(arg, &loss))
+            drps_cli_usage(cli, "'%s' is not one of: %s", arg, drps_loss_names(names));
+        o->loss = arg;
         return 0;
     case KEY_TASK:
         o->task = choice(cli, arg, tasks);

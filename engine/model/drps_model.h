@@ -22,11 +22,9 @@
 #include <stdint.h>
 
 #include "base/drps_err.h"
+#include "index/plan/drps_algorithm.h"
 #include "index/plan/drps_batch.h"
 #include "storage/drps_store.h"
-
-enum drps_algo { DRPS_ALGO_LIR, DRPS_ALGO_LOR, DRPS_ALGO_SVM, DRPS_ALGO_LMF, DRPS_ALGO_FM };
-enum drps_loss { DRPS_LOSS_SQUARED, DRPS_LOSS_LOGISTIC, DRPS_LOSS_HINGE, DRPS_LOSS_SQUARED_HINGE };
 
 struct drps_model {
     enum drps_algo algo;
@@ -51,9 +49,6 @@ struct drps_model {
 DRPS_MUST_CHECK
 int drps_model_init(struct drps_model *model, const char *algo, const char *loss, uint32_t rank,
                     int classification, struct drps_err *err);
-const char *drps_algo_name(enum drps_algo algo);
-const char *drps_loss_name(enum drps_loss loss);
-int drps_loss_is_classification(enum drps_loss loss);
 
 /* Bytes of scratch (aligned for floats) that one thread needs for any batch with at most `samples`
    samples and `rows` rows. It may be 0; scratch may then be NULL. */

@@ -1,5 +1,7 @@
-/* Models by name, and the pass over a batch: forward, loss, backward, in chunks that stay in the
- * caches. */
+/*
+ * A model as its description says (index/plan/drps_algorithm.h), and the pass over a batch:
+ * forward, loss, backward, in chunks that stay in the caches.
+ */
 #include "engine/model/kernels.h"
 
 #include <math.h>
@@ -7,191 +9,179 @@
 
 #include "base/drps_rng.h"
 
-enum { DEFAULT_RANK = 16, MAX_RANK = 4096 };
-
-enum predictor { LINEAR, MF, FM };
-
-static const struct {
-    const char *name;
-    enum predictor predictor;
-    unsigned losses; /* bit i: the algorithm can have loss i */
-    enum drps_loss usual;
-} algos[] = {
-    [DRPS_ALGO_LIR] = {"lir", LINEAR, 1u << DRPS_LOSS_SQUARED, DRPS_LOSS_SQUARED},
-    [DRPS_ALGO_LOR] = {"lor", LINEAR, 1u << DRPS_LOSS_LOGISTIC, DRPS_LOSS_LOGISTIC},
-    [DRPS_ALGO_SVM] = {"svm", LINEAR, 1u << DRPS_LOSS_HINGE | 1u << DRPS_LOSS_SQUARED_HINGE,
-                       DRPS_LOSS_HINGE},
-    [DRPS_ALGO_LMF] = {"lmf", MF, 1u << DRPS_LOSS_SQUARED, DRPS_LOSS_SQUARED},
-    [DRPS_ALGO_FM] = {"fm", FM, 1u << DRPS_LOSS_LOGISTIC | 1u << DRPS_LOSS_SQUARED,
-                      DRPS_LOSS_LOGISTIC},
+/* What a predictor brings: its passes, and how many samples go through both while what they read
+ * stays in the caches. */
+struct kernels {
+    size_t chunk_samples;
+    int has_sums; /* 1: scratch holds `rank` floats for each sample of a chunk */
+    void (*forward)(const struct drps_model *model, const struct drps_batch *b, float bias,
+                    size_t first, size_t last, const float *params, float *scores, float *sums);
+    void (*backward)(const struct drps_model *model, const struct drps_batch *b, size_t first,
+                     size_t last, const float *slopes, const float *params, const float *sums,
+                     float *grads);
 };
 
-static const char *const losses[] = {
-    [DRPS_LOSS_SQUARED] = "squared",
-    [DRPS_LOSS_LOGISTIC] = "logistic",
-    [DRPS_LOSS_HINGE] = "hinge",
-    [DRPS_LOSS_SQUARED_HINGE] = "squared-hinge",
+static void linear_forward(const struct drps_model *model, const struct drps_batch *b, float bias,
+                           size_t first, size_t last, const float *params, float *scores,
+                           float *sums)
+{
+    (void)model, (void)sums;
+    drps_linear_forward(b, 1, bias, first, last, params, scores);
+}
+
+static void linear_backward(const struct drps_model *model, const struct drps_batch *b,
+                            size_t first, size_t last, const float *slopes, const float *params,
+                            const float *sums, float *grads)
+{
+    (void)model, (void)params, (void)sums;
+    drps_linear_backward(b, 1, first, last, slopes, grads);
+}
+
+static void mf_forward(const struct drps_model *model, const struct drps_batch *b, float bias,
+                       size_t first, size_t last, const float *params, float *scores, float *sums)
+{
+    (void)sums;
+    drps_mf_forward(b, model->rank, bias, first, last, params, scores);
+}
+
+static void mf_backward(const struct drps_model *model, const struct drps_batch *b, size_t first,
+                        size_t last, const float *slopes, const float *params, const float *sums,
+                        float *grads)
+{
+    (void)sums;
+    drps_mf_backward(b, model->rank, first, last, slopes, params, grads);
+}
+
+static void fm_forward(const struct drps_model *model, const struct drps_batch *b, float bias,
+                       size_t first, size_t last, const float *params, float *scores, float *sums)
+{
+    drps_fm_forward(b, model->rank, bias, first, last, params, scores, sums);
+}
+
+static void fm_backward(const struct drps_model *model, const struct drps_batch *b, size_t first,
+                        size_t last, const float *slopes, const float *params, const float *sums,
+                        float *grads)
+{
+    drps_fm_backward(b, model->rank, first, last, slopes, params, sums, grads);
+}
+
+static const struct kernels predictors[] = {
+    [DRPS_PREDICTOR_LINEAR] = {DRPS_LINEAR_CHUNK, 0, linear_forward, linear_backward},
+    [DRPS_PREDICTOR_MF] = {DRPS_MF_CHUNK, 0, mf_forward, mf_backward},
+    [DRPS_PREDICTOR_FM] = {DRPS_FM_CHUNK, 1, fm_forward, fm_backward},
 };
 
-enum { ALGOS = sizeof(algos) / sizeof(algos[0]), LOSSES = sizeof(losses) / sizeof(losses[0]) };
-
-const char *drps_algo_name(enum drps_algo algo)
+static const struct kernels *kernels_of(const struct drps_model *model)
 {
-    return (size_t)algo < ALGOS ? algos[algo].name : "unknown";
+    return &predictors[drps_algorithm(model->algo)->predictor];
 }
 
-const char *drps_loss_name(enum drps_loss loss)
-{
-    return (size_t)loss < LOSSES ? losses[loss] : "unknown";
-}
+/* ---- Settling a model ---- */
 
-int drps_loss_is_classification(enum drps_loss loss)
+static int settle_loss(struct drps_model *m, const char *name, int classification,
+                       struct drps_err *err)
 {
-    return loss != DRPS_LOSS_SQUARED;
-}
+    const struct drps_algorithm *a = drps_algorithm(m->algo);
+    char names[DRPS_ALGORITHM_NAMES_BYTES];
 
-static int find_algo(const char *name, enum drps_algo *algo_out)
-{
-    for (size_t i = 0; i < ALGOS; i++)
-        if (strcmp(algos[i].name, name) == 0) {
-            *algo_out = (enum drps_algo)i;
-            return 1;
-        }
+    m->loss = drps_algorithm_loss(a, classification);
+    if (name && !drps_loss_find(name, &m->loss))
+        return drps_err_set(err, DRPS_E_CONFIG, "loss \"%s\" is none of %s", name,
+                            drps_loss_names(names));
+    if (!drps_algorithm_has_loss(a, m->loss))
+        return drps_err_set(err, DRPS_E_CONFIG, "algorithm %s does not go with the %s loss",
+                            a->name, drps_loss_name(m->loss));
+    if (!classification && drps_loss_is_classification(m->loss))
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "the %s loss of %s needs labels of two classes, and these are real numbers",
+            drps_loss_name(m->loss), a->name);
     return 0;
 }
 
-static int find_loss(const char *name, enum drps_loss *loss_out)
+static int settle_rank(struct drps_model *m, uint32_t rank, struct drps_err *err)
 {
-    for (size_t i = 0; i < LOSSES; i++)
-        if (strcmp(losses[i], name) == 0) {
-            *loss_out = (enum drps_loss)i;
-            return 1;
-        }
+    const struct drps_algorithm *a = drps_algorithm(m->algo);
+    if (!a->has_factors && rank)
+        return drps_err_set(err, DRPS_E_CONFIG, "algorithm %s has no factors: rank %u does not fit",
+                            a->name, rank);
+    if (rank > DRPS_FACTORS_MAX)
+        return drps_err_set(err, DRPS_E_CONFIG, "rank %u is above %d", rank, DRPS_FACTORS_MAX);
+    m->rank = a->has_factors && !rank ? DRPS_FACTORS_DEFAULT : rank;
+    m->dim = drps_algorithm_dim(a, m->rank);
     return 0;
 }
 
 int drps_model_init(struct drps_model *model, const char *algo, const char *loss, uint32_t rank,
                     int classification, struct drps_err *err)
 {
-    struct drps_model m = {.has_bias = 1};
+    const struct drps_algorithm *a = drps_algorithm_find(algo);
+    char names[DRPS_ALGORITHM_NAMES_BYTES];
 
     memset(model, 0, sizeof(*model));
-    if (!find_algo(algo, &m.algo))
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "algorithm \"%s\" is none of lir, lor, svm, lmf, fm", algo);
-
-    m.loss = algos[m.algo].usual;
-    if (m.algo == DRPS_ALGO_FM && !classification) m.loss = DRPS_LOSS_SQUARED;
-    if (loss && !find_loss(loss, &m.loss))
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "loss \"%s\" is none of squared, logistic, hinge, squared-hinge", loss);
-    if (!(algos[m.algo].losses & 1u << m.loss))
-        return drps_err_set(err, DRPS_E_CONFIG, "algorithm %s does not go with the %s loss", algo,
-                            drps_loss_name(m.loss));
-    if (!classification && drps_loss_is_classification(m.loss))
-        return drps_err_set(
-            err, DRPS_E_CONFIG,
-            "the %s loss of %s needs labels of two classes, and these are real numbers",
-            drps_loss_name(m.loss), algo);
-
-    if (algos[m.algo].predictor == LINEAR) {
-        if (rank)
-            return drps_err_set(err, DRPS_E_CONFIG,
-                                "algorithm %s has no factors: rank %u does not fit", algo, rank);
-    } else {
-        m.rank = rank ? rank : DEFAULT_RANK;
-        if (m.rank > MAX_RANK)
-            return drps_err_set(err, DRPS_E_CONFIG, "rank %u is above %d", rank, MAX_RANK);
-    }
-    m.dim = 1 + m.rank;
-    *model = m;
-    return 0;
+    if (!a)
+        return drps_err_set(err, DRPS_E_CONFIG, "algorithm \"%s\" is none of %s", algo,
+                            drps_algo_names(names));
+    struct drps_model m = {.algo = a->algo, .has_bias = 1};
+    int rc = settle_loss(&m, loss, classification, err);
+    if (rc == 0) rc = settle_rank(&m, rank, err);
+    if (rc == 0) *model = m;
+    return rc;
 }
 
 size_t drps_model_scratch_bytes(const struct drps_model *model, size_t samples, size_t rows)
 {
+    const struct kernels *k = kernels_of(model);
     (void)rows; /* no pass keeps anything for each row */
-    if (algos[model->algo].predictor != FM) return 0;
-    const size_t chunk = samples < DRPS_FM_CHUNK ? samples : DRPS_FM_CHUNK;
+    if (!k->has_sums) return 0;
+    const size_t chunk = samples < k->chunk_samples ? samples : k->chunk_samples;
     return chunk * model->rank * sizeof(float);
 }
 
-static size_t chunk_samples(enum predictor predictor)
+/* ---- The passes ---- */
+
+static float bias_of(const struct drps_model *model, const float *params)
 {
-    switch (predictor) {
-    case LINEAR:
-        return DRPS_LINEAR_CHUNK;
-    case MF:
-        return DRPS_MF_CHUNK;
-    case FM:
-        break;
-    }
-    return DRPS_FM_CHUNK;
+    return model->has_bias ? params[0] : 0.0f;
 }
 
-static void forward(const struct drps_model *model, const struct drps_batch *b, size_t first,
-                    size_t last, const float *params, float *scores, void *scratch)
+static void add_bias_gradient(const struct drps_model *model, size_t samples, const float *slopes,
+                              float *grads)
 {
-    const float bias = model->has_bias ? params[0] : 0.0f;
-
-    switch (algos[model->algo].predictor) {
-    case LINEAR:
-        drps_linear_forward(b, 1, bias, first, last, params, scores);
-        break;
-    case MF:
-        drps_mf_forward(b, model->rank, bias, first, last, params, scores);
-        break;
-    case FM:
-        drps_fm_forward(b, model->rank, bias, first, last, params, scores, scratch);
-        break;
-    }
-}
-
-static void backward(const struct drps_model *model, const struct drps_batch *b, size_t first,
-                     size_t last, const float *slopes, const float *params, float *grads,
-                     const void *scratch)
-{
-    switch (algos[model->algo].predictor) {
-    case LINEAR:
-        drps_linear_backward(b, 1, first, last, slopes, grads);
-        break;
-    case MF:
-        drps_mf_backward(b, model->rank, first, last, slopes, params, grads);
-        break;
-    case FM:
-        drps_fm_backward(b, model->rank, first, last, slopes, params, scratch, grads);
-        break;
-    }
-    if (model->has_bias && !model->fixed_bias) {
-        float total = 0;
-        for (size_t s = first; s < last; s++)
-            total += slopes[s - first];
-        grads[0] += total;
-    }
+    float total = 0;
+    if (!model->has_bias || model->fixed_bias) return;
+    for (size_t s = 0; s < samples; s++)
+        total += slopes[s];
+    grads[0] += total;
 }
 
 void drps_model_predict(const struct drps_model *model, const struct drps_batch *b, size_t first,
                         size_t last, const float *params, float *scores, void *scratch)
 {
-    const size_t chunk = chunk_samples(algos[model->algo].predictor);
+    const struct kernels *k = kernels_of(model);
+    const size_t chunk = k->chunk_samples;
+    const float bias = bias_of(model, params);
 
     for (size_t s = first; s < last; s += chunk)
-        forward(model, b, s, last - s < chunk ? last : s + chunk, params, scores, scratch);
+        k->forward(model, b, bias, s, last - s < chunk ? last : s + chunk, params, scores, scratch);
 }
 
 double drps_model_gradient(const struct drps_model *model, const struct drps_batch *b, size_t first,
                            size_t last, const float *params, float *grads, float *scores,
                            void *scratch)
 {
-    const size_t chunk = chunk_samples(algos[model->algo].predictor);
+    const struct kernels *k = kernels_of(model);
+    const size_t chunk = k->chunk_samples;
+    const float bias = bias_of(model, params);
     float slopes[DRPS_MAX_CHUNK];
     double loss = 0;
 
     for (size_t s = first; s < last; s += chunk) {
         const size_t end = last - s < chunk ? last : s + chunk;
-        forward(model, b, s, end, params, scores, scratch);
+        k->forward(model, b, bias, s, end, params, scores, scratch);
         loss += drps_loss_sum(model->loss, scores + s, b->labels + s, end - s, slopes);
-        backward(model, b, s, end, slopes, params, grads, scratch);
+        k->backward(model, b, s, end, slopes, params, scratch, grads);
+        add_bias_gradient(model, end - s, slopes, grads);
     }
     return loss;
 }

@@ -20,7 +20,8 @@ static double value_of(const struct drps_batch *b, size_t j)
 /* Factorization machines sum over all pairs of entries, matrix factorization over its one pair. */
 static int has_pairs(const struct drps_model *model, size_t entries)
 {
-    return model->algo == DRPS_ALGO_FM || (model->algo == DRPS_ALGO_LMF && entries == 2);
+    const enum drps_predictor predictor = drps_algorithm(model->algo)->predictor;
+    return predictor == DRPS_PREDICTOR_FM || (predictor == DRPS_PREDICTOR_MF && entries == 2);
 }
 
 static double score_of(const struct drps_model *model, const struct drps_batch *b, size_t s,

@@ -173,12 +173,13 @@ static size_t keep_seen(struct drps_scorer *s)
 
 static int check_entries(const struct drps_scorer *s, struct drps_err *err)
 {
-    if (drps_modeldir_info(s->md)->model.algo != DRPS_ALGO_LMF) return 0;
+    const struct drps_algorithm *a = drps_algorithm(drps_modeldir_info(s->md)->model.algo);
+    if (!drps_algorithm_rates(a)) return 0;
     for (size_t i = 0; i < s->n; i++)
         if (s->starts[i + 1] - s->starts[i] > 2)
             return drps_err_set(err, DRPS_E_FORMAT,
-                                "a sample has %u features; lmf takes two, a user and an item",
-                                s->starts[i + 1] - s->starts[i]);
+                                "a sample has %u features; %s takes two, a user and an item",
+                                s->starts[i + 1] - s->starts[i], a->name);
     return 0;
 }
 

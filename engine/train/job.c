@@ -22,30 +22,28 @@
 
 enum { PROBE_LEAST = 64 << 20 }; /* bytes of rows */
 
-float drps_train_default_lr(const struct drps_plan_info *info, enum drps_optim_kind kind)
+/* The learning rate that is meant where none is given. */
+static float default_lr(const struct drps_plan_info *info, enum drps_optim_kind kind)
 {
     switch (kind) {
-    case DRPS_OPTIM_ADAGRAD: /* measured on MovieLens, CTR-like and text data: bench/quality.sh */
-        return strcmp(info->algo, "lmf") == 0  ? 0.1f
-               : strcmp(info->algo, "fm") == 0 ? 0.01f
-                                               : 0.05f;
+    case DRPS_OPTIM_ADAGRAD:
+        return drps_algorithm_find(info->algo)->adagrad_lr;
     case DRPS_OPTIM_FTRL:
         return 0.1f;
     case DRPS_OPTIM_SGD:
         break;
     }
-    /* The step is that of a sum over the batch, or those of a round, along up to one dense
-     * direction an entry: stay under its curvature. */
+    /* SGD steps a sum over a round's samples, whose entries may all lie along one dense direction:
+     * the step stays under the curvature there. */
     const double samples = info->samples ? (double)info->samples : 1;
     const double entries = 1 + (double)info->nnz / samples;
     return (float)(1 /
                    (entries * (double)(info->ranks.round_samples ? info->ranks.round_samples : 1)));
 }
 
-float drps_train_default_eps(const struct drps_plan_info *info, enum drps_optim_kind kind)
+static float default_eps(const struct drps_plan_info *info, enum drps_optim_kind kind)
 {
-    const int adagrad = kind == DRPS_OPTIM_ADAGRAD;
-    return adagrad && strcmp(info->algo, "lmf") == 0 ? 0.1f : 0; /* measured: docs/quality.md */
+    return kind == DRPS_OPTIM_ADAGRAD ? drps_algorithm_find(info->algo)->adagrad_eps : 0;
 }
 
 /* ---- Before anything starts ---- */
@@ -67,8 +65,7 @@ static int init_model(const struct drps_job *job, struct drps_model *model, stru
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "%s: rows of %u floats do not fit algorithm %s of rank %u",
                             job->plan->dir, info->dim, info->algo, info->rank);
-    model->has_bias =
-        info->tables_n && strcmp(info->tables[0].name, "bias") == 0 && info->tables[0].first == 0;
+    model->has_bias = drps_plan_has_bias(info);
     model->fixed_bias = info->lanes > 1;
     model->bias_start = best_constant(model->loss, info->label_mean);
     model->init_scale = job->options->init_scale;
@@ -79,10 +76,12 @@ static int init_model(const struct drps_job *job, struct drps_model *model, stru
 static int init_optim(const struct drps_job *job, struct drps_optim *optim, struct drps_err *err)
 {
     const struct drps_train_options *o = job->options;
-    int rc = drps_optim_init(optim, o->optimizer ? o->optimizer : "adagrad", err);
+    int rc = drps_optim_init(
+        optim, o->optimizer ? o->optimizer : drps_algorithm_find(job->plan->info.algo)->optimizer,
+        err);
     if (rc < 0) return rc;
-    optim->lr = o->lr > 0 ? o->lr : drps_train_default_lr(&job->plan->info, optim->kind);
-    const float eps = o->eps > 0 ? o->eps : drps_train_default_eps(&job->plan->info, optim->kind);
+    optim->lr = o->lr > 0 ? o->lr : default_lr(&job->plan->info, optim->kind);
+    const float eps = o->eps > 0 ? o->eps : default_eps(&job->plan->info, optim->kind);
     if (eps > 0) optim->eps = eps;
     optim->l1 = o->l1;
     optim->l2 = o->l2;

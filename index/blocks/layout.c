@@ -61,7 +61,7 @@ static int order_by_key(const struct layout_job *job, const struct drps_plan_inf
     if (!out->rows) return drps_err_set(err, -ENOMEM, "no memory for the order of rows");
     int rc = drps_names_open(job->io, job->from, &names, err);
     if (rc < 0) return rc;
-    if (strcmp(info->tables[0].name, "bias") == 0) out->rows[out->n++] = 0;
+    if (drps_plan_has_bias(info)) out->rows[out->n++] = 0;
     rc = drps_names_scan(names, add_row, out, err);
     drps_names_close(names);
     if (rc == 0 && out->n != out->most)

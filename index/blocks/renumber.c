@@ -235,7 +235,7 @@ int renumber(const struct drps_io *io, const char *from, const char *to,
                             .place = place,
                             .rows = (uint32_t)info->rows,
                             .steps = info->batches + info->eval_batches,
-                            .has_bias = strcmp(info->tables[0].name, "bias") == 0,
+                            .has_bias = drps_plan_has_bias(info),
                             .plain_bytes = (size_t)info->max_body_bytes};
     struct naming n = {.io = io,
                        .from = from,

@@ -48,6 +48,7 @@ extern const struct drps_stage_kind drps_plan_kind;
 
 /* A named range of placed ids: "bias" (the intercept, one row), "w", "wv", "user", "item";
  * "rows": users and items mixed by placement. */
+#define DRPS_PLAN_BIAS "bias"
 struct drps_table {
     char name[DRPS_PLAN_NAME_BYTES];
     uint64_t first, rows;
@@ -72,8 +73,8 @@ struct drps_plan_ranks {
  * of batches are those of all, so that all ranks choose alike. */
 struct drps_plan_info {
     char id[DRPS_PLAN_ID_BYTES];     /* hex hash of the plan's content */
-    char algo[DRPS_PLAN_NAME_BYTES]; /* lir lor svm lmf fm */
-    char loss[DRPS_PLAN_NAME_BYTES]; /* squared logistic hinge squared-hinge */
+    char algo[DRPS_PLAN_NAME_BYTES]; /* a name of drps_algorithm.h, as is the loss */
+    char loss[DRPS_PLAN_NAME_BYTES];
     char format[DRPS_PLAN_NAME_BYTES];
     char order[DRPS_PLAN_NAME_BYTES]; /* shuffled, given, grid */
     char blocks_by[DRPS_PLAN_NAME_BYTES];
@@ -138,6 +139,9 @@ int drps_plan_open_rank(const struct drps_io *io, const char *dir, uint32_t rank
 DRPS_MUST_CHECK
 int drps_plan_rank_dir(const char *dir, uint32_t rank, char out[DRPS_PLAN_PATH_BYTES],
                        struct drps_err *err);
+
+/* 1: row 0 is the intercept; 0: there is none. */
+int drps_plan_has_bias(const struct drps_plan_info *info);
 
 /* Tables must follow on each other, from row 0 on; *rows_out is how many they have. `path` is that
  * of the manifest, for the message. DRPS_E_CORRUPT. */

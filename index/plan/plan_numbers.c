@@ -5,6 +5,8 @@
  */
 #include "index/plan/plan_numbers.h"
 
+#include <string.h>
+
 #include "base/folder/drps_manifest.h"
 #include "index/plan/drps_batch.h"
 #include "index/plan/drps_names.h"
@@ -161,4 +163,9 @@ int plan_check_numbers(const struct drps_plan_info *i, const char *path, struct 
     if (rc == 0) rc = check_samples(i, &s, path, err);
     if (rc == 0) rc = check_rows(i, &s, path, err);
     return rc == 0 && several ? check_ranks(i, &s, path, err) : rc;
+}
+
+int drps_plan_has_bias(const struct drps_plan_info *info)
+{
+    return info->tables_n && strcmp(info->tables[0].name, DRPS_PLAN_BIAS) == 0;
 }

@@ -81,7 +81,7 @@ int verify_lanes(const struct drps_io *io, const char *dir, const struct drps_pl
                  struct drps_err *err)
 {
     struct verifier v = {.info = info, .steps = info->batches + info->eval_batches};
-    v.fixed = info->tables_n && strcmp(info->tables[0].name, "bias") == 0;
+    v.fixed = drps_plan_has_bias(info) ? 1 : 0;
     v.slice_rows = info->rows < SLICE_ROWS ? info->rows : SLICE_ROWS;
     v.table = drps_array_new((size_t)v.slice_rows, sizeof(*v.table));
     int rc = v.table

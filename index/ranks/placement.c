@@ -251,7 +251,7 @@ static int place_units(const struct placement_job *job, const struct drps_plan_i
     struct drps_placement placement;
     int rc = drps_rows_place(units, &options, &placement, err);
     if (rc < 0) return rc;
-    if (strcmp(info->tables[0].name, "bias") == 0) { /* whose block, and unit, is row 0 alone */
+    if (drps_plan_has_bias(info)) { /* whose block, and unit, is row 0 alone */
         placement.owner[0] = 0;
         units->hot[0] = 1;
     }
@@ -300,7 +300,7 @@ static size_t cut_blocks(const uint32_t *block, const struct owners *owners, uin
 /* Rows of several tables mix; the intercept stays where it was. */
 static void mix_tables(struct drps_plan_info *info)
 {
-    const size_t t = strcmp(info->tables[0].name, "bias") == 0;
+    const size_t t = drps_plan_has_bias(info) ? 1 : 0;
     if (info->tables_n <= t + 1) return;
     (void)snprintf(info->tables[t].name, sizeof(info->tables[t].name), "rows");
     info->tables[t].rows = info->rows - info->tables[t].first;

@@ -7,13 +7,8 @@
 #include "index/ranks/drps_placement.h"
 #include "index/run/run.h"
 
-enum { MIN_MEMORY_BYTES = 64 << 20, DEFAULT_RANK = 16 };
+enum { MIN_MEMORY_BYTES = 64 << 20 };
 enum { SEEK_NS = 40000, TRANSFER_BPS = 1200000000, TOP_K = 50 };
-
-int run_has_factors(const char *algo)
-{
-    return strcmp(algo, "lmf") == 0 || strcmp(algo, "fm") == 0;
-}
 
 static int check_order(struct drps_index_options *o, struct drps_err *err)
 {
@@ -25,7 +20,7 @@ static int check_order(struct drps_index_options *o, struct drps_err *err)
     if ((o->grid_users || o->grid_items) && !grid)
         return drps_err_set(err, DRPS_E_CONFIG, "--grid is for --order grid only, not for %s",
                             order);
-    if (grid && strcmp(o->algo, "lmf") != 0)
+    if (grid && !drps_algorithm_rates(drps_algorithm_find(o->algo)))
         return drps_err_set(err, DRPS_E_CONFIG,
                             "--order grid cuts the users and items of ratings into groups, so it "
                             "needs --algo lmf; for --algo %s use --order shuffled",
@@ -128,15 +123,13 @@ static int check_samples(const struct drps_index_options *o, struct drps_err *er
 
 int run_check_options(struct drps_index_options *o, struct drps_err *err)
 {
-    static const char *const algos[] = {"lir", "lor", "svm", "lmf", "fm"};
-    char text[32];
-    int known = 0;
+    const struct drps_algorithm *a = drps_algorithm_find(o->algo);
+    char text[32], names[DRPS_ALGORITHM_NAMES_BYTES];
 
-    for (size_t i = 0; o->algo && i < sizeof(algos) / sizeof(algos[0]); i++)
-        known |= strcmp(o->algo, algos[i]) == 0;
-    if (!known)
-        return drps_err_set(err, DRPS_E_CONFIG, "--algo must be one of lir, lor, svm, lmf, fm%s%s",
-                            o->algo ? ", not " : "", o->algo ? o->algo : "");
+    if (!a)
+        return drps_err_set(err, DRPS_E_CONFIG, "--algo must be one of %s%s%s",
+                            drps_algo_names(names), o->algo ? ", not " : "",
+                            o->algo ? o->algo : "");
     if (!o->inputs_n)
         return drps_err_set(err, DRPS_E_CONFIG, "no input: name at least one file, or - for stdin");
     if (o->tests_n && o->test_fraction > 0)
@@ -152,9 +145,9 @@ int run_check_options(struct drps_index_options *o, struct drps_err *err)
     rc = check_partition(o, err);
     if (rc == 0) rc = check_samples(o, err);
     if (rc < 0) return rc;
-    if (o->rank && !run_has_factors(o->algo))
-        return drps_err_set(err, DRPS_E_CONFIG, "--rank is for --algo lmf and fm only");
-    if (!o->rank && run_has_factors(o->algo)) o->rank = DEFAULT_RANK;
+    if (o->rank && !a->has_factors)
+        return drps_err_set(err, DRPS_E_CONFIG, "--rank: %s has no factors", a->name);
+    if (!o->rank && a->has_factors) o->rank = DRPS_FACTORS_DEFAULT;
     rc = check_blocks(&o->blocks, err);
     if (rc < 0) return rc;
     if (!o->memory_bytes) o->memory_bytes = drps_memory_available() / 2;

@@ -17,13 +17,13 @@ enum { MIN_BATCH = 100 };
 static int settle_labels(struct index_run *r, struct drps_err *err)
 {
     const struct label_set *set = &r->parsed.labels;
-    const char *algo = r->options.algo;
+    const struct drps_algorithm *a = drps_algorithm_find(r->options.algo);
     const char *task = r->options.task ? r->options.task : "auto";
-    int fm = strcmp(algo, "fm") == 0;
-    int wanted = strcmp(algo, "lor") == 0 || strcmp(algo, "svm") == 0 ||
-                 (fm && strcmp(task, "classification") == 0);
+    const int either = a->labels == DRPS_LABELS_EITHER;
+    const int wanted =
+        a->labels == DRPS_LABELS_CLASSES || (either && strcmp(task, "classification") == 0);
 
-    r->info->classification = wanted || (fm && strcmp(task, "auto") == 0 && set->n == 2);
+    r->info->classification = wanted || (either && strcmp(task, "auto") == 0 && set->n == 2);
     if (!r->info->classification) return 0;
     if (set->n == 1)
         return drps_err_set(err, DRPS_E_FORMAT,
@@ -37,7 +37,7 @@ static int settle_labels(struct index_run *r, struct drps_err *err)
                             "exactly two; for numbers "
                             "use --algo lir%s",
                             (double)set->values[0], (double)set->values[1], (double)set->values[2],
-                            algo, fm ? " or --task regression" : "");
+                            a->name, either ? " or --task regression" : "");
     r->info->label_negative = fminf(set->values[0], set->values[1]);
     r->info->label_positive = fmaxf(set->values[0], set->values[1]);
     const struct label_set *test = &r->parsed.test_labels;
@@ -51,24 +51,17 @@ static int settle_labels(struct index_run *r, struct drps_err *err)
     return 0;
 }
 
-static const char *default_loss(const struct index_run *r)
-{
-    if (r->options.loss) return r->options.loss;
-    if (strcmp(r->options.algo, "svm") == 0) return "hinge";
-    return r->info->classification ? "logistic" : "squared";
-}
-
 static int settle_loss(struct index_run *r, struct drps_err *err)
 {
-    const char *loss = default_loss(r);
-    const char *algo = r->options.algo;
-    int fits = strcmp(algo, "svm") == 0
-                   ? !strcmp(loss, "hinge") || !strcmp(loss, "squared-hinge")
-                   : !strcmp(loss, r->info->classification ? "logistic" : "squared");
+    const struct drps_algorithm *a = drps_algorithm_find(r->options.algo);
+    enum drps_loss loss = drps_algorithm_loss(a, r->info->classification);
+    const char *name = r->options.loss ? r->options.loss : drps_loss_name(loss);
+    const int fits = drps_loss_find(name, &loss) && drps_algorithm_has_loss(a, loss) &&
+                     drps_loss_is_classification(loss) == r->info->classification;
     if (!fits)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "--loss %s does not fit --algo %s with these labels", loss, algo);
-    (void)snprintf(r->info->loss, sizeof(r->info->loss), "%s", loss);
+                            "--loss %s does not fit --algo %s with these labels", name, a->name);
+    (void)snprintf(r->info->loss, sizeof(r->info->loss), "%s", name);
     return 0;
 }
 

@@ -38,14 +38,14 @@ static int relabel(struct index_run *r, struct drps_err *err)
 int phase_place(struct index_run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
-    uint64_t rows[2];
-    int lmf = strcmp(r->options.algo, "lmf") == 0;
+    const struct drps_algorithm *a = drps_algorithm_find(r->options.algo);
+    uint64_t rows[DRPS_ALGORITHM_TABLES];
 
-    if (!r->options.no_bias) add_table(info, "bias", 1);
+    if (!r->options.no_bias) add_table(info, DRPS_PLAN_BIAS, 1);
     int rc = dict_place(r->parsed.dict, r->batch_dir, (uint32_t)info->rows, rows, err);
     if (rc < 0) return rc;
-    add_table(info, lmf ? "user" : run_has_factors(r->options.algo) ? "wv" : "w", rows[0]);
-    if (lmf) add_table(info, "item", rows[1]);
+    for (size_t t = 0; t < DRPS_ALGORITHM_TABLES && a->tables[t]; t++)
+        add_table(info, a->tables[t], rows[t]);
     if (!info->rows)
         return drps_err_set(err, DRPS_E_FORMAT,
                             "no training sample has a feature, and there is no intercept");

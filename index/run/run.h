@@ -12,6 +12,7 @@
 #include "index/drps_index.h"
 #include "index/drps_progress.h"
 #include "index/order/drps_grid.h"
+#include "index/plan/drps_algorithm.h"
 #include "index/run/parts.h"
 #include "index/samples/drps_allot.h"
 #include "index/samples/drps_parse.h"
@@ -43,7 +44,6 @@ struct index_run {
 DRPS_MUST_CHECK
 int run_check_options(struct drps_index_options *o, struct drps_err *err);
 
-int run_has_factors(const char *algo);
 int run_is_grid(const struct drps_index_options *o);
 int run_places_samples(const struct drps_index_options *o); /* 0: batches go to workers in turn */
 

@@ -15,6 +15,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_rng.h"
+#include "index/plan/drps_algorithm.h"
 
 enum { PIECES = 2, GIVEN_TIME_SAMPLES = 8 /* in given order, of one time */ };
 
@@ -249,19 +250,20 @@ static int in_grid(const struct drps_index_options *o)
 static int open_dict(const struct drps_io *io, const struct drps_index_options *o, const char *dir,
                      struct parsed *p, struct drps_err *err)
 {
-    int lmf = strcmp(o->algo, "lmf") == 0;
+    const struct drps_algorithm *a = drps_algorithm_find(o->algo);
+    const int rates = drps_algorithm_rates(a);
     struct dict_options d = {.memory_bytes = o->memory_bytes / 2,
                              .strings = p->string_names,
-                             .table_by_field = lmf,
+                             .table_by_field = rates,
                              .by_hash = in_grid(o),
                              .order_seed = o->seed,
                              .hash_seed = o->reader.hash_seed};
-    if (lmf && strcmp(p->format, "ratings") != 0)
+    if (rates && strcmp(p->format, "ratings") != 0)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "--algo lmf needs ratings (user, item, rating); the input is in format "
+                            "--algo %s needs ratings (user, item, rating); the input is in format "
                             "%s: use --algo fm, "
                             "or --format ratings if the input was taken for something else",
-                            p->format);
+                            a->name, p->format);
     return dict_open(io, dir, &d, &p->dict, err);
 }
 

@@ -542,6 +542,28 @@ static void test_loss_sum_does_not_hide_nan(void **state)
     }
 }
 
+/* Each entry of the table is found by its name, and what it means by default is what it allows. */
+static void test_algorithms_fit_their_losses(void **state)
+{
+    (void)state;
+    assert_null(drps_algorithm_find("nosuch"));
+    assert_null(drps_algorithm_find(NULL));
+    for (int i = 0; i < DRPS_ALGOS; i++) {
+        const struct drps_algorithm *a = drps_algorithm((enum drps_algo)i);
+        const int real = a->labels != DRPS_LABELS_CLASSES, two = a->labels != DRPS_LABELS_REAL;
+        assert_int_equal(a->algo, i);
+        assert_ptr_equal(drps_algorithm_find(drps_algo_name(a->algo)), a);
+        assert_true(drps_algorithm_has_loss(a, a->loss_of_reals));
+        assert_true(drps_algorithm_has_loss(a, a->loss_of_classes));
+        if (drps_loss_is_classification(a->loss_of_reals) == real ||
+            drps_loss_is_classification(a->loss_of_classes) != two)
+            fail_msg("%s: losses %s and %s", a->name, drps_loss_name(a->loss_of_reals),
+                     drps_loss_name(a->loss_of_classes));
+        assert_int_equal(drps_algorithm_dim(a, 8), a->has_factors ? 9 : 1);
+        assert_non_null(a->tables[0]);
+    }
+}
+
 static void test_model_init_knows_what_fits(void **state)
 {
     static const struct {
@@ -686,6 +708,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_model_init_knows_what_fits),
         cmocka_unit_test(test_init_row_depends_on_seed_and_id_only),
         cmocka_unit_test(test_init_row_factors_are_uniform_and_weights_zero),
+        cmocka_unit_test(test_algorithms_fit_their_losses),
         cmocka_unit_test(test_init_row_intercept_starts_at_bias_start),
     };
 

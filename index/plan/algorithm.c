@@ -1,0 +1,151 @@
+/* The table of algorithms, and the names of losses. It needs nothing else of drps. */
+#include "index/plan/drps_algorithm.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LOSS(name) (1u << DRPS_LOSS_##name)
+
+/* AdaGrad's numbers were measured: docs/quality.md, bench/quality.sh. */
+static const struct drps_algorithm algorithms[DRPS_ALGOS] = {
+    [DRPS_ALGO_LIR] = {.algo = DRPS_ALGO_LIR,
+                       .name = "lir",
+                       .predictor = DRPS_PREDICTOR_LINEAR,
+                       .labels = DRPS_LABELS_REAL,
+                       .losses = LOSS(SQUARED),
+                       .loss_of_reals = DRPS_LOSS_SQUARED,
+                       .loss_of_classes = DRPS_LOSS_SQUARED,
+                       .tables = {"w"},
+                       .optimizer = "adagrad",
+                       .adagrad_lr = 0.05f},
+    [DRPS_ALGO_LOR] = {.algo = DRPS_ALGO_LOR,
+                       .name = "lor",
+                       .predictor = DRPS_PREDICTOR_LINEAR,
+                       .labels = DRPS_LABELS_CLASSES,
+                       .losses = LOSS(LOGISTIC),
+                       .loss_of_reals = DRPS_LOSS_LOGISTIC,
+                       .loss_of_classes = DRPS_LOSS_LOGISTIC,
+                       .tables = {"w"},
+                       .optimizer = "adagrad",
+                       .adagrad_lr = 0.05f},
+    [DRPS_ALGO_SVM] = {.algo = DRPS_ALGO_SVM,
+                       .name = "svm",
+                       .predictor = DRPS_PREDICTOR_LINEAR,
+                       .labels = DRPS_LABELS_CLASSES,
+                       .losses = LOSS(HINGE) | LOSS(SQUARED_HINGE),
+                       .loss_of_reals = DRPS_LOSS_HINGE,
+                       .loss_of_classes = DRPS_LOSS_HINGE,
+                       .tables = {"w"},
+                       .optimizer = "adagrad",
+                       .adagrad_lr = 0.05f},
+    [DRPS_ALGO_LMF] = {.algo = DRPS_ALGO_LMF,
+                       .name = "lmf",
+                       .predictor = DRPS_PREDICTOR_MF,
+                       .labels = DRPS_LABELS_REAL,
+                       .losses = LOSS(SQUARED),
+                       .loss_of_reals = DRPS_LOSS_SQUARED,
+                       .loss_of_classes = DRPS_LOSS_SQUARED,
+                       .has_factors = 1,
+                       .tables = {"user", "item"},
+                       .optimizer = "adagrad",
+                       .adagrad_lr = 0.1f,
+                       .adagrad_eps = 0.1f},
+    [DRPS_ALGO_FM] = {.algo = DRPS_ALGO_FM,
+                      .name = "fm",
+                      .predictor = DRPS_PREDICTOR_FM,
+                      .labels = DRPS_LABELS_EITHER,
+                      .losses = LOSS(LOGISTIC) | LOSS(SQUARED),
+                      .loss_of_reals = DRPS_LOSS_SQUARED,
+                      .loss_of_classes = DRPS_LOSS_LOGISTIC,
+                      .has_factors = 1,
+                      .tables = {"wv"},
+                      .optimizer = "adagrad",
+                      .adagrad_lr = 0.01f},
+};
+
+static const char *const losses[DRPS_LOSSES] = {
+    [DRPS_LOSS_SQUARED] = "squared",
+    [DRPS_LOSS_LOGISTIC] = "logistic",
+    [DRPS_LOSS_HINGE] = "hinge",
+    [DRPS_LOSS_SQUARED_HINGE] = "squared-hinge",
+};
+
+const struct drps_algorithm *drps_algorithm_find(const char *name)
+{
+    for (size_t i = 0; name && i < DRPS_ALGOS; i++)
+        if (strcmp(algorithms[i].name, name) == 0) return &algorithms[i];
+    return NULL;
+}
+
+const struct drps_algorithm *drps_algorithm(enum drps_algo algo)
+{
+    return &algorithms[algo];
+}
+
+int drps_algorithm_rates(const struct drps_algorithm *a)
+{
+    return a->tables[1] != NULL;
+}
+
+uint32_t drps_algorithm_dim(const struct drps_algorithm *a, uint32_t factors)
+{
+    return a->has_factors ? 1 + factors : 1;
+}
+
+enum drps_loss drps_algorithm_loss(const struct drps_algorithm *a, int classification)
+{
+    return classification ? a->loss_of_classes : a->loss_of_reals;
+}
+
+int drps_algorithm_has_loss(const struct drps_algorithm *a, enum drps_loss loss)
+{
+    return (a->losses & 1u << loss) != 0;
+}
+
+const char *drps_algo_name(enum drps_algo algo)
+{
+    return (size_t)algo < DRPS_ALGOS ? algorithms[algo].name : "unknown";
+}
+
+const char *drps_loss_name(enum drps_loss loss)
+{
+    return (size_t)loss < DRPS_LOSSES ? losses[loss] : "unknown";
+}
+
+int drps_loss_find(const char *name, enum drps_loss *loss_out)
+{
+    for (size_t i = 0; i < DRPS_LOSSES; i++)
+        if (strcmp(losses[i], name) == 0) {
+            *loss_out = (enum drps_loss)i;
+            return 1;
+        }
+    return 0;
+}
+
+int drps_loss_is_classification(enum drps_loss loss)
+{
+    return loss != DRPS_LOSS_SQUARED;
+}
+
+/* Appends a name to the list that `out` holds; what does not fit is cut. */
+static void append(char out[DRPS_ALGORITHM_NAMES_BYTES], const char *name)
+{
+    const size_t used = strlen(out);
+    (void)snprintf(out + used, DRPS_ALGORITHM_NAMES_BYTES - used, "%s%s", used ? ", " : "", name);
+}
+
+const char *drps_algo_names(char out[DRPS_ALGORITHM_NAMES_BYTES])
+{
+    out[0] = '\0';
+    for (size_t i = 0; i < DRPS_ALGOS; i++)
+        append(out, algorithms[i].name);
+    return out;
+}
+
+const char *drps_loss_names(char out[DRPS_ALGORITHM_NAMES_BYTES])
+{
+    out[0] = '\0';
+    for (size_t i = 0; i < DRPS_LOSSES; i++)
+        append(out, losses[i]);
+    return out;
+}

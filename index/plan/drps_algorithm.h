@@ -1,0 +1,73 @@
+/*
+ * The algorithms, described: which losses, labels, rows and data go with each. Making a plan and
+ * training read this one table. A new algorithm is a new entry of it and, where its scores are a
+ * new function of the rows, a predictor with its kernels in engine/model/model.c.
+ *
+ * A score is what a predictor makes of a sample's rows; a loss turns score and label into a number:
+ *   lir = linear + squared          svm = linear + hinge or squared hinge
+ *   lor = linear + logistic         lmf = mf + squared          fm = fm + logistic or squared
+ */
+#ifndef DRPS_INDEX_PLAN_ALGORITHM_H
+#define DRPS_INDEX_PLAN_ALGORITHM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum drps_algo { DRPS_ALGO_LIR, DRPS_ALGO_LOR, DRPS_ALGO_SVM, DRPS_ALGO_LMF, DRPS_ALGO_FM };
+enum drps_loss { DRPS_LOSS_SQUARED, DRPS_LOSS_LOGISTIC, DRPS_LOSS_HINGE, DRPS_LOSS_SQUARED_HINGE };
+enum { DRPS_ALGOS = DRPS_ALGO_FM + 1, DRPS_LOSSES = DRPS_LOSS_SQUARED_HINGE + 1 };
+
+enum drps_predictor { DRPS_PREDICTOR_LINEAR, DRPS_PREDICTOR_MF, DRPS_PREDICTOR_FM };
+
+/* What labels an algorithm takes; with either, the task or the data decides. */
+enum drps_labels { DRPS_LABELS_REAL, DRPS_LABELS_CLASSES, DRPS_LABELS_EITHER };
+
+/* Factors of a row where nothing is said, and at most. */
+enum { DRPS_FACTORS_DEFAULT = 16, DRPS_FACTORS_MAX = 4096 };
+
+/* Rows have a table for each kind of feature: one, or one of users and one of items. */
+enum { DRPS_ALGORITHM_TABLES = 2 };
+
+struct drps_algorithm {
+    enum drps_algo algo;
+    const char *name;
+    enum drps_predictor predictor;
+    enum drps_labels labels;
+    unsigned losses; /* bit i is set if the algorithm can have loss i */
+    /* The loss that is meant where none is named, by what the labels are. */
+    enum drps_loss loss_of_reals, loss_of_classes;
+    int has_factors; /* 1: a row is a weight (or bias) and the factors; 0: a weight alone */
+    /* Names of the tables behind the intercept. With two of them, samples are ratings: a user, an
+     * item and a number. */
+    const char *tables[DRPS_ALGORITHM_TABLES];
+    const char *optimizer; /* the one that is meant where none is named */
+    float adagrad_lr;      /* learning rate with AdaGrad where none is given */
+    float adagrad_eps;     /* its eps where none is given; 0: the optimizer's own */
+};
+
+/* The entry of an algorithm, static; NULL if there is none of this name (or `name` is NULL). */
+const struct drps_algorithm *drps_algorithm_find(const char *name);
+const struct drps_algorithm *drps_algorithm(enum drps_algo algo);
+
+/* 1: samples are a user, an item and a rating; 0: any number of features and a label. */
+int drps_algorithm_rates(const struct drps_algorithm *a);
+
+/* Floats of a row's parameters, with `factors` of them; 0 for algorithms without. */
+uint32_t drps_algorithm_dim(const struct drps_algorithm *a, uint32_t factors);
+
+enum drps_loss drps_algorithm_loss(const struct drps_algorithm *a, int classification);
+int drps_algorithm_has_loss(const struct drps_algorithm *a, enum drps_loss loss);
+
+const char *drps_algo_name(enum drps_algo algo); /* "unknown" outside of the enumeration */
+const char *drps_loss_name(enum drps_loss loss);
+/* 1: found; 0: there is none of this name. */
+int drps_loss_find(const char *name, enum drps_loss *loss_out);
+/* 1: the loss takes labels of -1 and +1; 0: real numbers. */
+int drps_loss_is_classification(enum drps_loss loss);
+
+/* Names for messages: "lir, lor, svm, lmf, fm" and "squared, logistic, hinge, squared-hinge". */
+enum { DRPS_ALGORITHM_NAMES_BYTES = 80 };
+const char *drps_algo_names(char out[DRPS_ALGORITHM_NAMES_BYTES]);
+const char *drps_loss_names(char out[DRPS_ALGORITHM_NAMES_BYTES]);
+
+#endif
