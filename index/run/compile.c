@@ -222,7 +222,7 @@ static int begin(struct run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
     int rc = run_check_options(&r->options, err);
-    info->dim = 1 + r->options.rank;
+    info->dim = 1 + r->options.factors;
     info->block_bytes = r->options.blocks.bytes ? r->options.blocks.bytes : BLOCK_BYTES;
     if (rc == 0 && r->options.blocks.calibrate) rc = calibrate(r, err);
     if (rc == 0)
@@ -232,7 +232,7 @@ static int begin(struct run *r, struct drps_err *err)
     (void)snprintf(info->algo, sizeof(info->algo), "%s", r->options.algo);
     (void)snprintf(info->order, sizeof(info->order), "%s",
                    r->options.order ? r->options.order : "shuffled");
-    info->rank = r->options.rank;
+    info->factors = r->options.factors;
     info->row_bytes = info->dim * sizeof(float) * 2;
     info->seed = r->options.seed;
     info->hash_seed = r->options.reader.hash_seed;

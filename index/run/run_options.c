@@ -7,7 +7,7 @@
 #include "index/ranks/drps_placement.h"
 #include "index/run/run.h"
 
-enum { MIN_MEMORY_BYTES = 64 << 20, DEFAULT_RANK = 16 };
+enum { MIN_MEMORY_BYTES = 64 << 20, DEFAULT_FACTORS = 16 };
 enum { SEEK_NS = 40000, TRANSFER_BPS = 1200000000, TOP_K = 50 };
 
 int run_has_factors(const char *algo)
@@ -152,9 +152,9 @@ int run_check_options(struct drps_index_options *o, struct drps_err *err)
     rc = check_partition(o, err);
     if (rc == 0) rc = check_samples(o, err);
     if (rc < 0) return rc;
-    if (o->rank && !run_has_factors(o->algo))
-        return drps_err_set(err, DRPS_E_CONFIG, "--rank is for --algo lmf and fm only");
-    if (!o->rank && run_has_factors(o->algo)) o->rank = DEFAULT_RANK;
+    if (o->factors && !run_has_factors(o->algo))
+        return drps_err_set(err, DRPS_E_CONFIG, "--factors is for --algo lmf and fm only");
+    if (!o->factors && run_has_factors(o->algo)) o->factors = DEFAULT_FACTORS;
     rc = check_blocks(&o->blocks, err);
     if (rc < 0) return rc;
     if (!o->memory_bytes) o->memory_bytes = drps_memory_available() / 2;
