@@ -11,7 +11,7 @@
 #   --builders "none id random frequency pattern topk greedy auto"        topk: 1000 rows kept, k = 50
 #   --store file|rocksdb|leveldb (io, prune: file), --share N (io, prune: rows in 1/8), --samples N (ctr, uniform: 400K)
 #   --iops N, --mbps N (io: a disk throttled to so many requests and MB a second in each direction, for which blocks are
-#                       built; needs root and blkio of cgroup v1), --batch N, --rank N, --block-size SIZE (of all sets), --seconds N (io: stop a run after so long: 600)
+#                       built; needs root and blkio of cgroup v1), --batch N, --factors N, --block-size SIZE (of all sets), --seconds N (io: stop a run after so long: 600)
 #   --data DIR (../shared/data), --png FILE (docs/blocks.png)
 # In `cost`, "Eq. 1" is the paper's: every block of every batch is one request; "in runs" reads a batch's blocks sorted,
 # through gaps of a request's worth of bytes. Percentages are of one row a block, and of pages by id read in runs.
@@ -25,7 +25,7 @@ shift
 declare -A option=()
 while (($#)); do
     case ${1#--} in
-    sets | builders | store | share | samples | data | png | iops | mbps | batch | rank | block-size | seconds) ;;
+    sets | builders | store | share | samples | data | png | iops | mbps | batch | factors | block-size | seconds) ;;
     *) usage >&2 && exit 2 ;;
     esac
     (($# > 1)) || { echo "$1: the value is missing" >&2 && exit 2; }
@@ -51,7 +51,7 @@ note() { echo "$(date +%T) $*" >&2; }
 generate() { # SET OPTION...: sets `text`
     text=$work/$1.txt
     [[ -e $text ]] && return
-    "$tools/drps-gen" "${@:2}" --seed 1 -o "$text.new" --quiet
+    "$tools/drps-gen" "${@:2}" --seed 1 -o "$text.new" --force --quiet
     mv "$text.new" "$text"
 }
 unpack() { # SET GLOB: sets `text`; 1 when the set is not there
@@ -63,21 +63,21 @@ unpack() { # SET GLOB: sets `text`; 1 when the set is not there
 }
 # Rows of 68 bytes, as in the paper's factor models: 8 factors, a weight, and AdaGrad's state come to 72.
 load() { # SET: sets `text` and `how`, options of drps-index; 1 when the set is not there
-    how=(--algo fm --rank 8 --batch-size 1000)
+    how=(--algo fm --factors 8 --batch-size 1000)
     case $1 in
     ctr) generate ctr ctr --samples "$samples" --fields 39 --rows 2M --zipf 1.05 ;;
     uniform) generate uniform ctr --samples "$samples" --fields 39 --rows 200K --zipf 0 ;;
-    ratings) generate ratings matrix --users 60K --items 20K --ratings 3M && how=(--algo lmf --rank 8 --batch-size 1000) ;;
-    ml1m) unpack ml1m 'ml-1m/ratings*.xz' && how=(--algo lmf --rank 8 --batch-size 100) ;;
-    frappe) unpack frappe 'frappe/*test*.xz' && how=(--algo fm --rank 8 --batch-size 100) ;;
-    ipinyou) unpack ipinyou 'ipinyou/train*.xz' && how=(--algo fm --rank 8 --batch-size 100) ;;
-    criteo) unpack criteo 'criteo-sample/criteo.train*.xz' && how=(--algo fm --rank 8 --batch-size 100) ;;
-    imdb) unpack imdb 'imdb/imdb.train*.xz' && how=(--algo fm --rank 8 --batch-size 100) ;;
-    20news) unpack 20news '20news/*train*.xz' && how=(--algo fm --rank 8 --task regression --batch-size 100) ;;
+    ratings) generate ratings matrix --users 60K --items 20K --ratings 3M && how=(--algo lmf --factors 8 --batch-size 1000) ;;
+    ml1m) unpack ml1m 'ml-1m/ratings*.xz' && how=(--algo lmf --factors 8 --batch-size 100) ;;
+    frappe) unpack frappe 'frappe/*test*.xz' && how=(--algo fm --factors 8 --batch-size 100) ;;
+    ipinyou) unpack ipinyou 'ipinyou/train*.xz' && how=(--algo fm --factors 8 --batch-size 100) ;;
+    criteo) unpack criteo 'criteo-sample/criteo.train*.xz' && how=(--algo fm --factors 8 --batch-size 100) ;;
+    imdb) unpack imdb 'imdb/imdb.train*.xz' && how=(--algo fm --factors 8 --batch-size 100) ;;
+    20news) unpack 20news '20news/*train*.xz' && how=(--algo fm --factors 8 --task regression --batch-size 100) ;;
     *) echo "bench: no set named $1" >&2 && exit 2 ;;
     esac
     [[ -z ${option[batch]:-} ]] || how+=(--batch-size "${option[batch]}")
-    [[ -z ${option[rank]:-} ]] || how+=(--rank "${option[rank]}")
+    [[ -z ${option[factors]:-} ]] || how+=(--factors "${option[factors]}")
     [[ -z ${option[block-size]:-} ]] || how+=(--block-size "${option[block-size]}")
 }
 
@@ -217,7 +217,7 @@ large() {
     echo "| --- | --- | --- | --- | --- | --- | --- | --- |"
     for name in 10M:4M 100M:20M; do
         rows=${name%:*} samples=${name#*:}
-        how=(--algo fm --rank 8 --batch-size 1000)
+        how=(--algo fm --factors 8 --batch-size 1000)
         generate "large-$rows" ctr --samples "$samples" --fields 39 --rows "$rows" --zipf 1.05
         local id=0
         for builder in id none pattern auto; do

@@ -34,7 +34,7 @@ plan() {
     [[ $1 != topk ]] || kind+=(--prune-to 1000)
     [[ -e $text ]] || "$tools/drps-gen" ctr --samples "${option[samples]}" --fields 39 --rows "${option[rows]}" --zipf 1.05 \
         --seed 1 -o "$text" --quiet 1>&2
-    [[ -e $plan ]] || "$tools/drps-index" "$text" --algo fm --rank 16 --batch-size "${option[batch]}" --memory 2G \
+    [[ -e $plan ]] || "$tools/drps-index" "$text" --algo fm --factors 16 --batch-size "${option[batch]}" --memory 2G \
         "${kind[@]}" -o "$plan" --quiet 1>&2
     echo "$plan"
 }

@@ -5,7 +5,7 @@
 # All ranks share this machine's cores: what is seen is what rounds cost, not what more machines bring.
 . "$(dirname "$0")/lib.sh"
 rounds=${1:-3}
-"$tools/drps-gen" ctr --samples "${DRPS_BENCH_SAMPLES:-400K}" --fields 20 --rows 500K --seed 1 -o "$work/ctr.svm" --quiet
+"$tools/drps-gen" ctr --samples "${DRPS_BENCH_SAMPLES:-400K}" --fields 20 --rows 500K --seed 1 -o "$work/ctr.svm" --force --quiet
 
 # measure PLAN TRAIN-OPTIONS...: "samples/s sent-MB forecast-MB waiting-share", of the second epoch and of all ranks
 measure() {
@@ -34,6 +34,6 @@ while read -r name round options; do
 done <<'CASES'
 lor,round-1000 1000 --algo lor
 lor,round-10000 10000 --algo lor
-fm-16,round-2000 2000 --algo fm --rank 16
-fm-64,round-2000 2000 --algo fm --rank 64
+fm-16,round-2000 2000 --algo fm --factors 16
+fm-64,round-2000 2000 --algo fm --factors 64
 CASES

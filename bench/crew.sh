@@ -21,7 +21,7 @@ load() { # SET: sets `how`, data and options of drps-index
     *) fail "no set named $1" ;;
     esac
     [[ -e ${how[0]} ]] || { echo "crew.sh: no ${how[0]}: left out" >&2 && return 1; }
-    how+=(--rank 8 --batch-size 100 --no-forecast)
+    how+=(--factors 8 --batch-size 100 --no-forecast)
 }
 
 # build RANKS BUILDER: $work/plan; its summary in $work/index.json, what ranks say in $work/err-R

@@ -9,12 +9,12 @@ data=${1:-$root/../shared/data}
 [[ -d $data/ml-1m ]] || { echo "bench: no ml-1m in $data" >&2; exit 77; }
 orders=(shuffled grid:16 grid) # grid: as drps-index chooses
 xz -dc "$data/ml-1m/ratings.tsv.xz" >"$work/ml-1m.tsv"
-"$tools/drps-gen" matrix --users 60K --items 20K --ratings "${2:-5M}" --rank 8 --seed 1 -o "$work/matrix.tsv" --quiet
+"$tools/drps-gen" matrix --users 60K --items 20K --ratings "${2:-5M}" --factors 8 --seed 1 -o "$work/matrix.tsv" --force --quiet
 
 compile() { # SET RANK BATCH ORDER: a plan, and its summary in index.json
     local order=(--order "${4%%:*}")
     [[ $4 = *:* ]] && order+=(--grid "${4##*:}")
-    "$tools/drps-index" "$work/$1.tsv" --algo lmf --rank "$2" --batch-size "$3" --test-fraction 0.1 "${order[@]}" \
+    "$tools/drps-index" "$work/$1.tsv" --algo lmf --factors "$2" --batch-size "$3" --test-fraction 0.1 "${order[@]}" \
         -o "$work/plan" --force --quiet --json >"$work/index.json"
 }
 
@@ -38,7 +38,7 @@ chosen() { # SET BATCH SHARE
     compile "$1" 64 "$2" shuffled
     rows=$(jq .rows "$work/index.json")
     memory=$((48 * 1048576 + rows / $3 * (8 * (rank + 1) + 45) * 100 / 72))
-    "$tools/drps-index" "$work/$1.tsv" --algo lmf --rank $rank --batch-size "$2" --test-fraction 0.1 --order grid \
+    "$tools/drps-index" "$work/$1.tsv" --algo lmf --factors $rank --batch-size "$2" --test-fraction 0.1 --order grid \
         --memory $memory -o "$work/plan" --force --quiet
     jq -r '"\(.grid_users),\(.grid_items)"' "$work/plan/plan.json"
 }

@@ -213,11 +213,11 @@ killed() { # PLAN R
 echo "$hosts hosts on $(nproc) cores, load $(cut -d ' ' -f 1-3 /proc/loadavg), links of $rate Mbit/s," \
     "$memory MiB each, $samples samples, $epochs epochs"
 make_hosts
-"$tools/drps-gen" ctr --samples "$samples" --fields 20 --rows 500K --seed 1 -o "$work/ctr.svm" --quiet
-"$tools/drps-gen" matrix --users 20K --items 5K --ratings "$samples" --seed 1 -o "$work/ratings.tsv" --quiet
+"$tools/drps-gen" ctr --samples "$samples" --fields 20 --rows 500K --seed 1 -o "$work/ctr.svm" --force --quiet
+"$tools/drps-gen" matrix --users 20K --items 5K --ratings "$samples" --seed 1 -o "$work/ratings.tsv" --force --quiet
 make_plan lr 2000 "$work/ctr.svm" --algo lor
-make_plan lmf-64 2000 "$work/ratings.tsv" --algo lmf --rank 64
-make_plan fm-16 2000 "$work/ctr.svm" --algo fm --rank 16
+make_plan lmf-64 2000 "$work/ratings.tsv" --algo lmf --factors 64
+make_plan fm-16 2000 "$work/ctr.svm" --algo fm --factors 16
 for sync in "${syncs[@]}"; do
     for plan in lr lmf-64 fm-16; do
         for how in keys insecure; do run_case $plan $how; done

@@ -11,7 +11,7 @@ epochs=${1:-4}
 
 ratings_text() {
     local text=$work/ratings.txt
-    [[ -e $text ]] || "$tools/drps-gen" matrix --users 100K --items 20K --ratings "${DRPS_BENCH_RATINGS:-9M}" --rank 16 \
+    [[ -e $text ]] || "$tools/drps-gen" matrix --users 100K --items 20K --ratings "${DRPS_BENCH_RATINGS:-9M}" --factors 16 \
         --noise 0.6 --seed 1 -o "$text.new" 1>&2
     [[ -e $text ]] || mv "$text.new" "$text"
     echo "$text"
@@ -41,7 +41,7 @@ while read -r algo rank batch entries; do
     if [[ ! -e $plan ]]; then
         order=()
         if [[ $algo = lmf ]]; then text=$(ratings_text) order=(--order grid --grid 8 --lanes 4); else text=$(ctr_text); fi
-        "$tools/drps-index" "$text" --algo "$algo" $([[ $rank = 0 ]] || echo --rank "$rank") --batch-size "$batch" "${order[@]}" \
+        "$tools/drps-index" "$text" --algo "$algo" $([[ $rank = 0 ]] || echo --factors "$rank") --batch-size "$batch" "${order[@]}" \
             --test-fraction 0.02 -o "$plan" --quiet >/dev/null
     fi
     train "$algo $rank" "$plan" "$entries" 0 1

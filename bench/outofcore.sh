@@ -9,7 +9,7 @@ engines=${3:-rocksdb leveldb}
 text=$work/ooc.tsv
 plan=$work/plan-ooc
 [[ -e $text ]] || "$tools/drps-gen" matrix --users 120K --items 30K --ratings "$ratings" --seed 2 -o "$text" 1>&2
-"$tools/drps-index" "$text" --algo lmf --rank 512 --batch-size 200 --test-fraction 0.02 -o "$plan" --force --quiet --json \
+"$tools/drps-index" "$text" --algo lmf --factors 512 --batch-size 200 --test-fraction 0.02 -o "$plan" --force --quiet --json \
     >"$work/index.json"
 model=$(jq '.rows * 4104' "$work/index.json") # 513 floats and as many of AdaGrad
 budget=$((model / ratio))

@@ -22,7 +22,7 @@ unpacked() {
 
 run clicks ctr 300000 100 4096
 run clicks-rows ctr 300000 100 68 # a unit a row: about 100 K units
-"$tools/drps-gen" ctr --samples 200K --rows 500K --seed 1 --quiet -o "$work/independent.svm"
+"$tools/drps-gen" ctr --samples 200K --rows 500K --seed 1 --force --quiet -o "$work/independent.svm"
 run independent libsvm "$work/independent.svm" 100 4096
 if [[ -d $data/ml-1m ]]; then
     run ml-1m ratings "$(unpacked "$data/ml-1m/ratings.tsv.xz")" 100 68 # ratings: rows are large, a unit each

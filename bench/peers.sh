@@ -277,7 +277,7 @@ vw_data() {
     done
 }
 ratings_data() {
-    [[ -e b.train ]] || "$tools/drps-gen" matrix --users 100K --items 20K --ratings "$ratings" --rank 16 --noise 0.6 --seed 1 \
+    [[ -e b.train ]] || "$tools/drps-gen" matrix --users 100K --items 20K --ratings "$ratings" --factors 16 --noise 0.6 --seed 1 \
         -o b.train --test-samples $((ratings / 10)) --test-output b.test --quiet
 }
 
@@ -334,7 +334,7 @@ case_text() {
 case_fm() {
     has xlearn_train || has difacto || return 0
     ctr_data
-    drps_index fm fm --rank 8 || return
+    drps_index fm fm --factors 8 || return
     local one
     if has xlearn_train; then
         last_drps=''
@@ -355,15 +355,15 @@ case_lmf() {
     has mf-train || return 0
     ratings_data
     local count=$((ratings - ratings / 10))
-    drps_index lmf lmf --rank 16 --order grid --grid 16,16 --lanes 4 || return # sub-cells that fit caches and share no row, as the blocks of LIBMF
+    drps_index lmf lmf --factors 16 --order grid --grid 16,16 --lanes 4 || return # sub-cells that fit caches and share no row, as the blocks of LIBMF
     compare "MF k=16, an epoch, 1 thread (loss: RMSE)" 2 $count ratings "LIBMF" "libmf 1 b 0.1 2 12" \
         "drps_epoch 1 lmf 12 ${lmf_options[*]}"
     compare "MF k=16, an epoch, 2 threads (loss: RMSE)" 2 $count ratings "LIBMF" "libmf 2 b 0.1 2 12" \
         "drps_epoch 2 lmf 12 ${lmf_options[*]}"
     compare "MF k=16, loading the text / text to plan, 1 core" 4 "$ratings" ratings "LIBMF" "libmf_load_time 1 b 0.1 2 12" \
-        "drps_index_time 1 lmf lmf --rank 16"
+        "drps_index_time 1 lmf lmf --factors 16"
     compare "MF k=16, loading the text / text to plan, 2 cores" 6 "$ratings" ratings "LIBMF" "libmf_load_time 2 b 0.1 2 12" \
-        "drps_index_time 2 lmf lmf --rank 16"
+        "drps_index_time 2 lmf lmf --factors 16"
 }
 
 case_ml1m() {
@@ -371,7 +371,7 @@ case_ml1m() {
     local file=$data/ml-1m/ratings.tsv.xz
     [[ -n $data && -e $file ]] || { echo && echo "ml-1m: skipped, no --data folder with ml-1m/ratings.tsv.xz" && return 0; }
     xz -dc "$file" | awk 'BEGIN {srand(1)} {print > (rand() < 0.1 ? "m.test" : "m.train")}'
-    "$tools/drps-index" m.train --test m.test --algo lmf --rank 16 --batch-size 1000 -o plan-m --force --quiet
+    "$tools/drps-index" m.train --test m.test --algo lmf --factors 16 --batch-size 1000 -o plan-m --force --quiet
     compare "ml-1m, rank 16, an epoch of 30, 1 thread (loss: best RMSE; bar 0.856, aim 0.848)" - "$(wc -l <m.train)" ratings \
         "LIBMF" "libmf 1 m 0.05 10 30" "drps_epoch 1 m 30 ${lmf_options[*]}"
 }
@@ -393,7 +393,7 @@ ooc_drps() {
     local status=0 plan=ooc
     # Windows are cut when indexing, for this memory; indexing itself needs 64 MiB.
     around=()
-    drps_index ooc fm --rank 8 --memory "$(max "$1" 67108864)" || plan=fm
+    drps_index ooc fm --factors 8 --memory "$(max "$1" 67108864)" || plan=fm
     around=(in_cgroup $(($1 * 11 / 10)) timeout "$limit_s")
     drps_train $plan 2 1 "${fm_options[@]}" --store auto --memory "$1" || status=$?
     around=()
@@ -484,10 +484,10 @@ case_ooc() {
     if has vw; then vw_data; fi
     if has mf-train; then ratings_data; fi
     if has ffm-train; then
-        "$tools/drps-gen" ctr --samples "$train" --fields 39 --rows 5M --zipf 1.05 --seed 1 --format libffm -o a.train.ffm --quiet
+        "$tools/drps-gen" ctr --samples "$train" --fields 39 --rows 5M --zipf 1.05 --seed 1 --format libffm -o a.train.ffm --force --quiet
     fi
     on 2
-    drps_index fm fm --rank 8 || return
+    drps_index fm fm --factors 8 || return
     drps_train fm 2 1 "${fm_options[@]}" --store resident || return
     state=$(jq '.rows * .row_bytes' drps.log)
     loss_in_memory=$(jq '.epochs[0].test_loss' drps.log)

@@ -22,11 +22,11 @@ run() { # NAME INDEX-OPTIONS...
 
 echo "| set | rows by, samples | MB pulled, all | MB pulled and served, most of a machine | row uses: max/avg | rows: max/avg | block uses | I/Os | s (batch and block phases) |"
 echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
-"$tools/drps-gen" ctr --samples 400K --fields 20 --rows 500K --seed 1 -o "$work/ctr.svm" --quiet
+"$tools/drps-gen" ctr --samples 400K --fields 20 --rows 500K --seed 1 -o "$work/ctr.svm" --force --quiet
 run CTR "$work/ctr.svm" --algo lor --batch-size 2000
 if [[ -d $data/ml-1m ]]; then
     xz -dc "$data/ml-1m/ratings.tsv.xz" >"$work/ratings.tsv"
-    run ml-1m "$work/ratings.tsv" --algo lmf --rank 16 --batch-size 2000
+    run ml-1m "$work/ratings.tsv" --algo lmf --factors 16 --batch-size 2000
 else
     echo "bench: no ml-1m in $data: CTR only" >&2
 fi

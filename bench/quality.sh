@@ -92,5 +92,5 @@ row abalone-lir abalone 11 squared "1 10 100 1000" --algo lir -- --epochs 300 --
 # No exact reference is packaged for these two; figures to compare with are in bench/RESULTS.md.
 xz -dc "$data/ml-1m/ratings.tsv.xz" >ml1m.all
 awk 'BEGIN {srand(1)} {print > (rand() < 0.1 ? "ml1m.test" : "ml1m.train")}' ml1m.all
-echo "ml1m-lmf       rank 16 loss $(ours ml1m-lmf ml1m --algo lmf --rank 16 --batch-size 1000 -- --epochs 30 --lr 0.05 --l2 0.05), best RMSE $(cut -f6 curves/ml1m-lmf.tsv | sort -n | head -1)"
-echo "frappe-fm      rank 8  loss $(ours frappe-fm frappe --algo fm --rank 8 -- --epochs 20 --lr 0.1 --l2 0.001)"
+echo "ml1m-lmf       rank 16 loss $(ours ml1m-lmf ml1m --algo lmf --factors 16 --batch-size 1000 -- --epochs 30 --lr 0.05 --l2 0.05), best RMSE $(cut -f6 curves/ml1m-lmf.tsv | sort -n | head -1)"
+echo "frappe-fm      rank 8  loss $(ours frappe-fm frappe --algo fm --factors 8 -- --epochs 20 --lr 0.1 --l2 0.001)"

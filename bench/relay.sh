@@ -17,7 +17,7 @@
 #   --sets "64:300K:60K:30M 2000:30K:10K:2M"  ratings: rank, users, items, ratings (50 or more a row, as the usual sets have);
 #   --grid U,I (as drps-index chooses)
 #   --iops N (200), --mbps N (150), --extra "OPTIONS"  slow: a second row with these options of drps-train
-#   --users N (2700K), --items N (10K), --ratings N (8M), --rank N (2000), --memory SIZE (2G), --grid U,I (as drps-index chooses),
+#   --users N (2700K), --items N (10K), --ratings N (8M), --factors N (2000), --memory SIZE (2G), --grid U,I (as drps-index chooses),
 #   --optimizer sgd|adagrad|ftrl  huge: 1, 2 or 3 floats a parameter (adagrad)
 #   --export yes|no|auto  huge; auto: yes if the disk has room for it, else the run ends with the epoch
 #   --png FILE (docs/relay.png)
@@ -33,7 +33,7 @@ declare -A option=()
 while (($#)); do
     case ${1#--} in
     scratch | samples | rows | models | epochs | rounds | share | shares | batch | seconds | sets | grid | iops | mbps | extra | \
-        users | items | ratings | rank | memory | export | png | optimizer) ;;
+        users | items | ratings | factors | memory | export | png | optimizer) ;;
     *) usage >&2 && exit 2 ;;
     esac
     (($# > 1)) || { echo "$1: the value is missing" >&2 && exit 2; }
@@ -71,7 +71,7 @@ compile() {
 ctr() { # SAMPLES: the text of CTR-like data
     local text=$work/ctr-$1-${option[rows]:-10M}.svm
     if [[ ! -e $text ]]; then
-        "$tools/drps-gen" ctr --samples "$1" --fields 39 --rows "${option[rows]:-10M}" --zipf 1.05 --seed 1 -o "$text.new" --quiet
+        "$tools/drps-gen" ctr --samples "$1" --fields 39 --rows "${option[rows]:-10M}" --zipf 1.05 --seed 1 -o "$text.new" --force --quiet
         mv "$text.new" "$text"
     fi
     echo "$text"
@@ -80,7 +80,7 @@ ctr() { # SAMPLES: the text of CTR-like data
 ctr_plan() { # MODEL (algorithm:rank) SAMPLES [OPTION...]: sets `plan`
     local rank=() algo=${1%:*} text
     text=$(ctr "$2")
-    [[ ${1#*:} = 0 ]] || rank=(--rank "${1#*:}")
+    [[ ${1#*:} = 0 ]] || rank=(--factors "${1#*:}")
     plan=$1-$2${3:+-${*:4}}
     compile "$plan" "$text" --algo "$algo" "${rank[@]}" --batch-size "$batch" --test-fraction 0.02 --memory 4G "${@:3}"
 }
@@ -88,7 +88,7 @@ ctr_plan() { # MODEL (algorithm:rank) SAMPLES [OPTION...]: sets `plan`
 ratings_text() { # USERS ITEMS RATINGS
     local text=$work/ratings-$1-$2-$3.tsv
     if [[ ! -e $text ]]; then
-        "$tools/drps-gen" matrix --users "$1" --items "$2" --ratings "$3" --rank 8 --seed 1 -o "$text.new" --quiet
+        "$tools/drps-gen" matrix --users "$1" --items "$2" --ratings "$3" --factors 8 --seed 1 -o "$text.new" --force --quiet
         mv "$text.new" "$text"
     fi
     echo "$text"
@@ -359,9 +359,9 @@ ratings() {
     for set in ${option[sets]:-64:300K:60K:30M 2000:30K:10K:2M}; do
         IFS=: read -r rank users items n <<<"$set"
         text=$(ratings_text "$users" "$items" "$n")
-        compile "grid-$set" "$text" --algo lmf --rank "$rank" --batch-size "$batch" --test-fraction 0.1 --memory 4G \
+        compile "grid-$set" "$text" --algo lmf --factors "$rank" --batch-size "$batch" --test-fraction 0.1 --memory 4G \
             --order grid ${option[grid]:+--grid "${option[grid]}"}
-        compile "shuffled-$set" "$text" --algo lmf --rank "$rank" --batch-size "$batch" --test-fraction 0.1 --memory 4G
+        compile "shuffled-$set" "$text" --algo lmf --factors "$rank" --batch-size "$batch" --test-fraction 0.1 --memory 4G
         fit "grid-$set" "$share" || die "rank $rank: 1/$share is less than relay can do"
         warm "grid-$set"
         for ((i = 1; i <= rounds; i++)); do
@@ -448,7 +448,7 @@ until_epoch() { # LIMIT LAST OPTION...
 }
 
 huge() {
-    local users=${option[users]:-2700K} items=${option[items]:-10K} n=${option[ratings]:-8M} rank=${option[rank]:-2000}
+    local users=${option[users]:-2700K} items=${option[items]:-10K} n=${option[ratings]:-8M} rank=${option[factors]:-2000}
     local last=${option[epochs]:-1} memory=${option[memory]:-2G} export=${option[export]:-auto} optimizer=${option[optimizer]:-adagrad}
     local bytes row rows transit total free text states
     bytes=$(numfmt --from=iec "$memory")
@@ -456,7 +456,7 @@ huge() {
     row=$(((rank + 1) * 4 * (1 + states)))
     text=$(ratings_text "$users" "$items" "$n")
     note "index"
-    in_cgroup $((bytes * 11 / 10)) "$tools/drps-index" "$text" -o "$work/huge" --force --quiet --json --algo lmf --rank "$rank" \
+    in_cgroup $((bytes * 11 / 10)) "$tools/drps-index" "$text" -o "$work/huge" --force --quiet --json --algo lmf --factors "$rank" \
         --order grid ${option[grid]:+--grid "${option[grid]}"} --memory "$bytes" --batch-size "$batch" >"$work/huge.index"
     rm "$text"
     rows=$(jq .rows "$work/huge.index")

@@ -27,15 +27,15 @@ run() { # NAME ROUND EPOCHS INDEX-OPTIONS...
 
 echo "| set | workers | rows by, samples | MB sent, all | forecast | held-out RMSE or loss, by epoch |"
 echo "| --- | --- | --- | --- | --- | --- |"
-"$tools/drps-gen" ctr --samples 400K --fields 20 --rows 500K --seed 1 -o "$work/ctr.svm" --quiet
+"$tools/drps-gen" ctr --samples 400K --fields 20 --rows 500K --seed 1 -o "$work/ctr.svm" --force --quiet
 run "CTR, LR" 2000 3 "$work/ctr.svm" --algo lor
-run "CTR, FM" 2000 3 "$work/ctr.svm" --algo fm --rank 8
+run "CTR, FM" 2000 3 "$work/ctr.svm" --algo fm --factors 8
 if [[ -d $data/ml-1m ]]; then
     xz -dc "$data/ml-1m/ratings.tsv.xz" >"$work/ratings.tsv"
     xz -dc "$data/criteo-sample/criteo.train.libsvm.xz" >"$work/criteo.svm"
     xz -dc "$data/ipinyou/train.fm.txt.xz" >"$work/ipinyou.svm"
-    run "ml-1m, LMF" 2000 4 "$work/ratings.tsv" --algo lmf --rank 16
-    run "criteo-sample, FM" 800 3 "$work/criteo.svm" --format libsvm --algo fm --rank 8
+    run "ml-1m, LMF" 2000 4 "$work/ratings.tsv" --algo lmf --factors 16
+    run "criteo-sample, FM" 800 3 "$work/criteo.svm" --format libsvm --algo fm --factors 8
     run "ipinyou, LR" 800 3 "$work/ipinyou.svm" --format libsvm --algo lor
 else
     echo "bench: no ml-1m in $data: CTR only" >&2

@@ -27,7 +27,7 @@ done
 describe() {
     case $1 in
     lmf)
-        index="${option[lmf]} --rank 8 --batch-size 2000 --test-fraction 0.1"
+        index="${option[lmf]} --factors 8 --batch-size 2000 --test-fraction 0.1"
         train="--lr 0.05 --eps 0.1" train_bsp=$train losses="0.39 0.385"
         ;;
     lor) # BSP makes one step of eight gradients
@@ -35,7 +35,7 @@ describe() {
         train="--lr 0.03 --eps 0.1" train_bsp="--lr 0.05 --eps 0.1" losses="0.458 0.456"
         ;;
     fm)
-        index="${option[fm]} --rank 8 --batch-size 200"
+        index="${option[fm]} --factors 8 --batch-size 200"
         train="--lr 0.05 --eps 1" train_bsp=$train losses="0.33 0.31"
         ;;
     *) echo "straggler.sh: no '$1': --algos of lmf, lor and fm" >&2 && exit 2 ;;

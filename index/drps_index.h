@@ -55,9 +55,9 @@ struct drps_index_options {
     const char *algo; /* a name of index/plan/drps_algorithm.h */
     const char *loss; /* NULL: the algorithm's usual one */
     const char
-        *task;     /* fm: auto (two distinct labels: classification), regression, classification */
-    uint32_t rank; /* lmf, fm: factors a row, >= 1; 0: 16 */
-    int no_bias;   /* 1: no intercept */
+        *task; /* fm: auto (two distinct labels: classification), regression, classification */
+    uint32_t factors;      /* lmf, fm: the length of a row's vector, >= 1; 0: 16 */
+    int no_bias;           /* 1: no intercept */
     uint32_t workers;      /* 1 to DRPS_PLAN_WORKERS_MAX, each with a server; 0: 1 */
     const char *partition; /* of the rows among servers: range (NULL), greedy, dppa, auto, hash */
     const char *samples;   /* of the workers: dealt, placed (for greedy, dppa and auto, where NULL

@@ -18,7 +18,8 @@ enum {
     KEY_ALGO = DRPS_CLI_KEY,
     KEY_LOSS,
     KEY_TASK,
-    KEY_RANK,
+    KEY_FACTORS,
+    KEY_RANK, /* of drps-train; here a mistake that is told */
     KEY_NO_BIAS,
     KEY_WORKERS,
     KEY_PARTITION,
@@ -56,7 +57,9 @@ enum {
 static const struct argp_option option_table[] = {
     {"output", 'o', "PLAN", 0, "Folder to make (required)", 1},
     {"algo", KEY_ALGO, "NAME", 0, "Model: lir, lor, svm, lmf or fm (required)", 1},
-    {"rank", KEY_RANK, "K", 0, "Factors a row, for lmf and fm (default 16)", 1},
+    {"factors", KEY_FACTORS, "K", 0,
+     "Factors a row, for lmf and fm: the length of its vector (default 16)", 1},
+    {"rank", KEY_RANK, "R", OPTION_HIDDEN, NULL, 1},
     {"task", KEY_TASK, "NAME", 0,
      "For fm: auto (two distinct labels mean classification), regression, classification", 1},
     {"loss", KEY_LOSS, "NAME", 0,
@@ -293,9 +296,14 @@ static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o,
     case KEY_TASK:
         o->task = choice(cli, arg, tasks);
         return 0;
-    case KEY_RANK:
-        o->rank = (uint32_t)drps_cli_count(cli, arg, 1, 65535);
+    case KEY_FACTORS:
+        o->factors = (uint32_t)drps_cli_count(cli, arg, 1, 65535);
         return 0;
+    case KEY_RANK:
+        drps_cli_usage(cli,
+                       "a rank is a process of several, in drps-train; say --factors %s for "
+                       "the length of the factors",
+                       arg);
     case KEY_NO_BIAS:
         o->no_bias = 1;
         return 0;
@@ -499,7 +507,7 @@ static void print_text(const struct drps_index_result *r)
 {
     const struct drps_plan_info *i = &r->info;
     double parse_seconds = r->phase_seconds[DRPS_PHASE_PARSE];
-    printf("plan %s: %s, %s loss%s\n", i->format, i->algo, i->loss, i->rank ? "" : ", linear");
+    printf("plan %s: %s, %s loss%s\n", i->format, i->algo, i->loss, i->factors ? "" : ", linear");
     printf("  samples  %llu training, %llu evaluation", (unsigned long long)i->samples,
            (unsigned long long)i->test_samples);
     if (r->skipped_lines) printf(" (%llu bad lines skipped)", (unsigned long long)r->skipped_lines);

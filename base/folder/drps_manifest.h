@@ -59,6 +59,11 @@ int drps_manifest_ours(const struct drps_io *io, const char *path, const char *k
 /* 64 bits as 16 hex digits, since JSON integers are signed and JSON numbers often doubles. */
 json_t *drps_manifest_hex(uint64_t v);
 
+/* Let a member that older files call `before` be called `now`. -ENOMEM. */
+DRPS_MUST_CHECK
+int drps_manifest_rename(json_t *j, const char *before, const char *now, const char *path,
+                         struct drps_err *err);
+
 /* Members of `j`, or DRPS_E_CORRUPT naming path and key. */
 DRPS_MUST_CHECK
 int drps_manifest_get_hex(const json_t *j, const char *key, const char *path, uint64_t *out,

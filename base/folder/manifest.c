@@ -159,6 +159,16 @@ int drps_manifest_get_count(const json_t *j, const char *key, const char *path, 
     return 0;
 }
 
+int drps_manifest_rename(json_t *j, const char *before, const char *now, const char *path,
+                         struct drps_err *err)
+{
+    json_t *value = json_object_get(j, before);
+    if (!value || json_object_get(j, now)) return 0;
+    if (json_object_set(j, now, value) || json_object_del(j, before))
+        return drps_err_set(err, -ENOMEM, "%s: no memory for the manifest", path);
+    return 0;
+}
+
 int drps_manifest_get_u32(const json_t *j, const char *key, const char *path, uint32_t *out,
                           struct drps_err *err)
 {

@@ -53,8 +53,8 @@ static int check_whole(const struct drps_plan *whole, const struct drps_plan *pa
     if (strcmp(w->id, p->ranks.whole) != 0)
         return drps_err_set(err, DRPS_E_CONFIG, "%s is a part of plan %s, not of %s (%s)",
                             part->dir, p->ranks.whole, whole->dir, w->id);
-    if (strcmp(w->algo, p->algo) != 0 || strcmp(w->loss, p->loss) != 0 || w->rank != p->rank ||
-        w->dim != p->dim || w->classification != p->classification)
+    if (strcmp(w->algo, p->algo) != 0 || strcmp(w->loss, p->loss) != 0 ||
+        w->factors != p->factors || w->dim != p->dim || w->classification != p->classification)
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "%s and %s disagree on what the model is: make the plan anew",
                             whole->dir, part->dir);

@@ -106,7 +106,7 @@ static json_t *info_to_json(const struct drps_modeldir_info *info)
                      "kind", drps_modeldir_kind.kind, "version", DRPS_MODELDIR_VERSION, "made_by",
                      "drps-train " DRPS_VERSION, "plan", info->plan_id, "algo",
                      drps_algo_name(m->algo), "loss", drps_loss_name(m->loss), "format",
-                     info->format, "rank", (int)m->rank, "dim", (int)m->dim, "has_bias",
+                     info->format, "factors", (int)m->rank, "dim", (int)m->dim, "has_bias",
                      m->has_bias, "bias_start", (double)m->bias_start, "init_scale",
                      (double)m->init_scale, "seed", drps_manifest_hex(m->seed), "classification",
                      info->classification, "label_negative", (double)info->label_negative,
@@ -123,7 +123,7 @@ static int info_from_json(struct drps_modeldir_info *info, const json_t *j, cons
     char algo[DRPS_PLAN_NAME_BYTES], loss[DRPS_PLAN_NAME_BYTES];
     struct drps_model *m = &info->model;
     float mean, bias_start, init_scale;
-    uint32_t rank;
+    uint32_t factors;
     uint64_t seed;
 
     int rc = drps_manifest_get_text(j, "plan", path, info->plan_id, sizeof(info->plan_id), err);
@@ -131,7 +131,7 @@ static int info_from_json(struct drps_modeldir_info *info, const json_t *j, cons
     if (rc == 0) rc = drps_manifest_get_text(j, "loss", path, loss, sizeof(loss), err);
     if (rc == 0)
         rc = drps_manifest_get_text(j, "format", path, info->format, sizeof(info->format), err);
-    if (rc == 0) rc = drps_manifest_get_u32(j, "rank", path, &rank, err);
+    if (rc == 0) rc = drps_manifest_get_u32(j, "factors", path, &factors, err);
     if (rc == 0) rc = drps_manifest_get_float(j, "bias_start", path, &bias_start, err);
     if (rc == 0) rc = drps_manifest_get_float(j, "init_scale", path, &init_scale, err);
     if (rc == 0) rc = drps_manifest_get_hex(j, "seed", path, &seed, err);
@@ -147,7 +147,7 @@ static int info_from_json(struct drps_modeldir_info *info, const json_t *j, cons
     info->classification = json_is_true(json_object_get(j, "classification"));
     info->string_names = json_is_true(json_object_get(j, "string_names"));
     struct drps_err inner = DRPS_ERR_INIT;
-    if (drps_model_init(m, algo, loss, rank, info->classification, &inner) < 0)
+    if (drps_model_init(m, algo, loss, factors, info->classification, &inner) < 0)
         return drps_err_set(err, DRPS_E_CORRUPT, "%s: %s", path, inner.text);
     m->has_bias = json_is_true(json_object_get(j, "has_bias"));
     m->bias_start = bias_start;
@@ -172,7 +172,7 @@ static int numbers_from_json(struct drps_modeldir *md, const json_t *j, const ch
     if (rc < 0) return rc;
     rc = drps_tables_check(info->tables, info->tables_n, path, &rows, err);
     const struct drps_bound bounds[] = {
-        {"dim", has_dim, dim, dim, "the rank"},
+        {"dim", has_dim, dim, dim, "the factors"},
         {"rows", info->rows, rows, rows, "the tables"},
         {"block_rows", info->block_rows, 1, drps_modeldir_block_rows(info->model.dim), "the dim"},
     };
@@ -278,6 +278,7 @@ static int read_manifest(struct drps_modeldir *md, struct drps_err *err)
                           "%s is no drps model (no %s in it): make one with drps-train", md->dir,
                           manifest_name);
     }
+    if (rc == 0) rc = drps_manifest_rename(md->json, "rank", "factors", path, err);
     if (rc == 0) rc = info_from_json(&md->info, md->json, path, err);
     if (rc == 0) rc = lists_from_json(&md->info, md->json, path, err);
     if (rc == 0) rc = numbers_from_json(md, md->json, path, err);

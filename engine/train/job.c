@@ -59,12 +59,13 @@ static float best_constant(enum drps_loss loss, double label_mean)
 static int init_model(const struct drps_job *job, struct drps_model *model, struct drps_err *err)
 {
     const struct drps_plan_info *info = &job->plan->info;
-    int rc = drps_model_init(model, info->algo, info->loss, info->rank, info->classification, err);
+    int rc =
+        drps_model_init(model, info->algo, info->loss, info->factors, info->classification, err);
     if (rc < 0) return rc;
     if (model->dim != info->dim)
         return drps_err_set(err, DRPS_E_CORRUPT,
-                            "%s: rows of %u floats do not fit algorithm %s of rank %u",
-                            job->plan->dir, info->dim, info->algo, info->rank);
+                            "%s: rows of %u floats do not fit algorithm %s with %u factors",
+                            job->plan->dir, info->dim, info->algo, info->factors);
     model->has_bias = drps_plan_has_bias(info);
     model->fixed_bias = info->lanes > 1;
     model->bias_start = best_constant(model->loss, info->label_mean);

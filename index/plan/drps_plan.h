@@ -78,7 +78,7 @@ struct drps_plan_info {
     char format[DRPS_PLAN_NAME_BYTES];
     char order[DRPS_PLAN_NAME_BYTES]; /* shuffled, given, grid */
     char blocks_by[DRPS_PLAN_NAME_BYTES];
-    uint32_t rank, dim;
+    uint32_t factors, dim; /* dim is 1 + factors */
     int classification;
     float label_negative,
         label_positive; /* the input's two labels; stored as -1 and +1 (classification) */

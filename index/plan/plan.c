@@ -49,7 +49,7 @@ static enum shape shape_of(const struct drps_plan_info *info)
 /* Number fields of the manifest: one list for writing and reading. */
 /* clang-format off */
 #define PLAN_NUMBERS(X)                                                                            \
-    X(rank) X(dim) X(samples) X(test_samples) X(rows) X(nnz) X(test_nnz) X(test_unseen)            \
+    X(factors) X(dim) X(samples) X(test_samples) X(rows) X(nnz) X(test_nnz) X(test_unseen)            \
     X(batch_size) X(batches) X(eval_batches) X(max_batch_samples) X(max_batch_rows)                \
     X(max_batch_nnz) X(max_body_bytes) X(row_bytes) X(block_bytes) X(blocks) X(max_block_rows)     \
     X(max_step_blocks) X(windows) X(window_budget_bytes) X(working_set_rows) X(memory_bytes)
@@ -387,6 +387,7 @@ int drps_plan_open(const struct drps_io *io, const char *dir, struct drps_plan *
                               manifest_name);
         }
     }
+    if (rc == 0) rc = drps_manifest_rename(plan->json, "rank", "factors", path, err);
     if (rc == 0) rc = get_info(plan, path, err);
     free(path);
     if (rc < 0) {

@@ -11,7 +11,10 @@
 #include "index/plan/drps_batch.h"
 #include "index/plan/drps_names.h"
 
-enum { RANK_MOST = 65535, FLOATS_OF_A_PARAMETER = 3 }; /* itself and at most two of its optimizer */
+enum {
+    FACTORS_MOST = 65535,
+    FLOATS_OF_A_PARAMETER = 3
+}; /* itself and at most two of its optimizer */
 
 #define COUNT_MOST (UINT64_C(1) << 44)       /* samples, entries, uses: some hundred terabytes */
 #define SEEK_NS_MOST UINT64_C(1000000000000) /* a quarter of an hour */
@@ -63,8 +66,8 @@ static int check_samples(const struct drps_plan_info *i, const struct sizes *s, 
     const uint64_t round = drps_product(s->workers, i->max_batch_samples);
     const uint64_t nnz = count_most(i->max_batch_samples, i->max_batch_rows);
     const struct drps_bound bounds[] = {
-        {"rank", i->rank, 0, RANK_MOST, "an algorithm"},
-        {"dim", i->dim, (uint64_t)i->rank + 1, (uint64_t)i->rank + 1, "the rank"},
+        {"factors", i->factors, 0, FACTORS_MOST, "an algorithm"},
+        {"dim", i->dim, (uint64_t)i->factors + 1, (uint64_t)i->factors + 1, "the factors"},
         {"row_bytes", i->row_bytes, 0, i->dim * sizeof(float) * FLOATS_OF_A_PARAMETER, "the dim"},
         {"batches", i->batches, 0, INT32_MAX, "an epoch"},
         {"eval_batches", i->eval_batches, 0, INT32_MAX - least_of(i->batches, INT32_MAX),

@@ -89,8 +89,8 @@ static int begin(struct index_run *r, struct drps_err *err)
     (void)snprintf(info->algo, sizeof(info->algo), "%s", r->options.algo);
     (void)snprintf(info->order, sizeof(info->order), "%s",
                    r->options.order ? r->options.order : "shuffled");
-    info->rank = r->options.rank;
-    info->dim = drps_algorithm_dim(drps_algorithm_find(info->algo), info->rank);
+    info->factors = r->options.factors;
+    info->dim = drps_algorithm_dim(drps_algorithm_find(info->algo), info->factors);
     info->row_bytes = info->dim * sizeof(float) * 2;
     info->seed = r->options.seed;
     info->hash_seed = r->options.reader.hash_seed;

@@ -145,9 +145,9 @@ int run_check_options(struct drps_index_options *o, struct drps_err *err)
     rc = check_partition(o, err);
     if (rc == 0) rc = check_samples(o, err);
     if (rc < 0) return rc;
-    if (o->rank && !a->has_factors)
-        return drps_err_set(err, DRPS_E_CONFIG, "--rank: %s has no factors", a->name);
-    if (!o->rank && a->has_factors) o->rank = DRPS_FACTORS_DEFAULT;
+    if (o->factors && !a->has_factors)
+        return drps_err_set(err, DRPS_E_CONFIG, "--factors: %s has no factors", a->name);
+    if (!o->factors && a->has_factors) o->factors = DRPS_FACTORS_DEFAULT;
     rc = check_blocks(&o->blocks, err);
     if (rc < 0) return rc;
     if (!o->memory_bytes) o->memory_bytes = drps_memory_available() / 2;

@@ -88,8 +88,8 @@ if ! "$tools/drps-train" plan-2 -o model --local 2 --quiet 2>err.txt; then
 fi
 
 compare lor 100 "" data.svm --algo lor
-compare fm 60 "--optimizer ftrl --l1 0.01" data.svm --algo fm --rank 4
-compare lmf 100 "--l2 0.001" ratings.tsv --algo lmf --rank 4
+compare fm 60 "--optimizer ftrl --l1 0.01" data.svm --algo fm --factors 4
+compare lmf 100 "--l2 0.001" ratings.tsv --algo lmf --factors 4
 compare sgd 500 "--optimizer sgd --l1 0.0001 --threads 2" data.svm --algo lor --no-bias
 
 # Rows placed otherwise than by range: the same parameters from every store and transport, and the losses of ranges where

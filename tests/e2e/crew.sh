@@ -47,11 +47,11 @@ same() { # NAME INDEX-OPTIONS...
     rm -r plan
     echo "ok $name"
 }
-same topk data.svm --algo fm --rank 4 --blocks topk --prune 4
+same topk data.svm --algo fm --factors 4 --blocks topk --prune 4
 same "topk of a part" data.svm --algo lor --blocks topk --prune-to 2K --sample 0.5 --batch-size 50
 same greedy data.svm --algo lor --blocks greedy
-same pairwise ratings.tsv --algo lmf --rank 4 --blocks pairwise --prune-to 100
-same auto data.svm --algo fm --rank 4 --blocks auto --workers 2 --partition auto
+same pairwise ratings.tsv --algo lmf --factors 4 --blocks pairwise --prune-to 100
+same auto data.svm --algo fm --factors 4 --blocks auto --workers 2 --partition auto
 
 # Encrypted, and ranks as a launcher says.
 ports 3 >peers.txt
@@ -120,7 +120,7 @@ ends() {
     local signal=$1 victim=$2 all says=(err.txt rank-1.txt rank-2.txt) r status
     ports 3 >peers.txt
     start 3 --silence 1
-    "$tools/drps-index" greedy.svm --algo fm --rank 8 --blocks greedy -o never --peers peers.txt --peer-rank 0 \
+    "$tools/drps-index" greedy.svm --algo fm --factors 8 --blocks greedy -o never --peers peers.txt --peer-rank 0 \
         --silence 1 --timeout 60 --quiet 2>err.txt &
     all=($! "${pids[@]}")
     counting "${all[@]}"

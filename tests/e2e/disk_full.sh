@@ -7,7 +7,7 @@ trap 'umount -l small medium 2>/dev/null || true; rm -rf "$work"' EXIT # lazily:
 "$tools/drps-gen" ctr --samples 60K --fields 30 --rows 400K --zipf 0.8 --seed 6 -o data.svm --quiet
 fails 1 'no space|No space' "$tools/drps-index" data.svm --algo lor -o small/plan
 absent small/plan
-"$tools/drps-index" data.svm --algo fm --rank 16 -o plan --quiet --json >/dev/null
+"$tools/drps-index" data.svm --algo fm --factors 16 -o plan --quiet --json >/dev/null
 for store in resident rocksdb leveldb; do
     fails 1 'no space|No space' "$tools/drps-train" plan -o small/model --store $store --memory 128M
     absent small/model
@@ -15,7 +15,7 @@ done
 
 # The room that rows need on their way, and when they are put in order, and that of the model, is looked for before training
 # begins; with what is asked for it ends well. A store may need more, which it says when it sets that aside.
-"$tools/drps-index" data.svm --algo fm --rank 16 --test-fraction 0.1 -o plan-relay --quiet --json >/dev/null
+"$tools/drps-index" data.svm --algo fm --factors 16 --test-fraction 0.1 -o plan-relay --quiet --json >/dev/null
 fails 1 'no space left for small/model.partial/store: training and the model need [0-9.]+ MiB at least, and the disk has' \
     "$tools/drps-train" plan-relay -o small/model --store relay --memory 48M
 absent small/model
@@ -55,7 +55,7 @@ full() {
     absent small/model.rank-1
 }
 rm -rf small/*
-"$tools/drps-index" data.svm --algo fm --rank 16 --workers 2 -o plan-2 --quiet
+"$tools/drps-index" data.svm --algo fm --factors 16 --workers 2 -o plan-2 --quiet
 if "$tools/drps-train" plan-2 -o model-2 --local 2 --quiet 2>err.txt; then
     rm -rf model-2
     full file 'no space left for small/model.rank-1.partial/store: training and the model need'

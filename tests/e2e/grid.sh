@@ -7,7 +7,7 @@ data=$source/../shared/data
 compile() { # PLAN OPTIONS...
     local plan=$1
     shift
-    "$tools/drps-index" "$data/ml-1m/ratings.tsv.xz" --algo lmf --rank 16 --test-fraction 0.1 -o "$plan" "$@" --quiet --json >index.json
+    "$tools/drps-index" "$data/ml-1m/ratings.tsv.xz" --algo lmf --factors 16 --test-fraction 0.1 -o "$plan" "$@" --quiet --json >index.json
 }
 rmse() { # PLAN: of the best of some epochs
     "$tools/drps-train" "$1" -o model --force --epochs 8 --lr 0.1 --l2 0.05 --quiet --json | all_values test_rmse | sort -n | awk 'NR == 1'

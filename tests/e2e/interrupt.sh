@@ -2,7 +2,7 @@
 # Ctrl-C ends cleanly with 130; kill -9 leaves nothing that looks complete, and the next run works.
 . "$(dirname "$0")/lib.sh"
 "$tools/drps-gen" ctr --samples 200K --fields 30 --rows 300K --seed 6 -o data.svm --quiet
-"$tools/drps-index" data.svm --algo fm --rank 8 --test-fraction 0.1 -o plan --quiet --json >/dev/null
+"$tools/drps-index" data.svm --algo fm --factors 8 --test-fraction 0.1 -o plan --quiet --json >/dev/null
 
 # wait_for PATH PID: until the file exists; the process must live on, or have made what PATH.partial becomes
 wait_for() {
@@ -49,7 +49,7 @@ wait $pid || status=$?
 # While a builder counts: alone, and waiting for shards, which end too.
 "$tools/drps-gen" ctr --samples 60K --fields 20 --rows 100K --seed 1 -o greedy.svm --quiet
 for shards in 1 3; do
-    "$tools/drps-index" greedy.svm --algo fm --rank 8 --blocks greedy --shards $shards -o plan3 --quiet 2>stopped.txt &
+    "$tools/drps-index" greedy.svm --algo fm --factors 8 --blocks greedy --shards $shards -o plan3 --quiet 2>stopped.txt &
     pid=$!
     wait_for plan3.partial/scratch/names.rec $pid
     children=
@@ -97,12 +97,12 @@ stopped() {
     rm -rf "$out"
 }
 "$tools/drps-train" plan -o whole --quiet
-"$tools/drps-index" data.svm --algo fm --rank 8 --test-fraction 0.1 --workers 2 -o ranks --quiet
+"$tools/drps-index" data.svm --algo fm --factors 8 --test-fraction 0.1 --workers 2 -o ranks --quiet
 mkfifo silent
 exec 8<>silent # a writer that writes nothing
 for delay in 0.05 0.3 1.2; do
     stopped nothing $delay o.svm "$tools/drps-gen" ctr --samples 20M -o o.svm
-    stopped nothing $delay o "$tools/drps-index" data.svm --algo fm --rank 8 --blocks auto --test-fraction 0.1 -o o
+    stopped nothing $delay o "$tools/drps-index" data.svm --algo fm --factors 8 --blocks auto --test-fraction 0.1 -o o
     stopped nothing $delay o "$tools/drps-stat" plan --verify
     stopped nothing $delay o "$tools/drps-stat" whole --verify
     stopped nothing $delay o "$tools/drps-predict" whole data.svm data.svm data.svm -o o

@@ -5,7 +5,7 @@
 mib=$((1024 * 1024))
 
 "$tools/drps-gen" ctr --samples 200K --fields 30 --rows 4M --zipf 0.4 --seed 5 -o data.svm --quiet
-in_cgroup $((64 * mib * 11 / 10)) "$tools/drps-index" data.svm --algo fm --rank 16 --batch-size 200 --test-fraction 0.1 \
+in_cgroup $((64 * mib * 11 / 10)) "$tools/drps-index" data.svm --algo fm --factors 16 --batch-size 200 --test-fraction 0.1 \
     --memory 64M -o plan --quiet --json >index.json || fail "drps-index --memory 64M was ended by its limit"
 rows=$(value rows <index.json)
 echo "index ok: $rows rows, $((rows * 136 / mib)) MiB with optimizer state"
@@ -22,7 +22,7 @@ done
 
 # Windows that drps-index cut for the same memory are used; the ones above were cut anew. But on a disk where a request
 # costs as much as many bytes (one that others keep busy is measured so), larger buffers leave less for windows.
-"$tools/drps-index" data.svm --algo fm --rank 16 --batch-size 200 --test-fraction 0.1 --memory 96M -o plan-96 --quiet --json \
+"$tools/drps-index" data.svm --algo fm --factors 16 --batch-size 200 --test-fraction 0.1 --memory 96M -o plan-96 --quiet --json \
     >index.json
 "$tools/drps-train" plan-96 -o model-plan --store relay --memory 96M --json >plan.json 2>log.txt
 seek=$(all_values seek_bytes <plan.json)

@@ -2,7 +2,7 @@
 # Where io_uring is forbidden, as in many containers, relay trains by threads, to the same model, and says why.
 . "$(dirname "$0")/lib.sh"
 "$tools/drps-gen" ctr --samples 30K --fields 20 --rows 60K --seed 3 -o data.svm --quiet
-"$tools/drps-index" data.svm --algo fm --rank 8 --batch-size 500 --test-fraction 0.1 -o plan --quiet
+"$tools/drps-index" data.svm --algo fm --factors 8 --batch-size 500 --test-fraction 0.1 -o plan --quiet
 set -- "$tools/drps-train" plan --store relay --memory 37M --epochs 2 --quiet --json
 
 "$@" -o model >with.json

@@ -23,8 +23,8 @@ within() {
 
 for rank in 16 512 4000; do
     case $rank in 16) rows=200000 ;; 512) rows=20000 ;; *) rows=5000 ;; esac
-    "$tools/drps-gen" ctr --samples 1500 --fields 20 --rows $rows --zipf 0.3 --seed 5 -o data.svm --quiet
-    "$tools/drps-index" data.svm --algo fm --rank $rank --batch-size 50 --no-forecast -o plan-$rank --quiet
+    "$tools/drps-gen" ctr --samples 1500 --fields 20 --rows $rows --zipf 0.3 --seed 5 -o data.svm --force --quiet
+    "$tools/drps-index" data.svm --algo fm --factors $rank --batch-size 50 --no-forecast -o plan-$rank --quiet
     for store in rocksdb leveldb; do
         "$tools/drps-train" plan-$rank -o model-$rank-$store --epochs 1 --optimizer sgd --model-store $store --quiet || continue
         model=model-$rank-$store

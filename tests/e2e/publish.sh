@@ -6,8 +6,8 @@ mkdir small
 mount -t tmpfs -o size=96m tmpfs small 2>/dev/null || skip "cannot mount a tmpfs here: needs root"
 trap 'umount -l small 2>/dev/null || true; rm -rf "$work"' EXIT
 "$tools/drps-gen" ctr --samples 20K --fields 20 --rows 100K --zipf 0.8 --seed 6 -o data.svm --quiet
-"$tools/drps-index" data.svm --algo fm --rank 16 --test-fraction 0.1 --memory 64M -o plan --quiet
-"$tools/drps-index" data.svm --algo fm --rank 16 --workers 2 --memory 64M -o plan-2 --quiet
+"$tools/drps-index" data.svm --algo fm --factors 16 --test-fraction 0.1 --memory 64M -o plan --quiet
+"$tools/drps-index" data.svm --algo fm --factors 16 --workers 2 --memory 64M -o plan-2 --quiet
 epochs=12
 
 # wait_for WHAT PID COMMAND...: until the command succeeds; the process must live on
@@ -101,7 +101,7 @@ absent model.trained
 absent model.partial
 
 # Ctrl-C within the first epoch: a model that is there stays, and without a step nothing is written.
-"$tools/drps-index" data.svm --algo fm --rank 16 --batch-size 1 -o slow --quiet
+"$tools/drps-index" data.svm --algo fm --factors 16 --batch-size 1 -o slow --quiet
 sum_of() { "$tools/drps-stat" "$1" --json | value content; }
 for way in "slow" "plan-2 --local 2 --transport inproc --epochs 100000"; do
     before=$(sum_of model)

@@ -19,6 +19,6 @@ better "a9a, logistic loss" "$(best test_loss <train.json)" 0.32698 # LIBLINEAR 
 "$tools/drps-index" a9a --test a9a.t --algo svm -o plan --force $quiet >/dev/null
 "$tools/drps-train" plan -o model --force --epochs 30 --lr 0.02 $quiet >train.json
 better "a9a, hinge loss" "$(best test_loss <train.json)" 0.35572 # LIBLINEAR 0.35220 + 1 %
-"$tools/drps-index" "$data/ml-1m/ratings.tsv.xz" --algo lmf --rank 16 --test-fraction 0.1 --batch-size 1000 -o plan --force $quiet >/dev/null
+"$tools/drps-index" "$data/ml-1m/ratings.tsv.xz" --algo lmf --factors 16 --test-fraction 0.1 --batch-size 1000 -o plan --force $quiet >/dev/null
 "$tools/drps-train" plan -o model --force --epochs 30 --lr 0.05 --l2 0.05 $quiet >train.json
 better "ml-1m, RMSE of rank 16" "$(best test_rmse <train.json)" 0.8535

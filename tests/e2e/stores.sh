@@ -57,14 +57,14 @@ compare() { # NAME INDEX-OPTIONS...
 }
 
 compare lor data.svm --algo lor
-compare fm data.svm --algo fm --rank 8 --batch-size 500
+compare fm data.svm --algo fm --factors 8 --batch-size 500
 compare one-row-a-block data.svm --algo lor --blocks none
-compare lmf ratings.tsv --algo lmf --rank 8
-compare grid ratings.tsv --algo lmf --rank 8 --order grid --grid 4
+compare lmf ratings.tsv --algo lmf --factors 8
+compare grid ratings.tsv --algo lmf --factors 8 --order grid --grid 4
 compare given data.svm --algo svm --order given
 
 # Windows so many that they are gathered in groups; rows really go to disk and back.
-"$tools/drps-index" data.svm --algo fm --rank 8 --batch-size 12 --test-fraction 0.1 --memory 64M -o plan-many --quiet --json >/dev/null
+"$tools/drps-index" data.svm --algo fm --factors 8 --batch-size 12 --test-fraction 0.1 --memory 64M -o plan-many --quiet --json >/dev/null
 want=$(content plan-many --store resident --epochs 3)
 relay plan-many "$want" --epochs 3
 got=$(content plan-many --store relay --epochs 3 --memory "$(least plan-many)K")

@@ -30,10 +30,10 @@ static void choose(struct drps_index_options *o, enum base_plan which)
     o->memory_bytes = 64 << 20;
     switch (which) {
     case BASE_FM:
-        o->rank = 64;
+        o->factors = 64;
         break;
     case BASE_GRID:
-        o->rank = 4;
+        o->factors = 4;
         o->order = "grid";
         o->grid_users = 2;
         o->grid_items = 3;

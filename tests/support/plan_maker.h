@@ -277,7 +277,7 @@ static inline void maker_windows(const struct maker *m, struct drps_plan_info *i
 static inline void maker_info(const struct maker *m, struct drps_plan_info *info)
 {
     double sum = 0;
-    *info = (struct drps_plan_info){.rank = m->rank,
+    *info = (struct drps_plan_info){.factors = m->rank,
                                     .dim = 1 + m->rank,
                                     .classification = m->classification,
                                     .label_negative = m->classification ? -1.0f : 0.0f,

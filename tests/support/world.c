@@ -20,7 +20,7 @@ static void make_plan(struct world *w, const char *input, const char *algo, cons
     (void)snprintf(run.out, sizeof(run.out), "%s", out);
     run.options.workers = workers;
     run.options.batch_size = batch;
-    run.options.rank = strcmp(algo, "lmf") == 0 || strcmp(algo, "fm") == 0 ? 4 : 0;
+    run.options.factors = strcmp(algo, "lmf") == 0 || strcmp(algo, "fm") == 0 ? 4 : 0;
     run.options.test_fraction = 0.2;
     if (drps_index_run(drps_io_os(), &run.options, &run.result, &err) < 0) fail_msg("%s", err.text);
 }

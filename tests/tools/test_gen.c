@@ -24,7 +24,7 @@ static const struct gen_options base = {
     .nnz = 20,
     .users = 500,
     .items = 300,
-    .rank = 4,
+    .factors = 4,
     .noise = 0.3,
 };
 
@@ -599,6 +599,30 @@ static void test_gen_failure_removes_the_file(void **state)
     assert_int_equal(stat(path("broken"), &st), -1);
 }
 
+/* Nobody loses a file to a name typed twice; pipes and devices have nothing to lose. */
+static void test_gen_replaces_files_only_with_force(void **state)
+{
+    struct run_self r;
+    char before[1 << 12], after[1 << 12];
+    (void)state;
+    RUN(&r, "matrix", "--ratings", "10", "-o", path("train"), "--force", "-q");
+    assert_int_equal(r.code, 0);
+    (void)read_file("train", before, sizeof(before));
+    RUN(&r, "matrix", "--ratings", "20", "-o", path("train"), "-q");
+    assert_int_equal(r.code, 1);
+    assert_non_null(strstr(r.err, "train exists already: choose another name, or pass --force to replace it"));
+    (void)read_file("train", after, sizeof(after));
+    assert_string_equal(before, after);
+    RUN(&r, "matrix", "--ratings", "20", "-o", path("fresh"), "--test-samples", "5",
+        "--test-output", path("train"), "-q");
+    assert_int_equal(r.code, 1);
+    assert_int_equal(access(path("fresh"), F_OK), -1);
+    (void)read_file("train", after, sizeof(after));
+    assert_string_equal(before, after);
+    RUN(&r, "matrix", "--ratings", "20", "-o", "/dev/null", "-q");
+    assert_int_equal(r.code, 0);
+}
+
 static void test_gen_wrong_usage_exits_with_2(void **state)
 {
     static const struct {
@@ -607,6 +631,8 @@ static void test_gen_wrong_usage_exits_with_2(void **state)
         {{NULL}, "say which data set"},
         {{"vectors"}, "'vectors' is not one of: ctr, classification, matrix"},
         {{"ctr", "matrix"}, "one data set at a time"},
+        {{"matrix", "--rank", "5"},
+         "--rank: a rank is a process of several, in drps-train; say --factors 5"},
         {{"ctr", "--nnz", "5"}, "--nnz does not apply to ctr"},
         {{"matrix", "--rows", "5"}, "--rows does not apply to matrix"},
         {{"ctr", "--samples", "0"}, "--samples: '0' is out of range"},
@@ -657,6 +683,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_gen_test_samples_are_the_last),
         cmocka_unit_test(test_gen_write_failures_exit_with_1),
         cmocka_unit_test(test_gen_failure_removes_the_file),
+        cmocka_unit_test(test_gen_replaces_files_only_with_force),
         cmocka_unit_test(test_gen_wrong_usage_exits_with_2),
     };
     return cmocka_run_group_tests_name("gen", tests, make_folder, remove_folder);

@@ -371,7 +371,7 @@ static void test_numbers_of_a_plan(void **state)
     struct case_run c;
     struct drps_err err = DRPS_ERR_INIT;
     case_begin(&c, s, case_input(s, "input", CASE_LIBSVM, 150, 60, 3), "fm");
-    c.options.rank = 2;
+    c.options.factors = 2;
     c.options.batch_size = 20;
     c.options.test_fraction = 0.2;
     c.options.no_forecast = 1;
@@ -393,7 +393,7 @@ static void test_numbers_of_a_plan_with_lanes(void **state)
     struct case_run c;
     struct drps_err err = DRPS_ERR_INIT;
     case_begin(&c, s, case_input(s, "input", CASE_RATINGS, 600, 40, 8), "lmf");
-    c.options.rank = 2;
+    c.options.factors = 2;
     c.options.order = "grid";
     c.options.grid_users = 2;
     c.options.grid_items = 2;
@@ -601,7 +601,7 @@ static void sweep_models(struct scratch *s, size_t features, int one_block)
     (void)snprintf(out, sizeof(out), "%s", scratch_path(s, "out"));
     (void)snprintf(manifest, sizeof(manifest), "%s/model.json", model);
     case_begin(&c, s, input, "fm");
-    c.options.rank = 4;
+    c.options.factors = 4;
     c.options.force = 1;
     if (drps_index_run(drps_io_os(), &c.options, &c.result, &err)) fail_msg("%s", err.text);
     assert_int_equal(c.result.info.rows <= drps_modeldir_block_rows(5), one_block);

@@ -22,15 +22,15 @@ struct field {
 };
 
 struct gen {
-    size_t n_fields, rank;
+    size_t n_fields, factors;
     enum gen_format format;
     struct field *fields; /* own, [n_fields] */
     struct gen_deal deal;
     uint64_t rows, sample_seed, weight_seed, factor_seed;
     double linear_scale, factor_scale, bias;
     uint64_t *ids, *spare; /* own, [n_fields] each: one sample */
-    int32_t *factor;       /* own, [GEN_FACTOR_ROOM(rank)]: of one row */
-    int64_t *sum;          /* own, [rank]: over the rows of a sample */
+    int32_t *factor;       /* own, [GEN_FACTOR_ROOM(factors)]: of one row */
+    int64_t *sum;          /* own, [factors]: over the rows of a sample */
 };
 
 static void ctr_free(struct gen *g)
@@ -91,21 +91,21 @@ static void draw(struct gen *g, uint64_t key, double *linear, double *factors)
 {
     double z = 0, crossed = 0;
     int64_t squares = 0;
-    memset(g->sum, 0, g->rank * sizeof(*g->sum));
+    memset(g->sum, 0, g->factors * sizeof(*g->sum));
     for (size_t f = 0; f < g->n_fields; f++) {
         const struct field *field = &g->fields[f];
         uint64_t row = field->base + gen_zipf_draw(&field->zipf, drps_rng_at(key, f));
         z += gen_weight(g->weight_seed, row);
         g->ids[f] = 1 + gen_deal_at(&g->deal, row);
-        if (!g->rank) continue;
-        gen_factors(g->factor_seed, row, g->rank, g->factor);
-        for (size_t r = 0; r < g->rank; r++) {
+        if (!g->factors) continue;
+        gen_factors(g->factor_seed, row, g->factors, g->factor);
+        for (size_t r = 0; r < g->factors; r++) {
             g->sum[r] += g->factor[r];
             squares += (int64_t)g->factor[r] * g->factor[r];
         }
     }
     /* Rendle's identity: the sum over pairs is (square of the sum - sum of the squares) / 2 */
-    for (size_t r = 0; r < g->rank; r++)
+    for (size_t r = 0; r < g->factors; r++)
         crossed += (double)g->sum[r] * (double)g->sum[r];
     crossed = (crossed - (double)squares) / 2;
     *linear = z;
@@ -122,7 +122,7 @@ static int calibrate(struct gen *g, uint64_t seed, struct drps_err *err)
     for (size_t i = 0; i < n; i++)
         draw(g, drps_rng_at(stream, i), &z[i], &crossed[i]);
     gen_calibrate(z, n, LINEAR_SPREAD, POSITIVE_SHARE, &g->linear_scale, &g->bias);
-    if (g->rank) {
+    if (g->factors) {
         gen_calibrate(crossed, n, FACTOR_SPREAD, POSITIVE_SHARE, &g->factor_scale, &unused);
         double spread = hypot(LINEAR_SPREAD, FACTOR_SPREAD), again;
         for (size_t i = 0; i < n; i++)
@@ -145,7 +145,7 @@ static int ctr_new(const struct gen_options *o, struct gen **g_out, struct drps_
     struct gen *g = calloc(1, sizeof(*g));
     if (!g) return drps_err_set(err, -ENOMEM, "no memory for the generator");
     g->n_fields = (size_t)o->fields;
-    g->rank = (size_t)o->interactions;
+    g->factors = (size_t)o->interactions;
     g->format = o->format;
     g->rows = o->rows;
     g->sample_seed = gen_stream_seed(o->seed, GEN_SAMPLE);
@@ -155,8 +155,8 @@ static int ctr_new(const struct gen_options *o, struct gen **g_out, struct drps_
     g->fields = calloc(g->n_fields, sizeof(*g->fields));
     g->ids = calloc(g->n_fields, sizeof(*g->ids));
     g->spare = calloc(g->n_fields, sizeof(*g->spare));
-    g->factor = calloc(GEN_FACTOR_ROOM(g->rank) + 1, sizeof(*g->factor));
-    g->sum = calloc(g->rank + 1, sizeof(*g->sum));
+    g->factor = calloc(GEN_FACTOR_ROOM(g->factors) + 1, sizeof(*g->factor));
+    g->sum = calloc(g->factors + 1, sizeof(*g->sum));
     int rc = 0;
     if (!g->fields || !g->ids || !g->spare || !g->factor || !g->sum) {
         rc = drps_err_set(err, -ENOMEM, "no memory for %zu fields", g->n_fields);

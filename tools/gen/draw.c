@@ -131,10 +131,10 @@ void gen_deal_init(struct gen_deal *d, uint64_t n, uint64_t seed)
 
 /* ---- Hidden models ---- */
 
-void gen_factors(uint64_t seed, uint64_t row, size_t rank, int32_t *out)
+void gen_factors(uint64_t seed, uint64_t row, size_t factors, int32_t *out)
 {
     uint64_t key = drps_rng_at(seed, row);
-    for (size_t r = 0; r < rank; r += 4) { /* out has room for a multiple of four */
+    for (size_t r = 0; r < factors; r += 4) { /* out has room for a multiple of four */
         for (size_t k = 0; k < 4; k++)
             out[r + k] = 2 * (int16_t)(key >> 16 * k) + 1;
         key = drps_mix64(key);

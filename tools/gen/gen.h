@@ -22,20 +22,21 @@ struct gen_options {
     uint64_t seed;
 
     /* ctr, classification */
-    uint64_t rows;          /* ids run from 1 to rows; up to 2^48 */
-    double zipf;            /* exponent of the skew, 0 (uniform) to 10 */
-    uint64_t fields;        /* ctr: 1 to GEN_MAX_FIELDS; rows >= 3 * fields */
-    uint64_t interactions;  /* ctr: rank of the hidden factors, 0 for none, up to GEN_MAX_RANK */
+    uint64_t rows;   /* ids run from 1 to rows; up to 2^48 */
+    double zipf;     /* exponent of the skew, 0 (uniform) to 10 */
+    uint64_t fields; /* ctr: 1 to GEN_MAX_FIELDS; rows >= 3 * fields */
+    uint64_t
+        interactions; /* ctr: hidden factors of each feature, 0 for none, up to GEN_MAX_FACTORS */
     enum gen_format format; /* ctr */
     uint64_t nnz; /* classification: mean features a sample, 1 to GEN_MAX_NNZ; 2 nnz - 1 <= rows */
 
     /* matrix */
     uint64_t users, items; /* 1 to 2^48 */
-    uint64_t rank;         /* 1 to GEN_MAX_RANK */
+    uint64_t factors;      /* 1 to GEN_MAX_FACTORS */
     double noise;          /* standard deviation, >= 0 */
 };
 
-enum { GEN_MAX_FIELDS = 10000, GEN_MAX_NNZ = 1000000, GEN_MAX_RANK = 1024 };
+enum { GEN_MAX_FIELDS = 10000, GEN_MAX_NNZ = 1000000, GEN_MAX_FACTORS = 1024 };
 
 struct gen; /* opaque: one data set, owned by whoever called gen_*_new() */
 
@@ -121,12 +122,12 @@ static inline double gen_weight(uint64_t seed, uint64_t row)
 }
 
 /*
- * Hidden factors of a row: `rank` odd integers, uniform with mean 0; in units of GEN_FACTOR_UNIT
+ * Hidden factors of a row: `factors` odd integers, uniform with mean 0; in units of GEN_FACTOR_UNIT
  * their variance is 1. Integers, so that sums do not depend on how a compiler orders them. `out`
- * has room for GEN_FACTOR_ROOM(rank).
+ * has room for GEN_FACTOR_ROOM(factors).
  */
-#define GEN_FACTOR_ROOM(rank) (((rank) + 3) / 4 * 4)
-void gen_factors(uint64_t seed, uint64_t row, size_t rank, int32_t *out);
+#define GEN_FACTOR_ROOM(factors) (((factors) + 3) / 4 * 4)
+void gen_factors(uint64_t seed, uint64_t row, size_t factors, int32_t *out);
 #define GEN_FACTOR_UNIT (1.7320508075688772 * 0x1p-16)
 
 /*

@@ -18,9 +18,9 @@ enum { STEPS = 1000 }; /* ratings have three decimals */
 struct gen {
     uint64_t users, items, sample_seed, user_seed, item_seed;
     double noise, factor_scale;
-    size_t rank;
-    int32_t *user, *item; /* own, GEN_FACTOR_ROOM(1 + rank) each, one allocation: bias and factors
-                             of one sample */
+    size_t factors;
+    int32_t *user, *item; /* own, GEN_FACTOR_ROOM(1 + factors) each, one allocation: bias and
+                             factors of one sample */
 };
 
 static void matrix_free(struct gen *g)
@@ -34,7 +34,7 @@ static int matrix_new(const struct gen_options *o, struct gen **g_out, struct dr
 {
     *g_out = NULL;
     struct gen *g = calloc(1, sizeof(*g));
-    size_t dim = GEN_FACTOR_ROOM(1 + (size_t)o->rank);
+    size_t dim = GEN_FACTOR_ROOM(1 + (size_t)o->factors);
     if (g) g->user = calloc(2 * dim, sizeof(*g->user));
     if (!g || !g->user) {
         matrix_free(g);
@@ -43,9 +43,9 @@ static int matrix_new(const struct gen_options *o, struct gen **g_out, struct dr
     g->item = g->user + dim;
     g->users = o->users;
     g->items = o->items;
-    g->rank = (size_t)o->rank;
+    g->factors = (size_t)o->factors;
     g->noise = o->noise;
-    g->factor_scale = FACTOR_SPREAD * GEN_FACTOR_UNIT * GEN_FACTOR_UNIT / sqrt((double)g->rank);
+    g->factor_scale = FACTOR_SPREAD * GEN_FACTOR_UNIT * GEN_FACTOR_UNIT / sqrt((double)g->factors);
     g->sample_seed = gen_stream_seed(o->seed, GEN_SAMPLE);
     g->user_seed = gen_stream_seed(o->seed, GEN_USER);
     g->item_seed = gen_stream_seed(o->seed, GEN_ITEM);
@@ -81,9 +81,9 @@ static char *matrix_line(struct gen *g, uint64_t i, char *p, double *label, size
     uint64_t item = (uint64_t)((unsigned __int128)drps_rng_at(key, 1) * g->items >> 64);
     int64_t product = 0;
 
-    gen_factors(g->user_seed, user, 1 + g->rank, g->user);
-    gen_factors(g->item_seed, item, 1 + g->rank, g->item);
-    for (size_t r = 1; r <= g->rank; r++)
+    gen_factors(g->user_seed, user, 1 + g->factors, g->user);
+    gen_factors(g->item_seed, item, 1 + g->factors, g->item);
+    for (size_t r = 1; r <= g->factors; r++)
         product += (int64_t)g->user[r] * g->item[r];
     double rating = MEAN + BIAS_SPREAD * GEN_FACTOR_UNIT * (double)(g->user[0] + g->item[0]) +
                     g->factor_scale * (double)product + g->noise * bell(drps_rng_at(key, 2));

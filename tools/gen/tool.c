@@ -29,6 +29,7 @@ struct options {
     size_t kind; /* N_KINDS: not given */
     uint64_t test_samples;
     const char *output, *test_output;
+    int force;
     unsigned given; /* bit i: an option of shapes[i] */
 };
 
@@ -48,14 +49,17 @@ enum key {
     KEY_USERS,
     KEY_ITEMS,
     KEY_RATINGS,
-    KEY_RANK,
+    KEY_FACTORS,
+    KEY_RANK, /* of drps-train; here a mistake that is told */
     KEY_NOISE,
+    KEY_FORCE,
 };
 
 static const struct argp_option option_table[] = {
     {"samples", KEY_SAMPLES, "N", 0, "Samples in all (default 1M)", 1},
     {"seed", KEY_SEED, "N", 0, "Another seed gives another set (default 1)", 1},
     {"output", 'o', "FILE", 0, "Write here instead of standard output", 1},
+    {"force", KEY_FORCE, NULL, 0, "Replace files that exist", 1},
     {"test-samples", KEY_TEST_SAMPLES, "N", 0, "The last N samples go to --test-output (default 0)",
      1},
     {"test-output", KEY_TEST_OUTPUT, "FILE", 0, "File for the last samples", 1},
@@ -64,8 +68,8 @@ static const struct argp_option option_table[] = {
     {"zipf", KEY_ZIPF, "S", 0, "Frequencies fall as 1 / rank^S (default 1.05; 0: uniform)", 2},
     {NULL, 0, NULL, 0, "ctr:", 3},
     {"fields", KEY_FIELDS, "N", 0, "Fields, one feature of each in every sample (default 39)", 3},
-    {"interactions", KEY_INTERACTIONS, "RANK", 0,
-     "Labels also follow hidden factors (default 0: they do not)", 3},
+    {"interactions", KEY_INTERACTIONS, "K", 0,
+     "Labels also follow K hidden factors of each feature (default 0: they do not)", 3},
     {"format", KEY_FORMAT, "F", 0, "libsvm (default) or libffm", 3},
     {NULL, 0, NULL, 0, "classification:", 4},
     {"nnz", KEY_NNZ, "N", 0, "Features of a sample: 1 to 2 N - 1 (default 100)", 4},
@@ -73,7 +77,8 @@ static const struct argp_option option_table[] = {
     {"users", KEY_USERS, "N", 0, "Users (default 100K)", 5},
     {"items", KEY_ITEMS, "N", 0, "Items (default 10K)", 5},
     {"ratings", KEY_RATINGS, "N", 0, "Another name of --samples", 5},
-    {"rank", KEY_RANK, "N", 0, "Rank of the hidden factors (default 8)", 5},
+    {"factors", KEY_FACTORS, "K", 0, "Hidden factors of each user and item (default 8)", 5},
+    {"rank", KEY_RANK, "N", OPTION_HIDDEN, NULL, 5},
     {"noise", KEY_NOISE, "SD", 0, "Standard deviation of the noise (default 0.3)", 5},
     {0},
 };
@@ -92,7 +97,7 @@ static const struct {
     {KEY_NNZ, "nnz", CLASSIFICATION},
     {KEY_USERS, "users", MATRIX},
     {KEY_ITEMS, "items", MATRIX},
-    {KEY_RANK, "rank", MATRIX},
+    {KEY_FACTORS, "factors", MATRIX},
     {KEY_NOISE, "noise", MATRIX},
 };
 enum { N_SHAPES = sizeof(shapes) / sizeof(*shapes) };
@@ -144,6 +149,9 @@ static int parse(struct drps_cli *cli, int key, char *arg)
     case 'o':
         o->output = strcmp(arg, "-") ? arg : NULL;
         return 0;
+    case KEY_FORCE:
+        o->force = 1;
+        return 0;
     case KEY_TEST_SAMPLES:
         o->test_samples = drps_cli_count(cli, arg, 0, UINT64_MAX / 2);
         return 0;
@@ -160,7 +168,7 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         g->fields = drps_cli_count(cli, arg, 1, GEN_MAX_FIELDS);
         return 0;
     case KEY_INTERACTIONS:
-        g->interactions = drps_cli_count(cli, arg, 0, GEN_MAX_RANK);
+        g->interactions = drps_cli_count(cli, arg, 0, GEN_MAX_FACTORS);
         return 0;
     case KEY_FORMAT:
         g->format = (enum gen_format)drps_cli_choice(cli, arg, formats);
@@ -174,9 +182,14 @@ static int parse(struct drps_cli *cli, int key, char *arg)
     case KEY_ITEMS:
         g->items = drps_cli_count(cli, arg, 1, ID_LIMIT);
         return 0;
-    case KEY_RANK:
-        g->rank = drps_cli_count(cli, arg, 1, GEN_MAX_RANK);
+    case KEY_FACTORS:
+        g->factors = drps_cli_count(cli, arg, 1, GEN_MAX_FACTORS);
         return 0;
+    case KEY_RANK:
+        drps_cli_usage(cli,
+                       "a rank is a process of several, in drps-train; say --factors %s for "
+                       "the length of the factors",
+                       arg);
     case KEY_NOISE:
         g->noise = drps_cli_real(cli, arg, 0, 1000);
         return 0;
@@ -217,14 +230,31 @@ static const char *sink_name(const struct sink *s)
     return s->path ? s->path : "standard output";
 }
 
-static int sink_open(struct sink *s, const char *path, size_t line_bytes, struct drps_err *err)
+/* The file to write. Pipes and devices are written to as they are; a file that exists, only with
+ * --force. Returns a descriptor, or a negative code. */
+static int open_output(const char *path, int force, struct drps_err *err)
+{
+    struct stat st;
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0 && errno == EEXIST) {
+        if (!force && stat(path, &st) == 0 && S_ISREG(st.st_mode))
+            return drps_err_set(
+                err, -EEXIST,
+                "%s exists already: choose another name, or pass --force to replace it", path);
+        fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    }
+    return fd >= 0 ? fd : drps_err_set(err, -errno, "cannot write %s: %s", path, strerror(errno));
+}
+
+static int sink_open(struct sink *s, const char *path, int force, size_t line_bytes,
+                     struct drps_err *err)
 {
     s->path = path;
     s->cap = BUFFER_BYTES + line_bytes;
     s->buf = malloc(s->cap);
     if (!s->buf) return drps_err_set(err, -ENOMEM, "no memory for lines of %zu bytes", line_bytes);
-    s->fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : STDOUT_FILENO;
-    if (s->fd < 0) return drps_err_set(err, -errno, "cannot write %s: %s", path, strerror(errno));
+    s->fd = path ? open_output(path, force, err) : STDOUT_FILENO;
+    if (s->fd < 0) return s->fd;
     struct stat st;
     s->is_file = fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode);
     return 0;
@@ -354,8 +384,9 @@ static int run(struct drps_cli *cli, struct options *o, struct drps_err *err)
     uint64_t n_train = o->gen.samples - o->test_samples;
 
     int rc = kind->new (&o->gen, &g, err);
-    if (rc == 0) rc = sink_open(&train, o->output, kind->line_bytes(g), err);
-    if (rc == 0 && o->test_output) rc = sink_open(&test, o->test_output, kind->line_bytes(g), err);
+    if (rc == 0) rc = sink_open(&train, o->output, o->force, kind->line_bytes(g), err);
+    if (rc == 0 && o->test_output)
+        rc = sink_open(&test, o->test_output, o->force, kind->line_bytes(g), err);
     if (rc == 0) rc = write_samples(cli, o, g, 0, n_train, &train, &totals, err);
     if (rc == 0 && o->test_output)
         rc = write_samples(cli, o, g, n_train, o->gen.samples, &test, &totals, err);
@@ -377,7 +408,7 @@ int gen_tool_main(int argc, char **argv)
                 .nnz = 100,
                 .users = 100000,
                 .items = 10000,
-                .rank = 8,
+                .factors = 8,
                 .noise = 0.3},
         .kind = N_KINDS,
     };

@@ -10,6 +10,7 @@
 
 #include <jansson.h>
 
+#include "base/folder/drps_manifest.h"
 #include "engine/drps_engine.h"
 #include "engine/publish/drps_modeldir.h"
 #include "engine/publish/drps_publish.h"
@@ -107,6 +108,31 @@ static char *write_model(struct fixture *f, const struct drps_kv_ops *kv, const 
     free(to);
     free(rows_path);
     return path;
+}
+
+/* Before --factors had its name, model.json called it "rank". */
+static void test_modeldir_of_before_says_rank(void **state)
+{
+    struct fixture f;
+    struct drps_err err = DRPS_ERR_INIT;
+    json_t *j;
+    (void)state;
+    setup(&f, 60, 0);
+    char *path = write_model(&f, *drps_kv_engines(), "model", 100, 777);
+    char *manifest = drps_path_join(path, "model.json");
+    if (drps_manifest_read(drps_io_os(), manifest, "drps-model", DRPS_MODELDIR_VERSION, &j, &err))
+        fail_msg("%s", err.text);
+    assert_null(json_object_get(j, "rank"));
+    assert_int_equal(json_object_set(j, "rank", json_object_get(j, "factors")), 0);
+    assert_int_equal(json_object_del(j, "factors"), 0);
+    if (drps_manifest_write(drps_io_os(), manifest, j, &err) < 0) fail_msg("%s", err.text);
+    json_decref(j);
+    struct drps_modeldir *md = open_model(path, MEMORY);
+    assert_int_equal(drps_modeldir_info(md)->model.rank, 1);
+    drps_modeldir_close(md);
+    free(manifest);
+    free(path);
+    teardown(&f);
 }
 
 static void test_modeldir_round_trip(void **state)
@@ -728,6 +754,7 @@ int main(int argc, char **argv)
         return train_until_killed(argv[2], argv[3]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_modeldir_round_trip),
+        cmocka_unit_test(test_modeldir_of_before_says_rank),
         cmocka_unit_test(test_modeldir_gather_with_little_memory),
         cmocka_unit_test(test_modelrows_refuse_rows_out_of_order_or_missing),
         cmocka_unit_test(test_modeldir_damage_is_named),

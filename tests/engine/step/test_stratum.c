@@ -28,7 +28,7 @@ static struct drps_plan *make_ranked(struct scratch *s, uint32_t rank, uint32_t 
     struct drps_plan *plan;
     struct case_run c;
     case_begin(&c, s, case_input(s, "input", CASE_RATINGS, SAMPLES, NAMES, 8), "lmf");
-    c.options.rank = rank;
+    c.options.factors = rank;
     c.options.order = "grid";
     c.options.grid_users = 2;
     c.options.grid_items = 3;

@@ -46,7 +46,7 @@ static struct drps_plan *make_plan(struct scratch *s, const struct kind *k)
     struct case_run c;
     case_begin(&c, s, case_input(s, "input", k->format, k->samples, k->features, 7), k->algo);
     c.options.batch_size = k->batch;
-    c.options.rank = k->rank;
+    c.options.factors = k->rank;
     c.options.test_fraction = 0.05;
     c.options.force = 1;
     c.options.lanes = k->lanes;

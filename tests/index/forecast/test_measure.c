@@ -361,7 +361,7 @@ static void test_forecast_of_clicks_is_what_the_store_sends(void **state)
     struct case_run c;
     case_begin(&c, s, scratch_path(s, "clicks"), "fm");
     put_clicks(c.input, 20000, 2000);
-    c.options.rank = 8;
+    c.options.factors = 8;
     c.options.batch_size = 100;
     c.options.test_fraction = 0.1;
     run_case(&c);
@@ -373,7 +373,7 @@ static void test_forecast_of_a_grid_is_what_the_store_sends(void **state)
     struct scratch *s = *state;
     struct case_run c;
     case_begin(&c, s, case_input(s, "ratings", CASE_RATINGS, 100000, 2000, 3), "lmf");
-    c.options.rank = 8;
+    c.options.factors = 8;
     c.options.order = "grid";
     c.options.batch_size = 50;
     c.options.test_fraction = 0.1;

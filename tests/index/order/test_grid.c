@@ -539,7 +539,7 @@ static void test_grid_moves_few_rows_more_than_it_must(void **state)
         put_ratings(c.input, in, (unsigned)(31 + i));
         c.options.batch_size = in->batch_size;
         c.options.test_fraction = test_share;
-        c.options.rank = 8;
+        c.options.factors = 8;
         must_run(&c);
         const uint64_t frames = c.result.info.rows / 12;
         const uint64_t sent = rows_sent(s, c.out, frames);

@@ -13,6 +13,9 @@
 
 #include <cmocka.h>
 
+#include <jansson.h>
+
+#include "base/folder/drps_manifest.h"
 #include "index/blocks/builders/drps_builder.h"
 #include "index/drps_index.h"
 #include "support/index_case.h"
@@ -62,7 +65,7 @@ static void test_plan_gives_back_what_was_saved(void **state)
     memset(found.id, 0, sizeof(found.id)); /* known only when the files are written */
     memset(info.id, 0, sizeof(info.id));
 #define SAME(field) assert_true(found.field == info.field)
-    SAME(rank), SAME(dim), SAME(seed), SAME(samples), SAME(test_samples), SAME(rows), SAME(nnz),
+    SAME(factors), SAME(dim), SAME(seed), SAME(samples), SAME(test_samples), SAME(rows), SAME(nnz),
         SAME(test_nnz);
     SAME(test_unseen), SAME(batch_size), SAME(batches), SAME(eval_batches), SAME(max_batch_samples);
     SAME(max_batch_rows), SAME(max_batch_nnz), SAME(max_body_bytes), SAME(row_bytes),
@@ -90,6 +93,30 @@ static void test_plan_gives_back_what_was_saved(void **state)
     assert_string_equal(plan->fields[1], "item");
     drps_plan_close(plan);
     drps_plan_close(NULL);
+}
+
+/* Before --factors had its name, plan.json called it "rank". */
+static void test_plan_of_before_says_rank(void **state)
+{
+    struct scratch *s = *state;
+    const struct drps_plan_info info = make(s, CASE_RATINGS, "lmf");
+    struct drps_plan *plan = open_plan(s);
+    struct drps_err err = DRPS_ERR_INIT;
+    json_t *j = json_deep_copy(plan->json);
+    char *path = drps_path_join(plan->dir, "plan.json");
+    assert_null(json_object_get(j, "rank"));
+    assert_int_equal(json_object_set(j, "rank", json_object_get(j, "factors")), 0);
+    assert_int_equal(json_object_del(j, "factors"), 0);
+    if (drps_manifest_write(drps_io_os(), path, j, &err) < 0) fail_msg("%s", err.text);
+    drps_plan_close(plan);
+    plan = open_plan(s);
+    assert_int_equal(info.factors, 16);
+    assert_int_equal(plan->info.factors, info.factors);
+    assert_non_null(json_object_get(plan->json, "factors"));
+    assert_null(json_object_get(plan->json, "rank"));
+    drps_plan_close(plan);
+    json_decref(j);
+    free(path);
 }
 
 static void test_plan_blocks_come_back(void **state)
@@ -291,6 +318,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(test_plan_gives_back_what_was_saved),
+        SCRATCH_TEST(test_plan_of_before_says_rank),
         SCRATCH_TEST(test_plan_blocks_come_back),
         SCRATCH_TEST(test_plan_verify_finds_every_flipped_byte),
         SCRATCH_TEST(test_plan_verify_finds_missing_and_swapped_files),

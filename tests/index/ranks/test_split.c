@@ -138,7 +138,7 @@ static void cluster_make(struct cluster *c, uint32_t workers, enum case_format f
                        scratch_path(&c->scratch, several ? "many" : "one"));
         run->options.blocks.by = blocks;
         run->options.test_fraction = 0.2;
-        run->options.rank = strcmp(algo, "lmf") == 0 ? 2 : 0;
+        run->options.factors = strcmp(algo, "lmf") == 0 ? 2 : 0;
         run->options.workers = several ? workers : 1;
         run->options.partition = several ? partition : NULL;
         run->options.samples = several ? how : NULL;

@@ -320,7 +320,7 @@ static void test_run_refuses_options(void **state)
     } cases[] = {
         {"order", DRPS_E_CONFIG, "--order"},
         {"blocks", DRPS_E_CONFIG, "--blocks"},
-        {"rank", DRPS_E_CONFIG, "--rank"},
+        {"factors", DRPS_E_CONFIG, "--factors"},
         {"fraction", DRPS_E_CONFIG, "--test-fraction"},
         {"both tests", DRPS_E_CONFIG, "exclude each other"},
         {"memory", DRPS_E_MEMORY_BUDGET, "--memory"},
@@ -349,7 +349,7 @@ static void test_run_refuses_options(void **state)
         struct drps_index_options *o = &c.options;
         if (i == 0) o->order = "sorted";
         if (i == 1) o->blocks.by = "large";
-        if (i == 2) o->rank = 4;
+        if (i == 2) o->factors = 4;
         if (i == 3) o->test_fraction = 0.95;
         if (i == 4) o->test_fraction = 0.5;
         if (i == 5) o->memory_bytes = 1 << 20;
