@@ -113,6 +113,8 @@ static int parse(struct run *r, struct drps_err *err)
     info->nnz = p->nnz;
     info->string_names = p->string_names;
     info->fields_n = p->fields_n;
+    memcpy(info->label_column, p->label_column, sizeof(info->label_column));
+    info->separator = strcmp(p->format, "csv") == 0 ? r->options.reader.csv_separator : '\0';
     (void)snprintf(info->format, sizeof(info->format), "%s", p->format);
     r->result->input_bytes = p->bytes;
     r->result->input_lines = p->lines;
