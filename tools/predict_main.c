@@ -94,7 +94,7 @@ static void print_text(const struct drps_predict_options *o, const struct drps_p
     FILE *to = strcmp(o->output, "-") == 0 ? stderr : stdout; /* scores and the summary never mix */
     (void)fprintf(to, "%llu samples in %.2f s; %llu of %llu features are not in the model",
                   (unsigned long long)r->samples, r->seconds, (unsigned long long)r->unseen,
-                  (unsigned long long)r->entries);
+                  (unsigned long long)(r->nnz + r->unseen));
     if (r->skipped_lines)
         (void)fprintf(to, "; %llu bad lines skipped", (unsigned long long)r->skipped_lines);
     (void)fprintf(to, "\n");
@@ -117,7 +117,7 @@ static int print_json(const struct drps_predict_options *o, const struct drps_pr
 {
     json_t *j = json_object();
     put(j, "samples", drps_cli_json_count(r->samples));
-    put(j, "entries", drps_cli_json_count(r->entries));
+    put(j, "nnz", drps_cli_json_count(r->nnz));
     put(j, "unseen", drps_cli_json_count(r->unseen));
     put(j, "skipped_lines", drps_cli_json_count(r->skipped_lines));
     put(j, "seconds", drps_cli_json_real(r->seconds));

@@ -54,13 +54,25 @@ enum {
 };
 
 static const struct argp_option option_table[] = {
+    {NULL, 0, NULL, 0, "The model:", 1},
     {"output", 'o', "MODEL", 0, "Folder to make (required)", 1},
-    {"epochs", KEY_EPOCHS, "E", 0, "Passes over the training samples (default 1)", 1},
+    {"force", KEY_FORCE, NULL, 0, "Replace MODEL if it exists", 1},
+    {"model-store", KEY_MODEL_STORE, "NAME", 0,
+     "Database that the model is written as: rocksdb, leveldb", 1},
+    {"publish", KEY_PUBLISH, "FOLDER", 0,
+     "In place of a plan: make the model of what an earlier run kept in FOLDER, because writing "
+     "the model failed",
+     1},
+    {NULL, 0, NULL, 0, "Learning:", 2},
+    {"epochs", KEY_EPOCHS, "E", 0, "Passes over the training samples (default 1)", 2},
     {"patience", KEY_PATIENCE, "P", 0,
-     "Stop after P epochs without a better held-out loss and keep the best epoch's model", 1},
+     "Stop after P epochs without a better test loss and keep the best epoch's model", 2},
     {"optimizer", KEY_OPTIMIZER, "NAME", 0, "sgd, adagrad (default) or ftrl", 2},
     {"lr", KEY_LR, "RATE", 0,
-     "Learning rate (default: by algorithm and optimizer; adagrad 0.05, for lmf 0.1)", 2},
+     "Learning rate (default: adagrad 0.05, for fm 0.01, for lmf 0.1; ftrl 0.1; sgd: by the size "
+     "of "
+     "a batch)",
+     2},
     {"l1", KEY_L1, "X", 0, "L1 regularisation of weights and biases (default 0)", 2},
     {"l2", KEY_L2, "X", 0, "L2 regularisation (default 0)", 2},
     {"eps", KEY_EPS, "X", 0,
@@ -71,10 +83,12 @@ static const struct argp_option option_table[] = {
      "Step after every sample, on the batch's own copy of its rows", 2},
     {"seed", KEY_SEED, "N", 0, "Seed of the initial factors (default 1)", 2},
     {"init-scale", KEY_INIT_SCALE, "X", 0,
-     "Factors start between -X and X (default 0.1 / sqrt(rank))", 2},
+     "Factors start between -X and X (default 0.1 / sqrt(factors a row))", 2},
+    {NULL, 0, NULL, 0, "Memory and disk:", 3},
     {"store", KEY_STORE, "NAME", 0,
-     "Where rows live: resident, relay (windows that stream past), blocks in a file, in rocksdb "
-     "or in leveldb, or auto (default): resident if they fit --memory, else relay",
+     "Where rows live: resident (all in memory), relay (in memory while a few batches need them, "
+     "then on disk until the next that do), file, rocksdb or leveldb (blocks in such a store, the "
+     "busy ones in memory), or auto (default): resident if all fit --memory, else relay",
      3},
     {"memory", KEY_MEMORY, "SIZE", 0,
      "Memory of the whole process (default: half of what it may use)", 3},
@@ -83,22 +97,21 @@ static const struct argp_option option_table[] = {
     {"threads", KEY_THREADS, "N", 0, "Threads that compute (default 1: reproducible bit for bit)",
      3},
     {"one-by-one", KEY_ONE_BY_ONE, NULL, 0,
-     "Of a plan with lanes: one batch after another, each by all threads", 3},
+     "A plan with lanes: one batch after another, each by all threads", 3},
     {"prefetch-steps", KEY_PREFETCH, "N", 0,
-     "Steps that a store on disk holds in memory, the current one included", 3},
+     "Stores of blocks: batches whose rows are in memory, the current one included", 3},
     {"evict", KEY_EVICT, "RULE", 0,
-     "Blocks that leave a full pool: farthest (default; needed furthest ahead), clock, lru", 3},
-    {"model-store", KEY_MODEL_STORE, "NAME", 0,
-     "Database that the model is written as: rocksdb, leveldb", 3},
-    {"local", KEY_LOCAL, "N", 0,
-     "A plan for N workers: run all ranks on this machine, a process each", 4},
+     "Stores of blocks: which leave memory when it is full: farthest (default; used again last), "
+     "clock, lru",
+     3},
+    {NULL, 0, NULL, 0, "A plan for several workers:", 4},
+    {"local", KEY_LOCAL, "N", 0, "Run all N ranks on this machine, a process each", 4},
     {"peers", KEY_PEERS, "FILE", 0,
-     "A plan for several workers: run one rank; FILE has \"host:port [public key]\" of each, a "
-     "line a "
-     "rank",
-     4},
+     "Run one rank; FILE has \"host:port [public key]\" of each, a line a rank", 4},
     {"rank", KEY_RANK, "R", 0,
-     "Which one, from 0 (default: as mpirun, srun or an indexed Kubernetes job say)", 4},
+     "Which rank this process is, from 0 (default: as mpirun, srun or an indexed Kubernetes job "
+     "say)",
+     4},
     {"keys", KEY_KEYS, "DIR", 0, "This rank's keys; needed beyond one machine", 4},
     {"make-keys", KEY_MAKE_KEYS, "DIR", 0, "Make such keys, and end", 4},
     {"insecure", KEY_INSECURE, NULL, 0, "Go without keys: in a network where all are trusted", 4},
@@ -114,23 +127,18 @@ static const struct argp_option option_table[] = {
      "worker, at least 1024)",
      4},
     {"no-claim", KEY_NO_CLAIM, NULL, 0,
-     "Not bsp: a worker that has done its batches of a window does none of a slower one's", 4},
+     "Other modes than bsp: no worker takes over batches of a slower one", 4},
     {"timeout", KEY_TIMEOUT, "S", 0,
      "Seconds to wait for ranks to start, and for what a rank owes (default 600)", 4},
     {"silence", KEY_SILENCE, "S", 0,
      "Seconds for which a link may be cut; a rank that is not heard of for somewhat more than "
-     "twice "
-     "that is dead (default 5)",
+     "twice that is dead (default 5)",
      4},
-    {"emulate", KEY_EMULATE, "MODEL:SECONDS[:SEED]|FILE", 0,
-     "For measurements: training batches take at least as long as in a model of iteration times "
-     "(homogeneous, straggler, pauses, tail) or a trace",
+    {"emulate", KEY_EMULATE, "TIMES", 0,
+     "For measurements: training batches take at least as long as in TIMES: NAME:SECONDS[:SEED], "
+     "where NAME is homogeneous, straggler, pauses or tail, or a file with a line of seconds for "
+     "each rank",
      4},
-    {"publish", KEY_PUBLISH, "FOLDER", 0,
-     "In place of a plan: make the model of what an earlier run kept in FOLDER, because writing "
-     "the model failed",
-     5},
-    {"force", KEY_FORCE, NULL, 0, "Replace MODEL if it exists", 5},
     {0},
 };
 
@@ -305,7 +313,7 @@ static int parse_ranks(struct drps_cli *cli, struct options *o, int key, char *a
 
 static void check(struct drps_cli *cli, const struct options *o)
 {
-    const int of_peers = o->has_rank || o->ranks.keys || o->ranks.insecure;
+    const int of_peers = o->ranks.keys || o->ranks.insecure;
     if (o->make_keys) return;
     if (o->publish && (o->plan || o->trains))
         drps_cli_usage(cli, "--publish makes a model of what is trained already: give -o MODEL, "
@@ -317,8 +325,10 @@ static void check(struct drps_cli *cli, const struct options *o)
     if (!o->train.model_path) drps_cli_usage(cli, "-o MODEL is missing: the folder to make");
     if (o->local && o->ranks.peers)
         drps_cli_usage(cli, "--local runs all ranks here, --peers one of them: give one");
-    if (of_peers && !o->ranks.peers)
-        drps_cli_usage(cli, "--rank, --keys and --insecure need --peers FILE");
+    if (o->has_rank && !o->ranks.peers)
+        drps_cli_usage(cli, "--rank is this process's number of several, and needs --peers FILE; "
+                            "the length of factors is set by drps-index --factors");
+    if (of_peers && !o->ranks.peers) drps_cli_usage(cli, "--keys and --insecure need --peers FILE");
     if (o->has_transport && !o->local) drps_cli_usage(cli, "--transport needs --local");
 }
 

@@ -42,6 +42,8 @@ struct drps_modeldir_info {
     size_t fields_n;
     char **fields; /* field prefixes of string names; when reading owned by the model, when writing
                       borrowed */
+    char label_column[DRPS_PLAN_COLUMN_BYTES]; /* as in the plan */
+    char separator;
 };
 
 /* ---- Writing ---- */

@@ -3,9 +3,10 @@
  *
  * The score is what the model is asked for: the probability of the positive class for logistic
  * losses (lor, fm), the margin for hinge losses (svm), the value for squared losses (lir, lmf, fm).
- * Features that training never saw count as absent. Labels in the data may have any value; they are
- * used for metrics only. Formats that need a label (or, for ratings, a third column) need one here
- * too.
+ * Features that training never saw count as absent; data of which no feature is in the model gets a
+ * warning in the log. Labels in the data may have any value; they are used for metrics only.
+ * Without metrics csv data needs no label column and ratings no third one; the other formats that
+ * have labels need them here too.
  */
 #ifndef DRPS_ENGINE_PUBLISH_PREDICT_H
 #define DRPS_ENGINE_PUBLISH_PREDICT_H
@@ -39,8 +40,8 @@ struct drps_predict_options {
 
 struct drps_predict_result {
     uint64_t samples;
-    uint64_t entries;            /* features given */
-    uint64_t unseen;             /* of these: not in the model, ignored */
+    uint64_t nnz;                /* features that the model has */
+    uint64_t unseen;             /* more features, of its columns, that it does not have: ignored */
     uint64_t skipped_lines;      /* bad lines left out; they have no line in the output */
     struct drps_quality quality; /* with metrics */
     double seconds;

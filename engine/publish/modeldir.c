@@ -100,21 +100,29 @@ static json_t *fields_to_json(const struct drps_modeldir_info *info)
 static json_t *info_to_json(const struct drps_modeldir_info *info)
 {
     const struct drps_model *m = &info->model;
-    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:b, s:f, s:f, s:o, s:b, s:f, "
-                     "s:f, s:f, s:o, s:b, "
-                     "s:I, s:I, s:o, s:o, s:o}",
-                     "kind", drps_modeldir_kind.kind, "version", DRPS_MODELDIR_VERSION, "made_by",
-                     "drps-train " DRPS_VERSION, "plan", info->plan_id, "algo",
-                     drps_algo_name(m->algo), "loss", drps_loss_name(m->loss), "format",
-                     info->format, "factors", (int)m->rank, "dim", (int)m->dim, "has_bias",
-                     m->has_bias, "bias_start", (double)m->bias_start, "init_scale",
-                     (double)m->init_scale, "seed", drps_manifest_hex(m->seed), "classification",
-                     info->classification, "label_negative", (double)info->label_negative,
-                     "label_positive", (double)info->label_positive, "label_mean", info->label_mean,
-                     "hash_seed", drps_manifest_hex(info->hash_seed), "string_names",
-                     info->string_names, "rows", (json_int_t)info->rows, "block_rows",
-                     (json_int_t)info->block_rows, "content", drps_manifest_hex(info->content),
-                     "tables", tables_to_json(info), "fields", fields_to_json(info));
+    json_t *j = json_pack(
+        "{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:b, s:f, s:f, s:o, s:b, s:f, "
+        "s:f, s:f, s:o, s:b, "
+        "s:I, s:I, s:o, s:o, s:o}",
+        "kind", drps_modeldir_kind.kind, "version", DRPS_MODELDIR_VERSION, "made_by",
+        "drps-train " DRPS_VERSION, "plan", info->plan_id, "algo", drps_algo_name(m->algo), "loss",
+        drps_loss_name(m->loss), "format", info->format, "factors", (int)m->rank, "dim",
+        (int)m->dim, "has_bias", m->has_bias, "bias_start", (double)m->bias_start, "init_scale",
+        (double)m->init_scale, "seed", drps_manifest_hex(m->seed), "classification",
+        info->classification, "label_negative", (double)info->label_negative, "label_positive",
+        (double)info->label_positive, "label_mean", info->label_mean, "hash_seed",
+        drps_manifest_hex(info->hash_seed), "string_names", info->string_names, "rows",
+        (json_int_t)info->rows, "block_rows", (json_int_t)info->block_rows, "content",
+        drps_manifest_hex(info->content), "tables", tables_to_json(info), "fields",
+        fields_to_json(info));
+    int rc = 0;
+    if (info->label_column[0])
+        rc |= json_object_set_new(j, "label_column", json_string(info->label_column));
+    if (info->separator > 0)
+        rc |= json_object_set_new(j, "separator", json_stringn(&info->separator, 1));
+    if (rc == 0) return j;
+    json_decref(j);
+    return NULL;
 }
 
 static int info_from_json(struct drps_modeldir_info *info, const json_t *j, const char *path,
@@ -143,6 +151,7 @@ static int info_from_json(struct drps_modeldir_info *info, const json_t *j, cons
     if (rc == 0) rc = drps_manifest_get_real(j, "label_mean", path, &info->label_mean, err);
     if (rc == 0) rc = drps_manifest_get_hex(j, "hash_seed", path, &info->hash_seed, err);
     if (rc == 0) rc = drps_manifest_get_hex(j, "content", path, &info->content, err);
+    if (rc == 0) rc = drps_plan_get_columns(j, path, info->label_column, &info->separator, err);
     if (rc < 0) return rc;
     info->classification = json_is_true(json_object_get(j, "classification"));
     info->string_names = json_is_true(json_object_get(j, "string_names"));

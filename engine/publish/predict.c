@@ -44,6 +44,8 @@ struct predictor {
     uint64_t *keys;  /* own: [keys_cap] one sample's keys by the model's fields */
     float *values;   /* own: [values_cap] */
     size_t keys_cap, values_cap;
+    size_t fields_known; /* of the reader's, where `fields` is not NULL */
+    uint64_t given;      /* features of the model's fields in all samples so far */
     uint64_t limit_bytes, reader_bytes;
 };
 
@@ -161,8 +163,15 @@ static int map_fields(struct predictor *p, struct drps_err *err)
         p->fields[i] = -1;
         for (size_t k = 0; k < p->info->fields_n; k++)
             if (strcmp(fields[i], p->info->fields[k]) == 0) p->fields[i] = (int64_t)k;
+        p->fields_known += p->fields[i] >= 0;
     }
     return 0;
+}
+
+/* Whether a user's --columns says which column is the label. */
+static int names_label(const char *csv_kinds)
+{
+    return csv_kinds && strstr(csv_kinds, ":label") != NULL;
 }
 
 static int open_data(struct predictor *p, const struct drps_io *io, struct drps_err *err)
@@ -172,13 +181,17 @@ static int open_data(struct predictor *p, const struct drps_io *io, struct drps_
     o.memory_bytes = p->reader_bytes;
     o.hash_seed = p->info->hash_seed;
     o.log = p->options->log;
-    o.csv_label_optional = !p->options->metrics;
+    o.label_optional = !p->options->metrics;
     o.stop = p->options->stop;
     if (strcmp(p->info->format, "csv") == 0 && strcmp(o.format, "csv") == 0) {
         p->csv_kinds = drps_reader_csv_kinds(o.csv_kinds, (const char *const *)p->info->fields,
                                              p->info->fields_n);
         if (!p->csv_kinds) return drps_err_set(err, -ENOMEM, "no memory for the columns' kinds");
+        if (!o.csv_label && !names_label(o.csv_kinds) && p->info->label_column[0])
+            o.csv_label = p->info->label_column;
+        if (!o.csv_separator) o.csv_separator = p->info->separator;
         o.csv_kinds = p->csv_kinds;
+        o.csv_only_kinds = 1;
     }
     int rc = drps_reader_open(io, p->options->inputs, p->options->inputs_n, &o, &p->reader, err);
     if (rc < 0) return rc;
@@ -240,6 +253,7 @@ static int score_batch(struct predictor *p, struct drps_err *err)
     if (rc < 0) return rc;
     p->result->samples += s->n;
     p->result->unseen = s->unseen;
+    p->result->nnz = p->given - s->unseen;
     drps_scorer_clear(s);
     if (p->options->on_progress) p->options->on_progress(p->options->ctx, p->result->samples);
     return 0;
@@ -255,10 +269,7 @@ static size_t translate(struct predictor *p, size_t i)
         const struct drps_name *name = &d->names[j];
         const int64_t field = p->fields[name->field];
         uint32_t check;
-        if (field < 0) {
-            p->scorer.unseen++;
-            continue;
-        }
+        if (field < 0) continue;
         drps_name_hash((uint32_t)field, name->text, name->bytes, p->info->hash_seed, &p->keys[n],
                        &check);
         p->values[n++] = d->values[j];
@@ -273,7 +284,6 @@ static int add_sample(struct predictor *p, size_t i, struct drps_err *err)
     const float *values = d->values + d->starts[i];
     size_t n = d->starts[i + 1] - d->starts[i];
 
-    p->result->entries += n;
     if (p->fields) {
         if (drps_array_reserve(&p->keys, &p->keys_cap, n, sizeof(*p->keys)) ||
             drps_array_reserve(&p->values, &p->values_cap, n, sizeof(*p->values)))
@@ -282,6 +292,7 @@ static int add_sample(struct predictor *p, size_t i, struct drps_err *err)
         keys = p->keys;
         values = p->values;
     }
+    p->given += n;
     if (drps_scorer_add(&p->scorer, d->labels[i], keys, values, n)) return 0;
     int rc = score_batch(p, err);
     if (rc < 0 || drps_scorer_add(&p->scorer, d->labels[i], keys, values, n)) return rc;
@@ -303,6 +314,23 @@ static int predict_all(struct predictor *p, struct drps_err *err)
         }
     }
     return rc == 0 ? score_batch(p, err) : rc;
+}
+
+/* All scores are then one constant: that is hardly what was wanted. */
+static void warn_if_nothing_is_known(const struct predictor *p)
+{
+    const struct drps_predict_options *o = p->options;
+    const char *more = o->inputs_n > 1 ? " and the files after it" : "";
+    const char *input = strcmp(o->inputs[0], "-") == 0 ? "standard input" : o->inputs[0];
+    if (!p->result->samples || p->result->nnz) return;
+    if (p->fields && !p->fields_known)
+        drps_log(o->log, DRPS_LOG_WARN,
+                 "none of the columns of %s%s is in %s: is it the right file and --format?", input,
+                 more, o->model);
+    else if (p->result->unseen)
+        drps_log(o->log, DRPS_LOG_WARN,
+                 "none of the %llu features of %s%s is in %s: is it the right file and --format?",
+                 (unsigned long long)p->result->unseen, input, more, o->model);
 }
 
 /* ---- The output ---- */
@@ -374,6 +402,7 @@ static int run(struct predictor *p, const struct drps_io *io, struct drps_err *e
     }
     if (rc == 0) rc = predict_all(p, err);
     if (rc == 0) rc = drps_textfile_commit(&p->out, err);
+    if (rc == 0) warn_if_nothing_is_known(p);
     if (p->reader) p->result->skipped_lines = drps_reader_skipped(p->reader);
     if (p->metrics) drps_metrics_result(p->metrics, &p->result->quality);
     return rc;

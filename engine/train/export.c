@@ -190,7 +190,9 @@ static void fill_info(const struct drps_job *job, struct drps_modeldir_info *inf
         .tables_n = plan->tables_n,
         .fields_n = plan->fields_n,
         .fields = job->whole->fields,
+        .separator = plan->separator,
     };
+    memcpy(info->label_column, plan->label_column, sizeof(info->label_column));
     memcpy(info->plan_id, plan->id, sizeof(info->plan_id));
     memcpy(info->format, plan->format, sizeof(info->format));
     memcpy(info->tables, plan->tables, sizeof(info->tables));

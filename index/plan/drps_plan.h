@@ -41,6 +41,8 @@ enum { DRPS_PLAN_VERSION = 4, DRPS_PLAN_TABLES = 4, DRPS_PLAN_NAME_BYTES = 32 };
 enum { DRPS_PLAN_WORKERS_MAX = 1024, DRPS_PLAN_ID_BYTES = 17, DRPS_PLAN_PATH_BYTES = 4096 };
 /* Groups of users or items of a grid, at most. */
 enum { DRPS_GRID_GROUPS_MAX = 4096 };
+/* The name of a csv label column that is remembered, with its end. */
+enum { DRPS_PLAN_COLUMN_BYTES = 256 };
 #define DRPS_PLAN_WHOLE UINT32_MAX
 
 /* The folder of a plan, for drps_stage_begin(). */
@@ -111,7 +113,9 @@ struct drps_plan_info {
     int string_names;      /* features are strings: names.rec holds them */
     size_t tables_n;
     struct drps_table tables[DRPS_PLAN_TABLES];
-    size_t fields_n; /* string names: field prefixes */
+    size_t fields_n;                           /* string names: field prefixes */
+    char label_column[DRPS_PLAN_COLUMN_BYTES]; /* csv; "" in other plans, and where not known */
+    char separator;                            /* of csv, as given; 0 if it was not */
     struct drps_plan_ranks ranks;
 };
 
@@ -148,6 +152,14 @@ int drps_plan_has_bias(const struct drps_plan_info *info);
 DRPS_MUST_CHECK
 int drps_tables_check(const struct drps_table *tables, size_t n, const char *path,
                       uint64_t *rows_out, struct drps_err *err);
+
+/* The columns of csv data that are no features, as plan.json and model.json have them: two members
+ * that may be missing. `manifest` is a json_t object, `path` its file, for the message.
+ * DRPS_E_CORRUPT. */
+DRPS_MUST_CHECK
+int drps_plan_get_columns(const void *manifest, const char *path,
+                          char label_out[DRPS_PLAN_COLUMN_BYTES], char *separator_out,
+                          struct drps_err *err);
 
 /* Open one of the plan's record files. */
 DRPS_MUST_CHECK

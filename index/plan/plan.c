@@ -139,6 +139,10 @@ static json_t *info_to_json(const struct drps_plan_info *info, char *const *fiel
         (void)json_array_append_new(names, json_string(fields[i]));
     (void)json_object_set_new(j, "tables", tables);
     (void)json_object_set_new(j, "fields", names);
+    if (info->label_column[0])
+        (void)json_object_set_new(j, "label_column", json_string(info->label_column));
+    if (info->separator > 0)
+        (void)json_object_set_new(j, "separator", json_stringn(&info->separator, 1));
     if (info->ranks.workers > 1 && json_object_set_new(j, "cluster", ranks_to_json(&info->ranks))) {
         json_decref(j);
         return NULL;
@@ -264,6 +268,23 @@ static int get_tables(struct drps_plan *plan, const char *path, struct drps_err 
     return 0;
 }
 
+int drps_plan_get_columns(const void *manifest, const char *path,
+                          char label_out[DRPS_PLAN_COLUMN_BYTES], char *separator_out,
+                          struct drps_err *err)
+{
+    const json_t *j = manifest;
+    char separator[2] = "";
+    int rc = 0;
+    label_out[0] = '\0';
+    if (json_object_get(j, "label_column"))
+        rc =
+            drps_manifest_get_text(j, "label_column", path, label_out, DRPS_PLAN_COLUMN_BYTES, err);
+    if (rc == 0 && json_object_get(j, "separator"))
+        rc = drps_manifest_get_text(j, "separator", path, separator, sizeof(separator), err);
+    *separator_out = separator[0];
+    return rc;
+}
+
 static int get_fields(struct drps_plan *plan, struct drps_err *err)
 {
     const json_t *fields = json_object_get(plan->json, "fields");
@@ -352,6 +373,7 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
     if (rc == 0) rc = get_name(j, "blocks_by", path, info->blocks_by, err);
     if (rc == 0) rc = get_tables(plan, path, err);
     if (rc == 0) rc = get_fields(plan, err);
+    if (rc == 0) rc = drps_plan_get_columns(j, path, info->label_column, &info->separator, err);
     if (rc < 0) return rc;
     rc = get_ranks(plan, path, err);
     if (rc == 0) rc = drps_manifest_get_text(j, "id", path, info->id, sizeof(info->id), err);

@@ -117,6 +117,7 @@ static int choose_label(struct drps_columns *c, const char *name, int optional,
 
     if (name) {
         struct drps_column *column = drps_columns_find(c, name, strlen(name), 0);
+        if (!column && optional) return 0;
         if (!column)
             return drps_err_set(err, DRPS_E_CONFIG, "the header has no label column '%.100s'",
                                 name);
@@ -339,12 +340,22 @@ static int csv_open(struct drps_reader *r, const char *head, size_t n, struct dr
                                o->csv_separator ? o->csv_separator : detect_separator(&header),
                                r->chunks.in.name, err);
     if (rc == 0 && o->csv_kinds) rc = apply_kinds(c, o->csv_kinds, err);
-    if (rc == 0) rc = choose_label(c, o->csv_label, o->csv_label_optional, err);
+    if (rc == 0) rc = choose_label(c, o->csv_label, o->label_optional, err);
     if (rc < 0) return rc;
+    for (size_t i = 0; o->csv_only_kinds && i < c->n; i++)
+        if (c->columns[i].kind == -1) c->columns[i].kind = DRPS_COLUMN_IGNORE;
     c->header_line = 1 + drps_parse_count(head, (size_t)(header.p - head), '\n');
     rc = guess_kinds(r, c, err);
     if (rc == 0) rc = drps_columns_finish(c, r, err);
     return rc < 0 ? rc : name_fields(c, r, err);
+}
+
+const char *drps_reader_csv_label(const struct drps_reader *r)
+{
+    const struct drps_columns *c = r->state;
+    for (size_t i = 0; r->format == &drps_format_csv && c && i < c->n; i++)
+        if (c->columns[i].kind == DRPS_COLUMN_LABEL) return c->columns[i].name;
+    return NULL;
 }
 
 const struct drps_format drps_format_csv = {

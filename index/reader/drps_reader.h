@@ -27,7 +27,8 @@
  *   ratings  "user item rating [timestamp]"; the separator of each file is what its first line has:
  *            "::", tab, comma, or blanks. Fields user and item. A first line whose third column
  *            begins with a letter is a header; "auto" takes a file with a header for ratings only
- *            if it begins with "user".
+ *            if it begins with "user". With label_optional also "user item"; then a first line
+ *            whose first column is "user", "userid" or "user_id" is a header.
  *   criteo   exactly 40 tab-separated columns without header: label, I1..I13, C1..C26. Integers up
  *            to 2 stand for themselves ("I3=-1"), larger ones for a bucket ("I3=L7":
  *            floor(ln(v)^2) is 7); an empty column is a value of its own ("I3=", "C7=").
@@ -106,13 +107,16 @@ struct drps_reader_options {
     uint64_t hash_seed;     /* of string names */
     const atomic_int *stop; /* non-zero ends reading with DRPS_E_INTERRUPTED, also while waiting for
                                a pipe; NULL allowed */
-    int csv_label_optional; /* csv: a file without a label column is read with labels of 0
-                               (prediction) */
+    int label_optional;     /* labels may be missing and are 0 then (prediction): in csv the whole
+                               column, also the one that csv_label names; in ratings the third
+                               column and those after it */
     const char *csv_label;  /* csv: the label column; NULL: "label", "target", "y" or "click" */
     const char *csv_kinds;  /* csv: "col:category,col2:number,col3:ignore,col4:label"; columns not
                                named: numbers where the first 1,000 lines below the header, or
                                those in the first MiB, have numbers and nothing else, a missing
                                one aside; else categories */
+    int csv_only_kinds; /* csv: columns that csv_kinds does not name, and that are not the label,
+                           are ignored */
     /* csv: called once while the reader opens, with all columns, borrowed until it returns. NULL
        allowed. */
     void (*on_columns)(void *ctx, const struct drps_reader_column *columns, size_t n);
@@ -156,6 +160,9 @@ int drps_reader_has_names(const struct drps_reader *r);      /* features are str
 
 /* Field names, *n_out of them; valid until close. None when the features are numbers. */
 const char *const *drps_reader_fields(const struct drps_reader *r, size_t *n_out);
+
+/* csv: the name of the label column, valid until close; NULL where there is none. */
+const char *drps_reader_csv_label(const struct drps_reader *r);
 
 uint64_t drps_reader_lines(const struct drps_reader *r);
 uint64_t drps_reader_bytes(const struct drps_reader *r);   /* text bytes, after decompression */

@@ -1,12 +1,13 @@
 /*
  * Ratings: "user item rating [timestamp]", separated by "::", tab, comma or blanks, whichever the
  * first line of the file has (looked for in this order). Ids are strings. A first line whose third
- * column begins with a letter is a header.
+ * column begins with a letter is a header. Where labels are optional, "user item" is a sample, too.
  */
 #include "index/reader/parse.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <strings.h>
 
 enum { COLUMNS = 4 };
 
@@ -105,11 +106,22 @@ static int is_header(const struct column *rating)
     return c >= 'a' && c <= 'z' && strcmp(drps_number_why(rating->p), "is NaN or infinite") != 0;
 }
 
+/* Of a line of two columns, where nothing but its words tells a header. */
+static int names_user(const struct column *user)
+{
+    static const char *const words[] = {"user", "userid", "user_id"};
+    const size_t n = (size_t)(user->end - user->p);
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strlen(words[i]) == n && strncasecmp(words[i], user->p, n) == 0) return 1;
+    return 0;
+}
+
 static int ratings_line(struct drps_reader *r, struct drps_parse *ps, char *p, char *end)
 {
     struct ratings *f = r->state;
     struct column c[COLUMNS + 1];
-    float rating;
+    const size_t least = r->options.label_optional ? 2 : 3;
+    float rating = 0;
 
     while (end > p && drps_is_blank(end[-1]))
         end--;
@@ -120,14 +132,16 @@ static int ratings_line(struct drps_reader *r, struct drps_parse *ps, char *p, c
     size_t n = split(f->separator, p, end, c);
     int first = f->first_line;
     f->first_line = 0;
-    if (n < 3 || n > COLUMNS)
-        return drps_parse_bad(ps, p,
-                              "%s columns, expected user, item, rating and perhaps a timestamp",
-                              n < 3 ? "fewer than 3" : "more than 4");
-    if (first && is_header(&c[2])) return 0;
+    if (n < least || n > COLUMNS)
+        return drps_parse_bad(ps, p, "%s columns, expected user, item%s and perhaps a timestamp",
+                              n > COLUMNS  ? "more than 4"
+                              : least == 2 ? "fewer than 2"
+                                           : "fewer than 3",
+                              least == 2 ? ", perhaps a rating" : ", rating");
+    if (first && (n == 2 ? names_user(&c[0]) : is_header(&c[2]))) return 0;
     if (c[0].p == c[0].end) return drps_parse_bad(ps, c[0].p, "user is empty");
     if (c[1].p == c[1].end) return drps_parse_bad(ps, c[1].p, "item is empty");
-    if (c[2].p == c[2].end || drps_number_float(c[2].p, &rating) != c[2].end)
+    if (n > 2 && (c[2].p == c[2].end || drps_number_float(c[2].p, &rating) != c[2].end))
         return drps_parse_bad_number(ps, c[2].p, "rating");
     drps_parse_name(ps, 0, c[0].p, (size_t)(c[0].end - c[0].p), 1);
     drps_parse_name(ps, 1, c[1].p, (size_t)(c[1].end - c[1].p), 1);

@@ -22,6 +22,7 @@ struct parsed {
     int string_names;
     char **fields; /* own: [fields_n] */
     size_t fields_n;
+    char label_column[DRPS_PLAN_COLUMN_BYTES]; /* csv: "" if its name is longer, or not UTF-8 */
     uint64_t bytes, lines, skipped;
 };
 

@@ -224,6 +224,14 @@ static int copy_fields(struct parsed *p, const struct drps_reader *reader, struc
     return 0;
 }
 
+/* For prediction. A name that plan.json cannot hold has to be given again there. */
+static void copy_label(struct parsed *p, const struct drps_reader *reader)
+{
+    const char *label = drps_reader_csv_label(reader);
+    if (label && strlen(label) < sizeof(p->label_column) && fits_json(label))
+        (void)snprintf(p->label_column, sizeof(p->label_column), "%s", label);
+}
+
 /* A test input of another format, or with other columns, would share no feature with training:
  * refuse it. */
 static int check_same_shape(const struct parsed *p, const struct drps_reader *reader,
@@ -291,6 +299,7 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     if (rc == 0 && !p->dict) {
         (void)snprintf(p->format, sizeof(p->format), "%s", drps_reader_format(a.reader));
         p->string_names = drps_reader_has_names(a.reader);
+        copy_label(p, a.reader);
         rc = copy_fields(p, a.reader, err);
         if (rc == 0) rc = open_dict(io, o, dir, p, err);
     } else if (rc == 0) {

@@ -30,9 +30,6 @@ least() {
     echo "$memory"
 }
 
-# near A B SHARE: every number of the list A is that of B, to within a share
-near() { paste <(tr ' ' '\n' <<<"$1") <(tr ' ' '\n' <<<"$2") | awk "{d = \$1 / \$2 - 1; if (d * d > $3 * $3) exit 1}"; }
-
 wire() { # sent and received bytes of every rank are those that the plan says, to within 5 %
     local kind
     for kind in sent received; do

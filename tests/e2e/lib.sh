@@ -29,6 +29,9 @@ fails() {
     grep -qE -- "$pattern" err.txt || fail "'$*' did not say '$pattern' but: $(cat err.txt)"
 }
 
+# near A B SHARE: every number of the list A is that of B, to within a share
+near() { paste <(tr ' ' '\n' <<<"$1") <(tr ' ' '\n' <<<"$2") | awk "{d = \$1 / \$2 - 1; if (d * d > $3 * $3) exit 1}"; }
+
 # absent PATH: neither it nor a partial one may exist
 absent() {
     [[ ! -e $1 ]] || fail "$1 was left behind"

@@ -63,6 +63,7 @@ fails 1 'model' "$tools/drps-predict" plan good.svm -o scores
 [[ ! -e scores ]] || fail "scores was left behind"
 fails 1 'bad.svm:2' "$tools/drps-predict" model bad.svm --format libsvm -o scores
 [[ ! -e scores ]] || fail "scores was left behind"
+fails 2 '[-]-rank is this process.s number of several, .* drps-index --factors' "$train" plan -o model2 --rank 8
 
 # A damaged plan is named and not trained on.
 cp -r plan hurt

@@ -383,6 +383,39 @@ static void test_reader_csv_options(void **state)
     }
 }
 
+/* Without labels: ratings of two columns; a label column that is named and not there, although
+ * there is one of a usual name. */
+static void test_reader_without_labels(void **state)
+{
+    static const struct {
+        const char *name, *format, *label, *input, *expected, *error;
+    } rows[] = {
+        {"ratings", "ratings", NULL, "17 5\n17 99 4\n",
+         "0 user=17:1 item=5:1\n4 user=17:1 item=99:1\n", NULL},
+        {"ratings, header", "ratings", NULL, "user_id,item_id\nu,i\n", "0 user=u:1 item=i:1\n",
+         NULL},
+        {"ratings, no header", "ratings", NULL, "user1,item1\n", "0 user=user1:1 item=item1:1\n",
+         NULL},
+        {"ratings, header of three", "ratings", NULL, "u,i,rating\n1,2,3\n",
+         "3 user=1:1 item=2:1\n", NULL},
+        {"ratings, one column", "ratings", NULL, "17\n", NULL,
+         "0:1:1: fewer than 2 columns, expected user, item, perhaps a rating and perhaps a "
+         "timestamp: '17'"},
+        {"ratings, empty item", "ratings", NULL, "17,\n", NULL,  "0:1:4: item is empty: ''"},
+        {"csv, named label", "csv", "z", "x,y,z\n1,a,3\n", "3 x=:1 y=a:1\n", NULL},
+        {"csv, named label missing", "csv", "z", "x,y\n1,a\n", "0 x=:1 y=a:1\n", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct drps_reader_options options = {
+            .format = rows[i].format, .csv_label = rows[i].label, .label_optional = 1};
+        struct outcome o;
+        read_text(rows[i].input, &options, &o);
+        check_outcome(rows[i].name, rows[i].input, &o, rows[i].expected, rows[i].error);
+        outcome_free(&o);
+    }
+}
+
 /* A later file is read with the kinds of the first one's columns, whatever its own first line
  * holds. */
 static void test_reader_csv_kinds(void **state)
@@ -390,7 +423,7 @@ static void test_reader_csv_kinds(void **state)
     static const char *const fields[] = {"zip:category", "age:number"};
     static const struct {
         const char *name, *wanted;
-        int optional;
+        int optional; /* 2: and columns that are not named are ignored */
         const char *input, *expected, *error;
     } rows[] = {
         {"kinds kept", NULL, 0, "zip,age,y\n77,3,1\n", "1 zip=77:1 age=:3\n", NULL},
@@ -400,6 +433,9 @@ static void test_reader_csv_kinds(void **state)
         {"column missing", NULL, 0, "zip,y\n77,1\n", NULL,
          "csv kinds: the header has no column 'age'"},
         {"no label", NULL, 1, "zip,age\n77,3\n", "0 zip=77:1 age=:3\n", NULL},
+        {"another column", NULL, 1, "zip,age,x\n77,3,5\n", "0 zip=77:1 age=:3 x=:5\n", NULL},
+        {"only these", NULL, 2, "zip,y,age,x\n77,1,3,5\n78,0,4,a\n",
+         "1 zip=77:1 age=:3\n0 zip=78:1 age=:4\n", NULL},
         {"no label, but one wanted", NULL, 0, "zip,age\n77,3\n", NULL,
          "csv: no column is named label, target, y or click: name the label column; the header is "
          "'zip,age'"},
@@ -407,8 +443,10 @@ static void test_reader_csv_kinds(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char *kinds = drps_reader_csv_kinds(rows[i].wanted, fields, 2);
-        struct drps_reader_options options = {
-            .format = "csv", .csv_kinds = kinds, .csv_label_optional = rows[i].optional};
+        struct drps_reader_options options = {.format = "csv",
+                                              .csv_kinds = kinds,
+                                              .label_optional = rows[i].optional > 0,
+                                              .csv_only_kinds = rows[i].optional == 2};
         struct outcome o;
         assert_non_null(kinds);
         read_text(rows[i].input, &options, &o);
@@ -673,6 +711,7 @@ int main(void)
         cmocka_unit_test(test_reader_libsvm),
         cmocka_unit_test(test_reader_libffm),
         cmocka_unit_test(test_reader_ratings),
+        cmocka_unit_test(test_reader_without_labels),
         cmocka_unit_test(test_reader_criteo),
         cmocka_unit_test(test_reader_avazu),
         cmocka_unit_test(test_reader_csv),

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# drps-predict on files as people have them: without labels, with other columns, or of another kind than the model's.
+. "$(dirname "$0")/lib.sh"
+
+# The label's column and the separator are remembered by plan and model, and columns that training ignored do not count.
+awk 'BEGIN {srand(1); print "id|note|age|zip|bought"
+    for (i = 0; i < 2000; i++) {z = int(rand() * 50); printf "%d|n%d|%d|z%d|%d\n", i, rand() * 1000, rand() * 60, z, (z % 2 == 0) != (rand() < 0.1)}}' >all.csv
+(head -1 all.csv && tail -n +2 all.csv | head -1500) >train.csv
+(head -1 all.csv && tail -n +1502 all.csv && echo '9|words|3|never|1') >test.csv
+"$tools/drps-index" train.csv --test test.csv --format csv --label bought --separator '|' --columns id:ignore,note:ignore --algo lor -o plan --quiet --json >index.json
+[[ $("$tools/drps-stat" plan --json | value label_column) = bought ]] || fail "the plan does not say which column is the label"
+"$tools/drps-train" plan -o model --quiet --epochs 3 --json >train.json
+[[ $("$tools/drps-stat" model --json | value label_column) = bought ]] || fail "the model does not say which column is the label"
+"$tools/drps-predict" model test.csv -o scores.txt --metrics --quiet --json >predict.json || fail "the label has to be named again"
+for key in nnz unseen; do
+    [[ $(value $key <predict.json) = "$(value test_$key <index.json)" ]] ||
+        fail "drps-predict counts $(value $key <predict.json) $key, drps-index $(value test_$key <index.json)"
+done
+near "$(value loss <predict.json)" "$(all_values test_loss <train.json | tail -1)" 1e-5 || fail "another loss than that of training's evaluation"
+cut -d'|' -f1-4 test.csv >unlabelled.csv
+"$tools/drps-predict" model unlabelled.csv -o unlabelled.txt --quiet || fail "a file without the label's column is refused"
+cmp scores.txt unlabelled.txt || fail "other scores without the label's column"
+fails 2 "no label column 'bought'" "$tools/drps-predict" model unlabelled.csv --metrics -o never.txt
+absent never.txt
+fails 1 "label \(column note\)" "$tools/drps-predict" model test.csv --label note --metrics -o never.txt # who names it again decides
+echo "ok label"
+
+# Ratings without ratings.
+"$tools/drps-gen" matrix --users 60 --items 30 --ratings 2K --seed 3 -o ratings.tsv --quiet
+"$tools/drps-index" ratings.tsv --algo lmf -o plan-lmf --quiet
+"$tools/drps-train" plan-lmf -o lmf --quiet
+"$tools/drps-predict" lmf ratings.tsv -o three.txt --quiet
+cut -f1,2 ratings.tsv >pairs.tsv
+"$tools/drps-predict" lmf pairs.tsv -o two.txt --quiet || fail "ratings of two columns are refused"
+cmp two.txt three.txt || fail "other scores without the third column"
+fails 1 "fewer than 3 columns" "$tools/drps-predict" lmf pairs.tsv --metrics -o never.txt
+echo "ok ratings"
+
+# Data of which the model knows nothing.
+printf '1 900001:1 900002:1\n0 900003:1\n' >other.svm
+"$tools/drps-gen" ctr --samples 1K --fields 4 --rows 2K --seed 3 -o data.svm --quiet
+"$tools/drps-index" data.svm --algo lor -o plan-lor --quiet
+"$tools/drps-train" plan-lor -o lor --quiet
+"$tools/drps-predict" lor data.svm -o known.txt --quiet 2>err.txt
+[[ ! -s err.txt ]] || fail "data that the model knows: $(cat err.txt)"
+"$tools/drps-predict" lor other.svm -o other.txt --quiet 2>err.txt
+grep -q "warning: none of the 3 features of other.svm is in lor: is it the right file and --format?" err.txt || fail "unknown data: $(cat err.txt)"
+printf 'fruit,label\napple,1\npear,0\n' >fruit.csv
+"$tools/drps-predict" lmf fruit.csv --format csv -o fruit.txt --quiet 2>err.txt
+grep -q "warning: none of the columns of fruit.csv is in lmf" err.txt || fail "unknown columns: $(cat err.txt)"
+echo "ok unknown data"
