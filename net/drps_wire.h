@@ -1,5 +1,5 @@
 /*
- * The header of every frame on the wire, and its checks. docs/WIRE.md has the table.
+ * The header of every frame on the wire, and its checks. docs/wire.md has the table.
  *
  * A message is cut into frames of at most WIRE_PIECE_BYTES of payload; each has a header of
  * WIRE_HEAD_BYTES, little-endian.

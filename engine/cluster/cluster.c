@@ -83,7 +83,7 @@ int drps_cluster_init(struct drps_cluster *c, const struct drps_plan *part,
     return c->whole ? check_whole(c->whole, part, err) : 0;
 }
 
-/* Changes with what messages of docs/WIRE.md mean, so that other builds of a version are refused.
+/* Changes with what messages of docs/wire.md mean, so that other builds of a version are refused.
  */
 #define MESSAGES "2"
 

@@ -1,5 +1,5 @@
 /*
- * What the engines of a job say to each other: the types of their messages. docs/WIRE.md has who
+ * What the engines of a job say to each other: the types of their messages. docs/wire.md has who
  * sends each to whom, and with what. Shared inside engine/.
  */
 #ifndef DRPS_ENGINE_CLUSTER_MESSAGES_H

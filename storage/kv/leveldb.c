@@ -21,7 +21,7 @@
 enum {
     DEFAULT_MEMORY = 32 << 20,
     DEFAULT_VALUE = 4096,
-    POOL_STEPS = 4, /* measured: docs/operations.md, "Memory" */
+    POOL_STEPS = 4, /* measured: docs/blocks.md */
 };
 
 struct leveldb_kv {
