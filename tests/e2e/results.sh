@@ -57,3 +57,27 @@ fails 1 "bad.tsv:1: has 6 fields" "$results" add bad.tsv
 row yesterday aaaaaaa speed 1 K >bad.tsv
 fails 1 "has no date: yesterday" "$results" add bad.tsv
 [[ $(wc -l <bench/history/speed.tsv) = 4 ]] || fail "a bad file was added"
+
+# ---- Rows of a benchmark ----
+
+cat >speed.sh <<'TEXT'
+. "$1/bench/rows.sh"
+{
+    echo "| model | run | rate | memory |"
+    echo "| --- | --- | --- | --- |"
+    echo "| LR | first | 12 MiB | - |"
+    echo "| FM | first | 3 (1 to 2) | 5 |"
+    echo
+    echo "The end."
+} | tables speed 2
+record "speed|MF|rate" 7 K
+record "speed|MF|memory" ""
+TEXT
+DRPS_BENCH_ROWS=$work/new.tsv DRPS_BENCH_SAMPLES=9K bash speed.sh "$source" "two words" >printed.txt
+[[ $(wc -l <printed.txt) = 6 ]] || fail "tables did not copy its input: $(cat printed.txt)"
+printf '%s\n' 'speed|LR, first|rate,12,MiB' 'speed|FM, first|rate,3 (1 to 2),' 'speed|FM, first|memory,5,' 'speed|MF|rate,7,K' >want.txt
+cut -f 5-7 new.tsv | tr '\t' , | diff want.txt - || fail "other rows than the tables have"
+[[ $(cut -f 4 new.tsv | sort -u) = 'DRPS_BENCH_SAMPLES="9K" bench/speed.sh '*' "two words"' ]] || fail "the command: $(cut -f 4 new.tsv)"
+"$results" add new.tsv
+bash speed.sh "$source" >printed.txt
+[[ $(wc -l <new.tsv) = 4 ]] || fail "rows were written without DRPS_BENCH_ROWS"
