@@ -234,4 +234,4 @@ large() {
 
 echo "$(git -C "$root" rev-parse --short HEAD), $(nproc) processors, load $(cut -d' ' -f1 /proc/loadavg)"
 echo
-$command
+$command | tables "blocks-$command" 2

@@ -139,4 +139,4 @@ pages() {
 
 echo "$(git -C "$root" rev-parse --short HEAD), $(nproc) processors, $(stat -f -c %T "$work"), load $(cut -d' ' -f1 /proc/loadavg)"
 echo
-for ((round = 0; round < option[rounds]; round++)); do $command; done
+for ((round = 0; round < option[rounds]; round++)); do $command; done | tables "blockstore-$command"

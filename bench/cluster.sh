@@ -16,6 +16,19 @@ measure() {
             ([.ranks[]?.forecast_sent_bytes] | add // 0) / 2e6, ([.ranks[]?.waiting_share] | add // 0) / ([.ranks[]?] | length + 1e-9)] | @tsv' "$work/train.json"
 }
 
+# note_row NAME RANKS: the medians, as rows
+note_row() {
+    local model=${1%%,*} round=${1##*round-} row how
+    row="cluster|$(model_name "${model%-*}" "${model#*-}"), rounds of $round"
+    case $2 in
+    1) how="one worker" ;;
+    *) how=${2/2 /two } ;;
+    esac
+    record "$row|$how" "$(cut -f1 "$work/figures" | median | awk '{printf "%.2f", $1 / 1e6}')" M
+    [[ $2 = 1 ]] || record "$row|$how: waiting" "$(cut -f4 "$work/figures" | median | awk '{printf "%.0f", 100 * $1}')" %
+    [[ $2 != "2 processes" ]] || record "$row|MB a rank sends in an epoch" "$(cut -f2 "$work/figures" | median | awk '{printf "%.2f", $1 / 2}')"
+}
+
 printf '%-22s %-16s %12s %14s %14s %8s\n' model ranks samples/s "MB sent/epoch" "forecast" waited
 while read -r name round options; do
     for workers in 1 2; do
@@ -30,6 +43,7 @@ while read -r name round options; do
         printf '%-22s %-16s %12.0f %14.2f %14.2f %7.1f%%\n' "$name" "$ranks" "$(cut -f1 "$work/figures" | median)" \
             "$(cut -f2 "$work/figures" | median)" "$(cut -f3 "$work/figures" | median)" \
             "$(cut -f4 "$work/figures" | median | awk '{print 100 * $1}')"
+        note_row "$name" "$ranks"
     done
 done <<'CASES'
 lor,round-1000 1000 --algo lor

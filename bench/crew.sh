@@ -45,7 +45,8 @@ build() {
 bytes() { sed -n "s/.*: \\([0-9.]* [KMG]*i*B[a-z]*\\) of row lists and questions to other ranks, \\([0-9.]* [KMG]*i*B[a-z]*\\) of answers.*/\\$1/p" "$work/err-0"; }
 longest() { cat "$work"/err-* | sed -n "s/.*$1 \\([0-9.]*\\) s.*/\\1/p" | sort -n | tail -1; }
 
-echo "| set | builder | processes | phase, s | processors, s | to others | answers | counted at most, s | rank 0 waited, s |"
+titles="set | builder | processes | phase, s | processors, s | to others | answers | counted at most, s | rank 0 waited, s"
+echo "| $titles |"
 echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
 for set in "${sets[@]}"; do
     load "$set" || continue
@@ -58,7 +59,7 @@ for set in "${sets[@]}"; do
             { time build "$ranks" "$builder" 2>"$work/said"; } 2>"$work/time" || fail "$(cat "$work/said")"
             diff -r "$work/one" "$work/plan" >/dev/null || fail "$set $builder: $ranks processes make another plan than one"
             echo "| $set | $builder | $ranks | $(jq '.phase_seconds.block * 100 | round / 100' "$work/index.json") |" \
-                "$(awk '{print $1 + $2}' "$work/time") | $(bytes 1) | $(bytes 2) | $(longest 'counted for') | $(longest 'waited for them') |"
+                "$(awk '{print $1 + $2}' "$work/time") | $(bytes 1) | $(bytes 2) | $(longest 'counted for') | $(longest 'waited for them') |" | tables counting-ranks 3 "$titles"
         done
     done
 done

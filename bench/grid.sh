@@ -26,6 +26,7 @@ for rank in 16 64; do
         "$tools/drps-train" "$work/plan" -o "$work/model" --force --epochs 20 --lr 0.1 --l2 0.05 --quiet --json >"$work/train.json"
         rmse=$(jq '[.epochs[].test_rmse] | min' "$work/train.json")
         shuffled=${shuffled:-$rmse}
+        record "grid-rmse|rank $rank|$order" "$(printf %.4f "$rmse")"
         printf 'rank %-3s %-9s best epoch %.4f (%+.2f %%), last %.4f\n' $rank "$order" "$rmse" \
             "$(awk "BEGIN {print 100 * ($rmse / $shuffled - 1)}")" "$(jq '.epochs[-1].test_rmse' "$work/train.json")"
     done

@@ -114,6 +114,7 @@ finish() { # all ranks must end well
 }
 
 run_case() { # PLAN insecure|keys
+    local row keys
     link_bytes >"$work/before"
     start "$1" "$2"
     finish
@@ -134,6 +135,11 @@ run_case() { # PLAN insecure|keys
               if (strict && (off($1, $2) || off($3, $4))) wrong = 1 }
             END { printf "  all: the kernel counts %.1f %% more than drps sent, other messages included\n", 100 * (txs / sent - 1)
                   exit wrong }' || fail "$1, $2: not within 5 % of the forecast"
+    row="hosts|$(model_name "$(cut -d - -f 1 <<<"${1/lr/lor}")" "${1#*-}")"
+    keys=$([[ $2 = keys ]] && echo "with keys" || echo "without keys")
+    record "$row|s an epoch, $keys: $sync" "$(awk '{printf "%.3f", $1 / $2}' "$work/seconds")"
+    record "$row|MB a host sends in an epoch, least and most, $keys: $sync" "$(jq -r --argjson epochs "$epochs" '[.ranks[].sent_bytes / 1e6 / $epochs * 1000 | round / 1000] | "\(min), \(max)"' "$work/out-0")"
+    record "$row|waiting, $keys: $sync" "$(jq -r '[.ranks[].waiting_share * 100 | round] | "\(min) to \(max)"' "$work/out-0")" %
 }
 
 # ---- Failures ----
@@ -168,6 +174,7 @@ short_cut() { # PLAN R: it goes on, and with bsp to the same model
         [[ $(jq -r .content "$work/out-0") = "$want" ]] || fail "another model after the cut: $(jq -r .content "$work/out-0"), not $want"
         end="the same model"
     fi
+    record "hosts-cut|a link cut for $cut s|the longest epoch: $sync" "$(jq '[.epochs[].seconds] | max * 10 | round / 10' "$work/out-0")" s
     echo "$sync, link of host $2 cut for $cut s: $end; the longest epoch took $(jq '[.epochs[].seconds] | max' "$work/out-0") s," \
         "the median one $(jq '.epochs[].seconds' "$work/out-0" | median) s"
 }
@@ -188,6 +195,7 @@ all_name() {
     done
     pids=()
     seconds=$(awk "BEGIN {printf \"%.1f\", $last - $from}")
+    record "hosts-cut|a link cut for ever, or a rank killed|all ranks have ended after: $sync" "$seconds" s
     echo "  all ranks had ended after $seconds s; rank $(((lost + 1) % hosts)) said: $(cat "$work/err-$(((lost + 1) % hosts))")"
     [[ ! -s $work/err-$lost ]] || echo "  rank $lost said: $(cat "$work/err-$lost")"
     awk "BEGIN {exit !($seconds <= 15)}" || fail "that took more than 15 s"

@@ -32,9 +32,32 @@ train() {
     jq -r --arg head "$name,$cores,$threads" --arg tail "$before,$(line_ns)" --argjson entries "$entries" 'def millions: . / 1e4 | round / 100;
         [.epochs[1:][].samples_per_s] | sort as $v | $v[length / 2 | floor] as $median |
         "\($head),\($median | millions),\($v[0] | millions),\($v[-1] | millions),\($median * $entries | millions),\($tail)"' \
-        "$work/train.json"
+        "$work/train.json" | tee "$work/line"
+    note_row
 }
 
+# note_row: the line just printed, as rows
+note_row() {
+    local model cores threads median worst best rest row how
+    IFS=, read -r model cores threads median worst best rest <"$work/line"
+    # shellcheck disable=SC2086 # algorithm and rank
+    row="inmemory|$(model_name ${model/-serial/})"
+    [[ $model != *-serial* ]] || row+=", lanes one by one"
+    how="all cores, $threads thread$([[ $threads = 1 ]] || echo s)"
+    [[ $cores = all ]] || how="one core"
+    record "$row|$how" "$median" M
+    record "$row|$how, worst" "$worst" M
+    record "$row|$how, best" "$best" M
+    if [[ $cores != all ]]; then
+        one=$median
+    elif [[ $threads = 2 ]]; then
+        [[ -z $one ]] || record "$row|2 threads over one core" "$(awk -v a="$median" -v b="$one" 'BEGIN {printf "%.2f", a / b}')"
+        record "$row|ns of a cache line, before and after" "$(cut -d , -f 2- <<<"$rest" | sed 's/,/, /')" ns
+        one=
+    fi
+}
+
+one= # of this model, the whole process on one core
 echo "model,cores,threads,median,worst,best,entries,line_ns_before,line_ns_after"
 while read -r algo rank batch entries; do
     plan=$work/plan-$algo$rank

@@ -1,8 +1,9 @@
 # What the benchmark scripts share. Source it; it sets `tools` and `work`, and removes `work` at the end.
 # Environment: DRPS_TOOLS (default build/bin), DRPS_BENCH_DIR (scratch, default a new folder in TMPDIR or /tmp),
-# DRPS_BENCH_KEEP=1 keeps it. Needs jq.
+# DRPS_BENCH_KEEP=1 keeps it; DRPS_BENCH_ROWS (a file to which figures are appended as rows of bench/results.sh). Needs jq.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+. "$root/bench/rows.sh"
 tools=${DRPS_TOOLS:-$root/build/bin}
 work=${DRPS_BENCH_DIR:-$(mktemp -d "${TMPDIR:-/tmp}/drps-bench.XXXXXX")}
 mkdir -p "$work"

@@ -4,6 +4,7 @@
 # Needs root, ip and tc. Everything it makes goes away at the end.
 #   bench/net.sh [RATE [BYTES]]
 set -euo pipefail
+. "$(dirname "$0")/rows.sh"
 rate=${1:-1gbit}
 bytes=${2:-64M}
 bench=${DRPS_TOOLS:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/build/bin}/bench_net
@@ -35,6 +36,13 @@ done
 
 ip netns exec "$space-1" "$bench" rank 1 "$folder" "$bytes" &
 other=$!
-ip netns exec "$space-0" "$bench" rank 0 "$folder" "$bytes"
+ip netns exec "$space-0" "$bench" rank 0 "$folder" "$bytes" | tee "$folder/figures"
+while IFS=$'\t' read -r how size stream shares; do
+    record "net|$size|$how" "$stream"
+    record "net|$size|$how: percent of a core, sender and receiver, and of the machine" "$shares"
+done < <(awk '$1 != "transport" {
+    how = substr($0, 1, 14); size = substr($0, 16, 9); gsub(/^ +| +$/, "", how); gsub(/^ +/, "", size)
+    split(substr($0, 26), figure, " ") # pull us, stream, least, most, shares
+    printf "%s\t%s\t%s (%s to %s)\t%s, %s, %s\n", how, size, figure[2], figure[3], figure[4], figure[5], figure[6], figure[7] }' "$folder/figures")
 wait "$other"
 other=

@@ -16,11 +16,16 @@ budget=$((model / ratio))
 echo "rows $(jq .rows "$work/index.json"), model with optimizer state $((model >> 20)) MiB, budget $((budget >> 20)) MiB"
 "$tools/drps-train" "$plan" -o "$work/model-resident" --force --store resident --epochs 1 --lr 0.1 --quiet --json \
     >"$work/resident.json"
+record "outofcore|resident, no limit|samples/s" "$(jq '.epochs[0].samples_per_s | floor' "$work/resident.json")"
 jq -r '"resident: \(.epochs[0].samples_per_s | floor) samples/s, test loss \(.epochs[0].test_loss)"' "$work/resident.json"
 for engine in $engines; do
     if in_cgroup $((budget * 11 / 10)) "$tools/drps-train" "$plan" -o "$work/model-$engine" --force --store "$engine" \
         --memory "$budget" --epochs 1 --lr 0.1 --quiet --json >"$work/$engine.json"; then
         jq -r --arg e "$engine" '"\($e): \(.epochs[0].samples_per_s | floor) samples/s, test loss \(.epochs[0].test_loss), peak \(.peak_rss_bytes / 1048576 | floor) MiB, waited for rows \(.epochs[0].stall_share * 100 | floor) %, read \(.epochs[0].read_bytes / 1e6 | floor) MB, written \(.epochs[0].written_bytes / 1e6 | floor) MB"' "$work/$engine.json"
+        record "outofcore|$engine|samples/s" "$(jq '.epochs[0].samples_per_s | floor' "$work/$engine.json")"
+        record "outofcore|$engine|peak resident set" "$(jq '.peak_rss_bytes / 1048576 | floor' "$work/$engine.json")" MiB
+        record "outofcore|$engine|waiting for rows" "$(jq '.epochs[0].stall_share * 100 | floor' "$work/$engine.json")" %
+        record "outofcore|$engine|--memory" $((budget >> 20)) MiB
         cmp <(jq -c '[.epochs[] | [.train_loss, .test_loss]]' "$work/resident.json") \
             <(jq -c '[.epochs[] | [.train_loss, .test_loss]]' "$work/$engine.json") && echo "$engine: losses equal to resident"
     else

@@ -104,6 +104,10 @@ compare() {
     last_drps=$d
     line "$peer" "$p" "$work_units" "$unit" "$p_memory" "$p_loss" "$p_command"
     line drps "$d" "$work_units" "$unit" "$d_memory" "$d_loss" "$d_command"
+    record "peers|$peer: $title|peer" "$p" s
+    record "peers|$peer: $title|drps" "$d" s
+    record "peers|$peer: $title|drps is faster" "$(awk "BEGIN {printf \"%.2f\", $ratio}")" times
+    [[ $p_loss = - || $d_loss = - ]] || record "peers|$peer: $title|loss: drps minus peer" "$(awk "BEGIN {printf \"%+.4f\", $d_loss - $p_loss}")"
     verdict="no bar"
     if [[ $bar != - ]]; then
         verdict="bar $bar: $(awk "BEGIN {print ($ratio >= $bar) ? \"reached\" : \"MISSED\"}")"

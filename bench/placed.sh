@@ -5,7 +5,9 @@
 . "$(dirname "$0")/lib.sh"
 data=${1:-$root/../shared/data}
 
-run() { # NAME INDEX-OPTIONS...
+titles="set | rows by, samples | MB pulled, all | MB pulled and served, most of a machine | row uses: max/avg | rows: max/avg | block uses | I/Os | s (batch and block phases)"
+run() { forecast "$@" | tables placed 2 "$titles"; }
+forecast() { # NAME INDEX-OPTIONS...
     local name=$1 how
     shift
     for how in "range dealt" "hash dealt" "greedy dealt" "dppa dealt" "auto dealt" "greedy placed" "dppa placed" "auto placed"; do
@@ -20,7 +22,7 @@ run() { # NAME INDEX-OPTIONS...
     done
 }
 
-echo "| set | rows by, samples | MB pulled, all | MB pulled and served, most of a machine | row uses: max/avg | rows: max/avg | block uses | I/Os | s (batch and block phases) |"
+echo "| $titles |"
 echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
 "$tools/drps-gen" ctr --samples 400K --fields 20 --rows 500K --seed 1 -o "$work/ctr.svm" --force --quiet
 run CTR "$work/ctr.svm" --algo lor --batch-size 2000

@@ -76,6 +76,8 @@ row() { # NAME SET SOLVER LOSS "C..." INDEX-OPTIONS -- TRAIN-OPTIONS
     shift 5
     ref=$(reference "$set" "$solver" "$loss" $cs)
     our=$(ours "$name" "$set" "$@")
+    record "quality|$name|LIBLINEAR" "${ref%% *}"
+    record "quality|$name|drps, best epoch" "${our%% *}"
     printf '%-14s %-9s reference %-18s drps %-18s ratio %s   %s\n' "$name" "$loss" "$ref" "$our" \
         "$(awk "BEGIN {printf \"%.4f\", ${our%% *} / ${ref%% *}}")" "${*#*-- }"
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The relay store measured: in rounds of runs side by side, medians of them, as tables for RESULTS.md. A run whose model
+# The relay store measured: in rounds of runs side by side, medians of them, as tables and rows (rows.sh). A run whose model
 # differs from that of the resident store ends the script.
 #   bench/relay.sh ratio     rows in 1/12 of the model's memory against resident, the plan in RAM and from disk
 #   bench/relay.sh engines   against blocks in a file, blocks and one row a key in RocksDB and LevelDB at the same --memory (or the least
@@ -47,6 +47,15 @@ rounds=${option[rounds]:-3}
 batch=${option[batch]:-1000}
 mkdir -p "$work/runs"
 
+name_of() { model_name "${1%:*}" "${1#*:}"; } # algorithm:rank
+store_name() { # STORE single|"": as tables name it
+    case $1 in
+    relay) echo relay ;;
+    file) echo "blocks in a file" ;;
+    rocksdb) echo "RocksDB, $([[ $2 = single ]] && echo "one row a key" || echo blocks)" ;;
+    leveldb) echo "LevelDB, one row a key" ;;
+    esac
+}
 die() { echo "bench: $*" >&2 && exit 1; }
 note() { echo "$(date +%T) $*" >&2; }
 count() { numfmt --from=si "$1"; }
@@ -225,7 +234,7 @@ ratio() {
             done
         done
         for v in resident-ram relay-ram resident-disk relay-disk; do
-            echo "| $model | ${v%-*}, plan $([[ $v = *-ram ]] && echo "in RAM" || echo "from disk") | $([[ $v = resident-ram ]] && echo "no limit" || mib "$(jq .memory.limit_bytes "$work/runs/$v.1")") |" \
+            echo "| $(name_of "$model") | ${v%-*}, plan $([[ $v = *-ram ]] && echo "in RAM" || echo "from disk") | $([[ $v = resident-ram ]] && echo "no limit" || mib "$(jq .memory.limit_bytes "$work/runs/$v.1")") |" \
                 "$(held "$v.1") |" \
                 "$(mid "$v" 'later | rate' | thousands) ($(range "$v" 'later | rate / 1000 | round')) |" \
                 "$(mid "$v" '.epochs | rate' | thousands) |" \
@@ -248,7 +257,7 @@ engines() {
     local samples=${option[samples]:-4M} seconds=${option[seconds]:-60} model plan blocks single memory pool n v store least_of reference
     echo "### Relay against block stores at the same --memory, or the least they accept, stopped after $seconds s"
     machine
-    echo "| model | --memory | store | rows in memory | samples/s | relay is faster | done | GB read, written | waiting | model |"
+    echo "| model | store | --memory | rows in memory | samples/s | relay is faster | done | GB read, written | waiting | model |"
     echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     for model in ${option[models]:-fm:16 lor:0}; do
         ctr_plan "$model" "$samples"
@@ -270,7 +279,7 @@ engines() {
             note "$model: $v"
             before=(timeout --foreground -s INT -k 300 "$seconds")
             if ! train "engine.$n" $((memory * 11 / 10)) "$work/$plan" --store "$store" --memory "$memory" --epochs "$epochs"; then
-                echo "| $model | $(mib "$memory") | $v | failed: $(tail -1 "$work/runs/engine.$n.err") |"
+                echo "| $(name_of "$model") | $v | $(mib "$memory") | failed: $(tail -1 "$work/runs/engine.$n.err") |"
                 before=()
                 continue
             fi
@@ -278,7 +287,7 @@ engines() {
             reference=reference-blocks
             [[ $plan = "$single" ]] && reference=reference-single
             [[ $(jq .interrupted "$work/runs/engine.$n") = true ]] || same "engine.$n" "$reference"
-            echo "| $model | $(mib "$memory") | $store$([[ $plan = "$single" ]] && echo ", one row a key") |" \
+            echo "| $(name_of "$model") | $(store_name "$store" "$([[ $plan = "$single" ]] && echo single)") | $(mib "$memory") |" \
                 "$(held "engine.$n") |" \
                 "$(speed "engine.$n" "$plan" | thousands) |" \
                 "$(awk -v a="$(speed engine.0 "$blocks")" -v b="$(speed "engine.$n" "$plan")" 'BEGIN {printf "%.1f", a / b}') |" \
@@ -354,8 +363,8 @@ ratings() {
     local share=${option[share]:-12} set rank users items n text memory pool i v
     echo "### Ratings: matrix factorisation, rows in 1/$share of the model's memory"
     machine
-    echo "| rank | users, items, ratings | run | --memory | rows in memory | samples/s, later epochs | of resident | GB read, written an epoch | waiting | RMSE after $epochs epochs |"
-    echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    echo "| model | users, items, ratings | run | grid | --memory | rows in memory | samples/s, later epochs | of resident, in RAM | GB read, written an epoch | waiting | RMSE after $epochs epochs |"
+    echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     for set in ${option[sets]:-64:300K:60K:30M 2000:30K:10K:2M}; do
         IFS=: read -r rank users items n <<<"$set"
         text=$(ratings_text "$users" "$items" "$n")
@@ -372,12 +381,12 @@ ratings() {
         done
         must shuffled.1 0 "$work/shuffled-$set" --store resident --epochs "$epochs" --l2 0.05
         for v in resident relay; do
-            echo "| $rank | $users, $items, $n | $v, grid of $(grid_of "grid-$set") | $([[ $v = relay ]] && mib "$memory" || echo "no limit") | $([[ $v = relay ]] && mib "$pool" || mib "$(jq '.rows * .row_bytes' "$work/runs/resident.1")") |" \
+            echo "| MF, rank $rank | $users x $items, $n ratings | $v, grid | $(grid_of "grid-$set") | $([[ $v = relay ]] && mib "$memory" || echo "no limit") | $([[ $v = relay ]] && mib "$pool" || mib "$(jq '.rows * .row_bytes' "$work/runs/resident.1")") |" \
                 "$(mid "$v" 'later | rate' | thousands) ($(range "$v" 'later | rate / 1000 | round')) | $(paired "$v" resident 'later | rate' | percent) |" \
                 "$(mid "$v" "$moved" | gb), $(mid "$v" "$stored" | gb) | $(mid "$v" 'later | map(.stall_share) | mean' | percent) |" \
                 "$(jq '.epochs[-1].test_rmse * 1e4 | round / 1e4' "$work/runs/$v.1") |"
         done
-        echo "| $rank | $users, $items, $n | resident, shuffled | no limit | | $(jq "$rates later | rate" "$work/runs/shuffled.1" | thousands) | | | |" \
+        echo "| MF, rank $rank | $users x $items, $n ratings | resident, shuffled | | no limit | | $(jq "$rates later | rate" "$work/runs/shuffled.1" | thousands) | | | |" \
             "$(jq '.epochs[-1].test_rmse * 1e4 | round / 1e4' "$work/runs/shuffled.1") |"
     done
 }
@@ -450,7 +459,7 @@ until_epoch() { # LIMIT LAST OPTION...
 huge() {
     local users=${option[users]:-2700K} items=${option[items]:-10K} n=${option[ratings]:-8M} rank=${option[factors]:-2000}
     local last=${option[epochs]:-1} memory=${option[memory]:-2G} export=${option[export]:-auto} optimizer=${option[optimizer]:-adagrad}
-    local bytes row rows transit total free text states
+    local bytes row rows stream_bytes total free text states
     bytes=$(numfmt --from=iec "$memory")
     case $optimizer in sgd) states=0 ;; adagrad) states=1 ;; ftrl) states=2 ;; *) die "--optimizer $optimizer" ;; esac
     row=$(((rank + 1) * 4 * (1 + states)))
@@ -460,12 +469,12 @@ huge() {
         --order grid ${option[grid]:+--grid "${option[grid]}"} --memory "$bytes" --batch-size "$batch" >"$work/huge.index"
     rm "$text"
     rows=$(jq .rows "$work/huge.index")
-    # The transit file has room for all rows and a quarter more; parameters are put in order and then written as a model.
-    transit=$((rows * row * 5 / 4))
-    total=$((transit + 2 * rows * (rank + 1) * 4))
+    # The stream file has room for all rows and a quarter more; parameters are put in order and then written as a model.
+    stream_bytes=$((rows * row * 5 / 4))
+    total=$((stream_bytes + 2 * rows * (rank + 1) * 4))
     free=$(df -B1 --output=avail "$work" | tail -1)
     note "$rows rows, $(gb <<<$((rows * row))) GB; with export $(gb <<<"$total") GB of disk, $(gb <<<"$free") GB are free"
-    ((transit && transit < free)) || die "no room for $(gb <<<"$transit") GB"
+    ((stream_bytes && stream_bytes < free)) || die "no room for $(gb <<<"$stream_bytes") GB"
     [[ $export != auto ]] || export=$( ((total + total / 20 < free)) && echo yes || echo no)
     cold huge
     if [[ $export = yes ]]; then
@@ -477,9 +486,14 @@ huge() {
     fi
     echo "### A model of $(gb <<<$((rows * row))) GB in $memory: matrix factorisation of rank $rank, $optimizer, $rows users and items, $n ratings, grid of $(grid_of huge), epoch $last"
     machine
-    echo "| --memory | drps-index | epoch | samples/s | GB read, written | MB/s | waiting | peak resident set | writing the model |"
+    echo "| model | drps-index | an epoch | samples/s | GB read, written | MB/s | waiting | peak resident set | writing the model |"
     echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
-    jq -r --arg memory "$memory" --argjson x "$(jq .seconds "$work/huge.index")" '"| \($memory) | \($x | round) s | \(.seconds | round) s | \(.rate | round) | \(.read / 1e7 | round / 100), \(.written / 1e7 | round / 100) | \((.read + .written) / .seconds / 1e6 | round) | \(.stalled * 1000 | round / 10) % | \(.peak / 1048576 | round) MiB | \(if .export then "\(.export | round) s" else "not done: no room on this disk" end) |"' "$work/runs/huge"
+    jq -r --arg memory "$(gb <<<$((rows * row))) GB in ${memory}iB" --argjson x "$(jq .seconds "$work/huge.index")" '"| \($memory) | \($x | round) s | \(.seconds | round) s | \(.rate | round) | \(.read / 1e7 | round / 100), \(.written / 1e7 | round / 100) | \((.read + .written) / .seconds / 1e6 | round) | \(.stalled * 1000 | round / 10) % | \(.peak / 1048576 | round) MiB | \(if .export then "\(.export | round) s" else "not done: no room on this disk" end) |"' "$work/runs/huge"
 }
 
-"$command"
+labels=1 # cells of a line that name it
+case $command in
+ratio | engines) labels=2 ;;
+ratings) labels=3 ;;
+esac
+"$command" | tables "relay-$command" $labels

@@ -6,7 +6,9 @@
 . "$(dirname "$0")/lib.sh"
 data=${1:-$root/../shared/data}
 
-run() { # NAME ROUND EPOCHS INDEX-OPTIONS...
+titles="set | workers | rows by, samples | MB sent, all | forecast | held-out RMSE or loss, by epoch"
+run() { measure "$@" | tables samples 3 "$titles"; }
+measure() { # NAME ROUND EPOCHS INDEX-OPTIONS...
     local name=$1 round=$2 epochs=$3 workers how
     shift 3
     for workers in ${DRPS_BENCH_WORKERS:-2 4 5 8}; do
@@ -25,7 +27,7 @@ run() { # NAME ROUND EPOCHS INDEX-OPTIONS...
     done
 }
 
-echo "| set | workers | rows by, samples | MB sent, all | forecast | held-out RMSE or loss, by epoch |"
+echo "| $titles |"
 echo "| --- | --- | --- | --- | --- | --- |"
 "$tools/drps-gen" ctr --samples 400K --fields 20 --rows 500K --seed 1 -o "$work/ctr.svm" --force --quiet
 run "CTR, LR" 2000 3 "$work/ctr.svm" --algo lor

@@ -64,17 +64,19 @@ echo "$(nproc) cores, load $(cut -d ' ' -f 1-3 /proc/loadavg); ${option[index]},
 for n in ${option[processes]}; do
     plan "$n" $((option[batches] / n))
 done
-echo "| timing | processes | samples/s | efficiency | forecast: samples/s | efficiency | seconds an epoch over the forecast | ms a round more | too long | late | ms a batch really computed |"
+titles="timing | processes | samples/s | efficiency | forecast: samples/s | forecast: efficiency | seconds an epoch over the forecast | ms a round more | too long | late | ms a batch really computed"
+echo "| $titles |"
 echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
 for timing in ${option[timings]}; do
     for n in ${option[processes]}; do measure "$timing" "$n"; done | awk '
         NR == 1 { one = $3 / $2; one_forecast = $4 / $2 } # efficiency: over as many times the first row'"'"'s rate a process
         { printf "| %s | %d | %.0f | %.2f | %.0f | %.2f | %+.1f %% | %.2f | %.2f %%%s | %.2f %% | %.2f |\n", $1, $2, $3, $3 / $2 / one, $4,
-                 $4 / $2 / one_forecast, $5, $6, $7, ($7 > 2 || $8 > 5 ? " (not valid)" : ""), $8, $9 }'
+                 $4 / $2 / one_forecast, $5, $6, $7, ($7 > 2 || $8 > 5 ? " (not valid)" : ""), $8, $9 }' | tables scaling 2 "$titles"
 done
 echo
 echo "Forecast of 100 rounds, over one machine; a round's messages at ${option[rate]} Mbit/s on the busiest link"
-echo "| machines | ms of messages a round | timing | bsp: samples/s | efficiency | without messages | wsp: samples/s | efficiency | without messages |"
+titles="machines | ms of messages a round | timing | bsp: samples/s | bsp: efficiency | bsp: without messages | wsp: samples/s | wsp: efficiency | wsp: without messages"
+echo "| $titles |"
 echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
 declare -A one # machine's seconds, by timing
 for n in 1 ${option[machines]}; do
@@ -88,6 +90,6 @@ for n in 1 ${option[machines]}; do
         awk -v n="$n" -v ms="$ms" -v name="$timing" -v one="${one[$timing]}" -v samples=$((n * 100 * option[batch])) '
             NR == 1 { printf "| %d | %.2f | %s |", n, ms, name }
             { printf " %.0f | %.2f | %.2f |", samples / $1, one / $1, one / $2 }
-            END { print "" }' "$work/seconds"
+            END { print "" }' "$work/seconds" | tables scaling-simulated 3 "$titles"
     done
 done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The parallel models in simulated time: tables for RESULTS.md, and docs/sched.png. Needs jq, gnuplot.
+# The parallel models in simulated time: tables, rows (rows.sh), and docs/sched.png. Needs jq, gnuplot.
 #   bench/sched.sh [--workers "4 8 16 64 256"] [--large 1000] [--rounds 1000] [--simulated 640] [--plot 16] [--png docs/sched.png]
 # Figures are means over seeds 1, 2, ...: so many that --simulated workers are, 3 to 40 (few workers: SGD's noise is large).
 # --plot: the number of workers that is drawn; --large: one run with so many, 100 rounds.
@@ -76,8 +76,8 @@ for workers in ${option[workers]}; do
     seeds=$((option[simulated] / workers))
     seeds=$((seeds < 3 ? 3 : seeds > 40 ? 40 : seeds))
     for timing in $timings; do simulate "$workers" "$timing" "${option[rounds]}" $seeds; done
-    table "$workers"
+    table "$workers" | tables "sched-$workers"
 done
 plot "${option[plot]}"
 simulate "${option[large]}" pauses 100 1
-table "${option[large]}"
+table "${option[large]}" | tables "sched-${option[large]}"

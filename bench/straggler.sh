@@ -120,6 +120,13 @@ rows() { # ALGO TIMING: a row a mode, and the best SSP
         jq -rs --arg mode "$mode" 'def median: sort | (.[(length - 1) / 2 | floor] + .[length / 2 | floor]) / 2;
             map(select(.mode == $mode).curve) | transpose[] | "\(map(.t) | median) \(map(.loss) | median)"' "$work/$1/$2.runs" >"$work/$1/$2-$mode.curve"
     done
+    jq -rs --arg losses "$losses" --arg modes "${option[modes]}" 'def median: sort | (.[(length - 1) / 2 | floor] + .[length / 2 | floor]) / 2;
+        def r(n): . * pow(10; n) | round / pow(10; n); . as $runs | ($losses | split(" ")) as $l | range($l | length) as $i | ($modes | split(" ")[]) as $m |
+        [$runs[] | select(.mode == $m).reach[$i]] | if any(. == null) then empty else
+            "\($l[$i])\t\($m)\t\(map(.s) | "\(median | r(1)) (\(min | r(1)) to \(max | r(1)))"), \(map(.epochs) | median | r(2))" end' "$work/$1/$2.runs" |
+        while IFS=$'\t' read -r loss mode figure; do
+            record "straggler|$(model_name "$1" "" | sed 's/, rank $//') to $loss, $2|$mode" "$figure"
+        done
     jq -rs --arg name "$1, $2" --arg losses "$losses" --arg modes "${option[modes]}" '
         def median: if any(. == null) or length == 0 then null else sort | (.[(length - 1) / 2 | floor] + .[length / 2 | floor]) / 2 end;
         def r(n): if . == null then "-" else . * pow(10; n) | round / pow(10; n) end;
