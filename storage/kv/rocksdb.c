@@ -206,8 +206,8 @@ static int get_group(struct rocksdb_kv *kv, const uint32_t *keys, size_t n, void
                      const size_t *value_bytes, struct drps_err *err)
 {
     char coded[GET_MAX][DRPS_KV_KEY_BYTES];
-    const char *key_list[GET_MAX];
-    size_t key_bytes[GET_MAX];
+    const char *key_list[GET_MAX] = {NULL};
+    size_t key_bytes[GET_MAX] = {0};
     rocksdb_pinnableslice_t *slices[GET_MAX] = {NULL};
     char *texts[GET_MAX] = {NULL};
     for (size_t i = 0; i < n; i++) {

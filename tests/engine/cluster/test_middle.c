@@ -276,7 +276,6 @@ static void drop_kept(void)
 
 /* ---- Frames ---- */
 
-#ifdef TEST_WRAPS
 void __real_drps_wire_encode(const struct wire_head *head, const void *payload, size_t bytes,
                              uint8_t out[WIRE_HEAD_BYTES]);
 void __wrap_drps_wire_encode(const struct wire_head *head, const void *payload, size_t bytes,
@@ -318,7 +317,6 @@ void __wrap_drps_wire_hello_encode(const struct wire_hello *hello, uint8_t out[W
     if (kind == 3) h.plan_hash[below(sizeof(h.plan_hash))] ^= 1;
     __real_drps_wire_hello_encode(&h, out);
 }
-#endif
 
 /* ---- Jobs ---- */
 
@@ -516,12 +514,8 @@ static void test_training_over_zmq_ends_whatever_messages_say(void **state)
 static void test_training_over_zmq_ends_whatever_frames_say(void **state)
 {
     (void)state;
-#ifdef TEST_WRAPS
     if (!net_kind_there(NET_ZMQ)) skip();
     check_modes(2, NET_ZMQ, 4 / DRPS_TEST_ONE_IN + 1, 1);
-#else
-    skip();
-#endif
 }
 
 /* ---- Counting for drps-index ---- */

@@ -270,10 +270,34 @@ static void test_windows_compiling_is_interrupted(void **state)
     close_fixture(&f);
 }
 
+/* However well they fit: it is their number that coarse windows are cut anew for. */
+static void test_windows_of_the_plan_are_not_coarse_ones(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_windows *w;
+    struct drps_window_source source;
+    open_fixture(&f);
+    assert_string_equal(drps_windows_dir(f.windows), f.maker.dir);
+    f.share.coarse = 1;
+    f.share.budget_bytes += f.share.budget_bytes / 3; /* room for two steps */
+    char *dir = drps_path_join(f.dir, "own");
+    assert_true(dir && mkdir(dir, 0700) == 0);
+    const struct drps_windows_options o = {
+        .plan = f.plan, .dir = dir, .share = &f.share, .epochs = 1, .memory_bytes = 1 << 20};
+    if (drps_windows_open(&o, &w, &source, &err)) fail_msg("%s", err.text);
+    assert_string_equal(drps_windows_dir(w), dir);
+    drps_windows_close(w);
+    free(dir);
+    close_fixture(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_windows_compiling_is_interrupted),
+        cmocka_unit_test(test_windows_of_the_plan_are_not_coarse_ones),
         cmocka_unit_test(test_windows_in_order_are_those_of_the_file),
         cmocka_unit_test(test_windows_in_any_order_are_those_of_the_file),
         cmocka_unit_test(test_windows_that_cannot_be_read_say_so),

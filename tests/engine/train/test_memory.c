@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +29,8 @@ struct kind {
     size_t samples, features;
     uint32_t rank, lanes;
     uint64_t batch;
-    int one_step; /* all is opened, one step trained */
+    int apart;    /* neighbouring samples have no feature in common, and all have as many */
+    int one_step; /* a step is trained once the store has its file */
 };
 
 static const struct kind many_steps = {.name = "more steps than the least buffers hold windows",
@@ -38,13 +41,56 @@ static const struct kind many_steps = {.name = "more steps than the least buffer
                                        .rank = 256,
                                        .batch = 4};
 
+/* Samples that go through all features in turn, 50 at a time. */
+static const char *input_apart(struct scratch *s, const struct kind *k)
+{
+    enum { EACH = 50 };
+    const char *path = scratch_path(s, "input");
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    for (size_t i = 0; i < k->samples; i++) {
+        (void)fputs(i % 3 ? "1" : "0", f);
+        for (size_t j = 0; j < EACH; j++)
+            (void)fprintf(f, " %zu:1", i * EACH % k->features + j + 1);
+        (void)fputc('\n', f);
+    }
+    assert_int_equal(fclose(f), 0);
+    return path;
+}
+
+/* The operating system's calls; training is to stop once the store has its file, the only one that
+ * is both written and read and gets its space at once. */
+struct stopping_io {
+    struct drps_io io;
+    struct drps_io_ops ops;
+    atomic_int stop;
+};
+
+static int stop_at_fallocate(void *ctx, int fd, uint64_t size)
+{
+    const int flags = fcntl(fd, F_GETFL);
+    if ((flags & O_ACCMODE) == O_RDWR) atomic_store(&((struct stopping_io *)ctx)->stop, 1);
+    return drps_io_os()->ops->fallocate(NULL, fd, size);
+}
+
+static void stopping_io_init(struct stopping_io *s)
+{
+    *s = (struct stopping_io){.ops = *drps_io_os()->ops};
+    s->ops.fallocate = stop_at_fallocate;
+    s->io = (struct drps_io){.ops = &s->ops, .ctx = s};
+}
+
 /* The plan of this kind, in the scratch folder. */
-static struct drps_plan *make_plan(struct scratch *s, const struct kind *k)
+static struct drps_plan *make_plan(struct scratch *s, const struct kind *k,
+                                   const struct drps_io *io)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_plan *plan;
     struct case_run c;
-    case_begin(&c, s, case_input(s, "input", k->format, k->samples, k->features, 7), k->algo);
+    case_begin(&c, s,
+               k->apart ? input_apart(s, k)
+                        : case_input(s, "input", k->format, k->samples, k->features, 7),
+               k->algo);
     c.options.batch_size = k->batch;
     c.options.factors = k->rank;
     c.options.test_fraction = 0.05;
@@ -53,12 +99,13 @@ static struct drps_plan *make_plan(struct scratch *s, const struct kind *k)
     if (k->order) c.options.order = k->order;
     if (k->blocks) c.options.blocks.by = k->blocks;
     if (drps_index_run(drps_io_os(), &c.options, &c.result, &err) < 0) fail_msg("%s", err.text);
-    if (drps_plan_open(drps_io_os(), c.out, &plan, &err) < 0) fail_msg("%s", err.text);
+    if (drps_plan_open(io, c.out, &plan, &err) < 0) fail_msg("%s", err.text);
     return plan;
 }
 
 struct run {
     const struct drps_plan *plan;
+    struct stopping_io io;
     const struct kind *kind;
     struct drps_train_options options;
     uint64_t content; /* of the model that is right */
@@ -118,6 +165,7 @@ static void must_train(struct run *r, uint64_t memory_bytes)
     struct drps_train_result result;
     struct drps_err err;
     r->options.memory_bytes = memory_bytes;
+    atomic_store(&r->io.stop, 0);
     if (train(r, &result, &err) < 0)
         fail_msg("%s, %s, seeks of %llu bytes: %llu bytes of memory: %s", r->kind->name,
                  r->options.store, (unsigned long long)r->options.seek_bytes,
@@ -131,13 +179,15 @@ static void must_train(struct run *r, uint64_t memory_bytes)
 
 static void begin_run(struct run *r, const struct kind *k, struct scratch *s)
 {
-    static const atomic_int stop = 1;
     struct drps_train_result result;
     struct drps_err err;
-    *r = (struct run){.plan = make_plan(s, k), .kind = k};
+    *r = (struct run){.kind = k};
+    stopping_io_init(&r->io);
+    r->plan = make_plan(s, k, &r->io.io);
     r->options = (struct drps_train_options){
         .model_path = scratch_path(s, "model"), .replace = 1, .epochs = 1, .store = "resident"};
-    if (k->one_step) r->options.stop = &stop;
+    if (k->one_step) r->options.stop = &r->io.stop;
+    atomic_store(&r->io.stop, 1); /* all rows are in memory: there is no file to wait for */
     if (train(r, &result, &err) < 0) fail_msg("%s", err.text);
     r->content = result.content;
     drps_train_result_free(&result);
@@ -172,21 +222,24 @@ static void test_least_is_enough_with_many_steps(void **state)
     drps_plan_close((struct drps_plan *)r.plan);
 }
 
-/* Two steps more in memory would take more than the buffers do: windows of few steps, and buffers
- * for all of these. */
+/* Two steps more in memory would take more than the buffers do: windows of few steps, so many that
+ * the usual buffers have no room for them, and they are cut anew beside larger buffers. */
 static void test_least_is_enough_with_wide_rows(void **state)
 {
     static const struct kind kind = {.name = "wide rows",
                                      .algo = "fm",
+                                     .order = "given",
                                      .format = CASE_LIBSVM,
-                                     .samples = 72000,
+                                     .samples = 8000,
                                      .features = 800,
                                      .rank = 4096,
-                                     .batch = 8,
+                                     .batch = 1,
+                                     .apart = 1,
                                      .one_step = 1};
     struct run r;
     begin_run(&r, &kind, *state);
     sweep(&r, "relay", 0, MIB);
+    assert_true(r.refitted > 0);
     drps_plan_close((struct drps_plan *)r.plan);
 }
 

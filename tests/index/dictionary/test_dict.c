@@ -24,12 +24,12 @@ struct data {
     uint64_t *key;    /* [n * per_sample]; distinct within a sample */
     uint32_t *number; /* of the name */
     struct drps_name *names;
-    char *text;     /* all names, 24 bytes each */
+    char *text;     /* all names, TEXT_BYTES each */
     uint32_t *time; /* [n] */
     int strings;
 };
 
-enum { TEXT_BYTES = 24 };
+enum { TEXT_BYTES = 32 }; /* "name " and the digits of any size_t */
 
 static struct data make(struct random_source *r, size_t n, size_t per_sample, size_t keys,
                         int strings)
