@@ -172,7 +172,7 @@ static int open_data(struct predictor *p, const struct drps_io *io, struct drps_
     o.memory_bytes = p->reader_bytes;
     o.hash_seed = p->info->hash_seed;
     o.log = p->options->log;
-    o.csv_label_optional = !p->options->metrics;
+    o.label_optional = !p->options->metrics;
     o.stop = p->options->stop;
     if (strcmp(p->info->format, "csv") == 0 && strcmp(o.format, "csv") == 0) {
         p->csv_kinds = drps_reader_csv_kinds(o.csv_kinds, (const char *const *)p->info->fields,
