@@ -208,6 +208,23 @@ struct drps_train_result {
     int has_forecast;
 };
 
+/* What a run needs of options->memory_bytes, of each rank. */
+struct drps_train_needs {
+    uint64_t least_bytes;     /* drps_train_run() refuses less */
+    uint64_t all_rows_bytes;  /* the least with which all rows stay in memory; 0: options->store is
+                                 none that does so */
+    int fits;                 /* options->memory_bytes is enough */
+    int keeps_all_rows;       /* with it all rows stay in memory */
+    uint64_t held_rows_bytes; /* a relay store: how many bytes of rows, of row_bytes as the plan has
+                                 them, are in memory with it, about; 0: other stores */
+};
+
+/* Find that out without training: of a plan for one worker, or of the part of one of several.
+ * Errors as drps_train_run(), but for the memory, the disk and the net. */
+DRPS_MUST_CHECK
+int drps_train_needs(const struct drps_plan *plan, const struct drps_train_options *options,
+                     struct drps_train_needs *out, struct drps_err *err);
+
 struct drps_net_options;
 /* Fill in what the messages of a job depend on; `part` is a rank's. Without rank and job_id, which
  * are the caller's. */

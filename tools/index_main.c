@@ -12,6 +12,7 @@
 #include "index/ranks/drps_index_ranks.h"
 #include "net/drps_launch.h"
 #include "tools/drps_cli.h"
+#include "tools/index_report.h"
 #include "tools/reader_options.h"
 
 enum {
@@ -451,191 +452,6 @@ static void show_progress(void *ctx, enum drps_index_phase phase, uint64_t done,
         drps_cli_progress(ctx, "%s: %llu", drps_index_phase_name(phase), (unsigned long long)done);
 }
 
-static const char *size(uint64_t bytes)
-{
-    static char bufs[8][32];
-    static unsigned at;
-    at = (at + 1) % 8;
-    return drps_size_format(bytes, bufs[at], sizeof(bufs[at]));
-}
-
-static void print_forecast(const struct drps_index_result *r)
-{
-    uint64_t model = r->info.rows * r->info.row_bytes;
-    const char *ended = ""; /* the store whose lines have ended: less memory does not fit either */
-    double sampled = 1;
-    if (!r->forecasts) return;
-    printf("\nforecast of one epoch (rows of %llu bytes: parameters and one optimizer state)\n",
-           (unsigned long long)r->info.row_bytes);
-    printf("  %-9s %10s %6s %9s %11s %11s %11s\n", "store", "memory", "share", "windows", "read",
-           "written", "I/Os");
-    for (size_t i = 0; i < r->forecasts; i++) {
-        const struct drps_forecast *f = &r->forecast[i];
-        if (f->sampled < sampled) sampled = f->sampled;
-        if (strcmp(f->store, ended) == 0) continue;
-        printf("  %-9s %10s %5.1f%%", f->store, size(f->memory_bytes),
-               100.0 * (double)f->memory_bytes / (double)model);
-        if (f->feasible) {
-            printf(" %9llu %11s %11s %11llu\n", (unsigned long long)f->windows, size(f->read_bytes),
-                   size(f->written_bytes), (unsigned long long)f->ios);
-            continue;
-        }
-        printf("   one batch does not fit\n");
-        ended = f->store;
-    }
-    if (sampled < 1)
-        printf("  pib: counted on %.3g%% of the blocks, and scaled up\n", 100 * sampled);
-}
-
-static void print_ranks(const struct drps_index_result *r)
-{
-    const struct drps_plan_info *i = &r->info;
-    if (i->ranks.workers < 2) return;
-    printf("\n%u workers and servers, in rounds of a batch each\n", i->ranks.workers);
-    printf("  %4s %11s %12s %9s %8s  %s\n", "rank", "rows", "row uses", "plan", "windows",
-           "an epoch's parameters from and to other ranks");
-    for (uint32_t k = 0; k < i->ranks.workers; k++) {
-        const struct drps_index_rank *rank = &r->ranks[k];
-        printf("  %4u %11llu %12llu %9s %8llu  %s, %s\n", k, (unsigned long long)rank->rows,
-               (unsigned long long)rank->row_uses, size(rank->plan_bytes),
-               (unsigned long long)rank->windows, size(rank->pulled_rows * i->dim * 4),
-               size(rank->served_rows * i->dim * 4));
-    }
-}
-
-static void print_text(const struct drps_index_result *r)
-{
-    const struct drps_plan_info *i = &r->info;
-    double parse_seconds = r->phase_seconds[DRPS_PHASE_PARSE];
-    printf("plan %s: %s, %s loss%s\n", i->format, i->algo, i->loss, i->factors ? "" : ", linear");
-    printf("  samples  %llu training, %llu evaluation", (unsigned long long)i->samples,
-           (unsigned long long)i->test_samples);
-    if (r->skipped_lines) printf(" (%llu bad lines skipped)", (unsigned long long)r->skipped_lines);
-    printf(
-        "\n  entries  %llu training, %llu evaluation (%llu more of features unseen in training)\n",
-        (unsigned long long)i->nnz, (unsigned long long)i->test_nnz,
-        (unsigned long long)i->test_unseen);
-    printf("  rows     %llu of %u floats: %s, %s with one optimizer state\n",
-           (unsigned long long)i->rows, i->dim, size(i->rows * i->dim * 4),
-           size(i->rows * i->row_bytes));
-    printf("  batches  %llu of %llu samples; at most %llu rows each\n",
-           (unsigned long long)i->batches, (unsigned long long)i->batch_size,
-           (unsigned long long)i->max_batch_rows);
-    printf("  blocks   %llu (%s), at most %llu a batch\n", (unsigned long long)i->blocks,
-           i->blocks_by, (unsigned long long)i->max_step_blocks);
-    printf("  windows  %llu for %s of rows; two of them hold at most %llu rows (%s)\n",
-           (unsigned long long)i->windows, size(i->window_budget_bytes),
-           (unsigned long long)i->working_set_rows, size(i->working_set_rows * i->row_bytes));
-    printf("  needs    %s of memory for all rows, or a pool of %s for the largest batch's blocks;\n"
-           "           disk: %s for the model; while training out of core %s for rows (relay: up\n"
-           "           to a quarter more), and the parameters once more at the end\n",
-           size(i->rows * i->row_bytes),
-           size(i->max_step_blocks * i->max_block_rows * i->row_bytes), size(i->rows * i->dim * 4),
-           size(i->rows * i->row_bytes));
-    print_ranks(r);
-    print_forecast(r);
-    printf("\n%s of text in %.1f s (parsing %.0f MB/s), plan %s, peak memory %s\n",
-           size(r->input_bytes), r->seconds,
-           parse_seconds > 0 ? (double)r->input_bytes / 1e6 / parse_seconds : 0.0,
-           size(r->plan_bytes), size(drps_memory_peak()));
-}
-
-static json_t *forecast_json(const struct drps_forecast *f)
-{
-    json_t *j = json_pack("{s:s, s:b, s:f}", "store", f->store, "feasible", f->feasible, "sampled",
-                          f->sampled);
-    (void)json_object_set_new(
-        j, "memory_bytes",
-        drps_cli_json_count(f->memory_bytes)); /* a NULL j is caught when printed */
-    (void)json_object_set_new(j, "windows", drps_cli_json_count(f->windows));
-    (void)json_object_set_new(j, "read_bytes", drps_cli_json_count(f->read_bytes));
-    (void)json_object_set_new(j, "written_bytes", drps_cli_json_count(f->written_bytes));
-    (void)json_object_set_new(j, "ios", drps_cli_json_count(f->ios));
-    return j;
-}
-
-static json_t *rank_json(const struct drps_index_result *r, uint32_t k)
-{
-    const struct drps_index_rank *rank = &r->ranks[k];
-    const struct {
-        const char *key;
-        uint64_t value;
-    } counts[] = {
-        {"rank", k},
-        {"rows", rank->rows},
-        {"row_uses", rank->row_uses},
-        {"blocks", rank->blocks},
-        {"windows", rank->windows},
-        {"working_set_bytes", rank->working_set_rows * r->info.row_bytes},
-        {"pulled_bytes", rank->pulled_rows * r->info.dim * 4},
-        {"served_bytes", rank->served_rows * r->info.dim * 4},
-        {"plan_bytes", rank->plan_bytes},
-    };
-    json_t *j = json_object();
-    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
-        (void)json_object_set_new(j, counts[i].key,
-                                  drps_cli_json_count(counts[i].value)); /* see forecast_json() */
-    return j;
-}
-
-static int print_json(const struct drps_index_result *r, json_t *columns, struct drps_err *err)
-{
-    const struct drps_plan_info *i = &r->info;
-    json_t *j = json_pack("{s:s, s:s, s:s}", "format", i->format, "algo", i->algo, "loss", i->loss);
-    json_t *forecast = json_array();
-    json_t *phases = json_object();
-    const struct {
-        const char *key;
-        uint64_t value;
-    } counts[] = {
-        {"samples", i->samples},
-        {"test_samples", i->test_samples},
-        {"rows", i->rows},
-        {"nnz", i->nnz},
-        {"test_nnz", i->test_nnz},
-        {"test_unseen", i->test_unseen},
-        {"workers", i->ranks.workers},
-        {"batches", i->batches},
-        {"eval_batches", i->eval_batches},
-        {"batch_size", i->batch_size},
-        {"blocks", i->blocks},
-        {"row_uses", i->row_uses},
-        {"block_uses", i->block_uses},
-        {"block_use_rows", i->block_use_rows},
-        {"runs", i->runs},
-        {"run_rows", i->run_rows},
-        {"row_bytes", i->row_bytes},
-        {"seek_ns", i->seek_ns},
-        {"transfer_bps", i->transfer_bps},
-        {"windows", i->windows},
-        {"working_set_bytes", i->working_set_rows * i->row_bytes},
-        {"model_bytes", i->rows * i->dim * 4},
-        {"input_bytes", r->input_bytes},
-        {"skipped_lines", r->skipped_lines},
-        {"plan_bytes", r->plan_bytes},
-        {"peak_rss_bytes", drps_memory_peak()},
-    };
-    for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++)
-        (void)json_object_set_new(j, counts[k].key,
-                                  drps_cli_json_count(counts[k].value)); /* see forecast_json() */
-    for (size_t k = 0; k < r->forecasts; k++)
-        (void)json_array_append_new(forecast, forecast_json(&r->forecast[k]));
-    for (unsigned k = 0; k < DRPS_INDEX_PHASES; k++)
-        (void)json_object_set_new(phases, drps_index_phase_name((enum drps_index_phase)k),
-                                  drps_cli_json_real(r->phase_seconds[k]));
-    if (columns) (void)json_object_set(j, "columns", columns);
-    (void)json_object_set_new(j, "forecast", forecast);
-    if (i->ranks.workers > 1) {
-        json_t *ranks = json_array();
-        for (uint32_t k = 0; k < i->ranks.workers; k++)
-            (void)json_array_append_new(ranks, rank_json(r, k));
-        (void)json_object_set_new(j, "ranks", ranks);
-    }
-    (void)json_object_set_new(j, "phase_seconds", phases);
-    (void)json_object_set_new(j, "seconds", drps_cli_json_real(r->seconds));
-    return drps_cli_json_print(j, err);
-}
-
 static int run(const struct drps_cli *cli, struct options *o, struct drps_index_result *result,
                struct drps_err *err)
 {
@@ -645,6 +461,20 @@ static int run(const struct drps_cli *cli, struct options *o, struct drps_index_
     drps_cli_raise_files(cli);
     if (!o->has_rank) rc = drps_launch_rank(o->ranks.peers, "--peer-rank", &o->ranks.rank, err);
     return rc < 0 ? rc : drps_index_ranks_run(&o->ranks, result, err);
+}
+
+static int report(const struct drps_cli *cli, const struct options *o,
+                  const struct drps_index_result *result, const json_t *columns,
+                  struct drps_err *err)
+{
+    struct index_report report = {.result = result, .options = &o->index, .columns = columns};
+    if (!cli->json && cli->log.level < DRPS_LOG_INFO) return 0;
+    int rc = index_report_needs(&report, err);
+    if (rc < 0)
+        return drps_err_context(err, "%s is made, but what it needs cannot be told", o->index.out);
+    if (cli->json) return index_report_json(&report, err);
+    index_report_text(&report, cli->log.level >= DRPS_LOG_DEBUG);
+    return 0;
 }
 
 int main(int argc, char **argv)
@@ -678,12 +508,7 @@ int main(int argc, char **argv)
     o.index.progress_ctx = &cli;
     int rc = run(&cli, &o, &result, &err);
     drps_cli_progress_end(&cli);
-    if (rc == 0 && !only_counts(&o)) {
-        if (cli.json)
-            rc = print_json(&result, columns.list, &err);
-        else if (cli.log.level >= DRPS_LOG_INFO)
-            print_text(&result);
-    }
+    if (rc == 0 && !only_counts(&o)) rc = report(&cli, &o, &result, columns.list, &err);
     json_decref(columns.list);
     free(o.inputs.list);
     free(o.tests.list);

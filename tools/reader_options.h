@@ -23,7 +23,8 @@ enum {
      "At a bad line: stop (default), or skip and count it", group},                                \
     {"label", READER_KEY_LABEL, "COLUMN", 0, "csv: the label's column", group},                    \
     {"columns", READER_KEY_COLUMNS, "NAME:KIND,...", 0,                                            \
-     "csv: number, category or ignore for the columns named", group},                              \
+     "csv: number, category or ignore for the columns named; the name * stands for all others",    \
+     group},                                                                                       \
     {"separator", READER_KEY_SEPARATOR, "CHAR", 0,                                                 \
      "csv: column separator, or 'tab' (default: from the header)", group}
 /* clang-format on */

@@ -42,6 +42,14 @@ DRPS_MUST_CHECK
 int drps_memory_split(struct drps_memory *m, const struct drps_memory_parts *parts,
                       struct drps_err *err);
 
+/*
+ * The least limit that drps_memory_split() takes, and the least with which a resident store holds
+ * all rows (0: the options want another store). The options' own limit does not matter.
+ */
+DRPS_MUST_CHECK
+int drps_memory_needs(const struct drps_memory_parts *parts, uint64_t *least_out,
+                      uint64_t *all_rows_out, struct drps_err *err);
+
 /* 1: the store called `name` (NULL: auto) keeps blocks in an engine. */
 int drps_memory_wants_blocks(const char *name);
 

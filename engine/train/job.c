@@ -183,19 +183,18 @@ static struct drps_store_config store_config(struct drps_job *job, uint64_t step
     };
 }
 
-/* Model, optimizer, files of the plan and the split of memory. */
-static int prepare(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
+/* Model, optimizer and files of the plan: what the split of memory depends on. *size and *config
+ * are filled in, *parts borrows them and the job. */
+static int prepare_parts(struct drps_job *job, struct drps_worker_size *size,
+                         struct drps_store_config *config, struct drps_memory_parts *parts,
+                         struct drps_err *err)
 {
     const struct drps_plan_info *info = &job->plan->info;
     struct drps_model model;
     struct drps_optim optim;
 
-    int rc = check_options(job, err);
-    if (rc == 0 && job->ranks) rc = drps_cluster_init(&job->cluster, job->plan, job->options, err);
-    if (rc == 0) rc = init_model(job, &model, err);
+    int rc = init_model(job, &model, err);
     if (rc == 0) rc = init_optim(job, &optim, err);
-    if (rc == 0) rc = drps_publish_engine(job->options->model_store, &job->model_kv, err);
-    if (rc == 0) rc = check_names(job, err);
     if (rc < 0) return rc;
     drps_server_init(&job->server, &model, &optim);
     job->server.first_row = info->ranks.first_row;
@@ -206,18 +205,83 @@ static int prepare(struct drps_job *job, struct drps_store_config *config, struc
     }
     if (rc < 0) return rc;
 
-    const struct drps_worker_size size = worker_size(job);
+    *size = worker_size(job);
     *config = store_config(job, job->options->epochs * (info->batches + info->eval_batches));
     drps_server_configure(&job->server, config, info->rows);
-    const struct drps_memory_parts parts = {.plan = job->plan,
-                                            .options = job->options,
-                                            .server = &job->server,
-                                            .feed = job->feed,
-                                            .uses = job->uses,
-                                            .worker = &size,
-                                            .config = config};
+    *parts = (struct drps_memory_parts){.plan = job->plan,
+                                        .options = job->options,
+                                        .server = &job->server,
+                                        .feed = job->feed,
+                                        .uses = job->uses,
+                                        .worker = size,
+                                        .config = config};
+    return 0;
+}
+
+/* Everything is checked, and memory split, before anything is written. */
+static int prepare(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
+{
+    struct drps_worker_size size;
+    struct drps_memory_parts parts;
+    int rc = check_options(job, err);
+    if (rc == 0 && job->ranks) rc = drps_cluster_init(&job->cluster, job->plan, job->options, err);
+    if (rc == 0) rc = drps_publish_engine(job->options->model_store, &job->model_kv, err);
+    if (rc == 0) rc = check_names(job, err);
+    if (rc == 0) rc = prepare_parts(job, &size, config, &parts, err);
+    if (rc < 0) return rc;
     rc = drps_memory_split(&job->memory, &parts, err);
     job->result->memory = job->memory.budget;
+    return rc;
+}
+
+/* The bytes of rows, as the plan counts them, that a relay store holds with so much memory. */
+static uint64_t held_rows_bytes(const struct drps_job *job, const struct drps_store_config *config)
+{
+    const struct drps_plan_info *info = &job->plan->info;
+    struct drps_relay_share share;
+    drps_relay_share(job->memory.store_bytes, config->rows, config->row_bytes, config->seek_bytes,
+                     &share);
+    const uint64_t rows = share.row_bytes ? share.budget_bytes / share.row_bytes : 0;
+    return (rows < info->rows ? rows : info->rows) * info->row_bytes;
+}
+
+static int find_needs(struct drps_job *job, struct drps_train_needs *out, struct drps_err *err)
+{
+    struct drps_worker_size size;
+    struct drps_store_config config;
+    struct drps_memory_parts parts;
+    int rc = prepare_parts(job, &size, &config, &parts, err);
+    if (rc == 0) rc = drps_memory_needs(&parts, &out->least_bytes, &out->all_rows_bytes, err);
+    if (rc < 0) return rc;
+    const int split = drps_memory_split(&job->memory, &parts, NULL);
+    if (split < 0 && split != DRPS_E_MEMORY_BUDGET) return split;
+    out->fits = split == 0;
+    out->keeps_all_rows = split == 0 && job->memory.store == &drps_store_resident;
+    if (split == 0 && job->memory.store == &drps_store_relay)
+        out->held_rows_bytes = held_rows_bytes(job, &config);
+    return 0;
+}
+
+int drps_train_needs(const struct drps_plan *plan, const struct drps_train_options *options,
+                     struct drps_train_needs *out, struct drps_err *err)
+{
+    struct drps_train_options o = *options;
+    struct drps_train_result unused = {0};
+    struct drps_err unread = DRPS_ERR_INIT;
+
+    *out = (struct drps_train_needs){0};
+    if (!o.epochs) o.epochs = 1;
+    struct drps_job *job = calloc(1, sizeof(*job));
+    if (!job) return drps_err_set(err, -ENOMEM, "no memory to look at the plan");
+    job->plan = plan;
+    job->ranks = plan->info.ranks.workers > 1;
+    job->options = &o;
+    job->result = &unused;
+    int rc = find_needs(job, out, err ? err : &unread);
+    drps_uses_close(job->uses);
+    drps_feed_close(job->feed);
+    free(job->block_first);
+    free(job);
     return rc;
 }
 

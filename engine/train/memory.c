@@ -216,15 +216,14 @@ static int find_engine(const char *name, const struct drps_kv_ops **kv_out, stru
 }
 
 /* Everything with buffers of a size that suits the limit, or (least) as small as they may be. */
-static int split(struct drps_memory *m, const struct drps_memory_parts *parts, int least,
-                 struct drps_err *err)
+static int split(struct drps_memory *m, const struct drps_memory_parts *parts, uint64_t limit,
+                 int least, struct drps_err *err)
 {
     const char *name = parts->options->store;
     uint64_t resident, least_windows = 0, most;
 
     memset(m, 0, sizeof(*m));
-    drps_budget_init(&m->budget, parts->options->memory_bytes ? parts->options->memory_bytes
-                                                              : drps_memory_available() / 2);
+    drps_budget_init(&m->budget, limit);
     take_fixed(m, parts, least);
     if (!drps_memory_wants_blocks(name)) take_stratum(m, parts, least);
     if (drps_memory_wants_blocks(name)) {
@@ -244,9 +243,57 @@ static int split(struct drps_memory *m, const struct drps_memory_parts *parts, i
                       err);
 }
 
+static int split_within(struct drps_memory *m, const struct drps_memory_parts *parts,
+                        uint64_t limit, struct drps_err *err)
+{
+    if (split(m, parts, limit, 0, NULL) == 0) return 0;
+    return split(m, parts, limit, 1, err);
+}
+
 int drps_memory_split(struct drps_memory *m, const struct drps_memory_parts *parts,
                       struct drps_err *err)
 {
-    if (split(m, parts, 0, NULL) == 0) return 0;
-    return split(m, parts, 1, err);
+    const uint64_t limit = parts->options->memory_bytes;
+    return split_within(m, parts, limit ? limit : drps_memory_available() / 2, err);
+}
+
+static int fits_resident(const struct drps_memory_parts *parts, uint64_t limit)
+{
+    struct drps_memory m;
+    return split_within(&m, parts, limit, NULL) == 0 && m.store == &drps_store_resident;
+}
+
+/* Between a limit that is too little and one that is enough for all rows. */
+static uint64_t least_for_resident(const struct drps_memory_parts *parts, uint64_t least)
+{
+    uint64_t low = least, high = least;
+    if (fits_resident(parts, least)) return least;
+    while (!fits_resident(parts, high)) {
+        if (high > UINT64_MAX / 2) return UINT64_MAX;
+        low = high;
+        high *= 2;
+    }
+    while (high - low > 1) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (fits_resident(parts, middle))
+            high = middle;
+        else
+            low = middle;
+    }
+    return high;
+}
+
+int drps_memory_needs(const struct drps_memory_parts *parts, uint64_t *least_out,
+                      uint64_t *all_rows_out, struct drps_err *err)
+{
+    const char *name = parts->options->store;
+    struct drps_memory m;
+    *least_out = *all_rows_out = 0;
+    int rc = split(&m, parts, 0, 1, err);
+    if (rc < 0 && rc != DRPS_E_MEMORY_BUDGET) return rc;
+    drps_err_clear(err); /* refused, as nothing is too little: what would do is in the budget */
+    *least_out = m.budget.used_bytes;
+    if (is(name, "auto") || is(name, "resident"))
+        *all_rows_out = least_for_resident(parts, *least_out);
+    return 0;
 }

@@ -51,6 +51,31 @@ int drps_columns_number(const char *p, const char *end, float *v_out)
     return p < end && drps_number_float(p, v_out) == end;
 }
 
+static const char *const label_pairs[][2] = {{"no", "yes"}, {"false", "true"}, {"n", "y"}};
+
+int drps_columns_label_word(const char *p, const char *end, float *label_out, int *pair_out)
+{
+    while (p < end && drps_is_blank(*p))
+        p++;
+    while (p < end && drps_is_blank(end[-1]))
+        end--;
+    for (size_t i = 0; i < sizeof(label_pairs) / sizeof(label_pairs[0]); i++)
+        for (int label = 0; label < 2; label++) {
+            const char *word = label_pairs[i][label];
+            if (strlen(word) != (size_t)(end - p) || strncasecmp(word, p, (size_t)(end - p)) != 0)
+                continue;
+            *label_out = (float)label;
+            *pair_out = DRPS_LABEL_WORDS + (int)i;
+            return 1;
+        }
+    return 0;
+}
+
+const char *drps_columns_pair_word(int pair, int label)
+{
+    return label_pairs[pair - DRPS_LABEL_WORDS][label];
+}
+
 int drps_columns_missing(const char *p, const char *end)
 {
     static const char *const words[] = {"",     "na",   "n/a", "#n/a", "nan",
@@ -217,15 +242,32 @@ static int add_number(struct drps_parse *ps, const struct drps_column *column, c
     return 0;
 }
 
-static int add_field(struct drps_parse *ps, const struct drps_column *column, const char *p,
-                     const char *end, float *label)
+static int add_label(struct drps_parse *ps, struct drps_columns *c,
+                     const struct drps_column *column, const char *p, const char *end, float *label)
+{
+    int words = DRPS_LABEL_NUMBERS;
+    const int known =
+        drps_columns_number(p, end, label) || drps_columns_label_word(p, end, label, &words);
+    while (p < end && drps_is_blank(*p))
+        p++;
+    if (!known)
+        return drps_parse_bad(ps, p, "label (column %.100s) %s", column->name, drps_number_why(p));
+    if (c->label_words == DRPS_LABEL_UNKNOWN) c->label_words = words;
+    if (c->label_words == words) return 0;
+    if (c->label_words == DRPS_LABEL_NUMBERS)
+        return drps_parse_bad(ps, p, "label (column %.100s): all labels before are numbers",
+                              column->name);
+    return drps_parse_bad(ps, p, "label (column %.100s): all labels before are %s or %s",
+                          column->name, drps_columns_pair_word(c->label_words, 1),
+                          drps_columns_pair_word(c->label_words, 0));
+}
+
+static int add_field(struct drps_parse *ps, struct drps_columns *c,
+                     const struct drps_column *column, const char *p, const char *end, float *label)
 {
     switch (column->kind) {
     case DRPS_COLUMN_LABEL:
-        if (drps_columns_number(p, end, label)) return 0;
-        while (p < end && drps_is_blank(*p))
-            p++;
-        return drps_parse_bad(ps, p, "label (column %.100s) %s", column->name, drps_number_why(p));
+        return add_label(ps, c, column, p, end, label);
     case DRPS_COLUMN_NUMBER:
         return add_number(ps, column, p, end);
     case DRPS_COLUMN_CATEGORY:
@@ -250,7 +292,7 @@ int drps_columns_line(struct drps_reader *r, struct drps_parse *ps, char *p, cha
         char *text, *text_end;
         p = drps_columns_take(ps, c->separator, p, end, &text, &text_end);
         if (!p) return DRPS_PARSE_BAD;
-        if (i < c->n && add_field(ps, &c->columns[i], text, text_end, &label) < 0)
+        if (i < c->n && add_field(ps, c, &c->columns[i], text, text_end, &label) < 0)
             return DRPS_PARSE_BAD;
         i++;
         if (p == end) break;

@@ -18,9 +18,13 @@ struct drps_column {
     uint32_t field; /* of a feature column */
 };
 
+/* What the labels of a file are: numbers, or one pair of words. */
+enum drps_label_words { DRPS_LABEL_UNKNOWN, DRPS_LABEL_NUMBERS, DRPS_LABEL_WORDS };
+
 struct drps_columns {
     char separator;
-    char *header; /* own: the header line as it is, to compare with other files' */
+    int label_words; /* as the first label had it: DRPS_LABEL_WORDS and more for the pairs */
+    char *header;    /* own: the header line as it is, to compare with other files' */
     size_t header_bytes;
     char *names;                 /* own: the columns' names, zero-terminated, unquoted */
     struct drps_column *columns; /* own */
@@ -54,6 +58,16 @@ struct drps_column *drps_columns_find(const struct drps_columns *c, const char *
  */
 char *drps_columns_take(struct drps_parse *ps, char separator, char *p, char *end, char **text,
                         char **text_end);
+
+/*
+ * The label that a word stands for, blanks around it taken off: 1 for yes, true and y, 0 for no,
+ * false and n, in any case. *pair_out: DRPS_LABEL_WORDS and more, by the pair. 0 if it is another
+ * word.
+ */
+int drps_columns_label_word(const char *p, const char *end, float *label_out, int *pair_out);
+
+/* The words of a pair: the one that is `label`. */
+const char *drps_columns_pair_word(int pair, int label);
 
 /* A number with blanks around it and nothing else. */
 int drps_columns_number(const char *p, const char *end, float *v_out);

@@ -73,11 +73,64 @@ static int kind_named(const char *p, size_t n)
     return -1;
 }
 
+/* "a, b, c": names of the header's columns, as many as there is room for. */
+static char *list_columns(const struct drps_columns *c, char *text, size_t cap)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < c->n; i++) {
+        char name[64];
+        const char *p = c->columns[i].name;
+        (void)drps_parse_excerpt(p, p + strlen(p), name, sizeof(name));
+        const size_t n = strlen(name);
+        if (used + n + 40 > cap) {
+            (void)snprintf(text + used, cap - used, ", ... (%zu in all)", c->n);
+            break;
+        }
+        used += (size_t)snprintf(text + used, cap - used, "%s%s", i ? ", " : "", name);
+    }
+    return text;
+}
+
+enum { LIST_BYTES = 300 };
+
+/* What one "column:kind" says. `rest` (NULL: "*" is a column like others) gets the kind of "*". */
+static int apply_kind(struct drps_columns *c, const char *p, size_t n, int *rest,
+                      struct drps_err *err)
+{
+    const char *colon = memrchr(p, ':', n);
+    int kind = colon ? kind_named(colon + 1, (size_t)(p + n - colon) - 1) : -1;
+    char list[LIST_BYTES];
+    if (kind < 0)
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "--columns: '%.*s' is not column:number, column:category, column:ignore or "
+            "column:label",
+            (int)(n < 100 ? n : 100), p);
+    const size_t bytes = (size_t)(colon - p);
+    struct drps_column *column = drps_columns_find(c, p, bytes, 0);
+    if (!column && rest && bytes == 1 && *p == '*') {
+        if (kind == DRPS_COLUMN_LABEL)
+            return drps_err_set(err, DRPS_E_CONFIG, "--columns: one column is the label, not all");
+        *rest = kind;
+        return 0;
+    }
+    if (!column)
+        return drps_err_set(
+            err, DRPS_E_CONFIG, "--columns: the header has no column '%.*s'; it has: %s",
+            (int)(bytes < 100 ? bytes : 100), p, list_columns(c, list, sizeof(list)));
+    column->kind = kind;
+    column->given = 1;
+    return 0;
+}
+
 /*
- * "column:kind,column:kind": a column's name may hold colons but no comma. Lines after the first
- * hold one column each, commas and all: see drps_reader_csv_kinds().
+ * "column:kind,column:kind,*:kind": a column's name may hold colons but no comma. Lines after the
+ * first hold one column each, commas and all: see drps_reader_csv_kinds(). *rest_out: the kind of
+ * columns that nothing else is said of; -1: what they hold decides.
  */
-static int apply_kinds(struct drps_columns *c, const char *kinds, struct drps_err *err)
+static int apply_kinds(struct drps_columns *c, const char *kinds, int *rest_out,
+                       struct drps_err *err)
 {
     const char *separators = ",\n";
     for (const char *p = kinds; *p;) {
@@ -87,20 +140,8 @@ static int apply_kinds(struct drps_columns *c, const char *kinds, struct drps_er
             p++;
             continue;
         }
-        const char *colon = memrchr(p, ':', n);
-        int kind = colon ? kind_named(colon + 1, (size_t)(p + n - colon) - 1) : -1;
-        if (kind < 0)
-            return drps_err_set(
-                err, DRPS_E_CONFIG,
-                "csv kinds: '%.*s' is not column:number, column:category, column:ignore or "
-                "column:label",
-                (int)(n < 100 ? n : 100), p);
-        struct drps_column *column = drps_columns_find(c, p, (size_t)(colon - p), 0);
-        if (!column)
-            return drps_err_set(err, DRPS_E_CONFIG, "csv kinds: the header has no column '%.*s'",
-                                (int)(colon - p < 100 ? colon - p : 100), p);
-        column->kind = kind;
-        column->given = 1;
+        int rc = apply_kind(c, p, n, separators[0] == ',' ? rest_out : NULL, err);
+        if (rc < 0) return rc;
         p += n;
         if (*p == '\n') separators = "\n";
         p += *p == ',' || *p == '\n';
@@ -108,19 +149,35 @@ static int apply_kinds(struct drps_columns *c, const char *kinds, struct drps_er
     return 0;
 }
 
+/* No column is the label: the text says what may be. */
+static int no_label(const struct drps_reader *r, const struct drps_columns *c, struct drps_err *err)
+{
+    const struct drps_reader_options *o = &r->options;
+    char list[LIST_BYTES], what[128];
+    const int detected = !o->format || strcmp(o->format, "auto") == 0;
+    if (o->csv_label)
+        (void)snprintf(what, sizeof(what), "has no column '%.100s'", o->csv_label);
+    else
+        (void)snprintf(what, sizeof(what), "no column is named label, target, y or click");
+    return drps_err_set(
+        err, DRPS_E_CONFIG, "%s: %s%s; --label must be one of: %s%s", r->chunks.in.name,
+        detected       ? "looks like csv, but "
+        : o->csv_label ? "the header "
+                       : "",
+        what, list_columns(c, list, sizeof(list)), detected ? " (or give another --format)" : "");
+}
+
 /* Exactly one column is the label: the one that an option names, or else one with a usual name. */
-static int choose_label(struct drps_columns *c, const char *name, int optional,
-                        struct drps_err *err)
+static int choose_label(const struct drps_reader *r, struct drps_columns *c, struct drps_err *err)
 {
     static const char *const usual[] = {"label", "target", "y", "click"};
+    const char *name = r->options.csv_label;
     size_t labels = 0;
 
     if (name) {
         struct drps_column *column = drps_columns_find(c, name, strlen(name), 0);
-        if (!column && optional) return 0;
-        if (!column)
-            return drps_err_set(err, DRPS_E_CONFIG, "the header has no label column '%.100s'",
-                                name);
+        if (!column && r->options.label_optional) return 0;
+        if (!column) return no_label(r, c, err);
         column->kind = DRPS_COLUMN_LABEL;
         column->given = 1;
     }
@@ -134,13 +191,17 @@ static int choose_label(struct drps_columns *c, const char *name, int optional,
         column->kind = DRPS_COLUMN_LABEL;
         labels = 1;
     }
-    if (labels > 0 || optional) return 0;
-    char text[200];
-    return drps_err_set(
-        err, DRPS_E_CONFIG,
-        "csv: no column is named label, target, y or click: name the label column; the header "
-        "is '%s'",
-        drps_parse_excerpt(c->header, c->header + c->header_bytes, text, sizeof(text)));
+    return labels || r->options.label_optional ? 0 : no_label(r, c, err);
+}
+
+/* Columns that nothing else is said of. */
+static void give_rest(struct drps_columns *c, int kind)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        if (c->columns[i].kind != -1) continue;
+        c->columns[i].kind = kind;
+        c->columns[i].given = 1;
+    }
 }
 
 /* ---- Columns that nobody named ---- */
@@ -150,6 +211,7 @@ struct evidence {
     uint64_t numbers, missing;
     uint64_t other_line; /* 1 is the file's first; 0: nothing that is no number */
     char other[32];
+    int pair; /* of words that are labels; 0: none */
 };
 
 /* A number, or what can only be meant for one: infinite, or too large. */
@@ -199,8 +261,12 @@ static void weigh_line(const struct drps_columns *c, const struct text *line, ui
         fields[n++] = (struct text){text, text_end};
         if (p == end) break;
     }
-    for (size_t i = 0; n == c->n && i < n; i++)
+    for (size_t i = 0; n == c->n && i < n; i++) {
+        float label;
         if (c->columns[i].kind == -1) weigh(&evidence[i], fields[i].p, fields[i].end, number);
+        if (c->columns[i].kind == DRPS_COLUMN_LABEL && !evidence[i].pair)
+            (void)drps_columns_label_word(fields[i].p, fields[i].end, &label, &evidence[i].pair);
+    }
 }
 
 /* Lines that are whole, from the header on, DECIDING_LINES below it at most. */
@@ -241,6 +307,10 @@ static void explain(const struct drps_column *column, const struct evidence *e, 
                        (unsigned long long)e->numbers, (unsigned long long)e->missing);
     else if (column->guessed)
         (void)snprintf(why, n, "nothing in the first lines");
+    else if (e->pair)
+        (void)snprintf(why, n, "%s; %s is 1, the positive class, and %s is 0",
+                       column->given ? "as given" : "by its name",
+                       drps_columns_pair_word(e->pair, 1), drps_columns_pair_word(e->pair, 0));
     else
         (void)snprintf(why, n, column->given ? "as given" : "by its name");
 }
@@ -263,9 +333,9 @@ static int tell(const struct drps_reader *r, const struct drps_columns *c,
 
 static int guess_kinds(struct drps_reader *r, struct drps_columns *c, struct drps_err *err)
 {
-    size_t guesses = 0;
+    size_t guesses = 0; /* and the label: which words it has is told */
     for (size_t i = 0; i < c->n; i++)
-        guesses += c->columns[i].kind == -1;
+        guesses += c->columns[i].kind == -1 || c->columns[i].kind == DRPS_COLUMN_LABEL;
     int rc = guesses ? drps_chunks_look_ahead(&r->chunks, c->header_line + DECIDING_LINES,
                                               DECIDING_BYTES, err)
                      : 0;
@@ -339,9 +409,11 @@ static int csv_open(struct drps_reader *r, const char *head, size_t n, struct dr
     int rc = drps_columns_init(c, header.p, (size_t)(header.end - header.p),
                                o->csv_separator ? o->csv_separator : detect_separator(&header),
                                r->chunks.in.name, err);
-    if (rc == 0 && o->csv_kinds) rc = apply_kinds(c, o->csv_kinds, err);
-    if (rc == 0) rc = choose_label(c, o->csv_label, o->label_optional, err);
+    int rest = -1;
+    if (rc == 0 && o->csv_kinds) rc = apply_kinds(c, o->csv_kinds, &rest, err);
+    if (rc == 0) rc = choose_label(r, c, err);
     if (rc < 0) return rc;
+    if (rest >= 0) give_rest(c, rest);
     for (size_t i = 0; o->csv_only_kinds && i < c->n; i++)
         if (c->columns[i].kind == -1) c->columns[i].kind = DRPS_COLUMN_IGNORE;
     c->header_line = 1 + drps_parse_count(head, (size_t)(header.p - head), '\n');

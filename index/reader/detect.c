@@ -233,6 +233,41 @@ static int looks_csv(const struct head_line *l, const char *label)
     return 0;
 }
 
+/* Columns by this separator; none is counted within quotes. */
+static size_t count_columns(const struct head_line *l, char separator)
+{
+    size_t n = 1;
+    int quoted = 0;
+    for (const char *p = l->p; p < l->end; p++) {
+        quoted ^= *p == '"';
+        n += !quoted && *p == separator;
+    }
+    return n;
+}
+
+/*
+ * A first line of names above lines of as many columns: csv, though nobody knows its label. Asking
+ * for that is of more use than asking for the format.
+ */
+static int looks_table(const struct head_line *lines, size_t n)
+{
+    static const char separators[] = ",\t;";
+    struct head_line c[COLUMNS];
+
+    for (const char *s = separators; *s; s++) {
+        const size_t columns = count_columns(&lines[0], *s);
+        size_t fit = 0, names = 0;
+        if (columns < 2) continue;
+        for (size_t i = 1; i < n; i++)
+            fit += count_columns(&lines[i], *s) == columns;
+        const size_t shown = cut(&lines[0], *s, c);
+        for (size_t i = 0; i < shown; i++)
+            names += c[i].p < c[i].end && !is_number_column(&c[i]);
+        if (2 * fit > n - 1 && names == shown) return 1;
+    }
+    return 0;
+}
+
 const struct drps_format *drps_format_detect(const char *head, size_t n, int whole,
                                              const char *csv_label)
 {
@@ -249,5 +284,6 @@ const struct drps_format *drps_format_detect(const char *head, size_t n, int who
     if (looks_ratings(lines, count)) return &drps_format_ratings;
     if (looks_csv(&lines[0], csv_label)) return &drps_format_csv;
     if (most_features(lines, count, 1, 0)) return &drps_format_libsvm; /* labels only */
+    if (looks_table(lines, count)) return &drps_format_csv;
     return NULL;
 }

@@ -27,8 +27,8 @@
  *   ratings  "user item rating [timestamp]"; the separator of each file is what its first line has:
  *            "::", tab, comma, or blanks. Fields user and item. A first line whose third column
  *            begins with a letter is a header; "auto" takes a file with a header for ratings only
- *            if it begins with "user". With label_optional also "user item"; then a first line
- *            whose first column is "user", "userid" or "user_id" is a header.
+ *            if it begins with "user". With label_optional the rating may be missing; a header of
+ *            two columns is one whose first is user, users, userid or user_id.
  *   criteo   exactly 40 tab-separated columns without header: label, I1..I13, C1..C26. Integers up
  *            to 2 stand for themselves ("I3=-1"), larger ones for a bucket ("I3=L7":
  *            floor(ln(v)^2) is 7); an empty column is a value of its own ("I3=", "C7=").
@@ -36,7 +36,8 @@
  *            "hour=00" to "hour=23", all other columns are categories.
  *   csv      a header, then RFC 4180 lines; a quoted field may hold separators and doubled quotes
  *            but no line end. All files must have the same header. Fields are the feature columns,
- *            in its order.
+ *            in its order. A label is a number, or yes or no, true or false, y or n (1 or 0): one
+ *            of these pairs for the whole column.
  *   docword  UCI bag of words: number of documents, of words, of lines, then "doc word count"
  *            sorted by doc. A document with lines is a sample of label 0. Ids outside the header's
  *            range, going back to a smaller document and negative counts are bad lines; another
@@ -107,14 +108,14 @@ struct drps_reader_options {
     uint64_t hash_seed;     /* of string names */
     const atomic_int *stop; /* non-zero ends reading with DRPS_E_INTERRUPTED, also while waiting for
                                a pipe; NULL allowed */
-    int label_optional;     /* labels may be missing and are 0 then (prediction): in csv the whole
-                               column, also the one that csv_label names; in ratings the third
-                               column and those after it */
+    int label_optional;     /* csv without a label column, and ratings of users and items alone,
+                               are read with labels of 0 (prediction) */
     const char *csv_label;  /* csv: the label column; NULL: "label", "target", "y" or "click" */
-    const char *csv_kinds;  /* csv: "col:category,col2:number,col3:ignore,col4:label"; columns not
-                               named: numbers where the first 1,000 lines below the header, or
-                               those in the first MiB, have numbers and nothing else, a missing
-                               one aside; else categories */
+    const char *csv_kinds;  /* csv: "col:category,col2:number,col3:ignore,col4:label"; "*:category"
+                               stands for all columns that nothing else is said of. Without it these
+                               are numbers where the first 1,000 lines below the header, or those in
+                               the first MiB, have numbers and nothing else, a missing one aside;
+                               else categories */
     int csv_only_kinds; /* csv: columns that csv_kinds does not name, and that are not the label,
                            are ignored */
     /* csv: called once while the reader opens, with all columns, borrowed until it returns. NULL

@@ -1,7 +1,8 @@
 /*
  * Ratings: "user item rating [timestamp]", separated by "::", tab, comma or blanks, whichever the
  * first line of the file has (looked for in this order). Ids are strings. A first line whose third
- * column begins with a letter is a header. Where labels are optional, "user item" is a sample, too.
+ * column begins with a letter is a header. Where labels are optional, the rating may be missing; a
+ * first line of two columns is a header if the first is user or userid.
  */
 #include "index/reader/parse.h"
 
@@ -106,13 +107,14 @@ static int is_header(const struct column *rating)
     return c >= 'a' && c <= 'z' && strcmp(drps_number_why(rating->p), "is NaN or infinite") != 0;
 }
 
-/* Of a line of two columns, where nothing but its words tells a header. */
-static int names_user(const struct column *user)
+/* The first field of a header of two columns; "user7" is a user. */
+static int names_users(const struct column *c)
 {
-    static const char *const words[] = {"user", "userid", "user_id"};
-    const size_t n = (size_t)(user->end - user->p);
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (strlen(words[i]) == n && strncasecmp(words[i], user->p, n) == 0) return 1;
+    static const char *const names[] = {"user", "users", "userid", "user_id"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strlen(names[i]) == (size_t)(c->end - c->p) &&
+            strncasecmp(names[i], c->p, strlen(names[i])) == 0)
+            return 1;
     return 0;
 }
 
@@ -120,7 +122,6 @@ static int ratings_line(struct drps_reader *r, struct drps_parse *ps, char *p, c
 {
     struct ratings *f = r->state;
     struct column c[COLUMNS + 1];
-    const size_t least = r->options.label_optional ? 2 : 3;
     float rating = 0;
 
     while (end > p && drps_is_blank(end[-1]))
@@ -130,18 +131,17 @@ static int ratings_line(struct drps_reader *r, struct drps_parse *ps, char *p, c
     if (!f->separator) f->separator = find_separator(start, end);
     if (f->separator == ' ') p = start;
     size_t n = split(f->separator, p, end, c);
-    int first = f->first_line;
+    const int first = f->first_line;
+    const int no_rating = n == 2 && r->options.label_optional;
     f->first_line = 0;
-    if (n < least || n > COLUMNS)
-        return drps_parse_bad(ps, p, "%s columns, expected user, item%s and perhaps a timestamp",
-                              n > COLUMNS  ? "more than 4"
-                              : least == 2 ? "fewer than 2"
-                                           : "fewer than 3",
-                              least == 2 ? ", perhaps a rating" : ", rating");
-    if (first && (n == 2 ? names_user(&c[0]) : is_header(&c[2]))) return 0;
+    if ((n < 3 && !no_rating) || n > COLUMNS)
+        return drps_parse_bad(ps, p,
+                              "%s columns, expected user, item, rating and perhaps a timestamp",
+                              n < 3 ? "fewer than 3" : "more than 4");
+    if (first && (no_rating ? names_users(&c[0]) : is_header(&c[2]))) return 0;
     if (c[0].p == c[0].end) return drps_parse_bad(ps, c[0].p, "user is empty");
     if (c[1].p == c[1].end) return drps_parse_bad(ps, c[1].p, "item is empty");
-    if (n > 2 && (c[2].p == c[2].end || drps_number_float(c[2].p, &rating) != c[2].end))
+    if (!no_rating && (c[2].p == c[2].end || drps_number_float(c[2].p, &rating) != c[2].end))
         return drps_parse_bad_number(ps, c[2].p, "rating");
     drps_parse_name(ps, 0, c[0].p, (size_t)(c[0].end - c[0].p), 1);
     drps_parse_name(ps, 1, c[1].p, (size_t)(c[1].end - c[1].p), 1);

@@ -45,6 +45,27 @@ absent plan-word
 "$tools/drps-index" missing.csv --algo lor -o plan-word --on-error skip --quiet --json >word.json 2>/dev/null
 [[ $(value skipped_lines <word.json) = 1 ]] || fail "$(value skipped_lines <word.json) lines skipped"
 "$tools/drps-index" missing.csv --algo lor -o plan-given --columns age:category --quiet
+# Labels may be words, for prediction, too; which one is positive is told.
+awk 'BEGIN {srand(3); print "ip,clicked"; for (i = 0; i < 1000; i++) {z = int(rand() * 20); printf "%d,%s\n", z, z % 2 ? "yes" : "no"}}' >words.csv
+fails 2 "words.csv: looks like csv, but no column is named label, target, y or click; --label must be one of: ip, clicked" "$tools/drps-index" words.csv --algo lor -o never
+fails 2 "words.csv: looks like csv, but has no column 'click'; --label must be one of: ip, clicked" "$tools/drps-index" words.csv --algo lor --label click -o never
+"$tools/drps-index" words.csv --algo lor --label clicked --columns '*:category' -o plan-words >words.txt 2>&1
+grep -q "column clicked: label (as given; yes is 1, the positive class, and no is 0)" words.txt || fail "drps-index does not say what yes is: $(cat words.txt)"
+grep -q "column ip: category (as given)" words.txt || fail "'*:category' leaves ip as it is: $(cat words.txt)"
+"$tools/drps-train" plan-words -o model-words --epochs 5 --quiet
+"$tools/drps-predict" model-words words.csv --label clicked --metrics -o words-scores.txt --quiet --json >words.json
+awk "BEGIN {exit !($(all_values auc <words.json | tail -1) > 0.99)}" || fail "AUC with labels of words: $(cat words.json)"
+
+# Ratings that are to be predicted need none.
+awk 'BEGIN {srand(4); for (i = 0; i < 500; i++) printf "u%d\ti%d\t%d\n", rand() * 20, rand() * 9, 1 + rand() * 5}' >ratings.tsv
+"$tools/drps-index" ratings.tsv --algo lmf --factors 4 -o plan-ratings --quiet
+"$tools/drps-train" plan-ratings -o model-ratings --quiet
+cut -f1,2 ratings.tsv >pairs.tsv
+"$tools/drps-predict" model-ratings ratings.tsv -o rated.txt --quiet
+"$tools/drps-predict" model-ratings pairs.tsv -o unrated.txt --quiet
+cmp rated.txt unrated.txt || fail "other scores without ratings"
+fails 1 "fewer than 3 columns" "$tools/drps-predict" model-ratings pairs.tsv --metrics -o never
+
 # Of very many columns, neighbours of a kind are told together.
 awk 'BEGIN {printf "label"; for (i = 0; i < 300; i++) printf ",f%d", i; print ""; for (n = 0; n < 20; n++) {printf "%d", n % 2; for (i = 0; i < 300; i++) printf ",%d", i; print ""}}' >wide.csv
 "$tools/drps-index" wide.csv --algo lor -o plan-wide --json >wide.json 2>wide.txt

@@ -283,9 +283,74 @@ static void test_least_is_enough_for_every_store(void **state)
     }
 }
 
+/* The store that a run with so much memory has; "" where it is refused. */
+static const char *store_with(struct run *r, uint64_t memory_bytes)
+{
+    static char store[DRPS_TRAIN_NAME_BYTES];
+    struct drps_train_result result;
+    struct drps_err err;
+    r->options.memory_bytes = memory_bytes;
+    const int rc = train(r, &result, &err);
+    if (rc < 0 && rc != DRPS_E_MEMORY_BUDGET) fail_msg("%s", err.text);
+    (void)snprintf(store, sizeof(store), "%s", rc < 0 ? "" : result.store);
+    drps_train_result_free(&result);
+    return store;
+}
+
+/* Whoever asks before training is told what training refuses. */
+static void test_needs_are_what_training_takes(void **state)
+{
+    static const struct kind large = {.name = "larger than its batches",
+                                      .algo = "fm",
+                                      .format = CASE_LIBSVM,
+                                      .samples = 1500,
+                                      .features = 40000,
+                                      .rank = 256,
+                                      .batch = 10,
+                                      .one_step = 1};
+    static const struct kind small = {.name = "small",
+                                      .algo = "lor",
+                                      .format = CASE_LIBSVM,
+                                      .samples = 60,
+                                      .features = 20,
+                                      .batch = 10};
+    const struct kind *const kinds[] = {&large, &small};
+    for (size_t i = 0; i < 2; i++) {
+        struct run r;
+        struct drps_train_needs needs, with;
+        struct drps_err err = DRPS_ERR_INIT;
+        begin_run(&r, kinds[i], *state);
+        r.options.store = NULL;
+        if (drps_train_needs(r.plan, &r.options, &needs, &err) < 0) fail_msg("%s", err.text);
+        assert_string_equal(store_with(&r, needs.least_bytes), i == 0 ? "relay" : "resident");
+        assert_string_equal(store_with(&r, needs.least_bytes - 1), "");
+        assert_string_equal(store_with(&r, needs.all_rows_bytes), "resident");
+        if (i == 0) assert_string_equal(store_with(&r, needs.all_rows_bytes - 1), "relay");
+        if (i == 1) assert_true(needs.all_rows_bytes == needs.least_bytes);
+
+        r.options.memory_bytes = needs.least_bytes - 1;
+        assert_int_equal(drps_train_needs(r.plan, &r.options, &with, &err), 0);
+        assert_true(!with.fits && !with.keeps_all_rows && !with.held_rows_bytes);
+        assert_true(with.least_bytes == needs.least_bytes);
+        r.options.memory_bytes = needs.all_rows_bytes;
+        assert_int_equal(drps_train_needs(r.plan, &r.options, &with, &err), 0);
+        assert_true(with.fits && with.keeps_all_rows && !with.held_rows_bytes);
+        if (i == 0) {
+            const uint64_t rows = r.plan->info.rows * r.plan->info.row_bytes;
+            r.options.memory_bytes = needs.all_rows_bytes - rows / 2;
+            assert_int_equal(drps_train_needs(r.plan, &r.options, &with, &err), 0);
+            assert_true(with.fits && !with.keeps_all_rows);
+            assert_in_range(with.held_rows_bytes, rows / 8, rows / 2);
+        }
+        drps_plan_close((struct drps_plan *)r.plan);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_needs_are_what_training_takes, scratch_setup,
+                                        scratch_teardown),
         cmocka_unit_test_setup_teardown(test_least_is_enough_with_many_steps, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(test_least_is_enough_with_wide_rows, scratch_setup,

@@ -228,8 +228,18 @@ static void test_reader_csv(void **state)
         {"empty file", "csv", "", "", NULL},
         {"NUL is text", "csv", "y,a\n1,b\n", "1 a=b:1\n", NULL},
         {"no label column", "csv", "a,b\n1,2\n", NULL,
-         "csv: no column is named label, target, y or click: name the label column; the header is "
-         "'a,b'"},
+         "0: no column is named label, target, y or click; --label must be one of: a, b"},
+        {"labels of words", "csv", "y,a\nyes,1\n No ,1\nYES,1\n", "1 a=:1\n0 a=:1\n1 a=:1\n", NULL},
+        {"true and false", "csv", "y,a\nfalse,1\ntrue,1\n", "0 a=:1\n1 a=:1\n", NULL},
+        {"y and n", "csv", "a,y\n1,y\n1,N\n", "1 a=:1\n0 a=:1\n", NULL},
+        {"two pairs of words", "csv", "y,a\nyes,1\ntrue,1\n", NULL,
+         "0:3:1: label (column y): all labels before are yes or no: 'true,1'"},
+        {"a word among numbers", "csv", "y,a\n1,1\nno,1\n", NULL,
+         "0:3:1: label (column y): all labels before are numbers: 'no,1'"},
+        {"a number among words", "csv", "y,a\nno,1\n1,1\n", NULL,
+         "0:3:1: label (column y): all labels before are yes or no: '1,1'"},
+        {"other words", "csv", "y,a\nspam,1\n", NULL,
+         "0:2:1: label (column y) is not a number: 'spam,1'"},
         {"double column", "csv", "y,a,a\n", NULL, "0: two columns of the header are named 'a'"},
         {"open quote in the header", "csv", "y,\"a\n", NULL,
          "0: header: the quote is not closed on this line"},
@@ -342,6 +352,11 @@ static void test_reader_csv_tells_what_was_decided(void **state)
     assert_int_equal(o.rc, 0);
     if (strcmp(text, expected) != 0) fail_msg("expected:\n%sfound:\n%s", expected, text);
     outcome_free(&o);
+    read_text("y,id\nno,1\nYes,2\n", &options, &o);
+    assert_int_equal(o.rc, 0);
+    assert_string_equal(text, "y 1: by its name; yes is 1, the positive class, and no is 0\n"
+                              "id 0: as given\n");
+    outcome_free(&o);
 }
 
 static void test_reader_csv_options(void **state)
@@ -358,15 +373,22 @@ static void test_reader_csv_options(void **state)
         {"usual label ignored", NULL, "label:ignore", 0, "label,y\n1,2\n", "2\n", NULL},
         {"colon in a name", NULL, "a:b:category", 0, "y,a:b\n1,2\n", "1 a:b=2:1\n", NULL},
         {"separator", NULL, NULL, '|', "y|a,b\n1|x\n", "1 a,b=x:1\n", NULL},
-        {"no such label", "z", NULL, 0, "y,b\n1,2\n", NULL, "the header has no label column 'z'"},
+        {"no such label", "z", NULL, 0, "y,b\n1,2\n", NULL,
+         "0: the header has no column 'z'; --label must be one of: y, b"},
         {"no such column", NULL, "z:number", 0, "y,b\n1,2\n", NULL,
-         "csv kinds: the header has no column 'z'"},
+         "--columns: the header has no column 'z'; it has: y, b"},
+        {"all others", NULL, "*:category,b:number,d:ignore", 0, "y,a,b,c,d\n1,2,3,4,5\n",
+         "1 a=2:1 b=:3 c=4:1\n", NULL},
+        {"all others ignored", NULL, "b:number,*:ignore", 0, "a,y,b\n1,2,3\n", "2 b=:3\n", NULL},
+        {"all are the label", NULL, "*:label", 0, "a,b\n1,2\n", NULL,
+         "--columns: one column is the label, not all"},
+        {"a column of that name", NULL, "*:category", 0, "y,*,a\n1,2,3\n", "1 *=2:1 a=:3\n", NULL},
         {"two labels", "y", "b:label", 0, "y,b\n1,2\n", NULL, "csv: 2 columns are to be the label"},
         {"bad kind", NULL, "b:text", 0, "y,b\n1,2\n", NULL,
-         "csv kinds: 'b:text' is not column:number, column:category, column:ignore or "
+         "--columns: 'b:text' is not column:number, column:category, column:ignore or "
          "column:label"},
         {"no kind", NULL, "b", 0, "y,b\n1,2\n", NULL,
-         "csv kinds: 'b' is not column:number, column:category, column:ignore or column:label"},
+         "--columns: 'b' is not column:number, column:category, column:ignore or column:label"},
         {"digit as separator", NULL, NULL, '1', "y,b\n1,2\n", NULL,
          "byte 0x31 cannot separate csv columns"},
     };
@@ -401,7 +423,7 @@ static void test_reader_without_labels(void **state)
         {"ratings, one column", "ratings", NULL, "17\n", NULL,
          "0:1:1: fewer than 2 columns, expected user, item, perhaps a rating and perhaps a "
          "timestamp: '17'"},
-        {"ratings, empty item", "ratings", NULL, "17,\n", NULL,  "0:1:4: item is empty: ''"},
+        {"ratings, empty item", "ratings", NULL, "17,\n", NULL, "0:1:4: item is empty: ''"},
         {"csv, named label", "csv", "z", "x,y,z\n1,a,3\n", "3 x=:1 y=a:1\n", NULL},
         {"csv, named label missing", "csv", "z", "x,y\n1,a\n", "0 x=:1 y=a:1\n", NULL},
     };
@@ -431,14 +453,13 @@ static void test_reader_csv_kinds(void **state)
         {"commas in names", NULL, 0, "\"a,b\",zip,age,y\n5,77,3,1\n", "1 a,b=:5 zip=77:1 age=:3\n",
          NULL},
         {"column missing", NULL, 0, "zip,y\n77,1\n", NULL,
-         "csv kinds: the header has no column 'age'"},
+         "--columns: the header has no column 'age'; it has: zip, y"},
         {"no label", NULL, 1, "zip,age\n77,3\n", "0 zip=77:1 age=:3\n", NULL},
         {"another column", NULL, 1, "zip,age,x\n77,3,5\n", "0 zip=77:1 age=:3 x=:5\n", NULL},
         {"only these", NULL, 2, "zip,y,age,x\n77,1,3,5\n78,0,4,a\n",
          "1 zip=77:1 age=:3\n0 zip=78:1 age=:4\n", NULL},
         {"no label, but one wanted", NULL, 0, "zip,age\n77,3\n", NULL,
-         "csv: no column is named label, target, y or click: name the label column; the header is "
-         "'zip,age'"},
+         "0: no column is named label, target, y or click; --label must be one of: zip, age"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -541,6 +562,9 @@ static void test_reader_asks_for_the_format(void **state)
          "(--format): libsvm, "
          "libffm, ratings, criteo, avazu, csv, docword"},
         {"csv without label", NULL, "a,b,c,d\n1,2,3,4\n", NULL,
+         "0: looks like csv, but no column is named label, target, y or click; --label must be one "
+         "of: a, b, c, d (or give another --format)"},
+        {"lines of other columns", NULL, "a,b,c,d\n1,2,3\n", NULL,
          "0: no format fits the first lines: 'a,b,c,d'; name one (--format): libsvm, libffm, "
          "ratings, criteo, "
          "avazu, csv, docword"},
@@ -557,6 +581,42 @@ static void test_reader_asks_for_the_format(void **state)
     };
     (void)state;
     CHECK_ROWS(rows);
+}
+
+static void test_reader_says_what_may_be_the_label(void **state)
+{
+    struct drps_reader_options options = {.csv_label = "clicked"};
+    struct outcome o;
+    (void)state;
+    read_text("ip,app,\"os, version\"\n1,2,3\n", &options, &o);
+    check_outcome(
+        "auto", "", &o, NULL,
+        "0: looks like csv, but has no column 'clicked'; --label must be one of: ip, app, "
+        "os, version (or give another --format)");
+    outcome_free(&o);
+}
+
+/* For prediction: who has rated, but not how. */
+static void test_reader_ratings_may_lack_the_rating(void **state)
+{
+    static const struct row rows[] = {
+        {"tab", "ratings", "u1\ti1\nu2\ti2\n", "0 user=u1:1 item=i1:1\n0 user=u2:1 item=i2:1\n",
+         NULL},
+        {"header", "ratings", "UserId,movieId\nu1,i1\n", "0 user=u1:1 item=i1:1\n", NULL},
+        {"a user called so", "ratings", "user7 i1\n", "0 user=user7:1 item=i1:1\n", NULL},
+        {"some have one", "ratings", "a b\na b 3\n", "0 user=a:1 item=b:1\n3 user=a:1 item=b:1\n",
+         NULL},
+        {"no item", "ratings", "a\n", NULL,
+         "0:1:1: fewer than 3 columns, expected user, item, rating and perhaps a timestamp: 'a'"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct drps_reader_options options = {.format = "ratings", .label_optional = 1};
+        struct outcome o;
+        read_text(rows[i].input, &options, &o);
+        check_outcome(rows[i].name, rows[i].input, &o, rows[i].expected, rows[i].error);
+        outcome_free(&o);
+    }
 }
 
 static void test_reader_lists_its_formats(void **state)
@@ -722,6 +782,8 @@ int main(void)
         cmocka_unit_test(test_reader_docword),
         cmocka_unit_test(test_reader_detects_the_format),
         cmocka_unit_test(test_reader_asks_for_the_format),
+        cmocka_unit_test(test_reader_says_what_may_be_the_label),
+        cmocka_unit_test(test_reader_ratings_may_lack_the_rating),
         cmocka_unit_test(test_reader_lists_its_formats),
         cmocka_unit_test(test_reader_skips_bad_lines),
         cmocka_unit_test(test_reader_skips_bad_lines_of_every_format),

@@ -1,0 +1,38 @@
+# What drps-index says of the memory that drps-train takes is what drps-train takes: quoted sizes work, one MiB less does not.
+. "$(dirname "$0")/lib.sh"
+
+"$tools/drps-gen" ctr --samples 80K --fields 20 --rows 2M --zipf 0.6 --seed 4 -o data.svm --quiet
+"$tools/drps-index" data.svm --algo fm --factors 16 --batch-size 200 --test-fraction 0.1 --memory 64M -o plan >screen.txt
+memory=$(sed -n 's/.*drps-train --memory \([0-9]*\)M keeps all rows in memory; \([0-9]*\)M is the least$/\1 \2/p' screen.txt)
+read -r all least <<<"$memory" || fail "no memory is told: $(cat screen.txt)"
+((least < 64 && all > 64)) || fail "$all MiB for all rows and $least MiB at least do not lie around 64"
+
+store() {
+    rm -rf model
+    "$tools/drps-train" plan -o model --memory "$1M" --quiet --json >train.json || return
+    value store <train.json
+}
+[[ $(store "$all") = resident ]] || fail "--memory ${all}M does not keep all rows"
+[[ $(store $((all - 1))) = relay ]] || fail "--memory $((all - 1))M keeps all rows, too"
+[[ $(store "$least") = relay ]] || fail "--memory ${least}M does not do"
+fails 1 "too small" "$tools/drps-train" plan -o never --memory $((least - 1))M
+
+# What it says of the traffic with --memory as given: within a quarter.
+said=$(sed -n 's/.*with 64M, as given here, an epoch reads about \([0-9.]*\) MiB of rows from disk, and writes as much$/\1/p' screen.txt)
+"$tools/drps-train" plan -o model --force --memory 64M --epochs 2 --quiet --json >train.json
+read=$(all_values read_bytes <train.json | sed -n 2p)
+awk -v said="$said" -v read="$read" 'BEGIN { mib = read / 1048576; print "said " said " MiB, read " mib; exit !(said > 0.75 * mib && said < 1.25 * mib) }' ||
+    fail "an epoch reads $read bytes, drps-index says $said MiB"
+
+# Where all rows fit, blocks, windows and the forecast are for those who ask.
+"$tools/drps-index" data.svm --algo lor --batch-size 200 -o fits >screen.txt
+(($(wc -l <screen.txt) == 5)) || fail "not five lines: $(cat screen.txt)"
+"$tools/drps-index" data.svm --algo lor --batch-size 200 -o fits --force --verbose 2>/dev/null >screen.txt
+grep -q "^  windows " screen.txt && grep -q "^forecast of one epoch" screen.txt || fail "--verbose says no more: $(cat screen.txt)"
+
+# --json has the names of plan.json.
+"$tools/drps-index" data.svm --algo fm --factors 4 --batch-size 200 -o named --quiet --json >index.json
+for key in factors dim rows nnz working_set_rows memory_bytes order id; do
+    [[ $(value $key <index.json) = "$(all_values $key <named/plan.json | sed -n 1p)" ]] ||
+        fail "--json says $key $(value $key <index.json), plan.json $(all_values $key <named/plan.json)"
+done

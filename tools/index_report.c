@@ -1,0 +1,366 @@
+/* The summary of drps-index: some lines on what was made and what training it takes, the details
+ * that a user asks for, and all of it as JSON. What drps-train needs is asked of engine/. */
+#include "tools/index_report.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/drps_size.h"
+
+/* ---- What training needs ---- */
+
+static void raise_to(uint64_t *most, uint64_t value)
+{
+    if (value > *most) *most = value;
+}
+
+static int add_needs(struct drps_train_needs *sum, const struct drps_plan *plan,
+                     const struct drps_train_options *options, int first, struct drps_err *err)
+{
+    struct drps_train_needs one;
+    int rc = drps_train_needs(plan, options, &one, err);
+    if (rc < 0) return rc;
+    raise_to(&sum->least_bytes, one.least_bytes);
+    raise_to(&sum->all_rows_bytes, one.all_rows_bytes);
+    sum->fits = one.fits && (first || sum->fits);
+    sum->keeps_all_rows = one.keeps_all_rows && (first || sum->keeps_all_rows);
+    sum->held_rows_bytes += one.held_rows_bytes;
+    return 0;
+}
+
+int index_report_needs(struct index_report *report, struct drps_err *err)
+{
+    const struct drps_plan_info *info = &report->result->info;
+    const struct drps_train_options options = {.memory_bytes = info->memory_bytes};
+    const char *dir = report->options->out;
+    int rc = 0;
+    report->needs = (struct drps_train_needs){0};
+    for (uint32_t r = 0; r < info->ranks.workers && rc == 0; r++) {
+        struct drps_plan *plan;
+        rc = info->ranks.workers > 1 ? drps_plan_open_rank(drps_io_os(), dir, r, &plan, err)
+                                     : drps_plan_open(drps_io_os(), dir, &plan, err);
+        if (rc < 0) break;
+        rc = add_needs(&report->needs, plan, &options, r == 0, err);
+        drps_plan_close(plan);
+    }
+    return rc;
+}
+
+/*
+ * The bytes that an epoch reads, and writes, with so many bytes of rows in memory: between two
+ * sizes of the forecast, along a line over the logarithm of the size. 0: the forecast does not say.
+ */
+static uint64_t moved_bytes(const struct drps_index_result *r, uint64_t held_bytes)
+{
+    const struct drps_forecast *above = NULL;
+    for (size_t i = 0; i < r->forecasts; i++) {
+        const struct drps_forecast *f = &r->forecast[i];
+        if (strcmp(f->store, "relay") != 0 || !f->feasible) continue;
+        if (f->memory_bytes > held_bytes) {
+            above = f;
+            continue;
+        }
+        if (!above || !f->memory_bytes) return f->read_bytes;
+        const double part = log2((double)above->memory_bytes / (double)held_bytes) /
+                            log2((double)above->memory_bytes / (double)f->memory_bytes);
+        return (uint64_t)((double)above->read_bytes +
+                          part * ((double)f->read_bytes - (double)above->read_bytes));
+    }
+    return 0;
+}
+
+/* ---- Words ---- */
+
+enum { TEXTS = 8, TEXT_BYTES = 48 };
+
+/* One of a few buffers, in turn: a line shows several. */
+static char *next_text(void)
+{
+    static char texts[TEXTS][TEXT_BYTES];
+    static unsigned at;
+    at = (at + 1) % TEXTS;
+    return texts[at];
+}
+
+static const char *size(uint64_t bytes)
+{
+    return drps_size_format(bytes, next_text(), TEXT_BYTES);
+}
+
+/* "1,234,567" */
+static const char *count(uint64_t n)
+{
+    char digits[32];
+    char *text = next_text(), *at = text;
+    const int length = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n);
+    for (int i = 0; i < length; i++) {
+        if (i && (length - i) % 3 == 0) *at++ = ',';
+        *at++ = digits[i];
+    }
+    *at = '\0';
+    return text;
+}
+
+/* As --memory takes it: whole MiB, rounded up, so that what is shown is enough. */
+static const char *memory(uint64_t bytes)
+{
+    char *text = next_text();
+    (void)snprintf(text, TEXT_BYTES, "%lluM", (unsigned long long)((bytes + (1 << 20) - 1) >> 20));
+    return text;
+}
+
+/* ---- The first lines ---- */
+
+static void print_features(const struct drps_plan_info *i)
+{
+    const int lmf = strcmp(i->algo, "lmf") == 0;
+    const char *join = "";
+    for (size_t t = 0; t < i->tables_n; t++) {
+        const struct drps_table *table = &i->tables[t];
+        if (strcmp(table->name, "bias") == 0) continue;
+        const char *what = strcmp(table->name, "user") == 0   ? "users"
+                           : strcmp(table->name, "item") == 0 ? "items"
+                           : lmf                              ? "users and items"
+                                                              : "features";
+        printf("%s%s %s", join, count(table->rows), what);
+        join = ", ";
+    }
+    if (i->factors) printf(" with %u factors each", i->factors);
+}
+
+static void print_samples(const struct drps_plan_info *i, const struct drps_index_result *r)
+{
+    printf("  samples  %s for training, in %s batches of %s", count(i->samples),
+           count(i->batches * i->ranks.workers), count(i->batch_size));
+    if (i->test_samples) printf("; %s for evaluation", count(i->test_samples));
+    if (r->skipped_lines) printf("; %s bad lines skipped", count(r->skipped_lines));
+    printf("\n");
+}
+
+static void print_memory(const struct index_report *report)
+{
+    const struct drps_plan_info *i = &report->result->info;
+    const struct drps_train_needs *n = &report->needs;
+    const char *whose = report->options->memory_bytes ? "as given here" : "the default here";
+    const char *each = i->ranks.workers > 1 ? "for each rank, " : "";
+    if (n->all_rows_bytes <= n->least_bytes)
+        printf("  memory   %sdrps-train --memory %s keeps all rows in memory, and is the least\n",
+               each, memory(n->least_bytes));
+    else
+        printf("  memory   %sdrps-train --memory %s keeps all rows in memory; %s is the least\n",
+               each, memory(n->all_rows_bytes), memory(n->least_bytes));
+    if (!n->fits)
+        printf("           with %s, %s, it would refuse\n", memory(i->memory_bytes), whose);
+    if (!n->fits || n->keeps_all_rows || !n->held_rows_bytes) return;
+    const uint64_t moved = moved_bytes(report->result, n->held_rows_bytes);
+    printf("           with %s, %s, ", memory(i->memory_bytes), whose);
+    if (moved)
+        printf("an epoch reads about %s of rows from disk, and writes as much\n", size(moved));
+    else
+        printf("rows are read from disk and written again\n");
+}
+
+static void print_summary(const struct index_report *report)
+{
+    const struct drps_index_result *r = report->result;
+    const struct drps_plan_info *i = &r->info;
+    const double parse_seconds = r->phase_seconds[DRPS_PHASE_PARSE];
+    printf("plan %s, of %s: %s of text in %.1f s (reading it: %.0f MB/s)\n", report->options->out,
+           i->format, size(r->input_bytes), r->seconds,
+           parse_seconds > 0 ? (double)r->input_bytes / 1e6 / parse_seconds : 0.0);
+    print_samples(i, r);
+    printf("  model    %s, %s loss", i->algo, i->loss);
+    if (i->classification)
+        printf("; label %g is the positive class, %g the negative", (double)i->label_positive,
+               (double)i->label_negative);
+    printf("\n  size     ");
+    print_features(i);
+    printf(": %s of parameters, %s with adagrad's state in training\n", size(i->rows * i->dim * 4),
+           size(i->rows * i->row_bytes));
+    print_memory(report);
+}
+
+/* ---- Details ---- */
+
+static void print_forecast(const struct drps_index_result *r)
+{
+    uint64_t model = r->info.rows * r->info.row_bytes;
+    const char *ended = ""; /* the store whose lines have ended: less memory does not fit either */
+    double sampled = 1;
+    if (!r->forecasts) return;
+    printf(
+        "\nforecast of one epoch, by the memory that holds rows (%llu bytes each: parameters and "
+        "adagrad's state)\n",
+        (unsigned long long)r->info.row_bytes);
+    printf("  %-9s %10s %6s %9s %11s %11s %11s\n", "store", "memory", "share", "windows", "read",
+           "written", "I/Os");
+    for (size_t i = 0; i < r->forecasts; i++) {
+        const struct drps_forecast *f = &r->forecast[i];
+        if (f->sampled < sampled) sampled = f->sampled;
+        if (strcmp(f->store, ended) == 0) continue;
+        printf("  %-9s %10s %5.1f%%", f->store, size(f->memory_bytes),
+               100.0 * (double)f->memory_bytes / (double)model);
+        if (f->feasible) {
+            printf(" %9llu %11s %11s %11llu\n", (unsigned long long)f->windows, size(f->read_bytes),
+                   size(f->written_bytes), (unsigned long long)f->ios);
+            continue;
+        }
+        printf("   one batch does not fit\n");
+        ended = f->store;
+    }
+    if (sampled < 1)
+        printf("  pib: counted on %.3g%% of the blocks, and scaled up\n", 100 * sampled);
+}
+
+static void print_ranks(const struct drps_index_result *r)
+{
+    const struct drps_plan_info *i = &r->info;
+    if (i->ranks.workers < 2) return;
+    printf("\n%u workers and servers, in rounds of a batch each\n", i->ranks.workers);
+    printf("  %4s %11s %12s %9s %8s  %s\n", "rank", "rows", "row uses", "plan", "windows",
+           "an epoch's parameters from and to other ranks");
+    for (uint32_t k = 0; k < i->ranks.workers; k++) {
+        const struct drps_index_rank *rank = &r->ranks[k];
+        printf("  %4u %11llu %12llu %9s %8llu  %s, %s\n", k, (unsigned long long)rank->rows,
+               (unsigned long long)rank->row_uses, size(rank->plan_bytes),
+               (unsigned long long)rank->windows, size(rank->pulled_rows * i->dim * 4),
+               size(rank->served_rows * i->dim * 4));
+    }
+}
+
+static void print_details(const struct drps_index_result *r)
+{
+    const struct drps_plan_info *i = &r->info;
+    printf(
+        "\n  entries  %s for training, %s for evaluation (%s more of features that training does "
+        "not have)\n",
+        count(i->nnz), count(i->test_nnz), count(i->test_unseen));
+    printf("  rows     %s of %u floats; the largest batch uses %s\n", count(i->rows), i->dim,
+           count(i->max_batch_rows));
+    printf("  blocks   %s (%s), at most %s a batch\n", count(i->blocks), i->blocks_by,
+           count(i->max_step_blocks));
+    printf("  windows  %s; two of them hold at most %s rows (%s)\n", count(i->windows),
+           count(i->working_set_rows), size(i->working_set_rows * i->row_bytes));
+    printf("  disk     %s for the plan, %s for the model; %s for rows that are not in memory\n"
+           "           (relay: up to a quarter more), and the parameters once more at the end\n",
+           size(r->plan_bytes), size(i->rows * i->dim * 4), size(i->rows * i->row_bytes));
+    printf("  peak     %s of memory for drps-index itself\n", size(drps_memory_peak()));
+}
+
+void index_report_text(const struct index_report *report, int details)
+{
+    print_summary(report);
+    print_ranks(report->result);
+    if (!details && report->needs.keeps_all_rows) return;
+    print_details(report->result);
+    print_forecast(report->result);
+}
+
+/* ---- JSON ---- */
+
+static json_t *forecast_json(const struct drps_forecast *f)
+{
+    json_t *j = json_pack("{s:s, s:b, s:f}", "store", f->store, "feasible", f->feasible, "sampled",
+                          f->sampled);
+    (void)json_object_set_new(
+        j, "memory_bytes",
+        drps_cli_json_count(f->memory_bytes)); /* a NULL j is caught when printed */
+    (void)json_object_set_new(j, "windows", drps_cli_json_count(f->windows));
+    (void)json_object_set_new(j, "read_bytes", drps_cli_json_count(f->read_bytes));
+    (void)json_object_set_new(j, "written_bytes", drps_cli_json_count(f->written_bytes));
+    (void)json_object_set_new(j, "ios", drps_cli_json_count(f->ios));
+    return j;
+}
+
+static json_t *rank_json(const struct drps_index_result *r, uint32_t k)
+{
+    const struct drps_index_rank *rank = &r->ranks[k];
+    const struct {
+        const char *key;
+        uint64_t value;
+    } counts[] = {
+        {"rank", k},
+        {"rows", rank->rows},
+        {"row_uses", rank->row_uses},
+        {"blocks", rank->blocks},
+        {"windows", rank->windows},
+        {"working_set_bytes", rank->working_set_rows * r->info.row_bytes},
+        {"pulled_bytes", rank->pulled_rows * r->info.dim * 4},
+        {"served_bytes", rank->served_rows * r->info.dim * 4},
+        {"plan_bytes", rank->plan_bytes},
+    };
+    json_t *j = json_object();
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+        (void)json_object_set_new(j, counts[i].key,
+                                  drps_cli_json_count(counts[i].value)); /* see forecast_json() */
+    return j;
+}
+
+/* The members of plan.json, under their names there, without what describes the file itself and
+ * others. */
+static json_t *plan_json(const char *dir, struct drps_err *err)
+{
+    static const char *const private_members[] = {"kind",  "version",  "made_by",
+                                                  "files", "forecast", "checksum"};
+    struct drps_plan *plan;
+    if (drps_plan_open(drps_io_os(), dir, &plan, err) < 0) return NULL;
+    json_t *j = json_deep_copy(plan->json);
+    drps_plan_close(plan);
+    if (!j) {
+        (void)drps_err_set(err, -ENOMEM, "no memory for the JSON output"); /* NULL says that */
+        return NULL;
+    }
+    for (size_t i = 0; i < sizeof(private_members) / sizeof(private_members[0]); i++)
+        (void)json_object_del(j, private_members[i]); /* one may be missing */
+    return j;
+}
+
+static json_t *phases_json(const struct drps_index_result *r)
+{
+    json_t *phases = json_object();
+    for (unsigned k = 0; k < DRPS_INDEX_PHASES; k++)
+        (void)json_object_set_new(phases, drps_index_phase_name((enum drps_index_phase)k),
+                                  drps_cli_json_real(r->phase_seconds[k]));
+    return phases;
+}
+
+int index_report_json(const struct index_report *report, struct drps_err *err)
+{
+    const struct drps_index_result *r = report->result;
+    const struct drps_plan_info *i = &r->info;
+    json_t *forecast = json_array();
+    const struct {
+        const char *key;
+        uint64_t value;
+    } counts[] = {
+        {"workers", i->ranks.workers},
+        {"working_set_bytes", i->working_set_rows * i->row_bytes},
+        {"model_bytes", i->rows * i->dim * 4},
+        {"train_least_bytes", report->needs.least_bytes},
+        {"train_all_rows_bytes", report->needs.all_rows_bytes},
+        {"input_bytes", r->input_bytes},
+        {"skipped_lines", r->skipped_lines},
+        {"plan_bytes", r->plan_bytes},
+        {"peak_rss_bytes", drps_memory_peak()},
+    };
+    json_t *j = plan_json(report->options->out, err);
+    if (!j) return err && err->code ? err->code : -ENOMEM;
+    for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++)
+        (void)json_object_set_new(j, counts[k].key,
+                                  drps_cli_json_count(counts[k].value)); /* see forecast_json() */
+    for (size_t k = 0; k < r->forecasts; k++)
+        (void)json_array_append_new(forecast, forecast_json(&r->forecast[k]));
+    if (report->columns) (void)json_object_set_new(j, "columns", json_deep_copy(report->columns));
+    (void)json_object_set_new(j, "forecast", forecast);
+    if (i->ranks.workers > 1) {
+        json_t *ranks = json_array();
+        for (uint32_t k = 0; k < i->ranks.workers; k++)
+            (void)json_array_append_new(ranks, rank_json(r, k));
+        (void)json_object_set_new(j, "ranks", ranks);
+    }
+    (void)json_object_set_new(j, "phase_seconds", phases_json(r));
+    (void)json_object_set_new(j, "seconds", drps_cli_json_real(r->seconds));
+    return drps_cli_json_print(j, err);
+}

@@ -1,0 +1,29 @@
+/* What drps-index says of a plan that it has made. */
+#ifndef DRPS_TOOLS_INDEX_REPORT_H
+#define DRPS_TOOLS_INDEX_REPORT_H
+
+#include "engine/drps_engine.h"
+#include "index/drps_index.h"
+#include "tools/drps_cli.h"
+
+/* What there is to tell. Everything is borrowed. */
+struct index_report {
+    const struct drps_index_result *result;
+    const struct drps_index_options *options;
+    const json_t *columns;         /* of csv data; NULL: the data has none */
+    struct drps_train_needs needs; /* of drps-train's --memory, the most of all ranks; its own
+                                      --memory is that of this run */
+};
+
+/* Fill in report->needs from the plan that was made. Errors as drps_train_needs(). */
+DRPS_MUST_CHECK
+int index_report_needs(struct index_report *report, struct drps_err *err);
+
+/* Samples, features, the model's size, and the memory that training takes. With `details`, or where
+ * rows do not fit the memory given, also blocks, windows and the forecast. */
+void index_report_text(const struct index_report *report, int details);
+
+DRPS_MUST_CHECK
+int index_report_json(const struct index_report *report, struct drps_err *err);
+
+#endif
