@@ -603,6 +603,12 @@ static int run(struct drps_cli *cli, struct options *o, struct drps_err *err)
     rc = train(o, plan, &result, err);
     drps_cli_progress_end(cli);
     const int trained = rc == 0 || (rc == DRPS_E_INTERRUPTED && result.interrupted);
+    if (!prints && trained)
+        drps_log(&cli->log, DRPS_LOG_INFO,
+                 "rank %u is done: %zu epoch%s in %.1f s, %s of memory at most; rank 0 writes the "
+                 "model",
+                 o->ranks.rank, result.epochs_n, result.epochs_n == 1 ? "" : "s", result.seconds,
+                 size(result.peak_rss_bytes));
     if (prints && trained) {
         int printed = 0;
         if (cli->json)

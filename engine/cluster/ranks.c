@@ -79,6 +79,7 @@ static int open_zmq(struct rank *r, const struct drps_peers *peers,
     net.start_ms = wait_ms(r->options);
     net.silence_ms = drps_net_silence_ms(r->options->cut_ms);
     net.stop = r->train.stop;
+    if (r->options->peers || !net.rank) net.log = r->train.log; /* else a parent says it */
     return drps_net_open_zmq(&net, peers, keys, r->options->insecure, &r->net, err);
 }
 
