@@ -45,6 +45,7 @@ static int open_part(struct rank *r, const struct drps_ranks_options *o, uint32_
     if (rank) {
         r->train.on_epoch = NULL;
         r->train.on_progress = NULL;
+        r->train.on_write = NULL;
     }
     return drps_plan_open_rank(drps_io_os(), o->plan, rank, &r->part, err);
 }
