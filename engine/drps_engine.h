@@ -54,6 +54,8 @@ struct drps_phases {
 struct drps_train_progress {
     uint64_t epoch, epochs; /* epoch from 1 */
     uint64_t step, steps;   /* of this epoch, evaluation included */
+    int evaluates;          /* the training steps are done */
+    double seconds;         /* since this epoch began */
     double samples_per_s;   /* so far in this epoch */
     double train_loss;      /* mean so far in this epoch */
 };
@@ -129,6 +131,10 @@ struct drps_train_options {
     void (*on_progress)(
         void *ctx,
         const struct drps_train_progress *progress); /* some times a second. May be NULL */
+    void (*on_write)(void *ctx, const char *what, uint64_t bytes,
+                     uint64_t all_bytes); /* how far the writing of parameters is, and then of the
+                                             model; `what` is a text for people. Often. May be NULL
+                                           */
     void (*on_batch)(void *ctx, const struct drps_train_batch *batch); /* several ranks; on the
                                   threads that call drps_train_run(), of all ranks of this process.
                                   May be NULL */

@@ -57,6 +57,8 @@ struct drps_net_options {
                                 Ranks that compute are heard of all the same */
     uint32_t start_ms;       /* all ranks must have answered within; 0: 60,000 */
     const atomic_int *stop;  /* non-zero: do not wait for them any longer. May be NULL */
+    const struct drps_log *log; /* told whom this rank waits for, once that takes 3 seconds; only
+                                   while the net is opened. May be NULL */
 };
 
 /* The silence_ms with which a link that is cut for cut_ms (0: 5,000) only costs time: 2.3 times

@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
+#include "base/drps_clock.h"
 #include "base/drps_size.h"
 #include "engine/publish/drps_predict.h"
 #include "tools/drps_cli.h"
+#include "tools/progress.h"
 #include "tools/reader_options.h"
 
 enum {
@@ -84,9 +86,27 @@ static int parse(struct drps_cli *cli, int key, char *arg)
     }
 }
 
-static void show_progress(void *ctx, uint64_t samples)
+struct view {
+    struct drps_cli *cli;
+    uint64_t begin_ns;
+};
+
+static void show_progress(void *ctx, const struct drps_predict_progress *p)
 {
-    drps_cli_progress(ctx, "%llu samples", (unsigned long long)samples);
+    const struct view *v = ctx;
+    const double seconds = drps_seconds_since(v->begin_ns);
+    const double pace = seconds > 0 ? (double)p->samples / seconds : 0;
+    char left[PROGRESS_TEXT];
+    if (p->input_bytes)
+        drps_cli_progress(
+            v->cli, "%.0f %%, %llu samples, %.0f samples/s, %s left",
+            100.0 * (double)p->read_bytes / (double)p->input_bytes, (unsigned long long)p->samples,
+            pace,
+            progress_time(progress_left((double)p->read_bytes, (double)p->input_bytes, seconds),
+                          left));
+    else
+        drps_cli_progress(v->cli, "%llu samples, %.0f samples/s", (unsigned long long)p->samples,
+                          pace);
 }
 
 static void print_text(const struct drps_predict_options *o, const struct drps_predict_result *r)
@@ -157,7 +177,8 @@ int main(int argc, char **argv)
     o.predict.stop = drps_cli_stop();
     o.predict.log = &cli.log;
     o.predict.on_progress = show_progress;
-    o.predict.ctx = &cli;
+    struct view view = {.cli = &cli, .begin_ns = drps_clock_ns()};
+    o.predict.ctx = &view;
     int rc = drps_predict_run(drps_io_os(), &o.predict, &result, &err);
     drps_cli_progress_end(&cli);
     if (rc == 0) {

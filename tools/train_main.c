@@ -15,6 +15,7 @@
 #include "net/drps_peers.h"
 #include "sched/drps_timing.h"
 #include "tools/drps_cli.h"
+#include "tools/progress.h"
 #include "tools/train_ranks.h"
 
 enum {
@@ -158,6 +159,7 @@ struct options {
 struct view {
     struct drps_cli *cli;
     const struct drps_plan_info *plan;
+    struct progress writes;
 };
 
 static const char *choice(struct drps_cli *cli, const char *arg, const char *const *names)
@@ -362,9 +364,31 @@ static int parse(struct drps_cli *cli, int key, char *arg)
 static void show_progress(void *ctx, const struct drps_train_progress *p)
 {
     const struct view *v = ctx;
-    drps_cli_progress(v->cli, "epoch %llu of %llu: %.0f %%, loss %.5f, %.0f samples/s",
+    const double left = progress_left((double)p->step, (double)p->steps, p->seconds);
+    const double all = left + (double)(p->epochs - p->epoch) * (p->seconds + left);
+    char one_text[PROGRESS_TEXT], all_text[PROGRESS_TEXT], all_epochs[PROGRESS_TEXT + 8] = "";
+    char pace[64] = "evaluating";
+    if (p->epoch < p->epochs)
+        (void)snprintf(all_epochs, sizeof(all_epochs), ", %s of all", progress_time(all, all_text));
+    if (!p->evaluates)
+        (void)snprintf(pace, sizeof(pace), "loss %.5f, %.0f samples/s", p->train_loss,
+                       p->samples_per_s);
+    /* What matters most comes first: a narrow terminal cuts the rest. */
+    drps_cli_progress(v->cli, "epoch %llu of %llu: %.0f %%, %s left%s; %s",
                       (unsigned long long)p->epoch, (unsigned long long)p->epochs,
-                      100.0 * (double)p->step / (double)p->steps, p->train_loss, p->samples_per_s);
+                      100.0 * (double)p->step / (double)p->steps, progress_time(left, one_text),
+                      all_epochs, pace);
+}
+
+static void show_writing(void *ctx, const char *what, uint64_t bytes, uint64_t all_bytes)
+{
+    struct view *v = ctx;
+    progress_bytes(v->cli, &v->writes, what, bytes, all_bytes);
+}
+
+static void show_publishing(void *ctx, uint64_t bytes, uint64_t all_bytes)
+{
+    show_writing(ctx, "making the model", bytes, all_bytes);
 }
 
 static const char *size(uint64_t bytes)
@@ -533,6 +557,7 @@ static json_t *published_json(const struct drps_publish_result *r)
 
 static int publish(struct drps_cli *cli, const struct options *o, struct drps_err *err)
 {
+    struct view view = {.cli = cli};
     const struct drps_io io = {
         .ops = drps_io_os()->ops, .ctx = drps_io_os()->ctx, .stop = drps_cli_stop()};
     const struct drps_publish_options options = {.folder = o->publish,
@@ -540,9 +565,12 @@ static int publish(struct drps_cli *cli, const struct options *o, struct drps_er
                                                  .replace = o->train.replace,
                                                  .model_store = o->train.model_store,
                                                  .memory_bytes = o->train.memory_bytes,
-                                                 .log = &cli->log};
+                                                 .log = &cli->log,
+                                                 .on_progress = show_publishing,
+                                                 .ctx = &view};
     struct drps_publish_result r;
     int rc = drps_publish_run(&io, &options, &r, err);
+    drps_cli_progress_end(cli);
     if (rc < 0)
         return drps_err_context(err, "%s stays as it is, and %s is not written", o->publish,
                                 o->train.model_path);
@@ -590,19 +618,26 @@ static int run(struct drps_cli *cli, struct options *o, struct drps_err *err)
         drps_timing_close(timing);
         return rc;
     }
-    struct view view = {cli, &plan->info};
+    struct view view = {.cli = cli, .plan = &plan->info};
     const int prints = !o->ranks.peers || o->ranks.rank == 0;
     o->train.stop = drps_cli_stop();
     o->train.log = &cli->log;
     o->train.emulate = timing;
     o->train.on_epoch = print_epoch;
     o->train.on_progress = show_progress;
+    o->train.on_write = show_writing;
     o->train.ctx = &view;
     o->ranks.plan = o->plan;
     o->ranks.train = &o->train;
     rc = train(o, plan, &result, err);
     drps_cli_progress_end(cli);
     const int trained = rc == 0 || (rc == DRPS_E_INTERRUPTED && result.interrupted);
+    if (!prints && trained)
+        drps_log(&cli->log, DRPS_LOG_INFO,
+                 "rank %u is done: %zu epoch%s in %.1f s, %s of memory at most; rank 0 writes the "
+                 "model",
+                 o->ranks.rank, result.epochs_n, result.epochs_n == 1 ? "" : "s", result.seconds,
+                 size(result.peak_rss_bytes));
     if (prints && trained) {
         int printed = 0;
         if (cli->json)

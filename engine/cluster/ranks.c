@@ -45,6 +45,7 @@ static int open_part(struct rank *r, const struct drps_ranks_options *o, uint32_
     if (rank) {
         r->train.on_epoch = NULL;
         r->train.on_progress = NULL;
+        r->train.on_write = NULL;
     }
     return drps_plan_open_rank(drps_io_os(), o->plan, rank, &r->part, err);
 }
@@ -79,6 +80,7 @@ static int open_zmq(struct rank *r, const struct drps_peers *peers,
     net.start_ms = wait_ms(r->options);
     net.silence_ms = drps_net_silence_ms(r->options->cut_ms);
     net.stop = r->train.stop;
+    if (r->options->peers || !net.rank) net.log = r->train.log; /* else a parent says it */
     return drps_net_open_zmq(&net, peers, keys, r->options->insecure, &r->net, err);
 }
 

@@ -29,6 +29,10 @@ int drps_params_open(const struct drps_io *io, const char *path, uint64_t rows, 
 void drps_params_close(struct drps_params *w); /* NULL-safe */
 uint64_t drps_params_memory(uint32_t dim);
 
+/* From now on `tell` hears how many of all bytes are written, some times a MiB. */
+void drps_params_tell(struct drps_params *w,
+                      void (*tell)(void *ctx, uint64_t bytes, uint64_t all_bytes), void *ctx);
+
 /* A drps_row_visit: hand it, with the writer as ctx, to a store's scan. Rows must come in order and
  * be complete. */
 DRPS_MUST_CHECK

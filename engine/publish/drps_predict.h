@@ -20,6 +20,12 @@
 #include "engine/model/drps_metrics.h"
 #include "index/reader/drps_reader.h"
 
+struct drps_predict_progress {
+    uint64_t samples;                 /* scored so far */
+    uint64_t read_bytes, input_bytes; /* of all files, as they are: read so far, and altogether; 0
+                                         altogether where that is not known, as of a pipe */
+};
+
 /* Zero means default; everything is borrowed until drps_predict_run() returns. */
 struct drps_predict_options {
     const char *model;         /* folder that drps-train made. Required */
@@ -34,7 +40,7 @@ struct drps_predict_options {
     uint64_t memory_bytes;  /* of the whole process; default: half of what this process may use */
     const atomic_int *stop; /* non-zero: give up. May be NULL */
     const struct drps_log *log;
-    void (*on_progress)(void *ctx, uint64_t samples); /* may be NULL */
+    void (*on_progress)(void *ctx, const struct drps_predict_progress *progress); /* may be NULL */
     void *ctx;
 };
 

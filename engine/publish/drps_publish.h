@@ -19,6 +19,10 @@ struct drps_publish_options {
     const char *model_store; /* engine; default: the preferred one of this build */
     uint64_t memory_bytes;   /* of the whole process; default: half of what it may use */
     const struct drps_log *log;
+    void (*on_progress)(void *ctx, uint64_t bytes,
+                        uint64_t all_bytes); /* of parameters, as they are put into the model;
+                                                often, on the calling thread. May be NULL */
+    void *ctx;
 };
 
 struct drps_publish_result {

@@ -29,6 +29,8 @@ struct drps_params {
     size_t dim, row_bytes, param_bytes;
     size_t piece_rows, used; /* rows */
     struct drps_params_found found;
+    void (*tell)(void *ctx, uint64_t bytes, uint64_t all_bytes); /* may be NULL */
+    void *tell_ctx;
 };
 
 /* Rows of a piece: their bytes are a multiple of PAGE. Parameters are multiples of 4 bytes. */
@@ -144,7 +146,15 @@ static int write_piece(struct drps_params *w, struct drps_err *err)
     look_at(w);
     memset(w->piece + bytes, 0, whole - bytes);
     w->used = 0;
+    if (w->tell) w->tell(w->tell_ctx, w->next * w->param_bytes, w->rows * w->param_bytes);
     return bytes ? drps_io_write_at(w->io, w->fd, w->piece, whole, offset, w->path, err) : 0;
+}
+
+void drps_params_tell(struct drps_params *w,
+                      void (*tell)(void *ctx, uint64_t bytes, uint64_t all_bytes), void *ctx)
+{
+    w->tell = tell;
+    w->tell_ctx = ctx;
 }
 
 static int add(struct drps_params *w, uint64_t first, size_t n, const void *rows, size_t stride,

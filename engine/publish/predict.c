@@ -47,6 +47,7 @@ struct predictor {
     size_t fields_known; /* of the reader's, where `fields` is not NULL */
     uint64_t given;      /* features of the model's fields in all samples so far */
     uint64_t limit_bytes, reader_bytes;
+    uint64_t input_bytes; /* of all files; 0: not known */
 };
 
 static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
@@ -174,9 +175,23 @@ static int names_label(const char *csv_kinds)
     return csv_kinds && strstr(csv_kinds, ":label") != NULL;
 }
 
+/* The bytes of all inputs, or 0 if one of them is no file. */
+static uint64_t bytes_of_inputs(const struct drps_predict_options *o)
+{
+    uint64_t sum = 0;
+    struct stat st;
+    for (size_t i = 0; i < o->inputs_n; i++) {
+        if (strcmp(o->inputs[i], "-") == 0 || stat(o->inputs[i], &st) || !S_ISREG(st.st_mode))
+            return 0;
+        sum += (uint64_t)st.st_size;
+    }
+    return sum;
+}
+
 static int open_data(struct predictor *p, const struct drps_io *io, struct drps_err *err)
 {
     struct drps_reader_options o = p->options->reader;
+    p->input_bytes = bytes_of_inputs(p->options);
     if (!o.format) o.format = p->info->format;
     o.memory_bytes = p->reader_bytes;
     o.hash_seed = p->info->hash_seed;
@@ -244,6 +259,14 @@ static int measure(struct predictor *p, struct drps_err *err)
     return 0;
 }
 
+static void tell_progress(const struct predictor *p)
+{
+    const struct drps_predict_progress now = {.samples = p->result->samples,
+                                              .read_bytes = drps_reader_file_bytes(p->reader),
+                                              .input_bytes = p->input_bytes};
+    if (p->options->on_progress) p->options->on_progress(p->options->ctx, &now);
+}
+
 static int score_batch(struct predictor *p, struct drps_err *err)
 {
     struct drps_scorer *s = &p->scorer;
@@ -255,7 +278,7 @@ static int score_batch(struct predictor *p, struct drps_err *err)
     p->result->unseen = s->unseen;
     p->result->nnz = p->given - s->unseen;
     drps_scorer_clear(s);
-    if (p->options->on_progress) p->options->on_progress(p->options->ctx, p->result->samples);
+    tell_progress(p);
     return 0;
 }
 

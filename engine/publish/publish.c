@@ -32,6 +32,8 @@ struct publication {
     const char *dir; /* of the stage */
     struct drps_trained_about about;
     json_t *manifest; /* own */
+    const struct drps_publish_options *options;
+    struct drps_modelrows *rows; /* own: being written */
 };
 
 static int join(const char *dir, const char *name, char **path_out, struct drps_err *err)
@@ -61,12 +63,22 @@ static int put_names(const struct publication *p, struct drps_err *err)
     return rc;
 }
 
-static int fill_rows(const struct publication *p, const char *from, struct drps_modelrows *w,
-                     struct drps_err *err)
+static int add_rows(void *ctx, uint64_t first, size_t n, const void *params, struct drps_err *err)
+{
+    const struct publication *p = ctx;
+    const struct drps_publish_options *o = p->options;
+    const uint64_t param_bytes = p->about.dim * sizeof(float);
+    int rc = drps_modelrows_add(p->rows, first, n, params, err);
+    if (rc == 0 && o->on_progress)
+        o->on_progress(o->ctx, (first + n) * param_bytes, p->about.rows * param_bytes);
+    return rc;
+}
+
+static int fill_rows(struct publication *p, const char *from, struct drps_err *err)
 {
     uint64_t content = 0;
-    int rc = drps_params_read(p->io, from, p->about.rows, p->about.dim, drps_modelrows_add, w, err);
-    if (rc == 0) rc = drps_modelrows_finish(w, &content, err);
+    int rc = drps_params_read(p->io, from, p->about.rows, p->about.dim, add_rows, p, err);
+    if (rc == 0) rc = drps_modelrows_finish(p->rows, &content, err);
     if (rc == 0 && content != p->about.content)
         rc = drps_err_set(err, DRPS_E_CORRUPT,
                           "%s: the parameters are not those that were trained (content differs)",
@@ -74,19 +86,19 @@ static int fill_rows(const struct publication *p, const char *from, struct drps_
     return rc;
 }
 
-static int put_rows(const struct publication *p, const struct drps_kv_ops *kv,
-                    uint64_t memory_bytes, struct drps_err *err)
+static int put_rows(struct publication *p, const struct drps_kv_ops *kv, uint64_t memory_bytes,
+                    struct drps_err *err)
 {
     const struct drps_trained_about *a = &p->about;
-    struct drps_modelrows *w = NULL;
     char *from = NULL, *to = NULL;
     int rc = drps_space_check(p->dir, "the model needs",
                               kv->bulk_bytes(a->rows * a->dim * sizeof(float)), err);
     if (rc == 0) rc = join(p->folder, DRPS_TRAINED_PARAMS, &from, err);
     if (rc == 0) rc = join(p->dir, "rows", &to, err);
-    if (rc == 0) rc = drps_modelrows_open(kv, to, a->rows, a->dim, memory_bytes, &w, err);
-    if (rc == 0) rc = fill_rows(p, from, w, err);
-    drps_modelrows_close(w);
+    if (rc == 0) rc = drps_modelrows_open(kv, to, a->rows, a->dim, memory_bytes, &p->rows, err);
+    if (rc == 0) rc = fill_rows(p, from, err);
+    drps_modelrows_close(p->rows);
+    p->rows = NULL;
     free(from);
     free(to);
     return rc;
@@ -108,10 +120,12 @@ static int put_manifest(const struct publication *p, const struct drps_kv_ops *k
 }
 
 int drps_publish_stage(struct drps_stage *stage, const char *folder, const struct drps_kv_ops *kv,
-                       uint64_t memory_bytes, const struct drps_log *log,
+                       uint64_t memory_bytes, const struct drps_publish_options *options,
                        struct drps_publish_result *result, struct drps_err *err)
 {
-    struct publication p = {.io = stage->io, .folder = folder, .dir = stage->dir};
+    const struct drps_log *log = options->log;
+    struct publication p = {
+        .io = stage->io, .folder = folder, .dir = stage->dir, .options = options};
     struct drps_err left = DRPS_ERR_INIT;
     void *manifest;
     int rc = drps_trained_open(p.io, folder, &p.about, &manifest, err);
@@ -150,8 +164,7 @@ int drps_publish_run(const struct drps_io *io, const struct drps_publish_options
     if (rc < 0) return rc;
     rc = drps_stage_begin(&stage, io, o->model_path, &drps_modeldir_kind, o->replace, err);
     if (rc < 0) return rc;
-    rc = drps_publish_stage(&stage, o->folder, kv, engine_memory(o->memory_bytes), o->log, result,
-                            err);
+    rc = drps_publish_stage(&stage, o->folder, kv, engine_memory(o->memory_bytes), o, result, err);
     drps_stage_abort(&stage); /* nothing to do once committed */
     result->seconds = drps_seconds_since(start);
     return rc;

@@ -48,6 +48,8 @@ static void tell_progress(const struct run *run, uint64_t now)
         .step =
             run->step < run->steps ? run->step : run->steps, /* one may do more than its share */
         .steps = run->steps,
+        .evaluates = run->step >= loop->train_steps,
+        .seconds = (double)(now - run->start_ns) * 1e-9,
         .samples_per_s = (double)run->samples / ((double)(now - run->start_ns) * 1e-9),
         .train_loss = run->samples ? run->loss / (double)run->samples : NAN,
     };

@@ -143,11 +143,28 @@ static int not_finite(const struct drps_job *job, const struct drps_params_found
                         (unsigned long long)epoch, (unsigned long long)found->bad, lr, lr / 10);
 }
 
+static void tell(const struct drps_job *job, const char *what, uint64_t bytes, uint64_t all_bytes)
+{
+    const struct drps_train_options *o = job->options;
+    if (o->on_write) o->on_write(o->ctx, what, bytes, all_bytes);
+}
+
+static void tell_written(void *ctx, uint64_t bytes, uint64_t all_bytes)
+{
+    tell(ctx, "writing the parameters", bytes, all_bytes);
+}
+
+static void tell_published(void *ctx, uint64_t bytes, uint64_t all_bytes)
+{
+    tell(ctx, "making the model", bytes, all_bytes);
+}
+
 static int write_params(struct drps_job *job, struct drps_params_found *found, struct drps_err *err)
 {
     const struct drps_server *server = &job->server;
     struct drps_params *w = NULL;
     int rc = job->whole ? drps_trained_write(&job->trained, server->row_bytes, &w, err) : 0;
+    if (rc == 0 && w) drps_params_tell(w, tell_written, job);
     if (rc == 0)
         rc = job->ranks ? drps_cluster_export(&job->cluster, server, w, err)
                         : server->ops->scan(server->store, drps_params_add, w, err);
@@ -235,8 +252,10 @@ static int publish(struct drps_job *job, struct drps_err *err)
 {
     struct drps_publish_result done;
     if (is_less(job)) return 0;
+    const struct drps_publish_options options = {
+        .log = job->options->log, .on_progress = tell_published, .ctx = job};
     int rc = drps_publish_stage(&job->stage, job->trained.dir, job->model_kv,
-                                job->memory.export_bytes, job->options->log, &done, err);
+                                job->memory.export_bytes, &options, &done, err);
     job->result->published = rc == 0;
     return rc;
 }

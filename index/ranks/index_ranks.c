@@ -226,6 +226,7 @@ static int open_net(const struct drps_index_ranks_options *o, struct drps_peers 
     net.count = peers->count;
     net.job_id = drps_peers_id(peers);
     net.start_ms = o->wait_ms ? o->wait_ms : WAIT_MS;
+    net.log = o->index->log;
     net.silence_ms = drps_net_silence_ms(o->cut_ms);
     net.stop = o->index->interrupt;
     int rc = drps_meet_way_open(o->keys, o->insecure, o->rank, peers, way, err);

@@ -166,8 +166,9 @@ const char *const *drps_reader_fields(const struct drps_reader *r, size_t *n_out
 const char *drps_reader_csv_label(const struct drps_reader *r);
 
 uint64_t drps_reader_lines(const struct drps_reader *r);
-uint64_t drps_reader_bytes(const struct drps_reader *r);   /* text bytes, after decompression */
-uint64_t drps_reader_skipped(const struct drps_reader *r); /* bad lines skipped */
+uint64_t drps_reader_bytes(const struct drps_reader *r);      /* text bytes, after decompression */
+uint64_t drps_reader_file_bytes(const struct drps_reader *r); /* read from files, as they are */
+uint64_t drps_reader_skipped(const struct drps_reader *r);    /* bad lines skipped */
 
 /*
  * The csv_kinds to read more csv data of the same shape with: `wanted` (NULL allowed), then the

@@ -410,6 +410,11 @@ const char *const *drps_reader_fields(const struct drps_reader *r, size_t *n_out
     return r->fields;
 }
 
+uint64_t drps_reader_file_bytes(const struct drps_reader *r)
+{
+    return r->chunks.in.all_bytes;
+}
+
 uint64_t drps_reader_lines(const struct drps_reader *r)
 {
     return r->lines;

@@ -38,6 +38,8 @@ enum {
     RECONNECT_MS = 50,
     RECONNECT_MAX_MS = 1000,
     LOOK_MS = 100,            /* between looks at options->stop */
+    SAY_MS = 3000,            /* of waiting for ranks, until that is said */
+    MISSING_BYTES = 700,      /* of the names of those that are missing */
     REFUSAL_LINGER_MS = 1000, /* for telling why the start failed */
     BACKLOG = 32,             /* connections that wait to be let in, beside one a peer */
     FILES_A_PEER = 4,         /* a socket's own, a connection each way, one more while it changes */
@@ -347,22 +349,53 @@ static uint32_t missing(const struct zmq_net *z, uint32_t from)
     return from;
 }
 
-static int name_missing(const struct zmq_net *z, struct drps_err *err)
+/* Lock held: the names of all that have not answered, and why where that is known; of very many
+ * the first ones. Returns text. */
+static const char *name_missing(const struct zmq_net *z, char text[MISSING_BYTES])
 {
-    char text[700] = "";
     size_t n = 0;
-    for (uint32_t r = missing(z, 0); r < z->net.o.count && n < sizeof(text);
-         r = missing(z, r + 1)) {
+    text[0] = '\0';
+    for (uint32_t r = missing(z, 0); r < z->net.o.count; r = missing(z, r + 1)) {
         const char *hint = z->peers[r].hint;
         const int some =
-            snprintf(text + n, sizeof(text) - n, "%s%s%s%s%s", n ? ", " : "", z->net.peers[r].name,
+            snprintf(text + n, MISSING_BYTES - n, "%s%s%s%s%s", n ? ", " : "", z->net.peers[r].name,
                      hint[0] ? " (" : "", hint, hint[0] ? ")" : "");
-        n += some > 0 ? (size_t)some : 0;
+        if (some < 0 || n + (size_t)some >= MISSING_BYTES - sizeof(", ...")) {
+            (void)snprintf(text + n, MISSING_BYTES - n, "%s...", n ? ", " : "");
+            break;
+        }
+        n += (size_t)some;
     }
-    return drps_err_set(
-        err, -ETIMEDOUT, "no answer within %u ms from %s; connections refused here: %llu%s",
-        z->net.o.start_ms, text, (unsigned long long)z->net.stats.strangers,
-        z->secured ? " (do all ranks have the same peers file and their own keys?)" : "");
+    return text;
+}
+
+/* Seconds, in a text for people: "600", "0.5". */
+static double start_seconds(const struct zmq_net *z)
+{
+    return z->net.o.start_ms / 1000.0;
+}
+
+static int not_started(const struct zmq_net *z, struct drps_err *err)
+{
+    char text[MISSING_BYTES];
+    char refused[64] = "";
+    if (z->net.stats.strangers)
+        (void)snprintf(refused, sizeof(refused), "; connections refused here: %llu",
+                       (unsigned long long)z->net.stats.strangers);
+    return drps_err_set(err, -ETIMEDOUT, "%s did not start within %g s, or cannot be reached%s%s",
+                        name_missing(z, text), start_seconds(z), refused,
+                        z->secured ? " (do all ranks have the same peers file and their own keys?)"
+                                   : "");
+}
+
+/* Lock held, and let go meanwhile. */
+static void say_waiting(struct zmq_net *z)
+{
+    char text[MISSING_BYTES];
+    (void)name_missing(z, text);
+    pthread_mutex_unlock(&z->lock);
+    drps_log(z->net.o.log, DRPS_LOG_INFO, "waiting for %s, up to %g s", text, start_seconds(z));
+    pthread_mutex_lock(&z->lock);
 }
 
 static int is_later(const struct timespec *a, const struct timespec *b)
@@ -374,7 +407,8 @@ static int is_later(const struct timespec *a, const struct timespec *b)
 static int wait_for_all(struct zmq_net *z, struct drps_err *err)
 {
     const struct timespec deadline = drps_net_deadline(z->net.o.start_ms);
-    int rc = 0, late = 0;
+    const struct timespec say = drps_net_deadline(SAY_MS);
+    int rc = 0, late = 0, said = !z->net.o.log;
     pthread_mutex_lock(&z->lock);
     while (rc == 0 && missing(z, 0) < z->net.o.count) {
         if (z->net.failure.code)
@@ -383,9 +417,14 @@ static int wait_for_all(struct zmq_net *z, struct drps_err *err)
             rc = drps_err_set(err, DRPS_E_INTERRUPTED, "interrupted while waiting for %s",
                               z->net.peers[missing(z, 0)].name);
         else if (late)
-            rc = name_missing(z, err);
+            rc = not_started(z, err);
         else {
             const struct timespec look = drps_net_deadline(LOOK_MS);
+            if (!said && is_later(&look, &say)) {
+                said = 1;
+                say_waiting(z);
+                continue;
+            }
             const int last = is_later(&look, &deadline);
             late = pthread_cond_timedwait(&z->net.changed, &z->lock, last ? &deadline : &look) ==
                        ETIMEDOUT &&

@@ -20,7 +20,8 @@ struct drps_input {
     const struct drps_codec *codec; /* NULL: plain */
     void *codec_state;
     struct drps_codec_io flow; /* in: bytes read ahead, within buf */
-    uint64_t file_bytes;       /* read so far, compressed */
+    uint64_t file_bytes;       /* of this file, read so far, compressed */
+    uint64_t all_bytes;        /* the same of all files */
     uint64_t codec_limit_bytes;
     uint8_t *buf; /* own */
     size_t buf_bytes;

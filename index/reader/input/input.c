@@ -68,6 +68,7 @@ static int read_file(struct drps_input *in, void *buf, size_t n, size_t *n_out,
         return drps_err_set(err, (int)got, "%s: read at byte %llu: %s", in->name,
                             (unsigned long long)in->file_bytes, drps_err_name((int)got));
     in->file_bytes += (uint64_t)got;
+    in->all_bytes += (uint64_t)got;
     *n_out = (size_t)got;
     return 0;
 }
