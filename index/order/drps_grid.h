@@ -118,10 +118,4 @@ static inline uint64_t grid_spot_order(const struct grid *g, uint32_t lanes, uin
     return stratum * width + random % width;
 }
 
-/* The same of cells. */
-static inline uint64_t grid_order(const struct grid *g, uint64_t cell, uint64_t random)
-{
-    return grid_spot_order(g, 1, cell, random);
-}
-
 #endif

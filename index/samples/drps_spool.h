@@ -47,7 +47,6 @@ DRPS_MUST_CHECK
 int spool_mark(struct spool *s, struct drps_err *err);
 DRPS_MUST_CHECK
 int spool_finish(struct spool *s, struct drps_err *err);
-uint64_t spool_bytes(const struct spool *s);
 
 /* Replace ids of generation g by map[id - base], a chunk of samples at a time. */
 DRPS_MUST_CHECK

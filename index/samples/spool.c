@@ -280,14 +280,6 @@ int spool_finish(struct spool *s, struct drps_err *err)
     return rc;
 }
 
-uint64_t spool_bytes(const struct spool *s)
-{
-    uint64_t sum = 0;
-    for (unsigned i = 0; i < s->n; i++)
-        sum += s->buckets[i].written + s->buckets[i].buffered;
-    return sum;
-}
-
 /* Point sample into `data` (room bytes left). Returns its size, or 0 when it is not whole. */
 static size_t sample_decode(char *data, size_t room, struct spool_sample *sample)
 {

@@ -47,9 +47,8 @@ static inline uint32_t remote_shard_begin(uint32_t batches, unsigned shard, unsi
     return (uint32_t)((uint64_t)batches * shard / shards);
 }
 
-/* Put before the text of a failure which of the link's peers it is of; the second is for a failure
- * of the link itself, which may have done so. */
-void remote_name(const struct drps_remote_link *link, unsigned shard, struct drps_err *err);
+/* Put before the text of a failure of the link which of its peers it is of; of ranks the link has
+ * said so itself. */
 void remote_name_lost(const struct drps_remote_link *link, unsigned shard, struct drps_err *err);
 
 /* A tally over the peers of a link, which moves here (also on failure); waits until all are ready.

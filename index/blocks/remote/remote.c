@@ -24,7 +24,8 @@ static struct crew *remote_of(struct counts *t)
     return (struct crew *)t;
 }
 
-void remote_name(const struct drps_remote_link *link, unsigned shard, struct drps_err *err)
+/* Puts before the text of a failure which of the link's peers it is of. */
+static void name_peer(const struct drps_remote_link *link, unsigned shard, struct drps_err *err)
 {
     (void)(link->ranks ? drps_err_context(err, "rank %u", shard)
                        : drps_err_context(err, "shard %u of %u", shard + 1, link->peers));
@@ -32,14 +33,14 @@ void remote_name(const struct drps_remote_link *link, unsigned shard, struct drp
 
 void remote_name_lost(const struct drps_remote_link *link, unsigned shard, struct drps_err *err)
 {
-    if (!link->ranks) remote_name(link, shard, err);
+    if (!link->ranks) name_peer(link, shard, err);
 }
 
 /* Names the shard; nothing can be asked any more. */
 static int broken(struct crew *c, unsigned shard, int rc, struct drps_err *err)
 {
     c->broken = rc;
-    remote_name(c->link, shard, err);
+    name_peer(c->link, shard, err);
     return rc;
 }
 
@@ -85,7 +86,7 @@ static int receive_failure(struct crew *c, unsigned shard, const struct remote_h
     if (rc < 0) return rc;
     /* What ends the shard's process does not end this one as though it had been interrupted. */
     rc = drps_err_set(err, h->what == DRPS_E_INTERRUPTED ? DRPS_E_PEER : h->what, "%s", text);
-    remote_name(c->link, shard, err);
+    name_peer(c->link, shard, err);
     return rc;
 }
 

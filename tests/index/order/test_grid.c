@@ -66,10 +66,10 @@ static void test_grid_order_keeps_cells_apart(void **state)
         uint64_t cells = (uint64_t)g->users * g->items;
         for (int round = 0; round < 1000; round++) {
             uint64_t cell = random_below(&r, cells);
-            uint64_t low = grid_order(g, cell, round % 2 ? random_u64(&r) : 0);
-            uint64_t high = grid_order(g, cell, round % 3 ? random_u64(&r) : UINT64_MAX);
-            uint64_t next = grid_order(g, cell + 1, 0);
-            int fine = low >= grid_order(g, cell, 0);
+            uint64_t low = grid_spot_order(g, 1, cell, round % 2 ? random_u64(&r) : 0);
+            uint64_t high = grid_spot_order(g, 1, cell, round % 3 ? random_u64(&r) : UINT64_MAX);
+            uint64_t next = grid_spot_order(g, 1, cell + 1, 0);
+            int fine = low >= grid_spot_order(g, 1, cell, 0);
             if (cell + 1 < cells) fine &= low < next && high < next;
             if (!fine)
                 fail_msg("%u x %u, cell %" PRIu64 ": %" PRIx64 " %" PRIx64 " %" PRIx64, g->users,
@@ -93,7 +93,7 @@ static void test_grid_is_even(void **state)
             uint32_t item = grid_group(drps_rng_at(3, n) % 1000, 1000, g->items);
             assert_true(user < g->users && item < g->items);
             in_group[user]++;
-            in_bucket[grid_order(g, grid_cell(g, user, item), drps_rng_at(9, n)) >> 59]++;
+            in_bucket[grid_spot_order(g, 1, grid_cell(g, user, item), drps_rng_at(9, n)) >> 59]++;
         }
         for (uint32_t i = 0; i < g->users; i++)
             assert_in_range(in_group[i], N / g->users, N / g->users + 1);
