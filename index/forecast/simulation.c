@@ -209,8 +209,7 @@ int simulation_measure(struct simulation *m, struct drps_err *err)
         rc = simulation_read(m, s, &n, err);
         for (size_t i = 0; i < n && rc == 0; i++)
             units +=
-                (m->block_first[m->list[i] + 1] - m->block_first[m->list[i]] + m->unit_rows - 1) /
-                m->unit_rows;
+                drps_pool_units(m->block_first, (unsigned)__builtin_ctz(m->unit_rows), m->list[i]);
         m->all_uses += n;
         if (n > m->most_blocks) m->most_blocks = n;
         if (units > m->most_units) m->most_units = units;

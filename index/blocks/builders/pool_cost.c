@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
+#include "base/drps_bit_tree.h"
 
 #define NONE UINT32_MAX
 
@@ -130,9 +131,9 @@ struct pool {
     const struct pool_uses *u; /* borrowed */
     uint32_t *waiting; /* own: [batches] the first block of the queue for the batch, or NONE */
     uint32_t *behind;  /* own: [blocks] the next one in its queue */
-    uint64_t *some;    /* own: a bit for each batch whose queue is not empty */
-    uint8_t *missing;  /* own: [blocks] 0: it is in the pool */
-    uint64_t rows;     /* in the pool */
+    struct drps_bit_tree some; /* batches whose queue is not empty */
+    uint8_t *missing;          /* own: [blocks] 0: it is in the pool */
+    uint64_t rows;             /* in the pool */
 };
 
 static int pool_make(struct pool *p, const struct pool_uses *u)
@@ -140,9 +141,9 @@ static int pool_make(struct pool *p, const struct pool_uses *u)
     *p = (struct pool){.u = u,
                        .waiting = drps_array_new(u->batches, sizeof(*p->waiting)),
                        .behind = drps_array_new(u->blocks, sizeof(*p->behind)),
-                       .some = calloc((size_t)u->batches / 64 + 1, sizeof(*p->some)),
                        .missing = drps_array_new(u->blocks, 1)};
-    if (!p->waiting || !p->behind || !p->some || !p->missing) return -ENOMEM;
+    if (!p->waiting || !p->behind || !p->missing) return -ENOMEM;
+    if (drps_bit_tree_init(&p->some, 1, (uint64_t)u->batches + 1) < 0) return -ENOMEM;
     memset(p->waiting, 0xff, u->batches * sizeof(*p->waiting));
     memset(p->missing, 1, u->blocks);
     return 0;
@@ -152,7 +153,7 @@ static void pool_free(struct pool *p)
 {
     free(p->waiting);
     free(p->behind);
-    free(p->some);
+    drps_bit_tree_destroy(&p->some);
     free(p->missing);
 }
 
@@ -160,25 +161,13 @@ static void wait_for(struct pool *p, uint32_t block, uint32_t batch)
 {
     p->behind[block] = p->waiting[batch];
     p->waiting[batch] = block;
-    p->some[batch / 64] |= UINT64_C(1) << batch % 64;
+    drps_bit_tree_add(&p->some, 1, 0, batch);
 }
 
 static void leave(struct pool *p, uint32_t batch)
 {
     p->waiting[batch] = NONE;
-    p->some[batch / 64] &= ~(UINT64_C(1) << batch % 64);
-}
-
-/* The last batch below `end` for which a block waits, or NONE. */
-static uint32_t last_below(const struct pool *p, uint32_t end)
-{
-    uint64_t below = (UINT64_C(1) << end % 64) - 1;
-    for (uint32_t word = end / 64;; word--) {
-        const uint64_t bits = p->some[word] & below;
-        if (bits) return word * 64 + 63 - (uint32_t)__builtin_clzll(bits);
-        if (!word) return NONE;
-        below = UINT64_MAX;
-    }
+    drps_bit_tree_remove(&p->some, 1, 0, batch);
 }
 
 /* Blocks go while there are more than `most` rows, the one needed furthest after batch `now` first.
@@ -186,9 +175,11 @@ static uint32_t last_below(const struct pool *p, uint32_t end)
 static void evict(struct pool *p, uint32_t now, uint64_t most)
 {
     while (p->rows > most) {
-        uint32_t batch = last_below(p, now + 1); /* of the next epoch */
-        if (batch == NONE) batch = last_below(p, p->u->batches);
-        if (batch == NONE) return;
+        uint64_t found = drps_bit_tree_at_most(&p->some, 1, 0, now); /* of the next epoch */
+        if (found == DRPS_BIT_TREE_NONE)
+            found = drps_bit_tree_at_most(&p->some, 1, 0, p->u->batches);
+        if (found == DRPS_BIT_TREE_NONE) return;
+        const uint32_t batch = (uint32_t)found;
         const uint32_t block = p->waiting[batch];
         if (p->behind[block] == NONE)
             leave(p, batch);
