@@ -25,10 +25,10 @@ struct layout_job {
     uint32_t prune_to;            /* instead of options.min_count: keep so many rows, the most used;
                                      0: do not */
     unsigned shards;              /* processes that count accesses */
-    struct drps_remote_link *crew; /* instead: its peers do; closed here, if counting begins; NULL:
-                                    none */
-    const struct drps_log *log;    /* borrowed; told when a builder did with less */
-    const atomic_int *stop;        /* borrowed, NULL allowed: not 0 ends building */
+    struct drps_remote_link *remote; /* instead: its peers do; closed here, if counting begins;
+                                    NULL: none */
+    const struct drps_log *log;      /* borrowed; told when a builder did with less */
+    const atomic_int *stop;          /* borrowed, NULL allowed: not 0 ends building */
 };
 
 /*

@@ -80,24 +80,24 @@ static int by_count(const void *a, const void *b)
 }
 
 /* The least frequency that at most `most` rows reach. */
-static int prune_to(struct counts *tally, uint32_t most, uint32_t *min_count_out,
+static int prune_to(struct counts *counts, uint32_t most, uint32_t *min_count_out,
                     struct drps_err *err)
 {
-    uint32_t *count = drps_array_new(tally->blocks, sizeof(*count));
+    uint32_t *count = drps_array_new(counts->blocks, sizeof(*count));
     if (!count) return drps_err_set(err, -ENOMEM, "no memory for the counts of rows");
-    int rc = tally->ops->counts(tally, count, err);
+    int rc = counts->ops->counts(counts, count, err);
     if (rc == 0) {
-        qsort(count, tally->blocks, sizeof(*count), by_count);
-        *min_count_out = most < tally->blocks ? count[most] + 1 : 0;
+        qsort(count, counts->blocks, sizeof(*count), by_count);
+        *min_count_out = most < counts->blocks ? count[most] + 1 : 0;
     }
     free(count);
     return rc;
 }
 
 /* One process counts, or several a share of the batches each. */
-static int open_tally(const struct layout_job *job, const struct drps_plan_info *info,
-                      struct block_options *options, struct counts **counts_out,
-                      struct drps_err *err)
+static int open_counts(const struct layout_job *job, const struct drps_plan_info *info,
+                       struct block_options *options, struct counts **counts_out,
+                       struct drps_err *err)
 {
     const struct access_source from = {.io = job->io,
                                        .dir = job->from,
@@ -107,14 +107,14 @@ static int open_tally(const struct layout_job *job, const struct drps_plan_info 
                                        .seed = options->seed,
                                        .memory_bytes = options->memory_bytes / 2,
                                        .stop = job->stop};
-    int rc = job->crew         ? remote_deal(&from, job->crew, counts_out, err)
+    int rc = job->remote       ? remote_split(&from, job->remote, counts_out, err)
              : job->shards > 1 ? remote_open(&from, job->shards, counts_out, err)
                                : counts_make(&from, 0, from.batches, counts_out, err);
     if (rc < 0) return rc;
     options->memory_bytes -= job->shards > 1 ? from.memory_bytes : (*counts_out)->access_bytes;
-    if (job->crew)
-        options->memory_bytes -= job->crew->memory_bytes < options->memory_bytes
-                                     ? job->crew->memory_bytes
+    if (job->remote)
+        options->memory_bytes -= job->remote->memory_bytes < options->memory_bytes
+                                     ? job->remote->memory_bytes
                                      : options->memory_bytes;
     if ((*counts_out)->streamed)
         drps_log(job->log, DRPS_LOG_INFO,
@@ -127,12 +127,12 @@ static int build_counting(const struct layout_job *job, const struct drps_plan_i
                           const struct block_tables *tables, struct block_options *options,
                           struct block_layout *out, struct drps_err *err)
 {
-    struct counts *tally = NULL;
+    struct counts *counts = NULL;
 
-    int rc = open_tally(job, info, options, &tally, err);
-    if (rc == 0 && job->prune_to) rc = prune_to(tally, job->prune_to, &options->min_count, err);
-    if (rc == 0) rc = job->builder->build(tally, tables, options, out, err);
-    if (tally) tally->ops->close(tally);
+    int rc = open_counts(job, info, options, &counts, err);
+    if (rc == 0 && job->prune_to) rc = prune_to(counts, job->prune_to, &options->min_count, err);
+    if (rc == 0) rc = job->builder->build(counts, tables, options, out, err);
+    if (counts) counts->ops->close(counts);
     return rc;
 }
 

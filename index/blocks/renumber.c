@@ -42,7 +42,7 @@ struct worker {
     uint64_t first;               /* its steps: this one and every m->workers-th */
     struct steps *lists, *bodies; /* own: of the old numbers */
     struct encoded out;           /* of the batch in hand */
-    struct bodies bodies_out;     /* which has its memory */
+    struct batch_encoder encoder; /* which has its memory */
     uint32_t *rows;               /* [nnz] new numbers of its entries */
     size_t rows_cap;
     void *plain; /* [plain_bytes] a body */
@@ -59,7 +59,8 @@ static int renumber_body(struct worker *w, const uint32_t *old, const struct drp
         return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu entries", b->nnz);
     for (size_t j = 0; j < b->nnz; j++)
         w->rows[j] = place[old[b->local32 ? b->local32[j] : b->local16[j]]];
-    return bodies_encode(&w->bodies_out, b, w->rows, w->m->has_bias && b->samples, &w->out, err);
+    return batch_encoder_encode(&w->encoder, b, w->rows, w->m->has_bias && b->samples, &w->out,
+                                err);
 }
 
 static int renumber_batch(struct worker *w, uint64_t s, struct drps_err *err)
@@ -116,7 +117,7 @@ static void worker_free(struct worker *w)
     steps_close(w->bodies);
     free(w->rows);
     free(w->plain);
-    bodies_end(&w->bodies_out);
+    batch_encoder_end(&w->encoder);
 }
 
 static void *renumber_steps(void *arg)
@@ -164,7 +165,7 @@ static int share_steps(struct renumbering *m, int shared, struct drps_err *err)
 /* By the memory for the largest batch, see drps_renumber.h. */
 static int is_shared(const struct drps_plan_info *info)
 {
-    const uint64_t entry = sizeof(uint32_t) + BODIES_ENTRY_BYTES + BODIES_VALUE_BYTES;
+    const uint64_t entry = sizeof(uint32_t) + ENCODER_ENTRY_BYTES + ENCODER_VALUE_BYTES;
     const uint64_t bytes = info->max_batch_nnz * entry + info->max_batch_rows * sizeof(uint32_t) +
                            2 * info->max_body_bytes;
     return info->max_batch_nnz >= SHARED_NNZ && bytes <= SHARED_BYTES;

@@ -42,7 +42,7 @@ static uint64_t place_key(unsigned table, uint32_t mask, uint32_t first, uint32_
 static uint64_t place_of(const struct dict *d, unsigned table, uint64_t key, uint32_t mask,
                          uint32_t first, uint32_t count)
 {
-    if (d->options.by_hash) return (uint64_t)table << 62 | grid_place(d->options.order_seed, key);
+    if (d->options.by_hash) return (uint64_t)table << 62 | grid_hash(d->options.order_seed, key);
     return place_key(table, mask, first, count);
 }
 

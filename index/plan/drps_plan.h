@@ -64,7 +64,7 @@ struct drps_plan_ranks {
     uint64_t max_round_uses;        /* the same rows, counted for each batch that has them */
     /* An epoch's rows over the network: those that this rank's worker pulls from other ranks, and
      * that its server lends to them, in training and in evaluation rounds. Training rows go both
-     * ways. Of the whole: sums. */
+     * directions. Of the whole: sums. */
     uint64_t pulled_rows, eval_pulled_rows, served_rows, eval_served_rows;
 };
 

@@ -194,10 +194,10 @@ static int is_section(const struct drps_window *w, size_t from, size_t n)
            (from + n == w->n || rows[from + n] >> SECTION_BITS != section);
 }
 
-/* Where the distances of one part go: to an array of all rows, or to ways. */
+/* Where the distances of one part go: to an array of all rows, or to distances. */
 struct target {
     uint32_t *plain;
-    struct drps_use_distances *ways;
+    struct drps_use_distances *distances;
 };
 
 static int decode_section(const struct run *r, const struct distances_table *table,
@@ -206,10 +206,10 @@ static int decode_section(const struct run *r, const struct distances_table *tab
 {
     if (to->plain)
         return distances_decode(r->at, r->bytes, table, to->plain + r->n, far_out, used_out, err);
-    struct drps_use_distances *ways = to->ways;
-    int rc = distances_decode_far(r->at, r->bytes, table, ways->marks, r->n,
-                                  ways->far + ways->n_far, far_out, used_out, err);
-    ways->n_far += *far_out;
+    struct drps_use_distances *distances = to->distances;
+    int rc = distances_decode_far(r->at, r->bytes, table, distances->marks, r->n,
+                                  distances->far + distances->n_far, far_out, used_out, err);
+    distances->n_far += *far_out;
     return rc;
 }
 
@@ -219,7 +219,7 @@ static int decode_distances(struct run r, const struct drps_window *w,
                             size_t want_far, int rows_known, struct drps_err *err)
 {
     size_t used, far = 0;
-    if (to->ways) to->ways->n_far = to->ways->marks[0] = 0;
+    if (to->distances) to->distances->n_far = to->distances->marks[0] = 0;
     for (uint32_t i = 0; i < r.sections; i++) {
         size_t section_far;
         uint32_t n = section_count(&r, w);
@@ -242,10 +242,10 @@ static int decode_parts(const void *record, size_t bytes, int with_rows, struct 
     struct distances_table table;
     int rc = with_rows ? decode_rows(find_run(record, bytes, ROWS), w, err) : 0;
     distances_table_init(&table, w->windows);
-    if (rc == 0 && (next->plain || next->ways))
+    if (rc == 0 && (next->plain || next->distances))
         rc = decode_distances(find_run(record, bytes, NEXT), w, &table, next, w->leaving, with_rows,
                               err);
-    if (rc == 0 && (prev->plain || prev->ways))
+    if (rc == 0 && (prev->plain || prev->distances))
         rc = decode_distances(find_run(record, bytes, PREV), w, &table, prev, w->arriving,
                               with_rows, err);
     if (rc < 0) w->n = 0;
@@ -279,6 +279,6 @@ int drps_window_decode_use_distances(const void *record, size_t bytes, int with_
         w->n = 0;
         return rc;
     }
-    return decode_parts(record, bytes, with_rows, w, &(struct target){.ways = next},
-                        &(struct target){.ways = prev}, err);
+    return decode_parts(record, bytes, with_rows, w, &(struct target){.distances = next},
+                        &(struct target){.distances = prev}, err);
 }

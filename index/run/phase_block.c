@@ -36,7 +36,7 @@ struct layout_job run_layout_job(const struct index_run *r)
                     .memory_bytes = r->options.memory_bytes / 4 * 3},
         .prune_to = o->prune_to,
         .shards = o->shards,
-        .crew = o->crew,
+        .remote = o->remote,
         .log = r->options.log,
         .stop = r->options.interrupt};
 }

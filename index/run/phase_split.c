@@ -13,7 +13,7 @@
 #include "index/ranks/drps_split.h"
 #include "index/run/run.h"
 
-/* Batches and row lists of all, once they are dealt. */
+/* Remove the batches and row lists of the whole, which the parts have by now. */
 static int remove_batches(struct index_run *r, struct drps_err *err)
 {
     static const char *const names[] = {"data.rec", "rows.rec"};

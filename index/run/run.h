@@ -13,7 +13,7 @@
 #include "index/drps_progress.h"
 #include "index/order/drps_grid.h"
 #include "index/run/parts.h"
-#include "index/samples/drps_allot.h"
+#include "index/samples/drps_assign.h"
 #include "index/samples/drps_parse.h"
 
 /* Everything that the phases hand on. */
@@ -28,8 +28,8 @@ struct index_run {
     struct parsed parsed;  /* until batches are made */
     char **fields;         /* own: [fields_n] names of feature columns; NULL: they have none */
     size_t fields_n;
-    struct allotment train, test; /* of workers; rounds are 0 where batches go to them in turn */
-    uint32_t *block_first;        /* own: [info->blocks + 1] of all rows, until there are parts */
+    struct assignment train, test; /* of workers; rounds are 0 where batches go to them in turn */
+    uint32_t *block_first;         /* own: [info->blocks + 1] of all rows, until there are parts */
     struct drps_plan_info *info;
     struct drps_index_result *result;
     struct part *parts; /* own: [parts_n], one a worker */
@@ -73,8 +73,8 @@ int phase_forecast(struct index_run *r, struct drps_err *err);
 
 /* Where a sample belongs in the grid, among so many lanes. map: provisional to placed ids; NULL if
  * the sample has placed ids (phase_order.c). */
-struct grid_spot run_spot_of(const struct drps_plan_info *info, uint32_t lanes, const uint32_t *map,
-                             const struct spool_sample *s);
+struct grid_position run_position_of(const struct drps_plan_info *info, uint32_t lanes,
+                                     const uint32_t *map, const struct spool_sample *s);
 
 /* How blocks are made and written (phase_block.c). */
 struct layout_job run_layout_job(const struct index_run *r);

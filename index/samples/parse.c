@@ -317,7 +317,7 @@ int parse_inputs(const struct drps_io *io, const struct index_progress *progress
     const struct drps_index_options *options = progress->options;
     struct taker t = {.progress = progress, .options = options, .out = out};
     t.shuffled = !options->order || strcmp(options->order, "given") != 0;
-    /* A grid is chosen, and samples are dealt to its cells, once their rows are placed. */
+    /* A grid is chosen, and samples get their cells, once their rows are placed. */
     unsigned buckets = t.shuffled && !in_grid(options) ? SPOOL_BUCKETS : 1;
     const uint64_t memory = options->memory_bytes;
     int rc = spool_open(io, dir, "train", buckets, memory / SPOOL_TRAIN_SHARE, &out->train, err);

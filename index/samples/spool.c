@@ -498,7 +498,7 @@ static int drain_sorted(struct spool *s, struct bucket *b, unsigned shift,
     return rc < 0 ? rc : 0;
 }
 
-static int deal_sample(void *ctx, struct spool_sample *sample, struct drps_err *err)
+static int split_sample(void *ctx, struct spool_sample *sample, struct drps_err *err)
 {
     return spool_add(ctx, sample, err);
 }
@@ -506,7 +506,8 @@ static int deal_sample(void *ctx, struct spool_sample *sample, struct drps_err *
 static int drain_bucket(struct spool *s, struct bucket *b, unsigned shift, uint64_t memory_bytes,
                         const struct spool_visitor *v, struct drps_err *err);
 
-/* Too large for memory: deal it by the next bits of the order, then drain the parts. */
+/* Split a bucket that is too large for memory by the next bits of the order, then drain the parts.
+ */
 static int drain_dealt(struct spool *s, struct bucket *b, unsigned shift, uint64_t memory_bytes,
                        const struct spool_visitor *v, struct drps_err *err)
 {
@@ -517,8 +518,8 @@ static int drain_dealt(struct spool *s, struct bucket *b, unsigned shift, uint64
     int rc = open_level(s->io, dir, slash + 1, SPOOL_BUCKETS, shift - BUCKET_BITS, 0, &parts, err);
     free(dir);
     if (rc < 0) return rc;
-    const struct spool_visitor dealing = {.visit = deal_sample, .ctx = parts};
-    rc = walk(s, b, 0, b->written, 0, &dealing, err);
+    const struct spool_visitor splitter = {.visit = split_sample, .ctx = parts};
+    rc = walk(s, b, 0, b->written, 0, &splitter, err);
     if (rc >= 0) rc = spool_finish(parts, err);
     for (unsigned i = 0; rc >= 0 && i < parts->n; i++)
         rc = drain_bucket(parts, &parts->buckets[i], parts->shift, memory_bytes, v, err);

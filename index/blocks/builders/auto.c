@@ -56,7 +56,7 @@ struct part {
 };
 
 struct portfolio {
-    struct counts *tally;
+    struct counts *counts;
     const struct block_tables *tables;
     const struct block_options *options;
     uint32_t *count;   /* own: [rows] AccNum */
@@ -258,23 +258,23 @@ static int merge_rows(struct portfolio *p, const struct access *lists, const str
     struct block_options options = *p->options;
     struct block_layout layout = {0};
     struct access longer = {0};
-    struct counts *tally = NULL;
+    struct counts *counts = NULL;
     struct merging m = {0};
 
     options.min_count = 0; /* all rows */
     options.memory_bytes -= p->fixed_bytes + part->accesses * PART_ACCESS_BYTES;
-    int rc = stays_add(lists, &longer, err);
-    if (rc == 0) rc = counts_open(&longer, 1, 0, &tally, err);
+    int rc = stretches_add(lists, &longer, err);
+    if (rc == 0) rc = counts_open(&longer, 1, 0, &counts, err);
     if (rc == 0) {
-        tally->stop = p->tally->stop;
-        rc = merging_begin(&m, tally, &tables, &options, err);
+        counts->stop = p->counts->stop;
+        rc = merging_begin(&m, counts, &tables, &options, err);
     }
     if (rc == 0) rc = merge_blocks(&m, &p->lacked, err);
     if (rc == 0) rc = merging_layout(&m, &layout, err);
     if (rc == 0) rc = join_unused(p->count + part->first, options.max_rows, &layout, out, err);
     merging_end(&m);
     block_layout_free(&layout);
-    if (tally) tally->ops->close(tally);
+    if (counts) counts->ops->close(counts);
     access_free(&longer);
     return rc;
 }
@@ -300,7 +300,7 @@ static int choose(struct portfolio *p, const struct access *lists, struct part *
     struct block_layout refined = {0}, merged = {0};
     struct best best;
 
-    int rc = access_stopped(p->tally->stop, err);
+    int rc = access_stopped(p->counts->stop, err);
     if (rc == 0 && p->options->max_weight <= 0) rc = refine_rows(p, lists, part, &refined, err);
     if (rc < 0 || (!refined.order && !p->merges)) return rc;
     rc = best_begin(p, lists, part, &best, err);
@@ -381,25 +381,25 @@ static int choose_range(struct portfolio *p, size_t first, size_t end, uint32_t 
     atomic_init(&c.next, first);
     for (uint32_t i = 0; i < n; i++)
         rows[i] = from + i;
-    int rc = p->tally->ops->lists(p->tally, rows, n, UINT64_MAX, &lists, err);
+    int rc = p->counts->ops->lists(p->counts, rows, n, UINT64_MAX, &lists, err);
     if (rc == 0) rc = choose_together(&c, p->threads, err);
     access_free(&lists);
     return rc;
 }
 
-/* That are loaded at once, if those of one part are not more. Of a streamed tally as many as memory
- * allows: their lists are a pass over all. */
+/* That are loaded at once, if those of one part are not more. Where counts are streamed, as many as
+ * memory allows: their lists are a pass over all. */
 static uint64_t loaded_accesses(const struct portfolio *p)
 {
-    if (p->tally->streamed) return (p->options->memory_bytes - p->fixed_bytes) / 2 / LOADED_BYTES;
+    if (p->counts->streamed) return (p->options->memory_bytes - p->fixed_bytes) / 2 / LOADED_BYTES;
     return p->threads > 1 ? (uint64_t)p->threads * THREAD_PARTS * PART_ACCESSES : 0;
 }
 
 static int choose_all(struct portfolio *p, struct drps_err *err)
 {
     const uint64_t room = loaded_accesses(p);
-    uint32_t *rows = drps_array_new(p->tally->blocks, sizeof(*rows));
-    int rc = rows ? 0 : drps_err_set(err, -ENOMEM, "no memory for %u rows", p->tally->blocks);
+    uint32_t *rows = drps_array_new(p->counts->blocks, sizeof(*rows));
+    int rc = rows ? 0 : drps_err_set(err, -ENOMEM, "no memory for %u rows", p->counts->blocks);
 
     for (size_t first = 0, end; first < p->n && rc == 0; first = end) {
         uint64_t accesses = p->part[first].accesses;
@@ -415,7 +415,7 @@ static int choose_all(struct portfolio *p, struct drps_err *err)
 
 static int put_together(const struct portfolio *p, struct block_layout *out, struct drps_err *err)
 {
-    const uint32_t rows = p->tally->blocks;
+    const uint32_t rows = p->counts->blocks;
     int moves = 0;
     for (size_t i = 0; i < p->n; i++)
         moves |= p->part[i].layout.order != NULL;
@@ -462,7 +462,7 @@ static uint64_t part_bytes(const struct portfolio *p)
             (uint64_t)(part->end - part->first) * row_bytes + part->accesses * access_bytes;
         if (bytes > most) most = bytes;
     }
-    return most + p->tally->batches * batch_bytes;
+    return most + p->counts->batches * batch_bytes;
 }
 
 /* As many as memory has room for, each with a part in hand. Merging has one: how much memory there
@@ -470,10 +470,10 @@ static uint64_t part_bytes(const struct portfolio *p)
 static unsigned count_threads(const struct portfolio *p)
 {
     const uint64_t room =
-        (p->options->memory_bytes - p->fixed_bytes) / (p->tally->streamed ? 2 : 1);
+        (p->options->memory_bytes - p->fixed_bytes) / (p->counts->streamed ? 2 : 1);
     const uint64_t each =
         part_bytes(p) +
-        (p->tally->streamed ? 0 : (uint64_t)THREAD_PARTS * PART_ACCESSES * LOADED_BYTES);
+        (p->counts->streamed ? 0 : (uint64_t)THREAD_PARTS * PART_ACCESSES * LOADED_BYTES);
     const uint64_t most = p->options->threads < MOST_THREADS ? p->options->threads : MOST_THREADS;
     const uint64_t threads = room / each < most ? room / each : most;
     return p->merges || threads < 2 ? 1 : (unsigned)threads;
@@ -481,12 +481,12 @@ static unsigned count_threads(const struct portfolio *p)
 
 static int build(struct portfolio *p, struct block_layout *out, struct drps_err *err)
 {
-    p->fixed_bytes = (uint64_t)p->tally->blocks * ROW_BYTES;
-    p->count = drps_array_new(p->tally->blocks, sizeof(*p->count));
+    p->fixed_bytes = (uint64_t)p->counts->blocks * ROW_BYTES;
+    p->count = drps_array_new(p->counts->blocks, sizeof(*p->count));
     int rc =
-        p->count ? 0 : drps_err_set(err, -ENOMEM, "no memory to count %u rows", p->tally->blocks);
-    if (rc == 0) rc = p->tally->ops->reset(p->tally, err);
-    if (rc == 0) rc = p->tally->ops->counts(p->tally, p->count, err);
+        p->count ? 0 : drps_err_set(err, -ENOMEM, "no memory to count %u rows", p->counts->blocks);
+    if (rc == 0) rc = p->counts->ops->reset(p->counts, err);
+    if (rc == 0) rc = p->counts->ops->counts(p->counts, p->count, err);
     if (rc == 0) rc = split(p, err);
     if (rc < 0) return rc;
     const uint64_t needed = p->fixed_bytes + part_bytes(p);
@@ -502,11 +502,11 @@ static int build(struct portfolio *p, struct block_layout *out, struct drps_err 
     return rc;
 }
 
-int block_build_auto(struct counts *tally, const struct block_tables *tables,
+int block_build_auto(struct counts *counts, const struct block_tables *tables,
                      const struct block_options *options, struct block_layout *layout_out,
                      struct drps_err *err)
 {
-    struct portfolio p = {.tally = tally, .tables = tables, .options = options};
+    struct portfolio p = {.counts = counts, .tables = tables, .options = options};
     *layout_out = (struct block_layout){0};
     int rc = build(&p, layout_out, err);
     for (size_t i = 0; i < p.n; i++)

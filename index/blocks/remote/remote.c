@@ -1,4 +1,4 @@
-/* The tally whose counts are the sums of its shards'. */
+/* Access counts that are the sums of those of several shards, each in a process of its own. */
 #include "index/blocks/remote/drps_remote.h"
 
 #include <errno.h>
@@ -9,8 +9,8 @@
 #include "base/drps_alloc.h"
 #include "index/blocks/remote/remote_wire.h"
 
-struct crew {
-    struct counts tally;
+struct remote_counts {
+    struct counts counts;
     struct drps_remote_link *link; /* own */
     void *part;                    /* own: an answer, before it is added up */
     size_t part_cap;
@@ -19,9 +19,9 @@ struct crew {
 };
 enum { OWED_MOST = 64 };
 
-static struct crew *remote_of(struct counts *t)
+static struct remote_counts *remote_of(struct counts *t)
 {
-    return (struct crew *)t;
+    return (struct remote_counts *)t;
 }
 
 /* Puts before the text of a failure which of the link's peers it is of. */
@@ -37,14 +37,14 @@ void remote_name_lost(const struct drps_remote_link *link, unsigned shard, struc
 }
 
 /* Names the shard; nothing can be asked any more. */
-static int broken(struct crew *c, unsigned shard, int rc, struct drps_err *err)
+static int broken(struct remote_counts *c, unsigned shard, int rc, struct drps_err *err)
 {
     c->broken = rc;
     name_peer(c->link, shard, err);
     return rc;
 }
 
-static int lost(struct crew *c, unsigned shard, int rc, struct drps_err *err)
+static int lost(struct remote_counts *c, unsigned shard, int rc, struct drps_err *err)
 {
     c->broken = rc;
     remote_name_lost(c->link, shard, err);
@@ -53,7 +53,7 @@ static int lost(struct crew *c, unsigned shard, int rc, struct drps_err *err)
 
 /* ---- Questions, to all shards ---- */
 
-static int tell(struct crew *c, enum remote_op op, uint64_t value, const void *payload,
+static int tell(struct remote_counts *c, enum remote_op op, uint64_t value, const void *payload,
                 uint64_t bytes, struct drps_err *err)
 {
     const struct remote_head h = {(int32_t)op, value, bytes};
@@ -69,13 +69,14 @@ static int tell(struct crew *c, enum remote_op op, uint64_t value, const void *p
 
 /* ---- Answers ---- */
 
-static int receive(struct crew *c, unsigned shard, void *bytes, uint64_t n, struct drps_err *err)
+static int receive(struct remote_counts *c, unsigned shard, void *bytes, uint64_t n,
+                   struct drps_err *err)
 {
     int rc = n ? c->link->ops->receive(c->link, shard, bytes, (size_t)n, err) : 0;
     return rc < 0 ? lost(c, shard, rc, err) : 0;
 }
 
-static int receive_failure(struct crew *c, unsigned shard, const struct remote_head *h,
+static int receive_failure(struct remote_counts *c, unsigned shard, const struct remote_head *h,
                            struct drps_err *err)
 {
     char text[sizeof(err->text)] = "";
@@ -91,7 +92,8 @@ static int receive_failure(struct crew *c, unsigned shard, const struct remote_h
 }
 
 /* The head of an answer; a failure that the shard reports is received whole. */
-static int receive_head(struct crew *c, unsigned shard, struct remote_head *h, struct drps_err *err)
+static int receive_head(struct remote_counts *c, unsigned shard, struct remote_head *h,
+                        struct drps_err *err)
 {
     uint8_t head[REMOTE_HEAD_BYTES];
     int rc = receive(c, shard, head, sizeof(head), err);
@@ -101,9 +103,9 @@ static int receive_head(struct crew *c, unsigned shard, struct remote_head *h, s
 }
 
 /* Adds the answer in c->part to what out has. */
-typedef void combine(const struct crew *c, void *out, size_t n);
+typedef void combine(const struct remote_counts *c, void *out, size_t n);
 
-static void add_u32(const struct crew *c, void *out, size_t n)
+static void add_u32(const struct remote_counts *c, void *out, size_t n)
 {
     const uint32_t *part = c->part;
     uint32_t *sum = out;
@@ -111,7 +113,7 @@ static void add_u32(const struct crew *c, void *out, size_t n)
         sum[i] += part[i];
 }
 
-static void add_u64(const struct crew *c, void *out, size_t n)
+static void add_u64(const struct remote_counts *c, void *out, size_t n)
 {
     const uint64_t *part = c->part;
     uint64_t *sum = out;
@@ -119,7 +121,7 @@ static void add_u64(const struct crew *c, void *out, size_t n)
         sum[i] += part[i];
 }
 
-static void least_u32(const struct crew *c, void *out, size_t n)
+static void least_u32(const struct remote_counts *c, void *out, size_t n)
 {
     const uint32_t *part = c->part;
     uint32_t *least = out;
@@ -128,7 +130,7 @@ static void least_u32(const struct crew *c, void *out, size_t n)
 }
 
 /* Answers to merges; a shard in which one has failed is out of step. */
-static int settle(struct crew *c, struct drps_err *err)
+static int settle(struct remote_counts *c, struct drps_err *err)
 {
     struct remote_head h;
     int rc = 0;
@@ -145,7 +147,7 @@ static int settle(struct crew *c, struct drps_err *err)
 
 /* Answers of n numbers of `size` bytes from every shard; the first failure is told, the rest is
  * received all the same. */
-static int gather(struct crew *c, combine *add, void *out, size_t n, size_t size,
+static int gather(struct remote_counts *c, combine *add, void *out, size_t n, size_t size,
                   struct drps_err *err)
 {
     struct remote_head h;
@@ -219,7 +221,7 @@ static int remote_pair_work(struct counts *t, uint64_t *work_out, struct drps_er
 static int remote_merge(struct counts *t, const struct block_pair *pairs, size_t n,
                         struct drps_err *err)
 {
-    struct crew *c = remote_of(t);
+    struct remote_counts *c = remote_of(t);
     int rc = tell(c, REMOTE_MERGE, 0, pairs, n * sizeof(*pairs), err);
     if (rc < 0) return rc;
     c->owed++; /* the next question need not wait */
@@ -248,7 +250,7 @@ struct stream {
 };
 
 /* Makes stream->buf[stream->at] the next pair, if there is one. */
-static int stream_fill(struct crew *c, struct stream *s, struct drps_err *err)
+static int stream_fill(struct remote_counts *c, struct stream *s, struct drps_err *err)
 {
     const size_t most = sizeof(s->buf) / sizeof(s->buf[0]);
     if (s->at < s->n || !s->left) return 0;
@@ -266,7 +268,7 @@ static int comes_before(const struct block_pair_count *x, const struct block_pai
 }
 
 /* The least pair of all streams with its counts added up; 0: there is none. */
-static int next_pair(struct crew *c, struct stream *streams, struct block_pair_count *out,
+static int next_pair(struct remote_counts *c, struct stream *streams, struct block_pair_count *out,
                      struct drps_err *err)
 {
     const struct block_pair_count *least = NULL;
@@ -287,7 +289,8 @@ static int next_pair(struct crew *c, struct stream *streams, struct block_pair_c
 }
 
 /* The heads of all answers. *sum: pairs of all shards, whether they are sent or not. */
-static int open_streams(struct crew *c, struct stream *streams, uint64_t *sum, struct drps_err *err)
+static int open_streams(struct remote_counts *c, struct stream *streams, uint64_t *sum,
+                        struct drps_err *err)
 {
     int rc = 0;
     *sum = 0;
@@ -306,14 +309,15 @@ static int open_streams(struct crew *c, struct stream *streams, uint64_t *sum, s
 }
 
 /* Up to `most` pairs are kept, all are received and counted. */
-static int merge_streams(struct crew *c, struct stream *streams, struct block_pair_count *pairs,
-                         size_t most, size_t *n_out, struct drps_err *err)
+static int merge_streams(struct remote_counts *c, struct stream *streams,
+                         struct block_pair_count *pairs, size_t most, size_t *n_out,
+                         struct drps_err *err)
 {
     struct block_pair_count pair;
     size_t n = 0;
     int more;
     while ((more = next_pair(c, streams, &pair, err)) > 0) {
-        if (pair.a >= pair.b || pair.b >= c->tally.blocks) {
+        if (pair.a >= pair.b || pair.b >= c->counts.blocks) {
             c->broken =
                 drps_err_set(err, DRPS_E_CORRUPT, "a shard sent the pair %u, %u", pair.a, pair.b);
             return c->broken;
@@ -329,7 +333,7 @@ static int remote_pairs(struct counts *t, const uint32_t *with, size_t with_n,
                         uint64_t memory_bytes, struct block_pair_count **pairs_out, size_t *n_out,
                         struct drps_err *err)
 {
-    struct crew *c = remote_of(t);
+    struct remote_counts *c = remote_of(t);
     struct stream *streams = calloc(c->link->peers, sizeof(*streams));
     struct block_pair_count *pairs = NULL;
     if (c->link->ranks) memory_bytes /= 2; /* the rest is for the answer of rank 0's own share */
@@ -373,14 +377,14 @@ struct part_lists {
     uint64_t batches;
 };
 
-static int receive_lists(struct crew *c, unsigned shard, size_t n, struct part_lists *out,
+static int receive_lists(struct remote_counts *c, unsigned shard, size_t n, struct part_lists *out,
                          struct drps_err *err)
 {
     struct remote_head h = {0};
     uint64_t sum = 0;
     int rc = receive_head(c, shard, &h, err);
     if (rc < 0) return rc;
-    if (h.value > (uint64_t)n * c->tally.batches || h.bytes != (n + h.value) * sizeof(uint32_t))
+    if (h.value > (uint64_t)n * c->counts.batches || h.bytes != (n + h.value) * sizeof(uint32_t))
         return broken(c, shard, drps_err_set(err, DRPS_E_CORRUPT, "no lists of batches"), err);
     out->words = drps_array_new((size_t)(n + h.value), sizeof(*out->words));
     if (!out->words)
@@ -428,7 +432,7 @@ static int check_lists(const struct access *a)
 static int remote_lists(struct counts *t, const uint32_t *rows, size_t n, uint64_t memory_bytes,
                         struct access *out, struct drps_err *err)
 {
-    struct crew *c = remote_of(t);
+    struct remote_counts *c = remote_of(t);
     struct part_lists *parts = calloc(c->link->peers, sizeof(*parts));
     uint64_t sum = 0;
 
@@ -459,7 +463,7 @@ static int remote_lists(struct counts *t, const uint32_t *rows, size_t n, uint64
 static void remote_close(struct counts *t)
 {
     if (!t) return;
-    struct crew *c = remote_of(t);
+    struct remote_counts *c = remote_of(t);
     c->link->ops->close(c->link);
     free(c->part);
     free(c);
@@ -479,7 +483,7 @@ static const struct counts_ops remote_ops = {
     .close = remote_close,
 };
 
-static int wait_until_ready(struct crew *c, struct drps_err *err)
+static int wait_until_ready(struct remote_counts *c, struct drps_err *err)
 {
     int rc = 0;
     for (unsigned shard = 0; shard < c->link->peers && rc == 0; shard++) {
@@ -487,8 +491,8 @@ static int wait_until_ready(struct crew *c, struct drps_err *err)
         rc = receive_head(c, shard, &h, err);
         if (rc == 0 && h.bytes)
             rc = broken(c, shard, drps_err_set(err, DRPS_E_CORRUPT, "it is not ready"), err);
-        if (rc == 0 && h.value & 1) c->tally.streamed = 1;
-        if (rc == 0 && shard == 0 && c->link->ranks) c->tally.access_bytes = h.value >> 1;
+        if (rc == 0 && h.value & 1) c->counts.streamed = 1;
+        if (rc == 0 && shard == 0 && c->link->ranks) c->counts.access_bytes = h.value >> 1;
     }
     return rc;
 }
@@ -497,18 +501,18 @@ int remote_over(struct drps_remote_link *link, uint32_t blocks, uint32_t batches
                 struct counts **t_out, struct drps_err *err)
 {
     *t_out = NULL;
-    struct crew *c = calloc(1, sizeof(*c));
+    struct remote_counts *c = calloc(1, sizeof(*c));
     if (!c) {
         link->ops->close(link);
-        return drps_err_set(err, -ENOMEM, "no memory for a crew");
+        return drps_err_set(err, -ENOMEM, "no memory for what several ranks count");
     }
-    c->tally = (struct counts){
+    c->counts = (struct counts){
         .ops = &remote_ops, .blocks = blocks, .batches = batches, .stop = link->stop};
     c->link = link;
     int rc = wait_until_ready(c, err);
     if (rc == 0)
-        *t_out = &c->tally;
+        *t_out = &c->counts;
     else
-        remote_close(&c->tally);
+        remote_close(&c->counts);
     return rc;
 }
