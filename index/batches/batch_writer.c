@@ -1,3 +1,7 @@
+/*
+ * Gathered batches are encoded and written (batch_writer.h), by the caller or by a thread one
+ * batch behind.
+ */
 #include "index/batches/batch_writer.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Samples are gathered into batches (drps_batcher.h), which are handed to a writer. */
 #include "index/batches/drps_batcher.h"
 
 #include <errno.h>

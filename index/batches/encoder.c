@@ -1,3 +1,7 @@
+/*
+ * A batch is encoded (drps_encoder.h): its entries are sorted by row, which gives the row list,
+ * and put back to their samples with the rank of their row.
+ */
 #include "index/batches/drps_encoder.h"
 
 #include <errno.h>

@@ -1,3 +1,8 @@
+/*
+ * Batches, row lists and names are written once more with new numbers of rows (drps_renumber.h):
+ * several threads renumber batches and write them in turn, and one renumbers the names beside
+ * them.
+ */
 #include "index/blocks/drps_renumber.h"
 
 #include <errno.h>

@@ -205,7 +205,7 @@ static size_t list_places(const struct dict *d, struct dict_keyed *places, uint6
     for (size_t i = 0; i < n; i++) {
         if (i + AHEAD < n) __builtin_prefetch(&d->keys.entries[d->sorted[i + AHEAD].number]);
         const uint32_t number = d->sorted[i].number;
-        const struct keys_entry *e = &d->keys.entries[number];
+        const struct key_entry *e = &d->keys.entries[number];
         if (!e->count) continue;
         const unsigned table =
             d->options.table_by_field ? table_of(d, name_in_arena(d, number).field) : 0;

@@ -1,3 +1,8 @@
+/*
+ * Several block pools in one pass over the uses (pools.h): queues of blocks by their next use, a
+ * stack for each step and class of sizes, whose tops and sets of steps lie side by side for all
+ * pools.
+ */
 #include "index/forecast/pools.h"
 
 #include <errno.h>
@@ -32,7 +37,7 @@ struct block {
 };
 _Static_assert(POOLS_MOST <= 8, "pools are bits of a byte");
 
-struct pool {
+struct simulated_pool {
     size_t frames, units; /* that are free */
     size_t missing_frames, missing_units;
     struct pools_count count;
@@ -45,7 +50,7 @@ struct pools {
     uint64_t ring; /* a power of two, above `steps` */
     size_t n;
     uint8_t all; /* the bits of all pools */
-    struct pool pool[POOLS_MOST];
+    struct simulated_pool pool[POOLS_MOST];
     struct queues queues[CLASSES];
     struct block *block;     /* own: [blocks] */
     struct of_blocks *below; /* own: [blocks] in its queue */
@@ -120,7 +125,7 @@ int pools_open(const struct pools_config *c, const struct drps_pool_shape *shape
     p->n = n;
     p->all = (uint8_t)((1u << n) - 1);
     for (size_t i = 0; i < n; i++)
-        p->pool[i] = (struct pool){.frames = shapes[i].frames, .units = shapes[i].units};
+        p->pool[i] = (struct simulated_pool){.frames = shapes[i].frames, .units = shapes[i].units};
     if (open_all(p, c) == 0) return 0;
     pools_close(p);
     *p_out = NULL;
@@ -198,7 +203,7 @@ static unsigned choose_class(const struct pools *p, uint64_t now, unsigned pool,
 /* 0: there is nothing to give up. */
 static int give_up_one(struct pools *p, uint64_t now, unsigned pool)
 {
-    struct pool *into = &p->pool[pool];
+    struct simulated_pool *into = &p->pool[pool];
     const uint8_t bit = (uint8_t)(1u << pool);
     uint64_t at = 0;
     const unsigned k = choose_class(p, now, pool, &at);
@@ -236,7 +241,7 @@ static int find_missing(struct pools *p, uint64_t now, const uint32_t *list, siz
         if (block->here == p->all) continue;
         const uint32_t units = drps_pool_units(p->block_first, p->unit_shift, list[i]);
         for (unsigned away = p->all & ~(unsigned)block->here; away; away &= away - 1) {
-            struct pool *pool = &p->pool[__builtin_ctz(away)];
+            struct simulated_pool *pool = &p->pool[__builtin_ctz(away)];
             pool->missing_frames++;
             pool->missing_units += units;
         }
@@ -247,7 +252,7 @@ static int find_missing(struct pools *p, uint64_t now, const uint32_t *list, siz
 static int make_room(struct pools *p, uint64_t now, struct drps_err *err)
 {
     for (unsigned i = 0; i < p->n; i++) {
-        struct pool *pool = &p->pool[i];
+        struct simulated_pool *pool = &p->pool[i];
         while (pool->frames < pool->missing_frames || pool->units < pool->missing_units)
             if (!give_up_one(p, now, i)) return contradicts(now, err);
         pool->frames -= pool->missing_frames;
@@ -261,7 +266,7 @@ static void bring(struct pools *p, uint32_t b)
 {
     const struct block *block = &p->block[b];
     for (unsigned read = block->stored & ~(unsigned)block->here; read; read &= read - 1) {
-        struct pool *pool = &p->pool[__builtin_ctz(read)];
+        struct simulated_pool *pool = &p->pool[__builtin_ctz(read)];
         pool->count.read_bytes += bytes_of(p, b);
         pool->count.ios++;
     }

@@ -1,3 +1,7 @@
+/*
+ * The dictionary of a finished plan or model, names.rec (drps_names.h): pages sorted by key, and
+ * an index of their first keys.
+ */
 #include "index/plan/drps_names_writer.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * drps-index over several machines: what rank 0 does, which makes the plan, and what the others
+ * do, which count accesses for it (drps_index_ranks.h).
+ */
 #include "index/ranks/drps_index_ranks.h"
 
 #include <errno.h>

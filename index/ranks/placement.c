@@ -1,3 +1,8 @@
+/*
+ * Rows of a plan for several workers get their servers from partition/, and new placed ids that
+ * follow (drps_placement.h): uses are counted for each unit and worker, units are placed, and
+ * the files are renumbered.
+ */
 #include "index/ranks/drps_placement.h"
 
 #include <errno.h>

@@ -164,6 +164,6 @@ int phase_batch(struct index_run *r, struct drps_err *err)
     drps_recwriter_close(data);
     drps_recwriter_close(rows);
     free(b.values);
-    parsed_free(&r->parsed);
+    read_samples_free(&r->parsed);
     return rc;
 }

@@ -1,3 +1,7 @@
+/*
+ * Samples on disk on their way to batches (drps_spool.h): buckets with a buffer each, chunks of
+ * samples, and draining bucket after bucket.
+ */
 #include "index/samples/drps_spool.h"
 
 #include <errno.h>

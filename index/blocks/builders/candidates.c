@@ -1,3 +1,4 @@
+/* A heap of merges that could be made, best first (candidates.h). */
 #include "index/blocks/builders/candidates.h"
 
 #include <errno.h>

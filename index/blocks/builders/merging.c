@@ -1,3 +1,7 @@
+/*
+ * What builders that merge share (merging.h): access counts and sizes of blocks, which merges
+ * are allowed, and the layout at the end.
+ */
 #include "index/blocks/builders/merging.h"
 
 #include <errno.h>

@@ -127,7 +127,7 @@ void pool_uses_free(struct pool_uses *u)
 
 /* ---- The pool ---- */
 
-struct pool {
+struct layout_pool {
     const struct pool_uses *u; /* borrowed */
     uint32_t *waiting; /* own: [batches] the first block of the queue for the batch, or NONE */
     uint32_t *behind;  /* own: [blocks] the next one in its queue */
@@ -136,12 +136,12 @@ struct pool {
     uint64_t rows;             /* in the pool */
 };
 
-static int pool_make(struct pool *p, const struct pool_uses *u)
+static int pool_make(struct layout_pool *p, const struct pool_uses *u)
 {
-    *p = (struct pool){.u = u,
-                       .waiting = drps_array_new(u->batches, sizeof(*p->waiting)),
-                       .behind = drps_array_new(u->blocks, sizeof(*p->behind)),
-                       .missing = drps_array_new(u->blocks, 1)};
+    *p = (struct layout_pool){.u = u,
+                              .waiting = drps_array_new(u->batches, sizeof(*p->waiting)),
+                              .behind = drps_array_new(u->blocks, sizeof(*p->behind)),
+                              .missing = drps_array_new(u->blocks, 1)};
     if (!p->waiting || !p->behind || !p->missing) return -ENOMEM;
     if (drps_bit_tree_init(&p->some, 1, (uint64_t)u->batches + 1) < 0) return -ENOMEM;
     memset(p->waiting, 0xff, u->batches * sizeof(*p->waiting));
@@ -149,7 +149,7 @@ static int pool_make(struct pool *p, const struct pool_uses *u)
     return 0;
 }
 
-static void pool_free(struct pool *p)
+static void pool_free(struct layout_pool *p)
 {
     free(p->waiting);
     free(p->behind);
@@ -157,14 +157,14 @@ static void pool_free(struct pool *p)
     free(p->missing);
 }
 
-static void wait_for(struct pool *p, uint32_t block, uint32_t batch)
+static void wait_for(struct layout_pool *p, uint32_t block, uint32_t batch)
 {
     p->behind[block] = p->waiting[batch];
     p->waiting[batch] = block;
     drps_bit_tree_add(&p->some, 1, 0, batch);
 }
 
-static void leave(struct pool *p, uint32_t batch)
+static void leave(struct layout_pool *p, uint32_t batch)
 {
     p->waiting[batch] = NONE;
     drps_bit_tree_remove(&p->some, 1, 0, batch);
@@ -172,7 +172,7 @@ static void leave(struct pool *p, uint32_t batch)
 
 /* Blocks go while there are more than `most` rows, the one needed furthest after batch `now` first.
  */
-static void evict(struct pool *p, uint32_t now, uint64_t most)
+static void evict(struct layout_pool *p, uint32_t now, uint64_t most)
 {
     while (p->rows > most) {
         uint64_t found = drps_bit_tree_at_most(&p->some, 1, 0, now); /* of the next epoch */
@@ -191,7 +191,7 @@ static void evict(struct pool *p, uint32_t now, uint64_t most)
 }
 
 /* The batch's blocks are in the pool while it is in hand, whatever room they take. */
-static void step(struct pool *p, uint32_t batch, uint64_t pool_rows, struct pool_misses *out)
+static void step(struct layout_pool *p, uint32_t batch, uint64_t pool_rows, struct pool_misses *out)
 {
     const struct pool_uses *u = p->u;
     uint64_t blocks = 0, rows = 0; /* missed */
@@ -213,7 +213,7 @@ static void step(struct pool *p, uint32_t batch, uint64_t pool_rows, struct pool
 int pool_simulate(const struct pool_uses *u, uint64_t pool_rows, struct pool_misses *out,
                   struct drps_err *err)
 {
-    struct pool p;
+    struct layout_pool p;
 
     *out = (struct pool_misses){0};
     int rc = pool_make(&p, u);

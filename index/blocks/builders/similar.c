@@ -1,3 +1,7 @@
+/*
+ * Merging by likeness (similar.h): rows, then blocks, are sorted by minhashes, and neighbours
+ * that gain are merged, round after round with other hashes.
+ */
 #include "index/blocks/builders/similar.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * Access counts that read rows.rec once for each answer (drps_stream.h): rows are taken to the
+ * blocks that have merged them, batch after batch.
+ */
 #include "index/blocks/counts/drps_stream.h"
 
 #include <errno.h>

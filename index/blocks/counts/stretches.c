@@ -1,3 +1,7 @@
+/*
+ * Lists of batches get the stretches of 8 and of 32 batches that they have a batch in
+ * (drps_stretches.h).
+ */
 #include "index/blocks/counts/drps_stretches.h"
 
 #include <errno.h>

@@ -1,3 +1,8 @@
+/*
+ * Packed use distances (drps_distances.h): which are larger than 1, how many bits each of these
+ * takes, and the bits. Decoding spreads them with vector instructions where the processor has
+ * them.
+ */
 #include "index/plan/codec/drps_distances.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
  * A reading thread parses pieces of text ahead; the calling thread looks their features up and
  * spools the samples. Two pieces are in flight: one being parsed, one being looked up.
  */
-#include "index/samples/drps_parse.h"
+#include "index/samples/drps_read_samples.h"
 
 #include <errno.h>
 #include <math.h>
@@ -105,7 +105,7 @@ static void ahead_stop(struct ahead *a)
 struct taker {
     const struct index_progress *progress;
     const struct drps_index_options *options; /* its own */
-    struct parsed *out;
+    struct read_samples *out;
     uint64_t number; /* of the next sample of all inputs */
     int shuffled;    /* by seed, whether in a grid or not; 0: given */
     int test_input;  /* the input being read holds evaluation samples */
@@ -136,7 +136,7 @@ static int all_ones(const float *values, size_t n)
 }
 
 /* The dictionary started over: ids of one generation lie between two marks of both spools. */
-static int mark_generation(struct parsed *p, struct drps_err *err)
+static int mark_generation(struct read_samples *p, struct drps_err *err)
 {
     int rc = spool_mark(p->train, err);
     return rc < 0 ? rc : spool_mark(p->test, err);
@@ -153,7 +153,7 @@ static uint64_t order_of(const struct taker *t, uint64_t number)
 static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
                        struct drps_err *err)
 {
-    struct parsed *p = t->out;
+    struct read_samples *p = t->out;
     size_t first = s->starts[i];
     size_t n = s->starts[i + 1] - first;
     uint64_t number = t->number++;
@@ -204,7 +204,8 @@ static int fits_json(const char *text)
     return j != NULL;
 }
 
-static int copy_fields(struct parsed *p, const struct drps_reader *reader, struct drps_err *err)
+static int copy_fields(struct read_samples *p, const struct drps_reader *reader,
+                       struct drps_err *err)
 {
     size_t n = 0;
     const char *const *names = drps_reader_fields(reader, &n);
@@ -225,7 +226,7 @@ static int copy_fields(struct parsed *p, const struct drps_reader *reader, struc
 
 /* A test input of another format, or with other columns, would share no feature with training:
  * refuse it. */
-static int check_same_shape(const struct parsed *p, const struct drps_reader *reader,
+static int check_same_shape(const struct read_samples *p, const struct drps_reader *reader,
                             struct drps_err *err)
 {
     size_t n = 0;
@@ -247,7 +248,7 @@ static int in_grid(const struct drps_index_options *o)
 }
 
 static int open_dict(const struct drps_io *io, const struct drps_index_options *o, const char *dir,
-                     struct parsed *p, struct drps_err *err)
+                     struct read_samples *p, struct drps_err *err)
 {
     int lmf = strcmp(o->algo, "lmf") == 0;
     struct dict_options d = {.memory_bytes = o->memory_bytes / 2,
@@ -269,7 +270,7 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
                       const char *dir, struct drps_err *err)
 {
     const struct drps_index_options *o = t->options;
-    struct parsed *p = t->out;
+    struct read_samples *p = t->out;
     struct ahead a = {0};
     struct drps_reader_options r = o->reader;
 
@@ -311,8 +312,8 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     return rc;
 }
 
-int parse_inputs(const struct drps_io *io, const struct index_progress *progress, const char *dir,
-                 struct parsed *out, struct drps_err *err)
+int read_samples(const struct drps_io *io, const struct index_progress *progress, const char *dir,
+                 struct read_samples *out, struct drps_err *err)
 {
     const struct drps_index_options *options = progress->options;
     struct taker t = {.progress = progress, .options = options, .out = out};
@@ -332,7 +333,7 @@ int parse_inputs(const struct drps_io *io, const struct index_progress *progress
     return rc;
 }
 
-void parsed_free(struct parsed *p)
+void read_samples_free(struct read_samples *p)
 {
     if (!p) return;
     dict_close(p->dict);

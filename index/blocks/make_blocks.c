@@ -1,4 +1,8 @@
-#include "index/blocks/drps_layout.h"
+/*
+ * The way from batches to blocks (drps_make_blocks.h): tables and access counts for the builder,
+ * its layout applied to the files, and what the blocks then cost.
+ */
+#include "index/blocks/drps_make_blocks.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -52,7 +56,7 @@ static int add_row(void *ctx, uint64_t key, uint32_t row, unsigned field, const 
 }
 
 /* The intercept, which has no name, comes first. */
-static int order_by_key(const struct layout_job *job, const struct drps_plan_info *info,
+static int order_by_key(const struct blocks_job *job, const struct drps_plan_info *info,
                         struct key_order *out, struct drps_err *err)
 {
     struct drps_names *names = NULL;
@@ -95,7 +99,7 @@ static int prune_to(struct counts *counts, uint32_t most, uint32_t *min_count_ou
 }
 
 /* One process counts, or several a share of the batches each. */
-static int open_counts(const struct layout_job *job, const struct drps_plan_info *info,
+static int open_counts(const struct blocks_job *job, const struct drps_plan_info *info,
                        struct block_options *options, struct counts **counts_out,
                        struct drps_err *err)
 {
@@ -123,7 +127,7 @@ static int open_counts(const struct layout_job *job, const struct drps_plan_info
     return 0;
 }
 
-static int build_counting(const struct layout_job *job, const struct drps_plan_info *info,
+static int build_counting(const struct blocks_job *job, const struct drps_plan_info *info,
                           const struct block_tables *tables, struct block_options *options,
                           struct block_layout *out, struct drps_err *err)
 {
@@ -137,7 +141,7 @@ static int build_counting(const struct layout_job *job, const struct drps_plan_i
 }
 
 /* Names the option that asked for so much, and what needs less. */
-static int too_little_memory(const struct layout_job *job, struct drps_err *err)
+static int too_little_memory(const struct blocks_job *job, struct drps_err *err)
 {
     if (!err) return DRPS_E_MEMORY_BUDGET;
     const struct drps_err cause = *err;
@@ -148,7 +152,7 @@ static int too_little_memory(const struct layout_job *job, struct drps_err *err)
                         job->builder->name, cause.text);
 }
 
-static int build(const struct layout_job *job, const struct drps_plan_info *info,
+static int build(const struct blocks_job *job, const struct drps_plan_info *info,
                  struct block_layout *out, struct drps_err *err)
 {
     struct block_options options = job->options;
@@ -172,7 +176,7 @@ static int build(const struct layout_job *job, const struct drps_plan_info *info
 
 /* ---- Placing ---- */
 
-static int move_file(const struct layout_job *job, const char *name, struct drps_err *err)
+static int move_file(const struct blocks_job *job, const char *name, struct drps_err *err)
 {
     char *from = drps_path_join(job->from, name);
     char *to = drps_path_join(job->to, name);
@@ -183,7 +187,7 @@ static int move_file(const struct layout_job *job, const char *name, struct drps
     return rc;
 }
 
-static int remove_file(const struct layout_job *job, const char *name, struct drps_err *err)
+static int remove_file(const struct blocks_job *job, const char *name, struct drps_err *err)
 {
     char *path = drps_path_join(job->from, name);
     if (!path) return drps_err_set(err, -ENOMEM, "no memory for a path");
@@ -193,7 +197,7 @@ static int remove_file(const struct layout_job *job, const char *name, struct dr
 }
 
 /* Rows get the numbers that the layout says. */
-static int place_rows(const struct layout_job *job, const struct drps_plan_info *info,
+static int place_rows(const struct blocks_job *job, const struct drps_plan_info *info,
                       const uint32_t *order, struct drps_err *err)
 {
     static const char *const names[] = {"data.rec", "rows.rec", "names.rec"};
@@ -234,7 +238,7 @@ static void price_step(const uint32_t *first, const uint32_t *blocks, size_t n, 
     }
 }
 
-static int price(const struct layout_job *job, const char *dir, const uint32_t *first,
+static int price(const struct blocks_job *job, const char *dir, const uint32_t *first,
                  struct drps_plan_info *info, struct drps_err *err)
 {
     const uint64_t gap = block_cost_gap(&job->options.cost);
@@ -266,7 +270,7 @@ static int price(const struct layout_job *job, const char *dir, const uint32_t *
     return rc;
 }
 
-int layout_write(const struct layout_job *job, const char *dir, const uint32_t *first,
+int blocks_write(const struct blocks_job *job, const char *dir, const uint32_t *first,
                  struct drps_plan_info *info, struct drps_err *err)
 {
     int rc = drps_blocks_write(job->io, dir, first, info->blocks, err);
@@ -282,7 +286,7 @@ int layout_write(const struct layout_job *job, const char *dir, const uint32_t *
     return rc < 0 ? rc : price(job, dir, first, info, err);
 }
 
-int layout_make(const struct layout_job *job, struct drps_plan_info *info, uint32_t **first_out,
+int blocks_make(const struct blocks_job *job, struct drps_plan_info *info, uint32_t **first_out,
                 struct drps_err *err)
 {
     struct block_layout layout;
