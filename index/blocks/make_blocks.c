@@ -204,12 +204,12 @@ static int place_rows(const struct blocks_job *job, const struct drps_plan_info 
     int rc = 0;
     if (job->from == job->to) return 0;
     if (order) {
-        uint32_t *place = drps_array_new(info->rows, sizeof(*place));
-        if (!place) return drps_err_set(err, -ENOMEM, "no memory to renumber the rows");
+        uint32_t *new_id = drps_array_new(info->rows, sizeof(*new_id));
+        if (!new_id) return drps_err_set(err, -ENOMEM, "no memory to renumber the rows");
         for (uint64_t i = 0; i < info->rows; i++)
-            place[order[i]] = (uint32_t)i;
-        rc = renumber(job->io, job->from, job->to, info, place, err);
-        free(place);
+            new_id[order[i]] = (uint32_t)i;
+        rc = renumber(job->io, job->from, job->to, info, new_id, err);
+        free(new_id);
     }
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && rc == 0; i++)
         rc = order ? remove_file(job, names[i], err) : move_file(job, names[i], err);

@@ -29,7 +29,7 @@ enum {
 struct renumbering {
     const struct drps_io *io; /* borrowed, like the next three */
     const char *from;
-    const uint32_t *place;
+    const uint32_t *new_id;
     uint32_t rows;
     uint64_t steps;
     int has_bias;       /* row 0, which keeps its number, is in every batch, and no entry's */
@@ -59,11 +59,11 @@ struct worker {
 static int renumber_body(struct worker *w, const uint32_t *old, const struct drps_batch *b,
                          struct drps_err *err)
 {
-    const uint32_t *place = w->m->place;
+    const uint32_t *new_id = w->m->new_id;
     if (drps_array_reserve(&w->rows, &w->rows_cap, b->nnz, sizeof(*w->rows)))
         return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu entries", b->nnz);
     for (size_t j = 0; j < b->nnz; j++)
-        w->rows[j] = place[old[b->local32 ? b->local32[j] : b->local16[j]]];
+        w->rows[j] = new_id[old[b->local32 ? b->local32[j] : b->local16[j]]];
     return batch_encoder_encode(&w->encoder, b, w->rows, w->m->has_bias && b->samples, &w->out,
                                 err);
 }
@@ -198,12 +198,12 @@ static int renumber_batches(struct renumbering *m, const char *to, int shared, s
     return rc;
 }
 
-/* Names and batches share nothing but `place`: each has a thread. */
+/* Names and batches share nothing but `new_id`: each has a thread. */
 struct naming {
     const struct drps_io *io; /* borrowed, like all others */
     const char *from, *to;
     int strings;
-    const uint32_t *place;
+    const uint32_t *new_id;
     uint32_t rows;
     struct names_writer *out;
     int rc;
@@ -217,7 +217,7 @@ static int renumber_name(void *ctx, uint64_t key, uint32_t row, unsigned field, 
     if (row >= n->rows)
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "names.rec names row %" PRIu32 " of %" PRIu32 " rows", row, n->rows);
-    return names_writer_add(n->out, key, n->place[row], field, text, bytes, err);
+    return names_writer_add(n->out, key, n->new_id[row], field, text, bytes, err);
 }
 
 static void *renumber_names(void *arg)
@@ -234,11 +234,11 @@ static void *renumber_names(void *arg)
 }
 
 int renumber(const struct drps_io *io, const char *from, const char *to,
-             const struct drps_plan_info *info, const uint32_t *place, struct drps_err *err)
+             const struct drps_plan_info *info, const uint32_t *new_id, struct drps_err *err)
 {
     struct renumbering m = {.io = io,
                             .from = from,
-                            .place = place,
+                            .new_id = new_id,
                             .rows = (uint32_t)info->rows,
                             .steps = info->batches + info->eval_batches,
                             .has_bias = strcmp(info->tables[0].name, "bias") == 0,
@@ -247,7 +247,7 @@ int renumber(const struct drps_io *io, const char *from, const char *to,
                        .from = from,
                        .to = to,
                        .strings = info->string_names,
-                       .place = place,
+                       .new_id = new_id,
                        .rows = m.rows,
                        .err = DRPS_ERR_INIT};
     pthread_t thread;

@@ -45,7 +45,7 @@ static void set_lines(struct key_table *k, struct key_line *lines, size_t n)
 }
 
 /* Both parts of what only adding needs, empty. */
-static int open_places(struct key_table *k, size_t lines_n)
+static int open_lines(struct key_table *k, size_t lines_n)
 {
     k->small = drps_pages_new(k->small_n * sizeof(*k->small)); /* zero: no key is there */
     k->small_used = 0;
@@ -59,7 +59,7 @@ int key_table_init(struct key_table *k, size_t max, size_t small_n, int checks)
     k->max = max < FIRST_LINES * FILL ? FIRST_LINES * FILL : max;
     k->entries = drps_pages_new(k->max * sizeof(*k->entries));
     if (checks) k->checks = drps_pages_new(k->max * sizeof(*k->checks));
-    if (open_places(k, FIRST_LINES) < 0) return -ENOMEM;
+    if (open_lines(k, FIRST_LINES) < 0) return -ENOMEM;
     return k->entries && (k->checks || !checks) ? 0 : -ENOMEM;
 }
 
@@ -81,7 +81,7 @@ void key_table_close(struct key_table *k)
 int key_table_reopen(struct key_table *k)
 {
     k->n = 0;
-    return open_places(k, k->lines_n);
+    return open_lines(k, k->lines_n);
 }
 
 /* Lines are in the order of tags. */

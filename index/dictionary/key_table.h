@@ -37,7 +37,7 @@ struct key_table {
     struct key_entry *entries;  /* [max] by number; touched as it is needed */
     uint32_t *checks;           /* [max] by number, or NULL */
     size_t n, max;              /* n <= room */
-    size_t room;                /* keys for which there is a place; grows up to max */
+    size_t room;                /* keys for which there is room; grows up to max */
     uint32_t *small;            /* [small_n] number plus 1 by key; 0: not there */
     size_t small_n, small_used; /* and keys that are there */
     struct key_line *lines;

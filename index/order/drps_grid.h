@@ -107,7 +107,7 @@ static inline struct grid_position grid_position_of(const struct grid *g, uint32
 }
 
 /*
- * A sample's place in the order: strata have equal ranges of the 64 bits, so that the spool's
+ * A sample's number in the order: strata have equal ranges of the 64 bits, so that the spool's
  * buckets are equally full in expectation, and `random` decides within. The remainder is as good as
  * uniform: at most 2^28 of its values, 2^36 or more, are likelier than others. With one stratum it
  * is `random` itself (but for one value), hence the shuffled order.

@@ -7,7 +7,7 @@
  * strings) to placed ids, sorted by key blocks.rec    boundaries of the parameter index blocks in
  * placed ids uses.rec      per step: the blocks it touches and the step that needs each next
  *   windows.rec   per window: its steps, rows, and how far away each is used next and was used last
- *   slots.rec     per step: the places of its rows in the step's window
+ *   slots.rec     per step: the slots of its rows in the step's window
  *
  * A *step* is one batch: T training steps, then E evaluation steps, make an epoch of T + E.
  *

@@ -1,6 +1,6 @@
 /*
  * Samples go through a file in their order, which partition/ walks several times; then each gets
- * the place in the order that its worker's batch gives it.
+ * the number in the order that its worker's batch gives it.
  */
 #include "index/samples/drps_assign.h"
 
@@ -106,7 +106,7 @@ struct ordering {
     struct spool *to;
     uint64_t samples, at;                  /* in all; the one at hand */
     uint64_t round[DRPS_PLAN_WORKERS_MAX]; /* of each worker: the batch that is being filled, */
-    uint64_t next[DRPS_PLAN_WORKERS_MAX];  /* the place of its next sample, */
+    uint64_t next[DRPS_PLAN_WORKERS_MAX];  /* the number of its next sample, */
     uint64_t left[DRPS_PLAN_WORKERS_MAX];  /* and how many it still takes */
 };
 

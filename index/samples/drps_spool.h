@@ -2,7 +2,7 @@
  * The spool: samples between parsing and batching, on disk beyond a share of the memory,
  * distributed over 32 buckets. Shared inside index/.
  *
- * A sample's place in the final order is a 64-bit number, random for a shuffled order (for a grid
+ * A sample's order is a 64-bit number, random for a shuffled order (for a grid
  * see drps_grid.h). The bucket is its top five bits, so bucket after bucket, sorted within, is the
  * whole order; a bucket too large for memory is split again by the next five bits. The order
  * therefore depends on the seed alone, not on memory.

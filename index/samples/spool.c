@@ -36,15 +36,15 @@ struct bucket {
 };
 
 /* Where a sample lies in a bucket. */
-struct place {
+struct ordered {
     uint64_t order, at;
 };
 
 /* Reused from bucket to bucket. */
 struct sorting {
     char *data;
-    struct place *places, *aux;
-    size_t data_cap, places_cap, aux_cap; /* bytes */
+    struct ordered *ordered, *aux;
+    size_t data_cap, ordered_cap, aux_cap; /* bytes */
 };
 
 struct spool {
@@ -132,7 +132,7 @@ int spool_open(const struct drps_io *io, const char *dir, const char *name, unsi
 static void sorting_free(struct sorting *w)
 {
     drps_pages_free(w->data, w->data_cap);
-    drps_pages_free(w->places, w->places_cap);
+    drps_pages_free(w->ordered, w->ordered_cap);
     drps_pages_free(w->aux, w->aux_cap);
     *w = (struct sorting){0};
 }
@@ -405,13 +405,13 @@ static int make_room(void *pages, size_t *cap, uint64_t bytes)
 
 static uint64_t sorting_bytes(const struct bucket *b)
 {
-    const uint64_t bytes = b->written + 2 * b->samples * sizeof(struct place);
+    const uint64_t bytes = b->written + 2 * b->samples * sizeof(struct ordered);
     return bytes + bytes / SLACK;
 }
 
 /* A stable radix sort by bits [low, high) of the order; returns which of the two arrays has it. */
-static struct place *sort_bits(struct place *from, struct place *to, size_t n, unsigned low,
-                               unsigned high)
+static struct ordered *sort_bits(struct ordered *from, struct ordered *to, size_t n, unsigned low,
+                                 unsigned high)
 {
     enum { BITS = 11, SIZE = 1 << BITS };
     size_t count[SIZE];
@@ -429,7 +429,7 @@ static struct place *sort_bits(struct place *from, struct place *to, size_t n, u
         }
         for (size_t i = 0; i < n; i++)
             to[count[from[i].order >> bit & mask]++] = from[i];
-        struct place *swap = from;
+        struct ordered *swap = from;
         from = to;
         to = swap;
     }
@@ -437,15 +437,15 @@ static struct place *sort_bits(struct place *from, struct place *to, size_t n, u
 }
 
 /* A stable insertion sort. 0: it gave up, since much is out of order. */
-static int sort_nearly(struct place *places, size_t n)
+static int sort_nearly(struct ordered *ordered, size_t n)
 {
     uint64_t moves = 0;
     for (size_t i = 1; i < n; i++) {
-        const struct place p = places[i];
+        const struct ordered p = ordered[i];
         size_t j = i;
-        for (; j && places[j - 1].order > p.order; j--)
-            places[j] = places[j - 1];
-        places[j] = p;
+        for (; j && ordered[j - 1].order > p.order; j--)
+            ordered[j] = ordered[j - 1];
+        ordered[j] = p;
         moves += i - j;
         if (moves > n) return 0;
     }
@@ -454,13 +454,14 @@ static int sort_nearly(struct place *places, size_t n)
 
 /* By order, equal ones by arrival. Bits from `high` on are the same. Random orders are nearly told
  * apart by the upper half of the bits; those of a grid with few cells are not. */
-static struct place *sort_places(struct place *places, struct place *aux, size_t n, unsigned high)
+static struct ordered *sort_samples(struct ordered *ordered, struct ordered *aux, size_t n,
+                                    unsigned high)
 {
     enum { ENOUGH = 33 };
     const unsigned low = high > ENOUGH ? high - ENOUGH : 0;
-    struct place *sorted = sort_bits(places, aux, n, low, high);
+    struct ordered *sorted = sort_bits(ordered, aux, n, low, high);
     if (sort_nearly(sorted, n)) return sorted;
-    return sort_bits(sorted, sorted == places ? aux : places, n, 0, high);
+    return sort_bits(sorted, sorted == ordered ? aux : ordered, n, 0, high);
 }
 
 static void prefetch_sample(const char *at)
@@ -478,15 +479,16 @@ static int drain_sorted(struct spool *s, struct bucket *b, unsigned shift,
     uint64_t at = 0;
 
     if (make_room(&w->data, &w->data_cap, b->written) ||
-        make_room(&w->places, &w->places_cap, b->samples * sizeof(*w->places)) ||
+        make_room(&w->ordered, &w->ordered_cap, b->samples * sizeof(*w->ordered)) ||
         make_room(&w->aux, &w->aux_cap, b->samples * sizeof(*w->aux)))
         return drps_err_set(err, -ENOMEM, "no memory to sort %" PRIu64 " samples", b->samples);
     int rc = bucket_read(s, b, w->data, (size_t)b->written, 0, err);
     for (uint64_t i = 0; rc == 0 && i < b->samples; i++) {
-        w->places[i] = (struct place){drps_get_u64(w->data + at), at};
+        w->ordered[i] = (struct ordered){drps_get_u64(w->data + at), at};
         at += sample_bytes(w->data + at);
     }
-    const struct place *sorted = rc == 0 ? sort_places(w->places, w->aux, b->samples, shift) : NULL;
+    const struct ordered *sorted =
+        rc == 0 ? sort_samples(w->ordered, w->aux, b->samples, shift) : NULL;
     for (uint64_t i = 0; rc >= 0 && i < b->samples; i++) {
         if (i + AHEAD < b->samples) prefetch_sample(w->data + sorted[i + AHEAD].at);
         if (v->expect && i + SOON < b->samples) {

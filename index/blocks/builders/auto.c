@@ -230,7 +230,7 @@ static int join_unused(const uint32_t *count, uint32_t max_rows, const struct bl
                        struct block_layout *out, struct drps_err *err)
 {
     const uint32_t rows = from->first[from->blocks];
-    uint32_t place = 0;
+    uint32_t position = 0;
     out->order = drps_array_new(rows, sizeof(*out->order));
     out->first = drps_array_new(from->blocks + 1, sizeof(*out->first));
     if (!out->order || !out->first)
@@ -241,10 +241,10 @@ static int join_unused(const uint32_t *count, uint32_t max_rows, const struct bl
             const uint32_t *block = from->order + from->first[b];
             const uint32_t n = from->first[b + 1] - from->first[b];
             if ((count[*block] > 0) != used) continue;
-            if (used || out->blocks == begin || place - out->first[out->blocks - 1] >= max_rows)
-                out->first[out->blocks++] = place;
-            memcpy(out->order + place, block, n * sizeof(*block));
-            place += n;
+            if (used || out->blocks == begin || position - out->first[out->blocks - 1] >= max_rows)
+                out->first[out->blocks++] = position;
+            memcpy(out->order + position, block, n * sizeof(*block));
+            position += n;
         }
     }
     out->first[out->blocks] = rows;

@@ -56,8 +56,8 @@ struct block_tables {
 
 /* The result. Own arrays. */
 struct block_layout {
-    uint32_t *order; /* [rows] the row at each new place; NULL: rows stay where they are */
-    uint32_t *first; /* [blocks + 1] places at which blocks begin, first[blocks] = rows */
+    uint32_t *order; /* [rows] the row at each new position; NULL: rows stay where they are */
+    uint32_t *first; /* [blocks + 1] positions at which blocks begin, first[blocks] = rows */
     size_t blocks;
     char note[200]; /* for the user: what the builder had to leave out, and why; empty: nothing */
 };

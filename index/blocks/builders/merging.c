@@ -138,7 +138,7 @@ static void find_blocks(struct merging *m)
 int merging_layout(struct merging *m, struct block_layout *out, struct drps_err *err)
 {
     size_t blocks = 0;
-    uint32_t place = 0;
+    uint32_t position = 0;
 
     *out = (struct block_layout){0};
     for (uint32_t row = 0; row < m->rows; row++)
@@ -148,11 +148,11 @@ int merging_layout(struct merging *m, struct block_layout *out, struct drps_err 
     if (!out->order || !out->first)
         return drps_err_set(err, -ENOMEM, "no memory for a layout of %u rows", m->rows);
     find_blocks(m);
-    uint32_t *next = m->merged; /* the next place in each block; times are over */
+    uint32_t *next = m->merged; /* the next position in each block; times are over */
     for (uint32_t row = 0; row < m->rows; row++) {
         if (!m->size[row]) continue;
-        out->first[out->blocks++] = next[row] = place;
-        place += m->size[row];
+        out->first[out->blocks++] = next[row] = position;
+        position += m->size[row];
     }
     out->first[blocks] = m->rows;
     for (uint32_t row = 0; row < m->rows; row++)

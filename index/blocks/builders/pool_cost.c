@@ -32,8 +32,8 @@ static void list_batches(const struct listing *l, struct pool_uses *u)
     memset(l->last, 0xff, a->batches * sizeof(*l->last));
     for (size_t b = 0; b < u->blocks; b++) {
         const uint64_t from = n;
-        for (uint32_t place = u->first[b]; place < u->first[b + 1]; place++) {
-            const uint32_t row = l->order ? l->order[place] : place;
+        for (uint32_t position = u->first[b]; position < u->first[b + 1]; position++) {
+            const uint32_t row = l->order ? l->order[position] : position;
             for (uint64_t i = a->start[row]; i < a->start[row + 1]; i++) {
                 const uint32_t batch = a->batch[i];
                 u->next[n] = batch; /* stays if it is a new one: no branch depends on the data */

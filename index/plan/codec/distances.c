@@ -247,9 +247,9 @@ static uint32_t read_numbers(const unsigned char *packed, const unsigned char *e
 }
 
 /*
- * The far numbers lie at the end of the room: in order, each goes to its place, which is no later.
- * Which place is marked can hardly be predicted: no branch. With vectors four at a time: their
- * marks find the shuffle that spreads the next far numbers over a vector.
+ * The far numbers lie at the end of the room: in order, each goes to its position, which is no
+ * later. Which position is marked can hardly be predicted: no branch. With vectors four at a time:
+ * their marks find the shuffle that spreads the next far numbers over a vector.
  */
 #if FOURS
 

@@ -306,8 +306,8 @@ static void naive_io(const struct access *a, const struct block_layout *l, uint3
         int64_t reached = -1; /* the end of the last run */
         for (size_t b = 0; b < l->blocks; b++) {
             int touched = 0;
-            for (uint32_t place = l->first[b]; place < l->first[b + 1]; place++) {
-                const uint32_t row = l->order ? l->order[place] : place;
+            for (uint32_t position = l->first[b]; position < l->first[b + 1]; position++) {
+                const uint32_t row = l->order ? l->order[position] : position;
                 for (uint64_t i = a->start[row]; i < a->start[row + 1]; i++)
                     touched |= a->batch[i] == batch;
             }
