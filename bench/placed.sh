@@ -18,7 +18,7 @@ forecast() { # NAME INDEX-OPTIONS...
                 "| \($name) | \($partition) | \([.ranks[].pulled_bytes] | add / 1e6 | digits(2)) | " +
                 "\([.ranks[] | .pulled_bytes + .served_bytes] | max / 1e6 | digits(2)) | " +
                 "\([.ranks[].row_uses] | uneven) | \([.ranks[].rows] | uneven) | \(.block_uses) | " +
-                "\([.forecast[] | select(.store == "pib")][1] | if .feasible then .ios else "-" end) | \(.phase_seconds.batch + .phase_seconds.block | digits(2)) |"'
+                "\([.forecast[] | select(.store == "pib")][1] | if .feasible then .ios else "-" end) | \(.phase_seconds | .order + .batch + .block + .split | digits(2)) |"'
     done
 }
 

@@ -83,9 +83,9 @@ struct drps_index_options {
         double sample;         /* p: share of the batches that is counted; 0: all */
         unsigned shards;       /* processes that count; 0: 1 */
         struct drps_remote_link
-            *crew; /* instead: its peers count (drps_remote_counts.h); closed once blocks are built,
-                      or it has failed; not if the run ends before. Borrowed; NULL: none. The memory
-                      of a peer in this process is that of this run */
+            *remote; /* instead: its peers count (drps_remote_counts.h); closed once blocks are
+                      built, or it has failed; not if the run ends before. Borrowed; NULL: none. The
+                      memory of a peer in this process is that of this run */
     } blocks;
     uint64_t memory_bytes; /* of this run, and of the grid and the windows it cuts; 0: half of what
                               the process may use */
@@ -126,7 +126,7 @@ struct drps_index_result {
                                                 forecast overlap */
 };
 
-/* 1: the block builder `by` counts accesses, so that a crew can do it; 0: it does not, or there is
+/* 1: the block builder `by` counts accesses, so that several ranks can; 0: it does not, or there is
  * none of this name. */
 int drps_index_counts(const char *by);
 

@@ -1,3 +1,4 @@
+/* Progress and interruption of all phases (drps_progress.h). */
 #include "index/drps_progress.h"
 
 int index_check_interrupt(const struct drps_index_options *options, struct drps_err *err)

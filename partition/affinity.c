@@ -1,3 +1,7 @@
+/*
+ * Counts of features on machines, and the scores of samples (affinity.h): one array
+ * by features, another of the machines that have each.
+ */
 #include "partition/affinity.h"
 
 #include <errno.h>

@@ -7,8 +7,8 @@
  * - prices: every machine has a price for its time. A unit goes where its cost at those prices is
  *   least; machines above the average then get dearer, the others cheaper: multiplicative weights,
  *   80 rounds at most. Units follow their touches as long as loads allow.
- * - dealing: heaviest unit first, each to the machine that it leaves lowest (LPT with marginal
- *   costs).
+ * - list scheduling: heaviest unit first, each to the machine that it leaves lowest (LPT with
+ * marginal costs).
  * - greedy: the paper's.
  *
  * All loads here are held_cost() on top of base_s: the cost of a unit for the machine that holds
@@ -203,7 +203,7 @@ static void move(struct work *w, uint32_t *owner, size_t u, uint32_t m)
     put(w, owner, u, m);
 }
 
-static void place_by_dealing(struct work *w, uint32_t *owner)
+static void place_by_list_scheduling(struct work *w, uint32_t *owner)
 {
     const struct drps_units *units = w->p->units;
     memcpy(w->load, w->p->base_s, units->machines * sizeof(*w->load));
@@ -262,7 +262,7 @@ static uint64_t rows_at_home(const struct drps_units *units, const uint32_t *own
     return sum;
 }
 
-enum { BY_PRICES, BY_DEALING, BY_GREEDY, WAYS };
+enum { BY_PRICES, BY_LIST_SCHEDULING, BY_GREEDY, WAYS };
 
 struct candidate {
     uint32_t *owner; /* own [U] */
@@ -293,7 +293,7 @@ int place_auto(const struct problem *p, uint32_t *owner)
         c[i].owner = drps_array_new(p->units->n, sizeof(*c[i].owner));
         if (!c[i].owner) rc = -ENOMEM;
         if (rc == 0 && i == BY_PRICES) place_by_prices(&w, c[i].owner);
-        if (rc == 0 && i == BY_DEALING) place_by_dealing(&w, c[i].owner);
+        if (rc == 0 && i == BY_LIST_SCHEDULING) place_by_list_scheduling(&w, c[i].owner);
         if (rc == 0 && i == BY_GREEDY) rc = place_greedy(p, c[i].owner);
         if (rc < 0) break;
         count(&w, c[i].owner);

@@ -49,7 +49,7 @@ struct drps_sample_set {
 
 struct drps_samples_options {
     /*
-     * hash   dealt at random
+     * hash   at random
      * range  as they come
      * dppa   Algorithm 1 of the compression and partition paper: the smallest part takes, of a
      *        random handful of samples, those that bring it the fewest new features
@@ -218,8 +218,8 @@ struct drps_rows_options {
      * range   contiguous runs of equal bytes
      * greedy  DRPS, Algorithms 2 and 3
      * dppa    Algorithm 2 of the compression and partition paper: the network only
-     * auto    prices, dealing by marginal cost, and `greedy`, each repaired; never a higher load
-     *         than `greedy`, unless greedy breaks the limit of bytes
+     * auto    prices, list scheduling by marginal cost, and `greedy`, each repaired; never a higher
+     * load than `greedy`, unless greedy breaks the limit of bytes
      */
     const char *algo;
     double bytes_slack; /* auto: a machine has at most (1 + slack) times the average bytes, or the

@@ -1,3 +1,4 @@
+/* Units by rising cost, for each machine (lists.h). */
 #include "partition/lists.h"
 
 #include <errno.h>

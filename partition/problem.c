@@ -1,3 +1,4 @@
+/* What the algorithms that place rows share (problem.h). */
 #include "partition/problem.h"
 
 uint32_t touch_count(const struct drps_units *units, size_t u, uint32_t machine)

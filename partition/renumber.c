@@ -1,4 +1,4 @@
-/* Placement as a renumbering: units sorted by (machine, cold, old place), by counting. */
+/* Placement as a renumbering: units sorted by (machine, cold, old ids), by counting. */
 #include "partition/drps_partition.h"
 
 #include <errno.h>
@@ -18,9 +18,9 @@ int drps_rows_renumber(const struct drps_units *units, const uint32_t *owner,
     for (size_t m = 0; m <= units->machines; m++)
         machine_first_out[m] = next[2 * m];
     for (size_t u = 0; u < units->n; u++) {
-        uint32_t *place = &next[2 * (size_t)owner[u] + !units->hot[u]];
-        new_first_out[u] = *place;
-        *place += units->first[u + 1] - units->first[u];
+        uint32_t *next_id = &next[2 * (size_t)owner[u] + !units->hot[u]];
+        new_first_out[u] = *next_id;
+        *next_id += units->first[u + 1] - units->first[u];
     }
     free(next);
     return 0;

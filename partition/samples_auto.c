@@ -138,7 +138,7 @@ int samples_auto(const struct drps_sample_set *set, const struct drps_samples_op
                  uint32_t *owner, struct drps_err *err)
 {
     struct state st;
-    uint64_t together = 0, dealt = 0;
+    uint64_t together = 0, random_rows = 0;
     int rc = state_init(&st, set, o);
     if (rc == 0) rc = cut_by_minhash(&st, owner);
     if (rc < 0)
@@ -152,8 +152,8 @@ int samples_auto(const struct drps_sample_set *set, const struct drps_samples_op
     uint32_t *random = drps_array_new(set->n, sizeof(*random));
     if (!random) return drps_err_set(err, -ENOMEM, "no memory to place %zu samples", set->n);
     rc = samples_hash(set, o, random, err);
-    if (rc == 0) rc = remote_rows(set, o, random, &dealt, err);
-    if (rc == 0 && together >= dealt)
+    if (rc == 0) rc = remote_rows(set, o, random, &random_rows, err);
+    if (rc == 0 && together >= random_rows)
         for (size_t s = 0; s < set->n; s++)
             owner[s] = random[s];
     free(random);

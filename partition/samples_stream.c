@@ -114,9 +114,9 @@ static void sum_bins(struct streaming *st)
 static int start_sample(void *ctx, const uint32_t *features, size_t n, struct drps_err *err)
 {
     struct streaming *st = ctx;
-    const uint64_t place = (*bin_of(st, features, n))++;
+    const uint64_t position = (*bin_of(st, features, n))++;
     const uint32_t machine =
-        (uint32_t)((__uint128_t)place * st->o->machines / st->training_samples);
+        (uint32_t)((__uint128_t)position * st->o->machines / st->training_samples);
     (void)err; /* cannot fail */
     affinity_add(&st->affinity, features, n, machine);
     put(st, n, machine);

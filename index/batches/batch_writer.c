@@ -1,3 +1,7 @@
+/*
+ * Gathered batches are encoded and written (batch_writer.h), by the caller or by a thread one
+ * batch behind.
+ */
 #include "index/batches/batch_writer.h"
 
 #include <errno.h>
@@ -12,7 +16,7 @@ struct batch_writer {
     struct drps_recwriter *data, *rows; /* borrowed */
     int has_bias;
 
-    struct bodies bodies;
+    struct batch_encoder encoder;
     uint64_t max_samples, max_rows, max_nnz;
 
     /* All above is the thread's while `busy`. */
@@ -59,7 +63,7 @@ static int write_empty(struct batch_writer *w, struct drps_err *err)
     drps_batch_encode(&batch, &body);
     int rc = drps_recwriter_add(w->data, body.pieces, body.n, err);
     const struct drps_piece rows = {list, drps_list_encode(NULL, 0, list)};
-    raise(&w->bodies.max_bytes, DRPS_BATCH_HEAD_BYTES);
+    raise(&w->encoder.max_bytes, DRPS_BATCH_HEAD_BYTES);
     return rc < 0 ? rc : drps_recwriter_add(w->rows, &rows, 1, err);
 }
 
@@ -78,7 +82,7 @@ static int write_batch(struct batch_writer *w, struct gathered *g, struct drps_e
         batch.per_sample = g->starts[1];
     else
         batch.starts = g->starts;
-    int rc = bodies_encode(&w->bodies, &batch, g->rows, w->has_bias, &out, err);
+    int rc = batch_encoder_encode(&w->encoder, &batch, g->rows, w->has_bias, &out, err);
     if (rc == 0) rc = drps_recwriter_add(w->data, out.body.pieces, out.body.n, err);
     if (rc == 0) rc = drps_recwriter_add(w->rows, &out.list, 1, err);
     if (rc < 0) return rc;
@@ -103,9 +107,9 @@ static int write_now(struct batch_writer *w, struct gathered *g, struct drps_err
 
 void batch_writer_shrink(struct batch_writer *w)
 {
-    const uint64_t max_bytes = w->bodies.max_bytes;
-    bodies_end(&w->bodies);
-    w->bodies.max_bytes = max_bytes;
+    const uint64_t max_bytes = w->encoder.max_bytes;
+    batch_encoder_end(&w->encoder);
+    w->encoder.max_bytes = max_bytes;
 }
 
 /* ---- The thread ---- */
@@ -185,7 +189,7 @@ void batch_writer_close(struct batch_writer *w)
     }
     pthread_mutex_destroy(&w->lock);
     pthread_cond_destroy(&w->changed);
-    bodies_end(&w->bodies);
+    batch_encoder_end(&w->encoder);
     free(w);
 }
 
@@ -194,5 +198,5 @@ void batch_writer_maxima(const struct batch_writer *w, struct drps_plan_info *in
     raise(&info->max_batch_samples, w->max_samples);
     raise(&info->max_batch_rows, w->max_rows);
     raise(&info->max_batch_nnz, w->max_nnz);
-    raise(&info->max_body_bytes, w->bodies.max_bytes);
+    raise(&info->max_body_bytes, w->encoder.max_bytes);
 }

@@ -1,3 +1,4 @@
+/* Samples are gathered into batches (drps_batcher.h), which are handed to a writer. */
 #include "index/batches/drps_batcher.h"
 
 #include <errno.h>
@@ -24,9 +25,9 @@ struct batcher {
 static uint64_t batch_bytes(const struct batcher *b, size_t n)
 {
     enum {
-        ENTRY = 4 + BODIES_ENTRY_BYTES,
-        VALUE = 4 + BODIES_VALUE_BYTES,
-        SAMPLE = 8 + BODIES_SAMPLE_BYTES
+        ENTRY = 4 + ENCODER_ENTRY_BYTES,
+        VALUE = 4 + ENCODER_VALUE_BYTES,
+        SAMPLE = 8 + ENCODER_SAMPLE_BYTES
     };
     const uint64_t entry = ENTRY + (b->batch.has_values ? VALUE : 0);
     return (b->batch.nnz + n) * entry + b->batch.n * SAMPLE;
@@ -127,7 +128,7 @@ static int hand(struct batcher *b, struct drps_err *err)
     return rc;
 }
 
-/* Arrays as large as this batch's would be in the way of the two that come after it. */
+/* Arrays as large as this batch's would leave no memory for the two batches after it. */
 static int write_alone(struct batcher *b, struct drps_err *err)
 {
     const int rc = batch_writer_write(b->writer, &b->batch, err);

@@ -2,7 +2,7 @@
  * Batches to be written: from the rows of their entries, in any order, to the list of these rows
  * and the body, packed where that is smaller. Shared inside index/.
  *
- * The entries are sorted by row, and dealt out to their samples again: so a sample's are in the
+ * The entries are sorted by row, and put back to their samples: so a sample's are in the
  * order of their rows. Order changes no sample, and makes the differences small that packing stores
  * (drps_pack16.h).
  */
@@ -16,7 +16,7 @@
 #include "index/plan/drps_batch.h"
 
 /* Zero it first. */
-struct bodies {
+struct batch_encoder {
     uint64_t *pairs,
         *aux;         /* own: [nnz] row << 32 | its sample, or its entry where these have values;
                          then, in aux, each sample's entries in order, and their values */
@@ -31,7 +31,7 @@ struct bodies {
 
 /* What it takes to encode a batch, at most, beside the batch itself: of an entry, and if it has a
  * value; of a sample. */
-enum { BODIES_ENTRY_BYTES = 28, BODIES_VALUE_BYTES = 4, BODIES_SAMPLE_BYTES = 5 };
+enum { ENCODER_ENTRY_BYTES = 28, ENCODER_VALUE_BYTES = 4, ENCODER_SAMPLE_BYTES = 5 };
 
 /* Of one batch: what is written. */
 struct encoded {
@@ -43,11 +43,11 @@ struct encoded {
 /*
  * The records of `b`, whose entries have rows [b->nnz], distinct within a sample, in place of b's
  * own indices and number of rows. `bias`: it has row 0, too, which no entry has. *out borrows from
- * w, until the next call, and from b.
+ * e, until the next call, and from b.
  */
 DRPS_MUST_CHECK
-int bodies_encode(struct bodies *w, const struct drps_batch *b, const uint32_t *rows, int bias,
-                  struct encoded *out, struct drps_err *err);
-void bodies_end(struct bodies *w);
+int batch_encoder_encode(struct batch_encoder *e, const struct drps_batch *b, const uint32_t *rows,
+                         int bias, struct encoded *out, struct drps_err *err);
+void batch_encoder_end(struct batch_encoder *e);
 
 #endif

@@ -1,3 +1,7 @@
+/*
+ * A batch is encoded (drps_encoder.h): its entries are sorted by row, which gives the row list,
+ * and put back to their samples with the rank of their row.
+ */
 #include "index/batches/drps_encoder.h"
 
 #include <errno.h>
@@ -8,14 +12,14 @@
 
 enum { NARROW_ROWS = 65536 };
 
-static int reserve(struct bodies *w, const struct drps_batch *b)
+static int reserve(struct batch_encoder *e, const struct drps_batch *b)
 {
-    return drps_array_reserve(&w->pairs, &w->pairs_cap, b->nnz, sizeof(*w->pairs)) ||
-           drps_array_reserve(&w->aux, &w->aux_cap, b->nnz, sizeof(*w->aux)) ||
-           drps_array_reserve(&w->sample, &w->sample_cap, b->values ? b->nnz : 0,
-                              sizeof(*w->sample)) ||
-           drps_array_reserve(&w->next, &w->next_cap, b->samples, sizeof(*w->next)) ||
-           drps_array_reserve(&w->packed, &w->packed_cap, drps_batch_pack_bound(b), 1);
+    return drps_array_reserve(&e->pairs, &e->pairs_cap, b->nnz, sizeof(*e->pairs)) ||
+           drps_array_reserve(&e->aux, &e->aux_cap, b->nnz, sizeof(*e->aux)) ||
+           drps_array_reserve(&e->sample, &e->sample_cap, b->values ? b->nnz : 0,
+                              sizeof(*e->sample)) ||
+           drps_array_reserve(&e->next, &e->next_cap, b->samples, sizeof(*e->next)) ||
+           drps_array_reserve(&e->packed, &e->packed_cap, drps_batch_pack_bound(b), 1);
 }
 
 /* ---- By row ---- */
@@ -55,32 +59,32 @@ static void count_digits(struct digits *d, const uint32_t *rows, size_t n)
 }
 
 /* The entries' pairs in the order of their last digit. */
-static void begin_pairs(struct bodies *w, const struct drps_batch *b, const uint32_t *rows,
+static void begin_pairs(struct batch_encoder *e, const struct drps_batch *b, const uint32_t *rows,
                         struct digits *d)
 {
-    uint64_t *restrict to = w->pairs;
+    uint64_t *restrict to = e->pairs;
     for (size_t s = 0; s < b->samples; s++) {
         const size_t end = drps_batch_start(b, s + 1);
         for (size_t j = drps_batch_start(b, s); j < end; j++) {
             to[d->next[0][digit(d, 0, rows[j])]++] = (uint64_t)rows[j] << 32 | (b->values ? j : s);
-            if (b->values) w->sample[j] = (uint32_t)s;
+            if (b->values) e->sample[j] = (uint32_t)s;
         }
     }
 }
 
-/* w->pairs, in the order of rows, and of samples where they have the same. */
-static void sort_pairs(struct bodies *w, const struct drps_batch *b, const uint32_t *rows)
+/* e->pairs, in the order of rows, and of samples where they have the same. */
+static void sort_pairs(struct batch_encoder *e, const struct drps_batch *b, const uint32_t *rows)
 {
     struct digits d;
     count_digits(&d, rows, b->nnz);
-    begin_pairs(w, b, rows, &d);
+    begin_pairs(e, b, rows, &d);
     for (unsigned k = 1; k < d.n; k++) {
-        const uint64_t *restrict from = w->pairs;
-        uint64_t *restrict to = w->aux;
+        const uint64_t *restrict from = e->pairs;
+        uint64_t *restrict to = e->aux;
         for (size_t i = 0; i < b->nnz; i++)
             to[d.next[k][digit(&d, k, from[i] >> 32)]++] = from[i];
-        w->aux = w->pairs; /* both have the same room: they are reserved together */
-        w->pairs = to;
+        e->aux = e->pairs; /* both have the same room: they are reserved together */
+        e->pairs = to;
     }
 }
 
@@ -93,10 +97,10 @@ static size_t count_rows(const uint64_t *pairs, size_t n)
     return rows;
 }
 
-static int reserve_list(struct bodies *w, size_t rows, struct drps_err *err)
+static int reserve_list(struct batch_encoder *e, size_t rows, struct drps_err *err)
 {
-    if (drps_array_reserve(&w->list, &w->list_cap, rows, sizeof(*w->list)) ||
-        drps_array_reserve(&w->listed, &w->listed_cap, drps_list_encode_bound(rows), 1))
+    if (drps_array_reserve(&e->list, &e->list_cap, rows, sizeof(*e->list)) ||
+        drps_array_reserve(&e->listed, &e->listed_cap, drps_list_encode_bound(rows), 1))
         return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu rows", rows);
     return 0;
 }
@@ -113,44 +117,44 @@ static inline void put(void *local, size_t at, uint32_t rank, int wide)
         memcpy((char *)local + 2 * at, &narrow, sizeof(narrow));
 }
 
-/* From the pairs to w->list and to w->aux, and `values` if there are any. The first row that an
- * entry has is w->list[first]. */
-static inline void deal(struct bodies *w, const struct drps_batch *b, uint32_t first, int wide,
-                        float *restrict values)
+/* From the pairs to e->list and to e->aux, and `values` if there are any. The first row that an
+ * entry has is e->list[first]. */
+static inline void regroup(struct batch_encoder *e, const struct drps_batch *b, uint32_t first,
+                           int wide, float *restrict values)
 {
-    const uint64_t *restrict pairs = w->pairs;
-    uint32_t *restrict next = w->next, *restrict list = w->list;
+    const uint64_t *restrict pairs = e->pairs;
+    uint32_t *restrict next = e->next, *restrict list = e->list;
     uint32_t rank = first - 1;
     uint64_t before = UINT64_MAX;
     for (size_t i = 0; i < b->nnz; i++) {
         const uint64_t row = pairs[i] >> 32;
         const uint32_t number = (uint32_t)pairs[i];
-        const size_t at = next[values ? w->sample[number] : number]++;
+        const size_t at = next[values ? e->sample[number] : number]++;
         rank += row != before; /* no branch: it could hardly be predicted */
         before = row;
         list[rank] = (uint32_t)row;
-        put(w->aux, at, rank, wide);
+        put(e->aux, at, rank, wide);
         if (values) values[at] = b->values[number];
     }
 }
 
-/* w->list and b's indices and values. */
-static void deal_to_samples(struct bodies *w, int bias, struct drps_batch *b)
+/* e->list and b's indices and values. */
+static void regroup_by_sample(struct batch_encoder *e, int bias, struct drps_batch *b)
 {
     const int wide = b->rows > NARROW_ROWS;
-    float *values = (float *)(void *)w->aux + b->nnz; /* behind the indices */
+    float *values = (float *)(void *)e->aux + b->nnz; /* behind the indices */
     for (size_t s = 0; s < b->samples; s++)
-        w->next[s] = (uint32_t)drps_batch_start(b, s);
-    if (bias) w->list[0] = 0;
+        e->next[s] = (uint32_t)drps_batch_start(b, s);
+    if (bias) e->list[0] = 0;
     if (b->values)
-        deal(w, b, bias != 0, wide, values);
+        regroup(e, b, bias != 0, wide, values);
     else if (wide)
-        deal(w, b, bias != 0, 1, NULL);
+        regroup(e, b, bias != 0, 1, NULL);
     else
-        deal(w, b, bias != 0, 0, NULL);
+        regroup(e, b, bias != 0, 0, NULL);
     if (b->values) b->values = values;
-    b->local32 = wide ? (const uint32_t *)(const void *)w->aux : NULL;
-    b->local16 = wide ? NULL : (const uint16_t *)(const void *)w->aux;
+    b->local32 = wide ? (const uint32_t *)(const void *)e->aux : NULL;
+    b->local16 = wide ? NULL : (const uint16_t *)(const void *)e->aux;
 }
 
 /* ---- Both ---- */
@@ -163,44 +167,45 @@ static uint64_t bytes_of(const struct drps_batch_pieces *p)
     return sum;
 }
 
-static void encode_body(struct bodies *w, const struct drps_batch *b, struct drps_batch_pieces *out)
+static void encode_body(struct batch_encoder *e, const struct drps_batch *b,
+                        struct drps_batch_pieces *out)
 {
     struct drps_batch_pieces packed;
     drps_batch_encode(b, out);
     const uint64_t bytes = bytes_of(out);
-    if (bytes > w->max_bytes) w->max_bytes = bytes;
+    if (bytes > e->max_bytes) e->max_bytes = bytes;
     if (!b->local16) return;
-    drps_batch_pack(b, w->packed, &packed);
+    drps_batch_pack(b, e->packed, &packed);
     if (bytes_of(&packed) >= bytes) return;
     *out = packed;
     out->pieces[0].data = out->head; /* its own copy */
 }
 
-int bodies_encode(struct bodies *w, const struct drps_batch *b, const uint32_t *rows, int bias,
-                  struct encoded *out, struct drps_err *err)
+int batch_encoder_encode(struct batch_encoder *e, const struct drps_batch *b, const uint32_t *rows,
+                         int bias, struct encoded *out, struct drps_err *err)
 {
-    struct drps_batch dealt = *b;
-    if (reserve(w, b))
+    struct drps_batch sorted = *b;
+    if (reserve(e, b))
         return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu entries", b->nnz);
-    sort_pairs(w, b, rows);
-    dealt.rows = out->rows = count_rows(w->pairs, b->nnz) + (bias != 0);
-    int rc = reserve_list(w, dealt.rows, err);
+    sort_pairs(e, b, rows);
+    sorted.rows = out->rows = count_rows(e->pairs, b->nnz) + (bias != 0);
+    int rc = reserve_list(e, sorted.rows, err);
     if (rc < 0) return rc;
-    deal_to_samples(w, bias, &dealt);
-    encode_body(w, &dealt, &out->body);
+    regroup_by_sample(e, bias, &sorted);
+    encode_body(e, &sorted, &out->body);
     out->list =
-        (struct drps_piece){w->listed, drps_list_encode_dense(w->list, dealt.rows, w->listed)};
+        (struct drps_piece){e->listed, drps_list_encode_dense(e->list, sorted.rows, e->listed)};
     return 0;
 }
 
-void bodies_end(struct bodies *w)
+void batch_encoder_end(struct batch_encoder *e)
 {
-    free(w->pairs);
-    free(w->aux);
-    free(w->sample);
-    free(w->next);
-    free(w->list);
-    free(w->listed);
-    free(w->packed);
-    *w = (struct bodies){0};
+    free(e->pairs);
+    free(e->aux);
+    free(e->sample);
+    free(e->next);
+    free(e->list);
+    free(e->listed);
+    free(e->packed);
+    *e = (struct batch_encoder){0};
 }

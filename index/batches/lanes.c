@@ -1,3 +1,4 @@
+/* Samples wait in a list for each lane until they make a batch (drps_lanes.h). */
 #include "index/batches/drps_lanes.h"
 
 #include <errno.h>

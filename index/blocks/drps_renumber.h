@@ -12,13 +12,13 @@
 #include "index/plan/drps_plan.h"
 
 /*
- * Copy data.rec, rows.rec and names.rec from `from` to `to`, row r becoming place[r] (a permutation
- * of the plan's rows). Samples keep their order, a sample's entries that of their rows, batches
- * their rows; only how rows are numbered changes. Memory: some MiB and five times the largest
- * batch; two threads share the batches where a second one takes at most 16 MiB more.
+ * Copy data.rec, rows.rec and names.rec from `from` to `to`, row r becoming new_id[r] (a
+ * permutation of the plan's rows). Samples keep their order, a sample's entries that of their rows,
+ * batches their rows; only how rows are numbered changes. Memory: some MiB and five times the
+ * largest batch; two threads share the batches where a second one takes at most 16 MiB more.
  */
 DRPS_MUST_CHECK
 int renumber(const struct drps_io *io, const char *from, const char *to,
-             const struct drps_plan_info *info, const uint32_t *place, struct drps_err *err);
+             const struct drps_plan_info *info, const uint32_t *new_id, struct drps_err *err);
 
 #endif

@@ -1,3 +1,8 @@
+/*
+ * Batches, row lists and names are written once more with new numbers of rows (drps_renumber.h):
+ * several threads renumber batches and write them in turn, and one renumbers the names beside
+ * them.
+ */
 #include "index/blocks/drps_renumber.h"
 
 #include <errno.h>
@@ -24,7 +29,7 @@ enum {
 struct renumbering {
     const struct drps_io *io; /* borrowed, like the next three */
     const char *from;
-    const uint32_t *place;
+    const uint32_t *new_id;
     uint32_t rows;
     uint64_t steps;
     int has_bias;       /* row 0, which keeps its number, is in every batch, and no entry's */
@@ -42,7 +47,7 @@ struct worker {
     uint64_t first;               /* its steps: this one and every m->workers-th */
     struct steps *lists, *bodies; /* own: of the old numbers */
     struct encoded out;           /* of the batch in hand */
-    struct bodies bodies_out;     /* which has its memory */
+    struct batch_encoder encoder; /* which has its memory */
     uint32_t *rows;               /* [nnz] new numbers of its entries */
     size_t rows_cap;
     void *plain; /* [plain_bytes] a body */
@@ -54,12 +59,13 @@ struct worker {
 static int renumber_body(struct worker *w, const uint32_t *old, const struct drps_batch *b,
                          struct drps_err *err)
 {
-    const uint32_t *place = w->m->place;
+    const uint32_t *new_id = w->m->new_id;
     if (drps_array_reserve(&w->rows, &w->rows_cap, b->nnz, sizeof(*w->rows)))
         return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu entries", b->nnz);
     for (size_t j = 0; j < b->nnz; j++)
-        w->rows[j] = place[old[b->local32 ? b->local32[j] : b->local16[j]]];
-    return bodies_encode(&w->bodies_out, b, w->rows, w->m->has_bias && b->samples, &w->out, err);
+        w->rows[j] = new_id[old[b->local32 ? b->local32[j] : b->local16[j]]];
+    return batch_encoder_encode(&w->encoder, b, w->rows, w->m->has_bias && b->samples, &w->out,
+                                err);
 }
 
 static int renumber_batch(struct worker *w, uint64_t s, struct drps_err *err)
@@ -116,7 +122,7 @@ static void worker_free(struct worker *w)
     steps_close(w->bodies);
     free(w->rows);
     free(w->plain);
-    bodies_end(&w->bodies_out);
+    batch_encoder_end(&w->encoder);
 }
 
 static void *renumber_steps(void *arg)
@@ -164,7 +170,7 @@ static int share_steps(struct renumbering *m, int shared, struct drps_err *err)
 /* By the memory for the largest batch, see drps_renumber.h. */
 static int is_shared(const struct drps_plan_info *info)
 {
-    const uint64_t entry = sizeof(uint32_t) + BODIES_ENTRY_BYTES + BODIES_VALUE_BYTES;
+    const uint64_t entry = sizeof(uint32_t) + ENCODER_ENTRY_BYTES + ENCODER_VALUE_BYTES;
     const uint64_t bytes = info->max_batch_nnz * entry + info->max_batch_rows * sizeof(uint32_t) +
                            2 * info->max_body_bytes;
     return info->max_batch_nnz >= SHARED_NNZ && bytes <= SHARED_BYTES;
@@ -192,12 +198,12 @@ static int renumber_batches(struct renumbering *m, const char *to, int shared, s
     return rc;
 }
 
-/* Names and batches share nothing but `place`: each has a thread. */
+/* Names and batches share nothing but `new_id`: each has a thread. */
 struct naming {
     const struct drps_io *io; /* borrowed, like all others */
     const char *from, *to;
     int strings;
-    const uint32_t *place;
+    const uint32_t *new_id;
     uint32_t rows;
     struct names_writer *out;
     int rc;
@@ -211,7 +217,7 @@ static int renumber_name(void *ctx, uint64_t key, uint32_t row, unsigned field, 
     if (row >= n->rows)
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "names.rec names row %" PRIu32 " of %" PRIu32 " rows", row, n->rows);
-    return names_writer_add(n->out, key, n->place[row], field, text, bytes, err);
+    return names_writer_add(n->out, key, n->new_id[row], field, text, bytes, err);
 }
 
 static void *renumber_names(void *arg)
@@ -228,11 +234,11 @@ static void *renumber_names(void *arg)
 }
 
 int renumber(const struct drps_io *io, const char *from, const char *to,
-             const struct drps_plan_info *info, const uint32_t *place, struct drps_err *err)
+             const struct drps_plan_info *info, const uint32_t *new_id, struct drps_err *err)
 {
     struct renumbering m = {.io = io,
                             .from = from,
-                            .place = place,
+                            .new_id = new_id,
                             .rows = (uint32_t)info->rows,
                             .steps = info->batches + info->eval_batches,
                             .has_bias = drps_plan_has_bias(info),
@@ -241,7 +247,7 @@ int renumber(const struct drps_io *io, const char *from, const char *to,
                        .from = from,
                        .to = to,
                        .strings = info->string_names,
-                       .place = place,
+                       .new_id = new_id,
                        .rows = m.rows,
                        .err = DRPS_ERR_INIT};
     pthread_t thread;

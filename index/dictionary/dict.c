@@ -1,3 +1,7 @@
+/*
+ * Names to provisional ids, with counts, in the table of one generation (drps_dict.h), and the
+ * maps from these to placed ids.
+ */
 #include "index/dictionary/dict_internal.h"
 
 #include <errno.h>
@@ -13,19 +17,19 @@
 static int make_room(struct dict *d, size_t n, size_t text, struct drps_err *err)
 {
     int ended = 0;
-    struct keys *k = &d->keys;
+    struct key_table *k = &d->keys;
     while (k->n + n > k->room || (d->arena_max && d->arena_n + text > d->arena_max && k->n)) {
         int rc = 0;
         const int full = k->n && d->arena_max && d->arena_n + text > d->arena_max;
         if (k->room < k->max && !full) {
-            if (keys_grow(k) < 0)
+            if (key_table_grow(k) < 0)
                 rc = drps_err_set(err, -ENOMEM, "no memory for a dictionary of %zu names",
                                   2 * k->room);
         } else if (k->n) {
             rc = dict_end_generation(d, err);
             ended = 1;
-        } else if (keys_raise(k, 2 * k->max) < 0) { /* one sample with more names than the table
-                                                       holds: it is what it is */
+        } else if (key_table_raise(k, 2 * k->max) < 0) { /* one sample with more names than the
+                                                       table holds: it is what it is */
             rc = drps_err_set(err, -ENOMEM, "no memory for a dictionary of %zu names", 2 * k->max);
         }
         if (rc < 0) return rc;
@@ -66,11 +70,11 @@ static int keep_names(struct dict *d, const struct drps_name *names, size_t n, s
 }
 
 /* A training sample at `time` has the keys of these numbers. */
-static void count_uses(struct keys_entry *entries, const uint32_t *numbers, size_t n, uint32_t time)
+static void count_uses(struct key_entry *entries, const uint32_t *numbers, size_t n, uint32_t time)
 {
     const uint16_t bit = (uint16_t)(1u << time / (DICT_TIMES / DICT_SEGMENTS));
     for (size_t j = 0; j < n; j++) {
-        struct keys_entry *e = &entries[numbers[j]];
+        struct key_entry *e = &entries[numbers[j]];
         e->mask |= bit;
         e->first = time < e->first ? (uint16_t)time : e->first;
         e->count += e->count != UINT32_MAX;
@@ -88,7 +92,7 @@ static size_t text_bytes(const struct drps_name *names, size_t n)
 int dict_add(struct dict *d, const struct drps_samples *s, size_t first, size_t last, uint32_t time,
              uint32_t *ids_out, struct drps_err *err)
 {
-    struct keys *k = &d->keys;
+    struct key_table *k = &d->keys;
     const size_t n = last - first;
     const size_t text = d->options.strings ? text_bytes(s->names + first, n) : 0;
     int ended = 0;
@@ -101,7 +105,7 @@ int dict_add(struct dict *d, const struct drps_samples *s, size_t first, size_t 
         if (ended < 0) return ended;
     }
     const size_t known = k->n;
-    keys_add(k, s->keys, first, last, s->starts[s->n], ids_out);
+    key_table_add(k, s->keys, first, last, s->starts[s->n], ids_out);
     if (d->options.strings) {
         int rc = keep_names(d, s->names + first, n, known, ids_out, err);
         if (rc < 0) return rc;

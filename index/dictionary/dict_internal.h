@@ -11,7 +11,7 @@
 #define DRPS_INDEX_DICTIONARY_DICT_INTERNAL_H
 
 #include "index/dictionary/drps_dict.h"
-#include "index/dictionary/keys.h"
+#include "index/dictionary/key_table.h"
 
 /* A name's string in the arena: u16 field | u32 bytes | text. */
 enum { DICT_NAME_HEAD = 6 };
@@ -27,7 +27,7 @@ struct dict {
     char *dir;
     struct dict_options options;
 
-    struct keys keys;          /* of this generation; ids are numbers + base */
+    struct key_table keys;     /* of this generation; ids are numbers + base */
     struct dict_keyed *sorted; /* [keys.n] own: at the end of a generation */
 
     char *arena; /* strings of this generation, in order of id */

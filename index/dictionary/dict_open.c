@@ -39,14 +39,15 @@ int dict_open(const struct drps_io *io, const char *dir, const struct dict_optio
     /* While keys are sorted there are two arrays of them; before, the table's lines take less, the
      * old ones that are left when it grows and the array of small ones included. Strings take as
      * much again. */
-    const uint64_t key_bytes = sizeof(struct keys_entry) + 2 * sizeof(struct dict_keyed) +
+    const uint64_t key_bytes = sizeof(struct key_entry) + 2 * sizeof(struct dict_keyed) +
                                (options->strings ? sizeof(*d->keys.checks) : 0);
     const uint64_t table_bytes = options->memory_bytes / (options->strings ? 3 : 1);
     d->arena_max = options->strings ? (size_t)(options->memory_bytes / 3) : 0;
     const size_t max = (size_t)(table_bytes / key_bytes);
-    int rc = d->dir && keys_init(&d->keys, max, small_keys(options, max), options->strings) == 0
-                 ? dict_push_base(d, 0, err)
-                 : drps_err_set(err, -ENOMEM, "no memory for the dictionary");
+    int rc =
+        d->dir && key_table_init(&d->keys, max, small_keys(options, max), options->strings) == 0
+            ? dict_push_base(d, 0, err)
+            : drps_err_set(err, -ENOMEM, "no memory for the dictionary");
     if (rc < 0) {
         dict_close(d);
         return rc;
@@ -64,7 +65,7 @@ void dict_free_sorted(struct dict *d)
 void dict_free_table(struct dict *d)
 {
     dict_free_sorted(d);
-    keys_destroy(&d->keys);
+    key_table_destroy(&d->keys);
     free(d->arena);
     free(d->name_at);
     d->arena = NULL;

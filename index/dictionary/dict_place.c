@@ -1,6 +1,6 @@
 /*
- * Placed ids. With several generations the runs are merged twice: once for the places of keys, once
- * beside the placed ids that follow from them. A single generation is placed from its table.
+ * Placed ids. With several generations the runs are merged twice: once for the order of the rows,
+ * once beside the placed ids that follow from them. A single generation is placed from its table.
  */
 #include "index/dictionary/dict_runs.h"
 
@@ -29,7 +29,7 @@ enum { AHEAD = 40 };
  * segments, equal patterns together, by first use, by falling count. Ties by key. So a page of rows
  * is in use in few stretches of the epoch, and rows of one batch alone lie together.
  */
-static uint64_t place_key(unsigned table, uint32_t mask, uint32_t first, uint32_t count)
+static uint64_t order_key(unsigned table, uint32_t mask, uint32_t first, uint32_t count)
 {
     enum { COUNT_BITS = 24 };
     const unsigned cold = DICT_SEGMENTS - (unsigned)__builtin_popcount(mask);
@@ -39,11 +39,11 @@ static uint64_t place_key(unsigned table, uint32_t mask, uint32_t first, uint32_
     return (uint64_t)table << 62 | (uint64_t)cold << 56 | (uint64_t)middle << COUNT_BITS | rank;
 }
 
-static uint64_t place_of(const struct dict *d, unsigned table, uint64_t key, uint32_t mask,
-                         uint32_t first, uint32_t count)
+static uint64_t order_key_of(const struct dict *d, unsigned table, uint64_t key, uint32_t mask,
+                             uint32_t first, uint32_t count)
 {
-    if (d->options.by_hash) return (uint64_t)table << 62 | grid_place(d->options.order_seed, key);
-    return place_key(table, mask, first, count);
+    if (d->options.by_hash) return (uint64_t)table << 62 | grid_hash(d->options.order_seed, key);
+    return order_key(table, mask, first, count);
 }
 
 static unsigned table_of(const struct dict *d, unsigned field)
@@ -61,12 +61,12 @@ static int too_many_rows(struct drps_err *err)
 
 struct placing {
     struct dict *d;
-    struct extsort *by_place; /* place key -> number of the key in key order */
+    struct extsort *by_order; /* order key -> number of the key in key order */
     struct scatter by_key;    /* number of the key -> placed id */
     struct scatter by_id;     /* provisional id -> placed id */
 };
 
-static int collect_places(struct placing *p, uint64_t rows_out[2], struct drps_err *err)
+static int collect_order(struct placing *p, uint64_t rows_out[2], struct drps_err *err)
 {
     struct dict_merge m = {0};
     struct dict_merged at = {.ids = drps_array_new(dict_generations(p->d) + 1, sizeof(uint32_t))};
@@ -78,11 +78,11 @@ static int collect_places(struct placing *p, uint64_t rows_out[2], struct drps_e
         if (at.count) {
             /* Ties by key: keys come in their order, which the sort keeps. */
             const unsigned table = table_of(p->d, at.field);
-            struct sort_record r = {.hi =
-                                        place_of(p->d, table, at.key, at.mask, at.first, at.count),
-                                    .a = (uint32_t)number};
+            struct sort_record r = {
+                .hi = order_key_of(p->d, table, at.key, at.mask, at.first, at.count),
+                .a = (uint32_t)number};
             rows_out[table]++;
-            rc = extsort_add(p->by_place, &r, err);
+            rc = extsort_add(p->by_order, &r, err);
         } else {
             rc = 0;
         }
@@ -94,12 +94,12 @@ static int collect_places(struct placing *p, uint64_t rows_out[2], struct drps_e
     return rc;
 }
 
-static int number_places(struct placing *p, uint32_t first_row, struct drps_err *err)
+static int number_rows(struct placing *p, uint32_t first_row, struct drps_err *err)
 {
     const struct sort_record *r;
     uint64_t placed = first_row;
-    int rc = extsort_finish(p->by_place, err);
-    while (rc == 0 && (rc = extsort_next(p->by_place, &r, err)) > 0) {
+    int rc = extsort_finish(p->by_order, err);
+    while (rc == 0 && (rc = extsort_next(p->by_order, &r, err)) > 0) {
         if (placed >= DRPS_NO_ROW) return too_many_rows(err);
         rc = scatter_put(&p->by_key, r->a, (uint32_t)placed++, err);
     }
@@ -167,13 +167,13 @@ static int place_runs(struct dict *d, const char *plan_dir, uint32_t first_row,
     struct placing p = {.d = d};
     uint64_t share = d->options.memory_bytes / 3;
 
-    int rc = extsort_open(d->io, d->dir, "place", share, &p.by_place, err);
+    int rc = extsort_open(d->io, d->dir, "place", share, &p.by_order, err);
     if (rc == 0)
         rc = scatter_open(d->io, d->dir, "key", dict_base(d, dict_generations(d)), share, &p.by_key,
                           err);
-    if (rc == 0) rc = collect_places(&p, rows_out, err);
-    if (rc == 0) rc = number_places(&p, first_row, err);
-    extsort_close(p.by_place);
+    if (rc == 0) rc = collect_order(&p, rows_out, err);
+    if (rc == 0) rc = number_rows(&p, first_row, err);
+    extsort_close(p.by_order);
     if (rc == 0)
         rc = scatter_open(d->io, d->dir, "id", dict_base(d, dict_generations(d)), share, &p.by_id,
                           err);
@@ -197,20 +197,20 @@ static struct drps_name name_in_arena(const struct dict *d, uint32_t number)
         .field = field, .bytes = drps_get_u32(name + 2), .text = name + DICT_NAME_HEAD};
 }
 
-/* The places of all keys that training touches, as keys, in the order of keys; returns how many. */
-static size_t list_places(const struct dict *d, struct dict_keyed *places, uint64_t rows_out[2])
+/* List the order keys of all names that training touches, by name; returns how many. */
+static size_t list_order(const struct dict *d, struct dict_keyed *order, uint64_t rows_out[2])
 {
     const size_t n = d->keys.n;
     size_t listed = 0;
     for (size_t i = 0; i < n; i++) {
         if (i + AHEAD < n) __builtin_prefetch(&d->keys.entries[d->sorted[i + AHEAD].number]);
         const uint32_t number = d->sorted[i].number;
-        const struct keys_entry *e = &d->keys.entries[number];
+        const struct key_entry *e = &d->keys.entries[number];
         if (!e->count) continue;
         const unsigned table =
             d->options.table_by_field ? table_of(d, name_in_arena(d, number).field) : 0;
-        places[listed++] =
-            (struct dict_keyed){place_of(d, table, e->key, e->mask, e->first, e->count), number};
+        order[listed++] = (struct dict_keyed){
+            order_key_of(d, table, e->key, e->mask, e->first, e->count), number};
         rows_out[table]++;
     }
     return listed;
@@ -219,22 +219,22 @@ static size_t list_places(const struct dict *d, struct dict_keyed *places, uint6
 static int map_table(struct dict *d, uint32_t first_row, uint64_t rows_out[2], struct drps_err *err)
 {
     const size_t n = d->keys.n;
-    struct dict_keyed *places = drps_pages_new(n * sizeof(*places));
+    struct dict_keyed *order = drps_pages_new(n * sizeof(*order));
     struct dict_keyed *aux = drps_pages_new(n * sizeof(*aux));
     int rc = 0;
     d->placed = drps_pages_new(n * sizeof(*d->placed));
     d->placed_n = n;
-    if (places && aux && d->placed) {
-        const size_t rows = list_places(d, places, rows_out);
+    if (order && aux && d->placed) {
+        const size_t rows = list_order(d, order, rows_out);
         if (rows > DRPS_NO_ROW - first_row) rc = too_many_rows(err);
-        dict_sort_keys(places, aux, rows);               /* ties stay in the order of keys */
+        dict_sort_keys(order, aux, rows);                /* ties stay in the order of keys */
         memset(d->placed, 0xff, n * sizeof(*d->placed)); /* DRPS_NO_ROW */
         for (size_t i = 0; i < rows; i++)
-            d->placed[places[i].number] = first_row + (uint32_t)i;
+            d->placed[order[i].number] = first_row + (uint32_t)i;
     } else {
         rc = drps_err_set(err, -ENOMEM, "no memory for placing");
     }
-    drps_pages_free(places, n * sizeof(*places));
+    drps_pages_free(order, n * sizeof(*order));
     drps_pages_free(aux, n * sizeof(*aux));
     return rc;
 }

@@ -1,3 +1,7 @@
+/*
+ * Generations of the dictionary as sorted runs on disk: each is written when the table is full,
+ * and all are merged at the end.
+ */
 #include "index/dictionary/dict_runs.h"
 
 #include <errno.h>
@@ -25,7 +29,7 @@ struct entry {
 
 static struct entry entry_of(const struct dict *d, const struct dict_keyed *k, uint32_t base)
 {
-    const struct keys_entry *e = &d->keys.entries[k->number];
+    const struct key_entry *e = &d->keys.entries[k->number];
     return (struct entry){.key = e->key,
                           .mask = e->mask,
                           .first = e->first,
@@ -92,7 +96,7 @@ int dict_end_generation(struct dict *d, struct drps_err *err)
     if (rc < 0) return rc;
     dict_free_sorted(d);
     d->arena_n = 0;
-    if (keys_reopen(&d->keys) < 0)
+    if (key_table_reopen(&d->keys) < 0)
         return drps_err_set(err, -ENOMEM, "no memory for the dictionary");
     return dict_push_base(d, end, err);
 }

@@ -44,8 +44,8 @@ int dict_sort_table(struct dict *d, struct drps_err *err)
 {
     const size_t n = d->keys.n;
     const int small = d->keys.small_used == n;
-    keys_close_lines(&d->keys);
-    if (!small) keys_close(&d->keys);
+    key_table_close_lines(&d->keys);
+    if (!small) key_table_close(&d->keys);
     struct dict_keyed *aux = small ? NULL : drps_pages_new(n * sizeof(*aux));
     d->sorted = drps_pages_new(n * sizeof(*d->sorted));
     if ((!aux && !small) || !d->sorted) {
@@ -54,7 +54,7 @@ int dict_sort_table(struct dict *d, struct drps_err *err)
     }
     if (small) {
         list_small(d);
-        keys_close(&d->keys);
+        key_table_close(&d->keys);
         return 0;
     }
     for (size_t i = 0; i < n; i++)

@@ -30,7 +30,7 @@ struct dict_options {
     int table_by_field; /* lmf: field 0 goes to the first table, field 1 to the second; else one
                            table */
     uint64_t hash_seed; /* only for the text of a collision error */
-    int by_hash; /* order of a table's rows: by grid_place(order_seed, key), not by pattern */
+    int by_hash;        /* order of a table's rows: by grid_hash(order_seed, key), not by pattern */
     uint64_t order_seed;
 };
 

@@ -1,3 +1,7 @@
+/*
+ * Numbers that come in any order and are taken in turn (scatter.h): in an array, or through the
+ * external sort.
+ */
 #include "index/dictionary/scatter.h"
 
 #include <errno.h>

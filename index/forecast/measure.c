@@ -26,7 +26,7 @@
 enum {
     USES_MOST = 2 << 20,  /* of rows in an epoch, that are followed */
     ROWS_LEAST = 1 << 16, /* that are followed whatever the memory */
-    STAYING_WAY = 2,      /* a row that both neighbours of a window touch is in it, too: it stays */
+    STAYING_DISTANCE = 2, /* a row that both neighbours of a window touch is in it, too: it stays */
 };
 
 /* The epoch between two borders of windows, of whatever size. */
@@ -39,7 +39,7 @@ struct measuring {
     const struct drps_window_options *options;
     size_t n; /* sizes */
     struct cut cut[DRPS_WINDOW_MEASURE_MOST];
-    struct drps_hold_limit reach[DRPS_WINDOW_MEASURE_MOST];
+    struct drps_hold_limit limit[DRPS_WINDOW_MEASURE_MOST];
 
     struct segment *segments; /* own: [segments_n] */
     size_t segments_n;
@@ -123,7 +123,7 @@ static int counting_init(struct measuring *m, const struct cut_extent *x, struct
     int rc = m->first && m->last ? 0 : -ENOMEM;
     for (size_t i = 0; i < m->n && rc == 0; i++)
         if (m->cut[i].n)
-            rc = drps_hold_limit_init(&m->reach[i], (uint32_t)m->cut[i].n,
+            rc = drps_hold_limit_init(&m->limit[i], (uint32_t)m->cut[i].n,
                                       o->memory_bytes / 2 / m->n);
     if (rc < 0) return drps_err_set(err, rc, "no memory to count the uses of rows");
     memset(m->first, 0xff, m->followed * sizeof(*m->first)); /* NONE */
@@ -132,14 +132,14 @@ static int counting_init(struct measuring *m, const struct cut_extent *x, struct
 }
 
 /* A row is used in segment `from`, and next in `to`: in the next epoch, if `wraps`. */
-static void count_way(const struct measuring *m, const struct segment *from,
-                      const struct segment *to, int wraps)
+static void count_use_distance(const struct measuring *m, const struct segment *from,
+                               const struct segment *to, int wraps)
 {
     for (size_t i = 0; i < m->n; i++) {
         const uint32_t more = wraps ? (uint32_t)m->cut[i].n : 0;
-        const uint32_t way = to->window[i] + more - from->window[i];
-        if (way > STAYING_WAY && m->cut[i].n)
-            ++*drps_hold_limit_count(&m->reach[i], from->window[i], way);
+        const uint32_t distance = to->window[i] + more - from->window[i];
+        if (distance > STAYING_DISTANCE && m->cut[i].n)
+            ++*drps_hold_limit_count(&m->limit[i], from->window[i], distance);
     }
 }
 
@@ -155,7 +155,7 @@ static void count_step(struct measuring *m, uint32_t segment, const uint32_t *ro
         if (last == NONE)
             m->first[row] = segment;
         else
-            count_way(m, &m->segments[last], &m->segments[segment], 0);
+            count_use_distance(m, &m->segments[last], &m->segments[segment], 0);
     }
 }
 
@@ -172,32 +172,32 @@ static int count_epoch(struct measuring *m, struct steps *lists, struct drps_err
     }
     for (size_t row = 0; row < m->followed && rc == 0; row++)
         if (m->last[row] != NONE)
-            count_way(m, &m->segments[m->last[row]], &m->segments[m->first[row]], 1);
+            count_use_distance(m, &m->segments[m->last[row]], &m->segments[m->first[row]], 1);
     return rc;
 }
 
 /* ---- Results ---- */
 
-static void scale_counts(const struct measuring *m, struct drps_hold_limit *reach)
+static void scale_counts(const struct measuring *m, struct drps_hold_limit *limit)
 {
-    const size_t n = (size_t)reach->windows * (reach->most + 1);
+    const size_t n = (size_t)limit->windows * (limit->most + 1);
     for (size_t i = 0; i < n; i++)
-        reach->counts[i] <<= m->shift;
+        limit->counts[i] <<= m->shift;
 }
 
 static int hold(struct measuring *m, size_t i, struct drps_window_measure *out,
                 struct drps_err *err)
 {
     const struct cut *cut = &m->cut[i];
-    struct drps_hold_limit *reach = &m->reach[i];
+    struct drps_hold_limit *limit = &m->limit[i];
     const uint64_t frames =
         drps_relay_frames(&out->share, cut->result.working_set_rows, m->options->rows);
     uint32_t *longest = drps_array_new(cut->n, sizeof(*longest));
     if (!longest) return drps_err_set(err, -ENOMEM, "no memory for %zu windows", cut->n);
-    scale_counts(m, reach);
+    scale_counts(m, limit);
     for (size_t w = 0; w < cut->n; w++)
-        reach->room[w] = frames > cut->pairs[w] ? frames - cut->pairs[w] : 0;
-    const uint64_t held = drps_hold_limit_hold(reach, longest);
+        limit->room[w] = frames > cut->pairs[w] ? frames - cut->pairs[w] : 0;
+    const uint64_t held = drps_hold_limit_hold(limit, longest);
     out->cut = cut->result;
     out->rows_sent = cut->result.rows_moved > held ? cut->result.rows_moved - held : 0;
     free(longest);
@@ -248,7 +248,7 @@ int drps_windows_measure(const struct drps_io *io, const char *dir,
     if (rc == 0) rc = measure(&m, lists, frames, out, err);
     for (size_t i = 0; i < n && n <= DRPS_WINDOW_MEASURE_MOST; i++) {
         cut_free(&m.cut[i]);
-        drps_hold_limit_destroy(&m.reach[i]);
+        drps_hold_limit_destroy(&m.limit[i]);
     }
     free(m.segments);
     drps_pages_free(m.first, m.followed * sizeof(*m.first));

@@ -1,3 +1,8 @@
+/*
+ * Several block pools in one pass over the uses (pools.h): queues of blocks by their next use, a
+ * stack for each step and class of sizes, whose tops and sets of steps lie side by side for all
+ * pools.
+ */
 #include "index/forecast/pools.h"
 
 #include <errno.h>
@@ -6,25 +11,23 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
+#include "base/drps_bit_tree.h"
 #include "storage/pib/drps_evict.h"
+#include "storage/pib/drps_pool.h"
 
 #define NONE UINT32_MAX
 
-enum { LEVELS = 6, CLASSES = 32 };
+enum { CLASSES = 32 };
 
-/* One number for each pool: a block, or a word of a map. */
+/* One block for each pool. */
 struct of_blocks {
     uint32_t of[POOLS_MOST];
-};
-struct of_words {
-    uint64_t of[POOLS_MOST];
 };
 
 /* Of the blocks of one class of sizes (storage/pib/drps_evict.h). */
 struct queues {
-    struct of_blocks *top;        /* own: [ring] by step; NULL: there are no such blocks */
-    struct of_words *map[LEVELS]; /* own: bit s of level 0: step s has blocks; of level l: word s
-                                     of l - 1 has bits */
+    struct of_blocks *top;       /* own: [ring] by step; NULL: there are no such blocks */
+    struct drps_bit_tree filled; /* for each pool, steps that have blocks */
 };
 
 struct block {
@@ -34,7 +37,7 @@ struct block {
 };
 _Static_assert(POOLS_MOST <= 8, "pools are bits of a byte");
 
-struct pool {
+struct simulated_pool {
     size_t frames, units; /* that are free */
     size_t missing_frames, missing_units;
     struct pools_count count;
@@ -45,10 +48,9 @@ struct pools {
     size_t blocks, row_bytes;
     unsigned unit_shift;
     uint64_t ring; /* a power of two, above `steps` */
-    int levels;
     size_t n;
     uint8_t all; /* the bits of all pools */
-    struct pool pool[POOLS_MOST];
+    struct simulated_pool pool[POOLS_MOST];
     struct queues queues[CLASSES];
     struct block *block;     /* own: [blocks] */
     struct of_blocks *below; /* own: [blocks] in its queue */
@@ -61,23 +63,13 @@ static unsigned shift_of(uint32_t unit_rows)
     return (unsigned)__builtin_ctz(unit_rows);
 }
 
-static uint32_t units_of(const uint32_t *block_first, unsigned shift, size_t block)
-{
-    const uint64_t rows = block_first[block + 1] - block_first[block];
-    return (uint32_t)((rows + (1u << shift) - 1) >> shift);
-}
-
-static unsigned class_of(uint32_t units)
-{
-    return 31u - (unsigned)__builtin_clz(units);
-}
-
 /* A bit for each class that has blocks. */
 static uint32_t classes_of(const struct pools_config *c)
 {
     uint32_t classes = 0;
     for (size_t b = 0; b < c->blocks; b++)
-        classes |= 1u << class_of(units_of(c->block_first, shift_of(c->unit_rows), b));
+        classes |=
+            1u << drps_evict_class(drps_pool_units(c->block_first, shift_of(c->unit_rows), b));
     return classes;
 }
 
@@ -92,25 +84,18 @@ static uint64_t ring_of(uint64_t steps)
 uint64_t pools_bytes(const struct pools_config *c)
 {
     const uint64_t ring = ring_of(c->steps);
-    const uint64_t queue =
-        ring * sizeof(struct of_blocks) + (ring / 50 + LEVELS) * sizeof(struct of_words);
+    const uint64_t queue = ring * sizeof(struct of_blocks) +
+                           (ring / 50 + DRPS_BIT_TREE_LEVELS) * POOLS_MOST * sizeof(uint64_t);
     return c->blocks * (sizeof(struct block) + sizeof(struct of_blocks)) +
            queue * (unsigned)__builtin_popcount(classes_of(c));
 }
 
-static int queues_open(struct queues *q, uint64_t ring, int *levels_out)
+static int queues_open(struct queues *q, uint64_t ring)
 {
     q->top = drps_array_new(ring, sizeof(*q->top));
     if (!q->top) return -ENOMEM;
     memset(q->top, 0xff, ring * sizeof(*q->top)); /* all NONE */
-    int levels = 0;
-    for (uint64_t bits = ring;; bits = (bits + 63) / 64) {
-        q->map[levels] = calloc((bits + 63) / 64, sizeof(*q->map[levels]));
-        if (!q->map[levels++]) return -ENOMEM;
-        if (bits <= 64) break;
-    }
-    *levels_out = levels; /* LEVELS are enough for 2^32 steps */
-    return 0;
+    return drps_bit_tree_init(&q->filled, POOLS_MOST, ring);
 }
 
 static int open_all(struct pools *p, const struct pools_config *c)
@@ -120,9 +105,10 @@ static int open_all(struct pools *p, const struct pools_config *c)
     p->below = drps_array_new(p->blocks, sizeof(*p->below));
     if (!p->block || !p->below) return -ENOMEM;
     for (size_t b = 0; b < p->blocks; b++)
-        p->block[b].class = (uint8_t)class_of(units_of(p->block_first, p->unit_shift, b));
+        p->block[b].class =
+            (uint8_t)drps_evict_class(drps_pool_units(p->block_first, p->unit_shift, b));
     for (unsigned k = 0; k < CLASSES; k++)
-        if (classes >> k & 1 && queues_open(&p->queues[k], p->ring, &p->levels) < 0) return -ENOMEM;
+        if (classes >> k & 1 && queues_open(&p->queues[k], p->ring) < 0) return -ENOMEM;
     return 0;
 }
 
@@ -139,7 +125,7 @@ int pools_open(const struct pools_config *c, const struct drps_pool_shape *shape
     p->n = n;
     p->all = (uint8_t)((1u << n) - 1);
     for (size_t i = 0; i < n; i++)
-        p->pool[i] = (struct pool){.frames = shapes[i].frames, .units = shapes[i].units};
+        p->pool[i] = (struct simulated_pool){.frames = shapes[i].frames, .units = shapes[i].units};
     if (open_all(p, c) == 0) return 0;
     pools_close(p);
     *p_out = NULL;
@@ -151,8 +137,7 @@ void pools_close(struct pools *p)
     if (!p) return;
     for (unsigned k = 0; k < CLASSES; k++) {
         free(p->queues[k].top);
-        for (int l = 0; l < LEVELS; l++)
-            free(p->queues[k].map[l]);
+        drps_bit_tree_destroy(&p->queues[k].filled);
     }
     free(p->block);
     free(p->below);
@@ -160,42 +145,6 @@ void pools_close(struct pools *p)
 }
 
 /* ---- Queues ---- */
-
-static void map_set_all(const struct pools *p, struct queues *q, uint64_t at)
-{
-    for (int l = 0; l < p->levels; l++, at >>= 6)
-        for (unsigned i = 0; i < POOLS_MOST; i++)
-            q->map[l][at >> 6].of[i] |= UINT64_C(1) << (at & 63);
-}
-
-static void map_clear(const struct pools *p, struct queues *q, uint64_t at, unsigned pool)
-{
-    for (int l = 0; l < p->levels; l++, at >>= 6)
-        if (q->map[l][at >> 6].of[pool] &= ~(UINT64_C(1) << (at & 63))) return;
-}
-
-static unsigned top_bit(uint64_t word)
-{
-    return 63u - (unsigned)__builtin_clzll(word);
-}
-
-/* The last step at or before `at`, in the ring, that has blocks; UINT64_MAX if none has. */
-static uint64_t map_find_down(const struct pools *p, const struct queues *q, uint64_t at,
-                              unsigned pool)
-{
-    for (int l = 0; l < p->levels; l++) {
-        const uint64_t word = q->map[l][at >> 6].of[pool] & (UINT64_MAX >> (63 - (at & 63)));
-        if (word) {
-            at = (at >> 6) << 6 | top_bit(word);
-            while (l-- > 0)
-                at = at << 6 | top_bit(q->map[l][at].of[pool]);
-            return at;
-        }
-        if (!(at >> 6)) return UINT64_MAX;
-        at = (at >> 6) - 1;
-    }
-    return UINT64_MAX;
-}
 
 /* Every pool has the block. */
 static void push(struct pools *p, uint32_t b, uint32_t next_use)
@@ -205,7 +154,7 @@ static void push(struct pools *p, uint32_t b, uint32_t next_use)
     p->below[b] = q->top[at];
     for (unsigned i = 0; i < POOLS_MOST; i++)
         q->top[at].of[i] = b;
-    map_set_all(p, q, at);
+    drps_bit_tree_add_all(&q->filled, POOLS_MOST, at);
 }
 
 /* What waits for step `now` is there, and held. */
@@ -218,17 +167,9 @@ static void take_queues(struct pools *p, uint64_t now)
         for (unsigned i = 0; i < POOLS_MOST; i++) {
             if (q->top[at].of[i] == NONE) continue;
             q->top[at].of[i] = NONE;
-            map_clear(p, q, at, i);
+            drps_bit_tree_remove(&q->filled, POOLS_MOST, i, at);
         }
     }
-}
-
-/* The step furthest ahead of `now` whose queue has blocks, as its place in the ring. */
-static uint64_t farthest(const struct pools *p, const struct queues *q, uint64_t now, unsigned pool)
-{
-    const uint64_t at = now & (p->ring - 1);
-    const uint64_t found = at ? map_find_down(p, q, at - 1, pool) : UINT64_MAX;
-    return found != UINT64_MAX ? found : map_find_down(p, q, p->ring - 1, pool);
 }
 
 /* ---- Steps ---- */
@@ -247,8 +188,9 @@ static unsigned choose_class(const struct pools *p, uint64_t now, unsigned pool,
     double most = -1;
     for (unsigned k = 0; k < CLASSES; k++) {
         if (!p->queues[k].top) continue;
-        const uint64_t at = farthest(p, &p->queues[k], now, pool);
-        if (at == UINT64_MAX) continue;
+        const uint64_t at =
+            drps_bit_tree_last(&p->queues[k].filled, POOLS_MOST, pool, now, p->ring);
+        if (at == DRPS_BIT_TREE_NONE) continue;
         const double worth = drps_evict_worth(k, unit_bytes, (at - now) & (p->ring - 1));
         if (worth <= most) continue;
         most = worth;
@@ -261,7 +203,7 @@ static unsigned choose_class(const struct pools *p, uint64_t now, unsigned pool,
 /* 0: there is nothing to give up. */
 static int give_up_one(struct pools *p, uint64_t now, unsigned pool)
 {
-    struct pool *into = &p->pool[pool];
+    struct simulated_pool *into = &p->pool[pool];
     const uint8_t bit = (uint8_t)(1u << pool);
     uint64_t at = 0;
     const unsigned k = choose_class(p, now, pool, &at);
@@ -270,10 +212,10 @@ static int give_up_one(struct pools *p, uint64_t now, unsigned pool)
     const uint32_t b = q->top[at].of[pool];
     struct block *block = &p->block[b];
     q->top[at].of[pool] = p->below[b].of[pool];
-    if (q->top[at].of[pool] == NONE) map_clear(p, q, at, pool);
+    if (q->top[at].of[pool] == NONE) drps_bit_tree_remove(&q->filled, POOLS_MOST, pool, at);
     block->here &= (uint8_t)~bit;
     into->frames++;
-    into->units += units_of(p->block_first, p->unit_shift, b);
+    into->units += drps_pool_units(p->block_first, p->unit_shift, b);
     if (!(block->dirty & bit)) return 1;
     block->dirty &= (uint8_t)~bit;
     block->stored |= bit;
@@ -297,9 +239,9 @@ static int find_missing(struct pools *p, uint64_t now, const uint32_t *list, siz
         const struct block *block = &p->block[list[i]];
         wrong |= block->here && block->next_use != (uint32_t)now;
         if (block->here == p->all) continue;
-        const uint32_t units = units_of(p->block_first, p->unit_shift, list[i]);
+        const uint32_t units = drps_pool_units(p->block_first, p->unit_shift, list[i]);
         for (unsigned away = p->all & ~(unsigned)block->here; away; away &= away - 1) {
-            struct pool *pool = &p->pool[__builtin_ctz(away)];
+            struct simulated_pool *pool = &p->pool[__builtin_ctz(away)];
             pool->missing_frames++;
             pool->missing_units += units;
         }
@@ -310,7 +252,7 @@ static int find_missing(struct pools *p, uint64_t now, const uint32_t *list, siz
 static int make_room(struct pools *p, uint64_t now, struct drps_err *err)
 {
     for (unsigned i = 0; i < p->n; i++) {
-        struct pool *pool = &p->pool[i];
+        struct simulated_pool *pool = &p->pool[i];
         while (pool->frames < pool->missing_frames || pool->units < pool->missing_units)
             if (!give_up_one(p, now, i)) return contradicts(now, err);
         pool->frames -= pool->missing_frames;
@@ -324,7 +266,7 @@ static void bring(struct pools *p, uint32_t b)
 {
     const struct block *block = &p->block[b];
     for (unsigned read = block->stored & ~(unsigned)block->here; read; read &= read - 1) {
-        struct pool *pool = &p->pool[__builtin_ctz(read)];
+        struct simulated_pool *pool = &p->pool[__builtin_ctz(read)];
         pool->count.read_bytes += bytes_of(p, b);
         pool->count.ios++;
     }

@@ -19,7 +19,7 @@
 /* One pool and what it did since the counting began. */
 struct trial {
     struct drps_pool pool;
-    struct drps_extents places; /* unless the simulation is without requests */
+    struct drps_extents extents; /* unless the simulation is without requests */
     struct drps_forecast count;
     struct drps_forecast_requests requests;
 };
@@ -56,7 +56,7 @@ static void count_writes(const struct simulation *m, struct trial *t, size_t n)
     count_blocks(m, t, n, &t->count.written_bytes);
     if (!m->disk) return;
     for (size_t i = 0; i < n; i += run.keys) {
-        drps_extents_write_run(&t->places, m->moved, n, i, t->pool.stored, &run);
+        drps_extents_write_run(&t->extents, m->moved, n, i, t->pool.stored, &run);
         count_request(m, t, run.bytes);
         if (run.shared) count_request(m, t, run.bytes); /* it is read first */
     }
@@ -70,9 +70,9 @@ static int count_reads(struct simulation *m, struct trial *t, size_t n, struct d
     if (!m->disk) return 0;
     if (drps_array_reserve(&m->order, &m->order_cap, n, sizeof(*m->order)) < 0)
         return drps_err_set(err, -ENOMEM, "no memory for %zu blocks", n);
-    drps_extents_sort(&t->places, m->moved, n, m->order);
+    drps_extents_sort(&t->extents, m->moved, n, m->order);
     for (size_t i = 0; i < n; i += run.keys) {
-        drps_extents_read_run(&t->places, m->moved, m->order, n, i, m->disk->gap_bytes, &run);
+        drps_extents_read_run(&t->extents, m->moved, m->order, n, i, m->disk->gap_bytes, &run);
         count_request(m, t, run.bytes);
     }
     return 0;
@@ -209,8 +209,7 @@ int simulation_measure(struct simulation *m, struct drps_err *err)
         rc = simulation_read(m, s, &n, err);
         for (size_t i = 0; i < n && rc == 0; i++)
             units +=
-                (m->block_first[m->list[i] + 1] - m->block_first[m->list[i]] + m->unit_rows - 1) /
-                m->unit_rows;
+                drps_pool_units(m->block_first, (unsigned)__builtin_ctz(m->unit_rows), m->list[i]);
         m->all_uses += n;
         if (n > m->most_blocks) m->most_blocks = n;
         if (units > m->most_units) m->most_units = units;
@@ -288,7 +287,7 @@ int simulation_run(struct simulation *m, const struct drps_pool_shape *shapes, s
         struct trial *t = &trials[used++];
         rc = drps_pool_init(&t->pool, &config);
         if (rc == 0 && m->disk)
-            rc = drps_extents_init(&t->places, m->block_first, m->blocks, config.row_bytes,
+            rc = drps_extents_init(&t->extents, m->block_first, m->blocks, config.row_bytes,
                                    m->disk->sector);
         if (rc < 0) (void)drps_err_set(err, rc, "cannot simulate %zu blocks", m->blocks);
     }
@@ -303,7 +302,7 @@ int simulation_run(struct simulation *m, const struct drps_pool_shape *shapes, s
     }
     for (size_t i = 0; i < used; i++) {
         drps_pool_destroy(&trials[i].pool);
-        drps_extents_destroy(&trials[i].places);
+        drps_extents_destroy(&trials[i].extents);
     }
     free(trials);
     return rc;

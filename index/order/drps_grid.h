@@ -1,5 +1,5 @@
 /*
- * Grid order of ratings: users and items are each dealt into groups, a cell is one (user group,
+ * Grid order of ratings: users and items are each cut into groups, a cell is one (user group,
  * item group), and the samples of a cell stand together, shuffled. Cells are visited in a
  * serpentine: one pass through the inner table's groups for each group of the outer table, every
  * second pass backwards, so that each step to the next cell exchanges one group's rows only. Outer
@@ -49,11 +49,11 @@ struct grid_input {
  * row need not be there before its first use of the pass, nor after the last: of l = n / X uses at
  * random, these are the share 1 - 2 (1 - exp(-l)) / l + exp(-l) of a pass apart. Where the rows of
  * the group that are there and the inner rows of two windows, of two batches each, exceed the
- * memory, by a share d of the former, those with the longest ways to their next use have to leave
- * and come back. Ways are exponential: those longer than s times the mean take (1 + s) exp(-s) = d
- * of the time of all, and are exp(-s) of their number; 1 + d times as many leave, because holding
- * has whole windows to choose from (fitted to counted walks). So x may be a little too large for
- * the memory, at a price that grows fast.
+ * memory, by a share d of the former, those with the longest use distances have to leave
+ * and come back. Use distances are exponential: those longer than s times the mean take (1 + s)
+ * exp(-s) = d of the time of all, and are exp(-s) of their number; 1 + d times as many leave,
+ * because holding has whole windows to choose from (fitted to counted walks). So x may be a little
+ * too large for the memory, at a price that grows fast.
  *
  * Training and evaluation are one walk each. p is tried from 1 up, with either table outside, for a
  * little less than the room. The inner groups are a 32nd of the room, or a batch a cell if that is
@@ -73,10 +73,10 @@ static inline uint64_t grid_cell(const struct grid *g, uint32_t user_group, uint
 }
 
 /* Rows of a table are placed by this number, of 62 bits. */
-static inline uint64_t grid_place(uint64_t seed, uint64_t key)
+static inline uint64_t grid_hash(uint64_t seed, uint64_t key)
 {
-    enum { PLACE_STREAM = 0x67726964 }; /* "grid" */
-    return drps_rng_at(seed ^ PLACE_STREAM, key) >> 2;
+    enum { HASH_STREAM = 0x67726964 }; /* "grid" */
+    return drps_rng_at(seed ^ HASH_STREAM, key) >> 2;
 }
 
 /* The group of row `rank` of a table. */
@@ -87,41 +87,36 @@ static inline uint32_t grid_group(uint64_t rank, uint64_t rows, uint32_t groups)
 
 /* Where a sample belongs: its stratum 0 .. users * items * lanes - 1, and its lane there. With one
  * lane the strata are the cells. */
-struct grid_spot {
+struct grid_position {
     uint64_t stratum;
     uint32_t lane;
 };
 
-/* The spot of a user group and an item group, of lanes times as many groups. A lane is a sub-group
- * of the outer table, whose rows it has in all strata of a pass: they stay in a thread's cache.
+/* Where a user group and an item group, of lanes times as many groups. A lane is a
+ * sub-group of the outer table, whose rows it has in all strata of a pass: they stay in a thread's
+ * cache.
  */
-static inline struct grid_spot grid_spot(const struct grid *g, uint32_t lanes, uint32_t user,
-                                         uint32_t item)
+static inline struct grid_position grid_position_of(const struct grid *g, uint32_t lanes,
+                                                    uint32_t user, uint32_t item)
 {
     const int users_outside = g->users <= g->items;
     const uint32_t lane = (users_outside ? user : item) % lanes;
     const uint32_t inner = (users_outside ? item : user) % lanes;
-    return (struct grid_spot){
+    return (struct grid_position){
         grid_cell(g, user / lanes, item / lanes) * lanes + (inner + lanes - lane) % lanes, lane};
 }
 
 /*
- * A sample's place in the order: strata have equal ranges of the 64 bits, so that the spool's
+ * A sample's number in the order: strata have equal ranges of the 64 bits, so that the spool's
  * buckets are equally full in expectation, and `random` decides within. The remainder is as good as
  * uniform: at most 2^28 of its values, 2^36 or more, are likelier than others. With one stratum it
  * is `random` itself (but for one value), hence the shuffled order.
  */
-static inline uint64_t grid_spot_order(const struct grid *g, uint32_t lanes, uint64_t stratum,
-                                       uint64_t random)
+static inline uint64_t grid_order(const struct grid *g, uint32_t lanes, uint64_t stratum,
+                                  uint64_t random)
 {
     uint64_t width = UINT64_MAX / ((uint64_t)g->users * g->items * lanes);
     return stratum * width + random % width;
-}
-
-/* The same of cells. */
-static inline uint64_t grid_order(const struct grid *g, uint64_t cell, uint64_t random)
-{
-    return grid_spot_order(g, 1, cell, random);
 }
 
 #endif

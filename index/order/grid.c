@@ -1,3 +1,7 @@
+/*
+ * The choice of a grid: what an epoch in it moves is estimated for each number of groups, and
+ * the least is taken (drps_grid.h has the formula).
+ */
 #include "index/order/drps_grid.h"
 
 #include <math.h>

@@ -7,7 +7,7 @@
  * strings) to placed ids, sorted by key blocks.rec    boundaries of the parameter index blocks in
  * placed ids uses.rec      per step: the blocks it touches and the step that needs each next
  *   windows.rec   per window: its steps, rows, and how far away each is used next and was used last
- *   slots.rec     per step: the places of its rows in the step's window
+ *   slots.rec     per step: the slots of its rows in the step's window
  *
  * A *step* is one batch: T training steps, then E evaluation steps, make an epoch of T + E.
  *
@@ -67,7 +67,7 @@ struct drps_plan_ranks {
     uint64_t max_round_uses;        /* the same rows, counted for each batch that has them */
     /* An epoch's rows over the network: those that this rank's worker pulls from other ranks, and
      * that its server lends to them, in training and in evaluation rounds. Training rows go both
-     * ways. Of the whole: sums. */
+     * directions. Of the whole: sums. */
     uint64_t pulled_rows, eval_pulled_rows, served_rows, eval_served_rows;
 };
 

@@ -1,6 +1,6 @@
 /*
- * A window as stored, index/plan/drps_window.h has the bytes: what index/windows/windows.c, which
- * writes it, and its decoder share. Shared inside index/.
+ * A window as stored, index/plan/drps_window.h has the bytes: what index/windows/compile_windows.c,
+ * which writes it, and its decoder share. Shared inside index/.
  */
 #ifndef DRPS_INDEX_PLAN_WINDOW_RECORD_H
 #define DRPS_INDEX_PLAN_WINDOW_RECORD_H

@@ -1,3 +1,7 @@
+/*
+ * The dictionary of a finished plan or model, names.rec (drps_names.h): pages sorted by key, and
+ * an index of their first keys.
+ */
 #include "index/plan/drps_names_writer.h"
 
 #include <errno.h>
@@ -65,7 +69,7 @@ static int write_page(struct names_writer *w, struct drps_err *err)
     unsigned char head[HEAD_BYTES];
     if (!w->n) return 0;
     if (drps_array_reserve(&w->firsts, &w->firsts_cap, w->firsts_n + 1, sizeof(*w->firsts)))
-        return drps_err_set(err, -ENOMEM, "no memory for the dictionary's directory");
+        return drps_err_set(err, -ENOMEM, "no memory for the dictionary's index");
     w->firsts[w->firsts_n++] = w->keys[0];
     drps_put_u32(head, (uint32_t)w->n);
     drps_put_u32(head + 4, w->strings ? STRINGS : 0);
@@ -108,8 +112,8 @@ int names_writer_add(struct names_writer *w, uint64_t key, uint32_t row, unsigne
 int names_writer_finish(struct names_writer *w, struct drps_err *err)
 {
     int rc = write_page(w, err);
-    struct drps_piece directory = {w->firsts, w->firsts_n * sizeof(*w->firsts)};
-    if (rc == 0) rc = drps_recwriter_add(w->out, &directory, 1, err);
+    struct drps_piece index = {w->firsts, w->firsts_n * sizeof(*w->firsts)};
+    if (rc == 0) rc = drps_recwriter_add(w->out, &index, 1, err);
     if (rc == 0) rc = drps_recwriter_finish(w->out, err);
     return rc;
 }
@@ -140,15 +144,14 @@ struct drps_names {
 static int load_directory(struct drps_names *names, struct drps_err *err)
 {
     uint64_t count = drps_recfile_count(names->file);
-    if (!count) return drps_err_set(err, DRPS_E_CORRUPT, "names.rec has no directory");
+    if (!count) return drps_err_set(err, DRPS_E_CORRUPT, "names.rec has no index");
     names->pages = names->loaded = count - 1;
     if (drps_recfile_bytes(names->file, names->pages) != names->pages * sizeof(*names->firsts))
         return drps_err_set(err, DRPS_E_CORRUPT,
-                            "names.rec: the directory does not list its %llu pages",
+                            "names.rec: the index does not list its %llu pages",
                             (unsigned long long)names->pages);
     names->firsts = drps_array_new(names->pages, sizeof(*names->firsts));
-    if (!names->firsts)
-        return drps_err_set(err, -ENOMEM, "no memory for the dictionary's directory");
+    if (!names->firsts) return drps_err_set(err, -ENOMEM, "no memory for the dictionary's index");
     return drps_recfile_read(names->file, names->pages, 1, names->firsts, err);
 }
 

@@ -23,7 +23,7 @@ static const struct drps_owned scratch[] = {
     {.name = "laid", .inside = part},
     FILE("train-#"), /* spools: as parsed, */
     FILE("test-#"),
-    FILE("train-cells-#"), /* dealt to the cells of a grid, */
+    FILE("train-cells-#"), /* in the cells of a grid, */
     FILE("test-cells-#"),
     FILE("train-line-#"), /* in order of arrival, */
     FILE("test-line-#"),

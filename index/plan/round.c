@@ -1,3 +1,7 @@
+/*
+ * The two lists that the plan of a rank has for each round beside its batch (drps_round.h),
+ * decoded and checked against the batch.
+ */
 #include "index/plan/drps_round.h"
 
 #include <inttypes.h>

@@ -1,3 +1,7 @@
+/*
+ * A window as it is stored (drps_window.h has the bytes): its head encoded and decoded, and its
+ * parts decoded, section by section.
+ */
 #include "index/plan/drps_window_record.h"
 
 #include <errno.h>
@@ -120,19 +124,19 @@ static int window_reserve(struct drps_window *w, unsigned parts, struct drps_err
 }
 
 /* One part of a record: the sections' packed lists, which must fill it. */
-struct run {
+struct part_bytes {
     const unsigned char *at;
     size_t bytes;
     uint32_t sections;
     size_t n; /* numbers so far, of the window's w->n */
 };
 
-static struct run find_run(const unsigned char *head, size_t bytes, enum window_part part)
+static struct part_bytes find_part(const unsigned char *head, size_t bytes, enum window_part part)
 {
     const size_t next_bytes = (size_t)drps_get_u64(head + 48);
     const size_t prev_bytes = (size_t)drps_get_u64(head + 56);
     const size_t rows_bytes = bytes - WINDOW_HEAD_BYTES - next_bytes - prev_bytes;
-    struct run r = {.at = head + WINDOW_HEAD_BYTES, .sections = drps_get_u32(head + 40)};
+    struct part_bytes r = {.at = head + WINDOW_HEAD_BYTES, .sections = drps_get_u32(head + 40)};
     if (part != NEXT) r.at += next_bytes;
     if (part == ROWS) r.at += prev_bytes;
     r.bytes = part == ROWS ? rows_bytes : part == NEXT ? next_bytes : prev_bytes;
@@ -140,20 +144,21 @@ static struct run find_run(const unsigned char *head, size_t bytes, enum window_
 }
 
 /* Count of the next section, not more than what is left; 0: malformed. */
-static uint32_t section_count(const struct run *r, const struct drps_window *w)
+static uint32_t section_count(const struct part_bytes *r, const struct drps_window *w)
 {
     uint32_t n = r->bytes >= 4 ? drps_list_count(r->at) : 0;
     return n > w->n - r->n || n > SECTION_ROWS ? 0 : n;
 }
 
-static void run_advance(struct run *r, uint32_t n, size_t used)
+static void part_advance(struct part_bytes *r, uint32_t n, size_t used)
 {
     r->at += used;
     r->bytes -= used;
     r->n += n;
 }
 
-static int run_finish(const struct run *r, const struct drps_window *w, struct drps_err *err)
+static int part_finish(const struct part_bytes *r, const struct drps_window *w,
+                       struct drps_err *err)
 {
     if (r->n == w->n && r->bytes == 0) return 0;
     return drps_err_set(err, DRPS_E_CORRUPT,
@@ -161,13 +166,14 @@ static int run_finish(const struct run *r, const struct drps_window *w, struct d
                         r->n, r->bytes);
 }
 
-static int bad_section(const struct run *r, const struct drps_window *w, struct drps_err *err)
+static int bad_section(const struct part_bytes *r, const struct drps_window *w,
+                       struct drps_err *err)
 {
     return drps_err_set(err, DRPS_E_CORRUPT,
                         "the section behind %zu of %zu rows of a window is malformed", r->n, w->n);
 }
 
-static int decode_rows(struct run r, struct drps_window *w, struct drps_err *err)
+static int decode_rows(struct part_bytes r, struct drps_window *w, struct drps_err *err)
 {
     size_t used;
     for (uint32_t i = 0; i < r.sections; i++) {
@@ -180,9 +186,9 @@ static int decode_rows(struct run r, struct drps_window *w, struct drps_err *err
             return drps_err_set(err, DRPS_E_CORRUPT,
                                 "rows %" PRIu32 " to %" PRIu32 " of a window are no section",
                                 list[0], list[n - 1]);
-        run_advance(&r, n, used);
+        part_advance(&r, n, used);
     }
-    return run_finish(&r, w, err);
+    return part_finish(&r, w, err);
 }
 
 /* Rows [from, from + n) of the window are all that it has in one section. */
@@ -194,32 +200,32 @@ static int is_section(const struct drps_window *w, size_t from, size_t n)
            (from + n == w->n || rows[from + n] >> SECTION_BITS != section);
 }
 
-/* Where the distances of one part go: to an array of all rows, or to ways. */
+/* Where the distances of one part go: to an array of all rows, or to distances. */
 struct target {
     uint32_t *plain;
-    struct drps_use_distances *ways;
+    struct drps_use_distances *distances;
 };
 
-static int decode_section(const struct run *r, const struct distances_table *table,
+static int decode_section(const struct part_bytes *r, const struct distances_table *table,
                           const struct target *to, size_t *far_out, size_t *used_out,
                           struct drps_err *err)
 {
     if (to->plain)
         return distances_decode(r->at, r->bytes, table, to->plain + r->n, far_out, used_out, err);
-    struct drps_use_distances *ways = to->ways;
-    int rc = distances_decode_far(r->at, r->bytes, table, ways->marks, r->n,
-                                  ways->far + ways->n_far, far_out, used_out, err);
-    ways->n_far += *far_out;
+    struct drps_use_distances *distances = to->distances;
+    int rc = distances_decode_far(r->at, r->bytes, table, distances->marks, r->n,
+                                  distances->far + distances->n_far, far_out, used_out, err);
+    distances->n_far += *far_out;
     return rc;
 }
 
 /* rows_known: the counts are compared with those of the rows. */
-static int decode_distances(struct run r, const struct drps_window *w,
+static int decode_distances(struct part_bytes r, const struct drps_window *w,
                             const struct distances_table *table, const struct target *to,
                             size_t want_far, int rows_known, struct drps_err *err)
 {
     size_t used, far = 0;
-    if (to->ways) to->ways->n_far = to->ways->marks[0] = 0;
+    if (to->distances) to->distances->n_far = to->distances->marks[0] = 0;
     for (uint32_t i = 0; i < r.sections; i++) {
         size_t section_far;
         uint32_t n = section_count(&r, w);
@@ -227,12 +233,12 @@ static int decode_distances(struct run r, const struct drps_window *w,
         int rc = decode_section(&r, table, to, &section_far, &used, err);
         if (rc < 0) return rc;
         far += section_far;
-        run_advance(&r, n, used);
+        part_advance(&r, n, used);
     }
     if (far != want_far)
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "%zu rows of a window come or go, its head says %zu", far, want_far);
-    return run_finish(&r, w, err);
+    return part_finish(&r, w, err);
 }
 
 /* The parts whose targets are there, behind the head. */
@@ -240,13 +246,13 @@ static int decode_parts(const void *record, size_t bytes, int with_rows, struct 
                         const struct target *next, const struct target *prev, struct drps_err *err)
 {
     struct distances_table table;
-    int rc = with_rows ? decode_rows(find_run(record, bytes, ROWS), w, err) : 0;
+    int rc = with_rows ? decode_rows(find_part(record, bytes, ROWS), w, err) : 0;
     distances_table_init(&table, w->windows);
-    if (rc == 0 && (next->plain || next->ways))
-        rc = decode_distances(find_run(record, bytes, NEXT), w, &table, next, w->leaving, with_rows,
-                              err);
-    if (rc == 0 && (prev->plain || prev->ways))
-        rc = decode_distances(find_run(record, bytes, PREV), w, &table, prev, w->arriving,
+    if (rc == 0 && (next->plain || next->distances))
+        rc = decode_distances(find_part(record, bytes, NEXT), w, &table, next, w->leaving,
+                              with_rows, err);
+    if (rc == 0 && (prev->plain || prev->distances))
+        rc = decode_distances(find_part(record, bytes, PREV), w, &table, prev, w->arriving,
                               with_rows, err);
     if (rc < 0) w->n = 0;
     return rc;
@@ -279,6 +285,6 @@ int drps_window_decode_use_distances(const void *record, size_t bytes, int with_
         w->n = 0;
         return rc;
     }
-    return decode_parts(record, bytes, with_rows, w, &(struct target){.ways = next},
-                        &(struct target){.ways = prev}, err);
+    return decode_parts(record, bytes, with_rows, w, &(struct target){.distances = next},
+                        &(struct target){.distances = prev}, err);
 }

@@ -1,3 +1,7 @@
+/*
+ * drps-index over several machines: what rank 0 does, which makes the plan, and what the others
+ * do, which count accesses for it (drps_index_ranks.h).
+ */
 #include "index/ranks/drps_index_ranks.h"
 
 #include <errno.h>
@@ -77,13 +81,13 @@ static int await_plan(struct drps_net *net, const atomic_int *stop, struct drps_
 static int count_for_others(struct drps_net *net, const struct drps_index_options *index,
                             struct drps_err *err)
 {
-    struct drps_cancel watch;
+    struct drps_cancel cancel;
     drps_net_need(net, 0);
-    int rc = drps_cancel_start(&watch, net, index->interrupt, err);
+    int rc = drps_cancel_start(&cancel, net, index->interrupt, err);
     if (rc < 0) return rc;
-    rc = count(net, index, &watch.stop, index->log, err);
-    if (rc == 0) rc = await_plan(net, &watch.stop, err);
-    return drps_cancel_end(&watch, rc, err);
+    rc = count(net, index, &cancel.stop, index->log, err);
+    if (rc == 0) rc = await_plan(net, &cancel.stop, err);
+    return drps_cancel_end(&cancel, rc, err);
 }
 
 /* ---- Rank 0 ---- */
@@ -91,7 +95,7 @@ static int count_for_others(struct drps_net *net, const struct drps_index_option
 struct asking {
     struct remote_net net; /* first: it is what the run asks through */
     const struct drps_index_options *index;
-    struct drps_cancel watch; /* of the run */
+    struct drps_cancel cancel; /* of the run */
 
     pthread_t counter; /* of this rank's own share */
     int counting;      /* 1: it is to be joined */
@@ -104,7 +108,7 @@ static void *run_counter(void *arg)
     struct asking *a = arg;
     struct drps_err err = DRPS_ERR_INIT;
     int rc = count(a->net.net, a->index, &a->enough, &silent, &err);
-    if (rc < 0 && !atomic_load(&a->enough)) drps_cancel_fail(&a->watch, &err);
+    if (rc < 0 && !atomic_load(&a->enough)) drps_cancel_fail(&a->cancel, &err);
     return NULL;
 }
 
@@ -139,7 +143,7 @@ static void close_asking(struct drps_remote_link *l)
     struct asking *a = (struct asking *)l;
     int told = 0;
     drps_net_need(a->net.net, drps_net_rank(a->net.net)); /* all have counted, or it has failed */
-    drps_cancel_alone(&a->watch);
+    drps_cancel_alone(&a->cancel);
     for (uint32_t r = 0; r < l->peers; r++)
         if (remote_net_end(&a->net, r, NULL) < 0)
             told = -1; /* it hears by the net's end, if at all */
@@ -150,8 +154,8 @@ static void close_asking(struct drps_remote_link *l)
 static int ask(struct asking *a, struct drps_index_result *result, struct drps_err *err)
 {
     struct drps_index_options options = *a->index;
-    options.interrupt = &a->watch.stop;
-    options.blocks.crew = &a->net.link;
+    options.interrupt = &a->cancel.stop;
+    options.blocks.remote = &a->net.link;
     int rc = pthread_create(&a->counter, NULL, run_counter, a);
     if (rc) return drps_err_set(err, -rc, "no thread for counting: %s", strerror(rc));
     a->counting = 1;
@@ -172,11 +176,13 @@ static int compile(struct drps_net *net, const struct drps_index_options *index,
                    struct drps_index_result *result, struct drps_err *err)
 {
     struct asking *a = calloc(1, sizeof(*a));
-    if (!a) return drps_err_set(err, -ENOMEM, "no memory for a crew of %u", drps_net_count(net));
+    if (!a)
+        return drps_err_set(err, -ENOMEM, "no memory for the counts of %u ranks",
+                            drps_net_count(net));
     a->index = index;
-    remote_net_init(&a->net, net, 1, &a->watch.stop, close_asking);
-    int rc = drps_cancel_start(&a->watch, net, index->interrupt, err);
-    if (rc == 0) rc = drps_cancel_end(&a->watch, ask(a, result, err), err);
+    remote_net_init(&a->net, net, 1, &a->cancel.stop, close_asking);
+    int rc = drps_cancel_start(&a->cancel, net, index->interrupt, err);
+    if (rc == 0) rc = drps_cancel_end(&a->cancel, ask(a, result, err), err);
     if (rc == 0) tell_done(a);
     remote_net_destroy(&a->net);
     free(a);
@@ -213,7 +219,7 @@ int drps_index_ranks_run_on(struct drps_net *net, const struct drps_index_option
 }
 
 static int open_net(const struct drps_index_ranks_options *o, struct drps_peers *peers,
-                    struct drps_meet_way *way, struct drps_net **net_out, struct drps_err *err)
+                    struct drps_meet_way *met, struct drps_net **net_out, struct drps_err *err)
 {
     struct drps_net_options net;
     if (o->rank >= peers->count)
@@ -229,9 +235,9 @@ static int open_net(const struct drps_index_ranks_options *o, struct drps_peers 
     net.log = o->index->log;
     net.silence_ms = drps_net_silence_ms(o->cut_ms);
     net.stop = o->index->interrupt;
-    int rc = drps_meet_way_open(o->keys, o->insecure, o->rank, peers, way, err);
+    int rc = drps_meet_way_open(o->keys, o->insecure, o->rank, peers, met, err);
     if (rc < 0) return rc;
-    return drps_net_open_zmq(&net, peers, way->secured ? &way->keys : NULL, o->insecure, net_out,
+    return drps_net_open_zmq(&net, peers, met->secured ? &met->keys : NULL, o->insecure, net_out,
                              err);
 }
 
@@ -239,13 +245,13 @@ int drps_index_ranks_run(const struct drps_index_ranks_options *options,
                          struct drps_index_result *result, struct drps_err *err)
 {
     struct drps_peers peers = {0};
-    struct drps_meet_way way = {.claim = -1};
+    struct drps_meet_way met = {.claim = -1};
     struct drps_net *net = NULL;
     memset(result, 0, sizeof(*result));
     int rc = drps_peers_read(drps_io_os(), options->peers, &peers, err);
-    if (rc == 0) rc = open_net(options, &peers, &way, &net, err);
+    if (rc == 0) rc = open_net(options, &peers, &met, &net, err);
     drps_peers_destroy(&peers);
     if (rc == 0) rc = drps_index_ranks_run_on(net, options->index, result, err);
-    drps_meet_way_close(&way);
+    drps_meet_way_close(&met);
     return rc;
 }

@@ -1,3 +1,7 @@
+/*
+ * Ranges of placed ids for servers (drps_owners.h): cut so that a range has its part of the rows
+ * and of the accesses, taken together.
+ */
 #include "index/ranks/drps_owners.h"
 
 #include <errno.h>

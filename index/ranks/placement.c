@@ -1,3 +1,8 @@
+/*
+ * Rows of a plan for several workers get their servers from partition/, and new placed ids that
+ * follow (drps_placement.h): uses are counted for each unit and worker, units are placed, and
+ * the files are renumbered.
+ */
 #include "index/ranks/drps_placement.h"
 
 #include <errno.h>
@@ -67,9 +72,10 @@ static int count_uses(struct steps *lists, const struct drps_plan_info *info, ui
 
 /* Rows in the order in which units are runs of them, and where blocks, or parts of them, begin. */
 struct sorted {
-    uint32_t *rows;  /* own [info->rows]: the row at each place; NULL: every row is at its own */
-    uint32_t *place; /* own [info->rows]: the inverse */
-    uint32_t *first; /* [blocks + 1]; own if rows is */
+    uint32_t
+        *rows; /* own [info->rows]: the row at each position; NULL: each is at that of its number */
+    uint32_t *position; /* own [info->rows]: the inverse */
+    uint32_t *first;    /* [blocks + 1]; own if rows is */
     size_t blocks;
 };
 
@@ -77,7 +83,7 @@ static void sorted_free(struct sorted *s)
 {
     if (s->rows) free(s->first);
     free(s->rows);
-    free(s->place);
+    free(s->position);
 }
 
 /* Training batches, one worker's after another's. */
@@ -136,7 +142,7 @@ static void sort_by_home(const uint16_t *home, const uint32_t *block_first, size
             const uint32_t begin = at;
             for (uint32_t r = block_first[b]; r < block_first[b + 1]; r++) {
                 if (home[r] != m) continue;
-                out->place[r] = at;
+                out->position[r] = at;
                 out->rows[at++] = r;
             }
             if (at > begin) out->first[out->blocks++] = begin;
@@ -156,10 +162,10 @@ static int sort_rows(const struct placement_job *job, const struct drps_plan_inf
                       .most = calloc(info->rows, sizeof(*h.most)),
                       .home = calloc(info->rows, sizeof(*h.home))};
     out->rows = drps_array_new(info->rows, sizeof(*out->rows));
-    out->place = drps_array_new(info->rows, sizeof(*out->place));
+    out->position = drps_array_new(info->rows, sizeof(*out->position));
     uint32_t *first = drps_array_new(info->rows + 1, sizeof(*first));
     if (out->rows) out->first = first;
-    int rc = h.here && h.most && h.home && out->rows && out->place && first
+    int rc = h.here && h.most && h.home && out->rows && out->position && first
                  ? walk_batches(lists, info, job->servers, count_homes, &h, err)
                  : drps_err_set(err, -ENOMEM, "no memory for the homes of rows");
     if (rc == 0) {
@@ -179,7 +185,7 @@ static int sort_rows(const struct placement_job *job, const struct drps_plan_inf
 struct unit_counting {
     const struct sorted *sorted;
     struct drps_units_maker *maker;
-    uint32_t *rows; /* own: of a batch, by place */
+    uint32_t *rows; /* own: of a batch, by position */
     size_t cap;
 };
 
@@ -191,21 +197,21 @@ static int add_batch(void *ctx, uint32_t worker, const uint32_t *rows, size_t n,
     if (drps_array_reserve(&c->rows, &c->cap, n, sizeof(*c->rows)))
         return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu rows", n);
     for (size_t i = 0; i < n; i++)
-        c->rows[i] = c->sorted->place[rows[i]];
+        c->rows[i] = c->sorted->position[rows[i]];
     return drps_units_add(c->maker, worker, c->rows, n, err);
 }
 
-/* uses [info->rows] by row become uses by place. */
+/* uses [info->rows] by row become uses by position. */
 static int sort_uses(const struct sorted *sorted, const struct drps_plan_info *info,
                      uint32_t **uses, struct drps_err *err)
 {
     if (!sorted->rows) return 0;
-    uint32_t *by_place = drps_array_new(info->rows, sizeof(*by_place));
-    if (!by_place) return drps_err_set(err, -ENOMEM, "no memory for the uses of rows");
+    uint32_t *by_position = drps_array_new(info->rows, sizeof(*by_position));
+    if (!by_position) return drps_err_set(err, -ENOMEM, "no memory for the uses of rows");
     for (uint64_t i = 0; i < info->rows; i++)
-        by_place[i] = (*uses)[sorted->rows[i]];
+        by_position[i] = (*uses)[sorted->rows[i]];
     free(*uses);
-    *uses = by_place;
+    *uses = by_position;
     return 0;
 }
 
@@ -267,7 +273,7 @@ static int place_units(const struct placement_job *job, const struct drps_plan_i
 /* The new id of each row, and the block of each new one (of pages, 1); row 0, the intercept, keeps
  * its own. */
 static void number_rows(const struct drps_units *units, const uint32_t *new_first,
-                        const struct sorted *sorted, int pages, uint32_t *place, uint32_t *block)
+                        const struct sorted *sorted, int pages, uint32_t *new_id, uint32_t *block)
 {
     uint32_t b = 0;
     for (size_t u = 0; u < units->n; u++) {
@@ -275,7 +281,7 @@ static void number_rows(const struct drps_units *units, const uint32_t *new_firs
             b++;
         for (uint32_t i = units->first[u]; i < units->first[u + 1]; i++) {
             const uint32_t to = new_first[u] + i - units->first[u];
-            place[sorted->rows ? sorted->rows[i] : i] = to;
+            new_id[sorted->rows ? sorted->rows[i] : i] = to;
             block[to] = units->hot[u] && i > 0 ? HOT : pages && i > 0 ? 1 : b;
         }
     }
@@ -313,22 +319,22 @@ static int apply(const struct placement_job *job, struct drps_plan_info *info,
                  struct drps_err *err)
 {
     const uint64_t max_rows = info->block_bytes / info->row_bytes;
-    uint32_t *place = drps_array_new(info->rows, sizeof(*place));
+    uint32_t *new_id = drps_array_new(info->rows, sizeof(*new_id));
     uint32_t *block = drps_array_new(info->rows, sizeof(*block));
     uint32_t *first = drps_array_new(info->rows + 1, sizeof(*first));
-    int rc = place && block && first
+    int rc = new_id && block && first
                  ? 0
                  : drps_err_set(err, -ENOMEM, "no memory for the new numbers of rows");
     if (rc == 0) {
-        number_rows(units, new_first, sorted, job->pages, place, block);
+        number_rows(units, new_first, sorted, job->pages, new_id, block);
         info->blocks = cut_blocks(block, owners, max_rows ? (uint32_t)max_rows : 1, first);
         free(*block_first);
         *block_first = first;
         first = NULL;
-        rc = renumber(job->io, job->from, job->to, info, place, err);
+        rc = renumber(job->io, job->from, job->to, info, new_id, err);
     }
     if (rc == 0) mix_tables(info);
-    free(place);
+    free(new_id);
     free(block);
     free(first);
     return rc;

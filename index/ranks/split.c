@@ -148,7 +148,8 @@ static int write_union(struct splitting *d, struct drps_err *err)
 
 /* ---- Rounds ---- */
 
-/* What goes over the network: rows that another rank's worker pulls here, and the other way. */
+/* What goes over the network: rows that another rank's worker pulls here, and that this worker
+ * pulls there. */
 static void count_links(struct splitting *d, uint32_t worker, size_t n, int evaluation)
 {
     struct drps_plan_ranks *c = d->counts;

@@ -245,7 +245,7 @@ static void run_free(struct index_run *r)
     for (size_t i = 0; i < r->fields_n; i++)
         free(r->fields[i]);
     free(r->fields);
-    parsed_free(&r->parsed);
+    read_samples_free(&r->parsed);
     drps_stage_abort(&r->stage);
     for (uint32_t i = 0; i < r->parts_n; i++)
         part_free(&r->parts[i]);

@@ -45,9 +45,9 @@ int drps_index_counts(const char *by)
     return builder && builder->counts;
 }
 
-static int check_crew(const struct drps_blocks_options *o, struct drps_err *err)
+static int check_remote(const struct drps_blocks_options *o, struct drps_err *err)
 {
-    if (!o->crew) return 0;
+    if (!o->remote) return 0;
     if (!drps_index_counts(o->by))
         return drps_err_set(err, DRPS_E_CONFIG,
                             "--blocks %s counts nothing that several machines could share: give "
@@ -57,9 +57,9 @@ static int check_crew(const struct drps_blocks_options *o, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "--shards are processes of one machine: leave it out where several "
                             "machines count");
-    if (o->crew->peers > DRPS_REMOTE_PEERS_MAX)
-        return drps_err_set(err, DRPS_E_CONFIG, "%u machines: at most %d can count", o->crew->peers,
-                            DRPS_REMOTE_PEERS_MAX);
+    if (o->remote->peers > DRPS_REMOTE_PEERS_MAX)
+        return drps_err_set(err, DRPS_E_CONFIG, "%u machines: at most %d can count",
+                            o->remote->peers, DRPS_REMOTE_PEERS_MAX);
     return 0;
 }
 
@@ -77,7 +77,7 @@ static int check_blocks(struct drps_blocks_options *o, struct drps_err *err)
     if (o->shards > REMOTE_SHARDS)
         return drps_err_set(err, DRPS_E_CONFIG, "--shards must lie between 1 and %d, not %u",
                             REMOTE_SHARDS, o->shards);
-    int rc = check_crew(o, err);
+    int rc = check_remote(o, err);
     if (rc < 0) return rc;
     if (!o->top_k) o->top_k = TOP_K;
     if (o->sample <= 0) o->sample = 1;

@@ -1,3 +1,7 @@
+/*
+ * The parts of a plan (parts.h): how many rows their windows have room for, plan.json of each,
+ * and their sums.
+ */
 #include "index/run/parts.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #ifndef DRPS_INDEX_RUN_PARTS_H
 #define DRPS_INDEX_RUN_PARTS_H
 
-#include "index/blocks/drps_layout.h"
+#include "index/blocks/drps_make_blocks.h"
 #include "index/drps_index.h"
 
 struct part {

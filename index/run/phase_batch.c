@@ -22,28 +22,28 @@ struct batching {
     double label_sum;
     uint64_t done, total;
     int test;
-    struct lanes *lanes;               /* batches are marked, and end with their stratum; or NULL */
-    const struct allotment *allotment; /* NULL: batches end when they are full */
+    struct lanes *lanes; /* batches are marked, and end with their stratum; or NULL */
+    const struct assignment *assignment; /* NULL: batches end when they are full */
     uint64_t batch, left; /* with one: which is being made, and how many samples it still takes */
 };
 
 /* Batches that have all their samples end; they may have none. */
 static int end_batches(struct batching *b, struct drps_err *err)
 {
-    const uint64_t batches = b->allotment->rounds * b->allotment->workers;
+    const uint64_t batches = b->assignment->rounds * b->assignment->workers;
     int rc = 0;
     while (!b->left && b->batch < batches && rc == 0) {
         rc = batcher_end(b->batcher, err);
-        if (++b->batch < batches) b->left = allot_batch(b->allotment, b->batch);
+        if (++b->batch < batches) b->left = assigned_batch(b->assignment, b->batch);
     }
     return rc;
 }
 
-static void begin_batches(struct batching *b, const struct allotment *a)
+static void begin_batches(struct batching *b, const struct assignment *a)
 {
-    b->allotment = a->rounds ? a : NULL;
+    b->assignment = a->rounds ? a : NULL;
     b->batch = 0;
-    b->left = a->rounds ? allot_batch(a, 0) : 0;
+    b->left = a->rounds ? assigned_batch(a, 0) : 0;
 }
 
 /* Drop entries that training never touches, from samples of evaluation; values follow. */
@@ -68,8 +68,8 @@ static int drop_unseen(struct batching *b, struct spool_sample *s, struct drps_e
 static int add_to_lane(struct batching *b, const struct spool_sample *s, struct drps_err *err)
 {
     const struct drps_plan_info *info = b->r->info;
-    const struct grid_spot spot = run_spot_of(info, (uint32_t)info->lanes, b->map, s);
-    return lanes_add(b->lanes, (uint32_t)spot.stratum + 1, spot.lane, s, err);
+    const struct grid_position position = run_position_of(info, (uint32_t)info->lanes, b->map, s);
+    return lanes_add(b->lanes, (uint32_t)position.stratum + 1, position.lane, s, err);
 }
 
 static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
@@ -89,7 +89,7 @@ static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
     }
     s->label = label;
     if (b->lanes) return add_to_lane(b, s, err);
-    if (!b->allotment) return batcher_add(b->batcher, label, s->n, s->ids, s->values, err);
+    if (!b->assignment) return batcher_add(b->batcher, label, s->n, s->ids, s->values, err);
     rc = end_batches(b, err); /* the first ones may be without samples */
     if (rc == 0) rc = batcher_add(b->batcher, label, s->n, s->ids, s->values, err);
     b->left--;
@@ -105,7 +105,7 @@ static void expect_sample(void *ctx, const struct spool_sample *s)
 static int drain(struct index_run *r, struct batching *b, struct spool *spool,
                  struct drps_recwriter *data, struct drps_recwriter *rows, struct drps_err *err)
 {
-    const uint64_t most = b->allotment ? SIZE_MAX : r->info->batch_size;
+    const uint64_t most = b->assignment ? SIZE_MAX : r->info->batch_size;
     /* What is left when the spool has its eighth, samples being sorted and the batch a third each,
      * and the map of ids a 24th at most. */
     const struct batcher_options options = {.batch_size = (size_t)most,
@@ -164,6 +164,6 @@ int phase_batch(struct index_run *r, struct drps_err *err)
     drps_recwriter_close(data);
     drps_recwriter_close(rows);
     free(b.values);
-    parsed_free(&r->parsed);
+    read_samples_free(&r->parsed);
     return rc;
 }

@@ -14,12 +14,12 @@ static unsigned processors(void)
     return sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
 }
 
-struct layout_job run_layout_job(const struct index_run *r)
+struct blocks_job run_blocks_job(const struct index_run *r)
 {
     const struct drps_blocks_options *o = &r->options.blocks;
     const struct drps_plan_info *info = r->info;
     const uint64_t rows = info->block_bytes / info->row_bytes;
-    return (struct layout_job){
+    return (struct blocks_job){
         .io = r->io,
         .from = r->batch_dir,
         .to = r->laid,
@@ -36,13 +36,13 @@ struct layout_job run_layout_job(const struct index_run *r)
                     .memory_bytes = r->options.memory_bytes / 4 * 3},
         .prune_to = o->prune_to,
         .shards = o->shards,
-        .crew = o->crew,
+        .remote = o->remote,
         .log = r->options.log,
         .stop = r->options.interrupt};
 }
 
 /* The plan itself is the one part. */
-static int keep_whole(struct index_run *r, const struct layout_job *layout, struct drps_err *err)
+static int keep_whole(struct index_run *r, const struct blocks_job *blocks, struct drps_err *err)
 {
     struct part *part = &r->parts[0];
     r->info->ranks = (struct drps_plan_ranks){.workers = 1,
@@ -53,7 +53,7 @@ static int keep_whole(struct index_run *r, const struct layout_job *layout, stru
     part->block_first = r->block_first; /* moved */
     r->block_first = NULL;
     (void)snprintf(part->dir, sizeof(part->dir), "%s", r->stage.dir);
-    return layout_write(layout, part->dir, part->block_first, &part->info, err);
+    return blocks_write(blocks, part->dir, part->block_first, &part->info, err);
 }
 
 int phase_block(struct index_run *r, struct drps_err *err)
@@ -63,7 +63,7 @@ int phase_block(struct index_run *r, struct drps_err *err)
 
     info->seek_ns = o->seek_ns;
     info->transfer_bps = o->transfer_bps;
-    const struct layout_job job = run_layout_job(r);
-    int rc = layout_make(&job, info, &r->block_first, err);
+    const struct blocks_job job = run_blocks_job(r);
+    int rc = blocks_make(&job, info, &r->block_first, err);
     return rc == 0 && r->parts_n == 1 ? keep_whole(r, &job, err) : rc;
 }

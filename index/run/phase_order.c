@@ -1,7 +1,7 @@
 /*
  * The second pass over samples, for orders that follow from where rows were placed: those of a grid
  * go to its cells (index/order/), and those that several workers share by their rows to the workers
- * (index/samples/drps_allot.h). Spools are replaced by such as drain in the final order.
+ * (index/samples/drps_assign.h). Spools are replaced by such as drain in the final order.
  */
 #include <string.h>
 
@@ -16,8 +16,8 @@ static struct grid grid_of(const struct drps_plan_info *info)
     return (struct grid){(uint32_t)info->grid_users, (uint32_t)info->grid_items};
 }
 
-struct grid_spot run_spot_of(const struct drps_plan_info *info, uint32_t lanes, const uint32_t *map,
-                             const struct spool_sample *s)
+struct grid_position run_position_of(const struct drps_plan_info *info, uint32_t lanes,
+                                     const uint32_t *map, const struct spool_sample *s)
 {
     const struct grid grid = grid_of(info);
     const struct drps_table *items = &info->tables[info->tables_n - 1];
@@ -31,7 +31,7 @@ struct grid_spot run_spot_of(const struct drps_plan_info *info, uint32_t lanes, 
         else
             user = grid_group(row - items[-1].first, items[-1].rows, grid.users * lanes);
     }
-    return grid_spot(&grid, lanes, user, item);
+    return grid_position_of(&grid, lanes, user, item);
 }
 
 /* ---- Cells ---- */
@@ -85,9 +85,9 @@ static int add_to_cell(void *ctx, struct spool_sample *s, struct drps_err *err)
     const struct drps_plan_info *info = d->r->info;
     const struct grid grid = grid_of(info);
     const uint32_t lanes = d->backwards || !info->lanes ? 1 : (uint32_t)info->lanes;
-    uint64_t stratum = run_spot_of(info, lanes, d->map, s).stratum;
+    uint64_t stratum = run_position_of(info, lanes, d->map, s).stratum;
     if (d->backwards) stratum = info->grid_users * info->grid_items - 1 - stratum;
-    s->order = grid_spot_order(&grid, lanes, stratum, s->order);
+    s->order = grid_order(&grid, lanes, stratum, s->order);
     int rc = spool_add(d->to, s, err);
     if (rc == 0 && ++d->done % REPORT_EVERY == 0)
         rc = index_report(&d->r->progress, d->done, 0, err);
@@ -122,22 +122,22 @@ static int order_by_grid(struct index_run *r, struct drps_err *err)
 /* ---- Workers ---- */
 
 /* Samples go to the workers whose rows they use; then they have placed ids. */
-static int allot(struct index_run *r, struct drps_err *err)
+static int assign(struct index_run *r, struct drps_err *err)
 {
-    const struct allot_job job = {.io = r->io,
-                                  .dir = r->scratch,
-                                  .workers = r->parts_n,
-                                  .rows = (uint32_t)r->info->rows,
-                                  .batch_size = r->info->batch_size,
-                                  .seed = r->info->seed,
-                                  .memory_bytes = r->options.memory_bytes / 3,
-                                  .map = dict_placed(r->parsed.dict),
-                                  .log = r->options.log};
-    return allot_samples(&job, &r->parsed.train, &r->parsed.test, &r->train, &r->test, err);
+    const struct assign_job job = {.io = r->io,
+                                   .dir = r->scratch,
+                                   .workers = r->parts_n,
+                                   .rows = (uint32_t)r->info->rows,
+                                   .batch_size = r->info->batch_size,
+                                   .seed = r->info->seed,
+                                   .memory_bytes = r->options.memory_bytes / 3,
+                                   .map = dict_placed(r->parsed.dict),
+                                   .log = r->options.log};
+    return assign_samples(&job, &r->parsed.train, &r->parsed.test, &r->train, &r->test, err);
 }
 
 int phase_order(struct index_run *r, struct drps_err *err)
 {
     int rc = run_is_grid(&r->options) ? order_by_grid(r, err) : 0;
-    return rc == 0 && run_places_samples(&r->options) ? allot(r, err) : rc;
+    return rc == 0 && run_places_samples(&r->options) ? assign(r, err) : rc;
 }

@@ -92,9 +92,9 @@ static int choose_batch_size(struct index_run *r, struct drps_err *err)
 int phase_parse(struct index_run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
-    struct parsed *p = &r->parsed;
+    struct read_samples *p = &r->parsed;
 
-    int rc = parse_inputs(r->io, &r->progress, r->scratch, p, err);
+    int rc = read_samples(r->io, &r->progress, r->scratch, p, err);
     if (rc < 0) return rc;
     if (!p->samples)
         return drps_err_set(err, DRPS_E_FORMAT, "the input holds no %ssample: nothing to train on",

@@ -21,7 +21,7 @@ static void add_table(struct drps_plan_info *info, const char *name, uint64_t ro
 
 static int relabel(struct index_run *r, struct drps_err *err)
 {
-    struct parsed *p = &r->parsed;
+    struct read_samples *p = &r->parsed;
     int rc = 0;
     for (size_t g = 0; rc == 0 && g < dict_generations(p->dict); g++) {
         uint32_t base = dict_base(p->dict, g);

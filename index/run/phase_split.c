@@ -13,7 +13,7 @@
 #include "index/ranks/drps_split.h"
 #include "index/run/run.h"
 
-/* Batches and row lists of all, once they are dealt. */
+/* Remove the batches and row lists of the whole, which the parts have by now. */
 static int remove_batches(struct index_run *r, struct drps_err *err)
 {
     static const char *const names[] = {"data.rec", "rows.rec"};
@@ -108,7 +108,7 @@ static int make_part(struct part *part, const struct split_job *job, uint32_t ra
 /* The dictionary stays with the whole. */
 int phase_split(struct index_run *r, struct drps_err *err)
 {
-    const struct layout_job layout = run_layout_job(r);
+    const struct blocks_job blocks = run_blocks_job(r);
     struct drps_plan_info *info = r->info;
     struct owners owners;
     const struct split_job job = {.io = r->io,
@@ -124,7 +124,7 @@ int phase_split(struct index_run *r, struct drps_err *err)
         part->info = *info;
         rc = drps_plan_rank_dir(r->stage.dir, i, part->dir, err);
         if (rc == 0) rc = make_part(part, &job, i, r->block_first, err);
-        if (rc == 0) rc = layout_write(&layout, part->dir, part->block_first, &part->info, err);
+        if (rc == 0) rc = blocks_write(&blocks, part->dir, part->block_first, &part->info, err);
         if (rc == 0) rc = index_report(&r->progress, i + 1, r->parts_n, err);
     }
     return rc < 0 ? rc : remove_batches(r, err);

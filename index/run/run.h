@@ -8,14 +8,14 @@
 #include <stdint.h>
 
 #include "base/folder/drps_stage.h"
-#include "index/blocks/drps_layout.h"
+#include "index/blocks/drps_make_blocks.h"
 #include "index/drps_index.h"
 #include "index/drps_progress.h"
 #include "index/order/drps_grid.h"
 #include "index/plan/drps_algorithm.h"
 #include "index/run/parts.h"
-#include "index/samples/drps_allot.h"
-#include "index/samples/drps_parse.h"
+#include "index/samples/drps_assign.h"
+#include "index/samples/drps_read_samples.h"
 
 /* Everything that the phases hand on. */
 struct index_run {
@@ -26,11 +26,11 @@ struct index_run {
     char *scratch; /* own: folder for files of the run, removed at its end */
     char *laid;    /* own: where rows in blocks go: the plan, or scratch to be placed from */
     const char *batch_dir; /* where batches are made: there, or scratch if blocks renumber rows */
-    struct parsed parsed;  /* until batches are made */
-    char **fields;         /* own: [fields_n] names of feature columns; NULL: they have none */
+    struct read_samples parsed; /* until batches are made */
+    char **fields;              /* own: [fields_n] names of feature columns; NULL: they have none */
     size_t fields_n;
-    struct allotment train, test; /* of workers; rounds are 0 where batches go to them in turn */
-    uint32_t *block_first;        /* own: [info->blocks + 1] of all rows, until there are parts */
+    struct assignment train, test; /* of workers; rounds are 0 where batches go to them in turn */
+    uint32_t *block_first;         /* own: [info->blocks + 1] of all rows, until there are parts */
     struct drps_plan_info *info;
     struct drps_index_result *result;
     struct part *parts; /* own: [parts_n], one a worker */
@@ -73,10 +73,10 @@ int phase_forecast(struct index_run *r, struct drps_err *err);
 
 /* Where a sample belongs in the grid, among so many lanes. map: provisional to placed ids; NULL if
  * the sample has placed ids (phase_order.c). */
-struct grid_spot run_spot_of(const struct drps_plan_info *info, uint32_t lanes, const uint32_t *map,
-                             const struct spool_sample *s);
+struct grid_position run_position_of(const struct drps_plan_info *info, uint32_t lanes,
+                                     const uint32_t *map, const struct spool_sample *s);
 
 /* How blocks are made and written (phase_block.c). */
-struct layout_job run_layout_job(const struct index_run *r);
+struct blocks_job run_blocks_job(const struct index_run *r);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * The spool: samples between parsing and batching, on disk beyond a share of the memory, dealt into
- * 32 buckets. Shared inside index/.
+ * The spool: samples between parsing and batching, on disk beyond a share of the memory,
+ * distributed over 32 buckets. Shared inside index/.
  *
- * A sample's place in the final order is a 64-bit number, random for a shuffled order (for a grid
+ * A sample's order is a 64-bit number, random for a shuffled order (for a grid
  * see drps_grid.h). The bucket is its top five bits, so bucket after bucket, sorted within, is the
- * whole order; a bucket too large for memory is dealt again by the next five bits. The order
+ * whole order; a bucket too large for memory is split again by the next five bits. The order
  * therefore depends on the seed alone, not on memory.
  *
  * Features are *provisional ids*: numbers that the dictionary gave out while parsing. When the
@@ -47,7 +47,6 @@ DRPS_MUST_CHECK
 int spool_mark(struct spool *s, struct drps_err *err);
 DRPS_MUST_CHECK
 int spool_finish(struct spool *s, struct drps_err *err);
-uint64_t spool_bytes(const struct spool *s);
 
 /* Replace ids of generation g by map[id - base], a chunk of samples at a time. */
 DRPS_MUST_CHECK

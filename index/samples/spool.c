@@ -1,99 +1,43 @@
+/*
+ * Samples on disk on their way to batches (drps_spool.h): how they lie in buckets (bucket.h), walks
+ * over them in the order of arrival, and draining bucket after bucket, sorted.
+ */
 #include "index/samples/drps_spool.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/drps_alloc.h"
 #include "base/drps_endian.h"
+#include "index/samples/bucket.h"
 
 /* A sample: order u64 | label f32 | n u32 (top bit: values follow) | ids u32[n] | values f32[n]. */
-enum { HEAD_BYTES = 16, BUCKET_BITS = 5, BUFFER_BYTES = 256 * 1024, CHUNK_BYTES = 4 << 20 };
+enum { HEAD_BYTES = 16, BUCKET_BITS = 5, CHUNK_BYTES = 4 << 20 };
 enum { SLACK = 16, AHEAD = 8, SOON = 2 };
 #define HAS_VALUES 0x80000000u
 _Static_assert(1 << BUCKET_BITS == SPOOL_BUCKETS, "buckets are numbered by bits of the order");
 
-/* Its bytes are those of the chunks that stay in memory, then those of the file, then those that
- * are buffered. */
-struct bucket {
-    int fd;
-    char *path;
-    char **chunks; /* own: [chunks_n] of BUFFER_BYTES; the last one may be the buffer */
-    size_t chunks_n, chunks_cap;
-    char *own; /* the buffer, once the spool has all its chunks; it goes to the file */
-    size_t buffered;
-    uint64_t written; /* and not buffered */
-    uint64_t *marks;  /* [marks_n] offsets where generations begin, after the first */
-    size_t marks_n, marks_cap;
-    uint64_t samples;
-};
-
 /* Where a sample lies in a bucket. */
-struct place {
+struct ordered {
     uint64_t order, at;
 };
 
 /* Reused from bucket to bucket. */
 struct sorting {
     char *data;
-    struct place *places, *aux;
-    size_t data_cap, places_cap, aux_cap; /* bytes */
+    struct ordered *ordered, *aux;
+    size_t data_cap, ordered_cap, aux_cap; /* bytes */
 };
 
 struct spool {
-    const struct drps_io *io;
-    size_t chunks_n, chunks_max; /* of all buckets */
+    struct bucket_store store;
     struct sorting sorting;
     unsigned n;     /* buckets */
     unsigned shift; /* of the order that gives the bucket */
     struct bucket buckets[SPOOL_BUCKETS];
 };
-
-/* What the next bytes go to. */
-static int take_buffer(struct spool *s, struct bucket *b, struct drps_err *err)
-{
-    /* Bytes come and go in turn: huge pages would gain nothing, and are slow to get where a virtual
-     * machine lends them from its host. */
-    char *buffer = malloc(BUFFER_BYTES);
-    b->buffered = 0;
-    if (!buffer ||
-        drps_array_reserve(&b->chunks, &b->chunks_cap, b->chunks_n + 1, sizeof(*b->chunks))) {
-        free(buffer);
-        return drps_err_set(err, -ENOMEM, "no memory for the spool");
-    }
-    if (s->chunks_n == s->chunks_max) {
-        b->own = buffer;
-        return 0;
-    }
-    b->chunks[b->chunks_n++] = buffer;
-    s->chunks_n++;
-    return 0;
-}
-
-static int bucket_open(struct spool *s, const char *dir, const char *name, unsigned number,
-                       struct bucket *b, struct drps_err *err)
-{
-    if (asprintf(&b->path, "%s/%s-%u", dir, name, number) < 0) b->path = NULL;
-    if (!b->path) return drps_err_set(err, -ENOMEM, "no memory for the spool");
-    int rc = take_buffer(s, b, err);
-    return rc < 0 ? rc : drps_io_open(s->io, b->path, O_RDWR | O_CREAT | O_TRUNC, &b->fd, err);
-}
-
-static void bucket_close(const struct drps_io *io, struct bucket *b)
-{
-    if (b->fd >= 0) (void)io->ops->unlink(io->ctx, b->path); /* scratch; the folder goes anyway */
-    drps_io_close(io, b->fd);
-    free(b->path);
-    for (size_t i = 0; i < b->chunks_n; i++)
-        free(b->chunks[i]);
-    free(b->chunks);
-    free(b->own);
-    free(b->marks);
-    *b = (struct bucket){.fd = -1};
-}
 
 static int open_level(const struct drps_io *io, const char *dir, const char *name, unsigned buckets,
                       unsigned shift, uint64_t memory_bytes, struct spool **s_out,
@@ -102,15 +46,15 @@ static int open_level(const struct drps_io *io, const char *dir, const char *nam
     *s_out = NULL;
     struct spool *s = calloc(1, sizeof(*s));
     if (!s) return drps_err_set(err, -ENOMEM, "no memory for the spool");
-    s->io = io;
+    s->store.io = io;
     s->n = buckets;
     s->shift = shift;
     for (unsigned i = 0; i < SPOOL_BUCKETS; i++)
         s->buckets[i].fd = -1;
-    s->chunks_max = (size_t)(memory_bytes / BUFFER_BYTES);
+    s->store.chunks_max = (size_t)(memory_bytes / BUCKET_BUFFER_BYTES);
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < buckets; i++)
-        rc = bucket_open(s, dir, name, i, &s->buckets[i], err);
+        rc = bucket_open(&s->store, dir, name, i, &s->buckets[i], err);
     if (rc < 0) {
         spool_close(s);
         return rc;
@@ -128,7 +72,7 @@ int spool_open(const struct drps_io *io, const char *dir, const char *name, unsi
 static void sorting_free(struct sorting *w)
 {
     drps_pages_free(w->data, w->data_cap);
-    drps_pages_free(w->places, w->places_cap);
+    drps_pages_free(w->ordered, w->ordered_cap);
     drps_pages_free(w->aux, w->aux_cap);
     *w = (struct sorting){0};
 }
@@ -137,83 +81,9 @@ void spool_close(struct spool *s)
 {
     if (!s) return;
     for (unsigned i = 0; i < s->n; i++)
-        bucket_close(s->io, &s->buckets[i]);
+        bucket_close(s->store.io, &s->buckets[i]);
     sorting_free(&s->sorting);
     free(s);
-}
-
-/* Bytes in front of the file's. */
-static uint64_t bytes_in_memory(const struct bucket *b)
-{
-    const uint64_t all = (uint64_t)b->chunks_n * BUFFER_BYTES;
-    return b->written < all ? b->written : all;
-}
-
-/* The buffer's bytes are written; a chunk stays where it is. */
-static int bucket_flush(struct spool *s, struct bucket *b, struct drps_err *err)
-{
-    if (b->own) {
-        int rc = drps_io_write_at(s->io, b->fd, b->own, b->buffered,
-                                  b->written - bytes_in_memory(b), b->path, err);
-        if (rc < 0) return rc;
-    }
-    b->written += b->buffered;
-    b->buffered = 0;
-    return 0;
-}
-
-static int bucket_put(struct spool *s, struct bucket *b, const void *data, size_t n,
-                      struct drps_err *err)
-{
-    const char *at = data;
-    while (n) {
-        if (b->buffered == BUFFER_BYTES) {
-            int rc = bucket_flush(s, b, err);
-            if (rc == 0 && !b->own) rc = take_buffer(s, b, err);
-            if (rc < 0) return rc;
-        }
-        char *buf = b->own ? b->own : b->chunks[b->chunks_n - 1];
-        size_t room = BUFFER_BYTES - b->buffered;
-        size_t part = n < room ? n : room;
-        memcpy(buf + b->buffered, at, part);
-        b->buffered += part;
-        at += part;
-        n -= part;
-    }
-    return 0;
-}
-
-/* Copy n bytes of the bucket to or from `data`: those in memory; returns how many these are. */
-static size_t copy_memory(struct bucket *b, char *data, size_t n, uint64_t at, int write)
-{
-    size_t done = 0;
-    while (done < n && at + done < bytes_in_memory(b)) {
-        const uint64_t from = at + done;
-        char *chunk = b->chunks[from / BUFFER_BYTES] + from % BUFFER_BYTES;
-        size_t part = BUFFER_BYTES - (size_t)(from % BUFFER_BYTES);
-        if (part > n - done) part = n - done;
-        memcpy(write ? chunk : data + done, write ? data + done : chunk, part);
-        done += part;
-    }
-    return done;
-}
-
-static int bucket_read(struct spool *s, struct bucket *b, char *data, size_t n, uint64_t at,
-                       struct drps_err *err)
-{
-    const size_t done = copy_memory(b, data, n, at, 0);
-    if (done == n) return 0;
-    return drps_io_read_at(s->io, b->fd, data + done, n - done, at + done - bytes_in_memory(b),
-                           b->path, err);
-}
-
-static int bucket_write(struct spool *s, struct bucket *b, char *data, size_t n, uint64_t at,
-                        struct drps_err *err)
-{
-    const size_t done = copy_memory(b, data, n, at, 1);
-    if (done == n) return 0;
-    return drps_io_write_at(s->io, b->fd, data + done, n - done, at + done - bytes_in_memory(b),
-                            b->path, err);
 }
 
 static void encode_head(const struct spool_sample *sample, void *head)
@@ -226,16 +96,16 @@ static void encode_head(const struct spool_sample *sample, void *head)
     drps_put_u32(at + 12, sample->n | (sample->values ? HAS_VALUES : 0));
 }
 
-/* Of which the buffer has room for some. */
+/* Adds a sample for all of which the buffer has no room. */
 static int add_in_parts(struct spool *s, struct bucket *b, const struct spool_sample *sample,
                         struct drps_err *err)
 {
     char head[HEAD_BYTES];
     encode_head(sample, head);
-    int rc = bucket_put(s, b, head, sizeof(head), err);
-    if (rc == 0) rc = bucket_put(s, b, sample->ids, sample->n * sizeof(*sample->ids), err);
+    int rc = bucket_put(&s->store, b, head, sizeof(head), err);
+    if (rc == 0) rc = bucket_put(&s->store, b, sample->ids, sample->n * sizeof(*sample->ids), err);
     if (rc == 0 && sample->values)
-        rc = bucket_put(s, b, sample->values, sample->n * sizeof(*sample->values), err);
+        rc = bucket_put(&s->store, b, sample->values, sample->n * sizeof(*sample->values), err);
     return rc;
 }
 
@@ -247,8 +117,9 @@ int spool_add(struct spool *s, const struct spool_sample *sample, struct drps_er
     struct bucket *b = &s->buckets[number];
 
     b->samples++;
-    if (HEAD_BYTES + 2 * each > BUFFER_BYTES - b->buffered) return add_in_parts(s, b, sample, err);
-    char *to = (b->own ? b->own : b->chunks[b->chunks_n - 1]) + b->buffered;
+    if (HEAD_BYTES + 2 * each > BUCKET_BUFFER_BYTES - b->buffered)
+        return add_in_parts(s, b, sample, err);
+    char *to = bucket_tail(b);
     encode_head(sample, to);
     b->buffered += HEAD_BYTES;
     if (!each) return 0;
@@ -273,19 +144,11 @@ int spool_finish(struct spool *s, struct drps_err *err)
 {
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < s->n; i++) {
-        rc = bucket_flush(s, &s->buckets[i], err);
+        rc = bucket_flush(&s->store, &s->buckets[i], err);
         free(s->buckets[i].own);
         s->buckets[i].own = NULL;
     }
     return rc;
-}
-
-uint64_t spool_bytes(const struct spool *s)
-{
-    uint64_t sum = 0;
-    for (unsigned i = 0; i < s->n; i++)
-        sum += s->buckets[i].written + s->buckets[i].buffered;
-    return sum;
 }
 
 /* Point sample into `data` (room bytes left). Returns its size, or 0 when it is not whole. */
@@ -325,7 +188,7 @@ static int walker_load(struct walker *w, struct drps_err *err)
     uint64_t left = w->end - w->at;
     w->n = (size_t)(left < w->cap ? left : w->cap);
     if (!w->n) return 0;
-    int rc = bucket_read(w->s, w->b, w->data, w->n, w->at, err);
+    int rc = bucket_read(&w->s->store, w->b, w->data, w->n, w->at, err);
     if (rc < 0) return rc;
     size_t need = w->n < HEAD_BYTES ? HEAD_BYTES : sample_bytes(w->data);
     if (need > left)
@@ -356,7 +219,7 @@ static int walk(struct spool *s, struct bucket *b, uint64_t from, uint64_t to, i
             rc = v->visit(v->ctx, &sample, err);
             used += bytes;
         }
-        if (rc >= 0 && write_back) rc = bucket_write(s, b, w.data, used, w.at, err);
+        if (rc >= 0 && write_back) rc = bucket_write(&s->store, b, w.data, used, w.at, err);
         if (rc < 0) break;
         w.at += used;
     }
@@ -409,13 +272,13 @@ static int make_room(void *pages, size_t *cap, uint64_t bytes)
 
 static uint64_t sorting_bytes(const struct bucket *b)
 {
-    const uint64_t bytes = b->written + 2 * b->samples * sizeof(struct place);
+    const uint64_t bytes = b->written + 2 * b->samples * sizeof(struct ordered);
     return bytes + bytes / SLACK;
 }
 
 /* A stable radix sort by bits [low, high) of the order; returns which of the two arrays has it. */
-static struct place *sort_bits(struct place *from, struct place *to, size_t n, unsigned low,
-                               unsigned high)
+static struct ordered *sort_bits(struct ordered *from, struct ordered *to, size_t n, unsigned low,
+                                 unsigned high)
 {
     enum { BITS = 11, SIZE = 1 << BITS };
     size_t count[SIZE];
@@ -433,7 +296,7 @@ static struct place *sort_bits(struct place *from, struct place *to, size_t n, u
         }
         for (size_t i = 0; i < n; i++)
             to[count[from[i].order >> bit & mask]++] = from[i];
-        struct place *swap = from;
+        struct ordered *swap = from;
         from = to;
         to = swap;
     }
@@ -441,15 +304,15 @@ static struct place *sort_bits(struct place *from, struct place *to, size_t n, u
 }
 
 /* A stable insertion sort. 0: it gave up, since much is out of order. */
-static int sort_nearly(struct place *places, size_t n)
+static int sort_nearly(struct ordered *ordered, size_t n)
 {
     uint64_t moves = 0;
     for (size_t i = 1; i < n; i++) {
-        const struct place p = places[i];
+        const struct ordered p = ordered[i];
         size_t j = i;
-        for (; j && places[j - 1].order > p.order; j--)
-            places[j] = places[j - 1];
-        places[j] = p;
+        for (; j && ordered[j - 1].order > p.order; j--)
+            ordered[j] = ordered[j - 1];
+        ordered[j] = p;
         moves += i - j;
         if (moves > n) return 0;
     }
@@ -458,13 +321,14 @@ static int sort_nearly(struct place *places, size_t n)
 
 /* By order, equal ones by arrival. Bits from `high` on are the same. Random orders are nearly told
  * apart by the upper half of the bits; those of a grid with few cells are not. */
-static struct place *sort_places(struct place *places, struct place *aux, size_t n, unsigned high)
+static struct ordered *sort_samples(struct ordered *ordered, struct ordered *aux, size_t n,
+                                    unsigned high)
 {
     enum { ENOUGH = 33 };
     const unsigned low = high > ENOUGH ? high - ENOUGH : 0;
-    struct place *sorted = sort_bits(places, aux, n, low, high);
+    struct ordered *sorted = sort_bits(ordered, aux, n, low, high);
     if (sort_nearly(sorted, n)) return sorted;
-    return sort_bits(sorted, sorted == places ? aux : places, n, 0, high);
+    return sort_bits(sorted, sorted == ordered ? aux : ordered, n, 0, high);
 }
 
 static void prefetch_sample(const char *at)
@@ -482,15 +346,16 @@ static int drain_sorted(struct spool *s, struct bucket *b, unsigned shift,
     uint64_t at = 0;
 
     if (make_room(&w->data, &w->data_cap, b->written) ||
-        make_room(&w->places, &w->places_cap, b->samples * sizeof(*w->places)) ||
+        make_room(&w->ordered, &w->ordered_cap, b->samples * sizeof(*w->ordered)) ||
         make_room(&w->aux, &w->aux_cap, b->samples * sizeof(*w->aux)))
         return drps_err_set(err, -ENOMEM, "no memory to sort %" PRIu64 " samples", b->samples);
-    int rc = bucket_read(s, b, w->data, (size_t)b->written, 0, err);
+    int rc = bucket_read(&s->store, b, w->data, (size_t)b->written, 0, err);
     for (uint64_t i = 0; rc == 0 && i < b->samples; i++) {
-        w->places[i] = (struct place){drps_get_u64(w->data + at), at};
+        w->ordered[i] = (struct ordered){drps_get_u64(w->data + at), at};
         at += sample_bytes(w->data + at);
     }
-    const struct place *sorted = rc == 0 ? sort_places(w->places, w->aux, b->samples, shift) : NULL;
+    const struct ordered *sorted =
+        rc == 0 ? sort_samples(w->ordered, w->aux, b->samples, shift) : NULL;
     for (uint64_t i = 0; rc >= 0 && i < b->samples; i++) {
         if (i + AHEAD < b->samples) prefetch_sample(w->data + sorted[i + AHEAD].at);
         if (v->expect && i + SOON < b->samples) {
@@ -506,7 +371,7 @@ static int drain_sorted(struct spool *s, struct bucket *b, unsigned shift,
     return rc < 0 ? rc : 0;
 }
 
-static int deal_sample(void *ctx, struct spool_sample *sample, struct drps_err *err)
+static int split_sample(void *ctx, struct spool_sample *sample, struct drps_err *err)
 {
     return spool_add(ctx, sample, err);
 }
@@ -514,19 +379,21 @@ static int deal_sample(void *ctx, struct spool_sample *sample, struct drps_err *
 static int drain_bucket(struct spool *s, struct bucket *b, unsigned shift, uint64_t memory_bytes,
                         const struct spool_visitor *v, struct drps_err *err);
 
-/* Too large for memory: deal it by the next bits of the order, then drain the parts. */
-static int drain_dealt(struct spool *s, struct bucket *b, unsigned shift, uint64_t memory_bytes,
+/* Split a bucket that is too large for memory by the next bits of the order, then drain the parts.
+ */
+static int drain_split(struct spool *s, struct bucket *b, unsigned shift, uint64_t memory_bytes,
                        const struct spool_visitor *v, struct drps_err *err)
 {
     struct spool *parts;
     const char *slash = strrchr(b->path, '/');
     char *dir = strndup(b->path, (size_t)(slash - b->path));
     if (!dir) return drps_err_set(err, -ENOMEM, "no memory for the spool");
-    int rc = open_level(s->io, dir, slash + 1, SPOOL_BUCKETS, shift - BUCKET_BITS, 0, &parts, err);
+    int rc =
+        open_level(s->store.io, dir, slash + 1, SPOOL_BUCKETS, shift - BUCKET_BITS, 0, &parts, err);
     free(dir);
     if (rc < 0) return rc;
-    const struct spool_visitor dealing = {.visit = deal_sample, .ctx = parts};
-    rc = walk(s, b, 0, b->written, 0, &dealing, err);
+    const struct spool_visitor splitter = {.visit = split_sample, .ctx = parts};
+    rc = walk(s, b, 0, b->written, 0, &splitter, err);
     if (rc >= 0) rc = spool_finish(parts, err);
     for (unsigned i = 0; rc >= 0 && i < parts->n; i++)
         rc = drain_bucket(parts, &parts->buckets[i], parts->shift, memory_bytes, v, err);
@@ -543,8 +410,8 @@ static int drain_bucket(struct spool *s, struct bucket *b, unsigned shift, uint6
     else if (sorting_bytes(b) <= memory_bytes || b->samples < 2 || shift < BUCKET_BITS)
         rc = drain_sorted(s, b, shift, v, err);
     else
-        rc = drain_dealt(s, b, shift, memory_bytes, v, err);
-    bucket_close(s->io, b);
+        rc = drain_split(s, b, shift, memory_bytes, v, err);
+    bucket_close(s->store.io, b);
     return rc < 0 ? rc : 0;
 }
 

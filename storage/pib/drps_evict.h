@@ -40,7 +40,13 @@ int drps_evict_init(struct drps_evict *e, enum drps_evict_rule rule, uint32_t fr
                     uint32_t most_units, size_t unit_bytes);
 void drps_evict_destroy(struct drps_evict *e);
 
-/* What it brings to be rid of a block of this class (the logarithm of its units) that is needed in
+/* Sizes count in powers of two: the class of a block is the logarithm of its units. */
+static inline unsigned drps_evict_class(uint32_t units)
+{
+    return 31u - (unsigned)__builtin_clz(units);
+}
+
+/* What it brings to be rid of a block of this class that is needed in
  * so many steps: see above. */
 double drps_evict_worth(unsigned class, size_t unit_bytes, uint64_t steps);
 

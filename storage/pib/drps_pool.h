@@ -99,10 +99,17 @@ static inline size_t drps_pool_block_bytes(const struct drps_pool *pool, uint32_
     return drps_pool_block_rows(pool, block) * pool->row_bytes;
 }
 
+/* Units of 1 << unit_shift rows that a block takes. */
+static inline uint32_t drps_pool_units(const uint32_t *block_first, unsigned unit_shift,
+                                       size_t block)
+{
+    const uint64_t rows = block_first[block + 1] - block_first[block];
+    return (uint32_t)((rows + (1u << unit_shift) - 1) >> unit_shift);
+}
+
 static inline uint32_t drps_pool_block_units(const struct drps_pool *pool, uint32_t block)
 {
-    const size_t rows = drps_pool_block_rows(pool, block);
-    return (uint32_t)((rows + (1u << pool->unit_shift) - 1) >> pool->unit_shift);
+    return drps_pool_units(pool->block_first, pool->unit_shift, block);
 }
 
 static inline char *drps_pool_unit_rows(const struct drps_pool *pool, uint32_t unit)

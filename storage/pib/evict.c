@@ -29,14 +29,9 @@ int drps_evict_find(const char *name, enum drps_evict_rule *rule_out)
 enum { REQUEST_BYTES = 48 << 10 }; /* that a solid-state disk moves in the time of a request */
 enum { ABSENT, UNUSED, USED }; /* of a frame under the clock: not in here; since the hand passed */
 
-static unsigned class_of(uint32_t units)
-{
-    return 31u - (unsigned)__builtin_clz(units);
-}
-
 static int init_farthest(struct drps_evict *e, uint32_t most_units)
 {
-    e->classes = class_of(most_units) + 1;
+    e->classes = drps_evict_class(most_units) + 1;
     e->nextuse = calloc(e->classes, sizeof(*e->nextuse));
     e->key = drps_array_new(e->frames, sizeof(*e->key));
     if (!e->nextuse || !e->key) return -ENOMEM;
@@ -74,7 +69,7 @@ uint64_t drps_evict_bytes(uint64_t frames, uint64_t span, uint32_t most_units)
 {
     const uint64_t arrays = drps_nextuse_bytes(frames, 0) - drps_nextuse_bytes(0, 0);
     const uint64_t queue = drps_nextuse_bytes(0, span) + sizeof(struct drps_nextuse);
-    return arrays + queue * (class_of(most_units) + 1); /* the other rules take less */
+    return arrays + queue * (drps_evict_class(most_units) + 1); /* the other rules take less */
 }
 
 double drps_evict_worth(unsigned class, size_t unit_bytes, uint64_t steps)
@@ -142,7 +137,7 @@ int drps_evict_insert(struct drps_evict *e, uint32_t frame, uint32_t units, uint
                       uint64_t now)
 {
     if (e->rule == DRPS_EVICT_FARTHEST) {
-        int rc = drps_nextuse_insert(&e->nextuse[class_of(units)], frame, next_use, now);
+        int rc = drps_nextuse_insert(&e->nextuse[drps_evict_class(units)], frame, next_use, now);
         if (rc < 0) return rc;
     } else if (e->rule == DRPS_EVICT_CLOCK) {
         e->state[frame] = USED;
@@ -156,7 +151,7 @@ int drps_evict_insert(struct drps_evict *e, uint32_t frame, uint32_t units, uint
 void drps_evict_remove(struct drps_evict *e, uint32_t frame, uint32_t units)
 {
     if (e->rule == DRPS_EVICT_FARTHEST)
-        drps_nextuse_remove(&e->nextuse[class_of(units)], frame);
+        drps_nextuse_remove(&e->nextuse[drps_evict_class(units)], frame);
     else if (e->rule == DRPS_EVICT_CLOCK)
         e->state[frame] = ABSENT;
     else

@@ -10,66 +10,20 @@
 
 enum { FIRST_BUCKETS = 1024 };
 
-static void map_set(struct drps_nextuse *q, uint64_t b)
-{
-    for (int l = 0; l < q->levels; l++, b >>= 6) {
-        uint64_t before = q->map[l][b >> 6];
-        q->map[l][b >> 6] = before | 1ull << (b & 63);
-        if (before) return; /* the levels above know already */
-    }
-}
-
-static void map_clear(struct drps_nextuse *q, uint64_t b)
-{
-    for (int l = 0; l < q->levels; l++, b >>= 6)
-        if (q->map[l][b >> 6] &= ~(1ull << (b & 63))) return;
-}
-
-static unsigned top_bit(uint64_t word)
-{
-    return 63u - (unsigned)__builtin_clzll(word);
-}
-
-/* The largest set bit at or below b, or UINT64_MAX. */
-static uint64_t map_find_down(const struct drps_nextuse *q, uint64_t b)
-{
-    for (int l = 0; l < q->levels; l++) {
-        uint64_t word = q->map[l][b >> 6] & (UINT64_MAX >> (63 - (b & 63)));
-        if (word) {
-            b = (b >> 6) << 6 | top_bit(word);
-            while (l-- > 0)
-                b = b << 6 | top_bit(q->map[l][b]);
-            return b;
-        }
-        if (!(b >> 6)) return UINT64_MAX;
-        b = (b >> 6) - 1; /* continue with the words before this one */
-    }
-    return UINT64_MAX;
-}
-
 static void free_buckets(struct drps_nextuse *q)
 {
     free(q->head);
     q->head = NULL;
-    for (int l = 0; l < DRPS_NEXTUSE_LEVELS; l++) {
-        free(q->map[l]);
-        q->map[l] = NULL;
-    }
+    drps_bit_tree_destroy(&q->filled);
 }
 
 static int make_buckets(struct drps_nextuse *q, uint64_t buckets)
 {
     q->buckets = buckets;
-    q->levels = 0;
     q->head = drps_array_new(buckets, sizeof(*q->head));
     if (!q->head) return -ENOMEM;
     memset(q->head, 0xff, buckets * sizeof(*q->head)); /* all NONE */
-    for (uint64_t bits = buckets;; bits = (bits + 63) / 64) {
-        if (q->levels == DRPS_NEXTUSE_LEVELS) return -ENOMEM;
-        q->map[q->levels] = calloc((bits + 63) / 64, sizeof(uint64_t));
-        if (!q->map[q->levels++]) return -ENOMEM;
-        if (bits <= 64) return 0;
-    }
+    return drps_bit_tree_init(&q->filled, 1, buckets);
 }
 
 int drps_nextuse_init(struct drps_nextuse *q, struct drps_nextuse_link *link, uint64_t *key)
@@ -106,7 +60,7 @@ static void push(struct drps_nextuse *q, uint32_t frame, uint64_t key)
     if (*head != NONE)
         q->link[*head].prev = frame;
     else if (key != UINT64_MAX)
-        map_set(q, key & (q->buckets - 1));
+        drps_bit_tree_add(&q->filled, 1, 0, key & (q->buckets - 1));
     *head = frame;
 }
 
@@ -117,7 +71,7 @@ static int grow(struct drps_nextuse *q, uint64_t span)
     uint64_t buckets = q->buckets;
     while (buckets <= span)
         buckets *= 2;
-    memset(q->map, 0, sizeof(q->map));
+    q->filled = (struct drps_bit_tree){.levels = 0};
     if (make_buckets(q, buckets) < 0) {
         free_buckets(q);
         *q = old;
@@ -127,7 +81,7 @@ static int grow(struct drps_nextuse *q, uint64_t span)
         if (old.head[b] == NONE) continue;
         uint64_t at = q->key[old.head[b]] & (buckets - 1);
         q->head[at] = old.head[b];
-        map_set(q, at);
+        drps_bit_tree_add(&q->filled, 1, 0, at);
     }
     free_buckets(&old);
     return 0;
@@ -152,19 +106,15 @@ void drps_nextuse_remove(struct drps_nextuse *q, uint32_t frame)
         q->link[link.prev].next = link.next;
     else
         *head = link.next;
-    if (*head == NONE && key != UINT64_MAX) map_clear(q, key & (q->buckets - 1));
+    if (*head == NONE && key != UINT64_MAX)
+        drps_bit_tree_remove(&q->filled, 1, 0, key & (q->buckets - 1));
     q->n--;
 }
 
 uint32_t drps_nextuse_last(const struct drps_nextuse *q)
 {
     if (!q->n || q->never != NONE) return q->never;
-    /* Keys from floor on lie in the ring from floor's bucket upwards and, past its end, below that
-     * bucket. */
-    uint64_t at = q->floor & (q->buckets - 1);
-    uint64_t b = at ? map_find_down(q, at - 1) : UINT64_MAX;
-    if (b == UINT64_MAX) b = map_find_down(q, q->buckets - 1);
-    return q->head[b];
+    return q->head[drps_bit_tree_last(&q->filled, 1, 0, q->floor, q->buckets)];
 }
 
 uint32_t drps_nextuse_pop(struct drps_nextuse *q)

@@ -13,7 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DRPS_NEXTUSE_LEVELS = 6, DRPS_NEXTUSE_NONE = UINT32_MAX };
+#include "base/drps_bit_tree.h"
+
+enum { DRPS_NEXTUSE_NONE = UINT32_MAX };
 
 struct drps_nextuse_link {
     uint32_t prev, next; /* frames of the same bucket; NONE at the ends */
@@ -23,13 +25,11 @@ struct drps_nextuse {
     struct drps_nextuse_link *link; /* [frames] borrowed */
     uint64_t *key;                  /* [frames] borrowed: the next use of a frame in the queue */
     uint32_t *head;                 /* [buckets] own: first frame of each */
-    uint64_t *map[DRPS_NEXTUSE_LEVELS]; /* own: bit b of level 0: bucket b has frames; of level l:
-                                           word b of l - 1 */
-    int levels;
-    uint64_t buckets; /* a power of two, at least 64 */
-    uint64_t floor;   /* every key in the queue is in [floor, floor + buckets) or UINT64_MAX */
-    uint32_t never;   /* frames whose block no step needs: given up first */
-    uint32_t n;       /* frames in the queue */
+    struct drps_bit_tree filled;    /* buckets that have frames */
+    uint64_t buckets;               /* a power of two, at least 64 */
+    uint64_t floor; /* every key in the queue is in [floor, floor + buckets) or UINT64_MAX */
+    uint32_t never; /* frames whose block no step needs: given up first */
+    uint32_t n;     /* frames in the queue */
 };
 
 /* Several queues may share the arrays: a frame is in one of them at most. 0 or -ENOMEM. `q` may be

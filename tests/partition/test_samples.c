@@ -115,7 +115,7 @@ static uint64_t remote_of(const struct drps_sample_set *set, const uint32_t *own
     return remote;
 }
 
-/* Communities: both clever algorithms leave less than three quarters of what dealing leaves;
+/* Communities: both clever algorithms leave less than three quarters of what hashing leaves;
  * without any, auto still leaves no more. */
 static void test_communities_come_together(void **state)
 {
@@ -134,13 +134,13 @@ static void test_communities_come_together(void **state)
         struct drps_samples_options o = {.algo = cases[c].algo, .machines = 4, .batch_size = 10};
         uint32_t *owner = place(&set, &o);
         o.algo = "hash";
-        uint32_t *dealt = place(&set, &o);
-        uint64_t ours = remote_of(&set, owner, 4, 0), hash = remote_of(&set, dealt, 4, 0);
+        uint32_t *hashed = place(&set, &o);
+        uint64_t ours = remote_of(&set, owner, 4, 0), hash = remote_of(&set, hashed, 4, 0);
         if ((double)ours > cases[c].share * (double)hash)
-            fail_msg("%s: %llu remote rows, %llu dealt", cases[c].name, (unsigned long long)ours,
+            fail_msg("%s: %llu remote rows, %llu hashed", cases[c].name, (unsigned long long)ours,
                      (unsigned long long)hash);
         free(owner);
-        free(dealt);
+        free(hashed);
         set_free(&set);
     }
 }
@@ -332,7 +332,7 @@ static void test_streams_bring_communities_together(void **state)
     struct drps_sample_set set = random_set(&rng, 8000, 4000, 40);
     struct drps_sample_set held = random_set(&rng, 2000, 4000, 40);
     struct drps_samples_options hash = {.algo = "hash", .machines = 4, .batch_size = 10};
-    uint32_t *dealt = place(&set, &hash), *held_dealt = place(&held, &hash);
+    uint32_t *hashed = place(&set, &hash), *held_hashed = place(&held, &hash);
     for (int m = 0; m < 2; m++) {
         const struct drps_stream_options o = {.features_n = 4000,
                                               .machines = 4,
@@ -346,15 +346,15 @@ static void test_streams_bring_communities_together(void **state)
         for (int h = 0; h < 2; h++) {
             const struct drps_sample_set *of = h ? &held : &set;
             const uint64_t ours = remote_of(of, h ? placed.held_out : placed.training, 4, 0);
-            const uint64_t theirs = remote_of(of, h ? held_dealt : dealt, 4, 0);
+            const uint64_t theirs = remote_of(of, h ? held_hashed : hashed, 4, 0);
             if ((double)ours > share[m][h] * (double)theirs)
-                fail_msg("memory %d, held out %d: %llu remote rows, %llu dealt", m, h,
+                fail_msg("memory %d, held out %d: %llu remote rows, %llu hashed", m, h,
                          (unsigned long long)ours, (unsigned long long)theirs);
         }
         owners_of_free(&placed);
     }
-    free(dealt);
-    free(held_dealt);
+    free(hashed);
+    free(held_hashed);
     set_free(&set);
     set_free(&held);
 }

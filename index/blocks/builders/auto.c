@@ -10,7 +10,6 @@
  * with more than MERGED_ACCESSES are only ordered.
  */
 #include <errno.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,28 +18,21 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_size.h"
+#include "index/blocks/builders/auto_part.h"
 #include "index/blocks/builders/builders.h"
-#include "index/blocks/builders/merging.h"
-#include "index/blocks/builders/pool_cost.h"
-#include "index/blocks/builders/refine.h"
-#include "index/blocks/builders/similar.h"
-#include "index/blocks/counts/drps_stretches.h"
 
 enum {
     PART_ROWS = 1 << 17, /* and a page more, at most */
     PART_ACCESSES = 1 << 20,
     MERGED_ACCESSES = 1 << 22, /* of all parts */
-    POOL_SHARE = 8,            /* of the rows the pool has room for one in so many */
     MOST_THREADS = 64,
     THREAD_PARTS = 4 /* loaded at once for each thread, when there are several */
 };
-#define GREEDY_STEPS UINT64_C(50000000) /* of counting all pairs: greedy takes half a second */
 
 /* Memory while a part is merged, or only ordered, bytes; greedy takes more if there is. */
 enum {
     ROW_BYTES = 4 * sizeof(uint32_t), /* of all rows: counts, the layout, rows asked for */
     PART_ROW_BYTES = 112,
-    PART_ACCESS_BYTES = 64,
     PART_BATCH_BYTES = 48,
     ORDERED_ROW_BYTES = 48,
     ORDERED_ACCESS_BYTES = 12,
@@ -48,33 +40,13 @@ enum {
     LOADED_BYTES = 8 /* an access, while lists of several parts are loaded at once */
 };
 
-/* Rows [first, end) of a table. */
-struct part {
-    uint32_t first, end;
-    uint64_t accesses;
-    struct block_layout layout; /* own: of these rows, counted from `first` on; order NULL: pages */
-};
-
-struct portfolio {
-    struct counts *tally;
-    const struct block_tables *tables;
-    const struct block_options *options;
-    uint32_t *count;   /* own: [rows] AccNum */
-    struct part *part; /* own: [n] */
-    size_t n, cap;
-    uint64_t fixed_bytes; /* of memory, of all rows */
-    uint64_t lacked;      /* memory that greedy lacked, or 0 */
-    int merges;           /* the data are few enough to merge */
-    unsigned threads;
-};
-
 /* ---- Parts ---- */
 
 /* Whole pages of a table from row `first` on. */
-static struct part part_from(const struct portfolio *p, uint32_t first, uint32_t table_end)
+static struct auto_part part_from(const struct portfolio *p, uint32_t first, uint32_t table_end)
 {
     const uint32_t page = p->options->max_rows;
-    struct part part = {.first = first, .end = first};
+    struct auto_part part = {.first = first, .end = first};
     do {
         const uint32_t end = table_end - part.end > page ? part.end + page : table_end;
         for (; part.end < end; part.end++)
@@ -98,219 +70,7 @@ static int split(struct portfolio *p, struct drps_err *err)
     return 0;
 }
 
-/* ---- Pages ---- */
-
-/*
- * Rows [from, end), cut into pages as large as the limits allow, the first row being `base` in
- * first_out; AccNum of a page is taken for the sum over its rows, which it cannot exceed. How many.
- */
-static size_t cut_pages(const struct portfolio *p, uint32_t from, uint32_t end, uint32_t base,
-                        uint32_t *first_out)
-{
-    const struct block_options *o = p->options;
-    uint32_t rows = 0; /* of the page */
-    double sum = 0;    /* of its rows' counts */
-    size_t n = 0;
-    for (uint32_t row = from; row < end; row++) {
-        sum += p->count[row];
-        rows++;
-        if (row == from || rows > o->max_rows ||
-            (o->max_weight > 0 &&
-             sum * (o->cost.seek + rows * o->cost.row) > o->max_weight * o->sample)) {
-            first_out[n++] = base + (row - from);
-            sum = p->count[row];
-            rows = 1;
-        }
-    }
-    return n;
-}
-
-static int pages_of(const struct portfolio *p, const struct part *part, struct block_layout *out,
-                    struct drps_err *err)
-{
-    const uint32_t rows = part->end - part->first;
-    *out = (struct block_layout){.first = drps_array_new((size_t)rows + 1, sizeof(*out->first))};
-    if (!out->first) return drps_err_set(err, -ENOMEM, "no memory to cut %u rows", rows);
-    out->blocks = cut_pages(p, part->first, part->end, 0, out->first);
-    out->first[out->blocks] = rows;
-    return 0;
-}
-
-/* ---- Prices ---- */
-
-struct price {
-    double blocks, pool; /* by Eq. 1; what the pool reads */
-};
-
-static double cost_of(const struct portfolio *p, uint64_t blocks, uint64_t rows)
-{
-    return (double)blocks * p->options->cost.seek + (double)rows * p->options->cost.row;
-}
-
-static int price_pool(const struct portfolio *p, const struct pool_uses *uses, uint64_t pool_rows,
-                      double *out, struct drps_err *err)
-{
-    struct pool_misses misses;
-    int rc = pool_simulate(uses, pool_rows, &misses, err);
-    *out = cost_of(p, misses.blocks, misses.rows);
-    return rc;
-}
-
-/* What a part has been compared with so far. */
-struct best {
-    const struct access *lists; /* borrowed: of its rows */
-    struct part *part;          /* borrowed: layout.order NULL: pages of rows as they are */
-    struct price price;
-    uint64_t pool_rows; /* an eighth of the rows, or what the largest batch needs of pages */
-};
-
-static int best_begin(const struct portfolio *p, const struct access *lists, struct part *part,
-                      struct best *out, struct drps_err *err)
-{
-    struct block_layout pages;
-    struct pool_uses uses = {0};
-    *out = (struct best){.lists = lists, .part = part, .pool_rows = lists->rows / POOL_SHARE};
-    int rc = pages_of(p, part, &pages, err);
-    if (rc == 0) rc = pool_uses_list(lists, NULL, pages.first, pages.blocks, &uses, err);
-    if (uses.step_rows > out->pool_rows) out->pool_rows = uses.step_rows;
-    out->price.blocks = cost_of(p, uses.uses, uses.use_rows);
-    if (rc == 0) rc = price_pool(p, &uses, out->pool_rows, &out->price.pool, err);
-    pool_uses_free(&uses);
-    block_layout_free(&pages);
-    return rc;
-}
-
-/* Simulated only if it may be taken. */
-static int price_layout(const struct portfolio *p, const struct best *best,
-                        const struct block_layout *layout, struct price *out, struct drps_err *err)
-{
-    struct pool_uses uses;
-    int rc = pool_uses_list(best->lists, layout->order, layout->first, layout->blocks, &uses, err);
-    *out = (struct price){cost_of(p, uses.uses, uses.use_rows), INFINITY};
-    if (rc == 0 && out->blocks <= best->price.blocks)
-        rc = price_pool(p, &uses, best->pool_rows, &out->pool, err);
-    pool_uses_free(&uses);
-    return rc;
-}
-
-/* The layout is taken or freed, also after a failure: taken if by both prices it is no worse. */
-static int consider(const struct portfolio *p, struct best *best, struct block_layout *layout,
-                    struct drps_err *err)
-{
-    struct price price;
-    int rc = price_layout(p, best, layout, &price, err);
-    if (rc == 0 && price.blocks <= best->price.blocks && price.pool <= best->price.pool &&
-        price.blocks + price.pool < best->price.blocks + best->price.pool) {
-        block_layout_free(&best->part->layout);
-        best->part->layout = *layout; /* moved */
-        *layout = (struct block_layout){0};
-        best->price = price;
-        return 0;
-    }
-    block_layout_free(layout);
-    return rc;
-}
-
-/* ---- Merging ---- */
-
-/* Blocks merged by minhash, by exact greedy from where it takes few steps. *lacked_out: the memory
- * that greedy lacked, or as it was. */
-static int merge_blocks(struct merging *m, uint64_t *lacked_out, struct drps_err *err)
-{
-    uint64_t steps;
-    int rc = similar_merge(m, GREEDY_STEPS, &steps, err);
-    if (rc < 0 || steps > GREEDY_STEPS) return rc;
-    if (greedy_bytes(m) <= m->options->memory_bytes) return greedy_merge(m, err);
-    *lacked_out = greedy_bytes(m);
-    return 0;
-}
-
-/* Blocks of no batch, which are single rows, come last and are joined. */
-static int join_unused(const uint32_t *count, uint32_t max_rows, const struct block_layout *from,
-                       struct block_layout *out, struct drps_err *err)
-{
-    const uint32_t rows = from->first[from->blocks];
-    uint32_t place = 0;
-    out->order = drps_array_new(rows, sizeof(*out->order));
-    out->first = drps_array_new(from->blocks + 1, sizeof(*out->first));
-    if (!out->order || !out->first)
-        return drps_err_set(err, -ENOMEM, "no memory for a layout of %u rows", rows);
-    for (int used = 1; used >= 0; used--) {
-        const size_t begin = out->blocks;
-        for (size_t b = 0; b < from->blocks; b++) {
-            const uint32_t *block = from->order + from->first[b];
-            const uint32_t n = from->first[b + 1] - from->first[b];
-            if ((count[*block] > 0) != used) continue;
-            if (used || out->blocks == begin || place - out->first[out->blocks - 1] >= max_rows)
-                out->first[out->blocks++] = place;
-            memcpy(out->order + place, block, n * sizeof(*block));
-            place += n;
-        }
-    }
-    out->first[out->blocks] = rows;
-    return 0;
-}
-
-static int merge_rows(struct portfolio *p, const struct access *lists, const struct part *part,
-                      struct block_layout *out, struct drps_err *err)
-{
-    const struct block_tables tables = {.first = {0, lists->rows}, .n = 1};
-    struct block_options options = *p->options;
-    struct block_layout layout = {0};
-    struct access longer = {0};
-    struct counts *tally = NULL;
-    struct merging m = {0};
-
-    options.min_count = 0; /* all rows */
-    options.memory_bytes -= p->fixed_bytes + part->accesses * PART_ACCESS_BYTES;
-    int rc = stays_add(lists, &longer, err);
-    if (rc == 0) rc = counts_open(&longer, 1, 0, &tally, err);
-    if (rc == 0) {
-        tally->stop = p->tally->stop;
-        rc = merging_begin(&m, tally, &tables, &options, err);
-    }
-    if (rc == 0) rc = merge_blocks(&m, &p->lacked, err);
-    if (rc == 0) rc = merging_layout(&m, &layout, err);
-    if (rc == 0) rc = join_unused(p->count + part->first, options.max_rows, &layout, out, err);
-    merging_end(&m);
-    block_layout_free(&layout);
-    if (tally) tally->ops->close(tally);
-    access_free(&longer);
-    return rc;
-}
-
-/* ---- Which is best ---- */
-
-/* Pages of rows in a finer order. order NULL: that is the one that they have. */
-static int refine_rows(const struct portfolio *p, const struct access *lists,
-                       const struct part *part, struct block_layout *out, struct drps_err *err)
-{
-    int moved = 0;
-    int rc = pages_of(p, part, out, err);
-    if (rc == 0 && !(out->order = drps_array_new(lists->rows, sizeof(*out->order))))
-        rc = drps_err_set(err, -ENOMEM, "no memory to order %u rows", lists->rows);
-    if (rc == 0) rc = refine_order(lists, p->options->max_rows, out->order, &moved, err);
-    if (rc < 0 || !moved) block_layout_free(out);
-    return rc;
-}
-
-static int choose(struct portfolio *p, const struct access *lists, struct part *part,
-                  struct drps_err *err)
-{
-    struct block_layout refined = {0}, merged = {0};
-    struct best best;
-
-    int rc = access_stopped(p->tally->stop, err);
-    if (rc == 0 && p->options->max_weight <= 0) rc = refine_rows(p, lists, part, &refined, err);
-    if (rc < 0 || (!refined.order && !p->merges)) return rc;
-    rc = best_begin(p, lists, part, &best, err);
-    if (rc == 0 && p->merges) rc = merge_rows(p, lists, part, &merged, err);
-    if (rc == 0 && merged.order) rc = consider(p, &best, &merged, err);
-    if (rc == 0 && refined.order) rc = consider(p, &best, &refined, err);
-    block_layout_free(&merged);
-    block_layout_free(&refined);
-    return rc;
-}
+/* ---- Several parts at a time ---- */
 
 /* The parts from `first` to before `end`, whose lists are loaded. */
 struct choosing {
@@ -322,11 +82,11 @@ struct choosing {
 
 static int choose_part(struct choosing *c, size_t i, struct drps_err *err)
 {
-    struct part *part = &c->p->part[i];
+    struct auto_part *part = &c->p->part[i];
     const struct access own = {part->end - part->first, c->lists->batches,
                                c->lists->start + (part->first - c->p->part[c->first].first),
                                c->lists->batch}; /* borrowed */
-    return choose(c->p, &own, part, err);
+    return auto_choose(c->p, &own, part, err);
 }
 
 /* One of those who share parts out among themselves. */
@@ -381,25 +141,25 @@ static int choose_range(struct portfolio *p, size_t first, size_t end, uint32_t 
     atomic_init(&c.next, first);
     for (uint32_t i = 0; i < n; i++)
         rows[i] = from + i;
-    int rc = p->tally->ops->lists(p->tally, rows, n, UINT64_MAX, &lists, err);
+    int rc = p->counts->ops->lists(p->counts, rows, n, UINT64_MAX, &lists, err);
     if (rc == 0) rc = choose_together(&c, p->threads, err);
     access_free(&lists);
     return rc;
 }
 
-/* That are loaded at once, if those of one part are not more. Of a streamed tally as many as memory
- * allows: their lists are a pass over all. */
+/* That are loaded at once, if those of one part are not more. Where counts are streamed, as many as
+ * memory allows: their lists are a pass over all. */
 static uint64_t loaded_accesses(const struct portfolio *p)
 {
-    if (p->tally->streamed) return (p->options->memory_bytes - p->fixed_bytes) / 2 / LOADED_BYTES;
+    if (p->counts->streamed) return (p->options->memory_bytes - p->fixed_bytes) / 2 / LOADED_BYTES;
     return p->threads > 1 ? (uint64_t)p->threads * THREAD_PARTS * PART_ACCESSES : 0;
 }
 
 static int choose_all(struct portfolio *p, struct drps_err *err)
 {
     const uint64_t room = loaded_accesses(p);
-    uint32_t *rows = drps_array_new(p->tally->blocks, sizeof(*rows));
-    int rc = rows ? 0 : drps_err_set(err, -ENOMEM, "no memory for %u rows", p->tally->blocks);
+    uint32_t *rows = drps_array_new(p->counts->blocks, sizeof(*rows));
+    int rc = rows ? 0 : drps_err_set(err, -ENOMEM, "no memory for %u rows", p->counts->blocks);
 
     for (size_t first = 0, end; first < p->n && rc == 0; first = end) {
         uint64_t accesses = p->part[first].accesses;
@@ -415,7 +175,7 @@ static int choose_all(struct portfolio *p, struct drps_err *err)
 
 static int put_together(const struct portfolio *p, struct block_layout *out, struct drps_err *err)
 {
-    const uint32_t rows = p->tally->blocks;
+    const uint32_t rows = p->counts->blocks;
     int moves = 0;
     for (size_t i = 0; i < p->n; i++)
         moves |= p->part[i].layout.order != NULL;
@@ -424,7 +184,7 @@ static int put_together(const struct portfolio *p, struct block_layout *out, str
     if (!out->first || (moves && !out->order))
         return drps_err_set(err, -ENOMEM, "no memory for a layout of %u rows", rows);
     for (size_t i = 0; i < p->n; i++) {
-        const struct part *part = &p->part[i];
+        const struct auto_part *part = &p->part[i];
         const struct block_layout *l = &part->layout;
         for (uint32_t k = 0; moves && k < part->end - part->first; k++)
             out->order[part->first + k] = part->first + (l->order ? l->order[k] : k);
@@ -432,7 +192,7 @@ static int put_together(const struct portfolio *p, struct block_layout *out, str
             out->first[out->blocks++] = part->first + l->first[b];
         if (!l->order)
             out->blocks +=
-                cut_pages(p, part->first, part->end, part->first, out->first + out->blocks);
+                auto_cut_pages(p, part->first, part->end, part->first, out->first + out->blocks);
     }
     out->first[out->blocks] = rows;
     return 0;
@@ -453,16 +213,16 @@ static void explain(const struct portfolio *p, const char *what, uint64_t needed
 static uint64_t part_bytes(const struct portfolio *p)
 {
     const uint64_t row_bytes = p->merges ? PART_ROW_BYTES : ORDERED_ROW_BYTES;
-    const uint64_t access_bytes = p->merges ? PART_ACCESS_BYTES : ORDERED_ACCESS_BYTES;
+    const uint64_t access_bytes = p->merges ? AUTO_MERGE_ACCESS_BYTES : ORDERED_ACCESS_BYTES;
     const uint64_t batch_bytes = p->merges ? PART_BATCH_BYTES : ORDERED_BATCH_BYTES;
     uint64_t most = 0;
     for (size_t i = 0; i < p->n; i++) {
-        const struct part *part = &p->part[i];
+        const struct auto_part *part = &p->part[i];
         const uint64_t bytes =
             (uint64_t)(part->end - part->first) * row_bytes + part->accesses * access_bytes;
         if (bytes > most) most = bytes;
     }
-    return most + p->tally->batches * batch_bytes;
+    return most + p->counts->batches * batch_bytes;
 }
 
 /* As many as memory has room for, each with a part in hand. Merging has one: how much memory there
@@ -470,10 +230,10 @@ static uint64_t part_bytes(const struct portfolio *p)
 static unsigned count_threads(const struct portfolio *p)
 {
     const uint64_t room =
-        (p->options->memory_bytes - p->fixed_bytes) / (p->tally->streamed ? 2 : 1);
+        (p->options->memory_bytes - p->fixed_bytes) / (p->counts->streamed ? 2 : 1);
     const uint64_t each =
         part_bytes(p) +
-        (p->tally->streamed ? 0 : (uint64_t)THREAD_PARTS * PART_ACCESSES * LOADED_BYTES);
+        (p->counts->streamed ? 0 : (uint64_t)THREAD_PARTS * PART_ACCESSES * LOADED_BYTES);
     const uint64_t most = p->options->threads < MOST_THREADS ? p->options->threads : MOST_THREADS;
     const uint64_t threads = room / each < most ? room / each : most;
     return p->merges || threads < 2 ? 1 : (unsigned)threads;
@@ -481,12 +241,12 @@ static unsigned count_threads(const struct portfolio *p)
 
 static int build(struct portfolio *p, struct block_layout *out, struct drps_err *err)
 {
-    p->fixed_bytes = (uint64_t)p->tally->blocks * ROW_BYTES;
-    p->count = drps_array_new(p->tally->blocks, sizeof(*p->count));
+    p->fixed_bytes = (uint64_t)p->counts->blocks * ROW_BYTES;
+    p->count = drps_array_new(p->counts->blocks, sizeof(*p->count));
     int rc =
-        p->count ? 0 : drps_err_set(err, -ENOMEM, "no memory to count %u rows", p->tally->blocks);
-    if (rc == 0) rc = p->tally->ops->reset(p->tally, err);
-    if (rc == 0) rc = p->tally->ops->counts(p->tally, p->count, err);
+        p->count ? 0 : drps_err_set(err, -ENOMEM, "no memory to count %u rows", p->counts->blocks);
+    if (rc == 0) rc = p->counts->ops->reset(p->counts, err);
+    if (rc == 0) rc = p->counts->ops->counts(p->counts, p->count, err);
     if (rc == 0) rc = split(p, err);
     if (rc < 0) return rc;
     const uint64_t needed = p->fixed_bytes + part_bytes(p);
@@ -502,11 +262,11 @@ static int build(struct portfolio *p, struct block_layout *out, struct drps_err 
     return rc;
 }
 
-int block_build_auto(struct counts *tally, const struct block_tables *tables,
+int block_build_auto(struct counts *counts, const struct block_tables *tables,
                      const struct block_options *options, struct block_layout *layout_out,
                      struct drps_err *err)
 {
-    struct portfolio p = {.tally = tally, .tables = tables, .options = options};
+    struct portfolio p = {.counts = counts, .tables = tables, .options = options};
     *layout_out = (struct block_layout){0};
     int rc = build(&p, layout_out, err);
     for (size_t i = 0; i < p.n; i++)

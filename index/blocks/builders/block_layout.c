@@ -1,3 +1,7 @@
+/*
+ * What a block builder returns is released here: in a file of its own, because builders need it
+ * and the table of builders needs them.
+ */
 #include <stdlib.h>
 
 #include "index/blocks/builders/drps_builder.h"

@@ -1,3 +1,4 @@
+/* The table of all block builders, by name. */
 #include "index/blocks/builders/builders.h"
 
 #include <string.h>

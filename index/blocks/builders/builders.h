@@ -7,7 +7,7 @@
 
 #include "index/blocks/builders/drps_builder.h"
 
-typedef int block_build(struct counts *tally, const struct block_tables *tables,
+typedef int block_build(struct counts *counts, const struct block_tables *tables,
                         const struct block_options *options, struct block_layout *layout_out,
                         struct drps_err *err);
 

@@ -1,3 +1,4 @@
+/* A heap of merges that could be made, best first (candidates.h). */
 #include "index/blocks/builders/candidates.h"
 
 #include <errno.h>
@@ -5,7 +6,7 @@
 
 #include "base/drps_alloc.h"
 
-/* Put `c` at the free place `at` or below it. */
+/* Put `c` at the free position `at` or below it. */
 static void sink(struct candidates *h, size_t at, struct candidate c)
 {
     for (;;) {

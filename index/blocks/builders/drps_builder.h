@@ -56,8 +56,8 @@ struct block_tables {
 
 /* The result. Own arrays. */
 struct block_layout {
-    uint32_t *order; /* [rows] the row at each new place; NULL: rows stay where they are */
-    uint32_t *first; /* [blocks + 1] places at which blocks begin, first[blocks] = rows */
+    uint32_t *order; /* [rows] the row at each new position; NULL: rows stay where they are */
+    uint32_t *first; /* [blocks + 1] positions at which blocks begin, first[blocks] = rows */
     size_t blocks;
     char note[200]; /* for the user: what the builder had to leave out, and why; empty: nothing */
 };
@@ -66,12 +66,12 @@ void block_layout_free(struct block_layout *layout);
 struct counts;
 struct block_builder {
     const char *name;
-    int counts; /* 1: it asks the tally; 0: tally is NULL */
+    int counts; /* 1: it asks for access counts; 0: build() gets NULL for them */
     int keys;   /* 1: it needs options.by_key */
     int orders; /* 1: it may renumber rows; 0: order is NULL always */
     int merges; /* 1: a block is what it merged; 0: it is a page, cut where max_rows are full */
     /* DRPS_E_MEMORY_BUDGET names the memory that would do. Free the layout in any case. */
-    int (*build)(struct counts *tally, const struct block_tables *tables,
+    int (*build)(struct counts *counts, const struct block_tables *tables,
                  const struct block_options *options, struct block_layout *layout_out,
                  struct drps_err *err);
 };
@@ -85,9 +85,9 @@ struct block_builder {
  *   greedy     what pairwise builds, faster, in less memory (greedy.c)
  *   auto       the best of several, also of far more rows (auto.c)
  * Of equal gains, the pair with the smaller rows merges first; pairwise, topk and greedy order
- * blocks by their smallest rows, which come first, and leave the tally with their blocks merged. To
- * compare with, pages of max_rows rows by id         key of the feature, user or item random chance
- *   frequency  AccNum, most first; then placed order
+ * blocks by their smallest rows, which come first, and leave the counts with their blocks merged.
+ * To compare with, pages of max_rows rows by id         key of the feature, user or item random
+ * chance frequency  AccNum, most first; then placed order
  */
 const struct block_builder *block_builder_find(const char *name);
 

@@ -22,12 +22,12 @@ struct greedy {
     struct candidate *best;  /* own: [rows] of blocks being counted */
     uint32_t *partner;       /* own: [rows] in the block's candidate; itself: it has none; WANTED */
     uint32_t *blocks;        /* own: [rows] to be counted, increasing */
-    uint64_t pairs_bytes;    /* of one call of the tally */
+    uint64_t pairs_bytes;    /* of one call of counts->ops->pairs() */
 };
 enum {
     ROW_BYTES = 2 * sizeof(struct candidate) + 2 * sizeof(uint32_t),
     PAIR_COPIES = 4, /* of the pairs, while their list grows or is sorted */
-    /* of the tally's pairs(), a row and an incidence */
+    /* memory of pairs(), a row and an incidence */
     COUNTS_ROW_BYTES = 25,
     COUNTS_INCIDENCE_BYTES = 4
 };
@@ -156,10 +156,10 @@ int greedy_merge(struct merging *m, struct drps_err *err)
     return rc;
 }
 
-static int check_work(struct counts *tally, struct drps_err *err)
+static int check_work(struct counts *counts, struct drps_err *err)
 {
     uint64_t work;
-    int rc = tally->ops->pair_work(tally, &work, err);
+    int rc = counts->ops->pair_work(counts, &work, err);
     if (rc == 0 && work > MOST_WORK)
         rc = drps_err_set(err, DRPS_E_CONFIG,
                           "greedy would count %" PRIu64
@@ -169,15 +169,15 @@ static int check_work(struct counts *tally, struct drps_err *err)
     return rc;
 }
 
-int block_build_greedy(struct counts *tally, const struct block_tables *tables,
+int block_build_greedy(struct counts *counts, const struct block_tables *tables,
                        const struct block_options *options, struct block_layout *layout_out,
                        struct drps_err *err)
 {
     struct merging m;
 
     *layout_out = (struct block_layout){0};
-    int rc = merging_begin(&m, tally, tables, options, err);
-    if (rc == 0) rc = check_work(tally, err);
+    int rc = merging_begin(&m, counts, tables, options, err);
+    if (rc == 0) rc = check_work(counts, err);
     if (rc == 0) rc = greedy_merge(&m, err);
     if (rc == 0) rc = merging_layout(&m, layout_out, err);
     merging_end(&m);

@@ -1,3 +1,7 @@
+/*
+ * What builders that merge share (merging.h): access counts and sizes of blocks, which merges
+ * are allowed, and the layout at the end.
+ */
 #include "index/blocks/builders/merging.h"
 
 #include <errno.h>
@@ -36,17 +40,17 @@ static int tell_groups(struct merging *m, struct drps_err *err)
     for (size_t t = 0; t < m->tables->n; t++)
         for (uint32_t row = m->tables->first[t]; row < m->tables->first[t + 1]; row++)
             group[row] = m->count[row] >= least ? (uint8_t)(t + 1) : 0;
-    int rc = m->tally->ops->groups(m->tally, group, err);
+    int rc = m->counts->ops->groups(m->counts, group, err);
     free(group);
     return rc;
 }
 
-int merging_begin(struct merging *m, struct counts *tally, const struct block_tables *tables,
+int merging_begin(struct merging *m, struct counts *counts, const struct block_tables *tables,
                   const struct block_options *options, struct drps_err *err)
 {
     const uint32_t rows = tables->first[tables->n];
 
-    *m = (struct merging){.tally = tally, .tables = tables, .options = options, .rows = rows};
+    *m = (struct merging){.counts = counts, .tables = tables, .options = options, .rows = rows};
     m->count = drps_array_new(rows, sizeof(*m->count));
     m->size = drps_array_new(rows, sizeof(*m->size));
     m->into = drps_array_new(rows, sizeof(*m->into));
@@ -57,8 +61,8 @@ int merging_begin(struct merging *m, struct counts *tally, const struct block_ta
         m->size[row] = 1;
         m->into[row] = row;
     }
-    int rc = tally->ops->reset(tally, err);
-    if (rc == 0) rc = tally->ops->counts(tally, m->count, err);
+    int rc = counts->ops->reset(counts, err);
+    if (rc == 0) rc = counts->ops->counts(counts, m->count, err);
     return rc < 0 ? rc : tell_groups(m, err);
 }
 
@@ -96,7 +100,7 @@ int merging_count(struct merging *m, const uint32_t *with, size_t with_n, uint64
     struct block_pair_count *pairs;
     size_t n;
 
-    int rc = m->tally->ops->pairs(m->tally, with, with_n, pairs_bytes, &pairs, &n, err);
+    int rc = m->counts->ops->pairs(m->counts, with, with_n, pairs_bytes, &pairs, &n, err);
     *bytes_out = (uint64_t)n * sizeof(*pairs);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         struct candidate c = {.a = pairs[i].a, .b = pairs[i].b, .both = pairs[i].count};
@@ -121,7 +125,7 @@ void merging_merge(struct merging *m, const struct candidate *c)
 int merging_round(struct merging *m, const struct block_pair *pairs, size_t n, struct drps_err *err)
 {
     m->time++;
-    return m->tally->ops->merge(m->tally, pairs, n, err);
+    return m->counts->ops->merge(m->counts, pairs, n, err);
 }
 
 /* into[row] becomes the block that holds the row: it is smaller, so it is known before. */
@@ -134,7 +138,7 @@ static void find_blocks(struct merging *m)
 int merging_layout(struct merging *m, struct block_layout *out, struct drps_err *err)
 {
     size_t blocks = 0;
-    uint32_t place = 0;
+    uint32_t position = 0;
 
     *out = (struct block_layout){0};
     for (uint32_t row = 0; row < m->rows; row++)
@@ -144,11 +148,11 @@ int merging_layout(struct merging *m, struct block_layout *out, struct drps_err 
     if (!out->order || !out->first)
         return drps_err_set(err, -ENOMEM, "no memory for a layout of %u rows", m->rows);
     find_blocks(m);
-    uint32_t *next = m->merged; /* the next place in each block; times are over */
+    uint32_t *next = m->merged; /* the next position in each block; times are over */
     for (uint32_t row = 0; row < m->rows; row++) {
         if (!m->size[row]) continue;
-        out->first[out->blocks++] = next[row] = place;
-        place += m->size[row];
+        out->first[out->blocks++] = next[row] = position;
+        position += m->size[row];
     }
     out->first[blocks] = m->rows;
     for (uint32_t row = 0; row < m->rows; row++)

@@ -18,7 +18,7 @@
 #include "index/blocks/counts/drps_counts.h"
 
 struct merging {
-    struct counts *tally; /* borrowed, like the next two */
+    struct counts *counts; /* borrowed, like the next two */
     const struct block_tables *tables;
     const struct block_options *options;
     uint32_t rows;
@@ -29,10 +29,10 @@ struct merging {
     uint32_t *merged; /* own: [rows] time of its last merge; 0: none */
 };
 
-/* Resets the tally, asks for its counts and tells it which pairs may merge: those of a table, but
+/* Resets the counts, asks for them and tells them which pairs may merge: those of a table, but
  * for rows that are pruned. merging_end() in any case. */
 DRPS_MUST_CHECK
-int merging_begin(struct merging *m, struct counts *tally, const struct block_tables *tables,
+int merging_begin(struct merging *m, struct counts *counts, const struct block_tables *tables,
                   const struct block_options *options, struct drps_err *err);
 void merging_end(struct merging *m);
 
@@ -64,7 +64,7 @@ static inline int merging_holds(const struct merging *m, const struct candidate 
 /* A merge of the round that is being made, of a candidate that holds: c->b goes into c->a. */
 void merging_merge(struct merging *m, const struct candidate *c);
 
-/* The round is made: tells the tally of its merges. */
+/* The round is made: tells the counts what merged. */
 DRPS_MUST_CHECK
 int merging_round(struct merging *m, const struct block_pair *pairs, size_t n,
                   struct drps_err *err);

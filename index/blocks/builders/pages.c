@@ -47,40 +47,40 @@ static struct key *new_keys(uint32_t rows, struct drps_err *err)
     return keys;
 }
 
-int block_build_id(struct counts *tally, const struct block_tables *tables,
+int block_build_id(struct counts *counts, const struct block_tables *tables,
                    const struct block_options *options, struct block_layout *layout_out,
                    struct drps_err *err)
 {
     const uint32_t rows = tables->first[tables->n];
     struct key *keys = new_keys(rows, err);
-    (void)tally;
+    (void)counts;
     if (!keys) return -ENOMEM;
     for (uint32_t i = 0; i < rows; i++)
         keys[options->by_key[i]].key = i;
     return cut_sorted(keys, tables, options->max_rows, layout_out, err);
 }
 
-int block_build_random(struct counts *tally, const struct block_tables *tables,
+int block_build_random(struct counts *counts, const struct block_tables *tables,
                        const struct block_options *options, struct block_layout *layout_out,
                        struct drps_err *err)
 {
     const uint32_t rows = tables->first[tables->n];
     struct key *keys = new_keys(rows, err);
-    (void)tally;
+    (void)counts;
     if (!keys) return -ENOMEM;
     for (uint32_t r = 0; r < rows; r++)
         keys[r].key = drps_rng_at(options->seed, r);
     return cut_sorted(keys, tables, options->max_rows, layout_out, err);
 }
 
-int block_build_frequency(struct counts *tally, const struct block_tables *tables,
+int block_build_frequency(struct counts *counts, const struct block_tables *tables,
                           const struct block_options *options, struct block_layout *layout_out,
                           struct drps_err *err)
 {
     const uint32_t rows = tables->first[tables->n];
     uint32_t *count = drps_array_new(rows, sizeof(*count));
     int rc = count ? 0 : drps_err_set(err, -ENOMEM, "no memory to sort %u rows", rows);
-    if (rc == 0) rc = tally->ops->counts(tally, count, err);
+    if (rc == 0) rc = counts->ops->counts(counts, count, err);
     struct key *keys = rc == 0 ? new_keys(rows, err) : NULL;
     for (uint32_t r = 0; keys && r < rows; r++)
         keys[r].key = UINT32_MAX - count[r];

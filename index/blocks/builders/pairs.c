@@ -97,7 +97,7 @@ static int merge_rounds(struct search *s, struct drps_err *err)
     return rc;
 }
 
-static int search_begin(struct search *s, struct counts *tally, const struct block_tables *tables,
+static int search_begin(struct search *s, struct counts *counts, const struct block_tables *tables,
                         const struct block_options *options, uint32_t k, struct drps_err *err)
 {
     const uint64_t fixed = merging_bytes(tables);
@@ -110,17 +110,17 @@ static int search_begin(struct search *s, struct counts *tally, const struct blo
     s->made = drps_array_new(s->k, sizeof(*s->made));
     if (!s->chosen || !s->made)
         return drps_err_set(err, -ENOMEM, "no memory for %u merges a round", s->k);
-    return merging_begin(&s->m, tally, tables, options, err);
+    return merging_begin(&s->m, counts, tables, options, err);
 }
 
-static int build(struct counts *tally, const struct block_tables *tables,
+static int build(struct counts *counts, const struct block_tables *tables,
                  const struct block_options *options, uint32_t k, struct block_layout *layout_out,
                  struct drps_err *err)
 {
     struct search s;
 
     *layout_out = (struct block_layout){0};
-    int rc = search_begin(&s, tally, tables, options, k, err);
+    int rc = search_begin(&s, counts, tables, options, k, err);
     if (rc == 0) rc = count(&s, NULL, 0, err);
     if (rc == 0) rc = merge_rounds(&s, err);
     if (rc == 0) rc = merging_layout(&s.m, layout_out, err);
@@ -131,14 +131,14 @@ static int build(struct counts *tally, const struct block_tables *tables,
     return rc;
 }
 
-int block_build_pairwise(struct counts *tally, const struct block_tables *tables,
+int block_build_pairwise(struct counts *counts, const struct block_tables *tables,
                          const struct block_options *options, struct block_layout *layout_out,
                          struct drps_err *err)
 {
-    return build(tally, tables, options, 1, layout_out, err);
+    return build(counts, tables, options, 1, layout_out, err);
 }
 
-int block_build_topk(struct counts *tally, const struct block_tables *tables,
+int block_build_topk(struct counts *counts, const struct block_tables *tables,
                      const struct block_options *options, struct block_layout *layout_out,
                      struct drps_err *err)
 {
@@ -146,5 +146,5 @@ int block_build_topk(struct counts *tally, const struct block_tables *tables,
     if (!options->top_k)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "topk merges k pairs a round: k must be at least 1");
-    return build(tally, tables, options, options->top_k, layout_out, err);
+    return build(counts, tables, options, options->top_k, layout_out, err);
 }

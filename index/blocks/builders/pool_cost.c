@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
+#include "base/drps_bit_tree.h"
 
 #define NONE UINT32_MAX
 
@@ -31,8 +32,8 @@ static void list_batches(const struct listing *l, struct pool_uses *u)
     memset(l->last, 0xff, a->batches * sizeof(*l->last));
     for (size_t b = 0; b < u->blocks; b++) {
         const uint64_t from = n;
-        for (uint32_t place = u->first[b]; place < u->first[b + 1]; place++) {
-            const uint32_t row = l->order ? l->order[place] : place;
+        for (uint32_t position = u->first[b]; position < u->first[b + 1]; position++) {
+            const uint32_t row = l->order ? l->order[position] : position;
             for (uint64_t i = a->start[row]; i < a->start[row + 1]; i++) {
                 const uint32_t batch = a->batch[i];
                 u->next[n] = batch; /* stays if it is a new one: no branch depends on the data */
@@ -126,69 +127,59 @@ void pool_uses_free(struct pool_uses *u)
 
 /* ---- The pool ---- */
 
-struct pool {
+struct layout_pool {
     const struct pool_uses *u; /* borrowed */
     uint32_t *waiting; /* own: [batches] the first block of the queue for the batch, or NONE */
     uint32_t *behind;  /* own: [blocks] the next one in its queue */
-    uint64_t *some;    /* own: a bit for each batch whose queue is not empty */
-    uint8_t *missing;  /* own: [blocks] 0: it is in the pool */
-    uint64_t rows;     /* in the pool */
+    struct drps_bit_tree some; /* batches whose queue is not empty */
+    uint8_t *missing;          /* own: [blocks] 0: it is in the pool */
+    uint64_t rows;             /* in the pool */
 };
 
-static int pool_make(struct pool *p, const struct pool_uses *u)
+static int pool_make(struct layout_pool *p, const struct pool_uses *u)
 {
-    *p = (struct pool){.u = u,
-                       .waiting = drps_array_new(u->batches, sizeof(*p->waiting)),
-                       .behind = drps_array_new(u->blocks, sizeof(*p->behind)),
-                       .some = calloc((size_t)u->batches / 64 + 1, sizeof(*p->some)),
-                       .missing = drps_array_new(u->blocks, 1)};
-    if (!p->waiting || !p->behind || !p->some || !p->missing) return -ENOMEM;
+    *p = (struct layout_pool){.u = u,
+                              .waiting = drps_array_new(u->batches, sizeof(*p->waiting)),
+                              .behind = drps_array_new(u->blocks, sizeof(*p->behind)),
+                              .missing = drps_array_new(u->blocks, 1)};
+    if (!p->waiting || !p->behind || !p->missing) return -ENOMEM;
+    if (drps_bit_tree_init(&p->some, 1, (uint64_t)u->batches + 1) < 0) return -ENOMEM;
     memset(p->waiting, 0xff, u->batches * sizeof(*p->waiting));
     memset(p->missing, 1, u->blocks);
     return 0;
 }
 
-static void pool_free(struct pool *p)
+static void pool_free(struct layout_pool *p)
 {
     free(p->waiting);
     free(p->behind);
-    free(p->some);
+    drps_bit_tree_destroy(&p->some);
     free(p->missing);
 }
 
-static void wait_for(struct pool *p, uint32_t block, uint32_t batch)
+static void wait_for(struct layout_pool *p, uint32_t block, uint32_t batch)
 {
     p->behind[block] = p->waiting[batch];
     p->waiting[batch] = block;
-    p->some[batch / 64] |= UINT64_C(1) << batch % 64;
+    drps_bit_tree_add(&p->some, 1, 0, batch);
 }
 
-static void leave(struct pool *p, uint32_t batch)
+static void leave(struct layout_pool *p, uint32_t batch)
 {
     p->waiting[batch] = NONE;
-    p->some[batch / 64] &= ~(UINT64_C(1) << batch % 64);
-}
-
-/* The last batch below `end` for which a block waits, or NONE. */
-static uint32_t last_below(const struct pool *p, uint32_t end)
-{
-    uint64_t below = (UINT64_C(1) << end % 64) - 1;
-    for (uint32_t word = end / 64;; word--) {
-        const uint64_t bits = p->some[word] & below;
-        if (bits) return word * 64 + 63 - (uint32_t)__builtin_clzll(bits);
-        if (!word) return NONE;
-        below = UINT64_MAX;
-    }
+    drps_bit_tree_remove(&p->some, 1, 0, batch);
 }
 
 /* Blocks go while there are more than `most` rows, the one needed furthest after batch `now` first.
  */
-static void evict(struct pool *p, uint32_t now, uint64_t most)
+static void evict(struct layout_pool *p, uint32_t now, uint64_t most)
 {
     while (p->rows > most) {
-        uint32_t batch = last_below(p, now + 1); /* of the next epoch */
-        if (batch == NONE) batch = last_below(p, p->u->batches);
-        if (batch == NONE) return;
+        uint64_t found = drps_bit_tree_at_most(&p->some, 1, 0, now); /* of the next epoch */
+        if (found == DRPS_BIT_TREE_NONE)
+            found = drps_bit_tree_at_most(&p->some, 1, 0, p->u->batches);
+        if (found == DRPS_BIT_TREE_NONE) return;
+        const uint32_t batch = (uint32_t)found;
         const uint32_t block = p->waiting[batch];
         if (p->behind[block] == NONE)
             leave(p, batch);
@@ -200,7 +191,7 @@ static void evict(struct pool *p, uint32_t now, uint64_t most)
 }
 
 /* The batch's blocks are in the pool while it is in hand, whatever room they take. */
-static void step(struct pool *p, uint32_t batch, uint64_t pool_rows, struct pool_misses *out)
+static void step(struct layout_pool *p, uint32_t batch, uint64_t pool_rows, struct pool_misses *out)
 {
     const struct pool_uses *u = p->u;
     uint64_t blocks = 0, rows = 0; /* missed */
@@ -222,7 +213,7 @@ static void step(struct pool *p, uint32_t batch, uint64_t pool_rows, struct pool
 int pool_simulate(const struct pool_uses *u, uint64_t pool_rows, struct pool_misses *out,
                   struct drps_err *err)
 {
-    struct pool p;
+    struct layout_pool p;
 
     *out = (struct pool_misses){0};
     int rc = pool_make(&p, u);

@@ -26,8 +26,8 @@ struct pool_uses {
 };
 
 /*
- * Place i holds row order[i] of `a` (NULL: row i), a block is a run of places from first[i] to
- * first[i + 1] - 1. pool_uses_free() in any case. Memory: 8 bytes an access, 4 a block and 12 a
+ * Position i holds row order[i] of `a` (NULL: row i), a block is a run of positions from first[i]
+ * to first[i + 1] - 1. pool_uses_free() in any case. Memory: 8 bytes an access, 4 a block and 12 a
  * batch.
  */
 DRPS_MUST_CHECK

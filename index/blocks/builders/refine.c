@@ -1,3 +1,7 @@
+/*
+ * Finer access patterns (refine.h): rows of one pattern are sorted by which quarters of
+ * its segments use them, and again by quarters of these while pages fill.
+ */
 #include "index/blocks/builders/refine.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * Merging by likeness (similar.h): rows, then blocks, are sorted by minhashes, and neighbours
+ * that gain are merged, round after round with other hashes.
+ */
 #include "index/blocks/builders/similar.h"
 
 #include <errno.h>
@@ -42,16 +46,17 @@ static uint64_t table_key(const struct sort_record *record)
 /* ---- Rows ---- */
 
 /* hi: table, tier, minhash; lo: signature; a: row. Sorted: [rows] records. */
-static int sort_rows(struct counts *tally, const struct block_tables *tables, const uint32_t *count,
-                     struct sort_record *records, struct sort_record *aux, struct drps_err *err)
+static int sort_rows(struct counts *counts, const struct block_tables *tables,
+                     const uint32_t *count, struct sort_record *records, struct sort_record *aux,
+                     struct drps_err *err)
 {
-    const uint32_t rows = tally->blocks;
+    const uint32_t rows = counts->blocks;
     uint32_t *minhash = drps_array_new(rows, sizeof(*minhash));
     uint64_t *sig = drps_array_new(rows, sizeof(*sig));
     int rc = minhash && sig ? 0 : no_memory(rows, err);
 
-    if (rc == 0) rc = tally->ops->minhash(tally, salt_of(0), minhash, err);
-    if (rc == 0) rc = tally->ops->signatures(tally, sig, err);
+    if (rc == 0) rc = counts->ops->minhash(counts, salt_of(0), minhash, err);
+    if (rc == 0) rc = counts->ops->signatures(counts, sig, err);
     for (size_t t = 0; rc == 0 && t < tables->n; t++)
         for (uint32_t row = tables->first[t]; row < tables->first[t + 1]; row++)
             records[row] = (struct sort_record){key_of(t, tier_key(count[row]), minhash[row]),
@@ -160,7 +165,7 @@ static int merge_same(struct rounds *r, struct drps_err *err)
 {
     const size_t rows = r->m->rows;
     size_t longest = 1;
-    int rc = sort_rows(r->m->tally, r->m->tables, r->m->count, r->records, r->aux, err);
+    int rc = sort_rows(r->m->counts, r->m->tables, r->m->count, r->records, r->aux, err);
 
     for (size_t step = 1; rc == 0 && step <= longest; step *= 2) {
         for (size_t i = 0, len; i < rows; i += len) {
@@ -182,25 +187,25 @@ static int merge_same(struct rounds *r, struct drps_err *err)
  */
 static int sort_blocks(struct rounds *r, unsigned round, size_t *n_out, struct drps_err *err)
 {
-    enum { BY_HASH, BY_TIER_FIRST, AS_GIVEN, WAYS };
+    enum { BY_HASH, BY_TIER_FIRST, AS_GIVEN, KEYS };
     const struct merging *m = r->m;
-    const unsigned way = round % WAYS;
+    const unsigned key = round % KEYS;
     size_t n = 0;
     int rc = 0;
-    for (unsigned i = 0; i < 2 && rc == 0 && way != AS_GIVEN; i++)
-        rc = m->tally->ops->minhash(m->tally, salt_of(2 * round + 1 + i), r->minhash[i], err);
+    for (unsigned i = 0; i < 2 && rc == 0 && key != AS_GIVEN; i++)
+        rc = m->counts->ops->minhash(m->counts, salt_of(2 * round + 1 + i), r->minhash[i], err);
     for (size_t t = 0; t < m->tables->n && rc == 0; t++)
         for (uint32_t b = m->tables->first[t]; b < m->tables->first[t + 1]; b++) {
             if (!m->count[b] || m->size[b] >= most_rows(m, m->count[b])) continue;
             struct sort_record *record = &r->records[n++];
             *record = (struct sort_record){.hi = key_of(t, 0, 0), .a = b};
-            if (way == AS_GIVEN) continue;
+            if (key == AS_GIVEN) continue;
             record->hi =
-                key_of(t, way == BY_TIER_FIRST ? tier_key(m->count[b]) : 0, r->minhash[0][b]);
+                key_of(t, key == BY_TIER_FIRST ? tier_key(m->count[b]) : 0, r->minhash[0][b]);
             record->lo = (uint64_t)r->minhash[1][b] << 32;
         }
     *n_out = n;
-    if (rc == 0 && way != AS_GIVEN) sort_records(r->records, r->aux, n);
+    if (rc == 0 && key != AS_GIVEN) sort_records(r->records, r->aux, n);
     return rc;
 }
 
@@ -227,7 +232,7 @@ static int match(struct rounds *r, size_t n, double theta, struct drps_err *err)
 {
     struct merging *m = r->m;
     size_t chosen = 0;
-    int rc = m->tally->ops->cocounts(m->tally, r->pairs, n, r->both, err);
+    int rc = m->counts->ops->cocounts(m->counts, r->pairs, n, r->both, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
         struct candidate c = {.a = r->pairs[i].a, .b = r->pairs[i].b, .both = r->both[i]};
         c.gain = gain_of(m, r->pairs[i], c.both, theta);
@@ -278,13 +283,13 @@ int similar_merge(struct merging *m, uint64_t enough, uint64_t *left_out, struct
     struct rounds r;
     int rc = rounds_new(&r, m, err);
     if (rc == 0) rc = merge_same(&r, err);
-    if (rc == 0) rc = m->tally->ops->pair_work(m->tally, left_out, err);
+    if (rc == 0) rc = m->counts->ops->pair_work(m->counts, left_out, err);
     for (unsigned t = 0; t < r.number && rc == 0 && *left_out > enough; t++) {
         const double theta = FIRST_THETA * (1 - t / (FALLING * r.number));
         size_t n = 0;
         rc = sort_blocks(&r, t, &n, err);
         if (rc == 0) rc = merge_neighbours(&r, n, theta > 0 ? theta : 0, err);
-        if (rc == 0) rc = m->tally->ops->pair_work(m->tally, left_out, err);
+        if (rc == 0) rc = m->counts->ops->pair_work(m->counts, left_out, err);
     }
     rounds_free(&r);
     return rc;

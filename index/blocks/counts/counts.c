@@ -1,4 +1,4 @@
-/* The tally over accesses in memory: what is counted on the lists of blocks, and the share of the
+/* Access counts over lists in memory: what is counted on the lists of blocks, and the share of the
  * batches that is. */
 #include "index/blocks/counts/counts_local.h"
 
@@ -31,7 +31,7 @@ static int counts_counts(struct counts *t, uint32_t *count_out, struct drps_err 
 
 static void fetch_ahead(const struct local *l, uint32_t block)
 {
-    if (block + AHEAD < l->tally.blocks) __builtin_prefetch(list_of(l, block + AHEAD));
+    if (block + AHEAD < l->counts.blocks) __builtin_prefetch(list_of(l, block + AHEAD));
 }
 
 static int counts_signatures(struct counts *t, uint64_t *sig_out, struct drps_err *err)
@@ -244,7 +244,7 @@ int counts_open(const struct access *access, double share, uint64_t seed, struct
     if (rc == 0 && share < 1) rc = sample(access, share, seed, &l->sampled);
     if (rc == 0) {
         l->access = share < 1 ? &l->sampled : access;
-        l->tally =
+        l->counts =
             (struct counts){.ops = &local_ops, .blocks = access->rows, .batches = access->batches};
         l->at = drps_array_new(access->rows, sizeof(*l->at));
         l->n = drps_array_new(access->rows, sizeof(*l->n));
@@ -254,11 +254,11 @@ int counts_open(const struct access *access, double share, uint64_t seed, struct
         if (!l->at || !l->n || !l->group || !l->table || !l->pool) rc = -ENOMEM;
         if (rc == 0) memset(l->group, 1, access->rows);
     }
-    if (rc == 0) rc = counts_reset(&l->tally, err);
+    if (rc == 0) rc = counts_reset(&l->counts, err);
     if (rc == 0)
-        *t_out = &l->tally;
+        *t_out = &l->counts;
     else {
-        counts_close(l ? &l->tally : NULL);
+        counts_close(l ? &l->counts : NULL);
         (void)drps_err_set(err, rc, "no memory to count accesses of %u rows", access->rows);
     }
     return rc;

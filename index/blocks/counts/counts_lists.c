@@ -16,7 +16,7 @@ enum {
 
 /* ---- Lists: n strictly increasing numbers ---- */
 
-/* The first place from `i` on with list[place] >= x. */
+/* The first position p from `i` on with list[p] >= x. */
 static uint32_t gallop(const uint32_t *list, uint32_t n, uint32_t i, uint32_t x)
 {
     uint32_t step = 1, low = i;

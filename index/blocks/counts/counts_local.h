@@ -1,5 +1,5 @@
 /*
- * What the parts of the tally in memory share: lists of batches, merged or not (counts_lists.c),
+ * What the parts of the counts in memory share: lists of batches, merged or not (counts_lists.c),
  * pairs of blocks (counts_pairs.c), and everything else (counts.c). Private to
  * index/blocks/counts/.
  */
@@ -9,7 +9,7 @@
 #include "index/blocks/counts/drps_counts.h"
 
 /*
- * The accesses the other way round, from the first call of pairs() on: which blocks of any group a
+ * The inverse of the accesses, from the first call of pairs() on: which blocks of any group a
  * batch touches. Merging only marks the batches of the block that is no more; they are cleaned when
  * next visited.
  */
@@ -26,7 +26,7 @@ struct inverse {
 };
 
 struct local {
-    struct counts tally;
+    struct counts counts;
     const struct access *access; /* borrowed, or &sampled */
     struct access sampled;       /* own: the share that is counted, or what was loaded */
     uint64_t *at;   /* own: [blocks] where the list begins; pool: behind the accesses */

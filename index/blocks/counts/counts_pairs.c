@@ -1,5 +1,5 @@
 /*
- * All pairs of blocks that batches touch together, counted on the accesses the other way round:
+ * All pairs of blocks that batches touch together, counted on the inverse of the accesses:
  * the blocks of a batch.
  */
 #include <errno.h>
@@ -12,7 +12,7 @@
 enum { RADIX_LEAST = 256 }; /* shorter lists are sorted by comparison */
 enum { MARK_CLEAN = 1, MARK_WITH = 2 };
 
-/* ---- The accesses the other way round ---- */
+/* ---- The inverse of the accesses ---- */
 
 void counts_inverse_free(struct inverse *v)
 {
@@ -30,7 +30,7 @@ void counts_inverse_free(struct inverse *v)
 
 static int inverse_room(const struct local *l, struct inverse *v)
 {
-    const size_t blocks = l->tally.blocks, batches = l->tally.batches;
+    const size_t blocks = l->counts.blocks, batches = l->counts.batches;
     v->first = calloc(batches + 1, sizeof(*v->first));
     v->n = calloc(batches + 1, sizeof(*v->n));
     v->dirty = calloc(batches + 1, 1);
@@ -49,7 +49,7 @@ static int inverse_room(const struct local *l, struct inverse *v)
 /* As blocks are now. */
 static int inverse_fill(const struct local *l, struct inverse *v)
 {
-    const uint32_t batches = l->tally.batches, blocks = l->tally.blocks;
+    const uint32_t batches = l->counts.batches, blocks = l->counts.blocks;
     uint64_t sum = 0;
     for (uint32_t b = 0; b < blocks; b++)
         for (uint32_t i = 0; l->group[b] && i < l->n[b]; i++)
@@ -76,10 +76,10 @@ static int inverse_need(struct local *l, struct drps_err *err)
     if (rc == 0) rc = inverse_fill(l, &l->inverse);
     if (rc == 0) return 0;
     counts_inverse_free(&l->inverse);
-    return drps_err_set(err, rc, "no memory to pair %u blocks", l->tally.blocks);
+    return drps_err_set(err, rc, "no memory to pair %u blocks", l->counts.blocks);
 }
 
-/* The live block that holds what was block b; paths are halved on the way. */
+/* The live block that holds what was block b; paths are halved as they are followed. */
 static uint32_t find_block(uint32_t *into, uint32_t b)
 {
     while (into[b] != b)
@@ -209,9 +209,9 @@ static int pairs_of_all(const struct local *l, struct inverse *v, struct pair_li
                         struct drps_err *err)
 {
     int rc = 0;
-    for (uint32_t a = 0; a < l->tally.blocks && rc == 0; a++) {
+    for (uint32_t a = 0; a < l->counts.blocks && rc == 0; a++) {
         if (!l->group[a] || !l->n[a]) continue;
-        rc = access_stopped(l->tally.stop, err);
+        rc = access_stopped(l->counts.stop, err);
         if (rc == 0) rc = emit(v, a, meet(l, v, a, a + 1), list, err);
     }
     return rc;
@@ -224,12 +224,12 @@ static int pairs_with(const struct local *l, struct inverse *v, const uint32_t *
     for (size_t i = 0; i < n; i++)
         v->mark[with[i]] |= MARK_WITH;
     for (size_t i = 0; i < n && rc == 0; i++) {
-        rc = access_stopped(l->tally.stop, err);
+        rc = access_stopped(l->counts.stop, err);
         if (rc == 0 && l->group[with[i]]) rc = emit(v, with[i], meet(l, v, with[i], 0), list, err);
     }
     for (size_t i = 0; i < n; i++)
         v->mark[with[i]] &= (uint8_t)~MARK_WITH;
-    if (rc == 0 && n > 1 && list->n <= list->most) rc = sort_pairs(list, l->tally.blocks, err);
+    if (rc == 0 && n > 1 && list->n <= list->most) rc = sort_pairs(list, l->counts.blocks, err);
     return rc;
 }
 

@@ -4,9 +4,9 @@
  *
  * Blocks are numbered like rows; at first block b is row b alone. Merging (a, b), a < b, gives a
  * the rows and batches of b, and b is dead from then on: its counts are 0. Every answer is a sum or
- * a minimum over batches. So the answers of several tallies, each over its share of the batches
+ * a minimum over batches. So the answers of several counters, each over its share of the batches
  * (shards), combine to the answer of one over all, exactly, and
- * builders do not know the difference: drps_remote.h is a tally over processes.
+ * builders do not know the difference: drps_remote.h counts in several processes.
  */
 #ifndef DRPS_INDEX_BLOCKS_COUNTS_COUNTS_H
 #define DRPS_INDEX_BLOCKS_COUNTS_COUNTS_H
@@ -72,14 +72,14 @@ struct counts_ops {
 struct counts {
     const struct counts_ops *ops;
     uint32_t blocks;        /* = rows */
-    uint32_t batches;       /* of the epoch, whatever this tally's share of them */
+    uint32_t batches;       /* of the epoch, whatever the share of them that is counted here */
     int streamed;           /* 1: every answer reads all accesses from disk: ask for much at once */
     uint64_t access_bytes;  /* of memory that accesses take, in this process */
     const atomic_int *stop; /* as in struct access_source, for whoever opened it to set */
 };
 
 /*
- * A tally over the accesses of one table in memory, borrowed until close. A share p < 1 of the
+ * Counts over the accesses of one table in memory, borrowed until close. A share p < 1 of the
  * batches is counted, those with drps_mix64(batch ^ seed) below p * 2^64. Memory beside the
  * accesses: 13 bytes a row, 8 a batch, up to 6 an incidence of merged blocks, and a copy of what is
  * counted when p < 1. From the first pairs() on 25 bytes a row and 4 an incidence of the blocks

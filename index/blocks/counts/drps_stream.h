@@ -1,9 +1,9 @@
 /*
- * A tally over accesses that stay on disk, for data sets whose accesses are larger than memory.
+ * Counts over accesses that stay on disk, for data sets whose accesses are larger than memory.
  * Shared inside index/.
  *
  * Every answer is a sum or a minimum over batches, so each is found by reading the row lists of
- * rows.rec once, front to back, with what is known of blocks in memory: exactly what a tally in
+ * rows.rec once, front to back, with what is known of blocks in memory: exactly what counts in
  * memory answers. Only pairs() cannot do that: it loads the batches of the blocks that are of any
  * group, as they have merged by then. So it is for builders that prune, or have merged before.
  */

@@ -13,11 +13,11 @@
 #include "index/blocks/counts/drps_access.h"
 
 /* Incidences of a row's list: at most so many times those that it had. */
-enum { STAYS_MOST = 3 };
+enum { STRETCHES_MOST = 3 };
 
 /* The lists of `a`, each followed by the stretches in which it has a batch, numbered from
  * a->batches on: first all of 8 batches, then those of 32. */
 DRPS_MUST_CHECK
-int stays_add(const struct access *a, struct access *out, struct drps_err *err);
+int stretches_add(const struct access *a, struct access *out, struct drps_err *err);
 
 #endif

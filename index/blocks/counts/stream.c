@@ -1,3 +1,7 @@
+/*
+ * Access counts that read rows.rec once for each answer (drps_stream.h): rows are taken to the
+ * blocks that have merged them, batch after batch.
+ */
 #include "index/blocks/counts/drps_stream.h"
 
 #include <errno.h>
@@ -21,7 +25,7 @@ enum {
 #define NONE UINT32_MAX
 
 struct stream {
-    struct counts tally;
+    struct counts counts;
     struct access_source from;
     uint32_t first, end; /* batches */
     struct steps *steps;
@@ -33,7 +37,7 @@ struct stream {
     uint32_t *list;  /* own: [list_cap] blocks of the batch in hand */
     size_t list_cap;
     struct access lists;   /* own: batches of the blocks of any group, when there is */
-    struct counts *loaded; /* own: a tally of them; NULL: there is none yet */
+    struct counts *loaded; /* own: counts of them; NULL: there is none yet */
 };
 
 static struct stream *stream_of(struct counts *t)
@@ -48,17 +52,17 @@ static int visit_rows(struct stream *s, uint32_t batch, const uint32_t **rows_ou
                       struct drps_err *err)
 {
     *n_out = 0;
-    int rc = access_stopped(s->tally.stop, err);
+    int rc = access_stopped(s->counts.stop, err);
     if (rc < 0) return rc;
     if (s->from.share < 1 && !((double)drps_mix64(batch ^ s->from.seed) < s->from.share * 0x1p64))
         return 0;
-    rc = steps_rows(s->steps, batch, s->tally.blocks, rows_out, n_out, err);
+    rc = steps_rows(s->steps, batch, s->counts.blocks, rows_out, n_out, err);
     if (rc == 0 && drps_array_reserve(&s->list, &s->list_cap, *n_out, sizeof(*s->list)))
         rc = drps_err_set(err, -ENOMEM, "no memory for %zu rows of a batch", *n_out);
     return rc;
 }
 
-/* The live block that holds what was block b; paths are halved on the way. */
+/* The live block that holds what was block b; paths are halved as they are followed. */
 static uint32_t find_block(uint32_t *into, uint32_t b)
 {
     while (into[b] != b)
@@ -70,7 +74,7 @@ static uint32_t find_block(uint32_t *into, uint32_t b)
 static void begin_visit(struct stream *s)
 {
     if (++s->visit) return;
-    memset(s->seen, 0, s->tally.blocks * sizeof(*s->seen));
+    memset(s->seen, 0, s->counts.blocks * sizeof(*s->seen));
     s->visit = 1;
 }
 
@@ -234,7 +238,7 @@ static int collect(struct stream *s, struct accesses *found, struct drps_err *er
 }
 
 /* As in access.c: start[row + 1] is where a row's batches begin, then where they end. */
-static void deal(const struct stream *s, const struct accesses *found, struct access *out)
+static void copy_lists(const struct stream *s, const struct accesses *found, struct access *out)
 {
     size_t i = 0;
     for (size_t k = 0; k < found->n; k++)
@@ -261,7 +265,7 @@ static int stream_lists(struct counts *t, const uint32_t *rows, size_t n, uint64
         s->chain[rows[i]] = NONE;
     if (rc == 0) rc = access_new((uint32_t)n, t->batches, found.n, memory_bytes, out, err);
     if (rc == 0)
-        deal(s, &found, out);
+        copy_lists(s, &found, out);
     else
         access_free(out);
     free(found.row);
@@ -286,7 +290,7 @@ static uint64_t fixed_bytes(const struct access_source *from)
 /* start[block + 2] is how many batches the block has; all of them, or they are refused. */
 static int count_lists(struct stream *s, uint64_t *n_out, struct drps_err *err)
 {
-    const uint32_t blocks = s->tally.blocks;
+    const uint32_t blocks = s->counts.blocks;
     char needed[32], given[32];
     uint64_t n = 0;
     int rc = 0;
@@ -302,7 +306,7 @@ static int count_lists(struct stream *s, uint64_t *n_out, struct drps_err *err)
     if (rc < 0) return rc;
     *n_out = n;
     const uint64_t bytes = fixed_bytes(&s->from) + (uint64_t)blocks * LOADED_ROW_BYTES +
-                           (uint64_t)s->tally.batches * LOADED_BATCH_BYTES +
+                           (uint64_t)s->counts.batches * LOADED_BATCH_BYTES +
                            n * LOADED_INCIDENCE_BYTES;
     if (bytes <= s->from.memory_bytes) return 0;
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
@@ -317,7 +321,7 @@ static int fill_lists(struct stream *s, struct drps_err *err)
 {
     uint64_t *start = s->lists.start;
     int rc = 0;
-    for (size_t b = 2; b < (size_t)s->tally.blocks + 2; b++)
+    for (size_t b = 2; b < (size_t)s->counts.blocks + 2; b++)
         start[b] += start[b - 1];
     for (uint32_t batch = s->first; batch < s->end && rc == 0; batch++) {
         size_t met;
@@ -330,9 +334,9 @@ static int fill_lists(struct stream *s, struct drps_err *err)
 
 static int load(struct stream *s, struct drps_err *err)
 {
-    const uint32_t blocks = s->tally.blocks;
+    const uint32_t blocks = s->counts.blocks;
     uint64_t n = 0;
-    s->lists = (struct access){.rows = blocks, .batches = s->tally.batches};
+    s->lists = (struct access){.rows = blocks, .batches = s->counts.batches};
     s->lists.start = calloc((size_t)blocks + 2, sizeof(*s->lists.start));
     int rc = s->lists.start ? count_lists(s, &n, err)
                             : drps_err_set(err, -ENOMEM, "no memory to pair %u blocks", blocks);
@@ -341,7 +345,7 @@ static int load(struct stream *s, struct drps_err *err)
     if (rc == 0) rc = fill_lists(s, err);
     if (rc == 0) rc = counts_open(&s->lists, 1, 0, &s->loaded, err);
     if (rc == 0) {
-        s->loaded->stop = s->tally.stop;
+        s->loaded->stop = s->counts.stop;
         rc = s->loaded->ops->groups(s->loaded, s->group, err);
     }
     if (rc < 0) unload(s);
@@ -442,7 +446,7 @@ static int make_room(struct stream *s, struct drps_err *err)
         return drps_err_set(err, -ENOMEM, "no memory to count accesses of %zu rows", rows);
     memset(s->chain, 0xff, rows * sizeof(*s->chain));
     memset(s->group, 1, rows);
-    return stream_reset(&s->tally, err);
+    return stream_reset(&s->counts, err);
 }
 
 int counts_stream(const struct access_source *from, uint32_t first, uint32_t end,
@@ -460,12 +464,12 @@ int counts_stream(const struct access_source *from, uint32_t first, uint32_t end
                             drps_size_format(from->memory_bytes, given, sizeof(given)));
     struct stream *s = calloc(1, sizeof(*s));
     if (!s) return drps_err_set(err, -ENOMEM, "no memory to count accesses");
-    s->tally = (struct counts){.ops = &stream_ops,
-                               .blocks = from->rows,
-                               .batches = from->batches,
-                               .streamed = 1,
-                               .access_bytes = from->memory_bytes,
-                               .stop = from->stop};
+    s->counts = (struct counts){.ops = &stream_ops,
+                                .blocks = from->rows,
+                                .batches = from->batches,
+                                .streamed = 1,
+                                .access_bytes = from->memory_bytes,
+                                .stop = from->stop};
     s->from = *from;
     s->first = first;
     s->end = end;
@@ -474,9 +478,9 @@ int counts_stream(const struct access_source *from, uint32_t first, uint32_t end
         rc = steps_open(from->io, from->dir, "rows.rec", DRPS_KIND_ROWS, from->batches, READ_BUFFER,
                         &s->steps, err);
     if (rc == 0)
-        *t_out = &s->tally;
+        *t_out = &s->counts;
     else
-        stream_close(&s->tally);
+        stream_close(&s->counts);
     return rc;
 }
 

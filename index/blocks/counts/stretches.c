@@ -1,3 +1,7 @@
+/*
+ * Lists of batches get the stretches of 8 and of 32 batches that they have a batch in
+ * (drps_stretches.h).
+ */
 #include "index/blocks/counts/drps_stretches.h"
 
 #include <errno.h>
@@ -5,10 +9,10 @@
 
 #include "base/drps_alloc.h"
 
-enum { LENGTHS = STAYS_MOST - 1 };
+enum { LENGTHS = STRETCHES_MOST - 1 };
 static const uint32_t lengths[LENGTHS] = {8, 32};
 
-static uint32_t stretches(uint32_t batches, uint32_t length)
+static uint32_t stretches_of(uint32_t batches, uint32_t length)
 {
     return batches / length + (batches % length > 0);
 }
@@ -40,7 +44,7 @@ static uint64_t count_all(const struct access *a)
     return sum;
 }
 
-int stays_add(const struct access *a, struct access *out, struct drps_err *err)
+int stretches_add(const struct access *a, struct access *out, struct drps_err *err)
 {
     uint64_t end = 0;
 
@@ -52,7 +56,7 @@ int stays_add(const struct access *a, struct access *out, struct drps_err *err)
         return drps_err_set(err, -ENOMEM, "no memory for the stretches of %u rows", a->rows);
     }
     for (unsigned k = 0; k < LENGTHS; k++)
-        out->batches += stretches(a->batches, lengths[k]);
+        out->batches += stretches_of(a->batches, lengths[k]);
     for (uint32_t row = 0; row < a->rows; row++) {
         const uint32_t *batch = a->batch + a->start[row];
         const uint64_t n = a->start[row + 1] - a->start[row];
@@ -62,7 +66,7 @@ int stays_add(const struct access *a, struct access *out, struct drps_err *err)
         end += n;
         for (unsigned k = 0; k < LENGTHS; k++) {
             end += list_stretches(batch, n, lengths[k], base, out->batch + end);
-            base += stretches(a->batches, lengths[k]);
+            base += stretches_of(a->batches, lengths[k]);
         }
     }
     out->start[a->rows] = end;

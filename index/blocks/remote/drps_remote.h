@@ -1,11 +1,11 @@
 /*
- * A tally over several processes, the shards: each has a range of the batches, counts by itself,
+ * Counts over several processes, the shards: each has a range of the batches, counts by itself,
  * and the answers are added up. Shared inside index/. Source: DRPS, section 4.1 (workers count, the
  * master adds up and merges).
  *
- * Every answer equals that of one tally over all batches, so builders build the same layout. Shards
- * are reached through a link (drps_remote_counts.h), which moves bytes: here to child processes on
- * this machine.
+ * Every answer equals that of one process over all batches, so builders build the same layout.
+ * Shards are reached through a link (drps_remote_counts.h), which moves bytes: here to child
+ * processes on this machine.
  */
 #ifndef DRPS_INDEX_BLOCKS_REMOTE_REMOTE_H
 #define DRPS_INDEX_BLOCKS_REMOTE_REMOTE_H
@@ -22,8 +22,8 @@ enum { REMOTE_SHARDS = DRPS_REMOTE_PEERS_MAX };
 
 /*
  * Starts `shards` processes (1 .. REMOTE_SHARDS), which load the batches. A process ends when the
- * tally is closed or this process is gone, in the middle of counting if need be: it is not asked
- * whether to stop. A failure names the shard. Memory beside the accesses: what each shard's tally
+ * counts are closed or this process is gone, in the middle of counting if need be: it is not asked
+ * whether to stop. A failure names the shard. Memory beside the accesses: what each shard's counts
  * takes; the pairs of a shard take what the caller allows for all. Signals that this process
  * handles without ending are handled so in the shards too.
  */
@@ -38,8 +38,8 @@ int remote_open(const struct access_source *from, unsigned shards, struct counts
  * by drps_remote_count(). The link moves here (also on failure).
  */
 DRPS_MUST_CHECK
-int remote_deal(const struct access_source *from, struct drps_remote_link *link,
-                struct counts **t_out, struct drps_err *err);
+int remote_split(const struct access_source *from, struct drps_remote_link *link,
+                 struct counts **t_out, struct drps_err *err);
 
 /* Where shard `shard` of `shards` begins; that of shard `shards`: where all end. */
 static inline uint32_t remote_shard_begin(uint32_t batches, unsigned shard, unsigned shards)
@@ -47,12 +47,11 @@ static inline uint32_t remote_shard_begin(uint32_t batches, unsigned shard, unsi
     return (uint32_t)((uint64_t)batches * shard / shards);
 }
 
-/* Put before the text of a failure which of the link's peers it is of; the second is for a failure
- * of the link itself, which may have done so. */
-void remote_name(const struct drps_remote_link *link, unsigned shard, struct drps_err *err);
+/* Put before the text of a failure of the link which of its peers it is of; of ranks the link has
+ * said so itself. */
 void remote_name_lost(const struct drps_remote_link *link, unsigned shard, struct drps_err *err);
 
-/* A tally over the peers of a link, which moves here (also on failure); waits until all are ready.
+/* Counts over the peers of a link, which moves here (also on failure); waits until all are ready.
  */
 DRPS_MUST_CHECK
 int remote_over(struct drps_remote_link *link, uint32_t blocks, uint32_t batches,

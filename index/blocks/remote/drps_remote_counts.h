@@ -3,8 +3,8 @@
  * up and merges): what a transport above index/ gives, and what a counting process calls.
  *
  * The peers of a link are its counters. drps_index_run() deals the batches' row lists among them
- * (drps_index_options.blocks.crew), asks, and adds up; each counter calls drps_remote_count(). The
- * plan is that of one process.
+ * (drps_index_options.blocks.remote), asks, and adds up; each counter calls drps_remote_count().
+ * The plan is that of one process.
  */
 #ifndef DRPS_INDEX_BLOCKS_REMOTE_REMOTE_COUNTS_H
 #define DRPS_INDEX_BLOCKS_REMOTE_REMOTE_COUNTS_H
@@ -43,7 +43,7 @@ struct drps_remote_link {
 /* What a process counts with. Everything is borrowed. */
 struct drps_remote_counter {
     const struct drps_io *io; /* its `stop` is looked at while counting, too */
-    const char *scratch;      /* folder that is there, for the row lists it is dealt */
+    const char *scratch;      /* folder that is there, for the row lists it is sent */
     uint64_t memory_bytes;    /* of the process: accesses take 3/8 of it or stay on disk; another
                                  3/8 may the pairs of an answer take */
 };

@@ -1,5 +1,5 @@
-/* A crew's link over a net: the asking side, on rank 0, or a counter's, whose one peer is rank 0.
- * Shared inside index/. docs/wire.md has the messages. */
+/* A link between counting ranks, over a net: the asking side, on rank 0, or a counter's, whose one
+ * peer is rank 0. Shared inside index/. docs/wire.md has the messages. */
 #ifndef DRPS_INDEX_BLOCKS_REMOTE_REMOTE_NET_H
 #define DRPS_INDEX_BLOCKS_REMOTE_REMOTE_NET_H
 

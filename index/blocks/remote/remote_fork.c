@@ -112,17 +112,17 @@ static void shard_count(const struct access_source *from, unsigned shard, unsign
     struct drps_err err = DRPS_ERR_INIT;
     const struct drps_io io = {.ops = from->io->ops, .ctx = from->io->ctx};
     struct access_source share = *from;
-    struct counts *tally = NULL;
+    struct counts *counts = NULL;
     const uint32_t first = remote_shard_begin(from->batches, shard, shards);
     const uint32_t end = remote_shard_begin(from->batches, shard + 1, shards);
 
     share.memory_bytes /= shards;
     share.stop = NULL; /* the parent ends it, */
     share.io = &io;    /* which looks at no flag either */
-    err.code = counts_make(&share, first, end, &tally, &err);
-    (void)remote_serve(parent, tally, &err, UINT64_MAX,
+    err.code = counts_make(&share, first, end, &counts, &err);
+    (void)remote_serve(parent, counts, &err, UINT64_MAX,
                        NULL); /* how it ended is the parent's to say */
-    if (tally) tally->ops->close(tally);
+    if (counts) counts->ops->close(counts);
 }
 
 /* Only its own socket stays open: that of the parent must be the parent's alone, for its end to

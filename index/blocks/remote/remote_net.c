@@ -1,3 +1,7 @@
+/*
+ * The link between counting ranks over a net (drps_remote_net.h): bytes in order, cut into
+ * messages.
+ */
 #include "index/blocks/remote/drps_remote_net.h"
 
 #include <errno.h>

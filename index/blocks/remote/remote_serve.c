@@ -1,4 +1,4 @@
-/* A shard's side: questions in, answers of one tally out. */
+/* A shard's side: questions in, answers of its own counts out. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 struct server {
     struct drps_remote_link *link;
-    struct counts *tally;
+    struct counts *counts;
     uint64_t most_bytes;     /* of lists or pairs in an answer */
     struct remote_head head; /* of the question */
     void *in;                /* own: [head.bytes] its payload */
@@ -34,7 +34,7 @@ static int are_pairs(const struct server *s)
     const size_t n = (size_t)s->head.bytes / sizeof(*pairs);
     if (s->head.bytes % sizeof(*pairs)) return 0;
     for (size_t i = 0; i < n; i++)
-        if (pairs[i].a >= pairs[i].b || pairs[i].b >= s->tally->blocks) return 0;
+        if (pairs[i].a >= pairs[i].b || pairs[i].b >= s->counts->blocks) return 0;
     return 1;
 }
 
@@ -57,14 +57,14 @@ static int room(struct server *s, uint64_t bytes, struct drps_err *err)
 
 static int answer_blocks(struct server *s, uint64_t *bytes, struct drps_err *err)
 {
-    const struct counts_ops *ops = s->tally->ops;
-    *bytes = (uint64_t)s->tally->blocks * (s->head.what == REMOTE_SIGNATURES ? 8 : 4);
+    const struct counts_ops *ops = s->counts->ops;
+    *bytes = (uint64_t)s->counts->blocks * (s->head.what == REMOTE_SIGNATURES ? 8 : 4);
     if (s->head.bytes) return nonsense(s, err);
     int rc = room(s, *bytes, err);
     if (rc < 0) return rc;
-    if (s->head.what == REMOTE_COUNTS) return ops->counts(s->tally, s->out, err);
-    if (s->head.what == REMOTE_SIGNATURES) return ops->signatures(s->tally, s->out, err);
-    return ops->minhash(s->tally, s->head.value, s->out, err);
+    if (s->head.what == REMOTE_COUNTS) return ops->counts(s->counts, s->out, err);
+    if (s->head.what == REMOTE_SIGNATURES) return ops->signatures(s->counts, s->out, err);
+    return ops->minhash(s->counts, s->head.value, s->out, err);
 }
 
 static int answer_cocounts(struct server *s, uint64_t *bytes, struct drps_err *err)
@@ -73,7 +73,7 @@ static int answer_cocounts(struct server *s, uint64_t *bytes, struct drps_err *e
     *bytes = n * sizeof(uint32_t);
     if (n > REMOTE_PAIRS || !are_pairs(s)) return nonsense(s, err);
     int rc = room(s, *bytes, err);
-    return rc < 0 ? rc : s->tally->ops->cocounts(s->tally, s->in, n, s->out, err);
+    return rc < 0 ? rc : s->counts->ops->cocounts(s->counts, s->in, n, s->out, err);
 }
 
 static int answer_pairs(struct server *s, uint64_t *bytes, uint64_t *n_out, struct drps_err *err)
@@ -84,10 +84,10 @@ static int answer_pairs(struct server *s, uint64_t *bytes, uint64_t *n_out, stru
     size_t n = 0;
 
     if (s->head.bytes != (with ? with_n * sizeof(*with) : 0) ||
-        !are_increasing(with, with ? with_n : 0, s->tally->blocks))
+        !are_increasing(with, with ? with_n : 0, s->counts->blocks))
         return nonsense(s, err);
     int rc =
-        s->tally->ops->pairs(s->tally, with, with ? with_n : 0, most_bytes, &s->pairs, &n, err);
+        s->counts->ops->pairs(s->counts, with, with ? with_n : 0, most_bytes, &s->pairs, &n, err);
     *n_out = n;
     *bytes = (uint64_t)n * sizeof(*s->pairs);
     return rc;
@@ -99,9 +99,9 @@ static int answer_lists(struct server *s, uint64_t *bytes, uint64_t *n_out, stru
     const uint64_t most_bytes = s->head.value < s->most_bytes ? s->head.value : s->most_bytes;
     struct access lists;
 
-    if (s->head.bytes % sizeof(uint32_t) || !are_increasing(s->in, n, s->tally->blocks))
+    if (s->head.bytes % sizeof(uint32_t) || !are_increasing(s->in, n, s->counts->blocks))
         return nonsense(s, err);
-    int rc = s->tally->ops->lists(s->tally, s->in, n, most_bytes, &lists, err);
+    int rc = s->counts->ops->lists(s->counts, s->in, n, most_bytes, &lists, err);
     if (rc < 0) return rc;
     *n_out = lists.start[n];
     *bytes = (n + *n_out) * sizeof(uint32_t);
@@ -116,18 +116,18 @@ static int answer_lists(struct server *s, uint64_t *bytes, uint64_t *n_out, stru
 
 static int answer_rest(struct server *s, uint64_t *bytes, struct drps_err *err)
 {
-    const struct counts_ops *ops = s->tally->ops;
+    const struct counts_ops *ops = s->counts->ops;
     const uint64_t n = s->head.bytes / sizeof(struct block_pair);
     int rc = room(s, sizeof(uint64_t), err);
     if (rc < 0) return rc;
-    if (s->head.what == REMOTE_MERGE && are_pairs(s) && n <= s->tally->blocks / 2)
-        return ops->merge(s->tally, s->in, (size_t)n, err);
-    if (s->head.what == REMOTE_GROUPS && s->head.bytes == s->tally->blocks)
-        return ops->groups(s->tally, s->in, err);
-    if (s->head.what == REMOTE_RESET && !s->head.bytes) return ops->reset(s->tally, err);
+    if (s->head.what == REMOTE_MERGE && are_pairs(s) && n <= s->counts->blocks / 2)
+        return ops->merge(s->counts, s->in, (size_t)n, err);
+    if (s->head.what == REMOTE_GROUPS && s->head.bytes == s->counts->blocks)
+        return ops->groups(s->counts, s->in, err);
+    if (s->head.what == REMOTE_RESET && !s->head.bytes) return ops->reset(s->counts, err);
     if (s->head.what == REMOTE_PAIR_WORK && !s->head.bytes) {
         *bytes = sizeof(uint64_t);
-        return ops->pair_work(s->tally, s->out, err);
+        return ops->pair_work(s->counts, s->out, err);
     }
     return nonsense(s, err);
 }
@@ -184,7 +184,8 @@ static int receive(struct server *s, struct drps_err *err)
     int rc = s->link->ops->receive(s->link, 0, head, sizeof(head), err);
     if (rc < 0) return rc;
     s->head = remote_head_get(head);
-    const uint64_t most = (uint64_t)s->tally->blocks * 8 + REMOTE_PAIRS * sizeof(struct block_pair);
+    const uint64_t most =
+        (uint64_t)s->counts->blocks * 8 + REMOTE_PAIRS * sizeof(struct block_pair);
     if (s->head.what <= 0 || s->head.what >= REMOTE_OPS || s->head.bytes > most)
         return nonsense(s, err);
     if (drps_array_reserve(&s->in, &s->in_cap, (size_t)s->head.bytes, 1))
@@ -196,7 +197,7 @@ static int receive(struct server *s, struct drps_err *err)
 int remote_serve(struct drps_remote_link *link, struct counts *t, const struct drps_err *failure,
                  uint64_t most_bytes, struct drps_err *err)
 {
-    struct server s = {.link = link, .tally = t, .most_bytes = most_bytes};
+    struct server s = {.link = link, .counts = t, .most_bytes = most_bytes};
     const uint64_t ready = t ? t->access_bytes << 1 | (unsigned)t->streamed : 0;
     int rc = reply(link, failure, ready, NULL, 0, err);
     if (rc == 0 && failure->code) rc = failure->code;

@@ -1,5 +1,5 @@
 /*
- * Shards that have no rows.rec to read: they are dealt the row lists of their batches, and keep
+ * Shards that have no rows.rec to read: they are sent the row lists of their batches, and keep
  * them in a rows.rec of their own, where the batches of others are empty.
  */
 #include <errno.h>
@@ -38,8 +38,8 @@ static int deal_lists(struct steps *lists, const struct remote_share *share,
     return rc;
 }
 
-static int deal(const struct access_source *from, struct drps_remote_link *link,
-                struct drps_err *err)
+static int send_shares(const struct access_source *from, struct drps_remote_link *link,
+                       struct drps_err *err)
 {
     struct remote_share share = {
         .rows = from->rows, .batches = from->batches, .seed = from->seed, .share = from->share};
@@ -55,11 +55,11 @@ static int deal(const struct access_source *from, struct drps_remote_link *link,
     return rc;
 }
 
-int remote_deal(const struct access_source *from, struct drps_remote_link *link,
-                struct counts **t_out, struct drps_err *err)
+int remote_split(const struct access_source *from, struct drps_remote_link *link,
+                 struct counts **t_out, struct drps_err *err)
 {
     *t_out = NULL;
-    int rc = deal(from, link, err);
+    int rc = send_shares(from, link, err);
     if (rc == 0) return remote_over(link, from->rows, from->batches, t_out, err);
     link->ops->close(link);
     return rc;

@@ -1,6 +1,6 @@
 /*
- * Messages between a crew and its shards: a head, then `bytes` of payload. Little-endian; arrays
- * are used in place.
+ * Messages between the process that asks and its shards: a head, then `bytes` of payload.
+ * Little-endian; arrays are used in place.
  *
  *   0  4   question: op; answer: 0, or a code of drps_err.h (as i32), the payload being its text
  *   4  4   zero
@@ -11,7 +11,8 @@
  *
  * Each shard answers each question, in order; those that do not need the answer to a merge may be
  * sent before it has come. Before the first question it says that it is ready; before that, it may
- * be dealt its batches (REMOTE_SHARE, remote_split.c), which a forked shard reads for itself.
+ * be sent the row lists of its batches (REMOTE_SHARE, remote_split.c), which a forked shard reads
+ * for itself.
  */
 #ifndef DRPS_INDEX_BLOCKS_REMOTE_REMOTE_WIRE_H
 #define DRPS_INDEX_BLOCKS_REMOTE_REMOTE_WIRE_H
@@ -66,7 +67,7 @@ static inline struct remote_head remote_head_get(const uint8_t *at)
 }
 
 /* u32 rows, batches, first, end; u64 seed; the bits of an IEEE double, share: of the epoch with so
- * many batches, the run [first, end) is dealt; share and seed as in struct access_source. */
+ * many batches, it gets the run [first, end); share and seed as in struct access_source. */
 struct remote_share {
     uint32_t rows, batches, first, end;
     uint64_t seed;

@@ -1,3 +1,8 @@
+/*
+ * Packed use distances (drps_distances.h): which are larger than 1, how many bits each of these
+ * takes, and the bits. Decoding spreads them with vector instructions where the processor has
+ * them.
+ */
 #include "index/plan/codec/drps_distances.h"
 
 #include <inttypes.h>
@@ -242,9 +247,9 @@ static uint32_t read_numbers(const unsigned char *packed, const unsigned char *e
 }
 
 /*
- * The far numbers lie at the end of the room: in order, each goes to its place, which is no later.
- * Which place is marked can hardly be predicted: no branch. With vectors four at a time: their
- * marks find the shuffle that spreads the next far numbers over a vector.
+ * The far numbers lie at the end of the room: in order, each goes to its position, which is no
+ * later. Which position is marked can hardly be predicted: no branch. With vectors four at a time:
+ * their marks find the shuffle that spreads the next far numbers over a vector.
  */
 #if FOURS
 

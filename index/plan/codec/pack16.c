@@ -1,3 +1,7 @@
+/*
+ * Packing 16-bit numbers by their differences (drps_pack16.h): the plain codec, and vector
+ * instructions where the processor has them.
+ */
 #include "index/plan/codec/drps_pack16.h"
 
 #include <string.h>

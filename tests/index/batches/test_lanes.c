@@ -30,11 +30,11 @@ static void check_strata(const struct grid *g, uint32_t lanes)
     assert_non_null(item);
     for (uint32_t u = 0; u < g->users * lanes; u++)
         for (uint32_t i = 0; i < g->items * lanes; i++) {
-            const struct grid_spot spot = grid_spot(g, lanes, u, i);
-            assert_true(spot.stratum < cells * lanes && spot.lane < lanes);
-            assert_int_equal(spot.stratum / lanes, grid_cell(g, u / lanes, i / lanes));
-            const uint64_t at = spot.stratum * lanes + spot.lane;
-            if (user[at]) fail_msg("two sub-cells in a lane of stratum %" PRIu64, spot.stratum);
+            const struct grid_position position = grid_position_of(g, lanes, u, i);
+            assert_true(position.stratum < cells * lanes && position.lane < lanes);
+            assert_int_equal(position.stratum / lanes, grid_cell(g, u / lanes, i / lanes));
+            const uint64_t at = position.stratum * lanes + position.lane;
+            if (user[at]) fail_msg("two sub-cells in a lane of stratum %" PRIu64, position.stratum);
             user[at] = u + 1;
             item[at] = i + 1;
         }
@@ -68,7 +68,7 @@ static void test_lanes_keep_their_outer_rows(void **state)
         const struct grid *g = &sizes[k];
         for (uint32_t u = 0; u < g->users * LANES; u++)
             for (uint32_t i = 0; i < g->items * LANES; i++)
-                assert_int_equal(grid_spot(g, LANES, u, i).lane,
+                assert_int_equal(grid_position_of(g, LANES, u, i).lane,
                                  (g->users <= g->items ? u : i) % LANES);
     }
 }

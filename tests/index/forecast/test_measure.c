@@ -86,15 +86,15 @@ static uint64_t pair_rows(const struct plain *p, size_t w)
     return n;
 }
 
-/* Rows that window w touches, and none after it until `way` windows later. */
-static uint64_t rows_of_way(const struct plain *p, size_t w, size_t way)
+/* Rows that window w touches, and none after it until `distance` windows later. */
+static uint64_t rows_of_distance(const struct plain *p, size_t w, size_t distance)
 {
     uint64_t n = 0;
     for (uint64_t row = 0; row < p->rows; row++) {
         size_t next = 1;
         while (next < p->windows && !touches(p, w + next, row))
             next++;
-        n += touches(p, w, row) && next == way;
+        n += touches(p, w, row) && next == distance;
     }
     return n;
 }
@@ -103,29 +103,29 @@ static uint64_t rows_of_way(const struct plain *p, size_t w, size_t way)
 static uint64_t sent_by(const struct plain *p, uint64_t frames)
 {
     uint64_t *room = must(calloc(p->windows + 1, sizeof(*room)));
-    size_t *reach = must(calloc(p->windows + 1, sizeof(*reach)));
+    size_t *limit = must(calloc(p->windows + 1, sizeof(*limit)));
     uint64_t sent = 0;
     for (size_t w = 0; w < p->windows; w++) {
         assert_true(pair_rows(p, w) <= frames);
         room[w] = frames - pair_rows(p, w);
-        reach[w] = 2;
+        limit[w] = 2;
     }
-    for (size_t way = 3; way <= p->windows; way++)
+    for (size_t distance = 3; distance <= p->windows; distance++)
         for (size_t w = 0; w < p->windows; w++) {
-            const uint64_t n = rows_of_way(p, w, way);
+            const uint64_t n = rows_of_distance(p, w, distance);
             uint64_t least = UINT64_MAX;
-            for (size_t i = 1; i + 1 < way; i++)
+            for (size_t i = 1; i + 1 < distance; i++)
                 if (room[(w + i) % p->windows] < least) least = room[(w + i) % p->windows];
-            if (reach[w] + 1 < way || least < n) {
+            if (limit[w] + 1 < distance || least < n) {
                 sent += n;
                 continue;
             }
-            reach[w] = way;
-            for (size_t i = 1; i + 1 < way; i++)
+            limit[w] = distance;
+            for (size_t i = 1; i + 1 < distance; i++)
                 room[(w + i) % p->windows] -= n;
         }
     free(room);
-    free(reach);
+    free(limit);
     return sent;
 }
 

@@ -66,10 +66,10 @@ static void test_grid_order_keeps_cells_apart(void **state)
         uint64_t cells = (uint64_t)g->users * g->items;
         for (int round = 0; round < 1000; round++) {
             uint64_t cell = random_below(&r, cells);
-            uint64_t low = grid_order(g, cell, round % 2 ? random_u64(&r) : 0);
-            uint64_t high = grid_order(g, cell, round % 3 ? random_u64(&r) : UINT64_MAX);
-            uint64_t next = grid_order(g, cell + 1, 0);
-            int fine = low >= grid_order(g, cell, 0);
+            uint64_t low = grid_order(g, 1, cell, round % 2 ? random_u64(&r) : 0);
+            uint64_t high = grid_order(g, 1, cell, round % 3 ? random_u64(&r) : UINT64_MAX);
+            uint64_t next = grid_order(g, 1, cell + 1, 0);
+            int fine = low >= grid_order(g, 1, cell, 0);
             if (cell + 1 < cells) fine &= low < next && high < next;
             if (!fine)
                 fail_msg("%u x %u, cell %" PRIu64 ": %" PRIx64 " %" PRIx64 " %" PRIx64, g->users,
@@ -93,7 +93,7 @@ static void test_grid_is_even(void **state)
             uint32_t item = grid_group(drps_rng_at(3, n) % 1000, 1000, g->items);
             assert_true(user < g->users && item < g->items);
             in_group[user]++;
-            in_bucket[grid_order(g, grid_cell(g, user, item), drps_rng_at(9, n)) >> 59]++;
+            in_bucket[grid_order(g, 1, grid_cell(g, user, item), drps_rng_at(9, n)) >> 59]++;
         }
         for (uint32_t i = 0; i < g->users; i++)
             assert_in_range(in_group[i], N / g->users, N / g->users + 1);
@@ -247,7 +247,7 @@ static void find_keys(struct keys *k)
     for (unsigned i = 0; i < 2 * NAMES; i++) {
         k->rank[i] = 0;
         for (unsigned j = i / NAMES * NAMES; j < (i / NAMES + 1) * NAMES; j++)
-            k->rank[i] += grid_place(1, k->key[j]) < grid_place(1, k->key[i]);
+            k->rank[i] += grid_hash(1, k->key[j]) < grid_hash(1, k->key[i]);
     }
 }
 
@@ -471,13 +471,13 @@ static uint64_t rows_sent(struct scratch *s, const char *dir, uint64_t frames)
     struct drps_use_distances next = {
         .marks = calloc(DRPS_WAYS_WORDS(source.max_rows), sizeof(uint64_t)),
         .far = calloc(source.max_rows, sizeof(uint32_t))};
-    uint32_t *reach = calloc(source.windows, sizeof(*reach));
-    assert_true(next.marks && next.far && reach);
-    if (drps_hold_plan(&source, frames, 8 << 20, &next, reach, &sent, NULL, &err))
+    uint32_t *limit = calloc(source.windows, sizeof(*limit));
+    assert_true(next.marks && next.far && limit);
+    if (drps_hold_plan(&source, frames, 8 << 20, &next, limit, &sent, NULL, &err))
         fail_msg("%s", err.text);
     free(next.marks);
     free(next.far);
-    free(reach);
+    free(limit);
     drps_windows_close(windows);
     drps_plan_close(plan);
     return sent;

@@ -1,6 +1,6 @@
 /*
  * The block builders that count: the paper's examples, tiny cases against every partition, random
- * data against what must always hold, and the same layout whichever tally counts.
+ * data against what must always hold, and the same layout whoever counts.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -189,9 +189,9 @@ static void test_topk_skips_what_has_merged_in_the_round(void **state)
     case_end(&c);
 }
 
-/* What was counted of a round: a tally that notes its merges. */
+/* What was counted of a round: counts that note their merges. */
 struct noting {
-    struct counts tally;
+    struct counts counts;
     struct counts_ops ops;
     struct counts *of;
     size_t rounds, merges[32];
@@ -244,9 +244,9 @@ static struct block_layout build_noting(const struct case_data *c, const char *n
     note->ops.pairs = noting_pairs;
     note->ops.merge = noting_merge;
     note->ops.reset = noting_reset;
-    note->tally = (struct counts){
+    note->counts = (struct counts){
         .ops = &note->ops, .blocks = note->of->blocks, .batches = note->of->batches};
-    struct block_layout layout = build_on(&note->tally, c, name);
+    struct block_layout layout = build_on(&note->counts, c, name);
     note->of->ops->close(note->of);
     return layout;
 }
@@ -306,8 +306,8 @@ static void naive_io(const struct access *a, const struct block_layout *l, uint3
         int64_t reached = -1; /* the end of the last run */
         for (size_t b = 0; b < l->blocks; b++) {
             int touched = 0;
-            for (uint32_t place = l->first[b]; place < l->first[b + 1]; place++) {
-                const uint32_t row = l->order ? l->order[place] : place;
+            for (uint32_t position = l->first[b]; position < l->first[b + 1]; position++) {
+                const uint32_t row = l->order ? l->order[position] : position;
                 for (uint64_t i = a->start[row]; i < a->start[row + 1]; i++)
                     touched |= a->batch[i] == batch;
             }
@@ -659,9 +659,9 @@ static void test_refused_options(void **state)
 
 /* ---- Stopping ---- */
 
-/* A tally that raises the flag with its `left`-th question. */
+/* Counts that raise the flag with its `left`-th question. */
 struct stopping {
-    struct counts tally;
+    struct counts counts;
     struct counts *of;
     atomic_int flag;
     int left, after; /* questions before it, and from it on */
@@ -735,11 +735,11 @@ static void test_builders_stop_when_told(void **state)
             struct stopping s = {.left = at};
             struct block_layout layout;
             assert_ok(counts_open(&c.access, 1, 0, &s.of, &err), &err);
-            s.tally = (struct counts){
+            s.counts = (struct counts){
                 .ops = &stopping_ops, .blocks = s.of->blocks, .batches = s.of->batches};
             s.of->stop = &s.flag;
             rc = block_builder_find(builders[b])
-                     ->build(&s.tally, &c.tables, &c.options, &layout, &err);
+                     ->build(&s.counts, &c.tables, &c.options, &layout, &err);
             if (rc == DRPS_E_INTERRUPTED)
                 stopped++;
             else if (rc < 0)

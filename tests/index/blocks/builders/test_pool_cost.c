@@ -1,4 +1,4 @@
-/* What `auto` judges layouts by, and orders and merges rows for: pools, finer orders, stays. */
+/* What `auto` judges layouts by, and orders and merges rows for: pools, finer orders, stretches. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -188,7 +188,7 @@ static void test_stays_follow_the_batches(void **state)
     struct drps_err err = DRPS_ERR_INIT;
     struct access longer;
     (void)state;
-    assert_ok(stays_add(&a, &longer, &err), &err);
+    assert_ok(stretches_add(&a, &longer, &err), &err);
     assert_int_equal(longer.batches, 47);
     assert_memory_equal(longer.start, expected_start, sizeof(expected_start));
     assert_memory_equal(longer.batch, expected, sizeof(expected));

@@ -1,4 +1,4 @@
-/* The tally in memory against counting every batch of every block, while blocks are merged. */
+/* Counts in memory against counting every batch of every block, while blocks are merged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

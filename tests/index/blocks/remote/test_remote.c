@@ -1,5 +1,5 @@
 /*
- * Tallies over processes, and over accesses on disk: the same answers and layouts as one tally in
+ * Counts over processes, and over accesses on disk: the same answers and layouts as counts in
  * memory gives, shards that fail, die or lose their parent, and peers that talk nonsense.
  */
 #include <setjmp.h>
@@ -56,7 +56,7 @@ static void data_end(struct data *d)
     lists_free(&d->lists);
 }
 
-static struct counts *crew(const struct data *d, unsigned shards)
+static struct counts *remote(const struct data *d, unsigned shards)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct counts *t;
@@ -89,7 +89,7 @@ static void assert_no_children(void)
 
 /* ---- The same answers ---- */
 
-/* What one operation of two tallies returns, in arrays of n elements that are freed here. */
+/* What one operation of two counters returns, in arrays of n elements that are freed here. */
 #define SAME(type, n, a, b, call)                                                                  \
     do {                                                                                           \
         type *x = must(calloc((n) + 1, sizeof(*x))), *y = must(calloc((n) + 1, sizeof(*y)));       \
@@ -233,7 +233,7 @@ static void test_shards_answer_as_one(void **state)
             data_begin(&d, &rng, shapes[s][0], shapes[s][1]);
             d.from.share = i % 2 ? 0.5 : 1;
             d.from.seed = i;
-            assert_answers_as_one(local(&d), crew(&d, shard_counts[i]), &rng);
+            assert_answers_as_one(local(&d), remote(&d, shard_counts[i]), &rng);
             assert_answers_as_one(local(&d), streamed(&d), &rng);
             data_end(&d);
         }
@@ -266,7 +266,7 @@ static void test_little_memory_leaves_accesses_on_disk(void **state)
         if (shards == 1)
             assert_ok(counts_make(&d.from, 0, d.from.batches, &t, &err), &err);
         else
-            t = crew(&d, shards);
+            t = remote(&d, shards);
         struct counts *one = local(&d);
         assert_true(t->streamed);
         assert_same_counts(one, t, &rng);
@@ -345,7 +345,7 @@ static void test_builders_do_not_see_who_counts(void **state)
             struct block_layout expected =
                 build(brute_tally(&d.access, d.from.share, 0), builders[b], d.from.share);
             for (size_t i = 0; i <= COUNTS + 1; i++) {
-                struct counts *t = i < COUNTS    ? crew(&d, shard_counts[i])
+                struct counts *t = i < COUNTS    ? remote(&d, shard_counts[i])
                                    : i == COUNTS ? local(&d)
                                                  : streamed(&d);
                 struct block_layout found = build(t, builders[b], d.from.share);
@@ -391,7 +391,7 @@ static void test_similar_merges_the_same_whoever_counts(void **state)
     data_begin(&d, &rng, 6000, 60);
     struct block_layout expected = build_similar(local(&d));
     assert_true(expected.blocks < d.lists.rows / 2);
-    struct counts *others[] = {streamed(&d), crew(&d, 3)};
+    struct counts *others[] = {streamed(&d), remote(&d, 3)};
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
         struct block_layout found = build_similar(others[i]);
         assert_int_equal(found.blocks, expected.blocks);
@@ -454,7 +454,7 @@ static void test_shard_that_dies_is_named(void **state)
     struct data d;
     (void)state;
     data_begin(&d, &rng, 40, 30);
-    struct counts *t = crew(&d, 3);
+    struct counts *t = remote(&d, 3);
     pid_t pid = last_child();
     if (pid > 0) {
         siginfo_t ended;
@@ -524,7 +524,7 @@ static void test_waiting_for_shards_stops_when_told(void **state)
     data_begin(&d, &rng, 40, 30);
     atomic_store(&stop_flag, 0);
     d.from.stop = &stop_flag;
-    struct counts *t = crew(&d, 3);
+    struct counts *t = remote(&d, 3);
     const pid_t pid = last_child();
     if (pid > 0) {
         assert_int_equal(kill(pid, SIGSTOP), 0);
@@ -661,7 +661,7 @@ static void test_shard_stops_when_it_cannot_follow(void **state)
     data_end(&d);
 }
 
-/* ---- Shards that are dealt their batches ---- */
+/* ---- Shards that are sent their batches ---- */
 
 static int count_script(struct script *s, const char *scratch, struct drps_err *err)
 {
@@ -707,7 +707,7 @@ static void test_dealt_shard_counts_its_batches(void **state)
     scratch_end(&dir);
 }
 
-/* It takes all that it is dealt before it says so: nobody listens earlier. */
+/* It takes all that it is sent before it says so: nobody listens earlier. */
 static void test_dealt_shard_says_why_it_cannot_count(void **state)
 {
     static const uint32_t rows[] = {0, 2, 3};

@@ -1,13 +1,13 @@
 /*
  * Which worker trains on which samples, where they are placed with the rows that they use
- * (--samples placed) instead of dealt in turn. Shared inside index/.
+ * (--samples placed) instead of in turn (--samples dealt). Shared inside index/.
  *
  * Every worker keeps the order that all samples have (shuffled, given, or of a grid), and its
  * samples are cut into as many batches as anybody's, of equal size to one sample: batch k is worker
- * k mod W's in round k / W, as where batches are dealt.
+ * k mod W's in round k / W, as where batches go to workers in turn.
  */
-#ifndef DRPS_INDEX_SAMPLES_ALLOT_H
-#define DRPS_INDEX_SAMPLES_ALLOT_H
+#ifndef DRPS_INDEX_SAMPLES_ASSIGN_H
+#define DRPS_INDEX_SAMPLES_ASSIGN_H
 
 #include <stdint.h>
 
@@ -16,21 +16,21 @@
 #include "index/samples/drps_spool.h"
 
 /* What each worker gets of the training samples, or of those held out. */
-struct allotment {
+struct assignment {
     uint32_t workers;
     uint64_t rounds;
     uint64_t samples[DRPS_PLAN_WORKERS_MAX];
 };
 
 /* Samples of batch k, 0 .. rounds * workers - 1; may be none. */
-static inline uint64_t allot_batch(const struct allotment *a, uint64_t k)
+static inline uint64_t assigned_batch(const struct assignment *a, uint64_t k)
 {
     const uint64_t round = k / a->workers, n = a->samples[k % a->workers];
     return (uint64_t)((__uint128_t)n * (round + 1) / a->rounds -
                       (__uint128_t)n * round / a->rounds);
 }
 
-struct allot_job {
+struct assign_job {
     const struct drps_io *io;
     const char *dir; /* for scratch files */
     uint32_t workers;
@@ -47,7 +47,7 @@ struct allot_job {
  * samples. DRPS_E_MEMORY_BUDGET: see drps_streams_place().
  */
 DRPS_MUST_CHECK
-int allot_samples(const struct allot_job *job, struct spool **train, struct spool **test,
-                  struct allotment *train_out, struct allotment *test_out, struct drps_err *err);
+int assign_samples(const struct assign_job *job, struct spool **train, struct spool **test,
+                   struct assignment *train_out, struct assignment *test_out, struct drps_err *err);
 
 #endif

@@ -2,7 +2,7 @@
  * A reading thread parses pieces of text ahead; the calling thread looks their features up and
  * spools the samples. Two pieces are in flight: one being parsed, one being looked up.
  */
-#include "index/samples/drps_parse.h"
+#include "index/samples/drps_read_samples.h"
 
 #include <errno.h>
 #include <math.h>
@@ -106,7 +106,7 @@ static void ahead_stop(struct ahead *a)
 struct taker {
     const struct index_progress *progress;
     const struct drps_index_options *options; /* its own */
-    struct parsed *out;
+    struct read_samples *out;
     uint64_t number; /* of the next sample of all inputs */
     int shuffled;    /* by seed, whether in a grid or not; 0: given */
     int test_input;  /* the input being read holds evaluation samples */
@@ -137,7 +137,7 @@ static int all_ones(const float *values, size_t n)
 }
 
 /* The dictionary started over: ids of one generation lie between two marks of both spools. */
-static int mark_generation(struct parsed *p, struct drps_err *err)
+static int mark_generation(struct read_samples *p, struct drps_err *err)
 {
     int rc = spool_mark(p->train, err);
     return rc < 0 ? rc : spool_mark(p->test, err);
@@ -154,7 +154,7 @@ static uint64_t order_of(const struct taker *t, uint64_t number)
 static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
                        struct drps_err *err)
 {
-    struct parsed *p = t->out;
+    struct read_samples *p = t->out;
     size_t first = s->starts[i];
     size_t n = s->starts[i + 1] - first;
     uint64_t number = t->number++;
@@ -205,7 +205,8 @@ static int fits_json(const char *text)
     return j != NULL;
 }
 
-static int copy_fields(struct parsed *p, const struct drps_reader *reader, struct drps_err *err)
+static int copy_fields(struct read_samples *p, const struct drps_reader *reader,
+                       struct drps_err *err)
 {
     size_t n = 0;
     const char *const *names = drps_reader_fields(reader, &n);
@@ -234,7 +235,7 @@ static void copy_label(struct parsed *p, const struct drps_reader *reader)
 
 /* A test input of another format, or with other columns, would share no feature with training:
  * refuse it. */
-static int check_same_shape(const struct parsed *p, const struct drps_reader *reader,
+static int check_same_shape(const struct read_samples *p, const struct drps_reader *reader,
                             struct drps_err *err)
 {
     size_t n = 0;
@@ -256,7 +257,7 @@ static int in_grid(const struct drps_index_options *o)
 }
 
 static int open_dict(const struct drps_io *io, const struct drps_index_options *o, const char *dir,
-                     struct parsed *p, struct drps_err *err)
+                     struct read_samples *p, struct drps_err *err)
 {
     const struct drps_algorithm *a = drps_algorithm_find(o->algo);
     const int rates = drps_algorithm_rates(a);
@@ -279,7 +280,7 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
                       const char *dir, struct drps_err *err)
 {
     const struct drps_index_options *o = t->options;
-    struct parsed *p = t->out;
+    struct read_samples *p = t->out;
     struct ahead a = {0};
     struct drps_reader_options r = o->reader;
 
@@ -322,13 +323,13 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     return rc;
 }
 
-int parse_inputs(const struct drps_io *io, const struct index_progress *progress, const char *dir,
-                 struct parsed *out, struct drps_err *err)
+int read_samples(const struct drps_io *io, const struct index_progress *progress, const char *dir,
+                 struct read_samples *out, struct drps_err *err)
 {
     const struct drps_index_options *options = progress->options;
     struct taker t = {.progress = progress, .options = options, .out = out};
     t.shuffled = !options->order || strcmp(options->order, "given") != 0;
-    /* A grid is chosen, and samples are dealt to its cells, once their rows are placed. */
+    /* A grid is chosen, and samples get their cells, once their rows are placed. */
     unsigned buckets = t.shuffled && !in_grid(options) ? SPOOL_BUCKETS : 1;
     const uint64_t memory = options->memory_bytes;
     int rc = spool_open(io, dir, "train", buckets, memory / SPOOL_TRAIN_SHARE, &out->train, err);
@@ -343,7 +344,7 @@ int parse_inputs(const struct drps_io *io, const struct index_progress *progress
     return rc;
 }
 
-void parsed_free(struct parsed *p)
+void read_samples_free(struct read_samples *p)
 {
     if (!p) return;
     dict_close(p->dict);

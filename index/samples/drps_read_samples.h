@@ -1,6 +1,6 @@
 /* First phase of drps-index: text to provisional ids, in a spool. Shared inside index/. */
-#ifndef DRPS_INDEX_SAMPLES_PARSE_H
-#define DRPS_INDEX_SAMPLES_PARSE_H
+#ifndef DRPS_INDEX_SAMPLES_READ_SAMPLES_H
+#define DRPS_INDEX_SAMPLES_READ_SAMPLES_H
 
 #include "index/dictionary/drps_dict.h"
 #include "index/drps_index.h"
@@ -13,7 +13,7 @@ struct label_set {
     float values[3];
 };
 
-struct parsed {
+struct read_samples {
     struct dict *dict;
     struct spool *train, *test;
     uint64_t samples, test_samples, nnz, test_nnz;
@@ -27,11 +27,11 @@ struct parsed {
 };
 
 /* Read all inputs that progress->options names. Scratch files go to `dir`. On failure the caller
- * still calls parsed_free(). */
+ * still calls read_samples_free(). */
 DRPS_MUST_CHECK
-int parse_inputs(const struct drps_io *io, const struct index_progress *progress, const char *dir,
-                 struct parsed *out, struct drps_err *err);
+int read_samples(const struct drps_io *io, const struct index_progress *progress, const char *dir,
+                 struct read_samples *out, struct drps_err *err);
 
-void parsed_free(struct parsed *p);
+void read_samples_free(struct read_samples *p);
 
 #endif

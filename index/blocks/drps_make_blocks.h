@@ -2,8 +2,8 @@
  * From batches to parameter index blocks: count accesses, run a block builder, renumber the rows as
  * it says, and write what the plan says about blocks. Shared inside index/.
  */
-#ifndef DRPS_INDEX_BLOCKS_LAYOUT_H
-#define DRPS_INDEX_BLOCKS_LAYOUT_H
+#ifndef DRPS_INDEX_BLOCKS_MAKE_BLOCKS_H
+#define DRPS_INDEX_BLOCKS_MAKE_BLOCKS_H
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@
 #include "index/blocks/remote/drps_remote_counts.h"
 #include "index/plan/drps_plan.h"
 
-struct layout_job {
+struct blocks_job {
     const struct drps_io *io;
     const char
         *from;      /* folder of data.rec, rows.rec and names.rec, rows numbered in placed order */
@@ -25,10 +25,10 @@ struct layout_job {
     uint32_t prune_to;            /* instead of options.min_count: keep so many rows, the most used;
                                      0: do not */
     unsigned shards;              /* processes that count accesses */
-    struct drps_remote_link *crew; /* instead: its peers do; closed here, if counting begins; NULL:
-                                    none */
-    const struct drps_log *log;    /* borrowed; told when a builder did with less */
-    const atomic_int *stop;        /* borrowed, NULL allowed: not 0 ends building */
+    struct drps_remote_link *remote; /* instead: its peers do; closed here, if counting begins;
+                                    NULL: none */
+    const struct drps_log *log;      /* borrowed; told when a builder did with less */
+    const atomic_int *stop;          /* borrowed, NULL allowed: not 0 ends building */
 };
 
 /*
@@ -37,7 +37,7 @@ struct layout_job {
  * afterwards, or all of them; if it is `to`, the builder must be one that keeps the order.
  */
 DRPS_MUST_CHECK
-int layout_make(const struct layout_job *job, struct drps_plan_info *info, uint32_t **first_out,
+int blocks_make(const struct blocks_job *job, struct drps_plan_info *info, uint32_t **first_out,
                 struct drps_err *err);
 
 /*
@@ -45,7 +45,7 @@ int layout_make(const struct layout_job *job, struct drps_plan_info *info, uint3
  * Fills in info's max_block_rows, max_step_blocks and what its blocks cost.
  */
 DRPS_MUST_CHECK
-int layout_write(const struct layout_job *job, const char *dir, const uint32_t *first,
+int blocks_write(const struct blocks_job *job, const char *dir, const uint32_t *first,
                  struct drps_plan_info *info, struct drps_err *err);
 
 #endif

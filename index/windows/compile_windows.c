@@ -27,7 +27,7 @@ enum { SECTION_WORDS = SECTION_ROWS / 64 };
 
 /* ---- Distances ---- */
 
-struct counts { /* of a window */
+struct window_counts {
     uint32_t rows, sections, arriving, leaving;
 };
 
@@ -36,11 +36,11 @@ struct distances {
     const struct cut *cut;
     uint64_t slice_rows; /* whole sections */
     size_t slices;
-    uint64_t first;           /* row of the slice */
-    uint32_t *table;          /* [slice_rows] a window */
-    struct counts *tally;     /* [windows] */
-    uint32_t *list, *numbers; /* [SECTION_ROWS] rows of a section, and their distances */
-    unsigned char *packed;    /* sections of one window and slice */
+    uint64_t first;               /* row of the slice */
+    uint32_t *table;              /* [slice_rows] a window */
+    struct window_counts *counts; /* [windows] */
+    uint32_t *list, *numbers;     /* [SECTION_ROWS] rows of a section, and their distances */
+    unsigned char *packed;        /* sections of one window and slice */
     size_t packed_cap;
     struct steps_scratch scratch[PARTS]; /* see piece_of() */
 };
@@ -48,7 +48,7 @@ struct distances {
 static void distances_destroy(struct distances *d)
 {
     drps_pages_free(d->table, (size_t)d->slice_rows * sizeof(*d->table));
-    free(d->tally);
+    free(d->counts);
     free(d->list);
     free(d->numbers);
     free(d->packed);
@@ -77,10 +77,10 @@ static int distances_init(struct distances *d, const struct drps_io *io, const c
     *d = (struct distances){.options = o, .cut = cut};
     d->slice_rows = slice_rows(o->rows, o->memory_bytes);
     d->slices = (size_t)((o->rows + d->slice_rows - 1) / d->slice_rows);
-    d->tally = calloc(cut->n + 1, sizeof(*d->tally));
+    d->counts = calloc(cut->n + 1, sizeof(*d->counts));
     d->list = drps_array_new(SECTION_ROWS, sizeof(*d->list));
     d->numbers = drps_array_new(SECTION_ROWS, sizeof(*d->numbers));
-    if (!d->tally || !d->list || !d->numbers)
+    if (!d->counts || !d->list || !d->numbers)
         return drps_err_set(err, -ENOMEM, "no memory for %zu windows", cut->n);
     for (int i = 0; i < PARTS && rc == 0; i++)
         rc = steps_scratch_begin(&d->scratch[i], io, dir, names[i], err);
@@ -135,8 +135,8 @@ static int list_window(struct distances *d, size_t w, const uint64_t *marked, st
         for (uint64_t i = slice * each; i < end && rc == 0; i++) {
             size_t n = list_section(marked, i, d->list);
             if (!n) continue;
-            d->tally[w].rows += (uint32_t)n;
-            d->tally[w].sections++;
+            d->counts[w].rows += (uint32_t)n;
+            d->counts[w].sections++;
             rc = pack(d, ROWS, n, &used, err);
         }
         if (rc == 0) rc = add_piece(d, ROWS, used, err);
@@ -236,9 +236,9 @@ static int leave_window(struct distances *d, enum window_part part, size_t w, si
         rc = pack(d, part, n, &used, err);
     }
     if (part == NEXT)
-        d->tally[w].leaving += far;
+        d->counts[w].leaving += far;
     else
-        d->tally[w].arriving += far;
+        d->counts[w].arriving += far;
     return rc < 0 ? rc : add_piece(d, part, used, err);
 }
 
@@ -276,7 +276,7 @@ static int compile_slices(struct distances *d, struct drps_err *err)
 static void encode_head(const struct distances *d, size_t w, struct drps_piece *pieces,
                         unsigned char *head)
 {
-    const struct counts *t = &d->tally[w];
+    const struct window_counts *t = &d->counts[w];
     const uint64_t start = d->cut->starts[w];
     const struct drps_window window = {
         .first_step = start,

@@ -1,8 +1,8 @@
 /*
  * Samples go through a file in their order, which partition/ walks several times; then each gets
- * the place in the order that its worker's batch gives it.
+ * the number in the order that its worker's batch gives it.
  */
-#include "index/samples/drps_allot.h"
+#include "index/samples/drps_assign.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 /* ---- From any order to a file in it, with placed ids ---- */
 
 struct lining {
-    const struct allot_job *job;
+    const struct assign_job *job;
     struct spool *to;
     uint64_t n;
 };
@@ -28,7 +28,7 @@ static int add_to_line(void *ctx, struct spool_sample *s, struct drps_err *err)
     return spool_add(l->to, s, err);
 }
 
-static int line_up(const struct allot_job *job, struct spool **spool, const char *name,
+static int line_up(const struct assign_job *job, struct spool **spool, const char *name,
                    uint64_t *n_out, struct drps_err *err)
 {
     struct lining l = {.job = job};
@@ -62,7 +62,7 @@ static int walk(void *ctx, drps_sample_visit visit, void *visit_ctx, struct drps
     return spool_walk(ctx, &visitor, err);
 }
 
-static int find_owners(const struct allot_job *job, const struct drps_sample_stream *train,
+static int find_owners(const struct assign_job *job, const struct drps_sample_stream *train,
                        const struct drps_sample_stream *test, uint16_t *train_owner,
                        uint16_t *test_owner, struct drps_err *err)
 {
@@ -88,11 +88,11 @@ static int find_owners(const struct allot_job *job, const struct drps_sample_str
 
 /* ---- Batches ---- */
 
-static void share(struct allotment *a, uint32_t workers, const uint16_t *owner, uint64_t n,
+static void share(struct assignment *a, uint32_t workers, const uint16_t *owner, uint64_t n,
                   uint64_t batch_size)
 {
     uint64_t most = 0;
-    *a = (struct allotment){.workers = workers};
+    *a = (struct assignment){.workers = workers};
     for (uint64_t s = 0; s < n; s++)
         a->samples[owner[s]]++;
     for (uint32_t w = 0; w < workers; w++)
@@ -101,17 +101,17 @@ static void share(struct allotment *a, uint32_t workers, const uint16_t *owner, 
 }
 
 struct ordering {
-    const struct allotment *allotment;
+    const struct assignment *assignment;
     const uint16_t *owner;
     struct spool *to;
     uint64_t samples, at;                  /* in all; the one at hand */
     uint64_t round[DRPS_PLAN_WORKERS_MAX]; /* of each worker: the batch that is being filled, */
-    uint64_t next[DRPS_PLAN_WORKERS_MAX];  /* the place of its next sample, */
+    uint64_t next[DRPS_PLAN_WORKERS_MAX];  /* the number of its next sample, */
     uint64_t left[DRPS_PLAN_WORKERS_MAX];  /* and how many it still takes */
 };
 
 /* How many samples lie before batch k. */
-static uint64_t batch_place(const struct allotment *a, uint64_t k)
+static uint64_t batch_place(const struct assignment *a, uint64_t k)
 {
     const uint64_t round = k / a->workers;
     uint64_t sum = 0;
@@ -124,9 +124,9 @@ static uint64_t batch_place(const struct allotment *a, uint64_t k)
 
 static void begin_batch(struct ordering *o, uint32_t worker)
 {
-    const uint64_t k = o->round[worker] * o->allotment->workers + worker;
-    o->left[worker] = allot_batch(o->allotment, k);
-    o->next[worker] = batch_place(o->allotment, k);
+    const uint64_t k = o->round[worker] * o->assignment->workers + worker;
+    o->left[worker] = assigned_batch(o->assignment, k);
+    o->next[worker] = batch_place(o->assignment, k);
 }
 
 static int order_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
@@ -142,13 +142,13 @@ static int order_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
     return spool_add(o->to, s, err);
 }
 
-static int order_by_batch(const struct allot_job *job, struct spool **spool, const char *name,
-                          const struct allotment *allotment, const uint16_t *owner,
+static int order_by_batch(const struct assign_job *job, struct spool **spool, const char *name,
+                          const struct assignment *assignment, const uint16_t *owner,
                           uint64_t samples, struct drps_err *err)
 {
-    struct ordering o = {.allotment = allotment, .owner = owner, .samples = samples};
+    struct ordering o = {.assignment = assignment, .owner = owner, .samples = samples};
     const struct spool_visitor ordering = {.visit = order_sample, .ctx = &o};
-    for (uint32_t w = 0; w < allotment->workers && samples; w++)
+    for (uint32_t w = 0; w < assignment->workers && samples; w++)
         begin_batch(&o, w);
     int rc = spool_open(job->io, job->dir, name, SPOOL_BUCKETS, 0, &o.to, err);
     if (rc == 0) rc = spool_drain(*spool, job->memory_bytes, &ordering, err);
@@ -158,8 +158,8 @@ static int order_by_batch(const struct allot_job *job, struct spool **spool, con
     return rc;
 }
 
-int allot_samples(const struct allot_job *job, struct spool **train, struct spool **test,
-                  struct allotment *train_out, struct allotment *test_out, struct drps_err *err)
+int assign_samples(const struct assign_job *job, struct spool **train, struct spool **test,
+                   struct assignment *train_out, struct assignment *test_out, struct drps_err *err)
 {
     struct drps_sample_stream trains = {.walk = walk}, tests = {.walk = walk};
     uint16_t *train_owner = NULL, *test_owner = NULL;

@@ -1,4 +1,8 @@
-#include "index/blocks/drps_layout.h"
+/*
+ * The way from batches to blocks (drps_make_blocks.h): tables and access counts for the builder,
+ * its layout applied to the files, and what the blocks then cost.
+ */
+#include "index/blocks/drps_make_blocks.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -52,7 +56,7 @@ static int add_row(void *ctx, uint64_t key, uint32_t row, unsigned field, const 
 }
 
 /* The intercept, which has no name, comes first. */
-static int order_by_key(const struct layout_job *job, const struct drps_plan_info *info,
+static int order_by_key(const struct blocks_job *job, const struct drps_plan_info *info,
                         struct key_order *out, struct drps_err *err)
 {
     struct drps_names *names = NULL;
@@ -80,24 +84,24 @@ static int by_count(const void *a, const void *b)
 }
 
 /* The least frequency that at most `most` rows reach. */
-static int prune_to(struct counts *tally, uint32_t most, uint32_t *min_count_out,
+static int prune_to(struct counts *counts, uint32_t most, uint32_t *min_count_out,
                     struct drps_err *err)
 {
-    uint32_t *count = drps_array_new(tally->blocks, sizeof(*count));
+    uint32_t *count = drps_array_new(counts->blocks, sizeof(*count));
     if (!count) return drps_err_set(err, -ENOMEM, "no memory for the counts of rows");
-    int rc = tally->ops->counts(tally, count, err);
+    int rc = counts->ops->counts(counts, count, err);
     if (rc == 0) {
-        qsort(count, tally->blocks, sizeof(*count), by_count);
-        *min_count_out = most < tally->blocks ? count[most] + 1 : 0;
+        qsort(count, counts->blocks, sizeof(*count), by_count);
+        *min_count_out = most < counts->blocks ? count[most] + 1 : 0;
     }
     free(count);
     return rc;
 }
 
 /* One process counts, or several a share of the batches each. */
-static int open_tally(const struct layout_job *job, const struct drps_plan_info *info,
-                      struct block_options *options, struct counts **counts_out,
-                      struct drps_err *err)
+static int open_counts(const struct blocks_job *job, const struct drps_plan_info *info,
+                       struct block_options *options, struct counts **counts_out,
+                       struct drps_err *err)
 {
     const struct access_source from = {.io = job->io,
                                        .dir = job->from,
@@ -107,14 +111,14 @@ static int open_tally(const struct layout_job *job, const struct drps_plan_info 
                                        .seed = options->seed,
                                        .memory_bytes = options->memory_bytes / 2,
                                        .stop = job->stop};
-    int rc = job->crew         ? remote_deal(&from, job->crew, counts_out, err)
+    int rc = job->remote       ? remote_split(&from, job->remote, counts_out, err)
              : job->shards > 1 ? remote_open(&from, job->shards, counts_out, err)
                                : counts_make(&from, 0, from.batches, counts_out, err);
     if (rc < 0) return rc;
     options->memory_bytes -= job->shards > 1 ? from.memory_bytes : (*counts_out)->access_bytes;
-    if (job->crew)
-        options->memory_bytes -= job->crew->memory_bytes < options->memory_bytes
-                                     ? job->crew->memory_bytes
+    if (job->remote)
+        options->memory_bytes -= job->remote->memory_bytes < options->memory_bytes
+                                     ? job->remote->memory_bytes
                                      : options->memory_bytes;
     if ((*counts_out)->streamed)
         drps_log(job->log, DRPS_LOG_INFO,
@@ -123,21 +127,21 @@ static int open_tally(const struct layout_job *job, const struct drps_plan_info 
     return 0;
 }
 
-static int build_counting(const struct layout_job *job, const struct drps_plan_info *info,
+static int build_counting(const struct blocks_job *job, const struct drps_plan_info *info,
                           const struct block_tables *tables, struct block_options *options,
                           struct block_layout *out, struct drps_err *err)
 {
-    struct counts *tally = NULL;
+    struct counts *counts = NULL;
 
-    int rc = open_tally(job, info, options, &tally, err);
-    if (rc == 0 && job->prune_to) rc = prune_to(tally, job->prune_to, &options->min_count, err);
-    if (rc == 0) rc = job->builder->build(tally, tables, options, out, err);
-    if (tally) tally->ops->close(tally);
+    int rc = open_counts(job, info, options, &counts, err);
+    if (rc == 0 && job->prune_to) rc = prune_to(counts, job->prune_to, &options->min_count, err);
+    if (rc == 0) rc = job->builder->build(counts, tables, options, out, err);
+    if (counts) counts->ops->close(counts);
     return rc;
 }
 
 /* Names the option that asked for so much, and what needs less. */
-static int too_little_memory(const struct layout_job *job, struct drps_err *err)
+static int too_little_memory(const struct blocks_job *job, struct drps_err *err)
 {
     if (!err) return DRPS_E_MEMORY_BUDGET;
     const struct drps_err cause = *err;
@@ -148,7 +152,7 @@ static int too_little_memory(const struct layout_job *job, struct drps_err *err)
                         job->builder->name, cause.text);
 }
 
-static int build(const struct layout_job *job, const struct drps_plan_info *info,
+static int build(const struct blocks_job *job, const struct drps_plan_info *info,
                  struct block_layout *out, struct drps_err *err)
 {
     struct block_options options = job->options;
@@ -172,7 +176,7 @@ static int build(const struct layout_job *job, const struct drps_plan_info *info
 
 /* ---- Placing ---- */
 
-static int move_file(const struct layout_job *job, const char *name, struct drps_err *err)
+static int move_file(const struct blocks_job *job, const char *name, struct drps_err *err)
 {
     char *from = drps_path_join(job->from, name);
     char *to = drps_path_join(job->to, name);
@@ -183,7 +187,7 @@ static int move_file(const struct layout_job *job, const char *name, struct drps
     return rc;
 }
 
-static int remove_file(const struct layout_job *job, const char *name, struct drps_err *err)
+static int remove_file(const struct blocks_job *job, const char *name, struct drps_err *err)
 {
     char *path = drps_path_join(job->from, name);
     if (!path) return drps_err_set(err, -ENOMEM, "no memory for a path");
@@ -193,19 +197,19 @@ static int remove_file(const struct layout_job *job, const char *name, struct dr
 }
 
 /* Rows get the numbers that the layout says. */
-static int place_rows(const struct layout_job *job, const struct drps_plan_info *info,
+static int place_rows(const struct blocks_job *job, const struct drps_plan_info *info,
                       const uint32_t *order, struct drps_err *err)
 {
     static const char *const names[] = {"data.rec", "rows.rec", "names.rec"};
     int rc = 0;
     if (job->from == job->to) return 0;
     if (order) {
-        uint32_t *place = drps_array_new(info->rows, sizeof(*place));
-        if (!place) return drps_err_set(err, -ENOMEM, "no memory to renumber the rows");
+        uint32_t *new_id = drps_array_new(info->rows, sizeof(*new_id));
+        if (!new_id) return drps_err_set(err, -ENOMEM, "no memory to renumber the rows");
         for (uint64_t i = 0; i < info->rows; i++)
-            place[order[i]] = (uint32_t)i;
-        rc = renumber(job->io, job->from, job->to, info, place, err);
-        free(place);
+            new_id[order[i]] = (uint32_t)i;
+        rc = renumber(job->io, job->from, job->to, info, new_id, err);
+        free(new_id);
     }
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && rc == 0; i++)
         rc = order ? remove_file(job, names[i], err) : move_file(job, names[i], err);
@@ -234,7 +238,7 @@ static void price_step(const uint32_t *first, const uint32_t *blocks, size_t n, 
     }
 }
 
-static int price(const struct layout_job *job, const char *dir, const uint32_t *first,
+static int price(const struct blocks_job *job, const char *dir, const uint32_t *first,
                  struct drps_plan_info *info, struct drps_err *err)
 {
     const uint64_t gap = block_cost_gap(&job->options.cost);
@@ -266,7 +270,7 @@ static int price(const struct layout_job *job, const char *dir, const uint32_t *
     return rc;
 }
 
-int layout_write(const struct layout_job *job, const char *dir, const uint32_t *first,
+int blocks_write(const struct blocks_job *job, const char *dir, const uint32_t *first,
                  struct drps_plan_info *info, struct drps_err *err)
 {
     int rc = drps_blocks_write(job->io, dir, first, info->blocks, err);
@@ -282,7 +286,7 @@ int layout_write(const struct layout_job *job, const char *dir, const uint32_t *
     return rc < 0 ? rc : price(job, dir, first, info, err);
 }
 
-int layout_make(const struct layout_job *job, struct drps_plan_info *info, uint32_t **first_out,
+int blocks_make(const struct blocks_job *job, struct drps_plan_info *info, uint32_t **first_out,
                 struct drps_err *err)
 {
     struct block_layout layout;
