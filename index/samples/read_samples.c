@@ -226,7 +226,7 @@ static int copy_fields(struct read_samples *p, const struct drps_reader *reader,
 }
 
 /* For prediction. A name that plan.json cannot hold has to be given again there. */
-static void copy_label(struct parsed *p, const struct drps_reader *reader)
+static void copy_label(struct read_samples *p, const struct drps_reader *reader)
 {
     const char *label = drps_reader_csv_label(reader);
     if (label && strlen(label) < sizeof(p->label_column) && fits_json(label))
