@@ -87,11 +87,11 @@ struct drps_store_window {
  * Most are 1, so that the others alone are listed. A row with a way above 1 is a *far* one.
  */
 struct drps_use_distances {
-    uint64_t *marks; /* [DRPS_WAYS_WORDS(n)] bit s: the row of slot s is far; from bit n on 0 */
+    uint64_t *marks; /* [DRPS_DISTANCE_WORDS(n)] bit s: the row of slot s is far; from bit n on 0 */
     uint32_t *far;   /* [n_far] the ways of these rows, in slot order; room for n */
     size_t n_far;
 };
-#define DRPS_WAYS_WORDS(n) ((size_t)(n) / 64 + 2)
+#define DRPS_DISTANCE_WORDS(n) ((size_t)(n) / 64 + 2)
 
 /*
  * The plan's windows. read() gives the head of window w < windows and, where a pointer is not NULL,
