@@ -84,7 +84,7 @@ DRPS_MUST_CHECK
 int drps_wire_decode(const void *head, size_t head_bytes, const void *payload, size_t bytes,
                      struct wire_head *head_out, struct drps_err *err);
 
-/* The payload of a HELLO. DRPS_E_FORMAT, DRPS_E_PROTO: it is of another size, or makes no sense. */
+/* The payload of a HELLO. DRPS_E_PROTO: it is of another size, or makes no sense. */
 void drps_wire_hello_encode(const struct wire_hello *hello, uint8_t out[WIRE_HELLO_BYTES]);
 DRPS_MUST_CHECK
 int drps_wire_hello_decode(const void *payload, size_t bytes, struct wire_hello *hello_out,
