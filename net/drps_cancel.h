@@ -1,9 +1,9 @@
 /*
- * One flag that ends long work which does not look at the net: the user has said so, or the job has
- * failed. Shared inside net/.
+ * Cancel: one flag that ends long work which does not look at the net, when the user has said so or
+ * the job has failed.
  *
- * A thread looks at both ten times a second. It receives from this rank for the part worker, to
- * which nobody may send. Ranks that leave in good order are no failure.
+ * A thread looks at both ten times a second. To see a failure it receives from this rank for the
+ * part worker, to which nobody may send. Ranks that leave in good order are no failure.
  */
 #ifndef DRPS_NET_CANCEL_H
 #define DRPS_NET_CANCEL_H
@@ -14,30 +14,32 @@
 #include "net/drps_net.h"
 
 struct drps_cancel {
-    atomic_int stop; /* for the work to look at */
+    atomic_int stop; /* the flag: non-zero when the work is to end */
 
     struct drps_net *net;   /* borrowed */
     const atomic_int *user; /* borrowed, may be NULL */
     pthread_t thread;
-    pthread_mutex_t lock; /* of these: */
+    pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
-    int over;            /* nothing is to be watched any more, */
-    int alone;           /* or only the user */
-    struct drps_err why; /* the job has failed */
+    int over;            /* 1: the thread is to end */
+    int alone;           /* 1: it is to look at the user's flag alone */
+    struct drps_err why; /* why the job has failed; no code: it has not */
 };
 
+/* Start the thread. net and user are borrowed until drps_cancel_end(). 0 or -errno, with nothing to
+ * end. */
 DRPS_MUST_CHECK
-int drps_cancel_start(struct drps_cancel *w, struct drps_net *net, const atomic_int *user,
+int drps_cancel_start(struct drps_cancel *c, struct drps_net *net, const atomic_int *user,
                       struct drps_err *err);
 
-/* What becomes of other ranks does not matter any more. */
-void drps_cancel_alone(struct drps_cancel *w);
+/* From now on look at the user's flag alone: what becomes of other ranks does not matter. */
+void drps_cancel_alone(struct drps_cancel *c);
 
-/* The same as though the job had failed. */
-void drps_cancel_fail(struct drps_cancel *w, const struct drps_err *why);
+/* Set the flag as though the job had failed because of `why`. */
+void drps_cancel_fail(struct drps_cancel *c, const struct drps_err *why);
 
-/* Ends the watch of work that came to rc, with the text in err: returns what it has come to, which
- * is no interruption if the job had failed. */
-int drps_cancel_end(struct drps_cancel *w, int rc, struct drps_err *err);
+/* End the thread when the work has returned rc, with its text in err. Returns rc, or the job's
+ * failure in place of DRPS_E_INTERRUPTED if that was why the flag was set. */
+int drps_cancel_end(struct drps_cancel *c, int rc, struct drps_err *err);
 
 #endif

@@ -14,8 +14,8 @@
  *   failure   a rank that dies, falls silent, gives up or breaks the protocol ends the job: every
  *             wait of every rank returns an error that names it (but see drps_net_need()). A slow
  *             rank only slows
- *   closing   after drps_net_barrier(): whoever still waits for a rank that has closed gets an
- * error
+ *   closing   comes after drps_net_barrier(): whoever still waits for a rank that has closed gets
+ * an error
  *
  * Threads: all calls from any thread, except that a part's messages are best received by one
  * thread. drps_net_close() makes calls that are waiting return; no call may begin after it.
@@ -46,6 +46,7 @@ enum {
 #define DRPS_NET_ANY UINT32_MAX
 #define DRPS_NET_MESSAGE_MAX (UINT64_C(1) << 36) /* bytes */
 
+/* A rank's part in a job. */
 struct drps_net_options {
     uint32_t rank, count; /* this rank, below count; count 1 to DRPS_NET_RANKS_MAX */
     uint64_t job_id;      /* the same on all ranks, another for every job: others are ignored */
@@ -56,7 +57,7 @@ struct drps_net_options {
     uint32_t silence_ms;     /* a rank not heard of for so long is dead, at least 100; 0: 10,000.
                                 Ranks that compute are heard of all the same */
     uint32_t start_ms;       /* all ranks must have answered within; 0: 60,000 */
-    const atomic_int *stop;  /* non-zero: do not wait for them any longer. May be NULL */
+    const atomic_int *stop;  /* non-zero: do not wait for the others any longer. May be NULL */
     const struct drps_log *log; /* told whom this rank waits for, once that takes 3 seconds; only
                                    while the net is opened. May be NULL */
 };
@@ -109,6 +110,7 @@ void drps_net_need(struct drps_net *net, uint32_t rank);
 uint32_t drps_net_rank(const struct drps_net *net);
 uint32_t drps_net_count(const struct drps_net *net);
 
+/* A message to send. */
 struct drps_net_send {
     uint32_t to; /* own rank allowed */
     enum drps_net_part part;
@@ -138,12 +140,13 @@ DRPS_MUST_CHECK
 int drps_net_send(struct drps_net *net, const struct drps_net_send *send, uint32_t timeout_ms,
                   struct drps_err *err);
 
+/* A message received. */
 struct drps_net_message {
     uint32_t from;
     uint8_t type;
     uint32_t tag;
     uint64_t round;
-    const void *data; /* [bytes], aligned to 8; where its sender has given done(), as that has it */
+    const void *data; /* [bytes], aligned to 8, or as its sender's memory is where it gave done() */
     size_t bytes;
 };
 
@@ -157,30 +160,33 @@ int drps_net_receive(struct drps_net *net, enum drps_net_part part, uint32_t fro
                      uint32_t timeout_ms, struct drps_net_message **message_out,
                      struct drps_err *err);
 
-/* The same until the clock (base/drps_clock.h) shows until_ns. */
+/* drps_net_receive() until the clock (base/drps_clock.h) shows until_ns. */
 DRPS_MUST_CHECK
 int drps_net_receive_until(struct drps_net *net, enum drps_net_part part, uint32_t from,
                            uint64_t until_ns, struct drps_net_message **message_out,
                            struct drps_err *err);
 void drps_net_message_free(struct drps_net_message *message); /* NULL-safe */
 
-/* Called by all ranks, in the same order and by one thread each; timeout_ms bounds each message's
- * wait. DRPS_E_PROTO: a rank is in another call. */
+/* ---- Calls of a group: all ranks make them, in the same order and by one thread each. timeout_ms
+ * bounds each message's wait. DRPS_E_PROTO: a rank is in another call. ---- */
 
 /* Return when all ranks have called it. */
 DRPS_MUST_CHECK
 int drps_net_barrier(struct drps_net *net, uint32_t timeout_ms, struct drps_err *err);
 
-/* `data` [bytes, the same on all ranks, at most DRPS_NET_GROUP_BYTES] of rank `root` to all. */
+/* Copy `data` [bytes, the same on all ranks, at most DRPS_NET_GROUP_BYTES] of rank `root` to all.
+ */
 DRPS_MUST_CHECK
 int drps_net_broadcast(struct drps_net *net, uint32_t root, void *data, size_t bytes,
                        uint32_t timeout_ms, struct drps_err *err);
 
-/* `mine` [bytes] of every rank into all_out [count][bytes] of every rank; together at most
- * DRPS_NET_GROUP_BYTES. */
+/* Copy `mine` [bytes] of every rank into all_out [count][bytes] of every rank; count * bytes at
+ * most DRPS_NET_GROUP_BYTES. */
 DRPS_MUST_CHECK
 int drps_net_gather(struct drps_net *net, const void *mine, size_t bytes, void *all_out,
                     uint32_t timeout_ms, struct drps_err *err);
+
+/* ---- What has come and gone ---- */
 
 struct drps_net_peer_stats {
     uint64_t sent_messages, received_messages; /* to and from the rank, its own included */

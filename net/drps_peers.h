@@ -1,5 +1,6 @@
 /*
- * Who takes part: the ranks' addresses and public keys (--peers FILE), and this rank's own keys.
+ * Who takes part in a job: the ranks' addresses and public keys (a peers file), and the Curve keys
+ * of this rank.
  */
 #ifndef DRPS_NET_PEERS_H
 #define DRPS_NET_PEERS_H
@@ -14,6 +15,7 @@ enum {
     DRPS_NET_KEY_BYTES = 41, /* Z85 text and a zero byte */
 };
 
+/* One rank's address. */
 struct drps_peer {
     char host[DRPS_PEER_HOST_BYTES];     /* name or address; IPv6 without its brackets; or the whole
                                             path of a Unix socket, never from a file */
@@ -35,13 +37,14 @@ int drps_peers_read(const struct drps_io *io, const char *path, struct drps_peer
                     struct drps_err *err);
 void drps_peers_destroy(struct drps_peers *peers); /* accepts a zeroed struct */
 
-/* Whether the peer can only be reached from its own machine. */
+/* 1: only processes of the peer's own machine can connect to it. */
 int drps_peer_is_loopback(const struct drps_peer *peer);
 
 /* A job's id: the same on all ranks of these peers, so that a rank with another plan is told apart
  * from a stranger. */
 uint64_t drps_peers_id(const struct drps_peers *peers);
 
+/* A rank's pair of Curve keys, as text. */
 struct drps_net_keys {
     char public_key[DRPS_NET_KEY_BYTES];
     char secret_key[DRPS_NET_KEY_BYTES];

@@ -1,5 +1,7 @@
 /*
- * What the transports share: messages on their way, each rank's inbox, and who may send how much.
+ * What the transports share: messages under way, each rank's inbox, and who may send how much.
+ * Private to net/: inproc.c and zmq/ begin their structs with struct drps_net, and net.c and
+ * message.c do what they have in common.
  *
  * Credit: a rank counts the messages that it has handed to its transport for each part of each
  * peer (sent), and the peer tells how many of them its part has taken (credit). A sender waits
@@ -31,7 +33,8 @@ struct net_message {
     _Alignas(16) unsigned char room[];     /* the payload, or what the transport keeps of it */
 };
 
-/* With `room` bytes, pub.data at them and pub.bytes as many; else zero. NULL: no memory. */
+/* A zeroed message with `room` bytes: pub.data points to them and pub.bytes is their number. NULL:
+ * no memory. */
 struct net_message *drps_net_message_new(uint64_t room);
 
 /* A message to be sent. Its payload is copied in `message` or lies with the caller until done(). */
@@ -48,32 +51,34 @@ struct net_out {
 };
 
 /* What becomes of a payload whose sender has given done(). */
-enum net_way {
+enum net_payload {
     NET_COPIES,  /* nothing: it is copied */
     NET_BORROWS, /* it stays with the sender until the last piece is sent */
     NET_LENDS,   /* of one piece, it stays with the sender until the receiver frees the message */
 };
 
-/* NULL: no memory. */
+/* The message to send, of `bytes` bytes. NULL: no memory. */
 struct net_out *drps_net_out_new(const struct drps_net_send *send, uint64_t bytes,
-                                 enum net_way way);
-/* Its message, to be delivered; from here on `out` belongs to the message that it lends, or is
- * gone. */
+                                 enum net_payload payload);
+/* The message to deliver in this process; from here on `out` belongs to the message that it lends,
+ * or is gone. */
 struct net_message *drps_net_out_deliver(struct net_out *out);
-/* Give up one hold; the last one frees the message and calls done(). Any thread, no lock held. */
+/* Let go of a message; the last holder frees it and calls done(). Any thread, no lock held. */
 void drps_net_out_unhold(struct net_out *out);
 
+/* What a rank knows of another one, or of itself. */
 struct net_peer {
     char name[DRPS_NET_NAME_BYTES];     /* "rank 2 (host:port)" */
     uint64_t message_bytes[WIRE_PARTS]; /* what its parts take */
     uint64_t sent[WIRE_PARTS], credit[WIRE_PARTS];
     uint64_t taken[WIRE_PARTS]; /* messages of the peer that parts of this rank have taken */
-    int left;                   /* it has closed its end */
+    int left;                   /* 1: it has closed its end */
     struct drps_net_peer_stats stats;
 };
 
+/* A transport. */
 struct net_ops {
-    enum net_way way;
+    enum net_payload payload; /* where the payload of a message lies meanwhile */
     /* Take a message to another rank over; its credit has been checked. Lock held. */
     void (*carry)(struct drps_net *net, struct net_out *out);
     /* What was carried may go to rank `to`. No lock held; NULL: carry() has done all. */
@@ -103,8 +108,8 @@ struct drps_net {
     struct net_peer *peers; /* own [count] */
     struct drps_net_stats stats;
     struct drps_err failure; /* what ended the job */
-    uint32_t lost;           /* by which rank; ANY: none */
-    uint32_t needed;         /* whose loss ends it; ANY: every rank's */
+    uint32_t lost;           /* the rank that ended it; DRPS_NET_ANY: none */
+    uint32_t needed;         /* the rank whose loss ends it; DRPS_NET_ANY: every rank's does */
     int closing;
     unsigned callers;     /* threads inside a call */
     uint64_t group_calls; /* of the group's thread alone */
@@ -114,7 +119,7 @@ struct drps_net {
 DRPS_MUST_CHECK
 int drps_net_options_check(struct drps_net_options *o, struct drps_err *err);
 
-/* Everything but what the transport owns. drps_net_destroy() accepts a zeroed struct. */
+/* Make everything but what the transport owns. drps_net_destroy() accepts a zeroed struct. */
 DRPS_MUST_CHECK
 int drps_net_init(struct drps_net *net, const struct net_ops *ops, const struct drps_net_options *o,
                   pthread_mutex_t *lock, struct drps_err *err);
@@ -123,14 +128,15 @@ void drps_net_destroy(struct drps_net *net);
 /* So many milliseconds from now, as pthread_cond_timedwait() on these conditions takes it. */
 struct timespec drps_net_deadline(uint32_t ms);
 
-/* Lock held, all four. */
+/* ---- What has come, for a transport to say; lock held ---- */
+
 void drps_net_deliver(struct drps_net *net, struct net_message *message); /* takes it over */
 void drps_net_fail(struct drps_net *net, const struct drps_err *why);     /* the first one stays */
 void drps_net_left(struct drps_net *net, uint32_t rank, const char *why); /* "": in good order */
 void drps_net_lost(struct drps_net *net, uint32_t rank, const struct drps_err *why); /* fails if it
                                                                                       is needed */
 
-/* As drps_net_send() and drps_net_receive(), for the group's part too. */
+/* drps_net_send() and drps_net_receive(), for the group's part too. */
 DRPS_MUST_CHECK
 int drps_net_send_part(struct drps_net *net, const struct drps_net_send *send, unsigned part,
                        uint32_t timeout_ms, struct drps_err *err);

@@ -64,13 +64,13 @@ struct wire_hello {
 };
 enum { WIRE_HELLO_BYTES = 16 + 8 * DRPS_NET_PARTS + DRPS_NET_HASH_BYTES };
 
-/* Types below DRPS_NET_TYPE_FIRST that never become messages. */
+/* 1: a type of frame that never becomes a message. */
 static inline int drps_wire_is_control(uint8_t type)
 {
     return type < WIRE_GATHER;
 }
 
-/* The payload is only read for its checksum. */
+/* Encode a header. The payload is read for its checksum alone. */
 void drps_wire_encode(const struct wire_head *head, const void *payload, size_t bytes,
                       uint8_t out[WIRE_HEAD_BYTES]);
 
@@ -84,6 +84,7 @@ DRPS_MUST_CHECK
 int drps_wire_decode(const void *head, size_t head_bytes, const void *payload, size_t bytes,
                      struct wire_head *head_out, struct drps_err *err);
 
+/* The payload of a HELLO. DRPS_E_PROTO: it is of another size, or makes no sense. */
 void drps_wire_hello_encode(const struct wire_hello *hello, uint8_t out[WIRE_HELLO_BYTES]);
 DRPS_MUST_CHECK
 int drps_wire_hello_decode(const void *payload, size_t bytes, struct wire_hello *hello_out,

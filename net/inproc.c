@@ -1,7 +1,7 @@
 /*
- * All ranks in one process: a message is put into the receiver's inbox. Its payload is copied once,
- * or read where it lies, if the sender has said how it learns that it was.
- * The ranks share one lock; each waits on a condition of its own.
+ * The transport of ranks in one process: a message is put into the receiver's inbox. Its payload is
+ * copied once, or read where it lies, if the sender has said how it learns that it was. The ranks
+ * share one lock; each waits on a condition of its own.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static struct hub *hub_of(struct drps_net *net)
     return ((struct inproc_net *)net)->hub;
 }
 
-/* There is a receiver: the lock has been held since it was found not to have left. */
+/* The receiver exists: the lock has been held since it was found not to have left. */
 static void carry(struct drps_net *net, struct net_out *out)
 {
     struct drps_net *to = &hub_of(net)->nets[out->head.to]->net;

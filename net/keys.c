@@ -1,4 +1,4 @@
-/* Curve keys of one rank, made and kept in a folder. */
+/* The Curve keys of one rank, made with ZeroMQ and kept in a folder that others cannot read. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ int drps_net_keys_pair(struct drps_net_keys *keys, struct drps_err *err)
 }
 #endif
 
-/* Nobody else may read it, not even before it is written. */
+/* Make the file of the secret key: nobody else may read it, not even before it is written. */
 static int write_new(const struct drps_io *io, const char *path, mode_t mode, const char *text,
                      struct drps_err *err)
 {

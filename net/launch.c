@@ -1,3 +1,4 @@
+/* Ranks from the environment variables of launchers; each launcher is a line of a table. */
 #include "net/drps_launch.h"
 
 #include <stdlib.h>

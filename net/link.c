@@ -1,16 +1,18 @@
+/* Frames of one peer, in their order, to messages. It needs memory alone; drps_link.h has the idea.
+ */
 #include "net/drps_link.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-void drps_link_destroy(struct link *link)
+void drps_link_destroy(struct drps_link *link)
 {
     for (size_t i = 0; i < WIRE_PARTS; i++)
         if (link->parts[i].message) drps_net_message_free(&link->parts[i].message->pub);
 }
 
-int drps_link_number(struct link *link, const struct wire_head *head, struct drps_err *err)
+int drps_link_number(struct drps_link *link, const struct wire_head *head, struct drps_err *err)
 {
     if (head->sequence < link->sequence) return 0;
     if (head->sequence > link->sequence)
@@ -22,7 +24,7 @@ int drps_link_number(struct link *link, const struct wire_head *head, struct drp
     return 1;
 }
 
-static int may_begin(const struct link *link, const struct link_rules *rules,
+static int may_begin(const struct drps_link *link, const struct drps_link_rules *rules,
                      const struct wire_head *h, struct drps_err *err)
 {
     if (h->offset != 0)
@@ -52,9 +54,10 @@ static int continues(const struct net_message *m, uint64_t have, const struct wi
            h->tag == m->pub.tag && h->round == m->pub.round;
 }
 
-int drps_link_add(struct link *link, const struct link_rules *rules, const struct wire_head *h,
-                  const void *payload, size_t bytes, drps_link_adopt adopt, void *frame,
-                  struct net_message **message_out, struct drps_err *err)
+int drps_link_add(struct drps_link *link, const struct drps_link_rules *rules,
+                  const struct wire_head *h, const void *payload, size_t bytes,
+                  drps_link_adopt adopt, void *frame, struct net_message **message_out,
+                  struct drps_err *err)
 {
     *message_out = NULL;
     struct net_message *m = link->parts[h->part].message;

@@ -1,3 +1,8 @@
+/*
+ * Folders of Unix sockets that one user may enter, ports of the loopback interface, and locks by
+ * which a process claims its socket. It needs the file system and the user's id; drps_meet.h has
+ * the idea.
+ */
 #include "net/drps_meet.h"
 
 #include <arpa/inet.h>
@@ -26,7 +31,7 @@ _Static_assert((int)SOCKET_PATH_BYTES <= (int)DRPS_MEET_FOLDER_BYTES, "a folder'
 
 /* ---- Unix sockets ---- */
 
-/* Nobody else can put another folder in place of ours. */
+/* Nobody else may be able to put another folder in place of ours. */
 static int check_base(const char *base, struct drps_err *err)
 {
     struct stat st;
@@ -61,7 +66,8 @@ static int find_folder(char path[DRPS_MEET_FOLDER_BYTES], struct drps_err *err)
 
 /* ---- Ports and keys ---- */
 
-/* A port of the loopback interface that nobody has; *socket_out keeps it so. */
+/* Find a port of the loopback interface that nobody has; the socket in *socket_out keeps it ours.
+ */
 static int take_port(int *socket_out, struct drps_peer *peer, struct drps_err *err)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -151,7 +157,7 @@ void drps_meet_close(struct drps_meet *m)
 
 /* ---- One rank of a peers file ---- */
 
-/* The folder is this user's, and nobody else may enter it. */
+/* Make the folder if it is missing, and make sure that it is this user's alone. */
 static int enter_folder(const char *path, struct drps_err *err)
 {
     struct stat st;
@@ -216,7 +222,7 @@ static int place_peer(const char *folder, struct drps_peer *p, struct drps_err *
     return 0;
 }
 
-static int meet_in_folder(struct drps_peers *peers, uint32_t rank, struct drps_meet_way *way,
+static int meet_in_folder(struct drps_peers *peers, uint32_t rank, struct drps_meet_rank *met,
                           struct drps_err *err)
 {
     char folder[40];
@@ -225,31 +231,31 @@ static int meet_in_folder(struct drps_peers *peers, uint32_t rank, struct drps_m
     for (uint32_t r = 0; r < peers->count && rc == 0; r++)
         rc = place_peer(folder, &peers->peers[r], err);
     if (rc < 0) return rc;
-    (void)snprintf(way->socket, sizeof(way->socket), "%s", peers->peers[rank].host);
-    rc = claim_socket(way->socket, &way->claim, err);
-    if (rc < 0) way->socket[0] = '\0'; /* another's */
+    (void)snprintf(met->socket, sizeof(met->socket), "%s", peers->peers[rank].host);
+    rc = claim_socket(met->socket, &met->claim, err);
+    if (rc < 0) met->socket[0] = '\0'; /* another's */
     return rc;
 }
 
-int drps_meet_way_open(const char *keys, int insecure, uint32_t rank, struct drps_peers *peers,
-                       struct drps_meet_way *way_out, struct drps_err *err)
+int drps_meet_rank_open(const char *keys, int insecure, uint32_t rank, struct drps_peers *peers,
+                        struct drps_meet_rank *met_out, struct drps_err *err)
 {
-    *way_out = (struct drps_meet_way){.claim = -1};
-    way_out->secured = keys != NULL;
-    if (keys) return drps_net_keys_load(drps_io_os(), keys, &way_out->keys, err);
+    *met_out = (struct drps_meet_rank){.claim = -1};
+    met_out->secured = keys != NULL;
+    if (keys) return drps_net_keys_load(drps_io_os(), keys, &met_out->keys, err);
     if (insecure || !all_on_loopback(peers)) return 0;
-    return meet_in_folder(peers, rank, way_out, err);
+    return meet_in_folder(peers, rank, met_out, err);
 }
 
-void drps_meet_way_close(struct drps_meet_way *way)
+void drps_meet_rank_close(struct drps_meet_rank *met)
 {
     char lock[LOCK_PATH_BYTES];
-    drps_net_keys_forget(&way->keys);
-    if (way->socket[0]) {
-        lock_path(way->socket, lock);
-        (void)unlink(way->socket);
+    drps_net_keys_forget(&met->keys);
+    if (met->socket[0]) {
+        lock_path(met->socket, lock);
+        (void)unlink(met->socket);
         (void)unlink(lock); /* while it is locked: it is ours */
     }
-    if (way->claim >= 0) (void)close(way->claim);
-    *way = (struct drps_meet_way){.claim = -1};
+    if (met->claim >= 0) (void)close(met->claim);
+    *met = (struct drps_meet_rank){.claim = -1};
 }

@@ -1,4 +1,4 @@
-/* Messages and their payloads: who holds them, and when they go. */
+/* Messages and their payloads: who holds them, and when they are freed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +46,8 @@ static struct net_message *gather(const struct drps_net_send *send, uint64_t byt
     return m;
 }
 
-/* A message is lent as one piece: the only one that is not empty. NULL: there are more, or none. */
+/* The only piece that is not empty, as a message is lent in one piece. NULL: there are more, or
+ * none. */
 static const struct drps_piece *one_piece(const struct drps_net_send *send)
 {
     const struct drps_piece *piece = NULL;
@@ -58,7 +59,7 @@ static const struct drps_piece *one_piece(const struct drps_net_send *send)
     return piece;
 }
 
-/* A message whose payload is the sender's, and where `out` is, for the end. */
+/* A message whose payload lies with the sender; it knows `out`, to let go of it in the end. */
 static struct net_message *lend(const struct drps_piece *piece, struct net_out *out)
 {
     struct net_message *m = drps_net_message_new(sizeof(out));
@@ -87,7 +88,7 @@ struct net_message *drps_net_out_deliver(struct net_out *out)
     return m;
 }
 
-/* With room for so many pieces, and one hold. */
+/* A message to send with room for n pieces, and one holder. */
 static struct net_out *new_out(size_t pieces)
 {
     if (pieces > (SIZE_MAX - sizeof(struct net_out)) / sizeof(struct drps_piece)) return NULL;
@@ -132,11 +133,12 @@ static struct net_out *lent(const struct drps_net_send *send, const struct drps_
     return NULL;
 }
 
-struct net_out *drps_net_out_new(const struct drps_net_send *send, uint64_t bytes, enum net_way way)
+struct net_out *drps_net_out_new(const struct drps_net_send *send, uint64_t bytes,
+                                 enum net_payload payload)
 {
     const struct drps_piece *piece = one_piece(send);
-    if (send->done && way == NET_BORROWS) return borrowed(send);
-    if (send->done && way == NET_LENDS && piece) return lent(send, piece);
+    if (send->done && payload == NET_BORROWS) return borrowed(send);
+    if (send->done && payload == NET_LENDS && piece) return lent(send, piece);
     return copied(send, bytes);
 }
 

@@ -1,4 +1,5 @@
-/* What all transports do alike: options, credit, inboxes, waiting, closing. */
+/* What all transports do alike: options, credit, inboxes, waiting, closing. drps_transport.h has
+ * the state. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,7 +122,7 @@ void drps_net_deliver(struct drps_net *net, struct net_message *m)
         pthread_cond_broadcast(&inbox->came);
 }
 
-/* Lock held: every wait ends, or is looked at again. */
+/* Make every wait end, or look again. Lock held. */
 static void wake_all(struct drps_net *net)
 {
     pthread_cond_broadcast(&net->changed);
@@ -196,7 +197,7 @@ static void leave(struct drps_net *net)
     pthread_mutex_unlock(net->lock);
 }
 
-/* What makes every wait end. */
+/* The failure that ends every wait, if there is one. */
 static int ended(const struct drps_net *net, struct drps_err *err)
 {
     if (net->failure.code) return drps_err_set(err, net->failure.code, "%s", net->failure.text);
@@ -270,7 +271,7 @@ int drps_net_send_part(struct drps_net *net, const struct drps_net_send *send, u
     int rc = payload_bytes(net, send, part, &bytes, err);
     if (rc < 0) return rc;
     struct net_out *out =
-        drps_net_out_new(send, bytes, send->to == net->o.rank ? NET_COPIES : net->ops->way);
+        drps_net_out_new(send, bytes, send->to == net->o.rank ? NET_COPIES : net->ops->payload);
     if (!out)
         return drps_err_set(err, -ENOMEM, "no memory to send %llu bytes",
                             (unsigned long long)bytes);
@@ -327,7 +328,7 @@ static struct net_message *take(struct drps_net *net, unsigned part, uint32_t fr
     return NULL;
 }
 
-/* Lock held: nothing can come any more from whom we wait for. */
+/* 1: nothing can come any more from the ranks that are waited for. Lock held. */
 static int nobody_left(const struct drps_net *net, uint32_t from, struct drps_err *err)
 {
     for (uint32_t r = 0; r < net->o.count; r++)

@@ -1,3 +1,4 @@
+/* Reading a peers file: a line a rank. What a line may be is checked here. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>

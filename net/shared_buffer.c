@@ -1,3 +1,4 @@
+/* Counting the holders of a buffer; drps_shared_buffer.h has the idea. */
 #include "net/drps_shared_buffer.h"
 
 #include <errno.h>
@@ -9,9 +10,9 @@ static size_t whole_bytes(size_t bytes)
     return sizeof(struct drps_shared_buffer) + bytes;
 }
 
-int drps_shared_buffer_renew(struct drps_shared_buffer **loan, size_t bytes, struct drps_err *err)
+int drps_shared_buffer_renew(struct drps_shared_buffer **buffer, size_t bytes, struct drps_err *err)
 {
-    struct drps_shared_buffer *old = *loan;
+    struct drps_shared_buffer *old = *buffer;
     /* Acquire: what the messages' readers did before their release. */
     if (old && old->bytes >= bytes &&
         atomic_load_explicit(&old->holders, memory_order_acquire) == 1)
@@ -23,27 +24,27 @@ int drps_shared_buffer_renew(struct drps_shared_buffer **loan, size_t bytes, str
     atomic_init(&fresh->holders, 1);
     fresh->bytes = bytes;
     drps_shared_buffer_release(old);
-    *loan = fresh;
+    *buffer = fresh;
     return 0;
 }
 
-void drps_shared_buffer_release(void *loan)
+void drps_shared_buffer_release(void *buffer)
 {
-    struct drps_shared_buffer *l = loan;
+    struct drps_shared_buffer *b = buffer;
     /* Release what this holder read; the last one acquires it, before the pages go. */
-    if (l && atomic_fetch_sub_explicit(&l->holders, 1, memory_order_acq_rel) == 1)
-        drps_pages_free(l, whole_bytes(l->bytes));
+    if (b && atomic_fetch_sub_explicit(&b->holders, 1, memory_order_acq_rel) == 1)
+        drps_pages_free(b, whole_bytes(b->bytes));
 }
 
-int drps_shared_buffer_send(struct drps_shared_buffer *loan, struct drps_net *net,
+int drps_shared_buffer_send(struct drps_shared_buffer *buffer, struct drps_net *net,
                             const struct drps_net_send *send, uint32_t timeout_ms,
                             struct drps_err *err)
 {
-    struct drps_net_send lent = *send;
-    lent.done = drps_shared_buffer_release;
-    lent.ctx = loan;
-    atomic_fetch_add_explicit(&loan->holders, 1, memory_order_relaxed); /* the owner holds it */
-    const int rc = drps_net_send(net, &lent, timeout_ms, err);
-    if (rc < 0) drps_shared_buffer_release(loan);
+    struct drps_net_send shared = *send;
+    shared.done = drps_shared_buffer_release;
+    shared.ctx = buffer;
+    atomic_fetch_add_explicit(&buffer->holders, 1, memory_order_relaxed); /* the owner holds it */
+    const int rc = drps_net_send(net, &shared, timeout_ms, err);
+    if (rc < 0) drps_shared_buffer_release(buffer);
     return rc;
 }

@@ -1,3 +1,4 @@
+/* Shares and windows as counters; drps_claim.h has the rules. It needs memory alone. */
 #include "sched/drps_claim.h"
 
 #include <errno.h>
@@ -6,9 +7,10 @@
 
 #include "base/drps_alloc.h"
 
+/* What a worker does. */
 struct holder {
-    int gone, holds;
-    struct drps_claim_batch batch; /* if it holds one */
+    int holds;                     /* 1: it executes a batch */
+    struct drps_claim_batch batch; /* that one */
 };
 
 struct drps_claim {
@@ -16,12 +18,10 @@ struct drps_claim {
     int claimable;
     uint64_t *ends;         /* [windows] one past the last step of each */
     size_t windows, window; /* the lowest that is not executed; it and the next one are open */
-    uint64_t left[2];       /* batches of those two that are not executed */
+    uint64_t left[2];       /* batches of these two that are not executed */
     uint64_t all_left;
-    uint64_t *next;                    /* [workers] by share: the next step to hand out */
-    struct holder *holder;             /* [workers] */
-    struct drps_claim_batch *returned; /* [workers] held by workers that went */
-    size_t n_returned;                 /* with the batches held, never more than workers */
+    uint64_t *next;        /* own: [workers] by share: the next step to hand out */
+    struct holder *holder; /* own: [workers] */
 };
 
 void drps_claim_free(struct drps_claim *c)
@@ -30,7 +30,6 @@ void drps_claim_free(struct drps_claim *c)
     free(c->ends);
     free(c->next);
     free(c->holder);
-    free(c->returned);
     free(c);
 }
 
@@ -71,8 +70,7 @@ int drps_claim_new(unsigned workers, uint64_t steps, const uint64_t *starts, siz
     c->ends = drps_array_new(windows, sizeof(*c->ends));
     c->next = calloc(workers, sizeof(*c->next));
     c->holder = calloc(workers, sizeof(*c->holder));
-    c->returned = drps_array_new(workers, sizeof(*c->returned));
-    if (!c->ends || !c->next || !c->holder || !c->returned) {
+    if (!c->ends || !c->next || !c->holder) {
         drps_claim_free(c);
         return drps_err_set(err, -ENOMEM, "no memory to hand out batches of %u workers", workers);
     }
@@ -85,45 +83,37 @@ int drps_claim_new(unsigned workers, uint64_t steps, const uint64_t *starts, siz
     return 0;
 }
 
-/* The share that w takes its next batch below step `end` from; `workers`: none. Its own one first,
- * then that which is farthest behind. */
+/* The share that w takes its next batch below step `end` from: its own one first, then the share
+ * that is farthest behind. As many as there are workers if there is none. */
 static unsigned choose_share(const struct drps_claim *c, unsigned w, uint64_t end)
 {
     if (c->next[w] < end) return w;
     unsigned best = c->workers;
+    if (!c->claimable) return best;
     for (unsigned i = 0; i < c->workers; i++) {
-        if (c->next[i] >= end || !(c->claimable || c->holder[i].gone)) continue;
+        if (c->next[i] >= end) continue;
         if (best == c->workers || c->next[i] < c->next[best]) best = i;
     }
     return best;
 }
 
-static int worker_check(const struct drps_claim *c, unsigned w, int gone, int holds,
-                        const char *event, struct drps_err *err)
+static int worker_check(const struct drps_claim *c, unsigned w, int holds, const char *event,
+                        struct drps_err *err)
 {
     if (w >= c->workers)
         return drps_err_set(err, -EINVAL, "worker %u %s: there are workers 0 to %u", w, event,
                             c->workers - 1);
-    const struct holder *h = &c->holder[w];
-    if (h->gone != gone || (holds >= 0 && h->holds != holds))
-        return drps_err_set(err, -EINVAL, "worker %u %s, but it %s", w, event,
-                            h->gone    ? "is gone"
-                            : h->holds ? "holds a batch"
-                            : gone     ? "never left"
-                                       : "holds no batch");
-    return 0;
+    if (c->holder[w].holds == holds) return 0;
+    return drps_err_set(err, -EINVAL, "worker %u %s, but it holds %s batch", w, event,
+                        holds ? "no" : "a");
 }
 
 int drps_claim_next(struct drps_claim *c, unsigned w, struct drps_claim_batch *batch_out,
                     struct drps_err *err)
 {
-    int rc = worker_check(c, w, 0, 0, "asks for a batch", err);
+    int rc = worker_check(c, w, 0, "asks for a batch", err);
     if (rc < 0) return rc;
     struct holder *h = &c->holder[w];
-    if (c->n_returned > 0) {
-        h->batch = c->returned[--c->n_returned];
-        h->holds = 1;
-    }
     for (size_t v = c->window; !h->holds && v < c->windows && v < c->window + 2; v++) {
         unsigned share = choose_share(c, w, c->ends[v]);
         if (share == c->workers) continue;
@@ -136,7 +126,7 @@ int drps_claim_next(struct drps_claim *c, unsigned w, struct drps_claim_batch *b
 
 int drps_claim_done(struct drps_claim *c, unsigned w, struct drps_err *err)
 {
-    int rc = worker_check(c, w, 0, 1, "has executed a batch", err);
+    int rc = worker_check(c, w, 1, "has executed a batch", err);
     if (rc < 0) return rc;
     struct holder *h = &c->holder[w];
     size_t before = c->window;
@@ -149,24 +139,6 @@ int drps_claim_done(struct drps_claim *c, unsigned w, struct drps_err *err)
         c->left[1] = batches_of(c, c->window + 1);
     }
     return c->window > before;
-}
-
-int drps_claim_gone(struct drps_claim *c, unsigned w, struct drps_err *err)
-{
-    int rc = worker_check(c, w, 0, -1, "leaves", err);
-    if (rc < 0) return rc;
-    struct holder *h = &c->holder[w];
-    if (h->holds) c->returned[c->n_returned++] = h->batch;
-    *h = (struct holder){.gone = 1};
-    return 0;
-}
-
-int drps_claim_joined(struct drps_claim *c, unsigned w, struct drps_err *err)
-{
-    int rc = worker_check(c, w, 1, -1, "joins", err);
-    if (rc < 0) return rc;
-    c->holder[w].gone = 0;
-    return 0;
 }
 
 uint64_t drps_claim_left(const struct drps_claim *c)

@@ -1,4 +1,5 @@
-/* Counters of disk I/O: how many operations, how many bytes, how far apart, how long. */
+/* Counters of disk I/O: how many operations and bytes, how many of them apart, and how long they
+ * took. */
 #ifndef DRPS_IOSTAT_H
 #define DRPS_IOSTAT_H
 
@@ -20,14 +21,14 @@ void drps_latency_merge(struct drps_latency *l, const struct drps_latency *other
  * are none. */
 double drps_latency_quantile_us(const struct drps_latency *l, double q);
 
+/* What was done so far. */
 struct drps_iostat {
     uint64_t reads, writes; /* values or chunks moved */
     uint64_t read_bytes, written_bytes;
     uint64_t read_calls, write_calls; /* calls of the engine or the kernel */
-    uint64_t seeks; /* reads that did not continue where the one before ended; for asynchronous
-                       files writes too */
-    uint64_t
-        queue_depth_sum; /* operations under way, summed over read calls: divide by read_calls */
+    uint64_t seeks; /* reads that did not begin where the one before ended; of asynchronous files
+                       writes, too */
+    uint64_t queue_depth_sum; /* operations under way, summed over read calls */
     struct drps_latency read_latency, write_latency; /* of one call */
 };
 
@@ -40,9 +41,9 @@ struct drps_process_io {
 };
 void drps_process_io_now(struct drps_process_io *out);
 
-/* How an engine moves its values, where it says; else zero. */
+/* How a key-value engine moves its values, where it says so; else zero. */
 struct drps_kv_device {
-    struct drps_iostat io; /* requests, and all that they moved: also what lies between values */
+    struct drps_iostat io; /* requests, and all bytes that they moved, those between values too */
     uint64_t gap_bytes;    /* reads go through gaps of at most so many */
     uint32_t sector;       /* bytes: requests are multiples of it */
     char io_engine[16];

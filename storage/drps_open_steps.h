@@ -1,5 +1,6 @@
 /*
- * Which steps of a store are open: opened in order, closed in any. Shared inside storage/.
+ * Which steps of a store are open: they open in order and close in any. All stores use it; private
+ * to storage/.
  */
 #ifndef DRPS_STORAGE_OPEN_STEPS_H
 #define DRPS_STORAGE_OPEN_STEPS_H
@@ -10,9 +11,9 @@
 #include "storage/drps_store.h"
 
 struct drps_open_steps {
-    unsigned span;   /* of the steps from the lowest open one on */
-    uint64_t opened; /* steps, ever */
-    uint64_t lowest; /* step that is not closed */
+    unsigned span;   /* steps from the lowest open one on that may be open */
+    uint64_t opened; /* how many steps have opened, ever */
+    uint64_t lowest; /* the first step that is not closed */
     uint64_t open;   /* bit s % 64: step s is open */
 };
 
@@ -21,7 +22,7 @@ static inline uint64_t drps_open_steps_bit(uint64_t step)
     return UINT64_C(1) << step % DRPS_STORE_OPEN_MOST;
 }
 
-/* open_steps of a config. -EINVAL: too many. */
+/* open_steps as in a store's config. -EINVAL: too many. */
 DRPS_MUST_CHECK
 static inline int drps_open_steps_init(struct drps_open_steps *o, unsigned open_steps,
                                        struct drps_err *err)
@@ -32,7 +33,7 @@ static inline int drps_open_steps_init(struct drps_open_steps *o, unsigned open_
                         DRPS_STORE_OPEN_MOST);
 }
 
-/* May this step open now? -EINVAL: it is not the next one, or too many are open. */
+/* 0: this step may open now. -EINVAL: it is not the next one, or too many are open. */
 DRPS_MUST_CHECK
 static inline int drps_open_steps_check(const struct drps_open_steps *o, uint64_t step,
                                         struct drps_err *err)
@@ -50,7 +51,7 @@ static inline void drps_open_steps_add(struct drps_open_steps *o)
     o->open |= drps_open_steps_bit(o->opened++);
 }
 
-/* -EINVAL: it is not open. */
+/* Note that a step has closed. -EINVAL: it is not open. */
 DRPS_MUST_CHECK
 static inline int drps_open_steps_close(struct drps_open_steps *o, uint64_t step,
                                         struct drps_err *err)
@@ -64,7 +65,7 @@ static inline int drps_open_steps_close(struct drps_open_steps *o, uint64_t step
     return 0;
 }
 
-/* -EINVAL while a step is open. */
+/* 0: no step is open, and rows may be scanned. -EINVAL: one is. */
 DRPS_MUST_CHECK
 static inline int drps_open_steps_none(const struct drps_open_steps *o, struct drps_err *err)
 {

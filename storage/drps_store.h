@@ -6,16 +6,21 @@
  * training batches of an epoch followed by its evaluation batches, epoch after epoch. For one step
  * a store makes the step's rows addressable:
  *
- *     drps_store_step_open(st, step, ids, n, &rows)     rows.base + rows.index[i] * rows.stride is
- * row ids[i]
+ *     ops->step_open(st, step, ids, n, &rows, err)      drps_row_at(&rows, i) is row ids[i]
  *     ... read and, in training steps, change the rows ...
- *     drps_store_step_close(st, step, changed)
+ *     ops->step_close(st, step, changed, err)
  *
  * Steps are opened in order, and closed before the next one opens; with config.open_steps several
  * may be open, to be closed in any order. Which rows the *next* steps need is known from the plan;
- * stores that keep rows on disk get it through `struct drps_timeline` and use it to prefetch and
- * evict. All stores give the same bytes for the same steps: that is what the conformance suite
- * checks.
+ * stores on disk are told (drps_future.h) and use it to read ahead and to write back. All stores
+ * give the same bytes for the same steps: that is what the conformance suite checks.
+ *
+ * There are three, one a folder:
+ *
+ *     resident.c  all rows in memory
+ *     relay/      rows of two windows in memory, the others in streams to the window that needs
+ * them next, over io/ pib/        blocks of rows in a pool, over the engines of kv/; the paper's
+ * store
  */
 #ifndef DRPS_STORE_H
 #define DRPS_STORE_H
@@ -25,6 +30,7 @@
 
 #include "base/drps_err.h"
 #include "base/drps_io.h"
+#include "storage/drps_future.h"
 #include "storage/drps_iostat.h"
 
 struct drps_store; /* opaque: each store begins its own struct with `const struct drps_store_ops
@@ -33,8 +39,8 @@ struct drps_store; /* opaque: each store begins its own struct with `const struc
 /* The rows of one open step. */
 struct drps_rows {
     char *base;            /* borrowed until the step closes */
-    size_t stride;         /* bytes from one slot to the next */
-    const uint32_t *index; /* [n] slot of each row; borrowed until the step closes or the next one
+    size_t stride;         /* bytes from one frame to the next */
+    const uint32_t *index; /* [n] frame of each row; borrowed until the step closes or the next one
                               opens */
     size_t n;
 };
@@ -44,7 +50,7 @@ static inline void *drps_row_at(const struct drps_rows *rows, size_t i)
     return rows->base + (size_t)rows->index[i] * rows->stride;
 }
 
-enum { DRPS_STORE_OPEN_MOST = 64 };
+enum { DRPS_STORE_OPEN_MOST = 64 }; /* steps open at a time */
 
 /* Fill n fresh rows, ids first .. first + n - 1, row_bytes apart. Pure: same ids, same bytes. Any
  * thread. */
@@ -54,67 +60,8 @@ typedef void (*drps_row_init)(void *ctx, uint64_t first, size_t n, void *rows_ou
 typedef int (*drps_row_visit)(void *ctx, uint64_t first, size_t n, const void *rows,
                               struct drps_err *err);
 
-/* The blocks of one step: what the block store prefetches, and when each is needed next. */
-struct drps_step_blocks {
-    const uint32_t *blocks;   /* [n] strictly increasing */
-    const uint64_t *next_use; /* [n] the next step (counted from the start of training) that needs
-                                 the block; UINT64_MAX: none */
-    size_t n;
-};
-
-/*
- * The known future. step_blocks is called with step = 0, 1, 2, ... by one thread of the store,
- * which may run ahead of the steps opened by some rounds; the arrays are borrowed until the next
- * call.
- */
-struct drps_timeline {
-    void *ctx;
-    uint64_t steps; /* in the whole training */
-    uint64_t reach; /* steps from a use of a block to its next one, at most; 0: not known */
-    int (*step_blocks)(void *ctx, uint64_t step, struct drps_step_blocks *out,
-                       struct drps_err *err);
-};
-
-/* One window of an epoch as the relay store runs it; index/plan/drps_window.h has the terms. */
-struct drps_store_window {
-    uint64_t first_step, steps; /* of the epoch */
-    size_t n;                   /* rows */
-    size_t arriving, leaving;   /* of these: not used by the window before; by the one after */
-};
-
-/*
- * The ways of a window's rows, by slot: windows from a use of a row to the one after, or before.
- * Most are 1, so that the others alone are listed. A row with a way above 1 is a *far* one.
- */
-struct drps_use_distances {
-    uint64_t *marks; /* [DRPS_WAYS_WORDS(n)] bit s: the row of slot s is far; from bit n on 0 */
-    uint32_t *far;   /* [n_far] the ways of these rows, in slot order; room for n */
-    size_t n_far;
-};
-#define DRPS_WAYS_WORDS(n) ((size_t)(n) / 64 + 2)
-
-/*
- * The plan's windows. read() gives the head of window w < windows and, where a pointer is not NULL,
- * of its rows the placed ids [n] and the ways to the next use and from the last one (1 .. windows,
- * cyclic). One calling thread at a time.
- */
-struct drps_window_source {
-    void *ctx;
-    uint32_t windows;      /* of an epoch */
-    uint64_t epochs;       /* that will be run */
-    size_t max_rows;       /* of one window */
-    uint64_t working_rows; /* most rows of two neighbouring windows together */
-    int (*read)(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
-                struct drps_use_distances *next, struct drps_use_distances *prev,
-                struct drps_err *err);
-};
-
-/* Which block a full pool gives up; storage/pib/drps_evict.h has more. */
+/* Which block a full block pool gives up; storage/pib/drps_evict.h explains the rules. */
 enum drps_evict_rule { DRPS_EVICT_FARTHEST, DRPS_EVICT_CLOCK, DRPS_EVICT_LRU };
-
-/* "farthest", "clock", "lru"; 0, or -1 for another name. */
-const char *drps_evict_name(enum drps_evict_rule rule);
-int drps_evict_find(const char *name, enum drps_evict_rule *rule_out);
 
 /* The most that one step needs of a block store; zero: unknown. */
 struct drps_step_size {
@@ -124,6 +71,8 @@ struct drps_step_size {
     uint64_t rows;       /* that it uses; zero: taken as block_rows */
 };
 
+/* What a store is opened with. Zero where a member has no use for the store, or 0 is said to have a
+ * meaning. */
 struct drps_store_config {
     const struct drps_io *io;
     uint64_t rows;
@@ -136,7 +85,7 @@ struct drps_store_config {
 
     /* stores on disk */
     const char *dir;       /* an existing empty folder for the store's files */
-    uint64_t memory_bytes; /* for pools, engine caches and buffers together */
+    uint64_t memory_bytes; /* for rows, an engine's caches, buffers and tables together */
 
     size_t scan_bytes; /* of each row, what scan shows; what follows is undefined; 0: all */
 
@@ -168,24 +117,16 @@ struct drps_store_config {
 
 /*
  * The block pool's memory: units of some rows, of which a block takes as many as it needs, and
- * frames, one for each block in memory. A block comes in when there are units and a frame for it.
+ * entries, one for each block in memory. A block comes in when there are units and an entry for it.
  */
 struct drps_pool_shape {
     uint32_t unit_rows; /* a power of two: that at which all blocks together take least */
-    uint32_t units, frames;
+    uint32_t units, entries;
     uint64_t least_bytes; /* for the blocks of the largest step */
     uint64_t most_bytes;  /* for all blocks */
 };
 
-/* The shape of a pool that takes `bytes` at most, for rows and what is kept for units and frames.
- * block_first [blocks + 1], blocks > 0. */
-void drps_pool_shape(const uint32_t *block_first, size_t blocks, size_t row_bytes,
-                     const struct drps_step_size *step, uint64_t bytes,
-                     struct drps_pool_shape *out);
-
-/* Of what a block store needs at least, the part of its engine: caches and buffers. */
-uint64_t drps_pib_engine_least(const struct drps_store_config *config);
-
+/* What a store has done since it was opened. */
 struct drps_store_stats {
     struct drps_iostat io;        /* logical block or chunk I/O of the store */
     struct drps_kv_device device; /* block store, on an engine that says */
@@ -197,7 +138,7 @@ struct drps_store_stats {
     uint64_t stall_ns;           /* time that step_open() waited */
     uint64_t stalled_steps;      /* steps that waited at all */
     uint64_t pool_bytes;         /* memory that holds rows */
-    struct drps_pool_shape pool; /* of the block pool */
+    struct drps_pool_shape pool; /* pib's */
 
     /* relay: rows, summed over windows as they were opened */
     uint64_t windows;
@@ -214,7 +155,7 @@ struct drps_store_stats {
     char io_remark[128]; /* why not as wished; empty: as wished */
 };
 
-/* What one window of the epoch cost, summed over epochs. */
+/* What one window of the epoch cost, summed over epochs; rows as in drps_store_stats. */
 struct drps_window_stats {
     uint64_t rows, kept, arrived, created;
     uint64_t read_bytes, written_bytes; /* of rows that arrived and that left */
@@ -247,7 +188,7 @@ struct drps_store_ops {
     /* Stores that run windows: out [windows of an epoch], NULL else. */
     void (*window_stats)(struct drps_store *st, struct drps_window_stats *out);
 
-    int by_slot; /* 1: `ids` of step_open are slots in the step's window, not placed ids */
+    int by_slot; /* 1: `ids` of step_open are slots of the step's window, not placed ids */
     void (*close)(struct drps_store *st); /* NULL-safe; stops threads; discards what is in memory */
 
     /* 1: step_open() of the next step does not wait for the store's own thread; 0: it would, and

@@ -1,3 +1,4 @@
+/* Adding up counters and latencies, and asking the kernel for its own. */
 #include "storage/drps_iostat.h"
 
 #include <math.h>

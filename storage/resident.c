@@ -1,6 +1,6 @@
 /*
  * The store that keeps every row in memory: the bound that the stores on disk are measured against.
- * A row's slot is its id, so opening a step costs nothing.
+ * A row's frame is its id, so opening a step costs nothing. It needs all rows to fit the memory.
  */
 #include "storage/drps_open_steps.h"
 

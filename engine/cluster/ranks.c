@@ -290,17 +290,17 @@ int drps_ranks_run_local(const struct drps_ranks_options *options, uint32_t coun
 static int run_one(struct rank *r, struct drps_peers *peers, struct drps_err *err)
 {
     const struct drps_ranks_options *o = r->options;
-    struct drps_meet_way way;
+    struct drps_meet_rank way;
     if (o->rank >= peers->count || peers->count != r->part->info.ranks.workers)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s has %u ranks, and %s is a part of a plan for %u: give each rank a "
                             "line, in the order of ranks, and all ranks the same file",
                             o->peers, peers->count, r->part->dir, r->part->info.ranks.workers);
     const uint64_t job_id = drps_peers_id(peers);
-    int rc = drps_meet_way_open(o->keys, o->insecure, o->rank, peers, &way, err);
+    int rc = drps_meet_rank_open(o->keys, o->insecure, o->rank, peers, &way, err);
     if (rc == 0) rc = open_zmq(r, peers, way.secured ? &way.keys : NULL, job_id, err);
     if (rc == 0) run(r);
-    drps_meet_way_close(&way);
+    drps_meet_rank_close(&way);
     return rc;
 }
 

@@ -31,7 +31,8 @@ static const char rows_name[] = "rows";
 
 /* Files of the row stores, and windows that are cut for a run. */
 static const struct drps_owned store_owned[] = {
-    {.name = "transit"},
+    {.name = "streams"},
+    {.name = "transit"}, /* the streams of earlier versions */
     {.name = "scan"},
     {.name = "probe"},
     {.name = "blocks"}, /* engine file */

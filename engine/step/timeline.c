@@ -120,7 +120,9 @@ int drps_uses_start(struct drps_uses *uses, uint64_t epochs, uint64_t buffer_byt
     uses->next_use = drps_array_new(cap, sizeof(*uses->next_use));
     if (!uses->blocks || !uses->distance || !uses->next_use)
         return drps_err_set(err, -ENOMEM, "no memory for the blocks of a step");
-    *timeline_out = (struct drps_timeline){
-        .ctx = uses, .steps = uses->all_steps, .reach = uses->steps, .step_blocks = step_blocks};
+    *timeline_out = (struct drps_timeline){.ctx = uses,
+                                           .steps = uses->all_steps,
+                                           .max_use_distance = uses->steps,
+                                           .step_blocks = step_blocks};
     return drps_recstream_open(uses->file, &options, &uses->stream, err);
 }

@@ -19,6 +19,7 @@
 #include "storage/io/drps_probe.h"
 #include "storage/kv/drps_kv.h"
 #include "storage/relay/drps_relay.h"
+#include "storage/pib/drps_evict.h"
 
 enum { PROBE_LEAST = 64 << 20 }; /* bytes of rows */
 
@@ -168,7 +169,7 @@ static struct drps_store_config store_config(struct drps_job *job, uint64_t step
 {
     const struct drps_plan_info *info = &job->plan->info;
     job->timeline.steps = steps;
-    job->timeline.reach = info->batches + info->eval_batches; /* once an epoch */
+    job->timeline.max_use_distance = info->batches + info->eval_batches; /* once an epoch */
     return (struct drps_store_config){
         .io = job->plan->io,
         .block_first = job->block_first,

@@ -14,6 +14,7 @@
 #include "engine/step/drps_batch_cache.h"
 #include "engine/step/drps_stratum.h"
 #include "storage/kv/drps_kv.h"
+#include "storage/pib/drps_pib.h"
 
 enum {
     MIB = 1 << 20,

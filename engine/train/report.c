@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "base/folder/drps_manifest.h"
+#include "storage/pib/drps_evict.h"
 
 /* JSON has no NaN: what could not be measured is null. */
 static json_t *number(double v)
@@ -181,14 +182,14 @@ static json_t *stalls_to_json(const struct drps_train_result *r)
 static json_t *blocks_to_json(const struct drps_train_result *r)
 {
     const struct drps_store_stats *s = &r->store_stats;
-    if (!s->pool.frames) return json_null();
+    if (!s->pool.entries) return json_null();
     json_t *j = json_object();
     put(&j, "evict", json_string(drps_evict_name(r->evict)));
     put(&j, "needed", count(s->blocks_needed));
     put(&j, "hit", count(s->blocks_hit));
     put(&j, "created", count(s->blocks_created));
     put(&j, "evicted", count(s->blocks_evicted));
-    put(&j, "pool_blocks", count(s->pool.frames));
+    put(&j, "pool_blocks", count(s->pool.entries));
     put(&j, "pool_rows", count((uint64_t)s->pool.units * s->pool.unit_rows));
     put(&j, "unit_rows", count(s->pool.unit_rows));
     put(&j, "pool_bytes", count(s->pool_bytes));

@@ -129,13 +129,13 @@ static int curve_of_shapes(struct simulation *m, const struct drps_pool_shape *s
 static void shrink(const struct simulation *m, struct drps_pool_shape *shape, int whole_fits)
 {
     const uint32_t units = (uint32_t)((double)shape->units * m->share + 0.5);
-    const uint32_t frames = (uint32_t)((double)shape->frames * m->share + 0.5);
+    const uint32_t frames = (uint32_t)((double)shape->entries * m->share + 0.5);
     if (!whole_fits) {
-        shape->units = shape->frames = 0;
+        shape->units = shape->entries = 0;
         return;
     }
     shape->units = units > m->most_units ? units : (uint32_t)m->most_units;
-    shape->frames = frames > m->most_blocks ? frames : (uint32_t)m->most_blocks;
+    shape->entries = frames > m->most_blocks ? frames : (uint32_t)m->most_blocks;
 }
 
 static uint64_t curve_uses(const struct simulation *m)
@@ -190,7 +190,7 @@ static int curve_pib(struct simulation *m, struct drps_forecast *out, struct drp
         const uint64_t units = (out[i].memory_bytes + unit - 1) / unit;
         shapes[i] = (struct drps_pool_shape){.unit_rows = m->unit_rows,
                                              .units = (uint32_t)units,
-                                             .frames = (uint32_t)least_of(units, m->blocks)};
+                                             .entries = (uint32_t)least_of(units, m->blocks)};
     }
     return m->all_uses > curve_uses(m) ? curve_by_share(m, shapes, out, err)
                                        : curve_of_shapes(m, shapes, out, err);

@@ -125,7 +125,7 @@ int pools_open(const struct pools_config *c, const struct drps_pool_shape *shape
     p->n = n;
     p->all = (uint8_t)((1u << n) - 1);
     for (size_t i = 0; i < n; i++)
-        p->pool[i] = (struct simulated_pool){.frames = shapes[i].frames, .units = shapes[i].units};
+        p->pool[i] = (struct simulated_pool){.frames = shapes[i].entries, .units = shapes[i].units};
     if (open_all(p, c) == 0) return 0;
     pools_close(p);
     *p_out = NULL;

@@ -87,7 +87,7 @@ static int give_up(struct simulation *m, struct trial *t, uint64_t now, size_t m
     if (drps_array_reserve(&m->moved, &m->moved_cap, evicted, sizeof(*m->moved)) < 0)
         return drps_err_set(err, -ENOMEM, "no memory for %zu blocks", evicted);
     for (size_t i = pool->n_spare - evicted; i < pool->n_spare; i++)
-        if (pool->frame[pool->spare[i]].dirty) m->moved[n++] = pool->frame[pool->spare[i]].block;
+        if (pool->entry[pool->spare[i]].dirty) m->moved[n++] = pool->entry[pool->spare[i]].block;
     if (n && m->disk) qsort(m->moved, n, sizeof(*m->moved), by_number);
     count_writes(m, t, n);
     for (size_t i = 0; i < n; i++)
@@ -261,7 +261,7 @@ static int run_trials(struct simulation *m, struct trial *trials, size_t n_trial
 /* Whether the largest step does. */
 int simulation_fits(const struct simulation *m, const struct drps_pool_shape *shape)
 {
-    return shape->frames >= m->most_blocks && shape->units >= m->most_units;
+    return shape->entries >= m->most_blocks && shape->units >= m->most_units;
 }
 
 /* Fill the counts of out[0 .. n) for shapes[0 .. n), whose pools are simulated side by side, and of
@@ -312,6 +312,6 @@ int simulation_run(struct simulation *m, const struct drps_pool_shape *shapes, s
 uint64_t simulation_bytes(const struct simulation *m, const struct drps_pool_shape *shape)
 {
     return drps_pool_block_overhead(m->blocks) +
-           drps_evict_bytes(shape->frames, m->options->steps, (uint32_t)m->options->rows) +
-           shape->frames * sizeof(struct drps_frame) + shape->units * sizeof(uint32_t);
+           drps_evict_bytes(shape->entries, m->options->steps, (uint32_t)m->options->rows) +
+           shape->entries * sizeof(struct drps_pool_entry) + shape->units * sizeof(uint32_t);
 }

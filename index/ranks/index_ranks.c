@@ -219,7 +219,7 @@ int drps_index_ranks_run_on(struct drps_net *net, const struct drps_index_option
 }
 
 static int open_net(const struct drps_index_ranks_options *o, struct drps_peers *peers,
-                    struct drps_meet_way *met, struct drps_net **net_out, struct drps_err *err)
+                    struct drps_meet_rank *met, struct drps_net **net_out, struct drps_err *err)
 {
     struct drps_net_options net;
     if (o->rank >= peers->count)
@@ -235,7 +235,7 @@ static int open_net(const struct drps_index_ranks_options *o, struct drps_peers 
     net.log = o->index->log;
     net.silence_ms = drps_net_silence_ms(o->cut_ms);
     net.stop = o->index->interrupt;
-    int rc = drps_meet_way_open(o->keys, o->insecure, o->rank, peers, met, err);
+    int rc = drps_meet_rank_open(o->keys, o->insecure, o->rank, peers, met, err);
     if (rc < 0) return rc;
     return drps_net_open_zmq(&net, peers, met->secured ? &met->keys : NULL, o->insecure, net_out,
                              err);
@@ -245,13 +245,13 @@ int drps_index_ranks_run(const struct drps_index_ranks_options *options,
                          struct drps_index_result *result, struct drps_err *err)
 {
     struct drps_peers peers = {0};
-    struct drps_meet_way met = {.claim = -1};
+    struct drps_meet_rank met = {.claim = -1};
     struct drps_net *net = NULL;
     memset(result, 0, sizeof(*result));
     int rc = drps_peers_read(drps_io_os(), options->peers, &peers, err);
     if (rc == 0) rc = open_net(options, &peers, &met, &net, err);
     drps_peers_destroy(&peers);
     if (rc == 0) rc = drps_index_ranks_run_on(net, options->index, result, err);
-    drps_meet_way_close(&met);
+    drps_meet_rank_close(&met);
     return rc;
 }

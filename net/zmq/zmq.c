@@ -1,4 +1,5 @@
-/* Opening and closing a rank's end over ZeroMQ. */
+/* Opening and closing a rank's end over ZeroMQ: its sockets, the limits of memory and files, and
+ * the start, when all ranks must have answered. zmq_internal.h has the idea. */
 #include "net/drps_net.h"
 #include "net/drps_peers.h"
 
@@ -46,15 +47,15 @@ enum {
     FILES_BESIDE = 64,        /* open files of all else that the process does */
 };
 
-static struct zmq_net *zmq_of(struct drps_net *net)
+static struct net_zmq *this_end(struct drps_net *net)
 {
-    return (struct zmq_net *)net;
+    return (struct net_zmq *)net;
 }
 
 static void carry(struct drps_net *net, struct net_out *out)
 {
-    struct zmq_net *z = zmq_of(net);
-    struct zmq_peer *peer = &z->peers[out->head.to];
+    struct net_zmq *z = this_end(net);
+    struct net_zmq_peer *peer = &z->peers[out->head.to];
     if (out->head.to == net->o.rank) {
         drps_net_deliver(net, drps_net_out_deliver(out));
         return;
@@ -66,21 +67,21 @@ static void carry(struct drps_net *net, struct net_out *out)
 
 static void flush(struct drps_net *net, uint32_t to)
 {
-    struct zmq_net *z = zmq_of(net);
+    struct net_zmq *z = this_end(net);
     if (to != net->o.rank && !drps_zmq_send_now(z, to)) drps_zmq_wake(z);
 }
 
 static void took(struct drps_net *net, uint32_t from, unsigned part)
 {
     if (from != net->o.rank) {
-        drps_zmq_wake(zmq_of(net));
+        drps_zmq_wake(this_end(net));
         return;
     }
     net->peers[from].credit[part]++;
     pthread_cond_broadcast(&net->changed);
 }
 
-static void drop_unsent(struct zmq_peer *peer)
+static void drop_unsent(struct net_zmq_peer *peer)
 {
     for (size_t i = 0; i < WIRE_PARTS; i++)
         for (struct net_out *out = peer->first[i], *next; out; out = next) {
@@ -96,14 +97,14 @@ static void close_socket(void *socket, int linger_ms)
     (void)zmq_close(socket);
 }
 
-static int linger_left(const struct zmq_net *z)
+static int linger_left(const struct net_zmq *z)
 {
     const uint64_t now = drps_clock_ns();
     return now < z->leave_by_ns ? (int)((z->leave_by_ns - now) / 1000000) : 0;
 }
 
-/* After the courier has gone, or was never started. Accepts what a failed open left. */
-static void free_all(struct zmq_net *z)
+/* After the socket thread has gone, or was never started. Accepts what a failed open left. */
+static void free_all(struct net_zmq *z)
 {
     const int linger_ms = linger_left(z);
     for (uint32_t r = 0; z->peers && r < z->net.o.count; r++)
@@ -128,7 +129,7 @@ static void free_all(struct zmq_net *z)
 
 static void leave(struct drps_net *net, uint32_t linger_ms, const struct drps_err *why)
 {
-    struct zmq_net *z = zmq_of(net);
+    struct net_zmq *z = this_end(net);
     pthread_mutex_lock(&z->lock);
     z->leaving = 1;
     z->leave_by_ns = drps_clock_ns() + linger_ms * UINT64_C(1000000);
@@ -136,12 +137,12 @@ static void leave(struct drps_net *net, uint32_t linger_ms, const struct drps_er
     pthread_mutex_unlock(&z->lock);
     if (z->started) {
         drps_zmq_wake(z);
-        pthread_join(z->courier, NULL);
+        pthread_join(z->thread, NULL);
     }
     free_all(z);
 }
 
-static const struct net_ops zmq_ops = {NET_BORROWS, carry, flush, took, leave};
+static const struct net_ops ops = {NET_BORROWS, carry, flush, took, leave};
 
 /* Keys are there where they must be, and of a size that ZeroMQ takes. */
 static int check_keys(const struct drps_net_options *o, const struct drps_peers *peers,
@@ -180,7 +181,7 @@ static int set_int(void *socket, int option, int value)
 }
 
 /* A socket with what all of them have. */
-static void *open_socket(struct zmq_net *z, int type, const struct drps_peer *at)
+static void *open_socket(struct net_zmq *z, int type, const struct drps_peer *at)
 {
     void *s = zmq_socket(z->context, type);
     if (!s) return NULL;
@@ -212,12 +213,12 @@ static int is_unix(const struct drps_peer *at)
     return at->host[0] == '/';
 }
 
-static void name_address(const struct drps_peer *at, char out[ZMQ_ADDRESS_BYTES])
+static void name_address(const struct drps_peer *at, char out[NET_ZMQ_ADDRESS_BYTES])
 {
     const char *form = is_unix(at)             ? "ipc://%s%s"
                        : strchr(at->host, ':') ? "tcp://[%s]:%s"
                                                : "tcp://%s:%s";
-    (void)snprintf(out, ZMQ_ADDRESS_BYTES, form, at->host, at->port);
+    (void)snprintf(out, NET_ZMQ_ADDRESS_BYTES, form, at->host, at->port);
 }
 
 /* A socket that listens. ZeroMQ takes it over; the guard has it stop listening now and then. */
@@ -239,7 +240,7 @@ static int listen_at(const struct drps_peer *at, const char *address, int backlo
     return rc;
 }
 
-static int bind_pull(struct zmq_net *z, const struct drps_peer *at, const char *address,
+static int bind_pull(struct net_zmq *z, const struct drps_peer *at, const char *address,
                      struct drps_err *err)
 {
     int fd = -1;
@@ -256,10 +257,10 @@ static int bind_pull(struct zmq_net *z, const struct drps_peer *at, const char *
     return rc;
 }
 
-static int open_pull(struct zmq_net *z, const struct drps_peer *at,
+static int open_pull(struct net_zmq *z, const struct drps_peer *at,
                      const struct drps_net_keys *keys, struct drps_err *err)
 {
-    char address[ZMQ_ADDRESS_BYTES];
+    char address[NET_ZMQ_ADDRESS_BYTES];
     name_address(at, address);
     z->pull = open_socket(z, ZMQ_PULL, at);
     if (!z->pull || (keys && set_keys(z->pull, keys, NULL)))
@@ -268,10 +269,10 @@ static int open_pull(struct zmq_net *z, const struct drps_peer *at,
     return rc < 0 ? rc : bind_pull(z, at, address, err);
 }
 
-static int open_push(struct zmq_net *z, uint32_t r, const struct drps_peer *at,
+static int open_push(struct net_zmq *z, uint32_t r, const struct drps_peer *at,
                      const struct drps_net_keys *keys, struct drps_err *err)
 {
-    struct zmq_peer *peer = &z->peers[r];
+    struct net_zmq_peer *peer = &z->peers[r];
     name_address(at, peer->address);
     if (keys) (void)zmq_z85_decode(peer->public_key, at->public_key); /* valid: checked */
     peer->push = open_socket(z, ZMQ_PUSH, at);
@@ -285,7 +286,7 @@ static int open_push(struct zmq_net *z, uint32_t r, const struct drps_peer *at,
 /* The limit of open files is seen before it is met in the middle of the job. */
 static int check_files(uint32_t count, struct drps_err *err)
 {
-    const rlim_t need = FILES_A_PEER * (rlim_t)count + ZMQ_STRANGERS_MAX + FILES_BESIDE;
+    const rlim_t need = FILES_A_PEER * (rlim_t)count + NET_ZMQ_STRANGERS_MAX + FILES_BESIDE;
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= need) return 0;
     return drps_err_set(err, DRPS_E_CONFIG,
@@ -314,7 +315,7 @@ static void name_rank(const struct drps_peer *at, uint32_t r, char out[DRPS_NET_
                    strchr(last, ':') ? last : at->host, colon, at->port);
 }
 
-static int allocate(struct zmq_net *z, const struct drps_net_options *o,
+static int allocate(struct net_zmq *z, const struct drps_net_options *o,
                     const struct drps_peers *peers, struct drps_err *err)
 {
     pthread_mutex_init(&z->lock, NULL);
@@ -327,10 +328,10 @@ static int allocate(struct zmq_net *z, const struct drps_net_options *o,
     z->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     z->context = zmq_ctx_new();
     if (z->context)
-        (void)zmq_ctx_set(z->context, ZMQ_MAX_SOCKETS, (int)o->count + ZMQ_SOCKETS_BESIDE);
+        (void)zmq_ctx_set(z->context, ZMQ_MAX_SOCKETS, (int)o->count + NET_ZMQ_SOCKETS_BESIDE);
     if (!z->peers || !z->items || z->wake < 0 || !z->context)
         return drps_err_set(err, -ENOMEM, "no memory or files for rank %u", o->rank);
-    int rc = drps_net_init(&z->net, &zmq_ops, o, &z->lock, err);
+    int rc = drps_net_init(&z->net, &ops, o, &z->lock, err);
     if (rc == 0) rc = draw(&z->incarnation, err);
     for (uint32_t r = 0; r < o->count && rc == 0; r++) {
         const struct drps_peer *at = &peers->peers[r];
@@ -342,7 +343,7 @@ static int allocate(struct zmq_net *z, const struct drps_net_options *o,
 }
 
 /* Lock held: the first rank that has not answered, or count. */
-static uint32_t missing(const struct zmq_net *z, uint32_t from)
+static uint32_t missing(const struct net_zmq *z, uint32_t from)
 {
     while (from < z->net.o.count && (from == z->net.o.rank || z->peers[from].answers))
         from++;
@@ -351,7 +352,7 @@ static uint32_t missing(const struct zmq_net *z, uint32_t from)
 
 /* Lock held: the names of all that have not answered, and why where that is known; of very many
  * the first ones. Returns text. */
-static const char *name_missing(const struct zmq_net *z, char text[MISSING_BYTES])
+static const char *name_missing(const struct net_zmq *z, char text[MISSING_BYTES])
 {
     size_t n = 0;
     text[0] = '\0';
@@ -370,12 +371,12 @@ static const char *name_missing(const struct zmq_net *z, char text[MISSING_BYTES
 }
 
 /* Seconds, in a text for people: "600", "0.5". */
-static double start_seconds(const struct zmq_net *z)
+static double start_seconds(const struct net_zmq *z)
 {
     return z->net.o.start_ms / 1000.0;
 }
 
-static int not_started(const struct zmq_net *z, struct drps_err *err)
+static int not_started(const struct net_zmq *z, struct drps_err *err)
 {
     char text[MISSING_BYTES];
     char refused[64] = "";
@@ -389,7 +390,7 @@ static int not_started(const struct zmq_net *z, struct drps_err *err)
 }
 
 /* Lock held, and let go meanwhile. */
-static void say_waiting(struct zmq_net *z)
+static void say_waiting(struct net_zmq *z)
 {
     char text[MISSING_BYTES];
     (void)name_missing(z, text);
@@ -404,7 +405,7 @@ static int is_later(const struct timespec *a, const struct timespec *b)
 }
 
 /* A signal's handler cannot wake anybody: whether to stop is looked up some times a second. */
-static int wait_for_all(struct zmq_net *z, struct drps_err *err)
+static int wait_for_all(struct net_zmq *z, struct drps_err *err)
 {
     const struct timespec deadline = drps_net_deadline(z->net.o.start_ms);
     const struct timespec say = drps_net_deadline(SAY_MS);
@@ -435,7 +436,7 @@ static int wait_for_all(struct zmq_net *z, struct drps_err *err)
     return rc;
 }
 
-static int start(struct zmq_net *z, const struct drps_peers *peers,
+static int start(struct net_zmq *z, const struct drps_peers *peers,
                  const struct drps_net_keys *keys, struct drps_err *err)
 {
     const uint32_t own = z->net.o.rank;
@@ -444,7 +445,7 @@ static int start(struct zmq_net *z, const struct drps_peers *peers,
         if (r != own) rc = open_push(z, r, &peers->peers[r], keys, err);
     if (rc < 0) return rc;
     /* The sockets change their thread here, once; creating a thread orders memory. */
-    rc = pthread_create(&z->courier, NULL, drps_zmq_courier, z);
+    rc = pthread_create(&z->thread, NULL, drps_zmq_thread_main, z);
     if (rc) return drps_err_set(err, -rc, "cannot start a thread: %s", strerror(rc));
     z->started = 1;
     return 0;
@@ -460,7 +461,7 @@ int drps_net_open_zmq(const struct drps_net_options *options, const struct drps_
     if (rc == 0) rc = check_keys(&o, peers, keys, insecure, err);
     if (rc == 0) rc = check_files(o.count, err);
     if (rc < 0) return rc;
-    struct zmq_net *z = calloc(1, sizeof(*z));
+    struct net_zmq *z = calloc(1, sizeof(*z));
     if (!z) return drps_err_set(err, -ENOMEM, "no memory for rank %u", o.rank);
     z->wake = -1;
     z->listener = -1;

@@ -23,12 +23,12 @@
 enum {
     ZAP_FRAMES = 7,
     ZAP_FRAME_BYTES = 256,
-    FEWER = ZMQ_STRANGERS_MAX / 2, /* until so many strangers are left none is let in */
+    FEWER = NET_ZMQ_STRANGERS_MAX / 2, /* until so many strangers are left none is let in */
     REFUSED = ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
               ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL
 };
 
-int drps_zmq_guard_open(struct zmq_net *z, struct drps_err *err)
+int drps_zmq_guard_open(struct net_zmq *z, struct drps_err *err)
 {
     if (z->secured) {
         z->zap = zmq_socket(z->context, ZMQ_REP);
@@ -66,7 +66,7 @@ static int read_request(void *zap, struct zap_request *q)
 }
 
 /* The rank of the key, or the count of ranks. */
-static uint32_t rank_of(const struct zmq_net *z, const struct zap_request *q)
+static uint32_t rank_of(const struct net_zmq *z, const struct zap_request *q)
 {
     uint32_t r = 0;
     if (q->bytes[5] != 5 || memcmp(q->frames[5], "CURVE", 5) != 0 ||
@@ -78,7 +78,7 @@ static uint32_t rank_of(const struct zmq_net *z, const struct zap_request *q)
     return r;
 }
 
-void drps_zmq_guard_answer(struct zmq_net *z)
+void drps_zmq_guard_answer(struct net_zmq *z)
 {
     struct zap_request q;
     while (z->zap && read_request(z->zap, &q)) {
@@ -98,7 +98,7 @@ void drps_zmq_guard_answer(struct zmq_net *z)
 }
 
 /* 1: whoever asks is not heard, until 0. */
-static int shut(const struct zmq_net *z, int on)
+static int shut(const struct net_zmq *z, int on)
 {
     struct sock_filter drop[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
     const struct sock_fprog filter = {1, drop};
@@ -108,14 +108,14 @@ static int shut(const struct zmq_net *z, int on)
 }
 
 /* Not too many at a time. A Unix socket is open to this user alone, and has no need of it. */
-static void limit_visitors(struct zmq_net *z)
+static void limit_visitors(struct net_zmq *z)
 {
-    const uint64_t most = z->net.o.count + (z->shut ? FEWER : ZMQ_STRANGERS_MAX);
+    const uint64_t most = z->net.o.count + (z->shut ? FEWER : NET_ZMQ_STRANGERS_MAX);
     const int crowded = z->visitors >= most;
     if (z->listener >= 0 && crowded != z->shut && shut(z, crowded) == 0) z->shut = crowded;
 }
 
-void drps_zmq_guard_count(struct zmq_net *z)
+void drps_zmq_guard_count(struct net_zmq *z)
 {
     char event[16], address[ZAP_FRAME_BYTES]; /* each event: number and value, then the address */
     uint64_t refused = 0;

@@ -1,4 +1,4 @@
-/* The receiving half: every frame is checked before a byte of it counts. */
+/* Receiving from all peers: every frame is checked before a byte of it counts. */
 #ifdef DRPS_WITH_ZMQ
 
 #include "net/zmq/zmq_internal.h"
@@ -11,7 +11,8 @@
 
 enum { FRAMES_AT_ONCE = 64 };
 
-/* A message that keeps ZeroMQ's. */
+/* ---- Messages that keep ZeroMQ's memory ---- */
+
 static void release(struct net_message *m)
 {
     (void)zmq_msg_close((zmq_msg_t *)(void *)m->room);
@@ -36,7 +37,7 @@ static struct net_message *adopt(void *frame)
     return m;
 }
 
-static void fail(struct zmq_net *z, uint32_t r, struct drps_err *err)
+static void fail(struct net_zmq *z, uint32_t r, struct drps_err *err)
 {
     (void)drps_err_context(err, "%s", z->net.peers[r].name);
     pthread_mutex_lock(&z->lock);
@@ -44,14 +45,14 @@ static void fail(struct zmq_net *z, uint32_t r, struct drps_err *err)
     pthread_mutex_unlock(&z->lock);
 }
 
-static void count(struct zmq_net *z, uint64_t *counter)
+static void count(struct net_zmq *z, uint64_t *counter)
 {
     pthread_mutex_lock(&z->lock);
     ++*counter;
     pthread_mutex_unlock(&z->lock);
 }
 
-static void set_hint(struct zmq_net *z, uint32_t r, const char *hint)
+static void set_hint(struct net_zmq *z, uint32_t r, const char *hint)
 {
     pthread_mutex_lock(&z->lock);
     (void)snprintf(z->peers[r].hint, sizeof(z->peers[r].hint), "%s", hint);
@@ -59,7 +60,7 @@ static void set_hint(struct zmq_net *z, uint32_t r, const char *hint)
 }
 
 /* The sender is a peer and, with keys, the one whose key it has. */
-static int is_peer(const struct zmq_net *z, uint32_t from, const char *user)
+static int is_peer(const struct net_zmq *z, uint32_t from, const char *user)
 {
     char rank[16];
     if (from >= z->net.o.count || from == z->net.o.rank) return 0;
@@ -96,7 +97,7 @@ static int check_hello(const struct drps_net_options *o, const void *payload, si
     return 0;
 }
 
-static void greet(struct zmq_net *z, uint32_t r, const void *payload, size_t bytes)
+static void greet(struct net_zmq *z, uint32_t r, const void *payload, size_t bytes)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct wire_hello hello;
@@ -112,7 +113,7 @@ static void greet(struct zmq_net *z, uint32_t r, const void *payload, size_t byt
     pthread_mutex_unlock(&z->lock);
 }
 
-static int take_credit(struct zmq_net *z, const struct wire_head *h, struct drps_err *err)
+static int take_credit(struct net_zmq *z, const struct wire_head *h, struct drps_err *err)
 {
     struct net_peer *peer = &z->net.peers[h->from];
     int rc = 0;
@@ -127,7 +128,7 @@ static int take_credit(struct zmq_net *z, const struct wire_head *h, struct drps
     return rc;
 }
 
-static void take_bye(struct zmq_net *z, uint32_t r, const char *payload, size_t bytes)
+static void take_bye(struct net_zmq *z, uint32_t r, const char *payload, size_t bytes)
 {
     char why[WIRE_TEXT_BYTES];
     size_t n = bytes < sizeof(why) - 1 ? bytes : sizeof(why) - 1;
@@ -139,12 +140,12 @@ static void take_bye(struct zmq_net *z, uint32_t r, const char *payload, size_t 
     pthread_mutex_unlock(&z->lock);
 }
 
-static int take_piece(struct zmq_net *z, const struct wire_head *h, zmq_msg_t *payload,
+static int take_piece(struct net_zmq *z, const struct wire_head *h, zmq_msg_t *payload,
                       struct drps_err *err)
 {
     struct net_peer *peer = &z->net.peers[h->from];
     uint64_t taken[WIRE_PARTS], limits[WIRE_PARTS];
-    const struct link_rules rules = {limits, taken, z->net.o.queue_messages};
+    const struct drps_link_rules rules = {limits, taken, z->net.o.queue_messages};
     struct net_message *m;
     memcpy(limits, z->net.o.message_bytes, sizeof(z->net.o.message_bytes));
     limits[WIRE_GROUP] = DRPS_NET_GROUP_BYTES;
@@ -160,7 +161,7 @@ static int take_piece(struct zmq_net *z, const struct wire_head *h, zmq_msg_t *p
     return 0;
 }
 
-static void dispatch(struct zmq_net *z, const struct wire_head *h, zmq_msg_t *payload)
+static void dispatch(struct net_zmq *z, const struct wire_head *h, zmq_msg_t *payload)
 {
     struct drps_err err = DRPS_ERR_INIT;
     switch (h->type) {
@@ -181,7 +182,7 @@ static void dispatch(struct zmq_net *z, const struct wire_head *h, zmq_msg_t *pa
 }
 
 /* Another version, or a frame that is none. Only one of this job's ranks is worth a message. */
-static void refuse(struct zmq_net *z, int rc, const struct wire_head *h, const char *user,
+static void refuse(struct net_zmq *z, int rc, const struct wire_head *h, const char *user,
                    struct drps_err *err)
 {
     if (rc == DRPS_E_VERSION && h->job_id == z->net.o.job_id && is_peer(z, h->from, user) &&
@@ -192,7 +193,7 @@ static void refuse(struct zmq_net *z, int rc, const struct wire_head *h, const c
 }
 
 /* The job knows an earlier process of this rank. */
-static void came_too_late(struct zmq_net *z)
+static void came_too_late(struct net_zmq *z)
 {
     struct drps_err err = DRPS_ERR_INIT;
     pthread_mutex_lock(&z->lock);
@@ -202,7 +203,7 @@ static void came_too_late(struct zmq_net *z)
 }
 
 /* 1: from a peer, of this job, to this process. */
-static int is_ours(struct zmq_net *z, const struct wire_head *h, const char *user)
+static int is_ours(struct net_zmq *z, const struct wire_head *h, const char *user)
 {
     if (!is_peer(z, h->from, user) || h->to != z->net.o.rank) return 0;
     if (h->job_id != z->net.o.job_id) {
@@ -210,7 +211,7 @@ static int is_ours(struct zmq_net *z, const struct wire_head *h, const char *use
                  "a process of another job answers there: do all ranks have the same peers file?");
         return 0;
     }
-    const struct zmq_peer *peer = &z->peers[h->from];
+    const struct net_zmq_peer *peer = &z->peers[h->from];
     if (h->type == WIRE_HELLO) return 1;
     if (h->incarnation == z->incarnation) return peer->greeted;
     if (h->incarnation == 0) return peer->greeted && !peer->answers; /* it gives up at the start */
@@ -220,9 +221,9 @@ static int is_ours(struct zmq_net *z, const struct wire_head *h, const char *use
 
 /* A HELLO after the first one: it was sent again, or another process says that it is this rank.
  * Which of the two is the rank is seen by who falls silent. */
-static void greet_again(struct zmq_net *z, uint32_t r, const void *payload, size_t bytes)
+static void greet_again(struct net_zmq *z, uint32_t r, const void *payload, size_t bytes)
 {
-    struct zmq_peer *peer = &z->peers[r];
+    struct net_zmq_peer *peer = &z->peers[r];
     struct wire_hello hello;
     if (drps_wire_hello_decode(payload, bytes, &hello, NULL) < 0)
         count(z, &z->net.stats.malformed);
@@ -232,7 +233,7 @@ static void greet_again(struct zmq_net *z, uint32_t r, const void *payload, size
         peer->again_ns = drps_clock_ns();
 }
 
-static void set_answers(struct zmq_net *z, uint32_t r)
+static void set_answers(struct net_zmq *z, uint32_t r)
 {
     pthread_mutex_lock(&z->lock);
     z->peers[r].answers = 1;
@@ -240,7 +241,7 @@ static void set_answers(struct zmq_net *z, uint32_t r)
     pthread_mutex_unlock(&z->lock);
 }
 
-static void handle(struct zmq_net *z, zmq_msg_t *first, zmq_msg_t *payload)
+static void handle(struct net_zmq *z, zmq_msg_t *first, zmq_msg_t *payload)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct wire_head h;
@@ -281,7 +282,7 @@ static int drop_rest(void *pull, zmq_msg_t *last)
     return n;
 }
 
-static int receive_one(struct zmq_net *z)
+static int receive_one(struct net_zmq *z)
 {
     zmq_msg_t first, payload;
     (void)zmq_msg_init(&first);
@@ -301,7 +302,7 @@ static int receive_one(struct zmq_net *z)
     return came;
 }
 
-void drps_zmq_receive(struct zmq_net *z)
+void drps_zmq_receive(struct net_zmq *z)
 {
     for (int i = 0; i < FRAMES_AT_ONCE && receive_one(z);)
         i++;

@@ -1,4 +1,4 @@
-/* The sending half: net's own frames first, then the parts' messages in turn, a piece each. */
+/* Sending to a peer: net's own frames first, then the parts' messages in turn, a piece each. */
 #ifdef DRPS_WITH_ZMQ
 
 #include "net/zmq/zmq_internal.h"
@@ -10,9 +10,10 @@
 
 enum {
     BORROW_MIN = 16 << 10, /* shorter pieces are cheaper to copy */
-    SHORT_MAX = 256 << 10, /* a sender's time for a checksum is shorter than waking the courier */
-    SHORT_AT_ONCE = 8,     /* messages that a sender sends before the courier gets the socket */
-    AGAIN_MS = 500,        /* before a connection that was given up is made again */
+    SHORT_MAX =
+        256 << 10,     /* a sender's time for a checksum is shorter than waking the socket thread */
+    SHORT_AT_ONCE = 8, /* messages that a sender sends before the socket thread gets the socket */
+    AGAIN_MS = 500,    /* before a connection that was given up is made again */
 };
 static_assert((uint64_t)SHORT_MAX <= WIRE_PIECE_BYTES, "a short message is one piece");
 
@@ -24,9 +25,9 @@ static int takes_more(void *push)
 }
 
 /* Send header and payload (or none: NULL), which it takes over. 0: the socket took neither. */
-static int put(struct zmq_net *z, uint32_t r, struct wire_head *head, zmq_msg_t *payload)
+static int put(struct net_zmq *z, uint32_t r, struct wire_head *head, zmq_msg_t *payload)
 {
-    struct zmq_peer *peer = &z->peers[r];
+    struct net_zmq_peer *peer = &z->peers[r];
     zmq_msg_t first;
     int ok = zmq_msg_init_size(&first, WIRE_HEAD_BYTES) == 0;
     if (ok) {
@@ -48,7 +49,7 @@ static int put(struct zmq_net *z, uint32_t r, struct wire_head *head, zmq_msg_t 
     return 1;
 }
 
-static int put_control(struct zmq_net *z, uint32_t r, uint8_t type, unsigned part, uint64_t round,
+static int put_control(struct net_zmq *z, uint32_t r, uint8_t type, unsigned part, uint64_t round,
                        const void *payload, size_t bytes)
 {
     struct wire_head head = {.type = type,
@@ -66,7 +67,7 @@ static int put_control(struct zmq_net *z, uint32_t r, uint8_t type, unsigned par
     return put(z, r, &head, &m);
 }
 
-static int put_hello(struct zmq_net *z, uint32_t r)
+static int put_hello(struct net_zmq *z, uint32_t r)
 {
     const struct drps_net_options *o = &z->net.o;
     struct wire_hello hello = {
@@ -80,9 +81,9 @@ static int put_hello(struct zmq_net *z, uint32_t r)
 
 /* Credit goes back for several messages at a time, in time for the sender not to wait; and all of
  * it now and then, for a sender that wants to use the whole queue. */
-static int put_credit(struct zmq_net *z, uint32_t r)
+static int put_credit(struct net_zmq *z, uint32_t r)
 {
-    struct zmq_peer *peer = &z->peers[r];
+    struct net_zmq_peer *peer = &z->peers[r];
     const uint64_t now = drps_clock_ns();
     const int all = now - peer->credited_ns >= drps_zmq_ping_ms(z) * UINT64_C(1000000);
     const uint64_t batch = all ? 1 : (z->net.o.queue_messages + 1) / 2;
@@ -105,7 +106,7 @@ static void frame_sent(void *data, void *out)
     drps_net_out_unhold(out);
 }
 
-/* The next piece of `out` as a frame; 0: no memory, try again later. Moves the place only in
+/* The next piece of `out` as a frame; 0: no memory, try again later. The position moves only in
  * *moved. */
 static int next_frame(struct net_out *out, zmq_msg_t *m, struct net_out *moved)
 {
@@ -145,7 +146,7 @@ static int next_frame(struct net_out *out, zmq_msg_t *m, struct net_out *moved)
 }
 
 /* One piece of a message; 1 when it was sent. */
-static int put_piece(struct zmq_net *z, uint32_t r, struct net_out *out)
+static int put_piece(struct net_zmq *z, uint32_t r, struct net_out *out)
 {
     struct wire_head head = out->head;
     struct net_out moved = {.head = head};
@@ -161,7 +162,7 @@ static int put_piece(struct zmq_net *z, uint32_t r, struct net_out *out)
 
 /* The message of at most `most` bytes that goes on next, parts in turn; NULL: there is none, and
  * *longer says whether others wait. `sending` held: only who holds it removes. */
-static struct net_out *next_out(struct zmq_net *z, struct zmq_peer *peer, uint64_t most,
+static struct net_out *next_out(struct net_zmq *z, struct net_zmq_peer *peer, uint64_t most,
                                 int *longer)
 {
     struct net_out *out = NULL;
@@ -182,7 +183,7 @@ static struct net_out *next_out(struct zmq_net *z, struct zmq_peer *peer, uint64
 }
 
 /* Take a message that has gone from the queue, and put it before `sent`. */
-static void finish(struct zmq_net *z, struct zmq_peer *peer, struct net_out *out,
+static void finish(struct net_zmq *z, struct net_zmq_peer *peer, struct net_out *out,
                    struct net_out **sent)
 {
     const unsigned part = out->head.part;
@@ -195,7 +196,7 @@ static void finish(struct zmq_net *z, struct zmq_peer *peer, struct net_out *out
 }
 
 /* `sending` held: messages as far as the socket takes them. 0: some wait. */
-static int put_messages(struct zmq_net *z, uint32_t r, struct net_out **sent)
+static int put_messages(struct net_zmq *z, uint32_t r, struct net_out **sent)
 {
     int longer;
     for (struct net_out *out; (out = next_out(z, &z->peers[r], UINT64_MAX, &longer));) {
@@ -205,8 +206,8 @@ static int put_messages(struct zmq_net *z, uint32_t r, struct net_out **sent)
     return 1;
 }
 
-/* The same of some short ones, past long ones: the courier may wait for `sending`. */
-static int put_short(struct zmq_net *z, uint32_t r, struct net_out **sent)
+/* The same of some short ones, past long ones: the socket thread may wait for `sending`. */
+static int put_short(struct net_zmq *z, uint32_t r, struct net_out **sent)
 {
     uint64_t most = SHORT_MAX; /* bytes of all */
     int longer;
@@ -229,14 +230,14 @@ static void unhold_all(struct net_out *sent)
     }
 }
 
-int drps_zmq_send_now(struct zmq_net *z, uint32_t r)
+int drps_zmq_send_now(struct net_zmq *z, uint32_t r)
 {
-    struct zmq_peer *peer = &z->peers[r];
+    struct net_zmq_peer *peer = &z->peers[r];
     struct net_out *sent = NULL;
     if (pthread_mutex_trylock(&peer->sending)) return 0;
     const int gone =
         peer->hello_sent && !peer->bye_sent && !peer->blocked && put_short(z, r, &sent);
-    const int waits = peer->blocked; /* the courier will go on by itself */
+    const int waits = peer->blocked; /* the socket thread will go on by itself */
     pthread_mutex_unlock(&peer->sending);
     unhold_all(sent);
     return gone || waits;
@@ -244,7 +245,7 @@ int drps_zmq_send_now(struct zmq_net *z, uint32_t r)
 
 /* Who leaves first may be answered before this rank has a reason to leave: the text is then empty.
  */
-static int put_bye(struct zmq_net *z, uint32_t r)
+static int put_bye(struct net_zmq *z, uint32_t r)
 {
     char why[WIRE_TEXT_BYTES];
     pthread_mutex_lock(&z->lock);
@@ -258,7 +259,7 @@ static int put_bye(struct zmq_net *z, uint32_t r)
  * job without keys that is about to end. Until the peer answers it is sent two frames at most: a
  * socket that takes no more then has lost its connection, and these frames.
  */
-static void connect_again(struct zmq_peer *peer)
+static void connect_again(struct net_zmq_peer *peer)
 {
     const uint64_t now = drps_clock_ns();
     if (!peer->hello_sent || now - peer->connected_ns < AGAIN_MS * UINT64_C(1000000) ||
@@ -269,11 +270,12 @@ static void connect_again(struct zmq_peer *peer)
     peer->sequence = 0;
 }
 
-/* `sending` held, the courier's: all that is due. Returns whether something waits for the socket.
+/* `sending` held, the socket thread's: all that is due. Returns whether something waits for the
+ * socket.
  */
-static int send_due(struct zmq_net *z, uint32_t r, struct net_out **sent)
+static int send_due(struct net_zmq *z, uint32_t r, struct net_out **sent)
 {
-    struct zmq_peer *peer = &z->peers[r];
+    struct net_zmq_peer *peer = &z->peers[r];
     pthread_mutex_lock(&z->lock);
     const int leaving = z->leaving, left = z->net.peers[r].left;
     const int greeted = peer->greeted, answers = peer->answers;
@@ -294,9 +296,9 @@ static int send_due(struct zmq_net *z, uint32_t r, struct net_out **sent)
     return 0;
 }
 
-int drps_zmq_send(struct zmq_net *z, uint32_t r)
+int drps_zmq_send(struct net_zmq *z, uint32_t r)
 {
-    struct zmq_peer *peer = &z->peers[r];
+    struct net_zmq_peer *peer = &z->peers[r];
     struct net_out *sent = NULL;
     pthread_mutex_lock(&peer->sending);
     const int blocked = send_due(z, r, &sent);

@@ -1,4 +1,4 @@
-/* What the parts of ranks over ZeroMQ share: their failures, and how the courier is woken. */
+/* What the files of this folder share: texts of failures, and waking the socket thread. */
 #include <stdint.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ int drps_zmq_restarted(uint32_t rank, struct drps_err *err)
     return drps_err_set(err, DRPS_E_PEER, "rank %u was restarted: start all anew", rank);
 }
 
-void drps_zmq_wake(struct zmq_net *z)
+void drps_zmq_wake(struct net_zmq *z)
 {
     const uint64_t one = 1;
     (void)!write(z->wake, &one, sizeof(one)); /* a full counter wakes, too */

@@ -15,10 +15,9 @@
 
 enum {
     REGISTER_BYTES = 1 << 30, /* the kernel takes no larger piece as one registered buffer */
-    STALLS_MAX = 1000,        /* calls in a row that move nothing before one gives up */
 };
 
-/* --- open and close --- */
+/* ---- Opening and closing ---- */
 
 static int check_config(const struct drps_aio_config *c, struct drps_err *err)
 {
@@ -140,10 +139,10 @@ static int allocate(struct drps_aio *aio)
 {
     aio->free = drps_array_new(aio->depth, sizeof(*aio->free));
     aio->finished = drps_array_new(aio->depth, sizeof(*aio->finished));
-    aio->slot = calloc(aio->depth, sizeof(*aio->slot));
+    aio->requests = calloc(aio->depth, sizeof(*aio->requests));
     aio->lock = malloc(sizeof(*aio->lock));
     if (aio->lock) (void)pthread_mutex_init(aio->lock, NULL); /* cannot fail with the defaults */
-    if (!aio->free || !aio->finished || !aio->slot || !aio->lock) return -ENOMEM;
+    if (!aio->free || !aio->finished || !aio->requests || !aio->lock) return -ENOMEM;
     while (aio->free_n < aio->depth) {
         aio->free[aio->free_n] = aio->free_n;
         aio->free_n++;
@@ -220,13 +219,13 @@ void drps_aio_close(struct drps_aio *aio)
     drps_io_close(aio->io, aio->fd);
     if (aio->lock) (void)pthread_mutex_destroy(aio->lock);
     free(aio->lock);
-    free(aio->slot);
+    free(aio->requests);
     free(aio->finished);
     free(aio->free);
     free(aio);
 }
 
-/* --- operations --- */
+/* ---- Operations ---- */
 
 static int check_memory(const struct drps_aio *aio, const void *buf, size_t bytes,
                         struct drps_err *err)
@@ -272,16 +271,16 @@ static int check_op(const struct drps_aio *aio, const struct drps_aio_op *op, st
     return op->pieces ? check_pieces(aio, op, err) : check_memory(aio, op->buf, op->bytes, err);
 }
 
-static void fill_slot(struct drps_aio_slot *s, const struct drps_aio_op *op, uint64_t now)
+static void fill_request(struct drps_aio_request *s, const struct drps_aio_op *op, uint64_t now)
 {
-    *s = (struct drps_aio_slot){.buf = op->buf,
-                                .pieces = op->pieces,
-                                .pieces_n = op->pieces_n,
-                                .offset = op->offset,
-                                .start_ns = now,
-                                .bytes = op->bytes,
-                                .tag = op->tag,
-                                .write = op->write};
+    *s = (struct drps_aio_request){.buf = op->buf,
+                                   .pieces = op->pieces,
+                                   .pieces_n = op->pieces_n,
+                                   .offset = op->offset,
+                                   .start_ns = now,
+                                   .bytes = op->bytes,
+                                   .tag = op->tag,
+                                   .write = op->write};
 }
 
 static void count_submitted(struct drps_aio *aio, const struct drps_aio_op *ops, size_t n)
@@ -311,12 +310,12 @@ int drps_aio_submit(struct drps_aio *aio, const struct drps_aio_op *ops, size_t 
     if (!n) return 0;
     uint64_t now = drps_clock_ns();
     aio->free_n -= (unsigned)n;
-    const uint32_t *slots = aio->free + aio->free_n;
+    const uint32_t *requests = aio->free + aio->free_n;
     for (size_t i = 0; i < n; i++)
-        fill_slot(&aio->slot[slots[i]], &ops[i], now);
+        fill_request(&aio->requests[requests[i]], &ops[i], now);
     count_submitted(aio, ops, n);
     aio->under_way += (unsigned)n;
-    int rc = aio->engine->submit(aio, slots, n, &aio->failure);
+    int rc = aio->engine->submit(aio, requests, n, &aio->failure);
     return rc < 0 ? drps_err_set(err, rc, "%s", aio->failure.text) : 0;
 }
 
@@ -325,8 +324,8 @@ unsigned drps_aio_under_way(const struct drps_aio *aio)
     return aio->under_way;
 }
 
-static int slot_failed(const struct drps_aio *aio, const struct drps_aio_slot *s,
-                       struct drps_err *err)
+static int request_failed(const struct drps_aio *aio, const struct drps_aio_request *s,
+                          struct drps_err *err)
 {
     uint64_t at = s->offset + s->moved;
     uint32_t left = s->bytes - s->moved;
@@ -346,7 +345,7 @@ static int slot_failed(const struct drps_aio *aio, const struct drps_aio_slot *s
                         s->write ? "write" : "read", left, at, aio->path, drps_err_name(s->result));
 }
 
-static void count_finished(struct drps_aio *aio, const struct drps_aio_slot *s, uint64_t now)
+static void count_finished(struct drps_aio *aio, const struct drps_aio_request *s, uint64_t now)
 {
     struct drps_iostat *io = &aio->io_stats;
     if (s->write) {
@@ -362,17 +361,17 @@ static void count_finished(struct drps_aio *aio, const struct drps_aio_slot *s, 
     }
 }
 
-/* Take n finished slots back: their tags go out, their counts in, the first failure is kept. */
+/* Take n finished requests back: their tags go out, their counts in, the first failure is kept. */
 static size_t take_back(struct drps_aio *aio, size_t n, uint32_t *tags_out)
 {
     size_t good = 0;
     uint64_t now = n ? drps_clock_ns() : 0;
     (void)pthread_mutex_lock(aio->lock);
     for (size_t i = 0; i < n; i++) {
-        const struct drps_aio_slot *s = &aio->slot[aio->finished[i]];
+        const struct drps_aio_request *s = &aio->requests[aio->finished[i]];
         aio->free[aio->free_n++] = aio->finished[i];
         if (s->result < 0) {
-            if (!aio->failure.code) (void)slot_failed(aio, s, &aio->failure);
+            if (!aio->failure.code) (void)request_failed(aio, s, &aio->failure);
             continue;
         }
         count_finished(aio, s, now);

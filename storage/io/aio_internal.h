@@ -1,4 +1,8 @@
-/* What aio.c and the two engines share. */
+/*
+ * What aio.c, aio_request.c and the two engines share. aio.c checks operations and makes each a
+ * request, aio_request.c knows how far a request has come, aio_uring.c and aio_threads.c have the
+ * system carry them out. Private to storage/io/.
+ */
 #ifndef DRPS_STORAGE_IO_AIO_INTERNAL_H
 #define DRPS_STORAGE_IO_AIO_INTERNAL_H
 
@@ -6,15 +10,15 @@
 
 #include "storage/io/drps_aio.h"
 
-/* One operation under way. While an engine has it, only the engine touches it. */
-struct drps_aio_slot {
+/* A request: an operation under way. While an engine has it, only the engine touches it. */
+struct drps_aio_request {
     char *buf;
     const struct iovec *pieces; /* NULL: buf */
     unsigned pieces_n;
     uint64_t offset;
     uint64_t start_ns;
     uint32_t bytes;
-    uint32_t moved; /* of them; the rest is still to do */
+    uint32_t moved; /* of these bytes; the rest is still to do */
     uint32_t tag;
     int write;
     int stalls; /* calls in a row that moved nothing */
@@ -23,14 +27,14 @@ struct drps_aio_slot {
 
 struct drps_aio_engine {
     const char *name;
-    /* Get ready; aio->engine_state holds the engine's own. On failure, stop() is called. */
+    /* Get ready; aio->engine_state has the engine's own memory. On failure, stop() is called. */
     int (*start)(struct drps_aio *aio, struct drps_err *err);
-    /* Take n slots over; at most aio->depth are ever with the engine. */
-    int (*submit)(struct drps_aio *aio, const uint32_t *slots, size_t n, struct drps_err *err);
-    /* Give finished slots back: at least `least` (no more than the engine has, nor than cap). A
+    /* Take n requests over, by their numbers; at most aio->depth are ever with the engine. */
+    int (*submit)(struct drps_aio *aio, const uint32_t *requests, size_t n, struct drps_err *err);
+    /* Give finished requests back: at least `least` (no more than the engine has, nor than cap). A
      * failed operation is no failure of the call. */
-    int (*reap)(struct drps_aio *aio, size_t least, uint32_t *slots_out, size_t cap, size_t *n_out,
-                struct drps_err *err);
+    int (*reap)(struct drps_aio *aio, size_t least, uint32_t *requests_out, size_t cap,
+                size_t *n_out, struct drps_err *err);
     /* Returns when nothing touches the buffers any more. Accepts what a failed start() left. */
     void (*stop)(struct drps_aio *aio);
 };
@@ -51,11 +55,11 @@ struct drps_aio {
     int fd;                /* -1: not open */
     unsigned depth;
     unsigned under_way;
-    uint32_t *free; /* own [depth]: a stack of the slots that no operation has */
+    uint32_t *free; /* own [depth]: a stack of the requests that are not in use */
     unsigned free_n;
-    uint32_t *finished;           /* own [depth]: slots that the engine gives back */
-    struct drps_aio_slot *slot;   /* own [depth] */
-    uint64_t read_end, write_end; /* where the last one of each kind ends */
+    uint32_t *finished;                /* own [depth]: requests that the engine gives back */
+    struct drps_aio_request *requests; /* own [depth] */
+    uint64_t read_end, write_end;      /* where the last read ends, and the last write */
     struct drps_aio_about about;
     struct drps_err failure; /* kept for all later calls */
     pthread_mutex_t *lock;   /* own; guards io_stats, which any thread may ask a const aio for */
@@ -72,7 +76,7 @@ int drps_aio_open_pieces(const struct drps_aio_config *config, size_t register_b
 void drps_aio_note(struct drps_aio *aio, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Memory that the next call for a slot moves: one buffer, or pieces. */
+/* Memory that the next call for a request moves: one buffer, or pieces. */
 struct drps_aio_part {
     char *buf;
     uint32_t bytes;
@@ -80,18 +84,19 @@ struct drps_aio_part {
     unsigned pieces_n;
 };
 
-/* What is to be called for next: the rest from slot->moved on; but of a piece that was moved in
- * part, its own rest first. */
-struct drps_aio_part drps_aio_rest(const struct drps_aio_slot *slot);
+/* The memory for the next call: what is left from request->moved on, or, where one of the pieces
+ * was moved in part, the rest of that piece. */
+struct drps_aio_part drps_aio_rest(const struct drps_aio_request *request);
 
 /*
- * A call for the rest of the slot returned `got`, a count or -errno. Returns 1 when the operation
- * has finished, with slot->result set; 0 when the rest from slot->moved on is to be called for.
+ * A call for the rest of the request returned `got`, a count or -errno. Returns 1 when the
+ * operation has finished, with request->result set; 0 when the rest from request->moved on is to be
+ * called for.
  */
-int drps_aio_advance(const struct drps_aio *aio, struct drps_aio_slot *slot, int64_t got);
+int drps_aio_advance(const struct drps_aio *aio, struct drps_aio_request *request, int64_t got);
 
-/* Before what was refused (-EAGAIN) so many times in a row, from 1, is asked for again: longer each
- * time, up to 4 ms. */
+/* Wait before asking again for what was refused (-EAGAIN) so many times in a row, from 1: longer
+ * each time, up to 4 ms. */
 void drps_aio_pause(int refusals);
 
 #endif

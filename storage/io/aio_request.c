@@ -1,4 +1,4 @@
-/* One request under way: how far it has come, and what is left of it. */
+/* One request: how far it has come, what is left of it, and how long to wait when it is refused. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,13 +25,13 @@ void drps_aio_note(struct drps_aio *aio, const char *fmt, ...)
     va_end(ap);
 }
 
-static int finish(struct drps_aio_slot *s, int result)
+static int finish(struct drps_aio_request *s, int result)
 {
     s->result = result;
     return 1;
 }
 
-int drps_aio_advance(const struct drps_aio *aio, struct drps_aio_slot *s, int64_t got)
+int drps_aio_advance(const struct drps_aio *aio, struct drps_aio_request *s, int64_t got)
 {
     if (got == -EINTR || got == -EAGAIN) return ++s->stalls < STALLS_MAX ? 0 : finish(s, (int)got);
     if (got < 0) return finish(s, (int)got);
@@ -51,7 +51,7 @@ int drps_aio_advance(const struct drps_aio *aio, struct drps_aio_slot *s, int64_
     return finish(s, too_short);
 }
 
-struct drps_aio_part drps_aio_rest(const struct drps_aio_slot *s)
+struct drps_aio_part drps_aio_rest(const struct drps_aio_request *s)
 {
     if (!s->pieces)
         return (struct drps_aio_part){.buf = s->buf + s->moved, .bytes = s->bytes - s->moved};
@@ -67,7 +67,7 @@ struct drps_aio_part drps_aio_rest(const struct drps_aio_slot *s)
 
 /*
  * Nothing tells when the kernel has room again, if nothing of ours is under way: so this is a
- * back-off, and no way to wait for another thread. A signal that ends it early does no harm.
+ * back-off, and not how one thread waits for another. A signal that ends it early does no harm.
  */
 void drps_aio_pause(int refusals)
 {

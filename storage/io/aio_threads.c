@@ -1,4 +1,5 @@
-/* Operations done by a few threads with pread and pwrite: works everywhere and through the seam. */
+/* The engine `threads`: requests carried out by a few threads with pread and pwrite. It works
+ * everywhere, and through the file I/O seam. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -7,13 +8,13 @@
 
 enum { THREADS = 8 };
 
-/* A queue of slots. No slot is in it twice, so that `depth` entries are enough. */
+/* A queue of requests. No request is in it twice, so that `depth` entries are enough. */
 struct queue {
-    uint32_t *slots; /* own [depth] */
+    uint32_t *requests; /* own [depth] */
     size_t first, n;
 };
 
-struct pool {
+struct threads {
     pthread_t thread[THREADS];
     int started;
 
@@ -25,21 +26,21 @@ struct pool {
     int stopping;
 };
 
-static void push(struct queue *q, size_t depth, uint32_t slot)
+static void push(struct queue *q, size_t depth, uint32_t request)
 {
     size_t at = q->first + q->n++;
-    q->slots[at < depth ? at : at - depth] = slot;
+    q->requests[at < depth ? at : at - depth] = request;
 }
 
 static uint32_t pop(struct queue *q, size_t depth)
 {
-    uint32_t slot = q->slots[q->first];
+    uint32_t request = q->requests[q->first];
     if (++q->first == depth) q->first = 0;
     q->n--;
-    return slot;
+    return request;
 }
 
-static void carry_out(const struct drps_aio *aio, struct drps_aio_slot *s)
+static void carry_out(const struct drps_aio *aio, struct drps_aio_request *s)
 {
     const struct drps_io *io = aio->io;
     for (;;) {
@@ -59,17 +60,17 @@ static void carry_out(const struct drps_aio *aio, struct drps_aio_slot *s)
 static void *thread_main(void *arg)
 {
     struct drps_aio *aio = arg;
-    struct pool *p = aio->engine_state;
+    struct threads *p = aio->engine_state;
     (void)pthread_mutex_lock(&p->lock);
     for (;;) {
         while (!p->todo.n && !p->stopping)
             (void)pthread_cond_wait(&p->work, &p->lock);
         if (!p->todo.n) break;
-        uint32_t slot = pop(&p->todo, aio->depth);
+        uint32_t request = pop(&p->todo, aio->depth);
         (void)pthread_mutex_unlock(&p->lock);
-        carry_out(aio, &aio->slot[slot]);
+        carry_out(aio, &aio->requests[request]);
         (void)pthread_mutex_lock(&p->lock);
-        push(&p->finished, aio->depth, slot);
+        push(&p->finished, aio->depth, request);
         if (p->wanted && p->finished.n >= p->wanted) (void)pthread_cond_signal(&p->done);
     }
     (void)pthread_mutex_unlock(&p->lock);
@@ -79,15 +80,15 @@ static void *thread_main(void *arg)
 static int threads_start(struct drps_aio *aio, struct drps_err *err)
 {
     int threads = aio->depth < THREADS ? (int)aio->depth : THREADS;
-    struct pool *p = calloc(1, sizeof(*p));
+    struct threads *p = calloc(1, sizeof(*p));
     if (!p) return drps_err_set(err, -ENOMEM, "no memory for I/O threads");
     aio->engine_state = p;                    /* from here on threads_stop() is safe */
     (void)pthread_mutex_init(&p->lock, NULL); /* glibc: cannot fail with default attributes */
     (void)pthread_cond_init(&p->work, NULL);
     (void)pthread_cond_init(&p->done, NULL);
-    p->todo.slots = drps_array_new(aio->depth, sizeof(*p->todo.slots));
-    p->finished.slots = drps_array_new(aio->depth, sizeof(*p->finished.slots));
-    if (!p->todo.slots || !p->finished.slots)
+    p->todo.requests = drps_array_new(aio->depth, sizeof(*p->todo.requests));
+    p->finished.requests = drps_array_new(aio->depth, sizeof(*p->finished.requests));
+    if (!p->todo.requests || !p->finished.requests)
         return drps_err_set(err, -ENOMEM, "no memory for I/O threads");
     while (p->started < threads) {
         int rc = pthread_create(&p->thread[p->started], NULL, thread_main, aio);
@@ -99,14 +100,14 @@ static int threads_start(struct drps_aio *aio, struct drps_err *err)
     return 0;
 }
 
-static int threads_submit(struct drps_aio *aio, const uint32_t *slots, size_t n,
+static int threads_submit(struct drps_aio *aio, const uint32_t *requests, size_t n,
                           struct drps_err *err)
 {
-    struct pool *p = aio->engine_state;
+    struct threads *p = aio->engine_state;
     (void)err;
     (void)pthread_mutex_lock(&p->lock);
     for (size_t i = 0; i < n; i++)
-        push(&p->todo, aio->depth, slots[i]);
+        push(&p->todo, aio->depth, requests[i]);
     if (n == 1)
         (void)pthread_cond_signal(&p->work);
     else
@@ -115,10 +116,10 @@ static int threads_submit(struct drps_aio *aio, const uint32_t *slots, size_t n,
     return 0;
 }
 
-static int threads_reap(struct drps_aio *aio, size_t least, uint32_t *slots_out, size_t cap,
+static int threads_reap(struct drps_aio *aio, size_t least, uint32_t *requests_out, size_t cap,
                         size_t *n_out, struct drps_err *err)
 {
-    struct pool *p = aio->engine_state;
+    struct threads *p = aio->engine_state;
     size_t n = 0;
     (void)err;
     (void)pthread_mutex_lock(&p->lock);
@@ -127,7 +128,7 @@ static int threads_reap(struct drps_aio *aio, size_t least, uint32_t *slots_out,
         (void)pthread_cond_wait(&p->done, &p->lock);
     p->wanted = 0;
     while (n < cap && p->finished.n)
-        slots_out[n++] = pop(&p->finished, aio->depth);
+        requests_out[n++] = pop(&p->finished, aio->depth);
     (void)pthread_mutex_unlock(&p->lock);
     *n_out = n;
     return 0;
@@ -135,7 +136,7 @@ static int threads_reap(struct drps_aio *aio, size_t least, uint32_t *slots_out,
 
 static void threads_stop(struct drps_aio *aio)
 {
-    struct pool *p = aio->engine_state;
+    struct threads *p = aio->engine_state;
     if (!p) return;
     (void)pthread_mutex_lock(&p->lock);
     p->stopping = 1;
@@ -146,8 +147,8 @@ static void threads_stop(struct drps_aio *aio)
     (void)pthread_cond_destroy(&p->done);
     (void)pthread_cond_destroy(&p->work);
     (void)pthread_mutex_destroy(&p->lock);
-    free(p->todo.slots);
-    free(p->finished.slots);
+    free(p->todo.requests);
+    free(p->finished.requests);
     free(p);
     aio->engine_state = NULL;
 }

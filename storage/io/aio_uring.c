@@ -73,11 +73,11 @@ static int in_one_piece(const struct drps_aio *aio, const struct drps_aio_part *
     return aio->about.registered && (first + part->bytes - 1) / aio->register_bytes == piece;
 }
 
-/* Queue what is left of a slot's operation. */
-static void prepare(const struct drps_aio *aio, struct uring *u, uint32_t slot)
+/* Queue what is left of a request's operation. */
+static void prepare(const struct drps_aio *aio, struct uring *u, uint32_t request)
 {
-    const struct drps_aio_slot *s = &aio->slot[slot];
-    struct io_uring_sqe *sqe = io_uring_get_sqe(&u->ring); /* there are as many as slots */
+    const struct drps_aio_request *s = &aio->requests[request];
+    struct io_uring_sqe *sqe = io_uring_get_sqe(&u->ring); /* there are as many as requests */
     const struct drps_aio_part part = drps_aio_rest(s);
     uint64_t offset = s->offset + s->moved;
     int fd = u->fixed_file ? 0 : aio->fd;
@@ -96,7 +96,7 @@ static void prepare(const struct drps_aio *aio, struct uring *u, uint32_t slot)
             io_uring_prep_read(sqe, fd, part.buf, part.bytes, offset);
     }
     if (u->fixed_file) io_uring_sqe_set_flags(sqe, IOSQE_FIXED_FILE);
-    io_uring_sqe_set_data64(sqe, slot);
+    io_uring_sqe_set_data64(sqe, request);
 }
 
 /* After so many refusals in a row: until one more of the operations that the kernel has is done,
@@ -135,15 +135,16 @@ static int hand_over(const struct drps_aio *aio, struct uring *u, unsigned wait,
     }
 }
 
-static int uring_submit(struct drps_aio *aio, const uint32_t *slots, size_t n, struct drps_err *err)
+static int uring_submit(struct drps_aio *aio, const uint32_t *requests, size_t n,
+                        struct drps_err *err)
 {
     struct uring *u = aio->engine_state;
     for (size_t i = 0; i < n; i++)
-        prepare(aio, u, slots[i]);
+        prepare(aio, u, requests[i]);
     return hand_over(aio, u, 0, err);
 }
 
-static int uring_reap(struct drps_aio *aio, size_t least, uint32_t *slots_out, size_t cap,
+static int uring_reap(struct drps_aio *aio, size_t least, uint32_t *requests_out, size_t cap,
                       size_t *n_out, struct drps_err *err)
 {
     struct uring *u = aio->engine_state;
@@ -153,16 +154,16 @@ static int uring_reap(struct drps_aio *aio, size_t least, uint32_t *slots_out, s
     for (;;) {
         int refusals = 0;
         while (n < cap && io_uring_peek_cqe(&u->ring, &cqe) == 0) {
-            uint32_t slot = (uint32_t)io_uring_cqe_get_data64(cqe);
+            uint32_t request = (uint32_t)io_uring_cqe_get_data64(cqe);
             int got = cqe->res;
             io_uring_cqe_seen(&u->ring, cqe);
             u->in_kernel--;
-            if (drps_aio_advance(aio, &aio->slot[slot], got)) {
-                slots_out[n++] = slot;
+            if (drps_aio_advance(aio, &aio->requests[request], got)) {
+                requests_out[n++] = request;
                 continue;
             }
-            prepare(aio, u, slot);
-            if (got == -EAGAIN) refusals = aio->slot[slot].stalls;
+            prepare(aio, u, request);
+            if (got == -EAGAIN) refusals = aio->requests[request].stalls;
         }
         if (n >= least && !io_uring_sq_ready(&u->ring)) break;
         if (refusals) back_off(u, refusals);
@@ -198,16 +199,17 @@ static int uring_start(struct drps_aio *aio, struct drps_err *err)
     return drps_err_set(err, -ENOSYS, "no io_uring: built without liburing");
 }
 
-static int uring_submit(struct drps_aio *aio, const uint32_t *slots, size_t n, struct drps_err *err)
+static int uring_submit(struct drps_aio *aio, const uint32_t *requests, size_t n,
+                        struct drps_err *err)
 {
-    (void)aio, (void)slots, (void)n;
+    (void)aio, (void)requests, (void)n;
     return drps_err_set(err, -ENOSYS, "built without liburing");
 }
 
-static int uring_reap(struct drps_aio *aio, size_t least, uint32_t *slots_out, size_t cap,
+static int uring_reap(struct drps_aio *aio, size_t least, uint32_t *requests_out, size_t cap,
                       size_t *n_out, struct drps_err *err)
 {
-    (void)aio, (void)least, (void)slots_out, (void)cap;
+    (void)aio, (void)least, (void)requests_out, (void)cap;
     *n_out = 0;
     return drps_err_set(err, -ENOSYS, "built without liburing");
 }

@@ -39,36 +39,37 @@ struct requests {
 };
 static const struct requests fill_all = {FILE_BYTES / LARGE, DEPTH, 1, 0, LARGE};
 
-/* Places are multiples of its bytes, and no two are alike before all have been. */
-static uint64_t place(const struct requests *r, unsigned i)
+/* Where request i lies: at a multiple of its bytes, and no two lie alike before all have been
+ * there. */
+static uint64_t offset_of(const struct requests *r, unsigned i)
 {
-    const uint64_t places = FILE_BYTES / r->bytes;
+    const uint64_t positions = FILE_BYTES / r->bytes;
     const uint64_t step = r->apart ? 3 * LARGE / r->bytes + 1 : 1;
-    return i * step % places * r->bytes;
+    return i * step % positions * r->bytes;
 }
 
 static int run(struct probe *p, const struct requests *r, uint64_t *ns_out, struct drps_err *err)
 {
     const uint64_t start = p->now();
-    uint32_t vacant[DEEP]; /* buffers, which are the tags of requests */
+    uint32_t free[DEEP]; /* buffers, which are the tags of requests */
     size_t n = r->depth;
     int rc = 0;
     for (uint32_t i = 0; i < r->depth; i++)
-        vacant[i] = i;
+        free[i] = i;
     for (unsigned i = 0; i < r->n && rc == 0; i++) {
         rc = drps_io_stopped(p->io, err);
-        if (rc == 0 && !n) rc = drps_aio_wait(p->aio, 1, vacant, DEEP, &n, err);
+        if (rc == 0 && !n) rc = drps_aio_wait(p->aio, 1, free, DEEP, &n, err);
         if (rc < 0) break;
-        const uint32_t buffer = vacant[--n];
+        const uint32_t buffer = free[--n];
         const struct drps_aio_op op = {.buf = p->mem + (size_t)buffer * r->bytes,
                                        .bytes = r->bytes,
-                                       .offset = place(r, i),
+                                       .offset = offset_of(r, i),
                                        .write = (int)r->write,
                                        .tag = buffer};
         rc = drps_aio_submit(p->aio, &op, 1, err);
     }
     while (rc == 0 && drps_aio_under_way(p->aio))
-        rc = drps_aio_wait(p->aio, 1, vacant, DEEP, &n, err);
+        rc = drps_aio_wait(p->aio, 1, free, DEEP, &n, err);
     *ns_out = p->now() - start;
     return rc;
 }

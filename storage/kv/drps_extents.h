@@ -1,19 +1,21 @@
 /*
- * Where blocks lie in one file, and the runs in which they are moved.
+ * Extents: where blocks lie in one file, and the runs in which they are moved. Pure bookkeeping;
+ * the engine `file` does the I/O, and index/forecast counts the requests that it would make.
  *
- * What moves is sectors, the unit that the file system takes past the page cache. A *page* is a
- * block padded to whole sectors, or a sector that blocks of less than a quarter of it share, so
- * that narrow rows stay narrow. To write a shared page it is read first, unless all that is stored
- * there is written together.
+ * The file is moved in sectors, the unit that the file system takes past the page cache. A *page*
+ * is a block padded to whole sectors, or a sector that blocks of less than a quarter of it share,
+ * so that narrow rows stay narrow. To write a shared page it is read first, unless all that is
+ * stored there is written together.
  *
- * Pages begin in placed order, and the file is half as long again: what is written together, from
- * anywhere, goes to one piece of free sectors, and leaves its old sectors free (copy on write). So
- * a step's victims take few requests, and what left together lies together when it comes back. A
- * page stays where it is when that takes no more requests, or when it must be read first: moving
- * is never necessary.
+ * Pages begin in placed order, and the file is half as long again: pages that are written together,
+ * from anywhere, go to one piece of free sectors, and leave their old sectors free (copy on write).
+ * So the blocks that a step evicts take few requests, and blocks that left together lie together
+ * when they come back. A page stays where it is when that takes no more requests, or when it must
+ * be read first: moving is never necessary.
  *
- * A run is what one request moves: pages one after the other, and for reading those between pages
- * that are wanted, where moving them costs less than another request (gap_bytes).
+ * A run is what one request moves: pages one after the other. A run that is read may also have
+ * pages between those that are wanted, where moving them costs less than another request
+ * (gap_bytes).
  */
 #ifndef DRPS_STORAGE_KV_EXTENTS_H
 #define DRPS_STORAGE_KV_EXTENTS_H
@@ -33,15 +35,16 @@ struct drps_extents {
     uint32_t cursor;      /* sector behind the last piece taken */
     uint32_t pages;       /* at most as many as blocks */
     uint32_t *page_first; /* own: [pages + 1] first block of each; NULL: page p has block p alone */
-    uint32_t *page_at;    /* own: [pages] its first sector */
-    struct drps_free_sectors vacancy; /* own: sectors of the file that belong to no page */
+    uint32_t *page_at;    /* own: [pages] first sector of each */
+    struct drps_free_sectors free; /* own: sectors of the file that belong to no page */
 };
 
+/* What one request moves. */
 struct drps_run {
-    size_t key, keys; /* which of the blocks asked for, in the order in which they were given */
-    uint64_t offset;  /* in the file */
+    size_t key, keys; /* the first of the blocks asked for that it has, and how many */
+    uint64_t offset;  /* bytes from the file's start */
     uint32_t bytes;
-    int shared; /* of a run to write: it must be read before */
+    int shared; /* 1: a run to write has other stored blocks, too, and must be read before */
 };
 
 /* What drps_extents_init() will make. */
@@ -53,8 +56,8 @@ struct drps_extents_size {
 void drps_extents_measure(const uint32_t *block_first, size_t blocks, size_t row_bytes,
                           uint32_t sector, struct drps_extents_size *out);
 
-/* 0, -ENOMEM, or -EOVERFLOW: the file would have too many sectors. `p` may be destroyed whatever
- * the result. */
+/* Lay out all blocks in placed order. sector: bytes. 0, -ENOMEM, or -EOVERFLOW when the file would
+ * have too many sectors. `p` may be destroyed whatever the result. */
 int drps_extents_init(struct drps_extents *p, const uint32_t *block_first, size_t blocks,
                       size_t row_bytes, uint32_t sector);
 void drps_extents_destroy(struct drps_extents *p);
@@ -67,7 +70,7 @@ static inline uint32_t drps_extents_first(const struct drps_extents *p, uint32_t
     return p->page_first ? p->page_first[page] : page;
 }
 
-/* Where a page is now. */
+/* Bytes from the file's start to where a page is now. */
 static inline uint64_t drps_extents_offset(const struct drps_extents *p, uint32_t page)
 {
     return (uint64_t)p->page_at[page] * p->sector;
@@ -80,7 +83,7 @@ static inline uint64_t drps_extents_between(const struct drps_extents *p, uint32
 }
 
 /* Sectors of a page. */
-static inline uint32_t drps_extents_extent(const struct drps_extents *p, uint32_t page)
+static inline uint32_t drps_extents_sectors(const struct drps_extents *p, uint32_t page)
 {
     const uint64_t bytes =
         drps_extents_between(p, drps_extents_first(p, page), drps_extents_first(p, page + 1));
@@ -88,20 +91,21 @@ static inline uint32_t drps_extents_extent(const struct drps_extents *p, uint32_
 }
 
 /*
- * Blocks `keys` [n], increasing, in the order in which they lie, to be read so: in the lower half
- * of order_out[i] the index of a key, in the upper half its page's first sector.
+ * Sort blocks `keys` [n], increasing, by where they lie, to be read so: order_out[i] gets the index
+ * of a key in its lower half, and its page's first sector in its upper half.
  */
 void drps_extents_sort(const struct drps_extents *p, const uint32_t *keys, size_t n,
                        uint64_t *order_out);
 
-/* The run to read that begins with order[from], from < n. gap_bytes: of what lies between pages
- * that are wanted, for each gap; 0: none. run_out->key and keys count in `order`. */
+/* The run to read that begins with order[from], from < n. gap_bytes: the most that may lie between
+ * two pages that are wanted. run_out->key and keys count in `order`. */
 void drps_extents_read_run(const struct drps_extents *p, const uint32_t *keys,
                            const uint64_t *order, size_t n, size_t from, uint64_t gap_bytes,
                            struct drps_run *run_out);
 
-/* The run to write that begins with keys[from], from < n: blocks [n], increasing. Its pages are
- * where the run says from now on. `stored`: bitmap of the blocks that the file has. */
+/* The run to write that begins with keys[from], from < n, of blocks keys [n], increasing. From now
+ * on its pages are where the run says. `stored`: bit b % 64 of word b / 64 is set when the file has
+ * block b. run_out->key and keys count in `keys`. */
 void drps_extents_write_run(struct drps_extents *p, const uint32_t *keys, size_t n, size_t from,
                             const uint64_t *stored, struct drps_run *run_out);
 

@@ -2,8 +2,14 @@
  * Key-value engines under the block store: one value a block, keys are block numbers.
  *
  * Keys are stored big-endian, so that the engine's order is the number's. Values are opaque bytes.
- * Each engine is one table of functions in storage/kv/; nothing outside that folder includes an
- * engine's header.
+ * Each engine is one table of functions in this folder; nothing outside it includes a library's
+ * header:
+ *
+ *     rocksdb.c, leveldb.c  databases, for training and for models that are served; mapped.c keeps
+ *                           the kernel from reading too far ahead in LevelDB's files
+ *     blockfile*.c          the engine `file`, for training alone: asynchronous runs of one file,
+ *                           with extents.c and free_sectors.c to know where blocks lie
+ *     kv.c, kv_shared.c     the list of engines, and what they share
  */
 #ifndef DRPS_STORAGE_KV_KV_H
 #define DRPS_STORAGE_KV_KV_H
@@ -18,6 +24,7 @@
 
 struct drps_kv; /* opaque: each engine begins its own struct with `const struct drps_kv_ops *ops` */
 
+/* How to open a database. Zero is the default of every member. */
 struct drps_kv_options {
     uint64_t memory_bytes; /* what the engine may use for its own buffers and caches; 0: 32 MiB; a
                               bound to aim at */
@@ -42,6 +49,7 @@ struct drps_kv_stats {
     struct drps_kv_device device;
 };
 
+/* Receives one value, borrowed until it returns. Non-zero ends the scan. */
 typedef int (*drps_kv_visit)(void *ctx, uint32_t key, const void *value, size_t bytes,
                              struct drps_err *err);
 
@@ -82,10 +90,10 @@ struct drps_kv_ops {
     int (*sync)(struct drps_kv *kv, struct drps_err *err);
 
     void (*stats)(const struct drps_kv *kv, struct drps_kv_stats *out); /* any thread */
-    void (*close)(struct drps_kv *kv);                                  /* NULL-safe */
+    void (*close)(struct drps_kv *kv); /* NULL-safe; no call under way */
 
-    /* The pool above it is to have room for the blocks of so many of the largest steps, at least,
-     * or else reads take nearly all of the time; 0: 1. */
+    /* The block pool above it is to have room for the blocks of so many of the largest steps, at
+     * least, or else reads take nearly all of the time; 0: 1. */
     unsigned pool_steps;
     /* Disk that a database of so many bytes of values takes at most while options.bulk writes it.
      * NULL: training_only. */

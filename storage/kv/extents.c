@@ -1,3 +1,5 @@
+/* Pages are cut from blocks here, sorted for reading, and moved for writing; drps_extents.h has the
+ * idea. */
 #include "storage/kv/drps_extents.h"
 
 #include <errno.h>
@@ -13,7 +15,7 @@ enum {
 
 /* ---- Pages ---- */
 
-/* Pages are made one after the other, to be counted or to be noted. */
+/* Makes pages one after the other: once to count them, once to note them. */
 struct maker {
     const uint32_t *block_first;
     size_t blocks, row_bytes;
@@ -71,7 +73,7 @@ static int make_tables(struct drps_extents *p, uint32_t sectors)
         if (!p->page_first) return -ENOMEM;
         p->page_first[p->pages] = (uint32_t)p->blocks;
     }
-    return p->page_at ? drps_free_sectors_init(&p->vacancy, sectors) : -ENOMEM;
+    return p->page_at ? drps_free_sectors_init(&p->free, sectors) : -ENOMEM;
 }
 
 int drps_extents_init(struct drps_extents *p, const uint32_t *block_first, size_t blocks,
@@ -85,7 +87,7 @@ int drps_extents_init(struct drps_extents *p, const uint32_t *block_first, size_
     if (with_spare(m.at) > UINT32_MAX) return -EOVERFLOW;
     p->cursor = (uint32_t)m.at;
     if (make_tables(p, (uint32_t)with_spare(m.at)) < 0) return -ENOMEM;
-    drps_free_sectors_mark(&p->vacancy, 0, p->cursor, 1);
+    drps_free_sectors_mark(&p->free, 0, p->cursor, 1);
     m.next = 0;
     m.at = 0;
     for (uint32_t page = 0; page < p->pages; page++) {
@@ -100,7 +102,7 @@ void drps_extents_destroy(struct drps_extents *p)
 {
     free(p->page_first);
     free(p->page_at);
-    drps_free_sectors_destroy(&p->vacancy);
+    drps_free_sectors_destroy(&p->free);
     memset(p, 0, sizeof(*p));
 }
 
@@ -120,7 +122,7 @@ uint32_t drps_extents_page(const struct drps_extents *p, uint32_t block)
 
 /* ---- Reading ---- */
 
-static int by_place(const void *a, const void *b)
+static int by_offset(const void *a, const void *b)
 {
     uint64_t x, y;
     memcpy(&x, a, sizeof(x));
@@ -133,7 +135,7 @@ void drps_extents_sort(const struct drps_extents *p, const uint32_t *keys, size_
 {
     for (size_t i = 0; i < n; i++)
         order_out[i] = (uint64_t)p->page_at[drps_extents_page(p, keys[i])] << 32 | i;
-    if (n) qsort(order_out, n, sizeof(*order_out), by_place);
+    if (n) qsort(order_out, n, sizeof(*order_out), by_offset);
 }
 
 void drps_extents_read_run(const struct drps_extents *p, const uint32_t *keys,
@@ -147,7 +149,7 @@ void drps_extents_read_run(const struct drps_extents *p, const uint32_t *keys,
         const uint64_t at = order[i] >> 32;
         if (i > from && at == last) continue;
         const uint32_t page = drps_extents_page(p, keys[order[i] & UINT32_MAX]);
-        const uint64_t new_end = at + drps_extents_extent(p, page);
+        const uint64_t new_end = at + drps_extents_sectors(p, page);
         if (i > from &&
             ((at - end) * p->sector > gap_bytes || (new_end - first) * p->sector > DRPS_RUN_BYTES))
             break;
@@ -164,8 +166,7 @@ void drps_extents_read_run(const struct drps_extents *p, const uint32_t *keys,
 
 /* ---- Writing ---- */
 
-/* The page of keys[from], and how many of the keys are in it; whether it has other stored blocks.
- */
+/* The page of keys[from]: which of the keys are in it, and whether it has other stored blocks. */
 struct wanted {
     uint32_t page, sectors;
     size_t end; /* key of the next page */
@@ -176,7 +177,7 @@ static struct wanted wanted_page(const struct drps_extents *p, const uint32_t *k
                                  size_t from, const uint64_t *stored)
 {
     struct wanted w = {.page = drps_extents_page(p, keys[from]), .end = from + 1};
-    w.sectors = drps_extents_extent(p, w.page);
+    w.sectors = drps_extents_sectors(p, w.page);
     if (!p->page_first) return w;
     w.end = from;
     for (uint32_t b = p->page_first[w.page]; b < p->page_first[w.page + 1]; b++) {
@@ -188,14 +189,14 @@ static struct wanted wanted_page(const struct drps_extents *p, const uint32_t *k
     return w;
 }
 
-/* Pages that a run would have at one of two places. */
-struct reach {
+/* Pages that a run would have where they are, or where they would move to. */
+struct piece {
     uint32_t sectors;
     size_t end; /* key behind them */
     int open;   /* more may fit */
 };
 
-static void extend(struct reach *r, const struct wanted *w, int fits)
+static void extend(struct piece *r, const struct wanted *w, int fits)
 {
     r->open = r->open && fits;
     if (!r->open) return;
@@ -211,12 +212,12 @@ static void move_pages(struct drps_extents *p, const uint32_t *keys, size_t from
     for (size_t i = from; i < end; i++) {
         if (drps_extents_page(p, keys[i]) == page) continue;
         page = drps_extents_page(p, keys[i]);
-        const uint32_t n = drps_extents_extent(p, page);
-        drps_free_sectors_mark(&p->vacancy, p->page_at[page], n, 0);
+        const uint32_t n = drps_extents_sectors(p, page);
+        drps_free_sectors_mark(&p->free, p->page_at[page], n, 0);
         p->page_at[page] = p->cursor;
         p->cursor += n;
     }
-    drps_free_sectors_mark(&p->vacancy, to, p->cursor - to, 1);
+    drps_free_sectors_mark(&p->free, to, p->cursor - to, 1);
 }
 
 void drps_extents_write_run(struct drps_extents *p, const uint32_t *keys, size_t n, size_t from,
@@ -228,11 +229,11 @@ void drps_extents_write_run(struct drps_extents *p, const uint32_t *keys, size_t
     uint32_t free_at = 0, room = 0;
     if (!shared && n - from > 1) {
         const uint64_t all = (uint64_t)(n - from) * w.sectors;
-        room = drps_free_sectors_find(&p->vacancy, p->cursor, all < most ? (uint32_t)all : most,
+        room = drps_free_sectors_find(&p->free, p->cursor, all < most ? (uint32_t)all : most,
                                       &free_at);
     }
-    struct reach stay = {.sectors = w.sectors, .end = w.end, .open = 1};
-    struct reach go = {.end = from, .open = 1};
+    struct piece stay = {.sectors = w.sectors, .end = w.end, .open = 1};
+    struct piece go = {.end = from, .open = 1};
     extend(&go, &w, w.sectors <= room);
     while ((stay.open || go.open) && w.end < n) {
         w = wanted_page(p, keys, n, w.end, stored);
@@ -243,7 +244,7 @@ void drps_extents_write_run(struct drps_extents *p, const uint32_t *keys, size_t
         extend(&go, &w, same && go.sectors + w.sectors <= room);
     }
     const int moves = go.sectors > stay.sectors;
-    const struct reach *r = moves ? &go : &stay;
+    const struct piece *r = moves ? &go : &stay;
     if (moves) move_pages(p, keys, from, go.end, free_at);
     *run_out = (struct drps_run){
         .key = from,

@@ -1,3 +1,4 @@
+/* A bit a sector and a tree above; free_sectors.h has the idea. It needs memory alone. */
 #include "storage/kv/free_sectors.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@ static uint64_t leaves_for(uint64_t words)
 uint64_t drps_free_sectors_bytes(uint64_t sectors)
 {
     const uint64_t words = words_of(sectors);
-    return words * sizeof(uint64_t) + leaves_for(words) * sizeof(struct drps_vacant);
+    return words * sizeof(uint64_t) + leaves_for(words) * sizeof(struct drps_free_piece);
 }
 
 /* ---- The tree ---- */
@@ -32,9 +33,9 @@ static uint32_t ones_below(uint64_t bits) /* in a row, from bit 0 on */
     return ~bits ? (uint32_t)__builtin_ctzll(~bits) : WORD;
 }
 
-static struct drps_vacant of_word(const struct drps_free_sectors *v, uint32_t word)
+static struct drps_free_piece of_word(const struct drps_free_sectors *v, uint32_t word)
 {
-    struct drps_vacant s = {0};
+    struct drps_free_piece s = {0};
     if (word >= v->words || !~v->used[word]) return s;
     uint64_t free = ~v->used[word];
     s.front = ones_below(free);
@@ -44,7 +45,7 @@ static struct drps_vacant of_word(const struct drps_free_sectors *v, uint32_t wo
     return s;
 }
 
-static struct drps_vacant of_node(const struct drps_free_sectors *v, uint32_t i)
+static struct drps_free_piece of_node(const struct drps_free_sectors *v, uint32_t i)
 {
     return i < v->leaves ? v->node[i] : of_word(v, i - v->leaves);
 }
@@ -52,17 +53,17 @@ static struct drps_vacant of_node(const struct drps_free_sectors *v, uint32_t i)
 /* Node i, whose two children have `half` sectors each. Returns whether it has changed. */
 static int join(struct drps_free_sectors *v, uint32_t i, uint64_t half)
 {
-    const struct drps_vacant a = of_node(v, 2 * i), b = of_node(v, 2 * i + 1), old = v->node[i];
-    struct drps_vacant s = {.front = a.front == half ? a.front + b.front : a.front,
-                            .back = b.back == half ? b.back + a.back : b.back,
-                            .longest = a.back + b.front};
+    const struct drps_free_piece a = of_node(v, 2 * i), b = of_node(v, 2 * i + 1), old = v->node[i];
+    struct drps_free_piece s = {.front = a.front == half ? a.front + b.front : a.front,
+                                .back = b.back == half ? b.back + a.back : b.back,
+                                .longest = a.back + b.front};
     if (s.longest < a.longest) s.longest = a.longest;
     if (s.longest < b.longest) s.longest = b.longest;
     v->node[i] = s;
     return s.front != old.front || s.back != old.back || s.longest != old.longest;
 }
 
-/* Whatever is above words [first, last], as far up as anything changes. */
+/* Join the nodes above words [first, last], as far up as anything changes. */
 static void join_above(struct drps_free_sectors *v, uint32_t first, uint32_t last)
 {
     uint64_t half = WORD;
@@ -156,7 +157,7 @@ static int walk_node(struct walk *w, uint32_t i, uint64_t first, uint64_t n)
 {
     if (first + n <= w->from) return 0;
     if (n == WORD) return walk_word(w, first);
-    const struct drps_vacant s = of_node(w->v, i);
+    const struct drps_free_piece s = of_node(w->v, i);
     if (first >= w->from && s.longest < w->want) { /* at most its front is of use */
         w->end = first;
         if (take(w, s.front)) return 1;

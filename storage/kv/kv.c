@@ -1,4 +1,4 @@
-/* The list of engines. */
+/* The list of engines that this build has, and the names of the files that they make. */
 #include "storage/kv/kv_internal.h"
 
 #include <string.h>

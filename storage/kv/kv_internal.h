@@ -1,5 +1,5 @@
-/* What the engine files share: the texts of their libraries turned into codes, and the list of
- * engines. */
+/* What the engines share: their tables, error texts of their libraries turned into codes, and
+ * counters. Private to storage/kv/. */
 #ifndef DRPS_KV_INTERNAL_H
 #define DRPS_KV_INTERNAL_H
 
@@ -27,11 +27,11 @@ int drps_kv_foreign_error(const char *engine, const char *path, const char *doin
                           struct drps_err *err);
 
 /* memory_need() of a database: under 24 MiB RocksDB fails to stay within what it is given, beyond
- * 192 MiB a pool above it makes better use of memory. */
+ * 192 MiB the block pool above it makes better use of memory. */
 void drps_kv_database_memory(const struct drps_kv_options *options, uint64_t *least_out,
                              uint64_t *most_out);
 
-/* DRPS_E_NOT_FOUND for a key; DRPS_E_CORRUPT for a value of the wrong size. */
+/* Return DRPS_E_NOT_FOUND for a key, DRPS_E_CORRUPT for a value of the wrong size, with a text. */
 int drps_kv_missing(const char *path, uint32_t key, struct drps_err *err);
 int drps_kv_wrong_size(const char *path, uint32_t key, size_t found, size_t expected,
                        struct drps_err *err);

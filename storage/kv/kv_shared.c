@@ -1,4 +1,4 @@
-/* What the engines share: errors of their libraries, texts, counters. */
+/* What the engines share: error texts of their libraries turned into codes, and counters. */
 #include <errno.h>
 #include <string.h>
 

@@ -61,7 +61,7 @@ static void make_options(struct leveldb_kv *kv, const struct drps_kv_options *in
     leveldb_options_t *o = leveldb_options_create();
     kv->options = o;
     kv->cache = leveldb_cache_create_lru(
-        memory / 8); /* of blocks: the pool above has the ones worth keeping */
+        memory / 8); /* of blocks: the block pool above has the ones worth keeping */
     kv->filter = leveldb_filterpolicy_create_bloom(10);
     leveldb_options_set_create_if_missing(o, in->create != 0);
     leveldb_options_set_error_if_exists(o, in->create != 0);

@@ -1,3 +1,4 @@
+/* Advice for the mappings below a folder, from /proc/self/maps; mapped.h has the idea. */
 #include "storage/kv/mapped.h"
 
 #include <errno.h>
@@ -8,7 +9,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-/* A look costs about as much as one read from disk. */
+/* Looking through the mappings costs about as much as one read from disk. */
 enum { CALLS_BETWEEN_LOOKS = 256 };
 
 int drps_mapped_init(struct drps_mapped *m, const char *folder)

@@ -18,11 +18,12 @@
 struct drps_mapped {
     pthread_mutex_t lock;
     char *folder;            /* own: absolute, with a final slash; NULL: not in use */
-    unsigned calls_left;     /* until the next look that needs no reason */
+    unsigned calls_left;     /* until the mappings are looked through although nothing changed */
     struct timespec changed; /* the folder's time of change at the last look */
-    int alive;               /* the lock exists */
+    int alive;               /* 1: the lock exists */
 };
 
+/* The folder need not exist yet. 0 or -errno; drps_mapped_destroy() is yours in both cases. */
 int drps_mapped_init(struct drps_mapped *m, const char *folder);
 void drps_mapped_destroy(struct drps_mapped *m);
 

@@ -1,10 +1,10 @@
 /*
  * RocksDB under the block store.
  *
- * The pool above it already keeps the blocks that will be needed soonest, so RocksDB is a cold
- * store here: it caches indexes and filters but gains nothing from caching values, and the kernel's
- * page cache gains nothing at all (direct I/O). There is no write-ahead log: what is not synced may
- * be lost, which a training store can afford.
+ * The block pool above it already keeps the blocks that will be needed soonest, so RocksDB is a
+ * cold store here: it caches indexes and filters but gains nothing from caching values, and the
+ * kernel's page cache gains nothing at all (direct I/O). There is no write-ahead log: what is not
+ * synced may be lost, which a training store can afford.
  */
 #include "storage/kv/kv_internal.h"
 

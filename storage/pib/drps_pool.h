@@ -1,15 +1,16 @@
 /*
- * The block pool: memory for blocks of any size, who is in it, and who must leave.
+ * The block pool: memory for blocks of any size, which blocks are in it, and which must leave.
  *
  * Memory is cut into units of some rows, a power of two, so that nothing is lost between blocks: a
- * block takes as many units as it needs, anywhere, linked in a list. A *frame* is the record of one
- * block in the pool. Both run out: a block comes in when there is a frame and units enough.
+ * block takes as many units as it needs, anywhere, linked in a list. An *entry* is the record of
+ * one block in the pool. Both run out: a block comes in when there is an entry and units enough.
  *
- * Belongs to the prefetch thread (prefetch.c). Others touch a block's rows only while that thread
- * has handed them out: I/O threads between drps_fetch_run()'s begin and end, the engine between
- * step_open and step_close.
+ * The pool belongs to the prefetch thread (prefetch.c). Others touch a block's rows only while that
+ * thread has handed them out: I/O threads between drps_fetch_run()'s begin and end, the engine
+ * between step_open and step_close.
  *
- * Without rows (config.bookkeeping) it is a simulation of itself: index/forecast/simulation.c.
+ * Without rows (config.bookkeeping) the pool is a simulation of itself:
+ * index/forecast/simulation.c.
  */
 #ifndef DRPS_STORAGE_PIB_POOL_H
 #define DRPS_STORAGE_PIB_POOL_H
@@ -22,12 +23,12 @@
 
 #define DRPS_POOL_NONE UINT32_MAX
 
-struct drps_frame {
-    uint64_t next_use; /* of the block in it, as the last step that pinned it knows */
-    uint32_t block;    /* NONE: empty */
-    uint32_t unit;     /* its first */
-    uint16_t pins;     /* steps that hold it: prefetched, not yet released */
-    uint16_t dirty;    /* its bytes are newer than the engine's */
+struct drps_pool_entry {
+    uint64_t next_use; /* step that needs the block next, as the last step that pinned it knows */
+    uint32_t block;    /* DRPS_POOL_NONE: the entry is empty */
+    uint32_t unit;     /* the block's first unit */
+    uint16_t pins;     /* steps that hold the block: prefetched, not yet released */
+    uint16_t dirty;    /* 1: the block's bytes are newer than the engine's */
 };
 
 struct drps_pool_config {
@@ -44,18 +45,18 @@ struct drps_pool {
     size_t blocks;
     size_t row_bytes;
     unsigned unit_shift; /* a unit has 1 << unit_shift rows */
-    uint32_t units, frames;
-    uint32_t pinned, pinned_units; /* frames with pins, and their units */
+    uint32_t units, entries;
+    uint32_t pinned, pinned_units; /* entries with pins, and their units */
     char *rows;                    /* own: [units << unit_shift][row_bytes]; NULL: bookkeeping */
     size_t rows_bytes;
-    uint32_t *frame_of;       /* own: [blocks], NONE: not in the pool */
-    uint64_t *stored;         /* own: one bit a block: the engine has a value of it */
-    struct drps_frame *frame; /* own: [frames] */
-    uint32_t *spare;          /* own: empty frames, a stack */
+    uint32_t *entry_of;            /* own: [blocks] DRPS_POOL_NONE: not in the pool */
+    uint64_t *stored;              /* own: one bit a block: the engine has a value of it */
+    struct drps_pool_entry *entry; /* own: [entries] */
+    uint32_t *spare;               /* own: empty entries, a stack */
     uint32_t n_spare;
-    uint32_t *next_unit; /* own: [units] of the same block, or of the free ones */
+    uint32_t *next_unit; /* own: [units] the next unit of the same block, or of the free ones */
     uint32_t free_unit, n_free_units;
-    struct drps_evict evict; /* frames with a block and no pins */
+    struct drps_evict evict; /* entries with a block and no pins */
 };
 
 /* 0 or -ENOMEM; `pool` may be destroyed in either case. */
@@ -65,29 +66,37 @@ void drps_pool_destroy(struct drps_pool *pool);
 /* Rows of the largest block. */
 size_t drps_pool_max_rows(const uint32_t *block_first, size_t blocks);
 
-/* The unit of the pool for these blocks: see storage/drps_store.h. */
+/* The shape of a pool that takes `bytes` at most, for rows and what is kept for units and entries.
+ * block_first [blocks + 1], blocks > 0. */
+void drps_pool_shape(const uint32_t *block_first, size_t blocks, size_t row_bytes,
+                     const struct drps_step_size *step, uint64_t bytes,
+                     struct drps_pool_shape *out);
+
+/* The unit of such a pool. */
 uint32_t drps_pool_unit_rows_for(const uint32_t *block_first, size_t blocks, size_t row_bytes);
 
-/* Memory beside frames and units: for each block. */
+/* Memory for tables by block, beside entries and units. */
 uint64_t drps_pool_block_overhead(uint64_t blocks);
 
-/* Pin a block that is in the pool and learn its next use. Returns its frame, or NONE when it is not
- * there. */
+/* Pin a block that is in the pool and learn its next use. Returns its entry, or DRPS_POOL_NONE
+ * when it is not there. */
 uint32_t drps_pool_pin(struct drps_pool *pool, uint32_t block, uint64_t next_use);
 
-/* Give one pin back; `now`: no step before it will be prefetched again. 0 or -ENOMEM. */
-int drps_pool_unpin(struct drps_pool *pool, uint32_t frame, int changed, uint64_t now);
+/* Give one pin back. `now` is a step before which none will be prefetched again. 0 or -ENOMEM. */
+int drps_pool_unpin(struct drps_pool *pool, uint32_t entry, int changed, uint64_t now);
 
 /*
- * In step `now`: give up blocks until `blocks` more of `units` units together fit; pinned ones, the
- * caller has made sure, leave room enough. Returns how many were given up: their frames are the
- * last ones on the stack of spare frames, and hold their blocks, for the caller to write the dirty
- * ones, until the next drps_pool_admit().
+ * Evict blocks in step `now` until `blocks` more of `units` units together fit. The caller has made
+ * sure that pinned blocks leave room enough. Returns how many blocks were evicted: their entries
+ * are the last ones on the stack of spare entries, and hold their blocks until the next
+ * drps_pool_admit(), so that the caller can write the dirty ones.
  */
 size_t drps_pool_evict(struct drps_pool *pool, size_t blocks, size_t units, uint64_t now);
 
-/* A pinned frame for a block that is not in the pool, for which there is room. */
+/* A pinned entry, and units, for a block that is not in the pool, for which there is room. */
 uint32_t drps_pool_admit(struct drps_pool *pool, uint32_t block, uint64_t next_use);
+
+/* ---- What is known of a block or a unit ---- */
 
 static inline size_t drps_pool_block_rows(const struct drps_pool *pool, uint32_t block)
 {
@@ -117,14 +126,16 @@ static inline char *drps_pool_unit_rows(const struct drps_pool *pool, uint32_t u
     return pool->rows + ((size_t)unit << pool->unit_shift) * pool->row_bytes;
 }
 
-/* All but the last unit of a block are full: the rows of one, with `left` of the block to go. */
+/* Rows of a unit when `left` rows of the block are still to come: all but the last unit are full.
+ */
 static inline size_t drps_pool_rows_of_unit(const struct drps_pool *pool, size_t left)
 {
     const size_t most = (size_t)1 << pool->unit_shift;
     return left < most ? left : most;
 }
 
-/* A block's rows between its units, `unit` being the first, and one piece of memory. */
+/* Copy a block's rows from or to its units, of which `unit` is the first, to or from one piece of
+ * memory. */
 void drps_pool_copy_out(const struct drps_pool *pool, uint32_t block, uint32_t unit, void *rows);
 void drps_pool_copy_in(const struct drps_pool *pool, uint32_t block, uint32_t unit,
                        const void *rows);

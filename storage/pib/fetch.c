@@ -1,3 +1,5 @@
+/* I/O threads take chunks of a list of blocks, and call the engine for as many blocks of a kind as
+ * their room takes; fetch.h has the idea. */
 #include "storage/pib/fetch.h"
 
 #include <errno.h>
@@ -19,7 +21,7 @@ enum {
 };
 
 /* The arguments of one get_many or put_many. Blocks of a single unit are read and written where
- * they are, others by way of `bytes`. */
+ * they are, others through `bytes`. */
 struct drps_fetch_room {
     uint32_t *keys; /* own, as are the others: [items] */
     uint32_t *units;
@@ -34,7 +36,7 @@ struct drps_fetch_room {
 struct limits {
     int threads;
     size_t items;    /* of a chunk, at most */
-    size_t capacity; /* bytes by way of a room */
+    size_t capacity; /* bytes that go through a room */
 };
 
 static struct limits limits_for(const struct drps_store_config *config, size_t max_bytes)
@@ -76,7 +78,7 @@ static void room_free(struct drps_fetch_room *r)
     free(r->bytes);
 }
 
-/* 0: no room for one more. */
+/* Add an item. Returns 0 when there is no room for one more. */
 static int room_add(struct drps_fetch_room *r, const struct drps_pool *pool,
                     const struct drps_fetch_item *item)
 {
@@ -143,7 +145,7 @@ static void create_rows(const struct drps_fetch *f, const struct drps_fetch_item
     }
 }
 
-/* From `from` on, as many items of one kind as the room takes, in one call. */
+/* Do as many items of one kind, from `from` on, as the room takes, in one call of the engine. */
 static int do_some(struct drps_fetch *f, struct drps_fetch_room *r,
                    const struct drps_fetch_item *items, size_t n, enum drps_fetch_what what,
                    size_t *from, struct drps_iostat *io, struct drps_err *err)

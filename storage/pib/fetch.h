@@ -1,6 +1,6 @@
 /*
- * The I/O threads of the block store: they share out a list of blocks to write, to read or to
- * create. One thread serves an engine that sorts out requests itself.
+ * The I/O threads of the block store, which share a list of blocks to write, to read or to create.
+ * One thread serves an engine that sorts out requests itself. Private to storage/pib/.
  */
 #ifndef DRPS_STORAGE_PIB_FETCH_H
 #define DRPS_STORAGE_PIB_FETCH_H
@@ -18,7 +18,7 @@ enum drps_fetch_what { DRPS_FETCH_WRITE, DRPS_FETCH_READ, DRPS_FETCH_CREATE };
 /* Work for one block, between its units and the engine. */
 struct drps_fetch_item {
     uint32_t block;
-    uint32_t unit; /* its first */
+    uint32_t unit; /* the block's first */
     enum drps_fetch_what what;
 };
 
@@ -67,7 +67,7 @@ void drps_fetch_cancel(struct drps_fetch *f);
 
 void drps_fetch_stats(struct drps_fetch *f, struct drps_iostat *out); /* any thread */
 
-/* Ends the threads; no run may be under way. */
+/* End the threads; no run may be under way. */
 void drps_fetch_stop(struct drps_fetch *f);
 
 #endif

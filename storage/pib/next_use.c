@@ -1,3 +1,4 @@
+/* Buckets in a ring and bitmaps above them; next_use.h has the idea. */
 #include "storage/pib/next_use.h"
 
 #include <errno.h>
@@ -38,12 +39,12 @@ void drps_nextuse_destroy(struct drps_nextuse *q)
     memset(q, 0, sizeof(*q));
 }
 
-uint64_t drps_nextuse_bytes(uint64_t frames, uint64_t span)
+uint64_t drps_nextuse_bytes(uint64_t entries, uint64_t span)
 {
     uint64_t buckets = FIRST_BUCKETS;
     while (buckets < span)
         buckets *= 2;
-    return frames * (sizeof(struct drps_nextuse_link) + sizeof(uint64_t)) +
+    return entries * (sizeof(struct drps_nextuse_link) + sizeof(uint64_t)) +
            buckets * sizeof(uint32_t) + buckets / 7;
 }
 
@@ -52,19 +53,20 @@ static uint32_t *head_of(struct drps_nextuse *q, uint64_t key)
     return key == UINT64_MAX ? &q->never : &q->head[key & (q->buckets - 1)];
 }
 
-static void push(struct drps_nextuse *q, uint32_t frame, uint64_t key)
+static void push(struct drps_nextuse *q, uint32_t entry, uint64_t key)
 {
     uint32_t *head = head_of(q, key);
-    q->key[frame] = key;
-    q->link[frame] = (struct drps_nextuse_link){.prev = NONE, .next = *head};
+    q->key[entry] = key;
+    q->link[entry] = (struct drps_nextuse_link){.prev = NONE, .next = *head};
     if (*head != NONE)
-        q->link[*head].prev = frame;
+        q->link[*head].prev = entry;
     else if (key != UINT64_MAX)
         drps_bit_tree_add(&q->filled, 1, 0, key & (q->buckets - 1));
-    *head = frame;
+    *head = entry;
 }
 
-/* Every frame of one bucket has the same key, so moving the buckets moves everything. */
+/* Make room for more buckets. Every entry of one bucket has the same key, so moving the buckets
+ * moves everything. */
 static int grow(struct drps_nextuse *q, uint64_t span)
 {
     struct drps_nextuse old = *q;
@@ -87,19 +89,19 @@ static int grow(struct drps_nextuse *q, uint64_t span)
     return 0;
 }
 
-int drps_nextuse_insert(struct drps_nextuse *q, uint32_t frame, uint64_t key, uint64_t floor)
+int drps_nextuse_insert(struct drps_nextuse *q, uint32_t entry, uint64_t key, uint64_t floor)
 {
     q->floor = floor;
     if (key != UINT64_MAX && key - floor >= q->buckets && grow(q, key - floor) < 0) return -ENOMEM;
-    push(q, frame, key);
+    push(q, entry, key);
     q->n++;
     return 0;
 }
 
-void drps_nextuse_remove(struct drps_nextuse *q, uint32_t frame)
+void drps_nextuse_remove(struct drps_nextuse *q, uint32_t entry)
 {
-    uint64_t key = q->key[frame];
-    struct drps_nextuse_link link = q->link[frame];
+    uint64_t key = q->key[entry];
+    struct drps_nextuse_link link = q->link[entry];
     uint32_t *head = head_of(q, key);
     if (link.next != NONE) q->link[link.next].prev = link.prev;
     if (link.prev != NONE)
@@ -119,7 +121,7 @@ uint32_t drps_nextuse_last(const struct drps_nextuse *q)
 
 uint32_t drps_nextuse_pop(struct drps_nextuse *q)
 {
-    const uint32_t frame = drps_nextuse_last(q);
-    if (frame != NONE) drps_nextuse_remove(q, frame);
-    return frame;
+    const uint32_t entry = drps_nextuse_last(q);
+    if (entry != NONE) drps_nextuse_remove(q, entry);
+    return entry;
 }

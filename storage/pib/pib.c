@@ -1,7 +1,6 @@
 /*
- * The block store: rows in blocks (PIBs), one value a block in a key-value engine, and a pool of
- * frames that knows which step needs each block next. This file is what the engine's thread sees;
- * prefetch.c does the work.
+ * The block store as the engine's thread sees it: opening it, and running steps. The prefetch
+ * thread (prefetch.c) brings the blocks; pib_internal.h has the idea.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +27,7 @@ static void pib_close(struct drps_store *base)
     drps_pool_destroy(&st->pool);
     for (size_t i = 0; i < DRPS_PIB_DEPTH; i++) {
         free(st->ring[i].blocks);
-        free(st->ring[i].frames);
+        free(st->ring[i].entries);
     }
     free(st->index);
     free(st->items);
@@ -121,7 +120,7 @@ static int await_ready(struct drps_pib *st, uint64_t step, struct drps_err *err)
     return rc;
 }
 
-/* Slots of the rows ids[0 .. n) of one block, increasing, that begins with row `first`. */
+/* The frames of the rows ids[0 .. n), increasing, of one block that begins with row `first`. */
 static void place_block(struct drps_pib *st, const uint32_t *ids, size_t n, uint32_t first,
                         uint32_t unit, uint32_t *slots_out)
 {
@@ -135,7 +134,8 @@ static void place_block(struct drps_pib *st, const uint32_t *ids, size_t n, uint
     }
 }
 
-/* Both lists are sorted: one walk gives every row the slot in its block's units. */
+/* The frames of all rows of a step: both lists are sorted, so one walk finds each row in its
+ * block's units. */
 static int place_rows(struct drps_pib *st, uint64_t step, const uint32_t *ids, size_t n,
                       struct drps_err *err)
 {
@@ -153,7 +153,8 @@ static int place_rows(struct drps_pib *st, uint64_t step, const uint32_t *ids, s
                 i = to;
                 goto unlisted;
             }
-        place_block(st, ids + i, to - i, first, st->pool.frame[rec->frames[b]].unit, st->index + i);
+        place_block(st, ids + i, to - i, first, st->pool.entry[rec->entries[b]].unit,
+                    st->index + i);
         i = to;
     }
     if (i == n) return 0;

@@ -1,9 +1,15 @@
 /*
- * The block store's own state: three parties and what passes between them.
+ * The block store: rows in blocks (PIBs), one value a block in a key-value engine (storage/kv), and
+ * a block pool that knows which step needs each block next. Private to storage/pib/.
+ *
+ * Three parties share its state:
  *
  *   engine's thread   opens and closes steps, scans           pib.c, pib_scan.c
  *   prefetch thread   decides what comes and what goes        prefetch.c, pool.c
  *   I/O threads       move bytes while it waits for them      fetch.c
+ *
+ * evict.c and next_use.c choose which block leaves the pool; pool_shape.c and pib_memory.c share
+ * out the memory.
  *
  * Steps pass through a ring of records. The prefetch thread fills a record and publishes it
  * (`ready`), the engine's thread uses it between open and close and gives it back (`closed`: all
@@ -27,10 +33,10 @@
 enum { DRPS_PIB_DEPTH = 8 };
 
 struct drps_pib_step {
-    uint32_t *blocks; /* own [n] increasing */
-    uint32_t *frames; /* own [n] */
+    uint32_t *blocks;  /* own [n] increasing */
+    uint32_t *entries; /* own [n] */
     size_t n;
-    size_t blocks_cap, frames_cap;
+    size_t blocks_cap, entries_cap;
     int changed; /* set by close */
 };
 
@@ -64,7 +70,7 @@ struct drps_pib {
     int alive;            /* lock and conditions exist */
     uint64_t ready, closed;
     int idle;     /* the prefetch thread waits or has ended: pool and engine stand still */
-    int scanning; /* it must stay so */
+    int scanning; /* it must go on to do so */
     int stopping;
     struct drps_err failure; /* the first error of the prefetch or an I/O thread */
     struct drps_store_stats stats;
@@ -73,11 +79,13 @@ struct drps_pib {
 /* 0, or the failure of a thread, copied to err. The lock is held. */
 int drps_pib_failed(const struct drps_pib *st, struct drps_err *err);
 
-/* prefetch.c */
+/* ---- prefetch.c ---- */
+
 int drps_prefetch_start(struct drps_pib *st, struct drps_err *err);
 void drps_prefetch_stop(struct drps_pib *st);
 
-/* pib_memory.c: how config.memory_bytes is split. */
+/* ---- pib_memory.c: how config.memory_bytes is split ---- */
+
 struct drps_pib_split {
     struct drps_kv_options engine; /* memory_bytes: all that it may come to use */
     struct drps_pool_shape pool;
@@ -89,7 +97,9 @@ struct drps_step_size drps_pib_open_size(const struct drps_store_config *config)
 int drps_pib_memory_need(const struct drps_store_config *config, uint64_t *least_out,
                          uint64_t *most_out, struct drps_err *err);
 
-/* pib_scan.c: st->lock is free, and the prefetch thread stands still. */
+/* ---- pib_scan.c ---- */
+
+/* Visit all rows. st->lock is free, and the prefetch thread stands still. */
 int drps_pib_scan_rows(struct drps_pib *st, drps_row_visit visit, void *ctx, struct drps_err *err);
 
 #endif

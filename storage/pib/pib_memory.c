@@ -1,10 +1,11 @@
 /*
  * How the block store splits its memory: the engine first, since it does not bend, then tables and
- * buffers, and what is left becomes the pool.
+ * buffers, and what is left becomes the block pool.
  */
 #include <errno.h>
 
 #include "storage/kv/drps_kv.h"
+#include "storage/pib/drps_pib.h"
 #include "storage/pib/pib_internal.h"
 
 enum {
@@ -22,7 +23,7 @@ static unsigned open_steps(const struct drps_store_config *config)
     return config->open_steps ? config->open_steps : 1;
 }
 
-/* Largest steps whose blocks the pool has room for, at least. */
+/* How many of the largest steps the pool has room for together, at least. */
 static unsigned pool_steps(const struct drps_store_config *config)
 {
     const unsigned open = open_steps(config), wanted = config->kv->pool_steps;
@@ -65,15 +66,16 @@ static int check_config(const struct drps_store_config *config, struct drps_err 
     return 0;
 }
 
-/* Steps that next uses lie apart: the pool's range over those that are read ahead, too. */
+/* Steps that next uses lie apart at most, in the pool and in the steps that are read ahead. */
 static uint64_t queue_span(const struct drps_timeline *timeline)
 {
-    const uint64_t ahead = timeline->reach ? timeline->reach + DRPS_PIB_DEPTH : timeline->steps;
+    const uint64_t ahead =
+        timeline->max_use_distance ? timeline->max_use_distance + DRPS_PIB_DEPTH : timeline->steps;
     return least_of(least_of(ahead, timeline->steps), QUEUE_SPAN_MOST);
 }
 
-/* Tables of the pool, the ring of steps, the lists of the prefetch thread, buffers of the I/O
- * threads, the index of one step. */
+/* Memory beside the pool's units: its tables, the ring of steps, the lists of the prefetch thread,
+ * buffers of the I/O threads, the index of one step. */
 static uint64_t fixed_bytes(const struct drps_store_config *config)
 {
     const size_t max_rows = drps_pool_max_rows(config->block_first, config->blocks);

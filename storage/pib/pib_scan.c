@@ -30,13 +30,13 @@ static int visit_block(struct scan *s, const void *rows, struct drps_err *err)
     return s->visit(s->ctx, pool->block_first[block], drps_pool_block_rows(pool, block), rows, err);
 }
 
-/* The next block, which is in the pool. */
+/* Visit the next block, which is in the pool. */
 static int visit_pooled(struct scan *s, struct drps_err *err)
 {
     const struct drps_pool *pool = &s->st->pool;
     const uint32_t block = s->next++;
     uint64_t first = pool->block_first[block];
-    uint32_t unit = pool->frame[pool->frame_of[block]].unit;
+    uint32_t unit = pool->entry[pool->entry_of[block]].unit;
     int rc = 0;
     for (size_t left = drps_pool_block_rows(pool, block), n; left && !rc; left -= n) {
         n = drps_pool_rows_of_unit(pool, left);
@@ -62,7 +62,7 @@ static int visit_created(struct scan *s, uint64_t first, uint64_t end, struct dr
 
 static int is_untouched(const struct drps_pool *pool, uint32_t block)
 {
-    return pool->frame_of[block] == DRPS_POOL_NONE && !drps_pool_is_stored(pool, block);
+    return pool->entry_of[block] == DRPS_POOL_NONE && !drps_pool_is_stored(pool, block);
 }
 
 /* Visit the blocks before `end`, none of which the engine has shown. */
@@ -76,7 +76,7 @@ static int visit_before(struct scan *s, uint32_t end, struct drps_err *err)
             s->next++; /* a run of them is created in large pieces */
         if (s->next > from) {
             rc = visit_created(s, pool->block_first[from], pool->block_first[s->next], err);
-        } else if (pool->frame_of[from] == DRPS_POOL_NONE) {
+        } else if (pool->entry_of[from] == DRPS_POOL_NONE) {
             rc = drps_err_set(err, DRPS_E_NOT_FOUND,
                               "block %u was written to the database but is not in it", from);
         } else {
@@ -96,7 +96,7 @@ static int visit_stored(void *ctx, uint32_t key, const void *value, size_t bytes
                             "the database has block %u, which was never written", key);
     int rc = visit_before(s, key, err);
     if (rc) return rc;
-    if (pool->frame_of[key] != DRPS_POOL_NONE)
+    if (pool->entry_of[key] != DRPS_POOL_NONE)
         return visit_before(s, key + 1, err); /* newer than the value */
     if (bytes != drps_pool_block_bytes(pool, key))
         return drps_err_set(err, DRPS_E_CORRUPT,

@@ -1,13 +1,13 @@
 /*
- * How many rows to a unit, and how many units and frames for so much memory. A frame costs as much
- * as some rows of a small model, so there are fewer frames than units where blocks have many units:
- * twice as many as blocks of mean size would take, as those in use may be smaller.
+ * How many rows to a unit, and how many units and entries for so much memory. An entry costs as
+ * much as some rows of a small model, so there are fewer entries than units where blocks have many
+ * units: twice as many as blocks of mean size would take, as those in use may be smaller.
  */
 #include "storage/pib/drps_pool.h"
 
 enum {
     UNIT_BYTES = sizeof(uint32_t), /* beside a unit's rows */
-    FRAME_BYTES = sizeof(struct drps_frame) + sizeof(uint32_t),
+    ENTRY_BYTES = sizeof(struct drps_pool_entry) + sizeof(uint32_t),
     UNIT_SHIFT_MOST = 16,
 };
 
@@ -64,9 +64,9 @@ static uint64_t frames_for(const struct blocks *b, uint64_t units, uint64_t step
 
 static uint64_t bytes_for(const struct blocks *b, uint64_t units, uint64_t step_blocks)
 {
-    const uint64_t frame = FRAME_BYTES + drps_evict_bytes(1, 0, 1) - drps_evict_bytes(0, 0, 1);
+    const uint64_t entry = ENTRY_BYTES + drps_evict_bytes(1, 0, 1) - drps_evict_bytes(0, 0, 1);
     return units * (((uint64_t)b->row_bytes << b->shift) + UNIT_BYTES) +
-           frames_for(b, units, step_blocks) * frame;
+           frames_for(b, units, step_blocks) * entry;
 }
 
 /* Units that any step's blocks fit in. */
@@ -98,7 +98,7 @@ void drps_pool_shape(const uint32_t *block_first, size_t blocks, size_t row_byte
     *out = (struct drps_pool_shape){
         .unit_rows = 1u << b.shift,
         .units = (uint32_t)fits,
-        .frames = (uint32_t)frames_for(&b, fits, step->blocks),
+        .entries = (uint32_t)frames_for(&b, fits, step->blocks),
         .least_bytes = bytes_for(&b, least, step->blocks),
         .most_bytes = bytes_for(&b, all, step->blocks),
     };

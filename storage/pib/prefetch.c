@@ -23,7 +23,7 @@ static int release_closed(struct drps_pib *st, uint64_t closed, uint64_t now, st
     for (; st->released < closed; st->released++) {
         const struct drps_pib_step *rec = &st->ring[st->released % st->depth];
         for (size_t i = 0; i < rec->n; i++)
-            if (drps_pool_unpin(&st->pool, rec->frames[i], rec->changed, now) < 0)
+            if (drps_pool_unpin(&st->pool, rec->entries[i], rec->changed, now) < 0)
                 return drps_err_set(err, -ENOMEM, "eviction queue of the block pool");
     }
     return 0;
@@ -63,12 +63,12 @@ static int check_blocks(const struct drps_pib *st, uint64_t step, const struct d
     uint64_t units = 0;
     for (size_t i = 0; i < b->n; i++)
         units += drps_pool_block_units(&st->pool, b->blocks[i]);
-    if (b->n > st->pool.frames || units > st->pool.units)
+    if (b->n > st->pool.entries || units > st->pool.units)
         return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
                             "step %llu needs %zu blocks of %llu rows at a time, the block pool has "
                             "room for %u blocks of %llu rows",
                             (unsigned long long)step, b->n,
-                            (unsigned long long)units << st->pool.unit_shift, st->pool.frames,
+                            (unsigned long long)units << st->pool.unit_shift, st->pool.entries,
                             (unsigned long long)st->pool.units << st->pool.unit_shift);
     return 0;
 }
@@ -76,12 +76,13 @@ static int check_blocks(const struct drps_pib *st, uint64_t step, const struct d
 static int reserve(struct drps_pib *st, struct drps_pib_step *rec, size_t n)
 {
     int rc = drps_array_reserve(&rec->blocks, &rec->blocks_cap, n, sizeof(*rec->blocks));
-    if (!rc) rc = drps_array_reserve(&rec->frames, &rec->frames_cap, n, sizeof(*rec->frames));
+    if (!rc) rc = drps_array_reserve(&rec->entries, &rec->entries_cap, n, sizeof(*rec->entries));
     if (!rc) rc = drps_array_reserve(&st->next_use, &st->next_use_cap, n, sizeof(*st->next_use));
     return rc;
 }
 
-/* Fill the record; pin what is there and count the rest, with its units. */
+/* Fill the step's record: pin the blocks that are in the pool, and count the others and their
+ * units. */
 static int pin_present(struct drps_pib *st, uint64_t step, struct drps_pib_step *rec,
                        struct drps_err *err)
 {
@@ -94,8 +95,8 @@ static int pin_present(struct drps_pib *st, uint64_t step, struct drps_pib_step 
     st->n_missing = st->missing_units = 0;
     for (size_t i = 0; i < b.n; i++) {
         rec->blocks[i] = b.blocks[i];
-        rec->frames[i] = drps_pool_pin(&st->pool, b.blocks[i], b.next_use[i]);
-        if (rec->frames[i] != DRPS_POOL_NONE) continue;
+        rec->entries[i] = drps_pool_pin(&st->pool, b.blocks[i], b.next_use[i]);
+        if (rec->entries[i] != DRPS_POOL_NONE) continue;
         st->next_use[st->n_missing++] = b.next_use[i];
         st->missing_units += drps_pool_block_units(&st->pool, b.blocks[i]);
     }
@@ -106,16 +107,16 @@ static int pin_present(struct drps_pib *st, uint64_t step, struct drps_pib_step 
 
 /*
  * Whether the missing blocks may come in now. A step that may open now takes what it needs; one
- * further ahead leaves a quarter of the pool to blocks that stay, or reading ahead would eat the
- * hits that it hides.
+ * further ahead leaves a quarter of the pool to blocks that stay, as reading ahead would else evict
+ * blocks that are about to be used.
  */
 static int has_room(const struct drps_pib *st, uint64_t step)
 {
     const struct drps_pool *pool = &st->pool;
     const int next = step - st->released < st->steps.span; /* set before this thread began */
-    const uint32_t frames = next ? pool->frames : pool->frames - pool->frames / 4;
+    const uint32_t entries = next ? pool->entries : pool->entries - pool->entries / 4;
     const uint32_t units = next ? pool->units : pool->units - pool->units / 4;
-    return pool->pinned + st->n_missing <= frames &&
+    return pool->pinned + st->n_missing <= entries &&
            pool->pinned_units + st->missing_units <= units;
 }
 
@@ -136,17 +137,18 @@ static int evict(struct drps_pib *st, uint64_t step, size_t *evicted_out, struct
     if (drps_array_reserve(&st->items, &st->items_cap, evicted, sizeof(*st->items)) < 0)
         return drps_err_set(err, -ENOMEM, "%zu blocks to give up", evicted);
     for (size_t i = 0; i < evicted; i++) {
-        const struct drps_frame *frame = &pool->frame[pool->spare[pool->n_spare - evicted + i]];
-        if (!frame->dirty) continue;
+        const struct drps_pool_entry *entry =
+            &pool->entry[pool->spare[pool->n_spare - evicted + i]];
+        if (!entry->dirty) continue;
         st->items[n++] = (struct drps_fetch_item){
-            .block = frame->block, .unit = frame->unit, .what = DRPS_FETCH_WRITE};
-        drps_pool_set_stored(pool, frame->block);
+            .block = entry->block, .unit = entry->unit, .what = DRPS_FETCH_WRITE};
+        drps_pool_set_stored(pool, entry->block);
     }
     if (n) qsort(st->items, n, sizeof(*st->items), by_block);
     return drps_fetch_run(&st->fetch, st->items, n, err);
 }
 
-/* Bring in what is missing of the step. */
+/* Bring in the blocks that the step misses. */
 static int bring(struct drps_pib *st, struct drps_pib_step *rec, size_t *created_out,
                  struct drps_err *err)
 {
@@ -156,13 +158,13 @@ static int bring(struct drps_pib *st, struct drps_pib_step *rec, size_t *created
     if (drps_array_reserve(&st->items, &st->items_cap, st->n_missing, sizeof(*st->items)) < 0)
         return drps_err_set(err, -ENOMEM, "%zu blocks to read", st->n_missing);
     for (size_t i = 0; i < rec->n; i++) {
-        if (rec->frames[i] != DRPS_POOL_NONE) continue;
+        if (rec->entries[i] != DRPS_POOL_NONE) continue;
         const uint32_t block = rec->blocks[i];
         const int stored = drps_pool_is_stored(pool, block);
-        rec->frames[i] = drps_pool_admit(pool, block, st->next_use[n]);
+        rec->entries[i] = drps_pool_admit(pool, block, st->next_use[n]);
         st->items[n++] =
             (struct drps_fetch_item){.block = block,
-                                     .unit = pool->frame[rec->frames[i]].unit,
+                                     .unit = pool->entry[rec->entries[i]].unit,
                                      .what = stored ? DRPS_FETCH_READ : DRPS_FETCH_CREATE};
         *created_out += !stored;
     }

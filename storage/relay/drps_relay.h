@@ -1,4 +1,8 @@
-/* What a relay store makes of its memory and of a disk: for those who cut windows for it. */
+/*
+ * What a relay store makes of its memory and of a disk, for those who cut windows for it. These are
+ * pure functions of sizes; storage/relay/relay.h has the store's idea, and how the files of this
+ * folder work together.
+ */
 #ifndef DRPS_STORAGE_RELAY_RELAY_H
 #define DRPS_STORAGE_RELAY_RELAY_H
 
@@ -7,27 +11,30 @@
 
 #include "storage/drps_store.h"
 
-/* How a relay store shares memory_bytes. */
+/* How a relay store shares memory_bytes: budget_bytes, buffer_bytes and scan_bytes together. */
 struct drps_relay_share {
     uint64_t budget_bytes; /* frames and what is kept for each of them */
     uint64_t row_bytes;    /* a frame of two open windows and what is kept for it */
     uint64_t held_bytes;   /* a frame beyond these, likewise */
-    uint64_t buffer_bytes; /* chunks being filled, written and read ahead; some words a window */
+    uint64_t buffer_bytes; /* chunks being filled, written and read ahead; what each window needs */
     uint64_t scan_bytes;   /* taken only while all rows are visited */
     int coarse;            /* 1: windows are to take all of budget_bytes */
 };
+
+/* The usual share, for `rows` rows of row_bytes on a disk of seek_bytes (0: unknown). budget_bytes
+ * is 0 where memory_bytes do not suffice for the rest. */
 void drps_relay_share(uint64_t memory_bytes, uint64_t rows, size_t row_bytes, uint64_t seek_bytes,
                       struct drps_relay_share *out);
 
 /*
- * The same with as little for buffers as is sure to do: in what is left windows can be cut that the
- * buffers have room for, however small their steps are, on any disk. That is so for memory_bytes
- * from what memory_need() asks for. Of config: rows, row_bytes, epoch_steps and step.rows.
+ * The share with as little for buffers as is sure to do: in what is left windows can be cut that
+ * the buffers have room for, however small their steps are, on any disk. That holds from the memory
+ * on that memory_need() asks for. Of config, rows, row_bytes, epoch_steps and step.rows are used.
  */
 void drps_relay_share_surely(uint64_t memory_bytes, const struct drps_store_config *config,
                              struct drps_relay_share *out);
 
-/* 1: the buffers have room for so many windows. */
+/* 1: the buffers have room for so many windows; 0: they do not. */
 int drps_relay_fits(const struct drps_relay_share *share, uint32_t windows);
 
 /* The share of a store that has memory for so many rows, with windows of the usual part: what
@@ -36,7 +43,7 @@ int drps_relay_fits(const struct drps_relay_share *share, uint32_t windows);
 void drps_relay_share_frames(uint64_t frames, uint64_t rows, uint64_t step_rows, size_t row_bytes,
                              struct drps_relay_share *out);
 
-/* Rows in memory of a store of `rows` whose two largest windows have working_rows together. */
+/* Frames of a store of `rows` rows, two neighbouring windows of which have working_rows at most. */
 uint64_t drps_relay_frames(const struct drps_relay_share *share, uint64_t working_rows,
                            uint64_t rows);
 

@@ -1,3 +1,4 @@
+/* Hold limits from a pass over all windows, and lists of held rows in blocks of some frames. */
 #include "storage/relay/hold.h"
 
 #include <errno.h>
@@ -13,49 +14,49 @@ enum { BLOCK_FRAMES = 30 };
 
 /* ---- Planning ---- */
 
-/* rows [windows + 1] is scratch: of one window, how many leave for which other. */
-static int count_ways(struct drps_hold_limit *reach, const struct drps_window_source *source,
-                      uint64_t frames, struct drps_use_distances *next, uint32_t *rows,
-                      uint64_t *leaving_out, struct drps_sends *sends, struct drps_err *err)
+/* How many rows leave each window for which other. rows [windows + 1] is scratch. */
+static int count_distances(struct drps_hold_limit *limit, const struct drps_window_source *source,
+                           uint64_t frames, struct drps_use_distances *next, uint32_t *rows,
+                           uint64_t *leaving_out, struct drps_sends *sends, struct drps_err *err)
 {
     struct drps_store_window head = {0}, after = {0};
-    for (uint32_t w = 0; w < reach->windows; w++) {
+    for (uint32_t w = 0; w < limit->windows; w++) {
         int rc = source->read(source->ctx, w, &head, NULL, next, NULL, err);
         if (rc == 0)
-            rc = source->read(source->ctx, (w + 1) % reach->windows, &after, NULL, NULL, NULL, err);
+            rc = source->read(source->ctx, (w + 1) % limit->windows, &after, NULL, NULL, NULL, err);
         if (rc < 0) return rc;
-        const uint64_t pair = reach->windows == 1 ? head.n : head.leaving + after.n;
-        reach->room[w] = frames > pair ? frames - pair : 0;
+        const uint64_t pair = limit->windows == 1 ? head.n : head.leaving + after.n;
+        limit->room[w] = frames > pair ? frames - pair : 0;
         *leaving_out += head.leaving;
-        memset(rows, 0, (reach->windows + 1) * sizeof(*rows));
+        memset(rows, 0, (limit->windows + 1) * sizeof(*rows));
         for (size_t i = 0; i < next->n_far; i++)
             rows[next->far[i]]++;
-        for (uint32_t way = 2; way <= reach->windows; way++)
-            *drps_hold_limit_count(reach, w, way) += rows[way];
+        for (uint32_t distance = 2; distance <= limit->windows; distance++)
+            *drps_hold_limit_count(limit, w, distance) += rows[distance];
         if (sends) drps_sends_add(sends, w, rows);
     }
     return 0;
 }
 
 int drps_hold_plan(const struct drps_window_source *source, uint64_t frames, uint64_t memory_bytes,
-                   struct drps_use_distances *next, uint32_t *reach_out, uint64_t *sent_out,
+                   struct drps_use_distances *next, uint32_t *limits_out, uint64_t *sent_out,
                    struct drps_sends *sends, struct drps_err *err)
 {
-    struct drps_hold_limit reach;
+    struct drps_hold_limit limit;
     uint64_t leaving = 0;
     *sent_out = 0;
     uint32_t *rows = drps_array_new((size_t)source->windows + 1, sizeof(*rows));
-    int rc = drps_hold_limit_init(&reach, source->windows, memory_bytes);
+    int rc = drps_hold_limit_init(&limit, source->windows, memory_bytes);
     if (rc == 0 && !rows) rc = -ENOMEM;
     if (rc < 0) (void)drps_err_set(err, rc, "no memory to plan which rows stay in memory");
-    if (rc == 0) rc = count_ways(&reach, source, frames, next, rows, &leaving, sends, err);
-    if (rc == 0) *sent_out = leaving - drps_hold_limit_hold(&reach, reach_out);
-    drps_hold_limit_destroy(&reach);
+    if (rc == 0) rc = count_distances(&limit, source, frames, next, rows, &leaving, sends, err);
+    if (rc == 0) *sent_out = leaving - drps_hold_limit_hold(&limit, limits_out);
+    drps_hold_limit_destroy(&limit);
     free(rows);
     return rc;
 }
 
-/* ---- Shelves ---- */
+/* ---- Lists ---- */
 
 struct block {
     uint32_t next; /* block, or NO_BLOCK */
@@ -63,95 +64,96 @@ struct block {
     uint32_t frames[BLOCK_FRAMES];
 };
 
-struct shelf {
+struct list {
     uint32_t first, last; /* blocks; NO_BLOCK: none */
     uint64_t n;
 };
 
-struct drps_shelves {
+struct drps_held_rows {
     struct block *blocks; /* own */
     size_t bytes;
-    uint32_t vacant;       /* the first of a list */
-    struct shelf *shelves; /* own: [windows] */
+    uint32_t free;      /* the first block that no list has; NO_BLOCK: none */
+    struct list *lists; /* own: [windows] */
 };
 
-struct drps_shelves *drps_shelves_new(uint32_t windows, uint64_t frames)
+struct drps_held_rows *drps_held_rows_new(uint32_t windows, uint64_t frames)
 {
-    const uint64_t blocks = frames / BLOCK_FRAMES + windows; /* each shelf's last one has room */
-    struct drps_shelves *s = calloc(1, sizeof(*s));
-    if (!s) return NULL;
-    s->bytes = (size_t)blocks * sizeof(*s->blocks);
-    s->blocks = blocks < NO_BLOCK ? drps_pages_new(s->bytes) : NULL;
-    s->shelves = drps_array_new(windows, sizeof(*s->shelves));
-    if (!s->blocks || !s->shelves) {
-        drps_shelves_free(s);
+    const uint64_t blocks = frames / BLOCK_FRAMES + windows; /* each list's last one has room */
+    struct drps_held_rows *held = calloc(1, sizeof(*held));
+    if (!held) return NULL;
+    held->bytes = (size_t)blocks * sizeof(*held->blocks);
+    held->blocks = blocks < NO_BLOCK ? drps_pages_new(held->bytes) : NULL;
+    held->lists = drps_array_new(windows, sizeof(*held->lists));
+    if (!held->blocks || !held->lists) {
+        drps_held_rows_free(held);
         return NULL;
     }
     for (uint32_t b = 0; b < blocks; b++)
-        s->blocks[b].next = b + 1 < blocks ? b + 1 : NO_BLOCK;
+        held->blocks[b].next = b + 1 < blocks ? b + 1 : NO_BLOCK;
     for (uint32_t w = 0; w < windows; w++)
-        s->shelves[w] = (struct shelf){.first = NO_BLOCK, .last = NO_BLOCK};
-    return s;
+        held->lists[w] = (struct list){.first = NO_BLOCK, .last = NO_BLOCK};
+    return held;
 }
 
-void drps_shelves_free(struct drps_shelves *s)
+void drps_held_rows_free(struct drps_held_rows *held)
 {
-    if (!s) return;
-    drps_pages_free(s->blocks, s->bytes);
-    free(s->shelves);
-    free(s);
+    if (!held) return;
+    drps_pages_free(held->blocks, held->bytes);
+    free(held->lists);
+    free(held);
 }
 
-uint64_t drps_shelves_count(const struct drps_shelves *s, uint32_t window)
+uint64_t drps_held_rows_count(const struct drps_held_rows *held, uint32_t window)
 {
-    return s->shelves[window].n;
+    return held->lists[window].n;
 }
 
-static int add_block(struct drps_shelves *s, struct shelf *shelf, struct drps_err *err)
+static int add_block(struct drps_held_rows *held, struct list *list, struct drps_err *err)
 {
-    const uint32_t b = s->vacant;
+    const uint32_t b = held->free;
     if (b == NO_BLOCK)
         return drps_err_set(err, -EINVAL, "more rows are held in memory than it has room for");
-    s->vacant = s->blocks[b].next;
-    s->blocks[b].next = NO_BLOCK;
-    s->blocks[b].n = 0;
-    if (shelf->last == NO_BLOCK)
-        shelf->first = b;
+    held->free = held->blocks[b].next;
+    held->blocks[b].next = NO_BLOCK;
+    held->blocks[b].n = 0;
+    if (list->last == NO_BLOCK)
+        list->first = b;
     else
-        s->blocks[shelf->last].next = b;
-    shelf->last = b;
+        held->blocks[list->last].next = b;
+    list->last = b;
     return 0;
 }
 
-int drps_shelves_add(struct drps_shelves *s, uint32_t window, const uint32_t *frames, size_t n,
-                     struct drps_err *err)
+int drps_held_rows_add(struct drps_held_rows *held, uint32_t window, const uint32_t *frames,
+                       size_t n, struct drps_err *err)
 {
-    struct shelf *shelf = &s->shelves[window];
+    struct list *list = &held->lists[window];
     while (n) {
-        if (shelf->last == NO_BLOCK || s->blocks[shelf->last].n == BLOCK_FRAMES) {
-            int rc = add_block(s, shelf, err);
+        if (list->last == NO_BLOCK || held->blocks[list->last].n == BLOCK_FRAMES) {
+            int rc = add_block(held, list, err);
             if (rc < 0) return rc;
         }
-        struct block *b = &s->blocks[shelf->last];
+        struct block *b = &held->blocks[list->last];
         const size_t now = n < BLOCK_FRAMES - b->n ? n : BLOCK_FRAMES - b->n;
         memcpy(b->frames + b->n, frames, now * sizeof(*frames));
         b->n += (uint32_t)now;
-        shelf->n += now;
+        list->n += now;
         frames += now;
         n -= now;
     }
     return 0;
 }
 
-void drps_shelves_take(struct drps_shelves *s, uint32_t window, int clear, uint32_t *frames_out)
+void drps_held_rows_take(struct drps_held_rows *held, uint32_t window, int clear,
+                         uint32_t *frames_out)
 {
-    struct shelf *shelf = &s->shelves[window];
-    for (uint32_t b = shelf->first; b != NO_BLOCK; b = s->blocks[b].next) {
-        memcpy(frames_out, s->blocks[b].frames, s->blocks[b].n * sizeof(*frames_out));
-        frames_out += s->blocks[b].n;
+    struct list *list = &held->lists[window];
+    for (uint32_t b = list->first; b != NO_BLOCK; b = held->blocks[b].next) {
+        memcpy(frames_out, held->blocks[b].frames, held->blocks[b].n * sizeof(*frames_out));
+        frames_out += held->blocks[b].n;
     }
-    if (!clear || shelf->first == NO_BLOCK) return;
-    s->blocks[shelf->last].next = s->vacant;
-    s->vacant = shelf->first;
-    *shelf = (struct shelf){.first = NO_BLOCK, .last = NO_BLOCK};
+    if (!clear || list->first == NO_BLOCK) return;
+    held->blocks[list->last].next = held->free;
+    held->free = list->first;
+    *list = (struct list){.first = NO_BLOCK, .last = NO_BLOCK};
 }

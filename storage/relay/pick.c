@@ -1,3 +1,4 @@
+/* Picking numbers with AVX2, or a number at a time where the processor has none; pick.h. */
 #include "storage/relay/pick.h"
 
 #ifdef __AVX2__
@@ -18,7 +19,7 @@ void drps_picker_init(struct drps_picker *p)
     }
 }
 
-/* The next 64 bits, of which none counts from n on. */
+/* The 64 bits from s on; those from n on are 0. */
 static uint64_t word_at(const uint64_t *marks, size_t n, size_t s, int of)
 {
     const uint64_t word = of ? marks[s / 64] : ~marks[s / 64];
@@ -27,7 +28,8 @@ static uint64_t word_at(const uint64_t *marks, size_t n, size_t s, int of)
 
 #ifdef __AVX2__
 
-static __m256i lanes(const uint8_t eight[8])
+/* Eight bytes as eight numbers. */
+static __m256i widen(const uint8_t eight[8])
 {
     return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)eight));
 }
@@ -50,22 +52,22 @@ size_t drps_pick(const struct drps_picker *p, const uint64_t *marks, size_t n, i
         uint64_t word = word_at(marks, n, s, of);
         for (size_t i = s; word; i += 8, word >>= 8) {
             const unsigned bits = word & 255;
-            store(to + k, _mm256_permutevar8x32_epi32(load(from + i), lanes(p->picked[bits])));
+            store(to + k, _mm256_permutevar8x32_epi32(load(from + i), widen(p->picked[bits])));
             k += (size_t)__builtin_popcount(bits);
         }
     }
     return k;
 }
 
-size_t drps_pick_places(const struct drps_picker *p, const uint64_t *marks, size_t n, int of,
-                        uint32_t *to)
+size_t drps_pick_positions(const struct drps_picker *p, const uint64_t *marks, size_t n, int of,
+                           uint32_t *to)
 {
     size_t k = 0;
     for (size_t s = 0; s < n; s += 64) {
         uint64_t word = word_at(marks, n, s, of);
         for (size_t i = s; word; i += 8, word >>= 8) {
             const unsigned bits = word & 255;
-            store(to + k, _mm256_add_epi32(lanes(p->picked[bits]), _mm256_set1_epi32((int)i)));
+            store(to + k, _mm256_add_epi32(widen(p->picked[bits]), _mm256_set1_epi32((int)i)));
             k += (size_t)__builtin_popcount(bits);
         }
     }
@@ -79,7 +81,7 @@ void drps_pick_spread(const struct drps_picker *p, const uint64_t *marks, size_t
         uint64_t word = word_at(marks, n, s, of);
         for (size_t i = s; word; i += 8, word >>= 8) {
             const unsigned bits = word & 255;
-            store(to + i, _mm256_permutevar8x32_epi32(load(from), lanes(p->before[bits])));
+            store(to + i, _mm256_permutevar8x32_epi32(load(from), widen(p->before[bits])));
             from += __builtin_popcount(bits);
         }
     }
@@ -102,8 +104,8 @@ size_t drps_pick(const struct drps_picker *p, const uint64_t *marks, size_t n, i
     return k;
 }
 
-size_t drps_pick_places(const struct drps_picker *p, const uint64_t *marks, size_t n, int of,
-                        uint32_t *to)
+size_t drps_pick_positions(const struct drps_picker *p, const uint64_t *marks, size_t n, int of,
+                           uint32_t *to)
 {
     size_t k = 0;
     (void)p;

@@ -1,7 +1,7 @@
 /*
- * Numbers picked out of an array by a bit each, and put back: which rows of a window are far is as
- * good as random, so nothing here branches on it. With AVX2 eight at a time. Private to
- * storage/relay/.
+ * Picking numbers out of an array by a bit each, and putting them back. Which rows of a window are
+ * far is as good as random, so nothing here branches on the bits. With AVX2 eight numbers are moved
+ * at a time. Private to storage/relay/.
  */
 #ifndef DRPS_RELAY_PICK_H
 #define DRPS_RELAY_PICK_H
@@ -11,7 +11,7 @@
 
 enum { DRPS_PICK_ROOM = 64 }; /* numbers beyond the last one that arrays have room for */
 
-/* Of eight bits: which numbers they pick, and how many of them lie before each. */
+/* For each value of eight bits: which numbers they pick, and how many bits are set before each. */
 struct drps_picker {
     uint8_t picked[256][8], before[256][8];
 };
@@ -23,13 +23,14 @@ void drps_picker_init(struct drps_picker *p);
  * are read or written and mean nothing.
  */
 
-/* Those of from [n] to `to`, in order. Returns how many. */
+/* Copy the picked numbers of from [n] to `to`, in order. Returns how many they are. */
 size_t drps_pick(const struct drps_picker *p, const uint64_t *marks, size_t n, int of,
                  const uint32_t *from, uint32_t *to);
-/* Their places, 0 .. n - 1, to `to`. Returns how many. */
-size_t drps_pick_places(const struct drps_picker *p, const uint64_t *marks, size_t n, int of,
-                        uint32_t *to);
-/* from[0], from[1], ... to their places in to [n]; what other places hold is undefined. */
+/* Write the positions of the picked numbers, 0 .. n - 1, to `to`. Returns how many they are. */
+size_t drps_pick_positions(const struct drps_picker *p, const uint64_t *marks, size_t n, int of,
+                           uint32_t *to);
+/* Copy from[0], from[1], ... to the positions in to [n] that are picked; what is at the other
+ * positions is undefined. */
 void drps_pick_spread(const struct drps_picker *p, const uint64_t *marks, size_t n, int of,
                       const uint32_t *from, uint32_t *to);
 

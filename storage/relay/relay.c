@@ -1,4 +1,5 @@
-/* The relay store as the engine's thread sees it; the conductor does the work. */
+/* The relay store as the engine's thread sees it: opening it, and running steps. The window thread
+ * moves the rows; relay.h has the idea. */
 #include "storage/relay/relay.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@ static int check_shape(const struct drps_store_config *c, struct drps_err *err)
     return 0;
 }
 
-/* The smallest memory of which so many rows can be in memory. */
+/* The least memory with which so many rows can be in memory. */
 static uint64_t memory_for(const struct drps_store_config *c, uint64_t rows)
 {
     struct drps_relay_share share;
@@ -48,10 +49,10 @@ static int relay_memory_need(const struct drps_store_config *config, uint64_t *l
     const uint64_t sure = config->windows ? 0 : drps_relay_sure_bytes(config);
     if (sure > *least_out) *least_out = sure;
     struct drps_relay_share share;
-    struct drps_relay_layout layout;
+    struct drps_stream_layout layout;
     for (; config->windows; *least_out += *least_out / 8) { /* until the chunks fit, too */
         drps_relay_share(*least_out, config->rows, config->row_bytes, config->seek_bytes, &share);
-        if (drps_relay_lay_out(config, share.buffer_bytes, &layout, NULL) == 0) break;
+        if (drps_stream_layout_choose(config, share.buffer_bytes, &layout, NULL) == 0) break;
     }
     *most_out = memory_for(config, config->rows);
     return 0;
@@ -59,7 +60,7 @@ static int relay_memory_need(const struct drps_store_config *config, uint64_t *l
 
 /* ---- Opening and closing ---- */
 
-static void free_ways(struct drps_use_distances *w)
+static void free_distances(struct drps_use_distances *w)
 {
     free(w->marks);
     free(w->far);
@@ -74,16 +75,16 @@ static void relay_close(struct drps_store *base)
     drps_pages_free(st->rows, st->rows_bytes);
     for (int i = 0; i < 2; i++) {
         free(st->open[i].frame);
-        free_ways(&st->open[i].next);
+        free_distances(&st->open[i].next);
     }
     free(st->path);
-    free(st->vacant);
-    free(st->reach);
-    drps_shelves_free(st->shelves);
+    free(st->free_frames);
+    free(st->hold_limit);
+    drps_held_rows_free(st->held_rows);
     free(st->order);
     free(st->picked);
     free(st->ids);
-    free_ways(&st->prev);
+    free_distances(&st->prev);
     free(st->counts);
     free(st->parts);
     free(st->index);
@@ -107,15 +108,15 @@ static int check_config(const struct drps_store_config *c, struct drps_err *err)
     return 0;
 }
 
-/* Numbers of rows of a window. */
+/* An array with a number for each row of a window. */
 static uint32_t *row_numbers(const struct drps_relay *st)
 {
     return drps_array_new(st->source.max_rows + DRPS_PICK_ROOM, sizeof(uint32_t));
 }
 
-static int make_ways(const struct drps_relay *st, struct drps_use_distances *w)
+static int make_distances(const struct drps_relay *st, struct drps_use_distances *w)
 {
-    w->marks = drps_array_new(DRPS_WAYS_WORDS(st->source.max_rows), sizeof(*w->marks));
+    w->marks = drps_array_new(DRPS_DISTANCE_WORDS(st->source.max_rows), sizeof(*w->marks));
     w->far = row_numbers(st);
     return w->marks && w->far ? 0 : -ENOMEM;
 }
@@ -125,24 +126,25 @@ static int allocate(struct drps_relay *st)
     const size_t words = (size_t)(st->frames + 63) / 64;
     st->rows_bytes = (size_t)st->frames * st->config.row_bytes;
     st->rows = drps_pages_new(st->rows_bytes);
-    st->vacant = calloc(words + 1, sizeof(*st->vacant));
+    st->free_frames = calloc(words + 1, sizeof(*st->free_frames));
     for (int i = 0; i < 2; i++) {
         st->open[i].frame = row_numbers(st);
-        if (make_ways(st, &st->open[i].next) < 0 || !st->open[i].frame) return -ENOMEM;
+        if (make_distances(st, &st->open[i].next) < 0 || !st->open[i].frame) return -ENOMEM;
     }
     st->order = row_numbers(st);
     st->picked = row_numbers(st);
     st->ids = row_numbers(st);
-    st->reach = drps_array_new(st->source.windows, sizeof(*st->reach));
-    st->shelves = drps_shelves_new(st->source.windows, st->frames);
+    st->hold_limit = drps_array_new(st->source.windows, sizeof(*st->hold_limit));
+    st->held_rows = drps_held_rows_new(st->source.windows, st->frames);
     st->counts = drps_array_new(st->source.windows + 2, sizeof(*st->counts));
     st->parts = drps_array_new(st->source.windows + 2, sizeof(*st->parts));
     st->window_stats = calloc(st->source.windows, sizeof(*st->window_stats));
-    if (make_ways(st, &st->prev) < 0 || !st->rows || !st->vacant || !st->order || !st->picked ||
-        !st->ids || !st->reach || !st->shelves || !st->counts || !st->parts || !st->window_stats)
+    if (make_distances(st, &st->prev) < 0 || !st->rows || !st->free_frames || !st->order ||
+        !st->picked || !st->ids || !st->hold_limit || !st->held_rows || !st->counts || !st->parts ||
+        !st->window_stats)
         return -ENOMEM;
     for (uint64_t f = 0; f < st->frames; f++)
-        st->vacant[f / 64] |= UINT64_C(1) << f % 64;
+        st->free_frames[f / 64] |= UINT64_C(1) << f % 64;
     return 0;
 }
 
@@ -156,14 +158,14 @@ static uint64_t most_in_streams(const struct drps_relay *st)
 
 static int open_streams(struct drps_relay *st, struct drps_err *err)
 {
-    st->path = drps_path_join(st->config.dir, "transit");
+    st->path = drps_path_join(st->config.dir, "streams");
     if (!st->path) return drps_err_set(err, -ENOMEM, "no memory for the streams of rows");
     const struct drps_streams_config config = {
         .io = st->config.io,
         .path = st->path,
         .n = (size_t)st->source.windows + st->layout.groups,
-        .slots = drps_relay_slots(&st->layout, most_in_streams(st),
-                                  st->stats.rows_sent * st->config.row_bytes),
+        .file_chunks = drps_stream_layout_file_chunks(&st->layout, most_in_streams(st),
+                                                      st->stats.rows_sent * st->config.row_bytes),
         .chunk_bytes = st->layout.chunk_bytes,
         .tails = st->layout.tails,
         .behind = st->layout.behind,
@@ -189,18 +191,18 @@ static void describe(struct drps_relay *st)
     st->stats.pool_bytes = st->rows_bytes;
 }
 
-/* Which rows are held, and whether tails are shared for the others. What windows send is kept where
- * scans take place later, the table of drps_hold_plan() where the buffers come after it. */
-static int plan_ways(struct drps_relay *st, struct drps_err *err)
+/* Choose which rows are held, and whether streams share tails for the others. Meanwhile the list of
+ * what windows send uses the memory of later scans, and drps_hold_plan() that of the buffers. */
+static int plan_holding(struct drps_relay *st, struct drps_err *err)
 {
     struct drps_sends sends;
     int rc = drps_sends_init(&sends, st->source.windows, st->share.scan_bytes, err);
     if (rc == 0)
-        rc = drps_hold_plan(&st->source, st->frames, st->share.buffer_bytes, &st->prev, st->reach,
-                            &st->stats.rows_sent, &sends, err);
+        rc = drps_hold_plan(&st->source, st->frames, st->share.buffer_bytes, &st->prev,
+                            st->hold_limit, &st->stats.rows_sent, &sends, err);
     if (rc == 0)
-        rc = drps_relay_pool_tails(&st->config, st->share.buffer_bytes, &sends, st->reach,
-                                   &st->layout, err);
+        rc = drps_stream_layout_share_tails(&st->config, st->share.buffer_bytes, &sends,
+                                            st->hold_limit, &st->layout, err);
     drps_sends_destroy(&sends);
     return rc;
 }
@@ -226,12 +228,12 @@ static int open_parts(struct drps_relay *st, struct drps_err *err)
                             (unsigned long long)memory_for(&st->config, st->source.working_rows),
                             (unsigned long long)st->config.memory_bytes);
     st->frames = drps_relay_frames(&st->share, st->source.working_rows, st->config.rows);
-    int rc = drps_relay_lay_out(&st->config, st->share.buffer_bytes, &st->layout, err);
+    int rc = drps_stream_layout_choose(&st->config, st->share.buffer_bytes, &st->layout, err);
     if (rc < 0) return rc;
     if (allocate(st) < 0)
         return drps_err_set(err, -ENOMEM, "no memory for %llu rows of %zu bytes",
                             (unsigned long long)st->frames, st->config.row_bytes);
-    rc = plan_ways(st, err);
+    rc = plan_holding(st, err);
     if (rc == 0) rc = open_streams(st, err);
     if (rc == 0) rc = drps_relay_reserve_scan(st, err);
     if (rc < 0) return rc;
@@ -295,8 +297,9 @@ static int await_window(struct drps_relay *st, uint64_t q, struct drps_err *err)
     return rc;
 }
 
-/* The next step is the first of a window. The conductor opens it once the window before the one
- * before it is left: until then a caller would wait for steps that it has to close itself. */
+/* Enter the window that begins with the next step. The window thread opens it once the second
+ * window before it is left: until then a caller would wait for steps that it has to close itself.
+ */
 static int enter_window(struct drps_relay *st, struct drps_err *err)
 {
     const uint64_t q = st->entered;
@@ -310,7 +313,7 @@ static int enter_window(struct drps_relay *st, struct drps_err *err)
     return 0;
 }
 
-/* As enter_window() without the wait, which is the only one. */
+/* Whether enter_window() would return without waiting: nothing else in a step waits. */
 static int relay_step_ready(struct drps_store *base)
 {
     struct drps_relay *st = (struct drps_relay *)base;
@@ -334,7 +337,8 @@ static void leave_windows(struct drps_relay *st)
     (void)pthread_mutex_unlock(&st->lock);
 }
 
-static int place_rows(struct drps_relay *st, const uint32_t *slots, size_t n, struct drps_err *err)
+/* The frames of the rows in n slots of the window that was entered last, to st->index. */
+static int find_frames(struct drps_relay *st, const uint32_t *slots, size_t n, struct drps_err *err)
 {
     const struct drps_relay_window *win = &st->open[(st->entered - 1) % 2];
     if (n && slots[n - 1] >= win->head.n) /* increasing: the last is the largest */
@@ -360,7 +364,7 @@ static int relay_step_open(struct drps_store *base, uint64_t step, const uint32_
         return drps_err_set(err, -EINVAL, "step %llu opened, there are %llu",
                             (unsigned long long)step, (unsigned long long)st->end);
     if (step == st->end) rc = enter_window(st, err);
-    if (rc == 0) rc = place_rows(st, slots, n, err);
+    if (rc == 0) rc = find_frames(st, slots, n, err);
     if (rc < 0) return rc;
     drps_open_steps_add(&st->steps);
     *rows_out = (struct drps_rows){

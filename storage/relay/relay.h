@@ -1,27 +1,37 @@
 /*
- * The relay store: all rows of two windows in memory, and those that a window near by needs, where
- * there is room; everything else on its way, as sequential streams, to the window that needs it
- * next. Private to storage/relay/.
+ * The relay store: all rows of two windows are in memory, and so are rows that a window near by
+ * needs, where there is room; every other row is on its way, in a sequential stream, to the window
+ * that needs it next. Private to storage/relay/.
  *
- *     window q closes    rows used again by q + 1, or within reach (hold.h), stay in their frames;
- *                        every other row is appended to the stream of the window that uses it next;
- *                        its frame is free
+ *     window q closes    rows used again by window q + 1, or up to the hold limit (hold.h), stay in
+ *                        their frames; every other row is appended to the stream of the window that
+ *                        uses it next, and its frame is free
  *     window q opens     frames of rows that stayed are taken over; its stream is read front to
  *                        back into free frames; rows that no window has used yet are created
  *
  * Windows are numbered on over the epochs: q = 0, 1, 2, ...; window q is number q % K of the plan.
  * A stream needs no row ids: rows arrive in the order in which their last windows closed, within
  * one in slot order, so sorting a window's slots by the distance to their last use gives that order
- * back. The engine's thread runs the steps of window q while the conductor, a thread of the store,
- * closes q - 1 and opens q + 1. With config.open_steps it may run steps of q + 1, too, before all
- * of q are closed: rows that both use are in the same frames, and q stays open until the last of
- * its steps has closed.
+ * back. The engine's thread runs the steps of window q while the window thread, a thread of the
+ * store, closes q - 1 and opens q + 1. With config.open_steps it may run steps of q + 1, too,
+ * before all of q are closed: rows that both use are in the same frames, and q stays open until the
+ * last of its steps has closed.
  *
  * With many windows, one unfinished chunk a window would take too much memory. Then streams share
  * fewer of them, where each window sends to few others (sends.h). Or else windows are gathered in
  * groups of `span`: rows for windows beyond the next group go to their group's stream, which is
- * dealt out to its windows when the group before it begins: twice the bytes, but only 2 span + K /
+ * passed on to its windows when the group before it begins: twice the bytes, but only 2 span + K /
  * span unfinished chunks.
+ *
+ * The files of this folder, in the order of an epoch:
+ *
+ *     relay.c            opening the store; steps, as the engine's thread opens and closes them
+ *     memory_share.c     memory for rows and for buffers; stream_layout.c: what the buffers become
+ *     hold_limit.c       which rows stay in memory; hold.c: their lists; sends.c: the other rows
+ *     window_thread.c    the thread that moves rows between windows
+ *     windows.c          opening and closing one window, with pick.c for its slots
+ *     streams/           many streams in one file, over storage/io
+ *     scan*.c            all rows in placed order, for the model
  */
 #ifndef DRPS_RELAY_INTERNAL_H
 #define DRPS_RELAY_INTERNAL_H
@@ -32,45 +42,19 @@
 #include "storage/relay/drps_relay.h"
 #include "storage/relay/hold.h"
 #include "storage/relay/pick.h"
-#include "storage/relay/streams.h"
-
-/* How streams are cut and grouped. */
-struct drps_relay_layout {
-    size_t chunk_bytes;
-    uint32_t span;   /* windows a group; 0: no groups */
-    uint32_t groups; /* streams K .. K + groups - 1 */
-    unsigned behind, write_chunks, read_chunks;
-    size_t tails;         /* less than streams: they share them */
-    uint64_t chunks_most; /* that all streams hold at a time then; 0: what all rows take */
-};
+#include "storage/relay/stream_layout.h"
+#include "storage/relay/streams/drps_streams.h"
 
 /* The least memory for which drps_relay_share_surely() is right. */
 uint64_t drps_relay_sure_bytes(const struct drps_store_config *config);
-
-/* The best layout for the source's windows in buffer_bytes, which also has what is kept for each
- * window, on a disk of config->seek_bytes. DRPS_E_MEMORY_BUDGET when there is none. */
-DRPS_MUST_CHECK
-int drps_relay_lay_out(const struct drps_store_config *config, uint64_t buffer_bytes,
-                       struct drps_relay_layout *out, struct drps_err *err);
-
-/* The same with a pool of tails that the streams of `sends` share, if that is cheaper. */
-DRPS_MUST_CHECK
-int drps_relay_pool_tails(const struct drps_store_config *config, uint64_t buffer_bytes,
-                          const struct drps_sends *sends, const uint32_t *reach,
-                          struct drps_relay_layout *layout, struct drps_err *err);
-
-/* Of the file, for streams that hold most_bytes at a time, unless the layout knows better, and are
- * sent sent_bytes an epoch: enough for any order of appends, and room for long writes. */
-uint64_t drps_relay_slots(const struct drps_relay_layout *l, uint64_t most_bytes,
-                          uint64_t sent_bytes);
 
 enum { DRPS_RELAY_QUARTERS = 4 };
 
 struct drps_relay_window {
     uint64_t q;
     struct drps_store_window head;
-    uint32_t *frame;                /* own: [max_rows] where row of slot s lies */
-    struct drps_use_distances next; /* own: windows until it is used again */
+    uint32_t *frame;                /* own: [max_rows] the frame of the row of slot s */
+    struct drps_use_distances next; /* own: windows until each row is used again */
 };
 
 struct drps_relay {
@@ -78,7 +62,7 @@ struct drps_relay {
     struct drps_store_config config;
     struct drps_window_source source;
     struct drps_relay_share share;
-    struct drps_relay_layout layout;
+    struct drps_stream_layout layout;
     uint64_t all_windows; /* epochs * K */
     char *path;           /* own: of the stream file */
     struct drps_streams *streams;
@@ -87,14 +71,14 @@ struct drps_relay {
     char *rows; /* own: [frames][row_bytes] */
     size_t rows_bytes;
     uint64_t frames;
-    uint64_t *vacant;                 /* own: bit f: frame f holds no row */
+    uint64_t *free_frames;            /* own: bit f: frame f holds no row */
     struct drps_relay_window open[2]; /* window q at q % 2 */
-    uint32_t *reach;                  /* own: [K] windows that a leaving row is held for at most */
-    struct drps_shelves *shelves;     /* own: frames of rows that are held, by their next window */
+    uint32_t *hold_limit;             /* own: [K] longest use distance of rows that are held */
+    struct drps_held_rows *held_rows; /* own: frames of rows that are held, by their next window */
     uint32_t *order;                  /* own: [max_rows] slots, or frames, in stream order */
     uint32_t *picked;                 /* own: [max_rows] slots, or frames, of those that move */
     uint32_t *ids;                    /* own: [max_rows] of the window being opened */
-    struct drps_use_distances prev;   /* own: of it, windows since the last use */
+    struct drps_use_distances prev;   /* own: windows since the last use of each of its rows */
     uint32_t *counts;                 /* own: [K + 2] of rows, by distance */
     uint32_t (*parts)[DRPS_RELAY_QUARTERS]; /* own: [K + 2] the same of each quarter of them */
     struct drps_picker picker;
@@ -111,9 +95,9 @@ struct drps_relay {
     /* Between the two. */
     pthread_mutex_t lock;
     pthread_cond_t wake, news;
-    pthread_t conductor;
+    pthread_t window_thread;
     int alive, started;
-    uint64_t ready; /* windows opened by the conductor, ever */
+    uint64_t ready; /* windows opened by the window thread, ever */
     uint64_t left;  /* windows that the engine's thread has finished, ever */
     int idle, stopping, scanning;
     int tell; /* the engine's thread was told to come back: config.opened() */
@@ -121,7 +105,7 @@ struct drps_relay {
     struct drps_store_stats stats;
     struct drps_window_stats *window_stats; /* own: [K] */
 
-    /* The conductor. */
+    /* The window thread. */
     uint64_t closing; /* windows closed, ever: the next one to close */
 };
 
@@ -133,10 +117,10 @@ static inline uint32_t drps_relay_number(const struct drps_relay *st, uint64_t q
 /* 1: rows that left window q for the one `distance` later are held in memory. */
 static inline int drps_relay_held(const struct drps_relay *st, uint64_t q, uint32_t distance)
 {
-    return distance <= st->reach[drps_relay_number(st, q)];
+    return distance <= st->hold_limit[drps_relay_number(st, q)];
 }
 
-/* ---- The conductor's two moves ---- */
+/* ---- The window thread's two moves ---- */
 
 DRPS_MUST_CHECK
 int drps_relay_open_window(struct drps_relay *st, uint64_t q, struct drps_err *err);
@@ -154,7 +138,7 @@ void drps_window_thread_stop(struct drps_relay *st);
 /* Set the room for drps_relay_scan() aside on the disk. */
 DRPS_MUST_CHECK
 int drps_relay_reserve_scan(const struct drps_relay *st, struct drps_err *err);
-/* All rows in placed order, while the conductor is idle. */
+/* Visit all rows in placed order, while the window thread is idle. */
 DRPS_MUST_CHECK
 int drps_relay_scan(struct drps_relay *st, drps_row_visit visit, void *ctx, struct drps_err *err);
 

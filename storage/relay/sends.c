@@ -1,3 +1,5 @@
+/* The list of what windows send, and a model of shared tails: what streams_write.c does, by bytes
+ * alone. */
 #include "storage/relay/sends.h"
 
 #include <errno.h>
@@ -28,16 +30,17 @@ void drps_sends_destroy(struct drps_sends *sends)
 
 void drps_sends_add(struct drps_sends *sends, uint32_t w, const uint32_t *rows)
 {
-    for (uint32_t way = 2; way <= sends->windows && sends->known; way++) {
-        if (!rows[way]) continue;
+    for (uint32_t distance = 2; distance <= sends->windows && sends->known; distance++) {
+        if (!rows[distance]) continue;
         sends->known = sends->n < sends->most;
         if (sends->known)
-            sends->list[sends->n++] = (struct drps_send){.way = way, .rows = rows[way]};
+            sends->list[sends->n++] =
+                (struct drps_send){.distance = distance, .rows = rows[distance]};
     }
     sends->end[w] = sends->n;
 }
 
-/* ---- A pool of tails ---- */
+/* ---- Shared tails ---- */
 
 #define NONE UINT32_MAX
 
@@ -47,100 +50,101 @@ struct stream {
     uint32_t older, newer; /* streams with a tail, by when they were last appended to */
 };
 
-struct pool {
+struct tails {
     struct stream *streams; /* own: [windows] */
     uint32_t oldest, newest;
-    size_t tails, tails_most;
+    size_t n, most; /* of the tails */
     size_t chunk_bytes;
-    uint64_t held; /* chunks on disk */
-    uint32_t last; /* the stream whose chunk was the last to be written */
-    struct drps_pooled *out;
+    uint64_t on_disk; /* chunks */
+    uint32_t last;    /* the stream whose chunk was the last to be written */
+    struct drps_shared_tails *out;
 };
 
-static void join_newest(struct pool *p, uint32_t s)
+static void join_newest(struct tails *t, uint32_t s)
 {
-    p->streams[s].older = p->newest;
-    p->streams[s].newer = NONE;
-    *(p->newest == NONE ? &p->oldest : &p->streams[p->newest].newer) = s;
-    p->newest = s;
-    p->tails++;
+    t->streams[s].older = t->newest;
+    t->streams[s].newer = NONE;
+    *(t->newest == NONE ? &t->oldest : &t->streams[t->newest].newer) = s;
+    t->newest = s;
+    t->n++;
 }
 
-static void leave(struct pool *p, uint32_t s)
+static void leave(struct tails *t, uint32_t s)
 {
-    const struct stream *st = &p->streams[s];
-    *(st->older == NONE ? &p->oldest : &p->streams[st->older].newer) = st->newer;
-    *(st->newer == NONE ? &p->newest : &p->streams[st->newer].older) = st->older;
-    p->tails--;
+    const struct stream *st = &t->streams[s];
+    *(st->older == NONE ? &t->oldest : &t->streams[st->older].newer) = st->newer;
+    *(st->newer == NONE ? &t->newest : &t->streams[st->newer].older) = st->older;
+    t->n--;
 }
 
-static void write_chunks(struct pool *p, uint32_t s, uint64_t n)
+static void write_chunks(struct tails *t, uint32_t s, uint64_t n)
 {
     if (!n) return;
-    p->streams[s].chunks += (uint32_t)n;
-    p->held += n;
-    p->out->chunks += n;
-    p->out->runs += s != p->last;
-    p->last = s;
-    if (p->held > p->out->most) p->out->most = p->held;
+    t->streams[s].chunks += (uint32_t)n;
+    t->on_disk += n;
+    t->out->chunks += n;
+    t->out->runs += s != t->last;
+    t->last = s;
+    if (t->on_disk > t->out->most) t->out->most = t->on_disk;
 }
 
-static void append(struct pool *p, uint32_t s, uint64_t bytes)
+static void append(struct tails *t, uint32_t s, uint64_t bytes)
 {
-    struct stream *st = &p->streams[s];
+    struct stream *st = &t->streams[s];
     if (st->used) {
-        leave(p, s);
-    } else if (p->tails == p->tails_most) {
-        const uint32_t old = p->oldest;
-        leave(p, old);
-        p->streams[old].used = 0;
-        write_chunks(p, old, 1);
+        leave(t, s);
+    } else if (t->n == t->most) {
+        const uint32_t old = t->oldest;
+        leave(t, old);
+        t->streams[old].used = 0;
+        write_chunks(t, old, 1);
     }
-    p->out->sent_bytes += bytes;
+    t->out->sent_bytes += bytes;
     bytes += st->used;
-    write_chunks(p, s, bytes / p->chunk_bytes);
-    st->used = (uint32_t)(bytes % p->chunk_bytes);
-    if (st->used) join_newest(p, s);
+    write_chunks(t, s, bytes / t->chunk_bytes);
+    st->used = (uint32_t)(bytes % t->chunk_bytes);
+    if (st->used) join_newest(t, s);
 }
 
-static void read_stream(struct pool *p, uint32_t s)
+static void read_stream(struct tails *t, uint32_t s)
 {
-    struct stream *st = &p->streams[s];
-    p->held -= st->chunks;
+    struct stream *st = &t->streams[s];
+    t->on_disk -= st->chunks;
     st->chunks = 0;
-    if (st->used) leave(p, s);
+    if (st->used) leave(t, s);
     st->used = 0;
 }
 
-/* Window w closes; then the second one after it opens. */
-static void run_window(struct pool *p, const struct drps_sends *sends, const uint32_t *reach,
+/* Window w closes; then the second window after it opens, which reads its stream. */
+static void run_window(struct tails *t, const struct drps_sends *sends, const uint32_t *hold_limit,
                        size_t row_bytes, uint32_t w)
 {
     for (size_t i = w ? sends->end[w - 1] : 0; i < sends->end[w]; i++) {
         const struct drps_send *send = &sends->list[i];
-        if (send->way > reach[w])
-            append(p, (w + send->way) % sends->windows, (uint64_t)send->rows * row_bytes);
+        if (send->distance > hold_limit[w])
+            append(t, (w + send->distance) % sends->windows, (uint64_t)send->rows * row_bytes);
     }
-    read_stream(p, (w + 2) % sends->windows);
+    read_stream(t, (w + 2) % sends->windows);
 }
 
-int drps_sends_pool(const struct drps_sends *sends, const uint32_t *reach, size_t row_bytes,
-                    size_t chunk_bytes, size_t tails, struct drps_pooled *out, struct drps_err *err)
+int drps_sends_share_tails(const struct drps_sends *sends, const uint32_t *hold_limit,
+                           size_t row_bytes, size_t chunk_bytes, size_t tails,
+                           struct drps_shared_tails *out, struct drps_err *err)
 {
-    struct pool p = {.oldest = NONE,
-                     .newest = NONE,
-                     .last = NONE,
-                     .tails_most = tails,
-                     .chunk_bytes = chunk_bytes,
-                     .out = out};
-    *out = (struct drps_pooled){0};
-    p.streams = calloc(sends->windows, sizeof(*p.streams));
-    if (!p.streams) return drps_err_set(err, -ENOMEM, "no memory to try %zu tails", tails);
+    struct tails t = {.oldest = NONE,
+                      .newest = NONE,
+                      .last = NONE,
+                      .most = tails,
+                      .chunk_bytes = chunk_bytes,
+                      .out = out};
+    *out = (struct drps_shared_tails){0};
+    t.streams = calloc(sends->windows, sizeof(*t.streams));
+    if (!t.streams) return drps_err_set(err, -ENOMEM, "no memory to try %zu tails", tails);
     for (int epoch = 0; epoch < 2; epoch++) { /* in the first one, streams are empty at first */
-        *out = (struct drps_pooled){.most = out->most};
+        *out = (struct drps_shared_tails){.most = out->most};
         for (uint32_t w = 0; w < sends->windows; w++)
-            run_window(&p, sends, reach, row_bytes, w);
+            run_window(&t, sends, hold_limit, row_bytes, w);
     }
-    free(p.streams);
+    free(t.streams);
     return 0;
 }

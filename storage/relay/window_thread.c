@@ -1,13 +1,14 @@
 /*
- * The conductor: the store's own thread. While the engine's thread runs window q it closes q - 1
- * and opens q + 1, then has what lies on disk for q + 2 read ahead.
+ * The window thread, which moves rows between windows. While the engine's thread runs window q it
+ * closes window q - 1 and opens window q + 1 (windows.c), then has what lies on disk for window
+ * q + 2 read ahead.
  */
 #include <string.h>
 
 #include "base/drps_thread.h"
 #include "storage/relay/relay.h"
 
-/* The engine's thread does not wait, it asks again. Lock not held. */
+/* Call config.opened(), if the engine's thread was told to come back (`wanted`). Lock not held. */
 static void tell(const struct drps_relay *st, int wanted)
 {
     if (wanted && st->config.opened) st->config.opened(st->config.opened_ctx);
@@ -36,7 +37,8 @@ static void publish(struct drps_relay *st, uint64_t ready)
     tell(st, wanted);
 }
 
-/* Idle until the engine's thread has left window q and no scan is under way; 0: stop. */
+/* Idle until the engine's thread has left window q and no scan is under way. Returns 0 when the
+ * thread is to stop. */
 static int await_left(struct drps_relay *st, uint64_t q)
 {
     (void)pthread_mutex_lock(&st->lock);
@@ -64,8 +66,9 @@ static int read_ahead(struct drps_relay *st, uint64_t q, struct drps_err *err)
                                : 0;
 }
 
-/* The last two windows stay open: training may end, or its rows be visited, at any time. */
-static int conduct(struct drps_relay *st, struct drps_err *err)
+/* Run all windows. The last two stay open: training may end, or its rows be visited, at any time.
+ */
+static int run_windows(struct drps_relay *st, struct drps_err *err)
 {
     int rc = open_next(st, 0, err);
     if (rc == 0) rc = open_next(st, 1, err);
@@ -85,13 +88,13 @@ static void *run(void *arg)
     struct drps_relay *st = arg;
     struct drps_err err = DRPS_ERR_INIT;
     drps_thread_serves();
-    if (conduct(st, &err) < 0) fail(st, &err);
+    if (run_windows(st, &err) < 0) fail(st, &err);
     return NULL;
 }
 
 int drps_window_thread_start(struct drps_relay *st, struct drps_err *err)
 {
-    const int rc = pthread_create(&st->conductor, NULL, run, st);
+    const int rc = pthread_create(&st->window_thread, NULL, run, st);
     if (rc) return drps_err_set(err, -rc, "cannot start the row store's thread: %s", strerror(rc));
     st->started = 1;
     return 0;
@@ -104,6 +107,6 @@ void drps_window_thread_stop(struct drps_relay *st)
     st->stopping = 1;
     (void)pthread_cond_broadcast(&st->wake);
     (void)pthread_mutex_unlock(&st->lock);
-    (void)pthread_join(st->conductor, NULL); /* cannot fail for a thread of ours */
+    (void)pthread_join(st->window_thread, NULL); /* cannot fail for a thread of ours */
     st->started = 0;
 }

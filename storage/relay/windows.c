@@ -1,14 +1,15 @@
-/* Opening and closing windows: where rows are in memory, and which stream carries them on. */
+/*
+ * Opening and closing windows: where rows are in memory, and which stream carries them on. Both are
+ * done by the window thread (window_thread.c); relay.h has the idea.
+ *
+ * What is done for every slot of a window is done eight slots at a time (pick.h). Only rows that do
+ * not stay are counted and sorted.
+ */
 #include <errno.h>
 #include <string.h>
 
 #include "base/drps_clock.h"
 #include "storage/relay/relay.h"
-
-/*
- * What is done for every slot of a window is done eight slots at a time (pick.h). Only rows that do
- * not stay are counted and sorted.
- */
 
 static int contradiction(uint64_t q, const char *what, struct drps_err *err)
 {
@@ -18,11 +19,11 @@ static int contradiction(uint64_t q, const char *what, struct drps_err *err)
                         (unsigned long long)q, what);
 }
 
-/* ---- Sorting by distance ---- */
+/* ---- Sorting by use distance ---- */
 
 /*
- * By counting, in quarters of the items that are gone through side by side: the next item of each
- * quarter, often of the same distance as the one before, need not wait for the others.
+ * Items are sorted by counting, in quarters that are gone through side by side: the next item of
+ * each quarter, often of the same distance as the one before, need not wait for the others.
  */
 enum { QUARTERS = DRPS_RELAY_QUARTERS };
 
@@ -44,8 +45,8 @@ static void count_distances(struct drps_relay *st, const uint32_t *distance, siz
     }
 }
 
-/* Items into st->order, by distance; counts[d], the place of the first of distance d, becomes the
- * place after its last. */
+/* Put items into st->order, by distance; counts[d], the position of the first item of distance d,
+ * becomes the position after its last. */
 static void sort_items(struct drps_relay *st, const uint32_t *distance, const uint32_t *item,
                        size_t n)
 {
@@ -67,8 +68,8 @@ static void sort_items(struct drps_relay *st, const uint32_t *distance, const ui
 
 /* ---- Opening ---- */
 
-/* Frames of the rows of window q - 1 that window q uses, too, in slot order, into st->order.
- * Returns how many. */
+/* Put the frames of the rows of window q - 1 that window q uses, too, into st->order, in slot
+ * order. Returns how many they are. */
 static size_t list_staying(struct drps_relay *st, uint64_t q)
 {
     const struct drps_relay_window *before = &st->open[(q + 1) % 2];
@@ -77,13 +78,13 @@ static size_t list_staying(struct drps_relay *st, uint64_t q)
 }
 
 /* All rows of the first window are new: none has stayed. */
-static void mark_all(struct drps_use_distances *ways, size_t n, uint32_t windows)
+static void mark_all(struct drps_use_distances *distances, size_t n, uint32_t windows)
 {
-    for (size_t i = 0; i < DRPS_WAYS_WORDS(n); i++)
-        ways->marks[i] = UINT64_MAX;
+    for (size_t i = 0; i < DRPS_DISTANCE_WORDS(n); i++)
+        distances->marks[i] = UINT64_MAX;
     for (size_t i = 0; i < n; i++)
-        ways->far[i] = windows;
-    ways->n_far = n;
+        distances->far[i] = windows;
+    distances->n_far = n;
 }
 
 /* Rows that stayed keep the frames that list_staying() found. The slots of all others go to
@@ -92,21 +93,21 @@ static void keep_frames(struct drps_relay *st, struct drps_relay_window *win)
 {
     const uint64_t *marks = st->prev.marks;
     drps_pick_spread(&st->picker, marks, win->head.n, 0, st->order, win->frame);
-    (void)drps_pick_places(&st->picker, marks, win->head.n, 1, st->picked);
+    (void)drps_pick_positions(&st->picker, marks, win->head.n, 1, st->picked);
 }
 
-/* How the slots that st->order has come by frames: those of rows that were held first, then those
- * whose rows arrive by stream, then those whose rows no window has used yet. */
+/* How many of the slots in st->order get their rows from where: first those of rows that were held,
+ * then those whose rows arrive by stream, then those whose rows no window has used yet. */
 struct comers {
     size_t held, arriving, created;
 };
 
-/* The slots in st->picked into st->order: held, arriving, and each of them the longest way first:
- * so they left. */
+/* Put the slots in st->picked into st->order: rows that were held, then those that arrive, each
+ * with the longest use distance first, which is the order in which they left. */
 static struct comers order_comers(struct drps_relay *st, uint64_t q, size_t n)
 {
     const uint32_t windows = st->source.windows;
-    const uint32_t known = q < windows ? (uint32_t)q : windows; /* the longest way yet */
+    const uint32_t known = q < windows ? (uint32_t)q : windows; /* the longest use distance yet */
     struct comers c = {0, 0, 0};
     uint32_t at = 0;
     count_distances(st, st->prev.far, n);
@@ -129,31 +130,31 @@ static struct comers order_comers(struct drps_relay *st, uint64_t q, size_t n)
     return c;
 }
 
-/* The first n vacant frames, in order, which are then taken. Returns how many there were. */
-static size_t take_vacant(struct drps_relay *st, size_t n, uint32_t *restrict list)
+/* Take the first n free frames, in order. Returns how many there were. */
+static size_t take_free_frames(struct drps_relay *st, size_t n, uint32_t *restrict list)
 {
     const size_t words = (size_t)(st->frames + 63) / 64;
     size_t k = 0;
     for (size_t i = 0; i < words && k < n; i++) {
-        uint64_t word = st->vacant[i];
+        uint64_t word = st->free_frames[i];
         for (; word && k < n; word &= word - 1)
             list[k++] = (uint32_t)(i * 64) + (uint32_t)__builtin_ctzll(word);
-        st->vacant[i] = word;
+        st->free_frames[i] = word;
     }
     return k;
 }
 
-/* The frames of the slots in st->order, into st->picked: rows that were held are where they were,
- * the others get vacant ones, so that a stream's rows come to lie in order. */
+/* Put the frames of the slots in st->order into st->picked: rows that were held are where they
+ * were, the others get free frames in order, so that a stream's rows come to lie in order. */
 static int place_comers(struct drps_relay *st, struct drps_relay_window *win,
                         const struct comers *c, struct drps_err *err)
 {
     const uint32_t w = drps_relay_number(st, win->q);
     const size_t others = c->arriving + c->created;
-    if (drps_shelves_count(st->shelves, w) != c->held)
+    if (drps_held_rows_count(st->held_rows, w) != c->held)
         return contradiction(win->q, "rows are held that are not used", err);
-    drps_shelves_take(st->shelves, w, 1, st->picked);
-    if (take_vacant(st, others, st->picked + c->held) != others)
+    drps_held_rows_take(st->held_rows, w, 1, st->picked);
+    if (take_free_frames(st, others, st->picked + c->held) != others)
         return contradiction(win->q, "too many rows", err);
     const uint32_t *restrict order = st->order, *restrict picked = st->picked;
     uint32_t *restrict frame = win->frame;
@@ -167,7 +168,7 @@ static char *row_in(const struct drps_relay *st, uint32_t frame)
     return st->rows + (size_t)frame * st->config.row_bytes;
 }
 
-/* Rows that no window has used yet: the last of st->order. */
+/* Create the rows that no window has used yet, which are the last of st->order. */
 static void create_rows(struct drps_relay *st, const struct comers *c)
 {
     const size_t first = c->held + c->arriving;
@@ -248,7 +249,7 @@ int drps_relay_open_window(struct drps_relay *st, uint64_t q, struct drps_err *e
 
 /* ---- Closing ---- */
 
-/* Windows [.., end) may be sent to directly from window w: those of its group and of the next. */
+/* The end of the windows that window w sends to directly: those of its group and of the next. */
 static uint64_t direct_end(const struct drps_relay *st, uint32_t w)
 {
     const uint64_t windows = st->source.windows;
@@ -266,8 +267,8 @@ uint32_t drps_relay_route(const struct drps_relay *st, uint32_t w, uint32_t dist
     return windows + (uint32_t)(to % windows) / st->layout.span;
 }
 
-/* Frames of leaving rows by distance; counts[d] becomes the end of distance d. Returns how many
- * leave. */
+/* Put the frames of leaving rows into st->order, by use distance; counts[d] becomes the end of
+ * distance d. Returns how many rows leave. */
 static size_t order_leavers(struct drps_relay *st, const struct drps_relay_window *win)
 {
     const size_t n =
@@ -283,8 +284,8 @@ static size_t order_leavers(struct drps_relay *st, const struct drps_relay_windo
     return n;
 }
 
-/* A group's stream gets, from each window, how many rows go to each of its windows, then the rows.
- */
+/* A group's stream gets, from each window, how many rows go to each of the group's windows, and
+ * then the rows. Append the counts of window w. */
 static int append_counts(struct drps_relay *st, uint32_t w, uint32_t distance, uint32_t group,
                          struct drps_err *err)
 {
@@ -300,17 +301,17 @@ static int append_counts(struct drps_relay *st, uint32_t w, uint32_t distance, u
     return rc;
 }
 
-/* Rows whose next window is within reach stay where they are. Sets how many do. */
+/* Rows up to the hold limit stay where they are, in the lists of held rows. Sets how many do. */
 static int hold_leavers(struct drps_relay *st, uint32_t w, size_t *held_out, struct drps_err *err)
 {
     int rc = 0;
     st->counts[1] = 0; /* where distance 2 begins */
-    for (uint32_t d = 2; d <= st->reach[w] && rc == 0; d++) {
+    for (uint32_t d = 2; d <= st->hold_limit[w] && rc == 0; d++) {
         const uint32_t first = st->counts[d - 1];
-        rc = drps_shelves_add(st->shelves, (w + d) % st->source.windows, st->order + first,
-                              st->counts[d] - first, err);
+        rc = drps_held_rows_add(st->held_rows, (w + d) % st->source.windows, st->order + first,
+                                st->counts[d] - first, err);
     }
-    *held_out = st->counts[st->reach[w]];
+    *held_out = st->counts[st->hold_limit[w]];
     return rc;
 }
 
@@ -319,7 +320,7 @@ static int send_leavers(struct drps_relay *st, uint32_t w, struct drps_err *err)
     const uint32_t windows = st->source.windows;
     uint32_t group = UINT32_MAX;
     int rc = 0;
-    for (uint32_t d = st->reach[w] + 1; d <= windows && rc == 0; d++) {
+    for (uint32_t d = st->hold_limit[w] + 1; d <= windows && rc == 0; d++) {
         const uint32_t first = st->counts[d - 1];
         const uint32_t n = st->counts[d] - first;
         if (!n) continue;
@@ -352,7 +353,8 @@ static int pass_on(struct drps_relay *st, uint32_t to, uint64_t n, struct drps_e
     return 0;
 }
 
-static int deal_out(struct drps_relay *st, uint32_t group, struct drps_err *err)
+/* Pass a group's stream on to the streams of its windows. */
+static int split_group(struct drps_relay *st, uint32_t group, struct drps_err *err)
 {
     const uint32_t span = st->layout.span;
     const uint32_t stream = st->source.windows + group;
@@ -384,7 +386,7 @@ int drps_relay_close_window(struct drps_relay *st, uint64_t q, struct drps_err *
     int rc = 0;
 
     if (st->layout.span && w % st->layout.span == 0)
-        rc = deal_out(st, (w / st->layout.span + 1) % st->layout.groups, err);
+        rc = split_group(st, (w / st->layout.span + 1) % st->layout.groups, err);
     if (rc < 0) return rc;
     const size_t leavers = order_leavers(st, win);
     rc = hold_leavers(st, w, &held, err);
@@ -392,7 +394,7 @@ int drps_relay_close_window(struct drps_relay *st, uint64_t q, struct drps_err *
     if (rc == 0) rc = drps_streams_flush(st->streams, err);
     if (rc < 0) return rc;
     for (size_t i = held; i < leavers; i++)
-        st->vacant[st->order[i] / 64] |= UINT64_C(1) << st->order[i] % 64;
+        st->free_frames[st->order[i] / 64] |= UINT64_C(1) << st->order[i] % 64;
     stats.written_bytes = (leavers - held) * st->config.row_bytes;
     stats.close_ns = drps_clock_ns() - start;
     keep_stats(st, w, &stats);

@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { LIMIT = 600, QUEUE = 2 };
 
 struct run {
-    struct link link;
+    struct drps_link link;
     uint64_t taken[WIRE_PARTS];
     uint8_t sent[WIRE_PARTS][LIMIT]; /* of the message that is under way */
     int broken;
@@ -52,7 +52,7 @@ static void check_message(struct run *run, struct net_message *m)
 static void add(struct run *run, const struct wire_head *h, const uint8_t *payload, size_t bytes)
 {
     static const uint64_t limits[WIRE_PARTS] = {LIMIT, LIMIT, LIMIT, LIMIT};
-    const struct link_rules rules = {limits, run->taken, QUEUE};
+    const struct drps_link_rules rules = {limits, run->taken, QUEUE};
     struct drps_err err = DRPS_ERR_INIT;
     struct net_message *m;
     const int rc = drps_link_add(&run->link, &rules, h, payload, bytes, NULL, NULL, &m, &err);

@@ -44,7 +44,8 @@ static void check_both_ways(const uint8_t *data, size_t size, const struct drps_
     struct drps_window head = {0};
     struct drps_use_distances ways[2];
     for (int i = 0; i < 2; i++) {
-        ways[i] = (struct drps_use_distances){malloc(DRPS_WAYS_WORDS(n) * 8), malloc(n * 4 + 1), 0};
+        ways[i] =
+            (struct drps_use_distances){malloc(DRPS_DISTANCE_WORDS(n) * 8), malloc(n * 4 + 1), 0};
         CHECK(ways[i].marks && ways[i].far);
     }
     CHECK(drps_window_decode_use_distances(data, size, 1, &head, &ways[0], &ways[1], NULL) == 0);

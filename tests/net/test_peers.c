@@ -205,14 +205,14 @@ static void two_peers(struct scratch *s, struct drps_peers *peers)
 
 static void test_meeting_of_loopback_peers_is_one_process_each(void **state)
 {
-    struct drps_meet_way first, other;
+    struct drps_meet_rank first, other;
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_peers peers;
     char folder[64], *path;
     struct stat st;
     (void)snprintf(folder, sizeof(folder), "/tmp/drps-ranks.%u/", (unsigned)geteuid());
     two_peers(*state, &peers);
-    if (drps_meet_way_open(NULL, 0, 1, &peers, &first, &err) < 0) fail_msg("%s", err.text);
+    if (drps_meet_rank_open(NULL, 0, 1, &peers, &first, &err) < 0) fail_msg("%s", err.text);
     assert_int_equal(first.secured, 0);
     assert_memory_equal(peers.peers[0].host, folder, strlen(folder));
     assert_memory_equal(peers.peers[0].host + strlen(folder), "127.0.0.1:", 10);
@@ -224,25 +224,25 @@ static void test_meeting_of_loopback_peers_is_one_process_each(void **state)
     drps_peers_destroy(&peers);
 
     two_peers(*state, &peers);
-    assert_int_equal(drps_meet_way_open(NULL, 0, 1, &peers, &other, &err), -EADDRINUSE);
+    assert_int_equal(drps_meet_rank_open(NULL, 0, 1, &peers, &other, &err), -EADDRINUSE);
     assert_non_null(strstr(err.text, "another process is the rank at /tmp/drps-ranks."));
-    drps_meet_way_close(&other);
+    drps_meet_rank_close(&other);
     drps_peers_destroy(&peers);
-    drps_meet_way_close(&first);
+    drps_meet_rank_close(&first);
 
     two_peers(*state, &peers);
     drps_err_clear(&err);
-    if (drps_meet_way_open(NULL, 0, 1, &peers, &first, &err) < 0) fail_msg("%s", err.text);
-    drps_meet_way_close(&first);
+    if (drps_meet_rank_open(NULL, 0, 1, &peers, &first, &err) < 0) fail_msg("%s", err.text);
+    drps_meet_rank_close(&first);
     drps_peers_destroy(&peers);
     assert_int_equal(stat(path, &st), -1);
     free(path);
 
     two_peers(*state, &peers); /* with insecure, and with a peer elsewhere, addresses stay */
-    assert_int_equal(drps_meet_way_open(NULL, 1, 1, &peers, &first, &err), 0);
+    assert_int_equal(drps_meet_rank_open(NULL, 1, 1, &peers, &first, &err), 0);
     assert_string_equal(peers.peers[0].host, "127.0.0.1");
     strcpy(peers.peers[0].host, "10.0.0.1");
-    assert_int_equal(drps_meet_way_open(NULL, 0, 1, &peers, &first, &err), 0);
+    assert_int_equal(drps_meet_rank_open(NULL, 0, 1, &peers, &first, &err), 0);
     assert_string_equal(peers.peers[1].host, "::1");
     drps_peers_destroy(&peers);
 }
@@ -264,10 +264,10 @@ static void test_meeting_refuses_a_folder_of_another_user(void **state)
     if (child == 0) {
         struct drps_peer at[1] = {{"127.0.0.1", "7000", ""}};
         struct drps_peers peers = {1, at};
-        struct drps_meet_way way;
+        struct drps_meet_rank way;
         struct drps_err err = DRPS_ERR_INIT;
         if (setuid(nobody)) _exit(2);
-        const int rc = drps_meet_way_open(NULL, 0, 0, &peers, &way, &err);
+        const int rc = drps_meet_rank_open(NULL, 0, 0, &peers, &way, &err);
         _exit(rc == -EACCES && strstr(err.text, "only this user may enter: remove it") ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);

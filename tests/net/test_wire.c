@@ -174,11 +174,11 @@ static void test_wire_greeting_keeps_its_fields(void **state)
 
 static const uint64_t limits[WIRE_PARTS] = {100, 100, 100, 100};
 static const uint64_t none_taken[WIRE_PARTS];
-static const struct link_rules rules = {limits, none_taken, 2};
+static const struct drps_link_rules rules = {limits, none_taken, 2};
 
 static void test_link_takes_each_frame_once_and_misses_none(void **state)
 {
-    struct link link = {0};
+    struct drps_link link = {0};
     struct drps_err err = DRPS_ERR_INIT;
     (void)state;
     for (uint64_t i = 0; i < 3; i++)
@@ -198,7 +198,7 @@ static void test_link_puts_messages_together(void **state)
     struct random_source r = random_begin("link");
     (void)state;
     for (int lap = 0; lap < 200; lap++) {
-        struct link link = {0};
+        struct drps_link link = {0};
         uint64_t at[2] = {0, 0};
         int whole = 0;
         while (whole < 2) {
@@ -256,7 +256,7 @@ static void test_link_refuses_what_was_not_agreed(void **state)
     static const uint8_t data[10];
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct link link = {0};
+        struct drps_link link = {0};
         struct net_message *m;
         if (cases[i].after_first)
             assert_int_equal(drps_link_add(&link, &rules, &first, data, 10, NULL, NULL, &m, NULL),
@@ -271,8 +271,8 @@ static void test_link_refuses_more_messages_than_may_wait(void **state)
 {
     static const struct wire_head head = {.type = 20, .part = 1};
     uint64_t taken[WIRE_PARTS] = {0};
-    const struct link_rules counted = {limits, taken, 2};
-    struct link link = {0};
+    const struct drps_link_rules counted = {limits, taken, 2};
+    struct drps_link link = {0};
     struct net_message *m;
     (void)state;
     for (int i = 0; i < 5; i++) {

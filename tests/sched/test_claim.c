@@ -25,10 +25,10 @@ struct setting {
     unsigned workers;
     uint64_t steps, starts[4];
     size_t windows;
-    int claimable, failures; /* how often a worker may go */
+    int claimable;
 };
 
-enum kind { NEXT, DONE, GONE, JOIN, KINDS };
+enum kind { NEXT, DONE, KINDS };
 
 /* What the claims must be, kept by the test. */
 struct epoch {
@@ -36,8 +36,6 @@ struct epoch {
     struct drps_claim *claim;
     unsigned executed; /* bit: share * steps + step */
     int held[WORKERS]; /* the bit, or -1 */
-    unsigned gone;     /* bit: worker */
-    int failures;
 };
 
 struct search {
@@ -58,7 +56,7 @@ static size_t window_of(const struct setting *g, uint64_t step)
 static void epoch_begin(struct epoch *e, const struct setting *g)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    *e = (struct epoch){.setting = g, .held = {-1, -1, -1}, .failures = g->failures};
+    *e = (struct epoch){.setting = g, .held = {-1, -1, -1}};
     assert_ok(
         drps_claim_new(g->workers, g->steps, g->starts, g->windows, g->claimable, &e->claim, &err),
         &err);
@@ -86,7 +84,7 @@ static void check_handed(struct epoch *e, unsigned w, struct drps_claim_batch ba
     if (window_of(g, batch.step) > lowest_window(e) + 1)
         fail_msg("%s: window %zu while %zu is not executed", g->name, window_of(g, batch.step),
                  lowest_window(e));
-    if (!g->claimable && g->failures == 0) assert_int_equal(batch.share, w);
+    if (!g->claimable) assert_int_equal(batch.share, w);
     e->held[w] = (int)b;
 }
 
@@ -95,45 +93,32 @@ static int event(struct epoch *e, enum kind kind, unsigned w, int play)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_claim_batch batch;
-    unsigned bit = 1u << w;
-    int gone = (e->gone & bit) != 0, holds = e->held[w] >= 0;
+    int holds = e->held[w] >= 0;
     size_t lowest = lowest_window(e);
 
     if (kind == NEXT) {
-        if (gone || holds) return 0;
+        if (holds) return 0;
         if (!play) return 1;
         int rc = drps_claim_next(e->claim, w, &batch, &err);
         assert_true(rc == 0 || rc == 1);
         if (rc == 1) check_handed(e, w, batch);
-    } else if (kind == DONE) {
+    } else {
         if (!holds) return 0;
         if (!play) return 1;
         e->executed |= 1u << e->held[w];
         e->held[w] = -1;
         assert_int_equal(drps_claim_done(e->claim, w, &err), lowest_window(e) > lowest);
-    } else if (kind == GONE) {
-        if (gone || e->failures == 0) return 0;
-        if (!play) return 1;
-        assert_ok(drps_claim_gone(e->claim, w, &err), &err);
-        e->gone |= bit;
-        e->held[w] = -1;
-        e->failures--;
-    } else {
-        if (!gone) return 0;
-        if (!play) return 1;
-        assert_ok(drps_claim_joined(e->claim, w, &err), &err);
-        e->gone &= ~bit;
     }
     return 1;
 }
 
-/* All that what follows depends on, but for the order of batches that were returned. Never 0. */
+/* All that what follows depends on. Never 0. */
 static uint64_t fingerprint(const struct epoch *e)
 {
     uint64_t key = e->executed | UINT64_C(1) << 63;
     for (unsigned w = 0; w < WORKERS; w++)
         key |= (uint64_t)(e->held[w] + 1) << (BATCHES + 5 * w);
-    return key | (uint64_t)e->gone << 32 | (uint64_t)e->failures << 36;
+    return key;
 }
 
 static int seen_before(struct search *s, uint64_t key)
@@ -153,7 +138,7 @@ static void replay(struct search *s, size_t n, struct epoch *e)
         (void)event(e, (enum kind)(s->path[i] / WORKERS), s->path[i] % WORKERS, 1);
 }
 
-/* If workers that are not gone all ask, somebody gets a batch, or the epoch is over. */
+/* If all workers ask, somebody gets a batch, or the epoch is over. */
 static void assert_goes_on(struct search *s, size_t n)
 {
     struct epoch e;
@@ -163,8 +148,7 @@ static void assert_goes_on(struct search *s, size_t n)
         (void)event(&e, NEXT, w, 1);
         running |= e.held[w] >= 0;
     }
-    int all_gone = e.gone == (1u << e.setting->workers) - 1;
-    if (!running && !all_gone && drps_claim_left(e.claim) > 0)
+    if (!running && drps_claim_left(e.claim) > 0)
         fail_msg("%s: nobody gets a batch, %" PRIu64 " are left", e.setting->name,
                  drps_claim_left(e.claim));
     s->ends += drps_claim_left(e.claim) == 0;
@@ -194,13 +178,12 @@ static void explore(struct search *s, size_t n)
 static void test_claim_every_interleaving(void **state)
 {
     static const struct setting settings[] = {
-        {"one worker", 1, 6, {0, 2, 4}, 3, 1, 1},
-        {"two workers, claims", 2, 6, {0, 2, 3, 4}, 4, 1, 1},
-        {"two workers, own shares", 2, 6, {0, 2, 3, 4}, 4, 0, 0},
-        {"two workers, own shares, failures", 2, 6, {0, 2, 3, 4}, 4, 0, 3},
-        {"three workers, claims", 3, 4, {0, 1, 2, 3}, 4, 1, 0},
-        {"three workers, claims, failures", 3, 3, {0, 1, 2}, 3, 1, 2},
-        {"three workers, one window", 3, 3, {0}, 1, 1, 1},
+        {"one worker", 1, 6, {0, 2, 4}, 3, 1},
+        {"two workers, claims", 2, 6, {0, 2, 3, 4}, 4, 1},
+        {"two workers, own shares", 2, 6, {0, 2, 3, 4}, 4, 0},
+        {"three workers, claims", 3, 4, {0, 1, 2, 3}, 4, 1},
+        {"three workers, own shares", 3, 3, {0, 1, 2}, 3, 0},
+        {"three workers, one window", 3, 3, {0}, 1, 1},
     };
     struct search s = {.seen = must(calloc(SEEN, sizeof(*s.seen)))};
     (void)state;
@@ -267,10 +250,8 @@ static void test_claim_off_keeps_to_its_share(void **state)
         done(c, 1, 0);
     }
     expect(c, 1, 0, 0, 0); /* window 2 is closed while worker 0 is in window 0 */
-    assert_int_equal(drps_claim_gone(c, 0, &err), 0);
-    expect(c, 1, 1, 0, 0); /* a share whose worker is gone is anyone's */
-    done(c, 1, 1);
-    assert_int_equal(drps_claim_joined(c, 0, &err), 0);
+    expect(c, 0, 1, 0, 0);
+    done(c, 0, 1);
     expect(c, 0, 1, 0, 1);
     expect(c, 1, 1, 1, 2);
     drps_claim_free(c);
@@ -295,10 +276,6 @@ static void test_claim_refuses_events_out_of_order(void **state)
     REFUSED(drps_claim_next(c, 2, &batch, &err),
             "worker 2 asks for a batch: there are workers 0 to 1");
     REFUSED(drps_claim_done(c, 1, &err), "worker 1 has executed a batch, but it holds no batch");
-    REFUSED(drps_claim_joined(c, 1, &err), "worker 1 joins, but it never left");
-    assert_int_equal(drps_claim_gone(c, 1, NULL), 0);
-    REFUSED(drps_claim_gone(c, 1, &err), "worker 1 leaves, but it is gone");
-    REFUSED(drps_claim_next(c, 1, &batch, &err), "worker 1 asks for a batch, but it is gone");
     drps_claim_free(c);
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/drps_rng.h"
 #include "storage/kv/drps_kv.h"
+#include "storage/pib/drps_pool.h"
 #include "support/store_plan.h"
 
 static void run_on(const struct plan *p, const struct drps_store_ops *ops,
@@ -165,7 +166,7 @@ static void test_pib_equals_model(void **state)
                              stats.blocks_needed - stats.blocks_hit);
             assert_int_equal(stats.io.reads > 0, stats.io.read_calls > 0);
             if (k == 3) assert_int_equal(stats.blocks_evicted, 0);
-            if (k == 0) assert_true(stats.pool.frames >= p->most.blocks);
+            if (k == 0) assert_true(stats.pool.entries >= p->most.blocks);
         }
         plan_free(p);
     }
@@ -324,7 +325,7 @@ static void test_memory_does_not_grow_with_epochs(void **state)
     (void)state;
     struct plan *p = plan_new(1, &shapes[1]);
     struct drps_store_config config = plan_config(p);
-    struct drps_timeline timeline = {.steps = 100, .reach = 100};
+    struct drps_timeline timeline = {.steps = 100, .max_use_distance = 100};
     uint64_t one_epoch, many, unknown, most;
     config.kv = drps_kv_engines()[0];
     config.timeline = &timeline;
@@ -332,7 +333,7 @@ static void test_memory_does_not_grow_with_epochs(void **state)
     timeline.steps = 100 * 100000;
     assert_int_equal(drps_store_pib.memory_need(&config, &many, &most, NULL), 0);
     assert_int_equal(many, one_epoch);
-    timeline.reach = 0;
+    timeline.max_use_distance = 0;
     assert_int_equal(drps_store_pib.memory_need(&config, &unknown, &most, NULL), 0);
     assert_true(unknown > many);
     plan_free(p);

@@ -227,10 +227,10 @@ static uint64_t rows_of_pair(const struct plan *p, const char *used, uint32_t w)
     return n;
 }
 
-void plan_ways(const uint32_t *plain, size_t n, struct drps_use_distances *out)
+void plan_distances(const uint32_t *plain, size_t n, struct drps_use_distances *out)
 {
     out->n_far = 0;
-    memset(out->marks, 0, DRPS_WAYS_WORDS(n) * sizeof(*out->marks));
+    memset(out->marks, 0, DRPS_DISTANCE_WORDS(n) * sizeof(*out->marks));
     for (size_t s = 0; s < n; s++)
         if (plain[s] > 1) {
             out->marks[s / 64] |= UINT64_C(1) << s % 64;
@@ -247,8 +247,8 @@ static int read_window(void *ctx, uint32_t w, struct drps_store_window *out, uin
     (void)err;
     *out = win->head;
     if (rows) memcpy(rows, win->rows, win->head.n * sizeof(*rows));
-    if (next) plan_ways(win->next, win->head.n, next);
-    if (prev) plan_ways(win->prev, win->head.n, prev);
+    if (next) plan_distances(win->next, win->head.n, next);
+    if (prev) plan_distances(win->prev, win->head.n, prev);
     return 0;
 }
 

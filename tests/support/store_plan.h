@@ -50,7 +50,7 @@ void plan_free(struct plan *p);
 void plan_cut(struct plan *p, uint64_t seed, size_t max_steps);
 
 /* Plain distances [n] as ways, into its arrays. */
-void plan_ways(const uint32_t *plain, size_t n, struct drps_use_distances *out);
+void plan_distances(const uint32_t *plain, size_t n, struct drps_use_distances *out);
 
 /* A plan from block traces: step s touches all rows of the blocks in trace[s] ("03" is blocks 0 and
  * 3). */

@@ -32,7 +32,7 @@ struct fixture {
 
 static struct drps_use_distances make_ways(size_t n)
 {
-    struct drps_use_distances ways = {.marks = calloc(DRPS_WAYS_WORDS(n), sizeof(*ways.marks)),
+    struct drps_use_distances ways = {.marks = calloc(DRPS_DISTANCE_WORDS(n), sizeof(*ways.marks)),
                                       .far = calloc(n + 1, sizeof(*ways.far))};
     assert_true(ways.marks && ways.far);
     return ways;

@@ -48,7 +48,7 @@ static int forecast_requests(const struct lists *l, const struct drps_window_opt
                              struct drps_err *err)
 {
     const struct drps_pool_shape shape = {
-        .unit_rows = 1, .units = (uint32_t)rows, .frames = (uint32_t)rows};
+        .unit_rows = 1, .units = (uint32_t)rows, .entries = (uint32_t)rows};
     struct drps_forecast_requests none;
     return drps_forecast_pib(drps_io_os(), l->dir, o, first, blocks, &shape, DRPS_EVICT_FARTHEST,
                              requests_out ? &disk : NULL, out, requests_out ? requests_out : &none,

@@ -297,7 +297,7 @@ static struct measured open_store(struct scratch *s, const struct drps_plan *pla
     drps_store_relay.stats(store, &stats);
     struct measured out = {.sent = stats.rows_sent, .windows = source.windows};
     drps_store_relay.close(store);
-    assert_int_equal(unlink(scratch_path(s, "transit")), 0);
+    assert_int_equal(unlink(scratch_path(s, "streams")), 0);
     assert_int_equal(unlink(scratch_path(s, "scan")), 0);
     for (uint32_t w = 0; w < source.windows; w++) {
         assert_ok(source.read(source.ctx, w, &head, NULL, NULL, NULL, &err), &err);

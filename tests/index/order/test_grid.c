@@ -469,7 +469,7 @@ static uint64_t rows_sent(struct scratch *s, const char *dir, uint64_t frames)
     if (drps_windows_open(&options, &windows, &source, &err)) fail_msg("%s", err.text);
     assert_true(source.working_rows <= frames);
     struct drps_use_distances next = {
-        .marks = calloc(DRPS_WAYS_WORDS(source.max_rows), sizeof(uint64_t)),
+        .marks = calloc(DRPS_DISTANCE_WORDS(source.max_rows), sizeof(uint64_t)),
         .far = calloc(source.max_rows, sizeof(uint32_t))};
     uint32_t *limit = calloc(source.windows, sizeof(*limit));
     assert_true(next.marks && next.far && limit);

@@ -412,12 +412,12 @@ static void assert_far(const unsigned char *packed, size_t bytes, const uint32_t
 {
     struct drps_err err = DRPS_ERR_INIT;
     uint32_t *far = must(calloc(n + 1, sizeof(*far)));
-    uint64_t *marks = must(malloc(DRPS_WAYS_WORDS(n + 64) * sizeof(*marks)));
+    uint64_t *marks = must(malloc(DRPS_DISTANCE_WORDS(n + 64) * sizeof(*marks)));
     size_t far_n, used, want_far = 0;
     for (size_t i = 0; i < n; i++)
         want_far += want[i] > 1;
     for (size_t at = 0; at < 64; at += 1 + n / 50) {
-        memset(marks, 0xff, DRPS_WAYS_WORDS(n + 64) * sizeof(*marks));
+        memset(marks, 0xff, DRPS_DISTANCE_WORDS(n + 64) * sizeof(*marks));
         if (at) marks[0] = UINT64_MAX >> (64 - at);
         assert_ok(distances_decode_far(packed, bytes, table, marks, at, far, &far_n, &used, &err),
                   &err);
@@ -542,9 +542,9 @@ static void test_window_decode_parts(void **state)
         }
         assert_int_equal(drps_window_decode(st.record[k], st.bytes[k], 8, &some, NULL), -EINVAL);
         for (int with_rows = 0; with_rows < 2; with_rows++) {
-            struct drps_use_distances next = {must(calloc(DRPS_WAYS_WORDS(all.n), 8)),
+            struct drps_use_distances next = {must(calloc(DRPS_DISTANCE_WORDS(all.n), 8)),
                                               must(calloc(all.n + 1, 4)), 0};
-            struct drps_use_distances prev = {must(calloc(DRPS_WAYS_WORDS(all.n), 8)),
+            struct drps_use_distances prev = {must(calloc(DRPS_DISTANCE_WORDS(all.n), 8)),
                                               must(calloc(all.n + 1, 4)), 0};
             const size_t n = with_rows ? st.bytes[k] : all.front_bytes;
             assert_ok(drps_window_decode_use_distances(st.record[k], n, with_rows, &some, &next,

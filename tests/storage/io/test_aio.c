@@ -393,9 +393,9 @@ static void test_rest_of_pieces(void **state)
     } cases[] = {{0, 3, 0, 0}, {1, 0, 1, 3}, {4, 2, 4, 0}, {5, 0, 5, 5}, {9, 0, 9, 1}};
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        const struct drps_aio_slot slot = {
+        const struct drps_aio_request request = {
             .pieces = pieces, .pieces_n = 3, .bytes = 10, .moved = cases[i].moved, .write = 1};
-        const struct drps_aio_part part = drps_aio_rest(&slot);
+        const struct drps_aio_part part = drps_aio_rest(&request);
         assert_int_equal(part.pieces_n, cases[i].pieces_n);
         if (part.pieces) {
             assert_ptr_equal(part.pieces->iov_base, memory + cases[i].at);

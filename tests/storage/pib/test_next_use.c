@@ -101,7 +101,7 @@ static size_t brute_force_hits(const struct plan *p, const struct drps_pool_shap
             r.frames += !r.in[b];
             r.units += r.in[b] ? 0 : units_of(p, shape, b);
         }
-        while (r.frames > shape->frames || r.units > shape->units)
+        while (r.frames > shape->entries || r.units > shape->units)
             evict_one(&r, shape, s);
         for (size_t i = 0; i < step->n_blocks; i++) {
             r.in[step->blocks[i]] = 1;
@@ -141,7 +141,7 @@ static void test_hits_equal_brute_force_on_known_traces(void **state)
     struct drps_store_stats stats;
     struct plan *p = plan_from_trace(textbook, 20, 8);
     run_with(p, 3, 3, &stats);
-    assert_int_equal(stats.pool.frames, 3);
+    assert_int_equal(stats.pool.entries, 3);
     assert_int_equal(stats.pool.units, 3);
     assert_int_equal(brute_force_hits(p, &stats.pool), 11);
     assert_int_equal(stats.blocks_hit, 11);

@@ -32,7 +32,7 @@ static void check(const struct drps_picker *p, size_t n, int of)
     k = 0;
     for (uint32_t s = 0; s < n; s++)
         if (marked(s) == of) want[k++] = s;
-    assert_int_equal(drps_pick_places(p, marks, n, of, to), k);
+    assert_int_equal(drps_pick_positions(p, marks, n, of, to), k);
     assert_memory_equal(to, want, k * sizeof(*want));
 
     drps_pick_spread(p, marks, n, of, from, to);

@@ -236,11 +236,11 @@ static void test_sure_share_fits_any_windows(void **state)
         assert_int_equal(share.budget_bytes / share.row_bytes, 2 * config.step.rows);
         config.windows = &source;
         for (; source.windows > 0; source.windows -= 1 + source.windows / 30) {
-            struct drps_relay_layout l;
+            struct drps_stream_layout l;
             assert_true(drps_relay_fits(&share, source.windows));
             for (size_t i = 0; i < sizeof(seeks) / sizeof(*seeks); i++) {
                 config.seek_bytes = seeks[i];
-                if (drps_relay_lay_out(&config, share.buffer_bytes, &l, NULL) < 0)
+                if (drps_stream_layout_choose(&config, share.buffer_bytes, &l, NULL) < 0)
                     fail_msg("%u windows of %llu steps, seeks of %llu bytes", source.windows,
                              (unsigned long long)steps, (unsigned long long)seeks[i]);
             }
@@ -278,7 +278,7 @@ static int read_example(void *ctx, uint32_t w, struct drps_store_window *out, ui
     static const uint32_t nexts[][2] = {{3, 1}, {3, 1}, {3}, {1}};
     (void)ctx, (void)rows, (void)prev, (void)err;
     *out = heads[w];
-    if (next) plan_ways(nexts[w], heads[w].n, next);
+    if (next) plan_distances(nexts[w], heads[w].n, next);
     return 0;
 }
 
@@ -288,56 +288,56 @@ static void test_hold_plan_takes_the_frames_left(void **state)
     static const struct {
         const char *name;
         uint64_t frames, sent;
-        uint32_t reach[4];
+        uint32_t limits[4];
     } cases[] = {
         {"none left", 2, 3, {2, 2, 2, 4}},
         {"one left beside all but the first two windows", 3, 0, {4, 4, 4, 4}},
     };
     const struct drps_window_source source = {.windows = 4, .max_rows = 2, .read = read_example};
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        uint32_t far[2], reach[4];
-        uint64_t marks[DRPS_WAYS_WORDS(2)];
+        uint32_t far[2], limits[4];
+        uint64_t marks[DRPS_DISTANCE_WORDS(2)];
         struct drps_use_distances next = {.marks = marks, .far = far};
         uint64_t sent;
         struct drps_err err = DRPS_ERR_INIT;
         assert_int_equal(
-            drps_hold_plan(&source, cases[i].frames, 1 << 20, &next, reach, &sent, NULL, &err), 0);
-        if (sent != cases[i].sent || memcmp(reach, cases[i].reach, sizeof(reach)))
-            fail_msg("%s: reach %u %u %u %u, %llu sent", cases[i].name, reach[0], reach[1],
-                     reach[2], reach[3], (unsigned long long)sent);
+            drps_hold_plan(&source, cases[i].frames, 1 << 20, &next, limits, &sent, NULL, &err), 0);
+        if (sent != cases[i].sent || memcmp(limits, cases[i].limits, sizeof(limits)))
+            fail_msg("%s: limits %u %u %u %u, %llu sent", cases[i].name, limits[0], limits[1],
+                     limits[2], limits[3], (unsigned long long)sent);
     }
 }
 
-static void test_shelves_keep_order(void **state)
+static void test_held_rows_keep_order(void **state)
 {
     (void)state;
     enum { N = 100 };
     struct drps_err err = DRPS_ERR_INIT;
-    struct drps_shelves *s = drps_shelves_new(2, 2 * N);
+    struct drps_held_rows *held = drps_held_rows_new(2, 2 * N);
     uint32_t frames[2 * N], out[2 * N];
     for (uint32_t i = 0; i < 2 * N; i++)
         frames[i] = 7 * i;
     for (int round = 0; round < 3; round++) { /* room is given back */
         for (size_t i = 0; i < N; i += 10) {
-            assert_int_equal(drps_shelves_add(s, 0, frames + i, 10, &err), 0);
-            assert_int_equal(drps_shelves_add(s, 1, frames + N + i, 10, &err), 0);
+            assert_int_equal(drps_held_rows_add(held, 0, frames + i, 10, &err), 0);
+            assert_int_equal(drps_held_rows_add(held, 1, frames + N + i, 10, &err), 0);
         }
         for (uint32_t w = 0; w < 2; w++) {
-            assert_int_equal(drps_shelves_count(s, w), N);
+            assert_int_equal(drps_held_rows_count(held, w), N);
             for (int clear = 0; clear < 2; clear++) {
                 memset(out, 0, sizeof(out));
-                drps_shelves_take(s, w, clear, out);
+                drps_held_rows_take(held, w, clear, out);
                 assert_memory_equal(out, frames + w * N, N * sizeof(*out));
             }
-            assert_int_equal(drps_shelves_count(s, w), 0);
+            assert_int_equal(drps_held_rows_count(held, w), 0);
         }
     }
     int rc = 0;
     for (int i = 0; i < 3 && rc == 0; i++)
-        rc = drps_shelves_add(s, 0, frames, 2 * N, &err);
+        rc = drps_held_rows_add(held, 0, frames, 2 * N, &err);
     assert_int_equal(rc, -EINVAL);
-    drps_shelves_free(s);
-    drps_shelves_free(NULL);
+    drps_held_rows_free(held);
+    drps_held_rows_free(NULL);
 }
 
 static void test_groups_when_memory_is_short(void **state)
@@ -380,32 +380,32 @@ static void test_layout_follows_cost(void **state)
     (void)state;
     struct drps_window_source source = {.windows = 60};
     struct drps_store_config config = {.windows = &source};
-    struct drps_relay_layout l;
-    assert_int_equal(drps_relay_lay_out(&config, 64 << 20, &l, NULL), 0);
+    struct drps_stream_layout l;
+    assert_int_equal(drps_stream_layout_choose(&config, 64 << 20, &l, NULL), 0);
     assert_int_equal(l.span, 0);
     assert_int_equal(l.chunk_bytes, 256 << 10);
     for (config.seek_bytes = 16384; config.seek_bytes < 300000; config.seek_bytes += 1237) {
-        assert_int_equal(drps_relay_lay_out(&config, 64 << 20, &l, NULL), 0);
+        assert_int_equal(drps_stream_layout_choose(&config, 64 << 20, &l, NULL), 0);
         assert_int_equal(l.chunk_bytes % 4096, 0); /* whatever the disk's probe has found */
     }
     source.windows = 600;
-    config.seek_bytes = 750000; /* a slow disk: larger chunks, by way of groups */
-    assert_int_equal(drps_relay_lay_out(&config, 64 << 20, &l, NULL), 0);
+    config.seek_bytes = 750000; /* a slow disk: larger chunks, in groups */
+    assert_int_equal(drps_stream_layout_choose(&config, 64 << 20, &l, NULL), 0);
     assert_true(l.span > 0 && l.chunk_bytes >= 448 << 10);
     source.windows = 10000;
     config.seek_bytes = 0;
-    assert_int_equal(drps_relay_lay_out(&config, 64 << 20, &l, NULL), 0);
+    assert_int_equal(drps_stream_layout_choose(&config, 64 << 20, &l, NULL), 0);
     assert_int_equal(l.groups, (10000 + l.span - 1) / l.span);
     assert_true((l.tails + l.read_chunks + l.behind) * l.chunk_bytes <=
                 (64 << 20) - 10000 * 256); /* the windows' own bytes are part of it */
-    assert_int_equal(drps_relay_lay_out(&config, 64 << 10, &l, NULL), DRPS_E_MEMORY_BUDGET);
+    assert_int_equal(drps_stream_layout_choose(&config, 64 << 10, &l, NULL), DRPS_E_MEMORY_BUDGET);
     source.windows = 3500;
-    assert_int_equal(drps_relay_lay_out(&config, 2 << 20, &l, NULL), 0);
+    assert_int_equal(drps_stream_layout_choose(&config, 2 << 20, &l, NULL), 0);
     assert_true(l.tails * l.chunk_bytes <= (2 << 20) - 3500 * 256);
     source.windows = 6000; /* their chunks alone would fit */
-    assert_int_equal(drps_relay_lay_out(&config, 2 << 20, &l, NULL), DRPS_E_MEMORY_BUDGET);
+    assert_int_equal(drps_stream_layout_choose(&config, 2 << 20, &l, NULL), DRPS_E_MEMORY_BUDGET);
     for (source.windows = 250; source.windows < 2000; source.windows++) {
-        assert_int_equal(drps_relay_lay_out(&config, 2 << 20, &l, NULL), 0);
+        assert_int_equal(drps_stream_layout_choose(&config, 2 << 20, &l, NULL), 0);
         assert_true(l.span == 0 || (l.groups >= 3 && source.windows % l.span != 1));
     }
 }
@@ -418,8 +418,8 @@ static void test_layout_uses_its_bytes(void **state)
     struct drps_store_config config = {.windows = &source};
     for (; source.windows < 3000; source.windows += 1 + source.windows / 20)
         for (uint64_t bytes = 3 << 20; bytes <= 12 << 20; bytes += 777777) {
-            struct drps_relay_layout l;
-            if (drps_relay_lay_out(&config, bytes, &l, NULL) < 0) continue;
+            struct drps_stream_layout l;
+            if (drps_stream_layout_choose(&config, bytes, &l, NULL) < 0) continue;
             const uint64_t used = (l.tails + l.behind + l.read_chunks) * l.chunk_bytes;
             assert_true(used <= bytes - (1 << 20)); /* the rest is the windows' */
             if (l.chunk_bytes < 64 << 10) assert_true(used >= (bytes - (1 << 20)) * 9 / 10);
@@ -435,14 +435,14 @@ enum { MANY = 2000 };
 static void list_sends(struct drps_sends *sends, uint64_t memory_bytes, uint32_t first,
                        uint32_t step, uint32_t to, uint32_t rows)
 {
-    static uint32_t by_way[MANY + 1];
+    static uint32_t by_distance[MANY + 1];
     struct drps_err err = DRPS_ERR_INIT;
     if (drps_sends_init(sends, MANY, memory_bytes, &err) < 0) fail_msg("%s", err.text);
-    memset(by_way, 0, sizeof(by_way));
+    memset(by_distance, 0, sizeof(by_distance));
     for (uint32_t i = 0; i < to; i++)
-        by_way[first + i * step] = rows;
+        by_distance[first + i * step] = rows;
     for (uint32_t w = 0; w < MANY; w++)
-        drps_sends_add(sends, w, by_way);
+        drps_sends_add(sends, w, by_distance);
 }
 
 static void test_layout_shares_tails_where_that_is_cheaper(void **state)
@@ -463,37 +463,39 @@ static void test_layout_shares_tails_where_that_is_cheaper(void **state)
         {"nothing", 3 << 20, 1 << 20, 0, 2, 1, 0, 0, 0},
     };
     const struct drps_window_source source = {.windows = MANY};
-    uint32_t reach[MANY];
+    uint32_t limits[MANY];
     for (uint32_t w = 0; w < MANY; w++)
-        reach[w] = 1;
+        limits[w] = 1;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const struct drps_store_config config = {
             .windows = &source, .row_bytes = 520, .seek_bytes = cases[i].seek_bytes};
         const uint64_t bytes = cases[i].buffer_bytes;
-        struct drps_relay_layout before, l;
+        struct drps_stream_layout before, l;
         struct drps_sends sends;
-        assert_int_equal(drps_relay_lay_out(&config, bytes, &before, NULL), 0);
+        assert_int_equal(drps_stream_layout_choose(&config, bytes, &before, NULL), 0);
         list_sends(&sends, cases[i].memory_bytes, cases[i].first, cases[i].step, cases[i].to,
                    cases[i].rows);
         l = before;
-        assert_int_equal(drps_relay_pool_tails(&config, bytes, &sends, reach, &l, NULL), 0);
+        assert_int_equal(drps_stream_layout_share_tails(&config, bytes, &sends, limits, &l, NULL),
+                         0);
         if ((l.chunks_most > 0) != cases[i].shared) fail_msg("%s", cases[i].name);
         if (cases[i].shared) {
             assert_in_range(l.tails, 1, MANY - 1);
             assert_int_equal(l.groups, 0);
             assert_true((l.tails + l.read_chunks + l.behind) * l.chunk_bytes +
-                            drps_relay_slots(&l, 0, 0) * 16 <=
+                            drps_stream_layout_file_chunks(&l, 0, 0) * 16 <=
                         bytes - (1 << 20)); /* which the windows have */
         } else {
             assert_memory_equal(&l, &before, sizeof(l));
         }
         for (uint32_t w = 0; w < MANY; w++) /* what is held is not sent */
-            reach[w] = MANY;
+            limits[w] = MANY;
         l = before;
-        assert_int_equal(drps_relay_pool_tails(&config, bytes, &sends, reach, &l, NULL), 0);
+        assert_int_equal(drps_stream_layout_share_tails(&config, bytes, &sends, limits, &l, NULL),
+                         0);
         assert_int_equal(l.chunks_most, 0);
         for (uint32_t w = 0; w < MANY; w++)
-            reach[w] = 1;
+            limits[w] = 1;
         drps_sends_destroy(&sends);
     }
 }
@@ -716,7 +718,7 @@ static void test_wrong_use_is_refused(void **state)
     plan_free(p);
 }
 
-/* A byte of the file that was altered behind the store's back is found, and its place is named. */
+/* A byte of the file that was altered behind the store's back is found, and its offset is named. */
 static void test_wrong_byte_is_named(void **state)
 {
     (void)state;
@@ -737,7 +739,7 @@ static void test_wrong_byte_is_named(void **state)
         rc = drps_store_relay.step_open(st, s, step->slots, step->n_ids, &rows, &err);
         if (rc == 0) rc = drps_store_relay.step_close(st, s, 1, &err);
         if (s != p->epoch_steps || rc) continue;
-        char *path = drps_path_join(dir, "transit");
+        char *path = drps_path_join(dir, "streams");
         FILE *f = fopen(path, "r+b");
         assert_non_null(f);
         (void)fseek(f, 0, SEEK_END);
@@ -752,7 +754,7 @@ static void test_wrong_byte_is_named(void **state)
         free(path);
     }
     assert_int_equal(rc, DRPS_E_CORRUPT);
-    assert_non_null(strstr(err.text, "transit"));
+    assert_non_null(strstr(err.text, "streams"));
     assert_non_null(strstr(err.text, "at byte"));
     drps_store_relay.close(st);
     scratch_remove(dir);
@@ -771,7 +773,7 @@ static int lie(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *r
     assert_non_null(plain);
     for (size_t s = 0; s < win->head.n; s++) /* one of them has rows that stay */
         plain[s] = win->next[s] == 1 ? 2 : win->next[s];
-    if (next && w % 2 == 1) plan_ways(plain, win->head.n, next);
+    if (next && w % 2 == 1) plan_distances(plain, win->head.n, next);
     free(plain);
     return rc;
 }
@@ -863,7 +865,7 @@ int main(void)
         cmocka_unit_test(test_sure_share_fits_any_windows),
         cmocka_unit_test(test_sure_share_grows),
         cmocka_unit_test(test_hold_plan_takes_the_frames_left),
-        cmocka_unit_test(test_shelves_keep_order),
+        cmocka_unit_test(test_held_rows_keep_order),
         cmocka_unit_test(test_groups_when_memory_is_short),
         cmocka_unit_test(test_tails_are_shared_in_grid_order),
         cmocka_unit_test(test_layout_follows_cost),

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "storage/relay/rowcopy.h"
+#include "storage/relay/streams/rowcopy.h"
 #include "support/lists.h"
 #include "support/scratch.h"
 

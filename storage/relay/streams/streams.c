@@ -1,4 +1,5 @@
-#include "storage/relay/streams_internal.h"
+/* Opening and closing streams; streams.h has the idea, streams_internal.h the memory. */
+#include "storage/relay/streams/streams_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,8 +28,8 @@ void drps_streams_close(struct drps_streams *s)
     free(s->collected);
     free(s->pieces);
     free(s->streams);
-    drps_chunk_map_destroy(&s->slots);
-    free(s->places);
+    drps_chunk_map_destroy(&s->map);
+    free(s->reads);
     free(s);
 }
 
@@ -42,9 +43,9 @@ static int allocate(struct drps_streams *s, const struct drps_streams_config *c)
     s->collected = drps_array_new(c->write_chunks, sizeof(*s->collected));
     s->pieces = drps_array_new((size_t)DRPS_STREAMS_WRITES * c->write_chunks, sizeof(*s->pieces));
     s->streams = calloc(c->n + 1, sizeof(*s->streams));
-    s->places = drps_array_new(c->read_chunks, sizeof(*s->places));
-    if (drps_chunk_map_init(&s->slots, c->slots) < 0) return -ENOMEM;
-    return s->mem && s->chunks && s->free && s->collected && s->pieces && s->streams && s->places
+    s->reads = drps_array_new(c->read_chunks, sizeof(*s->reads));
+    if (drps_chunk_map_init(&s->map, c->file_chunks) < 0) return -ENOMEM;
+    return s->mem && s->chunks && s->free && s->collected && s->pieces && s->streams && s->reads
                ? 0
                : -ENOMEM;
 }
@@ -61,7 +62,7 @@ static void lay_out(struct drps_streams *s, const struct drps_streams_config *c)
     }
     for (size_t i = 0; i < c->n; i++)
         s->streams[i] =
-            (struct drps_stream){.slots = {DRPS_NO_SLOT, DRPS_NO_SLOT}, .tail = DRPS_STREAMS_NONE};
+            (struct drps_stream){.list = {DRPS_NO_CHUNK, DRPS_NO_CHUNK}, .tail = DRPS_STREAMS_NONE};
 }
 
 int drps_streams_open(const struct drps_streams_config *config, struct drps_streams **s_out,
@@ -72,8 +73,8 @@ int drps_streams_open(const struct drps_streams_config *config, struct drps_stre
         !config->read_chunks || !config->write_chunks ||
         config->write_chunks > DRPS_AIO_PIECES_MAX || config->behind < config->write_chunks ||
         chunks_in_memory(config) > INT32_MAX ||
-        config->write_chunks > UINT32_MAX / config->chunk_bytes || !config->slots ||
-        config->slots >= DRPS_NO_SLOT)
+        config->write_chunks > UINT32_MAX / config->chunk_bytes || !config->file_chunks ||
+        config->file_chunks >= DRPS_NO_CHUNK)
         return drps_err_set(err, -EINVAL, "streams in chunks of %zu bytes", config->chunk_bytes);
     struct drps_streams *s = calloc(1, sizeof(*s));
     if (!s) return drps_err_set(err, -ENOMEM, "no memory for %zu streams", config->n);
@@ -91,7 +92,7 @@ int drps_streams_open(const struct drps_streams_config *config, struct drps_stre
     const struct drps_aio_config aio = {
         .io = config->io,
         .path = config->path,
-        .file_bytes = config->slots * config->chunk_bytes,
+        .file_bytes = config->file_chunks * config->chunk_bytes,
         .buffers = s->mem,
         .buffers_bytes = s->mem_bytes,
         .depth = DRPS_STREAMS_WRITES + DRPS_STREAMS_READS,

@@ -1,4 +1,4 @@
-/* The thread that owns a rank's sockets. */
+/* The socket thread: it owns a rank's sockets, and waits for them and for messages to send. */
 #ifdef DRPS_WITH_ZMQ
 
 #include "net/zmq/zmq_internal.h"
@@ -10,15 +10,15 @@
 enum { PINGS_MISSED = 4 };
 
 /* Lock held: peer r knows that this rank leaves, and everything before; or never will. */
-static int has_parted(const struct zmq_net *z, uint32_t r)
+static int has_parted(const struct net_zmq *z, uint32_t r)
 {
-    const struct zmq_peer *peer = &z->peers[r];
+    const struct net_zmq_peer *peer = &z->peers[r];
     if (peer->dead || (peer->gone && peer->bye_sent)) return 1;
     return peer->bye_sent && (z->net.peers[r].left || !peer->greeted);
 }
 
 /* Lock held. 1: nothing is left to do, or it is too late. */
-static int may_go(const struct zmq_net *z)
+static int may_go(const struct net_zmq *z)
 {
     if (!z->leaving) return 0;
     uint32_t r = 0;
@@ -27,7 +27,7 @@ static int may_go(const struct zmq_net *z)
     return r == z->net.o.count || drps_clock_ns() >= z->leave_by_ns;
 }
 
-static void too_silent(struct zmq_net *z, uint32_t r)
+static void too_silent(struct net_zmq *z, uint32_t r)
 {
     struct drps_err err = DRPS_ERR_INIT;
     (void)drps_err_set(&err, DRPS_E_PEER,
@@ -39,7 +39,7 @@ static void too_silent(struct zmq_net *z, uint32_t r)
 
 /* Another process has greeted as rank r, and the one before has missed some of its PINGs. A rank
  * that goes on is none that was restarted, whoever says so. */
-static int was_restarted(const struct zmq_net *z, struct zmq_peer *peer, uint64_t now)
+static int was_restarted(const struct net_zmq *z, struct net_zmq_peer *peer, uint64_t now)
 {
     const uint64_t ping_ns = drps_zmq_ping_ms(z) * UINT64_C(1000000);
     if (!peer->again_ns) return 0;
@@ -48,7 +48,7 @@ static int was_restarted(const struct zmq_net *z, struct zmq_peer *peer, uint64_
     return 0;
 }
 
-static void restarted(struct zmq_net *z, uint32_t r)
+static void restarted(struct net_zmq *z, uint32_t r)
 {
     struct drps_err err = DRPS_ERR_INIT;
     (void)drps_zmq_restarted(r, &err);
@@ -57,14 +57,14 @@ static void restarted(struct zmq_net *z, uint32_t r)
 }
 
 /* Who has been silent for too long? Not after this process itself was stopped for a while. */
-static void look_at_clock(struct zmq_net *z)
+static void look_at_clock(struct net_zmq *z)
 {
     const uint64_t now = drps_clock_ns(), silence_ns = z->net.o.silence_ms * UINT64_C(1000000);
     const int slept = now - z->tick_ns > silence_ns / 2;
     z->tick_ns = now;
     pthread_mutex_lock(&z->lock);
     for (uint32_t r = 0; r < z->net.o.count; r++) {
-        struct zmq_peer *peer = &z->peers[r];
+        struct net_zmq_peer *peer = &z->peers[r];
         if (!peer->greeted || peer->dead || z->net.peers[r].left) continue;
         if (slept) peer->heard_ns = now;
         if (peer->gone) continue;
@@ -76,22 +76,22 @@ static void look_at_clock(struct zmq_net *z)
     pthread_mutex_unlock(&z->lock);
 }
 
-static size_t watch(struct zmq_net *z, size_t n, void *socket, int fd, int events)
+static size_t add_item(struct net_zmq *z, size_t n, void *socket, int fd, int events)
 {
     z->items[n] = (zmq_pollitem_t){.socket = socket, .fd = fd, .events = (short)events};
     return n + 1;
 }
 
 /* Send to all; then wait until there is something to do. */
-static void send_and_wait(struct zmq_net *z)
+static void send_and_wait(struct net_zmq *z)
 {
-    size_t n = watch(z, 0, NULL, z->wake, ZMQ_POLLIN);
-    n = watch(z, n, z->pull, 0, ZMQ_POLLIN);
-    n = watch(z, n, z->monitor, 0, ZMQ_POLLIN);
-    if (z->zap) n = watch(z, n, z->zap, 0, ZMQ_POLLIN);
+    size_t n = add_item(z, 0, NULL, z->wake, ZMQ_POLLIN);
+    n = add_item(z, n, z->pull, 0, ZMQ_POLLIN);
+    n = add_item(z, n, z->monitor, 0, ZMQ_POLLIN);
+    if (z->zap) n = add_item(z, n, z->zap, 0, ZMQ_POLLIN);
     for (uint32_t r = 0; r < z->net.o.count; r++)
         if (r != z->net.o.rank && drps_zmq_send(z, r))
-            n = watch(z, n, z->peers[r].push, 0, ZMQ_POLLOUT);
+            n = add_item(z, n, z->peers[r].push, 0, ZMQ_POLLOUT);
     pthread_mutex_lock(&z->lock);
     const long wait_ms = may_go(z) ? 0 : (z->leaving ? 10 : drps_zmq_ping_ms(z));
     pthread_mutex_unlock(&z->lock);
@@ -101,9 +101,9 @@ static void send_and_wait(struct zmq_net *z)
     }
 }
 
-void *drps_zmq_courier(void *arg)
+void *drps_zmq_thread_main(void *arg)
 {
-    struct zmq_net *z = arg;
+    struct net_zmq *z = arg;
     z->tick_ns = drps_clock_ns();
     for (int go = 0; !go;) {
         send_and_wait(z);

@@ -1,24 +1,30 @@
 /*
  * Streams: many append-only byte streams in one preallocated file, each read back front to back.
- * They carry rows from the window that used them last to the window that needs them next. Private
- * to storage/relay/.
+ * They carry rows from the window that used them last to the window that needs them next, and
+ * need the asynchronous file of storage/io.
  *
- *     one file:   slots of a chunk each: | stream 7 | stream 2 | stream 7 | vacant | stream 5 | ...
- *     in memory:  the chunk that a stream is filling (its tail), chunks that are collected or
- *                 being written, chunks read ahead
+ *     stream file:  chunks of one size: | stream 7 | stream 2 | stream 7 | free | stream 5 | ...
+ *     in memory:    the chunk that a stream is filling (its tail), chunks that are collected or
+ *                   being written, chunks read ahead
  *
- * The file is a log that goes round. Full tails of whatever streams are collected, and one request
- * writes them to the next vacant slots behind the ones before: writes are long and sequential,
- * however many streams there are. Where a stream's chunks are, a list of slots says. They are read
- * by a request each (or one for those that lie side by side), many at a time. A slot is vacant
- * again when its chunk was read.
+ * The stream file is a log that goes round. Full tails of whatever streams are collected, and one
+ * request writes them to the next free chunks behind the ones before: writes are long and
+ * sequential, however many streams there are. The chunk map (chunk_map.h) says where a stream's
+ * chunks lie. They are read by a request each (or one for those that lie side by side), many at a
+ * time. A chunk of the file is free again when it was read.
  *
  * A stream's last, unfinished chunk is read from memory, if there is a tail for every stream that
  * holds bytes. Where there are fewer, the tail that was appended to longest ago is collected as it
- * is, a *partial chunk*, to make way for another stream's: it takes a slot as a full one does, and
- * its length is kept. Space is preallocated: a steady state extends and truncates nothing. A
- * checksum of every chunk written stays in memory and is compared when it is read. Used by one
- * thread at a time.
+ * is, a *partial chunk*, to make room for another stream's: it takes a whole chunk of the file, and
+ * its length is noted. Space is preallocated: a steady state extends and truncates nothing. A
+ * checksum of every chunk written stays in memory and is compared when it is read.
+ *
+ * streams.c opens the file, streams_write.c fills and writes chunks, streams_read.c reads them
+ * back, streams_io.c waits for requests; chunk_map.c knows the file's chunks, rowcopy.c copies
+ * rows.
+ *
+ * One thread at a time calls these functions, except where one says otherwise. Every error but a
+ * refused configuration is final: only drps_streams_close() may follow.
  */
 #ifndef DRPS_RELAY_STREAMS_H
 #define DRPS_RELAY_STREAMS_H
@@ -36,9 +42,8 @@ struct drps_streams_config {
     const struct drps_io *io;
     const char *path;      /* of the file to make; borrowed until close */
     size_t n;              /* streams */
-    uint64_t slots;        /* of the file: for the most chunks that all streams hold at a time, and
-                              more: the more, the longer the pieces of vacant ones. Below
-                              UINT32_MAX */
+    uint64_t file_chunks;  /* room of the file: the most chunks that all streams hold at a time,
+                              and more, so that free ones lie side by side. Below UINT32_MAX */
     size_t chunk_bytes;    /* a multiple of DRPS_AIO_ALIGN */
     size_t tails;          /* unfinished chunks at a time, at most, >= 1 */
     unsigned behind;       /* chunks collected and being written while others are filled */
@@ -58,24 +63,25 @@ DRPS_MUST_CHECK
 int drps_streams_append(struct drps_streams *s, size_t stream, const void *bytes, size_t n,
                         struct drps_err *err);
 
-/* Append rows base + frames[i] * row_bytes. */
+/* Append rows base + frames[i] * row_bytes, i = 0 .. n - 1. */
 DRPS_MUST_CHECK
 int drps_streams_append_rows(struct drps_streams *s, size_t stream, const char *base,
                              size_t row_bytes, const uint32_t *frames, size_t n,
                              struct drps_err *err);
 
-/* Have written what was collected. */
+/* Hand what was collected over to be written, without waiting for it. */
 DRPS_MUST_CHECK
 int drps_streams_flush(struct drps_streams *s, struct drps_err *err);
 
 /* ---- Reading: one stream at a time ---- */
 
-/* Begin to read ahead what lies on disk so far, without waiting. More may be appended after. */
+/* Begin to read ahead what the stream has on disk so far, without waiting. More may be appended to
+ * it after that. */
 DRPS_MUST_CHECK
 int drps_streams_prefetch(struct drps_streams *s, size_t stream, struct drps_err *err);
 
-/* Read it from its first byte; nothing may be appended to it until drps_streams_end(). What is read
- * is gone, unless `keep`. */
+/* Read the stream from its first byte; nothing may be appended to it until drps_streams_end(). What
+ * is read is gone, unless `keep` is 1. */
 DRPS_MUST_CHECK
 int drps_streams_begin(struct drps_streams *s, size_t stream, int keep, struct drps_err *err);
 
@@ -86,21 +92,23 @@ int drps_streams_peek(struct drps_streams *s, const char **at_out, size_t *n_out
 DRPS_MUST_CHECK
 int drps_streams_skip(struct drps_streams *s, size_t n, struct drps_err *err);
 
-/* Exactly n bytes, or n rows to base + frames[i] * row_bytes. DRPS_E_CORRUPT when the stream ends
- * before. */
+/* Read exactly n bytes, or n rows to base + frames[i] * row_bytes. DRPS_E_CORRUPT when the stream
+ * ends before. */
 DRPS_MUST_CHECK
 int drps_streams_take(struct drps_streams *s, void *bytes, size_t n, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_streams_take_rows(struct drps_streams *s, char *base, size_t row_bytes,
                            const uint32_t *frames, size_t n, struct drps_err *err);
 
-/* Done with it, at its end or (keep) anywhere: it is empty, or as it was before. */
+/* End the reading: without `keep` at the stream's end, which leaves it empty; with it anywhere, and
+ * the stream is as it was before. */
 DRPS_MUST_CHECK
 int drps_streams_end(struct drps_streams *s, struct drps_err *err);
 
-uint64_t drps_streams_bytes(const struct drps_streams *s, size_t stream); /* that it holds now */
+/* Bytes that the stream holds now. */
+uint64_t drps_streams_bytes(const struct drps_streams *s, size_t stream);
 
-/* Safe from any thread. */
+/* What was read and written so far, and how. Any thread may ask. */
 void drps_streams_stats(const struct drps_streams *s, struct drps_iostat *out);
 void drps_streams_about(const struct drps_streams *s, struct drps_aio_about *out);
 

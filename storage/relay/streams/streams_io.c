@@ -1,7 +1,8 @@
-/* Requests of the streams: handed over, waited for, and passed on to who asked for them. */
+/* Requests of the streams are handed over and waited for here; the writing or the reading part is
+ * told what has finished. */
 #include <errno.h>
 
-#include "storage/relay/streams_internal.h"
+#include "storage/relay/streams/streams_internal.h"
 
 /* Tags below DRPS_STREAMS_WRITES are of writes, the others of reads. */
 static void finished(struct drps_streams *s, uint32_t tag)

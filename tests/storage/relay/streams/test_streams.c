@@ -14,19 +14,19 @@
 #include <cmocka.h>
 
 #include "storage/relay/sends.h"
-#include "storage/relay/streams_internal.h"
+#include "storage/relay/streams/streams_internal.h"
 #include "support/fault_io.h"
 #include "support/lists.h"
 #include "support/scratch.h"
 
 enum { CHUNK = 4096, STREAMS = 9, ROW = 520, ROWS_MOST = 300 };
 
-static struct drps_streams_config config_of(const char *path, uint64_t slots)
+static struct drps_streams_config config_of(const char *path, uint64_t file_chunks)
 {
     return (struct drps_streams_config){.io = drps_io_os(),
                                         .path = path,
                                         .n = STREAMS,
-                                        .slots = slots,
+                                        .file_chunks = file_chunks,
                                         .chunk_bytes = CHUNK,
                                         .tails = STREAMS,
                                         .behind = 12,
@@ -51,10 +51,10 @@ static void model_begin(struct model *m, uint64_t seed, const struct drps_stream
 {
     struct drps_err err = DRPS_ERR_INIT;
     *m = (struct model){
-        .rng = {.seed = seed}, .most_chunks = c->slots, .few_tails = c->tails < STREAMS};
+        .rng = {.seed = seed}, .most_chunks = c->file_chunks, .few_tails = c->tails < STREAMS};
     m->rows = must(malloc((size_t)ROWS_MOST * ROW));
     for (size_t i = 0; i < STREAMS; i++)
-        m->holds[i] = must(malloc((size_t)c->slots * CHUNK + CHUNK));
+        m->holds[i] = must(malloc((size_t)c->file_chunks * CHUNK + CHUNK));
     if (drps_streams_open(c, &m->streams, &err) < 0) fail_msg("%s", err.text);
 }
 
@@ -173,7 +173,7 @@ static void test_equal_copies_in_memory(void **state)
 {
     const uint64_t seed = random_begin("streams").seed;
     static const struct {
-        uint64_t slots;
+        uint64_t file_chunks;
         size_t tails;
         unsigned behind, write_chunks, read_chunks;
         int threads_only;
@@ -195,11 +195,11 @@ static void test_equal_copies_in_memory(void **state)
         {300, STREAMS - 1, 12, 4, 7, 1},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        const char *path = scratch_path(*state, "transit");
+        const char *path = scratch_path(*state, "streams");
         struct drps_err err = DRPS_ERR_INIT;
         struct drps_iostat io;
         struct model m;
-        struct drps_streams_config config = config_of(path, cases[i].slots);
+        struct drps_streams_config config = config_of(path, cases[i].file_chunks);
         config.tails = cases[i].tails;
         config.behind = cases[i].behind;
         config.write_chunks = cases[i].write_chunks;
@@ -210,7 +210,7 @@ static void test_equal_copies_in_memory(void **state)
         if (run_rounds(&m, few ? 60 : 400, &err) < 0) fail_msg("case %zu: %s", i, err.text);
         drps_streams_stats(m.streams, &io);
         assert_true(io.written_bytes >=
-                    (few ? 2 : 10) * cases[i].slots * CHUNK); /* slots were used again */
+                    (few ? 2 : 10) * cases[i].file_chunks * CHUNK); /* chunks were used again */
         assert_true(io.writes <= io.written_bytes / CHUNK);
         if (cases[i].write_chunks == 1) assert_int_equal(io.writes, io.written_bytes / CHUNK);
         model_end(&m);
@@ -221,7 +221,7 @@ static void test_equal_copies_in_memory(void **state)
 /* Chunks of several streams go to the disk together, and side by side. */
 static void test_one_request_writes_many_chunks(void **state)
 {
-    struct drps_streams_config config = config_of(scratch_path(*state, "transit"), 64);
+    struct drps_streams_config config = config_of(scratch_path(*state, "streams"), 64);
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_iostat io;
     struct drps_streams *s;
@@ -250,7 +250,7 @@ static void test_one_request_writes_many_chunks(void **state)
 /* A stream that was written alone lies in one piece, and is read so. */
 static void test_chunks_side_by_side_are_read_together(void **state)
 {
-    struct drps_streams_config config = config_of(scratch_path(*state, "transit"), 64);
+    struct drps_streams_config config = config_of(scratch_path(*state, "streams"), 64);
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_iostat io;
     struct drps_streams *s;
@@ -298,7 +298,8 @@ static void expect_text(struct drps_streams *s, size_t stream, const char *text)
     assert_int_equal(drps_streams_bytes(s, stream), 0);
 }
 
-/* The stream has n bytes of 5; or they are not what was written at the second slot, and it is said.
+/* The stream has n bytes of 5; or they are not what was written at the second chunk_number, and it
+ * is said.
  */
 static void expect_fives(struct drps_streams *s, size_t stream, size_t n, int want)
 {
@@ -309,20 +310,20 @@ static void expect_fives(struct drps_streams *s, size_t stream, size_t n, int wa
     assert_int_equal(rc, want);
     for (size_t i = 0; i < n && want == 0; i++)
         assert_int_equal(got[i], 5);
-    if (want) assert_non_null(strstr(err.text, "transit: the 300 bytes at byte 4096 are not"));
+    if (want) assert_non_null(strstr(err.text, "streams: the 300 bytes at byte 4096 are not"));
 }
 
-/* What was appended to longest ago gives way; a stream's chunks may all be partial. */
-static void test_the_oldest_tail_gives_way(void **state)
+/* What was appended to longest ago is written; a stream's chunks may all be partial. */
+static void test_the_oldest_tail_is_written(void **state)
 {
-    const struct drps_streams_config config = config_of(scratch_path(*state, "transit"), 64);
+    const struct drps_streams_config config = config_of(scratch_path(*state, "streams"), 64);
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_iostat io;
     struct drps_streams *s = open_with_tails(&config, 2);
     append_text(s, 0, "a");
     append_text(s, 1, "b");
     append_text(s, 0, "c");
-    append_text(s, 2, "d"); /* 1 gives way */
+    append_text(s, 2, "d"); /* 1 is written */
     append_text(s, 0, "e");
     append_text(s, 1, "f"); /* 2 */
     append_text(s, 3, "g"); /* 0 */
@@ -330,7 +331,7 @@ static void test_the_oldest_tail_gives_way(void **state)
     assert_int_equal(drps_streams_flush(s, &err), 0);
     expect_text(s, 2, "d");
     expect_text(s, 1, "bf");
-    append_text(s, 1, "i"); /* 3 gives way: 1 and 2 have none */
+    append_text(s, 1, "i"); /* 3 is written: 1 and 2 have none */
     expect_text(s, 0, "aceh");
     append_text(s, 4, "j"); /* nobody: 0 was read */
     expect_text(s, 3, "g");
@@ -344,7 +345,7 @@ static void test_the_oldest_tail_gives_way(void **state)
 /* The tail of a stream that is being read stays, though it is the oldest. */
 static void test_a_tail_that_is_read_stays(void **state)
 {
-    const struct drps_streams_config config = config_of(scratch_path(*state, "transit"), 64);
+    const struct drps_streams_config config = config_of(scratch_path(*state, "streams"), 64);
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_streams *s = open_with_tails(&config, 2);
     char got[8] = "";
@@ -379,7 +380,7 @@ static void test_wrong_byte_of_a_partial_chunk_is_named(void **state)
         int rc;
     } cases[] = {{0, DRPS_E_CORRUPT}, {299, DRPS_E_CORRUPT}, {300, 0}, {CHUNK - 1, 0}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        const struct drps_streams_config config = config_of(scratch_path(*state, "transit"), 16);
+        const struct drps_streams_config config = config_of(scratch_path(*state, "streams"), 16);
         struct drps_err err = DRPS_ERR_INIT;
         struct drps_streams *s = open_with_tails(&config, 1);
         char bytes[CHUNK];
@@ -404,7 +405,8 @@ static void test_wrong_byte_of_a_partial_chunk_is_named(void **state)
 
 /* ---- What was tried in advance ---- */
 
-/* Stream w + way gets what window w sends it, then the second one after w is read; as relay does.
+/* Stream w + distance gets what window w sends it, then the second one after w is read; as relay
+ * does.
  */
 static void run_window(struct drps_streams *s, const struct drps_sends *sends, const char *bytes,
                        size_t row_bytes, uint32_t w)
@@ -412,7 +414,7 @@ static void run_window(struct drps_streams *s, const struct drps_sends *sends, c
     struct drps_err err = DRPS_ERR_INIT;
     int rc = 0;
     for (size_t i = w ? sends->end[w - 1] : 0; i < sends->end[w] && rc == 0; i++)
-        rc = drps_streams_append(s, (w + sends->list[i].way) % sends->windows, bytes,
+        rc = drps_streams_append(s, (w + sends->list[i].distance) % sends->windows, bytes,
                                  sends->list[i].rows * row_bytes, &err);
     const char *at;
     size_t n = 1;
@@ -438,8 +440,8 @@ static uint64_t chunks_written(struct drps_streams *s)
     return io.written_bytes / s->config.chunk_bytes;
 }
 
-/* A file of just as many slots as were said to be needed is never full, and as many chunks are
- * written in an epoch as were said. */
+/* A file of just as many chunks as were said to be needed is never full, and as many chunks
+ * are written in an epoch as were said. */
 static void test_tails_do_as_was_tried(void **state)
 {
     enum { WINDOWS = 40, ROWS = 60 };
@@ -450,21 +452,22 @@ static void test_tails_do_as_was_tried(void **state)
         const size_t chunk_bytes = (size_t)CHUNK << random_below(&rng, 3);
         struct drps_err err = DRPS_ERR_INIT;
         struct drps_sends sends;
-        struct drps_pooled tried;
+        struct drps_shared_tails tried;
         struct drps_streams *s;
-        uint32_t reach[WINDOWS];
+        uint32_t limits[WINDOWS];
         assert_int_equal(drps_sends_init(&sends, WINDOWS, 1 << 20, &err), 0);
         for (uint32_t w = 0; w < WINDOWS; w++) {
             uint32_t rows[WINDOWS + 1] = {0};
             for (uint64_t n = random_below(&rng, 6); n > 0; n--)
                 rows[2 + random_below(&rng, WINDOWS - 1)] = 1 + (uint32_t)random_below(&rng, ROWS);
             drps_sends_add(&sends, w, rows);
-            reach[w] = 1;
+            limits[w] = 1;
         }
         assert_int_equal(
-            drps_sends_pool(&sends, reach, ROW, chunk_bytes, tails[i % 5], &tried, &err), 0);
+            drps_sends_share_tails(&sends, limits, ROW, chunk_bytes, tails[i % 5], &tried, &err),
+            0);
         struct drps_streams_config config =
-            config_of(scratch_path(*state, "transit"), tried.most ? tried.most : 1);
+            config_of(scratch_path(*state, "streams"), tried.most ? tried.most : 1);
         config.n = WINDOWS;
         config.chunk_bytes = chunk_bytes;
         config.tails = tails[i % 5];
@@ -484,7 +487,7 @@ static void test_tails_do_as_was_tried(void **state)
 
 static void test_full_file_is_an_error(void **state)
 {
-    struct drps_streams_config config = config_of(scratch_path(*state, "transit"), 10);
+    struct drps_streams_config config = config_of(scratch_path(*state, "streams"), 10);
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_streams *s;
     char chunk[CHUNK] = {1};
@@ -492,7 +495,7 @@ static void test_full_file_is_an_error(void **state)
     assert_int_equal(drps_streams_open(&config, &s, &err), 0);
     for (int i = 0; i < 10; i++)
         assert_int_equal(drps_streams_append(s, (size_t)i % 3, chunk, CHUNK, &err), 0);
-    assert_int_equal(drps_streams_flush(s, &err), 0); /* all slots are taken */
+    assert_int_equal(drps_streams_flush(s, &err), 0); /* all chunks of the file are taken */
     for (int i = 0; i < 4 && rc == 0; i++)
         rc = drps_streams_append(s, 1, chunk, CHUNK, &err);
     assert_int_equal(rc, DRPS_E_CORRUPT);
@@ -504,12 +507,12 @@ static void test_full_file_is_an_error(void **state)
 /* Each chunk of a request that wrote four has a checksum of its own. */
 static void test_wrong_byte_of_a_joined_write_is_named(void **state)
 {
-    for (long slot = 0; slot < 8; slot++) {
-        const char *path = scratch_path(*state, "transit");
+    for (long chunk_number = 0; chunk_number < 8; chunk_number++) {
+        const char *path = scratch_path(*state, "streams");
         struct drps_streams_config config = config_of(path, 16);
         struct drps_err err = DRPS_ERR_INIT;
         struct drps_streams *s;
-        char chunk[CHUNK] = {5}, place[64];
+        char chunk[CHUNK] = {5}, offset[64];
         int rc = 0;
         assert_int_equal(drps_streams_open(&config, &s, &err), 0);
         for (size_t i = 0; i < 8; i++)
@@ -520,7 +523,7 @@ static void test_wrong_byte_of_a_joined_write_is_named(void **state)
             assert_int_equal(drps_streams_end(s, &err), 0);
         }
         FILE *f = must(fopen(path, "r+b"));
-        (void)fseek(f, slot * CHUNK + 1234, SEEK_SET);
+        (void)fseek(f, chunk_number * CHUNK + 1234, SEEK_SET);
         (void)fputc(1, f);
         assert_int_equal(fclose(f), 0);
         size_t i = 0;
@@ -530,9 +533,9 @@ static void test_wrong_byte_of_a_joined_write_is_named(void **state)
             if (rc == 0) rc = drps_streams_end(s, &err);
         }
         assert_int_equal(rc, DRPS_E_CORRUPT);
-        assert_int_equal(i, slot + 1);
-        (void)snprintf(place, sizeof(place), "at byte %ld ", slot * CHUNK);
-        assert_non_null(strstr(err.text, place));
+        assert_int_equal(i, chunk_number + 1);
+        (void)snprintf(offset, sizeof(offset), "at byte %ld ", chunk_number * CHUNK);
+        assert_non_null(strstr(err.text, offset));
         assert_non_null(strstr(err.text, path));
         drps_streams_close(s);
         assert_int_equal(unlink(path), 0);
@@ -543,7 +546,7 @@ static void test_short_transfers_are_continued(void **state)
 {
     const uint64_t seed = random_begin("short").seed;
     for (long k = 1; k < 60; k += 7) {
-        const char *path = scratch_path(*state, "transit");
+        const char *path = scratch_path(*state, "streams");
         struct fault_io *f = fault_io_new(drps_io_os());
         struct drps_streams_config config = config_of(path, 150);
         struct drps_err err = DRPS_ERR_INIT;
@@ -567,7 +570,7 @@ static void test_faults_come_out(void **state)
     static const unsigned ops[] = {FAULT_PREAD, FAULT_PWRITE};
     for (int i = 0; i < 4; i++)
         for (long k = 1; k < 100; k += k < 8 ? 1 : 11) {
-            const char *path = scratch_path(*state, "transit");
+            const char *path = scratch_path(*state, "streams");
             struct fault_io *f = fault_io_new(drps_io_os());
             struct drps_streams_config config = config_of(path, 150);
             struct drps_err err = DRPS_ERR_INIT;
@@ -587,7 +590,7 @@ static void test_faults_come_out(void **state)
 
 static void test_open_refuses(void **state)
 {
-    const struct drps_streams_config good = config_of(scratch_path(*state, "transit"), 10);
+    const struct drps_streams_config good = config_of(scratch_path(*state, "streams"), 10);
     struct drps_streams_config bad[9];
     for (size_t i = 0; i < 9; i++)
         bad[i] = good;
@@ -597,8 +600,8 @@ static void test_open_refuses(void **state)
     bad[3].write_chunks = good.behind + 1;
     bad[4].write_chunks = bad[4].behind = DRPS_AIO_PIECES_MAX + 1;
     bad[5].read_chunks = 0;
-    bad[6].slots = 0;
-    bad[7].slots = UINT32_MAX;
+    bad[6].file_chunks = 0;
+    bad[7].file_chunks = UINT32_MAX;
     bad[8].tails = 0;
     for (size_t i = 0; i < 9; i++) {
         struct drps_streams *s;
@@ -615,7 +618,7 @@ int main(void)
         WITH_SCRATCH(test_equal_copies_in_memory),
         WITH_SCRATCH(test_one_request_writes_many_chunks),
         WITH_SCRATCH(test_chunks_side_by_side_are_read_together),
-        WITH_SCRATCH(test_the_oldest_tail_gives_way),
+        WITH_SCRATCH(test_the_oldest_tail_is_written),
         WITH_SCRATCH(test_a_tail_that_is_read_stays),
         WITH_SCRATCH(test_wrong_byte_of_a_partial_chunk_is_named),
         WITH_SCRATCH(test_tails_do_as_was_tried),

@@ -1,4 +1,5 @@
-#include "storage/relay/rowcopy.h"
+/* Copying rows from and to frames, in pieces of a register; rowcopy.h has the idea. */
+#include "storage/relay/streams/rowcopy.h"
 
 #include <string.h>
 
@@ -9,7 +10,7 @@ enum {
     LARGE = 512, /* bytes of a row: in larger ones the processor sees by itself what comes next */
 };
 
-/* In pieces, for n >= PIECE; the last one reaches back into the one before it. */
+/* Copy n >= PIECE bytes in pieces; the last piece overlaps the one before it. */
 static inline void copy_row(char *restrict to, const char *restrict from, size_t n)
 {
     const size_t last = n - PIECE;

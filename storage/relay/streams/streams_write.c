@@ -1,25 +1,25 @@
-/* Tails are filled, collected when they are full or when another stream needs their place, and
- * written many at a time. */
+/* Writing streams: tails are filled, collected when they are full or when another stream needs one,
+ * and written many at a time. */
 #include <errno.h>
 #include <string.h>
 
 #include "base/drps_checksum.h"
-#include "storage/relay/rowcopy.h"
-#include "storage/relay/streams_internal.h"
+#include "storage/relay/streams/rowcopy.h"
+#include "storage/relay/streams/streams_internal.h"
 
 void drps_streams_written(struct drps_streams *s, uint32_t number)
 {
     const struct drps_streams_write *w = &s->writes[number];
     for (uint32_t i = 0; i < w->n; i++) {
-        drps_chunk_map_written(&s->slots, w->slot + i);
+        drps_chunk_map_written(&s->map, w->first + i);
         s->free[s->free_n++] =
             (int32_t)((size_t)((char *)w->chunks[i].iov_base - s->mem) / s->config.chunk_bytes);
     }
     s->idle[s->idle_n++] = number;
 }
 
-/* Write n chunks to slots side by side. */
-static int write_chunks(struct drps_streams *s, const int32_t *buffers, uint32_t n, uint64_t slot,
+/* Write n chunks to the file, where `first` and those behind it are free. */
+static int write_chunks(struct drps_streams *s, const int32_t *buffers, uint32_t n, uint64_t first,
                         struct drps_err *err)
 {
     while (!s->idle_n) {
@@ -28,38 +28,37 @@ static int write_chunks(struct drps_streams *s, const int32_t *buffers, uint32_t
     }
     const uint32_t number = s->idle[--s->idle_n];
     struct drps_streams_write *w = &s->writes[number];
-    w->slot = (uint32_t)slot;
+    w->first = (uint32_t)first;
     w->n = n;
     for (uint32_t i = 0; i < n; i++) {
         const int32_t b = buffers[i];
         w->chunks[i] =
             (struct iovec){.iov_base = drps_streams_buffer(s, b), .iov_len = s->config.chunk_bytes};
         const struct drps_streams_chunk *c = &s->chunks[b];
-        drps_chunk_map_append(&s->slots, &s->streams[c->stream].slots, w->slot + i, c->bytes,
-                              c->sum);
+        drps_chunk_map_append(&s->map, &s->streams[c->stream].list, w->first + i, c->bytes, c->sum);
     }
     const struct drps_aio_op op = {.pieces = w->chunks,
                                    .pieces_n = n,
                                    .bytes = n * (uint32_t)s->config.chunk_bytes,
-                                   .offset = slot * s->config.chunk_bytes,
+                                   .offset = first * s->config.chunk_bytes,
                                    .write = 1,
                                    .tag = number};
     return drps_aio_submit(s->aio, &op, 1, err);
 }
 
-/* Write what was collected: by one request, when so many slots lie side by side. */
+/* Write what was collected: by one request, when so many free chunks lie side by side. */
 int drps_streams_flush(struct drps_streams *s, struct drps_err *err)
 {
     const uint32_t n = s->collected_n;
     s->collected_n = 0;
     for (uint32_t done = 0, now; done < n; done += now) {
-        const uint64_t slot = drps_chunk_map_take(&s->slots, n - done, &now);
+        const uint64_t first = drps_chunk_map_take(&s->map, n - done, &now);
         if (!now)
             return drps_err_set(err, DRPS_E_CORRUPT,
                                 "%s: more rows are on their way than there are: the plan's windows "
                                 "contradict each other; make the plan anew",
                                 s->config.path);
-        int rc = write_chunks(s, s->collected + done, now, slot, err);
+        int rc = write_chunks(s, s->collected + done, now, first, err);
         if (rc < 0) return rc;
     }
     return 0;
@@ -103,9 +102,9 @@ static int collect_tail(struct drps_streams *s, int32_t b, struct drps_err *err)
     return s->collected_n == s->config.write_chunks ? drps_streams_flush(s, err) : 0;
 }
 
-/* Of as many tails as there may be the one that was appended to longest ago gives way. One whose
- * stream is being read stays. */
-static int make_way(struct drps_streams *s, struct drps_err *err)
+/* When there are as many tails as there may be, the one that was appended to longest ago is
+ * collected. A tail whose stream is being read stays. */
+static int make_room(struct drps_streams *s, struct drps_err *err)
 {
     int32_t b = s->oldest;
     if (s->tails_n < s->config.tails) return 0;
@@ -118,7 +117,7 @@ static int make_way(struct drps_streams *s, struct drps_err *err)
 
 static int begin_tail(struct drps_streams *s, size_t stream, struct drps_err *err)
 {
-    int rc = make_way(s, err);
+    int rc = make_room(s, err);
     while (rc == 0 && !s->free_n)
         rc = drps_streams_await_one(s, err);
     if (rc < 0) return rc;
@@ -129,7 +128,7 @@ static int begin_tail(struct drps_streams *s, size_t stream, struct drps_err *er
     return 0;
 }
 
-/* The stream's tail, now that it is appended to; there is room in it. */
+/* The stream's tail, which has room, and counts as the one appended to last. */
 static int use_tail(struct drps_streams *s, size_t stream, struct drps_streams_chunk **tail_out,
                     struct drps_err *err)
 {
@@ -145,7 +144,7 @@ static int use_tail(struct drps_streams *s, size_t stream, struct drps_streams_c
     return rc;
 }
 
-/* So many bytes were put into the tail: it may be full. */
+/* n bytes were put into the tail, which is collected once it is full. */
 static int fill_tail(struct drps_streams *s, struct drps_streams_chunk *tail, size_t n,
                      struct drps_err *err)
 {

@@ -1,12 +1,13 @@
 /*
- * What the parts of the streams share: streams.c opens them, streams_write.c fills chunks and
- * writes them, streams_read.c reads them back, streams_io.c waits for requests. Private to these.
+ * The memory of the streams, which four files share: streams.c opens them, streams_write.c fills
+ * chunks and writes them, streams_read.c reads them back, streams_io.c waits for requests. Private
+ * to them.
  */
 #ifndef DRPS_RELAY_STREAMS_INTERNAL_H
 #define DRPS_RELAY_STREAMS_INTERNAL_H
 
-#include "storage/relay/chunk_map.h"
-#include "storage/relay/streams.h"
+#include "storage/relay/streams/chunk_map.h"
+#include "storage/relay/streams/drps_streams.h"
 
 enum {
     DRPS_STREAMS_NONE = -1,
@@ -15,9 +16,9 @@ enum {
 };
 
 struct drps_stream {
-    struct drps_slot_list slots; /* of its chunks */
-    uint64_t bytes;              /* of its chunks that are collected, being written or on disk */
-    uint32_t chunks;             /* these */
+    struct drps_chunk_list list; /* its chunks in the file */
+    uint64_t bytes;              /* in chunks that are collected, being written or on disk */
+    uint32_t chunks;             /* how many chunks that are */
     int32_t tail;                /* buffer being filled, or DRPS_STREAMS_NONE */
 };
 
@@ -28,19 +29,19 @@ struct drps_streams_chunk {
     int32_t older, newer; /* tails by when they were last appended to; DRPS_STREAMS_NONE: none */
 };
 
-/* A request that writes: chunks to consecutive slots. */
+/* A request that writes n chunks side by side in the file. */
 struct drps_streams_write {
-    uint32_t slot, n;
+    uint32_t first, n;    /* chunks of the file */
     struct iovec *chunks; /* [write_chunks], of drps_streams.pieces */
 };
 
-/* The stream that is being read. Its chunk number i comes to lie in buffer i % read_chunks of those
+/* The stream that is being read. Its chunk number i is read into buffer i % read_chunks of those
  * for reading. */
 struct drps_streams_reading {
     int64_t stream;        /* DRPS_STREAMS_NONE: nothing is read */
-    int begun;             /* not only read ahead: its tail stays where it is */
+    int begun;             /* 0: read ahead only; 1: its tail must stay in memory */
     uint64_t limit;        /* chunks that may be asked for */
-    int keep;              /* slots are not given back */
+    int keep;              /* 1: chunks that were read stay in the stream */
     uint64_t asked, taken; /* chunks */
     unsigned under_way;    /* requests */
     size_t at;             /* bytes taken of the chunk at hand */
@@ -48,10 +49,10 @@ struct drps_streams_reading {
 };
 
 /* A buffer for reading. */
-struct drps_streams_place {
-    uint32_t slot; /* of the chunk that it is for */
-    uint32_t n;    /* chunks of the request that begins here */
-    int there;     /* read */
+struct drps_streams_read {
+    uint32_t chunk; /* of the file, that it is for */
+    uint32_t n;     /* chunks of the request that begins here */
+    int there;      /* 1: the chunk was read */
 };
 
 struct drps_streams {
@@ -72,15 +73,15 @@ struct drps_streams {
     uint32_t idle[DRPS_STREAMS_WRITES]; /* a stack of writes that are not under way */
     unsigned idle_n;
     struct drps_stream *streams; /* own: [n] */
-    struct drps_chunk_map slots;
+    struct drps_chunk_map map;
     struct drps_aio_op pending[DRPS_STREAMS_READS];
     size_t pending_n;
-    struct drps_streams_place *places; /* own: [read_chunks] */
+    struct drps_streams_read *reads; /* own: [read_chunks] */
     struct drps_streams_reading reading;
 
     /* Who is told what has finished; set when the streams are opened. */
-    void (*written)(struct drps_streams *s, uint32_t number); /* a write */
-    void (*came)(struct drps_streams *s, uint32_t place);     /* the read that begins at a place */
+    void (*written)(struct drps_streams *s, uint32_t number);   /* a write */
+    void (*came)(struct drps_streams *s, uint32_t read);        /* the request that begins there */
     int (*flush)(struct drps_streams *s, struct drps_err *err); /* write what is collected */
 };
 
@@ -89,10 +90,10 @@ static inline char *drps_streams_buffer(const struct drps_streams *s, int32_t bu
     return s->mem + (size_t)buffer * s->config.chunk_bytes;
 }
 
-/* Of a chunk of the stream that is read. */
-static inline char *drps_streams_place(const struct drps_streams *s, uint64_t chunk)
+/* The buffer for chunk number `nth` of the stream that is read. */
+static inline char *drps_streams_read_buffer(const struct drps_streams *s, uint64_t nth)
 {
-    return drps_streams_buffer(s, (int32_t)(s->buffers_n + chunk % s->config.read_chunks));
+    return drps_streams_buffer(s, (int32_t)(s->buffers_n + nth % s->config.read_chunks));
 }
 
 /* ---- streams_io.c ---- */
@@ -101,11 +102,12 @@ static inline char *drps_streams_place(const struct drps_streams *s, uint64_t ch
 DRPS_MUST_CHECK
 int drps_streams_submit(struct drps_streams *s, struct drps_err *err);
 
-/* See what has finished; wait for `least` of it. */
+/* See which requests have finished; wait for at least `least` of them. */
 DRPS_MUST_CHECK
 int drps_streams_reap(struct drps_streams *s, unsigned least, struct drps_err *err);
 
-/* Something must finish before this thread can go on. */
+/* Wait until one request has finished; what was collected is written when nothing else is under
+ * way. */
 DRPS_MUST_CHECK
 int drps_streams_await_one(struct drps_streams *s, struct drps_err *err);
 
@@ -114,9 +116,9 @@ int drps_streams_await_one(struct drps_streams *s, struct drps_err *err);
 /* The stream has no tail from now on; the buffer is the caller's. */
 void drps_streams_drop_tail(struct drps_streams *s, size_t stream);
 
-/* ---- What has finished: a write, the read that begins at a place ---- */
+/* ---- Called when write `number`, or the request that begins at reads[read], has finished ---- */
 
 void drps_streams_written(struct drps_streams *s, uint32_t number);
-void drps_streams_came(struct drps_streams *s, uint32_t place);
+void drps_streams_came(struct drps_streams *s, uint32_t read);
 
 #endif

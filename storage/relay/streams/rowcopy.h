@@ -1,6 +1,7 @@
 /*
- * Rows from and to their frames, which lie anywhere in more memory than the caches hold: those that
- * are soon due are prefetched, and small ones are copied without a call. Private to storage/relay/.
+ * Copying rows from and to their frames, which lie anywhere in more memory than the caches hold:
+ * the rows that are soon due are prefetched, and small rows are copied without a call. Private to
+ * storage/relay/streams/.
  */
 #ifndef DRPS_RELAY_ROWCOPY_H
 #define DRPS_RELAY_ROWCOPY_H
@@ -8,12 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first `now` of n rows, base + frames[i] * row_bytes, one after another to `to`. The rest is
- * about to follow. */
+/* Copy the first `now` of n rows, base + frames[i] * row_bytes, one after another to `to`. Later
+ * calls copy the rest. */
 void drps_rowcopy_gather(char *to, const char *base, size_t row_bytes, const uint32_t *frames,
                          size_t n, size_t now);
 
-/* The same rows from `from` to their frames. */
+/* Copy the same rows from `from` to their frames. */
 void drps_rowcopy_scatter(const char *from, char *base, size_t row_bytes, const uint32_t *frames,
                           size_t n, size_t now);
 

@@ -1,33 +1,34 @@
-/* A stream is read ahead, a chunk a request or, side by side, many; each is verified once. */
+/* Reading streams: chunks are asked for ahead, those that lie side by side by one request, and each
+ * is compared with its checksum once. */
 #include <string.h>
 
 #include "base/drps_checksum.h"
-#include "storage/relay/rowcopy.h"
-#include "storage/relay/streams_internal.h"
+#include "storage/relay/streams/rowcopy.h"
+#include "storage/relay/streams/streams_internal.h"
 
 enum {
     READ_MOST = 1 << 20, /* bytes of a request, where chunks lie side by side */
     REFILL = 4,          /* more is read ahead when one part of so many is there for it */
 };
 
-void drps_streams_came(struct drps_streams *s, uint32_t place)
+void drps_streams_came(struct drps_streams *s, uint32_t read)
 {
-    const uint32_t n = s->places[place].n;
+    const uint32_t n = s->reads[read].n;
     for (uint32_t i = 0; i < n; i++)
-        s->places[place + i].there = 1;
+        s->reads[read + i].there = 1;
     s->reading.under_way--;
 }
 
-/* The slot of the next chunk to ask for. */
+/* The chunk of the file to ask for next. */
 static uint32_t next_to_ask(const struct drps_streams *s)
 {
     const struct drps_streams_reading *r = &s->reading;
-    if (r->asked == (r->keep ? 0 : r->taken)) return s->streams[r->stream].slots.first;
-    return s->slots.next[s->places[(r->asked - 1) % s->config.read_chunks].slot];
+    if (r->asked == (r->keep ? 0 : r->taken)) return s->streams[r->stream].list.first;
+    return s->map.next[s->reads[(r->asked - 1) % s->config.read_chunks].chunk];
 }
 
-/* Chunks from `slot` on that one request can read: side by side on disk and in memory. */
-static uint32_t side_by_side(const struct drps_streams *s, uint32_t slot, uint64_t most)
+/* How many chunks from `chunk` on one request can read: side by side on disk and in memory. */
+static uint32_t side_by_side(const struct drps_streams *s, uint32_t chunk, uint64_t most)
 {
     const uint32_t chunks = s->config.read_chunks;
     const uint64_t room = chunks - s->reading.asked % chunks;
@@ -35,22 +36,22 @@ static uint32_t side_by_side(const struct drps_streams *s, uint32_t slot, uint64
     uint32_t n = 1;
     if (most > room) most = room;
     if (most > bytes) most = bytes;
-    while (n < most && s->slots.next[slot + n - 1] == slot + n &&
-           !drps_chunk_map_is_busy(&s->slots, slot + n))
+    while (n < most && s->map.next[chunk + n - 1] == chunk + n &&
+           !drps_chunk_map_is_busy(&s->map, chunk + n))
         n++;
     return n;
 }
 
-static void ask(struct drps_streams *s, uint32_t slot, uint32_t n)
+static void ask(struct drps_streams *s, uint32_t chunk, uint32_t n)
 {
     struct drps_streams_reading *r = &s->reading;
     const uint32_t at = (uint32_t)(r->asked % s->config.read_chunks);
     for (uint32_t i = 0; i < n; i++)
-        s->places[at + i] = (struct drps_streams_place){.slot = slot + i, .n = n};
+        s->reads[at + i] = (struct drps_streams_read){.chunk = chunk + i, .n = n};
     s->pending[s->pending_n++] = (struct drps_aio_op){
-        .buf = drps_streams_place(s, r->asked),
+        .buf = drps_streams_read_buffer(s, r->asked),
         .bytes = n * (uint32_t)s->config.chunk_bytes,
-        .offset = (uint64_t)slot * s->config.chunk_bytes,
+        .offset = (uint64_t)chunk * s->config.chunk_bytes,
         .tag = DRPS_STREAMS_WRITES + at,
     };
     r->under_way++;
@@ -67,21 +68,21 @@ static int ask_ahead(struct drps_streams *s, struct drps_err *err)
     while (r->asked < r->limit && r->asked - r->taken < chunks &&
            r->under_way < DRPS_STREAMS_READS) {
         const uint64_t left = r->limit - r->asked, room = chunks - (r->asked - r->taken);
-        const uint32_t slot = next_to_ask(s);
-        if (drps_chunk_map_is_busy(&s->slots, slot)) break;
-        ask(s, slot, side_by_side(s, slot, left < room ? left : room));
+        const uint32_t chunk = next_to_ask(s);
+        if (drps_chunk_map_is_busy(&s->map, chunk)) break;
+        ask(s, chunk, side_by_side(s, chunk, left < room ? left : room));
     }
     return drps_streams_submit(s, err);
 }
 
-/* Until chunk number `chunk`, which may be asked for, is there. */
-static int await_chunk(struct drps_streams *s, uint64_t chunk, struct drps_err *err)
+/* Until chunk number `nth` of the stream, which may be asked for, is there. */
+static int await_chunk(struct drps_streams *s, uint64_t nth, struct drps_err *err)
 {
     const struct drps_streams_reading *r = &s->reading;
-    const struct drps_streams_place *place = &s->places[chunk % s->config.read_chunks];
+    const struct drps_streams_read *read = &s->reads[nth % s->config.read_chunks];
     for (;;) {
-        int rc = r->asked > chunk ? 0 : ask_ahead(s, err);
-        if (rc == 0 && r->asked > chunk && place->there) return 0;
+        int rc = r->asked > nth ? 0 : ask_ahead(s, err);
+        if (rc == 0 && r->asked > nth && read->there) return 0;
         if (rc == 0) rc = drps_streams_await_one(s, err);
         if (rc < 0) return rc;
     }
@@ -109,7 +110,7 @@ static int start_reading(struct drps_streams *s, size_t stream, struct drps_err 
 int drps_streams_prefetch(struct drps_streams *s, size_t stream, struct drps_err *err)
 {
     int rc = start_reading(s, stream, err);
-    if (rc == 0) rc = drps_streams_flush(s, err); /* gives all of its chunks slots */
+    if (rc == 0) rc = drps_streams_flush(s, err); /* places all of its chunks in the file */
     if (rc == 0) rc = drps_streams_reap(s, 0, err);
     if (rc < 0) return rc;
     s->reading.limit = s->streams[stream].chunks;
@@ -127,24 +128,24 @@ int drps_streams_begin(struct drps_streams *s, size_t stream, int keep, struct d
     return ask_ahead(s, err);
 }
 
-/* The slot of the chunk at hand. */
-static uint32_t slot_at_hand(const struct drps_streams *s)
+/* Where the chunk at hand lies in the file. */
+static uint32_t chunk_at_hand(const struct drps_streams *s)
 {
-    return s->places[s->reading.taken % s->config.read_chunks].slot;
+    return s->reads[s->reading.taken % s->config.read_chunks].chunk;
 }
 
 static int verify(struct drps_streams *s, struct drps_err *err)
 {
     struct drps_streams_reading *r = &s->reading;
-    const uint32_t slot = slot_at_hand(s);
-    const uint32_t bytes = s->slots.bytes[slot];
+    const uint32_t chunk = chunk_at_hand(s);
+    const uint32_t bytes = s->map.bytes[chunk];
     if (r->verified) return 0;
-    if (drps_checksum(drps_streams_place(s, r->taken), bytes) != s->slots.sums[slot])
+    if (drps_checksum(drps_streams_read_buffer(s, r->taken), bytes) != s->map.sums[chunk])
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "%s: the %u bytes at byte %llu are not those that were written there: "
                             "check the disk and the memory of this machine, then train again",
                             s->config.path, bytes,
-                            (unsigned long long)slot * s->config.chunk_bytes);
+                            (unsigned long long)chunk * s->config.chunk_bytes);
     r->verified = 1;
     return 0;
 }
@@ -164,8 +165,8 @@ int drps_streams_peek(struct drps_streams *s, const char **at_out, size_t *n_out
     int rc = await_chunk(s, r->taken, err);
     if (rc == 0) rc = verify(s, err);
     if (rc < 0) return rc;
-    *at_out = drps_streams_place(s, r->taken) + r->at;
-    *n_out = s->slots.bytes[slot_at_hand(s)] - r->at;
+    *at_out = drps_streams_read_buffer(s, r->taken) + r->at;
+    *n_out = s->map.bytes[chunk_at_hand(s)] - r->at;
     return 0;
 }
 
@@ -173,12 +174,12 @@ int drps_streams_skip(struct drps_streams *s, size_t n, struct drps_err *err)
 {
     struct drps_streams_reading *r = &s->reading;
     r->at += n;
-    if (r->taken == s->streams[r->stream].chunks || r->at < s->slots.bytes[slot_at_hand(s)])
+    if (r->taken == s->streams[r->stream].chunks || r->at < s->map.bytes[chunk_at_hand(s)])
         return 0;
     r->taken++;
     r->at = 0;
     r->verified = 0;
-    if (!r->keep) drps_chunk_map_give_back(&s->slots, &s->streams[r->stream].slots);
+    if (!r->keep) drps_chunk_map_give_back(&s->map, &s->streams[r->stream].list);
     return ask_ahead(s, err);
 }
 
@@ -245,8 +246,8 @@ int drps_streams_end(struct drps_streams *s, struct drps_err *err)
     const int read = !s->reading.keep;
     int rc = stop_reading(s, err);
     if (rc < 0 || !read) return rc;
-    while (st->slots.first != DRPS_NO_SLOT)
-        drps_chunk_map_give_back(&s->slots, &st->slots);
+    while (st->list.first != DRPS_NO_CHUNK)
+        drps_chunk_map_give_back(&s->map, &st->list);
     if (st->tail != DRPS_STREAMS_NONE) {
         s->free[s->free_n++] = st->tail;
         drps_streams_drop_tail(s, (size_t)(st - s->streams));

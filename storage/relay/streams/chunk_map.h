@@ -1,0 +1,49 @@
+/*
+ * The chunk map: which chunks of the stream file are free, and for each that is not its length, its
+ * checksum and the chunk that follows it in its stream. It is memory alone; streams.c does the I/O.
+ * Private to storage/relay/streams/.
+ *
+ * The file has room for n chunks of one size, numbered 0 .. n - 1. Free ones are taken in turn,
+ * round the file, so that what is written together lies together.
+ */
+#ifndef DRPS_STORAGE_RELAY_CHUNK_MAP_H
+#define DRPS_STORAGE_RELAY_CHUNK_MAP_H
+
+#include <stdint.h>
+
+#define DRPS_NO_CHUNK UINT32_MAX
+
+struct drps_chunk_map {
+    uint64_t n;
+    uint64_t *sums;  /* own: [n] checksum of what was written there */
+    uint32_t *bytes; /* own: [n] how much of the chunk its stream uses */
+    uint32_t *next;  /* own: [n] the chunk that follows in its stream; DRPS_NO_CHUNK: none yet */
+    uint64_t *free;  /* own: bit i: chunk i holds nothing */
+    uint64_t *busy;  /* own: bit i: chunk i is being written */
+    uint64_t cursor; /* the chunk where the next request may begin */
+};
+
+/* The chunks of one stream, in order, linked by drps_chunk_map.next. */
+struct drps_chunk_list {
+    uint32_t first, last; /* DRPS_NO_CHUNK: none */
+};
+
+/* All chunks are free. 0 or -ENOMEM; drps_chunk_map_destroy() is yours in both cases. n <
+ * DRPS_NO_CHUNK. */
+int drps_chunk_map_init(struct drps_chunk_map *map, uint64_t n);
+void drps_chunk_map_destroy(struct drps_chunk_map *map);
+
+/* Take the next free chunks behind the cursor, which goes round the file: as many as lie side by
+ * side, n at most. Returns the first one's number; *n_out is 0 when no chunk is free. */
+uint64_t drps_chunk_map_take(struct drps_chunk_map *map, uint32_t n, uint32_t *n_out);
+
+/* A chunk that was taken becomes the list's last one. It is busy until drps_chunk_map_written(). */
+void drps_chunk_map_append(struct drps_chunk_map *map, struct drps_chunk_list *list, uint32_t chunk,
+                           uint32_t bytes, uint64_t sum);
+void drps_chunk_map_written(struct drps_chunk_map *map, uint32_t chunk);
+int drps_chunk_map_is_busy(const struct drps_chunk_map *map, uint32_t chunk);
+
+/* The list's first chunk is free again, and leaves the list. */
+void drps_chunk_map_give_back(struct drps_chunk_map *map, struct drps_chunk_list *list);
+
+#endif
