@@ -14,6 +14,7 @@
 
 #include "base/drps_io.h"
 #include "engine/model/drps_model.h"
+#include "engine/publish/drps_model_files.h"
 #include "index/plan/drps_plan.h"
 #include "storage/kv/drps_kv.h"
 

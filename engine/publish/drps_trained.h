@@ -16,13 +16,11 @@
 #include <stdint.h>
 
 #include "base/drps_io.h"
+#include "engine/publish/drps_model_files.h"
 #include "engine/publish/drps_params.h"
 #include "index/plan/drps_plan.h"
 
 #define DRPS_TRAINED_KIND "drps-trained"
-#define DRPS_TRAINED_MANIFEST "trained.json"
-#define DRPS_TRAINED_NAMES "names.rec"
-#define DRPS_TRAINED_PARAMS "params.bin"
 enum { DRPS_TRAINED_VERSION = 1 };
 
 /* Every file that such a folder may hold, the manifest first; then NULL. */

@@ -25,41 +25,39 @@ enum {
     FRAMES_FEW = 128,
     VERIFY_BLOCKS = 64, /* read together: about a MiB */
 };
-static const char manifest_name[] = "model.json";
-static const char names_name[] = "names.rec";
-static const char rows_name[] = "rows";
 
 /* Files of the row stores, and windows that are cut for a run. */
 static const struct drps_owned store_owned[] = {
-    {.name = "transit"},
+    {.name = "streams"},
+    {.name = "transit"}, /* the streams of earlier versions */
     {.name = "scan"},
     {.name = "probe"},
     {.name = "blocks"}, /* engine file */
     {.name = "blocks", .inside = drps_kv_owned},
-    {.name = "windows.rec"},
-    {.name = "windows.rows.tmp"},
-    {.name = "windows.next.tmp"},
-    {.name = "windows.prev.tmp"},
-    {.name = "slots.rec"},
+    {.name = DRPS_FILE_WINDOWS},
+    {.name = DRPS_FILE_WINDOW_ROWS_TMP},
+    {.name = DRPS_FILE_WINDOW_NEXT_TMP},
+    {.name = DRPS_FILE_WINDOW_PREV_TMP},
+    {.name = DRPS_FILE_SLOTS},
     {.name = NULL},
 };
 /* What is trained and no model yet: engine/publish/drps_trained.h. */
 static const struct drps_owned trained_owned[] = {
     {.name = DRPS_TRAINED_MANIFEST},
     {.name = DRPS_TRAINED_PARAMS},
-    {.name = "params.next"},
+    {.name = DRPS_TRAINED_PARAMS_NEXT},
     {.name = DRPS_TRAINED_NAMES},
     {.name = NULL},
 };
 static const struct drps_owned model_owned[] = {
-    {.name = manifest_name},
-    {.name = names_name},
-    {.name = rows_name, .inside = drps_kv_owned},
-    {.name = "store", .inside = store_owned, .unfinished = 1},
-    {.name = "trained", .inside = trained_owned, .unfinished = 1},
+    {.name = DRPS_MODEL_MANIFEST},
+    {.name = DRPS_MODEL_NAMES},
+    {.name = DRPS_MODEL_ROWS, .inside = drps_kv_owned},
+    {.name = DRPS_MODEL_STORE, .inside = store_owned, .unfinished = 1},
+    {.name = DRPS_MODEL_TRAINED, .inside = trained_owned, .unfinished = 1},
     {.name = NULL},
 };
-const struct drps_stage_kind drps_modeldir_kind = {.manifest = manifest_name,
+const struct drps_stage_kind drps_modeldir_kind = {.manifest = DRPS_MODEL_MANIFEST,
                                                    .kind = "drps-model",
                                                    .version = DRPS_MODELDIR_VERSION,
                                                    .owned = model_owned};
@@ -162,7 +160,7 @@ static int numbers_from_json(struct drps_modeldir *md, const json_t *j, const ch
                              struct drps_err *err)
 {
     struct drps_modeldir_info *info = &md->info;
-    const json_t *names = json_object_get(json_object_get(j, "files"), names_name);
+    const json_t *names = json_object_get(json_object_get(j, "files"), DRPS_MODEL_NAMES);
     const uint64_t dim = info->model.dim;
     uint64_t has_dim, rows = 0;
     int rc = drps_manifest_get_count(j, "dim", path, &has_dim, err);
@@ -185,7 +183,7 @@ static int lists_from_json(struct drps_modeldir_info *info, const json_t *j, con
 {
     const json_t *tables = json_object_get(j, "tables");
     const json_t *fields = json_object_get(j, "fields");
-    const json_t *store = json_object_get(json_object_get(j, "files"), "rows");
+    const json_t *store = json_object_get(json_object_get(j, "files"), DRPS_MODEL_ROWS);
     int rc = drps_manifest_get_text(store, "store", path, info->store, sizeof(info->store), err);
     info->tables_n = json_array_size(tables);
     if (info->tables_n > DRPS_PLAN_TABLES)
@@ -243,16 +241,16 @@ int drps_modeldir_finish(const struct drps_io *io, const char *dir, const char *
                          uint64_t names_bytes, uint64_t names_sum, void *description,
                          struct drps_err *err)
 {
-    char *rows = drps_path_join(dir, rows_name);
-    char *manifest = drps_path_join(dir, manifest_name);
+    char *rows = drps_path_join(dir, DRPS_MODEL_ROWS);
+    char *manifest = drps_path_join(dir, DRPS_MODEL_MANIFEST);
     uint64_t rows_files, rows_bytes;
     int rc = rows && manifest ? 0 : drps_err_set(err, -ENOMEM, "no memory to finish %s", dir);
 
     if (rc == 0) rc = measure_folder(rows, &rows_files, &rows_bytes, err);
     if (rc == 0) {
-        json_t *files = json_pack("{s:{s:I, s:o}, s:{s:s, s:I, s:I}}", names_name, "bytes",
+        json_t *files = json_pack("{s:{s:I, s:o}, s:{s:s, s:I, s:I}}", DRPS_MODEL_NAMES, "bytes",
                                   (json_int_t)names_bytes, "checksum", drps_manifest_hex(names_sum),
-                                  rows_name, "store", store, "files", (json_int_t)rows_files,
+                                  DRPS_MODEL_ROWS, "store", store, "files", (json_int_t)rows_files,
                                   "bytes", (json_int_t)rows_bytes);
         rc = json_object_set(description, "files", files) == 0
                  ? drps_manifest_write(io, manifest, description, err)
@@ -268,7 +266,7 @@ int drps_modeldir_finish(const struct drps_io *io, const char *dir, const char *
 
 static int read_manifest(struct drps_modeldir *md, struct drps_err *err)
 {
-    char *path = drps_path_join(md->dir, manifest_name);
+    char *path = drps_path_join(md->dir, DRPS_MODEL_MANIFEST);
     if (!path) return drps_err_set(err, -ENOMEM, "no memory to open %s", md->dir);
     int rc = drps_manifest_read(md->io, path, drps_modeldir_kind.kind, DRPS_MODELDIR_VERSION,
                                 &md->json, err);
@@ -276,7 +274,7 @@ static int read_manifest(struct drps_modeldir *md, struct drps_err *err)
         drps_err_clear(err);
         rc = drps_err_set(err, DRPS_E_NOT_FOUND,
                           "%s is no drps model (no %s in it): make one with drps-train", md->dir,
-                          manifest_name);
+                          DRPS_MODEL_MANIFEST);
     }
     if (rc == 0) rc = info_from_json(&md->info, md->json, path, err);
     if (rc == 0) rc = lists_from_json(&md->info, md->json, path, err);
@@ -297,8 +295,8 @@ static int open_names(struct drps_modeldir *md, struct drps_err *err)
     int rc = drps_names_open(md->io, md->dir, &md->names, err);
     if (rc < 0 || drps_names_bytes(md->names) == md->names_bytes) return rc;
     return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s has %llu bytes, %s says %llu", md->dir,
-                        names_name, (unsigned long long)drps_names_bytes(md->names), manifest_name,
-                        (unsigned long long)md->names_bytes);
+                        DRPS_MODEL_NAMES, (unsigned long long)drps_names_bytes(md->names),
+                        DRPS_MODEL_MANIFEST, (unsigned long long)md->names_bytes);
 }
 
 static uint64_t frame_bytes(const struct drps_modeldir *md)
@@ -383,7 +381,7 @@ int drps_modeldir_open_rows(struct drps_modeldir *md, uint64_t memory_bytes, str
     c->block_rows = md->info.block_rows;
     c->param_bytes = md->info.model.dim * sizeof(float);
 
-    char *path = drps_path_join(md->dir, rows_name);
+    char *path = drps_path_join(md->dir, DRPS_MODEL_ROWS);
     if (!path) return drps_err_set(err, -ENOMEM, "no memory to open %s", md->dir);
     const struct drps_kv_options options = {.memory_bytes = share.engine,
                                             .value_bytes = c->block_rows * c->param_bytes,
@@ -462,17 +460,17 @@ static int wrong_names(const struct drps_modeldir *md, struct drps_err *err)
 {
     return drps_err_set(err, DRPS_E_CORRUPT,
                         "%s/%s is not the file that was written (size or checksum differ)", md->dir,
-                        names_name);
+                        DRPS_MODEL_NAMES);
 }
 
 static int verify_names_file(const struct drps_modeldir *md, struct drps_err *err)
 {
-    const json_t *entry = json_object_get(json_object_get(md->json, "files"), names_name);
-    char *path = drps_path_join(md->dir, names_name);
+    const json_t *entry = json_object_get(json_object_get(md->json, "files"), DRPS_MODEL_NAMES);
+    char *path = drps_path_join(md->dir, DRPS_MODEL_NAMES);
     uint64_t want_sum, bytes, sum;
     int rc = path ? 0 : drps_err_set(err, -ENOMEM, "no memory to verify %s", md->dir);
 
-    if (rc == 0) rc = drps_manifest_get_hex(entry, "checksum", manifest_name, &want_sum, err);
+    if (rc == 0) rc = drps_manifest_get_hex(entry, "checksum", DRPS_MODEL_MANIFEST, &want_sum, err);
     if (rc == 0) rc = drps_trained_copy(md->io, path, NULL, &bytes, &sum, err);
     if (rc == 0 && (bytes != md->names_bytes || sum != want_sum)) rc = wrong_names(md, err);
     free(path);
@@ -491,10 +489,10 @@ static int check_name(void *ctx, uint64_t key, uint32_t row, unsigned field, con
     struct name_check *check = ctx;
     (void)field, (void)text, (void)bytes;
     if (key < check->key || row >= check->md->info.rows)
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "%s/%s: name %016llx behind %016llx is row %u of %llu", check->md->dir,
-                            names_name, (unsigned long long)key, (unsigned long long)check->key,
-                            row, (unsigned long long)check->md->info.rows);
+        return drps_err_set(
+            err, DRPS_E_CORRUPT, "%s/%s: name %016llx behind %016llx is row %u of %llu",
+            check->md->dir, DRPS_MODEL_NAMES, (unsigned long long)key,
+            (unsigned long long)check->key, row, (unsigned long long)check->md->info.rows);
     check->key = key;
     return 0;
 }
@@ -529,7 +527,7 @@ static int verify_rows(struct drps_modeldir *md, struct drps_err *err)
     if (rc == 0 && drps_summer_value(sum) != md->info.content)
         rc = drps_err_set(err, DRPS_E_CORRUPT,
                           "%s/%s: the parameters are not those that were written (content differs)",
-                          md->dir, rows_name);
+                          md->dir, DRPS_MODEL_ROWS);
     drps_summer_free(sum);
     return rc;
 }

@@ -83,7 +83,7 @@ static int put_rows(const struct publication *p, const struct drps_kv_ops *kv,
     int rc = drps_space_check(p->dir, "the model needs",
                               kv->bulk_bytes(a->rows * a->dim * sizeof(float)), err);
     if (rc == 0) rc = join(p->folder, DRPS_TRAINED_PARAMS, &from, err);
-    if (rc == 0) rc = join(p->dir, "rows", &to, err);
+    if (rc == 0) rc = join(p->dir, DRPS_MODEL_ROWS, &to, err);
     if (rc == 0) rc = drps_modelrows_open(kv, to, a->rows, a->dim, memory_bytes, &w, err);
     if (rc == 0) rc = fill_rows(p, from, w, err);
     drps_modelrows_close(w);

@@ -13,14 +13,13 @@
 enum { COPY_BYTES = 256 * 1024, NAMES_MOST = 1000 };
 
 /* Beside params.bin in a folder of a job under way. */
-static const char aside_name[] = "params.next";
 
 const char *const drps_trained_files[] = {DRPS_TRAINED_MANIFEST, DRPS_TRAINED_PARAMS,
                                           DRPS_TRAINED_NAMES, NULL};
 
 static const char *params_name(int aside)
 {
-    return aside ? aside_name : DRPS_TRAINED_PARAMS;
+    return aside ? DRPS_TRAINED_PARAMS_NEXT : DRPS_TRAINED_PARAMS;
 }
 
 static char *path_in(const char *dir, const char *name, int *rc, struct drps_err *err)

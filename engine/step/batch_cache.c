@@ -66,10 +66,11 @@ static int decode(struct drps_batch_cache *kept, struct drps_err *err)
     if (rc == 0) rc = drps_feed_decode(kept->feed, &raw, kept->ids + kept->used, batch, err);
     if (rc < 0) return rc;
     if (batch->body.rows > kept->info->row_uses - kept->used)
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "step %llu: batches up to it have more rows than the %llu that "
-                            "plan.json counts for all",
-                            (unsigned long long)raw.step, (unsigned long long)kept->info->row_uses);
+        return drps_err_set(
+            err, DRPS_E_CORRUPT,
+            "step %llu: batches up to it have more rows than the %llu that " DRPS_FILE_MANIFEST
+            " counts for all",
+            (unsigned long long)raw.step, (unsigned long long)kept->info->row_uses);
     kept->used += batch->body.rows;
     kept->known++;
     return 0;

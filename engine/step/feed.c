@@ -33,10 +33,10 @@ static const struct {
     const char *name;
     uint32_t kind;
     int of_ranks; /* only a rank's plan has it */
-} files[FILES] = {{"data.rec", DRPS_KIND_DATA, 0},
-                  {"rows.rec", DRPS_KIND_ROWS, 0},
-                  {"shares.rec", DRPS_KIND_SHARES, 1},
-                  {"positions.rec", DRPS_KIND_POSITIONS, 1}};
+} files[FILES] = {{DRPS_FILE_DATA, DRPS_KIND_DATA, 0},
+                  {DRPS_FILE_ROWS, DRPS_KIND_ROWS, 0},
+                  {DRPS_FILE_SHARES, DRPS_KIND_SHARES, 1},
+                  {DRPS_FILE_POSITIONS, DRPS_KIND_POSITIONS, 1}};
 
 struct drps_feed {
     const struct drps_plan *plan;
@@ -71,11 +71,11 @@ static int check_counts(const struct drps_feed *feed, struct drps_err *err)
 {
     for (unsigned i = 0; i < feed->files; i++)
         if (drps_recfile_count(feed->file[i]) != feed->steps)
-            return drps_err_set(
-                err, DRPS_E_CORRUPT,
-                "%s: plan.json counts %llu steps, but %s has %llu: make the plan anew",
-                feed->plan->dir, (unsigned long long)feed->steps, files[i].name,
-                (unsigned long long)drps_recfile_count(feed->file[i]));
+            return drps_err_set(err, DRPS_E_CORRUPT,
+                                "%s: " DRPS_FILE_MANIFEST
+                                " counts %llu steps, but %s has %llu: make the plan anew",
+                                feed->plan->dir, (unsigned long long)feed->steps, files[i].name,
+                                (unsigned long long)drps_recfile_count(feed->file[i]));
     return 0;
 }
 
@@ -105,8 +105,8 @@ int drps_feed_open(const struct drps_plan *plan, int has_bias, struct drps_feed 
 
 int drps_feed_use_slots(struct drps_feed *feed, const char *dir, struct drps_err *err)
 {
-    char *path = drps_path_join(dir, "slots.rec");
-    if (!path) return drps_err_set(err, -ENOMEM, "no memory to read %s/slots.rec", dir);
+    char *path = drps_path_join(dir, DRPS_FILE_SLOTS);
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory to read %s/" DRPS_FILE_SLOTS, dir);
     drps_recfile_close(feed->file[LISTS]);
     feed->file[LISTS] = NULL;
     int rc = drps_recfile_open(feed->plan->io, path, DRPS_KIND_SLOTS, &feed->file[LISTS], err);
@@ -249,14 +249,17 @@ static int check_body(const struct drps_feed *feed, const struct drps_batch *b,
 {
     const struct drps_plan_info *info = &feed->plan->info;
     if (b->samples > info->max_batch_samples)
-        return drps_err_set(err, DRPS_E_CORRUPT, "%zu samples, plan.json says at most %llu",
-                            b->samples, (unsigned long long)info->max_batch_samples);
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%zu samples, " DRPS_FILE_MANIFEST " says at most %llu", b->samples,
+                            (unsigned long long)info->max_batch_samples);
     if (b->rows > info->max_batch_rows)
-        return drps_err_set(err, DRPS_E_CORRUPT, "%zu rows, plan.json says at most %llu", b->rows,
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%zu rows, " DRPS_FILE_MANIFEST " says at most %llu", b->rows,
                             (unsigned long long)info->max_batch_rows);
     if (b->stratum && (info->lanes < 2 || b->lane >= info->lanes))
-        return drps_err_set(err, DRPS_E_CORRUPT, "lane %u of a stratum, plan.json says %llu lanes",
-                            b->lane, (unsigned long long)info->lanes);
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "lane %u of a stratum, " DRPS_FILE_MANIFEST " says %llu lanes", b->lane,
+                            (unsigned long long)info->lanes);
     return check_samples(b, err);
 }
 
@@ -290,8 +293,9 @@ static int unpack_list(const struct drps_feed *feed, const struct drps_piece *li
     const uint64_t most = feed->plan->info.ranks.max_round_rows;
     *n_out = list->bytes >= 4 ? drps_list_count(list->data) : 0;
     if (*n_out > most)
-        return drps_err_set(err, DRPS_E_CORRUPT, "a list of %zu rows, plan.json says at most %llu",
-                            *n_out, (unsigned long long)most);
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "a list of %zu rows, " DRPS_FILE_MANIFEST " says at most %llu", *n_out,
+                            (unsigned long long)most);
     return drps_list_decode(list->data, list->bytes, ids, NULL, err);
 }
 
@@ -354,7 +358,8 @@ static int check_seen(const struct drps_feed *feed, struct drps_err *err)
         return 0;
     return drps_err_set(err, DRPS_E_CORRUPT,
                         "batches of at most %llu samples have %llu samples with %llu entries in "
-                        "training, plan.json says %llu, %llu and %llu: make the plan anew",
+                        "training, " DRPS_FILE_MANIFEST
+                        " says %llu, %llu and %llu: make the plan anew",
                         (unsigned long long)seen->largest, (unsigned long long)seen->samples,
                         (unsigned long long)seen->nnz, (unsigned long long)info->max_batch_samples,
                         (unsigned long long)info->samples, (unsigned long long)info->nnz);

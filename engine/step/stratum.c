@@ -136,12 +136,12 @@ static int hold_record(struct drps_stratum *d, struct slot *s, struct drps_err *
     const struct drps_plan_info *info = d->parts.info;
     if (drps_feed_keeps(d->parts.feed)) return 0;
     if (s->record.body.bytes > info->max_body_bytes || s->record.list.bytes > list_room(info))
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "step %llu: a body of %zu bytes and a list of %zu, plan.json says at "
-                            "most %llu and %zu",
-                            (unsigned long long)s->record.step, s->record.body.bytes,
-                            s->record.list.bytes, (unsigned long long)info->max_body_bytes,
-                            list_room(info));
+        return drps_err_set(
+            err, DRPS_E_CORRUPT,
+            "step %llu: a body of %zu bytes and a list of %zu, " DRPS_FILE_MANIFEST " says at "
+            "most %llu and %zu",
+            (unsigned long long)s->record.step, s->record.body.bytes, s->record.list.bytes,
+            (unsigned long long)info->max_body_bytes, list_room(info));
     memcpy(s->body, s->record.body.data, s->record.body.bytes);
     memcpy(s->list, s->record.list.data, s->record.list.bytes);
     s->record.body.data = s->body;

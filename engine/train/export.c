@@ -41,7 +41,7 @@ int drps_job_begin_export(struct drps_job *job, struct drps_err *err)
                                              .pair = o->patience > 0,
                                              .manifest_bytes =
                                                  MANIFEST_BYTES + epochs * EPOCH_BYTES};
-    char *dir = drps_path_join(job->stage.dir, "trained");
+    char *dir = drps_path_join(job->stage.dir, DRPS_MODEL_TRAINED);
     if (!dir) return drps_err_set(err, -ENOMEM, "no memory to write the model");
     int rc = drps_trained_begin(&job->trained, job->plan->io, dir, &parts, err);
     free(dir);
@@ -213,7 +213,7 @@ static int keep(struct drps_job *job, struct drps_err *err)
     fill_info(job, &info);
     json_t *training = drps_report_json(job->options, job->result);
     json_t *manifest = training ? drps_modeldir_describe(&info, training) : NULL;
-    if (asprintf(&path, "%s.trained", job->stage.path) < 0) path = NULL;
+    if (asprintf(&path, "%s" DRPS_TRAINED_SUFFIX, job->stage.path) < 0) path = NULL;
     int rc = manifest && path ? drps_trained_keep(&job->trained, manifest, path, err)
                               : drps_err_set(err, -ENOMEM, "no memory to keep what was trained");
     json_decref(manifest);

@@ -146,7 +146,7 @@ static int check_names(const struct drps_job *job, struct drps_err *err)
     if (!job->whole) return 0;
     int rc = drps_names_open(job->plan->io, job->whole->dir, &names, err);
     drps_names_close(names);
-    return rc == 0 ? drps_plan_read_file(job->whole, "names.rec", NULL, NULL, err) : rc;
+    return rc == 0 ? drps_plan_read_file(job->whole, DRPS_FILE_NAMES, NULL, NULL, err) : rc;
 }
 
 static struct drps_worker_size worker_size(const struct drps_job *job)
@@ -237,7 +237,7 @@ static void describe(const struct drps_job *job)
 /* The folder of the store's files, in the stage. */
 static int make_store_dir(struct drps_job *job, struct drps_err *err)
 {
-    job->store_dir = drps_path_join(job->stage.dir, "store");
+    job->store_dir = drps_path_join(job->stage.dir, DRPS_MODEL_STORE);
     if (!job->store_dir) return drps_err_set(err, -ENOMEM, "no memory for the row store");
     int rc = job->plan->io->ops->mkdir(job->plan->io->ctx, job->store_dir, 0777);
     if (rc < 0)
@@ -323,7 +323,8 @@ static int fit_windows(struct drps_job *job, struct drps_store_config *config, s
     rc = try_windows(job, config, &share, err);
     if (rc) return rc;
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                        "%s: its steps have more rows than plan.json says: make the plan anew",
+                        "%s: its steps have more rows than " DRPS_FILE_MANIFEST
+                        " says: make the plan anew",
                         job->plan->dir);
 }
 

@@ -45,7 +45,7 @@ static int add_row(void *ctx, uint64_t key, uint32_t row, unsigned field, const 
     (void)text;
     (void)bytes;
     if (o->n == o->most)
-        return drps_err_set(err, DRPS_E_CORRUPT, "names.rec has more than %" PRIu32 " names",
+        return drps_err_set(err, DRPS_E_CORRUPT, DRPS_FILE_NAMES " has more than %" PRIu32 " names",
                             o->most);
     o->rows[o->n++] = row;
     return 0;
@@ -66,7 +66,8 @@ static int order_by_key(const struct layout_job *job, const struct drps_plan_inf
     drps_names_close(names);
     if (rc == 0 && out->n != out->most)
         rc = drps_err_set(err, DRPS_E_CORRUPT,
-                          "names.rec has %" PRIu32 " names of %" PRIu32 " rows", out->n, out->most);
+                          DRPS_FILE_NAMES " has %" PRIu32 " names of %" PRIu32 " rows", out->n,
+                          out->most);
     return rc;
 }
 
@@ -196,7 +197,7 @@ static int remove_file(const struct layout_job *job, const char *name, struct dr
 static int place_rows(const struct layout_job *job, const struct drps_plan_info *info,
                       const uint32_t *order, struct drps_err *err)
 {
-    static const char *const names[] = {"data.rec", "rows.rec", "names.rec"};
+    static const char *const names[] = {DRPS_FILE_DATA, DRPS_FILE_ROWS, DRPS_FILE_NAMES};
     int rc = 0;
     if (job->from == job->to) return 0;
     if (order) {
@@ -244,10 +245,10 @@ static int price(const struct layout_job *job, const char *dir, const uint32_t *
     int rc = blocks && distance ? 0 : drps_err_set(err, -ENOMEM, "no memory for a step's blocks");
 
     if (rc == 0)
-        rc = steps_open(job->io, dir, "uses.rec", DRPS_KIND_USES, steps_of(info),
+        rc = steps_open(job->io, dir, DRPS_FILE_USES, DRPS_KIND_USES, steps_of(info),
                         job->options.memory_bytes / 8, &uses, err);
     if (rc == 0)
-        rc = steps_open(job->io, dir, "rows.rec", DRPS_KIND_ROWS, steps_of(info),
+        rc = steps_open(job->io, dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, steps_of(info),
                         job->options.memory_bytes / 8, &lists, err);
     for (uint64_t s = 0; s < steps_of(info) && rc == 0; s++) {
         const void *record;

@@ -33,7 +33,7 @@ static int count_accesses(const struct owners_job *job, uint64_t *accesses, stru
     struct steps *lists = NULL;
     const uint32_t *rows;
     size_t n;
-    int rc = steps_open(job->io, job->dir, "rows.rec", DRPS_KIND_ROWS, job->steps,
+    int rc = steps_open(job->io, job->dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, job->steps,
                         job->memory_bytes / 8, &lists, err);
     for (uint64_t s = 0; s < job->steps && rc == 0; s++) {
         rc = steps_rows(lists, s, job->block_first[job->blocks], &rows, &n, err);

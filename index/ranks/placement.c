@@ -222,7 +222,7 @@ static int count_units(const struct placement_job *job, const struct drps_plan_i
     struct unit_counting counting = {.sorted = sorted};
     struct steps *lists = NULL;
     uint32_t *uses = NULL;
-    int rc = steps_open(job->io, job->from, "rows.rec", DRPS_KIND_ROWS,
+    int rc = steps_open(job->io, job->from, DRPS_FILE_ROWS, DRPS_KIND_ROWS,
                         info->batches + info->eval_batches, job->memory_bytes / 8, &lists, err);
     if (rc == 0) rc = sort_rows(job, info, lists, block_first, sorted, err);
     if (rc == 0) rc = count_uses(lists, info, &uses, err);

@@ -203,8 +203,9 @@ static int make_folders(struct run *r, struct drps_err *err)
     const int placed = placement_renumbers(r->options.partition);
     r->parts_n = r->options.workers;
     r->parts = calloc(r->parts_n, sizeof(*r->parts));
-    r->scratch = drps_path_join(r->stage.dir, "scratch");
-    if (r->scratch) r->laid = placed ? drps_path_join(r->scratch, "laid") : strdup(r->stage.dir);
+    r->scratch = drps_path_join(r->stage.dir, DRPS_FILE_SCRATCH);
+    if (r->scratch)
+        r->laid = placed ? drps_path_join(r->scratch, DRPS_FILE_LAID) : strdup(r->stage.dir);
     if (!r->parts || !r->laid) return drps_err_set(err, -ENOMEM, "no memory for a plan's parts");
     r->batch_dir = block_builder_find(r->options.blocks.by)->orders ? r->scratch : r->laid;
     int rc = make_folder(r, r->scratch, err);

@@ -296,8 +296,8 @@ int run_make_batches(struct run *r, struct drps_err *err)
     if (rc == 0) rc = deal_to_grid(r, map, err);
     if (rc == 0) rc = allot(r, &b.map, err);
     begin_batches(&b, &r->train);
-    if (rc == 0) rc = open_records(r, "data.rec", DRPS_KIND_DATA, &data, err);
-    if (rc == 0) rc = open_records(r, "rows.rec", DRPS_KIND_ROWS, &rows, err);
+    if (rc == 0) rc = open_records(r, DRPS_FILE_DATA, DRPS_KIND_DATA, &data, err);
+    if (rc == 0) rc = open_records(r, DRPS_FILE_ROWS, DRPS_KIND_ROWS, &rows, err);
     if (rc == 0) rc = drain(r, &b, r->parsed.train, data, rows, err);
     if (rc == 0) {
         info->batches = drps_recwriter_count(data);

@@ -13,7 +13,7 @@
 /* Batches and row lists of all, once they are dealt. */
 static int remove_batches(struct run *r, struct drps_err *err)
 {
-    static const char *const names[] = {"data.rec", "rows.rec"};
+    static const char *const names[] = {DRPS_FILE_DATA, DRPS_FILE_ROWS};
     int rc = 0;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && rc == 0; i++) {
         char *path = drps_path_join(r->stage.dir, names[i]);
@@ -61,7 +61,7 @@ static struct layout_job layout_job(const struct run *r)
 /* What ranks call the plan: a hash of all batches and of who has what. */
 static int name_whole(struct run *r, const struct owners *owners, struct drps_err *err)
 {
-    static const char *const names[] = {"data.rec", "rows.rec", "names.rec"};
+    static const char *const names[] = {DRPS_FILE_DATA, DRPS_FILE_ROWS, DRPS_FILE_NAMES};
     struct drps_plan_ranks *ranks = &r->info->ranks;
     uint64_t hash[2];
     int rc = drps_plan_hash(r->io, r->stage.dir, names, 3, &hash[0], err);

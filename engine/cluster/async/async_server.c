@@ -73,7 +73,8 @@ static int check_union(const struct async_server *s, const struct drps_feed_unio
         const size_t n = u->part[i + 1] - u->part[i];
         if (n > plan->info.max_batch_rows)
             return drps_err_set(err, DRPS_E_CORRUPT,
-                                "%s: step %llu: %zu rows of share %u, plan.json says at most %llu",
+                                "%s: step %llu: %zu rows of share %u, " DRPS_FILE_MANIFEST
+                                " says at most %llu",
                                 plan->dir, (unsigned long long)s->next, n, i,
                                 (unsigned long long)plan->info.max_batch_rows);
         if (n && intercept_is_here(s) && u->positions[u->part[i]] != 0)
