@@ -105,10 +105,10 @@ static int check_count(const struct local *l, struct drps_err *err)
     const uint32_t workers = l->whole->info.ranks.workers;
     if (workers == l->count) return 0;
     return drps_err_set(err, DRPS_E_CONFIG,
-                        "%s is a plan for %u worker%s, not %u: give --local %u, or make the plan "
-                        "with drps-index --workers %u",
+                        "%s is a plan for %u worker%s, not %u: run %u rank%s here, or make a plan "
+                        "for %u",
                         l->whole->dir, workers, workers > 1 ? "s" : "", l->count, workers,
-                        l->count);
+                        workers > 1 ? "s" : "", l->count);
 }
 
 static int open_local(struct local *l, const struct drps_ranks_options *o, uint32_t count,
@@ -230,7 +230,7 @@ static int check_zmq(struct drps_err *err)
     return 0;
 #else
     return drps_err_set(err, DRPS_E_CONFIG,
-                        "this build has no ZeroMQ: --transport inproc runs all ranks as threads");
+                        "this build has no ZeroMQ: the transport inproc runs all ranks as threads");
 #endif
 }
 

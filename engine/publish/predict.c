@@ -139,8 +139,8 @@ static int sample_too_large(const struct predictor *p, size_t n, struct drps_err
     while (share_out(p, tenths * MIB / 10, &share, NULL) < 0 || share.entries < n)
         tenths++;
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                        "sample %llu has %zu features, and a batch may have %zu: at least "
-                        "--memory %llu.%lluM is needed",
+                        "sample %llu has %zu features, and a batch may have %zu within the memory "
+                        "limit: at least %llu.%llu MiB is needed",
                         sample, n, p->scorer.entries_cap, (unsigned long long)tenths / 10,
                         (unsigned long long)tenths % 10);
 }
@@ -184,7 +184,7 @@ static int open_data(struct predictor *p, const struct drps_io *io, struct drps_
     if (rc < 0) return rc;
     if (drps_reader_has_names(p->reader) != p->info->string_names)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "features in format %s are %s, but those of %s are %s: pass --format",
+                            "features in format %s are %s, but those of %s are %s: name the format",
                             drps_reader_format(p->reader),
                             p->info->string_names ? "numbers" : "strings", p->options->model,
                             p->info->string_names ? "strings" : "numbers");

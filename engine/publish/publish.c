@@ -21,7 +21,7 @@ int drps_publish_engine(const char *name, const struct drps_kv_ops **kv_out, str
 {
     *kv_out = name ? drps_kv_find(name) : drps_kv_engines()[0];
     if (*kv_out && !(*kv_out)->training_only) return 0;
-    return drps_err_set(err, DRPS_E_CONFIG, "--model-store %s is not in this build",
+    return drps_err_set(err, DRPS_E_CONFIG, "the model's engine %s is not in this build",
                         name ? name : "rocksdb or leveldb");
 }
 

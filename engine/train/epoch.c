@@ -76,7 +76,7 @@ static int not_finite(const struct run *run, uint64_t step, struct drps_err *err
     return drps_err_set(
         err, -ERANGE,
         "the training loss is no finite number in epoch %llu, step %llu: training diverged; "
-        "try a smaller --lr (it is %g, try %g)",
+        "try a smaller learning rate (it is %g, try %g)",
         (unsigned long long)run->epoch, (unsigned long long)step, lr, lr / 10);
 }
 

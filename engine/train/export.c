@@ -135,12 +135,13 @@ static int not_finite(const struct drps_job *job, const struct drps_params_found
         if (found->row - plan->info.tables[t].first < plan->info.tables[t].rows)
             table = plan->info.tables[t].name;
     name_row(job, &sought);
-    return drps_err_set(err, -ERANGE,
-                        "row %llu%s of table %s has the value %g after epoch %llu, as have %llu "
-                        "values in all: training diverged; try a smaller --lr (it is %g, try %g), "
-                        "or scale the data's values",
-                        (unsigned long long)found->row, sought.name, table, found->value,
-                        (unsigned long long)epoch, (unsigned long long)found->bad, lr, lr / 10);
+    return drps_err_set(
+        err, -ERANGE,
+        "row %llu%s of table %s has the value %g after epoch %llu, as have %llu "
+        "values in all: training diverged; try a smaller learning rate (it is %g, try %g), "
+        "or scale the data's values",
+        (unsigned long long)found->row, sought.name, table, found->value, (unsigned long long)epoch,
+        (unsigned long long)found->bad, lr, lr / 10);
 }
 
 static int write_params(struct drps_job *job, struct drps_params_found *found, struct drps_err *err)
@@ -242,11 +243,10 @@ static int publish(struct drps_job *job, struct drps_err *err)
 /* Said before what went wrong. */
 static void say_kept(const struct drps_job *job, struct drps_err *err)
 {
-    const char *folder = job->trained.dir;
     (void)drps_err_context(err,
-                           "what was trained is kept in %s: 'drps-train --publish %s -o %s' makes "
-                           "the model of it, on any disk; no model was written",
-                           folder, folder, job->stage.path);
+                           "what was trained is kept in %s, of which the model can be made on any "
+                           "disk; no model was written",
+                           job->trained.dir);
 }
 
 int drps_job_conclude(struct drps_job *job, int rc, struct drps_err *err)

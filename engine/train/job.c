@@ -88,7 +88,7 @@ static int init_optim(const struct drps_job *job, struct drps_optim *optim, stru
     if (!(o->lr >= 0) || !isfinite(o->lr) || !(o->l1 >= 0) || !isfinite(o->l1) || !(o->l2 >= 0) ||
         !isfinite(o->l2))
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "--lr %g, --l1 %g, --l2 %g: give finite numbers, none negative",
+                            "learning rate %g, l1 %g, l2 %g: give finite numbers, none negative",
                             (double)o->lr, (double)o->l1, (double)o->l2);
     return 0;
 }
@@ -98,42 +98,41 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
     const struct drps_train_options *o = job->options;
     const struct drps_plan_info *info = &job->plan->info;
     if (!o->model_path || !*o->model_path)
-        return drps_err_set(err, DRPS_E_CONFIG, "give the model a name: -o MODEL");
+        return drps_err_set(err, DRPS_E_CONFIG, "give the model a name");
     if (!o->ranks && info->ranks.workers > 1)
         return drps_err_set(
             err, DRPS_E_CONFIG,
-            "%s is a plan for %u workers: run it with --local %u, or a rank on each "
-            "machine with --rank and --peers",
+            "%s is a plan for %u workers: run %u ranks here, or a rank on each machine",
             job->plan->dir, info->ranks.workers, info->ranks.workers);
     if (!o->ranks && o->sync != DRPS_SCHED_BSP)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "--sync %s is of several workers, and %s is a plan for one: leave it "
-                            "out, or make the plan with drps-index --workers N",
+                            "synchronisation %s is of several workers, and %s is a plan for one: "
+                            "leave it out, or make a plan for several workers",
                             drps_sched_mode_name(o->sync), job->plan->dir);
     if (o->staleness && (o->sync == DRPS_SCHED_BSP || o->sync == DRPS_SCHED_ASP))
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "--staleness %llu bounds how far workers get apart under ssp and wsp: "
-                            "--sync %s has no such number",
+                            "a staleness of %llu bounds how far workers get apart under ssp and "
+                            "wsp: synchronisation %s has no such number",
                             (unsigned long long)o->staleness, drps_sched_mode_name(o->sync));
     if (o->no_claim && o->sync == DRPS_SCHED_BSP)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "--no-claim: under --sync bsp nobody claims batches: leave it out");
+                            "under synchronisation bsp nobody claims batches: there is nothing to "
+                            "forbid");
     if (!info->batches || !info->samples)
         return drps_err_set(err, DRPS_E_CONFIG, "%s has no training samples", job->plan->dir);
     if (o->threads > DRPS_TRAIN_THREADS_MAX)
-        return drps_err_set(err, DRPS_E_CONFIG, "--threads %u: at most %d", o->threads,
+        return drps_err_set(err, DRPS_E_CONFIG, "%u threads: at most %d", o->threads,
                             DRPS_TRAIN_THREADS_MAX);
     if (o->evict && drps_evict_find(o->evict, &job->result->evict) < 0)
-        return drps_err_set(err, DRPS_E_CONFIG, "--evict %s is none of farthest, clock, lru",
+        return drps_err_set(err, DRPS_E_CONFIG, "eviction rule %s is none of farthest, clock, lru",
                             o->evict);
     if (o->patience && !info->eval_batches)
         return drps_err_set(
             err, DRPS_E_CONFIG,
-            "--patience needs held-out samples, and %s has none: make the plan with --test or "
-            "--test-fraction",
+            "patience needs held-out samples, and %s has none: make a plan that has some",
             job->plan->dir);
     if (o->epochs > UINT64_MAX / (info->batches + info->eval_batches))
-        return drps_err_set(err, DRPS_E_CONFIG, "--epochs %llu are too many",
+        return drps_err_set(err, DRPS_E_CONFIG, "%llu epochs are too many",
                             (unsigned long long)o->epochs);
     return 0;
 }
@@ -493,9 +492,10 @@ static int judge_epoch(struct drps_job *job, const struct drps_epoch *epoch, dou
 
 static int test_loss_diverged(uint64_t epoch, struct drps_err *err)
 {
-    return drps_err_set(err, -ERANGE,
-                        "the held-out loss of epoch %llu is no finite number: try a smaller --lr",
-                        (unsigned long long)epoch);
+    return drps_err_set(
+        err, -ERANGE,
+        "the held-out loss of epoch %llu is no finite number: try a smaller learning rate",
+        (unsigned long long)epoch);
 }
 
 /* Training ends where it diverges: with the best epoch before, if patience has one, as the model.
@@ -611,8 +611,8 @@ static int interrupted(const struct drps_train_options *o, const struct drps_tra
         return drps_err_set(err, DRPS_E_INTERRUPTED,
                             "interrupted after 0 epochs and %llu steps: %s stays as it was, as "
                             "less than an epoch does not replace a model; what was trained is kept "
-                            "in %s: 'drps-train --publish %s -o %s --force' puts it in its place",
-                            steps, o->model_path, r->kept, r->kept, o->model_path);
+                            "in %s and can be put in its place",
+                            steps, o->model_path, r->kept);
     return drps_err_set(err, DRPS_E_INTERRUPTED,
                         "interrupted after %zu epochs and %llu steps; the model so far is %s",
                         r->epochs_n, steps, has_model ? o->model_path : "at rank 0");

@@ -119,7 +119,8 @@ static int open_tally(const struct layout_job *job, const struct drps_plan_info 
                                      : options->memory_bytes;
     if ((*counts_out)->streamed)
         drps_log(job->log, DRPS_LOG_INFO,
-                 "accesses take more than 3/8 of --memory: they stay on disk and are read for each "
+                 "accesses take more than 3/8 of the memory limit: they stay on disk and are read "
+                 "for each "
                  "count, which takes longer");
     return 0;
 }
@@ -144,8 +145,8 @@ static int too_little_memory(const struct layout_job *job, struct drps_err *err)
     const struct drps_err cause = *err;
     drps_err_clear(err);
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                        "--blocks %s: %s; use more --memory (accesses may take 3/8 of it), --prune "
-                        "or --prune-to for pairwise, topk and greedy, or --blocks pattern",
+                        "block builder %s: %s; raise the memory limit (accesses may take 3/8 of "
+                        "it), prune rows for pairwise, topk and greedy, or use pattern",
                         job->builder->name, cause.text);
 }
 

@@ -415,7 +415,7 @@ int drps_plan_open_rank(const struct drps_io *io, const char *dir, uint32_t rank
         drps_err_clear(err);
         return drps_err_set(err, rc,
                             "%s is not there: rank %" PRIu32
-                            " needs this folder of a plan that drps-index --workers made",
+                            " needs this folder of a plan for several workers",
                             path, rank);
     }
     if (rc < 0 || (*plan_out)->info.ranks.rank == rank) return rc;

@@ -77,7 +77,7 @@ int owners_begin(uint32_t rows, uint32_t servers, struct owners *out, struct drp
 {
     if (servers > rows)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "--workers %" PRIu32 ": there are only %" PRIu32 " rows to share",
+                            "%" PRIu32 " workers: there are only %" PRIu32 " rows to share",
                             servers, rows);
     *out = (struct owners){.servers = servers};
     out->first[servers] = rows;

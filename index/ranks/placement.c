@@ -40,8 +40,9 @@ static int check_memory(const struct placement_job *job, const struct drps_plan_
                            units * UNIT_BYTES + touches * TOUCH_BYTES;
     if (bytes <= job->memory_bytes) return 0;
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                        "--partition %s: placing %" PRIu64 " rows on %" PRIu32
-                        " machines may take %s; use more --memory, or --partition range",
+                        "partition %s: placing %" PRIu64 " rows on %" PRIu32
+                        " machines may take %s; raise the memory limit, or use the "
+                        "partition range",
                         job->algo, info->rows, job->servers,
                         drps_size_format(bytes, need, sizeof(need)));
 }

@@ -48,15 +48,16 @@ static int settle_labels(struct run *r, struct drps_err *err)
         return drps_err_set(err, DRPS_E_FORMAT,
                             "every training label is %g: classification needs two classes (check "
                             "the label column, or "
-                            "use --algo lir)",
+                            "use the algorithm lir)",
                             (double)set->values[0]);
     if (set->n != 2)
-        return drps_err_set(err, DRPS_E_FORMAT,
-                            "more than two distinct labels (%g, %g, %g, ...): --algo %s needs "
-                            "exactly two; for numbers "
-                            "use --algo lir%s",
-                            (double)set->values[0], (double)set->values[1], (double)set->values[2],
-                            a->name, either ? " or --task regression" : "");
+        return drps_err_set(
+            err, DRPS_E_FORMAT,
+            "more than two distinct labels (%g, %g, %g, ...): the algorithm %s needs "
+            "exactly two; for numbers "
+            "use the algorithm lir%s",
+            (double)set->values[0], (double)set->values[1], (double)set->values[2], a->name,
+            either ? " or the task regression" : "");
     r->info->label_negative = fminf(set->values[0], set->values[1]);
     r->info->label_positive = fmaxf(set->values[0], set->values[1]);
     const struct label_set *test = &r->parsed.test_labels;
@@ -79,7 +80,8 @@ static int settle_loss(struct run *r, struct drps_err *err)
                      drps_loss_is_classification(loss) == r->info->classification;
     if (!fits)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "--loss %s does not fit --algo %s with these labels", name, a->name);
+                            "the loss %s does not fit the algorithm %s with these labels", name,
+                            a->name);
     (void)snprintf(r->info->loss, sizeof(r->info->loss), "%s", name);
     return 0;
 }
@@ -181,8 +183,8 @@ static int calibrate(struct run *r, struct drps_err *err)
     if (!o->transfer_bps) o->transfer_bps = 1;
     drps_log(r->options.log, DRPS_LOG_INFO,
              "%s: random requests of %s take %.1f us to read, %.1f us to write; long ones of %s "
-             "%.1f and %.1f us (%.0f and %.0f MB/s); in the mean a request costs %.1f us "
-             "(--seek-us), and its bytes go at %.0f MB/s (--transfer-mbs)",
+             "%.1f and %.1f us (%.0f and %.0f MB/s); in the mean a request costs %.1f us, "
+             "and its bytes go at %.0f MB/s",
              o->calibrate, drps_size_format(t.random_bytes, block, sizeof(block)),
              t.random_read_ns / 1e3, t.random_write_ns / 1e3,
              drps_size_format(t.long_bytes, chunk, sizeof(chunk)), t.long_read_ns / 1e3,

@@ -181,8 +181,8 @@ static int choose_batch_size(struct run *r, struct drps_err *err)
     uint64_t steps = (r->info->samples + r->info->test_samples) / size + 2;
     if (steps * STEP_BYTES <= r->options.memory_bytes / 2) return 0;
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                        "%llu batches of %llu samples are too many for --memory: use a larger "
-                        "--batch-size, or --memory %lluM",
+                        "%llu batches of %llu samples are too many for the memory limit: use "
+                        "larger batches, or a limit of %llu MiB",
                         (unsigned long long)steps, (unsigned long long)size,
                         (unsigned long long)(steps * STEP_BYTES * 2 >> 20) + 1);
 }
@@ -198,8 +198,8 @@ static int set_lanes(struct run *r, struct drps_err *err)
     r->info->lanes = lanes;
     if (need <= r->options.memory_bytes / 24) return 0;
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                        "--lanes %llu of batches of %llu samples do not fit the memory: use fewer, "
-                        "a smaller --batch-size, or --memory %lluM",
+                        "%llu lanes of batches of %llu samples do not fit the memory limit: use "
+                        "fewer, smaller batches, or a limit of %llu MiB",
                         (unsigned long long)lanes, (unsigned long long)batch_size,
                         (unsigned long long)(need * 24 >> 20) + 1);
 }

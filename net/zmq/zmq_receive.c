@@ -206,7 +206,7 @@ static int is_ours(struct zmq_net *z, const struct wire_head *h, const char *use
 {
     if (!is_peer(z, h->from, user) || h->to != z->net.o.rank) return 0;
     if (h->job_id != z->net.o.job_id) {
-        set_hint(z, h->from, "a process of another job (--job) answers as this rank");
+        set_hint(z, h->from, "a process of another job answers as this rank");
         return 0;
     }
     const struct zmq_peer *peer = &z->peers[h->from];

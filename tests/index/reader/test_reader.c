@@ -242,9 +242,9 @@ static void test_reader_csv(void **state)
          "1 a=:2\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n", NULL},
         {"all missing are categories", "csv", "y,a\n1,NA\n1,\n", "1 a=NA:1\n1 a=:1\n", NULL},
         {"infinite in the first line", "csv", "y,a\n1,-Inf\n1,2\n", NULL,
-         "0:2:3: a is NaN or infinite; for words give --columns a:category: '-Inf'"},
+         "0:2:3: a is NaN or infinite; for words give the kind a:category: '-Inf'"},
         {"too large in the first line", "csv", "y,a\n1,1e99\n1,2\n", NULL,
-         "0:2:3: a is too large; for words give --columns a:category: '1e99'"},
+         "0:2:3: a is too large; for words give the kind a:category: '1e99'"},
         {"words that begin as numbers", "csv", "y,a,b,c\n1,inf,1e99x,nano\n1,info,2,3\n",
          "1 a=inf:1 b=1e99x:1 c=nano:1\n1 a=info:1 b=2:1 c=3:1\n", NULL},
         {"open quote", "csv", "y,a\n1,\"x\n", NULL,
@@ -285,15 +285,15 @@ static void test_reader_csv_decides_by_a_thousand_lines(void **state)
         {"the first", 1500, 2, "x", 0, NULL, NULL},
         {"the thousandth", 1500, 1001, "x", 0, NULL, NULL},
         {"the next", 1500, 1002, "x", 0, NULL,
-         "0:1002:3: age is not a number; for words give --columns age:category: 'x'"},
+         "0:1002:3: age is not a number; for words give the kind age:category: 'x'"},
         {"a last line without the others", 1000, 1001, "x", 0, NULL, NULL},
         {"an option decides", 1500, 500, "x", 0, "age:number", "0:500:3: age is not a number: 'x'"},
         {"an option for words", 1500, 1400, "x", 0, "age:category", NULL},
         {"within the first MiB", 1500, 400, "x", 2000, NULL, NULL},
         {"beyond the first MiB", 1500, 600, "x", 2000, NULL,
-         "0:600:3: age is not a number; for words give --columns age:category: 'x'"},
+         "0:600:3: age is not a number; for words give the kind age:category: 'x'"},
         {"a line of other columns says nothing", 1500, 10, "x,1", 0, NULL,
-         "0:10:3: age is not a number; for words give --columns age:category: 'x,1'"},
+         "0:10:3: age is not a number; for words give the kind age:category: 'x,1'"},
     };
     static const uint64_t memory[] = {8 << 20, 24 << 20, 512 << 20};
 
@@ -500,17 +500,17 @@ static void test_reader_asks_for_the_format(void **state)
     static const struct row rows[] = {
         {"prose", NULL, "\nIt was a dark and stormy night.\n", NULL,
          "0: no format fits the first lines: 'It was a dark and stormy night.'; name one "
-         "(--format): libsvm, "
+         "of libsvm, "
          "libffm, ratings, criteo, avazu, csv, docword"},
         {"csv without label", NULL, "a,b,c,d\n1,2,3,4\n", NULL,
-         "0: no format fits the first lines: 'a,b,c,d'; name one (--format): libsvm, libffm, "
+         "0: no format fits the first lines: 'a,b,c,d'; name one of libsvm, libffm, "
          "ratings, criteo, "
          "avazu, csv, docword"},
         {"binary", NULL,
          "\x7f"
          "ELF\x01\xff\n",
          NULL,
-         "0: no format fits the first lines: '\\x7fELF\\x01\\xff'; name one (--format): libsvm, "
+         "0: no format fits the first lines: '\\x7fELF\\x01\\xff'; name one of libsvm, "
          "libffm, ratings, "
          "criteo, avazu, csv, docword"},
         {"unknown", "svm", "1 1:1\n", NULL,
