@@ -27,7 +27,6 @@ DRPS_MUST_CHECK
 int drps_params_open(const struct drps_io *io, const char *path, uint64_t rows, uint32_t dim,
                      size_t row_bytes, struct drps_params **w_out, struct drps_err *err);
 void drps_params_close(struct drps_params *w); /* NULL-safe */
-uint64_t drps_params_memory(uint32_t dim);
 
 /* A drps_row_visit: hand it, with the writer as ctx, to a store's scan. Rows must come in order and
  * be complete. */

@@ -1,3 +1,5 @@
+/* What is trained and no model yet: its folder is made, filled, kept under a name, read and
+ * removed. */
 #include "engine/publish/drps_trained.h"
 
 #include <errno.h>
@@ -11,8 +13,6 @@
 #include "base/folder/drps_manifest.h"
 
 enum { COPY_BYTES = 256 * 1024, NAMES_MOST = 1000 };
-
-/* Beside params.bin in a folder of a job under way. */
 
 const char *const drps_trained_files[] = {DRPS_TRAINED_MANIFEST, DRPS_TRAINED_PARAMS,
                                           DRPS_TRAINED_NAMES, NULL};
@@ -217,7 +217,7 @@ static int sync_parent(const struct drps_io *io, const char *path, struct drps_e
 }
 
 /* `path`, or the first of path.2, path.3, ... that nothing has. */
-static char *vacant(const char *path)
+static char *free_name(const char *path)
 {
     struct stat st;
     char *name = strdup(path);
@@ -230,7 +230,7 @@ static char *vacant(const char *path)
 
 static int rename_to(struct drps_trained *t, const char *path, struct drps_err *err)
 {
-    char *name = vacant(path);
+    char *name = free_name(path);
     if (!name) return drps_err_set(err, -ENOMEM, "no memory for the name of %s", path);
     int rc = t->io->ops->rename(t->io->ctx, t->dir, name);
     if (rc < 0) {

@@ -21,12 +21,12 @@ uint64_t drps_batch_cache_memory(const struct drps_plan_info *info);
  * drps_batch_cache_next(); it and info are borrowed. */
 DRPS_MUST_CHECK
 int drps_batch_cache_open(const struct drps_plan_info *info, struct drps_feed *feed,
-                          struct drps_batch_cache **kept_out, struct drps_err *err);
-void drps_batch_cache_close(struct drps_batch_cache *kept); /* NULL-safe; before the feed */
+                          struct drps_batch_cache **cache_out, struct drps_err *err);
+void drps_batch_cache_close(struct drps_batch_cache *cache); /* NULL-safe; before the feed */
 
 /* As drps_feed_next(), but valid until drps_batch_cache_close(). */
 DRPS_MUST_CHECK
-int drps_batch_cache_next(struct drps_batch_cache *kept, struct drps_feed_batch *out,
+int drps_batch_cache_next(struct drps_batch_cache *cache, struct drps_feed_batch *out,
                           struct drps_err *err);
 
 #endif

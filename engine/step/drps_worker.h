@@ -2,7 +2,7 @@
  * The worker: one batch's dense copy of the parameters, and the gradients and scores computed on it
  * by a team of threads. Shared inside engine/.
  *
- * A training step of a team of N: rows are pulled in pieces, dealt out in turn, since the first
+ * A training step of a team of N: rows are pulled in pieces, given out in turn, since the first
  * rows of a batch are the frequent ones that lie in caches; each member computes the gradient of
  * its N-th of the samples into an array of its own; then the arrays are added in the members' order
  * while each pushes the rows it has pulled. The result depends on N, not on timing.
@@ -50,7 +50,7 @@ struct drps_worker {
     struct drps_server *server;
     const struct drps_batch *batch;
     uint64_t gather_ns, compute_ns; /* by member 0's clock, since the start */
-    struct drps_emulate pace;       /* the caller sets it after the start; zero: none */
+    struct drps_emulate emulate;    /* the caller sets it after the start; zero: none */
 };
 
 DRPS_MUST_CHECK

@@ -12,9 +12,9 @@
 #include "index/plan/drps_round.h"
 
 enum {
-    PLACES_LEAST = 2,  /* of unpacked bodies: the one in use and the next */
-    PLACES_MOST = 16,  /* who unpacks may be kept from a processor for some batches' time */
-    PLACES_TENTHS = 6, /* at most, of what bodies may take */
+    UNPACKED_LEAST = 2,  /* of unpacked bodies: the one in use and the next */
+    UNPACKED_MOST = 16,  /* who unpacks may be kept from a processor for some batches' time */
+    UNPACKED_TENTHS = 6, /* at most, of what bodies may take */
     BODIES_DEPTH_LEAST = 3,
     BODIES_DEPTH_MOST = 16,
     BODIES_READERS = 3,
@@ -172,8 +172,8 @@ static struct drps_recstream_options bodies_options(const struct drps_feed *feed
         .readers = BODIES_READERS,
         .unpack = drps_batch_unpack,
         .plain_bytes = plain,
-        .places = (unsigned)clamp(plain ? bytes * PLACES_TENTHS / 10 / plain : 0, PLACES_LEAST,
-                                  PLACES_MOST),
+        .places = (unsigned)clamp(plain ? bytes * UNPACKED_TENTHS / 10 / plain : 0, UNPACKED_LEAST,
+                                  UNPACKED_MOST),
     };
     const uint64_t one = drps_recstream_memory(feed->file[BODIES], &o);
     o.depth = 2;

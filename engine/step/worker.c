@@ -25,7 +25,7 @@ static void *take(struct arena *a, size_t n, size_t size)
     return a->base ? a->base + at : NULL;
 }
 
-/* Of grads[0] and touches[0], where they are lent to messages. */
+/* Of grads[0] and touches[0], where messages share their buffer. */
 static size_t sent_bytes(const struct drps_worker_size *size, uint32_t dim)
 {
     return (size->rows + 1) * (dim * sizeof(float) + (size->touches ? sizeof(uint32_t) : 0));
@@ -227,7 +227,7 @@ static double run(struct drps_worker *worker, drps_team_work step, const struct 
     double loss = 0;
     worker->batch = batch;
     drps_team_run(worker->team, step, worker);
-    worker->compute_ns += drps_emulate_wait(&worker->pace, start);
+    worker->compute_ns += drps_emulate_wait(&worker->emulate, start);
     for (unsigned k = 0; k < worker->size.members; k++)
         loss += worker->loss[k];
     return loss;

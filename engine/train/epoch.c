@@ -59,8 +59,8 @@ static int open_step(struct drps_epoch_loop *loop, struct drps_feed_batch *batch
                      struct drps_err *err)
 {
     const uint64_t start = drps_clock_ns();
-    int rc = loop->kept ? drps_batch_cache_next(loop->kept, batch, err)
-                        : drps_feed_next(loop->feed, batch, err);
+    int rc = loop->batch_cache ? drps_batch_cache_next(loop->batch_cache, batch, err)
+                               : drps_feed_next(loop->feed, batch, err);
     if (rc < 0) return rc;
     const uint64_t read = drps_clock_ns();
     rc = drps_server_open_step(loop->server, batch->ids, batch->body.rows, err);

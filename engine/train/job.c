@@ -430,10 +430,10 @@ static int start(struct drps_job *job, struct drps_store_config *config, struct 
         rc = drps_feed_start(job->feed, job->options->epochs, job->memory.buffer_bytes,
                              job->memory.keep_plan, err);
     if (rc == 0 && job->memory.keep_decoded)
-        rc = drps_batch_cache_open(&job->plan->info, job->feed, &job->kept, err);
+        rc = drps_batch_cache_open(&job->plan->info, job->feed, &job->batch_cache, err);
     if (rc == 0) rc = drps_worker_start(&job->worker, &job->server, &size, err);
-    job->worker.pace = (struct drps_emulate){.timing = job->options->emulate,
-                                             .worker = job->ranks ? job->plan->info.ranks.rank : 0};
+    job->worker.emulate = (struct drps_emulate){
+        .timing = job->options->emulate, .worker = job->ranks ? job->plan->info.ranks.rank : 0};
     if (rc == 0 && job->plan->info.eval_batches) {
         job->metrics = drps_metrics_new(job->server.model.loss);
         if (!job->metrics) rc = drps_err_set(err, -ENOMEM, "no memory for the metrics");
@@ -446,7 +446,7 @@ static int start(struct drps_job *job, struct drps_store_config *config, struct 
     job->loop = (struct drps_epoch_loop){
         .options = job->options,
         .feed = job->feed,
-        .kept = job->kept,
+        .batch_cache = job->batch_cache,
         .server = &job->server,
         .worker = &job->worker,
         .metrics = job->metrics,
@@ -558,10 +558,10 @@ static void stop_reading(struct drps_job *job)
 {
     drps_server_close(&job->server); /* before the timeline that its thread reads */
     drps_uses_close(job->uses);
-    drps_batch_cache_close(job->kept);
+    drps_batch_cache_close(job->batch_cache);
     drps_feed_close(job->feed);
     job->uses = NULL;
-    job->kept = NULL;
+    job->batch_cache = NULL;
     job->feed = NULL;
 }
 

@@ -27,9 +27,9 @@ struct drps_job {
     struct drps_server server;
     struct drps_worker worker;
     struct drps_feed *feed;
-    struct drps_batch_cache *kept; /* NULL: batches are decoded when they are trained */
-    struct drps_epoch_loop loop;   /* over the three above */
-    int ranks;                     /* there are several: */
+    struct drps_batch_cache *batch_cache; /* NULL: batches are decoded when they are trained */
+    struct drps_epoch_loop loop;          /* over the three above */
+    int ranks;                            /* there are several: */
     struct drps_cluster cluster;
     struct drps_rounds *rounds;
     struct drps_async *async;            /* NULL: bsp, as of the next one */

@@ -24,7 +24,7 @@ enum {
     EXPORT_LEAST = 12 * MIB,
     EXPORT_MOST = 48 * MIB,
     BLOCKS_WINDOW_MOST = 4, /* of asynchronous rounds: the block store holds 8 steps */
-    BLOCKS_DIAGONAL_MOST = 4,
+    BLOCKS_STRATUM_MOST = 4,
 };
 
 static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
@@ -92,7 +92,7 @@ static void take_stratum(struct drps_memory *m, const struct drps_memory_parts *
     const unsigned members = p->worker->members;
     const uint64_t limit = least ? 0 : m->budget.limit_bytes / 32;
     if (!has_strata(p)) return;
-    m->stratum_batches = DRPS_DIAGONAL_BATCHES;
+    m->stratum_batches = DRPS_STRATUM_BATCHES;
     while (m->stratum_batches > info->lanes &&
            drps_stratum_memory(info, p->server, members, m->stratum_batches) > limit)
         m->stratum_batches--;
@@ -167,7 +167,7 @@ static int open_blocks_stratum(struct drps_memory *m, const struct drps_memory_p
     const struct drps_plan_info *info = &p->plan->info;
     if (!has_strata(p) || p->worker->members < 2)
         return open_blocks(m, p->config, least, most, err);
-    size_t n = info->lanes < BLOCKS_DIAGONAL_MOST ? (size_t)info->lanes : BLOCKS_DIAGONAL_MOST;
+    size_t n = info->lanes < BLOCKS_STRATUM_MOST ? (size_t)info->lanes : BLOCKS_STRATUM_MOST;
     for (;; n--) {
         const uint64_t own = drps_stratum_memory(info, p->server, p->worker->members, n);
         p->config->open_steps = (unsigned)n;

@@ -90,7 +90,7 @@ void drps_job_collect(struct drps_job *job)
         .step = (double)job->loop.step_ns * 1e-9,
         .evaluate = (double)job->loop.evaluate_ns * 1e-9,
     };
-    r->emulated = job->worker.pace.done;
+    r->emulated = job->worker.emulate.done;
     drps_job_measure(job);
 }
 
