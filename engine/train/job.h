@@ -1,5 +1,5 @@
-/* One training run: what job.c prepares and runs, results.c counts and export.c writes. Private to
- * engine/. */
+/* One training run, which job.c leads from options to model through prepare.c, start.c, epoch.c,
+ * results.c and export.c. Private to engine/train/. */
 #ifndef DRPS_ENGINE_TRAIN_JOB_H
 #define DRPS_ENGINE_TRAIN_JOB_H
 
@@ -26,6 +26,7 @@ struct drps_job {
     struct drps_memory memory;
     struct drps_server server;
     struct drps_worker worker;
+    struct drps_worker_size worker_size;
     struct drps_feed *feed;
     struct drps_batch_cache *batch_cache; /* NULL: batches are decoded when they are trained */
     struct drps_epoch_loop loop;          /* over the three above */
@@ -50,6 +51,18 @@ struct drps_job {
     uint64_t export_ns;             /* writing models */
     struct drps_process_io io_before;
 };
+
+/* ---- The beginning ---- */
+
+/* Check the options, settle model and optimizer, open the files of the plan and split the memory;
+ * *config is what the store gets. Nothing is written (prepare.c). */
+DRPS_MUST_CHECK
+int drps_job_prepare(struct drps_job *job, struct drps_store_config *config, struct drps_err *err);
+
+/* Make the stage and start all parts; what is started when this fails is the caller's to stop
+ * (start.c). */
+DRPS_MUST_CHECK
+int drps_job_start(struct drps_job *job, struct drps_store_config *config, struct drps_err *err);
 
 /* ---- The end: engine/train/export.c ---- */
 
