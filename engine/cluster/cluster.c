@@ -1,3 +1,5 @@
+/* What all ranks settle together between rounds, by messages to and from rank 0. It needs an open
+ * net. */
 #include "engine/cluster/drps_cluster.h"
 
 #include <errno.h>

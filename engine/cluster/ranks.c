@@ -1,3 +1,5 @@
+/* The ranks of a job are started and awaited: as processes that meet, as threads, or one of them
+ * here. Each then runs drps_train_run(). */
 #include "engine/cluster/drps_ranks.h"
 
 #include <errno.h>
@@ -186,8 +188,8 @@ static void run_process(struct rank *r, struct drps_meet *meet, uint64_t job_id)
     run(r);
 }
 
-/* Of a rank above 0. It says what it failed of unless rank 0 does: others hear why from the net,
- * and all ranks know when training has diverged. */
+/* A rank above 0, in its process. It says why it failed unless rank 0 does: others hear the reason
+ * from the net, and all ranks know when training has diverged. */
 static void run_child(struct rank *r, struct drps_meet *meet, uint64_t job_id)
 {
     run_process(r, meet, job_id);
@@ -234,9 +236,10 @@ static int check_zmq(struct drps_err *err)
 #endif
 }
 
-/* In a child: it ends when the parent's thread does that has forked it, which waits for all ranks.
- * Not by SIGTERM: that comes once for each thread of the parent, and the second ends a tool at once
- * anyway. What is left is the partial folder of a killed run, which the next run removes. */
+/* Called in a child, which ends with the parent's thread that has forked it and waits for all
+ * ranks. Not by SIGTERM: that comes once for each thread of the parent, and the second ends a tool
+ * at once anyway. What is left is the partial folder of a killed run, which the next run removes.
+ */
 static void end_with_parent(pid_t parent)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);

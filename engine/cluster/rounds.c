@@ -1,3 +1,5 @@
+/* Bulk synchronous rounds: the server's thread, and the worker's calls. Both know from the plan
+ * which rows a message holds. */
 #include "engine/cluster/drps_rounds.h"
 
 #include <errno.h>
@@ -25,15 +27,15 @@ struct drps_rounds {
     uint64_t train, rounds; /* of an epoch */
     int touches;
 
-    /* the worker's */
+    /* The worker's members. */
     uint64_t round, at; /* of the run, and within the epoch */
     struct drps_feed_share share;
     struct drps_rounds_bytes worker_traffic;
 
-    /* the server's */
+    /* The server's members. */
     uint64_t served, served_at;
     uint64_t trained_ns;
-    int stop; /* some rank wants to */
+    int stop; /* some rank wants to stop */
     struct drps_shared_buffer
         *values;     /* own: [max_round_uses][dim] parameters on their way out, by worker */
     uint32_t *index; /* own: [max_round_uses] */
@@ -135,14 +137,14 @@ static int take(struct drps_rounds *r, enum drps_net_part part, uint32_t from, u
     return rc;
 }
 
-/* Of a gradient between this rank and another. */
+/* Bytes of a gradient's message between this rank and another. */
 static uint64_t gradient_bytes(const struct drps_rounds *r, uint32_t other, size_t rows)
 {
     if (other == r->rank) return sizeof(struct drps_message_here);
     return rows * (r->dim * sizeof(float) + (r->touches ? sizeof(uint32_t) : 0));
 }
 
-/* Where the gradient of so many rows is that came as `data`. */
+/* Where the values and touches lie in `data`, the gradient of `rows` rows. */
 static struct drps_message_here gradient_at(const struct drps_rounds *r, uint32_t from,
                                             const void *data, size_t rows)
 {
@@ -181,7 +183,7 @@ static int send_parameters(struct drps_rounds *r, const struct drps_feed_union *
                          : drps_shared_buffer_send(r->values, r->o.net, &send, r->o.wait_ms, err);
 }
 
-/* In place of parameters. */
+/* Tells all workers to stop, in place of the next parameters. */
 static int send_stop(struct drps_rounds *r, struct drps_err *err)
 {
     int rc = 0;

@@ -1,3 +1,4 @@
+/* Scores counted by value: cells are sorted, added and joined as engine/model/scores.h says. */
 #include "engine/model/scores.h"
 
 #include <errno.h>
@@ -184,7 +185,7 @@ static int may_take(const struct drps_scores *s, const struct drps_score_cell *w
            wide->count + more->count <= coarse(s);
 }
 
-/* At most as many as may wait. They are part of the total. */
+/* Adds at most DRPS_SCORES_WAITING values or cells, which the total counts already. */
 static void add_cells(struct drps_scores *s, const struct source *more)
 {
     struct drps_score_cell *to = s->cells, *have = s->cells + (CAPACITY - s->n);
@@ -247,7 +248,7 @@ void drps_scores_sort_in(struct drps_scores *s)
     s->waiting_n = 0;
 }
 
-/* So that cells do not depend on when values came. */
+/* Brings the cells into the form that does not depend on when values came. */
 static void settle(struct drps_scores *s)
 {
     drps_scores_sort_in(s);

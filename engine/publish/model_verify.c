@@ -52,7 +52,8 @@ static int check_name(void *ctx, uint64_t key, uint32_t row, unsigned field, con
     return 0;
 }
 
-/* As prediction reads them: by the keys of their blocks, some at a time. */
+/* Adds all parameters to the checksum, read by the keys of their blocks as prediction reads them.
+ */
 static int sum_rows(struct drps_modeldir *md, struct drps_summer *sum, struct drps_err *err)
 {
     const struct drps_modeldir_info *info = &md->info;

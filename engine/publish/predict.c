@@ -1,3 +1,5 @@
+/* Prediction: memory is shared out, samples are read in batches, scored and written. It needs a
+ * model, a reader and an output. */
 #include "engine/publish/drps_predict.h"
 
 #include <errno.h>
@@ -365,7 +367,7 @@ static int run(struct predictor *p, const struct drps_io *io, struct drps_err *e
     const struct drps_predict_options *o = p->options;
     int rc = check_output(o, err);
     if (rc == 0) rc = open_model(p, io, err);
-    /* Before the data, which may come late: who else wants this output should hear of it. */
+    /* The output comes before the data, which may come late: others who want it hear at once. */
     if (rc == 0) rc = drps_textfile_open(&p->out, io, o->output, o->replace, err);
     if (rc == 0) rc = open_data(p, io, err);
     if (rc == 0 && o->metrics) {

@@ -13,7 +13,8 @@
 
 enum { DIGIT_BITS = 8, DIGITS = 64 / DIGIT_BITS, BUCKETS = 1 << DIGIT_BITS };
 
-/* Of the arrays in scorer.shared that are used before the parameters. */
+/* Bytes that each entry takes in the arrays of scorer.shared that are used before the parameters.
+ */
 enum { FIRST_BYTES = 2 * sizeof(uint64_t) + 2 * sizeof(struct drps_scorer_ref) };
 
 static size_t shared_bytes(size_t dim)

@@ -69,7 +69,7 @@ static int reserve(const struct drps_trained *t, const char *name, uint64_t byte
     return rc;
 }
 
-/* Where names.rec goes, and what is known of it so far. */
+/* The copy of names.rec under way, and what is known of it so far. */
 struct copy {
     const struct drps_io *io;
     const char *path;
@@ -158,7 +158,7 @@ void drps_trained_accept(struct drps_trained *t, uint64_t content)
 
 /* ---- Keeping ---- */
 
-/* Of the two files the one that counts stays, as params.bin. */
+/* Removes the file that does not count and gives the other one the name params.bin. */
 static int leave_one(struct drps_trained *t, struct drps_err *err)
 {
     int rc = 0;

@@ -107,13 +107,14 @@ void drps_feed_close(struct drps_feed *feed)
 
 /* ---- How far ahead ---- */
 
-/* Of a buffer of so many bytes each: what all bodies and row lists that are read ahead may take. */
+/* Bytes that all bodies and row lists that are read ahead may take, with buffers of buffer_bytes.
+ */
 static uint64_t ahead_bytes(uint64_t buffer_bytes)
 {
     return buffer_bytes * 9 / 2;
 }
 
-/* Row lists and bodies get room for as many batches. */
+/* The row lists' part of that: there is room for as many of them as of bodies. */
 static uint64_t lists_bytes(const struct drps_feed *feed, uint64_t buffer_bytes)
 {
     return (uint64_t)((double)ahead_bytes(buffer_bytes) * feed->lists_share);
@@ -129,8 +130,8 @@ static struct drps_recstream_options lists_options(const struct drps_feed *feed,
     };
 }
 
-/* Not many are unpacked, so that most of the room is for packed ones: in a few batches' time a disk
- * with other work answers, a processor does. */
+/* Few bodies are unpacked at a time, so that most of the room is for packed ones: a processor is
+ * back within some batches' time, a disk with other work may take longer. */
 static struct drps_recstream_options bodies_options(const struct drps_feed *feed,
                                                     uint64_t buffer_bytes)
 {

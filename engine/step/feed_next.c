@@ -111,7 +111,7 @@ static int next_body(struct drps_feed *feed, struct drps_batch *out, struct drps
     return rc == 0 ? decode_body(feed, &body, out, err) : rc;
 }
 
-/* Where it failed. */
+/* Adds to the error which step of the plan it is about. */
 static int at_step(const struct drps_feed *feed, uint64_t step, struct drps_err *err)
 {
     return drps_err_context(err, "%s: step %llu", feed->plan->dir, (unsigned long long)step);

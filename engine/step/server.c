@@ -1,3 +1,5 @@
+/* The server's calls: rows of a step are opened, read out, stepped with summed gradients, and
+ * closed. It needs a row store. */
 #include "engine/step/drps_server.h"
 
 #include <string.h>

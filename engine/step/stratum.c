@@ -1,3 +1,5 @@
+/* Batches of a stratum: those of the next one are decoded while the threads of the team train this
+ * one's lanes. */
 #include "engine/step/drps_stratum.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* uses.rec, read ahead: a step's blocks, and when each is used again, for the block store. */
 #include "engine/step/drps_timeline.h"
 
 #include <errno.h>

@@ -112,7 +112,7 @@ static int train_step(struct run *run, struct drps_err *err)
     return 0;
 }
 
-/* As train_step(), of several batches. */
+/* Trains several batches of one stratum, where train_step() trains one. */
 static int train_steps(struct run *run, struct drps_err *err)
 {
     struct drps_epoch_loop *loop = run->loop;

@@ -95,8 +95,9 @@ static int run_epochs(struct drps_job *job, struct drps_err *err)
     return rc < 0 ? rc : 0;
 }
 
-/* With patience the best epoch is written already, unless none was better than nothing. Of a run
- * that ended before its first step there is nothing to write. */
+/* Writes the last epoch, or what an interruption left of one. With patience the best epoch is
+ * written already, unless none was better than nothing; a run that ended before its first step has
+ * nothing. */
 static int export_last(struct drps_job *job, struct drps_err *err)
 {
     struct drps_train_result *r = job->result;
@@ -120,7 +121,7 @@ static void describe(const struct drps_job *job)
     r->row_bytes = job->server.row_bytes;
 }
 
-/* The forecast and the manifest get the memory that training had. */
+/* Closes what training read from: the forecast and the manifest get its memory. */
 static void stop_reading(struct drps_job *job)
 {
     drps_server_close(&job->server); /* before the timeline that its thread reads */
@@ -166,7 +167,7 @@ static void finish(struct drps_job *job)
     free(job->block_first);
 }
 
-/* Ctrl-C is no failure, but no success either. */
+/* The error that an interrupted run returns: it did not fail, but is not complete either. */
 static int interrupted(const struct drps_train_options *o, const struct drps_train_result *r,
                        int has_model, struct drps_err *err)
 {

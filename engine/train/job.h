@@ -104,7 +104,8 @@ void drps_job_collect(struct drps_job *job);
 DRPS_MUST_CHECK
 int drps_job_collect_ranks(struct drps_job *job, struct drps_err *err);
 
-/* Beside what was measured; not for an epoch that was not finished. */
+/* Fill in the forecast of an epoch, to stand beside what was measured; none without a whole epoch.
+ */
 void drps_job_forecast(struct drps_job *job);
 
 /* What the whole process took so far: for the manifest, and again at the very end. */

@@ -85,7 +85,7 @@ static int has_strata(const struct drps_memory_parts *p)
     return p->plan->info.lanes > 1 && !o->one_by_one && !o->local_steps && !o->emulate;
 }
 
-/* As many batches as a 32nd of the memory holds; a few do. */
+/* Takes as many batches of a stratum as a 32nd of the memory holds; a few do. */
 static void take_stratum(struct drps_memory *m, const struct drps_memory_parts *p, int least)
 {
     const struct drps_plan_info *info = &p->plan->info;
@@ -158,7 +158,7 @@ static int open_blocks(struct drps_memory *m, struct drps_store_config *config, 
     }
 }
 
-/* The same of threads that share batches of a stratum: as few of them as half of the steps that a
+/* The same with threads that share the batches of a stratum. They are half of the steps that a
  * block store holds, so that others are read ahead meanwhile, and fewer where memory is short. One
  * thread has nobody to share with. */
 static int open_blocks_stratum(struct drps_memory *m, const struct drps_memory_parts *p,

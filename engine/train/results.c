@@ -60,7 +60,7 @@ void drps_job_measure(struct drps_job *job)
     r->seconds = drps_seconds_since(job->begin_ns);
 }
 
-/* By window; left out when memory is gone: the training is done. */
+/* Counts window by window; they are left out when memory is gone, since the training is done. */
 static void collect_windows(struct drps_job *job)
 {
     struct drps_train_result *r = job->result;

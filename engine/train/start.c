@@ -44,7 +44,7 @@ static int make_store_dir(struct drps_job *job, struct drps_err *err)
 
 /* ---- What the disk takes ---- */
 
-/* For what comes before the first step, where there is no model to keep yet. */
+/* An io that ends with DRPS_E_INTERRUPTED, for the time before the first step: no model is lost. */
 static struct drps_io stoppable_io(const struct drps_job *job)
 {
     const struct drps_io *io = job->plan->io;
@@ -104,8 +104,9 @@ static int try_windows(struct drps_job *job, const struct drps_store_config *con
     return 0;
 }
 
-/* With buffers as suit the disk, where memory is short as suit any, and at last with as little for
- * them as is sure to do: drps_memory_split() asked for that. */
+/* Cuts windows with buffers that suit the disk; where these are too large, with buffers that suit
+ * any disk; and at last with as little for buffers as is sure to do, which drps_memory_split() has
+ * asked for. */
 static int fit_windows(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
 {
     const uint64_t memory = job->memory.store_bytes;

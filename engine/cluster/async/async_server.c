@@ -189,7 +189,7 @@ static int serve_pull(struct async_server *s, const struct drps_net_message *m,
     return rc == 0 ? send_parameters(s, m->from, m->tag, step, err) : rc;
 }
 
-/* Those put aside, in the order in which they came. */
+/* Serves the pulls that were put aside, in the order in which they came. */
 static int serve_aside(struct async_server *s, struct drps_err *err)
 {
     uint32_t kept = 0;
@@ -271,7 +271,7 @@ static int take(struct async_server *s, struct drps_net_message *m, struct drps_
     return rc;
 }
 
-/* When all ranks have stopped, some steps are not complete. */
+/* Closes the steps that are not complete when all ranks have stopped. */
 static int close_open(struct async_server *s, struct drps_err *err)
 {
     int rc = 0;
