@@ -85,8 +85,8 @@ int drps_cluster_init(struct drps_cluster *c, const struct drps_plan *part,
     return c->whole ? check_whole(c->whole, part, err) : 0;
 }
 
-/* Changes with what messages of docs/WIRE.md mean, so that other builds of a version are refused.
- */
+/* A number that changes with what messages of docs/WIRE.md mean: other builds of a version are
+ * refused. */
 #define MESSAGES "2"
 
 /* What must be the same on all ranks; all bytes are set. */

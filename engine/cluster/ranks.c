@@ -224,7 +224,7 @@ static int reap(const pid_t *pids, uint32_t count, int rc, int left, struct drps
     return rc;
 }
 
-/* Said here, once, not by each process. */
+/* 0, or the error that each process would give: it is given once. */
 static int check_zmq(struct drps_err *err)
 {
 #ifdef DRPS_WITH_ZMQ

@@ -268,7 +268,8 @@ static void *serve(void *rounds)
 
 /* ---- The worker ---- */
 
-/* Parameters of servers 0, 1, ... one after another. Returns 1 when all say to stop. */
+/* Receives the parameters of servers 0, 1, ... one after another. Returns 1 when all say to stop.
+ */
 static int pull(struct drps_rounds *r, struct drps_err *err)
 {
     char *at = (char *)r->o.worker->params;
@@ -298,8 +299,8 @@ static int wants_to_stop(const struct drps_rounds *r)
     return stop && atomic_load_explicit(stop, memory_order_relaxed); /* only a flag */
 }
 
-/* Each server its part; after an evaluation round, that it is over. A loss that is no finite number
- * ends training on all ranks. */
+/* Sends each server its part of the gradient; after an evaluation round, that it is over. A loss
+ * that is no finite number ends training on all ranks. */
 static int push(struct drps_rounds *r, int training, double loss, struct drps_err *err)
 {
     const struct drps_worker *worker = r->o.worker;
@@ -399,7 +400,7 @@ uint64_t drps_rounds_trained_ns(const struct drps_rounds *r)
 
 /* ---- Opening ---- */
 
-/* SIZE_MAX, which is refused, where they cannot be counted. */
+/* Bytes of all values that go out; SIZE_MAX, which is refused, where they cannot be counted. */
 static size_t values_bytes(const struct drps_plan_info *info)
 {
     size_t bytes;

@@ -130,7 +130,7 @@ static uint64_t coarse(const struct drps_scores *s)
     return s->total / DRPS_SCORES_COARSE;
 }
 
-/* Every interval of 2^level values. One value alone stays exact. */
+/* Joins cells in every interval of 2^level values. One value alone stays exact. */
 static void reduce(struct drps_scores *s)
 {
     struct reduction r = {.cells = s->cells, .most = s->total / DRPS_SCORES_FINE};
@@ -158,7 +158,7 @@ static void fit(struct drps_scores *s)
     if (s->n > DRPS_SCORES_MOST) reduce(s);
 }
 
-/* Cells in order, or values. */
+/* What is to be added: cells in order, or values. */
 struct source {
     const char *cells; /* as in a message: not aligned */
     const uint32_t *values;
@@ -211,8 +211,8 @@ static void add_cells(struct drps_scores *s, const struct source *more)
 
 /* ---- Values that wait ---- */
 
-/* Byte by byte from the lowest, between `waiting` and the cells that are free; bytes that all share
- * are skipped. */
+/* Sorts what waits, byte by byte from the lowest, between `waiting` and the cells that are free;
+ * bytes that all share are skipped. */
 static void sort_waiting(struct drps_scores *s)
 {
     size_t count[DIGITS][BUCKETS];
@@ -311,7 +311,8 @@ size_t drps_scores_encode(struct drps_scores *s, void *out)
     return sizeof(head) + s->n * sizeof(*s->cells);
 }
 
-/* Cells in order, each an interval, one in the other or apart; *total: how many scores. */
+/* 1: the cells are in order, each an interval, one in the other or apart; *total is how many scores
+ * they count. */
 static int check_cells(const struct source *from, const struct head *head, uint64_t *total)
 {
     struct drps_score_cell last = {0};

@@ -105,8 +105,8 @@ uint64_t drps_modeldir_memory_used(const struct drps_modeldir *md, uint64_t memo
 DRPS_MUST_CHECK
 int drps_modeldir_open_rows(struct drps_modeldir *md, uint64_t memory_bytes, struct drps_err *err);
 
-/* rows_out[i] is the row of keys[i], or DRPS_NO_ROW; keys [n] are strictly increasing. One calling
- * thread. */
+/* rows_out[i] becomes the row of keys[i], or DRPS_NO_ROW; keys [n] are increasing, equal ones
+ * allowed. One calling thread. */
 DRPS_MUST_CHECK
 int drps_modeldir_lookup(struct drps_modeldir *md, const uint64_t *keys, size_t n,
                          uint32_t *rows_out, struct drps_err *err);

@@ -32,7 +32,7 @@ static json_t *fields_to_json(const struct drps_modeldir_info *info)
     return list;
 }
 
-/* NULL when memory is gone. */
+/* What model.json says of `info`; NULL when memory is gone. */
 static json_t *info_to_json(const struct drps_modeldir_info *info)
 {
     const struct drps_model *m = &info->model;
@@ -146,8 +146,8 @@ static int info_from_json(struct drps_modeldir_info *info, const json_t *j, cons
     return 0;
 }
 
-/* Every other number; those of "training" are only shown. A block of rows is not larger than it is
- * written, and rows are those of the tables. */
+/* Reads and checks every other number; those of "training" are only shown. A block of rows is not
+ * larger than it is written, and rows are those of the tables. */
 static int numbers_from_json(struct drps_modeldir *md, const json_t *j, const char *path,
                              struct drps_err *err)
 {

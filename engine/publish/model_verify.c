@@ -32,7 +32,7 @@ static int verify_names_file(const struct drps_modeldir *md, struct drps_err *er
     return rc;
 }
 
-/* The names in the order of their keys, which a search relies on, each of a row of the model. */
+/* Names must be in the order of their keys, which a search relies on, and of rows of the model. */
 struct name_check {
     const struct drps_modeldir *md;
     uint64_t key; /* of the last one */

@@ -22,7 +22,8 @@ enum {
 
 /* ---- Memory ---- */
 
-/* The dictionary's directory has some bytes for every page of some tens of thousands. */
+/* Memory of the dictionary: its directory has some bytes for every page of some tens of thousands.
+ */
 static uint64_t names_memory(const struct drps_modeldir *md)
 {
     return NAMES_BYTES + md->names_bytes / 1024;
@@ -43,7 +44,7 @@ uint64_t drps_modeldir_memory_least(const struct drps_modeldir *md)
     return fixed_memory(md) + ENGINE_LEAST + FRAMES_LEAST * frame_bytes(md);
 }
 
-/* Who gets how much, of at least the least. */
+/* How a memory of at least drps_modeldir_memory_least() is divided. */
 struct share {
     uint64_t engine, frames;
 };
@@ -77,7 +78,7 @@ uint64_t drps_modeldir_memory_used(const struct drps_modeldir *md, uint64_t memo
 
 /* ---- Opening and closing ---- */
 
-/* Its bytes are compared by drps_modeldir_verify() alone. */
+/* Opens the dictionary; only drps_modeldir_verify() compares its bytes. */
 static int open_names(struct drps_modeldir *md, struct drps_err *err)
 {
     int rc = drps_names_open(md->io, md->dir, &md->names, err);

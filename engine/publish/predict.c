@@ -66,7 +66,7 @@ static uint64_t batch_bytes(const struct predictor *p, size_t entries)
     return drps_scorer_memory(&p->info->model, entries / 2, entries);
 }
 
-/* The entries of a batch that fit so many bytes. */
+/* How many entries a batch may have within so many bytes. */
 static size_t entries_in(const struct predictor *p, uint64_t bytes, size_t least, size_t most)
 {
     while (least < most) {
@@ -128,7 +128,7 @@ static int open_model(struct predictor *p, const struct drps_io *io, struct drps
     return drps_scorer_init(&p->scorer, p->md, share.entries / 2, share.entries, err);
 }
 
-/* Names the memory, to a tenth of a MiB, whose batches take the sample. */
+/* The error names the memory, to a tenth of a MiB, whose batches take the sample. */
 static int sample_too_large(const struct predictor *p, size_t n, struct drps_err *err)
 {
     const unsigned long long sample = p->result->samples + 1;
@@ -337,7 +337,7 @@ static int lies_in(const char *path, const char *folder, int *lies_out, struct d
     return rc;
 }
 
-/* A name that leads to what is read must not be written, not even with --force. */
+/* A name that leads to what is read must not be written, not even where it may be replaced. */
 static int check_output(const struct drps_predict_options *o, struct drps_err *err)
 {
     struct stat output, input;

@@ -42,7 +42,7 @@ static int check_body(const struct drps_feed *feed, const struct drps_batch *b,
     return check_samples(b, err);
 }
 
-/* `bias_first`: the list must begin with the intercept. */
+/* Checks a row list; with `bias_first` it must begin with the intercept. */
 static int check_list(const struct drps_feed *feed, const uint32_t *ids, size_t n, int bias_first,
                       struct drps_err *err)
 {
@@ -58,7 +58,8 @@ static int check_list(const struct drps_feed *feed, const uint32_t *ids, size_t 
 
 /* ---- Records, taken and decoded ---- */
 
-/* The next record of a file. Returns 1. */
+/* The next record of a file, borrowed until the next call. Returns 1: the files hold as many as the
+ * training asks for. */
 static int next_record(struct drps_feed *feed, unsigned file, const void **record, size_t *bytes,
                        struct drps_err *err)
 {
@@ -87,7 +88,7 @@ static int decode_body(const struct drps_feed *feed, const struct drps_piece *bo
     return rc == 0 ? check_body(feed, out, err) : rc;
 }
 
-/* The next record of a file. */
+/* The same as a piece; returns 0. */
 static int next_piece(struct drps_feed *feed, unsigned file, struct drps_piece *out,
                       struct drps_err *err)
 {
@@ -117,7 +118,7 @@ static int at_step(const struct drps_feed *feed, uint64_t step, struct drps_err 
     return drps_err_context(err, "%s: step %llu", feed->plan->dir, (unsigned long long)step);
 }
 
-/* The end of each call: count, or say where it failed. */
+/* Ends each call: counts the step, or says where it failed. */
 static int taken(const struct drps_feed *feed, uint64_t *at, int rc, struct drps_err *err)
 {
     if (rc < 0) {
@@ -148,7 +149,7 @@ static int check_seen(const struct drps_feed *feed, struct drps_err *err)
                         (unsigned long long)info->samples, (unsigned long long)info->nnz);
 }
 
-/* The heads of the first epoch's batches. */
+/* Adds up the heads of the first epoch's batches. */
 static int see_body(struct drps_feed *feed, const struct drps_piece *body, struct drps_err *err)
 {
     struct seen *seen = &feed->seen;

@@ -12,7 +12,7 @@
 
 enum { LINE = 64 };
 
-/* A batch that is open, or about to be. */
+/* One batch of a group: open, or about to be. */
 struct entry {
     struct drps_feed_raw record; /* as the plan has it */
     char *body, *list;           /* room for both where the feed does not keep them */
@@ -54,7 +54,7 @@ struct drps_stratum {
 
 /* ---- Memory ---- */
 
-/* Pieces of one allocation; with base NULL it only counts. */
+/* Takes a piece of one allocation; where base is NULL, it only counts. */
 static void *take(char *base, size_t *used, size_t n, size_t size)
 {
     const size_t at = (*used + LINE - 1) / LINE * LINE;
@@ -151,7 +151,7 @@ static int hold_record(struct drps_stratum *d, struct entry *s, struct drps_err 
     return 0;
 }
 
-/* The next group: records of one stratum, or the one of a batch that is in none. */
+/* Fills the next group: records of one stratum, or the one of a batch that is in none. */
 static int take_records(struct drps_stratum *d, uint64_t left, struct drps_err *err)
 {
     const size_t most = left < d->parts.batches ? (size_t)left : d->parts.batches;
@@ -220,7 +220,7 @@ static uint64_t lap(unsigned member, uint64_t since, uint64_t *sum)
     return now;
 }
 
-/* One batch by one thread: what a team of one does. */
+/* Trains one batch by one thread, as a team of one does. */
 static double train_batch(struct drps_stratum *d, const struct entry *s, unsigned member)
 {
     const struct drps_server *server = d->parts.server;
@@ -279,7 +279,7 @@ static int must_wait(const struct drps_server *server)
     return server->ops->step_ready && !server->ops->step_ready(server->store);
 }
 
-/* Open steps from d->first on; the rest later when the store has no room for more, or not yet. */
+/* Opens steps from d->first on; the rest is opened later where the store has no room for it yet. */
 static int open_steps(struct drps_stratum *d, struct drps_err *err)
 {
     struct drps_server *server = d->parts.server;

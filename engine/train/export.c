@@ -112,7 +112,8 @@ static int seek_name(void *ctx, uint64_t key, uint32_t row, unsigned field, cons
     return 1;
 }
 
-/* The dictionary is sorted by name: it is gone through. Without it the row's number must do. */
+/* Looks for the row's name in the whole dictionary, which is sorted by name. Without it the row's
+ * number must do. */
 static void name_row(const struct drps_job *job, struct sought *s)
 {
     struct drps_err ignored = DRPS_ERR_INIT;
@@ -197,7 +198,8 @@ static void fill_info(const struct drps_job *job, struct drps_modeldir_info *inf
     memcpy(info->tables, plan->tables, sizeof(info->tables));
 }
 
-/* The store's room serves the model. Windows have files there, too. */
+/* Closes the store and removes its folder, with the windows cut for the run: the model needs the
+ * room. */
 static void remove_store(struct drps_job *job)
 {
     struct drps_err ignored = DRPS_ERR_INIT;
@@ -223,7 +225,7 @@ static int keep(struct drps_job *job, struct drps_err *err)
     return rc;
 }
 
-/* A whole model is not replaced by less than an epoch. */
+/* 1: less than an epoch was trained, which does not replace a whole model. */
 static int is_less(const struct drps_job *job)
 {
     struct stat st;
@@ -240,7 +242,7 @@ static int publish(struct drps_job *job, struct drps_err *err)
     return rc;
 }
 
-/* Said before what went wrong. */
+/* Puts before what went wrong that nothing is lost. */
 static void say_kept(const struct drps_job *job, struct drps_err *err)
 {
     (void)drps_err_context(err,

@@ -66,7 +66,7 @@ static int end_diverged(struct drps_job *job, uint64_t epoch, struct drps_err *e
     return 0;
 }
 
-/* 0; 1: that was the last one. */
+/* Runs an epoch. Returns 0, or 1 if it was the last one. */
 static int run_epoch(struct drps_job *job, uint64_t e, double *best_loss, struct drps_err *err)
 {
     struct drps_epoch epoch;

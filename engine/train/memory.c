@@ -50,7 +50,8 @@ static void take(struct drps_budget *b, const char *what, uint64_t bytes)
     (void)rc;
 }
 
-/* Windows of the usual length unless the steps of two would take more than a 32nd of the memory. */
+/* Takes windows of the usual length unless the steps of two would take more than a 32nd of the
+ * memory. */
 static void take_async(struct drps_memory *m, const struct drps_plan_info *info, int least)
 {
     const uint64_t limit =
@@ -135,7 +136,7 @@ static int take_resident(struct drps_memory *m, const struct drps_memory_parts *
     return rc;
 }
 
-/* `least` for the rows that must be in memory together, and of the rest what is of use. */
+/* Takes `least` for the rows that must be in memory together, and of the rest what is of use. */
 static int take_store(struct drps_memory *m, const char *what, const char *more_of, uint64_t least,
                       uint64_t most, struct drps_err *err)
 {
@@ -215,7 +216,8 @@ static int find_engine(const char *name, const struct drps_kv_ops **kv_out, stru
                         known);
 }
 
-/* Everything with buffers of a size that suits the limit, or (least) as small as they may be. */
+/* Splits the memory with buffers of a size that suits the limit, or (least) as small as they may
+ * be. */
 static int split(struct drps_memory *m, const struct drps_memory_parts *parts, int least,
                  struct drps_err *err)
 {

@@ -127,8 +127,8 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
     return 0;
 }
 
-/* The model gets the plan's dictionary: that it is not there, or not the plan's, should not come
- * out after hours of training. */
+/* Checks the plan's dictionary, which the model gets: that it is missing or another one should not
+ * come out after hours of training. */
 static int check_names(const struct drps_job *job, struct drps_err *err)
 {
     struct drps_names *names;

@@ -94,7 +94,7 @@ void drps_job_collect(struct drps_job *job)
     drps_job_measure(job);
 }
 
-/* Parameters and gradients of all rounds. */
+/* Adds up the bytes of parameters and gradients of all rounds. */
 static void count_bytes(const struct drps_job *job, struct drps_rounds_bytes *out)
 {
     struct drps_rounds_bytes more = {0};

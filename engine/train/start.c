@@ -30,7 +30,7 @@ static int begin_stage(struct drps_job *job, struct drps_err *err)
     return rc;
 }
 
-/* The folder of the store's files, in the stage. */
+/* Makes the folder of the store's files, in the stage. */
 static int make_store_dir(struct drps_job *job, struct drps_err *err)
 {
     job->store_dir = drps_path_join(job->stage.dir, DRPS_MODEL_STORE);
@@ -60,8 +60,8 @@ static int probe_disk(struct drps_job *job, struct drps_store_config *config, st
     return drps_disk_seek_bytes(&io, job->store_dir, config->no_uring, &config->seek_bytes, err);
 }
 
-/* What blocks in a file read through, and what their forecast is priced with: for a small model
- * what its blocks were built for. */
+/* Asks the disk what a read costs: blocks in a file are read through gaps of that worth, and their
+ * forecast is priced with it. A small model takes what its blocks were built for. */
 static int probe_reads(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
 {
     const struct drps_plan_info *info = &job->plan->info;
@@ -80,7 +80,7 @@ static int probe_reads(struct drps_job *job, struct drps_store_config *config, s
 
 /* ---- Windows and the store ---- */
 
-/* 1: windows were opened, and fit; 0: they did not, with this share of the memory. */
+/* Opens windows for this share of the memory. Returns 1 if they fit, 0 if they do not. */
 static int try_windows(struct drps_job *job, const struct drps_store_config *config,
                        const struct drps_relay_share *share, struct drps_err *err)
 {

@@ -95,7 +95,8 @@ static int read_union(struct async_server *s, struct drps_err *err)
     return rc;
 }
 
-/* Returns 0, or 1 when an earlier step must close first, or the store says OPENED. */
+/* Opens the next step. Returns 0, or 1 when an earlier step must close first, or the store says
+ * OPENED. */
 static int open_next(struct async_server *s, struct drps_err *err)
 {
     const struct drps_feed_union *u = &s->pending;
@@ -132,7 +133,7 @@ static struct drps_rows rows_of(const struct open_step *step, uint32_t share)
 
 /* ---- Pulls ---- */
 
-/* Its own batch, for a worker of another rank that executes it. */
+/* Sends a batch of this rank to the worker of another rank that executes it. */
 static int send_record(struct async_server *s, uint32_t to, uint64_t step, struct drps_err *err)
 {
     struct drps_feed_record record;
@@ -175,8 +176,8 @@ static int send_parameters(struct async_server *s, uint32_t to, uint32_t share, 
     return drps_shared_buffer_send(s->there[to], job->o.net, &send, job->o.wait_ms, err);
 }
 
-/* Returns 0, or 1 when the step cannot be opened yet. Of a peer that asks twice, the pull that was
- * put aside may come after the step has closed. */
+/* Serves a pull. Returns 0, or 1 when the step cannot be opened yet. Of a peer that asks twice, the
+ * pull that was put aside may come after the step has closed. */
 static int serve_pull(struct async_server *s, const struct drps_net_message *m,
                       struct drps_err *err)
 {
