@@ -54,7 +54,7 @@ int drps_budget_take(struct drps_budget *b, const char *what, uint64_t bytes, st
     char need[32];
     describe(b, parts, sizeof(parts));
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                        "--memory %s is too small: at least %s is needed (%s)",
+                        "a memory limit of %s is too small: at least %s is needed (%s)",
                         drps_size_format(b->limit_bytes, limit, sizeof(limit)),
                         drps_size_format(rounded_up(b->used_bytes), need, sizeof(need)), parts);
 }

@@ -160,7 +160,8 @@ static int spill(struct extsort *s, struct drps_err *err)
     if (s->fd < 0) rc = drps_io_open(s->io, s->path, O_RDWR | O_CREAT | O_TRUNC, &s->fd, err);
     if (rc < 0) return rc;
     if (s->runs_n == MAX_RUNS)
-        return drps_err_set(err, DRPS_E_MEMORY_BUDGET, "sorting needs more memory: raise --memory");
+        return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                            "sorting needs more memory: raise the memory limit");
     if (drps_array_reserve(&s->runs, &s->runs_cap, s->runs_n + 1, sizeof(*s->runs)))
         return drps_err_set(err, -ENOMEM, "no memory for sorting");
     rc = drps_io_write_at(s->io, s->fd, s->records, s->n * sizeof(*s->records),

@@ -14,7 +14,7 @@ int drps_space_check(const char *dir, const char *what, uint64_t need_bytes, str
     if (need_bytes <= free_bytes) return 0;
     return drps_err_set(err, -ENOSPC,
                         "no space left for %s: %s %s at least, and the disk has %s; free some, "
-                        "or put -o MODEL on another disk",
+                        "or use another disk",
                         dir, what, drps_size_format(need_bytes, need, sizeof(need)),
                         drps_size_format(free_bytes, room, sizeof(room)));
 }

@@ -97,7 +97,7 @@ endfunction()
 
 # drps_tool(NAME SOURCES...): one command line tool.
 function(drps_tool name)
-    add_executable(${name} ${ARGN} cli.c)
+    add_executable(${name} ${ARGN} cli.c hints.c)
     drps_target(${name})
     target_link_libraries(${name} PRIVATE drps ${DRPS_TOOL_LIBRARIES})
     install(TARGETS ${name} DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -160,7 +160,7 @@ struct drps_train_rank {
                                            the scheduler */
     double waiting_share;               /* of the time of all steps */
 
-    /* Of asynchronous rounds; 0 for bsp. */
+    /* The rest is of asynchronous rounds, 0 for bsp. */
     uint64_t iterations; /* training batches that its worker executed */
     uint64_t claimed;    /* of these, of other workers' shares */
     double held_seconds; /* its worker waited for the scheduler */
@@ -232,8 +232,9 @@ int drps_train_needs(const struct drps_plan *plan, const struct drps_train_optio
                      struct drps_train_needs *out, struct drps_err *err);
 
 struct drps_net_options;
-/* Fill in what the messages of a job depend on; `part` is a rank's. Without rank and job_id, which
- * are the caller's. */
+
+/* Fill in what the messages of a job depend on, but for rank and job_id, which are the caller's.
+ * `part` is the plan of a rank. */
 void drps_train_net_options(const struct drps_plan *part, struct drps_net_options *out);
 
 /*
@@ -245,10 +246,12 @@ void drps_train_net_options(const struct drps_plan *part, struct drps_net_option
  *   DRPS_E_MEMORY_BUDGET  with the breakdown and the number that would do; nothing was started
  *   DRPS_E_INTERRUPTED    options->stop was set; the model of the steps done was written (with
  *                         patience: of the best epoch, if one was complete). Less than an epoch
- * does not replace a model: result->kept. Without a step nothing is written -ERANGE               a
- * loss or a parameter is no finite number; err names epoch and step, or row; nothing was written
- * With patience and an epoch before the loss diverged: 0, result->diverged_epoch, and the model of
- * the best epoch.
+ *                         does not replace a model (result->kept), and without a step nothing is
+ *                         written
+ *   -ERANGE               a loss or a parameter is no finite number; err names epoch and step, or
+ *                         row; nothing was written
+ * Where training diverges after an epoch that patience has chosen, it returns 0: the model is that
+ * of the best epoch, and result->diverged_epoch says when.
  */
 DRPS_MUST_CHECK
 int drps_train_run(const struct drps_plan *plan, const struct drps_train_options *options,

@@ -41,7 +41,7 @@ static int find(size_t i, const char *rank, uint32_t count, struct drps_launch *
                             launchers[i].rank, name);
     if (!name && !count)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "%s=%s, but nothing says how many ranks there are: give --peers",
+                            "%s=%s, but nothing says how many ranks there are: give a peers file",
                             launchers[i].rank, rank);
     if (count && launch->count != count)
         return drps_err_set(err, DRPS_E_CONFIG, "%s started %u ranks, and there are %u peers",

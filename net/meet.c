@@ -168,7 +168,7 @@ static int enter_folder(const char *path, struct drps_err *err)
         return 0;
     return drps_err_set(err, -EACCES,
                         "%s, where ranks without keys meet, is not a folder that only this user "
-                        "may enter: remove it, or give each rank keys (drps-train --make-keys DIR)",
+                        "may enter: remove it, or give each rank keys",
                         path);
 }
 

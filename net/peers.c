@@ -75,7 +75,7 @@ static int check_new(const struct drps_peers *peers, const struct drps_peer *pee
         if (peer->public_key[0] && strcmp(other->public_key, peer->public_key) == 0)
             return drps_err_set(err, DRPS_E_FORMAT,
                                 "%s:%u: the key is that of rank %u already: make each rank keys of "
-                                "its own with drps-train --make-keys",
+                                "its own",
                                 path, number, r);
     }
     return 0;

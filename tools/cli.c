@@ -22,6 +22,7 @@
 #include "base/drps_clock.h"
 #include "base/drps_io.h"
 #include "base/drps_size.h"
+#include "tools/hints.h"
 
 enum { PROGRESS_INTERVAL_NS = 100000000, CONFIG_MAX = 1 << 20 };
 
@@ -84,10 +85,12 @@ static void log_sink(void *ctx, enum drps_log_level level, const char *text)
     const char *kind = level == DRPS_LOG_ERROR  ? "error: "
                        : level == DRPS_LOG_WARN ? "warning: "
                                                 : "";
+    char hints[HINTS_BYTES];
+    (void)hints_for(cli->tool->name, cli->tool->options, text, hints);
     flockfile(stderr);
     erase_progress_locked(cli);
     /* stderr is where a failure would be told: nothing to do when it is gone */
-    (void)fprintf(stderr, "%s: %s%s\n", cli->tool->name, kind, text);
+    (void)fprintf(stderr, "%s: %s%s%s\n", cli->tool->name, kind, text, hints);
     funlockfile(stderr);
 }
 

@@ -632,7 +632,7 @@ static int run(struct drps_cli *cli, const struct options *o, struct drps_err *e
 {
     const struct drps_io *os = drps_io_os();
     const struct drps_io io = {.ops = os->ops, .ctx = os->ctx, .stop = drps_cli_stop()};
-    char *path = drps_path_join(o->path, "model.json");
+    char *path = drps_path_join(o->path, DRPS_MODEL_MANIFEST);
     if (!path) return drps_err_set(err, -ENOMEM, "no memory");
     int fd;
     int rc = drps_io_open(&io, path, O_RDONLY, &fd, err);

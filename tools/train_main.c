@@ -600,6 +600,16 @@ static int open_plan(const struct options *o, struct drps_plan **plan_out, struc
     return drps_plan_open(drps_io_os(), o->plan, plan_out, err);
 }
 
+/* Where what was trained has not become a model. */
+static void say_how_to_publish(struct drps_cli *cli, const struct drps_train_result *r,
+                               const char *model)
+{
+    if (!r->kept) return;
+    drps_log(&cli->log, DRPS_LOG_WARN,
+             "'drps-train --publish %s -o %s%s' makes a model of what was trained", r->kept, model,
+             r->interrupted ? " --force" : "");
+}
+
 static int run(struct drps_cli *cli, struct options *o, struct drps_err *err)
 {
     struct drps_plan *plan = NULL;
@@ -631,6 +641,7 @@ static int run(struct drps_cli *cli, struct options *o, struct drps_err *err)
     o->ranks.train = &o->train;
     rc = train(o, plan, &result, err);
     drps_cli_progress_end(cli);
+    say_how_to_publish(cli, &result, o->train.model_path);
     const int trained = rc == 0 || (rc == DRPS_E_INTERRUPTED && result.interrupted);
     if (!prints && trained)
         drps_log(&cli->log, DRPS_LOG_INFO,

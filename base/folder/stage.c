@@ -257,8 +257,7 @@ static int settle_target(const struct drps_stage *stage, struct drps_err *err)
     }
     if (!stage->replace)
         return drps_err_set(err, -EEXIST,
-                            "%s exists already%s%s%s: choose another name, or pass --force to "
-                            "replace it",
+                            "%s exists already%s%s%s: choose another name, or have it replaced",
                             stage->path, back ? " (a killed run had left it as " : "",
                             back ? stage->old : "", back ? ")" : "");
     int rc = check_replaceable(stage, &st, err);

@@ -1,3 +1,5 @@
+/* What all ranks settle together between rounds, by messages to and from rank 0. It needs an open
+ * net. */
 #include "engine/cluster/drps_cluster.h"
 
 #include <errno.h>
@@ -78,13 +80,13 @@ int drps_cluster_init(struct drps_cluster *c, const struct drps_plan *part,
                             ranks->rank, ranks->workers, c->rank, c->count);
     if (options->local_steps)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "--local-steps changes whole rows, which stay with their servers: "
-                            "leave it out");
+                            "local steps change whole rows, which stay with their servers: leave "
+                            "them out");
     return c->whole ? check_whole(c->whole, part, err) : 0;
 }
 
-/* Changes with what messages of docs/wire.md mean, so that other builds of a version are refused.
- */
+/* A number that changes with what messages of docs/wire.md mean: other builds of a version are
+ * refused. */
 #define MESSAGES "2"
 
 /* What must be the same on all ranks; all bytes are set. */
@@ -140,20 +142,20 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
     const struct {
         const char *what;
         double its, first;
-    } numbers[] = {{"--epochs", (double)t->epochs, (double)first->epochs},
-                   {"--patience", (double)t->patience, (double)first->patience},
-                   {"--seed", (double)t->seed, (double)first->seed},
-                   {"--staleness", (double)t->staleness, (double)first->staleness},
-                   {"--lr", t->lr, first->lr},
-                   {"--l1", t->l1, first->l1},
-                   {"--l2", t->l2, first->l2},
-                   {"--eps", t->eps, first->eps},
-                   {"--init-scale", t->init_scale, first->init_scale}};
+    } numbers[] = {{"epochs", (double)t->epochs, (double)first->epochs},
+                   {"patience", (double)t->patience, (double)first->patience},
+                   {"seed", (double)t->seed, (double)first->seed},
+                   {"staleness", (double)t->staleness, (double)first->staleness},
+                   {"learning rate", t->lr, first->lr},
+                   {"l1", t->l1, first->l1},
+                   {"l2", t->l2, first->l2},
+                   {"eps", t->eps, first->eps},
+                   {"init scale", t->init_scale, first->init_scale}};
     if (strcmp(t->version, first->version) != 0) return differs("version of drps", rank, err);
     if (strcmp(t->plan, first->plan) != 0) return differs("plan", rank, err);
-    if (strcmp(t->optimizer, first->optimizer) != 0) return differs("--optimizer", rank, err);
-    if (strcmp(t->sync, first->sync) != 0) return differs("--sync", rank, err);
-    if (t->no_claim != first->no_claim) return differs("--no-claim", rank, err);
+    if (strcmp(t->optimizer, first->optimizer) != 0) return differs("optimizer", rank, err);
+    if (strcmp(t->sync, first->sync) != 0) return differs("synchronisation", rank, err);
+    if (t->no_claim != first->no_claim) return differs("leave to claim batches", rank, err);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
         if (numbers[i].its < numbers[i].first || numbers[i].its > numbers[i].first)
             return differ_number(numbers[i].what, rank, numbers[i].its, numbers[i].first, err);

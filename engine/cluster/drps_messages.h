@@ -12,14 +12,14 @@ enum drps_message {
     DRPS_MESSAGE_GRADIENT,
     DRPS_MESSAGE_FAILED, /* to the rank's own other parts */
 
-    /* Of asynchronous rounds, beside these. */
+    /* These are of asynchronous rounds alone. */
     DRPS_MESSAGE_GO,
     DRPS_MESSAGE_PULL,
     DRPS_MESSAGE_RECORD,
     DRPS_MESSAGE_ARRIVE,
     DRPS_MESSAGE_END,
 
-    /* To rank 0, between rounds. */
+    /* These go to rank 0, between rounds. */
     DRPS_MESSAGE_METRICS = DRPS_NET_TYPE_FIRST + 8,
     DRPS_MESSAGE_ROWS,
 

@@ -74,14 +74,14 @@ struct drps_round {
 DRPS_MUST_CHECK
 int drps_rounds_work(struct drps_rounds *rounds, struct drps_round *out, struct drps_err *err);
 
-/* After end: the clock when this rank's server had stepped its rows in the last training round. */
+/* The clock when this rank's server had stepped its rows in the last training round; after end. */
 uint64_t drps_rounds_trained_ns(const struct drps_rounds *rounds);
 
 /* Parameters and gradients, to and from other ranks. */
 struct drps_rounds_bytes {
     uint64_t sent, received;
 };
-/* Between epochs. */
+/* What was sent and received so far; between epochs. */
 void drps_rounds_bytes(const struct drps_rounds *rounds, struct drps_rounds_bytes *out);
 
 /* What the plan says of them, for so many whole epochs. */

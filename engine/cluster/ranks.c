@@ -1,3 +1,5 @@
+/* The ranks of a job are started and awaited: as processes that meet, as threads, or one of them
+ * here. Each then runs drps_train_run(). */
 #include "engine/cluster/drps_ranks.h"
 
 #include <errno.h>
@@ -107,10 +109,10 @@ static int check_count(const struct local *l, struct drps_err *err)
     const uint32_t workers = l->whole->info.ranks.workers;
     if (workers == l->count) return 0;
     return drps_err_set(err, DRPS_E_CONFIG,
-                        "%s is a plan for %u worker%s, not %u: give --local %u, or make the plan "
-                        "with drps-index --workers %u",
+                        "%s is a plan for %u worker%s, not %u: run %u rank%s here, or make a plan "
+                        "for %u",
                         l->whole->dir, workers, workers > 1 ? "s" : "", l->count, workers,
-                        l->count);
+                        workers > 1 ? "s" : "", l->count);
 }
 
 static int open_local(struct local *l, const struct drps_ranks_options *o, uint32_t count,
@@ -188,8 +190,8 @@ static void run_process(struct rank *r, struct drps_meet *meet, uint64_t job_id)
     run(r);
 }
 
-/* Of a rank above 0. It says what it failed of unless rank 0 does: others hear why from the net,
- * and all ranks know when training has diverged. */
+/* A rank above 0, in its process. It says why it failed unless rank 0 does: others hear the reason
+ * from the net, and all ranks know when training has diverged. */
 static void run_child(struct rank *r, struct drps_meet *meet, uint64_t job_id)
 {
     run_process(r, meet, job_id);
@@ -224,7 +226,7 @@ static int reap(const pid_t *pids, uint32_t count, int rc, int left, struct drps
     return rc;
 }
 
-/* Said here, once, not by each process. */
+/* 0, or the error that each process would give: it is given once. */
 static int check_zmq(struct drps_err *err)
 {
 #ifdef DRPS_WITH_ZMQ
@@ -232,13 +234,14 @@ static int check_zmq(struct drps_err *err)
     return 0;
 #else
     return drps_err_set(err, DRPS_E_CONFIG,
-                        "this build has no ZeroMQ: --transport inproc runs all ranks as threads");
+                        "this build has no ZeroMQ: the transport inproc runs all ranks as threads");
 #endif
 }
 
-/* In a child: it ends when the parent's thread does that has forked it, which waits for all ranks.
- * Not by SIGTERM: that comes once for each thread of the parent, and the second ends a tool at once
- * anyway. What is left is the partial folder of a killed run, which the next run removes. */
+/* Called in a child, which ends with the parent's thread that has forked it and waits for all
+ * ranks. Not by SIGTERM: that comes once for each thread of the parent, and the second ends a tool
+ * at once anyway. What is left is the partial folder of a killed run, which the next run removes.
+ */
 static void end_with_parent(pid_t parent)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);

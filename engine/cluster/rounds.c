@@ -1,3 +1,5 @@
+/* Bulk synchronous rounds: the server's thread, and the worker's calls. Both know from the plan
+ * which rows a message holds. */
 #include "engine/cluster/drps_rounds.h"
 
 #include <errno.h>
@@ -25,15 +27,15 @@ struct drps_rounds {
     uint64_t train, rounds; /* of an epoch */
     int touches;
 
-    /* the worker's */
+    /* The worker's members. */
     uint64_t round, at; /* of the run, and within the epoch */
     struct drps_feed_share share;
     struct drps_rounds_bytes worker_traffic;
 
-    /* the server's */
+    /* The server's members. */
     uint64_t served, served_at;
     uint64_t trained_ns;
-    int stop; /* some rank wants to */
+    int stop; /* some rank wants to stop */
     struct drps_shared_buffer
         *values;     /* own: [max_round_uses][dim] parameters on their way out, by worker */
     uint32_t *index; /* own: [max_round_uses] */
@@ -135,14 +137,14 @@ static int take(struct drps_rounds *r, enum drps_net_part part, uint32_t from, u
     return rc;
 }
 
-/* Of a gradient between this rank and another. */
+/* Bytes of a gradient's message between this rank and another. */
 static uint64_t gradient_bytes(const struct drps_rounds *r, uint32_t other, size_t rows)
 {
     if (other == r->rank) return sizeof(struct drps_message_here);
     return rows * (r->dim * sizeof(float) + (r->touches ? sizeof(uint32_t) : 0));
 }
 
-/* Where the gradient of so many rows is that came as `data`. */
+/* Where the values and touches lie in `data`, the gradient of `rows` rows. */
 static struct drps_message_here gradient_at(const struct drps_rounds *r, uint32_t from,
                                             const void *data, size_t rows)
 {
@@ -181,7 +183,7 @@ static int send_parameters(struct drps_rounds *r, const struct drps_feed_union *
                          : drps_shared_buffer_send(r->values, r->o.net, &send, r->o.wait_ms, err);
 }
 
-/* In place of parameters. */
+/* Tells all workers to stop, in place of the next parameters. */
 static int send_stop(struct drps_rounds *r, struct drps_err *err)
 {
     int rc = 0;
@@ -266,7 +268,8 @@ static void *serve(void *rounds)
 
 /* ---- The worker ---- */
 
-/* Parameters of servers 0, 1, ... one after another. Returns 1 when all say to stop. */
+/* Receives the parameters of servers 0, 1, ... one after another. Returns 1 when all say to stop.
+ */
 static int pull(struct drps_rounds *r, struct drps_err *err)
 {
     char *at = (char *)r->o.worker->params;
@@ -296,8 +299,8 @@ static int wants_to_stop(const struct drps_rounds *r)
     return stop && atomic_load_explicit(stop, memory_order_relaxed); /* only a flag */
 }
 
-/* Each server its part; after an evaluation round, that it is over. A loss that is no finite number
- * ends training on all ranks. */
+/* Sends each server its part of the gradient; after an evaluation round, that it is over. A loss
+ * that is no finite number ends training on all ranks. */
 static int push(struct drps_rounds *r, int training, double loss, struct drps_err *err)
 {
     const struct drps_worker *worker = r->o.worker;
@@ -397,7 +400,7 @@ uint64_t drps_rounds_trained_ns(const struct drps_rounds *r)
 
 /* ---- Opening ---- */
 
-/* SIZE_MAX, which is refused, where they cannot be counted. */
+/* Bytes of all values that go out; SIZE_MAX, which is refused, where they cannot be counted. */
 static size_t values_bytes(const struct drps_plan_info *info)
 {
     size_t bytes;

@@ -3,17 +3,19 @@
  *
  * Shapes: n samples, m distinct rows in the batch, D = dim floats a row. Sample s has entries j in
  * [start(s), start(s + 1)); entry j touches batch-local row l = local[j] < m with value x (1 when
- * values is NULL). params [m][D]  the batch's rows, gathered grads  [m][D]  sums over samples of
- * the loss's derivative by each parameter; kernels add to it Row 0 of a batch is the intercept
- * where `has_bias` is set: its first float is added to every score.
+ * values is NULL).
+ *   params [m][D]  the batch's rows, gathered
+ *   grads  [m][D]  sums over samples of the loss's derivative by each parameter; kernels add to it
+ * Row 0 of a batch is the intercept where `has_bias` is set: its first float is added to every
+ * score.
  *
- * A score is a predictor's output (linear, fm, mf); a loss turns score and label into a number:
- *   lir = linear + squared          svm = linear + hinge or squared hinge
- *   lor = linear + logistic         lmf = mf + squared          fm = fm + logistic or squared
- * The rows of a sample's entries are distinct. mf takes at most two entries a sample: user and
- * item; with one or none (unknown rows are left out in evaluation) the score has biases only.
- * Labels are -1 or +1 for logistic and hinge losses, real for the squared loss. The squared loss is
- * (score - y)^2 / 2.
+ * Which predictor and losses an algorithm has, index/plan/drps_algorithm.h says. The rows of a
+ * sample's entries are distinct. mf takes at most two entries a sample, user and item; with one or
+ * none (unknown rows are left out in evaluation) the score has biases only. Labels are -1 or +1 for
+ * logistic and hinge losses, real for the squared loss, which is (score - y)^2 / 2.
+ *
+ * Sources: fm is Rendle (ICDM 2010), Eq. 1; mf is Koren, Bell and Volinsky (Computer 2009), with
+ * biases.
  */
 #ifndef DRPS_ENGINE_MODEL_MODEL_H
 #define DRPS_ENGINE_MODEL_MODEL_H
@@ -29,11 +31,10 @@
 struct drps_model {
     enum drps_algo algo;
     enum drps_loss loss;
-    uint32_t rank;  /* factors a row (lmf, fm), 0 for linear models */
-    uint32_t dim;   /* floats a row: 1 for linear models, 1 + rank for lmf and fm (first the bias or
-                       weight) */
-    int has_bias;   /* row 0 of every batch is the intercept */
-    int fixed_bias; /* it stays as it starts, without gradient: many batches may read it */
+    uint32_t rank;    /* factors a row; 0 for linear models */
+    uint32_t dim;     /* floats a row: the bias or weight, then the factors */
+    int has_bias;     /* row 0 of every batch is the intercept */
+    int fixed_bias;   /* it stays as it starts, without gradient: many batches may read it */
     float bias_start; /* initial intercept: the mean label, or its log-odds for the logistic loss */
     float init_scale; /* factors start uniform in (-init_scale, init_scale); 0: 0.1 / sqrt(rank) */
     uint64_t seed;
@@ -41,10 +42,9 @@ struct drps_model {
 
 /*
  * Fill in algo, loss, rank, dim, has_bias (1); the other members become 0, so set them after.
- * `algo` is "lir", "lor", "svm", "lmf", "fm"; `loss` is "squared", "logistic", "hinge",
- * "squared-hinge", or NULL: the algorithm's usual one (svm: hinge; fm: logistic when
- * `classification`, else squared). `classification` says that labels are -1 and +1; `rank` 0 means
- * 16 for lmf and fm, and must be 0 for linear models. DRPS_E_CONFIG names what does not fit.
+ * `algo` and `loss` are names of index/plan/drps_algorithm.h; a NULL loss is the algorithm's usual
+ * one. `classification` says that labels are -1 and +1; `rank` 0 means DRPS_FACTORS_DEFAULT for
+ * algorithms with factors, and must be 0 for others. DRPS_E_CONFIG names what does not fit.
  */
 DRPS_MUST_CHECK
 int drps_model_init(struct drps_model *model, const char *algo, const char *loss, uint32_t rank,

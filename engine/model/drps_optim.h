@@ -2,13 +2,20 @@
  * Optimizers: how a row changes when the sum of its gradients over a batch is known.
  *
  * A stored row is D parameters followed by the optimizer's state, D floats for each of its
- * `states`: sgd      0   w -= lr * g adagrad  1   a += g^2;  w -= lr * g / sqrt(a + eps) (Duchi et
- * al. 2011) ftrl     2   z += g - (sqrt(n + g^2) - sqrt(n)) / lr * w;  n += g^2; w = |z| <= l1 ? 0
- * : -(z - sign(z) l1) / ((beta + sqrt(n)) / lr + l2)   (McMahan et al. 2013) Regularisation touches
- * only rows of the batch, once for each sample that touches the row: before the step g += touches *
- * l2 * w; for sgd and adagrad l1 shrinks w after the step by touches * l1 * (the step's rate). FTRL
- * applies l1 and l2 in its closed form. l1 applies to the first float of a row only (weights and
- * biases, not factors); neither applies to the intercept.
+ * `states`:
+ *
+ *   sgd      0   w -= lr * g
+ *   adagrad  1   a += g^2;  w -= lr * g / sqrt(a + eps)
+ *   ftrl     2   z += g - (sqrt(n + g^2) - sqrt(n)) / lr * w;  n += g^2;
+ *                w = |z| <= l1 ? 0 : -(z - sign(z) l1) / ((beta + sqrt(n)) / lr + l2)
+ *
+ * AdaGrad is that of Duchi, Hazan and Singer (JMLR 2011), FTRL-Proximal that of McMahan et al. (KDD
+ * 2013), Algorithm 1, whose alpha is `lr`.
+ *
+ * Regularisation touches only rows of the batch, once for each sample that touches the row: before
+ * the step g += touches * l2 * w; for sgd and adagrad l1 shrinks w after the step by touches * l1 *
+ * (the step's rate). FTRL applies l1 and l2 in its closed form. l1 applies to the first float of a
+ * row only (weights and biases, not factors); neither applies to the intercept.
  *
  * What is no finite number does not become one again: a parameter that is none stays so, and one
  * whose sum of squares (a, n) is infinite becomes none, so that whoever looks at parameters sees
@@ -35,8 +42,8 @@ struct drps_optim {
     float beta; /* ftrl; 0: 1 */
 };
 
-/* `kind` is "sgd", "adagrad", "ftrl": its usual rate, no regularisation. DRPS_E_CONFIG otherwise.
- */
+/* Set `o` to the kind that is called "sgd", "adagrad" or "ftrl", with its usual rate and without
+ * regularisation. DRPS_E_CONFIG: there is no such kind. */
 DRPS_MUST_CHECK
 int drps_optim_init(struct drps_optim *o, const char *kind, struct drps_err *err);
 const char *drps_optim_name(enum drps_optim_kind kind);

@@ -13,12 +13,12 @@
 
 #include "engine/model/vectors.h"
 
-#define LANES 4
-#include "engine/model/lanes.h"
-#define LANES 8
-#include "engine/model/lanes.h"
-#define LANES 16
-#include "engine/model/lanes.h"
+#define ELEMENTS 4
+#include "engine/model/fm_passes.h"
+#define ELEMENTS 8
+#include "engine/model/fm_passes.h"
+#define ELEMENTS 16
+#include "engine/model/fm_passes.h"
 
 /* One factor: the remainder of an unusual rank. */
 DRPS_INLINE void forward_1(int wide, int valued, const struct drps_batch *b, size_t rank,

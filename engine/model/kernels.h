@@ -10,7 +10,7 @@
 
 #include "engine/model/drps_model.h"
 
-/* For bodies that are instantiated with constant arguments. */
+/* Marks functions that must be inlined, since their callers pass constants. */
 #define DRPS_INLINE static inline __attribute__((always_inline))
 
 enum {

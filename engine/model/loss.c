@@ -119,7 +119,7 @@ static double sum(const float *losses, size_t n)
     return ((a[0] + a[4]) + (a[1] + a[5])) + ((a[2] + a[6]) + (a[3] + a[7]));
 }
 
-/* As drps_loss_value(), but for the order in which losses are summed. */
+/* The squared losses of n samples; they are summed in eight strands, which fixes the order. */
 static double squared(const float *restrict scores, const float *restrict labels, size_t n,
                       float *restrict slopes)
 {

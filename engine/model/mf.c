@@ -27,7 +27,7 @@ DRPS_INLINE float total(const vec *v)
     return (low[0] + low[2]) + (low[1] + low[3]);
 }
 
-/* <u, v> of n floats, `run` at a time: 8 or 16. These lanes are summed by halves, too. */
+/* <u, v> of n floats, `run` at a time: 8 or 16. These elements are summed by halves, too. */
 DRPS_INLINE float dot_by(size_t run, size_t n, const float *restrict u, const float *restrict v)
 {
     vec sum[PARTS] = {{0}}, x, y;

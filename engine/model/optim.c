@@ -2,8 +2,8 @@
  * The optimizers. An element's update is written once, as an inline function. Rows of one float,
  * and the first floats of rows where l1 shrinks them alone, are collected in blocks and stepped in
  * vectors; the other floats of a row are vectors themselves. Every operation is
- * exact or correctly rounded and none is fused (-ffp-contract=off), so that lanes, remainders and
- * ranges all give the same bits.
+ * exact or correctly rounded and none is fused (-ffp-contract=off), so that vector elements,
+ * remainders and ranges all give the same bits.
  */
 #include "engine/model/drps_optim.h"
 
@@ -94,7 +94,7 @@ INLINE float shrink(float w, float by)
     return left <= 0 ? 0.0f : copysignf(left, w);
 }
 
-/* What there is to do besides the gradient. */
+/* Which parts of the update there are besides the gradient. */
 enum regular { PLAIN, L2, L2_AND_L1 };
 
 /* l2 and l1 are already multiplied by the row's touches. */

@@ -1,3 +1,4 @@
+/* Scores counted by value: cells are sorted, added and joined as engine/model/scores.h says. */
 #include "engine/model/scores.h"
 
 #include <errno.h>
@@ -129,7 +130,7 @@ static uint64_t coarse(const struct drps_scores *s)
     return s->total / DRPS_SCORES_COARSE;
 }
 
-/* Every interval of 2^level values. One value alone stays exact. */
+/* Joins cells in every interval of 2^level values. One value alone stays exact. */
 static void reduce(struct drps_scores *s)
 {
     struct reduction r = {.cells = s->cells, .most = s->total / DRPS_SCORES_FINE};
@@ -157,7 +158,7 @@ static void fit(struct drps_scores *s)
     if (s->n > DRPS_SCORES_MOST) reduce(s);
 }
 
-/* Cells in order, or values. */
+/* What is to be added: cells in order, or values. */
 struct source {
     const char *cells; /* as in a message: not aligned */
     const uint32_t *values;
@@ -184,7 +185,7 @@ static int may_take(const struct drps_scores *s, const struct drps_score_cell *w
            wide->count + more->count <= coarse(s);
 }
 
-/* At most as many as may wait. They are part of the total. */
+/* Adds at most DRPS_SCORES_WAITING values or cells, which the total counts already. */
 static void add_cells(struct drps_scores *s, const struct source *more)
 {
     struct drps_score_cell *to = s->cells, *have = s->cells + (CAPACITY - s->n);
@@ -210,8 +211,8 @@ static void add_cells(struct drps_scores *s, const struct source *more)
 
 /* ---- Values that wait ---- */
 
-/* Byte by byte from the lowest, between `waiting` and the cells that are free; bytes that all share
- * are skipped. */
+/* Sorts what waits, byte by byte from the lowest, between `waiting` and the cells that are free;
+ * bytes that all share are skipped. */
 static void sort_waiting(struct drps_scores *s)
 {
     size_t count[DIGITS][BUCKETS];
@@ -247,7 +248,7 @@ void drps_scores_sort_in(struct drps_scores *s)
     s->waiting_n = 0;
 }
 
-/* So that cells do not depend on when values came. */
+/* Brings the cells into the form that does not depend on when values came. */
 static void settle(struct drps_scores *s)
 {
     drps_scores_sort_in(s);
@@ -310,7 +311,8 @@ size_t drps_scores_encode(struct drps_scores *s, void *out)
     return sizeof(head) + s->n * sizeof(*s->cells);
 }
 
-/* Cells in order, each an interval, one in the other or apart; *total: how many scores. */
+/* 1: the cells are in order, each an interval, one in the other or apart; *total is how many scores
+ * they count. */
 static int check_cells(const struct source *from, const struct head *head, uint64_t *total)
 {
     struct drps_score_cell last = {0};

@@ -54,7 +54,7 @@ struct drps_scores {
     uint64_t total; /* those that wait are not in it */
 };
 
-/* Of the arrays. */
+/* Bytes that the two arrays take. */
 #define DRPS_SCORES_BYTES                                                                          \
     ((DRPS_SCORES_MOST + DRPS_SCORES_WAITING) * sizeof(struct drps_score_cell) +                   \
      DRPS_SCORES_WAITING * sizeof(uint32_t))
@@ -65,17 +65,18 @@ int drps_scores_init(struct drps_scores *s);
 void drps_scores_destroy(struct drps_scores *s);
 void drps_scores_reset(struct drps_scores *s);
 
-void drps_scores_sort_in(struct drps_scores *s); /* those that wait */
+/* Move the values that wait to the cells. */
+void drps_scores_sort_in(struct drps_scores *s);
 
-/* No NaN. */
+/* Count one score, in the form above; no NaN has one. */
 static inline void drps_scores_add(struct drps_scores *s, uint32_t value)
 {
     if (s->waiting_n == DRPS_SCORES_WAITING) drps_scores_sort_in(s);
     s->waiting[s->waiting_n++] = value;
 }
 
-/* Twice the pairs in which the one of `low` is less, ties counting once, over twice all pairs; NaN
- * when either is empty. Sorts in what waits. */
+/* The share of pairs in which the score of `low` is less than that of `high`, ties counting half;
+ * NaN when either is empty. Values that wait are moved to the cells first. */
 double drps_scores_in_order(struct drps_scores *low, struct drps_scores *high);
 
 /* What was counted, for drps_scores_merge() elsewhere. Returns the bytes used, at most

@@ -3,8 +3,10 @@
  *
  *   model.json   what the model is and how it was made; ends with a checksum of itself
  *   names.rec    dictionary: feature keys (and strings) to rows, copied from the plan
- *   rows/        key-value database: value b holds the parameters (dim float32 each, no optimizer
- * state) of rows b * block_rows .. (b + 1) * block_rows - 1, the last value those that are left
+ *   rows/        key-value database: value b holds the parameters of block b
+ *
+ * Block b has rows b * block_rows to (b + 1) * block_rows - 1, the last one those that are left. A
+ * row's parameters are dim float32, without the optimizer's state.
  */
 #ifndef DRPS_ENGINE_PUBLISH_MODELDIR_H
 #define DRPS_ENGINE_PUBLISH_MODELDIR_H
@@ -14,6 +16,7 @@
 
 #include "base/drps_io.h"
 #include "engine/model/drps_model.h"
+#include "engine/publish/drps_model_files.h"
 #include "index/plan/drps_plan.h"
 #include "storage/kv/drps_kv.h"
 
@@ -99,11 +102,13 @@ const void *drps_modeldir_json(
 uint64_t drps_modeldir_memory_least(const struct drps_modeldir *md);
 uint64_t drps_modeldir_memory_used(const struct drps_modeldir *md, uint64_t memory_bytes);
 
-/* Once, of a model that was opened without its rows. */
+/* Open the rows of a model that was opened without them; once. Errors are those of
+ * drps_modeldir_open(). */
 DRPS_MUST_CHECK
 int drps_modeldir_open_rows(struct drps_modeldir *md, uint64_t memory_bytes, struct drps_err *err);
 
-/* As drps_names_lookup(). */
+/* rows_out[i] becomes the row of keys[i], or DRPS_NO_ROW; keys [n] are increasing, equal ones
+ * allowed. One calling thread. */
 DRPS_MUST_CHECK
 int drps_modeldir_lookup(struct drps_modeldir *md, const uint64_t *keys, size_t n,
                          uint32_t *rows_out, struct drps_err *err);

@@ -22,12 +22,12 @@ struct drps_params_found {
 };
 
 /* Write the file anew, where it lies. Rows come with row_bytes each, of which the first dim floats
- * are kept. Memory: drps_params_memory(). */
+ * are kept. Memory: one buffer of about 1 MiB, or of a
+ * row and its page where that is more. */
 DRPS_MUST_CHECK
 int drps_params_open(const struct drps_io *io, const char *path, uint64_t rows, uint32_t dim,
                      size_t row_bytes, struct drps_params **w_out, struct drps_err *err);
 void drps_params_close(struct drps_params *w); /* NULL-safe */
-uint64_t drps_params_memory(uint32_t dim);
 
 /* From now on `tell` hears how many of all bytes are written, some times a MiB. */
 void drps_params_tell(struct drps_params *w,

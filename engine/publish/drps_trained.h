@@ -16,13 +16,11 @@
 #include <stdint.h>
 
 #include "base/drps_io.h"
+#include "engine/publish/drps_model_files.h"
 #include "engine/publish/drps_params.h"
 #include "index/plan/drps_plan.h"
 
 #define DRPS_TRAINED_KIND "drps-trained"
-#define DRPS_TRAINED_MANIFEST "trained.json"
-#define DRPS_TRAINED_NAMES "names.rec"
-#define DRPS_TRAINED_PARAMS "params.bin"
 enum { DRPS_TRAINED_VERSION = 1 };
 
 /* Every file that such a folder may hold, the manifest first; then NULL. */
@@ -73,8 +71,8 @@ DRPS_MUST_CHECK
 int drps_trained_keep(struct drps_trained *t, void *manifest, const char *path,
                       struct drps_err *err);
 
-/* Of a folder that was kept: its manifest, a json_t object without "files", and what else is needed
- * of it. DRPS_E_NOT_FOUND: it is none. */
+/* Read a folder that was kept: *manifest_out is a json_t object, own, without "files"; *about has
+ * what else a model needs. DRPS_E_NOT_FOUND: the folder holds no such thing. */
 struct drps_trained_about {
     uint64_t rows, content;
     uint32_t dim;

@@ -1,20 +1,15 @@
-#include "engine/publish/drps_modeldir.h"
+/*
+ * An open model: the dictionary and the database of rows, within the memory that is given. Files
+ * are described by model.json (model_manifest.c).
+ */
+#include "engine/publish/modeldir_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include "base/drps_alloc.h"
-#include "base/drps_checksum.h"
-#include "base/folder/drps_manifest.h"
-#include "engine/publish/blockcache.h"
-#include "engine/publish/drps_trained.h"
-#include "index/plan/drps_names.h"
-#include "storage/kv/drps_kv.h"
 
 enum {
     MIB = 1 << 20,
@@ -23,293 +18,15 @@ enum {
     ENGINE_MOST = 64 * MIB,
     FRAMES_LEAST = 16,
     FRAMES_FEW = 128,
-    VERIFY_BLOCKS = 64, /* read together: about a MiB */
-};
-static const char manifest_name[] = "model.json";
-static const char names_name[] = "names.rec";
-static const char rows_name[] = "rows";
-
-/* Files of the row stores, and windows that are cut for a run. */
-static const struct drps_owned store_owned[] = {
-    {.name = "streams"},
-    {.name = "transit"}, /* the streams of earlier versions */
-    {.name = "scan"},
-    {.name = "probe"},
-    {.name = "blocks"}, /* engine file */
-    {.name = "blocks", .inside = drps_kv_owned},
-    {.name = "windows.rec"},
-    {.name = "windows.rows.tmp"},
-    {.name = "windows.next.tmp"},
-    {.name = "windows.prev.tmp"},
-    {.name = "slots.rec"},
-    {.name = NULL},
-};
-/* What is trained and no model yet: engine/publish/drps_trained.h. */
-static const struct drps_owned trained_owned[] = {
-    {.name = DRPS_TRAINED_MANIFEST},
-    {.name = DRPS_TRAINED_PARAMS},
-    {.name = "params.next"},
-    {.name = DRPS_TRAINED_NAMES},
-    {.name = NULL},
-};
-static const struct drps_owned model_owned[] = {
-    {.name = manifest_name},
-    {.name = names_name},
-    {.name = rows_name, .inside = drps_kv_owned},
-    {.name = "store", .inside = store_owned, .unfinished = 1},
-    {.name = "trained", .inside = trained_owned, .unfinished = 1},
-    {.name = NULL},
-};
-const struct drps_stage_kind drps_modeldir_kind = {.manifest = manifest_name,
-                                                   .kind = "drps-model",
-                                                   .version = DRPS_MODELDIR_VERSION,
-                                                   .owned = model_owned};
-
-struct drps_modeldir {
-    const struct drps_io *io; /* borrowed */
-    char *dir;                /* own */
-    struct drps_modeldir_info info;
-    json_t *json;             /* own */
-    struct drps_names *names; /* own */
-    const struct drps_kv_ops *ops;
-    struct drps_kv *kv; /* own */
-    struct drps_blockcache cache;
-    uint64_t names_bytes; /* of names.rec */
 };
 
-/* ---- model.json ---- */
+/* ---- Memory ---- */
 
-static json_t *tables_to_json(const struct drps_modeldir_info *info)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < info->tables_n; i++)
-        (void)json_array_append_new(list, json_pack("{s:s, s:I, s:I}", "name", info->tables[i].name,
-                                                    "first", (json_int_t)info->tables[i].first,
-                                                    "rows", (json_int_t)info->tables[i].rows));
-    return list;
-}
-
-static json_t *fields_to_json(const struct drps_modeldir_info *info)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < info->fields_n; i++)
-        (void)json_array_append_new(list, json_string(info->fields[i]));
-    return list;
-}
-
-/* NULL when memory is gone. */
-static json_t *info_to_json(const struct drps_modeldir_info *info)
-{
-    const struct drps_model *m = &info->model;
-    json_t *j = json_pack(
-        "{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:b, s:f, s:f, s:o, s:b, s:f, "
-        "s:f, s:f, s:o, s:b, "
-        "s:I, s:I, s:o, s:o, s:o}",
-        "kind", drps_modeldir_kind.kind, "version", DRPS_MODELDIR_VERSION, "made_by",
-        "drps-train " DRPS_VERSION, "plan", info->plan_id, "algo", drps_algo_name(m->algo), "loss",
-        drps_loss_name(m->loss), "format", info->format, "factors", (int)m->rank, "dim",
-        (int)m->dim, "has_bias", m->has_bias, "bias_start", (double)m->bias_start, "init_scale",
-        (double)m->init_scale, "seed", drps_manifest_hex(m->seed), "classification",
-        info->classification, "label_negative", (double)info->label_negative, "label_positive",
-        (double)info->label_positive, "label_mean", info->label_mean, "hash_seed",
-        drps_manifest_hex(info->hash_seed), "string_names", info->string_names, "rows",
-        (json_int_t)info->rows, "block_rows", (json_int_t)info->block_rows, "content",
-        drps_manifest_hex(info->content), "tables", tables_to_json(info), "fields",
-        fields_to_json(info));
-    int rc = 0;
-    if (info->label_column[0])
-        rc |= json_object_set_new(j, "label_column", json_string(info->label_column));
-    if (info->separator > 0)
-        rc |= json_object_set_new(j, "separator", json_stringn(&info->separator, 1));
-    if (rc == 0) return j;
-    json_decref(j);
-    return NULL;
-}
-
-static int info_from_json(struct drps_modeldir_info *info, const json_t *j, const char *path,
-                          struct drps_err *err)
-{
-    char algo[DRPS_PLAN_NAME_BYTES], loss[DRPS_PLAN_NAME_BYTES];
-    struct drps_model *m = &info->model;
-    float mean, bias_start, init_scale;
-    uint32_t factors;
-    uint64_t seed;
-
-    int rc = drps_manifest_get_text(j, "plan", path, info->plan_id, sizeof(info->plan_id), err);
-    if (rc == 0) rc = drps_manifest_get_text(j, "algo", path, algo, sizeof(algo), err);
-    if (rc == 0) rc = drps_manifest_get_text(j, "loss", path, loss, sizeof(loss), err);
-    if (rc == 0)
-        rc = drps_manifest_get_text(j, "format", path, info->format, sizeof(info->format), err);
-    if (rc == 0) rc = drps_manifest_get_u32(j, "factors", path, &factors, err);
-    if (rc == 0) rc = drps_manifest_get_float(j, "bias_start", path, &bias_start, err);
-    if (rc == 0) rc = drps_manifest_get_float(j, "init_scale", path, &init_scale, err);
-    if (rc == 0) rc = drps_manifest_get_hex(j, "seed", path, &seed, err);
-    if (rc == 0)
-        rc = drps_manifest_get_float(j, "label_negative", path, &info->label_negative, err);
-    if (rc == 0)
-        rc = drps_manifest_get_float(j, "label_positive", path, &info->label_positive, err);
-    if (rc == 0) rc = drps_manifest_get_float(j, "label_mean", path, &mean, err);
-    if (rc == 0) rc = drps_manifest_get_real(j, "label_mean", path, &info->label_mean, err);
-    if (rc == 0) rc = drps_manifest_get_hex(j, "hash_seed", path, &info->hash_seed, err);
-    if (rc == 0) rc = drps_manifest_get_hex(j, "content", path, &info->content, err);
-    if (rc == 0) rc = drps_plan_get_columns(j, path, info->label_column, &info->separator, err);
-    if (rc < 0) return rc;
-    info->classification = json_is_true(json_object_get(j, "classification"));
-    info->string_names = json_is_true(json_object_get(j, "string_names"));
-    struct drps_err inner = DRPS_ERR_INIT;
-    if (drps_model_init(m, algo, loss, factors, info->classification, &inner) < 0)
-        return drps_err_set(err, DRPS_E_CORRUPT, "%s: %s", path, inner.text);
-    m->has_bias = json_is_true(json_object_get(j, "has_bias"));
-    m->bias_start = bias_start;
-    m->init_scale = init_scale;
-    m->seed = seed;
-    return 0;
-}
-
-/* Every other number; those of "training" are only shown. A block of rows is not larger than it is
- * written, and rows are those of the tables. */
-static int numbers_from_json(struct drps_modeldir *md, const json_t *j, const char *path,
-                             struct drps_err *err)
-{
-    struct drps_modeldir_info *info = &md->info;
-    const json_t *names = json_object_get(json_object_get(j, "files"), names_name);
-    const uint64_t dim = info->model.dim;
-    uint64_t has_dim, rows = 0;
-    int rc = drps_manifest_get_count(j, "dim", path, &has_dim, err);
-    if (rc == 0) rc = drps_manifest_get_count(j, "rows", path, &info->rows, err);
-    if (rc == 0) rc = drps_manifest_get_count(j, "block_rows", path, &info->block_rows, err);
-    if (rc == 0) rc = drps_manifest_get_count(names, "bytes", path, &md->names_bytes, err);
-    if (rc < 0) return rc;
-    rc = drps_tables_check(info->tables, info->tables_n, path, &rows, err);
-    const struct drps_bound bounds[] = {
-        {"dim", has_dim, dim, dim, "the factors"},
-        {"rows", info->rows, rows, rows, "the tables"},
-        {"block_rows", info->block_rows, 1, drps_modeldir_block_rows(info->model.dim), "the dim"},
-    };
-    return rc == 0 ? drps_manifest_check(bounds, sizeof(bounds) / sizeof(bounds[0]), path, err)
-                   : rc;
-}
-
-static int lists_from_json(struct drps_modeldir_info *info, const json_t *j, const char *path,
-                           struct drps_err *err)
-{
-    const json_t *tables = json_object_get(j, "tables");
-    const json_t *fields = json_object_get(j, "fields");
-    const json_t *store = json_object_get(json_object_get(j, "files"), "rows");
-    int rc = drps_manifest_get_text(store, "store", path, info->store, sizeof(info->store), err);
-    info->tables_n = json_array_size(tables);
-    if (info->tables_n > DRPS_PLAN_TABLES)
-        return drps_err_set(err, DRPS_E_CORRUPT, "%s: %zu tables; at most %d are known", path,
-                            info->tables_n, DRPS_PLAN_TABLES);
-    for (size_t i = 0; rc == 0 && i < info->tables_n; i++) {
-        struct drps_table *t = &info->tables[i];
-        const json_t *entry = json_array_get(tables, i);
-        rc = drps_manifest_get_text(entry, "name", path, t->name, sizeof(t->name), err);
-        if (rc == 0) rc = drps_manifest_get_count(entry, "first", path, &t->first, err);
-        if (rc == 0) rc = drps_manifest_get_count(entry, "rows", path, &t->rows, err);
-    }
-    info->fields_n = 0;
-    info->fields = calloc(json_array_size(fields) + 1, sizeof(*info->fields));
-    if (!info->fields) return drps_err_set(err, -ENOMEM, "no memory for %s", path);
-    for (; info->fields_n < json_array_size(fields); info->fields_n++) {
-        const char *text = json_string_value(json_array_get(fields, info->fields_n));
-        info->fields[info->fields_n] = strdup(text ? text : "");
-        if (!info->fields[info->fields_n])
-            return drps_err_set(err, -ENOMEM, "no memory for %s", path);
-    }
-    return rc;
-}
-
-/* ---- Writing ---- */
-
-/* Number and bytes of the files in folder `path`, which an engine has written. */
-static int measure_folder(const char *path, uint64_t *files_out, uint64_t *bytes_out,
-                          struct drps_err *err)
-{
-    DIR *dir = opendir(path);
-    const struct dirent *entry;
-    struct stat st;
-    *files_out = *bytes_out = 0;
-    if (!dir) return drps_err_set(err, -errno, "cannot list %s: %s", path, drps_err_name(-errno));
-    while ((entry = readdir(dir)))
-        if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-            S_ISREG(st.st_mode)) {
-            (*files_out)++;
-            *bytes_out += (uint64_t)st.st_size;
-        }
-    closedir(dir);
-    return 0;
-}
-
-void *drps_modeldir_describe(const struct drps_modeldir_info *info, void *training)
-{
-    json_t *j = info_to_json(info);
-    if (!j || !training || json_object_set(j, "training", training) == 0) return j;
-    json_decref(j);
-    return NULL;
-}
-
-int drps_modeldir_finish(const struct drps_io *io, const char *dir, const char *store,
-                         uint64_t names_bytes, uint64_t names_sum, void *description,
-                         struct drps_err *err)
-{
-    char *rows = drps_path_join(dir, rows_name);
-    char *manifest = drps_path_join(dir, manifest_name);
-    uint64_t rows_files, rows_bytes;
-    int rc = rows && manifest ? 0 : drps_err_set(err, -ENOMEM, "no memory to finish %s", dir);
-
-    if (rc == 0) rc = measure_folder(rows, &rows_files, &rows_bytes, err);
-    if (rc == 0) {
-        json_t *files = json_pack("{s:{s:I, s:o}, s:{s:s, s:I, s:I}}", names_name, "bytes",
-                                  (json_int_t)names_bytes, "checksum", drps_manifest_hex(names_sum),
-                                  rows_name, "store", store, "files", (json_int_t)rows_files,
-                                  "bytes", (json_int_t)rows_bytes);
-        rc = json_object_set(description, "files", files) == 0
-                 ? drps_manifest_write(io, manifest, description, err)
-                 : drps_err_set(err, -ENOMEM, "no memory for %s", manifest);
-        json_decref(files);
-    }
-    free(rows);
-    free(manifest);
-    return rc;
-}
-
-/* ---- Reading ---- */
-
-static int read_manifest(struct drps_modeldir *md, struct drps_err *err)
-{
-    char *path = drps_path_join(md->dir, manifest_name);
-    if (!path) return drps_err_set(err, -ENOMEM, "no memory to open %s", md->dir);
-    int rc = drps_manifest_read(md->io, path, drps_modeldir_kind.kind, DRPS_MODELDIR_VERSION,
-                                &md->json, err);
-    if (rc == -ENOENT || rc == -ENOTDIR) {
-        drps_err_clear(err);
-        rc = drps_err_set(err, DRPS_E_NOT_FOUND,
-                          "%s is no drps model (no %s in it): make one with drps-train", md->dir,
-                          manifest_name);
-    }
-    if (rc == 0) rc = drps_manifest_rename(md->json, "rank", "factors", path, err);
-    if (rc == 0) rc = info_from_json(&md->info, md->json, path, err);
-    if (rc == 0) rc = lists_from_json(&md->info, md->json, path, err);
-    if (rc == 0) rc = numbers_from_json(md, md->json, path, err);
-    free(path);
-    return rc;
-}
-
-/* The dictionary's directory has some bytes for every page of some tens of thousands. */
+/* Memory of the dictionary: its directory has some bytes for every page of some tens of thousands.
+ */
 static uint64_t names_memory(const struct drps_modeldir *md)
 {
     return NAMES_BYTES + md->names_bytes / 1024;
-}
-
-/* Its bytes are compared by drps_modeldir_verify() alone. */
-static int open_names(struct drps_modeldir *md, struct drps_err *err)
-{
-    int rc = drps_names_open(md->io, md->dir, &md->names, err);
-    if (rc < 0 || drps_names_bytes(md->names) == md->names_bytes) return rc;
-    return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s has %llu bytes, %s says %llu", md->dir,
-                        names_name, (unsigned long long)drps_names_bytes(md->names), manifest_name,
-                        (unsigned long long)md->names_bytes);
 }
 
 static uint64_t frame_bytes(const struct drps_modeldir *md)
@@ -327,7 +44,7 @@ uint64_t drps_modeldir_memory_least(const struct drps_modeldir *md)
     return fixed_memory(md) + ENGINE_LEAST + FRAMES_LEAST * frame_bytes(md);
 }
 
-/* Who gets how much, of at least the least. */
+/* How a memory of at least drps_modeldir_memory_least() is divided. */
 struct share {
     uint64_t engine, frames;
 };
@@ -357,6 +74,18 @@ uint64_t drps_modeldir_memory_used(const struct drps_modeldir *md, uint64_t memo
 {
     const struct share s = share_out(md, memory_bytes);
     return fixed_memory(md) + s.engine + s.frames * frame_bytes(md);
+}
+
+/* ---- Opening and closing ---- */
+
+/* Opens the dictionary; only drps_modeldir_verify() compares its bytes. */
+static int open_names(struct drps_modeldir *md, struct drps_err *err)
+{
+    int rc = drps_names_open(md->io, md->dir, &md->names, err);
+    if (rc < 0 || drps_names_bytes(md->names) == md->names_bytes) return rc;
+    return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s has %llu bytes, %s says %llu", md->dir,
+                        DRPS_MODEL_NAMES, (unsigned long long)drps_names_bytes(md->names),
+                        DRPS_MODEL_MANIFEST, (unsigned long long)md->names_bytes);
 }
 
 /* The engine opens its files by itself: a pipe among them would keep it waiting for ever. */
@@ -394,7 +123,7 @@ int drps_modeldir_open_rows(struct drps_modeldir *md, uint64_t memory_bytes, str
     c->block_rows = md->info.block_rows;
     c->param_bytes = md->info.model.dim * sizeof(float);
 
-    char *path = drps_path_join(md->dir, rows_name);
+    char *path = drps_path_join(md->dir, DRPS_MODEL_ROWS);
     if (!path) return drps_err_set(err, -ENOMEM, "no memory to open %s", md->dir);
     const struct drps_kv_options options = {.memory_bytes = share.engine,
                                             .value_bytes = c->block_rows * c->param_bytes,
@@ -420,7 +149,7 @@ int drps_modeldir_open(const struct drps_io *io, const char *path, uint64_t memo
     md->io = io;
     md->dir = strdup(path);
     int rc = md->dir ? 0 : drps_err_set(err, -ENOMEM, "no memory to open %s", path);
-    if (rc == 0) rc = read_manifest(md, err);
+    if (rc == 0) rc = drps_modeldir_read_manifest(md, err);
     if (rc == 0) rc = open_names(md, err);
     if (rc == 0 && memory_bytes) rc = drps_modeldir_open_rows(md, memory_bytes, err);
     if (rc < 0) {
@@ -445,6 +174,8 @@ void drps_modeldir_close(struct drps_modeldir *md)
     free(md);
 }
 
+/* ---- Asking ---- */
+
 const struct drps_modeldir_info *drps_modeldir_info(const struct drps_modeldir *md)
 {
     return &md->info;
@@ -465,90 +196,4 @@ int drps_modeldir_gather(struct drps_modeldir *md, const uint32_t *ids, size_t n
                          struct drps_err *err)
 {
     return drps_blockcache_gather(&md->cache, ids, n, params, err);
-}
-
-/* ---- Verifying ---- */
-
-static int wrong_names(const struct drps_modeldir *md, struct drps_err *err)
-{
-    return drps_err_set(err, DRPS_E_CORRUPT,
-                        "%s/%s is not the file that was written (size or checksum differ)", md->dir,
-                        names_name);
-}
-
-static int verify_names_file(const struct drps_modeldir *md, struct drps_err *err)
-{
-    const json_t *entry = json_object_get(json_object_get(md->json, "files"), names_name);
-    char *path = drps_path_join(md->dir, names_name);
-    uint64_t want_sum, bytes, sum;
-    int rc = path ? 0 : drps_err_set(err, -ENOMEM, "no memory to verify %s", md->dir);
-
-    if (rc == 0) rc = drps_manifest_get_hex(entry, "checksum", manifest_name, &want_sum, err);
-    if (rc == 0) rc = drps_trained_copy(md->io, path, NULL, &bytes, &sum, err);
-    if (rc == 0 && (bytes != md->names_bytes || sum != want_sum)) rc = wrong_names(md, err);
-    free(path);
-    return rc;
-}
-
-/* The names in the order of their keys, which a search relies on, each of a row of the model. */
-struct name_check {
-    const struct drps_modeldir *md;
-    uint64_t key; /* of the last one */
-};
-
-static int check_name(void *ctx, uint64_t key, uint32_t row, unsigned field, const char *text,
-                      size_t bytes, struct drps_err *err)
-{
-    struct name_check *check = ctx;
-    (void)field, (void)text, (void)bytes;
-    if (key < check->key || row >= check->md->info.rows)
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "%s/%s: name %016llx behind %016llx is row %u of %llu", check->md->dir,
-                            names_name, (unsigned long long)key, (unsigned long long)check->key,
-                            row, (unsigned long long)check->md->info.rows);
-    check->key = key;
-    return 0;
-}
-
-/* As prediction reads them: by the keys of their blocks, some at a time. */
-static int sum_rows(struct drps_modeldir *md, struct drps_summer *sum, struct drps_err *err)
-{
-    const struct drps_modeldir_info *info = &md->info;
-    const uint64_t most = VERIFY_BLOCKS * info->block_rows;
-    uint32_t *ids = drps_array_new((size_t)most, sizeof(*ids));
-    float *params = drps_array_new((size_t)most, info->model.dim * sizeof(*params));
-    int rc = ids && params ? 0 : drps_err_set(err, -ENOMEM, "no memory to verify %s", md->dir);
-    for (uint64_t first = 0; rc == 0 && first < info->rows; first += most) {
-        const uint64_t left = info->rows - first;
-        const size_t n = (size_t)(left < most ? left : most);
-        for (size_t i = 0; i < n; i++)
-            ids[i] = (uint32_t)(first + i);
-        rc = drps_io_stopped(md->io, err); /* the engine reads past the seam that looks */
-        if (rc == 0) rc = drps_modeldir_gather(md, ids, n, params, err);
-        if (rc == 0) drps_summer_add(sum, params, n * info->model.dim * sizeof(*params));
-    }
-    free(ids);
-    free(params);
-    return rc;
-}
-
-static int verify_rows(struct drps_modeldir *md, struct drps_err *err)
-{
-    struct drps_summer *sum = drps_summer_new();
-    int rc = sum ? sum_rows(md, sum, err)
-                 : drps_err_set(err, -ENOMEM, "no memory to verify %s", md->dir);
-    if (rc == 0 && drps_summer_value(sum) != md->info.content)
-        rc = drps_err_set(err, DRPS_E_CORRUPT,
-                          "%s/%s: the parameters are not those that were written (content differs)",
-                          md->dir, rows_name);
-    drps_summer_free(sum);
-    return rc;
-}
-
-int drps_modeldir_verify(struct drps_modeldir *md, struct drps_err *err)
-{
-    struct name_check check = {.md = md};
-    int rc = verify_names_file(md, err);
-    if (rc == 0) rc = drps_names_scan(md->names, check_name, &check, err);
-    return rc == 0 ? verify_rows(md, err) : rc;
 }

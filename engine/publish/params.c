@@ -42,11 +42,6 @@ static size_t piece_rows(uint64_t param_bytes)
     return (size_t)(unit * (units ? units : 1));
 }
 
-uint64_t drps_params_memory(uint32_t dim)
-{
-    return piece_rows(dim * sizeof(float)) * dim * sizeof(float) + PAGE;
-}
-
 /* ---- Files ---- */
 
 static int open_direct(const struct drps_io *io, const char *path, int flags, int *fd_out,

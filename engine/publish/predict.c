@@ -1,3 +1,5 @@
+/* Prediction: memory is shared out, samples are read in batches, scored and written. It needs a
+ * model, a reader and an output. */
 #include "engine/publish/drps_predict.h"
 
 #include <errno.h>
@@ -67,7 +69,7 @@ static uint64_t batch_bytes(const struct predictor *p, size_t entries)
     return drps_scorer_memory(&p->info->model, entries / 2, entries);
 }
 
-/* The entries of a batch that fit so many bytes. */
+/* How many entries a batch may have within so many bytes. */
 static size_t entries_in(const struct predictor *p, uint64_t bytes, size_t least, size_t most)
 {
     while (least < most) {
@@ -129,7 +131,7 @@ static int open_model(struct predictor *p, const struct drps_io *io, struct drps
     return drps_scorer_init(&p->scorer, p->md, share.entries / 2, share.entries, err);
 }
 
-/* Names the memory, to a tenth of a MiB, whose batches take the sample. */
+/* The error names the memory, to a tenth of a MiB, whose batches take the sample. */
 static int sample_too_large(const struct predictor *p, size_t n, struct drps_err *err)
 {
     const unsigned long long sample = p->result->samples + 1;
@@ -142,8 +144,8 @@ static int sample_too_large(const struct predictor *p, size_t n, struct drps_err
     while (share_out(p, tenths * MIB / 10, &share, NULL) < 0 || share.entries < n)
         tenths++;
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                        "sample %llu has %zu features, and a batch may have %zu: at least "
-                        "--memory %llu.%lluM is needed",
+                        "sample %llu has %zu features, and a batch may have %zu within the memory "
+                        "limit: at least %llu.%llu MiB is needed",
                         sample, n, p->scorer.entries_cap, (unsigned long long)tenths / 10,
                         (unsigned long long)tenths % 10);
 }
@@ -212,7 +214,7 @@ static int open_data(struct predictor *p, const struct drps_io *io, struct drps_
     if (rc < 0) return rc;
     if (drps_reader_has_names(p->reader) != p->info->string_names)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "features in format %s are %s, but those of %s are %s: pass --format",
+                            "features in format %s are %s, but those of %s are %s: name the format",
                             drps_reader_format(p->reader),
                             p->info->string_names ? "numbers" : "strings", p->options->model,
                             p->info->string_names ? "strings" : "numbers");
@@ -347,12 +349,14 @@ static void warn_if_nothing_is_known(const struct predictor *p)
     const char *input = strcmp(o->inputs[0], "-") == 0 ? "standard input" : o->inputs[0];
     if (!p->result->samples || p->result->nnz) return;
     if (p->fields && !p->fields_known)
-        drps_log(o->log, DRPS_LOG_WARN,
-                 "none of the columns of %s%s is in %s: is it the right file and --format?", input,
-                 more, o->model);
+        drps_log(
+            o->log, DRPS_LOG_WARN,
+            "none of the columns of %s%s is in %s: is it the right file, read in the right format?",
+            input, more, o->model);
     else if (p->result->unseen)
         drps_log(o->log, DRPS_LOG_WARN,
-                 "none of the %llu features of %s%s is in %s: is it the right file and --format?",
+                 "none of the %llu features of %s%s is in %s: is it the right file, read in the "
+                 "right format?",
                  (unsigned long long)p->result->unseen, input, more, o->model);
 }
 
@@ -386,7 +390,7 @@ static int lies_in(const char *path, const char *folder, int *lies_out, struct d
     return rc;
 }
 
-/* A name that leads to what is read must not be written, not even with --force. */
+/* A name that leads to what is read must not be written, not even where it may be replaced. */
 static int check_output(const struct drps_predict_options *o, struct drps_err *err)
 {
     struct stat output, input;
@@ -416,7 +420,7 @@ static int run(struct predictor *p, const struct drps_io *io, struct drps_err *e
     const struct drps_predict_options *o = p->options;
     int rc = check_output(o, err);
     if (rc == 0) rc = open_model(p, io, err);
-    /* Before the data, which may come late: who else wants this output should hear of it. */
+    /* The output comes before the data, which may come late: others who want it hear at once. */
     if (rc == 0) rc = drps_textfile_open(&p->out, io, o->output, o->replace, err);
     if (rc == 0) rc = open_data(p, io, err);
     if (rc == 0 && o->metrics) {

@@ -21,7 +21,7 @@ int drps_publish_engine(const char *name, const struct drps_kv_ops **kv_out, str
 {
     *kv_out = name ? drps_kv_find(name) : drps_kv_engines()[0];
     if (*kv_out && !(*kv_out)->training_only) return 0;
-    return drps_err_set(err, DRPS_E_CONFIG, "--model-store %s is not in this build",
+    return drps_err_set(err, DRPS_E_CONFIG, "the model's engine %s is not in this build",
                         name ? name : "rocksdb or leveldb");
 }
 
@@ -94,7 +94,7 @@ static int put_rows(struct publication *p, const struct drps_kv_ops *kv, uint64_
     int rc = drps_space_check(p->dir, "the model needs",
                               kv->bulk_bytes(a->rows * a->dim * sizeof(float)), err);
     if (rc == 0) rc = join(p->folder, DRPS_TRAINED_PARAMS, &from, err);
-    if (rc == 0) rc = join(p->dir, "rows", &to, err);
+    if (rc == 0) rc = join(p->dir, DRPS_MODEL_ROWS, &to, err);
     if (rc == 0) rc = drps_modelrows_open(kv, to, a->rows, a->dim, memory_bytes, &p->rows, err);
     if (rc == 0) rc = fill_rows(p, from, err);
     drps_modelrows_close(p->rows);

@@ -13,7 +13,8 @@
 
 enum { DIGIT_BITS = 8, DIGITS = 64 / DIGIT_BITS, BUCKETS = 1 << DIGIT_BITS };
 
-/* Of the arrays in scorer.shared that are used before the parameters. */
+/* Bytes that each entry takes in the arrays of scorer.shared that are used before the parameters.
+ */
 enum { FIRST_BYTES = 2 * sizeof(uint64_t) + 2 * sizeof(struct drps_scorer_ref) };
 
 static size_t shared_bytes(size_t dim)
@@ -144,7 +145,8 @@ static int number_rows(struct drps_scorer *s, size_t names, size_t *ids_n, struc
     for (size_t i = 0; i < found; i++) {
         const uint32_t row = (uint32_t)s->refs[i].key;
         if (n && s->ids[n - 1] == row)
-            return drps_err_set(err, DRPS_E_CORRUPT, "names.rec gives row %u two names", row);
+            return drps_err_set(err, DRPS_E_CORRUPT, DRPS_FILE_NAMES " gives row %u two names",
+                                row);
         s->rows[s->refs[i].at] = (uint32_t)n;
         s->ids[n++] = row;
     }

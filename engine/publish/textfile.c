@@ -1,3 +1,5 @@
+/* A text file is written under another name, synced and renamed; standard output is written as it
+ * comes. */
 #include "engine/publish/textfile.h"
 
 #include <errno.h>

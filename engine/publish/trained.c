@@ -1,3 +1,5 @@
+/* What is trained and no model yet: its folder is made, filled, kept under a name, read and
+ * removed. */
 #include "engine/publish/drps_trained.h"
 
 #include <errno.h>
@@ -12,15 +14,12 @@
 
 enum { COPY_BYTES = 256 * 1024, NAMES_MOST = 1000 };
 
-/* Beside params.bin in a folder of a job under way. */
-static const char aside_name[] = "params.next";
-
 const char *const drps_trained_files[] = {DRPS_TRAINED_MANIFEST, DRPS_TRAINED_PARAMS,
                                           DRPS_TRAINED_NAMES, NULL};
 
 static const char *params_name(int aside)
 {
-    return aside ? aside_name : DRPS_TRAINED_PARAMS;
+    return aside ? DRPS_TRAINED_PARAMS_NEXT : DRPS_TRAINED_PARAMS;
 }
 
 static char *path_in(const char *dir, const char *name, int *rc, struct drps_err *err)
@@ -70,7 +69,7 @@ static int reserve(const struct drps_trained *t, const char *name, uint64_t byte
     return rc;
 }
 
-/* Where names.rec goes, and what is known of it so far. */
+/* The copy of names.rec under way, and what is known of it so far. */
 struct copy {
     const struct drps_io *io;
     const char *path;
@@ -159,7 +158,7 @@ void drps_trained_accept(struct drps_trained *t, uint64_t content)
 
 /* ---- Keeping ---- */
 
-/* Of the two files the one that counts stays, as params.bin. */
+/* Removes the file that does not count and gives the other one the name params.bin. */
 static int leave_one(struct drps_trained *t, struct drps_err *err)
 {
     int rc = 0;
@@ -218,7 +217,7 @@ static int sync_parent(const struct drps_io *io, const char *path, struct drps_e
 }
 
 /* `path`, or the first of path.2, path.3, ... that nothing has. */
-static char *vacant(const char *path)
+static char *free_name(const char *path)
 {
     struct stat st;
     char *name = strdup(path);
@@ -231,7 +230,7 @@ static char *vacant(const char *path)
 
 static int rename_to(struct drps_trained *t, const char *path, struct drps_err *err)
 {
-    char *name = vacant(path);
+    char *name = free_name(path);
     if (!name) return drps_err_set(err, -ENOMEM, "no memory for the name of %s", path);
     int rc = t->io->ops->rename(t->io->ctx, t->dir, name);
     if (rc < 0) {

@@ -1,3 +1,5 @@
+/* Decoded batches of one epoch: decoded as they are first asked for, handed out again afterwards.
+ */
 #include "engine/step/drps_batch_cache.h"
 
 #include <errno.h>
@@ -32,55 +34,56 @@ uint64_t drps_batch_cache_memory(const struct drps_plan_info *info)
 }
 
 int drps_batch_cache_open(const struct drps_plan_info *info, struct drps_feed *feed,
-                          struct drps_batch_cache **kept_out, struct drps_err *err)
+                          struct drps_batch_cache **cache_out, struct drps_err *err)
 {
-    *kept_out = NULL;
-    struct drps_batch_cache *kept = calloc(1, sizeof(*kept));
-    if (!kept) return drps_err_set(err, -ENOMEM, "no memory to keep batches");
-    kept->info = info;
-    kept->feed = feed;
-    kept->batches = drps_array_new((size_t)steps_of(info), sizeof(*kept->batches));
-    kept->ids = drps_pages_new((size_t)ids_bytes(info));
-    if (!kept->batches || !kept->ids) {
-        drps_batch_cache_close(kept);
+    *cache_out = NULL;
+    struct drps_batch_cache *cache = calloc(1, sizeof(*cache));
+    if (!cache) return drps_err_set(err, -ENOMEM, "no memory to keep batches");
+    cache->info = info;
+    cache->feed = feed;
+    cache->batches = drps_array_new((size_t)steps_of(info), sizeof(*cache->batches));
+    cache->ids = drps_pages_new((size_t)ids_bytes(info));
+    if (!cache->batches || !cache->ids) {
+        drps_batch_cache_close(cache);
         return drps_err_set(err, -ENOMEM, "no memory to keep the rows of batches: %llu bytes",
                             (unsigned long long)drps_batch_cache_memory(info));
     }
-    *kept_out = kept;
+    *cache_out = cache;
     return 0;
 }
 
-void drps_batch_cache_close(struct drps_batch_cache *kept)
+void drps_batch_cache_close(struct drps_batch_cache *cache)
 {
-    if (!kept) return;
-    if (kept->ids) drps_pages_free(kept->ids, (size_t)ids_bytes(kept->info));
-    free(kept->batches);
-    free(kept);
+    if (!cache) return;
+    if (cache->ids) drps_pages_free(cache->ids, (size_t)ids_bytes(cache->info));
+    free(cache->batches);
+    free(cache);
 }
 
-static int decode(struct drps_batch_cache *kept, struct drps_err *err)
+static int decode(struct drps_batch_cache *cache, struct drps_err *err)
 {
-    struct drps_feed_batch *batch = &kept->batches[kept->known];
+    struct drps_feed_batch *batch = &cache->batches[cache->known];
     struct drps_feed_raw raw;
-    int rc = drps_feed_take(kept->feed, &raw, err);
-    if (rc == 0) rc = drps_feed_decode(kept->feed, &raw, kept->ids + kept->used, batch, err);
+    int rc = drps_feed_take(cache->feed, &raw, err);
+    if (rc == 0) rc = drps_feed_decode(cache->feed, &raw, cache->ids + cache->used, batch, err);
     if (rc < 0) return rc;
-    if (batch->body.rows > kept->info->row_uses - kept->used)
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "step %llu: batches up to it have more rows than the %llu that "
-                            "plan.json counts for all",
-                            (unsigned long long)raw.step, (unsigned long long)kept->info->row_uses);
-    kept->used += batch->body.rows;
-    kept->known++;
+    if (batch->body.rows > cache->info->row_uses - cache->used)
+        return drps_err_set(
+            err, DRPS_E_CORRUPT,
+            "step %llu: batches up to it have more rows than the %llu that " DRPS_FILE_MANIFEST
+            " counts for all",
+            (unsigned long long)raw.step, (unsigned long long)cache->info->row_uses);
+    cache->used += batch->body.rows;
+    cache->known++;
     return 0;
 }
 
-int drps_batch_cache_next(struct drps_batch_cache *kept, struct drps_feed_batch *out,
+int drps_batch_cache_next(struct drps_batch_cache *cache, struct drps_feed_batch *out,
                           struct drps_err *err)
 {
-    int rc = kept->at == kept->known ? decode(kept, err) : 0;
+    int rc = cache->at == cache->known ? decode(cache, err) : 0;
     if (rc < 0) return rc;
-    *out = kept->batches[kept->at];
-    kept->at = kept->at + 1 < steps_of(kept->info) ? kept->at + 1 : 0;
+    *out = cache->batches[cache->at];
+    cache->at = cache->at + 1 < steps_of(cache->info) ? cache->at + 1 : 0;
     return 0;
 }

@@ -13,20 +13,19 @@
 
 struct drps_batch_cache; /* opaque */
 
-/* Bytes beside the feed's; 0: the plan does not say how many rows its batches have (an older one).
- */
+/* Bytes beside the feed's; 0: the plan is too old to say how many rows its batches have. */
 uint64_t drps_batch_cache_memory(const struct drps_plan_info *info);
 
 /* `feed` is started, keeps its records, and nothing is taken from it but by
  * drps_batch_cache_next(); it and info are borrowed. */
 DRPS_MUST_CHECK
 int drps_batch_cache_open(const struct drps_plan_info *info, struct drps_feed *feed,
-                          struct drps_batch_cache **kept_out, struct drps_err *err);
-void drps_batch_cache_close(struct drps_batch_cache *kept); /* NULL-safe; before the feed */
+                          struct drps_batch_cache **cache_out, struct drps_err *err);
+void drps_batch_cache_close(struct drps_batch_cache *cache); /* NULL-safe; before the feed */
 
-/* As drps_feed_next(), but valid until drps_batch_cache_close(). */
+/* The next batch, as drps_feed_next() gives it, but valid until drps_batch_cache_close(). */
 DRPS_MUST_CHECK
-int drps_batch_cache_next(struct drps_batch_cache *kept, struct drps_feed_batch *out,
+int drps_batch_cache_next(struct drps_batch_cache *cache, struct drps_feed_batch *out,
                           struct drps_err *err);
 
 #endif

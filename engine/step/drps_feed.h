@@ -19,7 +19,7 @@ struct drps_feed_batch {
     const uint32_t *ids; /* [body.rows] placed ids or slots, strictly increasing */
 };
 
-/* A rank's: what its worker computes in a round, and what its server opens. */
+/* What the worker of a rank computes in a round, and what its server opens. */
 struct drps_feed_share {
     struct drps_batch body;
     const uint32_t *shares; /* [workers] of its rows, those that each server has, in their order */
@@ -77,12 +77,14 @@ DRPS_MUST_CHECK
 int drps_feed_take(struct drps_feed *feed, struct drps_feed_raw *out, struct drps_err *err);
 int drps_feed_keeps(const struct drps_feed *feed);
 
-/* Any thread. ids [max_round_rows]; out points to it and to the record. */
+/* Decode such a record into ids [max_round_rows]; out points to it and to the record. Any thread.
+ */
 DRPS_MUST_CHECK
 int drps_feed_decode(const struct drps_feed *feed, const struct drps_feed_raw *record,
                      uint32_t *ids, struct drps_feed_batch *out, struct drps_err *err);
 
-/* Of a rank's plan, instead: each by one calling thread, valid until its next call. */
+/* For the plan of a rank, in place of drps_feed_next(): the worker's batch, and the rows of the
+ * server. Each is called by one thread and valid until its next call. */
 DRPS_MUST_CHECK
 int drps_feed_next_share(struct drps_feed *feed, struct drps_feed_share *out, struct drps_err *err);
 DRPS_MUST_CHECK
@@ -100,8 +102,8 @@ DRPS_MUST_CHECK
 int drps_feed_read_record(struct drps_feed *feed, uint64_t step, struct drps_feed_record *out,
                           struct drps_err *err);
 
-/* Such records of rank `rank`, checked as this rank's own are. By the worker's thread; out is valid
- * as the records are, and until next_share(). DRPS_E_CORRUPT. */
+/* Decode such records of rank `rank`, checked as this rank's own are. By the worker's thread; out
+ * is valid as the records are, and until next_share(). DRPS_E_CORRUPT. */
 DRPS_MUST_CHECK
 int drps_feed_decode_record(struct drps_feed *feed, uint32_t rank, uint64_t step,
                             const struct drps_feed_record *record, struct drps_feed_share *out,

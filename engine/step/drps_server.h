@@ -1,6 +1,8 @@
 /*
- * The server: holds the rows in a store, creates fresh ones, lends a step's rows out (pull) and
- * steps them with the workers' summed gradients (push). Shared inside engine/.
+ * The server of a step: holds the rows in a store, creates fresh ones, copies a step's parameters
+ * out (pull) and steps the rows with the workers' summed gradients (push). With several ranks, the
+ * threads that answer workers (cluster/rounds.c, cluster/async/async_server.c) call it. Shared
+ * inside engine/.
  */
 #ifndef DRPS_ENGINE_STEP_SERVER_H
 #define DRPS_ENGINE_STEP_SERVER_H
@@ -50,7 +52,7 @@ int drps_server_open_step(struct drps_server *server, const uint32_t *ids, size_
 DRPS_MUST_CHECK
 int drps_server_close_step(struct drps_server *server, int changed, struct drps_err *err);
 
-/* Where several are open: close this one of the store's steps. */
+/* Close one of several open steps, by the store's number of it. */
 DRPS_MUST_CHECK
 int drps_server_close_one(struct drps_server *server, uint64_t step, int changed,
                           struct drps_err *err);
@@ -59,7 +61,7 @@ int drps_server_close_one(struct drps_server *server, uint64_t step, int changed
  * ranges. */
 void drps_server_pull(const struct drps_server *server, size_t first, size_t last, float *params);
 
-/* Of a batch, or of parts of it: [m][dim] each, and how many samples touch each row. */
+/* Gradients of a batch, or of parts of it: [m][dim] each, and how many samples touch each row. */
 struct drps_gradients {
     float *const *grads;      /* [n] */
     uint32_t *const *touches; /* [n]; NULL when the optimizer needs none */

@@ -18,7 +18,7 @@
 
 struct drps_stratum; /* opaque */
 
-enum { DRPS_DIAGONAL_BATCHES = 32 }; /* open together, at most */
+enum { DRPS_STRATUM_BATCHES = 32 }; /* open together, at most */
 
 struct drps_stratum_parts {
     const struct drps_plan_info *info; /* this and the rest: borrowed */

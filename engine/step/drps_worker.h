@@ -1,8 +1,10 @@
 /*
- * The worker: one batch's dense copy of the parameters, and the gradients and scores computed on it
- * by a team of threads. Shared inside engine/.
+ * The worker of a step: one batch's dense copy of the parameters, and the gradients and scores
+ * computed on it by a team of threads. With several ranks, the worker of a rank (cluster/rounds.c,
+ * cluster/async/async_worker.c) asks servers for parameters and calls this one to compute. Shared
+ * inside engine/.
  *
- * A training step of a team of N: rows are pulled in pieces, dealt out in turn, since the first
+ * A training step of a team of N: rows are pulled in pieces, given out in turn, since the first
  * rows of a batch are the frequent ones that lie in caches; each member computes the gradient of
  * its N-th of the samples into an array of its own; then the arrays are added in the members' order
  * while each pushes the rows it has pulled. The result depends on N, not on timing.
@@ -50,7 +52,7 @@ struct drps_worker {
     struct drps_server *server;
     const struct drps_batch *batch;
     uint64_t gather_ns, compute_ns; /* by member 0's clock, since the start */
-    struct drps_emulate pace;       /* the caller sets it after the start; zero: none */
+    struct drps_emulate emulate;    /* the caller sets it after the start; zero: none */
 };
 
 DRPS_MUST_CHECK
@@ -66,15 +68,15 @@ double drps_worker_train(struct drps_worker *worker, const struct drps_batch *ba
 /* worker->scores[0 .. samples) of the server's open rows. */
 void drps_worker_predict(struct drps_worker *worker, const struct drps_batch *batch);
 
-/* Before the next gradient where these are sent from where they lie (worker->sent): move grads[0]
- * and touches[0] elsewhere if they are still on their way. */
+/* Give grads[0] and touches[0] another buffer if messages still read theirs (worker->sent): before
+ * the next gradient, where these are sent from where they lie. */
 DRPS_MUST_CHECK
 int drps_worker_renew(struct drps_worker *worker, struct drps_err *err);
 
 /*
- * Where a network lies between worker and server: the caller has put the batch's parameters into
- * worker->params. Afterwards worker->grads[0] and, if there are any, worker->touches[0] hold the
- * sums over the batch. Returns the sum of the losses.
+ * Compute the gradient alone, where a network lies between worker and server. The caller has put
+ * the batch's parameters into worker->params. Afterwards worker->grads[0] and, if there are any,
+ * worker->touches[0] hold the sums over the batch. Returns the sum of the losses.
  */
 double drps_worker_gradient(struct drps_worker *worker, const struct drps_batch *batch);
 

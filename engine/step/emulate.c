@@ -1,3 +1,5 @@
+/* An emulated computation sleeps until its time is up; a timing of sched/ says how long it takes.
+ */
 #include "engine/step/emulate.h"
 
 #include <errno.h>
@@ -14,11 +16,11 @@ static void sleep_until(uint64_t ns)
         continue; /* a stop ends the run after this iteration, as it does without emulation */
 }
 
-uint64_t drps_emulate_wait(struct drps_emulate *pace, uint64_t start_ns)
+uint64_t drps_emulate_wait(struct drps_emulate *emulate, uint64_t start_ns)
 {
-    if (!pace->timing) return 0;
-    struct drps_train_emulated *done = &pace->done;
-    const uint64_t takes_ns = drps_timing_ns(pace->timing, pace->worker, done->iterations++);
+    if (!emulate->timing) return 0;
+    struct drps_train_emulated *done = &emulate->done;
+    const uint64_t takes_ns = drps_timing_ns(emulate->timing, emulate->worker, done->iterations++);
     const uint64_t computed_ns = drps_clock_ns() - start_ns;
     if (computed_ns < takes_ns)
         sleep_until(start_ns + takes_ns);

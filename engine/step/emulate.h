@@ -17,6 +17,6 @@ struct drps_emulate {
 
 /* The end of a computation that began at start_ns (drps_clock_ns()): wait until it has taken as
  * long as it should. Returns the time that it waited. */
-uint64_t drps_emulate_wait(struct drps_emulate *pace, uint64_t start_ns);
+uint64_t drps_emulate_wait(struct drps_emulate *emulate, uint64_t start_ns);
 
 #endif

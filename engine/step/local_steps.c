@@ -1,3 +1,4 @@
+/* Local steps: one sample after the other, on a copy of the batch's rows. */
 #include "engine/step/local_steps.h"
 
 #include <string.h>
@@ -69,8 +70,8 @@ double drps_local_train(struct drps_local *local, const struct drps_model *model
     return loss;
 }
 
-/* Where nobody else changed a row, the new value is taken as it is: adding a difference would round
- * it once more. */
+/* Adds what the copy changed by. A value that nobody else changed is taken as the copy has it:
+ * adding a difference would round it once more. */
 static void add_difference(size_t n, float *restrict stored, const float *restrict copy,
                            const float *restrict original)
 {

@@ -22,7 +22,7 @@ struct drps_local {
     uint32_t *ones;     /* [rows + 1] a sample touches its rows once */
 };
 
-/* Where the arrays of one sample are computed: room for rows + 1 of them, dense. */
+/* Room in which one sample's step is computed: dense arrays of rows + 1 rows. */
 struct drps_local_room {
     float *params, *grads; /* [rows + 1][dim] */
     void *scratch;

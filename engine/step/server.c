@@ -1,3 +1,5 @@
+/* The server's calls: rows of a step are opened, read out, stepped with summed gradients, and
+ * closed. It needs a row store. */
 #include "engine/step/drps_server.h"
 
 #include <string.h>
@@ -13,7 +15,8 @@ void drps_server_init(struct drps_server *server, const struct drps_model *model
     server->row_bytes = (size_t)model->dim * (1 + drps_optim_states(optim)) * sizeof(float);
 }
 
-/* Fresh rows: the same bytes for the same ids, whenever and wherever they are first needed. */
+/* Fills fresh rows: the same bytes for the same ids, whenever and wherever they are first needed.
+ */
 static void init_rows(void *ctx, uint64_t first, size_t n, void *rows_out)
 {
     const struct drps_server *server = ctx;
@@ -87,7 +90,7 @@ static void add_counts(size_t n, uint32_t *restrict sum, const uint32_t *restric
         sum[i] += more[i];
 }
 
-/* Floats [i, i + n) of the arrays, in their order, whichever gets the sum. */
+/* Sums floats [i, i + n) of the arrays, in their order, whichever gets the sum. */
 static void sum_block(const struct drps_gradients *g, size_t i, size_t n, unsigned into)
 {
     float sum[SUM_BLOCK];

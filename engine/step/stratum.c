@@ -1,3 +1,5 @@
+/* Batches of a stratum: those of the next one are decoded while the threads of the team train this
+ * one's lanes. */
 #include "engine/step/drps_stratum.h"
 
 #include <errno.h>
@@ -10,8 +12,8 @@
 
 enum { LINE = 64 };
 
-/* A batch that is open, or about to be. */
-struct slot {
+/* One batch of a group: open, or about to be. */
+struct entry {
     struct drps_feed_raw record; /* as the plan has it */
     char *body, *list;           /* room for both where the feed does not keep them */
     uint32_t *ids;               /* [rows], then the store's index if that is another one */
@@ -23,7 +25,7 @@ struct slot {
 
 /* Batches of one stratum. */
 struct group {
-    struct slot slot[DRPS_DIAGONAL_BATCHES];
+    struct entry entry[DRPS_STRATUM_BATCHES];
     size_t n;
 };
 
@@ -34,25 +36,25 @@ struct member {
 
 struct drps_stratum {
     struct drps_stratum_parts parts;
-    char *arena; /* own: all that slots and members point to */
+    char *arena; /* own: all that entries and members point to */
     size_t arena_bytes;
     struct member member[DRPS_TRAIN_THREADS_MAX];
     struct group group[2];
     struct group *now, *next; /* the one that is trained, and the one that is decoded meanwhile */
-    size_t first, last;       /* of now's slots: those that are open */
-    struct drps_stratum_batch batch[DRPS_DIAGONAL_BATCHES];
+    size_t first, last;       /* of now's entries: those that are open */
+    struct drps_stratum_batch batch[DRPS_STRATUM_BATCHES];
 
     struct drps_feed_raw ahead; /* taken from the feed, but of the stratum after next */
     int has_ahead;
 
-    /* Lanes that a member has taken, a bit each, and the next slot to be decoded. Relaxed: they
+    /* Lanes that a member has taken, a bit each, and the next entry to be decoded. Relaxed: they
      * only hand out numbers, and the team's barriers publish the rest. */
     atomic_uint taken, undecoded;
 };
 
 /* ---- Memory ---- */
 
-/* Pieces of one allocation; with base NULL it only counts. */
+/* Takes a piece of one allocation; where base is NULL, it only counts. */
 static void *take(char *base, size_t *used, size_t n, size_t size)
 {
     const size_t at = (*used + LINE - 1) / LINE * LINE;
@@ -76,7 +78,7 @@ static size_t lay_out(struct drps_stratum *d, const struct drps_plan_info *info,
         d->member[k].scores = take(base, &used, info->max_batch_samples, sizeof(float));
     }
     for (size_t i = 0; i < 2 * batches; i++) {
-        struct slot *s = &d->group[i / batches].slot[i % batches];
+        struct entry *s = &d->group[i / batches].entry[i % batches];
         s->ids = take(base, &used, info->ranks.max_round_rows, sizeof(uint32_t));
         s->body = take(base, &used, info->max_body_bytes, 1);
         s->list = take(base, &used, list_room(info), 1);
@@ -131,17 +133,17 @@ static int take_record(struct drps_stratum *d, struct drps_feed_raw *out, struct
 }
 
 /* A record is borrowed from the feed until the next one is taken, unless the feed keeps it. */
-static int hold_record(struct drps_stratum *d, struct slot *s, struct drps_err *err)
+static int hold_record(struct drps_stratum *d, struct entry *s, struct drps_err *err)
 {
     const struct drps_plan_info *info = d->parts.info;
     if (drps_feed_keeps(d->parts.feed)) return 0;
     if (s->record.body.bytes > info->max_body_bytes || s->record.list.bytes > list_room(info))
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "step %llu: a body of %zu bytes and a list of %zu, plan.json says at "
-                            "most %llu and %zu",
-                            (unsigned long long)s->record.step, s->record.body.bytes,
-                            s->record.list.bytes, (unsigned long long)info->max_body_bytes,
-                            list_room(info));
+        return drps_err_set(
+            err, DRPS_E_CORRUPT,
+            "step %llu: a body of %zu bytes and a list of %zu, " DRPS_FILE_MANIFEST " says at "
+            "most %llu and %zu",
+            (unsigned long long)s->record.step, s->record.body.bytes, s->record.list.bytes,
+            (unsigned long long)info->max_body_bytes, list_room(info));
     memcpy(s->body, s->record.body.data, s->record.body.bytes);
     memcpy(s->list, s->record.list.data, s->record.list.bytes);
     s->record.body.data = s->body;
@@ -149,7 +151,7 @@ static int hold_record(struct drps_stratum *d, struct slot *s, struct drps_err *
     return 0;
 }
 
-/* The next group: records of one stratum, or the one of a batch that is in none. */
+/* Fills the next group: records of one stratum, or the one of a batch that is in none. */
 static int take_records(struct drps_stratum *d, uint64_t left, struct drps_err *err)
 {
     const size_t most = left < d->parts.batches ? (size_t)left : d->parts.batches;
@@ -157,7 +159,7 @@ static int take_records(struct drps_stratum *d, uint64_t left, struct drps_err *
     uint32_t stratum = 0;
     atomic_store_explicit(&d->undecoded, 0, memory_order_relaxed);
     for (g->n = 0; g->n < most; g->n++) {
-        struct slot *s = &g->slot[g->n];
+        struct entry *s = &g->entry[g->n];
         int rc = take_record(d, &s->record, err);
         if (rc < 0) return rc;
         const uint32_t its = drps_batch_stratum(s->record.body.data, s->record.body.bytes);
@@ -178,7 +180,7 @@ static void decode_next(struct drps_stratum *d)
     for (;;) {
         const unsigned i = atomic_fetch_add_explicit(&d->undecoded, 1, memory_order_relaxed);
         if (i >= d->next->n) return;
-        struct slot *s = &d->next->slot[i];
+        struct entry *s = &d->next->entry[i];
         s->rc = drps_feed_decode(d->parts.feed, &s->record, s->ids, &s->batch, &s->err);
     }
 }
@@ -202,8 +204,8 @@ static int read_batches(struct drps_stratum *d, uint64_t left, struct drps_err *
     d->now = d->next;
     d->next = trained;
     for (size_t i = 0; i < d->now->n; i++)
-        if (d->now->slot[i].rc < 0)
-            return drps_err_set(err, d->now->slot[i].rc, "%s", d->now->slot[i].err.text);
+        if (d->now->entry[i].rc < 0)
+            return drps_err_set(err, d->now->entry[i].rc, "%s", d->now->entry[i].err.text);
     return take_records(d, left - d->now->n, err);
 }
 
@@ -218,8 +220,8 @@ static uint64_t lap(unsigned member, uint64_t since, uint64_t *sum)
     return now;
 }
 
-/* One batch by one thread: what a team of one does. */
-static double train_batch(struct drps_stratum *d, const struct slot *s, unsigned member)
+/* Trains one batch by one thread, as a team of one does. */
+static double train_batch(struct drps_stratum *d, const struct entry *s, unsigned member)
 {
     const struct drps_server *server = d->parts.server;
     const struct drps_model *model = &server->model;
@@ -247,7 +249,7 @@ static double train_batch(struct drps_stratum *d, const struct slot *s, unsigned
 static void train_lane(struct drps_stratum *d, uint32_t lane, unsigned member)
 {
     for (size_t i = d->first; i < d->last; i++) {
-        const struct slot *s = &d->now->slot[i];
+        const struct entry *s = &d->now->entry[i];
         if (s->batch.body.lane != lane) continue;
         d->batch[i] = (struct drps_stratum_batch){s->batch.body.samples, 0};
         d->batch[i].loss = train_batch(d, s, member);
@@ -277,12 +279,12 @@ static int must_wait(const struct drps_server *server)
     return server->ops->step_ready && !server->ops->step_ready(server->store);
 }
 
-/* Open steps from d->first on; the rest later when the store has no room for more, or not yet. */
+/* Opens steps from d->first on; the rest is opened later where the store has no room for it yet. */
 static int open_steps(struct drps_stratum *d, struct drps_err *err)
 {
     struct drps_server *server = d->parts.server;
     for (d->last = d->first; d->last < d->now->n; d->last++) {
-        struct slot *s = &d->now->slot[d->last];
+        struct entry *s = &d->now->entry[d->last];
         if (d->last > d->first && must_wait(server)) return 0;
         int rc = drps_server_open_step(server, s->ids, s->batch.body.rows, err);
         if (rc == -EAGAIN && d->last > d->first) return 0;

@@ -121,7 +121,7 @@ int drps_team_start(unsigned members, struct drps_team **team_out, struct drps_e
         }
         if (rc) {
             free(me);
-            /* Those already started wait for a full team: make the team as large as it is. They
+            /* Threads that have started wait for a full team: make the team as large as it is. They
              * hold no work yet. */
             atomic_store_explicit(&team->members, team->started + 1, memory_order_relaxed);
             drps_team_stop(team);

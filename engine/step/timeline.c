@@ -1,3 +1,4 @@
+/* uses.rec, read ahead: a step's blocks, and when each is used again, for the block store. */
 #include "engine/step/drps_timeline.h"
 
 #include <errno.h>
@@ -25,14 +26,14 @@ int drps_uses_open(const struct drps_plan *plan, struct drps_uses **uses_out, st
 {
     *uses_out = NULL;
     struct drps_uses *uses = calloc(1, sizeof(*uses));
-    if (!uses) return drps_err_set(err, -ENOMEM, "no memory to read %s/uses.rec", plan->dir);
+    if (!uses) return drps_err_set(err, -ENOMEM, "no memory to read %s/" DRPS_FILE_USES, plan->dir);
     uses->plan = plan;
     uses->steps = plan->info.batches + plan->info.eval_batches;
-    int rc = drps_plan_file(plan, "uses.rec", DRPS_KIND_USES, &uses->file, err);
+    int rc = drps_plan_file(plan, DRPS_FILE_USES, DRPS_KIND_USES, &uses->file, err);
     if (rc == 0 && drps_recfile_count(uses->file) != uses->steps)
         rc = drps_err_set(err, DRPS_E_CORRUPT,
-                          "%s/uses.rec holds %llu steps of %llu: make the plan anew", plan->dir,
-                          (unsigned long long)drps_recfile_count(uses->file),
+                          "%s/" DRPS_FILE_USES " holds %llu steps of %llu: make the plan anew",
+                          plan->dir, (unsigned long long)drps_recfile_count(uses->file),
                           (unsigned long long)uses->steps);
     if (rc < 0) {
         drps_uses_close(uses);
@@ -72,7 +73,8 @@ static int decode_step(struct drps_uses *uses, const void *record, size_t bytes,
 {
     const uint32_t n = bytes >= 4 ? drps_list_count(record) : 0;
     if (n > uses->plan->info.max_step_blocks)
-        return drps_err_set(err, DRPS_E_CORRUPT, "%u blocks, plan.json says at most %llu", n,
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%u blocks, " DRPS_FILE_MANIFEST " says at most %llu", n,
                             (unsigned long long)uses->plan->info.max_step_blocks);
     int rc = drps_uses_decode(record, bytes, uses->blocks, uses->distance, err);
     if (rc < 0) return rc;
@@ -93,10 +95,11 @@ static int step_blocks(void *ctx, uint64_t step, struct drps_step_blocks *out, s
         return drps_err_set(err, -EINVAL, "blocks of step %llu asked for out of order",
                             (unsigned long long)step);
     int rc = drps_recstream_next(uses->stream, &record, &bytes, err);
-    if (rc == 0) return drps_err_set(err, DRPS_E_CORRUPT, "uses.rec ended before the training");
+    if (rc == 0)
+        return drps_err_set(err, DRPS_E_CORRUPT, DRPS_FILE_USES " ended before the training");
     if (rc > 0) rc = decode_step(uses, record, bytes, &n, err);
     if (rc < 0) {
-        (void)drps_err_context(err, "%s/uses.rec: step %llu", uses->plan->dir,
+        (void)drps_err_context(err, "%s/" DRPS_FILE_USES ": step %llu", uses->plan->dir,
                                (unsigned long long)(step % uses->steps));
         return rc;
     }

@@ -110,7 +110,8 @@ static int read_part(struct drps_windows *w, struct part part, struct drps_windo
 {
     int rc =
         part.whole ? read_whole(w, part.number, head, err) : read_front(w, part.number, head, err);
-    if (rc < 0) (void)drps_err_context(err, "%s/windows.rec: window %u", w->dir, part.number);
+    if (rc < 0)
+        (void)drps_err_context(err, "%s/" DRPS_FILE_WINDOWS ": window %u", w->dir, part.number);
     return rc;
 }
 
@@ -209,8 +210,8 @@ void drps_windows_close(struct drps_windows *w)
 static int open_file(struct drps_windows *w, const struct drps_io *io, struct drps_err *err)
 {
     uint64_t most = 0;
-    char *path = drps_path_join(w->dir, "windows.rec");
-    if (!path) return drps_err_set(err, -ENOMEM, "no memory to read %s/windows.rec", w->dir);
+    char *path = drps_path_join(w->dir, DRPS_FILE_WINDOWS);
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory to read %s/" DRPS_FILE_WINDOWS, w->dir);
     int rc = drps_recfile_open(io, path, DRPS_KIND_WINDOWS, &w->file, err);
     free(path);
     if (rc < 0) return rc;
@@ -245,7 +246,8 @@ static int survey(struct drps_windows *w, const struct drps_plan_info *info, str
         if (rc < 0) return rc;
         if (head.windows != count || head.first_step != next || head.max_rows > info->rows)
             return drps_err_set(err, DRPS_E_CORRUPT,
-                                "%s/windows.rec: window %llu does not follow the one before it: "
+                                "%s/" DRPS_FILE_WINDOWS
+                                ": window %llu does not follow the one before it: "
                                 "make the plan anew",
                                 w->dir, (unsigned long long)i);
         w->heads[i] = (struct drps_store_window){.first_step = head.first_step,
@@ -261,13 +263,14 @@ static int survey(struct drps_windows *w, const struct drps_plan_info *info, str
     if (count) working_rows = larger(working_rows, w->heads[count - 1].n + w->heads[0].arriving);
     if (next != steps || !count)
         return drps_err_set(err, DRPS_E_CORRUPT,
-                            "%s/windows.rec: windows of %llu steps, the plan has %llu: make the "
+                            "%s/" DRPS_FILE_WINDOWS
+                            ": windows of %llu steps, the plan has %llu: make the "
                             "plan anew",
                             w->dir, (unsigned long long)next, (unsigned long long)steps);
     if (working_rows > w->working_rows)
         return drps_err_set(
             err, DRPS_E_CORRUPT,
-            "%s/windows.rec: two windows have %llu rows, at most %llu are expected: "
+            "%s/" DRPS_FILE_WINDOWS ": two windows have %llu rows, at most %llu are expected: "
             "make the plan anew",
             w->dir, (unsigned long long)working_rows, (unsigned long long)w->working_rows);
     w->windows = (uint32_t)count;
@@ -290,7 +293,8 @@ static int decode(const struct drps_windows *w, struct part part, struct drps_wi
     if (rc == 0 && part.whole && win->n && rows_out[win->n - 1] >= w->rows) /* increasing */
         rc = drps_err_set(err, DRPS_E_CORRUPT, "row %u of %llu", rows_out[win->n - 1],
                           (unsigned long long)w->rows);
-    if (rc < 0) (void)drps_err_context(err, "%s/windows.rec: window %u", w->dir, part.number);
+    if (rc < 0)
+        (void)drps_err_context(err, "%s/" DRPS_FILE_WINDOWS ": window %u", w->dir, part.number);
     return rc;
 }
 
@@ -307,10 +311,10 @@ static int read_window(void *ctx, uint32_t number, struct drps_store_window *out
     if (!rows && !next && !prev) return 0;
     if (!take_ahead(w, part, &win, &rc, err)) rc = read_part(w, part, &win, err);
     if (rc == 0 && (win.n > w->max_rows || win.windows != w->windows))
-        rc = drps_err_set(
-            err, DRPS_E_CORRUPT,
-            "%s/windows.rec: window %u of %u has %zu rows; they were %u, of at most %u", w->dir,
-            number, win.windows, win.n, w->windows, w->max_rows);
+        rc = drps_err_set(err, DRPS_E_CORRUPT,
+                          "%s/" DRPS_FILE_WINDOWS
+                          ": window %u of %u has %zu rows; they were %u, of at most %u",
+                          w->dir, number, win.windows, win.n, w->windows, w->max_rows);
     if (rc == 0) rc = decode(w, part, &win, rows, next, prev, err);
     if (rc == 0) ask_next(w, part);
     return rc;

@@ -1,3 +1,5 @@
+/* The worker's arrays, and one step on them by the team: pull, gradient, push; or the gradient
+ * alone, where rows are with servers of other ranks. */
 #include "engine/step/drps_worker.h"
 
 #include <errno.h>
@@ -25,13 +27,14 @@ static void *take(struct arena *a, size_t n, size_t size)
     return a->base ? a->base + at : NULL;
 }
 
-/* Of grads[0] and touches[0], where they are lent to messages. */
+/* Bytes of grads[0] and touches[0], where messages share their buffer. */
 static size_t sent_bytes(const struct drps_worker_size *size, uint32_t dim)
 {
     return (size->rows + 1) * (dim * sizeof(float) + (size->touches ? sizeof(uint32_t) : 0));
 }
 
-/* Also counts: worker->arena NULL gives the size of what is needed. */
+/* Lays the arrays out in worker->arena; where that is NULL, only counts the bytes that they need.
+ */
 static size_t lay_out(struct drps_worker *w, const struct drps_server *server)
 {
     const struct drps_worker_size *size = &w->size;
@@ -227,7 +230,7 @@ static double run(struct drps_worker *worker, drps_team_work step, const struct 
     double loss = 0;
     worker->batch = batch;
     drps_team_run(worker->team, step, worker);
-    worker->compute_ns += drps_emulate_wait(&worker->pace, start);
+    worker->compute_ns += drps_emulate_wait(&worker->emulate, start);
     for (unsigned k = 0; k < worker->size.members; k++)
         loss += worker->loss[k];
     return loss;

@@ -1,5 +1,5 @@
 /*
- * Who gets how much of --memory, decided before anything starts. Shared inside engine/.
+ * Who gets how much of the memory limit, decided before anything starts. Shared inside engine/.
  */
 #ifndef DRPS_ENGINE_TRAIN_MEMORY_H
 #define DRPS_ENGINE_TRAIN_MEMORY_H

@@ -61,8 +61,8 @@ static int open_step(struct drps_epoch_loop *loop, struct drps_feed_batch *batch
                      struct drps_err *err)
 {
     const uint64_t start = drps_clock_ns();
-    int rc = loop->kept ? drps_batch_cache_next(loop->kept, batch, err)
-                        : drps_feed_next(loop->feed, batch, err);
+    int rc = loop->batch_cache ? drps_batch_cache_next(loop->batch_cache, batch, err)
+                               : drps_feed_next(loop->feed, batch, err);
     if (rc < 0) return rc;
     const uint64_t read = drps_clock_ns();
     rc = drps_server_open_step(loop->server, batch->ids, batch->body.rows, err);
@@ -78,7 +78,7 @@ static int not_finite(const struct run *run, uint64_t step, struct drps_err *err
     return drps_err_set(
         err, -ERANGE,
         "the training loss is no finite number in epoch %llu, step %llu: training diverged; "
-        "try a smaller --lr (it is %g, try %g)",
+        "try a smaller learning rate (it is %g, try %g)",
         (unsigned long long)run->epoch, (unsigned long long)step, lr, lr / 10);
 }
 
@@ -114,7 +114,7 @@ static int train_step(struct run *run, struct drps_err *err)
     return 0;
 }
 
-/* As train_step(), of several batches. */
+/* Trains several batches of one stratum, where train_step() trains one. */
 static int train_steps(struct run *run, struct drps_err *err)
 {
     struct drps_epoch_loop *loop = run->loop;

@@ -20,15 +20,15 @@
 struct drps_epoch_loop {
     const struct drps_train_options *options; /* epochs, stop, on_progress, ctx */
     struct drps_feed *feed;                   /* started */
-    struct drps_batch_cache *kept;            /* of the feed; NULL: its batches are not kept */
-    struct drps_server *server;               /* its store is open */
-    struct drps_worker *worker;               /* started */
-    struct drps_metrics *metrics;             /* NULL without evaluation steps */
-    struct drps_stratum *stratum;             /* trains several steps at a time; NULL: one by one */
-    struct drps_rounds *rounds;         /* several ranks; NULL: the steps are this process's */
-    struct drps_async *async;           /* trains them; NULL: rounds do */
-    const struct drps_cluster *cluster; /* likewise */
-    uint64_t train_steps, eval_steps;   /* of an epoch */
+    struct drps_batch_cache *batch_cache; /* of the feed's batches; NULL: they are decoded anew */
+    struct drps_server *server;           /* its store is open */
+    struct drps_worker *worker;           /* started */
+    struct drps_metrics *metrics;         /* NULL without evaluation steps */
+    struct drps_stratum *stratum;         /* trains several steps at a time; NULL: one by one */
+    struct drps_rounds *rounds;           /* several ranks; NULL: the steps are this process's */
+    struct drps_async *async;             /* trains them; NULL: rounds do */
+    const struct drps_cluster *cluster;   /* likewise */
+    uint64_t train_steps, eval_steps;     /* of an epoch */
 
     uint64_t plan_ns, wait_ns, step_ns, evaluate_ns; /* time by phase, beside the worker's */
     uint64_t stopped_at;                             /* steps done of the epoch that was stopped */

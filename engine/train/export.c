@@ -41,7 +41,7 @@ int drps_job_begin_export(struct drps_job *job, struct drps_err *err)
                                              .pair = o->patience > 0,
                                              .manifest_bytes =
                                                  MANIFEST_BYTES + epochs * EPOCH_BYTES};
-    char *dir = drps_path_join(job->stage.dir, "trained");
+    char *dir = drps_path_join(job->stage.dir, DRPS_MODEL_TRAINED);
     if (!dir) return drps_err_set(err, -ENOMEM, "no memory to write the model");
     int rc = drps_trained_begin(&job->trained, job->plan->io, dir, &parts, err);
     free(dir);
@@ -112,7 +112,8 @@ static int seek_name(void *ctx, uint64_t key, uint32_t row, unsigned field, cons
     return 1;
 }
 
-/* The dictionary is sorted by name: it is gone through. Without it the row's number must do. */
+/* Looks for the row's name in the whole dictionary, which is sorted by name. Without it the row's
+ * number must do. */
 static void name_row(const struct drps_job *job, struct sought *s)
 {
     struct drps_err ignored = DRPS_ERR_INIT;
@@ -135,12 +136,13 @@ static int not_finite(const struct drps_job *job, const struct drps_params_found
         if (found->row - plan->info.tables[t].first < plan->info.tables[t].rows)
             table = plan->info.tables[t].name;
     name_row(job, &sought);
-    return drps_err_set(err, -ERANGE,
-                        "row %llu%s of table %s has the value %g after epoch %llu, as have %llu "
-                        "values in all: training diverged; try a smaller --lr (it is %g, try %g), "
-                        "or scale the data's values",
-                        (unsigned long long)found->row, sought.name, table, found->value,
-                        (unsigned long long)epoch, (unsigned long long)found->bad, lr, lr / 10);
+    return drps_err_set(
+        err, -ERANGE,
+        "row %llu%s of table %s has the value %g after epoch %llu, as have %llu "
+        "values in all: training diverged; try a smaller learning rate (it is %g, try %g), "
+        "or scale the data's values",
+        (unsigned long long)found->row, sought.name, table, found->value, (unsigned long long)epoch,
+        (unsigned long long)found->bad, lr, lr / 10);
 }
 
 static void tell(const struct drps_job *job, const char *what, uint64_t bytes, uint64_t all_bytes)
@@ -215,7 +217,8 @@ static void fill_info(const struct drps_job *job, struct drps_modeldir_info *inf
     memcpy(info->tables, plan->tables, sizeof(info->tables));
 }
 
-/* The store's room serves the model. Windows have files there, too. */
+/* Closes the store and removes its folder, with the windows cut for the run: the model needs the
+ * room. */
 static void remove_store(struct drps_job *job)
 {
     struct drps_err ignored = DRPS_ERR_INIT;
@@ -232,7 +235,7 @@ static int keep(struct drps_job *job, struct drps_err *err)
     fill_info(job, &info);
     json_t *training = drps_report_json(job->options, job->result);
     json_t *manifest = training ? drps_modeldir_describe(&info, training) : NULL;
-    if (asprintf(&path, "%s.trained", job->stage.path) < 0) path = NULL;
+    if (asprintf(&path, "%s" DRPS_TRAINED_SUFFIX, job->stage.path) < 0) path = NULL;
     int rc = manifest && path ? drps_trained_keep(&job->trained, manifest, path, err)
                               : drps_err_set(err, -ENOMEM, "no memory to keep what was trained");
     json_decref(manifest);
@@ -241,7 +244,7 @@ static int keep(struct drps_job *job, struct drps_err *err)
     return rc;
 }
 
-/* A whole model is not replaced by less than an epoch. */
+/* 1: less than an epoch was trained, which does not replace a whole model. */
 static int is_less(const struct drps_job *job)
 {
     struct stat st;
@@ -260,14 +263,13 @@ static int publish(struct drps_job *job, struct drps_err *err)
     return rc;
 }
 
-/* Said before what went wrong. */
+/* Puts before what went wrong that nothing is lost. */
 static void say_kept(const struct drps_job *job, struct drps_err *err)
 {
-    const char *folder = job->trained.dir;
     (void)drps_err_context(err,
-                           "what was trained is kept in %s: 'drps-train --publish %s -o %s' makes "
-                           "the model of it, on any disk; no model was written",
-                           folder, folder, job->stage.path);
+                           "what was trained is kept in %s, of which the model can be made on any "
+                           "disk; no model was written",
+                           job->trained.dir);
 }
 
 int drps_job_conclude(struct drps_job *job, int rc, struct drps_err *err)

@@ -1,5 +1,5 @@
-/* One training run: what job.c prepares and runs, results.c counts and export.c writes. Private to
- * engine/. */
+/* One training run, which job.c leads from options to model through prepare.c, start.c, epoch.c,
+ * results.c and export.c. Private to engine/train/. */
 #ifndef DRPS_ENGINE_TRAIN_JOB_H
 #define DRPS_ENGINE_TRAIN_JOB_H
 
@@ -26,10 +26,11 @@ struct drps_job {
     struct drps_memory memory;
     struct drps_server server;
     struct drps_worker worker;
+    struct drps_worker_size worker_size;
     struct drps_feed *feed;
-    struct drps_batch_cache *kept; /* NULL: batches are decoded when they are trained */
-    struct drps_epoch_loop loop;   /* over the three above */
-    int ranks;                     /* there are several: */
+    struct drps_batch_cache *batch_cache; /* NULL: batches are decoded when they are trained */
+    struct drps_epoch_loop loop;          /* over the three above */
+    int ranks;                            /* there are several: */
     struct drps_cluster cluster;
     struct drps_rounds *rounds;
     struct drps_async *async;            /* NULL: bsp, as of the next one */
@@ -50,6 +51,24 @@ struct drps_job {
     uint64_t export_ns;             /* writing models */
     struct drps_process_io io_before;
 };
+
+/* ---- The beginning ---- */
+
+/* Settle model and optimizer and open the files of the plan: what the split of memory depends on.
+ * *config and *parts are filled in and borrow the job's. */
+DRPS_MUST_CHECK
+int drps_job_prepare_parts(struct drps_job *job, struct drps_store_config *config,
+                           struct drps_memory_parts *parts, struct drps_err *err);
+
+/* Check the options, settle model and optimizer, open the files of the plan and split the memory;
+ * *config is what the store gets. Nothing is written (prepare.c). */
+DRPS_MUST_CHECK
+int drps_job_prepare(struct drps_job *job, struct drps_store_config *config, struct drps_err *err);
+
+/* Make the stage and start all parts; what is started when this fails is the caller's to stop
+ * (start.c). */
+DRPS_MUST_CHECK
+int drps_job_start(struct drps_job *job, struct drps_store_config *config, struct drps_err *err);
 
 /* ---- The end: engine/train/export.c ---- */
 
@@ -91,7 +110,8 @@ void drps_job_collect(struct drps_job *job);
 DRPS_MUST_CHECK
 int drps_job_collect_ranks(struct drps_job *job, struct drps_err *err);
 
-/* Beside what was measured; not for an epoch that was not finished. */
+/* Fill in the forecast of an epoch, to stand beside what was measured; none without a whole epoch.
+ */
 void drps_job_forecast(struct drps_job *job);
 
 /* What the whole process took so far: for the manifest, and again at the very end. */

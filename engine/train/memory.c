@@ -25,7 +25,7 @@ enum {
     EXPORT_LEAST = 12 * MIB,
     EXPORT_MOST = 48 * MIB,
     BLOCKS_WINDOW_MOST = 4, /* of asynchronous rounds: the block store holds 8 steps */
-    BLOCKS_DIAGONAL_MOST = 4,
+    BLOCKS_STRATUM_MOST = 4,
 };
 
 static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
@@ -51,7 +51,8 @@ static void take(struct drps_budget *b, const char *what, uint64_t bytes)
     (void)rc;
 }
 
-/* Windows of the usual length unless the steps of two would take more than a 32nd of the memory. */
+/* Takes windows of the usual length unless the steps of two would take more than a 32nd of the
+ * memory. */
 static void take_async(struct drps_memory *m, const struct drps_plan_info *info, int least)
 {
     const uint64_t limit =
@@ -86,14 +87,14 @@ static int has_strata(const struct drps_memory_parts *p)
     return p->plan->info.lanes > 1 && !o->one_by_one && !o->local_steps && !o->emulate;
 }
 
-/* As many batches as a 32nd of the memory holds; a few do. */
+/* Takes as many batches of a stratum as a 32nd of the memory holds; a few do. */
 static void take_stratum(struct drps_memory *m, const struct drps_memory_parts *p, int least)
 {
     const struct drps_plan_info *info = &p->plan->info;
     const unsigned members = p->worker->members;
     const uint64_t limit = least ? 0 : m->budget.limit_bytes / 32;
     if (!has_strata(p)) return;
-    m->stratum_batches = DRPS_DIAGONAL_BATCHES;
+    m->stratum_batches = DRPS_STRATUM_BATCHES;
     while (m->stratum_batches > info->lanes &&
            drps_stratum_memory(info, p->server, members, m->stratum_batches) > limit)
         m->stratum_batches--;
@@ -136,7 +137,7 @@ static int take_resident(struct drps_memory *m, const struct drps_memory_parts *
     return rc;
 }
 
-/* `least` for the rows that must be in memory together, and of the rest what is of use. */
+/* Takes `least` for the rows that must be in memory together, and of the rest what is of use. */
 static int take_store(struct drps_memory *m, const char *what, const char *more_of, uint64_t least,
                       uint64_t most, struct drps_err *err)
 {
@@ -159,7 +160,7 @@ static int open_blocks(struct drps_memory *m, struct drps_store_config *config, 
     }
 }
 
-/* The same of threads that share batches of a stratum: as few of them as half of the steps that a
+/* The same with threads that share the batches of a stratum. They are half of the steps that a
  * block store holds, so that others are read ahead meanwhile, and fewer where memory is short. One
  * thread has nobody to share with. */
 static int open_blocks_stratum(struct drps_memory *m, const struct drps_memory_parts *p,
@@ -168,7 +169,7 @@ static int open_blocks_stratum(struct drps_memory *m, const struct drps_memory_p
     const struct drps_plan_info *info = &p->plan->info;
     if (!has_strata(p) || p->worker->members < 2)
         return open_blocks(m, p->config, least, most, err);
-    size_t n = info->lanes < BLOCKS_DIAGONAL_MOST ? (size_t)info->lanes : BLOCKS_DIAGONAL_MOST;
+    size_t n = info->lanes < BLOCKS_STRATUM_MOST ? (size_t)info->lanes : BLOCKS_STRATUM_MOST;
     for (;; n--) {
         const uint64_t own = drps_stratum_memory(info, p->server, p->worker->members, n);
         p->config->open_steps = (unsigned)n;

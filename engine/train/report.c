@@ -126,7 +126,8 @@ static json_t *phases_to_json(const struct drps_phases *p)
 
 /* ---- What the store did ---- */
 
-/* Of the training and evaluation steps, an unfinished epoch's too; not of writing models. */
+/* Seconds of the training and evaluation steps, an unfinished epoch's too, without writing models.
+ */
 static double step_seconds(const struct drps_train_result *r)
 {
     const struct drps_phases *p = &r->phases;
@@ -143,7 +144,7 @@ static json_t *latency_us(const struct drps_latency *l, double q)
     return number(l->n ? drps_latency_quantile_us(l, q) : NAN);
 }
 
-/* Of every store; all zero when it does no I/O. */
+/* The I/O of any store; all zero where it does none. */
 static json_t *io_to_json(const struct drps_train_result *r)
 {
     const struct drps_iostat *io = &r->store_stats.io;
@@ -166,7 +167,7 @@ static json_t *io_to_json(const struct drps_train_result *r)
     return j;
 }
 
-/* Of every store. */
+/* What training waited for, with any store. */
 static json_t *stalls_to_json(const struct drps_train_result *r)
 {
     const struct drps_store_stats *s = &r->store_stats;
@@ -178,7 +179,7 @@ static json_t *stalls_to_json(const struct drps_train_result *r)
     return j;
 }
 
-/* Of a store with a pool of blocks. */
+/* The blocks of a store with a block pool. */
 static json_t *blocks_to_json(const struct drps_train_result *r)
 {
     const struct drps_store_stats *s = &r->store_stats;
@@ -196,7 +197,7 @@ static json_t *blocks_to_json(const struct drps_train_result *r)
     return j;
 }
 
-/* Of a block store whose engine says what requests it makes. */
+/* The requests of a block store whose engine counts them. */
 static json_t *device_to_json(const struct drps_kv_device *d)
 {
     if (!d->sector) return json_null();
@@ -235,7 +236,7 @@ static json_t *window_to_json(const struct drps_window_stats *w)
     return j;
 }
 
-/* Of a store that runs windows. */
+/* The windows of a store that runs them. */
 static json_t *windows_to_json(const struct drps_train_result *r)
 {
     const struct drps_store_stats *s = &r->store_stats;
@@ -320,7 +321,7 @@ static void put_process(json_t **j, const struct drps_train_result *r)
     put(j, "memory", memory_to_json(&r->memory));
 }
 
-/* Without the empty bins at the end. */
+/* The bins up to the last that is not empty. */
 static json_t *bins_to_json(const uint64_t *bin, size_t n)
 {
     json_t *list = json_array();
@@ -331,7 +332,7 @@ static json_t *bins_to_json(const uint64_t *bin, size_t n)
     return list;
 }
 
-/* Of a plan for several workers. */
+/* How each rank of a plan for several workers fared. */
 static json_t *ranks_to_json(const struct drps_train_result *r)
 {
     json_t *list = json_array();
@@ -362,7 +363,7 @@ static json_t *ranks_to_json(const struct drps_train_result *r)
     return list;
 }
 
-/* Of drps_train_options.emulate. */
+/* What emulated computation came to (drps_train_options.emulate). */
 static json_t *emulated_to_json(const struct drps_train_emulated *e)
 {
     json_t *j = json_object();

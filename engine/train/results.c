@@ -60,7 +60,7 @@ void drps_job_measure(struct drps_job *job)
     r->seconds = drps_seconds_since(job->begin_ns);
 }
 
-/* By window; left out when memory is gone: the training is done. */
+/* Counts window by window; they are left out when memory is gone, since the training is done. */
 static void collect_windows(struct drps_job *job)
 {
     struct drps_train_result *r = job->result;
@@ -90,11 +90,11 @@ void drps_job_collect(struct drps_job *job)
         .step = (double)job->loop.step_ns * 1e-9,
         .evaluate = (double)job->loop.evaluate_ns * 1e-9,
     };
-    r->emulated = job->worker.pace.done;
+    r->emulated = job->worker.emulate.done;
     drps_job_measure(job);
 }
 
-/* Parameters and gradients of all rounds. */
+/* Adds up the bytes of parameters and gradients of all rounds. */
 static void count_bytes(const struct drps_job *job, struct drps_rounds_bytes *out)
 {
     struct drps_rounds_bytes more = {0};

@@ -1,3 +1,4 @@
+/* Room on disk that a run needs, by what it writes. */
 #include "engine/train/space.h"
 
 #include "storage/kv/drps_kv.h"

@@ -23,7 +23,7 @@ struct drps_space {
  */
 uint64_t drps_space_of_store(const struct drps_memory *memory, uint64_t rows, uint64_t row_bytes);
 
-/* Beside it, while all rows are visited: param_bytes each. */
+/* Bytes that visiting all rows in placed order takes beside the store: param_bytes a row. */
 uint64_t drps_space_of_scan(const struct drps_memory *memory, uint64_t rows, uint64_t param_bytes);
 
 /* What all of it needs, before any of it is there; and what is still to come once all room is set

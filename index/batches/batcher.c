@@ -38,7 +38,7 @@ static int too_large(const struct batcher *b, struct drps_err *err)
     return drps_err_set(
         err, DRPS_E_MEMORY_BUDGET,
         "a batch of %zu samples with %zu entries does not fit the memory for building "
-        "it: use a --batch-size of %zu or less, or more --memory",
+        "it: use batches of %zu samples or less, or raise the memory limit",
         b->batch.n, b->batch.nnz, b->batch.n > 1 ? b->batch.n / 2 : 1);
 }
 
@@ -157,7 +157,7 @@ int batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids,
 {
     if (b->batch.nnz + n > UINT32_MAX)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "a batch has more than 2^32 entries: use a smaller --batch-size");
+                            "a batch has more than 2^32 entries: use smaller batches");
     if (b->memory_bytes && batch_bytes(b, n) > b->memory_bytes / 2) return too_large(b, err);
     if (make_room(b, n))
         return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu samples", b->batch.n);

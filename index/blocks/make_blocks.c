@@ -49,7 +49,7 @@ static int add_row(void *ctx, uint64_t key, uint32_t row, unsigned field, const 
     (void)text;
     (void)bytes;
     if (o->n == o->most)
-        return drps_err_set(err, DRPS_E_CORRUPT, "names.rec has more than %" PRIu32 " names",
+        return drps_err_set(err, DRPS_E_CORRUPT, DRPS_FILE_NAMES " has more than %" PRIu32 " names",
                             o->most);
     o->rows[o->n++] = row;
     return 0;
@@ -70,7 +70,8 @@ static int order_by_key(const struct blocks_job *job, const struct drps_plan_inf
     drps_names_close(names);
     if (rc == 0 && out->n != out->most)
         rc = drps_err_set(err, DRPS_E_CORRUPT,
-                          "names.rec has %" PRIu32 " names of %" PRIu32 " rows", out->n, out->most);
+                          DRPS_FILE_NAMES " has %" PRIu32 " names of %" PRIu32 " rows", out->n,
+                          out->most);
     return rc;
 }
 
@@ -122,7 +123,8 @@ static int open_counts(const struct blocks_job *job, const struct drps_plan_info
                                      : options->memory_bytes;
     if ((*counts_out)->streamed)
         drps_log(job->log, DRPS_LOG_INFO,
-                 "accesses take more than 3/8 of --memory: they stay on disk and are read for each "
+                 "accesses take more than 3/8 of the memory limit: they stay on disk and are read "
+                 "for each "
                  "count, which takes longer");
     return 0;
 }
@@ -147,8 +149,8 @@ static int too_little_memory(const struct blocks_job *job, struct drps_err *err)
     const struct drps_err cause = *err;
     drps_err_clear(err);
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                        "--blocks %s: %s; use more --memory (accesses may take 3/8 of it), --prune "
-                        "or --prune-to for pairwise, topk and greedy, or --blocks pattern",
+                        "block builder %s: %s; raise the memory limit (accesses may take 3/8 of "
+                        "it), prune rows for pairwise, topk and greedy, or use pattern",
                         job->builder->name, cause.text);
 }
 
@@ -200,7 +202,7 @@ static int remove_file(const struct blocks_job *job, const char *name, struct dr
 static int place_rows(const struct blocks_job *job, const struct drps_plan_info *info,
                       const uint32_t *order, struct drps_err *err)
 {
-    static const char *const names[] = {"data.rec", "rows.rec", "names.rec"};
+    static const char *const names[] = {DRPS_FILE_DATA, DRPS_FILE_ROWS, DRPS_FILE_NAMES};
     int rc = 0;
     if (job->from == job->to) return 0;
     if (order) {
@@ -248,10 +250,10 @@ static int price(const struct blocks_job *job, const char *dir, const uint32_t *
     int rc = blocks && distance ? 0 : drps_err_set(err, -ENOMEM, "no memory for a step's blocks");
 
     if (rc == 0)
-        rc = steps_open(job->io, dir, "uses.rec", DRPS_KIND_USES, steps_of(info),
+        rc = steps_open(job->io, dir, DRPS_FILE_USES, DRPS_KIND_USES, steps_of(info),
                         job->options.memory_bytes / 8, &uses, err);
     if (rc == 0)
-        rc = steps_open(job->io, dir, "rows.rec", DRPS_KIND_ROWS, steps_of(info),
+        rc = steps_open(job->io, dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, steps_of(info),
                         job->options.memory_bytes / 8, &lists, err);
     for (uint64_t s = 0; s < steps_of(info) && rc == 0; s++) {
         const void *record;

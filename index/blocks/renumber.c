@@ -132,10 +132,10 @@ static void *renumber_steps(void *arg)
     w->plain = drps_array_new(m->plain_bytes, 1);
     int rc = w->plain ? 0 : drps_err_set(&w->err, -ENOMEM, "no memory for a batch");
     if (rc == 0)
-        rc = steps_open(m->io, m->from, "rows.rec", DRPS_KIND_ROWS, m->steps, BUFFER_BYTES,
+        rc = steps_open(m->io, m->from, DRPS_FILE_ROWS, DRPS_KIND_ROWS, m->steps, BUFFER_BYTES,
                         &w->lists, &w->err);
     if (rc == 0)
-        rc = steps_open(m->io, m->from, "data.rec", DRPS_KIND_DATA, m->steps, BUFFER_BYTES,
+        rc = steps_open(m->io, m->from, DRPS_FILE_DATA, DRPS_KIND_DATA, m->steps, BUFFER_BYTES,
                         &w->bodies, &w->err);
     for (uint64_t s = w->first; s < m->steps && rc == 0; s += m->workers) {
         rc = renumber_batch(w, s, &w->err);
@@ -188,8 +188,8 @@ static int open_writer(const struct drps_io *io, const char *dir, const char *na
 
 static int renumber_batches(struct renumbering *m, const char *to, int shared, struct drps_err *err)
 {
-    int rc = open_writer(m->io, to, "rows.rec", DRPS_KIND_ROWS, &m->rows_out, err);
-    if (rc == 0) rc = open_writer(m->io, to, "data.rec", DRPS_KIND_DATA, &m->data_out, err);
+    int rc = open_writer(m->io, to, DRPS_FILE_ROWS, DRPS_KIND_ROWS, &m->rows_out, err);
+    if (rc == 0) rc = open_writer(m->io, to, DRPS_FILE_DATA, DRPS_KIND_DATA, &m->data_out, err);
     if (rc == 0) rc = share_steps(m, shared, err);
     if (rc == 0) rc = drps_recwriter_finish(m->rows_out, err);
     if (rc == 0) rc = drps_recwriter_finish(m->data_out, err);
@@ -216,7 +216,8 @@ static int renumber_name(void *ctx, uint64_t key, uint32_t row, unsigned field, 
     const struct naming *n = ctx;
     if (row >= n->rows)
         return drps_err_set(err, DRPS_E_CORRUPT,
-                            "names.rec names row %" PRIu32 " of %" PRIu32 " rows", row, n->rows);
+                            DRPS_FILE_NAMES " names row %" PRIu32 " of %" PRIu32 " rows", row,
+                            n->rows);
     return names_writer_add(n->out, key, n->new_id[row], field, text, bytes, err);
 }
 

@@ -108,7 +108,7 @@ static int uses_init(struct uses *u, const struct drps_io *io, const char *dir,
         return drps_err_set(err, -ENOMEM, "no memory for %" PRIu64 " steps", u->steps);
     const int small = u->slices == 1 && u->rows <= memory_bytes / 4 / sizeof(*u->block_of);
     int rc = small ? number_rows(u, err) : make_hints(u, err);
-    if (rc == 0) rc = steps_scratch_begin(&u->scratch, io, dir, "uses.tmp", err);
+    if (rc == 0) rc = steps_scratch_begin(&u->scratch, io, dir, DRPS_FILE_USES_TMP, err);
     return rc;
 }
 
@@ -262,9 +262,9 @@ static int write_uses(struct uses *u, const struct drps_io *io, const char *dir,
                       struct drps_err *err)
 {
     struct drps_recwriter *out;
-    char *path = drps_path_join(dir, "uses.rec");
+    char *path = drps_path_join(dir, DRPS_FILE_USES);
 
-    if (!path) return drps_err_set(err, -ENOMEM, "no memory to write %s/uses.rec", dir);
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory to write %s/" DRPS_FILE_USES, dir);
     int rc = drps_recwriter_open(io, path, DRPS_KIND_USES, &out, err);
     free(path);
     if (rc < 0) return rc;
@@ -284,7 +284,8 @@ int drps_uses_compile(const struct drps_io *io, const char *dir, uint64_t steps,
     *result_out = (struct drps_uses_result){0};
     int rc = check_blocks(block_first, blocks, steps, err);
     if (rc < 0) return rc;
-    rc = steps_open(io, dir, "rows.rec", DRPS_KIND_ROWS, steps, memory_bytes / 8, &u.lists, err);
+    rc =
+        steps_open(io, dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, steps, memory_bytes / 8, &u.lists, err);
     if (rc < 0) return rc;
     rc = uses_init(&u, io, dir, memory_bytes, err);
     if (rc == 0) rc = compile_slices(&u, err);

@@ -97,9 +97,9 @@ int dict_add(struct dict *d, const struct drps_samples *s, size_t first, size_t 
     const size_t text = d->options.strings ? text_bytes(s->names + first, n) : 0;
     int ended = 0;
     if (n >= DRPS_NO_ROW - dict_next_id(d))
-        return drps_err_set(
-            err, DRPS_E_CONFIG,
-            "more than 4,294,967,294 feature names: use a data set with fewer, or more --memory");
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "more than 4,294,967,294 feature names: use a data set with fewer, or "
+                            "raise the memory limit");
     if (k->n + n > k->room || d->arena_n + text > d->arena_max) {
         ended = make_room(d, n, text, err);
         if (ended < 0) return ended;

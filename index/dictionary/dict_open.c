@@ -98,7 +98,7 @@ int dict_collision(const struct drps_name *name, const struct dict *d, struct dr
 {
     return drps_err_set(err, DRPS_E_CONFIG,
                         "two feature names share the 64-bit key of '%.*s': run again with another "
-                        "--hash-seed than %" PRIu64,
+                        "hash seed than %" PRIu64,
                         (int)(name->bytes < 60 ? name->bytes : 60), name->text,
                         d->options.hash_seed);
 }

@@ -243,8 +243,8 @@ int drps_windows_measure(const struct drps_io *io, const char *dir,
                  ? cut_check(options, err)
                  : drps_err_set(err, -EINVAL, "%zu sizes of memory at a time", n);
     if (rc < 0) return rc;
-    rc = steps_open(io, dir, "rows.rec", DRPS_KIND_ROWS, options->steps, options->memory_bytes / 8,
-                    &lists, err);
+    rc = steps_open(io, dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, options->steps,
+                    options->memory_bytes / 8, &lists, err);
     if (rc == 0) rc = measure(&m, lists, frames, out, err);
     for (size_t i = 0; i < n && n <= DRPS_WINDOW_MEASURE_MOST; i++) {
         cut_free(&m.cut[i]);

@@ -230,7 +230,7 @@ int simulation_open(struct simulation *m, const struct drps_io *io, const char *
     if (o->steps >= INT32_MAX || blocks >= UINT32_MAX)
         return drps_err_set(err, -EINVAL, "a forecast for %" PRIu64 " steps and %zu blocks",
                             o->steps, blocks);
-    int rc = steps_open(io, dir, "uses.rec", DRPS_KIND_USES, o->steps, o->memory_bytes / 8,
+    int rc = steps_open(io, dir, DRPS_FILE_USES, DRPS_KIND_USES, o->steps, o->memory_bytes / 8,
                         &m->uses, err);
     return rc == 0 ? simulation_measure(m, err) : rc;
 }

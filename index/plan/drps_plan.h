@@ -25,17 +25,7 @@
 
 #include "base/drps_io.h"
 #include "base/folder/drps_stage.h"
-#include "base/record/drps_recfile.h"
-
-#define DRPS_KIND_DATA DRPS_REC_KIND('D', 'A', 'T', 'A')
-#define DRPS_KIND_ROWS DRPS_REC_KIND('R', 'O', 'W', 'S')
-#define DRPS_KIND_NAMES DRPS_REC_KIND('N', 'A', 'M', 'E')
-#define DRPS_KIND_BLOCKS DRPS_REC_KIND('B', 'L', 'K', 'S')
-#define DRPS_KIND_USES DRPS_REC_KIND('U', 'S', 'E', 'S')
-#define DRPS_KIND_WINDOWS DRPS_REC_KIND('W', 'I', 'N', 'D')
-#define DRPS_KIND_SLOTS DRPS_REC_KIND('S', 'L', 'O', 'T')
-#define DRPS_KIND_SHARES DRPS_REC_KIND('S', 'H', 'A', 'R')
-#define DRPS_KIND_POSITIONS DRPS_REC_KIND('P', 'O', 'S', 'I')
+#include "index/plan/drps_plan_files.h"
 
 enum { DRPS_PLAN_VERSION = 4, DRPS_PLAN_TABLES = 4, DRPS_PLAN_NAME_BYTES = 32 };
 enum { DRPS_PLAN_WORKERS_MAX = 1024, DRPS_PLAN_ID_BYTES = 17, DRPS_PLAN_PATH_BYTES = 4096 };

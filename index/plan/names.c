@@ -37,7 +37,7 @@ int names_writer_open(const struct drps_io *io, const char *dir, int strings,
 {
     *w_out = NULL;
     struct names_writer *w = calloc(1, sizeof(*w));
-    char *path = drps_path_join(dir, "names.rec");
+    char *path = drps_path_join(dir, DRPS_FILE_NAMES);
     if (!w || !path) {
         free(w);
         free(path);
@@ -144,11 +144,11 @@ struct drps_names {
 static int load_directory(struct drps_names *names, struct drps_err *err)
 {
     uint64_t count = drps_recfile_count(names->file);
-    if (!count) return drps_err_set(err, DRPS_E_CORRUPT, "names.rec has no index");
+    if (!count) return drps_err_set(err, DRPS_E_CORRUPT, DRPS_FILE_NAMES " has no directory");
     names->pages = names->loaded = count - 1;
     if (drps_recfile_bytes(names->file, names->pages) != names->pages * sizeof(*names->firsts))
         return drps_err_set(err, DRPS_E_CORRUPT,
-                            "names.rec: the index does not list its %llu pages",
+                            DRPS_FILE_NAMES ": the directory does not list its %llu pages",
                             (unsigned long long)names->pages);
     names->firsts = drps_array_new(names->pages, sizeof(*names->firsts));
     if (!names->firsts) return drps_err_set(err, -ENOMEM, "no memory for the dictionary's index");
@@ -160,7 +160,7 @@ int drps_names_open(const struct drps_io *io, const char *dir, struct drps_names
 {
     *names_out = NULL;
     struct drps_names *names = calloc(1, sizeof(*names));
-    char *path = drps_path_join(dir, "names.rec");
+    char *path = drps_path_join(dir, DRPS_FILE_NAMES);
     int rc = names && path ? 0 : drps_err_set(err, -ENOMEM, "no memory for the dictionary");
     if (rc == 0) rc = drps_recfile_open(io, path, DRPS_KIND_NAMES, &names->file, err);
     if (rc == 0) rc = load_directory(names, err);
@@ -213,7 +213,7 @@ static int decode_page(struct drps_names *names, size_t bytes, struct drps_err *
     if (drps_get_u64(p->keys) != names->firsts[names->loaded]) goto bad;
     return 0;
 bad:
-    return drps_err_set(err, DRPS_E_CORRUPT, "names.rec: page %llu is malformed",
+    return drps_err_set(err, DRPS_E_CORRUPT, DRPS_FILE_NAMES ": page %llu is malformed",
                         (unsigned long long)names->loaded);
 }
 

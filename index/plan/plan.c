@@ -17,7 +17,6 @@
 #include "index/plan/verify.h"
 
 enum { CHUNK_BYTES = 1 << 20 };
-static const char manifest_name[] = "plan.json";
 
 /* A plan for one worker, one for several, and the part of one of these. */
 enum shape { ONE = 1, WHOLE = 2, SHARE = 4 };
@@ -29,15 +28,15 @@ static const struct {
     unsigned shapes; /* that have the file */
     int per_step;    /* it has a record for each step */
 } files[] = {
-    {"data.rec", DRPS_KIND_DATA, ONE | SHARE, 1},
-    {"rows.rec", DRPS_KIND_ROWS, ONE | SHARE, 1},
-    {"names.rec", DRPS_KIND_NAMES, ONE | WHOLE, 0},
-    {"blocks.rec", DRPS_KIND_BLOCKS, ONE | SHARE, 0},
-    {"uses.rec", DRPS_KIND_USES, ONE | SHARE, 1},
-    {"windows.rec", DRPS_KIND_WINDOWS, ONE | SHARE, 0},
-    {"slots.rec", DRPS_KIND_SLOTS, ONE | SHARE, 1},
-    {"shares.rec", DRPS_KIND_SHARES, SHARE, 1},
-    {"positions.rec", DRPS_KIND_POSITIONS, SHARE, 1},
+    {DRPS_FILE_DATA, DRPS_KIND_DATA, ONE | SHARE, 1},
+    {DRPS_FILE_ROWS, DRPS_KIND_ROWS, ONE | SHARE, 1},
+    {DRPS_FILE_NAMES, DRPS_KIND_NAMES, ONE | WHOLE, 0},
+    {DRPS_FILE_BLOCKS, DRPS_KIND_BLOCKS, ONE | SHARE, 0},
+    {DRPS_FILE_USES, DRPS_KIND_USES, ONE | SHARE, 1},
+    {DRPS_FILE_WINDOWS, DRPS_KIND_WINDOWS, ONE | SHARE, 0},
+    {DRPS_FILE_SLOTS, DRPS_KIND_SLOTS, ONE | SHARE, 1},
+    {DRPS_FILE_SHARES, DRPS_KIND_SHARES, SHARE, 1},
+    {DRPS_FILE_POSITIONS, DRPS_KIND_POSITIONS, SHARE, 1},
 };
 enum { FILES = sizeof(files) / sizeof(files[0]) };
 
@@ -205,7 +204,7 @@ int drps_plan_save(const struct drps_io *io, const char *dir, const struct drps_
     uint64_t id = 0;
     json_t *j = info_to_json(info, fields);
     json_t *list = json_array();
-    char *path = drps_path_join(dir, manifest_name);
+    char *path = drps_path_join(dir, DRPS_FILE_MANIFEST);
     int rc = j && list && path ? 0 : drps_err_set(err, -ENOMEM, "no memory for the manifest");
     if (rc == 0) rc = files_to_json(io, dir, shape_of(info), list, &id, err);
     if (rc == 0 &&
@@ -227,7 +226,7 @@ int drps_blocks_write(const struct drps_io *io, const char *dir, const uint32_t 
     struct drps_recwriter *w = NULL;
     uint32_t *sizes = drps_array_new(PART, sizeof(*sizes));
     unsigned char *packed = drps_array_new(drps_list_encode_bound(PART), 1);
-    char *path = drps_path_join(dir, "blocks.rec");
+    char *path = drps_path_join(dir, DRPS_FILE_BLOCKS);
     int rc =
         sizes && packed && path ? 0 : drps_err_set(err, -ENOMEM, "no memory for block boundaries");
 
@@ -255,7 +254,7 @@ static int get_tables(struct drps_plan *plan, const char *path, struct drps_err 
     plan->info.tables_n = json_array_size(tables);
     if (plan->info.tables_n > DRPS_PLAN_TABLES)
         return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s: %zu tables; at most %d are known",
-                            plan->dir, manifest_name, plan->info.tables_n, DRPS_PLAN_TABLES);
+                            plan->dir, DRPS_FILE_MANIFEST, plan->info.tables_n, DRPS_PLAN_TABLES);
     for (size_t i = 0; i < plan->info.tables_n; i++) {
         struct drps_table *t = &plan->info.tables[i];
         const json_t *entry = json_array_get(tables, i);
@@ -391,7 +390,7 @@ int drps_plan_open(const struct drps_io *io, const char *dir, struct drps_plan *
 {
     *plan_out = NULL;
     struct drps_plan *plan = calloc(1, sizeof(*plan));
-    char *path = drps_path_join(dir, manifest_name);
+    char *path = drps_path_join(dir, DRPS_FILE_MANIFEST);
     int rc = plan && path ? 0 : drps_err_set(err, -ENOMEM, "no memory for the plan");
     if (rc == 0) {
         plan->io = io;
@@ -406,7 +405,7 @@ int drps_plan_open(const struct drps_io *io, const char *dir, struct drps_plan *
             drps_err_clear(err);
             rc = drps_err_set(err, DRPS_E_NOT_FOUND,
                               "%s is no drps plan (no %s in it): make one with drps-index", dir,
-                              manifest_name);
+                              DRPS_FILE_MANIFEST);
         }
     }
     if (rc == 0) rc = drps_manifest_rename(plan->json, "rank", "factors", path, err);
@@ -423,7 +422,7 @@ int drps_plan_open(const struct drps_io *io, const char *dir, struct drps_plan *
 int drps_plan_rank_dir(const char *dir, uint32_t rank, char out[DRPS_PLAN_PATH_BYTES],
                        struct drps_err *err)
 {
-    const int n = snprintf(out, DRPS_PLAN_PATH_BYTES, "%s/rank-%" PRIu32, dir, rank);
+    const int n = snprintf(out, DRPS_PLAN_PATH_BYTES, "%s/" DRPS_FILE_RANK "%" PRIu32, dir, rank);
     if (n > 0 && n < DRPS_PLAN_PATH_BYTES) return 0;
     return drps_err_set(err, DRPS_E_CONFIG, "the plan's path is too long");
 }
@@ -439,7 +438,7 @@ int drps_plan_open_rank(const struct drps_io *io, const char *dir, uint32_t rank
         drps_err_clear(err);
         return drps_err_set(err, rc,
                             "%s is not there: rank %" PRIu32
-                            " needs this folder of a plan that drps-index --workers made",
+                            " needs this folder of a plan for several workers",
                             path, rank);
     }
     if (rc < 0 || (*plan_out)->info.ranks.rank == rank) return rc;
@@ -480,7 +479,7 @@ int drps_plan_blocks(const struct drps_plan *plan, uint32_t **first_out, struct 
     size_t n = 0;
 
     *first_out = NULL;
-    int rc = drps_plan_file(plan, "blocks.rec", DRPS_KIND_BLOCKS, &f, err);
+    int rc = drps_plan_file(plan, DRPS_FILE_BLOCKS, DRPS_KIND_BLOCKS, &f, err);
     const int fits = rc == 0 && blocks <= drps_recfile_file_bytes(f); /* a size takes a byte */
     if (fits) first = drps_array_new(blocks + 1, sizeof(*first));
     if (fits && !first)
@@ -508,8 +507,8 @@ int drps_plan_blocks(const struct drps_plan *plan, uint32_t **first_out, struct 
     }
     if (rc == 0 && (n != blocks || sum != plan->info.rows))
         rc = drps_err_set(err, DRPS_E_CORRUPT,
-                          "%s/blocks.rec does not hold %zu blocks of %" PRIu64 " rows", plan->dir,
-                          blocks, plan->info.rows);
+                          "%s/" DRPS_FILE_BLOCKS " does not hold %zu blocks of %" PRIu64 " rows",
+                          plan->dir, blocks, plan->info.rows);
     drps_recfile_close(f);
     free(record);
     if (rc < 0) {
@@ -535,11 +534,11 @@ static int find_file(const struct drps_plan *plan, const char *name, uint64_t *b
         if (!is || strcmp(is, name) != 0) continue;
         int rc = drps_manifest_get_count(entry, "bytes", name, bytes_out, err);
         if (rc == 0) rc = drps_manifest_get_hex(entry, "checksum", name, sum_out, err);
-        if (rc < 0) (void)drps_err_context(err, "%s/%s", plan->dir, manifest_name);
+        if (rc < 0) (void)drps_err_context(err, "%s/%s", plan->dir, DRPS_FILE_MANIFEST);
         return rc;
     }
-    return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s does not list %s", plan->dir, manifest_name,
-                        name);
+    return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s does not list %s", plan->dir,
+                        DRPS_FILE_MANIFEST, name);
 }
 
 int drps_plan_read_file(const struct drps_plan *plan, const char *name, drps_plan_bytes visit,
@@ -596,7 +595,7 @@ static int verify_folder(const struct drps_plan *plan, struct drps_err *err)
         n += (files[i].shapes & shape) != 0;
     if (json_array_size(list) != n)
         return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s lists %zu files; such a plan has %zu",
-                            plan->dir, manifest_name, json_array_size(list), n);
+                            plan->dir, DRPS_FILE_MANIFEST, json_array_size(list), n);
     for (size_t i = 0; rc == 0 && i < FILES; i++)
         if (files[i].shapes & shape) rc = drps_plan_read_file(plan, files[i].name, NULL, NULL, err);
     for (size_t i = 0; rc == 0 && i < FILES; i++)

@@ -2,25 +2,25 @@
  * while it is made. */
 #include "index/plan/drps_plan.h"
 
-#define MANIFEST "plan.json"
-
 /* clang-format off */
 #define FILE(pattern) {.name = (pattern)}
 #define SCRATCH(pattern) {.name = (pattern), .unfinished = 1}
 
 /* Of a plan, of the part of a rank, and of a folder from which they are renumbered. */
 #define PLAN                                                                                       \
-    FILE(MANIFEST), FILE("data.rec"), FILE("rows.rec"), FILE("names.rec"), FILE("blocks.rec"),     \
-    FILE("uses.rec"), FILE("windows.rec"), FILE("slots.rec"), FILE("shares.rec"),                  \
-    FILE("positions.rec"), SCRATCH("uses.tmp"), SCRATCH("windows.rows.tmp"),                       \
-    SCRATCH("windows.next.tmp"), SCRATCH("windows.prev.tmp")
+    FILE(DRPS_FILE_MANIFEST), FILE(DRPS_FILE_DATA), FILE(DRPS_FILE_ROWS),                          \
+    FILE(DRPS_FILE_NAMES), FILE(DRPS_FILE_BLOCKS), FILE(DRPS_FILE_USES),                           \
+    FILE(DRPS_FILE_WINDOWS), FILE(DRPS_FILE_SLOTS), FILE(DRPS_FILE_SHARES),                        \
+    FILE(DRPS_FILE_POSITIONS), SCRATCH(DRPS_FILE_USES_TMP),                                        \
+    SCRATCH(DRPS_FILE_WINDOW_ROWS_TMP), SCRATCH(DRPS_FILE_WINDOW_NEXT_TMP),                        \
+    SCRATCH(DRPS_FILE_WINDOW_PREV_TMP)
 /* clang-format on */
 
 static const struct drps_owned part[] = {PLAN, FILE(NULL)};
 
 static const struct drps_owned scratch[] = {
     PLAN,
-    {.name = "laid", .inside = part},
+    {.name = DRPS_FILE_LAID, .inside = part},
     FILE("train-#"), /* spools: as parsed, */
     FILE("test-#"),
     FILE("train-cells-#"), /* in the cells of a grid, */
@@ -39,10 +39,12 @@ static const struct drps_owned scratch[] = {
 
 static const struct drps_owned plan[] = {
     PLAN,
-    {.name = "rank-#", .inside = part},
-    {.name = "scratch", .inside = scratch, .unfinished = 1},
+    {.name = DRPS_FILE_RANK "#", .inside = part},
+    {.name = DRPS_FILE_SCRATCH, .inside = scratch, .unfinished = 1},
     FILE(NULL),
 };
 
-const struct drps_stage_kind drps_plan_kind = {
-    .manifest = MANIFEST, .kind = "drps-plan", .version = DRPS_PLAN_VERSION, .owned = plan};
+const struct drps_stage_kind drps_plan_kind = {.manifest = DRPS_FILE_MANIFEST,
+                                               .kind = "drps-plan",
+                                               .version = DRPS_PLAN_VERSION,
+                                               .owned = plan};

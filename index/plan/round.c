@@ -10,10 +10,10 @@
 #include "index/plan/drps_plan.h"
 
 const struct drps_round_file drps_round_file[DRPS_ROUND_FILES] = {
-    [DRPS_ROUND_DATA] = {"data.rec", DRPS_KIND_DATA},
-    [DRPS_ROUND_ROWS] = {"rows.rec", DRPS_KIND_ROWS},
-    [DRPS_ROUND_SHARES] = {"shares.rec", DRPS_KIND_SHARES},
-    [DRPS_ROUND_POSITIONS] = {"positions.rec", DRPS_KIND_POSITIONS},
+    [DRPS_ROUND_DATA] = {DRPS_FILE_DATA, DRPS_KIND_DATA},
+    [DRPS_ROUND_ROWS] = {DRPS_FILE_ROWS, DRPS_KIND_ROWS},
+    [DRPS_ROUND_SHARES] = {DRPS_FILE_SHARES, DRPS_KIND_SHARES},
+    [DRPS_ROUND_POSITIONS] = {DRPS_FILE_POSITIONS, DRPS_KIND_POSITIONS},
 };
 
 int drps_shares_decode(const void *record, size_t bytes, uint32_t workers, size_t rows,

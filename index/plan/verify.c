@@ -135,8 +135,8 @@ static int check_steps(struct verifier *v, struct drps_err *err)
     }
     if (rc == 0 && (step != v->steps || (v->info->windows && v->window.max_rows != most)))
         rc = drps_err_set(err, DRPS_E_CORRUPT,
-                          "windows.rec: %" PRIu64 " steps of %" PRIu64 ", at most %" PRIu64
-                          " rows where the last window says %" PRIu32,
+                          DRPS_FILE_WINDOWS ": %" PRIu64 " steps of %" PRIu64 ", at most %" PRIu64
+                                            " rows where the last window says %" PRIu32,
                           step, v->steps, most, v->window.max_rows);
     return rc;
 }
@@ -193,13 +193,14 @@ int verify_windows(const struct drps_io *io, const char *dir, const struct drps_
                    struct drps_err *err)
 {
     struct verifier v = {.info = info, .steps = info->batches + info->eval_batches};
-    int rc = steps_open(io, dir, "windows.rec", DRPS_KIND_WINDOWS, info->windows, BUFFER_BYTES,
+    int rc = steps_open(io, dir, DRPS_FILE_WINDOWS, DRPS_KIND_WINDOWS, info->windows, BUFFER_BYTES,
                         &v.windows, err);
     if (rc == 0)
-        rc =
-            steps_open(io, dir, "slots.rec", DRPS_KIND_SLOTS, v.steps, BUFFER_BYTES, &v.slots, err);
+        rc = steps_open(io, dir, DRPS_FILE_SLOTS, DRPS_KIND_SLOTS, v.steps, BUFFER_BYTES, &v.slots,
+                        err);
     if (rc == 0)
-        rc = steps_open(io, dir, "rows.rec", DRPS_KIND_ROWS, v.steps, BUFFER_BYTES, &v.rows, err);
+        rc = steps_open(io, dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, v.steps, BUFFER_BYTES, &v.rows,
+                        err);
     if (rc == 0) rc = check_steps(&v, err);
     if (rc == 0) rc = check_uses(&v, err);
     steps_close(v.windows);

@@ -89,9 +89,11 @@ int verify_lanes(const struct drps_io *io, const char *dir, const struct drps_pl
                  : drps_err_set(err, -ENOMEM, "no memory to verify the lanes of %" PRIu64 " rows",
                                 v.slice_rows);
     if (rc == 0)
-        rc = steps_open(io, dir, "data.rec", DRPS_KIND_DATA, v.steps, BUFFER_BYTES, &v.bodies, err);
+        rc = steps_open(io, dir, DRPS_FILE_DATA, DRPS_KIND_DATA, v.steps, BUFFER_BYTES, &v.bodies,
+                        err);
     if (rc == 0)
-        rc = steps_open(io, dir, "rows.rec", DRPS_KIND_ROWS, v.steps, BUFFER_BYTES, &v.rows, err);
+        rc = steps_open(io, dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, v.steps, BUFFER_BYTES, &v.rows,
+                        err);
     for (uint64_t first = 0; first < info->rows && rc == 0; first += v.slice_rows)
         rc = check_slice(&v, first, err);
     steps_close(v.bodies);

@@ -46,7 +46,8 @@ static int check_union(struct verifier *v, const void *record, size_t bytes, siz
     const struct drps_plan_ranks *ranks = &v->info->ranks;
     size_t part[DRPS_PLAN_WORKERS_MAX + 1], seen = 0;
     if (rows > ranks->max_round_rows)
-        return drps_err_set(err, DRPS_E_CORRUPT, "%zu rows, plan.json says at most %" PRIu64, rows,
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%zu rows, " DRPS_FILE_MANIFEST " says at most %" PRIu64, rows,
                             ranks->max_round_rows);
     int rc = drps_positions_decode(record, bytes, ranks->workers, rows, ranks->max_round_uses,
                                    v->positions, part, err);

@@ -37,7 +37,7 @@ static int count_accesses(const struct owners_job *job, uint64_t *accesses, stru
     struct steps *lists = NULL;
     const uint32_t *rows;
     size_t n;
-    int rc = steps_open(job->io, job->dir, "rows.rec", DRPS_KIND_ROWS, job->steps,
+    int rc = steps_open(job->io, job->dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, job->steps,
                         job->memory_bytes / 8, &lists, err);
     for (uint64_t s = 0; s < job->steps && rc == 0; s++) {
         rc = steps_rows(lists, s, job->block_first[job->blocks], &rows, &n, err);
@@ -81,7 +81,7 @@ int owners_begin(uint32_t rows, uint32_t servers, struct owners *out, struct drp
 {
     if (servers > rows)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "--workers %" PRIu32 ": there are only %" PRIu32 " rows to share",
+                            "%" PRIu32 " workers: there are only %" PRIu32 " rows to share",
                             servers, rows);
     *out = (struct owners){.servers = servers};
     out->first[servers] = rows;

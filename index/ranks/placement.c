@@ -45,8 +45,9 @@ static int check_memory(const struct placement_job *job, const struct drps_plan_
                            units * UNIT_BYTES + touches * TOUCH_BYTES;
     if (bytes <= job->memory_bytes) return 0;
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                        "--partition %s: placing %" PRIu64 " rows on %" PRIu32
-                        " machines may take %s; use more --memory, or --partition range",
+                        "partition %s: placing %" PRIu64 " rows on %" PRIu32
+                        " machines may take %s; raise the memory limit, or use the "
+                        "partition range",
                         job->algo, info->rows, job->servers,
                         drps_size_format(bytes, need, sizeof(need)));
 }
@@ -228,7 +229,7 @@ static int count_units(const struct placement_job *job, const struct drps_plan_i
     struct unit_counting counting = {.sorted = sorted};
     struct steps *lists = NULL;
     uint32_t *uses = NULL;
-    int rc = steps_open(job->io, job->from, "rows.rec", DRPS_KIND_ROWS,
+    int rc = steps_open(job->io, job->from, DRPS_FILE_ROWS, DRPS_KIND_ROWS,
                         info->batches + info->eval_batches, job->memory_bytes / 8, &lists, err);
     if (rc == 0) rc = sort_rows(job, info, lists, block_first, sorted, err);
     if (rc == 0) rc = count_uses(lists, info, &uses, err);

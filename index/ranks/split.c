@@ -195,10 +195,10 @@ static int open_files(struct splitting *d, const char *to, struct drps_err *err)
 {
     const struct split_job *job = d->job;
     const uint64_t steps = job->batches + job->eval_batches;
-    int rc = steps_open(job->io, job->from, "rows.rec", DRPS_KIND_ROWS, steps,
+    int rc = steps_open(job->io, job->from, DRPS_FILE_ROWS, DRPS_KIND_ROWS, steps,
                         job->memory_bytes / 8, &d->lists, err);
     if (rc == 0)
-        rc = steps_open(job->io, job->from, "data.rec", DRPS_KIND_DATA, steps,
+        rc = steps_open(job->io, job->from, DRPS_FILE_DATA, DRPS_KIND_DATA, steps,
                         job->memory_bytes / 8, &d->bodies, err);
     for (int i = 0; i < DRPS_ROUND_FILES && rc == 0; i++) {
         char *path = drps_path_join(to, drps_round_file[i].name);

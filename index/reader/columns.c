@@ -234,7 +234,7 @@ static int add_number(struct drps_parse *ps, const struct drps_column *column, c
         while (p < end && drps_is_blank(*p))
             p++;
         if (column->guessed)
-            return drps_parse_bad(ps, p, "%.60s %s; for words give --columns %.60s:category",
+            return drps_parse_bad(ps, p, "%.60s %s; for words give the kind %.60s:category",
                                   column->name, drps_number_why(p), column->name);
         return drps_parse_bad(ps, p, "%.100s %s", column->name, drps_number_why(p));
     }

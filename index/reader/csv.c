@@ -104,20 +104,21 @@ static int apply_kind(struct drps_columns *c, const char *p, size_t n, int *rest
     if (kind < 0)
         return drps_err_set(
             err, DRPS_E_CONFIG,
-            "--columns: '%.*s' is not column:number, column:category, column:ignore or "
+            "kinds of columns: '%.*s' is not column:number, column:category, column:ignore or "
             "column:label",
             (int)(n < 100 ? n : 100), p);
     const size_t bytes = (size_t)(colon - p);
     struct drps_column *column = drps_columns_find(c, p, bytes, 0);
     if (!column && rest && bytes == 1 && *p == '*') {
         if (kind == DRPS_COLUMN_LABEL)
-            return drps_err_set(err, DRPS_E_CONFIG, "--columns: one column is the label, not all");
+            return drps_err_set(err, DRPS_E_CONFIG,
+                                "kinds of columns: one column is the label, not all");
         *rest = kind;
         return 0;
     }
     if (!column)
         return drps_err_set(
-            err, DRPS_E_CONFIG, "--columns: the header has no column '%.*s'; it has: %s",
+            err, DRPS_E_CONFIG, "kinds of columns: the header has no column '%.*s'; it has: %s",
             (int)(bytes < 100 ? bytes : 100), p, list_columns(c, list, sizeof(list)));
     column->kind = kind;
     column->given = 1;
@@ -160,11 +161,11 @@ static int no_label(const struct drps_reader *r, const struct drps_columns *c, s
     else
         (void)snprintf(what, sizeof(what), "no column is named label, target, y or click");
     return drps_err_set(
-        err, DRPS_E_CONFIG, "%s: %s%s; --label must be one of: %s%s", r->chunks.in.name,
+        err, DRPS_E_CONFIG, "%s: %s%s; the label column must be one of: %s%s", r->chunks.in.name,
         detected       ? "looks like csv, but "
         : o->csv_label ? "the header "
                        : "",
-        what, list_columns(c, list, sizeof(list)), detected ? " (or give another --format)" : "");
+        what, list_columns(c, list, sizeof(list)), detected ? " (or name another format)" : "");
 }
 
 /* Exactly one column is the label: the one that an option names, or else one with a usual name. */

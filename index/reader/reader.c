@@ -334,8 +334,8 @@ static int detect_format(struct drps_reader *r, struct drps_err *err)
         (void)drps_parse_excerpt(p, feed ? feed : end, text, sizeof(text));
     }
     return drps_err_set(err, DRPS_E_FORMAT,
-                        "%s: no format fits the first lines: '%s'; name one (--format): %s",
-                        c->in.name, text, FORMAT_NAMES);
+                        "%s: no format fits the first lines: '%s'; name one of %s", c->in.name,
+                        text, FORMAT_NAMES);
 }
 
 static int choose_format(struct drps_reader *r, struct drps_err *err)

@@ -46,8 +46,8 @@ static int calibrate(struct index_run *r, struct drps_err *err)
     if (!o->transfer_bps) o->transfer_bps = 1;
     drps_log(r->options.log, DRPS_LOG_INFO,
              "%s: random requests of %s take %.1f us to read, %.1f us to write; long ones of %s "
-             "%.1f and %.1f us (%.0f and %.0f MB/s); in the mean a request costs %.1f us "
-             "(--seek-us), and its bytes go at %.0f MB/s (--transfer-mbs)",
+             "%.1f and %.1f us (%.0f and %.0f MB/s); in the mean a request costs %.1f us, "
+             "and its bytes go at %.0f MB/s",
              o->calibrate, drps_size_format(t.random_bytes, block, sizeof(block)),
              t.random_read_ns / 1e3, t.random_write_ns / 1e3,
              drps_size_format(t.long_bytes, chunk, sizeof(chunk)), t.long_read_ns / 1e3,
@@ -68,8 +68,9 @@ static int make_folders(struct index_run *r, struct drps_err *err)
     const int placed = placement_renumbers(r->options.partition);
     r->parts_n = r->options.workers;
     r->parts = calloc(r->parts_n, sizeof(*r->parts));
-    r->scratch = drps_path_join(r->stage.dir, "scratch");
-    if (r->scratch) r->laid = placed ? drps_path_join(r->scratch, "laid") : strdup(r->stage.dir);
+    r->scratch = drps_path_join(r->stage.dir, DRPS_FILE_SCRATCH);
+    if (r->scratch)
+        r->laid = placed ? drps_path_join(r->scratch, DRPS_FILE_LAID) : strdup(r->stage.dir);
     if (!r->parts || !r->laid) return drps_err_set(err, -ENOMEM, "no memory for a plan's parts");
     r->batch_dir = block_builder_find(r->options.blocks.by)->orders ? r->scratch : r->laid;
     int rc = make_folder(r, r->scratch, err);

@@ -15,26 +15,26 @@ static int check_order(struct drps_index_options *o, struct drps_err *err)
     const char *order = o->order ? o->order : "shuffled";
     int grid = strcmp(order, "grid") == 0;
     if (!grid && strcmp(order, "shuffled") != 0 && strcmp(order, "given") != 0)
-        return drps_err_set(err, DRPS_E_CONFIG, "--order must be shuffled, given or grid, not %s",
+        return drps_err_set(err, DRPS_E_CONFIG, "the order must be shuffled, given or grid, not %s",
                             order);
     if ((o->grid_users || o->grid_items) && !grid)
-        return drps_err_set(err, DRPS_E_CONFIG, "--grid is for --order grid only, not for %s",
-                            order);
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "groups of a grid are for the order grid only, not for %s", order);
     if (grid && !drps_algorithm_rates(drps_algorithm_find(o->algo)))
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "--order grid cuts the users and items of ratings into groups, so it "
-                            "needs --algo lmf; for --algo %s use --order shuffled",
+                            "the order grid cuts the users and items of ratings into groups, so it "
+                            "needs the algorithm lmf; for %s use the order shuffled",
                             o->algo);
     if (o->grid_users > DRPS_GRID_GROUPS_MAX || o->grid_items > DRPS_GRID_GROUPS_MAX ||
         !o->grid_users != !o->grid_items)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "--grid: both numbers must lie between 1 and %d, not %u,%u",
+                            "groups of a grid: both numbers must lie between 1 and %d, not %u,%u",
                             DRPS_GRID_GROUPS_MAX, o->grid_users, o->grid_items);
     if (o->lanes > 1 && (!grid || o->workers > 1))
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "--lanes %u: lanes are for --order grid and one worker", o->lanes);
+                            "%u lanes: they are for the order grid and one worker", o->lanes);
     if (o->lanes > DRPS_BATCH_LANES)
-        return drps_err_set(err, DRPS_E_CONFIG, "--lanes must lie between 1 and %d, not %u",
+        return drps_err_set(err, DRPS_E_CONFIG, "the lanes must lie between 1 and %d, not %u",
                             DRPS_BATCH_LANES, o->lanes);
     return 0;
 }
@@ -49,13 +49,14 @@ static int check_remote(const struct drps_blocks_options *o, struct drps_err *er
 {
     if (!o->remote) return 0;
     if (!drps_index_counts(o->by))
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "--blocks %s counts nothing that several machines could share: give "
-                            "--blocks auto, topk, pairwise or greedy, or run it on one machine",
-                            o->by);
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "block builder %s counts nothing that several machines could share: use "
+            "auto, topk, pairwise or greedy, or run it on one machine",
+            o->by);
     if (o->shards)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "--shards are processes of one machine: leave it out where several "
+                            "shards are processes of one machine: leave them out where several "
                             "machines count");
     if (o->remote->peers > DRPS_REMOTE_PEERS_MAX)
         return drps_err_set(err, DRPS_E_CONFIG, "%u machines: at most %d can count",
@@ -67,15 +68,18 @@ static int check_blocks(struct drps_blocks_options *o, struct drps_err *err)
 {
     if (!o->by) o->by = "pattern";
     if (!block_builder_find(o->by))
-        return drps_err_set(err, DRPS_E_CONFIG, "--blocks %s: no such block builder; see --help",
-                            o->by);
+        return drps_err_set(err, DRPS_E_CONFIG, "there is no block builder %s", o->by);
     if (!(o->sample >= 0 && o->sample <= 1) || !(o->min_gain_us >= 0))
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "--sample must lie between 0 and 1, and --min-gain not below 0");
+                            "the share of batches must lie between 0 and 1, and the least gain not "
+                            "below 0");
     if (o->prune && o->prune_to)
-        return drps_err_set(err, DRPS_E_CONFIG, "--prune and --prune-to exclude each other");
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "to prune rows of few batches and to prune all but so many rows exclude "
+            "each other");
     if (o->shards > REMOTE_SHARDS)
-        return drps_err_set(err, DRPS_E_CONFIG, "--shards must lie between 1 and %d, not %u",
+        return drps_err_set(err, DRPS_E_CONFIG, "the shards must lie between 1 and %d, not %u",
                             REMOTE_SHARDS, o->shards);
     int rc = check_remote(o, err);
     if (rc < 0) return rc;
@@ -87,7 +91,8 @@ static int check_blocks(struct drps_blocks_options *o, struct drps_err *err)
         if (!o->transfer_bps) o->transfer_bps = TRANSFER_BPS;
     } else if (o->seek_ns || o->transfer_bps) {
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "--calibrate measures what --seek-us and --transfer-mbs say: give one");
+                            "to measure the disk and to say what a request costs and how fast its "
+                            "bytes go exclude each other");
     }
     return 0;
 }
@@ -98,13 +103,12 @@ static int check_partition(const struct drps_index_options *o, struct drps_err *
     if (!o->partition) return 0;
     if (o->workers < 2)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "--partition %s shares rows among machines: it needs --workers 2 or "
-                            "more",
+                            "partition %s shares rows among machines: it needs 2 workers or more",
                             o->partition);
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (strcmp(o->partition, known[i]) == 0) return 0;
     return drps_err_set(err, DRPS_E_CONFIG,
-                        "--partition must be range, greedy, dppa, auto or hash, not %s",
+                        "the partition must be range, greedy, dppa, auto or hash, not %s",
                         o->partition);
 }
 
@@ -112,12 +116,12 @@ static int check_samples(const struct drps_index_options *o, struct drps_err *er
 {
     if (!o->samples || strcmp(o->samples, "dealt") == 0) return 0;
     if (strcmp(o->samples, "placed") != 0)
-        return drps_err_set(err, DRPS_E_CONFIG, "--samples must be dealt or placed, not %s",
+        return drps_err_set(err, DRPS_E_CONFIG, "samples must be dealt or placed, not %s",
                             o->samples);
     if (placement_follows_samples(o->partition)) return 0;
     return drps_err_set(err, DRPS_E_CONFIG,
-                        "--samples placed brings samples to one machine whose rows then follow: it "
-                        "needs --partition auto, greedy or dppa, not %s",
+                        "placed samples come to one machine, whose rows then follow: they need the "
+                        "partition auto, greedy or dppa, not %s",
                         o->partition ? o->partition : "range");
 }
 
@@ -127,33 +131,35 @@ int run_check_options(struct drps_index_options *o, struct drps_err *err)
     char text[32], names[DRPS_ALGORITHM_NAMES_BYTES];
 
     if (!a)
-        return drps_err_set(err, DRPS_E_CONFIG, "--algo must be one of %s%s%s",
+        return drps_err_set(err, DRPS_E_CONFIG, "the algorithm must be one of %s%s%s",
                             drps_algo_names(names), o->algo ? ", not " : "",
                             o->algo ? o->algo : "");
     if (!o->inputs_n)
         return drps_err_set(err, DRPS_E_CONFIG, "no input: name at least one file, or - for stdin");
     if (o->tests_n && o->test_fraction > 0)
-        return drps_err_set(err, DRPS_E_CONFIG, "--test and --test-fraction exclude each other");
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "test files and a share of samples for tests exclude each other");
     if (!(o->test_fraction >= 0 && o->test_fraction <= 0.9))
-        return drps_err_set(err, DRPS_E_CONFIG, "--test-fraction must lie between 0 and 0.9");
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "the share of samples for tests must lie between 0 and 0.9");
     int rc = check_order(o, err);
     if (rc < 0) return rc;
     if (!o->workers) o->workers = 1;
     if (o->workers > DRPS_PLAN_WORKERS_MAX)
-        return drps_err_set(err, DRPS_E_CONFIG, "--workers must lie between 1 and %d, not %u",
+        return drps_err_set(err, DRPS_E_CONFIG, "the workers must lie between 1 and %d, not %u",
                             DRPS_PLAN_WORKERS_MAX, o->workers);
     rc = check_partition(o, err);
     if (rc == 0) rc = check_samples(o, err);
     if (rc < 0) return rc;
     if (o->factors && !a->has_factors)
-        return drps_err_set(err, DRPS_E_CONFIG, "--factors: %s has no factors", a->name);
+        return drps_err_set(err, DRPS_E_CONFIG, "the algorithm %s has no factors", a->name);
     if (!o->factors && a->has_factors) o->factors = DRPS_FACTORS_DEFAULT;
     rc = check_blocks(&o->blocks, err);
     if (rc < 0) return rc;
     if (!o->memory_bytes) o->memory_bytes = drps_memory_available() / 2;
     if (o->memory_bytes < MIN_MEMORY_BYTES)
         return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                            "--memory %s is too small: drps-index needs 64M at least",
+                            "a memory limit of %s is too small: at least 64M is needed",
                             drps_size_format(o->memory_bytes, text, sizeof(text)));
     return 0;
 }

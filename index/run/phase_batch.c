@@ -147,8 +147,8 @@ int phase_batch(struct index_run *r, struct drps_err *err)
 
     if (!run_places_samples(&r->options)) b.map = dict_placed(r->parsed.dict);
     begin_batches(&b, &r->train);
-    int rc = open_records(r, "data.rec", DRPS_KIND_DATA, &data, err);
-    if (rc == 0) rc = open_records(r, "rows.rec", DRPS_KIND_ROWS, &rows, err);
+    int rc = open_records(r, DRPS_FILE_DATA, DRPS_KIND_DATA, &data, err);
+    if (rc == 0) rc = open_records(r, DRPS_FILE_ROWS, DRPS_KIND_ROWS, &rows, err);
     if (rc == 0) rc = drain(r, &b, r->parsed.train, data, rows, err);
     if (rc == 0) {
         info->batches = drps_recwriter_count(data);

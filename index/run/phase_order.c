@@ -45,8 +45,8 @@ static int set_lanes(struct index_run *r, struct drps_err *err)
     r->info->lanes = lanes;
     if (need <= r->options.memory_bytes / 24) return 0;
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                        "--lanes %llu of batches of %llu samples do not fit the memory: use fewer, "
-                        "a smaller --batch-size, or --memory %lluM",
+                        "%llu lanes of batches of %llu samples do not fit the memory limit: use "
+                        "fewer, smaller batches, or a limit of %llu MiB",
                         (unsigned long long)lanes, (unsigned long long)batch_size,
                         (unsigned long long)(need * 24 >> 20) + 1);
 }

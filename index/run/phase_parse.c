@@ -29,15 +29,16 @@ static int settle_labels(struct index_run *r, struct drps_err *err)
         return drps_err_set(err, DRPS_E_FORMAT,
                             "every training label is %g: classification needs two classes (check "
                             "the label column, or "
-                            "use --algo lir)",
+                            "use the algorithm lir)",
                             (double)set->values[0]);
     if (set->n != 2)
-        return drps_err_set(err, DRPS_E_FORMAT,
-                            "more than two distinct labels (%g, %g, %g, ...): --algo %s needs "
-                            "exactly two; for numbers "
-                            "use --algo lir%s",
-                            (double)set->values[0], (double)set->values[1], (double)set->values[2],
-                            a->name, either ? " or --task regression" : "");
+        return drps_err_set(
+            err, DRPS_E_FORMAT,
+            "more than two distinct labels (%g, %g, %g, ...): the algorithm %s needs "
+            "exactly two; for numbers "
+            "use the algorithm lir%s",
+            (double)set->values[0], (double)set->values[1], (double)set->values[2], a->name,
+            either ? " or the task regression" : "");
     r->info->label_negative = fminf(set->values[0], set->values[1]);
     r->info->label_positive = fmaxf(set->values[0], set->values[1]);
     const struct label_set *test = &r->parsed.test_labels;
@@ -60,7 +61,8 @@ static int settle_loss(struct index_run *r, struct drps_err *err)
                      drps_loss_is_classification(loss) == r->info->classification;
     if (!fits)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "--loss %s does not fit --algo %s with these labels", name, a->name);
+                            "the loss %s does not fit the algorithm %s with these labels", name,
+                            a->name);
     (void)snprintf(r->info->loss, sizeof(r->info->loss), "%s", name);
     return 0;
 }
@@ -81,8 +83,8 @@ static int choose_batch_size(struct index_run *r, struct drps_err *err)
     uint64_t steps = (r->info->samples + r->info->test_samples) / size + 2;
     if (steps * STEP_BYTES <= r->options.memory_bytes / 2) return 0;
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                        "%llu batches of %llu samples are too many for --memory: use a larger "
-                        "--batch-size, or --memory %lluM",
+                        "%llu batches of %llu samples are too many for the memory limit: use "
+                        "larger batches, or a limit of %llu MiB",
                         (unsigned long long)steps, (unsigned long long)size,
                         (unsigned long long)(steps * STEP_BYTES * 2 >> 20) + 1);
 }

@@ -16,7 +16,7 @@
 /* Remove the batches and row lists of the whole, which the parts have by now. */
 static int remove_batches(struct index_run *r, struct drps_err *err)
 {
-    static const char *const names[] = {"data.rec", "rows.rec"};
+    static const char *const names[] = {DRPS_FILE_DATA, DRPS_FILE_ROWS};
     int rc = 0;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && rc == 0; i++) {
         char *path = drps_path_join(r->stage.dir, names[i]);
@@ -30,7 +30,7 @@ static int remove_batches(struct index_run *r, struct drps_err *err)
 /* What ranks call the plan: a hash of all batches and of who has what. */
 static int name_whole(struct index_run *r, const struct owners *owners, struct drps_err *err)
 {
-    static const char *const names[] = {"data.rec", "rows.rec", "names.rec"};
+    static const char *const names[] = {DRPS_FILE_DATA, DRPS_FILE_ROWS, DRPS_FILE_NAMES};
     struct drps_plan_ranks *ranks = &r->info->ranks;
     uint64_t hash[2];
     int rc = drps_plan_hash(r->io, r->stage.dir, names, 3, &hash[0], err);

@@ -74,14 +74,15 @@ static int find_owners(const struct assign_job *job, const struct drps_sample_st
     uint32_t least = 0;
     int rc = drps_streams_place(train, test, &options, train_owner, test_owner, &least, err);
     if (rc == DRPS_E_MEMORY_BUDGET) {
-        (void)drps_err_context(err, "--samples placed, for which a third of --memory is there (use "
-                                    "more, or --samples dealt)");
+        (void)drps_err_context(err,
+                               "placed samples, for which a third of the memory limit is there "
+                               "(raise it, or have samples dealt)");
         return rc;
     }
     if (rc == 0 && least > 2)
         drps_log(job->log, DRPS_LOG_INFO,
-                 "--samples placed: rows that fewer than %" PRIu32
-                 " samples use do not count; with more --memory they would",
+                 "placed samples: rows that fewer than %" PRIu32
+                 " samples use do not count; with a higher memory limit they would",
                  least);
     return rc;
 }

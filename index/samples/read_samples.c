@@ -269,9 +269,9 @@ static int open_dict(const struct drps_io *io, const struct drps_index_options *
                              .hash_seed = o->reader.hash_seed};
     if (rates && strcmp(p->format, "ratings") != 0)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "--algo %s needs ratings (user, item, rating); the input is in format "
-                            "%s: use --algo fm, "
-                            "or --format ratings if the input was taken for something else",
+                            "the algorithm %s needs ratings (user, item, rating); the input is in "
+                            "format %s: use the algorithm fm, or name the format ratings if the "
+                            "input was taken for something else",
                             a->name, p->format);
     return dict_open(io, dir, &d, &p->dict, err);
 }

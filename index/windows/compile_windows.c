@@ -70,8 +70,8 @@ static int distances_init(struct distances *d, const struct drps_io *io, const c
                           const struct drps_window_options *o, const struct cut *cut,
                           struct drps_err *err)
 {
-    static const char *const names[PARTS] = {"windows.rows.tmp", "windows.next.tmp",
-                                             "windows.prev.tmp"};
+    static const char *const names[PARTS] = {DRPS_FILE_WINDOW_ROWS_TMP, DRPS_FILE_WINDOW_NEXT_TMP,
+                                             DRPS_FILE_WINDOW_PREV_TMP};
     int rc = 0;
 
     *d = (struct distances){.options = o, .cut = cut};
@@ -311,10 +311,11 @@ static int write_windows(struct distances *d, const struct drps_io *io, const ch
                          struct drps_err *err)
 {
     struct drps_recwriter *out = NULL;
-    char *path = drps_path_join(dir, "windows.rec");
+    char *path = drps_path_join(dir, DRPS_FILE_WINDOWS);
     struct drps_piece *pieces = drps_array_new(1 + PARTS * d->slices, sizeof(*pieces));
-    int rc =
-        path && pieces ? 0 : drps_err_set(err, -ENOMEM, "no memory to write %s/windows.rec", dir);
+    int rc = path && pieces
+                 ? 0
+                 : drps_err_set(err, -ENOMEM, "no memory to write %s/" DRPS_FILE_WINDOWS, dir);
 
     if (rc == 0) rc = drps_recwriter_open(io, path, DRPS_KIND_WINDOWS, &out, err);
     for (size_t w = 0; w < d->cut->n && rc == 0; w++)
@@ -367,8 +368,8 @@ int drps_windows_compile(const struct drps_io *io, const char *dir, const char *
     *result_out = (struct drps_window_result){0};
     int rc = cut_check(options, err);
     if (rc < 0) return rc;
-    rc = steps_open(io, dir, "rows.rec", DRPS_KIND_ROWS, options->steps, options->memory_bytes / 8,
-                    &lists, err);
+    rc = steps_open(io, dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, options->steps,
+                    options->memory_bytes / 8, &lists, err);
     if (rc < 0) return rc;
     rc = compile(io, dir, out_dir, options, lists, result_out, err);
     steps_close(lists);

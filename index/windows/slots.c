@@ -40,8 +40,10 @@ int slots_open(const struct drps_io *io, const char *dir, const char *out_dir,
 {
     *slots_out = NULL;
     struct slots *s = calloc(1, sizeof(*s));
-    char *path = drps_path_join(out_dir, "slots.rec");
-    int rc = s && path ? 0 : drps_err_set(err, -ENOMEM, "no memory to write %s/slots.rec", out_dir);
+    char *path = drps_path_join(out_dir, DRPS_FILE_SLOTS);
+    int rc = s && path
+                 ? 0
+                 : drps_err_set(err, -ENOMEM, "no memory to write %s/" DRPS_FILE_SLOTS, out_dir);
     if (rc < 0) goto out;
     s->options = options;
     s->cut = cut;
@@ -57,8 +59,8 @@ int slots_open(const struct drps_io *io, const char *dir, const char *out_dir,
                           options->rows);
         goto out;
     }
-    rc = steps_open(io, dir, "rows.rec", DRPS_KIND_ROWS, options->steps, options->memory_bytes / 8,
-                    &s->translate, err);
+    rc = steps_open(io, dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, options->steps,
+                    options->memory_bytes / 8, &s->translate, err);
     if (rc == 0) rc = drps_recwriter_open(io, path, DRPS_KIND_SLOTS, &s->out, err);
     if (rc < 0) goto out;
     *slots_out = s; /* moved */

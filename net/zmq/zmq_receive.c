@@ -207,8 +207,7 @@ static int is_ours(struct net_zmq *z, const struct wire_head *h, const char *use
 {
     if (!is_peer(z, h->from, user) || h->to != z->net.o.rank) return 0;
     if (h->job_id != z->net.o.job_id) {
-        set_hint(z, h->from,
-                 "a process of another job answers there: do all ranks have the same peers file?");
+        set_hint(z, h->from, "a process of another job answers as this rank");
         return 0;
     }
     const struct net_zmq_peer *peer = &z->peers[h->from];

@@ -111,8 +111,9 @@ static void test_budget_refusal_has_the_breakdown(void **state)
     drps_budget_init(&b, 4096);
     assert_int_equal(drps_budget_take(&b, "rows", 4096, &err), 0);
     assert_int_equal(drps_budget_take(&b, "buffers", 1024, &err), DRPS_E_MEMORY_BUDGET);
-    assert_string_equal(err.text, "--memory 4.0 KiB is too small: at least 5.0 KiB is needed (rows "
-                                  "4.0 KiB, buffers 1.0 KiB)");
+    assert_string_equal(err.text,
+                        "a memory limit of 4.0 KiB is too small: at least 5.0 KiB is needed (rows "
+                        "4.0 KiB, buffers 1.0 KiB)");
     assert_int_equal(drps_budget_left(&b), 0);
 }
 

@@ -79,7 +79,7 @@ compare() { # NAME BATCH TRAIN-OPTIONS-OR-EMPTY INDEX-OPTIONS...
 
 "$tools/drps-index" data.svm --algo lor --workers 2 --test-fraction 0.1 -o plan-2 --quiet
 if ! "$tools/drps-train" plan-2 -o model --local 2 --quiet 2>err.txt; then
-    grep -q "this build has no ZeroMQ: --transport inproc" err.txt || fail "--local 2: $(cat err.txt)"
+    grep -q "this build has no ZeroMQ: the transport inproc.*--transport" err.txt || fail "--local 2: $(cat err.txt)"
     train plan-2 --local 2 --transport inproc
     skip "this build has no ZeroMQ; ranks as threads train"
 fi
@@ -124,7 +124,7 @@ losses=$(losses)
 near "$lor_losses" "$losses" 0.05 || fail "placed samples: losses $lor_losses; dealt: $losses"
 train plan-lor-3 --local 3 --transport inproc
 near "$losses" "$(losses)" 1e-5 || fail "placed rows: losses $losses; ranges: $(losses)"
-fails 2 "needs --workers 2" "$tools/drps-index" data.svm --algo lor --partition auto -o never
+fails 2 "needs 2 workers or more .*--workers" "$tools/drps-index" data.svm --algo lor --partition auto -o never
 echo "ok placed rows"
 
 # The best epoch is chosen, and written, by all ranks together.
@@ -171,12 +171,12 @@ echo "ok asynchronous rounds"
 
 # ---- Mistakes ----
 
-fails 2 "is a plan for 2 workers: run it with --local 2" "$tools/drps-train" plan-2 -o never
+fails 2 "is a plan for 2 workers: run 2 ranks here.*--local, --rank, --peers" "$tools/drps-train" plan-2 -o never
 fails 2 "is a plan for 2 workers, not 3" "$tools/drps-train" plan-2 -o never --local 3
 fails 2 "is a plan for 1 worker, not 2" "$tools/drps-train" plan-one -o never --local 2
 fails 2 "local-steps" "$tools/drps-train" plan-2 -o never --local 2 --local-steps
 fails 2 "needs --local" "$tools/drps-train" plan-2 -o never --transport inproc
-fails 2 "is a plan for 2 workers, not 3: give --local 2" "$tools/drps-train" plan-2 -o never --local 3
+fails 2 "is a plan for 2 workers, not 3: run 2 ranks here.*--local" "$tools/drps-train" plan-2 -o never --local 3
 printf '127.0.0.1:7001\n127.0.0.1:7002\n' >two.txt
 fails 2 "two.txt has 2 ranks, and .* is a part of a plan for 3: give each rank a line" "$tools/drps-train" plan-lor-3 -o never --peers two.txt --rank 1
 printf '127.0.0.1:7001\n127.0.0.1:7001\n' >same.txt
@@ -184,7 +184,7 @@ fails 1 "same.txt:2: 127.0.0.1:7001 is the address of rank 0 already" "$tools/dr
 fails 2 "silence" "$tools/drps-train" plan-2 -o never --local 2 --silence 0
 fails 2 "staleness" "$tools/drps-train" plan-2 -o never --local 2 --sync asp --staleness 3
 fails 2 "no-claim" "$tools/drps-train" plan-2 -o never --local 2 --no-claim
-fails 2 "sync asp is of several workers" "$tools/drps-train" plan-one -o never --sync asp
+fails 2 "synchronisation asp is of several workers.*--sync" "$tools/drps-train" plan-one -o never --sync asp
 fails 2 "sync" "$tools/drps-train" plan-2 -o never --local 2 --sync often
 cp -r plan-2 lacking && rm -r lacking/rank-1
 fails 1 "lacking/rank-1 is not there" "$tools/drps-train" lacking -o never --local 2
@@ -299,9 +299,9 @@ for pid in "${pids[@]}"; do wait "$pid" || fail "a rank ended with $?: $(cat ran
 echo "ok ranks started one by one"
 
 ranks plan-lor-3 3 --epochs 2 --lr 0.5
-fails 2 "rank 1 was started with --lr 0.5, rank 0 with 0.05" "$tools/drps-train" plan-lor-3 -o never --peers peers.txt --rank 0 --epochs 2 --timeout 60
+fails 2 "rank 1 was started with learning rate 0.5, rank 0 with 0.05.*--lr" "$tools/drps-train" plan-lor-3 -o never --peers peers.txt --rank 0 --epochs 2 --timeout 60
 for pid in "${pids[@]}"; do wait "$pid" && fail "a rank did not notice"; done
-grep -q "rank 1 was started with --lr 0.5" rank-2.txt || fail "rank 2 says: $(cat rank-2.txt)"
+grep -q "rank 1 was started with learning rate 0.5" rank-2.txt || fail "rank 2 says: $(cat rank-2.txt)"
 ranks plan-fm-2 2
 fails 2 "rank 1.*plan" "$tools/drps-train" plan-lor-2 -o never --peers peers.txt --rank 0 --timeout 60
 wait "${pids[0]}" && fail "rank 1 of another plan did not notice"

@@ -40,7 +40,7 @@ printf 'age,zip,label\nNA,3,0\n?,4,1\n' >later.csv
 [[ $(value nnz <later.json),$(value unseen <later.json) = 2,0 ]] || fail "drps-predict decided anew: $(cat later.json)"
 # A word below the lines that decide is told with what to do, or skipped and counted.
 echo "old,3,1" >>missing.csv
-fails 1 'missing.csv:1502:1: age is not a number; for words give --columns age:category' "$tools/drps-index" missing.csv --algo lor -o plan-word
+fails 1 'missing.csv:1502:1: age is not a number; for words give the kind age:category.*--columns' "$tools/drps-index" missing.csv --algo lor -o plan-word
 absent plan-word
 "$tools/drps-index" missing.csv --algo lor -o plan-word --on-error skip --quiet --json >word.json 2>/dev/null
 [[ $(value skipped_lines <word.json) = 1 ]] || fail "$(value skipped_lines <word.json) lines skipped"

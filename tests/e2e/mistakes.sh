@@ -30,14 +30,14 @@ fails 1 'empty|no sample|nothing' "$index" empty.svm --algo lor -o plan
 absent plan
 fails 2 'ratings' "$index" good.svm --algo lmf -o plan --format libsvm
 absent plan
-fails 2 'needs --algo lmf' "$index" good.svm --algo lor -o plan --order grid
+fails 2 'needs the algorithm lmf.*--algo' "$index" good.svm --algo lor -o plan --order grid
 fails 2 'needs ratings' "$index" good.svm --algo lmf -o plan --order grid --format libsvm
 fails 2 'needs --order grid' "$index" good.svm --algo lmf -o plan --grid 4
 fails 2 '4096|4097' "$index" good.svm --algo lmf -o plan --order grid --grid 4097
 fails 2 '4096' "$index" good.svm --algo lmf -o plan --order grid --grid 4,0
 fails 2 'grid' "$index" good.svm --algo lmf -o plan --order grid --grid 4,
 absent plan
-fails 1 '64M' "$index" good.svm --algo lor -o plan --memory 1M
+fails 1 'at least 64M.*--memory' "$index" good.svm --algo lor -o plan --memory 1M
 absent plan
 fails 1 'cannot create' "$index" good.svm --algo lor -o nosuchfolder/plan
 "$index" good.svm --algo lor -o plan --quiet

@@ -376,7 +376,7 @@ static void test_launch_finds_the_rank_that_the_launcher_says(void **state)
          1,
          2,
          "mpirun (Open MPI)"},
-        {"Kubernetes alone", {[6] = "3"}, 0, DRPS_E_CONFIG, 0, 0, "give --peers"},
+        {"Kubernetes alone", {[6] = "3"}, 0, DRPS_E_CONFIG, 0, 0, "give a peers file"},
         {"no size", {"1"}, 0, DRPS_E_CONFIG, 0, 0, "OMPI_COMM_WORLD_SIZE is not"},
         {"rank too large", {"4", "4"}, 0, DRPS_E_CONFIG, 0, 0, "says rank 4 of 4"},
         {"no number", {[4] = "x", "4"}, 0, DRPS_E_CONFIG, 0, 0, "SLURM_PROCID=x"},

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "support/run_self.h"
+#include "tools/hints.h"
 
 /* ---- The tool ---- */
 
@@ -429,6 +430,29 @@ static void test_cli_full_disk_fails(void **state)
     assert_in(r.err, "standard output: No space left on device");
 }
 
+/* ---- Hints ---- */
+
+static void test_cli_hints_name_options_of_the_tool(void **state)
+{
+    static const struct {
+        const char *name, *text, *hints;
+    } cases[] = {
+        {"one", "a memory limit of 1.0 MiB is too small", " (--memory)"},
+        {"two", "try a smaller learning rate, or raise the memory limit", " (--memory, --lr)"},
+        {"none", "stored bytes are damaged", ""},
+        {"an option that the tool has not", "choose another name, or have it replaced", ""},
+        {"another tool's words", "the algorithm lor has no factors", ""},
+        {"another command", "make each rank keys of its own", " (drps-train --make-keys DIR)"},
+        {"named already", "--memory: the memory limit is too small", ""},
+        {"named in the beginning of another", "--memory-of: the memory limit", " (--memory)"},
+    };
+    char out[HINTS_BYTES];
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        if (strcmp(hints_for("tool", tool_table, cases[i].text, out), cases[i].hints) != 0)
+            fail_msg("%s: expected '%s', found '%s'", cases[i].name, cases[i].hints, out);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], RUN_SELF_TOOL)) {
@@ -446,6 +470,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cli_levels_choose_the_messages),
         cmocka_unit_test(test_cli_failures_choose_the_exit_code),
         cmocka_unit_test(test_cli_first_signal_asks_second_ends),
+        cmocka_unit_test(test_cli_hints_name_options_of_the_tool),
         cmocka_unit_test(test_cli_full_disk_fails),
     };
     return cmocka_run_group_tests_name("cli", tests, NULL, config_remove);

@@ -172,7 +172,7 @@ int drps_async_end(struct drps_async *a, int rc, struct drps_err *err)
     rc = outcome(&a->serving, rc, err);
     rc = outcome(&a->scheduling, rc, err);
     if (rc < 0) return rc;
-    /* Before evaluation: its messages must not come to those who still wait for END. */
+    /* Messages of the evaluation must not come to those who still wait for END. */
     rc = drps_net_barrier(a->job.o.net, a->job.o.wait_ms, err);
     return rc < 0 ? rc : a->stopped;
 }

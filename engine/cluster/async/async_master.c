@@ -164,7 +164,7 @@ static int end(struct async_master *m, struct drps_err *err)
     return rc;
 }
 
-/* Nobody has arrived for too long. */
+/* The error of an epoch in which nobody has arrived for too long. */
 static int nobody_came(const struct async_master *m, struct drps_err *err)
 {
     char text[256] = "";

@@ -73,7 +73,8 @@ static int check_union(const struct async_server *s, const struct drps_feed_unio
         const size_t n = u->part[i + 1] - u->part[i];
         if (n > plan->info.max_batch_rows)
             return drps_err_set(err, DRPS_E_CORRUPT,
-                                "%s: step %llu: %zu rows of share %u, plan.json says at most %llu",
+                                "%s: step %llu: %zu rows of share %u, " DRPS_FILE_MANIFEST
+                                " says at most %llu",
                                 plan->dir, (unsigned long long)s->next, n, i,
                                 (unsigned long long)plan->info.max_batch_rows);
         if (n && intercept_is_here(s) && u->positions[u->part[i]] != 0)
@@ -94,7 +95,8 @@ static int read_union(struct async_server *s, struct drps_err *err)
     return rc;
 }
 
-/* Returns 0, or 1 when an earlier step must close first, or the store says OPENED. */
+/* Opens the next step. Returns 0, or 1 when an earlier step must close first, or the store says
+ * OPENED. */
 static int open_next(struct async_server *s, struct drps_err *err)
 {
     const struct drps_feed_union *u = &s->pending;
@@ -131,7 +133,7 @@ static struct drps_rows rows_of(const struct open_step *step, uint32_t share)
 
 /* ---- Pulls ---- */
 
-/* Its own batch, for a worker of another rank that executes it. */
+/* Sends a batch of this rank to the worker of another rank that executes it. */
 static int send_record(struct async_server *s, uint32_t to, uint64_t step, struct drps_err *err)
 {
     struct drps_feed_record record;
@@ -174,8 +176,8 @@ static int send_parameters(struct async_server *s, uint32_t to, uint32_t share, 
     return drps_shared_buffer_send(s->there[to], job->o.net, &send, job->o.wait_ms, err);
 }
 
-/* Returns 0, or 1 when the step cannot be opened yet. Of a peer that asks twice, the pull that was
- * put aside may come after the step has closed. */
+/* Serves a pull. Returns 0, or 1 when the step cannot be opened yet. Of a peer that asks twice, the
+ * pull that was put aside may come after the step has closed. */
 static int serve_pull(struct async_server *s, const struct drps_net_message *m,
                       struct drps_err *err)
 {
@@ -188,7 +190,7 @@ static int serve_pull(struct async_server *s, const struct drps_net_message *m,
     return rc == 0 ? send_parameters(s, m->from, m->tag, step, err) : rc;
 }
 
-/* Those put aside, in the order in which they came. */
+/* Serves the pulls that were put aside, in the order in which they came. */
 static int serve_aside(struct async_server *s, struct drps_err *err)
 {
     uint32_t kept = 0;
@@ -270,7 +272,7 @@ static int take(struct async_server *s, struct drps_net_message *m, struct drps_
     return rc;
 }
 
-/* When all ranks have stopped, some steps are not complete. */
+/* Closes the steps that are not complete when all ranks have stopped. */
 static int close_open(struct async_server *s, struct drps_err *err)
 {
     int rc = 0;

@@ -100,7 +100,7 @@ static int pull(const struct async_worker *w, struct drps_err *err)
     return rc;
 }
 
-/* Keep what came for this batch, by sender. */
+/* Keeps what came for this batch, by sender. */
 static int keep(struct async_worker *w, struct drps_net_message *m, struct drps_err *err)
 {
     const int parameters = m->type == DRPS_MESSAGE_PARAMETERS && m->round == w->step &&
@@ -140,7 +140,7 @@ static void forget(struct async_worker *w)
     }
 }
 
-/* Parameters of servers 0, 1, ... one after another. */
+/* Receives the parameters of servers 0, 1, ... one after another. */
 static int put_together(struct async_worker *w, struct drps_err *err)
 {
     const struct async_job *job = w->job;

@@ -119,8 +119,8 @@ int access_load(const struct access_source *from, uint32_t first, uint32_t end,
     uint64_t n;
 
     *a_out = (struct access){.rows = from->rows, .batches = from->batches};
-    int rc = steps_open(from->io, from->dir, "rows.rec", DRPS_KIND_ROWS, from->batches, READ_BUFFER,
-                        &st, err);
+    int rc = steps_open(from->io, from->dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, from->batches,
+                        READ_BUFFER, &st, err);
     if (rc == 0) rc = count_all(st, from, first, end, &n, err);
     if (rc == 0) rc = access_new(from->rows, from->batches, n, from->memory_bytes, a_out, err);
     if (rc == 0) rc = fill(st, from, first, end, a_out, err);

@@ -475,8 +475,8 @@ int counts_stream(const struct access_source *from, uint32_t first, uint32_t end
     s->end = end;
     int rc = make_room(s, err);
     if (rc == 0)
-        rc = steps_open(from->io, from->dir, "rows.rec", DRPS_KIND_ROWS, from->batches, READ_BUFFER,
-                        &s->steps, err);
+        rc = steps_open(from->io, from->dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, from->batches,
+                        READ_BUFFER, &s->steps, err);
     if (rc == 0)
         *t_out = &s->counts;
     else

@@ -44,8 +44,8 @@ static int send_shares(const struct access_source *from, struct drps_remote_link
     struct remote_share share = {
         .rows = from->rows, .batches = from->batches, .seed = from->seed, .share = from->share};
     struct steps *lists = NULL;
-    int rc = steps_open(from->io, from->dir, "rows.rec", DRPS_KIND_ROWS, from->batches, READ_BUFFER,
-                        &lists, err);
+    int rc = steps_open(from->io, from->dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, from->batches,
+                        READ_BUFFER, &lists, err);
     for (unsigned peer = 0; peer < link->peers && rc == 0; peer++) {
         share.first = remote_shard_begin(from->batches, peer, link->peers);
         share.end = remote_shard_begin(from->batches, peer + 1, link->peers);
@@ -136,7 +136,7 @@ static int load(struct drps_remote_link *link, const struct drps_remote_counter 
 {
     struct remote_share share = {0};
     struct drps_recwriter *w = NULL;
-    char *path = drps_path_join(counter->scratch, "rows.rec");
+    char *path = drps_path_join(counter->scratch, DRPS_FILE_ROWS);
 
     if (!path) return drps_err_set(err, -ENOMEM, "no memory for a path");
     int rc = receive_share(link, &share, err);

@@ -43,7 +43,7 @@ static int fail(size_t code, struct drps_err *err)
         return drps_err_set(
             err, DRPS_E_MEMORY_BUDGET,
             "zstd window is larger than the reader's memory allows (compressed with "
-            "--long?): give more memory or pipe it through zstd -dc");
+            "a long window?): raise the memory limit or pipe it through zstd -dc");
     default:
         return drps_err_set(err, DRPS_E_CORRUPT, "zstd data is damaged: %s",
                             ZSTD_getErrorName(code));

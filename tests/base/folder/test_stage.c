@@ -163,7 +163,7 @@ static void test_stage_existing_is_refused(void **state)
     struct drps_err err = DRPS_ERR_INIT;
     assert_int_equal(write_out(s, drps_io_os(), 0, "old", NULL), 0);
     assert_int_equal(write_out(s, drps_io_os(), 0, "new", &err), -EEXIST);
-    assert_non_null(strstr(err.text, "--force"));
+    assert_non_null(strstr(err.text, "have it replaced"));
     assert_file(s, "out/file", "old");
     assert_int_equal(folder_entries(s->dir), 1);
 }
@@ -846,7 +846,7 @@ static void test_stage_file_appears_and_is_replaced(void **state)
     assert_int_equal(write_text(s, 0, "old", NULL), 0);
     assert_file(s, "out", "old");
     assert_int_equal(write_text(s, 0, "new", &err), -EEXIST);
-    assert_non_null(strstr(err.text, "--force"));
+    assert_non_null(strstr(err.text, "have it replaced"));
     assert_file(s, "out", "old");
     make_folder(s, "out.partial"); /* a killed run's */
     (void)scratch_file(s, "out.partial/lock", "", 0);

@@ -351,7 +351,7 @@ static void test_a_loss_without_end_ends_all(void **state)
     o.epochs = 20;
     const int rc = world_run(w, &o, &r, &err);
     assert_true(rc == DRPS_E_PEER || rc == -ERANGE);
-    assert_non_null(strstr(err.text, "try a smaller --lr"));
+    assert_non_null(strstr(err.text, "try a smaller learning rate"));
     assert_false(path_exists(w->model));
     drps_train_result_free(&r);
     world_end(w);
@@ -447,10 +447,10 @@ static void test_other_options_are_named_on_every_rank(void **state)
         const char *optimizer;
         enum drps_sched_mode sync;
     } others[] = {
-        {"rank 2 was started with --lr 0.125, rank 0 with 0.25", 0.125f, 2, "adagrad", 0},
-        {"rank 2 was started with --epochs 3, rank 0 with 2", 0.25f, 3, "adagrad", 0},
-        {"rank 2 was started with another --optimizer", 0.25f, 2, "ftrl", 0},
-        {"rank 2 was started with another --sync", 0.25f, 2, "adagrad", DRPS_SCHED_ASP},
+        {"rank 2 was started with learning rate 0.125, rank 0 with 0.25", 0.125f, 2, "adagrad", 0},
+        {"rank 2 was started with epochs 3, rank 0 with 2", 0.25f, 3, "adagrad", 0},
+        {"rank 2 was started with another optimizer", 0.25f, 2, "ftrl", 0},
+        {"rank 2 was started with another synchronisation", 0.25f, 2, "adagrad", DRPS_SCHED_ASP},
     };
     struct world *w = world_of("lor", CASE_LIBSVM);
     (void)state;

@@ -418,7 +418,7 @@ static void test_predict_replaces_only_when_told(void **state)
     char *text = join(f.dir, "scores.partial/text");
     scratch_write(f.out, "old", 3);
     assert_int_equal(try_predict(&f, drps_io_os(), f.out, 0, &err), -EEXIST);
-    assert_non_null(strstr(err.text, "--force"));
+    assert_non_null(strstr(err.text, "have it replaced"));
     assert_text(f.out, "old");
     assert_false(path_exists(partial));
 

@@ -157,7 +157,7 @@ static void test_publish_what_every_store_has_kept(void **state)
             begin(&f, s, "fm", "logistic");
             train_to_kept(&f, o, &r, &err);
             assert_string_equal(r.kept, scratch_path(s, "model.trained"));
-            assert_non_null(strstr(err.text, "model.trained -o "));
+            assert_non_null(strstr(err.text, "model.trained, of which"));
             check_files(r.kept);
             const char *later = scratch_path(s, "later");
             if (publish(r.kept, later, 0, &content, &err) < 0) fail_msg("%s", err.text);
@@ -181,7 +181,7 @@ static void test_publish_the_folder_replaces_none(void **state)
     assert_int_equal(mkdir(scratch_path(s, "model.trained"), 0777), 0);
     train_to_kept(&f, (struct drps_train_options){.epochs = 1}, &r, &err);
     assert_string_equal(r.kept, scratch_path(s, "model.trained.2"));
-    assert_non_null(strstr(err.text, "model.trained.2 -o "));
+    assert_non_null(strstr(err.text, "model.trained.2, of which"));
     drps_train_result_free(&r);
     end(&f);
 }
@@ -364,7 +364,7 @@ static void test_publish_less_than_an_epoch_replaces_no_model(void **state)
     assert_int_equal(r.steps, 1);
     assert_string_equal(r.kept, scratch_path(s, "model.trained"));
     assert_non_null(strstr(err.text, "stays as it was"));
-    assert_non_null(strstr(err.text, "model --force"));
+    assert_non_null(strstr(err.text, "can be put in its place"));
     check_model(f.model, whole);
     const uint64_t step = r.content;
     assert_true(step != whole);

@@ -265,7 +265,7 @@ static void test_engine_refuses_too_little_memory_with_a_number_that_would_do(vo
         struct drps_err err;
         o.memory_bytes = 1 << 20;
         assert_int_equal(train_fails(plan, dir, o, &r, &err), DRPS_E_MEMORY_BUDGET);
-        assert_non_null(strstr(err.text, "--memory 1.0 MiB is too small: at least "));
+        assert_non_null(strstr(err.text, "a memory limit of 1.0 MiB is too small: at least "));
         assert_non_null(strstr(err.text, "program"));
         if (strcmp(o.store, "rocksdb") == 0 || strcmp(o.store, "leveldb") == 0)
             assert_non_null(strstr(err.text, "caches and buffers of the store's engine 24.0 MiB"));
@@ -689,7 +689,7 @@ static void test_engine_diverging_loss_is_an_error(void **state)
     struct drps_train_options o = {.epochs = 5, .optimizer = "sgd", .lr = 1e20f};
     assert_int_equal(train_fails(plan, dir, o, &r, &err), -ERANGE);
     assert_non_null(strstr(err.text, "epoch 1, step "));
-    assert_non_null(strstr(err.text, "smaller --lr"));
+    assert_non_null(strstr(err.text, "smaller learning rate"));
     drps_train_result_free(&r);
     drps_plan_close(plan);
     maker_free(&m);
@@ -738,13 +738,13 @@ static void test_engine_refuses_options_that_do_not_fit(void **state)
         const char *name, *says;
         struct drps_train_options o;
     } cases[] = {
-        {"patience", "--patience needs held-out samples", {.patience = 1}},
+        {"patience", "patience needs held-out samples", {.patience = 1}},
         {"optimizer", "adam", {.optimizer = "adam"}},
         {"store", "none of auto, resident", {.store = "paper"}},
         {"model store", "paper", {.model_store = "paper"}},
-        {"rate", "--lr", {.lr = -1}},
-        {"l2", "--l2", {.l2 = -1}},
-        {"threads", "--threads", {.threads = 1000}},
+        {"rate", "learning rate -1", {.lr = -1}},
+        {"l2", "l2 -1", {.l2 = -1}},
+        {"threads", "1000 threads", {.threads = 1000}},
     };
     (void)state;
     char *dir = temp_make();

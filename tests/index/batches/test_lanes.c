@@ -313,10 +313,10 @@ static void test_lanes_refuse_what_they_do_not_fit(void **state)
         int rc;
         const char *says;
     } cases[] = {
-        {"another order", "shuffled", 2, 1, BATCH, DRPS_E_CONFIG, "--order grid"},
+        {"another order", "shuffled", 2, 1, BATCH, DRPS_E_CONFIG, "order grid"},
         {"several workers", "grid", 2, 2, BATCH, DRPS_E_CONFIG, "one worker"},
         {"too many", "grid", DRPS_BATCH_LANES + 1, 1, BATCH, DRPS_E_CONFIG, "1 and 16"},
-        {"large batches", "grid", 16, 1, 100000, DRPS_E_MEMORY_BUDGET, "--lanes 16"},
+        {"large batches", "grid", 16, 1, 100000, DRPS_E_MEMORY_BUDGET, "16 lanes"},
     };
     struct scratch *s = *state;
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {

@@ -250,12 +250,14 @@ static void test_layout_refuses(void **state)
         int rc;
         const char *says;
     } cases[] = {
-        {{.by = "large"}, DRPS_E_CONFIG, "--blocks large"},
-        {{.by = "topk", .sample = 1.5}, DRPS_E_CONFIG, "--sample"},
-        {{.by = "topk", .prune = 3, .prune_to = 100}, DRPS_E_CONFIG, "--prune-to"},
-        {{.by = "topk", .shards = 1000}, DRPS_E_CONFIG, "--shards"},
+        {{.by = "large"}, DRPS_E_CONFIG, "no block builder large"},
+        {{.by = "topk", .sample = 1.5}, DRPS_E_CONFIG, "share of batches"},
+        {{.by = "topk", .prune = 3, .prune_to = 100},
+         DRPS_E_CONFIG,
+         "to prune all but so many rows"},
+        {{.by = "topk", .shards = 1000}, DRPS_E_CONFIG, "the shards"},
         {{.calibrate = "/nowhere/at/all"}, -ENOENT, "/nowhere/at/all"},
-        {{.calibrate = ".", .seek_ns = 1}, DRPS_E_CONFIG, "--calibrate"},
+        {{.calibrate = ".", .seek_ns = 1}, DRPS_E_CONFIG, "to measure the disk"},
     };
     struct scratch *s = *state;
     struct case_run c;

@@ -597,11 +597,11 @@ static void test_grid_refuses_what_it_does_not_fit(void **state)
         struct grid grid;
         const char *says;
     } cases[] = {
-        {"fm", "fm", "grid", "a b 1\n", {0, 0}, "needs --algo lmf"},
-        {"lor", "lor", "grid", "1 1:1\n0 2:1\n", {4, 4}, "needs --algo lmf"},
+        {"fm", "fm", "grid", "a b 1\n", {0, 0}, "needs the algorithm lmf"},
+        {"lor", "lor", "grid", "1 1:1\n0 2:1\n", {4, 4}, "needs the algorithm lmf"},
         {"another format", "lmf", "grid", "1 1:1\n0 2:1\n", {0, 0}, "needs ratings"},
-        {"no order", "lmf", NULL, "a b 1\n", {4, 4}, "--order grid"},
-        {"another order", "lmf", "given", "a b 1\n", {4, 4}, "--order grid"},
+        {"no order", "lmf", NULL, "a b 1\n", {4, 4}, "order grid"},
+        {"another order", "lmf", "given", "a b 1\n", {4, 4}, "order grid"},
         {"too many groups", "lmf", "grid", "a b 1\n", {DRPS_GRID_GROUPS_MAX + 1, 1}, "1 and 4096"},
         {"too many of the other",
          "lmf",

@@ -579,11 +579,11 @@ static void test_placement_refuses(void **state)
         uint32_t workers;
         int rc;
     } cases[] = {
-        {"auto", NULL, "--workers 2", 100, 1, DRPS_E_CONFIG},
+        {"auto", NULL, "needs 2 workers", 100, 1, DRPS_E_CONFIG},
         {"metis", NULL, "not metis", 100, 2, DRPS_E_CONFIG},
         {"auto", NULL, "only", 4, 64, DRPS_E_CONFIG},
-        {"auto", "dealt", "--memory", 700000, 64, DRPS_E_MEMORY_BUDGET},
-        {NULL, "placed", "--partition auto, greedy or dppa, not range", 100, 2, DRPS_E_CONFIG},
+        {"auto", "dealt", "memory limit", 700000, 64, DRPS_E_MEMORY_BUDGET},
+        {NULL, "placed", "partition auto, greedy or dppa, not range", 100, 2, DRPS_E_CONFIG},
         {"hash", "placed", "not hash", 100, 2, DRPS_E_CONFIG},
         {"auto", "shared", "dealt or placed, not shared", 100, 2, DRPS_E_CONFIG},
     };

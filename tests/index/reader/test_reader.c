@@ -228,7 +228,7 @@ static void test_reader_csv(void **state)
         {"empty file", "csv", "", "", NULL},
         {"NUL is text", "csv", "y,a\n1,b\n", "1 a=b:1\n", NULL},
         {"no label column", "csv", "a,b\n1,2\n", NULL,
-         "0: no column is named label, target, y or click; --label must be one of: a, b"},
+         "0: no column is named label, target, y or click; the label column must be one of: a, b"},
         {"labels of words", "csv", "y,a\nyes,1\n No ,1\nYES,1\n", "1 a=:1\n0 a=:1\n1 a=:1\n", NULL},
         {"true and false", "csv", "y,a\nfalse,1\ntrue,1\n", "0 a=:1\n1 a=:1\n", NULL},
         {"y and n", "csv", "a,y\n1,y\n1,N\n", "1 a=:1\n0 a=:1\n", NULL},
@@ -252,9 +252,9 @@ static void test_reader_csv(void **state)
          "1 a=:2\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n", NULL},
         {"all missing are categories", "csv", "y,a\n1,NA\n1,\n", "1 a=NA:1\n1 a=:1\n", NULL},
         {"infinite in the first line", "csv", "y,a\n1,-Inf\n1,2\n", NULL,
-         "0:2:3: a is NaN or infinite; for words give --columns a:category: '-Inf'"},
+         "0:2:3: a is NaN or infinite; for words give the kind a:category: '-Inf'"},
         {"too large in the first line", "csv", "y,a\n1,1e99\n1,2\n", NULL,
-         "0:2:3: a is too large; for words give --columns a:category: '1e99'"},
+         "0:2:3: a is too large; for words give the kind a:category: '1e99'"},
         {"words that begin as numbers", "csv", "y,a,b,c\n1,inf,1e99x,nano\n1,info,2,3\n",
          "1 a=inf:1 b=1e99x:1 c=nano:1\n1 a=info:1 b=2:1 c=3:1\n", NULL},
         {"open quote", "csv", "y,a\n1,\"x\n", NULL,
@@ -295,15 +295,15 @@ static void test_reader_csv_decides_by_a_thousand_lines(void **state)
         {"the first", 1500, 2, "x", 0, NULL, NULL},
         {"the thousandth", 1500, 1001, "x", 0, NULL, NULL},
         {"the next", 1500, 1002, "x", 0, NULL,
-         "0:1002:3: age is not a number; for words give --columns age:category: 'x'"},
+         "0:1002:3: age is not a number; for words give the kind age:category: 'x'"},
         {"a last line without the others", 1000, 1001, "x", 0, NULL, NULL},
         {"an option decides", 1500, 500, "x", 0, "age:number", "0:500:3: age is not a number: 'x'"},
         {"an option for words", 1500, 1400, "x", 0, "age:category", NULL},
         {"within the first MiB", 1500, 400, "x", 2000, NULL, NULL},
         {"beyond the first MiB", 1500, 600, "x", 2000, NULL,
-         "0:600:3: age is not a number; for words give --columns age:category: 'x'"},
+         "0:600:3: age is not a number; for words give the kind age:category: 'x'"},
         {"a line of other columns says nothing", 1500, 10, "x,1", 0, NULL,
-         "0:10:3: age is not a number; for words give --columns age:category: 'x,1'"},
+         "0:10:3: age is not a number; for words give the kind age:category: 'x,1'"},
     };
     static const uint64_t memory[] = {8 << 20, 24 << 20, 512 << 20};
 
@@ -374,21 +374,21 @@ static void test_reader_csv_options(void **state)
         {"colon in a name", NULL, "a:b:category", 0, "y,a:b\n1,2\n", "1 a:b=2:1\n", NULL},
         {"separator", NULL, NULL, '|', "y|a,b\n1|x\n", "1 a,b=x:1\n", NULL},
         {"no such label", "z", NULL, 0, "y,b\n1,2\n", NULL,
-         "0: the header has no column 'z'; --label must be one of: y, b"},
+         "0: the header has no column 'z'; the label column must be one of: y, b"},
         {"no such column", NULL, "z:number", 0, "y,b\n1,2\n", NULL,
-         "--columns: the header has no column 'z'; it has: y, b"},
+         "kinds of columns: the header has no column 'z'; it has: y, b"},
         {"all others", NULL, "*:category,b:number,d:ignore", 0, "y,a,b,c,d\n1,2,3,4,5\n",
          "1 a=2:1 b=:3 c=4:1\n", NULL},
         {"all others ignored", NULL, "b:number,*:ignore", 0, "a,y,b\n1,2,3\n", "2 b=:3\n", NULL},
         {"all are the label", NULL, "*:label", 0, "a,b\n1,2\n", NULL,
-         "--columns: one column is the label, not all"},
+         "kinds of columns: one column is the label, not all"},
         {"a column of that name", NULL, "*:category", 0, "y,*,a\n1,2,3\n", "1 *=2:1 a=:3\n", NULL},
         {"two labels", "y", "b:label", 0, "y,b\n1,2\n", NULL, "csv: 2 columns are to be the label"},
         {"bad kind", NULL, "b:text", 0, "y,b\n1,2\n", NULL,
-         "--columns: 'b:text' is not column:number, column:category, column:ignore or "
+         "kinds of columns: 'b:text' is not column:number, column:category, column:ignore or "
          "column:label"},
         {"no kind", NULL, "b", 0, "y,b\n1,2\n", NULL,
-         "--columns: 'b' is not column:number, column:category, column:ignore or column:label"},
+         "kinds of columns: 'b' is not column:number, column:category, column:ignore or column:label"},
         {"digit as separator", NULL, NULL, '1', "y,b\n1,2\n", NULL,
          "byte 0x31 cannot separate csv columns"},
     };
@@ -453,13 +453,13 @@ static void test_reader_csv_kinds(void **state)
         {"commas in names", NULL, 0, "\"a,b\",zip,age,y\n5,77,3,1\n", "1 a,b=:5 zip=77:1 age=:3\n",
          NULL},
         {"column missing", NULL, 0, "zip,y\n77,1\n", NULL,
-         "--columns: the header has no column 'age'; it has: zip, y"},
+         "kinds of columns: the header has no column 'age'; it has: zip, y"},
         {"no label", NULL, 1, "zip,age\n77,3\n", "0 zip=77:1 age=:3\n", NULL},
         {"another column", NULL, 1, "zip,age,x\n77,3,5\n", "0 zip=77:1 age=:3 x=:5\n", NULL},
         {"only these", NULL, 2, "zip,y,age,x\n77,1,3,5\n78,0,4,a\n",
          "1 zip=77:1 age=:3\n0 zip=78:1 age=:4\n", NULL},
         {"no label, but one wanted", NULL, 0, "zip,age\n77,3\n", NULL,
-         "0: no column is named label, target, y or click; --label must be one of: zip, age"},
+         "0: no column is named label, target, y or click; the label column must be one of: zip, age"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -559,20 +559,20 @@ static void test_reader_asks_for_the_format(void **state)
     static const struct row rows[] = {
         {"prose", NULL, "\nIt was a dark and stormy night.\n", NULL,
          "0: no format fits the first lines: 'It was a dark and stormy night.'; name one "
-         "(--format): libsvm, "
+         "of libsvm, "
          "libffm, ratings, criteo, avazu, csv, docword"},
         {"csv without label", NULL, "a,b,c,d\n1,2,3,4\n", NULL,
-         "0: looks like csv, but no column is named label, target, y or click; --label must be one "
-         "of: a, b, c, d (or give another --format)"},
+         "0: looks like csv, but no column is named label, target, y or click; the label column must be one "
+         "of: a, b, c, d (or name another format)"},
         {"lines of other columns", NULL, "a,b,c,d\n1,2,3\n", NULL,
-         "0: no format fits the first lines: 'a,b,c,d'; name one (--format): libsvm, libffm, "
+         "0: no format fits the first lines: 'a,b,c,d'; name one of libsvm, libffm, "
          "ratings, criteo, "
          "avazu, csv, docword"},
         {"binary", NULL,
          "\x7f"
          "ELF\x01\xff\n",
          NULL,
-         "0: no format fits the first lines: '\\x7fELF\\x01\\xff'; name one (--format): libsvm, "
+         "0: no format fits the first lines: '\\x7fELF\\x01\\xff'; name one of libsvm, "
          "libffm, ratings, "
          "criteo, avazu, csv, docword"},
         {"unknown", "svm", "1 1:1\n", NULL,
@@ -591,8 +591,8 @@ static void test_reader_says_what_may_be_the_label(void **state)
     read_text("ip,app,\"os, version\"\n1,2,3\n", &options, &o);
     check_outcome(
         "auto", "", &o, NULL,
-        "0: looks like csv, but has no column 'clicked'; --label must be one of: ip, app, "
-        "os, version (or give another --format)");
+        "0: looks like csv, but has no column 'clicked'; the label column must be one of: ip, app, "
+        "os, version (or name another format)");
     outcome_free(&o);
 }
 

@@ -415,7 +415,7 @@ static void test_a_loss_without_end_ends_all(void **state)
     o.epochs = 20;
     const int rc = world_run(w, &o, &r, &err);
     assert_true(rc == DRPS_E_PEER || rc == -ERANGE);
-    assert_non_null(strstr(err.text, "try a smaller --lr"));
+    assert_non_null(strstr(err.text, "try a smaller learning rate"));
     assert_false(path_exists(w->model));
     drps_train_result_free(&r);
     world_end(w);
@@ -429,9 +429,9 @@ static void test_options_that_do_not_fit_are_refused(void **state)
         int no_claim;
         const char *text;
     } bad[] = {
-        {DRPS_SCHED_ASP, 2, 0, "--staleness 2 bounds"},
-        {DRPS_SCHED_BSP, 2, 0, "--staleness 2 bounds"},
-        {DRPS_SCHED_BSP, 0, 1, "--no-claim"},
+        {DRPS_SCHED_ASP, 2, 0, "a staleness of 2 bounds"},
+        {DRPS_SCHED_BSP, 2, 0, "a staleness of 2 bounds"},
+        {DRPS_SCHED_BSP, 0, 1, "nobody claims batches"},
     };
     struct world *w = world_begin("lor", CASE_LIBSVM, BATCH, BATCH, seed);
     struct drps_train_options o = world_options(w);
@@ -453,7 +453,7 @@ static void test_options_that_do_not_fit_are_refused(void **state)
     o.sync = DRPS_SCHED_SSP;
     assert_int_equal(drps_plan_open(drps_io_os(), w->one, &one, NULL), 0);
     assert_int_equal(drps_train_run(one, &o, &r, &err), DRPS_E_CONFIG);
-    assert_non_null(strstr(err.text, "--sync ssp is of several workers"));
+    assert_non_null(strstr(err.text, "synchronisation ssp is of several workers"));
     drps_train_result_free(&r);
     drps_plan_close(one);
     assert_false(path_exists(w->model));

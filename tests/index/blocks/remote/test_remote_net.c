@@ -298,8 +298,8 @@ static void test_mistakes_end_all(void **state)
         if (i == 2) job->run[0].inputs[0] = "/nowhere/data";
         run_job(job, NET_INPROC, RANKS);
         expect(job, 0, i < 2 ? DRPS_E_CONFIG : -ENOENT,
-               i == 0   ? "--blocks pattern counts nothing"
-               : i == 1 ? "--shards are processes of one machine"
+               i == 0   ? "block builder pattern counts nothing"
+               : i == 1 ? "shards are processes of one machine"
                         : "/nowhere/data");
         expect(job, 1, DRPS_E_PEER, "gave up: ");
         expect(job, 2, DRPS_E_PEER, "gave up: ");

@@ -1,30 +1,30 @@
 /*
- * The inner passes of factorization machines over LANES x `groups` neighbouring factors. Included
- * once for each LANES (4, 8, 16), which names the functions: C has no templates, and arrays in
- * plain loops are not kept in registers reliably by either compiler. LANES wider than the machine's
- * vectors are PARTS of these; sums are the same with any number of parts.
+ * The inner passes of factorization machines over ELEMENTS x `groups` neighbouring factors.
+ * Included once for each ELEMENTS (4, 8, 16), which names the functions: C has no templates, and
+ * arrays in plain loops are not kept in registers reliably by either compiler. ELEMENTS wider than
+ * the machine's vectors are PARTS of these; sums are the same with any number of parts.
  *
  * D = rank + 1 floats a row; factor f of row l is params[l * D + 1 + f]. `groups`, `with_weights`,
  * `wide` and `valued` are constants. with_weights: the pass also does the rows' first floats; it is
  * then the only pass.
  */
-#define LANES_JOIN2(name, lanes) name##_##lanes
-#define LANES_JOIN(name, lanes) LANES_JOIN2(name, lanes)
-#define LANES_NAME(name) LANES_JOIN(name, LANES)
+#define ELEMENTS_JOIN2(name, elements) name##_##elements
+#define ELEMENTS_JOIN(name, elements) ELEMENTS_JOIN2(name, elements)
+#define ELEMENTS_NAME(name) ELEMENTS_JOIN(name, ELEMENTS)
 
-#define WIDTH (LANES < DRPS_VECTOR_FLOATS ? LANES : DRPS_VECTOR_FLOATS)
-#define PARTS (LANES / WIDTH)
+#define WIDTH (ELEMENTS < DRPS_VECTOR_FLOATS ? ELEMENTS : DRPS_VECTOR_FLOATS)
+#define PARTS (ELEMENTS / WIDTH)
 #define VECTORS (groups * PARTS)
 #define MOST (4 * PARTS) /* vectors of a pass */
 
-#define VEC LANES_NAME(vec)
-#define VEC_AT LANES_NAME(vec_at)
+#define VEC ELEMENTS_NAME(vec)
+#define VEC_AT ELEMENTS_NAME(vec_at)
 typedef float VEC __attribute__((vector_size(WIDTH * sizeof(float))));
-/* The same in an array of floats, which is aligned to 4 bytes only. */
+/* The same vector where it lies in an array of floats, which is aligned to 4 bytes only. */
 typedef float VEC_AT __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias));
 
-/* The sum of all lanes, halving: the order is fixed by these loops, not by the compiler. */
-DRPS_INLINE float LANES_NAME(total)(const VEC *parts)
+/* The sum of all elements, halving: the order is fixed by these loops, not by the compiler. */
+DRPS_INLINE float ELEMENTS_NAME(total)(const VEC *parts)
 {
     VEC v[PARTS];
     float t[WIDTH];
@@ -41,11 +41,11 @@ DRPS_INLINE float LANES_NAME(total)(const VEC *parts)
     return t[0];
 }
 
-DRPS_INLINE void LANES_NAME(forward)(int wide, int valued, int groups, int with_weights,
-                                     const struct drps_batch *b, size_t rank, size_t factor,
-                                     float bias, size_t first, size_t last,
-                                     const float *restrict params, float *restrict scores,
-                                     float *restrict sums)
+DRPS_INLINE void ELEMENTS_NAME(forward)(int wide, int valued, int groups, int with_weights,
+                                        const struct drps_batch *b, size_t rank, size_t factor,
+                                        float bias, size_t first, size_t last,
+                                        const float *restrict params, float *restrict scores,
+                                        float *restrict sums)
 {
     const size_t dim = rank + 1;
     for (size_t s = first; s < last; s++) {
@@ -92,7 +92,7 @@ DRPS_INLINE void LANES_NAME(forward)(int wide, int valued, int groups, int with_
             *(VEC_AT *)(out + v * WIDTH) = all;
             pairs[v % PARTS] += all * all - (squares[0][v] + squares[1][v]);
         }
-        const float half = 0.5f * LANES_NAME(total)(pairs);
+        const float half = 0.5f * ELEMENTS_NAME(total)(pairs);
         if (with_weights)
             scores[s] = bias + (weights[0] + weights[1]) + half;
         else
@@ -100,11 +100,11 @@ DRPS_INLINE void LANES_NAME(forward)(int wide, int valued, int groups, int with_
     }
 }
 
-DRPS_INLINE void LANES_NAME(backward)(int wide, int valued, int groups, int with_weights,
-                                      const struct drps_batch *b, size_t rank, size_t factor,
-                                      size_t first, size_t last, const float *restrict slopes,
-                                      const float *restrict params, const float *restrict sums,
-                                      float *restrict grads)
+DRPS_INLINE void ELEMENTS_NAME(backward)(int wide, int valued, int groups, int with_weights,
+                                         const struct drps_batch *b, size_t rank, size_t factor,
+                                         size_t first, size_t last, const float *restrict slopes,
+                                         const float *restrict params, const float *restrict sums,
+                                         float *restrict grads)
 {
     const size_t dim = rank + 1;
     for (size_t s = first; s < last; s++) {
@@ -138,7 +138,7 @@ DRPS_INLINE void LANES_NAME(backward)(int wide, int valued, int groups, int with
 #undef VECTORS
 #undef PARTS
 #undef WIDTH
-#undef LANES
-#undef LANES_NAME
-#undef LANES_JOIN
-#undef LANES_JOIN2
+#undef ELEMENTS
+#undef ELEMENTS_NAME
+#undef ELEMENTS_JOIN
+#undef ELEMENTS_JOIN2

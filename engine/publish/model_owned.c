@@ -1,0 +1,41 @@
+/* Which files a model's folder may hold, also while a run trains in it: what drps_stage_begin()
+ * replaces and removes. */
+#include "engine/publish/drps_modeldir.h"
+
+#include "base/folder/drps_stage.h"
+
+/* Files of the row stores, and windows that are cut for a run. */
+static const struct drps_owned store_owned[] = {
+    {.name = "streams"},
+    {.name = "transit"}, /* the streams of earlier versions */
+    {.name = "scan"},
+    {.name = "probe"},
+    {.name = "blocks"}, /* engine file */
+    {.name = "blocks", .inside = drps_kv_owned},
+    {.name = DRPS_FILE_WINDOWS},
+    {.name = DRPS_FILE_WINDOW_ROWS_TMP},
+    {.name = DRPS_FILE_WINDOW_NEXT_TMP},
+    {.name = DRPS_FILE_WINDOW_PREV_TMP},
+    {.name = DRPS_FILE_SLOTS},
+    {.name = NULL},
+};
+/* What is trained and no model yet: engine/publish/drps_trained.h. */
+static const struct drps_owned trained_owned[] = {
+    {.name = DRPS_TRAINED_MANIFEST},
+    {.name = DRPS_TRAINED_PARAMS},
+    {.name = DRPS_TRAINED_PARAMS_NEXT},
+    {.name = DRPS_TRAINED_NAMES},
+    {.name = NULL},
+};
+static const struct drps_owned model_owned[] = {
+    {.name = DRPS_MODEL_MANIFEST},
+    {.name = DRPS_MODEL_NAMES},
+    {.name = DRPS_MODEL_ROWS, .inside = drps_kv_owned},
+    {.name = DRPS_MODEL_STORE, .inside = store_owned, .unfinished = 1},
+    {.name = DRPS_MODEL_TRAINED, .inside = trained_owned, .unfinished = 1},
+    {.name = NULL},
+};
+const struct drps_stage_kind drps_modeldir_kind = {.manifest = DRPS_MODEL_MANIFEST,
+                                                   .kind = "drps-model",
+                                                   .version = DRPS_MODELDIR_VERSION,
+                                                   .owned = model_owned};

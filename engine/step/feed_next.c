@@ -1,0 +1,285 @@
+/*
+ * Batches are taken from the streams in order, decoded and checked. Bodies are used where their
+ * stream's threads unpacked them; row lists are unpacked here, which takes some microseconds a
+ * batch: less than it would cost to have a thread do it.
+ */
+#include "engine/step/feed_internal.h"
+
+#include <errno.h>
+
+#include "base/drps_alloc.h"
+
+/* ---- Checks against the numbers of the plan ---- */
+
+/* A sample's rows are distinct, so it cannot have more entries than there are rows. */
+static int check_samples(const struct drps_batch *b, struct drps_err *err)
+{
+    size_t most = b->samples ? b->per_sample : 0;
+    if (b->starts)
+        for (size_t s = most = 0; s < b->samples; s++)
+            if (b->starts[s + 1] - b->starts[s] > most) most = b->starts[s + 1] - b->starts[s];
+    if (most <= b->rows) return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT, "a sample of %zu entries among %zu rows", most,
+                        b->rows);
+}
+
+static int check_body(const struct drps_feed *feed, const struct drps_batch *b,
+                      struct drps_err *err)
+{
+    const struct drps_plan_info *info = &feed->plan->info;
+    if (b->samples > info->max_batch_samples)
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%zu samples, " DRPS_FILE_MANIFEST " says at most %llu", b->samples,
+                            (unsigned long long)info->max_batch_samples);
+    if (b->rows > info->max_batch_rows)
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%zu rows, " DRPS_FILE_MANIFEST " says at most %llu", b->rows,
+                            (unsigned long long)info->max_batch_rows);
+    if (b->stratum && (info->lanes < 2 || b->lane >= info->lanes))
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "lane %u of a stratum, " DRPS_FILE_MANIFEST " says %llu lanes", b->lane,
+                            (unsigned long long)info->lanes);
+    return check_samples(b, err);
+}
+
+/* Checks a row list; with `bias_first` it must begin with the intercept. */
+static int check_list(const struct drps_feed *feed, const uint32_t *ids, size_t n, int bias_first,
+                      struct drps_err *err)
+{
+    const struct drps_plan_info *info = &feed->plan->info;
+    if (n && ids[n - 1] >= info->rows)
+        return drps_err_set(err, DRPS_E_CORRUPT, "row %u of %llu", ids[n - 1],
+                            (unsigned long long)info->rows);
+    if (bias_first && (!n || ids[0] != 0))
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "its row list does not begin with the intercept, row 0");
+    return 0;
+}
+
+/* ---- Records, taken and decoded ---- */
+
+/* The next record of a file, borrowed until the next call. Returns 1: the files hold as many as the
+ * training asks for. */
+static int next_record(struct drps_feed *feed, unsigned file, const void **record, size_t *bytes,
+                       struct drps_err *err)
+{
+    const int rc = drps_recstream_next(feed->stream[file], record, bytes, err);
+    if (rc) return rc;
+    return drps_err_set(err, DRPS_E_CORRUPT, "its files ended before the training");
+}
+
+/* Unpack a row list into ids [max_round_rows]. */
+static int unpack_list(const struct drps_feed *feed, const struct drps_piece *list, uint32_t *ids,
+                       size_t *n_out, struct drps_err *err)
+{
+    const uint64_t most = feed->plan->info.ranks.max_round_rows;
+    *n_out = list->bytes >= 4 ? drps_list_count(list->data) : 0;
+    if (*n_out > most)
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "a list of %zu rows, " DRPS_FILE_MANIFEST " says at most %llu", *n_out,
+                            (unsigned long long)most);
+    return drps_list_decode(list->data, list->bytes, ids, NULL, err);
+}
+
+static int decode_body(const struct drps_feed *feed, const struct drps_piece *body,
+                       struct drps_batch *out, struct drps_err *err)
+{
+    int rc = drps_batch_decode_unpacked(body->data, body->bytes, out, err);
+    return rc == 0 ? check_body(feed, out, err) : rc;
+}
+
+/* The same as a piece; returns 0. */
+static int next_piece(struct drps_feed *feed, unsigned file, struct drps_piece *out,
+                      struct drps_err *err)
+{
+    const int rc = next_record(feed, file, &out->data, &out->bytes, err);
+    return rc < 0 ? rc : 0;
+}
+
+/* Unpack the next row list into feed->ids. Returns 1. */
+static int next_list(struct drps_feed *feed, size_t *n_out, struct drps_err *err)
+{
+    struct drps_piece list;
+    int rc = next_piece(feed, LISTS, &list, err);
+    if (rc == 0) rc = unpack_list(feed, &list, feed->ids, n_out, err);
+    return rc < 0 ? rc : 1;
+}
+
+static int next_body(struct drps_feed *feed, struct drps_batch *out, struct drps_err *err)
+{
+    struct drps_piece body;
+    int rc = next_piece(feed, BODIES, &body, err);
+    return rc == 0 ? decode_body(feed, &body, out, err) : rc;
+}
+
+/* Adds to the error which step of the plan it is about. */
+static int at_step(const struct drps_feed *feed, uint64_t step, struct drps_err *err)
+{
+    return drps_err_context(err, "%s: step %llu", feed->plan->dir, (unsigned long long)step);
+}
+
+/* Ends each call: counts the step, or says where it failed. */
+static int taken(const struct drps_feed *feed, uint64_t *at, int rc, struct drps_err *err)
+{
+    if (rc < 0) {
+        (void)at_step(feed, *at, err);
+        return rc;
+    }
+    *at = *at + 1 < feed->steps ? *at + 1 : 0;
+    return 0;
+}
+
+/* ---- What an epoch adds up to ---- */
+
+/* Step sizes are made of these numbers: an epoch has them, or the plan would train another model
+ * than its batches. */
+static int check_seen(const struct drps_feed *feed, struct drps_err *err)
+{
+    const struct drps_plan_info *info = &feed->plan->info;
+    const struct seen *seen = &feed->seen;
+    if (seen->samples == info->samples && seen->nnz == info->nnz &&
+        seen->largest == info->max_batch_samples)
+        return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT,
+                        "batches of at most %llu samples have %llu samples with %llu entries in "
+                        "training, " DRPS_FILE_MANIFEST
+                        " says %llu, %llu and %llu: make the plan anew",
+                        (unsigned long long)seen->largest, (unsigned long long)seen->samples,
+                        (unsigned long long)seen->nnz, (unsigned long long)info->max_batch_samples,
+                        (unsigned long long)info->samples, (unsigned long long)info->nnz);
+}
+
+/* Adds up the heads of the first epoch's batches. */
+static int see_body(struct drps_feed *feed, const struct drps_piece *body, struct drps_err *err)
+{
+    struct seen *seen = &feed->seen;
+    if (seen->whole) return 0;
+    const uint64_t samples = drps_batch_samples(body->data, body->bytes);
+    if (samples > seen->largest) seen->largest = samples;
+    if (feed->at < feed->plan->info.batches) {
+        seen->samples += samples;
+        seen->nnz += drps_batch_entries(body->data, body->bytes);
+    }
+    seen->whole = feed->at + 1 == feed->steps;
+    return seen->whole ? check_seen(feed, err) : 0;
+}
+
+/* ---- Batches in order ---- */
+
+int drps_feed_take(struct drps_feed *feed, struct drps_feed_raw *out, struct drps_err *err)
+{
+    out->step = feed->at;
+    int rc = next_piece(feed, BODIES, &out->body, err);
+    if (rc == 0) rc = see_body(feed, &out->body, err);
+    if (rc == 0) rc = next_piece(feed, LISTS, &out->list, err);
+    return taken(feed, &feed->at, rc, err);
+}
+
+int drps_feed_keeps(const struct drps_feed *feed)
+{
+    return feed->keep;
+}
+
+int drps_feed_decode(const struct drps_feed *feed, const struct drps_feed_raw *raw, uint32_t *ids,
+                     struct drps_feed_batch *out, struct drps_err *err)
+{
+    size_t listed = 0;
+
+    out->ids = ids;
+    int rc = decode_body(feed, &raw->body, &out->body, err);
+    if (rc == 0) rc = unpack_list(feed, &raw->list, ids, &listed, err);
+    if (rc == 0 && out->body.rows != listed)
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "its body counts %zu rows, its row list %zu",
+                          out->body.rows, listed);
+    if (rc == 0) rc = check_list(feed, ids, listed, feed->has_bias, err);
+    if (rc < 0) (void)at_step(feed, raw->step, err);
+    return rc;
+}
+
+int drps_feed_next(struct drps_feed *feed, struct drps_feed_batch *out, struct drps_err *err)
+{
+    struct drps_feed_raw raw;
+    int rc = drps_feed_take(feed, &raw, err);
+    return rc == 0 ? drps_feed_decode(feed, &raw, feed->ids, out, err) : rc;
+}
+
+int drps_feed_next_share(struct drps_feed *feed, struct drps_feed_share *out, struct drps_err *err)
+{
+    const void *record;
+    size_t bytes;
+    int rc = next_body(feed, &out->body, err);
+    if (rc == 0) rc = next_record(feed, SHARES, &record, &bytes, err);
+    if (rc > 0)
+        rc = drps_shares_decode(record, bytes, feed->plan->info.ranks.workers, out->body.rows,
+                                feed->shares, err);
+    out->shares = feed->shares;
+    return taken(feed, &feed->at, rc, err);
+}
+
+int drps_feed_next_union(struct drps_feed *feed, struct drps_feed_union *out, struct drps_err *err)
+{
+    const struct drps_plan_ranks *ranks = &feed->plan->info.ranks;
+    const void *record;
+    size_t bytes;
+    int rc = next_list(feed, &out->n, err);
+    if (rc > 0)
+        rc =
+            check_list(feed, feed->ids, out->n, feed->has_bias && !ranks->first_row && out->n, err);
+    if (rc == 0) rc = next_record(feed, POSITIONS, &record, &bytes, err);
+    if (rc > 0)
+        rc = drps_positions_decode(record, bytes, ranks->workers, out->n, ranks->max_round_uses,
+                                   feed->positions, feed->part, err);
+    out->ids = feed->ids;
+    out->positions = feed->positions;
+    out->part = feed->part;
+    return taken(feed, &feed->list_at, rc, err);
+}
+
+/* ---- Batches on their way to other ranks ---- */
+
+uint64_t drps_feed_record_bytes(const struct drps_plan_info *info)
+{
+    return info->max_body_bytes + drps_list_encode_bound(info->ranks.workers);
+}
+
+static int read_record(struct drps_feed *feed, unsigned file, uint64_t step, struct drps_piece *out,
+                       struct drps_err *err)
+{
+    struct drps_recfile *f = feed->file[file];
+    const uint64_t bytes = drps_recfile_run_bytes(f, step, 1);
+    if (drps_array_reserve(&feed->record[file], &feed->record_cap[file], (size_t)bytes, 1) < 0)
+        return drps_err_set(err, -ENOMEM, "a record of %llu bytes", (unsigned long long)bytes);
+    int rc = drps_recfile_read(f, step, 1, feed->record[file], err);
+    feed->record_bytes += bytes;
+    feed->record_calls++;
+    *out = (struct drps_piece){(const char *)feed->record[file] +
+                                   drps_recfile_offset_in_run(f, step, step),
+                               drps_recfile_bytes(f, step)};
+    return rc;
+}
+
+int drps_feed_read_record(struct drps_feed *feed, uint64_t step, struct drps_feed_record *out,
+                          struct drps_err *err)
+{
+    int rc = read_record(feed, BODIES, step, &out->body, err);
+    return rc == 0 ? read_record(feed, SHARES, step, &out->shares, err) : rc;
+}
+
+int drps_feed_decode_record(struct drps_feed *feed, uint32_t rank, uint64_t step,
+                            const struct drps_feed_record *record, struct drps_feed_share *out,
+                            struct drps_err *err)
+{
+    out->shares = feed->shares;
+    size_t bytes = (size_t)feed->plan->info.max_body_bytes;
+    if (!feed->plain) feed->plain = drps_array_new(bytes, 1);
+    if (!feed->plain) return drps_err_set(err, -ENOMEM, "no memory for a batch of another rank");
+    int rc =
+        drps_batch_unpack(record->body.data, record->body.bytes, feed->plain, bytes, &bytes, err);
+    if (rc == 0) rc = drps_batch_decode_unpacked(feed->plain, bytes, &out->body, err);
+    if (rc == 0) rc = check_body(feed, &out->body, err);
+    if (rc == 0)
+        rc = drps_shares_decode(record->shares.data, record->shares.bytes,
+                                feed->plan->info.ranks.workers, out->body.rows, feed->shares, err);
+    if (rc < 0) (void)drps_err_context(err, "step %llu of rank %u", (unsigned long long)step, rank);
+    return rc;
+}

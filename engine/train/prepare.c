@@ -1,0 +1,222 @@
+/*
+ * Before a run makes a file: what can be refused is refused, model and optimizer are settled, the
+ * files of the plan opened, and the memory is split. It needs the plan and the options of the job.
+ */
+#include "engine/train/job.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/publish/drps_publish_stage.h"
+#include "index/plan/drps_names.h"
+#include "storage/pib/drps_evict.h"
+
+/* ---- Model and optimizer ---- */
+
+/* The learning rate that is meant where none is given. */
+static float default_lr(const struct drps_plan_info *info, enum drps_optim_kind kind)
+{
+    switch (kind) {
+    case DRPS_OPTIM_ADAGRAD:
+        return drps_algorithm_find(info->algo)->adagrad_lr;
+    case DRPS_OPTIM_FTRL:
+        return 0.1f;
+    case DRPS_OPTIM_SGD:
+        break;
+    }
+    /* SGD steps a sum over a round's samples, whose entries may all lie along one dense direction:
+     * the step stays under the curvature there. */
+    const double samples = info->samples ? (double)info->samples : 1;
+    const double entries = 1 + (double)info->nnz / samples;
+    return (float)(1 /
+                   (entries * (double)(info->ranks.round_samples ? info->ranks.round_samples : 1)));
+}
+
+static float default_eps(const struct drps_plan_info *info, enum drps_optim_kind kind)
+{
+    return kind == DRPS_OPTIM_ADAGRAD ? drps_algorithm_find(info->algo)->adagrad_eps : 0;
+}
+
+/* The score that a model without features would settle on: where the intercept starts. */
+static float best_constant(enum drps_loss loss, double label_mean)
+{
+    if (loss == DRPS_LOSS_SQUARED) return (float)label_mean;
+    if (loss != DRPS_LOSS_LOGISTIC || fabs(label_mean) >= 1) return 0;
+    return (float)log((1 + label_mean) / (1 - label_mean)); /* log-odds: labels are -1 and +1 */
+}
+
+static int init_model(const struct drps_job *job, struct drps_model *model, struct drps_err *err)
+{
+    const struct drps_plan_info *info = &job->plan->info;
+    int rc =
+        drps_model_init(model, info->algo, info->loss, info->factors, info->classification, err);
+    if (rc < 0) return rc;
+    if (model->dim != info->dim)
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%s: rows of %u floats do not fit algorithm %s with %u factors",
+                            job->plan->dir, info->dim, info->algo, info->factors);
+    model->has_bias = drps_plan_has_bias(info);
+    model->fixed_bias = info->lanes > 1;
+    model->bias_start = best_constant(model->loss, info->label_mean);
+    model->init_scale = job->options->init_scale;
+    model->seed = job->options->seed;
+    return 0;
+}
+
+static int init_optim(const struct drps_job *job, struct drps_optim *optim, struct drps_err *err)
+{
+    const struct drps_train_options *o = job->options;
+    int rc = drps_optim_init(
+        optim, o->optimizer ? o->optimizer : drps_algorithm_find(job->plan->info.algo)->optimizer,
+        err);
+    if (rc < 0) return rc;
+    optim->lr = o->lr > 0 ? o->lr : default_lr(&job->plan->info, optim->kind);
+    const float eps = o->eps > 0 ? o->eps : default_eps(&job->plan->info, optim->kind);
+    if (eps > 0) optim->eps = eps;
+    optim->l1 = o->l1;
+    optim->l2 = o->l2;
+    if (!(o->lr >= 0) || !isfinite(o->lr) || !(o->l1 >= 0) || !isfinite(o->l1) || !(o->l2 >= 0) ||
+        !isfinite(o->l2))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "learning rate %g, l1 %g, l2 %g: give finite numbers, none negative",
+                            (double)o->lr, (double)o->l1, (double)o->l2);
+    return 0;
+}
+
+/* ---- Options and files of the plan ---- */
+
+static int check_options(const struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_train_options *o = job->options;
+    const struct drps_plan_info *info = &job->plan->info;
+    if (!o->model_path || !*o->model_path)
+        return drps_err_set(err, DRPS_E_CONFIG, "give the model a name");
+    if (!o->ranks && info->ranks.workers > 1)
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "%s is a plan for %u workers: run %u ranks here, or a rank on each machine",
+            job->plan->dir, info->ranks.workers, info->ranks.workers);
+    if (!o->ranks && o->sync != DRPS_SCHED_BSP)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "synchronisation %s is of several workers, and %s is a plan for one: "
+                            "leave it out, or make a plan for several workers",
+                            drps_sched_mode_name(o->sync), job->plan->dir);
+    if (o->staleness && (o->sync == DRPS_SCHED_BSP || o->sync == DRPS_SCHED_ASP))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "a staleness of %llu bounds how far workers get apart under ssp and "
+                            "wsp: synchronisation %s has no such number",
+                            (unsigned long long)o->staleness, drps_sched_mode_name(o->sync));
+    if (o->no_claim && o->sync == DRPS_SCHED_BSP)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "under synchronisation bsp nobody claims batches: there is nothing to "
+                            "forbid");
+    if (!info->batches || !info->samples)
+        return drps_err_set(err, DRPS_E_CONFIG, "%s has no training samples", job->plan->dir);
+    if (o->threads > DRPS_TRAIN_THREADS_MAX)
+        return drps_err_set(err, DRPS_E_CONFIG, "%u threads: at most %d", o->threads,
+                            DRPS_TRAIN_THREADS_MAX);
+    if (o->evict && drps_evict_find(o->evict, &job->result->evict) < 0)
+        return drps_err_set(err, DRPS_E_CONFIG, "eviction rule %s is none of farthest, clock, lru",
+                            o->evict);
+    if (o->patience && !info->eval_batches)
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "patience needs held-out samples, and %s has none: make a plan that has some",
+            job->plan->dir);
+    if (o->epochs > UINT64_MAX / (info->batches + info->eval_batches))
+        return drps_err_set(err, DRPS_E_CONFIG, "%llu epochs are too many",
+                            (unsigned long long)o->epochs);
+    return 0;
+}
+
+/* Checks the plan's dictionary, which the model gets: that it is missing or another one should not
+ * come out after hours of training. */
+static int check_names(const struct drps_job *job, struct drps_err *err)
+{
+    struct drps_names *names;
+    if (!job->whole) return 0;
+    int rc = drps_names_open(job->plan->io, job->whole->dir, &names, err);
+    drps_names_close(names);
+    return rc == 0 ? drps_plan_read_file(job->whole, DRPS_FILE_NAMES, NULL, NULL, err) : rc;
+}
+
+/* ---- Sizes, and the split of memory ---- */
+
+static struct drps_worker_size worker_size(const struct drps_job *job)
+{
+    const struct drps_plan_info *info = &job->plan->info;
+    const struct drps_optim *optim = &job->server.optim;
+    return (struct drps_worker_size){
+        .samples = info->max_batch_samples,
+        .rows = info->max_batch_rows,
+        .members = job->options->threads ? job->options->threads : 1,
+        .touches = optim->kind != DRPS_OPTIM_FTRL && (optim->l1 > 0 || optim->l2 > 0),
+        .local_steps = job->options->local_steps,
+        .sends = job->ranks,
+    };
+}
+
+static struct drps_store_config store_config(struct drps_job *job, uint64_t steps)
+{
+    const struct drps_plan_info *info = &job->plan->info;
+    job->timeline.steps = steps;
+    job->timeline.max_use_distance = info->batches + info->eval_batches; /* once an epoch */
+    return (struct drps_store_config){
+        .io = job->plan->io,
+        .block_first = job->block_first,
+        .blocks = info->blocks,
+        .timeline = &job->timeline,
+        .epoch_steps = info->batches + info->eval_batches,
+        .step = {.blocks = info->max_step_blocks,
+                 .block_rows = info->max_step_block_rows,
+                 .rows = info->ranks.max_round_rows},
+        .prefetch_steps = job->options->prefetch_steps,
+        .evict = job->result->evict,
+    };
+}
+
+int drps_job_prepare_parts(struct drps_job *job, struct drps_store_config *config,
+                           struct drps_memory_parts *parts, struct drps_err *err)
+{
+    const struct drps_plan_info *info = &job->plan->info;
+    struct drps_model model;
+    struct drps_optim optim;
+
+    int rc = init_model(job, &model, err);
+    if (rc == 0) rc = init_optim(job, &optim, err);
+    if (rc < 0) return rc;
+    drps_server_init(&job->server, &model, &optim);
+    job->server.first_row = info->ranks.first_row;
+    rc = drps_feed_open(job->plan, model.has_bias, &job->feed, err);
+    if (rc == 0 && drps_memory_wants_blocks(job->options->store)) {
+        rc = drps_plan_blocks(job->plan, &job->block_first, err);
+        if (rc == 0) rc = drps_uses_open(job->plan, &job->uses, err);
+    }
+    if (rc < 0) return rc;
+
+    job->worker_size = worker_size(job);
+    *config = store_config(job, job->options->epochs * (info->batches + info->eval_batches));
+    drps_server_configure(&job->server, config, info->rows);
+    *parts = (struct drps_memory_parts){.plan = job->plan,
+                                        .options = job->options,
+                                        .server = &job->server,
+                                        .feed = job->feed,
+                                        .uses = job->uses,
+                                        .worker = &job->worker_size,
+                                        .config = config};
+    return 0;
+}
+
+int drps_job_prepare(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
+{
+    struct drps_memory_parts parts;
+    int rc = check_options(job, err);
+    if (rc == 0 && job->ranks) rc = drps_cluster_init(&job->cluster, job->plan, job->options, err);
+    if (rc == 0) rc = drps_publish_engine(job->options->model_store, &job->model_kv, err);
+    if (rc == 0) rc = check_names(job, err);
+    if (rc == 0) rc = drps_job_prepare_parts(job, config, &parts, err);
+    if (rc < 0) return rc;
+    rc = drps_memory_split(&job->memory, &parts, err);
+    job->result->memory = job->memory.budget;
+    return rc;
+}

@@ -1,0 +1,251 @@
+/*
+ * Everything that a prepared run needs is opened and started: the stage and the room on disk, the
+ * windows, what reads the plan ahead, the worker, the store, and the parts of several ranks.
+ */
+#include "engine/train/job.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine/publish/drps_modeldir.h"
+#include "storage/io/drps_probe.h"
+#include "storage/kv/drps_kv.h"
+#include "storage/relay/drps_relay.h"
+
+enum { PROBE_LEAST = 64 << 20 }; /* bytes of rows; for fewer, asking the disk takes too long */
+
+/* ---- Folders ---- */
+
+/* Ranks that write no model have a stage of their own, which is never committed, beside it. */
+static int begin_stage(struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_train_options *o = job->options;
+    char *path = NULL;
+    if (!job->whole && asprintf(&path, "%s.rank-%u", o->model_path, job->cluster.rank) < 0)
+        return drps_err_set(err, -ENOMEM, "no memory for a path");
+    int rc = drps_stage_begin(&job->stage, job->plan->io, path ? path : o->model_path,
+                              &drps_modeldir_kind, o->replace && !path, err);
+    free(path);
+    return rc;
+}
+
+/* Makes the folder of the store's files, in the stage. */
+static int make_store_dir(struct drps_job *job, struct drps_err *err)
+{
+    job->store_dir = drps_path_join(job->stage.dir, DRPS_MODEL_STORE);
+    if (!job->store_dir) return drps_err_set(err, -ENOMEM, "no memory for the row store");
+    int rc = job->plan->io->ops->mkdir(job->plan->io->ctx, job->store_dir, 0777);
+    if (rc < 0)
+        return drps_err_set(err, rc, "cannot create the folder %s: %s", job->store_dir,
+                            drps_err_name(rc));
+    return 0;
+}
+
+/* ---- What the disk takes ---- */
+
+/* An io that ends with DRPS_E_INTERRUPTED, for the time before the first step: no model is lost. */
+static struct drps_io stoppable_io(const struct drps_job *job)
+{
+    const struct drps_io *io = job->plan->io;
+    return (struct drps_io){.ops = io->ops, .ctx = io->ctx, .stop = job->options->stop};
+}
+
+/* How the disk takes requests decides how memory is shared; a small model is not worth asking. */
+static int probe_disk(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
+{
+    const struct drps_io io = stoppable_io(job);
+    config->seek_bytes = job->options->seek_bytes;
+    if (config->seek_bytes || config->rows * config->row_bytes < PROBE_LEAST) return 0;
+    return drps_disk_seek_bytes(&io, job->store_dir, config->no_uring, &config->seek_bytes, err);
+}
+
+/* Asks the disk what a read costs: blocks in a file are read through gaps of that worth, and their
+ * forecast is priced with it. A small model takes what its blocks were built for. */
+static int probe_reads(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
+{
+    const struct drps_plan_info *info = &job->plan->info;
+    const struct drps_io io = stoppable_io(job);
+    struct drps_disk_cost cost = {.read_seek_ns = (double)info->seek_ns,
+                                  .read_bps = (double)info->transfer_bps};
+    int rc = config->rows * config->row_bytes < PROBE_LEAST
+                 ? 0
+                 : drps_disk_probe(&io, job->store_dir, &cost, err);
+    if (rc < 0) return rc;
+    job->disk.seek_seconds = cost.read_seek_ns * 1e-9;
+    job->disk.bytes_per_s = cost.read_bps;
+    config->seek_bytes = (uint64_t)(cost.read_seek_ns * 1e-9 * cost.read_bps);
+    return 0;
+}
+
+/* ---- Windows and the store ---- */
+
+/* Opens windows for this share of the memory. Returns 1 if they fit, 0 if they do not. */
+static int try_windows(struct drps_job *job, const struct drps_store_config *config,
+                       const struct drps_relay_share *share, struct drps_err *err)
+{
+    const struct drps_windows_options options = {.plan = job->plan,
+                                                 .dir = job->store_dir,
+                                                 .share = share,
+                                                 .epochs = job->options->epochs,
+                                                 .memory_bytes = job->memory.store_bytes,
+                                                 .stop = job->options->stop,
+                                                 .log = job->options->log};
+    const uint64_t two_steps = 2 * config->step.rows;
+    const uint64_t rows = two_steps < config->rows ? two_steps : config->rows;
+    if (share->budget_bytes < rows * share->row_bytes) return 0;
+    int rc = drps_windows_open(&options, &job->windows, &job->window_source, err);
+    if (rc < 0) return rc;
+    if (drps_relay_fits(share, job->window_source.windows)) return 1;
+    drps_log(job->options->log, DRPS_LOG_INFO, "%u windows are too many for the memory",
+             job->window_source.windows);
+    drps_windows_close(job->windows);
+    job->windows = NULL;
+    return 0;
+}
+
+/* Cuts windows with buffers that suit the disk; where these are too large, with buffers that suit
+ * any disk; and at last with as little for buffers as is sure to do, which drps_memory_split() has
+ * asked for. */
+static int fit_windows(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
+{
+    const uint64_t memory = job->memory.store_bytes;
+    struct drps_relay_share share;
+    drps_relay_share(memory, config->rows, config->row_bytes, config->seek_bytes, &share);
+    int rc = try_windows(job, config, &share, err);
+    if (rc == 0 && config->seek_bytes) {
+        config->seek_bytes = 0;
+        drps_relay_share(memory, config->rows, config->row_bytes, 0, &share);
+        rc = try_windows(job, config, &share, err);
+    }
+    if (rc) return rc;
+    drps_relay_share_surely(memory, config, &share);
+    config->buffer_bytes = share.buffer_bytes;
+    rc = try_windows(job, config, &share, err);
+    if (rc) return rc;
+    return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                        "%s: its steps have more rows than " DRPS_FILE_MANIFEST
+                        " says: make the plan anew",
+                        job->plan->dir);
+}
+
+/* A relay store runs windows of its own size, and batches that name rows by their slots in them. */
+static int open_windows(struct drps_job *job, struct drps_store_config *config,
+                        struct drps_err *err)
+{
+    if (job->memory.store != &drps_store_relay) return 0;
+    int rc = probe_disk(job, config, err);
+    if (rc == 0) rc = fit_windows(job, config, err);
+    if (rc < 0) return rc;
+    rc = drps_feed_use_slots(job->feed, drps_windows_dir(job->windows), err);
+    if (rc < 0) return rc;
+    drps_feed_go_direct(job->feed);
+    const uint64_t spread = drps_windows_spread(job->windows, job->plan->info.batches);
+    if (job->memory.window_steps > spread) job->memory.window_steps = spread;
+    return 0;
+}
+
+static int open_store(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
+{
+    int rc = 0;
+    config->dir = job->store_dir;
+    config->memory_bytes = job->memory.store_bytes;
+    config->kv = job->memory.kv;
+    config->windows = job->windows ? &job->window_source : NULL;
+    config->open_steps = job->memory.window_steps ? (unsigned)(2 * job->memory.window_steps) : 1;
+    if (job->memory.stratum_batches) config->open_steps = (unsigned)job->memory.stratum_batches;
+    if (job->memory.window_steps) {
+        job->listener = (struct drps_async_listener){job->cluster.net, job->cluster.wait_ms};
+        config->opened = drps_async_opened;
+        config->opened_ctx = &job->listener;
+    }
+    if (job->memory.kv && job->memory.kv->training_only) rc = probe_reads(job, config, err);
+    if (job->uses && rc == 0)
+        rc = drps_uses_start(job->uses, job->options->epochs, job->memory.buffer_bytes,
+                             &job->timeline, err);
+    if (rc == 0)
+        rc = drps_server_open(&job->server, job->memory.store, config, job->plan->info.rows, err);
+    if (rc == -ENOSPC || rc == -EDQUOT) drps_job_say_space(job, config, err);
+    return rc;
+}
+
+/* ---- Parts that train ---- */
+
+static int open_stratum(struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_stratum_parts parts = {.info = &job->plan->info,
+                                             .feed = job->feed,
+                                             .server = &job->server,
+                                             .worker = &job->worker,
+                                             .batches = job->memory.stratum_batches};
+    return drps_stratum_open(&parts, &job->stratum, err);
+}
+
+static int open_rounds(struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_rounds_options options = {.plan = job->plan,
+                                                .net = job->cluster.net,
+                                                .feed = job->feed,
+                                                .server = &job->server,
+                                                .worker = &job->worker,
+                                                .train = job->options,
+                                                .wait_ms = job->cluster.wait_ms};
+    return drps_rounds_open(&options, &job->rounds, err);
+}
+
+static int open_async(struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_async_options options = {.plan = job->plan,
+                                               .net = job->cluster.net,
+                                               .feed = job->feed,
+                                               .server = &job->server,
+                                               .worker = &job->worker,
+                                               .train = job->options,
+                                               .window_steps = job->memory.window_steps,
+                                               .wait_ms = job->cluster.wait_ms};
+    if (!job->memory.window_steps) return 0;
+    int rc = drps_async_open(&options, &job->async, err);
+    if (rc == 0) job->result->claim_steps = drps_async_window_steps(job->async);
+    return rc;
+}
+
+int drps_job_start(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
+{
+    int rc = begin_stage(job, err);
+    if (rc == 0) rc = make_store_dir(job, err);
+    if (rc == 0) rc = drps_job_check_space(job, config, 0, err);
+    if (rc == 0) rc = drps_job_begin_export(job, err);
+    if (rc == 0) rc = open_windows(job, config, err);
+    if (rc == 0)
+        rc = drps_feed_start(job->feed, job->options->epochs, job->memory.buffer_bytes,
+                             job->memory.keep_plan, err);
+    if (rc == 0 && job->memory.keep_decoded)
+        rc = drps_batch_cache_open(&job->plan->info, job->feed, &job->batch_cache, err);
+    if (rc == 0) rc = drps_worker_start(&job->worker, &job->server, &job->worker_size, err);
+    job->worker.emulate = (struct drps_emulate){
+        .timing = job->options->emulate, .worker = job->ranks ? job->plan->info.ranks.rank : 0};
+    if (rc == 0 && job->plan->info.eval_batches) {
+        job->metrics = drps_metrics_new(job->server.model.loss);
+        if (!job->metrics) rc = drps_err_set(err, -ENOMEM, "no memory for the metrics");
+    }
+    if (rc == 0) rc = open_store(job, config, err);
+    if (rc == 0) rc = drps_job_check_space(job, config, 1, err);
+    if (rc == 0 && job->memory.stratum_batches) rc = open_stratum(job, err);
+    if (rc == 0 && job->ranks) rc = open_rounds(job, err);
+    if (rc == 0 && job->ranks) rc = open_async(job, err);
+    job->loop = (struct drps_epoch_loop){
+        .options = job->options,
+        .feed = job->feed,
+        .batch_cache = job->batch_cache,
+        .server = &job->server,
+        .worker = &job->worker,
+        .metrics = job->metrics,
+        .stratum = job->stratum,
+        .rounds = job->rounds,
+        .async = job->async,
+        .cluster = job->ranks ? &job->cluster : NULL,
+        .train_steps = job->plan->info.batches,
+        .eval_steps = job->plan->info.eval_batches,
+    };
+    return rc;
+}

@@ -1,0 +1,42 @@
+/*
+ * The names of a plan's files and the kinds of their records, for whoever writes or reads one; what
+ * is in each file, drps_plan.h says. A model has some of them, too (engine/publish).
+ */
+#ifndef DRPS_INDEX_PLAN_PLAN_FILES_H
+#define DRPS_INDEX_PLAN_PLAN_FILES_H
+
+#include "base/record/drps_recfile.h"
+
+#define DRPS_FILE_MANIFEST "plan.json"
+#define DRPS_FILE_DATA "data.rec"
+#define DRPS_FILE_ROWS "rows.rec"
+#define DRPS_FILE_NAMES "names.rec"
+#define DRPS_FILE_BLOCKS "blocks.rec"
+#define DRPS_FILE_USES "uses.rec"
+#define DRPS_FILE_WINDOWS "windows.rec"
+#define DRPS_FILE_SLOTS "slots.rec"
+#define DRPS_FILE_SHARES "shares.rec"
+#define DRPS_FILE_POSITIONS "positions.rec"
+
+#define DRPS_KIND_DATA DRPS_REC_KIND('D', 'A', 'T', 'A')
+#define DRPS_KIND_ROWS DRPS_REC_KIND('R', 'O', 'W', 'S')
+#define DRPS_KIND_NAMES DRPS_REC_KIND('N', 'A', 'M', 'E')
+#define DRPS_KIND_BLOCKS DRPS_REC_KIND('B', 'L', 'K', 'S')
+#define DRPS_KIND_USES DRPS_REC_KIND('U', 'S', 'E', 'S')
+#define DRPS_KIND_WINDOWS DRPS_REC_KIND('W', 'I', 'N', 'D')
+#define DRPS_KIND_SLOTS DRPS_REC_KIND('S', 'L', 'O', 'T')
+#define DRPS_KIND_SHARES DRPS_REC_KIND('S', 'H', 'A', 'R')
+#define DRPS_KIND_POSITIONS DRPS_REC_KIND('P', 'O', 'S', 'I')
+
+/* The folder of a rank's part is this and the rank's number. */
+#define DRPS_FILE_RANK "rank-"
+
+/* Written while the plan is made, or while windows are cut for a run, and removed again. */
+#define DRPS_FILE_USES_TMP "uses.tmp"
+#define DRPS_FILE_WINDOW_ROWS_TMP "windows.rows.tmp"
+#define DRPS_FILE_WINDOW_NEXT_TMP "windows.next.tmp"
+#define DRPS_FILE_WINDOW_PREV_TMP "windows.prev.tmp"
+#define DRPS_FILE_SCRATCH "scratch" /* folder of what only drps-index needs */
+#define DRPS_FILE_LAID "laid"       /* in it: a plan whose rows are to be placed on servers */
+
+#endif

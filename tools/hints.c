@@ -1,0 +1,125 @@
+/* The words that the libraries' messages use for what can be set, and the options that set it. */
+#include "tools/hints.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct hint {
+    const char *words; /* as they stand in a message */
+    const char *hint;  /* "--option", for tools that have it, or another command */
+    const char *tool;  /* the only one that means this by the words; NULL: any */
+};
+
+static const struct hint hints[] = {
+    {"memory limit", "--memory", NULL},
+    {"have it replaced", "--force", NULL},
+    {"can be put in its place", "--force", NULL},
+    {"use another disk", "-o MODEL", "drps-train"},
+    {"give the model a name", "-o MODEL", "drps-train"},
+    {"no format fits", "--format", NULL},
+    {"name the format", "--format", NULL},
+    {"name another format", "--format", NULL},
+    {"the right format", "--format", NULL},
+    {"the label column must", "--label", NULL},
+    {"check the label column", "--label", NULL},
+    {"kinds of columns", "--columns", NULL},
+    {"give the kind", "--columns", NULL},
+    {"peers file", "--peers", NULL},
+    {"keys of its own", "drps-train --make-keys DIR", NULL},
+    {"give each rank keys", "drps-train --make-keys DIR", NULL},
+    {"keys are needed", "drps-train --make-keys DIR", NULL},
+    {"keys are needed", "--keys", NULL},
+    {"leave to do without them", "--insecure", NULL},
+
+    {"held-out samples", "drps-index --test, --test-fraction", "drps-train"},
+    {"for several workers", "drps-index --workers", "drps-train"},
+    {"make a plan for", "drps-index --workers", "drps-train"},
+    {"ranks here", "--local", NULL},
+    {"rank here", "--local", NULL},
+    {"a rank on each machine", "--rank", "drps-train"},
+    {"a rank on each machine", "--peers", NULL},
+    {"the transport", "--transport", NULL},
+    {"learning rate", "--lr", NULL},
+    {", l1 ", "--l1", NULL},
+    {", l2 ", "--l2", NULL},
+    {"patience", "--patience", NULL},
+    {"synchronisation", "--sync", NULL},
+    {"staleness", "--staleness", NULL},
+    {"claims batches", "--no-claim", NULL},
+    {"claim batches", "--no-claim", NULL},
+    {"local steps", "--local-steps", NULL},
+    {"threads: at most", "--threads", NULL},
+    {"eviction rule", "--evict", NULL},
+    {"epochs are too many", "--epochs", NULL},
+    {"the model's engine", "--model-store", NULL},
+
+    {"the algorithm", "--algo", NULL},
+    {"the loss", "--loss", NULL},
+    {"has no factors", "--factors", "drps-index"},
+    {"the task", "--task", NULL},
+    {"the order ", "--order", NULL},
+    {"groups of a grid", "--grid", NULL},
+    {" lanes", "--lanes", NULL},
+    {"larger batches", "--batch-size", NULL},
+    {"smaller batches", "--batch-size", NULL},
+    {"use batches of", "--batch-size", NULL},
+    {"block builder", "--blocks", NULL},
+    {"prune rows", "--prune", NULL},
+    {"prune rows", "--prune-to", NULL},
+    {"shards", "--shards", NULL},
+    {"share of batches", "--sample", NULL},
+    {"the least gain", "--min-gain", NULL},
+    {"to measure the disk", "--calibrate", NULL},
+    {"a request costs", "--seek-us", NULL},
+    {"its bytes go", "--transfer-mbs", NULL},
+    {"bytes go exclude", "--transfer-mbs", NULL},
+    {"partition ", "--partition", NULL},
+    {"samples must be", "--samples", NULL},
+    {"placed samples", "--samples", NULL},
+    {"the workers", "--workers", "drps-index"},
+    {" workers", "--workers", "drps-index"},
+    {"test files", "--test", NULL},
+    {"for tests", "--test-fraction", NULL},
+    {"hash seed", "--hash-seed", NULL},
+};
+
+static int has_option(const struct argp_option *options, const char *name)
+{
+    for (const struct argp_option *o = options; o->name || o->key || o->doc; o++)
+        if (o->name && strcmp(o->name, name) == 0) return 1;
+    return 0;
+}
+
+static int applies(const struct hint *h, const char *tool, const struct argp_option *options,
+                   const char *text)
+{
+    if (h->tool && strcmp(h->tool, tool) != 0) return 0;
+    if (strncmp(h->hint, "--", 2) == 0 && !has_option(options, h->hint + 2)) return 0;
+    return strstr(text, h->words) != NULL;
+}
+
+/* 1: the name stands in the text, and no longer one that begins like it. */
+static int names(const char *text, const char *hint)
+{
+    const size_t n = strlen(hint);
+    for (const char *at = strstr(text, hint); at; at = strstr(at + n, hint))
+        if (at[n] != '-' && (at[n] < 'a' || at[n] > 'z')) return 1;
+    return 0;
+}
+
+const char *hints_for(const char *tool, const struct argp_option *options, const char *text,
+                      char out[HINTS_BYTES])
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
+        const char *hint = hints[i].hint;
+        const size_t n = strlen(hint);
+        if (used + n + sizeof(" (, )") > HINTS_BYTES) break;
+        if (!applies(&hints[i], tool, options, text) || names(text, hint) || names(out, hint))
+            continue;
+        used += (size_t)snprintf(out + used, HINTS_BYTES - used, "%s%s", used ? ", " : " (", hint);
+    }
+    if (used) memcpy(out + used, ")", 2);
+    return out;
+}

@@ -1,0 +1,19 @@
+/*
+ * Which options set what a message of the libraries speaks of. The libraries know of no command
+ * line: they say "the memory limit is too small", and a tool that has --memory adds that.
+ */
+#ifndef DRPS_TOOLS_HINTS_H
+#define DRPS_TOOLS_HINTS_H
+
+#include <argp.h>
+
+enum { HINTS_BYTES = 200 };
+
+/*
+ * Writes " (--memory, ...)" to `out`, or nothing: the options of `tool`, and other commands, that
+ * help with `text`; none that it names itself. `options` is the tool's table. Returns `out`.
+ */
+const char *hints_for(const char *tool, const struct argp_option *options, const char *text,
+                      char out[HINTS_BYTES]);
+
+#endif
