@@ -43,6 +43,6 @@ int main(int argc, char **argv)
     }
     fprintf(stderr, "%llu samples, %llu of %llu features are not in the model\n",
             (unsigned long long)result.samples, (unsigned long long)result.unseen,
-            (unsigned long long)result.entries);
+            (unsigned long long)result.nnz);
     return 0;
 }

@@ -135,9 +135,11 @@ static int ratings_line(struct drps_reader *r, struct drps_parse *ps, char *p, c
     const int no_rating = n == 2 && r->options.label_optional;
     f->first_line = 0;
     if ((n < 3 && !no_rating) || n > COLUMNS)
-        return drps_parse_bad(ps, p,
-                              "%s columns, expected user, item, rating and perhaps a timestamp",
-                              n < 3 ? "fewer than 3" : "more than 4");
+        return drps_parse_bad(ps, p, "%s columns, expected user, item%s and perhaps a timestamp",
+                              n > COLUMNS                 ? "more than 4"
+                              : r->options.label_optional ? "fewer than 2"
+                                                          : "fewer than 3",
+                              r->options.label_optional ? ", perhaps a rating" : ", rating");
     if (first && (no_rating ? names_users(&c[0]) : is_header(&c[2]))) return 0;
     if (c[0].p == c[0].end) return drps_parse_bad(ps, c[0].p, "user is empty");
     if (c[1].p == c[1].end) return drps_parse_bad(ps, c[1].p, "item is empty");

@@ -206,7 +206,7 @@ begin() {
     env "${how[@]}" "$tools/drps-train" plan-lor-3 -o closed --force --local 3 --epochs 100000 "$@" 2>err.txt >out.txt &
     master=$!
     until [[ $(wc -l <out.txt) -ge 3 ]]; do kill -0 $master || fail "$(cat err.txt)"; done
-    family="$master $(cat /proc/$master/task/*/children)"
+    family="$master $(cat /proc/$master/task/*/children 2>/dev/null || true)"
 }
 listening() { # how many TCP sockets its processes listen at
     local pid inode n=0

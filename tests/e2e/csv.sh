@@ -47,8 +47,8 @@ absent plan-word
 "$tools/drps-index" missing.csv --algo lor -o plan-given --columns age:category --quiet
 # Labels may be words, for prediction, too; which one is positive is told.
 awk 'BEGIN {srand(3); print "ip,clicked"; for (i = 0; i < 1000; i++) {z = int(rand() * 20); printf "%d,%s\n", z, z % 2 ? "yes" : "no"}}' >words.csv
-fails 2 "words.csv: looks like csv, but no column is named label, target, y or click; --label must be one of: ip, clicked" "$tools/drps-index" words.csv --algo lor -o never
-fails 2 "words.csv: looks like csv, but has no column 'click'; --label must be one of: ip, clicked" "$tools/drps-index" words.csv --algo lor --label click -o never
+fails 2 "words.csv: looks like csv, but no column is named label, target, y or click; the label column must be one of: ip, clicked" "$tools/drps-index" words.csv --algo lor -o never
+fails 2 "words.csv: looks like csv, but has no column 'click'; the label column must be one of: ip, clicked" "$tools/drps-index" words.csv --algo lor --label click -o never
 "$tools/drps-index" words.csv --algo lor --label clicked --columns '*:category' -o plan-words >words.txt 2>&1
 grep -q "column clicked: label (as given; yes is 1, the positive class, and no is 0)" words.txt || fail "drps-index does not say what yes is: $(cat words.txt)"
 grep -q "column ip: category (as given)" words.txt || fail "'*:category' leaves ip as it is: $(cat words.txt)"

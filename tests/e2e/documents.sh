@@ -66,14 +66,14 @@ done <<'TEXT'
 index/reader/libsvm.c|libsvm_line|a libsvm line is parsed
 index/dictionary/dict_place.c|dict_place|a row gets its number
 index/windows/cut.c|cut_steps|a window is cut
-storage/relay/streams_write.c|drps_streams_flush|a chunk is written
+storage/relay/streams/streams_write.c|drps_streams_flush|a chunk is written
 engine/step/server.c|drps_server_push|a gradient meets its row
 net/wire.c|drps_wire_decode|a peer's frame is checked
 base/folder/stage.c|drps_stage_commit|a model is renamed into place
 TEXT
 
 # Options. Those of other programs and of benchmarks that the pages name are listed here.
-foreign=' --allow-run-as-root --oversubscribe --overcommit --signal --export --only --parallel --factors '
+foreign=' --allow-run-as-root --oversubscribe --overcommit --signal --export --only --parallel '
 help=$(for tool in index train predict stat gen; do "$tools/drps-$tool" --help; done)
 help+=$(for kind in ctr classification matrix; do "$tools/drps-gen" --help "$kind"; done)
 options=0

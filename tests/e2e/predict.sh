@@ -20,7 +20,7 @@ near "$(value loss <predict.json)" "$(all_values test_loss <train.json | tail -1
 cut -d'|' -f1-4 test.csv >unlabelled.csv
 "$tools/drps-predict" model unlabelled.csv -o unlabelled.txt --quiet || fail "a file without the label's column is refused"
 cmp scores.txt unlabelled.txt || fail "other scores without the label's column"
-fails 2 "no label column 'bought'" "$tools/drps-predict" model unlabelled.csv --metrics -o never.txt
+fails 2 "has no column 'bought'" "$tools/drps-predict" model unlabelled.csv --metrics -o never.txt
 absent never.txt
 fails 1 "label \(column note\)" "$tools/drps-predict" model test.csv --label note --metrics -o never.txt # who names it again decides
 echo "ok label"

@@ -8,7 +8,7 @@ trap 'umount -l small 2>/dev/null || true; rm -rf "$work"' EXIT
 "$tools/drps-gen" ctr --samples 20K --fields 20 --rows 100K --zipf 0.8 --seed 6 -o data.svm --quiet
 "$tools/drps-index" data.svm --algo fm --factors 16 --test-fraction 0.1 --memory 64M -o plan --quiet
 "$tools/drps-index" data.svm --algo fm --factors 16 --workers 2 --memory 64M -o plan-2 --quiet
-epochs=12
+epochs=40
 
 # wait_for WHAT PID COMMAND...: until the command succeeds; the process must live on
 wait_for() {
