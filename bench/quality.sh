@@ -91,7 +91,7 @@ row a9a-svm a9a 3 hinge "0.01 0.1 1" --algo svm -- --epochs 30 --lr 0.02
 row imdb-svm imdb 3 hinge "0.0003 0.001 0.003" --algo svm -- --epochs 15 --lr 0.01
 row abalone-lir abalone 11 squared "1 10 100 1000" --algo lir -- --epochs 300 --lr 5
 
-# No exact reference is packaged for these two; figures to compare with are in bench/RESULTS.md.
+# No exact reference is packaged for these two; figures to compare with are in docs/quality.md.
 xz -dc "$data/ml-1m/ratings.tsv.xz" >ml1m.all
 awk 'BEGIN {srand(1)} {print > (rand() < 0.1 ? "ml1m.test" : "ml1m.train")}' ml1m.all
 echo "ml1m-lmf       rank 16 loss $(ours ml1m-lmf ml1m --algo lmf --factors 16 --batch-size 1000 -- --epochs 30 --lr 0.05 --l2 0.05), best RMSE $(cut -f6 curves/ml1m-lmf.tsv | sort -n | head -1)"

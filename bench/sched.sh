@@ -12,7 +12,7 @@ while (($#)); do
 done
 timings="homogeneous straggler pauses tail=3 tail tail=1.5 tail=1.2"
 drawn="homogeneous straggler pauses tail"
-modes="bsp asp ssp:1 ssp:3 ssp:10 wsp wsp-literal"
+modes="bsp asp ssp:1 ssp:3 ssp:10 ssp:100 wsp wsp-literal"
 
 # simulate WORKERS TIMING ROUNDS SEEDS: $work/TIMING.WORKERS, the means over the seeds, relative to ASP's and to the best
 simulate() {
@@ -61,7 +61,7 @@ plot() { # WORKERS: three panels, a group of bars a timing
         while read -r field title; do
             echo "set title '$title'; set yrange [0:$([[ $field = target ]] && echo "*" || echo 1.4)]"
             echo -n "plot "
-            for i in 2 3 4 5 6 7 8; do echo -n "'$work/$field.dat' using $i:xtic(1) title columnheader($i) noenhanced$([[ $i = 8 ]] || echo ,) "; done
+            for i in 2 3 4 5 6 7 8 9; do echo -n "'$work/$field.dat' using $i:xtic(1) title columnheader($i) noenhanced$([[ $i = 9 ]] || echo ,) "; done
             echo
         done <<TEXT
 of_asp iterations a second, relative to ASP

@@ -2,7 +2,7 @@
 # Time to a loss under stragglers, by parallel model: real training by 8 ranks, each of which takes the time of a machine of its own
 # for a batch (drps-train --emulate), with several seeds; beside it the simulator's seconds for the same iteration times. Tables, the
 # best SSP by its time to each loss, and curves (docs/straggler.png). Needs jq, gnuplot.
-#   bench/straggler.sh [--algos "lmf lor fm"] [--timings "straggler pauses tail"] [--modes "bsp ssp:1 ssp:3 ssp:10 asp wsp"]
+#   bench/straggler.sh [--algos "lmf lor fm"] [--timings "straggler pauses tail"] [--modes "bsp ssp:1 ssp:3 ssp:10 ssp:100 asp wsp"]
 #                      [--seeds "1 2 3 4 5"] [--workers 8] [--seconds 0.1] [--epochs 3] [--parallel 4] [--retries 1]
 #                      [--transport inproc] [--lmf FILE] [--fm "FILE --test FILE"] [--png docs/straggler.png]
 # --seeds: of a run's first factors and of its iteration times; figures are medians, of pairs with the same seed where they are
@@ -11,7 +11,7 @@
 # counted in the table if it is no better. Data: of lmf (ml-1m) and fm (frappe) in ../shared/data, or those given; that of lor is made. What is trained how:
 # `describe` below. A folder DRPS_BENCH_DIR keeps what was run, which is not run again: give the same options then.
 . "$(dirname "$0")/lib.sh"
-declare -A option=([algos]="lmf lor fm" [timings]="straggler pauses tail" [modes]="bsp ssp:1 ssp:3 ssp:10 asp wsp" [seeds]="1 2 3 4 5"
+declare -A option=([algos]="lmf lor fm" [timings]="straggler pauses tail" [modes]="bsp ssp:1 ssp:3 ssp:10 ssp:100 asp wsp" [seeds]="1 2 3 4 5"
     [workers]=8 [seconds]=0.1 [epochs]=3 [parallel]=4 [retries]=1 [transport]=inproc [lmf]=$root/../shared/data/ml-1m/ratings.tsv.xz
     [fm]="$root/../shared/data/frappe/frappe.validation.libfm.xz --test $root/../shared/data/frappe/frappe.test.libfm.xz"
     [png]=$root/docs/straggler.png)
