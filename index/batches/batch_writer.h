@@ -43,7 +43,7 @@ void batch_writer_shrink(struct batch_writer *w);
  * these. An error may be that of the batch before. */
 DRPS_MUST_CHECK
 int batch_writer_hand(struct batch_writer *w, struct gathered *g, struct drps_err *err);
-/* Until all is written. */
+/* Wait until all is written. */
 DRPS_MUST_CHECK
 int batch_writer_wait(struct batch_writer *w, struct drps_err *err);
 

@@ -33,7 +33,7 @@ struct batch_encoder {
  * value; of a sample. */
 enum { ENCODER_ENTRY_BYTES = 28, ENCODER_VALUE_BYTES = 4, ENCODER_SAMPLE_BYTES = 5 };
 
-/* Of one batch: what is written. */
+/* What is written of one batch. */
 struct encoded {
     struct drps_batch_pieces body;
     struct drps_piece list;

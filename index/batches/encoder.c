@@ -117,8 +117,8 @@ static inline void put(void *local, size_t at, uint32_t rank, int wide)
         memcpy((char *)local + 2 * at, &narrow, sizeof(narrow));
 }
 
-/* From the pairs to e->list and to e->aux, and `values` if there are any. The first row that an
- * entry has is e->list[first]. */
+/* Put what the pairs have into e->list and e->aux, and into `values` if there are any. The first
+ * row that an entry has is e->list[first]. */
 static inline void regroup(struct batch_encoder *e, const struct drps_batch *b, uint32_t first,
                            int wide, float *restrict values)
 {

@@ -53,7 +53,7 @@ struct drps_table {
     uint64_t first, rows;
 };
 
-/* Of a plan for several workers. */
+/* What a plan for several workers says of its ranks. */
 struct drps_plan_ranks {
     uint32_t workers;               /* 1: none of what follows is in plan.json */
     uint32_t rank;                  /* whose part this is; DRPS_PLAN_WHOLE: all of it */

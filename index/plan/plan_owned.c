@@ -8,7 +8,7 @@
 #define FILE(pattern) {.name = (pattern)}
 #define SCRATCH(pattern) {.name = (pattern), .unfinished = 1}
 
-/* Of a plan, of the part of a rank, and of a folder from which they are renumbered. */
+/* The files of a plan, of the part of a rank, and of a folder from which they are renumbered. */
 #define PLAN                                                                                       \
     FILE(MANIFEST), FILE("data.rec"), FILE("rows.rec"), FILE("names.rec"), FILE("blocks.rec"),     \
     FILE("uses.rec"), FILE("windows.rec"), FILE("slots.rec"), FILE("shares.rec"),                  \

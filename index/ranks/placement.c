@@ -247,7 +247,8 @@ static int count_units(const struct placement_job *job, const struct drps_plan_i
 
 /* ---- New ids ---- */
 
-/* Where each unit begins among the new ids, [units->n], and each server, which has a row at least.
+/* Find where each unit begins among the new ids, [units->n], and each server, which has a row at
+ * least.
  */
 static int place_units(const struct placement_job *job, const struct drps_plan_info *info,
                        struct drps_units *units, uint32_t *new_first, struct owners *out,

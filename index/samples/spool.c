@@ -256,7 +256,7 @@ int spool_relabel(struct spool *s, size_t generation, uint32_t base, const uint3
     return rc < 0 ? rc : 0;
 }
 
-/* Room for `bytes`, in place of what was there; somewhat more, since buckets differ little. */
+/* Make room for `bytes` in place of what was there; somewhat more, since buckets differ little. */
 static int make_room(void *pages, size_t *cap, uint64_t bytes)
 {
     void *p;
@@ -319,8 +319,8 @@ static int sort_nearly(struct ordered *ordered, size_t n)
     return 1;
 }
 
-/* By order, equal ones by arrival. Bits from `high` on are the same. Random orders are nearly told
- * apart by the upper half of the bits; those of a grid with few cells are not. */
+/* Sort by order, equal ones by arrival. Bits from `high` on are the same. Random orders are nearly
+ * told apart by the upper half of the bits; those of a grid with few cells are not. */
 static struct ordered *sort_samples(struct ordered *ordered, struct ordered *aux, size_t n,
                                     unsigned high)
 {

@@ -147,8 +147,8 @@ static int choose_range(struct portfolio *p, size_t first, size_t end, uint32_t 
     return rc;
 }
 
-/* That are loaded at once, if those of one part are not more. Where counts are streamed, as many as
- * memory allows: their lists are a pass over all. */
+/* How many accesses are loaded at once, if those of one part are not more. Where counts are
+ * streamed, as many as memory allows: each list is a pass over all. */
 static uint64_t loaded_accesses(const struct portfolio *p)
 {
     if (p->counts->streamed) return (p->options->memory_bytes - p->fixed_bytes) / 2 / LOADED_BYTES;
@@ -209,7 +209,7 @@ static void explain(const struct portfolio *p, const char *what, uint64_t needed
                    drps_size_format(p->options->memory_bytes, given, sizeof(given)));
 }
 
-/* Beside all rows, of the part that takes most. */
+/* The memory of the part that takes most, beside that of all rows. */
 static uint64_t part_bytes(const struct portfolio *p)
 {
     const uint64_t row_bytes = p->merges ? PART_ROW_BYTES : ORDERED_ROW_BYTES;
@@ -225,8 +225,8 @@ static uint64_t part_bytes(const struct portfolio *p)
     return most + p->counts->batches * batch_bytes;
 }
 
-/* As many as memory has room for, each with a part in hand. Merging has one: how much memory there
- * is then decides how blocks are merged. */
+/* As many threads as memory has room for, each with a part in hand. Merging has one: how much
+ * memory there is decides how blocks are merged. */
 static unsigned count_threads(const struct portfolio *p)
 {
     const uint64_t room =

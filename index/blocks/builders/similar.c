@@ -139,7 +139,8 @@ static int end_round(struct rounds *r, struct drps_err *err)
     return merging_round(r->m, r->merges, n, err);
 }
 
-/* Of a block that `count` batches touch: max_rows, and what max_weight leaves. */
+/* The most rows of a block that `count` batches touch: max_rows, or less where max_weight says so.
+ */
 static uint32_t most_rows(const struct merging *m, uint32_t count)
 {
     const struct block_options *o = m->options;
@@ -160,7 +161,7 @@ static size_t same(const struct rounds *r, size_t i, size_t n)
     return len;
 }
 
-/* Of every run of rows with the same batches: first in pairs, then pairs of pairs, ... */
+/* Merge every run of rows with the same batches: first in pairs, then pairs of pairs, and so on. */
 static int merge_same(struct rounds *r, struct drps_err *err)
 {
     const size_t rows = r->m->rows;

@@ -94,7 +94,7 @@ static void squeeze(struct local *l)
     l->pool_n = l->pool_live = to;
 }
 
-/* Room for a list of n, before it is known whose. */
+/* Make room for a list of n, before it is known whose it is. */
 static int reserve(struct local *l, uint32_t n, struct drps_err *err)
 {
     const size_t words = POOL_HEAD + (size_t)n;

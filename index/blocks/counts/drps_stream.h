@@ -26,7 +26,8 @@ DRPS_MUST_CHECK
 int counts_stream(const struct access_source *from, uint32_t first, uint32_t end,
                   struct counts **t_out, struct drps_err *err);
 
-/* In memory if the accesses take no more than from->memory_bytes, else so: t->streamed says. */
+/* Counts in memory if the accesses take no more than from->memory_bytes, else streamed ones, as
+ * t->streamed says. */
 DRPS_MUST_CHECK
 int counts_make(const struct access_source *from, uint32_t first, uint32_t end,
                 struct counts **t_out, struct drps_err *err);
