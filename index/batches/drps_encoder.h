@@ -15,7 +15,7 @@
 #include "base/drps_err.h"
 #include "index/plan/drps_batch.h"
 
-/* Zero it first. */
+/* The encoder and its memory, which it keeps from batch to batch. Zero it first. */
 struct batch_encoder {
     uint64_t *pairs,
         *aux;         /* own: [nnz] row << 32 | its sample, or its entry where these have values;

@@ -106,8 +106,8 @@ static int number_rows(struct placing *p, uint32_t first_row, struct drps_err *e
     return rc;
 }
 
-/* Walk the keys once more beside their placed ids: the final dictionary, and placed ids by
- * provisional id. */
+/* Walk the keys once more beside their placed ids, which makes the final dictionary and the placed
+ * ids by provisional id. */
 static int write_names(struct placing *p, const char *plan_dir, struct drps_err *err)
 {
     struct dict_merge m = {0};

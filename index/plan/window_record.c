@@ -143,7 +143,7 @@ static struct part_bytes find_part(const unsigned char *head, size_t bytes, enum
     return r;
 }
 
-/* Count of the next section, not more than what is left; 0: malformed. */
+/* The count of the next section, not more than what is left; 0 if it is malformed. */
 static uint32_t section_count(const struct part_bytes *r, const struct drps_window *w)
 {
     uint32_t n = r->bytes >= 4 ? drps_list_count(r->at) : 0;

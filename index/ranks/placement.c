@@ -86,7 +86,7 @@ static void sorted_free(struct sorted *s)
     free(s->position);
 }
 
-/* Training batches, one worker's after another's. */
+/* Visit the training batches, one worker's after another's. */
 static int walk_batches(struct steps *lists, const struct drps_plan_info *info, uint32_t workers,
                         drps_batch_visit visit, void *ctx, struct drps_err *err)
 {
@@ -150,7 +150,7 @@ static void sort_by_home(const uint16_t *home, const uint32_t *block_first, size
     out->first[out->blocks] = at;
 }
 
-/* *out becomes the blocks as they are, or by home. */
+/* Make *out the blocks as they are, or sorted by home. */
 static int sort_rows(const struct placement_job *job, const struct drps_plan_info *info,
                      struct steps *lists, uint32_t *block_first, struct sorted *out,
                      struct drps_err *err)
@@ -201,7 +201,7 @@ static int add_batch(void *ctx, uint32_t worker, const uint32_t *rows, size_t n,
     return drps_units_add(c->maker, worker, c->rows, n, err);
 }
 
-/* uses [info->rows] by row become uses by position. */
+/* Turn uses [info->rows] by row into uses by position. */
 static int sort_uses(const struct sorted *sorted, const struct drps_plan_info *info,
                      uint32_t **uses, struct drps_err *err)
 {

@@ -19,12 +19,12 @@ enum { SLACK = 16, AHEAD = 8, SOON = 2 };
 #define HAS_VALUES 0x80000000u
 _Static_assert(1 << BUCKET_BITS == SPOOL_BUCKETS, "buckets are numbered by bits of the order");
 
-/* Where a sample lies in a bucket. */
+/* A sample's order, and where it lies in a bucket. */
 struct ordered {
     uint64_t order, at;
 };
 
-/* Reused from bucket to bucket. */
+/* Memory to sort a bucket, used again for the next one. */
 struct sorting {
     char *data;
     struct ordered *ordered, *aux;
@@ -182,7 +182,7 @@ struct walker {
     size_t n, cap;
 };
 
-/* Load the next whole samples. 1, 0 at the end. */
+/* Load the next whole samples. Returns 1, or 0 at the end. */
 static int walker_load(struct walker *w, struct drps_err *err)
 {
     uint64_t left = w->end - w->at;

@@ -150,7 +150,7 @@ static void cutter_destroy(struct cutter *c)
     cut_free(&c->cut);
 }
 
-/* cap: rows, at least rows_needed(). Destroy also after a failure. */
+/* Begin with room for `cap` rows, at least rows_needed(). Destroy also after a failure. */
 static int cutter_init(struct cutter *c, const struct drps_window_options *o, uint64_t cap,
                        const struct cut_extent *x, struct drps_err *err)
 {

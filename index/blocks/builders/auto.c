@@ -97,7 +97,8 @@ struct chooser {
     struct drps_err err;
 };
 
-/* relaxed: nothing but the number is told, joining tells what became of the parts. */
+/* Choose for parts that nobody has taken. The order is relaxed: nothing but the number is told, and
+ * joining tells what became of the parts. */
 static void *choose_shared(void *arg)
 {
     struct chooser *me = arg;

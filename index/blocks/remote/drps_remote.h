@@ -34,8 +34,8 @@ int remote_open(const struct access_source *from, unsigned shards, struct counts
 /* ---- Over any link ---- */
 
 /*
- * Deals the batches among the peers of a link: each gets the row lists of a run of them, and counts
- * by drps_remote_count(). The link moves here (also on failure).
+ * Splits the batches among the peers of a link: each gets the row lists of a run of them, and
+ * counts by drps_remote_count(). The link moves here (also on failure).
  */
 DRPS_MUST_CHECK
 int remote_split(const struct access_source *from, struct drps_remote_link *link,
