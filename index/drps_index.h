@@ -1,18 +1,17 @@
 /*
  * The offline compiler: text in, plan out (drps-index as a library).
  *
- *  phase     from -> to                                                          files of the plan
+ *  phase     makes
  *  parse     text -> samples with provisional ids, in a spool; the dictionary
- *  place     count and access pattern of every row -> its placed id              names.rec
- *  order     grid order, and samples that are placed with their rows, only: a
- *            second pass over the samples, to the cells of the grid or to
- *            their workers. It comes after place because only then is known
- *            which rows a cell or a worker has
- *  batch     samples in their final order -> batches and their row lists         data.rec, rows.rec
- *  block     row lists -> runs of placed ids that lie together on disk           blocks.rec,
- * uses.rec split     several workers only: batches and rows of each rank                 rank-r/
- *  window    row lists -> runs of steps whose rows fit the memory                windows.rec,
- * slots.rec forecast  row lists, block uses -> I/O of an epoch, by store and memory       plan.json
+ *  place     count and access pattern of every row -> its placed id; names.rec
+ *  order     a second pass over the samples, for grid order, and where samples are placed with
+ *            their rows: to the cells of the grid, or to their workers. Only after `place` is it
+ *            known which rows a cell or a worker has
+ *  batch     samples in their final order -> batches: data.rec, rows.rec
+ *  block     row lists -> runs of placed ids that lie together on disk: blocks.rec, uses.rec
+ *  split     for several workers: batches and rows of each rank, in a folder of its own
+ *  window    row lists -> runs of steps whose rows fit the memory: windows.rec, slots.rec
+ *  forecast  row lists and block uses -> I/O of an epoch, for each store and size of memory
  *
  * The forecast is made beside the windows. Shuffled and given order need one pass over the samples:
  * their spool drains in the final order.

@@ -61,7 +61,7 @@ int affinity_ready(struct affinity *a, uint64_t samples, uint32_t least)
     return a->held ? 0 : -ENOMEM;
 }
 
-/* NULL: it does not count. */
+/* The entry of a feature; NULL if it does not count. */
 static struct affinity_feature *find(const struct affinity *a, uint32_t feature)
 {
     if (feature >= a->features_n) return NULL;

@@ -91,7 +91,7 @@ static double average(const double *load, uint32_t n)
     return sum / n;
 }
 
-/* Loads and bytes of a placement. */
+/* The loads and bytes of a placement. */
 static void count(struct work *w, const uint32_t *owner)
 {
     const struct drps_units *units = w->p->units;
@@ -241,7 +241,7 @@ static void move_from_full(struct work *w, uint32_t *owner)
     }
 }
 
-/* Passes as long as the largest load falls by them. */
+/* Make passes as long as the largest load falls by them. */
 static void repair(struct work *w, uint32_t *owner)
 {
     uint32_t n = w->p->units->machines;

@@ -38,7 +38,7 @@ int samples_cut(const struct drps_sample_set *set, const struct drps_samples_opt
     return 0;
 }
 
-/* Ranges of the samples in random order, or as they come. */
+/* Give each machine a range of the samples, in random order or as they come. */
 static int cut_by(const struct drps_sample_set *set, const struct drps_samples_options *o,
                   int random, uint32_t *owner, struct drps_err *err)
 {

@@ -100,7 +100,7 @@ static int bin_sample(void *ctx, const uint32_t *features, size_t n, struct drps
     return 0;
 }
 
-/* From samples in each bin to those in the bins before it. */
+/* Turn the samples in each bin into those in the bins before it. */
 static void sum_bins(struct streaming *st)
 {
     uint64_t before = 0;
@@ -123,7 +123,7 @@ static int start_sample(void *ctx, const uint32_t *features, size_t n, struct dr
     return 0;
 }
 
-/* Of those that have room the one with the best score; `home` where none has. */
+/* The machine with the best score of those that have room; `home` where none has. */
 static uint32_t best_machine(struct streaming *st, const uint32_t *features, size_t n,
                              uint32_t home)
 {

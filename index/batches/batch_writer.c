@@ -92,13 +92,13 @@ static int write_batch(struct batch_writer *w, struct gathered *g, struct drps_e
     return 0;
 }
 
-/* 0, or the error of the first batch that failed. */
+/* Returns 0, or the error of the first batch that failed. */
 static int outcome(const struct batch_writer *w, struct drps_err *err)
 {
     return w->rc < 0 ? drps_err_set(err, w->rc, "%s", w->err.text) : 0;
 }
 
-/* By the caller's thread, while the other one has nothing to do. */
+/* Write in the caller's thread, while the other one has nothing to do. */
 static int write_now(struct batch_writer *w, struct gathered *g, struct drps_err *err)
 {
     w->rc = write_batch(w, g, &w->err);

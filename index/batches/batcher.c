@@ -107,7 +107,7 @@ void batcher_expect(const struct batcher *b, const uint32_t *ids, uint32_t n)
         __builtin_prefetch(&b->map[ids[i]]);
 }
 
-/* There is room for two. */
+/* Whether there is room for two batches like the one being gathered. */
 static int leaves_room(const struct batcher *b)
 {
     return !b->memory_bytes || batch_bytes(b, 0) <= b->memory_bytes / 4;
@@ -128,7 +128,8 @@ static int hand(struct batcher *b, struct drps_err *err)
     return rc;
 }
 
-/* Arrays as large as this batch's would leave no memory for the two batches after it. */
+/* Write a batch and release its arrays, which would leave no memory for the two batches after it.
+ */
 static int write_alone(struct batcher *b, struct drps_err *err)
 {
     const int rc = batch_writer_write(b->writer, &b->batch, err);

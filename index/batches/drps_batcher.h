@@ -16,7 +16,7 @@ struct batcher_options {
     const uint32_t *map;   /* borrowed: rows by the samples' ids; NULL: ids are rows */
 };
 
-/* data and rows are borrowed. */
+/* Open a batcher, which writes to data and rows, both borrowed. */
 DRPS_MUST_CHECK
 int batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows,
                  const struct batcher_options *options, struct batcher **b_out,

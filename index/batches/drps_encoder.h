@@ -15,7 +15,7 @@
 #include "base/drps_err.h"
 #include "index/plan/drps_batch.h"
 
-/* Zero it first. */
+/* The encoder and its memory, which it keeps from batch to batch. Zero it first. */
 struct batch_encoder {
     uint64_t *pairs,
         *aux;         /* own: [nnz] row << 32 | its sample, or its entry where these have values;
@@ -33,7 +33,7 @@ struct batch_encoder {
  * value; of a sample. */
 enum { ENCODER_ENTRY_BYTES = 28, ENCODER_VALUE_BYTES = 4, ENCODER_SAMPLE_BYTES = 5 };
 
-/* Of one batch: what is written. */
+/* What is written of one batch. */
 struct encoded {
     struct drps_batch_pieces body;
     struct drps_piece list;

@@ -72,7 +72,7 @@ static void begin_pairs(struct batch_encoder *e, const struct drps_batch *b, con
     }
 }
 
-/* e->pairs, in the order of rows, and of samples where they have the same. */
+/* Sort e->pairs by row, and by sample where rows are the same. */
 static void sort_pairs(struct batch_encoder *e, const struct drps_batch *b, const uint32_t *rows)
 {
     struct digits d;
@@ -107,7 +107,7 @@ static int reserve_list(struct batch_encoder *e, size_t rows, struct drps_err *e
 
 /* ---- By sample ---- */
 
-/* Entry `at` has the row of this rank, as 16 or 32 bits. */
+/* Store that entry `at` has the row of this rank, as 16 or 32 bits. */
 static inline void put(void *local, size_t at, uint32_t rank, int wide)
 {
     const uint16_t narrow = (uint16_t)rank;
@@ -117,8 +117,8 @@ static inline void put(void *local, size_t at, uint32_t rank, int wide)
         memcpy((char *)local + 2 * at, &narrow, sizeof(narrow));
 }
 
-/* From the pairs to e->list and to e->aux, and `values` if there are any. The first row that an
- * entry has is e->list[first]. */
+/* Put what the pairs have into e->list and e->aux, and into `values` if there are any. The first
+ * row that an entry has is e->list[first]. */
 static inline void regroup(struct batch_encoder *e, const struct drps_batch *b, uint32_t first,
                            int wide, float *restrict values)
 {
@@ -138,7 +138,7 @@ static inline void regroup(struct batch_encoder *e, const struct drps_batch *b, 
     }
 }
 
-/* e->list and b's indices and values. */
+/* Make e->list, and b's indices and values, from the sorted pairs. */
 static void regroup_by_sample(struct batch_encoder *e, int bias, struct drps_batch *b)
 {
     const int wide = b->rows > NARROW_ROWS;

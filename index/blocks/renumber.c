@@ -55,7 +55,7 @@ struct worker {
     struct drps_err err;
 };
 
-/* Of the batch whose rows were old [b->rows]. */
+/* Encode the batch whose rows were old [b->rows] with its new ones. */
 static int renumber_body(struct worker *w, const uint32_t *old, const struct drps_batch *b,
                          struct drps_err *err)
 {
@@ -167,7 +167,8 @@ static int share_steps(struct renumbering *m, int shared, struct drps_err *err)
     return 0;
 }
 
-/* By the memory for the largest batch, see drps_renumber.h. */
+/* Whether several threads share the steps: the memory for the largest batch decides
+ * (drps_renumber.h). */
 static int is_shared(const struct drps_plan_info *info)
 {
     const uint64_t entry = sizeof(uint32_t) + ENCODER_ENTRY_BYTES + ENCODER_VALUE_BYTES;

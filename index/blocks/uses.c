@@ -75,7 +75,7 @@ static int number_rows(struct uses *u, struct drps_err *err)
     return 0;
 }
 
-/* As many hints as blocks, about: then finding a row's block takes a step or two. */
+/* Make about as many hints as there are blocks: then finding a row's block takes a step or two. */
 static int make_hints(struct uses *u, struct drps_err *err)
 {
     while (u->rows >> u->shift > u->blocks)
@@ -112,7 +112,8 @@ static int uses_init(struct uses *u, const struct drps_io *io, const char *dir,
     return rc;
 }
 
-/* Into u->list; whether a row begins another block can hardly be predicted: no branch. */
+/* List the blocks of rows in u->list. Whether a row begins another block can hardly be predicted:
+ * no branch. */
 static size_t list_all(struct uses *u, const uint32_t *restrict rows, size_t rows_n)
 {
     const uint32_t *restrict block_of = u->block_of;
@@ -128,7 +129,7 @@ static size_t list_all(struct uses *u, const uint32_t *restrict rows, size_t row
     return n;
 }
 
-/* Those in the slice. */
+/* List the blocks of rows that are in the slice. */
 static size_t list_slice(struct uses *u, const uint32_t *rows, size_t rows_n)
 {
     const uint32_t *block_first = u->block_first;

@@ -54,7 +54,7 @@ static int keep_name(struct dict *d, const struct drps_name *name, size_t number
     return 0;
 }
 
-/* Of keys with these numbers, of which those from `known` on are new. */
+/* Keep the names of keys that are new: those with numbers from `known` on. */
 static int keep_names(struct dict *d, const struct drps_name *names, size_t n, size_t known,
                       const uint32_t *numbers, struct drps_err *err)
 {

@@ -16,7 +16,7 @@
 /* A name's string in the arena: u16 field | u32 bytes | text. */
 enum { DICT_NAME_HEAD = 6 };
 
-/* Of a key, to sort. */
+/* A key and its number, to be sorted. */
 struct dict_keyed {
     uint64_t key;
     uint32_t number;
@@ -56,7 +56,7 @@ int dict_push_base(struct dict *d, uint32_t base, struct drps_err *err);
 
 /* The generation's keys in order are not needed any more. */
 void dict_free_sorted(struct dict *d);
-/* Once all keys are placed, and at the end. */
+/* Release the table: once all keys are placed, and at the end. */
 void dict_free_table(struct dict *d);
 
 /* Two names with one key: DRPS_E_CONFIG. */

@@ -106,8 +106,8 @@ static int number_rows(struct placing *p, uint32_t first_row, struct drps_err *e
     return rc;
 }
 
-/* Walk the keys once more beside their placed ids: the final dictionary, and placed ids by
- * provisional id. */
+/* Walk the keys once more beside their placed ids, which makes the final dictionary and the placed
+ * ids by provisional id. */
 static int write_names(struct placing *p, const char *plan_dir, struct drps_err *err)
 {
     struct dict_merge m = {0};
@@ -186,7 +186,7 @@ static int place_runs(struct dict *d, const char *plan_dir, uint32_t first_row,
 
 /* ---- A single generation ---- */
 
-/* Of the key with this number. */
+/* The name of the key with this number. */
 static struct drps_name name_in_arena(const struct dict *d, uint32_t number)
 {
     uint16_t field;
@@ -257,8 +257,8 @@ static int write_table_names(struct dict *d, const char *plan_dir, struct drps_e
     return rc;
 }
 
-/* As place_runs(), from the table. What it takes beside the table's half of the run's memory, 36
- * bytes a key, is less than what reading has given back. */
+/* Place as place_runs() does, from the table. What it takes beside the table's half of the run's
+ * memory, 36 bytes a key, is less than what reading has given back. */
 static int place_table(struct dict *d, const char *plan_dir, uint32_t first_row,
                        uint64_t rows_out[2], struct drps_err *err)
 {

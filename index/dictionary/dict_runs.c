@@ -19,7 +19,7 @@ enum { PAGE_ENTRIES = 4096 };
 
 /* ---- Writing ---- */
 
-/* Of a run. */
+/* An entry of a run. */
 struct entry {
     uint64_t key;
     uint16_t mask, first;

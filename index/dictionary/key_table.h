@@ -50,7 +50,7 @@ struct key_table {
 int key_table_init(struct key_table *k, size_t max, size_t small_n, int checks);
 void key_table_destroy(struct key_table *k);
 
-/* Room for more: twice as many, up to max. -ENOMEM, and nothing has changed. */
+/* Make room for twice as many keys, up to max. -ENOMEM, and nothing has changed. */
 int key_table_grow(struct key_table *k);
 /* Raise max. -ENOMEM, and nothing has changed. */
 int key_table_raise(struct key_table *k, size_t max);

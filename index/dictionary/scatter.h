@@ -28,7 +28,7 @@ void scatter_close(struct scatter *s);
 
 DRPS_MUST_CHECK
 int scatter_put(struct scatter *s, uint64_t i, uint32_t value, struct drps_err *err);
-/* From giving to taking. */
+/* Turn from giving numbers to taking them. */
 DRPS_MUST_CHECK
 int scatter_finish(struct scatter *s, struct drps_err *err);
 /* The next one's; SCATTER_NONE if none was given. */

@@ -75,7 +75,7 @@ static int run_pools(struct simulation *m, struct pools *pools, struct drps_err 
     return rc;
 }
 
-/* As simulation_run(). */
+/* Count as simulation_run() does, with all pools in one pass. */
 static int simulate_together(struct simulation *m, const struct drps_pool_shape *shapes, size_t n,
                              struct drps_forecast *out, struct drps_err *err)
 {

@@ -24,7 +24,7 @@ struct of_blocks {
     uint32_t of[POOLS_MOST];
 };
 
-/* Of the blocks of one class of sizes (storage/pib/drps_evict.h). */
+/* The queues of the blocks of one class of sizes (storage/pib/drps_evict.h). */
 struct queues {
     struct of_blocks *top;       /* own: [ring] by step; NULL: there are no such blocks */
     struct drps_bit_tree filled; /* for each pool, steps that have blocks */

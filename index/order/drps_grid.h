@@ -92,7 +92,7 @@ struct grid_position {
     uint32_t lane;
 };
 
-/* Where a user group and an item group, of lanes times as many groups. A lane is a
+/* The position of a user group and an item group, of lanes times as many groups. A lane is a
  * sub-group of the outer table, whose rows it has in all strata of a pass: they stay in a thread's
  * cache.
  */

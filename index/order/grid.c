@@ -21,7 +21,7 @@ struct walk {
     double samples;
 };
 
-/* Of n rows, those that so many samples touch. */
+/* How many of n rows so many samples touch. */
 static double touched(double n, double samples)
 {
     return n > 0 ? n * -expm1(-samples / n) : 0;

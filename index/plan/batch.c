@@ -197,13 +197,13 @@ void drps_batch_pack(const struct drps_batch *b, void *room, struct drps_batch_p
     add_piece(out, at, pack16_encode(b->local16, b->nnz, at));
 }
 
-/* Where a plain body is written; `left` bytes of room are behind `at`. */
+/* A plain body is written at `at`, where there is room for `left` bytes. */
 struct plain {
     char *at;
     size_t left;
 };
 
-/* Room for the next section, its padding zeroed; NULL: there is none left. */
+/* Get room for the next section, its padding zeroed; NULL if there is none left. */
 static void *next_room(struct plain *p, uint64_t n, size_t size)
 {
     if (n > p->left / size || drps_align_up((size_t)n * size, 8) > p->left) return NULL;

@@ -63,7 +63,7 @@ uint64_t drps_batch_plain_bound(uint64_t samples, uint64_t nnz);
  * where it has no head. */
 uint32_t drps_batch_stratum(const void *record, size_t bytes);
 uint32_t drps_batch_lane(const void *record, size_t bytes);
-/* Likewise, how many samples and entries it says to have. */
+/* How many samples and entries the record of a batch says that it has; 0 if it is too short. */
 uint32_t drps_batch_samples(const void *record, size_t bytes);
 uint64_t drps_batch_entries(const void *record, size_t bytes);
 
@@ -77,8 +77,8 @@ int drps_batch_decode(const void *record, size_t bytes, struct drps_batch *b, st
  * readers of data.rec unpack them; a plain body comes out as it is.
  */
 size_t drps_batch_pack_bound(const struct drps_batch *b);
-/* As drps_batch_encode(), of narrow indices; `room` has drps_batch_pack_bound() bytes and is
- * borrowed, too. */
+/* Encode as drps_batch_encode() does, packed, a batch of narrow indices; `room` has
+ * drps_batch_pack_bound() bytes and is borrowed, too. */
 void drps_batch_pack(const struct drps_batch *b, void *room, struct drps_batch_pieces *out);
 /*
  * The plain body of a record (8-byte aligned), in `room` (likewise, of room_bytes: plan.json has
@@ -88,7 +88,8 @@ void drps_batch_pack(const struct drps_batch *b, void *room, struct drps_batch_p
 DRPS_MUST_CHECK
 int drps_batch_unpack(const void *record, size_t bytes, void *room, size_t room_bytes,
                       size_t *bytes_out, struct drps_err *err);
-/* As drps_batch_decode(), of what came out: its indices are not looked at once more. */
+/* Decode what drps_batch_unpack() made, as drps_batch_decode() does, but for a check of the
+ * indices. */
 DRPS_MUST_CHECK
 int drps_batch_decode_unpacked(const void *plain, size_t bytes, struct drps_batch *b,
                                struct drps_err *err);

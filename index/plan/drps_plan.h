@@ -1,11 +1,12 @@
 /*
  * The plan: what drps-index writes and drps-train runs.
  *
- *   plan.json     what the plan is: algorithm, counts, tables, files with sizes and checksums,
- * forecast data.rec      bodies of the batches: training steps 0 .. batches - 1, then evaluation
- * steps rows.rec      their row lists, same numbers names.rec     dictionary: feature keys (and
- * strings) to placed ids, sorted by key blocks.rec    boundaries of the parameter index blocks in
- * placed ids uses.rec      per step: the blocks it touches and the step that needs each next
+ *   plan.json     what the plan is: algorithm, counts, tables, forecast, files with checksums
+ *   data.rec      bodies of the batches: training steps 0 .. batches - 1, then evaluation steps
+ *   rows.rec      their row lists, same numbers
+ *   names.rec     dictionary: feature keys (and strings) to placed ids, sorted by key
+ *   blocks.rec    boundaries of the parameter index blocks in placed ids
+ *   uses.rec      per step: the blocks it touches and the step that needs each next
  *   windows.rec   per window: its steps, rows, and how far away each is used next and was used last
  *   slots.rec     per step: the slots of its rows in the step's window
  *
@@ -46,7 +47,7 @@ struct drps_table {
     uint64_t first, rows;
 };
 
-/* Of a plan for several workers. */
+/* What a plan for several workers says of its ranks. */
 struct drps_plan_ranks {
     uint32_t workers;               /* 1: none of what follows is in plan.json */
     uint32_t rank;                  /* whose part this is; DRPS_PLAN_WHOLE: all of it */

@@ -51,7 +51,7 @@ struct steps_scratch {
 DRPS_MUST_CHECK
 int steps_scratch_begin(struct steps_scratch *s, const struct drps_io *io, const char *dir,
                         const char *name, struct drps_err *err);
-/* From writing to reading. */
+/* Turn from writing the scratch file to reading it. */
 DRPS_MUST_CHECK
 int steps_scratch_turn(struct steps_scratch *s, struct drps_err *err);
 /* Records first, first + stride ... (n of them) one after another in s->buf; piece i is set to

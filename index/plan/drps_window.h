@@ -139,8 +139,9 @@ int drps_window_check_front(const void *front, size_t bytes, struct drps_err *er
 DRPS_MUST_CHECK
 int drps_window_decode(const void *record, size_t bytes, unsigned parts, struct drps_window *w,
                        struct drps_err *err);
-/* As drps_window_decode() of the parts that are not NULL, distances as use distances: the arrays of
- * `next` and `prev` are the caller's, for max_rows. w's own arrays but w->rows are not touched. */
+/* Decode the parts that are not NULL as drps_window_decode() does, but as use distances: the arrays
+ * of `next` and `prev` are the caller's, for max_rows. w's own arrays but w->rows are not touched.
+ */
 DRPS_MUST_CHECK
 int drps_window_decode_use_distances(const void *record, size_t bytes, int with_rows,
                                      struct drps_window *w, struct drps_use_distances *next,

@@ -6,7 +6,7 @@
 #define FILE(pattern) {.name = (pattern)}
 #define SCRATCH(pattern) {.name = (pattern), .unfinished = 1}
 
-/* Of a plan, of the part of a rank, and of a folder from which they are renumbered. */
+/* The files of a plan, of the part of a rank, and of a folder from which they are renumbered. */
 #define PLAN                                                                                       \
     FILE(DRPS_FILE_MANIFEST), FILE(DRPS_FILE_DATA), FILE(DRPS_FILE_ROWS),                          \
     FILE(DRPS_FILE_NAMES), FILE(DRPS_FILE_BLOCKS), FILE(DRPS_FILE_USES),                           \

@@ -56,7 +56,7 @@ void drps_window_free(struct drps_window *w)
     *w = (struct drps_window){0};
 }
 
-/* Of a record, or of its front alone. */
+/* Check the head of a record, or of its front alone. */
 static int head_fits(const unsigned char *head, size_t bytes)
 {
     if (bytes < WINDOW_HEAD_BYTES) return 0;
@@ -143,7 +143,7 @@ static struct part_bytes find_part(const unsigned char *head, size_t bytes, enum
     return r;
 }
 
-/* Count of the next section, not more than what is left; 0: malformed. */
+/* The count of the next section, not more than what is left; 0 if it is malformed. */
 static uint32_t section_count(const struct part_bytes *r, const struct drps_window *w)
 {
     uint32_t n = r->bytes >= 4 ? drps_list_count(r->at) : 0;
@@ -200,7 +200,7 @@ static int is_section(const struct drps_window *w, size_t from, size_t n)
            (from + n == w->n || rows[from + n] >> SECTION_BITS != section);
 }
 
-/* Where the distances of one part go: to an array of all rows, or to distances. */
+/* The distances of one part go to an array of all rows, or to use distances. */
 struct target {
     uint32_t *plain;
     struct drps_use_distances *distances;

@@ -34,9 +34,9 @@ DRPS_MUST_CHECK
 int drps_index_ranks_run(const struct drps_index_ranks_options *options,
                          struct drps_index_result *result, struct drps_err *err);
 
-/* The same over a net, which moves here. It must have been opened with these options: what messages
- * take, and what tells its ranks from those of other jobs; rank, count and the rest are the
- * caller's. */
+/* Run over a net that is open, which moves here. It must have been opened with these options: what
+ * messages take, and what tells its ranks from those of other jobs; rank, count and the rest are
+ * the caller's. */
 void drps_index_net_options(struct drps_net_options *out);
 DRPS_MUST_CHECK
 int drps_index_ranks_run_on(struct drps_net *net, const struct drps_index_options *index,

@@ -1,5 +1,5 @@
 /*
- * Dealing a plan's batches and rows to ranks: batch k of the training batches is worker k mod N's
+ * Splitting a plan's batches and rows by rank: batch k of the training batches is worker k mod N's
  * in round k / N, likewise of the evaluation batches, and each server's step is the round. Private
  * to index/.
  *
@@ -18,7 +18,7 @@ struct split_job {
     uint64_t memory_bytes;
 };
 
-/* Rounds that so many batches of N workers take. */
+/* How many rounds so many batches of N workers take. */
 static inline uint64_t split_rounds(uint64_t batches, uint32_t workers)
 {
     return (batches + workers - 1) / workers;

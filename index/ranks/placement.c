@@ -87,7 +87,7 @@ static void sorted_free(struct sorted *s)
     free(s->position);
 }
 
-/* Training batches, one worker's after another's. */
+/* Visit the training batches, one worker's after another's. */
 static int walk_batches(struct steps *lists, const struct drps_plan_info *info, uint32_t workers,
                         drps_batch_visit visit, void *ctx, struct drps_err *err)
 {
@@ -151,7 +151,7 @@ static void sort_by_home(const uint16_t *home, const uint32_t *block_first, size
     out->first[out->blocks] = at;
 }
 
-/* *out becomes the blocks as they are, or by home. */
+/* Make *out the blocks as they are, or sorted by home. */
 static int sort_rows(const struct placement_job *job, const struct drps_plan_info *info,
                      struct steps *lists, uint32_t *block_first, struct sorted *out,
                      struct drps_err *err)
@@ -202,7 +202,7 @@ static int add_batch(void *ctx, uint32_t worker, const uint32_t *rows, size_t n,
     return drps_units_add(c->maker, worker, c->rows, n, err);
 }
 
-/* uses [info->rows] by row become uses by position. */
+/* Turn uses [info->rows] by row into uses by position. */
 static int sort_uses(const struct sorted *sorted, const struct drps_plan_info *info,
                      uint32_t **uses, struct drps_err *err)
 {
@@ -248,7 +248,8 @@ static int count_units(const struct placement_job *job, const struct drps_plan_i
 
 /* ---- New ids ---- */
 
-/* Where each unit begins among the new ids, [units->n], and each server, which has a row at least.
+/* Find where each unit begins among the new ids, [units->n], and each server, which has a row at
+ * least.
  */
 static int place_units(const struct placement_job *job, const struct drps_plan_info *info,
                        struct drps_units *units, uint32_t *new_first, struct owners *out,

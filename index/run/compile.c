@@ -62,7 +62,7 @@ static int make_folder(struct index_run *r, const char *path, struct drps_err *e
     return rc < 0 ? drps_err_set(err, rc, "cannot create %s: %s", path, drps_err_name(rc)) : 0;
 }
 
-/* And parts to fill in. */
+/* Make the folders of the run, and parts to be filled in. */
 static int make_folders(struct index_run *r, struct drps_err *err)
 {
     const int placed = placement_renumbers(r->options.partition);

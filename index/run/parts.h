@@ -29,7 +29,7 @@ uint64_t parts_room_rows(uint64_t row_bytes, uint64_t memory_bytes);
 struct drps_window_options part_windows(const struct part *part,
                                         const struct drps_index_options *options);
 
-/* plan.json, into the part's folder. */
+/* Write plan.json into the part's folder. */
 DRPS_MUST_CHECK
 int part_save(const struct part *part, const struct drps_io *io, char *const *fields,
               struct drps_err *err);

@@ -7,7 +7,7 @@
 
 #include "index/run/run.h"
 
-/* Those that this process may use; 1 when that cannot be told. */
+/* How many processors this process may use; 1 when that cannot be told. */
 static unsigned processors(void)
 {
     cpu_set_t set;

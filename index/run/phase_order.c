@@ -94,7 +94,7 @@ static int add_to_cell(void *ctx, struct spool_sample *s, struct drps_err *err)
     return rc;
 }
 
-/* From the order of arrival to cell after cell. */
+/* Replace a spool in the order of arrival by one that drains cell after cell. */
 static int reorder(struct index_run *r, struct spool **spool, const char *name, int backwards,
                    struct drps_err *err)
 {

@@ -44,7 +44,7 @@ static int name_whole(struct index_run *r, const struct owners *owners, struct d
     return rc;
 }
 
-/* Ranges of the rows as they are, or the rows renumbered first. */
+/* Find each server's range: of the rows as they are, or renumbered first. */
 static int choose_owners(struct index_run *r, struct owners *out, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;

@@ -65,14 +65,14 @@ DRPS_MUST_CHECK
 int phase_split(struct index_run *r, struct drps_err *err);
 DRPS_MUST_CHECK
 int phase_window(struct index_run *r, struct drps_err *err);
-/* Beside phase_window(): neither needs anything of the other. It reports no progress. */
+/* Runs beside phase_window(), of which it needs nothing. It reports no progress. */
 DRPS_MUST_CHECK
 int phase_forecast(struct index_run *r, struct drps_err *err);
 
 /* ---- What several phases need ---- */
 
-/* Where a sample belongs in the grid, among so many lanes. map: provisional to placed ids; NULL if
- * the sample has placed ids (phase_order.c). */
+/* The position of a sample in the grid, among so many lanes. map: provisional to placed ids; NULL
+ * if the sample has placed ids (phase_order.c). */
 struct grid_position run_position_of(const struct drps_plan_info *info, uint32_t lanes,
                                      const uint32_t *map, const struct spool_sample *s);
 

@@ -21,7 +21,8 @@
 
 enum { SPOOL_BUCKETS = 32 };
 
-/* Of the memory of a run, a tenth and a fortieth: an eighth together. */
+/* Spools of training samples get a tenth of a run's memory, those of test samples a fortieth: an
+ * eighth together. */
 enum { SPOOL_TRAIN_SHARE = 10, SPOOL_TEST_SHARE = 40 };
 
 struct spool_sample {
@@ -65,8 +66,8 @@ DRPS_MUST_CHECK
 int spool_drain(struct spool *s, uint64_t memory_bytes, const struct spool_visitor *visitor,
                 struct drps_err *err);
 
-/* The same of a spool of one bucket, which stays as it is: what the visitor changes is lost. After
- * spool_finish(). */
+/* Visit all samples of a spool of one bucket, which stays as it is: what the visitor changes is
+ * lost. After spool_finish(). */
 DRPS_MUST_CHECK
 int spool_walk(struct spool *s, const struct spool_visitor *visitor, struct drps_err *err);
 

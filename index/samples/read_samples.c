@@ -143,8 +143,8 @@ static int mark_generation(struct read_samples *p, struct drps_err *err)
     return rc < 0 ? rc : spool_mark(p->test, err);
 }
 
-/* Where the sample goes in the final order, or in its cell of the grid. Spools of one bucket keep
- * the order of arrival. */
+/* The number that decides where a sample goes in the final order, or in its cell of the grid.
+ * Spools of one bucket keep the order of arrival. */
 static uint64_t order_of(const struct taker *t, uint64_t number)
 {
     if (!t->shuffled) return t->out->samples;

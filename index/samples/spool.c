@@ -19,12 +19,12 @@ enum { SLACK = 16, AHEAD = 8, SOON = 2 };
 #define HAS_VALUES 0x80000000u
 _Static_assert(1 << BUCKET_BITS == SPOOL_BUCKETS, "buckets are numbered by bits of the order");
 
-/* Where a sample lies in a bucket. */
+/* A sample's order, and where it lies in a bucket. */
 struct ordered {
     uint64_t order, at;
 };
 
-/* Reused from bucket to bucket. */
+/* Memory to sort a bucket, used again for the next one. */
 struct sorting {
     char *data;
     struct ordered *ordered, *aux;
@@ -182,7 +182,7 @@ struct walker {
     size_t n, cap;
 };
 
-/* Load the next whole samples. 1, 0 at the end. */
+/* Load the next whole samples. Returns 1, or 0 at the end. */
 static int walker_load(struct walker *w, struct drps_err *err)
 {
     uint64_t left = w->end - w->at;
@@ -256,7 +256,7 @@ int spool_relabel(struct spool *s, size_t generation, uint32_t base, const uint3
     return rc < 0 ? rc : 0;
 }
 
-/* Room for `bytes`, in place of what was there; somewhat more, since buckets differ little. */
+/* Make room for `bytes` in place of what was there; somewhat more, since buckets differ little. */
 static int make_room(void *pages, size_t *cap, uint64_t bytes)
 {
     void *p;
@@ -319,8 +319,8 @@ static int sort_nearly(struct ordered *ordered, size_t n)
     return 1;
 }
 
-/* By order, equal ones by arrival. Bits from `high` on are the same. Random orders are nearly told
- * apart by the upper half of the bits; those of a grid with few cells are not. */
+/* Sort by order, equal ones by arrival. Bits from `high` on are the same. Random orders are nearly
+ * told apart by the upper half of the bits; those of a grid with few cells are not. */
 static struct ordered *sort_samples(struct ordered *ordered, struct ordered *aux, size_t n,
                                     unsigned high)
 {

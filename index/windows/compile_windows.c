@@ -144,7 +144,7 @@ static int list_window(struct distances *d, size_t w, const uint64_t *marked, st
     return rc;
 }
 
-/* slots.rec, and the rows of all windows. */
+/* Write slots.rec, and list the rows of all windows. */
 static int list_windows(struct distances *d, const struct drps_io *io, const char *dir,
                         const char *out_dir, struct steps *lists, struct drps_err *err)
 {
@@ -185,7 +185,7 @@ static int read_rows(struct distances *d, size_t w, size_t slice, struct drps_pi
     return steps_scratch_read(&d->scratch[ROWS], piece_of(d, ROWS, w, slice), 1, 1, piece_out, err);
 }
 
-/* First pass: whoever comes last in it stays in the table. */
+/* The first pass: the window that comes last for a row stays in the table. */
 static int enter_window(struct distances *d, size_t w, size_t slice, struct drps_err *err)
 {
     struct drps_piece piece;
@@ -220,7 +220,7 @@ static uint32_t take_distances(struct distances *d, enum window_part part, uint3
     return far;
 }
 
-/* Second pass. */
+/* The second pass: distances are taken, and packed. */
 static int leave_window(struct distances *d, enum window_part part, size_t w, size_t slice,
                         struct drps_err *err)
 {

@@ -150,7 +150,7 @@ static void cutter_destroy(struct cutter *c)
     cut_free(&c->cut);
 }
 
-/* cap: rows, at least rows_needed(). Destroy also after a failure. */
+/* Begin with room for `cap` rows, at least rows_needed(). Destroy also after a failure. */
 static int cutter_init(struct cutter *c, const struct drps_window_options *o, uint64_t cap,
                        const struct cut_extent *x, struct drps_err *err)
 {
@@ -398,7 +398,7 @@ static int check_budget(const struct drps_window_options *o, const struct cut_ex
                         x->step_rows, o->row_bytes, o->budget_bytes, need);
 }
 
-/* Those of `sizes` that have room for two steps, in one pass. */
+/* Cut for those of `sizes` that have room for two steps, in one pass. */
 static int cut_group(struct steps *lists, const struct drps_window_options *o,
                      const struct cut_extent *x, const uint64_t *sizes, size_t n,
                      struct cut *cuts_out, struct drps_err *err)

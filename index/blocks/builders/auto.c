@@ -97,7 +97,8 @@ struct chooser {
     struct drps_err err;
 };
 
-/* relaxed: nothing but the number is told, joining tells what became of the parts. */
+/* Choose for parts that nobody has taken. The order is relaxed: nothing but the number is told, and
+ * joining tells what became of the parts. */
 static void *choose_shared(void *arg)
 {
     struct chooser *me = arg;
@@ -147,8 +148,8 @@ static int choose_range(struct portfolio *p, size_t first, size_t end, uint32_t 
     return rc;
 }
 
-/* That are loaded at once, if those of one part are not more. Where counts are streamed, as many as
- * memory allows: their lists are a pass over all. */
+/* How many accesses are loaded at once, if those of one part are not more. Where counts are
+ * streamed, as many as memory allows: each list is a pass over all. */
 static uint64_t loaded_accesses(const struct portfolio *p)
 {
     if (p->counts->streamed) return (p->options->memory_bytes - p->fixed_bytes) / 2 / LOADED_BYTES;
@@ -209,7 +210,7 @@ static void explain(const struct portfolio *p, const char *what, uint64_t needed
                    drps_size_format(p->options->memory_bytes, given, sizeof(given)));
 }
 
-/* Beside all rows, of the part that takes most. */
+/* The memory of the part that takes most, beside that of all rows. */
 static uint64_t part_bytes(const struct portfolio *p)
 {
     const uint64_t row_bytes = p->merges ? PART_ROW_BYTES : ORDERED_ROW_BYTES;
@@ -225,8 +226,8 @@ static uint64_t part_bytes(const struct portfolio *p)
     return most + p->counts->batches * batch_bytes;
 }
 
-/* As many as memory has room for, each with a part in hand. Merging has one: how much memory there
- * is then decides how blocks are merged. */
+/* As many threads as memory has room for, each with a part in hand. Merging has one: how much
+ * memory there is decides how blocks are merged. */
 static unsigned count_threads(const struct portfolio *p)
 {
     const uint64_t room =

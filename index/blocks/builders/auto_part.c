@@ -98,7 +98,7 @@ static int best_begin(const struct portfolio *p, const struct access *lists, str
     return rc;
 }
 
-/* Simulated only if it may be taken. */
+/* Price a layout. The pool is simulated only if the layout may be taken. */
 static int price_layout(const struct portfolio *p, const struct best *best,
                         const struct block_layout *layout, struct price *out, struct drps_err *err)
 {
@@ -199,7 +199,7 @@ static int merge_rows(struct portfolio *p, const struct access *lists, const str
 
 /* ---- Which is best ---- */
 
-/* Pages of rows in a finer order. order NULL: that is the one that they have. */
+/* Make pages of rows in a finer order; order is NULL where the rows have it already. */
 static int refine_rows(const struct portfolio *p, const struct access *lists,
                        const struct auto_part *part, struct block_layout *out, struct drps_err *err)
 {

@@ -77,7 +77,7 @@ struct block_builder {
 };
 
 /*
- * NULL: unknown.
+ * The builder of this name; NULL if there is none.
  *   none       one row a block
  *   pattern    rows stay in placed order (dict.c: hot rows first, then those of one access pattern
  *              side by side), cut every max_rows
@@ -86,8 +86,11 @@ struct block_builder {
  *   auto       the best of several, also of far more rows (auto.c)
  * Of equal gains, the pair with the smaller rows merges first; pairwise, topk and greedy order
  * blocks by their smallest rows, which come first, and leave the counts with their blocks merged.
- * To compare with, pages of max_rows rows by id         key of the feature, user or item random
- * chance frequency  AccNum, most first; then placed order
+ *
+ * To compare with, pages of max_rows rows:
+ *   id         by the key of the feature, user or item
+ *   random     by chance
+ *   frequency  by AccNum, most first; then in placed order
  */
 const struct block_builder *block_builder_find(const char *name);
 

@@ -21,7 +21,7 @@ static int before(const void *a, const void *b)
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* Pages of rows sorted by keys[row].key within each table. Frees the keys. */
+/* Make pages of rows sorted by keys[row].key within each table. Frees the keys. */
 static int cut_sorted(struct key *keys, const struct block_tables *tables, uint32_t each,
                       struct block_layout *out, struct drps_err *err)
 {

@@ -52,7 +52,7 @@ static int take(void *ctx, const struct candidate *c, struct drps_err *err)
     return candidates_push(&s->queue, c, err);
 }
 
-/* Candidates of the blocks in `with`, or of all. */
+/* Find the candidates of the blocks in `with`, or of all. */
 static int count(struct search *s, const uint32_t *with, size_t n, struct drps_err *err)
 {
     uint64_t bytes = 0;

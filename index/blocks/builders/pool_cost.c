@@ -16,7 +16,7 @@
 
 /* ---- Uses ---- */
 
-/* Room while uses are listed. Own arrays. */
+/* What is needed while uses are listed. */
 struct listing {
     const struct access *a; /* borrowed, like order */
     const uint32_t *order;
@@ -49,7 +49,7 @@ static void list_batches(const struct listing *l, struct pool_uses *u)
     u->uses = n;
 }
 
-/* From batches of blocks to blocks of batches: start[b] becomes where those of batch b begin. */
+/* Turn the batches of blocks into the blocks of batches: those of batch b begin at start[b]. */
 static void list_blocks(const struct listing *l, struct pool_uses *u)
 {
     uint64_t sum = 0, i = 0;
@@ -65,7 +65,8 @@ static void list_blocks(const struct listing *l, struct pool_uses *u)
     u->start[0] = 0;
 }
 
-/* From the end of the epoch to its begin, twice: the first time tells what comes after its end. */
+/* Go from the end of the epoch to its begin twice: the first time tells what comes after its end.
+ */
 static void find_next(const struct listing *l, struct pool_uses *u)
 {
     for (unsigned turn = 0; turn < 2; turn++)

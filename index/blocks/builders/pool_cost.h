@@ -35,7 +35,7 @@ int pool_uses_list(const struct access *a, const uint32_t *order, const uint32_t
                    size_t blocks, struct pool_uses *out, struct drps_err *err);
 void pool_uses_free(struct pool_uses *u);
 
-/* Of one epoch: blocks that were not in the pool, which the epoch before has filled. */
+/* Blocks that an epoch does not find in the pool, which the epoch before has filled. */
 struct pool_misses {
     uint64_t blocks, rows;
 };

@@ -36,8 +36,8 @@ struct refining {
     uint32_t least;           /* rows of a run that is refined */
 };
 
-/* Quarters of quarters of segments, as long as there are batches for them. Parts nest: the parts of
- * n bits less are these, shifted by n. */
+/* Cut segments into quarters, and these into quarters, as long as there are batches for them. Parts
+ * nest: the parts of n bits less are these, shifted by n. */
 static void cut_epoch(struct refining *r)
 {
     const uint32_t batches = r->lists->batches;
@@ -100,7 +100,7 @@ static void sort_by_byte(const struct keyed *from, struct keyed *to, uint32_t n,
         to[at[from[i].key >> shift & (BYTES - 1)]++] = from[i];
 }
 
-/* Who is used early comes first; then as they came. */
+/* Sort rows: those used early come first; equal ones stay as they came. */
 static void sort(const struct refining *r, struct keyed *rows, uint32_t n)
 {
     struct keyed *from = rows, *to = r->aux;
@@ -121,7 +121,7 @@ static void sort(const struct refining *r, struct keyed *rows, uint32_t n)
     if (from != rows) memcpy(rows, from, n * sizeof(*rows));
 }
 
-/* n rows of equal patterns at 2^bits / PARTS segments of the epoch. */
+/* Refine the order of n rows whose patterns are equal at 2^bits / PARTS segments of the epoch. */
 static void refine(const struct refining *r, struct keyed *rows, uint32_t n, unsigned bits)
 {
     if (bits > r->bits) return;

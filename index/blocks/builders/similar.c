@@ -69,7 +69,7 @@ static int sort_rows(struct counts *counts, const struct block_tables *tables,
 
 /* ---- Merging ---- */
 
-/* Own arrays. */
+/* The state of merging in rounds. It owns its arrays. */
 struct rounds {
     struct merging *m;
     struct sort_record *records, *aux; /* [rows] */
@@ -139,7 +139,8 @@ static int end_round(struct rounds *r, struct drps_err *err)
     return merging_round(r->m, r->merges, n, err);
 }
 
-/* Of a block that `count` batches touch: max_rows, and what max_weight leaves. */
+/* The most rows of a block that `count` batches touch: max_rows, or less where max_weight says so.
+ */
 static uint32_t most_rows(const struct merging *m, uint32_t count)
 {
     const struct block_options *o = m->options;
@@ -148,7 +149,7 @@ static uint32_t most_rows(const struct merging *m, uint32_t count)
     return rows >= o->max_rows ? o->max_rows : rows < 1 ? 1 : (uint32_t)rows;
 }
 
-/* Records from `i` on with the same batches, as many as a block may have. */
+/* How many records from `i` on have the same batches, as many as a block may have. */
 static size_t same(const struct rounds *r, size_t i, size_t n)
 {
     const struct sort_record *first = &r->records[i];
@@ -160,7 +161,7 @@ static size_t same(const struct rounds *r, size_t i, size_t n)
     return len;
 }
 
-/* Of every run of rows with the same batches: first in pairs, then pairs of pairs, ... */
+/* Merge every run of rows with the same batches: first in pairs, then pairs of pairs, and so on. */
 static int merge_same(struct rounds *r, struct drps_err *err)
 {
     const size_t rows = r->m->rows;
@@ -209,7 +210,7 @@ static int sort_blocks(struct rounds *r, unsigned round, size_t *n_out, struct d
     return rc;
 }
 
-/* Eq. 3, or 0: not to be merged. */
+/* What a merge gains by Eq. 3, or 0 if the two are not to be merged. */
 static double gain_of(const struct merging *m, struct block_pair p, uint32_t both, double theta)
 {
     const struct block_options *o = m->options;

@@ -35,7 +35,7 @@ static int count_all(struct steps *st, const struct access_source *from, uint32_
     return 0;
 }
 
-/* Looked up all over: in huge pages, where the kernel agrees. free() it. */
+/* Memory that is looked up all over: in huge pages, where the kernel agrees. free() it. */
 static void *new_spread(size_t bytes)
 {
     if (bytes < HUGE_PAGE) return drps_array_new(bytes, 1);

@@ -14,7 +14,7 @@ enum {
     STOP_EVERY = 1024 /* blocks, or pairs, between looks whether to stop */
 };
 
-/* At the i-th of many steps. */
+/* Look at the stop flag at the i-th of many steps, now and then. */
 static int stopped(const struct counts *t, size_t i, struct drps_err *err)
 {
     return i % STOP_EVERY ? 0 : access_stopped(t->stop, err);

@@ -71,7 +71,7 @@ static void unite(const uint32_t *a, uint32_t an, const uint32_t *b, uint32_t bn
 
 /* ---- The pool ---- */
 
-/* Empty lists are nowhere. */
+/* Whether the list of a block lies in the pool. Empty lists are nowhere. */
 static int is_pooled(const struct local *l, uint32_t block)
 {
     return l->n[block] && l->at[block] >= incidences(l->access);
@@ -94,7 +94,7 @@ static void squeeze(struct local *l)
     l->pool_n = l->pool_live = to;
 }
 
-/* Room for a list of n, before it is known whose. */
+/* Make room for a list of n, before it is known whose it is. */
 static int reserve(struct local *l, uint32_t n, struct drps_err *err)
 {
     const size_t words = POOL_HEAD + (size_t)n;

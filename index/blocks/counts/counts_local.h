@@ -64,13 +64,13 @@ int counts_merge_lists(struct local *l, struct block_pair p, struct drps_err *er
 
 /* ---- Pairs ---- */
 
-/* As in struct counts_ops. */
+/* The operation of struct counts_ops. */
 DRPS_MUST_CHECK
 int counts_pairs(struct counts *t, const uint32_t *with, size_t with_n, uint64_t memory_bytes,
                  struct block_pair_count **pairs_out, size_t *n_out, struct drps_err *err);
-/* Before the lists of p merge. */
+/* Bring the inverse to what it will be when the lists of p have merged. */
 void counts_inverse_merge(const struct local *l, struct inverse *v, struct block_pair p);
-/* There is none from now on, until pairs are asked for. */
+/* Drop the inverse, until pairs are asked for. */
 void counts_inverse_free(struct inverse *v);
 
 #endif

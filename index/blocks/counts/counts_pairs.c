@@ -46,7 +46,7 @@ static int inverse_room(const struct local *l, struct inverse *v)
                : -ENOMEM;
 }
 
-/* As blocks are now. */
+/* Make the inverse of the lists as blocks are now. */
 static int inverse_fill(const struct local *l, struct inverse *v)
 {
     const uint32_t batches = l->counts.batches, blocks = l->counts.blocks;
@@ -104,7 +104,8 @@ static void clean(struct inverse *v, uint32_t batch)
     v->dirty[batch] = 0;
 }
 
-/* Before the lists merge. What a block of no group brings is not in: start anew when needed. */
+/* Bring the inverse to what it will be when the lists of p have merged. What a block of no group
+ * brings is not in it: then it is made anew when needed. */
 void counts_inverse_merge(const struct local *l, struct inverse *v, struct block_pair p)
 {
     const uint32_t *list = list_of(l, p.b);

@@ -48,8 +48,8 @@ int access_load(const struct access_source *from, uint32_t first, uint32_t end,
                 struct access *a_out, struct drps_err *err);
 void access_free(struct access *a);
 
-/* Room for n incidences of so many rows, whose start[] is all 0; the caller's to access_free() in
- * any case. DRPS_E_MEMORY_BUDGET when it takes more than memory_bytes. */
+/* Make room for n incidences of so many rows, whose start[] is all 0; the caller's to access_free()
+ * in any case. DRPS_E_MEMORY_BUDGET when it takes more than memory_bytes. */
 DRPS_MUST_CHECK
 int access_new(uint32_t rows, uint32_t batches, uint64_t n, uint64_t memory_bytes,
                struct access *a_out, struct drps_err *err);

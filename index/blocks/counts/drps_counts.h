@@ -89,7 +89,8 @@ DRPS_MUST_CHECK
 int counts_open(const struct access *access, double share, uint64_t seed, struct counts **t_out,
                 struct drps_err *err);
 
-/* The same of batches [first, end), loaded first: DRPS_E_MEMORY_BUDGET as access_load(). */
+/* Counts over batches [first, end), which are loaded first: DRPS_E_MEMORY_BUDGET as access_load().
+ */
 DRPS_MUST_CHECK
 int counts_load(const struct access_source *from, uint32_t first, uint32_t end,
                 struct counts **t_out, struct drps_err *err);

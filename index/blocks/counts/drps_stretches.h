@@ -12,7 +12,7 @@
 #include "base/drps_err.h"
 #include "index/blocks/counts/drps_access.h"
 
-/* Incidences of a row's list: at most so many times those that it had. */
+/* A row's list gets at most so many times the incidences that it had. */
 enum { STRETCHES_MOST = 3 };
 
 /* The lists of `a`, each followed by the stretches in which it has a batch, numbered from

@@ -70,7 +70,7 @@ static uint32_t find_block(uint32_t *into, uint32_t b)
     return b;
 }
 
-/* From here on nothing has been seen. */
+/* Forget what has been seen. */
 static void begin_visit(struct stream *s)
 {
     if (++s->visit) return;
@@ -237,7 +237,8 @@ static int collect(struct stream *s, struct accesses *found, struct drps_err *er
     return rc;
 }
 
-/* As in access.c: start[row + 1] is where a row's batches begin, then where they end. */
+/* Copy what was found to lists. As in access.c, start[row + 1] is where a row's batches begin, then
+ * where they end. */
 static void copy_lists(const struct stream *s, const struct accesses *found, struct access *out)
 {
     size_t i = 0;
@@ -316,7 +317,8 @@ static int count_lists(struct stream *s, uint64_t *n_out, struct drps_err *err)
                         drps_size_format(s->from.memory_bytes, given, sizeof(given)));
 }
 
-/* As in access.c: start[block + 1] is where a block's batches begin, then where they end. */
+/* Fill the lists of blocks. As in access.c, start[block + 1] is where a block's batches begin, then
+ * where they end. */
 static int fill_lists(struct stream *s, struct drps_err *err)
 {
     uint64_t *start = s->lists.start;

@@ -34,14 +34,14 @@ int remote_open(const struct access_source *from, unsigned shards, struct counts
 /* ---- Over any link ---- */
 
 /*
- * Deals the batches among the peers of a link: each gets the row lists of a run of them, and counts
- * by drps_remote_count(). The link moves here (also on failure).
+ * Splits the batches among the peers of a link: each gets the row lists of a run of them, and
+ * counts by drps_remote_count(). The link moves here (also on failure).
  */
 DRPS_MUST_CHECK
 int remote_split(const struct access_source *from, struct drps_remote_link *link,
                  struct counts **t_out, struct drps_err *err);
 
-/* Where shard `shard` of `shards` begins; that of shard `shards`: where all end. */
+/* The first batch of shard `shard` of `shards`; for shard `shards`, the end of all. */
 static inline uint32_t remote_shard_begin(uint32_t batches, unsigned shard, unsigned shards)
 {
     return (uint32_t)((uint64_t)batches * shard / shards);

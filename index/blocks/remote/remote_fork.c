@@ -79,7 +79,7 @@ static int sockets_receive(struct drps_remote_link *l, unsigned peer, void *byte
     return 0;
 }
 
-/* Children have nothing to lose, and may be in the middle of counting. */
+/* End the children, which have nothing to lose and may be in the middle of counting. */
 static void sockets_close(struct drps_remote_link *l)
 {
     struct sockets *s = (struct sockets *)l;

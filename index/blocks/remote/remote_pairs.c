@@ -76,7 +76,7 @@ static int open_streams(struct remote_counts *c, struct stream *streams, uint64_
     return rc;
 }
 
-/* Up to `most` pairs are kept, all are received and counted. */
+/* Receive and count all pairs, and keep up to `most` of them. */
 static int merge_streams(struct remote_counts *c, struct stream *streams,
                          struct block_pair_count *pairs, size_t most, size_t *n_out,
                          struct drps_err *err)

@@ -47,7 +47,7 @@ static int are_increasing(const uint32_t *v, size_t n, uint64_t limit)
 
 /* ---- Answers ---- */
 
-/* Room for an answer; each returns the bytes of its answer in *bytes. */
+/* Make room for an answer. What follows returns the bytes of its answer in *bytes. */
 static int room(struct server *s, uint64_t bytes, struct drps_err *err)
 {
     if (drps_array_reserve(&s->out, &s->out_cap, (size_t)bytes, 1))

@@ -158,7 +158,7 @@ static int load(struct drps_remote_link *link, const struct drps_remote_counter 
     return 0;
 }
 
-/* Peer 0 has been told of a failure: until it has heard, and ends the conversation. */
+/* Wait until peer 0, which was told of a failure, has heard and ends the conversation. */
 static void wait_for_end(struct drps_remote_link *link)
 {
     char byte;

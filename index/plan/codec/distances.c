@@ -65,7 +65,7 @@ size_t distances_encode_bound(size_t n)
 
 /* ---- Encoding ---- */
 
-/* Which numbers are far. Returns how many. */
+/* Mark the numbers that are larger than 1. Returns how many there are. */
 static uint32_t mark(const uint32_t *distances, size_t n, unsigned char *marks)
 {
     uint32_t far = 0;
@@ -193,7 +193,8 @@ struct numbers {
 
 #if FOURS
 
-/* As many fours as there are whose bits one load of eight bytes has. Returns how many numbers. */
+/* Read numbers four at a time while one load of eight bytes has their bits. Returns how many were
+ * read. */
 static size_t read_fours(struct numbers *r, size_t far, const struct distances_table *t,
                          uint32_t *out)
 {
@@ -263,7 +264,7 @@ static const _Alignas(16) unsigned char shuffles[16][16] = {
     SHUFFLE(8), SHUFFLE(9), SHUFFLE(10), SHUFFLE(11), SHUFFLE(12), SHUFFLE(13), SHUFFLE(14), SHUFFLE(15)};
 /* clang-format on */
 
-/* As far as there are four far numbers to load; *k advances. Returns where it stopped. */
+/* Spread numbers while there are four far ones to load; *k advances. Returns where it stopped. */
 static size_t spread_fours(const unsigned char *marks, size_t n, size_t *k, uint32_t *out)
 {
     const __m128i one = _mm_set1_epi32(1);

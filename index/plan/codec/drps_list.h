@@ -17,7 +17,7 @@ size_t drps_list_encode(const uint32_t *list, size_t n, void *out); /* returns b
 /* Smaller for long lists with small gaps: eight gaps at a time have as many bits as the largest
  * needs. n is less than 2^31. */
 size_t drps_list_encode_dense(const uint32_t *list, size_t n, void *out);
-/* Of a list's count: the list is dense. */
+/* This bit of a list's count says that the list is dense. */
 #define DRPS_LIST_DENSE (UINT32_C(1) << 31)
 /* Numbers of a list, dense or not. */
 static inline uint32_t drps_list_count(const void *record)
@@ -31,7 +31,7 @@ DRPS_MUST_CHECK
 int drps_list_decode(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
                      struct drps_err *err);
 
-/* The same packing for any 32-bit numbers, in any order. */
+/* Any 32-bit numbers in any order, packed as the gaps of a list are. */
 size_t drps_numbers_encode(const uint32_t *numbers, size_t n, void *out);
 DRPS_MUST_CHECK
 int drps_numbers_decode(const void *record, size_t bytes, uint32_t *numbers_out, size_t *used_out,

@@ -23,7 +23,7 @@ size_t pack16_encode(const uint16_t *numbers, size_t n, void *out); /* returns b
  * they do not fit, or n is 0. */
 size_t pack16_decode(const void *packed, size_t bytes, size_t n, uint16_t *numbers_out,
                      uint16_t *largest_out);
-/* The same without vector instructions: the references for tests. */
+/* The plain twins, without vector instructions, that tests compare with. */
 size_t pack16_encode_ref(const uint16_t *numbers, size_t n, void *out);
 size_t pack16_decode_ref(const void *packed, size_t bytes, size_t n, uint16_t *numbers_out,
                          uint16_t *largest_out);

@@ -165,7 +165,7 @@ static int decode_some(struct cursor *c, uint32_t end, int gaps, uint32_t *out)
 #define TIMES4(X, b) X(b), X((b) + 1), X((b) + 2), X((b) + 3)
 #define TIMES16(X, b) TIMES4(X, b), TIMES4(X, (b) + 4), TIMES4(X, (b) + 8), TIMES4(X, (b) + 12)
 #define TIMES64(X, b) TIMES16(X, b), TIMES16(X, (b) + 16), TIMES16(X, (b) + 32), TIMES16(X, (b) + 48)
-/* By the byte of lengths: where the bytes of four numbers lie, and how many there are. */
+/* For each byte of lengths, where the bytes of four numbers lie, and how many there are. */
 static const _Alignas(16) unsigned char shuffles[256][16] = {
     TIMES64(SHUFFLE, 0), TIMES64(SHUFFLE, 64), TIMES64(SHUFFLE, 128), TIMES64(SHUFFLE, 192)};
 static const unsigned char sums[256] = {

@@ -81,7 +81,7 @@ static unsigned char *encode_block(const uint32_t *list, size_t n, size_t block,
 
 #if VECTORS
 
-/* By the number of bits: the code of the least width that has as many. */
+/* For each number of bits, the code of the least width that has as many. */
 static const unsigned char codes_of[WIDEST + 1] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  9,
                                                    10, 10, 11, 11, 12, 12, 13, 13, 13, 13, 14,
                                                    14, 14, 14, 15, 15, 15, 15, 15, 15, 15, 15};
@@ -210,8 +210,8 @@ enum {
     AHEAD = 16,     /* blocks: L1 does not hold all that is written */
 };
 
-/* By code: where the bits of four gaps go, a lane of 16 bits each; and where in its block the
- * second four begin. */
+/* For each code, where the bits of four gaps go, a vector lane of 16 bits each, and where in its
+ * block the second four begin. */
 struct spread {
     uint64_t lanes;
     uint8_t half, shift; /* bytes, and bits */

@@ -12,7 +12,7 @@
 #include "base/drps_err.h"
 
 size_t list_dense_bound(size_t n);
-/* As drps_list_encode_dense(), without vector instructions. */
+/* The plain twin of drps_list_encode_dense(), without vector instructions. */
 size_t list_encode_dense_ref(const uint32_t *list, size_t n, void *out);
 DRPS_MUST_CHECK
 int list_dense_decode(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,

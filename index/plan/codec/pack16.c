@@ -21,7 +21,7 @@ static const unsigned char widths[4] = {LEAST_WIDTH, 7, 11, 16};
 
 #if VECTORS
 
-/* Of a byte of codes: the bits that its four numbers take, */
+/* For each byte of codes, the bits that its four numbers take. */
 /* clang-format off */
 #define WIDTH(c, k) (((c) >> 2 * (k) & 3) == 0 ? 4 : ((c) >> 2 * (k) & 3) == 1 ? 7 : ((c) >> 2 * (k) & 3) == 2 ? 11 : 16)
 #define BITS(c) (WIDTH(c, 0) + WIDTH(c, 1) + WIDTH(c, 2) + WIDTH(c, 3))
@@ -67,7 +67,7 @@ static unsigned code_of(uint16_t difference)
            (unsigned)(difference >> 11 != 0);
 }
 
-/* Where the next bits go: behind `held` < 8 bits of the byte at `at`. */
+/* The next bits go behind the `held` < 8 bits of the byte at `at`. */
 struct writer {
     unsigned char *at;
     unsigned held;
@@ -170,7 +170,7 @@ struct reader {
     uint16_t *out;
 };
 
-/* Up to number n, while there are bits. */
+/* Decode numbers up to the n-th, while there are bits. */
 static void decode_some(struct reader *r)
 {
     for (; r->i < r->n; r->i++) {
