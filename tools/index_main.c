@@ -11,6 +11,7 @@
 #include "index/ranks/drps_index_ranks.h"
 #include "net/drps_launch.h"
 #include "tools/drps_cli.h"
+#include "tools/index_progress.h"
 #include "tools/index_report.h"
 #include "tools/reader_options.h"
 
@@ -438,20 +439,11 @@ static void show_columns(void *ctx, const struct drps_reader_column *columns, si
     }
 }
 
-static void show_progress(void *ctx, enum drps_index_phase phase, uint64_t done, uint64_t total)
-{
-    if (total)
-        drps_cli_progress(ctx, "%s: %.0f %%", drps_index_phase_name(phase),
-                          100.0 * (double)done / (double)total);
-    else
-        drps_cli_progress(ctx, "%s: %llu", drps_index_phase_name(phase), (unsigned long long)done);
-}
-
-static int run(const struct drps_cli *cli, struct options *o, struct drps_index_result *result,
-               struct drps_err *err)
+static int run(const struct drps_cli *cli, struct options *o, const struct drps_io *io,
+               struct drps_index_result *result, struct drps_err *err)
 {
     int rc = 0;
-    if (!o->ranks.peers) return drps_index_run(drps_io_os(), &o->index, result, err);
+    if (!o->ranks.peers) return drps_index_run(io, &o->index, result, err);
     o->ranks.index = &o->index;
     drps_cli_raise_files(cli);
     if (!o->has_rank) rc = drps_launch_rank(o->ranks.peers, "--peer-rank", &o->ranks.rank, err);
@@ -487,6 +479,7 @@ int main(int argc, char **argv)
     struct options o = {.index = {.seed = 1}};
     struct drps_index_result result;
     struct drps_cli cli;
+    struct index_progress progress;
     struct columns columns = {.cli = &cli};
     struct drps_err err = DRPS_ERR_INIT;
 
@@ -499,10 +492,11 @@ int main(int argc, char **argv)
     o.index.reader.on_columns = show_columns;
     o.index.reader.columns_ctx = &columns;
     o.index.interrupt = drps_cli_stop();
-    o.index.progress = show_progress;
-    o.index.progress_ctx = &cli;
-    int rc = run(&cli, &o, &result, &err);
-    drps_cli_progress_end(&cli);
+    o.index.progress = index_progress_tell;
+    o.index.progress_ctx = &progress;
+    index_progress_start(&progress, &cli, &o.index);
+    int rc = run(&cli, &o, &progress.io, &result, &err);
+    index_progress_stop(&progress);
     if (rc == 0 && !only_counts(&o)) rc = report(&cli, &o, &result, columns.list, &err);
     json_decref(columns.list);
     free(o.inputs.list);

@@ -89,18 +89,9 @@ static const char *size(uint64_t bytes)
     return drps_size_format(bytes, next_text(), TEXT_BYTES);
 }
 
-/* "1,234,567" */
 static const char *count(uint64_t n)
 {
-    char digits[32];
-    char *text = next_text(), *at = text;
-    const int length = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n);
-    for (int i = 0; i < length; i++) {
-        if (i && (length - i) % 3 == 0) *at++ = ',';
-        *at++ = digits[i];
-    }
-    *at = '\0';
-    return text;
+    return drps_cli_grouped(n, next_text());
 }
 
 /* As --memory takes it: whole MiB, rounded up, so that what is shown is enough. */
