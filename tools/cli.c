@@ -1,6 +1,7 @@
 /*
- * Options pass through argp twice: a silent pass finds --config; then the file's options, written
- * as
+ * The shared parts of the command line tools; drps_cli.h says what they are for. Needs argp, inih
+ * and jansson. Options pass through argp twice: a silent pass finds --config; then the file's
+ * options, written as
  * "--name=value", are put before those of the command line, so that one parse function serves both
  * and later words win.
  */
@@ -136,7 +137,7 @@ char *drps_cli_grouped(uint64_t count, char *buf)
     return buf;
 }
 
-/* "1.2 GiB", or "1,234 samples". */
+/* Write an amount of the work's unit: "1.2 GiB", or "1,234 samples". */
 static const char *amount(const struct drps_cli_work *work, double value, char *buf, size_t cap)
 {
     char number[DRPS_CLI_COUNT_BYTES];
@@ -186,7 +187,7 @@ void drps_cli_work(struct drps_cli *cli, const struct drps_cli_work *work)
 
 /* ---- Values ---- */
 
-/* The long name of the option that is being parsed, or NULL for plain arguments. */
+/* Returns the long name of the option that is being parsed, or NULL for plain arguments. */
 static const char *current_option(const struct drps_cli *cli)
 {
     for (const struct argp_option *o = cli->tool->options; o->name || o->key || o->doc; o++)
@@ -194,8 +195,8 @@ static const char *current_option(const struct drps_cli *cli)
     return NULL;
 }
 
-/* The configuration file's line of the option that is being parsed; 0: it comes from the command
- * line. */
+/* Returns the configuration file's line of the option that is being parsed; 0: it comes from the
+ * command line. */
 static int current_line(const struct drps_cli *cli)
 {
     size_t at = (size_t)cli->state->next; /* one past the word; those of the file stand first */
@@ -220,7 +221,7 @@ _Noreturn void drps_cli_usage(struct drps_cli *cli, const char *fmt, ...)
     exit(DRPS_EXIT_USAGE); /* argp_error() has ended the program already */
 }
 
-/* Decimal power of a count's suffix; *end moves past it. */
+/* Returns the decimal power of a count's suffix. *end moves past it. */
 static uint64_t count_unit(const char **end)
 {
     static const char letters[] = "kmgt";
@@ -351,7 +352,8 @@ struct config {
     struct drps_err err; /* the first problem */
 };
 
-/* fgets for inih: counts lines and drops indentation (inih would take it for a continued value). */
+/* Stands for fgets in inih. Counts lines and drops indentation, which inih would take for a
+ * continued value. */
 static char *config_line(char *buf, int cap, void *stream)
 {
     struct config *c = stream;
@@ -381,7 +383,7 @@ static const struct argp_option *find_option(const struct argp_option *options, 
     return NULL;
 }
 
-/* 1 for yes, 0 for no, -1 for anything else. */
+/* Returns 1 for yes, 0 for no, -1 for anything else. */
 static int truth(const char *text)
 {
     static const char *const words[][2] = {
@@ -509,8 +511,8 @@ static error_t parse_config_only(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-/* The words for argp: argv with `extra` put behind the program's name. free() the array; NULL: no
- * memory. */
+/* Make the words for argp: argv with `extra` put behind the program's name. free() the array; NULL:
+ * no memory. */
 static char **words_new(int argc, char **argv, const struct drps_cli_line *extra, size_t n_extra)
 {
     size_t given = (size_t)argc;

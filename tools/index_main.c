@@ -264,7 +264,7 @@ static int parse_ranks_option(struct drps_cli *cli, struct options *options, int
     }
 }
 
-/* "U,I", or "G" for both. */
+/* Take "U,I", or "G" for both. */
 static void parse_grid(struct drps_cli *cli, struct drps_index_options *o, char *arg)
 {
     char *items = strchr(arg, ',');
@@ -417,7 +417,7 @@ static const char *kind_name(enum drps_column_kind kind)
     return names[kind];
 }
 
-/* A line each; of very many columns a line for neighbours of one kind. */
+/* Tell each column on a line; of very many columns, neighbours of one kind together. */
 static void show_columns(void *ctx, const struct drps_reader_column *columns, size_t n)
 {
     struct columns *c = ctx;
