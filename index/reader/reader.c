@@ -338,6 +338,21 @@ static int detect_format(struct drps_reader *r, struct drps_err *err)
                         c->in.name, text, FORMAT_NAMES);
 }
 
+/* What is said of columns would be in vain for other formats. */
+static int check_csv_options(const struct drps_reader *r, struct drps_err *err)
+{
+    const struct drps_reader_options *o = &r->options;
+    const char *given = o->csv_label       ? "--label"
+                        : o->csv_kinds     ? "--columns"
+                        : o->csv_separator ? "--separator"
+                                           : NULL;
+    if (!given || r->format == &drps_format_csv) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "%s: %s is for csv, and this is read as %s: leave it out, or give --format "
+                        "csv",
+                        r->chunks.in.name, given, r->format->name);
+}
+
 static int choose_format(struct drps_reader *r, struct drps_err *err)
 {
     const char *name = r->options.format;
@@ -356,6 +371,7 @@ static int choose_format(struct drps_reader *r, struct drps_err *err)
     } else {
         rc = detect_format(r, err);
     }
+    if (rc == 0) rc = check_csv_options(r, err);
     if (rc == 0 && r->format->open)
         rc = r->format->open(r, r->chunks.carry, r->chunks.carry_n, err);
     return rc;
