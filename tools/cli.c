@@ -1,6 +1,7 @@
 /*
- * Options pass through argp twice: a silent pass finds --config; then the file's options, written
- * as
+ * The shared parts of the command line tools; drps_cli.h says what they are for. Needs argp, inih
+ * and jansson. Options pass through argp twice: a silent pass finds --config; then the file's
+ * options, written as
  * "--name=value", are put before those of the command line, so that one parse function serves both
  * and later words win.
  */
@@ -127,9 +128,69 @@ void drps_cli_progress_end(struct drps_cli *cli)
     funlockfile(stderr);
 }
 
+char *drps_cli_grouped(uint64_t count, char *buf)
+{
+    char digits[DRPS_CLI_COUNT_BYTES], *at = buf;
+    const int n = snprintf(digits, sizeof(digits), "%ju", (uintmax_t)count); /* 20 digits at most */
+    for (int i = 0; i < n; i++) {
+        if (i && (n - i) % 3 == 0) *at++ = ',';
+        *at++ = digits[i];
+    }
+    *at = '\0';
+    return buf;
+}
+
+/* Write an amount of the work's unit: "1.2 GiB", or "1,234 samples". */
+static const char *amount(const struct drps_cli_work *work, double value, char *buf, size_t cap)
+{
+    char number[DRPS_CLI_COUNT_BYTES];
+    const uint64_t whole = value >= 1 ? (uint64_t)value : 0;
+    if (strcmp(work->unit, DRPS_CLI_BYTES) == 0) return drps_size_format(whole, buf, cap);
+    (void)snprintf(buf, cap, "%s %s", drps_cli_grouped(whole, number), work->unit);
+    return buf;
+}
+
+static const char *duration(double seconds, char *buf, size_t cap)
+{
+    const double s = seconds < 0 ? 0 : seconds;
+    if (s < 100)
+        (void)snprintf(buf, cap, "%.0f s", s);
+    else if (s < 100 * 60)
+        (void)snprintf(buf, cap, "%.0f min", s / 60);
+    else
+        (void)snprintf(buf, cap, "%.1f h", s / 3600);
+    return buf;
+}
+
+char *drps_cli_work_text(const struct drps_cli_work *work, char *buf, size_t cap)
+{
+    char all[64], rate_text[64], time[32];
+    const double done = (double)work->done, total = (double)work->total;
+    const double rate = work->seconds > 0 ? done / work->seconds : 0;
+    const char *per_s = amount(work, rate, rate_text, sizeof(rate_text));
+    if (!work->done) {
+        (void)snprintf(buf, cap, "%s: %s", work->what, duration(work->seconds, time, sizeof(time)));
+    } else if (!work->total || work->done > work->total) {
+        (void)snprintf(buf, cap, "%s: %s in %s, %s/s", work->what,
+                       amount(work, done, all, sizeof(all)),
+                       duration(work->seconds, time, sizeof(time)), per_s);
+    } else {
+        (void)snprintf(buf, cap, "%s: %.0f%% of %s, %s/s, %s left", work->what, 100 * done / total,
+                       amount(work, total, all, sizeof(all)), per_s,
+                       duration(rate > 0 ? (total - done) / rate : 0, time, sizeof(time)));
+    }
+    return buf;
+}
+
+void drps_cli_work(struct drps_cli *cli, const struct drps_cli_work *work)
+{
+    char text[256];
+    drps_cli_progress(cli, "%s", drps_cli_work_text(work, text, sizeof(text)));
+}
+
 /* ---- Values ---- */
 
-/* The long name of the option that is being parsed, or NULL for plain arguments. */
+/* Returns the long name of the option that is being parsed, or NULL for plain arguments. */
 static const char *current_option(const struct drps_cli *cli)
 {
     for (const struct argp_option *o = cli->tool->options; o->name || o->key || o->doc; o++)
@@ -137,8 +198,8 @@ static const char *current_option(const struct drps_cli *cli)
     return NULL;
 }
 
-/* The configuration file's line of the option that is being parsed; 0: it comes from the command
- * line. */
+/* Returns the configuration file's line of the option that is being parsed; 0: it comes from the
+ * command line. */
 static int current_line(const struct drps_cli *cli)
 {
     size_t at = (size_t)cli->state->next; /* one past the word; those of the file stand first */
@@ -163,7 +224,7 @@ _Noreturn void drps_cli_usage(struct drps_cli *cli, const char *fmt, ...)
     exit(DRPS_EXIT_USAGE); /* argp_error() has ended the program already */
 }
 
-/* Decimal power of a count's suffix; *end moves past it. */
+/* Returns the decimal power of a count's suffix. *end moves past it. */
 static uint64_t count_unit(const char **end)
 {
     static const char letters[] = "kmgt";
@@ -294,7 +355,8 @@ struct config {
     struct drps_err err; /* the first problem */
 };
 
-/* fgets for inih: counts lines and drops indentation (inih would take it for a continued value). */
+/* Stands for fgets in inih. Counts lines and drops indentation, which inih would take for a
+ * continued value. */
 static char *config_line(char *buf, int cap, void *stream)
 {
     struct config *c = stream;
@@ -324,7 +386,7 @@ static const struct argp_option *find_option(const struct argp_option *options, 
     return NULL;
 }
 
-/* 1 for yes, 0 for no, -1 for anything else. */
+/* Returns 1 for yes, 0 for no, -1 for anything else. */
 static int truth(const char *text)
 {
     static const char *const words[][2] = {
@@ -452,8 +514,8 @@ static error_t parse_config_only(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-/* The words for argp: argv with `extra` put behind the program's name. free() the array; NULL: no
- * memory. */
+/* Make the words for argp: argv with `extra` put behind the program's name. free() the array; NULL:
+ * no memory. */
 static char **words_new(int argc, char **argv, const struct drps_cli_line *extra, size_t n_extra)
 {
     size_t given = (size_t)argc;

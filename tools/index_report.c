@@ -73,7 +73,7 @@ static uint64_t moved_bytes(const struct drps_index_result *r, uint64_t held_byt
 
 /* ---- Words ---- */
 
-enum { TEXTS = 8, TEXT_BYTES = 48 };
+enum { TEXTS = 8, TEXT_BYTES = 48, TELLING_BYTES = 1 << 20 /* of a rate */ };
 
 /* One of a few buffers, in turn: a line shows several. */
 static char *next_text(void)
@@ -89,18 +89,9 @@ static const char *size(uint64_t bytes)
     return drps_size_format(bytes, next_text(), TEXT_BYTES);
 }
 
-/* "1,234,567" */
 static const char *count(uint64_t n)
 {
-    char digits[32];
-    char *text = next_text(), *at = text;
-    const int length = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n);
-    for (int i = 0; i < length; i++) {
-        if (i && (length - i) % 3 == 0) *at++ = ',';
-        *at++ = digits[i];
-    }
-    *at = '\0';
-    return text;
+    return drps_cli_grouped(n, next_text());
 }
 
 /* As --memory takes it: whole MiB, rounded up, so that what is shown is enough. */
@@ -132,8 +123,12 @@ static void print_features(const struct drps_plan_info *i)
 
 static void print_samples(const struct drps_plan_info *i, const struct drps_index_result *r)
 {
-    printf("  samples  %s for training, in %s batches of %s", count(i->samples),
-           count(i->batches * i->ranks.workers), count(i->batch_size));
+    const uint64_t batches = i->batches * i->ranks.workers;
+    printf("  samples  %s for training, in ", count(i->samples));
+    if (batches == 1)
+        printf("one batch");
+    else
+        printf("%s batches of %s", count(batches), count(i->batch_size));
     if (i->test_samples) printf("; %s for evaluation", count(i->test_samples));
     if (r->skipped_lines) printf("; %s bad lines skipped", count(r->skipped_lines));
     printf("\n");
@@ -167,9 +162,11 @@ static void print_summary(const struct index_report *report)
     const struct drps_index_result *r = report->result;
     const struct drps_plan_info *i = &r->info;
     const double parse_seconds = r->phase_seconds[DRPS_PHASE_PARSE];
-    printf("plan %s, of %s: %s of text in %.1f s (reading it: %.0f MB/s)\n", report->options->out,
-           i->format, size(r->input_bytes), r->seconds,
-           parse_seconds > 0 ? (double)r->input_bytes / 1e6 / parse_seconds : 0.0);
+    printf("plan %s, of %s: %s of text in %.1f s", report->options->out, i->format,
+           size(r->input_bytes), r->seconds);
+    if (r->input_bytes >= TELLING_BYTES && parse_seconds > 0)
+        printf(" (reading it: %.0f MB/s)", (double)r->input_bytes / 1e6 / parse_seconds);
+    printf("\n");
     print_samples(i, r);
     printf("  model    %s, %s loss", i->algo, i->loss);
     if (i->classification)

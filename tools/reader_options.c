@@ -1,3 +1,4 @@
+/* Takes the options of reader_options.h into those of the reader. */
 #include "tools/reader_options.h"
 
 #include <string.h>

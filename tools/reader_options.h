@@ -22,8 +22,8 @@ enum {
     {"on-error", READER_KEY_ON_ERROR, "WHAT", 0,                                                   \
      "At a bad line: stop (default), or skip and count it", group},                                \
     {"label", READER_KEY_LABEL, "COLUMN", 0, "csv: the label's column", group},                    \
-    {"columns", READER_KEY_COLUMNS, "NAME:KIND,...", 0,                                            \
-     "csv: number, category or ignore for the columns named; the name * stands for all others",    \
+    {"columns", READER_KEY_COLUMNS, "NAME:KIND", 0,                                            \
+     "csv: number, category or ignore, of columns as NAME:KIND,NAME:KIND,...; * names all others",    \
      group},                                                                                       \
     {"separator", READER_KEY_SEPARATOR, "CHAR", 0,                                                 \
      "csv: column separator, or 'tab' (default: from the header)", group}

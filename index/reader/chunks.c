@@ -1,3 +1,4 @@
+/* Cuts the input into pieces of whole lines. Needs input/ for the bytes. */
 #include "index/reader/chunks.h"
 
 #include <errno.h>
@@ -40,7 +41,7 @@ void drps_chunks_destroy(struct drps_chunks *c)
     c->carry = NULL;
 }
 
-/* Make room for n bytes and the pad; what is there stays. */
+/* Make room for n bytes and the pad. What the buffer holds stays. */
 static int reserve(char **text, size_t *cap, size_t n, struct drps_err *err)
 {
     if (*text && *cap >= n) return 0;
@@ -69,7 +70,7 @@ static size_t count_lines(const char *text, size_t n)
     return lines;
 }
 
-/* On to HEAD_BYTES and so many lines, or `most` bytes. */
+/* Read on until c->carry has HEAD_BYTES and so many lines, or `most` bytes. */
 static int read_lines(struct drps_chunks *c, size_t lines, size_t most, struct drps_err *err)
 {
     int rc = reserve(&c->carry, &c->carry_cap, most, err);
@@ -162,7 +163,7 @@ int drps_chunks_fill(struct drps_chunks *c, char **text, size_t *cap, size_t *n,
         seen = *n;
         if (*n >= c->line_limit) return line_too_long(c, err);
         /*
-         * A piece at a time, so that what follows the line stays small; the room grows by doubling.
+         * Read a piece at a time, so that little follows the line. The room grows by doubling.
          */
         want = (size_t)clamp(*n + c->piece_bytes, 0, c->line_limit);
         if (want + 1 > *cap) {

@@ -1,5 +1,5 @@
 /*
- * The input as pieces of whole lines.
+ * Hands the input out as pieces of whole lines, for the reader. Needs input/ for the bytes.
  *
  * A piece lies within one file and ends with a line feed (one is added to a last line without it).
  * What was read beyond the last line feed is carried to the next piece, as are lines that the

@@ -1,10 +1,11 @@
+/* Splits the header and the lines of csv data, and makes features of the fields. */
 #include "index/reader/columns.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <strings.h>
 
-/* The quoted field behind the quote at p. */
+/* Take the quoted field behind the quote at p. */
 static char *take_quoted(struct drps_parse *ps, char separator, char *p, char *end, char **text,
                          char **text_end)
 {

@@ -7,7 +7,7 @@
 
 #include "index/reader/parse.h"
 
-/* Beyond the kinds that a user may name: YYMMDDHH, of which the hour is a category. */
+/* A kind that no user may name: the column has YYMMDDHH, of which the hour is a category. */
 enum { DRPS_COLUMN_HOUR = DRPS_COLUMN_CATEGORY + 1 };
 
 struct drps_column {
@@ -18,7 +18,7 @@ struct drps_column {
     uint32_t field; /* of a feature column */
 };
 
-/* What the labels of a file are: numbers, or one pair of words. */
+/* The labels of a file are numbers, or words of one pair. */
 enum drps_label_words { DRPS_LABEL_UNKNOWN, DRPS_LABEL_NUMBERS, DRPS_LABEL_WORDS };
 
 struct drps_columns {
@@ -48,34 +48,36 @@ void drps_columns_free(struct drps_columns *c); /* NULL-safe; frees c too */
 DRPS_MUST_CHECK
 int drps_columns_finish(struct drps_columns *c, struct drps_reader *r, struct drps_err *err);
 
-/* The column of this name, or NULL. */
+/* Find the column of this name; NULL if there is none. */
 struct drps_column *drps_columns_find(const struct drps_columns *c, const char *name, size_t bytes,
                                       int any_case);
 
 /*
- * The field at p, quotes taken off and doubled ones halved in place: *text .. *text_end. Returns
- * its end in the line, at a separator or at `end`, or NULL after naming the fault.
+ * Take the field at p: its text becomes *text .. *text_end, with quotes taken off and doubled ones
+ * halved in place. Returns the end of the field in the line, at a separator or at `end`, or NULL
+ * after naming the fault.
  */
 char *drps_columns_take(struct drps_parse *ps, char separator, char *p, char *end, char **text,
                         char **text_end);
 
 /*
- * The label that a word stands for, blanks around it taken off: 1 for yes, true and y, 0 for no,
- * false and n, in any case. *pair_out: DRPS_LABEL_WORDS and more, by the pair. 0 if it is another
- * word.
+ * Find the label that a word stands for, blanks around it taken off: 1 for yes, true and y, 0 for
+ * no, false and n, in any case. *pair_out becomes DRPS_LABEL_WORDS or more, by the pair. Returns 0
+ * if it is another word.
  */
 int drps_columns_label_word(const char *p, const char *end, float *label_out, int *pair_out);
 
-/* The words of a pair: the one that is `label`. */
+/* Returns the word of a pair that stands for this label. */
 const char *drps_columns_pair_word(int pair, int label);
 
-/* A number with blanks around it and nothing else. */
+/* Read a number that has nothing but blanks around it. Returns 0 if there is none. */
 int drps_columns_number(const char *p, const char *end, float *v_out);
 
-/* Whether a number column has no number here: blanks alone, or a word that stands for that. */
+/* Returns 1 if a number is missing here: the field has blanks alone, or a word that stands for
+ * that. */
 int drps_columns_missing(const char *p, const char *end);
 
-/* Members of struct drps_format; r->state is a struct drps_columns. */
+/* The next four are members of struct drps_format; r->state is a struct drps_columns. */
 void drps_columns_close(struct drps_reader *r);
 size_t drps_columns_bound(const struct drps_reader *r, const char *text, size_t n, size_t lines);
 void drps_columns_begin_file(struct drps_reader *r);

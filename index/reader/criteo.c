@@ -66,7 +66,7 @@ static char *write_bucket(char *p, uint64_t v)
     return p;
 }
 
-/* The integer column at p; `end` is the tab behind it. */
+/* Add the integer column at p; `end` is the tab behind it. */
 static int add_integer(struct drps_parse *ps, uint32_t field, char *p, char *end)
 {
     int negative = *p == '-';

@@ -24,7 +24,7 @@ struct text {
     const char *p, *end;
 };
 
-/* The next line with something on it, or an empty text at the end of the block. */
+/* Find the next line with something on it; an empty text is the end of the block. */
 static struct text next_line(const char *p, const char *end)
 {
     while (p < end) {
@@ -73,7 +73,7 @@ static int kind_named(const char *p, size_t n)
     return -1;
 }
 
-/* "a, b, c": names of the header's columns, as many as there is room for. */
+/* Write names of the header's columns, "a, b, c", as many as there is room for. */
 static char *list_columns(const struct drps_columns *c, char *text, size_t cap)
 {
     size_t used = 0;
@@ -94,7 +94,8 @@ static char *list_columns(const struct drps_columns *c, char *text, size_t cap)
 
 enum { LIST_BYTES = 300 };
 
-/* What one "column:kind" says. `rest` (NULL: "*" is a column like others) gets the kind of "*". */
+/* Apply one "column:kind". `rest` gets the kind of "*"; if it is NULL, "*" is a column like others.
+ */
 static int apply_kind(struct drps_columns *c, const char *p, size_t n, int *rest,
                       struct drps_err *err)
 {
@@ -150,7 +151,7 @@ static int apply_kinds(struct drps_columns *c, const char *kinds, int *rest_out,
     return 0;
 }
 
-/* No column is the label: the text says what may be. */
+/* Fail, as no column is the label. The text says which may be. */
 static int no_label(const struct drps_reader *r, const struct drps_columns *c, struct drps_err *err)
 {
     const struct drps_reader_options *o = &r->options;
@@ -195,7 +196,7 @@ static int choose_label(const struct drps_reader *r, struct drps_columns *c, str
     return labels || r->options.label_optional ? 0 : no_label(r, c, err);
 }
 
-/* Columns that nothing else is said of. */
+/* Give this kind to all columns that nothing else is said of. */
 static void give_rest(struct drps_columns *c, int kind)
 {
     for (size_t i = 0; i < c->n; i++) {
@@ -207,7 +208,7 @@ static void give_rest(struct drps_columns *c, int kind)
 
 /* ---- Columns that nobody named ---- */
 
-/* What the first lines hold in a column. */
+/* What the first lines hold in a column decides about its kind. */
 struct evidence {
     uint64_t numbers, missing;
     uint64_t other_line; /* 1 is the file's first; 0: nothing that is no number */
@@ -215,7 +216,7 @@ struct evidence {
     int pair; /* of words that are labels; 0: none */
 };
 
-/* A number, or what can only be meant for one: infinite, or too large. */
+/* Returns 1 for a number, and for what can only be meant for one: it is infinite, or too large. */
 static int number_shaped(const char *p, const char *end)
 {
     float v;
@@ -244,8 +245,8 @@ static void weigh(struct evidence *e, const char *text, const char *text_end, ui
     }
 }
 
-/* The fields of a line; a line that does not have the header's columns says nothing. `copy` has
- * room for it, as taking fields writes. */
+/* Weigh the fields of a line. One that does not have the header's columns says nothing. `copy` has
+ * room for the line, as taking fields writes. */
 static void weigh_line(const struct drps_columns *c, const struct text *line, uint64_t number,
                        char *copy, struct text *fields, struct evidence *evidence)
 {
@@ -270,7 +271,7 @@ static void weigh_line(const struct drps_columns *c, const struct text *line, ui
     }
 }
 
-/* Lines that are whole, from the header on, DECIDING_LINES below it at most. */
+/* Weigh whole lines from the header on, DECIDING_LINES below it at most. */
 static void weigh_lines(const struct drps_reader *r, const struct drps_columns *c, char *copy,
                         struct text *fields, struct evidence *evidence)
 {

@@ -1,5 +1,5 @@
 /*
- * The format of a file, from its first lines. Each test is narrow, so that a wrong guess is
+ * Finds the format of a file from its first lines. Each test is narrow, so that a wrong guess is
  * unlikely and an unusual file is an error that asks for the format's name.
  */
 #include "index/reader/parse.h"
@@ -13,7 +13,8 @@ struct head_line {
 };
 
 /*
- * The first lines with text, comments left out. A cut last line counts only when there is no other.
+ * Find the first lines with text, comments left out. A cut last line counts only when there is no
+ * other.
  */
 static size_t first_lines(const char *head, size_t n, int whole, struct head_line *lines)
 {
@@ -39,7 +40,7 @@ static size_t count_byte(const struct head_line *l, char c)
 }
 
 /*
- * The end of the number at p, or NULL when p does not hold one that a separator or the line's end
+ * Returns the end of the number at p, or NULL when there is none that a separator or the line's end
  * follows.
  */
 static const char *number_token(const char *p, const char *end)
@@ -49,7 +50,7 @@ static const char *number_token(const char *p, const char *end)
     return q && (q >= end || drps_is_blank(*q)) ? q : NULL;
 }
 
-/* "id:value" with `colons` 1, "field:id:value" with 2. */
+/* Returns the end of "id:value" (`colons` is 1) or "field:id:value" (2), or NULL. */
 static const char *feature_token(const char *p, const char *end, int colons)
 {
     for (int i = 0; i < colons; i++) {
@@ -61,7 +62,7 @@ static const char *feature_token(const char *p, const char *end, int colons)
     return number_token(p, end);
 }
 
-/* Features found behind a label, at most TOKENS; -1 when the line is of another kind. */
+/* Count features behind a label, at most TOKENS; -1 when the line is of another kind. */
 static int count_features(const struct head_line *l, int colons)
 {
     const char *p = number_token(l->p, l->end);
@@ -84,8 +85,8 @@ static int count_features(const struct head_line *l, int colons)
 }
 
 /*
- * Whether most lines are labels with features of this kind, and at least one has a feature. Not
- * all: a bad line among the first should be told as what it is.
+ * Returns 1 if most lines are labels with features of this kind, and at least one has a feature.
+ * Not all need to be: a bad line among the first should be told as what it is.
  */
 static int most_features(const struct head_line *lines, size_t n, int colons, int need_features)
 {
@@ -125,7 +126,7 @@ static int looks_docword(const struct head_line *lines, size_t n)
     return p >= lines[3].end;
 }
 
-/* The columns of a line without quotes. Returns their number, COLUMNS at most. */
+/* Cut a line without quotes into columns. Returns their number, COLUMNS at most. */
 static size_t cut(const struct head_line *l, char separator, struct head_line *columns)
 {
     size_t n = 0;
@@ -152,7 +153,7 @@ static int is_number_column(const struct head_line *c)
     return q && q == c->end;
 }
 
-/* user, item and a number; with a fourth column it must be a number too. */
+/* Returns 1 if the line is user, item and a number. A fourth column must be a number, too. */
 static int rating_columns(const struct head_line *l)
 {
     struct head_line c[COLUMNS];
@@ -214,7 +215,7 @@ static int equals(const struct head_line *c, const char *name)
     return strlen(name) == (size_t)(end - p) && strncasecmp(p, name, (size_t)(end - p)) == 0;
 }
 
-/* A header with a label column. */
+/* Returns 1 if the line is a header with a label column. */
 static int looks_csv(const struct head_line *l, const char *label)
 {
     static const char *const labels[] = {"label", "target", "y", "click"};
@@ -233,7 +234,7 @@ static int looks_csv(const struct head_line *l, const char *label)
     return 0;
 }
 
-/* Columns by this separator; none is counted within quotes. */
+/* Count columns by this separator, which does not count within quotes. */
 static size_t count_columns(const struct head_line *l, char separator)
 {
     size_t n = 1;
@@ -246,8 +247,8 @@ static size_t count_columns(const struct head_line *l, char separator)
 }
 
 /*
- * A first line of names above lines of as many columns: csv, though nobody knows its label. Asking
- * for that is of more use than asking for the format.
+ * Returns 1 if names stand above lines of as many columns: that is csv, though nobody knows its
+ * label. Asking for the label is of more use than asking for the format.
  */
 static int looks_table(const struct head_line *lines, size_t n)
 {

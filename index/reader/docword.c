@@ -106,7 +106,8 @@ static int finish(struct docword *d, struct drps_parse *ps)
 }
 
 /*
- * One of the two ids of a line, in 1..limit; returns what follows, or NULL after naming the fault.
+ * Read one of the two ids of a line, in 1..limit. Returns what follows, or NULL after naming the
+ * fault.
  */
 static const char *parse_id(struct drps_parse *ps, const char *p, const char *what, uint64_t limit,
                             uint64_t *v_out)

@@ -16,7 +16,7 @@ static int ends_token(const char *p, const char *end)
     return p == end || drps_is_blank(*p) || *p == '#';
 }
 
-/* One "number:" at p; returns what follows the colon, or NULL after naming the fault. */
+/* Read one "number:" at p. Returns what follows the colon, or NULL after naming the fault. */
 static const char *parse_part(struct drps_parse *ps, const char *p, const char *what,
                               uint64_t *v_out)
 {

@@ -13,15 +13,15 @@ static size_t libsvm_bound(const struct drps_reader *r, const char *text, size_t
     return drps_parse_count(text, n, ':');
 }
 
-/* Whether a token may end here: at a blank, a comment, or the end of the line. */
+/* Returns 1 if a token may end here: at a blank, a comment, or the end of the line. */
 static int ends_token(const char *p, const char *end)
 {
     return p == end || drps_is_blank(*p) || *p == '#';
 }
 
 /*
- * The query id of ranking data, which drps does not use. Returns its end, or NULL when there is
- * none.
+ * Skip the query id of ranking data, which drps does not use. Returns its end, or NULL when there
+ * is none.
  */
 static char *skip_qid(char *p, const char *end)
 {

@@ -1,4 +1,5 @@
-/* Feature names to keys. XXH3 inlined: names are short, a call would cost as much as the hash. */
+/* Makes keys of feature names. XXH3 is inlined: names are short, and a call would cost as much as
+ * the hash. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -1,5 +1,5 @@
 /*
- * Decimal text to float.
+ * Reads decimal text as float, exactly rounded, for all formats.
  *
  * A decimal is w x 10^e. In double, w x 10^e is off by a few units in the last place; rounding that
  * to float gives the right float unless the double lies within those few units of the middle
@@ -61,9 +61,9 @@ static inline const char *take_digits(const char *p, uint64_t *w)
 }
 
 /*
- * w x 10^e as float, where the true value may exceed w by less than one part in 10^18. Returns 0
- * when this cannot tell the right float. At most four roundings of 2^-53 each: less than 8 units of
- * the double.
+ * Make w x 10^e a float, where the true value may exceed w by less than one part in 10^18. Returns
+ * 0 when this cannot tell the right float. There are at most four roundings of 2^-53 each, less
+ * than 8 units of the double.
  */
 static inline int round_to_float(uint64_t w, int64_t e, float *v_out)
 {
@@ -86,7 +86,7 @@ static inline int round_to_float(uint64_t w, int64_t e, float *v_out)
     return 1;
 }
 
-/* The exponent part at p, if there is a whole one. Huge exponents stay huge and do not overflow. */
+/* Take the exponent at p, if there is a whole one. Huge exponents stay huge and do not overflow. */
 static const char *take_exponent(const char *p, int64_t *e)
 {
     const char *q = p;
@@ -102,7 +102,7 @@ static const char *take_exponent(const char *p, int64_t *e)
     return q;
 }
 
-/* The careful way, from the first digit on: any number of digits, any exponent. */
+/* Read a number of any digits and any exponent, from the first digit on, the careful way. */
 static const char *parse_long(const char *p, float *v_out)
 {
     char digits[KEPT_DIGITS + 32];

@@ -1,5 +1,5 @@
 /*
- * Numbers in text, many million a second.
+ * Reads numbers in text, many million a second.
  *
  * Both parsers read eight bytes at a time, so up to 8 bytes after the number are loaded: the text
  * must be readable that far, and must be stopped by a byte that is not a digit. Neither looks at
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Eight characters with '0' taken off each; the first character is the lowest byte. */
+/* Load eight characters with '0' taken off each. The first character is the lowest byte. */
 static inline uint64_t number_load(const char *p)
 {
     uint64_t x;
@@ -20,8 +20,8 @@ static inline uint64_t number_load(const char *p)
 }
 
 /*
- * How many of the eight begin the text as digits. A carry may disturb bytes above the first non-
- * digit only.
+ * Returns how many of the eight begin the text as digits. A carry disturbs only bytes above the
+ * first that is no digit.
  */
 static inline unsigned number_run(uint64_t x)
 {
@@ -29,7 +29,8 @@ static inline unsigned number_run(uint64_t x)
     return other ? (unsigned)__builtin_ctzll(other) / 8 : 8;
 }
 
-/* The value of the first n digits, 1 <= n <= 8: pairs, then fours, then all eight. */
+/* Returns the value of the first n digits, 1 <= n <= 8: of pairs, then of fours, then of all eight.
+ */
 static inline uint64_t number_value(uint64_t x, unsigned n)
 {
     x <<= (8 - n) * 8; /* zeros in front */
@@ -38,12 +39,12 @@ static inline uint64_t number_value(uint64_t x, unsigned n)
     return (x * 10000 + (x >> 32)) & 0xffffffffu;
 }
 
-/* As drps_number_u64(), for 0 digits or 8 and more. */
+/* Does what drps_number_u64() does, for 0 digits or 8 and more. */
 const char *drps_number_u64_long(const char *p, uint64_t *v_out);
 
 /*
- * Decimal digits at p as a number. Returns the end of the digits: p when there are none, NULL above
- * 2^64 - 1.
+ * Read decimal digits at p as a number. Returns the end of the digits: p when there are none, NULL
+ * above 2^64 - 1.
  */
 static inline const char *drps_number_u64(const char *p, uint64_t *v_out)
 {
@@ -55,15 +56,15 @@ static inline const char *drps_number_u64(const char *p, uint64_t *v_out)
 }
 
 /*
- * A decimal number at p: [+-] digits [. digits] [e [+-] digits], at least one digit, rounded as
- * strtof() does. Returns its end, or NULL when there is none or it is beyond FLT_MAX. "inf", "nan"
- * and hexadecimal are none.
+ * Read a decimal number at p: [+-] digits [. digits] [e [+-] digits], at least one digit, rounded
+ * as strtof() does. Returns its end, or NULL when there is none or it is beyond FLT_MAX. "inf",
+ * "nan" and hexadecimal are none.
  */
 const char *drps_number_float(const char *p, float *v_out);
 
 /*
- * Why drps_number_float() refused the text at p: "is not a number", "is NaN or infinite", "is too
- * large".
+ * Returns why drps_number_float() refused the text at p: "is not a number", "is NaN or infinite",
+ * "is too large".
  */
 const char *drps_number_why(const char *p);
 

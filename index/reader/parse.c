@@ -1,3 +1,5 @@
+/* What the formats share: faults, excerpts, and the end of a sample, where features that a sample
+ * has twice are merged. */
 #include "index/reader/parse.h"
 
 #include <math.h>
@@ -45,18 +47,18 @@ char *drps_parse_excerpt(const char *p, const char *end, char *buf, size_t cap)
     return buf;
 }
 
-typedef uint8_t lanes __attribute__((vector_size(32), aligned(1), may_alias));
+typedef uint8_t bytes32 __attribute__((vector_size(32), aligned(1), may_alias));
 
 size_t drps_parse_count(const char *text, size_t n, char c)
 {
     size_t count = 0, i = 0;
 
-    while (n - i >= sizeof(lanes)) {
-        lanes sums = {0};
-        for (int k = 0; k < 255 && n - i >= sizeof(lanes);
-             k++, i += sizeof(lanes))                                  /* 255: a byte's range */
-            sums -= (lanes)(*(const lanes *)(text + i) == (uint8_t)c); /* true is -1 */
-        for (size_t k = 0; k < sizeof(lanes); k++)
+    while (n - i >= sizeof(bytes32)) {
+        bytes32 sums = {0};
+        for (int k = 0; k < 255 && n - i >= sizeof(bytes32);
+             k++, i += sizeof(bytes32))                                    /* 255: a byte's range */
+            sums -= (bytes32)(*(const bytes32 *)(text + i) == (uint8_t)c); /* true is -1 */
+        for (size_t k = 0; k < sizeof(bytes32); k++)
             count += sums[k];
     }
     for (; i < n; i++)
@@ -65,8 +67,8 @@ size_t drps_parse_count(const char *text, size_t n, char c)
 }
 
 /*
- * Heap sort of values by their keys: in place and never slow, for the rare sample that is not in
- * order.
+ * Sort values by their keys by heap sort, in place and never slowly, for the rare sample that is
+ * not in order.
  */
 static void sift(uint64_t *keys, float *values, size_t i, size_t n)
 {
@@ -99,22 +101,22 @@ static void sort(uint64_t *keys, float *values, size_t n)
     }
 }
 
-enum { TABLE_SLOTS = 1024 }; /* for samples of up to half as many features */
+enum { TABLE_ENTRIES = 1024 }; /* for samples of up to half as many features */
 
-/* Whether a key occurs twice. n <= TABLE_SLOTS / 2. */
+/* Returns 1 if a key occurs twice; n <= TABLE_ENTRIES / 2. */
 static int has_duplicate(const uint64_t *keys, size_t n)
 {
-    uint16_t slots[TABLE_SLOTS]; /* 1 + index of the key in this slot */
+    uint16_t entries[TABLE_ENTRIES]; /* 1 + index of the key in this entry */
     size_t mask = 15;
 
     while (mask + 1 < 2 * n)
         mask = 2 * mask + 1;
-    memset(slots, 0, (mask + 1) * sizeof(slots[0]));
+    memset(entries, 0, (mask + 1) * sizeof(entries[0]));
     for (size_t i = 0; i < n; i++) {
         size_t at = (keys[i] * 0x9e3779b97f4a7c15u) >> 54 & mask;
-        for (; slots[at]; at = (at + 1) & mask)
-            if (keys[slots[at] - 1] == keys[i]) return 1;
-        slots[at] = (uint16_t)(i + 1);
+        for (; entries[at]; at = (at + 1) & mask)
+            if (keys[entries[at] - 1] == keys[i]) return 1;
+        entries[at] = (uint16_t)(i + 1);
     }
     return 0;
 }
@@ -148,7 +150,7 @@ int drps_parse_sample(struct drps_parse *ps, float label, int check)
     size_t first = s->starts[s->n], n = ps->nnz - first;
     uint64_t *keys = s->keys + first;
 
-    if (check && (n > TABLE_SLOTS / 2 || has_duplicate(keys, n))) {
+    if (check && (n > TABLE_ENTRIES / 2 || has_duplicate(keys, n))) {
         int finite;
         sort(keys, s->values + first, n);
         ps->nnz = first + merge(keys, s->values + first, n, &finite);

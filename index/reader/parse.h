@@ -14,8 +14,8 @@
 enum { DRPS_PARSE_BAD = -1 }; /* a line function's result after drps_parse_bad() */
 
 /*
- * The piece being filled, and the fault of its latest line. Arrays of `out` have room: no checks on
- * the way.
+ * The piece that is being filled, and the fault of its latest line. Arrays of `out` have room, so
+ * nothing is checked on the way.
  */
 struct drps_parse {
     struct drps_samples *out;
@@ -44,9 +44,10 @@ struct drps_format {
      * takes back what was written.
      */
     int (*line)(struct drps_reader *r, struct drps_parse *ps, char *p, char *end);
-    /* Before the first line of a piece, where ps->nnz is 0; NULL as below. */
+    /* Called before the first line of a piece, where ps->nnz is 0; may be NULL. */
     void (*begin_piece)(struct drps_reader *r, struct drps_parse *ps);
-    /* After the last line of a piece, or of the file; NULL when samples do not span lines. */
+    /* Called after the last line of a piece, or of the file; NULL when samples do not span lines.
+     */
     int (*end_piece)(struct drps_reader *r, struct drps_parse *ps, int file_ends,
                      struct drps_err *err);
 };
@@ -66,11 +67,11 @@ struct drps_reader {
 extern const struct drps_format drps_format_libsvm, drps_format_libffm, drps_format_ratings,
     drps_format_criteo, drps_format_avazu, drps_format_csv, drps_format_docword;
 
-/* All formats; NULL after the last. */
+/* All formats follow each other here, then NULL. */
 extern const struct drps_format *const drps_formats[];
 
 /*
- * The format that the first block looks like, or NULL. `head` is readable DRPS_CHUNK_PAD bytes
+ * Find the format that the first block looks like, or NULL. `head` is readable DRPS_CHUNK_PAD bytes
  * beyond n, and zero there; `whole`: it is the whole file. csv_label may be NULL. Blank text counts
  * as libsvm.
  */
@@ -81,14 +82,14 @@ const struct drps_format *drps_format_detect(const char *head, size_t n, int who
 int drps_parse_bad(struct drps_parse *ps, const char *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4), cold));
 
-/* The same for the number at `at`: "label is not a number". */
+/* Name the fault of the number at `at`, as in "label is not a number". */
 int drps_parse_bad_number(struct drps_parse *ps, const char *at, const char *what)
     __attribute__((cold));
 
-/* A printable excerpt of the text at p, up to a separator, for an error; returns buf. */
+/* Write a printable excerpt of p .. end, for an error. Returns buf. */
 char *drps_parse_excerpt(const char *p, const char *end, char *buf, size_t cap);
 
-/* How often byte c occurs. */
+/* Returns how often byte c occurs. */
 size_t drps_parse_count(const char *text, size_t n, char c);
 
 /*

@@ -64,7 +64,7 @@ static char find_separator(const char *p, const char *end)
     return ' ';
 }
 
-/* The next separator, or the end of the line. */
+/* Find the next separator, or the end of the line. */
 static char *column_end(char separator, char *p, char *end)
 {
     for (; p < end; p++) {
@@ -107,7 +107,7 @@ static int is_header(const struct column *rating)
     return c >= 'a' && c <= 'z' && strcmp(drps_number_why(rating->p), "is NaN or infinite") != 0;
 }
 
-/* The first field of a header of two columns; "user7" is a user. */
+/* Returns 1 for the first field of a header of two columns; "user7" is a user. */
 static int names_users(const struct column *c)
 {
     static const char *const names[] = {"user", "users", "userid", "user_id"};

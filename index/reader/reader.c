@@ -47,7 +47,7 @@ void drps_samples_free(struct drps_samples *s)
     memset(s, 0, sizeof(*s));
 }
 
-/* What a piece needs, in elements. */
+/* How many elements a piece needs of each array. */
 struct need {
     size_t labels, starts, features, names;
 };
@@ -90,7 +90,7 @@ static int renew_all(struct drps_samples *s, const struct need *k)
     return rc;
 }
 
-/* A quarter more than needed, so that pieces of about one size settle soon. */
+/* Arrays get a quarter more than needed, so that pieces of about one size settle soon. */
 static size_t slack(size_t n)
 {
     return n + n / 4;
@@ -134,8 +134,8 @@ static struct need measure(const struct drps_reader *r, const char *text, size_t
 }
 
 /*
- * How many of the n bytes of whole lines to parse now, with room made for what they yield: all, or,
- * when the arrays would exceed the budget, the lines in the first half, and so on.
+ * Choose how many of the n bytes of whole lines are parsed now, and make room for what they yield:
+ * all, or, where the arrays would exceed the budget, the lines in the first half, and so on.
  */
 static int choose_lines(const struct drps_reader *r, struct drps_samples *s, size_t n,
                         size_t *taken_out, struct drps_err *err)
@@ -338,6 +338,21 @@ static int detect_format(struct drps_reader *r, struct drps_err *err)
                         text, FORMAT_NAMES);
 }
 
+/* What is said of columns would be in vain for other formats. */
+static int check_csv_options(const struct drps_reader *r, struct drps_err *err)
+{
+    const struct drps_reader_options *o = &r->options;
+    const char *given = o->csv_label       ? "--label"
+                        : o->csv_kinds     ? "--columns"
+                        : o->csv_separator ? "--separator"
+                                           : NULL;
+    if (!given || r->format == &drps_format_csv) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "%s: %s is for csv, and this is read as %s: leave it out, or give --format "
+                        "csv",
+                        r->chunks.in.name, given, r->format->name);
+}
+
 static int choose_format(struct drps_reader *r, struct drps_err *err)
 {
     const char *name = r->options.format;
@@ -356,6 +371,7 @@ static int choose_format(struct drps_reader *r, struct drps_err *err)
     } else {
         rc = detect_format(r, err);
     }
+    if (rc == 0) rc = check_csv_options(r, err);
     if (rc == 0 && r->format->open)
         rc = r->format->open(r, r->chunks.carry, r->chunks.carry_n, err);
     return rc;

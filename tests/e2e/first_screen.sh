@@ -36,3 +36,12 @@ for key in factors dim rows nnz working_set_rows memory_bytes order id; do
     [[ $(value $key <index.json) = "$(all_values $key <named/plan.json | sed -n 1p)" ]] ||
         fail "--json says $key $(value $key <index.json), plan.json $(all_values $key <named/plan.json)"
 done
+
+# On a terminal it says how far it is.
+if command -v script >/dev/null; then
+    script -qec "'$tools/drps-index' data.svm --algo lor --batch-size 200 -o shown" /dev/null >terminal.txt
+    grep -q "reading text: " terminal.txt || fail "no progress on a terminal: $(cat terminal.txt)"
+else
+    echo "not tried: progress on a terminal, which needs script(1)"
+fi
+echo "ok"

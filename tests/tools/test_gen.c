@@ -175,18 +175,18 @@ static void test_gen_zipf_takes_the_largest_ranges(void **state)
     }
 }
 
-static void test_gen_deal_is_a_permutation(void **state)
+static void test_gen_shuffle_is_a_permutation(void **state)
 {
     static const uint64_t sizes[] = {1, 2, 3, 7, 64, 1000, 65536, 65537};
     (void)state;
     for (size_t c = 0; c < sizeof(sizes) / sizeof(*sizes); c++)
         for (uint64_t seed = 0; seed < 3; seed++) {
-            struct gen_deal d;
-            gen_deal_init(&d, sizes[c], seed);
+            struct gen_shuffle d;
+            gen_shuffle_init(&d, sizes[c], seed);
             unsigned char *seen = calloc(sizes[c], 1);
             assert_non_null(seen);
             for (uint64_t i = 0; i < sizes[c]; i++) {
-                uint64_t at = gen_deal_at(&d, i);
+                uint64_t at = gen_shuffle_at(&d, i);
                 assert_true(at < sizes[c]);
                 assert_false(seen[at]);
                 seen[at] = 1;
@@ -195,15 +195,15 @@ static void test_gen_deal_is_a_permutation(void **state)
         }
 }
 
-static void test_gen_deal_keeps_no_neighbours(void **state)
+static void test_gen_shuffle_keeps_no_neighbours(void **state)
 {
     enum { N = 100000 };
-    struct gen_deal d;
+    struct gen_shuffle d;
     double near = 0;
     (void)state;
-    gen_deal_init(&d, N, 1);
+    gen_shuffle_init(&d, N, 1);
     for (uint64_t i = 0; i + 1 < N; i++)
-        near += fabs((double)gen_deal_at(&d, i) - (double)gen_deal_at(&d, i + 1)) < N / 100;
+        near += fabs((double)gen_shuffle_at(&d, i) - (double)gen_shuffle_at(&d, i + 1)) < N / 100;
     assert_in_range((uintmax_t)near, N / 100, 3 * N / 100); /* by chance: 2 % */
 }
 
@@ -610,7 +610,8 @@ static void test_gen_replaces_files_only_with_force(void **state)
     (void)read_file("train", before, sizeof(before));
     RUN(&r, "matrix", "--ratings", "20", "-o", path("train"), "-q");
     assert_int_equal(r.code, 1);
-    assert_non_null(strstr(r.err, "train exists already: choose another name, or pass --force to replace it"));
+    assert_non_null(
+        strstr(r.err, "train exists already: choose another name, or pass --force to replace it"));
     (void)read_file("train", after, sizeof(after));
     assert_string_equal(before, after);
     RUN(&r, "matrix", "--ratings", "20", "-o", path("fresh"), "--test-samples", "5",
@@ -665,8 +666,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gen_zipf_follows_its_law),
         cmocka_unit_test(test_gen_zipf_takes_the_largest_ranges),
-        cmocka_unit_test(test_gen_deal_is_a_permutation),
-        cmocka_unit_test(test_gen_deal_keeps_no_neighbours),
+        cmocka_unit_test(test_gen_shuffle_is_a_permutation),
+        cmocka_unit_test(test_gen_shuffle_keeps_no_neighbours),
         cmocka_unit_test(test_gen_sort_sorts),
         cmocka_unit_test(test_gen_put_count_writes_any_number),
         cmocka_unit_test(test_gen_seed_decides_every_line),

@@ -15,11 +15,11 @@ enum { VALUE_STEPS = 10000, TRIES = 4 };
 struct gen {
     uint64_t rows, nnz, sample_seed, weight_seed;
     struct gen_zipf zipf;
-    struct gen_deal deal;
+    struct gen_shuffle shuffle;
     double scale, bias;
     uint64_t *ids, *spare; /* own, [2 nnz]: one sample */
     uint32_t *values;      /* own, [2 nnz]: in steps of 1 / VALUE_STEPS */
-    /* Ids seen in this sample, an open hash: place p holds ids[seen[p].at] when seen[p].turn is
+    /* Ids seen in this sample, an open hash: entry p holds ids[seen[p].at] when seen[p].turn is
      * `turn`. */
     struct {
         uint32_t turn, at;
@@ -65,7 +65,7 @@ static double draw(struct gen *g, uint64_t key, size_t *n_out)
     /* Frequent ids come again; a steep law may not have enough others, so the tries are bounded. */
     for (size_t t = 1; n < want && t <= TRIES * want; t++) {
         uint64_t row = gen_zipf_draw(&g->zipf, drps_rng_at(key, t));
-        n += (size_t)add_id(g, 1 + gen_deal_at(&g->deal, row), n);
+        n += (size_t)add_id(g, 1 + gen_shuffle_at(&g->shuffle, row), n);
     }
     gen_sort(g->ids, g->spare, n, g->rows);
     for (size_t i = 0; i < n; i++) {
@@ -102,16 +102,16 @@ static int classification_new(const struct gen_options *o, struct gen **g_out, s
     g->nnz = o->nnz;
     g->sample_seed = gen_stream_seed(o->seed, GEN_SAMPLE);
     g->weight_seed = gen_stream_seed(o->seed, GEN_WEIGHT);
-    gen_deal_init(&g->deal, g->rows, gen_stream_seed(o->seed, GEN_DEAL));
+    gen_shuffle_init(&g->shuffle, g->rows, gen_stream_seed(o->seed, GEN_SHUFFLE));
     size_t most = 2 * (size_t)g->nnz;
-    size_t places = 4;
-    while (places < 2 * most)
-        places *= 2;
-    g->seen_mask = places - 1;
+    size_t entries = 4;
+    while (entries < 2 * most)
+        entries *= 2;
+    g->seen_mask = entries - 1;
     g->ids = calloc(most, sizeof(*g->ids));
     g->spare = calloc(most, sizeof(*g->spare));
     g->values = calloc(most, sizeof(*g->values));
-    g->seen = calloc(places, sizeof(*g->seen));
+    g->seen = calloc(entries, sizeof(*g->seen));
     int rc = 0;
     if (!g->ids || !g->spare || !g->values || !g->seen) {
         rc = drps_err_set(err, -ENOMEM, "no memory for samples of %zu features", most);

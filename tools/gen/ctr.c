@@ -25,7 +25,7 @@ struct gen {
     size_t n_fields, factors;
     enum gen_format format;
     struct field *fields; /* own, [n_fields] */
-    struct gen_deal deal;
+    struct gen_shuffle shuffle;
     uint64_t rows, sample_seed, weight_seed, factor_seed;
     double linear_scale, factor_scale, bias;
     uint64_t *ids, *spare; /* own, [n_fields] each: one sample */
@@ -46,7 +46,7 @@ static void ctr_free(struct gen *g)
     free(g);
 }
 
-/* Features of the fields 0 .. n-1 where sizes grow by the same ratio; the sum of all. */
+/* Sum the features of the fields 0 .. n-1, where sizes grow by the same ratio. */
 static double sizes_sum(size_t n, double log_largest)
 {
     double sum = 0;
@@ -55,7 +55,7 @@ static double sizes_sum(size_t n, double log_largest)
     return sum;
 }
 
-/* Sizes from LEAST_FEATURES up, evenly spread on a logarithmic scale, that add up to g->rows
+/* Choose sizes from LEAST_FEATURES up, evenly spread on a logarithmic scale, that add up to g->rows
  * exactly. */
 static int make_fields(struct gen *g, double zipf, struct drps_err *err)
 {
@@ -84,7 +84,7 @@ static int make_fields(struct gen *g, double zipf, struct drps_err *err)
 }
 
 /*
- * Draw the rows of the sample with this key into g->ids (as dealt, from 1). The two parts of its
+ * Draw the rows of the sample with this key into g->ids, shuffled and from 1. The two parts of its
  * log odds, not yet scaled, go to *linear and *factors.
  */
 static void draw(struct gen *g, uint64_t key, double *linear, double *factors)
@@ -96,7 +96,7 @@ static void draw(struct gen *g, uint64_t key, double *linear, double *factors)
         const struct field *field = &g->fields[f];
         uint64_t row = field->base + gen_zipf_draw(&field->zipf, drps_rng_at(key, f));
         z += gen_weight(g->weight_seed, row);
-        g->ids[f] = 1 + gen_deal_at(&g->deal, row);
+        g->ids[f] = 1 + gen_shuffle_at(&g->shuffle, row);
         if (!g->factors) continue;
         gen_factors(g->factor_seed, row, g->factors, g->factor);
         for (size_t r = 0; r < g->factors; r++) {
@@ -151,7 +151,7 @@ static int ctr_new(const struct gen_options *o, struct gen **g_out, struct drps_
     g->sample_seed = gen_stream_seed(o->seed, GEN_SAMPLE);
     g->weight_seed = gen_stream_seed(o->seed, GEN_WEIGHT);
     g->factor_seed = gen_stream_seed(o->seed, GEN_FACTOR);
-    gen_deal_init(&g->deal, g->rows, gen_stream_seed(o->seed, GEN_DEAL));
+    gen_shuffle_init(&g->shuffle, g->rows, gen_stream_seed(o->seed, GEN_SHUFFLE));
     g->fields = calloc(g->n_fields, sizeof(*g->fields));
     g->ids = calloc(g->n_fields, sizeof(*g->ids));
     g->spare = calloc(g->n_fields, sizeof(*g->spare));

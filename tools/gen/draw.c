@@ -14,7 +14,7 @@ uint64_t gen_stream_seed(uint64_t seed, enum gen_stream stream)
 
 /* ---- Zipf ---- */
 
-/* With probability accept / 2^32 the place itself, else its alias. */
+/* An entry stands for itself with probability accept / 2^32, else for its alias. */
 struct gen_alias {
     uint32_t accept, alias;
 };
@@ -42,7 +42,7 @@ static int alias_init(struct gen_zipf *z, struct drps_err *err)
     double sum = 0;
     double *p = malloc(n * sizeof(*p));
     uint32_t *queue =
-        malloc(n * sizeof(*queue)); /* poor places from the front, rich ones from the back */
+        malloc(n * sizeof(*queue)); /* poor entries from the front, rich ones from the back */
     struct gen_alias *table = malloc(n * sizeof(*table));
     if (!p || !queue || !table) {
         free(p);
@@ -67,7 +67,7 @@ static int alias_init(struct gen_zipf *z, struct drps_err *err)
             queue[poor++] = b;
         }
     }
-    while (poor || rich < n) { /* what rounding left: full places */
+    while (poor || rich < n) { /* what rounding left: full entries */
         uint32_t k = poor ? queue[--poor] : queue[rich++];
         table[k] = (struct gen_alias){UINT32_MAX, k};
     }
@@ -102,8 +102,8 @@ static uint64_t scale_bits(uint64_t bits, uint64_t n)
 uint64_t gen_zipf_draw(const struct gen_zipf *z, uint64_t bits)
 {
     if (z->table) {
-        uint32_t place = (uint32_t)((bits >> 32) * z->n >> 32);
-        return (uint32_t)bits < z->table[place].accept ? place : z->table[place].alias;
+        uint32_t entry = (uint32_t)((bits >> 32) * z->n >> 32);
+        return (uint32_t)bits < z->table[entry].accept ? entry : z->table[entry].alias;
     }
     if (z->s == 0) return scale_bits(bits, z->n);
     for (;;) {
@@ -117,14 +117,14 @@ uint64_t gen_zipf_draw(const struct gen_zipf *z, uint64_t bits)
     }
 }
 
-/* ---- Dealing ids ---- */
+/* ---- Shuffled ids ---- */
 
-void gen_deal_init(struct gen_deal *d, uint64_t n, uint64_t seed)
+void gen_shuffle_init(struct gen_shuffle *d, uint64_t n, uint64_t seed)
 {
     unsigned bits = 1;
     while (bits < 63 && n > UINT64_C(1) << bits)
         bits++;
-    *d = (struct gen_deal){.n = n, .mask = (UINT64_C(1) << bits) - 1, .shift = (bits + 1) / 2};
+    *d = (struct gen_shuffle){.n = n, .mask = (UINT64_C(1) << bits) - 1, .shift = (bits + 1) / 2};
     for (uint64_t i = 0; i < 3; i++)
         d->keys[i] = drps_rng_at(seed, i);
 }

@@ -62,7 +62,7 @@ extern const struct gen_kind gen_ctr, gen_classification, gen_matrix;
 enum gen_stream {
     GEN_SAMPLE,
     GEN_CALIBRATE,
-    GEN_DEAL,
+    GEN_SHUFFLE,
     GEN_WEIGHT,
     GEN_FACTOR,
     GEN_USER,
@@ -87,20 +87,20 @@ struct gen_zipf {
 DRPS_MUST_CHECK
 int gen_zipf_init(struct gen_zipf *z, uint64_t n, double s, int with_table, struct drps_err *err);
 void gen_zipf_destroy(struct gen_zipf *z);
-/* The draw, in 0..n-1 (0 is the most frequent), that 64 random bits stand for. */
+/* Returns the draw, in 0..n-1 (0 is the most frequent), that 64 random bits stand for. */
 uint64_t gen_zipf_draw(const struct gen_zipf *z, uint64_t bits);
 
 /* A pseudo-random permutation of 0..n-1, so that frequent ids lie anywhere and neighbours share
  * nothing. */
-struct gen_deal {
+struct gen_shuffle {
     uint64_t n, mask;
     uint64_t keys[3];
     unsigned shift;
 };
 
-void gen_deal_init(struct gen_deal *d, uint64_t n, uint64_t seed);
+void gen_shuffle_init(struct gen_shuffle *d, uint64_t n, uint64_t seed);
 
-static inline uint64_t gen_deal_at(const struct gen_deal *d, uint64_t i)
+static inline uint64_t gen_shuffle_at(const struct gen_shuffle *d, uint64_t i)
 {
     /* Every step is a bijection of 0..mask; walk the cycle until it is back below n: less than 2
      * turns. */
@@ -131,20 +131,20 @@ void gen_factors(uint64_t seed, uint64_t row, size_t factors, int32_t *out);
 #define GEN_FACTOR_UNIT (1.7320508075688772 * 0x1p-16)
 
 /*
- * scale and bias such that scale * z + bias has standard deviation `spread` and its sigmoid the
- * mean `share`, for n values z. Scales in place.
+ * Find scale and bias such that scale * z + bias has standard deviation `spread` and its sigmoid
+ * the mean `share`, for n values z, which are scaled in place.
  */
 void gen_calibrate(double *z, size_t n, double spread, double share, double *scale_out,
                    double *bias_out);
 enum { GEN_CALIBRATION_SAMPLES = 8192 };
 
-/* 1 with the probability sigmoid(z). */
+/* Returns 1 with the probability sigmoid(z). */
 int gen_flip(double z, uint64_t bits);
 
 /* Sort ids; `spare` has room for n more. */
 void gen_sort(uint64_t *ids, uint64_t *spare, size_t n, uint64_t max);
 
-/* Decimal digits of v at p; returns the end. At most 20 bytes. */
+/* Write the decimal digits of v at p, at most 20 bytes. Returns the end. */
 char *gen_put_count(char *p, uint64_t v);
 
 #endif

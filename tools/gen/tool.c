@@ -230,8 +230,8 @@ static const char *sink_name(const struct sink *s)
     return s->path ? s->path : "standard output";
 }
 
-/* The file to write. Pipes and devices are written to as they are; a file that exists, only with
- * --force. Returns a descriptor, or a negative code. */
+/* Open the file to write. Pipes and devices are written to as they are, a file that exists only
+ * with --force. Returns a descriptor, or a negative code. */
 static int open_output(const char *path, int force, struct drps_err *err)
 {
     struct stat st;
@@ -260,8 +260,9 @@ static int sink_open(struct sink *s, const char *path, int force, size_t line_by
     return 0;
 }
 
-/* How much may be written now. Who reads from a pipe may keep us waiting: look at the stop flag now
- * and then. One that is ready takes so many bytes at once. */
+/* Returns how much may be written now; 0: the run is interrupted. Who reads from a pipe may keep us
+ * waiting, so look at the stop flag now and then. A pipe that is ready takes PIPE_BUF bytes at
+ * once. */
 static size_t sink_room(const struct sink *s, size_t n)
 {
     enum { LOOK_MS = 100 };
@@ -344,9 +345,11 @@ static int write_samples(struct drps_cli *cli, const struct options *o, struct g
         if (atomic_load_explicit(drps_cli_stop(), memory_order_relaxed))
             return drps_err_set(err, DRPS_E_INTERRUPTED, "interrupted after %ju of %ju samples",
                                 (uintmax_t)i + 1, (uintmax_t)o->gen.samples);
-        drps_cli_progress(cli, "%s: %.0f %%, %ju of %ju samples", kind->name,
-                          100 * (double)(i + 1) / (double)o->gen.samples, (uintmax_t)i + 1,
-                          (uintmax_t)o->gen.samples);
+        drps_cli_work(cli, &(struct drps_cli_work){.what = kind->name,
+                                                   .unit = "samples",
+                                                   .done = i + 1,
+                                                   .total = o->gen.samples,
+                                                   .seconds = drps_seconds_since(t->start_ns)});
     }
     return sink_finish(s, err);
 }

@@ -2,7 +2,7 @@
 #ifndef DRPS_TOOLS_GEN_TOOL_H
 #define DRPS_TOOLS_GEN_TOOL_H
 
-/* The whole tool; returns the exit code, or ends the program for --help and wrong usage. */
+/* Run the whole tool. Returns the exit code, or ends the program for --help and wrong usage. */
 int gen_tool_main(int argc, char **argv);
 
 #endif

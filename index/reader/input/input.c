@@ -1,3 +1,5 @@
+/* Opens input files and pipes and decompresses what they hold. Needs a codec of codec.h for each
+ * compression. */
 #include "index/reader/input/drps_input.h"
 
 #include <errno.h>

@@ -594,6 +594,12 @@ static void test_reader_says_what_may_be_the_label(void **state)
         "0: looks like csv, but has no column 'clicked'; the label column must be one of: ip, app, "
         "os, version (or name another format)");
     outcome_free(&o);
+    read_text("1 2:3\n", &options, &o);
+    check_outcome(
+        "not csv", "", &o, NULL,
+        "0: --label is for csv, and this is read as libsvm: leave it out, or give --format "
+        "csv");
+    outcome_free(&o);
 }
 
 /* For prediction: who has rated, but not how. */
