@@ -583,7 +583,7 @@ static int print_json(const struct drps_index_result *r, json_t *columns, struct
         {"test_unseen", i->test_unseen},
         {"workers", i->ranks.workers},
         {"batches", i->batches},
-        {"eval_batches", i->eval_batches},
+        {"test_batches", i->eval_batches},
         {"batch_size", i->batch_size},
         {"blocks", i->blocks},
         {"row_uses", i->row_uses},

@@ -7,7 +7,7 @@ awk 'BEGIN {srand(1); print "age,zip,city,label"
 awk -F, 'NR == 1 {print} NR > 1 && NR < 500 {sub("c", "", $3); print $1 "," $2 ",c" $3 "," $4}' train.csv >test.csv
 sed -i '2s/.*/7,z3,5,0/' test.csv
 "$tools/drps-index" train.csv --test test.csv --algo lor -o plan --quiet --json >index.json
-"$tools/drps-stat" plan >stat.txt
+"$tools/drps-stat" plan --verbose >stat.txt
 grep -Eq 'rows kept from window to window \([0-9. %]+\), [0-9]+ leave \([0-9. %]+\)' stat.txt || fail "drps-stat does not say what windows keep: $(cat stat.txt)"
 [[ $(value test_unseen <index.json) -le 1 ]] || fail "$(value test_unseen <index.json) test entries are unseen: columns changed their meaning"
 "$tools/drps-train" plan -o model --epochs 5 --quiet --json >train.json
