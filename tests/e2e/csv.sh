@@ -37,7 +37,7 @@ printf 'age,zip,label\nNA,3,0\n?,4,1\n' >later.csv
 [[ $(value test_nnz <test.json),$(value test_unseen <test.json) = 2,0 ]] || fail "the test file was read with other kinds: $(cat test.json)"
 "$tools/drps-train" plan-test -o model-later --quiet
 "$tools/drps-predict" model-later later.csv -o later.txt --quiet --json >later.json
-[[ $(value nnz <later.json),$(value unseen <later.json) = 2,0 ]] || fail "drps-predict decided anew: $(cat later.json)"
+[[ $(value test_nnz <later.json),$(value test_unseen <later.json) = 2,0 ]] || fail "drps-predict decided anew: $(cat later.json)"
 # A word below the lines that decide is told with what to do, or skipped and counted.
 echo "old,3,1" >>missing.csv
 fails 1 'missing.csv:1502:1: age is not a number; for words give --columns age:category' "$tools/drps-index" missing.csv --algo lor -o plan-word

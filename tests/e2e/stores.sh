@@ -116,7 +116,7 @@ echo "ok memory"
 "$tools/drps-index" train.svm --test test.svm --algo lor -o plan-test --quiet --json >/dev/null
 "$tools/drps-train" plan-test -o model-test --epochs 2 --quiet --json >train.json
 want=$(all_values test_loss <train.json | tail -1)
-got=$("$tools/drps-predict" model-test test.svm -o scores.txt --metrics --json --quiet | all_values loss)
+got=$("$tools/drps-predict" model-test test.svm -o scores.txt --metrics --json --quiet | all_values test_loss)
 awk "BEGIN {d = $got / $want - 1; exit !(d * d < 1e-10)}" || fail "drps-predict: loss $got, evaluation said $want"
 [[ $(wc -l <scores.txt) = 3000 ]] || fail "scores.txt has $(wc -l <scores.txt) lines"
 echo "ok predict"
