@@ -1,5 +1,5 @@
-/* drps-predict: score samples with a model. Argument parsing and printing; the work is
- * engine/publish/predict.c. */
+/* drps-predict scores samples with a model. This file parses arguments and prints; the work is done
+ * by engine/publish/predict.c. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,7 +126,7 @@ static void print_text(const struct drps_predict_options *o, const struct drps_p
     (void)fprintf(to, "\n");
 }
 
-/* A NULL object is caught when it is printed. */
+/* Adds a member (moved). A NULL object is caught when it is printed. */
 static void put(json_t *j, const char *key, json_t *value)
 {
     (void)json_object_set_new(j, key, value);

@@ -1,5 +1,5 @@
-/* drps-stat: what a plan or a model is, how training went, where the disk time went. Printing only;
- * what needs words of the stores' own is printed with --verbose. */
+/* drps-stat shows what a plan or a model is, how training went, and where the disk time went. It
+ * only prints; what needs words of the stores' own is printed with --verbose. */
 #include <inttypes.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ enum { MODEL_MEMORY_BYTES = 64 << 20 };
 struct options {
     const char *path;
     int verify;
-    uint64_t epoch; /* 0: all */
+    uint64_t epoch; /* 0 for all */
     int windows;
 };
 
@@ -64,12 +64,12 @@ static int parse(struct drps_cli *cli, int key, char *arg)
 
 enum { TEXTS = 24, TEXT_BYTES = 48 };
 
-static char *text_slot(void)
+static char *text_room(void)
 {
-    static char slots[TEXTS][TEXT_BYTES];
+    static char texts[TEXTS][TEXT_BYTES];
     static unsigned at;
     at = (at + 1) % TEXTS;
-    return slots[at];
+    return texts[at];
 }
 
 static const char *text_of(const json_t *j, const char *key)
@@ -82,36 +82,36 @@ static const char *number_of(const json_t *j, const char *key, const char *forma
 {
     const json_t *v = json_object_get(j, key);
     if (!json_is_number(v)) return "-";
-    char *slot = text_slot();
-    (void)snprintf(slot, TEXT_BYTES, format, json_number_value(v));
-    return slot;
+    char *room = text_room();
+    (void)snprintf(room, TEXT_BYTES, format, json_number_value(v));
+    return room;
 }
 
-/* Numbers that are only shown are not checked before: one below 0 counts nothing. */
+/* Numbers that are only shown are not checked before: one below 0 is shown as unknown. */
 static const char *count_of(const json_t *j, const char *key)
 {
     const json_t *v = json_object_get(j, key);
     if (!json_is_integer(v) || json_integer_value(v) < 0) return "-";
-    char *slot = text_slot();
-    (void)snprintf(slot, TEXT_BYTES, "%lld", (long long)json_integer_value(v));
-    return slot;
+    char *room = text_room();
+    (void)snprintf(room, TEXT_BYTES, "%lld", (long long)json_integer_value(v));
+    return room;
 }
 
 static const char *size_of(const json_t *j, const char *key)
 {
     const json_t *v = json_object_get(j, key);
     if (!json_is_integer(v) || json_integer_value(v) < 0) return "-";
-    return drps_size_format((uint64_t)json_integer_value(v), text_slot(), TEXT_BYTES);
+    return drps_size_format((uint64_t)json_integer_value(v), text_room(), TEXT_BYTES);
 }
 
-/* Of bytes that were computed. */
+/* The text of a size that was computed. */
 static const char *size_text(double bytes)
 {
     if (!(bytes >= 0 && bytes < 0x1p64)) return "-";
-    return drps_size_format((uint64_t)bytes, text_slot(), TEXT_BYTES);
+    return drps_size_format((uint64_t)bytes, text_room(), TEXT_BYTES);
 }
 
-/* Of n rows that go one way, and m more. */
+/* The text of the bytes of n + m rows. */
 static const char *rows_text(uint64_t n, uint64_t m, uint64_t row_bytes)
 {
     return size_text((double)drps_sum(n, m) * (double)row_bytes);
@@ -122,47 +122,47 @@ static const char *share_of(const json_t *j, const char *part, const char *whole
     double p = json_number_value(json_object_get(j, part));
     double w = json_number_value(json_object_get(j, whole));
     if (!(w > 0)) return "-";
-    char *slot = text_slot();
-    (void)snprintf(slot, TEXT_BYTES, "%.1f %%", 100 * p / w);
-    return slot;
+    char *room = text_room();
+    (void)snprintf(room, TEXT_BYTES, "%.1f %%", 100 * p / w);
+    return room;
 }
 
-/* A share of 1 as per cent. */
+/* The text of a share (0 to 1) in per cent. */
 static const char *percent_of(const json_t *j, const char *key)
 {
     const json_t *v = json_object_get(j, key);
     if (!json_is_number(v)) return "-";
-    char *slot = text_slot();
-    (void)snprintf(slot, TEXT_BYTES, "%.1f %%", 100 * json_number_value(v));
-    return slot;
+    char *room = text_room();
+    (void)snprintf(room, TEXT_BYTES, "%.1f %%", 100 * json_number_value(v));
+    return room;
 }
 
-/* A latency in microseconds, of which models of before have another member. */
+/* The text of a latency in microseconds; in older models it has another name and this unit. */
 static const char *micros_of(const json_t *j, const char *key, const char *older)
 {
     const json_t *v = json_object_get(j, key);
     if (!v) return number_of(j, older, "%.0f");
     if (!json_is_number(v)) return "-";
-    char *slot = text_slot();
-    (void)snprintf(slot, TEXT_BYTES, "%.0f", 1e6 * json_number_value(v));
-    return slot;
+    char *room = text_room();
+    (void)snprintf(room, TEXT_BYTES, "%.0f", 1e6 * json_number_value(v));
+    return room;
 }
 
-/* The store that --store names so; "pib" is what plans call those of blocks. */
+/* Plans call the stores of blocks "pib", which --store does not know. */
 static const char *store_of(const json_t *j)
 {
     const char *store = text_of(j, "store");
     return strcmp(store, "pib") == 0 ? "blocks" : store;
 }
 
-/* Bytes a second. */
+/* The text of bytes a second, in MB. */
 static const char *rate_of(const json_t *j, const char *key)
 {
     const json_t *v = json_object_get(j, key);
     if (!json_is_number(v)) return "-";
-    char *slot = text_slot();
-    (void)snprintf(slot, TEXT_BYTES, "%.1f", json_number_value(v) / 1e6);
-    return slot;
+    char *room = text_room();
+    (void)snprintf(room, TEXT_BYTES, "%.1f", json_number_value(v) / 1e6);
+    return room;
 }
 
 /* ---- Plans ---- */
@@ -189,7 +189,7 @@ static void print_forecasts(const json_t *list)
     json_t *f;
     const char *ended = ""; /* the store whose lines have ended: less memory does not fit either */
     double sampled = 1;
-    if (!json_array_size(list)) return; /* made without */
+    if (!json_array_size(list)) return; /* made with --no-forecast */
     printf("\nforecast: what an epoch would move between memory and disk, by store and memory for "
            "rows\n  %-9s %10s %11s %11s %11s\n",
            "store", "memory", "read", "written", "I/Os");
@@ -230,19 +230,19 @@ static void print_plan_windows(const json_t *j)
         share_of(j, "window_rows_moved", "window_rows"));
 }
 
-/* "shuffled", "grid (16 x 16, 4 lanes)" */
+/* The text of the samples' order: "shuffled", "grid (16 x 16, 4 lanes)". */
 static const char *order_of(const struct drps_plan_info *info)
 {
-    char *slot = text_slot();
+    char *room = text_room();
     char lanes[32] = "";
     if (!info->grid_users) return info->order;
     if (info->lanes) (void)snprintf(lanes, sizeof(lanes), ", %" PRIu64 " lanes", info->lanes);
-    (void)snprintf(slot, TEXT_BYTES, "grid (%" PRIu64 " x %" PRIu64 "%s)", info->grid_users,
+    (void)snprintf(room, TEXT_BYTES, "grid (%" PRIu64 " x %" PRIu64 "%s)", info->grid_users,
                    info->grid_items, lanes);
-    return slot;
+    return room;
 }
 
-/* One line of what reading every batch's rows comes to: Eq. 1 of the paper, once an epoch. */
+/* Prints what reading every batch's rows would cost in an epoch (Eq. 1 of the paper). */
 static void print_block_cost(const char *how, double requests, double rows, double alone,
                              const struct drps_plan_info *i)
 {
@@ -255,7 +255,7 @@ static void print_block_cost(const char *how, double requests, double rows, doub
 
 static void print_block_costs(const struct drps_plan_info *i)
 {
-    if (!i->block_uses || !i->transfer_bps) return; /* a plan of before they were known */
+    if (!i->block_uses || !i->transfer_bps) return; /* an older plan does not have them */
     const double uses = (double)i->row_uses;
     const double alone =
         uses * (double)i->seek_ns / 1e9 + uses * (double)i->row_bytes / (double)i->transfer_bps;
@@ -284,7 +284,8 @@ static void print_ranks(const struct drps_plan *plan)
            rows_text(k->served_rows, k->eval_served_rows, row));
 }
 
-/* What an epoch asks of each machine whose part is here; gradients, which go back, are left out. */
+/* Prints what an epoch asks of each machine whose part is here, without the gradients, which go
+ * back. */
 static void print_machines(const struct drps_plan *plan)
 {
     if (plan->info.ranks.rank != DRPS_PLAN_WHOLE || plan->info.ranks.workers < 2) return;
@@ -531,7 +532,7 @@ static void print_forecast(const json_t *training)
                            why));
 }
 
-/* Rows that went between memory and disk, if any did. */
+/* Prints what went between memory and disk, if anything did. */
 static void print_disk(const json_t *training, int details)
 {
     const json_t *io = json_object_get(training, "io");
@@ -551,8 +552,8 @@ static void print_disk(const json_t *training, int details)
     print_windows(json_object_get(training, "windows"));
 }
 
-/* Of asynchronous rounds: how stale all ranks' gradients were. Bin 0 counts 0, bin b the numbers
- * from 2^(b - 1) on. */
+/* Prints how stale the gradients of asynchronous rounds were, of all ranks together. Bin 0 counts
+ * those of staleness 0, bin b those from 2^(b - 1) on. */
 static void print_staleness(const json_t *ranks)
 {
     double bins[65] = {0}, all = 0;
@@ -575,7 +576,7 @@ static void print_staleness(const json_t *ranks)
                b ? UINT64_C(1) << (b - 1) : 0, 100 * bins[b] / all);
 }
 
-/* Of a plan for several workers. */
+/* Prints how each rank of several fared. */
 static void print_workers(const json_t *training)
 {
     const json_t *ranks = json_object_get(training, "ranks");
@@ -617,7 +618,7 @@ static void print_memory(const json_t *training)
         printf("  %-43s %10s\n", text_of(part, "what"), size_of(part, "bytes"));
 }
 
-/* Forecast and measured load of each machine. */
+/* Prints the forecast and the measured load of each machine. */
 static void print_loads(const json_t *ranks)
 {
     size_t i;
@@ -696,7 +697,7 @@ static int stat_model(struct drps_cli *cli, const struct drps_io *io, const stru
     return rc;
 }
 
-/* A model has model.json, a plan plan.json. */
+/* The folder is a model if it has model.json, else a plan. */
 static int run(struct drps_cli *cli, const struct options *o, struct drps_err *err)
 {
     const struct drps_io *os = drps_io_os();

@@ -1,4 +1,5 @@
-/* drps-train: execute a plan. Argument parsing and printing; the work is engine/train/job.c. */
+/* drps-train executes a plan. This file parses arguments and prints; the work is done by
+ * engine/train/job.c, and of several ranks by engine/cluster/ranks.c. */
 #include <float.h>
 #include <stdio.h>
 #include <string.h>
@@ -147,16 +148,16 @@ static const struct argp_option option_table[] = {
 struct options {
     struct drps_train_options train;
     struct drps_ranks_options ranks;
-    uint32_t local; /* ranks on this machine; 0: another way */
+    uint32_t local; /* ranks to run on this machine; 0 without --local */
     int has_rank, has_transport;
     const char *make_keys;
     const char *emulate;
     const char *plan;
     const char *publish;
-    int trains; /* an option says how: not with publish */
+    int trains; /* an option of training was given, which does not go with `publish` */
 };
 
-/* What the callbacks need. */
+/* The callbacks of training get this. */
 struct view {
     struct drps_cli *cli;
     const struct drps_plan_info *plan;
@@ -183,8 +184,7 @@ static int parse_learning(struct drps_cli *cli, struct drps_train_options *o, in
         return 0;
     case KEY_LR:
         o->lr = (float)drps_cli_real(cli, arg, DBL_MIN, 1e30);
-        if (!(o->lr > 0))
-            drps_cli_usage(cli, "'%s' is too small", arg); /* a double that no float holds */
+        if (!(o->lr > 0)) drps_cli_usage(cli, "'%s' is too small", arg); /* a float would be 0 */
         return 0;
     case KEY_L1:
         o->l1 = (float)drps_cli_real(cli, arg, 0, 1e30);
@@ -209,7 +209,7 @@ static int parse_learning(struct drps_cli *cli, struct drps_train_options *o, in
     }
 }
 
-/* What is said of the model, not of training. */
+/* Options that --publish takes, too: they say how the model is written. */
 static int parse_publishing(struct drps_cli *cli, struct drps_train_options *o, int key, char *arg)
 {
     static const char *const model_stores[] = {"rocksdb", "leveldb", NULL};
@@ -423,7 +423,7 @@ static void print_epoch(void *ctx, const struct drps_epoch *e)
         printf("  %10.6f  %10.6f", e->test.loss, e->test.rmse);
     printf("  %11.0f  %8.2f  %10s  %10s  %5.1f %%\n", e->samples_per_s, e->seconds,
            size(e->read_bytes), size(e->written_bytes), 100 * e->stall_share);
-    (void)fflush(stdout); /* a failure shows at the end */
+    (void)fflush(stdout); /* a failure is told at the end of main */
 }
 
 /* ---- Results ---- */
@@ -433,7 +433,7 @@ static double share(uint64_t part, uint64_t whole)
     return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-/* A store of blocks: what --verbose says of the blocks in memory. */
+/* Says how well the blocks in memory served, for --verbose; other stores have none. */
 static void print_pool(const struct drps_store_stats *s)
 {
     if (!s->blocks_needed) return;
@@ -443,7 +443,7 @@ static void print_pool(const struct drps_store_stats *s)
            share(s->blocks_hit, s->blocks_needed), share(s->blocks_created, s->blocks_needed));
 }
 
-/* Store relay: what --verbose says of runs of batches whose rows are in memory together. */
+/* Says how rows came into windows, for --verbose; only store relay has windows. */
 static void print_windows(const struct drps_train_result *r)
 {
     const struct drps_store_stats *s = &r->store_stats;
@@ -472,7 +472,8 @@ static void print_latency(const struct drps_latency *l)
            drps_latency_quantile_us(l, 0.5), drps_latency_quantile_us(l, 0.99));
 }
 
-/* Compared with the last epoch: rows that are new in the first one are not read. */
+/* The forecast is compared with the last epoch, as rows that are new in the first one are not
+ * read. */
 static void print_forecast(const struct drps_train_result *r)
 {
     const struct forecast_relay relay = {
@@ -492,7 +493,7 @@ static double step_seconds(const struct drps_phases *p)
     return p->plan + p->wait_store + p->gather + p->compute + p->step + p->evaluate;
 }
 
-/* What only somebody who looks into the store wants to know. */
+/* Says what only somebody who looks into the store wants to know. */
 static void print_disk_details(const struct drps_train_result *r)
 {
     const struct drps_store_stats *s = &r->store_stats;
@@ -613,7 +614,7 @@ static int publish(struct drps_cli *cli, const struct options *o, struct drps_er
     return 0;
 }
 
-/* One worker; or one rank, or all, of several. */
+/* Trains a plan for one worker, or one rank or all ranks of a plan for several. */
 static int train(struct options *o, const struct drps_plan *plan, struct drps_train_result *result,
                  struct drps_err *err)
 {
@@ -623,7 +624,7 @@ static int train(struct options *o, const struct drps_plan *plan, struct drps_tr
     return drps_train_run(plan, &o->train, result, err);
 }
 
-/* What is shown of the plan: of the whole where this process writes the model. */
+/* Opens the whole plan where this process writes the model, else the part of its rank. */
 static int open_plan(const struct options *o, struct drps_plan **plan_out, struct drps_err *err)
 {
     if (o->ranks.peers && o->ranks.rank)

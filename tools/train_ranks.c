@@ -1,3 +1,4 @@
+/* Texts of how ranks fared: few of them a line each, many by the ends of each number. */
 #include "tools/train_ranks.h"
 
 #include <inttypes.h>
@@ -13,7 +14,7 @@ static const char *size(uint64_t bytes, struct size_text *room)
     return drps_size_format(bytes, room->text, sizeof(room->text));
 }
 
-/* ---- Few: a line each ---- */
+/* ---- A few ranks have a line each ---- */
 
 static void print_load(FILE *out, size_t rank, const struct drps_train_rank *k)
 {
@@ -26,7 +27,7 @@ static void print_load(FILE *out, size_t rank, const struct drps_train_rank *k)
             100 * k->waiting_share, size(k->peak_rss_bytes, &t[4]));
 }
 
-static void print_pace(FILE *out, size_t rank, const struct drps_train_rank *k)
+static void print_async(FILE *out, size_t rank, const struct drps_train_rank *k)
 {
     fprintf(out,
             "  rank %-4zu %" PRIu64 " batches, %" PRIu64
@@ -35,12 +36,12 @@ static void print_pace(FILE *out, size_t rank, const struct drps_train_rank *k)
             rank, k->iterations, k->claimed, k->held_seconds, k->lag_mean, k->lag_max);
 }
 
-/* ---- Many: from the least to the most ---- */
+/* ---- Many ranks are told from the least to the most ---- */
 
 typedef double (*rank_number)(const struct drps_train_rank *k);
 
 struct spread {
-    size_t least, most; /* ranks */
+    size_t least, most; /* the ranks that have the least and the most */
     double sum;
 };
 
@@ -106,7 +107,7 @@ static void print_loads(FILE *out, const struct drps_train_rank *ranks, size_t n
     fprintf(out, "\n");
 }
 
-static void print_paces(FILE *out, const struct drps_train_rank *ranks, size_t n)
+static void print_asyncs(FILE *out, const struct drps_train_rank *ranks, size_t n)
 {
     struct spread s = spread_of(ranks, n, iterations);
     if (s.sum == 0) return;
@@ -130,11 +131,11 @@ void train_ranks_print(FILE *out, const struct drps_train_rank *ranks, size_t n)
 {
     if (n > TRAIN_RANKS_LISTED) {
         print_loads(out, ranks, n);
-        print_paces(out, ranks, n);
+        print_asyncs(out, ranks, n);
         return;
     }
     for (size_t i = 0; i < n; i++)
         print_load(out, i, &ranks[i]);
     for (size_t i = 0; i < n; i++)
-        if (ranks[i].iterations) print_pace(out, i, &ranks[i]);
+        if (ranks[i].iterations) print_async(out, i, &ranks[i]);
 }
