@@ -401,7 +401,7 @@ static void test_reader_without_labels(void **state)
         {"ratings, one column", "ratings", NULL, "17\n", NULL,
          "0:1:1: fewer than 2 columns, expected user, item, perhaps a rating and perhaps a "
          "timestamp: '17'"},
-        {"ratings, empty item", "ratings", NULL, "17,\n", NULL,  "0:1:4: item is empty: ''"},
+        {"ratings, empty item", "ratings", NULL, "17,\n", NULL, "0:1:4: item is empty: ''"},
         {"csv, named label", "csv", "z", "x,y,z\n1,a,3\n", "3 x=:1 y=a:1\n", NULL},
         {"csv, named label missing", "csv", "z", "x,y\n1,a\n", "0 x=:1 y=a:1\n", NULL},
     };
