@@ -94,7 +94,7 @@ build() {
 # Modelled seconds of an epoch's reads, from a summary: as blocks (Eq. 1), in runs, one row a block, scanning.
 modelled='def s(requests; rows): requests * .seek_ns / 1e9 + rows * .row_bytes / .transfer_bps;
     {eq1: s(.block_uses; .block_use_rows), runs: s(.runs; .run_rows), one: s(.row_uses; .row_uses),
-     scan: s(.batches + .eval_batches; (.batches + .eval_batches) * .rows), blocks, build: .phase_seconds.block}'
+     scan: s(.batches + .test_batches; (.batches + .test_batches) * .rows), blocks, build: .phase_seconds.block}'
 
 cost() {
     local set builder disk id

@@ -291,7 +291,7 @@ engines() {
                 "$(held "engine.$n") |" \
                 "$(speed "engine.$n" "$plan" | thousands) |" \
                 "$(awk -v a="$(speed engine.0 "$blocks")" -v b="$(speed "engine.$n" "$plan")" 'BEGIN {printf "%.1f", a / b}') |" \
-                "$(jq -r --argjson p "$(cat "$work/$plan.index")" --argjson e "$epochs" '((.epochs | length) + .steps / ($p.batches + $p.eval_batches)) as $d | "\($d * 100 | round / 100) of \($e) epochs"' "$work/runs/engine.$n") |" \
+                "$(jq -r --argjson p "$(cat "$work/$plan.index")" --argjson e "$epochs" '((.epochs | length) + .steps / ($p.batches + $p.test_batches)) as $d | "\($d * 100 | round / 100) of \($e) epochs"' "$work/runs/engine.$n") |" \
                 "$(jq .io.read_bytes "$work/runs/engine.$n" | gb), $(jq .io.written_bytes "$work/runs/engine.$n" | gb) |" \
                 "$(jq '.stalls.seconds / (.phase_seconds | .plan + .wait_store + .gather + .compute + .step + .evaluate)' "$work/runs/engine.$n" | percent) |" \
                 "$(jq -r 'if .interrupted then "stopped" else "as resident" end' "$work/runs/engine.$n") |"

@@ -1,5 +1,5 @@
-/* drps-predict: score samples with a model. Argument parsing and printing; the work is
- * engine/publish/predict.c. */
+/* drps-predict scores samples with a model. This file parses arguments and prints; the work is done
+ * by engine/publish/predict.c. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,7 +126,7 @@ static void print_text(const struct drps_predict_options *o, const struct drps_p
     (void)fprintf(to, "\n");
 }
 
-/* A NULL object is caught when it is printed. */
+/* Adds a member (moved). A NULL object is caught when it is printed. */
 static void put(json_t *j, const char *key, json_t *value)
 {
     (void)json_object_set_new(j, key, value);
@@ -136,17 +136,17 @@ static int print_json(const struct drps_predict_options *o, const struct drps_pr
                       struct drps_err *err)
 {
     json_t *j = json_object();
-    put(j, "samples", drps_cli_json_count(r->samples));
-    put(j, "nnz", drps_cli_json_count(r->nnz));
-    put(j, "unseen", drps_cli_json_count(r->unseen));
+    put(j, "test_samples", drps_cli_json_count(r->samples));
+    put(j, "test_nnz", drps_cli_json_count(r->nnz));
+    put(j, "test_unseen", drps_cli_json_count(r->unseen));
     put(j, "skipped_lines", drps_cli_json_count(r->skipped_lines));
     put(j, "seconds", drps_cli_json_real(r->seconds));
     put(j, "peak_rss_bytes", drps_cli_json_count(drps_memory_peak()));
     if (o->metrics) {
-        put(j, "loss", drps_cli_json_real(r->quality.loss));
-        put(j, "auc", drps_cli_json_real(r->quality.auc));
-        put(j, "accuracy", drps_cli_json_real(r->quality.accuracy));
-        put(j, "rmse", drps_cli_json_real(r->quality.rmse));
+        put(j, "test_loss", drps_cli_json_real(r->quality.loss));
+        put(j, "test_auc", drps_cli_json_real(r->quality.auc));
+        put(j, "test_accuracy", drps_cli_json_real(r->quality.accuracy));
+        put(j, "test_rmse", drps_cli_json_real(r->quality.rmse));
     }
     return drps_cli_json_print(j, err);
 }

@@ -1,5 +1,5 @@
-/* What a tool says of work under way, beside what it is: how far, how fast, how long it still
- * takes. Private to tools/. */
+/* Texts of progress lines: how far work is, how fast it goes, how long it still takes. Private to
+ * tools/. */
 #ifndef DRPS_TOOLS_PROGRESS_H
 #define DRPS_TOOLS_PROGRESS_H
 
@@ -9,10 +9,10 @@
 
 enum { PROGRESS_TEXT = 32 };
 
-/* "0.4 s", "12 s", "3 min", "2.5 h" into out, which is returned; "?" where it is not known. */
+/* Writes "0.4 s", "12 s", "3 min", "2.5 h", or "?" for no number, into out, which it returns. */
 const char *progress_time(double seconds, char out[PROGRESS_TEXT]);
 
-/* Seconds until all is done, by the pace of what is done; NaN before anything is. */
+/* Returns the seconds until all is done, by the speed so far; NaN before anything is done. */
 double progress_left(double done, double all, double seconds);
 
 /* One piece of work whose bytes are known. Zero it before the first call. */
@@ -21,8 +21,8 @@ struct progress {
     uint64_t begin_ns;
 };
 
-/* "making the model: 45 % of 1.2 GiB, 310 MB/s, 3 s left". Another `what` is another piece of work,
- * which begins with this call. */
+/* Shows "making the model: 45 % of 1.2 GiB, 310 MB/s, 3 s left". Another `what` is another piece of
+ * work, which begins with this call. */
 void progress_bytes(struct drps_cli *cli, struct progress *p, const char *what, uint64_t bytes,
                     uint64_t all_bytes);
 

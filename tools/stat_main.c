@@ -1,5 +1,5 @@
-/* drps-stat: what a plan or a model is, how training went, where the disk time went. Printing only.
- */
+/* drps-stat shows what a plan or a model is, how training went, and where the disk time went. It
+ * only prints; what needs words of the stores' own is printed with --verbose. */
 #include <inttypes.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +13,7 @@
 #include "engine/publish/drps_modeldir.h"
 #include "index/plan/drps_plan.h"
 #include "tools/drps_cli.h"
+#include "tools/forecast_text.h"
 
 enum { KEY_VERIFY = DRPS_CLI_KEY, KEY_EPOCH, KEY_WINDOWS };
 enum { MODEL_MEMORY_BYTES = 64 << 20 };
@@ -20,14 +21,16 @@ enum { MODEL_MEMORY_BYTES = 64 << 20 };
 struct options {
     const char *path;
     int verify;
-    uint64_t epoch; /* 0: all */
+    uint64_t epoch; /* 0 for all */
     int windows;
 };
 
 static const struct argp_option option_table[] = {
     {"verify", KEY_VERIFY, NULL, 0, "Read every file whole and check every checksum", 1},
     {"epoch", KEY_EPOCH, "E", 0, "Only this epoch of a model's training", 1},
-    {"windows", KEY_WINDOWS, NULL, 0, "Also every window of a model's training with store relay",
+    {"windows", KEY_WINDOWS, NULL, 0,
+     "Also every window (run of batches whose rows are in memory together) of a model's training "
+     "with store relay",
      1},
     {0},
 };
@@ -59,14 +62,14 @@ static int parse(struct drps_cli *cli, int key, char *arg)
 
 /* ---- Values of a manifest, as text ---- */
 
-enum { TEXTS = 16, TEXT_BYTES = 48 };
+enum { TEXTS = 24, TEXT_BYTES = 48 };
 
-static char *text_slot(void)
+static char *text_room(void)
 {
-    static char slots[TEXTS][TEXT_BYTES];
+    static char texts[TEXTS][TEXT_BYTES];
     static unsigned at;
     at = (at + 1) % TEXTS;
-    return slots[at];
+    return texts[at];
 }
 
 static const char *text_of(const json_t *j, const char *key)
@@ -79,36 +82,36 @@ static const char *number_of(const json_t *j, const char *key, const char *forma
 {
     const json_t *v = json_object_get(j, key);
     if (!json_is_number(v)) return "-";
-    char *slot = text_slot();
-    (void)snprintf(slot, TEXT_BYTES, format, json_number_value(v));
-    return slot;
+    char *room = text_room();
+    (void)snprintf(room, TEXT_BYTES, format, json_number_value(v));
+    return room;
 }
 
-/* Numbers that are only shown are not checked before: one below 0 counts nothing. */
+/* Numbers that are only shown are not checked before: one below 0 is shown as unknown. */
 static const char *count_of(const json_t *j, const char *key)
 {
     const json_t *v = json_object_get(j, key);
     if (!json_is_integer(v) || json_integer_value(v) < 0) return "-";
-    char *slot = text_slot();
-    (void)snprintf(slot, TEXT_BYTES, "%lld", (long long)json_integer_value(v));
-    return slot;
+    char *room = text_room();
+    (void)snprintf(room, TEXT_BYTES, "%lld", (long long)json_integer_value(v));
+    return room;
 }
 
 static const char *size_of(const json_t *j, const char *key)
 {
     const json_t *v = json_object_get(j, key);
     if (!json_is_integer(v) || json_integer_value(v) < 0) return "-";
-    return drps_size_format((uint64_t)json_integer_value(v), text_slot(), TEXT_BYTES);
+    return drps_size_format((uint64_t)json_integer_value(v), text_room(), TEXT_BYTES);
 }
 
-/* Of bytes that were computed. */
+/* The text of a size that was computed. */
 static const char *size_text(double bytes)
 {
     if (!(bytes >= 0 && bytes < 0x1p64)) return "-";
-    return drps_size_format((uint64_t)bytes, text_slot(), TEXT_BYTES);
+    return drps_size_format((uint64_t)bytes, text_room(), TEXT_BYTES);
 }
 
-/* Of n rows that go one way, and m more. */
+/* The text of the bytes of n + m rows. */
 static const char *rows_text(uint64_t n, uint64_t m, uint64_t row_bytes)
 {
     return size_text((double)drps_sum(n, m) * (double)row_bytes);
@@ -119,29 +122,47 @@ static const char *share_of(const json_t *j, const char *part, const char *whole
     double p = json_number_value(json_object_get(j, part));
     double w = json_number_value(json_object_get(j, whole));
     if (!(w > 0)) return "-";
-    char *slot = text_slot();
-    (void)snprintf(slot, TEXT_BYTES, "%.1f %%", 100 * p / w);
-    return slot;
+    char *room = text_room();
+    (void)snprintf(room, TEXT_BYTES, "%.1f %%", 100 * p / w);
+    return room;
 }
 
-/* A share of 1 as per cent. */
+/* The text of a share (0 to 1) in per cent. */
 static const char *percent_of(const json_t *j, const char *key)
 {
     const json_t *v = json_object_get(j, key);
     if (!json_is_number(v)) return "-";
-    char *slot = text_slot();
-    (void)snprintf(slot, TEXT_BYTES, "%.1f %%", 100 * json_number_value(v));
-    return slot;
+    char *room = text_room();
+    (void)snprintf(room, TEXT_BYTES, "%.1f %%", 100 * json_number_value(v));
+    return room;
 }
 
-/* Bytes a second. */
+/* The text of a latency in microseconds; in older models it has another name and this unit. */
+static const char *micros_of(const json_t *j, const char *key, const char *older)
+{
+    const json_t *v = json_object_get(j, key);
+    if (!v) return number_of(j, older, "%.0f");
+    if (!json_is_number(v)) return "-";
+    char *room = text_room();
+    (void)snprintf(room, TEXT_BYTES, "%.0f", 1e6 * json_number_value(v));
+    return room;
+}
+
+/* Plans call the stores of blocks "pib", which --store does not know. */
+static const char *store_of(const json_t *j)
+{
+    const char *store = text_of(j, "store");
+    return strcmp(store, "pib") == 0 ? "blocks" : store;
+}
+
+/* The text of bytes a second, in MB. */
 static const char *rate_of(const json_t *j, const char *key)
 {
     const json_t *v = json_object_get(j, key);
     if (!json_is_number(v)) return "-";
-    char *slot = text_slot();
-    (void)snprintf(slot, TEXT_BYTES, "%.1f", json_number_value(v) / 1e6);
-    return slot;
+    char *room = text_room();
+    (void)snprintf(room, TEXT_BYTES, "%.1f", json_number_value(v) / 1e6);
+    return room;
 }
 
 /* ---- Plans ---- */
@@ -168,30 +189,32 @@ static void print_forecasts(const json_t *list)
     json_t *f;
     const char *ended = ""; /* the store whose lines have ended: less memory does not fit either */
     double sampled = 1;
-    if (!json_array_size(list)) return; /* made without */
-    printf("\nforecast of one epoch\n  %-9s %10s %9s %11s %11s %11s\n", "store", "memory",
-           "windows", "read", "written", "I/Os");
+    if (!json_array_size(list)) return; /* made with --no-forecast */
+    printf("\nforecast: what an epoch would move between memory and disk, by store and memory for "
+           "rows\n  %-9s %10s %11s %11s %11s\n",
+           "store", "memory", "read", "written", "I/Os");
     json_array_foreach(list, i, f)
     {
-        const char *store = text_of(f, "store");
+        const char *store = store_of(f);
         const json_t *share = json_object_get(f, "sampled"); /* absent in older plans: all */
         if (share && json_number_value(share) < sampled) sampled = json_number_value(share);
         if (strcmp(store, ended) == 0) continue;
         printf("  %-9s %10s", store, size_of(f, "memory_bytes"));
         if (json_is_true(json_object_get(f, "feasible"))) {
-            printf(" %9s %11s %11s %11s\n", count_of(f, "windows"), size_of(f, "read_bytes"),
-                   size_of(f, "written_bytes"), count_of(f, "ios"));
+            printf(" %11s %11s %11s\n", size_of(f, "read_bytes"), size_of(f, "written_bytes"),
+                   count_of(f, "ios"));
             continue;
         }
         printf("   one batch does not fit\n");
         ended = store;
     }
-    if (sampled < 1)
-        printf("  pib: counted on %.3g%% of the blocks, and scaled up\n", 100 * sampled);
+    printf("  (blocks: --store file, rocksdb or leveldb");
+    if (sampled < 1) printf("; counted on %.3g%% of the blocks, and scaled up", 100 * sampled);
+    printf(")\n");
 }
 
-/* Of rows that a window uses, kept ones stay for the window after it; the others leave: a run holds
- * as many of them as it has memory for, and sends the rest. */
+/* Of the rows that a window uses, some are kept for the window after it, and the others leave: a
+ * run holds as many of these as it has memory for, and sends the rest to disk. */
 static void print_plan_windows(const json_t *j)
 {
     printf("  windows  %s, cut for %s; two of them hold at most %s rows", count_of(j, "windows"),
@@ -207,19 +230,19 @@ static void print_plan_windows(const json_t *j)
         share_of(j, "window_rows_moved", "window_rows"));
 }
 
-/* "shuffled", "grid (16 x 16, 4 lanes)" */
+/* The text of the samples' order: "shuffled", "grid (16 x 16, 4 lanes)". */
 static const char *order_of(const struct drps_plan_info *info)
 {
-    char *slot = text_slot();
+    char *room = text_room();
     char lanes[32] = "";
     if (!info->grid_users) return info->order;
     if (info->lanes) (void)snprintf(lanes, sizeof(lanes), ", %" PRIu64 " lanes", info->lanes);
-    (void)snprintf(slot, TEXT_BYTES, "grid (%" PRIu64 " x %" PRIu64 "%s)", info->grid_users,
+    (void)snprintf(room, TEXT_BYTES, "grid (%" PRIu64 " x %" PRIu64 "%s)", info->grid_users,
                    info->grid_items, lanes);
-    return slot;
+    return room;
 }
 
-/* One line of what reading every batch's rows comes to: Eq. 1 of the paper, once an epoch. */
+/* Prints what reading every batch's rows would cost in an epoch (Eq. 1 of the paper). */
 static void print_block_cost(const char *how, double requests, double rows, double alone,
                              const struct drps_plan_info *i)
 {
@@ -232,7 +255,7 @@ static void print_block_cost(const char *how, double requests, double rows, doub
 
 static void print_block_costs(const struct drps_plan_info *i)
 {
-    if (!i->block_uses || !i->transfer_bps) return; /* a plan of before they were known */
+    if (!i->block_uses || !i->transfer_bps) return; /* an older plan does not have them */
     const double uses = (double)i->row_uses;
     const double alone =
         uses * (double)i->seek_ns / 1e9 + uses * (double)i->row_bytes / (double)i->transfer_bps;
@@ -261,7 +284,8 @@ static void print_ranks(const struct drps_plan *plan)
            rows_text(k->served_rows, k->eval_served_rows, row));
 }
 
-/* What an epoch asks of each machine whose part is here; gradients, which go back, are left out. */
+/* Prints what an epoch asks of each machine whose part is here, without the gradients, which go
+ * back. */
 static void print_machines(const struct drps_plan *plan)
 {
     if (plan->info.ranks.rank != DRPS_PLAN_WHOLE || plan->info.ranks.workers < 2) return;
@@ -286,29 +310,34 @@ static void print_machines(const struct drps_plan *plan)
     }
 }
 
-static void print_plan(const struct drps_plan *plan, int verified)
+static void print_plan(const struct drps_plan *plan, int verified, int details)
 {
     const json_t *j = plan->json;
     printf("plan %s: %s, %s loss, %s input, %s order%s\n", plan->dir, text_of(j, "algo"),
            text_of(j, "loss"), text_of(j, "format"), order_of(&plan->info),
            verified ? "; every checksum holds" : "");
     printf("  id       %s, made by %s\n", text_of(j, "id"), text_of(j, "made_by"));
-    printf("  samples  %s training, %s evaluation\n", count_of(j, "samples"),
+    printf("  samples  %s training, %s test\n", count_of(j, "samples"),
            count_of(j, "test_samples"));
-    printf("  entries  %s training, %s evaluation, %s of features unseen in training\n",
+    printf("  entries  %s training, %s test; %s more of test samples are left out, as training "
+           "never saw these features\n",
            count_of(j, "nnz"), count_of(j, "test_nnz"), count_of(j, "test_unseen"));
-    printf("  rows     %s of %s floats\n", count_of(j, "rows"), count_of(j, "dim"));
+    printf("  rows     %s of %s floats, one for each feature, user or item\n", count_of(j, "rows"),
+           count_of(j, "dim"));
     print_tables(json_object_get(j, "tables"));
-    printf("  batches  %s training, %s evaluation, of %s samples; at most %s rows\n",
-           count_of(j, "batches"), count_of(j, "eval_batches"), count_of(j, "batch_size"),
+    printf("  batches  %s training, %s test, of %s samples; the largest uses %s rows\n",
+           count_of(j, "batches"), count_of(j, "test_batches"), count_of(j, "batch_size"),
            count_of(j, "max_batch_rows"));
-    printf("  blocks   %s (%s), of at most %s rows; at most %s a batch\n", count_of(j, "blocks"),
-           text_of(j, "blocks_by"), count_of(j, "max_block_rows"), count_of(j, "max_step_blocks"));
     print_ranks(plan);
     print_machines(plan);
-    print_block_costs(&plan->info);
-    print_plan_windows(j);
-    print_files(json_object_get(j, "files"));
+    if (details) {
+        printf("  blocks   %s (%s), of at most %s rows; at most %s a batch\n",
+               count_of(j, "blocks"), text_of(j, "blocks_by"), count_of(j, "max_block_rows"),
+               count_of(j, "max_step_blocks"));
+        print_block_costs(&plan->info);
+        print_plan_windows(j);
+        print_files(json_object_get(j, "files"));
+    }
     print_forecasts(json_object_get(j, "forecast"));
 }
 
@@ -322,7 +351,7 @@ static int stat_plan(struct drps_cli *cli, const struct drps_io *io, const struc
         if (cli->json)
             rc = drps_cli_json_print(json_incref(plan->json), err);
         else
-            print_plan(plan, o->verify);
+            print_plan(plan, o->verify, cli->log.level >= DRPS_LOG_DEBUG);
     }
     drps_plan_close(plan);
     return rc;
@@ -335,8 +364,8 @@ static void print_epochs(const json_t *training, uint64_t only)
     size_t i;
     json_t *e;
     printf("\n  %5s %9s %12s %10s %10s %9s %9s %9s %10s %10s %7s\n", "epoch", "seconds",
-           "samples/s", "train loss", "test loss", "AUC", "accuracy", "RMSE", "read", "written",
-           "stall");
+           "samples/s", "train loss", "test loss", "AUC", "accuracy", "RMSE", "rows read",
+           "written", "waited");
     json_array_foreach(json_object_get(training, "epochs"), i, e)
     {
         if (only && (uint64_t)json_integer_value(json_object_get(e, "epoch")) != only) continue;
@@ -345,37 +374,50 @@ static void print_epochs(const json_t *training, uint64_t only)
                number_of(e, "train_loss", "%.5f"), number_of(e, "test_loss", "%.5f"),
                number_of(e, "test_auc", "%.4f"), number_of(e, "test_accuracy", "%.4f"),
                number_of(e, "test_rmse", "%.4f"), size_of(e, "read_bytes"),
-               size_of(e, "written_bytes"), number_of(e, "stall_share", "%.3f"));
+               size_of(e, "written_bytes"), percent_of(e, "stall_share"));
     }
 }
 
 static void print_phases(const json_t *training)
 {
-    const char *key;
-    json_t *v;
-    double all = json_number_value(json_object_get(training, "seconds"));
+    static const char *const meanings[][2] = {
+        {"plan", "waiting for the plan's files, and decoding them"},
+        {"wait_store", "waiting for rows"},
+        {"gather", "collecting a batch's rows"},
+        {"compute", "scores, losses and gradients"},
+        {"step", "the optimizer"},
+        {"evaluate", "scores of test samples"},
+        {"export", "writing the model"},
+    };
+    const json_t *phases = json_object_get(training, "phase_seconds");
+    const double all = json_number_value(json_object_get(training, "seconds"));
     printf("\ntime by phase, of %.2f s\n", all);
-    json_object_foreach(json_object_get(training, "phase_seconds"), key, v)
-        printf("  %-11s %9.2f s %6.1f %%\n", key, json_number_value(v),
-               all > 0 ? 100 * json_number_value(v) / all : 0.0);
+    for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
+        const json_t *v = json_object_get(phases, meanings[i][0]);
+        if (!v) continue;
+        printf("  %-11s %9.2f s %6.1f %%  %s\n", meanings[i][0], json_number_value(v),
+               all > 0 ? 100 * json_number_value(v) / all : 0.0, meanings[i][1]);
+    }
 }
 
 static void print_io(const json_t *training)
 {
     const json_t *io = json_object_get(training, "io");
-    printf("\ndisk I/O of the %s store, all epochs\n", text_of(training, "store"));
     printf("  %-8s %12s %12s %10s %12s %10s %10s\n", "", "operations", "bytes", "MB/s", "calls",
-           "p50 us", "p99 us");
+           "50 %, us", "99 %, us");
     printf("  %-8s %12s %12s %10s %12s %10s %10s\n", "reads", count_of(io, "reads"),
            size_of(io, "read_bytes"), rate_of(io, "read_bytes_per_s"), count_of(io, "read_calls"),
-           number_of(io, "read_p50_us", "%.0f"), number_of(io, "read_p99_us", "%.0f"));
+           micros_of(io, "read_p50_seconds", "read_p50_us"),
+           micros_of(io, "read_p99_seconds", "read_p99_us"));
     printf("  %-8s %12s %12s %10s %12s %10s %10s\n", "writes", count_of(io, "writes"),
            size_of(io, "written_bytes"), rate_of(io, "written_bytes_per_s"),
-           count_of(io, "write_calls"), number_of(io, "write_p50_us", "%.0f"),
-           number_of(io, "write_p99_us", "%.0f"));
-    printf("  seeks %s, queue depth %s, kernel: %s read, %s written\n", count_of(io, "seeks"),
-           number_of(io, "queue_depth", "%.1f"), size_of(training, "process_read_bytes"),
-           size_of(training, "process_written_bytes"));
+           count_of(io, "write_calls"), micros_of(io, "write_p50_seconds", "write_p50_us"),
+           micros_of(io, "write_p99_seconds", "write_p99_us"));
+    printf("  seeks %s, %s reads at a time; the process moved %s from disk and %s to it\n",
+           count_of(io, "seeks"), number_of(io, "queue_depth", "%.1f"),
+           size_of(training, "process_read_bytes"), size_of(training, "process_written_bytes"));
+    printf("  plan files: %s read, waited %s s\n", size_of(training, "plan_read_bytes"),
+           number_of(training, "plan_wait_seconds", "%.2f"));
 }
 
 static void print_device(const json_t *d)
@@ -383,11 +425,13 @@ static void print_device(const json_t *d)
     if (!json_is_object(d)) return; /* a store that does not say */
     const char *remark = text_of(d, "remark");
     printf("  device: %s requests to read (%s, p50 %s us), %s to write (%s, p50 %s us), depth %s\n",
-           count_of(d, "reads"), size_of(d, "read_bytes"), number_of(d, "read_p50_us", "%.0f"),
-           count_of(d, "writes"), size_of(d, "written_bytes"), number_of(d, "write_p50_us", "%.0f"),
+           count_of(d, "reads"), size_of(d, "read_bytes"),
+           micros_of(d, "read_p50_seconds", "read_p50_us"), count_of(d, "writes"),
+           size_of(d, "written_bytes"), micros_of(d, "write_p50_seconds", "write_p50_us"),
            number_of(d, "queue_depth", "%.1f"));
     printf("  through gaps of %s, in sectors of %s, by %s%s%s%s\n", size_of(d, "gap_bytes"),
-           size_of(d, "sector"), text_of(d, "io_engine"),
+           size_of(d, json_object_get(d, "sector_bytes") ? "sector_bytes" : "sector"),
+           text_of(d, "io_engine"),
            json_is_true(json_object_get(d, "direct")) ? ", direct" : ", through the page cache",
            *remark ? "; " : "", remark);
 }
@@ -405,7 +449,8 @@ static void print_windows(const json_t *windows)
 {
     if (!json_is_object(windows)) return; /* a store without windows */
     const char *remark = text_of(windows, "remark");
-    printf("  windows: %s an epoch, %s groups; two of them %s rows (%s) in memory\n",
+    printf("  windows: %s an epoch (runs of batches whose rows are in memory together), %s groups; "
+           "%s rows (%s) in memory\n",
            count_of(windows, "windows"), count_of(windows, "groups"),
            count_of(windows, "pool_rows"), size_of(windows, "pool_bytes"));
     printf("  rows of windows: %s kept (%s), %s arrived (%s), %s created (%s)\n",
@@ -421,12 +466,16 @@ static void print_windows(const json_t *windows)
 
 static void print_window(size_t number, const json_t *w, double epochs)
 {
-    static const char *const counts[] = {"rows", "kept", "arrived", "created"};
+    static const char *const counts[] = {"rows", "rows_kept", "rows_arrived", "rows_created"};
+    static const char *const older[] = {"rows", "kept", "arrived", "created"};
     static const char *const sizes[] = {"read_bytes", "written_bytes"};
     static const char *const times[] = {"open_seconds", "close_seconds", "stall_seconds"};
     printf("  %6zu", number);
-    for (size_t i = 0; i < 4; i++)
-        printf(" %10.0f", json_number_value(json_object_get(w, counts[i])) / epochs);
+    for (size_t i = 0; i < 4; i++) {
+        const json_t *v = json_object_get(w, counts[i]);
+        if (!v) v = json_object_get(w, older[i]);
+        printf(" %10.0f", json_number_value(v) / epochs);
+    }
     for (size_t i = 0; i < 2; i++) {
         const double bytes = json_number_value(json_object_get(w, sizes[i])) / epochs;
         printf(" %10s", size_text(bytes));
@@ -448,39 +497,63 @@ static void print_each_window(const json_t *training)
     printf("  (means of an epoch, over %zu)\n", n);
 }
 
-static void print_stalls(const json_t *training)
+static uint64_t number_at(const json_t *j, const char *key)
 {
-    const json_t *s = json_object_get(training, "stalls");
-    printf("  training waited %s s (%s) in %s of %s steps; plan files: %s read, waited %s s\n",
-           number_of(s, "seconds", "%.2f"), percent_of(s, "share"), count_of(s, "stalled_steps"),
-           count_of(s, "steps"), size_of(training, "plan_read_bytes"),
-           number_of(training, "plan_wait_seconds", "%.2f"));
+    const json_int_t v = json_integer_value(json_object_get(j, key));
+    return v > 0 ? (uint64_t)v : 0;
 }
 
 static void print_forecast(const json_t *training)
 {
     const json_t *f = json_object_get(training, "forecast");
+    const json_t *windows = json_object_get(training, "windows");
     const json_t *epochs = json_object_get(training, "epochs");
     const size_t n = json_array_size(epochs);
     if (!n || !json_is_true(json_object_get(f, "feasible"))) return;
     const json_t *last = json_array_get(epochs, n - 1);
     const int device = json_is_object(json_object_get(training, "device"));
+    const struct forecast_relay relay = {.windows = number_at(windows, "windows"),
+                                         .groups = number_at(windows, "groups"),
+                                         .tails = number_at(windows, "tails")};
+    char why[FORECAST_REASON];
     printf("  one epoch   %12s %12s %12s %12s %12s %9s\n", "read", "written", "I/Os", "requests",
            "moved", "seconds");
     printf("    forecast  %12s %12s %12s %12s %12s %9s\n", size_of(f, "read_bytes"),
            size_of(f, "written_bytes"), count_of(f, "ios"), device ? count_of(f, "requests") : "-",
            device ? size_of(f, "moved_bytes") : "-",
            device ? number_of(f, "disk_seconds", "%.2f") : "-");
-    printf("    epoch %-3zu %12s %12s %12.0f %12s %12s %9s\n", n, size_of(last, "read_bytes"),
+    printf("    epoch %-3zu %12s %12s %12.0f %12s %12s %9s%s\n", n, size_of(last, "read_bytes"),
            size_of(last, "written_bytes"),
            json_number_value(json_object_get(last, "reads")) +
                json_number_value(json_object_get(last, "writes")),
            device ? count_of(last, "requests") : "-", device ? size_of(last, "moved_bytes") : "-",
-           number_of(last, "seconds", "%.2f"));
+           number_of(last, "seconds", "%.2f"),
+           forecast_reason(&relay, number_at(f, "written_bytes"), number_at(last, "written_bytes"),
+                           why));
 }
 
-/* Of asynchronous rounds: how stale all ranks' gradients were. Bin 0 counts 0, bin b the numbers
- * from 2^(b - 1) on. */
+/* Prints what went between memory and disk, if anything did. */
+static void print_disk(const json_t *training, int details)
+{
+    const json_t *io = json_object_get(training, "io");
+    const json_t *stalls = json_object_get(training, "stalls");
+    const int moved = number_at(io, "reads") || number_at(io, "writes");
+    if (!moved && !details) return;
+    printf("\ndisk: rows in all epochs, store %s\n", text_of(training, "store"));
+    printf("  %s read, %s written; training waited for rows %s s (%s), in %s of %s steps\n",
+           size_of(io, "read_bytes"), size_of(io, "written_bytes"),
+           number_of(stalls, "seconds", "%.2f"), percent_of(stalls, "share"),
+           count_of(stalls, "stalled_steps"), count_of(stalls, "steps"));
+    print_forecast(training);
+    if (!details) return;
+    print_io(training);
+    print_blocks(json_object_get(training, "blocks"));
+    print_device(json_object_get(training, "device"));
+    print_windows(json_object_get(training, "windows"));
+}
+
+/* Prints how stale the gradients of asynchronous rounds were, of all ranks together. Bin 0 counts
+ * those of staleness 0, bin b those from 2^(b - 1) on. */
 static void print_staleness(const json_t *ranks)
 {
     double bins[65] = {0}, all = 0;
@@ -503,7 +576,7 @@ static void print_staleness(const json_t *ranks)
                b ? UINT64_C(1) << (b - 1) : 0, 100 * bins[b] / all);
 }
 
-/* Of a plan for several workers. */
+/* Prints how each rank of several fared. */
 static void print_workers(const json_t *training)
 {
     const json_t *ranks = json_object_get(training, "ranks");
@@ -512,10 +585,12 @@ static void print_workers(const json_t *training)
     json_t *r;
     if (!json_array_size(ranks)) return;
     printf("\nranks, --sync %s", text_of(training, "sync"));
-    if (claims) printf(", windows of %s steps", count_of(training, "claim_window_steps"));
+    if (claims)
+        printf(", batches of %s steps at a time may be taken over",
+               count_of(training, "claim_window_steps"));
     printf("\n  %4s %10s %10s %9s", "rank", "sent", "received", "waited");
     if (claims)
-        printf(" %10s %9s %9s %10s %9s %10s %9s", "iterations", "claimed", "held s", "mean ahead",
+        printf(" %10s %9s %9s %10s %9s %10s %9s", "batches", "taken", "held s", "mean ahead",
                "at most", "mean stale", "at most");
     printf("\n");
     json_array_foreach(ranks, i, r)
@@ -540,10 +615,10 @@ static void print_memory(const json_t *training)
     printf("\nmemory: %s allowed, %s at the peak\n", size_of(memory, "limit_bytes"),
            size_of(training, "peak_rss_bytes"));
     json_array_foreach(json_object_get(memory, "parts"), i, part)
-        printf("  %-33s %10s\n", text_of(part, "what"), size_of(part, "bytes"));
+        printf("  %-43s %10s\n", text_of(part, "what"), size_of(part, "bytes"));
 }
 
-/* Forecast and measured load of each machine. */
+/* Prints the forecast and the measured load of each machine. */
 static void print_loads(const json_t *ranks)
 {
     size_t i;
@@ -562,7 +637,7 @@ static void print_loads(const json_t *ranks)
     }
 }
 
-static void print_model(const struct options *o, const struct drps_modeldir *md)
+static void print_model(const struct options *o, const struct drps_modeldir *md, int details)
 {
     const json_t *j = drps_modeldir_json(md);
     const json_t *training = json_object_get(j, "training");
@@ -574,7 +649,7 @@ static void print_model(const struct options *o, const struct drps_modeldir *md)
            o->verify ? "; every checksum holds" : "");
     printf("  content  %016llx, from plan %s, kept in %s\n", (unsigned long long)info->content,
            info->plan_id, info->store);
-    printf("  trained  %s, lr %s, l1 %s, l2 %s; %s store, %s thread(s)%s\n",
+    printf("  trained  %s, learning rate %s, l1 %s, l2 %s; store %s, %s thread(s)%s\n",
            text_of(optimizer, "name"), number_of(optimizer, "lr", "%g"),
            number_of(optimizer, "l1", "%g"), number_of(optimizer, "l2", "%g"),
            text_of(training, "store"), count_of(training, "threads"),
@@ -585,12 +660,7 @@ static void print_model(const struct options *o, const struct drps_modeldir *md)
     print_epochs(training, o->epoch);
     print_loads(json_object_get(training, "ranks"));
     print_phases(training);
-    print_io(training);
-    print_blocks(json_object_get(training, "blocks"));
-    print_device(json_object_get(training, "device"));
-    print_windows(json_object_get(training, "windows"));
-    print_stalls(training);
-    print_forecast(training);
+    print_disk(training, details || o->windows);
     print_workers(training);
     print_memory(training);
     if (o->windows) print_each_window(training);
@@ -621,13 +691,13 @@ static int stat_model(struct drps_cli *cli, const struct drps_io *io, const stru
         if (cli->json)
             rc = drps_cli_json_print(json_deep_copy(drps_modeldir_json(md)), err);
         else
-            print_model(o, md);
+            print_model(o, md, cli->log.level >= DRPS_LOG_DEBUG);
     }
     drps_modeldir_close(md);
     return rc;
 }
 
-/* A model has model.json, a plan plan.json. */
+/* The folder is a model if it has model.json, else a plan. */
 static int run(struct drps_cli *cli, const struct options *o, struct drps_err *err)
 {
     const struct drps_io *os = drps_io_os();

@@ -1,4 +1,5 @@
-/* drps-train: execute a plan. Argument parsing and printing; the work is engine/train/job.c. */
+/* drps-train executes a plan. This file parses arguments and prints; the work is done by
+ * engine/train/job.c, and of several ranks by engine/cluster/ranks.c. */
 #include <float.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "net/drps_peers.h"
 #include "sched/drps_timing.h"
 #include "tools/drps_cli.h"
+#include "tools/forecast_text.h"
 #include "tools/progress.h"
 #include "tools/train_ranks.h"
 
@@ -124,7 +126,7 @@ static const struct argp_option option_table[] = {
      "wsp-literal",
      4},
     {"staleness", KEY_STALENESS, "S", 0,
-     "ssp, wsp: iterations that a worker may be ahead of the slowest (default: ssp 3; wsp 8 a "
+     "ssp, wsp: batches that a worker may be ahead of the slowest (default: ssp 3; wsp 8 a "
      "worker, at least 1024)",
      4},
     {"no-claim", KEY_NO_CLAIM, NULL, 0,
@@ -146,16 +148,16 @@ static const struct argp_option option_table[] = {
 struct options {
     struct drps_train_options train;
     struct drps_ranks_options ranks;
-    uint32_t local; /* ranks on this machine; 0: another way */
+    uint32_t local; /* ranks to run on this machine; 0 without --local */
     int has_rank, has_transport;
     const char *make_keys;
     const char *emulate;
     const char *plan;
     const char *publish;
-    int trains; /* an option says how: not with publish */
+    int trains; /* an option of training was given, which does not go with `publish` */
 };
 
-/* What the callbacks need. */
+/* The callbacks of training get this. */
 struct view {
     struct drps_cli *cli;
     const struct drps_plan_info *plan;
@@ -182,8 +184,7 @@ static int parse_learning(struct drps_cli *cli, struct drps_train_options *o, in
         return 0;
     case KEY_LR:
         o->lr = (float)drps_cli_real(cli, arg, DBL_MIN, 1e30);
-        if (!(o->lr > 0))
-            drps_cli_usage(cli, "'%s' is too small", arg); /* a double that no float holds */
+        if (!(o->lr > 0)) drps_cli_usage(cli, "'%s' is too small", arg); /* a float would be 0 */
         return 0;
     case KEY_L1:
         o->l1 = (float)drps_cli_real(cli, arg, 0, 1e30);
@@ -208,7 +209,7 @@ static int parse_learning(struct drps_cli *cli, struct drps_train_options *o, in
     }
 }
 
-/* What is said of the model, not of training. */
+/* Options that --publish takes, too: they say how the model is written. */
 static int parse_publishing(struct drps_cli *cli, struct drps_train_options *o, int key, char *arg)
 {
     static const char *const model_stores[] = {"rocksdb", "leveldb", NULL};
@@ -405,7 +406,8 @@ static void print_head(const struct view *v)
     if (v->plan->eval_batches)
         printf(v->plan->classification ? "  %10s  %8s  %8s" : "  %10s  %10s", "test loss",
                v->plan->classification ? "AUC" : "RMSE", "accuracy");
-    printf("  %11s  %8s  %10s  %10s  %7s\n", "samples/s", "seconds", "read", "written", "stalled");
+    printf("  %11s  %8s  %10s  %10s  %7s\n", "samples/s", "seconds", "rows read", "written",
+           "waited");
 }
 
 static void print_epoch(void *ctx, const struct drps_epoch *e)
@@ -421,7 +423,7 @@ static void print_epoch(void *ctx, const struct drps_epoch *e)
         printf("  %10.6f  %10.6f", e->test.loss, e->test.rmse);
     printf("  %11.0f  %8.2f  %10s  %10s  %5.1f %%\n", e->samples_per_s, e->seconds,
            size(e->read_bytes), size(e->written_bytes), 100 * e->stall_share);
-    (void)fflush(stdout); /* a failure shows at the end */
+    (void)fflush(stdout); /* a failure is told at the end of main */
 }
 
 /* ---- Results ---- */
@@ -431,27 +433,31 @@ static double share(uint64_t part, uint64_t whole)
     return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
+/* Says how well the blocks in memory served, for --verbose; other stores have none. */
 static void print_pool(const struct drps_store_stats *s)
 {
     if (!s->blocks_needed) return;
-    printf("  pool      %llu rows, %s; %.1f %% of block uses found there, %.1f %% new\n",
+    printf("  blocks    room in memory for %llu rows (%s); of the blocks that batches used %.1f %% "
+           "were there, %.1f %% were new\n",
            (unsigned long long)s->pool.units * s->pool.unit_rows, size(s->pool_bytes),
            share(s->blocks_hit, s->blocks_needed), share(s->blocks_created, s->blocks_needed));
 }
 
+/* Says how rows came into windows, for --verbose; only store relay has windows. */
 static void print_windows(const struct drps_train_result *r)
 {
     const struct drps_store_stats *s = &r->store_stats;
     const uint64_t rows = s->rows_kept + s->rows_arrived + s->rows_created;
     if (!r->windows_n) return;
-    printf("  windows   %zu an epoch", r->windows_n);
-    if (s->groups) printf(" in %u groups", s->groups);
-    printf(", two of them %llu rows (%s); rows %.1f %% kept, %.1f %% arrived, %.1f %% created\n",
-           (unsigned long long)(s->pool_bytes / r->row_bytes), size(s->pool_bytes),
+    printf("  windows   %zu an epoch (runs of batches whose rows are in memory together)",
+           r->windows_n);
+    if (s->groups) printf(", in %u groups", s->groups);
+    printf("; of their rows %.1f %% were in memory already, %.1f %% came from disk, %.1f %% were "
+           "new\n",
            share(s->rows_kept, rows), share(s->rows_arrived, rows), share(s->rows_created, rows));
-    printf("  chunks    %s, by %s%s%s%s\n", size(s->chunk_bytes), s->io_engine,
-           s->direct ? ", direct" : ", through the page cache", *s->io_remark ? "; " : "",
-           s->io_remark);
+    printf("  chunks    %s each, by %s%s%s%s\n", size(s->chunk_bytes), s->io_engine,
+           s->direct ? ", past the page cache" : ", through the page cache",
+           *s->io_remark ? "; " : "", s->io_remark);
 }
 
 static void print_traffic(const char *name, uint64_t n, uint64_t bytes, double seconds)
@@ -462,34 +468,41 @@ static void print_traffic(const char *name, uint64_t n, uint64_t bytes, double s
 
 static void print_latency(const struct drps_latency *l)
 {
-    printf(", p50 %.0f us, p99 %.0f us\n", drps_latency_quantile_us(l, 0.5),
-           drps_latency_quantile_us(l, 0.99));
+    printf("; half took less than %.0f us, 99 %% less than %.0f us\n",
+           drps_latency_quantile_us(l, 0.5), drps_latency_quantile_us(l, 0.99));
 }
 
+/* The forecast is compared with the last epoch, as rows that are new in the first one are not
+ * read. */
 static void print_forecast(const struct drps_train_result *r)
 {
-    const struct drps_iostat *io = &r->store_stats.io;
-    const double epochs = r->epochs_n ? (double)r->epochs_n : 1;
-    if (!r->has_forecast || !r->forecast.feasible) return;
-    printf("  forecast  %s read, %s written, %llu I/Os an epoch; measured %s, %s, %.0f\n",
-           size(r->forecast.read_bytes), size(r->forecast.written_bytes),
-           (unsigned long long)r->forecast.ios, size((uint64_t)((double)io->read_bytes / epochs)),
-           size((uint64_t)((double)io->written_bytes / epochs)),
-           (double)(io->reads + io->writes) / epochs);
+    const struct forecast_relay relay = {
+        .windows = r->windows_n, .groups = r->store_stats.groups, .tails = r->store_stats.tails};
+    char why[FORECAST_REASON];
+    if (!r->has_forecast || !r->forecast.feasible || !r->epochs_n) return;
+    const struct drps_epoch *last = &r->epochs[r->epochs_n - 1];
+    if (!last->written_bytes && !r->forecast.written_bytes) return;
+    printf("  forecast  %s read an epoch, was %s; %s written, was %s%s\n",
+           size(r->forecast.read_bytes), size(last->read_bytes), size(r->forecast.written_bytes),
+           size(last->written_bytes),
+           forecast_reason(&relay, r->forecast.written_bytes, last->written_bytes, why));
 }
 
-static void print_disk(const struct drps_train_result *r)
+static double step_seconds(const struct drps_phases *p)
+{
+    return p->plan + p->wait_store + p->gather + p->compute + p->step + p->evaluate;
+}
+
+/* Says what only somebody who looks into the store wants to know. */
+static void print_disk_details(const struct drps_train_result *r)
 {
     const struct drps_store_stats *s = &r->store_stats;
     const struct drps_iostat *io = &s->io;
-    const struct drps_phases *p = &r->phases;
-    const double seconds = /* of all steps */
-        p->plan + p->wait_store + p->gather + p->compute + p->step + p->evaluate;
-    if (!s->blocks_needed && !r->windows_n) return;
+    const double seconds = step_seconds(&r->phases);
     print_pool(s);
     print_windows(r);
     print_traffic("reads", io->reads, io->read_bytes, seconds);
-    printf(", %llu seeks, depth %.1f", (unsigned long long)io->seeks,
+    printf(", %llu seeks, %.1f at a time", (unsigned long long)io->seeks,
            io->read_calls ? (double)io->queue_depth_sum / (double)io->read_calls : 0);
     print_latency(&io->read_latency);
     print_traffic("writes", io->writes, io->written_bytes, seconds);
@@ -500,9 +513,27 @@ static void print_disk(const struct drps_train_result *r)
         printf(" to read, %llu (%s) to write\n", (unsigned long long)d->writes,
                size(d->written_bytes));
     }
-    printf("  stalls    %.1f %% of the time of all steps\n",
-           seconds > 0 ? 100 * (double)s->stall_ns * 1e-9 / seconds : 0);
+}
+
+static void print_rows(const struct drps_train_result *r, int details)
+{
+    const struct drps_store_stats *s = &r->store_stats;
+    const double seconds = step_seconds(&r->phases);
+    const char *all = size(r->rows * r->row_bytes);
+    if (!s->blocks_needed && !r->windows_n) {
+        printf("  rows      %s with the optimizer's state, all in memory (store %s)\n", all,
+               r->store);
+        return;
+    }
+    printf(
+        "  rows      %s with the optimizer's state, of which %s in memory at a time (store %s)\n",
+        all, size(s->pool_bytes), r->store);
+    printf(
+        "  disk      %s of rows read, %s written; training waited for rows %.1f %% of the time\n",
+        size(s->io.read_bytes), size(s->io.written_bytes),
+        seconds > 0 ? 100 * (double)s->stall_ns * 1e-9 / seconds : 0);
     print_forecast(r);
+    if (details) print_disk_details(r);
 }
 
 static void print_emulated(const struct drps_train_emulated *e)
@@ -514,7 +545,7 @@ static void print_emulated(const struct drps_train_emulated *e)
            share(e->late_ns, e->emulated_ns));
 }
 
-static void print_text(const struct drps_train_result *r, const char *model)
+static void print_text(const struct drps_train_result *r, const char *model, int details)
 {
     const struct drps_phases *p = &r->phases;
     printf("\nmodel %s: %llu rows, %s of parameters in %s", model, (unsigned long long)r->rows,
@@ -522,19 +553,20 @@ static void print_text(const struct drps_train_result *r, const char *model)
     if (r->best_epoch) printf(", of epoch %llu", (unsigned long long)r->best_epoch);
     if (r->stopped_early) printf(" (stopped early)");
     printf("\n  content   %016llx\n", (unsigned long long)r->content);
-    printf("  optimizer %s, rate %g\n", drps_optim_name(r->optim.kind), (double)r->optim.lr);
-    printf("  store     %s, rows of %llu bytes\n", r->store, (unsigned long long)r->row_bytes);
-    print_disk(r);
+    printf("  optimizer %s, learning rate %g\n", drps_optim_name(r->optim.kind),
+           (double)r->optim.lr);
+    print_rows(r, details);
     train_ranks_print(stdout, r->ranks, r->ranks_n);
     if (r->emulated.iterations) print_emulated(&r->emulated);
-    printf("  plan      %s read; disk traffic of the process: %s read, %s written\n",
-           size(r->plan_read_bytes), size(r->process_io.read_bytes),
-           size(r->process_io.written_bytes));
-    printf("  seconds   %.2f: plan %.2f, waiting for rows %.2f, gather %.2f, compute %.2f, step "
-           "%.2f, evaluate %.2f, "
-           "export %.2f\n",
-           r->seconds, p->plan, p->wait_store, p->gather, p->compute, p->step, p->evaluate,
-           p->export);
+    if (details)
+        printf(
+            "  files     %s of the plan read; disk traffic of the process: %s read, %s written\n",
+            size(r->plan_read_bytes), size(r->process_io.read_bytes),
+            size(r->process_io.written_bytes));
+    printf(
+        "  time      %.2f s: reading the plan %.2f, waiting for rows %.2f, collecting rows %.2f, "
+        "gradients %.2f, optimizer %.2f, evaluation %.2f, writing the model %.2f\n",
+        r->seconds, p->plan, p->wait_store, p->gather, p->compute, p->step, p->evaluate, p->export);
     printf("  memory    %s at most, %s allowed\n", size(r->peak_rss_bytes),
            size(r->memory.limit_bytes));
 }
@@ -582,7 +614,7 @@ static int publish(struct drps_cli *cli, const struct options *o, struct drps_er
     return 0;
 }
 
-/* One worker; or one rank, or all, of several. */
+/* Trains a plan for one worker, or one rank or all ranks of a plan for several. */
 static int train(struct options *o, const struct drps_plan *plan, struct drps_train_result *result,
                  struct drps_err *err)
 {
@@ -592,7 +624,7 @@ static int train(struct options *o, const struct drps_plan *plan, struct drps_tr
     return drps_train_run(plan, &o->train, result, err);
 }
 
-/* What is shown of the plan: of the whole where this process writes the model. */
+/* Opens the whole plan where this process writes the model, else the part of its rank. */
 static int open_plan(const struct options *o, struct drps_plan **plan_out, struct drps_err *err)
 {
     if (o->ranks.peers && o->ranks.rank)
@@ -654,7 +686,7 @@ static int run(struct drps_cli *cli, struct options *o, struct drps_err *err)
         if (cli->json)
             printed = drps_cli_json_print(drps_report_json(&o->train, &result), err);
         else if (cli->log.level >= DRPS_LOG_INFO && result.published)
-            print_text(&result, o->train.model_path);
+            print_text(&result, o->train.model_path, cli->log.level >= DRPS_LOG_DEBUG);
         if (rc == 0) rc = printed;
     }
     drps_train_result_free(&result);

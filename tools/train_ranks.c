@@ -1,3 +1,4 @@
+/* Texts of how ranks fared: few of them a line each, many by the ends of each number. */
 #include "tools/train_ranks.h"
 
 #include <inttypes.h>
@@ -13,34 +14,34 @@ static const char *size(uint64_t bytes, struct size_text *room)
     return drps_size_format(bytes, room->text, sizeof(room->text));
 }
 
-/* ---- Few: a line each ---- */
+/* ---- A few ranks have a line each ---- */
 
 static void print_load(FILE *out, size_t rank, const struct drps_train_rank *k)
 {
     struct size_text t[5];
     fprintf(out,
-            "  rank %-4zu %s sent, %s received (forecast %s, %s); worker waited %.1f %%; %s of "
-            "memory\n",
+            "  rank %-4zu %s sent, %s received (forecast %s, %s); its worker waited %.1f %% of the "
+            "time; %s of memory at most\n",
             rank, size(k->sent_bytes, &t[0]), size(k->received_bytes, &t[1]),
             size(k->forecast_sent_bytes, &t[2]), size(k->forecast_received_bytes, &t[3]),
             100 * k->waiting_share, size(k->peak_rss_bytes, &t[4]));
 }
 
-static void print_pace(FILE *out, size_t rank, const struct drps_train_rank *k)
+static void print_async(FILE *out, size_t rank, const struct drps_train_rank *k)
 {
     fprintf(out,
-            "  rank %-4zu %" PRIu64 " iterations, %" PRIu64
-            " of them claimed; held %.2f s by the scheduler; ahead of the slowest by %.2f "
-            "iterations, at most %" PRIu64 "\n",
+            "  rank %-4zu %" PRIu64 " batches, %" PRIu64
+            " of them taken over from slower workers; held back %.2f s; ahead of the slowest "
+            "worker by %.2f batches on average, %" PRIu64 " at most\n",
             rank, k->iterations, k->claimed, k->held_seconds, k->lag_mean, k->lag_max);
 }
 
-/* ---- Many: from the least to the most ---- */
+/* ---- Many ranks are told from the least to the most ---- */
 
 typedef double (*rank_number)(const struct drps_train_rank *k);
 
 struct spread {
-    size_t least, most; /* ranks */
+    size_t least, most; /* the ranks that have the least and the most */
     double sum;
 };
 
@@ -106,22 +107,22 @@ static void print_loads(FILE *out, const struct drps_train_rank *ranks, size_t n
     fprintf(out, "\n");
 }
 
-static void print_paces(FILE *out, const struct drps_train_rank *ranks, size_t n)
+static void print_asyncs(FILE *out, const struct drps_train_rank *ranks, size_t n)
 {
     struct spread s = spread_of(ranks, n, iterations);
     if (s.sum == 0) return;
     fprintf(out,
             "    %-10s %" PRIu64 " (rank %zu) to %" PRIu64
-            " (rank %zu), %.0f in all, %.0f of them claimed\n",
-            "iterations", ranks[s.least].iterations, s.least, ranks[s.most].iterations, s.most,
-            s.sum, spread_of(ranks, n, claimed).sum);
+            " (rank %zu), %.0f in all, %.0f of them taken over from slower workers\n",
+            "batches", ranks[s.least].iterations, s.least, ranks[s.most].iterations, s.most, s.sum,
+            spread_of(ranks, n, claimed).sum);
     s = spread_of(ranks, n, held_seconds);
-    fprintf(out, "    %-10s %.2f s (rank %zu) to %.2f s (rank %zu) by the scheduler\n", "held",
+    fprintf(out, "    %-10s %.2f s (rank %zu) to %.2f s (rank %zu)\n", "held back",
             ranks[s.least].held_seconds, s.least, ranks[s.most].held_seconds, s.most);
     s = spread_of(ranks, n, lag_mean);
     fprintf(out,
-            "    %-10s %.2f (rank %zu) to %.2f (rank %zu) iterations of the slowest, at most "
-            "%.0f\n",
+            "    %-10s %.2f (rank %zu) to %.2f (rank %zu) batches of the slowest worker, %.0f at "
+            "most\n",
             "ahead", ranks[s.least].lag_mean, s.least, ranks[s.most].lag_mean, s.most,
             lag_max(&ranks[spread_of(ranks, n, lag_max).most]));
 }
@@ -130,11 +131,11 @@ void train_ranks_print(FILE *out, const struct drps_train_rank *ranks, size_t n)
 {
     if (n > TRAIN_RANKS_LISTED) {
         print_loads(out, ranks, n);
-        print_paces(out, ranks, n);
+        print_asyncs(out, ranks, n);
         return;
     }
     for (size_t i = 0; i < n; i++)
         print_load(out, i, &ranks[i]);
     for (size_t i = 0; i < n; i++)
-        if (ranks[i].iterations) print_pace(out, i, &ranks[i]);
+        if (ranks[i].iterations) print_async(out, i, &ranks[i]);
 }

@@ -9,9 +9,9 @@
 
 enum { TRAIN_RANKS_LISTED = 8 };
 
-/* A line for each of ranks [n]; with more than TRAIN_RANKS_LISTED the least, the most and the sum
- * of each number, and which ranks these are. Two lines each, and more of these, where rounds were
- * asynchronous. A failure of `out` shows when it is flushed. */
+/* Prints a line for each of ranks [n], and a second one where rounds were asynchronous. Of more
+ * than TRAIN_RANKS_LISTED ranks it prints the least, the most and the sum of each number, and which
+ * ranks these are. A failure of `out` shows when it is flushed. */
 void train_ranks_print(FILE *out, const struct drps_train_rank *ranks, size_t n);
 
 #endif

@@ -78,7 +78,8 @@ static int compile(const struct drps_windows_options *o, uint64_t *working_rows_
     const struct drps_io io = {.ops = o->plan->io->ops, .ctx = o->plan->io->ctx, .stop = o->stop};
     struct drps_window_result result;
     char bytes[32];
-    drps_log(o->log, DRPS_LOG_INFO, "compiling windows for %s of rows",
+    drps_log(o->log, DRPS_LOG_INFO,
+             "cutting windows: runs of batches whose rows fit %s of memory together",
              drps_size_format(options.budget_bytes, bytes, sizeof(bytes)));
     int rc = drps_windows_compile(&io, o->plan->dir, o->dir, &options, &result, err);
     *working_rows_out = result.working_set_rows;

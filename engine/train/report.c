@@ -139,9 +139,9 @@ static json_t *ratio(double part, double whole)
     return number(whole > 0 ? part / whole : NAN);
 }
 
-static json_t *latency_us(const struct drps_latency *l, double q)
+static json_t *latency_seconds(const struct drps_latency *l, double q)
 {
-    return number(l->n ? drps_latency_quantile_us(l, q) : NAN);
+    return number(l->n ? drps_latency_quantile_us(l, q) * 1e-6 : NAN);
 }
 
 /* The I/O of any store; all zero where it does none. */
@@ -160,10 +160,10 @@ static json_t *io_to_json(const struct drps_train_result *r)
     put(&j, "seeks", count(io->seeks));
     put(&j, "queue_depth",
         number(io->read_calls ? (double)io->queue_depth_sum / (double)io->read_calls : NAN));
-    put(&j, "read_p50_us", latency_us(&io->read_latency, 0.5));
-    put(&j, "read_p99_us", latency_us(&io->read_latency, 0.99));
-    put(&j, "write_p50_us", latency_us(&io->write_latency, 0.5));
-    put(&j, "write_p99_us", latency_us(&io->write_latency, 0.99));
+    put(&j, "read_p50_seconds", latency_seconds(&io->read_latency, 0.5));
+    put(&j, "read_p99_seconds", latency_seconds(&io->read_latency, 0.99));
+    put(&j, "write_p50_seconds", latency_seconds(&io->write_latency, 0.5));
+    put(&j, "write_p99_seconds", latency_seconds(&io->write_latency, 0.99));
     return j;
 }
 
@@ -208,12 +208,12 @@ static json_t *device_to_json(const struct drps_kv_device *d)
     put(&j, "written_bytes", count(d->io.written_bytes));
     put(&j, "queue_depth",
         number(d->io.reads ? (double)d->io.queue_depth_sum / (double)d->io.reads : NAN));
-    put(&j, "read_p50_us", latency_us(&d->io.read_latency, 0.5));
-    put(&j, "read_p99_us", latency_us(&d->io.read_latency, 0.99));
-    put(&j, "write_p50_us", latency_us(&d->io.write_latency, 0.5));
-    put(&j, "write_p99_us", latency_us(&d->io.write_latency, 0.99));
+    put(&j, "read_p50_seconds", latency_seconds(&d->io.read_latency, 0.5));
+    put(&j, "read_p99_seconds", latency_seconds(&d->io.read_latency, 0.99));
+    put(&j, "write_p50_seconds", latency_seconds(&d->io.write_latency, 0.5));
+    put(&j, "write_p99_seconds", latency_seconds(&d->io.write_latency, 0.99));
     put(&j, "gap_bytes", count(d->gap_bytes));
-    put(&j, "sector", count(d->sector));
+    put(&j, "sector_bytes", count(d->sector));
     put(&j, "io_engine", json_string(d->io_engine));
     put(&j, "direct", json_boolean(d->direct));
     put(&j, "remark", json_string(d->io_remark));
@@ -225,9 +225,9 @@ static json_t *window_to_json(const struct drps_window_stats *w)
 {
     json_t *j = json_object();
     put(&j, "rows", count(w->rows));
-    put(&j, "kept", count(w->kept));
-    put(&j, "arrived", count(w->arrived));
-    put(&j, "created", count(w->created));
+    put(&j, "rows_kept", count(w->kept));
+    put(&j, "rows_arrived", count(w->arrived));
+    put(&j, "rows_created", count(w->created));
     put(&j, "read_bytes", count(w->read_bytes));
     put(&j, "written_bytes", count(w->written_bytes));
     put(&j, "stall_seconds", number((double)w->stall_ns * 1e-9));

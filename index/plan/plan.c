@@ -49,7 +49,7 @@ static enum shape shape_of(const struct drps_plan_info *info)
 /* clang-format off */
 #define PLAN_NUMBERS(X)                                                                            \
     X(factors) X(dim) X(samples) X(test_samples) X(rows) X(nnz) X(test_nnz) X(test_unseen)            \
-    X(batch_size) X(batches) X(eval_batches) X(max_batch_samples) X(max_batch_rows)                \
+    X(batch_size) X(batches) X(max_batch_samples) X(max_batch_rows)                                \
     X(max_batch_nnz) X(max_body_bytes) X(row_bytes) X(block_bytes) X(blocks) X(max_block_rows)     \
     X(max_step_blocks) X(windows) X(window_budget_bytes) X(working_set_rows) X(memory_bytes)
 /* These may be missing: then they are 0. */
@@ -60,7 +60,12 @@ static enum shape shape_of(const struct drps_plan_info *info)
 /* Of a plan for several workers. */
 #define PLAN_RANK_NUMBERS(X)                                                                       \
     X(workers) X(round_samples) X(first_row) X(max_round_rows) X(max_round_uses) X(pulled_rows)    \
-    X(eval_pulled_rows) X(served_rows) X(eval_served_rows)
+    X(served_rows)
+/* Of these, and of those of a plan for several workers, the member has another name: X(field,
+ * member). */
+#define PLAN_TEST_NUMBERS(X) X(eval_batches, "test_batches")
+#define PLAN_RANK_TEST_NUMBERS(X)                                                                  \
+    X(eval_pulled_rows, "test_pulled_rows") X(eval_served_rows, "test_served_rows")
 /* clang-format on */
 
 /* ---- Checksums of whole files ---- */
@@ -106,6 +111,9 @@ static json_t *ranks_to_json(const struct drps_plan_ranks *ranks)
 #define PUT(name) (void)json_object_set_new(j, #name, json_u64(ranks->name)); /* see below */
     PLAN_RANK_NUMBERS(PUT)
 #undef PUT
+#define PUT(name, member) (void)json_object_set_new(j, member, json_u64(ranks->name));
+    PLAN_RANK_TEST_NUMBERS(PUT)
+#undef PUT
     if (ranks->rank != DRPS_PLAN_WHOLE) (void)json_object_set_new(j, "rank", json_u64(ranks->rank));
     (void)json_object_set_new(j, "whole", json_string(ranks->whole));
     return j;
@@ -126,6 +134,9 @@ static json_t *info_to_json(const struct drps_plan_info *info, char *const *fiel
     (void)json_object_set_new(j, #name, json_u64(info->name)); /* a NULL j is caught below */
     PLAN_NUMBERS(PUT)
     PLAN_LATER_NUMBERS(PUT)
+#undef PUT
+#define PUT(name, member) (void)json_object_set_new(j, member, json_u64(info->name));
+    PLAN_TEST_NUMBERS(PUT)
 #undef PUT
     (void)json_object_set_new(j, "seed", drps_manifest_hex(info->seed));
     (void)json_object_set_new(j, "hash_seed", drps_manifest_hex(info->hash_seed));
@@ -307,6 +318,24 @@ static int get_name(const json_t *j, const char *key, const char *path, char *ou
 #define GET_NUMBER(field)                                                                          \
     _Generic((field), uint32_t : drps_manifest_get_u32, uint64_t : drps_manifest_get_count)
 
+/* Members that older plans have under another name get the one of today. */
+static int rename_members(json_t *j, const char *path, struct drps_err *err)
+{
+    static const struct {
+        const char *older, *name;
+    } members[] = {{"eval_batches", "test_batches"},
+                   {"eval_pulled_rows", "test_pulled_rows"},
+                   {"eval_served_rows", "test_served_rows"}};
+    json_t *cluster = json_object_get(j, "cluster");
+    int rc = drps_manifest_rename(j, "rank", "factors", path, err);
+    for (size_t i = 0; rc == 0 && i < sizeof(members) / sizeof(members[0]); i++) {
+        rc = drps_manifest_rename(j, members[i].older, members[i].name, path, err);
+        if (rc == 0 && cluster)
+            rc = drps_manifest_rename(cluster, members[i].older, members[i].name, path, err);
+    }
+    return rc;
+}
+
 static int get_ranks(struct drps_plan *plan, const char *path, struct drps_err *err)
 {
     struct drps_plan_info *info = &plan->info;
@@ -323,6 +352,11 @@ static int get_ranks(struct drps_plan *plan, const char *path, struct drps_err *
     rc = GET_NUMBER(ranks->name)(j, #name, path, &ranks->name, err);                               \
     if (rc < 0) return rc;
     PLAN_RANK_NUMBERS(GET)
+#undef GET
+#define GET(name, member)                                                                          \
+    rc = drps_manifest_get_count(j, member, path, &ranks->name, err);                              \
+    if (rc < 0) return rc;
+    PLAN_RANK_TEST_NUMBERS(GET)
 #undef GET
     rc = drps_manifest_get_text(j, "whole", path, ranks->whole, sizeof(ranks->whole), err);
     if (rc == 0 && json_object_get(j, "rank"))
@@ -357,6 +391,11 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
     rc = GET_NUMBER(info->name)(j, #name, path, &info->name, err);                                 \
     if (rc < 0) return rc;
     PLAN_NUMBERS(GET)
+#undef GET
+#define GET(name, member)                                                                          \
+    rc = drps_manifest_get_count(j, member, path, &info->name, err);                               \
+    if (rc < 0) return rc;
+    PLAN_TEST_NUMBERS(GET)
 #undef GET
 #define GET(name)                                                                                  \
     if (json_object_get(j, #name)) {                                                               \
@@ -408,7 +447,7 @@ int drps_plan_open(const struct drps_io *io, const char *dir, struct drps_plan *
                               DRPS_FILE_MANIFEST);
         }
     }
-    if (rc == 0) rc = drps_manifest_rename(plan->json, "rank", "factors", path, err);
+    if (rc == 0) rc = rename_members(plan->json, path, err);
     if (rc == 0) rc = get_info(plan, path, err);
     free(path);
     if (rc < 0) {

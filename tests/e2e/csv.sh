@@ -7,7 +7,7 @@ awk 'BEGIN {srand(1); print "age,zip,city,label"
 awk -F, 'NR == 1 {print} NR > 1 && NR < 500 {sub("c", "", $3); print $1 "," $2 ",c" $3 "," $4}' train.csv >test.csv
 sed -i '2s/.*/7,z3,5,0/' test.csv
 "$tools/drps-index" train.csv --test test.csv --algo lor -o plan --quiet --json >index.json
-"$tools/drps-stat" plan >stat.txt
+"$tools/drps-stat" plan --verbose >stat.txt
 grep -Eq 'rows kept from window to window \([0-9. %]+\), [0-9]+ leave \([0-9. %]+\)' stat.txt || fail "drps-stat does not say what windows keep: $(cat stat.txt)"
 [[ $(value test_unseen <index.json) -le 1 ]] || fail "$(value test_unseen <index.json) test entries are unseen: columns changed their meaning"
 "$tools/drps-train" plan -o model --epochs 5 --quiet --json >train.json
@@ -37,7 +37,7 @@ printf 'age,zip,label\nNA,3,0\n?,4,1\n' >later.csv
 [[ $(value test_nnz <test.json),$(value test_unseen <test.json) = 2,0 ]] || fail "the test file was read with other kinds: $(cat test.json)"
 "$tools/drps-train" plan-test -o model-later --quiet
 "$tools/drps-predict" model-later later.csv -o later.txt --quiet --json >later.json
-[[ $(value nnz <later.json),$(value unseen <later.json) = 2,0 ]] || fail "drps-predict decided anew: $(cat later.json)"
+[[ $(value test_nnz <later.json),$(value test_unseen <later.json) = 2,0 ]] || fail "drps-predict decided anew: $(cat later.json)"
 # A word below the lines that decide is told with what to do, or skipped and counted.
 echo "old,3,1" >>missing.csv
 fails 1 'missing.csv:1502:1: age is not a number; for words give the kind age:category.*--columns' "$tools/drps-index" missing.csv --algo lor -o plan-word

@@ -26,7 +26,7 @@ done
     >index.json
 "$tools/drps-train" plan-96 -o model-plan --store relay --memory 96M --json >plan.json 2>log.txt
 seek=$(all_values seek_bytes <plan.json)
-if grep -q 'compiling windows' log.txt; then
+if grep -q 'cutting windows' log.txt; then
     [[ $seek -gt $((128 * 1024)) ]] || fail "the plan's windows were not used, with seeks of $seek bytes: $(cat log.txt)"
     used="windows of its own: the disk is slow, $seek bytes a seek"
 else

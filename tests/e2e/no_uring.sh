@@ -25,6 +25,6 @@ status=0
 [[ $status = 0 ]] || fail "without io_uring drps-train exited with $status"
 [[ $(value content <without.json) = "$(value content <with.json)" ]] || fail "another model without io_uring"
 [[ $(all_values io_engine <without.json) = threads ]] || fail "no threads but $(all_values io_engine <without.json)"
-"$tools/drps-stat" model-without >stat.txt
+"$tools/drps-stat" model-without --verbose >stat.txt
 grep -qE "moved by threads.*no io_uring: Operation not permitted" stat.txt || fail "drps-stat does not say why: $(grep chunks stat.txt)"
 echo "ok $(grep chunks stat.txt)"

@@ -13,10 +13,10 @@ awk 'BEGIN {srand(1); print "id|note|age|zip|bought"
 [[ $("$tools/drps-stat" model --json | value label_column) = bought ]] || fail "the model does not say which column is the label"
 "$tools/drps-predict" model test.csv -o scores.txt --metrics --quiet --json >predict.json || fail "the label has to be named again"
 for key in nnz unseen; do
-    [[ $(value $key <predict.json) = "$(value test_$key <index.json)" ]] ||
-        fail "drps-predict counts $(value $key <predict.json) $key, drps-index $(value test_$key <index.json)"
+    [[ $(value test_$key <predict.json) = "$(value test_$key <index.json)" ]] ||
+        fail "drps-predict counts $(value test_$key <predict.json) $key, drps-index $(value test_$key <index.json)"
 done
-near "$(value loss <predict.json)" "$(all_values test_loss <train.json | tail -1)" 1e-5 || fail "another loss than that of training's evaluation"
+near "$(value test_loss <predict.json)" "$(all_values test_loss <train.json | tail -1)" 1e-5 || fail "another loss than that of training's evaluation"
 cut -d'|' -f1-4 test.csv >unlabelled.csv
 "$tools/drps-predict" model unlabelled.csv -o unlabelled.txt --quiet || fail "a file without the label's column is refused"
 cmp scores.txt unlabelled.txt || fail "other scores without the label's column"

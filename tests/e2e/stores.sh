@@ -82,7 +82,7 @@ requests=$(all_values requests <train.json | sed -n 2p)
 [[ $moved -gt 100 && $requests -gt 100 ]] || fail "$moved I/Os and $requests requests: nothing is tested"
 # The store's thread is a step ahead where an epoch is counted to end.
 awk "BEGIN {d = $moved / $(all_values ios <train.json) - 1; exit !(d * d < 1e-4)}" || fail "$(all_values ios <train.json) I/Os forecast, $moved measured"
-"$tools/drps-stat" model | grep 'requests to read' >/dev/null || fail "drps-stat does not show requests"
+"$tools/drps-stat" model --verbose | grep 'requests to read' >/dev/null || fail "drps-stat does not show requests"
 echo "ok file: $moved I/Os, $requests requests"
 
 # The best epochs are written on the way: the rows are visited, and training goes on with them.
@@ -116,7 +116,7 @@ echo "ok memory"
 "$tools/drps-index" train.svm --test test.svm --algo lor -o plan-test --quiet --json >/dev/null
 "$tools/drps-train" plan-test -o model-test --epochs 2 --quiet --json >train.json
 want=$(all_values test_loss <train.json | tail -1)
-got=$("$tools/drps-predict" model-test test.svm -o scores.txt --metrics --json --quiet | all_values loss)
+got=$("$tools/drps-predict" model-test test.svm -o scores.txt --metrics --json --quiet | all_values test_loss)
 awk "BEGIN {d = $got / $want - 1; exit !(d * d < 1e-10)}" || fail "drps-predict: loss $got, evaluation said $want"
 [[ $(wc -l <scores.txt) = 3000 ]] || fail "scores.txt has $(wc -l <scores.txt) lines"
 echo "ok predict"

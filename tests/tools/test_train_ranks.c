@@ -69,14 +69,17 @@ static void test_few_ranks_have_a_line_each(void **state)
     char *text = print(2, 1);
     assert_string_equal(
         text,
-        "  rank 0    0 B sent, 1.0 MiB received (forecast 2.0 MiB, 1.0 MiB); worker waited 50.0 %; "
-        "80.0 MiB of memory\n"
-        "  rank 1    1.0 MiB sent, 1.0 MiB received (forecast 2.0 MiB, 1.0 MiB); worker waited "
-        "49.9 %; 80.0 MiB of memory\n"
-        "  rank 0    100 iterations, 1 of them claimed; held 0.00 s by the scheduler; ahead of the "
-        "slowest by 0.50 iterations, at most 1\n"
-        "  rank 1    101 iterations, 1 of them claimed; held 0.00 s by the scheduler; ahead of the "
-        "slowest by 0.50 iterations, at most 1\n");
+        "  rank 0    0 B sent, 1.0 MiB received (forecast 2.0 MiB, 1.0 MiB); its worker waited "
+        "50.0 % of the time; "
+        "80.0 MiB of memory at most\n"
+        "  rank 1    1.0 MiB sent, 1.0 MiB received (forecast 2.0 MiB, 1.0 MiB); its worker waited "
+        "49.9 % of the time; 80.0 MiB of memory at most\n"
+        "  rank 0    100 batches, 1 of them taken over from slower workers; held back 0.00 s; "
+        "ahead of the "
+        "slowest worker by 0.50 batches on average, 1 at most\n"
+        "  rank 1    101 batches, 1 of them taken over from slower workers; held back 0.00 s; "
+        "ahead of the "
+        "slowest worker by 0.50 batches on average, 1 at most\n");
     free(text);
 }
 
@@ -91,9 +94,10 @@ static void test_many_ranks_have_the_ends(void **state)
         "    waiting    30.1 % (rank 199, the busiest) to 50.0 % (rank 0)\n"
         "    memory     80.0 MiB (rank 0) to 90.0 MiB (rank 7)\n";
     static const char paces[] =
-        "    iterations 100 (rank 0) to 299 (rank 199), 39900 in all, 200 of them claimed\n"
-        "    held       0.00 s (rank 0) to 3.25 s (rank 5) by the scheduler\n"
-        "    ahead      0.50 (rank 0) to 0.50 (rank 0) iterations of the slowest, at most 4\n";
+        "    batches    100 (rank 0) to 299 (rank 199), 39900 in all, 200 of them taken over from "
+        "slower workers\n"
+        "    held back  0.00 s (rank 0) to 3.25 s (rank 5)\n"
+        "    ahead      0.50 (rank 0) to 0.50 (rank 0) batches of the slowest worker, 4 at most\n";
     (void)state;
     char *text = print(MANY, 0);
     assert_string_equal(text, loads);

@@ -86,7 +86,7 @@ static uint64_t least_memory(const struct drps_plan *plan, const char *dir,
 static void count_compiled(void *ctx, enum drps_log_level level, const char *text)
 {
     (void)level;
-    *(int *)ctx += strstr(text, "compiling windows") != NULL;
+    *(int *)ctx += strstr(text, "cutting windows") != NULL;
 }
 
 /* Relay in many windows and in few: one time the plan's, the other time its own. The rows are so

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
 #include <jansson.h>
 
 #include "base/folder/drps_manifest.h"
@@ -117,6 +116,27 @@ static void test_plan_of_before_says_rank(void **state)
     drps_plan_close(plan);
     json_decref(j);
     free(path);
+}
+
+/* Plans of before some members had their names of today. */
+static void test_plan_of_older_names_opens(void **state)
+{
+    struct scratch *s = *state;
+    struct drps_err err = DRPS_ERR_INIT;
+    const struct drps_plan_info info = make(s, CASE_RATINGS, "lmf");
+    struct drps_plan *plan = open_plan(s);
+    json_t *j = plan->json;
+    assert_true(info.eval_batches > 0);
+    assert_int_equal(json_object_set(j, "eval_batches", json_object_get(j, "test_batches")), 0);
+    assert_int_equal(json_object_del(j, "test_batches"), 0);
+    assert_int_equal(drps_manifest_write(drps_io_os(), scratch_path(s, "plan/plan.json"), j, &err),
+                     0);
+    drps_plan_close(plan);
+    plan = open_plan(s);
+    assert_true(plan->info.eval_batches == info.eval_batches);
+    assert_non_null(json_object_get(plan->json, "test_batches"));
+    assert_null(json_object_get(plan->json, "eval_batches"));
+    drps_plan_close(plan);
 }
 
 static void test_plan_blocks_come_back(void **state)
@@ -319,6 +339,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(test_plan_gives_back_what_was_saved),
         SCRATCH_TEST(test_plan_of_before_says_rank),
+        SCRATCH_TEST(test_plan_of_older_names_opens),
         SCRATCH_TEST(test_plan_blocks_come_back),
         SCRATCH_TEST(test_plan_verify_finds_every_flipped_byte),
         SCRATCH_TEST(test_plan_verify_finds_missing_and_swapped_files),
