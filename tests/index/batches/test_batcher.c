@@ -14,7 +14,7 @@
 
 #include "index/batches/drps_batcher.h"
 #include "index/plan/drps_batch.h"
-#include "support/body.h"
+#include "support/batch_body.h"
 #include "support/fault_io.h"
 #include "support/scratch.h"
 
@@ -340,5 +340,5 @@ int main(void)
         SCRATCH_TEST(test_batcher_stays_failed),
         SCRATCH_TEST(test_batcher_gives_back_a_large_batch),
     };
-    return cmocka_run_group_tests_name("index_batcher", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("batcher", tests, NULL, NULL);
 }

@@ -560,5 +560,5 @@ int main(void)
         SCRATCH_TEST(test_run_interrupt_stops),
         SCRATCH_TEST(test_run_stops_at_any_transfer),
     };
-    return cmocka_run_group_tests_name("index_run", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("compile", tests, NULL, NULL);
 }
