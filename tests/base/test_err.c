@@ -187,5 +187,5 @@ int main(void)
         cmocka_unit_test(test_log_levels_above_the_limit_are_dropped),
         cmocka_unit_test(test_log_long_messages_are_cut),
     };
-    return cmocka_run_group_tests_name("base_err", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("err", tests, NULL, NULL);
 }

@@ -210,5 +210,5 @@ int main(void)
         SCRATCH_TEST(test_extsort_result_does_not_depend_on_memory),
         SCRATCH_TEST(test_extsort_faults_are_told),
     };
-    return cmocka_run_group_tests_name("index_extsort", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("extsort", tests, NULL, NULL);
 }

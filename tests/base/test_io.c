@@ -352,5 +352,5 @@ int main(void)
         cmocka_unit_test(test_io_path_join),
         cmocka_unit_test(test_checksum_pieces_and_summer_agree),
     };
-    return cmocka_run_group_tests_name("base_io", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("io", tests, NULL, NULL);
 }

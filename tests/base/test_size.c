@@ -249,5 +249,5 @@ int main(void)
         cmocka_unit_test(test_alloc_pages_are_zero),
         cmocka_unit_test(test_endian_codecs),
     };
-    return cmocka_run_group_tests_name("base_size", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("size", tests, NULL, NULL);
 }

@@ -77,8 +77,11 @@ done
 stopped() {
     local want=$1 delay=$2 out=$3 status=0 early=0 since
     shift 3
+    rm -f stopped.txt
     "$@" <&0 >/dev/null 2>stopped.txt &
     pid=$!
+    # Until it has begun, it is a copy of this shell, and would run its trap.
+    until [[ -e stopped.txt ]]; do read -rt 0.01 <> <(:) || true; done
     read -rt "$delay" <> <(:) || true
     kill -TERM $pid 2>/dev/null || true
     since=$SECONDS

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# scripts/house.sh: this tree keeps its rules, and a small tree that breaks one is told so, each rule in turn.
+# scripts/house.sh: this tree keeps its rules, a small tree that breaks one is told so, each rule in turn, and is drawn.
 # Needs the build whose calls are looked at: house.sh BUILD.
 set -euo pipefail
 build=$1
@@ -72,5 +72,15 @@ grow
 compile second 'int first(void); int second(void) { return first(); }'
 expect "calls in a circle" "files that call each other in a circle:
     base/first.c, base/second.c"
+
+if command -v dot >/dev/null; then
+    grow
+    "$house" -C "$work/tree" draw tree.svg
+    if ! grep -q '<title>engine&#45;&gt;storage/kv</title>' tree.svg; then
+        echo "the picture lacks the arrow from engine to storage/kv"
+        failed=1
+    fi
+    "$house" -C "$work/tree" draw relay.svg storage/relay
+fi
 
 exit "$failed"

@@ -12,7 +12,7 @@
 #include "base/drps_alloc.h"
 #include "index/plan/drps_batch.h"
 #include "index/plan/drps_names.h"
-#include "support/body.h"
+#include "support/batch_body.h"
 
 /* --- inputs
  * --------------------------------------------------------------------------------------------- */

@@ -927,5 +927,5 @@ int main(void)
         SCRATCH_TEST(test_stage_file_replaces_nothing_else),
         SCRATCH_TEST(test_stage_missing_parent_is_named),
     };
-    return cmocka_run_group_tests_name("base_stage", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("stage", tests, NULL, NULL);
 }

@@ -384,5 +384,5 @@ int main(void)
         SCRATCH_TEST(test_recfile_write_faults),
         SCRATCH_TEST(test_recfile_read_faults),
     };
-    return cmocka_run_group_tests_name("base_recfile", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("recfile", tests, NULL, NULL);
 }

@@ -337,5 +337,5 @@ int main(void)
         SCRATCH_TEST(test_recstream_error_surfaces),
         SCRATCH_TEST(test_recstream_damage_surfaces),
     };
-    return cmocka_run_group_tests_name("base_recstream", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("recstream", tests, NULL, NULL);
 }

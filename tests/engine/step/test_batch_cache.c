@@ -49,7 +49,7 @@ static void assert_same_batch(const struct drps_feed_batch *a, const struct drps
     assert_memory_equal(a->body.local16, b->body.local16, a->body.nnz * sizeof(*a->body.local16));
 }
 
-static void test_kept_batches_are_the_feeds(void **state)
+static void test_batch_cache_has_the_feeds_batches(void **state)
 {
     struct drps_plan *plan = make_plan(*state);
     struct drps_feed *read = start_feed(plan, 0), *feed = start_feed(plan, 1);
@@ -71,7 +71,7 @@ static void test_kept_batches_are_the_feeds(void **state)
 }
 
 /* Room is made for as many rows as plan.json counts. */
-static void test_kept_more_rows_than_counted_are_refused(void **state)
+static void test_batch_cache_refuses_more_rows_than_counted(void **state)
 {
     struct drps_plan *plan = make_plan(*state);
     struct drps_feed *feed = start_feed(plan, 1);
@@ -115,7 +115,7 @@ static struct drps_train_result train(struct scratch *s, const struct drps_plan 
 
 /* A plan that does not count its rows, or counts more than memory holds: decoded in each epoch,
  * with the same model. */
-static void test_kept_is_left_out_where_it_cannot_be(void **state)
+static void test_batch_cache_is_left_out_where_it_cannot_be(void **state)
 {
     static const uint64_t uses[] = {0, UINT64_C(1) << 40};
     struct drps_plan *plan = make_plan(*state);
@@ -137,9 +137,9 @@ static void test_kept_is_left_out_where_it_cannot_be(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SCRATCH_TEST(test_kept_batches_are_the_feeds),
-        SCRATCH_TEST(test_kept_more_rows_than_counted_are_refused),
-        SCRATCH_TEST(test_kept_is_left_out_where_it_cannot_be),
+        SCRATCH_TEST(test_batch_cache_has_the_feeds_batches),
+        SCRATCH_TEST(test_batch_cache_refuses_more_rows_than_counted),
+        SCRATCH_TEST(test_batch_cache_is_left_out_where_it_cannot_be),
     };
-    return cmocka_run_group_tests_name("kept", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("batch_cache", tests, NULL, NULL);
 }

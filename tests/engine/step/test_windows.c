@@ -304,5 +304,5 @@ int main(void)
         cmocka_unit_test(test_windows_of_rows_that_the_plan_has_not_are_refused),
         cmocka_unit_test(test_windows_close_while_one_is_read_ahead),
     };
-    return cmocka_run_group_tests_name("engine_windows", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("run_windows", tests, NULL, NULL);
 }

@@ -358,5 +358,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_least_is_enough_for_every_store, scratch_setup,
                                         scratch_teardown),
     };
-    return cmocka_run_group_tests_name("least", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@
 #include "index/drps_index.h"
 #include "index/order/drps_grid.h"
 #include "index/plan/drps_batch.h"
-#include "support/body.h"
+#include "support/batch_body.h"
 #include "support/index_case.h"
 #include "support/scratch.h"
 
@@ -360,5 +360,5 @@ int main(void)
         SCRATCH_TEST(test_lanes_refuse_what_they_do_not_fit),
         SCRATCH_TEST(test_lanes_are_asked_for),
     };
-    return cmocka_run_group_tests_name("index_lanes", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("lanes", tests, NULL, NULL);
 }

@@ -441,5 +441,5 @@ int main(void)
         SCRATCH_TEST(test_dict_collision_is_told),
         SCRATCH_TEST(test_dict_faults_are_told),
     };
-    return cmocka_run_group_tests_name("index_dict", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("dict", tests, NULL, NULL);
 }

@@ -652,5 +652,5 @@ int main(void)
         SCRATCH_TEST(test_grid_is_chosen_for_the_tables),
         SCRATCH_TEST(test_grid_refuses_what_it_does_not_fit),
     };
-    return cmocka_run_group_tests_name("index_grid", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("grid", tests, NULL, NULL);
 }

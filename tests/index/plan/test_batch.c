@@ -437,5 +437,5 @@ int main(void)
         cmocka_unit_test(test_batch_marks),
         cmocka_unit_test(test_batch_any_other_length_is_refused),
     };
-    return cmocka_run_group_tests_name("index_batch", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("batch", tests, NULL, NULL);
 }

@@ -275,5 +275,5 @@ int main(void)
         SCRATCH_TEST(test_names_malformed_directory_is_refused),
         SCRATCH_TEST(test_names_missing_file_is_named),
     };
-    return cmocka_run_group_tests_name("index_names", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("names", tests, NULL, NULL);
 }

@@ -348,5 +348,5 @@ int main(void)
         SCRATCH_TEST(test_plan_no_plan_says_how_to_make_one),
         cmocka_unit_test(test_blocks_builders_cut_tables),
     };
-    return cmocka_run_group_tests_name("index_plan", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }

@@ -23,7 +23,7 @@
 #include "index/plan/drps_names.h"
 #include "index/plan/drps_round.h"
 #include "index/ranks/drps_owners.h"
-#include "support/body.h"
+#include "support/batch_body.h"
 #include "support/index_case.h"
 #include "support/owned_io.h"
 

@@ -339,5 +339,5 @@ int main(void)
         cmocka_unit_test(test_number_u64),
         cmocka_unit_test(test_number_why),
     };
-    return cmocka_run_group_tests_name("reader_number", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("number", tests, NULL, NULL);
 }

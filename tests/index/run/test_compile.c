@@ -616,5 +616,5 @@ int main(void)
         SCRATCH_TEST(test_run_phases_that_apply_run_in_order),
         SCRATCH_TEST(test_run_stops_at_any_transfer),
     };
-    return cmocka_run_group_tests_name("index_run", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("compile", tests, NULL, NULL);
 }

@@ -237,5 +237,5 @@ int main(void)
         SCRATCH_TEST(test_faults_ranks_placed_pwrite),
         SCRATCH_TEST(test_faults_ranks_placed_mkdir),
     };
-    return cmocka_run_group_tests_name("index_faults", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("compile_faults", tests, NULL, NULL);
 }

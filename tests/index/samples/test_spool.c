@@ -371,5 +371,5 @@ int main(void)
         SCRATCH_TEST(test_spool_visitor_stops),
         SCRATCH_TEST(test_spool_faults_are_told),
     };
-    return cmocka_run_group_tests_name("index_spool", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("spool", tests, NULL, NULL);
 }

@@ -426,7 +426,7 @@ int main(void)
     };
     enum { EACH = sizeof(each) / sizeof(*each) };
     static const struct CMUnitTest once[] = {cmocka_unit_test(test_engines_are_found_by_name)};
-    int failed = cmocka_run_group_tests_name("engines", once, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("kv", once, NULL, NULL);
     for (const struct drps_kv_ops *const *e = drps_kv_engines(); *e; e++) {
         struct CMUnitTest tests[EACH];
         if ((*e)->training_only) continue; /* test_blockfile.c */

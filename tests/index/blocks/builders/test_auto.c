@@ -10,7 +10,7 @@
 
 #include "index/blocks/builders/drps_builder.h"
 #include "index/blocks/builders/pool_cost.h"
-#include "support/brute_tally.h"
+#include "support/brute_counts.h"
 #include "support/lists.h"
 #include "support/price.h"
 
@@ -159,7 +159,7 @@ static void test_auto_keeps_its_promises_on_random_accesses(void **state)
         if (turn % 3 == 0) o.max_weight = 400 + (double)random_below(&rng, 2000);
         if (turn % 4 == 1) tables = (struct block_tables){{0, rows}, 1};
         assert_ok(counts_open(&a, 1, 0, &t, &err), &err);
-        brute = brute_tally(&a, 1, 0);
+        brute = brute_counts_open(&a, 1, 0);
         build(t, &tables, &o, &l);
         check_layout(&a, &tables, &o, &l);
         if (o.max_weight <= 0) check_prices(&a, &tables, &o, &l);

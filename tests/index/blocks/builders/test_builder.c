@@ -15,7 +15,7 @@
 
 #include "index/blocks/builders/drps_builder.h"
 #include "index/blocks/builders/merging.h"
-#include "support/brute_tally.h"
+#include "support/brute_counts.h"
 #include "support/lists.h"
 #include "support/price.h"
 
@@ -81,7 +81,7 @@ static struct block_layout build_on(struct counts *t, const struct case_data *c,
 
 static struct block_layout build(const struct case_data *c, const char *name)
 {
-    struct counts *t = brute_tally(&c->access, c->options.sample, c->options.seed);
+    struct counts *t = brute_counts_open(&c->access, c->options.sample, c->options.seed);
     struct block_layout layout = build_on(t, c, name);
     t->ops->close(t);
     return layout;
@@ -238,7 +238,7 @@ static int noting_merge(struct counts *t, const struct block_pair *pairs, size_t
 static struct block_layout build_noting(const struct case_data *c, const char *name,
                                         struct noting *note)
 {
-    *note = (struct noting){.of = brute_tally(&c->access, 1, 0)};
+    *note = (struct noting){.of = brute_counts_open(&c->access, 1, 0)};
     note->ops.counts = noting_counts;
     note->ops.groups = noting_groups;
     note->ops.pairs = noting_pairs;
@@ -385,7 +385,7 @@ static void test_gain_is_the_fall_of_the_cost(void **state)
         struct case_data c;
         struct merging m;
         case_random(&c, &rng, 2 + random_below(&rng, 20), random_below(&rng, 30));
-        struct counts *t = brute_tally(&c.access, 1, 0);
+        struct counts *t = brute_counts_open(&c.access, 1, 0);
         assert_ok(merging_begin(&m, t, &c.tables, &c.options, &err), &err);
         for (int i = 0; i < 20; i++) {
             const uint32_t b = 1 + (uint32_t)random_below(&rng, m.rows - 1);
@@ -604,7 +604,7 @@ static void test_memory_that_is_asked_for_is_enough(void **state)
         struct block_layout layout;
         struct case_data c;
         case_random(&c, &rng, 60, 80);
-        struct counts *t = brute_tally(&c.access, 1, 0);
+        struct counts *t = brute_counts_open(&c.access, 1, 0);
         c.options.memory_bytes = 2000;
         const struct block_builder *builder = block_builder_find(counting[i]);
         int rc = builder->build(t, &c.tables, &c.options, &layout, &err);
@@ -638,7 +638,7 @@ static void test_refused_options(void **state)
     struct case_data c;
     (void)state;
     case_text(&c, text, 1, 2);
-    struct counts *t = brute_tally(&c.access, 1, 0);
+    struct counts *t = brute_counts_open(&c.access, 1, 0);
     c.options.top_k = 0;
     int rc = block_builder_find("topk")->build(t, &c.tables, &c.options, &layout, &err);
     assert_int_equal(rc, DRPS_E_CONFIG);

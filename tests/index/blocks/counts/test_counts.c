@@ -207,7 +207,7 @@ static void merge_some(struct counts *t, struct oracle *o, struct random_source 
     free(pairs);
 }
 
-static void test_tally_counts_like_the_oracle_while_blocks_merge(void **state)
+static void test_counts_are_those_of_the_oracle_while_blocks_merge(void **state)
 {
     struct random_source rng = random_begin(__func__);
     static const uint32_t shape[][2] = {{40, 30}, {60, 9}, {12, 400}, {1, 5}, {0, 0}, {30, 0}};
@@ -241,7 +241,7 @@ static void test_tally_counts_like_the_oracle_while_blocks_merge(void **state)
 }
 
 /* Many merges of lists that differ: the pool is squeezed over and over. */
-static void test_tally_keeps_lists_when_the_pool_is_squeezed(void **state)
+static void test_counts_keep_lists_when_the_pool_is_squeezed(void **state)
 {
     enum { ROWS = 512, BATCHES = 640 };
     struct drps_err err = DRPS_ERR_INIT;
@@ -272,8 +272,8 @@ static void test_tally_keeps_lists_when_the_pool_is_squeezed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tally_counts_like_the_oracle_while_blocks_merge),
-        cmocka_unit_test(test_tally_keeps_lists_when_the_pool_is_squeezed),
+        cmocka_unit_test(test_counts_are_those_of_the_oracle_while_blocks_merge),
+        cmocka_unit_test(test_counts_keep_lists_when_the_pool_is_squeezed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

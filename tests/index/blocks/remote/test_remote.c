@@ -23,7 +23,7 @@
 #include "index/blocks/remote/drps_remote.h"
 #include "index/blocks/remote/remote_wire.h"
 #include "index/plan/drps_batch.h"
-#include "support/brute_tally.h"
+#include "support/brute_counts.h"
 #include "support/lists.h"
 
 static const unsigned shard_counts[] = {1, 2, 3, 5};
@@ -343,7 +343,7 @@ static void test_builders_do_not_see_who_counts(void **state)
         d.from.share = round % 2 ? 0.6 : 1;
         for (size_t b = 0; b < sizeof(builders) / sizeof(builders[0]); b++) {
             struct block_layout expected =
-                build(brute_tally(&d.access, d.from.share, 0), builders[b], d.from.share);
+                build(brute_counts_open(&d.access, d.from.share, 0), builders[b], d.from.share);
             for (size_t i = 0; i <= COUNTS + 1; i++) {
                 struct counts *t = i < COUNTS    ? remote(&d, shard_counts[i])
                                    : i == COUNTS ? local(&d)
@@ -773,7 +773,7 @@ static void test_dealt_shard_refuses_what_is_no_share(void **state)
     scratch_end(&dir);
 }
 
-static void test_crew_refuses_answers_that_are_none(void **state)
+static void test_remote_refuses_answers_that_are_none(void **state)
 {
     static const struct block_pair_count pairs[] = {{1, 1, 1}};
     static const uint32_t count[] = {1, 2, 3};
@@ -805,7 +805,7 @@ static void test_crew_refuses_answers_that_are_none(void **state)
 }
 
 /* How many batches each of the rows asked for has, then which. */
-static void test_crew_refuses_lists_of_batches_that_are_none(void **state)
+static void test_remote_refuses_lists_of_batches_that_are_none(void **state)
 {
     static const struct {
         const char *name;
@@ -855,8 +855,8 @@ int main(void)
         cmocka_unit_test(test_dealt_shard_counts_its_batches),
         cmocka_unit_test(test_dealt_shard_says_why_it_cannot_count),
         cmocka_unit_test(test_dealt_shard_refuses_what_is_no_share),
-        cmocka_unit_test(test_crew_refuses_answers_that_are_none),
-        cmocka_unit_test(test_crew_refuses_lists_of_batches_that_are_none),
+        cmocka_unit_test(test_remote_refuses_answers_that_are_none),
+        cmocka_unit_test(test_remote_refuses_lists_of_batches_that_are_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -463,5 +463,5 @@ int main(void)
         cmocka_unit_test(test_list_equals_reference),
         cmocka_unit_test(test_list_wraps_in_any_lane_are_refused),
     };
-    return cmocka_run_group_tests_name("index_list", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("list", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* Records of data.rec, unpacked. */
-#ifndef DRPS_TESTS_BODY_H
-#define DRPS_TESTS_BODY_H
+#ifndef DRPS_TESTS_BATCH_BODY_H
+#define DRPS_TESTS_BATCH_BODY_H
 
 #include <stdlib.h>
 

@@ -99,5 +99,5 @@ int main(void)
         SCRATCH_TEST(test_kill_leaves_a_whole_plan_or_none),
         SCRATCH_TEST(test_kill_while_replacing),
     };
-    return cmocka_run_group_tests_name("kill_index", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("compile_killed", tests, NULL, NULL);
 }

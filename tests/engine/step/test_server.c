@@ -73,5 +73,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gradients_sum_is_that_of_the_members_in_order),
     };
-    return cmocka_run_group_tests_name("gradients", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("server", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-#include "support/brute_tally.h"
+#include "support/brute_counts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include "support/lists.h"
 
 struct brute {
-    struct counts tally;
+    struct counts counts;
     uint8_t *rows;  /* own: [batches][blocks] counted accesses of rows */
     uint8_t *now;   /* own: the same of merged blocks */
     uint8_t *group; /* own: [blocks] */
@@ -23,7 +23,7 @@ static int touches(struct counts *t, uint32_t batch, uint32_t block)
     return ((struct brute *)t)->now[(size_t)batch * t->blocks + block];
 }
 
-static int brute_counts(struct counts *t, uint32_t *count_out, struct drps_err *err)
+static int brute_read(struct counts *t, uint32_t *count_out, struct drps_err *err)
 {
     (void)err;
     for (uint32_t i = 0; i < t->blocks; i++) {
@@ -172,7 +172,7 @@ static void brute_close(struct counts *t)
 }
 
 static const struct counts_ops ops = {
-    .counts = brute_counts,
+    .counts = brute_read,
     .signatures = brute_signatures,
     .minhash = brute_minhash,
     .cocounts = brute_cocounts,
@@ -185,11 +185,11 @@ static const struct counts_ops ops = {
     .close = brute_close,
 };
 
-struct counts *brute_tally(const struct access *a, double share, uint64_t seed)
+struct counts *brute_counts_open(const struct access *a, double share, uint64_t seed)
 {
     const size_t cells = (size_t)a->batches * a->rows;
     struct brute *brute = must(calloc(1, sizeof(*brute)));
-    brute->tally = (struct counts){.ops = &ops, .blocks = a->rows, .batches = a->batches};
+    brute->counts = (struct counts){.ops = &ops, .blocks = a->rows, .batches = a->batches};
     brute->rows = must(calloc(cells + 1, 1));
     brute->now = must(malloc(cells + 1));
     brute->group = must(malloc((size_t)a->rows + 1));
@@ -200,6 +200,6 @@ struct counts *brute_tally(const struct access *a, double share, uint64_t seed)
             if (share >= 1 || (double)drps_mix64(b ^ seed) < share * 0x1p64)
                 brute->rows[(size_t)b * a->rows + row] = 1;
         }
-    (void)brute_reset(&brute->tally, NULL); /* cannot fail */
-    return &brute->tally;
+    (void)brute_reset(&brute->counts, NULL); /* cannot fail */
+    return &brute->counts;
 }

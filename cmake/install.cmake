@@ -1,0 +1,71 @@
+# What programs of others need of drps: the library, its headers, and what pkg-config says of them.
+
+# drps_public_headers(OUT): the public headers of all modules and those that they include.
+function(drps_public_headers out)
+    get_property(headers GLOBAL PROPERTY DRPS_PUBLIC_HEADERS)
+    set(found "")
+    while(headers)
+        list(GET headers 0 header)
+        list(REMOVE_AT headers 0)
+        if(NOT header IN_LIST found)
+            list(APPEND found ${header})
+            set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
+            file(STRINGS ${header} lines REGEX "^#include \"")
+            string(REGEX REPLACE "#include \"([^\"]*)\"" "\\1" lines "${lines}")
+            list(APPEND headers ${lines})
+        endif()
+    endwhile()
+    list(SORT found)
+    set(${out} ${found} PARENT_SCOPE)
+endfunction()
+
+# drps_shared_library(HEADERS...): a shared libdrps of the static one's objects. It exports what the headers declare.
+function(drps_shared_library)
+    set(exports ${PROJECT_BINARY_DIR}/drps.exports)
+    add_custom_command(OUTPUT ${exports} COMMAND awk -f cmake/exports.awk ${ARGN} > ${exports}
+                       DEPENDS ${ARGN} cmake/exports.awk WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} VERBATIM)
+    add_library(drps_shared SHARED $<TARGET_OBJECTS:drps> ${exports})
+    drps_target(drps_shared)
+    target_link_libraries(drps_shared PRIVATE ${DRPS_LIBRARIES} Threads::Threads m)
+    target_link_options(drps_shared PRIVATE LINKER:--version-script=${exports})
+    set_target_properties(drps_shared PROPERTIES OUTPUT_NAME drps LINKER_LANGUAGE C LINK_DEPENDS ${exports}
+                          VERSION ${PROJECT_VERSION} SOVERSION 0)
+    install(TARGETS drps_shared DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endfunction()
+
+# drps_pkg_config(): drps.pc. Programs that are linked with the static library name all that it needs.
+function(drps_pkg_config)
+    set(libraries "")
+    foreach(option rocksdb leveldb uring zlib zstd lzma zmq)
+        string(TOUPPER DRPS_WITH_${option} macro)
+        if("${macro}=1" IN_LIST DRPS_DEFINITIONS)
+            string(APPEND libraries " -l${option}")
+        endif()
+    endforeach()
+    string(REPLACE "-lzlib" "-lz" libraries "${libraries} -lm -pthread")
+    if(BUILD_SHARED_LIBS)
+        set(DRPS_PC_PRIVATE .private)
+        set(DRPS_PC_STATIC_LIBRARIES "${libraries}")
+    else()
+        set(DRPS_PC_LIBRARIES "${libraries}")
+    endif()
+    # Relative, so that the file holds wherever `cmake --install --prefix` puts it.
+    file(RELATIVE_PATH DRPS_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+    configure_file(cmake/drps.pc.in drps.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/drps.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+
+# drps_install_library(): the project's own programs are linked with the static library, so that a shared one may hide all
+# that is not public.
+function(drps_install_library)
+    drps_public_headers(headers)
+    foreach(header IN LISTS headers)
+        get_filename_component(folder ${header} DIRECTORY)
+        install(FILES ${header} DESTINATION include/drps/${folder})
+    endforeach()
+    install(TARGETS drps DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    if(BUILD_SHARED_LIBS)
+        drps_shared_library(${headers})
+    endif()
+    drps_pkg_config()
+endfunction()
