@@ -172,8 +172,8 @@ static struct drps_recstream_options bodies_options(const struct drps_feed *feed
         .readers = BODIES_READERS,
         .unpack = drps_batch_unpack,
         .plain_bytes = plain,
-        .places = (unsigned)clamp(plain ? bytes * PLACES_TENTHS / 10 / plain : 0, PLACES_LEAST,
-                                  PLACES_MOST),
+        .plain_records = (unsigned)clamp(plain ? bytes * PLACES_TENTHS / 10 / plain : 0,
+                                         PLACES_LEAST, PLACES_MOST),
     };
     const uint64_t one = drps_recstream_memory(feed->file[BODIES], &o);
     o.depth = 2;

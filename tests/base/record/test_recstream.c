@@ -134,8 +134,12 @@ static void test_recstream_unpacks(void **state)
          .buffer_bytes = 900,
          .readers = 4,
          .depth = 16,
-         .places = 1},
-        {.count = N - LARGE - 1, .passes = 2, .buffer_bytes = 5000, .readers = 4, .places = 1000},
+         .plain_records = 1},
+        {.count = N - LARGE - 1,
+         .passes = 2,
+         .buffer_bytes = 5000,
+         .readers = 4,
+         .plain_records = 1000},
         {.count = N - LARGE - 1, .passes = 3, .buffer_bytes = 5000, .readers = 3, .keep = 1},
         {.count = 5, .passes = 4, .buffer_bytes = 1 << 20, .keep = 1},
         {.count = 1, .passes = 2},
@@ -230,7 +234,7 @@ static void test_recstream_memory_covers_the_largest_record(void **state)
                                             .passes = 1,
                                             .buffer_bytes = 1700,
                                             .depth = 2,
-                                            .places = 3,
+                                            .plain_records = 3,
                                             .unpack = unpack_twice,
                                             .plain_bytes = PLAIN_BYTES};
     const uint64_t place = PLAIN_BYTES + sizeof(size_t);
