@@ -1,3 +1,4 @@
+/* Allocation with checked products, and large arrays straight from the kernel. */
 #include "base/drps_alloc.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Adding up who took how much of the memory budget, and saying so when it is too small. */
 #include "base/drps_budget.h"
 
 #include <stdio.h>

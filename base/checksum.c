@@ -1,3 +1,4 @@
+/* XXH3 over one run of bytes, over pieces, and over bytes that arrive one after the other. */
 #include "base/drps_checksum.h"
 
 #include <stdlib.h>

@@ -1,19 +1,19 @@
-/* Allocations whose size is computed: products are checked, large arrays are aligned to huge pages.
- */
+/* Memory for arrays whose size is computed: products are checked, and large arrays are aligned to
+ * huge pages. */
 #ifndef DRPS_ALLOC_H
 #define DRPS_ALLOC_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* n * size bytes, uninitialised; NULL on overflow or when memory is gone. free() it. n = 0 gives a
- * valid pointer. */
+/* A new array of n * size bytes, uninitialised; NULL on overflow or when memory is gone. free() it.
+ * n = 0 gives a valid pointer. */
 void *drps_array_new(size_t n, size_t size);
 
 /*
- * Grow *array to hold at least n elements of `size` bytes (capacity *cap, at least doubled).
- * Returns 0 or -ENOMEM with the array unchanged. *array starts as NULL with *cap 0; after a success
- * it is not NULL, even for n = 0.
+ * Grow *array to have room for at least n elements of `size` bytes (*cap elements, at least
+ * doubled). Returns 0 or -ENOMEM with the array unchanged. *array starts as NULL with *cap 0; after
+ * a success it is not NULL, even for n = 0.
  */
 int drps_array_reserve(void *array, size_t *cap, size_t n, size_t size);
 

@@ -1,7 +1,7 @@
 /*
- * The memory budget (--memory): who took how much of it. Parts reserve before they allocate, so
- * that a budget that is too small is refused at the start, with the breakdown, and not by the
- * kernel in the middle.
+ * The memory budget: which part took how much of it. Parts take before they allocate, so that a
+ * budget that is too small is refused at the start, with the breakdown, and not by the kernel in
+ * the middle.
  */
 #ifndef DRPS_BUDGET_H
 #define DRPS_BUDGET_H
@@ -13,6 +13,7 @@
 
 enum { DRPS_BUDGET_ITEMS = 32 };
 
+/* Who took what. Fields are for reading. */
 struct drps_budget {
     uint64_t limit_bytes;
     uint64_t used_bytes;
@@ -25,12 +26,12 @@ struct drps_budget {
 
 void drps_budget_init(struct drps_budget *b, uint64_t limit_bytes);
 
-/* Take `bytes` for `what`, or DRPS_E_MEMORY_BUDGET with the whole breakdown and the limit that
- * would do. */
+/* Take `bytes` for `what` (a literal, borrowed for good). DRPS_E_MEMORY_BUDGET: they are not left;
+ * the text has the whole breakdown and the limit that would do. */
 DRPS_MUST_CHECK
 int drps_budget_take(struct drps_budget *b, const char *what, uint64_t bytes, struct drps_err *err);
 
-/* What is left. */
+/* Bytes that are left. */
 uint64_t drps_budget_left(const struct drps_budget *b);
 
 #endif

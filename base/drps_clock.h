@@ -13,6 +13,7 @@ static inline uint64_t drps_clock_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* Seconds since drps_clock_ns() was start_ns. */
 static inline double drps_seconds_since(uint64_t start_ns)
 {
     return (double)(drps_clock_ns() - start_ns) * 1e-9;

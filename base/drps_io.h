@@ -37,11 +37,12 @@ struct drps_io_ops {
     int (*unlink)(void *ctx, const char *path);
     int (*mkdir)(void *ctx, const char *path, mode_t mode);
     int (*rmdir)(void *ctx, const char *path);
-    /* Two names change places at once. -EINVAL, -ENOSYS, -ENOTSUP: the file system cannot. */
+    /* Exchange two names at once. -EINVAL, -ENOSYS, -ENOTSUP: the file system cannot. */
     int (*exchange)(void *ctx, const char *a, const char *b);
     int (*link)(void *ctx, const char *from, const char *to); /* a second name for a file */
 };
 
+/* The calls, and when to stop. */
 struct drps_io {
     const struct drps_io_ops *ops;
     void *ctx;
@@ -77,8 +78,8 @@ DRPS_MUST_CHECK
 int drps_io_fallocate(const struct drps_io *io, int fd, uint64_t size, struct drps_err *err);
 
 /* Open what is read from front to back: a regular file, or a pipe, which is not waited for: poll(2)
- * tells when it has a writer. `look` 1: the descriptor is for nothing but to see that it is there.
- * Returns 1 for a pipe, 0 for a file. */
+ * tells when it has a writer. `look` 1: the descriptor only shows that the file exists. Returns 1
+ * for a pipe, 0 for a file. */
 DRPS_MUST_CHECK
 int drps_io_open_data(const struct drps_io *io, const char *path, int look, int *fd_out,
                       struct drps_err *err);
@@ -100,14 +101,16 @@ DRPS_MUST_CHECK
 int drps_io_write_at(const struct drps_io *io, int fd, const void *buf, size_t n, uint64_t offset,
                      const char *path, struct drps_err *err);
 
+/* Make the file's bytes and size last. */
 DRPS_MUST_CHECK
 int drps_io_sync(const struct drps_io *io, int fd, const char *path, struct drps_err *err);
 
-/* Cut the file, or let it end in a hole. */
+/* Cut the file to `size` bytes, or let it end in a hole. */
 DRPS_MUST_CHECK
 int drps_io_resize(const struct drps_io *io, int fd, const char *path, uint64_t size,
                    struct drps_err *err);
 
+/* The size of a file in bytes. */
 DRPS_MUST_CHECK
 int drps_io_size(const struct drps_io *io, int fd, const char *path, uint64_t *size_out,
                  struct drps_err *err);
@@ -118,21 +121,21 @@ DRPS_MUST_CHECK
 int drps_io_read_file(const struct drps_io *io, const char *path, size_t limit, char **data_out,
                       size_t *n_out, struct drps_err *err);
 
-/* The same of a text: control characters, but tabs and ends of lines, are refused with their line
- * and column (DRPS_E_FORMAT), so that what is read is what an editor shows. */
+/* Read a whole text file like drps_io_read_file(). Control characters other than tabs and ends of
+ * lines are refused with their line and column (DRPS_E_FORMAT), so that what is read is what an
+ * editor shows. */
 DRPS_MUST_CHECK
 int drps_io_read_text(const struct drps_io *io, const char *path, size_t limit, char **text_out,
                       size_t *n_out, struct drps_err *err);
 
-/* Make a file of so many bytes, whose room on the disk is set aside. -ENOSPC says how much it
- * needs.
- */
+/* Make a file of so many bytes, whose room on the disk is set aside. -ENOSPC: the text says how
+ * much it needs. */
 DRPS_MUST_CHECK
 int drps_io_reserve(const struct drps_io *io, const char *path, uint64_t bytes,
                     struct drps_err *err);
 
-/* Write a whole file and sync it. One that is there is overwritten where it lies: room that was set
- * aside for it serves, even on a full disk. */
+/* Write a whole file and sync it. An existing file is overwritten where it lies, so that room that
+ * was set aside for it serves, even on a full disk. */
 DRPS_MUST_CHECK
 int drps_io_write_file(const struct drps_io *io, const char *path, const void *data, size_t n,
                        struct drps_err *err);

@@ -5,6 +5,7 @@
 
 enum drps_log_level { DRPS_LOG_ERROR, DRPS_LOG_WARN, DRPS_LOG_INFO, DRPS_LOG_DEBUG };
 
+/* Where messages go, and which. */
 struct drps_log {
     enum drps_log_level level; /* messages above this level are dropped */
     void (*sink)(void *ctx, enum drps_log_level level,
@@ -12,7 +13,8 @@ struct drps_log {
     void *ctx;
 };
 
-/* `log` may be NULL: then errors and warnings go to stderr. */
+/* Log a message, formatted as by printf(). `log` may be NULL: then errors and warnings go to
+ * stderr. */
 void drps_log(const struct drps_log *log, enum drps_log_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

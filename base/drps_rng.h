@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+/* Mix 64 bits: one to one, and every bit of the result depends on every bit of x. */
 static inline uint64_t drps_mix64(uint64_t x)
 {
     x += 0x9e3779b97f4a7c15u;

@@ -1,4 +1,4 @@
-/* Sizes as people write them: "256M", "1.5G", "4096". */
+/* Sizes as people write them, such as "256M", "1.5G" or "4096", and the memory of this process. */
 #ifndef DRPS_SIZE_H
 #define DRPS_SIZE_H
 
@@ -14,14 +14,14 @@
 DRPS_MUST_CHECK
 int drps_size_parse(const char *text, uint64_t *bytes_out, struct drps_err *err);
 
-/* "1.5 GiB" into buf; returns buf. */
+/* Write a size for people, such as "1.5 GiB", into buf [cap]; returns buf. */
 char *drps_size_format(uint64_t bytes, char *buf, size_t cap);
 
 /* Memory that this process may use: the least of the machine's memory and its cgroup's limits (v1
  * and v2). */
 uint64_t drps_memory_available(void);
 
-/* Largest resident set of this process so far, in bytes. */
+/* The largest resident set of this process so far, in bytes. */
 uint64_t drps_memory_peak(void);
 
 #endif

@@ -7,8 +7,9 @@
 #include "base/drps_err.h"
 
 /*
- * -ENOSPC: the disk of `dir` has less than need_bytes free for `what` ("training needs"); the text
- * has all three. 0 where that is not known: then writing will tell.
+ * Returns -ENOSPC when the disk of `dir` has less than need_bytes free for `what` ("training
+ * needs"); the text has all three. Returns 0 when it has room, or when that is not known: then
+ * writing tells.
  */
 DRPS_MUST_CHECK
 int drps_space_check(const char *dir, const char *what, uint64_t need_bytes, struct drps_err *err);

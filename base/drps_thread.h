@@ -1,4 +1,4 @@
-/* What threads say of themselves to the scheduler. */
+/* What threads tell the operating system's scheduler of themselves. */
 #ifndef DRPS_THREAD_H
 #define DRPS_THREAD_H
 
@@ -6,9 +6,9 @@
 #include <sched.h>
 
 /*
- * The calling thread works for others: when it is woken, by one that computes as a rule, it goes to
- * an idle processor or waits for its turn, and does not take that one's (SCHED_BATCH). Where that
- * is refused nothing changes.
+ * The calling thread works for others. A thread that computes wakes it as a rule; it then goes to
+ * an idle processor or waits for its turn, and does not take the processor of the thread that woke
+ * it (SCHED_BATCH). Where that is refused nothing changes.
  */
 static inline void drps_thread_serves(void)
 {

@@ -1,3 +1,4 @@
+/* Texts of failures: the first one wins, later ones and contexts are joined to it. */
 #include "base/drps_err.h"
 
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* Radix sorts in memory, and runs of sorted records that are spilled to a file and merged by a
+ * heap. */
 #include "base/drps_extsort.h"
 
 #include <errno.h>
@@ -10,15 +12,15 @@
 
 enum { RADIX = 256, KEY_BYTES = 16, MIN_RECORDS = 1 << 12, MAX_RUNS = 4096 };
 
-static unsigned key_byte(const struct sort_record *r, unsigned byte)
+static unsigned key_byte(const struct drps_sort_record *r, unsigned byte)
 {
     return (unsigned)((byte < 8 ? r->lo >> (8 * byte) : r->hi >> (8 * (byte - 8))) & 0xff);
 }
 
 /* The bytes in which records differ, least significant first; returns how many. */
-static unsigned varying_bytes(const struct sort_record *records, size_t n, unsigned *bytes_out)
+static unsigned varying_bytes(const struct drps_sort_record *records, size_t n, unsigned *bytes_out)
 {
-    struct sort_record differ = {0};
+    struct drps_sort_record differ = {0};
     unsigned found = 0;
     for (size_t i = 1; i < n; i++) {
         differ.hi |= records[i].hi ^ records[0].hi;
@@ -29,7 +31,7 @@ static unsigned varying_bytes(const struct sort_record *records, size_t n, unsig
     return found;
 }
 
-void sort_records(struct sort_record *records, struct sort_record *aux, size_t n)
+void drps_sort_records(struct drps_sort_record *records, struct drps_sort_record *aux, size_t n)
 {
     unsigned bytes[KEY_BYTES];
     const unsigned passes = varying_bytes(records, n, bytes);
@@ -38,8 +40,8 @@ void sort_records(struct sort_record *records, struct sort_record *aux, size_t n
     for (size_t i = 0; i < n; i++)
         for (unsigned p = 0; p < passes; p++)
             count[p][key_byte(&records[i], bytes[p])]++;
-    struct sort_record *from = records;
-    struct sort_record *to = aux;
+    struct drps_sort_record *from = records;
+    struct drps_sort_record *to = aux;
     for (unsigned p = 0; p < passes; p++) {
         size_t at = 0;
         for (unsigned v = 0; v < RADIX; v++) {
@@ -49,7 +51,7 @@ void sort_records(struct sort_record *records, struct sort_record *aux, size_t n
         }
         for (size_t i = 0; i < n; i++)
             to[count[p][key_byte(&from[i], bytes[p])]++] = from[i];
-        struct sort_record *swap = from;
+        struct drps_sort_record *swap = from;
         from = to;
         to = swap;
     }
@@ -85,22 +87,22 @@ void sort_records(struct sort_record *records, struct sort_record *aux, size_t n
         }                                                                                          \
         if (from != numbers) memcpy(numbers, from, n * sizeof(*numbers));                          \
     }
-RADIX_SORT(sort_u32, uint32_t, 0)
-RADIX_SORT(sort_keyed, uint64_t, 32)
+RADIX_SORT(drps_sort_u32, uint32_t, 0)
+RADIX_SORT(drps_sort_keyed, uint64_t, 32)
 #undef RADIX_SORT
 
 struct run {
     uint64_t at, end; /* records in the file still to read */
-    struct sort_record *buf;
+    struct drps_sort_record *buf;
     size_t n, used;
 };
 
-struct extsort {
+struct drps_extsort {
     const struct drps_io *io;
     char *path;
     int fd;
     uint64_t spilled; /* records in the file */
-    struct sort_record *records, *aux;
+    struct drps_sort_record *records, *aux;
     size_t n, cap, limit;
     struct run *runs;
     size_t runs_n, runs_cap;
@@ -110,11 +112,11 @@ struct extsort {
     size_t heap_n;
 };
 
-int extsort_open(const struct drps_io *io, const char *dir, const char *name, uint64_t memory_bytes,
-                 struct extsort **s_out, struct drps_err *err)
+int drps_extsort_open(const struct drps_io *io, const char *dir, const char *name,
+                      uint64_t memory_bytes, struct drps_extsort **s_out, struct drps_err *err)
 {
     *s_out = NULL;
-    struct extsort *s = calloc(1, sizeof(*s));
+    struct drps_extsort *s = calloc(1, sizeof(*s));
     if (!s || asprintf(&s->path, "%s/%s.run", dir, name) < 0) {
         free(s);
         return drps_err_set(err, -ENOMEM, "no memory for sorting");
@@ -127,7 +129,7 @@ int extsort_open(const struct drps_io *io, const char *dir, const char *name, ui
     return 0;
 }
 
-void extsort_close(struct extsort *s)
+void drps_extsort_close(struct drps_extsort *s)
 {
     if (!s) return;
     drps_io_close(s->io, s->fd);
@@ -143,17 +145,17 @@ void extsort_close(struct extsort *s)
     free(s);
 }
 
-static int sort_buffer(struct extsort *s, struct drps_err *err)
+static int sort_buffer(struct drps_extsort *s, struct drps_err *err)
 {
     s->aux = drps_array_new(s->n, sizeof(*s->aux));
     if (!s->aux) return drps_err_set(err, -ENOMEM, "no memory to sort %zu records", s->n);
-    sort_records(s->records, s->aux, s->n);
+    drps_sort_records(s->records, s->aux, s->n);
     free(s->aux);
     s->aux = NULL;
     return 0;
 }
 
-static int spill(struct extsort *s, struct drps_err *err)
+static int spill(struct drps_extsort *s, struct drps_err *err)
 {
     int rc = sort_buffer(s, err);
     if (rc < 0) return rc;
@@ -173,7 +175,8 @@ static int spill(struct extsort *s, struct drps_err *err)
     return 0;
 }
 
-int extsort_add(struct extsort *s, const struct sort_record *record, struct drps_err *err)
+int drps_extsort_add(struct drps_extsort *s, const struct drps_sort_record *record,
+                     struct drps_err *err)
 {
     if (s->n == s->limit) {
         int rc = spill(s, err);
@@ -186,7 +189,7 @@ int extsort_add(struct extsort *s, const struct sort_record *record, struct drps
 }
 
 /* Fill a run's buffer; used == n afterwards means that the run is at its end. */
-static int refill(struct extsort *s, struct run *run, struct drps_err *err)
+static int refill(struct drps_extsort *s, struct run *run, struct drps_err *err)
 {
     run->used = 0;
     run->n =
@@ -197,16 +200,16 @@ static int refill(struct extsort *s, struct run *run, struct drps_err *err)
     return rc;
 }
 
-static int run_before(const struct extsort *s, size_t x, size_t y)
+static int run_before(const struct drps_extsort *s, size_t x, size_t y)
 {
-    const struct sort_record *a = &s->runs[x].buf[s->runs[x].used];
-    const struct sort_record *b = &s->runs[y].buf[s->runs[y].used];
+    const struct drps_sort_record *a = &s->runs[x].buf[s->runs[x].used];
+    const struct drps_sort_record *b = &s->runs[y].buf[s->runs[y].used];
     if (a->hi != b->hi) return a->hi < b->hi;
     if (a->lo != b->lo) return a->lo < b->lo;
     return x < y; /* earlier runs hold earlier arrivals */
 }
 
-static void sift_down(struct extsort *s, size_t i)
+static void sift_down(struct drps_extsort *s, size_t i)
 {
     for (;;) {
         size_t least = i;
@@ -220,7 +223,7 @@ static void sift_down(struct extsort *s, size_t i)
     }
 }
 
-static int start_merge(struct extsort *s, struct drps_err *err)
+static int start_merge(struct drps_extsort *s, struct drps_err *err)
 {
     int rc = s->n ? spill(s, err) : 0;
     if (rc < 0) return rc;
@@ -241,13 +244,13 @@ static int start_merge(struct extsort *s, struct drps_err *err)
     return 0;
 }
 
-int extsort_finish(struct extsort *s, struct drps_err *err)
+int drps_extsort_finish(struct drps_extsort *s, struct drps_err *err)
 {
     return s->runs_n ? start_merge(s, err) : sort_buffer(s, err);
 }
 
 /* Step past the record that was delivered last. */
-static int advance(struct extsort *s, struct drps_err *err)
+static int advance(struct drps_extsort *s, struct drps_err *err)
 {
     struct run *run = &s->runs[s->heap[0]];
     run->used++;
@@ -260,7 +263,8 @@ static int advance(struct extsort *s, struct drps_err *err)
     return 0;
 }
 
-int extsort_next(struct extsort *s, const struct sort_record **record_out, struct drps_err *err)
+int drps_extsort_next(struct drps_extsort *s, const struct drps_sort_record **record_out,
+                      struct drps_err *err)
 {
     *record_out = NULL;
     if (!s->runs_n) {

@@ -1,3 +1,4 @@
+/* The operating system's calls as a table, and helpers that finish what one call begins. */
 #include "base/drps_io.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* A message is put together and handed to the sink that the program chose. */
 #include "base/drps_log.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* Sizes as text, and how much memory there is: from /proc and the cgroup's files. */
 #include "base/drps_size.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* Asking the file system how much room it has. */
 #include "base/drps_space.h"
 
 #include <errno.h>

@@ -73,7 +73,7 @@ int drps_cancel_start(struct drps_cancel *c, struct drps_net *net, const atomic_
     int rc = pthread_create(&c->thread, NULL, look, c);
     if (rc == 0) return 0;
     destroy(c);
-    return drps_err_set(err, -rc, "no thread to watch other ranks: %s", strerror(rc));
+    return drps_err_set(err, -rc, "no thread to look after other ranks: %s", strerror(rc));
 }
 
 void drps_cancel_alone(struct drps_cancel *c)

@@ -14,8 +14,7 @@
  *   failure   a rank that dies, falls silent, gives up or breaks the protocol ends the job: every
  *             wait of every rank returns an error that names it (but see drps_net_need()). A slow
  *             rank only slows
- *   closing   comes after drps_net_barrier(): whoever still waits for a rank that has closed gets
- * an error
+ *   closing   comes after drps_net_barrier(): to wait for a rank that has closed is an error
  *
  * Threads: all calls from any thread, except that a part's messages are best received by one
  * thread. drps_net_close() makes calls that are waiting return; no call may begin after it.

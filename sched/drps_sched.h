@@ -40,9 +40,10 @@ enum drps_sched_mode {
 };
 
 enum { DRPS_SCHED_WORKERS_MAX = 4096, DRPS_SCHED_STALE_BINS = 16 };
-/* A deadline that does not come; a bound that does not bind. */
+/* As a deadline, one that does not come; as a bound, one that does not bind. */
 #define DRPS_SCHED_NEVER UINT64_MAX
 
+/* How the machine decides. In parentheses: the defaults. */
 struct drps_sched_config {
     enum drps_sched_mode mode;
     unsigned workers; /* 1 to DRPS_SCHED_WORKERS_MAX; they are numbered from 0 */
@@ -154,7 +155,7 @@ int drps_sched_joined(struct drps_sched *s, unsigned worker, uint64_t now_ns,
  * the arrivals of that time; a late call only prolongs waits. */
 int drps_sched_tick(struct drps_sched *s, uint64_t now_ns, unsigned *released_out);
 
-/* When the next wait ends, or DRPS_SCHED_NEVER. */
+/* The time at which the next wait ends, or DRPS_SCHED_NEVER. */
 uint64_t drps_sched_deadline(const struct drps_sched *s);
 
 /* ITTable: [workers], borrowed, current until the machine is freed. */

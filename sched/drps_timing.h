@@ -1,7 +1,7 @@
 /*
- * How long iterations take: models of stragglers, and traces. What bench/sim_sched.c replays in
- * simulated time and what drps-train --emulate makes real iterations last is computed here, so that
- * both see the same times.
+ * How long iterations take: models of slow workers, and traces of times. What bench/sim_sched.c
+ * replays in simulated time and what drps-train --emulate makes real iterations last is computed
+ * here, so that both see the same times.
  *
  * Models, in means of `seconds`, each with +- 5 % drawn evenly:
  *   homogeneous   nothing else
@@ -39,10 +39,10 @@ int drps_timing_open(const struct drps_io *io, const char *spec, struct drps_tim
                      struct drps_err *err);
 void drps_timing_close(struct drps_timing *timing); /* NULL-safe */
 
-/* Of the worker's i-th iteration, both from 0. */
+/* Nanoseconds of the worker's i-th iteration; both count from 0. */
 uint64_t drps_timing_ns(const struct drps_timing *timing, unsigned worker, uint64_t i);
 
-/* A model's `seconds`; of a trace, over all its times. */
+/* The mean of a model, or of all times of a trace, in nanoseconds. */
 uint64_t drps_timing_mean_ns(const struct drps_timing *timing);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The machine. A wait set belongs to its leader: `pending` are the workers still waited for, `held`
- * those that arrived in it and wait with the leader. One set a leader, so leader and set share a
- * number.
+ * The scheduler's state machine; drps_sched.h has the idea. A wait set belongs to its leader:
+ * `pending` are the workers still waited for, `held` those that arrived in it and wait with the
+ * leader. One set a leader, so leader and set share a number.
  *
  * Nobody waits for ever: pending holds running workers only (they run when the set is made, and an
  * arrival takes the worker out of every set), and a set without pending workers closes. So if no
@@ -208,7 +208,7 @@ static void set_close(struct drps_sched *s, unsigned leader)
     set->left = 0;
 }
 
-/* Where the slowest live worker is. Who waits will jump to the front under WSP. */
+/* The label of the slowest live worker. Under WSP a worker that waits will jump to the front. */
 static uint64_t lowest_label(const struct drps_sched *s)
 {
     uint64_t lowest = s->front;
@@ -237,7 +237,7 @@ static void release(struct drps_sched *s, unsigned k, uint64_t lowest, uint64_t 
     s->completed_then[k] = s->completed;
 }
 
-/* When does a wait from now_ns on end that is expected to take expected_ns? */
+/* When a wait from now_ns on ends that is expected to take expected_ns. */
 static uint64_t wait_end(const struct drps_sched *s, double expected_ns, uint64_t now_ns)
 {
     double most = expected_ns * (1 + s->config.patience); /* 0 * infinity: NaN */
@@ -258,7 +258,7 @@ static void first_round_check(struct drps_sched *s, uint64_t now_ns)
         if (w->iteration_ns > longest) longest = w->iteration_ns;
     }
     if (arrived > 0 && arrived >= s->config.quorum * live)
-        s->first_deadline_ns = wait_end(s, wsp_overdue_ns((double)longest), now_ns);
+        s->first_deadline_ns = wait_end(s, drps_wsp_overdue_ns((double)longest), now_ns);
 }
 
 /* After every event: close the sets that nobody is missing from, release whom the bound lets go. */
@@ -281,7 +281,7 @@ static int settle(struct drps_sched *s, uint64_t now_ns, unsigned *released_out)
     return n;
 }
 
-/* In which states (a mask) does an event make sense? */
+/* The states (a mask) in which an event makes sense. */
 static int event_check(const struct drps_sched *s, unsigned k, unsigned states, const char *event,
                        struct drps_err *err)
 {
@@ -326,7 +326,7 @@ static void select_wait(struct drps_sched *s, unsigned k, uint64_t now_ns)
     struct drps_sched_decision *d = &s->decision;
     struct wait_set *set = &s->set[k];
     d->requester = k;
-    d->chosen = wsp_choose(&s->config, s->worker, k, now_ns, s->row, &d->rows);
+    d->chosen = drps_wsp_choose(&s->config, s->worker, k, now_ns, s->row, &d->rows);
     if (d->chosen == 0) return;
     for (size_t i = 1; i <= d->chosen; i++)
         bit_set(set->pending, s->row[i].worker);

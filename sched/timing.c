@@ -1,3 +1,4 @@
+/* Iteration times from a model's formula, or from the lines of a trace; drps_timing.h has both. */
 #include "sched/drps_timing.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ struct drps_timing {
 
 /* ---- Models ---- */
 
-/* Of the name that ends at `end`; -1: none. *alpha_out: of "tail=ALPHA". */
+/* The model whose name ends at `end`; -1: there is none. *alpha_out: of "tail=ALPHA". */
 static int find_model(const char *name, const char *end, double *alpha_out)
 {
     char *after;
@@ -43,7 +44,7 @@ static int find_model(const char *name, const char *end, double *alpha_out)
     return -1;
 }
 
-/* "SECONDS[:SEED]" */
+/* Parse "SECONDS[:SEED]". */
 static int parse_model(struct drps_timing *t, const char *spec, const char *numbers,
                        struct drps_err *err)
 {

@@ -1,3 +1,4 @@
+/* WSP's cost model (Eq. 7): the rows of SCTable, and the best of them; wsp.h has the formula. */
 #include "sched/wsp.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@ static double remaining(const struct drps_sched_worker *l, double own_ns, uint64
     double expected = l->expected_ns > 0 ? l->expected_ns : own_ns;
     double elapsed = (double)(now_ns - l->start_ns);
     if (elapsed <= expected) return expected - elapsed;
-    return literal ? 0 : wsp_overdue_ns(elapsed);
+    return literal ? 0 : drps_wsp_overdue_ns(elapsed);
 }
 
 static int by_expectation(const void *a, const void *b)
@@ -19,8 +20,9 @@ static int by_expectation(const void *a, const void *b)
     return (x->worker > y->worker) - (x->worker < y->worker);
 }
 
-size_t wsp_choose(const struct drps_sched_config *c, const struct drps_sched_worker *it, unsigned r,
-                  uint64_t now_ns, struct drps_sched_strategy *row_out, size_t *rows_out)
+size_t drps_wsp_choose(const struct drps_sched_config *c, const struct drps_sched_worker *it,
+                       unsigned r, uint64_t now_ns, struct drps_sched_strategy *row_out,
+                       size_t *rows_out)
 {
     int literal = c->mode == DRPS_SCHED_WSP_LITERAL;
     double own_ns = it[r].expected_ns > 1 ? it[r].expected_ns : 1; /* instant iterations */

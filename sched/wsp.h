@@ -1,5 +1,5 @@
 /*
- * WSP's choice: whom is it worth to wait for? Private to sched/.
+ * WSP's choice of the workers that it is worth to wait for. Private to sched/.
  */
 #ifndef DRPS_SCHED_WSP_H
 #define DRPS_SCHED_WSP_H
@@ -24,11 +24,13 @@
  * row_out  [workers] row 0, and one a running worker with t_i <= longest * TE_r; *rows_out: how
  * many
  */
-size_t wsp_choose(const struct drps_sched_config *c, const struct drps_sched_worker *it, unsigned r,
-                  uint64_t now_ns, struct drps_sched_strategy *row_out, size_t *rows_out);
+size_t drps_wsp_choose(const struct drps_sched_config *c, const struct drps_sched_worker *it,
+                       unsigned r, uint64_t now_ns, struct drps_sched_strategy *row_out,
+                       size_t *rows_out);
 
-/* How much longer it takes what has run for elapsed_ns and was expected by now: as long again. */
-static inline double wsp_overdue_ns(double elapsed_ns)
+/* How much longer an iteration takes that has run for elapsed_ns and was expected by now: as long
+ * again. */
+static inline double drps_wsp_overdue_ns(double elapsed_ns)
 {
     return elapsed_ns;
 }

@@ -28,9 +28,8 @@ struct drps_step_blocks {
  */
 struct drps_timeline {
     void *ctx;
-    uint64_t steps; /* in the whole training */
-    uint64_t
-        max_use_distance; /* steps from a use of a block to its next one, at most; 0: not known */
+    uint64_t steps;            /* in the whole training */
+    uint64_t max_use_distance; /* most steps from a use of a block to its next one; 0: unknown */
     int (*step_blocks)(void *ctx, uint64_t step, struct drps_step_blocks *out,
                        struct drps_err *err);
 };

@@ -16,7 +16,6 @@ struct drps_latency {
 };
 
 void drps_latency_add(struct drps_latency *l, uint64_t ns);
-void drps_latency_merge(struct drps_latency *l, const struct drps_latency *other);
 /* The latency, in microseconds, that share q (0..1) of the operations did not exceed; 0 when there
  * are none. */
 double drps_latency_quantile_us(const struct drps_latency *l, double q);

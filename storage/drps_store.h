@@ -17,10 +17,10 @@
  *
  * There are three, one a folder:
  *
- *     resident.c  all rows in memory
- *     relay/      rows of two windows in memory, the others in streams to the window that needs
- * them next, over io/ pib/        blocks of rows in a pool, over the engines of kv/; the paper's
- * store
+ *     resident.c  all rows are in memory
+ *     relay/      rows of two windows are in memory, the others in streams to the window that
+ *                 needs them next; over io/
+ *     pib/        blocks of rows, in a pool and in a key-value engine; over kv/
  */
 #ifndef DRPS_STORE_H
 #define DRPS_STORE_H
@@ -83,17 +83,17 @@ struct drps_store_config {
     unsigned open_steps; /* step s opens once all below s + 1 - open_steps are closed; at most
                             DRPS_STORE_OPEN_MOST, in pib 8; 0: 1 */
 
-    /* stores on disk */
+    /* ---- Stores on disk ---- */
     const char *dir;       /* an existing empty folder for the store's files */
     uint64_t memory_bytes; /* for rows, an engine's caches, buffers and tables together */
 
     size_t scan_bytes; /* of each row, what scan shows; what follows is undefined; 0: all */
 
-    /* relay, and pib on engine `file` */
+    /* ---- relay, and pib on engine `file` ---- */
     uint64_t seek_bytes; /* that the disk would move in the time of one more request; 0: unknown */
     int no_uring;        /* 1: read and write by threads */
 
-    /* relay */
+    /* ---- relay ---- */
     uint64_t epoch_steps;      /* for memory_need() before there are windows; 0: unknown */
     uint64_t buffer_bytes;     /* of memory_bytes, as of drps_relay_share; 0: as suits seek_bytes */
     void (*opened)(void *ctx); /* after step_ready() has said no: look again. Once, from the store's
@@ -102,7 +102,7 @@ struct drps_store_config {
     const struct drps_window_source *windows; /* borrowed until close */
     size_t chunk_bytes; /* of requests, at most; 0: 16 seek_bytes, 256 KiB to 4 MiB */
 
-    /* pib */
+    /* ---- pib ---- */
     const uint32_t
         *block_first; /* [blocks + 1] first row of each block, last = rows; borrowed until close */
     size_t blocks;
@@ -132,18 +132,19 @@ struct drps_store_stats {
     struct drps_kv_device device; /* block store, on an engine that says */
     uint64_t steps;               /* opened */
     uint64_t blocks_needed;       /* block uses over all steps */
-    uint64_t blocks_hit;          /* of these: already in memory when the prefetcher looked */
-    uint64_t blocks_created;      /* made in place, no read */
+    uint64_t blocks_hit;          /* of these: already in memory when the prefetch thread looked */
+    uint64_t blocks_created;      /* made in memory, without a read */
     uint64_t blocks_evicted;
     uint64_t stall_ns;           /* time that step_open() waited */
     uint64_t stalled_steps;      /* steps that waited at all */
     uint64_t pool_bytes;         /* memory that holds rows */
     struct drps_pool_shape pool; /* pib's */
 
-    /* relay: rows, summed over windows as they were opened */
+    /* ---- relay; rows are summed over windows as they were opened ---- */
     uint64_t windows;
-    uint64_t rows_kept, rows_arrived, rows_created; /* stayed in memory; read back; made in place */
-    uint64_t rows_sent;                             /* of an epoch: written once and read once */
+    uint64_t rows_kept, rows_arrived,
+        rows_created;         /* stayed in memory; read back; made in memory */
+    uint64_t rows_sent;       /* of an epoch: written once and read once */
     uint64_t regrouped_bytes; /* of groups' streams: read and written once more */
     size_t chunk_bytes;       /* read by a request */
     size_t write_bytes;       /* written by a request, at most */
@@ -163,8 +164,9 @@ struct drps_window_stats {
     uint64_t open_ns, close_ns;         /* the store's own thread was busy with it */
 };
 
+/* A kind of store. */
 struct drps_store_ops {
-    const char *name;
+    const char *name; /* "resident", "relay", "pib" */
 
     /* Bytes of memory that this store needs at least, and would use at most, for a config
      * (memory_bytes ignored). */
@@ -178,6 +180,8 @@ struct drps_store_ops {
      * relay store: the step is two windows ahead). */
     int (*step_open)(struct drps_store *st, uint64_t step, const uint32_t *ids, size_t n,
                      struct drps_rows *rows_out, struct drps_err *err);
+
+    /* Give the rows of an open step back. changed: 1 when the step may have changed them. */
     int (*step_close)(struct drps_store *st, uint64_t step, int changed, struct drps_err *err);
 
     /* All rows in placed order, as of the last closed step; no step may be open. */
@@ -185,15 +189,15 @@ struct drps_store_ops {
 
     void (*stats)(struct drps_store *st, struct drps_store_stats *out);
 
-    /* Stores that run windows: out [windows of an epoch], NULL else. */
+    /* out [windows of an epoch]; NULL where a store has no windows. */
     void (*window_stats)(struct drps_store *st, struct drps_window_stats *out);
 
     int by_slot; /* 1: `ids` of step_open are slots of the step's window, not placed ids */
     void (*close)(struct drps_store *st); /* NULL-safe; stops threads; discards what is in memory */
 
-    /* 1: step_open() of the next step does not wait for the store's own thread; 0: it would, and
-     * config.opened() comes when that has done what is waited for, or failed. By the thread that
-     * opens steps. NULL: always 1. */
+    /* Returns 1 when step_open() of the next step does not wait for the store's own thread. Returns
+     * 0 when it would; config.opened() is called when that thread has done what is waited for, or
+     * has failed. Called by the thread that opens steps. NULL: always 1. */
     int (*step_ready)(struct drps_store *st);
 };
 

@@ -22,7 +22,7 @@ void drps_latency_add(struct drps_latency *l, uint64_t ns)
     if (ns > l->max_ns) l->max_ns = ns;
 }
 
-void drps_latency_merge(struct drps_latency *l, const struct drps_latency *other)
+static void merge_latency(struct drps_latency *l, const struct drps_latency *other)
 {
     for (size_t b = 0; b < DRPS_LATENCY_BUCKETS; b++)
         l->count[b] += other->count[b];
@@ -56,8 +56,8 @@ void drps_iostat_merge(struct drps_iostat *s, const struct drps_iostat *other)
     s->write_calls += other->write_calls;
     s->seeks += other->seeks;
     s->queue_depth_sum += other->queue_depth_sum;
-    drps_latency_merge(&s->read_latency, &other->read_latency);
-    drps_latency_merge(&s->write_latency, &other->write_latency);
+    merge_latency(&s->read_latency, &other->read_latency);
+    merge_latency(&s->write_latency, &other->write_latency);
 }
 
 void drps_process_io_now(struct drps_process_io *out)

@@ -7,14 +7,14 @@
 
 #include "base/drps_io.h"
 
-/* Write `j` as path, with a key "checksum" added. */
+/* Write `j` (borrowed) as path, with a key "checksum" added. */
 DRPS_MUST_CHECK
 int drps_manifest_write(const struct drps_io *io, const char *path, json_t *j,
                         struct drps_err *err);
 
 /*
- * Read and check path. `kind` ("drps-plan", "drps-model") and `version` must be its own. *j_out is
- * owned by the caller (json_decref). -ENOENT, DRPS_E_CORRUPT, DRPS_E_VERSION.
+ * Read and check path. `kind` ("drps-plan", "drps-model") and `version` must be the manifest's.
+ * *j_out is owned by the caller (json_decref). -ENOENT, DRPS_E_CORRUPT, DRPS_E_VERSION.
  */
 DRPS_MUST_CHECK
 int drps_manifest_read(const struct drps_io *io, const char *path, const char *kind, int version,
@@ -31,7 +31,8 @@ struct drps_bound {
     const char *by; /* what bounds it, for the message */
 };
 
-/* DRPS_E_CORRUPT naming path, key, value and bounds of the first that is outside of its own. */
+/* DRPS_E_CORRUPT names path, key, value and bounds of the first number that is outside its bounds.
+ */
 DRPS_MUST_CHECK
 int drps_manifest_check(const struct drps_bound *bounds, size_t n, const char *path,
                         struct drps_err *err);
@@ -48,9 +49,9 @@ static inline uint64_t drps_product(uint64_t a, uint64_t b)
 }
 
 /*
- * Whether path is a manifest of `kind` that this program may replace: of `version`, with its
- * checksum, or of an older one, whose checksum may have been made another way. -ENOENT,
- * DRPS_E_CORRUPT; DRPS_E_VERSION: a newer one.
+ * Returns 0 when path is a manifest of `kind` that this program may replace: one of `version`, with
+ * its checksum, or an older one, whose checksum may have been made in another manner. -ENOENT,
+ * DRPS_E_CORRUPT; DRPS_E_VERSION: it is newer.
  */
 DRPS_MUST_CHECK
 int drps_manifest_ours(const struct drps_io *io, const char *path, const char *kind, int version,
@@ -64,7 +65,8 @@ DRPS_MUST_CHECK
 int drps_manifest_rename(json_t *j, const char *before, const char *now, const char *path,
                          struct drps_err *err);
 
-/* Members of `j`, or DRPS_E_CORRUPT naming path and key. */
+/* ---- Members of `j`; DRPS_E_CORRUPT names path and key ---- */
+
 DRPS_MUST_CHECK
 int drps_manifest_get_hex(const json_t *j, const char *key, const char *path, uint64_t *out,
                           struct drps_err *err);

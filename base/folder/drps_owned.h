@@ -16,15 +16,16 @@ struct drps_owned {
 };
 
 /*
- * Whether all that is below the folder `dir` is in `list`. `lock`: the name of one more file, an
- * empty one, that `dir` itself may hold. DRPS_E_NOT_FOUND names the first thing that is not ours.
+ * Returns 0 when all that is below the folder `dir` is in `list`. `lock` is the name of one more
+ * file, an empty one, that `dir` itself may hold. `unfinished` 1: the folder is being made.
+ * DRPS_E_NOT_FOUND names the first thing that is not ours.
  */
 DRPS_MUST_CHECK
 int drps_owned_check(const char *dir, const struct drps_owned *list, int unfinished,
                      const char *lock, struct drps_err *err);
 
 /*
- * Remove what is in `list` below `dir`, unfinished things too, and folders that are empty then;
+ * Remove what is in `list` below `dir`, unfinished things too, and folders that are empty then, but
  * neither `dir` nor its `lock`. What is not ours stays, as do the folders that hold it:
  * DRPS_E_NOT_FOUND names it.
  */

@@ -1,7 +1,7 @@
 /*
- * A folder, or a file, that appears whole or not at all. It is made in the folder "<path>.partial",
- * which one process at a time holds, and takes its name when it is complete. Only what is provably
- * ours is replaced or removed: a description lists what such a folder may hold.
+ * Staging: a folder, or a file, appears whole or not at all. It is made in the folder
+ * "<path>.partial", which one process at a time holds, and takes its name when it is complete. Only
+ * what is provably ours is replaced or removed: a description lists what such a folder may hold.
  */
 #ifndef DRPS_BASE_FOLDER_STAGE_H
 #define DRPS_BASE_FOLDER_STAGE_H
@@ -17,14 +17,15 @@ struct drps_stage_kind {
     const struct drps_owned *owned; /* all that the folder may hold */
 };
 
+/* One result being made. */
 struct drps_stage {
     const struct drps_io *io;
     const struct drps_stage_kind *kind;
-    char *path; /* own: the final name */
-    char *dir;  /* own: the partial folder's name */
-    char *old;  /* own: what an existing folder is called where names cannot be exchanged */
-    int lock_fd;
-    int replace;
+    char *path;  /* own: the final name */
+    char *dir;   /* own: the partial folder's name */
+    char *old;   /* own: what an existing folder is called where names cannot be exchanged */
+    int lock_fd; /* -1: not locked */
+    int replace; /* 1: what has the final name is replaced */
     struct drps_err left; /* after a commit: what is left of the old folder, and why; or clean */
 };
 
@@ -40,7 +41,7 @@ int drps_stage_begin(struct drps_stage *stage, const struct drps_io *io, const c
                      const struct drps_stage_kind *kind, int replace, struct drps_err *err);
 
 /*
- * Sync all that was written and give it its name. An existing folder changes places with it at
+ * Sync all that was written and give it its name. An existing folder exchanges names with it at
  * once, if the file system can; otherwise a kill may leave the old one as "<path>.replaced" for the
  * next drps_stage_begin() to put back. Then what is ours of the old one is removed; what
  * cannot be is no failure, and stage->left tells of it. After a failure the old one is there as

@@ -1,3 +1,5 @@
+/* Reading and writing JSON with a checksum of itself, and members with their bounds. It needs
+ * jansson. */
 #include "base/folder/drps_manifest.h"
 
 #include <errno.h>
@@ -12,8 +14,8 @@
 
 enum { LIMIT_BYTES = 64 << 20 };
 
-/* Over the text with sorted keys and without the key "checksum": so the layout of the file does not
- * matter. */
+/* The checksum is that of the text with sorted keys and without the key "checksum", so that the
+ * layout of the file does not matter. */
 static int sum_of(const json_t *j, uint64_t *sum_out)
 {
     char *text = json_dumps(j, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
@@ -68,7 +70,8 @@ static int load(const struct drps_io *io, const char *path, json_t **j_out, stru
     return drps_err_set(err, DRPS_E_CORRUPT, "%s:%d:%d: %s", path, at.line, at.column, at.text);
 }
 
-/* Before the checksum: another version may sum another way. */
+/* Kind and version are checked before the checksum, as another version may sum in another manner.
+ */
 static int check_kind(const json_t *j, const char *path, const char *kind, json_int_t *version_out,
                       struct drps_err *err)
 {

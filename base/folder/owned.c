@@ -1,3 +1,4 @@
+/* Walking a folder beside the description of what is ours, to look or to remove. */
 #include "base/folder/drps_owned.h"
 
 #include <ctype.h>

@@ -22,7 +22,7 @@ static const char lock_name[] = "lock";
 
 /* ---- What is ours ---- */
 
-/* DRPS_E_NOT_FOUND, DRPS_E_CORRUPT, DRPS_E_VERSION: the folder is not a whole one of ours. The
+/* Returns DRPS_E_NOT_FOUND, _CORRUPT or _VERSION when the folder is not a whole one of ours. The
  * manifest is opened last, when it is known to be a regular file. */
 static int check_whole(const struct drps_stage *stage, const char *dir, int unfinished,
                        struct drps_err *err)
@@ -41,7 +41,7 @@ static int check_whole(const struct drps_stage *stage, const char *dir, int unfi
     return rc;
 }
 
-/* One of the codes above, and not a failure to find out. */
+/* 1: the code is one of those above, and not a failure to find out. */
 static int is_stranger(int rc)
 {
     return rc == DRPS_E_NOT_FOUND || rc == DRPS_E_CORRUPT || rc == DRPS_E_VERSION;
@@ -113,7 +113,7 @@ static int remove_ours(const struct drps_stage *stage, const char *dir, struct d
     return 0;
 }
 
-/* What a killed run left: it is locked before it is removed, so that a running one never is. */
+/* Remove what a killed run left. It is locked before, so that a running one is never removed. */
 static int claim_stale(const struct drps_stage *stage, const char *dir, int *fd_out,
                        struct drps_err *err)
 {
@@ -208,7 +208,7 @@ static int rename_checked(const struct drps_io *io, const char *from, const char
     return 0;
 }
 
-/* A run that was killed between two renames has moved the folder aside: it gets its name back. */
+/* Give a folder its name back that a run, killed between two renames, had moved aside. */
 static int put_back(const struct drps_stage *stage, int *done_out, struct drps_err *err)
 {
     struct drps_err why = DRPS_ERR_INIT;
@@ -224,7 +224,7 @@ static int put_back(const struct drps_stage *stage, int *done_out, struct drps_e
     return rc;
 }
 
-/* A folder is replaced when it is a whole one of ours, a file whatever is in it. */
+/* A folder is replaced when it is a whole one of ours, a file whatever it has in it. */
 static int check_replaceable(const struct drps_stage *stage, const struct stat *st,
                              struct drps_err *err)
 {
@@ -320,7 +320,7 @@ int drps_stage_begin(struct drps_stage *stage, const struct drps_io *io, const c
 /* ---- Committing ---- */
 
 /* How the folder has got its name, to be undone. */
-enum placed { NOT_PLACED, RENAMED, EXCHANGED, MOVED_ASIDE };
+enum named { NOT_PLACED, RENAMED, EXCHANGED, MOVED_ASIDE };
 
 static int is_unsupported(int rc)
 {
@@ -336,18 +336,18 @@ static int exchange_checked(const struct drps_stage *stage, struct drps_err *err
     return rc;
 }
 
-static int unplace(const struct drps_stage *stage, enum placed placed)
+static int give_name_back(const struct drps_stage *stage, enum named named)
 {
     const struct drps_io *io = stage->io;
-    if (placed == NOT_PLACED) return 0;
-    if (placed == EXCHANGED) return io->ops->exchange(io->ctx, stage->path, stage->dir);
+    if (named == NOT_PLACED) return 0;
+    if (named == EXCHANGED) return io->ops->exchange(io->ctx, stage->path, stage->dir);
     const int rc = io->ops->rename(io->ctx, stage->path, stage->dir);
-    if (rc < 0 || placed == RENAMED) return rc;
+    if (rc < 0 || named == RENAMED) return rc;
     (void)io->ops->rename(io->ctx, stage->old, stage->path); /* else the next run puts it back */
     return 0;
 }
 
-/* By two renames; a kill between them is what put_back() is for. */
+/* Replace a folder by two renames; put_back() mends what a kill between them leaves. */
 static int replace_by_renames(const struct drps_stage *stage, struct drps_err *err)
 {
     int rc = rename_checked(stage->io, stage->path, stage->old, err);
@@ -357,26 +357,26 @@ static int replace_by_renames(const struct drps_stage *stage, struct drps_err *e
     return rc;
 }
 
-static int place(const struct drps_stage *stage, enum placed *placed_out, struct drps_err *err)
+static int take_name(const struct drps_stage *stage, enum named *named_out, struct drps_err *err)
 {
     struct stat st;
     int rc;
-    *placed_out = NOT_PLACED;
+    *named_out = NOT_PLACED;
     if (!stage->replace || lstat(stage->path, &st)) {
         rc = rename_checked(stage->io, stage->dir, stage->path, err);
-        if (rc == 0) *placed_out = RENAMED;
+        if (rc == 0) *named_out = RENAMED;
         return rc;
     }
     rc = exchange_checked(stage, err);
-    if (rc == 0) *placed_out = EXCHANGED;
+    if (rc == 0) *named_out = EXCHANGED;
     if (!is_unsupported(rc)) return rc;
     rc = replace_by_renames(stage, err);
-    if (rc == 0) *placed_out = MOVED_ASIDE;
+    if (rc == 0) *named_out = MOVED_ASIDE;
     return rc;
 }
 
-/* The new folder is in place. What cannot be removed of the old one stays under a name at which the
- * next run looks. */
+/* Remove the old folder, now that the new one has its name. What cannot be removed stays under a
+ * name at which the next run looks. */
 static void clear_old(struct drps_stage *stage, const char *dir)
 {
     if (clear_stale(stage, dir, &stage->left) < 0)
@@ -389,14 +389,15 @@ static void clear_old(struct drps_stage *stage, const char *dir)
  */
 static int publish_folder(struct drps_stage *stage, struct drps_err *err)
 {
-    enum placed placed;
-    int rc = place(stage, &placed, err);
+    enum named named;
+    int rc = take_name(stage, &named, err);
     if (rc == 0) rc = remove_file(stage->io, stage->path, lock_name, err);
     if (rc == 0) rc = sync_dir(stage->io, stage->path, err);
     if (rc == 0) rc = sync_parent(stage->io, stage->path, err);
-    if (rc < 0 && unplace(stage, placed) == 0) return rc; /* the first failure is the one told */
-    if (rc == 0 && (placed == EXCHANGED || placed == MOVED_ASIDE))
-        clear_old(stage, placed == EXCHANGED ? stage->dir : stage->old);
+    if (rc < 0 && give_name_back(stage, named) == 0)
+        return rc; /* the first failure is the one told */
+    if (rc == 0 && (named == EXCHANGED || named == MOVED_ASIDE))
+        clear_old(stage, named == EXCHANGED ? stage->dir : stage->old);
     free(stage->dir);
     stage->dir = NULL; /* abort has nothing to remove: by that name there is the old one, or none */
     return rc;

@@ -3,8 +3,7 @@
  *
  *   header  64 bytes   magic "DRPSREC1", version, kind, record count, index offset, checksum
  *   records            payload, zero bytes up to a multiple of 8; no header of their own
- *   index              per record: payload bytes (u64), checksum (u64); then a checksum of the
- * index
+ *   index              per record: payload bytes (u64), checksum (u64); then a checksum of all that
  *
  * The header is written last, so a file that was not finished is refused. Every payload is verified
  * when it is read. docs/formats.md has the byte table.
@@ -39,9 +38,10 @@ int drps_recwriter_add(struct drps_recwriter *w, const struct drps_piece *pieces
 DRPS_MUST_CHECK
 int drps_recwriter_finish(struct drps_recwriter *w, struct drps_err *err);
 
-/* Free; a file that was not finished stays unreadable. NULL-safe. */
+/* Free the writer; a file that was not finished stays unreadable. NULL-safe. */
 void drps_recwriter_close(struct drps_recwriter *w);
 
+/* Records added so far, and bytes that the file has then. */
 uint64_t drps_recwriter_count(const struct drps_recwriter *w);
 uint64_t drps_recwriter_bytes(const struct drps_recwriter *w);
 
@@ -51,6 +51,7 @@ int drps_recfile_open(const struct drps_io *io, const char *path, uint32_t kind,
                       struct drps_recfile **f_out, struct drps_err *err);
 void drps_recfile_close(struct drps_recfile *f);
 
+/* Records of the file, and its bytes. */
 uint64_t drps_recfile_count(const struct drps_recfile *f);
 uint64_t drps_recfile_file_bytes(const struct drps_recfile *f);
 
@@ -79,15 +80,15 @@ int drps_recfile_read(struct drps_recfile *f, uint64_t i, uint64_t n, void *buf,
 void drps_recfile_go_direct(struct drps_recfile *f);
 
 /*
- * As drps_recfile_read(), into memory of drps_recfile_room() bytes that is aligned to
+ * Read like drps_recfile_read(), into memory of drps_recfile_room() bytes that is aligned to
  * DRPS_RECFILE_ALIGN; *run_out is where the run begins in it.
  */
 DRPS_MUST_CHECK
 int drps_recfile_read_in(struct drps_recfile *f, uint64_t i, uint64_t n, void *mem,
                          const void **run_out, struct drps_err *err);
 
-/* As drps_recfile_read_in(), but of record i's payload the first `bytes` alone, which the caller
- * has to verify: the record's checksum covers all of it. */
+/* Read the first `bytes` bytes of record i's payload alone, like drps_recfile_read_in(). The caller
+ * has to verify them: the record's checksum covers all of it. */
 DRPS_MUST_CHECK
 int drps_recfile_read_front(struct drps_recfile *f, uint64_t i, uint64_t bytes, void *mem,
                             const void **front_out, struct drps_err *err);
@@ -99,6 +100,7 @@ static inline uint64_t drps_recfile_room(uint64_t run_bytes)
     return run_bytes + 2 * DRPS_RECFILE_ALIGN;
 }
 
+/* Where the payload of record j begins in the run that begins with record `first`. */
 uint64_t drps_recfile_offset_in_run(const struct drps_recfile *f, uint64_t first, uint64_t j);
 
 #endif

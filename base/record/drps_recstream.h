@@ -1,9 +1,9 @@
 /*
- * Reading a record file front to back, over and over, ahead of its consumer: threads keep `depth`
- * buffers of verified records full. Memory is depth * buffer_bytes (more only when one record is
- * larger), or, where there is room for it, that of all records, which are then read once. Records
- * may be stored packed: then what is read ahead is held so, and these threads unpack the few
- * records that are next in turn to places of their own.
+ * Record streams: a record file is read front to back, over and over, ahead of its consumer.
+ * Threads keep `depth` buffers of verified records full. Memory is depth * buffer_bytes (more only
+ * when one record is larger), or, where there is room for it, that of all records, which are then
+ * read once. Records may be stored packed: then what is read ahead is held so, and these threads
+ * unpack the few records that are next in turn.
  */
 #ifndef DRPS_BASE_RECORD_RECSTREAM_H
 #define DRPS_BASE_RECORD_RECSTREAM_H
@@ -13,13 +13,14 @@
 struct drps_recstream; /* opaque; owns threads */
 
 /*
- * One record, 8-byte aligned like the room that its plain form is written to. Called by reading
- * threads and the consumer's, one at a time. Returns 0 and the bytes of the plain record, or a code
- * with err set.
+ * Unpacks one record, 8-byte aligned like the room that its plain form is written to. Called by
+ * reading threads and the consumer's, one at a time. Returns 0 and the bytes of the plain record,
+ * or a code with err set.
  */
 typedef int (*drps_recstream_unpack)(const void *record, size_t bytes, void *room,
                                      size_t room_bytes, size_t *bytes_out, struct drps_err *err);
 
+/* Zero is the default where 0 is said to have a meaning. */
 struct drps_recstream_options {
     uint64_t first, count; /* records of one pass */
     uint64_t passes;       /* how often */
@@ -31,7 +32,7 @@ struct drps_recstream_options {
     drps_recstream_unpack unpack; /* NULL: records are used as they are stored */
     uint64_t plain_bytes;         /* with unpack: of the largest record, unpacked; no record is
                                      larger as it is stored */
-    unsigned places; /* with unpack and not keep: records that are unpacked at a time, the
+    unsigned plain_records; /* with unpack and not keep: records that are unpacked at a time, the
                         consumer's included; 0: 4 */
 };
 
@@ -55,7 +56,7 @@ struct drps_recstream_stats {
     uint64_t read_calls;
 };
 void drps_recstream_stats(struct drps_recstream *s, struct drps_recstream_stats *out);
-void drps_recstream_close(struct drps_recstream *s);
+void drps_recstream_close(struct drps_recstream *s); /* NULL-safe */
 
 /* Memory that a stream over `file` takes. */
 uint64_t drps_recstream_memory(const struct drps_recfile *file,

@@ -1,3 +1,4 @@
+/* Writing and reading record files; docs/formats.md has the byte table. */
 #include "base/record/drps_recfile.h"
 
 #include <errno.h>
@@ -332,7 +333,8 @@ void drps_recfile_go_direct(struct drps_recfile *f)
         f->direct_fd = -1; /* some file systems cannot: it is read as before */
 }
 
-/* The aligned pieces of the file around the run; what they lack of it is read in the usual way. */
+/* The aligned pieces of the file around the run; the rest of the run is read through the page
+ * cache. */
 static int read_direct(struct drps_recfile *f, uint64_t offset, uint64_t bytes, char *mem,
                        struct drps_err *err)
 {
@@ -347,7 +349,7 @@ static int read_direct(struct drps_recfile *f, uint64_t offset, uint64_t bytes, 
                            err);
 }
 
-/* *at_out: where in mem the bytes begin. */
+/* Read bytes into mem; *at_out is where in mem they begin. */
 static int read_bytes(struct drps_recfile *f, uint64_t offset, uint64_t bytes, char *mem,
                       const void **at_out, struct drps_err *err)
 {

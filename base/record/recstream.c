@@ -1,12 +1,11 @@
 /*
- * Two stages. Threads read runs of records, each another one, into a ring of buffers (with `keep`
- * and no unpacking: into one buffer for each run of a pass). With `unpack`, records then go one by
- * one from the run that is next in turn to a ring of places for their plain form (with `keep`: into
- * one place for each). So what is read ahead is held as it is stored, and what is about to be used
- * as it is used:
+ * A stream has two stages. Threads read runs of records, each another one, into a ring of buffers
+ * (with `keep` and no unpacking: into one buffer for each run of a pass). With `unpack`, records
+ * then go one by one from the run that is next in turn to a ring of plain records (with `keep`: one
+ * for each). So what is read ahead is held as it is stored, and what is about to be used is plain:
  *
  *     runs    | being unpacked | read | read | being read | being read |
- *     places  | consumer's | plain | plain | being unpacked |
+ *     plain   | consumer's | plain | plain | being unpacked |
  *
  * Whoever comes by unpacks: a reading thread between two runs, or the consumer that would have to
  * wait, but one of them at a time.
@@ -27,7 +26,7 @@ enum {
     DEFAULT_DEPTH = 3,
     MAX_DEPTH = 16,
     MAX_READERS = 4,
-    DEFAULT_PLACES = 4
+    DEFAULT_PLAIN_RECORDS = 4
 };
 
 struct run {
@@ -43,9 +42,9 @@ struct drps_recstream {
     struct drps_recstream_options options;
     uint64_t run_cap; /* bytes of the longest run */
     struct run *runs; /* own: [options.depth] */
-    char *plain;      /* own: [places] records, unpacked, each in stride() bytes */
-    size_t *bytes;    /* own: [places] of these */
-    uint64_t places;
+    char *plain;      /* own: [plain_records] records, unpacked, each in stride() bytes */
+    size_t *bytes;    /* own: [plain_records] of these */
+    uint64_t plain_records;
     uint64_t to_read, to_give; /* records of all passes: that are read, that the consumer gets */
     pthread_t threads[MAX_READERS];
     unsigned started;
@@ -137,11 +136,11 @@ static unsigned lay_out(const struct drps_recfile *file, const struct drps_recst
     return depth ? depth : 1;
 }
 
-static uint64_t places(const struct drps_recstream_options *o)
+static uint64_t plain_records(const struct drps_recstream_options *o)
 {
     if (!o->unpack) return 0;
     if (o->keep) return o->count;
-    return o->places ? o->places : DEFAULT_PLACES;
+    return o->plain_records ? o->plain_records : DEFAULT_PLAIN_RECORDS;
 }
 
 uint64_t drps_recstream_memory(const struct drps_recfile *file,
@@ -150,7 +149,7 @@ uint64_t drps_recstream_memory(const struct drps_recfile *file,
     const uint64_t cap = run_cap(file, o), buffers = lay_out(file, o, cap, NULL);
     if (keeps_runs(o))
         return drps_recfile_run_bytes(file, o->first, o->count) + drps_recfile_room(0) * buffers;
-    return drps_recfile_room(cap) * buffers + places(o) * (stride(o) + sizeof(size_t));
+    return drps_recfile_room(cap) * buffers + plain_records(o) * (stride(o) + sizeof(size_t));
 }
 
 /* ---- Reading ---- */
@@ -215,31 +214,31 @@ static void read_run(struct drps_recstream *s, struct run *run)
 
 /* ---- Unpacking ---- */
 
-/* The run that is next in turn has been read, or could not be. */
+/* 1: there is a run that is next in turn, and it is in this state. */
 static int run_is(const struct drps_recstream *s, int state)
 {
     return s->done != s->begun && (int)run_of(s, s->done)->state == state;
 }
 
-/* Kept records have a place each. */
-static int is_place_free(const struct drps_recstream *s)
+/* With `keep` every record has room of its own. */
+static int has_room(const struct drps_recstream *s)
 {
-    return s->options.keep || s->unpacked - s->taken < s->places;
+    return s->options.keep || s->unpacked - s->taken < s->plain_records;
 }
 
 static int can_unpack(const struct drps_recstream *s)
 {
-    return s->options.unpack && !s->unpacking && run_is(s, READY) && is_place_free(s);
+    return s->options.unpack && !s->unpacking && run_is(s, READY) && has_room(s);
 }
 
 static int unpack(const struct drps_recstream *s, const struct run *run, uint64_t at,
-                  uint64_t place, struct drps_err *err)
+                  uint64_t entry, struct drps_err *err)
 {
     const uint64_t j = run->first + at;
     int rc = s->options.unpack(
         (const char *)run->data + drps_recfile_offset_in_run(s->file, run->first, j),
-        (size_t)drps_recfile_bytes(s->file, j), s->plain + place * stride(&s->options),
-        (size_t)stride(&s->options), &s->bytes[place], err);
+        (size_t)drps_recfile_bytes(s->file, j), s->plain + entry * stride(&s->options),
+        (size_t)stride(&s->options), &s->bytes[entry], err);
     if (rc < 0) (void)drps_err_context(err, "record %llu", (unsigned long long)j);
     return rc;
 }
@@ -252,15 +251,15 @@ static void use_up(struct drps_recstream *s)
     s->done++;
 }
 
-/* When can_unpack(): the next record. Lock held before and after, not meanwhile. */
+/* Unpack the next record, when can_unpack(). Lock held before and after, not meanwhile. */
 static void unpack_next(struct drps_recstream *s)
 {
     struct run *run = run_of(s, s->done);
     struct drps_err err = DRPS_ERR_INIT;
-    const uint64_t place = s->unpacked % s->places, at = s->at;
+    const uint64_t entry = s->unpacked % s->plain_records, at = s->at;
     s->unpacking = 1;
     (void)pthread_mutex_unlock(&s->lock);
-    const int rc = unpack(s, run, at, place, &err);
+    const int rc = unpack(s, run, at, entry, &err);
     (void)pthread_mutex_lock(&s->lock);
     s->unpacking = 0;
     if (rc < 0) {
@@ -308,10 +307,10 @@ static int allocate(struct drps_recstream *s)
         s->runs[i].mem = drps_pages_new(drps_recfile_room(s->runs[i].cap));
         if (!s->runs[i].mem) return -ENOMEM;
     }
-    s->places = places(&s->options);
-    if (!s->places) return 0;
-    s->plain = drps_pages_new(s->places * stride(&s->options));
-    s->bytes = drps_array_new(s->places, sizeof(*s->bytes));
+    s->plain_records = plain_records(&s->options);
+    if (!s->plain_records) return 0;
+    s->plain = drps_pages_new(s->plain_records * stride(&s->options));
+    s->bytes = drps_array_new(s->plain_records, sizeof(*s->bytes));
     return s->plain && s->bytes ? 0 : -ENOMEM;
 }
 
@@ -365,7 +364,7 @@ void drps_recstream_close(struct drps_recstream *s)
     for (unsigned i = 0; s->runs && i < s->options.depth; i++)
         drps_pages_free(s->runs[i].mem, drps_recfile_room(s->runs[i].cap));
     free(s->runs);
-    drps_pages_free(s->plain, s->places * stride(&s->options));
+    drps_pages_free(s->plain, s->plain_records * stride(&s->options));
     free(s->bytes);
     (void)pthread_cond_destroy(&s->news);
     (void)pthread_cond_destroy(&s->work);
@@ -375,15 +374,16 @@ void drps_recstream_close(struct drps_recstream *s)
 
 /* ---- The consumer ---- */
 
-/* The record that it had. A reader is woken for several records, when the last quarter of the
- * places is at hand: should it come late, the consumer unpacks. Lock held. */
+/* Give back the record that the consumer had. A reader is woken for several records, when the last
+ * quarter of the plain records is at hand: should it come late, the consumer unpacks. Lock held. */
 static void give_back(struct drps_recstream *s)
 {
     if (!s->holds) return;
     s->holds = 0;
     s->taken++;
     if (s->options.unpack) {
-        if (s->unpacked - s->taken <= (s->places + 3) / 4) (void)pthread_cond_signal(&s->work);
+        if (s->unpacked - s->taken <= (s->plain_records + 3) / 4)
+            (void)pthread_cond_signal(&s->work);
         return;
     }
     use_up(s);
@@ -394,20 +394,20 @@ static void give_back(struct drps_recstream *s)
         s->done = 0; /* the next pass */
 }
 
-static uint64_t place_of(const struct drps_recstream *s, uint64_t record)
+static uint64_t in_pass(const struct drps_recstream *s, uint64_t record)
 {
     return s->options.keep ? record % s->options.count : record;
 }
 
-/* The next record is here. */
+/* 1: the next record is here. */
 static int is_here(const struct drps_recstream *s)
 {
-    if (s->options.unpack) return place_of(s, s->taken) < s->unpacked;
+    if (s->options.unpack) return in_pass(s, s->taken) < s->unpacked;
     return run_is(s, READY);
 }
 
-/* Until it is, or never will be: all have been taken, or what it is in cannot be read. Lock held
- * before and after. */
+/* Wait until the next record is here, or never will be: all have been taken, or its run cannot be
+ * read. Lock held before and after. */
 static void await_record(struct drps_recstream *s)
 {
     while (s->taken != s->to_give && !is_here(s) && !run_is(s, FAILED)) {
@@ -425,9 +425,9 @@ static void await_record(struct drps_recstream *s)
 static void take(struct drps_recstream *s, const void **record_out, size_t *bytes_out)
 {
     if (s->options.unpack) {
-        const uint64_t place = s->taken % s->places;
-        *record_out = s->plain + place * stride(&s->options);
-        *bytes_out = s->bytes[place];
+        const uint64_t entry = s->taken % s->plain_records;
+        *record_out = s->plain + entry * stride(&s->options);
+        *bytes_out = s->bytes[entry];
     } else {
         const struct run *run = run_of(s, s->done);
         const uint64_t j = run->first + s->at;

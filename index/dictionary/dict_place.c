@@ -61,7 +61,7 @@ static int too_many_rows(struct drps_err *err)
 
 struct placing {
     struct dict *d;
-    struct extsort *by_order; /* order key -> number of the key in key order */
+    struct drps_extsort *by_order; /* order key -> number of the key in key order */
     struct scatter by_key;    /* number of the key -> placed id */
     struct scatter by_id;     /* provisional id -> placed id */
 };
@@ -78,11 +78,11 @@ static int collect_order(struct placing *p, uint64_t rows_out[2], struct drps_er
         if (at.count) {
             /* Ties by key: keys come in their order, which the sort keeps. */
             const unsigned table = table_of(p->d, at.field);
-            struct sort_record r = {
+            struct drps_sort_record r = {
                 .hi = order_key_of(p->d, table, at.key, at.mask, at.first, at.count),
                 .a = (uint32_t)number};
             rows_out[table]++;
-            rc = extsort_add(p->by_order, &r, err);
+            rc = drps_extsort_add(p->by_order, &r, err);
         } else {
             rc = 0;
         }
@@ -96,10 +96,10 @@ static int collect_order(struct placing *p, uint64_t rows_out[2], struct drps_er
 
 static int number_rows(struct placing *p, uint32_t first_row, struct drps_err *err)
 {
-    const struct sort_record *r;
+    const struct drps_sort_record *r;
     uint64_t placed = first_row;
-    int rc = extsort_finish(p->by_order, err);
-    while (rc == 0 && (rc = extsort_next(p->by_order, &r, err)) > 0) {
+    int rc = drps_extsort_finish(p->by_order, err);
+    while (rc == 0 && (rc = drps_extsort_next(p->by_order, &r, err)) > 0) {
         if (placed >= DRPS_NO_ROW) return too_many_rows(err);
         rc = scatter_put(&p->by_key, r->a, (uint32_t)placed++, err);
     }
@@ -167,13 +167,13 @@ static int place_runs(struct dict *d, const char *plan_dir, uint32_t first_row,
     struct placing p = {.d = d};
     uint64_t share = d->options.memory_bytes / 3;
 
-    int rc = extsort_open(d->io, d->dir, "place", share, &p.by_order, err);
+    int rc = drps_extsort_open(d->io, d->dir, "place", share, &p.by_order, err);
     if (rc == 0)
         rc = scatter_open(d->io, d->dir, "key", dict_base(d, dict_generations(d)), share, &p.by_key,
                           err);
     if (rc == 0) rc = collect_order(&p, rows_out, err);
     if (rc == 0) rc = number_rows(&p, first_row, err);
-    extsort_close(p.by_order);
+    drps_extsort_close(p.by_order);
     if (rc == 0)
         rc = scatter_open(d->io, d->dir, "id", dict_base(d, dict_generations(d)), share, &p.by_id,
                           err);

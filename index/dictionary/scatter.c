@@ -15,7 +15,7 @@ int scatter_open(const struct drps_io *io, const char *dir, const char *name, ui
 {
     *s = (struct scatter){.n = n};
     if (n > memory_bytes / sizeof(*s->array))
-        return extsort_open(io, dir, name, memory_bytes, &s->sort, err);
+        return drps_extsort_open(io, dir, name, memory_bytes, &s->sort, err);
     s->array = drps_pages_new(n * sizeof(*s->array));
     if (!s->array) return drps_err_set(err, -ENOMEM, "no memory for %" PRIu64 " numbers", n);
     memset(s->array, 0xff, n * sizeof(*s->array)); /* SCATTER_NONE */
@@ -25,22 +25,22 @@ int scatter_open(const struct drps_io *io, const char *dir, const char *name, ui
 void scatter_close(struct scatter *s)
 {
     drps_pages_free(s->array, s->n * sizeof(*s->array));
-    extsort_close(s->sort);
+    drps_extsort_close(s->sort);
     *s = (struct scatter){0};
 }
 
 int scatter_put(struct scatter *s, uint64_t i, uint32_t value, struct drps_err *err)
 {
-    const struct sort_record r = {.hi = i, .a = value};
-    if (!s->array) return extsort_add(s->sort, &r, err);
+    const struct drps_sort_record r = {.hi = i, .a = value};
+    if (!s->array) return drps_extsort_add(s->sort, &r, err);
     s->array[i] = value;
     return 0;
 }
 
 int scatter_finish(struct scatter *s, struct drps_err *err)
 {
-    int rc = s->array ? 0 : extsort_finish(s->sort, err);
-    if (rc == 0 && !s->array) rc = extsort_next(s->sort, &s->next, err);
+    int rc = s->array ? 0 : drps_extsort_finish(s->sort, err);
+    if (rc == 0 && !s->array) rc = drps_extsort_next(s->sort, &s->next, err);
     return rc < 0 ? rc : 0;
 }
 
@@ -54,6 +54,6 @@ int scatter_next(struct scatter *s, uint32_t *value_out, struct drps_err *err)
     }
     if (!s->next || s->next->hi != i) return 0;
     *value_out = s->next->a;
-    int rc = extsort_next(s->sort, &s->next, err);
+    int rc = drps_extsort_next(s->sort, &s->next, err);
     return rc < 0 ? rc : 0;
 }

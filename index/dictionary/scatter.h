@@ -16,8 +16,8 @@
 struct scatter {
     uint64_t n, taken;
     uint32_t *array; /* [n], or NULL */
-    struct extsort *sort;
-    const struct sort_record *next; /* of sort; NULL at the end */
+    struct drps_extsort *sort;
+    const struct drps_sort_record *next; /* of sort; NULL at the end */
 };
 
 /* What is sorted goes to files dir/name*. Close also after a failure. */

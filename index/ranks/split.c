@@ -117,7 +117,7 @@ static size_t unite(struct splitting *d)
     size_t at[DRPS_PLAN_WORKERS_MAX];
     size_t n = 0;
     memcpy(at, d->part, d->workers * sizeof(*at));
-    sort_keyed(d->uses, d->aux, d->uses_n);
+    drps_sort_keyed(d->uses, d->aux, d->uses_n);
     for (size_t i = 0; i < d->uses_n; i++) {
         const uint32_t id = (uint32_t)(d->uses[i] >> 32);
         if (!n || d->ids[n - 1] != id) d->ids[n++] = id;

@@ -35,7 +35,7 @@ static int check_config(const struct drps_aio_config *c, struct drps_err *err)
     return 0;
 }
 
-/* What the file system says of an open file; 0: nothing. */
+/* The alignment that the file system asks for past the page cache; 0: it does not say. */
 static uint32_t direct_align(int fd)
 {
 #ifdef STATX_DIOALIGN
@@ -78,7 +78,7 @@ static int preallocate(const struct drps_aio *aio, struct drps_err *err)
                         aio->file_bytes, drps_err_name(rc));
 }
 
-/* Change over to a descriptor that passes by the page cache, where there is such a thing. */
+/* Change over to a descriptor that passes by the page cache, where the file system allows it. */
 static int go_direct(struct drps_aio *aio, struct drps_err *err)
 {
     const struct drps_io *io = aio->io;

@@ -1,7 +1,7 @@
 /*
- * Operations through io_uring: a batch is one system call, the file and the buffers are registered
- * where the kernel agrees. No IORING_SETUP_SINGLE_ISSUER, as the thread that opens need not be the
- * one that submits.
+ * The engine `io_uring`: requests handed over together are one system call, and the file and the
+ * buffers are registered where the kernel agrees. IORING_SETUP_SINGLE_ISSUER is not set, as the
+ * thread that opens need not be the one that submits. It needs liburing.
  */
 #include <errno.h>
 
@@ -73,7 +73,7 @@ static int in_one_piece(const struct drps_aio *aio, const struct drps_aio_part *
     return aio->about.registered && (first + part->bytes - 1) / aio->register_bytes == piece;
 }
 
-/* Queue what is left of a request's operation. */
+/* Queue what is left of a request. */
 static void prepare(const struct drps_aio *aio, struct uring *u, uint32_t request)
 {
     const struct drps_aio_request *s = &aio->requests[request];
@@ -99,8 +99,8 @@ static void prepare(const struct drps_aio *aio, struct uring *u, uint32_t reques
     io_uring_sqe_set_data64(sqe, request);
 }
 
-/* After so many refusals in a row: until one more of the operations that the kernel has is done,
- * which gives memory back; where it has none, some time. */
+/* Wait after so many refusals in a row: until one more of the requests that the kernel has is done,
+ * which gives memory back, or for some time where it has none. */
 static void back_off(struct uring *u, int refusals)
 {
     struct io_uring_cqe *cqe;

@@ -5,6 +5,9 @@
  * a few threads that call pread and pwrite through the file I/O seam. Whatever is less than asked
  * for (no io_uring, no O_DIRECT, no registered buffers) works all the same, only slower, and
  * drps_aio_about() says why.
+ *
+ * aio.c checks operations and counts them, aio_request.c knows how far each has come, aio_uring.c
+ * and aio_threads.c are the engines; probe.c measures with them what requests cost on a disk.
  */
 #ifndef DRPS_STORAGE_IO_AIO_H
 #define DRPS_STORAGE_IO_AIO_H
@@ -26,7 +29,7 @@ struct drps_aio;
 
 enum {
     DRPS_AIO_ALIGN = 4096,     /* of buffers, offsets and sizes: what O_DIRECT needs anywhere */
-    DRPS_AIO_SECTOR = 512,     /* the least that it takes anywhere */
+    DRPS_AIO_SECTOR = 512,     /* the least unit that O_DIRECT takes anywhere */
     DRPS_AIO_DEPTH_MAX = 4096, /* operations under way */
     DRPS_AIO_PIECES_MAX = 256  /* of memory that one operation writes from */
 };
@@ -69,18 +72,19 @@ int drps_aio_open(const struct drps_aio_config *config, struct drps_aio **aio_ou
  */
 void drps_aio_close(struct drps_aio *aio);
 
-/* The same of a file that is not needed any more, which stays empty: its room is free at once,
- * while the kernel lets go of a file that an io_uring had only some time after it is closed and
- * removed. */
+/* Close a file that is not needed any more, and leave it empty, so that its room is free at once.
+ * The kernel lets go of a file that an io_uring had only some time after it is closed and removed.
+ * NULL-safe. */
 void drps_aio_discard(struct drps_aio *aio);
 
+/* A read or a write. */
 struct drps_aio_op {
     void *buf;       /* inside config.buffers, aligned; untouched by the caller until finished */
     uint32_t bytes;  /* a multiple of config.align, not 0 */
     uint64_t offset; /* a multiple of config.align; the piece ends within the file */
     int write;
     uint32_t tag;               /* comes back from drps_aio_wait() */
-    const struct iovec *pieces; /* NULL, or in place of buf, to write from several places: each as
+    const struct iovec *pieces; /* NULL, or pieces of memory to write from instead of buf: each as
                                    buf, of a multiple of config.align bytes, together `bytes`. The
                                    array is untouched by the caller until finished, too */
     unsigned pieces_n;          /* 1 to DRPS_AIO_PIECES_MAX */
@@ -124,11 +128,12 @@ int drps_aio_wait(struct drps_aio *aio, unsigned least, uint32_t *tags_out, size
  */
 void drps_aio_stats(const struct drps_aio *aio, struct drps_iostat *out);
 
+/* How the file is read and written. */
 struct drps_aio_about {
     const char *engine; /* "io_uring" or "threads"; static */
     int direct;         /* O_DIRECT: past the page cache */
     int registered;     /* the kernel knows the buffers and need not look them up each time */
-    char why[128];      /* what is not as wished, and the reason; empty: all is */
+    char why[128];      /* what is not as wished, and the reason; empty if all is */
 };
 void drps_aio_about(const struct drps_aio *aio, struct drps_aio_about *out);
 

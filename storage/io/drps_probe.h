@@ -13,31 +13,33 @@
 
 /* Nanoseconds of one request, four being under way. */
 struct drps_disk_times {
-    uint32_t random_bytes; /* of a request far from the one before, */
-    uint32_t long_bytes;   /* and of one right behind it */
+    uint32_t random_bytes; /* of a request far from the one before */
+    uint32_t long_bytes;   /* of a request right behind the one before */
     double random_read_ns, random_write_ns, long_read_ns, long_write_ns;
 };
 
+/* What the times come to. */
 struct drps_disk_cost {
     double read_seek_ns, write_seek_ns; /* of a random request, less its bytes at the rate below;
                                            1 at least */
     double read_bps, write_bps;         /* bytes a second of long requests */
 };
 
-/* What the times come to. */
+/* Costs from times. */
 void drps_disk_cost_of(const struct drps_disk_times *times, struct drps_disk_cost *out);
 
 /*
- * Random requests of the bytes of a block (rounded up to 4 KiB, 4 MiB at most), long ones of
- * chunk_of(drps_disk_seek_bytes()) bytes, drps_relay_chunk() but for tests. now: nanoseconds that
- * only grow, drps_clock_ns() but for tests.
+ * Measure the disk of `dir`, with random requests of block_bytes (rounded up to 4 KiB, 4 MiB at
+ * most) and long ones of chunk_of(drps_disk_seek_bytes()) bytes; chunk_of is drps_relay_chunk(),
+ * and now is drps_clock_ns(), except in tests. Returns 0, or the error of the scratch file, which
+ * is removed.
  */
 DRPS_MUST_CHECK
 int drps_disk_measure(const struct drps_io *io, const char *dir, uint64_t block_bytes,
                       uint64_t (*chunk_of)(uint64_t seek_bytes), uint64_t (*now)(void),
                       struct drps_disk_times *out, struct drps_err *err);
 
-/* With random requests of 4 KiB and long ones of 1 MiB. */
+/* Measure with random requests of 4 KiB and long ones of 1 MiB. */
 DRPS_MUST_CHECK
 int drps_disk_probe(const struct drps_io *io, const char *dir, struct drps_disk_cost *out,
                     struct drps_err *err);

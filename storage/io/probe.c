@@ -1,4 +1,5 @@
-/* What requests cost on a disk, and bytes. */
+/* Requests of several kinds on a scratch file, timed; drps_probe.h has the idea. It needs
+ * storage/io/aio. */
 #include "storage/io/drps_probe.h"
 
 #include <errno.h>
@@ -74,7 +75,7 @@ static int run(struct probe *p, const struct requests *r, uint64_t *ns_out, stru
     return rc;
 }
 
-/* Nanoseconds of one: the best of some rounds, as others may be using the disk. */
+/* Nanoseconds of one request: the best of some rounds, as others may be using the disk. */
 static int measure(struct probe *p, const struct requests *r, double *ns_out, struct drps_err *err)
 {
     uint64_t best = UINT64_MAX;
@@ -135,7 +136,7 @@ static int measure_long(struct probe *p, int write, uint32_t bytes, double *ns_o
     return measure(p, &r, ns_out, err);
 }
 
-/* What was never written is not read from disk. */
+/* Fill the file: what was never written is not read from disk. */
 static int fill(struct probe *p, struct drps_err *err)
 {
     uint64_t ns;
@@ -164,7 +165,7 @@ int drps_disk_seek_bytes(const struct drps_io *io, const char *dir, int no_uring
     return probe_close(&p, rc, err);
 }
 
-/* Reads and writes of the sizes that are set, of a filled file. */
+/* Time reads and writes of the sizes that are set, of a filled file. */
 static int measure_times(struct probe *p, struct drps_disk_times *t, struct drps_err *err)
 {
     int rc = measure_long(p, 1, t->long_bytes, &t->long_write_ns, err);

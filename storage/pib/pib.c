@@ -11,7 +11,8 @@
 #include "storage/kv/drps_kv.h"
 #include "storage/pib/pib_internal.h"
 
-int drps_pib_failed(const struct drps_pib *st, struct drps_err *err)
+/* 0, or the failure of a thread, copied to err. The lock is held. */
+static int failed(const struct drps_pib *st, struct drps_err *err)
 {
     if (!st->failure.code) return 0;
     return drps_err_set(err, st->failure.code, "%s", st->failure.text);
@@ -115,7 +116,7 @@ static int await_ready(struct drps_pib *st, uint64_t step, struct drps_err *err)
         st->stats.stall_ns += drps_clock_ns() - start;
         st->stats.stalled_steps++;
     }
-    int rc = drps_pib_failed(st, err);
+    int rc = failed(st, err);
     (void)pthread_mutex_unlock(&st->lock);
     return rc;
 }
@@ -191,7 +192,7 @@ static int pib_step_close(struct drps_store *base, uint64_t step, int changed, s
     st->ring[step % st->depth].changed = changed;
     st->closed = st->steps.lowest;
     (void)pthread_cond_signal(&st->wake);
-    rc = drps_pib_failed(st, err);
+    rc = failed(st, err);
     (void)pthread_mutex_unlock(&st->lock);
     return rc;
 }
@@ -206,7 +207,7 @@ static int pib_scan(struct drps_store *base, drps_row_visit visit, void *ctx, st
     while (!st->idle) /* what it is doing ends with its I/O; it never waits for this thread without
                          being idle */
         (void)pthread_cond_wait(&st->news, &st->lock);
-    rc = drps_pib_failed(st, err);
+    rc = failed(st, err);
     (void)pthread_mutex_unlock(&st->lock);
     if (!rc) rc = drps_pib_scan_rows(st, visit, ctx, err);
     (void)pthread_mutex_lock(&st->lock);

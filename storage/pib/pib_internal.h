@@ -76,9 +76,6 @@ struct drps_pib {
     struct drps_store_stats stats;
 };
 
-/* 0, or the failure of a thread, copied to err. The lock is held. */
-int drps_pib_failed(const struct drps_pib *st, struct drps_err *err);
-
 /* ---- prefetch.c ---- */
 
 int drps_prefetch_start(struct drps_pib *st, struct drps_err *err);
@@ -92,8 +89,6 @@ struct drps_pib_split {
 };
 int drps_pib_split_memory(const struct drps_store_config *config, struct drps_pib_split *split_out,
                           struct drps_err *err);
-/* The most that steps open together need. */
-struct drps_step_size drps_pib_open_size(const struct drps_store_config *config);
 int drps_pib_memory_need(const struct drps_store_config *config, uint64_t *least_out,
                          uint64_t *most_out, struct drps_err *err);
 

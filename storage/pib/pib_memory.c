@@ -30,7 +30,8 @@ static unsigned pool_steps(const struct drps_store_config *config)
     return open > wanted ? open : wanted;
 }
 
-struct drps_step_size drps_pib_open_size(const struct drps_store_config *config)
+/* The most that steps open together need. */
+static struct drps_step_size open_size(const struct drps_store_config *config)
 {
     const struct drps_step_size *step = &config->step;
     const uint64_t n = pool_steps(config);
@@ -117,7 +118,7 @@ uint64_t drps_pib_engine_least(const struct drps_store_config *config)
 static void shape(const struct drps_store_config *config, uint64_t bytes,
                   struct drps_pool_shape *out)
 {
-    const struct drps_step_size size = drps_pib_open_size(config);
+    const struct drps_step_size size = open_size(config);
     drps_pool_shape(config->block_first, config->blocks, config->row_bytes, &size, bytes, out);
 }
 
@@ -152,7 +153,7 @@ int drps_pib_split_memory(const struct drps_store_config *config, struct drps_pi
             "rest for the %llu blocks of the %u largest steps",
             (unsigned long long)config->memory_bytes, (unsigned long long)least,
             (unsigned long long)engine_least, config->kv->name,
-            (unsigned long long)drps_pib_open_size(config).blocks, pool_steps(config));
+            (unsigned long long)open_size(config).blocks, pool_steps(config));
     /* The engine's part grows with the memory, but never at the cost of what the largest step
      * needs. */
     uint64_t engine = config->memory_bytes / ENGINE_PART;

@@ -85,7 +85,7 @@ void drps_pool_shape(const uint32_t *block_first, size_t blocks, size_t row_byte
 {
     struct blocks b = {.first = block_first, .n = blocks, .row_bytes = row_bytes};
     choose_unit(&b);
-    const uint64_t all = least_of(b.units, UINT32_MAX >> b.shift); /* slots are 32 bits */
+    const uint64_t all = least_of(b.units, UINT32_MAX >> b.shift); /* frames have 32-bit numbers */
     uint64_t fits = 0, beyond = all + 1;                           /* units */
     while (beyond - fits > 1) {
         const uint64_t middle = fits + (beyond - fits) / 2;

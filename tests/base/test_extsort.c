@@ -18,41 +18,41 @@
 /* By key, then by order of arrival, which the test keeps in `b`. */
 static int before(const void *x, const void *y)
 {
-    const struct sort_record *p = x;
-    const struct sort_record *q = y;
+    const struct drps_sort_record *p = x;
+    const struct drps_sort_record *q = y;
     if (p->hi != q->hi) return p->hi < q->hi ? -1 : 1;
     if (p->lo != q->lo) return p->lo < q->lo ? -1 : 1;
     return p->b < q->b ? -1 : p->b > q->b;
 }
 
 /* Keys of few or many values; `b` is the order of arrival. */
-static struct sort_record *draw(struct random_source *r, size_t n)
+static struct drps_sort_record *draw(struct random_source *r, size_t n)
 {
-    struct sort_record *records = malloc(n * sizeof(*records) + 1);
+    struct drps_sort_record *records = malloc(n * sizeof(*records) + 1);
     unsigned hi_bits = (unsigned)random_below(r, 65);
     unsigned lo_bits = (unsigned)random_below(r, 65);
     assert_non_null(records);
     for (size_t i = 0; i < n; i++)
-        records[i] = (struct sort_record){.hi = hi_bits ? random_u64(r) >> (64 - hi_bits) : 0,
-                                          .lo = lo_bits ? random_u64(r) >> (64 - lo_bits) : 0,
-                                          .a = (uint32_t)random_u64(r),
-                                          .b = (uint32_t)i};
+        records[i] = (struct drps_sort_record){.hi = hi_bits ? random_u64(r) >> (64 - hi_bits) : 0,
+                                               .lo = lo_bits ? random_u64(r) >> (64 - lo_bits) : 0,
+                                               .a = (uint32_t)random_u64(r),
+                                               .b = (uint32_t)i};
     return records;
 }
 
 static void test_sort_records_is_a_stable_sort(void **state)
 {
-    struct random_source r = random_begin("sort_records");
+    struct random_source r = random_begin("drps_sort_records");
     (void)state;
     for (int round = 0; round < 200; round++) {
         size_t n = (size_t)random_below(&r, round < 20 ? 4 : 3000);
-        struct sort_record *records = draw(&r, n);
-        struct sort_record *want = malloc(n * sizeof(*want) + 1);
-        struct sort_record *aux = malloc(n * sizeof(*aux) + 1);
+        struct drps_sort_record *records = draw(&r, n);
+        struct drps_sort_record *want = malloc(n * sizeof(*want) + 1);
+        struct drps_sort_record *aux = malloc(n * sizeof(*aux) + 1);
         assert_non_null(want);
         memcpy(want, records, n * sizeof(*want));
         qsort(want, n, sizeof(*want), before);
-        sort_records(records, aux, n);
+        drps_sort_records(records, aux, n);
         if (memcmp(records, want, n * sizeof(*want)) != 0)
             fail_msg("round %d: %zu records out of order", round, n);
         free(records);
@@ -71,7 +71,7 @@ static int before_u32(const void *x, const void *y)
 
 static void test_sort_u32_sorts(void **state)
 {
-    struct random_source r = random_begin("sort_u32");
+    struct random_source r = random_begin("drps_sort_u32");
     (void)state;
     for (int round = 0; round < 200; round++) {
         size_t n = (size_t)random_below(&r, 3000);
@@ -82,7 +82,7 @@ static void test_sort_u32_sorts(void **state)
         for (size_t i = 0; i < n; i++)
             want[i] = numbers[i] = bits ? (uint32_t)(random_u64(&r) >> (64 - bits)) : 0;
         qsort(want, n, sizeof(*want), before_u32);
-        sort_u32(numbers, aux, n);
+        drps_sort_u32(numbers, aux, n);
         assert_memory_equal(numbers, want, n * sizeof(*want));
     }
 }
@@ -97,7 +97,7 @@ static int before_pair(const void *a, const void *b)
 static void test_sort_keyed_sorts_stably(void **state)
 {
     enum { MOST = 3000 };
-    struct random_source r = random_begin("sort_keyed");
+    struct random_source r = random_begin("drps_sort_keyed");
     (void)state;
     for (int round = 0; round < 200; round++) {
         size_t n = (size_t)random_below(&r, MOST);
@@ -108,30 +108,31 @@ static void test_sort_keyed_sorts_stably(void **state)
         for (size_t i = 0; i < n; i++) /* numbers in order of arrival: equal keys must stay so */
             want[i] = pairs[i] = (bits ? random_u64(&r) >> (64 - bits) : 0) << 32 | i;
         qsort(want, n, sizeof(*want), before_pair);
-        sort_keyed(pairs, aux, n);
+        drps_sort_keyed(pairs, aux, n);
         assert_memory_equal(pairs, want, n * sizeof(*want));
     }
 }
 
 static int sort_all(const struct drps_io *io, const char *dir, uint64_t memory,
-                    const struct sort_record *in, size_t n, struct sort_record *out,
+                    const struct drps_sort_record *in, size_t n, struct drps_sort_record *out,
                     struct drps_err *err)
 {
-    struct extsort *s = NULL;
-    const struct sort_record *record;
+    struct drps_extsort *s = NULL;
+    const struct drps_sort_record *record;
     size_t got = 0;
-    int rc = extsort_open(io, dir, "test", memory, &s, err);
+    int rc = drps_extsort_open(io, dir, "test", memory, &s, err);
     for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = extsort_add(s, &in[i], err);
-    if (rc == 0) rc = extsort_finish(s, err);
-    while (rc == 0 && (rc = extsort_next(s, &record, err)) > 0) {
+        rc = drps_extsort_add(s, &in[i], err);
+    if (rc == 0) rc = drps_extsort_finish(s, err);
+    while (rc == 0 && (rc = drps_extsort_next(s, &record, err)) > 0) {
         assert_true(got < n);
         out[got++] = *record;
         rc = 0;
     }
     if (rc == 0) assert_int_equal(got, n);
-    if (rc == 0) assert_int_equal(extsort_next(s, &record, err), 0); /* the end stays the end */
-    extsort_close(s);
+    if (rc == 0)
+        assert_int_equal(drps_extsort_next(s, &record, err), 0); /* the end stays the end */
+    drps_extsort_close(s);
     return rc;
 }
 
@@ -156,8 +157,8 @@ static void test_extsort_result_does_not_depend_on_memory(void **state)
     for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
         size_t n = cases[c].n;
         struct drps_err err = DRPS_ERR_INIT;
-        struct sort_record *records = draw(&r, n);
-        struct sort_record *out = malloc(n * sizeof(*out) + 1);
+        struct drps_sort_record *records = draw(&r, n);
+        struct drps_sort_record *out = malloc(n * sizeof(*out) + 1);
         assert_non_null(out);
         if (sort_all(drps_io_os(), s->dir, cases[c].memory, records, n, out, &err))
             fail_msg("%s: %s", cases[c].name, err.text);
@@ -168,7 +169,7 @@ static void test_extsort_result_does_not_depend_on_memory(void **state)
         free(records);
         free(out);
     }
-    extsort_close(NULL);
+    drps_extsort_close(NULL);
 }
 
 static void test_extsort_faults_are_told(void **state)
@@ -177,8 +178,8 @@ static void test_extsort_faults_are_told(void **state)
     enum { N = 20000 };
     struct scratch *s = *state;
     struct random_source r = random_begin("extsort faults");
-    struct sort_record *records = draw(&r, N);
-    struct sort_record *out = malloc(N * sizeof(*out));
+    struct drps_sort_record *records = draw(&r, N);
+    struct drps_sort_record *out = malloc(N * sizeof(*out));
     assert_non_null(out);
     for (size_t i = 0; i < 3; i++) {
         for (long k = 1;; k++) {

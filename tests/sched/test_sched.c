@@ -257,7 +257,7 @@ static void test_wsp_chooses_whom_to_wait_for(void **state)
             drps_sched_defaults(cases[i].literal ? DRPS_SCHED_WSP_LITERAL : DRPS_SCHED_WSP, 4);
         c.lambda = cases[i].lambda;
         c.longest = cases[i].longest;
-        size_t rows, chosen = wsp_choose(&c, cases[i].it, 0, cases[i].now, row, &rows);
+        size_t rows, chosen = drps_wsp_choose(&c, cases[i].it, 0, cases[i].now, row, &rows);
         print_message("%s\n", cases[i].name);
         assert_rows(row, rows, cases[i].row, cases[i].rows);
         assert_int_equal(chosen, cases[i].chosen);

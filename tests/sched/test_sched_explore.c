@@ -30,7 +30,7 @@ struct event {
 };
 
 /* What the scheduler was told, and what it may do. */
-struct watch {
+struct observer {
     struct drps_sched_config config;
     struct drps_sched *sched;
     uint64_t now, front, events;
@@ -46,19 +46,19 @@ static uint64_t environment(const char *name, uint64_t otherwise)
     return text ? strtoull(text, NULL, 10) : otherwise;
 }
 
-static int is_wsp(const struct watch *w)
+static int is_wsp(const struct observer *w)
 {
     return w->config.mode >= DRPS_SCHED_WSP;
 }
 
-static void watch_begin(struct watch *w, const struct drps_sched_config *c)
+static void observe(struct observer *w, const struct drps_sched_config *c)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    *w = (struct watch){.config = *c};
+    *w = (struct observer){.config = *c};
     if (drps_sched_new(c, 0, &w->sched, &err)) fail_msg("%s", err.text);
 }
 
-static void broken(const struct watch *w, const char *what, uint64_t found)
+static void broken(const struct observer *w, const char *what, uint64_t found)
 {
     static const char *const names[KINDS] = {"arrive", "arrive late", "tick", "gone", "join"};
     uint64_t from = w->events > PATH ? w->events - PATH : 0;
@@ -70,12 +70,12 @@ static void broken(const struct watch *w, const char *what, uint64_t found)
 }
 
 /* The label that worker k has or, by its mode, gets when it is released. */
-static uint64_t next_label(const struct watch *w, unsigned k)
+static uint64_t next_label(const struct observer *w, unsigned k)
 {
     return w->state[k] == WAITS && is_wsp(w) ? w->front : w->label[k];
 }
 
-static uint64_t lowest(const struct watch *w)
+static uint64_t lowest(const struct observer *w)
 {
     uint64_t low = w->front;
     for (unsigned k = 0; k < w->config.workers; k++)
@@ -83,7 +83,7 @@ static uint64_t lowest(const struct watch *w)
     return low;
 }
 
-static void check_released(struct watch *w, unsigned k)
+static void check_released(struct observer *w, unsigned k)
 {
     uint64_t label = next_label(w, k), lag = label - lowest(w);
     if (w->state[k] != WAITS) broken(w, "released, but does not wait", k);
@@ -93,7 +93,7 @@ static void check_released(struct watch *w, unsigned k)
     w->order[k] = w->events;
 }
 
-static void check_all(const struct watch *w)
+static void check_all(const struct observer *w)
 {
     const struct drps_sched_worker *it = drps_sched_workers(w->sched);
     unsigned live = 0, runs = 0;
@@ -112,7 +112,7 @@ static void check_all(const struct watch *w)
 }
 
 /* Can this happen now? */
-static int possible(const struct watch *w, struct event e)
+static int possible(const struct observer *w, struct event e)
 {
     switch (e.kind) {
     case ARRIVE:
@@ -127,7 +127,7 @@ static int possible(const struct watch *w, struct event e)
     }
 }
 
-static int tell(struct watch *w, struct event e, unsigned *out, struct drps_err *err)
+static int tell(struct observer *w, struct event e, unsigned *out, struct drps_err *err)
 {
     uint64_t deadline = drps_sched_deadline(w->sched);
     w->now += e.kind == ARRIVE_LATE ? 9 : 1;
@@ -151,7 +151,7 @@ static int tell(struct watch *w, struct event e, unsigned *out, struct drps_err 
     }
 }
 
-static void happen(struct watch *w, struct event e)
+static void happen(struct observer *w, struct event e)
 {
     struct drps_err err = DRPS_ERR_INIT;
     unsigned out[WORKERS];
@@ -165,7 +165,7 @@ static void happen(struct watch *w, struct event e)
     check_all(w);
 }
 
-static unsigned longest_running(const struct watch *w)
+static unsigned longest_running(const struct observer *w)
 {
     unsigned k = w->config.workers;
     for (unsigned i = 0; i < w->config.workers; i++)
@@ -174,7 +174,7 @@ static unsigned longest_running(const struct watch *w)
 }
 
 /* Let all who run arrive in turn, without any tick: everyone who waits now must get to run. */
-static void drain(struct watch *w)
+static void drain(struct observer *w)
 {
     uint64_t begin = w->events, limit = 20 * (uint64_t)w->config.workers;
     for (unsigned k = 0; k < w->config.workers; k++)
@@ -194,9 +194,9 @@ struct search {
     uint64_t nodes;
 };
 
-static void replay(const struct search *s, unsigned n, struct watch *w)
+static void replay(const struct search *s, unsigned n, struct observer *w)
 {
-    watch_begin(w, &s->config);
+    observe(w, &s->config);
     for (unsigned k = 0; k < s->warm; k++)
         happen(w, (struct event){k % 2 ? ARRIVE_LATE : ARRIVE, k % s->config.workers});
     for (unsigned i = 0; i < n; i++)
@@ -206,7 +206,7 @@ static void replay(const struct search *s, unsigned n, struct watch *w)
 /* After every path of n events: what may come next, and does everyone come to run? */
 static void explore(struct search *s, unsigned n, unsigned failures)
 {
-    struct watch w;
+    struct observer w;
     replay(s, n, &w);
     s->nodes++;
     for (unsigned i = 0; i < KINDS * s->config.workers && n < s->depth; i++) {
@@ -304,7 +304,7 @@ static void test_sched_every_interleaving(void **state)
 }
 
 /* A draw that can happen: mostly arrivals, worker 0 seldom. */
-static struct event draw(const struct watch *w, uint64_t seed)
+static struct event draw(const struct observer *w, uint64_t seed)
 {
     for (uint64_t i = 0;; i++) {
         uint64_t bits = drps_rng_at(seed, i);
@@ -333,9 +333,9 @@ static void test_sched_random_events(void **state)
         uint64_t bits = drps_rng_at(seed, i);
         enum drps_sched_mode mode = (enum drps_sched_mode)(bits % 5);
         struct drps_sched_config c = drps_sched_defaults(mode, 1 + (unsigned)(bits >> 8) % WORKERS);
-        struct watch w;
+        struct observer w;
         if (mode >= DRPS_SCHED_SSP) c.bound = bits >> 40 & 1 ? bits >> 48 & 3 : 32;
-        watch_begin(&w, &c);
+        observe(&w, &c);
         while (w.events < episode) {
             happen(&w, draw(&w, bits + w.events));
             if (w.events % 500 == 0) drain(&w);

@@ -1,3 +1,4 @@
+/* Counters of disk I/O: latencies in buckets, sums of counters, and those of the kernel. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -38,7 +38,7 @@ static uint64_t key_of(size_t table, uint64_t tier, uint32_t minhash)
     return (uint64_t)table << 40 | tier << 32 | minhash;
 }
 
-static uint64_t table_key(const struct sort_record *record)
+static uint64_t table_key(const struct drps_sort_record *record)
 {
     return record->hi >> 40;
 }
@@ -47,7 +47,7 @@ static uint64_t table_key(const struct sort_record *record)
 
 /* hi: table, tier, minhash; lo: signature; a: row. Sorted: [rows] records. */
 static int sort_rows(struct counts *counts, const struct block_tables *tables,
-                     const uint32_t *count, struct sort_record *records, struct sort_record *aux,
+                     const uint32_t *count, struct drps_sort_record *records, struct drps_sort_record *aux,
                      struct drps_err *err)
 {
     const uint32_t rows = counts->blocks;
@@ -59,11 +59,11 @@ static int sort_rows(struct counts *counts, const struct block_tables *tables,
     if (rc == 0) rc = counts->ops->signatures(counts, sig, err);
     for (size_t t = 0; rc == 0 && t < tables->n; t++)
         for (uint32_t row = tables->first[t]; row < tables->first[t + 1]; row++)
-            records[row] = (struct sort_record){key_of(t, tier_key(count[row]), minhash[row]),
-                                                sig[row], row, count[row]};
+            records[row] = (struct drps_sort_record){key_of(t, tier_key(count[row]), minhash[row]),
+                                                     sig[row], row, count[row]};
     free(minhash);
     free(sig);
-    if (rc == 0) sort_records(records, aux, rows);
+    if (rc == 0) drps_sort_records(records, aux, rows);
     return rc;
 }
 
@@ -72,9 +72,9 @@ static int sort_rows(struct counts *counts, const struct block_tables *tables,
 /* The state of merging in rounds. It owns its arrays. */
 struct rounds {
     struct merging *m;
-    struct sort_record *records, *aux; /* [rows] */
-    uint32_t *minhash[2];              /* [rows] */
-    struct block_pair *merges;         /* [rows / 2 + 1] of the round */
+    struct drps_sort_record *records, *aux; /* [rows] */
+    uint32_t *minhash[2];                   /* [rows] */
+    struct block_pair *merges;              /* [rows / 2 + 1] of the round */
     size_t merges_n;
     struct block_pair *pairs; /* [PAIRS] to be compared */
     uint32_t *both;           /* [PAIRS] */
@@ -152,7 +152,7 @@ static uint32_t most_rows(const struct merging *m, uint32_t count)
 /* How many records from `i` on have the same batches, as many as a block may have. */
 static size_t same(const struct rounds *r, size_t i, size_t n)
 {
-    const struct sort_record *first = &r->records[i];
+    const struct drps_sort_record *first = &r->records[i];
     const uint32_t most = most_rows(r->m, first->b);
     size_t len = 1;
     while (i + len < n && len < most && r->records[i + len].hi == first->hi &&
@@ -198,15 +198,15 @@ static int sort_blocks(struct rounds *r, unsigned round, size_t *n_out, struct d
     for (size_t t = 0; t < m->tables->n && rc == 0; t++)
         for (uint32_t b = m->tables->first[t]; b < m->tables->first[t + 1]; b++) {
             if (!m->count[b] || m->size[b] >= most_rows(m, m->count[b])) continue;
-            struct sort_record *record = &r->records[n++];
-            *record = (struct sort_record){.hi = key_of(t, 0, 0), .a = b};
+            struct drps_sort_record *record = &r->records[n++];
+            *record = (struct drps_sort_record){.hi = key_of(t, 0, 0), .a = b};
             if (key == AS_GIVEN) continue;
             record->hi =
                 key_of(t, key == BY_TIER_FIRST ? tier_key(m->count[b]) : 0, r->minhash[0][b]);
             record->lo = (uint64_t)r->minhash[1][b] << 32;
         }
     *n_out = n;
-    if (rc == 0 && key != AS_GIVEN) sort_records(r->records, r->aux, n);
+    if (rc == 0 && key != AS_GIVEN) drps_sort_records(r->records, r->aux, n);
     return rc;
 }
 
@@ -246,15 +246,15 @@ static int match(struct rounds *r, size_t n, double theta, struct drps_err *err)
     return rc;
 }
 
-static int may_merge(const struct rounds *r, const struct sort_record *x,
-                     const struct sort_record *y)
+static int may_merge(const struct rounds *r, const struct drps_sort_record *x,
+                     const struct drps_sort_record *y)
 {
     const struct merging *m = r->m;
     return m->merged[x->a] <= m->time && m->merged[y->a] <= m->time &&
            m->size[x->a] + m->size[y->a] <= m->options->max_rows;
 }
 
-static struct block_pair pair_of(const struct sort_record *x, const struct sort_record *y)
+static struct block_pair pair_of(const struct drps_sort_record *x, const struct drps_sort_record *y)
 {
     return x->a < y->a ? (struct block_pair){x->a, y->a} : (struct block_pair){y->a, x->a};
 }
@@ -265,9 +265,9 @@ static int merge_neighbours(struct rounds *r, size_t n, double theta, struct drp
     size_t pairs = 0;
     int rc = 0;
     for (size_t i = 0; i < n && rc == 0; i++) {
-        const struct sort_record *x = &r->records[i];
+        const struct drps_sort_record *x = &r->records[i];
         for (size_t k = i + 1; k < n && k <= i + r->near; k++) {
-            const struct sort_record *y = &r->records[k];
+            const struct drps_sort_record *y = &r->records[k];
             if (table_key(x) != table_key(y)) break;
             if (!may_merge(r, x, y)) continue;
             r->pairs[pairs++] = pair_of(x, y);

@@ -144,7 +144,7 @@ static size_t meet(const struct local *l, struct inverse *v, uint32_t a, uint32_
     if (met < RADIX_LEAST)
         qsort(v->met, met, sizeof(*v->met), by_number);
     else
-        sort_u32(v->met, v->aux, met);
+        drps_sort_u32(v->met, v->aux, met);
     return met;
 }
 

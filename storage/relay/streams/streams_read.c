@@ -110,7 +110,7 @@ static int start_reading(struct drps_streams *s, size_t stream, struct drps_err 
 int drps_streams_prefetch(struct drps_streams *s, size_t stream, struct drps_err *err)
 {
     int rc = start_reading(s, stream, err);
-    if (rc == 0) rc = drps_streams_flush(s, err); /* places all of its chunks in the file */
+    if (rc == 0) rc = drps_streams_flush(s, err); /* gives all of its chunks room in the file */
     if (rc == 0) rc = drps_streams_reap(s, 0, err);
     if (rc < 0) return rc;
     s->reading.limit = s->streams[stream].chunks;

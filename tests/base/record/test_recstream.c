@@ -122,7 +122,7 @@ static int unpack_twice(const void *record, size_t bytes, void *room, size_t roo
     return 0;
 }
 
-/* With direct I/O and without it, which begin at other places of a buffer. */
+/* With direct I/O and without it, which begin elsewhere in a buffer. */
 static void test_recstream_unpacks(void **state)
 {
     static const struct drps_recstream_options cases[] = {
@@ -134,8 +134,12 @@ static void test_recstream_unpacks(void **state)
          .buffer_bytes = 900,
          .readers = 4,
          .depth = 16,
-         .places = 1},
-        {.count = N - LARGE - 1, .passes = 2, .buffer_bytes = 5000, .readers = 4, .places = 1000},
+         .plain_records = 1},
+        {.count = N - LARGE - 1,
+         .passes = 2,
+         .buffer_bytes = 5000,
+         .readers = 4,
+         .plain_records = 1000},
         {.count = N - LARGE - 1, .passes = 3, .buffer_bytes = 5000, .readers = 3, .keep = 1},
         {.count = 5, .passes = 4, .buffer_bytes = 1 << 20, .keep = 1},
         {.count = 1, .passes = 2},
@@ -225,22 +229,22 @@ static void test_recstream_memory_covers_the_largest_record(void **state)
     const struct drps_recstream_options kept = {
         .count = 10, .passes = 2, .buffer_bytes = 1 << 20, .keep = 1};
     assert_int_equal(drps_recstream_memory(f, &kept), drps_recfile_run_bytes(f, 0, 10) + more / 2);
-    /* two buffers of 23 records of the largest size, and places with their bytes */
+    /* two buffers of 23 records of the largest size, and plain records with their bytes */
     struct drps_recstream_options packed = {.count = 10,
                                             .passes = 1,
                                             .buffer_bytes = 1700,
                                             .depth = 2,
-                                            .places = 3,
+                                            .plain_records = 3,
                                             .unpack = unpack_twice,
                                             .plain_bytes = PLAIN_BYTES};
-    const uint64_t place = PLAIN_BYTES + sizeof(size_t);
-    assert_int_equal(drps_recstream_memory(f, &packed), 2 * (23 * 72) + more + 3 * place);
+    const uint64_t plain = PLAIN_BYTES + sizeof(size_t);
+    assert_int_equal(drps_recstream_memory(f, &packed), 2 * (23 * 72) + more + 3 * plain);
     packed.keep = 1;
-    assert_int_equal(drps_recstream_memory(f, &packed), 2 * (23 * 72) + more + 10 * place);
+    assert_int_equal(drps_recstream_memory(f, &packed), 2 * (23 * 72) + more + 10 * plain);
     /* a record that cannot be: its plain form would be smaller */
     packed.keep = 0;
     packed.count = N;
-    assert_int_equal(drps_recstream_memory(f, &packed), 2 * (2 * PLAIN_BYTES) + more + 3 * place);
+    assert_int_equal(drps_recstream_memory(f, &packed), 2 * (2 * PLAIN_BYTES) + more + 3 * plain);
     drps_recfile_close(f);
 }
 

@@ -498,14 +498,14 @@ static void test_discard_leaves_an_empty_file(void **state)
     }
 }
 
-struct watch {
+struct observer {
     struct drps_aio *aio;
     atomic_int stop;
 };
 
-static void *watch_main(void *arg)
+static void *observe(void *arg)
 {
-    struct watch *w = arg;
+    struct observer *w = arg;
     struct drps_iostat io;
     do
         drps_aio_stats(w->aio, &io);
@@ -519,9 +519,9 @@ static void test_stats_from_another_thread(void **state)
         const char *path = scratch_path(*state, threads_only ? "t" : "u");
         struct drps_aio_config config = config_of(path, 8, threads_only);
         struct drps_err err = DRPS_ERR_INIT;
-        struct watch w = {.aio = open_ok(&config)};
+        struct observer w = {.aio = open_ok(&config)};
         pthread_t thread;
-        assert_int_equal(pthread_create(&thread, NULL, watch_main, &w), 0);
+        assert_int_equal(pthread_create(&thread, NULL, observe, &w), 0);
         for (unsigned i = 0; i < 200; i++)
             assert_ok(do_one(w.aio, i % 2, i % 8, i, &err), &err);
         atomic_store(&w.stop, 1);

@@ -119,7 +119,7 @@ static size_t make_increasing(uint32_t *list, size_t n)
     uint32_t *aux = malloc(n * sizeof(*aux) + 1);
     size_t kept = 0;
     assert_non_null(aux);
-    sort_u32(list, aux, n);
+    drps_sort_u32(list, aux, n);
     free(aux);
     for (size_t i = 0; i < n; i++)
         if (!kept || list[i] != list[kept - 1]) list[kept++] = list[i];
