@@ -1,6 +1,6 @@
 /*
  * Generations of the dictionary as runs on disk, sorted by key, and all of them merged. Private to
- * index/dict*.c.
+ * index/dictionary/.
  */
 #ifndef DRPS_INDEX_DICTIONARY_DICT_RUNS_H
 #define DRPS_INDEX_DICTIONARY_DICT_RUNS_H

@@ -8,9 +8,9 @@
  * Within their table rows are placed by a hash of the name (see drps_dict.h), so that a group is a
  * run of placed ids, and groups differ by one row at most.
  *
- * Lanes: a cell's users and items are cut into as many sub-groups as there are lanes, and the
- * sub-cells of a stratum, which share no row, are a *stratum*: one sub-cell a lane. The strata
- * of a cell follow on each other, and in a stratum batches of all lanes alternate (lanes.h).
+ * Lanes: a cell's users and items are cut into as many sub-groups as there are lanes. Sub-cells
+ * that share no row, one a lane, are a *stratum*. The strata of a cell follow on each other, and in
+ * a stratum batches of all lanes alternate (index/batches/drps_lanes.h).
  *
  * Source: the cells of DSGD (Gemulla, Haas, Nijkamp, Sismanis, KDD 2011); they run cells that share
  * no row in parallel, as we run the sub-cells of a stratum; we run cells that share a group one

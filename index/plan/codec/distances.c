@@ -22,8 +22,9 @@ enum {
     COUNT_BYTES = 4,
     FAR = 2, /* the least distance that is stored as a number */
     CODES = 4,
-    LANE_WIDTH = 14, /* four numbers of at most so many bits are in one load, wherever it begins */
-    BEHIND = 8       /* bytes that are written behind the last one */
+    ELEMENT_WIDTH =
+        14,    /* four numbers of at most so many bits are in one load, wherever it begins */
+    BEHIND = 8 /* bytes that are written behind the last one */
 };
 
 /* What the two bits of a far number say. */
@@ -148,12 +149,12 @@ void distances_table_init(struct distances_table *t, uint32_t most)
     t->most = most;
     for (unsigned c = 0; c < CODES; c++)
         t->width[c] = (uint8_t)codes[c].width;
-    if (codes[CODES - 1].width > LANE_WIDTH) return;
+    if (codes[CODES - 1].width > ELEMENT_WIDTH) return;
     for (unsigned byte = 0; byte < 256; byte++)
         for (unsigned k = 0; k < 4; k++) {
             const struct code *c = &codes[byte >> 2 * k & 3];
             t->bits[byte] = (uint8_t)(t->bits[byte] + c->width);
-            t->lanes[byte] |= (uint64_t)c->mask << 16 * k;
+            t->masks[byte] |= (uint64_t)c->mask << 16 * k;
             t->bases[byte] |= (uint64_t)c->base << 16 * k;
         }
 }
@@ -206,13 +207,13 @@ static size_t read_fours(struct numbers *r, size_t far, const struct distances_t
         const unsigned char code = r->codes[i / 4];
         const uint64_t bits = drps_get_u64(r->bits + r->at / 8) >> r->at % 8;
         const __m128i v =
-            _mm_cvtsi64_si128((long long)(_pdep_u64(bits, t->lanes[code]) | t->bases[code]));
+            _mm_cvtsi64_si128((long long)(_pdep_u64(bits, t->masks[code]) | t->bases[code]));
         largest = _mm_max_epu16(largest, v);
         _mm_storeu_si128((__m128i *)(void *)(out + i), _mm_add_epi32(_mm_cvtepu16_epi32(v), least));
         r->at += t->bits[code];
     }
-    for (uint64_t lanes = (uint64_t)_mm_cvtsi128_si64(largest); lanes; lanes >>= 16)
-        r->largest = (lanes & UINT16_MAX) > r->largest ? lanes & UINT16_MAX : r->largest;
+    for (uint64_t elements = (uint64_t)_mm_cvtsi128_si64(largest); elements; elements >>= 16)
+        r->largest = (elements & UINT16_MAX) > r->largest ? elements & UINT16_MAX : r->largest;
     return i;
 }
 

@@ -28,7 +28,7 @@ struct distances_table {
     uint32_t most;
     uint8_t width[4];    /* of a code */
     uint8_t bits[256];   /* that the four take; 0 for all if one of 14 bits and more is possible */
-    uint64_t lanes[256]; /* a lane of 16 bits each: as many ones as it has bits */
+    uint64_t masks[256]; /* four of 16 bits: as many ones as it has bits */
     uint64_t bases[256]; /* what is added to these */
 };
 void distances_table_init(struct distances_table *t, uint32_t most);

@@ -99,14 +99,14 @@ static void put_short(__m128i low, __m128i high, unsigned width, unsigned char *
 {
     const __m128i words = _mm_packus_epi32(low, high);
     if (width <= 8) {
-        const uint64_t lanes = ((UINT64_C(1) << width) - 1) * UINT64_C(0x0101010101010101);
+        const uint64_t masks = ((UINT64_C(1) << width) - 1) * UINT64_C(0x0101010101010101);
         const __m128i bytes = _mm_packus_epi16(words, words);
-        drps_put_u64(at, _pext_u64((uint64_t)_mm_cvtsi128_si64(bytes), lanes));
+        drps_put_u64(at, _pext_u64((uint64_t)_mm_cvtsi128_si64(bytes), masks));
         return;
     }
-    const uint64_t lanes = ((UINT64_C(1) << width) - 1) * UINT64_C(0x0001000100010001);
-    drps_put_u64(at, _pext_u64((uint64_t)_mm_cvtsi128_si64(words), lanes));
-    drps_put_u64(at + width / 2, _pext_u64((uint64_t)_mm_extract_epi64(words, 1), lanes));
+    const uint64_t masks = ((UINT64_C(1) << width) - 1) * UINT64_C(0x0001000100010001);
+    drps_put_u64(at, _pext_u64((uint64_t)_mm_cvtsi128_si64(words), masks));
+    drps_put_u64(at + width / 2, _pext_u64((uint64_t)_mm_extract_epi64(words, 1), masks));
 }
 
 /* Whole blocks after the first. Returns where it stopped. */
@@ -210,16 +210,16 @@ enum {
     AHEAD = 16,     /* blocks: L1 does not hold all that is written */
 };
 
-/* For each code, where the bits of four gaps go, a vector lane of 16 bits each, and where in its
+/* For each code, where the bits of four gaps go, a vector element of 16 bits each, and where in its
  * block the second four begin. */
 struct spread {
-    uint64_t lanes;
+    uint64_t masks;
     uint8_t half, shift; /* bytes, and bits */
     uint8_t width;
 };
 /* clang-format off */
-#define LANES(w) (((UINT64_C(1) << (w)) - 1) * UINT64_C(0x0001000100010001))
-#define SPREAD(w) {LANES(w), (w) / 2, (w) % 2 * 4, w}
+#define MASKS(w) (((UINT64_C(1) << (w)) - 1) * UINT64_C(0x0001000100010001))
+#define SPREAD(w) {MASKS(w), (w) / 2, (w) % 2 * 4, w}
 static const struct spread spreads[WORD_CODE + 1] = {
     SPREAD(0), SPREAD(1), SPREAD(2), SPREAD(3), SPREAD(4), SPREAD(5), SPREAD(6), SPREAD(7), SPREAD(8),
     SPREAD(10), SPREAD(12), SPREAD(14), SPREAD(16)};
@@ -230,7 +230,7 @@ static inline __m128i words(uint64_t four)
     return _mm_cvtepu16_epi32(_mm_cvtsi64_si128((long long)four));
 }
 
-/* Each lane and those before it. */
+/* Add up each vector element and those before it. */
 static inline __m128i sums(__m128i v)
 {
     v = _mm_add_epi32(v, _mm_slli_si128(v, 4));
@@ -239,15 +239,15 @@ static inline __m128i sums(__m128i v)
 
 /*
  * Eight numbers from `next` on, where a gap of 0 would be; returns where one behind them would be.
- * 16 bytes from `at` on may be read. Of narrow gaps a product sums up four lanes at once; wider
- * ones would carry from lane to lane.
+ * 16 bytes from `at` on may be read. Of narrow gaps a product sums up four vector elements at once;
+ * wider ones would carry from element to element.
  */
 static inline uint64_t decode_eight(const struct spread *s, const unsigned char *at, uint64_t next,
                                     uint32_t *out)
 {
     const __m128i from = _mm_add_epi32(_mm_set1_epi32((int)next), _mm_set_epi32(3, 2, 1, 0));
-    const uint64_t low = _pdep_u64(drps_get_u64(at), s->lanes);
-    const uint64_t high = _pdep_u64(drps_get_u64(at + s->half) >> s->shift, s->lanes);
+    const uint64_t low = _pdep_u64(drps_get_u64(at), s->masks);
+    const uint64_t high = _pdep_u64(drps_get_u64(at + s->half) >> s->shift, s->masks);
     __m128i low_sums, high_sums;
     if (__builtin_expect(s->width <= NARROW, 1)) {
         const uint64_t ones = UINT64_C(0x0001000100010001);

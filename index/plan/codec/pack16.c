@@ -34,12 +34,12 @@ static const unsigned char widths[4] = {LEAST_WIDTH, 7, 11, 16};
 static const unsigned char group_bits[256] = {TIMES256(BITS)};
 
 /* clang-format off */
-#define LANE(c, k) (((UINT64_C(1) << WIDTH(c, k)) - 1) << 16 * (k))
-#define LANES(c) (LANE(c, 0) | LANE(c, 1) | LANE(c, 2) | LANE(c, 3))
+#define MASK(c, k) (((UINT64_C(1) << WIDTH(c, k)) - 1) << 16 * (k))
+#define MASKS(c) (MASK(c, 0) | MASK(c, 1) | MASK(c, 2) | MASK(c, 3))
 /* clang-format on */
 
 /* and where they go. */
-static const uint64_t group_lanes[256] = {TIMES256(LANES)};
+static const uint64_t group_masks[256] = {TIMES256(MASKS)};
 
 #endif
 
@@ -113,15 +113,16 @@ size_t pack16_encode_ref(const uint16_t *numbers, size_t n, void *out)
 
 #if VECTORS
 
-/* Four differences and their codes, a lane of 16 bits each; returns the byte of codes. */
+/* Append four differences and their codes, vector elements of 16 bits each; returns the byte of
+ * codes. */
 static unsigned char put_group(struct writer *w, uint64_t differences, uint64_t codes)
 {
     const unsigned char code = (unsigned char)_pext_u64(codes, UINT64_C(0x0003000300030003));
-    put_bits(w, _pext_u64(differences, group_lanes[code]), group_bits[code]);
+    put_bits(w, _pext_u64(differences, group_masks[code]), group_bits[code]);
     return code;
 }
 
-/* -1 in the lanes where a difference is at most `most`, else 0. */
+/* -1 in the vector elements where a difference is at most `most`, else 0. */
 static __m128i at_most(__m128i differences, int most)
 {
     return _mm_cmpeq_epi16(_mm_subs_epu16(differences, _mm_set1_epi16((short)most)),
@@ -197,7 +198,7 @@ static inline uint64_t spread(const unsigned char *bytes, uint64_t at, unsigned 
     const unsigned shift = (unsigned)(at % 8);
     uint64_t bits = drps_get_u64(from) >> shift;
     if (__builtin_expect(group_bits[codes] > 57, 0)) bits |= (uint64_t)from[8] << 1 << (63 - shift);
-    return _pdep_u64(bits, group_lanes[codes]);
+    return _pdep_u64(bits, group_masks[codes]);
 }
 
 static uint16_t largest_of(__m128i v)
