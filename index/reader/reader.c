@@ -342,14 +342,14 @@ static int detect_format(struct drps_reader *r, struct drps_err *err)
 static int check_csv_options(const struct drps_reader *r, struct drps_err *err)
 {
     const struct drps_reader_options *o = &r->options;
-    const char *given = o->csv_label       ? "--label"
-                        : o->csv_kinds     ? "--columns"
-                        : o->csv_separator ? "--separator"
+    const char *given = o->csv_label       ? "a label column"
+                        : o->csv_kinds     ? "kinds of columns"
+                        : o->csv_separator ? "a separator"
                                            : NULL;
     if (!given || r->format == &drps_format_csv) return 0;
     return drps_err_set(err, DRPS_E_CONFIG,
-                        "%s: %s is for csv, and this is read as %s: leave it out, or give --format "
-                        "csv",
+                        "%s: to name %s is for csv, and this is read as %s: leave it out, or name "
+                        "the format csv",
                         r->chunks.in.name, given, r->format->name);
 }
 

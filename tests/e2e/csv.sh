@@ -54,7 +54,7 @@ grep -q "column clicked: label (as given; yes is 1, the positive class, and no i
 grep -q "column ip: category (as given)" words.txt || fail "'*:category' leaves ip as it is: $(cat words.txt)"
 "$tools/drps-train" plan-words -o model-words --epochs 5 --quiet
 "$tools/drps-predict" model-words words.csv --label clicked --metrics -o words-scores.txt --quiet --json >words.json
-awk "BEGIN {exit !($(all_values auc <words.json | tail -1) > 0.99)}" || fail "AUC with labels of words: $(cat words.json)"
+awk "BEGIN {exit !($(all_values test_auc <words.json | tail -1) > 0.99)}" || fail "AUC with labels of words: $(cat words.json)"
 
 # Ratings that are to be predicted need none.
 awk 'BEGIN {srand(4); for (i = 0; i < 500; i++) printf "u%d\ti%d\t%d\n", rand() * 20, rand() * 9, 1 + rand() * 5}' >ratings.tsv

@@ -44,7 +44,7 @@ printf '1 900001:1 900002:1\n0 900003:1\n' >other.svm
 "$tools/drps-predict" lor data.svm -o known.txt --quiet 2>err.txt
 [[ ! -s err.txt ]] || fail "data that the model knows: $(cat err.txt)"
 "$tools/drps-predict" lor other.svm -o other.txt --quiet 2>err.txt
-grep -q "warning: none of the 3 features of other.svm is in lor: is it the right file and --format?" err.txt || fail "unknown data: $(cat err.txt)"
+grep -q "warning: none of the 3 features of other.svm is in lor: is it the right file, read in the right format? (--format)" err.txt || fail "unknown data: $(cat err.txt)"
 printf 'fruit,label\napple,1\npear,0\n' >fruit.csv
 "$tools/drps-predict" lmf fruit.csv --format csv -o fruit.txt --quiet 2>err.txt
 grep -q "warning: none of the columns of fruit.csv is in lmf" err.txt || fail "unknown columns: $(cat err.txt)"

@@ -388,7 +388,8 @@ static void test_reader_csv_options(void **state)
          "kinds of columns: 'b:text' is not column:number, column:category, column:ignore or "
          "column:label"},
         {"no kind", NULL, "b", 0, "y,b\n1,2\n", NULL,
-         "kinds of columns: 'b' is not column:number, column:category, column:ignore or column:label"},
+         "kinds of columns: 'b' is not column:number, column:category, column:ignore or "
+         "column:label"},
         {"digit as separator", NULL, NULL, '1', "y,b\n1,2\n", NULL,
          "byte 0x31 cannot separate csv columns"},
     };
@@ -459,7 +460,8 @@ static void test_reader_csv_kinds(void **state)
         {"only these", NULL, 2, "zip,y,age,x\n77,1,3,5\n78,0,4,a\n",
          "1 zip=77:1 age=:3\n0 zip=78:1 age=:4\n", NULL},
         {"no label, but one wanted", NULL, 0, "zip,age\n77,3\n", NULL,
-         "0: no column is named label, target, y or click; the label column must be one of: zip, age"},
+         "0: no column is named label, target, y or click; the label column must be one of: zip, "
+         "age"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -562,7 +564,8 @@ static void test_reader_asks_for_the_format(void **state)
          "of libsvm, "
          "libffm, ratings, criteo, avazu, csv, docword"},
         {"csv without label", NULL, "a,b,c,d\n1,2,3,4\n", NULL,
-         "0: looks like csv, but no column is named label, target, y or click; the label column must be one "
+         "0: looks like csv, but no column is named label, target, y or click; the label column "
+         "must be one "
          "of: a, b, c, d (or name another format)"},
         {"lines of other columns", NULL, "a,b,c,d\n1,2,3\n", NULL,
          "0: no format fits the first lines: 'a,b,c,d'; name one of libsvm, libffm, "
@@ -597,8 +600,8 @@ static void test_reader_says_what_may_be_the_label(void **state)
     read_text("1 2:3\n", &options, &o);
     check_outcome(
         "not csv", "", &o, NULL,
-        "0: --label is for csv, and this is read as libsvm: leave it out, or give --format "
-        "csv");
+        "0: to name a label column is for csv, and this is read as libsvm: leave it out, or name "
+        "the format csv");
     outcome_free(&o);
 }
 
@@ -613,7 +616,8 @@ static void test_reader_ratings_may_lack_the_rating(void **state)
         {"some have one", "ratings", "a b\na b 3\n", "0 user=a:1 item=b:1\n3 user=a:1 item=b:1\n",
          NULL},
         {"no item", "ratings", "a\n", NULL,
-         "0:1:1: fewer than 3 columns, expected user, item, rating and perhaps a timestamp: 'a'"},
+         "0:1:1: fewer than 2 columns, expected user, item, perhaps a rating and perhaps a "
+         "timestamp: 'a'"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
