@@ -69,9 +69,9 @@ static int price_builder(const struct setting *g, const struct access *a, const 
     struct block_options options = g->options;
     struct block_layout layout;
     options.max_rows = max_rows;
-    int rc = block_builder_find(name)->build(NULL, &g->tables, &options, &layout, err);
+    int rc = drps_block_builder_find(name)->build(NULL, &g->tables, &options, &layout, err);
     if (rc == 0) rc = layout_price(a, &layout, &options.cost, out, err);
-    block_layout_free(&layout);
+    drps_block_layout_free(&layout);
     return rc;
 }
 
@@ -131,12 +131,12 @@ static int price(const struct setting *g, const struct block_layout *built, stru
     struct access_source all = g->work;
     struct access a;
     all.memory_bytes = UINT64_MAX;
-    int rc = access_load(&all, 0, all.batches, &a, err);
+    int rc = drps_access_load(&all, 0, all.batches, &a, err);
     if (rc == 0) rc = layout_price(&a, built, &g->options.cost, &r->built, err);
     if (rc == 0) rc = price_builder(g, &a, "none", 1, &r->rows, err);
     if (rc == 0) rc = price_builder(g, &a, "pattern", g->page_rows, &r->pages, err);
     if (rc == 0) rc = bound_io(&a, &g->options.cost, &r->bound, err);
-    access_free(&a);
+    drps_access_free(&a);
     return rc;
 }
 
@@ -147,19 +147,19 @@ static int measure(const struct setting *g, struct result *r, struct drps_err *e
     struct block_layout layout = {0};
 
     uint64_t start = drps_clock_ns();
-    int rc =
-        g->shards ? remote_open(w, g->shards, &t, err) : counts_make(w, 0, w->batches, &t, err);
+    int rc = g->shards ? drps_remote_open(w, g->shards, &t, err)
+                       : drps_counts_make(w, 0, w->batches, &t, err);
     if (rc == 0) r->streamed = t->streamed;
     r->load_seconds = drps_seconds_since(start);
     start = drps_clock_ns();
     if (rc == 0)
-        rc = block_builder_find(g->builder)->build(t, &g->tables, &g->options, &layout, err);
+        rc = drps_block_builder_find(g->builder)->build(t, &g->tables, &g->options, &layout, err);
     r->build_seconds = drps_seconds_since(start);
     r->blocks = layout.blocks;
     if (t) t->ops->close(t);
     r->peak_bytes = drps_memory_peak();
     if (rc == 0) rc = price(g, &layout, r, err);
-    block_layout_free(&layout);
+    drps_block_layout_free(&layout);
     return rc;
 }
 
@@ -295,7 +295,7 @@ int main(int argc, char **argv)
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;)
         wrong |= set_option(&g, option, optarg) != 0;
     const struct block_builder *builder =
-        argc - optind == 2 ? block_builder_find(argv[optind + 1]) : NULL;
+        argc - optind == 2 ? drps_block_builder_find(argv[optind + 1]) : NULL;
     if (wrong || !builder || builder->keys || !g.page_rows || !g.options.max_rows) {
         fputs(usage, stderr);
         return 2;

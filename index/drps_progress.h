@@ -16,12 +16,12 @@ struct index_progress {
 
 /* DRPS_E_INTERRUPTED once options->interrupt is set. */
 DRPS_MUST_CHECK
-int index_check_interrupt(const struct drps_index_options *options, struct drps_err *err);
+int drps_index_check_interrupt(const struct drps_index_options *options, struct drps_err *err);
 
 /* Call options->progress with samples or steps, total 0 if it is unknown, then check as above. From
  * the run's own thread. */
 DRPS_MUST_CHECK
-int index_report(const struct index_progress *p, uint64_t done, uint64_t total,
-                 struct drps_err *err);
+int drps_index_report(const struct index_progress *p, uint64_t done, uint64_t total,
+                      struct drps_err *err);
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/drps_alloc.h"
 #include "base/drps_rng.h"
 
-int affinity_begin(struct affinity *a, uint32_t features_n, uint32_t machines)
+int drps_affinity_begin(struct affinity *a, uint32_t features_n, uint32_t machines)
 {
     *a = (struct affinity){.features_n = features_n, .machines = machines};
     a->feature = calloc((size_t)features_n + 1, sizeof(*a->feature));
@@ -18,7 +18,7 @@ int affinity_begin(struct affinity *a, uint32_t features_n, uint32_t machines)
     return a->feature && a->score ? 0 : -ENOMEM;
 }
 
-void affinity_free(struct affinity *a)
+void drps_affinity_free(struct affinity *a)
 {
     free(a->feature);
     free(a->held);
@@ -26,7 +26,7 @@ void affinity_free(struct affinity *a)
     *a = (struct affinity){0};
 }
 
-void affinity_count(struct affinity *a, const uint32_t *features, size_t n)
+void drps_affinity_count(struct affinity *a, const uint32_t *features, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (features[i] < a->features_n) a->feature[features[i]].samples++;
@@ -39,7 +39,7 @@ static size_t room(const struct affinity *a, uint32_t n, uint64_t samples, uint3
     return n < a->machines ? n : a->machines;
 }
 
-uint64_t affinity_held_bytes(const struct affinity *a, uint64_t samples, uint32_t least)
+uint64_t drps_affinity_held_bytes(const struct affinity *a, uint64_t samples, uint32_t least)
 {
     uint64_t sum = 0;
     for (uint32_t f = 0; f < a->features_n; f++)
@@ -47,7 +47,7 @@ uint64_t affinity_held_bytes(const struct affinity *a, uint64_t samples, uint32_
     return sum * sizeof(*a->held);
 }
 
-int affinity_ready(struct affinity *a, uint64_t samples, uint32_t least)
+int drps_affinity_ready(struct affinity *a, uint64_t samples, uint32_t least)
 {
     size_t sum = 0;
     for (uint32_t f = 0; f < a->features_n; f++) {
@@ -69,7 +69,7 @@ static struct affinity_feature *find(const struct affinity *a, uint32_t feature)
     return it->samples ? it : NULL;
 }
 
-void affinity_prefetch(const struct affinity *a, const uint32_t *features, size_t n)
+void drps_affinity_prefetch(const struct affinity *a, const uint32_t *features, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (features[i] < a->features_n) __builtin_prefetch(&a->feature[features[i]]);
@@ -79,7 +79,7 @@ void affinity_prefetch(const struct affinity *a, const uint32_t *features, size_
     }
 }
 
-void affinity_add(struct affinity *a, const uint32_t *features, size_t n, uint32_t machine)
+void drps_affinity_add(struct affinity *a, const uint32_t *features, size_t n, uint32_t machine)
 {
     for (size_t i = 0; i < n; i++) {
         struct affinity_feature *f = find(a, features[i]);
@@ -93,7 +93,7 @@ void affinity_add(struct affinity *a, const uint32_t *features, size_t n, uint32
     }
 }
 
-void affinity_drop(struct affinity *a, const uint32_t *features, size_t n, uint32_t machine)
+void drps_affinity_drop(struct affinity *a, const uint32_t *features, size_t n, uint32_t machine)
 {
     for (size_t i = 0; i < n; i++) {
         struct affinity_feature *f = find(a, features[i]);
@@ -106,7 +106,8 @@ void affinity_drop(struct affinity *a, const uint32_t *features, size_t n, uint3
     }
 }
 
-void affinity_add_scores(struct affinity *a, const uint32_t *features, size_t n, double batch_share)
+void drps_affinity_add_scores(struct affinity *a, const uint32_t *features, size_t n,
+                              double batch_share)
 {
     for (size_t i = 0; i < n; i++) {
         const struct affinity_feature *f = find(a, features[i]);
@@ -118,8 +119,8 @@ void affinity_add_scores(struct affinity *a, const uint32_t *features, size_t n,
     }
 }
 
-uint64_t affinity_minhash(const struct affinity *a, const uint32_t *features, size_t n,
-                          uint64_t seed)
+uint64_t drps_affinity_minhash(const struct affinity *a, const uint32_t *features, size_t n,
+                               uint64_t seed)
 {
     uint64_t least = UINT64_MAX;
     for (size_t i = 0; i < n; i++) {

@@ -30,7 +30,7 @@ struct affinity_feature {
     uint32_t used;    /* entries in held */
 };
 
-/* Zero it first; affinity_free() it in any case. */
+/* Zero it first; drps_affinity_free() it in any case. */
 struct affinity {
     uint32_t features_n, machines;
     struct affinity_feature *feature; /* own [R] */
@@ -39,35 +39,35 @@ struct affinity {
 };
 
 /* 0 or -ENOMEM. All n_f are 0. */
-int affinity_begin(struct affinity *a, uint32_t features_n, uint32_t machines);
+int drps_affinity_begin(struct affinity *a, uint32_t features_n, uint32_t machines);
 
 /* One sample more has these features; those from features_n on are unknown, and never count. */
-void affinity_count(struct affinity *a, const uint32_t *features, size_t n);
+void drps_affinity_count(struct affinity *a, const uint32_t *features, size_t n);
 
 /*
  * All n_f of `samples` samples are known: features of fewer than `least` samples, and of more than
  * a twentieth, do not count from here on. Returns 0 or -ENOMEM.
  */
-int affinity_ready(struct affinity *a, uint64_t samples, uint32_t least);
+int drps_affinity_ready(struct affinity *a, uint64_t samples, uint32_t least);
 
-/* What affinity_ready() will take for so large a `least`. */
-uint64_t affinity_held_bytes(const struct affinity *a, uint64_t samples, uint32_t least);
+/* What drps_affinity_ready() will take for so large a `least`. */
+uint64_t drps_affinity_held_bytes(const struct affinity *a, uint64_t samples, uint32_t least);
 
 /* Begin to load what the next calls with these features look at: they are anywhere in memory. */
-void affinity_prefetch(const struct affinity *a, const uint32_t *features, size_t n);
+void drps_affinity_prefetch(const struct affinity *a, const uint32_t *features, size_t n);
 
 /* A sample with these features is on the machine; and is not any more. */
-void affinity_add(struct affinity *a, const uint32_t *features, size_t n, uint32_t machine);
-void affinity_drop(struct affinity *a, const uint32_t *features, size_t n, uint32_t machine);
+void drps_affinity_add(struct affinity *a, const uint32_t *features, size_t n, uint32_t machine);
+void drps_affinity_drop(struct affinity *a, const uint32_t *features, size_t n, uint32_t machine);
 
 /* Add a sample's scores to a->score [W]. batch_share: B / N. */
-void affinity_add_scores(struct affinity *a, const uint32_t *features, size_t n,
-                         double batch_share);
+void drps_affinity_add_scores(struct affinity *a, const uint32_t *features, size_t n,
+                              double batch_share);
 
 /* The least hash of the features that count; UINT64_MAX: there are none. */
-uint64_t affinity_minhash(const struct affinity *a, const uint32_t *features, size_t n,
-                          uint64_t seed);
+uint64_t drps_affinity_minhash(const struct affinity *a, const uint32_t *features, size_t n,
+                               uint64_t seed);
 
-void affinity_free(struct affinity *a);
+void drps_affinity_free(struct affinity *a);
 
 #endif

@@ -68,7 +68,7 @@ static int work_init(struct work *w, const struct problem *p)
         w->weight[u] = held_cost(p, u, 0);
         pairs[u] = (struct keyed){key_of(-w->weight[u]), (uint32_t)u};
     }
-    if (rc == 0) keyed_sort(pairs, pairs + n, n);
+    if (rc == 0) drps_keyed_sort(pairs, pairs + n, n);
     for (size_t u = 0; rc == 0 && u < n; u++)
         w->order[u] = pairs[u].item;
     free(pairs);
@@ -98,7 +98,7 @@ static void count(struct work *w, const uint32_t *owner)
     memcpy(w->load, w->p->base_s, units->machines * sizeof(*w->load));
     memset(w->bytes, 0, units->machines * sizeof(*w->bytes));
     for (size_t u = 0; u < units->n; u++) {
-        w->load[owner[u]] += held_cost(w->p, u, touch_count(units, u, owner[u]));
+        w->load[owner[u]] += held_cost(w->p, u, drps_touch_count(units, u, owner[u]));
         w->bytes[owner[u]] += units->bytes[u];
     }
 }
@@ -192,13 +192,13 @@ static struct choice choose(const struct work *w, size_t u, uint32_t except, dou
 static void put(struct work *w, uint32_t *owner, size_t u, uint32_t m)
 {
     owner[u] = m;
-    w->load[m] += held_cost(w->p, u, touch_count(w->p->units, u, m));
+    w->load[m] += held_cost(w->p, u, drps_touch_count(w->p->units, u, m));
     w->bytes[m] += w->p->units->bytes[u];
 }
 
 static void move(struct work *w, uint32_t *owner, size_t u, uint32_t m)
 {
-    w->load[owner[u]] -= held_cost(w->p, u, touch_count(w->p->units, u, owner[u]));
+    w->load[owner[u]] -= held_cost(w->p, u, drps_touch_count(w->p->units, u, owner[u]));
     w->bytes[owner[u]] -= w->p->units->bytes[u];
     put(w, owner, u, m);
 }
@@ -232,7 +232,8 @@ static void move_from_full(struct work *w, uint32_t *owner)
     for (size_t k = 0; k < units->n; k++) {
         size_t u = w->order[k];
         uint32_t from = owner[u];
-        if (w->load[from] <= mean || held_cost(w->p, u, touch_count(units, u, from)) <= 0) continue;
+        if (w->load[from] <= mean || held_cost(w->p, u, drps_touch_count(units, u, from)) <= 0)
+            continue;
         struct choice c = choose(w, u, from, mean);
         if (c.cheapest < units->machines)
             move(w, owner, u, c.cheapest);
@@ -258,7 +259,7 @@ static uint64_t rows_at_home(const struct drps_units *units, const uint32_t *own
 {
     uint64_t sum = 0;
     for (size_t u = 0; u < units->n; u++)
-        sum += touch_count(units, u, owner[u]);
+        sum += drps_touch_count(units, u, owner[u]);
     return sum;
 }
 
@@ -283,7 +284,7 @@ static const struct candidate *best_of(const struct candidate *c, double bound)
     return best;
 }
 
-int place_auto(const struct problem *p, uint32_t *owner)
+int drps_place_auto(const struct problem *p, uint32_t *owner)
 {
     struct work w;
     struct candidate c[WAYS] = {{0}};
@@ -294,7 +295,7 @@ int place_auto(const struct problem *p, uint32_t *owner)
         if (!c[i].owner) rc = -ENOMEM;
         if (rc == 0 && i == BY_PRICES) place_by_prices(&w, c[i].owner);
         if (rc == 0 && i == BY_LIST_SCHEDULING) place_by_list_scheduling(&w, c[i].owner);
-        if (rc == 0 && i == BY_GREEDY) rc = place_greedy(p, c[i].owner);
+        if (rc == 0 && i == BY_GREEDY) rc = drps_place_greedy(p, c[i].owner);
         if (rc < 0) break;
         count(&w, c[i].owner);
         fit_bytes(&w, c[i].owner);

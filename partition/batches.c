@@ -27,7 +27,7 @@ static int walk_init(struct walk *w, const struct drps_sample_set *set, const ui
     for (size_t s = 0; s < set->n; s++)
         w->order[s] =
             (struct keyed){(uint64_t)owner[s] << 32 | drps_rng_at(seed, s) >> 32, (uint32_t)s};
-    keyed_sort(w->order, w->order + set->n, set->n);
+    drps_keyed_sort(w->order, w->order + set->n, set->n);
     return 0;
 }
 

@@ -45,7 +45,7 @@ static void place_touched(const struct problem *p, struct machine_lists *l, doub
         owner[u] = units->machines; /* not yet placed */
     while ((unit = next_unit(l, units->machines, traffic, owner, &m))) {
         owner[unit->item] = m;
-        traffic[m] += added_traffic(p, unit->item, touch_count(units, unit->item, m));
+        traffic[m] += added_traffic(p, unit->item, drps_touch_count(units, unit->item, m));
     }
 }
 
@@ -62,18 +62,18 @@ static void place_untouched(const struct drps_units *units, uint64_t *bytes, uin
     }
 }
 
-int place_dppa(const struct problem *p, uint32_t *owner)
+int drps_place_dppa(const struct problem *p, uint32_t *owner)
 {
     struct machine_lists lists;
     double *traffic = calloc(p->units->machines, sizeof(*traffic));
     uint64_t *bytes = calloc(p->units->machines, sizeof(*bytes));
-    int rc = machine_lists_init(&lists, p, added_traffic);
+    int rc = drps_machine_lists_init(&lists, p, added_traffic);
     if (!traffic || !bytes) rc = -ENOMEM;
     if (rc == 0) {
         place_touched(p, &lists, traffic, owner);
         place_untouched(p->units, bytes, owner);
     }
-    machine_lists_free(&lists);
+    drps_machine_lists_free(&lists);
     free(traffic);
     free(bytes);
     return rc;

@@ -27,7 +27,7 @@ static struct keyed *untouched_list(const struct problem *p)
     struct keyed *all = drps_array_new(n, 2 * sizeof(*all)); /* upper half: scratch */
     for (size_t u = 0; all && u < n; u++)
         all[u] = (struct keyed){key_of(matrix_cost(p, u, 0)), (uint32_t)u};
-    if (all) keyed_sort(all, all + n, n);
+    if (all) drps_keyed_sort(all, all + n, n);
     return all;
 }
 
@@ -47,19 +47,19 @@ static void assign(const struct problem *p, struct machine_lists *touched,
         const struct keyed *mine = machine_lists_next(touched, m, owner, machines);
         if (!mine || mine->key > untouched[first].key) mine = &untouched[first];
         owner[mine->item] = m;
-        cost[m] += matrix_cost(p, mine->item, touch_count(units, mine->item, m));
+        cost[m] += matrix_cost(p, mine->item, drps_touch_count(units, mine->item, m));
     }
 }
 
-int place_greedy(const struct problem *p, uint32_t *owner)
+int drps_place_greedy(const struct problem *p, uint32_t *owner)
 {
     struct machine_lists touched;
     double *cost = calloc(p->units->machines, sizeof(*cost));
     struct keyed *untouched = untouched_list(p);
-    int rc = machine_lists_init(&touched, p, matrix_cost);
+    int rc = drps_machine_lists_init(&touched, p, matrix_cost);
     if (!cost || !untouched) rc = -ENOMEM;
     if (rc == 0) assign(p, &touched, untouched, cost, owner);
-    machine_lists_free(&touched);
+    drps_machine_lists_free(&touched);
     free(untouched);
     free(cost);
     return rc;

@@ -6,14 +6,14 @@
 
 #include "base/drps_alloc.h"
 
-void machine_lists_free(struct machine_lists *l)
+void drps_machine_lists_free(struct machine_lists *l)
 {
     free(l->starts);
     free(l->units);
     free(l->next);
 }
 
-int machine_lists_init(struct machine_lists *l, const struct problem *p, unit_cost cost)
+int drps_machine_lists_init(struct machine_lists *l, const struct problem *p, unit_cost cost)
 {
     const struct drps_units *units = p->units;
     uint32_t machines = units->machines;
@@ -36,7 +36,7 @@ int machine_lists_init(struct machine_lists *l, const struct problem *p, unit_co
         }
     }
     for (uint32_t m = 0; rc == 0 && m < machines; m++) {
-        keyed_sort(l->units + l->starts[m], spare, l->starts[m + 1] - l->starts[m]);
+        drps_keyed_sort(l->units + l->starts[m], spare, l->starts[m + 1] - l->starts[m]);
         l->next[m] = l->starts[m];
     }
     free(spare);

@@ -14,9 +14,10 @@ struct machine_lists {
 /* The cost of unit u on a machine that touches it `count` times. */
 typedef double (*unit_cost)(const struct problem *p, size_t u, uint32_t count);
 
-/* Equal costs stay in the order of units. Returns 0 or -ENOMEM; machine_lists_free() either way. */
-int machine_lists_init(struct machine_lists *l, const struct problem *p, unit_cost cost);
-void machine_lists_free(struct machine_lists *l);
+/* Equal costs stay in the order of units. Returns 0 or -ENOMEM; drps_machine_lists_free() either
+ * way. */
+int drps_machine_lists_init(struct machine_lists *l, const struct problem *p, unit_cost cost);
+void drps_machine_lists_free(struct machine_lists *l);
 
 /* The cheapest unit of m's list whose owner is still `nobody`; NULL: none is left. */
 static inline const struct keyed *machine_lists_next(struct machine_lists *l, uint32_t m,

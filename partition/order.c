@@ -9,7 +9,7 @@ static size_t digit(uint64_t key, int pass)
     return (size_t)(key >> (pass * DIGIT_BITS)) & (DIGITS - 1);
 }
 
-void keyed_sort(struct keyed *pairs, struct keyed *spare, size_t n)
+void drps_keyed_sort(struct keyed *pairs, struct keyed *spare, size_t n)
 {
     uint64_t varies = 0; /* bits in which keys differ */
     struct keyed *from = pairs, *to = spare;

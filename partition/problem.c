@@ -1,7 +1,7 @@
 /* What the algorithms that place rows share (problem.h). */
 #include "partition/problem.h"
 
-uint32_t touch_count(const struct drps_units *units, size_t u, uint32_t machine)
+uint32_t drps_touch_count(const struct drps_units *units, size_t u, uint32_t machine)
 {
     size_t low = units->starts[u], high = units->starts[u + 1];
     while (low < high) {

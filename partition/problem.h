@@ -14,9 +14,9 @@ struct problem {
 };
 
 /* An algorithm: fills owner [U]. Returns 0 or -ENOMEM. */
-int place_greedy(const struct problem *p, uint32_t *owner);
-int place_dppa(const struct problem *p, uint32_t *owner);
-int place_auto(const struct problem *p, uint32_t *owner);
+int drps_place_greedy(const struct problem *p, uint32_t *owner);
+int drps_place_dppa(const struct problem *p, uint32_t *owner);
+int drps_place_auto(const struct problem *p, uint32_t *owner);
 
 /* What unit u adds to the load of a machine that touches it `count` times: its I/O and what it
  * serves to others, less what the machine need no longer pull. May be negative. */
@@ -26,6 +26,6 @@ static inline double held_cost(const struct problem *p, size_t u, uint32_t count
 }
 
 /* How many times `machine` touches unit u. */
-uint32_t touch_count(const struct drps_units *units, size_t u, uint32_t machine);
+uint32_t drps_touch_count(const struct drps_units *units, size_t u, uint32_t machine);
 
 #endif

@@ -36,9 +36,9 @@ static int place_range(const struct problem *p, uint32_t *owner)
 static const struct algorithm {
     const char *name;
     int (*place)(const struct problem *p, uint32_t *owner);
-} algorithms[] = {{"auto", place_auto},
-                  {"greedy", place_greedy},
-                  {"dppa", place_dppa},
+} algorithms[] = {{"auto", drps_place_auto},
+                  {"greedy", drps_place_greedy},
+                  {"dppa", drps_place_dppa},
                   {"range", place_range},
                   {"hash", place_hash}};
 

@@ -15,21 +15,21 @@ static inline uint64_t sample_weight(const struct drps_sample_set *set,
 }
 
 /* The most weight that a machine may have. */
-uint64_t samples_weight_max(const struct drps_sample_set *set,
-                            const struct drps_samples_options *o);
+uint64_t drps_samples_weight_max(const struct drps_sample_set *set,
+                                 const struct drps_samples_options *o);
 
 /* Sort samples by key [N] and cut them into W runs of equal weight. Returns 0 or -ENOMEM. */
-int samples_cut(const struct drps_sample_set *set, const struct drps_samples_options *o,
-                const uint64_t *key, uint32_t *owner);
+int drps_samples_cut(const struct drps_sample_set *set, const struct drps_samples_options *o,
+                     const uint64_t *key, uint32_t *owner);
 
 /* Algorithms: fill owner [N]; 0 or a negative code. */
-int samples_hash(const struct drps_sample_set *set, const struct drps_samples_options *o,
-                 uint32_t *owner, struct drps_err *err);
-int samples_range(const struct drps_sample_set *set, const struct drps_samples_options *o,
-                  uint32_t *owner, struct drps_err *err);
-int samples_dppa(const struct drps_sample_set *set, const struct drps_samples_options *o,
-                 uint32_t *owner, struct drps_err *err);
-int samples_auto(const struct drps_sample_set *set, const struct drps_samples_options *o,
-                 uint32_t *owner, struct drps_err *err);
+int drps_samples_hash(const struct drps_sample_set *set, const struct drps_samples_options *o,
+                      uint32_t *owner, struct drps_err *err);
+int drps_samples_range(const struct drps_sample_set *set, const struct drps_samples_options *o,
+                       uint32_t *owner, struct drps_err *err);
+int drps_samples_dppa(const struct drps_sample_set *set, const struct drps_samples_options *o,
+                      uint32_t *owner, struct drps_err *err);
+int drps_samples_auto(const struct drps_sample_set *set, const struct drps_samples_options *o,
+                      uint32_t *owner, struct drps_err *err);
 
 #endif

@@ -25,19 +25,19 @@ struct state {
 
 static void state_free(struct state *st)
 {
-    affinity_free(&st->affinity);
+    drps_affinity_free(&st->affinity);
     free(st->weight);
 }
 
 static int state_init(struct state *st, const struct drps_sample_set *set,
                       const struct drps_samples_options *o)
 {
-    *st = (struct state){.set = set, .o = o, .cap = samples_weight_max(set, o)};
-    int rc = affinity_begin(&st->affinity, set->features_n, o->machines);
+    *st = (struct state){.set = set, .o = o, .cap = drps_samples_weight_max(set, o)};
+    int rc = drps_affinity_begin(&st->affinity, set->features_n, o->machines);
     st->weight = calloc(o->machines, sizeof(*st->weight));
     if (rc < 0 || !st->weight) return -ENOMEM;
-    affinity_count(&st->affinity, set->features, set->starts[set->n]);
-    return affinity_ready(&st->affinity, set->n, AFFINITY_LEAST_SAMPLES);
+    drps_affinity_count(&st->affinity, set->features, set->starts[set->n]);
+    return drps_affinity_ready(&st->affinity, set->n, AFFINITY_LEAST_SAMPLES);
 }
 
 static const uint32_t *features_of(const struct state *st, size_t s, size_t *n_out)
@@ -51,7 +51,7 @@ static void add(struct state *st, size_t s, uint32_t machine)
     size_t n;
     const uint32_t *features = features_of(st, s, &n);
     st->weight[machine] += sample_weight(st->set, st->o, s);
-    affinity_add(&st->affinity, features, n, machine);
+    drps_affinity_add(&st->affinity, features, n, machine);
 }
 
 /* The opposite of add(). */
@@ -60,7 +60,7 @@ static void drop(struct state *st, size_t s, uint32_t machine)
     size_t n;
     const uint32_t *features = features_of(st, s, &n);
     st->weight[machine] -= sample_weight(st->set, st->o, s);
-    affinity_drop(&st->affinity, features, n, machine);
+    drps_affinity_drop(&st->affinity, features, n, machine);
 }
 
 /* The machine with the best score that has room. `home` always has: the sample was there. */
@@ -74,7 +74,7 @@ static uint32_t best_machine(struct state *st, size_t s, uint32_t home)
     const uint32_t *features = features_of(st, s, &n);
     for (uint32_t m = 0; m < st->o->machines; m++)
         score[m] = -SAMPLES_FULLNESS * (double)st->weight[m] / (double)st->cap;
-    affinity_add_scores(&st->affinity, features, n, batch_share);
+    drps_affinity_add_scores(&st->affinity, features, n, batch_share);
     for (uint32_t m = 0; m < st->o->machines; m++)
         if (st->weight[m] + weight <= st->cap && score[m] > score[best]) best = m;
     return best;
@@ -100,9 +100,9 @@ static int cut_by_minhash(const struct state *st, uint32_t *owner)
     for (size_t s = 0; s < st->set->n; s++) {
         size_t n;
         const uint32_t *features = features_of(st, s, &n);
-        key[s] = affinity_minhash(&st->affinity, features, n, st->o->seed);
+        key[s] = drps_affinity_minhash(&st->affinity, features, n, st->o->seed);
     }
-    int rc = samples_cut(st->set, st->o, key, owner);
+    int rc = drps_samples_cut(st->set, st->o, key, owner);
     free(key);
     return rc;
 }
@@ -134,8 +134,8 @@ static int remote_rows(const struct drps_sample_set *set, const struct drps_samp
     return rc;
 }
 
-int samples_auto(const struct drps_sample_set *set, const struct drps_samples_options *o,
-                 uint32_t *owner, struct drps_err *err)
+int drps_samples_auto(const struct drps_sample_set *set, const struct drps_samples_options *o,
+                      uint32_t *owner, struct drps_err *err)
 {
     struct state st;
     uint64_t together = 0, random_rows = 0;
@@ -151,7 +151,7 @@ int samples_auto(const struct drps_sample_set *set, const struct drps_samples_op
 
     uint32_t *random = drps_array_new(set->n, sizeof(*random));
     if (!random) return drps_err_set(err, -ENOMEM, "no memory to place %zu samples", set->n);
-    rc = samples_hash(set, o, random, err);
+    rc = drps_samples_hash(set, o, random, err);
     if (rc == 0) rc = remote_rows(set, o, random, &random_rows, err);
     if (rc == 0 && together >= random_rows)
         for (size_t s = 0; s < set->n; s++)

@@ -42,7 +42,7 @@ static int parts_init(struct parts *p, const struct drps_sample_set *set,
     *p = (struct parts){.set = set,
                         .o = o,
                         .words = (size_t)set->features_n / 64 + 1,
-                        .weight_max = samples_weight_max(set, o)};
+                        .weight_max = drps_samples_weight_max(set, o)};
     p->weight = calloc(o->machines, sizeof(*p->weight));
     p->touched = calloc(o->machines, p->words * sizeof(*p->touched));
     p->left = drps_array_new(set->n, sizeof(*p->left));
@@ -112,8 +112,8 @@ static void take(struct parts *p, size_t choice, size_t most, double beta, uint3
     }
 }
 
-int samples_dppa(const struct drps_sample_set *set, const struct drps_samples_options *o,
-                 uint32_t *owner, struct drps_err *err)
+int drps_samples_dppa(const struct drps_sample_set *set, const struct drps_samples_options *o,
+                      uint32_t *owner, struct drps_err *err)
 {
     struct parts p;
     size_t choice = o->dppa_choice ? o->dppa_choice : CHOICE;

@@ -9,10 +9,10 @@ static const struct algorithm {
     const char *name;
     int (*place)(const struct drps_sample_set *set, const struct drps_samples_options *o,
                  uint32_t *owner, struct drps_err *err);
-} algorithms[] = {{"auto", samples_auto},
-                  {"dppa", samples_dppa},
-                  {"range", samples_range},
-                  {"hash", samples_hash}};
+} algorithms[] = {{"auto", drps_samples_auto},
+                  {"dppa", drps_samples_dppa},
+                  {"range", drps_samples_range},
+                  {"hash", drps_samples_hash}};
 
 static int check_set(const struct drps_sample_set *set, struct drps_err *err)
 {

@@ -76,8 +76,8 @@ static int count_sample(void *ctx, const uint32_t *features, size_t n, struct dr
     struct streaming *st = ctx;
     (void)err; /* cannot fail */
     load_measure(st, n);
-    affinity_prefetch(&st->affinity, features, n);
-    affinity_count(&st->affinity, features, n);
+    drps_affinity_prefetch(&st->affinity, features, n);
+    drps_affinity_count(&st->affinity, features, n);
     return 0;
 }
 
@@ -85,8 +85,8 @@ static int count_sample(void *ctx, const uint32_t *features, size_t n, struct dr
  * none that counts go anywhere. */
 static uint64_t *bin_of(const struct streaming *st, const uint32_t *features, size_t n)
 {
-    affinity_prefetch(&st->affinity, features, n);
-    uint64_t hash = affinity_minhash(&st->affinity, features, n, st->o->seed);
+    drps_affinity_prefetch(&st->affinity, features, n);
+    uint64_t hash = drps_affinity_minhash(&st->affinity, features, n, st->o->seed);
     if (hash == UINT64_MAX) hash = st->at;
     return &st->bin[drps_mix64(hash) >> (64 - BIN_BITS)];
 }
@@ -118,7 +118,7 @@ static int start_sample(void *ctx, const uint32_t *features, size_t n, struct dr
     const uint32_t machine =
         (uint32_t)((__uint128_t)position * st->o->machines / st->training_samples);
     (void)err; /* cannot fail */
-    affinity_add(&st->affinity, features, n, machine);
+    drps_affinity_add(&st->affinity, features, n, machine);
     put(st, n, machine);
     return 0;
 }
@@ -136,8 +136,8 @@ static uint32_t best_machine(struct streaming *st, const uint32_t *features, siz
         const double entries = (double)st->entries.on[m] / (double)(st->entries.cap + 1);
         score[m] = -SAMPLES_FULLNESS * (samples > entries ? samples : entries);
     }
-    affinity_add_scores(&st->affinity, features, n,
-                        (double)st->o->batch_size / (double)st->training_samples);
+    drps_affinity_add_scores(&st->affinity, features, n,
+                             (double)st->o->batch_size / (double)st->training_samples);
     for (uint32_t m = 0; m < machines; m++) {
         if ((found && !(score[m] > score[best])) || !has_room(st, m, n)) continue;
         found = 1;
@@ -151,12 +151,12 @@ static int move_sample(void *ctx, const uint32_t *features, size_t n, struct drp
     struct streaming *st = ctx;
     const uint32_t home = st->owner[st->at];
     (void)err; /* cannot fail */
-    affinity_prefetch(&st->affinity, features, n);
+    drps_affinity_prefetch(&st->affinity, features, n);
     st->samples.on[home]--;
     st->entries.on[home] -= n;
-    affinity_drop(&st->affinity, features, n, home);
+    drps_affinity_drop(&st->affinity, features, n, home);
     const uint32_t machine = best_machine(st, features, n, home);
-    affinity_add(&st->affinity, features, n, machine);
+    drps_affinity_add(&st->affinity, features, n, machine);
     put(st, n, machine);
     return 0;
 }
@@ -192,7 +192,8 @@ static int fit_memory(struct streaming *st, uint64_t fixed_bytes, uint32_t *leas
                             "placing samples together takes %llu MiB at least, and has %llu MiB",
                             (unsigned long long)(fixed_bytes >> 20) + 1,
                             (unsigned long long)(memory >> 20));
-    while (affinity_held_bytes(&st->affinity, st->training_samples, least) > memory - fixed_bytes)
+    while (drps_affinity_held_bytes(&st->affinity, st->training_samples, least) >
+           memory - fixed_bytes)
         least *= 2;
     *least_out = least;
     return 0;
@@ -210,7 +211,7 @@ static int place_training(struct streaming *st, const struct drps_sample_stream 
 {
     int rc = pass(st, stream, count_sample, err);
     if (rc == 0) rc = fit_memory(st, fixed_bytes, least_out, err);
-    if (rc == 0 && affinity_ready(&st->affinity, st->training_samples, *least_out) < 0)
+    if (rc == 0 && drps_affinity_ready(&st->affinity, st->training_samples, *least_out) < 0)
         rc = drps_err_set(err, -ENOMEM, "no memory for what samples have features");
     load_limit(&st->samples, st->o->machines);
     load_limit(&st->entries, st->o->machines);
@@ -247,13 +248,13 @@ int drps_streams_place(const struct drps_sample_stream *training,
     st.samples.on = calloc(o->machines, sizeof(*st.samples.on));
     st.entries.on = calloc(o->machines, sizeof(*st.entries.on));
     st.bin = calloc(BINS, sizeof(*st.bin));
-    int rc = affinity_begin(&st.affinity, o->features_n, o->machines);
+    int rc = drps_affinity_begin(&st.affinity, o->features_n, o->machines);
     if (rc < 0 || !st.samples.on || !st.entries.on || !st.bin)
         rc = drps_err_set(err, -ENOMEM, "no memory to place samples of %u features", o->features_n);
     if (rc == 0) rc = place_training(&st, training, fixed, least_out, err);
     st.owner = held_out_owner;
     if (rc == 0) rc = place_held_out(&st, held_out, err);
-    affinity_free(&st.affinity);
+    drps_affinity_free(&st.affinity);
     free(st.samples.on);
     free(st.entries.on);
     free(st.bin);

@@ -66,7 +66,7 @@ static int hot_threshold(const uint32_t *uses, uint32_t rows, double share, uint
     if (!pairs) return -ENOMEM;
     for (uint32_t r = 0; r < rows; r++)
         pairs[r] = (struct keyed){.key = uses[r], .item = r};
-    keyed_sort(pairs, pairs + rows, rows);
+    drps_keyed_sort(pairs, pairs + rows, rows);
     uint32_t most = (uint32_t)(share * rows);
     *above_out = most >= rows ? 0 : (uint32_t)pairs[rows - 1 - most].key;
     free(pairs);

@@ -144,8 +144,8 @@ static struct drps_recstream_options bodies_options(const struct drps_feed *feed
         .readers = BODIES_READERS,
         .unpack = drps_batch_unpack,
         .plain_bytes = plain,
-        .plain_records = (unsigned)clamp(plain ? bytes * UNPACKED_TENTHS / 10 / plain : 0, UNPACKED_LEAST,
-                                  UNPACKED_MOST),
+        .plain_records = (unsigned)clamp(plain ? bytes * UNPACKED_TENTHS / 10 / plain : 0,
+                                         UNPACKED_LEAST, UNPACKED_MOST),
     };
     const uint64_t one = drps_recstream_memory(feed->file[BODIES], &o);
     o.depth = 2;

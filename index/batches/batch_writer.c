@@ -29,7 +29,7 @@ struct batch_writer {
     struct drps_err err;
 };
 
-void gathered_free(struct gathered *g)
+void drps_gathered_free(struct gathered *g)
 {
     free(g->labels);
     free(g->starts);
@@ -82,7 +82,7 @@ static int write_batch(struct batch_writer *w, struct gathered *g, struct drps_e
         batch.per_sample = g->starts[1];
     else
         batch.starts = g->starts;
-    int rc = batch_encoder_encode(&w->encoder, &batch, g->rows, w->has_bias, &out, err);
+    int rc = drps_batch_encoder_encode(&w->encoder, &batch, g->rows, w->has_bias, &out, err);
     if (rc == 0) rc = drps_recwriter_add(w->data, out.body.pieces, out.body.n, err);
     if (rc == 0) rc = drps_recwriter_add(w->rows, &out.list, 1, err);
     if (rc < 0) return rc;
@@ -105,10 +105,10 @@ static int write_now(struct batch_writer *w, struct gathered *g, struct drps_err
     return outcome(w, err);
 }
 
-void batch_writer_shrink(struct batch_writer *w)
+void drps_batch_writer_shrink(struct batch_writer *w)
 {
     const uint64_t max_bytes = w->encoder.max_bytes;
-    batch_encoder_end(&w->encoder);
+    drps_batch_encoder_end(&w->encoder);
     w->encoder.max_bytes = max_bytes;
 }
 
@@ -133,7 +133,7 @@ static void *write_handed(void *arg)
     return NULL;
 }
 
-int batch_writer_wait(struct batch_writer *w, struct drps_err *err)
+int drps_batch_writer_wait(struct batch_writer *w, struct drps_err *err)
 {
     pthread_mutex_lock(&w->lock);
     while (w->busy)
@@ -142,15 +142,15 @@ int batch_writer_wait(struct batch_writer *w, struct drps_err *err)
     return outcome(w, err);
 }
 
-int batch_writer_write(struct batch_writer *w, struct gathered *g, struct drps_err *err)
+int drps_batch_writer_write(struct batch_writer *w, struct gathered *g, struct drps_err *err)
 {
-    int rc = batch_writer_wait(w, err);
+    int rc = drps_batch_writer_wait(w, err);
     return rc < 0 ? rc : write_now(w, g, err);
 }
 
-int batch_writer_hand(struct batch_writer *w, struct gathered *g, struct drps_err *err)
+int drps_batch_writer_hand(struct batch_writer *w, struct gathered *g, struct drps_err *err)
 {
-    int rc = batch_writer_wait(w, err);
+    int rc = drps_batch_writer_wait(w, err);
     if (rc < 0) return rc;
     if (!w->started && pthread_create(&w->thread, NULL, write_handed, w) == 0) w->started = 1;
     if (!w->started) return write_now(w, g, err);
@@ -162,8 +162,8 @@ int batch_writer_hand(struct batch_writer *w, struct gathered *g, struct drps_er
     return 0;
 }
 
-int batch_writer_open(struct drps_recwriter *data, struct drps_recwriter *rows, int has_bias,
-                      struct batch_writer **w_out, struct drps_err *err)
+int drps_batch_writer_open(struct drps_recwriter *data, struct drps_recwriter *rows, int has_bias,
+                           struct batch_writer **w_out, struct drps_err *err)
 {
     struct batch_writer *w = calloc(1, sizeof(*w));
     *w_out = w;
@@ -177,7 +177,7 @@ int batch_writer_open(struct drps_recwriter *data, struct drps_recwriter *rows, 
     return 0;
 }
 
-void batch_writer_close(struct batch_writer *w)
+void drps_batch_writer_close(struct batch_writer *w)
 {
     if (!w) return;
     if (w->started) {
@@ -189,11 +189,11 @@ void batch_writer_close(struct batch_writer *w)
     }
     pthread_mutex_destroy(&w->lock);
     pthread_cond_destroy(&w->changed);
-    batch_encoder_end(&w->encoder);
+    drps_batch_encoder_end(&w->encoder);
     free(w);
 }
 
-void batch_writer_maxima(const struct batch_writer *w, struct drps_plan_info *info)
+void drps_batch_writer_maxima(const struct batch_writer *w, struct drps_plan_info *info)
 {
     raise(&info->max_batch_samples, w->max_samples);
     raise(&info->max_batch_rows, w->max_rows);

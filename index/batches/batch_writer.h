@@ -21,34 +21,34 @@ struct gathered {
     uint32_t stratum, lane;
 };
 
-void gathered_free(struct gathered *g);
+void drps_gathered_free(struct gathered *g);
 
 struct batch_writer;
 
 /* Open a writer. data and rows are borrowed; has_bias is that of the batcher. */
 DRPS_MUST_CHECK
-int batch_writer_open(struct drps_recwriter *data, struct drps_recwriter *rows, int has_bias,
-                      struct batch_writer **w_out, struct drps_err *err);
+int drps_batch_writer_open(struct drps_recwriter *data, struct drps_recwriter *rows, int has_bias,
+                           struct batch_writer **w_out, struct drps_err *err);
 /* Close the writer, once what was handed over is written. */
-void batch_writer_close(struct batch_writer *w);
+void drps_batch_writer_close(struct batch_writer *w);
 
 /* Write a batch, be it without samples, which then has no rows either; after those handed over.
  * Once a batch has failed, nothing more is written: this and what follows return its error. */
 DRPS_MUST_CHECK
-int batch_writer_write(struct batch_writer *w, struct gathered *g, struct drps_err *err);
+int drps_batch_writer_write(struct batch_writer *w, struct gathered *g, struct drps_err *err);
 /* Release the memory that writing took: the next batch takes as much as it needs. After
- * batch_writer_write().
+ * drps_batch_writer_write().
  */
-void batch_writer_shrink(struct batch_writer *w);
+void drps_batch_writer_shrink(struct batch_writer *w);
 /* Write a batch in a thread: what g points to belongs to the writer until the next call of any of
  * these. An error may be that of the batch before. */
 DRPS_MUST_CHECK
-int batch_writer_hand(struct batch_writer *w, struct gathered *g, struct drps_err *err);
+int drps_batch_writer_hand(struct batch_writer *w, struct gathered *g, struct drps_err *err);
 /* Wait until all is written. */
 DRPS_MUST_CHECK
-int batch_writer_wait(struct batch_writer *w, struct drps_err *err);
+int drps_batch_writer_wait(struct batch_writer *w, struct drps_err *err);
 
-/* Raise the maxima in info by what was written. After batch_writer_wait(). */
-void batch_writer_maxima(const struct batch_writer *w, struct drps_plan_info *info);
+/* Raise the maxima in info by what was written. After drps_batch_writer_wait(). */
+void drps_batch_writer_maxima(const struct batch_writer *w, struct drps_plan_info *info);
 
 #endif

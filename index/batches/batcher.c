@@ -52,9 +52,9 @@ static int make_room(struct batcher *b, size_t n)
     return 0;
 }
 
-int batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows,
-                 const struct batcher_options *options, struct batcher **b_out,
-                 struct drps_err *err)
+int drps_batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows,
+                      const struct batcher_options *options, struct batcher **b_out,
+                      struct drps_err *err)
 {
     *b_out = NULL;
     struct batcher *b = calloc(1, sizeof(*b));
@@ -62,21 +62,21 @@ int batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows,
     b->batch_size = options->batch_size;
     b->memory_bytes = options->memory_bytes;
     b->map = options->map;
-    int rc = batch_writer_open(data, rows, options->has_bias, &b->writer, err);
+    int rc = drps_batch_writer_open(data, rows, options->has_bias, &b->writer, err);
     if (rc < 0) {
-        batcher_close(b);
+        drps_batcher_close(b);
         return rc;
     }
     *b_out = b;
     return 0;
 }
 
-void batcher_close(struct batcher *b)
+void drps_batcher_close(struct batcher *b)
 {
     if (!b) return;
-    batch_writer_close(b->writer);
-    gathered_free(&b->batch);
-    gathered_free(&b->handed);
+    drps_batch_writer_close(b->writer);
+    drps_gathered_free(&b->batch);
+    drps_gathered_free(&b->handed);
     free(b);
 }
 
@@ -101,7 +101,7 @@ static void add_rows(struct batcher *b, const uint32_t *ids, uint32_t n)
         rows[i] = b->map ? b->map[ids[i]] : ids[i];
 }
 
-void batcher_expect(const struct batcher *b, const uint32_t *ids, uint32_t n)
+void drps_batcher_expect(const struct batcher *b, const uint32_t *ids, uint32_t n)
 {
     for (uint32_t i = 0; b->map && i < n; i++)
         __builtin_prefetch(&b->map[ids[i]]);
@@ -121,7 +121,7 @@ static void gathered_clear(struct gathered *g)
 
 static int hand(struct batcher *b, struct drps_err *err)
 {
-    const int rc = batch_writer_hand(b->writer, &b->batch, err);
+    const int rc = drps_batch_writer_hand(b->writer, &b->batch, err);
     const struct gathered written = b->handed;
     b->handed = b->batch;
     b->batch = written;
@@ -132,9 +132,9 @@ static int hand(struct batcher *b, struct drps_err *err)
  */
 static int write_alone(struct batcher *b, struct drps_err *err)
 {
-    const int rc = batch_writer_write(b->writer, &b->batch, err);
-    gathered_free(&b->batch);
-    batch_writer_shrink(b->writer);
+    const int rc = drps_batch_writer_write(b->writer, &b->batch, err);
+    drps_gathered_free(&b->batch);
+    drps_batch_writer_shrink(b->writer);
     return rc;
 }
 
@@ -148,13 +148,13 @@ static int end_batch(struct batcher *b, struct drps_err *err)
     else if (b->batch.nnz >= LARGE_NNZ) /* a thread pays */
         rc = hand(b, err);
     else
-        rc = batch_writer_write(b->writer, &b->batch, err);
+        rc = drps_batch_writer_write(b->writer, &b->batch, err);
     gathered_clear(&b->batch);
     return rc;
 }
 
-int batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids,
-                const float *values, struct drps_err *err)
+int drps_batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids,
+                     const float *values, struct drps_err *err)
 {
     if (b->batch.nnz + n > UINT32_MAX)
         return drps_err_set(err, DRPS_E_CONFIG,
@@ -172,24 +172,24 @@ int batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids,
     return b->batch.n == b->batch_size ? end_batch(b, err) : 0;
 }
 
-void batcher_mark(struct batcher *b, uint32_t stratum, uint32_t lane)
+void drps_batcher_mark(struct batcher *b, uint32_t stratum, uint32_t lane)
 {
     b->stratum = stratum;
     b->lane = lane;
 }
 
-int batcher_flush(struct batcher *b, struct drps_err *err)
+int drps_batcher_flush(struct batcher *b, struct drps_err *err)
 {
     int rc = b->batch.n ? end_batch(b, err) : 0;
-    return rc < 0 ? rc : batch_writer_wait(b->writer, err);
+    return rc < 0 ? rc : drps_batch_writer_wait(b->writer, err);
 }
 
-int batcher_end(struct batcher *b, struct drps_err *err)
+int drps_batcher_end(struct batcher *b, struct drps_err *err)
 {
-    return b->batch.n ? end_batch(b, err) : batch_writer_write(b->writer, &b->batch, err);
+    return b->batch.n ? end_batch(b, err) : drps_batch_writer_write(b->writer, &b->batch, err);
 }
 
-void batcher_maxima(const struct batcher *b, struct drps_plan_info *info)
+void drps_batcher_maxima(const struct batcher *b, struct drps_plan_info *info)
 {
-    batch_writer_maxima(b->writer, info);
+    drps_batch_writer_maxima(b->writer, info);
 }

@@ -18,31 +18,31 @@ struct batcher_options {
 
 /* Open a batcher, which writes to data and rows, both borrowed. */
 DRPS_MUST_CHECK
-int batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows,
-                 const struct batcher_options *options, struct batcher **b_out,
-                 struct drps_err *err);
+int drps_batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows,
+                      const struct batcher_options *options, struct batcher **b_out,
+                      struct drps_err *err);
 
 /* One sample: n ids (distinct) and values (NULL: all 1). */
 DRPS_MUST_CHECK
-int batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids,
-                const float *values, struct drps_err *err);
+int drps_batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids,
+                     const float *values, struct drps_err *err);
 
 /* A sample that will be added soon: request what it needs from memory. */
-void batcher_expect(const struct batcher *b, const uint32_t *ids, uint32_t n);
+void drps_batcher_expect(const struct batcher *b, const uint32_t *ids, uint32_t n);
 
 /* The stratum and lane of the batches that end from now on; at the start 0. */
-void batcher_mark(struct batcher *b, uint32_t stratum, uint32_t lane);
+void drps_batcher_mark(struct batcher *b, uint32_t stratum, uint32_t lane);
 
 /* Write the batch begun, if any. */
 DRPS_MUST_CHECK
-int batcher_flush(struct batcher *b, struct drps_err *err);
+int drps_batcher_flush(struct batcher *b, struct drps_err *err);
 
 /* Write the batch begun, be it without samples, which then has no rows either. */
 DRPS_MUST_CHECK
-int batcher_end(struct batcher *b, struct drps_err *err);
+int drps_batcher_end(struct batcher *b, struct drps_err *err);
 
 /* Raise the maxima in info by what was written. */
-void batcher_maxima(const struct batcher *b, struct drps_plan_info *info);
-void batcher_close(struct batcher *b);
+void drps_batcher_maxima(const struct batcher *b, struct drps_plan_info *info);
+void drps_batcher_close(struct batcher *b);
 
 #endif

@@ -46,8 +46,9 @@ struct encoded {
  * e, until the next call, and from b.
  */
 DRPS_MUST_CHECK
-int batch_encoder_encode(struct batch_encoder *e, const struct drps_batch *b, const uint32_t *rows,
-                         int bias, struct encoded *out, struct drps_err *err);
-void batch_encoder_end(struct batch_encoder *e);
+int drps_batch_encoder_encode(struct batch_encoder *e, const struct drps_batch *b,
+                              const uint32_t *rows, int bias, struct encoded *out,
+                              struct drps_err *err);
+void drps_batch_encoder_end(struct batch_encoder *e);
 
 #endif

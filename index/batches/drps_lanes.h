@@ -16,21 +16,21 @@
 struct lanes;
 
 /* Samples of rank_n ids at most two wait in memory: lanes * batch_size of them. */
-uint64_t lanes_memory(uint64_t lanes, uint64_t batch_size);
+uint64_t drps_lanes_memory(uint64_t lanes, uint64_t batch_size);
 
 /* Batches go to `to`, borrowed, which must cut at batch_size. */
 DRPS_MUST_CHECK
-int lanes_open(uint32_t lanes, size_t batch_size, struct batcher *to, struct lanes **l_out,
-               struct drps_err *err);
-void lanes_close(struct lanes *l); /* NULL-safe */
+int drps_lanes_open(uint32_t lanes, size_t batch_size, struct batcher *to, struct lanes **l_out,
+                    struct drps_err *err);
+void drps_lanes_close(struct lanes *l); /* NULL-safe */
 
 /* One sample. stratum >= 1 never falls; lane < lanes. */
 DRPS_MUST_CHECK
-int lanes_add(struct lanes *l, uint32_t stratum, uint32_t lane, const struct spool_sample *sample,
-              struct drps_err *err);
+int drps_lanes_add(struct lanes *l, uint32_t stratum, uint32_t lane,
+                   const struct spool_sample *sample, struct drps_err *err);
 
 /* Cut what is left of the last stratum; the batcher's next batches are not marked. */
 DRPS_MUST_CHECK
-int lanes_finish(struct lanes *l, struct drps_err *err);
+int drps_lanes_finish(struct lanes *l, struct drps_err *err);
 
 #endif

@@ -181,8 +181,9 @@ static void encode_body(struct batch_encoder *e, const struct drps_batch *b,
     out->pieces[0].data = out->head; /* its own copy */
 }
 
-int batch_encoder_encode(struct batch_encoder *e, const struct drps_batch *b, const uint32_t *rows,
-                         int bias, struct encoded *out, struct drps_err *err)
+int drps_batch_encoder_encode(struct batch_encoder *e, const struct drps_batch *b,
+                              const uint32_t *rows, int bias, struct encoded *out,
+                              struct drps_err *err)
 {
     struct drps_batch sorted = *b;
     if (reserve(e, b))
@@ -198,7 +199,7 @@ int batch_encoder_encode(struct batch_encoder *e, const struct drps_batch *b, co
     return 0;
 }
 
-void batch_encoder_end(struct batch_encoder *e)
+void drps_batch_encoder_end(struct batch_encoder *e)
 {
     free(e->pairs);
     free(e->aux);

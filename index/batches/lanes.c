@@ -27,14 +27,14 @@ struct lanes {
     struct lane lane[];
 };
 
-uint64_t lanes_memory(uint64_t lanes, uint64_t batch_size)
+uint64_t drps_lanes_memory(uint64_t lanes, uint64_t batch_size)
 {
     enum { SAMPLE_BYTES = 8 + SAMPLE_ENTRIES * 8 };
     return 2 * lanes * batch_size * SAMPLE_BYTES; /* arrays double as they grow */
 }
 
-int lanes_open(uint32_t lanes, size_t batch_size, struct batcher *to, struct lanes **l_out,
-               struct drps_err *err)
+int drps_lanes_open(uint32_t lanes, size_t batch_size, struct batcher *to, struct lanes **l_out,
+                    struct drps_err *err)
 {
     struct lanes *l = calloc(1, sizeof(*l) + lanes * sizeof(l->lane[0]));
     *l_out = l;
@@ -45,7 +45,7 @@ int lanes_open(uint32_t lanes, size_t batch_size, struct batcher *to, struct lan
     return 0;
 }
 
-void lanes_close(struct lanes *l)
+void drps_lanes_close(struct lanes *l)
 {
     for (uint32_t i = 0; l && i < l->count; i++) {
         free(l->lane[i].labels);
@@ -91,16 +91,16 @@ static int cut(struct lanes *l, uint32_t number, struct drps_err *err)
 {
     struct lane *q = &l->lane[number];
     int rc = 0;
-    batcher_mark(l->to, l->stratum, number);
+    drps_batcher_mark(l->to, l->stratum, number);
     for (size_t s = 0; s < q->n && rc == 0; s++) {
         if (s + AHEAD < q->n)
-            batcher_expect(l->to, q->ids + q->starts[s + AHEAD],
-                           q->starts[s + AHEAD + 1] - q->starts[s + AHEAD]);
-        rc =
-            batcher_add(l->to, q->labels[s], q->starts[s + 1] - q->starts[s], q->ids + q->starts[s],
-                        q->has_values ? q->values + q->starts[s] : NULL, err);
+            drps_batcher_expect(l->to, q->ids + q->starts[s + AHEAD],
+                                q->starts[s + AHEAD + 1] - q->starts[s + AHEAD]);
+        rc = drps_batcher_add(l->to, q->labels[s], q->starts[s + 1] - q->starts[s],
+                              q->ids + q->starts[s],
+                              q->has_values ? q->values + q->starts[s] : NULL, err);
     }
-    if (rc == 0 && q->n < l->batch_size) rc = batcher_end(l->to, err);
+    if (rc == 0 && q->n < l->batch_size) rc = drps_batcher_end(l->to, err);
     q->n = 0;
     q->has_values = 0;
     return rc;
@@ -114,8 +114,8 @@ static int end_stratum(struct lanes *l, struct drps_err *err)
     return rc;
 }
 
-int lanes_add(struct lanes *l, uint32_t stratum, uint32_t lane, const struct spool_sample *sample,
-              struct drps_err *err)
+int drps_lanes_add(struct lanes *l, uint32_t stratum, uint32_t lane,
+                   const struct spool_sample *sample, struct drps_err *err)
 {
     int rc = stratum == l->stratum ? 0 : end_stratum(l, err);
     if (rc < 0) return rc;
@@ -126,9 +126,9 @@ int lanes_add(struct lanes *l, uint32_t stratum, uint32_t lane, const struct spo
     return q->n == l->batch_size ? cut(l, lane, err) : 0;
 }
 
-int lanes_finish(struct lanes *l, struct drps_err *err)
+int drps_lanes_finish(struct lanes *l, struct drps_err *err)
 {
     int rc = end_stratum(l, err);
-    batcher_mark(l->to, 0, 0);
+    drps_batcher_mark(l->to, 0, 0);
     return rc;
 }

@@ -37,15 +37,15 @@ struct blocks_job {
  * afterwards, or all of them; if it is `to`, the builder must be one that keeps the order.
  */
 DRPS_MUST_CHECK
-int blocks_make(const struct blocks_job *job, struct drps_plan_info *info, uint32_t **first_out,
-                struct drps_err *err);
+int drps_blocks_make(const struct blocks_job *job, struct drps_plan_info *info,
+                     uint32_t **first_out, struct drps_err *err);
 
 /*
  * Write dir/blocks.rec and dir/uses.rec of the blocks first[0 .. info->blocks] and dir/rows.rec.
  * Fills in info's max_block_rows, max_step_blocks and what its blocks cost.
  */
 DRPS_MUST_CHECK
-int blocks_write(const struct blocks_job *job, const char *dir, const uint32_t *first,
-                 struct drps_plan_info *info, struct drps_err *err);
+int drps_blocks_make_files(const struct blocks_job *job, const char *dir, const uint32_t *first,
+                           struct drps_plan_info *info, struct drps_err *err);
 
 #endif

@@ -18,7 +18,8 @@
  * largest batch; two threads share the batches where a second one takes at most 16 MiB more.
  */
 DRPS_MUST_CHECK
-int renumber(const struct drps_io *io, const char *from, const char *to,
-             const struct drps_plan_info *info, const uint32_t *new_id, struct drps_err *err);
+int drps_renumber_rows(const struct drps_io *io, const char *from, const char *to,
+                       const struct drps_plan_info *info, const uint32_t *new_id,
+                       struct drps_err *err);
 
 #endif

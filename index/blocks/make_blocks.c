@@ -112,9 +112,9 @@ static int open_counts(const struct blocks_job *job, const struct drps_plan_info
                                        .seed = options->seed,
                                        .memory_bytes = options->memory_bytes / 2,
                                        .stop = job->stop};
-    int rc = job->remote       ? remote_split(&from, job->remote, counts_out, err)
-             : job->shards > 1 ? remote_open(&from, job->shards, counts_out, err)
-                               : counts_make(&from, 0, from.batches, counts_out, err);
+    int rc = job->remote       ? drps_remote_split(&from, job->remote, counts_out, err)
+             : job->shards > 1 ? drps_remote_open(&from, job->shards, counts_out, err)
+                               : drps_counts_make(&from, 0, from.batches, counts_out, err);
     if (rc < 0) return rc;
     options->memory_bytes -= job->shards > 1 ? from.memory_bytes : (*counts_out)->access_bytes;
     if (job->remote)
@@ -210,7 +210,7 @@ static int place_rows(const struct blocks_job *job, const struct drps_plan_info 
         if (!new_id) return drps_err_set(err, -ENOMEM, "no memory to renumber the rows");
         for (uint64_t i = 0; i < info->rows; i++)
             new_id[order[i]] = (uint32_t)i;
-        rc = renumber(job->io, job->from, job->to, info, new_id, err);
+        rc = drps_renumber_rows(job->io, job->from, job->to, info, new_id, err);
         free(new_id);
     }
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && rc == 0; i++)
@@ -250,30 +250,30 @@ static int price(const struct blocks_job *job, const char *dir, const uint32_t *
     int rc = blocks && distance ? 0 : drps_err_set(err, -ENOMEM, "no memory for a step's blocks");
 
     if (rc == 0)
-        rc = steps_open(job->io, dir, DRPS_FILE_USES, DRPS_KIND_USES, steps_of(info),
-                        job->options.memory_bytes / 8, &uses, err);
+        rc = drps_steps_open(job->io, dir, DRPS_FILE_USES, DRPS_KIND_USES, steps_of(info),
+                             job->options.memory_bytes / 8, &uses, err);
     if (rc == 0)
-        rc = steps_open(job->io, dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, steps_of(info),
-                        job->options.memory_bytes / 8, &lists, err);
+        rc = drps_steps_open(job->io, dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, steps_of(info),
+                             job->options.memory_bytes / 8, &lists, err);
     for (uint64_t s = 0; s < steps_of(info) && rc == 0; s++) {
         const void *record;
         size_t bytes;
-        rc = steps_record(lists, s, &record, &bytes, err);
+        rc = drps_steps_record(lists, s, &record, &bytes, err);
         if (rc == 0) info->row_uses += drps_list_count(record);
-        if (rc == 0) rc = steps_record(uses, s, &record, &bytes, err);
+        if (rc == 0) rc = drps_steps_record(uses, s, &record, &bytes, err);
         if (rc == 0 && (rc = drps_uses_decode(record, bytes, blocks, distance, err)) < 0)
-            rc = steps_fault(uses, s, err);
+            rc = drps_steps_fault(uses, s, err);
         if (rc == 0) price_step(first, blocks, drps_list_count(record), gap, info);
     }
-    steps_close(uses);
-    steps_close(lists);
+    drps_steps_close(uses);
+    drps_steps_close(lists);
     free(blocks);
     free(distance);
     return rc;
 }
 
-int blocks_write(const struct blocks_job *job, const char *dir, const uint32_t *first,
-                 struct drps_plan_info *info, struct drps_err *err)
+int drps_blocks_make_files(const struct blocks_job *job, const char *dir, const uint32_t *first,
+                           struct drps_plan_info *info, struct drps_err *err)
 {
     int rc = drps_blocks_write(job->io, dir, first, info->blocks, err);
     for (size_t i = 0; i < info->blocks; i++)
@@ -288,8 +288,8 @@ int blocks_write(const struct blocks_job *job, const char *dir, const uint32_t *
     return rc < 0 ? rc : price(job, dir, first, info, err);
 }
 
-int blocks_make(const struct blocks_job *job, struct drps_plan_info *info, uint32_t **first_out,
-                struct drps_err *err)
+int drps_blocks_make(const struct blocks_job *job, struct drps_plan_info *info,
+                     uint32_t **first_out, struct drps_err *err)
 {
     struct block_layout layout;
 
@@ -300,6 +300,6 @@ int blocks_make(const struct blocks_job *job, struct drps_plan_info *info, uint3
     layout.first = NULL;
     (void)snprintf(info->blocks_by, sizeof(info->blocks_by), "%s", job->builder->name);
     info->blocks = layout.blocks;
-    block_layout_free(&layout);
+    drps_block_layout_free(&layout);
     return rc;
 }

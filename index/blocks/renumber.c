@@ -64,8 +64,8 @@ static int renumber_body(struct worker *w, const uint32_t *old, const struct drp
         return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu entries", b->nnz);
     for (size_t j = 0; j < b->nnz; j++)
         w->rows[j] = new_id[old[b->local32 ? b->local32[j] : b->local16[j]]];
-    return batch_encoder_encode(&w->encoder, b, w->rows, w->m->has_bias && b->samples, &w->out,
-                                err);
+    return drps_batch_encoder_encode(&w->encoder, b, w->rows, w->m->has_bias && b->samples, &w->out,
+                                     err);
 }
 
 static int renumber_batch(struct worker *w, uint64_t s, struct drps_err *err)
@@ -75,14 +75,14 @@ static int renumber_batch(struct worker *w, uint64_t s, struct drps_err *err)
     size_t n, bytes;
     struct drps_batch b;
 
-    int rc = steps_rows(w->lists, s, w->m->rows, &old, &n, err);
-    if (rc == 0) rc = steps_record(w->bodies, s, &record, &bytes, err);
+    int rc = drps_steps_rows(w->lists, s, w->m->rows, &old, &n, err);
+    if (rc == 0) rc = drps_steps_record(w->bodies, s, &record, &bytes, err);
     if (rc < 0) return rc;
     rc = drps_batch_unpack(record, bytes, w->plain, w->m->plain_bytes, &bytes, err);
     if (rc == 0) rc = drps_batch_decode_unpacked(w->plain, bytes, &b, err);
     if (rc == 0 && b.rows != n)
         rc = drps_err_set(err, DRPS_E_CORRUPT, "a batch of %zu rows with a list of %zu", b.rows, n);
-    if (rc < 0) return steps_fault(w->bodies, s, err);
+    if (rc < 0) return drps_steps_fault(w->bodies, s, err);
     return renumber_body(w, old, &b, err);
 }
 
@@ -118,11 +118,11 @@ static int write_batch(struct worker *w, uint64_t s, struct drps_err *err)
 
 static void worker_free(struct worker *w)
 {
-    steps_close(w->lists);
-    steps_close(w->bodies);
+    drps_steps_close(w->lists);
+    drps_steps_close(w->bodies);
     free(w->rows);
     free(w->plain);
-    batch_encoder_end(&w->encoder);
+    drps_batch_encoder_end(&w->encoder);
 }
 
 static void *renumber_steps(void *arg)
@@ -132,11 +132,11 @@ static void *renumber_steps(void *arg)
     w->plain = drps_array_new(m->plain_bytes, 1);
     int rc = w->plain ? 0 : drps_err_set(&w->err, -ENOMEM, "no memory for a batch");
     if (rc == 0)
-        rc = steps_open(m->io, m->from, DRPS_FILE_ROWS, DRPS_KIND_ROWS, m->steps, BUFFER_BYTES,
-                        &w->lists, &w->err);
+        rc = drps_steps_open(m->io, m->from, DRPS_FILE_ROWS, DRPS_KIND_ROWS, m->steps, BUFFER_BYTES,
+                             &w->lists, &w->err);
     if (rc == 0)
-        rc = steps_open(m->io, m->from, DRPS_FILE_DATA, DRPS_KIND_DATA, m->steps, BUFFER_BYTES,
-                        &w->bodies, &w->err);
+        rc = drps_steps_open(m->io, m->from, DRPS_FILE_DATA, DRPS_KIND_DATA, m->steps, BUFFER_BYTES,
+                             &w->bodies, &w->err);
     for (uint64_t s = w->first; s < m->steps && rc == 0; s += m->workers) {
         rc = renumber_batch(w, s, &w->err);
         if (rc == 0) rc = write_batch(w, s, &w->err);
@@ -219,7 +219,7 @@ static int renumber_name(void *ctx, uint64_t key, uint32_t row, unsigned field, 
         return drps_err_set(err, DRPS_E_CORRUPT,
                             DRPS_FILE_NAMES " names row %" PRIu32 " of %" PRIu32 " rows", row,
                             n->rows);
-    return names_writer_add(n->out, key, n->new_id[row], field, text, bytes, err);
+    return drps_names_writer_add(n->out, key, n->new_id[row], field, text, bytes, err);
 }
 
 static void *renumber_names(void *arg)
@@ -227,16 +227,17 @@ static void *renumber_names(void *arg)
     struct naming *n = arg;
     struct drps_names *names = NULL;
     n->rc = drps_names_open(n->io, n->from, &names, &n->err);
-    if (n->rc == 0) n->rc = names_writer_open(n->io, n->to, n->strings, &n->out, &n->err);
+    if (n->rc == 0) n->rc = drps_names_writer_open(n->io, n->to, n->strings, &n->out, &n->err);
     if (n->rc == 0) n->rc = drps_names_scan(names, renumber_name, n, &n->err);
-    if (n->rc == 0) n->rc = names_writer_finish(n->out, &n->err);
-    names_writer_close(n->out);
+    if (n->rc == 0) n->rc = drps_names_writer_finish(n->out, &n->err);
+    drps_names_writer_close(n->out);
     drps_names_close(names);
     return NULL;
 }
 
-int renumber(const struct drps_io *io, const char *from, const char *to,
-             const struct drps_plan_info *info, const uint32_t *new_id, struct drps_err *err)
+int drps_renumber_rows(const struct drps_io *io, const char *from, const char *to,
+                       const struct drps_plan_info *info, const uint32_t *new_id,
+                       struct drps_err *err)
 {
     struct renumbering m = {.io = io,
                             .from = from,

@@ -49,7 +49,7 @@ static void uses_destroy(struct uses *u)
     free(u->distance);
     free(u->packed);
     free(u->step_rows);
-    steps_scratch_end(&u->scratch);
+    drps_steps_scratch_end(&u->scratch);
 }
 
 static int check_blocks(const uint32_t *first, size_t blocks, uint64_t steps, struct drps_err *err)
@@ -108,7 +108,7 @@ static int uses_init(struct uses *u, const struct drps_io *io, const char *dir,
         return drps_err_set(err, -ENOMEM, "no memory for %" PRIu64 " steps", u->steps);
     const int small = u->slices == 1 && u->rows <= memory_bytes / 4 / sizeof(*u->block_of);
     int rc = small ? number_rows(u, err) : make_hints(u, err);
-    if (rc == 0) rc = steps_scratch_begin(&u->scratch, io, dir, DRPS_FILE_USES_TMP, err);
+    if (rc == 0) rc = drps_steps_scratch_begin(&u->scratch, io, dir, DRPS_FILE_USES_TMP, err);
     return rc;
 }
 
@@ -155,7 +155,7 @@ static int list_blocks(struct uses *u, uint64_t step, size_t *n_out, struct drps
     size_t rows_n;
 
     *n_out = 0;
-    int rc = steps_rows(u->lists, step, u->rows, &rows, &rows_n, err);
+    int rc = drps_steps_rows(u->lists, step, u->rows, &rows, &rows_n, err);
     if (rc < 0) return rc;
     if (drps_array_reserve(&u->list, &u->list_cap, rows_n + 1, sizeof(*u->list)) ||
         drps_array_reserve(&u->distance, &u->distance_cap, rows_n, sizeof(*u->distance)))
@@ -252,7 +252,8 @@ static int join_steps(struct uses *u, struct drps_recwriter *out, struct drps_er
 
     if (!pieces) return drps_err_set(err, -ENOMEM, "no memory for %zu pieces of a step", u->slices);
     for (uint64_t s = 0; s < u->steps && rc == 0; s++) {
-        rc = steps_scratch_read(&u->scratch, u->steps - 1 - s, u->steps, u->slices, pieces, err);
+        rc = drps_steps_scratch_read(&u->scratch, u->steps - 1 - s, u->steps, u->slices, pieces,
+                                     err);
         if (rc == 0) rc = join_step(u, pieces, out, err);
     }
     free(pieces);
@@ -285,18 +286,18 @@ int drps_uses_compile(const struct drps_io *io, const char *dir, uint64_t steps,
     *result_out = (struct drps_uses_result){0};
     int rc = check_blocks(block_first, blocks, steps, err);
     if (rc < 0) return rc;
-    rc =
-        steps_open(io, dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, steps, memory_bytes / 8, &u.lists, err);
+    rc = drps_steps_open(io, dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, steps, memory_bytes / 8, &u.lists,
+                         err);
     if (rc < 0) return rc;
     rc = uses_init(&u, io, dir, memory_bytes, err);
     if (rc == 0) rc = compile_slices(&u, err);
-    if (rc == 0) rc = steps_scratch_turn(&u.scratch, err);
+    if (rc == 0) rc = drps_steps_scratch_turn(&u.scratch, err);
     if (rc == 0) rc = write_uses(&u, io, dir, err);
     for (uint64_t s = 0; s < steps && rc == 0; s++)
         if (u.step_rows[s] > result_out->max_step_block_rows)
             result_out->max_step_block_rows = u.step_rows[s];
     if (rc == 0) result_out->max_step_blocks = u.most;
-    steps_close(u.lists);
+    drps_steps_close(u.lists);
     uses_destroy(&u);
     return rc;
 }

@@ -22,13 +22,13 @@ static int make_room(struct dict *d, size_t n, size_t text, struct drps_err *err
         int rc = 0;
         const int full = k->n && d->arena_max && d->arena_n + text > d->arena_max;
         if (k->room < k->max && !full) {
-            if (key_table_grow(k) < 0)
+            if (drps_key_table_grow(k) < 0)
                 rc = drps_err_set(err, -ENOMEM, "no memory for a dictionary of %zu names",
                                   2 * k->room);
         } else if (k->n) {
-            rc = dict_end_generation(d, err);
+            rc = drps_dict_end_generation(d, err);
             ended = 1;
-        } else if (key_table_raise(k, 2 * k->max) < 0) { /* one sample with more names than the
+        } else if (drps_key_table_raise(k, 2 * k->max) < 0) { /* one sample with more names than the
                                                        table holds: it is what it is */
             rc = drps_err_set(err, -ENOMEM, "no memory for a dictionary of %zu names", 2 * k->max);
         }
@@ -63,7 +63,7 @@ static int keep_names(struct dict *d, const struct drps_name *names, size_t n, s
             int rc = keep_name(d, &names[j], known++, err);
             if (rc < 0) return rc;
         } else if (d->keys.checks[numbers[j]] != names[j].check) {
-            return dict_collision(&names[j], d, err);
+            return drps_dict_collision(&names[j], d, err);
         }
     }
     return 0;
@@ -89,8 +89,8 @@ static size_t text_bytes(const struct drps_name *names, size_t n)
     return sum;
 }
 
-int dict_add(struct dict *d, const struct drps_samples *s, size_t first, size_t last, uint32_t time,
-             uint32_t *ids_out, struct drps_err *err)
+int drps_dict_add(struct dict *d, const struct drps_samples *s, size_t first, size_t last,
+                  uint32_t time, uint32_t *ids_out, struct drps_err *err)
 {
     struct key_table *k = &d->keys;
     const size_t n = last - first;
@@ -105,7 +105,7 @@ int dict_add(struct dict *d, const struct drps_samples *s, size_t first, size_t 
         if (ended < 0) return ended;
     }
     const size_t known = k->n;
-    key_table_add(k, s->keys, first, last, s->starts[s->n], ids_out);
+    drps_key_table_add(k, s->keys, first, last, s->starts[s->n], ids_out);
     if (d->options.strings) {
         int rc = keep_names(d, s->names + first, n, known, ids_out, err);
         if (rc < 0) return rc;
@@ -119,15 +119,15 @@ int dict_add(struct dict *d, const struct drps_samples *s, size_t first, size_t 
 
 /* ---- Placed ids ---- */
 
-const uint32_t *dict_placed(const struct dict *d)
+const uint32_t *drps_dict_placed(const struct dict *d)
 {
     return d->placed;
 }
 
-int dict_map(struct dict *d, size_t generation, uint32_t *map_out, struct drps_err *err)
+int drps_dict_map(struct dict *d, size_t generation, uint32_t *map_out, struct drps_err *err)
 {
-    uint64_t from = dict_base(d, generation);
-    size_t n = dict_base(d, generation + 1) - (size_t)from;
+    uint64_t from = drps_dict_base(d, generation);
+    size_t n = drps_dict_base(d, generation + 1) - (size_t)from;
     if (d->placed) {
         memcpy(map_out, d->placed, n * sizeof(*map_out));
         return 0;

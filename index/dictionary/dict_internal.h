@@ -52,24 +52,24 @@ static inline uint32_t dict_next_id(const struct dict *d)
 
 /* A generation begins at id `base`. */
 DRPS_MUST_CHECK
-int dict_push_base(struct dict *d, uint32_t base, struct drps_err *err);
+int drps_dict_push_base(struct dict *d, uint32_t base, struct drps_err *err);
 
 /* The generation's keys in order are not needed any more. */
-void dict_free_sorted(struct dict *d);
+void drps_dict_free_sorted(struct dict *d);
 /* Release the table: once all keys are placed, and at the end. */
-void dict_free_table(struct dict *d);
+void drps_dict_free_table(struct dict *d);
 
 /* Two names with one key: DRPS_E_CONFIG. */
-int dict_collision(const struct drps_name *name, const struct dict *d, struct drps_err *err);
+int drps_dict_collision(const struct drps_name *name, const struct dict *d, struct drps_err *err);
 
 /* A stable radix sort by key, of the bytes in which keys differ; aux has room for n. */
-void dict_sort_keys(struct dict_keyed *keys, struct dict_keyed *aux, size_t n);
+void drps_dict_sort_keys(struct dict_keyed *keys, struct dict_keyed *aux, size_t n);
 /* The keys sorted, in place of the table's lines. */
 DRPS_MUST_CHECK
-int dict_sort_table(struct dict *d, struct drps_err *err);
+int drps_dict_sort_table(struct dict *d, struct drps_err *err);
 
 /* Write the table as a run and start over with an empty one. */
 DRPS_MUST_CHECK
-int dict_end_generation(struct dict *d, struct drps_err *err);
+int drps_dict_end_generation(struct dict *d, struct drps_err *err);
 
 #endif

@@ -9,7 +9,7 @@
 
 enum { SMALL_KEYS = 1 << 24 };
 
-int dict_push_base(struct dict *d, uint32_t base, struct drps_err *err)
+int drps_dict_push_base(struct dict *d, uint32_t base, struct drps_err *err)
 {
     if (drps_array_reserve(&d->bases, &d->bases_cap, d->bases_n + 1, sizeof(*d->bases)))
         return drps_err_set(err, -ENOMEM, "no memory for the dictionary");
@@ -26,8 +26,8 @@ static size_t small_keys(const struct dict_options *o, size_t max)
     return most < SMALL_KEYS ? most : SMALL_KEYS;
 }
 
-int dict_open(const struct drps_io *io, const char *dir, const struct dict_options *options,
-              struct dict **d_out, struct drps_err *err)
+int drps_dict_open(const struct drps_io *io, const char *dir, const struct dict_options *options,
+                   struct dict **d_out, struct drps_err *err)
 {
     *d_out = NULL;
     struct dict *d = calloc(1, sizeof(*d));
@@ -44,57 +44,57 @@ int dict_open(const struct drps_io *io, const char *dir, const struct dict_optio
     const uint64_t table_bytes = options->memory_bytes / (options->strings ? 3 : 1);
     d->arena_max = options->strings ? (size_t)(options->memory_bytes / 3) : 0;
     const size_t max = (size_t)(table_bytes / key_bytes);
-    int rc =
-        d->dir && key_table_init(&d->keys, max, small_keys(options, max), options->strings) == 0
-            ? dict_push_base(d, 0, err)
-            : drps_err_set(err, -ENOMEM, "no memory for the dictionary");
+    int rc = d->dir && drps_key_table_init(&d->keys, max, small_keys(options, max),
+                                           options->strings) == 0
+                 ? drps_dict_push_base(d, 0, err)
+                 : drps_err_set(err, -ENOMEM, "no memory for the dictionary");
     if (rc < 0) {
-        dict_close(d);
+        drps_dict_close(d);
         return rc;
     }
     *d_out = d;
     return 0;
 }
 
-void dict_free_sorted(struct dict *d)
+void drps_dict_free_sorted(struct dict *d)
 {
     drps_pages_free(d->sorted, d->keys.n * sizeof(*d->sorted));
     d->sorted = NULL;
 }
 
-void dict_free_table(struct dict *d)
+void drps_dict_free_table(struct dict *d)
 {
-    dict_free_sorted(d);
-    key_table_destroy(&d->keys);
+    drps_dict_free_sorted(d);
+    drps_key_table_destroy(&d->keys);
     free(d->arena);
     free(d->name_at);
     d->arena = NULL;
     d->name_at = NULL;
 }
 
-void dict_close(struct dict *d)
+void drps_dict_close(struct dict *d)
 {
     if (!d) return;
     drps_io_close(d->io, d->map_fd);
     drps_pages_free(d->placed, d->placed_n * sizeof(*d->placed));
     free(d->map_path);
     free(d->dir);
-    dict_free_table(d);
+    drps_dict_free_table(d);
     free(d->bases);
     free(d);
 }
 
-size_t dict_generations(const struct dict *d)
+size_t drps_dict_generations(const struct dict *d)
 {
-    return d->bases_n - 1; /* the last base was pushed by dict_place() */
+    return d->bases_n - 1; /* the last base was pushed by drps_dict_place() */
 }
 
-uint32_t dict_base(const struct dict *d, size_t generation)
+uint32_t drps_dict_base(const struct dict *d, size_t generation)
 {
     return d->bases[generation];
 }
 
-int dict_collision(const struct drps_name *name, const struct dict *d, struct drps_err *err)
+int drps_dict_collision(const struct drps_name *name, const struct dict *d, struct drps_err *err)
 {
     return drps_err_set(err, DRPS_E_CONFIG,
                         "two feature names share the 64-bit key of '%.*s': run again with another "

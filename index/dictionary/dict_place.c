@@ -62,19 +62,20 @@ static int too_many_rows(struct drps_err *err)
 struct placing {
     struct dict *d;
     struct drps_extsort *by_order; /* order key -> number of the key in key order */
-    struct scatter by_key;    /* number of the key -> placed id */
-    struct scatter by_id;     /* provisional id -> placed id */
+    struct scatter by_key;         /* number of the key -> placed id */
+    struct scatter by_id;          /* provisional id -> placed id */
 };
 
 static int collect_order(struct placing *p, uint64_t rows_out[2], struct drps_err *err)
 {
     struct dict_merge m = {0};
-    struct dict_merged at = {.ids = drps_array_new(dict_generations(p->d) + 1, sizeof(uint32_t))};
+    struct dict_merged at = {.ids =
+                                 drps_array_new(drps_dict_generations(p->d) + 1, sizeof(uint32_t))};
     uint64_t number = 0;
-    int rc = at.ids ? dict_merge_open(p->d, &m, err)
+    int rc = at.ids ? drps_dict_merge_open(p->d, &m, err)
                     : drps_err_set(err, -ENOMEM, "no memory for placing");
 
-    while (rc == 0 && (rc = dict_merge_next(&m, &at, err)) > 0) {
+    while (rc == 0 && (rc = drps_dict_merge_next(&m, &at, err)) > 0) {
         if (at.count) {
             /* Ties by key: keys come in their order, which the sort keeps. */
             const unsigned table = table_of(p->d, at.field);
@@ -87,9 +88,9 @@ static int collect_order(struct placing *p, uint64_t rows_out[2], struct drps_er
             rc = 0;
         }
         number++;
-        if (rc == 0) rc = dict_merge_skip(&m, &at, err);
+        if (rc == 0) rc = drps_dict_merge_skip(&m, &at, err);
     }
-    dict_merge_close(&m);
+    drps_dict_merge_close(&m);
     free(at.ids);
     return rc;
 }
@@ -101,7 +102,7 @@ static int number_rows(struct placing *p, uint32_t first_row, struct drps_err *e
     int rc = drps_extsort_finish(p->by_order, err);
     while (rc == 0 && (rc = drps_extsort_next(p->by_order, &r, err)) > 0) {
         if (placed >= DRPS_NO_ROW) return too_many_rows(err);
-        rc = scatter_put(&p->by_key, r->a, (uint32_t)placed++, err);
+        rc = drps_scatter_put(&p->by_key, r->a, (uint32_t)placed++, err);
     }
     return rc;
 }
@@ -112,24 +113,25 @@ static int write_names(struct placing *p, const char *plan_dir, struct drps_err 
 {
     struct dict_merge m = {0};
     struct names_writer *w = NULL;
-    struct dict_merged at = {.ids = drps_array_new(dict_generations(p->d) + 1, sizeof(uint32_t))};
+    struct dict_merged at = {.ids =
+                                 drps_array_new(drps_dict_generations(p->d) + 1, sizeof(uint32_t))};
     uint32_t row;
-    int rc = at.ids ? scatter_finish(&p->by_key, err)
+    int rc = at.ids ? drps_scatter_finish(&p->by_key, err)
                     : drps_err_set(err, -ENOMEM, "no memory for placing");
 
-    if (rc == 0) rc = names_writer_open(p->d->io, plan_dir, p->d->options.strings, &w, err);
-    if (rc == 0) rc = dict_merge_open(p->d, &m, err);
-    while (rc == 0 && (rc = dict_merge_next(&m, &at, err)) > 0) {
-        rc = scatter_next(&p->by_key, &row, err);
+    if (rc == 0) rc = drps_names_writer_open(p->d->io, plan_dir, p->d->options.strings, &w, err);
+    if (rc == 0) rc = drps_dict_merge_open(p->d, &m, err);
+    while (rc == 0 && (rc = drps_dict_merge_next(&m, &at, err)) > 0) {
+        rc = drps_scatter_next(&p->by_key, &row, err);
         if (rc == 0 && row != DRPS_NO_ROW)
-            rc = names_writer_add(w, at.key, row, at.field, at.text, at.bytes, err);
+            rc = drps_names_writer_add(w, at.key, row, at.field, at.text, at.bytes, err);
         for (size_t i = 0; rc == 0 && i < at.ids_n; i++)
-            rc = scatter_put(&p->by_id, at.ids[i], row, err);
-        if (rc == 0) rc = dict_merge_skip(&m, &at, err);
+            rc = drps_scatter_put(&p->by_id, at.ids[i], row, err);
+        if (rc == 0) rc = drps_dict_merge_skip(&m, &at, err);
     }
-    if (rc == 0) rc = names_writer_finish(w, err);
-    names_writer_close(w);
-    dict_merge_close(&m);
+    if (rc == 0) rc = drps_names_writer_finish(w, err);
+    drps_names_writer_close(w);
+    drps_dict_merge_close(&m);
     free(at.ids);
     return rc;
 }
@@ -139,20 +141,21 @@ static int write_map(struct placing *p, struct drps_err *err)
     enum { PART = 1 << 16 };
     struct dict *d = p->d;
     uint32_t *part = drps_array_new(PART, sizeof(*part));
-    int rc =
-        part ? scatter_finish(&p->by_id, err) : drps_err_set(err, -ENOMEM, "no memory for placing");
+    int rc = part ? drps_scatter_finish(&p->by_id, err)
+                  : drps_err_set(err, -ENOMEM, "no memory for placing");
 
     if (rc == 0 && asprintf(&d->map_path, "%s/map", d->dir) < 0) {
         d->map_path = NULL;
         rc = drps_err_set(err, -ENOMEM, "no memory for placing");
     }
     if (rc == 0) rc = drps_io_open(d->io, d->map_path, O_RDWR | O_CREAT | O_TRUNC, &d->map_fd, err);
-    for (uint64_t done = 0, n; rc == 0 && done < dict_base(d, dict_generations(d)); done += n) {
-        n = dict_base(d, dict_generations(d)) - done < PART
-                ? dict_base(d, dict_generations(d)) - done
+    for (uint64_t done = 0, n; rc == 0 && done < drps_dict_base(d, drps_dict_generations(d));
+         done += n) {
+        n = drps_dict_base(d, drps_dict_generations(d)) - done < PART
+                ? drps_dict_base(d, drps_dict_generations(d)) - done
                 : PART;
         for (uint64_t i = 0; rc == 0 && i < n; i++)
-            rc = scatter_next(&p->by_id, &part[i], err);
+            rc = drps_scatter_next(&p->by_id, &part[i], err);
         if (rc == 0)
             rc = drps_io_write_at(d->io, d->map_fd, part, n * sizeof(*part), done * sizeof(*part),
                                   d->map_path, err);
@@ -169,18 +172,18 @@ static int place_runs(struct dict *d, const char *plan_dir, uint32_t first_row,
 
     int rc = drps_extsort_open(d->io, d->dir, "place", share, &p.by_order, err);
     if (rc == 0)
-        rc = scatter_open(d->io, d->dir, "key", dict_base(d, dict_generations(d)), share, &p.by_key,
-                          err);
+        rc = drps_scatter_open(d->io, d->dir, "key", drps_dict_base(d, drps_dict_generations(d)),
+                               share, &p.by_key, err);
     if (rc == 0) rc = collect_order(&p, rows_out, err);
     if (rc == 0) rc = number_rows(&p, first_row, err);
     drps_extsort_close(p.by_order);
     if (rc == 0)
-        rc = scatter_open(d->io, d->dir, "id", dict_base(d, dict_generations(d)), share, &p.by_id,
-                          err);
+        rc = drps_scatter_open(d->io, d->dir, "id", drps_dict_base(d, drps_dict_generations(d)),
+                               share, &p.by_id, err);
     if (rc == 0) rc = write_names(&p, plan_dir, err);
-    scatter_close(&p.by_key);
+    drps_scatter_close(&p.by_key);
     if (rc == 0) rc = write_map(&p, err);
-    scatter_close(&p.by_id);
+    drps_scatter_close(&p.by_id);
     return rc;
 }
 
@@ -227,7 +230,7 @@ static int map_table(struct dict *d, uint32_t first_row, uint64_t rows_out[2], s
     if (order && aux && d->placed) {
         const size_t rows = list_order(d, order, rows_out);
         if (rows > DRPS_NO_ROW - first_row) rc = too_many_rows(err);
-        dict_sort_keys(order, aux, rows);                /* ties stay in the order of keys */
+        drps_dict_sort_keys(order, aux, rows);           /* ties stay in the order of keys */
         memset(d->placed, 0xff, n * sizeof(*d->placed)); /* DRPS_NO_ROW */
         for (size_t i = 0; i < rows; i++)
             d->placed[order[i].number] = first_row + (uint32_t)i;
@@ -243,17 +246,17 @@ static int write_table_names(struct dict *d, const char *plan_dir, struct drps_e
 {
     const size_t n = d->keys.n;
     struct names_writer *w = NULL;
-    int rc = names_writer_open(d->io, plan_dir, d->options.strings, &w, err);
+    int rc = drps_names_writer_open(d->io, plan_dir, d->options.strings, &w, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
         if (i + AHEAD < n) __builtin_prefetch(&d->placed[d->sorted[i + AHEAD].number]);
         const uint32_t number = d->sorted[i].number;
         if (d->placed[number] == DRPS_NO_ROW) continue;
         const struct drps_name name = name_in_arena(d, number);
-        rc = names_writer_add(w, d->sorted[i].key, d->placed[number], name.field, name.text,
-                              name.bytes, err);
+        rc = drps_names_writer_add(w, d->sorted[i].key, d->placed[number], name.field, name.text,
+                                   name.bytes, err);
     }
-    if (rc == 0) rc = names_writer_finish(w, err);
-    names_writer_close(w);
+    if (rc == 0) rc = drps_names_writer_finish(w, err);
+    drps_names_writer_close(w);
     return rc;
 }
 
@@ -274,22 +277,22 @@ static int last_generation(struct dict *d, struct drps_err *err)
     int rc;
     if (d->bases_n == 1) {
         const uint32_t end = dict_next_id(d);
-        rc = dict_sort_table(d, err);
-        return rc < 0 ? rc : dict_push_base(d, end, err);
+        rc = drps_dict_sort_table(d, err);
+        return rc < 0 ? rc : drps_dict_push_base(d, end, err);
     }
-    rc = dict_end_generation(d, err);
-    dict_free_table(d);
+    rc = drps_dict_end_generation(d, err);
+    drps_dict_free_table(d);
     return rc;
 }
 
-int dict_place(struct dict *d, const char *plan_dir, uint32_t first_row, uint64_t rows_out[2],
-               struct drps_err *err)
+int drps_dict_place(struct dict *d, const char *plan_dir, uint32_t first_row, uint64_t rows_out[2],
+                    struct drps_err *err)
 {
     rows_out[0] = rows_out[1] = 0;
     int rc = last_generation(d, err);
     if (rc == 0)
         rc = d->sorted ? place_table(d, plan_dir, first_row, rows_out, err)
                        : place_runs(d, plan_dir, first_row, rows_out, err);
-    dict_free_table(d);
+    drps_dict_free_table(d);
     return rc;
 }

@@ -72,7 +72,7 @@ static char *run_path(const struct dict *d, size_t generation)
     return asprintf(&path, "%s/names-%zu.run", d->dir, generation) < 0 ? NULL : path;
 }
 
-int dict_end_generation(struct dict *d, struct drps_err *err)
+int drps_dict_end_generation(struct dict *d, struct drps_err *err)
 {
     struct drps_recwriter *w = NULL;
     char *text = NULL;
@@ -83,7 +83,7 @@ int dict_end_generation(struct dict *d, struct drps_err *err)
     if (!path) return drps_err_set(err, -ENOMEM, "no memory for the dictionary");
     const size_t n = d->keys.n;
     const uint32_t end = dict_next_id(d);
-    int rc = dict_sort_table(d, err);
+    int rc = drps_dict_sort_table(d, err);
     if (rc == 0) rc = drps_recwriter_open(d->io, path, KIND_RUN, &w, err);
     for (size_t i = 0; rc == 0 && i < n; i += PAGE_ENTRIES) {
         size_t part = n - i < PAGE_ENTRIES ? n - i : PAGE_ENTRIES;
@@ -94,11 +94,11 @@ int dict_end_generation(struct dict *d, struct drps_err *err)
     free(text);
     free(path);
     if (rc < 0) return rc;
-    dict_free_sorted(d);
+    drps_dict_free_sorted(d);
     d->arena_n = 0;
-    if (key_table_reopen(&d->keys) < 0)
+    if (drps_key_table_reopen(&d->keys) < 0)
         return drps_err_set(err, -ENOMEM, "no memory for the dictionary");
-    return dict_push_base(d, end, err);
+    return drps_dict_push_base(d, end, err);
 }
 
 /* ---- Merging ---- */
@@ -146,7 +146,7 @@ static int run_load(struct dict_run *r, struct drps_err *err)
     return 0;
 }
 
-void dict_merge_close(struct dict_merge *m)
+void drps_dict_merge_close(struct dict_merge *m)
 {
     for (size_t i = 0; m->runs && i < m->n; i++) {
         drps_recfile_close(m->runs[i].file);
@@ -156,10 +156,10 @@ void dict_merge_close(struct dict_merge *m)
     m->runs = NULL;
 }
 
-int dict_merge_open(struct dict *d, struct dict_merge *m, struct drps_err *err)
+int drps_dict_merge_open(struct dict *d, struct dict_merge *m, struct drps_err *err)
 {
     m->d = d;
-    m->n = dict_generations(d);
+    m->n = drps_dict_generations(d);
     m->runs = calloc(m->n ? m->n : 1, sizeof(*m->runs));
     if (!m->runs) return drps_err_set(err, -ENOMEM, "no memory for merging names");
     int rc = 0;
@@ -173,7 +173,7 @@ int dict_merge_open(struct dict *d, struct dict_merge *m, struct drps_err *err)
     return rc;
 }
 
-int dict_merge_next(struct dict_merge *m, struct dict_merged *out, struct drps_err *err)
+int drps_dict_merge_next(struct dict_merge *m, struct dict_merged *out, struct drps_err *err)
 {
     int found = 0;
     for (size_t i = 0; i < m->n; i++) {
@@ -195,7 +195,7 @@ int dict_merge_next(struct dict_merge *m, struct dict_merged *out, struct drps_e
         out->count = out->count + e.count < out->count ? UINT32_MAX : out->count + e.count;
         if (out->ids_n && e.check != out->check) {
             struct drps_name name = {.text = out->text, .bytes = (uint32_t)out->bytes};
-            return dict_collision(&name, m->d, err);
+            return drps_dict_collision(&name, m->d, err);
         }
         out->check = e.check;
         out->ids[out->ids_n++] = e.id;
@@ -211,7 +211,7 @@ int dict_merge_next(struct dict_merge *m, struct dict_merged *out, struct drps_e
     return 1;
 }
 
-int dict_merge_skip(struct dict_merge *m, const struct dict_merged *at, struct drps_err *err)
+int drps_dict_merge_skip(struct dict_merge *m, const struct dict_merged *at, struct drps_err *err)
 {
     for (size_t i = 0; i < m->n; i++) {
         struct dict_run *r = &m->runs[i];

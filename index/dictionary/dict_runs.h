@@ -18,7 +18,7 @@ struct dict_merged {
     uint64_t key;
     uint32_t mask, first, count, check;
     unsigned field;
-    const char *text; /* borrowed until the next dict_merge_next() */
+    const char *text; /* borrowed until the next drps_dict_merge_next() */
     size_t bytes;
     uint32_t *ids; /* [generations] borrowed: one for each that has the key */
     size_t ids_n;
@@ -26,14 +26,14 @@ struct dict_merged {
 
 /* Close also after a failure. */
 DRPS_MUST_CHECK
-int dict_merge_open(struct dict *d, struct dict_merge *m, struct drps_err *err);
-void dict_merge_close(struct dict_merge *m);
+int drps_dict_merge_open(struct dict *d, struct dict_merge *m, struct drps_err *err);
+void drps_dict_merge_close(struct dict_merge *m);
 
 /* The next key of all runs: 1, or 0 at the end. out->ids has room for one id a run. */
 DRPS_MUST_CHECK
-int dict_merge_next(struct dict_merge *m, struct dict_merged *out, struct drps_err *err);
-/* Step past the key that dict_merge_next() gave; its text is gone then. */
+int drps_dict_merge_next(struct dict_merge *m, struct dict_merged *out, struct drps_err *err);
+/* Step past the key that drps_dict_merge_next() gave; its text is gone then. */
 DRPS_MUST_CHECK
-int dict_merge_skip(struct dict_merge *m, const struct dict_merged *at, struct drps_err *err);
+int drps_dict_merge_skip(struct dict_merge *m, const struct dict_merged *at, struct drps_err *err);
 
 #endif

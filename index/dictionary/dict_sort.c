@@ -6,7 +6,7 @@
 
 #include "base/drps_alloc.h"
 
-void dict_sort_keys(struct dict_keyed *keys, struct dict_keyed *aux, size_t n)
+void drps_dict_sort_keys(struct dict_keyed *keys, struct dict_keyed *aux, size_t n)
 {
     enum { RADIX = 256, BYTES = 8 };
     size_t count[BYTES][RADIX] = {{0}};
@@ -40,12 +40,12 @@ static void list_small(struct dict *d)
             d->sorted[listed++] = (struct dict_keyed){key, d->keys.small[key] - 1};
 }
 
-int dict_sort_table(struct dict *d, struct drps_err *err)
+int drps_dict_sort_table(struct dict *d, struct drps_err *err)
 {
     const size_t n = d->keys.n;
     const int small = d->keys.small_used == n;
-    key_table_close_lines(&d->keys);
-    if (!small) key_table_close(&d->keys);
+    drps_key_table_close_lines(&d->keys);
+    if (!small) drps_key_table_close(&d->keys);
     struct dict_keyed *aux = small ? NULL : drps_pages_new(n * sizeof(*aux));
     d->sorted = drps_pages_new(n * sizeof(*d->sorted));
     if ((!aux && !small) || !d->sorted) {
@@ -54,12 +54,12 @@ int dict_sort_table(struct dict *d, struct drps_err *err)
     }
     if (small) {
         list_small(d);
-        key_table_close(&d->keys);
+        drps_key_table_close(&d->keys);
         return 0;
     }
     for (size_t i = 0; i < n; i++)
         d->sorted[i] = (struct dict_keyed){d->keys.entries[i].key, (uint32_t)i};
-    dict_sort_keys(d->sorted, aux, n);
+    drps_dict_sort_keys(d->sorted, aux, n);
     drps_pages_free(aux, n * sizeof(*aux));
     return 0;
 }

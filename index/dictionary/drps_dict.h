@@ -4,8 +4,8 @@
  *
  * Keys live in one hash table of bounded size. When it is full, its entries are written as a run
  * sorted by key, and an empty table goes on giving out the following ids: a new *generation*. One
- * key may so have several provisional ids. dict_place() merges the runs and gives every key its one
- * placed id.
+ * key may so have several provisional ids. drps_dict_place() merges the runs and gives every key
+ * its one placed id.
  *
  * An entry also holds a 16-bit mask, the segments (of 16 into which an epoch is cut) in which
  * training samples touch the key, and when the first of them comes. Two rows with the same mask are
@@ -38,9 +38,9 @@ struct dict_options {
 enum { DICT_SEGMENTS = 16, DICT_TIMES = 1 << 16, DICT_TEST = DICT_TIMES };
 
 DRPS_MUST_CHECK
-int dict_open(const struct drps_io *io, const char *dir, const struct dict_options *options,
-              struct dict **d_out, struct drps_err *err);
-void dict_close(struct dict *d);
+int drps_dict_open(const struct drps_io *io, const char *dir, const struct dict_options *options,
+                   struct dict **d_out, struct drps_err *err);
+void drps_dict_close(struct dict *d);
 
 /*
  * Ids of entries [first, last) of a piece, into ids_out[0 ..]. time: when in the epoch the sample
@@ -48,29 +48,29 @@ void dict_close(struct dict *d);
  * began *before* these entries, else 0.
  */
 DRPS_MUST_CHECK
-int dict_add(struct dict *d, const struct drps_samples *s, size_t first, size_t last, uint32_t time,
-             uint32_t *ids_out, struct drps_err *err);
+int drps_dict_add(struct dict *d, const struct drps_samples *s, size_t first, size_t last,
+                  uint32_t time, uint32_t *ids_out, struct drps_err *err);
 
-size_t dict_generations(const struct dict *d);
-/* First provisional id of a generation; of generation `dict_generations()`: the number of ids given
- * out. */
-uint32_t dict_base(const struct dict *d, size_t generation);
+size_t drps_dict_generations(const struct dict *d);
+/* First provisional id of a generation; of generation `drps_dict_generations()`: the number of ids
+ * given out. */
+uint32_t drps_dict_base(const struct dict *d, size_t generation);
 
 /*
  * After the last add: fix the placed ids, from `first_row` on, and write plan_dir/names.rec.
  * Tables' row counts go to rows_out[0 .. 1]. Keys that no training sample touches get DRPS_NO_ROW.
  */
 DRPS_MUST_CHECK
-int dict_place(struct dict *d, const char *plan_dir, uint32_t first_row, uint64_t rows_out[2],
-               struct drps_err *err);
+int drps_dict_place(struct dict *d, const char *plan_dir, uint32_t first_row, uint64_t rows_out[2],
+                    struct drps_err *err);
 
-/* After dict_place(): placed ids by provisional id, borrowed until dict_close(), of all if there is
- * a single generation; NULL if there are more. */
-const uint32_t *dict_placed(const struct dict *d);
+/* After drps_dict_place(): placed ids by provisional id, borrowed until drps_dict_close(), of all
+ * if there is a single generation; NULL if there are more. */
+const uint32_t *drps_dict_placed(const struct dict *d);
 
-/* Placed ids of one generation's provisional ids: map_out has room for dict_base(g + 1) -
- * dict_base(g). After dict_place(). */
+/* Placed ids of one generation's provisional ids: map_out has room for drps_dict_base(g + 1) -
+ * drps_dict_base(g). After drps_dict_place(). */
 DRPS_MUST_CHECK
-int dict_map(struct dict *d, size_t generation, uint32_t *map_out, struct drps_err *err);
+int drps_dict_map(struct dict *d, size_t generation, uint32_t *map_out, struct drps_err *err);
 
 #endif

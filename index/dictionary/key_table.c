@@ -31,7 +31,7 @@ static struct key_line *lines_new(size_t n)
     return drps_pages_new(n * sizeof(struct key_line)); /* zero: all entries are free */
 }
 
-void key_table_close_lines(struct key_table *k)
+void drps_key_table_close_lines(struct key_table *k)
 {
     drps_pages_free(k->lines, k->lines_n * sizeof(*k->lines));
     k->lines = NULL;
@@ -53,7 +53,7 @@ static int open_lines(struct key_table *k, size_t lines_n)
     return k->small && k->lines ? 0 : -ENOMEM;
 }
 
-int key_table_init(struct key_table *k, size_t max, size_t small_n, int checks)
+int drps_key_table_init(struct key_table *k, size_t max, size_t small_n, int checks)
 {
     k->small_n = small_n;
     k->max = max < FIRST_LINES * FILL ? FIRST_LINES * FILL : max;
@@ -63,22 +63,22 @@ int key_table_init(struct key_table *k, size_t max, size_t small_n, int checks)
     return k->entries && (k->checks || !checks) ? 0 : -ENOMEM;
 }
 
-void key_table_destroy(struct key_table *k)
+void drps_key_table_destroy(struct key_table *k)
 {
     drps_pages_free(k->entries, k->max * sizeof(*k->entries));
     drps_pages_free(k->checks, k->max * sizeof(*k->checks));
-    key_table_close(k);
+    drps_key_table_close(k);
     *k = (struct key_table){0};
 }
 
-void key_table_close(struct key_table *k)
+void drps_key_table_close(struct key_table *k)
 {
-    key_table_close_lines(k);
+    drps_key_table_close_lines(k);
     drps_pages_free(k->small, k->small_n * sizeof(*k->small));
     k->small = NULL;
 }
 
-int key_table_reopen(struct key_table *k)
+int drps_key_table_reopen(struct key_table *k)
 {
     k->n = 0;
     return open_lines(k, k->lines_n);
@@ -108,7 +108,7 @@ static void take_entry(struct key_line *lines, size_t lines_n, uint32_t tag, uin
 }
 
 /* The old lines are read, and the new ones filled, nearly in turn. */
-int key_table_grow(struct key_table *k)
+int drps_key_table_grow(struct key_table *k)
 {
     const size_t most = (k->max + FILL - 1) / FILL;
     const size_t n = k->lines_n * 2 < most ? k->lines_n * 2 : most;
@@ -117,12 +117,12 @@ int key_table_grow(struct key_table *k)
     for (size_t at = 0; at < k->lines_n; at++)
         for (size_t i = 0; i < SLOTS && k->lines[at].numbers[i]; i++)
             take_entry(lines, n, k->lines[at].tags[i], k->lines[at].numbers[i] - 1);
-    key_table_close_lines(k);
+    drps_key_table_close_lines(k);
     set_lines(k, lines, n);
     return 0;
 }
 
-int key_table_raise(struct key_table *k, size_t max)
+int drps_key_table_raise(struct key_table *k, size_t max)
 {
     struct key_entry *entries = drps_pages_new(max * sizeof(*entries));
     uint32_t *checks = k->checks ? drps_pages_new(max * sizeof(*checks)) : NULL;
@@ -233,8 +233,8 @@ static void add_small(struct key_table *k, const uint64_t *keys, size_t first, s
     }
 }
 
-void key_table_add(struct key_table *k, const uint64_t *keys, size_t first, size_t last, size_t end,
-                   uint32_t *numbers_out)
+void drps_key_table_add(struct key_table *k, const uint64_t *keys, size_t first, size_t last,
+                        size_t end, uint32_t *numbers_out)
 {
     if (all_small(k, keys, first, last)) {
         add_small(k, keys, first, last, end, numbers_out);

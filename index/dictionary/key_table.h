@@ -45,27 +45,28 @@ struct key_table {
     uint32_t tags[KEY_TABLE_RING], guesses[KEY_TABLE_RING]; /* of what comes next */
 };
 
-/* The array for keys below small_n takes 4 bytes each. -ENOMEM; key_table_destroy() in either case.
- * Zero it first. */
-int key_table_init(struct key_table *k, size_t max, size_t small_n, int checks);
-void key_table_destroy(struct key_table *k);
+/* The array for keys below small_n takes 4 bytes each. -ENOMEM; drps_key_table_destroy() in either
+ * case. Zero it first. */
+int drps_key_table_init(struct key_table *k, size_t max, size_t small_n, int checks);
+void drps_key_table_destroy(struct key_table *k);
 
 /* Make room for twice as many keys, up to max. -ENOMEM, and nothing has changed. */
-int key_table_grow(struct key_table *k);
+int drps_key_table_grow(struct key_table *k);
 /* Raise max. -ENOMEM, and nothing has changed. */
-int key_table_raise(struct key_table *k, size_t max);
+int drps_key_table_raise(struct key_table *k, size_t max);
 /* Give back what only adding needs, and nothing can be added; then begin again, without keys and
  * with as much room. -ENOMEM. */
-void key_table_close(struct key_table *k);
-void key_table_close_lines(struct key_table *k); /* the same, but keep the array of small keys */
-int key_table_reopen(struct key_table *k);
+void drps_key_table_close(struct key_table *k);
+void drps_key_table_close_lines(
+    struct key_table *k); /* the same, but keep the array of small keys */
+int drps_key_table_reopen(struct key_table *k);
 
 /*
  * Numbers of keys[first .. last) into numbers_out[0 ..]; new ones get the next numbers, and an
  * entry with nothing counted. There is room for all. keys[last .. end) come next: so they are
  * prepared for. Their look-ups should follow in this order.
  */
-void key_table_add(struct key_table *k, const uint64_t *keys, size_t first, size_t last, size_t end,
-                   uint32_t *numbers_out);
+void drps_key_table_add(struct key_table *k, const uint64_t *keys, size_t first, size_t last,
+                        size_t end, uint32_t *numbers_out);
 
 #endif

@@ -10,8 +10,8 @@
 
 #include "base/drps_alloc.h"
 
-int scatter_open(const struct drps_io *io, const char *dir, const char *name, uint64_t n,
-                 uint64_t memory_bytes, struct scatter *s, struct drps_err *err)
+int drps_scatter_open(const struct drps_io *io, const char *dir, const char *name, uint64_t n,
+                      uint64_t memory_bytes, struct scatter *s, struct drps_err *err)
 {
     *s = (struct scatter){.n = n};
     if (n > memory_bytes / sizeof(*s->array))
@@ -22,14 +22,14 @@ int scatter_open(const struct drps_io *io, const char *dir, const char *name, ui
     return 0;
 }
 
-void scatter_close(struct scatter *s)
+void drps_scatter_close(struct scatter *s)
 {
     drps_pages_free(s->array, s->n * sizeof(*s->array));
     drps_extsort_close(s->sort);
     *s = (struct scatter){0};
 }
 
-int scatter_put(struct scatter *s, uint64_t i, uint32_t value, struct drps_err *err)
+int drps_scatter_put(struct scatter *s, uint64_t i, uint32_t value, struct drps_err *err)
 {
     const struct drps_sort_record r = {.hi = i, .a = value};
     if (!s->array) return drps_extsort_add(s->sort, &r, err);
@@ -37,14 +37,14 @@ int scatter_put(struct scatter *s, uint64_t i, uint32_t value, struct drps_err *
     return 0;
 }
 
-int scatter_finish(struct scatter *s, struct drps_err *err)
+int drps_scatter_finish(struct scatter *s, struct drps_err *err)
 {
     int rc = s->array ? 0 : drps_extsort_finish(s->sort, err);
     if (rc == 0 && !s->array) rc = drps_extsort_next(s->sort, &s->next, err);
     return rc < 0 ? rc : 0;
 }
 
-int scatter_next(struct scatter *s, uint32_t *value_out, struct drps_err *err)
+int drps_scatter_next(struct scatter *s, uint32_t *value_out, struct drps_err *err)
 {
     const uint64_t i = s->taken++;
     *value_out = SCATTER_NONE;

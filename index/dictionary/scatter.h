@@ -22,17 +22,17 @@ struct scatter {
 
 /* What is sorted goes to files dir/name*. Close also after a failure. */
 DRPS_MUST_CHECK
-int scatter_open(const struct drps_io *io, const char *dir, const char *name, uint64_t n,
-                 uint64_t memory_bytes, struct scatter *s, struct drps_err *err);
-void scatter_close(struct scatter *s);
+int drps_scatter_open(const struct drps_io *io, const char *dir, const char *name, uint64_t n,
+                      uint64_t memory_bytes, struct scatter *s, struct drps_err *err);
+void drps_scatter_close(struct scatter *s);
 
 DRPS_MUST_CHECK
-int scatter_put(struct scatter *s, uint64_t i, uint32_t value, struct drps_err *err);
+int drps_scatter_put(struct scatter *s, uint64_t i, uint32_t value, struct drps_err *err);
 /* Turn from giving numbers to taking them. */
 DRPS_MUST_CHECK
-int scatter_finish(struct scatter *s, struct drps_err *err);
+int drps_scatter_finish(struct scatter *s, struct drps_err *err);
 /* The next one's; SCATTER_NONE if none was given. */
 DRPS_MUST_CHECK
-int scatter_next(struct scatter *s, uint32_t *value_out, struct drps_err *err);
+int drps_scatter_next(struct scatter *s, uint32_t *value_out, struct drps_err *err);
 
 #endif

@@ -38,10 +38,10 @@ int drps_forecast_pib(const struct drps_io *io, const char *dir,
                                   .sampled = 1,
                                   .memory_bytes = (uint64_t)shape->units * shape->unit_rows *
                                                   options->row_bytes};
-    int rc =
-        simulation_open(&m, io, dir, options, block_first, blocks, shape->unit_rows, disk, err);
-    if (rc == 0) rc = simulation_run(&m, shape, 1, rule, out, requests_out, err);
-    simulation_destroy(&m);
+    int rc = drps_simulation_open(&m, io, dir, options, block_first, blocks, shape->unit_rows, disk,
+                                  err);
+    if (rc == 0) rc = drps_simulation_run(&m, shape, 1, rule, out, requests_out, err);
+    drps_simulation_destroy(&m);
     return rc;
 }
 
@@ -67,15 +67,15 @@ static int run_pools(struct simulation *m, struct pools *pools, struct drps_err 
     for (uint64_t i = 0; i < 2 * steps && rc == 0; i++) {
         const int changes = i % steps < m->options->train_steps;
         size_t n;
-        if (i == steps) pools_forget(pools);
-        rc = simulation_read(m, i % steps, &n, err);
-        if (rc == 0 && (rc = pools_step(pools, i, m->list, m->distance, n, changes, err)) < 0)
-            (void)steps_fault(m->uses, i % steps, err);
+        if (i == steps) drps_pools_forget(pools);
+        rc = drps_simulation_read(m, i % steps, &n, err);
+        if (rc == 0 && (rc = drps_pools_step(pools, i, m->list, m->distance, n, changes, err)) < 0)
+            (void)drps_steps_fault(m->uses, i % steps, err);
     }
     return rc;
 }
 
-/* Count as simulation_run() does, with all pools in one pass. */
+/* Count as drps_simulation_run() does, with all pools in one pass. */
 static int simulate_together(struct simulation *m, const struct drps_pool_shape *shapes, size_t n,
                              struct drps_forecast *out, struct drps_err *err)
 {
@@ -85,20 +85,20 @@ static int simulate_together(struct simulation *m, const struct drps_pool_shape 
     size_t used = 0;
 
     for (size_t i = 0; i < n; i++) {
-        out[i].feasible = simulation_fits(m, &shapes[i]) && m->blocks;
+        out[i].feasible = drps_simulation_fits(m, &shapes[i]) && m->blocks;
         if (out[i].feasible) feasible[used++] = shapes[i];
     }
     if (!used) return 0;
-    int rc = pools_open(&config, feasible, used, &pools, err);
+    int rc = drps_pools_open(&config, feasible, used, &pools, err);
     if (rc == 0) rc = run_pools(m, pools, err);
     for (size_t i = 0, k = 0; i < n && rc == 0; i++) {
         if (!out[i].feasible) continue;
-        const struct pools_count count = pools_counted(pools, k++);
+        const struct pools_count count = drps_pools_counted(pools, k++);
         out[i].read_bytes = count.read_bytes;
         out[i].written_bytes = count.written_bytes;
         out[i].ios = count.ios;
     }
-    pools_close(pools);
+    drps_pools_close(pools);
     return rc;
 }
 
@@ -109,15 +109,15 @@ static int curve_of_shapes(struct simulation *m, const struct drps_pool_shape *s
 {
     const struct pools_config config = pools_config(m);
     int rc = 0;
-    if (pools_bytes(&config) <= m->options->memory_bytes)
+    if (drps_pools_bytes(&config) <= m->options->memory_bytes)
         return simulate_together(m, shapes, CURVE_POINTS, out, err);
     for (size_t i = 0, n; i < CURVE_POINTS && rc == 0; i += n) {
-        uint64_t bytes = simulation_bytes(m, &shapes[i]);
+        uint64_t bytes = drps_simulation_bytes(m, &shapes[i]);
         for (n = 1; i + n < CURVE_POINTS; n++) {
-            bytes += simulation_bytes(m, &shapes[i + n]);
+            bytes += drps_simulation_bytes(m, &shapes[i + n]);
             if (bytes > m->options->memory_bytes) break;
         }
-        rc = simulation_run(m, shapes + i, n, DRPS_EVICT_FARTHEST, out + i, NULL, err);
+        rc = drps_simulation_run(m, shapes + i, n, DRPS_EVICT_FARTHEST, out + i, NULL, err);
     }
     return rc;
 }
@@ -161,10 +161,10 @@ static int curve_by_share(struct simulation *m, struct drps_pool_shape *shapes,
 {
     int whole_fits[CURVE_POINTS];
     for (size_t i = 0; i < CURVE_POINTS; i++)
-        whole_fits[i] = simulation_fits(m, &shapes[i]);
+        whole_fits[i] = drps_simulation_fits(m, &shapes[i]);
     m->share = (double)curve_uses(m) / (double)m->all_uses;
     m->share_32 = (uint64_t)(m->share * 0x1p32);
-    int rc = simulation_measure(m, err);
+    int rc = drps_simulation_measure(m, err);
     for (size_t i = 0; i < CURVE_POINTS; i++)
         shrink(m, &shapes[i], whole_fits[i]);
     if (rc == 0) rc = curve_of_shapes(m, shapes, out, err);
@@ -272,11 +272,11 @@ int drps_forecast_curve(const struct drps_io *io, const char *dir,
             (struct drps_forecast){.store = "relay", .memory_bytes = model >> i, .sampled = 1};
     }
     half.memory_bytes /= 2;
-    int rc = simulation_open(&m, io, dir, &half, block_first, blocks, unit_rows, NULL, err);
+    int rc = drps_simulation_open(&m, io, dir, &half, block_first, blocks, unit_rows, NULL, err);
     struct relay_curve measured = {
         .io = io, .dir = dir, .options = &half, .out = relay, .err = DRPS_ERR_INIT};
     if (rc == 0) rc = curve_both(&m, &measured, pib, err);
-    simulation_destroy(&m);
+    drps_simulation_destroy(&m);
     if (rc < 0) return rc;
     size_t n = sizeof(all) / sizeof(all[0]);
     *n_out = n < cap ? n : cap;

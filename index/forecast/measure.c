@@ -167,7 +167,7 @@ static int count_epoch(struct measuring *m, struct steps *lists, struct drps_err
         const uint32_t *rows;
         size_t n;
         segment += segment + 1 < m->segments_n && m->segments[segment + 1].start == s;
-        rc = steps_rows(lists, s, m->options->rows, &rows, &n, err);
+        rc = drps_steps_rows(lists, s, m->options->rows, &rows, &n, err);
         if (rc == 0) count_step(m, segment, rows, n);
     }
     for (size_t row = 0; row < m->followed && rc == 0; row++)
@@ -215,14 +215,14 @@ static int cut_all(struct measuring *m, struct steps *lists, const struct cut_ex
         sizes[i] =
             drps_relay_window_bytes(share, m->options->rows, x->step_rows) / share->row_bytes;
     }
-    return cut_sizes(lists, m->options, x, sizes, m->n, m->cut, err);
+    return drps_cut_sizes(lists, m->options, x, sizes, m->n, m->cut, err);
 }
 
 static int measure(struct measuring *m, struct steps *lists, const uint64_t *frames,
                    struct drps_window_measure *out, struct drps_err *err)
 {
     struct cut_extent x;
-    int rc = cut_survey(lists, m->options, &x, err);
+    int rc = drps_cut_survey(lists, m->options, &x, err);
     if (rc == 0) rc = cut_all(m, lists, &x, frames, out, err);
     if (rc == 0) rc = counting_init(m, &x, err);
     if (rc == 0) rc = count_epoch(m, lists, err);
@@ -240,19 +240,19 @@ int drps_windows_measure(const struct drps_io *io, const char *dir,
 
     memset(out, 0, n * sizeof(*out));
     int rc = n <= DRPS_WINDOW_MEASURE_MOST
-                 ? cut_check(options, err)
+                 ? drps_cut_check(options, err)
                  : drps_err_set(err, -EINVAL, "%zu sizes of memory at a time", n);
     if (rc < 0) return rc;
-    rc = steps_open(io, dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, options->steps,
-                    options->memory_bytes / 8, &lists, err);
+    rc = drps_steps_open(io, dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, options->steps,
+                         options->memory_bytes / 8, &lists, err);
     if (rc == 0) rc = measure(&m, lists, frames, out, err);
     for (size_t i = 0; i < n && n <= DRPS_WINDOW_MEASURE_MOST; i++) {
-        cut_free(&m.cut[i]);
+        drps_cut_free(&m.cut[i]);
         drps_hold_limit_destroy(&m.limit[i]);
     }
     free(m.segments);
     drps_pages_free(m.first, m.followed * sizeof(*m.first));
     drps_pages_free(m.last, m.followed * sizeof(*m.last));
-    steps_close(lists);
+    drps_steps_close(lists);
     return rc;
 }

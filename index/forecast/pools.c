@@ -81,7 +81,7 @@ static uint64_t ring_of(uint64_t steps)
     return ring;
 }
 
-uint64_t pools_bytes(const struct pools_config *c)
+uint64_t drps_pools_bytes(const struct pools_config *c)
 {
     const uint64_t ring = ring_of(c->steps);
     const uint64_t queue = ring * sizeof(struct of_blocks) +
@@ -112,8 +112,8 @@ static int open_all(struct pools *p, const struct pools_config *c)
     return 0;
 }
 
-int pools_open(const struct pools_config *c, const struct drps_pool_shape *shapes, size_t n,
-               struct pools **p_out, struct drps_err *err)
+int drps_pools_open(const struct pools_config *c, const struct drps_pool_shape *shapes, size_t n,
+                    struct pools **p_out, struct drps_err *err)
 {
     struct pools *p = *p_out = calloc(1, sizeof(*p));
     if (!p) return drps_err_set(err, -ENOMEM, "no memory to simulate pools");
@@ -127,12 +127,12 @@ int pools_open(const struct pools_config *c, const struct drps_pool_shape *shape
     for (size_t i = 0; i < n; i++)
         p->pool[i] = (struct simulated_pool){.frames = shapes[i].entries, .units = shapes[i].units};
     if (open_all(p, c) == 0) return 0;
-    pools_close(p);
+    drps_pools_close(p);
     *p_out = NULL;
     return drps_err_set(err, -ENOMEM, "cannot simulate %zu blocks", c->blocks);
 }
 
-void pools_close(struct pools *p)
+void drps_pools_close(struct pools *p)
 {
     if (!p) return;
     for (unsigned k = 0; k < CLASSES; k++) {
@@ -272,8 +272,8 @@ static void bring(struct pools *p, uint32_t b)
     }
 }
 
-int pools_step(struct pools *p, uint64_t now, const uint32_t *list, const uint32_t *distance,
-               size_t n, int changes, struct drps_err *err)
+int drps_pools_step(struct pools *p, uint64_t now, const uint32_t *list, const uint32_t *distance,
+                    size_t n, int changes, struct drps_err *err)
 {
     int rc = find_missing(p, now, list, n, err);
     if (rc < 0) return rc;
@@ -290,12 +290,12 @@ int pools_step(struct pools *p, uint64_t now, const uint32_t *list, const uint32
     return rc;
 }
 
-struct pools_count pools_counted(const struct pools *p, size_t i)
+struct pools_count drps_pools_counted(const struct pools *p, size_t i)
 {
     return p->pool[i].count;
 }
 
-void pools_forget(struct pools *p)
+void drps_pools_forget(struct pools *p)
 {
     for (size_t i = 0; i < p->n; i++)
         p->pool[i].count = (struct pools_count){0};

@@ -35,13 +35,13 @@ struct pools_count {
 };
 
 /* Memory that so many pools take together, however large they are. */
-uint64_t pools_bytes(const struct pools_config *config);
+uint64_t drps_pools_bytes(const struct pools_config *config);
 
 /* shapes [n], n <= POOLS_MOST; any step's blocks fit each. -ENOMEM. */
 DRPS_MUST_CHECK
-int pools_open(const struct pools_config *config, const struct drps_pool_shape *shapes, size_t n,
-               struct pools **p_out, struct drps_err *err);
-void pools_close(struct pools *p);
+int drps_pools_open(const struct pools_config *config, const struct drps_pool_shape *shapes,
+                    size_t n, struct pools **p_out, struct drps_err *err);
+void drps_pools_close(struct pools *p);
 
 /*
  * Step `now`, one after the other from 0 on, below 2^32: uses list [n], increasing, which comes
@@ -49,11 +49,11 @@ void pools_close(struct pools *p);
  * contradict what came before.
  */
 DRPS_MUST_CHECK
-int pools_step(struct pools *p, uint64_t now, const uint32_t *list, const uint32_t *distance,
-               size_t n, int changes, struct drps_err *err);
+int drps_pools_step(struct pools *p, uint64_t now, const uint32_t *list, const uint32_t *distance,
+                    size_t n, int changes, struct drps_err *err);
 
-/* What pool i moved since the last pools_forget(). */
-struct pools_count pools_counted(const struct pools *p, size_t i);
-void pools_forget(struct pools *p);
+/* What pool i moved since the last drps_pools_forget(). */
+struct pools_count drps_pools_counted(const struct pools *p, size_t i);
+void drps_pools_forget(struct pools *p);
 
 #endif

@@ -134,9 +134,9 @@ static int trial_step(struct simulation *m, struct trial *t, uint64_t now, size_
 
 /* ---- The records ---- */
 
-void simulation_destroy(struct simulation *m)
+void drps_simulation_destroy(struct simulation *m)
 {
-    steps_close(m->uses);
+    drps_steps_close(m->uses);
     free(m->list);
     free(m->distance);
     free(m->moved);
@@ -185,28 +185,28 @@ static size_t take_sample(struct simulation *m, size_t n)
     return kept;
 }
 
-int simulation_read(struct simulation *m, uint64_t step, size_t *n_out, struct drps_err *err)
+int drps_simulation_read(struct simulation *m, uint64_t step, size_t *n_out, struct drps_err *err)
 {
     const void *record;
     size_t bytes;
 
     *n_out = 0;
-    int rc = steps_record(m->uses, step, &record, &bytes, err);
+    int rc = drps_steps_record(m->uses, step, &record, &bytes, err);
     if (rc < 0) return rc;
     rc = decode_step(m, record, bytes, n_out, err);
     if (rc == 0 && m->share < 1) *n_out = take_sample(m, *n_out);
-    return rc < 0 ? steps_fault(m->uses, step, err), rc : 0;
+    return rc < 0 ? drps_steps_fault(m->uses, step, err), rc : 0;
 }
 
 /* The largest step, by reading all. */
-int simulation_measure(struct simulation *m, struct drps_err *err)
+int drps_simulation_measure(struct simulation *m, struct drps_err *err)
 {
     int rc = 0;
     m->most_blocks = m->most_units = m->all_uses = 0;
     for (uint64_t s = 0; s < m->options->steps && rc == 0; s++) {
         size_t n;
         uint64_t units = 0;
-        rc = simulation_read(m, s, &n, err);
+        rc = drps_simulation_read(m, s, &n, err);
         for (size_t i = 0; i < n && rc == 0; i++)
             units +=
                 drps_pool_units(m->block_first, (unsigned)__builtin_ctz(m->unit_rows), m->list[i]);
@@ -217,9 +217,10 @@ int simulation_measure(struct simulation *m, struct drps_err *err)
     return rc;
 }
 
-int simulation_open(struct simulation *m, const struct drps_io *io, const char *dir,
-                    const struct drps_window_options *o, const uint32_t *block_first, size_t blocks,
-                    uint32_t unit_rows, const struct drps_forecast_disk *disk, struct drps_err *err)
+int drps_simulation_open(struct simulation *m, const struct drps_io *io, const char *dir,
+                         const struct drps_window_options *o, const uint32_t *block_first,
+                         size_t blocks, uint32_t unit_rows, const struct drps_forecast_disk *disk,
+                         struct drps_err *err)
 {
     *m = (struct simulation){.options = o,
                              .disk = disk,
@@ -230,9 +231,9 @@ int simulation_open(struct simulation *m, const struct drps_io *io, const char *
     if (o->steps >= INT32_MAX || blocks >= UINT32_MAX)
         return drps_err_set(err, -EINVAL, "a forecast for %" PRIu64 " steps and %zu blocks",
                             o->steps, blocks);
-    int rc = steps_open(io, dir, DRPS_FILE_USES, DRPS_KIND_USES, o->steps, o->memory_bytes / 8,
-                        &m->uses, err);
-    return rc == 0 ? simulation_measure(m, err) : rc;
+    int rc = drps_steps_open(io, dir, DRPS_FILE_USES, DRPS_KIND_USES, o->steps, o->memory_bytes / 8,
+                             &m->uses, err);
+    return rc == 0 ? drps_simulation_measure(m, err) : rc;
 }
 
 static void start_counting(struct trial *t)
@@ -251,7 +252,7 @@ static int run_trials(struct simulation *m, struct trial *trials, size_t n_trial
         size_t n;
         for (size_t k = 0; i == steps && k < n_trials; k++)
             start_counting(&trials[k]);
-        rc = simulation_read(m, i % steps, &n, err);
+        rc = drps_simulation_read(m, i % steps, &n, err);
         for (size_t k = 0; k < n_trials && rc == 0; k++)
             rc = trial_step(m, &trials[k], i, n, err);
     }
@@ -259,16 +260,16 @@ static int run_trials(struct simulation *m, struct trial *trials, size_t n_trial
 }
 
 /* Whether the largest step does. */
-int simulation_fits(const struct simulation *m, const struct drps_pool_shape *shape)
+int drps_simulation_fits(const struct simulation *m, const struct drps_pool_shape *shape)
 {
     return shape->entries >= m->most_blocks && shape->units >= m->most_units;
 }
 
 /* Fill the counts of out[0 .. n) for shapes[0 .. n), whose pools are simulated side by side, and of
  * requests (NULL: nobody asks). */
-int simulation_run(struct simulation *m, const struct drps_pool_shape *shapes, size_t n,
-                   enum drps_evict_rule rule, struct drps_forecast *out,
-                   struct drps_forecast_requests *requests, struct drps_err *err)
+int drps_simulation_run(struct simulation *m, const struct drps_pool_shape *shapes, size_t n,
+                        enum drps_evict_rule rule, struct drps_forecast *out,
+                        struct drps_forecast_requests *requests, struct drps_err *err)
 {
     int rc = 0;
     size_t used = 0;
@@ -276,7 +277,7 @@ int simulation_run(struct simulation *m, const struct drps_pool_shape *shapes, s
 
     if (!trials) return drps_err_set(err, -ENOMEM, "no memory to simulate pools");
     for (size_t i = 0; i < n && rc == 0; i++) {
-        out[i].feasible = simulation_fits(m, &shapes[i]) && m->blocks;
+        out[i].feasible = drps_simulation_fits(m, &shapes[i]) && m->blocks;
         if (!out[i].feasible) continue;
         const struct drps_pool_config config = {.block_first = m->block_first,
                                                 .blocks = m->blocks,
@@ -309,7 +310,7 @@ int simulation_run(struct simulation *m, const struct drps_pool_shape *shapes, s
 }
 
 /* What simulating one pool takes, at most. */
-uint64_t simulation_bytes(const struct simulation *m, const struct drps_pool_shape *shape)
+uint64_t drps_simulation_bytes(const struct simulation *m, const struct drps_pool_shape *shape)
 {
     return drps_pool_block_overhead(m->blocks) +
            drps_evict_bytes(shape->entries, m->options->steps, (uint32_t)m->options->rows) +

@@ -35,31 +35,31 @@ struct simulation {
 /* Open dir/uses.rec and measure its steps; what is passed is borrowed. disk NULL: requests are not
  * counted. Destroy also after a failure. */
 DRPS_MUST_CHECK
-int simulation_open(struct simulation *m, const struct drps_io *io, const char *dir,
-                    const struct drps_window_options *o, const uint32_t *block_first, size_t blocks,
-                    uint32_t unit_rows, const struct drps_forecast_disk *disk,
-                    struct drps_err *err);
-void simulation_destroy(struct simulation *m);
+int drps_simulation_open(struct simulation *m, const struct drps_io *io, const char *dir,
+                         const struct drps_window_options *o, const uint32_t *block_first,
+                         size_t blocks, uint32_t unit_rows, const struct drps_forecast_disk *disk,
+                         struct drps_err *err);
+void drps_simulation_destroy(struct simulation *m);
 
 /* The largest step, by reading all: anew when the share has changed. */
 DRPS_MUST_CHECK
-int simulation_measure(struct simulation *m, struct drps_err *err);
+int drps_simulation_measure(struct simulation *m, struct drps_err *err);
 
 /* Step `step` of the epoch: its blocks, those of the share, to m->list [*n_out] and m->distance. */
 DRPS_MUST_CHECK
-int simulation_read(struct simulation *m, uint64_t step, size_t *n_out, struct drps_err *err);
+int drps_simulation_read(struct simulation *m, uint64_t step, size_t *n_out, struct drps_err *err);
 
 /* 1: a pool of that shape has room for the largest step. */
-int simulation_fits(const struct simulation *m, const struct drps_pool_shape *shape);
+int drps_simulation_fits(const struct simulation *m, const struct drps_pool_shape *shape);
 
 /* What running one pool takes, at most. */
-uint64_t simulation_bytes(const struct simulation *m, const struct drps_pool_shape *shape);
+uint64_t drps_simulation_bytes(const struct simulation *m, const struct drps_pool_shape *shape);
 
 /* Fill the counts of out[0 .. n) for shapes[0 .. n), whose pools are run side by side, and of
  * requests (NULL: nobody asks). */
 DRPS_MUST_CHECK
-int simulation_run(struct simulation *m, const struct drps_pool_shape *shapes, size_t n,
-                   enum drps_evict_rule rule, struct drps_forecast *out,
-                   struct drps_forecast_requests *requests, struct drps_err *err);
+int drps_simulation_run(struct simulation *m, const struct drps_pool_shape *shapes, size_t n,
+                        enum drps_evict_rule rule, struct drps_forecast *out,
+                        struct drps_forecast_requests *requests, struct drps_err *err);
 
 #endif

@@ -60,7 +60,7 @@ struct grid_input {
  * more: small ones, so that windows end near a cell's border whatever the memory. A room for all
  * rows says nothing: then it is a twelfth of them. It is at least that of two batches.
  */
-struct grid grid_choose(const struct grid_input *in);
+struct grid drps_grid_choose(const struct grid_input *in);
 
 /* When a cell is visited: 0 .. users * items - 1. */
 static inline uint64_t grid_cell(const struct grid *g, uint32_t user_group, uint32_t item_group)

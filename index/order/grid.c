@@ -83,7 +83,7 @@ static double rows_moved(const struct walk *w, uint32_t groups)
     return (w->groups > 1 ? w->outer : 0) + swept + rows_returning(w, groups);
 }
 
-struct grid grid_choose(const struct grid_input *in)
+struct grid drps_grid_choose(const struct grid_input *in)
 {
     const double rows = (double)in->users + (double)in->items;
     const double room = (double)in->room_rows < rows ? (double)in->room_rows : rows / ROOM_SHARE;

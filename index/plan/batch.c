@@ -161,7 +161,7 @@ int drps_batch_decode_unpacked(const void *plain, size_t bytes, struct drps_batc
 
 size_t drps_batch_pack_bound(const struct drps_batch *b)
 {
-    return b->samples / 8 + 1 + pack16_bound(b->nnz);
+    return b->samples / 8 + 1 + drps_pack16_bound(b->nnz);
 }
 
 static int labels_are_signs(const struct drps_batch *b)
@@ -194,7 +194,7 @@ void drps_batch_pack(const struct drps_batch *b, void *room, struct drps_batch_p
     }
     if (b->starts) add_piece(out, b->starts, (b->samples + 1) * sizeof(*b->starts));
     if (b->values) add_piece(out, b->values, b->nnz * sizeof(*b->values));
-    add_piece(out, at, pack16_encode(b->local16, b->nnz, at));
+    add_piece(out, at, drps_pack16_encode(b->local16, b->nnz, at));
 }
 
 /* A plain body is written at `at`, where there is room for `left` bytes. */
@@ -259,7 +259,7 @@ static int unpack_local(struct packed *r, uint64_t n, uint32_t rows, struct plai
     const size_t left = r->bytes - r->at;
     uint16_t largest, *local = next_room(out, n, sizeof(*local));
     if (!local) return -ENOSPC;
-    const size_t used = pack16_decode(from, left, (size_t)n, local, &largest);
+    const size_t used = drps_pack16_decode(from, left, (size_t)n, local, &largest);
     if (!used != !n || drps_align_up(used, 8) != left || (n && largest >= rows))
         return DRPS_E_CORRUPT;
     return 0;

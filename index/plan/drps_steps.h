@@ -22,22 +22,23 @@ struct steps;
 
 /* Opens dir/name, which must hold `count` records. buffer_bytes is cut to 64 KiB .. 4 MiB. */
 DRPS_MUST_CHECK
-int steps_open(const struct drps_io *io, const char *dir, const char *name, uint32_t kind,
-               uint64_t count, uint64_t buffer_bytes, struct steps **st_out, struct drps_err *err);
-void steps_close(struct steps *st);
+int drps_steps_open(const struct drps_io *io, const char *dir, const char *name, uint32_t kind,
+                    uint64_t count, uint64_t buffer_bytes, struct steps **st_out,
+                    struct drps_err *err);
+void drps_steps_close(struct steps *st);
 
 /* Record s, borrowed until the next call. This is where work on steps looks at io->stop. */
 DRPS_MUST_CHECK
-int steps_record(struct steps *st, uint64_t s, const void **record_out, size_t *bytes_out,
-                 struct drps_err *err);
+int drps_steps_record(struct steps *st, uint64_t s, const void **record_out, size_t *bytes_out,
+                      struct drps_err *err);
 
 /* Record s as a list of rows below `rows`, borrowed until the next call. */
 DRPS_MUST_CHECK
-int steps_rows(struct steps *st, uint64_t s, uint64_t rows, const uint32_t **list_out,
-               size_t *n_out, struct drps_err *err);
+int drps_steps_rows(struct steps *st, uint64_t s, uint64_t rows, const uint32_t **list_out,
+                    size_t *n_out, struct drps_err *err);
 
 /* Put "file: record s: " before the text of a failure; returns its code. */
-int steps_fault(const struct steps *st, uint64_t s, struct drps_err *err);
+int drps_steps_fault(const struct steps *st, uint64_t s, struct drps_err *err);
 
 /* A record file that is written, read back in any order, and gone. Zero it first. */
 struct steps_scratch {
@@ -45,20 +46,20 @@ struct steps_scratch {
     char *path; /* own */
     struct drps_recwriter *writer;
     struct drps_recfile *file;
-    void *buf; /* own: what steps_scratch_read() filled */
+    void *buf; /* own: what drps_steps_scratch_read() filled */
     size_t cap;
 };
 DRPS_MUST_CHECK
-int steps_scratch_begin(struct steps_scratch *s, const struct drps_io *io, const char *dir,
-                        const char *name, struct drps_err *err);
+int drps_steps_scratch_begin(struct steps_scratch *s, const struct drps_io *io, const char *dir,
+                             const char *name, struct drps_err *err);
 /* Turn from writing the scratch file to reading it. */
 DRPS_MUST_CHECK
-int steps_scratch_turn(struct steps_scratch *s, struct drps_err *err);
+int drps_steps_scratch_turn(struct steps_scratch *s, struct drps_err *err);
 /* Records first, first + stride ... (n of them) one after another in s->buf; piece i is set to
  * record i of these. */
 DRPS_MUST_CHECK
-int steps_scratch_read(struct steps_scratch *s, uint64_t first, uint64_t stride, size_t n,
-                       struct drps_piece *pieces, struct drps_err *err);
-void steps_scratch_end(struct steps_scratch *s);
+int drps_steps_scratch_read(struct steps_scratch *s, uint64_t first, uint64_t stride, size_t n,
+                            struct drps_piece *pieces, struct drps_err *err);
+void drps_steps_scratch_end(struct steps_scratch *s);
 
 #endif

@@ -23,7 +23,7 @@ enum window_part { ROWS, NEXT, PREV, PARTS };
  *         bytes are in the head, and its checksum covers them
  * head    [WINDOW_HEAD_BYTES] caller-owned, as long as pieces
  */
-void window_head_encode(const struct drps_window *w, uint32_t sections, struct drps_piece *pieces,
-                        size_t n, unsigned char *head);
+void drps_window_head_encode(const struct drps_window *w, uint32_t sections,
+                             struct drps_piece *pieces, size_t n, unsigned char *head);
 
 #endif

@@ -32,8 +32,8 @@ struct names_writer {
     size_t firsts_n, firsts_cap;
 };
 
-int names_writer_open(const struct drps_io *io, const char *dir, int strings,
-                      struct names_writer **w_out, struct drps_err *err)
+int drps_names_writer_open(const struct drps_io *io, const char *dir, int strings,
+                           struct names_writer **w_out, struct drps_err *err)
 {
     *w_out = NULL;
     struct names_writer *w = calloc(1, sizeof(*w));
@@ -47,14 +47,14 @@ int names_writer_open(const struct drps_io *io, const char *dir, int strings,
     int rc = drps_recwriter_open(io, path, DRPS_KIND_NAMES, &w->out, err);
     free(path);
     if (rc < 0) {
-        names_writer_close(w);
+        drps_names_writer_close(w);
         return rc;
     }
     *w_out = w;
     return 0;
 }
 
-void names_writer_close(struct names_writer *w)
+void drps_names_writer_close(struct names_writer *w)
 {
     if (!w) return;
     drps_recwriter_close(w->out);
@@ -87,8 +87,8 @@ static int write_page(struct names_writer *w, struct drps_err *err)
     return rc;
 }
 
-int names_writer_add(struct names_writer *w, uint64_t key, uint32_t row, unsigned field,
-                     const char *text, size_t bytes, struct drps_err *err)
+int drps_names_writer_add(struct names_writer *w, uint64_t key, uint32_t row, unsigned field,
+                          const char *text, size_t bytes, struct drps_err *err)
 {
     /* Offsets have 32 bits: a page ends early before its strings outgrow them. */
     if (w->n == PAGE_NAMES || (w->n && w->strings && bytes > UINT32_MAX - w->offsets[w->n])) {
@@ -109,7 +109,7 @@ int names_writer_add(struct names_writer *w, uint64_t key, uint32_t row, unsigne
     return 0;
 }
 
-int names_writer_finish(struct names_writer *w, struct drps_err *err)
+int drps_names_writer_finish(struct names_writer *w, struct drps_err *err)
 {
     int rc = write_page(w, err);
     struct drps_piece index = {w->firsts, w->firsts_n * sizeof(*w->firsts)};

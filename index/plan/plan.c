@@ -421,7 +421,7 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
     info->classification = json_is_true(json_object_get(j, "classification"));
     info->string_names = json_is_true(json_object_get(j, "string_names"));
     rc = get_labels(plan, path, err);
-    return rc == 0 ? plan_check_numbers(info, path, err) : rc;
+    return rc == 0 ? drps_plan_check_numbers(info, path, err) : rc;
 }
 
 int drps_plan_open(const struct drps_io *io, const char *dir, struct drps_plan **plan_out,
@@ -678,9 +678,9 @@ int drps_plan_verify(const struct drps_plan *plan, struct drps_err *err)
     rc = drps_plan_blocks(plan, &first, err);
     if (rc < 0) return rc;
     free(first);
-    rc = verify_windows(plan->io, plan->dir, &plan->info, err);
-    if (rc == 0 && plan->info.lanes) rc = verify_lanes(plan->io, plan->dir, &plan->info, err);
+    rc = drps_verify_windows(plan->io, plan->dir, &plan->info, err);
+    if (rc == 0 && plan->info.lanes) rc = drps_verify_lanes(plan->io, plan->dir, &plan->info, err);
     if (rc == 0 && shape_of(&plan->info) == SHARE)
-        rc = verify_rounds(plan->io, plan->dir, &plan->info, err);
+        rc = drps_verify_rounds(plan->io, plan->dir, &plan->info, err);
     return rc;
 }

@@ -154,7 +154,7 @@ static int check_ranks(const struct drps_plan_info *i, const struct sizes *s, co
     return drps_manifest_check(bounds, sizeof(bounds) / sizeof(bounds[0]), path, err);
 }
 
-int plan_check_numbers(const struct drps_plan_info *i, const char *path, struct drps_err *err)
+int drps_plan_check_numbers(const struct drps_plan_info *i, const char *path, struct drps_err *err)
 {
     const struct drps_plan_ranks *r = &i->ranks;
     const int several = r->workers > 1;

@@ -11,6 +11,7 @@
  * bytes. `path` is that of plan.json, for the message. DRPS_E_CORRUPT names the number.
  */
 DRPS_MUST_CHECK
-int plan_check_numbers(const struct drps_plan_info *info, const char *path, struct drps_err *err);
+int drps_plan_check_numbers(const struct drps_plan_info *info, const char *path,
+                            struct drps_err *err);
 
 #endif

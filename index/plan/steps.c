@@ -30,8 +30,9 @@ struct steps {
     size_t list_cap;
 };
 
-int steps_open(const struct drps_io *io, const char *dir, const char *name, uint32_t kind,
-               uint64_t count, uint64_t buffer_bytes, struct steps **st_out, struct drps_err *err)
+int drps_steps_open(const struct drps_io *io, const char *dir, const char *name, uint32_t kind,
+                    uint64_t count, uint64_t buffer_bytes, struct steps **st_out,
+                    struct drps_err *err)
 {
     *st_out = NULL;
     struct steps *st = calloc(1, sizeof(*st));
@@ -48,14 +49,14 @@ int steps_open(const struct drps_io *io, const char *dir, const char *name, uint
         rc = drps_err_set(err, DRPS_E_CORRUPT, "%s holds %" PRIu64 " records, expected %" PRIu64,
                           st->path, st->count, count);
     if (rc < 0) {
-        steps_close(st);
+        drps_steps_close(st);
         return rc;
     }
     *st_out = st;
     return 0;
 }
 
-void steps_close(struct steps *st)
+void drps_steps_close(struct steps *st)
 {
     if (!st) return;
     drps_recfile_close(st->file);
@@ -65,7 +66,7 @@ void steps_close(struct steps *st)
     free(st);
 }
 
-int steps_fault(const struct steps *st, uint64_t s, struct drps_err *err)
+int drps_steps_fault(const struct steps *st, uint64_t s, struct drps_err *err)
 {
     return drps_err_context(err, "%s: record %" PRIu64, st->path, s);
 }
@@ -96,8 +97,8 @@ static int load_run(struct steps *st, uint64_t s, struct drps_err *err)
     return 0;
 }
 
-int steps_record(struct steps *st, uint64_t s, const void **record_out, size_t *bytes_out,
-                 struct drps_err *err)
+int drps_steps_record(struct steps *st, uint64_t s, const void **record_out, size_t *bytes_out,
+                      struct drps_err *err)
 {
     int rc = drps_io_stopped(st->io, err); /* what the buffer holds may take long to work through */
     if (rc == 0 && (!st->n || s < st->first || s >= st->first + st->n)) rc = load_run(st, s, err);
@@ -130,18 +131,18 @@ static int decode_rows(struct steps *st, const void *record, size_t bytes, uint6
     return 0;
 }
 
-int steps_rows(struct steps *st, uint64_t s, uint64_t rows, const uint32_t **list_out,
-               size_t *n_out, struct drps_err *err)
+int drps_steps_rows(struct steps *st, uint64_t s, uint64_t rows, const uint32_t **list_out,
+                    size_t *n_out, struct drps_err *err)
 {
     const void *record;
     size_t bytes;
 
     *n_out = 0;
-    int rc = steps_record(st, s, &record, &bytes, err);
+    int rc = drps_steps_record(st, s, &record, &bytes, err);
     if (rc < 0) return rc;
     rc = decode_rows(st, record, bytes, rows, n_out, err);
     *list_out = st->list;
-    if (rc < 0) (void)steps_fault(st, s, err);
+    if (rc < 0) (void)drps_steps_fault(st, s, err);
     return rc;
 }
 
@@ -149,15 +150,15 @@ int steps_rows(struct steps *st, uint64_t s, uint64_t rows, const uint32_t **lis
 
 enum { KIND_SCRATCH = DRPS_REC_KIND('S', 'C', 'R', 'A') };
 
-int steps_scratch_begin(struct steps_scratch *s, const struct drps_io *io, const char *dir,
-                        const char *name, struct drps_err *err)
+int drps_steps_scratch_begin(struct steps_scratch *s, const struct drps_io *io, const char *dir,
+                             const char *name, struct drps_err *err)
 {
     *s = (struct steps_scratch){.io = io, .path = drps_path_join(dir, name)};
     if (!s->path) return drps_err_set(err, -ENOMEM, "no memory to write %s/%s", dir, name);
     return drps_recwriter_open(io, s->path, KIND_SCRATCH, &s->writer, err);
 }
 
-int steps_scratch_turn(struct steps_scratch *s, struct drps_err *err)
+int drps_steps_scratch_turn(struct steps_scratch *s, struct drps_err *err)
 {
     int rc = drps_recwriter_finish(s->writer, err);
     drps_recwriter_close(s->writer);
@@ -166,8 +167,8 @@ int steps_scratch_turn(struct steps_scratch *s, struct drps_err *err)
     return rc;
 }
 
-int steps_scratch_read(struct steps_scratch *s, uint64_t first, uint64_t stride, size_t n,
-                       struct drps_piece *pieces, struct drps_err *err)
+int drps_steps_scratch_read(struct steps_scratch *s, uint64_t first, uint64_t stride, size_t n,
+                            struct drps_piece *pieces, struct drps_err *err)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < n; i++)
@@ -185,7 +186,7 @@ int steps_scratch_read(struct steps_scratch *s, uint64_t first, uint64_t stride,
     return 0;
 }
 
-void steps_scratch_end(struct steps_scratch *s)
+void drps_steps_scratch_end(struct steps_scratch *s)
 {
     drps_recwriter_close(s->writer);
     drps_recfile_close(s->file);

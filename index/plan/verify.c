@@ -38,11 +38,11 @@ static int read_window(struct verifier *v, uint64_t k, unsigned parts, struct dr
 {
     const void *record;
     size_t bytes;
-    int rc = steps_record(v->windows, k, &record, &bytes, err);
+    int rc = drps_steps_record(v->windows, k, &record, &bytes, err);
     if (rc < 0) return rc;
     rc = drps_window_decode(record, bytes, parts, &v->window, err);
     if (rc == 0) rc = drps_window_check_front(record, v->window.front_bytes, err);
-    return rc < 0 ? steps_fault(v->windows, k, err), rc : 0;
+    return rc < 0 ? drps_steps_fault(v->windows, k, err), rc : 0;
 }
 
 /* ---- Slots ---- */
@@ -86,11 +86,11 @@ static int check_step(struct verifier *v, uint64_t s, struct drps_err *err)
 {
     const uint32_t *slots, *rows;
     size_t slots_n, n;
-    int rc = steps_rows(v->slots, s, v->window.n, &slots, &slots_n, err);
-    if (rc == 0) rc = steps_rows(v->rows, s, v->info->rows, &rows, &n, err);
+    int rc = drps_steps_rows(v->slots, s, v->window.n, &slots, &slots_n, err);
+    if (rc == 0) rc = drps_steps_rows(v->rows, s, v->info->rows, &rows, &n, err);
     if (rc < 0) return rc;
     rc = check_slots(v, slots, slots_n, rows, n, err);
-    return rc < 0 ? steps_fault(v->slots, s, err), rc : 0;
+    return rc < 0 ? drps_steps_fault(v->slots, s, err), rc : 0;
 }
 
 /* A slot that no step uses holds a row that stays from the window before to the next one. */
@@ -112,7 +112,7 @@ static int check_window(struct verifier *v, uint64_t k, uint64_t first_step, str
     int rc = read_window(v, k, DRPS_WINDOW_ROWS | DRPS_WINDOW_NEXT | DRPS_WINDOW_PREV, err);
     if (rc < 0) return rc;
     rc = check_bounds(v, first_step, err);
-    if (rc < 0) return steps_fault(v->windows, k, err);
+    if (rc < 0) return drps_steps_fault(v->windows, k, err);
     size_t words = v->window.n / 64 + 1;
     if (drps_array_reserve(&v->seen, &v->seen_cap, words, sizeof(*v->seen)))
         return drps_err_set(err, -ENOMEM, "no memory for %zu slots", v->window.n);
@@ -121,7 +121,7 @@ static int check_window(struct verifier *v, uint64_t k, uint64_t first_step, str
         rc = check_step(v, s, err);
     if (rc < 0) return rc;
     rc = check_seen(v, err);
-    return rc < 0 ? steps_fault(v->windows, k, err) : 0;
+    return rc < 0 ? drps_steps_fault(v->windows, k, err) : 0;
 }
 
 static int check_steps(struct verifier *v, struct drps_err *err)
@@ -170,7 +170,7 @@ static int check_slice(struct verifier *v, uint64_t first, struct drps_err *err)
             rc = read_window(v, k, DRPS_WINDOW_ROWS | DRPS_WINDOW_NEXT | DRPS_WINDOW_PREV, err);
             if (rc < 0) return rc;
             rc = check_distances(v, (uint32_t)k, first, known, err);
-            if (rc < 0) (void)steps_fault(v->windows, k, err);
+            if (rc < 0) (void)drps_steps_fault(v->windows, k, err);
         }
     }
     return rc;
@@ -189,23 +189,23 @@ static int check_uses(struct verifier *v, struct drps_err *err)
     return rc;
 }
 
-int verify_windows(const struct drps_io *io, const char *dir, const struct drps_plan_info *info,
-                   struct drps_err *err)
+int drps_verify_windows(const struct drps_io *io, const char *dir,
+                        const struct drps_plan_info *info, struct drps_err *err)
 {
     struct verifier v = {.info = info, .steps = info->batches + info->eval_batches};
-    int rc = steps_open(io, dir, DRPS_FILE_WINDOWS, DRPS_KIND_WINDOWS, info->windows, BUFFER_BYTES,
-                        &v.windows, err);
+    int rc = drps_steps_open(io, dir, DRPS_FILE_WINDOWS, DRPS_KIND_WINDOWS, info->windows,
+                             BUFFER_BYTES, &v.windows, err);
     if (rc == 0)
-        rc = steps_open(io, dir, DRPS_FILE_SLOTS, DRPS_KIND_SLOTS, v.steps, BUFFER_BYTES, &v.slots,
-                        err);
+        rc = drps_steps_open(io, dir, DRPS_FILE_SLOTS, DRPS_KIND_SLOTS, v.steps, BUFFER_BYTES,
+                             &v.slots, err);
     if (rc == 0)
-        rc = steps_open(io, dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, v.steps, BUFFER_BYTES, &v.rows,
-                        err);
+        rc = drps_steps_open(io, dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, v.steps, BUFFER_BYTES,
+                             &v.rows, err);
     if (rc == 0) rc = check_steps(&v, err);
     if (rc == 0) rc = check_uses(&v, err);
-    steps_close(v.windows);
-    steps_close(v.slots);
-    steps_close(v.rows);
+    drps_steps_close(v.windows);
+    drps_steps_close(v.slots);
+    drps_steps_close(v.rows);
     drps_window_free(&v.window);
     free(v.seen);
     free(v.table);

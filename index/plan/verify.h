@@ -15,15 +15,15 @@
  * window, and 8 bytes a row, at most 64 MiB.
  */
 DRPS_MUST_CHECK
-int verify_windows(const struct drps_io *io, const char *dir, const struct drps_plan_info *info,
-                   struct drps_err *err);
+int drps_verify_windows(const struct drps_io *io, const char *dir,
+                        const struct drps_plan_info *info, struct drps_err *err);
 
 /*
  * Check dir/shares.rec and dir/positions.rec of a rank against dir/data.rec and dir/rows.rec.
  */
 DRPS_MUST_CHECK
-int verify_rounds(const struct drps_io *io, const char *dir, const struct drps_plan_info *info,
-                  struct drps_err *err);
+int drps_verify_rounds(const struct drps_io *io, const char *dir, const struct drps_plan_info *info,
+                       struct drps_err *err);
 
 /*
  * Check the strata and lanes of dir/data.rec against dir/rows.rec: batches of one stratum and
@@ -31,7 +31,7 @@ int verify_rounds(const struct drps_io *io, const char *dir, const struct drps_p
  * MiB.
  */
 DRPS_MUST_CHECK
-int verify_lanes(const struct drps_io *io, const char *dir, const struct drps_plan_info *info,
-                 struct drps_err *err);
+int drps_verify_lanes(const struct drps_io *io, const char *dir, const struct drps_plan_info *info,
+                      struct drps_err *err);
 
 #endif

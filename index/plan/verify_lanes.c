@@ -31,7 +31,7 @@ static int read_mark(struct verifier *v, uint64_t s, struct user *mark, struct d
 {
     const void *record;
     size_t bytes;
-    int rc = steps_record(v->bodies, s, &record, &bytes, err);
+    int rc = drps_steps_record(v->bodies, s, &record, &bytes, err);
     if (rc < 0) return rc;
     *mark = (struct user){drps_batch_stratum(record, bytes), drps_batch_lane(record, bytes)};
     if (!mark->stratum && !mark->lane) return 0;
@@ -40,7 +40,7 @@ static int read_mark(struct verifier *v, uint64_t s, struct user *mark, struct d
                        "lane %" PRIu32 " of stratum %" PRIu32 ", in a plan of %" PRIu64
                        " lanes in training",
                        mark->lane, mark->stratum, v->info->lanes);
-    return steps_fault(v->bodies, s, err);
+    return drps_steps_fault(v->bodies, s, err);
 }
 
 static int check_rows(struct verifier *v, uint64_t s, const struct user *mark, uint64_t first,
@@ -48,7 +48,7 @@ static int check_rows(struct verifier *v, uint64_t s, const struct user *mark, u
 {
     const uint32_t *rows;
     size_t n;
-    int rc = steps_rows(v->rows, s, v->info->rows, &rows, &n, err);
+    int rc = drps_steps_rows(v->rows, s, v->info->rows, &rows, &n, err);
     if (rc < 0) return rc;
     for (size_t i = 0; i < n; i++) {
         if (rows[i] < v->fixed || rows[i] - first >= v->slice_rows) continue; /* below: it wraps */
@@ -58,7 +58,7 @@ static int check_rows(struct verifier *v, uint64_t s, const struct user *mark, u
                               "row %" PRIu32 " is used by lanes %" PRIu32 " and %" PRIu32
                               " of stratum %" PRIu32,
                               rows[i], last->lane, mark->lane, mark->stratum);
-            return steps_fault(v->rows, s, err);
+            return drps_steps_fault(v->rows, s, err);
         }
         *last = *mark;
     }
@@ -77,8 +77,8 @@ static int check_slice(struct verifier *v, uint64_t first, struct drps_err *err)
     return rc;
 }
 
-int verify_lanes(const struct drps_io *io, const char *dir, const struct drps_plan_info *info,
-                 struct drps_err *err)
+int drps_verify_lanes(const struct drps_io *io, const char *dir, const struct drps_plan_info *info,
+                      struct drps_err *err)
 {
     struct verifier v = {.info = info, .steps = info->batches + info->eval_batches};
     v.fixed = drps_plan_has_bias(info) ? 1 : 0;
@@ -89,15 +89,15 @@ int verify_lanes(const struct drps_io *io, const char *dir, const struct drps_pl
                  : drps_err_set(err, -ENOMEM, "no memory to verify the lanes of %" PRIu64 " rows",
                                 v.slice_rows);
     if (rc == 0)
-        rc = steps_open(io, dir, DRPS_FILE_DATA, DRPS_KIND_DATA, v.steps, BUFFER_BYTES, &v.bodies,
-                        err);
+        rc = drps_steps_open(io, dir, DRPS_FILE_DATA, DRPS_KIND_DATA, v.steps, BUFFER_BYTES,
+                             &v.bodies, err);
     if (rc == 0)
-        rc = steps_open(io, dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, v.steps, BUFFER_BYTES, &v.rows,
-                        err);
+        rc = drps_steps_open(io, dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, v.steps, BUFFER_BYTES,
+                             &v.rows, err);
     for (uint64_t first = 0; first < info->rows && rc == 0; first += v.slice_rows)
         rc = check_slice(&v, first, err);
-    steps_close(v.bodies);
-    steps_close(v.rows);
+    drps_steps_close(v.bodies);
+    drps_steps_close(v.rows);
     free(v.table);
     return rc;
 }

@@ -28,16 +28,16 @@ static int check_shares(struct verifier *v, uint64_t round, uint32_t *own_out, s
     const void *record;
     size_t bytes;
     struct drps_batch b = {0};
-    int rc = steps_record(v->files[DRPS_ROUND_DATA], round, &record, &bytes, err);
+    int rc = drps_steps_record(v->files[DRPS_ROUND_DATA], round, &record, &bytes, err);
     if (rc < 0) return rc;
     rc = drps_batch_unpack(record, bytes, v->body, (size_t)v->info->max_body_bytes, &bytes, err);
     if (rc == 0) rc = drps_batch_decode_unpacked(v->body, bytes, &b, err);
-    if (rc < 0) return steps_fault(v->files[DRPS_ROUND_DATA], round, err);
-    rc = steps_record(v->files[DRPS_ROUND_SHARES], round, &record, &bytes, err);
+    if (rc < 0) return drps_steps_fault(v->files[DRPS_ROUND_DATA], round, err);
+    rc = drps_steps_record(v->files[DRPS_ROUND_SHARES], round, &record, &bytes, err);
     if (rc < 0) return rc;
     rc = drps_shares_decode(record, bytes, v->info->ranks.workers, b.rows, shares, err);
     *own_out = shares[v->info->ranks.rank];
-    return rc < 0 ? steps_fault(v->files[DRPS_ROUND_SHARES], round, err) : 0;
+    return rc < 0 ? drps_steps_fault(v->files[DRPS_ROUND_SHARES], round, err) : 0;
 }
 
 static int check_union(struct verifier *v, const void *record, size_t bytes, size_t rows,
@@ -75,15 +75,16 @@ static int check_round(struct verifier *v, uint64_t round, struct drps_err *err)
     uint32_t own = 0;
     int rc = check_shares(v, round, &own, err);
     if (rc == 0)
-        rc = steps_rows(v->files[DRPS_ROUND_ROWS], round, v->info->rows, &list, &rows, err);
-    if (rc == 0) rc = steps_record(v->files[DRPS_ROUND_POSITIONS], round, &record, &bytes, err);
+        rc = drps_steps_rows(v->files[DRPS_ROUND_ROWS], round, v->info->rows, &list, &rows, err);
+    if (rc == 0)
+        rc = drps_steps_record(v->files[DRPS_ROUND_POSITIONS], round, &record, &bytes, err);
     if (rc < 0) return rc;
     rc = check_union(v, record, bytes, rows, own, err);
-    return rc < 0 ? steps_fault(v->files[DRPS_ROUND_POSITIONS], round, err) : 0;
+    return rc < 0 ? drps_steps_fault(v->files[DRPS_ROUND_POSITIONS], round, err) : 0;
 }
 
-int verify_rounds(const struct drps_io *io, const char *dir, const struct drps_plan_info *info,
-                  struct drps_err *err)
+int drps_verify_rounds(const struct drps_io *io, const char *dir, const struct drps_plan_info *info,
+                       struct drps_err *err)
 {
     const uint64_t rounds = info->batches + info->eval_batches;
     struct verifier v = {.info = info};
@@ -94,12 +95,12 @@ int verify_rounds(const struct drps_io *io, const char *dir, const struct drps_p
     if (!v.positions || !v.seen || !v.body)
         rc = drps_err_set(err, -ENOMEM, "no memory to verify %s", dir);
     for (int i = 0; i < DRPS_ROUND_FILES && rc == 0; i++)
-        rc = steps_open(io, dir, drps_round_file[i].name, drps_round_file[i].kind, rounds,
-                        BUFFER_BYTES, &v.files[i], err);
+        rc = drps_steps_open(io, dir, drps_round_file[i].name, drps_round_file[i].kind, rounds,
+                             BUFFER_BYTES, &v.files[i], err);
     for (uint64_t t = 0; t < rounds && rc == 0; t++)
         rc = check_round(&v, t, err);
     for (int i = 0; i < DRPS_ROUND_FILES; i++)
-        steps_close(v.files[i]);
+        drps_steps_close(v.files[i]);
     free(v.positions);
     free(v.seen);
     free(v.body);

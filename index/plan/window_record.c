@@ -25,8 +25,8 @@ static uint64_t sum_bytes(const struct drps_piece *pieces, size_t n)
     return sum;
 }
 
-void window_head_encode(const struct drps_window *w, uint32_t sections, struct drps_piece *pieces,
-                        size_t n, unsigned char *head)
+void drps_window_head_encode(const struct drps_window *w, uint32_t sections,
+                             struct drps_piece *pieces, size_t n, unsigned char *head)
 {
     drps_put_u32(head, w->evaluation ? FLAG_EVALUATION : 0);
     drps_put_u32(head + 4, (uint32_t)w->n);
@@ -211,10 +211,11 @@ static int decode_section(const struct part_bytes *r, const struct distances_tab
                           struct drps_err *err)
 {
     if (to->plain)
-        return distances_decode(r->at, r->bytes, table, to->plain + r->n, far_out, used_out, err);
+        return drps_distances_decode(r->at, r->bytes, table, to->plain + r->n, far_out, used_out,
+                                     err);
     struct drps_use_distances *distances = to->distances;
-    int rc = distances_decode_far(r->at, r->bytes, table, distances->marks, r->n,
-                                  distances->far + distances->n_far, far_out, used_out, err);
+    int rc = drps_distances_decode_far(r->at, r->bytes, table, distances->marks, r->n,
+                                       distances->far + distances->n_far, far_out, used_out, err);
     distances->n_far += *far_out;
     return rc;
 }
@@ -247,7 +248,7 @@ static int decode_parts(const void *record, size_t bytes, int with_rows, struct 
 {
     struct distances_table table;
     int rc = with_rows ? decode_rows(find_part(record, bytes, ROWS), w, err) : 0;
-    distances_table_init(&table, w->windows);
+    drps_distances_table_init(&table, w->windows);
     if (rc == 0 && (next->plain || next->distances))
         rc = decode_distances(find_part(record, bytes, NEXT), w, &table, next, w->leaving,
                               with_rows, err);

@@ -2,7 +2,7 @@
  * Which server holds which rows of a plan for several workers. Shared inside index/.
  *
  * Server r owns the placed ids first[r] to first[r + 1] - 1: routing is a range check.
- * owners_by_range() cuts the ids as they are; placement_make() renumbers the rows first.
+ * drps_owners_by_range() cuts the ids as they are; drps_placement_make() renumbers the rows first.
  */
 #ifndef DRPS_INDEX_RANKS_OWNERS_H
 #define DRPS_INDEX_RANKS_OWNERS_H
@@ -31,15 +31,15 @@ struct owners_job {
  * evenly over its rows. DRPS_E_CONFIG: fewer rows than servers.
  */
 DRPS_MUST_CHECK
-int owners_by_range(const struct owners_job *job, uint32_t servers, struct owners *out,
-                    struct drps_err *err);
+int drps_owners_by_range(const struct owners_job *job, uint32_t servers, struct owners *out,
+                         struct drps_err *err);
 
 /* The ends, [0] and [servers]; what lies between is to be filled in. DRPS_E_CONFIG: fewer rows than
  * servers. */
 DRPS_MUST_CHECK
-int owners_begin(uint32_t rows, uint32_t servers, struct owners *out, struct drps_err *err);
+int drps_owners_begin(uint32_t rows, uint32_t servers, struct owners *out, struct drps_err *err);
 
 /* Move boundaries (not decreasing) apart, so that everyone has a row at least. */
-void owners_separate(struct owners *o);
+void drps_owners_separate(struct owners *o);
 
 #endif

@@ -24,10 +24,10 @@ struct placement_job {
 };
 
 /* Whether rows are renumbered for `algo`; ranges (NULL, "range") leave them where they are. */
-int placement_renumbers(const char *algo);
+int drps_placement_renumbers(const char *algo);
 
 /* Whether `algo` puts rows where they are used: then it pays to place samples first. */
-int placement_follows_samples(const char *algo);
+int drps_placement_follows_samples(const char *algo);
 
 /*
  * Renumber rows and cut their blocks anew: hot rows of a server into blocks of their own, before
@@ -37,7 +37,7 @@ int placement_follows_samples(const char *algo);
  * servers; DRPS_E_MEMORY_BUDGET.
  */
 DRPS_MUST_CHECK
-int placement_make(const struct placement_job *job, struct drps_plan_info *info,
-                   uint32_t **block_first, struct owners *out, struct drps_err *err);
+int drps_placement_make(const struct placement_job *job, struct drps_plan_info *info,
+                        uint32_t **block_first, struct owners *out, struct drps_err *err);
 
 #endif

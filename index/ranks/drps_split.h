@@ -30,7 +30,7 @@ static inline uint64_t split_rounds(uint64_t batches, uint32_t workers)
  * each row of each batch of the largest round.
  */
 DRPS_MUST_CHECK
-int split_rank(const struct split_job *job, uint32_t rank, const char *to,
-               struct drps_plan_ranks *out, struct drps_err *err);
+int drps_split_rank(const struct split_job *job, uint32_t rank, const char *to,
+                    struct drps_plan_ranks *out, struct drps_err *err);
 
 #endif

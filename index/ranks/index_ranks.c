@@ -59,10 +59,10 @@ static int count(struct drps_net *net, const struct drps_index_options *index,
         .io = &io,
         .scratch = stage.dir,
         .memory_bytes = index->memory_bytes ? index->memory_bytes : drps_memory_available() / 2};
-    remote_net_init(&n, net, 0, stop, NULL);
+    drps_remote_net_init(&n, net, 0, stop, NULL);
     rc = drps_remote_count(&n.link, &counter, err);
     if (rc == 0) tell_counted(&n, log, drps_seconds_since(begin));
-    remote_net_destroy(&n);
+    drps_remote_net_destroy(&n);
     drps_stage_abort(&stage);
     return rc;
 }
@@ -71,9 +71,9 @@ static int count(struct drps_net *net, const struct drps_index_options *index,
 static int await_plan(struct drps_net *net, const atomic_int *stop, struct drps_err *err)
 {
     struct remote_net n;
-    remote_net_init(&n, net, 0, stop, NULL);
-    int rc = remote_net_await_done(&n, err);
-    remote_net_destroy(&n);
+    drps_remote_net_init(&n, net, 0, stop, NULL);
+    int rc = drps_remote_net_await_done(&n, err);
+    drps_remote_net_destroy(&n);
     return rc;
 }
 
@@ -145,7 +145,7 @@ static void close_asking(struct drps_remote_link *l)
     drps_net_need(a->net.net, drps_net_rank(a->net.net)); /* all have counted, or it has failed */
     drps_cancel_alone(&a->cancel);
     for (uint32_t r = 0; r < l->peers; r++)
-        if (remote_net_end(&a->net, r, NULL) < 0)
+        if (drps_remote_net_end(&a->net, r, NULL) < 0)
             told = -1; /* it hears by the net's end, if at all */
     end_counter(a);
     if (told == 0) tell_asked(a);
@@ -169,7 +169,7 @@ static void tell_done(struct asking *a)
 {
     a->net.link.stop = NULL; /* it is too late for that */
     for (uint32_t r = 1; r < a->net.link.peers; r++)
-        (void)remote_net_done(&a->net, r, NULL);
+        (void)drps_remote_net_done(&a->net, r, NULL);
 }
 
 static int compile(struct drps_net *net, const struct drps_index_options *index,
@@ -180,11 +180,11 @@ static int compile(struct drps_net *net, const struct drps_index_options *index,
         return drps_err_set(err, -ENOMEM, "no memory for the counts of %u ranks",
                             drps_net_count(net));
     a->index = index;
-    remote_net_init(&a->net, net, 1, &a->cancel.stop, close_asking);
+    drps_remote_net_init(&a->net, net, 1, &a->cancel.stop, close_asking);
     int rc = drps_cancel_start(&a->cancel, net, index->interrupt, err);
     if (rc == 0) rc = drps_cancel_end(&a->cancel, ask(a, result, err), err);
     if (rc == 0) tell_done(a);
-    remote_net_destroy(&a->net);
+    drps_remote_net_destroy(&a->net);
     free(a);
     return rc;
 }

@@ -37,13 +37,13 @@ static int count_accesses(const struct owners_job *job, uint64_t *accesses, stru
     struct steps *lists = NULL;
     const uint32_t *rows;
     size_t n;
-    int rc = steps_open(job->io, job->dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, job->steps,
-                        job->memory_bytes / 8, &lists, err);
+    int rc = drps_steps_open(job->io, job->dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, job->steps,
+                             job->memory_bytes / 8, &lists, err);
     for (uint64_t s = 0; s < job->steps && rc == 0; s++) {
-        rc = steps_rows(lists, s, job->block_first[job->blocks], &rows, &n, err);
+        rc = drps_steps_rows(lists, s, job->block_first[job->blocks], &rows, &n, err);
         if (rc == 0) count_step(job, rows, n, accesses);
     }
-    steps_close(lists);
+    drps_steps_close(lists);
     return rc;
 }
 
@@ -69,7 +69,7 @@ static void cut(const struct owners_job *job, const uint64_t *accesses, struct o
         out->first[r] = rows;
 }
 
-void owners_separate(struct owners *o)
+void drps_owners_separate(struct owners *o)
 {
     for (uint32_t r = 1; r < o->servers; r++)
         if (o->first[r] <= o->first[r - 1]) o->first[r] = o->first[r - 1] + 1;
@@ -77,7 +77,7 @@ void owners_separate(struct owners *o)
         if (o->first[r] >= o->first[r + 1]) o->first[r] = o->first[r + 1] - 1;
 }
 
-int owners_begin(uint32_t rows, uint32_t servers, struct owners *out, struct drps_err *err)
+int drps_owners_begin(uint32_t rows, uint32_t servers, struct owners *out, struct drps_err *err)
 {
     if (servers > rows)
         return drps_err_set(err, DRPS_E_CONFIG,
@@ -88,17 +88,17 @@ int owners_begin(uint32_t rows, uint32_t servers, struct owners *out, struct drp
     return 0;
 }
 
-int owners_by_range(const struct owners_job *job, uint32_t servers, struct owners *out,
-                    struct drps_err *err)
+int drps_owners_by_range(const struct owners_job *job, uint32_t servers, struct owners *out,
+                         struct drps_err *err)
 {
-    int rc = owners_begin(job->block_first[job->blocks], servers, out, err);
+    int rc = drps_owners_begin(job->block_first[job->blocks], servers, out, err);
     if (rc < 0) return rc;
     uint64_t *accesses = calloc(job->blocks, sizeof(*accesses));
     if (!accesses) return drps_err_set(err, -ENOMEM, "no memory for %zu blocks", job->blocks);
     rc = count_accesses(job, accesses, err);
     if (rc == 0) {
         cut(job, accesses, out);
-        owners_separate(out);
+        drps_owners_separate(out);
     }
     free(accesses);
     return rc;

@@ -23,14 +23,14 @@ enum { HOT_ROWS_PART = 16, NETWORK_BPS = 125000000 }; /* 1 Gbit/s */
  * finding a row's home takes. */
 enum { ROW_BYTES = 48, UNIT_BYTES = 64, TOUCH_BYTES = 40, HOME_BYTES = 16 };
 
-int placement_renumbers(const char *algo)
+int drps_placement_renumbers(const char *algo)
 {
     return algo && strcmp(algo, "range") != 0;
 }
 
-int placement_follows_samples(const char *algo)
+int drps_placement_follows_samples(const char *algo)
 {
-    return placement_renumbers(algo) && strcmp(algo, "hash") != 0;
+    return drps_placement_renumbers(algo) && strcmp(algo, "hash") != 0;
 }
 
 static int check_memory(const struct placement_job *job, const struct drps_plan_info *info,
@@ -62,7 +62,7 @@ static int count_uses(struct steps *lists, const struct drps_plan_info *info, ui
     uint32_t *uses = *uses_out = calloc(info->rows, sizeof(*uses));
     if (!uses) return drps_err_set(err, -ENOMEM, "no memory for the uses of rows");
     for (uint64_t k = 0; k < info->batches && rc == 0; k++) {
-        rc = steps_rows(lists, k, info->rows, &rows, &n, err);
+        rc = drps_steps_rows(lists, k, info->rows, &rows, &n, err);
         for (size_t i = 0; i < n && rc == 0; i++)
             uses[rows[i]]++;
     }
@@ -96,7 +96,7 @@ static int walk_batches(struct steps *lists, const struct drps_plan_info *info, 
     int rc = 0;
     for (uint32_t w = 0; w < workers && rc == 0; w++)
         for (uint64_t k = w; k < info->batches && rc == 0; k += workers) {
-            rc = steps_rows(lists, k, info->rows, &rows, &n, err);
+            rc = drps_steps_rows(lists, k, info->rows, &rows, &n, err);
             if (rc == 0) rc = visit(ctx, w, rows, n, err);
         }
     return rc;
@@ -229,7 +229,8 @@ static int count_units(const struct placement_job *job, const struct drps_plan_i
     struct unit_counting counting = {.sorted = sorted};
     struct steps *lists = NULL;
     uint32_t *uses = NULL;
-    int rc = steps_open(job->io, job->from, DRPS_FILE_ROWS, DRPS_KIND_ROWS,
+    int rc =
+        drps_steps_open(job->io, job->from, DRPS_FILE_ROWS, DRPS_KIND_ROWS,
                         info->batches + info->eval_batches, job->memory_bytes / 8, &lists, err);
     if (rc == 0) rc = sort_rows(job, info, lists, block_first, sorted, err);
     if (rc == 0) rc = count_uses(lists, info, &uses, err);
@@ -242,7 +243,7 @@ static int count_units(const struct placement_job *job, const struct drps_plan_i
     if (rc == 0) rc = drps_units_finish(counting.maker, out, err);
     drps_units_maker_free(counting.maker);
     free(counting.rows);
-    steps_close(lists);
+    drps_steps_close(lists);
     return rc;
 }
 
@@ -265,7 +266,7 @@ static int place_units(const struct placement_job *job, const struct drps_plan_i
     }
     rc = drps_rows_renumber(units, placement.owner, new_first, out->first, err);
     drps_placement_destroy(&placement);
-    owners_separate(out);
+    drps_owners_separate(out);
     return rc;
 }
 
@@ -333,7 +334,7 @@ static int apply(const struct placement_job *job, struct drps_plan_info *info,
         free(*block_first);
         *block_first = first;
         first = NULL;
-        rc = renumber(job->io, job->from, job->to, info, new_id, err);
+        rc = drps_renumber_rows(job->io, job->from, job->to, info, new_id, err);
     }
     if (rc == 0) mix_tables(info);
     free(new_id);
@@ -342,13 +343,13 @@ static int apply(const struct placement_job *job, struct drps_plan_info *info,
     return rc;
 }
 
-int placement_make(const struct placement_job *job, struct drps_plan_info *info,
-                   uint32_t **block_first, struct owners *out, struct drps_err *err)
+int drps_placement_make(const struct placement_job *job, struct drps_plan_info *info,
+                        uint32_t **block_first, struct owners *out, struct drps_err *err)
 {
     struct drps_units units = {0};
     struct sorted sorted = {0};
     uint32_t *new_first = NULL;
-    int rc = owners_begin((uint32_t)info->rows, job->servers, out, err);
+    int rc = drps_owners_begin((uint32_t)info->rows, job->servers, out, err);
     if (rc == 0) rc = check_memory(job, info, err);
     if (rc == 0) rc = count_units(job, info, *block_first, &sorted, &units, err);
     if (rc == 0) {

@@ -78,7 +78,7 @@ static int write_body(struct splitting *d, uint64_t batch, struct drps_err *err)
 {
     const void *record;
     size_t bytes;
-    int rc = steps_record(d->bodies, batch, &record, &bytes, err);
+    int rc = drps_steps_record(d->bodies, batch, &record, &bytes, err);
     const struct drps_piece piece = {record, bytes};
     return rc < 0 ? rc : drps_recwriter_add(d->out[DRPS_ROUND_DATA], &piece, 1, err);
 }
@@ -170,7 +170,7 @@ static int split_round(struct splitting *d, uint64_t first_batch, uint64_t end, 
         const uint32_t *rows = NULL;
         size_t n = 0;
         const int there = first_batch + w < end;
-        if (there) rc = steps_rows(d->lists, first_batch + w, all, &rows, &n, err);
+        if (there) rc = drps_steps_rows(d->lists, first_batch + w, all, &rows, &n, err);
         if (rc == 0) rc = add_uses(d, w, rows, n, err);
         if (rc == 0) count_links(d, w, n, evaluation);
         if (rc < 0 || w != d->rank) continue;
@@ -195,11 +195,11 @@ static int open_files(struct splitting *d, const char *to, struct drps_err *err)
 {
     const struct split_job *job = d->job;
     const uint64_t steps = job->batches + job->eval_batches;
-    int rc = steps_open(job->io, job->from, DRPS_FILE_ROWS, DRPS_KIND_ROWS, steps,
-                        job->memory_bytes / 8, &d->lists, err);
+    int rc = drps_steps_open(job->io, job->from, DRPS_FILE_ROWS, DRPS_KIND_ROWS, steps,
+                             job->memory_bytes / 8, &d->lists, err);
     if (rc == 0)
-        rc = steps_open(job->io, job->from, DRPS_FILE_DATA, DRPS_KIND_DATA, steps,
-                        job->memory_bytes / 8, &d->bodies, err);
+        rc = drps_steps_open(job->io, job->from, DRPS_FILE_DATA, DRPS_KIND_DATA, steps,
+                             job->memory_bytes / 8, &d->bodies, err);
     for (int i = 0; i < DRPS_ROUND_FILES && rc == 0; i++) {
         char *path = drps_path_join(to, drps_round_file[i].name);
         rc = path ? drps_recwriter_open(job->io, path, drps_round_file[i].kind, &d->out[i], err)
@@ -209,8 +209,8 @@ static int open_files(struct splitting *d, const char *to, struct drps_err *err)
     return rc;
 }
 
-int split_rank(const struct split_job *job, uint32_t rank, const char *to,
-               struct drps_plan_ranks *out, struct drps_err *err)
+int drps_split_rank(const struct split_job *job, uint32_t rank, const char *to,
+                    struct drps_plan_ranks *out, struct drps_err *err)
 {
     struct splitting d = {.job = job, .rank = rank, .workers = job->owners->servers, .counts = out};
     out->workers = d.workers;
@@ -224,8 +224,8 @@ int split_rank(const struct split_job *job, uint32_t rank, const char *to,
         if (rc == 0) rc = drps_recwriter_finish(d.out[i], err);
         drps_recwriter_close(d.out[i]);
     }
-    steps_close(d.lists);
-    steps_close(d.bodies);
+    drps_steps_close(d.lists);
+    drps_steps_close(d.bodies);
     free(d.uses);
     free(d.aux);
     free(d.ids);

@@ -65,14 +65,14 @@ static int make_folder(struct index_run *r, const char *path, struct drps_err *e
 /* Make the folders of the run, and parts to be filled in. */
 static int make_folders(struct index_run *r, struct drps_err *err)
 {
-    const int placed = placement_renumbers(r->options.partition);
+    const int placed = drps_placement_renumbers(r->options.partition);
     r->parts_n = r->options.workers;
     r->parts = calloc(r->parts_n, sizeof(*r->parts));
     r->scratch = drps_path_join(r->stage.dir, DRPS_FILE_SCRATCH);
     if (r->scratch)
         r->laid = placed ? drps_path_join(r->scratch, DRPS_FILE_LAID) : strdup(r->stage.dir);
     if (!r->parts || !r->laid) return drps_err_set(err, -ENOMEM, "no memory for a plan's parts");
-    r->batch_dir = block_builder_find(r->options.blocks.by)->orders ? r->scratch : r->laid;
+    r->batch_dir = drps_block_builder_find(r->options.blocks.by)->orders ? r->scratch : r->laid;
     int rc = make_folder(r, r->scratch, err);
     return rc == 0 && placed ? make_folder(r, r->laid, err) : rc;
 }
@@ -80,7 +80,7 @@ static int make_folders(struct index_run *r, struct drps_err *err)
 static int begin(struct index_run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
-    int rc = run_check_options(&r->options, err);
+    int rc = drps_run_check_options(&r->options, err);
     info->block_bytes = r->options.blocks.bytes ? r->options.blocks.bytes : BLOCK_BYTES;
     if (rc == 0 && r->options.blocks.calibrate) rc = calibrate(r, err);
     if (rc == 0)
@@ -125,10 +125,10 @@ static void measure_plan(struct index_run *r)
 
 static int publish(struct index_run *r, struct drps_err *err)
 {
-    parts_sum(r->parts, r->parts_n, r->result);
+    drps_parts_sum(r->parts, r->parts_n, r->result);
     int rc = drps_io_remove_tree(r->io, r->scratch, err);
     for (uint32_t i = 0; i < r->parts_n && rc == 0; i++)
-        rc = part_save(&r->parts[i], r->io, r->fields, err);
+        rc = drps_part_save(&r->parts[i], r->io, r->fields, err);
     if (rc == 0 && r->parts_n > 1)
         rc = drps_plan_save(r->io, r->stage.dir, r->info, r->fields, NULL, err);
     if (rc == 0) measure_plan(r);
@@ -141,7 +141,7 @@ static int publish(struct index_run *r, struct drps_err *err)
 
 static int orders_by_rows(const struct drps_index_options *o)
 {
-    return run_is_grid(o) || run_places_samples(o);
+    return drps_run_is_grid(o) || drps_run_places_samples(o);
 }
 
 static int splits(const struct drps_index_options *o)
@@ -160,14 +160,14 @@ static const struct phase {
     int (*applies)(const struct drps_index_options *o); /* NULL: always */
     int beside; /* 1: it needs nothing of the phase before it, and runs beside that in a thread */
 } phases[DRPS_INDEX_PHASES] = {
-    [DRPS_PHASE_PARSE] = {"parse", phase_parse, NULL, 0},
-    [DRPS_PHASE_PLACE] = {"place", phase_place, NULL, 0},
-    [DRPS_PHASE_ORDER] = {"order", phase_order, orders_by_rows, 0},
-    [DRPS_PHASE_BATCH] = {"batch", phase_batch, NULL, 0},
-    [DRPS_PHASE_BLOCK] = {"block", phase_block, NULL, 0},
-    [DRPS_PHASE_SPLIT] = {"split", phase_split, splits, 0},
-    [DRPS_PHASE_WINDOW] = {"window", phase_window, NULL, 0},
-    [DRPS_PHASE_FORECAST] = {"forecast", phase_forecast, forecasts, 1},
+    [DRPS_PHASE_PARSE] = {"parse", drps_phase_parse, NULL, 0},
+    [DRPS_PHASE_PLACE] = {"place", drps_phase_place, NULL, 0},
+    [DRPS_PHASE_ORDER] = {"order", drps_phase_order, orders_by_rows, 0},
+    [DRPS_PHASE_BATCH] = {"batch", drps_phase_batch, NULL, 0},
+    [DRPS_PHASE_BLOCK] = {"block", drps_phase_block, NULL, 0},
+    [DRPS_PHASE_SPLIT] = {"split", drps_phase_split, splits, 0},
+    [DRPS_PHASE_WINDOW] = {"window", drps_phase_window, NULL, 0},
+    [DRPS_PHASE_FORECAST] = {"forecast", drps_phase_forecast, forecasts, 1},
 };
 
 const char *drps_index_phase_name(enum drps_index_phase phase)
@@ -201,7 +201,7 @@ static void *run_phase(void *arg)
 static int report_start(struct index_run *r, unsigned phase, struct drps_err *err)
 {
     r->progress.phase = (enum drps_index_phase)phase;
-    return index_report(&r->progress, 0, 0, err);
+    return drps_index_report(&r->progress, 0, 0, err);
 }
 
 /* Both phases; that of the two which failed and comes first says how. */
@@ -236,7 +236,7 @@ static int run_phases(struct index_run *r, struct drps_err *err)
             (void)run_phase(&first); /* leaves its result in there */
             rc = first.rc < 0 ? drps_err_set(err, first.rc, "%s", first.err.text) : 0;
         }
-        if (rc == 0) rc = index_check_interrupt(&r->options, err);
+        if (rc == 0) rc = drps_index_check_interrupt(&r->options, err);
     }
     return rc;
 }
@@ -246,10 +246,10 @@ static void run_free(struct index_run *r)
     for (size_t i = 0; i < r->fields_n; i++)
         free(r->fields[i]);
     free(r->fields);
-    read_samples_free(&r->parsed);
+    drps_read_samples_free(&r->parsed);
     drps_stage_abort(&r->stage);
     for (uint32_t i = 0; i < r->parts_n; i++)
-        part_free(&r->parts[i]);
+        drps_part_free(&r->parts[i]);
     free(r->parts);
     free(r->block_first);
     free(r->scratch);
@@ -276,7 +276,7 @@ int drps_index_run(const struct drps_io *io, const struct drps_index_options *op
     if (rc == 0) rc = publish(r, err);
     if (rc == DRPS_E_INTERRUPTED) { /* whoever noticed it: this is what it means */
         drps_err_clear(err);
-        rc = index_check_interrupt(options, err);
+        rc = drps_index_check_interrupt(options, err);
     }
     run_free(r);
     result_out->seconds = drps_seconds_since(start);

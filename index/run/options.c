@@ -41,7 +41,7 @@ static int check_order(struct drps_index_options *o, struct drps_err *err)
 
 int drps_index_counts(const char *by)
 {
-    const struct block_builder *builder = block_builder_find(by);
+    const struct block_builder *builder = drps_block_builder_find(by);
     return builder && builder->counts;
 }
 
@@ -67,7 +67,7 @@ static int check_remote(const struct drps_blocks_options *o, struct drps_err *er
 static int check_blocks(struct drps_blocks_options *o, struct drps_err *err)
 {
     if (!o->by) o->by = "pattern";
-    if (!block_builder_find(o->by))
+    if (!drps_block_builder_find(o->by))
         return drps_err_set(err, DRPS_E_CONFIG, "there is no block builder %s", o->by);
     if (!(o->sample >= 0 && o->sample <= 1) || !(o->min_gain_us >= 0))
         return drps_err_set(err, DRPS_E_CONFIG,
@@ -118,14 +118,14 @@ static int check_samples(const struct drps_index_options *o, struct drps_err *er
     if (strcmp(o->samples, "placed") != 0)
         return drps_err_set(err, DRPS_E_CONFIG, "samples must be dealt or placed, not %s",
                             o->samples);
-    if (placement_follows_samples(o->partition)) return 0;
+    if (drps_placement_follows_samples(o->partition)) return 0;
     return drps_err_set(err, DRPS_E_CONFIG,
                         "placed samples come to one machine, whose rows then follow: they need the "
                         "partition auto, greedy or dppa, not %s",
                         o->partition ? o->partition : "range");
 }
 
-int run_check_options(struct drps_index_options *o, struct drps_err *err)
+int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
 {
     const struct drps_algorithm *a = drps_algorithm_find(o->algo);
     char text[32], names[DRPS_ALGORITHM_NAMES_BYTES];
@@ -164,13 +164,13 @@ int run_check_options(struct drps_index_options *o, struct drps_err *err)
     return 0;
 }
 
-int run_is_grid(const struct drps_index_options *o)
+int drps_run_is_grid(const struct drps_index_options *o)
 {
     return o->order && strcmp(o->order, "grid") == 0;
 }
 
-int run_places_samples(const struct drps_index_options *o)
+int drps_run_places_samples(const struct drps_index_options *o)
 {
-    if (!o->samples) return placement_follows_samples(o->partition);
+    if (!o->samples) return drps_placement_follows_samples(o->partition);
     return strcmp(o->samples, "placed") == 0;
 }

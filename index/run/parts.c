@@ -13,7 +13,7 @@
 /* What drps-train takes beside rows: fixed, of the rest, and a row. */
 enum { TRAIN_FIXED = 48 << 20, TRAIN_ROWS_PERCENT = 72, TRAIN_ROW_EXTRA = 45 };
 
-void part_free(struct part *part)
+void drps_part_free(struct part *part)
 {
     free(part->block_first);
     part->block_first = NULL;
@@ -21,7 +21,7 @@ void part_free(struct part *part)
 
 /* ---- Windows ---- */
 
-uint64_t parts_room_rows(uint64_t row_bytes, uint64_t memory_bytes)
+uint64_t drps_parts_room_rows(uint64_t row_bytes, uint64_t memory_bytes)
 {
     const uint64_t rest =
         memory_bytes > 2 * TRAIN_FIXED ? memory_bytes - TRAIN_FIXED : memory_bytes / 2;
@@ -30,13 +30,13 @@ uint64_t parts_room_rows(uint64_t row_bytes, uint64_t memory_bytes)
 
 static uint64_t window_budget(const struct drps_plan_info *info, uint64_t memory_bytes)
 {
-    const uint64_t rows = parts_room_rows(info->row_bytes, memory_bytes);
+    const uint64_t rows = drps_parts_room_rows(info->row_bytes, memory_bytes);
     const uint64_t least = 2 * info->ranks.max_round_rows;
     return (rows > least ? rows : least) * info->row_bytes;
 }
 
-struct drps_window_options part_windows(const struct part *part,
-                                        const struct drps_index_options *options)
+struct drps_window_options drps_part_windows(const struct part *part,
+                                             const struct drps_index_options *options)
 {
     const struct drps_plan_info *info = &part->info;
     return (struct drps_window_options){.steps = info->batches + info->eval_batches,
@@ -66,8 +66,8 @@ static json_t *forecast_to_json(const struct part *part)
     return list;
 }
 
-int part_save(const struct part *part, const struct drps_io *io, char *const *fields,
-              struct drps_err *err)
+int drps_part_save(const struct part *part, const struct drps_io *io, char *const *fields,
+                   struct drps_err *err)
 {
     json_t *list = forecast_to_json(part);
     int rc = drps_plan_save(io, part->dir, &part->info, fields, list, err);
@@ -130,7 +130,7 @@ static void sum_forecast(struct drps_index_result *result, const struct part *pa
     }
 }
 
-void parts_sum(const struct part *parts, uint32_t n, struct drps_index_result *result)
+void drps_parts_sum(const struct part *parts, uint32_t n, struct drps_index_result *result)
 {
     if (n == 1) {
         result->info = parts[0].info;

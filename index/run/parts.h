@@ -22,21 +22,21 @@ struct part {
  * less rather than more: then it runs these windows, else it compiles others. Its program and
  * buffers take some fixed memory and a share of the rest, and every row some bytes beside itself.
  */
-uint64_t parts_room_rows(uint64_t row_bytes, uint64_t memory_bytes);
+uint64_t drps_parts_room_rows(uint64_t row_bytes, uint64_t memory_bytes);
 
 /* What windows of this part are cut for: drps-train's memory is that of this run. Windows and the
  * forecast are made side by side, in half of the memory each. */
-struct drps_window_options part_windows(const struct part *part,
-                                        const struct drps_index_options *options);
+struct drps_window_options drps_part_windows(const struct part *part,
+                                             const struct drps_index_options *options);
 
 /* Write plan.json into the part's folder. */
 DRPS_MUST_CHECK
-int part_save(const struct part *part, const struct drps_io *io, char *const *fields,
-              struct drps_err *err);
+int drps_part_save(const struct part *part, const struct drps_io *io, char *const *fields,
+                   struct drps_err *err);
 
 /* Numbers of the whole from those of its parts, and, of several, what result says of each. */
-void parts_sum(const struct part *parts, uint32_t n, struct drps_index_result *result);
+void drps_parts_sum(const struct part *parts, uint32_t n, struct drps_index_result *result);
 
-void part_free(struct part *part);
+void drps_part_free(struct part *part);
 
 #endif

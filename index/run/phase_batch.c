@@ -33,7 +33,7 @@ static int end_batches(struct batching *b, struct drps_err *err)
     const uint64_t batches = b->assignment->rounds * b->assignment->workers;
     int rc = 0;
     while (!b->left && b->batch < batches && rc == 0) {
-        rc = batcher_end(b->batcher, err);
+        rc = drps_batcher_end(b->batcher, err);
         if (++b->batch < batches) b->left = assigned_batch(b->assignment, b->batch);
     }
     return rc;
@@ -68,8 +68,9 @@ static int drop_unseen(struct batching *b, struct spool_sample *s, struct drps_e
 static int add_to_lane(struct batching *b, const struct spool_sample *s, struct drps_err *err)
 {
     const struct drps_plan_info *info = b->r->info;
-    const struct grid_position position = run_position_of(info, (uint32_t)info->lanes, b->map, s);
-    return lanes_add(b->lanes, (uint32_t)position.stratum + 1, position.lane, s, err);
+    const struct grid_position position =
+        drps_run_position_of(info, (uint32_t)info->lanes, b->map, s);
+    return drps_lanes_add(b->lanes, (uint32_t)position.stratum + 1, position.lane, s, err);
 }
 
 static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
@@ -84,14 +85,14 @@ static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
     if (r->info->classification) label = label == r->info->label_positive ? 1.0f : -1.0f;
     if (!b->test) b->label_sum += (double)label;
     if (++b->done % REPORT_EVERY == 0) {
-        rc = index_report(&r->progress, b->done, b->total, err);
+        rc = drps_index_report(&r->progress, b->done, b->total, err);
         if (rc < 0) return rc;
     }
     s->label = label;
     if (b->lanes) return add_to_lane(b, s, err);
-    if (!b->assignment) return batcher_add(b->batcher, label, s->n, s->ids, s->values, err);
+    if (!b->assignment) return drps_batcher_add(b->batcher, label, s->n, s->ids, s->values, err);
     rc = end_batches(b, err); /* the first ones may be without samples */
-    if (rc == 0) rc = batcher_add(b->batcher, label, s->n, s->ids, s->values, err);
+    if (rc == 0) rc = drps_batcher_add(b->batcher, label, s->n, s->ids, s->values, err);
     b->left--;
     return rc < 0 ? rc : end_batches(b, err);
 }
@@ -99,7 +100,7 @@ static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
 static void expect_sample(void *ctx, const struct spool_sample *s)
 {
     const struct batching *b = ctx;
-    batcher_expect(b->batcher, s->ids, s->n);
+    drps_batcher_expect(b->batcher, s->ids, s->n);
 }
 
 static int drain(struct index_run *r, struct batching *b, struct spool *spool,
@@ -112,17 +113,17 @@ static int drain(struct index_run *r, struct batching *b, struct spool *spool,
                                             .has_bias = !r->options.no_bias,
                                             .memory_bytes = r->options.memory_bytes / 3,
                                             .map = b->map};
-    int rc = batcher_open(data, rows, &options, &b->batcher, err);
+    int rc = drps_batcher_open(data, rows, &options, &b->batcher, err);
     const struct spool_visitor visitor = {.visit = batch_sample, .expect = expect_sample, .ctx = b};
     if (rc == 0 && r->info->lanes && !b->test)
-        rc = lanes_open((uint32_t)r->info->lanes, (size_t)most, b->batcher, &b->lanes, err);
-    if (rc == 0) rc = spool_drain(spool, r->options.memory_bytes / 3, &visitor, err);
-    if (rc == 0 && b->lanes) rc = lanes_finish(b->lanes, err);
-    lanes_close(b->lanes);
+        rc = drps_lanes_open((uint32_t)r->info->lanes, (size_t)most, b->batcher, &b->lanes, err);
+    if (rc == 0) rc = drps_spool_drain(spool, r->options.memory_bytes / 3, &visitor, err);
+    if (rc == 0 && b->lanes) rc = drps_lanes_finish(b->lanes, err);
+    drps_lanes_close(b->lanes);
     b->lanes = NULL;
-    if (rc == 0) rc = batcher_flush(b->batcher, err);
-    if (rc == 0) batcher_maxima(b->batcher, r->info);
-    batcher_close(b->batcher);
+    if (rc == 0) rc = drps_batcher_flush(b->batcher, err);
+    if (rc == 0) drps_batcher_maxima(b->batcher, r->info);
+    drps_batcher_close(b->batcher);
     b->batcher = NULL;
     return rc;
 }
@@ -138,14 +139,14 @@ static int open_records(struct index_run *r, const char *name, uint32_t kind,
     return rc;
 }
 
-int phase_batch(struct index_run *r, struct drps_err *err)
+int drps_phase_batch(struct index_run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
     struct batching b = {.r = r, .total = info->samples + info->test_samples};
     struct drps_recwriter *data = NULL;
     struct drps_recwriter *rows = NULL;
 
-    if (!run_places_samples(&r->options)) b.map = dict_placed(r->parsed.dict);
+    if (!drps_run_places_samples(&r->options)) b.map = drps_dict_placed(r->parsed.dict);
     begin_batches(&b, &r->train);
     int rc = open_records(r, DRPS_FILE_DATA, DRPS_KIND_DATA, &data, err);
     if (rc == 0) rc = open_records(r, DRPS_FILE_ROWS, DRPS_KIND_ROWS, &rows, err);
@@ -164,6 +165,6 @@ int phase_batch(struct index_run *r, struct drps_err *err)
     drps_recwriter_close(data);
     drps_recwriter_close(rows);
     free(b.values);
-    read_samples_free(&r->parsed);
+    drps_read_samples_free(&r->parsed);
     return rc;
 }

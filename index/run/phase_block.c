@@ -14,7 +14,7 @@ static unsigned processors(void)
     return sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
 }
 
-struct blocks_job run_blocks_job(const struct index_run *r)
+struct blocks_job drps_run_blocks_job(const struct index_run *r)
 {
     const struct drps_blocks_options *o = &r->options.blocks;
     const struct drps_plan_info *info = r->info;
@@ -23,7 +23,7 @@ struct blocks_job run_blocks_job(const struct index_run *r)
         .io = r->io,
         .from = r->batch_dir,
         .to = r->laid,
-        .builder = block_builder_find(o->by),
+        .builder = drps_block_builder_find(o->by),
         .options = {.cost = {.seek = (double)o->seek_ns / 1e3,
                              .row = (double)info->row_bytes / (double)o->transfer_bps * 1e6},
                     .top_k = o->top_k,
@@ -53,17 +53,17 @@ static int keep_whole(struct index_run *r, const struct blocks_job *blocks, stru
     part->block_first = r->block_first; /* moved */
     r->block_first = NULL;
     (void)snprintf(part->dir, sizeof(part->dir), "%s", r->stage.dir);
-    return blocks_write(blocks, part->dir, part->block_first, &part->info, err);
+    return drps_blocks_make_files(blocks, part->dir, part->block_first, &part->info, err);
 }
 
-int phase_block(struct index_run *r, struct drps_err *err)
+int drps_phase_block(struct index_run *r, struct drps_err *err)
 {
     const struct drps_blocks_options *o = &r->options.blocks;
     struct drps_plan_info *info = r->info;
 
     info->seek_ns = o->seek_ns;
     info->transfer_bps = o->transfer_bps;
-    const struct blocks_job job = run_blocks_job(r);
-    int rc = blocks_make(&job, info, &r->block_first, err);
+    const struct blocks_job job = drps_run_blocks_job(r);
+    int rc = drps_blocks_make(&job, info, &r->block_first, err);
     return rc == 0 && r->parts_n == 1 ? keep_whole(r, &job, err) : rc;
 }

@@ -4,12 +4,12 @@
  */
 #include "index/run/run.h"
 
-int phase_forecast(struct index_run *r, struct drps_err *err)
+int drps_phase_forecast(struct index_run *r, struct drps_err *err)
 {
     int rc = 0;
     for (uint32_t i = 0; i < r->parts_n && rc == 0; i++) {
         struct part *part = &r->parts[i];
-        const struct drps_window_options options = part_windows(part, &r->options);
+        const struct drps_window_options options = drps_part_windows(part, &r->options);
         rc = drps_forecast_curve(r->io, part->dir, &options, part->block_first, part->info.blocks,
                                  part->forecast, DRPS_FORECASTS, &part->forecasts, err);
     }

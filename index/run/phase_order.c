@@ -16,8 +16,8 @@ static struct grid grid_of(const struct drps_plan_info *info)
     return (struct grid){(uint32_t)info->grid_users, (uint32_t)info->grid_items};
 }
 
-struct grid_position run_position_of(const struct drps_plan_info *info, uint32_t lanes,
-                                     const uint32_t *map, const struct spool_sample *s)
+struct grid_position drps_run_position_of(const struct drps_plan_info *info, uint32_t lanes,
+                                          const uint32_t *map, const struct spool_sample *s)
 {
     const struct grid grid = grid_of(info);
     const struct drps_table *items = &info->tables[info->tables_n - 1];
@@ -40,7 +40,7 @@ struct grid_position run_position_of(const struct drps_plan_info *info, uint32_t
 static int set_lanes(struct index_run *r, struct drps_err *err)
 {
     const uint64_t batch_size = r->info->batch_size, lanes = r->options.lanes;
-    const uint64_t need = lanes_memory(lanes, batch_size);
+    const uint64_t need = drps_lanes_memory(lanes, batch_size);
     if (lanes <= 1) return 0;
     r->info->lanes = lanes;
     if (need <= r->options.memory_bytes / 24) return 0;
@@ -61,9 +61,9 @@ static int choose_grid(struct index_run *r, struct drps_err *err)
         .samples = info->samples,
         .test_samples = info->test_samples,
         .batch_size = info->batch_size * r->parts_n,
-        .room_rows = r->parts_n * parts_room_rows(info->row_bytes, r->options.memory_bytes)};
+        .room_rows = r->parts_n * drps_parts_room_rows(info->row_bytes, r->options.memory_bytes)};
     struct grid grid = {r->options.grid_users, r->options.grid_items};
-    if (!grid.users) grid = grid_choose(&in);
+    if (!grid.users) grid = drps_grid_choose(&in);
     info->grid_users = grid.users;
     info->grid_items = grid.items;
     return set_lanes(r, err);
@@ -85,12 +85,12 @@ static int add_to_cell(void *ctx, struct spool_sample *s, struct drps_err *err)
     const struct drps_plan_info *info = d->r->info;
     const struct grid grid = grid_of(info);
     const uint32_t lanes = d->backwards || !info->lanes ? 1 : (uint32_t)info->lanes;
-    uint64_t stratum = run_position_of(info, lanes, d->map, s).stratum;
+    uint64_t stratum = drps_run_position_of(info, lanes, d->map, s).stratum;
     if (d->backwards) stratum = info->grid_users * info->grid_items - 1 - stratum;
     s->order = grid_order(&grid, lanes, stratum, s->order);
-    int rc = spool_add(d->to, s, err);
+    int rc = drps_spool_add(d->to, s, err);
     if (rc == 0 && ++d->done % REPORT_EVERY == 0)
-        rc = index_report(&d->r->progress, d->done, 0, err);
+        rc = drps_index_report(&d->r->progress, d->done, 0, err);
     return rc;
 }
 
@@ -99,13 +99,13 @@ static int reorder(struct index_run *r, struct spool **spool, const char *name, 
                    struct drps_err *err)
 {
     const uint64_t share = backwards ? SPOOL_TEST_SHARE : SPOOL_TRAIN_SHARE;
-    struct reordering d = {.r = r, .map = dict_placed(r->parsed.dict), .backwards = backwards};
-    int rc = spool_open(r->io, r->scratch, name, SPOOL_BUCKETS, r->options.memory_bytes / share,
-                        &d.to, err);
+    struct reordering d = {.r = r, .map = drps_dict_placed(r->parsed.dict), .backwards = backwards};
+    int rc = drps_spool_open(r->io, r->scratch, name, SPOOL_BUCKETS,
+                             r->options.memory_bytes / share, &d.to, err);
     const struct spool_visitor visitor = {.visit = add_to_cell, .ctx = &d};
-    if (rc == 0) rc = spool_drain(*spool, 0, &visitor, err);
-    if (rc == 0) rc = spool_finish(d.to, err);
-    spool_close(*spool);
+    if (rc == 0) rc = drps_spool_drain(*spool, 0, &visitor, err);
+    if (rc == 0) rc = drps_spool_finish(d.to, err);
+    drps_spool_close(*spool);
     *spool = d.to;
     return rc;
 }
@@ -131,13 +131,13 @@ static int assign(struct index_run *r, struct drps_err *err)
                                    .batch_size = r->info->batch_size,
                                    .seed = r->info->seed,
                                    .memory_bytes = r->options.memory_bytes / 3,
-                                   .map = dict_placed(r->parsed.dict),
+                                   .map = drps_dict_placed(r->parsed.dict),
                                    .log = r->options.log};
-    return assign_samples(&job, &r->parsed.train, &r->parsed.test, &r->train, &r->test, err);
+    return drps_assign_samples(&job, &r->parsed.train, &r->parsed.test, &r->train, &r->test, err);
 }
 
-int phase_order(struct index_run *r, struct drps_err *err)
+int drps_phase_order(struct index_run *r, struct drps_err *err)
 {
-    int rc = run_is_grid(&r->options) ? order_by_grid(r, err) : 0;
-    return rc == 0 && run_places_samples(&r->options) ? assign(r, err) : rc;
+    int rc = drps_run_is_grid(&r->options) ? order_by_grid(r, err) : 0;
+    return rc == 0 && drps_run_places_samples(&r->options) ? assign(r, err) : rc;
 }

@@ -91,12 +91,12 @@ static int choose_batch_size(struct index_run *r, struct drps_err *err)
 
 /* ---- The phase ---- */
 
-int phase_parse(struct index_run *r, struct drps_err *err)
+int drps_phase_parse(struct index_run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
     struct read_samples *p = &r->parsed;
 
-    int rc = read_samples(r->io, &r->progress, r->scratch, p, err);
+    int rc = drps_read_samples(r->io, &r->progress, r->scratch, p, err);
     if (rc < 0) return rc;
     if (!p->samples)
         return drps_err_set(err, DRPS_E_FORMAT, "the input holds no %ssample: nothing to train on",

@@ -23,31 +23,31 @@ static int relabel(struct index_run *r, struct drps_err *err)
 {
     struct read_samples *p = &r->parsed;
     int rc = 0;
-    for (size_t g = 0; rc == 0 && g < dict_generations(p->dict); g++) {
-        uint32_t base = dict_base(p->dict, g);
-        uint32_t *map = drps_array_new(dict_base(p->dict, g + 1) - base, sizeof(*map));
-        rc = map ? dict_map(p->dict, g, map, err)
+    for (size_t g = 0; rc == 0 && g < drps_dict_generations(p->dict); g++) {
+        uint32_t base = drps_dict_base(p->dict, g);
+        uint32_t *map = drps_array_new(drps_dict_base(p->dict, g + 1) - base, sizeof(*map));
+        rc = map ? drps_dict_map(p->dict, g, map, err)
                  : drps_err_set(err, -ENOMEM, "no memory for placing");
-        if (rc == 0) rc = spool_relabel(p->train, g, base, map, err);
-        if (rc == 0) rc = spool_relabel(p->test, g, base, map, err);
+        if (rc == 0) rc = drps_spool_relabel(p->train, g, base, map, err);
+        if (rc == 0) rc = drps_spool_relabel(p->test, g, base, map, err);
         free(map);
     }
     return rc;
 }
 
-int phase_place(struct index_run *r, struct drps_err *err)
+int drps_phase_place(struct index_run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
     const struct drps_algorithm *a = drps_algorithm_find(r->options.algo);
     uint64_t rows[DRPS_ALGORITHM_TABLES];
 
     if (!r->options.no_bias) add_table(info, DRPS_PLAN_BIAS, 1);
-    int rc = dict_place(r->parsed.dict, r->batch_dir, (uint32_t)info->rows, rows, err);
+    int rc = drps_dict_place(r->parsed.dict, r->batch_dir, (uint32_t)info->rows, rows, err);
     if (rc < 0) return rc;
     for (size_t t = 0; t < DRPS_ALGORITHM_TABLES && a->tables[t]; t++)
         add_table(info, a->tables[t], rows[t]);
     if (!info->rows)
         return drps_err_set(err, DRPS_E_FORMAT,
                             "no training sample has a feature, and there is no intercept");
-    return dict_generations(r->parsed.dict) > 1 ? relabel(r, err) : 0;
+    return drps_dict_generations(r->parsed.dict) > 1 ? relabel(r, err) : 0;
 }

@@ -54,18 +54,18 @@ static int choose_owners(struct index_run *r, struct owners *out, struct drps_er
                                       .block_first = r->block_first,
                                       .blocks = info->blocks,
                                       .memory_bytes = r->options.memory_bytes};
-    const struct placement_job placement = {.io = r->io,
-                                            .from = r->laid,
-                                            .to = r->stage.dir,
-                                            .algo = r->options.partition,
-                                            .servers = r->parts_n,
-                                            .by_home = run_places_samples(&r->options),
-                                            .pages =
-                                                !block_builder_find(r->options.blocks.by)->merges,
-                                            .memory_bytes = r->options.memory_bytes};
-    if (!placement_renumbers(r->options.partition))
-        return owners_by_range(&ranges, r->parts_n, out, err);
-    int rc = placement_make(&placement, info, &r->block_first, out, err);
+    const struct placement_job placement = {
+        .io = r->io,
+        .from = r->laid,
+        .to = r->stage.dir,
+        .algo = r->options.partition,
+        .servers = r->parts_n,
+        .by_home = drps_run_places_samples(&r->options),
+        .pages = !drps_block_builder_find(r->options.blocks.by)->merges,
+        .memory_bytes = r->options.memory_bytes};
+    if (!drps_placement_renumbers(r->options.partition))
+        return drps_owners_by_range(&ranges, r->parts_n, out, err);
+    int rc = drps_placement_make(&placement, info, &r->block_first, out, err);
     return rc < 0 ? rc : drps_io_remove_tree(r->io, r->laid, err);
 }
 
@@ -97,7 +97,7 @@ static int make_part(struct part *part, const struct split_job *job, uint32_t ra
     const uint32_t *first = job->owners->first;
     int rc = job->io->ops->mkdir(job->io->ctx, part->dir, 0777);
     if (rc < 0) return drps_err_set(err, rc, "cannot create %s: %s", part->dir, drps_err_name(rc));
-    rc = split_rank(job, rank, part->dir, &part->info.ranks, err);
+    rc = drps_split_rank(job, rank, part->dir, &part->info.ranks, err);
     if (rc == 0) rc = cut_blocks(part, block_first, first[rank], first[rank + 1], err);
     part->info.rows = first[rank + 1] - first[rank];
     part->info.batches = split_rounds(job->batches, job->owners->servers);
@@ -106,9 +106,9 @@ static int make_part(struct part *part, const struct split_job *job, uint32_t ra
 }
 
 /* The dictionary stays with the whole. */
-int phase_split(struct index_run *r, struct drps_err *err)
+int drps_phase_split(struct index_run *r, struct drps_err *err)
 {
-    const struct blocks_job blocks = run_blocks_job(r);
+    const struct blocks_job blocks = drps_run_blocks_job(r);
     struct drps_plan_info *info = r->info;
     struct owners owners;
     const struct split_job job = {.io = r->io,
@@ -124,8 +124,9 @@ int phase_split(struct index_run *r, struct drps_err *err)
         part->info = *info;
         rc = drps_plan_rank_dir(r->stage.dir, i, part->dir, err);
         if (rc == 0) rc = make_part(part, &job, i, r->block_first, err);
-        if (rc == 0) rc = blocks_write(&blocks, part->dir, part->block_first, &part->info, err);
-        if (rc == 0) rc = index_report(&r->progress, i + 1, r->parts_n, err);
+        if (rc == 0)
+            rc = drps_blocks_make_files(&blocks, part->dir, part->block_first, &part->info, err);
+        if (rc == 0) rc = drps_index_report(&r->progress, i + 1, r->parts_n, err);
     }
     return rc < 0 ? rc : remove_batches(r, err);
 }

@@ -6,7 +6,7 @@
 
 static int make_windows(struct part *part, const struct index_run *r, struct drps_err *err)
 {
-    const struct drps_window_options options = part_windows(part, &r->options);
+    const struct drps_window_options options = drps_part_windows(part, &r->options);
     struct drps_plan_info *info = &part->info;
     struct drps_window_result result;
     int rc = drps_windows_compile(r->io, part->dir, part->dir, &options, &result, err);
@@ -20,7 +20,7 @@ static int make_windows(struct part *part, const struct index_run *r, struct drp
     return rc;
 }
 
-int phase_window(struct index_run *r, struct drps_err *err)
+int drps_phase_window(struct index_run *r, struct drps_err *err)
 {
     int rc = 0;
     for (uint32_t i = 0; i < r->parts_n && rc == 0; i++)

@@ -42,41 +42,42 @@ struct index_run {
 /* DRPS_E_CONFIG, DRPS_E_MEMORY_BUDGET: an option is out of its range, or two exclude each other.
  * Defaults that need no data are filled in. */
 DRPS_MUST_CHECK
-int run_check_options(struct drps_index_options *o, struct drps_err *err);
+int drps_run_check_options(struct drps_index_options *o, struct drps_err *err);
 
-int run_is_grid(const struct drps_index_options *o);
-int run_places_samples(const struct drps_index_options *o); /* 0: batches go to workers in turn */
+int drps_run_is_grid(const struct drps_index_options *o);
+int drps_run_places_samples(
+    const struct drps_index_options *o); /* 0: batches go to workers in turn */
 
 /* ---- Phases (phase_*.c) ---- */
 
 DRPS_MUST_CHECK
-int phase_parse(struct index_run *r, struct drps_err *err);
+int drps_phase_parse(struct index_run *r, struct drps_err *err);
 DRPS_MUST_CHECK
-int phase_place(struct index_run *r, struct drps_err *err);
+int drps_phase_place(struct index_run *r, struct drps_err *err);
 /* Only for orders that follow from where rows were placed. */
 DRPS_MUST_CHECK
-int phase_order(struct index_run *r, struct drps_err *err);
+int drps_phase_order(struct index_run *r, struct drps_err *err);
 DRPS_MUST_CHECK
-int phase_batch(struct index_run *r, struct drps_err *err);
+int drps_phase_batch(struct index_run *r, struct drps_err *err);
 DRPS_MUST_CHECK
-int phase_block(struct index_run *r, struct drps_err *err);
+int drps_phase_block(struct index_run *r, struct drps_err *err);
 /* Only for several workers. */
 DRPS_MUST_CHECK
-int phase_split(struct index_run *r, struct drps_err *err);
+int drps_phase_split(struct index_run *r, struct drps_err *err);
 DRPS_MUST_CHECK
-int phase_window(struct index_run *r, struct drps_err *err);
-/* Runs beside phase_window(), of which it needs nothing. It reports no progress. */
+int drps_phase_window(struct index_run *r, struct drps_err *err);
+/* Runs beside drps_phase_window(), of which it needs nothing. It reports no progress. */
 DRPS_MUST_CHECK
-int phase_forecast(struct index_run *r, struct drps_err *err);
+int drps_phase_forecast(struct index_run *r, struct drps_err *err);
 
 /* ---- What several phases need ---- */
 
 /* The position of a sample in the grid, among so many lanes. map: provisional to placed ids; NULL
  * if the sample has placed ids (phase_order.c). */
-struct grid_position run_position_of(const struct drps_plan_info *info, uint32_t lanes,
-                                     const uint32_t *map, const struct spool_sample *s);
+struct grid_position drps_run_position_of(const struct drps_plan_info *info, uint32_t lanes,
+                                          const uint32_t *map, const struct spool_sample *s);
 
 /* How blocks are made and written (phase_block.c). */
-struct blocks_job run_blocks_job(const struct index_run *r);
+struct blocks_job drps_run_blocks_job(const struct index_run *r);
 
 #endif

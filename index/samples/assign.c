@@ -25,7 +25,7 @@ static int add_to_line(void *ctx, struct spool_sample *s, struct drps_err *err)
     for (uint32_t i = 0; l->job->map && i < s->n; i++)
         s->ids[i] = l->job->map[s->ids[i]];
     l->n++;
-    return spool_add(l->to, s, err);
+    return drps_spool_add(l->to, s, err);
 }
 
 static int line_up(const struct assign_job *job, struct spool **spool, const char *name,
@@ -33,10 +33,10 @@ static int line_up(const struct assign_job *job, struct spool **spool, const cha
 {
     struct lining l = {.job = job};
     const struct spool_visitor lining = {.visit = add_to_line, .ctx = &l};
-    int rc = spool_open(job->io, job->dir, name, 1, 0, &l.to, err);
-    if (rc == 0) rc = spool_drain(*spool, job->memory_bytes, &lining, err);
-    if (rc == 0) rc = spool_finish(l.to, err);
-    spool_close(*spool);
+    int rc = drps_spool_open(job->io, job->dir, name, 1, 0, &l.to, err);
+    if (rc == 0) rc = drps_spool_drain(*spool, job->memory_bytes, &lining, err);
+    if (rc == 0) rc = drps_spool_finish(l.to, err);
+    drps_spool_close(*spool);
     *spool = l.to;
     *n_out = l.n;
     return rc;
@@ -59,7 +59,7 @@ static int walk(void *ctx, drps_sample_visit visit, void *visit_ctx, struct drps
 {
     struct visiting v = {visit, visit_ctx};
     const struct spool_visitor visitor = {.visit = visit_sample, .ctx = &v};
-    return spool_walk(ctx, &visitor, err);
+    return drps_spool_walk(ctx, &visitor, err);
 }
 
 static int find_owners(const struct assign_job *job, const struct drps_sample_stream *train,
@@ -140,7 +140,7 @@ static int order_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
     }
     o->left[worker]--;
     s->order = (uint64_t)(((__uint128_t)o->next[worker]++ << 64) / o->samples);
-    return spool_add(o->to, s, err);
+    return drps_spool_add(o->to, s, err);
 }
 
 static int order_by_batch(const struct assign_job *job, struct spool **spool, const char *name,
@@ -151,16 +151,17 @@ static int order_by_batch(const struct assign_job *job, struct spool **spool, co
     const struct spool_visitor ordering = {.visit = order_sample, .ctx = &o};
     for (uint32_t w = 0; w < assignment->workers && samples; w++)
         begin_batch(&o, w);
-    int rc = spool_open(job->io, job->dir, name, SPOOL_BUCKETS, 0, &o.to, err);
-    if (rc == 0) rc = spool_drain(*spool, job->memory_bytes, &ordering, err);
-    if (rc == 0) rc = spool_finish(o.to, err);
-    spool_close(*spool);
+    int rc = drps_spool_open(job->io, job->dir, name, SPOOL_BUCKETS, 0, &o.to, err);
+    if (rc == 0) rc = drps_spool_drain(*spool, job->memory_bytes, &ordering, err);
+    if (rc == 0) rc = drps_spool_finish(o.to, err);
+    drps_spool_close(*spool);
     *spool = o.to;
     return rc;
 }
 
-int assign_samples(const struct assign_job *job, struct spool **train, struct spool **test,
-                   struct assignment *train_out, struct assignment *test_out, struct drps_err *err)
+int drps_assign_samples(const struct assign_job *job, struct spool **train, struct spool **test,
+                        struct assignment *train_out, struct assignment *test_out,
+                        struct drps_err *err)
 {
     struct drps_sample_stream trains = {.walk = walk}, tests = {.walk = walk};
     uint16_t *train_owner = NULL, *test_owner = NULL;

@@ -33,8 +33,8 @@ static int take_buffer(struct bucket_store *s, struct bucket *b, struct drps_err
     return 0;
 }
 
-int bucket_open(struct bucket_store *s, const char *dir, const char *name, unsigned number,
-                struct bucket *b, struct drps_err *err)
+int drps_bucket_open(struct bucket_store *s, const char *dir, const char *name, unsigned number,
+                     struct bucket *b, struct drps_err *err)
 {
     if (asprintf(&b->path, "%s/%s-%u", dir, name, number) < 0) b->path = NULL;
     if (!b->path) return drps_err_set(err, -ENOMEM, "no memory for the spool");
@@ -42,7 +42,7 @@ int bucket_open(struct bucket_store *s, const char *dir, const char *name, unsig
     return rc < 0 ? rc : drps_io_open(s->io, b->path, O_RDWR | O_CREAT | O_TRUNC, &b->fd, err);
 }
 
-void bucket_close(const struct drps_io *io, struct bucket *b)
+void drps_bucket_close(const struct drps_io *io, struct bucket *b)
 {
     if (b->fd >= 0) (void)io->ops->unlink(io->ctx, b->path); /* scratch; the folder goes anyway */
     drps_io_close(io, b->fd);
@@ -62,7 +62,7 @@ static uint64_t bytes_in_memory(const struct bucket *b)
     return b->written < all ? b->written : all;
 }
 
-int bucket_flush(struct bucket_store *s, struct bucket *b, struct drps_err *err)
+int drps_bucket_flush(struct bucket_store *s, struct bucket *b, struct drps_err *err)
 {
     if (b->own) {
         int rc = drps_io_write_at(s->io, b->fd, b->own, b->buffered,
@@ -74,13 +74,13 @@ int bucket_flush(struct bucket_store *s, struct bucket *b, struct drps_err *err)
     return 0;
 }
 
-int bucket_put(struct bucket_store *s, struct bucket *b, const void *data, size_t n,
-               struct drps_err *err)
+int drps_bucket_put(struct bucket_store *s, struct bucket *b, const void *data, size_t n,
+                    struct drps_err *err)
 {
     const char *at = data;
     while (n) {
         if (b->buffered == BUCKET_BUFFER_BYTES) {
-            int rc = bucket_flush(s, b, err);
+            int rc = drps_bucket_flush(s, b, err);
             if (rc == 0 && !b->own) rc = take_buffer(s, b, err);
             if (rc < 0) return rc;
         }
@@ -109,8 +109,8 @@ static size_t copy_memory(struct bucket *b, char *data, size_t n, uint64_t at, i
     return done;
 }
 
-int bucket_read(struct bucket_store *s, struct bucket *b, char *data, size_t n, uint64_t at,
-                struct drps_err *err)
+int drps_bucket_read(struct bucket_store *s, struct bucket *b, char *data, size_t n, uint64_t at,
+                     struct drps_err *err)
 {
     const size_t done = copy_memory(b, data, n, at, 0);
     if (done == n) return 0;
@@ -118,8 +118,8 @@ int bucket_read(struct bucket_store *s, struct bucket *b, char *data, size_t n, 
                            b->path, err);
 }
 
-int bucket_write(struct bucket_store *s, struct bucket *b, char *data, size_t n, uint64_t at,
-                 struct drps_err *err)
+int drps_bucket_write(struct bucket_store *s, struct bucket *b, char *data, size_t n, uint64_t at,
+                      struct drps_err *err)
 {
     const size_t done = copy_memory(b, data, n, at, 1);
     if (done == n) return 0;

@@ -37,15 +37,15 @@ struct bucket_store {
 /* An empty bucket, of the file dir/<name>-<number>. Close it also after a failure; before it is
  * opened its fd is -1. */
 DRPS_MUST_CHECK
-int bucket_open(struct bucket_store *s, const char *dir, const char *name, unsigned number,
-                struct bucket *b, struct drps_err *err);
+int drps_bucket_open(struct bucket_store *s, const char *dir, const char *name, unsigned number,
+                     struct bucket *b, struct drps_err *err);
 /* Removes the file. */
-void bucket_close(const struct drps_io *io, struct bucket *b);
+void drps_bucket_close(const struct drps_io *io, struct bucket *b);
 
 /* Append n bytes. */
 DRPS_MUST_CHECK
-int bucket_put(struct bucket_store *s, struct bucket *b, const void *data, size_t n,
-               struct drps_err *err);
+int drps_bucket_put(struct bucket_store *s, struct bucket *b, const void *data, size_t n,
+                    struct drps_err *err);
 
 /* The address of the next byte, with room for BUCKET_BUFFER_BYTES - b->buffered. */
 static inline char *bucket_tail(const struct bucket *b)
@@ -55,14 +55,14 @@ static inline char *bucket_tail(const struct bucket *b)
 
 /* Write what is buffered: after that all bytes can be read. */
 DRPS_MUST_CHECK
-int bucket_flush(struct bucket_store *s, struct bucket *b, struct drps_err *err);
+int drps_bucket_flush(struct bucket_store *s, struct bucket *b, struct drps_err *err);
 
 /* Read or replace n bytes at byte `at` of those that are written. */
 DRPS_MUST_CHECK
-int bucket_read(struct bucket_store *s, struct bucket *b, char *data, size_t n, uint64_t at,
-                struct drps_err *err);
+int drps_bucket_read(struct bucket_store *s, struct bucket *b, char *data, size_t n, uint64_t at,
+                     struct drps_err *err);
 DRPS_MUST_CHECK
-int bucket_write(struct bucket_store *s, struct bucket *b, char *data, size_t n, uint64_t at,
-                 struct drps_err *err);
+int drps_bucket_write(struct bucket_store *s, struct bucket *b, char *data, size_t n, uint64_t at,
+                      struct drps_err *err);
 
 #endif

@@ -47,7 +47,8 @@ struct assign_job {
  * samples. DRPS_E_MEMORY_BUDGET: see drps_streams_place().
  */
 DRPS_MUST_CHECK
-int assign_samples(const struct assign_job *job, struct spool **train, struct spool **test,
-                   struct assignment *train_out, struct assignment *test_out, struct drps_err *err);
+int drps_assign_samples(const struct assign_job *job, struct spool **train, struct spool **test,
+                        struct assignment *train_out, struct assignment *test_out,
+                        struct drps_err *err);
 
 #endif

@@ -27,11 +27,11 @@ struct read_samples {
 };
 
 /* Read all inputs that progress->options names. Scratch files go to `dir`. On failure the caller
- * still calls read_samples_free(). */
+ * still calls drps_read_samples_free(). */
 DRPS_MUST_CHECK
-int read_samples(const struct drps_io *io, const struct index_progress *progress, const char *dir,
-                 struct read_samples *out, struct drps_err *err);
+int drps_read_samples(const struct drps_io *io, const struct index_progress *progress,
+                      const char *dir, struct read_samples *out, struct drps_err *err);
 
-void read_samples_free(struct read_samples *p);
+void drps_read_samples_free(struct read_samples *p);
 
 #endif

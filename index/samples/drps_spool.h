@@ -9,7 +9,8 @@
  *
  * Features are *provisional ids*: numbers that the dictionary gave out while parsing. When the
  * dictionary had to start over (a new generation, see drps_dict.h), ids of one generation lie
- * between two marks of every bucket file, and spool_relabel() rewrites them a generation at a time.
+ * between two marks of every bucket file, and drps_spool_relabel() rewrites them a generation at a
+ * time.
  */
 #ifndef DRPS_INDEX_SAMPLES_SPOOL_H
 #define DRPS_INDEX_SAMPLES_SPOOL_H
@@ -39,20 +40,20 @@ struct spool;
  * first memory_bytes, in chunks of 256 KiB, stay in memory until their bucket is drained; buffers
  * of chunks that go to the files come on top. */
 DRPS_MUST_CHECK
-int spool_open(const struct drps_io *io, const char *dir, const char *name, unsigned buckets,
-               uint64_t memory_bytes, struct spool **s_out, struct drps_err *err);
+int drps_spool_open(const struct drps_io *io, const char *dir, const char *name, unsigned buckets,
+                    uint64_t memory_bytes, struct spool **s_out, struct drps_err *err);
 DRPS_MUST_CHECK
-int spool_add(struct spool *s, const struct spool_sample *sample, struct drps_err *err);
+int drps_spool_add(struct spool *s, const struct spool_sample *sample, struct drps_err *err);
 /* A new generation of ids begins here. */
 DRPS_MUST_CHECK
-int spool_mark(struct spool *s, struct drps_err *err);
+int drps_spool_mark(struct spool *s, struct drps_err *err);
 DRPS_MUST_CHECK
-int spool_finish(struct spool *s, struct drps_err *err);
+int drps_spool_finish(struct spool *s, struct drps_err *err);
 
 /* Replace ids of generation g by map[id - base], a chunk of samples at a time. */
 DRPS_MUST_CHECK
-int spool_relabel(struct spool *s, size_t generation, uint32_t base, const uint32_t *map,
-                  struct drps_err *err);
+int drps_spool_relabel(struct spool *s, size_t generation, uint32_t base, const uint32_t *map,
+                       struct drps_err *err);
 
 struct spool_visitor {
     int (*visit)(void *ctx, struct spool_sample *sample, struct drps_err *err); /* may change ids */
@@ -63,14 +64,14 @@ struct spool_visitor {
 
 /* Visit all samples in order. Files are removed as they are consumed. */
 DRPS_MUST_CHECK
-int spool_drain(struct spool *s, uint64_t memory_bytes, const struct spool_visitor *visitor,
-                struct drps_err *err);
+int drps_spool_drain(struct spool *s, uint64_t memory_bytes, const struct spool_visitor *visitor,
+                     struct drps_err *err);
 
 /* Visit all samples of a spool of one bucket, which stays as it is: what the visitor changes is
- * lost. After spool_finish(). */
+ * lost. After drps_spool_finish(). */
 DRPS_MUST_CHECK
-int spool_walk(struct spool *s, const struct spool_visitor *visitor, struct drps_err *err);
+int drps_spool_walk(struct spool *s, const struct spool_visitor *visitor, struct drps_err *err);
 
-void spool_close(struct spool *s);
+void drps_spool_close(struct spool *s);
 
 #endif

@@ -139,8 +139,8 @@ static int all_ones(const float *values, size_t n)
 /* The dictionary started over: ids of one generation lie between two marks of both spools. */
 static int mark_generation(struct read_samples *p, struct drps_err *err)
 {
-    int rc = spool_mark(p->train, err);
-    return rc < 0 ? rc : spool_mark(p->test, err);
+    int rc = drps_spool_mark(p->train, err);
+    return rc < 0 ? rc : drps_spool_mark(p->test, err);
 }
 
 /* The number that decides where a sample goes in the final order, or in its cell of the grid.
@@ -170,7 +170,7 @@ static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
     if (!test)
         time = t->shuffled ? (uint32_t)(sample.order >> 48)
                            : (uint32_t)(p->samples / GIVEN_TIME_SAMPLES % DICT_TIMES);
-    int rc = dict_add(p->dict, s, first, first + n, time, t->ids, err);
+    int rc = drps_dict_add(p->dict, s, first, first + n, time, t->ids, err);
     if (rc > 0) rc = mark_generation(p, err);
     if (rc < 0) return rc;
     sample.ids = t->ids;
@@ -178,7 +178,7 @@ static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
     add_label(test ? &p->test_labels : &p->labels, sample.label);
     *(test ? &p->test_samples : &p->samples) += 1;
     *(test ? &p->test_nnz : &p->nnz) += n;
-    return spool_add(test ? p->test : p->train, &sample, err);
+    return drps_spool_add(test ? p->test : p->train, &sample, err);
 }
 
 static int take_all(struct taker *t, struct ahead *a, struct drps_err *err)
@@ -189,7 +189,7 @@ static int take_all(struct taker *t, struct ahead *a, struct drps_err *err)
         for (size_t i = 0; rc >= 0 && i < piece->n; i++)
             rc = take_sample(t, piece, i, err);
         ahead_done(a);
-        if (rc >= 0) rc = index_report(t->progress, t->number, 0, err);
+        if (rc >= 0) rc = drps_index_report(t->progress, t->number, 0, err);
         if (rc < 0) return rc;
     }
     return rc;
@@ -273,7 +273,7 @@ static int open_dict(const struct drps_io *io, const struct drps_index_options *
                             "format %s: use the algorithm fm, or name the format ratings if the "
                             "input was taken for something else",
                             a->name, p->format);
-    return dict_open(io, dir, &d, &p->dict, err);
+    return drps_dict_open(io, dir, &d, &p->dict, err);
 }
 
 static int parse_list(const struct drps_io *io, struct taker *t, const char *const *paths, size_t n,
@@ -323,8 +323,8 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     return rc;
 }
 
-int read_samples(const struct drps_io *io, const struct index_progress *progress, const char *dir,
-                 struct read_samples *out, struct drps_err *err)
+int drps_read_samples(const struct drps_io *io, const struct index_progress *progress,
+                      const char *dir, struct read_samples *out, struct drps_err *err)
 {
     const struct drps_index_options *options = progress->options;
     struct taker t = {.progress = progress, .options = options, .out = out};
@@ -332,24 +332,26 @@ int read_samples(const struct drps_io *io, const struct index_progress *progress
     /* A grid is chosen, and samples get their cells, once their rows are placed. */
     unsigned buckets = t.shuffled && !in_grid(options) ? SPOOL_BUCKETS : 1;
     const uint64_t memory = options->memory_bytes;
-    int rc = spool_open(io, dir, "train", buckets, memory / SPOOL_TRAIN_SHARE, &out->train, err);
-    if (rc == 0) rc = spool_open(io, dir, "test", 1, memory / SPOOL_TEST_SHARE, &out->test, err);
+    int rc =
+        drps_spool_open(io, dir, "train", buckets, memory / SPOOL_TRAIN_SHARE, &out->train, err);
+    if (rc == 0)
+        rc = drps_spool_open(io, dir, "test", 1, memory / SPOOL_TEST_SHARE, &out->test, err);
     if (rc == 0) rc = parse_list(io, &t, options->inputs, options->inputs_n, dir, err);
     t.test_input = 1;
     if (rc == 0 && options->tests_n)
         rc = parse_list(io, &t, options->tests, options->tests_n, dir, err);
-    if (rc == 0) rc = spool_finish(out->train, err);
-    if (rc == 0) rc = spool_finish(out->test, err);
+    if (rc == 0) rc = drps_spool_finish(out->train, err);
+    if (rc == 0) rc = drps_spool_finish(out->test, err);
     free(t.ids);
     return rc;
 }
 
-void read_samples_free(struct read_samples *p)
+void drps_read_samples_free(struct read_samples *p)
 {
     if (!p) return;
-    dict_close(p->dict);
-    spool_close(p->train);
-    spool_close(p->test);
+    drps_dict_close(p->dict);
+    drps_spool_close(p->train);
+    drps_spool_close(p->test);
     for (size_t i = 0; p->fields && i < p->fields_n; i++)
         free(p->fields[i]);
     free(p->fields);

@@ -54,17 +54,17 @@ static int open_level(const struct drps_io *io, const char *dir, const char *nam
     s->store.chunks_max = (size_t)(memory_bytes / BUCKET_BUFFER_BYTES);
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < buckets; i++)
-        rc = bucket_open(&s->store, dir, name, i, &s->buckets[i], err);
+        rc = drps_bucket_open(&s->store, dir, name, i, &s->buckets[i], err);
     if (rc < 0) {
-        spool_close(s);
+        drps_spool_close(s);
         return rc;
     }
     *s_out = s;
     return 0;
 }
 
-int spool_open(const struct drps_io *io, const char *dir, const char *name, unsigned buckets,
-               uint64_t memory_bytes, struct spool **s_out, struct drps_err *err)
+int drps_spool_open(const struct drps_io *io, const char *dir, const char *name, unsigned buckets,
+                    uint64_t memory_bytes, struct spool **s_out, struct drps_err *err)
 {
     return open_level(io, dir, name, buckets, 64 - BUCKET_BITS, memory_bytes, s_out, err);
 }
@@ -77,11 +77,11 @@ static void sorting_free(struct sorting *w)
     *w = (struct sorting){0};
 }
 
-void spool_close(struct spool *s)
+void drps_spool_close(struct spool *s)
 {
     if (!s) return;
     for (unsigned i = 0; i < s->n; i++)
-        bucket_close(s->store.io, &s->buckets[i]);
+        drps_bucket_close(s->store.io, &s->buckets[i]);
     sorting_free(&s->sorting);
     free(s);
 }
@@ -102,14 +102,16 @@ static int add_in_parts(struct spool *s, struct bucket *b, const struct spool_sa
 {
     char head[HEAD_BYTES];
     encode_head(sample, head);
-    int rc = bucket_put(&s->store, b, head, sizeof(head), err);
-    if (rc == 0) rc = bucket_put(&s->store, b, sample->ids, sample->n * sizeof(*sample->ids), err);
+    int rc = drps_bucket_put(&s->store, b, head, sizeof(head), err);
+    if (rc == 0)
+        rc = drps_bucket_put(&s->store, b, sample->ids, sample->n * sizeof(*sample->ids), err);
     if (rc == 0 && sample->values)
-        rc = bucket_put(&s->store, b, sample->values, sample->n * sizeof(*sample->values), err);
+        rc =
+            drps_bucket_put(&s->store, b, sample->values, sample->n * sizeof(*sample->values), err);
     return rc;
 }
 
-int spool_add(struct spool *s, const struct spool_sample *sample, struct drps_err *err)
+int drps_spool_add(struct spool *s, const struct spool_sample *sample, struct drps_err *err)
 {
     const unsigned number =
         s->n == 1 ? 0 : (unsigned)(sample->order >> s->shift) & (SPOOL_BUCKETS - 1);
@@ -129,7 +131,7 @@ int spool_add(struct spool *s, const struct spool_sample *sample, struct drps_er
     return 0;
 }
 
-int spool_mark(struct spool *s, struct drps_err *err)
+int drps_spool_mark(struct spool *s, struct drps_err *err)
 {
     for (unsigned i = 0; i < s->n; i++) {
         struct bucket *b = &s->buckets[i];
@@ -140,11 +142,11 @@ int spool_mark(struct spool *s, struct drps_err *err)
     return 0;
 }
 
-int spool_finish(struct spool *s, struct drps_err *err)
+int drps_spool_finish(struct spool *s, struct drps_err *err)
 {
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < s->n; i++) {
-        rc = bucket_flush(&s->store, &s->buckets[i], err);
+        rc = drps_bucket_flush(&s->store, &s->buckets[i], err);
         free(s->buckets[i].own);
         s->buckets[i].own = NULL;
     }
@@ -188,7 +190,7 @@ static int walker_load(struct walker *w, struct drps_err *err)
     uint64_t left = w->end - w->at;
     w->n = (size_t)(left < w->cap ? left : w->cap);
     if (!w->n) return 0;
-    int rc = bucket_read(&w->s->store, w->b, w->data, w->n, w->at, err);
+    int rc = drps_bucket_read(&w->s->store, w->b, w->data, w->n, w->at, err);
     if (rc < 0) return rc;
     size_t need = w->n < HEAD_BYTES ? HEAD_BYTES : sample_bytes(w->data);
     if (need > left)
@@ -219,7 +221,7 @@ static int walk(struct spool *s, struct bucket *b, uint64_t from, uint64_t to, i
             rc = v->visit(v->ctx, &sample, err);
             used += bytes;
         }
-        if (rc >= 0 && write_back) rc = bucket_write(&s->store, b, w.data, used, w.at, err);
+        if (rc >= 0 && write_back) rc = drps_bucket_write(&s->store, b, w.data, used, w.at, err);
         if (rc < 0) break;
         w.at += used;
     }
@@ -241,8 +243,8 @@ static int relabel_sample(void *ctx, struct spool_sample *sample, struct drps_er
     return 0;
 }
 
-int spool_relabel(struct spool *s, size_t generation, uint32_t base, const uint32_t *map,
-                  struct drps_err *err)
+int drps_spool_relabel(struct spool *s, size_t generation, uint32_t base, const uint32_t *map,
+                       struct drps_err *err)
 {
     struct relabel r = {base, map};
     const struct spool_visitor v = {.visit = relabel_sample, .ctx = &r};
@@ -349,7 +351,7 @@ static int drain_sorted(struct spool *s, struct bucket *b, unsigned shift,
         make_room(&w->ordered, &w->ordered_cap, b->samples * sizeof(*w->ordered)) ||
         make_room(&w->aux, &w->aux_cap, b->samples * sizeof(*w->aux)))
         return drps_err_set(err, -ENOMEM, "no memory to sort %" PRIu64 " samples", b->samples);
-    int rc = bucket_read(&s->store, b, w->data, (size_t)b->written, 0, err);
+    int rc = drps_bucket_read(&s->store, b, w->data, (size_t)b->written, 0, err);
     for (uint64_t i = 0; rc == 0 && i < b->samples; i++) {
         w->ordered[i] = (struct ordered){drps_get_u64(w->data + at), at};
         at += sample_bytes(w->data + at);
@@ -373,7 +375,7 @@ static int drain_sorted(struct spool *s, struct bucket *b, unsigned shift,
 
 static int split_sample(void *ctx, struct spool_sample *sample, struct drps_err *err)
 {
-    return spool_add(ctx, sample, err);
+    return drps_spool_add(ctx, sample, err);
 }
 
 static int drain_bucket(struct spool *s, struct bucket *b, unsigned shift, uint64_t memory_bytes,
@@ -394,10 +396,10 @@ static int drain_split(struct spool *s, struct bucket *b, unsigned shift, uint64
     if (rc < 0) return rc;
     const struct spool_visitor splitter = {.visit = split_sample, .ctx = parts};
     rc = walk(s, b, 0, b->written, 0, &splitter, err);
-    if (rc >= 0) rc = spool_finish(parts, err);
+    if (rc >= 0) rc = drps_spool_finish(parts, err);
     for (unsigned i = 0; rc >= 0 && i < parts->n; i++)
         rc = drain_bucket(parts, &parts->buckets[i], parts->shift, memory_bytes, v, err);
-    spool_close(parts);
+    drps_spool_close(parts);
     return rc;
 }
 
@@ -411,12 +413,12 @@ static int drain_bucket(struct spool *s, struct bucket *b, unsigned shift, uint6
         rc = drain_sorted(s, b, shift, v, err);
     else
         rc = drain_split(s, b, shift, memory_bytes, v, err);
-    bucket_close(s->store.io, b);
+    drps_bucket_close(s->store.io, b);
     return rc < 0 ? rc : 0;
 }
 
-int spool_drain(struct spool *s, uint64_t memory_bytes, const struct spool_visitor *v,
-                struct drps_err *err)
+int drps_spool_drain(struct spool *s, uint64_t memory_bytes, const struct spool_visitor *v,
+                     struct drps_err *err)
 {
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < s->n; i++)
@@ -425,7 +427,7 @@ int spool_drain(struct spool *s, uint64_t memory_bytes, const struct spool_visit
     return rc;
 }
 
-int spool_walk(struct spool *s, const struct spool_visitor *v, struct drps_err *err)
+int drps_spool_walk(struct spool *s, const struct spool_visitor *v, struct drps_err *err)
 {
     int rc = walk(s, &s->buckets[0], 0, s->buckets[0].written, 0, v, err);
     return rc < 0 ? rc : 0;

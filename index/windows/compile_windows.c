@@ -53,7 +53,7 @@ static void distances_destroy(struct distances *d)
     free(d->numbers);
     free(d->packed);
     for (int i = 0; i < PARTS; i++)
-        steps_scratch_end(&d->scratch[i]);
+        drps_steps_scratch_end(&d->scratch[i]);
 }
 
 /* A quarter of the memory is left to buffers and pieces. */
@@ -83,7 +83,7 @@ static int distances_init(struct distances *d, const struct drps_io *io, const c
     if (!d->counts || !d->list || !d->numbers)
         return drps_err_set(err, -ENOMEM, "no memory for %zu windows", cut->n);
     for (int i = 0; i < PARTS && rc == 0; i++)
-        rc = steps_scratch_begin(&d->scratch[i], io, dir, names[i], err);
+        rc = drps_steps_scratch_begin(&d->scratch[i], io, dir, names[i], err);
     return rc;
 }
 
@@ -98,11 +98,11 @@ static uint64_t piece_of(const struct distances *d, enum window_part part, size_
 static int pack(struct distances *d, enum window_part part, size_t n, size_t *used,
                 struct drps_err *err)
 {
-    if (drps_array_reserve(&d->packed, &d->packed_cap, *used + distances_encode_bound(n), 1))
+    if (drps_array_reserve(&d->packed, &d->packed_cap, *used + drps_distances_encode_bound(n), 1))
         return drps_err_set(err, -ENOMEM, "no memory for the rows of a window");
     unsigned char *at = d->packed + *used;
     *used += part == ROWS ? drps_list_encode(d->list, n, at)
-                          : distances_encode(d->numbers, n, (uint32_t)d->cut->n, at);
+                          : drps_distances_encode(d->numbers, n, (uint32_t)d->cut->n, at);
     return 0;
 }
 
@@ -149,15 +149,15 @@ static int list_windows(struct distances *d, const struct drps_io *io, const cha
                         const char *out_dir, struct steps *lists, struct drps_err *err)
 {
     struct slots *slots;
-    int rc = slots_open(io, dir, out_dir, d->options, d->cut, lists, &slots, err);
+    int rc = drps_slots_open(io, dir, out_dir, d->options, d->cut, lists, &slots, err);
     for (size_t w = 0; w < d->cut->n && rc == 0; w++) {
         const uint64_t *marked;
-        rc = slots_window(slots, w, &marked, err);
+        rc = drps_slots_window(slots, w, &marked, err);
         if (rc == 0) rc = list_window(d, w, marked, err);
     }
-    if (rc == 0) rc = slots_finish(slots, err);
-    slots_close(slots);
-    if (rc == 0) rc = steps_scratch_turn(&d->scratch[ROWS], err);
+    if (rc == 0) rc = drps_slots_finish(slots, err);
+    drps_slots_close(slots);
+    if (rc == 0) rc = drps_steps_scratch_turn(&d->scratch[ROWS], err);
     return rc;
 }
 
@@ -182,7 +182,8 @@ static int read_section(struct distances *d, const struct drps_piece *piece, siz
 static int read_rows(struct distances *d, size_t w, size_t slice, struct drps_piece *piece_out,
                      struct drps_err *err)
 {
-    return steps_scratch_read(&d->scratch[ROWS], piece_of(d, ROWS, w, slice), 1, 1, piece_out, err);
+    return drps_steps_scratch_read(&d->scratch[ROWS], piece_of(d, ROWS, w, slice), 1, 1, piece_out,
+                                   err);
 }
 
 /* The first pass: the window that comes last for a row stays in the table. */
@@ -266,8 +267,8 @@ static int compile_slices(struct distances *d, struct drps_err *err)
         rc = compile_part(d, NEXT, i, err);
         if (rc == 0) rc = compile_part(d, PREV, i, err);
     }
-    if (rc == 0) rc = steps_scratch_turn(&d->scratch[NEXT], err);
-    if (rc == 0) rc = steps_scratch_turn(&d->scratch[PREV], err);
+    if (rc == 0) rc = drps_steps_scratch_turn(&d->scratch[NEXT], err);
+    if (rc == 0) rc = drps_steps_scratch_turn(&d->scratch[PREV], err);
     return rc;
 }
 
@@ -288,7 +289,7 @@ static void encode_head(const struct distances *d, size_t w, struct drps_piece *
         .arriving = t->arriving,
         .leaving = t->leaving,
     };
-    window_head_encode(&window, t->sections, pieces, d->slices, head);
+    drps_window_head_encode(&window, t->sections, pieces, d->slices, head);
 }
 
 static int join_window(struct distances *d, size_t w, struct drps_piece *pieces,
@@ -300,8 +301,8 @@ static int join_window(struct distances *d, size_t w, struct drps_piece *pieces,
     int rc = 0;
 
     for (unsigned i = 0; i < PARTS && rc == 0; i++, part += d->slices)
-        rc = steps_scratch_read(&d->scratch[order[i]], piece_of(d, order[i], w, 0),
-                                order[i] == ROWS ? 1 : d->cut->n, d->slices, part, err);
+        rc = drps_steps_scratch_read(&d->scratch[order[i]], piece_of(d, order[i], w, 0),
+                                     order[i] == ROWS ? 1 : d->cut->n, d->slices, part, err);
     if (rc < 0) return rc;
     encode_head(d, w, pieces, head);
     return drps_recwriter_add(out, pieces, 1 + PARTS * d->slices, err);
@@ -347,7 +348,7 @@ static int compile(const struct drps_io *io, const char *dir, const char *out_di
                    struct drps_window_result *result, struct drps_err *err)
 {
     struct cut cut;
-    int rc = cut_steps(lists, o, &cut, err);
+    int rc = drps_cut_steps(lists, o, &cut, err);
 
     if (rc == 0) {
         drps_log(o->log, DRPS_LOG_DEBUG, "%zu windows, at most %" PRIu64 " rows in two of them",
@@ -355,7 +356,7 @@ static int compile(const struct drps_io *io, const char *dir, const char *out_di
         rc = compile_distances(io, dir, out_dir, o, lists, &cut, err);
     }
     if (rc == 0) *result = cut.result;
-    cut_free(&cut);
+    drps_cut_free(&cut);
     return rc;
 }
 
@@ -366,12 +367,12 @@ int drps_windows_compile(const struct drps_io *io, const char *dir, const char *
     struct steps *lists;
 
     *result_out = (struct drps_window_result){0};
-    int rc = cut_check(options, err);
+    int rc = drps_cut_check(options, err);
     if (rc < 0) return rc;
-    rc = steps_open(io, dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, options->steps,
-                    options->memory_bytes / 8, &lists, err);
+    rc = drps_steps_open(io, dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, options->steps,
+                         options->memory_bytes / 8, &lists, err);
     if (rc < 0) return rc;
     rc = compile(io, dir, out_dir, options, lists, result_out, err);
-    steps_close(lists);
+    drps_steps_close(lists);
     return rc;
 }

@@ -36,7 +36,7 @@ static size_t bitmap_words(uint64_t rows)
     return (size_t)(rows / 64 + 1);
 }
 
-int cut_check(const struct drps_window_options *o, struct drps_err *err)
+int drps_cut_check(const struct drps_window_options *o, struct drps_err *err)
 {
     if (o->train_steps > o->steps || o->steps > UINT32_MAX || o->rows > (uint64_t)UINT32_MAX + 1 ||
         !o->row_bytes)
@@ -47,8 +47,8 @@ int cut_check(const struct drps_window_options *o, struct drps_err *err)
     return 0;
 }
 
-int cut_survey(struct steps *lists, const struct drps_window_options *o, struct cut_extent *x,
-               struct drps_err *err)
+int drps_cut_survey(struct steps *lists, const struct drps_window_options *o, struct cut_extent *x,
+                    struct drps_err *err)
 {
     const uint32_t *rows;
     size_t n;
@@ -58,7 +58,7 @@ int cut_survey(struct steps *lists, const struct drps_window_options *o, struct 
     *x = (struct cut_extent){0};
     if (!seen) return drps_err_set(err, -ENOMEM, "no memory for a bit a row");
     for (uint64_t s = 0; s < o->steps && rc == 0; s++) {
-        rc = steps_rows(lists, s, o->rows, &rows, &n, err);
+        rc = drps_steps_rows(lists, s, o->rows, &rows, &n, err);
         if (n > x->step_rows) x->step_rows = n;
         x->uses += n;
         for (size_t i = 0; i < n; i++)
@@ -110,7 +110,7 @@ static int read_marks(struct marks *m, struct steps *lists, uint64_t s, uint64_t
 {
     const uint32_t *rows;
     size_t n;
-    int rc = steps_rows(lists, s, all_rows, &rows, &n, err);
+    int rc = drps_steps_rows(lists, s, all_rows, &rows, &n, err);
     return rc < 0 ? rc : marks_make(m, rows, n, err);
 }
 
@@ -147,7 +147,7 @@ static void cutter_destroy(struct cutter *c)
     free(c->second);
     free(c->tail);
     free(c->fresh);
-    cut_free(&c->cut);
+    drps_cut_free(&c->cut);
 }
 
 /* Begin with room for `cap` rows, at least rows_needed(). Destroy also after a failure. */
@@ -310,7 +310,7 @@ static int find_tail(struct cutter *c, struct steps *lists, uint64_t *at_out, st
 
     memcpy(c->tail, c->first, c->words * sizeof(*c->tail));
     for (uint64_t used = c->first_rows; s > c->start; s--) {
-        int rc = steps_rows(lists, s - 1, c->options->rows, &rows, &n, err);
+        int rc = drps_steps_rows(lists, s - 1, c->options->rows, &rows, &n, err);
         if (rc < 0) return rc;
         for (size_t i = 0; i < n; i++) {
             used += ~c->tail[rows[i] / 64] >> rows[i] % 64 & 1;
@@ -378,7 +378,7 @@ static int run_cutters(struct cutter *c, size_t n_cutters, struct steps *lists,
 
 /* ---- The windows themselves ---- */
 
-void cut_free(struct cut *cut)
+void drps_cut_free(struct cut *cut)
 {
     if (!cut) return;
     free(cut->starts);
@@ -422,21 +422,21 @@ static int cut_group(struct steps *lists, const struct drps_window_options *o,
     return rc;
 }
 
-int cut_steps(struct steps *lists, const struct drps_window_options *options, struct cut *cut_out,
-              struct drps_err *err)
+int drps_cut_steps(struct steps *lists, const struct drps_window_options *options,
+                   struct cut *cut_out, struct drps_err *err)
 {
     struct cut_extent x;
     const uint64_t size = options->budget_bytes / options->row_bytes;
 
     *cut_out = (struct cut){0};
-    int rc = cut_survey(lists, options, &x, err);
+    int rc = drps_cut_survey(lists, options, &x, err);
     if (rc == 0) rc = check_budget(options, &x, err);
     return rc < 0 ? rc : cut_group(lists, options, &x, &size, 1, cut_out, err);
 }
 
-int cut_sizes(struct steps *lists, const struct drps_window_options *options,
-              const struct cut_extent *extent, const uint64_t *sizes, size_t n,
-              struct cut *cuts_out, struct drps_err *err)
+int drps_cut_sizes(struct steps *lists, const struct drps_window_options *options,
+                   const struct cut_extent *extent, const uint64_t *sizes, size_t n,
+                   struct cut *cuts_out, struct drps_err *err)
 {
     const uint64_t each = bitmap_words(options->rows) * sizeof(uint64_t) * BITMAPS;
     size_t group = options->memory_bytes / each < n ? (size_t)(options->memory_bytes / each) : n;

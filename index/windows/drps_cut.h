@@ -18,7 +18,8 @@ struct cut_extent {
     uint64_t uses;      /* of rows, by the steps of an epoch */
 };
 
-/* An epoch's windows: cut_steps() and cut_sizes() fill it, cut_free() releases what it owns. */
+/* An epoch's windows: drps_cut_steps() and drps_cut_sizes() fill it, drps_cut_free() releases what
+ * it owns. */
 struct cut {
     uint64_t *starts; /* own, [n]: first step of each window; the last one ends with the epoch */
     uint64_t *pairs;  /* own, [n]: rows of each window and the next one together */
@@ -28,12 +29,12 @@ struct cut {
 
 /* -EINVAL: the options contradict each other, or are beyond what a plan can hold. */
 DRPS_MUST_CHECK
-int cut_check(const struct drps_window_options *options, struct drps_err *err);
+int drps_cut_check(const struct drps_window_options *options, struct drps_err *err);
 
-/* Memory: a bit a row. cut_check() has passed the options, lists holds rows.rec; so below. */
+/* Memory: a bit a row. drps_cut_check() has passed the options, lists holds rows.rec; so below. */
 DRPS_MUST_CHECK
-int cut_survey(struct steps *lists, const struct drps_window_options *options,
-               struct cut_extent *out, struct drps_err *err);
+int drps_cut_survey(struct steps *lists, const struct drps_window_options *options,
+                    struct cut_extent *out, struct drps_err *err);
 
 /*
  * Cut for options->budget_bytes. DRPS_E_MEMORY_BUDGET, with the number that would do, when the rows
@@ -41,8 +42,8 @@ int cut_survey(struct steps *lists, const struct drps_window_options *options,
  * words a step; only starts and pairs stay.
  */
 DRPS_MUST_CHECK
-int cut_steps(struct steps *lists, const struct drps_window_options *options, struct cut *cut_out,
-              struct drps_err *err);
+int drps_cut_steps(struct steps *lists, const struct drps_window_options *options,
+                   struct cut *cut_out, struct drps_err *err);
 
 /*
  * Cut for windows of which two have sizes[0 .. n) rows; cuts_out[i] has no windows where two steps
@@ -50,9 +51,9 @@ int cut_steps(struct steps *lists, const struct drps_window_options *options, st
  * one. Free all of cuts_out, also after a failure.
  */
 DRPS_MUST_CHECK
-int cut_sizes(struct steps *lists, const struct drps_window_options *options,
-              const struct cut_extent *extent, const uint64_t *sizes, size_t n,
-              struct cut *cuts_out, struct drps_err *err);
+int drps_cut_sizes(struct steps *lists, const struct drps_window_options *options,
+                   const struct cut_extent *extent, const uint64_t *sizes, size_t n,
+                   struct cut *cuts_out, struct drps_err *err);
 
 /* The step behind window w, in an epoch of `steps`. */
 static inline uint64_t cut_end(const struct cut *cut, size_t w, uint64_t steps)
@@ -60,6 +61,6 @@ static inline uint64_t cut_end(const struct cut *cut, size_t w, uint64_t steps)
     return w + 1 < cut->n ? cut->starts[w + 1] : steps;
 }
 
-void cut_free(struct cut *cut);
+void drps_cut_free(struct cut *cut);
 
 #endif

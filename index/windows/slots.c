@@ -34,9 +34,9 @@ struct slots {
     size_t packed_cap;
 };
 
-int slots_open(const struct drps_io *io, const char *dir, const char *out_dir,
-               const struct drps_window_options *options, const struct cut *cut,
-               struct steps *lists, struct slots **slots_out, struct drps_err *err)
+int drps_slots_open(const struct drps_io *io, const char *dir, const char *out_dir,
+                    const struct drps_window_options *options, const struct cut *cut,
+                    struct steps *lists, struct slots **slots_out, struct drps_err *err)
 {
     *slots_out = NULL;
     struct slots *s = calloc(1, sizeof(*s));
@@ -59,23 +59,23 @@ int slots_open(const struct drps_io *io, const char *dir, const char *out_dir,
                           options->rows);
         goto out;
     }
-    rc = steps_open(io, dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, options->steps,
-                    options->memory_bytes / 8, &s->translate, err);
+    rc = drps_steps_open(io, dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, options->steps,
+                         options->memory_bytes / 8, &s->translate, err);
     if (rc == 0) rc = drps_recwriter_open(io, path, DRPS_KIND_SLOTS, &s->out, err);
     if (rc < 0) goto out;
     *slots_out = s; /* moved */
     s = NULL;
 out:
     free(path);
-    slots_close(s);
+    drps_slots_close(s);
     return rc;
 }
 
-void slots_close(struct slots *s)
+void drps_slots_close(struct slots *s)
 {
     if (!s) return;
     drps_recwriter_close(s->out);
-    steps_close(s->translate);
+    drps_steps_close(s->translate);
     free(s->bits);
     free(s->before);
     free(s->now);
@@ -95,7 +95,7 @@ static int mark(struct slots *s, size_t w, uint64_t *bits, struct drps_err *err)
 
     memset(bits, 0, s->words * sizeof(*bits));
     for (uint64_t step = s->cut->starts[w]; step < end; step++) {
-        int rc = steps_rows(s->mark, step, s->options->rows, &rows, &n, err);
+        int rc = drps_steps_rows(s->mark, step, s->options->rows, &rows, &n, err);
         if (rc < 0) return rc;
         for (size_t i = 0; i < n; i++)
             bits[rows[i] / 64] |= UINT64_C(1) << rows[i] % 64;
@@ -145,7 +145,7 @@ static int write_step(struct slots *s, uint64_t step, struct drps_err *err)
 {
     const uint32_t *rows;
     size_t n;
-    int rc = steps_rows(s->translate, step, s->options->rows, &rows, &n, err);
+    int rc = drps_steps_rows(s->translate, step, s->options->rows, &rows, &n, err);
     if (rc < 0) return rc;
     if (drps_array_reserve(&s->list, &s->list_cap, n, sizeof(*s->list)) ||
         drps_array_reserve(&s->packed, &s->packed_cap, drps_list_encode_bound(n), 1))
@@ -155,7 +155,7 @@ static int write_step(struct slots *s, uint64_t step, struct drps_err *err)
     return drps_recwriter_add(s->out, &piece, 1, err);
 }
 
-int slots_window(struct slots *s, size_t w, const uint64_t **marked_out, struct drps_err *err)
+int drps_slots_window(struct slots *s, size_t w, const uint64_t **marked_out, struct drps_err *err)
 {
     const uint64_t end = cut_end(s->cut, w, s->options->steps);
     int rc = mark_window(s, w, err);
@@ -166,7 +166,7 @@ int slots_window(struct slots *s, size_t w, const uint64_t **marked_out, struct 
     return rc;
 }
 
-int slots_finish(struct slots *s, struct drps_err *err)
+int drps_slots_finish(struct slots *s, struct drps_err *err)
 {
     return drps_recwriter_finish(s->out, err);
 }

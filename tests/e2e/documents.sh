@@ -65,7 +65,7 @@ while IFS='|' read -r file symbol what; do
 done <<'TEXT'
 index/reader/libsvm.c|libsvm_line|a libsvm line is parsed
 index/dictionary/dict_place.c|dict_place|a row gets its number
-index/windows/cut.c|cut_steps|a window is cut
+index/windows/cut.c|drps_cut_steps|a window is cut
 storage/relay/streams/streams_write.c|drps_streams_flush|a chunk is written
 engine/step/server.c|drps_server_push|a gradient meets its row
 net/wire.c|drps_wire_decode|a peer's frame is checked

@@ -23,8 +23,8 @@ static void check(const uint8_t *data, size_t size, int gaps, uint32_t n, uint32
     int rc = gaps ? drps_list_decode(data, size, list, &used, &err)
                   : drps_numbers_decode(data, size, list, &used, &err);
     CHECK((rc == 0) == (err.code == 0));
-    int ref = gaps ? list_decode_ref(data, size, back, NULL, NULL)
-                   : numbers_decode_ref(data, size, back, NULL, NULL);
+    int ref = gaps ? drps_list_decode_ref(data, size, back, NULL, NULL)
+                   : drps_numbers_decode_ref(data, size, back, NULL, NULL);
     CHECK(ref == rc && (rc < 0 || memcmp(list, back, n * sizeof(*list)) == 0));
     if (rc < 0) {
         CHECK(rc == DRPS_E_CORRUPT && err.text[0]);

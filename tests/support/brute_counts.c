@@ -152,7 +152,8 @@ static int brute_lists(struct counts *t, const uint32_t *rows, size_t n, uint64_
 {
     const uint8_t *used = ((struct brute *)t)->rows;
     uint64_t end = 0;
-    int rc = access_new((uint32_t)n, t->batches, (uint64_t)n * t->batches, UINT64_MAX, out, err);
+    int rc =
+        drps_access_new((uint32_t)n, t->batches, (uint64_t)n * t->batches, UINT64_MAX, out, err);
     (void)memory_bytes;
     for (size_t i = 0; rc == 0 && i < n; i++) {
         for (uint32_t b = 0; b < t->batches; b++)

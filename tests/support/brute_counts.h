@@ -5,7 +5,7 @@
 
 #include "index/blocks/counts/drps_counts.h"
 
-/* As counts_open(); fails the test instead. close() it. */
+/* As drps_counts_open(); fails the test instead. close() it. */
 struct counts *brute_counts_open(const struct access *access, double share, uint64_t seed);
 
 #endif

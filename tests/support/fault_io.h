@@ -19,8 +19,9 @@
     X(CLOSE)                                                                                       \
     X(READ)                                                                                        \
     X(PREAD)                                                                                       \
-    X(PWRITE) X(FSYNC) X(FTRUNCATE) X(FALLOCATE) X(SIZE) X(RENAME) X(UNLINK) X(MKDIR) X(RMDIR)     \
-        X(EXCHANGE) X(LINK)
+    X(PWRITE)                                                                                      \
+    X(FSYNC) X(FTRUNCATE) X(FALLOCATE) X(SIZE) X(RENAME) X(UNLINK) X(MKDIR) X(RMDIR) X(EXCHANGE)   \
+        X(LINK)
 
 enum fault_number {
 #define FAULT_NUMBER(name) FAULT_NR_##name,

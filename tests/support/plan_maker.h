@@ -236,12 +236,12 @@ static inline void maker_uses(const struct maker_files *f, size_t steps)
 static inline void maker_names(const struct maker *m)
 {
     struct names_writer *w;
-    assert_int_equal(names_writer_open(drps_io_os(), m->dir, 0, &w, NULL), 0);
+    assert_int_equal(drps_names_writer_open(drps_io_os(), m->dir, 0, &w, NULL), 0);
     for (uint32_t f = 0; f < m->features; f++)
         assert_int_equal(
-            names_writer_add(w, maker_key(f), f + (m->no_bias ? 0 : 1), 0, NULL, 0, NULL), 0);
-    assert_int_equal(names_writer_finish(w, NULL), 0);
-    names_writer_close(w);
+            drps_names_writer_add(w, maker_key(f), f + (m->no_bias ? 0 : 1), 0, NULL, 0, NULL), 0);
+    assert_int_equal(drps_names_writer_finish(w, NULL), 0);
+    drps_names_writer_close(w);
 }
 
 static inline void maker_blocks(const struct maker *m, struct drps_plan_info *info, size_t blocks)

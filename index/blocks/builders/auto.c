@@ -86,7 +86,7 @@ static int choose_part(struct choosing *c, size_t i, struct drps_err *err)
     const struct access own = {part->end - part->first, c->lists->batches,
                                c->lists->start + (part->first - c->p->part[c->first].first),
                                c->lists->batch}; /* borrowed */
-    return auto_choose(c->p, &own, part, err);
+    return drps_auto_choose(c->p, &own, part, err);
 }
 
 /* One of those who share parts out among themselves. */
@@ -144,7 +144,7 @@ static int choose_range(struct portfolio *p, size_t first, size_t end, uint32_t 
         rows[i] = from + i;
     int rc = p->counts->ops->lists(p->counts, rows, n, UINT64_MAX, &lists, err);
     if (rc == 0) rc = choose_together(&c, p->threads, err);
-    access_free(&lists);
+    drps_access_free(&lists);
     return rc;
 }
 
@@ -192,8 +192,8 @@ static int put_together(const struct portfolio *p, struct block_layout *out, str
         for (size_t b = 0; b < l->blocks; b++)
             out->first[out->blocks++] = part->first + l->first[b];
         if (!l->order)
-            out->blocks +=
-                auto_cut_pages(p, part->first, part->end, part->first, out->first + out->blocks);
+            out->blocks += drps_auto_cut_pages(p, part->first, part->end, part->first,
+                                               out->first + out->blocks);
     }
     out->first[out->blocks] = rows;
     return 0;
@@ -263,15 +263,15 @@ static int build(struct portfolio *p, struct block_layout *out, struct drps_err 
     return rc;
 }
 
-int block_build_auto(struct counts *counts, const struct block_tables *tables,
-                     const struct block_options *options, struct block_layout *layout_out,
-                     struct drps_err *err)
+int drps_block_build_auto(struct counts *counts, const struct block_tables *tables,
+                          const struct block_options *options, struct block_layout *layout_out,
+                          struct drps_err *err)
 {
     struct portfolio p = {.counts = counts, .tables = tables, .options = options};
     *layout_out = (struct block_layout){0};
     int rc = build(&p, layout_out, err);
     for (size_t i = 0; i < p.n; i++)
-        block_layout_free(&p.part[i].layout);
+        drps_block_layout_free(&p.part[i].layout);
     free(p.part);
     free(p.count);
     return rc;

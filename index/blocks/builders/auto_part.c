@@ -22,8 +22,8 @@ enum { POOL_SHARE = 8 };                /* of the rows the pool has room for one
 
 /* ---- Pages ---- */
 
-size_t auto_cut_pages(const struct portfolio *p, uint32_t from, uint32_t end, uint32_t base,
-                      uint32_t *first_out)
+size_t drps_auto_cut_pages(const struct portfolio *p, uint32_t from, uint32_t end, uint32_t base,
+                           uint32_t *first_out)
 {
     const struct block_options *o = p->options;
     uint32_t rows = 0; /* of the page */
@@ -49,7 +49,7 @@ static int pages_of(const struct portfolio *p, const struct auto_part *part,
     const uint32_t rows = part->end - part->first;
     *out = (struct block_layout){.first = drps_array_new((size_t)rows + 1, sizeof(*out->first))};
     if (!out->first) return drps_err_set(err, -ENOMEM, "no memory to cut %u rows", rows);
-    out->blocks = auto_cut_pages(p, part->first, part->end, 0, out->first);
+    out->blocks = drps_auto_cut_pages(p, part->first, part->end, 0, out->first);
     out->first[out->blocks] = rows;
     return 0;
 }
@@ -69,7 +69,7 @@ static int price_pool(const struct portfolio *p, const struct pool_uses *uses, u
                       double *out, struct drps_err *err)
 {
     struct pool_misses misses;
-    int rc = pool_simulate(uses, pool_rows, &misses, err);
+    int rc = drps_pool_simulate(uses, pool_rows, &misses, err);
     *out = cost_of(p, misses.blocks, misses.rows);
     return rc;
 }
@@ -89,12 +89,12 @@ static int best_begin(const struct portfolio *p, const struct access *lists, str
     struct pool_uses uses = {0};
     *out = (struct best){.lists = lists, .part = part, .pool_rows = lists->rows / POOL_SHARE};
     int rc = pages_of(p, part, &pages, err);
-    if (rc == 0) rc = pool_uses_list(lists, NULL, pages.first, pages.blocks, &uses, err);
+    if (rc == 0) rc = drps_pool_uses_list(lists, NULL, pages.first, pages.blocks, &uses, err);
     if (uses.step_rows > out->pool_rows) out->pool_rows = uses.step_rows;
     out->price.blocks = cost_of(p, uses.uses, uses.use_rows);
     if (rc == 0) rc = price_pool(p, &uses, out->pool_rows, &out->price.pool, err);
-    pool_uses_free(&uses);
-    block_layout_free(&pages);
+    drps_pool_uses_free(&uses);
+    drps_block_layout_free(&pages);
     return rc;
 }
 
@@ -103,11 +103,12 @@ static int price_layout(const struct portfolio *p, const struct best *best,
                         const struct block_layout *layout, struct price *out, struct drps_err *err)
 {
     struct pool_uses uses;
-    int rc = pool_uses_list(best->lists, layout->order, layout->first, layout->blocks, &uses, err);
+    int rc =
+        drps_pool_uses_list(best->lists, layout->order, layout->first, layout->blocks, &uses, err);
     *out = (struct price){cost_of(p, uses.uses, uses.use_rows), INFINITY};
     if (rc == 0 && out->blocks <= best->price.blocks)
         rc = price_pool(p, &uses, best->pool_rows, &out->pool, err);
-    pool_uses_free(&uses);
+    drps_pool_uses_free(&uses);
     return rc;
 }
 
@@ -119,13 +120,13 @@ static int consider(const struct portfolio *p, struct best *best, struct block_l
     int rc = price_layout(p, best, layout, &price, err);
     if (rc == 0 && price.blocks <= best->price.blocks && price.pool <= best->price.pool &&
         price.blocks + price.pool < best->price.blocks + best->price.pool) {
-        block_layout_free(&best->part->layout);
+        drps_block_layout_free(&best->part->layout);
         best->part->layout = *layout; /* moved */
         *layout = (struct block_layout){0};
         best->price = price;
         return 0;
     }
-    block_layout_free(layout);
+    drps_block_layout_free(layout);
     return rc;
 }
 
@@ -136,10 +137,10 @@ static int consider(const struct portfolio *p, struct best *best, struct block_l
 static int merge_blocks(struct merging *m, uint64_t *lacked_out, struct drps_err *err)
 {
     uint64_t steps;
-    int rc = similar_merge(m, GREEDY_STEPS, &steps, err);
+    int rc = drps_similar_merge(m, GREEDY_STEPS, &steps, err);
     if (rc < 0 || steps > GREEDY_STEPS) return rc;
-    if (greedy_bytes(m) <= m->options->memory_bytes) return greedy_merge(m, err);
-    *lacked_out = greedy_bytes(m);
+    if (drps_greedy_bytes(m) <= m->options->memory_bytes) return drps_greedy_merge(m, err);
+    *lacked_out = drps_greedy_bytes(m);
     return 0;
 }
 
@@ -181,19 +182,19 @@ static int merge_rows(struct portfolio *p, const struct access *lists, const str
 
     options.min_count = 0; /* all rows */
     options.memory_bytes -= p->fixed_bytes + part->accesses * AUTO_MERGE_ACCESS_BYTES;
-    int rc = stretches_add(lists, &longer, err);
-    if (rc == 0) rc = counts_open(&longer, 1, 0, &counts, err);
+    int rc = drps_stretches_add(lists, &longer, err);
+    if (rc == 0) rc = drps_counts_open(&longer, 1, 0, &counts, err);
     if (rc == 0) {
         counts->stop = p->counts->stop;
-        rc = merging_begin(&m, counts, &tables, &options, err);
+        rc = drps_merging_begin(&m, counts, &tables, &options, err);
     }
     if (rc == 0) rc = merge_blocks(&m, &p->lacked, err);
-    if (rc == 0) rc = merging_layout(&m, &layout, err);
+    if (rc == 0) rc = drps_merging_layout(&m, &layout, err);
     if (rc == 0) rc = join_unused(p->count + part->first, options.max_rows, &layout, out, err);
-    merging_end(&m);
-    block_layout_free(&layout);
+    drps_merging_end(&m);
+    drps_block_layout_free(&layout);
     if (counts) counts->ops->close(counts);
-    access_free(&longer);
+    drps_access_free(&longer);
     return rc;
 }
 
@@ -207,13 +208,13 @@ static int refine_rows(const struct portfolio *p, const struct access *lists,
     int rc = pages_of(p, part, out, err);
     if (rc == 0 && !(out->order = drps_array_new(lists->rows, sizeof(*out->order))))
         rc = drps_err_set(err, -ENOMEM, "no memory to order %u rows", lists->rows);
-    if (rc == 0) rc = refine_order(lists, p->options->max_rows, out->order, &moved, err);
-    if (rc < 0 || !moved) block_layout_free(out);
+    if (rc == 0) rc = drps_refine_order(lists, p->options->max_rows, out->order, &moved, err);
+    if (rc < 0 || !moved) drps_block_layout_free(out);
     return rc;
 }
 
-int auto_choose(struct portfolio *p, const struct access *lists, struct auto_part *part,
-                struct drps_err *err)
+int drps_auto_choose(struct portfolio *p, const struct access *lists, struct auto_part *part,
+                     struct drps_err *err)
 {
     struct block_layout refined = {0}, merged = {0};
     struct best best;
@@ -225,7 +226,7 @@ int auto_choose(struct portfolio *p, const struct access *lists, struct auto_par
     if (rc == 0 && p->merges) rc = merge_rows(p, lists, part, &merged, err);
     if (rc == 0 && merged.order) rc = consider(p, &best, &merged, err);
     if (rc == 0 && refined.order) rc = consider(p, &best, &refined, err);
-    block_layout_free(&merged);
-    block_layout_free(&refined);
+    drps_block_layout_free(&merged);
+    drps_block_layout_free(&refined);
     return rc;
 }

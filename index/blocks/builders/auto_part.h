@@ -36,12 +36,12 @@ struct portfolio {
  * first_out; AccNum of a page is taken for the sum over its rows, which it cannot exceed. Returns
  * how many.
  */
-size_t auto_cut_pages(const struct portfolio *p, uint32_t from, uint32_t end, uint32_t base,
-                      uint32_t *first_out);
+size_t drps_auto_cut_pages(const struct portfolio *p, uint32_t from, uint32_t end, uint32_t base,
+                           uint32_t *first_out);
 
 /* Decide the layout of a part, whose rows' lists are `lists`: part->layout. */
 DRPS_MUST_CHECK
-int auto_choose(struct portfolio *p, const struct access *lists, struct auto_part *part,
-                struct drps_err *err);
+int drps_auto_choose(struct portfolio *p, const struct access *lists, struct auto_part *part,
+                     struct drps_err *err);
 
 #endif

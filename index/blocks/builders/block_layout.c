@@ -6,7 +6,7 @@
 
 #include "index/blocks/builders/drps_builder.h"
 
-void block_layout_free(struct block_layout *layout)
+void drps_block_layout_free(struct block_layout *layout)
 {
     free(layout->order);
     free(layout->first);

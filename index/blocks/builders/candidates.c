@@ -19,7 +19,7 @@ static void sink(struct candidates *h, size_t at, struct candidate c)
     h->list[at] = c;
 }
 
-int candidates_push(struct candidates *h, const struct candidate *c, struct drps_err *err)
+int drps_candidates_push(struct candidates *h, const struct candidate *c, struct drps_err *err)
 {
     if (drps_array_reserve(&h->list, &h->cap, h->n + 1, sizeof(*h->list)))
         return drps_err_set(err, -ENOMEM, "no memory for %zu candidates", h->n + 1);
@@ -32,7 +32,7 @@ int candidates_push(struct candidates *h, const struct candidate *c, struct drps
     return 0;
 }
 
-struct candidate candidates_pop(struct candidates *h)
+struct candidate drps_candidates_pop(struct candidates *h)
 {
     const struct candidate best = h->list[0];
     const struct candidate last = h->list[--h->n];
@@ -40,13 +40,13 @@ struct candidate candidates_pop(struct candidates *h)
     return best;
 }
 
-void candidates_order(struct candidates *h)
+void drps_candidates_order(struct candidates *h)
 {
     for (size_t at = h->n / 2; at-- > 0;)
         sink(h, at, h->list[at]);
 }
 
-void candidates_free(struct candidates *h)
+void drps_candidates_free(struct candidates *h)
 {
     free(h->list);
     *h = (struct candidates){0};

@@ -26,21 +26,21 @@ static inline int candidate_before(const struct candidate *x, const struct candi
     return x->b < y->b;
 }
 
-/* A heap. Zero it first; candidates_free() it. */
+/* A heap. Zero it first; drps_candidates_free() it. */
 struct candidates {
     struct candidate *list; /* own: [n] list[0] is the best */
     size_t n, cap;
 };
 
 DRPS_MUST_CHECK
-int candidates_push(struct candidates *h, const struct candidate *c, struct drps_err *err);
+int drps_candidates_push(struct candidates *h, const struct candidate *c, struct drps_err *err);
 
 /* Takes the best out of n > 0. */
-struct candidate candidates_pop(struct candidates *h);
+struct candidate drps_candidates_pop(struct candidates *h);
 
 /* Makes a heap of the list again, whatever has happened to it. */
-void candidates_order(struct candidates *h);
+void drps_candidates_order(struct candidates *h);
 
-void candidates_free(struct candidates *h);
+void drps_candidates_free(struct candidates *h);
 
 #endif

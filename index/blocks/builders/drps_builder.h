@@ -61,7 +61,7 @@ struct block_layout {
     size_t blocks;
     char note[200]; /* for the user: what the builder had to leave out, and why; empty: nothing */
 };
-void block_layout_free(struct block_layout *layout);
+void drps_block_layout_free(struct block_layout *layout);
 
 struct counts;
 struct block_builder {
@@ -92,6 +92,6 @@ struct block_builder {
  *   random     by chance
  *   frequency  by AccNum, most first; then in placed order
  */
-const struct block_builder *block_builder_find(const char *name);
+const struct block_builder *drps_block_builder_find(const char *name);
 
 #endif

@@ -56,12 +56,12 @@ static int count(struct greedy *g, const uint32_t *blocks, size_t n, struct drps
         g->partner[blocks[i]] = WANTED;
         g->best[blocks[i]].both = 0;
     }
-    int rc = merging_count(g->m, blocks, n, g->pairs_bytes, take, g, &bytes, err);
+    int rc = drps_merging_count(g->m, blocks, n, g->pairs_bytes, take, g, &bytes, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
         const uint32_t block = blocks[i];
         const struct candidate *best = &g->best[block];
         g->partner[block] = !best->both ? block : best->a == block ? best->b : best->a;
-        if (best->both) rc = candidates_push(&g->queue, best, err);
+        if (best->both) rc = drps_candidates_push(&g->queue, best, err);
     }
     return rc;
 }
@@ -75,11 +75,11 @@ static uint64_t fixed_bytes(const struct merging *m, size_t *n_out)
         *n_out += m->count[row] > 0;
         incidences += m->count[row];
     }
-    return merging_bytes(m->tables) + (uint64_t)m->rows * (ROW_BYTES + COUNTS_ROW_BYTES) +
+    return drps_merging_bytes(m->tables) + (uint64_t)m->rows * (ROW_BYTES + COUNTS_ROW_BYTES) +
            incidences * COUNTS_INCIDENCE_BYTES;
 }
 
-uint64_t greedy_bytes(const struct merging *m)
+uint64_t drps_greedy_bytes(const struct merging *m)
 {
     size_t n;
     const uint64_t fixed = fixed_bytes(m, &n);
@@ -112,10 +112,10 @@ static int merge_all(struct greedy *g, struct drps_err *err)
 {
     int rc = 0;
     while (rc == 0 && g->queue.n) {
-        const struct candidate c = candidates_pop(&g->queue);
+        const struct candidate c = drps_candidates_pop(&g->queue);
         if (merging_holds(g->m, &c)) {
-            merging_merge(g->m, &c);
-            rc = merging_round(g->m, &(struct block_pair){c.a, c.b}, 1, err);
+            drps_merging_merge(g->m, &c);
+            rc = drps_merging_round(g->m, &(struct block_pair){c.a, c.b}, 1, err);
             if (rc == 0) rc = count(g, &c.a, 1, err);
         } else {
             rc = recount(g, &c, c.a, c.b, err);
@@ -127,11 +127,11 @@ static int merge_all(struct greedy *g, struct drps_err *err)
 
 static int greedy_begin(struct greedy *g, struct merging *m, struct drps_err *err)
 {
-    const uint64_t needed = greedy_bytes(m), given = m->options->memory_bytes;
+    const uint64_t needed = drps_greedy_bytes(m), given = m->options->memory_bytes;
     size_t n;
 
     *g = (struct greedy){.m = m};
-    if (given < needed) return merging_refuse(m, needed, err);
+    if (given < needed) return drps_merging_refuse(m, needed, err);
     g->pairs_bytes = (given - fixed_bytes(m, &n)) / PAIR_COPIES;
     g->best = drps_array_new(m->rows, sizeof(*g->best));
     g->partner = drps_array_new(m->rows, sizeof(*g->partner));
@@ -143,13 +143,13 @@ static int greedy_begin(struct greedy *g, struct merging *m, struct drps_err *er
     return 0;
 }
 
-int greedy_merge(struct merging *m, struct drps_err *err)
+int drps_greedy_merge(struct merging *m, struct drps_err *err)
 {
     struct greedy g;
     int rc = greedy_begin(&g, m, err);
     if (rc == 0) rc = count_all(&g, err);
     if (rc == 0) rc = merge_all(&g, err);
-    candidates_free(&g.queue);
+    drps_candidates_free(&g.queue);
     free(g.best);
     free(g.partner);
     free(g.blocks);
@@ -169,17 +169,17 @@ static int check_work(struct counts *counts, struct drps_err *err)
     return rc;
 }
 
-int block_build_greedy(struct counts *counts, const struct block_tables *tables,
-                       const struct block_options *options, struct block_layout *layout_out,
-                       struct drps_err *err)
+int drps_block_build_greedy(struct counts *counts, const struct block_tables *tables,
+                            const struct block_options *options, struct block_layout *layout_out,
+                            struct drps_err *err)
 {
     struct merging m;
 
     *layout_out = (struct block_layout){0};
-    int rc = merging_begin(&m, counts, tables, options, err);
+    int rc = drps_merging_begin(&m, counts, tables, options, err);
     if (rc == 0) rc = check_work(counts, err);
-    if (rc == 0) rc = greedy_merge(&m, err);
-    if (rc == 0) rc = merging_layout(&m, layout_out, err);
-    merging_end(&m);
+    if (rc == 0) rc = drps_greedy_merge(&m, err);
+    if (rc == 0) rc = drps_merging_layout(&m, layout_out, err);
+    drps_merging_end(&m);
     return rc;
 }

@@ -13,12 +13,12 @@
 
 enum { ROW_BYTES = 4 * sizeof(uint32_t) + 1 }; /* the groups are told, and gone */
 
-uint64_t merging_bytes(const struct block_tables *tables)
+uint64_t drps_merging_bytes(const struct block_tables *tables)
 {
     return (uint64_t)tables->first[tables->n] * ROW_BYTES;
 }
 
-int merging_refuse(const struct merging *m, uint64_t needed, struct drps_err *err)
+int drps_merging_refuse(const struct merging *m, uint64_t needed, struct drps_err *err)
 {
     char given[32], wanted[32];
     drps_err_clear(err);
@@ -45,8 +45,8 @@ static int tell_groups(struct merging *m, struct drps_err *err)
     return rc;
 }
 
-int merging_begin(struct merging *m, struct counts *counts, const struct block_tables *tables,
-                  const struct block_options *options, struct drps_err *err)
+int drps_merging_begin(struct merging *m, struct counts *counts, const struct block_tables *tables,
+                       const struct block_options *options, struct drps_err *err)
 {
     const uint32_t rows = tables->first[tables->n];
 
@@ -66,7 +66,7 @@ int merging_begin(struct merging *m, struct counts *counts, const struct block_t
     return rc < 0 ? rc : tell_groups(m, err);
 }
 
-void merging_end(struct merging *m)
+void drps_merging_end(struct merging *m)
 {
     free(m->count);
     free(m->size);
@@ -74,7 +74,7 @@ void merging_end(struct merging *m)
     free(m->merged);
 }
 
-double merging_gain(const struct merging *m, uint32_t a, uint32_t b, uint32_t both)
+double drps_merging_gain(const struct merging *m, uint32_t a, uint32_t b, uint32_t both)
 {
     const struct block_cost *cost = &m->options->cost;
     const uint64_t extra =
@@ -93,8 +93,8 @@ static int is_allowed(const struct merging *m, const struct candidate *c)
             count * (o->cost.seek + (double)size * o->cost.row) <= o->max_weight * o->sample);
 }
 
-int merging_count(struct merging *m, const uint32_t *with, size_t with_n, uint64_t pairs_bytes,
-                  merging_take *take, void *ctx, uint64_t *bytes_out, struct drps_err *err)
+int drps_merging_count(struct merging *m, const uint32_t *with, size_t with_n, uint64_t pairs_bytes,
+                       merging_take *take, void *ctx, uint64_t *bytes_out, struct drps_err *err)
 {
     const double least = m->options->min_gain * m->options->sample;
     struct block_pair_count *pairs;
@@ -104,7 +104,7 @@ int merging_count(struct merging *m, const uint32_t *with, size_t with_n, uint64
     *bytes_out = (uint64_t)n * sizeof(*pairs);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         struct candidate c = {.a = pairs[i].a, .b = pairs[i].b, .both = pairs[i].count};
-        c.gain = merging_gain(m, c.a, c.b, c.both);
+        c.gain = drps_merging_gain(m, c.a, c.b, c.both);
         c.time = m->time;
         if (c.gain > least && is_allowed(m, &c)) rc = take(ctx, &c, err);
     }
@@ -112,7 +112,7 @@ int merging_count(struct merging *m, const uint32_t *with, size_t with_n, uint64
     return rc;
 }
 
-void merging_merge(struct merging *m, const struct candidate *c)
+void drps_merging_merge(struct merging *m, const struct candidate *c)
 {
     m->count[c->a] += m->count[c->b] - c->both;
     m->size[c->a] += m->size[c->b];
@@ -122,7 +122,8 @@ void merging_merge(struct merging *m, const struct candidate *c)
     m->merged[c->a] = m->merged[c->b] = m->time + 1;
 }
 
-int merging_round(struct merging *m, const struct block_pair *pairs, size_t n, struct drps_err *err)
+int drps_merging_round(struct merging *m, const struct block_pair *pairs, size_t n,
+                       struct drps_err *err)
 {
     m->time++;
     return m->counts->ops->merge(m->counts, pairs, n, err);
@@ -135,7 +136,7 @@ static void find_blocks(struct merging *m)
         m->into[row] = m->into[m->into[row]];
 }
 
-int merging_layout(struct merging *m, struct block_layout *out, struct drps_err *err)
+int drps_merging_layout(struct merging *m, struct block_layout *out, struct drps_err *err)
 {
     size_t blocks = 0;
     uint32_t position = 0;

@@ -30,20 +30,20 @@ struct merging {
 };
 
 /* Resets the counts, asks for them and tells them which pairs may merge: those of a table, but
- * for rows that are pruned. merging_end() in any case. */
+ * for rows that are pruned. drps_merging_end() in any case. */
 DRPS_MUST_CHECK
-int merging_begin(struct merging *m, struct counts *counts, const struct block_tables *tables,
-                  const struct block_options *options, struct drps_err *err);
-void merging_end(struct merging *m);
+int drps_merging_begin(struct merging *m, struct counts *counts, const struct block_tables *tables,
+                       const struct block_options *options, struct drps_err *err);
+void drps_merging_end(struct merging *m);
 
 /* Bytes that it takes. */
-uint64_t merging_bytes(const struct block_tables *tables);
+uint64_t drps_merging_bytes(const struct block_tables *tables);
 
 /* DRPS_E_MEMORY_BUDGET: the builder needs so much in all. */
-int merging_refuse(const struct merging *m, uint64_t needed, struct drps_err *err);
+int drps_merging_refuse(const struct merging *m, uint64_t needed, struct drps_err *err);
 
 /* Eq. 3: what merging a and b gains when `both` batches touch both. */
-double merging_gain(const struct merging *m, uint32_t a, uint32_t b, uint32_t both);
+double drps_merging_gain(const struct merging *m, uint32_t a, uint32_t b, uint32_t both);
 
 /*
  * Hands to take() every merge that gains more than gamma and is allowed, of the blocks in `with`
@@ -53,8 +53,8 @@ double merging_gain(const struct merging *m, uint32_t a, uint32_t b, uint32_t bo
  */
 typedef int merging_take(void *ctx, const struct candidate *c, struct drps_err *err);
 DRPS_MUST_CHECK
-int merging_count(struct merging *m, const uint32_t *with, size_t n, uint64_t pairs_bytes,
-                  merging_take *take, void *ctx, uint64_t *bytes_out, struct drps_err *err);
+int drps_merging_count(struct merging *m, const uint32_t *with, size_t n, uint64_t pairs_bytes,
+                       merging_take *take, void *ctx, uint64_t *bytes_out, struct drps_err *err);
 
 static inline int merging_holds(const struct merging *m, const struct candidate *c)
 {
@@ -62,23 +62,24 @@ static inline int merging_holds(const struct merging *m, const struct candidate 
 }
 
 /* A merge of the round that is being made, of a candidate that holds: c->b goes into c->a. */
-void merging_merge(struct merging *m, const struct candidate *c);
+void drps_merging_merge(struct merging *m, const struct candidate *c);
 
 /* The round is made: tells the counts what merged. */
 DRPS_MUST_CHECK
-int merging_round(struct merging *m, const struct block_pair *pairs, size_t n,
-                  struct drps_err *err);
+int drps_merging_round(struct merging *m, const struct block_pair *pairs, size_t n,
+                       struct drps_err *err);
 
-/* The least memory in which greedy_merge() can go on from here, merging_begin()'s included. */
-uint64_t greedy_bytes(const struct merging *m);
+/* The least memory in which drps_greedy_merge() can go on from here, drps_merging_begin()'s
+ * included. */
+uint64_t drps_greedy_bytes(const struct merging *m);
 
 /* Merges the best pair of all until none gains (greedy.c). DRPS_E_MEMORY_BUDGET when
- * options->memory_bytes are less than greedy_bytes(). */
+ * options->memory_bytes are less than drps_greedy_bytes(). */
 DRPS_MUST_CHECK
-int greedy_merge(struct merging *m, struct drps_err *err);
+int drps_greedy_merge(struct merging *m, struct drps_err *err);
 
 /* Blocks in the order of their smallest rows, each with its rows in given order. */
 DRPS_MUST_CHECK
-int merging_layout(struct merging *m, struct block_layout *layout_out, struct drps_err *err);
+int drps_merging_layout(struct merging *m, struct block_layout *layout_out, struct drps_err *err);
 
 #endif

@@ -26,7 +26,7 @@ static int cut_sorted(struct key *keys, const struct block_tables *tables, uint3
                       struct block_layout *out, struct drps_err *err)
 {
     const uint32_t rows = tables->first[tables->n];
-    int rc = block_cut(tables, each, out, err);
+    int rc = drps_block_cut(tables, each, out, err);
     if (rc == 0) out->order = drps_array_new(rows, sizeof(*out->order));
     if (rc == 0 && !out->order) rc = drps_err_set(err, -ENOMEM, "no memory for the order of rows");
     for (size_t t = 0; t < tables->n && rc == 0; t++)
@@ -47,9 +47,9 @@ static struct key *new_keys(uint32_t rows, struct drps_err *err)
     return keys;
 }
 
-int block_build_id(struct counts *counts, const struct block_tables *tables,
-                   const struct block_options *options, struct block_layout *layout_out,
-                   struct drps_err *err)
+int drps_block_build_id(struct counts *counts, const struct block_tables *tables,
+                        const struct block_options *options, struct block_layout *layout_out,
+                        struct drps_err *err)
 {
     const uint32_t rows = tables->first[tables->n];
     struct key *keys = new_keys(rows, err);
@@ -60,9 +60,9 @@ int block_build_id(struct counts *counts, const struct block_tables *tables,
     return cut_sorted(keys, tables, options->max_rows, layout_out, err);
 }
 
-int block_build_random(struct counts *counts, const struct block_tables *tables,
-                       const struct block_options *options, struct block_layout *layout_out,
-                       struct drps_err *err)
+int drps_block_build_random(struct counts *counts, const struct block_tables *tables,
+                            const struct block_options *options, struct block_layout *layout_out,
+                            struct drps_err *err)
 {
     const uint32_t rows = tables->first[tables->n];
     struct key *keys = new_keys(rows, err);
@@ -73,9 +73,9 @@ int block_build_random(struct counts *counts, const struct block_tables *tables,
     return cut_sorted(keys, tables, options->max_rows, layout_out, err);
 }
 
-int block_build_frequency(struct counts *counts, const struct block_tables *tables,
-                          const struct block_options *options, struct block_layout *layout_out,
-                          struct drps_err *err)
+int drps_block_build_frequency(struct counts *counts, const struct block_tables *tables,
+                               const struct block_options *options, struct block_layout *layout_out,
+                               struct drps_err *err)
 {
     const uint32_t rows = tables->first[tables->n];
     uint32_t *count = drps_array_new(rows, sizeof(*count));

@@ -38,7 +38,7 @@ static void drop_outdated(struct search *s)
         if (merging_holds(&s->m, &s->queue.list[i])) s->queue.list[n++] = s->queue.list[i];
     s->queue.n = n;
     s->outdated = 0;
-    candidates_order(&s->queue);
+    drps_candidates_order(&s->queue);
 }
 
 static int take(void *ctx, const struct candidate *c, struct drps_err *err)
@@ -47,18 +47,18 @@ static int take(void *ctx, const struct candidate *c, struct drps_err *err)
     if (s->queue.n >= s->most) {
         drop_outdated(s);
         if (s->queue.n > s->most / 2)
-            return merging_refuse(&s->m, 2 * s->m.options->memory_bytes, err);
+            return drps_merging_refuse(&s->m, 2 * s->m.options->memory_bytes, err);
     }
-    return candidates_push(&s->queue, c, err);
+    return drps_candidates_push(&s->queue, c, err);
 }
 
 /* Find the candidates of the blocks in `with`, or of all. */
 static int count(struct search *s, const uint32_t *with, size_t n, struct drps_err *err)
 {
     uint64_t bytes = 0;
-    int rc = merging_count(&s->m, with, n, s->pairs_bytes, take, s, &bytes, err);
+    int rc = drps_merging_count(&s->m, with, n, s->pairs_bytes, take, s, &bytes, err);
     if (rc == DRPS_E_MEMORY_BUDGET && bytes > s->pairs_bytes)
-        return merging_refuse(&s->m, merging_bytes(s->m.tables) + PARTS * bytes, err);
+        return drps_merging_refuse(&s->m, drps_merging_bytes(s->m.tables) + PARTS * bytes, err);
     return rc;
 }
 
@@ -67,12 +67,12 @@ static size_t choose(struct search *s)
 {
     size_t n = 0;
     while (n < s->k && s->queue.n) {
-        const struct candidate c = candidates_pop(&s->queue);
+        const struct candidate c = drps_candidates_pop(&s->queue);
         if (!merging_holds(&s->m, &c)) { /* to order what is left is cheaper than many of these */
             if (++s->outdated > s->queue.n / 16) drop_outdated(s);
             continue;
         }
-        merging_merge(&s->m, &c);
+        drps_merging_merge(&s->m, &c);
         s->chosen[n++] = (struct block_pair){c.a, c.b};
     }
     return n;
@@ -88,7 +88,7 @@ static int merge_rounds(struct search *s, struct drps_err *err)
 {
     int rc = 0;
     for (size_t n; rc == 0 && (n = choose(s)) > 0;) {
-        rc = merging_round(&s->m, s->chosen, n, err);
+        rc = drps_merging_round(&s->m, s->chosen, n, err);
         for (size_t i = 0; i < n; i++)
             s->made[i] = s->chosen[i].a;
         qsort(s->made, n, sizeof(*s->made), by_number);
@@ -100,7 +100,7 @@ static int merge_rounds(struct search *s, struct drps_err *err)
 static int search_begin(struct search *s, struct counts *counts, const struct block_tables *tables,
                         const struct block_options *options, uint32_t k, struct drps_err *err)
 {
-    const uint64_t fixed = merging_bytes(tables);
+    const uint64_t fixed = drps_merging_bytes(tables);
     const uint64_t rest = options->memory_bytes > fixed ? options->memory_bytes - fixed : 0;
     const uint32_t most_merges = tables->first[tables->n] / 2 + 1;
 
@@ -110,7 +110,7 @@ static int search_begin(struct search *s, struct counts *counts, const struct bl
     s->made = drps_array_new(s->k, sizeof(*s->made));
     if (!s->chosen || !s->made)
         return drps_err_set(err, -ENOMEM, "no memory for %u merges a round", s->k);
-    return merging_begin(&s->m, counts, tables, options, err);
+    return drps_merging_begin(&s->m, counts, tables, options, err);
 }
 
 static int build(struct counts *counts, const struct block_tables *tables,
@@ -123,24 +123,24 @@ static int build(struct counts *counts, const struct block_tables *tables,
     int rc = search_begin(&s, counts, tables, options, k, err);
     if (rc == 0) rc = count(&s, NULL, 0, err);
     if (rc == 0) rc = merge_rounds(&s, err);
-    if (rc == 0) rc = merging_layout(&s.m, layout_out, err);
-    merging_end(&s.m);
-    candidates_free(&s.queue);
+    if (rc == 0) rc = drps_merging_layout(&s.m, layout_out, err);
+    drps_merging_end(&s.m);
+    drps_candidates_free(&s.queue);
     free(s.chosen);
     free(s.made);
     return rc;
 }
 
-int block_build_pairwise(struct counts *counts, const struct block_tables *tables,
-                         const struct block_options *options, struct block_layout *layout_out,
-                         struct drps_err *err)
+int drps_block_build_pairwise(struct counts *counts, const struct block_tables *tables,
+                              const struct block_options *options, struct block_layout *layout_out,
+                              struct drps_err *err)
 {
     return build(counts, tables, options, 1, layout_out, err);
 }
 
-int block_build_topk(struct counts *counts, const struct block_tables *tables,
-                     const struct block_options *options, struct block_layout *layout_out,
-                     struct drps_err *err)
+int drps_block_build_topk(struct counts *counts, const struct block_tables *tables,
+                          const struct block_options *options, struct block_layout *layout_out,
+                          struct drps_err *err)
 {
     *layout_out = (struct block_layout){0};
     if (!options->top_k)

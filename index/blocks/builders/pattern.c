@@ -6,8 +6,8 @@
 
 #include "base/drps_alloc.h"
 
-int block_cut(const struct block_tables *tables, uint32_t each, struct block_layout *out,
-              struct drps_err *err)
+int drps_block_cut(const struct block_tables *tables, uint32_t each, struct block_layout *out,
+                   struct drps_err *err)
 {
     const uint32_t rows = tables->first[tables->n];
     size_t blocks = 0;
@@ -25,19 +25,19 @@ int block_cut(const struct block_tables *tables, uint32_t each, struct block_lay
     return 0;
 }
 
-int block_build_pattern(struct counts *counts, const struct block_tables *tables,
-                        const struct block_options *options, struct block_layout *layout_out,
-                        struct drps_err *err)
+int drps_block_build_pattern(struct counts *counts, const struct block_tables *tables,
+                             const struct block_options *options, struct block_layout *layout_out,
+                             struct drps_err *err)
 {
     (void)counts;
-    return block_cut(tables, options->max_rows, layout_out, err);
+    return drps_block_cut(tables, options->max_rows, layout_out, err);
 }
 
-int block_build_none(struct counts *counts, const struct block_tables *tables,
-                     const struct block_options *options, struct block_layout *layout_out,
-                     struct drps_err *err)
+int drps_block_build_none(struct counts *counts, const struct block_tables *tables,
+                          const struct block_options *options, struct block_layout *layout_out,
+                          struct drps_err *err)
 {
     (void)counts;
     (void)options;
-    return block_cut(tables, 1, layout_out, err);
+    return drps_block_cut(tables, 1, layout_out, err);
 }

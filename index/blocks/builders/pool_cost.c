@@ -92,8 +92,8 @@ static void find_largest(struct pool_uses *u)
     }
 }
 
-int pool_uses_list(const struct access *a, const uint32_t *order, const uint32_t *first,
-                   size_t blocks, struct pool_uses *u, struct drps_err *err)
+int drps_pool_uses_list(const struct access *a, const uint32_t *order, const uint32_t *first,
+                        size_t blocks, struct pool_uses *u, struct drps_err *err)
 {
     const size_t most = (size_t)(a->start[a->rows] - a->start[0]);
     struct listing l = {a, order, drps_array_new(a->batches, sizeof(*l.last)),
@@ -118,7 +118,7 @@ int pool_uses_list(const struct access *a, const uint32_t *order, const uint32_t
                 : drps_err_set(err, -ENOMEM, "no memory to list the uses of %zu blocks", blocks);
 }
 
-void pool_uses_free(struct pool_uses *u)
+void drps_pool_uses_free(struct pool_uses *u)
 {
     free(u->start);
     free(u->block);
@@ -211,8 +211,8 @@ static void step(struct layout_pool *p, uint32_t batch, uint64_t pool_rows, stru
         wait_for(p, u->block[i], u->next[i]);
 }
 
-int pool_simulate(const struct pool_uses *u, uint64_t pool_rows, struct pool_misses *out,
-                  struct drps_err *err)
+int drps_pool_simulate(const struct pool_uses *u, uint64_t pool_rows, struct pool_misses *out,
+                       struct drps_err *err)
 {
     struct layout_pool p;
 

@@ -15,7 +15,7 @@
 struct pool_uses {
     uint64_t uses, use_rows; /* blocks that batches touch: sum of AccNum(B), and their rows */
     uint64_t step_rows;      /* rows of the blocks of the largest batch */
-    /* The rest is for pool_simulate(). */
+    /* The rest is for drps_pool_simulate(). */
     const uint32_t *first; /* borrowed: [blocks + 1] */
     size_t blocks;
     uint32_t batches;
@@ -27,13 +27,13 @@ struct pool_uses {
 
 /*
  * Position i holds row order[i] of `a` (NULL: row i), a block is a run of positions from first[i]
- * to first[i + 1] - 1. pool_uses_free() in any case. Memory: 8 bytes an access, 4 a block and 12 a
- * batch.
+ * to first[i + 1] - 1. drps_pool_uses_free() in any case. Memory: 8 bytes an access, 4 a block and
+ * 12 a batch.
  */
 DRPS_MUST_CHECK
-int pool_uses_list(const struct access *a, const uint32_t *order, const uint32_t *first,
-                   size_t blocks, struct pool_uses *out, struct drps_err *err);
-void pool_uses_free(struct pool_uses *u);
+int drps_pool_uses_list(const struct access *a, const uint32_t *order, const uint32_t *first,
+                        size_t blocks, struct pool_uses *out, struct drps_err *err);
+void drps_pool_uses_free(struct pool_uses *u);
 
 /* Blocks that an epoch does not find in the pool, which the epoch before has filled. */
 struct pool_misses {
@@ -43,7 +43,7 @@ struct pool_misses {
 /* The pool has room for so many rows, and always for the batch in hand. Memory: 5 bytes a block
  * and 4 a batch. */
 DRPS_MUST_CHECK
-int pool_simulate(const struct pool_uses *u, uint64_t pool_rows, struct pool_misses *out,
-                  struct drps_err *err);
+int drps_pool_simulate(const struct pool_uses *u, uint64_t pool_rows, struct pool_misses *out,
+                       struct drps_err *err);
 
 #endif

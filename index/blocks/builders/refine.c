@@ -149,8 +149,8 @@ static void refine_all(struct refining *r)
     }
 }
 
-int refine_order(const struct access *lists, uint32_t page_rows, uint32_t *order_out,
-                 int *moved_out, struct drps_err *err)
+int drps_refine_order(const struct access *lists, uint32_t page_rows, uint32_t *order_out,
+                      int *moved_out, struct drps_err *err)
 {
     const uint32_t n = lists->rows;
     struct refining r = {.lists = lists,

@@ -18,7 +18,7 @@
 /* order_out [rows]: the rows of `lists`, of which page_rows fill a page. *moved_out: whether any is
  * not where it was. */
 DRPS_MUST_CHECK
-int refine_order(const struct access *lists, uint32_t page_rows, uint32_t *order_out,
-                 int *moved_out, struct drps_err *err);
+int drps_refine_order(const struct access *lists, uint32_t page_rows, uint32_t *order_out,
+                      int *moved_out, struct drps_err *err);
 
 #endif

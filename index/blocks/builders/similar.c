@@ -47,8 +47,8 @@ static uint64_t table_key(const struct drps_sort_record *record)
 
 /* hi: table, tier, minhash; lo: signature; a: row. Sorted: [rows] records. */
 static int sort_rows(struct counts *counts, const struct block_tables *tables,
-                     const uint32_t *count, struct drps_sort_record *records, struct drps_sort_record *aux,
-                     struct drps_err *err)
+                     const uint32_t *count, struct drps_sort_record *records,
+                     struct drps_sort_record *aux, struct drps_err *err)
 {
     const uint32_t rows = counts->blocks;
     uint32_t *minhash = drps_array_new(rows, sizeof(*minhash));
@@ -128,7 +128,7 @@ static int rounds_new(struct rounds *r, struct merging *m, struct drps_err *err)
 
 static void merge(struct rounds *r, const struct candidate *c)
 {
-    merging_merge(r->m, c);
+    drps_merging_merge(r->m, c);
     r->merges[r->merges_n++] = (struct block_pair){c->a, c->b};
 }
 
@@ -136,7 +136,7 @@ static int end_round(struct rounds *r, struct drps_err *err)
 {
     const size_t n = r->merges_n;
     r->merges_n = 0;
-    return merging_round(r->m, r->merges, n, err);
+    return drps_merging_round(r->m, r->merges, n, err);
 }
 
 /* The most rows of a block that `count` batches touch: max_rows, or less where max_weight says so.
@@ -215,7 +215,7 @@ static double gain_of(const struct merging *m, struct block_pair p, uint32_t bot
 {
     const struct block_options *o = m->options;
     const uint32_t more = m->count[p.a] > m->count[p.b] ? m->count[p.a] : m->count[p.b];
-    const double gain = merging_gain(m, p.a, p.b, both);
+    const double gain = drps_merging_gain(m, p.a, p.b, both);
     if (m->size[p.a] + m->size[p.b] > most_rows(m, m->count[p.a] + m->count[p.b] - both) ||
         gain <= o->min_gain * o->sample || gain < theta * o->cost.seek * more)
         return 0;
@@ -279,7 +279,7 @@ static int merge_neighbours(struct rounds *r, size_t n, double theta, struct drp
     return rc < 0 ? rc : end_round(r, err);
 }
 
-int similar_merge(struct merging *m, uint64_t enough, uint64_t *left_out, struct drps_err *err)
+int drps_similar_merge(struct merging *m, uint64_t enough, uint64_t *left_out, struct drps_err *err)
 {
     struct rounds r;
     int rc = rounds_new(&r, m, err);

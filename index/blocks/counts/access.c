@@ -28,7 +28,7 @@ static int count_all(struct steps *st, const struct access_source *from, uint32_
         const void *record;
         size_t bytes;
         int rc = access_stopped(from->stop, err);
-        if (rc == 0) rc = steps_record(st, s, &record, &bytes, err);
+        if (rc == 0) rc = drps_steps_record(st, s, &record, &bytes, err);
         if (rc < 0) return rc;
         *n_out += bytes >= 4 ? drps_list_count(record) : 0;
     }
@@ -45,8 +45,8 @@ static void *new_spread(size_t bytes)
 }
 
 /* start has one number more than it shows: see fill(). */
-int access_new(uint32_t rows, uint32_t batches, uint64_t n, uint64_t memory_bytes,
-               struct access *a_out, struct drps_err *err)
+int drps_access_new(uint32_t rows, uint32_t batches, uint64_t n, uint64_t memory_bytes,
+                    struct access *a_out, struct drps_err *err)
 {
     const uint64_t starts = ((uint64_t)rows + 2) * sizeof(*a_out->start);
     const uint64_t bytes = starts + n * sizeof(*a_out->batch);
@@ -90,7 +90,7 @@ static int fill(struct steps *st, const struct access_source *from, uint32_t fir
 
     for (uint32_t s = first; s < end; s++) {
         int rc = access_stopped(from->stop, err);
-        if (rc == 0) rc = steps_rows(st, s, a->rows, &list, &n, err);
+        if (rc == 0) rc = drps_steps_rows(st, s, a->rows, &list, &n, err);
         if (rc < 0) return rc;
         for (size_t i = 0; i < n; i++) {
             fetch_start(a, list, n, i);
@@ -101,7 +101,7 @@ static int fill(struct steps *st, const struct access_source *from, uint32_t fir
         a->start[r] += a->start[r - 1];
     for (uint32_t s = first; s < end; s++) {
         int rc = access_stopped(from->stop, err);
-        if (rc == 0) rc = steps_rows(st, s, a->rows, &list, &n, err);
+        if (rc == 0) rc = drps_steps_rows(st, s, a->rows, &list, &n, err);
         if (rc < 0) return rc;
         for (size_t i = 0; i < n; i++) {
             fetch_start(a, list, n, i);
@@ -112,24 +112,24 @@ static int fill(struct steps *st, const struct access_source *from, uint32_t fir
     return 0;
 }
 
-int access_load(const struct access_source *from, uint32_t first, uint32_t end,
-                struct access *a_out, struct drps_err *err)
+int drps_access_load(const struct access_source *from, uint32_t first, uint32_t end,
+                     struct access *a_out, struct drps_err *err)
 {
     struct steps *st;
     uint64_t n;
 
     *a_out = (struct access){.rows = from->rows, .batches = from->batches};
-    int rc = steps_open(from->io, from->dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, from->batches,
-                        READ_BUFFER, &st, err);
+    int rc = drps_steps_open(from->io, from->dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, from->batches,
+                             READ_BUFFER, &st, err);
     if (rc == 0) rc = count_all(st, from, first, end, &n, err);
-    if (rc == 0) rc = access_new(from->rows, from->batches, n, from->memory_bytes, a_out, err);
+    if (rc == 0) rc = drps_access_new(from->rows, from->batches, n, from->memory_bytes, a_out, err);
     if (rc == 0) rc = fill(st, from, first, end, a_out, err);
-    steps_close(st);
-    if (rc < 0) access_free(a_out);
+    drps_steps_close(st);
+    if (rc < 0) drps_access_free(a_out);
     return rc;
 }
 
-void access_free(struct access *a)
+void drps_access_free(struct access *a)
 {
     free(a->start);
     free(a->batch);

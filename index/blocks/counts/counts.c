@@ -94,7 +94,7 @@ static int counts_cocounts(struct counts *t, const struct block_pair *pairs, siz
         int rc = stopped(t, i, err);
         if (rc < 0) return rc;
         fetch_pair(l, pairs, i, n);
-        count_out[i] = counts_common(l, pairs[i]);
+        count_out[i] = drps_counts_common(l, pairs[i]);
     }
     return 0;
 }
@@ -107,8 +107,8 @@ static int counts_merge(struct counts *t, const struct block_pair *pairs, size_t
     for (size_t i = 0; i < n && rc == 0; i++) {
         fetch_pair(l, pairs, i, n);
         rc = stopped(t, i, err);
-        if (rc == 0 && l->inverse.block) counts_inverse_merge(l, &l->inverse, pairs[i]);
-        if (rc == 0) rc = counts_merge_lists(l, pairs[i], err);
+        if (rc == 0 && l->inverse.block) drps_counts_inverse_merge(l, &l->inverse, pairs[i]);
+        if (rc == 0) rc = drps_counts_merge_lists(l, pairs[i], err);
     }
     return rc;
 }
@@ -118,7 +118,7 @@ static int counts_groups(struct counts *t, const uint8_t *group, struct drps_err
     struct local *l = local_of(t);
     (void)err;
     memcpy(l->group, group, t->blocks);
-    counts_inverse_free(&l->inverse);
+    drps_counts_inverse_free(&l->inverse);
     return 0;
 }
 
@@ -131,7 +131,7 @@ static int counts_reset(struct counts *t, struct drps_err *err)
         l->n[row] = (uint32_t)(l->access->start[row + 1] - l->access->start[row]);
     }
     l->pool_n = l->pool_live = 0;
-    counts_inverse_free(&l->inverse);
+    drps_counts_inverse_free(&l->inverse);
     return 0;
 }
 
@@ -165,7 +165,7 @@ static int counts_lists(struct counts *t, const uint32_t *rows, size_t n, uint64
     uint64_t sum = 0;
     for (size_t i = 0; i < n; i++)
         sum += a->start[rows[i] + 1] - a->start[rows[i]];
-    int rc = access_new((uint32_t)n, t->batches, sum, memory_bytes, out, err);
+    int rc = drps_access_new((uint32_t)n, t->batches, sum, memory_bytes, out, err);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         const uint64_t count = a->start[rows[i] + 1] - a->start[rows[i]];
         memcpy(out->batch + out->start[i], a->batch + a->start[rows[i]],
@@ -173,7 +173,7 @@ static int counts_lists(struct counts *t, const uint32_t *rows, size_t n, uint64
         out->start[i + 1] = out->start[i] + count;
         if (i % STOP_EVERY == 0) rc = access_stopped(t->stop, err);
     }
-    if (rc < 0) access_free(out);
+    if (rc < 0) drps_access_free(out);
     return rc;
 }
 
@@ -183,8 +183,8 @@ static void counts_close(struct counts *t)
 {
     if (!t) return;
     struct local *l = local_of(t);
-    access_free(&l->sampled);
-    counts_inverse_free(&l->inverse);
+    drps_access_free(&l->sampled);
+    drps_counts_inverse_free(&l->inverse);
     free(l->at);
     free(l->n);
     free(l->group);
@@ -199,7 +199,7 @@ static const struct counts_ops local_ops = {
     .minhash = counts_minhash,
     .cocounts = counts_cocounts,
     .groups = counts_groups,
-    .pairs = counts_pairs,
+    .pairs = drps_counts_pairs,
     .merge = counts_merge,
     .pair_work = counts_pair_work,
     .reset = counts_reset,
@@ -234,8 +234,8 @@ static int sample(const struct access *all, double share, uint64_t seed, struct 
     return 0;
 }
 
-int counts_open(const struct access *access, double share, uint64_t seed, struct counts **t_out,
-                struct drps_err *err)
+int drps_counts_open(const struct access *access, double share, uint64_t seed,
+                     struct counts **t_out, struct drps_err *err)
 {
     struct local *l = calloc(1, sizeof(*l));
     int rc = l ? 0 : -ENOMEM;
@@ -264,20 +264,20 @@ int counts_open(const struct access *access, double share, uint64_t seed, struct
     return rc;
 }
 
-int counts_load(const struct access_source *from, uint32_t first, uint32_t end,
-                struct counts **t_out, struct drps_err *err)
+int drps_counts_load(const struct access_source *from, uint32_t first, uint32_t end,
+                     struct counts **t_out, struct drps_err *err)
 {
     struct access access;
 
     *t_out = NULL;
-    int rc = access_load(from, first, end, &access, err);
-    if (rc == 0) rc = counts_open(&access, from->share, from->seed, t_out, err);
+    int rc = drps_access_load(from, first, end, &access, err);
+    if (rc == 0) rc = drps_counts_open(&access, from->share, from->seed, t_out, err);
     if (rc == 0 && from->share >= 1) {
         struct local *l = local_of(*t_out);
         l->sampled = access; /* moved */
         l->access = &l->sampled;
     } else {
-        access_free(&access);
+        drps_access_free(&access);
     }
     if (rc < 0) return rc;
     (*t_out)->access_bytes = access_bytes(local_of(*t_out)->access);

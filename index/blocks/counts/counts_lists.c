@@ -118,15 +118,16 @@ static void drop(struct local *l, uint32_t block)
 
 /* ---- Merging ---- */
 
-uint32_t counts_common(const struct local *l, struct block_pair p)
+uint32_t drps_counts_common(const struct local *l, struct block_pair p)
 {
     return common(list_of(l, p.a), l->n[p.a], list_of(l, p.b), l->n[p.b]);
 }
 
 /* A list that holds the other serves for both; else a new one in the pool. */
-int counts_merge_lists(struct local *l, struct block_pair p, struct drps_err *err)
+int drps_counts_merge_lists(struct local *l, struct block_pair p, struct drps_err *err)
 {
-    const uint32_t an = l->n[p.a], bn = l->n[p.b], both = counts_common(l, p), n = an + bn - both;
+    const uint32_t an = l->n[p.a], bn = l->n[p.b], both = drps_counts_common(l, p),
+                   n = an + bn - both;
     if (n == an) {
         drop(l, p.b);
         return 0;

@@ -57,20 +57,20 @@ static inline const uint32_t *list_of(const struct local *l, uint32_t block)
 /* ---- Lists ---- */
 
 /* How many batches both blocks have. */
-uint32_t counts_common(const struct local *l, struct block_pair p);
+uint32_t drps_counts_common(const struct local *l, struct block_pair p);
 /* The list of p.a becomes that of both. */
 DRPS_MUST_CHECK
-int counts_merge_lists(struct local *l, struct block_pair p, struct drps_err *err);
+int drps_counts_merge_lists(struct local *l, struct block_pair p, struct drps_err *err);
 
 /* ---- Pairs ---- */
 
 /* The operation of struct counts_ops. */
 DRPS_MUST_CHECK
-int counts_pairs(struct counts *t, const uint32_t *with, size_t with_n, uint64_t memory_bytes,
-                 struct block_pair_count **pairs_out, size_t *n_out, struct drps_err *err);
+int drps_counts_pairs(struct counts *t, const uint32_t *with, size_t with_n, uint64_t memory_bytes,
+                      struct block_pair_count **pairs_out, size_t *n_out, struct drps_err *err);
 /* Bring the inverse to what it will be when the lists of p have merged. */
-void counts_inverse_merge(const struct local *l, struct inverse *v, struct block_pair p);
+void drps_counts_inverse_merge(const struct local *l, struct inverse *v, struct block_pair p);
 /* Drop the inverse, until pairs are asked for. */
-void counts_inverse_free(struct inverse *v);
+void drps_counts_inverse_free(struct inverse *v);
 
 #endif

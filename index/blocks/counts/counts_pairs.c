@@ -14,7 +14,7 @@ enum { MARK_CLEAN = 1, MARK_WITH = 2 };
 
 /* ---- The inverse of the accesses ---- */
 
-void counts_inverse_free(struct inverse *v)
+void drps_counts_inverse_free(struct inverse *v)
 {
     free(v->first);
     free(v->n);
@@ -75,7 +75,7 @@ static int inverse_need(struct local *l, struct drps_err *err)
     int rc = inverse_room(l, &l->inverse);
     if (rc == 0) rc = inverse_fill(l, &l->inverse);
     if (rc == 0) return 0;
-    counts_inverse_free(&l->inverse);
+    drps_counts_inverse_free(&l->inverse);
     return drps_err_set(err, rc, "no memory to pair %u blocks", l->counts.blocks);
 }
 
@@ -106,11 +106,11 @@ static void clean(struct inverse *v, uint32_t batch)
 
 /* Bring the inverse to what it will be when the lists of p have merged. What a block of no group
  * brings is not in it: then it is made anew when needed. */
-void counts_inverse_merge(const struct local *l, struct inverse *v, struct block_pair p)
+void drps_counts_inverse_merge(const struct local *l, struct inverse *v, struct block_pair p)
 {
     const uint32_t *list = list_of(l, p.b);
     if (l->group[p.a] && !l->group[p.b]) {
-        counts_inverse_free(v);
+        drps_counts_inverse_free(v);
         return;
     }
     v->into[p.b] = p.a;
@@ -234,8 +234,8 @@ static int pairs_with(const struct local *l, struct inverse *v, const uint32_t *
     return rc;
 }
 
-int counts_pairs(struct counts *t, const uint32_t *with, size_t with_n, uint64_t memory_bytes,
-                 struct block_pair_count **pairs_out, size_t *n_out, struct drps_err *err)
+int drps_counts_pairs(struct counts *t, const uint32_t *with, size_t with_n, uint64_t memory_bytes,
+                      struct block_pair_count **pairs_out, size_t *n_out, struct drps_err *err)
 {
     struct local *l = local_of(t);
     struct pair_list list = {.most = (size_t)(memory_bytes / sizeof(*list.pairs))};

@@ -19,7 +19,7 @@ struct access_source {
     const struct drps_io *io;
     const char *dir;        /* of rows.rec, */
     uint32_t rows, batches; /* which has lists of so many batches */
-    double share;           /* p: share of the batches that is counted, see counts_open() */
+    double share;           /* p: share of the batches that is counted, see drps_counts_open() */
     uint64_t seed;          /* of that share */
     uint64_t memory_bytes;  /* of the accesses, all shards together */
     const atomic_int *stop; /* once it is not 0, whoever counts returns DRPS_E_INTERRUPTED within a
@@ -44,15 +44,15 @@ struct access {
  * from->memory_bytes.
  */
 DRPS_MUST_CHECK
-int access_load(const struct access_source *from, uint32_t first, uint32_t end,
-                struct access *a_out, struct drps_err *err);
-void access_free(struct access *a);
+int drps_access_load(const struct access_source *from, uint32_t first, uint32_t end,
+                     struct access *a_out, struct drps_err *err);
+void drps_access_free(struct access *a);
 
-/* Make room for n incidences of so many rows, whose start[] is all 0; the caller's to access_free()
- * in any case. DRPS_E_MEMORY_BUDGET when it takes more than memory_bytes. */
+/* Make room for n incidences of so many rows, whose start[] is all 0; the caller's to
+ * drps_access_free() in any case. DRPS_E_MEMORY_BUDGET when it takes more than memory_bytes. */
 DRPS_MUST_CHECK
-int access_new(uint32_t rows, uint32_t batches, uint64_t n, uint64_t memory_bytes,
-               struct access *a_out, struct drps_err *err);
+int drps_access_new(uint32_t rows, uint32_t batches, uint64_t n, uint64_t memory_bytes,
+                    struct access *a_out, struct drps_err *err);
 
 static inline uint64_t access_bytes(const struct access *a)
 {

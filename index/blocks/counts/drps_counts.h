@@ -61,8 +61,8 @@ struct counts_ops {
     int (*reset)(struct counts *t, struct drps_err *err);
     /*
      * The batches of n rows, increasing, whatever has merged: row i of *out is rows[i]. *out is the
-     * caller's to access_free(). DRPS_E_MEMORY_BUDGET when they take more than memory_bytes. Of
-     * shards: one after the other.
+     * caller's to drps_access_free(). DRPS_E_MEMORY_BUDGET when they take more than memory_bytes.
+     * Of shards: one after the other.
      */
     int (*lists)(struct counts *t, const uint32_t *rows, size_t n, uint64_t memory_bytes,
                  struct access *out, struct drps_err *err);
@@ -86,13 +86,14 @@ struct counts {
  * that are of any group.
  */
 DRPS_MUST_CHECK
-int counts_open(const struct access *access, double share, uint64_t seed, struct counts **t_out,
-                struct drps_err *err);
+int drps_counts_open(const struct access *access, double share, uint64_t seed,
+                     struct counts **t_out, struct drps_err *err);
 
-/* Counts over batches [first, end), which are loaded first: DRPS_E_MEMORY_BUDGET as access_load().
+/* Counts over batches [first, end), which are loaded first: DRPS_E_MEMORY_BUDGET as
+ * drps_access_load().
  */
 DRPS_MUST_CHECK
-int counts_load(const struct access_source *from, uint32_t first, uint32_t end,
-                struct counts **t_out, struct drps_err *err);
+int drps_counts_load(const struct access_source *from, uint32_t first, uint32_t end,
+                     struct counts **t_out, struct drps_err *err);
 
 #endif

@@ -17,19 +17,19 @@
 #include "index/blocks/counts/drps_counts.h"
 
 /*
- * Counts over batches [first, end), as counts_open() counts them. It takes 13 bytes a row and 8
- * a row of the largest batch; with these, what pairs() loads (21 bytes a row, 8 a batch, 10 an
+ * Counts over batches [first, end), as drps_counts_open() counts them. It takes 13 bytes a row and
+ * 8 a row of the largest batch; with these, what pairs() loads (21 bytes a row, 8 a batch, 10 an
  * incidence) may take from->memory_bytes. DRPS_E_MEMORY_BUDGET: it does not, here or in pairs().
  * from->io and from->dir are borrowed until close.
  */
 DRPS_MUST_CHECK
-int counts_stream(const struct access_source *from, uint32_t first, uint32_t end,
-                  struct counts **t_out, struct drps_err *err);
+int drps_counts_stream(const struct access_source *from, uint32_t first, uint32_t end,
+                       struct counts **t_out, struct drps_err *err);
 
 /* Counts in memory if the accesses take no more than from->memory_bytes, else streamed ones, as
  * t->streamed says. */
 DRPS_MUST_CHECK
-int counts_make(const struct access_source *from, uint32_t first, uint32_t end,
-                struct counts **t_out, struct drps_err *err);
+int drps_counts_make(const struct access_source *from, uint32_t first, uint32_t end,
+                     struct counts **t_out, struct drps_err *err);
 
 #endif

@@ -18,6 +18,6 @@ enum { STRETCHES_MOST = 3 };
 /* The lists of `a`, each followed by the stretches in which it has a batch, numbered from
  * a->batches on: first all of 8 batches, then those of 32. */
 DRPS_MUST_CHECK
-int stretches_add(const struct access *a, struct access *out, struct drps_err *err);
+int drps_stretches_add(const struct access *a, struct access *out, struct drps_err *err);
 
 #endif

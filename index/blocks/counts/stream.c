@@ -56,7 +56,7 @@ static int visit_rows(struct stream *s, uint32_t batch, const uint32_t **rows_ou
     if (rc < 0) return rc;
     if (s->from.share < 1 && !((double)drps_mix64(batch ^ s->from.seed) < s->from.share * 0x1p64))
         return 0;
-    rc = steps_rows(s->steps, batch, s->counts.blocks, rows_out, n_out, err);
+    rc = drps_steps_rows(s->steps, batch, s->counts.blocks, rows_out, n_out, err);
     if (rc == 0 && drps_array_reserve(&s->list, &s->list_cap, *n_out, sizeof(*s->list)))
         rc = drps_err_set(err, -ENOMEM, "no memory for %zu rows of a batch", *n_out);
     return rc;
@@ -264,11 +264,11 @@ static int stream_lists(struct counts *t, const uint32_t *rows, size_t n, uint64
     int rc = collect(s, &found, err);
     for (size_t i = 0; i < n; i++)
         s->chain[rows[i]] = NONE;
-    if (rc == 0) rc = access_new((uint32_t)n, t->batches, found.n, memory_bytes, out, err);
+    if (rc == 0) rc = drps_access_new((uint32_t)n, t->batches, found.n, memory_bytes, out, err);
     if (rc == 0)
         copy_lists(s, &found, out);
     else
-        access_free(out);
+        drps_access_free(out);
     free(found.row);
     free(found.end);
     return rc;
@@ -280,7 +280,7 @@ static void unload(struct stream *s)
 {
     if (s->loaded) s->loaded->ops->close(s->loaded);
     s->loaded = NULL;
-    access_free(&s->lists);
+    drps_access_free(&s->lists);
 }
 
 static uint64_t fixed_bytes(const struct access_source *from)
@@ -345,7 +345,7 @@ static int load(struct stream *s, struct drps_err *err)
     if (rc == 0 && !(s->lists.batch = drps_array_new((size_t)n, sizeof(*s->lists.batch))))
         rc = drps_err_set(err, -ENOMEM, "no memory for %" PRIu64 " accesses", n);
     if (rc == 0) rc = fill_lists(s, err);
-    if (rc == 0) rc = counts_open(&s->lists, 1, 0, &s->loaded, err);
+    if (rc == 0) rc = drps_counts_open(&s->lists, 1, 0, &s->loaded, err);
     if (rc == 0) {
         s->loaded->stop = s->counts.stop;
         rc = s->loaded->ops->groups(s->loaded, s->group, err);
@@ -414,7 +414,7 @@ static void stream_close(struct counts *t)
     if (!t) return;
     struct stream *s = stream_of(t);
     unload(s);
-    steps_close(s->steps);
+    drps_steps_close(s->steps);
     free(s->into);
     free(s->seen);
     free(s->chain);
@@ -451,8 +451,8 @@ static int make_room(struct stream *s, struct drps_err *err)
     return stream_reset(&s->counts, err);
 }
 
-int counts_stream(const struct access_source *from, uint32_t first, uint32_t end,
-                  struct counts **t_out, struct drps_err *err)
+int drps_counts_stream(const struct access_source *from, uint32_t first, uint32_t end,
+                       struct counts **t_out, struct drps_err *err)
 {
     char needed[32], given[32];
 
@@ -477,8 +477,8 @@ int counts_stream(const struct access_source *from, uint32_t first, uint32_t end
     s->end = end;
     int rc = make_room(s, err);
     if (rc == 0)
-        rc = steps_open(from->io, from->dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, from->batches,
-                        READ_BUFFER, &s->steps, err);
+        rc = drps_steps_open(from->io, from->dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, from->batches,
+                             READ_BUFFER, &s->steps, err);
     if (rc == 0)
         *t_out = &s->counts;
     else
@@ -486,11 +486,11 @@ int counts_stream(const struct access_source *from, uint32_t first, uint32_t end
     return rc;
 }
 
-int counts_make(const struct access_source *from, uint32_t first, uint32_t end,
-                struct counts **t_out, struct drps_err *err)
+int drps_counts_make(const struct access_source *from, uint32_t first, uint32_t end,
+                     struct counts **t_out, struct drps_err *err)
 {
-    int rc = counts_load(from, first, end, t_out, err);
+    int rc = drps_counts_load(from, first, end, t_out, err);
     if (rc != DRPS_E_MEMORY_BUDGET) return rc;
     drps_err_clear(err);
-    return counts_stream(from, first, end, t_out, err);
+    return drps_counts_stream(from, first, end, t_out, err);
 }

@@ -44,7 +44,7 @@ static uint64_t count_all(const struct access *a)
     return sum;
 }
 
-int stretches_add(const struct access *a, struct access *out, struct drps_err *err)
+int drps_stretches_add(const struct access *a, struct access *out, struct drps_err *err)
 {
     uint64_t end = 0;
 
@@ -52,7 +52,7 @@ int stretches_add(const struct access *a, struct access *out, struct drps_err *e
     out->start = drps_array_new((size_t)a->rows + 1, sizeof(*out->start));
     out->batch = drps_array_new((size_t)count_all(a), sizeof(*out->batch));
     if (!out->start || !out->batch) {
-        access_free(out);
+        drps_access_free(out);
         return drps_err_set(err, -ENOMEM, "no memory for the stretches of %u rows", a->rows);
     }
     for (unsigned k = 0; k < LENGTHS; k++)

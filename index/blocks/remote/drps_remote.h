@@ -28,8 +28,8 @@ enum { REMOTE_SHARDS = DRPS_REMOTE_PEERS_MAX };
  * handles without ending are handled so in the shards too.
  */
 DRPS_MUST_CHECK
-int remote_open(const struct access_source *from, unsigned shards, struct counts **t_out,
-                struct drps_err *err);
+int drps_remote_open(const struct access_source *from, unsigned shards, struct counts **t_out,
+                     struct drps_err *err);
 
 /* ---- Over any link ---- */
 
@@ -38,8 +38,8 @@ int remote_open(const struct access_source *from, unsigned shards, struct counts
  * counts by drps_remote_count(). The link moves here (also on failure).
  */
 DRPS_MUST_CHECK
-int remote_split(const struct access_source *from, struct drps_remote_link *link,
-                 struct counts **t_out, struct drps_err *err);
+int drps_remote_split(const struct access_source *from, struct drps_remote_link *link,
+                      struct counts **t_out, struct drps_err *err);
 
 /* The first batch of shard `shard` of `shards`; for shard `shards`, the end of all. */
 static inline uint32_t remote_shard_begin(uint32_t batches, unsigned shard, unsigned shards)
@@ -49,13 +49,14 @@ static inline uint32_t remote_shard_begin(uint32_t batches, unsigned shard, unsi
 
 /* Put before the text of a failure of the link which of its peers it is of; of ranks the link has
  * said so itself. */
-void remote_name_lost(const struct drps_remote_link *link, unsigned shard, struct drps_err *err);
+void drps_remote_name_lost(const struct drps_remote_link *link, unsigned shard,
+                           struct drps_err *err);
 
 /* Counts over the peers of a link, which moves here (also on failure); waits until all are ready.
  */
 DRPS_MUST_CHECK
-int remote_over(struct drps_remote_link *link, uint32_t blocks, uint32_t batches,
-                struct counts **t_out, struct drps_err *err);
+int drps_remote_over(struct drps_remote_link *link, uint32_t blocks, uint32_t batches,
+                     struct counts **t_out, struct drps_err *err);
 
 /*
  * The other side: says that `t` is ready (or why it is not: `failure`, if its code is not 0), then
@@ -63,7 +64,7 @@ int remote_over(struct drps_remote_link *link, uint32_t blocks, uint32_t batches
  * Returns why it stopped: DRPS_E_CLOSED: peer 0 of the link is gone; DRPS_E_CORRUPT: it has sent no
  * question; another code: it cannot go on, and the peer will see its end.
  */
-int remote_serve(struct drps_remote_link *link, struct counts *t, const struct drps_err *failure,
-                 uint64_t most_bytes, struct drps_err *err);
+int drps_remote_serve(struct drps_remote_link *link, struct counts *t,
+                      const struct drps_err *failure, uint64_t most_bytes, struct drps_err *err);
 
 #endif

@@ -26,17 +26,17 @@ struct remote_net {
 
 /* `asks` 1: the peers are all ranks, at most DRPS_REMOTE_PEERS_MAX; 0: rank 0. `close` is the
  * link's; NULL: nothing is done there. */
-void remote_net_init(struct remote_net *n, struct drps_net *net, int asks, const atomic_int *stop,
-                     void (*close)(struct drps_remote_link *l));
-void remote_net_destroy(struct remote_net *n);
+void drps_remote_net_init(struct remote_net *n, struct drps_net *net, int asks,
+                          const atomic_int *stop, void (*close)(struct drps_remote_link *l));
+void drps_remote_net_destroy(struct remote_net *n);
 
 /* Tell a peer that nothing will follow: it receives DRPS_E_CLOSED. */
-int remote_net_end(struct remote_net *n, unsigned peer, struct drps_err *err);
+int drps_remote_net_end(struct remote_net *n, unsigned peer, struct drps_err *err);
 
 /* After that: tell a counter that the plan is made, and wait to be told. A failure of rank 0 comes
  * as any rank's, with its name. */
-int remote_net_done(struct remote_net *n, unsigned peer, struct drps_err *err);
+int drps_remote_net_done(struct remote_net *n, unsigned peer, struct drps_err *err);
 DRPS_MUST_CHECK
-int remote_net_await_done(struct remote_net *n, struct drps_err *err);
+int drps_remote_net_await_done(struct remote_net *n, struct drps_err *err);
 
 #endif

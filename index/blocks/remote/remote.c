@@ -43,25 +43,25 @@ static void least_u32(const struct remote_counts *c, void *out, size_t n)
 static int remote_counts(struct counts *t, uint32_t *count_out, struct drps_err *err)
 {
     memset(count_out, 0, t->blocks * sizeof(*count_out));
-    int rc = remote_tell(remote_of(t), REMOTE_COUNTS, 0, NULL, 0, err);
+    int rc = drps_remote_tell(remote_of(t), REMOTE_COUNTS, 0, NULL, 0, err);
     if (rc < 0) return rc;
-    return remote_gather(remote_of(t), add_u32, count_out, t->blocks, sizeof(*count_out), err);
+    return drps_remote_gather(remote_of(t), add_u32, count_out, t->blocks, sizeof(*count_out), err);
 }
 
 static int remote_signatures(struct counts *t, uint64_t *sig_out, struct drps_err *err)
 {
     memset(sig_out, 0, t->blocks * sizeof(*sig_out));
-    int rc = remote_tell(remote_of(t), REMOTE_SIGNATURES, 0, NULL, 0, err);
+    int rc = drps_remote_tell(remote_of(t), REMOTE_SIGNATURES, 0, NULL, 0, err);
     if (rc < 0) return rc;
-    return remote_gather(remote_of(t), add_u64, sig_out, t->blocks, sizeof(*sig_out), err);
+    return drps_remote_gather(remote_of(t), add_u64, sig_out, t->blocks, sizeof(*sig_out), err);
 }
 
 static int remote_minhash(struct counts *t, uint64_t salt, uint32_t *min_out, struct drps_err *err)
 {
     memset(min_out, 0xff, t->blocks * sizeof(*min_out));
-    int rc = remote_tell(remote_of(t), REMOTE_MINHASH, salt, NULL, 0, err);
+    int rc = drps_remote_tell(remote_of(t), REMOTE_MINHASH, salt, NULL, 0, err);
     if (rc < 0) return rc;
-    return remote_gather(remote_of(t), least_u32, min_out, t->blocks, sizeof(*min_out), err);
+    return drps_remote_gather(remote_of(t), least_u32, min_out, t->blocks, sizeof(*min_out), err);
 }
 
 static int remote_cocounts(struct counts *t, const struct block_pair *pairs, size_t n,
@@ -71,10 +71,11 @@ static int remote_cocounts(struct counts *t, const struct block_pair *pairs, siz
     for (size_t first = 0; first < n && rc == 0; first += REMOTE_PAIRS) {
         const size_t m = n - first < REMOTE_PAIRS ? n - first : REMOTE_PAIRS;
         memset(count_out + first, 0, m * sizeof(*count_out));
-        rc = remote_tell(remote_of(t), REMOTE_COCOUNTS, 0, pairs + first, m * sizeof(*pairs), err);
+        rc = drps_remote_tell(remote_of(t), REMOTE_COCOUNTS, 0, pairs + first, m * sizeof(*pairs),
+                              err);
         if (rc == 0)
-            rc =
-                remote_gather(remote_of(t), add_u32, count_out + first, m, sizeof(*count_out), err);
+            rc = drps_remote_gather(remote_of(t), add_u32, count_out + first, m, sizeof(*count_out),
+                                    err);
     }
     return rc;
 }
@@ -82,30 +83,31 @@ static int remote_cocounts(struct counts *t, const struct block_pair *pairs, siz
 static int remote_pair_work(struct counts *t, uint64_t *work_out, struct drps_err *err)
 {
     *work_out = 0;
-    int rc = remote_tell(remote_of(t), REMOTE_PAIR_WORK, 0, NULL, 0, err);
-    return rc < 0 ? rc : remote_gather(remote_of(t), add_u64, work_out, 1, sizeof(*work_out), err);
+    int rc = drps_remote_tell(remote_of(t), REMOTE_PAIR_WORK, 0, NULL, 0, err);
+    return rc < 0 ? rc
+                  : drps_remote_gather(remote_of(t), add_u64, work_out, 1, sizeof(*work_out), err);
 }
 
 static int remote_merge(struct counts *t, const struct block_pair *pairs, size_t n,
                         struct drps_err *err)
 {
     struct remote_counts *c = remote_of(t);
-    int rc = remote_tell(c, REMOTE_MERGE, 0, pairs, n * sizeof(*pairs), err);
+    int rc = drps_remote_tell(c, REMOTE_MERGE, 0, pairs, n * sizeof(*pairs), err);
     if (rc < 0) return rc;
     c->owed++; /* the next question need not wait */
-    return c->owed < OWED_MOST ? 0 : remote_settle(c, err);
+    return c->owed < OWED_MOST ? 0 : drps_remote_settle(c, err);
 }
 
 static int remote_groups(struct counts *t, const uint8_t *group, struct drps_err *err)
 {
-    int rc = remote_tell(remote_of(t), REMOTE_GROUPS, 0, group, t->blocks, err);
-    return rc < 0 ? rc : remote_gather(remote_of(t), NULL, NULL, 0, 1, err);
+    int rc = drps_remote_tell(remote_of(t), REMOTE_GROUPS, 0, group, t->blocks, err);
+    return rc < 0 ? rc : drps_remote_gather(remote_of(t), NULL, NULL, 0, 1, err);
 }
 
 static int remote_reset(struct counts *t, struct drps_err *err)
 {
-    int rc = remote_tell(remote_of(t), REMOTE_RESET, 0, NULL, 0, err);
-    return rc < 0 ? rc : remote_gather(remote_of(t), NULL, NULL, 0, 1, err);
+    int rc = drps_remote_tell(remote_of(t), REMOTE_RESET, 0, NULL, 0, err);
+    return rc < 0 ? rc : drps_remote_gather(remote_of(t), NULL, NULL, 0, 1, err);
 }
 
 /* ---- Opening ---- */
@@ -125,11 +127,11 @@ static const struct counts_ops remote_ops = {
     .minhash = remote_minhash,
     .cocounts = remote_cocounts,
     .groups = remote_groups,
-    .pairs = remote_pairs,
+    .pairs = drps_remote_pairs,
     .merge = remote_merge,
     .pair_work = remote_pair_work,
     .reset = remote_reset,
-    .lists = remote_lists,
+    .lists = drps_remote_lists,
     .close = remote_close,
 };
 
@@ -138,17 +140,18 @@ static int wait_until_ready(struct remote_counts *c, struct drps_err *err)
     int rc = 0;
     for (unsigned shard = 0; shard < c->link->peers && rc == 0; shard++) {
         struct remote_head h;
-        rc = remote_receive_head(c, shard, &h, err);
+        rc = drps_remote_receive_head(c, shard, &h, err);
         if (rc == 0 && h.bytes)
-            rc = remote_broken(c, shard, drps_err_set(err, DRPS_E_CORRUPT, "it is not ready"), err);
+            rc = drps_remote_broken(c, shard, drps_err_set(err, DRPS_E_CORRUPT, "it is not ready"),
+                                    err);
         if (rc == 0 && h.value & 1) c->counts.streamed = 1;
         if (rc == 0 && shard == 0 && c->link->ranks) c->counts.access_bytes = h.value >> 1;
     }
     return rc;
 }
 
-int remote_over(struct drps_remote_link *link, uint32_t blocks, uint32_t batches,
-                struct counts **t_out, struct drps_err *err)
+int drps_remote_over(struct drps_remote_link *link, uint32_t blocks, uint32_t batches,
+                     struct counts **t_out, struct drps_err *err)
 {
     *t_out = NULL;
     struct remote_counts *c = calloc(1, sizeof(*c));

@@ -119,9 +119,9 @@ static void shard_count(const struct access_source *from, unsigned shard, unsign
     share.memory_bytes /= shards;
     share.stop = NULL; /* the parent ends it, */
     share.io = &io;    /* which looks at no flag either */
-    err.code = counts_make(&share, first, end, &counts, &err);
-    (void)remote_serve(parent, counts, &err, UINT64_MAX,
-                       NULL); /* how it ended is the parent's to say */
+    err.code = drps_counts_make(&share, first, end, &counts, &err);
+    (void)drps_remote_serve(parent, counts, &err, UINT64_MAX,
+                            NULL); /* how it ended is the parent's to say */
     if (counts) counts->ops->close(counts);
 }
 
@@ -178,8 +178,8 @@ static int shard_start(const struct access_source *from, unsigned shard, unsigne
                   : 0;
 }
 
-int remote_open(const struct access_source *from, unsigned shards, struct counts **t_out,
-                struct drps_err *err)
+int drps_remote_open(const struct access_source *from, unsigned shards, struct counts **t_out,
+                     struct drps_err *err)
 {
     int rc = 0;
 
@@ -192,7 +192,7 @@ int remote_open(const struct access_source *from, unsigned shards, struct counts
     s->link.stop = from->stop;
     for (unsigned i = 0; i < shards && rc == 0; i++)
         rc = shard_start(from, i, shards, s, err);
-    if (rc == 0) return remote_over(&s->link, from->rows, from->batches, t_out, err);
+    if (rc == 0) return drps_remote_over(&s->link, from->rows, from->batches, t_out, err);
     sockets_close(&s->link);
     return rc;
 }

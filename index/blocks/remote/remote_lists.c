@@ -21,20 +21,20 @@ static int receive_lists(struct remote_counts *c, unsigned shard, size_t n, stru
 {
     struct remote_head h = {0};
     uint64_t sum = 0;
-    int rc = remote_receive_head(c, shard, &h, err);
+    int rc = drps_remote_receive_head(c, shard, &h, err);
     if (rc < 0) return rc;
     if (h.value > (uint64_t)n * c->counts.batches || h.bytes != (n + h.value) * sizeof(uint32_t))
-        return remote_broken(c, shard, drps_err_set(err, DRPS_E_CORRUPT, "no lists of batches"),
-                             err);
+        return drps_remote_broken(c, shard,
+                                  drps_err_set(err, DRPS_E_CORRUPT, "no lists of batches"), err);
     out->words = drps_array_new((size_t)(n + h.value), sizeof(*out->words));
     if (!out->words)
-        return remote_broken(c, shard, drps_err_set(err, -ENOMEM, "no memory for lists"), err);
-    rc = remote_receive(c, shard, out->words, h.bytes, err);
+        return drps_remote_broken(c, shard, drps_err_set(err, -ENOMEM, "no memory for lists"), err);
+    rc = drps_remote_receive(c, shard, out->words, h.bytes, err);
     for (size_t i = 0; rc == 0 && i < n; i++)
         sum += out->words[i];
     if (rc == 0 && sum != h.value)
-        rc = remote_broken(c, shard, drps_err_set(err, DRPS_E_CORRUPT, "lists of other lengths"),
-                           err);
+        rc = drps_remote_broken(c, shard,
+                                drps_err_set(err, DRPS_E_CORRUPT, "lists of other lengths"), err);
     out->batches = h.value;
     return rc;
 }
@@ -70,8 +70,8 @@ static int check_lists(const struct access *a)
     return 0;
 }
 
-int remote_lists(struct counts *t, const uint32_t *rows, size_t n, uint64_t memory_bytes,
-                 struct access *out, struct drps_err *err)
+int drps_remote_lists(struct counts *t, const uint32_t *rows, size_t n, uint64_t memory_bytes,
+                      struct access *out, struct drps_err *err)
 {
     struct remote_counts *c = remote_of(t);
     struct part_lists *parts = calloc(c->link->peers, sizeof(*parts));
@@ -79,20 +79,20 @@ int remote_lists(struct counts *t, const uint32_t *rows, size_t n, uint64_t memo
 
     *out = (struct access){0};
     if (!parts) return drps_err_set(err, -ENOMEM, "no memory for lists of %zu rows", n);
-    int rc = remote_tell(c, REMOTE_LISTS, memory_bytes, rows, n * sizeof(*rows), err);
-    if (rc == 0) rc = remote_settle(c, err);
+    int rc = drps_remote_tell(c, REMOTE_LISTS, memory_bytes, rows, n * sizeof(*rows), err);
+    if (rc == 0) rc = drps_remote_settle(c, err);
     for (unsigned k = 0; k < c->link->peers && !c->broken; k++) { /* all answers are received */
         int one = receive_lists(c, k, n, &parts[k], rc < 0 ? NULL : err);
         sum += parts[k].batches;
         if (rc == 0) rc = one;
     }
-    if (rc == 0) rc = access_new((uint32_t)n, t->batches, sum, memory_bytes, out, err);
+    if (rc == 0) rc = drps_access_new((uint32_t)n, t->batches, sum, memory_bytes, out, err);
     if (rc == 0) {
         join_lists(parts, c->link->peers, n, out);
         if (check_lists(out) < 0)
             rc = drps_err_set(err, DRPS_E_CORRUPT, "shards sent lists of batches that are none");
     }
-    if (rc < 0) access_free(out);
+    if (rc < 0) drps_access_free(out);
     for (unsigned k = 0; k < c->link->peers; k++)
         free(parts[k].words);
     free(parts);

@@ -61,7 +61,7 @@ static int net_send(struct drps_remote_link *l, unsigned peer, const void *bytes
     return rc;
 }
 
-int remote_net_end(struct remote_net *n, unsigned peer, struct drps_err *err)
+int drps_remote_net_end(struct remote_net *n, unsigned peer, struct drps_err *err)
 {
     return send_message(n, peer, TYPE_END, NULL, 0, err);
 }
@@ -110,12 +110,12 @@ static int net_receive(struct drps_remote_link *l, unsigned peer, void *bytes, s
     return 0;
 }
 
-int remote_net_done(struct remote_net *n, unsigned peer, struct drps_err *err)
+int drps_remote_net_done(struct remote_net *n, unsigned peer, struct drps_err *err)
 {
     return send_message(n, peer, TYPE_DONE, NULL, 0, err);
 }
 
-int remote_net_await_done(struct remote_net *n, struct drps_err *err)
+int drps_remote_net_await_done(struct remote_net *n, struct drps_err *err)
 {
     int rc = next_message(n, 0, err);
     if (rc < 0 || n->peer[0].message->type == TYPE_DONE) return rc;
@@ -128,8 +128,8 @@ static void close_nothing(struct drps_remote_link *l)
     (void)l;
 }
 
-void remote_net_init(struct remote_net *n, struct drps_net *net, int asks, const atomic_int *stop,
-                     void (*close)(struct drps_remote_link *l))
+void drps_remote_net_init(struct remote_net *n, struct drps_net *net, int asks,
+                          const atomic_int *stop, void (*close)(struct drps_remote_link *l))
 {
     const unsigned peers = asks ? drps_net_count(net) : 1;
     *n = (struct remote_net){.net = net, .here = asks ? DRPS_NET_MASTER : DRPS_NET_SERVER};
@@ -142,7 +142,7 @@ void remote_net_init(struct remote_net *n, struct drps_net *net, int asks, const
                                         .stop = stop};
 }
 
-void remote_net_destroy(struct remote_net *n)
+void drps_remote_net_destroy(struct remote_net *n)
 {
     for (unsigned i = 0; i < n->link.peers; i++)
         drps_net_message_free(n->peer[i].message);

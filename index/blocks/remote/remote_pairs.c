@@ -25,7 +25,7 @@ static int stream_fill(struct remote_counts *c, struct stream *s, struct drps_er
     s->at = 0;
     s->n = s->left < most ? (size_t)s->left : most;
     s->left -= s->n;
-    int rc = remote_receive(c, s->shard, s->buf, s->n * sizeof(s->buf[0]), err);
+    int rc = drps_remote_receive(c, s->shard, s->buf, s->n * sizeof(s->buf[0]), err);
     if (rc < 0) s->n = s->left = 0;
     return rc;
 }
@@ -66,9 +66,10 @@ static int open_streams(struct remote_counts *c, struct stream *streams, uint64_
         struct drps_err *say = rc < 0 ? NULL : err;
         struct remote_head h = {0};
         streams[i].shard = i;
-        int one = remote_receive_head(c, i, &h, say);
+        int one = drps_remote_receive_head(c, i, &h, say);
         if (one == 0 && h.bytes != h.value * sizeof(struct block_pair_count))
-            one = remote_broken(c, i, drps_err_set(say, DRPS_E_CORRUPT, "no list of pairs"), say);
+            one = drps_remote_broken(c, i, drps_err_set(say, DRPS_E_CORRUPT, "no list of pairs"),
+                                     say);
         if (one == 0) streams[i].left = h.value;
         *sum += h.value;
         if (rc == 0) rc = one;
@@ -97,8 +98,8 @@ static int merge_streams(struct remote_counts *c, struct stream *streams,
     return more;
 }
 
-int remote_pairs(struct counts *t, const uint32_t *with, size_t with_n, uint64_t memory_bytes,
-                 struct block_pair_count **pairs_out, size_t *n_out, struct drps_err *err)
+int drps_remote_pairs(struct counts *t, const uint32_t *with, size_t with_n, uint64_t memory_bytes,
+                      struct block_pair_count **pairs_out, size_t *n_out, struct drps_err *err)
 {
     struct remote_counts *c = remote_of(t);
     struct stream *streams = calloc(c->link->peers, sizeof(*streams));
@@ -110,10 +111,10 @@ int remote_pairs(struct counts *t, const uint32_t *with, size_t with_n, uint64_t
     *pairs_out = NULL;
     *n_out = 0;
     if (!streams) return drps_err_set(err, -ENOMEM, "no memory to merge pairs of blocks");
-    int rc =
-        with ? remote_tell(c, REMOTE_PAIRS_WITH, memory_bytes, with, with_n * sizeof(*with), err)
-             : remote_tell(c, REMOTE_PAIRS_ALL, memory_bytes, NULL, 0, err);
-    if (rc == 0) rc = remote_settle(c, err);
+    int rc = with ? drps_remote_tell(c, REMOTE_PAIRS_WITH, memory_bytes, with,
+                                     with_n * sizeof(*with), err)
+                  : drps_remote_tell(c, REMOTE_PAIRS_ALL, memory_bytes, NULL, 0, err);
+    if (rc == 0) rc = drps_remote_settle(c, err);
     if (rc < 0) goto out;
     rc = open_streams(c, streams, &sum, err);
     if (most > sum) most = sum;

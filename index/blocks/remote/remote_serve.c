@@ -110,7 +110,7 @@ static int answer_lists(struct server *s, uint64_t *bytes, uint64_t *n_out, stru
     for (size_t i = 0; rc == 0 && i < n; i++)
         out[i] = (uint32_t)(lists.start[i + 1] - lists.start[i]);
     if (rc == 0) memcpy(out + n, lists.batch, (size_t)*n_out * sizeof(*out));
-    access_free(&lists);
+    drps_access_free(&lists);
     return rc;
 }
 
@@ -194,8 +194,8 @@ static int receive(struct server *s, struct drps_err *err)
     return s->link->ops->receive(s->link, 0, s->in, (size_t)s->head.bytes, err);
 }
 
-int remote_serve(struct drps_remote_link *link, struct counts *t, const struct drps_err *failure,
-                 uint64_t most_bytes, struct drps_err *err)
+int drps_remote_serve(struct drps_remote_link *link, struct counts *t,
+                      const struct drps_err *failure, uint64_t most_bytes, struct drps_err *err)
 {
     struct server s = {.link = link, .counts = t, .most_bytes = most_bytes};
     const uint64_t ready = t ? t->access_bytes << 1 | (unsigned)t->streamed : 0;

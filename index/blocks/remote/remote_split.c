@@ -26,14 +26,14 @@ static int deal_lists(struct steps *lists, const struct remote_share *share,
     remote_share_put(payload, share);
     int rc = remote_send(link, peer, &(struct remote_head){REMOTE_SHARE, 0, sizeof(payload)},
                          payload, err);
-    if (rc < 0) remote_name_lost(link, peer, err);
+    if (rc < 0) drps_remote_name_lost(link, peer, err);
     for (uint32_t s = share->first; s < share->end && rc == 0; s++) {
         const void *record;
         size_t bytes;
-        rc = steps_record(lists, s, &record, &bytes, err);
+        rc = drps_steps_record(lists, s, &record, &bytes, err);
         if (rc < 0) break;
         rc = remote_send(link, peer, &(struct remote_head){REMOTE_LIST, s, bytes}, record, err);
-        if (rc < 0) remote_name_lost(link, peer, err);
+        if (rc < 0) drps_remote_name_lost(link, peer, err);
     }
     return rc;
 }
@@ -44,23 +44,23 @@ static int send_shares(const struct access_source *from, struct drps_remote_link
     struct remote_share share = {
         .rows = from->rows, .batches = from->batches, .seed = from->seed, .share = from->share};
     struct steps *lists = NULL;
-    int rc = steps_open(from->io, from->dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, from->batches,
-                        READ_BUFFER, &lists, err);
+    int rc = drps_steps_open(from->io, from->dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, from->batches,
+                             READ_BUFFER, &lists, err);
     for (unsigned peer = 0; peer < link->peers && rc == 0; peer++) {
         share.first = remote_shard_begin(from->batches, peer, link->peers);
         share.end = remote_shard_begin(from->batches, peer + 1, link->peers);
         rc = deal_lists(lists, &share, link, peer, err);
     }
-    steps_close(lists);
+    drps_steps_close(lists);
     return rc;
 }
 
-int remote_split(const struct access_source *from, struct drps_remote_link *link,
-                 struct counts **t_out, struct drps_err *err)
+int drps_remote_split(const struct access_source *from, struct drps_remote_link *link,
+                      struct counts **t_out, struct drps_err *err)
 {
     *t_out = NULL;
     int rc = send_shares(from, link, err);
-    if (rc == 0) return remote_over(link, from->rows, from->batches, t_out, err);
+    if (rc == 0) return drps_remote_over(link, from->rows, from->batches, t_out, err);
     link->ops->close(link);
     return rc;
 }
@@ -154,7 +154,7 @@ static int load(struct drps_remote_link *link, const struct drps_remote_counter 
                                        .seed = share.seed,
                                        .memory_bytes = counter->memory_bytes / 8 * 3,
                                        .stop = counter->io->stop};
-    failure->code = counts_make(&from, share.first, share.end, t_out, failure);
+    failure->code = drps_counts_make(&from, share.first, share.end, t_out, failure);
     return 0;
 }
 
@@ -172,7 +172,7 @@ int drps_remote_count(struct drps_remote_link *link, const struct drps_remote_co
     struct drps_err failure = DRPS_ERR_INIT;
     struct counts *t = NULL;
     int rc = load(link, counter, &t, &failure, err);
-    if (rc == 0) rc = remote_serve(link, t, &failure, counter->memory_bytes / 8 * 3, err);
+    if (rc == 0) rc = drps_remote_serve(link, t, &failure, counter->memory_bytes / 8 * 3, err);
     if (t) t->ops->close(t);
     if (rc == failure.code && rc < 0) {
         wait_for_end(link);

@@ -19,9 +19,9 @@
 
 #include "base/drps_err.h"
 
-size_t distances_encode_bound(size_t n);
+size_t drps_distances_encode_bound(size_t n);
 /* n numbers from 1 to most; returns bytes written. */
-size_t distances_encode(const uint32_t *distances, size_t n, uint32_t most, void *out);
+size_t drps_distances_encode(const uint32_t *distances, size_t n, uint32_t most, void *out);
 
 /* What codes of numbers up to `most` say, a byte of them, four numbers, at once. */
 struct distances_table {
@@ -31,26 +31,26 @@ struct distances_table {
     uint64_t masks[256]; /* four of 16 bits: as many ones as it has bits */
     uint64_t bases[256]; /* what is added to these */
 };
-void distances_table_init(struct distances_table *t, uint32_t most);
+void drps_distances_table_init(struct distances_table *t, uint32_t most);
 
 /*
  * The table is of the `most` with which they were encoded. DRPS_E_CORRUPT when malformed, or a
  * number exceeds it. *far_out: how many exceed 1, *used_out: bytes consumed.
  *
- * distances_decode: distances_out has room for drps_list_count(record).
+ * drps_distances_decode: distances_out has room for drps_list_count(record).
  *
- * distances_decode_far: as in struct drps_use_distances. Marks from bit `at` on, below which bits
- * are kept
+ * drps_distances_decode_far: as in struct drps_use_distances. Marks from bit `at` on, below which
+ * bits are kept
  * (`at` 0: there are none), up to the end of the word behind the last one; far_out has room for
  * drps_list_count(record), of which only the numbers above 1 are written.
  */
 DRPS_MUST_CHECK
-int distances_decode(const void *record, size_t bytes, const struct distances_table *table,
-                     uint32_t *distances_out, size_t *far_out, size_t *used_out,
-                     struct drps_err *err);
+int drps_distances_decode(const void *record, size_t bytes, const struct distances_table *table,
+                          uint32_t *distances_out, size_t *far_out, size_t *used_out,
+                          struct drps_err *err);
 DRPS_MUST_CHECK
-int distances_decode_far(const void *record, size_t bytes, const struct distances_table *table,
-                         uint64_t *marks, size_t at, uint32_t *numbers_out, size_t *far_out,
-                         size_t *used_out, struct drps_err *err);
+int drps_distances_decode_far(const void *record, size_t bytes, const struct distances_table *table,
+                              uint64_t *marks, size_t at, uint32_t *numbers_out, size_t *far_out,
+                              size_t *used_out, struct drps_err *err);
 
 #endif

@@ -16,16 +16,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-size_t pack16_bound(size_t n);
-size_t pack16_encode(const uint16_t *numbers, size_t n, void *out); /* returns bytes written */
+size_t drps_pack16_bound(size_t n);
+size_t drps_pack16_encode(const uint16_t *numbers, size_t n, void *out); /* returns bytes written */
 
 /* n numbers, and the largest of them; returns the bytes that they take of the `bytes` there are. 0:
  * they do not fit, or n is 0. */
-size_t pack16_decode(const void *packed, size_t bytes, size_t n, uint16_t *numbers_out,
-                     uint16_t *largest_out);
+size_t drps_pack16_decode(const void *packed, size_t bytes, size_t n, uint16_t *numbers_out,
+                          uint16_t *largest_out);
 /* The plain twins, without vector instructions, that tests compare with. */
-size_t pack16_encode_ref(const uint16_t *numbers, size_t n, void *out);
-size_t pack16_decode_ref(const void *packed, size_t bytes, size_t n, uint16_t *numbers_out,
-                         uint16_t *largest_out);
+size_t drps_pack16_encode_ref(const uint16_t *numbers, size_t n, void *out);
+size_t drps_pack16_decode_ref(const void *packed, size_t bytes, size_t n, uint16_t *numbers_out,
+                              uint16_t *largest_out);
 
 #endif

@@ -19,7 +19,7 @@ static const uint32_t masks[4] = {0xff, 0xffff, 0xffffff, 0xffffffff};
 /* Dense lists have whole blocks: short ones with wide gaps take more so. */
 size_t drps_list_encode_bound(size_t n)
 {
-    const size_t plain = 4 + (n + 3) / 4 + 4 * n + 4, dense = list_dense_bound(n);
+    const size_t plain = 4 + (n + 3) / 4 + 4 * n + 4, dense = drps_list_dense_bound(n);
     return plain > dense ? plain : dense;
 }
 
@@ -238,7 +238,8 @@ int drps_list_decode(const void *record, size_t bytes, uint32_t *list_out, size_
 {
     struct cursor c;
     int wraps = 0;
-    if (is_dense(record, bytes)) return list_dense_decode(record, bytes, list_out, used_out, err);
+    if (is_dense(record, bytes))
+        return drps_list_dense_decode(record, bytes, list_out, used_out, err);
     int rc = begin(&c, record, bytes, used_out, err);
     if (rc < 0) return rc;
 #ifdef __SSSE3__
@@ -264,19 +265,19 @@ int drps_numbers_decode(const void *record, size_t bytes, uint32_t *numbers_out,
     return 0;
 }
 
-int list_decode_ref(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
-                    struct drps_err *err)
+int drps_list_decode_ref(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
+                         struct drps_err *err)
 {
     struct cursor c;
     if (is_dense(record, bytes))
-        return list_dense_decode_ref(record, bytes, list_out, used_out, err);
+        return drps_list_dense_decode_ref(record, bytes, list_out, used_out, err);
     int rc = begin(&c, record, bytes, used_out, err);
     if (rc < 0) return rc;
     return decode_some(&c, c.n, 1, list_out) ? wrapped(&c, err) : 0;
 }
 
-int numbers_decode_ref(const void *record, size_t bytes, uint32_t *numbers_out, size_t *used_out,
-                       struct drps_err *err)
+int drps_numbers_decode_ref(const void *record, size_t bytes, uint32_t *numbers_out,
+                            size_t *used_out, struct drps_err *err)
 {
     struct cursor c;
     int rc = begin(&c, record, bytes, used_out, err);

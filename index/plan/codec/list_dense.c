@@ -37,7 +37,7 @@ static unsigned code_at(const unsigned char *codes, size_t block)
 
 /* ---- Encoding ---- */
 
-size_t list_dense_bound(size_t n)
+size_t drps_list_dense_bound(size_t n)
 {
     return head_of(n) + blocks_of(n) * WIDEST;
 }
@@ -167,7 +167,7 @@ size_t drps_list_encode_dense(const uint32_t *list, size_t n, void *out)
     return encode(list, n, 1, out);
 }
 
-size_t list_encode_dense_ref(const uint32_t *list, size_t n, void *out)
+size_t drps_list_encode_dense_ref(const uint32_t *list, size_t n, void *out)
 {
     return encode(list, n, 0, out);
 }
@@ -326,14 +326,14 @@ static int decode(const void *record, size_t bytes, int fast, uint32_t *list_out
                : drps_err_set(err, DRPS_E_CORRUPT, "a dense list of %zu numbers leaves 32 bits", n);
 }
 
-int list_dense_decode(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
-                      struct drps_err *err)
+int drps_list_dense_decode(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
+                           struct drps_err *err)
 {
     return decode(record, bytes, 1, list_out, used_out, err);
 }
 
-int list_dense_decode_ref(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
-                          struct drps_err *err)
+int drps_list_dense_decode_ref(const void *record, size_t bytes, uint32_t *list_out,
+                               size_t *used_out, struct drps_err *err)
 {
     return decode(record, bytes, 0, list_out, used_out, err);
 }

@@ -11,20 +11,20 @@
 
 #include "base/drps_err.h"
 
-size_t list_dense_bound(size_t n);
+size_t drps_list_dense_bound(size_t n);
 /* The plain twin of drps_list_encode_dense(), without vector instructions. */
-size_t list_encode_dense_ref(const uint32_t *list, size_t n, void *out);
+size_t drps_list_encode_dense_ref(const uint32_t *list, size_t n, void *out);
 DRPS_MUST_CHECK
-int list_dense_decode(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
-                      struct drps_err *err);
+int drps_list_dense_decode(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
+                           struct drps_err *err);
 DRPS_MUST_CHECK
-int list_dense_decode_ref(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
-                          struct drps_err *err);
+int drps_list_dense_decode_ref(const void *record, size_t bytes, uint32_t *list_out,
+                               size_t *used_out, struct drps_err *err);
 DRPS_MUST_CHECK
-int list_decode_ref(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
-                    struct drps_err *err);
+int drps_list_decode_ref(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
+                         struct drps_err *err);
 DRPS_MUST_CHECK
-int numbers_decode_ref(const void *record, size_t bytes, uint32_t *numbers_out, size_t *used_out,
-                       struct drps_err *err);
+int drps_numbers_decode_ref(const void *record, size_t bytes, uint32_t *numbers_out,
+                            size_t *used_out, struct drps_err *err);
 
 #endif

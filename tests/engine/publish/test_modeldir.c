@@ -368,13 +368,13 @@ static void test_modeldir_missing_parts(void **state)
 static void exchange_names(const struct fixture *f)
 {
     struct names_writer *w;
-    assert_int_equal(names_writer_open(drps_io_os(), f->m.dir, 0, &w, NULL), 0);
+    assert_int_equal(drps_names_writer_open(drps_io_os(), f->m.dir, 0, &w, NULL), 0);
     for (uint32_t i = 0; i < f->m.features; i++) {
         const uint32_t row = i < 2 ? 2 - i : i + 1;
-        assert_int_equal(names_writer_add(w, maker_key(i), row, 0, NULL, 0, NULL), 0);
+        assert_int_equal(drps_names_writer_add(w, maker_key(i), row, 0, NULL, 0, NULL), 0);
     }
-    assert_int_equal(names_writer_finish(w, NULL), 0);
-    names_writer_close(w);
+    assert_int_equal(drps_names_writer_finish(w, NULL), 0);
+    drps_names_writer_close(w);
 }
 
 static void check_names_refused(int rc, const struct drps_err *err)

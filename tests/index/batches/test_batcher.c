@@ -261,19 +261,19 @@ static void check_shapes(struct scratch *s, int mapped)
                          0);
         assert_int_equal(drps_recwriter_open(drps_io_os(), rows_path, DRPS_KIND_ROWS, &rows, &err),
                          0);
-        assert_int_equal(batcher_open(data, rows, &options, &b, &err), 0);
+        assert_int_equal(drps_batcher_open(data, rows, &options, &b, &err), 0);
         for (size_t i = 0; i < shape->samples; i++)
-            assert_int_equal(batcher_add(b, in.labels[i],
-                                         (uint32_t)(in.starts[i + 1] - in.starts[i]),
-                                         in.ids + in.starts[i],
-                                         in.valued[i] ? in.values + in.starts[i] : NULL, &err),
+            assert_int_equal(drps_batcher_add(b, in.labels[i],
+                                              (uint32_t)(in.starts[i + 1] - in.starts[i]),
+                                              in.ids + in.starts[i],
+                                              in.valued[i] ? in.values + in.starts[i] : NULL, &err),
                              0);
-        assert_int_equal(batcher_flush(b, &err), 0);
-        assert_int_equal(batcher_flush(b, &err), 0); /* nothing begun */
+        assert_int_equal(drps_batcher_flush(b, &err), 0);
+        assert_int_equal(drps_batcher_flush(b, &err), 0); /* nothing begun */
         for (size_t j = 0; mapped && j < in.starts[shape->samples]; j++)
             in.ids[j] = map[in.ids[j]]; /* what is expected */
-        batcher_maxima(b, &info);
-        batcher_close(b);
+        drps_batcher_maxima(b, &info);
+        drps_batcher_close(b);
         assert_int_equal(drps_recwriter_finish(data, &err), 0);
         assert_int_equal(drps_recwriter_finish(rows, &err), 0);
         drps_recwriter_close(data);
@@ -299,7 +299,7 @@ static void check_shapes(struct scratch *s, int mapped)
         samples_free(&in);
     }
     free(map);
-    batcher_close(NULL);
+    drps_batcher_close(NULL);
 }
 
 static void test_batcher_takes_rows(void **state)
@@ -335,16 +335,16 @@ static void test_batcher_stays_failed(void **state)
     assert_int_equal(
         drps_recwriter_open(&f->io, scratch_path(*state, "rows.rec"), DRPS_KIND_ROWS, &rows, &err),
         0);
-    assert_int_equal(batcher_open(data, rows, &options, &b, &err), 0);
+    assert_int_equal(drps_batcher_open(data, rows, &options, &b, &err), 0);
     for (size_t i = 0; i + 1 < SAMPLES; i++)
-        assert_int_equal(batcher_add(b, 1, EACH, ids, values, &err), 0);
+        assert_int_equal(drps_batcher_add(b, 1, EACH, ids, values, &err), 0);
     fault_io_arm(f, FAULT_PWRITE, 1, 0, FAULT_ERROR, -EIO);
-    assert_int_equal(batcher_add(b, 1, EACH, ids, values, &err), -EIO);
+    assert_int_equal(drps_batcher_add(b, 1, EACH, ids, values, &err), -EIO);
     assert_int_equal(f->fired, 1);
-    assert_int_equal(batcher_add(b, 1, EACH, ids, values, &again), 0);
-    assert_int_equal(batcher_flush(b, &again), -EIO);
+    assert_int_equal(drps_batcher_add(b, 1, EACH, ids, values, &again), 0);
+    assert_int_equal(drps_batcher_flush(b, &again), -EIO);
     assert_string_equal(again.text, err.text);
-    batcher_close(b);
+    drps_batcher_close(b);
     drps_recwriter_close(data);
     drps_recwriter_close(rows);
     fault_io_free(f);
@@ -374,20 +374,20 @@ static void test_batcher_gives_back_a_large_batch(void **state)
     assert_int_equal(
         drps_recwriter_open(drps_io_os(), scratch_path(s, "rows.rec"), DRPS_KIND_ROWS, &rows, &err),
         0);
-    assert_int_equal(batcher_open(data, rows, &options, &b, &err), 0);
+    assert_int_equal(drps_batcher_open(data, rows, &options, &b, &err), 0);
     before = bytes_in_use();
     for (uint32_t i = 0; i < SAMPLES; i++) {
         if (i + 1 == SAMPLES) gathered = bytes_in_use();
         for (uint32_t j = 0; j < EACH; j++)
             ids[j] = i * EACH + j;
-        if (batcher_add(b, 1, EACH, ids, NULL, &err) < 0) fail_msg("%s", err.text);
+        if (drps_batcher_add(b, 1, EACH, ids, NULL, &err) < 0) fail_msg("%s", err.text);
     }
     if (gathered > before) /* where it is counted: not under the sanitizers' allocators */
         assert_in_range(bytes_in_use(), 0, before + (gathered - before) / 16);
     for (uint32_t i = 0; i < 2 * SAMPLES; i++)
-        if (batcher_add(b, 1, 1, ids, NULL, &err) < 0) fail_msg("%s", err.text);
-    assert_int_equal(batcher_flush(b, &err), 0);
-    batcher_close(b);
+        if (drps_batcher_add(b, 1, 1, ids, NULL, &err) < 0) fail_msg("%s", err.text);
+    assert_int_equal(drps_batcher_flush(b, &err), 0);
+    drps_batcher_close(b);
     assert_int_equal(drps_recwriter_finish(data, &err), 0);
     assert_int_equal(drps_recwriter_finish(rows, &err), 0);
     drps_recwriter_close(data);

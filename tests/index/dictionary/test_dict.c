@@ -103,31 +103,31 @@ static int place(const struct drps_io *io, const char *dir, uint64_t memory,
     memset(out, 0, sizeof(*out));
     out->row = malloc(nnz * sizeof(*out->row));
     assert_true(ids && generation && out->row);
-    int rc = dict_open(io, dir, &o, &d, err);
+    int rc = drps_dict_open(io, dir, &o, &d, err);
     for (size_t i = 0; rc >= 0 && i < data->n; i++) {
         size_t first = i * data->per_sample;
-        rc = dict_add(d, &s, first, first + data->per_sample, data->time[i], ids + first, err);
+        rc = drps_dict_add(d, &s, first, first + data->per_sample, data->time[i], ids + first, err);
         now += rc == 1;
         generation[i] = now;
     }
-    if (rc >= 0) rc = dict_place(d, dir, first_row, out->rows, err);
+    if (rc >= 0) rc = drps_dict_place(d, dir, first_row, out->rows, err);
     if (rc >= 0) {
-        out->generations = dict_generations(d);
+        out->generations = drps_dict_generations(d);
         assert_int_equal(out->generations, now + 1);
     }
     for (size_t g = 0; rc >= 0 && g < out->generations; g++) {
-        uint32_t base = dict_base(d, g);
-        uint32_t *map = malloc((dict_base(d, g + 1) - base + 1) * sizeof(*map));
+        uint32_t base = drps_dict_base(d, g);
+        uint32_t *map = malloc((drps_dict_base(d, g + 1) - base + 1) * sizeof(*map));
         assert_non_null(map);
-        rc = dict_map(d, g, map, err);
+        rc = drps_dict_map(d, g, map, err);
         for (size_t k = 0; rc >= 0 && k < nnz; k++) {
             if (generation[k / data->per_sample] != g) continue;
-            assert_true(ids[k] >= base && ids[k] < dict_base(d, g + 1));
+            assert_true(ids[k] >= base && ids[k] < drps_dict_base(d, g + 1));
             out->row[k] = map[ids[k] - base];
         }
         free(map);
     }
-    dict_close(d);
+    drps_dict_close(d);
     free(ids);
     free(generation);
     return rc < 0 ? rc : 0;
@@ -346,13 +346,13 @@ static void test_dict_one_sample_larger_than_memory(void **state)
     for (int strings = 0; strings < 2; strings++) {
         const struct dict_options o = {.memory_bytes = strings ? 3 << 20 : 0, .strings = strings};
         struct dict *d;
-        assert_int_equal(dict_open(drps_io_os(), s->dir, &o, &d, &err), 0);
-        assert_int_equal(dict_add(d, &sample, 0, 10, 0, ids, &err), 0);
-        int rc = dict_add(d, &sample, 0, N, 0, ids, &err);
+        assert_int_equal(drps_dict_open(drps_io_os(), s->dir, &o, &d, &err), 0);
+        assert_int_equal(drps_dict_add(d, &sample, 0, 10, 0, ids, &err), 0);
+        int rc = drps_dict_add(d, &sample, 0, N, 0, ids, &err);
         if (rc != 1) fail_msg("strings %d: %d (%s)", strings, rc, err.text);
         for (uint32_t j = 0; j < N; j++)
             assert_int_equal(ids[j], 10 + j); /* a new generation */
-        dict_close(d);
+        drps_dict_close(d);
     }
     free(text);
     free(names);
@@ -385,18 +385,18 @@ static void test_dict_collision_is_told(void **state)
         size_t other = apart ? N - 1 : 1;
         keys[other] = keys[0];
         names[other] = (struct drps_name){.text = "second", .bytes = 6, .check = 2};
-        assert_int_equal(dict_open(drps_io_os(), s->dir, &o, &d, &err), 0);
+        assert_int_equal(drps_dict_open(drps_io_os(), s->dir, &o, &d, &err), 0);
         rc = 0;
         for (size_t j = 0; rc >= 0 && j < N; j++)
-            rc = dict_add(d, &sample, j, j + 1, 0, ids, &err);
+            rc = drps_dict_add(d, &sample, j, j + 1, 0, ids, &err);
         if (apart) {
             assert_true(rc >= 0);
-            rc = dict_place(d, s->dir, 0, rows, &err);
+            rc = drps_dict_place(d, s->dir, 0, rows, &err);
         }
         assert_int_equal(rc, DRPS_E_CONFIG);
         if (!strstr(err.text, "than 77") || !strstr(err.text, apart ? "'first'" : "'second'"))
             fail_msg("apart %d: %s", apart, err.text);
-        dict_close(d);
+        drps_dict_close(d);
         free(names);
         free(keys);
     }

@@ -33,8 +33,8 @@ static void add_all(struct key_table *k, uint64_t seed)
     for (size_t i = 0, last; i < KEYS; i = last) {
         last = i + RUN < KEYS ? i + RUN : KEYS;
         while (k->n + RUN > k->room)
-            assert_int_equal(key_table_grow(k), 0);
-        key_table_add(k, keys, i, last, KEYS, numbers);
+            assert_int_equal(drps_key_table_grow(k), 0);
+        drps_key_table_add(k, keys, i, last, KEYS, numbers);
         for (size_t j = i; j < last; j++) {
             uint32_t *number = &expected[drps_rng_at(seed + 1, j) % DISTINCT];
             if (*number == KEY_TABLE_NONE) *number = next++;
@@ -54,21 +54,21 @@ static void test_keys_are_numbered_as_they_come(void **state)
 {
     struct key_table k = {0};
     (void)state;
-    assert_int_equal(key_table_init(&k, MAX, NO_SMALL, 1), 0);
+    assert_int_equal(drps_key_table_init(&k, MAX, NO_SMALL, 1), 0);
     add_all(&k, 1);
-    key_table_destroy(&k);
+    drps_key_table_destroy(&k);
 }
 
 static void test_keys_begin_again(void **state)
 {
     struct key_table k = {0};
     (void)state;
-    assert_int_equal(key_table_init(&k, MAX, NO_SMALL, 0), 0);
+    assert_int_equal(drps_key_table_init(&k, MAX, NO_SMALL, 0), 0);
     add_all(&k, 2);
-    key_table_close(&k);
-    assert_int_equal(key_table_reopen(&k), 0);
+    drps_key_table_close(&k);
+    assert_int_equal(drps_key_table_reopen(&k), 0);
     add_all(&k, 3);
-    key_table_destroy(&k);
+    drps_key_table_destroy(&k);
 }
 
 static void test_keys_max_is_raised(void **state)
@@ -77,15 +77,15 @@ static void test_keys_max_is_raised(void **state)
     const uint64_t key = 7;
     uint32_t number;
     (void)state;
-    assert_int_equal(key_table_init(&k, 0, NO_SMALL, 1), 0);
-    key_table_add(&k, &key, 0, 1, 1, &number);
+    assert_int_equal(drps_key_table_init(&k, 0, NO_SMALL, 1), 0);
+    drps_key_table_add(&k, &key, 0, 1, 1, &number);
     k.checks[number] = 9;
-    assert_int_equal(key_table_raise(&k, 2 * k.max), 0);
+    assert_int_equal(drps_key_table_raise(&k, 2 * k.max), 0);
     assert_int_equal(k.checks[number], 9);
     assert_int_equal(k.entries[number].key, 7);
-    assert_int_equal(key_table_grow(&k), 0);
+    assert_int_equal(drps_key_table_grow(&k), 0);
     assert_true(k.room == k.max);
-    key_table_destroy(&k);
+    drps_key_table_destroy(&k);
 }
 
 /* Lines that were there for more keys than max allowed have room at once. */
@@ -93,16 +93,16 @@ static void test_keys_room_follows_max(void **state)
 {
     struct key_table k = {0};
     (void)state;
-    assert_int_equal(key_table_init(&k, 0, 0, 0), 0);
+    assert_int_equal(drps_key_table_init(&k, 0, 0, 0), 0);
     const size_t least = k.max; /* what the first lines hold */
-    key_table_destroy(&k);
-    assert_int_equal(key_table_init(&k, least + 1, 0, 0), 0);
+    drps_key_table_destroy(&k);
+    assert_int_equal(drps_key_table_init(&k, least + 1, 0, 0), 0);
     while (k.room < k.max)
-        assert_int_equal(key_table_grow(&k), 0);
+        assert_int_equal(drps_key_table_grow(&k), 0);
     assert_int_equal(k.room, least + 1);
-    assert_int_equal(key_table_raise(&k, 2 * k.max), 0);
+    assert_int_equal(drps_key_table_raise(&k, 2 * k.max), 0);
     assert_true(k.room > least + 1 && k.room <= k.max);
-    key_table_destroy(&k);
+    drps_key_table_destroy(&k);
 }
 
 /* Whether an array has all numbers, some, or none, they are the same. */
@@ -112,13 +112,13 @@ static void test_small_keys_are_numbered_as_others(void **state)
     for (uint64_t seed = 4; seed < 8; seed++) {
         for (size_t small = 0; small <= 2 * DISTINCT; small += DISTINCT / 2) {
             struct key_table k = {0};
-            assert_int_equal(key_table_init(&k, MAX, small, 0), 0);
+            assert_int_equal(drps_key_table_init(&k, MAX, small, 0), 0);
             add_all(&k, seed);
-            key_table_close(&k);
-            assert_int_equal(key_table_reopen(&k), 0);
+            drps_key_table_close(&k);
+            assert_int_equal(drps_key_table_reopen(&k), 0);
             assert_int_equal(k.small_used, 0);
             add_all(&k, seed + 1);
-            key_table_destroy(&k);
+            drps_key_table_destroy(&k);
         }
     }
 }
@@ -130,18 +130,18 @@ static void test_small_keys_leave_the_lines_alone(void **state)
     uint64_t keys[RUN];
     uint32_t numbers[RUN];
     (void)state;
-    assert_int_equal(key_table_init(&k, MAX, MAX, 0), 0);
+    assert_int_equal(drps_key_table_init(&k, MAX, MAX, 0), 0);
     const size_t lines = k.lines_n, room = k.room;
     for (uint64_t i = 0; i + RUN <= MAX; i += RUN) {
         for (size_t j = 0; j < RUN; j++)
             keys[j] = i + j;
         assert_true(k.n + RUN <= k.room);
-        key_table_add(&k, keys, 0, RUN, RUN, numbers);
+        drps_key_table_add(&k, keys, 0, RUN, RUN, numbers);
     }
     assert_int_equal(k.lines_n, lines);
     assert_true(k.room > room);
     assert_true(k.room <= k.max);
-    key_table_destroy(&k);
+    drps_key_table_destroy(&k);
 }
 
 int main(void)

@@ -122,11 +122,11 @@ static void test_grid_choice_by_hand(void **state)
 {
     struct grid_input in = tall;
     (void)state;
-    struct grid g = grid_choose(&in);
+    struct grid g = drps_grid_choose(&in);
     assert_int_equal(g.users, 4);
     assert_in_range(g.items, 5, 100);
     in.room_rows = 30000; /* all items stay, users pass by once */
-    g = grid_choose(&in);
+    g = drps_grid_choose(&in);
     assert_int_equal(g.items, 1);
     assert_true(g.users > 4);
 }
@@ -139,7 +139,7 @@ static void test_grid_choice_keeps_the_outer_group_in_memory(void **state)
     (void)state;
     for (in.test_samples = 0; in.test_samples <= 500000; in.test_samples += 500000)
         for (in.room_rows = 40000; in.room_rows >= 4000; in.room_rows = in.room_rows * 3 / 4) {
-            struct grid g = grid_choose(&in);
+            struct grid g = drps_grid_choose(&in);
             const uint64_t outer = (g.users < g.items ? in.users : in.items) / outer_groups(&g);
             if (outer > in.room_rows || outer < in.room_rows / 4)
                 fail_msg("%u x %u for %" PRIu64 " rows", g.users, g.items, in.room_rows);
@@ -156,7 +156,7 @@ static void test_grid_choice_does_not_care_which_table_is_called_users(void **st
         other.room_rows = in.room_rows;
         other.users = in.items;
         other.items = in.users;
-        struct grid a = grid_choose(&in), b = grid_choose(&other);
+        struct grid a = drps_grid_choose(&in), b = drps_grid_choose(&other);
         assert_int_equal(a.users, b.items);
         assert_int_equal(a.items, b.users);
     }
@@ -170,7 +170,7 @@ static void test_grid_choice_for_room_for_all_is_for_a_twelfth(void **state)
     in.room_rows = 7000;
     struct grid_input all = in;
     all.room_rows = 84000;
-    struct grid a = grid_choose(&in), b = grid_choose(&all);
+    struct grid a = drps_grid_choose(&in), b = drps_grid_choose(&all);
     assert_memory_equal(&a, &b, sizeof(a));
     assert_true(a.users > 1 && a.items > 1);
 }
@@ -181,7 +181,7 @@ static void test_grid_choice_has_room_for_two_batches(void **state)
     (void)state;
     in.room_rows = 2000; /* users and items of two batches of 500 */
     less.room_rows = 10;
-    struct grid a = grid_choose(&in), b = grid_choose(&less);
+    struct grid a = drps_grid_choose(&in), b = drps_grid_choose(&less);
     assert_memory_equal(&a, &b, sizeof(a));
 }
 
@@ -201,7 +201,7 @@ static void test_grid_choice_stays_within_bounds(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof(inputs) / sizeof(inputs[0]); i++) {
-        struct grid g = grid_choose(&inputs[i]);
+        struct grid g = drps_grid_choose(&inputs[i]);
         if (g.users - 1 >= DRPS_GRID_GROUPS_MAX || g.items - 1 >= DRPS_GRID_GROUPS_MAX)
             fail_msg("input %zu: %u x %u", i, g.users, g.items);
     }
@@ -581,11 +581,11 @@ static void test_grid_is_chosen_for_the_tables(void **state)
     begin(&c, s, 0, 0);
     must_run(&c);
     const struct grid want =
-        grid_choose(&(struct grid_input){.users = NAMES,
-                                         .items = NAMES,
-                                         .samples = SAMPLES,
-                                         .batch_size = c.result.info.batch_size,
-                                         .room_rows = UINT64_MAX});
+        drps_grid_choose(&(struct grid_input){.users = NAMES,
+                                              .items = NAMES,
+                                              .samples = SAMPLES,
+                                              .batch_size = c.result.info.batch_size,
+                                              .room_rows = UINT64_MAX});
     assert_int_equal(c.result.info.grid_users, want.users);
     assert_int_equal(c.result.info.grid_items, want.items);
 }

@@ -394,29 +394,29 @@ static void test_batch_pack16(void **state)
                 at = (uint16_t)(at + random_below(&r, below));
                 numbers[i] = at;
             }
-            unsigned char *room = malloc(pack16_bound(n));
+            unsigned char *room = malloc(drps_pack16_bound(n));
             assert_non_null(room);
-            const size_t bytes = pack16_encode(numbers, n, room);
+            const size_t bytes = drps_pack16_encode(numbers, n, room);
             unsigned char *packed = malloc(bytes);
             assert_non_null(packed);
             memcpy(packed, room, bytes);
-            assert_int_equal(pack16_encode_ref(numbers, n, room), bytes);
+            assert_int_equal(drps_pack16_encode_ref(numbers, n, room), bytes);
             assert_memory_equal(room, packed, bytes);
             uint16_t largest = 0, found;
             for (size_t i = 0; i < n; i++)
                 largest = numbers[i] > largest ? numbers[i] : largest;
-            assert_int_equal(pack16_decode(packed, bytes, n, back, &found), bytes);
+            assert_int_equal(drps_pack16_decode(packed, bytes, n, back, &found), bytes);
             assert_memory_equal(back, numbers, n * sizeof(*numbers));
             assert_int_equal(found, largest);
-            assert_int_equal(pack16_decode_ref(packed, bytes, n, ref, &found), bytes);
+            assert_int_equal(drps_pack16_decode_ref(packed, bytes, n, ref, &found), bytes);
             assert_memory_equal(ref, numbers, n * sizeof(*numbers));
             assert_int_equal(found, largest);
-            assert_int_equal(pack16_decode(packed, bytes - 1, n, back, &found), 0);
-            assert_int_equal(pack16_decode_ref(packed, bytes - 1, n, ref, &found), 0);
+            assert_int_equal(drps_pack16_decode(packed, bytes - 1, n, back, &found), 0);
+            assert_int_equal(drps_pack16_decode_ref(packed, bytes - 1, n, ref, &found), 0);
             if (n % 4) { /* the width of a number that is not there */
                 packed[n / 4] |= 0x80;
-                assert_int_equal(pack16_decode(packed, bytes, n, back, &found), 0);
-                assert_int_equal(pack16_decode_ref(packed, bytes, n, ref, &found), 0);
+                assert_int_equal(drps_pack16_decode(packed, bytes, n, back, &found), 0);
+                assert_int_equal(drps_pack16_decode_ref(packed, bytes, n, ref, &found), 0);
             }
             free(packed);
             free(room);

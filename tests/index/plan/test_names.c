@@ -36,14 +36,15 @@ static void make(const char *dir, size_t n, int strings)
     struct names_writer *w;
     struct drps_err err = DRPS_ERR_INIT;
     char text[40];
-    assert_int_equal(names_writer_open(drps_io_os(), dir, strings, &w, &err), 0);
+    assert_int_equal(drps_names_writer_open(drps_io_os(), dir, strings, &w, &err), 0);
     for (uint32_t i = 0; i < n; i++) {
         size_t bytes = strings ? text_of(i, text) : 0;
         assert_int_equal(
-            names_writer_add(w, key_of(i), i + 7, i % 3, strings ? text : NULL, bytes, &err), 0);
+            drps_names_writer_add(w, key_of(i), i + 7, i % 3, strings ? text : NULL, bytes, &err),
+            0);
     }
-    assert_int_equal(names_writer_finish(w, &err), 0);
-    names_writer_close(w);
+    assert_int_equal(drps_names_writer_finish(w, &err), 0);
+    drps_names_writer_close(w);
 }
 
 static struct drps_names *open_names(const char *dir)
@@ -184,11 +185,11 @@ static void test_names_golden_page(void **state)
     size_t bytes;
     unsigned char *want = page(&bytes);
     assert_int_equal(read_page(s->dir, want, bytes, 5, 8, NULL), 0);
-    assert_int_equal(names_writer_open(drps_io_os(), s->dir, 1, &w, NULL), 0);
-    assert_int_equal(names_writer_add(w, 5, 1, 0, "a", 1, NULL), 0);
-    assert_int_equal(names_writer_add(w, 9, 2, 1, "bb", 2, NULL), 0);
-    assert_int_equal(names_writer_finish(w, NULL), 0);
-    names_writer_close(w);
+    assert_int_equal(drps_names_writer_open(drps_io_os(), s->dir, 1, &w, NULL), 0);
+    assert_int_equal(drps_names_writer_add(w, 5, 1, 0, "a", 1, NULL), 0);
+    assert_int_equal(drps_names_writer_add(w, 9, 2, 1, "bb", 2, NULL), 0);
+    assert_int_equal(drps_names_writer_finish(w, NULL), 0);
+    drps_names_writer_close(w);
     assert_int_equal(
         drps_recfile_open(drps_io_os(), scratch_path(s, "names.rec"), DRPS_KIND_NAMES, &f, NULL),
         0);

@@ -322,14 +322,15 @@ static void test_blocks_builders_cut_tables(void **state)
         for (size_t t = 0; t < tables.n; t++)
             tables.first[t + 1] = tables.first[t] + cases[i].rows[t];
         assert_int_equal(
-            block_builder_find(cases[i].builder)->build(NULL, &tables, &options, &got, NULL), 0);
+            drps_block_builder_find(cases[i].builder)->build(NULL, &tables, &options, &got, NULL),
+            0);
         assert_null(got.order);
         if (got.blocks != cases[i].blocks ||
             memcmp(got.first, cases[i].first, (got.blocks + 1) * sizeof(*got.first)) != 0)
             fail_msg("%s: %zu blocks", cases[i].name, got.blocks);
-        block_layout_free(&got);
+        drps_block_layout_free(&got);
     }
-    assert_null(block_builder_find("nobody"));
+    assert_null(drps_block_builder_find("nobody"));
 }
 
 #define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)

@@ -635,7 +635,7 @@ static void own(const uint32_t *block_first, size_t blocks, const char *dir, uin
                                    .block_first = block_first,
                                    .blocks = blocks,
                                    .memory_bytes = 1 << 20};
-    assert_int_equal(owners_by_range(&job, servers, out, NULL), want);
+    assert_int_equal(drps_owners_by_range(&job, servers, out, NULL), want);
 }
 
 static void write_lists(const char *dir, const uint32_t *const *lists, const size_t *n,

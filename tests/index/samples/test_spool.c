@@ -66,7 +66,7 @@ static int add(struct spool *s, const struct shape *shape, uint32_t i, uint32_t 
                                   .n = n,
                                   .ids = ids,
                                   .values = has_values(i) ? values : NULL};
-    int rc = spool_add(s, &sample, err);
+    int rc = drps_spool_add(s, &sample, err);
     free(ids);
     free(values);
     return rc;
@@ -125,10 +125,11 @@ static struct spool *fill(const char *dir, unsigned buckets, uint64_t kept,
 {
     struct spool *s;
     struct drps_err err = DRPS_ERR_INIT;
-    if (spool_open(drps_io_os(), dir, "spool", buckets, kept, &s, &err)) fail_msg("%s", err.text);
+    if (drps_spool_open(drps_io_os(), dir, "spool", buckets, kept, &s, &err))
+        fail_msg("%s", err.text);
     for (uint32_t i = 0; i < shape->n; i++)
         assert_int_equal(add(s, shape, i, features_of(shape, i), &err), 0);
-    assert_int_equal(spool_finish(s, &err), 0);
+    assert_int_equal(drps_spool_finish(s, &err), 0);
     return s;
 }
 
@@ -160,15 +161,15 @@ static void test_spool_order_does_not_depend_on_memory(void **state)
             .shape = &shape, .order = calloc(shape.n, sizeof(uint32_t)), .huge = UINT32_MAX};
         struct drps_err err = DRPS_ERR_INIT;
         struct spool *spool = fill(s->dir, cases[c].buckets, cases[c].kept, &shape);
-        if (spool_drain(spool, cases[c].memory,
-                        &(struct spool_visitor){.visit = look, .ctx = &seen}, &err))
+        if (drps_spool_drain(spool, cases[c].memory,
+                             &(struct spool_visitor){.visit = look, .ctx = &seen}, &err))
             fail_msg("%s: %s", cases[c].name, err.text);
         assert_in_order(&seen, cases[c].buckets > 1);
         assert_int_equal(folder_entries(s->dir), 0); /* consumed */
-        spool_close(spool);
+        drps_spool_close(spool);
         free(seen.order);
     }
-    spool_close(NULL);
+    drps_spool_close(NULL);
 }
 
 /* A walk leaves everything as it was, whatever the visitor does. */
@@ -192,18 +193,19 @@ static void test_spool_walks_and_stays(void **state)
     const struct spool_visitor spoiling = {.visit = spoil, .ctx = &visited};
     const struct spool_visitor looking = {.visit = look, .ctx = &seen};
     seen.order = calloc(shape.n, sizeof(*seen.order));
-    if (spool_open(drps_io_os(), dir->dir, "line", 1, 3 << 18, &s, &err)) fail_msg("%s", err.text);
+    if (drps_spool_open(drps_io_os(), dir->dir, "line", 1, 3 << 18, &s, &err))
+        fail_msg("%s", err.text);
     for (uint32_t i = 0; i < shape.n; i++)
         assert_int_equal(add(s, &shape, i, features_of(&shape, i), &err), 0);
-    assert_int_equal(spool_finish(s, &err), 0);
-    assert_int_equal(spool_walk(s, &spoiling, &err), 0);
+    assert_int_equal(drps_spool_finish(s, &err), 0);
+    assert_int_equal(drps_spool_walk(s, &spoiling, &err), 0);
     assert_int_equal(visited, shape.n);
-    assert_int_equal(spool_walk(s, &looking, &err), 0);
+    assert_int_equal(drps_spool_walk(s, &looking, &err), 0);
     assert_in_order(&seen, 0);
     seen.n = 0;
-    assert_int_equal(spool_drain(s, 0, &looking, &err), 0);
+    assert_int_equal(drps_spool_drain(s, 0, &looking, &err), 0);
     assert_in_order(&seen, 0);
-    spool_close(s);
+    drps_spool_close(s);
     free(seen.order);
 }
 
@@ -213,10 +215,10 @@ static void test_spool_no_samples(void **state)
     struct shape shape = {.n = 0};
     struct seen seen = {.shape = &shape, .huge = UINT32_MAX};
     struct spool *spool = fill(s->dir, SPOOL_BUCKETS, 0, &shape);
-    assert_int_equal(spool_relabel(spool, 0, 0, NULL, NULL), 0);
+    assert_int_equal(drps_spool_relabel(spool, 0, 0, NULL, NULL), 0);
     assert_int_equal(
-        spool_drain(spool, 0, &(struct spool_visitor){.visit = look, .ctx = &seen}, NULL), 0);
-    spool_close(spool);
+        drps_spool_drain(spool, 0, &(struct spool_visitor){.visit = look, .ctx = &seen}, NULL), 0);
+    drps_spool_close(spool);
 }
 
 /* Larger than the buffer that a bucket is walked with. */
@@ -236,16 +238,17 @@ static void test_spool_huge_sample(void **state)
         struct drps_err err = DRPS_ERR_INIT;
         struct spool *spool;
         assert_int_equal(
-            spool_open(drps_io_os(), s->dir, "spool", buckets[c], kept[c], &spool, &err), 0);
+            drps_spool_open(drps_io_os(), s->dir, "spool", buckets[c], kept[c], &spool, &err), 0);
         for (uint32_t i = 0; i < shape.n; i++)
             assert_int_equal(add(spool, &shape, i,
                                  i == seen.huge ? HUGE_FEATURES : features_of(&shape, i), &err),
                              0);
-        assert_int_equal(spool_finish(spool, &err), 0);
-        if (spool_drain(spool, 1 << 10, &(struct spool_visitor){.visit = look, .ctx = &seen}, &err))
+        assert_int_equal(drps_spool_finish(spool, &err), 0);
+        if (drps_spool_drain(spool, 1 << 10, &(struct spool_visitor){.visit = look, .ctx = &seen},
+                             &err))
             fail_msg("%s", err.text);
         assert_in_order(&seen, buckets[c] > 1);
-        spool_close(spool);
+        drps_spool_close(spool);
         free(seen.order);
     }
 }
@@ -267,13 +270,13 @@ static void test_spool_relabel_by_generation(void **state)
         struct drps_err err = DRPS_ERR_INIT;
         struct spool *spool;
         assert_int_equal(
-            spool_open(drps_io_os(), s->dir, "spool", buckets[c], kept[c], &spool, &err), 0);
+            drps_spool_open(drps_io_os(), s->dir, "spool", buckets[c], kept[c], &spool, &err), 0);
         for (uint32_t g = 0; g < GENERATIONS; g++) {
-            if (g) assert_int_equal(spool_mark(spool, &err), 0);
+            if (g) assert_int_equal(drps_spool_mark(spool, &err), 0);
             for (uint32_t i = first[g]; i < first[g + 1]; i++)
                 assert_int_equal(add(spool, &shape, i, features_of(&shape, i), &err), 0);
         }
-        assert_int_equal(spool_finish(spool, &err), 0);
+        assert_int_equal(drps_spool_finish(spool, &err), 0);
         for (uint32_t g = 0; g < GENERATIONS; g++) {
             uint32_t base = id_of(first[g], 0);
             uint32_t n = id_of(first[g + 1], 0) - base;
@@ -281,14 +284,15 @@ static void test_spool_relabel_by_generation(void **state)
             assert_non_null(map);
             for (uint32_t k = 0; k < n; k++)
                 map[k] = base + k + seen.add;
-            if (spool_relabel(spool, g, base, map, &err))
+            if (drps_spool_relabel(spool, g, base, map, &err))
                 fail_msg("generation %u: %s", g, err.text);
             free(map);
         }
-        if (spool_drain(spool, 1 << 14, &(struct spool_visitor){.visit = look, .ctx = &seen}, &err))
+        if (drps_spool_drain(spool, 1 << 14, &(struct spool_visitor){.visit = look, .ctx = &seen},
+                             &err))
             fail_msg("%s", err.text);
         assert_in_order(&seen, buckets[c] > 1);
-        spool_close(spool);
+        drps_spool_close(spool);
         free(seen.order);
     }
 }
@@ -304,11 +308,12 @@ static void test_spool_visitor_stops(void **state)
                             .huge = UINT32_MAX,
                             .stop_at = 1234};
         struct spool *spool = fill(s->dir, SPOOL_BUCKETS, 5 << 18, &shape);
-        assert_int_equal(spool_drain(spool, memory[c],
-                                     &(struct spool_visitor){.visit = look, .ctx = &seen}, NULL),
+        assert_int_equal(drps_spool_drain(spool, memory[c],
+                                          &(struct spool_visitor){.visit = look, .ctx = &seen},
+                                          NULL),
                          -ECANCELED);
         assert_int_equal(seen.n, 1234);
-        spool_close(spool);
+        drps_spool_close(spool);
         assert_int_equal(folder_entries(s->dir), 0);
         free(seen.order);
     }
@@ -322,14 +327,14 @@ static int all_steps(const struct drps_io *io, const char *dir, struct seen *see
     assert_non_null(map);
     for (uint32_t i = 0; i < id_of(seen->shape->n, 0); i++)
         map[i] = i;
-    int rc = spool_open(io, dir, "spool", SPOOL_BUCKETS, 3 << 18, &s, err);
+    int rc = drps_spool_open(io, dir, "spool", SPOOL_BUCKETS, 3 << 18, &s, err);
     for (uint32_t i = 0; rc == 0 && i < seen->shape->n; i++)
         rc = add(s, seen->shape, i, features_of(seen->shape, i), err);
-    if (rc == 0) rc = spool_finish(s, err);
-    if (rc == 0) rc = spool_relabel(s, 0, 0, map, err);
+    if (rc == 0) rc = drps_spool_finish(s, err);
+    if (rc == 0) rc = drps_spool_relabel(s, 0, 0, map, err);
     if (rc == 0)
-        rc = spool_drain(s, 2000, &(struct spool_visitor){.visit = look, .ctx = seen}, err);
-    spool_close(s);
+        rc = drps_spool_drain(s, 2000, &(struct spool_visitor){.visit = look, .ctx = seen}, err);
+    drps_spool_close(s);
     free(map);
     return rc;
 }

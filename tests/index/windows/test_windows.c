@@ -225,7 +225,7 @@ static void check_stored(const struct lists *l, const struct stored *st, uint64_
     want.rows_moved = want.rows_touched - want.rows_kept;
     assert_memory_equal(&want, r, sizeof(want));
     struct drps_plan_info info = info_for(l, st->k);
-    assert_ok(verify_windows(drps_io_os(), l->dir, &info, &err), &err);
+    assert_ok(drps_verify_windows(drps_io_os(), l->dir, &info, &err), &err);
     stored_free(&slots);
     for (size_t k = 0; k < st->k; k++) {
         free(rank[k]);
@@ -419,8 +419,9 @@ static void assert_far(const unsigned char *packed, size_t bytes, const uint32_t
     for (size_t at = 0; at < 64; at += 1 + n / 50) {
         memset(marks, 0xff, DRPS_DISTANCE_WORDS(n + 64) * sizeof(*marks));
         if (at) marks[0] = UINT64_MAX >> (64 - at);
-        assert_ok(distances_decode_far(packed, bytes, table, marks, at, far, &far_n, &used, &err),
-                  &err);
+        assert_ok(
+            drps_distances_decode_far(packed, bytes, table, marks, at, far, &far_n, &used, &err),
+            &err);
         assert_int_equal(far_n, want_far);
         assert_int_equal(used, bytes);
         assert_ways(marks, at, far, want, n);
@@ -435,42 +436,42 @@ static void assert_distances(const uint32_t *want, size_t n, uint32_t most)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct distances_table table;
-    distances_table_init(&table, most);
+    drps_distances_table_init(&table, most);
     uint32_t *numbers = must(calloc(n + 1, sizeof(*numbers)));
-    unsigned char *packed = must(malloc(distances_encode_bound(n)));
+    unsigned char *packed = must(malloc(drps_distances_encode_bound(n)));
     size_t used, far, want_far = 0;
     for (size_t i = 0; i < n; i++)
         want_far += want[i] > 1;
     memcpy(numbers, want, n * sizeof(*want));
-    const size_t bytes = distances_encode(numbers, n, most, packed);
-    assert_true(bytes <= distances_encode_bound(n));
+    const size_t bytes = drps_distances_encode(numbers, n, most, packed);
+    assert_true(bytes <= drps_distances_encode_bound(n));
     assert_memory_equal(numbers, want, n * sizeof(*want));
     unsigned char *exact = must(malloc(bytes)); /* a sanitizer sees one byte too far */
     memcpy(exact, packed, bytes);
-    assert_ok(distances_decode(exact, bytes, &table, numbers, &far, &used, &err), &err);
+    assert_ok(drps_distances_decode(exact, bytes, &table, numbers, &far, &used, &err), &err);
     assert_memory_equal(numbers, want, n * sizeof(*want));
     assert_int_equal(far, want_far);
     assert_int_equal(used, bytes);
     assert_far(exact, bytes, want, n, &table);
     for (size_t i = 8 + (n + 7) / 8; i < bytes; i++) { /* none is more than there are windows */
         exact[i] ^= 0xff;
-        const int rc = distances_decode(exact, bytes, &table, numbers, &far, &used, NULL);
+        const int rc = drps_distances_decode(exact, bytes, &table, numbers, &far, &used, NULL);
         assert_true(rc == 0 || rc == DRPS_E_CORRUPT);
         for (size_t k = 0; rc == 0 && k < n; k++)
             assert_in_range(numbers[k], 1, most);
         exact[i] ^= 0xff;
     }
-    assert_int_equal(distances_decode(exact, bytes - 1, &table, numbers, &far, &used, NULL),
+    assert_int_equal(drps_distances_decode(exact, bytes - 1, &table, numbers, &far, &used, NULL),
                      DRPS_E_CORRUPT);
     if (n) { /* another mark: as many numbers as marks no more */
         exact[4 + (n - 1) / 8] ^= (unsigned char)(1 << (n - 1) % 8);
-        assert_int_equal(distances_decode(exact, bytes, &table, numbers, &far, &used, NULL),
+        assert_int_equal(drps_distances_decode(exact, bytes, &table, numbers, &far, &used, NULL),
                          DRPS_E_CORRUPT);
         exact[4 + (n - 1) / 8] ^= (unsigned char)(1 << (n - 1) % 8);
     }
     if (n % 8) { /* a mark of a number that is not there */
         exact[4 + n / 8] |= 0x80;
-        assert_int_equal(distances_decode(exact, bytes, &table, numbers, &far, &used, NULL),
+        assert_int_equal(drps_distances_decode(exact, bytes, &table, numbers, &far, &used, NULL),
                          DRPS_E_CORRUPT);
     }
     free(exact);
@@ -489,7 +490,7 @@ static void test_window_distances_golden_bytes(void **state)
                                          0x38, 0x02, 0x04};
     unsigned char packed[64];
     (void)state;
-    assert_int_equal(distances_encode(distances, 7, 200, packed), sizeof(want));
+    assert_int_equal(drps_distances_encode(distances, 7, 200, packed), sizeof(want));
     assert_memory_equal(packed, want, sizeof(want));
 }
 
@@ -847,7 +848,7 @@ static void test_window_verify_finds_wrong_slots(void **state)
         st.record[3] = packed;
         st.bytes[3] = drps_list_encode(cases[i].list, cases[i].n, packed);
         stored_write(&st, l.dir, "slots.rec", DRPS_KIND_SLOTS);
-        assert_int_equal(verify_windows(drps_io_os(), l.dir, &info, &err), DRPS_E_CORRUPT);
+        assert_int_equal(drps_verify_windows(drps_io_os(), l.dir, &info, &err), DRPS_E_CORRUPT);
         if (!strstr(err.text, cases[i].want)) fail_msg("%s: %s", cases[i].name, err.text);
         drps_err_clear(&err);
     }
@@ -859,7 +860,7 @@ static void test_window_verify_finds_wrong_slots(void **state)
     st.record[2] = packed;
     st.bytes[2] = drps_list_encode(&two, 1, packed);
     stored_write(&st, l.dir, "slots.rec", DRPS_KIND_SLOTS);
-    assert_int_equal(verify_windows(drps_io_os(), l.dir, &info, &err), DRPS_E_CORRUPT);
+    assert_int_equal(drps_verify_windows(drps_io_os(), l.dir, &info, &err), DRPS_E_CORRUPT);
     assert_non_null(strstr(err.text, "slots.rec: record 2: slot 2 holds row 4"));
     st.record[2] = other;
     stored_free(&st);
@@ -915,7 +916,7 @@ static void test_window_verify_finds_wrong_windows(void **state)
         stored_write(&st, l.dir, "windows.rec", DRPS_KIND_WINDOWS);
         *byte = good;
         sum_front(st.record[cases[i].k], st.bytes[cases[i].k]);
-        int rc = verify_windows(drps_io_os(), l.dir, &info, &err);
+        int rc = drps_verify_windows(drps_io_os(), l.dir, &info, &err);
         if (rc != DRPS_E_CORRUPT || !strstr(err.text, cases[i].want))
             fail_msg("%s: %d %s", cases[i].name, rc, err.text);
         drps_err_clear(&err);

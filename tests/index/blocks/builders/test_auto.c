@@ -88,7 +88,7 @@ static void build(struct counts *t, const struct block_tables *tables,
                   const struct block_options *o, struct block_layout *l)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    assert_ok(block_builder_find("auto")->build(t, tables, o, l, &err), &err);
+    assert_ok(drps_block_builder_find("auto")->build(t, tables, o, l, &err), &err);
 }
 
 static void assert_same(const struct access *a, const struct block_layout *x,
@@ -106,10 +106,10 @@ static double pool_price(const struct access *a, const struct block_layout *l,
     struct drps_err err = DRPS_ERR_INIT;
     struct pool_uses uses;
     struct pool_misses misses;
-    assert_ok(pool_uses_list(a, l->order, l->first, l->blocks, &uses, &err), &err);
-    assert_ok(pool_simulate(&uses, pool_rows, &misses, &err), &err);
+    assert_ok(drps_pool_uses_list(a, l->order, l->first, l->blocks, &uses, &err), &err);
+    assert_ok(drps_pool_simulate(&uses, pool_rows, &misses, &err), &err);
     *step_rows_out = uses.step_rows;
-    pool_uses_free(&uses);
+    drps_pool_uses_free(&uses);
     return (double)misses.blocks * cost->seek + (double)misses.rows * cost->row;
 }
 
@@ -134,13 +134,13 @@ static void check_prices(const struct access *a, const struct block_tables *tabl
     struct block_layout given;
     struct layout_price price, given_price;
     const double scan = a->batches * (o->cost.seek + a->rows * o->cost.row);
-    assert_ok(block_builder_find("pattern")->build(NULL, tables, o, &given, &err), &err);
+    assert_ok(drps_block_builder_find("pattern")->build(NULL, tables, o, &given, &err), &err);
     assert_ok(layout_price(a, l, &o->cost, &price, &err), &err);
     assert_ok(layout_price(a, &given, &o->cost, &given_price, &err), &err);
     assert_true(price.blocks <= given_price.blocks * (1 + 1e-12)); /* sums in another order */
     assert_true(price.io <= scan);
     if (tables->n == 1) check_pool(a, &o->cost, l, &given); /* that is one part */
-    block_layout_free(&given);
+    drps_block_layout_free(&given);
 }
 
 static void test_auto_keeps_its_promises_on_random_accesses(void **state)
@@ -158,21 +158,21 @@ static void test_auto_keeps_its_promises_on_random_accesses(void **state)
         struct counts *t, *brute;
         if (turn % 3 == 0) o.max_weight = 400 + (double)random_below(&rng, 2000);
         if (turn % 4 == 1) tables = (struct block_tables){{0, rows}, 1};
-        assert_ok(counts_open(&a, 1, 0, &t, &err), &err);
+        assert_ok(drps_counts_open(&a, 1, 0, &t, &err), &err);
         brute = brute_counts_open(&a, 1, 0);
         build(t, &tables, &o, &l);
         check_layout(&a, &tables, &o, &l);
         if (o.max_weight <= 0) check_prices(&a, &tables, &o, &l);
         build(t, &tables, &o, &again);
         assert_same(&a, &l, &again);
-        block_layout_free(&again);
+        drps_block_layout_free(&again);
         build(brute, &tables, &o, &again); /* whoever counts */
         assert_same(&a, &l, &again);
-        block_layout_free(&again);
-        block_layout_free(&l);
+        drps_block_layout_free(&again);
+        drps_block_layout_free(&l);
         t->ops->close(t);
         brute->ops->close(brute);
-        access_free(&a);
+        drps_access_free(&a);
     }
 }
 
@@ -199,7 +199,7 @@ static void test_auto_finds_planted_blocks(void **state)
         if (row < GROUPS * EACH)
             memcpy(a.batch + a.start[row], uses[row % GROUPS], sizeof(uses[0]));
     }
-    assert_ok(counts_open(&a, 1, 0, &t, &err), &err);
+    assert_ok(drps_counts_open(&a, 1, 0, &t, &err), &err);
     build(t, &tables, &o, &l);
     check_layout(&a, &tables, &o, &l);
     for (size_t b = 0; b < l.blocks; b++) {
@@ -208,9 +208,9 @@ static void test_auto_finds_planted_blocks(void **state)
         assert_int_equal(touched(&a, &l, b), used ? USES : 0);
         if (used) assert_int_equal(l.first[b + 1] - l.first[b], EACH);
     }
-    block_layout_free(&l);
+    drps_block_layout_free(&l);
     t->ops->close(t);
-    access_free(&a);
+    drps_access_free(&a);
 }
 
 /*
@@ -245,13 +245,13 @@ static void test_auto_leaves_rows_together_that_a_pool_holds(void **state)
             if (with[b][of] >= least) a.batch[n++] = b;
         a.start[row + 1] = n;
     }
-    assert_ok(counts_open(&a, 1, 0, &t, &err), &err);
+    assert_ok(drps_counts_open(&a, 1, 0, &t, &err), &err);
     build(t, &tables, &o, &l);
     check_layout(&a, &tables, &o, &l);
     check_prices(&a, &tables, &o, &l);
-    block_layout_free(&l);
+    drps_block_layout_free(&l);
     t->ops->close(t);
-    access_free(&a);
+    drps_access_free(&a);
 }
 
 static void test_auto_says_what_little_memory_leaves_out(void **state)
@@ -266,9 +266,9 @@ static void test_auto_says_what_little_memory_leaves_out(void **state)
     enum { PAGES, MERGED, COMPARED } last = PAGES, now;
     unsigned seen = 0;
     (void)state;
-    assert_ok(counts_open(&a, 1, 0, &t, &err), &err);
+    assert_ok(drps_counts_open(&a, 1, 0, &t, &err), &err);
     for (o.memory_bytes = 1000; o.memory_bytes < 1 << 20; o.memory_bytes += o.memory_bytes / 64) {
-        int rc = block_builder_find("auto")->build(t, &tables, &o, &l, &err);
+        int rc = drps_block_builder_find("auto")->build(t, &tables, &o, &l, &err);
         assert_ok(rc, &err);
         check_layout(&a, &tables, &o, &l);
         check_prices(&a, &tables, &o, &l);
@@ -280,11 +280,11 @@ static void test_auto_says_what_little_memory_leaves_out(void **state)
         last = now;
         seen |= 1u << now;
         drps_err_clear(&err);
-        block_layout_free(&l);
+        drps_block_layout_free(&l);
     }
     assert_int_equal(seen, 1u << PAGES | 1u << MERGED | 1u << COMPARED);
     t->ops->close(t);
-    access_free(&a);
+    drps_access_free(&a);
 }
 
 /* Runs of rows that are used in the same two of 16 segments, too many to merge, in many parts. */
@@ -318,18 +318,18 @@ static void test_auto_is_the_same_with_any_number_of_threads(void **state)
     struct block_layout alone, l;
     struct counts *t;
     (void)state;
-    assert_ok(counts_open(&a, 1, 0, &t, &err), &err);
+    assert_ok(drps_counts_open(&a, 1, 0, &t, &err), &err);
     build(t, &tables, &o, &alone);
     assert_true(alone.order != NULL); /* some part was worth ordering */
     check_layout(&a, &tables, &o, &alone);
     for (o.threads = 2; o.threads < 12; o.threads += 3) {
         build(t, &tables, &o, &l);
         assert_same(&a, &alone, &l);
-        block_layout_free(&l);
+        drps_block_layout_free(&l);
     }
-    block_layout_free(&alone);
+    drps_block_layout_free(&alone);
     t->ops->close(t);
-    access_free(&a);
+    drps_access_free(&a);
 }
 
 int main(void)

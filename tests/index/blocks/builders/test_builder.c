@@ -43,7 +43,7 @@ static void case_load(struct case_data *c)
     struct drps_err err = DRPS_ERR_INIT;
     const uint32_t steps = (uint32_t)c->lists.steps, rows = (uint32_t)c->lists.rows;
     const struct access_source from = source_of(&c->lists, 1 << 24);
-    assert_ok(access_load(&from, 0, steps, &c->access, &err), &err);
+    assert_ok(drps_access_load(&from, 0, steps, &c->access, &err), &err);
     c->tables = (struct block_tables){.first = {0, rows}, .n = 1};
     c->options = (struct block_options){.cost = {.seek = 40, .row = 0.25},
                                         .top_k = 50,
@@ -67,7 +67,7 @@ static void case_random(struct case_data *c, struct random_source *rng, uint64_t
 
 static void case_end(struct case_data *c)
 {
-    access_free(&c->access);
+    drps_access_free(&c->access);
     lists_free(&c->lists);
 }
 
@@ -75,7 +75,8 @@ static struct block_layout build_on(struct counts *t, const struct case_data *c,
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct block_layout layout;
-    assert_ok(block_builder_find(name)->build(t, &c->tables, &c->options, &layout, &err), &err);
+    assert_ok(drps_block_builder_find(name)->build(t, &c->tables, &c->options, &layout, &err),
+              &err);
     return layout;
 }
 
@@ -106,7 +107,7 @@ static void assert_builds(const struct case_data *c, const char *name, const cha
 {
     struct block_layout layout = build(c, name);
     assert_layout(&layout, expected);
-    block_layout_free(&layout);
+    drps_block_layout_free(&layout);
 }
 
 static double price_of(const struct case_data *c, const struct block_layout *layout)
@@ -146,18 +147,18 @@ static void test_access_turns_the_lists_round(void **state)
         struct access_source from = source_of(&l, 7);
         const uint32_t end = (uint32_t)random_below(&rng, steps + 1);
         const uint32_t first = (uint32_t)random_below(&rng, end + 1);
-        int rc = access_load(&from, first, end, &a, &err);
+        int rc = drps_access_load(&from, first, end, &a, &err);
         assert_int_equal(rc, DRPS_E_MEMORY_BUDGET);
         assert_null(a.batch);
         const char *number = strstr(err.text, "(");
         assert_non_null(number);
         from.memory_bytes = strtoull(number + 1, NULL, 10);
         drps_err_clear(&err);
-        assert_ok(access_load(&from, first, end, &a, &err), &err);
+        assert_ok(drps_access_load(&from, first, end, &a, &err), &err);
         check_access(&l, &a, first, end);
-        access_free(&a);
+        drps_access_free(&a);
         from.batches++;
-        rc = access_load(&from, first, end, &a, &err);
+        rc = drps_access_load(&from, first, end, &a, &err);
         assert_int_equal(rc, DRPS_E_CORRUPT);
         lists_free(&l);
     }
@@ -275,7 +276,7 @@ static void test_topk_merges_k_pairs_a_round(void **state)
         assert_int_equal(note.rounds, cases[i].rounds);
         for (size_t r = 0; r < note.rounds; r++)
             assert_int_equal(note.merges[r], cases[i].merges[r]);
-        block_layout_free(&layout);
+        drps_block_layout_free(&layout);
     }
     case_end(&c);
 }
@@ -293,7 +294,7 @@ static void test_rounds_go_on_with_what_was_made(void **state)
     assert_int_equal(note.rounds, 2);
     assert_int_equal(note.merges[0], 3);
     assert_int_equal(note.merges[1], 1);
-    block_layout_free(&layout);
+    drps_block_layout_free(&layout);
     case_end(&c);
 }
 
@@ -339,7 +340,7 @@ static void test_price_reads_what_the_batches_need(void **state)
         assert_int_equal(io.block_rows, expected.block_rows);
         assert_int_equal(io.requests, expected.requests);
         assert_int_equal(io.rows, expected.rows);
-        block_layout_free(&layout);
+        drps_block_layout_free(&layout);
         case_end(&c);
     }
 }
@@ -359,9 +360,9 @@ static void test_price_of_the_papers_figure_1(void **state)
         struct block_layout layout = build(&c, builders[i]);
         assert_layout(&layout, "0 1");
         assert_true(price_of(&c, &layout) == 4 * 100 + 8 * 3);
-        block_layout_free(&layout);
+        drps_block_layout_free(&layout);
     }
-    block_layout_free(&single);
+    drps_block_layout_free(&single);
     case_end(&c);
 }
 
@@ -386,7 +387,7 @@ static void test_gain_is_the_fall_of_the_cost(void **state)
         struct merging m;
         case_random(&c, &rng, 2 + random_below(&rng, 20), random_below(&rng, 30));
         struct counts *t = brute_counts_open(&c.access, 1, 0);
-        assert_ok(merging_begin(&m, t, &c.tables, &c.options, &err), &err);
+        assert_ok(drps_merging_begin(&m, t, &c.tables, &c.options, &err), &err);
         for (int i = 0; i < 20; i++) {
             const uint32_t b = 1 + (uint32_t)random_below(&rng, m.rows - 1);
             const uint32_t a = (uint32_t)random_below(&rng, b);
@@ -394,18 +395,18 @@ static void test_gain_is_the_fall_of_the_cost(void **state)
             uint32_t both;
             if (!m.size[a] || !m.size[b]) continue;
             assert_ok(t->ops->cocounts(t, &pair, 1, &both, &err), &err);
-            const double gain = merging_gain(&m, a, b, both);
+            const double gain = drps_merging_gain(&m, a, b, both);
             const double before =
                 cost_of(&m, m.count[a], m.size[a]) + cost_of(&m, m.count[b], m.size[b]);
-            merging_merge(&m, &(struct candidate){.a = a, .b = b, .both = both});
-            assert_ok(merging_round(&m, &pair, 1, &err), &err);
+            drps_merging_merge(&m, &(struct candidate){.a = a, .b = b, .both = both});
+            assert_ok(drps_merging_round(&m, &pair, 1, &err), &err);
             assert_true(before - cost_of(&m, m.count[a], m.size[a]) == gain);
         }
         uint32_t *count = must(calloc(m.rows, sizeof(*count)));
         assert_ok(t->ops->counts(t, count, &err), &err);
         assert_memory_equal(count, m.count, m.rows * sizeof(*count));
         free(count);
-        merging_end(&m);
+        drps_merging_end(&m);
         t->ops->close(t);
         case_end(&c);
     }
@@ -490,9 +491,9 @@ static void test_layouts_partition_the_rows(void **state)
             assert_true(merged == recount(&c, &layout));
             const double merges = (double)(single.blocks - layout.blocks);
             assert_true(merged <= cost - merges * c.options.min_gain);
-            block_layout_free(&layout);
+            drps_block_layout_free(&layout);
         }
-        block_layout_free(&single);
+        drps_block_layout_free(&single);
         case_end(&c);
     }
 }
@@ -534,8 +535,8 @@ static void test_greedy_builds_what_pairwise_builds(void **state)
         struct block_layout pairwise = build(&c, "pairwise");
         struct block_layout greedy = build(&c, "greedy");
         assert_true(layouts_equal(&pairwise, &greedy));
-        block_layout_free(&pairwise);
-        block_layout_free(&greedy);
+        drps_block_layout_free(&pairwise);
+        drps_block_layout_free(&greedy);
         case_end(&c);
     }
 }
@@ -586,7 +587,7 @@ static void test_tiny_cases_against_every_partition(void **state)
             assert_true(cost >= least);
             found += cost;
             best += least;
-            block_layout_free(&layout);
+            drps_block_layout_free(&layout);
         }
         case_end(&c);
     }
@@ -606,17 +607,17 @@ static void test_memory_that_is_asked_for_is_enough(void **state)
         case_random(&c, &rng, 60, 80);
         struct counts *t = brute_counts_open(&c.access, 1, 0);
         c.options.memory_bytes = 2000;
-        const struct block_builder *builder = block_builder_find(counting[i]);
+        const struct block_builder *builder = drps_block_builder_find(counting[i]);
         int rc = builder->build(t, &c.tables, &c.options, &layout, &err);
         assert_int_equal(rc, DRPS_E_MEMORY_BUDGET);
-        block_layout_free(&layout);
+        drps_block_layout_free(&layout);
         const char *number = strchr(err.text, '(');
         assert_non_null(number);
         c.options.memory_bytes = strtoull(number + 1, NULL, 10);
         assert_in_range(c.options.memory_bytes, 2001, 1 << 20);
         drps_err_clear(&err);
         assert_ok(builder->build(t, &c.tables, &c.options, &layout, &err), &err);
-        block_layout_free(&layout);
+        drps_block_layout_free(&layout);
         t->ops->close(t);
         case_end(&c);
     }
@@ -640,18 +641,18 @@ static void test_refused_options(void **state)
     case_text(&c, text, 1, 2);
     struct counts *t = brute_counts_open(&c.access, 1, 0);
     c.options.top_k = 0;
-    int rc = block_builder_find("topk")->build(t, &c.tables, &c.options, &layout, &err);
+    int rc = drps_block_builder_find("topk")->build(t, &c.tables, &c.options, &layout, &err);
     assert_int_equal(rc, DRPS_E_CONFIG);
-    block_layout_free(&layout);
+    drps_block_layout_free(&layout);
     struct counts_ops ops = *t->ops;
     const struct counts_ops *own = t->ops;
     ops.pair_work = much_work;
     t->ops = &ops;
     drps_err_clear(&err);
-    rc = block_builder_find("greedy")->build(t, &c.tables, &c.options, &layout, &err);
+    rc = drps_block_builder_find("greedy")->build(t, &c.tables, &c.options, &layout, &err);
     assert_int_equal(rc, DRPS_E_CONFIG);
     assert_non_null(strstr(err.text, "10000000001"));
-    block_layout_free(&layout);
+    drps_block_layout_free(&layout);
     t->ops = own;
     t->ops->close(t);
     case_end(&c);
@@ -734,11 +735,11 @@ static void test_builders_stop_when_told(void **state)
             struct drps_err err = DRPS_ERR_INIT;
             struct stopping s = {.left = at};
             struct block_layout layout;
-            assert_ok(counts_open(&c.access, 1, 0, &s.of, &err), &err);
+            assert_ok(drps_counts_open(&c.access, 1, 0, &s.of, &err), &err);
             s.counts = (struct counts){
                 .ops = &stopping_ops, .blocks = s.of->blocks, .batches = s.of->batches};
             s.of->stop = &s.flag;
-            rc = block_builder_find(builders[b])
+            rc = drps_block_builder_find(builders[b])
                      ->build(&s.counts, &c.tables, &c.options, &layout, &err);
             if (rc == DRPS_E_INTERRUPTED)
                 stopped++;
@@ -746,7 +747,7 @@ static void test_builders_stop_when_told(void **state)
                 fail_msg("%s: %s", builders[b], err.text);
             if (s.after > MOST_AFTER)
                 fail_msg("%s asks %d questions more after %d", builders[b], s.after, at);
-            block_layout_free(&layout);
+            drps_block_layout_free(&layout);
             s.of->ops->close(s.of);
         }
         assert_true(stopped >= (strcmp(builders[b], "auto") ? 4 : 3)); /* it asks less */
@@ -765,7 +766,7 @@ static void test_loading_stops_when_told(void **state)
     lists_random(&l, &rng, 30, 20, 10);
     struct access_source from = source_of(&l, 1 << 20);
     from.stop = &stop;
-    assert_int_equal(access_load(&from, 0, from.batches, &a, &err), DRPS_E_INTERRUPTED);
+    assert_int_equal(drps_access_load(&from, 0, from.batches, &a, &err), DRPS_E_INTERRUPTED);
     assert_null(a.batch);
     lists_free(&l);
 }

@@ -87,17 +87,17 @@ static void test_pool_misses_what_beladys_rule_misses(void **state)
         struct pool_misses misses;
         for (uint32_t row = 0; row <= rows; row++)
             first[row] = row;
-        assert_ok(pool_uses_list(&a, NULL, first, rows, &uses, &err), &err);
+        assert_ok(drps_pool_uses_list(&a, NULL, first, rows, &uses, &err), &err);
         assert_int_equal(uses.uses, a.start[rows]);
         assert_int_equal(uses.use_rows, uses.uses);
         for (uint64_t pool = 0; pool <= rows + 1; pool += 1 + pool / 3) {
-            assert_ok(pool_simulate(&uses, pool, &misses, &err), &err);
+            assert_ok(drps_pool_simulate(&uses, pool, &misses, &err), &err);
             assert_int_equal(misses.blocks, naive_misses(&a, pool));
             assert_int_equal(misses.rows, misses.blocks);
         }
-        pool_uses_free(&uses);
+        drps_pool_uses_free(&uses);
         free(first);
-        access_free(&a);
+        drps_access_free(&a);
     }
 }
 
@@ -120,12 +120,12 @@ static void test_pool_counts_blocks_and_their_rows(void **state)
         struct drps_err err = DRPS_ERR_INIT;
         struct pool_uses uses;
         struct pool_misses misses;
-        assert_ok(pool_uses_list(&a, NULL, first, 3, &uses, &err), &err);
+        assert_ok(drps_pool_uses_list(&a, NULL, first, 3, &uses, &err), &err);
         assert_int_equal(uses.uses, 4);
         assert_int_equal(uses.use_rows, 2 + 1 + 3 + 2);
         assert_int_equal(uses.step_rows, 5);
-        assert_ok(pool_simulate(&uses, cases[i].pool, &misses, &err), &err);
-        pool_uses_free(&uses);
+        assert_ok(drps_pool_simulate(&uses, cases[i].pool, &misses, &err), &err);
+        drps_pool_uses_free(&uses);
         if (misses.blocks != cases[i].misses || misses.rows != cases[i].rows)
             fail_msg("%s: %lu misses of %lu rows, not %lu of %lu", cases[i].name,
                      (unsigned long)misses.blocks, (unsigned long)misses.rows,
@@ -160,20 +160,20 @@ static void test_pool_lists_uses_in_any_order(void **state)
             if (i == 0 || random_below(&rng, 3) == 0) first[blocks++] = i;
         }
         first[blocks] = rows;
-        assert_ok(pool_uses_list(&a, order, first, blocks, &named, &err), &err);
-        assert_ok(pool_uses_list(&copy, NULL, first, blocks, &copied, &err), &err);
+        assert_ok(drps_pool_uses_list(&a, order, first, blocks, &named, &err), &err);
+        assert_ok(drps_pool_uses_list(&copy, NULL, first, blocks, &copied, &err), &err);
         assert_int_equal(named.uses, copied.uses);
         assert_int_equal(named.use_rows, copied.use_rows);
         assert_int_equal(named.step_rows, copied.step_rows);
         assert_memory_equal(named.block, copied.block, named.uses * sizeof(*named.block));
         assert_memory_equal(named.next, copied.next, named.uses * sizeof(*named.next));
         assert_memory_equal(named.start, copied.start, (a.batches + 1) * sizeof(*named.start));
-        pool_uses_free(&named);
-        pool_uses_free(&copied);
+        drps_pool_uses_free(&named);
+        drps_pool_uses_free(&copied);
         free(order);
         free(first);
-        access_free(&a);
-        access_free(&copy);
+        drps_access_free(&a);
+        drps_access_free(&copy);
     }
 }
 
@@ -188,11 +188,11 @@ static void test_stays_follow_the_batches(void **state)
     struct drps_err err = DRPS_ERR_INIT;
     struct access longer;
     (void)state;
-    assert_ok(stretches_add(&a, &longer, &err), &err);
+    assert_ok(drps_stretches_add(&a, &longer, &err), &err);
     assert_int_equal(longer.batches, 47);
     assert_memory_equal(longer.start, expected_start, sizeof(expected_start));
     assert_memory_equal(longer.batch, expected, sizeof(expected));
-    access_free(&longer);
+    drps_access_free(&longer);
 }
 
 /* Rows used in two batches, one of each half; all share one of four patterns of 16 segments. */
@@ -211,7 +211,7 @@ static void test_refined_rows_of_one_time_are_neighbours(void **state)
         batch[2 * row] = row % TIMES / 4 * 4 + row / TIMES % 4;
         batch[2 * row + 1] = 128 + row % 4 * 4 + row / TIMES % 4;
     }
-    assert_ok(refine_order(&a, PAGE, order, &moved, &err), &err);
+    assert_ok(drps_refine_order(&a, PAGE, order, &moved, &err), &err);
     assert_true(moved);
     for (uint32_t i = 0; i < ROWS;
          i++) { /* 40 rows of each pair of quarters, the first ones first */
@@ -219,7 +219,7 @@ static void test_refined_rows_of_one_time_are_neighbours(void **state)
         assert_int_equal(b[0] / 4, i / 160);
         assert_int_equal((b[1] - 128) / 4, i / 40 % 4);
     }
-    assert_ok(refine_order(&a, ROWS, order, &moved, &err), &err); /* less than two pages */
+    assert_ok(drps_refine_order(&a, ROWS, order, &moved, &err), &err); /* less than two pages */
     assert_false(moved);
     for (uint32_t i = 0; i < ROWS; i++)
         assert_int_equal(order[i], i);
@@ -296,12 +296,12 @@ static void test_refined_rows_are_those_of_the_plain_rule(void **state)
         int moved;
         a.batches *= turn % 2 ? 16 : 1; /* rows of one segment: long runs */
         plain_order(&a, page, plain);
-        assert_ok(refine_order(&a, page, order, &moved, &err), &err);
+        assert_ok(drps_refine_order(&a, page, order, &moved, &err), &err);
         assert_memory_equal(order, plain, rows * sizeof(*order));
         moves += moved;
         free(order);
         free(plain);
-        access_free(&a);
+        drps_access_free(&a);
     }
     if (moves < 8) fail_msg("%d of 30 orders differ from the given one", moves);
 }
@@ -318,7 +318,7 @@ static void test_refined_rows_stay_in_their_pattern(void **state)
         uint8_t *seen = must(calloc((size_t)rows + 1, 1));
         struct drps_err err = DRPS_ERR_INIT;
         int moved, found = 0;
-        assert_ok(refine_order(&a, 1 + (uint32_t)turn % 3, order, &moved, &err), &err);
+        assert_ok(drps_refine_order(&a, 1 + (uint32_t)turn % 3, order, &moved, &err), &err);
         for (uint32_t i = 0; i < rows; i++) {
             uint32_t patterns[2] = {0, 0};
             assert_true(order[i] < rows && !seen[order[i]]);
@@ -333,7 +333,7 @@ static void test_refined_rows_stay_in_their_pattern(void **state)
         assert_int_equal(!moved, !found);
         free(order);
         free(seen);
-        access_free(&a);
+        drps_access_free(&a);
     }
 }
 

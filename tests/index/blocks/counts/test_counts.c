@@ -219,7 +219,7 @@ static void test_counts_are_those_of_the_oracle_while_blocks_merge(void **state)
             struct counts *t;
             oracle_begin(&o, &rng, shape[i][0], shape[i][1], share, i);
             struct access a = access_of(&o);
-            assert_ok(counts_open(&a, share, i, &t, &err), &err);
+            assert_ok(drps_counts_open(&a, share, i, &t, &err), &err);
             assert_int_equal(t->blocks, o.rows);
             assert_int_equal(t->batches, o.batches);
             for (int round = 0; round < 8; round++) {
@@ -235,7 +235,7 @@ static void test_counts_are_those_of_the_oracle_while_blocks_merge(void **state)
             }
             check_blocks(t, &o);
             t->ops->close(t);
-            access_free(&a);
+            drps_access_free(&a);
             oracle_end(&o);
         }
 }
@@ -256,7 +256,7 @@ static void test_counts_keep_lists_when_the_pool_is_squeezed(void **state)
             a.batch[row * 4 + i] = i < 3 ? row + i : BATCHES - 1;
     }
     a.start[ROWS] = ROWS * 4;
-    assert_ok(counts_open(&a, 1, 0, &t, &err), &err);
+    assert_ok(drps_counts_open(&a, 1, 0, &t, &err), &err);
     for (uint32_t step = 1; step < ROWS; step *= 2)
         for (uint32_t b = 0; b < ROWS; b += 2 * step) {
             struct block_pair pair = {b, b + step};
@@ -266,7 +266,7 @@ static void test_counts_keep_lists_when_the_pool_is_squeezed(void **state)
             assert_int_equal(count[b + step], 0);
         }
     t->ops->close(t);
-    access_free(&a);
+    drps_access_free(&a);
 }
 
 int main(void)

@@ -47,12 +47,12 @@ static void data_begin(struct data *d, struct random_source *rng, uint32_t rows,
                                      .batches = steps,
                                      .share = 1,
                                      .memory_bytes = 1 << 24};
-    assert_ok(access_load(&d->from, 0, steps, &d->access, &err), &err);
+    assert_ok(drps_access_load(&d->from, 0, steps, &d->access, &err), &err);
 }
 
 static void data_end(struct data *d)
 {
-    access_free(&d->access);
+    drps_access_free(&d->access);
     lists_free(&d->lists);
 }
 
@@ -60,7 +60,7 @@ static struct counts *remote(const struct data *d, unsigned shards)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct counts *t;
-    assert_ok(remote_open(&d->from, shards, &t, &err), &err);
+    assert_ok(drps_remote_open(&d->from, shards, &t, &err), &err);
     return t;
 }
 
@@ -68,7 +68,7 @@ static struct counts *local(const struct data *d)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct counts *t;
-    assert_ok(counts_open(&d->access, d->from.share, d->from.seed, &t, &err), &err);
+    assert_ok(drps_counts_open(&d->access, d->from.share, d->from.seed, &t, &err), &err);
     return t;
 }
 
@@ -76,7 +76,7 @@ static struct counts *streamed(const struct data *d)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct counts *t;
-    assert_ok(counts_stream(&d->from, 0, d->from.batches, &t, &err), &err);
+    assert_ok(drps_counts_stream(&d->from, 0, d->from.batches, &t, &err), &err);
     assert_true(t->streamed);
     return t;
 }
@@ -170,8 +170,8 @@ static void assert_same_lists(struct counts *one, struct counts *many, struct ra
     assert_int_equal(y.batches, one->batches);
     assert_memory_equal(x.start, y.start, (n + 1) * sizeof(*x.start));
     assert_memory_equal(x.batch, y.batch, x.start[n] * sizeof(*x.batch));
-    access_free(&x);
-    access_free(&y);
+    drps_access_free(&x);
+    drps_access_free(&y);
     assert_int_equal(many->ops->lists(many, rows, n, 7, &y, NULL), DRPS_E_MEMORY_BUDGET);
     assert_null(y.batch);
     free(rows);
@@ -260,11 +260,11 @@ static void test_little_memory_leaves_accesses_on_disk(void **state)
             group[row] = uses + n <= 600;
             if (group[row]) uses += n;
         }
-        int rc = counts_load(&d.from, 0, d.from.batches, &t, &err);
+        int rc = drps_counts_load(&d.from, 0, d.from.batches, &t, &err);
         assert_int_equal(rc, DRPS_E_MEMORY_BUDGET);
         drps_err_clear(&err);
         if (shards == 1)
-            assert_ok(counts_make(&d.from, 0, d.from.batches, &t, &err), &err);
+            assert_ok(drps_counts_make(&d.from, 0, d.from.batches, &t, &err), &err);
         else
             t = remote(&d, shards);
         struct counts *one = local(&d);
@@ -303,13 +303,13 @@ static void test_streaming_stops_and_refuses(void **state)
     t->ops->close(t);
     drps_err_clear(&err);
     d.from.memory_bytes = 40 * 13 - 1;
-    assert_int_equal(counts_stream(&d.from, 0, 30, &t, &err), DRPS_E_MEMORY_BUDGET);
+    assert_int_equal(drps_counts_stream(&d.from, 0, 30, &t, &err), DRPS_E_MEMORY_BUDGET);
     assert_null(t);
     assert_non_null(strstr(err.text, "520 bytes"));
     drps_err_clear(&err);
     d.from.memory_bytes = 1 << 20;
     d.from.dir = "/nowhere";
-    assert_int_equal(counts_stream(&d.from, 0, 30, &t, &err), -ENOENT);
+    assert_int_equal(drps_counts_stream(&d.from, 0, 30, &t, &err), -ENOENT);
     assert_null(t);
     data_end(&d);
 }
@@ -326,7 +326,7 @@ static struct block_layout build(struct counts *t, const char *name, double shar
                                           .max_rows = 20,
                                           .memory_bytes = 1 << 24};
     struct block_layout layout;
-    assert_ok(block_builder_find(name)->build(t, &tables, &options, &layout, &err), &err);
+    assert_ok(drps_block_builder_find(name)->build(t, &tables, &options, &layout, &err), &err);
     t->ops->close(t);
     return layout;
 }
@@ -356,9 +356,9 @@ static void test_builders_do_not_see_who_counts(void **state)
                 if (found.order)
                     assert_memory_equal(found.order, expected.order,
                                         d.lists.rows * sizeof(*found.order));
-                block_layout_free(&found);
+                drps_block_layout_free(&found);
             }
-            block_layout_free(&expected);
+            drps_block_layout_free(&expected);
         }
         data_end(&d);
     }
@@ -375,10 +375,10 @@ static struct block_layout build_similar(struct counts *t)
     struct block_layout layout;
     struct merging m;
     uint64_t left;
-    assert_ok(merging_begin(&m, t, &tables, &options, &err), &err);
-    assert_ok(similar_merge(&m, 0, &left, &err), &err);
-    assert_ok(merging_layout(&m, &layout, &err), &err);
-    merging_end(&m);
+    assert_ok(drps_merging_begin(&m, t, &tables, &options, &err), &err);
+    assert_ok(drps_similar_merge(&m, 0, &left, &err), &err);
+    assert_ok(drps_merging_layout(&m, &layout, &err), &err);
+    drps_merging_end(&m);
     t->ops->close(t);
     return layout;
 }
@@ -397,9 +397,9 @@ static void test_similar_merges_the_same_whoever_counts(void **state)
         assert_int_equal(found.blocks, expected.blocks);
         assert_memory_equal(found.first, expected.first, (found.blocks + 1) * sizeof(*found.first));
         assert_memory_equal(found.order, expected.order, d.lists.rows * sizeof(*found.order));
-        block_layout_free(&found);
+        drps_block_layout_free(&found);
     }
-    block_layout_free(&expected);
+    drps_block_layout_free(&expected);
     data_end(&d);
     assert_no_children();
 }
@@ -415,19 +415,19 @@ static void test_shard_that_cannot_load_says_why(void **state)
     (void)state;
     data_begin(&d, &rng, 40, 30);
     d.from.memory_bytes = 30;
-    assert_int_equal(remote_open(&d.from, 3, &t, &err), DRPS_E_MEMORY_BUDGET);
+    assert_int_equal(drps_remote_open(&d.from, 3, &t, &err), DRPS_E_MEMORY_BUDGET);
     assert_null(t);
     assert_non_null(strstr(err.text, "shard 1 of 3: "));
     assert_non_null(strstr(err.text, "accesses of 40 rows"));
     drps_err_clear(&err);
     d.from.memory_bytes = 1 << 20;
     d.from.dir = "/nowhere";
-    assert_int_equal(remote_open(&d.from, 2, &t, &err), -ENOENT);
+    assert_int_equal(drps_remote_open(&d.from, 2, &t, &err), -ENOENT);
     assert_non_null(strstr(err.text, "shard 1 of 2: "));
     assert_non_null(strstr(err.text, "/nowhere/rows.rec"));
     drps_err_clear(&err);
-    assert_int_equal(remote_open(&d.from, 0, &t, &err), DRPS_E_CONFIG);
-    assert_int_equal(remote_open(&d.from, REMOTE_SHARDS + 1, &t, NULL), DRPS_E_CONFIG);
+    assert_int_equal(drps_remote_open(&d.from, 0, &t, &err), DRPS_E_CONFIG);
+    assert_int_equal(drps_remote_open(&d.from, REMOTE_SHARDS + 1, &t, NULL), DRPS_E_CONFIG);
     assert_no_children();
     data_end(&d);
 }
@@ -489,7 +489,7 @@ static void test_shards_end_with_their_parent(void **state)
     assert_true(pid >= 0);
     if (pid == 0) {
         struct counts *t;
-        int rc = remote_open(&d.from, 3, &t, NULL);
+        int rc = drps_remote_open(&d.from, 3, &t, NULL);
         _exit(rc == 0 ? 7 : 1); /* without closing it */
     }
     (void)close(fd[1]);
@@ -628,7 +628,7 @@ static void test_shard_refuses_nonsense(void **state)
         script_begin(&s);
         script_add(&s, cases[i].what, cases[i].value, cases[i].bytes, cases[i].n);
         script_add(&s, REMOTE_COUNTS, 0, v, 0); /* it goes on answering */
-        assert_int_equal(remote_serve(&s.link, t, &none, UINT64_MAX, NULL), DRPS_E_CLOSED);
+        assert_int_equal(drps_remote_serve(&s.link, t, &none, UINT64_MAX, NULL), DRPS_E_CLOSED);
         const struct remote_head refusal = remote_head_get(s.out + REMOTE_HEAD_BYTES);
         if (refusal.what != DRPS_E_CORRUPT) fail_msg("%s: code %d", cases[i].name, refusal.what);
         const size_t next = (size_t)(2 * REMOTE_HEAD_BYTES + refusal.bytes);
@@ -655,7 +655,7 @@ static void test_shard_stops_when_it_cannot_follow(void **state)
         script_begin(&s);
         s.in_n = REMOTE_HEAD_BYTES;
         remote_head_put(s.in, &heads[i]);
-        assert_int_equal(remote_serve(&s.link, t, &none, UINT64_MAX, NULL), DRPS_E_CORRUPT);
+        assert_int_equal(drps_remote_serve(&s.link, t, &none, UINT64_MAX, NULL), DRPS_E_CORRUPT);
     }
     t->ops->close(t);
     data_end(&d);
@@ -792,7 +792,7 @@ static void test_remote_refuses_answers_that_are_none(void **state)
         if (i == 1) script_add(&s, 1, 0, NULL, 0);
         if (i == 2) script_add(&s, 0, 2, pairs, sizeof(pairs));
         if (i == 3) script_add(&s, 0, 1, pairs, sizeof(pairs));
-        assert_ok(remote_over(&s.link, 4, 5, &t, &err), &err);
+        assert_ok(drps_remote_over(&s.link, 4, 5, &t, &err), &err);
         if (i == 2 || i == 3)
             rc = t->ops->pairs(t, NULL, 0, 1000, &list, &n, &err);
         else
@@ -830,10 +830,10 @@ static void test_remote_refuses_lists_of_batches_that_are_none(void **state)
         script_begin(&s);
         script_add(&s, 0, 0, NULL, 0); /* ready */
         script_add(&s, 0, cases[i].value, cases[i].words, sizeof(cases[i].words));
-        assert_ok(remote_over(&s.link, 4, 5, &t, &err), &err);
+        assert_ok(drps_remote_over(&s.link, 4, 5, &t, &err), &err);
         const int rc = t->ops->lists(t, rows, 2, 1 << 20, &lists, &err);
         if (rc != cases[i].rc) fail_msg("%s: %d %s", cases[i].name, rc, err.text);
-        if (rc == 0) access_free(&lists);
+        if (rc == 0) drps_access_free(&lists);
         t->ops->close(t);
     }
 }

@@ -287,8 +287,8 @@ static void test_list_equals_reference(void **state)
         size_t used[2] = {0, 0};
         int a = gaps ? drps_list_decode(exact, bytes, found, &used[0], NULL)
                      : drps_numbers_decode(exact, bytes, found, &used[0], NULL);
-        int b = gaps ? list_decode_ref(exact, bytes, want, &used[1], NULL)
-                     : numbers_decode_ref(exact, bytes, want, &used[1], NULL);
+        int b = gaps ? drps_list_decode_ref(exact, bytes, want, &used[1], NULL)
+                     : drps_numbers_decode_ref(exact, bytes, want, &used[1], NULL);
         if (a != b || used[0] != used[1] || (a == 0 && memcmp(found, want, n * sizeof(*want)) != 0))
             fail_msg("round %d: %u numbers, %d and %d", round, n, a, b);
         free(exact);
@@ -349,13 +349,13 @@ static void check_dense(const uint32_t *list, size_t n)
     unsigned char *exact = malloc(bytes); /* a read beyond it is seen by the sanitizer */
     assert_non_null(exact);
     memcpy(exact, out, bytes);
-    assert_int_equal(list_encode_dense_ref(list, n, out), bytes);
+    assert_int_equal(drps_list_encode_dense_ref(list, n, out), bytes);
     assert_memory_equal(out, exact, bytes);
     assert_int_equal(drps_list_decode(exact, bytes, back, &used, NULL), 0);
     assert_int_equal(used, bytes);
     assert_memory_equal(back, list, n * sizeof(*list));
     memset(back, 0, n * sizeof(*back));
-    assert_int_equal(list_decode_ref(exact, bytes, back, &used, NULL), 0);
+    assert_int_equal(drps_list_decode_ref(exact, bytes, back, &used, NULL), 0);
     assert_memory_equal(back, list, n * sizeof(*list));
     if (n) {
         assert_int_equal(drps_list_decode(exact, bytes - 1, back, &used, NULL), DRPS_E_CORRUPT);
@@ -413,7 +413,7 @@ static void test_list_dense_random_bytes_are_safe(void **state)
             record[i] = (unsigned char)(random_u64(&r) & (i < 12 && round % 4 ? 0xbb : 0xff));
         memcpy(record, &head, 4);
         const int rc = drps_list_decode(record, bytes, list, NULL, &err);
-        assert_int_equal(list_decode_ref(record, bytes, want, NULL, NULL), rc);
+        assert_int_equal(drps_list_decode_ref(record, bytes, want, NULL, NULL), rc);
         assert_true(rc == 0 || rc == DRPS_E_CORRUPT);
         if (rc == 0) assert_memory_equal(list, want, n * sizeof(*list));
         for (uint32_t i = 1; rc == 0 && i < n; i++)
