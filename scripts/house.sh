@@ -39,10 +39,18 @@ includes() {
 
 folder='function folder(path) { sub(/\/[^\/]*$/, "", path); return path }'
 
+# objects FOLDER: the object files of sources that are there: a folder that was built in before has others, too.
+objects() {
+    find "$1" -name '*.o' | LC_ALL=C sort | while read -r object; do
+        source=${object#"$1/"}
+        if [[ -e ${source%.o} ]]; then echo "$object"; fi
+    done
+}
+
 # calls BUILD: a line "FILE CALLED" for each source of the library that uses a symbol of another one.
 calls() {
     local objects=$1/CMakeFiles/drps.dir
-    find "$objects" -name '*.o' | LC_ALL=C sort | xargs nm -A -g | awk -v skip="$objects/" '
+    objects "$objects" | xargs nm -A -g | awk -v skip="$objects/" '
         {
             file = $1; sub(/:.*/, "", file); sub(/\.o$/, "", file); file = substr(file, length(skip) + 1)
             if ($(NF - 1) == "U") use[file " " $NF] = 1

@@ -64,7 +64,7 @@ while IFS='|' read -r file symbol what; do
         fail "$what: docs/architecture.md does not name $file and $symbol"
 done <<'TEXT'
 index/reader/libsvm.c|libsvm_line|a libsvm line is parsed
-index/dictionary/dict_place.c|dict_place|a row gets its number
+index/dictionary/dict_place.c|drps_dict_place|a row gets its number
 index/windows/cut.c|drps_cut_steps|a window is cut
 storage/relay/streams/streams_write.c|drps_streams_flush|a chunk is written
 engine/step/server.c|drps_server_push|a gradient meets its row
