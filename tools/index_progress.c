@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/drps_clock.h"
+#include "tools/progress.h"
 
 enum { TICK_NS = 200000000, SECOND_NS = 1000000000 };
 
@@ -65,10 +66,10 @@ static const char *const phase_words[DRPS_INDEX_PHASES] = {
 static void show(struct index_progress *p)
 {
     const uint64_t moved = atomic_load_explicit(&p->moved_bytes, memory_order_relaxed);
-    struct drps_cli_work work = {.what = phase_words[p->phase],
-                                 .seconds = drps_seconds_since(p->phase_ns)};
+    struct progress work = {.what = phase_words[p->phase],
+                            .unit = PROGRESS_BYTES,
+                            .seconds = drps_seconds_since(p->phase_ns)};
     if (p->phase == DRPS_PHASE_PARSE && p->input_bytes) {
-        work.unit = DRPS_CLI_BYTES;
         work.done = atomic_load_explicit(&p->text_bytes, memory_order_relaxed);
         work.total = p->input_bytes;
     } else if (p->phase == DRPS_PHASE_PARSE || p->phase == DRPS_PHASE_BATCH) {
@@ -76,10 +77,9 @@ static void show(struct index_progress *p)
         work.done = p->done;
         work.total = p->total;
     } else {
-        work.unit = DRPS_CLI_BYTES;
         work.done = moved - p->moved_before;
     }
-    drps_cli_work(p->cli, &work);
+    progress_show(p->cli, &work);
 }
 
 static void *tick(void *arg)

@@ -94,19 +94,15 @@ struct view {
 static void show_progress(void *ctx, const struct drps_predict_progress *p)
 {
     const struct view *v = ctx;
-    const double seconds = drps_seconds_since(v->begin_ns);
-    const double pace = seconds > 0 ? (double)p->samples / seconds : 0;
-    char left[PROGRESS_TEXT];
-    if (p->input_bytes)
-        drps_cli_progress(
-            v->cli, "%.0f %%, %llu samples, %.0f samples/s, %s left",
-            100.0 * (double)p->read_bytes / (double)p->input_bytes, (unsigned long long)p->samples,
-            pace,
-            progress_time(progress_left((double)p->read_bytes, (double)p->input_bytes, seconds),
-                          left));
-    else
-        drps_cli_progress(v->cli, "%llu samples, %.0f samples/s", (unsigned long long)p->samples,
-                          pace);
+    struct progress work = {
+        .what = "scoring", .unit = "samples", .seconds = drps_seconds_since(v->begin_ns)};
+    work.done = p->samples;
+    if (p->input_bytes) { /* nobody knows yet how many samples there are */
+        work.unit = PROGRESS_BYTES;
+        work.done = p->read_bytes;
+        work.total = p->input_bytes;
+    }
+    progress_show(v->cli, &work);
 }
 
 static void print_text(const struct drps_predict_options *o, const struct drps_predict_result *r)

@@ -1,29 +1,38 @@
-/* Texts of progress lines: how far work is, how fast it goes, how long it still takes. Private to
- * tools/. */
+/* How far work is, as a line on the terminal: its share, the time it still takes, and its rate.
+ * Private to tools/. */
 #ifndef DRPS_TOOLS_PROGRESS_H
 #define DRPS_TOOLS_PROGRESS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "tools/drps_cli.h"
 
-enum { PROGRESS_TEXT = 32 };
+enum { PROGRESS_TIME = 32, PROGRESS_TEXT = 256 };
 
-/* Writes "0.4 s", "12 s", "3 min", "2.5 h", or "?" for no number, into out, which it returns. */
-const char *progress_time(double seconds, char out[PROGRESS_TEXT]);
+#define PROGRESS_BYTES "bytes"
 
-/* Returns the seconds until all is done, by the speed so far; NaN before anything is done. */
-double progress_left(double done, double all, double seconds);
-
-/* One piece of work whose bytes are known. Zero it before the first call. */
+/* Work that takes long, as far as it is. */
 struct progress {
-    const char *what; /* borrowed: the work that `begin_ns` is of */
-    uint64_t begin_ns;
+    const char *what;     /* "making batches" */
+    const char *unit;     /* "samples", or PROGRESS_BYTES */
+    uint64_t done, total; /* total: 0 where nobody knows the end */
+    double seconds;       /* since it began */
+    const char *more;     /* said after the time left, as "9 min of all"; NULL for nothing */
 };
 
-/* Shows "making the model: 45 % of 1.2 GiB, 310 MB/s, 3 s left". Another `what` is another piece of
- * work, which begins with this call. */
-void progress_bytes(struct drps_cli *cli, struct progress *p, const char *what, uint64_t bytes,
-                    uint64_t all_bytes);
+/* Writes "12 s", "3 min", "2.5 h", or "?" for no number, into out, which it returns. */
+const char *progress_time(double seconds, char out[PROGRESS_TIME]);
+
+/* Returns the seconds until all is done, by the rate so far; NaN where that is not known. */
+double progress_left(const struct progress *p);
+
+/* Writes "making batches: 45% of 1,234,567 samples, 3 s left, 250,000 samples/s" into out, which it
+ * returns; without a known end "reading text: 1.2 GiB in 12 s, 102.4 MiB/s". A narrow terminal cuts
+ * the end, which matters least. */
+const char *progress_text(const struct progress *p, char out[PROGRESS_TEXT]);
+
+/* Shows that text as the progress line of the tool. */
+void progress_show(struct drps_cli *cli, const struct progress *p);
 
 #endif

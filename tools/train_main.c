@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "base/drps_clock.h"
 #include "base/drps_size.h"
 #include "base/folder/drps_manifest.h"
 #include "engine/cluster/drps_ranks.h"
@@ -161,7 +162,8 @@ struct options {
 struct view {
     struct drps_cli *cli;
     const struct drps_plan_info *plan;
-    struct progress writes;
+    const char *writing; /* what is being written, NULL before; since writing_ns */
+    uint64_t writing_ns;
 };
 
 static const char *choice(struct drps_cli *cli, const char *arg, const char *const *names)
@@ -362,29 +364,34 @@ static int parse(struct drps_cli *cli, int key, char *arg)
 
 /* ---- While training ---- */
 
-static void show_progress(void *ctx, const struct drps_train_progress *p)
+static void show_progress(void *ctx, const struct drps_train_progress *t)
 {
     const struct view *v = ctx;
-    const double left = progress_left((double)p->step, (double)p->steps, p->seconds);
-    const double all = left + (double)(p->epochs - p->epoch) * (p->seconds + left);
-    char one_text[PROGRESS_TEXT], all_text[PROGRESS_TEXT], all_epochs[PROGRESS_TEXT + 8] = "";
-    char pace[64] = "evaluating";
-    if (p->epoch < p->epochs)
-        (void)snprintf(all_epochs, sizeof(all_epochs), ", %s of all", progress_time(all, all_text));
-    if (!p->evaluates)
-        (void)snprintf(pace, sizeof(pace), "loss %.5f, %.0f samples/s", p->train_loss,
-                       p->samples_per_s);
-    /* What matters most comes first: a narrow terminal cuts the rest. */
-    drps_cli_progress(v->cli, "epoch %llu of %llu: %.0f %%, %s left%s; %s",
-                      (unsigned long long)p->epoch, (unsigned long long)p->epochs,
-                      100.0 * (double)p->step / (double)p->steps, progress_time(left, one_text),
-                      all_epochs, pace);
+    const uint64_t samples = v->plan->samples + v->plan->test_samples;
+    char what[96], loss[32], time[PROGRESS_TIME], all[PROGRESS_TIME + 8];
+    (void)snprintf(loss, sizeof(loss), "loss %.4f", t->train_loss);
+    (void)snprintf(what, sizeof(what), "epoch %llu of %llu, %s", (unsigned long long)t->epoch,
+                   (unsigned long long)t->epochs, t->evaluates ? "test samples" : loss);
+    struct progress p = {.what = what, .unit = "samples", .total = samples, .seconds = t->seconds};
+    p.done = (uint64_t)((double)samples * (double)t->step / (double)t->steps);
+    const double left = progress_left(&p);
+    (void)snprintf(
+        all, sizeof(all), "%s of all",
+        progress_time(left + (double)(t->epochs - t->epoch) * (t->seconds + left), time));
+    if (t->epoch < t->epochs) p.more = all;
+    progress_show(v->cli, &p);
 }
 
 static void show_writing(void *ctx, const char *what, uint64_t bytes, uint64_t all_bytes)
 {
     struct view *v = ctx;
-    progress_bytes(v->cli, &v->writes, what, bytes, all_bytes);
+    if (v->writing != what) v->writing_ns = drps_clock_ns();
+    v->writing = what;
+    progress_show(v->cli, &(struct progress){.what = what,
+                                             .unit = PROGRESS_BYTES,
+                                             .done = bytes,
+                                             .total = all_bytes,
+                                             .seconds = drps_seconds_since(v->writing_ns)});
 }
 
 static void show_publishing(void *ctx, uint64_t bytes, uint64_t all_bytes)
