@@ -7,6 +7,8 @@
 
 #include "base/drps_size.h"
 
+#define LEAST_SECONDS 1e-6 /* a shorter time tells no rate */
+
 const char *progress_time(double seconds, char out[PROGRESS_TIME])
 {
     if (!(seconds >= 0 && seconds < 1e9)) /* not NaN either */
@@ -26,13 +28,24 @@ double progress_left(const struct progress *p)
     return p->seconds * (double)(p->total - p->done) / (double)p->done;
 }
 
-/* Returns the text of an amount: "1.2 GiB", or "1,234 samples". */
-static const char *amount(const struct progress *p, double value, char *buf, size_t cap)
+static int has_bytes(const struct progress *p)
 {
-    char number[DRPS_CLI_COUNT_BYTES];
+    return strcmp(p->unit, PROGRESS_BYTES) == 0;
+}
+
+/* Returns the text of an amount without the unit of what is counted: "1.2 GiB", "1,234". */
+static const char *number(const struct progress *p, double value, char *buf, size_t cap)
+{
     const uint64_t whole = value >= 1 ? (uint64_t)value : 0;
-    if (strcmp(p->unit, PROGRESS_BYTES) == 0) return drps_size_format(whole, buf, cap);
-    (void)snprintf(buf, cap, "%s %s", drps_cli_grouped(whole, number), p->unit);
+    return has_bytes(p) ? drps_size_format(whole, buf, cap) : drps_cli_grouped(whole, buf);
+}
+
+/* Returns the text of an amount with its unit: "1.2 GiB", "1,234 samples". */
+static const char *amount(const struct progress *p, uint64_t value, char *buf, size_t cap)
+{
+    char count[DRPS_CLI_COUNT_BYTES];
+    if (has_bytes(p)) return drps_size_format(value, buf, cap);
+    (void)snprintf(buf, cap, "%s %s", drps_cli_grouped(value, count), p->unit);
     return buf;
 }
 
@@ -40,15 +53,16 @@ const char *progress_text(const struct progress *p, char out[PROGRESS_TEXT])
 {
     char all[64], rate[64], time[PROGRESS_TIME];
     const double done = (double)p->done, total = (double)p->total;
-    (void)amount(p, p->seconds > 0 ? done / p->seconds : 0, rate, sizeof(rate));
-    if (!p->done)
+    const double per_s = p->seconds > 0 ? done / p->seconds : 0;
+    (void)number(p, per_s, rate, sizeof(rate));
+    if (!p->done || p->seconds < LEAST_SECONDS)
         (void)snprintf(out, PROGRESS_TEXT, "%s: %s", p->what, progress_time(p->seconds, time));
     else if (p->done > p->total) /* also where there is no total */
         (void)snprintf(out, PROGRESS_TEXT, "%s: %s in %s, %s/s", p->what,
-                       amount(p, done, all, sizeof(all)), progress_time(p->seconds, time), rate);
+                       amount(p, p->done, all, sizeof(all)), progress_time(p->seconds, time), rate);
     else
         (void)snprintf(out, PROGRESS_TEXT, "%s: %.0f%% of %s, %s left%s%s, %s/s", p->what,
-                       100 * done / total, amount(p, total, all, sizeof(all)),
+                       100 * done / total, amount(p, p->total, all, sizeof(all)),
                        progress_time(progress_left(p), time), p->more ? ", " : "",
                        p->more ? p->more : "", rate);
     return out;

@@ -27,7 +27,7 @@ const char *progress_time(double seconds, char out[PROGRESS_TIME]);
 /* Returns the seconds until all is done, by the rate so far; NaN where that is not known. */
 double progress_left(const struct progress *p);
 
-/* Writes "making batches: 45% of 1,234,567 samples, 3 s left, 250,000 samples/s" into out, which it
+/* Writes "making batches: 45% of 1,234,567 samples, 3 s left, 250,000/s" into out, which it
  * returns; without a known end "reading text: 1.2 GiB in 12 s, 102.4 MiB/s". A narrow terminal cuts
  * the end, which matters least. */
 const char *progress_text(const struct progress *p, char out[PROGRESS_TEXT]);

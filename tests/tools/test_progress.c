@@ -46,17 +46,19 @@ static void test_progress_text_says_share_time_and_rate(void **state)
         const char *text;
     } cases[] = {
         {{"batches", "samples", 450000, 1000000, 2, NULL},
-         "batches: 45% of 1,000,000 samples, 2 s left, 225,000 samples/s"},
+         "batches: 45% of 1,000,000 samples, 2 s left, 225,000/s"},
         {{"epoch 1 of 3", "samples", 500, 1000, 2, "10 s of all"},
-         "epoch 1 of 3: 50% of 1,000 samples, 2 s left, 10 s of all, 250 samples/s"},
+         "epoch 1 of 3: 50% of 1,000 samples, 2 s left, 10 s of all, 250/s"},
         {{"text", PROGRESS_BYTES, 1 << 20, 4 << 20, 3600, NULL},
          "text: 25% of 4.0 MiB, 3.0 h left, 291 B/s"},
         {{"text", PROGRESS_BYTES, 3 << 20, 6 << 20, 300, NULL},
          "text: 50% of 6.0 MiB, 5 min left, 10.2 KiB/s"},
         {{"blocks", PROGRESS_BYTES, 3 << 20, 0, 3, NULL}, "blocks: 3.0 MiB in 3 s, 1.0 MiB/s"},
-        {{"text", "samples", 1234, 0, 2, NULL}, "text: 1,234 samples in 2 s, 617 samples/s"},
-        {{"text", "samples", 7, 5, 1, NULL}, "text: 7 samples in 1 s, 7 samples/s"}, /* it grew */
+        {{"text", "samples", 1234, 0, 2, NULL}, "text: 1,234 samples in 2 s, 617/s"},
+        {{"text", "samples", 7, 5, 1, NULL}, "text: 7 samples in 1 s, 7/s"}, /* it grew */
         {{"rows", "samples", 0, 0, 12, NULL}, "rows: 12 s"},
+        {{"rows", "samples", 9, 20, 1e-7, NULL}, "rows: 0 s"}, /* no rate yet */
+        {{"rows", "samples", 9, 20, 0, NULL}, "rows: 0 s"},
     };
     char text[PROGRESS_TEXT];
     (void)state;
