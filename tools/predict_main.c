@@ -108,9 +108,10 @@ static void show_progress(void *ctx, const struct drps_predict_progress *p)
 static void print_text(const struct drps_predict_options *o, const struct drps_predict_result *r)
 {
     FILE *to = strcmp(o->output, "-") == 0 ? stderr : stdout; /* scores and the summary never mix */
-    (void)fprintf(to, "%llu samples in %.2f s; %llu of %llu features are not in the model",
-                  (unsigned long long)r->samples, r->seconds, (unsigned long long)r->unseen,
-                  (unsigned long long)(r->nnz + r->unseen));
+    char samples[DRPS_CLI_COUNT_BYTES], unseen[DRPS_CLI_COUNT_BYTES], all[DRPS_CLI_COUNT_BYTES];
+    (void)fprintf(to, "%s samples in %.2f s; %s of their %s features are not in the model",
+                  drps_cli_grouped(r->samples, samples), r->seconds,
+                  drps_cli_grouped(r->unseen, unseen), drps_cli_grouped(r->nnz + r->unseen, all));
     if (r->skipped_lines)
         (void)fprintf(to, "; %llu bad lines skipped", (unsigned long long)r->skipped_lines);
     (void)fprintf(to, "\n");

@@ -148,13 +148,6 @@ static const char *micros_of(const json_t *j, const char *key, const char *older
     return room;
 }
 
-/* Plans call the stores of blocks "pib", which --store does not know. */
-static const char *store_of(const json_t *j)
-{
-    const char *store = text_of(j, "store");
-    return strcmp(store, "pib") == 0 ? "blocks" : store;
-}
-
 /* The text of bytes a second, in MB. */
 static const char *rate_of(const json_t *j, const char *key)
 {
@@ -181,36 +174,6 @@ static void print_files(const json_t *files)
     json_t *f;
     json_array_foreach(files, i, f)
         printf("  file     %-12s %10s\n", text_of(f, "name"), size_of(f, "bytes"));
-}
-
-static void print_forecasts(const json_t *list)
-{
-    size_t i;
-    json_t *f;
-    const char *ended = ""; /* the store whose lines have ended: less memory does not fit either */
-    double sampled = 1;
-    if (!json_array_size(list)) return; /* made with --no-forecast */
-    printf("\nforecast: what an epoch would move between memory and disk, by store and memory for "
-           "rows\n  %-9s %10s %11s %11s %11s\n",
-           "store", "memory", "read", "written", "I/Os");
-    json_array_foreach(list, i, f)
-    {
-        const char *store = store_of(f);
-        const json_t *share = json_object_get(f, "sampled"); /* absent in older plans: all */
-        if (share && json_number_value(share) < sampled) sampled = json_number_value(share);
-        if (strcmp(store, ended) == 0) continue;
-        printf("  %-9s %10s", store, size_of(f, "memory_bytes"));
-        if (json_is_true(json_object_get(f, "feasible"))) {
-            printf(" %11s %11s %11s\n", size_of(f, "read_bytes"), size_of(f, "written_bytes"),
-                   count_of(f, "ios"));
-            continue;
-        }
-        printf("   one batch does not fit\n");
-        ended = store;
-    }
-    printf("  (blocks: --store file, rocksdb or leveldb");
-    if (sampled < 1) printf("; counted on %.3g%% of the blocks, and scaled up", 100 * sampled);
-    printf(")\n");
 }
 
 /* Of the rows that a window uses, some are kept for the window after it, and the others leave: a
@@ -319,8 +282,8 @@ static void print_plan(const struct drps_plan *plan, int verified, int details)
     printf("  id       %s, made by %s\n", text_of(j, "id"), text_of(j, "made_by"));
     printf("  samples  %s training, %s test\n", count_of(j, "samples"),
            count_of(j, "test_samples"));
-    printf("  entries  %s training, %s test; %s more of test samples are left out, as training "
-           "never saw these features\n",
+    printf("  entries  %s training, %s test (features of samples that are not 0); %s more are left "
+           "out, as training never saw these features\n",
            count_of(j, "nnz"), count_of(j, "test_nnz"), count_of(j, "test_unseen"));
     printf("  rows     %s of %s floats, one for each feature, user or item\n", count_of(j, "rows"),
            count_of(j, "dim"));
@@ -338,7 +301,7 @@ static void print_plan(const struct drps_plan *plan, int verified, int details)
         print_plan_windows(j);
         print_files(json_object_get(j, "files"));
     }
-    print_forecasts(json_object_get(j, "forecast"));
+    forecast_print(stdout, json_object_get(j, "forecast"));
 }
 
 static int stat_plan(struct drps_cli *cli, const struct drps_io *io, const struct options *o,

@@ -489,8 +489,9 @@ static void print_forecast(const struct drps_train_result *r)
     if (!r->has_forecast || !r->forecast.feasible || !r->epochs_n) return;
     const struct drps_epoch *last = &r->epochs[r->epochs_n - 1];
     if (!last->written_bytes && !r->forecast.written_bytes) return;
-    printf("  forecast  %s read an epoch, was %s; %s written, was %s%s\n",
-           size(r->forecast.read_bytes), size(last->read_bytes), size(r->forecast.written_bytes),
+    printf("  forecast  an epoch reads %s and writes %s; %s read %s and wrote %s%s\n",
+           size(r->forecast.read_bytes), size(r->forecast.written_bytes),
+           last->epoch == 1 ? "the first, whose rows are new," : "the last", size(last->read_bytes),
            size(last->written_bytes),
            forecast_reason(&relay, r->forecast.written_bytes, last->written_bytes, why));
 }
@@ -555,11 +556,13 @@ static void print_emulated(const struct drps_train_emulated *e)
 static void print_text(const struct drps_train_result *r, const char *model, int details)
 {
     const struct drps_phases *p = &r->phases;
-    printf("\nmodel %s: %llu rows, %s of parameters in %s", model, (unsigned long long)r->rows,
+    char rows[DRPS_CLI_COUNT_BYTES];
+    printf("\nmodel %s: %s rows, %s of parameters in %s", model, drps_cli_grouped(r->rows, rows),
            size(r->model_bytes), r->model_store);
     if (r->best_epoch) printf(", of epoch %llu", (unsigned long long)r->best_epoch);
     if (r->stopped_early) printf(" (stopped early)");
-    printf("\n  content   %016llx\n", (unsigned long long)r->content);
+    printf("\n  content   %016llx (a checksum of all parameters)\n",
+           (unsigned long long)r->content);
     printf("  optimizer %s, learning rate %g\n", drps_optim_name(r->optim.kind),
            (double)r->optim.lr);
     print_rows(r, details);
@@ -572,7 +575,7 @@ static void print_text(const struct drps_train_result *r, const char *model, int
             size(r->process_io.written_bytes));
     printf(
         "  time      %.2f s: reading the plan %.2f, waiting for rows %.2f, collecting rows %.2f, "
-        "gradients %.2f, optimizer %.2f, evaluation %.2f, writing the model %.2f\n",
+        "gradients %.2f, optimizer %.2f, test samples %.2f, writing the model %.2f\n",
         r->seconds, p->plan, p->wait_store, p->gather, p->compute, p->step, p->evaluate, p->export);
     printf("  memory    %s at most, %s allowed\n", size(r->peak_rss_bytes),
            size(r->memory.limit_bytes));
@@ -608,6 +611,7 @@ static int publish(struct drps_cli *cli, const struct options *o, struct drps_er
                                                  .on_progress = show_publishing,
                                                  .ctx = &view};
     struct drps_publish_result r;
+    char rows[DRPS_CLI_COUNT_BYTES];
     int rc = drps_publish_run(&io, &options, &r, err);
     drps_cli_progress_end(cli);
     if (rc < 0)
@@ -615,9 +619,10 @@ static int publish(struct drps_cli *cli, const struct options *o, struct drps_er
                                 o->train.model_path);
     if (cli->json) return drps_cli_json_print(published_json(&r), err);
     if (cli->log.level >= DRPS_LOG_INFO)
-        printf("model %s: %llu rows, %s of parameters in %s, %.2f s\n  content   %016llx\n",
-               o->train.model_path, (unsigned long long)r.rows, size(r.model_bytes), r.model_store,
-               r.seconds, (unsigned long long)r.content);
+        printf("model %s: %s rows, %s of parameters in %s, %.2f s\n  content   %016llx (a checksum "
+               "of all parameters)\n",
+               o->train.model_path, drps_cli_grouped(r.rows, rows), size(r.model_bytes),
+               r.model_store, r.seconds, (unsigned long long)r.content);
     return 0;
 }
 

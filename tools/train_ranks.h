@@ -7,7 +7,7 @@
 
 #include "engine/drps_engine.h"
 
-enum { TRAIN_RANKS_LISTED = 8 };
+enum { TRAIN_RANKS_LISTED = 4 };
 
 /* Prints a line for each of ranks [n], and a second one where rounds were asynchronous. Of more
  * than TRAIN_RANKS_LISTED ranks it prints the least, the most and the sum of each number, and which

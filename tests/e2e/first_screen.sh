@@ -28,7 +28,7 @@ awk -v said="$said" -v read="$read" 'BEGIN { mib = read / 1048576; print "said "
 "$tools/drps-index" data.svm --algo lor --batch-size 200 -o fits >screen.txt
 (($(wc -l <screen.txt) == 5)) || fail "not five lines: $(cat screen.txt)"
 "$tools/drps-index" data.svm --algo lor --batch-size 200 -o fits --force --verbose 2>/dev/null >screen.txt
-grep -q "^  windows " screen.txt && grep -q "^forecast of one epoch" screen.txt || fail "--verbose says no more: $(cat screen.txt)"
+grep -q "^  windows " screen.txt && grep -q "^forecast: what an epoch would move" screen.txt || fail "--verbose says no more: $(cat screen.txt)"
 
 # --json has the names of plan.json.
 "$tools/drps-index" data.svm --algo fm --factors 4 --batch-size 200 -o named --quiet --json >index.json
