@@ -226,6 +226,7 @@ static int parse_blocks_option(struct drps_cli *cli, struct drps_index_options *
         return 0;
     case KEY_SAMPLE:
         o->sample = drps_cli_share(cli, arg);
+        if (!(o->sample > 0)) drps_cli_usage(cli, "'%s' counts no batch", arg);
         return 0;
     case KEY_SHARDS:
         o->shards = (unsigned)drps_cli_count(cli, arg, 1, 64);

@@ -309,6 +309,9 @@ static int stat_plan(struct drps_cli *cli, const struct drps_io *io, const struc
 {
     struct drps_plan *plan;
     int rc = drps_plan_open(io, o->path, &plan, err);
+    if (rc == 0 && (o->epoch || o->windows))
+        rc = drps_err_set(err, DRPS_E_CONFIG,
+                          "--epoch and --windows are for models, and %s is a plan", o->path);
     if (rc == 0 && o->verify) rc = drps_plan_verify(plan, err);
     if (rc == 0) {
         if (cli->json)
