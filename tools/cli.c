@@ -496,10 +496,19 @@ static int find_config(struct drps_cli *cli, int argc, char **argv, struct drps_
     return 0;
 }
 
+static int last_group(const struct argp_option *options)
+{
+    int last = 0;
+    for (const struct argp_option *o = options; o->name || o->key || o->doc; o++)
+        if (o->group > last) last = o->group;
+    return last;
+}
+
 /* Parse the file's options and the command line's; ends the program where they are wrong. */
 static int parse_options(struct drps_cli *cli, int argc, char **argv, struct drps_err *err)
 {
-    static const struct argp common = {.options = common_options, .parser = parse_common};
+    struct argp_option options[sizeof(common_options) / sizeof(common_options[0])];
+    const struct argp common = {.options = options, .parser = parse_common};
     const struct argp_child children[] = {{&common, 0, "Common options:", -2}, {0}};
     const struct argp argp = {.options = cli->tool->options,
                               .parser = parse_tool,
@@ -507,6 +516,10 @@ static int parse_options(struct drps_cli *cli, int argc, char **argv, struct drp
                               .doc = cli->tool->doc,
                               .children = children};
 
+    /* argp sets two empty lines between groups of other numbers where the second has a header. */
+    memcpy(options, common_options, sizeof(options));
+    for (struct argp_option *o = options; o->name; o++)
+        o->group = last_group(cli->tool->options);
     char **words = words_new(argc, argv, cli->lines, cli->n_lines);
     if (!words) return drps_err_set(err, -ENOMEM, "no memory for the options");
     error_t failed = argp_parse(&argp, argc + (int)cli->n_lines, words, 0, NULL, cli);

@@ -20,6 +20,7 @@ enum {
 };
 
 static const struct argp_option option_table[] = {
+    {NULL, 0, NULL, 0, "Result:", 1},
     {"output", 'o', "FILE", 0, "File to write, one score a line; - for standard output (required)",
      1},
     {"metrics", KEY_METRICS, NULL, 0,
@@ -27,7 +28,9 @@ static const struct argp_option option_table[] = {
     {"memory", KEY_MEMORY, "SIZE", 0,
      "Memory of the whole process (default: half of what it may use)", 1},
     {"force", KEY_FORCE, NULL, 0, "Replace FILE if it exists", 1},
-    READER_OPTIONS(2, "default: that of the training data"),
+    {NULL, 0, NULL, 0, "Input:", 2},
+    READER_OPTIONS(2, "default: that of the training data", "that of the training data",
+                   "as in training"),
     {0},
 };
 
@@ -157,10 +160,10 @@ int main(int argc, char **argv)
             "Score samples with a model that drps-train made: one line a sample, in the order of "
             "DATA.\v"
             "A score is a probability for lor and fm with two classes, the margin for svm, the "
-            "value for "
-            "regression. Features that training never saw are left out. DATA are text files, plain "
-            "or compressed "
-            "(.gz .zst .xz), or - for stdin; formats with a label column need one, of any value.",
+            "value for regression. Features that training never saw are left out. DATA are text "
+            "files, plain or compressed (.gz .zst .xz), or - for stdin. Without --metrics csv needs "
+            "no label and ratings need no rating; other formats with a label need one, of any "
+            "value.",
         .options = option_table,
         .parse = parse,
     };

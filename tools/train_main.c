@@ -62,7 +62,9 @@ static const struct argp_option option_table[] = {
     {"output", 'o', "MODEL", 0, "Folder to make (required)", 1},
     {"force", KEY_FORCE, NULL, 0, "Replace MODEL if it exists", 1},
     {"model-store", KEY_MODEL_STORE, "NAME", 0,
-     "Database that the model is written as: rocksdb, leveldb", 1},
+     "Database that the model is written as: rocksdb, leveldb (default: the first that this build "
+     "has)",
+     1},
     {"publish", KEY_PUBLISH, "FOLDER", 0,
      "In place of a plan: make the model of what an earlier run kept in FOLDER, because writing "
      "the model failed",
@@ -70,7 +72,9 @@ static const struct argp_option option_table[] = {
     {NULL, 0, NULL, 0, "Learning:", 2},
     {"epochs", KEY_EPOCHS, "E", 0, "Passes over the training samples (default 1)", 2},
     {"patience", KEY_PATIENCE, "P", 0,
-     "Stop after P epochs without a better test loss and keep the best epoch's model", 2},
+     "Stop after P epochs without a better test loss and keep the best epoch's model (default: "
+     "train all epochs and keep the last)",
+     2},
     {"optimizer", KEY_OPTIMIZER, "NAME", 0, "sgd, adagrad (default) or ftrl", 2},
     {"lr", KEY_LR, "RATE", 0,
      "Learning rate (default: adagrad 0.05, for fm 0.01, for lmf 0.1; ftrl 0.1; sgd: by the size "
@@ -103,7 +107,9 @@ static const struct argp_option option_table[] = {
     {"one-by-one", KEY_ONE_BY_ONE, NULL, 0,
      "A plan with lanes: one batch after another, each by all threads", 3},
     {"prefetch-steps", KEY_PREFETCH, "N", 0,
-     "Stores of blocks: batches whose rows are in memory, the current one included", 3},
+     "Stores of blocks: batches whose rows are in memory, the current one included (1 to 8, the "
+     "default)",
+     3},
     {"evict", KEY_EVICT, "RULE", 0,
      "Stores of blocks: which leave memory when it is full: farthest (default; used again last), "
      "clock, lru",
