@@ -1,5 +1,5 @@
-/* drps-index: compile data sets into plans. Argument parsing and printing; the work is
- * index/run/compile.c, of several machines index/ranks/index_ranks.c. */
+/* drps-index compiles data sets into plans. This file parses arguments and prints; the work is done
+ * by index/run/compile.c, and of several machines by index/ranks/index_ranks.c. */
 #include <float.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* The line is redrawn by the run itself and, where that is silent, by a thread some times a second.
- * Needs the callbacks of index/ and a table of file operations that counts bytes. */
+/* Shows how far drps-index is: as the run tells it and, where that is silent, by a thread some
+ * times a second. Needs the callbacks of index/ and a table of file operations that counts bytes.
+ */
 #include "tools/index_progress.h"
 
 #include <stdio.h>

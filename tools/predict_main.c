@@ -161,7 +161,8 @@ int main(int argc, char **argv)
             "DATA.\v"
             "A score is a probability for lor and fm with two classes, the margin for svm, the "
             "value for regression. Features that training never saw are left out. DATA are text "
-            "files, plain or compressed (.gz .zst .xz), or - for stdin. Without --metrics csv needs "
+            "files, plain or compressed (.gz .zst .xz), or - for stdin. Without --metrics csv "
+            "needs "
             "no label and ratings need no rating; other formats with a label need one, of any "
             "value.",
         .options = option_table,

@@ -160,12 +160,27 @@ static const char *rate_of(const json_t *j, const char *key)
 
 /* ---- Plans ---- */
 
+/* What a row of a table is learned for; tables of other names are not known. */
+static const char *rows_are(const char *table)
+{
+    static const char *const known[][2] = {{"bias", "the intercept"},
+                                           {"w", "a feature's weight each"},
+                                           {"wv", "a feature's weight and factors each"},
+                                           {"user", "a user's bias and factors each"},
+                                           {"item", "an item's bias and factors each"},
+                                           {"rows", "a user's or item's bias and factors each"}};
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (strcmp(table, known[i][0]) == 0) return known[i][1];
+    return "unknown";
+}
+
 static void print_tables(const json_t *tables)
 {
     size_t i;
     json_t *t;
-    json_array_foreach(tables, i, t) printf("  table    %-6s %s rows from %s\n", text_of(t, "name"),
-                                            count_of(t, "rows"), count_of(t, "first"));
+    json_array_foreach(tables, i, t)
+        printf("  table    %-6s %s rows, from row %s on: %s\n", text_of(t, "name"),
+               count_of(t, "rows"), count_of(t, "first"), rows_are(text_of(t, "name")));
 }
 
 static void print_files(const json_t *files)
@@ -615,7 +630,7 @@ static void print_model(const struct options *o, const struct drps_modeldir *md,
            o->verify ? "; every checksum holds" : "");
     printf("  content  %016llx, from plan %s, kept in %s\n", (unsigned long long)info->content,
            info->plan_id, info->store);
-    printf("  trained  %s, learning rate %s, l1 %s, l2 %s; store %s, %s thread(s)%s\n",
+    printf("  trained  %s, learning rate %s, l1 %s, l2 %s; store %s, threads: %s%s\n",
            text_of(optimizer, "name"), number_of(optimizer, "lr", "%g"),
            number_of(optimizer, "l1", "%g"), number_of(optimizer, "l2", "%g"),
            text_of(training, "store"), count_of(training, "threads"),

@@ -1,5 +1,5 @@
-/* drps-gen: options, output files, progress. The data sets themselves are in ctr.c,
- * classification.c, matrix.c. */
+/* drps-gen makes synthetic data sets. This file has its options, output files and progress; the
+ * data sets themselves are in ctr.c, classification.c and matrix.c. */
 #include "tools/gen/tool.h"
 
 #include <errno.h>
