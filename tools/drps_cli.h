@@ -132,7 +132,7 @@ int drps_cli_parse_count(const char *text, uint64_t *count_out, struct drps_err 
 
 /*
  * Show a progress line on stderr, if that is a terminal and --quiet was not given; at most ten
- * times a second. Log messages erase it first. Threads: any. (progress.h has the texts.)
+ * times a second. Log messages erase it first. Threads: any. (drps_progress.h has the texts.)
  */
 void drps_cli_progress(struct drps_cli *cli, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

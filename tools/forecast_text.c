@@ -63,7 +63,7 @@ void forecast_print(FILE *out, const json_t *list)
     }
     fprintf(out, "  (blocks: --store file, rocksdb or leveldb");
     if (sampled < 1)
-        fprintf(out, "; counted on %.3g%% of the blocks, and scaled up", 100 * sampled);
+        fprintf(out, "; counted on %.3g %% of the blocks, and scaled up", 100 * sampled);
     fprintf(out, ")\n");
 }
 

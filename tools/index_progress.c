@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/drps_clock.h"
-#include "tools/progress.h"
+#include "tools/drps_progress.h"
 
 enum { TICK_NS = 200000000, SECOND_NS = 1000000000 };
 
@@ -67,9 +67,9 @@ static const char *const phase_words[DRPS_INDEX_PHASES] = {
 static void show(struct index_progress *p)
 {
     const uint64_t moved = atomic_load_explicit(&p->moved_bytes, memory_order_relaxed);
-    struct progress work = {.what = phase_words[p->phase],
-                            .unit = PROGRESS_BYTES,
-                            .seconds = drps_seconds_since(p->phase_ns)};
+    struct drps_progress work = {.what = phase_words[p->phase],
+                                 .unit = DRPS_PROGRESS_BYTES,
+                                 .seconds = drps_seconds_since(p->phase_ns)};
     if (p->phase == DRPS_PHASE_PARSE && p->input_bytes) {
         work.done = atomic_load_explicit(&p->text_bytes, memory_order_relaxed);
         work.total = p->input_bytes;
@@ -80,7 +80,7 @@ static void show(struct index_progress *p)
     } else {
         work.done = moved - p->moved_before;
     }
-    progress_show(p->cli, &work);
+    drps_progress_show(p->cli, &work);
 }
 
 static void *tick(void *arg)

@@ -10,7 +10,7 @@
 #include "base/drps_size.h"
 #include "engine/publish/drps_predict.h"
 #include "tools/drps_cli.h"
-#include "tools/progress.h"
+#include "tools/drps_progress.h"
 #include "tools/reader_options.h"
 
 enum {
@@ -97,15 +97,15 @@ struct view {
 static void show_progress(void *ctx, const struct drps_predict_progress *p)
 {
     const struct view *v = ctx;
-    struct progress work = {
+    struct drps_progress work = {
         .what = "scoring", .unit = "samples", .seconds = drps_seconds_since(v->begin_ns)};
     work.done = p->samples;
     if (p->input_bytes) { /* nobody knows yet how many samples there are */
-        work.unit = PROGRESS_BYTES;
+        work.unit = DRPS_PROGRESS_BYTES;
         work.done = p->read_bytes;
         work.total = p->input_bytes;
     }
-    progress_show(v->cli, &work);
+    drps_progress_show(v->cli, &work);
 }
 
 static void print_text(const struct drps_predict_options *o, const struct drps_predict_result *r)

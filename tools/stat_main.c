@@ -195,8 +195,10 @@ static void print_files(const json_t *files)
  * run holds as many of these as it has memory for, and sends the rest to disk. */
 static void print_plan_windows(const json_t *j)
 {
-    printf("  windows  %s, cut for %s; two of them hold at most %s rows", count_of(j, "windows"),
-           size_of(j, "window_budget_bytes"), count_of(j, "working_set_rows"));
+    printf("  windows  %s runs of batches whose rows are in memory together, cut for %s\n          "
+           " two of them have at most %s rows",
+           count_of(j, "windows"), size_of(j, "window_budget_bytes"),
+           count_of(j, "working_set_rows"));
     if (!json_object_get(j, "window_rows")) { /* made by an older drps-index */
         printf("\n");
         return;
@@ -309,7 +311,8 @@ static void print_plan(const struct drps_plan *plan, int verified, int details)
     print_ranks(plan);
     print_machines(plan);
     if (details) {
-        printf("  blocks   %s (%s), of at most %s rows; at most %s a batch\n",
+        printf("  blocks   %s of rows that are read and written together (%s), of at most %s rows; "
+               "at most %s a batch\n",
                count_of(j, "blocks"), text_of(j, "blocks_by"), count_of(j, "max_block_rows"),
                count_of(j, "max_step_blocks"));
         print_block_costs(&plan->info);
@@ -553,7 +556,7 @@ static void print_staleness(const json_t *ranks)
     if (!(all > 0)) return;
     printf("\nbatches, by how many of other ranks were done meanwhile\n");
     for (b = 0; b < used; b++)
-        printf("  %s%-6" PRIu64 " %7.1f%%\n", b > 1 ? "from " : "     ",
+        printf("  %s%-6" PRIu64 " %7.1f %%\n", b > 1 ? "from " : "     ",
                b ? UINT64_C(1) << (b - 1) : 0, 100 * bins[b] / all);
 }
 

@@ -18,7 +18,7 @@
 #include "sched/drps_timing.h"
 #include "tools/drps_cli.h"
 #include "tools/forecast_text.h"
-#include "tools/progress.h"
+#include "tools/drps_progress.h"
 #include "tools/train_ranks.h"
 
 enum {
@@ -374,18 +374,19 @@ static void show_progress(void *ctx, const struct drps_train_progress *t)
 {
     const struct view *v = ctx;
     const uint64_t samples = v->plan->samples + v->plan->test_samples;
-    char what[96], loss[32], time[PROGRESS_TIME], all[PROGRESS_TIME + 8];
+    char what[96], loss[32], time[DRPS_PROGRESS_TIME], all[DRPS_PROGRESS_TIME + 8];
     (void)snprintf(loss, sizeof(loss), "loss %.4f", t->train_loss);
     (void)snprintf(what, sizeof(what), "epoch %llu of %llu, %s", (unsigned long long)t->epoch,
                    (unsigned long long)t->epochs, t->evaluates ? "test samples" : loss);
-    struct progress p = {.what = what, .unit = "samples", .total = samples, .seconds = t->seconds};
+    struct drps_progress p = {
+        .what = what, .unit = "samples", .total = samples, .seconds = t->seconds};
     p.done = (uint64_t)((double)samples * (double)t->step / (double)t->steps);
-    const double left = progress_left(&p);
+    const double left = drps_progress_left(&p);
     (void)snprintf(
         all, sizeof(all), "%s of all",
-        progress_time(left + (double)(t->epochs - t->epoch) * (t->seconds + left), time));
+        drps_progress_time(left + (double)(t->epochs - t->epoch) * (t->seconds + left), time));
     if (t->epoch < t->epochs) p.more = all;
-    progress_show(v->cli, &p);
+    drps_progress_show(v->cli, &p);
 }
 
 static void show_writing(void *ctx, const char *what, uint64_t bytes, uint64_t all_bytes)
@@ -393,11 +394,12 @@ static void show_writing(void *ctx, const char *what, uint64_t bytes, uint64_t a
     struct view *v = ctx;
     if (v->writing != what) v->writing_ns = drps_clock_ns();
     v->writing = what;
-    progress_show(v->cli, &(struct progress){.what = what,
-                                             .unit = PROGRESS_BYTES,
-                                             .done = bytes,
-                                             .total = all_bytes,
-                                             .seconds = drps_seconds_since(v->writing_ns)});
+    drps_progress_show(v->cli,
+                       &(struct drps_progress){.what = what,
+                                               .unit = DRPS_PROGRESS_BYTES,
+                                               .done = bytes,
+                                               .total = all_bytes,
+                                               .seconds = drps_seconds_since(v->writing_ns)});
 }
 
 static void show_publishing(void *ctx, uint64_t bytes, uint64_t all_bytes)

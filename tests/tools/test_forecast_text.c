@@ -73,7 +73,7 @@ static void test_forecast_table_names_stores_as_training_does(void **state)
     assert_non_null(strstr(text, "  blocks       1.0 KiB   one batch does not fit\n"));
     assert_null(strstr(text, "512")); /* less memory does not fit either */
     assert_null(strstr(text, "pib"));
-    assert_non_null(strstr(text, "(blocks: --store file, rocksdb or leveldb; counted on 25% of"));
+    assert_non_null(strstr(text, "(blocks: --store file, rocksdb or leveldb; counted on 25 % of"));
     free(text);
     text = table_of("[]");
     assert_string_equal(text, "");

@@ -15,7 +15,7 @@
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
 #include "tools/drps_cli.h"
-#include "tools/progress.h"
+#include "tools/drps_progress.h"
 #include "tools/gen/gen.h"
 
 enum { BUFFER_BYTES = 1 << 20 };
@@ -346,11 +346,12 @@ static int write_samples(struct drps_cli *cli, const struct options *o, struct g
         if (atomic_load_explicit(drps_cli_stop(), memory_order_relaxed))
             return drps_err_set(err, DRPS_E_INTERRUPTED, "interrupted after %ju of %ju samples",
                                 (uintmax_t)i + 1, (uintmax_t)o->gen.samples);
-        progress_show(cli, &(struct progress){.what = kind->name,
-                                              .unit = "samples",
-                                              .done = i + 1,
-                                              .total = o->gen.samples,
-                                              .seconds = drps_seconds_since(t->start_ns)});
+        drps_progress_show(cli,
+                           &(struct drps_progress){.what = kind->name,
+                                                   .unit = "samples",
+                                                   .done = i + 1,
+                                                   .total = o->gen.samples,
+                                                   .seconds = drps_seconds_since(t->start_ns)});
     }
     return sink_finish(s, err);
 }
