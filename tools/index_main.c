@@ -65,7 +65,7 @@ static const struct argp_option option_table[] = {
     {"factors", KEY_FACTORS, "K", 0, "Factors a row, for lmf and fm: the length of its vector (default 16)", 1},
     {"rank", KEY_RANK, "R", OPTION_HIDDEN, NULL, 1},
     {"task", KEY_TASK, "NAME", 0,
-     "For fm: auto (two distinct labels mean classification), regression, classification", 1},
+     "For fm: auto (default; two distinct labels mean classification), regression, classification", 1},
     {"loss", KEY_LOSS, "NAME", 0,
      "squared, logistic, hinge, squared-hinge (default: the model's usual one)", 1},
     {"no-bias", KEY_NO_BIAS, NULL, 0, "No intercept", 1},

@@ -574,7 +574,7 @@ static void print_text(const struct drps_train_result *r, const char *model, int
     printf("  optimizer %s, learning rate %g\n", drps_optim_name(r->optim.kind),
            (double)r->optim.lr);
     print_rows(r, details);
-    train_ranks_print(stdout, r->ranks, r->ranks_n);
+    train_ranks_print(stdout, r->ranks, r->ranks_n, details);
     if (r->emulated.iterations) print_emulated(&r->emulated);
     if (details)
         printf(
