@@ -21,6 +21,8 @@
 #include "tools/drps_progress.h"
 #include "tools/train_ranks.h"
 
+enum { EPOCHS_MAX = 100000 }; /* what a model's manifest has room for */
+
 enum {
     KEY_EPOCHS = DRPS_CLI_KEY,
     KEY_LR,
@@ -182,7 +184,7 @@ static int parse_learning(struct drps_cli *cli, struct drps_train_options *o, in
     static const char *const optimizers[] = {"sgd", "adagrad", "ftrl", NULL};
     switch (key) {
     case KEY_EPOCHS:
-        o->epochs = drps_cli_count(cli, arg, 1, 1000000);
+        o->epochs = drps_cli_count(cli, arg, 1, EPOCHS_MAX);
         return 0;
     case KEY_PATIENCE:
         o->patience = drps_cli_count(cli, arg, 1, 1000000);

@@ -53,6 +53,7 @@ fails 1 "at least [0-9.]+ MiB is needed.*two windows of a step's rows" "$train" 
 absent model
 fails 2 'auto.*resident.*relay' "$train" plan -o model --store nosuch
 fails 2 '' "$train" plan -o model --patience 3
+fails 2 "[-]-epochs: '100001' is out of range: from 1 to 100000" "$train" plan -o model --epochs 100001
 fails 2 'expected MODEL:SECONDS' "$train" plan -o model --emulate pauses:0
 fails 1 'good.svm:1: .1:1. at column 3: expected seconds' "$train" plan -o model --emulate good.svm
 absent model
