@@ -40,6 +40,10 @@ grep -nwiE 'pib|evaluation|evaluating|held-out' words.txt && fail "words of old:
 [[ $(grep -cE '^  samples +[0-9,]+ training, .*[0-9,]+ test' words.txt) = 2 ]] || fail "samples are told otherwise: $(cat words.txt)"
 [[ $(grep -c "table    wv .*: a feature's weight and factors each" words.txt) = 2 ]] || fail "tables are told otherwise: $(cat words.txt)"
 
+# What little memory leaves undone is told with what to do.
+"$tools/drps-index" data.svm --algo lor --batch-size 200 --blocks auto --memory 64M -o little --quiet 2>little.txt
+grep -qE 'warning: block builder auto: rows .* takes [0-9.]+ MiB .*: raise the memory limit \(--memory, --blocks\)$' little.txt || fail "says: $(cat little.txt)"
+
 # --json has the names of plan.json.
 "$tools/drps-index" data.svm --algo fm --factors 4 --batch-size 200 -o named --quiet --json >index.json
 for key in factors dim rows nnz working_set_rows memory_bytes order id; do
