@@ -140,54 +140,6 @@ char *drps_cli_grouped(uint64_t count, char *buf)
     return buf;
 }
 
-/* Write an amount of the work's unit: "1.2 GiB", or "1,234 samples". */
-static const char *amount(const struct drps_cli_work *work, double value, char *buf, size_t cap)
-{
-    char number[DRPS_CLI_COUNT_BYTES];
-    const uint64_t whole = value >= 1 ? (uint64_t)value : 0;
-    if (strcmp(work->unit, DRPS_CLI_BYTES) == 0) return drps_size_format(whole, buf, cap);
-    (void)snprintf(buf, cap, "%s %s", drps_cli_grouped(whole, number), work->unit);
-    return buf;
-}
-
-static const char *duration(double seconds, char *buf, size_t cap)
-{
-    const double s = seconds < 0 ? 0 : seconds;
-    if (s < 100)
-        (void)snprintf(buf, cap, "%.0f s", s);
-    else if (s < 100 * 60)
-        (void)snprintf(buf, cap, "%.0f min", s / 60);
-    else
-        (void)snprintf(buf, cap, "%.1f h", s / 3600);
-    return buf;
-}
-
-char *drps_cli_work_text(const struct drps_cli_work *work, char *buf, size_t cap)
-{
-    char all[64], rate_text[64], time[32];
-    const double done = (double)work->done, total = (double)work->total;
-    const double rate = work->seconds > 0 ? done / work->seconds : 0;
-    const char *per_s = amount(work, rate, rate_text, sizeof(rate_text));
-    if (!work->done) {
-        (void)snprintf(buf, cap, "%s: %s", work->what, duration(work->seconds, time, sizeof(time)));
-    } else if (!work->total || work->done > work->total) {
-        (void)snprintf(buf, cap, "%s: %s in %s, %s/s", work->what,
-                       amount(work, done, all, sizeof(all)),
-                       duration(work->seconds, time, sizeof(time)), per_s);
-    } else {
-        (void)snprintf(buf, cap, "%s: %.0f%% of %s, %s/s, %s left", work->what, 100 * done / total,
-                       amount(work, total, all, sizeof(all)), per_s,
-                       duration(rate > 0 ? (total - done) / rate : 0, time, sizeof(time)));
-    }
-    return buf;
-}
-
-void drps_cli_work(struct drps_cli *cli, const struct drps_cli_work *work)
-{
-    char text[256];
-    drps_cli_progress(cli, "%s", drps_cli_work_text(work, text, sizeof(text)));
-}
-
 /* ---- Values ---- */
 
 /* Returns the long name of the option that is being parsed, or NULL for plain arguments. */
@@ -544,10 +496,19 @@ static int find_config(struct drps_cli *cli, int argc, char **argv, struct drps_
     return 0;
 }
 
+static int last_group(const struct argp_option *options)
+{
+    int last = 0;
+    for (const struct argp_option *o = options; o->name || o->key || o->doc; o++)
+        if (o->group > last) last = o->group;
+    return last;
+}
+
 /* Parse the file's options and the command line's; ends the program where they are wrong. */
 static int parse_options(struct drps_cli *cli, int argc, char **argv, struct drps_err *err)
 {
-    static const struct argp common = {.options = common_options, .parser = parse_common};
+    struct argp_option options[sizeof(common_options) / sizeof(common_options[0])];
+    const struct argp common = {.options = options, .parser = parse_common};
     const struct argp_child children[] = {{&common, 0, "Common options:", -2}, {0}};
     const struct argp argp = {.options = cli->tool->options,
                               .parser = parse_tool,
@@ -555,6 +516,10 @@ static int parse_options(struct drps_cli *cli, int argc, char **argv, struct drp
                               .doc = cli->tool->doc,
                               .children = children};
 
+    /* argp sets two empty lines between groups of other numbers where the second has a header. */
+    memcpy(options, common_options, sizeof(options));
+    for (struct argp_option *o = options; o->name; o++)
+        o->group = last_group(cli->tool->options);
     char **words = words_new(argc, argv, cli->lines, cli->n_lines);
     if (!words) return drps_err_set(err, -ENOMEM, "no memory for the options");
     error_t failed = argp_parse(&argp, argc + (int)cli->n_lines, words, 0, NULL, cli);

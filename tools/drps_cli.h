@@ -132,27 +132,11 @@ int drps_cli_parse_count(const char *text, uint64_t *count_out, struct drps_err 
 
 /*
  * Show a progress line on stderr, if that is a terminal and --quiet was not given; at most ten
- * times a second. Log messages erase it first. Threads: any.
+ * times a second. Log messages erase it first. Threads: any. (drps_progress.h has the texts.)
  */
 void drps_cli_progress(struct drps_cli *cli, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void drps_cli_progress_end(struct drps_cli *cli);
-
-/* Work that takes long, as far as it is. */
-struct drps_cli_work {
-    const char *what;     /* "making batches" */
-    const char *unit;     /* "samples", or DRPS_CLI_BYTES */
-    uint64_t done, total; /* total 0: nobody knows the end */
-    double seconds;       /* since it began */
-};
-#define DRPS_CLI_BYTES "bytes"
-
-/* "making batches: 45% of 1,234,567 samples, 250,000 samples/s, 3 s left"; without a known end
- * "reading text: 1.2 GiB in 12 s, 102.4 MiB/s". Cut to `cap`. Returns buf. */
-char *drps_cli_work_text(const struct drps_cli_work *work, char *buf, size_t cap);
-
-/* Show that as the progress line. */
-void drps_cli_work(struct drps_cli *cli, const struct drps_cli_work *work);
 
 /* "1,234,567" into buf, which has room for DRPS_CLI_COUNT_BYTES. Returns buf. */
 enum { DRPS_CLI_COUNT_BYTES = 32 };

@@ -1,7 +1,71 @@
+/* Texts of the forecast. Plans call the stores of blocks "pib", which drps-train's --store does not
+ * know: here they are "blocks". */
 #include "tools/forecast_text.h"
 
 #include <inttypes.h>
-#include <stdio.h>
+#include <string.h>
+
+#include "base/drps_size.h"
+
+enum { TEXT_BYTES = 48 };
+
+static const char *size_of(const json_t *j, const char *key, char out[TEXT_BYTES])
+{
+    const json_t *v = json_object_get(j, key);
+    if (!json_is_integer(v) || json_integer_value(v) < 0) return "-";
+    return drps_size_format((uint64_t)json_integer_value(v), out, TEXT_BYTES);
+}
+
+static const char *count_of(const json_t *j, const char *key, char out[TEXT_BYTES])
+{
+    const json_t *v = json_object_get(j, key);
+    if (!json_is_integer(v) || json_integer_value(v) < 0) return "-";
+    (void)snprintf(out, TEXT_BYTES, "%lld", (long long)json_integer_value(v));
+    return out;
+}
+
+static const char *store_of(const json_t *j)
+{
+    const char *store = json_string_value(json_object_get(j, "store"));
+    if (!store) return "-";
+    return strcmp(store, "pib") == 0 ? "blocks" : store;
+}
+
+static void print_one(FILE *out, const json_t *f)
+{
+    char memory[TEXT_BYTES], read[TEXT_BYTES], written[TEXT_BYTES], ios[TEXT_BYTES];
+    fprintf(out, "  %-9s %10s", store_of(f), size_of(f, "memory_bytes", memory));
+    if (json_is_true(json_object_get(f, "feasible")))
+        fprintf(out, " %11s %11s %11s\n", size_of(f, "read_bytes", read),
+                size_of(f, "written_bytes", written), count_of(f, "ios", ios));
+    else
+        fprintf(out, "   one batch does not fit\n");
+}
+
+void forecast_print(FILE *out, const json_t *list)
+{
+    size_t i;
+    json_t *f;
+    const char *ended = ""; /* the store whose lines have ended: less memory does not fit either */
+    double sampled = 1;
+    if (!json_array_size(list)) return; /* made with --no-forecast */
+    fprintf(out,
+            "\nforecast: what an epoch would move between memory and disk, by store and memory for "
+            "rows\n  %-9s %10s %11s %11s %11s\n",
+            "store", "memory", "read", "written", "I/Os");
+    json_array_foreach(list, i, f)
+    {
+        const json_t *share = json_object_get(f, "sampled"); /* absent in older plans: all */
+        if (share && json_number_value(share) < sampled) sampled = json_number_value(share);
+        if (strcmp(store_of(f), ended) == 0) continue;
+        print_one(out, f);
+        if (!json_is_true(json_object_get(f, "feasible"))) ended = store_of(f);
+    }
+    fprintf(out, "  (blocks: --store file, rocksdb or leveldb");
+    if (sampled < 1)
+        fprintf(out, "; counted on %.3g %% of the blocks, and scaled up", 100 * sampled);
+    fprintf(out, ")\n");
+}
 
 /* The forecast is of rows that go to disk and come back once. Rows of a window that is far away go
  * by way of its group, which writes and reads them twice. Windows that share unfinished chunks

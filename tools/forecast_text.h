@@ -1,9 +1,18 @@
-/* The text that says why an epoch moved more bytes than the forecast. Private to tools/. */
+/* Texts of the forecast: what an epoch moves between memory and disk, for several amounts of
+ * memory, and why a run moved more. Private to tools/. */
 #ifndef DRPS_TOOLS_FORECAST_TEXT_H
 #define DRPS_TOOLS_FORECAST_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+/* Prints the forecasts of a plan's manifest as a table, after an empty line; nothing where there
+ * are none. Numbers that make no sense are shown as "-". A failure of `out` shows when it is
+ * flushed. */
+void forecast_print(FILE *out, const json_t *list);
 
 enum { FORECAST_REASON = 160 };
 

@@ -1,5 +1,5 @@
-/* drps-index: compile data sets into plans. Argument parsing and printing; the work is
- * index/run/compile.c, of several machines index/ranks/index_ranks.c. */
+/* drps-index compiles data sets into plans. This file parses arguments and prints; the work is done
+ * by index/run/compile.c, and of several machines by index/ranks/index_ranks.c. */
 #include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,17 +65,17 @@ static const struct argp_option option_table[] = {
     {"factors", KEY_FACTORS, "K", 0, "Factors a row, for lmf and fm: the length of its vector (default 16)", 1},
     {"rank", KEY_RANK, "R", OPTION_HIDDEN, NULL, 1},
     {"task", KEY_TASK, "NAME", 0,
-     "For fm: auto (two distinct labels mean classification), regression, classification", 1},
+     "For fm: auto (default; two distinct labels mean classification), regression, classification", 1},
     {"loss", KEY_LOSS, "NAME", 0,
      "squared, logistic, hinge, squared-hinge (default: the model's usual one)", 1},
     {"no-bias", KEY_NO_BIAS, NULL, 0, "No intercept", 1},
 
     {NULL, 0, NULL, 0, "Input:", 2},
-    READER_OPTIONS(2, "default auto"),
+    READER_OPTIONS(2, "default auto", "label, target, y or click", "numbers where all are"),
     {"hash-seed", KEY_HASH_SEED, "N", 0, "Seed of the keys of string names (default 0)", 2},
-    {"test", KEY_TEST, "FILE", 0, "Samples for evaluation; may be given several times", 2},
+    {"test", KEY_TEST, "FILE", 0, "Test samples, which are not trained on; may be given several times", 2},
     {"test-fraction", KEY_TEST_FRACTION, "P", 0,
-     "Keep this share of the samples for evaluation (0.1 or 10%)", 2},
+     "Take this share of the samples as test samples (0.1 or 10%; default 0)", 2},
 
     {NULL, 0, NULL, 0, "Batches:", 3},
     {"batch-size", KEY_BATCH_SIZE, "B", 0,
@@ -117,9 +117,9 @@ static const struct argp_option option_table[] = {
     {"topk", KEY_TOP_K, "K", 0, "topk: pairs merged a round (default 50)", 5},
     {"min-gain", KEY_MIN_GAIN, "US", 0, "Merge only what saves more an epoch (default 0)", 5},
     {"prune", KEY_PRUNE, "F", 0, "Rows that fewer batches use stay alone (default: none do)", 5},
-    {"prune-to", KEY_PRUNE_TO, "N", 0, "All rows but the N most used stay alone", 5},
+    {"prune-to", KEY_PRUNE_TO, "N", 0, "All rows but the N most used stay alone (default: none do)", 5},
     {"sample", KEY_SAMPLE, "P", 0, "Count this share of the batches (default: all)", 5},
-    {"shards", KEY_SHARDS, "N", 0, "Processes that count accesses, each a share of the batches", 5},
+    {"shards", KEY_SHARDS, "N", 0, "Processes that count accesses, each a share of the batches (default 1)", 5},
 
     {NULL, 0, NULL, 0, "Counting on several machines, for --blocks auto, topk, pairwise and greedy:", 6},
     {"peers", KEY_PEERS, "FILE", 0,
@@ -226,6 +226,7 @@ static int parse_blocks_option(struct drps_cli *cli, struct drps_index_options *
         return 0;
     case KEY_SAMPLE:
         o->sample = drps_cli_share(cli, arg);
+        if (!(o->sample > 0)) drps_cli_usage(cli, "'%s' counts no batch", arg);
         return 0;
     case KEY_SHARDS:
         o->shards = (unsigned)drps_cli_count(cli, arg, 1, 64);

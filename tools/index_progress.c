@@ -1,5 +1,6 @@
-/* The line is redrawn by the run itself and, where that is silent, by a thread some times a second.
- * Needs the callbacks of index/ and a table of file operations that counts bytes. */
+/* Shows how far drps-index is: as the run tells it and, where that is silent, by a thread some
+ * times a second. Needs the callbacks of index/ and a table of file operations that counts bytes.
+ */
 #include "tools/index_progress.h"
 
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/drps_clock.h"
+#include "tools/drps_progress.h"
 
 enum { TICK_NS = 200000000, SECOND_NS = 1000000000 };
 
@@ -65,10 +67,10 @@ static const char *const phase_words[DRPS_INDEX_PHASES] = {
 static void show(struct index_progress *p)
 {
     const uint64_t moved = atomic_load_explicit(&p->moved_bytes, memory_order_relaxed);
-    struct drps_cli_work work = {.what = phase_words[p->phase],
+    struct drps_progress work = {.what = phase_words[p->phase],
+                                 .unit = DRPS_PROGRESS_BYTES,
                                  .seconds = drps_seconds_since(p->phase_ns)};
     if (p->phase == DRPS_PHASE_PARSE && p->input_bytes) {
-        work.unit = DRPS_CLI_BYTES;
         work.done = atomic_load_explicit(&p->text_bytes, memory_order_relaxed);
         work.total = p->input_bytes;
     } else if (p->phase == DRPS_PHASE_PARSE || p->phase == DRPS_PHASE_BATCH) {
@@ -76,10 +78,9 @@ static void show(struct index_progress *p)
         work.done = p->done;
         work.total = p->total;
     } else {
-        work.unit = DRPS_CLI_BYTES;
         work.done = moved - p->moved_before;
     }
-    drps_cli_work(p->cli, &work);
+    drps_progress_show(p->cli, &work);
 }
 
 static void *tick(void *arg)

@@ -1,7 +1,8 @@
 /*
  * How far drps-index is, as a line on the terminal. Reading text and making batches say how many
  * samples they have done; of the other phases nobody knows the end, and the line says what they
- * have read and written. For that the run's files are opened through progress->io, which counts.
+ * have read and written. For that the run's files are opened through progress->io, which counts;
+ * drps_progress.h makes the line.
  */
 #ifndef DRPS_TOOLS_INDEX_PROGRESS_H
 #define DRPS_TOOLS_INDEX_PROGRESS_H

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/drps_size.h"
+#include "tools/forecast_text.h"
 
 /* ---- What training needs ---- */
 
@@ -124,12 +125,12 @@ static void print_features(const struct drps_plan_info *i)
 static void print_samples(const struct drps_plan_info *i, const struct drps_index_result *r)
 {
     const uint64_t batches = i->batches * i->ranks.workers;
-    printf("  samples  %s for training, in ", count(i->samples));
+    printf("  samples  %s training, in ", count(i->samples));
     if (batches == 1)
         printf("one batch");
     else
         printf("%s batches of %s", count(batches), count(i->batch_size));
-    if (i->test_samples) printf("; %s for evaluation", count(i->test_samples));
+    if (i->test_samples) printf("; %s test", count(i->test_samples));
     if (r->skipped_lines) printf("; %s bad lines skipped", count(r->skipped_lines));
     printf("\n");
 }
@@ -179,37 +180,38 @@ static void print_summary(const struct index_report *report)
     print_memory(report);
 }
 
-/* ---- Details ---- */
+/* ---- The forecast ---- */
 
-static void print_forecast(const struct drps_index_result *r)
+static json_t *forecast_json(const struct drps_forecast *f)
 {
-    uint64_t model = r->info.rows * r->info.row_bytes;
-    const char *ended = ""; /* the store whose lines have ended: less memory does not fit either */
-    double sampled = 1;
-    if (!r->forecasts) return;
-    printf(
-        "\nforecast of one epoch, by the memory that holds rows (%llu bytes each: parameters and "
-        "adagrad's state)\n",
-        (unsigned long long)r->info.row_bytes);
-    printf("  %-9s %10s %6s %9s %11s %11s %11s\n", "store", "memory", "share", "windows", "read",
-           "written", "I/Os");
-    for (size_t i = 0; i < r->forecasts; i++) {
-        const struct drps_forecast *f = &r->forecast[i];
-        if (f->sampled < sampled) sampled = f->sampled;
-        if (strcmp(f->store, ended) == 0) continue;
-        printf("  %-9s %10s %5.1f%%", f->store, size(f->memory_bytes),
-               100.0 * (double)f->memory_bytes / (double)model);
-        if (f->feasible) {
-            printf(" %9llu %11s %11s %11llu\n", (unsigned long long)f->windows, size(f->read_bytes),
-                   size(f->written_bytes), (unsigned long long)f->ios);
-            continue;
-        }
-        printf("   one batch does not fit\n");
-        ended = f->store;
-    }
-    if (sampled < 1)
-        printf("  pib: counted on %.3g%% of the blocks, and scaled up\n", 100 * sampled);
+    json_t *j = json_pack("{s:s, s:b, s:f}", "store", f->store, "feasible", f->feasible, "sampled",
+                          f->sampled);
+    (void)json_object_set_new(
+        j, "memory_bytes",
+        drps_cli_json_count(f->memory_bytes)); /* a NULL j is caught when printed */
+    (void)json_object_set_new(j, "windows", drps_cli_json_count(f->windows));
+    (void)json_object_set_new(j, "read_bytes", drps_cli_json_count(f->read_bytes));
+    (void)json_object_set_new(j, "written_bytes", drps_cli_json_count(f->written_bytes));
+    (void)json_object_set_new(j, "ios", drps_cli_json_count(f->ios));
+    return j;
 }
+
+static json_t *forecasts_json(const struct drps_index_result *r)
+{
+    json_t *list = json_array();
+    for (size_t k = 0; k < r->forecasts; k++)
+        (void)json_array_append_new(list, forecast_json(&r->forecast[k])); /* see forecast_json() */
+    return list;
+}
+
+static void print_forecasts(const struct drps_index_result *r)
+{
+    json_t *list = forecasts_json(r);
+    forecast_print(stdout, list);
+    json_decref(list);
+}
+
+/* ---- Details ---- */
 
 static void print_ranks(const struct drps_index_result *r)
 {
@@ -231,15 +233,17 @@ static void print_details(const struct drps_index_result *r)
 {
     const struct drps_plan_info *i = &r->info;
     printf(
-        "\n  entries  %s for training, %s for evaluation (%s more of features that training does "
-        "not have)\n",
+        "\n  entries  %s training, %s test (features of samples that are not 0); %s more are left "
+        "out, as training never saw these features\n",
         count(i->nnz), count(i->test_nnz), count(i->test_unseen));
     printf("  rows     %s of %u floats; the largest batch uses %s\n", count(i->rows), i->dim,
            count(i->max_batch_rows));
-    printf("  blocks   %s (%s), at most %s a batch\n", count(i->blocks), i->blocks_by,
-           count(i->max_step_blocks));
-    printf("  windows  %s; two of them hold at most %s rows (%s)\n", count(i->windows),
-           count(i->working_set_rows), size(i->working_set_rows * i->row_bytes));
+    printf("  blocks   %s of rows that are read and written together (%s), at most %s a batch\n",
+           count(i->blocks), i->blocks_by, count(i->max_step_blocks));
+    printf(
+        "  windows  %s runs of batches whose rows are in memory together; two of them have at most "
+        "%s rows (%s)\n",
+        count(i->windows), count(i->working_set_rows), size(i->working_set_rows * i->row_bytes));
     printf("  disk     %s for the plan, %s for the model; %s for rows that are not in memory\n"
            "           (relay: up to a quarter more), and the parameters once more at the end\n",
            size(r->plan_bytes), size(i->rows * i->dim * 4), size(i->rows * i->row_bytes));
@@ -252,24 +256,10 @@ void index_report_text(const struct index_report *report, int details)
     print_ranks(report->result);
     if (!details && report->needs.keeps_all_rows) return;
     print_details(report->result);
-    print_forecast(report->result);
+    print_forecasts(report->result);
 }
 
 /* ---- JSON ---- */
-
-static json_t *forecast_json(const struct drps_forecast *f)
-{
-    json_t *j = json_pack("{s:s, s:b, s:f}", "store", f->store, "feasible", f->feasible, "sampled",
-                          f->sampled);
-    (void)json_object_set_new(
-        j, "memory_bytes",
-        drps_cli_json_count(f->memory_bytes)); /* a NULL j is caught when printed */
-    (void)json_object_set_new(j, "windows", drps_cli_json_count(f->windows));
-    (void)json_object_set_new(j, "read_bytes", drps_cli_json_count(f->read_bytes));
-    (void)json_object_set_new(j, "written_bytes", drps_cli_json_count(f->written_bytes));
-    (void)json_object_set_new(j, "ios", drps_cli_json_count(f->ios));
-    return j;
-}
 
 static json_t *rank_json(const struct drps_index_result *r, uint32_t k)
 {
@@ -327,7 +317,6 @@ int index_report_json(const struct index_report *report, struct drps_err *err)
 {
     const struct drps_index_result *r = report->result;
     const struct drps_plan_info *i = &r->info;
-    json_t *forecast = json_array();
     const struct {
         const char *key;
         uint64_t value;
@@ -347,10 +336,8 @@ int index_report_json(const struct index_report *report, struct drps_err *err)
     for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++)
         (void)json_object_set_new(j, counts[k].key,
                                   drps_cli_json_count(counts[k].value)); /* see forecast_json() */
-    for (size_t k = 0; k < r->forecasts; k++)
-        (void)json_array_append_new(forecast, forecast_json(&r->forecast[k]));
     if (report->columns) (void)json_object_set_new(j, "columns", json_deep_copy(report->columns));
-    (void)json_object_set_new(j, "forecast", forecast);
+    (void)json_object_set_new(j, "forecast", forecasts_json(r));
     if (i->ranks.workers > 1) {
         json_t *ranks = json_array();
         for (uint32_t k = 0; k < i->ranks.workers; k++)

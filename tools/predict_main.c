@@ -10,7 +10,7 @@
 #include "base/drps_size.h"
 #include "engine/publish/drps_predict.h"
 #include "tools/drps_cli.h"
-#include "tools/progress.h"
+#include "tools/drps_progress.h"
 #include "tools/reader_options.h"
 
 enum {
@@ -20,6 +20,7 @@ enum {
 };
 
 static const struct argp_option option_table[] = {
+    {NULL, 0, NULL, 0, "Result:", 1},
     {"output", 'o', "FILE", 0, "File to write, one score a line; - for standard output (required)",
      1},
     {"metrics", KEY_METRICS, NULL, 0,
@@ -27,7 +28,9 @@ static const struct argp_option option_table[] = {
     {"memory", KEY_MEMORY, "SIZE", 0,
      "Memory of the whole process (default: half of what it may use)", 1},
     {"force", KEY_FORCE, NULL, 0, "Replace FILE if it exists", 1},
-    READER_OPTIONS(2, "default: that of the training data"),
+    {NULL, 0, NULL, 0, "Input:", 2},
+    READER_OPTIONS(2, "default: that of the training data", "that of the training data",
+                   "as in training"),
     {0},
 };
 
@@ -94,27 +97,24 @@ struct view {
 static void show_progress(void *ctx, const struct drps_predict_progress *p)
 {
     const struct view *v = ctx;
-    const double seconds = drps_seconds_since(v->begin_ns);
-    const double pace = seconds > 0 ? (double)p->samples / seconds : 0;
-    char left[PROGRESS_TEXT];
-    if (p->input_bytes)
-        drps_cli_progress(
-            v->cli, "%.0f %%, %llu samples, %.0f samples/s, %s left",
-            100.0 * (double)p->read_bytes / (double)p->input_bytes, (unsigned long long)p->samples,
-            pace,
-            progress_time(progress_left((double)p->read_bytes, (double)p->input_bytes, seconds),
-                          left));
-    else
-        drps_cli_progress(v->cli, "%llu samples, %.0f samples/s", (unsigned long long)p->samples,
-                          pace);
+    struct drps_progress work = {
+        .what = "scoring", .unit = "samples", .seconds = drps_seconds_since(v->begin_ns)};
+    work.done = p->samples;
+    if (p->input_bytes) { /* nobody knows yet how many samples there are */
+        work.unit = DRPS_PROGRESS_BYTES;
+        work.done = p->read_bytes;
+        work.total = p->input_bytes;
+    }
+    drps_progress_show(v->cli, &work);
 }
 
 static void print_text(const struct drps_predict_options *o, const struct drps_predict_result *r)
 {
     FILE *to = strcmp(o->output, "-") == 0 ? stderr : stdout; /* scores and the summary never mix */
-    (void)fprintf(to, "%llu samples in %.2f s; %llu of %llu features are not in the model",
-                  (unsigned long long)r->samples, r->seconds, (unsigned long long)r->unseen,
-                  (unsigned long long)(r->nnz + r->unseen));
+    char samples[DRPS_CLI_COUNT_BYTES], unseen[DRPS_CLI_COUNT_BYTES], all[DRPS_CLI_COUNT_BYTES];
+    (void)fprintf(to, "%s samples in %.2f s; %s of their %s features are not in the model",
+                  drps_cli_grouped(r->samples, samples), r->seconds,
+                  drps_cli_grouped(r->unseen, unseen), drps_cli_grouped(r->nnz + r->unseen, all));
     if (r->skipped_lines)
         (void)fprintf(to, "; %llu bad lines skipped", (unsigned long long)r->skipped_lines);
     (void)fprintf(to, "\n");
@@ -160,10 +160,11 @@ int main(int argc, char **argv)
             "Score samples with a model that drps-train made: one line a sample, in the order of "
             "DATA.\v"
             "A score is a probability for lor and fm with two classes, the margin for svm, the "
-            "value for "
-            "regression. Features that training never saw are left out. DATA are text files, plain "
-            "or compressed "
-            "(.gz .zst .xz), or - for stdin; formats with a label column need one, of any value.",
+            "value for regression. Features that training never saw are left out. DATA are text "
+            "files, plain or compressed (.gz .zst .xz), or - for stdin. Without --metrics csv "
+            "needs "
+            "no label and ratings need no rating; other formats with a label need one, of any "
+            "value.",
         .options = option_table,
         .parse = parse,
     };

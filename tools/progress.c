@@ -1,40 +1,77 @@
-#include "tools/progress.h"
+/* The text of a progress line; drps_cli_progress() draws it. */
+#include "tools/drps_progress.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
-#include "base/drps_clock.h"
 #include "base/drps_size.h"
 
-const char *progress_time(double seconds, char out[PROGRESS_TEXT])
+#define LEAST_SECONDS 1e-6 /* a shorter time tells no rate */
+
+const char *drps_progress_time(double seconds, char out[DRPS_PROGRESS_TIME])
 {
     if (!(seconds >= 0 && seconds < 1e9)) /* not NaN either */
-        (void)snprintf(out, PROGRESS_TEXT, "?");
+        (void)snprintf(out, DRPS_PROGRESS_TIME, "?");
     else if (seconds < 120)
-        (void)snprintf(out, PROGRESS_TEXT, seconds < 9.95 ? "%.1f s" : "%.0f s", seconds);
+        (void)snprintf(out, DRPS_PROGRESS_TIME, "%.0f s", seconds);
     else if (seconds < 7200)
-        (void)snprintf(out, PROGRESS_TEXT, "%.0f min", seconds / 60);
+        (void)snprintf(out, DRPS_PROGRESS_TIME, "%.0f min", seconds / 60);
     else
-        (void)snprintf(out, PROGRESS_TEXT, "%.1f h", seconds / 3600);
+        (void)snprintf(out, DRPS_PROGRESS_TIME, "%.1f h", seconds / 3600);
     return out;
 }
 
-double progress_left(double done, double all, double seconds)
+double drps_progress_left(const struct drps_progress *p)
 {
-    return done > 0 && done <= all ? seconds * (all - done) / done : NAN;
+    if (!p->done || p->done > p->total) return NAN;
+    return p->seconds * (double)(p->total - p->done) / (double)p->done;
 }
 
-void progress_bytes(struct drps_cli *cli, struct progress *p, const char *what, uint64_t bytes,
-                    uint64_t all_bytes)
+static int has_bytes(const struct drps_progress *p)
 {
-    char left[PROGRESS_TEXT], all[32];
-    const uint64_t now = drps_clock_ns();
-    if (p->what != what) *p = (struct progress){.what = what, .begin_ns = now};
-    const double seconds = (double)(now - p->begin_ns) * 1e-9;
-    drps_cli_progress(
-        cli, "%s: %.0f %% of %s, %.0f MB/s, %s left", what,
-        all_bytes ? 100.0 * (double)bytes / (double)all_bytes : 100.0,
-        drps_size_format(all_bytes, all, sizeof(all)),
-        seconds > 0 ? (double)bytes / 1e6 / seconds : 0.0,
-        progress_time(progress_left((double)bytes, (double)all_bytes, seconds), left));
+    return strcmp(p->unit, DRPS_PROGRESS_BYTES) == 0;
+}
+
+/* Returns the text of an amount without the unit of what is counted: "1.2 GiB", "1,234". */
+static const char *number(const struct drps_progress *p, double value, char *buf, size_t cap)
+{
+    const uint64_t whole = value >= 1 ? (uint64_t)value : 0;
+    return has_bytes(p) ? drps_size_format(whole, buf, cap) : drps_cli_grouped(whole, buf);
+}
+
+/* Returns the text of an amount with its unit: "1.2 GiB", "1,234 samples". */
+static const char *amount(const struct drps_progress *p, uint64_t value, char *buf, size_t cap)
+{
+    char count[DRPS_CLI_COUNT_BYTES];
+    if (has_bytes(p)) return drps_size_format(value, buf, cap);
+    (void)snprintf(buf, cap, "%s %s", drps_cli_grouped(value, count), p->unit);
+    return buf;
+}
+
+const char *drps_progress_text(const struct drps_progress *p, char out[DRPS_PROGRESS_TEXT])
+{
+    char all[64], rate[64], time[DRPS_PROGRESS_TIME];
+    const double done = (double)p->done, total = (double)p->total;
+    const double per_s = p->seconds > 0 ? done / p->seconds : 0;
+    (void)number(p, per_s, rate, sizeof(rate));
+    if (!p->done || p->seconds < LEAST_SECONDS)
+        (void)snprintf(out, DRPS_PROGRESS_TEXT, "%s: %s", p->what,
+                       drps_progress_time(p->seconds, time));
+    else if (p->done > p->total) /* also where there is no total */
+        (void)snprintf(out, DRPS_PROGRESS_TEXT, "%s: %s in %s, %s/s", p->what,
+                       amount(p, p->done, all, sizeof(all)), drps_progress_time(p->seconds, time),
+                       rate);
+    else
+        (void)snprintf(out, DRPS_PROGRESS_TEXT, "%s: %.0f %% of %s, %s left%s%s, %s/s", p->what,
+                       100 * done / total, amount(p, p->total, all, sizeof(all)),
+                       drps_progress_time(drps_progress_left(p), time), p->more ? ", " : "",
+                       p->more ? p->more : "", rate);
+    return out;
+}
+
+void drps_progress_show(struct drps_cli *cli, const struct drps_progress *p)
+{
+    char text[DRPS_PROGRESS_TEXT];
+    drps_cli_progress(cli, "%s", drps_progress_text(p, text));
 }

@@ -14,16 +14,18 @@ enum {
     READER_KEY_SEPARATOR,
 };
 
-/* Entries of a tool's table; `usual` says which format is taken without --format. */
+/* Entries of a tool's table; `usual`, `label` and `columns` say what is taken without --format,
+ * --label and --columns. */
 /* clang-format off */
-#define READER_OPTIONS(group, usual)                                                               \
+#define READER_OPTIONS(group, usual, label, columns)                                               \
     {"format", READER_KEY_FORMAT, "NAME", 0,                                                       \
      "auto, libsvm, libffm, ratings, criteo, avazu, csv, docword (" usual ")", group},     \
     {"on-error", READER_KEY_ON_ERROR, "WHAT", 0,                                                   \
      "At a bad line: stop (default), or skip and count it", group},                                \
-    {"label", READER_KEY_LABEL, "COLUMN", 0, "csv: the label's column", group},                    \
+    {"label", READER_KEY_LABEL, "COLUMN", 0, "csv: the label's column (default: " label ")", group},                    \
     {"columns", READER_KEY_COLUMNS, "NAME:KIND", 0,                                            \
-     "csv: number, category or ignore, of columns as NAME:KIND,NAME:KIND,...; * names all others",    \
+     "csv: number, category or ignore, of columns as NAME:KIND,NAME:KIND,...; * names all others "    \
+     "(default: " columns ")",    \
      group},                                                                                       \
     {"separator", READER_KEY_SEPARATOR, "CHAR", 0,                                                 \
      "csv: column separator, or 'tab' (default: from the header)", group}

@@ -148,13 +148,6 @@ static const char *micros_of(const json_t *j, const char *key, const char *older
     return room;
 }
 
-/* Plans call the stores of blocks "pib", which --store does not know. */
-static const char *store_of(const json_t *j)
-{
-    const char *store = text_of(j, "store");
-    return strcmp(store, "pib") == 0 ? "blocks" : store;
-}
-
 /* The text of bytes a second, in MB. */
 static const char *rate_of(const json_t *j, const char *key)
 {
@@ -167,12 +160,27 @@ static const char *rate_of(const json_t *j, const char *key)
 
 /* ---- Plans ---- */
 
+/* What a row of a table is learned for; tables of other names are not known. */
+static const char *rows_are(const char *table)
+{
+    static const char *const known[][2] = {{"bias", "the intercept"},
+                                           {"w", "a feature's weight each"},
+                                           {"wv", "a feature's weight and factors each"},
+                                           {"user", "a user's bias and factors each"},
+                                           {"item", "an item's bias and factors each"},
+                                           {"rows", "a user's or item's bias and factors each"}};
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (strcmp(table, known[i][0]) == 0) return known[i][1];
+    return "unknown";
+}
+
 static void print_tables(const json_t *tables)
 {
     size_t i;
     json_t *t;
-    json_array_foreach(tables, i, t) printf("  table    %-6s %s rows from %s\n", text_of(t, "name"),
-                                            count_of(t, "rows"), count_of(t, "first"));
+    json_array_foreach(tables, i, t)
+        printf("  table    %-6s %s rows, from row %s on: %s\n", text_of(t, "name"),
+               count_of(t, "rows"), count_of(t, "first"), rows_are(text_of(t, "name")));
 }
 
 static void print_files(const json_t *files)
@@ -183,42 +191,14 @@ static void print_files(const json_t *files)
         printf("  file     %-12s %10s\n", text_of(f, "name"), size_of(f, "bytes"));
 }
 
-static void print_forecasts(const json_t *list)
-{
-    size_t i;
-    json_t *f;
-    const char *ended = ""; /* the store whose lines have ended: less memory does not fit either */
-    double sampled = 1;
-    if (!json_array_size(list)) return; /* made with --no-forecast */
-    printf("\nforecast: what an epoch would move between memory and disk, by store and memory for "
-           "rows\n  %-9s %10s %11s %11s %11s\n",
-           "store", "memory", "read", "written", "I/Os");
-    json_array_foreach(list, i, f)
-    {
-        const char *store = store_of(f);
-        const json_t *share = json_object_get(f, "sampled"); /* absent in older plans: all */
-        if (share && json_number_value(share) < sampled) sampled = json_number_value(share);
-        if (strcmp(store, ended) == 0) continue;
-        printf("  %-9s %10s", store, size_of(f, "memory_bytes"));
-        if (json_is_true(json_object_get(f, "feasible"))) {
-            printf(" %11s %11s %11s\n", size_of(f, "read_bytes"), size_of(f, "written_bytes"),
-                   count_of(f, "ios"));
-            continue;
-        }
-        printf("   one batch does not fit\n");
-        ended = store;
-    }
-    printf("  (blocks: --store file, rocksdb or leveldb");
-    if (sampled < 1) printf("; counted on %.3g%% of the blocks, and scaled up", 100 * sampled);
-    printf(")\n");
-}
-
 /* Of the rows that a window uses, some are kept for the window after it, and the others leave: a
  * run holds as many of these as it has memory for, and sends the rest to disk. */
 static void print_plan_windows(const json_t *j)
 {
-    printf("  windows  %s, cut for %s; two of them hold at most %s rows", count_of(j, "windows"),
-           size_of(j, "window_budget_bytes"), count_of(j, "working_set_rows"));
+    printf("  windows  %s runs of batches whose rows are in memory together, cut for %s\n          "
+           " two of them have at most %s rows",
+           count_of(j, "windows"), size_of(j, "window_budget_bytes"),
+           count_of(j, "working_set_rows"));
     if (!json_object_get(j, "window_rows")) { /* made by an older drps-index */
         printf("\n");
         return;
@@ -319,8 +299,8 @@ static void print_plan(const struct drps_plan *plan, int verified, int details)
     printf("  id       %s, made by %s\n", text_of(j, "id"), text_of(j, "made_by"));
     printf("  samples  %s training, %s test\n", count_of(j, "samples"),
            count_of(j, "test_samples"));
-    printf("  entries  %s training, %s test; %s more of test samples are left out, as training "
-           "never saw these features\n",
+    printf("  entries  %s training, %s test (features of samples that are not 0); %s more are left "
+           "out, as training never saw these features\n",
            count_of(j, "nnz"), count_of(j, "test_nnz"), count_of(j, "test_unseen"));
     printf("  rows     %s of %s floats, one for each feature, user or item\n", count_of(j, "rows"),
            count_of(j, "dim"));
@@ -331,14 +311,15 @@ static void print_plan(const struct drps_plan *plan, int verified, int details)
     print_ranks(plan);
     print_machines(plan);
     if (details) {
-        printf("  blocks   %s (%s), of at most %s rows; at most %s a batch\n",
+        printf("  blocks   %s of rows that are read and written together (%s), of at most %s rows; "
+               "at most %s a batch\n",
                count_of(j, "blocks"), text_of(j, "blocks_by"), count_of(j, "max_block_rows"),
                count_of(j, "max_step_blocks"));
         print_block_costs(&plan->info);
         print_plan_windows(j);
         print_files(json_object_get(j, "files"));
     }
-    print_forecasts(json_object_get(j, "forecast"));
+    forecast_print(stdout, json_object_get(j, "forecast"));
 }
 
 static int stat_plan(struct drps_cli *cli, const struct drps_io *io, const struct options *o,
@@ -346,6 +327,9 @@ static int stat_plan(struct drps_cli *cli, const struct drps_io *io, const struc
 {
     struct drps_plan *plan;
     int rc = drps_plan_open(io, o->path, &plan, err);
+    if (rc == 0 && (o->epoch || o->windows))
+        rc = drps_err_set(err, DRPS_E_CONFIG,
+                          "--epoch and --windows are for models, and %s is a plan", o->path);
     if (rc == 0 && o->verify) rc = drps_plan_verify(plan, err);
     if (rc == 0) {
         if (cli->json)
@@ -572,7 +556,7 @@ static void print_staleness(const json_t *ranks)
     if (!(all > 0)) return;
     printf("\nbatches, by how many of other ranks were done meanwhile\n");
     for (b = 0; b < used; b++)
-        printf("  %s%-6" PRIu64 " %7.1f%%\n", b > 1 ? "from " : "     ",
+        printf("  %s%-6" PRIu64 " %7.1f %%\n", b > 1 ? "from " : "     ",
                b ? UINT64_C(1) << (b - 1) : 0, 100 * bins[b] / all);
 }
 
@@ -649,7 +633,7 @@ static void print_model(const struct options *o, const struct drps_modeldir *md,
            o->verify ? "; every checksum holds" : "");
     printf("  content  %016llx, from plan %s, kept in %s\n", (unsigned long long)info->content,
            info->plan_id, info->store);
-    printf("  trained  %s, learning rate %s, l1 %s, l2 %s; store %s, %s thread(s)%s\n",
+    printf("  trained  %s, learning rate %s, l1 %s, l2 %s; store %s, threads: %s%s\n",
            text_of(optimizer, "name"), number_of(optimizer, "lr", "%g"),
            number_of(optimizer, "l1", "%g"), number_of(optimizer, "l2", "%g"),
            text_of(training, "store"), count_of(training, "threads"),

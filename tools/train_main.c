@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "base/drps_clock.h"
 #include "base/drps_size.h"
 #include "base/folder/drps_manifest.h"
 #include "engine/cluster/drps_ranks.h"
@@ -17,8 +18,10 @@
 #include "sched/drps_timing.h"
 #include "tools/drps_cli.h"
 #include "tools/forecast_text.h"
-#include "tools/progress.h"
+#include "tools/drps_progress.h"
 #include "tools/train_ranks.h"
+
+enum { EPOCHS_MAX = 100000 }; /* what a model's manifest has room for */
 
 enum {
     KEY_EPOCHS = DRPS_CLI_KEY,
@@ -61,7 +64,9 @@ static const struct argp_option option_table[] = {
     {"output", 'o', "MODEL", 0, "Folder to make (required)", 1},
     {"force", KEY_FORCE, NULL, 0, "Replace MODEL if it exists", 1},
     {"model-store", KEY_MODEL_STORE, "NAME", 0,
-     "Database that the model is written as: rocksdb, leveldb", 1},
+     "Database that the model is written as: rocksdb, leveldb (default: the first that this build "
+     "has)",
+     1},
     {"publish", KEY_PUBLISH, "FOLDER", 0,
      "In place of a plan: make the model of what an earlier run kept in FOLDER, because writing "
      "the model failed",
@@ -69,7 +74,9 @@ static const struct argp_option option_table[] = {
     {NULL, 0, NULL, 0, "Learning:", 2},
     {"epochs", KEY_EPOCHS, "E", 0, "Passes over the training samples (default 1)", 2},
     {"patience", KEY_PATIENCE, "P", 0,
-     "Stop after P epochs without a better test loss and keep the best epoch's model", 2},
+     "Stop after P epochs without a better test loss and keep the best epoch's model (default: "
+     "train all epochs and keep the last)",
+     2},
     {"optimizer", KEY_OPTIMIZER, "NAME", 0, "sgd, adagrad (default) or ftrl", 2},
     {"lr", KEY_LR, "RATE", 0,
      "Learning rate (default: adagrad 0.05, for fm 0.01, for lmf 0.1; ftrl 0.1; sgd: by the size "
@@ -102,7 +109,9 @@ static const struct argp_option option_table[] = {
     {"one-by-one", KEY_ONE_BY_ONE, NULL, 0,
      "A plan with lanes: one batch after another, each by all threads", 3},
     {"prefetch-steps", KEY_PREFETCH, "N", 0,
-     "Stores of blocks: batches whose rows are in memory, the current one included", 3},
+     "Stores of blocks: batches whose rows are in memory, the current one included (1 to 8, the "
+     "default)",
+     3},
     {"evict", KEY_EVICT, "RULE", 0,
      "Stores of blocks: which leave memory when it is full: farthest (default; used again last), "
      "clock, lru",
@@ -161,7 +170,8 @@ struct options {
 struct view {
     struct drps_cli *cli;
     const struct drps_plan_info *plan;
-    struct progress writes;
+    const char *writing; /* what is being written, NULL before; since writing_ns */
+    uint64_t writing_ns;
 };
 
 static const char *choice(struct drps_cli *cli, const char *arg, const char *const *names)
@@ -174,7 +184,7 @@ static int parse_learning(struct drps_cli *cli, struct drps_train_options *o, in
     static const char *const optimizers[] = {"sgd", "adagrad", "ftrl", NULL};
     switch (key) {
     case KEY_EPOCHS:
-        o->epochs = drps_cli_count(cli, arg, 1, 1000000);
+        o->epochs = drps_cli_count(cli, arg, 1, EPOCHS_MAX);
         return 0;
     case KEY_PATIENCE:
         o->patience = drps_cli_count(cli, arg, 1, 1000000);
@@ -362,29 +372,36 @@ static int parse(struct drps_cli *cli, int key, char *arg)
 
 /* ---- While training ---- */
 
-static void show_progress(void *ctx, const struct drps_train_progress *p)
+static void show_progress(void *ctx, const struct drps_train_progress *t)
 {
     const struct view *v = ctx;
-    const double left = progress_left((double)p->step, (double)p->steps, p->seconds);
-    const double all = left + (double)(p->epochs - p->epoch) * (p->seconds + left);
-    char one_text[PROGRESS_TEXT], all_text[PROGRESS_TEXT], all_epochs[PROGRESS_TEXT + 8] = "";
-    char pace[64] = "evaluating";
-    if (p->epoch < p->epochs)
-        (void)snprintf(all_epochs, sizeof(all_epochs), ", %s of all", progress_time(all, all_text));
-    if (!p->evaluates)
-        (void)snprintf(pace, sizeof(pace), "loss %.5f, %.0f samples/s", p->train_loss,
-                       p->samples_per_s);
-    /* What matters most comes first: a narrow terminal cuts the rest. */
-    drps_cli_progress(v->cli, "epoch %llu of %llu: %.0f %%, %s left%s; %s",
-                      (unsigned long long)p->epoch, (unsigned long long)p->epochs,
-                      100.0 * (double)p->step / (double)p->steps, progress_time(left, one_text),
-                      all_epochs, pace);
+    const uint64_t samples = v->plan->samples + v->plan->test_samples;
+    char what[96], loss[32], time[DRPS_PROGRESS_TIME], all[DRPS_PROGRESS_TIME + 8];
+    (void)snprintf(loss, sizeof(loss), "loss %.4f", t->train_loss);
+    (void)snprintf(what, sizeof(what), "epoch %llu of %llu, %s", (unsigned long long)t->epoch,
+                   (unsigned long long)t->epochs, t->evaluates ? "test samples" : loss);
+    struct drps_progress p = {
+        .what = what, .unit = "samples", .total = samples, .seconds = t->seconds};
+    p.done = (uint64_t)((double)samples * (double)t->step / (double)t->steps);
+    const double left = drps_progress_left(&p);
+    (void)snprintf(
+        all, sizeof(all), "%s of all",
+        drps_progress_time(left + (double)(t->epochs - t->epoch) * (t->seconds + left), time));
+    if (t->epoch < t->epochs) p.more = all;
+    drps_progress_show(v->cli, &p);
 }
 
 static void show_writing(void *ctx, const char *what, uint64_t bytes, uint64_t all_bytes)
 {
     struct view *v = ctx;
-    progress_bytes(v->cli, &v->writes, what, bytes, all_bytes);
+    if (v->writing != what) v->writing_ns = drps_clock_ns();
+    v->writing = what;
+    drps_progress_show(v->cli,
+                       &(struct drps_progress){.what = what,
+                                               .unit = DRPS_PROGRESS_BYTES,
+                                               .done = bytes,
+                                               .total = all_bytes,
+                                               .seconds = drps_seconds_since(v->writing_ns)});
 }
 
 static void show_publishing(void *ctx, uint64_t bytes, uint64_t all_bytes)
@@ -482,8 +499,9 @@ static void print_forecast(const struct drps_train_result *r)
     if (!r->has_forecast || !r->forecast.feasible || !r->epochs_n) return;
     const struct drps_epoch *last = &r->epochs[r->epochs_n - 1];
     if (!last->written_bytes && !r->forecast.written_bytes) return;
-    printf("  forecast  %s read an epoch, was %s; %s written, was %s%s\n",
-           size(r->forecast.read_bytes), size(last->read_bytes), size(r->forecast.written_bytes),
+    printf("  forecast  an epoch reads %s and writes %s; %s read %s and wrote %s%s\n",
+           size(r->forecast.read_bytes), size(r->forecast.written_bytes),
+           last->epoch == 1 ? "the first, whose rows are new," : "the last", size(last->read_bytes),
            size(last->written_bytes),
            forecast_reason(&relay, r->forecast.written_bytes, last->written_bytes, why));
 }
@@ -548,15 +566,17 @@ static void print_emulated(const struct drps_train_emulated *e)
 static void print_text(const struct drps_train_result *r, const char *model, int details)
 {
     const struct drps_phases *p = &r->phases;
-    printf("\nmodel %s: %llu rows, %s of parameters in %s", model, (unsigned long long)r->rows,
+    char rows[DRPS_CLI_COUNT_BYTES];
+    printf("\nmodel %s: %s rows, %s of parameters in %s", model, drps_cli_grouped(r->rows, rows),
            size(r->model_bytes), r->model_store);
     if (r->best_epoch) printf(", of epoch %llu", (unsigned long long)r->best_epoch);
     if (r->stopped_early) printf(" (stopped early)");
-    printf("\n  content   %016llx\n", (unsigned long long)r->content);
+    printf("\n  content   %016llx (a checksum of all parameters)\n",
+           (unsigned long long)r->content);
     printf("  optimizer %s, learning rate %g\n", drps_optim_name(r->optim.kind),
            (double)r->optim.lr);
     print_rows(r, details);
-    train_ranks_print(stdout, r->ranks, r->ranks_n);
+    train_ranks_print(stdout, r->ranks, r->ranks_n, details);
     if (r->emulated.iterations) print_emulated(&r->emulated);
     if (details)
         printf(
@@ -565,7 +585,7 @@ static void print_text(const struct drps_train_result *r, const char *model, int
             size(r->process_io.written_bytes));
     printf(
         "  time      %.2f s: reading the plan %.2f, waiting for rows %.2f, collecting rows %.2f, "
-        "gradients %.2f, optimizer %.2f, evaluation %.2f, writing the model %.2f\n",
+        "gradients %.2f, optimizer %.2f, test samples %.2f, writing the model %.2f\n",
         r->seconds, p->plan, p->wait_store, p->gather, p->compute, p->step, p->evaluate, p->export);
     printf("  memory    %s at most, %s allowed\n", size(r->peak_rss_bytes),
            size(r->memory.limit_bytes));
@@ -601,6 +621,7 @@ static int publish(struct drps_cli *cli, const struct options *o, struct drps_er
                                                  .on_progress = show_publishing,
                                                  .ctx = &view};
     struct drps_publish_result r;
+    char rows[DRPS_CLI_COUNT_BYTES];
     int rc = drps_publish_run(&io, &options, &r, err);
     drps_cli_progress_end(cli);
     if (rc < 0)
@@ -608,9 +629,10 @@ static int publish(struct drps_cli *cli, const struct options *o, struct drps_er
                                 o->train.model_path);
     if (cli->json) return drps_cli_json_print(published_json(&r), err);
     if (cli->log.level >= DRPS_LOG_INFO)
-        printf("model %s: %llu rows, %s of parameters in %s, %.2f s\n  content   %016llx\n",
-               o->train.model_path, (unsigned long long)r.rows, size(r.model_bytes), r.model_store,
-               r.seconds, (unsigned long long)r.content);
+        printf("model %s: %s rows, %s of parameters in %s, %.2f s\n  content   %016llx (a checksum "
+               "of all parameters)\n",
+               o->train.model_path, drps_cli_grouped(r.rows, rows), size(r.model_bytes),
+               r.model_store, r.seconds, (unsigned long long)r.content);
     return 0;
 }
 

@@ -127,15 +127,15 @@ static void print_asyncs(FILE *out, const struct drps_train_rank *ranks, size_t 
             lag_max(&ranks[spread_of(ranks, n, lag_max).most]));
 }
 
-void train_ranks_print(FILE *out, const struct drps_train_rank *ranks, size_t n)
+void train_ranks_print(FILE *out, const struct drps_train_rank *ranks, size_t n, int details)
 {
     if (n > TRAIN_RANKS_LISTED) {
         print_loads(out, ranks, n);
-        print_asyncs(out, ranks, n);
+        if (details) print_asyncs(out, ranks, n);
         return;
     }
     for (size_t i = 0; i < n; i++)
         print_load(out, i, &ranks[i]);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; details && i < n; i++)
         if (ranks[i].iterations) print_async(out, i, &ranks[i]);
 }

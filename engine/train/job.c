@@ -47,7 +47,7 @@ static int test_loss_diverged(uint64_t epoch, struct drps_err *err)
 {
     return drps_err_set(
         err, -ERANGE,
-        "the held-out loss of epoch %llu is no finite number: try a smaller learning rate",
+        "the test loss of epoch %llu is no finite number: try a smaller learning rate",
         (unsigned long long)epoch);
 }
 

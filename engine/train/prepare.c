@@ -121,7 +121,7 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
     if (o->patience && !info->eval_batches)
         return drps_err_set(
             err, DRPS_E_CONFIG,
-            "patience needs held-out samples, and %s has none: make a plan that has some",
+            "patience needs test samples, and %s has none: make a plan that has some",
             job->plan->dir);
     if (o->epochs > UINT64_MAX / (info->batches + info->eval_batches))
         return drps_err_set(err, DRPS_E_CONFIG, "%llu epochs are too many",

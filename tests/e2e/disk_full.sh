@@ -30,7 +30,7 @@ for how in "resident rocksdb" "resident leveldb" "relay rocksdb" "relay leveldb"
     absent medium/model
     umount -l medium
     room=$(($(need) + 2))
-    [[ $1 != relay ]] || room=$((room * 5 / 4)) # its slots may be a quarter more
+    [[ $1 != relay ]] || room=$((room * 5 / 4)) # its stream file may be a quarter larger
     mount -t tmpfs -o size=${room}m tmpfs medium
     "${again[@]}" --quiet 2>err.txt || fail "$how: $room MiB do not do: $(cat err.txt)"
     umount -l medium

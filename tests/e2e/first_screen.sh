@@ -28,7 +28,21 @@ awk -v said="$said" -v read="$read" 'BEGIN { mib = read / 1048576; print "said "
 "$tools/drps-index" data.svm --algo lor --batch-size 200 -o fits >screen.txt
 (($(wc -l <screen.txt) == 5)) || fail "not five lines: $(cat screen.txt)"
 "$tools/drps-index" data.svm --algo lor --batch-size 200 -o fits --force --verbose 2>/dev/null >screen.txt
-grep -q "^  windows " screen.txt && grep -q "^forecast of one epoch" screen.txt || fail "--verbose says no more: $(cat screen.txt)"
+grep -q "^  windows " screen.txt && grep -q "^forecast: what an epoch would move" screen.txt || fail "--verbose says no more: $(cat screen.txt)"
+
+# All tools use the same words for the same thing.
+"$tools/drps-index" data.svm --algo fm --factors 4 --batch-size 200 --test-fraction 0.1 --memory 64M -o words -v >words.txt 2>&1
+"$tools/drps-train" words -o words-model --memory 48M --store file -v >>words.txt 2>&1
+"$tools/drps-stat" words -v >>words.txt
+"$tools/drps-stat" words-model -v >>words.txt
+"$tools/drps-predict" words-model data.svm --metrics -o words-scores >>words.txt 2>&1
+grep -nwiE 'pib|evaluation|evaluating|held-out' words.txt && fail "words of old: $(cat words.txt)"
+[[ $(grep -cE '^  samples +[0-9,]+ training, .*[0-9,]+ test' words.txt) = 2 ]] || fail "samples are told otherwise: $(cat words.txt)"
+[[ $(grep -c "table    wv .*: a feature's weight and factors each" words.txt) = 2 ]] || fail "tables are told otherwise: $(cat words.txt)"
+
+# What little memory leaves undone is told with what to do.
+"$tools/drps-index" data.svm --algo lor --batch-size 200 --blocks auto --memory 64M -o little --quiet 2>little.txt
+grep -qE 'warning: block builder auto: rows .* takes [0-9.]+ MiB .*: raise the memory limit \(--memory, --blocks\)$' little.txt || fail "says: $(cat little.txt)"
 
 # --json has the names of plan.json.
 "$tools/drps-index" data.svm --algo fm --factors 4 --batch-size 200 -o named --quiet --json >index.json

@@ -53,6 +53,7 @@ fails 1 "at least [0-9.]+ MiB is needed.*two windows of a step's rows" "$train" 
 absent model
 fails 2 'auto.*resident.*relay' "$train" plan -o model --store nosuch
 fails 2 '' "$train" plan -o model --patience 3
+fails 2 "[-]-epochs: '100001' is out of range: from 1 to 100000" "$train" plan -o model --epochs 100001
 fails 2 'expected MODEL:SECONDS' "$train" plan -o model --emulate pauses:0
 fails 1 'good.svm:1: .1:1. at column 3: expected seconds' "$train" plan -o model --emulate good.svm
 absent model
@@ -64,6 +65,53 @@ fails 1 'model' "$tools/drps-predict" plan good.svm -o scores
 fails 1 'bad.svm:2' "$tools/drps-predict" model bad.svm --format libsvm -o scores
 [[ ! -e scores ]] || fail "scores was left behind"
 fails 2 '[-]-rank is this process.s number of several, .* drps-index --factors' "$train" plan -o model2 --rank 8
+
+# A message of the libraries ends with the options that set what it speaks of: all of them, and none that mean something else.
+# hint STATUS OPTIONS COMMAND...
+hint() { fails "$1" " \\($2\\)\$" "${@:3}"; }
+awk 'BEGIN {srand(4); for (i = 0; i < 500; i++) printf "u%d\ti%d\t%d\n", rand() * 20, rand() * 9, 1 + rand() * 5}' >ratings.tsv
+"$index" ratings.tsv --algo lmf --factors 2 --workers 2 -o plan-2 --quiet
+lor() { hint 2 "$1" "$index" good.svm --algo lor -o never "${@:2}"; }
+lor "--test, --test-fraction" --test good.svm --test-fraction 0.1
+lor "--test-fraction" --test-fraction 0.95
+lor "--algo, --order" --order grid
+lor "--partition, --workers" --partition greedy
+lor "--partition, --samples" --workers 4 --samples placed --partition range
+lor "--workers" --workers 100
+lor "--prune, --prune-to" --blocks topk --prune 2 --prune-to 3
+lor "--calibrate, --seek-us, --transfer-mbs" --calibrate . --seek-us 4
+lor "--algo, --factors" --factors 4
+lor "--algo, --loss" --loss hinge
+lor "--format, --columns" --columns x:number
+lor "--format, --separator" --separator ,
+lor "--format, --label" --label x
+hint 1 "--label, --algo" "$index" one.svm --algo lor -o never
+hint 2 "--format, --algo" "$index" good.svm --algo lmf -o never
+hint 2 "--order, --lanes" "$index" ratings.tsv --algo lmf --order grid --lanes 2 --workers 2 -o never
+hint 1 "--memory" "$index" good.svm --algo lor -o never --memory 1M
+hint 1 "--force" "$index" good.svm --algo lor -o plan
+hint 2 "drps-index --test, --test-fraction, --patience" "$train" plan -o never --patience 2
+hint 2 "drps-index --workers, --sync" "$train" plan -o never --sync asp
+hint 2 "--sync, --staleness" "$train" plan -o never --staleness 3
+hint 2 "--local, --rank, --peers" "$train" plan-2 -o never
+hint 2 "drps-index --workers, --local" "$train" plan-2 -o never --local 3
+hint 2 "--sync, --no-claim" "$train" plan-2 -o never --local 2 --no-claim
+hint 2 "--local-steps" "$train" plan-2 -o never --local 2 --local-steps
+hint 1 "--memory" "$train" plan -o never --memory 1M
+hint 1 "--memory" "$tools/drps-predict" model good.svm -o never --memory 1M
+printf '127.0.0.1:7001\n10.9.8.7:7002\n' >far.txt
+ports 2 >near.txt
+hint 2 "drps-train --make-keys DIR, --keys, --insecure" "$train" plan-2 -o never --peers far.txt --rank 0
+hint 1 "--timeout" "$train" plan-2 -o never --peers near.txt --rank 0 --insecure --timeout 1
+absent never
+"$index" good.svm --algo lor -o plan-said --blocks topk --calibrate . -v >out.txt 2>err.txt # says what was measured
+grep -q 'a request costs' err.txt || fail "--calibrate says nothing: $(cat err.txt)"
+grep -qF '(--' err.txt && fail "what is no mistake names options: $(cat err.txt)"
+
+# Options that would do nothing are refused.
+fails 2 '[-]-sample: .* counts no batch' "$index" good.svm --algo lor -o never --blocks topk --sample 0
+fails 2 '[-]-epoch and --windows are for models, and plan is a plan' "$tools/drps-stat" plan --windows
+fails 2 '[-]-epoch and --windows are for models, and plan is a plan' "$tools/drps-stat" plan --epoch 1
 
 # A damaged plan is named and not trained on.
 cp -r plan hurt

@@ -130,29 +130,6 @@ static int tool_main(int argc, char **argv)
 
 /* ---- Tools of the tests ---- */
 
-static void test_cli_work_says_share_rate_and_time(void **state)
-{
-    static const struct {
-        struct drps_cli_work work;
-        const char *text;
-    } cases[] = {
-        {{"batches", "samples", 450000, 1000000, 2},
-         "batches: 45% of 1,000,000 samples, 225,000 samples/s, 2 s left"},
-        {{"text", DRPS_CLI_BYTES, 1 << 20, 4 << 20, 3600},
-         "text: 25% of 4.0 MiB, 291 B/s, 3.0 h left"},
-        {{"text", DRPS_CLI_BYTES, 3 << 20, 6 << 20, 300},
-         "text: 50% of 6.0 MiB, 10.2 KiB/s, 5 min left"},
-        {{"blocks", DRPS_CLI_BYTES, 3 << 20, 0, 3}, "blocks: 3.0 MiB in 3 s, 1.0 MiB/s"},
-        {{"text", "samples", 1234, 0, 2}, "text: 1,234 samples in 2 s, 617 samples/s"},
-        {{"text", "samples", 7, 5, 1}, "text: 7 samples in 1 s, 7 samples/s"}, /* it grew */
-        {{"rows", "samples", 0, 0, 12}, "rows: 12 s"},
-    };
-    char text[256];
-    (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-        assert_string_equal(drps_cli_work_text(&cases[i].work, text, sizeof(text)), cases[i].text);
-}
-
 #define RUN(r, ...) run_self((r), (const char *const[]){__VA_ARGS__, NULL}, NULL)
 
 static void assert_in(const char *text, const char *part)
@@ -483,7 +460,6 @@ int main(int argc, char **argv)
         return tool_main(argc - 1, argv + 1);
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cli_work_says_share_rate_and_time),
         cmocka_unit_test(test_cli_parse_count_reads_decimal_suffixes),
         cmocka_unit_test(test_cli_options_reach_the_tool),
         cmocka_unit_test(test_cli_command_line_wins_over_the_file),

@@ -1,8 +1,11 @@
-/* Why an epoch moved more than the forecast said. */
+/* The forecast as a table, and why an epoch moved more than it said. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -43,9 +46,44 @@ static void test_forecast_reason_names_what_moved_more(void **state)
     }
 }
 
+static char *table_of(const char *json)
+{
+    char *text = NULL;
+    size_t bytes;
+    json_t *list = json_loads(json, 0, NULL);
+    FILE *out = open_memstream(&text, &bytes);
+    assert_non_null(list);
+    assert_non_null(out);
+    forecast_print(out, list);
+    assert_int_equal(fclose(out), 0);
+    json_decref(list);
+    return text;
+}
+
+#define STORE(name, memory, fits)                                                                  \
+    "{\"store\":\"" name "\",\"memory_bytes\":" memory ",\"feasible\":" fits                       \
+    ",\"sampled\":0.25,\"read_bytes\":1024,\"written_bytes\":-1,\"ios\":3}"
+
+static void test_forecast_table_names_stores_as_training_does(void **state)
+{
+    char *text = table_of("[" STORE("pib", "2048", "true") "," STORE(
+        "pib", "1024", "false") "," STORE("pib", "512", "false") "]");
+    (void)state;
+    assert_non_null(strstr(text, "  blocks       2.0 KiB     1.0 KiB           -           3\n"));
+    assert_non_null(strstr(text, "  blocks       1.0 KiB   one batch does not fit\n"));
+    assert_null(strstr(text, "512")); /* less memory does not fit either */
+    assert_null(strstr(text, "pib"));
+    assert_non_null(strstr(text, "(blocks: --store file, rocksdb or leveldb; counted on 25 % of"));
+    free(text);
+    text = table_of("[]");
+    assert_string_equal(text, "");
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_forecast_table_names_stores_as_training_does),
         cmocka_unit_test(test_forecast_reason_names_what_moved_more),
     };
     return cmocka_run_group_tests_name("forecast_text", tests, NULL, NULL);

@@ -14,8 +14,8 @@
 
 enum { MANY = 200 };
 
-/* Rank i sends i MiB and waits for less, the more it sends; with `paces` of asynchronous rounds. */
-static struct drps_train_rank *make(size_t n, int paces)
+/* Rank i sends i MiB and waits for less, the more it sends; perhaps of asynchronous rounds. */
+static struct drps_train_rank *make(size_t n, int asynchronous)
 {
     struct drps_train_rank *ranks = calloc(n + 1, sizeof(*ranks));
     assert_non_null(ranks);
@@ -27,23 +27,23 @@ static struct drps_train_rank *make(size_t n, int paces)
             .forecast_received_bytes = 1 << 20,
             .peak_rss_bytes = (i == 7 ? 90U : 80U) << 20,
             .waiting_share = 0.5 - 0.001 * (double)i,
-            .iterations = paces ? 100 + i : 0,
-            .claimed = paces ? 1 : 0,
-            .held_seconds = paces && i == 5 ? 3.25 : 0,
-            .lag_mean = paces ? 0.5 : 0,
+            .iterations = asynchronous ? 100 + i : 0,
+            .claimed = asynchronous ? 1 : 0,
+            .held_seconds = asynchronous && i == 5 ? 3.25 : 0,
+            .lag_mean = asynchronous ? 0.5 : 0,
             .lag_max = i == 9 ? 4 : 1,
         };
     return ranks;
 }
 
-static char *print(size_t n, int paces)
+static char *print(size_t n, int asynchronous, int details)
 {
     char *text = NULL;
     size_t bytes;
-    struct drps_train_rank *ranks = make(n, paces);
+    struct drps_train_rank *ranks = make(n, asynchronous);
     FILE *out = open_memstream(&text, &bytes);
     assert_non_null(out);
-    train_ranks_print(out, ranks, n);
+    train_ranks_print(out, ranks, n, details);
     assert_int_equal(fclose(out), 0);
     free(ranks);
     return text;
@@ -61,12 +61,12 @@ static void test_few_ranks_have_a_line_each(void **state)
 {
     (void)state;
     for (size_t n = 0; n <= TRAIN_RANKS_LISTED; n++)
-        for (int paces = 0; paces < 2; paces++) {
-            char *text = print(n, paces);
-            assert_int_equal(lines_of(text), n << paces);
+        for (int how = 0; how < 4; how++) {
+            char *text = print(n, how & 1, how >> 1);
+            assert_int_equal(lines_of(text), n << (how == 3));
             free(text);
         }
-    char *text = print(2, 1);
+    char *text = print(2, 1, 1);
     assert_string_equal(
         text,
         "  rank 0    0 B sent, 1.0 MiB received (forecast 2.0 MiB, 1.0 MiB); its worker waited "
@@ -93,18 +93,21 @@ static void test_many_ranks_have_the_ends(void **state)
         "MiB)\n"
         "    waiting    30.1 % (rank 199, the busiest) to 50.0 % (rank 0)\n"
         "    memory     80.0 MiB (rank 0) to 90.0 MiB (rank 7)\n";
-    static const char paces[] =
+    static const char batches[] =
         "    batches    100 (rank 0) to 299 (rank 199), 39900 in all, 200 of them taken over from "
         "slower workers\n"
         "    held back  0.00 s (rank 0) to 3.25 s (rank 5)\n"
         "    ahead      0.50 (rank 0) to 0.50 (rank 0) batches of the slowest worker, 4 at most\n";
     (void)state;
-    char *text = print(MANY, 0);
+    char *text = print(MANY, 0, 1);
     assert_string_equal(text, loads);
     free(text);
-    text = print(MANY, 1);
+    text = print(MANY, 1, 0);
+    assert_string_equal(text, loads);
+    free(text);
+    text = print(MANY, 1, 1);
     assert_memory_equal(text, loads, sizeof(loads) - 1);
-    assert_string_equal(text + sizeof(loads) - 1, paces);
+    assert_string_equal(text + sizeof(loads) - 1, batches);
     free(text);
 }
 

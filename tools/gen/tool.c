@@ -1,5 +1,5 @@
-/* drps-gen: options, output files, progress. The data sets themselves are in ctr.c,
- * classification.c, matrix.c. */
+/* drps-gen makes synthetic data sets. This file has its options, output files and progress; the
+ * data sets themselves are in ctr.c, classification.c and matrix.c. */
 #include "tools/gen/tool.h"
 
 #include <errno.h>
@@ -15,6 +15,7 @@
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
 #include "tools/drps_cli.h"
+#include "tools/drps_progress.h"
 #include "tools/gen/gen.h"
 
 enum { BUFFER_BYTES = 1 << 20 };
@@ -345,7 +346,8 @@ static int write_samples(struct drps_cli *cli, const struct options *o, struct g
         if (atomic_load_explicit(drps_cli_stop(), memory_order_relaxed))
             return drps_err_set(err, DRPS_E_INTERRUPTED, "interrupted after %ju of %ju samples",
                                 (uintmax_t)i + 1, (uintmax_t)o->gen.samples);
-        drps_cli_work(cli, &(struct drps_cli_work){.what = kind->name,
+        drps_progress_show(cli,
+                           &(struct drps_progress){.what = kind->name,
                                                    .unit = "samples",
                                                    .done = i + 1,
                                                    .total = o->gen.samples,
@@ -361,8 +363,9 @@ static int report(struct drps_cli *cli, const struct options *o, const struct to
     double n = (double)o->gen.samples, seconds = drps_seconds_since(t->start_ns);
     int matrix = kinds[o->kind] == &gen_matrix;
     if (!cli->json) {
-        drps_log(&cli->log, DRPS_LOG_INFO, "%ju samples, %.1f features each, %s %.3g, %s in %.1f s",
-                 (uintmax_t)o->gen.samples, (double)t->nnz / n,
+        char samples[DRPS_CLI_COUNT_BYTES];
+        drps_log(&cli->log, DRPS_LOG_INFO, "%s samples, %.1f features each, %s %.3g, %s in %.1f s",
+                 drps_cli_grouped(o->gen.samples, samples), (double)t->nnz / n,
                  matrix ? "mean rating" : "positive share",
                  matrix ? t->labels / n : (double)t->positive / n,
                  drps_size_format(bytes, size, sizeof(size)), seconds);

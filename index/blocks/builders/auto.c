@@ -204,10 +204,12 @@ static void explain(const struct portfolio *p, const char *what, uint64_t needed
                     struct block_layout *out)
 {
     char wanted[32], given[32];
-    (void)snprintf(out->note, sizeof(out->note),
-                   "rows %s: more needs %s of memory, and %s are given", what,
-                   drps_size_format(needed, wanted, sizeof(wanted)),
-                   drps_size_format(p->options->memory_bytes, given, sizeof(given)));
+    (void)snprintf(
+        out->note, sizeof(out->note),
+        "block builder auto: rows %s; more takes %s of memory, and %s are given: raise the "
+        "memory limit",
+        what, drps_size_format(needed, wanted, sizeof(wanted)),
+        drps_size_format(p->options->memory_bytes, given, sizeof(given)));
 }
 
 /* The memory of the part that takes most, beside that of all rows. */

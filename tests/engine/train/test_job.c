@@ -212,7 +212,7 @@ static void test_engine_auto_takes_memory_when_it_suffices(void **state)
     struct drps_plan *plan = maker_write(&m, dir, "plan");
     struct drps_train_result r = train(plan, dir, "a", (struct drps_train_options){.epochs = 1});
     assert_string_equal(r.store, "resident");
-    assert_true(isnan(r.epochs[0].test.loss)); /* no held-out samples */
+    assert_true(isnan(r.epochs[0].test.loss)); /* no test samples */
     drps_train_result_free(&r);
     drps_plan_close(plan);
     maker_free(&m);
@@ -738,7 +738,7 @@ static void test_engine_refuses_options_that_do_not_fit(void **state)
         const char *name, *says;
         struct drps_train_options o;
     } cases[] = {
-        {"patience", "patience needs held-out samples", {.patience = 1}},
+        {"patience", "patience needs test samples", {.patience = 1}},
         {"optimizer", "adam", {.optimizer = "adam"}},
         {"store", "none of auto, resident", {.store = "paper"}},
         {"model store", "paper", {.model_store = "paper"}},
