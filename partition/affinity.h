@@ -1,6 +1,6 @@
 /*
- * Which machines' samples have which features: what placing samples together looks at. Private to
- * partition/.
+ * A table of how many samples of each machine have each feature, for placing samples that are alike
+ * together. Private to partition/.
  *
  * n_f samples have feature f, c_f,i of them on machine i. A sample with features F scores machine i
  *

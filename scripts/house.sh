@@ -50,7 +50,7 @@ objects() {
 # calls BUILD: a line "FILE CALLED" for each source of the library that uses a symbol of another one.
 calls() {
     local objects=$1/CMakeFiles/drps.dir
-    objects "$objects" | xargs nm -A -g | awk -v skip="$objects/" '
+    objects "$objects" | xargs -r nm -A -g | awk -v skip="$objects/" '
         {
             file = $1; sub(/:.*/, "", file); sub(/\.o$/, "", file); file = substr(file, length(skip) + 1)
             if ($(NF - 1) == "U") use[file " " $NF] = 1

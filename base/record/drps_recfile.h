@@ -100,7 +100,7 @@ static inline uint64_t drps_recfile_room(uint64_t run_bytes)
     return run_bytes + 2 * DRPS_RECFILE_ALIGN;
 }
 
-/* Where the payload of record j begins in the run that begins with record `first`. */
+/* Returns where the payload of record j begins in the run that begins with record `first`. */
 uint64_t drps_recfile_offset_in_run(const struct drps_recfile *f, uint64_t first, uint64_t j);
 
 #endif

@@ -67,7 +67,8 @@ double drps_model_gradient(const struct drps_model *model, const struct drps_bat
                            size_t last, const float *params, float *grads, float *scores,
                            void *scratch);
 
-/* The plain twins: one obvious loop each, for tests. Same contracts. */
+/* The plain twins of drps_model_predict() and drps_model_gradient(), with their contracts: one
+ * obvious loop each, for tests. */
 void drps_model_predict_ref(const struct drps_model *model, const struct drps_batch *b,
                             size_t first, size_t last, const float *params, float *scores,
                             void *scratch);
@@ -79,8 +80,8 @@ double drps_model_gradient_ref(const struct drps_model *model, const struct drps
 double drps_loss_value(enum drps_loss loss, float score, float label, float *slope_out);
 
 /*
- * The same for n samples: returns the sum; slopes [n] may be NULL. The logistic loss is computed in
- * float vectors, within a few ulp of each sample's value.
+ * Returns the sum of the losses of n samples; slopes [n] get their derivatives, and may be NULL.
+ * The logistic loss is computed in float vectors, within a few ulp of drps_loss_value().
  */
 double drps_loss_sum(enum drps_loss loss, const float *scores, const float *labels, size_t n,
                      float *slopes);

@@ -20,7 +20,7 @@
 #define VEC ELEMENTS_NAME(vec)
 #define VEC_AT ELEMENTS_NAME(vec_at)
 typedef float VEC __attribute__((vector_size(WIDTH * sizeof(float))));
-/* The same vector where it lies in an array of floats, which is aligned to 4 bytes only. */
+/* A vector in an array of floats, which is aligned to 4 bytes only. */
 typedef float VEC_AT __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias));
 
 /* The sum of all elements, halving: the order is fixed by these loops, not by the compiler. */

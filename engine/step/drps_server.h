@@ -1,8 +1,8 @@
 /*
  * The server of a step: holds the rows in a store, creates fresh ones, copies a step's parameters
  * out (pull) and steps the rows with the workers' summed gradients (push). With several ranks, the
- * threads that answer workers (cluster/rounds.c, cluster/async/async_server.c) call it. Shared
- * inside engine/.
+ * threads that answer workers (engine/cluster/rounds.c, engine/cluster/async/async_server.c) call
+ * it. Shared inside engine/.
  */
 #ifndef DRPS_ENGINE_STEP_SERVER_H
 #define DRPS_ENGINE_STEP_SERVER_H

@@ -44,7 +44,7 @@ static void set_lines(struct key_table *k, struct key_line *lines, size_t n)
     k->room = n * FILL + k->small_used < k->max ? n * FILL + k->small_used : k->max;
 }
 
-/* Both parts of what only adding needs, empty. */
+/* Make what only adding needs, empty. */
 static int open_lines(struct key_table *k, size_t lines_n)
 {
     k->small = drps_pages_new(k->small_n * sizeof(*k->small)); /* zero: no key is there */

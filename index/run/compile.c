@@ -204,7 +204,7 @@ static int report_start(struct index_run *r, unsigned phase, struct drps_err *er
     return drps_index_report(&r->progress, 0, 0, err);
 }
 
-/* Both phases; that of the two which failed and comes first says how. */
+/* Run two phases side by side. If both fail, the first one says how. */
 static int run_beside(struct running *first, struct running *second, struct drps_err *err)
 {
     pthread_t thread;

@@ -1,5 +1,5 @@
 /*
- * Which block to evict: entries that no step holds, in the order of one of three rules.
+ * Chooses the block to evict, among entries that no step holds, by one of three rules.
  *
  *   farthest  the block that is used again last (next_use.h), as the plan knows. Of blocks of
  *             different sizes, the one with the largest (steps until then) x (bytes it frees) /
