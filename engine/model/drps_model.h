@@ -31,23 +31,24 @@
 struct drps_model {
     enum drps_algo algo;
     enum drps_loss loss;
-    uint32_t rank;    /* factors a row; 0 for linear models */
+    uint32_t factors; /* of a row; 0 for linear models */
     uint32_t dim;     /* floats a row: the bias or weight, then the factors */
     int has_bias;     /* row 0 of every batch is the intercept */
     int fixed_bias;   /* it stays as it starts, without gradient: many batches may read it */
     float bias_start; /* initial intercept: the mean label, or its log-odds for the logistic loss */
-    float init_scale; /* factors start uniform in (-init_scale, init_scale); 0: 0.1 / sqrt(rank) */
+    float
+        init_scale; /* factors start uniform in (-init_scale, init_scale); 0: 0.1 / sqrt(factors) */
     uint64_t seed;
 };
 
 /*
- * Fill in algo, loss, rank, dim, has_bias (1); the other members become 0, so set them after.
+ * Fill in algo, loss, factors, dim, has_bias (1); the other members become 0, so set them after.
  * `algo` and `loss` are names of index/plan/drps_algorithm.h; a NULL loss is the algorithm's usual
- * one. `classification` says that labels are -1 and +1; `rank` 0 means DRPS_FACTORS_DEFAULT for
+ * one. `classification` says that labels are -1 and +1; `factors` 0 means DRPS_FACTORS_DEFAULT for
  * algorithms with factors, and must be 0 for others. DRPS_E_CONFIG names what does not fit.
  */
 DRPS_MUST_CHECK
-int drps_model_init(struct drps_model *model, const char *algo, const char *loss, uint32_t rank,
+int drps_model_init(struct drps_model *model, const char *algo, const char *loss, uint32_t factors,
                     int classification, struct drps_err *err);
 
 /* Bytes of scratch (aligned for floats) that one thread needs for any batch with at most `samples`

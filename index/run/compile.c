@@ -19,7 +19,7 @@
 #include "storage/relay/drps_relay.h"
 
 /* Whole sectors of 512 bytes. Of 512 bytes to 8 KiB, 2 cost a solid-state disk least or little more
- * than least, for rows of one float to factors of rank 16 (bench/RESULTS.md). */
+ * than least, for rows of one float to 16 factors (bench/RESULTS.md). */
 enum { BLOCK_BYTES = 2048 };
 
 /* ---- Beginning and end ---- */
