@@ -64,7 +64,7 @@ void drps_affinity_drop(struct affinity *a, const uint32_t *features, size_t n, 
 void drps_affinity_add_scores(struct affinity *a, const uint32_t *features, size_t n,
                               double batch_share);
 
-/* The least hash of the features that count; UINT64_MAX: there are none. */
+/* Returns the least hash of the features that count; UINT64_MAX: there are none. */
 uint64_t drps_affinity_minhash(const struct affinity *a, const uint32_t *features, size_t n,
                                uint64_t seed);
 

@@ -42,7 +42,7 @@ void drps_timing_close(struct drps_timing *timing); /* NULL-safe */
 /* Nanoseconds of the worker's i-th iteration; both count from 0. */
 uint64_t drps_timing_ns(const struct drps_timing *timing, unsigned worker, uint64_t i);
 
-/* The mean of a model, or of all times of a trace, in nanoseconds. */
+/* Returns the mean of a model, or of all times of a trace, in nanoseconds. */
 uint64_t drps_timing_mean_ns(const struct drps_timing *timing);
 
 #endif

@@ -51,8 +51,8 @@ DRPS_MUST_CHECK
 int drps_model_init(struct drps_model *model, const char *algo, const char *loss, uint32_t factors,
                     int classification, struct drps_err *err);
 
-/* Bytes of scratch (aligned for floats) that one thread needs for any batch with at most `samples`
-   samples and `rows` rows. It may be 0; scratch may then be NULL. */
+/* Returns the bytes of scratch (aligned for floats) that one thread needs for any batch with at
+ * most `samples` samples and `rows` rows. It may be 0; scratch may then be NULL. */
 size_t drps_model_scratch_bytes(const struct drps_model *model, size_t samples, size_t rows);
 
 /* scores[s] for s in [first, last); scores is indexed by s. */

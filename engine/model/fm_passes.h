@@ -23,7 +23,8 @@ typedef float VEC __attribute__((vector_size(WIDTH * sizeof(float))));
 /* A vector in an array of floats, which is aligned to 4 bytes only. */
 typedef float VEC_AT __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias));
 
-/* The sum of all elements, halving: the order is fixed by these loops, not by the compiler. */
+/* Returns the sum of all elements, halving: the order is fixed by these loops, not by the compiler.
+ */
 DRPS_INLINE float ELEMENTS_NAME(total)(const VEC *parts)
 {
     VEC v[PARTS];

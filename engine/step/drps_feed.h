@@ -49,8 +49,8 @@ void drps_feed_go_direct(struct drps_feed *feed);
 DRPS_MUST_CHECK
 int drps_feed_use_slots(struct drps_feed *feed, const char *dir, struct drps_err *err);
 
-/* Memory of a started feed with buffers of about buffer_bytes each; `keep`: for all of the files.
- */
+/* Returns the memory of a started feed with buffers of about buffer_bytes each; `keep`: for all of
+ * the files. */
 uint64_t drps_feed_memory(const struct drps_feed *feed, uint64_t buffer_bytes, int keep);
 
 /* Begin to read ahead, for so many epochs; `keep`: in the first one only. */
@@ -111,7 +111,7 @@ int drps_feed_decode_record(struct drps_feed *feed, uint32_t rank, uint64_t step
                             const struct drps_feed_record *record, struct drps_feed_share *out,
                             struct drps_err *err);
 
-/* The largest body and shares of any rank's, together. */
+/* Returns the largest body and shares of any rank's, together. */
 uint64_t drps_feed_record_bytes(const struct drps_plan_info *info);
 
 void drps_feed_stats(struct drps_feed *feed, struct drps_feed_stats *out);

@@ -18,7 +18,7 @@ struct split_job {
     uint64_t memory_bytes;
 };
 
-/* How many rounds so many batches of N workers take. */
+/* Returns how many rounds so many batches of N workers take. */
 static inline uint64_t split_rounds(uint64_t batches, uint32_t workers)
 {
     return (batches + workers - 1) / workers;

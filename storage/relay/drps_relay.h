@@ -54,8 +54,8 @@ uint64_t drps_relay_frames(const struct drps_relay_share *share, uint64_t workin
 uint64_t drps_relay_window_bytes(const struct drps_relay_share *share, uint64_t rows,
                                  uint64_t step_rows);
 
-/* The largest chunk that pays on a disk that would move seek_bytes in the time of one more request.
- */
+/* Returns the largest chunk that pays on a disk that would move seek_bytes in the time of one more
+ * request. */
 uint64_t drps_relay_chunk(uint64_t seek_bytes);
 
 #endif
