@@ -8,7 +8,7 @@
  *   straggler     worker 0 takes three times as long, always
  *   pauses        4 % of the iterations take 5 to 10 times as long
  *   tail          Pareto instead, alpha 2: seconds / 2 at least, of infinite variance;
- *   tail=ALPHA    likewise, ALPHA above 1 and at most 100
+ *   tail=ALPHA    Pareto with this alpha, above 1 and at most 100
  *
  * A trace is a text file with a line of seconds for every worker, used over and over; with fewer
  * lines than workers, lines too. Empty lines and lines that begin with # do not count.

@@ -76,7 +76,7 @@ struct drps_gradients {
 void drps_gradients_sum(uint32_t dim, size_t first, size_t last, const struct drps_gradients *g,
                         unsigned into);
 
-/* Sum likewise, and step rows [first, last) with it. */
+/* Sum as drps_gradients_sum() does, and step rows [first, last) with the sum. */
 void drps_server_push(struct drps_server *server, size_t first, size_t last,
                       const struct drps_gradients *g, unsigned into);
 

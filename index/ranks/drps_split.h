@@ -1,7 +1,7 @@
 /*
  * Splitting a plan's batches and rows by rank: batch k of the training batches is worker k mod N's
- * in round k / N, likewise of the evaluation batches, and each server's step is the round. Private
- * to index/.
+ * in round k / N, evaluation batches are split in the same way, and each server's step is the
+ * round. Private to index/.
  *
  * So the batches of a round are, together, one batch N times as large of a plan for one worker.
  */
