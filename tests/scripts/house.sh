@@ -25,6 +25,7 @@ grow() {
 
 # compile NAME TEXT: a source of the library, base/NAME.c, in the build.
 compile() {
+    touch "base/$1.c"
     echo "$2" | cc -x c -c - -o "build/CMakeFiles/drps.dir/base/$1.c.o"
 }
 
@@ -72,6 +73,9 @@ grow
 compile second 'int first(void); int second(void) { return first(); }'
 expect "calls in a circle" "files that call each other in a circle:
     base/first.c, base/second.c"
+
+rm base/second.c
+expect "an object whose source is gone" ""
 
 if command -v dot >/dev/null; then
     grow
