@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A new array of n * size bytes, uninitialised; NULL on overflow or when memory is gone. free() it.
- * n = 0 gives a valid pointer. */
+/* Returns a new array of n * size bytes, uninitialised; NULL on overflow or when memory is gone.
+ * free() it. n = 0 gives a valid pointer. */
 void *drps_array_new(size_t n, size_t size);
 
 /*
@@ -17,8 +17,8 @@ void *drps_array_new(size_t n, size_t size);
  */
 int drps_array_reserve(void *array, size_t *cap, size_t n, size_t size);
 
-/* Zeroed memory from the kernel, page aligned, backed by huge pages where the kernel agrees; NULL
- * on failure. */
+/* Returns zeroed memory from the kernel, page aligned, backed by huge pages where the kernel
+ * agrees; NULL on failure. */
 void *drps_pages_new(size_t bytes);
 void drps_pages_free(void *pages, size_t bytes);
 

@@ -73,7 +73,7 @@ static inline void drps_bit_tree_remove(struct drps_bit_tree *t, unsigned sets, 
         if (t->map[l][(b >> 6) * sets + set] &= ~(UINT64_C(1) << (b & 63))) return;
 }
 
-/* The largest member of one set at or below b, or DRPS_BIT_TREE_NONE. */
+/* Returns the largest member of one set at or below b, or DRPS_BIT_TREE_NONE. */
 static inline uint64_t drps_bit_tree_at_most(const struct drps_bit_tree *t, unsigned sets,
                                              unsigned set, uint64_t b)
 {
@@ -93,8 +93,8 @@ static inline uint64_t drps_bit_tree_at_most(const struct drps_bit_tree *t, unsi
     return DRPS_BIT_TREE_NONE;
 }
 
-/* The member of one set, all of whose members lie in the ring [from, from + bound), that comes last
- * in it; bound is a power of two. DRPS_BIT_TREE_NONE for an empty set. */
+/* Returns the member of one set, all of whose members lie in the ring [from, from + bound), that
+ * comes last in it; bound is a power of two. DRPS_BIT_TREE_NONE for an empty set. */
 static inline uint64_t drps_bit_tree_last(const struct drps_bit_tree *t, unsigned sets,
                                           unsigned set, uint64_t from, uint64_t bound)
 {

@@ -31,7 +31,7 @@ void drps_budget_init(struct drps_budget *b, uint64_t limit_bytes);
 DRPS_MUST_CHECK
 int drps_budget_take(struct drps_budget *b, const char *what, uint64_t bytes, struct drps_err *err);
 
-/* Bytes that are left. */
+/* Returns the bytes that are left. */
 uint64_t drps_budget_left(const struct drps_budget *b);
 
 #endif

@@ -12,10 +12,10 @@ struct drps_piece {
     size_t bytes;
 };
 
-/* The checksum of n bytes. */
+/* Returns the checksum of n bytes. */
 uint64_t drps_checksum(const void *data, size_t n);
 
-/* The checksum of the pieces' bytes one after another, however they are cut. */
+/* Returns the checksum of the pieces' bytes one after another, however they are cut. */
 uint64_t drps_checksum_pieces(const struct drps_piece *pieces, size_t n);
 
 /* The checksum of bytes that arrive piece by piece, which is that of all of them at once. */

@@ -49,7 +49,7 @@ static inline uint32_t drps_get_be32(const void *at)
     return __builtin_bswap32(v);
 }
 
-/* The least multiple of `unit` that is n or more. */
+/* Returns the least multiple of `unit` that is n or more. */
 static inline size_t drps_align_up(size_t n, size_t unit)
 {
     return (n + unit - 1) / unit * unit;

@@ -61,7 +61,8 @@ int drps_err_context(struct drps_err *err, const char *fmt, ...)
 /* Forget a failure that has been handled. */
 void drps_err_clear(struct drps_err *err);
 
-/* A short text for any code, -errno included. Static or thread-local storage; never NULL. */
+/* Returns a short text for any code, -errno included. Static or thread-local storage; never NULL.
+ */
 const char *drps_err_name(int code);
 
 #endif

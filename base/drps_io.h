@@ -57,7 +57,7 @@ static inline int drps_io_stopped(const struct drps_io *io, struct drps_err *err
     return drps_err_set(err, DRPS_E_INTERRUPTED, "interrupted");
 }
 
-/* The operating system's calls. Static; never freed. */
+/* Returns the operating system's calls. Static; never freed. */
 const struct drps_io *drps_io_os(void);
 
 /*

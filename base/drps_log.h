@@ -5,7 +5,7 @@
 
 enum drps_log_level { DRPS_LOG_ERROR, DRPS_LOG_WARN, DRPS_LOG_INFO, DRPS_LOG_DEBUG };
 
-/* Where messages go, and which. */
+/* Which messages are logged, and where they go. */
 struct drps_log {
     enum drps_log_level level; /* messages above this level are dropped */
     void (*sink)(void *ctx, enum drps_log_level level,

@@ -16,19 +16,19 @@ static inline uint64_t drps_mix64(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* Value number i of stream `seed`. */
+/* Returns value number i of stream `seed`. */
 static inline uint64_t drps_rng_at(uint64_t seed, uint64_t i)
 {
     return drps_mix64(drps_mix64(seed) ^ (i * 0xd1342543de82ef95u + 1));
 }
 
-/* A float in [0, 1) from 64 random bits. */
+/* Returns a float in [0, 1) from 64 random bits. */
 static inline float drps_unit_float(uint64_t bits)
 {
     return (float)(bits >> 40) * 0x1p-24f;
 }
 
-/* A double in [0, 1) from 64 random bits. */
+/* Returns a double in [0, 1) from 64 random bits. */
 static inline double drps_unit_double(uint64_t bits)
 {
     return (double)(bits >> 11) * 0x1p-53;

@@ -17,11 +17,11 @@ int drps_size_parse(const char *text, uint64_t *bytes_out, struct drps_err *err)
 /* Write a size for people, such as "1.5 GiB", into buf [cap]; returns buf. */
 char *drps_size_format(uint64_t bytes, char *buf, size_t cap);
 
-/* Memory that this process may use: the least of the machine's memory and its cgroup's limits (v1
- * and v2). */
+/* Returns the memory that this process may use: the least of the machine's memory and its cgroup's
+ * limits (v1 and v2). */
 uint64_t drps_memory_available(void);
 
-/* The largest resident set of this process so far, in bytes. */
+/* Returns the largest resident set of this process so far, in bytes. */
 uint64_t drps_memory_peak(void);
 
 #endif

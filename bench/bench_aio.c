@@ -36,7 +36,7 @@ struct pass {
 };
 
 /* Piece i of the pass: every piece once where their number is a power of two. */
-static uint64_t place(const struct pass *p, uint64_t i, uint64_t pieces)
+static uint64_t offset_of(const struct pass *p, uint64_t i, uint64_t pieces)
 {
     uint64_t at = p->random ? (i * UINT64_C(2654435761) + 12345) % pieces : i;
     return at * p->piece;
@@ -60,7 +60,7 @@ static int time_pass(struct drps_aio *aio, const struct setting *g, const struct
         for (size_t i = 0; i < n && more && next < pieces; i++)
             ops[m++] = (struct drps_aio_op){.buf = g->buffers + (size_t)tags[i] * PIECE_MAX,
                                             .bytes = p->piece,
-                                            .offset = place(p, next++, pieces),
+                                            .offset = offset_of(p, next++, pieces),
                                             .write = p->write,
                                             .tag = tags[i]};
         int rc = drps_aio_submit(aio, ops, m, err);

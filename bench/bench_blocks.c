@@ -81,8 +81,8 @@ static int by_size(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Of every batch: its rows, and its share of the rows, each shared by the batches that touch it.
- * Both sorted. */
+/* Find each batch's rows, and its share of the rows, each shared by the batches that touch it. Both
+ * come sorted. */
 static void weigh_batches(const struct access *a, double *rows, double *share)
 {
     for (uint32_t r = 0; r < a->rows; r++)

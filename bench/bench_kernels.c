@@ -249,7 +249,7 @@ static void step(struct run *r, const struct kernels *k, size_t t, uint64_t ns[3
     ns[2] += t3 - t2;
 }
 
-/* Both variants on a few batches from the same rows; exits when they differ. */
+/* Run both variants on a few batches from the same rows; exit when they differ. */
 static void validate(struct run *r)
 {
     const size_t dim = r->model.dim;

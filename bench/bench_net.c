@@ -129,7 +129,7 @@ static void title(void)
            "least", "most", "sender", "receiver", "machine");
 }
 
-static void run_transports(const struct place *p, int rank, enum transport first, struct bench *b)
+static void run_transports(const struct ends *p, int rank, enum transport first, struct bench *b)
 {
     b->out = malloc(LARGEST);
     if (!b->out) die("memory", NULL);
@@ -158,7 +158,7 @@ int main(int argc, char **argv)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct bench b = {.budget = 256 << 20};
-    struct place p;
+    struct ends p;
     const int there =
         argc >= 4 && !strcmp(argv[1], "rank") && (argv[2][0] == '0' || argv[2][0] == '1');
     const int last = there ? 4 : 1;
@@ -169,10 +169,10 @@ int main(int argc, char **argv)
         return 2;
     }
     if (there)
-        place_there(&p, argv[2][0] == '1', argv[3]);
+        ends_there(&p, argv[2][0] == '1', argv[3]);
     else
-        place_here(&p);
+        ends_here(&p);
     run_transports(&p, there ? argv[2][0] == '1' : -1, there ? SOCKETS : INPROC, &b);
-    place_free(&p);
+    ends_free(&p);
     return 0;
 }

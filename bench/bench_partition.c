@@ -195,14 +195,14 @@ static int count_rows(void *ctx, uint32_t machine, const uint32_t *rows, size_t 
     return 0;
 }
 
-struct place {
+struct ranked_row {
     uint32_t tier, home, row;
     uint64_t minhash;
 };
 
-static int by_place(const void *a, const void *b)
+static int by_use(const void *a, const void *b)
 {
-    const struct place *x = a, *y = b;
+    const struct ranked_row *x = a, *y = b;
     if (x->tier != y->tier) return x->tier < y->tier ? 1 : -1;
     if (x->home != y->home) return x->home < y->home ? -1 : 1;
     if (x->minhash != y->minhash) return x->minhash < y->minhash ? -1 : 1;
@@ -235,24 +235,24 @@ static uint32_t *order_rows(const struct drps_sample_set *set, const uint32_t *o
 {
     uint32_t rows_n = set->features_n;
     struct rows r = count_all(set, owner, machines, batch);
-    struct place *places = must(drps_array_new(rows_n, sizeof(*places)));
+    struct ranked_row *ranked = must(drps_array_new(rows_n, sizeof(*ranked)));
     uint32_t *number = must(drps_array_new(rows_n, sizeof(*number)));
     uint32_t *features = must(drps_array_new(set->starts[set->n], sizeof(*features)));
     for (uint32_t i = 0; i < rows_n; i++) {
         uint32_t tier = r.uses[i] ? 32 - (uint32_t)__builtin_clz(r.uses[i]) : 0;
-        places[i] = (struct place){tier, r.home[i], i, r.minhash[i]};
+        ranked[i] = (struct ranked_row){tier, r.home[i], i, r.minhash[i]};
     }
-    qsort(places, rows_n, sizeof(*places), by_place);
+    qsort(ranked, rows_n, sizeof(*ranked), by_use);
     for (uint32_t i = 0; i < rows_n; i++) {
-        number[places[i].row] = i;
-        uses_out[i] = r.uses[places[i].row];
+        number[ranked[i].row] = i;
+        uses_out[i] = r.uses[ranked[i].row];
     }
     for (size_t i = 0; i < set->starts[set->n]; i++)
         features[i] = number[set->features[i]];
     free(r.uses);
     free(r.minhash);
     free(r.home);
-    free(places);
+    free(ranked);
     free(number);
     return features;
 }

@@ -135,18 +135,18 @@ static void run(struct end *e, void *arg)
 
 int main(int argc, char **argv)
 {
-    struct place p;
+    struct ends p;
     unsigned times = argc == 2 ? (unsigned)strtoul(argv[1], NULL, 10) : 400;
     if (argc > 2 || times < 1 || times > 1000000) {
         fprintf(stderr, "usage: bench_pull [TIMES]\n");
         return 2;
     }
-    place_here(&p);
+    ends_here(&p);
     printf("%-14s %6s %6s %10s %10s %10s %10s\n", "ends", "rows", "floats", "pull us", "push us",
            "pull M/s", "push M/s");
     run(NULL, &times);
     for (enum transport t = 0; t < TRANSPORTS; t++)
         run_both(&p, t, run, &times);
-    place_free(&p);
+    ends_free(&p);
     return 0;
 }

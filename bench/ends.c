@@ -155,7 +155,7 @@ static void end_close(struct end *e)
     free(e->room);
 }
 
-void run_one(const struct place *p, enum transport t, uint32_t rank, run_end *run, void *arg)
+void run_one(const struct ends *p, enum transport t, uint32_t rank, run_end *run, void *arg)
 {
     struct end e = {.transport = t, .rank = rank, .fd = -1};
     struct drps_err err = DRPS_ERR_INIT;
@@ -203,7 +203,7 @@ static void run_inproc(run_end *run, void *arg)
         end_close(&t[r].end);
 }
 
-void run_both(const struct place *p, enum transport t, run_end *run, void *arg)
+void run_both(const struct ends *p, enum transport t, run_end *run, void *arg)
 {
     int status;
     if (t == INPROC) {
@@ -218,7 +218,7 @@ void run_both(const struct place *p, enum transport t, run_end *run, void *arg)
     if (waitpid(child, &status, 0) != child || status) die("the other end failed", NULL);
 }
 
-static void make_keys(const char *folder, uint32_t rank, struct place *p)
+static void make_keys(const char *folder, uint32_t rank, struct ends *p)
 {
     struct drps_err err = DRPS_ERR_INIT;
     char path[4096];
@@ -227,11 +227,11 @@ static void make_keys(const char *folder, uint32_t rank, struct place *p)
     memcpy(p->at[rank].public_key, p->keys[rank].public_key, DRPS_NET_KEY_BYTES);
 }
 
-void place_here(struct place *p)
+void ends_here(struct ends *p)
 {
     char folder[] = "/tmp/drps-bench-net.XXXXXX";
     struct drps_err err = DRPS_ERR_INIT;
-    *p = (struct place){.at = {{"127.0.0.1", "17000", ""}, {"127.0.0.1", "17001", ""}}};
+    *p = (struct ends){.at = {{"127.0.0.1", "17000", ""}, {"127.0.0.1", "17001", ""}}};
     p->peers = (struct drps_peers){2, p->at};
     if (!mkdtemp(folder)) die(folder, NULL);
     for (uint32_t r = 0; r < 2; r++)
@@ -240,11 +240,11 @@ void place_here(struct place *p)
     if (drps_meet_open(2, &p->meet, &err) < 0 || p->meet.keys) die("Unix sockets", &err);
 }
 
-void place_there(struct place *p, uint32_t rank, const char *folder)
+void ends_there(struct ends *p, uint32_t rank, const char *folder)
 {
     struct drps_err err = DRPS_ERR_INIT;
     char path[4096];
-    *p = (struct place){0};
+    *p = (struct ends){0};
     (void)snprintf(path, sizeof(path), "%s/peers", folder);
     int rc = drps_peers_read(drps_io_os(), path, &p->peers, &err);
     (void)snprintf(path, sizeof(path), "%s/%u", folder, rank);
@@ -252,7 +252,7 @@ void place_there(struct place *p, uint32_t rank, const char *folder)
     if (rc < 0) die("peers", &err);
 }
 
-void place_free(struct place *p)
+void ends_free(struct ends *p)
 {
     if (p->peers.peers != p->at) drps_peers_destroy(&p->peers);
     drps_meet_close(&p->meet);

@@ -35,8 +35,8 @@ const void *end_get(struct end *e, size_t n);
 double end_cpu(void);
 double machine_cpu(void);
 
-/* Where the ends are. */
-struct place {
+/* The addresses of the two ends. */
+struct ends {
     struct drps_peer at[2];
     struct drps_peers peers;
     struct drps_meet meet; /* own: with both ends here */
@@ -46,13 +46,13 @@ struct place {
 /* What both ends do, each in a thread (inproc) or a process of its own. */
 typedef void run_end(struct end *e, void *arg);
 
-/* Both ends on this machine: two processes on loopback, for INPROC two threads. */
-void place_here(struct place *p);
-void run_both(const struct place *p, enum transport t, run_end *run, void *arg);
-/* One end, of two processes over what FOLDER/peers says. */
-void place_there(struct place *p, uint32_t rank, const char *folder);
-void run_one(const struct place *p, enum transport t, uint32_t rank, run_end *run, void *arg);
-void place_free(struct place *p);
+/* Run both ends on this machine: two processes on loopback, for INPROC two threads. */
+void ends_here(struct ends *p);
+void run_both(const struct ends *p, enum transport t, run_end *run, void *arg);
+/* Run one end of two processes whose addresses FOLDER/peers has. */
+void ends_there(struct ends *p, uint32_t rank, const char *folder);
+void run_one(const struct ends *p, enum transport t, uint32_t rank, run_end *run, void *arg);
+void ends_free(struct ends *p);
 
 /* End the process, naming what failed. */
 _Noreturn void die(const char *what, const struct drps_err *err);

@@ -122,7 +122,7 @@ static uint64_t iteration_ns(const struct setting *g, unsigned k, uint64_t i)
 
 /* ---- SGD ---- */
 
-/* Of SGD, over the number of workers: 1/8 to 1.7. */
+/* The step size of SGD, over the number of workers: 1/8 to 1.7. */
 static double step_size(int s)
 {
     return .125 * pow(2, s / 4.);

@@ -95,7 +95,7 @@ struct drps_train_options {
     float l1, l2;          /* default 0 */
     float eps;             /* adagrad: added to the sum of squares; default: the algorithm's,
                               or else the optimizer's own */
-    float init_scale;      /* of factors; default 0.1 / sqrt(rank) */
+    float init_scale;      /* of factors; default 0.1 / sqrt(factors) */
     uint64_t seed;         /* of initial factors */
     int local_steps;   /* 1: the batch's samples step one after the other on a copy of its rows */
     uint64_t patience; /* stop after this many epochs without a better held-out loss and keep the
@@ -106,7 +106,8 @@ struct drps_train_options {
     const char *model_store; /* engine that the model is written with; default: the preferred one of
                                 this build */
     uint64_t memory_bytes;   /* of the whole process; default: half of what this process may use */
-    uint64_t seek_bytes;     /* of the disk, as drps_relay_probe() has them; default: it is asked,
+    uint64_t seek_bytes;     /* that the disk moves in the time of a request, as
+                                drps_disk_seek_bytes() finds them; default: the disk is asked,
                                 unless the model is small */
     int no_keep;        /* 1: a resident store reads the plan's batches in each epoch, also where
                            they would fit the memory */

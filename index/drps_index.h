@@ -71,7 +71,7 @@ struct drps_index_options {
     struct drps_blocks_options {
         const char
             *by; /* block builder (NULL: pattern); index/blocks/builders/drps_builder.h has them */
-        uint64_t bytes;        /* of a block, at most. 0: 4096, or 1024 for rows of one float */
+        uint64_t bytes;        /* of a block, at most. 0: 2048 */
         uint64_t seek_ns;      /* ts: what a request costs; 0: 40 us */
         const char *calibrate; /* folder on the disk to measure both on; NULL: as said or default */
         uint64_t transfer_bps; /* bytes a second, 1 / ta; 0: 1.2 GB/s */
@@ -132,7 +132,7 @@ int drps_index_counts(const char *by);
 const char *drps_index_phase_name(enum drps_index_phase phase);
 
 /*
- * Run it. Nothing is left at options->out unless this returns 0. DRPS_E_FORMAT for bad input
+ * Make a plan. Nothing is left at options->out unless this returns 0. DRPS_E_FORMAT for bad input
  * (file:line:column), DRPS_E_CONFIG for options that do not fit the data, DRPS_E_MEMORY_BUDGET,
  * DRPS_E_INTERRUPTED, -ENOSPC ...
  */

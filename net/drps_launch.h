@@ -1,4 +1,4 @@
-/* Which rank this process is, as its launcher says in the environment. */
+/* Finds which rank this process is, as its launcher says in the environment. */
 #ifndef DRPS_NET_LAUNCH_H
 #define DRPS_NET_LAUNCH_H
 

@@ -1,5 +1,5 @@
 /*
- * Where the ranks of a job meet, so that other users of their machine cannot take part.
+ * The place where the ranks of a job meet, so that other users of their machine cannot take part.
  *
  * A job whose ranks are all on this machine needs no keys: its ranks meet at Unix sockets in a
  * folder that only this user may enter. Ranks on several machines have keys.
@@ -13,7 +13,7 @@ enum { DRPS_MEET_FOLDER_BYTES = 108 };
 
 /* ---- All ranks of a job, started by one process ---- */
 
-/* Where all of them meet, as their parent process has set it up. */
+/* The place where all of them meet, as their parent process has set it up. */
 struct drps_meet {
     struct drps_peers peers;             /* own */
     struct drps_net_keys *keys;          /* own [peers.count]; NULL: Unix sockets, without keys */
@@ -40,7 +40,7 @@ void drps_meet_close(struct drps_meet *meet);
 
 /* ---- One rank of a peers file ---- */
 
-/* Where one rank meets the others. */
+/* The place where one rank meets the others. */
 struct drps_meet_rank {
     struct drps_net_keys keys;
     int secured;                       /* 1: there are keys */

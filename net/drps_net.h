@@ -61,8 +61,8 @@ struct drps_net_options {
                                    while the net is opened. May be NULL */
 };
 
-/* The silence_ms with which a link that is cut for cut_ms (0: 5,000) only costs time: 2.3 times
- * that and somewhat less than two seconds. */
+/* Returns the silence_ms with which a link that is cut for cut_ms (0: 5,000) only costs time: 2.3
+ * times that and somewhat less than two seconds. */
 uint32_t drps_net_silence_ms(uint32_t cut_ms);
 
 /* All ranks of the job in this process: nets_out [options->count]; options->rank is ignored. */

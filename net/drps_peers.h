@@ -40,8 +40,8 @@ void drps_peers_destroy(struct drps_peers *peers); /* accepts a zeroed struct */
 /* 1: only processes of the peer's own machine can connect to it. */
 int drps_peer_is_loopback(const struct drps_peer *peer);
 
-/* A job's id: the same on all ranks of these peers, so that a rank with another plan is told apart
- * from a stranger. */
+/* Returns a job's id: the same on all ranks of these peers, so that a rank with another plan is
+ * told apart from a stranger. */
 uint64_t drps_peers_id(const struct drps_peers *peers);
 
 /* A rank's pair of Curve keys, as text. */

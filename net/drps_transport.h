@@ -33,8 +33,8 @@ struct net_message {
     _Alignas(16) unsigned char room[];     /* the payload, or what the transport keeps of it */
 };
 
-/* A zeroed message with `room` bytes: pub.data points to them and pub.bytes is their number. NULL:
- * no memory. */
+/* Returns a zeroed message with `room` bytes: pub.data points to them and pub.bytes is their
+ * number. NULL: no memory. */
 struct net_message *drps_net_message_new(uint64_t room);
 
 /* A message to be sent. Its payload is copied in `message` or lies with the caller until done(). */
@@ -57,11 +57,11 @@ enum net_payload {
     NET_LENDS,   /* of one piece, it stays with the sender until the receiver frees the message */
 };
 
-/* The message to send, of `bytes` bytes. NULL: no memory. */
+/* Returns the message to send, of `bytes` bytes. NULL: no memory. */
 struct net_out *drps_net_out_new(const struct drps_net_send *send, uint64_t bytes,
                                  enum net_payload payload);
-/* The message to deliver in this process; from here on `out` belongs to the message that it lends,
- * or is gone. */
+/* Returns the message to deliver in this process; from here on `out` belongs to the message that it
+ * lends, or is gone. */
 struct net_message *drps_net_out_deliver(struct net_out *out);
 /* Let go of a message; the last holder frees it and calls done(). Any thread, no lock held. */
 void drps_net_out_unhold(struct net_out *out);

@@ -1,4 +1,4 @@
-/* Headers to bytes and back, with every check that needs no state. docs/WIRE.md has the table. */
+/* Headers to bytes and back, with every check that needs no state. docs/wire.md has the table. */
 #include "net/drps_wire.h"
 
 #include <string.h>

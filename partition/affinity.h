@@ -1,6 +1,6 @@
 /*
- * Which machines' samples have which features: what placing samples together looks at. Private to
- * partition/.
+ * A table of how many samples of each machine have each feature, for placing samples that are alike
+ * together. Private to partition/.
  *
  * n_f samples have feature f, c_f,i of them on machine i. A sample with features F scores machine i
  *
@@ -64,7 +64,7 @@ void drps_affinity_drop(struct affinity *a, const uint32_t *features, size_t n, 
 void drps_affinity_add_scores(struct affinity *a, const uint32_t *features, size_t n,
                               double batch_share);
 
-/* The least hash of the features that count; UINT64_MAX: there are none. */
+/* Returns the least hash of the features that count; UINT64_MAX: there are none. */
 uint64_t drps_affinity_minhash(const struct affinity *a, const uint32_t *features, size_t n,
                                uint64_t seed);
 

@@ -19,7 +19,7 @@ typedef double (*unit_cost)(const struct problem *p, size_t u, uint32_t count);
 int drps_machine_lists_init(struct machine_lists *l, const struct problem *p, unit_cost cost);
 void drps_machine_lists_free(struct machine_lists *l);
 
-/* The cheapest unit of m's list whose owner is still `nobody`; NULL: none is left. */
+/* Returns the cheapest unit of m's list whose owner is still `nobody`; NULL: none is left. */
 static inline const struct keyed *machine_lists_next(struct machine_lists *l, uint32_t m,
                                                      const uint32_t *owner, uint32_t nobody)
 {

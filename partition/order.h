@@ -14,7 +14,7 @@ struct keyed {
 /* Sort n pairs by rising key; equal keys keep their order. spare [n] is scratch. */
 void drps_keyed_sort(struct keyed *pairs, struct keyed *spare, size_t n);
 
-/* A key that rises with v, which is no NaN. */
+/* Returns a key that rises with v, which is no NaN. */
 static inline uint64_t key_of(double v)
 {
     uint64_t bits;

@@ -25,7 +25,7 @@ static inline double held_cost(const struct problem *p, size_t u, uint32_t count
     return p->units->io_s[u] + p->units->row_net_s * ((double)p->total[u] - 2 * (double)count);
 }
 
-/* How many times `machine` touches unit u. */
+/* Returns how many times `machine` touches unit u. */
 uint32_t drps_touch_count(const struct drps_units *units, size_t u, uint32_t machine);
 
 #endif

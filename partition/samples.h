@@ -7,14 +7,14 @@
 #define SAMPLES_SLACK 0.02   /* a machine's weight over the average */
 #define SAMPLES_FULLNESS 0.6 /* restreaming: what a full machine loses against an empty one */
 
-/* Weight of a sample: 1, or its features. */
+/* Returns the weight of a sample: 1, or its features. */
 static inline uint64_t sample_weight(const struct drps_sample_set *set,
                                      const struct drps_samples_options *o, size_t s)
 {
     return o->by_entries ? set->starts[s + 1] - set->starts[s] : 1;
 }
 
-/* The most weight that a machine may have. */
+/* Returns the most weight that a machine may have. */
 uint64_t drps_samples_weight_max(const struct drps_sample_set *set,
                                  const struct drps_samples_options *o);
 

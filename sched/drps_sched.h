@@ -109,14 +109,14 @@ struct drps_sched_decision {
 
 struct drps_sched; /* own: drps_sched_free(). One thread at a time. */
 
-/* The name as in --sync; static storage. */
+/* Returns the name of a mode, as in --sync; static storage. */
 const char *drps_sched_mode_name(enum drps_sched_mode mode);
 
 /* DRPS_E_CONFIG: no such mode; the text lists them. */
 DRPS_MUST_CHECK
 int drps_sched_mode_parse(const char *name, enum drps_sched_mode *mode_out, struct drps_err *err);
 
-/* The defaults of a mode for a number of workers. */
+/* Returns the defaults of a mode for a number of workers. */
 struct drps_sched_config drps_sched_defaults(enum drps_sched_mode mode, unsigned workers);
 
 /*
@@ -155,7 +155,7 @@ int drps_sched_joined(struct drps_sched *s, unsigned worker, uint64_t now_ns,
  * the arrivals of that time; a late call only prolongs waits. */
 int drps_sched_tick(struct drps_sched *s, uint64_t now_ns, unsigned *released_out);
 
-/* The time at which the next wait ends, or DRPS_SCHED_NEVER. */
+/* Returns the time at which the next wait ends, or DRPS_SCHED_NEVER. */
 uint64_t drps_sched_deadline(const struct drps_sched *s);
 
 /* ITTable: [workers], borrowed, current until the machine is freed. */

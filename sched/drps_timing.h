@@ -8,7 +8,7 @@
  *   straggler     worker 0 takes three times as long, always
  *   pauses        4 % of the iterations take 5 to 10 times as long
  *   tail          Pareto instead, alpha 2: seconds / 2 at least, of infinite variance;
- *   tail=ALPHA    likewise, ALPHA above 1 and at most 100
+ *   tail=ALPHA    Pareto with this alpha, above 1 and at most 100
  *
  * A trace is a text file with a line of seconds for every worker, used over and over; with fewer
  * lines than workers, lines too. Empty lines and lines that begin with # do not count.
@@ -42,7 +42,7 @@ void drps_timing_close(struct drps_timing *timing); /* NULL-safe */
 /* Nanoseconds of the worker's i-th iteration; both count from 0. */
 uint64_t drps_timing_ns(const struct drps_timing *timing, unsigned worker, uint64_t i);
 
-/* The mean of a model, or of all times of a trace, in nanoseconds. */
+/* Returns the mean of a model, or of all times of a trace, in nanoseconds. */
 uint64_t drps_timing_mean_ns(const struct drps_timing *timing);
 
 #endif

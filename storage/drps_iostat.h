@@ -16,8 +16,8 @@ struct drps_latency {
 };
 
 void drps_latency_add(struct drps_latency *l, uint64_t ns);
-/* The latency, in microseconds, that share q (0..1) of the operations did not exceed; 0 when there
- * are none. */
+/* Returns the latency, in microseconds, that share q (0..1) of the operations did not exceed; 0
+ * when there are none. */
 double drps_latency_quantile_us(const struct drps_latency *l, double q);
 
 /* What was done so far. */

@@ -1,6 +1,6 @@
 /*
- * Which steps of a store are open: they open in order and close in any. All stores use it; private
- * to storage/.
+ * The steps of a store that are open: they open in order and close in any. All stores use it;
+ * private to storage/.
  */
 #ifndef DRPS_STORAGE_OPEN_STEPS_H
 #define DRPS_STORAGE_OPEN_STEPS_H

@@ -58,10 +58,10 @@ uint64_t drps_recfile_file_bytes(const struct drps_recfile *f);
 /* Payload bytes of record i < count. */
 uint64_t drps_recfile_bytes(const struct drps_recfile *f, uint64_t i);
 
-/* Bytes that a buffer for records [i, i + n) needs. */
+/* Returns the bytes that a buffer for records [i, i + n) needs. */
 uint64_t drps_recfile_run_bytes(const struct drps_recfile *f, uint64_t i, uint64_t n);
 
-/* How many records from i on fit into `cap` buffer bytes; at least 1 while i < count. */
+/* Returns how many records from i on fit into `cap` buffer bytes; at least 1 while i < count. */
 uint64_t drps_recfile_run_length(const struct drps_recfile *f, uint64_t i, uint64_t cap);
 
 /*
@@ -100,7 +100,7 @@ static inline uint64_t drps_recfile_room(uint64_t run_bytes)
     return run_bytes + 2 * DRPS_RECFILE_ALIGN;
 }
 
-/* Where the payload of record j begins in the run that begins with record `first`. */
+/* Returns where the payload of record j begins in the run that begins with record `first`. */
 uint64_t drps_recfile_offset_in_run(const struct drps_recfile *f, uint64_t first, uint64_t j);
 
 #endif

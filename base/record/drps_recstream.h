@@ -58,7 +58,7 @@ struct drps_recstream_stats {
 void drps_recstream_stats(struct drps_recstream *s, struct drps_recstream_stats *out);
 void drps_recstream_close(struct drps_recstream *s); /* NULL-safe */
 
-/* Memory that a stream over `file` takes. */
+/* Returns the memory that a stream over `file` takes. */
 uint64_t drps_recstream_memory(const struct drps_recfile *file,
                                const struct drps_recstream_options *options);
 

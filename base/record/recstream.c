@@ -220,7 +220,7 @@ static int run_is(const struct drps_recstream *s, int state)
     return s->done != s->begun && (int)run_of(s, s->done)->state == state;
 }
 
-/* With `keep` every record has room of its own. */
+/* Returns 1 if there is room to unpack one more record; with `keep` each has room of its own. */
 static int has_room(const struct drps_recstream *s)
 {
     return s->options.keep || s->unpacked - s->taken < s->plain_records;

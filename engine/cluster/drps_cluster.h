@@ -73,7 +73,7 @@ int drps_cluster_finish(const struct drps_cluster *c, struct drps_err *err);
 /* All payload bytes that this rank has sent to others. */
 uint64_t drps_cluster_sent(const struct drps_cluster *c);
 
-/* Memory of an epoch's sums and of a model being put together. */
+/* Returns the memory of an epoch's sums and of a model being put together. */
 uint64_t drps_cluster_memory(void);
 
 #endif

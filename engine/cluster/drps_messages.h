@@ -23,10 +23,10 @@ enum drps_message {
     DRPS_MESSAGE_METRICS = DRPS_NET_TYPE_FIRST + 8,
     DRPS_MESSAGE_ROWS,
 
-    DRPS_MESSAGE_OPENED, /* of asynchronous rounds, to the rank's own server */
+    DRPS_MESSAGE_OPENED, /* to the rank's own server, in asynchronous rounds */
 };
 
-/* A message's tag: stop now; a worker's: its rank wants to. */
+/* A message with this tag says stop now; from a worker, that its rank wants to stop. */
 enum { DRPS_MESSAGE_STOP = 1 };
 
 /*

@@ -45,10 +45,10 @@ int drps_rounds_open(const struct drps_rounds_options *options, struct drps_roun
                      struct drps_err *err);
 void drps_rounds_close(struct drps_rounds *rounds); /* NULL-safe; between epochs */
 
-/* Memory of rounds: arrays, and messages that are under way. */
+/* Returns the memory of rounds: arrays, and messages that are under way. */
 uint64_t drps_rounds_memory(const struct drps_plan_info *info, int touches);
 
-/* Bytes of the largest messages to worker and server. */
+/* Returns the bytes of the largest messages to worker and server. */
 uint64_t drps_rounds_worker_bytes(const struct drps_plan_info *info);
 uint64_t drps_rounds_server_bytes(const struct drps_plan_info *info);
 
@@ -74,7 +74,8 @@ struct drps_round {
 DRPS_MUST_CHECK
 int drps_rounds_work(struct drps_rounds *rounds, struct drps_round *out, struct drps_err *err);
 
-/* The clock when this rank's server had stepped its rows in the last training round; after end. */
+/* Returns the clock when this rank's server had stepped its rows in the last training round; after
+ * end. */
 uint64_t drps_rounds_trained_ns(const struct drps_rounds *rounds);
 
 /* Parameters and gradients, to and from other ranks. */

@@ -144,7 +144,7 @@ static uint64_t gradient_bytes(const struct drps_rounds *r, uint32_t other, size
     return rows * (r->dim * sizeof(float) + (r->touches ? sizeof(uint32_t) : 0));
 }
 
-/* Where the values and touches lie in `data`, the gradient of `rows` rows. */
+/* Find the values and touches in `data`, the gradient of `rows` rows. */
 static struct drps_message_here gradient_at(const struct drps_rounds *r, uint32_t from,
                                             const void *data, size_t rows)
 {

@@ -31,27 +31,28 @@
 struct drps_model {
     enum drps_algo algo;
     enum drps_loss loss;
-    uint32_t rank;    /* factors a row; 0 for linear models */
+    uint32_t factors; /* of a row; 0 for linear models */
     uint32_t dim;     /* floats a row: the bias or weight, then the factors */
     int has_bias;     /* row 0 of every batch is the intercept */
     int fixed_bias;   /* it stays as it starts, without gradient: many batches may read it */
     float bias_start; /* initial intercept: the mean label, or its log-odds for the logistic loss */
-    float init_scale; /* factors start uniform in (-init_scale, init_scale); 0: 0.1 / sqrt(rank) */
+    float
+        init_scale; /* factors start uniform in (-init_scale, init_scale); 0: 0.1 / sqrt(factors) */
     uint64_t seed;
 };
 
 /*
- * Fill in algo, loss, rank, dim, has_bias (1); the other members become 0, so set them after.
+ * Fill in algo, loss, factors, dim, has_bias (1); the other members become 0, so set them after.
  * `algo` and `loss` are names of index/plan/drps_algorithm.h; a NULL loss is the algorithm's usual
- * one. `classification` says that labels are -1 and +1; `rank` 0 means DRPS_FACTORS_DEFAULT for
+ * one. `classification` says that labels are -1 and +1; `factors` 0 means DRPS_FACTORS_DEFAULT for
  * algorithms with factors, and must be 0 for others. DRPS_E_CONFIG names what does not fit.
  */
 DRPS_MUST_CHECK
-int drps_model_init(struct drps_model *model, const char *algo, const char *loss, uint32_t rank,
+int drps_model_init(struct drps_model *model, const char *algo, const char *loss, uint32_t factors,
                     int classification, struct drps_err *err);
 
-/* Bytes of scratch (aligned for floats) that one thread needs for any batch with at most `samples`
-   samples and `rows` rows. It may be 0; scratch may then be NULL. */
+/* Returns the bytes of scratch (aligned for floats) that one thread needs for any batch with at
+ * most `samples` samples and `rows` rows. It may be 0; scratch may then be NULL. */
 size_t drps_model_scratch_bytes(const struct drps_model *model, size_t samples, size_t rows);
 
 /* scores[s] for s in [first, last); scores is indexed by s. */
@@ -67,7 +68,8 @@ double drps_model_gradient(const struct drps_model *model, const struct drps_bat
                            size_t last, const float *params, float *grads, float *scores,
                            void *scratch);
 
-/* The plain twins: one obvious loop each, for tests. Same contracts. */
+/* The plain twins of drps_model_predict() and drps_model_gradient(), with their contracts: one
+ * obvious loop each, for tests. */
 void drps_model_predict_ref(const struct drps_model *model, const struct drps_batch *b,
                             size_t first, size_t last, const float *params, float *scores,
                             void *scratch);
@@ -79,8 +81,8 @@ double drps_model_gradient_ref(const struct drps_model *model, const struct drps
 double drps_loss_value(enum drps_loss loss, float score, float label, float *slope_out);
 
 /*
- * The same for n samples: returns the sum; slopes [n] may be NULL. The logistic loss is computed in
- * float vectors, within a few ulp of each sample's value.
+ * Returns the sum of the losses of n samples; slopes [n] get their derivatives, and may be NULL.
+ * The logistic loss is computed in float vectors, within a few ulp of drps_loss_value().
  */
 double drps_loss_sum(enum drps_loss loss, const float *scores, const float *labels, size_t n,
                      float *slopes);

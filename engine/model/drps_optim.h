@@ -48,7 +48,7 @@ DRPS_MUST_CHECK
 int drps_optim_init(struct drps_optim *o, const char *kind, struct drps_err *err);
 const char *drps_optim_name(enum drps_optim_kind kind);
 
-/* State arrays of D floats a row: 0, 1 or 2. */
+/* Returns how many state arrays of D floats a row has: 0, 1 or 2. */
 uint32_t drps_optim_states(const struct drps_optim *o);
 
 /*

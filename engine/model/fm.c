@@ -4,7 +4,7 @@
  * costs O(k) an entry.
  *
  * The derivative by v_j is slope * x_j * (S - x_j v_j), S = sum of x v, so the forward pass keeps S
- * of each sample. Ranks 4, 8, 16, 32 and 64 take one pass with S in registers; any other rank is
+ * of each sample. 4, 8, 16, 32 and 64 factors take one pass with S in registers; another number is
  * cut into passes over 16, 4 and 1 factors after a pass over the weights.
  */
 #include "engine/model/kernels.h"
@@ -20,8 +20,8 @@
 #define ELEMENTS 16
 #include "engine/model/fm_passes.h"
 
-/* One factor: the remainder of an unusual rank. */
-DRPS_INLINE void forward_1(int wide, int valued, const struct drps_batch *b, size_t rank,
+/* One factor: the remainder of an unusual number of them. */
+DRPS_INLINE void forward_1(int wide, int valued, const struct drps_batch *b, size_t factors,
                            size_t factor, size_t first, size_t last, const float *restrict params,
                            float *restrict scores, float *restrict sums)
 {
@@ -30,38 +30,38 @@ DRPS_INLINE void forward_1(int wide, int valued, const struct drps_batch *b, siz
         const size_t end = drps_batch_start(b, s + 1);
         for (size_t j = drps_batch_start(b, s); j < end; j++) {
             const float t = drps_value_at(b, valued, j) *
-                            params[drps_local_at(b, wide, j) * (rank + 1) + 1 + factor];
+                            params[drps_local_at(b, wide, j) * (factors + 1) + 1 + factor];
             sum += t;
             squares += t * t;
         }
-        sums[(s - first) * rank + factor] = sum;
+        sums[(s - first) * factors + factor] = sum;
         scores[s] += 0.5f * (sum * sum - squares);
     }
 }
 
-DRPS_INLINE void backward_1(int wide, int valued, const struct drps_batch *b, size_t rank,
+DRPS_INLINE void backward_1(int wide, int valued, const struct drps_batch *b, size_t factors,
                             size_t factor, size_t first, size_t last, const float *restrict slopes,
                             const float *restrict params, const float *restrict sums,
                             float *restrict grads)
 {
     for (size_t s = first; s < last; s++) {
         const float g = slopes[s - first];
-        const float sum = sums[(s - first) * rank + factor];
+        const float sum = sums[(s - first) * factors + factor];
         const size_t end = drps_batch_start(b, s + 1);
         for (size_t j = drps_batch_start(b, s); j < end; j++) {
-            const size_t at = drps_local_at(b, wide, j) * (rank + 1) + 1 + factor;
+            const size_t at = drps_local_at(b, wide, j) * (factors + 1) + 1 + factor;
             const float x = drps_value_at(b, valued, j);
             grads[at] += g * x * (sum - x * params[at]);
         }
     }
 }
 
-void drps_fm_forward(const struct drps_batch *b, size_t rank, float bias, size_t first, size_t last,
-                     const float *params, float *scores, float *sums)
+void drps_fm_forward(const struct drps_batch *b, size_t factors, float bias, size_t first,
+                     size_t last, const float *params, float *scores, float *sums)
 {
     size_t f = 0;
 
-    switch (rank) {
+    switch (factors) {
     case 4:
         DRPS_BY_FORM(b, forward_4, 1, 1, b, 4, 0, bias, first, last, params, scores, sums);
         return;
@@ -80,21 +80,21 @@ void drps_fm_forward(const struct drps_batch *b, size_t rank, float bias, size_t
     default:
         break;
     }
-    drps_linear_forward(b, rank + 1, bias, first, last, params, scores);
-    for (; f + 16 <= rank; f += 16)
-        DRPS_BY_FORM(b, forward_16, 1, 0, b, rank, f, bias, first, last, params, scores, sums);
-    for (; f + 4 <= rank; f += 4)
-        DRPS_BY_FORM(b, forward_4, 1, 0, b, rank, f, bias, first, last, params, scores, sums);
-    for (; f < rank; f++)
-        DRPS_BY_FORM(b, forward_1, b, rank, f, first, last, params, scores, sums);
+    drps_linear_forward(b, factors + 1, bias, first, last, params, scores);
+    for (; f + 16 <= factors; f += 16)
+        DRPS_BY_FORM(b, forward_16, 1, 0, b, factors, f, bias, first, last, params, scores, sums);
+    for (; f + 4 <= factors; f += 4)
+        DRPS_BY_FORM(b, forward_4, 1, 0, b, factors, f, bias, first, last, params, scores, sums);
+    for (; f < factors; f++)
+        DRPS_BY_FORM(b, forward_1, b, factors, f, first, last, params, scores, sums);
 }
 
-void drps_fm_backward(const struct drps_batch *b, size_t rank, size_t first, size_t last,
+void drps_fm_backward(const struct drps_batch *b, size_t factors, size_t first, size_t last,
                       const float *slopes, const float *params, const float *sums, float *grads)
 {
     size_t f = 0;
 
-    switch (rank) {
+    switch (factors) {
     case 4:
         DRPS_BY_FORM(b, backward_4, 1, 1, b, 4, 0, first, last, slopes, params, sums, grads);
         return;
@@ -113,11 +113,11 @@ void drps_fm_backward(const struct drps_batch *b, size_t rank, size_t first, siz
     default:
         break;
     }
-    drps_linear_backward(b, rank + 1, first, last, slopes, grads);
-    for (; f + 16 <= rank; f += 16)
-        DRPS_BY_FORM(b, backward_16, 1, 0, b, rank, f, first, last, slopes, params, sums, grads);
-    for (; f + 4 <= rank; f += 4)
-        DRPS_BY_FORM(b, backward_4, 1, 0, b, rank, f, first, last, slopes, params, sums, grads);
-    for (; f < rank; f++)
-        DRPS_BY_FORM(b, backward_1, b, rank, f, first, last, slopes, params, sums, grads);
+    drps_linear_backward(b, factors + 1, first, last, slopes, grads);
+    for (; f + 16 <= factors; f += 16)
+        DRPS_BY_FORM(b, backward_16, 1, 0, b, factors, f, first, last, slopes, params, sums, grads);
+    for (; f + 4 <= factors; f += 4)
+        DRPS_BY_FORM(b, backward_4, 1, 0, b, factors, f, first, last, slopes, params, sums, grads);
+    for (; f < factors; f++)
+        DRPS_BY_FORM(b, backward_1, b, factors, f, first, last, slopes, params, sums, grads);
 }

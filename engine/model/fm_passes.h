@@ -4,9 +4,9 @@
  * arrays in plain loops are not kept in registers reliably by either compiler. ELEMENTS wider than
  * the machine's vectors are PARTS of these; sums are the same with any number of parts.
  *
- * D = rank + 1 floats a row; factor f of row l is params[l * D + 1 + f]. `groups`, `with_weights`,
- * `wide` and `valued` are constants. with_weights: the pass also does the rows' first floats; it is
- * then the only pass.
+ * D = factors + 1 floats a row; factor f of row l is params[l * D + 1 + f]. `groups`,
+ * `with_weights`, `wide` and `valued` are constants. with_weights: the pass also does the rows'
+ * first floats; it is then the only pass.
  */
 #define ELEMENTS_JOIN2(name, elements) name##_##elements
 #define ELEMENTS_JOIN(name, elements) ELEMENTS_JOIN2(name, elements)
@@ -20,10 +20,11 @@
 #define VEC ELEMENTS_NAME(vec)
 #define VEC_AT ELEMENTS_NAME(vec_at)
 typedef float VEC __attribute__((vector_size(WIDTH * sizeof(float))));
-/* The same vector where it lies in an array of floats, which is aligned to 4 bytes only. */
+/* A vector in an array of floats, which is aligned to 4 bytes only. */
 typedef float VEC_AT __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias));
 
-/* The sum of all elements, halving: the order is fixed by these loops, not by the compiler. */
+/* Returns the sum of all elements, halving: the order is fixed by these loops, not by the compiler.
+ */
 DRPS_INLINE float ELEMENTS_NAME(total)(const VEC *parts)
 {
     VEC v[PARTS];
@@ -42,12 +43,12 @@ DRPS_INLINE float ELEMENTS_NAME(total)(const VEC *parts)
 }
 
 DRPS_INLINE void ELEMENTS_NAME(forward)(int wide, int valued, int groups, int with_weights,
-                                        const struct drps_batch *b, size_t rank, size_t factor,
+                                        const struct drps_batch *b, size_t factors, size_t factor,
                                         float bias, size_t first, size_t last,
                                         const float *restrict params, float *restrict scores,
                                         float *restrict sums)
 {
-    const size_t dim = rank + 1;
+    const size_t dim = factors + 1;
     for (size_t s = first; s < last; s++) {
         /* Two sets of accumulators, for even and odd entries: additions have a latency of several
          * cycles. */
@@ -85,7 +86,7 @@ DRPS_INLINE void ELEMENTS_NAME(forward)(int wide, int valued, int groups, int wi
         }
 
         VEC pairs[PARTS] = {{0}};
-        float *out = sums + (s - first) * rank + factor;
+        float *out = sums + (s - first) * factors + factor;
 #pragma GCC unroll 16
         for (int v = 0; v < VECTORS; v++) {
             VEC all = sum[0][v] + sum[1][v];
@@ -101,19 +102,19 @@ DRPS_INLINE void ELEMENTS_NAME(forward)(int wide, int valued, int groups, int wi
 }
 
 DRPS_INLINE void ELEMENTS_NAME(backward)(int wide, int valued, int groups, int with_weights,
-                                         const struct drps_batch *b, size_t rank, size_t factor,
+                                         const struct drps_batch *b, size_t factors, size_t factor,
                                          size_t first, size_t last, const float *restrict slopes,
                                          const float *restrict params, const float *restrict sums,
                                          float *restrict grads)
 {
-    const size_t dim = rank + 1;
+    const size_t dim = factors + 1;
     for (size_t s = first; s < last; s++) {
         const float g = slopes[s - first];
         const size_t end = drps_batch_start(b, s + 1);
         VEC sum[MOST]; /* times the slope */
 #pragma GCC unroll 16
         for (int v = 0; v < VECTORS; v++)
-            sum[v] = g * *(const VEC_AT *)(sums + (s - first) * rank + factor + v * WIDTH);
+            sum[v] = g * *(const VEC_AT *)(sums + (s - first) * factors + factor + v * WIDTH);
 
         for (size_t j = drps_batch_start(b, s); j < end; j++) {
             const size_t at = drps_local_at(b, wide, j) * dim;
@@ -122,9 +123,9 @@ DRPS_INLINE void ELEMENTS_NAME(backward)(int wide, int valued, int groups, int w
             if (with_weights) grads[at] += gx;
 #pragma GCC unroll 16
             for (int v = 0; v < VECTORS; v++) {
-                const VEC_AT *factors = (const VEC_AT *)(params + at + 1 + factor + v * WIDTH);
+                const VEC_AT *values = (const VEC_AT *)(params + at + 1 + factor + v * WIDTH);
                 VEC_AT *out = (VEC_AT *)(grads + at + 1 + factor + v * WIDTH);
-                VEC t = sum[v] - gx * *factors;
+                VEC t = sum[v] - gx * *values;
                 if (valued) t *= x;
                 *out += t;
             }

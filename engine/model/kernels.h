@@ -56,15 +56,15 @@ void drps_linear_forward(const struct drps_batch *b, size_t dim, float bias, siz
 void drps_linear_backward(const struct drps_batch *b, size_t dim, size_t first, size_t last,
                           const float *slopes, float *grads);
 
-/* sums [last - first][rank] is filled for the backward pass: sample i's sum of x * factors. */
-void drps_fm_forward(const struct drps_batch *b, size_t rank, float bias, size_t first, size_t last,
-                     const float *params, float *scores, float *sums);
-void drps_fm_backward(const struct drps_batch *b, size_t rank, size_t first, size_t last,
+/* sums [last - first][factors] is filled for the backward pass: sample i's sum of x * factors. */
+void drps_fm_forward(const struct drps_batch *b, size_t factors, float bias, size_t first,
+                     size_t last, const float *params, float *scores, float *sums);
+void drps_fm_backward(const struct drps_batch *b, size_t factors, size_t first, size_t last,
                       const float *slopes, const float *params, const float *sums, float *grads);
 
-void drps_mf_forward(const struct drps_batch *b, size_t rank, float bias, size_t first, size_t last,
-                     const float *params, float *scores);
-void drps_mf_backward(const struct drps_batch *b, size_t rank, size_t first, size_t last,
+void drps_mf_forward(const struct drps_batch *b, size_t factors, float bias, size_t first,
+                     size_t last, const float *params, float *scores);
+void drps_mf_backward(const struct drps_batch *b, size_t factors, size_t first, size_t last,
                       const float *slopes, const float *params, float *grads);
 
 #endif

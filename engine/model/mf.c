@@ -46,19 +46,19 @@ DRPS_INLINE float dot_by(size_t run, size_t n, const float *restrict u, const fl
     return total(&sum[0]);
 }
 
-/* <u, v>; rank is a constant in the instances below. */
-DRPS_INLINE float dot_of(size_t rank, const float *restrict u, const float *restrict v)
+/* <u, v>; the number of factors is a constant in the instances below. */
+DRPS_INLINE float dot_of(size_t factors, const float *restrict u, const float *restrict v)
 {
     float rest = 0;
-    if (rank == 8) return dot_by(8, 8, u, v);
-    for (size_t f = rank / 16 * 16; f < rank; f++)
+    if (factors == 8) return dot_by(8, 8, u, v);
+    for (size_t f = factors / 16 * 16; f < factors; f++)
         rest += u[f] * v[f];
-    return rank < 16 ? rest : dot_by(16, rank, u, v) + rest;
+    return factors < 16 ? rest : dot_by(16, factors, u, v) + rest;
 }
 
-/* rank is a constant in the instances below. */
-DRPS_INLINE void forward(int wide, int valued, const struct drps_batch *b, size_t rank, float bias,
-                         size_t first, size_t last, const float *restrict params,
+/* The number of factors is a constant in the instances below. */
+DRPS_INLINE void forward(int wide, int valued, const struct drps_batch *b, size_t factors,
+                         float bias, size_t first, size_t last, const float *restrict params,
                          float *restrict scores)
 {
     for (size_t s = first; s < last; s++) {
@@ -66,21 +66,21 @@ DRPS_INLINE void forward(int wide, int valued, const struct drps_batch *b, size_
         float score = bias;
 
         if (end - start == 2) {
-            const float *u = params + drps_local_at(b, wide, start) * (rank + 1);
-            const float *v = params + drps_local_at(b, wide, start + 1) * (rank + 1);
+            const float *u = params + drps_local_at(b, wide, start) * (factors + 1);
+            const float *v = params + drps_local_at(b, wide, start + 1) * (factors + 1);
             const float xu = drps_value_at(b, valued, start),
                         xv = drps_value_at(b, valued, start + 1);
-            score += xu * u[0] + xv * v[0] + xu * xv * dot_of(rank, u + 1, v + 1);
+            score += xu * u[0] + xv * v[0] + xu * xv * dot_of(factors, u + 1, v + 1);
         } else {
             for (size_t j = start; j < end; j++)
                 score +=
-                    drps_value_at(b, valued, j) * params[drps_local_at(b, wide, j) * (rank + 1)];
+                    drps_value_at(b, valued, j) * params[drps_local_at(b, wide, j) * (factors + 1)];
         }
         scores[s] = score;
     }
 }
 
-DRPS_INLINE void backward(int wide, int valued, const struct drps_batch *b, size_t rank,
+DRPS_INLINE void backward(int wide, int valued, const struct drps_batch *b, size_t factors,
                           size_t first, size_t last, const float *restrict slopes,
                           const float *restrict params, float *restrict grads)
 {
@@ -89,23 +89,23 @@ DRPS_INLINE void backward(int wide, int valued, const struct drps_batch *b, size
         const float g = slopes[s - first];
 
         for (size_t j = start; j < end; j++)
-            grads[drps_local_at(b, wide, j) * (rank + 1)] += g * drps_value_at(b, valued, j);
+            grads[drps_local_at(b, wide, j) * (factors + 1)] += g * drps_value_at(b, valued, j);
         if (end - start != 2) continue;
 
-        const size_t u = drps_local_at(b, wide, start) * (rank + 1);
-        const size_t v = drps_local_at(b, wide, start + 1) * (rank + 1);
+        const size_t u = drps_local_at(b, wide, start) * (factors + 1);
+        const size_t v = drps_local_at(b, wide, start + 1) * (factors + 1);
         const float gx = g * drps_value_at(b, valued, start) * drps_value_at(b, valued, start + 1);
 #pragma omp simd
-        for (size_t f = 1; f <= rank; f++)
+        for (size_t f = 1; f <= factors; f++)
             grads[u + f] += gx * params[v + f];
 #pragma omp simd
-        for (size_t f = 1; f <= rank; f++)
+        for (size_t f = 1; f <= factors; f++)
             grads[v + f] += gx * params[u + f];
     }
 }
 
-#define BY_RANK(body, ...)                                                                         \
-    switch (rank) {                                                                                \
+#define BY_FACTORS(body, ...)                                                                      \
+    switch (factors) {                                                                             \
     case 4:                                                                                        \
         DRPS_BY_FORM(b, body, b, 4, __VA_ARGS__);                                                  \
         break;                                                                                     \
@@ -122,18 +122,18 @@ DRPS_INLINE void backward(int wide, int valued, const struct drps_batch *b, size
         DRPS_BY_FORM(b, body, b, 64, __VA_ARGS__);                                                 \
         break;                                                                                     \
     default:                                                                                       \
-        DRPS_BY_FORM(b, body, b, rank, __VA_ARGS__);                                               \
+        DRPS_BY_FORM(b, body, b, factors, __VA_ARGS__);                                            \
         break;                                                                                     \
     }
 
-void drps_mf_forward(const struct drps_batch *b, size_t rank, float bias, size_t first, size_t last,
-                     const float *params, float *scores)
+void drps_mf_forward(const struct drps_batch *b, size_t factors, float bias, size_t first,
+                     size_t last, const float *params, float *scores)
 {
-    BY_RANK(forward, bias, first, last, params, scores)
+    BY_FACTORS(forward, bias, first, last, params, scores)
 }
 
-void drps_mf_backward(const struct drps_batch *b, size_t rank, size_t first, size_t last,
+void drps_mf_backward(const struct drps_batch *b, size_t factors, size_t first, size_t last,
                       const float *slopes, const float *params, float *grads)
 {
-    BY_RANK(backward, first, last, slopes, params, grads)
+    BY_FACTORS(backward, first, last, slopes, params, grads)
 }

@@ -13,7 +13,7 @@
  * stays in the caches. */
 struct kernels {
     size_t chunk_samples;
-    int has_sums; /* 1: scratch holds `rank` floats for each sample of a chunk */
+    int has_sums; /* 1: scratch holds `factors` floats for each sample of a chunk */
     void (*forward)(const struct drps_model *model, const struct drps_batch *b, float bias,
                     size_t first, size_t last, const float *params, float *scores, float *sums);
     void (*backward)(const struct drps_model *model, const struct drps_batch *b, size_t first,
@@ -41,7 +41,7 @@ static void mf_forward(const struct drps_model *model, const struct drps_batch *
                        size_t first, size_t last, const float *params, float *scores, float *sums)
 {
     (void)sums;
-    drps_mf_forward(b, model->rank, bias, first, last, params, scores);
+    drps_mf_forward(b, model->factors, bias, first, last, params, scores);
 }
 
 static void mf_backward(const struct drps_model *model, const struct drps_batch *b, size_t first,
@@ -49,20 +49,20 @@ static void mf_backward(const struct drps_model *model, const struct drps_batch 
                         float *grads)
 {
     (void)sums;
-    drps_mf_backward(b, model->rank, first, last, slopes, params, grads);
+    drps_mf_backward(b, model->factors, first, last, slopes, params, grads);
 }
 
 static void fm_forward(const struct drps_model *model, const struct drps_batch *b, float bias,
                        size_t first, size_t last, const float *params, float *scores, float *sums)
 {
-    drps_fm_forward(b, model->rank, bias, first, last, params, scores, sums);
+    drps_fm_forward(b, model->factors, bias, first, last, params, scores, sums);
 }
 
 static void fm_backward(const struct drps_model *model, const struct drps_batch *b, size_t first,
                         size_t last, const float *slopes, const float *params, const float *sums,
                         float *grads)
 {
-    drps_fm_backward(b, model->rank, first, last, slopes, params, sums, grads);
+    drps_fm_backward(b, model->factors, first, last, slopes, params, sums, grads);
 }
 
 static const struct kernels predictors[] = {
@@ -99,20 +99,21 @@ static int settle_loss(struct drps_model *m, const char *name, int classificatio
     return 0;
 }
 
-static int settle_rank(struct drps_model *m, uint32_t rank, struct drps_err *err)
+static int settle_factors(struct drps_model *m, uint32_t factors, struct drps_err *err)
 {
     const struct drps_algorithm *a = drps_algorithm(m->algo);
-    if (!a->has_factors && rank)
-        return drps_err_set(err, DRPS_E_CONFIG, "algorithm %s has no factors: rank %u does not fit",
-                            a->name, rank);
-    if (rank > DRPS_FACTORS_MAX)
-        return drps_err_set(err, DRPS_E_CONFIG, "rank %u is above %d", rank, DRPS_FACTORS_MAX);
-    m->rank = a->has_factors && !rank ? DRPS_FACTORS_DEFAULT : rank;
-    m->dim = drps_algorithm_dim(a, m->rank);
+    if (!a->has_factors && factors)
+        return drps_err_set(err, DRPS_E_CONFIG, "algorithm %s has no factors: %u do not fit",
+                            a->name, factors);
+    if (factors > DRPS_FACTORS_MAX)
+        return drps_err_set(err, DRPS_E_CONFIG, "%u factors are too many: at most %d", factors,
+                            DRPS_FACTORS_MAX);
+    m->factors = a->has_factors && !factors ? DRPS_FACTORS_DEFAULT : factors;
+    m->dim = drps_algorithm_dim(a, m->factors);
     return 0;
 }
 
-int drps_model_init(struct drps_model *model, const char *algo, const char *loss, uint32_t rank,
+int drps_model_init(struct drps_model *model, const char *algo, const char *loss, uint32_t factors,
                     int classification, struct drps_err *err)
 {
     const struct drps_algorithm *a = drps_algorithm_find(algo);
@@ -124,7 +125,7 @@ int drps_model_init(struct drps_model *model, const char *algo, const char *loss
                             drps_algo_names(names));
     struct drps_model m = {.algo = a->algo, .has_bias = 1};
     int rc = settle_loss(&m, loss, classification, err);
-    if (rc == 0) rc = settle_rank(&m, rank, err);
+    if (rc == 0) rc = settle_factors(&m, factors, err);
     if (rc == 0) *model = m;
     return rc;
 }
@@ -135,7 +136,7 @@ size_t drps_model_scratch_bytes(const struct drps_model *model, size_t samples, 
     (void)rows; /* no pass keeps anything for each row */
     if (!k->has_sums) return 0;
     const size_t chunk = samples < k->chunk_samples ? samples : k->chunk_samples;
-    return chunk * model->rank * sizeof(float);
+    return chunk * model->factors * sizeof(float);
 }
 
 /* ---- The passes ---- */
@@ -189,18 +190,18 @@ double drps_model_gradient(const struct drps_model *model, const struct drps_bat
 void drps_model_init_row(const struct drps_model *model, uint64_t id, float *params)
 {
     const float scale =
-        model->init_scale > 0 ? model->init_scale : 0.1f / sqrtf((float)model->rank);
+        model->init_scale > 0 ? model->init_scale : 0.1f / sqrtf((float)model->factors);
 
     params[0] = 0;
     if (model->has_bias && id == 0) {
         params[0] = model->bias_start;
-        for (uint32_t f = 0; f < model->rank; f++)
+        for (uint32_t f = 0; f < model->factors; f++)
             params[1 + f] = 0;
         return;
     }
-    for (uint32_t f = 0; f < model->rank; f++) {
+    for (uint32_t f = 0; f < model->factors; f++) {
         /* multiples of 2^-24 between -1 and 1, both excluded, symmetric about 0 */
-        const float u = drps_unit_float(drps_rng_at(model->seed, id * model->rank + f));
+        const float u = drps_unit_float(drps_rng_at(model->seed, id * model->factors + f));
         params[1 + f] = scale * ((2 * u - 1) + 0x1p-24f);
     }
 }

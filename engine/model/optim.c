@@ -94,7 +94,7 @@ INLINE float shrink(float w, float by)
     return left <= 0 ? 0.0f : copysignf(left, w);
 }
 
-/* Which parts of the update there are besides the gradient. */
+/* The parts of an update besides the gradient. */
 enum regular { PLAIN, L2, L2_AND_L1 };
 
 /* l2 and l1 are already multiplied by the row's touches. */

@@ -80,9 +80,9 @@ static void take_out(struct reduction *r, ptrdiff_t at)
 }
 
 /*
- * Of the interval of 2^width values up to own->last: what its halves left to be joined (left <
- * right, or NONE) and its own cell (of count 0: none) become one if they are light together.
- * Returns what is left to be joined with the other half of a larger interval.
+ * Join cells of the interval of 2^width values up to own->last: what its halves left to be joined
+ * (left < right, or NONE) and its own cell (none if its count is 0) become one if they are light
+ * together. Returns what is left to be joined with the other half of a larger interval.
  */
 static ptrdiff_t join_family(struct reduction *r, ptrdiff_t left, ptrdiff_t right,
                              const struct drps_score_cell *own)

@@ -75,8 +75,8 @@ static inline void drps_scores_add(struct drps_scores *s, uint32_t value)
     s->waiting[s->waiting_n++] = value;
 }
 
-/* The share of pairs in which the score of `low` is less than that of `high`, ties counting half;
- * NaN when either is empty. Values that wait are moved to the cells first. */
+/* Returns the share of pairs in which the score of `low` is less than that of `high`, ties counting
+ * half; NaN when either is empty. Values that wait are moved to the cells first. */
 double drps_scores_in_order(struct drps_scores *low, struct drps_scores *high);
 
 /* What was counted, for drps_scores_merge() elsewhere. Returns the bytes used, at most

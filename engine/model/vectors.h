@@ -1,7 +1,7 @@
 /*
  * How many floats a vector of the machine has. Wider ones compile, but gcc keeps them in memory,
- * where a load must wait for several stores: three times the time of factorization machines of rank
- * 16 and twice that of matrix factorization.
+ * where a load must wait for several stores: three times the time of factorization machines with
+ * 16 factors and twice that of matrix factorization.
  */
 #ifndef DRPS_MODEL_VECTORS_H
 #define DRPS_MODEL_VECTORS_H

@@ -26,7 +26,7 @@ struct drps_blockcache {
     uint64_t round;
 };
 
-/* Memory of so many frames. */
+/* Returns the memory of so many frames. */
 uint64_t drps_blockcache_memory(uint64_t rows, uint64_t block_rows, size_t param_bytes,
                                 uint64_t frames);
 

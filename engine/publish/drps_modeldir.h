@@ -65,7 +65,7 @@ DRPS_MUST_CHECK
 int drps_modelrows_finish(struct drps_modelrows *w, uint64_t *content_out, struct drps_err *err);
 void drps_modelrows_close(struct drps_modelrows *w); /* NULL-safe */
 
-/* Memory beside what is given for the engine. */
+/* Returns the memory beside what is given for the engine. */
 uint64_t drps_modelrows_memory(uint32_t dim);
 uint64_t drps_modeldir_block_rows(uint32_t dim);
 
@@ -98,7 +98,8 @@ const struct drps_modeldir_info *drps_modeldir_info(const struct drps_modeldir *
 const void *drps_modeldir_json(
     const struct drps_modeldir *md); /* the whole of model.json, a json_t object; borrowed */
 
-/* The least that drps_modeldir_open_rows() takes, and what it uses of at least that much. */
+/* Returns the least memory that drps_modeldir_open_rows() takes, and what it uses of at least that.
+ */
 uint64_t drps_modeldir_memory_least(const struct drps_modeldir *md);
 uint64_t drps_modeldir_memory_used(const struct drps_modeldir *md, uint64_t memory_bytes);
 

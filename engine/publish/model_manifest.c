@@ -42,7 +42,7 @@ static json_t *info_to_json(const struct drps_modeldir_info *info)
         "s:I, s:I, s:o, s:o, s:o}",
         "kind", drps_modeldir_kind.kind, "version", DRPS_MODELDIR_VERSION, "made_by",
         "drps-train " DRPS_VERSION, "plan", info->plan_id, "algo", drps_algo_name(m->algo), "loss",
-        drps_loss_name(m->loss), "format", info->format, "factors", (int)m->rank, "dim",
+        drps_loss_name(m->loss), "format", info->format, "factors", (int)m->factors, "dim",
         (int)m->dim, "has_bias", m->has_bias, "bias_start", (double)m->bias_start, "init_scale",
         (double)m->init_scale, "seed", drps_manifest_hex(m->seed), "classification",
         info->classification, "label_negative", (double)info->label_negative, "label_positive",

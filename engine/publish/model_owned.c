@@ -1,5 +1,5 @@
-/* Which files a model's folder may hold, also while a run trains in it: what drps_stage_begin()
- * replaces and removes. */
+/* The files that a model's folder may hold, also while a run trains in it: drps_stage_begin()
+ * replaces and removes them. */
 #include "engine/publish/drps_modeldir.h"
 
 #include "base/folder/drps_stage.h"

@@ -39,7 +39,7 @@ struct drps_scorer {
     void *scratch;
 };
 
-/* Bytes for batches of so many samples and entries. */
+/* Returns the bytes for batches of so many samples and entries. */
 uint64_t drps_scorer_memory(const struct drps_model *model, size_t samples, size_t entries);
 
 DRPS_MUST_CHECK

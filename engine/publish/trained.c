@@ -132,7 +132,7 @@ void drps_trained_end(struct drps_trained *t)
 
 /* ---- Writing ---- */
 
-/* Which file the next parameters go to. */
+/* Returns the file that the next parameters go to. */
 static int next_file(const struct drps_trained *t)
 {
     return t->pair && t->complete ? !t->aside : t->aside;

@@ -13,7 +13,8 @@
 
 struct drps_batch_cache; /* opaque */
 
-/* Bytes beside the feed's; 0: the plan is too old to say how many rows its batches have. */
+/* Returns the bytes beside the feed's; 0: the plan is too old to say how many rows its batches
+ * have. */
 uint64_t drps_batch_cache_memory(const struct drps_plan_info *info);
 
 /* `feed` is started, keeps its records, and nothing is taken from it but by

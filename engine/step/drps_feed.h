@@ -49,8 +49,8 @@ void drps_feed_go_direct(struct drps_feed *feed);
 DRPS_MUST_CHECK
 int drps_feed_use_slots(struct drps_feed *feed, const char *dir, struct drps_err *err);
 
-/* Memory of a started feed with buffers of about buffer_bytes each; `keep`: for all of the files.
- */
+/* Returns the memory of a started feed with buffers of about buffer_bytes each; `keep`: for all of
+ * the files. */
 uint64_t drps_feed_memory(const struct drps_feed *feed, uint64_t buffer_bytes, int keep);
 
 /* Begin to read ahead, for so many epochs; `keep`: in the first one only. */
@@ -66,8 +66,9 @@ DRPS_MUST_CHECK
 int drps_feed_next(struct drps_feed *feed, struct drps_feed_batch *out, struct drps_err *err);
 
 /*
- * The same in two halves, so that several threads can decode: the next batch's records, borrowed
- * until the next call, or until the end if the feed keeps them. One calling thread.
+ * The next batch's records, not decoded, so that several threads can decode: drps_feed_take() and
+ * drps_feed_decode() are the halves of drps_feed_next(). Records are borrowed until the next call,
+ * or until the end if drps_feed_keeps(). One thread takes them.
  */
 struct drps_feed_raw {
     struct drps_piece body, list; /* aligned to 8 */
@@ -77,8 +78,8 @@ DRPS_MUST_CHECK
 int drps_feed_take(struct drps_feed *feed, struct drps_feed_raw *out, struct drps_err *err);
 int drps_feed_keeps(const struct drps_feed *feed);
 
-/* Decode such a record into ids [max_round_rows]; out points to it and to the record. Any thread.
- */
+/* Decode a record that was taken into ids [max_round_rows]; *out points to ids and to the record.
+ * Any thread. */
 DRPS_MUST_CHECK
 int drps_feed_decode(const struct drps_feed *feed, const struct drps_feed_raw *record,
                      uint32_t *ids, struct drps_feed_batch *out, struct drps_err *err);
@@ -102,14 +103,15 @@ DRPS_MUST_CHECK
 int drps_feed_read_record(struct drps_feed *feed, uint64_t step, struct drps_feed_record *out,
                           struct drps_err *err);
 
-/* Decode such records of rank `rank`, checked as this rank's own are. By the worker's thread; out
- * is valid as the records are, and until next_share(). DRPS_E_CORRUPT. */
+/* Decode the records of a batch of rank `rank`, checked as this rank's own are. The worker's thread
+ * calls; *out is valid as long as the records are, at most until drps_feed_next_share().
+ * DRPS_E_CORRUPT. */
 DRPS_MUST_CHECK
 int drps_feed_decode_record(struct drps_feed *feed, uint32_t rank, uint64_t step,
                             const struct drps_feed_record *record, struct drps_feed_share *out,
                             struct drps_err *err);
 
-/* The largest body and shares of any rank's, together. */
+/* Returns the largest body and shares of any rank's, together. */
 uint64_t drps_feed_record_bytes(const struct drps_plan_info *info);
 
 void drps_feed_stats(struct drps_feed *feed, struct drps_feed_stats *out);

@@ -1,8 +1,8 @@
 /*
  * The server of a step: holds the rows in a store, creates fresh ones, copies a step's parameters
  * out (pull) and steps the rows with the workers' summed gradients (push). With several ranks, the
- * threads that answer workers (cluster/rounds.c, cluster/async/async_server.c) call it. Shared
- * inside engine/.
+ * threads that answer workers (engine/cluster/rounds.c, engine/cluster/async/async_server.c) call
+ * it. Shared inside engine/.
  */
 #ifndef DRPS_ENGINE_STEP_SERVER_H
 #define DRPS_ENGINE_STEP_SERVER_H
@@ -76,7 +76,7 @@ struct drps_gradients {
 void drps_gradients_sum(uint32_t dim, size_t first, size_t last, const struct drps_gradients *g,
                         unsigned into);
 
-/* Sum likewise, and step rows [first, last) with it. */
+/* Sum as drps_gradients_sum() does, and step rows [first, last) with the sum. */
 void drps_server_push(struct drps_server *server, size_t first, size_t last,
                       const struct drps_gradients *g, unsigned into);
 

@@ -31,16 +31,15 @@ int drps_windows_open(const struct drps_windows_options *options, struct drps_wi
                       struct drps_window_source *source_out, struct drps_err *err);
 void drps_windows_close(struct drps_windows *w); /* NULL-safe; after the store that reads from it */
 
-/* The folder that holds windows.rec and slots.rec. */
+/* Returns the folder that holds windows.rec and slots.rec. */
 const char *drps_windows_dir(const struct drps_windows *w);
 
-/*
- * The longest windows of asynchronous rounds that this store has room for. It holds two of its own
- * windows; where the lowest step that is not complete is the last of one of these, the steps that
- * can be open besides are those of the next. So with windows of K steps, of which the steps of two
- * may be handed out, 2 K - 1 steps must fit each of the store's windows but the first; one that
- * reaches the end of training needs no room beyond. At least 1, UINT64_MAX where nothing binds.
- */
+/* Returns the longest windows of asynchronous rounds that this store has room for. It holds two of
+ * its own windows; where the lowest step that is not complete is the last of one of these, the
+ * steps that can be open besides are those of the next. So with windows of K steps, of which the
+ * steps of two may be handed out, 2 K - 1 steps must fit each of the store's windows but the first;
+ * one that reaches the end of training needs no room beyond. At least 1, UINT64_MAX where nothing
+ * binds. */
 uint64_t drps_windows_spread(const struct drps_windows *w, uint64_t train_steps);
 
 /* What an epoch moves in the steady state, as the relay store has planned it. */

@@ -1,8 +1,8 @@
 /*
  * The worker of a step: one batch's dense copy of the parameters, and the gradients and scores
- * computed on it by a team of threads. With several ranks, the worker of a rank (cluster/rounds.c,
- * cluster/async/async_worker.c) asks servers for parameters and calls this one to compute. Shared
- * inside engine/.
+ * computed on it by a team of threads. With several ranks, the worker of a rank
+ * (engine/cluster/rounds.c, engine/cluster/async/async_worker.c) asks servers for parameters and
+ * calls this one to compute. Shared inside engine/.
  *
  * A training step of a team of N: rows are pulled in pieces, given out in turn, since the first
  * rows of a batch are the frequent ones that lie in caches; each member computes the gradient of

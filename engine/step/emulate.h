@@ -15,7 +15,7 @@ struct drps_emulate {
     struct drps_train_emulated done;
 };
 
-/* The end of a computation that began at start_ns (drps_clock_ns()): wait until it has taken as
+/* Wait at the end of a computation that began at start_ns (drps_clock_ns()), until it has taken as
  * long as it should. Returns the time that it waited. */
 uint64_t drps_emulate_wait(struct drps_emulate *emulate, uint64_t start_ns);
 

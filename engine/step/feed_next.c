@@ -88,7 +88,7 @@ static int decode_body(const struct drps_feed *feed, const struct drps_piece *bo
     return rc == 0 ? check_body(feed, out, err) : rc;
 }
 
-/* The same as a piece; returns 0. */
+/* Get the next record of a file as a piece. */
 static int next_piece(struct drps_feed *feed, unsigned file, struct drps_piece *out,
                       struct drps_err *err)
 {

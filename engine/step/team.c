@@ -25,7 +25,7 @@ struct drps_team {
     unsigned spins;
     drps_team_work work; /* written by member 0 before the barrier that starts a run */
     void *ctx;
-    int stopping; /* likewise */
+    int stopping; /* written by member 0 before that barrier */
     unsigned started;
     pthread_t threads[DRPS_TRAIN_THREADS_MAX];
 

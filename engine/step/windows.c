@@ -53,8 +53,8 @@ static uint64_t wanted_bytes(const struct drps_plan_info *info,
     return drps_relay_window_bytes(share, info->rows, info->ranks.max_round_rows);
 }
 
-/* They fit, and are not much smaller than this run wants; what fits is not much larger: all of the
- * budget is less than 4/3 of that. Coarse windows are as large as can be. */
+/* Returns 1 if the plan's windows fit, and are not much smaller than this run wants: at least 3/4
+ * of that. A run with coarse windows wants the largest that fit, and so cuts its own. */
 static int plan_suits(const struct drps_plan_info *info, const struct drps_relay_share *share)
 {
     const uint64_t bytes = info->working_set_rows * share->row_bytes;

@@ -26,8 +26,8 @@ struct drps_epoch_loop {
     struct drps_metrics *metrics;         /* NULL without evaluation steps */
     struct drps_stratum *stratum;         /* trains several steps at a time; NULL: one by one */
     struct drps_rounds *rounds;           /* several ranks; NULL: the steps are this process's */
-    struct drps_async *async;             /* trains them; NULL: rounds do */
-    const struct drps_cluster *cluster;   /* likewise */
+    struct drps_async *async;             /* trains the steps; NULL: rounds do */
+    const struct drps_cluster *cluster;   /* several ranks; NULL: one */
     uint64_t train_steps, eval_steps;     /* of an epoch */
 
     uint64_t plan_ns, wait_ns, step_ns, evaluate_ns; /* time by phase, beside the worker's */

@@ -160,9 +160,9 @@ static int open_blocks(struct drps_memory *m, struct drps_store_config *config, 
     }
 }
 
-/* The same with threads that share the batches of a stratum. They are half of the steps that a
- * block store holds, so that others are read ahead meanwhile, and fewer where memory is short. One
- * thread has nobody to share with. */
+/* What a block store needs where threads share the batches of a stratum. These are half of the
+ * steps that the store holds, so that others are read ahead meanwhile, and fewer where memory is
+ * short. One thread has nobody to share with. */
 static int open_blocks_stratum(struct drps_memory *m, const struct drps_memory_parts *p,
                                uint64_t *least, uint64_t *most, struct drps_err *err)
 {

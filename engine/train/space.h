@@ -16,14 +16,13 @@ struct drps_space {
     uint64_t database; /* the model, once store and scan are gone */
 };
 
-/*
- * Bytes that a store takes at least for rows with optimizer state: none in memory, relay's streams
- * all of them once (up to a quarter more, which opening the store tells), blocks in a file half as
- * much again.
- */
+/* Returns the bytes that a store takes at least for rows with optimizer state: none in memory,
+ * relay's streams all of them once (up to a quarter more, which opening the store tells), blocks in
+ * a file half as much again. */
 uint64_t drps_space_of_store(const struct drps_memory *memory, uint64_t rows, uint64_t row_bytes);
 
-/* Bytes that visiting all rows in placed order takes beside the store: param_bytes a row. */
+/* Returns the bytes that visiting all rows in placed order takes beside the store: param_bytes a
+ * row. */
 uint64_t drps_space_of_scan(const struct drps_memory *memory, uint64_t rows, uint64_t param_bytes);
 
 /* What all of it needs, before any of it is there; and what is still to come once all room is set

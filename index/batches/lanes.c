@@ -14,7 +14,7 @@ struct lane {
     float *labels;
     uint32_t *starts; /* [n + 1] */
     uint32_t *ids;    /* [starts[n]] */
-    float *values;    /* likewise, where any sample has some */
+    float *values;    /* [starts[n]], where any sample has some */
     size_t n, label_cap, start_cap, id_cap, value_cap;
     int has_values;
 };

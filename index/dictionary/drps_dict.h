@@ -52,8 +52,8 @@ int drps_dict_add(struct dict *d, const struct drps_samples *s, size_t first, si
                   uint32_t time, uint32_t *ids_out, struct drps_err *err);
 
 size_t drps_dict_generations(const struct dict *d);
-/* First provisional id of a generation; of generation `drps_dict_generations()`: the number of ids
- * given out. */
+/* Returns the first provisional id of a generation; of generation `drps_dict_generations()`: the
+ * number of ids given out. */
 uint32_t drps_dict_base(const struct dict *d, size_t generation);
 
 /*

@@ -24,7 +24,7 @@ struct key_line {
 _Static_assert(sizeof(struct key_line) == 64, "a line of the cache");
 
 /* Half a line's tags, or numbers. */
-typedef uint32_t lanes __attribute__((vector_size(16)));
+typedef uint32_t four_words __attribute__((vector_size(16)));
 
 static struct key_line *lines_new(size_t n)
 {
@@ -44,7 +44,7 @@ static void set_lines(struct key_table *k, struct key_line *lines, size_t n)
     k->room = n * FILL + k->small_used < k->max ? n * FILL + k->small_used : k->max;
 }
 
-/* Both parts of what only adding needs, empty. */
+/* Make what only adding needs, empty. */
 static int open_lines(struct key_table *k, size_t lines_n)
 {
     k->small = drps_pages_new(k->small_n * sizeof(*k->small)); /* zero: no key is there */
@@ -181,12 +181,12 @@ static uint32_t find_or_take(struct key_table *k, uint64_t key)
 static uint32_t guess(const struct key_table *k, uint32_t tag)
 {
     const struct key_line *line = &k->lines[home(tag, k->lines_n)];
-    lanes tags[2], numbers[2];
+    four_words tags[2], numbers[2];
     uint64_t two[2];
     memcpy(tags, line->tags, sizeof(tags));
     memcpy(numbers, line->numbers, sizeof(numbers));
-    const lanes found =
-        ((lanes)(tags[0] == tag) & numbers[0]) | ((lanes)(tags[1] == tag) & numbers[1]);
+    const four_words found =
+        ((four_words)(tags[0] == tag) & numbers[0]) | ((four_words)(tags[1] == tag) & numbers[1]);
     memcpy(two, &found, sizeof(two));
     two[0] |= two[1];
     return (uint32_t)(two[0] | two[0] >> 32) - 1;

@@ -34,7 +34,7 @@ struct pools_count {
     uint64_t read_bytes, written_bytes, ios;
 };
 
-/* Memory that so many pools take together, however large they are. */
+/* Returns the memory that so many pools take together, however large they are. */
 uint64_t drps_pools_bytes(const struct pools_config *config);
 
 /* shapes [n], n <= POOLS_MOST; any step's blocks fit each. -ENOMEM. */

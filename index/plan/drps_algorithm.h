@@ -45,14 +45,15 @@ struct drps_algorithm {
     float adagrad_eps;     /* its eps where none is given; 0: the optimizer's own */
 };
 
-/* The entry of an algorithm, static; NULL if there is none of this name (or `name` is NULL). */
+/* Returns the entry of an algorithm, static; NULL if there is none of this name (or `name` is
+ * NULL). */
 const struct drps_algorithm *drps_algorithm_find(const char *name);
 const struct drps_algorithm *drps_algorithm(enum drps_algo algo);
 
 /* 1: samples are a user, an item and a rating; 0: any number of features and a label. */
 int drps_algorithm_rates(const struct drps_algorithm *a);
 
-/* Floats of a row's parameters, with `factors` of them; 0 for algorithms without. */
+/* Returns how many floats a row's parameters are; `factors` is 0 for algorithms without. */
 uint32_t drps_algorithm_dim(const struct drps_algorithm *a, uint32_t factors);
 
 enum drps_loss drps_algorithm_loss(const struct drps_algorithm *a, int classification);

@@ -59,11 +59,12 @@ void drps_batch_encode(const struct drps_batch *b, struct drps_batch_pieces *out
 /* No plain body of so many samples and entries is larger. Both are below 2^48. */
 uint64_t drps_batch_plain_bound(uint64_t samples, uint64_t nnz);
 
-/* The stratum, and the lane, of a body record, packed or not, that is not decoded yet; 0 as well
- * where it has no head. */
+/* Returns the stratum, and the lane, of a body record, packed or not, that is not decoded yet; 0 as
+ * well where it has no head. */
 uint32_t drps_batch_stratum(const void *record, size_t bytes);
 uint32_t drps_batch_lane(const void *record, size_t bytes);
-/* How many samples and entries the record of a batch says that it has; 0 if it is too short. */
+/* Returns how many samples and entries the record of a batch says that it has; 0 if it is too
+ * short. */
 uint32_t drps_batch_samples(const void *record, size_t bytes);
 uint64_t drps_batch_entries(const void *record, size_t bytes);
 
@@ -81,9 +82,9 @@ size_t drps_batch_pack_bound(const struct drps_batch *b);
  * drps_batch_pack_bound() bytes and is borrowed, too. */
 void drps_batch_pack(const struct drps_batch *b, void *room, struct drps_batch_pieces *out);
 /*
- * The plain body of a record (8-byte aligned), in `room` (likewise, of room_bytes: plan.json has
- * the size of the largest body, plain, as max_body_bytes). DRPS_E_CORRUPT when the record's counts
- * do not fit its bytes, an index is out of range, or the body leaves the room.
+ * Write the plain body of a record to `room`, which has room_bytes; both are 8-byte aligned.
+ * plan.json has the size of the largest plain body as max_body_bytes. DRPS_E_CORRUPT when the
+ * record's counts do not fit its bytes, an index is out of range, or the body leaves the room.
  */
 DRPS_MUST_CHECK
 int drps_batch_unpack(const void *record, size_t bytes, void *room, size_t room_bytes,

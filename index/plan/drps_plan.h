@@ -13,9 +13,9 @@
  * A *step* is one batch: T training steps, then E evaluation steps, make an epoch of T + E.
  *
  * In a plan for several workers, plan.json and names.rec are of all, and the folder rank-r is a
- * plan, too: of what rank r runs. There a step is a *round*, rows are those of the server's range,
- * numbered from 0, rows.rec lists those that any worker's batch of the round touches, data.rec has
- * the bodies of the worker's own batches, and shares.rec and positions.rec (drps_round.h) say which
+ * plan, too: of what rank r runs. A step there is a *round*; rows are those of the server's range,
+ * numbered from 0; rows.rec lists those that any worker's batch of the round touches; data.rec has
+ * the bodies of the worker's own batches; shares.rec and positions.rec (drps_round.h) say which
  * rows go from server to worker.
  */
 #ifndef DRPS_INDEX_PLAN_PLAN_H
@@ -30,9 +30,9 @@
 
 enum { DRPS_PLAN_VERSION = 4, DRPS_PLAN_TABLES = 4, DRPS_PLAN_NAME_BYTES = 32 };
 enum { DRPS_PLAN_WORKERS_MAX = 1024, DRPS_PLAN_ID_BYTES = 17, DRPS_PLAN_PATH_BYTES = 4096 };
-/* Groups of users or items of a grid, at most. */
+/* The most groups of users or items that a grid has. */
 enum { DRPS_GRID_GROUPS_MAX = 4096 };
-/* The name of a csv label column that is remembered, with its end. */
+/* Bytes for the name of a csv label column, with its final zero. */
 enum { DRPS_PLAN_COLUMN_BYTES = 256 };
 #define DRPS_PLAN_WHOLE UINT32_MAX
 
@@ -100,7 +100,7 @@ struct drps_plan_info {
     uint64_t max_window_rows;  /* this and the next three: 0 in a plan of before they were known */
     /* Sums over an epoch's windows; moved: they leave, some to be held in memory by a run. */
     uint64_t window_rows, window_rows_kept, window_rows_moved;
-    uint64_t memory_bytes; /* --memory of drps-index */
+    uint64_t memory_bytes; /* the memory limit of drps-index */
     int string_names;      /* features are strings: names.rec holds them */
     size_t tables_n;
     struct drps_table tables[DRPS_PLAN_TABLES];
@@ -118,11 +118,12 @@ struct drps_plan {
     void *json;    /* own: the whole manifest, a json_t object */
 };
 
-/* Open and check plan.json. DRPS_E_NOT_FOUND: "plan/ is no drps plan: make one with drps-index". */
+/* Open and check plan.json; drps_plan_close() it. DRPS_E_NOT_FOUND: the folder holds no plan;
+ * DRPS_E_VERSION; DRPS_E_CORRUPT names what does not fit. */
 DRPS_MUST_CHECK
 int drps_plan_open(const struct drps_io *io, const char *dir, struct drps_plan **plan_out,
                    struct drps_err *err);
-void drps_plan_close(struct drps_plan *plan);
+void drps_plan_close(struct drps_plan *plan); /* NULL-safe */
 
 /* Open the part of one rank of the plan in `dir`. DRPS_E_NOT_FOUND: it is not there;
  * DRPS_E_CORRUPT: what is there is another rank's. */
@@ -152,12 +153,12 @@ int drps_plan_get_columns(const void *manifest, const char *path,
                           char label_out[DRPS_PLAN_COLUMN_BYTES], char *separator_out,
                           struct drps_err *err);
 
-/* Open one of the plan's record files. */
+/* Open one of the plan's record files, whose kind must be this; drps_recfile_close() it. */
 DRPS_MUST_CHECK
 int drps_plan_file(const struct drps_plan *plan, const char *name, uint32_t kind,
                    struct drps_recfile **f_out, struct drps_err *err);
 
-/* Bytes of a file, one piece after another. */
+/* Gets the bytes of a file, one piece after another; ends the reading by a negative code. */
 typedef int (*drps_plan_bytes)(void *ctx, const void *data, size_t n, struct drps_err *err);
 
 /*
@@ -170,12 +171,13 @@ int drps_plan_read_file(const struct drps_plan *plan, const char *name, drps_pla
                         void *ctx, struct drps_err *err);
 
 /* Read every file whole, of the whole plan also the parts of all ranks: sizes, checksums, and that
- * the records fit together. Memory: some MiB, 12
- * bytes a row of the largest window, and 8 bytes a row of the plan, at most 64 MiB. */
+ * the records fit together. Memory: some MiB, 12 bytes a row of the largest window, and 8 bytes a
+ * row of the plan, at most 64 MiB. */
 DRPS_MUST_CHECK
 int drps_plan_verify(const struct drps_plan *plan, struct drps_err *err);
 
-/* Block boundaries: first_out [blocks + 1], free() it. */
+/* Read the boundaries of blocks: block b has the rows first_out[b] to first_out[b + 1] - 1;
+ * first_out [blocks + 1], free() it. */
 DRPS_MUST_CHECK
 int drps_plan_blocks(const struct drps_plan *plan, uint32_t **first_out, struct drps_err *err);
 
@@ -184,7 +186,7 @@ DRPS_MUST_CHECK
 int drps_blocks_write(const struct drps_io *io, const char *dir, const uint32_t *first,
                       size_t blocks, struct drps_err *err);
 
-/* A hash over the named files of dir: sizes and bytes. */
+/* Make a hash of the named files of dir: their sizes and bytes. */
 DRPS_MUST_CHECK
 int drps_plan_hash(const struct drps_io *io, const char *dir, const char *const *names, size_t n,
                    uint64_t *hash_out, struct drps_err *err);

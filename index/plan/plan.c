@@ -52,17 +52,17 @@ static enum shape shape_of(const struct drps_plan_info *info)
     X(batch_size) X(batches) X(max_batch_samples) X(max_batch_rows)                                \
     X(max_batch_nnz) X(max_body_bytes) X(row_bytes) X(block_bytes) X(blocks) X(max_block_rows)     \
     X(max_step_blocks) X(windows) X(window_budget_bytes) X(working_set_rows) X(memory_bytes)
-/* These may be missing: then they are 0. */
+/* Numbers that may be missing, and are 0 then. */
 #define PLAN_LATER_NUMBERS(X)                                                                      \
     X(max_step_block_rows) X(grid_users) X(grid_items) X(lanes)                                    \
     X(max_window_rows) X(window_rows) X(window_rows_kept) X(window_rows_moved)                     \
     X(seek_ns) X(transfer_bps) X(row_uses) X(block_uses) X(block_use_rows) X(runs) X(run_rows)
-/* Of a plan for several workers. */
+/* Numbers of a plan for several workers. */
 #define PLAN_RANK_NUMBERS(X)                                                                       \
     X(workers) X(round_samples) X(first_row) X(max_round_rows) X(max_round_uses) X(pulled_rows)    \
     X(served_rows)
-/* Of these, and of those of a plan for several workers, the member has another name: X(field,
- * member). */
+/* Numbers whose member has another name than the field, of any plan and of one for several workers:
+ * X(field, member). */
 #define PLAN_TEST_NUMBERS(X) X(eval_batches, "test_batches")
 #define PLAN_RANK_TEST_NUMBERS(X)                                                                  \
     X(eval_pulled_rows, "test_pulled_rows") X(eval_served_rows, "test_served_rows")
@@ -203,7 +203,8 @@ static int files_to_json(const struct drps_io *io, const char *dir, enum shape s
     return rc;
 }
 
-/* Of the whole the id is given: its ranks name it. */
+/* Returns the plan's id. That of a whole plan for several workers is the one that its ranks name.
+ */
 static json_t *id_to_json(const struct drps_plan_info *info, uint64_t files_hash)
 {
     return shape_of(info) == WHOLE ? json_string(info->ranks.whole) : drps_manifest_hex(files_hash);

@@ -95,7 +95,7 @@ static int check_samples(const struct drps_plan_info *i, const struct sizes *s, 
     return drps_manifest_check(bounds, sizeof(bounds) / sizeof(bounds[0]), path, err);
 }
 
-/* Of the rows: their blocks and windows. Sums over an epoch have a part for each step. */
+/* Check what follows from the rows: blocks and windows. Sums over an epoch have a part a step. */
 static int check_rows(const struct drps_plan_info *i, const struct sizes *s, const char *path,
                       struct drps_err *err)
 {

@@ -1,7 +1,7 @@
 /*
  * Splitting a plan's batches and rows by rank: batch k of the training batches is worker k mod N's
- * in round k / N, likewise of the evaluation batches, and each server's step is the round. Private
- * to index/.
+ * in round k / N, evaluation batches are split in the same way, and each server's step is the
+ * round. Private to index/.
  *
  * So the batches of a round are, together, one batch N times as large of a plan for one worker.
  */
@@ -18,7 +18,7 @@ struct split_job {
     uint64_t memory_bytes;
 };
 
-/* How many rounds so many batches of N workers take. */
+/* Returns how many rounds so many batches of N workers take. */
 static inline uint64_t split_rounds(uint64_t batches, uint32_t workers)
 {
     return (batches + workers - 1) / workers;

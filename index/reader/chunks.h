@@ -41,8 +41,8 @@ DRPS_MUST_CHECK
 int drps_chunks_next_file(struct drps_chunks *c, struct drps_err *err);
 
 /*
- * Of a file whose first block was read and not yet handed out: read on until so many lines, or
- * `most` bytes, or all of it, lie in c->carry. With little memory `most` is an eighth of that.
+ * Read on in a file whose first block was read and not yet handed out, until so many lines, or
+ * `most` bytes, or all of it, lie in c->carry. With little memory an eighth of it bounds `most`.
  */
 DRPS_MUST_CHECK
 int drps_chunks_look_ahead(struct drps_chunks *c, size_t lines, size_t most, struct drps_err *err);

@@ -170,11 +170,9 @@ uint64_t drps_reader_bytes(const struct drps_reader *r);      /* text bytes, aft
 uint64_t drps_reader_file_bytes(const struct drps_reader *r); /* read from files, as they are */
 uint64_t drps_reader_skipped(const struct drps_reader *r);    /* bad lines skipped */
 
-/*
- * The csv_kinds to read more csv data of the same shape with: `wanted` (NULL allowed), then the
- * kinds that a reader's fields record ("column:kind"). A new string (free() it); NULL when memory
- * is gone.
- */
+/* Returns the csv_kinds to read more csv data of the same shape with: `wanted` (NULL allowed), then
+ * the kinds that a reader's fields record ("column:kind"). A new string (free() it); NULL when
+ * memory is gone. */
 char *drps_reader_csv_kinds(const char *wanted, const char *const *fields, size_t n);
 
 /* The key and the check bits of a name: what readers and the dictionary agree on. */

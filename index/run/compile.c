@@ -19,7 +19,7 @@
 #include "storage/relay/drps_relay.h"
 
 /* Whole sectors of 512 bytes. Of 512 bytes to 8 KiB, 2 cost a solid-state disk least or little more
- * than least, for rows of one float to factors of rank 16 (bench/RESULTS.md). */
+ * than least, for rows of one float to 16 factors (bench/RESULTS.md). */
 enum { BLOCK_BYTES = 2048 };
 
 /* ---- Beginning and end ---- */
@@ -204,7 +204,7 @@ static int report_start(struct index_run *r, unsigned phase, struct drps_err *er
     return drps_index_report(&r->progress, 0, 0, err);
 }
 
-/* Both phases; that of the two which failed and comes first says how. */
+/* Run two phases side by side. If both fail, the first one says how. */
 static int run_beside(struct running *first, struct running *second, struct drps_err *err)
 {
     pthread_t thread;

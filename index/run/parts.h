@@ -17,11 +17,10 @@ struct part {
     size_t forecasts; /* 0 without a forecast */
 };
 
-/*
- * The rows that drps-train --memory of the same size will have room for in two windows, a little
- * less rather than more: then it runs these windows, else it compiles others. Its program and
- * buffers take some fixed memory and a share of the rest, and every row some bytes beside itself.
- */
+/* Returns the rows that drps-train --memory of the same size will have room for in two windows, a
+ * little less rather than more: then it runs these windows, else it compiles others. Its program
+ * and buffers take some fixed memory and a share of the rest, and every row some bytes beside
+ * itself. */
 uint64_t drps_parts_room_rows(uint64_t row_bytes, uint64_t memory_bytes);
 
 /* What windows of this part are cut for: drps-train's memory is that of this run. Windows and the

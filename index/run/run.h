@@ -72,8 +72,8 @@ int drps_phase_forecast(struct index_run *r, struct drps_err *err);
 
 /* ---- What several phases need ---- */
 
-/* The position of a sample in the grid, among so many lanes. map: provisional to placed ids; NULL
- * if the sample has placed ids (phase_order.c). */
+/* Returns the position of a sample in the grid, among so many lanes. map: provisional to placed
+ * ids; NULL if the sample has placed ids (phase_order.c). */
 struct grid_position drps_run_position_of(const struct drps_plan_info *info, uint32_t lanes,
                                           const uint32_t *map, const struct spool_sample *s);
 

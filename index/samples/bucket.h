@@ -47,7 +47,7 @@ DRPS_MUST_CHECK
 int drps_bucket_put(struct bucket_store *s, struct bucket *b, const void *data, size_t n,
                     struct drps_err *err);
 
-/* The address of the next byte, with room for BUCKET_BUFFER_BYTES - b->buffered. */
+/* Returns the address of the next byte, with room for BUCKET_BUFFER_BYTES - b->buffered. */
 static inline char *bucket_tail(const struct bucket *b)
 {
     return (b->own ? b->own : b->chunks[b->chunks_n - 1]) + b->buffered;

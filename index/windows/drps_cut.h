@@ -55,7 +55,7 @@ int drps_cut_sizes(struct steps *lists, const struct drps_window_options *option
                    const struct cut_extent *extent, const uint64_t *sizes, size_t n,
                    struct cut *cuts_out, struct drps_err *err);
 
-/* The step behind window w, in an epoch of `steps`. */
+/* Returns the step behind window w, in an epoch of `steps`. */
 static inline uint64_t cut_end(const struct cut *cut, size_t w, uint64_t steps)
 {
     return w + 1 < cut->n ? cut->starts[w + 1] : steps;

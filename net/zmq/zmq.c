@@ -305,8 +305,8 @@ static int draw(uint64_t *out, struct drps_err *err)
     return 0;
 }
 
-/* With its address as the peers file has it, of which the socket of a loopback peer has its name.
- */
+/* Write what a rank is called: its number and its address as the peers file has it, which is also
+ * the name of a loopback peer's socket. */
 static void name_rank(const struct drps_peer *at, uint32_t r, char out[DRPS_NET_NAME_BYTES])
 {
     const char *colon = is_unix(at) ? "" : ":";

@@ -206,7 +206,7 @@ static int put_messages(struct net_zmq *z, uint32_t r, struct net_out **sent)
     return 1;
 }
 
-/* The same of some short ones, past long ones: the socket thread may wait for `sending`. */
+/* Hand over some short messages, past long ones: the socket thread may wait for `sending`. */
 static int put_short(struct net_zmq *z, uint32_t r, struct net_out **sent)
 {
     uint64_t most = SHORT_MAX; /* bytes of all */

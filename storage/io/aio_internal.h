@@ -84,8 +84,8 @@ struct drps_aio_part {
     unsigned pieces_n;
 };
 
-/* The memory for the next call: what is left from request->moved on, or, where one of the pieces
- * was moved in part, the rest of that piece. */
+/* Returns the memory for the next call: what is left from request->moved on, or, where one of the
+ * pieces was moved in part, the rest of that piece. */
 struct drps_aio_part drps_aio_rest(const struct drps_aio_request *request);
 
 /*

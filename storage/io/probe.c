@@ -40,8 +40,8 @@ struct requests {
 };
 static const struct requests fill_all = {FILE_BYTES / LARGE, DEPTH, 1, 0, LARGE};
 
-/* Where request i lies: at a multiple of its bytes, and no two lie alike before all have been
- * there. */
+/* Returns where request i lies: at a multiple of its bytes, and no two lie alike before all have
+ * been there. */
 static uint64_t offset_of(const struct requests *r, unsigned i)
 {
     const uint64_t positions = FILE_BYTES / r->bytes;

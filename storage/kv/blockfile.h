@@ -62,7 +62,7 @@ static inline int drps_blockfile_has(const struct drps_blockfile *kv, uint32_t b
     return (int)(kv->stored[block >> 6] >> (block & 63) & 1);
 }
 
-/* Bytes of the rows of a block. */
+/* Returns the bytes of the rows of a block. */
 static inline size_t drps_blockfile_value_bytes(const struct drps_blockfile *kv, uint32_t key)
 {
     return (size_t)drps_extents_between(&kv->extents, key, key + 1);

@@ -39,7 +39,7 @@ static int verify_page(const struct drps_blockfile *kv, const struct drps_blockf
                         kv->path, page_bytes(kv, page), drps_extents_offset(&kv->extents, page));
 }
 
-/* Where a value lies in its page. */
+/* Returns where a value lies in its page. */
 static char *value_at(const struct drps_blockfile *kv, const struct drps_blockfile_run *t,
                       uint32_t page, uint32_t key)
 {

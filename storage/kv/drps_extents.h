@@ -62,7 +62,7 @@ int drps_extents_init(struct drps_extents *p, const uint32_t *block_first, size_
                       size_t row_bytes, uint32_t sector);
 void drps_extents_destroy(struct drps_extents *p);
 
-/* The page of a block. */
+/* Returns the page of a block. */
 uint32_t drps_extents_page(const struct drps_extents *p, uint32_t block);
 
 static inline uint32_t drps_extents_first(const struct drps_extents *p, uint32_t page)
@@ -70,19 +70,19 @@ static inline uint32_t drps_extents_first(const struct drps_extents *p, uint32_t
     return p->page_first ? p->page_first[page] : page;
 }
 
-/* Bytes from the file's start to where a page is now. */
+/* Returns the bytes from the file's start to where a page is now. */
 static inline uint64_t drps_extents_offset(const struct drps_extents *p, uint32_t page)
 {
     return (uint64_t)p->page_at[page] * p->sector;
 }
 
-/* Bytes of the rows of blocks [a, b). */
+/* Returns the bytes of the rows of blocks [a, b). */
 static inline uint64_t drps_extents_between(const struct drps_extents *p, uint32_t a, uint32_t b)
 {
     return (uint64_t)(p->block_first[b] - p->block_first[a]) * p->row_bytes;
 }
 
-/* Sectors of a page. */
+/* Returns how many sectors a page has. */
 static inline uint32_t drps_extents_sectors(const struct drps_extents *p, uint32_t page)
 {
     const uint64_t bytes =

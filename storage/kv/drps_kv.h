@@ -104,8 +104,8 @@ struct drps_kv_ops {
  * build. */
 extern const struct drps_owned drps_kv_owned[];
 
-/* The engines of this build, NULL-terminated: databases, the preferred one first, then those that
- * are for training only. */
+/* Returns the engines of this build, NULL-terminated: databases, the preferred one first, then
+ * those that are for training only. */
 const struct drps_kv_ops *const *drps_kv_engines(void);
 
 /* By name; NULL when unknown or not in this build. */

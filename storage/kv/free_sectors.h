@@ -22,7 +22,7 @@ struct drps_free_sectors {
     struct drps_free_piece *node; /* own: [leaves] node i has 2 i and 2 i + 1 below it, or words */
 };
 
-/* Memory for so many sectors. */
+/* Returns the memory for so many sectors. */
 uint64_t drps_free_sectors_bytes(uint64_t sectors);
 
 /* All sectors are free. 0 or -ENOMEM; `v` may be destroyed whatever the result. */

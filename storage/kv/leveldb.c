@@ -3,7 +3,8 @@
  *
  * LevelDB maps its table files and leaves reading to page faults. The kernel reads ahead around
  * every fault, up to megabytes for one block, which under a memory limit also pushes out what
- * others need. LevelDB offers no switch for that; kv/mapped.c tells the kernel from outside.
+ * others need. LevelDB offers no switch for that; storage/kv/mapped.c tells the kernel from
+ * outside.
  */
 #include "storage/kv/kv_internal.h"
 

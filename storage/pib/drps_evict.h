@@ -1,5 +1,5 @@
 /*
- * Which block to evict: entries that no step holds, in the order of one of three rules.
+ * Chooses the block to evict, among entries that no step holds, by one of three rules.
  *
  *   farthest  the block that is used again last (next_use.h), as the plan knows. Of blocks of
  *             different sizes, the one with the largest (steps until then) x (bytes it frees) /
@@ -17,8 +17,8 @@
 #include "storage/drps_store.h"
 #include "storage/pib/next_use.h"
 
-/* The rules by name: "farthest", "clock", "lru". drps_evict_find() returns 0, or -1 for another
- * name. */
+/* Name the rules: "farthest", "clock", "lru". drps_evict_find() returns 0, or -1 for another name.
+ */
 const char *drps_evict_name(enum drps_evict_rule rule);
 int drps_evict_find(const char *name, enum drps_evict_rule *rule_out);
 
@@ -56,7 +56,8 @@ static inline unsigned drps_evict_class(uint32_t units)
  * so many steps: the quotient above. */
 double drps_evict_worth(unsigned class, size_t unit_bytes, uint64_t steps);
 
-/* Memory for so many entries, and next uses up to `span` steps ahead, whatever the rule. */
+/* Returns the memory for so many entries, and next uses up to `span` steps ahead, whatever the
+ * rule. */
 uint64_t drps_evict_bytes(uint64_t entries, uint64_t span, uint32_t most_units);
 
 /*

@@ -6,8 +6,8 @@
 
 #include "storage/drps_store.h"
 
-/* The part of a block store's least memory that goes to its engine: caches and buffers. Of config,
- * kv and what engine `file` asks for are used. */
+/* Returns the part of a block store's least memory that goes to its engine: caches and buffers. Of
+ * config, kv and what engine `file` asks for are used. */
 uint64_t drps_pib_engine_least(const struct drps_store_config *config);
 
 #endif

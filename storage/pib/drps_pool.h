@@ -63,7 +63,7 @@ struct drps_pool {
 int drps_pool_init(struct drps_pool *pool, const struct drps_pool_config *config);
 void drps_pool_destroy(struct drps_pool *pool);
 
-/* Rows of the largest block. */
+/* Returns how many rows the largest block has. */
 size_t drps_pool_max_rows(const uint32_t *block_first, size_t blocks);
 
 /* The shape of a pool that takes `bytes` at most, for rows and what is kept for units and entries.
@@ -72,10 +72,10 @@ void drps_pool_shape(const uint32_t *block_first, size_t blocks, size_t row_byte
                      const struct drps_step_size *step, uint64_t bytes,
                      struct drps_pool_shape *out);
 
-/* The unit of such a pool. */
+/* Returns how many rows a unit of such a pool has. */
 uint32_t drps_pool_unit_rows_for(const uint32_t *block_first, size_t blocks, size_t row_bytes);
 
-/* Memory for tables by block, beside entries and units. */
+/* Returns the memory for tables by block, beside entries and units. */
 uint64_t drps_pool_block_overhead(uint64_t blocks);
 
 /* Pin a block that is in the pool and learn its next use. Returns its entry, or DRPS_POOL_NONE
@@ -93,7 +93,8 @@ int drps_pool_unpin(struct drps_pool *pool, uint32_t entry, int changed, uint64_
  */
 size_t drps_pool_evict(struct drps_pool *pool, size_t blocks, size_t units, uint64_t now);
 
-/* A pinned entry, and units, for a block that is not in the pool, for which there is room. */
+/* Returns a pinned entry, and units, for a block that is not in the pool, for which there is room.
+ */
 uint32_t drps_pool_admit(struct drps_pool *pool, uint32_t block, uint64_t next_use);
 
 /* ---- What is known of a block or a unit ---- */
@@ -108,7 +109,7 @@ static inline size_t drps_pool_block_bytes(const struct drps_pool *pool, uint32_
     return drps_pool_block_rows(pool, block) * pool->row_bytes;
 }
 
-/* Units of 1 << unit_shift rows that a block takes. */
+/* Returns how many units of 1 << unit_shift rows a block takes. */
 static inline uint32_t drps_pool_units(const uint32_t *block_first, unsigned unit_shift,
                                        size_t block)
 {
@@ -126,8 +127,8 @@ static inline char *drps_pool_unit_rows(const struct drps_pool *pool, uint32_t u
     return pool->rows + ((size_t)unit << pool->unit_shift) * pool->row_bytes;
 }
 
-/* Rows of a unit when `left` rows of the block are still to come: all but the last unit are full.
- */
+/* Returns how many rows a unit has when `left` rows of the block are still to come: all but the
+ * last unit are full. */
 static inline size_t drps_pool_rows_of_unit(const struct drps_pool *pool, size_t left)
 {
     const size_t most = (size_t)1 << pool->unit_shift;

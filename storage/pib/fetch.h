@@ -47,7 +47,7 @@ struct drps_fetch {
     struct drps_iostat io;
 };
 
-/* Memory of the threads, for blocks of at most max_bytes each. */
+/* Returns the memory of the threads, for blocks of at most max_bytes each. */
 uint64_t drps_fetch_bytes(const struct drps_store_config *config, size_t max_bytes);
 
 /* `f` may be stopped whatever the result. */

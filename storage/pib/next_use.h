@@ -37,7 +37,8 @@ struct drps_nextuse {
 int drps_nextuse_init(struct drps_nextuse *q, struct drps_nextuse_link *link, uint64_t *key);
 void drps_nextuse_destroy(struct drps_nextuse *q);
 
-/* Memory for `entries` entries, arrays included, and next uses up to `span` steps ahead. */
+/* Returns the memory for `entries` entries, arrays included, and next uses up to `span` steps
+ * ahead. */
 uint64_t drps_nextuse_bytes(uint64_t entries, uint64_t span);
 
 /*
@@ -48,7 +49,7 @@ int drps_nextuse_insert(struct drps_nextuse *q, uint32_t entry, uint64_t key, ui
 
 void drps_nextuse_remove(struct drps_nextuse *q, uint32_t entry);
 
-/* The entry used again last; DRPS_NEXTUSE_NONE when the queue is empty. */
+/* Returns the entry used again last; DRPS_NEXTUSE_NONE when the queue is empty. */
 uint32_t drps_nextuse_last(const struct drps_nextuse *q);
 
 /* Remove and return that entry; DRPS_NEXTUSE_NONE when the queue is empty. */

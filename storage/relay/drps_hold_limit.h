@@ -26,7 +26,7 @@ DRPS_MUST_CHECK
 int drps_hold_limit_init(struct drps_hold_limit *hold, uint32_t windows, uint64_t memory_bytes);
 void drps_hold_limit_destroy(struct drps_hold_limit *hold);
 
-/* The number of rows that leave window w for the one `distance` later, 2 .. windows. */
+/* Returns the number of rows that leave window w for the one `distance` later, 2 .. windows. */
 static inline uint32_t *drps_hold_limit_count(const struct drps_hold_limit *hold, uint32_t w,
                                               uint32_t distance)
 {

@@ -15,7 +15,7 @@
 struct drps_relay_share {
     uint64_t budget_bytes; /* frames and what is kept for each of them */
     uint64_t row_bytes;    /* a frame of two open windows and what is kept for it */
-    uint64_t held_bytes;   /* a frame beyond these, likewise */
+    uint64_t held_bytes;   /* a frame beyond these, and what is kept for it */
     uint64_t buffer_bytes; /* chunks being filled, written and read ahead; what each window needs */
     uint64_t scan_bytes;   /* taken only while all rows are visited */
     int coarse;            /* 1: windows are to take all of budget_bytes */
@@ -54,8 +54,8 @@ uint64_t drps_relay_frames(const struct drps_relay_share *share, uint64_t workin
 uint64_t drps_relay_window_bytes(const struct drps_relay_share *share, uint64_t rows,
                                  uint64_t step_rows);
 
-/* The largest chunk that pays on a disk that would move seek_bytes in the time of one more request.
- */
+/* Returns the largest chunk that pays on a disk that would move seek_bytes in the time of one more
+ * request. */
 uint64_t drps_relay_chunk(uint64_t seek_bytes);
 
 #endif

@@ -45,7 +45,7 @@
 #include "storage/relay/stream_layout.h"
 #include "storage/relay/streams/drps_streams.h"
 
-/* The least memory for which drps_relay_share_surely() is right. */
+/* Returns the least memory for which drps_relay_share_surely() is right. */
 uint64_t drps_relay_sure_bytes(const struct drps_store_config *config);
 
 enum { DRPS_RELAY_QUARTERS = 4 };
@@ -127,8 +127,8 @@ int drps_relay_open_window(struct drps_relay *st, uint64_t q, struct drps_err *e
 DRPS_MUST_CHECK
 int drps_relay_close_window(struct drps_relay *st, uint64_t q, struct drps_err *err);
 
-/* The stream that rows leaving window w for the one `distance` later are appended to: below K a
- * window's, else a group's. */
+/* Returns the stream that rows leaving window w for the one `distance` later are appended to: below
+ * K a window's, else a group's. */
 uint32_t drps_relay_route(const struct drps_relay *st, uint32_t w, uint32_t distance);
 
 DRPS_MUST_CHECK

@@ -63,8 +63,8 @@ DRPS_MUST_CHECK
 int drps_scan_write(const struct drps_scan *sc, struct drps_scan_split *split,
                     struct drps_err *err);
 
-/* Room for the next entry of part p, which the caller fills at once; NULL and *rc_out on failure.
- */
+/* Returns room for the next entry of part p, which the caller fills at once; NULL and *rc_out on
+ * failure. */
 static inline char *drps_scan_next_entry(const struct drps_scan *sc, struct drps_scan_split *split,
                                          size_t p, int *rc_out, struct drps_err *err)
 {

@@ -47,7 +47,8 @@ struct drps_shared_tails {
 };
 
 /* Run what is sent, but for the rows that hold_limit [windows] holds, through streams of
- * chunk_bytes with so many tails, as streams.h has them. sends->known must be 1. 0 or -ENOMEM. */
+ * chunk_bytes with so many tails, as drps_streams.h has them. sends->known must be 1. 0 or -ENOMEM.
+ */
 DRPS_MUST_CHECK
 int drps_sends_share_tails(const struct drps_sends *sends, const uint32_t *hold_limit,
                            size_t row_bytes, size_t chunk_bytes, size_t tails,

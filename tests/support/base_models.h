@@ -11,7 +11,8 @@
 
 struct base_model; /* opaque; of this process */
 
-/* Of a plan by an engine, each taken modulo of how many there are. Borrowed for ever. */
+/* The model of a plan, in an engine; numbers are taken modulo of how many there are. Borrowed for
+ * ever. */
 const struct base_model *base_model(unsigned plan, unsigned engine);
 
 /* The samples that it was trained on: a file in its format. */

@@ -329,8 +329,8 @@ static void edit_records(struct edited *e, unsigned what, struct script *s)
 
 /* ---- Edits of manifests ---- */
 
-/* Where a value is: in an object under `key`, or in a list. */
-struct place {
+/* The position of a value: in an object under `key`, or in a list. */
+struct value_position {
     json_t *parent; /* borrowed */
     const char *key;
     size_t index;
@@ -338,7 +338,7 @@ struct place {
 
 /* Find the *left-th value that is no object or list; those are counted, too, when they are passed.
  */
-static int find_value(json_t *j, size_t *left, struct place *out)
+static int find_value(json_t *j, size_t *left, struct value_position *out)
 {
     const char *key;
     json_t *value;
@@ -346,7 +346,7 @@ static int find_value(json_t *j, size_t *left, struct place *out)
     json_object_foreach(j, key, value)
     {
         if (!(*left)--) {
-            *out = (struct place){j, key, 0};
+            *out = (struct value_position){j, key, 0};
             return 1;
         }
         if (find_value(value, left, out)) return 1;
@@ -354,7 +354,7 @@ static int find_value(json_t *j, size_t *left, struct place *out)
     json_array_foreach(j, i, value)
     {
         if (!(*left)--) {
-            *out = (struct place){j, NULL, i};
+            *out = (struct value_position){j, NULL, i};
             return 1;
         }
         if (find_value(value, left, out)) return 1;
@@ -362,12 +362,12 @@ static int find_value(json_t *j, size_t *left, struct place *out)
     return 0;
 }
 
-static json_t *value_at(const struct place *p)
+static json_t *value_at(const struct value_position *p)
 {
     return p->key ? json_object_get(p->parent, p->key) : json_array_get(p->parent, p->index);
 }
 
-static void put_value(const struct place *p, json_t *value)
+static void put_value(const struct value_position *p, json_t *value)
 {
     MUST(value);
     MUST((p->key ? json_object_set_new(p->parent, p->key, value)
@@ -423,7 +423,7 @@ static json_t *nasty_text(struct script *s)
 }
 
 /* The value becomes another one, of its kind or not. */
-static void edit_value(const struct place *p, unsigned what, struct script *s)
+static void edit_value(const struct value_position *p, unsigned what, struct script *s)
 {
     const json_t *old = value_at(p);
     switch (what % 10) {
@@ -483,7 +483,7 @@ static struct manifest_edit next_manifest_edit(struct edited *e, unsigned what, 
 
 static size_t values_of(json_t *j)
 {
-    struct place p;
+    struct value_position p;
     size_t left = SIZE_MAX;
     (void)find_value(j, &left, &p);
     return SIZE_MAX - left;
@@ -491,7 +491,7 @@ static size_t values_of(json_t *j)
 
 static void apply(struct manifest_edit *m)
 {
-    struct place p;
+    struct value_position p;
     const size_t n = m->file->manifest ? values_of(m->file->manifest) : 0;
     size_t left = n ? m->value % n : 0;
     if (n && find_value(m->file->manifest, &left, &p)) edit_value(&p, m->what, &m->rest);

@@ -13,7 +13,7 @@
         }                                                                                          \
     } while (0)
 
-/* The same of a call with its error in `err`. */
+/* Check a call whose error is in `err`. */
 #define CHECK_OK(call)                                                                             \
     do {                                                                                           \
         if ((call) < 0) {                                                                          \

@@ -21,7 +21,7 @@ struct scratch {
 void scratch_begin(struct scratch *s);
 void scratch_end(struct scratch *s);
 
-/* The same as cmocka fixtures: *state is the struct scratch. */
+/* Fixtures of cmocka that begin and end a scratch folder: *state is the struct scratch. */
 int scratch_setup(void **state);
 int scratch_teardown(void **state);
 

@@ -21,13 +21,13 @@ struct world {
 /* `batch`, `one_batch`: of the two plans. 900 samples, 200 features. */
 struct world *world_begin(const char *algo, enum case_format format, uint64_t batch,
                           uint64_t one_batch, uint64_t seed);
-/* So many of them instead. */
+/* As world_begin(), with so many samples and features. */
 struct world *world_begin_sized(const char *algo, enum case_format format, size_t samples,
                                 size_t features, uint64_t batch, uint64_t one_batch, uint64_t seed);
 /* 900 samples, 1000 features, so many workers. */
 struct world *world_begin_workers(uint32_t workers, const char *algo, enum case_format format,
                                   uint64_t batch, uint64_t one_batch, uint64_t seed);
-/* Of algorithm lor, with so few samples and features as is said. */
+/* As world_begin_workers(), of algorithm lor, with so few samples and features as is said. */
 struct world *world_begin_few(uint32_t workers, size_t samples, size_t features, uint64_t batch,
                               uint64_t seed);
 void world_end(struct world *w);

@@ -214,7 +214,7 @@ static void tell_hook(const struct async_worker *w, enum drps_batch_moment momen
     if (train->on_batch) train->on_batch(train->ctx, &batch);
 }
 
-/* Its rows and samples; the time of each in *out. */
+/* Get the batch's rows and samples; *out says how long each took. */
 static int fetch(struct async_worker *w, struct drps_round *out, struct drps_err *err)
 {
     const int own = w->share == w->job->rank;

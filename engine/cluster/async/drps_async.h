@@ -75,7 +75,7 @@ int drps_async_open(const struct drps_async_options *options, struct drps_async 
                     struct drps_err *err);
 void drps_async_close(struct drps_async *async); /* NULL-safe; between epochs */
 
-/* Memory of asynchronous rounds with windows of so many steps, beside that of rounds. */
+/* Returns the bytes that asynchronous rounds with windows of so many steps take beside rounds. */
 uint64_t drps_async_memory(const struct drps_plan_info *info, uint64_t window_steps);
 
 /*
@@ -93,7 +93,7 @@ int drps_async_end(struct drps_async *async, int rc, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_async_work(struct drps_async *async, struct drps_round *out, struct drps_err *err);
 
-/* Steps of a window, as agreed. */
+/* Returns how many steps a window has, as agreed. */
 uint64_t drps_async_window_steps(const struct drps_async *async);
 
 /* Batches of the epoch that all ranks together have executed; after end. */

@@ -45,7 +45,7 @@ int drps_async_receive(const struct async_job *job, enum drps_net_part part, uin
 DRPS_MUST_CHECK
 int drps_async_undue(const struct drps_net_message *m, const char *to, struct drps_err *err);
 
-/* Bytes of a gradient of so many rows between this rank and another. */
+/* Returns the bytes of a gradient of so many rows between this rank and another. */
 uint64_t drps_async_gradient_bytes(const struct async_job *job, uint32_t other, size_t rows);
 
 /* Most rows of a batch that are one server's. */

@@ -36,7 +36,7 @@ int drps_merging_begin(struct merging *m, struct counts *counts, const struct bl
                        const struct block_options *options, struct drps_err *err);
 void drps_merging_end(struct merging *m);
 
-/* Bytes that it takes. */
+/* Returns the memory that merging takes. */
 uint64_t drps_merging_bytes(const struct block_tables *tables);
 
 /* DRPS_E_MEMORY_BUDGET: the builder needs so much in all. */
@@ -69,7 +69,7 @@ DRPS_MUST_CHECK
 int drps_merging_round(struct merging *m, const struct block_pair *pairs, size_t n,
                        struct drps_err *err);
 
-/* The least memory in which drps_greedy_merge() can go on from here, drps_merging_begin()'s
+/* Returns the least memory in which drps_greedy_merge() can go on from here, drps_merging_begin()'s
  * included. */
 uint64_t drps_greedy_bytes(const struct merging *m);
 

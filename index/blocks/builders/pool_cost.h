@@ -11,7 +11,7 @@
 #include "base/drps_err.h"
 #include "index/blocks/counts/drps_access.h"
 
-/* Which blocks the batches of an epoch touch. */
+/* The blocks that the batches of an epoch touch. */
 struct pool_uses {
     uint64_t uses, use_rows; /* blocks that batches touch: sum of AccNum(B), and their rows */
     uint64_t step_rows;      /* rows of the blocks of the largest batch */

@@ -56,7 +56,7 @@ static inline const uint32_t *list_of(const struct local *l, uint32_t block)
 
 /* ---- Lists ---- */
 
-/* How many batches both blocks have. */
+/* Returns how many batches both blocks have. */
 uint32_t drps_counts_common(const struct local *l, struct block_pair p);
 /* The list of p.a becomes that of both. */
 DRPS_MUST_CHECK

@@ -38,9 +38,9 @@ struct counts_ops {
     int (*cocounts)(struct counts *t, const struct block_pair *pairs, size_t n, uint32_t *count_out,
                     struct drps_err *err);
     /*
-     * Which pairs of blocks pairs() tells of, until the next call: those with equal group[block],
-     * not 0. A block that takes another in stays in its own. group [blocks], copied. At first all
-     * are of one group.
+     * Choose the pairs of blocks that pairs() tells of, until the next call: those with equal
+     * group[block], not 0. A block that takes another in stays in its own. group [blocks], copied.
+     * At first all are of one group.
      */
     int (*groups)(struct counts *t, const uint8_t *group, struct drps_err *err);
     /*

@@ -41,7 +41,7 @@ DRPS_MUST_CHECK
 int drps_remote_split(const struct access_source *from, struct drps_remote_link *link,
                       struct counts **t_out, struct drps_err *err);
 
-/* The first batch of shard `shard` of `shards`; for shard `shards`, the end of all. */
+/* Returns the first batch of shard `shard` of `shards`; for shard `shards`, the end of all. */
 static inline uint32_t remote_shard_begin(uint32_t batches, unsigned shard, unsigned shards)
 {
     return (uint32_t)((uint64_t)batches * shard / shards);

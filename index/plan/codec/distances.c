@@ -313,7 +313,7 @@ struct record {
     size_t n, far;
 };
 
-/* Its sizes fit, and as many are marked as it counts. */
+/* Find the parts of a record; sizes must fit, and as many rows be marked as it counts. */
 static int parse(const void *record, size_t bytes, const struct distances_table *t,
                  struct record *out, struct drps_err *err)
 {

@@ -35,10 +35,8 @@ struct drps_codec {
 
 extern const struct drps_codec drps_codec_gzip, drps_codec_zstd, drps_codec_xz;
 
-/*
- * The codec whose magic bytes begin the file, or NULL for plain text. n may be small: then fewer
- * can match.
- */
+/* Returns the codec whose magic bytes begin the file, or NULL for plain text. n may be small: then
+ * fewer can match. */
 const struct drps_codec *drps_codec_find(const uint8_t *head, size_t n);
 
 enum { DRPS_CODEC_MAGIC_BYTES = 6 }; /* what drps_codec_find() wants to see */

@@ -105,7 +105,7 @@ int drps_streams_take_rows(struct drps_streams *s, char *base, size_t row_bytes,
 DRPS_MUST_CHECK
 int drps_streams_end(struct drps_streams *s, struct drps_err *err);
 
-/* Bytes that the stream holds now. */
+/* Returns the bytes that the stream holds now. */
 uint64_t drps_streams_bytes(const struct drps_streams *s, size_t stream);
 
 /* What was read and written so far, and how. Any thread may ask. */

@@ -1,4 +1,4 @@
-/* Opening and closing streams; streams.h has the idea, streams_internal.h the memory. */
+/* Opening and closing streams; drps_streams.h has the idea, streams_internal.h the memory. */
 #include "storage/relay/streams/streams_internal.h"
 
 #include <errno.h>

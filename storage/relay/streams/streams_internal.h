@@ -90,7 +90,7 @@ static inline char *drps_streams_buffer(const struct drps_streams *s, int32_t bu
     return s->mem + (size_t)buffer * s->config.chunk_bytes;
 }
 
-/* The buffer for chunk number `nth` of the stream that is read. */
+/* Returns the buffer for chunk number `nth` of the stream that is read. */
 static inline char *drps_streams_read_buffer(const struct drps_streams *s, uint64_t nth)
 {
     return drps_streams_buffer(s, (int32_t)(s->buffers_n + nth % s->config.read_chunks));

@@ -128,7 +128,7 @@ int drps_streams_begin(struct drps_streams *s, size_t stream, int keep, struct d
     return ask_ahead(s, err);
 }
 
-/* Where the chunk at hand lies in the file. */
+/* Returns where the chunk at hand lies in the file. */
 static uint32_t chunk_at_hand(const struct drps_streams *s)
 {
     return s->reads[s->reading.taken % s->config.read_chunks].chunk;

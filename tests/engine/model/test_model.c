@@ -115,8 +115,12 @@ static void drop_batch(struct sample_set *set)
 /* A model for any pair of algorithm and loss, also for pairs that drps_model_init() refuses. */
 static struct drps_model model_of(enum drps_algo algo, enum drps_loss loss, uint32_t rank, int bias)
 {
-    return (struct drps_model){
-        .algo = algo, .loss = loss, .rank = rank, .dim = 1 + rank, .has_bias = bias, .seed = seed};
+    return (struct drps_model){.algo = algo,
+                               .loss = loss,
+                               .factors = rank,
+                               .dim = 1 + rank,
+                               .has_bias = bias,
+                               .seed = seed};
 }
 
 static float *random_params(size_t n)
@@ -157,7 +161,7 @@ static void check_close(const char *what, size_t i, double expected, double foun
 {
     if (fabs(expected - found) <= abs_tolerance + rel_tolerance * fabs(expected)) return;
     fail_msg("%s %s rank %u, form %u, seed %llu: %s[%zu] expected %.9g, found %.9g",
-             drps_algo_name(model->algo), drps_loss_name(model->loss), model->rank, form,
+             drps_algo_name(model->algo), drps_loss_name(model->loss), model->factors, form,
              (unsigned long long)seed, what, i, expected, found);
 }
 
@@ -258,7 +262,7 @@ static void check_differences(const struct drps_model *model, unsigned form)
             if (!(fabs(expected - (double)grads[k][i]) <= 1e-5 + 1e-5 * fabs(expected)))
                 fail_msg(
                     "%s %s rank %u, form %u, seed %llu: %s gradient[%zu] expected %.9g, found %.9g",
-                    drps_algo_name(model->algo), drps_loss_name(model->loss), model->rank, form,
+                    drps_algo_name(model->algo), drps_loss_name(model->loss), model->factors, form,
                     (unsigned long long)seed, k ? "kernel's" : "twin's", i, expected,
                     (double)grads[k][i]);
     }
@@ -306,8 +310,8 @@ static void test_model_scores_do_not_depend_on_the_range(void **state)
             for (size_t s = 0; s < n; s++)
                 if (whole[s] != parts[s])
                     fail_msg("%s rank %u, form %u, seed %llu: score[%zu] expected %.9g, found %.9g",
-                             drps_algo_name(model.algo), model.rank, form, (unsigned long long)seed,
-                             s, (double)whole[s], (double)parts[s]);
+                             drps_algo_name(model.algo), model.factors, form,
+                             (unsigned long long)seed, s, (double)whole[s], (double)parts[s]);
             free(scratch);
             free(whole);
             free(parts);
@@ -630,7 +634,7 @@ static void test_model_init_knows_what_fits(void **state)
          .rank = 5000,
          .classification = 1,
          .code = DRPS_E_CONFIG,
-         .text = "rank 5000 is above 4096"},
+         .text = "5000 factors are too many: at most 4096"},
     };
 
     (void)state;
@@ -650,7 +654,7 @@ static void test_model_init_knows_what_fits(void **state)
         assert_string_equal(drps_algo_name(model.algo), cases[i].algo);
         assert_string_equal(drps_loss_name(model.loss), drps_loss_name(cases[i].found));
         assert_int_equal(model.dim, cases[i].dim);
-        assert_int_equal(model.rank, cases[i].dim - 1);
+        assert_int_equal(model.factors, cases[i].dim - 1);
         assert_int_equal(model.has_bias, 1);
     }
 }

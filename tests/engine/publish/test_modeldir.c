@@ -128,7 +128,7 @@ static void test_modeldir_of_before_says_rank(void **state)
     if (drps_manifest_write(drps_io_os(), manifest, j, &err) < 0) fail_msg("%s", err.text);
     json_decref(j);
     struct drps_modeldir *md = open_model(path, MEMORY);
-    assert_int_equal(drps_modeldir_info(md)->model.rank, 1);
+    assert_int_equal(drps_modeldir_info(md)->model.factors, 1);
     drps_modeldir_close(md);
     free(manifest);
     free(path);

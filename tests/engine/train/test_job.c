@@ -31,7 +31,7 @@ static struct drps_train_result train(const struct drps_plan *plan, const char *
     return r;
 }
 
-/* The same, expecting failure; the text stays in *err. */
+/* Train, expecting failure; the text stays in *err. */
 static int train_fails(const struct drps_plan *plan, const char *dir, struct drps_train_options o,
                        struct drps_train_result *r, struct drps_err *err)
 {

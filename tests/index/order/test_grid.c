@@ -494,7 +494,7 @@ static void put_ratings(const char *path, const struct grid_input *in, unsigned 
     assert_int_equal(fclose(f), 0);
 }
 
-/* Of n rows, those that a walk's samples touch. */
+/* Returns how many of n rows the samples of a walk touch. */
 static double passed(double n, double samples)
 {
     return n * -expm1(-samples / n);

@@ -432,7 +432,7 @@ static void test_shard_that_cannot_load_says_why(void **state)
     data_end(&d);
 }
 
-/* Of the last child that was made; -1: the kernel does not say. */
+/* Returns the process id of the last child that was made; -1: the kernel does not say. */
 static pid_t last_child(void)
 {
     char path[64];

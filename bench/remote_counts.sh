@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Blocks built over several processes of this machine, joined by ZeroMQ over loopback: what counting sends, and where time goes.
-#   bench/crew.sh [RANKS...]       how many (default 1 2 4; 1 is without --peers)
+#   bench/remote_counts.sh [RANKS...]       how many (default 1 2 4; 1 is without --peers)
 # Prints for each set and builder: seconds of the phase and, of all processes together, of processors; bytes of row lists and
 # questions from rank 0 to the others, and of their answers; the longest that one of the others counted, and rank 0 waited. Fails
 # where a plan is not that of one process.
@@ -12,7 +12,7 @@ read -ra sets <<<"${DRPS_BENCH_SETS:-ml1m criteo}"
 read -ra builders <<<"${DRPS_BENCH_BUILDERS:-topk auto}"
 counts=("${@:-1}")
 (($#)) || counts=(1 2 4)
-fail() { echo "crew.sh: $*" >&2; exit 1; }
+fail() { echo "remote_counts.sh: $*" >&2; exit 1; }
 
 load() { # SET: sets `how`, data and options of drps-index
     case $1 in
@@ -20,7 +20,7 @@ load() { # SET: sets `how`, data and options of drps-index
     criteo) how=("$data"/criteo-sample/criteo.train*.xz --algo fm) ;;
     *) fail "no set named $1" ;;
     esac
-    [[ -e ${how[0]} ]] || { echo "crew.sh: no ${how[0]}: left out" >&2 && return 1; }
+    [[ -e ${how[0]} ]] || { echo "remote_counts.sh: no ${how[0]}: left out" >&2 && return 1; }
     how+=(--factors 8 --batch-size 100 --no-forecast)
 }
 
