@@ -4,8 +4,11 @@
 PATH=$tools:$PATH
 ln -s "$source/examples" examples
 
-# same_anywhere: lines without what differs from machine to machine: seconds, and all of an epoch behind its losses
-same_anywhere() { sed -E 's/[0-9.]+ s\b/N s/; s/^( +[0-9]+( +[0-9]+\.[0-9]{6}){3}) .*/\1/'; }
+# same_anywhere: lines without what differs from machine to machine: seconds, rates, all of an epoch behind its losses, and the
+# last digits of losses
+same_anywhere() {
+    sed -E 's/[0-9.]+ s\b/N s/; s| \(reading it: [0-9]+ MB/s\)||; s/^( +[0-9]+( +[0-9]+\.[0-9]{6}){3}) .*/\1/; s/([0-9]\.[0-9]{3})[0-9]{3}\b/\1/g'
+}
 
 commands=0 lines=0
 while IFS= read -r line; do
