@@ -178,12 +178,42 @@ static void explore(struct search *s, size_t n)
 static void test_claim_every_interleaving(void **state)
 {
     static const struct setting settings[] = {
-        {"one worker", 1, 6, {0, 2, 4}, 3, 1},
-        {"two workers, claims", 2, 6, {0, 2, 3, 4}, 4, 1},
-        {"two workers, own shares", 2, 6, {0, 2, 3, 4}, 4, 0},
-        {"three workers, claims", 3, 4, {0, 1, 2, 3}, 4, 1},
-        {"three workers, own shares", 3, 3, {0, 1, 2}, 3, 0},
-        {"three workers, one window", 3, 3, {0}, 1, 1},
+        {.name = "one worker",
+         .workers = 1,
+         .steps = 6,
+         .starts = {0, 2, 4},
+         .windows = 3,
+         .claimable = 1},
+        {.name = "two workers, claims",
+         .workers = 2,
+         .steps = 6,
+         .starts = {0, 2, 3, 4},
+         .windows = 4,
+         .claimable = 1},
+        {.name = "two workers, own shares",
+         .workers = 2,
+         .steps = 6,
+         .starts = {0, 2, 3, 4},
+         .windows = 4,
+         .claimable = 0},
+        {.name = "three workers, claims",
+         .workers = 3,
+         .steps = 4,
+         .starts = {0, 1, 2, 3},
+         .windows = 4,
+         .claimable = 1},
+        {.name = "three workers, own shares",
+         .workers = 3,
+         .steps = 3,
+         .starts = {0, 1, 2},
+         .windows = 3,
+         .claimable = 0},
+        {.name = "three workers, one window",
+         .workers = 3,
+         .steps = 3,
+         .starts = {0},
+         .windows = 1,
+         .claimable = 1},
     };
     struct search s = {.seen = must(calloc(SEEN, sizeof(*s.seen)))};
     (void)state;
@@ -287,13 +317,13 @@ static void test_claim_refuses_bad_windows(void **state)
         uint64_t steps, starts[3];
         size_t windows;
     } cases[] = {
-        {"no worker", 0, 3, {0}, 1},
-        {"no step", 1, 0, {0}, 1},
-        {"no window", 1, 3, {0}, 0},
-        {"starts late", 1, 3, {1}, 1},
-        {"does not rise", 1, 3, {0, 2, 2}, 3},
-        {"beyond the end", 1, 3, {0, 3}, 2},
-        {"overflow", 4, UINT64_MAX / 2, {0}, 1},
+        {.name = "no worker", .workers = 0, .steps = 3, .starts = {0}, .windows = 1},
+        {.name = "no step", .workers = 1, .steps = 0, .starts = {0}, .windows = 1},
+        {.name = "no window", .workers = 1, .steps = 3, .starts = {0}, .windows = 0},
+        {.name = "starts late", .workers = 1, .steps = 3, .starts = {1}, .windows = 1},
+        {.name = "does not rise", .workers = 1, .steps = 3, .starts = {0, 2, 2}, .windows = 3},
+        {.name = "beyond the end", .workers = 1, .steps = 3, .starts = {0, 3}, .windows = 2},
+        {.name = "overflow", .workers = 4, .steps = UINT64_MAX / 2, .starts = {0}, .windows = 1},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -19,22 +19,35 @@ static void test_forecast_reason_names_what_moved_more(void **state)
         uint64_t forecast_bytes, bytes;
         const char *text;
     } rows[] = {
-        {"as forecast", {.windows = 90, .groups = 34, .tails = 80}, 1000, 1100, ""},
-        {"less", {.windows = 90, .groups = 34, .tails = 80}, 1000, 10, ""},
-        {"groups",
-         {.windows = 90, .groups = 34, .tails = 80},
-         1000,
-         1101,
-         ": 34 groups of windows move rows twice; more memory avoids that"},
-        {"shared chunks",
-         {.windows = 90, .tails = 20},
-         1000,
-         2000,
-         ": 90 windows share 20 chunks in memory, and write some before they are full; more memory "
-         "avoids that"},
-        {"a chunk a window", {.windows = 90, .tails = 90}, 1000, 2000, ""},
-        {"another store", {0}, 1000, 2000, ""},
-        {"nothing", {0}, 0, 0, ""},
+        {.name = "as forecast",
+         .relay = {.windows = 90, .groups = 34, .tails = 80},
+         .forecast_bytes = 1000,
+         .bytes = 1100,
+         .text = ""},
+        {.name = "less",
+         .relay = {.windows = 90, .groups = 34, .tails = 80},
+         .forecast_bytes = 1000,
+         .bytes = 10,
+         .text = ""},
+        {.name = "groups",
+         .relay = {.windows = 90, .groups = 34, .tails = 80},
+         .forecast_bytes = 1000,
+         .bytes = 1101,
+         .text = ": 34 groups of windows move rows twice; more memory avoids that"},
+        {.name = "shared chunks",
+         .relay = {.windows = 90, .tails = 20},
+         .forecast_bytes = 1000,
+         .bytes = 2000,
+         .text = ": 90 windows share 20 chunks in memory, and write some before they are full; "
+                 "more memory "
+                 "avoids that"},
+        {.name = "a chunk a window",
+         .relay = {.windows = 90, .tails = 90},
+         .forecast_bytes = 1000,
+         .bytes = 2000,
+         .text = ""},
+        {.name = "another store", .relay = {0}, .forecast_bytes = 1000, .bytes = 2000, .text = ""},
+        {.name = "nothing", .relay = {0}, .forecast_bytes = 0, .bytes = 0, .text = ""},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

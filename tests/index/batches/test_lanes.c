@@ -282,11 +282,27 @@ static void test_lanes_that_share_rows_are_found(void **state)
         int rc;
         const char *says;
     } cases[] = {
-        {"as it was", nothing, 3, 0, ""},
-        {"two strata at once", one_stratum, 3, DRPS_E_CORRUPT, "rows.rec"},
-        {"a lane too many", nothing, 2, DRPS_E_CORRUPT, "data.rec"},
-        {"evaluation, too", mark_all, 3, DRPS_E_CORRUPT, "data.rec"},
-        {"more lanes than there can be", nothing, 17, DRPS_E_CORRUPT, "plan.json"},
+        {.name = "as it was", .change = nothing, .lanes = 3, .rc = 0, .says = ""},
+        {.name = "two strata at once",
+         .change = one_stratum,
+         .lanes = 3,
+         .rc = DRPS_E_CORRUPT,
+         .says = "rows.rec"},
+        {.name = "a lane too many",
+         .change = nothing,
+         .lanes = 2,
+         .rc = DRPS_E_CORRUPT,
+         .says = "data.rec"},
+        {.name = "evaluation, too",
+         .change = mark_all,
+         .lanes = 3,
+         .rc = DRPS_E_CORRUPT,
+         .says = "data.rec"},
+        {.name = "more lanes than there can be",
+         .change = nothing,
+         .lanes = 17,
+         .rc = DRPS_E_CORRUPT,
+         .says = "plan.json"},
     };
     struct scratch *s = *state;
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
@@ -313,10 +329,34 @@ static void test_lanes_refuse_what_they_do_not_fit(void **state)
         int rc;
         const char *says;
     } cases[] = {
-        {"another order", "shuffled", 2, 1, BATCH, DRPS_E_CONFIG, "order grid"},
-        {"several workers", "grid", 2, 2, BATCH, DRPS_E_CONFIG, "one worker"},
-        {"too many", "grid", DRPS_BATCH_LANES + 1, 1, BATCH, DRPS_E_CONFIG, "1 and 16"},
-        {"large batches", "grid", 16, 1, 100000, DRPS_E_MEMORY_BUDGET, "16 lanes"},
+        {.name = "another order",
+         .order = "shuffled",
+         .lanes = 2,
+         .workers = 1,
+         .batch_size = BATCH,
+         .rc = DRPS_E_CONFIG,
+         .says = "order grid"},
+        {.name = "several workers",
+         .order = "grid",
+         .lanes = 2,
+         .workers = 2,
+         .batch_size = BATCH,
+         .rc = DRPS_E_CONFIG,
+         .says = "one worker"},
+        {.name = "too many",
+         .order = "grid",
+         .lanes = DRPS_BATCH_LANES + 1,
+         .workers = 1,
+         .batch_size = BATCH,
+         .rc = DRPS_E_CONFIG,
+         .says = "1 and 16"},
+        {.name = "large batches",
+         .order = "grid",
+         .lanes = 16,
+         .workers = 1,
+         .batch_size = 100000,
+         .rc = DRPS_E_MEMORY_BUDGET,
+         .says = "16 lanes"},
     };
     struct scratch *s = *state;
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {

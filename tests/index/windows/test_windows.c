@@ -255,10 +255,34 @@ static void test_window_example(void **state)
     const char *const text[] = {"0 1", "1 2", "3", "3 4", "0 1"};
     static const struct {
         uint32_t steps, n, rows[3], next[3], prev[3], leaving, arriving;
-    } want[] = {{1, 2, {0, 1}, {3, 1}, {1, 1}, 1, 0},
-                {1, 2, {1, 2}, {1, 4}, {1, 4}, 1, 1},
-                {2, 3, {1, 3, 4}, {1, 4, 4}, {1, 4, 4}, 2, 2},
-                {1, 2, {0, 1}, {1, 1}, {3, 1}, 0, 1}};
+    } want[] = {{.steps = 1,
+                 .n = 2,
+                 .rows = {0, 1},
+                 .next = {3, 1},
+                 .prev = {1, 1},
+                 .leaving = 1,
+                 .arriving = 0},
+                {.steps = 1,
+                 .n = 2,
+                 .rows = {1, 2},
+                 .next = {1, 4},
+                 .prev = {1, 4},
+                 .leaving = 1,
+                 .arriving = 1},
+                {.steps = 2,
+                 .n = 3,
+                 .rows = {1, 3, 4},
+                 .next = {1, 4, 4},
+                 .prev = {1, 4, 4},
+                 .leaving = 2,
+                 .arriving = 2},
+                {.steps = 1,
+                 .n = 2,
+                 .rows = {0, 1},
+                 .next = {1, 1},
+                 .prev = {3, 1},
+                 .leaving = 0,
+                 .arriving = 1}};
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_window_result r;
     struct drps_window w = {0};
@@ -889,16 +913,49 @@ static void test_window_verify_finds_wrong_windows(void **state)
         const char *name, *want;
         size_t k, at;
         unsigned char value;
-    } cases[] = {{"next", "windows.rec: record 3: row 0 was used 3 windows ago", 0, 82, 0},
-                 {"prev", "windows.rec: record 3: row 0 was used 3 windows ago", 3, 91, 0},
-                 {"first step", "windows.rec: record 1: 1 steps from 2", 1, 8, 2},
-                 {"steps", "windows.rec: record 2: 3 steps from 2", 2, 16, 3},
-                 {"fewer steps", "windows.rec: record 2: no step has row 4", 2, 16, 1},
-                 {"evaluation", "windows.rec: record 0: ", 0, 0, 1},
-                 {"windows", "windows.rec: record 0: ", 0, 24, 5},
-                 {"most rows", "windows.rec: 5 steps of 5, at most 3 rows", 3, 28, 4},
-                 {"row", "slots.rec: record 1: slot 1 holds row 3", 1, 98, 1},
-                 {"row of none", "windows.rec: record 2: row 5 of 5", 2, 99, 1}};
+    } cases[] = {
+        {.name = "next",
+         .want = "windows.rec: record 3: row 0 was used 3 windows ago",
+         .k = 0,
+         .at = 82,
+         .value = 0},
+        {.name = "prev",
+         .want = "windows.rec: record 3: row 0 was used 3 windows ago",
+         .k = 3,
+         .at = 91,
+         .value = 0},
+        {.name = "first step",
+         .want = "windows.rec: record 1: 1 steps from 2",
+         .k = 1,
+         .at = 8,
+         .value = 2},
+        {.name = "steps",
+         .want = "windows.rec: record 2: 3 steps from 2",
+         .k = 2,
+         .at = 16,
+         .value = 3},
+        {.name = "fewer steps",
+         .want = "windows.rec: record 2: no step has row 4",
+         .k = 2,
+         .at = 16,
+         .value = 1},
+        {.name = "evaluation", .want = "windows.rec: record 0: ", .k = 0, .at = 0, .value = 1},
+        {.name = "windows", .want = "windows.rec: record 0: ", .k = 0, .at = 24, .value = 5},
+        {.name = "most rows",
+         .want = "windows.rec: 5 steps of 5, at most 3 rows",
+         .k = 3,
+         .at = 28,
+         .value = 4},
+        {.name = "row",
+         .want = "slots.rec: record 1: slot 1 holds row 3",
+         .k = 1,
+         .at = 98,
+         .value = 1},
+        {.name = "row of none",
+         .want = "windows.rec: record 2: row 5 of 5",
+         .k = 2,
+         .at = 99,
+         .value = 1}};
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_window_result r;
     struct stored st;
