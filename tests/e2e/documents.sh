@@ -38,7 +38,7 @@ while IFS=: read -r document target; do
     if [[ ! -e $file ]]; then
         fail "$document links to $target, which is not there"
     elif [[ $target = *#* ]]; then
-        headings "$file" | grep -qxF "${target#*#}" || fail "$document links to $target, which is no heading"
+        grep -qxF "${target#*#}" <<<"$(headings "$file")" || fail "$document links to $target, which is no heading"
     fi
 done < <(grep -oHE '\]\([^)]+\)' "${documents[@]}" | grep -v '://' | sed -E 's/\]\((.*)\)$/\1/')
 

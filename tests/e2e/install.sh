@@ -50,10 +50,10 @@ fi
 
 # ---- the shared library ----
 
-ldd "$work/as_told" | grep -q "$libraries/libdrps.so" || fail "pkg-config does not link the shared library"
+grep -q "$libraries/libdrps.so" <<<"$(ldd "$work/as_told")" || fail "pkg-config does not link the shared library"
 nm -D --defined-only "$libraries/libdrps.so" | awk '{ print $NF }' | LC_ALL=C sort >"$work/exported"
 if grep -v '^drps_' "$work/exported"; then fail "exported, but not named drps_*"; fi
-if "$CC" --version | grep -q 'Free Software'; then # gcc says what it has seen declared, its own reading of the headers
+if grep -q 'Free Software' <<<"$("$CC" --version)"; then # gcc says what it has seen declared, its own reading of the headers
     printf '#include "%s"\n' "${headers[@]}" >"$work/all.c"
     "$CC" -std=c17 -fsyntax-only -aux-info "$work/declared.c" -I"$prefix/include/drps" "$work/all.c"
     {

@@ -10,7 +10,7 @@ for page in "$source"/tools/man/*.1; do
         [[ ! -s err.txt ]] || fail "groff -$macros $page: $(cat err.txt)"
         last=$(sed -n 's/^\.Sh //p' "$page" | tail -1)
         grep -qx "$last" page.txt || fail "groff -$macros $page: the section '$last' is not there"
-        sed "1,/^$last\$/d" page.txt | grep -q '[a-z]' || fail "groff -$macros $page: nothing is below '$last'"
+        grep -q '[a-z]' <<<"$(sed "1,/^$last\$/d" page.txt)" || fail "groff -$macros $page: nothing is below '$last'"
     done
 done
 echo "ok man pages"
