@@ -13,4 +13,5 @@ row="index|$(jq '.input_bytes / 1e6 | floor' "$work/index.json") MB of libsvm, -
 record "$row|MB/s" "$(median <"$work/speeds")"
 record "$row|MB/s, worst" "$(sort -n "$work/speeds" | head -n 1)"
 record "$row|MB/s, best" "$(sort -n "$work/speeds" | tail -n 1)"
+record "$row|plan" "$(jq '.plan_bytes / 1e6 | floor' "$work/index.json")" MB
 record "$row|peak resident set" "$(jq '.peak_rss_bytes / 1048576 | floor' "$work/index.json")" MiB

@@ -185,7 +185,7 @@ static void push_released(struct sim *m, int n, const struct drps_err *err)
     m->n_released += (size_t)n;
 }
 
-/* Those who may start do so; one that gets no batch leaves until there is one. */
+/* Workers that may start do so; a worker that gets no batch leaves until there is one. */
 static void start_released(struct sim *m)
 {
     struct drps_err err = DRPS_ERR_INIT;
@@ -226,7 +226,7 @@ static void count_set(struct sim *m, unsigned k)
     m->needed_ns += (double)(last - m->now_ns);
 }
 
-/* Those that had no batch may ask again. */
+/* Workers that had no batch may ask again. */
 static void join_idle(struct sim *m)
 {
     struct drps_err err = DRPS_ERR_INIT;

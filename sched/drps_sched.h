@@ -40,7 +40,7 @@ enum drps_sched_mode {
 };
 
 enum { DRPS_SCHED_WORKERS_MAX = 4096, DRPS_SCHED_STALE_BINS = 16 };
-/* As a deadline, one that does not come; as a bound, one that does not bind. */
+/* A deadline of this value never comes; a bound of this value never binds. */
 #define DRPS_SCHED_NEVER UINT64_MAX
 
 /* How the machine decides. In parentheses: the defaults. */

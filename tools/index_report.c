@@ -95,7 +95,7 @@ static const char *count(uint64_t n)
     return drps_cli_grouped(n, next_text());
 }
 
-/* As --memory takes it: whole MiB, rounded up, so that what is shown is enough. */
+/* A size as --memory takes it: whole MiB, rounded up, so that what is shown is enough. */
 static const char *memory(uint64_t bytes)
 {
     char *text = next_text();

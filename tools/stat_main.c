@@ -191,8 +191,8 @@ static void print_files(const json_t *files)
         printf("  file     %-12s %10s\n", text_of(f, "name"), size_of(f, "bytes"));
 }
 
-/* Of the rows that a window uses, some are kept for the window after it, and the others leave: a
- * run holds as many of these as it has memory for, and sends the rest to disk. */
+/* Some rows that a window uses are kept for the next window; the others leave it. Training holds as
+ * many of those as it has memory for, and sends the rest to disk. */
 static void print_plan_windows(const json_t *j)
 {
     printf("  windows  %s runs of batches whose rows are in memory together, cut for %s\n          "

@@ -83,7 +83,7 @@ static int keeps_runs(const struct drps_recstream_options *o)
     return o->keep && !o->unpack;
 }
 
-/* Of records that are unpacked, none is larger than its plain form: such a file is damaged. */
+/* A packed record is never larger than its plain form; a file where one is, is damaged. */
 static uint64_t largest(const struct drps_recfile *file, const struct drps_recstream_options *o)
 {
     uint64_t most = 8;

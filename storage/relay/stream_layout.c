@@ -202,7 +202,7 @@ uint64_t drps_stream_layout_file_chunks(const struct drps_stream_layout *l, uint
 
 /* ---- Shared tails ---- */
 
-/* As cost_of(), for shared tails that were tried. */
+/* What a byte costs when tails are shared like this; cost_of() tells it where they are not. */
 static double shared_cost(const struct drps_stream_layout *l, const struct drps_shared_tails *p,
                           uint64_t seek_bytes)
 {

@@ -5,7 +5,7 @@
 
 #include "index/blocks/counts/drps_counts.h"
 
-/* As drps_counts_open(); fails the test instead. close() it. */
+/* drps_counts_open() that fails the test instead of returning an error. close() it. */
 struct counts *brute_counts_open(const struct access *access, double share, uint64_t seed);
 
 #endif

@@ -34,7 +34,7 @@ void lists_from_text(struct lists *l, const char *const *text, uint64_t steps, u
 void lists_random(struct lists *l, struct random_source *rng, uint64_t rows, uint64_t steps,
                   uint64_t most);
 
-/* Also removes the folder with everything in it. */
+/* Frees the lists and removes their folder with everything in it. */
 void lists_free(struct lists *l);
 
 #endif

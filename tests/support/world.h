@@ -18,16 +18,16 @@ struct world {
     char model[SCRATCH_PATH_BYTES];
 };
 
-/* `batch`, `one_batch`: of the two plans. 900 samples, 200 features. */
+/* 900 samples, 200 features. `batch` and `one_batch` are the batch sizes of the two plans. */
 struct world *world_begin(const char *algo, enum case_format format, uint64_t batch,
                           uint64_t one_batch, uint64_t seed);
-/* As world_begin(), with so many samples and features. */
+/* world_begin() with another number of samples and features. */
 struct world *world_begin_sized(const char *algo, enum case_format format, size_t samples,
                                 size_t features, uint64_t batch, uint64_t one_batch, uint64_t seed);
-/* 900 samples, 1000 features, so many workers. */
+/* 900 samples, 1000 features, a plan for `workers` workers. */
 struct world *world_begin_workers(uint32_t workers, const char *algo, enum case_format format,
                                   uint64_t batch, uint64_t one_batch, uint64_t seed);
-/* As world_begin_workers(), of algorithm lor, with so few samples and features as is said. */
+/* world_begin_workers() for algorithm lor with another number of samples and features. */
 struct world *world_begin_few(uint32_t workers, size_t samples, size_t features, uint64_t batch,
                               uint64_t seed);
 void world_end(struct world *w);

@@ -589,7 +589,7 @@ static int predict_once(void *scoring)
     return predict(scoring, &err);
 }
 
-/* Of one block of rows, and of several. */
+/* Models of one block of rows, or of several. */
 static void sweep_models(struct scratch *s, size_t features, int one_block)
 {
     struct case_run c;

@@ -228,8 +228,8 @@ static uint64_t part_bytes(const struct portfolio *p)
     return most + p->counts->batches * batch_bytes;
 }
 
-/* As many threads as memory has room for, each with a part in hand. Merging has one: how much
- * memory there is decides how blocks are merged. */
+/* The number of counting threads that memory has room for, each with a part in hand. Merging has
+ * one thread: the memory that is left decides how blocks are merged. */
 static unsigned count_threads(const struct portfolio *p)
 {
     const uint64_t room =

@@ -62,7 +62,7 @@ struct counts_ops {
     /*
      * The batches of n rows, increasing, whatever has merged: row i of *out is rows[i]. *out is the
      * caller's to drps_access_free(). DRPS_E_MEMORY_BUDGET when they take more than memory_bytes.
-     * Of shards: one after the other.
+     * Where the counts are sharded, the shards answer one after the other.
      */
     int (*lists)(struct counts *t, const uint32_t *rows, size_t n, uint64_t memory_bytes,
                  struct access *out, struct drps_err *err);

@@ -183,7 +183,7 @@ int drps_streams_skip(struct drps_streams *s, size_t n, struct drps_err *err)
     return ask_ahead(s, err);
 }
 
-/* As drps_streams_peek() where more is due: there is some, or it is an error. */
+/* drps_streams_peek() where more is due: an end here is an error. */
 static int peek_due(struct drps_streams *s, const char **at_out, size_t *n_out,
                     struct drps_err *err)
 {

@@ -361,7 +361,7 @@ static void *open_one(void *arg)
     return NULL;
 }
 
-/* As net_job_open() of ZeroMQ, where ranks may fail to start. */
+/* net_job_open() over ZeroMQ fails the test when a rank does not start; here it may. */
 static void open_zmq(struct net_job *job, const struct drps_net_options *options)
 {
     struct opening openings[RANKS];

@@ -306,7 +306,7 @@ static float draw_many(const char *how, int positive, double at)
     if (strcmp(how, "cluster in exponents") == 0)
         return rare ? float_of(random % 0x7f000000)
                     : float_of(0x40000000 + random % 60000 + (positive ? 60000 : 0));
-    /* Those from anywhere come first, a few among them where the others will lie. */
+    /* The samples that lie anywhere come first; a few of them lie where the others will. */
     if (strcmp(how, "cluster after exponents") == 0)
         return at < 0.2 && random % 5000 ? float_of((random >> 13) % 0x7f000000)
                : at < 0.2                ? float_of(0x40000000 + (random >> 13) % 120000)
@@ -392,7 +392,7 @@ static double auc_of_ranks(size_t n, size_t ranks, size_t first)
     return q.auc;
 }
 
-/* Of the distributions that are marked, any number of ranks gives the same bits. */
+/* Any number of ranks gives the same bits where a distribution is marked `same`. */
 static void test_auc_of_many_is_within_a_thousandth(void **state)
 {
     static const struct {

@@ -507,7 +507,7 @@ static void check_flips(const struct fixture *f, const char *model, const char *
     const long step = st.st_size / flips + 1;
     for (long at = 0; at < st.st_size; at += step)
         check_flip(f, model, copy, file, at, want);
-    /* Of a table indexes and filters come last, which are read by those who look for a key. */
+    /* A table ends with indexes and filters, which only a look for a key reads. */
     const int table = strstr(file, ".ldb") || strstr(file, ".sst");
     const long tail = st.st_size > TAIL ? st.st_size - TAIL : 0;
     for (long at = tail; table && at < st.st_size; at += TAIL_STEP)

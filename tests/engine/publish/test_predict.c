@@ -136,8 +136,8 @@ static void test_predict_equals_the_evaluation_of_training(void **state)
         const struct drps_quality *want = &f.trained.epochs[1].test;
         assert_int_equal(r.samples, f.m.test_n);
         assert_int_equal(r.unseen, 0);
-        /* The same numbers in batches of another form, which may fuse operations: some ulp a score.
-         */
+        /* Batches of another form may fuse operations, so scores differ by some units in the last
+         * place. */
         assert_true(fabs(r.quality.loss - want->loss) < 1e-6 * (1 + want->loss));
         if (f.m.classification) {
             assert_true(fabs(r.quality.auc - want->auc) < 1e-4);

@@ -98,7 +98,7 @@ static int publish(const char *folder, const char *model, int replace, uint64_t 
 
 /* ---- The folder ---- */
 
-/* As another program would while training goes on. */
+/* Another program takes the name of the output while training goes on. */
 static void take_name(void *ctx, const struct drps_epoch *epoch)
 {
     struct fixture *f = ctx;

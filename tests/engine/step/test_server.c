@@ -17,7 +17,7 @@ struct parts {
     uint32_t touches[MEMBERS][ROWS];
 };
 
-/* Of sizes from 2^-8 to 2^8, so that the order of additions shows. */
+/* Gradients have sizes from 2^-8 to 2^8, so that the order of additions shows. */
 static void fill(struct parts *p)
 {
     uint64_t r = 0;

@@ -12,7 +12,7 @@
 
 enum { KEYS = 60000, DISTINCT = 30000, MAX = 40000, RUN = 7, NO_SMALL = 0 };
 
-/* Of the even seeds they are small; of the others, large as hashes are, but every 16th. */
+/* Even seeds make small keys. Odd seeds make keys as large as hashes, but for every 16th. */
 static uint64_t key_at(uint64_t seed, size_t i)
 {
     const uint64_t name = drps_rng_at(seed + 1, i) % DISTINCT;

@@ -99,7 +99,8 @@ static uint64_t rows_of_distance(const struct plain *p, size_t w, size_t distanc
     return n;
 }
 
-/* As hold_limit.c, from what was said of it. Of neighbours' neighbours rows stay. */
+/* What hold_limit.c computes, written again from its description. Rows that one of
+ * the next two windows uses always stay. */
 static uint64_t sent_by(const struct plain *p, uint64_t frames)
 {
     uint64_t *room = must(calloc(p->windows + 1, sizeof(*room)));

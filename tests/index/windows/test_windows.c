@@ -503,7 +503,8 @@ static void assert_distances(const uint32_t *want, size_t n, uint32_t most)
     free(numbers);
 }
 
-/* As index/plan/codec/drps_distances.h describes them: of 200 windows 3, 6 or 8 bits. */
+/* The bytes that index/plan/codec/drps_distances.h describes: with 200 windows, a distance has 3,
+ * 6 or 8 bits. */
 static void test_window_distances_golden_bytes(void **state)
 {
     static const uint32_t distances[] = {1, 200, 2, 1, 9, 10, 66};

@@ -818,7 +818,8 @@ static void test_every_fault_surfaces(void **state)
     }
 }
 
-/* Also past the page cache, where the kernel refuses to go on at an odd byte. */
+/* A file that was cut is noticed, also past the page cache, where the kernel refuses to go on at
+ * an odd byte. */
 static void test_cut_file_is_noticed(void **state)
 {
     static const off_t ends[] = {7 * PIECE, 7 * PIECE + 4096, 7 * PIECE + 5120};

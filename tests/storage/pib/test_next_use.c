@@ -63,8 +63,8 @@ static int size_class(const struct replay *r, const struct drps_pool_shape *shap
     return c;
 }
 
-/* Of the blocks that the step does not need, the one that is worth most to be rid of; of several,
- * one of the smaller class, then the one used last, and of these the last one. */
+/* Evicts the block whose absence is worth most and that the step does not need. Among several, the
+ * smaller class goes first, then the block used last, then the last block. */
 static void evict_one(struct replay *r, const struct drps_pool_shape *shape, size_t s)
 {
     size_t worst = SIZE_MAX;
