@@ -33,7 +33,7 @@ struct drps_rounds {
     uint64_t round, at; /* of the run, and within the epoch */
     struct drps_feed_share share;
     int has_share;   /* it was taken for a round that the ranks ended before */
-    int wants_pause; /* the next gradients say so */
+    int wants_pause; /* gradients say so, until the next begin */
     uint32_t ended;  /* what the servers said in place of parameters */
     struct drps_rounds_bytes worker_traffic;
 
@@ -318,18 +318,16 @@ static int wants_to_stop(const struct drps_rounds *r)
 }
 
 /* What this rank wants after the round. A loss that is no finite number ends training on all. */
-static uint32_t take_wishes(struct drps_rounds *r, double loss)
+static uint32_t wishes(const struct drps_rounds *r, double loss)
 {
-    const uint32_t pause = r->wants_pause ? PAUSE : 0;
-    r->wants_pause = 0;
-    return pause | (wants_to_stop(r) || !isfinite(loss) ? STOP : 0);
+    return (r->wants_pause ? PAUSE : 0) | (wants_to_stop(r) || !isfinite(loss) ? STOP : 0);
 }
 
 /* Sends each server its part of the gradient; after an evaluation round, that it is over. */
 static int push(struct drps_rounds *r, int training, double loss, struct drps_err *err)
 {
     const struct drps_worker *worker = r->o.worker;
-    const uint32_t tag = take_wishes(r, loss);
+    const uint32_t tag = wishes(r, loss);
     size_t first = 0;
     for (uint32_t s = 0; s < r->workers; s++) {
         const size_t n = training ? r->share.shares[s] : 0;

@@ -19,6 +19,7 @@
 
 #include "base/drps_checksum.h"
 #include "base/drps_rng.h"
+#include "engine/cluster/drps_messages.h"
 #include "engine/cluster/drps_rounds.h"
 #include "support/net_job.h"
 #include "support/world.h"
@@ -505,6 +506,39 @@ static void test_rounds_a_rank_fails_around_a_pause(void **state)
     job_end(&job);
 }
 
+/* Rank 0 alone, whose own server goes on; the test is the servers of the others. */
+static void test_rounds_servers_must_agree_on_the_end(void **state)
+{
+    static const uint32_t tags[][2] = {{DRPS_MESSAGE_PAUSE, DRPS_MESSAGE_PAUSE},
+                                       {DRPS_MESSAGE_STOP, DRPS_MESSAGE_STOP},
+                                       {DRPS_MESSAGE_PAUSE, DRPS_MESSAGE_STOP}};
+    static const struct script script;
+    struct job job;
+    (void)state;
+    job_begin(&job, "lor", CASE_LIBSVM, "adagrad", 0);
+    for (size_t i = 0; i < sizeof(tags) / sizeof(*tags); i++) {
+        struct drps_net *nets[RANKS];
+        struct drps_net_options options;
+        drps_train_net_options(job.part[0], &options);
+        assert_int_equal(drps_net_open_inproc(&options, nets, NULL), 0);
+        struct rank k = {.script = &script, .part = job.part[0], .net = nets[0]};
+        open_rank(&k, job.optimizer, job.l2);
+        for (uint32_t r = 1; r < RANKS; r++) {
+            const struct drps_net_send send = {
+                .part = DRPS_NET_WORKER, .type = DRPS_MESSAGE_PARAMETERS, .tag = tags[i][r - 1]};
+            assert_int_equal(drps_net_send(nets[r], &send, WAIT_MS, NULL), 0);
+        }
+        k.out.rc = run_epochs(&k);
+        assert_int_equal(k.out.rc, DRPS_E_PROTO);
+        if (!strstr(k.out.err.text, "servers disagree")) fail_msg("%s", k.out.err.text);
+        close_rank(&k);
+        free(k.out.rows);
+        for (uint32_t r = 1; r < RANKS; r++)
+            drps_net_close(nets[r], 0, NULL);
+    }
+    job_end(&job);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -514,6 +548,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_rounds_stop_and_pause),
         cmocka_unit_test(test_rounds_begin_anywhere),
         cmocka_unit_test(test_rounds_a_rank_fails_around_a_pause),
+        cmocka_unit_test(test_rounds_servers_must_agree_on_the_end),
     };
     if (argc > 1) seed = strtoull(argv[1], NULL, 0);
     printf("seed %llu\n", (unsigned long long)seed);
