@@ -24,11 +24,13 @@ typedef int (*drps_recstream_unpack)(const void *record, size_t bytes, void *roo
 struct drps_recstream_options {
     uint64_t first, count; /* records of one pass */
     uint64_t passes;       /* how often */
+    uint64_t begin;        /* records that the first pass leaves out at its front; below count */
     uint64_t buffer_bytes; /* 0: 1 MiB */
     unsigned depth;        /* buffers; 0: 3 */
     unsigned readers;      /* threads that read, each another buffer; 0: 1, at most 4 */
     int keep; /* 1: room for all records of a pass, as they are used; it is read once, as far ahead
-                 of the consumer as the readers get. Without unpack, depth is not looked at */
+                 of the consumer as the readers get: from `begin` on, then what lies before it, for
+                 later passes. Without unpack, depth is not looked at */
     drps_recstream_unpack unpack; /* NULL: records are used as they are stored */
     uint64_t plain_bytes;         /* with unpack: of the largest record, unpacked; no record is
                                      larger as it is stored */
@@ -36,7 +38,7 @@ struct drps_recstream_options {
                         consumer's included; 0: 4 */
 };
 
-/* The file is borrowed until close. */
+/* The file is borrowed until close. -EINVAL: `begin` is not below count. */
 DRPS_MUST_CHECK
 int drps_recstream_open(struct drps_recfile *file, const struct drps_recstream_options *options,
                         struct drps_recstream **s_out, struct drps_err *err);

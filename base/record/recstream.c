@@ -45,14 +45,14 @@ struct drps_recstream {
     char *plain;      /* own: [plain_records] records, unpacked, each in stride() bytes */
     size_t *bytes;    /* own: [plain_records] of these */
     uint64_t plain_records;
-    uint64_t to_read, to_give; /* records of all passes: that are read, that the consumer gets */
+    uint64_t to_read, to_give; /* where reading ends, and what the consumer gets: counts as below */
     pthread_t threads[MAX_READERS];
     unsigned started;
 
     pthread_mutex_t lock;
     pthread_cond_t work; /* there may be something for a reader to do */
     pthread_cond_t news; /* there may be something for the consumer */
-    /* Counts, from the begin of the first pass on. */
+    /* Counts, from the begin of the first pass on; what it leaves out counts as done. */
     uint64_t begun_records; /* in runs given to a reader */
     uint64_t begun, done;   /* runs given to a reader, and used up: at most depth more were begun */
     uint64_t unpacked;      /* records */
@@ -171,6 +171,7 @@ static struct run *begin_run(struct drps_recstream *s)
     run->state = READING;
     run->first = o->first + s->begun_records % o->count;
     run->n = run_length(s->file, o, run->first, s->run_cap);
+    if (run->n > s->to_read - s->begun_records) run->n = s->to_read - s->begun_records;
     s->begun_records += run->n;
     return run;
 }
@@ -314,6 +315,25 @@ static int allocate(struct drps_recstream *s)
     return s->plain && s->bytes ? 0 : -ENOMEM;
 }
 
+/* Count what the first pass leaves out as done. Runs that are kept have buffers of their lengths:
+ * reading begins with the whole run that record `begin` is in. */
+static void skip(struct drps_recstream *s)
+{
+    const struct drps_recstream_options *o = &s->options;
+    const uint64_t begin = o->passes ? o->begin : 0;
+    uint64_t start = keeps_runs(o) ? 0 : begin;
+    for (uint64_t n; start < begin; start += n, s->done++) {
+        n = run_length(s->file, o, o->first + start, s->run_cap);
+        if (n > begin - start) break;
+    }
+    s->begun = s->done;
+    s->begun_records = start;
+    s->unpacked = s->taken = begin;
+    s->at = begin - start;
+    if (__builtin_mul_overflow(o->count, o->passes, &s->to_give)) s->to_give = UINT64_MAX;
+    s->to_read = o->keep && start + o->count < s->to_give ? start + o->count : s->to_give;
+}
+
 static int start_readers(struct drps_recstream *s, struct drps_err *err)
 {
     while (s->started < readers_of(&s->options)) {
@@ -329,16 +349,17 @@ static int start_readers(struct drps_recstream *s, struct drps_err *err)
 int drps_recstream_open(struct drps_recfile *file, const struct drps_recstream_options *options,
                         struct drps_recstream **s_out, struct drps_err *err)
 {
-    const uint64_t count = options->count;
     *s_out = NULL;
+    if (options->begin && options->begin >= options->count)
+        return drps_err_set(err, -EINVAL, "a pass of %llu records cannot begin with number %llu",
+                            (unsigned long long)options->count, (unsigned long long)options->begin);
     struct drps_recstream *s = calloc(1, sizeof(*s));
     if (!s) return drps_err_set(err, -ENOMEM, "no memory for a read-ahead stream");
     s->file = file;
     s->options = *options;
     s->run_cap = run_cap(file, options);
     s->options.depth = lay_out(file, options, s->run_cap, NULL);
-    if (__builtin_mul_overflow(count, options->passes, &s->to_give)) s->to_give = UINT64_MAX;
-    s->to_read = options->keep && options->passes ? count : s->to_give;
+    skip(s);
     (void)pthread_mutex_init(&s->lock, NULL);
     (void)pthread_cond_init(&s->work, NULL);
     (void)pthread_cond_init(&s->news, NULL);
@@ -390,19 +411,14 @@ static void give_back(struct drps_recstream *s)
     if (s->at) return;
     if (!s->options.keep)
         (void)pthread_cond_signal(&s->work);
-    else if (s->done == s->options.depth)
-        s->done = 0; /* the next pass */
-}
-
-static uint64_t in_pass(const struct drps_recstream *s, uint64_t record)
-{
-    return s->options.keep ? record % s->options.count : record;
+    else if (s->done == s->begun && s->begun_records == s->to_read)
+        s->done -= s->options.depth; /* all are here: the first of them is next again */
 }
 
 /* 1: the next record is here. */
 static int is_here(const struct drps_recstream *s)
 {
-    if (s->options.unpack) return in_pass(s, s->taken) < s->unpacked;
+    if (s->options.unpack) return s->taken < s->unpacked || s->unpacked == s->to_read;
     return run_is(s, READY);
 }
 

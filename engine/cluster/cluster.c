@@ -87,7 +87,7 @@ int drps_cluster_init(struct drps_cluster *c, const struct drps_plan *part,
 
 /* A number that changes with what messages of docs/wire.md mean: other builds of a version are
  * refused. */
-#define MESSAGES "2"
+#define MESSAGES "3"
 
 /* What must be the same on all ranks; all bytes are set. */
 struct terms {
@@ -330,6 +330,34 @@ int drps_cluster_least(const struct drps_cluster *c, uint64_t *value, struct drp
     int rc = drps_net_gather(c->net, &mine, sizeof(mine), all, c->wait_ms, err);
     for (uint32_t r = 0; r < c->count && rc == 0; r++)
         if (all[r] && (!*value || all[r] < *value)) *value = all[r];
+    free(all);
+    return rc;
+}
+
+/* 1: each of `count` ranks has `number` among its n. */
+static int all_have(const uint64_t *all, uint32_t count, size_t n, uint64_t number)
+{
+    for (uint32_t r = 0; r < count; r++) {
+        size_t i = 0;
+        while (i < n && all[r * n + i] != number)
+            i++;
+        if (i == n) return 0;
+    }
+    return 1;
+}
+
+int drps_cluster_common(const struct drps_cluster *c, const uint64_t *mine, size_t n,
+                        uint64_t *common_out, struct drps_err *err)
+{
+    *common_out = 0;
+    if (!n || n > DRPS_CLUSTER_COMMON_MOST)
+        return drps_err_set(err, -EINVAL, "%zu numbers of a rank, at most %d are compared", n,
+                            DRPS_CLUSTER_COMMON_MOST);
+    uint64_t *all = calloc(c->count * n, sizeof(*all));
+    if (!all) return drps_err_set(err, -ENOMEM, "no memory for %u ranks", c->count);
+    int rc = drps_net_gather(c->net, mine, n * sizeof(*mine), all, c->wait_ms, err);
+    for (size_t i = 0; i < n && rc == 0; i++)
+        if (mine[i] > *common_out && all_have(all, c->count, n, mine[i])) *common_out = mine[i];
     free(all);
     return rc;
 }

@@ -50,6 +50,16 @@ int drps_cluster_epoch(const struct drps_cluster *c, struct drps_cluster_sums *s
 DRPS_MUST_CHECK
 int drps_cluster_least(const struct drps_cluster *c, uint64_t *value, struct drps_err *err);
 
+/*
+ * Each rank gives numbers mine [n], n the same on all and at most DRPS_CLUSTER_COMMON_MOST; 0 where
+ * it has none. *common_out becomes the largest one that all ranks have, or 0. -EINVAL: n is 0 or
+ * too large.
+ */
+enum { DRPS_CLUSTER_COMMON_MOST = 8 };
+DRPS_MUST_CHECK
+int drps_cluster_common(const struct drps_cluster *c, const uint64_t *mine, size_t n,
+                        uint64_t *common_out, struct drps_err *err);
+
 /* Rank 0 adds the rows of all ranks to `out` in placed order; others, whose `out` is NULL, send
  * theirs. */
 DRPS_MUST_CHECK

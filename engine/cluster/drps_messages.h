@@ -26,8 +26,9 @@ enum drps_message {
     DRPS_MESSAGE_OPENED, /* to the rank's own server, in asynchronous rounds */
 };
 
-/* A message with this tag says stop now; from a worker, that its rank wants to stop. */
-enum { DRPS_MESSAGE_STOP = 1 };
+/* Tags, as bits: a message says stop now, or (rounds alone) pause now; from a worker, that its rank
+ * wants to. */
+enum { DRPS_MESSAGE_STOP = 1, DRPS_MESSAGE_PAUSE = 2 };
 
 /*
  * Between the halves of a rank a message holds where the values are, not the values: the server's

@@ -11,10 +11,10 @@
  * Both sides know from the plan which rows a message holds: it has values alone. Sums are made in
  * the order of ranks, so that the result does not depend on timing.
  *
- * Ending: with its gradients a worker says whether its rank wants to stop. Every server hears it
- * from all workers and answers all of them in place of the next parameters; so all ranks stop
- * before the same round. Where one half of a rank fails it tells the other by a message, and
- * closing the net tells the others.
+ * Ending: with its gradients a worker says whether its rank wants to stop, or to pause. Every
+ * server hears it from all workers and answers all of them in place of the next parameters; so all
+ * ranks end before the same round. After a pause they go on with that round. Where one half of a
+ * rank fails it tells the other by a message, and closing the net tells the others.
  *
  * Shared inside engine/.
  */
@@ -52,9 +52,11 @@ uint64_t drps_rounds_memory(const struct drps_plan_info *info, int touches);
 uint64_t drps_rounds_worker_bytes(const struct drps_plan_info *info);
 uint64_t drps_rounds_server_bytes(const struct drps_plan_info *info);
 
-/* The server's thread begins an epoch, at its round `first`; end waits for it. After a failure of
- * the worker, end makes it stop. `rc`, `err`: how the worker's rounds went; returns what the epoch
- * came to. */
+/*
+ * The server's thread begins an epoch, at its round `first`: the feed's next one, and after a pause
+ * the one that was paused before. End waits for the thread. After a failure of the worker, end
+ * makes it stop. `rc`, `err`: how the worker's rounds went; returns what the epoch came to.
+ */
 DRPS_MUST_CHECK
 int drps_rounds_begin(struct drps_rounds *rounds, uint64_t first, struct drps_err *err);
 DRPS_MUST_CHECK
@@ -70,9 +72,17 @@ struct drps_round {
     uint64_t compute_ns;
 };
 
-/* The worker's part of the next round. Returns 0, or 1 when all ranks stop before it. */
+/* The worker's part of the next round. Returns 0, or 1 when all ranks end before it: they stop, or
+ * pause. */
 DRPS_MUST_CHECK
 int drps_rounds_work(struct drps_rounds *rounds, struct drps_round *out, struct drps_err *err);
+
+/* The worker, between two rounds: all ranks shall end after the next one, unless that is the
+ * epoch's last and they end anyway. One rank's call is enough. */
+void drps_rounds_pause(struct drps_rounds *rounds);
+
+/* After work has returned 1. Returns 1 if some rank wants to stop, 0 if it is a pause alone. */
+int drps_rounds_stopped(const struct drps_rounds *rounds);
 
 /* Returns the clock when this rank's server had stepped its rows in the last training round; after
  * end. */

@@ -18,6 +18,8 @@ enum {
     GRADIENT = DRPS_MESSAGE_GRADIENT,
     FAILED = DRPS_MESSAGE_FAILED,
     STOP = DRPS_MESSAGE_STOP,
+    PAUSE = DRPS_MESSAGE_PAUSE,
+    END = STOP | PAUSE, /* any of them */
 };
 
 struct drps_rounds {
@@ -30,12 +32,15 @@ struct drps_rounds {
     /* The worker's members. */
     uint64_t round, at; /* of the run, and within the epoch */
     struct drps_feed_share share;
+    int has_share;   /* it was taken for a round that the ranks ended before */
+    int wants_pause; /* gradients say so, until the next begin */
+    uint32_t ended;  /* what the servers said in place of parameters */
     struct drps_rounds_bytes worker_traffic;
 
     /* The server's members. */
     uint64_t served, served_at;
     uint64_t trained_ns;
-    int stop; /* some rank wants to stop */
+    uint32_t end; /* what some ranks want */
     struct drps_shared_buffer
         *values;     /* own: [max_round_uses][dim] parameters on their way out, by worker */
     uint32_t *index; /* own: [max_round_uses] */
@@ -110,7 +115,7 @@ static int told_failed(struct drps_err *err)
     return drps_err_set(err, DRPS_E_CLOSED, "the other half of this rank has failed");
 }
 
-/* The message of `type` and `round` from a rank, of so many bytes unless it says to stop. */
+/* The message of `type` and `round` from a rank, of so many bytes unless it says to end. */
 static int take(struct drps_rounds *r, enum drps_net_part part, uint32_t from, uint8_t type,
                 uint64_t round, uint64_t bytes, struct drps_net_message **out, struct drps_err *err)
 {
@@ -125,7 +130,7 @@ static int take(struct drps_rounds *r, enum drps_net_part part, uint32_t from, u
     if (m->type == FAILED && from == r->rank)
         rc = told_failed(err);
     else if (m->type != type || m->round != round ||
-             (m->bytes != bytes && !(type == PARAMETERS && m->tag & STOP)))
+             (m->bytes != bytes && !(type == PARAMETERS && m->tag & END)))
         rc = drps_err_set(err, DRPS_E_PROTO,
                           "rank %u sent message %u of %zu bytes for round %llu where message %u of "
                           "%llu bytes for round %llu was due",
@@ -183,13 +188,16 @@ static int send_parameters(struct drps_rounds *r, const struct drps_feed_union *
                          : drps_shared_buffer_send(r->values, r->o.net, &send, r->o.wait_ms, err);
 }
 
-/* Tells all workers to stop, in place of the next parameters. */
-static int send_stop(struct drps_rounds *r, struct drps_err *err)
+/* Tells all workers to stop or pause, in place of the next parameters. */
+static int send_end(struct drps_rounds *r, struct drps_err *err)
 {
     int rc = 0;
     for (uint32_t w = 0; w < r->workers && rc == 0; w++) {
-        const struct drps_net_send send = {
-            .to = w, .part = DRPS_NET_WORKER, .type = PARAMETERS, .tag = STOP, .round = r->served};
+        const struct drps_net_send send = {.to = w,
+                                           .part = DRPS_NET_WORKER,
+                                           .type = PARAMETERS,
+                                           .tag = r->end,
+                                           .round = r->served};
         rc = drps_net_send(r->o.net, &send, r->o.wait_ms, err);
     }
     return rc;
@@ -223,7 +231,7 @@ static int add_gradients(struct drps_rounds *r, const struct drps_feed_union *u,
         int rc = take(r, DRPS_NET_SERVER, w, GRADIENT, r->served, gradient_bytes(r, w, n), &m, err);
         if (rc < 0) return rc;
         if (training) add_gradient(r, u, w, m->data);
-        if (m->tag & STOP) r->stop = 1;
+        r->end |= m->tag & END;
         if (w != r->rank) r->server_traffic.received += m->bytes;
         drps_net_message_free(m);
     }
@@ -255,8 +263,8 @@ static void *serve(void *rounds)
     struct drps_rounds *r = rounds;
     int rc = 0;
     for (; r->served_at < r->rounds && rc == 0; r->served_at++, r->served++) {
-        if (r->stop) {
-            rc = send_stop(r, &r->server_err);
+        if (r->end) {
+            rc = send_end(r, &r->server_err);
             break;
         }
         rc = serve_round(r, &r->server_err);
@@ -268,12 +276,11 @@ static void *serve(void *rounds)
 
 /* ---- The worker ---- */
 
-/* Receives the parameters of servers 0, 1, ... one after another. Returns 1 when all say to stop.
- */
+/* Receives the parameters of servers 0, 1, ... one after another. Returns 1 when all say to end. */
 static int pull(struct drps_rounds *r, struct drps_err *err)
 {
     char *at = (char *)r->o.worker->params;
-    uint32_t stops = 0;
+    int agree = 1;
     for (uint32_t s = 0; s < r->workers; s++) {
         struct drps_net_message *m;
         const uint64_t bytes = r->share.shares[s] * r->dim * sizeof(float);
@@ -281,16 +288,27 @@ static int pull(struct drps_rounds *r, struct drps_err *err)
         int rc = take(r, DRPS_NET_WORKER, s, PARAMETERS, r->round,
                       own ? sizeof(struct drps_message_here) : bytes, &m, err);
         if (rc < 0) return rc;
-        stops += m->tag & STOP;
-        if (bytes && !(m->tag & STOP))
+        const uint32_t end = m->tag & END;
+        if (s == 0) r->ended = end;
+        agree &= end == r->ended;
+        if (bytes && !end)
             memcpy(at, own ? ((const struct drps_message_here *)m->data)->values : m->data, bytes);
         at += bytes;
         if (s != r->rank) r->worker_traffic.received += m->bytes;
         drps_net_message_free(m);
     }
-    if (!stops || stops == r->workers) return stops != 0;
-    return drps_err_set(err, DRPS_E_PROTO, "%u servers of %u stop before round %llu", stops,
-                        r->workers, (unsigned long long)r->round);
+    if (agree) return r->ended != 0;
+    return drps_err_set(err, DRPS_E_PROTO, "servers disagree on whether round %llu comes next",
+                        (unsigned long long)r->round);
+}
+
+/* The worker's batch of the next round. What was taken before a pause is still to be trained. */
+static int take_share(struct drps_rounds *r, struct drps_err *err)
+{
+    if (r->has_share) return 0;
+    int rc = drps_feed_next_share(r->o.feed, &r->share, err);
+    r->has_share = rc == 0;
+    return rc;
 }
 
 static int wants_to_stop(const struct drps_rounds *r)
@@ -299,12 +317,17 @@ static int wants_to_stop(const struct drps_rounds *r)
     return stop && atomic_load_explicit(stop, memory_order_relaxed); /* only a flag */
 }
 
-/* Sends each server its part of the gradient; after an evaluation round, that it is over. A loss
- * that is no finite number ends training on all ranks. */
+/* What this rank wants after the round. A loss that is no finite number ends training on all. */
+static uint32_t wishes(const struct drps_rounds *r, double loss)
+{
+    return (r->wants_pause ? PAUSE : 0) | (wants_to_stop(r) || !isfinite(loss) ? STOP : 0);
+}
+
+/* Sends each server its part of the gradient; after an evaluation round, that it is over. */
 static int push(struct drps_rounds *r, int training, double loss, struct drps_err *err)
 {
     const struct drps_worker *worker = r->o.worker;
-    const uint32_t tag = wants_to_stop(r) || !isfinite(loss) ? STOP : 0;
+    const uint32_t tag = wishes(r, loss);
     size_t first = 0;
     for (uint32_t s = 0; s < r->workers; s++) {
         const size_t n = training ? r->share.shares[s] : 0;
@@ -344,14 +367,15 @@ static void tell_hook(const struct drps_rounds *r, enum drps_batch_moment moment
 int drps_rounds_work(struct drps_rounds *r, struct drps_round *out, struct drps_err *err)
 {
     const int training = r->at < r->train;
-    tell_hook(r, DRPS_BATCH_BEGINS);
+    if (!r->has_share) tell_hook(r, DRPS_BATCH_BEGINS);
     const uint64_t start = drps_clock_ns();
     *out = (struct drps_round){.batch = &r->share.body};
-    int rc = drps_feed_next_share(r->o.feed, &r->share, err);
+    int rc = take_share(r, err);
     const uint64_t read = drps_clock_ns();
     if (rc == 0) rc = pull(r, err);
     if (rc == 0) rc = drps_worker_renew(r->o.worker, err);
     if (rc) return rc;
+    r->has_share = 0;
     const uint64_t pulled = drps_clock_ns();
     tell_hook(r, DRPS_BATCH_PULLED);
     const uint64_t ready = drps_clock_ns();
@@ -369,12 +393,24 @@ int drps_rounds_work(struct drps_rounds *r, struct drps_round *out, struct drps_
     return rc;
 }
 
+void drps_rounds_pause(struct drps_rounds *r)
+{
+    r->wants_pause = 1;
+}
+
+int drps_rounds_stopped(const struct drps_rounds *r)
+{
+    return (r->ended & STOP) != 0;
+}
+
 /* ---- Epochs ---- */
 
 int drps_rounds_begin(struct drps_rounds *r, uint64_t first, struct drps_err *err)
 {
     r->at = r->served_at = first;
     r->trained_ns = 0;
+    r->wants_pause = 0;
+    r->end &= STOP;
     drps_err_clear(&r->server_err);
     int rc = pthread_create(&r->thread, NULL, serve, r);
     if (rc) return drps_err_set(err, -rc, "no thread for the server: %s", strerror(rc));

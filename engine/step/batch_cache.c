@@ -13,7 +13,7 @@ struct drps_batch_cache {
     struct drps_feed_batch *batches; /* own: [steps of an epoch] */
     uint32_t *ids;                   /* own: all row lists, and room for one that is too many */
     uint64_t used;                   /* of ids */
-    uint64_t known, at; /* batches that are decoded; the next one's step in its epoch */
+    uint64_t known, at; /* batches that are decoded; the step, in its epoch, of the one at hand */
 };
 
 static uint64_t steps_of(const struct drps_plan_info *info)
@@ -62,10 +62,11 @@ void drps_batch_cache_close(struct drps_batch_cache *cache)
 
 static int decode(struct drps_batch_cache *cache, struct drps_err *err)
 {
-    struct drps_feed_batch *batch = &cache->batches[cache->known];
     struct drps_feed_raw raw;
     int rc = drps_feed_take(cache->feed, &raw, err);
-    if (rc == 0) rc = drps_feed_decode(cache->feed, &raw, cache->ids + cache->used, batch, err);
+    if (rc < 0) return rc;
+    struct drps_feed_batch *batch = &cache->batches[raw.step];
+    rc = drps_feed_decode(cache->feed, &raw, cache->ids + cache->used, batch, err);
     if (rc < 0) return rc;
     if (batch->body.rows > cache->info->row_uses - cache->used)
         return drps_err_set(
@@ -75,15 +76,19 @@ static int decode(struct drps_batch_cache *cache, struct drps_err *err)
             (unsigned long long)raw.step, (unsigned long long)cache->info->row_uses);
     cache->used += batch->body.rows;
     cache->known++;
+    cache->at = raw.step;
     return 0;
 }
 
 int drps_batch_cache_next(struct drps_batch_cache *cache, struct drps_feed_batch *out,
                           struct drps_err *err)
 {
-    int rc = cache->at == cache->known ? decode(cache, err) : 0;
-    if (rc < 0) return rc;
-    *out = cache->batches[cache->at];
-    cache->at = cache->at + 1 < steps_of(cache->info) ? cache->at + 1 : 0;
-    return 0;
+    const uint64_t steps = steps_of(cache->info);
+    int rc = 0;
+    if (cache->known < steps)
+        rc = decode(cache, err);
+    else
+        cache->at = cache->at + 1 < steps ? cache->at + 1 : 0;
+    if (rc == 0) *out = cache->batches[cache->at];
+    return rc;
 }

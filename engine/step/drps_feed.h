@@ -53,10 +53,12 @@ int drps_feed_use_slots(struct drps_feed *feed, const char *dir, struct drps_err
  * the files. */
 uint64_t drps_feed_memory(const struct drps_feed *feed, uint64_t buffer_bytes, int keep);
 
-/* Begin to read ahead, for so many epochs; `keep`: in the first one only. */
+/* Begin to read ahead, for so many epochs, of which the first one begins with its step `first`:
+ * whatever is taken begins there. `keep`: read each step once. -EINVAL: an epoch has no such step.
+ */
 DRPS_MUST_CHECK
-int drps_feed_start(struct drps_feed *feed, uint64_t epochs, uint64_t buffer_bytes, int keep,
-                    struct drps_err *err);
+int drps_feed_start(struct drps_feed *feed, uint64_t first, uint64_t epochs, uint64_t buffer_bytes,
+                    int keep, struct drps_err *err);
 
 /*
  * The next batch, valid until the next call; checked against the numbers of the plan, so that

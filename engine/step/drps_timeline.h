@@ -17,9 +17,11 @@ void drps_uses_close(struct drps_uses *uses); /* NULL-safe; after the store that
 
 uint64_t drps_uses_memory(const struct drps_uses *uses, uint64_t buffer_bytes);
 
-/* Begin to read ahead; *timeline_out borrows `uses`. */
+/* Begin to read ahead, for so many epochs, of which the first one begins with its step `first`:
+ * that is step 0 of the timeline. *timeline_out borrows `uses`. -EINVAL: an epoch has no such step.
+ */
 DRPS_MUST_CHECK
-int drps_uses_start(struct drps_uses *uses, uint64_t epochs, uint64_t buffer_bytes,
+int drps_uses_start(struct drps_uses *uses, uint64_t first, uint64_t epochs, uint64_t buffer_bytes,
                     struct drps_timeline *timeline_out, struct drps_err *err);
 
 #endif

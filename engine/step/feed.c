@@ -186,15 +186,17 @@ uint64_t drps_feed_memory(const struct drps_feed *feed, uint64_t buffer_bytes, i
     return sum;
 }
 
-int drps_feed_start(struct drps_feed *feed, uint64_t epochs, uint64_t buffer_bytes, int keep,
-                    struct drps_err *err)
+int drps_feed_start(struct drps_feed *feed, uint64_t first, uint64_t epochs, uint64_t buffer_bytes,
+                    int keep, struct drps_err *err)
 {
     const struct drps_plan_ranks *ranks = &feed->plan->info.ranks;
     int rc = 0;
     feed->keep = keep;
+    feed->at = feed->list_at = first;
     for (unsigned i = 0; i < feed->files && rc == 0; i++) {
         struct drps_recstream_options options = stream_options(feed, i, buffer_bytes, keep);
         options.passes = epochs;
+        options.begin = first;
         rc = drps_recstream_open(feed->file[i], &options, &feed->stream[i], err);
     }
     if (rc < 0) return rc;

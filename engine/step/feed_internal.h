@@ -32,7 +32,7 @@ struct drps_feed {
     uint64_t at, list_at; /* step of the next batch, and row list, within its epoch */
     struct seen {
         uint64_t samples, nnz, largest; /* of training; samples of the largest batch */
-        int whole;                      /* an epoch has gone by */
+        uint64_t steps;                 /* added up so far: each step of an epoch once */
     } seen;
 };
 

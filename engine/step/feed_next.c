@@ -149,19 +149,18 @@ static int check_seen(const struct drps_feed *feed, struct drps_err *err)
                         (unsigned long long)info->samples, (unsigned long long)info->nnz);
 }
 
-/* Adds up the heads of the first epoch's batches. */
+/* Adds up the heads of as many batches as an epoch has: each of its steps, from any one on. */
 static int see_body(struct drps_feed *feed, const struct drps_piece *body, struct drps_err *err)
 {
     struct seen *seen = &feed->seen;
-    if (seen->whole) return 0;
+    if (seen->steps == feed->steps) return 0;
     const uint64_t samples = drps_batch_samples(body->data, body->bytes);
     if (samples > seen->largest) seen->largest = samples;
     if (feed->at < feed->plan->info.batches) {
         seen->samples += samples;
         seen->nnz += drps_batch_entries(body->data, body->bytes);
     }
-    seen->whole = feed->at + 1 == feed->steps;
-    return seen->whole ? check_seen(feed, err) : 0;
+    return ++seen->steps == feed->steps ? check_seen(feed, err) : 0;
 }
 
 /* ---- Batches in order ---- */

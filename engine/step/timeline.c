@@ -16,7 +16,8 @@ struct drps_uses {
     struct drps_recfile *file;
     struct drps_recstream *stream;
     uint64_t steps;              /* of an epoch */
-    uint64_t all_steps;          /* of the whole training */
+    uint64_t first;              /* step of the epoch that step 0 of the timeline is */
+    uint64_t all_steps;          /* of the timeline */
     uint64_t next;               /* step that is asked for next */
     uint32_t *blocks, *distance; /* [max_step_blocks] */
     uint64_t *next_use;          /* [max_step_blocks] */
@@ -100,7 +101,7 @@ static int step_blocks(void *ctx, uint64_t step, struct drps_step_blocks *out, s
     if (rc > 0) rc = decode_step(uses, record, bytes, &n, err);
     if (rc < 0) {
         (void)drps_err_context(err, "%s/" DRPS_FILE_USES ": step %llu", uses->plan->dir,
-                               (unsigned long long)(step % uses->steps));
+                               (unsigned long long)((uses->first + step) % uses->steps));
         return rc;
     }
     for (size_t i = 0; i < n; i++) {
@@ -111,13 +112,15 @@ static int step_blocks(void *ctx, uint64_t step, struct drps_step_blocks *out, s
     return 0;
 }
 
-int drps_uses_start(struct drps_uses *uses, uint64_t epochs, uint64_t buffer_bytes,
+int drps_uses_start(struct drps_uses *uses, uint64_t first, uint64_t epochs, uint64_t buffer_bytes,
                     struct drps_timeline *timeline_out, struct drps_err *err)
 {
     const size_t cap = uses->plan->info.max_step_blocks;
     struct drps_recstream_options options = stream_options(uses, buffer_bytes);
     options.passes = epochs;
-    uses->all_steps = epochs * uses->steps;
+    options.begin = first;
+    uses->first = first;
+    uses->all_steps = epochs * uses->steps - first;
     uses->blocks = drps_array_new(cap, sizeof(*uses->blocks));
     uses->distance = drps_array_new(cap, sizeof(*uses->distance));
     uses->next_use = drps_array_new(cap, sizeof(*uses->next_use));

@@ -161,7 +161,7 @@ static int open_store(struct drps_job *job, struct drps_store_config *config, st
     }
     if (job->memory.kv && job->memory.kv->training_only) rc = probe_reads(job, config, err);
     if (job->uses && rc == 0)
-        rc = drps_uses_start(job->uses, job->options->epochs, job->memory.buffer_bytes,
+        rc = drps_uses_start(job->uses, 0, job->options->epochs, job->memory.buffer_bytes,
                              &job->timeline, err);
     if (rc == 0)
         rc = drps_server_open(&job->server, job->memory.store, config, job->plan->info.rows, err);
@@ -217,7 +217,7 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
     if (rc == 0) rc = drps_job_begin_export(job, err);
     if (rc == 0) rc = open_windows(job, config, err);
     if (rc == 0)
-        rc = drps_feed_start(job->feed, job->options->epochs, job->memory.buffer_bytes,
+        rc = drps_feed_start(job->feed, 0, job->options->epochs, job->memory.buffer_bytes,
                              job->memory.keep_plan, err);
     if (rc == 0 && job->memory.keep_decoded)
         rc = drps_batch_cache_open(&job->plan->info, job->feed, &job->batch_cache, err);

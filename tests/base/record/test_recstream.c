@@ -49,6 +49,67 @@ static struct drps_recfile *open_file(const struct drps_io *io, const char *path
     return f;
 }
 
+/* Record `got` of those that come. */
+static uint64_t wanted(const struct drps_recstream_options *o, uint64_t got)
+{
+    return o->first + (o->begin + got) % o->count;
+}
+
+/* All records have come: each was read in every pass that has it, or once. */
+static void check_read(struct drps_recstream *s, const struct drps_recfile *f,
+                       const struct drps_recstream_options *o)
+{
+    const uint64_t pass = drps_recfile_run_bytes(f, o->first, o->count);
+    const uint64_t rest = pass - drps_recfile_run_bytes(f, o->first, o->begin);
+    const uint64_t passes = o->passes;
+    struct drps_recstream_stats stats;
+    drps_recstream_stats(s, &stats);
+    if (!passes)
+        assert_int_equal(stats.read_bytes, 0);
+    else if (!o->keep)
+        assert_int_equal(stats.read_bytes, (passes - 1) * pass + rest);
+    else if (passes > 1)
+        assert_int_equal(stats.read_bytes, pass);
+    else /* a run that is kept as it is read is read whole */
+        assert_true(stats.read_bytes >= rest &&
+                    stats.read_bytes <= rest + (o->unpack || !o->begin ? 0 : o->buffer_bytes));
+}
+
+enum { PASSES_MOST = 5 }; /* that a test takes */
+
+static uint64_t records_of(const struct drps_recstream_options *o)
+{
+    const uint64_t passes = o->passes < PASSES_MOST ? o->passes : PASSES_MOST;
+    return o->count && passes ? o->count * passes - o->begin : 0;
+}
+
+static void check_plain(struct drps_recfile *f, const char *name,
+                        const struct drps_recstream_options *o)
+{
+    struct drps_recstream *stream;
+    struct drps_err err = DRPS_ERR_INIT;
+    const void *record;
+    size_t bytes;
+    if (drps_recstream_open(f, o, &stream, &err)) fail_msg("%s: %s", name, err.text);
+    for (uint64_t got = 0; got < records_of(o); got++) {
+        assert_int_equal(drps_recstream_next(stream, &record, &bytes, &err), 1);
+        const uint64_t want = wanted(o, got);
+        uint64_t number;
+        memcpy(&number, record, sizeof(number));
+        if (number != want || bytes != size_of(want) || (uintptr_t)record % 8)
+            fail_msg("%s, from %" PRIu64 ": record %" PRIu64 ": expected %" PRIu64
+                     ", found %" PRIu64 " of %zu bytes",
+                     name, o->begin, got, want, number, bytes);
+    }
+    if (o->passes <= PASSES_MOST || !o->count)
+        for (int i = 0; i < 2; i++) { /* the end stays the end */
+            assert_int_equal(drps_recstream_next(stream, &record, &bytes, &err), 0);
+            assert_null(record);
+        }
+    check_read(stream, f, o);
+    drps_recstream_close(stream);
+}
+
 static void test_recstream_gives_records_in_order_pass_after_pass(void **state)
 {
     static const struct {
@@ -70,41 +131,59 @@ static void test_recstream_gives_records_in_order_pass_after_pass(void **state)
         {"kept, no records", {.first = 7, .count = 0, .passes = 2, .keep = 1}},
         {"no records", {.first = 7, .count = 0, .passes = UINT64_MAX}},
         {"no passes", {.count = N, .passes = 0}},
+        {"no passes, from the middle", {.count = N, .passes = 0, .begin = 7, .keep = 1}},
+    };
+    struct scratch *s = *state;
+    const char *path = scratch_path(s, "stream.rec");
+    make(path);
+    struct drps_recfile *f = open_file(drps_io_os(), path);
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++)
+        check_plain(f, cases[c].name, &cases[c].o);
+    drps_recfile_close(f);
+}
+
+/* From every record on, with buffers that begin and end anywhere. */
+static void test_recstream_begins_anywhere(void **state)
+{
+    static const struct drps_recstream_options cases[] = {
+        {.first = 100, .count = 60, .passes = 3, .buffer_bytes = 2000, .readers = 3, .depth = 2},
+        {.first = 100, .count = 60, .passes = 1, .buffer_bytes = 1, .depth = 16, .readers = 4},
+        {.first = 100, .count = 60, .passes = 3, .buffer_bytes = 2000, .readers = 3, .keep = 1},
+        {.first = 200, .count = 60, .passes = 1, .buffer_bytes = 5000, .keep = 1},
+        {.first = 100, .count = 60, .passes = 3, .buffer_bytes = 1, .readers = 4, .keep = 1},
+        {.first = 200, .count = 60, .passes = UINT64_MAX, .keep = 1},
     };
     struct scratch *s = *state;
     const char *path = scratch_path(s, "stream.rec");
     make(path);
     struct drps_recfile *f = open_file(drps_io_os(), path);
     for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
-        const struct drps_recstream_options *o = &cases[c].o;
+        struct drps_recstream_options o = cases[c];
+        char name[32];
+        (void)snprintf(name, sizeof(name), "case %zu", c);
+        for (o.begin = 0; o.begin < o.count; o.begin++)
+            check_plain(f, name, &o);
+    }
+    drps_recfile_close(f);
+}
+
+static void test_recstream_begins_within_a_pass(void **state)
+{
+    static const struct drps_recstream_options cases[] = {
+        {.count = 5, .passes = 2, .begin = 5},
+        {.count = 5, .passes = 2, .begin = UINT64_MAX, .keep = 1},
+        {.first = 3, .count = 0, .passes = 1, .begin = 1},
+    };
+    struct scratch *s = *state;
+    const char *path = scratch_path(s, "stream.rec");
+    make(path);
+    struct drps_recfile *f = open_file(drps_io_os(), path);
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
         struct drps_recstream *stream;
-        struct drps_recstream_stats stats;
         struct drps_err err = DRPS_ERR_INIT;
-        const void *record;
-        size_t bytes;
-        uint64_t got = 0;
-        int rc;
-        assert_int_equal(drps_recstream_open(f, o, &stream, &err), 0);
-        while ((rc = drps_recstream_next(stream, &record, &bytes, &err)) > 0) {
-            uint64_t want = o->first + got % o->count;
-            uint64_t number;
-            memcpy(&number, record, sizeof(number));
-            if (number != want || bytes != size_of(want) || (uintptr_t)record % 8)
-                fail_msg("%s: record %" PRIu64 ": expected %" PRIu64 ", found %" PRIu64
-                         " of %zu bytes",
-                         cases[c].name, got, want, number, bytes);
-            got++;
-        }
-        assert_int_equal(rc, 0);
-        assert_int_equal(drps_recstream_next(stream, &record, &bytes, &err),
-                         0); /* the end stays the end */
-        assert_null(record);
-        uint64_t passes = o->count ? o->passes : 0;
-        if (got != o->count * passes) fail_msg("%s: %" PRIu64 " records", cases[c].name, got);
-        drps_recstream_stats(stream, &stats);
-        const uint64_t reads = o->keep && passes ? 1 : passes;
-        assert_int_equal(stats.read_bytes, reads * drps_recfile_run_bytes(f, o->first, o->count));
-        drps_recstream_close(stream);
+        assert_int_equal(drps_recstream_open(f, &cases[c], &stream, &err), -EINVAL);
+        assert_null(stream);
+        assert_non_null(strstr(err.text, "cannot begin with number"));
     }
     drps_recfile_close(f);
 }
@@ -120,6 +199,38 @@ static int unpack_twice(const void *record, size_t bytes, void *room, size_t roo
     memcpy(room, record, bytes);
     memcpy((char *)room + bytes, record, bytes);
     return 0;
+}
+
+static void check_twice(const void *record, size_t bytes, uint64_t want)
+{
+    const size_t half = size_of(want);
+    uint64_t numbers[2];
+    assert_int_equal(bytes, 2 * half);
+    memcpy(&numbers[0], record, sizeof(uint64_t));
+    memcpy(&numbers[1], (const char *)record + half, sizeof(uint64_t));
+    assert_true(numbers[0] == want && numbers[1] == want && (uintptr_t)record % 8 == 0);
+    for (size_t i = sizeof(uint64_t); i < half; i++)
+        assert_true(!((const char *)record)[i] && !((const char *)record)[half + i]);
+}
+
+static void check_unpacked(struct drps_recfile *f, struct drps_recstream_options o)
+{
+    struct drps_recstream *stream;
+    struct drps_err err = DRPS_ERR_INIT;
+    const void *record;
+    size_t bytes;
+    uint64_t got = 0;
+    int rc;
+    o.first = LARGE + 1;
+    o.unpack = unpack_twice;
+    o.plain_bytes = PLAIN_BYTES;
+    assert_int_equal(drps_recstream_open(f, &o, &stream, &err), 0);
+    while ((rc = drps_recstream_next(stream, &record, &bytes, &err)) > 0)
+        check_twice(record, bytes, wanted(&o, got++));
+    assert_int_equal(rc, 0);
+    assert_int_equal(got, records_of(&o));
+    check_read(stream, f, &o);
+    drps_recstream_close(stream);
 }
 
 /* With direct I/O and without it, which begin elsewhere in a buffer. */
@@ -148,39 +259,34 @@ static void test_recstream_unpacks(void **state)
     const char *path = scratch_path(s, "stream.rec");
     make(path);
     for (size_t c = 0; c < 2 * sizeof(cases) / sizeof(cases[0]); c++) {
-        struct drps_recstream_options o = cases[c / 2];
         struct drps_recfile *f = open_file(drps_io_os(), path);
-        struct drps_recstream *stream;
-        struct drps_recstream_stats stats;
-        struct drps_err err = DRPS_ERR_INIT;
-        const void *record;
-        size_t bytes;
-        int rc;
-        o.first = LARGE + 1;
-        o.unpack = unpack_twice;
-        o.plain_bytes = PLAIN_BYTES;
         if (c % 2) drps_recfile_go_direct(f);
-        assert_int_equal(drps_recstream_open(f, &o, &stream, &err), 0);
-        uint64_t got = 0;
-        while ((rc = drps_recstream_next(stream, &record, &bytes, &err)) > 0) {
-            const uint64_t want = o.first + got++ % o.count;
-            const size_t half = size_of(want);
-            uint64_t numbers[2];
-            assert_int_equal(bytes, 2 * half);
-            memcpy(&numbers[0], record, sizeof(uint64_t));
-            memcpy(&numbers[1], (const char *)record + half, sizeof(uint64_t));
-            assert_true(numbers[0] == want && numbers[1] == want && (uintptr_t)record % 8 == 0);
-            for (size_t i = sizeof(uint64_t); i < half; i++)
-                assert_true(!((const char *)record)[i] && !((const char *)record)[half + i]);
-        }
-        assert_int_equal(rc, 0);
-        assert_int_equal(got, o.count * o.passes);
-        drps_recstream_stats(stream, &stats);
-        assert_int_equal(stats.read_bytes,
-                         (o.keep ? 1 : o.passes) * drps_recfile_run_bytes(f, o.first, o.count));
-        drps_recstream_close(stream);
+        check_unpacked(f, cases[c / 2]);
         drps_recfile_close(f);
     }
+}
+
+static void test_recstream_unpacks_from_anywhere(void **state)
+{
+    static const struct drps_recstream_options cases[] = {
+        {.count = 50, .passes = 3, .buffer_bytes = 3000, .readers = 3, .depth = 4},
+        {.count = 50, .passes = 2, .buffer_bytes = 1, .readers = 2, .depth = 2, .plain_records = 1},
+        {.count = 50, .passes = 1, .buffer_bytes = 900, .plain_records = 1000},
+        {.count = 50, .passes = 3, .buffer_bytes = 3000, .readers = 3, .keep = 1},
+        {.count = 50, .passes = 3, .buffer_bytes = 1, .readers = 4, .depth = 16, .keep = 1},
+        {.count = 50, .passes = 1, .buffer_bytes = 900, .depth = 1, .keep = 1},
+        {.count = 1, .passes = 2, .keep = 1},
+    };
+    struct scratch *s = *state;
+    const char *path = scratch_path(s, "stream.rec");
+    make(path);
+    struct drps_recfile *f = open_file(drps_io_os(), path);
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        struct drps_recstream_options o = cases[c];
+        for (o.begin = 0; o.begin < o.count; o.begin++)
+            check_unpacked(f, o);
+    }
+    drps_recfile_close(f);
 }
 
 /* A record that is larger than any should be, and one that cannot be unpacked. */
@@ -279,6 +385,7 @@ static void test_recstream_error_surfaces(void **state)
     make(path);
     for (long k = 1; k < 40; k += 3) {
         o.keep = k % 2 == 0;
+        o.begin = k % 4 < 2 ? 0 : 200;
         struct fault_io *fault = fault_io_new(drps_io_os());
         struct drps_recstream *stream;
         struct drps_err err = DRPS_ERR_INIT;
@@ -334,8 +441,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(test_recstream_unpacks),
+        SCRATCH_TEST(test_recstream_unpacks_from_anywhere),
         SCRATCH_TEST(test_recstream_unpack_errors_surface),
         SCRATCH_TEST(test_recstream_gives_records_in_order_pass_after_pass),
+        SCRATCH_TEST(test_recstream_begins_anywhere),
+        SCRATCH_TEST(test_recstream_begins_within_a_pass),
         SCRATCH_TEST(test_recstream_memory_covers_the_largest_record),
         SCRATCH_TEST(test_recstream_close_at_any_moment),
         SCRATCH_TEST(test_recstream_error_surfaces),

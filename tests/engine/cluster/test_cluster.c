@@ -19,9 +19,11 @@
 #include <string.h>
 
 #include "base/folder/drps_manifest.h"
+#include "engine/cluster/drps_cluster.h"
 #include "net/drps_net.h"
 #include "sched/drps_timing.h"
 #include "storage/kv/drps_kv.h"
+#include "support/net_job.h"
 #include "support/world.h"
 
 enum { WORKERS = WORLD_WORKERS, BATCH = 32 };
@@ -474,6 +476,70 @@ static void test_other_options_are_named_on_every_rank(void **state)
     world_end(w);
 }
 
+/* ---- A number that all have ---- */
+
+struct numbers {
+    uint64_t mine[WORKERS][4];
+    uint64_t common[WORKERS];
+};
+
+static void find_common(struct drps_net *net, uint32_t rank, void *ctx)
+{
+    struct numbers *n = ctx;
+    struct drps_err err = DRPS_ERR_INIT;
+    const struct drps_cluster c = {
+        .net = net, .rank = rank, .count = WORKERS, .wait_ms = NET_WAIT_MS};
+    NET_OK(drps_cluster_common(&c, n->mine[rank], 4, &n->common[rank], &err));
+}
+
+static void test_the_largest_number_that_all_have(void **state)
+{
+    static const struct {
+        const char *name;
+        uint64_t mine[WORKERS][4], common;
+    } cases[] = {
+        {.name = "none has any", .common = 0},
+        {.name = "one has none", .mine = {{7, 6}, {7, 6}, {0}}, .common = 0},
+        {.name = "the same", .mine = {{7, 6}, {7, 6}, {7, 6}}, .common = 7},
+        {.name = "in any order", .mine = {{7, 6}, {0, 6, 0, 7}, {6, 5, 7}}, .common = 7},
+        {.name = "the largest is one's alone", .mine = {{8, 7}, {7, 6}, {7, 6}}, .common = 7},
+        {.name = "the last one lacks it", .mine = {{8, 7}, {8, 7}, {7, 6}}, .common = 7},
+        {.name = "only the smallest", .mine = {{9, 8, 7, 1}, {6, 5, 1}, {4, 3, 1, 2}}, .common = 1},
+        {.name = "nothing in common", .mine = {{9, 8}, {8, 7}, {9, 7}}, .common = 0},
+        {.name = "large ones",
+         .mine = {{UINT64_MAX, 1}, {1, UINT64_MAX}, {2, UINT64_MAX}},
+         .common = UINT64_MAX},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const struct drps_net_options options = {.message_bytes = {64, 64, 64}};
+        struct net_job job;
+        struct numbers n;
+        memcpy(n.mine, cases[i].mine, sizeof(n.mine));
+        net_job_open(&job, NET_INPROC, WORKERS, &options);
+        net_job_run(&job, find_common, &n);
+        net_job_close(&job);
+        for (uint32_t r = 0; r < WORKERS; r++)
+            if (n.common[r] != cases[i].common)
+                fail_msg("%s: rank %u found %llu, expected %llu", cases[i].name, r,
+                         (unsigned long long)n.common[r], (unsigned long long)cases[i].common);
+    }
+}
+
+static void test_so_many_numbers_are_not_compared(void **state)
+{
+    static const size_t wrong[] = {0, DRPS_CLUSTER_COMMON_MOST + 1, SIZE_MAX};
+    const uint64_t mine[1] = {5};
+    const struct drps_cluster c = {.count = WORKERS};
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        uint64_t common = 5;
+        struct drps_err err = DRPS_ERR_INIT;
+        assert_int_equal(drps_cluster_common(&c, mine, wrong[i], &common, &err), -EINVAL);
+        assert_int_equal(common, 0);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -488,6 +554,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_loss_without_end_ends_all),
         cmocka_unit_test(test_patience_keeps_its_best_epoch_when_ranks_diverge),
         cmocka_unit_test(test_other_options_are_named_on_every_rank),
+        cmocka_unit_test(test_the_largest_number_that_all_have),
+        cmocka_unit_test(test_so_many_numbers_are_not_compared),
     };
     if (argc > 1) seed = strtoull(argv[1], NULL, 0);
     printf("seed %llu\n", (unsigned long long)seed);

@@ -31,11 +31,11 @@ static struct drps_plan *make_plan(struct scratch *s)
     return plan;
 }
 
-static struct drps_feed *start_feed(const struct drps_plan *plan, int keep)
+static struct drps_feed *start_feed(const struct drps_plan *plan, uint64_t first, int keep)
 {
     struct drps_feed *feed;
     assert_int_equal(drps_feed_open(plan, 1, &feed, NULL), 0);
-    assert_int_equal(drps_feed_start(feed, EPOCHS, BUFFER, keep, NULL), 0);
+    assert_int_equal(drps_feed_start(feed, first, EPOCHS, BUFFER, keep, NULL), 0);
     return feed;
 }
 
@@ -49,24 +49,30 @@ static void assert_same_batch(const struct drps_feed_batch *a, const struct drps
     assert_memory_equal(a->body.local16, b->body.local16, a->body.nnz * sizeof(*a->body.local16));
 }
 
-static void test_batch_cache_has_the_feeds_batches(void **state)
+static void check_from(const struct drps_plan *plan, uint64_t first)
 {
-    struct drps_plan *plan = make_plan(*state);
-    struct drps_feed *read = start_feed(plan, 0), *feed = start_feed(plan, 1);
+    struct drps_feed *read = start_feed(plan, first, 0), *feed = start_feed(plan, first, 1);
     struct drps_batch_cache *kept;
-    struct drps_feed_batch want, got, first = {.ids = NULL};
+    struct drps_feed_batch want, got, earliest = {.ids = NULL};
     const uint64_t steps = plan->info.batches + plan->info.eval_batches;
     assert_int_equal(drps_batch_cache_open(&plan->info, feed, &kept, NULL), 0);
-    for (uint64_t i = 0; i < EPOCHS * steps; i++) {
+    for (uint64_t i = 0; i < EPOCHS * steps - first; i++) {
         assert_int_equal(drps_feed_next(read, &want, NULL), 0);
         assert_int_equal(drps_batch_cache_next(kept, &got, NULL), 0);
         assert_same_batch(&want, &got);
-        if (i == 0) first = got;
-        if (i % steps == 0) assert_ptr_equal(got.ids, first.ids);
+        if (i == 0) earliest = got;
+        if (i % steps == 0) assert_ptr_equal(got.ids, earliest.ids);
     }
     drps_batch_cache_close(kept);
     drps_feed_close(feed);
     drps_feed_close(read);
+}
+
+static void test_batch_cache_has_the_feeds_batches(void **state)
+{
+    struct drps_plan *plan = make_plan(*state);
+    for (uint64_t first = 0; first < plan->info.batches + plan->info.eval_batches; first++)
+        check_from(plan, first);
     drps_plan_close(plan);
 }
 
@@ -74,7 +80,7 @@ static void test_batch_cache_has_the_feeds_batches(void **state)
 static void test_batch_cache_refuses_more_rows_than_counted(void **state)
 {
     struct drps_plan *plan = make_plan(*state);
-    struct drps_feed *feed = start_feed(plan, 1);
+    struct drps_feed *feed = start_feed(plan, 0, 1);
     struct drps_batch_cache *kept;
     struct drps_feed_batch batch;
     struct drps_err err = DRPS_ERR_INIT;

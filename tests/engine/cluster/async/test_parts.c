@@ -343,7 +343,7 @@ static void serving_begin(struct serving *s, const struct drps_store_ops *ops,
     drps_server_init(&s->server, &model, &optim);
     assert_int_equal(drps_server_open(&s->server, ops, &config, info->rows, NULL), 0);
     assert_int_equal(drps_feed_open(s->part, 1, &s->feed, NULL), 0);
-    assert_int_equal(drps_feed_start(s->feed, 1, 1 << 20, 0, NULL), 0);
+    assert_int_equal(drps_feed_start(s->feed, 0, 1, 1 << 20, 0, NULL), 0);
     drps_train_net_options(s->part, &net);
     assert_int_equal(drps_net_open_inproc(&net, s->nets, NULL), 0);
     s->job = (struct async_job){.o = {.plan = s->part,
