@@ -179,13 +179,15 @@ static int step_blocks(void *ctx, uint64_t step, struct drps_step_blocks *out, s
     return 0;
 }
 
-static void init_rows(void *ctx, uint64_t first, size_t n, void *rows_out)
+static int init_rows(void *ctx, uint64_t first, size_t n, void *rows_out, struct drps_err *err)
 {
     const struct options *o = ctx;
     float *row = rows_out;
+    (void)err;
     for (size_t i = 0; i < n; i++, row += o->row_bytes / 4)
         for (uint64_t k = 0; k < o->row_bytes / 4; k++)
             row[k] = (float)(first + i);
+    return 0;
 }
 
 static void change_rows(const struct options *o, const struct drps_rows *rows)

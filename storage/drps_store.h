@@ -53,8 +53,9 @@ static inline void *drps_row_at(const struct drps_rows *rows, size_t i)
 enum { DRPS_STORE_OPEN_MOST = 64 }; /* steps open at a time */
 
 /* Fill n fresh rows, ids first .. first + n - 1, row_bytes apart. Pure: same ids, same bytes. Any
- * thread. */
-typedef void (*drps_row_init)(void *ctx, uint64_t first, size_t n, void *rows_out);
+ * thread. Returns 0 or an error, which comes out of open(), step_open() or scan(). */
+typedef int (*drps_row_init)(void *ctx, uint64_t first, size_t n, void *rows_out,
+                             struct drps_err *err);
 
 /* Receives all rows in placed order, in runs. Non-zero ends the scan. */
 typedef int (*drps_row_visit)(void *ctx, uint64_t first, size_t n, const void *rows,

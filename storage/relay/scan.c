@@ -32,9 +32,8 @@ static int visit_part(struct drps_scan *sc, size_t p, drps_row_visit visit, void
     const size_t n = (size_t)(left < sc->part_rows ? left : sc->part_rows);
     const struct drps_scan_part *part = &sc->rows.parts[p];
     const size_t step = sc->rows.buffer_bytes;
-    int rc = 0;
 
-    c->init(c->init_ctx, first, n, sc->room);
+    int rc = c->init(c->init_ctx, first, n, sc->room, err);
     for (uint64_t at = 0; at < part->written && rc == 0; at += step) {
         const uint64_t rest = part->written - at;
         const size_t bytes = rest < step ? (size_t)rest : step;

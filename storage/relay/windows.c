@@ -169,11 +169,14 @@ static char *row_in(const struct drps_relay *st, uint32_t frame)
 }
 
 /* Create the rows that no window has used yet, which are the last of st->order. */
-static void create_rows(struct drps_relay *st, const struct comers *c)
+static int create_rows(struct drps_relay *st, const struct comers *c, struct drps_err *err)
 {
     const size_t first = c->held + c->arriving;
-    for (size_t i = first; i < first + c->created; i++)
-        st->config.init(st->config.init_ctx, st->ids[st->order[i]], 1, row_in(st, st->picked[i]));
+    int rc = 0;
+    for (size_t i = first; i < first + c->created && rc == 0; i++)
+        rc = st->config.init(st->config.init_ctx, st->ids[st->order[i]], 1,
+                             row_in(st, st->picked[i]), err);
+    return rc;
 }
 
 static int fetch_arrivals(struct drps_relay *st, uint32_t w, const struct comers *c,
@@ -234,13 +237,13 @@ int drps_relay_open_window(struct drps_relay *st, uint64_t q, struct drps_err *e
     rc = place_comers(st, win, &c, err);
     if (rc < 0) return rc;
     if (c.created && !ids) return contradiction(q, "it has rows that no window has had", err);
-    create_rows(st, &c);
+    rc = create_rows(st, &c, err);
+    if (rc == 0) rc = fetch_arrivals(st, w, &c, err);
+    if (rc < 0) return rc;
     stats.rows = win->head.n;
     stats.created = c.created;
     stats.arrived = c.arriving;
     stats.kept = stats.rows - stats.created - stats.arrived;
-    rc = fetch_arrivals(st, w, &c, err);
-    if (rc < 0) return rc;
     stats.read_bytes = stats.arrived * st->config.row_bytes;
     stats.open_ns = drps_clock_ns() - start;
     keep_stats(st, w, &stats);

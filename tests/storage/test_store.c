@@ -172,6 +172,30 @@ static void test_pib_equals_model(void **state)
     }
 }
 
+static void check_failing_init(const struct drps_store_ops *ops, const struct drps_kv_ops *kv)
+{
+    const uint64_t seed = test_seed(kv ? kv->name : ops->name);
+    for (size_t i = 0; i < SHAPES; i++) {
+        struct plan *p = plan_new(seed + i, &shapes[i]);
+        struct drps_store_config config = plan_config(p);
+        config.kv = kv;
+        config.memory_bytes = plan_least_memory(ops, &config);
+        plan_check_failing_init(p, ops, &config);
+        plan_free(p);
+    }
+}
+
+static void test_resident_init_may_fail(void **state)
+{
+    (void)state;
+    check_failing_init(&drps_store_resident, NULL);
+}
+
+static void test_pib_init_may_fail(void **state)
+{
+    check_failing_init(&drps_store_pib, *state);
+}
+
 /* Rows that no training step touches are created anew whenever they come back, and never written.
  */
 static void test_pib_read_only_steps_write_nothing(void **state)
@@ -394,9 +418,10 @@ static void test_bad_configs_are_refused(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[32] = {
+    const struct CMUnitTest once[] = {
         cmocka_unit_test(test_resident_equals_model),
         cmocka_unit_test(test_resident_shows_several_steps),
+        cmocka_unit_test(test_resident_init_may_fail),
         cmocka_unit_test(test_too_many_open_steps_are_refused),
         cmocka_unit_test(test_close_accepts_null),
         cmocka_unit_test(test_wrong_order_is_refused),
@@ -406,7 +431,9 @@ int main(void)
         cmocka_unit_test(test_bad_configs_are_refused),
         cmocka_unit_test(test_memory_does_not_grow_with_epochs),
     };
-    size_t n = 8;
+    struct CMUnitTest tests[48];
+    size_t n = sizeof(once) / sizeof(*once);
+    memcpy(tests, once, sizeof(once));
     for (const struct drps_kv_ops *const *kv = drps_kv_engines(); *kv; kv++) {
         void *ctx = (void *)*kv;
         tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate(test_pib_equals_model, ctx);
@@ -415,6 +442,7 @@ int main(void)
         tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate(
             test_pib_read_only_steps_write_nothing, ctx);
         tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate(test_pib_closes_at_any_time, ctx);
+        tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate(test_pib_init_may_fail, ctx);
     }
     return _cmocka_run_group_tests("store", tests, n, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -294,15 +295,25 @@ void plan_free(struct plan *p)
     free(p);
 }
 
-static void init_rows(void *ctx, uint64_t first, size_t n, void *rows_out)
+int plan_init_rows(void *plan, uint64_t first, size_t n, void *rows_out, struct drps_err *err)
 {
-    const struct plan *p = ctx;
+    const struct plan *p = plan;
+    (void)err;
     size_t words = p->row_bytes / 4;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < words; k++) {
             uint32_t v = (uint32_t)drps_rng_at(p->seed, (first + i) * words + k);
             memcpy((char *)rows_out + i * p->row_bytes + 4 * k, &v, sizeof(v));
         }
+    return 0;
+}
+
+/* A plain array of the plan's fresh rows. */
+static char *new_model(const struct plan *p)
+{
+    char *model = must(malloc((size_t)p->rows * p->row_bytes));
+    assert_int_equal(plan_init_rows((void *)p, 0, p->rows, model, NULL), 0);
+    return model;
 }
 
 static void change_row(const struct plan *p, void *row, uint32_t id, uint64_t step)
@@ -321,7 +332,7 @@ struct drps_store_config plan_config(const struct plan *p)
         .io = drps_io_os(),
         .rows = p->rows,
         .row_bytes = p->row_bytes,
-        .init = init_rows,
+        .init = plan_init_rows,
         .init_ctx = (void *)p,
         .block_first = p->block_first,
         .blocks = p->blocks,
@@ -403,8 +414,7 @@ int plan_run(const struct plan *p, const struct drps_store_ops *ops,
         assert_null(st);
         return rc;
     }
-    char *model = must(malloc((size_t)p->rows * p->row_bytes));
-    init_rows((void *)p, 0, p->rows, model);
+    char *model = new_model(p);
     for (size_t s = 0; !rc && s < p->n_steps; s++) {
         rc = run_step(p, ops, st, s, model, err);
         if (!rc && below(p->seed, s, 40) == 0) rc = scan_and_compare(p, ops, st, model, err);
@@ -414,6 +424,43 @@ int plan_run(const struct plan *p, const struct drps_store_ops *ops,
     ops->close(st);
     free(model);
     return rc;
+}
+
+/* ---- Fresh rows that cannot be had ---- */
+
+struct failing_init {
+    const struct plan *plan;
+    atomic_long countdown; /* the call that brings it to 0 fails */
+};
+
+static int failing_init(void *ctx, uint64_t first, size_t n, void *rows_out, struct drps_err *err)
+{
+    struct failing_init *f = ctx;
+    if (atomic_fetch_sub(&f->countdown, 1) == 1)
+        return drps_err_set(err, -EIO, "injected fault in row %llu", (unsigned long long)first);
+    return plan_init_rows((void *)f->plan, first, n, rows_out, err);
+}
+
+void plan_check_failing_init(const struct plan *p, const struct drps_store_ops *ops,
+                             const struct drps_store_config *config)
+{
+    for (long k = 1;; k += k < 10 ? 1 : k / 3) {
+        struct failing_init f = {.plan = p, .countdown = k};
+        struct drps_store_config failing = *config;
+        struct drps_err err = DRPS_ERR_INIT;
+        char *dir = scratch_new();
+        failing.dir = dir;
+        failing.init = failing_init;
+        failing.init_ctx = &f;
+        const int rc = plan_run(p, ops, &failing, NULL, &err);
+        scratch_remove(dir);
+        if (f.countdown > 0) {
+            if (rc < 0 || k == 1) fail_msg("%s, no fault: %s", ops->name, err.text);
+            return;
+        }
+        if (rc != -EIO || !strstr(err.text, "injected fault in row"))
+            fail_msg("%s, call %ld: code %d, text \"%s\"", ops->name, k, rc, err.text);
+    }
 }
 
 /* ---- Steps that overlap ---- */
@@ -527,8 +574,7 @@ int plan_run_overlapping(const struct plan *p, const struct drps_store_ops *ops,
     *overlaps_out = *refused_out = 0;
     int rc = ops->open(config, &o.st, err);
     if (rc < 0) return rc;
-    o.model = must(malloc((size_t)p->rows * p->row_bytes));
-    init_rows((void *)p, 0, p->rows, o.model);
+    o.model = new_model(p);
     rc = overlap_all(&o, overlaps_out, refused_out, err);
     for (size_t i = 0; i < o.n; i++)
         free(o.open[i].index);

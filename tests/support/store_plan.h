@@ -59,6 +59,9 @@ struct plan *plan_from_trace(const char *const *trace, size_t n_steps, size_t bl
 /* A config for a plan, without dir, memory and engine. */
 struct drps_store_config plan_config(const struct plan *p);
 
+/* The plan's fresh rows: its config's init. */
+int plan_init_rows(void *plan, uint64_t first, size_t n, void *rows_out, struct drps_err *err);
+
 /* The least memory of `ops` for this config. */
 uint64_t plan_least_memory(const struct drps_store_ops *ops,
                            const struct drps_store_config *config);
@@ -71,6 +74,11 @@ uint64_t plan_least_memory(const struct drps_store_ops *ops,
 int plan_run(const struct plan *p, const struct drps_store_ops *ops,
              const struct drps_store_config *config, struct drps_store_stats *stats_out,
              struct drps_err *err);
+
+/* Run all steps with an init whose first call fails, then with one whose second call fails, and so
+ * on until none does: each of these runs must end with that failure. The folder is made here. */
+void plan_check_failing_init(const struct plan *p, const struct drps_store_ops *ops,
+                             const struct drps_store_config *config);
 
 /*
  * Run all steps with up to config->open_steps open at a time, opened in order and closed in random

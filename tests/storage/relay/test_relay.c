@@ -877,6 +877,21 @@ static void test_faults_come_out(void **state)
     plan_free(p);
 }
 
+static void test_init_may_fail(void **state)
+{
+    (void)state;
+    const uint64_t seed = test_seed("relay, init");
+    for (size_t i = 0; i < SHAPES; i++) {
+        struct plan *p = plan_new(seed + i, &shapes[i]);
+        plan_cut(p, seed, 1 + i % 3);
+        struct drps_store_config config = plan_config(p);
+        config.chunk_bytes = 4096;
+        config.memory_bytes = plan_least_memory(&drps_store_relay, &config);
+        plan_check_failing_init(p, &drps_store_relay, &config);
+        plan_free(p);
+    }
+}
+
 static void test_short_transfers_are_continued(void **state)
 {
     (void)state;
@@ -925,6 +940,7 @@ int main(void)
         cmocka_unit_test(test_wrong_byte_is_named),
         cmocka_unit_test(test_contradicting_windows_are_refused),
         cmocka_unit_test(test_faults_come_out),
+        cmocka_unit_test(test_init_may_fail),
         cmocka_unit_test(test_short_transfers_are_continued),
     };
     return cmocka_run_group_tests_name("relay", tests, NULL, NULL);
