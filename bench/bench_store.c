@@ -303,7 +303,7 @@ static void run(const struct options *o, struct trace *t, const char *dir)
     report(o, &warm, &end);
     uint64_t start = drps_clock_ns();
     double sum[2] = {0, (double)o->row_bytes};
-    check(ops->scan(st, sum_rows, sum, &err), &err);
+    check(ops->scan(st, 0, sum_rows, sum, &err), &err);
     printf("scan\t%.2f s\tsum\t%.9g\tpeak_mb\t%.1f\n", drps_seconds_since(start), sum[0],
            (double)drps_memory_peak() / 1048576);
     ops->close(st);

@@ -88,7 +88,8 @@ struct drps_store_config {
     const char *dir;       /* an existing empty folder for the store's files */
     uint64_t memory_bytes; /* for rows, an engine's caches, buffers and tables together */
 
-    size_t scan_bytes; /* of each row, what scan shows; what follows is undefined; 0: all */
+    size_t scan_bytes; /* of each row, what scan() may show in room that is set aside when the store
+                          opens; 0: all */
 
     /* ---- relay, and pib on engine `file` ---- */
     uint64_t seek_bytes; /* that the disk would move in the time of one more request; 0: unknown */
@@ -185,8 +186,12 @@ struct drps_store_ops {
     /* Give the rows of an open step back. changed: 1 when the step may have changed them. */
     int (*step_close)(struct drps_store *st, uint64_t step, int changed, struct drps_err *err);
 
-    /* All rows in placed order, as of the last closed step; no step may be open. */
-    int (*scan)(struct drps_store *st, drps_row_visit visit, void *ctx, struct drps_err *err);
+    /* The first `bytes` of all rows in placed order, as of the last closed step; what follows in a
+     * row is undefined. 0, or more than a row: all of it. No step may be open. Steps go on after
+     * it, and after most failures of it: of `visit`, of init, or -ENOSPC where config.scan_bytes is
+     * less than `bytes` and the disk is full. */
+    int (*scan)(struct drps_store *st, size_t bytes, drps_row_visit visit, void *ctx,
+                struct drps_err *err);
 
     void (*stats)(struct drps_store *st, struct drps_store_stats *out);
 

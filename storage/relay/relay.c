@@ -80,6 +80,7 @@ static void relay_close(struct drps_store *base)
     free(st->path);
     free(st->free_frames);
     free(st->hold_limit);
+    free(st->group_rows);
     drps_held_rows_free(st->held_rows);
     free(st->order);
     free(st->picked);
@@ -136,12 +137,13 @@ static int allocate(struct drps_relay *st)
     st->ids = row_numbers(st);
     st->hold_limit = drps_array_new(st->source.windows, sizeof(*st->hold_limit));
     st->held_rows = drps_held_rows_new(st->source.windows, st->frames);
+    st->group_rows = calloc(st->layout.groups + 1, sizeof(*st->group_rows));
     st->counts = drps_array_new(st->source.windows + 2, sizeof(*st->counts));
     st->parts = drps_array_new(st->source.windows + 2, sizeof(*st->parts));
     st->window_stats = calloc(st->source.windows, sizeof(*st->window_stats));
     if (make_distances(st, &st->prev) < 0 || !st->rows || !st->free_frames || !st->order ||
-        !st->picked || !st->ids || !st->hold_limit || !st->held_rows || !st->counts || !st->parts ||
-        !st->window_stats)
+        !st->picked || !st->ids || !st->hold_limit || !st->held_rows || !st->group_rows ||
+        !st->counts || !st->parts || !st->window_stats)
         return -ENOMEM;
     for (uint64_t f = 0; f < st->frames; f++)
         st->free_frames[f / 64] |= UINT64_C(1) << f % 64;
@@ -385,7 +387,7 @@ static int relay_step_close(struct drps_store *base, uint64_t step, int changed,
     return 0;
 }
 
-static int relay_scan(struct drps_store *base, drps_row_visit visit, void *ctx,
+static int relay_scan(struct drps_store *base, size_t bytes, drps_row_visit visit, void *ctx,
                       struct drps_err *err)
 {
     struct drps_relay *st = (struct drps_relay *)base;
@@ -397,7 +399,7 @@ static int relay_scan(struct drps_store *base, drps_row_visit visit, void *ctx,
         (void)pthread_cond_wait(&st->news, &st->lock);
     rc = failed(st, err);
     (void)pthread_mutex_unlock(&st->lock);
-    if (rc == 0) rc = drps_relay_scan(st, visit, ctx, err);
+    if (rc == 0) rc = drps_relay_scan(st, bytes, visit, ctx, err);
     (void)pthread_mutex_lock(&st->lock);
     st->scanning = 0;
     (void)pthread_cond_signal(&st->wake);

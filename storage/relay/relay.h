@@ -75,6 +75,7 @@ struct drps_relay {
     struct drps_relay_window open[2]; /* window q at q % 2 */
     uint32_t *hold_limit;             /* own: [K] longest use distance of rows that are held */
     struct drps_held_rows *held_rows; /* own: frames of rows that are held, by their next window */
+    uint64_t *group_rows;             /* own: [groups] in each group's stream */
     uint32_t *order;                  /* own: [max_rows] slots, or frames, in stream order */
     uint32_t *picked;                 /* own: [max_rows] slots, or frames, of those that move */
     uint32_t *ids;                    /* own: [max_rows] of the window being opened */
@@ -135,11 +136,14 @@ DRPS_MUST_CHECK
 int drps_window_thread_start(struct drps_relay *st, struct drps_err *err);
 void drps_window_thread_stop(struct drps_relay *st);
 
-/* Set the room for drps_relay_scan() aside on the disk. */
+/* Set room for scans of config.scan_bytes a row aside on the disk. */
 DRPS_MUST_CHECK
 int drps_relay_reserve_scan(const struct drps_relay *st, struct drps_err *err);
-/* Visit all rows in placed order, while the window thread is idle. */
+/* Visit the first `bytes` of all rows in placed order, while the window thread is idle; 0: all.
+ * Room for more than was set aside is taken at first, and given back at the end. Whatever fails,
+ * the streams are as they were before, unless the disk cannot read them. */
 DRPS_MUST_CHECK
-int drps_relay_scan(struct drps_relay *st, drps_row_visit visit, void *ctx, struct drps_err *err);
+int drps_relay_scan(struct drps_relay *st, size_t bytes, drps_row_visit visit, void *ctx,
+                    struct drps_err *err);
 
 #endif

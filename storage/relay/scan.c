@@ -43,15 +43,16 @@ static int visit_part(struct drps_scan *sc, size_t p, drps_row_visit visit, void
     return rc == 0 ? visit(ctx, first, n, sc->room, err) : rc;
 }
 
-int drps_relay_scan(struct drps_relay *st, drps_row_visit visit, void *ctx, struct drps_err *err)
+int drps_relay_scan(struct drps_relay *st, size_t bytes, drps_row_visit visit, void *ctx,
+                    struct drps_err *err)
 {
     struct drps_scan sc;
-    int rc = drps_scan_begin(&sc, st, err);
+    int rc = drps_scan_begin(&sc, st, bytes, err);
     if (rc == 0) rc = drps_scan_windows(&sc, err);
     if (rc == 0) rc = drps_scan_groups(&sc, err);
     if (rc == 0) rc = drps_scan_write(&sc, &sc.rows, err);
     for (size_t p = 0; p < sc.rows.n && rc == 0; p++)
         rc = visit_part(&sc, p, visit, ctx, err);
-    drps_scan_end(&sc);
-    return rc;
+    const int ended = drps_scan_end(&sc, rc ? NULL : err);
+    return rc ? rc : ended;
 }

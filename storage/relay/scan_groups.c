@@ -144,6 +144,7 @@ static int scan_group(struct drps_scan *sc, uint32_t group, struct drps_err *err
     uint64_t taken = 0;
     if (!bytes) return 0;
     int rc = drps_streams_begin(st->streams, stream, 1, err);
+    if (rc < 0) return rc;
     while (taken < bytes && rc == 0)
         rc = scan_piece(sc, group, &l, &taken, err);
     if (rc == 0 && l.left)
@@ -151,7 +152,7 @@ static int scan_group(struct drps_scan *sc, uint32_t group, struct drps_err *err
                           "group %u has fewer rows than its windows sent: the plan's windows "
                           "contradict each other; make the plan anew",
                           group);
-    return rc == 0 ? drps_scan_end_stream(st, stream, taken, err) : rc;
+    return drps_scan_end_stream(st, stream, taken, rc, err);
 }
 
 int drps_scan_groups(struct drps_scan *sc, struct drps_err *err)

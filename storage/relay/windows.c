@@ -299,6 +299,7 @@ static int append_counts(struct drps_relay *st, uint32_t w, uint32_t distance, u
         const uint32_t d = (first + i + windows - w - 1) % windows + 1; /* 1 .. K */
         const int sent = first + i < windows && d >= distance && d <= windows;
         const uint32_t n = sent ? st->counts[d] - st->counts[d - 1] : 0;
+        st->group_rows[group] += n;
         rc = drps_streams_append(st->streams, windows + group, &n, sizeof(n), err);
     }
     return rc;
@@ -365,6 +366,7 @@ static int split_group(struct drps_relay *st, uint32_t group, struct drps_err *e
     (void)pthread_mutex_lock(&st->lock);
     st->stats.regrouped_bytes += left;
     (void)pthread_mutex_unlock(&st->lock);
+    st->group_rows[group] = 0;
     int rc = drps_streams_begin(st->streams, stream, 0, err);
     while (rc == 0 && left) {
         rc = drps_streams_take(st->streams, st->counts, span * sizeof(uint32_t), err);

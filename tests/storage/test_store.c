@@ -12,7 +12,7 @@
 #include "base/drps_rng.h"
 #include "storage/kv/drps_kv.h"
 #include "storage/pib/drps_pool.h"
-#include "support/store_plan.h"
+#include "support/store_run.h"
 
 static void run_on(const struct plan *p, const struct drps_store_ops *ops,
                    const struct drps_kv_ops *kv, uint64_t extra_memory, int threads,
@@ -267,7 +267,7 @@ static void check_order(const struct plan *p, const struct drps_store_ops *ops,
     drps_err_clear(&err);
     assert_int_equal(ops->step_open(st, 0, s0->ids, s0->n_ids, &rows, &err), 0);
     assert_int_equal(ops->step_open(st, 1, s1->ids, s1->n_ids, &rows, NULL), -EINVAL);
-    assert_int_equal(ops->scan(st, NULL, NULL, NULL), -EINVAL);
+    assert_int_equal(ops->scan(st, 0, NULL, NULL, NULL), -EINVAL);
     assert_int_equal(ops->step_close(st, 1, 0, NULL), -EINVAL);
     assert_int_equal(ops->step_close(st, 0, 0, &err), 0);
     assert_int_equal(ops->step_open(st, 0, s0->ids, s0->n_ids, &rows, NULL), -EINVAL);
