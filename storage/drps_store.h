@@ -96,8 +96,10 @@ struct drps_store_config {
     int no_uring;        /* 1: read and write by threads */
 
     /* ---- relay ---- */
-    uint64_t epoch_steps;      /* for memory_need() before there are windows; 0: unknown */
-    uint64_t buffer_bytes;     /* of memory_bytes, as of drps_relay_share; 0: as suits seek_bytes */
+    uint64_t epoch_steps;  /* for memory_need() before there are windows; 0: unknown */
+    uint64_t first_step;   /* of the epoch, below its steps: step 0 of this store. Rows come from
+                              init as they are before it */
+    uint64_t buffer_bytes; /* of memory_bytes, as of drps_relay_share; 0: as suits seek_bytes */
     void (*opened)(void *ctx); /* after step_ready() has said no: look again. Once, from the store's
                                   own thread, with no lock held; NULL: nobody asks */
     void *opened_ctx;

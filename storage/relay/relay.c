@@ -199,6 +199,7 @@ static int plan_holding(struct drps_relay *st, struct drps_err *err)
 {
     struct drps_sends sends;
     int rc = drps_sends_init(&sends, st->source.windows, st->share.scan_bytes, err);
+    sends.first = st->first_window;
     if (rc == 0)
         rc = drps_hold_plan(&st->source, st->frames, st->share.buffer_bytes, &st->prev,
                             st->hold_limit, &st->stats.rows_sent, &sends, err);
@@ -207,6 +208,23 @@ static int plan_holding(struct drps_relay *st, struct drps_err *err)
                                             st->hold_limit, &st->layout, err);
     drps_sends_destroy(&sends);
     return rc;
+}
+
+/* Find the window that has config.first_step. */
+static int find_first_window(struct drps_relay *st, struct drps_err *err)
+{
+    uint64_t before = 0; /* steps */
+    for (uint32_t w = 0; w < st->source.windows; w++) {
+        struct drps_store_window head;
+        int rc = st->source.read(st->source.ctx, w, &head, NULL, NULL, NULL, err);
+        if (rc < 0) return rc;
+        st->first_window = w;
+        st->left_out = st->config.first_step - before;
+        if (st->left_out < head.steps) return 0;
+        before += head.steps;
+    }
+    return drps_err_set(err, -EINVAL, "training begins with step %llu of an epoch that has %llu",
+                        (unsigned long long)st->config.first_step, (unsigned long long)before);
 }
 
 static void share_memory(const struct drps_store_config *c, struct drps_relay_share *out)
@@ -220,6 +238,9 @@ static void share_memory(const struct drps_store_config *c, struct drps_relay_sh
 
 static int open_parts(struct drps_relay *st, struct drps_err *err)
 {
+    int rc = find_first_window(st, err);
+    if (rc < 0) return rc;
+    st->all_windows = st->source.windows * st->source.epochs - st->first_window;
     share_memory(&st->config, &st->share);
     const uint64_t need = st->source.working_rows * st->share.row_bytes;
     if (need > st->share.budget_bytes)
@@ -230,7 +251,7 @@ static int open_parts(struct drps_relay *st, struct drps_err *err)
                             (unsigned long long)memory_for(&st->config, st->source.working_rows),
                             (unsigned long long)st->config.memory_bytes);
     st->frames = drps_relay_frames(&st->share, st->source.working_rows, st->config.rows);
-    int rc = drps_stream_layout_choose(&st->config, st->share.buffer_bytes, &st->layout, err);
+    rc = drps_stream_layout_choose(&st->config, st->share.buffer_bytes, &st->layout, err);
     if (rc < 0) return rc;
     if (allocate(st) < 0)
         return drps_err_set(err, -ENOMEM, "no memory for %llu rows of %zu bytes",
@@ -257,7 +278,6 @@ static int relay_open(const struct drps_store_config *config, struct drps_store 
     st->config = *config;
     st->source = *config->windows;
     st->steps = steps;
-    st->all_windows = st->source.windows * st->source.epochs;
     drps_picker_init(&st->picker);
     (void)pthread_mutex_init(&st->lock,
                              NULL); /* glibc: these cannot fail with default attributes */
@@ -308,9 +328,10 @@ static int enter_window(struct drps_relay *st, struct drps_err *err)
     if (q - st->current == 2) return -EAGAIN;
     int rc = await_window(st, q, err);
     if (rc < 0) return rc;
+    const uint64_t steps = st->open[q % 2].head.steps - (q ? 0 : st->left_out);
     st->begin[q % 2] = st->end;
-    st->left_open[q % 2] = st->open[q % 2].head.steps;
-    st->end += st->open[q % 2].head.steps;
+    st->left_open[q % 2] = steps;
+    st->end += steps;
     st->entered++;
     return 0;
 }

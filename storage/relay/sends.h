@@ -22,6 +22,7 @@ struct drps_send {
 
 struct drps_sends {
     uint32_t windows;
+    uint32_t first;         /* the window that training begins with; the caller may set it */
     int known;              /* 0: they were too many for the list, which means nothing then */
     size_t most, n;         /* room in the list; entries */
     struct drps_send *list; /* own: by window, then distance */

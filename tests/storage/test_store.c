@@ -196,6 +196,50 @@ static void test_pib_init_may_fail(void **state)
     check_failing_init(&drps_store_pib, *state);
 }
 
+/* Runs of random lengths, one going on with the rows of another. */
+static void reopen_on(const struct drps_store_ops *ops, const struct drps_kv_ops *kv)
+{
+    const uint64_t seed = test_seed(kv ? kv->name : ops->name);
+    for (size_t i = 0; i < 2 * SHAPES; i++) {
+        struct plan *p = plan_new(seed + i, &shapes[i % SHAPES]);
+        struct drps_err err = DRPS_ERR_INIT;
+        struct drps_store_config config = plan_config(p);
+        struct plan_store r;
+        const size_t end = p->epoch_steps + p->epoch_steps / 2;
+        char *dir = scratch_new();
+        config.dir = dir;
+        config.kv = kv;
+        config.memory_bytes = plan_least_memory(ops, &config);
+        int rc = plan_open(&r, p, ops, &config, &err);
+        for (size_t k = 0; rc == 0 && k < 3; k++) {
+            const size_t left = end - r.next;
+            rc = plan_steps(&r, r.next + drps_rng_at(seed, 10 * i + k) % (left + 1), &err);
+            char *before = dir;
+            config.dir = dir = scratch_new();
+            if (rc == 0) rc = plan_leave(&r, &err);
+            if (rc == 0) rc = plan_reopen(&r, ops, &config, &err);
+            scratch_remove(before);
+        }
+        if (rc == 0) rc = plan_steps(&r, end, &err);
+        if (rc == 0) rc = plan_scan(&r, 0, &err);
+        if (rc < 0) fail_msg("%s", err.text);
+        plan_close(&r);
+        scratch_remove(dir);
+        plan_free(p);
+    }
+}
+
+static void test_resident_goes_on(void **state)
+{
+    (void)state;
+    reopen_on(&drps_store_resident, NULL);
+}
+
+static void test_pib_goes_on(void **state)
+{
+    reopen_on(&drps_store_pib, *state);
+}
+
 /* Rows that no training step touches are created anew whenever they come back, and never written.
  */
 static void test_pib_read_only_steps_write_nothing(void **state)
@@ -422,6 +466,7 @@ int main(void)
         cmocka_unit_test(test_resident_equals_model),
         cmocka_unit_test(test_resident_shows_several_steps),
         cmocka_unit_test(test_resident_init_may_fail),
+        cmocka_unit_test(test_resident_goes_on),
         cmocka_unit_test(test_too_many_open_steps_are_refused),
         cmocka_unit_test(test_close_accepts_null),
         cmocka_unit_test(test_wrong_order_is_refused),
@@ -443,6 +488,7 @@ int main(void)
             test_pib_read_only_steps_write_nothing, ctx);
         tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate(test_pib_closes_at_any_time, ctx);
         tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate(test_pib_init_may_fail, ctx);
+        tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate(test_pib_goes_on, ctx);
     }
     return _cmocka_run_group_tests("store", tests, n, NULL, NULL);
 }

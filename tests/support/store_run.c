@@ -143,16 +143,83 @@ void plan_close(struct plan_store *r)
 {
     if (r->st) r->ops->close(r->st);
     free(r->model);
+    free(r->begin);
+    free(r->blocks);
     *r = (struct plan_store){0};
 }
+
+/* ---- Runs that go on with another one's rows ---- */
+
+static int keep_rows(void *ctx, uint64_t first, size_t n, const void *rows, struct drps_err *err)
+{
+    const struct plan_store *r = ctx;
+    (void)err;
+    memcpy(r->begin + first * r->p->row_bytes, rows, n * r->p->row_bytes);
+    return 0;
+}
+
+static int give_rows(void *ctx, uint64_t first, size_t n, void *rows_out, struct drps_err *err)
+{
+    const struct plan_store *r = ctx;
+    (void)err;
+    memcpy(rows_out, r->begin + first * r->p->row_bytes, n * r->p->row_bytes);
+    return 0;
+}
+
+/* The blocks of a step of a store that does not begin with the plan's first. */
+static int later_blocks(void *ctx, uint64_t step, struct drps_step_blocks *out,
+                        struct drps_err *err)
+{
+    const struct plan_store *r = ctx;
+    const struct drps_timeline *all = &r->p->timeline;
+    int rc = all->step_blocks(all->ctx, r->first + step, out, err);
+    for (size_t i = 0; i < out->n; i++)
+        r->blocks[i] = out->next_use[i] == UINT64_MAX ? UINT64_MAX : out->next_use[i] - r->first;
+    out->next_use = r->blocks;
+    return rc;
+}
+
+int plan_leave(struct plan_store *r, struct drps_err *err)
+{
+    const struct plan *p = r->p;
+    if (!r->begin) r->begin = must(malloc((size_t)p->rows * p->row_bytes));
+    if (!r->blocks) r->blocks = must(malloc((p->blocks + 1) * sizeof(*r->blocks)));
+    int rc = r->ops->scan(r->st, 0, keep_rows, r, err);
+    if (rc < 0) return rc;
+    assert_memory_equal(r->begin, r->model, (size_t)p->rows * p->row_bytes);
+    r->ops->close(r->st);
+    r->st = NULL;
+    return 0;
+}
+
+int plan_reopen(struct plan_store *r, const struct drps_store_ops *ops,
+                const struct drps_store_config *config, struct drps_err *err)
+{
+    const struct plan *p = r->p;
+    struct drps_store_config later = *config;
+    r->ops = ops;
+    r->first = r->next;
+    r->timeline = (struct drps_timeline){
+        .ctx = r, .steps = p->n_steps - r->first, .step_blocks = later_blocks};
+    r->windows = p->source;
+    r->windows.epochs -= r->first / p->epoch_steps;
+    later.init = give_rows;
+    later.init_ctx = r;
+    later.timeline = &r->timeline;
+    later.windows = p->windows ? &r->windows : NULL;
+    later.first_step = r->first % p->epoch_steps;
+    return ops->open(&later, &r->st, err);
+}
+
+/* ---- Steps ---- */
 
 int plan_step(struct plan_store *r, struct drps_err *err)
 {
     const struct plan *p = r->p;
-    const size_t s = r->next;
+    const size_t s = r->next, nr = s - r->first;
     const struct plan_step *step = &p->steps[s];
     struct drps_rows rows;
-    int rc = r->ops->step_open(r->st, s, r->ops->by_slot ? step->slots : step->ids, step->n_ids,
+    int rc = r->ops->step_open(r->st, nr, r->ops->by_slot ? step->slots : step->ids, step->n_ids,
                                &rows, err);
     if (rc < 0) return rc;
     assert_int_equal(rows.n, step->n_ids);
@@ -167,7 +234,7 @@ int plan_step(struct plan_store *r, struct drps_err *err)
         change_row(p, expected, step->ids[i], s);
     }
     r->next++;
-    return r->ops->step_close(r->st, s, step->changes, err);
+    return r->ops->step_close(r->st, nr, step->changes, err);
 }
 
 int plan_steps(struct plan_store *r, size_t end, struct drps_err *err)

@@ -21,12 +21,26 @@ struct plan_store {
     struct drps_store *st; /* own */
     char *model;           /* own: all rows */
     size_t next;           /* the plan's step that is run next */
+
+    size_t first;     /* the plan's step that is the store's step 0 */
+    char *begin;      /* own: all rows before it; NULL: fresh ones */
+    uint64_t *blocks; /* own: the next uses of one step's blocks */
+    struct drps_timeline timeline;
+    struct drps_window_source windows;
 };
 
 /* plan_close() is yours unless it fails. What differs fails the test; errors are the store's. */
 int plan_open(struct plan_store *r, const struct plan *p, const struct drps_store_ops *ops,
               const struct drps_store_config *config, struct drps_err *err);
 void plan_close(struct plan_store *r);
+
+/* Keep the rows that a scan shows, and close the store. */
+int plan_leave(struct plan_store *r, struct drps_err *err);
+
+/* After plan_leave(), open a store that begins with the next step and the rows that were kept. The
+ * config's windows and timeline are replaced by the plan's. */
+int plan_reopen(struct plan_store *r, const struct drps_store_ops *ops,
+                const struct drps_store_config *config, struct drps_err *err);
 
 /* Run the next step, comparing every row that it shows. */
 int plan_step(struct plan_store *r, struct drps_err *err);
