@@ -179,13 +179,15 @@ static int step_blocks(void *ctx, uint64_t step, struct drps_step_blocks *out, s
     return 0;
 }
 
-static void init_rows(void *ctx, uint64_t first, size_t n, void *rows_out)
+static int init_rows(void *ctx, uint64_t first, size_t n, void *rows_out, struct drps_err *err)
 {
     const struct options *o = ctx;
     float *row = rows_out;
+    (void)err;
     for (size_t i = 0; i < n; i++, row += o->row_bytes / 4)
         for (uint64_t k = 0; k < o->row_bytes / 4; k++)
             row[k] = (float)(first + i);
+    return 0;
 }
 
 static void change_rows(const struct options *o, const struct drps_rows *rows)
@@ -301,7 +303,7 @@ static void run(const struct options *o, struct trace *t, const char *dir)
     report(o, &warm, &end);
     uint64_t start = drps_clock_ns();
     double sum[2] = {0, (double)o->row_bytes};
-    check(ops->scan(st, sum_rows, sum, &err), &err);
+    check(ops->scan(st, 0, sum_rows, sum, &err), &err);
     printf("scan\t%.2f s\tsum\t%.9g\tpeak_mb\t%.1f\n", drps_seconds_since(start), sum[0],
            (double)drps_memory_peak() / 1048576);
     ops->close(st);

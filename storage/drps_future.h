@@ -64,7 +64,7 @@ struct drps_use_distances {
 struct drps_window_source {
     void *ctx;
     uint32_t windows;      /* of an epoch */
-    uint64_t epochs;       /* that will be run */
+    uint64_t epochs;       /* that will be run, the one in which the store begins included */
     size_t max_rows;       /* of one window */
     uint64_t working_rows; /* most rows of two neighbouring windows together */
     int (*read)(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,

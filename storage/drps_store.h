@@ -53,8 +53,9 @@ static inline void *drps_row_at(const struct drps_rows *rows, size_t i)
 enum { DRPS_STORE_OPEN_MOST = 64 }; /* steps open at a time */
 
 /* Fill n fresh rows, ids first .. first + n - 1, row_bytes apart. Pure: same ids, same bytes. Any
- * thread. */
-typedef void (*drps_row_init)(void *ctx, uint64_t first, size_t n, void *rows_out);
+ * thread. Returns 0 or an error, which comes out of open(), step_open() or scan(). */
+typedef int (*drps_row_init)(void *ctx, uint64_t first, size_t n, void *rows_out,
+                             struct drps_err *err);
 
 /* Receives all rows in placed order, in runs. Non-zero ends the scan. */
 typedef int (*drps_row_visit)(void *ctx, uint64_t first, size_t n, const void *rows,
@@ -87,15 +88,18 @@ struct drps_store_config {
     const char *dir;       /* an existing empty folder for the store's files */
     uint64_t memory_bytes; /* for rows, an engine's caches, buffers and tables together */
 
-    size_t scan_bytes; /* of each row, what scan shows; what follows is undefined; 0: all */
+    size_t scan_bytes; /* of each row, what scan() may show in room that is set aside when the store
+                          opens; 0: all */
 
     /* ---- relay, and pib on engine `file` ---- */
     uint64_t seek_bytes; /* that the disk would move in the time of one more request; 0: unknown */
     int no_uring;        /* 1: read and write by threads */
 
     /* ---- relay ---- */
-    uint64_t epoch_steps;      /* for memory_need() before there are windows; 0: unknown */
-    uint64_t buffer_bytes;     /* of memory_bytes, as of drps_relay_share; 0: as suits seek_bytes */
+    uint64_t epoch_steps;  /* for memory_need() before there are windows; 0: unknown */
+    uint64_t first_step;   /* of the epoch, below its steps: step 0 of this store. Rows come from
+                              init as they are before it */
+    uint64_t buffer_bytes; /* of memory_bytes, as of drps_relay_share; 0: as suits seek_bytes */
     void (*opened)(void *ctx); /* after step_ready() has said no: look again. Once, from the store's
                                   own thread, with no lock held; NULL: nobody asks */
     void *opened_ctx;
@@ -184,8 +188,12 @@ struct drps_store_ops {
     /* Give the rows of an open step back. changed: 1 when the step may have changed them. */
     int (*step_close)(struct drps_store *st, uint64_t step, int changed, struct drps_err *err);
 
-    /* All rows in placed order, as of the last closed step; no step may be open. */
-    int (*scan)(struct drps_store *st, drps_row_visit visit, void *ctx, struct drps_err *err);
+    /* The first `bytes` of all rows in placed order, as of the last closed step; what follows in a
+     * row is undefined. 0, or more than a row: all of it. No step may be open. Steps go on after
+     * it, and after most failures of it: of `visit`, of init, or -ENOSPC where config.scan_bytes is
+     * less than `bytes` and the disk is full. */
+    int (*scan)(struct drps_store *st, size_t bytes, drps_row_visit visit, void *ctx,
+                struct drps_err *err);
 
     void (*stats)(struct drps_store *st, struct drps_store_stats *out);
 

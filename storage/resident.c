@@ -34,35 +34,54 @@ struct creation {
         next; /* relaxed: it only hands out numbers; joining the threads publishes the rows */
 };
 
+struct creator {
+    struct creation *creation;
+    pthread_t thread;
+    int rc; /* this and the text are read once the thread has ended */
+    struct drps_err failure;
+};
+
 static uint64_t piece_rows(size_t row_bytes)
 {
     return row_bytes < INIT_BYTES ? INIT_BYTES / row_bytes : 1;
 }
 
+/* Create pieces while there are any; the first failure ends the work of all threads. */
 static void *create_rows(void *arg)
 {
-    struct creation *c = arg;
+    struct creator *by = arg;
+    struct creation *c = by->creation;
     const struct drps_store_config *config = c->config;
     for (;;) {
         uint64_t first = atomic_fetch_add_explicit(&c->next, c->piece, memory_order_relaxed);
         if (first >= config->rows) return NULL;
         uint64_t left = config->rows - first;
         size_t n = (size_t)(left < c->piece ? left : c->piece);
-        config->init(config->init_ctx, first, n, c->rows + (size_t)first * config->row_bytes);
+        by->rc = config->init(config->init_ctx, first, n,
+                              c->rows + (size_t)first * config->row_bytes, &by->failure);
+        if (by->rc < 0) {
+            atomic_store_explicit(&c->next, config->rows, memory_order_relaxed);
+            return NULL;
+        }
     }
 }
 
-static void create_all(const struct drps_store_config *config, char *rows)
+static int create_all(const struct drps_store_config *config, char *rows, struct drps_err *err)
 {
     struct creation c = {.config = config, .rows = rows, .piece = piece_rows(config->row_bytes)};
-    pthread_t threads[INIT_THREADS];
-    int n = 0;
+    struct creator by[INIT_THREADS];
+    int n = 0, rc = 0;
+    for (int i = 0; i < INIT_THREADS; i++)
+        by[i] = (struct creator){.creation = &c, .failure = DRPS_ERR_INIT};
     while (n < INIT_THREADS - 1 && (uint64_t)(n + 1) * c.piece < config->rows &&
-           pthread_create(&threads[n], NULL, create_rows, &c) == 0)
+           pthread_create(&by[n].thread, NULL, create_rows, &by[n]) == 0)
         n++; /* fewer threads than wished for: the others do more */
-    create_rows(&c);
-    while (n > 0)
-        (void)pthread_join(threads[--n], NULL); /* cannot fail for a thread of ours */
+    create_rows(&by[n]);
+    for (int i = 0; i <= n; i++) {
+        if (i < n) (void)pthread_join(by[i].thread, NULL); /* cannot fail for a thread of ours */
+        if (by[i].rc < 0 && rc == 0) rc = drps_err_set(err, by[i].rc, "%s", by[i].failure.text);
+    }
+    return rc;
 }
 
 static int resident_bytes(const struct drps_store_config *config, uint64_t *bytes_out,
@@ -119,12 +138,13 @@ static int resident_open(const struct drps_store_config *config, struct drps_sto
     st->row_bytes = config->row_bytes;
     st->steps = steps;
     st->rows = drps_pages_new(st->bytes);
-    if (!st->rows) {
-        rc = drps_err_set(err, -ENOMEM, "%llu bytes for all rows", (unsigned long long)bytes);
+    rc = st->rows
+             ? create_all(config, st->rows, err)
+             : drps_err_set(err, -ENOMEM, "%llu bytes for all rows", (unsigned long long)bytes);
+    if (rc < 0) {
         resident_close((struct drps_store *)st);
         return rc;
     }
-    create_all(config, st->rows);
     *st_out = (struct drps_store *)st;
     return 0;
 }
@@ -152,10 +172,11 @@ static int resident_step_close(struct drps_store *base, uint64_t step, int chang
     return drps_open_steps_close(&st->steps, step, err);
 }
 
-static int resident_scan(struct drps_store *base, drps_row_visit visit, void *ctx,
+static int resident_scan(struct drps_store *base, size_t bytes, drps_row_visit visit, void *ctx,
                          struct drps_err *err)
 {
     struct resident *st = (struct resident *)base;
+    (void)bytes; /* all of each row is there */
     int rc = drps_open_steps_none(&st->steps, err);
     if (rc < 0) return rc;
     uint64_t piece = piece_rows(st->row_bytes);

@@ -17,16 +17,18 @@ void drps_server_init(struct drps_server *server, const struct drps_model *model
 
 /* Fills fresh rows: the same bytes for the same ids, whenever and wherever they are first needed.
  */
-static void init_rows(void *ctx, uint64_t first, size_t n, void *rows_out)
+static int init_rows(void *ctx, uint64_t first, size_t n, void *rows_out, struct drps_err *err)
 {
     const struct drps_server *server = ctx;
     const struct drps_model *model = &server->model;
+    (void)err;
     for (size_t i = 0; i < n; i++) {
         float *row = (float *)(void *)((char *)rows_out + i * server->row_bytes);
         const uint64_t id = server->first_row + first + i;
         drps_model_init_row(model, id, row);
         drps_optim_init_row(&server->optim, model->dim, model->has_bias && id == 0, row);
     }
+    return 0;
 }
 
 void drps_server_configure(struct drps_server *server, struct drps_store_config *config,

@@ -132,17 +132,20 @@ static int read_room(struct drps_fetch *f, struct drps_fetch_room *r, struct drp
     return rc;
 }
 
-static void create_rows(const struct drps_fetch *f, const struct drps_fetch_item *item)
+static int create_rows(const struct drps_fetch *f, const struct drps_fetch_item *item,
+                       struct drps_err *err)
 {
     const struct drps_pool *pool = f->pool;
     uint64_t first = pool->block_first[item->block];
     uint32_t unit = item->unit;
-    for (size_t left = drps_pool_block_rows(pool, item->block), n; left; left -= n) {
+    int rc = 0;
+    for (size_t left = drps_pool_block_rows(pool, item->block), n; left && rc == 0; left -= n) {
         n = drps_pool_rows_of_unit(pool, left);
-        f->config->init(f->config->init_ctx, first, n, drps_pool_unit_rows(pool, unit));
+        rc = f->config->init(f->config->init_ctx, first, n, drps_pool_unit_rows(pool, unit), err);
         first += n;
         unit = pool->next_unit[unit];
     }
+    return rc;
 }
 
 /* Do as many items of one kind, from `from` on, as the room takes, in one call of the engine. */
@@ -168,7 +171,7 @@ static int do_chunk(struct drps_fetch *f, struct drps_fetch_room *r,
     for (size_t at = 0; at < n && rc == 0;)
         rc = do_some(f, r, items, n, DRPS_FETCH_READ, &at, io, err);
     for (size_t i = 0; i < n && rc == 0; i++)
-        if (items[i].what == DRPS_FETCH_CREATE) create_rows(f, &items[i]);
+        if (items[i].what == DRPS_FETCH_CREATE) rc = create_rows(f, &items[i], err);
     return rc;
 }
 

@@ -197,9 +197,11 @@ static int pib_step_close(struct drps_store *base, uint64_t step, int changed, s
     return rc;
 }
 
-static int pib_scan(struct drps_store *base, drps_row_visit visit, void *ctx, struct drps_err *err)
+static int pib_scan(struct drps_store *base, size_t bytes, drps_row_visit visit, void *ctx,
+                    struct drps_err *err)
 {
     struct drps_pib *st = (struct drps_pib *)base;
+    (void)bytes; /* blocks are read whole */
     int rc = drps_open_steps_none(&st->steps, err);
     if (rc < 0) return rc;
     (void)pthread_mutex_lock(&st->lock);

@@ -52,8 +52,8 @@ static int visit_created(struct scan *s, uint64_t first, uint64_t end, struct dr
     const struct drps_store_config *config = &s->st->config;
     while (first < end) {
         size_t n = end - first < s->room_rows ? (size_t)(end - first) : s->room_rows;
-        config->init(config->init_ctx, first, n, s->room);
-        int rc = s->visit(s->ctx, first, n, s->room, err);
+        int rc = config->init(config->init_ctx, first, n, s->room, err);
+        if (rc == 0) rc = s->visit(s->ctx, first, n, s->room, err);
         if (rc) return rc;
         first += n;
     }

@@ -80,6 +80,7 @@ static void relay_close(struct drps_store *base)
     free(st->path);
     free(st->free_frames);
     free(st->hold_limit);
+    free(st->group_rows);
     drps_held_rows_free(st->held_rows);
     free(st->order);
     free(st->picked);
@@ -136,12 +137,13 @@ static int allocate(struct drps_relay *st)
     st->ids = row_numbers(st);
     st->hold_limit = drps_array_new(st->source.windows, sizeof(*st->hold_limit));
     st->held_rows = drps_held_rows_new(st->source.windows, st->frames);
+    st->group_rows = calloc(st->layout.groups + 1, sizeof(*st->group_rows));
     st->counts = drps_array_new(st->source.windows + 2, sizeof(*st->counts));
     st->parts = drps_array_new(st->source.windows + 2, sizeof(*st->parts));
     st->window_stats = calloc(st->source.windows, sizeof(*st->window_stats));
     if (make_distances(st, &st->prev) < 0 || !st->rows || !st->free_frames || !st->order ||
-        !st->picked || !st->ids || !st->hold_limit || !st->held_rows || !st->counts || !st->parts ||
-        !st->window_stats)
+        !st->picked || !st->ids || !st->hold_limit || !st->held_rows || !st->group_rows ||
+        !st->counts || !st->parts || !st->window_stats)
         return -ENOMEM;
     for (uint64_t f = 0; f < st->frames; f++)
         st->free_frames[f / 64] |= UINT64_C(1) << f % 64;
@@ -207,6 +209,23 @@ static int plan_holding(struct drps_relay *st, struct drps_err *err)
     return rc;
 }
 
+/* Find the window that has config.first_step. */
+static int find_first_window(struct drps_relay *st, struct drps_err *err)
+{
+    uint64_t before = 0; /* steps */
+    for (uint32_t w = 0; w < st->source.windows; w++) {
+        struct drps_store_window head;
+        int rc = st->source.read(st->source.ctx, w, &head, NULL, NULL, NULL, err);
+        if (rc < 0) return rc;
+        st->first_window = w;
+        st->left_out = st->config.first_step - before;
+        if (st->left_out < head.steps) return 0;
+        before += head.steps;
+    }
+    return drps_err_set(err, -EINVAL, "training begins with step %llu of an epoch that has %llu",
+                        (unsigned long long)st->config.first_step, (unsigned long long)before);
+}
+
 static void share_memory(const struct drps_store_config *c, struct drps_relay_share *out)
 {
     drps_relay_share(c->memory_bytes, c->rows, c->row_bytes, c->seek_bytes, out);
@@ -218,6 +237,9 @@ static void share_memory(const struct drps_store_config *c, struct drps_relay_sh
 
 static int open_parts(struct drps_relay *st, struct drps_err *err)
 {
+    int rc = find_first_window(st, err);
+    if (rc < 0) return rc;
+    st->all_windows = st->source.windows * st->source.epochs - st->first_window;
     share_memory(&st->config, &st->share);
     const uint64_t need = st->source.working_rows * st->share.row_bytes;
     if (need > st->share.budget_bytes)
@@ -228,7 +250,7 @@ static int open_parts(struct drps_relay *st, struct drps_err *err)
                             (unsigned long long)memory_for(&st->config, st->source.working_rows),
                             (unsigned long long)st->config.memory_bytes);
     st->frames = drps_relay_frames(&st->share, st->source.working_rows, st->config.rows);
-    int rc = drps_stream_layout_choose(&st->config, st->share.buffer_bytes, &st->layout, err);
+    rc = drps_stream_layout_choose(&st->config, st->share.buffer_bytes, &st->layout, err);
     if (rc < 0) return rc;
     if (allocate(st) < 0)
         return drps_err_set(err, -ENOMEM, "no memory for %llu rows of %zu bytes",
@@ -255,7 +277,6 @@ static int relay_open(const struct drps_store_config *config, struct drps_store 
     st->config = *config;
     st->source = *config->windows;
     st->steps = steps;
-    st->all_windows = st->source.windows * st->source.epochs;
     drps_picker_init(&st->picker);
     (void)pthread_mutex_init(&st->lock,
                              NULL); /* glibc: these cannot fail with default attributes */
@@ -306,9 +327,10 @@ static int enter_window(struct drps_relay *st, struct drps_err *err)
     if (q - st->current == 2) return -EAGAIN;
     int rc = await_window(st, q, err);
     if (rc < 0) return rc;
+    const uint64_t steps = st->open[q % 2].head.steps - (q ? 0 : st->left_out);
     st->begin[q % 2] = st->end;
-    st->left_open[q % 2] = st->open[q % 2].head.steps;
-    st->end += st->open[q % 2].head.steps;
+    st->left_open[q % 2] = steps;
+    st->end += steps;
     st->entered++;
     return 0;
 }
@@ -385,7 +407,7 @@ static int relay_step_close(struct drps_store *base, uint64_t step, int changed,
     return 0;
 }
 
-static int relay_scan(struct drps_store *base, drps_row_visit visit, void *ctx,
+static int relay_scan(struct drps_store *base, size_t bytes, drps_row_visit visit, void *ctx,
                       struct drps_err *err)
 {
     struct drps_relay *st = (struct drps_relay *)base;
@@ -397,7 +419,7 @@ static int relay_scan(struct drps_store *base, drps_row_visit visit, void *ctx,
         (void)pthread_cond_wait(&st->news, &st->lock);
     rc = failed(st, err);
     (void)pthread_mutex_unlock(&st->lock);
-    if (rc == 0) rc = drps_relay_scan(st, visit, ctx, err);
+    if (rc == 0) rc = drps_relay_scan(st, bytes, visit, ctx, err);
     (void)pthread_mutex_lock(&st->lock);
     st->scanning = 0;
     (void)pthread_cond_signal(&st->wake);

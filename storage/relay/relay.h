@@ -9,13 +9,15 @@
  *     window q opens     frames of rows that stayed are taken over; its stream is read front to
  *                        back into free frames; rows that no window has used yet are created
  *
- * Windows are numbered on over the epochs: q = 0, 1, 2, ...; window q is number q % K of the plan.
- * A stream needs no row ids: rows arrive in the order in which their last windows closed, within
- * one in slot order, so sorting a window's slots by the distance to their last use gives that order
- * back. The engine's thread runs the steps of window q while the window thread, a thread of the
- * store, closes q - 1 and opens q + 1. With config.open_steps it may run steps of q + 1, too,
- * before all of q are closed: rows that both use are in the same frames, and q stays open until the
- * last of its steps has closed.
+ * Windows are numbered on over the epochs: q = 0, 1, 2, ...; window q is number (first_window + q)
+ * % K of the plan, as a run may begin in the middle of an epoch. Then the steps of window 0 before
+ * config.first_step are left out, and a row is created by the first window from there on that uses
+ * it. A stream needs no row ids: rows arrive in the order in which their last windows closed,
+ * within one in slot order, so sorting a window's slots by the distance to their last use gives
+ * that order back. The engine's thread runs the steps of window q while the window thread, a thread
+ * of the store, closes q - 1 and opens q + 1. With config.open_steps it may run steps of q + 1,
+ * too, before all of q are closed: rows that both use are in the same frames, and q stays open
+ * until the last of its steps has closed.
  *
  * With many windows, one unfinished chunk a window would take too much memory. Then streams share
  * fewer of them, where each window sends to few others (sends.h). Or else windows are gathered in
@@ -63,8 +65,10 @@ struct drps_relay {
     struct drps_window_source source;
     struct drps_relay_share share;
     struct drps_stream_layout layout;
-    uint64_t all_windows; /* epochs * K */
-    char *path;           /* own: of the stream file */
+    uint32_t first_window; /* of the plan: the one that has config.first_step */
+    uint64_t left_out;     /* steps of it before that */
+    uint64_t all_windows;  /* epochs * K - first_window */
+    char *path;            /* own: of the stream file */
     struct drps_streams *streams;
 
     /* Rows in memory. Arrays of max_rows have room for DRPS_PICK_ROOM more. */
@@ -75,6 +79,7 @@ struct drps_relay {
     struct drps_relay_window open[2]; /* window q at q % 2 */
     uint32_t *hold_limit;             /* own: [K] longest use distance of rows that are held */
     struct drps_held_rows *held_rows; /* own: frames of rows that are held, by their next window */
+    uint64_t *group_rows;             /* own: [groups] in each group's stream */
     uint32_t *order;                  /* own: [max_rows] slots, or frames, in stream order */
     uint32_t *picked;                 /* own: [max_rows] slots, or frames, of those that move */
     uint32_t *ids;                    /* own: [max_rows] of the window being opened */
@@ -111,7 +116,7 @@ struct drps_relay {
 
 static inline uint32_t drps_relay_number(const struct drps_relay *st, uint64_t q)
 {
-    return (uint32_t)(q % st->source.windows);
+    return (uint32_t)((st->first_window + q) % st->source.windows);
 }
 
 /* 1: rows that left window q for the one `distance` later are held in memory. */
@@ -135,11 +140,14 @@ DRPS_MUST_CHECK
 int drps_window_thread_start(struct drps_relay *st, struct drps_err *err);
 void drps_window_thread_stop(struct drps_relay *st);
 
-/* Set the room for drps_relay_scan() aside on the disk. */
+/* Set room for scans of config.scan_bytes a row aside on the disk. */
 DRPS_MUST_CHECK
 int drps_relay_reserve_scan(const struct drps_relay *st, struct drps_err *err);
-/* Visit all rows in placed order, while the window thread is idle. */
+/* Visit the first `bytes` of all rows in placed order, while the window thread is idle; 0: all.
+ * Room for more than was set aside is taken at first, and given back at the end. Whatever fails,
+ * the streams are as they were before, unless the disk cannot read them. */
 DRPS_MUST_CHECK
-int drps_relay_scan(struct drps_relay *st, drps_row_visit visit, void *ctx, struct drps_err *err);
+int drps_relay_scan(struct drps_relay *st, size_t bytes, drps_row_visit visit, void *ctx,
+                    struct drps_err *err);
 
 #endif

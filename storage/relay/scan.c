@@ -32,9 +32,8 @@ static int visit_part(struct drps_scan *sc, size_t p, drps_row_visit visit, void
     const size_t n = (size_t)(left < sc->part_rows ? left : sc->part_rows);
     const struct drps_scan_part *part = &sc->rows.parts[p];
     const size_t step = sc->rows.buffer_bytes;
-    int rc = 0;
 
-    c->init(c->init_ctx, first, n, sc->room);
+    int rc = c->init(c->init_ctx, first, n, sc->room, err);
     for (uint64_t at = 0; at < part->written && rc == 0; at += step) {
         const uint64_t rest = part->written - at;
         const size_t bytes = rest < step ? (size_t)rest : step;
@@ -44,15 +43,16 @@ static int visit_part(struct drps_scan *sc, size_t p, drps_row_visit visit, void
     return rc == 0 ? visit(ctx, first, n, sc->room, err) : rc;
 }
 
-int drps_relay_scan(struct drps_relay *st, drps_row_visit visit, void *ctx, struct drps_err *err)
+int drps_relay_scan(struct drps_relay *st, size_t bytes, drps_row_visit visit, void *ctx,
+                    struct drps_err *err)
 {
     struct drps_scan sc;
-    int rc = drps_scan_begin(&sc, st, err);
+    int rc = drps_scan_begin(&sc, st, bytes, err);
     if (rc == 0) rc = drps_scan_windows(&sc, err);
     if (rc == 0) rc = drps_scan_groups(&sc, err);
     if (rc == 0) rc = drps_scan_write(&sc, &sc.rows, err);
     for (size_t p = 0; p < sc.rows.n && rc == 0; p++)
         rc = visit_part(&sc, p, visit, ctx, err);
-    drps_scan_end(&sc);
-    return rc;
+    const int ended = drps_scan_end(&sc, rc ? NULL : err);
+    return rc ? rc : ended;
 }

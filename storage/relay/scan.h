@@ -37,6 +37,8 @@ struct drps_scan {
     struct drps_relay *st;
     char *path; /* own */
     int fd;
+    size_t shown;                /* bytes of each row */
+    int grown;                   /* 1: the file has more room than what was set aside for it */
     uint64_t part_rows;          /* of a partition */
     struct drps_scan_split rows; /* to partitions: placed id, what is shown of the row */
     struct drps_scan_split ids;  /* to groups: placed ids in the order of the group's stream */
@@ -49,10 +51,14 @@ struct drps_scan {
 
 /* ---- scan_file.c ---- */
 
-/* Open the scan file, with no entries. drps_scan_end() is the caller's, also after a failure. */
+/* Open the scan file, with no entries, and with room for `bytes` of each row. drps_scan_end() is
+ * the caller's, also after a failure. -ENOSPC: the disk has no room. */
 DRPS_MUST_CHECK
-int drps_scan_begin(struct drps_scan *sc, struct drps_relay *st, struct drps_err *err);
-void drps_scan_end(struct drps_scan *sc);
+int drps_scan_begin(struct drps_scan *sc, struct drps_relay *st, size_t bytes,
+                    struct drps_err *err);
+/* Give room back beyond what was set aside, and all memory. */
+DRPS_MUST_CHECK
+int drps_scan_end(struct drps_scan *sc, struct drps_err *err);
 
 /* Write what the buffer of part p holds, or all buffers. DRPS_E_CORRUPT: a part would have more
  * than its room. */
@@ -99,9 +105,10 @@ int drps_scan_windows(struct drps_scan *sc, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_scan_take(struct drps_scan *sc, uint32_t id, struct drps_err *err);
 
-/* End the reading of a stream of which `taken` bytes were due: it must hold no more. */
+/* End the reading of a stream. rc 0: of all `taken` bytes that were due; it must hold no more. Else
+ * what failed meanwhile, which is returned. */
 DRPS_MUST_CHECK
-int drps_scan_end_stream(struct drps_relay *st, size_t stream, uint64_t taken,
+int drps_scan_end_stream(struct drps_relay *st, size_t stream, uint64_t taken, int rc,
                          struct drps_err *err);
 
 /* How many of a window's far rows have each use distance, to st->counts. */

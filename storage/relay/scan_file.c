@@ -8,20 +8,9 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
+#include "base/drps_size.h"
 
 static const char scan_name[] = "scan"; /* there from the start, so that it has room */
-
-void drps_scan_end(struct drps_scan *sc)
-{
-    drps_io_close(sc->st->config.io, sc->fd);
-    free(sc->path);
-    free(sc->rows.parts);
-    free(sc->ids.parts);
-    free(sc->since);
-    free(sc->buffers);
-    free(sc->room);
-    free(sc->row);
-}
 
 static size_t most_of(size_t a, size_t b)
 {
@@ -37,50 +26,92 @@ static void split_init(struct drps_scan_split *split, size_t n, size_t entry_byt
     split->parts = calloc(n, sizeof(*split->parts));
 }
 
-/* The file has the partitions, and behind them the groups' lists. A group's stream has counts, too,
- * so that its rows take less than all of its bytes. */
-static void lay_out(struct drps_scan *sc)
+/* Parts of these numbers of entries, one behind the other, of which the first begins at byte `at`.
+ * Returns the byte after the last. */
+static uint64_t place_part(const struct drps_scan_split *split, size_t p, uint64_t at,
+                           uint64_t entries)
 {
-    const struct drps_relay *st = sc->st;
-    uint64_t at = 0;
-    for (size_t p = 0; p < sc->rows.n; p++, at += sc->part_rows * sc->rows.entry_bytes)
-        sc->rows.parts[p] =
-            (struct drps_scan_part){.begin = at, .room = sc->part_rows * sc->rows.entry_bytes};
-    for (size_t g = 0; g < sc->ids.n; g++) {
-        const uint64_t rows =
-            drps_streams_bytes(st->streams, st->source.windows + g) / st->config.row_bytes;
-        sc->ids.parts[g] = (struct drps_scan_part){.begin = at, .room = rows * sc->ids.entry_bytes};
-        at += sc->ids.parts[g].room;
-    }
+    split->parts[p] = (struct drps_scan_part){.begin = at, .room = entries * split->entry_bytes};
+    return at + split->parts[p].room;
 }
 
-/* An entry has a placed id, and what is shown of its row. */
-static size_t entry_bytes(const struct drps_relay *st)
+/* The file has the partitions, and behind them the groups' lists. */
+static void lay_out(struct drps_scan *sc)
 {
-    const size_t shown = st->config.scan_bytes ? st->config.scan_bytes : st->config.row_bytes;
-    return shown + sizeof(uint32_t);
+    uint64_t at = 0, left = sc->st->config.rows;
+    for (size_t p = 0; p < sc->rows.n; p++, left -= sc->part_rows)
+        at = place_part(&sc->rows, p, at, left < sc->part_rows ? left : sc->part_rows);
+    for (size_t g = 0; g < sc->ids.n; g++)
+        at = place_part(&sc->ids, g, at, sc->st->group_rows[g]);
+}
+
+/* How much of each row is shown when `bytes` are asked for. */
+static size_t shown(const struct drps_relay *st, size_t bytes)
+{
+    return bytes && bytes < st->config.row_bytes ? bytes : st->config.row_bytes;
+}
+
+/* What the file takes: for each row an entry of its placed id and what is shown of it, and its id
+ * once more if groups' streams may have it. */
+static uint64_t file_bytes(const struct drps_relay *st, size_t bytes)
+{
+    const size_t ids = (st->layout.groups ? 2 : 1) * sizeof(uint32_t);
+    return st->config.rows * (shown(st, bytes) + ids);
+}
+
+static uint64_t set_aside(const struct drps_relay *st)
+{
+    return file_bytes(st, st->config.scan_bytes);
 }
 
 int drps_relay_reserve_scan(const struct drps_relay *st, struct drps_err *err)
 {
     char *path = drps_path_join(st->config.dir, scan_name);
     if (!path) return drps_err_set(err, -ENOMEM, "no memory for the name of a file");
-    /* Groups' rows have their ids in the file once more. */
-    const size_t entry = entry_bytes(st) + (st->layout.groups ? sizeof(uint32_t) : 0);
-    int rc = drps_io_reserve(st->config.io, path, st->config.rows * entry, err);
+    int rc = drps_io_reserve(st->config.io, path, set_aside(st), err);
     free(path);
     return rc;
 }
 
-int drps_scan_begin(struct drps_scan *sc, struct drps_relay *st, struct drps_err *err)
+/* Take room for a scan that shows more than one for which room was set aside. */
+static int grow(struct drps_scan *sc, struct drps_err *err)
+{
+    const uint64_t bytes = file_bytes(sc->st, sc->shown);
+    char size[32];
+    if (bytes <= set_aside(sc->st)) return 0;
+    sc->grown = 1; /* in part, if it fails */
+    const int rc = drps_io_fallocate(sc->st->config.io, sc->fd, bytes, err);
+    if (rc >= 0 || rc == DRPS_E_INTERRUPTED) return rc < 0 ? rc : 0;
+    return drps_err_set(err, rc,
+                        "no space left for %s, which needs %s while all rows are put in order: %s; "
+                        "free some space",
+                        sc->path, drps_size_format(bytes, size, sizeof(size)), drps_err_name(rc));
+}
+
+int drps_scan_end(struct drps_scan *sc, struct drps_err *err)
+{
+    const struct drps_io *io = sc->st->config.io;
+    const int rc = sc->grown ? drps_io_resize(io, sc->fd, sc->path, set_aside(sc->st), err) : 0;
+    drps_io_close(io, sc->fd);
+    free(sc->path);
+    free(sc->rows.parts);
+    free(sc->ids.parts);
+    free(sc->since);
+    free(sc->buffers);
+    free(sc->room);
+    free(sc->row);
+    return rc;
+}
+
+int drps_scan_begin(struct drps_scan *sc, struct drps_relay *st, size_t bytes, struct drps_err *err)
 {
     const size_t row_bytes = st->config.row_bytes;
     const uint64_t half = st->share.scan_bytes / 2;
     const size_t groups = st->layout.groups;
-    *sc = (struct drps_scan){.st = st, .fd = -1};
+    *sc = (struct drps_scan){.st = st, .fd = -1, .shown = shown(st, bytes)};
     sc->part_rows = half / row_bytes ? half / row_bytes : 1;
     split_init(&sc->rows, (size_t)((st->config.rows + sc->part_rows - 1) / sc->part_rows),
-               entry_bytes(st), half);
+               sc->shown + sizeof(uint32_t), half);
     sc->room_bytes = (size_t)sc->part_rows * row_bytes;
     split_init(&sc->ids, groups, sizeof(uint32_t), sc->room_bytes);
     sc->room_bytes = most_of(sc->room_bytes, groups * sc->ids.buffer_bytes);
@@ -94,7 +125,8 @@ int drps_scan_begin(struct drps_scan *sc, struct drps_relay *st, struct drps_err
         return drps_err_set(err, -ENOMEM, "no memory to put %llu rows in order",
                             (unsigned long long)st->config.rows);
     lay_out(sc);
-    return drps_io_open(st->config.io, sc->path, O_RDWR, &sc->fd, err);
+    int rc = drps_io_open(st->config.io, sc->path, O_RDWR, &sc->fd, err);
+    return rc == 0 ? grow(sc, err) : rc;
 }
 
 int drps_scan_write_part(const struct drps_scan *sc, struct drps_scan_split *split, size_t p,

@@ -13,17 +13,16 @@
 /* ---- Which rows are there ---- */
 
 /* The first of the windows whose rows lie in a group's stream: those closed since the stream was
- * last passed on to its windows. */
+ * last passed on to its windows, which is done when the first window of the group before closes. */
 static uint64_t first_since(const struct drps_relay *st, uint32_t group)
 {
     const uint32_t windows = st->source.windows;
     const uint32_t before = (group + st->layout.groups - 1) % st->layout.groups;
-    const uint64_t passed = (uint64_t)before * st->layout.span; /* at this window of each epoch */
+    const uint32_t next = drps_relay_number(st, st->closing);
+    const uint64_t closed =
+        (next + windows - before * st->layout.span - 1) % windows + 1; /* since */
     if (!drps_streams_bytes(st->streams, (size_t)windows + group)) return st->closing;
-    uint64_t q = st->closing / windows * windows + passed; /* the last time, or a later one */
-    while (q >= st->closing && q >= windows)
-        q -= windows;
-    return q >= st->closing ? 0 : q;
+    return closed < st->closing ? st->closing - closed : 0;
 }
 
 /* The group in whose stream the rows lie that left window q and are used d windows later; as many
@@ -144,6 +143,7 @@ static int scan_group(struct drps_scan *sc, uint32_t group, struct drps_err *err
     uint64_t taken = 0;
     if (!bytes) return 0;
     int rc = drps_streams_begin(st->streams, stream, 1, err);
+    if (rc < 0) return rc;
     while (taken < bytes && rc == 0)
         rc = scan_piece(sc, group, &l, &taken, err);
     if (rc == 0 && l.left)
@@ -151,7 +151,7 @@ static int scan_group(struct drps_scan *sc, uint32_t group, struct drps_err *err
                           "group %u has fewer rows than its windows sent: the plan's windows "
                           "contradict each other; make the plan anew",
                           group);
-    return rc == 0 ? drps_scan_end_stream(st, stream, taken, err) : rc;
+    return drps_scan_end_stream(st, stream, taken, rc, err);
 }
 
 int drps_scan_groups(struct drps_scan *sc, struct drps_err *err)

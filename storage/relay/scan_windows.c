@@ -16,7 +16,7 @@ static int scan_open_window(struct drps_scan *sc, uint64_t q, struct drps_err *e
     struct drps_store_window head;
     int rc = st->source.read(st->source.ctx, drps_relay_number(st, q), &head, st->ids, NULL,
                              &st->prev, err);
-    for (size_t s = 0; s < head.n && rc == 0; s++) {
+    for (size_t s = 0; rc == 0 && s < head.n; s++) {
         const int far = st->prev.marks[s / 64] >> s % 64 & 1;
         if (q > st->closing && !far) continue; /* seen with the window before */
         rc = drps_scan_put(sc, st->ids[s], st->rows + (size_t)win->frame[s] * st->config.row_bytes,
@@ -104,15 +104,17 @@ static size_t list_arrived(struct drps_relay *st, uint64_t q, size_t n,
     return at;
 }
 
-int drps_scan_end_stream(struct drps_relay *st, size_t stream, uint64_t taken, struct drps_err *err)
+int drps_scan_end_stream(struct drps_relay *st, size_t stream, uint64_t taken, int rc,
+                         struct drps_err *err)
 {
-    if (taken != drps_streams_bytes(st->streams, stream))
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "stream %zu holds %llu bytes, %llu are due: the plan's windows "
-                            "contradict each other; make the plan anew",
-                            stream, (unsigned long long)drps_streams_bytes(st->streams, stream),
-                            (unsigned long long)taken);
-    return drps_streams_end(st->streams, err);
+    const uint64_t bytes = drps_streams_bytes(st->streams, stream);
+    if (rc == 0 && taken != bytes)
+        rc = drps_err_set(err, DRPS_E_CORRUPT,
+                          "stream %zu holds %llu bytes, %llu are due: the plan's windows "
+                          "contradict each other; make the plan anew",
+                          stream, (unsigned long long)bytes, (unsigned long long)taken);
+    const int ended = drps_streams_end(st->streams, rc ? NULL : err);
+    return rc ? rc : ended;
 }
 
 static int scan_stream(struct drps_scan *sc, uint64_t q, size_t n, struct drps_err *err)
@@ -121,10 +123,10 @@ static int scan_stream(struct drps_scan *sc, uint64_t q, size_t n, struct drps_e
     const uint32_t w = drps_relay_number(st, q);
     const size_t arrived = list_arrived(st, q, n, is_in_stream);
     int rc = drps_streams_begin(st->streams, w, 1, err);
+    if (rc < 0) return rc;
     for (size_t i = 0; i < arrived && rc == 0; i++)
         rc = drps_scan_take(sc, st->order[i], err);
-    return rc == 0 ? drps_scan_end_stream(st, w, (uint64_t)arrived * st->config.row_bytes, err)
-                   : rc;
+    return drps_scan_end_stream(st, w, (uint64_t)arrived * st->config.row_bytes, rc, err);
 }
 
 static int scan_held(struct drps_scan *sc, uint64_t q, size_t n, struct drps_err *err)

@@ -38,7 +38,8 @@ void drps_sends_destroy(struct drps_sends *sends);
 /* Window w, in turn from 0 on, sends rows[distance] rows; rows [windows + 1]. */
 void drps_sends_add(struct drps_sends *sends, uint32_t w, const uint32_t *rows);
 
-/* What an epoch does to the disk when streams share tails. */
+/* What an epoch does to the disk when streams share tails. A run that begins in the middle of one
+ * needs no more chunks: its streams lack rows at first. */
 struct drps_shared_tails {
     uint64_t sent_bytes; /* rows that leave windows and are not held */
     uint64_t chunks;     /* written and read, partial ones included */

@@ -169,11 +169,14 @@ static char *row_in(const struct drps_relay *st, uint32_t frame)
 }
 
 /* Create the rows that no window has used yet, which are the last of st->order. */
-static void create_rows(struct drps_relay *st, const struct comers *c)
+static int create_rows(struct drps_relay *st, const struct comers *c, struct drps_err *err)
 {
     const size_t first = c->held + c->arriving;
-    for (size_t i = first; i < first + c->created; i++)
-        st->config.init(st->config.init_ctx, st->ids[st->order[i]], 1, row_in(st, st->picked[i]));
+    int rc = 0;
+    for (size_t i = first; i < first + c->created && rc == 0; i++)
+        rc = st->config.init(st->config.init_ctx, st->ids[st->order[i]], 1,
+                             row_in(st, st->picked[i]), err);
+    return rc;
 }
 
 static int fetch_arrivals(struct drps_relay *st, uint32_t w, const struct comers *c,
@@ -234,13 +237,13 @@ int drps_relay_open_window(struct drps_relay *st, uint64_t q, struct drps_err *e
     rc = place_comers(st, win, &c, err);
     if (rc < 0) return rc;
     if (c.created && !ids) return contradiction(q, "it has rows that no window has had", err);
-    create_rows(st, &c);
+    rc = create_rows(st, &c, err);
+    if (rc == 0) rc = fetch_arrivals(st, w, &c, err);
+    if (rc < 0) return rc;
     stats.rows = win->head.n;
     stats.created = c.created;
     stats.arrived = c.arriving;
     stats.kept = stats.rows - stats.created - stats.arrived;
-    rc = fetch_arrivals(st, w, &c, err);
-    if (rc < 0) return rc;
     stats.read_bytes = stats.arrived * st->config.row_bytes;
     stats.open_ns = drps_clock_ns() - start;
     keep_stats(st, w, &stats);
@@ -296,6 +299,7 @@ static int append_counts(struct drps_relay *st, uint32_t w, uint32_t distance, u
         const uint32_t d = (first + i + windows - w - 1) % windows + 1; /* 1 .. K */
         const int sent = first + i < windows && d >= distance && d <= windows;
         const uint32_t n = sent ? st->counts[d] - st->counts[d - 1] : 0;
+        st->group_rows[group] += n;
         rc = drps_streams_append(st->streams, windows + group, &n, sizeof(n), err);
     }
     return rc;
@@ -362,6 +366,7 @@ static int split_group(struct drps_relay *st, uint32_t group, struct drps_err *e
     (void)pthread_mutex_lock(&st->lock);
     st->stats.regrouped_bytes += left;
     (void)pthread_mutex_unlock(&st->lock);
+    st->group_rows[group] = 0;
     int rc = drps_streams_begin(st->streams, stream, 0, err);
     while (rc == 0 && left) {
         rc = drps_streams_take(st->streams, st->counts, span * sizeof(uint32_t), err);

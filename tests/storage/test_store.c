@@ -12,7 +12,7 @@
 #include "base/drps_rng.h"
 #include "storage/kv/drps_kv.h"
 #include "storage/pib/drps_pool.h"
-#include "support/store_plan.h"
+#include "support/store_run.h"
 
 static void run_on(const struct plan *p, const struct drps_store_ops *ops,
                    const struct drps_kv_ops *kv, uint64_t extra_memory, int threads,
@@ -172,6 +172,74 @@ static void test_pib_equals_model(void **state)
     }
 }
 
+static void check_failing_init(const struct drps_store_ops *ops, const struct drps_kv_ops *kv)
+{
+    const uint64_t seed = test_seed(kv ? kv->name : ops->name);
+    for (size_t i = 0; i < SHAPES; i++) {
+        struct plan *p = plan_new(seed + i, &shapes[i]);
+        struct drps_store_config config = plan_config(p);
+        config.kv = kv;
+        config.memory_bytes = plan_least_memory(ops, &config);
+        plan_check_failing_init(p, ops, &config);
+        plan_free(p);
+    }
+}
+
+static void test_resident_init_may_fail(void **state)
+{
+    (void)state;
+    check_failing_init(&drps_store_resident, NULL);
+}
+
+static void test_pib_init_may_fail(void **state)
+{
+    check_failing_init(&drps_store_pib, *state);
+}
+
+/* Runs of random lengths, one going on with the rows of another. */
+static void reopen_on(const struct drps_store_ops *ops, const struct drps_kv_ops *kv)
+{
+    const uint64_t seed = test_seed(kv ? kv->name : ops->name);
+    for (size_t i = 0; i < 2 * SHAPES; i++) {
+        struct plan *p = plan_new(seed + i, &shapes[i % SHAPES]);
+        struct drps_err err = DRPS_ERR_INIT;
+        struct drps_store_config config = plan_config(p);
+        struct plan_store r;
+        const size_t end = p->epoch_steps + p->epoch_steps / 2;
+        char *dir = scratch_new();
+        config.dir = dir;
+        config.kv = kv;
+        config.memory_bytes = plan_least_memory(ops, &config);
+        int rc = plan_open(&r, p, ops, &config, &err);
+        for (size_t k = 0; rc == 0 && k < 3; k++) {
+            const size_t left = end - r.next;
+            rc = plan_steps(&r, r.next + drps_rng_at(seed, 10 * i + k) % (left + 1), &err);
+            char *before = dir;
+            config.dir = dir = scratch_new();
+            if (rc == 0) rc = plan_leave(&r, &err);
+            if (rc == 0) rc = plan_reopen(&r, ops, &config, &err);
+            scratch_remove(before);
+        }
+        if (rc == 0) rc = plan_steps(&r, end, &err);
+        if (rc == 0) rc = plan_scan(&r, 0, &err);
+        if (rc < 0) fail_msg("%s", err.text);
+        plan_close(&r);
+        scratch_remove(dir);
+        plan_free(p);
+    }
+}
+
+static void test_resident_goes_on(void **state)
+{
+    (void)state;
+    reopen_on(&drps_store_resident, NULL);
+}
+
+static void test_pib_goes_on(void **state)
+{
+    reopen_on(&drps_store_pib, *state);
+}
+
 /* Rows that no training step touches are created anew whenever they come back, and never written.
  */
 static void test_pib_read_only_steps_write_nothing(void **state)
@@ -243,7 +311,7 @@ static void check_order(const struct plan *p, const struct drps_store_ops *ops,
     drps_err_clear(&err);
     assert_int_equal(ops->step_open(st, 0, s0->ids, s0->n_ids, &rows, &err), 0);
     assert_int_equal(ops->step_open(st, 1, s1->ids, s1->n_ids, &rows, NULL), -EINVAL);
-    assert_int_equal(ops->scan(st, NULL, NULL, NULL), -EINVAL);
+    assert_int_equal(ops->scan(st, 0, NULL, NULL, NULL), -EINVAL);
     assert_int_equal(ops->step_close(st, 1, 0, NULL), -EINVAL);
     assert_int_equal(ops->step_close(st, 0, 0, &err), 0);
     assert_int_equal(ops->step_open(st, 0, s0->ids, s0->n_ids, &rows, NULL), -EINVAL);
@@ -394,9 +462,11 @@ static void test_bad_configs_are_refused(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[32] = {
+    const struct CMUnitTest once[] = {
         cmocka_unit_test(test_resident_equals_model),
         cmocka_unit_test(test_resident_shows_several_steps),
+        cmocka_unit_test(test_resident_init_may_fail),
+        cmocka_unit_test(test_resident_goes_on),
         cmocka_unit_test(test_too_many_open_steps_are_refused),
         cmocka_unit_test(test_close_accepts_null),
         cmocka_unit_test(test_wrong_order_is_refused),
@@ -406,7 +476,9 @@ int main(void)
         cmocka_unit_test(test_bad_configs_are_refused),
         cmocka_unit_test(test_memory_does_not_grow_with_epochs),
     };
-    size_t n = 8;
+    struct CMUnitTest tests[48];
+    size_t n = sizeof(once) / sizeof(*once);
+    memcpy(tests, once, sizeof(once));
     for (const struct drps_kv_ops *const *kv = drps_kv_engines(); *kv; kv++) {
         void *ctx = (void *)*kv;
         tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate(test_pib_equals_model, ctx);
@@ -415,6 +487,8 @@ int main(void)
         tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate(
             test_pib_read_only_steps_write_nothing, ctx);
         tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate(test_pib_closes_at_any_time, ctx);
+        tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate(test_pib_init_may_fail, ctx);
+        tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate(test_pib_goes_on, ctx);
     }
     return _cmocka_run_group_tests("store", tests, n, NULL, NULL);
 }

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "storage/kv/drps_kv.h"
-#include "support/store_plan.h"
+#include "support/store_run.h"
 
 /* An engine that passes calls on to a real one until its countdown ends. */
 struct faulty {
@@ -190,7 +190,7 @@ static void test_failure_is_kept(void **state)
         drps_err_clear(&err);
         assert_int_equal(drps_store_pib.step_open(st, 1, p->steps[1].ids, 2, &rows, &err), -EIO);
         assert_non_null(strstr(err.text, "injected fault"));
-        assert_int_equal(drps_store_pib.scan(st, NULL, NULL, NULL), -EIO);
+        assert_int_equal(drps_store_pib.scan(st, 0, NULL, NULL, NULL), -EIO);
     }
     drps_store_pib.close(st);
     scratch_remove(dir);

@@ -1,5 +1,4 @@
-/* Random plans for store tests, the plain in-memory model they are compared with, and scratch
- * folders. */
+/* Random plans for store tests, and scratch folders. */
 #ifndef DRPS_TESTS_SUPPORT_STORE_PLAN_H
 #define DRPS_TESTS_SUPPORT_STORE_PLAN_H
 
@@ -55,32 +54,6 @@ void plan_distances(const uint32_t *plain, size_t n, struct drps_use_distances *
 /* A plan from block traces: step s touches all rows of the blocks in trace[s] ("03" is blocks 0 and
  * 3). */
 struct plan *plan_from_trace(const char *const *trace, size_t n_steps, size_t blocks);
-
-/* A config for a plan, without dir, memory and engine. */
-struct drps_store_config plan_config(const struct plan *p);
-
-/* The least memory of `ops` for this config. */
-uint64_t plan_least_memory(const struct drps_store_ops *ops,
-                           const struct drps_store_config *config);
-
-/*
- * Run all steps, comparing every row that a step shows with the model, and the scan with it after
- * the last step and after some others. Returns the first error of the store; the comparison itself
- * fails the test.
- */
-int plan_run(const struct plan *p, const struct drps_store_ops *ops,
-             const struct drps_store_config *config, struct drps_store_stats *stats_out,
-             struct drps_err *err);
-
-/*
- * Run all steps with up to config->open_steps open at a time, opened in order and closed in random
- * order, between which the rows of open steps are changed and compared with the model.
- * *overlaps_out: steps that opened while another was open; *refused_out: that had to wait for
- * another one to close (-EAGAIN).
- */
-int plan_run_overlapping(const struct plan *p, const struct drps_store_ops *ops,
-                         const struct drps_store_config *config, size_t *overlaps_out,
-                         size_t *refused_out, struct drps_err *err);
 
 /* The seed of a randomised test: DRPS_TEST_SEED or the clock. Printed. */
 uint64_t test_seed(const char *test);

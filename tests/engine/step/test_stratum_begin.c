@@ -130,7 +130,7 @@ static char *rows_of(struct bare *b)
     char *rows = calloc(b->plan->info.rows, b->server.row_bytes);
     void *ctx[] = {b, rows};
     assert_non_null(rows);
-    assert_int_equal(b->server.ops->scan(b->server.store, copy_rows, ctx, NULL), 0);
+    assert_int_equal(b->server.ops->scan(b->server.store, 0, copy_rows, ctx, NULL), 0);
     return rows;
 }
 

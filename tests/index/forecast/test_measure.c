@@ -241,10 +241,11 @@ static void test_measure_refuses_too_many_sizes(void **state)
 
 /* ---- Whole plans ---- */
 
-static void fresh_rows(void *ctx, uint64_t first, size_t n, void *rows_out)
+static int fresh_rows(void *ctx, uint64_t first, size_t n, void *rows_out, struct drps_err *err)
 {
-    (void)first;
+    (void)first, (void)err;
     memset(rows_out, 0, n * *(const size_t *)ctx);
+    return 0;
 }
 
 /* Memory that a store divides into that budget for rows. */

@@ -13,7 +13,7 @@
 #include "base/drps_rng.h"
 #include "storage/kv/drps_kv.h"
 #include "storage/pib/next_use.h"
-#include "support/store_plan.h"
+#include "support/store_run.h"
 
 /* The next step after s that needs block b, by looking. */
 static size_t next_need(const struct plan *p, size_t s, uint32_t b)

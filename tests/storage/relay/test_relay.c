@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <errno.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -15,7 +16,7 @@
 #include "storage/relay/drps_relay.h"
 #include "storage/relay/relay.h"
 #include "support/fault_io.h"
-#include "support/store_plan.h"
+#include "support/store_run.h"
 
 static const struct plan_shape shapes[] = {
     {.rows = 3000,
@@ -66,7 +67,7 @@ enum { SHAPES = sizeof(shapes) / sizeof(*shapes) };
 
 struct how {
     uint64_t extra_memory;
-    size_t chunk_bytes;
+    size_t chunk_bytes, scan_bytes;
     int no_uring;
 };
 
@@ -77,6 +78,7 @@ static void run(const struct plan *p, const struct how *how, struct drps_store_s
     char *dir = scratch_new();
     config.dir = dir;
     config.chunk_bytes = how->chunk_bytes;
+    config.scan_bytes = how->scan_bytes;
     config.no_uring = how->no_uring;
     config.memory_bytes = plan_least_memory(&drps_store_relay, &config) + how->extra_memory;
     if (plan_run(p, &drps_store_relay, &config, stats, &err) < 0) fail_msg("%s", err.text);
@@ -92,6 +94,7 @@ static void test_equals_model(void **state)
         for (size_t k = 0; k < 6; k++) {
             const struct how how = {.extra_memory = k % 2 ? 4 << 20 : 0,
                                     .chunk_bytes = k % 3 ? 4096 : 0,
+                                    .scan_bytes = k % 2 ? 0 : 4,
                                     .no_uring = k >= 3};
             struct drps_store_stats stats;
             plan_cut(p, seed + k, k == 5 ? shapes[i].epoch_steps : 1 + k);
@@ -663,9 +666,9 @@ static void test_scan_reads_each_window_twice_at_most(void **state)
     for (uint64_t done = 0, next; done < p->n_steps; done = next) {
         next = done + windows / 2 < p->n_steps ? done + windows / 2 : p->n_steps;
         run_steps(st, p, done, next);
-        if (drps_store_relay.scan(st, visit_nothing, NULL, &err) < 0) fail_msg("%s", err.text);
+        if (drps_store_relay.scan(st, 0, visit_nothing, NULL, &err) < 0) fail_msg("%s", err.text);
         c.reads = 0; /* the store's thread is idle until the next step */
-        if (drps_store_relay.scan(st, visit_nothing, NULL, &err) < 0) fail_msg("%s", err.text);
+        if (drps_store_relay.scan(st, 0, visit_nothing, NULL, &err) < 0) fail_msg("%s", err.text);
         assert_in_range(c.reads, windows / 4, 2 * windows + 2);
     }
     drps_store_relay.close(st);
@@ -757,7 +760,7 @@ static void test_wrong_use_is_refused(void **state)
     assert_non_null(strstr(err.text, "row"));
     drps_err_clear(&err);
     assert_int_equal(drps_store_relay.step_open(st, 0, s0->slots, s0->n_ids, &rows, &err), 0);
-    assert_int_equal(drps_store_relay.scan(st, NULL, NULL, NULL), -EINVAL);
+    assert_int_equal(drps_store_relay.scan(st, 0, NULL, NULL, NULL), -EINVAL);
     assert_int_equal(drps_store_relay.step_close(st, 1, 0, NULL), -EINVAL);
     assert_int_equal(drps_store_relay.step_close(st, 0, 0, &err), 0);
     drps_store_relay.close(st);
@@ -877,6 +880,104 @@ static void test_faults_come_out(void **state)
     plan_free(p);
 }
 
+static void test_init_may_fail(void **state)
+{
+    (void)state;
+    const uint64_t seed = test_seed("relay, init");
+    for (size_t i = 0; i < SHAPES; i++) {
+        struct plan *p = plan_new(seed + i, &shapes[i]);
+        plan_cut(p, seed, 1 + i % 3);
+        struct drps_store_config config = plan_config(p);
+        config.chunk_bytes = 4096;
+        config.memory_bytes = plan_least_memory(&drps_store_relay, &config);
+        plan_check_failing_init(p, &drps_store_relay, &config);
+        plan_free(p);
+    }
+}
+
+static uint64_t bytes_of(const char *dir, const char *name)
+{
+    struct stat st;
+    char *path = drps_path_join(dir, name);
+    assert_non_null(path);
+    assert_int_equal(stat(path, &st), 0);
+    free(path);
+    return (uint64_t)st.st_size;
+}
+
+/* A scan that the disk has no room for: it ends before it reads a row. What needs the room that was
+ * set aside goes on. */
+static void scan_without_room(const struct plan_store *r, struct fault_io *f, const char *dir)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    const uint64_t set_aside = bytes_of(dir, "scan");
+    unsigned long reads;
+    int tries = 0;
+    fault_io_arm(f, FAULT_FALLOCATE, 1, 1, FAULT_ERROR, -ENOSPC);
+    do { /* the store's own thread may read between scans, until a window is ahead */
+        reads = f->calls[FAULT_NR_PREAD];
+        drps_err_clear(&err);
+        assert_int_equal(plan_scan(r, 0, &err), -ENOSPC);
+        assert_non_null(strstr(err.text, "no space left"));
+    } while (f->calls[FAULT_NR_PREAD] != reads && ++tries < 10000);
+    assert_int_equal(f->calls[FAULT_NR_PREAD], reads);
+    drps_err_clear(&err);
+    if (plan_scan(r, 4, &err) < 0) fail_msg("%s", err.text);
+    assert_int_equal(bytes_of(dir, "scan"), set_aside);
+    fault_io_arm(f, 0, 0, 0, FAULT_ERROR, 0);
+}
+
+/* Scans whose k-th entries cannot be written, while streams are read. Returns how many failed. */
+static unsigned scan_without_writing(const struct plan_store *r, struct fault_io *f)
+{
+    unsigned failed = 0;
+    for (long k = 1; k < 100; k += k) {
+        struct drps_err err = DRPS_ERR_INIT;
+        if (plan_scan(r, 0, &err) < 0) fail_msg("%s", err.text);
+        fault_io_arm(f, FAULT_PWRITE, k, 0, FAULT_ERROR, -EIO);
+        const int rc = plan_scan(r, 0, &err);
+        if (rc != (f->fired ? -EIO : 0)) fail_msg("entry %ld: code %d, %s", k, rc, err.text);
+        fault_io_arm(f, 0, 0, 0, FAULT_ERROR, 0);
+        failed += rc < 0;
+    }
+    return failed;
+}
+
+static void test_failed_scans_disturb_nothing(void **state)
+{
+    (void)state;
+    const uint64_t seed = test_seed("relay, failed scans");
+    for (size_t i = 0; i < SHAPES; i++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        struct plan *p = plan_new(seed + i, &shapes[i]);
+        struct fault_io *f = fault_io_new(drps_io_os());
+        struct plan_store r;
+        unsigned failed = 0;
+        char *dir = scratch_new();
+        plan_cut(p, seed, 1);
+        struct drps_store_config config = plan_config(p);
+        config.io = &f->io;
+        config.dir = dir;
+        config.scan_bytes = 4;
+        config.memory_bytes = plan_least_memory(&drps_store_relay, &config);
+        if (plan_open(&r, p, &drps_store_relay, &config, &err) < 0) fail_msg("%s", err.text);
+        const uint64_t set_aside = bytes_of(dir, "scan");
+        for (size_t s = 0; s < p->n_steps; s += 1 + p->epoch_steps / 3) {
+            if (plan_steps(&r, s, &err) < 0) fail_msg("%s", err.text);
+            if (p->row_bytes > 4) scan_without_room(&r, f, dir);
+            failed += scan_without_writing(&r, f);
+            assert_int_equal(bytes_of(dir, "scan"), set_aside);
+        }
+        if (plan_steps(&r, p->n_steps, &err) < 0) fail_msg("%s", err.text);
+        if (plan_scan(&r, 0, &err) < 0) fail_msg("%s", err.text);
+        assert_true(failed > 0);
+        plan_close(&r);
+        fault_io_free(f);
+        scratch_remove(dir);
+        plan_free(p);
+    }
+}
+
 static void test_short_transfers_are_continued(void **state)
 {
     (void)state;
@@ -925,6 +1026,8 @@ int main(void)
         cmocka_unit_test(test_wrong_byte_is_named),
         cmocka_unit_test(test_contradicting_windows_are_refused),
         cmocka_unit_test(test_faults_come_out),
+        cmocka_unit_test(test_init_may_fail),
+        cmocka_unit_test(test_failed_scans_disturb_nothing),
         cmocka_unit_test(test_short_transfers_are_continued),
     };
     return cmocka_run_group_tests_name("relay", tests, NULL, NULL);
