@@ -80,6 +80,18 @@ struct drps_train_batch {
     enum drps_batch_moment moment;
 };
 
+/* How often a run writes a checkpoint. */
+struct drps_checkpoint_every {
+    enum {
+        DRPS_CHECKPOINT_USUAL, /* 5 minutes, longer where they would take over 1 % of the time */
+        DRPS_CHECKPOINT_NEVER,
+        DRPS_CHECKPOINT_SECONDS,
+        DRPS_CHECKPOINT_BATCHES, /* training batches of a worker, over all epochs */
+        DRPS_CHECKPOINT_EPOCHS,
+    } unit;
+    uint64_t n; /* of these; at least 1 */
+};
+
 struct drps_timing;
 
 /* Zero means default. Everything is borrowed until drps_train_run() returns. */
@@ -88,6 +100,17 @@ struct drps_train_options {
                                others keep their rows beside it meanwhile). Required */
     const struct drps_train_ranks *ranks; /* NULL: a plan for one worker */
     int replace;           /* an existing model of that name is replaced at the end */
+
+    /* Checkpoints, and going on from one: engine/checkpoint/drps_checkpoint.h. Of asynchronous
+     * rounds they are written between epochs alone. */
+    struct drps_checkpoint_every checkpoint_every;
+    const char *checkpoint_dir; /* where all ranks' checkpoints lie; default: beside the model,
+                                   "<model_path>.checkpoint" */
+    int keep_checkpoints;       /* 1: they stay when the model is written, with one after the last
+                                   epoch, so that more epochs can follow */
+    int resume; /* 1: go on from the newest checkpoint that all ranks have; where there is none,
+                   begin anew. What of the options has its default value is then that of the
+                   interrupted run; replaces a model that it left */
     uint64_t epochs;       /* default 1 */
     const char *optimizer; /* sgd, adagrad, ftrl; default: the algorithm's (drps_algorithm.h) */
     float lr;              /* default: adagrad's of the algorithm, ftrl 0.1; sgd, which steps a
@@ -197,6 +220,15 @@ struct drps_train_result {
         *kept; /* own: the folder that holds what was trained, where that is no model; NULL: none */
     int interrupted;
     uint64_t steps; /* done in the epoch that was interrupted */
+    int already; /* there was nothing to resume: the model of the plan is whole. Of the rest only
+                    `content` is filled in */
+    uint64_t resumed_epoch, resumed_step; /* where the run went on: the epoch, from 1, and batches
+                                             of it that were done; 0: it began anew. Counters are
+                                             of what this run did */
+    struct drps_train_checkpoints {
+        uint64_t n, failed, bytes; /* that this rank has written, that could not be */
+        double seconds;            /* that training stood still for them */
+    } checkpoints;
     struct drps_store_stats store_stats;
     struct drps_window_stats *windows; /* own: [windows_n] of an epoch, summed over epochs; relay */
     size_t windows_n;
@@ -243,7 +275,8 @@ void drps_train_net_options(const struct drps_plan *part, struct drps_net_option
  * came, also on errors; drps_train_result_free() it. Where a run fails once parameters are whole on
  * disk (of the last epoch; with patience of the best one), they stay in a folder beside the model:
  * result->kept, for drps_publish_run(). Returns 0, or among others:
- *   DRPS_E_CONFIG         options do not fit the plan or this build
+ *   DRPS_E_CONFIG         options do not fit the plan or this build; or there is a checkpoint of a
+ *                         run that has not ended, and they say neither resume nor replace
  *   DRPS_E_MEMORY_BUDGET  with the breakdown and the number that would do; nothing was started
  *   DRPS_E_INTERRUPTED    options->stop was set; the model of the steps done was written (with
  *                         patience: of the best epoch, if one was complete). Less than an epoch

@@ -17,6 +17,7 @@ static const struct hint hints[] = {
     {"give more memory", "--memory", NULL},
     {"give the reader more memory", "--memory", NULL},
     {"have it replaced", "--force", NULL},
+    {"resume it", "--resume", NULL},
     {"can be put in its place", "--force", NULL},
     {"use another disk", "-o MODEL", "drps-train"},
     {"give the model a name", "-o MODEL", "drps-train"},

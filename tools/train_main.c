@@ -57,6 +57,10 @@ enum {
     KEY_EMULATE,
     KEY_FORCE,
     KEY_PUBLISH,
+    KEY_RESUME,
+    KEY_CHECKPOINT_EVERY,
+    KEY_CHECKPOINT_DIR,
+    KEY_KEEP_CHECKPOINTS,
 };
 
 static const struct argp_option option_table[] = {
@@ -116,41 +120,56 @@ static const struct argp_option option_table[] = {
      "Stores of blocks: which leave memory when it is full: farthest (default; used again last), "
      "clock, lru",
      3},
-    {NULL, 0, NULL, 0, "A plan for several workers:", 4},
-    {"local", KEY_LOCAL, "N", 0, "Run all N ranks on this machine, a process each", 4},
+    {NULL, 0, NULL, 0, "Checkpoints, from which training goes on after a crash:", 4},
+    {"resume", KEY_RESUME, NULL, 0,
+     "Go on from the newest checkpoint, with the options of the run that wrote it where none are "
+     "given; begin anew where there is none",
+     4},
+    {"checkpoint-every", KEY_CHECKPOINT_EVERY, "TIME", 0,
+     "Write one every so often: 30s, 5m, 2h, 1000b (batches), 1e (epochs), or never (default: 5m, "
+     "or longer where they would take more than 1 % of the time)",
+     4},
+    {"checkpoint-dir", KEY_CHECKPOINT_DIR, "DIR", 0,
+     "Where they lie, of all ranks (default: MODEL.checkpoint)", 4},
+    {"keep-checkpoints", KEY_KEEP_CHECKPOINTS, NULL, 0,
+     "Leave them when the model is written, with one of the last epoch, so that more epochs can "
+     "follow",
+     4},
+    {NULL, 0, NULL, 0, "A plan for several workers:", 5},
+    {"local", KEY_LOCAL, "N", 0, "Run all N ranks on this machine, a process each", 5},
     {"peers", KEY_PEERS, "FILE", 0,
-     "Run one rank; FILE has \"host:port [public key]\" of each, a line a rank", 4},
+     "Run one rank; FILE has \"host:port [public key]\" of each, a line a rank", 5},
     {"rank", KEY_RANK, "R", 0,
      "Which rank this process is, from 0 (default: as mpirun, srun or an indexed Kubernetes job "
      "say)",
-     4},
-    {"keys", KEY_KEYS, "DIR", 0, "This rank's keys; needed beyond one machine", 4},
-    {"make-keys", KEY_MAKE_KEYS, "DIR", 0, "Make such keys, and end", 4},
-    {"insecure", KEY_INSECURE, NULL, 0, "Go without keys: in a network where all are trusted", 4},
+     5},
+    {"keys", KEY_KEYS, "DIR", 0, "This rank's keys; needed beyond one machine", 5},
+    {"make-keys", KEY_MAKE_KEYS, "DIR", 0, "Make such keys, and end", 5},
+    {"insecure", KEY_INSECURE, NULL, 0, "Go without keys: in a network where all are trusted", 5},
     {"transport", KEY_TRANSPORT, "NAME", 0,
-     "With --local: zmq (default), or inproc: threads of one process", 4},
+     "With --local: zmq (default), or inproc: threads of one process", 5},
     {"sync", KEY_SYNC, "MODE", 0,
      "When a worker starts its next batch: bsp (default; all together, reproducible), asp (at "
      "once), ssp (at most --staleness ahead), wsp (when waiting costs more than stale parameters), "
      "wsp-literal",
-     4},
+     5},
     {"staleness", KEY_STALENESS, "S", 0,
      "ssp, wsp: batches that a worker may be ahead of the slowest (default: ssp 3; wsp 8 a "
      "worker, at least 1024)",
-     4},
+     5},
     {"no-claim", KEY_NO_CLAIM, NULL, 0,
-     "Other modes than bsp: no worker takes over batches of a slower one", 4},
+     "Other modes than bsp: no worker takes over batches of a slower one", 5},
     {"timeout", KEY_TIMEOUT, "S", 0,
-     "Seconds to wait for ranks to start, and for what a rank owes (default 600)", 4},
+     "Seconds to wait for ranks to start, and for what a rank owes (default 600)", 5},
     {"silence", KEY_SILENCE, "S", 0,
      "Seconds for which a link may be cut; a rank that is not heard of for somewhat more than "
      "twice that is dead (default 5)",
-     4},
+     5},
     {"emulate", KEY_EMULATE, "TIMES", 0,
      "For measurements: training batches take at least as long as in TIMES: NAME:SECONDS[:SEED], "
      "where NAME is homogeneous, straggler, pauses or tail, or a file with a line of seconds for "
      "each rank",
-     4},
+     5},
     {0},
 };
 
@@ -170,6 +189,7 @@ struct options {
 struct view {
     struct drps_cli *cli;
     const struct drps_plan_info *plan;
+    int epochs;          /* lines printed */
     const char *writing; /* what is being written, NULL before; since writing_ns */
     uint64_t writing_ns;
 };
@@ -264,6 +284,56 @@ static int parse_running(struct drps_cli *cli, struct drps_train_options *o, int
         return 0;
     case KEY_EVICT:
         o->evict = choice(cli, arg, rules);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* A count and its unit, as "5m". */
+static struct drps_checkpoint_every every(struct drps_cli *cli, const char *arg)
+{
+    static const struct {
+        char unit;
+        struct drps_checkpoint_every one;
+    } units[] = {{'s', {DRPS_CHECKPOINT_SECONDS, 1}},
+                 {'m', {DRPS_CHECKPOINT_SECONDS, 60}},
+                 {'h', {DRPS_CHECKPOINT_SECONDS, 3600}},
+                 {'b', {DRPS_CHECKPOINT_BATCHES, 1}},
+                 {'e', {DRPS_CHECKPOINT_EPOCHS, 1}}};
+    const size_t digits = strspn(arg, "0123456789");
+    if (strcmp(arg, "never") == 0)
+        return (struct drps_checkpoint_every){.unit = DRPS_CHECKPOINT_NEVER};
+    for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
+        char count[16] = "";
+        if (!digits || digits >= sizeof(count) || arg[digits] != units[i].unit || arg[digits + 1])
+            continue;
+        memcpy(count, arg, digits);
+        struct drps_checkpoint_every e = units[i].one;
+        e.n *= drps_cli_count(cli, count, 1, 1000000000);
+        return e;
+    }
+    drps_cli_usage(cli,
+                   "'%s' is no time: give a count and a unit (30s, 5m, 2h, 1000b for batches, "
+                   "1e for epochs), or never",
+                   arg);
+    return (struct drps_checkpoint_every){0};
+}
+
+static int parse_checkpoints(struct drps_cli *cli, struct drps_train_options *o, int key, char *arg)
+{
+    switch (key) {
+    case KEY_RESUME:
+        o->resume = 1;
+        return 0;
+    case KEY_CHECKPOINT_EVERY:
+        o->checkpoint_every = every(cli, arg);
+        return 0;
+    case KEY_CHECKPOINT_DIR:
+        o->checkpoint_dir = arg;
+        return 0;
+    case KEY_KEEP_CHECKPOINTS:
+        o->keep_checkpoints = 1;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -365,6 +435,7 @@ static int parse(struct drps_cli *cli, int key, char *arg)
     if (rc != ARGP_ERR_UNKNOWN) return rc;
     rc = parse_learning(cli, &o->train, key, arg);
     if (rc == ARGP_ERR_UNKNOWN) rc = parse_running(cli, &o->train, key, arg);
+    if (rc == ARGP_ERR_UNKNOWN) rc = parse_checkpoints(cli, &o->train, key, arg);
     if (rc == ARGP_ERR_UNKNOWN) rc = parse_ranks(cli, o, key, arg);
     if (rc == 0) o->trains = 1;
     return rc;
@@ -429,10 +500,10 @@ static void print_head(const struct view *v)
 
 static void print_epoch(void *ctx, const struct drps_epoch *e)
 {
-    const struct view *v = ctx;
+    struct view *v = ctx;
     drps_cli_progress_end(v->cli);
     if (v->cli->json || v->cli->log.level < DRPS_LOG_INFO) return;
-    if (e->epoch == 1) print_head(v);
+    if (!v->epochs++) print_head(v);
     printf("%5llu  %10.6f", (unsigned long long)e->epoch, e->train_loss);
     if (v->plan->eval_batches && v->plan->classification)
         printf("  %10.6f  %8.5f  %8.5f", e->test.loss, e->test.auc, e->test.accuracy);
@@ -511,6 +582,20 @@ static double step_seconds(const struct drps_phases *p)
     return p->plan + p->wait_store + p->gather + p->compute + p->step + p->evaluate;
 }
 
+static void print_checkpoints(const struct drps_train_result *r)
+{
+    const struct drps_train_checkpoints *c = &r->checkpoints;
+    if (r->resumed_epoch)
+        printf("  resumed   in epoch %llu, after %llu batches of it; disk and time are of this run "
+               "alone\n",
+               (unsigned long long)r->resumed_epoch, (unsigned long long)r->resumed_step);
+    if (!c->n && !c->failed) return;
+    printf("  saved     %llu checkpoints, %s, %.2f s", (unsigned long long)c->n, size(c->bytes),
+           c->seconds);
+    if (c->failed) printf("; %llu could not be written", (unsigned long long)c->failed);
+    printf("\n");
+}
+
 /* Says what only somebody who looks into the store wants to know. */
 static void print_disk_details(const struct drps_train_result *r)
 {
@@ -576,6 +661,7 @@ static void print_text(const struct drps_train_result *r, const char *model, int
     printf("  optimizer %s, learning rate %g\n", drps_optim_name(r->optim.kind),
            (double)r->optim.lr);
     print_rows(r, details);
+    print_checkpoints(r);
     train_ranks_print(stdout, r->ranks, r->ranks_n, details);
     if (r->emulated.iterations) print_emulated(&r->emulated);
     if (details)
@@ -725,12 +811,14 @@ int main(int argc, char **argv)
         .doc = "Train the model of a plan that drps-index made, in bounded memory.\v"
                "Prints one line an epoch. When interrupted (Ctrl-C), the current step is finished "
                "and the model so "
-               "far is written; the exit status is then 130. Where a model cannot be written, what "
+               "far is written, with a checkpoint from which --resume goes on; the exit status is "
+               "then 130. "
+               "Where a model cannot be written, what "
                "was trained stays in MODEL.trained, for --publish.",
         .options = option_table,
         .parse = parse,
     };
-    struct options o = {.train = {.epochs = 1, .seed = 1}};
+    struct options o = {.train = {.seed = 1}};
     struct drps_cli cli;
     struct drps_err err = DRPS_ERR_INIT;
 

@@ -50,6 +50,14 @@ int drps_stage_begin(struct drps_stage *stage, const struct drps_io *io, const c
 DRPS_MUST_CHECK
 int drps_stage_commit(struct drps_stage *stage, struct drps_err *err);
 
+/*
+ * Remove a whole folder of that kind, and what killed runs left of it. What is not there is no
+ * error. -EEXIST: it is not ours, or no longer whole, and stays. -EBUSY: another process makes it.
+ */
+DRPS_MUST_CHECK
+int drps_stage_remove(const struct drps_io *io, const char *path,
+                      const struct drps_stage_kind *kind, struct drps_err *err);
+
 /* Remove the partial folder unless it has become the result. NULL-safe and idempotent. */
 void drps_stage_abort(struct drps_stage *stage);
 

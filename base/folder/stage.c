@@ -435,3 +435,18 @@ void drps_stage_abort(struct drps_stage *stage)
     memset(stage, 0, sizeof(*stage));
     stage->lock_fd = -1;
 }
+
+/* What a kill leaves of a folder that is removed holds a lock, and is known by that. */
+int drps_stage_remove(const struct drps_io *io, const char *path,
+                      const struct drps_stage_kind *kind, struct drps_err *err)
+{
+    struct drps_stage stage = {.io = io, .kind = kind, .lock_fd = -1};
+    int rc = name_all(&stage, path, err);
+    if (rc == 0) rc = clear_stale(&stage, stage.dir, err);
+    if (rc == 0) rc = clear_stale(&stage, stage.old, err);
+    if (rc == 0) rc = clear_stale(&stage, stage.path, err);
+    free(stage.path);
+    free(stage.dir);
+    free(stage.old);
+    return rc;
+}

@@ -59,6 +59,14 @@ void drps_trained_end(struct drps_trained *t); /* zeroed too; removes nothing */
 DRPS_MUST_CHECK
 int drps_trained_write(const struct drps_trained *t, size_t row_bytes, struct drps_params **w_out,
                        struct drps_err *err);
+/* The file whose parameters count, in a new string (free() it); NULL when memory is gone. There is
+ * one: t->complete. */
+char *drps_trained_params_path(const struct drps_trained *t);
+/* Have the parameters that an earlier run has saved in the file `from` count, whose XXH3 must be
+ * `content`. Nothing counts yet. */
+DRPS_MUST_CHECK
+int drps_trained_restore(struct drps_trained *t, const char *from, uint64_t content,
+                         struct drps_err *err);
 /* What was written to it is what counts from now on. */
 void drps_trained_accept(struct drps_trained *t, uint64_t content);
 

@@ -156,6 +156,25 @@ void drps_trained_accept(struct drps_trained *t, uint64_t content)
     t->content = content;
 }
 
+char *drps_trained_params_path(const struct drps_trained *t)
+{
+    return drps_path_join(t->dir, params_name(t->aside));
+}
+
+int drps_trained_restore(struct drps_trained *t, const char *from, uint64_t content,
+                         struct drps_err *err)
+{
+    uint64_t bytes, sum;
+    char *to = drps_trained_params_path(t);
+    if (!to) return drps_err_set(err, -ENOMEM, "no memory to read %s", from);
+    int rc = drps_trained_copy(t->io, from, to, &bytes, &sum, err);
+    if (rc == 0 && (sum != content || bytes != t->rows * t->dim * sizeof(float)))
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s is damaged", from);
+    if (rc == 0) drps_trained_accept(t, content);
+    free(to);
+    return rc;
+}
+
 /* ---- Keeping ---- */
 
 /* Removes the file that does not count and gives the other one the name params.bin. */

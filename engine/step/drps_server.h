@@ -14,11 +14,18 @@
 #include "engine/model/drps_optim.h"
 #include "storage/drps_store.h"
 
+/* Rows of an earlier run: rows first .. first + n - 1 of the store into rows_out, row_bytes apart.
+ * Any thread. */
+typedef int (*drps_saved_rows)(void *ctx, uint64_t first, size_t n, void *rows_out,
+                               struct drps_err *err);
+
 struct drps_server {
     struct drps_model model;
     struct drps_optim optim;
     size_t row_bytes;
     uint64_t first_row; /* placed id of the store's row 0; 0 unless set after init */
+    drps_saved_rows saved; /* where rows come from that are used first; NULL: they are fresh */
+    void *saved_ctx;
     const struct drps_store_ops *ops;
     struct drps_store *store; /* own */
     uint64_t steps;           /* opened since the start of training: the store's step numbers */

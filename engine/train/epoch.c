@@ -17,6 +17,8 @@ struct mark {
     struct drps_feed_stats feed;
 };
 
+enum { STOPPED = 1, PAUSED = 2 }; /* how steps may end, before the epoch does */
+
 /* The epoch under way. */
 struct run {
     struct drps_epoch_loop *loop;
@@ -26,6 +28,8 @@ struct run {
     uint64_t samples;     /* trained */
     double loss;          /* their sum */
     uint64_t trained_ns;  /* when training ended */
+    uint64_t now_ns;      /* when the last step ended */
+    int asked;            /* of several ranks: this one has asked all to pause */
     uint64_t diverged_at; /* of several ranks: the step, from 1, whose loss was no finite number
                              here; the ranks stop soon after. 0: none */
 };
@@ -37,9 +41,10 @@ static void set_mark(struct drps_epoch_loop *loop, struct mark *mark)
     mark->start_ns = drps_clock_ns();
 }
 
-static void tell_progress(const struct run *run, uint64_t now)
+static void tell_progress(struct run *run, uint64_t now)
 {
     struct drps_epoch_loop *loop = run->loop;
+    run->now_ns = now;
     if (!loop->options->on_progress || now - loop->progress_ns < PROGRESS_NS) return;
     loop->progress_ns = now;
     const struct drps_train_progress p = {
@@ -82,7 +87,7 @@ static int not_finite(const struct run *run, uint64_t step, struct drps_err *err
         (unsigned long long)run->epoch, (unsigned long long)step, lr, lr / 10);
 }
 
-/* ---- Steps: 0, or 1 when the user asked to stop before it ---- */
+/* ---- Steps: 0, or STOPPED when the user asked to stop before it ---- */
 
 static int stopping(const struct drps_epoch_loop *loop)
 {
@@ -97,7 +102,7 @@ static int train_step(struct run *run, struct drps_err *err)
     struct drps_feed_batch batch;
     uint64_t now;
 
-    if (stopping(loop)) return 1;
+    if (stopping(loop)) return STOPPED;
     int rc = open_step(loop, &batch, &now, err);
     if (rc < 0) return rc;
     const uint64_t before = loop->worker->gather_ns + loop->worker->compute_ns;
@@ -120,7 +125,7 @@ static int train_steps(struct run *run, struct drps_err *err)
     struct drps_epoch_loop *loop = run->loop;
     struct drps_stratum_done done;
 
-    if (stopping(loop)) return 1;
+    if (stopping(loop)) return STOPPED;
     const uint64_t start = drps_clock_ns();
     const uint64_t before = loop->worker->gather_ns + loop->worker->compute_ns;
     int rc = drps_stratum_train(loop->stratum, loop->train_steps - run->step, &done, err);
@@ -146,7 +151,7 @@ static int evaluate_step(struct run *run, struct drps_err *err)
     struct drps_feed_batch batch;
     uint64_t now;
 
-    if (stopping(loop)) return 1;
+    if (stopping(loop)) return STOPPED;
     int rc = open_step(loop, &batch, &now, err);
     if (rc < 0) return rc;
     drps_worker_predict(loop->worker, &batch.body);
@@ -249,7 +254,45 @@ static int agree_on_divergence(const struct run *run, struct drps_err *err)
     return rc == 0 && step ? not_finite(run, step, err) : rc;
 }
 
-/* The steps up to `end`. Returns 1 when the user has stopped them. */
+/* ---- Pausing ---- */
+
+/* Whether a pause is due after the last step. A pause after the last training step, or between
+ * evaluation steps, is left to the end of the epoch. */
+static int is_due(const struct run *run)
+{
+    const struct drps_epoch_loop *loop = run->loop;
+    return loop->pause && run->step < loop->train_steps &&
+           (run->step >= loop->pause_step || run->now_ns >= loop->pause_ns);
+}
+
+/* What is done, for the one who pauses. Evaluation changes nothing and begins anew. */
+static struct drps_epoch_part done_part(const struct run *run, uint64_t now)
+{
+    const uint64_t train = run->loop->train_steps;
+    return (struct drps_epoch_part){.step = run->step < train ? run->step : train,
+                                    .samples = run->samples,
+                                    .loss = run->loss,
+                                    .ns = now - run->start_ns};
+}
+
+/* Calls pause(); the clocks of the epoch stand still meanwhile. */
+static int pause_run(struct run *run, struct mark *from, struct drps_err *err)
+{
+    struct drps_epoch_loop *loop = run->loop;
+    const uint64_t start = drps_clock_ns();
+    const struct drps_epoch_part done = done_part(run, start);
+    int rc = loop->pause(loop->pause_ctx, run->epoch, &done, err);
+    const uint64_t took = drps_clock_ns() - start;
+    run->start_ns += took;
+    from->start_ns += took;
+    if (run->trained_ns) run->trained_ns += took;
+    run->asked = 0;
+    return rc;
+}
+
+/* ---- All steps ---- */
+
+/* The steps up to `end`. Returns STOPPED, or PAUSED where one process runs them. */
 static int run_steps(struct run *run, uint64_t end, struct drps_err *err)
 {
     struct drps_epoch_loop *loop = run->loop;
@@ -262,6 +305,9 @@ static int run_steps(struct run *run, uint64_t end, struct drps_err *err)
         if (rc) return rc;
         if (run->step == loop->train_steps && training && !loop->rounds)
             run->trained_ns = drps_clock_ns();
+        if (!is_due(run)) continue;
+        if (!loop->rounds) return PAUSED;
+        if (!run->asked++) drps_rounds_pause(loop->rounds);
     }
     return 0;
 }
@@ -275,7 +321,7 @@ static int run_rounds(struct run *run, struct drps_err *err)
     if (rc == 0) rc = run_steps(run, run->steps, err);
     rc = drps_rounds_end(rounds, rc, err);
     if (training) run->trained_ns = drps_rounds_trained_ns(rounds);
-    return rc;
+    return rc == STOPPED && !drps_rounds_stopped(rounds) ? PAUSED : rc;
 }
 
 /* How many batches a worker executes is known at the end; together they are those of all steps. */
@@ -292,22 +338,46 @@ static int train_async(struct run *run, struct drps_err *err)
     return rc;
 }
 
-int drps_epoch_run(struct drps_epoch_loop *loop, uint64_t epoch, struct drps_epoch *out,
+/* The steps of the epoch that are left. */
+static int run_rest(struct run *run, struct drps_err *err)
+{
+    const struct drps_epoch_loop *loop = run->loop;
+    int rc = loop->async && run->step < loop->train_steps ? train_async(run, err) : 0;
+    if (rc == 0) rc = loop->rounds ? run_rounds(run, err) : run_steps(run, run->steps, err);
+    return rc;
+}
+
+static void begin_run(struct run *run, const struct drps_epoch_part *begin, struct mark *from)
+{
+    set_mark(run->loop, from);
+    from->start_ns -= begin->ns;
+    run->start_ns = from->start_ns;
+    run->step = begin->step;
+    run->samples = begin->samples;
+    run->loss = begin->loss;
+    if (run->step == run->loop->train_steps) run->trained_ns = drps_clock_ns();
+}
+
+int drps_epoch_run(struct drps_epoch_loop *loop, uint64_t epoch,
+                   const struct drps_epoch_part *begin, struct drps_epoch *out,
                    struct drps_err *err)
 {
     struct run run = {.loop = loop, .epoch = epoch, .steps = loop->train_steps + loop->eval_steps};
     struct mark from;
 
     memset(out, 0, sizeof(*out));
-    set_mark(loop, &from);
-    run.start_ns = from.start_ns;
+    begin_run(&run, begin, &from);
     if (loop->metrics) drps_metrics_reset(loop->metrics);
-    int rc = loop->async ? train_async(&run, err) : 0;
-    if (rc == 0) rc = loop->rounds ? run_rounds(&run, err) : run_steps(&run, run.steps, err);
-    const int stopped = rc == 1;
+    int rc = run_rest(&run, err);
+    while (rc == PAUSED) {
+        rc = pause_run(&run, &from, err);
+        if (rc == 0) rc = run_rest(&run, err);
+    }
+    const int stopped = rc == STOPPED;
     if (rc >= 0) rc = agree_on_divergence(&run, err);
     if (rc == 0 && stopped) {
         loop->stopped_at = run.step;
+        loop->stopped = done_part(&run, drps_clock_ns());
         return DRPS_E_INTERRUPTED;
     }
     return rc < 0 ? rc : finish(&run, &from, run.trained_ns, out, err);

@@ -16,6 +16,14 @@
 #include "engine/step/drps_stratum.h"
 #include "engine/step/drps_worker.h"
 
+/* What is done of an epoch, between two of its training steps or after the last. */
+struct drps_epoch_part {
+    uint64_t step;    /* training steps that are done */
+    uint64_t samples; /* of these; of several ranks those of this one, as is the next */
+    double loss;      /* their sum */
+    uint64_t ns;      /* that it took so far */
+};
+
 /* One for all epochs of a run: the times add up. Everything it points to is borrowed. */
 struct drps_epoch_loop {
     const struct drps_train_options *options; /* epochs, stop, on_progress, ctx */
@@ -30,18 +38,29 @@ struct drps_epoch_loop {
     const struct drps_cluster *cluster;   /* several ranks; NULL: one */
     uint64_t train_steps, eval_steps;     /* of an epoch */
 
+    /* Called between two steps, once so many training steps of the epoch are done or the clock is
+     * past that time, with what is done; of several ranks by all of them before the same round, at
+     * the first that comes to it. It sets the next step and time; its own time does not count.
+     * NULL: never. An error ends the epoch. */
+    int (*pause)(void *ctx, uint64_t epoch, const struct drps_epoch_part *done,
+                 struct drps_err *err);
+    void *pause_ctx;
+    uint64_t pause_step, pause_ns; /* UINT64_MAX: none */
+
     uint64_t plan_ns, wait_ns, step_ns, evaluate_ns; /* time by phase, beside the worker's */
     uint64_t stopped_at;                             /* steps done of the epoch that was stopped */
+    struct drps_epoch_part stopped;                  /* the same, for a checkpoint */
     uint64_t progress_ns;                            /* when progress was last told */
 };
 
 /*
- * Train and evaluate one epoch (number `epoch`, from 1) into *out. DRPS_E_INTERRUPTED with
- * loop->stopped_at set when the user stopped it between two steps; -ERANGE when the loss is no
- * number.
+ * Train and evaluate one epoch (number `epoch`, from 1) into *out, from where `begin` says on: the
+ * feed is there, too. DRPS_E_INTERRUPTED with loop->stopped set when the user stopped it between
+ * two steps; -ERANGE when the loss is no number.
  */
 DRPS_MUST_CHECK
-int drps_epoch_run(struct drps_epoch_loop *loop, uint64_t epoch, struct drps_epoch *out,
+int drps_epoch_run(struct drps_epoch_loop *loop, uint64_t epoch,
+                   const struct drps_epoch_part *begin, struct drps_epoch *out,
                    struct drps_err *err);
 
 #endif

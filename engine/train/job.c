@@ -29,12 +29,11 @@ static int keep_epoch(struct drps_job *job, const struct drps_epoch *epoch, stru
 }
 
 /* Early stopping: write what is better than all before. Returns 1 when patience has run out. */
-static int judge_epoch(struct drps_job *job, const struct drps_epoch *epoch, double *best_loss,
-                       struct drps_err *err)
+static int judge_epoch(struct drps_job *job, const struct drps_epoch *epoch, struct drps_err *err)
 {
     struct drps_train_result *r = job->result;
-    if (epoch->test.loss < *best_loss) {
-        *best_loss = epoch->test.loss;
+    if (epoch->test.loss < job->best_loss) {
+        job->best_loss = epoch->test.loss;
         int rc = drps_job_export(job, epoch->epoch, err);
         if (rc == 0) r->best_epoch = epoch->epoch;
         return rc;
@@ -66,31 +65,46 @@ static int end_diverged(struct drps_job *job, uint64_t epoch, struct drps_err *e
     return 0;
 }
 
+/* What was done is kept, as a checkpoint, too; asynchronous rounds have none inside of an epoch. */
+static int interrupt(struct drps_job *job, uint64_t epoch, struct drps_err *err)
+{
+    const struct drps_epoch_part *done = &job->loop.stopped;
+    job->result->interrupted = 1;
+    job->result->steps = job->loop.stopped_at;
+    drps_err_clear(err); /* not a failure */
+    if (job->options->checkpoint_every.unit == DRPS_CHECKPOINT_NEVER) return 0;
+    if (job->async && done->step && done->step < job->plan->info.batches) return 0;
+    if (epoch == 1 && !done->step) return 0;
+    return drps_job_checkpoint(job, epoch, done, err);
+}
+
 /* Runs an epoch. Returns 0, or 1 if it was the last one. */
-static int run_epoch(struct drps_job *job, uint64_t e, double *best_loss, struct drps_err *err)
+static int run_epoch(struct drps_job *job, uint64_t e, const struct drps_epoch_part *begin,
+                     struct drps_err *err)
 {
     struct drps_epoch epoch;
-    int rc = drps_epoch_run(&job->loop, e, &epoch, err);
+    drps_job_arm(job, e);
+    int rc = drps_epoch_run(&job->loop, e, begin, &epoch, err);
     if (rc == DRPS_E_INTERRUPTED) {
-        job->result->interrupted = 1;
-        job->result->steps = job->loop.stopped_at;
-        drps_err_clear(err);
-        return 1; /* not a failure: what was done is kept */
+        rc = interrupt(job, e, err);
+        return rc < 0 ? rc : 1;
     }
     if (rc == 0) rc = keep_epoch(job, &epoch, err);
     if (rc == 0 && job->plan->info.eval_batches && !isfinite(epoch.test.loss))
         rc = test_loss_diverged(e, err);
-    if (rc == 0 && job->options->patience) rc = judge_epoch(job, &epoch, best_loss, err);
-    return rc;
+    if (rc == 0 && job->options->patience) rc = judge_epoch(job, &epoch, err);
+    const int more = rc == 0 ? drps_job_end_epoch(job, e, err) : 0;
+    return more < 0 ? more : rc;
 }
 
 static int run_epochs(struct drps_job *job, struct drps_err *err)
 {
-    double best_loss = INFINITY;
-    uint64_t e = 0;
-    int rc = 0;
+    static const struct drps_epoch_part nothing = {0};
+    const struct drps_state *from = &job->checkpoints.state;
+    uint64_t e = from->epoch;
+    int rc = e <= job->options->epochs ? run_epoch(job, e, &from->part, err) : 0;
     while (rc == 0 && e < job->options->epochs)
-        rc = run_epoch(job, ++e, &best_loss, err);
+        rc = run_epoch(job, ++e, &nothing, err);
     if (rc == -ERANGE) return end_diverged(job, e, err);
     return rc < 0 ? rc : 0;
 }
@@ -137,11 +151,16 @@ static int run(struct drps_job *job, struct drps_err *err)
 {
     struct drps_store_config config;
     int rc = drps_job_prepare(job, &config, err);
+    if (rc == 0 && job->result->already) {
+        drps_job_drop_checkpoints(job); /* what a kill has left of them */
+        return job->ranks ? drps_cluster_finish(&job->cluster, err) : 0;
+    }
     if (rc == 0 && job->ranks)
         rc = drps_cluster_agree(&job->cluster, job->options, &job->server.optim, err);
     if (rc < 0) return rc;
     describe(job);
     rc = drps_job_start(job, &config, err);
+    if (rc == 0) rc = drps_job_take_up(job, err);
     if (rc == 0) rc = run_epochs(job, err);
     if (rc == 0) rc = export_last(job, err);
     drps_job_collect(job);
@@ -149,7 +168,9 @@ static int run(struct drps_job *job, struct drps_err *err)
     stop_reading(job);
     if (rc == 0) drps_job_forecast(job);
     rc = drps_job_conclude(job, rc, err);
-    return rc == 0 && job->ranks ? drps_cluster_finish(&job->cluster, err) : rc;
+    if (rc == 0 && job->ranks) rc = drps_cluster_finish(&job->cluster, err);
+    if (rc == 0 && !job->result->interrupted) drps_job_drop_checkpoints(job);
+    return rc;
 }
 
 static void finish(struct drps_job *job)
@@ -163,6 +184,7 @@ static void finish(struct drps_job *job)
     drps_windows_close(job->windows);
     drps_stage_abort(&job->stage); /* nothing to do once committed */
     drps_trained_end(&job->trained);
+    drps_job_close_checkpoints(job); /* after the store that reads from one */
     free(job->store_dir);
     free(job->block_first);
 }
@@ -189,18 +211,18 @@ static int interrupted(const struct drps_train_options *o, const struct drps_tra
 int drps_train_run(const struct drps_plan *plan, const struct drps_train_options *options,
                    struct drps_train_result *result, struct drps_err *err)
 {
-    struct drps_train_options o = *options;
+    const struct drps_train_options *o = options;
     struct drps_err unread = DRPS_ERR_INIT;
 
     if (!err) err = &unread;
     memset(result, 0, sizeof(*result));
-    if (!o.epochs) o.epochs = 1;
     struct drps_job *job = calloc(1, sizeof(*job));
     if (!job) return drps_err_set(err, -ENOMEM, "no memory to train");
     job->plan = plan;
-    job->ranks = o.ranks != NULL;
-    job->whole = o.ranks ? o.ranks->whole : plan;
-    job->options = &o;
+    job->ranks = o->ranks != NULL;
+    job->whole = o->ranks ? o->ranks->whole : plan;
+    job->settled = *options;
+    job->options = &job->settled;
     job->result = result;
     job->stage.lock_fd = -1;
     job->disk = drps_forecast_usual_disk;
@@ -211,7 +233,7 @@ int drps_train_run(const struct drps_plan *plan, const struct drps_train_options
     drps_job_measure(job);
     const int has_model = job->whole != NULL;
     free(job);
-    return rc == 0 && result->interrupted ? interrupted(&o, result, has_model, err) : rc;
+    return rc == 0 && result->interrupted ? interrupted(o, result, has_model, err) : rc;
 }
 
 void drps_train_result_free(struct drps_train_result *result)

@@ -14,6 +14,7 @@
 #include "engine/step/drps_timeline.h"
 #include "engine/step/drps_windows.h"
 #include "engine/step/drps_worker.h"
+#include "engine/train/checkpoint.h"
 #include "engine/train/drps_memory.h"
 #include "engine/train/epoch.h"
 #include "engine/train/space.h"
@@ -21,8 +22,11 @@
 struct drps_job {
     const struct drps_plan *plan;  /* borrowed, as are the next three; a rank's part */
     const struct drps_plan *whole; /* whose model is written here; NULL: by another rank */
-    const struct drps_train_options *options;
+    const struct drps_train_options *options; /* = &settled while a run trains */
+    struct drps_train_options settled;        /* with what a checkpoint has settled */
     struct drps_train_result *result;
+    struct drps_job_checkpoints checkpoints;
+    double best_loss; /* on held-out samples, so far; infinite: none */
     struct drps_memory memory;
     struct drps_server server;
     struct drps_worker worker;

@@ -212,9 +212,12 @@ int drps_job_prepare(struct drps_job *job, struct drps_store_config *config, str
     struct drps_memory_parts parts;
     int rc = check_options(job, err);
     if (rc == 0 && job->ranks) rc = drps_cluster_init(&job->cluster, job->plan, job->options, err);
+    if (rc == 0) rc = drps_job_find_checkpoint(job, err);
+    if (rc == 0) rc = check_options(job, err); /* with what it has settled */
     if (rc == 0) rc = drps_publish_engine(job->options->model_store, &job->model_kv, err);
     if (rc == 0) rc = check_names(job, err);
     if (rc == 0) rc = drps_job_prepare_parts(job, config, &parts, err);
+    if (rc == 0) rc = drps_job_check_rows(job, err);
     if (rc < 0) return rc;
     rc = drps_memory_split(&job->memory, &parts, err);
     job->result->memory = job->memory.budget;

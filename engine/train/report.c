@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "base/folder/drps_manifest.h"
+#include "engine/train/epoch_json.h"
 #include "storage/pib/drps_evict.h"
 
 /* JSON has no NaN: what could not be measured is null. */
@@ -68,36 +69,22 @@ static void put_options(json_t **j, const struct drps_train_options *o,
 
 /* ---- How it went ---- */
 
-static json_t *epoch_to_json(const struct drps_epoch *e)
-{
-    json_t *j = json_object();
-    put(&j, "epoch", count(e->epoch));
-    put(&j, "seconds", number(e->seconds));
-    put(&j, "samples_per_s", number(e->samples_per_s));
-    put(&j, "train_loss", number(e->train_loss));
-    put(&j, "test_loss", number(e->test.loss));
-    put(&j, "test_auc", number(e->test.auc));
-    put(&j, "test_accuracy", number(e->test.accuracy));
-    put(&j, "test_rmse", number(e->test.rmse));
-    put(&j, "read_bytes", count(e->read_bytes));
-    put(&j, "written_bytes", count(e->written_bytes));
-    put(&j, "reads", count(e->reads));
-    put(&j, "writes", count(e->writes));
-    put(&j, "seeks", count(e->seeks));
-    put(&j, "requests", count(e->requests));
-    put(&j, "moved_bytes", count(e->moved_bytes));
-    put(&j, "plan_read_bytes", count(e->plan_read_bytes));
-    put(&j, "hit_share", number(e->hit_share));
-    put(&j, "stall_share", number(e->stall_share));
-    return j;
-}
-
 static json_t *epochs_to_json(const struct drps_train_result *r)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < r->epochs_n; i++)
-        append(&list, epoch_to_json(&r->epochs[i]));
+        append(&list, drps_epoch_to_json(&r->epochs[i]));
     return list;
+}
+
+static json_t *checkpoints_to_json(const struct drps_train_checkpoints *c)
+{
+    json_t *j = json_object();
+    put(&j, "written", count(c->n));
+    put(&j, "failed", count(c->failed));
+    put(&j, "bytes", count(c->bytes));
+    put(&j, "seconds", number(c->seconds));
+    return j;
 }
 
 static void put_epochs(json_t **j, const struct drps_train_result *r)
@@ -108,6 +95,9 @@ static void put_epochs(json_t **j, const struct drps_train_result *r)
     put(j, "diverged_epoch", count(r->diverged_epoch));
     put(j, "interrupted", json_boolean(r->interrupted));
     put(j, "steps", count(r->steps));
+    put(j, "resumed_epoch", count(r->resumed_epoch));
+    put(j, "resumed_step", count(r->resumed_step));
+    put(j, "checkpoints", checkpoints_to_json(&r->checkpoints));
     put(j, "kept", r->kept ? json_string(r->kept) : json_null());
 }
 

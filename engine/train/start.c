@@ -15,6 +15,21 @@
 
 enum { PROBE_LEAST = 64 << 20 }; /* bytes of rows; for fewer, asking the disk takes too long */
 
+/* ---- Where the run begins ---- */
+
+/* The epoch that is begun in the middle counts; at least one, though nothing may be left to do. */
+static uint64_t epochs_left(const struct drps_job *job)
+{
+    const uint64_t epoch = job->checkpoints.state.epoch, epochs = job->options->epochs;
+    return epoch < epochs ? epochs - epoch + 1 : 1;
+}
+
+/* The step of that epoch. Evaluation steps may follow the last training step. */
+static uint64_t first_step(const struct drps_job *job)
+{
+    return job->checkpoints.state.part.step;
+}
+
 /* ---- Folders ---- */
 
 /* Ranks that write no model have a stage of their own, which is never committed, beside it. */
@@ -87,7 +102,7 @@ static int try_windows(struct drps_job *job, const struct drps_store_config *con
     const struct drps_windows_options options = {.plan = job->plan,
                                                  .dir = job->store_dir,
                                                  .share = share,
-                                                 .epochs = job->options->epochs,
+                                                 .epochs = epochs_left(job),
                                                  .memory_bytes = job->memory.store_bytes,
                                                  .stop = job->options->stop,
                                                  .log = job->options->log};
@@ -145,6 +160,13 @@ static int open_windows(struct drps_job *job, struct drps_store_config *config,
     return 0;
 }
 
+/* A drps_saved_rows. */
+static int read_saved(void *checkpoint, uint64_t first, size_t n, void *rows_out,
+                      struct drps_err *err)
+{
+    return drps_checkpoint_read(checkpoint, first, n, rows_out, err);
+}
+
 static int open_store(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
 {
     int rc = 0;
@@ -152,6 +174,9 @@ static int open_store(struct drps_job *job, struct drps_store_config *config, st
     config->memory_bytes = job->memory.store_bytes;
     config->kv = job->memory.kv;
     config->windows = job->windows ? &job->window_source : NULL;
+    config->first_step = first_step(job);
+    job->server.saved = job->checkpoints.from ? read_saved : NULL;
+    job->server.saved_ctx = job->checkpoints.from;
     config->open_steps = job->memory.window_steps ? (unsigned)(2 * job->memory.window_steps) : 1;
     if (job->memory.stratum_batches) config->open_steps = (unsigned)job->memory.stratum_batches;
     if (job->memory.window_steps) {
@@ -161,7 +186,7 @@ static int open_store(struct drps_job *job, struct drps_store_config *config, st
     }
     if (job->memory.kv && job->memory.kv->training_only) rc = probe_reads(job, config, err);
     if (job->uses && rc == 0)
-        rc = drps_uses_start(job->uses, 0, job->options->epochs, job->memory.buffer_bytes,
+        rc = drps_uses_start(job->uses, first_step(job), epochs_left(job), job->memory.buffer_bytes,
                              &job->timeline, err);
     if (rc == 0)
         rc = drps_server_open(&job->server, job->memory.store, config, job->plan->info.rows, err);
@@ -217,7 +242,7 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
     if (rc == 0) rc = drps_job_begin_export(job, err);
     if (rc == 0) rc = open_windows(job, config, err);
     if (rc == 0)
-        rc = drps_feed_start(job->feed, 0, job->options->epochs, job->memory.buffer_bytes,
+        rc = drps_feed_start(job->feed, first_step(job), epochs_left(job), job->memory.buffer_bytes,
                              job->memory.keep_plan, err);
     if (rc == 0 && job->memory.keep_decoded)
         rc = drps_batch_cache_open(&job->plan->info, job->feed, &job->batch_cache, err);

@@ -199,6 +199,7 @@ static int plan_holding(struct drps_relay *st, struct drps_err *err)
 {
     struct drps_sends sends;
     int rc = drps_sends_init(&sends, st->source.windows, st->share.scan_bytes, err);
+    sends.first = st->first_window;
     if (rc == 0)
         rc = drps_hold_plan(&st->source, st->frames, st->share.buffer_bytes, &st->prev,
                             st->hold_limit, &st->stats.rows_sent, &sends, err);

@@ -142,8 +142,8 @@ int drps_sends_share_tails(const struct drps_sends *sends, const uint32_t *hold_
     if (!t.streams) return drps_err_set(err, -ENOMEM, "no memory to try %zu tails", tails);
     for (int epoch = 0; epoch < 2; epoch++) { /* in the first one, streams are empty at first */
         *out = (struct drps_shared_tails){.most = out->most};
-        for (uint32_t w = 0; w < sends->windows; w++)
-            run_window(&t, sends, hold_limit, row_bytes, w);
+        for (uint32_t i = 0; i < sends->windows; i++)
+            run_window(&t, sends, hold_limit, row_bytes, (sends->first + i) % sends->windows);
     }
     free(t.streams);
     return 0;

@@ -22,6 +22,7 @@ struct drps_send {
 
 struct drps_sends {
     uint32_t windows;
+    uint32_t first;         /* the window that training begins with; the caller may set it */
     int known;              /* 0: they were too many for the list, which means nothing then */
     size_t most, n;         /* room in the list; entries */
     struct drps_send *list; /* own: by window, then distance */
@@ -38,8 +39,7 @@ void drps_sends_destroy(struct drps_sends *sends);
 /* Window w, in turn from 0 on, sends rows[distance] rows; rows [windows + 1]. */
 void drps_sends_add(struct drps_sends *sends, uint32_t w, const uint32_t *rows);
 
-/* What an epoch does to the disk when streams share tails. A run that begins in the middle of one
- * needs no more chunks: its streams lack rows at first. */
+/* What an epoch does to the disk when streams share tails. */
 struct drps_shared_tails {
     uint64_t sent_bytes; /* rows that leave windows and are not held */
     uint64_t chunks;     /* written and read, partial ones included */

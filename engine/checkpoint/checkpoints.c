@@ -1,0 +1,151 @@
+/* The checkpoints of a rank: which there are, and removing those that are not needed any more. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/checkpoint/checkpoint_internal.h"
+
+enum { DIGITS = 19 }; /* of a number that 64 bits hold */
+
+static const struct drps_owned owned[] = {
+    {.name = DRPS_CHECKPOINT_MANIFEST},
+    {.name = DRPS_CHECKPOINT_ROWS},
+    {.name = DRPS_CHECKPOINT_BEST},
+    {.name = NULL},
+};
+const struct drps_stage_kind drps_checkpoint_kind = {.manifest = DRPS_CHECKPOINT_MANIFEST,
+                                                     .kind = DRPS_CHECKPOINT_KIND,
+                                                     .version = DRPS_CHECKPOINT_VERSION,
+                                                     .owned = owned};
+
+int drps_checkpoints_init(struct drps_checkpoints *c, const struct drps_io *io, const char *root,
+                          uint32_t rank, struct drps_err *err)
+{
+    size_t n = strlen(root);
+    *c = (struct drps_checkpoints){.io = io};
+    while (n > 1 && root[n - 1] == '/')
+        n--;
+    c->root = strndup(root, n);
+    if (!c->root || asprintf(&c->dir, "%s/" DRPS_CHECKPOINT_RANK "%u", c->root, rank) < 0) {
+        c->dir = NULL;
+        drps_checkpoints_destroy(c);
+        return drps_err_set(err, -ENOMEM, "no memory for the checkpoints in %s", root);
+    }
+    return 0;
+}
+
+void drps_checkpoints_destroy(struct drps_checkpoints *c)
+{
+    free(c->root);
+    free(c->dir);
+    memset(c, 0, sizeof(*c));
+}
+
+char *drps_checkpoint_name(const struct drps_checkpoints *c, uint64_t number)
+{
+    char *path;
+    return asprintf(&path, "%s/%llu", c->dir, (unsigned long long)number) < 0 ? NULL : path;
+}
+
+/* ---- Listing ---- */
+
+/* Returns the number that a name begins with, and where it ends; 0: it is no number of ours. */
+static uint64_t number_of(const char *name, const char **end_out)
+{
+    const size_t n = strspn(name, "0123456789");
+    *end_out = name + n;
+    return n && n <= DIGITS && *name != '0' ? strtoull(name, NULL, 10) : 0;
+}
+
+/* Called for each entry that has a number; `end` is what follows it in the name. */
+typedef int (*take_number)(void *ctx, uint64_t number, const char *end, struct drps_err *err);
+
+static int each_number(const struct drps_checkpoints *c, take_number take, void *ctx,
+                       struct drps_err *err)
+{
+    const struct dirent *entry;
+    const char *end;
+    int rc = 0;
+    DIR *dir = opendir(c->dir);
+    if (!dir && errno == ENOENT) return 0;
+    if (!dir) return drps_err_set(err, -errno, "cannot list %s: %s", c->dir, strerror(errno));
+    while (rc == 0 && (entry = readdir(dir))) {
+        const uint64_t number = number_of(entry->d_name, &end);
+        if (number) rc = take(ctx, number, end, err);
+    }
+    (void)closedir(dir);
+    return rc;
+}
+
+struct list {
+    uint64_t *numbers; /* [DRPS_CHECKPOINT_LIST_MOST] decreasing */
+    size_t n;
+};
+
+/* Inserts a number into the list; the least one falls out when it is full. */
+static int list_number(void *ctx, uint64_t number, const char *end, struct drps_err *err)
+{
+    struct list *list = ctx;
+    size_t at = list->n;
+    (void)err;
+    if (*end) return 0;
+    while (at && list->numbers[at - 1] < number)
+        at--;
+    if (at == DRPS_CHECKPOINT_LIST_MOST) return 0;
+    if (list->n < DRPS_CHECKPOINT_LIST_MOST) list->n++;
+    memmove(list->numbers + at + 1, list->numbers + at,
+            (list->n - 1 - at) * sizeof(*list->numbers));
+    list->numbers[at] = number;
+    return 0;
+}
+
+int drps_checkpoints_list(const struct drps_checkpoints *c, uint64_t *numbers, size_t *n_out,
+                          struct drps_err *err)
+{
+    struct list list = {.numbers = numbers};
+    int rc = each_number(c, list_number, &list, err);
+    *n_out = list.n;
+    return rc;
+}
+
+/* ---- Removing ---- */
+
+int drps_checkpoints_remove(const struct drps_checkpoints *c, uint64_t number, struct drps_err *err)
+{
+    char *path = drps_checkpoint_name(c, number);
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory to remove a checkpoint");
+    int rc = drps_stage_remove(c->io, path, &drps_checkpoint_kind, err);
+    free(path);
+    return rc;
+}
+
+struct keep {
+    const struct drps_checkpoints *c;
+    uint64_t first, last;
+    struct drps_err *err; /* of the first that could not be removed */
+    int rc;
+};
+
+/* What is left of a checkpoint that is kept goes when the next one of its number is made. */
+static int remove_other(void *ctx, uint64_t number, const char *end, struct drps_err *err)
+{
+    struct keep *k = ctx;
+    (void)err;
+    (void)end;
+    if (number >= k->first && number <= k->last) return 0;
+    const int rc = drps_checkpoints_remove(k->c, number, k->rc ? NULL : k->err);
+    if (k->rc == 0) k->rc = rc;
+    return 0;
+}
+
+int drps_checkpoints_keep(const struct drps_checkpoints *c, uint64_t first, uint64_t last,
+                          struct drps_err *err)
+{
+    struct keep k = {.c = c, .first = first, .last = last, .err = err};
+    int rc = each_number(c, remove_other, &k, err);
+    (void)c->io->ops->rmdir(c->io->ctx, c->dir); /* these go when they are empty */
+    (void)c->io->ops->rmdir(c->io->ctx, c->root);
+    return rc < 0 ? rc : k.rc;
+}

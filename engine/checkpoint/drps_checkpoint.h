@@ -1,0 +1,119 @@
+/*
+ * Checkpoints: folders from which training goes on after a crash. Each rank has its own:
+ *
+ *   ROOT/rank-R/N/checkpoint.json   what the caller says of the cut, and a checksum of that
+ *   ROOT/rank-R/N/rows.rec          all rows of the rank, with the optimizer's state, in placed
+ *                                   order; a record has record_rows of them
+ *   ROOT/rank-R/N/best.bin          parameters of the best epoch so far, where there is one
+ *
+ * N counts 1, 2, 3, ... A checkpoint is written aside, synced, and then gets its name: a folder
+ * that has the name is whole. docs/formats.md describes the files. Shared inside engine/.
+ */
+#ifndef DRPS_ENGINE_CHECKPOINT_CHECKPOINT_H
+#define DRPS_ENGINE_CHECKPOINT_CHECKPOINT_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/drps_io.h"
+#include "base/folder/drps_stage.h"
+#include "base/record/drps_recfile.h"
+
+enum { DRPS_CHECKPOINT_VERSION = 1, DRPS_CHECKPOINT_LIST_MOST = 8 };
+#define DRPS_CHECKPOINT_KIND "drps-checkpoint"
+#define DRPS_KIND_CHECKPOINT_ROWS DRPS_REC_KIND('C', 'K', 'P', 'T')
+
+/* ---- The checkpoints of a rank ---- */
+
+struct drps_checkpoints {
+    const struct drps_io *io; /* borrowed */
+    char *root;               /* own */
+    char *dir;                /* own: root/rank-R */
+};
+
+/* Nothing is made or looked at yet. -ENOMEM. */
+DRPS_MUST_CHECK
+int drps_checkpoints_init(struct drps_checkpoints *c, const struct drps_io *io, const char *root,
+                          uint32_t rank, struct drps_err *err);
+void drps_checkpoints_destroy(struct drps_checkpoints *c); /* zeroed too; removes nothing */
+
+/* The numbers of the newest checkpoints, newest first: at most DRPS_CHECKPOINT_LIST_MOST. Only
+ * their names are looked at. A folder that is not there holds none. */
+DRPS_MUST_CHECK
+int drps_checkpoints_list(const struct drps_checkpoints *c, uint64_t *numbers, size_t *n_out,
+                          struct drps_err *err);
+
+/* Remove checkpoint `number`, and what a killed run left of it. No error where there is none.
+ * -EEXIST: it is not ours, or no longer whole, and stays. */
+DRPS_MUST_CHECK
+int drps_checkpoints_remove(const struct drps_checkpoints *c, uint64_t number,
+                            struct drps_err *err);
+
+/* Remove all checkpoints of the rank but those whose numbers are first .. last, then its folder and
+ * the root, if they are empty. All that can be is removed; the first error is returned. */
+DRPS_MUST_CHECK
+int drps_checkpoints_keep(const struct drps_checkpoints *c, uint64_t first, uint64_t last,
+                          struct drps_err *err);
+
+/* ---- Writing ---- */
+
+struct drps_checkpoint_writer; /* opaque */
+
+/* Begin checkpoint `number`, of so many rows. What has that number is replaced at the end. */
+DRPS_MUST_CHECK
+int drps_checkpoint_begin(const struct drps_checkpoints *c, uint64_t number, uint64_t rows,
+                          size_t row_bytes, struct drps_checkpoint_writer **w_out,
+                          struct drps_err *err);
+
+/* A drps_row_visit: `w` is the writer. All rows, in placed order. */
+DRPS_MUST_CHECK
+int drps_checkpoint_add(void *w, uint64_t first, size_t n, const void *rows, struct drps_err *err);
+
+/* Give it the file best.bin: `from` is copied. */
+DRPS_MUST_CHECK
+int drps_checkpoint_add_best(struct drps_checkpoint_writer *w, const char *from,
+                             struct drps_err *err);
+/* Give it the best.bin of checkpoint `number`, by a second name for the same file. */
+DRPS_MUST_CHECK
+int drps_checkpoint_link_best(struct drps_checkpoint_writer *w, uint64_t number,
+                              struct drps_err *err);
+
+/* Write `manifest` (borrowed; what describes the files is put into it), sync all and give it its
+ * name. *bytes_out: of its files. On a failure the checkpoints are as before. The writer is freed
+ * in any case. */
+DRPS_MUST_CHECK
+int drps_checkpoint_commit(struct drps_checkpoint_writer *w, json_t *manifest, uint64_t *bytes_out,
+                           struct drps_err *err);
+void drps_checkpoint_abort(struct drps_checkpoint_writer *w); /* NULL-safe */
+
+/* ---- Reading ---- */
+
+struct drps_checkpoint; /* opaque: one open checkpoint */
+
+/*
+ * Open checkpoint `number`. DRPS_E_CORRUPT, DRPS_E_VERSION, -ENOENT: it is damaged, of another
+ * version, or not whole. The rows are checked when they are read.
+ */
+DRPS_MUST_CHECK
+int drps_checkpoint_open(const struct drps_checkpoints *c, uint64_t number,
+                         struct drps_checkpoint **cp_out, struct drps_err *err);
+void drps_checkpoint_close(struct drps_checkpoint *cp); /* NULL-safe */
+
+/* What commit() was given; borrowed until close. The caller checks what it takes from it. */
+const json_t *drps_checkpoint_manifest(const struct drps_checkpoint *cp);
+const char *drps_checkpoint_dir(const struct drps_checkpoint *cp);
+const char *drps_checkpoint_path(const struct drps_checkpoint *cp); /* of the manifest */
+uint64_t drps_checkpoint_rows(const struct drps_checkpoint *cp);
+size_t drps_checkpoint_row_bytes(const struct drps_checkpoint *cp);
+
+/* Read all rows, to know that they can be read. DRPS_E_INTERRUPTED by io->stop. */
+DRPS_MUST_CHECK
+int drps_checkpoint_verify(struct drps_checkpoint *cp, struct drps_err *err);
+
+/* Rows first .. first + n - 1 into rows_out, row_bytes apart. Any thread. */
+DRPS_MUST_CHECK
+int drps_checkpoint_read(struct drps_checkpoint *cp, uint64_t first, size_t n, void *rows_out,
+                         struct drps_err *err);
+
+#endif

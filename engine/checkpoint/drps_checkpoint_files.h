@@ -1,0 +1,14 @@
+/* The names of a checkpoint's files. */
+#ifndef DRPS_ENGINE_CHECKPOINT_FILES_H
+#define DRPS_ENGINE_CHECKPOINT_FILES_H
+
+#define DRPS_CHECKPOINT_SUFFIX                                                                     \
+    ".checkpoint"                    /* of the model's name: the folder of all checkpoints */
+#define DRPS_CHECKPOINT_RANK "rank-" /* in it: the folder of rank R is "rank-R" */
+
+/* In the folder of one checkpoint, whose name is its number. */
+#define DRPS_CHECKPOINT_MANIFEST "checkpoint.json"
+#define DRPS_CHECKPOINT_ROWS "rows.rec"
+#define DRPS_CHECKPOINT_BEST "best.bin" /* parameters of the best epoch, as in params.bin */
+
+#endif

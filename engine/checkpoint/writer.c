@@ -1,0 +1,238 @@
+/* A checkpoint is written in a staged folder: rows as they come, then the manifest. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/drps_alloc.h"
+#include "base/folder/drps_manifest.h"
+#include "engine/checkpoint/checkpoint_internal.h"
+
+enum {
+    RECORD_BYTES = 64 << 10, /* of rows in a record, at least */
+    RECORDS_MOST = 1 << 16,
+    COPY_BYTES = 1 << 20,
+};
+
+struct drps_checkpoint_writer {
+    const struct drps_checkpoints *c;
+    struct drps_stage stage;
+    struct drps_recwriter *rows;
+    char *record; /* own: [record_rows][row_bytes] */
+    uint64_t record_rows, used;
+    uint64_t all_rows, next; /* the first row that has not come */
+    size_t row_bytes;
+    uint64_t best_bytes;
+};
+
+uint64_t drps_checkpoint_record_rows(uint64_t rows, size_t row_bytes)
+{
+    const uint64_t least = (RECORD_BYTES + row_bytes - 1) / row_bytes;
+    const uint64_t few = rows / RECORDS_MOST + 1;
+    const uint64_t n = least > few ? least : few;
+    return n < rows ? n : rows + !rows;
+}
+
+/* ---- Folders ---- */
+
+static int sync_folder(const struct drps_io *io, const char *path, struct drps_err *err)
+{
+    int fd;
+    int rc = drps_io_open(io, path, O_RDONLY | O_DIRECTORY, &fd, err);
+    if (rc == 0) rc = drps_io_sync(io, fd, path, err);
+    drps_io_close(io, fd);
+    return rc;
+}
+
+/* Make a folder that lasts, unless it is there. */
+static int make_folder(const struct drps_io *io, const char *path, struct drps_err *err)
+{
+    int rc = io->ops->mkdir(io->ctx, path, 0777);
+    if (rc == -EEXIST) return 0;
+    if (rc < 0)
+        return drps_err_set(err, rc, "cannot create the folder %s: %s", path, drps_err_name(rc));
+    const char *slash = strrchr(path, '/');
+    char *parent = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+    if (!parent) return drps_err_set(err, -ENOMEM, "no memory to create the folder %s", path);
+    rc = sync_folder(io, parent, err);
+    free(parent);
+    return rc;
+}
+
+/* ---- Beginning ---- */
+
+static int open_rows(struct drps_checkpoint_writer *w, struct drps_err *err)
+{
+    char *path = drps_path_join(w->stage.dir, DRPS_CHECKPOINT_ROWS);
+    w->record = drps_array_new(w->record_rows, w->row_bytes);
+    int rc = path && w->record
+                 ? drps_recwriter_open(w->c->io, path, DRPS_KIND_CHECKPOINT_ROWS, &w->rows, err)
+                 : drps_err_set(err, -ENOMEM, "no memory to write a checkpoint");
+    free(path);
+    return rc;
+}
+
+int drps_checkpoint_begin(const struct drps_checkpoints *c, uint64_t number, uint64_t rows,
+                          size_t row_bytes, struct drps_checkpoint_writer **w_out,
+                          struct drps_err *err)
+{
+    *w_out = NULL;
+    struct drps_checkpoint_writer *w = calloc(1, sizeof(*w));
+    char *path = drps_checkpoint_name(c, number);
+    int rc = w && path ? 0 : drps_err_set(err, -ENOMEM, "no memory to write a checkpoint");
+    if (rc == 0) {
+        *w = (struct drps_checkpoint_writer){.c = c, .all_rows = rows, .row_bytes = row_bytes};
+        w->record_rows = drps_checkpoint_record_rows(rows, row_bytes);
+        rc = make_folder(c->io, c->root, err);
+    }
+    if (rc == 0) rc = make_folder(c->io, c->dir, err);
+    if (rc == 0) rc = drps_stage_begin(&w->stage, c->io, path, &drps_checkpoint_kind, 1, err);
+    if (rc == 0) rc = open_rows(w, err);
+    free(path);
+    if (rc < 0) {
+        drps_checkpoint_abort(w);
+        return rc;
+    }
+    *w_out = w;
+    return 0;
+}
+
+void drps_checkpoint_abort(struct drps_checkpoint_writer *w)
+{
+    if (!w) return;
+    drps_recwriter_close(w->rows);
+    drps_stage_abort(&w->stage);
+    free(w->record);
+    free(w);
+}
+
+/* ---- Rows ---- */
+
+static int write_record(struct drps_checkpoint_writer *w, struct drps_err *err)
+{
+    const struct drps_piece piece = {w->record, (size_t)w->used * w->row_bytes};
+    w->used = 0;
+    return drps_recwriter_add(w->rows, &piece, 1, err);
+}
+
+int drps_checkpoint_add(void *writer, uint64_t first, size_t n, const void *rows,
+                        struct drps_err *err)
+{
+    struct drps_checkpoint_writer *w = writer;
+    const char *at = rows;
+    int rc = 0;
+    if (first != w->next || n > w->all_rows - w->next)
+        return drps_err_set(err, -EINVAL, "rows %llu to %llu of a checkpoint, %llu of %llu came",
+                            (unsigned long long)first, (unsigned long long)(first + n),
+                            (unsigned long long)w->next, (unsigned long long)w->all_rows);
+    w->next += n;
+    while (n && rc == 0) {
+        const uint64_t room = w->record_rows - w->used;
+        const size_t now = n < room ? n : (size_t)room;
+        memcpy(w->record + (size_t)w->used * w->row_bytes, at, now * w->row_bytes);
+        w->used += now;
+        at += now * w->row_bytes;
+        n -= now;
+        if (w->used == w->record_rows) rc = write_record(w, err);
+    }
+    return rc;
+}
+
+/* ---- The best epoch ---- */
+
+static int copy_file(const struct drps_io *io, const char *from, const char *to,
+                     uint64_t *bytes_out, struct drps_err *err)
+{
+    int in = -1, out = -1;
+    char *buffer = malloc(COPY_BYTES);
+    int rc = buffer ? 0 : drps_err_set(err, -ENOMEM, "no memory to copy %s", from);
+    if (rc == 0) rc = drps_io_open(io, from, O_RDONLY, &in, err);
+    if (rc == 0) rc = drps_io_size(io, in, from, bytes_out, err);
+    if (rc == 0) rc = drps_io_open(io, to, O_WRONLY | O_CREAT | O_TRUNC, &out, err);
+    for (uint64_t at = 0; rc == 0 && at < *bytes_out; at += COPY_BYTES) {
+        const size_t n = *bytes_out - at < COPY_BYTES ? (size_t)(*bytes_out - at) : COPY_BYTES;
+        rc = drps_io_read_at(io, in, buffer, n, at, from, err);
+        if (rc == 0) rc = drps_io_write_at(io, out, buffer, n, at, to, err);
+    }
+    drps_io_close(io, in);
+    drps_io_close(io, out);
+    free(buffer);
+    return rc;
+}
+
+int drps_checkpoint_add_best(struct drps_checkpoint_writer *w, const char *from,
+                             struct drps_err *err)
+{
+    char *to = drps_path_join(w->stage.dir, DRPS_CHECKPOINT_BEST);
+    if (!to) return drps_err_set(err, -ENOMEM, "no memory to copy %s", from);
+    int rc = copy_file(w->c->io, from, to, &w->best_bytes, err);
+    free(to);
+    return rc;
+}
+
+int drps_checkpoint_link_best(struct drps_checkpoint_writer *w, uint64_t number,
+                              struct drps_err *err)
+{
+    struct stat st = {.st_size = 0};
+    char *dir = drps_checkpoint_name(w->c, number);
+    char *from = dir ? drps_path_join(dir, DRPS_CHECKPOINT_BEST) : NULL;
+    char *to = drps_path_join(w->stage.dir, DRPS_CHECKPOINT_BEST);
+    int rc = from && to ? w->c->io->ops->link(w->c->io->ctx, from, to) : -ENOMEM;
+    if (rc == 0 && stat(to, &st)) rc = -errno;
+    w->best_bytes = (uint64_t)st.st_size;
+    if (rc < 0)
+        rc = drps_err_set(err, rc, "cannot give %s a second name: %s", from ? from : "a file",
+                          drps_err_name(rc));
+    free(dir);
+    free(from);
+    free(to);
+    return rc;
+}
+
+/* ---- The end ---- */
+
+static int describe_files(const struct drps_checkpoint_writer *w, json_t *manifest,
+                          struct drps_err *err)
+{
+    json_t *rows = json_pack("{s:I, s:I, s:I, s:I}", "rows", (json_int_t)w->all_rows, "row_bytes",
+                             (json_int_t)w->row_bytes, "record_rows", (json_int_t)w->record_rows,
+                             "records", (json_int_t)drps_recwriter_count(w->rows));
+    if (!rows || json_object_set_new(manifest, "kind", json_string(DRPS_CHECKPOINT_KIND)) < 0 ||
+        json_object_set_new(manifest, "version", json_integer(DRPS_CHECKPOINT_VERSION)) < 0 ||
+        json_object_set_new(manifest, "best_bytes", json_integer((json_int_t)w->best_bytes)) < 0 ||
+        json_object_set(manifest, "files", rows) < 0) {
+        json_decref(rows);
+        return drps_err_set(err, -ENOMEM, "no memory for " DRPS_CHECKPOINT_MANIFEST);
+    }
+    json_decref(rows);
+    return 0;
+}
+
+static int write_manifest(struct drps_checkpoint_writer *w, json_t *manifest, struct drps_err *err)
+{
+    char *path = drps_path_join(w->stage.dir, DRPS_CHECKPOINT_MANIFEST);
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory for " DRPS_CHECKPOINT_MANIFEST);
+    int rc = describe_files(w, manifest, err);
+    if (rc == 0) rc = drps_manifest_write(w->c->io, path, manifest, err);
+    free(path);
+    return rc;
+}
+
+int drps_checkpoint_commit(struct drps_checkpoint_writer *w, json_t *manifest, uint64_t *bytes_out,
+                           struct drps_err *err)
+{
+    int rc = w->next == w->all_rows
+                 ? 0
+                 : drps_err_set(err, -EINVAL, "a checkpoint of %llu rows got %llu",
+                                (unsigned long long)w->all_rows, (unsigned long long)w->next);
+    if (rc == 0 && w->used) rc = write_record(w, err);
+    if (rc == 0) rc = drps_recwriter_finish(w->rows, err);
+    *bytes_out = rc == 0 ? drps_recwriter_bytes(w->rows) : 0;
+    if (rc == 0) rc = write_manifest(w, manifest, err);
+    drps_recwriter_close(w->rows);
+    w->rows = NULL;
+    if (rc == 0) rc = drps_stage_commit(&w->stage, err);
+    drps_checkpoint_abort(w);
+    return rc;
+}

@@ -1,0 +1,237 @@
+/* Checkpoints while a run trains: when one is due, and writing it. */
+#include "engine/train/checkpoint.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_clock.h"
+#include "engine/train/job.h"
+
+enum {
+    USUAL_SECONDS = 300, /* between checkpoints, where the options do not say */
+    COST_SHARE = 100,    /* the usual time is at least this many times what the last one took */
+};
+
+/* ---- When ---- */
+
+static uint64_t later(uint64_t ns, uint64_t more)
+{
+    return ns > UINT64_MAX - more ? UINT64_MAX : ns + more;
+}
+
+/* Sets when the next one is due; `took_ns`: the last one's time. Of several ranks rank 0 decides.
+ */
+static void set_due(struct drps_job *job, uint64_t epoch, uint64_t step, uint64_t took_ns)
+{
+    struct drps_job_checkpoints *c = &job->checkpoints;
+    const struct drps_checkpoint_every *every = &job->options->checkpoint_every;
+    const uint64_t steps = (epoch - 1) * job->plan->info.batches + step;
+    const uint64_t second = UINT64_C(1000000000);
+    uint64_t wait = UINT64_MAX;
+    c->due_step = c->due_epoch = c->due_ns = UINT64_MAX;
+    if (job->ranks && job->cluster.rank) return;
+    switch (every->unit) {
+    case DRPS_CHECKPOINT_USUAL:
+        wait = USUAL_SECONDS * second;
+        if (took_ns > wait / COST_SHARE) wait = took_ns * COST_SHARE;
+        break;
+    case DRPS_CHECKPOINT_SECONDS:
+        wait = every->n * second;
+        break;
+    case DRPS_CHECKPOINT_BATCHES:
+        c->due_step = later(steps, every->n);
+        break;
+    case DRPS_CHECKPOINT_EPOCHS:
+        c->due_epoch = later(epoch - 1, every->n);
+        break;
+    case DRPS_CHECKPOINT_NEVER:
+        break;
+    }
+    c->due_ns = later(drps_clock_ns(), wait);
+}
+
+/* The loop stops at steps of one epoch. Asynchronous rounds have no cut inside of one. */
+static void arm_loop(struct drps_job *job, uint64_t epoch)
+{
+    const struct drps_job_checkpoints *c = &job->checkpoints;
+    struct drps_epoch_loop *loop = &job->loop;
+    const uint64_t before = (epoch - 1) * job->plan->info.batches;
+    loop->pause = job->async ? NULL : drps_job_checkpoint;
+    loop->pause_ctx = job;
+    loop->pause_ns = c->due_ns;
+    loop->pause_step = c->due_step == UINT64_MAX ? UINT64_MAX
+                       : c->due_step > before    ? c->due_step - before
+                                                 : 0;
+}
+
+void drps_job_arm(struct drps_job *job, uint64_t epoch)
+{
+    struct drps_job_checkpoints *c = &job->checkpoints;
+    if (!c->due_ns) set_due(job, epoch, c->state.part.step, 0); /* the first time */
+    arm_loop(job, epoch);
+}
+
+/* ---- Writing ---- */
+
+static void fill_state(const struct drps_job *job, uint64_t epoch,
+                       const struct drps_epoch_part *done, struct drps_state *s)
+{
+    const struct drps_train_options *o = job->options;
+    const struct drps_train_result *r = job->result;
+    *s = (struct drps_state){.rows = job->plan->info.rows,
+                             .row_bytes = job->server.row_bytes,
+                             .optim = job->server.optim,
+                             .sync = o->sync,
+                             .epochs = o->epochs,
+                             .patience = o->patience,
+                             .staleness = o->staleness,
+                             .local_steps = o->local_steps,
+                             .no_claim = o->no_claim,
+                             .epoch = epoch,
+                             .part = *done,
+                             .best_epoch = r->best_epoch,
+                             .best_content = r->best_epoch ? r->content : 0,
+                             .best_loss = job->best_loss,
+                             .done = r->epochs};
+    memcpy(s->plan_id, job->plan->info.id, sizeof(s->plan_id));
+}
+
+/* The best epoch's parameters lie where the model is written. */
+static int add_best(const struct drps_job *job, struct drps_checkpoint_writer *w,
+                    struct drps_err *err)
+{
+    const struct drps_job_checkpoints *c = &job->checkpoints;
+    const uint64_t best = job->result->best_epoch;
+    if (!job->whole || !best) return 0;
+    if (c->newest && c->linked_best == best) {
+        if (drps_checkpoint_link_best(w, c->newest, err) == 0) return 0;
+        drps_err_clear(err); /* a file system without second names: copied again */
+    }
+    char *from = drps_trained_params_path(&job->trained);
+    if (!from) return drps_err_set(err, -ENOMEM, "no memory to copy the best epoch");
+    int rc = drps_checkpoint_add_best(w, from, err);
+    free(from);
+    return rc;
+}
+
+static int write_one(struct drps_job *job, const struct drps_state *state, uint64_t *bytes_out,
+                     struct drps_err *err)
+{
+    const struct drps_server *server = &job->server;
+    struct drps_checkpoint_writer *w;
+    json_t *manifest = drps_state_to_json(state);
+    int rc = manifest ? 0 : drps_err_set(err, -ENOMEM, "no memory to describe a checkpoint");
+    if (rc == 0)
+        rc = drps_checkpoint_begin(&job->checkpoints.place, job->checkpoints.next, state->rows,
+                                   (size_t)state->row_bytes, &w, err);
+    if (rc < 0) {
+        json_decref(manifest);
+        return rc;
+    }
+    rc = server->ops->scan(server->store, 0, drps_checkpoint_add, w, err);
+    if (rc == 0) rc = add_best(job, w, err);
+    if (rc == 0)
+        rc = drps_checkpoint_commit(w, manifest, bytes_out, err);
+    else
+        drps_checkpoint_abort(w);
+    json_decref(manifest);
+    return rc;
+}
+
+/* Whether some rank has failed to write it, as all ranks learn. */
+static int any_failed(const struct drps_job *job, int failed, int *any_out, struct drps_err *err)
+{
+    uint64_t value = failed != 0;
+    int rc = job->ranks ? drps_cluster_least(&job->cluster, &value, err) : 0;
+    *any_out = value != 0;
+    return rc;
+}
+
+/* Checkpoints of this run are kept but for the newest two; what cannot be removed stays. */
+static void remove_old(struct drps_job *job)
+{
+    struct drps_job_checkpoints *c = &job->checkpoints;
+    struct drps_err err = DRPS_ERR_INIT;
+    const uint64_t first = c->newest ? c->newest : c->next;
+    if (drps_checkpoints_keep(&c->place, first, c->next, &err) < 0)
+        drps_log(job->options->log, DRPS_LOG_DEBUG, "an old checkpoint stays: %s", err.text);
+}
+
+static void accept(struct drps_job *job, uint64_t bytes)
+{
+    struct drps_job_checkpoints *c = &job->checkpoints;
+    remove_old(job);
+    c->newest = c->next++;
+    c->linked_best = job->result->best_epoch;
+    job->result->checkpoints.n++;
+    job->result->checkpoints.bytes += bytes;
+}
+
+static void reject(struct drps_job *job, const struct drps_err *why)
+{
+    struct drps_job_checkpoints *c = &job->checkpoints;
+    const int rc = drps_checkpoints_remove(&c->place, c->next, NULL);
+    (void)rc; /* else the next one replaces it */
+    job->result->checkpoints.failed++;
+    if (!why->code) return; /* the rank that failed says why */
+    drps_log(job->options->log, DRPS_LOG_WARN, "no checkpoint was written, training goes on%s: %s",
+             c->newest ? " (the one before stays)" : "", why->text);
+}
+
+int drps_job_checkpoint(void *ctx, uint64_t epoch, const struct drps_epoch_part *done,
+                        struct drps_err *err)
+{
+    struct drps_job *job = ctx;
+    struct drps_state state;
+    struct drps_err why = DRPS_ERR_INIT;
+    const uint64_t start = drps_clock_ns();
+    uint64_t bytes = 0;
+    int any;
+    fill_state(job, epoch, done, &state);
+    const int failed = write_one(job, &state, &bytes, &why) < 0;
+    int rc = any_failed(job, failed, &any, err);
+    if (rc < 0) return rc;
+    if (any)
+        reject(job, &why);
+    else
+        accept(job, bytes);
+    const uint64_t took = drps_clock_ns() - start;
+    job->result->checkpoints.seconds += (double)took * 1e-9;
+    set_due(job, epoch, done->step, took);
+    arm_loop(job, epoch);
+    return 0;
+}
+
+/* ---- Between epochs, and at the end ---- */
+
+int drps_job_end_epoch(struct drps_job *job, uint64_t epoch, struct drps_err *err)
+{
+    static const struct drps_epoch_part nothing = {0};
+    const struct drps_job_checkpoints *c = &job->checkpoints;
+    const int last = epoch >= job->options->epochs || job->result->stopped_early;
+    uint64_t due = epoch >= c->due_epoch || epoch * job->plan->info.batches >= c->due_step ||
+                   drps_clock_ns() >= c->due_ns;
+    if (last) due = job->options->keep_checkpoints != 0;
+    int rc = job->ranks ? drps_cluster_least(&job->cluster, &due, err) : 0;
+    return rc == 0 && due ? drps_job_checkpoint(job, epoch + 1, &nothing, err) : rc;
+}
+
+void drps_job_drop_checkpoints(struct drps_job *job)
+{
+    struct drps_job_checkpoints *c = &job->checkpoints;
+    struct drps_err err = DRPS_ERR_INIT;
+    if (job->options->keep_checkpoints || !(c->newest || job->result->already)) return;
+    if (drps_checkpoints_keep(&c->place, 1, 0, &err) < 0)
+        drps_log(job->options->log, DRPS_LOG_WARN, "checkpoints that are not needed stay: %s",
+                 err.text);
+}
+
+void drps_job_close_checkpoints(struct drps_job *job)
+{
+    struct drps_job_checkpoints *c = &job->checkpoints;
+    drps_checkpoint_close(c->from);
+    drps_checkpoints_destroy(&c->place);
+    drps_state_destroy(&c->state);
+}

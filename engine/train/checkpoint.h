@@ -1,0 +1,61 @@
+/* A run's checkpoints: writing them while it trains, and going on from one. Private to
+ * engine/train/. */
+#ifndef DRPS_ENGINE_TRAIN_CHECKPOINT_H
+#define DRPS_ENGINE_TRAIN_CHECKPOINT_H
+
+#include "engine/checkpoint/drps_checkpoint.h"
+#include "engine/train/state.h"
+
+struct drps_job;
+
+/* Part of the job. */
+struct drps_job_checkpoints {
+    struct drps_checkpoints place;
+    struct drps_checkpoint *from; /* own: the run goes on from it; NULL: it began anew */
+    uint64_t from_number;
+    struct drps_state state; /* own: what it says; else of a run that has not begun */
+    uint64_t next, newest;   /* number of the next one; of the newest that this run may go on from,
+                                0: none */
+    uint64_t linked_best;    /* the epoch whose parameters the newest one has; 0: none */
+    uint64_t due_step;       /* counted from the first epoch; UINT64_MAX: steps do not count */
+    uint64_t due_epoch;      /* after it; UINT64_MAX: epochs do not count */
+    uint64_t due_ns;         /* the clock; UINT64_MAX: time does not count */
+};
+
+/*
+ * Find where the run goes on, of several ranks together with them, and settle what the options
+ * leave open as the checkpoint has it. Before the model is settled. DRPS_E_CONFIG: there is a
+ * checkpoint of a run that has not ended, and the options do not say what to do with it; or it does
+ * not fit plan and options.
+ */
+DRPS_MUST_CHECK
+int drps_job_find_checkpoint(struct drps_job *job, struct drps_err *err);
+
+/* The checkpoint's rows must be the run's: once model and optimizer are settled. */
+DRPS_MUST_CHECK
+int drps_job_check_rows(const struct drps_job *job, struct drps_err *err);
+
+/* Before the first step: results of the epochs before, the best epoch's parameters; what is newer
+ * than the checkpoint is removed. */
+DRPS_MUST_CHECK
+int drps_job_take_up(struct drps_job *job, struct drps_err *err);
+
+/* The first clock and step at which a checkpoint is due, into the loop; `epoch` begins or goes on.
+ */
+void drps_job_arm(struct drps_job *job, uint64_t epoch);
+
+/* After an epoch: a checkpoint if one is due then. */
+DRPS_MUST_CHECK
+int drps_job_end_epoch(struct drps_job *job, uint64_t epoch, struct drps_err *err);
+
+/* Write a checkpoint now; the loop's pause(). A failure is a warning, unless ranks are lost. */
+DRPS_MUST_CHECK
+int drps_job_checkpoint(void *job, uint64_t epoch, const struct drps_epoch_part *done,
+                        struct drps_err *err);
+
+/* The run has written its model: its checkpoints go, unless the options keep them. */
+void drps_job_drop_checkpoints(struct drps_job *job);
+
+void drps_job_close_checkpoints(struct drps_job *job);
+
+#endif

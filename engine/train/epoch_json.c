@@ -1,0 +1,96 @@
+/* One table of members: docs and scripts rely on these names. */
+#include "engine/train/epoch_json.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/folder/drps_manifest.h"
+
+struct member {
+    const char *key;
+    size_t at;   /* in struct drps_epoch */
+    int is_real; /* 1: a double; 0: a count of 64 bits */
+};
+
+#define COUNT(key, field)                                                                          \
+    {                                                                                              \
+        key, offsetof(struct drps_epoch, field), 0                                                 \
+    }
+#define REAL(key, field)                                                                           \
+    {                                                                                              \
+        key, offsetof(struct drps_epoch, field), 1                                                 \
+    }
+static const struct member members[] = {
+    COUNT("epoch", epoch),
+    REAL("seconds", seconds),
+    REAL("samples_per_s", samples_per_s),
+    REAL("train_loss", train_loss),
+    REAL("test_loss", test.loss),
+    REAL("test_auc", test.auc),
+    REAL("test_accuracy", test.accuracy),
+    REAL("test_rmse", test.rmse),
+    COUNT("read_bytes", read_bytes),
+    COUNT("written_bytes", written_bytes),
+    COUNT("reads", reads),
+    COUNT("writes", writes),
+    COUNT("seeks", seeks),
+    COUNT("requests", requests),
+    COUNT("moved_bytes", moved_bytes),
+    COUNT("plan_read_bytes", plan_read_bytes),
+    REAL("hit_share", hit_share),
+    REAL("stall_share", stall_share),
+};
+#undef COUNT
+#undef REAL
+
+static json_t *to_json(const struct drps_epoch *e, const struct member *m)
+{
+    double real;
+    uint64_t count;
+    if (m->is_real) {
+        memcpy(&real, (const char *)e + m->at, sizeof(real));
+        return isfinite(real) ? json_real(real) : json_null();
+    }
+    memcpy(&count, (const char *)e + m->at, sizeof(count));
+    return json_integer(count > INT64_MAX ? INT64_MAX : (json_int_t)count);
+}
+
+json_t *drps_epoch_to_json(const struct drps_epoch *e)
+{
+    json_t *j = json_object();
+    int rc = j ? 0 : -1;
+    for (size_t i = 0; i < sizeof(members) / sizeof(*members) && rc == 0; i++)
+        rc = json_object_set_new(j, members[i].key, to_json(e, &members[i]));
+    if (rc == 0) return j;
+    json_decref(j);
+    return NULL;
+}
+
+static int from_json(const json_t *j, const struct member *m, const char *path,
+                     struct drps_epoch *out, struct drps_err *err)
+{
+    double real = NAN;
+    uint64_t count = 0;
+    int rc = 0;
+    if (!m->is_real)
+        rc = drps_manifest_get_count(j, m->key, path, &count, err);
+    else if (!json_is_null(json_object_get(j, m->key)))
+        rc = drps_manifest_get_real(j, m->key, path, &real, err);
+    if (m->is_real)
+        memcpy((char *)out + m->at, &real, sizeof(real));
+    else
+        memcpy((char *)out + m->at, &count, sizeof(count));
+    return rc;
+}
+
+int drps_epoch_from_json(const json_t *j, const char *path, struct drps_epoch *out,
+                         struct drps_err *err)
+{
+    int rc = 0;
+    memset(out, 0, sizeof(*out));
+    for (size_t i = 0; i < sizeof(members) / sizeof(*members) && rc == 0; i++)
+        rc = from_json(j, &members[i], path, out, err);
+    return rc;
+}

@@ -1,0 +1,298 @@
+/* Going on from a checkpoint: which one it is, what of the options it settles, and what the run has
+ * from it beside the rows. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/checkpoint/drps_checkpoint_files.h"
+#include "engine/publish/drps_modeldir.h"
+#include "engine/train/job.h"
+
+/* ---- Which checkpoint ---- */
+
+/* One that was looked at. */
+struct found {
+    uint64_t number;
+    struct drps_checkpoint *cp; /* own; NULL: it is of no use */
+    struct drps_state state;    /* own */
+};
+
+static int check_fit(const struct drps_job *job, const struct drps_state *s, const char *path,
+                     struct drps_err *err)
+{
+    const struct drps_plan_info *info = &job->plan->info;
+    if (strcmp(s->plan_id, info->id) != 0)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s is of plan %s, not of %s (%s): train the plan that it is of, or "
+                            "move it away",
+                            path, s->plan_id, job->plan->dir, info->id);
+    if (s->rows != info->rows || s->part.step >= info->batches + info->eval_batches ||
+        s->part.step > info->batches || s->part.samples > info->samples || !isfinite(s->part.loss))
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s contradicts its plan", path);
+    return 0;
+}
+
+/* The parameters of the best epoch must be what the manifest says. */
+static int check_best(const struct drps_job *job, const struct found *f, struct drps_err *err)
+{
+    uint64_t bytes, sum;
+    if (!job->whole || !f->state.best_epoch) return 0;
+    char *path = drps_path_join(drps_checkpoint_dir(f->cp), DRPS_CHECKPOINT_BEST);
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory to read a checkpoint");
+    int rc = drps_trained_copy(job->plan->io, path, NULL, &bytes, &sum, err);
+    if (rc == 0 && sum != f->state.best_content)
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s is damaged", path);
+    free(path);
+    return rc;
+}
+
+/* Open a checkpoint and read all of it: later it is too late to take another. */
+static int look_at(const struct drps_job *job, struct found *f, struct drps_err *err)
+{
+    const struct drps_checkpoints *place = &job->checkpoints.place;
+    int rc = drps_checkpoint_open(place, f->number, &f->cp, err);
+    if (rc == 0)
+        rc = drps_state_from_json(drps_checkpoint_manifest(f->cp), drps_checkpoint_path(f->cp),
+                                  &f->state, err);
+    if (rc == 0) rc = check_fit(job, &f->state, drps_checkpoint_path(f->cp), err);
+    if (rc == 0 && (drps_checkpoint_rows(f->cp) != f->state.rows ||
+                    drps_checkpoint_row_bytes(f->cp) != f->state.row_bytes))
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s contradicts its rows",
+                          drps_checkpoint_path(f->cp));
+    if (rc == 0) rc = drps_checkpoint_verify(f->cp, err);
+    if (rc == 0) rc = check_best(job, f, err);
+    return rc;
+}
+
+static void let_go(struct found *f)
+{
+    drps_checkpoint_close(f->cp);
+    drps_state_destroy(&f->state);
+    f->cp = NULL;
+}
+
+/* The newest checkpoints of the rank that are whole; a damaged one is told of and left out. */
+static int find_whole(const struct drps_job *job, const uint64_t *numbers, size_t n,
+                      struct found found[2], struct drps_err *err)
+{
+    size_t have = 0;
+    for (size_t i = 0; i < n && have < 2; i++) {
+        struct drps_err why = DRPS_ERR_INIT;
+        found[have].number = numbers[i];
+        int rc = look_at(job, &found[have], &why);
+        if (rc == 0) {
+            have++;
+            continue;
+        }
+        let_go(&found[have]);
+        found[have].number = 0;
+        if (rc == DRPS_E_CONFIG || rc == DRPS_E_INTERRUPTED || rc == -ENOMEM)
+            return drps_err_set(err, rc, "%s", why.text);
+        drps_log(job->options->log, DRPS_LOG_WARN,
+                 "checkpoint %llu cannot be used, the one before is looked for: %s",
+                 (unsigned long long)numbers[i], why.text);
+    }
+    return 0;
+}
+
+/* The newest of two that all ranks have. */
+static int agree(const struct drps_job *job, const struct found found[2], uint64_t *number_out,
+                 struct drps_err *err)
+{
+    const uint64_t mine[2] = {found[0].number, found[1].number};
+    *number_out = mine[0];
+    if (!job->ranks) return 0;
+    return drps_cluster_common(&job->cluster, mine, 2, number_out, err);
+}
+
+/* ---- What it settles ---- */
+
+static void take_options(struct drps_train_options *o, const struct drps_state *s)
+{
+    if (!o->optimizer) o->optimizer = drps_optim_name(s->optim.kind);
+    if (!(o->lr > 0)) o->lr = s->optim.lr;
+    if (!(o->l1 > 0)) o->l1 = s->optim.l1;
+    if (!(o->l2 > 0)) o->l2 = s->optim.l2;
+    if (!(o->eps > 0)) o->eps = s->optim.eps;
+    if (!o->epochs) o->epochs = s->epochs;
+    if (!o->patience) o->patience = s->patience;
+    if (!o->staleness && o->sync == DRPS_SCHED_BSP) o->staleness = s->staleness;
+    if (o->sync == DRPS_SCHED_BSP) o->sync = s->sync;
+    o->local_steps |= s->local_steps;
+    o->no_claim |= s->no_claim;
+}
+
+static void settle(struct drps_job *job, struct found *f)
+{
+    struct drps_job_checkpoints *c = &job->checkpoints;
+    c->from = f->cp;
+    c->from_number = c->newest = f->number;
+    c->state = f->state;
+    c->linked_best = f->state.best_epoch;
+    memset(f, 0, sizeof(*f));
+    take_options(&job->settled, &c->state);
+    job->settled.replace = 1; /* a model that the interrupted run left */
+}
+
+/* ---- Finding ---- */
+
+/* Whether the model is there already, of this plan: the run has ended, and only its end was not
+ * heard of. */
+static int has_model(struct drps_job *job)
+{
+    struct drps_err ignored = DRPS_ERR_INIT;
+    struct drps_modeldir *md;
+    if (!job->whole ||
+        drps_modeldir_open(job->plan->io, job->options->model_path, 0, &md, &ignored) < 0)
+        return 0;
+    const struct drps_modeldir_info *info = drps_modeldir_info(md);
+    const int is = strcmp(info->plan_id, job->whole->info.id) == 0;
+    if (is) job->result->content = info->content;
+    drps_modeldir_close(md);
+    return is;
+}
+
+/* Nothing to resume: training begins anew, unless it is done. */
+static int begin_anew(struct drps_job *job, struct drps_err *err)
+{
+    uint64_t has = job->options->replace ? 0 : (uint64_t)has_model(job);
+    int rc = job->ranks ? drps_cluster_least(&job->cluster, &has, err) : 0;
+    job->result->already = has != 0;
+    if (rc == 0)
+        drps_log(job->options->log, DRPS_LOG_INFO, "no checkpoint in %s: %s",
+                 job->checkpoints.place.dir,
+                 has ? "the model is whole, nothing is left to do" : "training begins anew");
+    return rc;
+}
+
+/* Of several ranks: all were told to resume, or none. */
+static int all_resume(const struct drps_job *job, struct drps_err *err)
+{
+    const uint64_t mine = job->options->resume ? 1 : 2;
+    uint64_t common;
+    if (!job->ranks) return 0;
+    int rc = drps_cluster_common(&job->cluster, &mine, 1, &common, err);
+    if (rc < 0 || common) return rc;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "some ranks were started to resume and others were not: give all ranks the "
+                        "same");
+}
+
+static int refuse(const struct drps_job *job, struct drps_err *err)
+{
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "%s has checkpoints of a run that has not ended: resume it, or have it "
+                        "replaced by a run that starts anew",
+                        job->checkpoints.place.dir);
+}
+
+static int resume(struct drps_job *job, const uint64_t *numbers, size_t n, struct drps_err *err)
+{
+    struct found found[2] = {{0}};
+    uint64_t number = 0;
+    int rc = find_whole(job, numbers, n, found, err);
+    if (rc == 0) rc = agree(job, found, &number, err);
+    for (size_t i = 0; i < 2 && rc == 0 && number; i++)
+        if (found[i].number == number) settle(job, &found[i]);
+    if (rc == 0 && !number) rc = begin_anew(job, err);
+    let_go(&found[0]);
+    let_go(&found[1]);
+    return rc;
+}
+
+/* Numbers go on after the largest that any rank has. */
+static int set_next(struct drps_job *job, uint64_t newest, struct drps_err *err)
+{
+    uint64_t most = UINT64_MAX - newest; /* the least of these is of the largest number */
+    int rc = job->ranks ? drps_cluster_least(&job->cluster, &most, err) : 0;
+    job->checkpoints.next = UINT64_MAX - most + 1;
+    return rc;
+}
+
+static int init_place(struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_train_options *o = job->options;
+    char *root = o->checkpoint_dir ? strdup(o->checkpoint_dir) : NULL;
+    if (!o->checkpoint_dir) {
+        size_t n = strlen(o->model_path);
+        while (n > 1 && o->model_path[n - 1] == '/')
+            n--;
+        if (asprintf(&root, "%.*s" DRPS_CHECKPOINT_SUFFIX, (int)n, o->model_path) < 0) root = NULL;
+    }
+    if (!root) return drps_err_set(err, -ENOMEM, "no memory for the folder of checkpoints");
+    int rc = drps_checkpoints_init(&job->checkpoints.place, job->plan->io, root,
+                                   job->ranks ? job->cluster.rank : 0, err);
+    free(root);
+    return rc;
+}
+
+int drps_job_find_checkpoint(struct drps_job *job, struct drps_err *err)
+{
+    struct drps_job_checkpoints *c = &job->checkpoints;
+    uint64_t numbers[DRPS_CHECKPOINT_LIST_MOST];
+    size_t n = 0;
+    c->state = (struct drps_state){.epoch = 1, .best_loss = INFINITY};
+    job->best_loss = INFINITY;
+    int rc = init_place(job, err);
+    if (rc == 0) rc = drps_checkpoints_list(&c->place, numbers, &n, err);
+    if (rc == 0) rc = all_resume(job, err);
+    if (rc == 0) rc = set_next(job, n ? numbers[0] : 0, err);
+    if (rc == 0 && job->options->resume) rc = resume(job, numbers, n, err);
+    if (rc == 0 && !job->options->resume && n && !job->options->replace) rc = refuse(job, err);
+    if (!job->settled.epochs) job->settled.epochs = 1;
+    return rc;
+}
+
+int drps_job_check_rows(const struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_job_checkpoints *c = &job->checkpoints;
+    if (!c->from || (c->state.row_bytes == job->server.row_bytes &&
+                     c->state.optim.kind == job->server.optim.kind))
+        return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "%s was trained with another optimizer (%s): go on with that one",
+                        drps_checkpoint_dir(c->from), drps_optim_name(c->state.optim.kind));
+}
+
+/* ---- Taking up ---- */
+
+static int take_epochs(struct drps_job *job, struct drps_err *err)
+{
+    struct drps_job_checkpoints *c = &job->checkpoints;
+    struct drps_train_result *r = job->result;
+    r->epochs = c->state.done;
+    r->epochs_n = (size_t)(c->state.epoch - 1);
+    c->state.done = NULL;
+    r->best_epoch = c->state.best_epoch;
+    r->resumed_epoch = c->state.epoch;
+    r->resumed_step = c->state.part.step;
+    job->best_loss = c->state.best_loss;
+    if (!job->whole || !c->state.best_epoch) return 0;
+    char *best = drps_path_join(drps_checkpoint_dir(c->from), DRPS_CHECKPOINT_BEST);
+    if (!best) return drps_err_set(err, -ENOMEM, "no memory to read a checkpoint");
+    int rc = drps_trained_restore(&job->trained, best, c->state.best_content, err);
+    if (rc == 0) r->content = c->state.best_content;
+    free(best);
+    return rc;
+}
+
+int drps_job_take_up(struct drps_job *job, struct drps_err *err)
+{
+    struct drps_job_checkpoints *c = &job->checkpoints;
+    struct drps_err why = DRPS_ERR_INIT;
+    uint64_t all = 0;
+    if (!c->from) return 0;
+    int rc = take_epochs(job, err);
+    if (rc < 0) return rc;
+    if (drps_checkpoints_keep(&c->place, 1, c->from_number, &why) < 0)
+        drps_log(job->options->log, DRPS_LOG_DEBUG, "a newer checkpoint stays: %s", why.text);
+    if (job->ranks) rc = drps_cluster_least(&job->cluster, &all, err); /* nobody is behind */
+    if (rc == 0)
+        drps_log(job->options->log, DRPS_LOG_INFO,
+                 "going on from checkpoint %llu: epoch %llu, %llu of %llu batches done",
+                 (unsigned long long)c->from_number, (unsigned long long)c->state.epoch,
+                 (unsigned long long)c->state.part.step,
+                 (unsigned long long)job->plan->info.batches);
+    return rc;
+}

@@ -1,0 +1,173 @@
+/* The state of a run as JSON. Numbers that results depend on are written with all their digits. */
+#include "engine/train/state.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/folder/drps_manifest.h"
+#include "engine/train/epoch_json.h"
+
+enum { EPOCHS_MOST = 1 << 20 };
+
+static json_t *count(uint64_t v)
+{
+    return json_integer(v > INT64_MAX ? INT64_MAX : (json_int_t)v);
+}
+
+/* ---- Writing ---- */
+
+static json_t *epochs_to_json(const struct drps_state *s)
+{
+    json_t *list = json_array();
+    for (uint64_t i = 0; list && i + 1 < s->epoch; i++) {
+        json_t *e = drps_epoch_to_json(&s->done[i]);
+        if (json_array_append_new(list, e) == 0) continue;
+        json_decref(list);
+        return NULL;
+    }
+    return list;
+}
+
+json_t *drps_state_to_json(const struct drps_state *s)
+{
+    const struct drps_optim *o = &s->optim;
+    json_t *optimizer = json_pack(
+        "{s:s, s:f, s:f, s:f, s:f, s:f}", "name", drps_optim_name(o->kind), "lr", (double)o->lr,
+        "l1", (double)o->l1, "l2", (double)o->l2, "eps", (double)o->eps, "beta", (double)o->beta);
+    json_t *progress = json_pack("{s:o, s:o, s:o, s:f, s:o}", "epoch", count(s->epoch), "step",
+                                 count(s->part.step), "samples", count(s->part.samples), "loss_sum",
+                                 s->part.loss, "ns", count(s->part.ns));
+    json_t *best = json_pack("{s:o, s:o, s:o}", "epoch", count(s->best_epoch), "content",
+                             drps_manifest_hex(s->best_content), "loss",
+                             isfinite(s->best_loss) ? json_real(s->best_loss) : json_null());
+    return json_pack("{s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:b, s:o, s:o, s:o}", "plan",
+                     s->plan_id, "rows", count(s->rows), "row_bytes", count(s->row_bytes),
+                     "optimizer", optimizer, "sync", drps_sched_mode_name(s->sync), "epochs",
+                     count(s->epochs), "patience", count(s->patience), "staleness",
+                     count(s->staleness), "local_steps", s->local_steps, "no_claim", s->no_claim,
+                     "progress", progress, "best", best, "done", epochs_to_json(s));
+}
+
+/* ---- Reading ---- */
+
+static int read_optimizer(const json_t *j, const char *path, struct drps_optim *out,
+                          struct drps_err *err)
+{
+    const json_t *o = json_object_get(j, "optimizer");
+    const struct {
+        const char *key;
+        float *value;
+    } rates[] = {{"lr", &out->lr},
+                 {"l1", &out->l1},
+                 {"l2", &out->l2},
+                 {"eps", &out->eps},
+                 {"beta", &out->beta}};
+    char name[DRPS_TRAIN_NAME_BYTES];
+    int rc = drps_manifest_get_text(o, "name", path, name, sizeof(name), err);
+    if (rc == 0 && drps_optim_init(out, name, NULL) < 0)
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: there is no optimizer '%s'", path, name);
+    for (size_t i = 0; i < sizeof(rates) / sizeof(*rates) && rc == 0; i++) {
+        rc = drps_manifest_get_float(o, rates[i].key, path, rates[i].value, err);
+        if (rc == 0 && *rates[i].value < 0)
+            rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: \"%s\" is negative", path, rates[i].key);
+    }
+    return rc;
+}
+
+static int read_sync(const json_t *j, const char *path, enum drps_sched_mode *out,
+                     struct drps_err *err)
+{
+    char name[DRPS_TRAIN_NAME_BYTES];
+    int rc = drps_manifest_get_text(j, "sync", path, name, sizeof(name), err);
+#define IS(mode, text)                                                                             \
+    if (rc == 0 && !strcmp(name, text)) {                                                          \
+        *out = mode;                                                                               \
+        return 0;                                                                                  \
+    }
+    DRPS_SCHED_MODES(IS)
+#undef IS
+    return rc < 0 ? rc
+                  : drps_err_set(err, DRPS_E_CORRUPT, "%s: there is no synchronisation '%s'", path,
+                                 name);
+}
+
+static int read_options(const json_t *j, const char *path, struct drps_state *out,
+                        struct drps_err *err)
+{
+    int rc = drps_manifest_get_text(j, "plan", path, out->plan_id, sizeof(out->plan_id), err);
+    if (rc == 0) rc = drps_manifest_get_count(j, "rows", path, &out->rows, err);
+    if (rc == 0) rc = drps_manifest_get_count(j, "row_bytes", path, &out->row_bytes, err);
+    if (rc == 0) rc = read_optimizer(j, path, &out->optim, err);
+    if (rc == 0) rc = read_sync(j, path, &out->sync, err);
+    if (rc == 0) rc = drps_manifest_get_count(j, "epochs", path, &out->epochs, err);
+    if (rc == 0) rc = drps_manifest_get_count(j, "patience", path, &out->patience, err);
+    if (rc == 0) rc = drps_manifest_get_count(j, "staleness", path, &out->staleness, err);
+    out->local_steps = json_is_true(json_object_get(j, "local_steps"));
+    out->no_claim = json_is_true(json_object_get(j, "no_claim"));
+    return rc;
+}
+
+static int read_progress(const json_t *j, const char *path, struct drps_state *out,
+                         struct drps_err *err)
+{
+    const json_t *p = json_object_get(j, "progress");
+    int rc = drps_manifest_get_count(p, "epoch", path, &out->epoch, err);
+    if (rc == 0) rc = drps_manifest_get_count(p, "step", path, &out->part.step, err);
+    if (rc == 0) rc = drps_manifest_get_count(p, "samples", path, &out->part.samples, err);
+    if (rc == 0) rc = drps_manifest_get_real(p, "loss_sum", path, &out->part.loss, err);
+    if (rc == 0) rc = drps_manifest_get_count(p, "ns", path, &out->part.ns, err);
+    if (rc < 0) return rc;
+    const struct drps_bound bounds[] = {
+        {"epoch", out->epoch, 1, EPOCHS_MOST, "what a run may have"}};
+    return drps_manifest_check(bounds, 1, path, err);
+}
+
+static int read_best(const json_t *j, const char *path, struct drps_state *out,
+                     struct drps_err *err)
+{
+    const json_t *b = json_object_get(j, "best");
+    int rc = drps_manifest_get_count(b, "epoch", path, &out->best_epoch, err);
+    if (rc == 0) rc = drps_manifest_get_hex(b, "content", path, &out->best_content, err);
+    out->best_loss = INFINITY;
+    if (rc == 0 && !json_is_null(json_object_get(b, "loss")))
+        rc = drps_manifest_get_real(b, "loss", path, &out->best_loss, err);
+    if (rc < 0) return rc;
+    const struct drps_bound bounds[] = {
+        {"epoch of the best loss", out->best_epoch, 0, out->epoch - 1, "the epochs that are done"}};
+    return drps_manifest_check(bounds, 1, path, err);
+}
+
+static int read_epochs(const json_t *j, const char *path, struct drps_state *out,
+                       struct drps_err *err)
+{
+    const json_t *list = json_object_get(j, "done");
+    int rc = 0;
+    if (json_array_size(list) != out->epoch - 1)
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s: results of %zu epochs, %llu are due", path,
+                            json_array_size(list), (unsigned long long)(out->epoch - 1));
+    out->done = calloc(out->epoch, sizeof(*out->done));
+    if (!out->done) return drps_err_set(err, -ENOMEM, "no memory for the results of epochs");
+    for (uint64_t i = 0; i + 1 < out->epoch && rc == 0; i++)
+        rc = drps_epoch_from_json(json_array_get(list, i), path, &out->done[i], err);
+    return rc;
+}
+
+int drps_state_from_json(const json_t *j, const char *path, struct drps_state *out,
+                         struct drps_err *err)
+{
+    memset(out, 0, sizeof(*out));
+    int rc = read_options(j, path, out, err);
+    if (rc == 0) rc = read_progress(j, path, out, err);
+    if (rc == 0) rc = read_best(j, path, out, err);
+    if (rc == 0) rc = read_epochs(j, path, out, err);
+    if (rc < 0) drps_state_destroy(out);
+    return rc;
+}
+
+void drps_state_destroy(struct drps_state *s)
+{
+    free(s->done);
+    memset(s, 0, sizeof(*s));
+}

@@ -1,0 +1,42 @@
+/*
+ * The state of a run between two steps, beside its rows: what a checkpoint's manifest says. Private
+ * to engine/train/.
+ */
+#ifndef DRPS_ENGINE_TRAIN_STATE_H
+#define DRPS_ENGINE_TRAIN_STATE_H
+
+#include <jansson.h>
+
+#include "engine/drps_engine.h"
+#include "engine/train/epoch.h"
+
+struct drps_state {
+    /* Which rows these are. */
+    char plan_id[DRPS_PLAN_ID_BYTES]; /* of the rank's part */
+    uint64_t rows, row_bytes;
+
+    /* How they were trained. */
+    struct drps_optim optim;
+    enum drps_sched_mode sync;
+    uint64_t epochs, patience, staleness;
+    int local_steps, no_claim;
+
+    /* How far. */
+    uint64_t epoch; /* under way, from 1; or the one after the last */
+    struct drps_epoch_part part;
+    uint64_t best_epoch, best_content; /* 0, 0: none yet, or no patience */
+    double best_loss;                  /* infinite: none yet */
+    struct drps_epoch *done;           /* own: [epoch - 1] */
+};
+
+/* Returns an object, own; NULL when memory is gone. */
+json_t *drps_state_to_json(const struct drps_state *s);
+
+/* Read one that a file holds, checked on its own: what depends on the plan is the caller's to
+ * check. DRPS_E_CORRUPT names `path` and the member. */
+DRPS_MUST_CHECK
+int drps_state_from_json(const json_t *j, const char *path, struct drps_state *out,
+                         struct drps_err *err);
+void drps_state_destroy(struct drps_state *s); /* zeroed too */
+
+#endif
