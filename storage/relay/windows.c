@@ -168,14 +168,25 @@ static char *row_in(const struct drps_relay *st, uint32_t frame)
     return st->rows + (size_t)frame * st->config.row_bytes;
 }
 
-/* Create the rows that no window has used yet, which are the last of st->order. */
-static int create_rows(struct drps_relay *st, const struct comers *c, struct drps_err *err)
+/* Create the rows that no window has used yet, which are the last of st->order. They are asked for
+ * in the order of their ids, as they may be read from a file. */
+static int create_rows(struct drps_relay *st, const struct drps_relay_window *win,
+                       const struct comers *c, struct drps_err *err)
 {
     const size_t first = c->held + c->arriving;
+    const size_t words = DRPS_DISTANCE_WORDS(win->head.n);
+    uint64_t *marks = st->prev.marks; /* which are not needed any more */
     int rc = 0;
-    for (size_t i = first; i < first + c->created && rc == 0; i++)
-        rc = st->config.init(st->config.init_ctx, st->ids[st->order[i]], 1,
-                             row_in(st, st->picked[i]), err);
+    if (!c->created) return 0;
+    memset(marks, 0, words * sizeof(*marks));
+    for (size_t i = first; i < first + c->created; i++)
+        marks[st->order[i] / 64] |= UINT64_C(1) << st->order[i] % 64;
+    for (size_t i = 0; i < words; i++)
+        for (uint64_t word = marks[i]; word && rc == 0; word &= word - 1) {
+            const size_t slot = i * 64 + (size_t)__builtin_ctzll(word);
+            rc = st->config.init(st->config.init_ctx, st->ids[slot], 1,
+                                 row_in(st, win->frame[slot]), err);
+        }
     return rc;
 }
 
@@ -237,7 +248,7 @@ int drps_relay_open_window(struct drps_relay *st, uint64_t q, struct drps_err *e
     rc = place_comers(st, win, &c, err);
     if (rc < 0) return rc;
     if (c.created && !ids) return contradiction(q, "it has rows that no window has had", err);
-    rc = create_rows(st, &c, err);
+    rc = create_rows(st, win, &c, err);
     if (rc == 0) rc = fetch_arrivals(st, w, &c, err);
     if (rc < 0) return rc;
     stats.rows = win->head.n;
