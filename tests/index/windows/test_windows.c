@@ -393,6 +393,11 @@ static void test_window_front(void **state)
         struct drps_window all = {0}, some = {0};
         assert_ok(drps_window_decode(st.record[k], st.bytes[k], ALL, &all, &err), &err);
         const size_t n = all.front_bytes;
+        if (!all.n) { /* steps without rows: there is nothing but the front */
+            assert_int_equal(n, st.bytes[k]);
+            drps_window_free(&all);
+            continue;
+        }
         assert_true(n < st.bytes[k]);
         unsigned char *front = must(malloc(n)); /* exactly as long */
         memcpy(front, st.record[k], n);
