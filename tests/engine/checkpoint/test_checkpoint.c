@@ -1,0 +1,372 @@
+/* Folders of checkpoints: whole or not at all, the rows that were written, nothing of a stranger's
+ * removed, every damage noticed. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/drps_rng.h"
+#include "engine/checkpoint/drps_checkpoint.h"
+#include "support/fault_io.h"
+#include "support/scratch.h"
+
+enum {
+    ROWS = 7000,
+    ROW_BYTES = 36, /* so that a record ends inside of the file */
+    CHANGES = FAULT_OPEN | FAULT_PWRITE | FAULT_FSYNC | FAULT_RENAME | FAULT_UNLINK | FAULT_MKDIR |
+              FAULT_RMDIR | FAULT_LINK,
+};
+
+struct fixture {
+    struct scratch s;
+    struct drps_checkpoints c;
+    char *rows; /* own: [ROWS][ROW_BYTES] */
+};
+
+static struct fixture *begin(void)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    struct drps_err err = DRPS_ERR_INIT;
+    assert_non_null(f);
+    scratch_begin(&f->s);
+    assert_int_equal(
+        drps_checkpoints_init(&f->c, drps_io_os(), scratch_path(&f->s, "all/"), 3, &err), 0);
+    f->rows = malloc((size_t)ROWS * ROW_BYTES);
+    assert_non_null(f->rows);
+    for (size_t i = 0; i < (size_t)ROWS * ROW_BYTES; i++)
+        f->rows[i] = (char)drps_rng_at(1, i);
+    return f;
+}
+
+static void end(struct fixture *f)
+{
+    drps_checkpoints_destroy(&f->c);
+    free(f->rows);
+    scratch_end(&f->s);
+    free(f);
+}
+
+/* Write checkpoint `number`, its rows in pieces of random length, and `tag` in its manifest. */
+static int write_one(const struct fixture *f, const struct drps_io *io, uint64_t number, int tag,
+                     struct drps_err *err)
+{
+    struct drps_checkpoints c = f->c;
+    struct drps_checkpoint_writer *w;
+    uint64_t bytes;
+    c.io = io;
+    int rc = drps_checkpoint_begin(&c, number, ROWS, ROW_BYTES, &w, err);
+    if (rc < 0) return rc;
+    for (size_t at = 0, n; at < ROWS && rc == 0; at += n) {
+        n = 1 + (size_t)(drps_rng_at(number, at) % 3000);
+        if (n > ROWS - at) n = ROWS - at;
+        rc = drps_checkpoint_add(w, at, n, f->rows + at * ROW_BYTES, err);
+    }
+    if (rc < 0) {
+        drps_checkpoint_abort(w);
+        return rc;
+    }
+    json_t *manifest = json_pack("{s:i}", "tag", tag);
+    rc = drps_checkpoint_commit(w, manifest, &bytes, err);
+    json_decref(manifest);
+    if (rc == 0) assert_true(bytes > (uint64_t)ROWS * ROW_BYTES);
+    return rc;
+}
+
+static void write_ok(const struct fixture *f, uint64_t number, int tag)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    if (write_one(f, drps_io_os(), number, tag, &err) < 0) fail_msg("%s", err.text);
+}
+
+static size_t list(const struct fixture *f, uint64_t numbers[DRPS_CHECKPOINT_LIST_MOST])
+{
+    size_t n;
+    assert_int_equal(drps_checkpoints_list(&f->c, numbers, &n, NULL), 0);
+    return n;
+}
+
+/* The checkpoint is whole, and the one with that tag; rows are read in random runs. */
+static void check_one(const struct fixture *f, uint64_t number, int tag)
+{
+    struct drps_checkpoint *cp;
+    struct drps_err err = DRPS_ERR_INIT;
+    char *got = malloc((size_t)ROWS * ROW_BYTES);
+    assert_non_null(got);
+    if (drps_checkpoint_open(&f->c, number, &cp, &err) < 0) fail_msg("%s", err.text);
+    assert_int_equal(json_integer_value(json_object_get(drps_checkpoint_manifest(cp), "tag")), tag);
+    assert_int_equal(drps_checkpoint_rows(cp), ROWS);
+    assert_int_equal(drps_checkpoint_row_bytes(cp), ROW_BYTES);
+    assert_int_equal(drps_checkpoint_verify(cp, &err), 0);
+    for (uint64_t i = 0; i < 50; i++) {
+        const size_t first = (size_t)(drps_rng_at(5, i) % ROWS);
+        const size_t n = i % 5 ? (size_t)(drps_rng_at(6, i) % 10) : ROWS - first;
+        const size_t now = n < ROWS - first ? n : ROWS - first;
+        assert_int_equal(drps_checkpoint_read(cp, first, now, got, &err), 0);
+        assert_memory_equal(got, f->rows + first * ROW_BYTES, now * ROW_BYTES);
+    }
+    assert_true(drps_checkpoint_read(cp, ROWS - 1, 2, got, NULL) < 0);
+    assert_true(drps_checkpoint_read(cp, UINT64_MAX, 2, got, NULL) < 0);
+    drps_checkpoint_close(cp);
+    free(got);
+}
+
+static void test_rows_come_back(void **state)
+{
+    struct fixture *f = begin();
+    uint64_t numbers[DRPS_CHECKPOINT_LIST_MOST];
+    (void)state;
+    assert_int_equal(list(f, numbers), 0);
+    for (int i = 1; i <= 12; i++)
+        write_ok(f, (uint64_t)i, i);
+    write_ok(f, 5, 105); /* replaced */
+    assert_int_equal(list(f, numbers), DRPS_CHECKPOINT_LIST_MOST);
+    for (uint64_t i = 0; i < DRPS_CHECKPOINT_LIST_MOST; i++)
+        assert_int_equal(numbers[i], 12 - i);
+    check_one(f, 5, 105);
+    check_one(f, 12, 12);
+
+    assert_int_equal(drps_checkpoints_keep(&f->c, 11, 12, NULL), 0);
+    assert_int_equal(list(f, numbers), 2);
+    assert_int_equal(drps_checkpoints_remove(&f->c, 11, NULL), 0);
+    assert_int_equal(drps_checkpoints_remove(&f->c, 11, NULL), 0); /* none is no error */
+    assert_int_equal(list(f, numbers), 1);
+    assert_int_equal(drps_checkpoints_keep(&f->c, 1, 0, NULL), 0);
+    struct stat st;
+    assert_int_not_equal(stat(f->c.root, &st), 0); /* all is gone, folders too */
+    end(f);
+}
+
+/* Rows must come in order, and all of them. */
+static void test_rows_are_counted(void **state)
+{
+    struct fixture *f = begin();
+    struct drps_checkpoint_writer *w;
+    struct drps_err err = DRPS_ERR_INIT;
+    uint64_t bytes, numbers[DRPS_CHECKPOINT_LIST_MOST];
+    json_t *manifest = json_object();
+    (void)state;
+    assert_int_equal(drps_checkpoint_begin(&f->c, 1, ROWS, ROW_BYTES, &w, &err), 0);
+    assert_int_equal(drps_checkpoint_add(w, 0, 10, f->rows, &err), 0);
+    assert_true(drps_checkpoint_add(w, 11, 10, f->rows, NULL) < 0);
+    assert_true(drps_checkpoint_add(w, 10, ROWS, f->rows, NULL) < 0);
+    assert_true(drps_checkpoint_commit(w, manifest, &bytes, &err) < 0);
+    assert_int_equal(list(f, numbers), 0);
+    json_decref(manifest);
+    end(f);
+}
+
+/* The best epoch's file, copied and then named twice; the second name outlives the first. */
+static void test_best_is_shared(void **state)
+{
+    struct fixture *f = begin();
+    struct drps_err err = DRPS_ERR_INIT;
+    (void)state;
+    (void)scratch_file(&f->s, "params", "parameters", 10);
+    for (uint64_t number = 1; number <= 2; number++) {
+        struct drps_checkpoint_writer *w;
+        uint64_t bytes;
+        json_t *manifest = json_object();
+        assert_int_equal(drps_checkpoint_begin(&f->c, number, ROWS, ROW_BYTES, &w, &err), 0);
+        assert_int_equal(drps_checkpoint_add(w, 0, ROWS, f->rows, &err), 0);
+        assert_int_equal(number == 1
+                             ? drps_checkpoint_add_best(w, scratch_path(&f->s, "params"), &err)
+                             : drps_checkpoint_link_best(w, 1, &err),
+                         0);
+        assert_int_equal(drps_checkpoint_commit(w, manifest, &bytes, &err), 0);
+        json_decref(manifest);
+    }
+    assert_int_equal(drps_checkpoints_remove(&f->c, 1, &err), 0);
+    size_t n;
+    char path[SCRATCH_PATH_BYTES];
+    (void)snprintf(path, sizeof(path), "%s/2/best.bin", f->c.dir);
+    char *got = scratch_read(path, &n);
+    assert_int_equal(n, 10);
+    assert_memory_equal(got, "parameters", 10);
+    free(got);
+    end(f);
+}
+
+/* Names that are no numbers of ours are not looked at; a folder with a strange file stays. */
+static void test_strangers_stay(void **state)
+{
+    struct fixture *f = begin();
+    struct drps_err err = DRPS_ERR_INIT;
+    uint64_t numbers[DRPS_CHECKPOINT_LIST_MOST];
+    struct stat st;
+    char path[SCRATCH_PATH_BYTES];
+    (void)state;
+    write_ok(f, 7, 7);
+    (void)scratch_file(&f->s, "all/rank-3/007", "x", 1);
+    (void)scratch_file(&f->s, "all/rank-3/notes", "x", 1);
+    (void)scratch_file(&f->s, "all/rank-3/99999999999999999999", "x", 1);
+    (void)scratch_file(&f->s, "all/rank-3/7/photo", "x", 1);
+    assert_int_equal(list(f, numbers), 1);
+    assert_int_equal(numbers[0], 7);
+    assert_true(drps_checkpoints_keep(&f->c, 1, 0, &err) < 0);
+    assert_non_null(strstr(err.text, "photo"));
+    for (int i = 0; i < 4; i++) {
+        static const char *const names[] = {"007", "notes", "99999999999999999999", "7/photo"};
+        (void)snprintf(path, sizeof(path), "%s/%s", f->c.dir, names[i]);
+        assert_int_equal(stat(path, &st), 0);
+    }
+    check_one(f, 7, 7); /* whole, as it was */
+    end(f);
+}
+
+/* ---- Damage ---- */
+
+static int opens_whole(const struct fixture *f, uint64_t number)
+{
+    struct drps_checkpoint *cp;
+    int rc = drps_checkpoint_open(&f->c, number, &cp, NULL);
+    if (rc == 0) rc = drps_checkpoint_verify(cp, NULL);
+    if (rc == 0) drps_checkpoint_close(cp);
+    if (rc < 0 && cp) drps_checkpoint_close(cp);
+    return rc == 0;
+}
+
+/* Any flipped byte is noticed, but for zeros between records, which mean nothing; so is a file that
+ * is cut anywhere. */
+static void test_damage_is_noticed(void **state)
+{
+    static const char *const files[] = {"checkpoint.json", "rows.rec"};
+    struct fixture *f = begin();
+    (void)state;
+    write_ok(f, 1, 1);
+    for (size_t i = 0; i < 2; i++) {
+        char path[SCRATCH_PATH_BYTES];
+        size_t n;
+        (void)snprintf(path, sizeof(path), "%s/1/%s", f->c.dir, files[i]);
+        char *whole = scratch_read(path, &n);
+        const size_t step = i ? n / (400 / DRPS_TEST_ONE_IN) + 1 : DRPS_TEST_ONE_IN;
+        for (size_t at = 0; at < n; at += step) {
+            char *bad = malloc(n);
+            memcpy(bad, whole, n);
+            bad[at] ^= 0x10;
+            scratch_write(path, bad, n);
+            if (opens_whole(f, 1) && whole[at])
+                fail_msg("%s: byte %zu of %zu flipped, and not noticed", files[i], at, n);
+            scratch_write(path, whole, at);
+            if (opens_whole(f, 1))
+                fail_msg("%s: cut at %zu of %zu, and not noticed", files[i], at, n);
+            free(bad);
+        }
+        scratch_write(path, whole, n);
+        assert_true(opens_whole(f, 1));
+        free(whole);
+    }
+    end(f);
+}
+
+/* Rows of other numbers with right checksums: the manifest must agree with them. */
+static void test_numbers_are_checked(void **state)
+{
+    static const struct {
+        uint64_t rows;
+        size_t row_bytes;
+    } others[] = {{ROWS - 1, ROW_BYTES}, {ROWS, ROW_BYTES + 4}, {ROWS + 1, ROW_BYTES}};
+    struct fixture *f = begin();
+    struct drps_err err = DRPS_ERR_INIT;
+    char from[SCRATCH_PATH_BYTES], to[SCRATCH_PATH_BYTES];
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct drps_checkpoint_writer *w;
+        uint64_t bytes;
+        json_t *manifest = json_object();
+        char *rows = calloc(others[i].rows, others[i].row_bytes);
+        write_ok(f, 1, 1);
+        assert_int_equal(
+            drps_checkpoint_begin(&f->c, 2, others[i].rows, others[i].row_bytes, &w, &err), 0);
+        assert_int_equal(drps_checkpoint_add(w, 0, others[i].rows, rows, &err), 0);
+        assert_int_equal(drps_checkpoint_commit(w, manifest, &bytes, &err), 0);
+        (void)snprintf(from, sizeof(from), "%s/2/rows.rec", f->c.dir);
+        (void)snprintf(to, sizeof(to), "%s/1/rows.rec", f->c.dir);
+        assert_int_equal(rename(from, to), 0);
+        assert_false(opens_whole(f, 1));
+        json_decref(manifest);
+        free(rows);
+    }
+    end(f);
+}
+
+/* ---- Faults ---- */
+
+/* Whatever call fails, from then on all of them: checkpoint 2 is whole or not there, the one before
+ * is as it was, and the next run writes 2 without help. */
+static void test_faults_leave_the_one_before(void **state)
+{
+    struct fixture *f = begin();
+    struct drps_err err = DRPS_ERR_INIT;
+    long k = 1;
+    (void)state;
+    for (;; k++) {
+        struct fault_io *io = fault_io_new(drps_io_os());
+        uint64_t numbers[DRPS_CHECKPOINT_LIST_MOST];
+        write_ok(f, 1, 1);
+        fault_io_arm(io, CHANGES, k, 1, k % 2 ? FAULT_ERROR : FAULT_TORN, -EIO);
+        drps_err_clear(&err);
+        const int rc = write_one(f, &io->io, 2, 2, &err);
+        const int fired = atomic_load(&io->fired);
+        fault_io_free(io);
+        check_one(f, 1, 1);
+        const size_t n = list(f, numbers);
+        if (rc == 0 || numbers[0] == 2) check_one(f, 2, 2);
+        assert_int_equal(n, numbers[0] == 2 ? 2 : 1);
+        write_ok(f, 2, 3);
+        check_one(f, 2, 3);
+        assert_int_equal(drps_checkpoints_keep(&f->c, 1, 1, &err), 0);
+        if (!fired) break;
+    }
+    assert_true(k > 10);
+    end(f);
+}
+
+/* Removing that ends in the middle leaves nothing that looks whole, and can be done again. */
+static void test_faults_while_removing(void **state)
+{
+    struct fixture *f = begin();
+    struct drps_err err = DRPS_ERR_INIT;
+    long k = 1;
+    (void)state;
+    for (;; k++) {
+        struct fault_io *io = fault_io_new(drps_io_os());
+        struct drps_checkpoints c = f->c;
+        write_ok(f, 1, 1);
+        write_ok(f, 2, 2);
+        c.io = &io->io;
+        fault_io_arm(io, CHANGES, k, 1, FAULT_ERROR, -EIO);
+        const int rc = drps_checkpoints_keep(&c, 2, 2, NULL);
+        const int fired = atomic_load(&io->fired);
+        fault_io_free(io);
+        check_one(f, 2, 2);
+        if (opens_whole(f, 1)) assert_true(rc < 0);
+        drps_err_clear(&err);
+        if (drps_checkpoints_keep(&f->c, 2, 2, &err) < 0) fail_msg("call %ld: %s", k, err.text);
+        assert_false(opens_whole(f, 1));
+        if (!fired) break;
+    }
+    assert_true(k > 3);
+    end(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows_come_back),
+        cmocka_unit_test(test_rows_are_counted),
+        cmocka_unit_test(test_best_is_shared),
+        cmocka_unit_test(test_strangers_stay),
+        cmocka_unit_test(test_damage_is_noticed),
+        cmocka_unit_test(test_numbers_are_checked),
+        cmocka_unit_test(test_faults_leave_the_one_before),
+        cmocka_unit_test(test_faults_while_removing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
