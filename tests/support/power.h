@@ -58,4 +58,7 @@ void power_lose_sync_at(struct power *p, long k);
  * you like, with other choices. The power is off. Returns 0 or -errno. */
 int power_found(struct power *p, uint64_t choice, const char *to);
 
+/* A number for what power_found() makes: equal where that is equal. */
+uint64_t power_found_sum(struct power *p, uint64_t choice);
+
 #endif

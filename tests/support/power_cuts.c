@@ -10,6 +10,21 @@
 
 #include "base/drps_rng.h"
 
+static int no_sync(void *ctx, int fd)
+{
+    (void)ctx, (void)fd;
+    return 0;
+}
+
+const struct drps_io *power_os(void)
+{
+    static struct drps_io_ops ops;
+    static const struct drps_io io = {.ops = &ops};
+    ops = *drps_io_os()->ops;
+    ops.fsync = no_sync;
+    return &io;
+}
+
 char *power_path(const char *dir, const char *name, char *path)
 {
     const int n = snprintf(path, SCRATCH_PATH_BYTES, "%s/%s", dir, name);
@@ -35,7 +50,7 @@ int power_train(const struct drps_io *io, const char *plan,
 static void remove_folder(const char *path)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    if (drps_io_remove_tree(drps_io_os(), path, &err) < 0) fail_msg("%s", err.text);
+    if (drps_io_remove_tree(power_os(), path, &err) < 0) fail_msg("%s", err.text);
 }
 
 static void look(struct power *p, const struct power_case *c, struct power_after a)
@@ -44,6 +59,22 @@ static void look(struct power *p, const struct power_case *c, struct power_after
     if (rc < 0) power_fail(&a, "cannot make %s: %s", a.disk, drps_err_name(rc));
     c->after(c->ctx, &a);
     remove_folder(a.disk);
+}
+
+static void look_at_all(struct power *p, const struct power_case *c, struct power_after a)
+{
+    uint64_t seen[POWER_SEEDS + 2];
+    size_t seen_n = 0, k;
+    assert_true(c->seeds <= POWER_SEEDS);
+    for (unsigned i = 0; i < c->seeds + 2; i++) {
+        a.choice = i < 2 ? i : drps_rng_at((uint64_t)a.cut, i);
+        const uint64_t sum = power_found_sum(p, a.choice);
+        for (k = 0; k < seen_n && seen[k] != sum;)
+            k++;
+        if (k < seen_n) continue;
+        seen[seen_n++] = sum;
+        look(p, c, a);
+    }
 }
 
 /* One run of the job, cut at call k. Returns whether it came to that call. */
@@ -60,10 +91,7 @@ static int run_cut(struct scratch *s, const struct power_case *c, long k)
         .disk = power_path(s->dir, "found", found), .done = rc == 0, .cut = fired ? k : 0};
     if (!fired && rc) power_fail(&a, "the job failed: %d, %s", rc, drps_err_name(rc));
     power_cut(p);
-    for (unsigned i = 0; i < c->seeds + 2; i++) {
-        a.choice = i < 2 ? i : drps_rng_at((uint64_t)k, i);
-        look(p, c, a);
-    }
+    look_at_all(p, c, a);
     power_free(p);
     remove_folder(disk);
     return fired;

@@ -11,7 +11,7 @@
  *     }
  *     static void after(void *ctx, const struct power_after *a)
  *     {
- *         power_train(drps_io_os(), plan, power_path(a->disk, "model", path), &options, &err)
+ *         power_train(power_os(), plan, power_path(a->disk, "model", path), &options, &err)
  *     }
  *     power_each_cut(&scratch, &(struct power_case){.job = job, .after = after,
  *                                                   .calls = POWER_SYNCS, .seeds = 2});
@@ -22,6 +22,8 @@
 #include "engine/drps_engine.h"
 #include "support/power.h"
 #include "support/scratch.h"
+
+enum { POWER_SEEDS = 64 };
 
 /* What was found after one cut. */
 struct power_after {
@@ -40,7 +42,8 @@ struct power_case {
     void (*after)(void *ctx, const struct power_after *a);
     const struct drps_io *inner; /* below the twin; NULL: the operating system's */
     unsigned calls;              /* at which the power goes: POWER_x | ... */
-    unsigned seeds;              /* for each cut, beside nothing and everything */
+    unsigned seeds;              /* for each cut, beside nothing and everything; at most
+                                    POWER_SEEDS. What is found twice is looked at once */
 };
 
 /* Returns how many calls there were to cut at. Fails the running test with the cut and the seed. */
@@ -53,6 +56,9 @@ long power_each_cut(struct scratch *s, const struct power_case *c);
                     (a)->done ? ", the job was done" : "");                                        \
         fail_msg(__VA_ARGS__);                                                                     \
     } while (0)
+
+/* The operating system's calls without waiting for the disk, for what comes before and after. */
+const struct drps_io *power_os(void);
 
 /* "<dir>/<name>" in `path`, of SCRATCH_PATH_BYTES; returns it. */
 char *power_path(const char *dir, const char *name, char *path);

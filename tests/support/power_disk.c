@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/drps_checksum.h"
 #include "base/drps_rng.h"
 
 enum { SECTOR = 512 };
@@ -353,6 +354,22 @@ unsigned char *disk_found_bytes(const struct disk_node *file, uint64_t choice, s
     }
     *bytes_out = c.bytes;
     return c.data;
+}
+
+uint64_t disk_found_sum(const struct disk_node *folder, uint64_t choice)
+{
+    const struct disk_entries *found = &folder->entries[DISK_FOUND];
+    uint64_t sum = found->n;
+    for (size_t i = 0; i < found->n; i++) {
+        const struct disk_entry *e = &found->entry[i];
+        size_t bytes = 0;
+        unsigned char *data = e->node->folder ? NULL : disk_found_bytes(e->node, choice, &bytes);
+        const uint64_t content =
+            data ? drps_checksum(data, bytes) : disk_found_sum(e->node, choice);
+        sum += drps_mix64(content ^ drps_mix64(drps_checksum(e->name, strlen(e->name))));
+        free(data);
+    }
+    return sum;
 }
 
 void disk_destroy(struct disk *d)

@@ -89,6 +89,9 @@ void disk_sync_folder(struct disk *d, struct disk_node *folder);
 /* Fill DISK_FOUND: each operation on a folder is found or not, those on one name in their order. */
 void disk_choose(struct disk *d, uint64_t choice);
 
+/* A number for all that is found below a folder, after disk_choose(): equal for equal trees. */
+uint64_t disk_found_sum(const struct disk_node *folder, uint64_t choice);
+
 /* The bytes of a file after a cut: each change is found or not, writes also in some of their
  * sectors. free() the result. */
 unsigned char *disk_found_bytes(const struct disk_node *file, uint64_t choice, size_t *bytes_out);

@@ -151,3 +151,12 @@ int power_found(struct power *p, uint64_t choice, const char *to)
     (void)pthread_mutex_unlock(&p->lock);
     return rc;
 }
+
+uint64_t power_found_sum(struct power *p, uint64_t choice)
+{
+    (void)pthread_mutex_lock(&p->lock);
+    disk_choose(&p->disk, choice);
+    const uint64_t sum = disk_found_sum(p->disk.root, choice);
+    (void)pthread_mutex_unlock(&p->lock);
+    return sum;
+}
