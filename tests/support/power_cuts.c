@@ -47,6 +47,14 @@ int power_train(const struct drps_io *io, const char *plan,
     return rc;
 }
 
+void power_copy(const char *from, const char *to)
+{
+    struct power *p = power_new(drps_io_os(), from);
+    const int rc = power_found(p, DISK_NOTHING, to); /* all that was there is durable */
+    if (rc < 0) fail_msg("cannot copy %s to %s: %s", from, to, drps_err_name(rc));
+    power_free(p);
+}
+
 static void remove_folder(const char *path)
 {
     struct drps_err err = DRPS_ERR_INIT;

@@ -60,6 +60,9 @@ long power_each_cut(struct scratch *s, const struct power_case *c);
 /* The operating system's calls without waiting for the disk, for what comes before and after. */
 const struct drps_io *power_os(void);
 
+/* Make the folder `to` a copy of `from`. */
+void power_copy(const char *from, const char *to);
+
 /* "<dir>/<name>" in `path`, of SCRATCH_PATH_BYTES; returns it. */
 char *power_path(const char *dir, const char *name, char *path);
 
