@@ -10,21 +10,6 @@
 
 #include "base/drps_rng.h"
 
-static int no_sync(void *ctx, int fd)
-{
-    (void)ctx, (void)fd;
-    return 0;
-}
-
-const struct drps_io *power_os(void)
-{
-    static struct drps_io_ops ops;
-    static const struct drps_io io = {.ops = &ops};
-    ops = *drps_io_os()->ops;
-    ops.fsync = no_sync;
-    return &io;
-}
-
 char *power_path(const char *dir, const char *name, char *path)
 {
     const int n = snprintf(path, SCRATCH_PATH_BYTES, "%s/%s", dir, name);
@@ -58,7 +43,7 @@ void power_copy(const char *from, const char *to)
 static void remove_folder(const char *path)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    if (drps_io_remove_tree(power_os(), path, &err) < 0) fail_msg("%s", err.text);
+    if (drps_io_remove_tree(drps_io_os(), path, &err) < 0) fail_msg("%s", err.text);
 }
 
 static void look(struct power *p, const struct power_case *c, struct power_after a)

@@ -1,7 +1,7 @@
 /*
  * A job that is cut off from power at each of its calls in turn, until it comes to its end. After
  * each cut what may be found is looked at: nothing that was not durable, everything, and some of it
- * by several seeds.
+ * by several seeds. A test is faster with support/no_sync.c among its sources.
  *
  * For a whole training run:
  *
@@ -11,7 +11,7 @@
  *     }
  *     static void after(void *ctx, const struct power_after *a)
  *     {
- *         power_train(power_os(), plan, power_path(a->disk, "model", path), &options, &err)
+ *         power_train(drps_io_os(), plan, power_path(a->disk, "model", path), &options, &err)
  *     }
  *     power_each_cut(&scratch, &(struct power_case){.job = job, .after = after,
  *                                                   .calls = POWER_SYNCS, .seeds = 2});
@@ -56,9 +56,6 @@ long power_each_cut(struct scratch *s, const struct power_case *c);
                     (a)->done ? ", the job was done" : "");                                        \
         fail_msg(__VA_ARGS__);                                                                     \
     } while (0)
-
-/* The operating system's calls without waiting for the disk, for what comes before and after. */
-const struct drps_io *power_os(void);
 
 /* Make the folder `to` a copy of `from`. */
 void power_copy(const char *from, const char *to);

@@ -18,7 +18,7 @@
 #include "base/folder/drps_stage.h"
 #include "support/power_cuts.h"
 
-enum { FILE_BYTES = 1500, SEEDS = 5 / DRPS_TEST_ONE_IN + 1 };
+enum { FILE_BYTES = 1500, SEEDS = 3 / DRPS_TEST_ONE_IN + 1 };
 
 static const struct drps_owned deep[] = {{.name = "file"}, {.name = NULL}};
 static const struct drps_owned things[] = {
@@ -85,7 +85,7 @@ static char whole_folder(const char *dir)
 {
     char path[SCRATCH_PATH_BYTES];
     json_t *j;
-    if (drps_manifest_read(power_os(), power_path(dir, "thing.json", path), "drps-thing", 1, &j,
+    if (drps_manifest_read(drps_io_os(), power_path(dir, "thing.json", path), "drps-thing", 1, &j,
                            NULL) < 0)
         return 0;
     const char version = (char)json_integer_value(json_object_get(j, "made"));
@@ -123,7 +123,7 @@ static void before(void *ctx, const char *disk)
 {
     const struct job *job = ctx;
     char path[SCRATCH_PATH_BYTES];
-    if (job->old) assert_int_equal(make(power_os(), disk, job, 'o'), 0);
+    if (job->old) assert_int_equal(make(drps_io_os(), disk, job, 'o'), 0);
     scratch_write(power_path(disk, "notes", path), "mine", 4);
 }
 
@@ -146,8 +146,8 @@ static void begin_again(const struct job *job, const struct power_after *a)
     char path[SCRATCH_PATH_BYTES];
     struct drps_stage stage;
     struct drps_err err = DRPS_ERR_INIT;
-    const int rc =
-        drps_stage_begin(&stage, power_os(), power_path(a->disk, "out", path), job->kind, 0, &err);
+    const int rc = drps_stage_begin(&stage, drps_io_os(), power_path(a->disk, "out", path),
+                                    job->kind, 0, &err);
     drps_stage_abort(&stage);
     if (rc < 0 && rc != -EEXIST) power_fail(a, "%s", err.text);
     const char found = whole(job, a->disk);
@@ -164,7 +164,7 @@ static void check(const struct job *job, const struct power_after *a)
     char path[SCRATCH_PATH_BYTES];
     size_t n;
     begin_again(job, a);
-    const int rc = make(power_os(), a->disk, job, 'l');
+    const int rc = make(drps_io_os(), a->disk, job, 'l');
     const char made = job->kind->file ? (holds(power_path(a->disk, "out", path), 'l') ? 'l' : 0)
                                       : whole_folder(power_path(a->disk, "out", path));
     if (rc || made != 'l') power_fail(a, "the next run: %d", rc);
@@ -179,7 +179,7 @@ static void check_second(const struct job *job, const struct power_after *a)
 {
     char found[SCRATCH_PATH_BYTES];
     const uint64_t seed = drps_rng_at(a->choice, (uint64_t)a->cut);
-    struct power *p = power_new(power_os(), a->disk);
+    struct power *p = power_new(drps_io_os(), a->disk);
     power_cut_at(p, POWER_CHANGES, 1 + (long)(seed % 30));
     struct power_after second = *a;
     second.done |= make(&p->io, a->disk, job, 'n') == 0;
@@ -188,7 +188,7 @@ static void check_second(const struct job *job, const struct power_after *a)
     second.disk = found;
     assert_int_equal(power_found(p, seed, found), 0);
     check(job, &second);
-    assert_int_equal(drps_io_remove_tree(power_os(), found, NULL), 0);
+    assert_int_equal(drps_io_remove_tree(drps_io_os(), found, NULL), 0);
     power_free(p);
 }
 
@@ -198,7 +198,7 @@ static void check_put_back(const struct job *job, const struct power_after *a)
     char from[SCRATCH_PATH_BYTES], to[SCRATCH_PATH_BYTES];
     struct drps_stage stage;
     (void)rename(power_path(a->disk, "out", from), power_path(a->disk, "away", to));
-    const int rc = drps_stage_begin(&stage, power_os(), from, job->kind, 0, NULL);
+    const int rc = drps_stage_begin(&stage, drps_io_os(), from, job->kind, 0, NULL);
     drps_stage_abort(&stage);
     if ((rc == -EEXIST) != path_exists(from)) power_fail(a, "begun: %d", rc);
     if (rc && !whole(job, a->disk)) power_fail(a, "a torn one was put back");
@@ -233,7 +233,7 @@ static void cut_everywhere(struct scratch *s, struct job job, int exchanges)
                                  .after = after,
                                  .inner = &inner,
                                  .calls = POWER_CHANGES | POWER_SYNCS,
-                                 .seeds = SEEDS};
+                                 .seeds = job.cut_again ? SEEDS / 2 : SEEDS};
     if (!exchanges) ops.exchange = no_exchange;
     assert_true(power_each_cut(s, &c) > 8);
 }

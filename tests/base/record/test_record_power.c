@@ -46,8 +46,8 @@ static void reserve_manifest(void *ctx, const char *disk)
 {
     char path[SCRATCH_PATH_BYTES];
     (void)ctx;
-    assert_int_equal(drps_io_reserve(power_os(), power_path(disk, "thing.json", path), 8192, NULL),
-                     0);
+    assert_int_equal(
+        drps_io_reserve(drps_io_os(), power_path(disk, "thing.json", path), 8192, NULL), 0);
 }
 
 static void read_manifest(void *ctx, const struct power_after *a)
@@ -55,7 +55,7 @@ static void read_manifest(void *ctx, const struct power_after *a)
     char path[SCRATCH_PATH_BYTES];
     json_t *j;
     int *refused = ctx;
-    const int rc = drps_manifest_read(power_os(), power_path(a->disk, "thing.json", path),
+    const int rc = drps_manifest_read(drps_io_os(), power_path(a->disk, "thing.json", path),
                                       "drps-thing", 1, &j, NULL);
     if (rc == 0) {
         const char *many = json_string_value(json_object_get(j, "many"));
@@ -128,7 +128,7 @@ static void read_records(void *ctx, const struct power_after *a)
     struct drps_recfile *f;
     int unread = 0;
     const int rc =
-        drps_recfile_open(power_os(), power_path(a->disk, "a.rec", path), KIND, &f, NULL);
+        drps_recfile_open(drps_io_os(), power_path(a->disk, "a.rec", path), KIND, &f, NULL);
     if (rc && rc != -ENOENT && rc != DRPS_E_CORRUPT) power_fail(a, "%d", rc);
     if (rc == 0 && drps_recfile_count(f) != RECORDS) power_fail(a, "records are missing");
     for (uint64_t i = 0; rc == 0 && i < RECORDS; i++) {

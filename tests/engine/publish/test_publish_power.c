@@ -73,14 +73,14 @@ static void check_kept(void *ctx, const struct power_after *a)
         if (a->done) power_fail(a, "kept, and not there");
         return;
     }
-    int rc = drps_trained_open(power_os(), dir, &about, &manifest, &err);
+    int rc = drps_trained_open(drps_io_os(), dir, &about, &manifest, &err);
     json_decref(manifest);
     if (rc == 0)
-        rc = drps_params_read(power_os(), power_path(dir, DRPS_TRAINED_PARAMS, path), ROWS, DIM,
+        rc = drps_params_read(drps_io_os(), power_path(dir, DRPS_TRAINED_PARAMS, path), ROWS, DIM,
                               compare, k, &err);
     if (rc == 0)
-        rc = drps_trained_copy(power_os(), power_path(dir, DRPS_TRAINED_NAMES, path), NULL, &bytes,
-                               &sum, &err);
+        rc = drps_trained_copy(drps_io_os(), power_path(dir, DRPS_TRAINED_NAMES, path), NULL,
+                               &bytes, &sum, &err);
     if (rc < 0) power_fail(a, "%s", err.text);
     if (bytes != about.names_bytes || sum != about.names_sum) power_fail(a, "other names");
     if (folder_entries(dir) != 3) power_fail(a, "%s holds more than it should", dir);
@@ -146,7 +146,7 @@ static uint64_t model_content(const char *disk, const struct power_after *a)
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_modeldir *md;
     if (!path_exists(power_path(disk, "model", path))) return 0;
-    int rc = drps_modeldir_open(power_os(), path, 16 << 20, &md, &err);
+    int rc = drps_modeldir_open(drps_io_os(), path, 16 << 20, &md, &err);
     if (rc == 0) rc = drps_modeldir_verify(md, &err);
     if (rc < 0 && a) power_fail(a, "%s", err.text);
     if (rc < 0) fail_msg("%s", err.text);
@@ -163,7 +163,7 @@ static void check_published(void *ctx, const struct power_after *a)
     if (found != p->content && found != p->old_content) power_fail(a, "another model");
     if (a->done && found != p->content) power_fail(a, "published, and not there");
     if (path_exists(power_path(a->disk, "model.trained/trained.json", path))) {
-        const int rc = publish(power_os(), a->disk);
+        const int rc = publish(drps_io_os(), a->disk);
         if (rc) power_fail(a, "what was kept makes no model: %d", rc);
         if (path_exists(power_path(a->disk, "model.partial", path)))
             power_fail(a, "%s is left", path);
@@ -192,7 +192,7 @@ static uint64_t train(const struct drps_plan *plan, const char *dir, const char 
     const int rc = drps_train_run(plan, &o, &r, NULL);
     assert_int_equal(rc < 0, kept);
     assert_int_equal(r.kept != NULL, kept);
-    if (kept) assert_int_equal(drps_io_remove_tree(power_os(), model, NULL), 0);
+    if (kept) assert_int_equal(drps_io_remove_tree(drps_io_os(), model, NULL), 0);
     const uint64_t content = r.content;
     drps_train_result_free(&r);
     return content;
