@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -272,6 +273,41 @@ static void test_stage_file(void **state)
             cut_everywhere(*state, (struct job){.kind = &text, .old = old, .cut_again = again}, 1);
 }
 
+/* A sync that fails loses what it should have written. Whatever is told to be made is durable all
+ * the same, and the old one stays otherwise. Returns whether there was a k-th sync. */
+static int lose_sync(struct scratch *s, struct job *job, long k)
+{
+    char disk[SCRATCH_PATH_BYTES], found[SCRATCH_PATH_BYTES];
+    assert_int_equal(mkdir(power_path(s->dir, "disk", disk), 0777), 0);
+    before(job, disk);
+    struct power *p = power_new(drps_io_os(), disk);
+    power_lose_sync_at(p, k);
+    struct power_after a = {.disk = power_path(s->dir, "found", found), .cut = k};
+    a.done = make(&p->io, disk, job, 'n') == 0;
+    const int lost = p->left_to_lose <= 0;
+    if (!lost && !a.done) power_fail(&a, "failed without a fault");
+    power_cut(p);
+    for (a.choice = DISK_NOTHING; a.choice <= DISK_EVERYTHING; a.choice++) {
+        assert_int_equal(power_found(p, a.choice, found), 0);
+        check(job, &a);
+        assert_int_equal(drps_io_remove_tree(drps_io_os(), found, NULL), 0);
+    }
+    power_free(p);
+    assert_int_equal(drps_io_remove_tree(drps_io_os(), disk, NULL), 0);
+    return lost;
+}
+
+static void test_stage_believes_no_failed_sync(void **state)
+{
+    struct job jobs[] = {{.kind = &thing}, {.kind = &thing, .old = 1}, {.kind = &text, .old = 1}};
+    for (size_t i = 0; i < sizeof(jobs) / sizeof(*jobs); i++) {
+        long k = 1;
+        while (lose_sync(*state, &jobs[i], k))
+            k++;
+        assert_true(k > 4);
+    }
+}
+
 #define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
 
 int main(void)
@@ -283,6 +319,7 @@ int main(void)
         SCRATCH_TEST(test_stage_puts_back_what_is_whole),
         SCRATCH_TEST(test_stage_folder_after_a_cut_before),
         SCRATCH_TEST(test_stage_file),
+        SCRATCH_TEST(test_stage_believes_no_failed_sync),
     };
     return cmocka_run_group_tests_name("stage_power", tests, NULL, NULL);
 }
