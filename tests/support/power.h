@@ -55,7 +55,7 @@ void power_cut(struct power *p);
 void power_lose_sync_at(struct power *p, long k);
 
 /* Make the folder `to` of what may be found: `choice` is an enum disk_choice or a seed. As often as
- * you like, with other choices. The power is off. Returns 0 or -errno. */
+ * you like, with other choices; usually after the cut. Returns 0 or -errno. */
 int power_found(struct power *p, uint64_t choice, const char *to);
 
 /* A number for what power_found() makes: equal where that is equal. */

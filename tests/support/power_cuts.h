@@ -3,18 +3,9 @@
  * each cut what may be found is looked at: nothing that was not durable, everything, and some of it
  * by several seeds. A test is faster with support/no_sync.c among its sources.
  *
- * For a whole training run:
- *
- *     static int job(void *ctx, const struct drps_io *io, const char *disk)
- *     {
- *         return power_train(io, plan, power_path(disk, "model", path), &options, &err);
- *     }
- *     static void after(void *ctx, const struct power_after *a)
- *     {
- *         power_train(drps_io_os(), plan, power_path(a->disk, "model", path), &options, &err)
- *     }
- *     power_each_cut(&scratch, &(struct power_case){.job = job, .after = after,
- *                                                   .calls = POWER_SYNCS, .seeds = 2});
+ * tests/engine/train/test_train_power.c does so with whole training runs: its job is power_train()
+ * on the twin's I/O, and what looks at the folder trains again in it. A second cut is a new struct
+ * power on the folder that was found, as in tests/base/folder/test_stage_power.c.
  */
 #ifndef DRPS_TESTS_POWER_CUTS_H
 #define DRPS_TESTS_POWER_CUTS_H

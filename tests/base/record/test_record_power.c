@@ -15,7 +15,7 @@
 #include "base/record/drps_recfile.h"
 #include "support/power_cuts.h"
 
-enum { RECORDS = 5, RECORD_BYTES = 700 * 1000, SEEDS = 40 / DRPS_TEST_ONE_IN };
+enum { RECORDS = 5, RECORD_BYTES = 300 * 1000, SEEDS = 40 / DRPS_TEST_ONE_IN };
 #define KIND DRPS_REC_KIND('t', 'e', 's', 't')
 
 static int sync_name(const struct drps_io *io, const char *path, int flags)
