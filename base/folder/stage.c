@@ -2,7 +2,8 @@
  * An advisory lock on the partial folder's lock file tells a running writer from what a killed one
  * left behind. What was left is ours when it holds nothing but what we write, and either an empty
  * lock file or a whole manifest. A folder is removed in such an order that this stays so until the
- * end, and that it does not look whole on the way: the manifest first, the lock last.
+ * end, and that it does not look whole on the way: the manifest first, the lock last. Where the
+ * order matters the folder is synced between, so that it holds when the power goes, too.
  */
 #include "base/folder/drps_stage.h"
 
@@ -83,71 +84,6 @@ static int has_lock(const char *dir, int *has_out, struct drps_err *err)
     return 0;
 }
 
-/* ---- Removing ---- */
-
-static int remove_file(const struct drps_io *io, const char *dir, const char *name,
-                       struct drps_err *err)
-{
-    char *path = drps_path_join(dir, name);
-    if (!path) return drps_err_set(err, -ENOMEM, "no memory to remove %s", dir);
-    int rc = io->ops->unlink(io->ctx, path);
-    if (rc < 0 && rc != -ENOENT)
-        rc = drps_err_set(err, rc, "cannot remove %s: %s", path, drps_err_name(rc));
-    else
-        rc = 0;
-    free(path);
-    return rc;
-}
-
-/* Remove a folder that we hold. If it holds what is not ours, that and the lock stay. */
-static int remove_ours(const struct drps_stage *stage, const char *dir, struct drps_err *err)
-{
-    const struct drps_io *io = stage->io;
-    int rc = stage->kind->manifest ? remove_file(io, dir, stage->kind->manifest, err) : 0;
-    if (rc == 0) rc = drps_owned_remove(io, dir, stage->kind->owned, lock_name, err);
-    if (rc == 0) rc = remove_file(io, dir, lock_name, err);
-    if (rc < 0) return rc;
-    rc = io->ops->rmdir(io->ctx, dir);
-    if (rc < 0)
-        return drps_err_set(err, rc, "cannot remove the folder %s: %s", dir, drps_err_name(rc));
-    return 0;
-}
-
-/* Remove what a killed run left. It is locked before, so that a running one is never removed. */
-static int claim_stale(const struct drps_stage *stage, const char *dir, int *fd_out,
-                       struct drps_err *err)
-{
-    int locked = 0;
-    *fd_out = -1;
-    int rc = has_lock(dir, &locked, err);
-    if (rc < 0) return rc;
-    if (locked) {
-        rc = lock_folder(stage, dir, fd_out, err);
-        return rc < 0 ? rc : drps_owned_check(dir, stage->kind->owned, 1, lock_name, err);
-    }
-    rc = check_whole(stage, dir, 1, err);
-    return rc < 0 ? rc : lock_folder(stage, dir, fd_out, err);
-}
-
-static int clear_stale(const struct drps_stage *stage, const char *dir, struct drps_err *err)
-{
-    struct drps_err why = DRPS_ERR_INIT;
-    struct stat st;
-    int fd = -1;
-    if (lstat(dir, &st)) return 0;
-    if (rmdir(dir) == 0) return 0; /* killed before there was a lock, or after it was removed */
-    int rc = S_ISDIR(st.st_mode) ? claim_stale(stage, dir, &fd, &why)
-                                 : drps_err_set(&why, DRPS_E_NOT_FOUND, "it is no folder");
-    if (rc == 0) rc = remove_ours(stage, dir, &why);
-    drps_io_close(stage->io, fd);
-    if (rc == 0) return 0;
-    if (!is_stranger(rc)) return drps_err_set(err, rc, "%s", why.text);
-    return drps_err_set(err, -EEXIST,
-                        "%s is in the way and was not left by an earlier run: %s; move it away, or "
-                        "choose another name",
-                        dir, why.text);
-}
-
 /* ---- Syncing ---- */
 
 static int sync_dir(const struct drps_io *io, const char *path, struct drps_err *err)
@@ -195,6 +131,88 @@ static int sync_parent(const struct drps_io *io, const char *path, struct drps_e
     int rc = sync_dir(io, parent, err);
     free(parent);
     return rc;
+}
+
+/* ---- Removing ---- */
+
+static int remove_file(const struct drps_io *io, const char *dir, const char *name,
+                       struct drps_err *err)
+{
+    char *path = drps_path_join(dir, name);
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory to remove %s", dir);
+    int rc = io->ops->unlink(io->ctx, path);
+    if (rc < 0 && rc != -ENOENT)
+        rc = drps_err_set(err, rc, "cannot remove %s: %s", path, drps_err_name(rc));
+    else
+        rc = 0;
+    free(path);
+    return rc;
+}
+
+/* A disk that cannot sync is no reason to stop half way. */
+static void try_sync(const struct drps_io *io, const char *dir)
+{
+    struct drps_err ignored = DRPS_ERR_INIT;
+    const int rc = sync_dir(io, dir, &ignored);
+    (void)rc;
+}
+
+static int remove_manifest(const struct drps_stage *stage, const char *dir, struct drps_err *err)
+{
+    if (!stage->kind->manifest) return 0;
+    const int rc = remove_file(stage->io, dir, stage->kind->manifest, err);
+    try_sync(stage->io, dir);
+    return rc;
+}
+
+/* Remove a folder that we hold. If it holds what is not ours, that and the lock stay. */
+static int remove_ours(const struct drps_stage *stage, const char *dir, struct drps_err *err)
+{
+    const struct drps_io *io = stage->io;
+    int rc = remove_manifest(stage, dir, err);
+    if (rc == 0) rc = drps_owned_remove(io, dir, stage->kind->owned, lock_name, err);
+    if (rc < 0) return rc;
+    try_sync(io, dir);
+    rc = remove_file(io, dir, lock_name, err);
+    if (rc < 0) return rc;
+    rc = io->ops->rmdir(io->ctx, dir);
+    if (rc < 0)
+        return drps_err_set(err, rc, "cannot remove the folder %s: %s", dir, drps_err_name(rc));
+    return 0;
+}
+
+/* Lock what a killed run left, so that a running one is never removed. */
+static int claim_stale(const struct drps_stage *stage, const char *dir, int *fd_out,
+                       struct drps_err *err)
+{
+    int locked = 0;
+    *fd_out = -1;
+    int rc = has_lock(dir, &locked, err);
+    if (rc == 0 && !locked) rc = check_whole(stage, dir, 1, err);
+    if (rc == 0) rc = lock_folder(stage, dir, fd_out, err);
+    if (rc == 0 && locked) rc = drps_owned_check(dir, stage->kind->owned, 1, lock_name, err);
+    if (rc == 0) try_sync(stage->io, dir);
+    return rc;
+}
+
+static int clear_stale(const struct drps_stage *stage, const char *dir, struct drps_err *err)
+{
+    struct drps_err why = DRPS_ERR_INIT;
+    struct stat st;
+    int fd = -1;
+    if (lstat(dir, &st)) return 0;
+    if (stage->io->ops->rmdir(stage->io->ctx, dir) == 0)
+        return 0; /* killed before there was a lock, or after it was removed */
+    int rc = S_ISDIR(st.st_mode) ? claim_stale(stage, dir, &fd, &why)
+                                 : drps_err_set(&why, DRPS_E_NOT_FOUND, "it is no folder");
+    if (rc == 0) rc = remove_ours(stage, dir, &why);
+    drps_io_close(stage->io, fd);
+    if (rc == 0) return 0;
+    if (!is_stranger(rc)) return drps_err_set(err, rc, "%s", why.text);
+    return drps_err_set(err, -EEXIST,
+                        "%s is in the way and was not left by an earlier run: %s; move it away, or "
+                        "choose another name",
+                        dir, why.text);
 }
 
 /* ---- Beginning ---- */
@@ -312,6 +330,7 @@ int drps_stage_begin(struct drps_stage *stage, const struct drps_io *io, const c
         free(stage->dir);
         stage->dir = NULL;
     }
+    if (rc == 0) rc = sync_dir(io, stage->dir, err);
     if (rc == 0) rc = settle_target(stage, err);
     if (rc < 0) drps_stage_abort(stage);
     return rc;

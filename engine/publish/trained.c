@@ -319,18 +319,29 @@ int drps_trained_open(const struct drps_io *io, const char *dir, struct drps_tra
     return 0;
 }
 
-/* The manifest goes first: what is left when this is killed does not look complete. */
-int drps_trained_remove(const struct drps_io *io, const char *dir, struct drps_err *err)
+static int remove_file(const struct drps_io *io, const char *dir, const char *name,
+                       struct drps_err *err)
 {
     int rc = 0;
-    for (size_t i = 0; drps_trained_files[i] && rc == 0; i++) {
-        char *path = path_in(dir, drps_trained_files[i], &rc, err);
-        if (rc == 0) rc = io->ops->unlink(io->ctx, path);
-        if (rc == -ENOENT) rc = 0;
-        if (rc < 0 && rc != -ENOMEM)
-            rc = drps_err_set(err, rc, "cannot remove %s: %s", path, drps_err_name(rc));
-        free(path);
-    }
+    char *path = path_in(dir, name, &rc, err);
+    if (rc == 0) rc = io->ops->unlink(io->ctx, path);
+    if (rc == -ENOENT) rc = 0;
+    if (rc < 0 && rc != -ENOMEM)
+        rc = drps_err_set(err, rc, "cannot remove %s: %s", path, drps_err_name(rc));
+    free(path);
+    return rc;
+}
+
+/* The manifest goes first, and for good: what is left when this is killed, or when the power goes,
+ * does not look complete. A disk that cannot sync is no reason to stop half way. */
+int drps_trained_remove(const struct drps_io *io, const char *dir, struct drps_err *err)
+{
+    struct drps_err ignored = DRPS_ERR_INIT;
+    int rc = remove_file(io, dir, DRPS_TRAINED_MANIFEST, err);
+    const int synced = sync_dir(io, dir, &ignored);
+    (void)synced;
+    for (size_t i = 0; drps_trained_files[i] && rc == 0; i++)
+        rc = remove_file(io, dir, drps_trained_files[i], err);
     if (rc < 0) return rc;
     rc = io->ops->rmdir(io->ctx, dir);
     return rc < 0 ? drps_err_set(err, rc, "cannot remove the folder %s: %s", dir, drps_err_name(rc))

@@ -88,13 +88,23 @@ static void note_rename(struct fault_io *f, const char *from)
     pthread_mutex_unlock(&f->lock);
 }
 
+static void note_struck(struct fault_io *f, const char *path)
+{
+    pthread_mutex_lock(&f->lock);
+    (void)snprintf(f->struck, sizeof(f->struck), "%s", path);
+    pthread_mutex_unlock(&f->lock);
+}
+
 /* --- the calls
  * ------------------------------------------------------------------------------------------ */
 
 static int fault_open(void *ctx, const char *path, int flags, mode_t mode)
 {
     struct fault_io *f = ctx;
-    if (strikes(f, FAULT_NR_OPEN)) return f->code;
+    if (strikes(f, FAULT_NR_OPEN)) {
+        note_struck(f, path);
+        return f->code;
+    }
     int fd = f->inner->ops->open(f->inner->ctx, path, flags, mode);
     note_open(f, fd, path);
     return fd;
@@ -184,7 +194,10 @@ static ssize_t fault_pwrite(void *ctx, int fd, const void *buf, size_t n, uint64
 static int fault_fsync(void *ctx, int fd)
 {
     struct fault_io *f = ctx;
-    if (strikes(f, FAULT_NR_FSYNC)) return f->code;
+    if (strikes(f, FAULT_NR_FSYNC)) {
+        note_struck(f, fd >= 0 && fd < FAULT_FILES ? f->opened[fd] : "");
+        return f->code;
+    }
     int rc = f->inner->ops->fsync(f->inner->ctx, fd);
     if (rc == 0) note_sync(f, fd);
     return rc;

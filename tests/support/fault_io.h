@@ -20,8 +20,8 @@
     X(READ)                                                                                        \
     X(PREAD)                                                                                       \
     X(PWRITE)                                                                                      \
-    X(FSYNC) X(FTRUNCATE) X(FALLOCATE) X(SIZE) X(RENAME) X(UNLINK) X(MKDIR) X(RMDIR) X(EXCHANGE)   \
-        X(LINK)
+    X(FSYNC)                                                                                       \
+    X(FTRUNCATE) X(FALLOCATE) X(SIZE) X(RENAME) X(UNLINK) X(MKDIR) X(RMDIR) X(EXCHANGE) X(LINK)
 
 enum fault_number {
 #define FAULT_NUMBER(name) FAULT_NR_##name,
@@ -67,7 +67,8 @@ struct fault_io {
     char opened[FAULT_FILES][FAULT_PATH_BYTES]; /* path of each descriptor */
     char unsynced[FAULT_FILES][FAULT_PATH_BYTES];
     size_t unsynced_n;
-    size_t unsynced_at_rename; /* files below a renamed path whose bytes were not synced */
+    size_t unsynced_at_rename;     /* files below a renamed path whose bytes were not synced */
+    char struck[FAULT_PATH_BYTES]; /* what the last open or fsync that failed was for */
 };
 
 /* No fault until ops and countdown are set. fault_io_free() it. */

@@ -1,0 +1,202 @@
+/*
+ * Whole training runs where the power goes at any sync: afterwards there is a whole model, or what
+ * was trained and makes one, or nothing; and the next run can do its work and leaves nothing else.
+ * The databases do their own I/O: while they train they count as not durable, which nothing asks of
+ * them; in the model, their files are synced by the run.
+ */
+#include "support/plan_maker.h"
+
+#include "engine/publish/drps_modeldir.h"
+#include "engine/publish/drps_predict.h"
+#include "engine/publish/drps_publish.h"
+#include "storage/kv/drps_kv.h"
+#include "support/power_cuts.h"
+
+struct training {
+    struct maker m;
+    const char *store;
+    uint64_t patience;
+    uint64_t content; /* of the model of a run with power */
+    char data[SCRATCH_PATH_BYTES];
+    char start[SCRATCH_PATH_BYTES]; /* a folder with an old model; empty: there is none before */
+    uint64_t old_content;
+};
+
+static struct drps_train_options options_of(const struct training *t, const char *disk, char *path)
+{
+    return (struct drps_train_options){.model_path = power_path(disk, "model", path),
+                                       .replace = 1,
+                                       .epochs = 2,
+                                       .store = t->store,
+                                       .patience = t->patience,
+                                       .seed = 3};
+}
+
+static void start(void *ctx, const char *disk)
+{
+    const struct training *t = ctx;
+    if (!t->start[0]) return;
+    assert_int_equal(rmdir(disk), 0);
+    power_copy(t->start, disk);
+}
+
+static int train(void *ctx, const struct drps_io *io, const char *disk)
+{
+    const struct training *t = ctx;
+    char path[SCRATCH_PATH_BYTES];
+    const struct drps_train_options o = options_of(t, disk, path);
+    struct drps_err err = DRPS_ERR_INIT;
+    return power_train(io, t->m.dir, &o, NULL, &err);
+}
+
+/* ---- Afterwards ---- */
+
+static int predict(const struct training *t, const char *model, struct drps_err *err)
+{
+    char out[SCRATCH_PATH_BYTES];
+    struct drps_predict_result r;
+    const char *const inputs[] = {t->data};
+    const struct drps_predict_options o = {.model = model,
+                                           .inputs = inputs,
+                                           .inputs_n = 1,
+                                           .output = power_path(model, "../scores", out),
+                                           .reader = {.format = "libsvm"}};
+    int rc = drps_predict_run(drps_io_os(), &o, &r, err);
+    if (rc == 0 && r.samples != 2) rc = drps_err_set(err, DRPS_E_CORRUPT, "a sample is missing");
+    (void)unlink(out); /* there is none after a failure */
+    return rc;
+}
+
+/* The content of the model, which is whole; 0: there is none. */
+static uint64_t model_content(const struct training *t, const struct power_after *a)
+{
+    char path[SCRATCH_PATH_BYTES];
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_modeldir *md;
+    if (!path_exists(power_path(a->disk, "model", path))) return 0;
+    int rc = drps_modeldir_open(drps_io_os(), path, 16 << 20, &md, &err);
+    if (rc == 0) rc = drps_modeldir_verify(md, &err);
+    const uint64_t content = rc == 0 ? drps_modeldir_info(md)->content : 0;
+    drps_modeldir_close(md);
+    if (rc == 0) rc = predict(t, path, &err);
+    if (rc < 0) power_fail(a, "%s: %s", t->store, err.text);
+    return content;
+}
+
+/* What was kept makes the model, and is gone then. */
+static void publish_kept(const struct training *t, const struct power_after *a)
+{
+    char folder[SCRATCH_PATH_BYTES], model[SCRATCH_PATH_BYTES];
+    struct drps_publish_result r;
+    struct drps_err err = DRPS_ERR_INIT;
+    const struct drps_publish_options o = {.folder = power_path(a->disk, "model.trained", folder),
+                                           .model_path = power_path(a->disk, "later", model)};
+    if (!path_exists(folder)) return;
+    if (drps_publish_run(drps_io_os(), &o, &r, &err) < 0)
+        power_fail(a, "%s: %s", t->store, err.text);
+    if (r.content != t->content) power_fail(a, "%s: another model was kept", t->store);
+    assert_int_equal(drps_io_remove_tree(drps_io_os(), model, NULL), 0);
+}
+
+static void check(void *ctx, const struct power_after *a)
+{
+    struct training *t = ctx;
+    char path[SCRATCH_PATH_BYTES];
+    struct drps_err err = DRPS_ERR_INIT;
+    uint64_t content = model_content(t, a);
+    if (content != t->content && content != t->old_content)
+        power_fail(a, "%s: another model", t->store);
+    if (a->done && content != t->content) power_fail(a, "%s: trained, and not there", t->store);
+    if (path_exists(power_path(a->disk, "model.trained/trained.json", path))) publish_kept(t, a);
+    struct drps_train_options o = options_of(t, a->disk, path);
+    if (power_train(drps_io_os(), t->m.dir, &o, &content, &err) < 0)
+        power_fail(a, "%s: the next run: %s", t->store, err.text);
+    if (content != t->content || model_content(t, a) != content)
+        power_fail(a, "%s: the next run made another model", t->store);
+    const int kept = path_exists(power_path(a->disk, "model.trained", path));
+    if (folder_entries(a->disk) != 1 + (size_t)kept) power_fail(a, "%s: leftovers", t->store);
+}
+
+/* ---- Tests ---- */
+
+static struct training *begin(struct scratch *s, const char *store, uint64_t patience)
+{
+    struct training *t = calloc(1, sizeof(*t));
+    struct drps_err err = DRPS_ERR_INIT;
+    char path[SCRATCH_PATH_BYTES];
+    assert_non_null(t);
+    t->store = store;
+    t->patience = patience;
+    maker_init(&t->m, "lor", "logistic", 60, 10);
+    t->m.small_windows = strcmp(store, "relay") == 0;
+    maker_random(&t->m, 100, 3, 0, 11);
+    maker_random(&t->m, 40, 3, 1, 12);
+    drps_plan_close(maker_write(&t->m, scratch_path(s, "."), "plan"));
+    (void)snprintf(t->data, sizeof(t->data), "%s",
+                   scratch_file(s, "data", "1 5:1 8:1\n0 11:1\n", SIZE_MAX));
+    const struct drps_train_options o = options_of(t, s->dir, path);
+    if (power_train(drps_io_os(), t->m.dir, &o, &t->content, &err) < 0) fail_msg("%s", err.text);
+    return t;
+}
+
+static void cut_everywhere(struct scratch *s, struct training *t, unsigned seeds)
+{
+    const struct power_case c = {.ctx = t,
+                                 .before = start,
+                                 .job = train,
+                                 .after = check,
+                                 .calls = POWER_SYNCS,
+                                 .seeds = seeds};
+    const long cuts = power_each_cut(s, &c);
+    assert_true(cuts > 10);
+    maker_free(&t->m);
+    free(t);
+}
+
+static void test_train_loses_power_with_each_store(void **state)
+{
+    const char *stores[8] = {"resident", "relay"};
+    for (size_t i = 0; drps_kv_engines()[i]; i++)
+        stores[2 + i] = drps_kv_engines()[i]->name;
+    for (size_t i = 0; stores[i]; i++) {
+        struct scratch s;
+        scratch_begin(&s);
+        cut_everywhere(&s, begin(&s, stores[i], 0), 0);
+        scratch_end(&s);
+    }
+    (void)state;
+}
+
+static void test_train_loses_power_with_patience(void **state)
+{
+    struct scratch *s = *state;
+    cut_everywhere(s, begin(s, "resident", 1), 0);
+}
+
+/* An old model is there until the new one is. */
+static void test_train_loses_power_replacing_a_model(void **state)
+{
+    struct scratch *s = *state;
+    struct training *t = begin(s, "resident", 0);
+    char path[SCRATCH_PATH_BYTES];
+    struct drps_err err = DRPS_ERR_INIT;
+    assert_int_equal(mkdir(power_path(s->dir, "old", t->start), 0777), 0);
+    struct drps_train_options o = options_of(t, t->start, path);
+    o.epochs = 1;
+    if (power_train(drps_io_os(), t->m.dir, &o, &t->old_content, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_true(t->old_content != t->content);
+    cut_everywhere(s, t, 1);
+}
+
+#define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(test_train_loses_power_with_each_store),
+        SCRATCH_TEST(test_train_loses_power_with_patience),
+        SCRATCH_TEST(test_train_loses_power_replacing_a_model),
+    };
+    return cmocka_run_group_tests_name("train_power", tests, NULL, NULL);
+}
