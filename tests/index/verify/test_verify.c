@@ -246,6 +246,20 @@ static void wrong_next_use(struct records *r)
     replace(r, 5, packed, used);
 }
 
+/* The last step's: its next use is in the epoch behind. */
+static void wrong_last_use(struct records *r)
+{
+    uint32_t blocks[LIST_MOST], distance[LIST_MOST];
+    unsigned char packed[16 * LIST_MOST];
+    const size_t last = r->n - 1, n = list_of(r, last, blocks);
+    assert_int_equal(
+        drps_uses_decode(r->pieces[last].data, r->pieces[last].bytes, blocks, distance, NULL), 0);
+    distance[n - 1]++;
+    size_t used = drps_list_encode(blocks, n, packed);
+    used += drps_numbers_encode(distance, n, packed + used);
+    replace(r, last, packed, used);
+}
+
 static void block_left_out(struct records *r)
 {
     uint32_t blocks[LIST_MOST], distance[LIST_MOST];
@@ -363,6 +377,13 @@ static void joined_samples(struct records *r)
     replace(r, 1, record, n);
 }
 
+/* The body counts a row that none of its entries has. */
+static void row_without_entry(struct records *r)
+{
+    unsigned char *head = (unsigned char *)r->pieces[3].data;
+    drps_put_u32(head + 4, drps_get_u32(head + 4) + 1);
+}
+
 static void label_of_nothing(struct records *r)
 {
     unsigned char plain[1 << 16] __attribute__((aligned(8)));
@@ -392,6 +413,8 @@ static void test_verify_finds_consistent_damage(void **state)
         {"a wrong slot", "slots.rec", DRPS_KIND_SLOTS, wrong_slot, "slots.rec: record 4|holds row"},
         {"a record less", "slots.rec", DRPS_KIND_SLOTS, no_last_record, "slots.rec holds|records"},
         {"a wrong next use", "uses.rec", DRPS_KIND_USES, wrong_next_use, "uses.rec|says"},
+        {"a wrong last use", "uses.rec", DRPS_KIND_USES, wrong_last_use,
+         "uses.rec|of the epoch behind"},
         {"a block left out", "uses.rec", DRPS_KIND_USES, block_left_out,
          "uses.rec: record 5|no block of it"},
         {"a moved boundary", "blocks.rec", DRPS_KIND_BLOCKS, moved_boundary, ".rec|block"},
@@ -406,6 +429,8 @@ static void test_verify_finds_consistent_damage(void **state)
         {"names out of order", "names.rec", DRPS_KIND_NAMES, names_out_of_order, "names.rec|key"},
         {"two samples joined", "data.rec", DRPS_KIND_DATA, joined_samples,
          "data.rec: record 1|order of their rows"},
+        {"a row without entry", "data.rec", DRPS_KIND_DATA, row_without_entry,
+         "data.rec: record 3|no entry has row"},
         {"another label", "data.rec", DRPS_KIND_DATA, label_of_nothing,
          "data.rec: record 1|neither -1 nor 1"},
         {"swapped batches", "data.rec", DRPS_KIND_DATA, swapped_records, "rows.rec: record 0|"},
@@ -489,6 +514,28 @@ static void test_verify_finds_other_numbers(void **state)
     }
     assert_true(changed >= sizeof(keys) / sizeof(*keys));
     assert_whole(dir);
+}
+
+/* Whoever makes every checksum anew leaves the id: it is that of other files. */
+static void test_verify_compares_the_id(void **state)
+{
+    struct scratch *s = *state;
+    char dir[SCRATCH_PATH_BYTES];
+    json_t *j;
+    struct drps_err err = DRPS_ERR_INIT;
+    (void)snprintf(dir, sizeof(dir), "%s", scratch_path(s, "plan"));
+    make(s, CASE_LIBSVM, "lor", 1);
+    char *path = drps_path_join(dir, "plan.json");
+    assert_int_equal(
+        drps_manifest_read(drps_io_os(), path, "drps-plan", DRPS_PLAN_VERSION, &j, &err), 0);
+    assert_int_equal(json_object_set_new(j, "id", json_string("0123456789abcdef")), 0);
+    (void)json_object_del(j, "checksum");
+    assert_int_equal(drps_manifest_write(drps_io_os(), path, j, &err), 0);
+    json_decref(j);
+    free(path);
+    const struct drps_findings found = check(dir);
+    assert_int_equal(found.problems, 1);
+    assert_true(says(&found, "plan.json: the id is 0123456789abcdef, that of the files"));
 }
 
 /* ---- Flipped bytes ---- */
@@ -721,6 +768,7 @@ int main(void)
         SCRATCH_TEST(test_verify_is_whole_for_every_kind),
         SCRATCH_TEST(test_verify_finds_consistent_damage),
         SCRATCH_TEST(test_verify_finds_other_numbers),
+        SCRATCH_TEST(test_verify_compares_the_id),
         SCRATCH_TEST(test_verify_compares_ranks),
         SCRATCH_TEST(test_verify_finds_exchanged_strings),
         SCRATCH_TEST(test_verify_keeps_ten_problems_and_counts_all),
