@@ -684,7 +684,8 @@ static int stat_model(struct drps_cli *cli, const struct drps_io *io, const stru
     return rc;
 }
 
-/* The folder is a model if it has model.json, else a plan. */
+/* The folder is a model if it has model.json, else a plan. A further kind of folder is told apart
+ * here, by its manifest. */
 static int run(struct drps_cli *cli, const struct options *o, struct drps_err *err)
 {
     const struct drps_io *os = drps_io_os();

@@ -9,17 +9,23 @@
 #include "index/verify/drps_verify.h"
 #include "tools/drps_progress.h"
 
-/* A check that runs. A checkpoint's is one more function like stat_verify_plan(). */
+enum { SHOWN_BYTES = 1 << 20 }; /* progress is shown when so much more was read */
+
+/* The check of a folder. A further kind of folder has one more function like stat_verify_plan(),
+ * whose check fills the same findings. */
 struct checking {
     struct drps_cli *cli;
     const char *what, *path, *remedy;
     uint64_t began_ns;
+    uint64_t shown; /* bytes */
     struct drps_findings found;
 };
 
 static void show_progress(void *ctx, uint64_t done, uint64_t total)
 {
     struct checking *c = ctx;
+    if (done - c->shown < SHOWN_BYTES) return;
+    c->shown = done;
     const struct drps_progress p = {.what = "checking",
                                     .unit = DRPS_PROGRESS_BYTES,
                                     .done = done,

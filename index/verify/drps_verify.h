@@ -16,11 +16,13 @@
  *   ranks         ranges of rows follow on each other; shares of workers and positions in unions
  *                 agree, each rank's with those of all others; sums are those of the whole
  *
- * Costs: data.rec is read three times (four with lanes), rows.rec five times (six), every other
- * file two or three times. windows.rec and what lanes and uses.rec are compared with are read once
- * more for each further 8 Mi rows or blocks. Memory: a few MiB, 64 MiB for tables of those rows, a
- * bit a row, 4 bytes a block, 13 bytes a row of the largest window, the largest batch, and for
- * ranks 16 bytes a pair of them.
+ * Costs: data.rec, names.rec, blocks.rec, slots.rec and those of ranks are read three times,
+ * uses.rec four, rows.rec and windows.rec five times, with lanes data.rec and rows.rec once more.
+ * Each further 8 Mi rows of a plan take two passes over windows.rec, and with lanes one over
+ * data.rec and rows.rec; each further 8 Mi blocks one over uses.rec. Memory: a few MiB; a table of
+ * 64 MiB for these rows or blocks; a bit a row; 4 bytes a block; 13 bytes a row of the largest
+ * window; the largest batch; 24 bytes a step for each of at most four open files; and 16 bytes a
+ * pair of ranks.
  */
 #ifndef DRPS_INDEX_VERIFY_VERIFY_H
 #define DRPS_INDEX_VERIFY_VERIFY_H
