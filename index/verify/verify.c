@@ -54,16 +54,12 @@ static uint64_t passes_of(const struct check *c, const struct drps_plan_info *in
     return c->lanes ? drps_verify_slices(info->rows) : 1;
 }
 
-/* What a check reads. A file that plan.json does not list was told of before. */
+/* What a check reads. */
 static uint64_t bytes_of(const struct drps_plan *plan, const struct check *c)
 {
     uint64_t sum = 0;
-    for (size_t i = 0; i < DRPS_PLAN_FILES; i++) {
-        uint64_t bytes = 0, checksum;
-        if (c->files >> i & 1 &&
-            drps_plan_listed(plan, drps_plan_files[i].name, &bytes, &checksum, NULL) == 0)
-            sum += bytes;
-    }
+    for (size_t i = 0; i < DRPS_PLAN_FILES; i++)
+        if (c->files >> i & 1) sum += drps_verify_bytes(plan, i);
     return sum * passes_of(c, &plan->info);
 }
 
@@ -84,7 +80,7 @@ static int verify_folder(struct verify *v, struct drps_err *err)
         v->share = bytes_of(v->plan, &checks[i]);
         if (!(v->damaged & checks[i].files))
             rc = drps_findings_take(v->found, checks[i].run(v, err), err);
-        v->base += v->share;
+        v->base = drps_sum(v->base, v->share);
     }
     return rc;
 }
@@ -233,7 +229,7 @@ static uint64_t bytes_of_plan(const struct drps_plan *plan)
     for (uint32_t r = 0; parts && r < plan->info.ranks.workers; r++) {
         struct drps_plan *part;
         if (drps_plan_open_rank(plan->io, plan->dir, r, &part, NULL) == 0)
-            sum += all_bytes_of(part);
+            sum = drps_sum(sum, all_bytes_of(part));
         drps_plan_close(part);
     }
     return sum;

@@ -52,6 +52,10 @@ int drps_verify_open(struct verify *v, const char *name, struct steps **st_out,
 /* The check that runs has done `done` parts of `total`. */
 void drps_verify_reach(struct verify *v, uint64_t done, uint64_t total);
 
+/* The bytes of file i of drps_plan_files as plan.json lists it, of a damaged one not more than a
+ * disk has: for progress alone. 0: it is not listed. */
+uint64_t drps_verify_bytes(const struct drps_plan *plan, size_t i);
+
 /* How many slices of rows or blocks a table is made for, one after the other. */
 uint64_t drps_verify_slices(uint64_t n);
 

@@ -142,12 +142,9 @@ int drps_verify_files(struct verify *v, struct drps_err *err)
 {
     int rc = check_list(v, err);
     for (size_t i = 0; i < DRPS_PLAN_FILES && rc == 0; i++) {
-        uint64_t sum;
         if (!(drps_plan_files[i].shapes & drps_plan_shape(v->info))) continue;
-        rc = drps_plan_listed(v->plan, drps_plan_files[i].name, &v->share, &sum, err);
-        rc = drps_findings_take(v->found, rc, err);
-        v->share *= 2;
-        if (rc == 0) rc = check_file(v, i, err);
+        v->share = 2 * drps_verify_bytes(v->plan, i);
+        rc = check_file(v, i, err);
         v->base += v->share;
     }
     return rc;

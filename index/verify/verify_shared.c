@@ -32,6 +32,14 @@ void drps_verify_reach(struct verify *v, uint64_t done, uint64_t total)
     drps_findings_reach(v->found, v->base + (uint64_t)(part * (double)v->share));
 }
 
+uint64_t drps_verify_bytes(const struct drps_plan *plan, size_t i)
+{
+    const uint64_t most = UINT64_C(1) << 44;
+    uint64_t bytes = 0, checksum;
+    if (drps_plan_listed(plan, drps_plan_files[i].name, &bytes, &checksum, NULL) < 0) return 0;
+    return bytes < most ? bytes : most;
+}
+
 uint64_t drps_verify_slices(uint64_t n)
 {
     return n / VERIFY_SLICE_ROWS + (n % VERIFY_SLICE_ROWS != 0);
