@@ -122,16 +122,32 @@ static void add_sums(struct verify_sums *sum, const struct verify_sums *s)
     raise(&sum->max_body_bytes, s->max_body_bytes);
 }
 
+/* Counts of blocks, rows and bytes are sums, those of steps and windows maxima. */
 static void add_part(struct drps_plan_info *sum, const struct drps_plan_info *info)
 {
+    struct drps_plan_ranks *ranks = &sum->ranks;
     sum->rows += info->rows;
     sum->blocks += info->blocks;
     sum->row_uses += info->row_uses;
+    sum->block_uses += info->block_uses;
+    sum->block_use_rows += info->block_use_rows;
+    sum->runs += info->runs;
+    sum->run_rows += info->run_rows;
+    sum->window_rows += info->window_rows;
+    sum->window_rows_kept += info->window_rows_kept;
+    sum->window_rows_moved += info->window_rows_moved;
+    raise(&sum->max_block_rows, info->max_block_rows);
+    raise(&sum->max_step_blocks, info->max_step_blocks);
+    raise(&sum->max_step_block_rows, info->max_step_block_rows);
     raise(&sum->windows, info->windows);
-    raise(&sum->ranks.max_round_rows, info->ranks.max_round_rows);
-    raise(&sum->ranks.max_round_uses, info->ranks.max_round_uses);
-    sum->ranks.pulled_rows += info->ranks.pulled_rows;
-    sum->ranks.served_rows += info->ranks.served_rows;
+    raise(&sum->max_window_rows, info->max_window_rows);
+    raise(&sum->working_set_rows, info->working_set_rows);
+    raise(&ranks->max_round_rows, info->ranks.max_round_rows);
+    raise(&ranks->max_round_uses, info->ranks.max_round_uses);
+    ranks->pulled_rows += info->ranks.pulled_rows;
+    ranks->eval_pulled_rows += info->ranks.eval_pulled_rows;
+    ranks->served_rows += info->ranks.served_rows;
+    ranks->eval_served_rows += info->ranks.eval_served_rows;
 }
 
 /* A part is of this plan, and its range of rows begins where the one before it ends. */
@@ -169,15 +185,30 @@ static int verify_part(struct whole *w, uint32_t rank, struct drps_err *err)
 static void check_numbers(struct whole *w)
 {
     const struct drps_plan_info *i = w->v.info, *p = &w->parts;
+    const struct drps_plan_ranks *r = &i->ranks, *q = &p->ranks;
     const struct verify_number numbers[] = {
         {"rows", p->rows, i->rows, 0},
         {"blocks", p->blocks, i->blocks, 0},
-        {"windows", p->windows, i->windows, 0},
         {"row_uses", p->row_uses, i->row_uses, 1},
-        {"max_round_rows", p->ranks.max_round_rows, i->ranks.max_round_rows, 0},
-        {"max_round_uses", p->ranks.max_round_uses, i->ranks.max_round_uses, 0},
-        {"pulled_rows", p->ranks.pulled_rows, i->ranks.pulled_rows, 0},
-        {"served_rows", p->ranks.served_rows, i->ranks.served_rows, 0},
+        {"block_uses", p->block_uses, i->block_uses, 1},
+        {"block_use_rows", p->block_use_rows, i->block_use_rows, 1},
+        {"runs", p->runs, i->runs, 1},
+        {"run_rows", p->run_rows, i->run_rows, 1},
+        {"window_rows", p->window_rows, i->window_rows, 1},
+        {"window_rows_kept", p->window_rows_kept, i->window_rows_kept, 1},
+        {"window_rows_moved", p->window_rows_moved, i->window_rows_moved, 1},
+        {"max_block_rows", p->max_block_rows, i->max_block_rows, 0},
+        {"max_step_blocks", p->max_step_blocks, i->max_step_blocks, 0},
+        {"max_step_block_rows", p->max_step_block_rows, i->max_step_block_rows, 1},
+        {"windows", p->windows, i->windows, 0},
+        {"max_window_rows", p->max_window_rows, i->max_window_rows, 1},
+        {"working_set_rows", p->working_set_rows, i->working_set_rows, 0},
+        {"max_round_rows", q->max_round_rows, r->max_round_rows, 0},
+        {"max_round_uses", q->max_round_uses, r->max_round_uses, 0},
+        {"pulled_rows", q->pulled_rows, r->pulled_rows, 0},
+        {"test_pulled_rows", q->eval_pulled_rows, r->eval_pulled_rows, 0},
+        {"served_rows", q->served_rows, r->served_rows, 0},
+        {"test_served_rows", q->eval_served_rows, r->eval_served_rows, 0},
     };
     drps_verify_numbers(&w->v, numbers, sizeof(numbers) / sizeof(*numbers));
     drps_verify_sums(&w->v, &w->sums);

@@ -46,6 +46,12 @@ static int read_uses(struct verifier *b, uint64_t step, struct drps_err *err)
             drps_err_set(err, DRPS_E_CORRUPT,
                          "%zu blocks, " DRPS_FILE_MANIFEST " says at most %" PRIu64, b->n, b->most);
     if (rc == 0) rc = drps_uses_decode(record, bytes, b->list, b->distance, err);
+    for (size_t i = 0; i < b->n && rc == 0; i++)
+        if (b->distance[i] > b->v->steps)
+            rc = drps_err_set(err, DRPS_E_CORRUPT,
+                              "block %" PRIu32 " is used next %" PRIu32
+                              " steps on, in an epoch of %" PRIu64,
+                              b->list[i], b->distance[i], b->v->steps);
     return rc < 0 ? drps_steps_fault(b->uses, step, err) : 0;
 }
 

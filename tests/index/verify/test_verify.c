@@ -260,6 +260,20 @@ static void wrong_last_use(struct records *r)
     replace(r, last, packed, used);
 }
 
+/* So far that step and distance together are 2^32. */
+static void next_use_that_wraps(struct records *r)
+{
+    uint32_t blocks[LIST_MOST], distance[LIST_MOST];
+    unsigned char packed[16 * LIST_MOST];
+    const size_t n = list_of(r, 5, blocks);
+    assert_int_equal(
+        drps_uses_decode(r->pieces[5].data, r->pieces[5].bytes, blocks, distance, NULL), 0);
+    distance[n / 2] = UINT32_MAX - 4;
+    size_t used = drps_list_encode(blocks, n, packed);
+    used += drps_numbers_encode(distance, n, packed + used);
+    replace(r, 5, packed, used);
+}
+
 static void block_left_out(struct records *r)
 {
     uint32_t blocks[LIST_MOST], distance[LIST_MOST];
@@ -415,6 +429,8 @@ static void test_verify_finds_consistent_damage(void **state)
         {"a wrong next use", "uses.rec", DRPS_KIND_USES, wrong_next_use, "uses.rec|says"},
         {"a wrong last use", "uses.rec", DRPS_KIND_USES, wrong_last_use,
          "uses.rec|of the epoch behind"},
+        {"a next use that wraps", "uses.rec", DRPS_KIND_USES, next_use_that_wraps,
+         "uses.rec: record 5|in an epoch of"},
         {"a block left out", "uses.rec", DRPS_KIND_USES, block_left_out,
          "uses.rec: record 5|no block of it"},
         {"a moved boundary", "blocks.rec", DRPS_KIND_BLOCKS, moved_boundary, ".rec|block"},
