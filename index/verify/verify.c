@@ -155,7 +155,8 @@ static int belongs(const struct whole *w, const struct drps_plan *part, struct d
 {
     const struct drps_plan_info *whole = w->v.info, *info = &part->info;
     if (strcmp(info->ranks.whole, whole->id) != 0 || info->ranks.workers != whole->ranks.workers ||
-        info->ranks.first_row != w->parts.rows)
+        info->ranks.first_row != w->parts.rows || strcmp(info->algo, whole->algo) != 0 ||
+        info->dim != whole->dim || info->row_bytes != whole->row_bytes)
         return drps_err_set(err, DRPS_E_CORRUPT, "%s is the part of another plan", part->dir);
     if (info->batches != whole->batches || info->eval_batches != whole->eval_batches)
         return drps_err_set(

@@ -55,4 +55,7 @@ rm -rf hurt
 cp -r ranks hurt
 rm -r hurt/rank-1
 fails 1 "hurt/rank-1 is not there" "$stat" hurt --verify
+"$tools/drps-index" data.svm --algo fm --test-fraction 0.2 --batch-size 100 --workers 2 -o other --quiet
+cp -r other/rank-1 hurt/rank-1 # the same batches and rows
+fails 1 "hurt/rank-1 is the part of another plan" "$stat" hurt --verify
 echo "ok ranks"
