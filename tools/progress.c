@@ -36,7 +36,7 @@ static int has_bytes(const struct drps_progress *p)
 /* Returns the text of an amount without the unit of what is counted: "1.2 GiB", "1,234". */
 static const char *number(const struct drps_progress *p, double value, char *buf, size_t cap)
 {
-    const uint64_t whole = value >= 1 ? (uint64_t)value : 0;
+    const uint64_t whole = value < 1 ? 0 : value < 0x1p63 ? (uint64_t)value : INT64_MAX;
     return has_bytes(p) ? drps_size_format(whole, buf, cap) : drps_cli_grouped(whole, buf);
 }
 

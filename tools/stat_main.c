@@ -14,6 +14,7 @@
 #include "index/plan/drps_plan.h"
 #include "tools/drps_cli.h"
 #include "tools/forecast_text.h"
+#include "tools/stat_verify.h"
 
 enum { KEY_VERIFY = DRPS_CLI_KEY, KEY_EPOCH, KEY_WINDOWS };
 enum { MODEL_MEMORY_BYTES = 64 << 20 };
@@ -26,7 +27,9 @@ struct options {
 };
 
 static const struct argp_option option_table[] = {
-    {"verify", KEY_VERIFY, NULL, 0, "Read every file whole and check every checksum", 1},
+    {"verify", KEY_VERIFY, NULL, 0,
+     "Instead: read every file whole, and check every checksum and what files say of each other",
+     1},
     {"epoch", KEY_EPOCH, "E", 0, "Only this epoch of a model's training", 1},
     {"windows", KEY_WINDOWS, NULL, 0,
      "Also every window (run of batches whose rows are in memory together) of a model's training "
@@ -290,12 +293,11 @@ static void print_machines(const struct drps_plan *plan)
     }
 }
 
-static void print_plan(const struct drps_plan *plan, int verified, int details)
+static void print_plan(const struct drps_plan *plan, int details)
 {
     const json_t *j = plan->json;
-    printf("plan %s: %s, %s loss, %s input, %s order%s\n", plan->dir, text_of(j, "algo"),
-           text_of(j, "loss"), text_of(j, "format"), order_of(&plan->info),
-           verified ? "; every checksum holds" : "");
+    printf("plan %s: %s, %s loss, %s input, %s order\n", plan->dir, text_of(j, "algo"),
+           text_of(j, "loss"), text_of(j, "format"), order_of(&plan->info));
     printf("  id       %s, made by %s\n", text_of(j, "id"), text_of(j, "made_by"));
     printf("  samples  %s training, %s test\n", count_of(j, "samples"),
            count_of(j, "test_samples"));
@@ -330,12 +332,13 @@ static int stat_plan(struct drps_cli *cli, const struct drps_io *io, const struc
     if (rc == 0 && (o->epoch || o->windows))
         rc = drps_err_set(err, DRPS_E_CONFIG,
                           "--epoch and --windows are for models, and %s is a plan", o->path);
-    if (rc == 0 && o->verify) rc = drps_plan_verify(plan, err);
     if (rc == 0) {
-        if (cli->json)
+        if (o->verify)
+            rc = stat_verify_plan(cli, plan, err);
+        else if (cli->json)
             rc = drps_cli_json_print(json_incref(plan->json), err);
         else
-            print_plan(plan, o->verify, cli->log.level >= DRPS_LOG_DEBUG);
+            print_plan(plan, cli->log.level >= DRPS_LOG_DEBUG);
     }
     drps_plan_close(plan);
     return rc;
@@ -627,10 +630,9 @@ static void print_model(const struct options *o, const struct drps_modeldir *md,
     const json_t *training = json_object_get(j, "training");
     const struct drps_modeldir_info *info = drps_modeldir_info(md);
     const json_t *optimizer = json_object_get(training, "optimizer");
-    printf("model %s: %s, %s loss, %llu rows of %u floats%s\n", o->path,
+    printf("model %s: %s, %s loss, %llu rows of %u floats\n", o->path,
            drps_algo_name(info->model.algo), drps_loss_name(info->model.loss),
-           (unsigned long long)info->rows, info->model.dim,
-           o->verify ? "; every checksum holds" : "");
+           (unsigned long long)info->rows, info->model.dim);
     printf("  content  %016llx, from plan %s, kept in %s\n", (unsigned long long)info->content,
            info->plan_id, info->store);
     printf("  trained  %s, learning rate %s, l1 %s, l2 %s; store %s, threads: %s%s\n",
@@ -669,10 +671,11 @@ static int stat_model(struct drps_cli *cli, const struct drps_io *io, const stru
 {
     struct drps_modeldir *md;
     int rc = drps_modeldir_open(io, o->path, MODEL_MEMORY_BYTES, &md, err);
-    if (rc == 0 && o->verify) rc = drps_modeldir_verify(md, err);
     if (rc == 0) rc = check_parts(o, drps_modeldir_json(md), err);
     if (rc == 0) {
-        if (cli->json)
+        if (o->verify)
+            rc = stat_verify_model(cli, md, o->path, err);
+        else if (cli->json)
             rc = drps_cli_json_print(json_deep_copy(drps_modeldir_json(md)), err);
         else
             print_model(o, md, cli->log.level >= DRPS_LOG_DEBUG);
@@ -681,7 +684,8 @@ static int stat_model(struct drps_cli *cli, const struct drps_io *io, const stru
     return rc;
 }
 
-/* The folder is a model if it has model.json, else a plan. */
+/* The folder is a model if it has model.json, else a plan. A further kind of folder is told apart
+ * here, by its manifest. */
 static int run(struct drps_cli *cli, const struct options *o, struct drps_err *err)
 {
     const struct drps_io *os = drps_io_os();

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/drps_io.h"
+#include "base/folder/drps_findings.h"
 #include "engine/model/drps_model.h"
 #include "engine/publish/drps_model_files.h"
 #include "index/plan/drps_plan.h"
@@ -119,10 +120,15 @@ DRPS_MUST_CHECK
 int drps_modeldir_gather(struct drps_modeldir *md, const uint32_t *ids, size_t n, float *params,
                          struct drps_err *err);
 
-/* Read everything that prediction may read, in the same way: the dictionary, whose every name must
- * be of a row, and all rows, against the checksums of model.json. Memory: beside the model's some
- * MiB. */
+/*
+ * Read everything that prediction may read, in the same way: the dictionary, which must be that of
+ * the rows (drps_names_verify()), and all rows, whose parameters must be numbers, against the
+ * checksums of model.json. Returns 0 when it came to the end: problems are in *found, a name of a
+ * file in each. DRPS_E_INTERRUPTED, -ENOMEM. found NULL: the first problem is the failure. Reads
+ * names.rec twice and rows/ once. Memory: beside the model's some MiB and a bit a row.
+ */
 DRPS_MUST_CHECK
-int drps_modeldir_verify(struct drps_modeldir *md, struct drps_err *err);
+int drps_modeldir_verify(struct drps_modeldir *md, struct drps_findings *found,
+                         struct drps_err *err);
 
 #endif

@@ -61,9 +61,8 @@ static json_t *info_to_json(const struct drps_modeldir_info *info)
     return NULL;
 }
 
-/* Number and bytes of the files in folder `path`, which an engine has written. */
-static int measure_folder(const char *path, uint64_t *files_out, uint64_t *bytes_out,
-                          struct drps_err *err)
+int drps_modeldir_measure_rows(const char *path, uint64_t *files_out, uint64_t *bytes_out,
+                               struct drps_err *err)
 {
     DIR *dir = opendir(path);
     const struct dirent *entry;
@@ -97,7 +96,7 @@ int drps_modeldir_finish(const struct drps_io *io, const char *dir, const char *
     uint64_t rows_files, rows_bytes;
     int rc = rows && manifest ? 0 : drps_err_set(err, -ENOMEM, "no memory to finish %s", dir);
 
-    if (rc == 0) rc = measure_folder(rows, &rows_files, &rows_bytes, err);
+    if (rc == 0) rc = drps_modeldir_measure_rows(rows, &rows_files, &rows_bytes, err);
     if (rc == 0) {
         json_t *files = json_pack("{s:{s:I, s:o}, s:{s:s, s:I, s:I}}", DRPS_MODEL_NAMES, "bytes",
                                   (json_int_t)names_bytes, "checksum", drps_manifest_hex(names_sum),

@@ -31,4 +31,9 @@ struct drps_modeldir {
 DRPS_MUST_CHECK
 int drps_modeldir_read_manifest(struct drps_modeldir *md, struct drps_err *err);
 
+/* Number and bytes of the files in the folder of a model's rows, which an engine has written. */
+DRPS_MUST_CHECK
+int drps_modeldir_measure_rows(const char *path, uint64_t *files_out, uint64_t *bytes_out,
+                               struct drps_err *err);
+
 #endif

@@ -136,6 +136,20 @@ DRPS_MUST_CHECK
 int drps_plan_rank_dir(const char *dir, uint32_t rank, char out[DRPS_PLAN_PATH_BYTES],
                        struct drps_err *err);
 
+/* A plan for one worker, one for several, and the part of one of these. */
+enum drps_plan_shape { DRPS_PLAN_ONE = 1, DRPS_PLAN_ALL = 2, DRPS_PLAN_PART = 4 };
+enum drps_plan_shape drps_plan_shape(const struct drps_plan_info *info);
+
+/* The files of a plan beside plan.json, in the order in which plan.json lists them. */
+struct drps_plan_file_type {
+    const char *name;
+    uint32_t kind;
+    unsigned shapes; /* that have the file */
+    int per_step;    /* it has a record for each step */
+};
+enum { DRPS_PLAN_FILES = 9 };
+extern const struct drps_plan_file_type drps_plan_files[DRPS_PLAN_FILES];
+
 /* 1: row 0 is the intercept; 0: there is none. */
 int drps_plan_has_bias(const struct drps_plan_info *info);
 
@@ -170,11 +184,10 @@ DRPS_MUST_CHECK
 int drps_plan_read_file(const struct drps_plan *plan, const char *name, drps_plan_bytes visit,
                         void *ctx, struct drps_err *err);
 
-/* Read every file whole, of the whole plan also the parts of all ranks: sizes, checksums, and that
- * the records fit together. Memory: some MiB, 12 bytes a row of the largest window, and 8 bytes a
- * row of the plan, at most 64 MiB. */
+/* What plan.json says of one of the plan's files. DRPS_E_CORRUPT: it does not list it. */
 DRPS_MUST_CHECK
-int drps_plan_verify(const struct drps_plan *plan, struct drps_err *err);
+int drps_plan_listed(const struct drps_plan *plan, const char *name, uint64_t *bytes_out,
+                     uint64_t *sum_out, struct drps_err *err);
 
 /* Read the boundaries of blocks: block b has the rows first_out[b] to first_out[b + 1] - 1;
  * first_out [blocks + 1], free() it. */

@@ -14,35 +14,25 @@
 #include "index/plan/drps_names.h"
 #include "index/plan/drps_plan.h"
 #include "index/plan/plan_numbers.h"
-#include "index/plan/verify.h"
 
 enum { CHUNK_BYTES = 1 << 20 };
 
-/* A plan for one worker, one for several, and the part of one of these. */
-enum shape { ONE = 1, WHOLE = 2, SHARE = 4 };
-
-/* The files of a plan, in the order in which they are verified. */
-static const struct {
-    const char *name;
-    uint32_t kind;
-    unsigned shapes; /* that have the file */
-    int per_step;    /* it has a record for each step */
-} files[] = {
-    {DRPS_FILE_DATA, DRPS_KIND_DATA, ONE | SHARE, 1},
-    {DRPS_FILE_ROWS, DRPS_KIND_ROWS, ONE | SHARE, 1},
-    {DRPS_FILE_NAMES, DRPS_KIND_NAMES, ONE | WHOLE, 0},
-    {DRPS_FILE_BLOCKS, DRPS_KIND_BLOCKS, ONE | SHARE, 0},
-    {DRPS_FILE_USES, DRPS_KIND_USES, ONE | SHARE, 1},
-    {DRPS_FILE_WINDOWS, DRPS_KIND_WINDOWS, ONE | SHARE, 0},
-    {DRPS_FILE_SLOTS, DRPS_KIND_SLOTS, ONE | SHARE, 1},
-    {DRPS_FILE_SHARES, DRPS_KIND_SHARES, SHARE, 1},
-    {DRPS_FILE_POSITIONS, DRPS_KIND_POSITIONS, SHARE, 1},
+const struct drps_plan_file_type drps_plan_files[DRPS_PLAN_FILES] = {
+    {DRPS_FILE_DATA, DRPS_KIND_DATA, DRPS_PLAN_ONE | DRPS_PLAN_PART, 1},
+    {DRPS_FILE_ROWS, DRPS_KIND_ROWS, DRPS_PLAN_ONE | DRPS_PLAN_PART, 1},
+    {DRPS_FILE_NAMES, DRPS_KIND_NAMES, DRPS_PLAN_ONE | DRPS_PLAN_ALL, 0},
+    {DRPS_FILE_BLOCKS, DRPS_KIND_BLOCKS, DRPS_PLAN_ONE | DRPS_PLAN_PART, 0},
+    {DRPS_FILE_USES, DRPS_KIND_USES, DRPS_PLAN_ONE | DRPS_PLAN_PART, 1},
+    {DRPS_FILE_WINDOWS, DRPS_KIND_WINDOWS, DRPS_PLAN_ONE | DRPS_PLAN_PART, 0},
+    {DRPS_FILE_SLOTS, DRPS_KIND_SLOTS, DRPS_PLAN_ONE | DRPS_PLAN_PART, 1},
+    {DRPS_FILE_SHARES, DRPS_KIND_SHARES, DRPS_PLAN_PART, 1},
+    {DRPS_FILE_POSITIONS, DRPS_KIND_POSITIONS, DRPS_PLAN_PART, 1},
 };
-enum { FILES = sizeof(files) / sizeof(files[0]) };
 
-static enum shape shape_of(const struct drps_plan_info *info)
+enum drps_plan_shape drps_plan_shape(const struct drps_plan_info *info)
 {
-    return info->ranks.workers <= 1 ? ONE : info->ranks.rank == DRPS_PLAN_WHOLE ? WHOLE : SHARE;
+    if (info->ranks.workers <= 1) return DRPS_PLAN_ONE;
+    return info->ranks.rank == DRPS_PLAN_WHOLE ? DRPS_PLAN_ALL : DRPS_PLAN_PART;
 }
 
 /* Number fields of the manifest: one list for writing and reading. */
@@ -185,17 +175,17 @@ int drps_plan_hash(const struct drps_io *io, const char *dir, const char *const 
 }
 
 /* Describe the files of dir; *id_out becomes a hash of all of them. */
-static int files_to_json(const struct drps_io *io, const char *dir, enum shape shape, json_t *list,
-                         uint64_t *id_out, struct drps_err *err)
+static int files_to_json(const struct drps_io *io, const char *dir, enum drps_plan_shape shape,
+                         json_t *list, uint64_t *id_out, struct drps_err *err)
 {
     int rc = 0;
     *id_out = 0;
-    for (size_t i = 0; rc == 0 && i < FILES; i++) {
+    for (size_t i = 0; rc == 0 && i < DRPS_PLAN_FILES; i++) {
         uint64_t bytes, sum;
-        if (!(files[i].shapes & shape)) continue;
-        rc = hash_file(io, dir, files[i].name, id_out, &bytes, &sum, err);
+        if (!(drps_plan_files[i].shapes & shape)) continue;
+        rc = hash_file(io, dir, drps_plan_files[i].name, id_out, &bytes, &sum, err);
         if (rc < 0) break;
-        json_t *entry = json_pack("{s:s, s:I, s:o}", "name", files[i].name, "bytes",
+        json_t *entry = json_pack("{s:s, s:I, s:o}", "name", drps_plan_files[i].name, "bytes",
                                   (json_int_t)bytes, "checksum", drps_manifest_hex(sum));
         if (json_array_append_new(list, entry))
             return drps_err_set(err, -ENOMEM, "no memory for the manifest");
@@ -207,7 +197,8 @@ static int files_to_json(const struct drps_io *io, const char *dir, enum shape s
  */
 static json_t *id_to_json(const struct drps_plan_info *info, uint64_t files_hash)
 {
-    return shape_of(info) == WHOLE ? json_string(info->ranks.whole) : drps_manifest_hex(files_hash);
+    return drps_plan_shape(info) == DRPS_PLAN_ALL ? json_string(info->ranks.whole)
+                                                  : drps_manifest_hex(files_hash);
 }
 
 int drps_plan_save(const struct drps_io *io, const char *dir, const struct drps_plan_info *info,
@@ -218,7 +209,7 @@ int drps_plan_save(const struct drps_io *io, const char *dir, const struct drps_
     json_t *list = json_array();
     char *path = drps_path_join(dir, DRPS_FILE_MANIFEST);
     int rc = j && list && path ? 0 : drps_err_set(err, -ENOMEM, "no memory for the manifest");
-    if (rc == 0) rc = files_to_json(io, dir, shape_of(info), list, &id, err);
+    if (rc == 0) rc = files_to_json(io, dir, drps_plan_shape(info), list, &id, err);
     if (rc == 0 &&
         (json_object_set(j, "files", list) || json_object_set_new(j, "id", id_to_json(info, id)) ||
          json_object_set_new(j, "made_by", json_string("drps-index " DRPS_VERSION)) ||
@@ -560,10 +551,9 @@ int drps_plan_blocks(const struct drps_plan *plan, uint32_t **first_out, struct 
     return 0;
 }
 
-/* ---- Verifying ---- */
+/* ---- Whole files ---- */
 
-/* What plan.json says of one of the plan's files. */
-static int find_file(const struct drps_plan *plan, const char *name, uint64_t *bytes_out,
+int drps_plan_listed(const struct drps_plan *plan, const char *name, uint64_t *bytes_out,
                      uint64_t *sum_out, struct drps_err *err)
 {
     size_t i;
@@ -585,7 +575,7 @@ int drps_plan_read_file(const struct drps_plan *plan, const char *name, drps_pla
                         void *ctx, struct drps_err *err)
 {
     uint64_t want_bytes, want_sum, bytes, sum;
-    int rc = find_file(plan, name, &want_bytes, &want_sum, err);
+    int rc = drps_plan_listed(plan, name, &want_bytes, &want_sum, err);
     if (rc < 0) return rc;
     char *path = drps_path_join(plan->dir, name);
     if (!path) return drps_err_set(err, -ENOMEM, "no memory to read %s", name);
@@ -595,93 +585,5 @@ int drps_plan_read_file(const struct drps_plan *plan, const char *name, drps_pla
                           "%s is not the file that drps-index wrote (size or checksum differ)",
                           path);
     free(path);
-    return rc;
-}
-
-/* Every record passes its own checksum; the counts agree with the manifest. */
-static int verify_records(const struct drps_plan *plan, size_t i, struct drps_err *err)
-{
-    struct drps_recfile *f;
-    char *buf = NULL;
-    size_t cap = 0;
-    int rc = drps_plan_file(plan, files[i].name, files[i].kind, &f, err);
-    uint64_t steps = plan->info.batches + plan->info.eval_batches;
-    uint64_t count = rc == 0 ? drps_recfile_count(f) : 0;
-
-    if (rc == 0 && files[i].per_step && count != steps)
-        rc = drps_err_set(err, DRPS_E_CORRUPT,
-                          "%s/%s holds %" PRIu64 " batches; the plan has %" PRIu64, plan->dir,
-                          files[i].name, count, steps);
-    for (uint64_t r = 0; rc == 0 && r < count;) {
-        uint64_t n = drps_recfile_run_length(f, r, CHUNK_BYTES);
-        if (drps_array_reserve(&buf, &cap, (size_t)drps_recfile_run_bytes(f, r, n), 1))
-            rc = drps_err_set(err, -ENOMEM, "no memory to verify %s", files[i].name);
-        if (rc == 0) rc = drps_recfile_read(f, r, n, buf, err);
-        r += n;
-    }
-    free(buf);
-    drps_recfile_close(f);
-    return rc;
-}
-
-/* The files of one folder. */
-static int verify_folder(const struct drps_plan *plan, struct drps_err *err)
-{
-    const enum shape shape = shape_of(&plan->info);
-    const json_t *list = json_object_get(plan->json, "files");
-    size_t n = 0;
-    int rc = 0;
-    for (size_t i = 0; i < FILES; i++)
-        n += (files[i].shapes & shape) != 0;
-    if (json_array_size(list) != n)
-        return drps_err_set(err, DRPS_E_CORRUPT, "%s/%s lists %zu files; such a plan has %zu",
-                            plan->dir, DRPS_FILE_MANIFEST, json_array_size(list), n);
-    for (size_t i = 0; rc == 0 && i < FILES; i++)
-        if (files[i].shapes & shape) rc = drps_plan_read_file(plan, files[i].name, NULL, NULL, err);
-    for (size_t i = 0; rc == 0 && i < FILES; i++)
-        if (files[i].shapes & shape) rc = verify_records(plan, i, err);
-    return rc;
-}
-
-static int verify_part(const struct drps_plan *whole, uint32_t rank, uint64_t *next_row,
-                       struct drps_err *err)
-{
-    struct drps_plan *part;
-    int rc = drps_plan_open_rank(whole->io, whole->dir, rank, &part, err);
-    if (rc < 0) return rc;
-    if (strcmp(part->info.ranks.whole, whole->info.id) != 0 ||
-        part->info.ranks.first_row != *next_row)
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s is the part of another plan", part->dir);
-    *next_row += part->info.rows;
-    if (rc == 0) rc = drps_plan_verify(part, err);
-    drps_plan_close(part);
-    return rc;
-}
-
-static int verify_parts(const struct drps_plan *whole, struct drps_err *err)
-{
-    uint64_t rows = 0;
-    int rc = 0;
-    for (uint32_t r = 0; r < whole->info.ranks.workers && rc == 0; r++)
-        rc = verify_part(whole, r, &rows, err);
-    if (rc == 0 && rows != whole->info.rows)
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: the ranks have %" PRIu64 " rows of %" PRIu64,
-                          whole->dir, rows, whole->info.rows);
-    return rc;
-}
-
-int drps_plan_verify(const struct drps_plan *plan, struct drps_err *err)
-{
-    uint32_t *first;
-    int rc = verify_folder(plan, err);
-    if (rc < 0) return rc;
-    if (shape_of(&plan->info) == WHOLE) return verify_parts(plan, err);
-    rc = drps_plan_blocks(plan, &first, err);
-    if (rc < 0) return rc;
-    free(first);
-    rc = drps_verify_windows(plan->io, plan->dir, &plan->info, err);
-    if (rc == 0 && plan->info.lanes) rc = drps_verify_lanes(plan->io, plan->dir, &plan->info, err);
-    if (rc == 0 && shape_of(&plan->info) == SHARE)
-        rc = drps_verify_rounds(plan->io, plan->dir, &plan->info, err);
     return rc;
 }

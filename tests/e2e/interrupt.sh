@@ -28,7 +28,8 @@ for store in resident relay; do
     [[ $status = 130 ]] || fail "after SIGINT drps-train --store $store exited with $status"
     absent model.partial
     [[ ! -e model/store ]] || fail "the files of store $store are in the model"
-    "$tools/drps-stat" model --verify >stat.txt
+    "$tools/drps-stat" model --verify >/dev/null || fail "the interrupted model does not verify"
+    "$tools/drps-stat" model >stat.txt
     grep -qi interrupted stat.txt || fail "drps-stat does not say that the model was interrupted"
     "$tools/drps-predict" model data.svm -o scores.txt --force --quiet || fail "the interrupted model does not predict"
     [[ $store = resident ]] || "$tools/drps-stat" model --json >relay.json

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# On a terminal, training, writing the model and prediction say how far they are, how long it still takes, and how fast they are.
+# On a terminal, training, writing the model, prediction and checking say how far they are, how long it still takes, and how fast they are.
 . "$(dirname "$0")/lib.sh"
 
 command -v script >/dev/null || skip "script, which makes a terminal, is not installed"
@@ -15,4 +15,8 @@ terminal "$tools/drps-predict" model data.tsv -o scores.txt >predict.txt || fail
 grep -qE 'scoring: [0-9]+ % of [0-9.]+ MiB, .* left, [0-9.]+ [KMG]iB/s' predict.txt || fail "prediction shows: $(cat predict.txt)"
 terminal "cat data.tsv | $tools/drps-predict model - -o scores.txt --force" >pipe.txt || fail "$(cat pipe.txt)"
 grep -qE 'scoring: [0-9,]+ samples in [0-9]+ s, [0-9,]+/s' pipe.txt || fail "prediction of a pipe shows: $(cat pipe.txt)"
+for what in plan model; do
+    terminal "$tools/drps-stat" $what --verify >verify.txt || fail "$(cat verify.txt)"
+    grep -qE 'checking: [0-9]+ % of [0-9.]+ MiB, .* left, [0-9.]+ [KMG]iB/s' verify.txt || fail "checking a $what shows: $(cat verify.txt)"
+done
 echo "ok"

@@ -13,6 +13,7 @@
 
 #include "base/drps_checksum.h"
 #include "index/plan/drps_plan.h"
+#include "index/verify/drps_verify.h"
 #include "support/fuzz_check.h"
 #include "support/memory_io.h"
 
@@ -69,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         free(first);
     }
     if (rc == 0) {
-        rc = drps_plan_verify(plan, &err);
+        rc = drps_plan_verify(plan, NULL, &err);
         CHECK(rc < 0); /* the other files are not there */
     }
     drps_plan_close(plan);

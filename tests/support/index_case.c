@@ -1,3 +1,4 @@
+#include "index/verify/drps_verify.h"
 #include "support/index_case.h"
 
 #include <inttypes.h>
@@ -277,7 +278,7 @@ void case_verify(const char *plan_dir)
 {
     struct drps_plan *plan;
     struct drps_err err = DRPS_ERR_INIT;
-    if (drps_plan_open(drps_io_os(), plan_dir, &plan, &err) || drps_plan_verify(plan, &err))
+    if (drps_plan_open(drps_io_os(), plan_dir, &plan, &err) || drps_plan_verify(plan, NULL, &err))
         fail_msg("%s", err.text);
     drps_plan_close(plan);
 }

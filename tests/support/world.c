@@ -122,7 +122,7 @@ void world_check_model(const struct world *w, const struct drps_train_result *r)
     struct drps_err err = DRPS_ERR_INIT;
     if (drps_modeldir_open(drps_io_os(), w->model, 64 << 20, &md, &err) < 0)
         fail_msg("%s", err.text);
-    if (drps_modeldir_verify(md, &err) < 0) fail_msg("%s", err.text);
+    if (drps_modeldir_verify(md, NULL, &err) < 0) fail_msg("%s", err.text);
     assert_int_equal(drps_modeldir_info(md)->content, r->content);
     drps_modeldir_close(md);
 }

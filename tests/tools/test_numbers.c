@@ -520,7 +520,7 @@ static void probe_prediction(void *ctx, struct news *news)
     }
     drps_err_clear(&err);
     rc = drps_modeldir_open(drps_io_os(), p->model, MEMORY, &md, &err);
-    if (rc == 0) rc = drps_modeldir_verify(md, &err);
+    if (rc == 0) rc = drps_modeldir_verify(md, NULL, &err);
     drps_modeldir_close(md);
     if (rc < 0) check_refusal(rc, &err, news);
 }

@@ -5,11 +5,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <sys/wait.h>
 
 #include <jansson.h>
 
+#include "base/drps_checksum.h"
 #include "base/folder/drps_manifest.h"
 #include "engine/drps_engine.h"
 #include "engine/publish/drps_modeldir.h"
@@ -78,7 +80,18 @@ static struct drps_modeldir *open_model(const char *path, uint64_t memory)
     return md;
 }
 
-/* A whole model of `rows` rows of 2 floats, by hand. Its dictionary is the fixture's plan's. */
+/* A name for each of so many rows. */
+static void write_names(const char *path, uint64_t rows)
+{
+    struct names_writer *w;
+    assert_int_equal(drps_names_writer_open(drps_io_os(), path, 0, &w, NULL), 0);
+    for (uint32_t r = 0; r < rows; r++)
+        assert_int_equal(drps_names_writer_add(w, maker_key(r), r, 0, NULL, 0, NULL), 0);
+    assert_int_equal(drps_names_writer_finish(w, NULL), 0);
+    drps_names_writer_close(w);
+}
+
+/* A whole model of `rows` rows of 2 floats, by hand. */
 static char *write_model(struct fixture *f, const struct drps_kv_ops *kv, const char *name,
                          uint64_t rows, size_t run)
 {
@@ -97,15 +110,15 @@ static char *write_model(struct fixture *f, const struct drps_kv_ops *kv, const 
     info.tables_n = 1;
     info.tables[0] = (struct drps_table){.name = "wv", .rows = rows};
     write_rows(kv, rows_path, rows, run, &info.content);
-    char *from = drps_path_join(f->plan->dir, "names.rec"), *to = drps_path_join(path, "names.rec");
+    char *names = drps_path_join(path, "names.rec");
     uint64_t bytes, sum;
-    assert_int_equal(drps_trained_copy(drps_io_os(), from, to, &bytes, &sum, &err), 0);
+    write_names(path, rows);
+    assert_int_equal(drps_trained_copy(drps_io_os(), names, NULL, &bytes, &sum, &err), 0);
     json_t *description = drps_modeldir_describe(&info, NULL);
     if (drps_modeldir_finish(drps_io_os(), path, kv->name, bytes, sum, description, &err) < 0)
         fail_msg("%s", err.text);
     json_decref(description);
-    free(from);
-    free(to);
+    free(names);
     free(rows_path);
     return path;
 }
@@ -162,13 +175,7 @@ static void test_modeldir_round_trip(void **state)
                 assert_true(info->hash_seed == UINT64_MAX - 3 && info->model.seed == UINT64_MAX);
                 assert_int_equal(info->rows, rows);
                 assert_string_equal(info->tables[0].name, "wv");
-                if (rows > f.plan->info.rows) {
-                    if (drps_modeldir_verify(md, &err) < 0) fail_msg("%s", err.text);
-                } else { /* the dictionary is of more rows */
-                    assert_int_equal(drps_modeldir_verify(md, &err), DRPS_E_CORRUPT);
-                    assert_non_null(strstr(err.text, "names.rec"));
-                    drps_err_clear(&err);
-                }
+                if (drps_modeldir_verify(md, NULL, &err) < 0) fail_msg("%s", err.text);
 
                 uint32_t *ids = calloc(rows, sizeof(*ids));
                 float *params = calloc(rows, 2 * sizeof(*params));
@@ -270,7 +277,7 @@ static int read_all(const char *path, struct drps_err *err)
     struct drps_modeldir *md;
     *err = (struct drps_err)DRPS_ERR_INIT;
     int rc = drps_modeldir_open(drps_io_os(), path, MEMORY, &md, err);
-    if (rc == 0) rc = drps_modeldir_verify(md, err);
+    if (rc == 0) rc = drps_modeldir_verify(md, NULL, err);
     drps_modeldir_close(md);
     return rc;
 }
@@ -339,6 +346,117 @@ static void test_modeldir_damaged_rows_are_found(void **state)
         free(rows);
         free(path);
         teardown(&f);
+    }
+}
+
+/* ---- Consistent damage: every checksum is right, and something is wrong ---- */
+
+/* What is wrong with a model that is made by hand. */
+struct wrong {
+    const char *name, *wants;
+    uint64_t rows_stored, rows_named; /* more or fewer than there are */
+    uint32_t twice;                   /* this name has the row of the one before; 0: none has */
+    float value;                      /* of a parameter */
+    uint64_t content;                 /* is changed by */
+};
+
+enum { HAND_ROWS = 4096, HAND_ROW = 2500 }; /* two whole blocks */
+
+static void write_wrong_names(const char *path, const struct wrong *w)
+{
+    struct names_writer *out;
+    assert_int_equal(drps_names_writer_open(drps_io_os(), path, 0, &out, NULL), 0);
+    for (uint32_t r = 0; r < HAND_ROWS + w->rows_named; r++) {
+        const uint32_t row = w->twice && r == w->twice ? r - 1 : r;
+        assert_int_equal(drps_names_writer_add(out, maker_key(r), row, 0, NULL, 0, NULL), 0);
+    }
+    assert_int_equal(drps_names_writer_finish(out, NULL), 0);
+    drps_names_writer_close(out);
+}
+
+static void write_wrong_rows(const struct drps_kv_ops *kv, const char *path, const struct wrong *w,
+                             uint64_t *content)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_modelrows *out;
+    const size_t n = HAND_ROWS + (size_t)w->rows_stored;
+    float *rows = calloc(n, 2 * sizeof(*rows));
+    fill_rows(rows, 0, n);
+    if (w->value != 0) rows[2 * HAND_ROW + 1] = w->value;
+    if (drps_modelrows_open(kv, path, n, 2, 8 << 20, &out, &err) < 0) fail_msg("%s", err.text);
+    assert_int_equal(drps_modelrows_add(out, 0, n, rows, &err), 0);
+    assert_int_equal(drps_modelrows_finish(out, content, &err), 0);
+    *content = drps_checksum(rows, HAND_ROWS * 2 * sizeof(*rows)) + w->content;
+    drps_modelrows_close(out);
+    free(rows);
+}
+
+static char *write_wrong_model(struct fixture *f, const struct drps_kv_ops *kv,
+                               const struct wrong *w)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_modeldir_info info = {
+        .rows = HAND_ROWS, .block_rows = drps_modeldir_block_rows(2), .label_positive = 1};
+    char *path = drps_path_join(f->dir, "model"), *rows = drps_path_join(path, "rows");
+    char *names = drps_path_join(path, "names.rec");
+    uint64_t bytes, sum;
+    assert_int_equal(mkdir(path, 0777), 0);
+    assert_int_equal(drps_model_init(&info.model, "fm", "squared", 1, 0, &err), 0);
+    (void)snprintf(info.plan_id, sizeof(info.plan_id), "%s", f->plan->info.id);
+    (void)snprintf(info.format, sizeof(info.format), "libsvm");
+    info.tables_n = 1;
+    info.tables[0] = (struct drps_table){.name = "wv", .rows = HAND_ROWS};
+    write_wrong_rows(kv, rows, w, &info.content);
+    write_wrong_names(path, w);
+    assert_int_equal(drps_trained_copy(drps_io_os(), names, NULL, &bytes, &sum, &err), 0);
+    json_t *j = drps_modeldir_describe(&info, NULL);
+    if (drps_modeldir_finish(drps_io_os(), path, kv->name, bytes, sum, j, &err) < 0)
+        fail_msg("%s", err.text);
+    json_decref(j);
+    free(names);
+    free(rows);
+    return path;
+}
+
+static void test_modeldir_verify_finds_what_does_not_agree(void **state)
+{
+    static const struct wrong cases[] = {
+        {.name = "nothing", .wants = ""},
+        {.name = "a parameter is no number",
+         .wants = "rows: parameter 1 of row 2500 is no number",
+         .value = NAN},
+        {.name = "one is infinite",
+         .wants = "rows: parameter 1 of row 2500 is no number",
+         .value = -INFINITY},
+        {.name = "content",
+         .wants = "rows: the parameters are not those that were written",
+         .content = 1},
+        {.name = "rows behind the last block",
+         .wants = "has rows behind the 4096",
+         .rows_stored = 5000},
+        {.name = "two names, one row",
+         .wants = "names.rec: name 7 (key 000000000000001a, row 6) has the row of another name",
+         .twice = 7},
+        {.name = "fewer names",
+         .wants = "names.rec has 4086 names; the tables have 4096 rows",
+         .rows_named = UINT64_MAX - 9},
+        {.name = "more names",
+         .wants = "names.rec: name 4096 (key 0000000000003005, row 4096) has a row outside",
+         .rows_named = 10},
+    };
+    (void)state;
+    for (const struct drps_kv_ops *const *kv = drps_kv_engines(); *kv; kv++) {
+        for (size_t i = 0; !(*kv)->training_only && i < sizeof(cases) / sizeof(*cases); i++) {
+            struct fixture f;
+            struct drps_err err = DRPS_ERR_INIT;
+            setup(&f, 60, 0);
+            char *path = write_wrong_model(&f, *kv, &cases[i]);
+            const int rc = read_all(path, &err);
+            if (rc != (*cases[i].wants ? DRPS_E_CORRUPT : 0) || !strstr(err.text, cases[i].wants))
+                fail_msg("%s, %s: %d, %s", (*kv)->name, cases[i].name, rc, err.text);
+            free(path);
+            teardown(&f);
+        }
     }
 }
 
@@ -601,9 +719,9 @@ static void test_modeldir_verify_is_interrupted(void **state)
     char *path = drps_path_join(f.dir, "model");
     train_model(&f, NULL, path);
     if (drps_modeldir_open(&io, path, MEMORY, &md, &err) < 0) fail_msg("%s", err.text);
-    if (drps_modeldir_verify(md, &err) < 0) fail_msg("%s", err.text);
+    if (drps_modeldir_verify(md, NULL, &err) < 0) fail_msg("%s", err.text);
     s.armed = 1;
-    assert_int_equal(drps_modeldir_verify(md, &err), DRPS_E_INTERRUPTED);
+    assert_int_equal(drps_modeldir_verify(md, NULL, &err), DRPS_E_INTERRUPTED);
     drps_modeldir_close(md);
     free(path);
     teardown(&f);
@@ -762,6 +880,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_modelrows_refuse_rows_out_of_order_or_missing),
         cmocka_unit_test(test_modeldir_damage_is_named),
         cmocka_unit_test(test_modeldir_damaged_rows_are_found),
+        cmocka_unit_test(test_modeldir_verify_finds_what_does_not_agree),
         cmocka_unit_test(test_modeldir_missing_parts),
         cmocka_unit_test(test_modeldir_verify_is_interrupted),
         cmocka_unit_test(test_modeldir_pipes_are_refused),

@@ -69,7 +69,7 @@ static void check_model(const char *path, uint64_t content)
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_modeldir *md;
     int rc = drps_modeldir_open(drps_io_os(), path, 16 << 20, &md, &err);
-    if (rc == 0) rc = drps_modeldir_verify(md, &err);
+    if (rc == 0) rc = drps_modeldir_verify(md, NULL, &err);
     if (rc < 0) fail_msg("%s: %s", path, err.text);
     assert_true(drps_modeldir_info(md)->content == content);
     drps_modeldir_close(md);

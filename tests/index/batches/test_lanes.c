@@ -13,6 +13,7 @@
 #include "index/drps_index.h"
 #include "index/order/drps_grid.h"
 #include "index/plan/drps_batch.h"
+#include "index/verify/drps_verify.h"
 #include "support/batch_body.h"
 #include "support/index_case.h"
 #include "support/scratch.h"
@@ -313,7 +314,7 @@ static void test_lanes_that_share_rows_are_found(void **state)
         must_run(&c);
         change_marks(c.out, cases[k].lanes, cases[k].change);
         int rc = drps_plan_open(drps_io_os(), c.out, &plan, &err);
-        if (rc == 0) rc = drps_plan_verify(plan, &err);
+        if (rc == 0) rc = drps_plan_verify(plan, NULL, &err);
         if (rc != cases[k].rc || !strstr(err.text, cases[k].says))
             fail_msg("%s: %d '%s'", cases[k].name, rc, err.text);
         drps_plan_close(plan);

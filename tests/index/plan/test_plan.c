@@ -17,6 +17,7 @@
 #include "base/folder/drps_manifest.h"
 #include "index/blocks/builders/drps_builder.h"
 #include "index/drps_index.h"
+#include "index/verify/drps_verify.h"
 #include "support/index_case.h"
 #include "support/scratch.h"
 
@@ -49,7 +50,7 @@ static int open_and_verify(struct scratch *s, struct drps_err *err)
 {
     struct drps_plan *plan;
     int rc = drps_plan_open(drps_io_os(), scratch_path(s, "plan"), &plan, err);
-    if (rc == 0) rc = drps_plan_verify(plan, err);
+    if (rc == 0) rc = drps_plan_verify(plan, NULL, err);
     drps_plan_close(plan);
     return rc;
 }

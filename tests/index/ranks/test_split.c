@@ -23,6 +23,7 @@
 #include "index/plan/drps_names.h"
 #include "index/plan/drps_round.h"
 #include "index/ranks/drps_owners.h"
+#include "index/verify/drps_verify.h"
 #include "support/batch_body.h"
 #include "support/index_case.h"
 #include "support/owned_io.h"
@@ -812,7 +813,7 @@ static void test_rounds_that_do_not_fit_are_found(void **state)
                      0); /* with the right checksum */
     drps_plan_close(part);
     assert_int_equal(drps_plan_open_rank(drps_io_os(), c->many.out, 1, &c->parts[1], &err), 0);
-    assert_int_equal(drps_plan_verify(c->parts[1], &err), DRPS_E_CORRUPT);
+    assert_int_equal(drps_plan_verify(c->parts[1], NULL, &err), DRPS_E_CORRUPT);
     assert_non_null(strstr(err.text, "positions.rec"));
     for (uint64_t t = 0; t < rounds; t++)
         free(all[t].data);

@@ -20,7 +20,7 @@
 #include "index/plan/codec/drps_distances.h"
 #include "index/plan/drps_batch.h"
 #include "index/plan/drps_window.h"
-#include "index/plan/verify.h"
+#include "index/verify/verify.h"
 #include "support/fault_io.h"
 #include "support/lists.h"
 
@@ -136,6 +136,27 @@ static struct drps_plan_info info_for(const struct lists *l, uint64_t windows)
                                    .windows = windows};
 }
 
+/* The checks of a plan that are about windows; the first problem. */
+static int verify_windows(const char *dir, const struct drps_plan_info *info,
+                          const struct drps_window_result *r, struct drps_err *err)
+{
+    struct drps_plan plan = {.io = drps_io_os(), .dir = (char *)dir, .info = *info};
+    struct drps_findings found = {0};
+    struct verify v = {.plan = &plan,
+                       .info = &plan.info,
+                       .io = plan.io,
+                       .steps = info->batches + info->eval_batches,
+                       .found = &found};
+    plan.info.working_set_rows = r->working_set_rows;
+    plan.info.max_window_rows = r->max_window_rows;
+    plan.info.window_rows = r->rows_touched;
+    plan.info.window_rows_kept = r->rows_kept;
+    plan.info.window_rows_moved = r->rows_moved;
+    int rc = drps_verify_slots(&v, err);
+    if (rc == 0) rc = drps_verify_distances(&v, err);
+    return rc == 0 ? drps_findings_result(&found, err) : rc;
+}
+
 /* slots.rec for the steps of one window, of which `rank` has the ranks of the rows. */
 static void check_slots(const struct lists *l, const struct stored *slots,
                         const struct drps_window *w, const uint32_t *rank)
@@ -225,7 +246,7 @@ static void check_stored(const struct lists *l, const struct stored *st, uint64_
     want.rows_moved = want.rows_touched - want.rows_kept;
     assert_memory_equal(&want, r, sizeof(want));
     struct drps_plan_info info = info_for(l, st->k);
-    assert_ok(drps_verify_windows(drps_io_os(), l->dir, &info, &err), &err);
+    assert_ok(verify_windows(l->dir, &info, r, &err), &err);
     stored_free(&slots);
     for (size_t k = 0; k < st->k; k++) {
         free(rank[k]);
@@ -878,7 +899,7 @@ static void test_window_verify_finds_wrong_slots(void **state)
         st.record[3] = packed;
         st.bytes[3] = drps_list_encode(cases[i].list, cases[i].n, packed);
         stored_write(&st, l.dir, "slots.rec", DRPS_KIND_SLOTS);
-        assert_int_equal(drps_verify_windows(drps_io_os(), l.dir, &info, &err), DRPS_E_CORRUPT);
+        assert_int_equal(verify_windows(l.dir, &info, &r, &err), DRPS_E_CORRUPT);
         if (!strstr(err.text, cases[i].want)) fail_msg("%s: %s", cases[i].name, err.text);
         drps_err_clear(&err);
     }
@@ -890,7 +911,7 @@ static void test_window_verify_finds_wrong_slots(void **state)
     st.record[2] = packed;
     st.bytes[2] = drps_list_encode(&two, 1, packed);
     stored_write(&st, l.dir, "slots.rec", DRPS_KIND_SLOTS);
-    assert_int_equal(drps_verify_windows(drps_io_os(), l.dir, &info, &err), DRPS_E_CORRUPT);
+    assert_int_equal(verify_windows(l.dir, &info, &r, &err), DRPS_E_CORRUPT);
     assert_non_null(strstr(err.text, "slots.rec: record 2: slot 2 holds row 4"));
     st.record[2] = other;
     stored_free(&st);
@@ -921,12 +942,12 @@ static void test_window_verify_finds_wrong_windows(void **state)
         unsigned char value;
     } cases[] = {
         {.name = "next",
-         .want = "windows.rec: record 3: row 0 was used 3 windows ago",
+         .want = "windows.rec: record 3: row 0 was used last 3 windows before",
          .k = 0,
          .at = 82,
          .value = 0},
         {.name = "prev",
-         .want = "windows.rec: record 3: row 0 was used 3 windows ago",
+         .want = "windows.rec: record 3: row 0 was used last 3 windows before",
          .k = 3,
          .at = 91,
          .value = 0},
@@ -948,7 +969,7 @@ static void test_window_verify_finds_wrong_windows(void **state)
         {.name = "evaluation", .want = "windows.rec: record 0: ", .k = 0, .at = 0, .value = 1},
         {.name = "windows", .want = "windows.rec: record 0: ", .k = 0, .at = 24, .value = 5},
         {.name = "most rows",
-         .want = "windows.rec: 5 steps of 5, at most 3 rows",
+         .want = "windows.rec: the largest window has 3 rows, the last record says 4",
          .k = 3,
          .at = 28,
          .value = 4},
@@ -979,7 +1000,7 @@ static void test_window_verify_finds_wrong_windows(void **state)
         stored_write(&st, l.dir, "windows.rec", DRPS_KIND_WINDOWS);
         *byte = good;
         sum_front(st.record[cases[i].k], st.bytes[cases[i].k]);
-        int rc = drps_verify_windows(drps_io_os(), l.dir, &info, &err);
+        int rc = verify_windows(l.dir, &info, &r, &err);
         if (rc != DRPS_E_CORRUPT || !strstr(err.text, cases[i].want))
             fail_msg("%s: %d %s", cases[i].name, rc, err.text);
         drps_err_clear(&err);

@@ -1,26 +1,23 @@
 /*
  * Lanes against the row lists: a table holds for each row the stratum and lane that used it last.
  */
+#include "index/verify/verify.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "index/plan/verify.h"
-
 #include "base/drps_alloc.h"
 #include "index/plan/drps_batch.h"
-#include "index/plan/drps_steps.h"
-
-enum { BUFFER_BYTES = 1 << 20, SLICE_ROWS = 1 << 23 };
 
 struct user {
     uint32_t stratum, lane;
 };
 
 struct verifier {
+    struct verify *check;
     const struct drps_plan_info *info;
-    uint64_t steps;
     struct steps *bodies, *rows;
     uint32_t fixed;     /* rows from 0 on that no step changes: the intercept */
     struct user *table; /* [slice_rows] */
@@ -65,37 +62,42 @@ static int check_rows(struct verifier *v, uint64_t s, const struct user *mark, u
     return 0;
 }
 
-static int check_slice(struct verifier *v, uint64_t first, struct drps_err *err)
+static int check_step(struct verifier *v, uint64_t s, uint64_t first, struct drps_err *err)
 {
+    struct user mark;
+    int rc = read_mark(v, s, &mark, err);
+    return rc == 0 ? check_rows(v, s, &mark, first, err) : rc;
+}
+
+static int check_slice(struct verifier *v, uint64_t slice, uint64_t slices, struct drps_err *err)
+{
+    const uint64_t steps = v->check->steps;
     int rc = 0;
     memset(v->table, 0, (size_t)v->slice_rows * sizeof(*v->table));
-    for (uint64_t s = 0; s < v->steps && rc == 0; s++) {
-        struct user mark;
-        rc = read_mark(v, s, &mark, err);
-        if (rc == 0) rc = check_rows(v, s, &mark, first, err);
+    for (uint64_t s = 0; s < steps && rc == 0; s++) {
+        rc = check_step(v, s, slice * v->slice_rows, err);
+        rc = drps_findings_take(v->check->found, rc, err);
+        drps_verify_reach(v->check, slice * steps + s + 1, slices * steps);
     }
     return rc;
 }
 
-int drps_verify_lanes(const struct drps_io *io, const char *dir, const struct drps_plan_info *info,
-                      struct drps_err *err)
+int drps_verify_lanes(struct verify *check, struct drps_err *err)
 {
-    struct verifier v = {.info = info, .steps = info->batches + info->eval_batches};
+    const struct drps_plan_info *info = check->info;
+    const uint64_t slices = drps_verify_slices(info->rows);
+    struct verifier v = {.check = check, .info = info};
     v.fixed = drps_plan_has_bias(info) ? 1 : 0;
-    v.slice_rows = info->rows < SLICE_ROWS ? info->rows : SLICE_ROWS;
+    v.slice_rows = info->rows < VERIFY_SLICE_ROWS ? info->rows : VERIFY_SLICE_ROWS;
     v.table = drps_array_new((size_t)v.slice_rows, sizeof(*v.table));
     int rc = v.table
                  ? 0
                  : drps_err_set(err, -ENOMEM, "no memory to verify the lanes of %" PRIu64 " rows",
                                 v.slice_rows);
-    if (rc == 0)
-        rc = drps_steps_open(io, dir, DRPS_FILE_DATA, DRPS_KIND_DATA, v.steps, BUFFER_BYTES,
-                             &v.bodies, err);
-    if (rc == 0)
-        rc = drps_steps_open(io, dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, v.steps, BUFFER_BYTES,
-                             &v.rows, err);
-    for (uint64_t first = 0; first < info->rows && rc == 0; first += v.slice_rows)
-        rc = check_slice(&v, first, err);
+    if (rc == 0) rc = drps_verify_open(check, DRPS_FILE_DATA, &v.bodies, err);
+    if (rc == 0) rc = drps_verify_open(check, DRPS_FILE_ROWS, &v.rows, err);
+    for (uint64_t k = 0; k < slices && rc == 0; k++)
+        rc = check_slice(&v, k, slices, err);
     drps_steps_close(v.bodies);
     drps_steps_close(v.rows);
     free(v.table);

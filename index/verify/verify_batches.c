@@ -1,0 +1,181 @@
+/* Batches: bodies by themselves, and against the row lists that they index. */
+#include "index/verify/verify.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "index/plan/drps_batch.h"
+
+/* ---- A body by itself ---- */
+
+int drps_verify_bodies_open(struct verify *v, struct verify_bodies *b, struct drps_err *err)
+{
+    b->plain = drps_array_new((size_t)v->info->max_body_bytes, 1);
+    if (!b->plain)
+        return drps_err_set(err, -ENOMEM, "no memory for a batch of %" PRIu64 " bytes",
+                            v->info->max_body_bytes);
+    return drps_verify_open(v, DRPS_FILE_DATA, &b->file, err);
+}
+
+void drps_verify_bodies_close(struct verify_bodies *b)
+{
+    drps_steps_close(b->file);
+    free(b->plain);
+    free(b->used);
+}
+
+static int all_finite(const float *x, size_t n)
+{
+    int finite = 1;
+    for (size_t i = 0; i < n; i++)
+        finite &= isfinite(x[i]) != 0;
+    return finite;
+}
+
+static int labels_fit(const struct drps_plan_info *info, const struct drps_batch *b)
+{
+    if (!info->classification) return all_finite(b->labels, b->samples);
+    for (size_t i = 0; i < b->samples; i++)
+        if (b->labels[i] != 1 && b->labels[i] != -1) return 0;
+    return 1;
+}
+
+static uint32_t local_index(const struct drps_batch *b, size_t j)
+{
+    return b->local16 ? b->local16[j] : b->local32[j];
+}
+
+/* A sample's entries are in the order of their rows. */
+static int entries_are_sorted(const struct drps_batch *b)
+{
+    for (size_t s = 0; s < b->samples; s++)
+        for (size_t j = drps_batch_start(b, s) + 1; j < drps_batch_start(b, s + 1); j++)
+            if (local_index(b, j) < local_index(b, j - 1)) return 0;
+    return 1;
+}
+
+/* Every row but the intercept has an entry, and the intercept, which is row 0, none. */
+static int check_used(const struct drps_plan_info *info, struct verify_bodies *v,
+                      const struct drps_batch *b, struct drps_err *err)
+{
+    const size_t fixed = drps_plan_has_bias(info) && b->rows ? 1 : 0;
+    if (b->rows > b->nnz + fixed)
+        return drps_err_set(err, DRPS_E_CORRUPT, "%zu rows, but %zu entries", b->rows, b->nnz);
+    if (drps_array_reserve(&v->used, &v->used_cap, b->rows + 1, 1))
+        return drps_err_set(err, -ENOMEM, "no memory for %zu rows", b->rows);
+    memset(v->used, 0, b->rows + 1);
+    for (size_t j = 0; j < b->nnz; j++)
+        v->used[local_index(b, j)] = 1;
+    for (size_t i = fixed; i < b->rows; i++)
+        if (!v->used[i])
+            return drps_err_set(err, DRPS_E_CORRUPT, "no entry has row %zu of its %zu", i, b->rows);
+    if (fixed && v->used[0])
+        return drps_err_set(err, DRPS_E_CORRUPT, "an entry has the intercept, its row 0");
+    return 0;
+}
+
+static int check_body(const struct drps_plan_info *info, struct verify_bodies *v,
+                      const struct drps_batch *b, struct drps_err *err)
+{
+    if (!labels_fit(info, b))
+        return drps_err_set(err, DRPS_E_CORRUPT, "a label is %s",
+                            info->classification ? "neither -1 nor 1" : "no number");
+    if (b->values && !all_finite(b->values, b->nnz))
+        return drps_err_set(err, DRPS_E_CORRUPT, "a value is no number");
+    if (!entries_are_sorted(b))
+        return drps_err_set(err, DRPS_E_CORRUPT, "entries that are not in the order of their rows");
+    if (b->stratum && !info->lanes)
+        return drps_err_set(err, DRPS_E_CORRUPT, "stratum %" PRIu32 " in a plan without lanes",
+                            b->stratum);
+    return check_used(info, v, b, err);
+}
+
+static void raise(uint64_t *most, uint64_t value)
+{
+    if (value > *most) *most = value;
+}
+
+static void add_to_sums(struct verify_sums *s, const struct drps_batch *b, size_t bytes, int eval)
+{
+    *(eval ? &s->eval_samples : &s->samples) += b->samples;
+    *(eval ? &s->eval_entries : &s->entries) += b->nnz;
+    raise(&s->max_samples, b->samples);
+    raise(&s->max_rows, b->rows);
+    raise(&s->max_entries, b->nnz);
+    raise(&s->max_body_bytes, bytes);
+}
+
+int drps_verify_body(struct verify *v, struct verify_bodies *bodies, uint64_t step,
+                     size_t *rows_out, struct drps_err *err)
+{
+    struct drps_batch b;
+    const void *record;
+    size_t bytes;
+    int rc = drps_steps_record(bodies->file, step, &record, &bytes, err);
+    if (rc < 0) return rc;
+    rc = drps_batch_unpack(record, bytes, bodies->plain, (size_t)v->info->max_body_bytes, &bytes,
+                           err);
+    if (rc == 0) rc = drps_batch_decode_unpacked(bodies->plain, bytes, &b, err);
+    if (rc == 0) rc = check_body(v->info, bodies, &b, err);
+    if (rc < 0) return drps_steps_fault(bodies->file, step, err);
+    add_to_sums(&v->sums, &b, bytes, step >= v->info->batches);
+    *rows_out = b.rows;
+    return 0;
+}
+
+/* ---- Against the row lists ---- */
+
+static int check_step(struct verify *v, struct verify_bodies *bodies, struct steps *lists,
+                      uint64_t step, struct drps_err *err)
+{
+    const uint32_t *list;
+    size_t rows, n;
+    int rc = drps_verify_body(v, bodies, step, &rows, err);
+    if (rc == 0) rc = drps_steps_rows(lists, step, v->info->rows, &list, &n, err);
+    if (rc < 0) return rc;
+    if (rows != n)
+        (void)drps_err_set(err, DRPS_E_CORRUPT,
+                           "%zu rows, but the batch in " DRPS_FILE_DATA " has %zu", n, rows);
+    else if (drps_plan_has_bias(v->info) && n && list[0] != 0)
+        (void)drps_err_set(err, DRPS_E_CORRUPT, "the intercept, row 0, is not its first row");
+    else
+        return 0;
+    return drps_steps_fault(lists, step, err);
+}
+
+void drps_verify_sums(struct verify *v, const struct verify_sums *s)
+{
+    const struct drps_plan_info *i = v->info;
+    const struct verify_number numbers[] = {
+        {"samples", s->samples, i->samples, 0},
+        {"test_samples", s->eval_samples, i->test_samples, 0},
+        {"nnz", s->entries, i->nnz, 0},
+        {"test_nnz", s->eval_entries, i->test_nnz, 0},
+        {"max_batch_samples", s->max_samples, i->max_batch_samples, 0},
+        {"max_batch_rows", s->max_rows, i->max_batch_rows, 0},
+        {"max_batch_nnz", s->max_entries, i->max_batch_nnz, 0},
+        {"max_body_bytes", s->max_body_bytes, i->max_body_bytes, 0},
+    };
+    drps_verify_numbers(v, numbers, sizeof(numbers) / sizeof(*numbers));
+}
+
+int drps_verify_batches(struct verify *v, struct drps_err *err)
+{
+    const uint64_t before = v->found->problems;
+    struct verify_bodies bodies = {0};
+    struct steps *lists = NULL;
+    int rc = drps_verify_bodies_open(v, &bodies, err);
+    if (rc == 0) rc = drps_verify_open(v, DRPS_FILE_ROWS, &lists, err);
+    for (uint64_t s = 0; s < v->steps && rc == 0; s++) {
+        rc = drps_findings_take(v->found, check_step(v, &bodies, lists, s, err), err);
+        drps_verify_reach(v, s + 1, v->steps);
+    }
+    if (rc == 0 && v->found->problems == before) drps_verify_sums(v, &v->sums);
+    drps_verify_bodies_close(&bodies);
+    drps_steps_close(lists);
+    return rc;
+}

@@ -1,0 +1,797 @@
+/*
+ * Checking plans: every flipped byte is found, and so is each file that is damaged consistently,
+ * with checksums made anew: what it says of the others is wrong.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_checksum.h"
+#include "base/drps_endian.h"
+#include "base/folder/drps_manifest.h"
+#include "index/drps_index.h"
+#include "index/plan/drps_batch.h"
+#include "index/plan/drps_names.h"
+#include "index/plan/drps_names_writer.h"
+#include "index/plan/drps_window_record.h"
+#include "index/verify/drps_verify.h"
+#include "support/edited.h"
+#include "support/index_case.h"
+#include "support/scratch.h"
+
+/* ---- A plan and its records ---- */
+
+enum { RECORDS_MOST = 256, LIST_MOST = 4096 };
+
+struct records {
+    char path[SCRATCH_PATH_BYTES + 32];
+    uint32_t kind;
+    size_t n;
+    struct drps_piece pieces[RECORDS_MOST];
+};
+
+/* Cut windows for the rows of two batches: the least memory of drps-index holds all rows here. */
+static void cut_windows(const char *dir)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_window_result r;
+    struct drps_plan *plan;
+    if (drps_plan_open(drps_io_os(), dir, &plan, &err) < 0) fail_msg("%s", err.text);
+    struct drps_plan_info *i = &plan->info;
+    const struct drps_window_options o = {.steps = i->batches + i->eval_batches,
+                                          .train_steps = i->batches,
+                                          .rows = i->rows,
+                                          .row_bytes = i->row_bytes,
+                                          .budget_bytes = 2 * i->max_batch_rows * i->row_bytes,
+                                          .memory_bytes = 1 << 20};
+    if (drps_windows_compile(drps_io_os(), dir, dir, &o, &r, &err) < 0) fail_msg("%s", err.text);
+    assert_true(r.windows > 2);
+    i->windows = r.windows;
+    i->working_set_rows = r.working_set_rows;
+    i->max_window_rows = r.max_window_rows;
+    i->window_rows = r.rows_touched;
+    i->window_rows_kept = r.rows_kept;
+    i->window_rows_moved = r.rows_moved;
+    if (drps_plan_save(drps_io_os(), dir, i, plan->fields, NULL, &err) < 0)
+        fail_msg("%s", err.text);
+    drps_plan_close(plan);
+}
+
+static void make(struct scratch *s, enum case_format format, const char *algo, uint32_t workers)
+{
+    struct case_run c;
+    struct drps_err err = DRPS_ERR_INIT;
+    case_begin(&c, s, case_input(s, "input", format, 120, 300, 41), algo);
+    c.options.batch_size = 10;
+    c.options.test_fraction = 0.3;
+    c.options.workers = workers;
+    c.options.blocks.bytes = 64;
+    if (drps_index_run(drps_io_os(), &c.options, &c.result, &err)) fail_msg("%s", err.text);
+    if (workers == 1) cut_windows(c.out);
+}
+
+static void read_records(struct records *r, const char *dir, const char *name, uint32_t kind)
+{
+    struct drps_recfile *f;
+    (void)snprintf(r->path, sizeof(r->path), "%s/%s", dir, name);
+    r->kind = kind;
+    assert_int_equal(drps_recfile_open(drps_io_os(), r->path, kind, &f, NULL), 0);
+    r->n = (size_t)drps_recfile_count(f);
+    assert_true(r->n < RECORDS_MOST);
+    for (size_t i = 0; i < r->n; i++) {
+        void *data = calloc(1, (size_t)drps_recfile_run_bytes(f, i, 1) + 8);
+        assert_int_equal(drps_recfile_read(f, i, 1, data, NULL), 0);
+        r->pieces[i] = (struct drps_piece){data, (size_t)drps_recfile_bytes(f, i)};
+    }
+    drps_recfile_close(f);
+}
+
+static void write_records(struct records *r)
+{
+    struct drps_recwriter *w;
+    assert_int_equal(drps_recwriter_open(drps_io_os(), r->path, r->kind, &w, NULL), 0);
+    for (size_t i = 0; i < r->n; i++) {
+        assert_int_equal(drps_recwriter_add(w, &r->pieces[i], 1, NULL), 0);
+        free((void *)r->pieces[i].data);
+    }
+    assert_int_equal(drps_recwriter_finish(w, NULL), 0);
+    drps_recwriter_close(w);
+}
+
+static void replace(struct records *r, size_t i, const void *data, size_t n)
+{
+    void *copy = calloc(1, n + 8);
+    memcpy(copy, data, n);
+    free((void *)r->pieces[i].data);
+    r->pieces[i] = (struct drps_piece){copy, n};
+}
+
+static size_t list_of(const struct records *r, size_t i, uint32_t *list)
+{
+    const size_t n = drps_list_count(r->pieces[i].data);
+    assert_true(n + 2 < LIST_MOST);
+    assert_int_equal(drps_list_decode(r->pieces[i].data, r->pieces[i].bytes, list, NULL, NULL), 0);
+    return n;
+}
+
+static void put_list(struct records *r, size_t i, const uint32_t *list, size_t n)
+{
+    unsigned char packed[8 * LIST_MOST];
+    replace(r, i, packed, drps_list_encode(list, n, packed));
+}
+
+/* Write plan.json anew, with the checksums of the files as they are. */
+static void sign(const char *dir)
+{
+    struct drps_plan *plan;
+    struct drps_err err = DRPS_ERR_INIT;
+    if (drps_plan_open(drps_io_os(), dir, &plan, &err) < 0) fail_msg("%s", err.text);
+    if (drps_plan_save(drps_io_os(), dir, &plan->info, plan->fields, NULL, &err) < 0)
+        fail_msg("%s", err.text);
+    drps_plan_close(plan);
+}
+
+static struct drps_findings check(const char *dir)
+{
+    struct drps_findings found = {0};
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_plan *plan;
+    if (drps_plan_open(drps_io_os(), dir, &plan, &err) < 0) fail_msg("%s", err.text);
+    if (drps_plan_verify(plan, &found, &err) < 0) fail_msg("%s", err.text);
+    drps_plan_close(plan);
+    return found;
+}
+
+static void assert_whole(const char *dir)
+{
+    const struct drps_findings f = check(dir);
+    if (f.problems) fail_msg("%s", f.kept[0].text);
+}
+
+/* Some problem says all of `wants`, a part after a '|'. */
+static int says(const struct drps_findings *f, const char *wants)
+{
+    char parts[256];
+    for (uint64_t i = 0; i < f->problems && i < DRPS_FINDINGS_KEPT; i++) {
+        int all = 1;
+        char *save = NULL;
+        (void)snprintf(parts, sizeof(parts), "%s", wants);
+        for (char *p = strtok_r(parts, "|", &save); p; p = strtok_r(NULL, "|", &save))
+            all &= strstr(f->kept[i].text, p) != NULL;
+        if (all) return 1;
+    }
+    return 0;
+}
+
+/* ---- Consistent damage ---- */
+
+static void row_too_many(struct records *r)
+{
+    uint32_t list[LIST_MOST];
+    const size_t n = list_of(r, 3, list);
+    size_t at = 1;
+    while (at < n && list[at] == list[at - 1] + 1)
+        at++;
+    assert_true(at < n);
+    memmove(list + at + 1, list + at, (n - at) * sizeof(*list));
+    list[at] = list[at - 1] + 1;
+    put_list(r, 3, list, n + 1);
+}
+
+static void other_row(struct records *r)
+{
+    uint32_t list[LIST_MOST];
+    const size_t n = list_of(r, 3, list);
+    size_t at = 1;
+    while (at < n && list[at] == list[at - 1] + 1)
+        at++;
+    assert_true(at < n);
+    list[at] = list[at - 1] + 1;
+    put_list(r, 3, list, n);
+}
+
+static void row_of_nobody(struct records *r)
+{
+    uint32_t list[LIST_MOST];
+    const size_t n = list_of(r, 2, list);
+    list[n - 1] = 1 << 20;
+    put_list(r, 2, list, n);
+}
+
+static void wrong_slot(struct records *r)
+{
+    uint32_t list[LIST_MOST];
+    const size_t n = list_of(r, 4, list);
+    size_t at = n - 1;
+    while (at && list[at] == list[at - 1] + 1)
+        at--;
+    assert_true(at > 0);
+    list[at]--;
+    put_list(r, 4, list, n);
+}
+
+static void swapped_records(struct records *r)
+{
+    const struct drps_piece first = r->pieces[0];
+    r->pieces[0] = r->pieces[1];
+    r->pieces[1] = first;
+}
+
+static void no_last_record(struct records *r)
+{
+    free((void *)r->pieces[--r->n].data);
+}
+
+/* Of one block, that it is used a step later, or, at the end, a step earlier. */
+static void wrong_next_use(struct records *r)
+{
+    uint32_t blocks[LIST_MOST], distance[LIST_MOST];
+    unsigned char packed[16 * LIST_MOST];
+    const size_t n = list_of(r, 5, blocks);
+    assert_int_equal(
+        drps_uses_decode(r->pieces[5].data, r->pieces[5].bytes, blocks, distance, NULL), 0);
+    distance[n / 2]++;
+    size_t used = drps_list_encode(blocks, n, packed);
+    used += drps_numbers_encode(distance, n, packed + used);
+    replace(r, 5, packed, used);
+}
+
+/* The last step's: its next use is in the epoch behind. */
+static void wrong_last_use(struct records *r)
+{
+    uint32_t blocks[LIST_MOST], distance[LIST_MOST];
+    unsigned char packed[16 * LIST_MOST];
+    const size_t last = r->n - 1, n = list_of(r, last, blocks);
+    assert_int_equal(
+        drps_uses_decode(r->pieces[last].data, r->pieces[last].bytes, blocks, distance, NULL), 0);
+    distance[n - 1]++;
+    size_t used = drps_list_encode(blocks, n, packed);
+    used += drps_numbers_encode(distance, n, packed + used);
+    replace(r, last, packed, used);
+}
+
+/* So far that step and distance together are 2^32. */
+static void next_use_that_wraps(struct records *r)
+{
+    uint32_t blocks[LIST_MOST], distance[LIST_MOST];
+    unsigned char packed[16 * LIST_MOST];
+    const size_t n = list_of(r, 5, blocks);
+    assert_int_equal(
+        drps_uses_decode(r->pieces[5].data, r->pieces[5].bytes, blocks, distance, NULL), 0);
+    distance[n / 2] = UINT32_MAX - 4;
+    size_t used = drps_list_encode(blocks, n, packed);
+    used += drps_numbers_encode(distance, n, packed + used);
+    replace(r, 5, packed, used);
+}
+
+static void block_left_out(struct records *r)
+{
+    uint32_t blocks[LIST_MOST], distance[LIST_MOST];
+    unsigned char packed[16 * LIST_MOST];
+    const size_t n = list_of(r, 5, blocks) - 1;
+    assert_int_equal(
+        drps_uses_decode(r->pieces[5].data, r->pieces[5].bytes, blocks, distance, NULL), 0);
+    size_t used = drps_list_encode(blocks, n, packed);
+    used += drps_numbers_encode(distance, n, packed + used);
+    replace(r, 5, packed, used);
+}
+
+static void moved_boundary(struct records *r)
+{
+    uint32_t sizes[LIST_MOST];
+    unsigned char packed[8 * LIST_MOST];
+    const size_t n = drps_list_count(r->pieces[0].data);
+    assert_true(n > 3 && n < LIST_MOST);
+    assert_int_equal(drps_numbers_decode(r->pieces[0].data, r->pieces[0].bytes, sizes, NULL, NULL),
+                     0);
+    size_t at = 1;
+    while (at + 1 < n && sizes[at] < 2)
+        at++;
+    assert_true(at + 1 < n);
+    sizes[at]--;
+    sizes[at + 1]++;
+    replace(r, 0, packed, drps_numbers_encode(sizes, n, packed));
+}
+
+static void gap_behind_blocks(struct records *r)
+{
+    uint32_t sizes[LIST_MOST];
+    unsigned char packed[8 * LIST_MOST];
+    const size_t n = drps_list_count(r->pieces[0].data);
+    assert_int_equal(drps_numbers_decode(r->pieces[0].data, r->pieces[0].bytes, sizes, NULL, NULL),
+                     0);
+    sizes[n - 1]++;
+    replace(r, 0, packed, drps_numbers_encode(sizes, n, packed));
+}
+
+/* A distance of a far row becomes another one that fits: the front's checksum is made anew. */
+static void wrong_window_distance(struct records *r)
+{
+    const size_t k = 1;
+    unsigned char *head = (unsigned char *)r->pieces[k].data;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_window w = {0};
+    const uint64_t nexts = drps_get_u64(head + 48);
+    for (size_t at = WINDOW_HEAD_BYTES + nexts; at-- > WINDOW_HEAD_BYTES + 8;) {
+        for (unsigned bit = 0; bit < 8; bit++) {
+            head[at] ^= (unsigned char)(1U << bit);
+            if (drps_window_decode(head, r->pieces[k].bytes,
+                                   DRPS_WINDOW_ROWS | DRPS_WINDOW_NEXT | DRPS_WINDOW_PREV, &w,
+                                   &err) == 0) {
+                const struct drps_piece pieces[] = {
+                    {head, WINDOW_HEAD_BYTES - 8},
+                    {head + WINDOW_HEAD_BYTES, w.front_bytes - WINDOW_HEAD_BYTES}};
+                drps_put_u64(head + WINDOW_HEAD_BYTES - 8, drps_checksum_pieces(pieces, 2));
+                drps_window_free(&w);
+                return;
+            }
+            drps_err_clear(&err);
+            head[at] ^= (unsigned char)(1U << bit);
+        }
+    }
+    fail_msg("no bit of the nexts gives other distances");
+}
+
+static unsigned char *name_row(struct records *r, size_t i)
+{
+    unsigned char *page = (unsigned char *)r->pieces[0].data;
+    const size_t n = drps_get_u32(page);
+    assert_true(i < n);
+    return page + 8 + 8 * n + 4 * i;
+}
+
+static void two_names_one_row(struct records *r)
+{
+    drps_put_u32(name_row(r, 3), drps_get_u32(name_row(r, 7)));
+}
+
+static void name_of_the_intercept(struct records *r)
+{
+    drps_put_u32(name_row(r, 3), 0);
+}
+
+static void names_out_of_order(struct records *r)
+{
+    unsigned char *keys = (unsigned char *)r->pieces[0].data + 8, key[8];
+    memcpy(key, keys + 8, 8);
+    memcpy(keys + 8, keys + 16, 8);
+    memcpy(keys + 16, key, 8);
+}
+
+static void joined_samples(struct records *r)
+{
+    struct drps_batch_pieces out;
+    struct drps_batch b = {0};
+    unsigned char plain[1 << 16] __attribute__((aligned(8)));
+    size_t bytes, n = 0;
+    assert_int_equal(drps_batch_unpack(r->pieces[1].data, r->pieces[1].bytes, plain, sizeof(plain),
+                                       &bytes, NULL),
+                     0);
+    assert_int_equal(drps_batch_decode_unpacked(plain, bytes, &b, NULL), 0);
+    if (b.starts) { /* the last but one takes the entries of the last one */
+        ((uint32_t *)(uintptr_t)b.starts)[b.samples - 1] = (uint32_t)b.nnz;
+    }
+    b.samples--;
+    drps_batch_encode(&b, &out);
+    unsigned char record[1 << 16];
+    for (size_t i = 0; i < out.n; i++) {
+        memcpy(record + n, out.pieces[i].data, out.pieces[i].bytes);
+        n += out.pieces[i].bytes;
+    }
+    replace(r, 1, record, n);
+}
+
+/* The body counts a row that none of its entries has. */
+static void row_without_entry(struct records *r)
+{
+    unsigned char *head = (unsigned char *)r->pieces[3].data;
+    drps_put_u32(head + 4, drps_get_u32(head + 4) + 1);
+}
+
+static void label_of_nothing(struct records *r)
+{
+    unsigned char plain[1 << 16] __attribute__((aligned(8)));
+    const float two = 2;
+    size_t bytes;
+    assert_int_equal(drps_batch_unpack(r->pieces[1].data, r->pieces[1].bytes, plain, sizeof(plain),
+                                       &bytes, NULL),
+                     0);
+    memcpy(plain + DRPS_BATCH_HEAD_BYTES + 4, &two, sizeof(two));
+    replace(r, 1, plain, bytes);
+}
+
+static void test_verify_finds_consistent_damage(void **state)
+{
+    static const struct {
+        const char *name, *file;
+        uint32_t kind;
+        void (*change)(struct records *r);
+        const char *wants;
+    } cases[] = {
+        {"a row too many", "rows.rec", DRPS_KIND_ROWS, row_too_many,
+         "rows.rec: record 3|rows, but"},
+        {"another row", "rows.rec", DRPS_KIND_ROWS, other_row, "slots.rec: record 3|holds row"},
+        {"a row outside", "rows.rec", DRPS_KIND_ROWS, row_of_nobody,
+         "rows.rec: record 2|row 1048576"},
+        {"swapped lists", "rows.rec", DRPS_KIND_ROWS, swapped_records, "slots.rec: record 0|"},
+        {"a wrong slot", "slots.rec", DRPS_KIND_SLOTS, wrong_slot, "slots.rec: record 4|holds row"},
+        {"a record less", "slots.rec", DRPS_KIND_SLOTS, no_last_record, "slots.rec holds|records"},
+        {"a wrong next use", "uses.rec", DRPS_KIND_USES, wrong_next_use, "uses.rec|says"},
+        {"a wrong last use", "uses.rec", DRPS_KIND_USES, wrong_last_use,
+         "uses.rec|of the epoch behind"},
+        {"a next use that wraps", "uses.rec", DRPS_KIND_USES, next_use_that_wraps,
+         "uses.rec: record 5|in an epoch of"},
+        {"a block left out", "uses.rec", DRPS_KIND_USES, block_left_out,
+         "uses.rec: record 5|no block of it"},
+        {"a moved boundary", "blocks.rec", DRPS_KIND_BLOCKS, moved_boundary, ".rec|block"},
+        {"blocks past the rows", "blocks.rec", DRPS_KIND_BLOCKS, gap_behind_blocks,
+         "blocks.rec does not hold"},
+        {"a wrong distance", "windows.rec", DRPS_KIND_WINDOWS, wrong_window_distance,
+         "windows.rec: record|used last|in record 1;"},
+        {"two names, one row", "names.rec", DRPS_KIND_NAMES, two_names_one_row,
+         "names.rec: name 7|row of another name"},
+        {"the intercept's name", "names.rec", DRPS_KIND_NAMES, name_of_the_intercept,
+         "names.rec: name 3|outside of its table"},
+        {"names out of order", "names.rec", DRPS_KIND_NAMES, names_out_of_order, "names.rec|key"},
+        {"two samples joined", "data.rec", DRPS_KIND_DATA, joined_samples,
+         "data.rec: record 1|order of their rows"},
+        {"a row without entry", "data.rec", DRPS_KIND_DATA, row_without_entry,
+         "data.rec: record 3|no entry has row"},
+        {"another label", "data.rec", DRPS_KIND_DATA, label_of_nothing,
+         "data.rec: record 1|neither -1 nor 1"},
+        {"swapped batches", "data.rec", DRPS_KIND_DATA, swapped_records, "rows.rec: record 0|"},
+    };
+    struct scratch *s = *state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        static struct records r;
+        char dir[SCRATCH_PATH_BYTES];
+        (void)snprintf(dir, sizeof(dir), "%s", scratch_path(s, "plan"));
+        make(s, CASE_LIBSVM, "lor", 1);
+        assert_whole(dir);
+        read_records(&r, dir, cases[i].file, cases[i].kind);
+        cases[i].change(&r);
+        write_records(&r);
+        const struct drps_findings stale = check(dir); /* plan.json has the checksum of before */
+        assert_true(stale.problems > 0);
+        sign(dir);
+        const struct drps_findings found = check(dir);
+        if (!says(&found, cases[i].wants))
+            fail_msg("%s: %" PRIu64 " problems: %s", cases[i].name, found.problems,
+                     found.problems ? found.kept[0].text : "");
+        edited_remove(dir);
+    }
+}
+
+/* Numbers of plan.json that were changed, with its checksum. */
+static void test_verify_finds_other_numbers(void **state)
+{
+    static const char *const keys[] = {"samples",
+                                       "test_samples",
+                                       "nnz",
+                                       "test_nnz",
+                                       "max_batch_samples",
+                                       "max_batch_rows",
+                                       "max_batch_nnz",
+                                       "row_uses",
+                                       "max_step_blocks",
+                                       "max_block_rows",
+                                       "block_uses",
+                                       "block_use_rows",
+                                       "runs",
+                                       "run_rows",
+                                       "working_set_rows",
+                                       "window_rows",
+                                       "window_rows_kept",
+                                       "max_window_rows",
+                                       "window_rows_moved",
+                                       "max_body_bytes"};
+    struct scratch *s = *state;
+    char dir[SCRATCH_PATH_BYTES];
+    struct drps_plan *plan;
+    (void)snprintf(dir, sizeof(dir), "%s", scratch_path(s, "plan"));
+    make(s, CASE_LIBSVM, "lor", 1);
+    size_t changed = 0;
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+        char *path = drps_path_join(dir, "plan.json"), want[128];
+        struct drps_err err = DRPS_ERR_INIT;
+        json_t *j;
+        assert_int_equal(
+            drps_manifest_read(drps_io_os(), path, "drps-plan", DRPS_PLAN_VERSION, &j, &err), 0);
+        const json_int_t is = json_integer_value(json_object_get(j, keys[i]));
+        for (int by = -1; by <= 1; by += 2) { /* one of the two is mostly within its bounds */
+            assert_int_equal(json_object_set_new(j, keys[i], json_integer(is + by)), 0);
+            (void)json_object_del(j, "checksum");
+            assert_int_equal(drps_manifest_write(drps_io_os(), path, j, &err), 0);
+            if (is + by == 0 || drps_plan_open(drps_io_os(), dir, &plan, NULL) < 0) continue;
+            drps_plan_close(plan);
+            const struct drps_findings found = check(dir);
+            (void)snprintf(want, sizeof(want), "plan.json: %s is", keys[i]);
+            if (!says(&found, want) && !says(&found, DRPS_FILE_MANIFEST) &&
+                !says(&found, "more than"))
+                fail_msg("%s: %" PRIu64 " problems: %s", keys[i], found.problems,
+                         found.problems ? found.kept[0].text : "");
+            changed++;
+        }
+        assert_int_equal(json_object_set_new(j, keys[i], json_integer(is)), 0);
+        (void)json_object_del(j, "checksum");
+        assert_int_equal(drps_manifest_write(drps_io_os(), path, j, &err), 0);
+        json_decref(j);
+        free(path);
+    }
+    assert_true(changed >= sizeof(keys) / sizeof(*keys));
+    assert_whole(dir);
+}
+
+/* Whoever makes every checksum anew leaves the id: it is that of other files. */
+static void test_verify_compares_the_id(void **state)
+{
+    struct scratch *s = *state;
+    char dir[SCRATCH_PATH_BYTES];
+    json_t *j;
+    struct drps_err err = DRPS_ERR_INIT;
+    (void)snprintf(dir, sizeof(dir), "%s", scratch_path(s, "plan"));
+    make(s, CASE_LIBSVM, "lor", 1);
+    char *path = drps_path_join(dir, "plan.json");
+    assert_int_equal(
+        drps_manifest_read(drps_io_os(), path, "drps-plan", DRPS_PLAN_VERSION, &j, &err), 0);
+    assert_int_equal(json_object_set_new(j, "id", json_string("0123456789abcdef")), 0);
+    (void)json_object_del(j, "checksum");
+    assert_int_equal(drps_manifest_write(drps_io_os(), path, j, &err), 0);
+    json_decref(j);
+    free(path);
+    const struct drps_findings found = check(dir);
+    assert_int_equal(found.problems, 1);
+    assert_true(says(&found, "plan.json: the id is 0123456789abcdef, that of the files"));
+}
+
+/* ---- Flipped bytes ---- */
+
+static unsigned one_in(void)
+{
+    const char *text = getenv("DRPS_TEST_ONE_IN");
+    const int n = text ? atoi(text) : 1;
+    return n > 0 ? (unsigned)n : 1;
+}
+
+/* Whether the plan, once `path` has this content, cannot be opened or has a problem that names the
+ * file. */
+static int is_found(const char *dir, const char *name, char *why, size_t cap)
+{
+    struct drps_findings found = {0};
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_plan *plan;
+    int rc = drps_plan_open(drps_io_os(), dir, &plan, &err);
+    if (rc == 0) rc = drps_plan_verify(plan, &found, &err);
+    drps_plan_close(plan);
+    (void)snprintf(why, cap, "%s",
+                   rc < 0           ? err.text
+                   : found.problems ? found.kept[0].text
+                                    : "whole");
+    return rc < 0 ? strstr(err.text, name) != NULL : says(&found, name);
+}
+
+static void flip_file(const char *dir, const char *below, const char *name, size_t step)
+{
+    char path[SCRATCH_PATH_BYTES + 64], why[1000];
+    size_t n;
+    (void)snprintf(path, sizeof(path), "%s%s/%s", dir, below, name);
+    char *data = scratch_read(path, &n);
+    for (size_t at = 0; at < n; at += step) {
+        data[at] = (char)(data[at] ^ 1 << at % 8);
+        scratch_write(path, data, n);
+        if (!is_found(dir, name, why, sizeof(why)))
+            fail_msg("%s%s, byte %zu: %s", below, name, at, why);
+        data[at] = (char)(data[at] ^ 1 << at % 8);
+    }
+    scratch_write(path, data, n);
+    free(data);
+}
+
+static void test_verify_finds_every_flipped_byte(void **state)
+{
+    struct scratch *s = *state;
+    char dir[SCRATCH_PATH_BYTES];
+    (void)snprintf(dir, sizeof(dir), "%s", scratch_path(s, "plan"));
+    make(s, CASE_LIBSVM, "lor", 1);
+    for (size_t i = 0; i < DRPS_PLAN_FILES; i++)
+        if (drps_plan_files[i].shapes & DRPS_PLAN_ONE)
+            flip_file(dir, "", drps_plan_files[i].name, one_in());
+    assert_whole(dir);
+}
+
+static void test_verify_finds_flipped_bytes_of_ranks(void **state)
+{
+    struct scratch *s = *state;
+    char dir[SCRATCH_PATH_BYTES];
+    (void)snprintf(dir, sizeof(dir), "%s", scratch_path(s, "plan"));
+    make(s, CASE_LIBSVM, "lor", 2);
+    for (size_t i = 0; i < DRPS_PLAN_FILES; i++)
+        if (drps_plan_files[i].shapes & DRPS_PLAN_PART)
+            flip_file(dir, "/rank-1", drps_plan_files[i].name, 37 * one_in());
+    assert_whole(dir);
+}
+
+/* ---- Ranks ---- */
+
+/* Worker 1 says that one row more is its own server's, and one less the other's. */
+static void test_verify_compares_ranks(void **state)
+{
+    struct scratch *s = *state;
+    static struct records r;
+    char dir[SCRATCH_PATH_BYTES], part[SCRATCH_PATH_BYTES + 8];
+    uint32_t list[LIST_MOST];
+    (void)snprintf(dir, sizeof(dir), "%s", scratch_path(s, "plan"));
+    (void)snprintf(part, sizeof(part), "%s/rank-1", dir);
+    make(s, CASE_LIBSVM, "lor", 3);
+    assert_whole(dir);
+    read_records(&r, part, "shares.rec", DRPS_KIND_SHARES);
+    unsigned char packed[64];
+    assert_int_equal(drps_numbers_decode(r.pieces[2].data, r.pieces[2].bytes, list, NULL, NULL), 0);
+    assert_true(list[0] > 0);
+    list[0]--;
+    list[2]++;
+    replace(&r, 2, packed, drps_numbers_encode(list, 3, packed));
+    write_records(&r);
+    sign(part);
+    const struct drps_findings found = check(dir);
+    assert_int_equal(found.problems, 2);
+    assert_true(says(&found, "rank-1/shares.rec: record 2|rank 0|rank-0/positions.rec"));
+    assert_true(says(&found, "rank-1/shares.rec: record 2|rank 2|rank-2/positions.rec"));
+    edited_remove(dir);
+}
+
+static void test_verify_is_whole_for_every_kind(void **state)
+{
+    static const struct {
+        enum case_format format;
+        const char *algo;
+        uint32_t workers;
+    } cases[] = {{CASE_LIBSVM, "svm", 1},  {CASE_LIBSVM, "fm", 3}, {CASE_RATINGS, "lmf", 1},
+                 {CASE_RATINGS, "lmf", 2}, {CASE_CSV, "lor", 1},   {CASE_CSV, "fm", 2}};
+    struct scratch *s = *state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const char *dir = scratch_path(s, "plan");
+        make(s, cases[i].format, cases[i].algo, cases[i].workers);
+        const struct drps_findings found = check(dir);
+        if (found.problems) fail_msg("%zu: %s", i, found.kept[0].text);
+        assert_int_equal(found.strangers, 0);
+        assert_true(found.files > 7 && found.records > 20 && found.bytes > 1000);
+        assert_true(found.done == found.total);
+        edited_remove(scratch_path(s, "plan"));
+    }
+}
+
+/* An exchanged dictionary of strings: keys are not those strings' hashes. */
+static void test_verify_finds_exchanged_strings(void **state)
+{
+    struct scratch *s = *state;
+    static struct records r;
+    char dir[SCRATCH_PATH_BYTES];
+    (void)snprintf(dir, sizeof(dir), "%s", scratch_path(s, "plan"));
+    make(s, CASE_RATINGS, "lmf", 1);
+    read_records(&r, dir, "names.rec", DRPS_KIND_NAMES);
+    unsigned char *page = (unsigned char *)r.pieces[0].data;
+    page[r.pieces[0].bytes - 1] ^= 1;
+    write_records(&r);
+    sign(dir);
+    struct drps_findings found = check(dir);
+    assert_true(says(&found, "names.rec|not the hash of its string"));
+    edited_remove(dir);
+    /* that of a plan of more names */
+    make(s, CASE_LIBSVM, "lor", 1);
+    struct names_writer *w;
+    assert_int_equal(drps_names_writer_open(drps_io_os(), dir, 0, &w, NULL), 0);
+    for (uint32_t k = 1; k < 4; k++)
+        assert_int_equal(drps_names_writer_add(w, k, k, 0, NULL, 0, NULL), 0);
+    assert_int_equal(drps_names_writer_finish(w, NULL), 0);
+    drps_names_writer_close(w);
+    found = check(dir);
+    assert_true(says(&found, "names.rec is not the file that drps-index wrote"));
+    sign(dir);
+    found = check(dir);
+    assert_true(says(&found, "names.rec has 3 names"));
+    edited_remove(dir);
+}
+
+/* ---- What it tells ---- */
+
+static void test_verify_keeps_ten_problems_and_counts_all(void **state)
+{
+    struct scratch *s = *state;
+    static struct records r;
+    char dir[SCRATCH_PATH_BYTES];
+    size_t n;
+    (void)snprintf(dir, sizeof(dir), "%s", scratch_path(s, "plan"));
+    make(s, CASE_LIBSVM, "lor", 1);
+    read_records(&r, dir, "slots.rec", DRPS_KIND_SLOTS);
+    assert_true(r.n > DRPS_FINDINGS_KEPT);
+    char *data = scratch_read(r.path, &n);
+    size_t at = 64;
+    for (size_t i = 0; i < r.n; i++) {
+        data[at] ^= 1;
+        at += (r.pieces[i].bytes + 7) / 8 * 8;
+    }
+    scratch_write(r.path, data, n);
+    for (size_t i = 0; i < r.n; i++)
+        free((void *)r.pieces[i].data);
+    const struct drps_findings found = check(dir);
+    assert_int_equal(found.problems, r.n);
+    assert_true(says(&found, "slots.rec: record 0 at offset 64"));
+    assert_true(says(&found, "slots.rec: record 9 at offset"));
+    free(data);
+    edited_remove(dir);
+}
+
+static void test_verify_tells_strangers_and_missing_files(void **state)
+{
+    struct scratch *s = *state;
+    char dir[SCRATCH_PATH_BYTES];
+    (void)snprintf(dir, sizeof(dir), "%s", scratch_path(s, "plan"));
+    make(s, CASE_LIBSVM, "lor", 1);
+    scratch_write(scratch_path(s, "plan/notes.txt"), "x", 1);
+    struct drps_findings found = check(dir);
+    assert_int_equal(found.problems, 0);
+    assert_int_equal(found.strangers, 1);
+    assert_non_null(strstr(found.stranger.text, "notes.txt"));
+    assert_int_equal(remove(scratch_path(s, "plan/uses.rec")), 0);
+    found = check(dir);
+    assert_int_equal(found.problems, 1);
+    assert_true(says(&found, "uses.rec"));
+    edited_remove(dir);
+}
+
+static void count_reached(void *ctx, uint64_t done, uint64_t total)
+{
+    uint64_t *last = ctx;
+    assert_true(done >= last[0] && done <= total && (!last[1] || last[1] == total));
+    last[0] = done;
+    last[1] = total;
+}
+
+static void test_verify_says_how_far_it_is_and_stops(void **state)
+{
+    struct scratch *s = *state;
+    uint64_t last[2] = {0, 0};
+    atomic_int stop = 1;
+    struct drps_io io = *drps_io_os();
+    struct drps_findings found = {.progress = count_reached, .ctx = last};
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_plan *plan;
+    make(s, CASE_LIBSVM, "lor", 2);
+    if (drps_plan_open(&io, scratch_path(s, "plan"), &plan, &err) < 0) fail_msg("%s", err.text);
+    assert_int_equal(drps_plan_verify(plan, &found, &err), 0);
+    assert_true(last[0] > 0 && last[0] == last[1]);
+    io.stop = &stop;
+    assert_int_equal(drps_plan_verify(plan, &found, &err), DRPS_E_INTERRUPTED);
+    drps_plan_close(plan);
+}
+
+#define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(test_verify_is_whole_for_every_kind),
+        SCRATCH_TEST(test_verify_finds_consistent_damage),
+        SCRATCH_TEST(test_verify_finds_other_numbers),
+        SCRATCH_TEST(test_verify_compares_the_id),
+        SCRATCH_TEST(test_verify_compares_ranks),
+        SCRATCH_TEST(test_verify_finds_exchanged_strings),
+        SCRATCH_TEST(test_verify_keeps_ten_problems_and_counts_all),
+        SCRATCH_TEST(test_verify_tells_strangers_and_missing_files),
+        SCRATCH_TEST(test_verify_says_how_far_it_is_and_stops),
+        SCRATCH_TEST(test_verify_finds_every_flipped_byte),
+        SCRATCH_TEST(test_verify_finds_flipped_bytes_of_ranks),
+    };
+    return cmocka_run_group_tests_name("verify", tests, NULL, NULL);
+}

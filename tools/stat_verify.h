@@ -1,0 +1,16 @@
+/* drps-stat --verify: a plan or a model is checked, and what was found is told. */
+#ifndef DRPS_TOOLS_STAT_VERIFY_H
+#define DRPS_TOOLS_STAT_VERIFY_H
+
+#include "engine/publish/drps_modeldir.h"
+#include "index/plan/drps_plan.h"
+#include "tools/drps_cli.h"
+
+/* One line, or JSON, of what was read; each problem as an error. A failure if there is one. */
+DRPS_MUST_CHECK
+int stat_verify_plan(struct drps_cli *cli, const struct drps_plan *plan, struct drps_err *err);
+DRPS_MUST_CHECK
+int stat_verify_model(struct drps_cli *cli, struct drps_modeldir *md, const char *path,
+                      struct drps_err *err);
+
+#endif
