@@ -59,6 +59,7 @@ while (($#)); do
 done
 if ((!${#labels[@]})); then labels=(unit); fi
 lines=$folder/lines.tsv # FILE, line, times, text: one row a line that gcc made code for
+ran=$folder/labels      # of the tests that were counted
 
 # run_tests: build, set the counters to nothing, and run.
 run_tests() {
@@ -67,6 +68,7 @@ run_tests() {
     fi
     cmake --build "$folder" -j "$jobs"
     find "$folder" -name '*.gcda' -delete
+    echo "${labels[*]}" >"$ran"
     ctest --test-dir "$folder" -L "^($(
         IFS='|'
         echo "${labels[*]}"
@@ -126,7 +128,7 @@ write_table() {
     new=$(mktemp)
     {
         sed '/^<!-- table -->$/q' "$1"
-        echo "Tests labelled ${labels[*]}, $(date +%F), $(gcc -dumpfullversion | sed 's/^/gcc /'):"
+        echo "Tests labelled $(<"$ran"), $(date -r "$lines" +%F), gcc $(gcc -dumpfullversion):"
         echo
         echo "| folder | lines | run | % |"
         echo "| --- | ---: | ---: | ---: |"
