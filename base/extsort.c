@@ -34,9 +34,9 @@ static unsigned varying_bytes(const struct drps_sort_record *records, size_t n, 
 void drps_sort_records(struct drps_sort_record *records, struct drps_sort_record *aux, size_t n)
 {
     unsigned bytes[KEY_BYTES];
+    size_t count[KEY_BYTES][RADIX];
     const unsigned passes = varying_bytes(records, n, bytes);
-    size_t(*count)[RADIX] = calloc(KEY_BYTES, sizeof(*count));
-    if (!count) abort(); /* 32 KiB */
+    memset(count, 0, passes * sizeof(*count));
     for (size_t i = 0; i < n; i++)
         for (unsigned p = 0; p < passes; p++)
             count[p][key_byte(&records[i], bytes[p])]++;
@@ -56,7 +56,6 @@ void drps_sort_records(struct drps_sort_record *records, struct drps_sort_record
         to = swap;
     }
     if (from != records) memcpy(records, from, n * sizeof(*records));
-    free(count);
 }
 
 /* A stable radix sort of `type`, by the 32 bits above `shift`. */

@@ -21,6 +21,11 @@ function(drps_target target)
                                -fno-sanitize-recover=all)
         target_link_options(${target} PRIVATE -fsanitize=${DRPS_SANITIZE})
     endif()
+    if(DRPS_COVERAGE)
+        # Not optimised, as lines are merged then. Threads add to the same counters.
+        target_compile_options(${target} PRIVATE -O0 -g1 --coverage -fprofile-update=atomic)
+        target_link_options(${target} PRIVATE --coverage)
+    endif()
 endfunction()
 
 # drps_module(NAME SOURCES... [PUBLIC_HEADERS ...]): adds one folder to libdrps. Public headers are those that programs
@@ -52,9 +57,9 @@ function(drps_test name)
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
     target_link_libraries(${name} PRIVATE drps_test_support drps ${DRPS_TEST_LIBRARIES} ${DRPS_LIBRARIES}
                           ${DRPS_TOOL_LIBRARIES})
-    # Tests of very many random rounds do one in so many of them: values are compared by the build without a sanitizer.
+    # Tests of very many random rounds do one in so many of them: values are compared by the plain build.
     set(one_in 1)
-    if(DRPS_SANITIZE)
+    if(DRPS_SANITIZE OR DRPS_COVERAGE)
         set(one_in 10)
     endif()
     target_compile_definitions(${name} PRIVATE ${DRPS_DEFINITIONS} DRPS_TEST_ONE_IN=${one_in})

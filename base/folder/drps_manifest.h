@@ -57,6 +57,13 @@ DRPS_MUST_CHECK
 int drps_manifest_ours(const struct drps_io *io, const char *path, const char *kind, int version,
                        struct drps_err *err);
 
+/* ---- Making one ----
+ *
+ * Put a value (moved, NULL when there was no memory for it) into an object, or at the end of a
+ * list. Once memory is gone *j is NULL and stays so: it is enough to look at the end. */
+void drps_manifest_put(json_t **j, const char *key, json_t *value);
+void drps_manifest_append(json_t **list, json_t *value);
+
 /* 64 bits as 16 hex digits, since JSON integers are signed and JSON numbers often doubles. */
 json_t *drps_manifest_hex(uint64_t v);
 

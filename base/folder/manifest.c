@@ -14,15 +14,45 @@
 
 enum { LIMIT_BYTES = 64 << 20 };
 
+/* Returns the text of `j`, own; NULL when memory is gone. Its room is made first: where a buffer of
+ * jansson's cannot grow, a text may come out that lacks a key. */
+static char *text_of(const json_t *j, size_t flags)
+{
+    const size_t n = json_dumpb(j, NULL, 0, flags);
+    char *text = n ? malloc(n + 1) : NULL;
+    if (!text) return NULL;
+    text[n] = '\0';
+    if (json_dumpb(j, text, n, flags) == n) return text;
+    free(text);
+    return NULL;
+}
+
 /* The checksum is that of the text with sorted keys and without the key "checksum", so that the
  * layout of the file does not matter. */
 static int sum_of(const json_t *j, uint64_t *sum_out)
 {
-    char *text = json_dumps(j, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
+    char *text = text_of(j, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
     if (!text) return -ENOMEM;
     *sum_out = drps_checksum(text, strlen(text));
     free(text);
     return 0;
+}
+
+static void drop_unless(int done, json_t **j)
+{
+    if (done) return;
+    json_decref(*j);
+    *j = NULL;
+}
+
+void drps_manifest_put(json_t **j, const char *key, json_t *value)
+{
+    drop_unless(json_object_set_new(*j, key, value) == 0, j);
+}
+
+void drps_manifest_append(json_t **list, json_t *value)
+{
+    drop_unless(json_array_append_new(*list, value) == 0, list);
 }
 
 json_t *drps_manifest_hex(uint64_t v)
@@ -36,7 +66,7 @@ int drps_manifest_write(const struct drps_io *io, const char *path, json_t *j, s
     char *text = NULL;
     if (j && sum_of(j, &sum) == 0 &&
         json_object_set_new(j, "checksum", drps_manifest_hex(sum)) == 0)
-        text = json_dumps(j, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+        text = text_of(j, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
     if (!text) return drps_err_set(err, -ENOMEM, "no memory to write %s", path);
     int rc = drps_io_write_file(io, path, text, strlen(text), err);
     free(text);
@@ -67,6 +97,8 @@ static int load(const struct drps_io *io, const char *path, json_t **j_out, stru
     *j_out = json_loadb(text, n, JSON_REJECT_DUPLICATES, &at);
     free(text);
     if (*j_out) return 0;
+    if (json_error_code(&at) == json_error_out_of_memory || !at.text[0]) /* jansson has not said */
+        return drps_err_set(err, -ENOMEM, "no memory to read %s", path);
     return drps_err_set(err, DRPS_E_CORRUPT, "%s:%d:%d: %s", path, at.line, at.column, at.text);
 }
 

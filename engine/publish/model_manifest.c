@@ -18,9 +18,9 @@ static json_t *tables_to_json(const struct drps_modeldir_info *info)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < info->tables_n; i++)
-        (void)json_array_append_new(list, json_pack("{s:s, s:I, s:I}", "name", info->tables[i].name,
-                                                    "first", (json_int_t)info->tables[i].first,
-                                                    "rows", (json_int_t)info->tables[i].rows));
+        drps_manifest_append(&list, json_pack("{s:s, s:I, s:I}", "name", info->tables[i].name,
+                                              "first", (json_int_t)info->tables[i].first, "rows",
+                                              (json_int_t)info->tables[i].rows));
     return list;
 }
 
@@ -28,7 +28,7 @@ static json_t *fields_to_json(const struct drps_modeldir_info *info)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < info->fields_n; i++)
-        (void)json_array_append_new(list, json_string(info->fields[i]));
+        drps_manifest_append(&list, json_string(info->fields[i]));
     return list;
 }
 
@@ -51,14 +51,10 @@ static json_t *info_to_json(const struct drps_modeldir_info *info)
         (json_int_t)info->rows, "block_rows", (json_int_t)info->block_rows, "content",
         drps_manifest_hex(info->content), "tables", tables_to_json(info), "fields",
         fields_to_json(info));
-    int rc = 0;
     if (info->label_column[0])
-        rc |= json_object_set_new(j, "label_column", json_string(info->label_column));
-    if (info->separator > 0)
-        rc |= json_object_set_new(j, "separator", json_stringn(&info->separator, 1));
-    if (rc == 0) return j;
-    json_decref(j);
-    return NULL;
+        drps_manifest_put(&j, "label_column", json_string(info->label_column));
+    if (info->separator > 0) drps_manifest_put(&j, "separator", json_stringn(&info->separator, 1));
+    return j;
 }
 
 int drps_modeldir_measure_rows(const char *path, uint64_t *files_out, uint64_t *bytes_out,

@@ -93,19 +93,18 @@ static json_t *json_u64(uint64_t v)
 
 /* ---- Writing ---- */
 
-/* NULL for one worker. */
+/* Returns NULL when memory is gone, as the next does. */
 static json_t *ranks_to_json(const struct drps_plan_ranks *ranks)
 {
-    if (ranks->workers <= 1) return NULL;
     json_t *j = json_object();
-#define PUT(name) (void)json_object_set_new(j, #name, json_u64(ranks->name)); /* see below */
+#define PUT(name) drps_manifest_put(&j, #name, json_u64(ranks->name));
     PLAN_RANK_NUMBERS(PUT)
 #undef PUT
-#define PUT(name, member) (void)json_object_set_new(j, member, json_u64(ranks->name));
+#define PUT(name, member) drps_manifest_put(&j, member, json_u64(ranks->name));
     PLAN_RANK_TEST_NUMBERS(PUT)
 #undef PUT
-    if (ranks->rank != DRPS_PLAN_WHOLE) (void)json_object_set_new(j, "rank", json_u64(ranks->rank));
-    (void)json_object_set_new(j, "whole", json_string(ranks->whole));
+    if (ranks->rank != DRPS_PLAN_WHOLE) drps_manifest_put(&j, "rank", json_u64(ranks->rank));
+    drps_manifest_put(&j, "whole", json_string(ranks->whole));
     return j;
 }
 
@@ -120,33 +119,27 @@ static json_t *info_to_json(const struct drps_plan_info *info, char *const *fiel
                   "label_mean", info->label_mean, "string_names", info->string_names);
     json_t *tables = json_array();
     json_t *names = json_array();
-#define PUT(name)                                                                                  \
-    (void)json_object_set_new(j, #name, json_u64(info->name)); /* a NULL j is caught below */
+#define PUT(name) drps_manifest_put(&j, #name, json_u64(info->name));
     PLAN_NUMBERS(PUT)
     PLAN_LATER_NUMBERS(PUT)
 #undef PUT
-#define PUT(name, member) (void)json_object_set_new(j, member, json_u64(info->name));
+#define PUT(name, member) drps_manifest_put(&j, member, json_u64(info->name));
     PLAN_TEST_NUMBERS(PUT)
 #undef PUT
-    (void)json_object_set_new(j, "seed", drps_manifest_hex(info->seed));
-    (void)json_object_set_new(j, "hash_seed", drps_manifest_hex(info->hash_seed));
+    drps_manifest_put(&j, "seed", drps_manifest_hex(info->seed));
+    drps_manifest_put(&j, "hash_seed", drps_manifest_hex(info->hash_seed));
     for (size_t i = 0; i < info->tables_n; i++)
-        (void)json_array_append_new(tables,
-                                    json_pack("{s:s, s:I, s:I}", "name", info->tables[i].name,
-                                              "first", (json_int_t)info->tables[i].first, "rows",
-                                              (json_int_t)info->tables[i].rows));
+        drps_manifest_append(&tables, json_pack("{s:s, s:I, s:I}", "name", info->tables[i].name,
+                                                "first", (json_int_t)info->tables[i].first, "rows",
+                                                (json_int_t)info->tables[i].rows));
     for (size_t i = 0; i < info->fields_n; i++)
-        (void)json_array_append_new(names, json_string(fields[i]));
-    (void)json_object_set_new(j, "tables", tables);
-    (void)json_object_set_new(j, "fields", names);
+        drps_manifest_append(&names, json_string(fields[i]));
+    drps_manifest_put(&j, "tables", tables);
+    drps_manifest_put(&j, "fields", names);
     if (info->label_column[0])
-        (void)json_object_set_new(j, "label_column", json_string(info->label_column));
-    if (info->separator > 0)
-        (void)json_object_set_new(j, "separator", json_stringn(&info->separator, 1));
-    if (info->ranks.workers > 1 && json_object_set_new(j, "cluster", ranks_to_json(&info->ranks))) {
-        json_decref(j);
-        return NULL;
-    }
+        drps_manifest_put(&j, "label_column", json_string(info->label_column));
+    if (info->separator > 0) drps_manifest_put(&j, "separator", json_stringn(&info->separator, 1));
+    if (info->ranks.workers > 1) drps_manifest_put(&j, "cluster", ranks_to_json(&info->ranks));
     return j;
 }
 

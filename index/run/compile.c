@@ -4,6 +4,7 @@
  * the run, go through index/drps_progress.h.
  */
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,10 +105,11 @@ static uint64_t folder_bytes(const char *dir)
 {
     uint64_t sum = 0;
     for (const struct drps_owned *file = drps_plan_kind.owned; file->name; file++) {
+        char path[PATH_MAX];
         struct stat st;
-        char *path = file->inside ? NULL : drps_path_join(dir, file->name);
-        if (path && stat(path, &st) == 0) sum += (uint64_t)st.st_size;
-        free(path);
+        if (file->inside) continue;
+        (void)snprintf(path, sizeof(path), "%s/%s", dir, file->name);
+        if (stat(path, &st) == 0) sum += (uint64_t)st.st_size;
     }
     return sum;
 }
@@ -248,7 +250,7 @@ static void run_free(struct index_run *r)
     free(r->fields);
     drps_read_samples_free(&r->parsed);
     drps_stage_abort(&r->stage);
-    for (uint32_t i = 0; i < r->parts_n; i++)
+    for (uint32_t i = 0; r->parts && i < r->parts_n; i++)
         drps_part_free(&r->parts[i]);
     free(r->parts);
     free(r->block_first);

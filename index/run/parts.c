@@ -10,6 +10,8 @@
 
 #include <jansson.h>
 
+#include "base/folder/drps_manifest.h"
+
 /* What drps-train takes beside rows: fixed, of the rest, and a row. */
 enum { TRAIN_FIXED = 48 << 20, TRAIN_ROWS_PERCENT = 72, TRAIN_ROW_EXTRA = 45 };
 
@@ -55,13 +57,12 @@ static json_t *forecast_to_json(const struct part *part)
     json_t *list = json_array();
     for (size_t i = 0; i < part->forecasts; i++) {
         const struct drps_forecast *f = &part->forecast[i];
-        (void)json_array_append_new(
-            list,
+        drps_manifest_append(
+            &list,
             json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:f}", "store", f->store, "memory_bytes",
                       (json_int_t)f->memory_bytes, "windows", (json_int_t)f->windows, "read_bytes",
                       (json_int_t)f->read_bytes, "written_bytes", (json_int_t)f->written_bytes,
-                      "ios", (json_int_t)f->ios, "feasible", f->feasible, "sampled",
-                      f->sampled)); /* a short list is caught by its reader */
+                      "ios", (json_int_t)f->ios, "feasible", f->feasible, "sampled", f->sampled));
     }
     return list;
 }
@@ -70,6 +71,7 @@ int drps_part_save(const struct part *part, const struct drps_io *io, char *cons
                    struct drps_err *err)
 {
     json_t *list = forecast_to_json(part);
+    if (!list) return drps_err_set(err, -ENOMEM, "no memory for the manifest");
     int rc = drps_plan_save(io, part->dir, &part->info, fields, list, err);
     json_decref(list);
     return rc;
