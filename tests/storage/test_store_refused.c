@@ -12,7 +12,7 @@
 
 #include "storage/kv/drps_kv.h"
 #include "support/scratch.h"
-#include "support/store_plan.h"
+#include "support/store_run.h"
 
 static const struct plan_shape shape = {.rows = 100,
                                         .max_block_rows = 5,

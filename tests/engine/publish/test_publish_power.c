@@ -147,7 +147,7 @@ static uint64_t model_content(const char *disk, const struct power_after *a)
     struct drps_modeldir *md;
     if (!path_exists(power_path(disk, "model", path))) return 0;
     int rc = drps_modeldir_open(drps_io_os(), path, 16 << 20, &md, &err);
-    if (rc == 0) rc = drps_modeldir_verify(md, &err);
+    if (rc == 0) rc = drps_modeldir_verify(md, NULL, &err);
     if (rc < 0 && a) power_fail(a, "%s", err.text);
     if (rc < 0) fail_msg("%s", err.text);
     const uint64_t content = drps_modeldir_info(md)->content;

@@ -11,6 +11,7 @@
 #include "engine/drps_engine.h"
 #include "engine/publish/drps_modeldir.h"
 #include "engine/publish/drps_predict.h"
+#include "index/verify/drps_verify.h"
 #include "engine/publish/drps_publish.h"
 #include "storage/kv/drps_kv.h"
 #include "support/alloc_fault.h"
@@ -90,7 +91,7 @@ static int verify_model(struct fixture *f, struct drps_err *err)
 {
     struct drps_modeldir *md;
     int rc = drps_modeldir_open(drps_io_os(), scratch_path(f->s, "model"), 16 << 20, &md, err);
-    if (rc == 0) rc = drps_modeldir_verify(md, err);
+    if (rc == 0) rc = drps_modeldir_verify(md, NULL, err);
     drps_modeldir_close(md);
     return rc;
 }
@@ -160,7 +161,7 @@ static int verify_plan(struct fixture *f, struct drps_err *err)
 {
     struct drps_plan *plan;
     int rc = drps_plan_open(drps_io_os(), f->m.dir, &plan, err);
-    if (rc == 0) rc = drps_plan_verify(plan, err);
+    if (rc == 0) rc = drps_plan_verify(plan, NULL, err);
     drps_plan_close(plan);
     return rc;
 }

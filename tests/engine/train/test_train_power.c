@@ -75,7 +75,7 @@ static uint64_t model_content(const struct training *t, const struct power_after
     struct drps_modeldir *md;
     if (!path_exists(power_path(a->disk, "model", path))) return 0;
     int rc = drps_modeldir_open(drps_io_os(), path, 16 << 20, &md, &err);
-    if (rc == 0) rc = drps_modeldir_verify(md, &err);
+    if (rc == 0) rc = drps_modeldir_verify(md, NULL, &err);
     const uint64_t content = rc == 0 ? drps_modeldir_info(md)->content : 0;
     drps_modeldir_close(md);
     if (rc == 0) rc = predict(t, path, &err);

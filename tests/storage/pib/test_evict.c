@@ -11,7 +11,7 @@
 #include "storage/kv/drps_kv.h"
 #include "storage/pib/drps_evict.h"
 #include "support/scratch.h"
-#include "support/store_plan.h"
+#include "support/store_run.h"
 
 static const enum drps_evict_rule rules[] = {DRPS_EVICT_FARTHEST, DRPS_EVICT_CLOCK, DRPS_EVICT_LRU};
 enum { RULES = sizeof(rules) / sizeof(*rules), ENTRIES = 9 };
