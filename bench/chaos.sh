@@ -252,15 +252,17 @@ start() { # RANK OPTIONS...: it tells $ends how it ended
     ) {wire}>&- {ends}>&- 2>/dev/null &
 }
 is_running() { [[ -n ${started[$1]:-} && -z ${status[$1]:-} ]]; }
-pid_of() { # RANK
-    until [[ -s $place/pid-$1 ]]; do :; done
+pid_of() { # RANK; 1: it has ended
+    until [[ -s $place/pid-$1 ]]; do
+        take_end 10 || true
+        is_running "$1" || return 1
+    done
     pid=$(<"$place/pid-$1")
 }
 change() { echo "$*" >&"$wire"; }
 link() { ip -n "$net-switch" link set "port-$1" "$2"; }
 signal() { # RANK NAME
-    is_running "$1" || return 0
-    pid_of "$1"
+    is_running "$1" && pid_of "$1" || return 0
     kill "-$2" "$pid" 2>/dev/null || true
 }
 end() { # RANK
