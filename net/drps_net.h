@@ -106,6 +106,9 @@ void drps_net_close(struct drps_net *net, uint32_t linger_ms, const struct drps_
  */
 void drps_net_need(struct drps_net *net, uint32_t rank);
 
+/* 1: that rank has left or was lost, and need not stay. */
+int drps_net_is_missing(struct drps_net *net, uint32_t rank);
+
 uint32_t drps_net_rank(const struct drps_net *net);
 uint32_t drps_net_count(const struct drps_net *net);
 
@@ -167,7 +170,8 @@ int drps_net_receive_until(struct drps_net *net, enum drps_net_part part, uint32
 void drps_net_message_free(struct drps_net_message *message); /* NULL-safe */
 
 /* ---- Calls of a group: all ranks make them, in the same order and by one thread each. timeout_ms
- * bounds each message's wait. DRPS_E_PROTO: a rank is in another call. ---- */
+ * bounds each message's wait. DRPS_E_PROTO: a rank is in another call. Rank 0 goes on without ranks
+ * that are missing (drps_net_is_missing()). ---- */
 
 /* Return when all ranks have called it. */
 DRPS_MUST_CHECK
@@ -179,8 +183,8 @@ DRPS_MUST_CHECK
 int drps_net_broadcast(struct drps_net *net, uint32_t root, void *data, size_t bytes,
                        uint32_t timeout_ms, struct drps_err *err);
 
-/* Copy `mine` [bytes] of every rank into all_out [count][bytes] of every rank; count * bytes at
- * most DRPS_NET_GROUP_BYTES. */
+/* Copy `mine` [bytes] of every rank into all_out [count][bytes] of every rank, zeros for those that
+ * are missing; count * bytes at most DRPS_NET_GROUP_BYTES. */
 DRPS_MUST_CHECK
 int drps_net_gather(struct drps_net *net, const void *mine, size_t bytes, void *all_out,
                     uint32_t timeout_ms, struct drps_err *err);

@@ -73,6 +73,7 @@ struct net_peer {
     uint64_t sent[WIRE_PARTS], credit[WIRE_PARTS];
     uint64_t taken[WIRE_PARTS]; /* messages of the peer that parts of this rank have taken */
     int left;                   /* 1: it has closed its end */
+    int lost;                   /* 1: it died, gave up or broke the protocol when it was needed */
     struct drps_net_peer_stats stats;
 };
 
@@ -108,7 +109,7 @@ struct drps_net {
     struct net_peer *peers; /* own [count] */
     struct drps_net_stats stats;
     struct drps_err failure; /* what ended the job */
-    uint32_t lost;           /* the rank that ended it; DRPS_NET_ANY: none */
+    uint32_t lost;           /* the rank whose loss that was; DRPS_NET_ANY: none */
     uint32_t needed;         /* the rank whose loss ends it; DRPS_NET_ANY: every rank's does */
     int closing;
     unsigned callers;     /* threads inside a call */

@@ -36,6 +36,14 @@ static int receive_from(struct drps_net *net, uint32_t from, uint8_t type, void 
     return rc;
 }
 
+/* Nothing, of a rank that is missing. `err` is that of the call before, which failed with rc. */
+static int unless_missing(struct drps_net *net, uint32_t rank, int rc, struct drps_err *err)
+{
+    if (rc != DRPS_E_PEER || !drps_net_is_missing(net, rank)) return rc;
+    drps_err_clear(err);
+    return 0;
+}
+
 static int size_ok(size_t bytes, size_t times, struct drps_err *err)
 {
     if (bytes > DRPS_NET_GROUP_BYTES / times)
@@ -50,8 +58,11 @@ static int broadcast(struct drps_net *net, uint32_t root, void *data, size_t byt
     if (net->o.rank != root)
         return receive_from(net, root, WIRE_BROADCAST, data, bytes, timeout_ms, err);
     int rc = 0;
-    for (uint32_t r = 0; r < net->o.count && rc == 0; r++)
-        if (r != root) rc = send_to(net, r, WIRE_BROADCAST, data, bytes, timeout_ms, err);
+    for (uint32_t r = 0; r < net->o.count && rc == 0; r++) {
+        if (r == root) continue;
+        rc = send_to(net, r, WIRE_BROADCAST, data, bytes, timeout_ms, err);
+        rc = unless_missing(net, r, rc, err);
+    }
     return rc;
 }
 
@@ -73,10 +84,13 @@ int drps_net_gather(struct drps_net *net, const void *mine, size_t bytes, void *
     int rc = size_ok(bytes, count, err);
     if (rc == 0 && rank > 0) rc = send_to(net, 0, WIRE_GATHER, mine, bytes, timeout_ms, err);
     if (rc == 0 && rank == 0) {
+        if (bytes) memset(all, 0, count * bytes);
         if (bytes) memcpy(all, mine, bytes);
-        for (uint32_t r = 1; r < count && rc == 0; r++)
+        for (uint32_t r = 1; r < count && rc == 0; r++) {
             rc = receive_from(net, r, WIRE_GATHER, bytes ? all + r * bytes : NULL, bytes,
                               timeout_ms, err);
+            rc = unless_missing(net, r, rc, err);
+        }
     }
     if (rc == 0) rc = broadcast(net, 0, all, bytes * count, timeout_ms, err);
     net->group_calls++;

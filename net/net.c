@@ -143,6 +143,7 @@ void drps_net_lost(struct drps_net *net, uint32_t rank, const struct drps_err *w
         wake_all(net);
         return;
     }
+    net->peers[rank].lost = 1;
     if (!net->failure.code) net->lost = rank;
     drps_net_fail(net, why);
 }
@@ -152,11 +153,20 @@ void drps_net_need(struct drps_net *net, uint32_t rank)
     pthread_mutex_lock(net->lock);
     net->needed = rank;
     if (net->lost != DRPS_NET_ANY && net->lost != rank) {
-        net->peers[net->lost].left = 1;
+        for (uint32_t r = 0; r < net->o.count; r++)
+            if (net->peers[r].lost) net->peers[r].left = 1;
         net->lost = DRPS_NET_ANY;
         drps_err_clear(&net->failure);
     }
     pthread_mutex_unlock(net->lock);
+}
+
+int drps_net_is_missing(struct drps_net *net, uint32_t rank)
+{
+    pthread_mutex_lock(net->lock);
+    const int missing = net->peers[rank].left && net->needed != DRPS_NET_ANY && net->needed != rank;
+    pthread_mutex_unlock(net->lock);
+    return missing;
 }
 
 void drps_net_left(struct drps_net *net, uint32_t rank, const char *why)

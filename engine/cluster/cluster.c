@@ -450,6 +450,7 @@ int drps_cluster_tell(const struct drps_cluster *c, struct drps_params_found *fo
 int drps_cluster_report(const struct drps_cluster *c, const struct drps_train_rank *mine,
                         struct drps_train_rank **ranks_out, struct drps_err *err)
 {
+    drps_net_need(c->net, 0);
     *ranks_out = calloc(c->count, sizeof(**ranks_out));
     if (!*ranks_out) return drps_err_set(err, -ENOMEM, "no memory for %u ranks", c->count);
     return drps_net_gather(c->net, mine, sizeof(*mine), *ranks_out, TURN_MS, err);

@@ -71,7 +71,8 @@ DRPS_MUST_CHECK
 int drps_cluster_tell(const struct drps_cluster *c, struct drps_params_found *found,
                       struct drps_err *err);
 
-/* How each rank fared, to all: ranks_out [count], free() it. */
+/* How each rank fared, to all: ranks_out [count], free() it. Rank 0 has all rows then: from here on
+ * it needs nobody, and the others need it alone. Of a rank that is lost the numbers are 0. */
 DRPS_MUST_CHECK
 int drps_cluster_report(const struct drps_cluster *c, const struct drps_train_rank *mine,
                         struct drps_train_rank **ranks_out, struct drps_err *err);

@@ -53,7 +53,7 @@ static void restarted(struct net_zmq *z, uint32_t r)
     struct drps_err err = DRPS_ERR_INIT;
     (void)drps_zmq_restarted(r, &err);
     z->peers[r].gone = 1;
-    drps_net_fail(&z->net, &err);
+    drps_net_lost(&z->net, r, &err);
 }
 
 /* Who has been silent for too long? Not after this process itself was stopped for a while. */

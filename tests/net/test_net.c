@@ -653,6 +653,52 @@ static void test_net_groups_meet(void **state)
     }
 }
 
+/* Of four ranks the second and the third are lost. */
+static void meet_without(struct drps_net *net, uint32_t rank, void *ctx)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    uint64_t mine = rank + 10, value = rank ? 0 : 7, all[4] = {1, 1, 1, 1};
+    (void)ctx;
+    if (!net) return;
+    NET_OK(drps_net_gather(net, &mine, sizeof(mine), all, NET_WAIT_MS, &err));
+    NET_CHECK(all[0] == 10 && all[1] == 0 && all[2] == 0 && all[3] == 13);
+    NET_OK(drps_net_broadcast(net, 0, &value, sizeof(value), NET_WAIT_MS, &err));
+    NET_CHECK(value == 7);
+    NET_OK(drps_net_barrier(net, NET_WAIT_MS, &err));
+    NET_CHECK(drps_net_is_missing(net, 1) && drps_net_is_missing(net, 2));
+    NET_CHECK(!drps_net_is_missing(net, 0) && !drps_net_is_missing(net, 3));
+}
+
+/* As a transport says it of a rank that has fallen silent. */
+static void lose(struct drps_net *net, uint32_t rank)
+{
+    const struct drps_err why = {.code = DRPS_E_PEER, .text = "it is dead"};
+    pthread_mutex_lock(net->lock);
+    drps_net_lost(net, rank, &why);
+    pthread_mutex_unlock(net->lock);
+}
+
+/* Whether the others say before or after the loss of two ranks that they need rank 0 alone. */
+static void test_net_groups_go_on_without_ranks_that_need_not_stay(void **state)
+{
+    for (int before = 0; before < 2; before++) {
+        struct net_job job;
+        net_job_open(&job, kind_of(state), 4, &(struct drps_net_options){0});
+        struct drps_net *lost[2] = {job.nets[1], job.nets[2]};
+        job.nets[1] = job.nets[2] = NULL;
+        for (uint32_t r = 0; r < 4; r += 3) {
+            if (before) drps_net_need(job.nets[r], 0);
+            lose(job.nets[r], 1);
+            lose(job.nets[r], 2);
+            drps_net_need(job.nets[r], 0);
+        }
+        net_job_run(&job, meet_without, NULL);
+        job.nets[1] = lost[0];
+        job.nets[2] = lost[1];
+        net_job_close(&job);
+    }
+}
+
 static void miss(struct drps_net *net, uint32_t rank, void *ctx)
 {
     struct drps_err err = DRPS_ERR_INIT;
@@ -729,6 +775,7 @@ int main(void)
         OVER_ALL(test_net_needs_one_rank),
         OVER_ALL(test_net_can_be_closed_while_a_thread_sends),
         OVER_ALL(test_net_groups_meet),
+        OVER_ALL(test_net_groups_go_on_without_ranks_that_need_not_stay),
         OVER_ALL(test_net_groups_find_out_that_ranks_are_in_different_calls),
         cmocka_unit_test(test_net_checks_its_options),
         cmocka_unit_test(test_inproc_lends_one_piece),

@@ -1,7 +1,7 @@
 /*
  * Ranks in one process: whole runs over inproc against one worker with batches as large as a round,
  * from every store; stopping; a rank whose part of the plan is damaged; ranks that were started
- * differently.
+ * differently; a rank that is lost after training.
  *
  *   test_cluster [seed]
  */
@@ -540,6 +540,34 @@ static void test_so_many_numbers_are_not_compared(void **state)
     }
 }
 
+static void report_and_finish(struct drps_net *net, uint32_t rank, void *ctx)
+{
+    const struct drps_cluster c = {.net = net, .rank = rank, .count = WORKERS};
+    const struct drps_train_rank mine = {.sent_bytes = rank + 1};
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_train_rank *all;
+    (void)ctx;
+    if (!net) return; /* it was lost */
+    NET_OK(drps_cluster_report(&c, &mine, &all, &err));
+    for (uint32_t r = 0; r < WORKERS; r++)
+        NET_CHECK(all[r].sent_bytes == (r == 1 ? 0 : r + 1));
+    free(all);
+    NET_OK(drps_cluster_finish(&c, &err));
+}
+
+/* Rank 0 has all rows by then, and goes on to the model. */
+static void test_a_rank_that_is_lost_after_training_ends_nothing(void **state)
+{
+    const struct drps_err why = {.code = -EIO, .text = "a bad disk"};
+    struct net_job job;
+    (void)state;
+    net_job_open(&job, NET_INPROC, WORKERS, &(struct drps_net_options){0});
+    drps_net_close(job.nets[1], 0, &why);
+    job.nets[1] = NULL;
+    net_job_run(&job, report_and_finish, NULL);
+    net_job_close(&job);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -556,6 +584,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_other_options_are_named_on_every_rank),
         cmocka_unit_test(test_the_largest_number_that_all_have),
         cmocka_unit_test(test_so_many_numbers_are_not_compared),
+        cmocka_unit_test(test_a_rank_that_is_lost_after_training_ends_nothing),
     };
     if (argc > 1) seed = strtoull(argv[1], NULL, 0);
     printf("seed %llu\n", (unsigned long long)seed);

@@ -763,6 +763,27 @@ static void test_zmq_ends_the_job_when_a_rank_was_restarted(void **state)
     imposter_end(&im);
 }
 
+/* It ends nothing if it need not stay: it is as a rank that has left. */
+static void test_zmq_goes_on_when_a_rank_was_restarted_that_need_not_stay(void **state)
+{
+    struct imposter im;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_net_message *m;
+    (void)state;
+    imposter_begin(&im, &(struct drps_net_options){.count = 2, .job_id = JOB, .silence_ms = 60000});
+    raw_start(&im);
+    imposter_join(&im);
+    if (im.victim.rc < 0) fail_msg("%s", im.victim.err.text);
+    drps_net_need(im.victim.net, 0);
+    raw_hello(&im, 2, SIZE_MAX, 2);
+    assert_int_equal(drps_net_receive(im.victim.net, DRPS_NET_WORKER, 1, NET_WAIT_MS, &m, &err),
+                     DRPS_E_PEER);
+    assert_non_null(strstr(err.text, "has left the job"));
+    drps_err_clear(&err);
+    NET_OK(drps_net_barrier(im.victim.net, NET_WAIT_MS, &err));
+    imposter_end(&im);
+}
+
 /* Rank 1 talks to a process of rank 0 that was there before. */
 static void test_zmq_start_ends_when_this_rank_was_restarted(void **state)
 {
@@ -839,6 +860,7 @@ int main(void)
         cmocka_unit_test(test_zmq_ends_the_job_when_a_peer_breaks_the_protocol),
         cmocka_unit_test(test_zmq_names_a_peer_that_falls_silent),
         cmocka_unit_test(test_zmq_ends_the_job_when_a_rank_was_restarted),
+        cmocka_unit_test(test_zmq_goes_on_when_a_rank_was_restarted_that_need_not_stay),
         cmocka_unit_test(test_zmq_start_ends_when_this_rank_was_restarted),
         cmocka_unit_test(test_zmq_start_gets_over_an_earlier_job_at_an_address),
     };
