@@ -299,6 +299,8 @@ static inline void maker_info(const struct maker *m, struct drps_plan_info *info
         sum += (double)m->train[i].label;
     for (size_t i = 0; i < m->n; i++)
         info->nnz += m->train[i].n;
+    for (size_t i = 0; i < m->test_n; i++)
+        info->test_nnz += m->test[i].n;
     info->label_mean = sum / (double)mean_n;
     if (!m->no_bias)
         info->tables[info->tables_n++] = (struct drps_table){.name = "bias", .first = 0, .rows = 1};
