@@ -65,12 +65,12 @@ static inline int drps_open_steps_close(struct drps_open_steps *o, uint64_t step
     return 0;
 }
 
-/* 0: no step is open, and rows may be scanned. -EINVAL: one is. */
+/* 0: no step is open, and all rows may be scanned or saved. -EINVAL: one is. */
 DRPS_MUST_CHECK
 static inline int drps_open_steps_none(const struct drps_open_steps *o, struct drps_err *err)
 {
     if (!o->open) return 0;
-    return drps_err_set(err, -EINVAL, "scan while step %llu is open",
+    return drps_err_set(err, -EINVAL, "all rows are wanted while step %llu is open",
                         (unsigned long long)o->lowest);
 }
 

@@ -99,6 +99,10 @@ struct drps_store_config {
     uint64_t epoch_steps;  /* for memory_need() before there are windows; 0: unknown */
     uint64_t first_step;   /* of the epoch, below its steps: step 0 of this store. Rows come from
                               init as they are before it */
+    const char *saved_dir; /* NULL, or a folder that save() has filled: go on from it, with the init
+                              of the store that was saved, for rows that no step has used yet, and
+                              the rest of config as it was. first_step is the one before which it
+                              was saved; `epochs` may be any. See forget() */
     uint64_t buffer_bytes; /* of memory_bytes, as of drps_relay_share; 0: as suits seek_bytes */
     void (*opened)(void *ctx); /* after step_ready() has said no: look again. Once, from the store's
                                   own thread, with no lock held; NULL: nobody asks */
@@ -168,6 +172,12 @@ struct drps_window_stats {
     uint64_t open_ns, close_ns;         /* the store's own thread was busy with it */
 };
 
+/* Saves of a store that was opened from config.saved_dir, for forget(). */
+enum {
+    DRPS_STORE_RESTORED = 0, /* that folder */
+    DRPS_STORE_OLDER = 1     /* all that were not forgotten when it was saved */
+};
+
 /* A kind of store. */
 struct drps_store_ops {
     const char *name; /* "resident", "relay", "pib" */
@@ -194,6 +204,22 @@ struct drps_store_ops {
      * less than `bytes` and the disk is full. */
     int (*scan)(struct drps_store *st, size_t bytes, drps_row_visit visit, void *ctx,
                 struct drps_err *err);
+
+    /*
+     * Save the store as of the last closed step, so that another one can go on from
+     * config.saved_dir = dir: what is in memory is written, what is on disk stays where it is.
+     * `dir` is an empty folder. What is written to its files is synced by the caller, which does
+     * not know the folder as saved before that. No step may be open. Steps go on after it, and
+     * after failures but those of reading and writing the store's own files: -ENOTSUP  the store
+     * cannot be saved into that folder: scan instead -ENOSPC   for the files, or as the store's
+     * file needs room for what stays where it is The folder is of no use then. *save_out is a
+     * number for forget(); eight saves may be there at a time. NULL where a store has no save().
+     */
+    int (*save)(struct drps_store *st, const char *dir, unsigned *save_out, struct drps_err *err);
+
+    /* Nobody will go on from that save, once: what it names may be overwritten. Its folder was
+     * removed, or never became durable. NULL with save(). */
+    void (*forget)(struct drps_store *st, unsigned save);
 
     void (*stats)(struct drps_store *st, struct drps_store_stats *out);
 

@@ -63,17 +63,17 @@ int drps_aio_sector(const struct drps_io *io, const char *path, uint32_t *sector
     return rc < 0 ? drps_err_set(err, rc, "cannot remove %s: %s", path, drps_err_name(rc)) : 0;
 }
 
-static int preallocate(const struct drps_aio *aio, struct drps_err *err)
+static int preallocate(const struct drps_aio *aio, uint64_t bytes, struct drps_err *err)
 {
     char size[32];
-    int rc = drps_io_fallocate(aio->io, aio->fd, aio->file_bytes, err);
+    int rc = drps_io_fallocate(aio->io, aio->fd, bytes, err);
     if (rc >= 0 || rc == DRPS_E_INTERRUPTED) return rc;
-    (void)drps_size_format(aio->file_bytes, size, sizeof(size));
+    (void)drps_size_format(bytes, size, sizeof(size));
     if (rc == -ENOSPC || rc == -EDQUOT)
         return drps_err_set(err, rc,
                             "no space left for %s, which needs %s (%" PRIu64
                             " bytes): free some space or choose another folder",
-                            aio->path, size, aio->file_bytes);
+                            aio->path, size, bytes);
     return drps_err_set(err, rc, "cannot make %s %s (%" PRIu64 " bytes) large: %s", aio->path, size,
                         aio->file_bytes, drps_err_name(rc));
 }
@@ -82,7 +82,8 @@ static int preallocate(const struct drps_aio *aio, struct drps_err *err)
 static int go_direct(struct drps_aio *aio, struct drps_err *err)
 {
     const struct drps_io *io = aio->io;
-    int fd = io->ops->open(io->ctx, aio->path, O_RDWR | O_DIRECT, 0);
+    const int access = aio->file == DRPS_AIO_READ ? O_RDONLY : O_RDWR;
+    int fd = io->ops->open(io->ctx, aio->path, access | O_DIRECT, 0);
     if (fd == -EINVAL) {
         drps_aio_note(aio, "no O_DIRECT on this file system");
         return 0;
@@ -103,9 +104,25 @@ static int make_file(struct drps_aio *aio, struct drps_err *err)
 {
     int rc = drps_io_open(aio->io, aio->path, O_RDWR | O_CREAT | O_EXCL, &aio->fd, err);
     if (rc < 0) return rc;
-    rc = preallocate(aio, err);
+    rc = preallocate(aio, aio->file_bytes, err);
     if (rc == 0) rc = go_direct(aio, err);
     return rc;
+}
+
+/* A file that exists may have holes: what is written gets its room now. */
+static int use_file(struct drps_aio *aio, struct drps_err *err)
+{
+    uint64_t bytes = 0;
+    const int access = aio->file == DRPS_AIO_READ ? O_RDONLY : O_RDWR;
+    int rc = drps_io_open(aio->io, aio->path, access, &aio->fd, err);
+    if (rc == 0) rc = drps_io_size(aio->io, aio->fd, aio->path, &bytes, err);
+    if (rc < 0) return rc;
+    if (bytes < aio->file_bytes)
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%s has %" PRIu64 " bytes of %" PRIu64 ": something else cut it",
+                            aio->path, bytes, aio->file_bytes);
+    if (aio->file == DRPS_AIO_USE) rc = preallocate(aio, aio->file_bytes, err);
+    return rc < 0 ? rc : go_direct(aio, err);
 }
 
 static int start_engine(struct drps_aio *aio, const struct drps_aio_engine *engine,
@@ -161,6 +178,7 @@ int drps_aio_open_pieces(const struct drps_aio_config *config, size_t register_b
     aio->fd = -1; /* from here on drps_aio_close(aio) is safe */
     aio->io = config->io;
     aio->path = config->path;
+    aio->file = config->file;
     aio->file_bytes = config->file_bytes;
     aio->align = config->align ? config->align : DRPS_AIO_ALIGN;
     aio->buffers = config->buffers;
@@ -174,10 +192,11 @@ int drps_aio_open_pieces(const struct drps_aio_config *config, size_t register_b
         (void)drps_err_set(err, rc, "no memory for I/O on %s", aio->path);
         goto out;
     }
-    rc = make_file(aio, err);
+    rc = aio->file == DRPS_AIO_MAKE ? make_file(aio, err) : use_file(aio, err);
     if (rc == 0) rc = choose_engine(aio, config->threads_only, err);
     if (rc < 0) {
-        if (aio->fd >= 0) (void)aio->io->ops->unlink(aio->io->ctx, aio->path); /* was not there */
+        if (aio->fd >= 0 && aio->file == DRPS_AIO_MAKE)
+            (void)aio->io->ops->unlink(aio->io->ctx, aio->path); /* was not there */
         goto out;
     }
     *aio_out = aio;
@@ -223,6 +242,24 @@ void drps_aio_close(struct drps_aio *aio)
     free(aio->finished);
     free(aio->free);
     free(aio);
+}
+
+int drps_aio_grow(struct drps_aio *aio, uint64_t bytes, struct drps_err *err)
+{
+    if (bytes % DRPS_AIO_ALIGN || bytes < aio->file_bytes || bytes > INT64_MAX)
+        return drps_err_set(err, -EINVAL, "%s: %" PRIu64 " bytes after %" PRIu64, aio->path, bytes,
+                            aio->file_bytes);
+    int rc = preallocate(aio, bytes, err);
+    if (rc < 0) /* it may have got a part */
+        (void)aio->io->ops->ftruncate(aio->io->ctx, aio->fd, aio->file_bytes);
+    else
+        aio->file_bytes = bytes;
+    return rc;
+}
+
+int drps_aio_sync(const struct drps_aio *aio, struct drps_err *err)
+{
+    return drps_io_sync(aio->io, aio->fd, aio->path, err);
 }
 
 /* ---- Operations ---- */

@@ -47,6 +47,7 @@ struct drps_aio {
     void *engine_state;                   /* own, by the engine */
     const struct drps_io *io;             /* borrowed */
     const char *path;                     /* borrowed */
+    enum drps_aio_file file;
     uint64_t file_bytes;
     uint32_t align;
     char *buffers; /* borrowed */

@@ -34,13 +34,21 @@ enum {
     DRPS_AIO_PIECES_MAX = 256  /* of memory that one operation writes from */
 };
 
+/* What drps_aio_open() does about the file. */
+enum drps_aio_file {
+    DRPS_AIO_MAKE, /* it must not exist, and is made */
+    DRPS_AIO_USE,  /* it exists, with file_bytes or more */
+    DRPS_AIO_READ, /* the same, and nothing is written to it */
+};
+
 struct drps_aio_config {
     const struct drps_io *io; /* borrowed until close. Not drps_io_os(): threads, as io_uring passes
                                  by the seam and would not see a test's faults */
-    const char *path;         /* file to make, which must not exist; borrowed until close */
-    uint64_t file_bytes;      /* preallocated; a multiple of DRPS_AIO_ALIGN, not 0 */
-    void *buffers;            /* all memory that is read into and written from, aligned; borrowed
-                                 until close. The kernel keeps it resident where registered */
+    const char *path;         /* borrowed until close */
+    enum drps_aio_file file;
+    uint64_t file_bytes; /* preallocated; a multiple of DRPS_AIO_ALIGN, not 0 */
+    void *buffers;       /* all memory that is read into and written from, aligned; borrowed
+                            until close. The kernel keeps it resident where registered */
     size_t buffers_bytes;
     unsigned depth;   /* operations under way at most, 1 to DRPS_AIO_DEPTH_MAX */
     uint32_t align;   /* of operations: DRPS_AIO_ALIGN (or 0), or what drps_aio_sector() said */
@@ -60,13 +68,23 @@ int drps_aio_sector(const struct drps_io *io, const char *path, uint32_t *sector
  * Make the file and get ready. *aio_out is yours to drps_aio_close(). A failure leaves no new file.
  * Returns 0, or a negative code:
  *   -EINVAL   the configuration is not as described above
- *   -EEXIST   there is such a file; it is untouched
+ *   -EEXIST   there is such a file, which should be made; it is untouched
+ *   DRPS_E_CORRUPT  the file, which should exist, is shorter than file_bytes; it is untouched
  *   -ENOSPC   the disk has no room for file_bytes (err says how many)
  *   -ENOMEM, -EAGAIN and others from the system, unchanged
  */
 DRPS_MUST_CHECK
 int drps_aio_open(const struct drps_aio_config *config, struct drps_aio **aio_out,
                   struct drps_err *err);
+
+/* Give the file room for `bytes`, a multiple of DRPS_AIO_ALIGN and no fewer than it has.
+ * -ENOSPC and others: it has as many as before. */
+DRPS_MUST_CHECK
+int drps_aio_grow(struct drps_aio *aio, uint64_t bytes, struct drps_err *err);
+
+/* Make what finished operations wrote last. */
+DRPS_MUST_CHECK
+int drps_aio_sync(const struct drps_aio *aio, struct drps_err *err);
 
 /* Waits for what is under way, whose result is lost, and closes the file, which stays. NULL-safe.
  */

@@ -58,4 +58,29 @@ uint64_t drps_relay_window_bytes(const struct drps_relay_share *share, uint64_t 
  * request. */
 uint64_t drps_relay_chunk(uint64_t seek_bytes);
 
+/* ---- Saved stores ---- */
+
+/* What a store was opened with that was saved, as in drps_store_config, and before which step. */
+struct drps_relay_saved {
+    uint64_t rows, row_bytes;
+    uint64_t memory_bytes, buffer_bytes, seek_bytes, chunk_bytes, scan_bytes;
+    uint64_t windows;    /* of the epoch */
+    uint64_t epoch_step; /* config.first_step of a store that goes on from it */
+};
+
+/* Read that from the folder of a save. DRPS_E_CORRUPT, DRPS_E_VERSION, -ENOENT ... */
+DRPS_MUST_CHECK
+int drps_relay_saved_about(const struct drps_io *io, const char *dir, struct drps_relay_saved *out,
+                           struct drps_err *err);
+
+/*
+ * Visit all rows of config->saved_dir, as ops->scan() does, without a store that goes on from it.
+ * config as for opening the store from that folder; first_step and the number of epochs are not
+ * looked at. It takes config->memory_bytes, and room in config->dir, an empty folder, for all rows.
+ * The saved folder stays as it is. Errors as of open and scan.
+ */
+DRPS_MUST_CHECK
+int drps_relay_scan_saved(const struct drps_store_config *config, size_t bytes,
+                          drps_row_visit visit, void *ctx, struct drps_err *err);
+
 #endif

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
+#include "base/drps_checksum.h"
 #include "base/drps_clock.h"
 #include "storage/relay/drps_relay.h"
+#include "storage/relay/save.h"
 
 /* ---- Memory ---- */
 
@@ -72,6 +74,7 @@ static void relay_close(struct drps_store *base)
     if (!st) return;
     drps_window_thread_stop(st);
     drps_streams_close(st->streams);
+    drps_relay_restore_end(st);
     drps_pages_free(st->rows, st->rows_bytes);
     for (int i = 0; i < 2; i++) {
         free(st->open[i].frame);
@@ -158,13 +161,29 @@ static uint64_t most_in_streams(const struct drps_relay *st)
     return st->config.rows * st->config.row_bytes + counts;
 }
 
+/* The stream file of a save gets its name in the store's folder, unless it is only looked at. */
+static int link_saved(struct drps_relay *st, struct drps_err *err)
+{
+    if (!st->restore || st->looking) return 0;
+    char *saved = drps_saved_streams_path(st->config.saved_dir);
+    int rc = saved ? drps_relay_link(st->config.io, saved, st->path, err)
+                   : drps_err_set(err, -ENOMEM, "no memory for the streams of rows");
+    st->linked = rc == 0;
+    free(saved);
+    return rc;
+}
+
 static int open_streams(struct drps_relay *st, struct drps_err *err)
 {
-    st->path = drps_path_join(st->config.dir, "streams");
+    st->path = drps_saved_streams_path(st->looking ? st->config.saved_dir : st->config.dir);
     if (!st->path) return drps_err_set(err, -ENOMEM, "no memory for the streams of rows");
+    int rc = link_saved(st, err);
+    if (rc < 0) return rc;
     const struct drps_streams_config config = {
         .io = st->config.io,
         .path = st->path,
+        .saved = st->restore ? &st->restore->saved : NULL,
+        .read_only = st->looking,
         .n = (size_t)st->source.windows + st->layout.groups,
         .file_chunks = drps_stream_layout_file_chunks(&st->layout, most_in_streams(st),
                                                       st->stats.rows_sent * st->config.row_bytes),
@@ -193,6 +212,44 @@ static void describe(struct drps_relay *st)
     st->stats.pool_bytes = st->rows_bytes;
 }
 
+/* A window source that sums up what is read of another one with use distances. */
+struct summed {
+    const struct drps_window_source *inner;
+    struct drps_summer *sum; /* own */
+    uint64_t steps;          /* of these windows */
+};
+
+static int read_summed(void *ctx, uint32_t w, struct drps_store_window *out, uint32_t *rows,
+                       struct drps_use_distances *next, struct drps_use_distances *prev,
+                       struct drps_err *err)
+{
+    struct summed *s = ctx;
+    int rc = s->inner->read(s->inner->ctx, w, out, rows, next, prev, err);
+    if (rc < 0 || !next) return rc;
+    const uint64_t head[] = {out->first_step, out->steps, out->n, next->n_far};
+    drps_summer_add(s->sum, head, sizeof(head));
+    drps_summer_add(s->sum, next->marks, (out->n + 63) / 64 * sizeof(*next->marks));
+    drps_summer_add(s->sum, next->far, next->n_far * sizeof(*next->far));
+    s->steps += out->steps;
+    return rc;
+}
+
+/* drps_hold_plan(), and the sums of all windows. */
+static int plan_and_sum(struct drps_relay *st, struct drps_sends *sends, struct drps_err *err)
+{
+    struct summed s = {.inner = &st->source, .sum = drps_summer_new()};
+    struct drps_window_source source = st->source;
+    if (!s.sum) return drps_err_set(err, -ENOMEM, "no memory to plan which rows stay in memory");
+    source.ctx = &s;
+    source.read = read_summed;
+    int rc = drps_hold_plan(&source, st->frames, st->share.buffer_bytes, &st->prev, st->hold_limit,
+                            &st->stats.rows_sent, sends, err);
+    st->windows_sum = drps_summer_value(s.sum);
+    st->epoch_steps = s.steps;
+    drps_summer_free(s.sum);
+    return rc;
+}
+
 /* Choose which rows are held, and whether streams share tails for the others. Meanwhile the list of
  * what windows send uses the memory of later scans, and drps_hold_plan() that of the buffers. */
 static int plan_holding(struct drps_relay *st, struct drps_err *err)
@@ -200,9 +257,7 @@ static int plan_holding(struct drps_relay *st, struct drps_err *err)
     struct drps_sends sends;
     int rc = drps_sends_init(&sends, st->source.windows, st->share.scan_bytes, err);
     sends.first = st->first_window;
-    if (rc == 0)
-        rc = drps_hold_plan(&st->source, st->frames, st->share.buffer_bytes, &st->prev,
-                            st->hold_limit, &st->stats.rows_sent, &sends, err);
+    if (rc == 0) rc = plan_and_sum(st, &sends, err);
     if (rc == 0)
         rc = drps_stream_layout_share_tails(&st->config, st->share.buffer_bytes, &sends,
                                             st->hold_limit, &st->layout, err);
@@ -227,6 +282,22 @@ static int find_first_window(struct drps_relay *st, struct drps_err *err)
                         (unsigned long long)st->config.first_step, (unsigned long long)before);
 }
 
+/* Find out where in which window the store begins. */
+static int find_begin(struct drps_relay *st, struct drps_err *err)
+{
+    int rc = st->config.saved_dir ? drps_relay_restore_begin(st, err) : 0;
+    if (rc == 0) rc = find_first_window(st, err);
+    if (rc == 0 && st->restore) drps_relay_restore_first(st);
+    return rc;
+}
+
+/* All windows up to the end of the last epoch, with those that were there before a save. */
+static uint64_t windows_to_run(const struct drps_relay *st)
+{
+    return st->current + st->source.windows * st->source.epochs -
+           drps_relay_number(st, st->current);
+}
+
 static void share_memory(const struct drps_store_config *c, struct drps_relay_share *out)
 {
     drps_relay_share(c->memory_bytes, c->rows, c->row_bytes, c->seek_bytes, out);
@@ -238,9 +309,8 @@ static void share_memory(const struct drps_store_config *c, struct drps_relay_sh
 
 static int open_parts(struct drps_relay *st, struct drps_err *err)
 {
-    int rc = find_first_window(st, err);
+    int rc = find_begin(st, err);
     if (rc < 0) return rc;
-    st->all_windows = st->source.windows * st->source.epochs - st->first_window;
     share_memory(&st->config, &st->share);
     const uint64_t need = st->source.working_rows * st->share.row_bytes;
     if (need > st->share.budget_bytes)
@@ -257,15 +327,26 @@ static int open_parts(struct drps_relay *st, struct drps_err *err)
         return drps_err_set(err, -ENOMEM, "no memory for %llu rows of %zu bytes",
                             (unsigned long long)st->frames, st->config.row_bytes);
     rc = plan_holding(st, err);
-    if (rc == 0) rc = open_streams(st, err);
+    if (rc == 0 && st->restore) rc = drps_relay_restore_place(st, err);
+    if (rc < 0) return rc;
+    st->all_windows = windows_to_run(st);
+    rc = open_streams(st, err);
+    if (rc == 0 && st->restore) rc = drps_relay_restore_rows(st, err);
     if (rc == 0) rc = drps_relay_reserve_scan(st, err);
     if (rc < 0) return rc;
+    drps_relay_restore_end(st);
     describe(st);
-    return drps_window_thread_start(st, err);
+    return st->looking ? 0 : drps_window_thread_start(st, err);
 }
 
-static int relay_open(const struct drps_store_config *config, struct drps_store **st_out,
-                      struct drps_err *err)
+/* A failed opening leaves the folder as it was. */
+static void unlink_streams(const struct drps_relay *st)
+{
+    if (st->linked) (void)st->config.io->ops->unlink(st->config.io->ctx, st->path);
+}
+
+static int open_store(const struct drps_store_config *config, int looking,
+                      struct drps_relay **st_out, struct drps_err *err)
 {
     *st_out = NULL;
     struct drps_open_steps steps;
@@ -284,13 +365,34 @@ static int relay_open(const struct drps_store_config *config, struct drps_store 
     (void)pthread_cond_init(&st->news, NULL);
     (void)pthread_cond_init(&st->wake, NULL);
     st->alive = 1;
+    st->looking = looking;
     rc = open_parts(st, err);
     if (rc < 0) {
+        unlink_streams(st);
         relay_close((struct drps_store *)st);
         return rc;
     }
-    *st_out = (struct drps_store *)st;
+    *st_out = st;
     return 0;
+}
+
+static int relay_open(const struct drps_store_config *config, struct drps_store **st_out,
+                      struct drps_err *err)
+{
+    struct drps_relay *st;
+    int rc = open_store(config, 0, &st, err);
+    *st_out = (struct drps_store *)st;
+    return rc;
+}
+
+int drps_relay_scan_saved(const struct drps_store_config *config, size_t bytes,
+                          drps_row_visit visit, void *ctx, struct drps_err *err)
+{
+    struct drps_relay *st;
+    int rc = open_store(config, 1, &st, err);
+    if (rc == 0) rc = drps_relay_scan(st, bytes, visit, ctx, err);
+    relay_close((struct drps_store *)st);
+    return rc;
 }
 
 /* ---- Steps ---- */
@@ -414,18 +516,32 @@ static int relay_scan(struct drps_store *base, size_t bytes, drps_row_visit visi
     struct drps_relay *st = (struct drps_relay *)base;
     int rc = drps_open_steps_none(&st->steps, err);
     if (rc < 0) return rc;
-    (void)pthread_mutex_lock(&st->lock);
-    st->scanning = 1;
-    while (!st->idle && !st->failure.code)
-        (void)pthread_cond_wait(&st->news, &st->lock);
-    rc = failed(st, err);
-    (void)pthread_mutex_unlock(&st->lock);
+    rc = drps_relay_stand_still(st, err);
     if (rc == 0) rc = drps_relay_scan(st, bytes, visit, ctx, err);
-    (void)pthread_mutex_lock(&st->lock);
-    st->scanning = 0;
-    (void)pthread_cond_signal(&st->wake);
-    (void)pthread_mutex_unlock(&st->lock);
+    drps_relay_go_on(st);
     return rc;
+}
+
+static int relay_save(struct drps_store *base, const char *dir, unsigned *save_out,
+                      struct drps_err *err)
+{
+    struct drps_relay *st = (struct drps_relay *)base;
+    *save_out = 0;
+    int rc = drps_open_steps_none(&st->steps, err);
+    if (rc < 0) return rc;
+    rc = drps_relay_stand_still(st, err);
+    if (rc == 0) rc = drps_relay_save(st, dir, err);
+    drps_relay_go_on(st);
+    if (rc >= 0) *save_out = (unsigned)rc;
+    return rc < 0 ? rc : 0;
+}
+
+static void relay_forget(struct drps_store *base, unsigned save)
+{
+    struct drps_relay *st = (struct drps_relay *)base;
+    if (drps_relay_stand_still(st, NULL) == 0) /* after a failure only close is left */
+        drps_streams_unpin(st->streams, save);
+    drps_relay_go_on(st);
 }
 
 static void relay_stats(struct drps_store *base, struct drps_store_stats *out)
@@ -455,6 +571,8 @@ const struct drps_store_ops drps_store_relay = {
     .step_close = relay_step_close,
     .step_ready = relay_step_ready,
     .scan = relay_scan,
+    .save = relay_save,
+    .forget = relay_forget,
     .stats = relay_stats,
     .window_stats = relay_window_stats,
     .close = relay_close,

@@ -34,6 +34,7 @@
  *     windows.c          opening and closing one window, with pick.c for its slots
  *     streams/           many streams in one file, over storage/io
  *     scan*.c            all rows in placed order, for the model
+ *     save.c, restore.c  saving the store beside its stream file, and opening it from that
  */
 #ifndef DRPS_RELAY_INTERNAL_H
 #define DRPS_RELAY_INTERNAL_H
@@ -67,9 +68,14 @@ struct drps_relay {
     struct drps_stream_layout layout;
     uint32_t first_window; /* of the plan: the one that has config.first_step */
     uint64_t left_out;     /* steps of it before that */
-    uint64_t all_windows;  /* epochs * K - first_window */
+    uint64_t all_windows;  /* that are opened, ever: the last one ends an epoch */
+    uint64_t epoch_steps;  /* of all windows */
+    uint64_t windows_sum;  /* checksum of what windows are, for saves */
+    int looking;           /* 1: opened to be scanned, from a save: nothing goes on */
+    int linked;            /* 1: the stream file was a save's, and has gotten its name here */
     char *path;            /* own: of the stream file */
     struct drps_streams *streams;
+    struct drps_restore *restore; /* own: while it is opened from a save; save.h */
 
     /* Rows in memory. Arrays of max_rows have room for DRPS_PICK_ROOM more. */
     char *rows; /* own: [frames][row_bytes] */
@@ -104,8 +110,9 @@ struct drps_relay {
     int alive, started;
     uint64_t ready; /* windows opened by the window thread, ever */
     uint64_t left;  /* windows that the engine's thread has finished, ever */
-    int idle, stopping, scanning;
-    int tell; /* the engine's thread was told to come back: config.opened() */
+    int idle, stopping;
+    int still; /* 1: the window thread is to stay idle */
+    int tell;  /* the engine's thread was told to come back: config.opened() */
     struct drps_err failure;
     struct drps_store_stats stats;
     struct drps_window_stats *window_stats; /* own: [K] */
@@ -117,6 +124,11 @@ struct drps_relay {
 static inline uint32_t drps_relay_number(const struct drps_relay *st, uint64_t q)
 {
     return (uint32_t)((st->first_window + q) % st->source.windows);
+}
+
+static inline int drps_relay_is_free(const struct drps_relay *st, uint64_t frame)
+{
+    return (int)(st->free_frames[frame / 64] >> frame % 64 & 1);
 }
 
 /* 1: rows that left window q for the one `distance` later are held in memory. */
@@ -139,6 +151,12 @@ uint32_t drps_relay_route(const struct drps_relay *st, uint32_t w, uint32_t dist
 DRPS_MUST_CHECK
 int drps_window_thread_start(struct drps_relay *st, struct drps_err *err);
 void drps_window_thread_stop(struct drps_relay *st);
+
+/* Wait until the window thread is idle, and keep it so until drps_relay_go_on(), which is called
+ * also after a failure. The engine's thread may use the window thread's memory meanwhile. */
+DRPS_MUST_CHECK
+int drps_relay_stand_still(struct drps_relay *st, struct drps_err *err);
+void drps_relay_go_on(struct drps_relay *st);
 
 /* Set room for scans of config.scan_bytes a row aside on the disk. */
 DRPS_MUST_CHECK

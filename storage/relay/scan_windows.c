@@ -164,8 +164,8 @@ int drps_scan_windows(struct drps_scan *sc, struct drps_err *err)
     const struct drps_relay *st = sc->st;
     const uint64_t q = st->closing; /* it and the next one are in memory */
     int rc = 0;
-    for (uint64_t i = 0; i < 2 && q + i < st->all_windows && rc == 0; i++)
-        rc = scan_open_window(sc, q + i, err);
+    for (uint64_t i = q; i < st->ready && rc == 0; i++)
+        rc = scan_open_window(sc, i, err);
     for (uint64_t i = 0; i < st->source.windows && rc == 0; i++)
         rc = scan_coming(sc, q + 2 + i, err);
     return rc;

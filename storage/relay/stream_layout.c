@@ -33,7 +33,7 @@ enum {
     SEEK_LEAST = 16 << 10,
     WINDOW_EXTRA = 316, /* the last block of its held rows, which has room; head, hold limit,
                            counts, statistics; its stream, and a part of its group's */
-    CHUNK_EXTRA = 17,   /* in the chunk map: checksum, length and successor; two bits */
+    CHUNK_EXTRA = 18,   /* in the chunk map: checksum, length and successor; pins; three bits */
 };
 
 static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)

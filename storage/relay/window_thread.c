@@ -37,14 +37,14 @@ static void publish(struct drps_relay *st, uint64_t ready)
     tell(st, wanted);
 }
 
-/* Idle until the engine's thread has left window q and no scan is under way. Returns 0 when the
+/* Idle until the engine's thread has left window q, unless it is to stay idle. Returns 0 when the
  * thread is to stop. */
 static int await_left(struct drps_relay *st, uint64_t q)
 {
     (void)pthread_mutex_lock(&st->lock);
     st->idle = 1;
     (void)pthread_cond_broadcast(&st->news);
-    while (!st->stopping && (st->left <= q || st->scanning))
+    while (!st->stopping && (st->left <= q || st->still))
         (void)pthread_cond_wait(&st->wake, &st->lock);
     st->idle = 0;
     const int go = !st->stopping;
@@ -70,9 +70,10 @@ static int read_ahead(struct drps_relay *st, uint64_t q, struct drps_err *err)
  */
 static int run_windows(struct drps_relay *st, struct drps_err *err)
 {
-    int rc = open_next(st, 0, err);
-    if (rc == 0) rc = open_next(st, 1, err);
-    for (uint64_t q = 0; rc == 0; q++) {
+    int rc = 0;
+    for (uint64_t q = st->ready; q < st->closing + 2 && rc == 0; q++)
+        rc = open_next(st, q, err);
+    for (uint64_t q = st->closing; rc == 0; q++) {
         if (q + 2 < st->all_windows) rc = read_ahead(st, q + 2, err);
         if (rc < 0 || !await_left(st, q)) return rc;
         if (q + 2 >= st->all_windows) continue;
@@ -98,6 +99,26 @@ int drps_window_thread_start(struct drps_relay *st, struct drps_err *err)
     if (rc) return drps_err_set(err, -rc, "cannot start the row store's thread: %s", strerror(rc));
     st->started = 1;
     return 0;
+}
+
+int drps_relay_stand_still(struct drps_relay *st, struct drps_err *err)
+{
+    int rc = 0;
+    (void)pthread_mutex_lock(&st->lock);
+    st->still = 1;
+    while (!st->idle && !st->failure.code)
+        (void)pthread_cond_wait(&st->news, &st->lock);
+    if (st->failure.code) rc = drps_err_set(err, st->failure.code, "%s", st->failure.text);
+    (void)pthread_mutex_unlock(&st->lock);
+    return rc;
+}
+
+void drps_relay_go_on(struct drps_relay *st)
+{
+    (void)pthread_mutex_lock(&st->lock);
+    st->still = 0;
+    (void)pthread_cond_signal(&st->wake);
+    (void)pthread_mutex_unlock(&st->lock);
 }
 
 void drps_window_thread_stop(struct drps_relay *st)

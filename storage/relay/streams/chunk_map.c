@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/drps_alloc.h"
 
@@ -22,19 +23,15 @@ static void clear(uint64_t *bits, uint64_t i)
     bits[i / 64] &= ~(UINT64_C(1) << i % 64);
 }
 
+static size_t words_of(uint64_t n)
+{
+    return (size_t)n / 64 + 1;
+}
+
 int drps_chunk_map_init(struct drps_chunk_map *map, uint64_t n)
 {
-    const size_t words = (size_t)n / 64 + 1;
-    *map = (struct drps_chunk_map){.n = n};
-    map->sums = drps_array_new((size_t)n, sizeof(*map->sums));
-    map->bytes = drps_array_new((size_t)n, sizeof(*map->bytes));
-    map->next = drps_array_new((size_t)n, sizeof(*map->next));
-    map->free = calloc(words, sizeof(*map->free));
-    map->busy = calloc(words, sizeof(*map->busy));
-    if (!map->sums || !map->bytes || !map->next || !map->free || !map->busy) return -ENOMEM;
-    for (uint64_t i = 0; i < n; i++)
-        set(map->free, i);
-    return 0;
+    *map = (struct drps_chunk_map){0};
+    return drps_chunk_map_grow(map, n);
 }
 
 void drps_chunk_map_destroy(struct drps_chunk_map *map)
@@ -42,6 +39,8 @@ void drps_chunk_map_destroy(struct drps_chunk_map *map)
     free(map->sums);
     free(map->bytes);
     free(map->next);
+    free(map->pins);
+    free(map->taken);
     free(map->free);
     free(map->busy);
 }
@@ -83,6 +82,7 @@ void drps_chunk_map_append(struct drps_chunk_map *map, struct drps_chunk_list *l
     else
         map->next[list->last] = chunk;
     list->last = chunk;
+    set(map->taken, chunk);
     set(map->busy, chunk);
 }
 
@@ -98,7 +98,77 @@ int drps_chunk_map_is_busy(const struct drps_chunk_map *map, uint32_t chunk)
 
 void drps_chunk_map_give_back(struct drps_chunk_map *map, struct drps_chunk_list *list)
 {
-    set(map->free, list->first);
+    clear(map->taken, list->first);
+    if (!map->pins[list->first]) set(map->free, list->first);
     list->first = map->next[list->first];
     if (list->first == DRPS_NO_CHUNK) list->last = DRPS_NO_CHUNK;
+}
+
+/* ---- Pins ---- */
+
+/* Copy the first `from` elements of *array to a new one of n, whose others are zero. */
+static int grow_array(void *array, size_t from, size_t n, size_t size)
+{
+    void *old, *more = calloc(n, size);
+    memcpy(&old, array, sizeof(old));
+    if (!more) return -ENOMEM;
+    if (from) memcpy(more, old, from * size);
+    free(old);
+    memcpy(array, &more, sizeof(more));
+    return 0;
+}
+
+int drps_chunk_map_grow(struct drps_chunk_map *map, uint64_t n)
+{
+    const size_t had = (size_t)map->n, words = map->n ? words_of(map->n) : 0;
+    int rc = grow_array(&map->sums, had, (size_t)n, sizeof(*map->sums));
+    if (rc == 0) rc = grow_array(&map->bytes, had, (size_t)n, sizeof(*map->bytes));
+    if (rc == 0) rc = grow_array(&map->next, had, (size_t)n, sizeof(*map->next));
+    if (rc == 0) rc = grow_array(&map->pins, had, (size_t)n, sizeof(*map->pins));
+    if (rc == 0) rc = grow_array(&map->taken, words, words_of(n), sizeof(*map->taken));
+    if (rc == 0) rc = grow_array(&map->free, words, words_of(n), sizeof(*map->free));
+    if (rc == 0) rc = grow_array(&map->busy, words, words_of(n), sizeof(*map->busy));
+    if (rc < 0) return rc; /* larger arrays do no harm */
+    for (uint64_t i = had; i < n; i++)
+        set(map->free, i);
+    map->n = n;
+    return 0;
+}
+
+void drps_chunk_map_pin(struct drps_chunk_map *map, uint32_t chunk, unsigned save)
+{
+    map->pins[chunk] |= (uint8_t)(1u << save);
+    clear(map->free, chunk);
+}
+
+void drps_chunk_map_pin_taken(struct drps_chunk_map *map, unsigned save)
+{
+    for (uint64_t i = 0; i < map->n; i++)
+        if (has(map->taken, i)) drps_chunk_map_pin(map, (uint32_t)i, save);
+}
+
+void drps_chunk_map_unpin(struct drps_chunk_map *map, unsigned save)
+{
+    for (uint64_t i = 0; i < map->n; i++) {
+        map->pins[i] &= (uint8_t) ~(1u << save);
+        if (!map->pins[i] && !has(map->taken, i)) set(map->free, i);
+    }
+}
+
+int drps_chunk_map_is_taken(const struct drps_chunk_map *map, uint32_t chunk)
+{
+    return has(map->taken, chunk);
+}
+
+int drps_chunk_map_is_pinned(const struct drps_chunk_map *map, uint32_t chunk)
+{
+    return map->pins[chunk] != 0;
+}
+
+uint64_t drps_chunk_map_kept(const struct drps_chunk_map *map)
+{
+    uint64_t n = 0;
+    for (uint64_t i = 0; i < map->n; i++)
+        n += map->pins[i] || has(map->taken, i);
+    return n;
 }

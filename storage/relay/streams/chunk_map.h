@@ -5,11 +5,18 @@
  *
  * The file has room for n chunks of one size, numbered 0 .. n - 1. Free ones are taken in turn,
  * round the file, so that what is written together lies together.
+ *
+ * A save (storage/relay/save.h) *pins* the chunks that streams have at its time: such a chunk is
+ * not free again, though its stream gives it back, before the save lets go of it. Saves are
+ * numbered; a chunk may be pinned by several.
  */
 #ifndef DRPS_STORAGE_RELAY_CHUNK_MAP_H
 #define DRPS_STORAGE_RELAY_CHUNK_MAP_H
 
+#include <stddef.h>
 #include <stdint.h>
+
+enum { DRPS_CHUNK_SAVES = 8 }; /* saves at a time; numbered from 0 on */
 
 #define DRPS_NO_CHUNK UINT32_MAX
 
@@ -18,7 +25,9 @@ struct drps_chunk_map {
     uint64_t *sums;  /* own: [n] checksum of what was written there */
     uint32_t *bytes; /* own: [n] how much of the chunk its stream uses */
     uint32_t *next;  /* own: [n] the chunk that follows in its stream; DRPS_NO_CHUNK: none yet */
-    uint64_t *free;  /* own: bit i: chunk i holds nothing */
+    uint8_t *pins;   /* own: [n] bit k: save k pins the chunk */
+    uint64_t *taken; /* own: bit i: a stream has chunk i */
+    uint64_t *free;  /* own: bit i: no stream and no save has chunk i */
     uint64_t *busy;  /* own: bit i: chunk i is being written */
     uint64_t cursor; /* the chunk where the next request may begin */
 };
@@ -43,7 +52,24 @@ void drps_chunk_map_append(struct drps_chunk_map *map, struct drps_chunk_list *l
 void drps_chunk_map_written(struct drps_chunk_map *map, uint32_t chunk);
 int drps_chunk_map_is_busy(const struct drps_chunk_map *map, uint32_t chunk);
 
-/* The list's first chunk is free again, and leaves the list. */
+/* The list's first chunk leaves the list, and is free again unless a save pins it. */
 void drps_chunk_map_give_back(struct drps_chunk_map *map, struct drps_chunk_list *list);
+
+/* ---- Pins ---- */
+
+/* There are n chunks from now on, no fewer than before. 0, or -ENOMEM and the map is as it was. */
+int drps_chunk_map_grow(struct drps_chunk_map *map, uint64_t n);
+
+/* Save `save` pins all chunks that streams have, or one chunk that is taken or not. */
+void drps_chunk_map_pin_taken(struct drps_chunk_map *map, unsigned save);
+void drps_chunk_map_pin(struct drps_chunk_map *map, uint32_t chunk, unsigned save);
+/* Save `save` pins nothing any more. */
+void drps_chunk_map_unpin(struct drps_chunk_map *map, unsigned save);
+
+int drps_chunk_map_is_taken(const struct drps_chunk_map *map, uint32_t chunk);
+int drps_chunk_map_is_pinned(const struct drps_chunk_map *map, uint32_t chunk);
+
+/* Returns how many chunks are pinned, or would be if another save pinned all that are taken. */
+uint64_t drps_chunk_map_kept(const struct drps_chunk_map *map);
 
 #endif

@@ -19,9 +19,12 @@
  * its length is noted. Space is preallocated: a steady state extends and truncates nothing. A
  * checksum of every chunk written stays in memory and is compared when it is read.
  *
+ * What streams hold can be saved while they go on (storage/relay/save.h): their chunks stay where
+ * they are in the file, pinned, until the save is let go of.
+ *
  * streams.c opens the file, streams_write.c fills and writes chunks, streams_read.c reads them
- * back, streams_io.c waits for requests; chunk_map.c knows the file's chunks, rowcopy.c copies
- * rows.
+ * back, streams_io.c waits for requests; streams_save.c saves and restores lists of chunks, whose
+ * records saved.c reads; chunk_map.c knows the file's chunks, rowcopy.c copies rows.
  *
  * One thread at a time calls these functions, except where one says otherwise. Every error but a
  * refused configuration is final: only drps_streams_close() may follow.
@@ -35,27 +38,38 @@
 #include "base/drps_err.h"
 #include "base/drps_io.h"
 #include "storage/io/drps_aio.h"
+#include "storage/relay/streams/drps_saved.h"
 
 struct drps_streams; /* opaque */
 
+enum {
+    DRPS_STREAMS_RESTORED = 0, /* the save that streams were opened from */
+    DRPS_STREAMS_OLDER = 1,    /* all that were there when it was made */
+};
+
 struct drps_streams_config {
     const struct drps_io *io;
-    const char *path;      /* of the file to make; borrowed until close */
-    size_t n;              /* streams */
-    uint64_t file_chunks;  /* room of the file: the most chunks that all streams hold at a time,
+    const char *path;         /* of the file; borrowed until close */
+    struct drps_saved *saved; /* NULL: the file is made. Else it exists, and these records, which
+                                 open reads, say what streams hold: other members must be as
+                                 they were when it was saved */
+    int read_only;            /* 1, with `saved`: streams are read with `keep` alone */
+    size_t n;                 /* streams */
+    uint64_t file_chunks;     /* room of the file: the most chunks that all streams hold at a time,
                               and more, so that free ones lie side by side. Below UINT32_MAX */
-    size_t chunk_bytes;    /* a multiple of DRPS_AIO_ALIGN */
-    size_t tails;          /* unfinished chunks at a time, at most, >= 1 */
-    unsigned behind;       /* chunks collected and being written while others are filled */
-    unsigned write_chunks; /* written by one request, 1 to behind and DRPS_AIO_PIECES_MAX */
-    unsigned read_chunks;  /* of memory to read into, >= 1 */
-    int threads_only;      /* as of drps_aio_config */
+    size_t chunk_bytes;       /* a multiple of DRPS_AIO_ALIGN */
+    size_t tails;             /* unfinished chunks at a time, at most, >= 1 */
+    unsigned behind;          /* chunks collected and being written while others are filled */
+    unsigned write_chunks;    /* written by one request, 1 to behind and DRPS_AIO_PIECES_MAX */
+    unsigned read_chunks;     /* of memory to read into, >= 1 */
+    int threads_only;         /* as of drps_aio_config */
 };
 
 DRPS_MUST_CHECK
 int drps_streams_open(const struct drps_streams_config *config, struct drps_streams **s_out,
                       struct drps_err *err);
-void drps_streams_close(struct drps_streams *s); /* NULL-safe */
+/* The file is emptied, unless a save has it, too. NULL-safe. */
+void drps_streams_close(struct drps_streams *s);
 
 /* ---- Writing ---- */
 
@@ -104,6 +118,21 @@ int drps_streams_take_rows(struct drps_streams *s, char *base, size_t row_bytes,
  * the stream is as it was before. */
 DRPS_MUST_CHECK
 int drps_streams_end(struct drps_streams *s, struct drps_err *err);
+
+/* ---- Saving, while no stream is read ---- */
+
+/* Write and sync what was collected, and give the file room for what the chunks that streams have
+ * take once they are pinned. -ENOSPC: there is none; all is as it was. */
+DRPS_MUST_CHECK
+int drps_streams_save_begin(struct drps_streams *s, struct drps_err *err);
+/* Write the records that say what streams hold, after drps_streams_save_begin(). */
+DRPS_MUST_CHECK
+int drps_streams_save(struct drps_streams *s, struct drps_recwriter *w, struct drps_err *err);
+/* Pin what streams have; returns the number of the save. -EINVAL: there are too many. */
+DRPS_MUST_CHECK
+int drps_streams_pin(struct drps_streams *s, struct drps_err *err);
+/* Let go of a save: of one that is there, once. */
+void drps_streams_unpin(struct drps_streams *s, unsigned save);
 
 /* Returns the bytes that the stream holds now. */
 uint64_t drps_streams_bytes(const struct drps_streams *s, size_t stream);

@@ -21,7 +21,10 @@ static size_t chunks_in_memory(const struct drps_streams_config *c)
 void drps_streams_close(struct drps_streams *s)
 {
     if (!s) return;
-    drps_aio_discard(s->aio);
+    if (s->saves || s->config.read_only)
+        drps_aio_close(s->aio);
+    else
+        drps_aio_discard(s->aio);
     drps_pages_free(s->mem, s->mem_bytes);
     free(s->chunks);
     free(s->free);
@@ -33,7 +36,7 @@ void drps_streams_close(struct drps_streams *s)
     free(s);
 }
 
-static int allocate(struct drps_streams *s, const struct drps_streams_config *c)
+static int allocate(struct drps_streams *s, const struct drps_streams_config *c, uint64_t chunks)
 {
     s->buffers_n = buffers_needed(c);
     s->mem_bytes = chunks_in_memory(c) * c->chunk_bytes;
@@ -44,7 +47,7 @@ static int allocate(struct drps_streams *s, const struct drps_streams_config *c)
     s->pieces = drps_array_new((size_t)DRPS_STREAMS_WRITES * c->write_chunks, sizeof(*s->pieces));
     s->streams = calloc(c->n + 1, sizeof(*s->streams));
     s->reads = drps_array_new(c->read_chunks, sizeof(*s->reads));
-    if (drps_chunk_map_init(&s->map, c->file_chunks) < 0) return -ENOMEM;
+    if (drps_chunk_map_init(&s->map, chunks) < 0) return -ENOMEM;
     return s->mem && s->chunks && s->free && s->collected && s->pieces && s->streams && s->reads
                ? 0
                : -ENOMEM;
@@ -76,6 +79,9 @@ int drps_streams_open(const struct drps_streams_config *config, struct drps_stre
         config->write_chunks > UINT32_MAX / config->chunk_bytes || !config->file_chunks ||
         config->file_chunks >= DRPS_NO_CHUNK)
         return drps_err_set(err, -EINVAL, "streams in chunks of %zu bytes", config->chunk_bytes);
+    uint64_t chunks = config->file_chunks;
+    int rc = config->saved ? drps_streams_restore_size(config, &chunks, err) : 0;
+    if (rc < 0) return rc;
     struct drps_streams *s = calloc(1, sizeof(*s));
     if (!s) return drps_err_set(err, -ENOMEM, "no memory for %zu streams", config->n);
     s->config = *config;
@@ -83,7 +89,8 @@ int drps_streams_open(const struct drps_streams_config *config, struct drps_stre
     s->came = drps_streams_came;
     s->flush = drps_streams_flush;
     s->reading.stream = s->oldest = s->newest = DRPS_STREAMS_NONE;
-    int rc = allocate(s, config);
+    s->saves = config->saved ? 1 << DRPS_STREAMS_RESTORED | 1 << DRPS_STREAMS_OLDER : 0;
+    rc = allocate(s, config, chunks);
     if (rc == 0)
         lay_out(s, config);
     else
@@ -92,17 +99,22 @@ int drps_streams_open(const struct drps_streams_config *config, struct drps_stre
     const struct drps_aio_config aio = {
         .io = config->io,
         .path = config->path,
-        .file_bytes = config->file_chunks * config->chunk_bytes,
+        .file = config->read_only ? DRPS_AIO_READ
+                : config->saved   ? DRPS_AIO_USE
+                                  : DRPS_AIO_MAKE,
+        .file_bytes = chunks * config->chunk_bytes,
         .buffers = s->mem,
         .buffers_bytes = s->mem_bytes,
         .depth = DRPS_STREAMS_WRITES + DRPS_STREAMS_READS,
         .threads_only = config->threads_only,
     };
     if (rc == 0) rc = drps_aio_open(&aio, &s->aio, err);
+    if (rc == 0 && config->saved) rc = drps_streams_restore(s, err);
     if (rc < 0) {
         drps_streams_close(s);
         return rc;
     }
+    s->config.saved = NULL; /* borrowed until here */
     *s_out = s;
     return 0;
 }

@@ -1,7 +1,7 @@
 /*
- * The memory of the streams, which four files share: streams.c opens them, streams_write.c fills
- * chunks and writes them, streams_read.c reads them back, streams_io.c waits for requests. Private
- * to them.
+ * The memory of the streams, which these files share: streams.c opens them, streams_write.c fills
+ * chunks and writes them, streams_read.c reads them back, streams_save.c saves them, streams_io.c
+ * waits for requests. Private to them.
  */
 #ifndef DRPS_RELAY_STREAMS_INTERNAL_H
 #define DRPS_RELAY_STREAMS_INTERNAL_H
@@ -74,6 +74,7 @@ struct drps_streams {
     unsigned idle_n;
     struct drps_stream *streams; /* own: [n] */
     struct drps_chunk_map map;
+    uint8_t saves; /* bit k: there is a save number k */
     struct drps_aio_op pending[DRPS_STREAMS_READS];
     size_t pending_n;
     struct drps_streams_read *reads; /* own: [read_chunks] */
@@ -115,6 +116,16 @@ int drps_streams_await_one(struct drps_streams *s, struct drps_err *err);
 
 /* The stream has no tail from now on; the buffer is the caller's. */
 void drps_streams_drop_tail(struct drps_streams *s, size_t stream);
+
+/* ---- streams_save.c ---- */
+
+/* Read how many chunks the file has. */
+DRPS_MUST_CHECK
+int drps_streams_restore_size(const struct drps_streams_config *c, uint64_t *chunks_out,
+                              struct drps_err *err);
+/* Read what streams hold, after that. */
+DRPS_MUST_CHECK
+int drps_streams_restore(struct drps_streams *s, struct drps_err *err);
 
 /* ---- Called when write `number`, or the request that begins at reads[read], has finished ---- */
 

@@ -1,0 +1,832 @@
+/* A relay store that was saved goes on elsewhere with the same bytes, however far the run that it
+ * was saved in went on; saves that are wrong or fail do no harm. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "base/drps_rng.h"
+#include "base/record/drps_recfile.h"
+#include "storage/relay/drps_relay.h"
+#include "storage/relay/stream_layout.h"
+#include "storage/relay/streams/drps_saved.h"
+#include "support/fault_io.h"
+#include "support/scratch.h"
+#include "support/store_run.h"
+
+enum { EPOCHS = 4, SEEDS = 3, ROUNDS = 12, SAVES = 2 };
+
+static int holds_all(const struct drps_store_stats *s, uint32_t windows)
+{
+    (void)windows;
+    return s->rows_sent == 0;
+}
+
+static int has_a_tail_each(const struct drps_store_stats *s, uint32_t windows)
+{
+    return s->rows_sent > 0 && !s->groups && s->tails == windows;
+}
+
+static int shares_tails(const struct drps_store_stats *s, uint32_t windows)
+{
+    return s->rows_sent > 0 && !s->groups && s->tails < windows;
+}
+
+static int has_groups(const struct drps_store_stats *s, uint32_t windows)
+{
+    (void)windows;
+    return s->rows_sent > 0 && s->groups > 2;
+}
+
+/* Ways for rows, and the memory that leads to them. */
+static const struct way {
+    const char *name;
+    struct plan_shape shape;
+    size_t max_steps;  /* of a window */
+    uint32_t held;     /* frames beyond two windows', a part of all rows in percent */
+    int tight_buffers; /* 1: as few as are sure to do */
+    int (*is)(const struct drps_store_stats *, uint32_t windows);
+} ways[] = {
+    {.name = "all rows in memory",
+     .shape = {.rows = 700, .max_step_rows = 30, .row_bytes = 1020, .epoch_steps = 40},
+     .max_steps = 3,
+     .held = 100,
+     .is = holds_all},
+    {.name = "streams",
+     .shape = {.rows = 700, .max_step_rows = 30, .row_bytes = 1020, .epoch_steps = 60},
+     .max_steps = 3,
+     .is = has_a_tail_each},
+    {.name = "streams of few windows",
+     .shape = {.rows = 700, .max_step_rows = 30, .row_bytes = 1020, .epoch_steps = 30},
+     .max_steps = 15,
+     .is = has_a_tail_each},
+    {.name = "streams, and rows that are held",
+     .shape = {.rows = 700, .max_step_rows = 30, .row_bytes = 1020, .epoch_steps = 60},
+     .max_steps = 2,
+     .held = 15,
+     .is = has_a_tail_each},
+    {.name = "streams of rows wider than a chunk",
+     .shape = {.rows = 100, .max_step_rows = 20, .row_bytes = 5000, .epoch_steps = 40},
+     .max_steps = 4,
+     .is = has_a_tail_each},
+    {.name = "shared tails",
+     .shape = {.rows = 400, .row_bytes = 520, .epoch_steps = 144, .grid = 12},
+     .max_steps = 2,
+     .tight_buffers = 1,
+     .is = shares_tails},
+    {.name = "groups",
+     .shape = {.rows = 900, .max_step_rows = 30, .row_bytes = 520, .epoch_steps = 120},
+     .max_steps = 2,
+     .tight_buffers = 1,
+     .is = has_groups},
+    {.name = "groups, and rows that are held",
+     .shape = {.rows = 900, .max_step_rows = 30, .row_bytes = 200, .epoch_steps = 70},
+     .max_steps = 1,
+     .held = 10,
+     .tight_buffers = 1,
+     .is = has_groups},
+};
+
+enum { WAYS = sizeof(ways) / sizeof(*ways) };
+
+static struct plan *new_plan(const struct way *way, uint64_t seed)
+{
+    struct plan_shape shape = way->shape;
+    shape.max_block_rows = 9;
+    shape.epochs = EPOCHS;
+    struct plan *p = plan_new(seed, &shape);
+    plan_cut(p, seed, way->max_steps);
+    return p;
+}
+
+static struct drps_store_config config_of(const struct plan *p, const struct way *way)
+{
+    struct drps_store_config config = plan_config(p);
+    struct drps_relay_share share;
+    drps_relay_share(0, p->rows, p->row_bytes, 0, &share);
+    if (way->tight_buffers) share.buffer_bytes = drps_stream_layout_sure_bytes(p->source.windows);
+    config.buffer_bytes = share.buffer_bytes;
+    config.chunk_bytes = 4096;
+    config.scan_bytes = 4;
+    config.memory_bytes = share.buffer_bytes + share.scan_bytes +
+                          p->source.working_rows * share.row_bytes +
+                          (uint64_t)way->held * p->rows / 100 * share.held_bytes;
+    return config;
+}
+
+/* ---- A run that is saved ---- */
+
+struct saved {
+    char *dir;
+    char *model;
+    size_t next;
+    unsigned number;
+};
+
+struct run {
+    const struct way *way;
+    struct plan *p;
+    struct plan_store r;
+    struct drps_store_config config;
+    struct drps_window_source windows;
+    char *dir;
+    struct saved saves[SAVES + 1]; /* oldest first */
+    size_t saves_n;
+    uint64_t seed, draws;
+};
+
+static size_t draw(struct run *run, size_t n)
+{
+    return (size_t)(drps_rng_at(run->seed, run->draws++) % n);
+}
+
+static size_t model_bytes(const struct run *run)
+{
+    return (size_t)run->p->rows * run->p->row_bytes;
+}
+
+/* The config of a store whose step 0 is step `first` of the plan. */
+static void begin_at(struct run *run, size_t first)
+{
+    run->windows = run->p->source;
+    run->windows.epochs -= first / run->p->epoch_steps;
+    run->config.windows = &run->windows;
+    run->config.first_step = first % run->p->epoch_steps;
+}
+
+/* A store of fresh rows that begins with step `first`. */
+static void run_begin(struct run *run, const struct way *way, uint64_t seed, size_t first,
+                      const struct drps_io *io)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    *run = (struct run){.way = way, .p = new_plan(way, seed), .seed = seed};
+    run->config = config_of(run->p, way);
+    run->config.io = io;
+    run->config.no_uring = (int)draw(run, 2);
+    run->config.dir = run->dir = scratch_new();
+    begin_at(run, first);
+    if (plan_open(&run->r, run->p, &drps_store_relay, &run->config, &err) < 0)
+        fail_msg("%s: %s", way->name, err.text);
+    run->r.first = run->r.next = first;
+}
+
+static void drop_save(struct run *run, size_t i)
+{
+    scratch_remove(run->saves[i].dir);
+    free(run->saves[i].model);
+    for (run->saves_n--; i < run->saves_n; i++)
+        run->saves[i] = run->saves[i + 1];
+}
+
+static void run_end(struct run *run)
+{
+    plan_close(&run->r);
+    scratch_remove(run->dir);
+    while (run->saves_n)
+        drop_save(run, 0);
+    plan_free(run->p);
+}
+
+static void run_steps(struct run *run, size_t n)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    const size_t left = run->p->n_steps - run->r.next;
+    if (plan_steps(&run->r, run->r.next + (n < left ? n : left), &err) < 0)
+        fail_msg("%s, seed %llu: %s", run->way->name, (unsigned long long)run->seed, err.text);
+}
+
+/* Save it; what fails leaves no save. */
+static int run_save(struct run *run, struct drps_err *err)
+{
+    struct saved *s = &run->saves[run->saves_n];
+    *s = (struct saved){
+        .dir = scratch_new(), .model = malloc(model_bytes(run)), .next = run->r.next};
+    assert_non_null(s->model);
+    memcpy(s->model, run->r.model, model_bytes(run));
+    const int rc = run->r.ops->save(run->r.st, s->dir, &s->number, err);
+    run->saves_n++;
+    if (rc < 0) drop_save(run, run->saves_n - 1);
+    return rc;
+}
+
+static void forget_oldest(struct run *run)
+{
+    if (run->saves_n <= SAVES) return;
+    const unsigned oldest = run->saves[0].number;
+    drop_save(run, 0);
+    run->r.ops->forget(run->r.st, oldest);
+}
+
+/* Save it, and let the oldest save go where there are too many. */
+static void run_checkpoint(struct run *run)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    if (run_save(run, &err) < 0) fail_msg("%s: %s", run->way->name, err.text);
+    forget_oldest(run);
+}
+
+/* The store is gone, and its folder. */
+static void run_crash(struct run *run)
+{
+    run->r.ops->close(run->r.st);
+    run->r.st = NULL;
+    scratch_remove(run->dir);
+    run->config.dir = run->dir = scratch_new();
+}
+
+/* Go on from save i; newer ones are lost. */
+static int run_restore(struct run *run, size_t i, struct drps_err *err)
+{
+    struct saved *s = &run->saves[i];
+    struct drps_store_config config;
+    begin_at(run, s->next);
+    config = run->config;
+    config.saved_dir = s->dir;
+    const int rc = drps_store_relay.open(&config, &run->r.st, err);
+    if (rc < 0) return rc;
+    while (run->saves_n > i + 1)
+        drop_save(run, run->saves_n - 1);
+    s->number = DRPS_STORE_RESTORED;
+    if (i) run->saves[0].number = DRPS_STORE_OLDER;
+    memcpy(run->r.model, s->model, model_bytes(run));
+    run->r.first = run->r.next = s->next;
+    return 0;
+}
+
+static void must_restore(struct run *run, size_t i)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    if (run_restore(run, i, &err) < 0)
+        fail_msg("%s, seed %llu: %s", run->way->name, (unsigned long long)run->seed, err.text);
+}
+
+static void run_scan(struct run *run)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    if (plan_scan(&run->r, 0, &err) < 0) fail_msg("%s: %s", run->way->name, err.text);
+}
+
+/* ---- Scans of saves ---- */
+
+struct expected {
+    const struct run *run;
+    const struct saved *save;
+    uint64_t next;
+};
+
+static int compare_saved(void *ctx, uint64_t first, size_t n, const void *rows,
+                         struct drps_err *err)
+{
+    struct expected *e = ctx;
+    const size_t row_bytes = e->run->p->row_bytes;
+    (void)err;
+    assert_int_equal(first, e->next);
+    if (memcmp(rows, e->save->model + first * row_bytes, n * row_bytes) != 0)
+        fail_msg("%s, seed %llu: rows %llu + %zu differ in the save before step %zu",
+                 e->run->way->name, (unsigned long long)e->run->seed, (unsigned long long)first, n,
+                 e->save->next);
+    e->next += n;
+    return 0;
+}
+
+/* Every save that is alive shows the rows that it was made of. */
+static void scan_saves(struct run *run)
+{
+    for (size_t i = 0; i < run->saves_n; i++) {
+        struct expected e = {.run = run, .save = &run->saves[i]};
+        struct drps_err err = DRPS_ERR_INIT;
+        struct drps_store_config config = run->config;
+        char *dir = scratch_new();
+        config.dir = dir;
+        config.saved_dir = e.save->dir;
+        config.windows = &run->p->source;
+        config.first_step = 0;
+        if (drps_relay_scan_saved(&config, 0, compare_saved, &e, &err) < 0)
+            fail_msg("%s: %s", run->way->name, err.text);
+        assert_int_equal(e.next, run->p->rows);
+        scratch_remove(dir);
+    }
+}
+
+/* ---- Going on ---- */
+
+/* Any number of steps, saves, crashes: at the end all rows are those of a run without. */
+static void test_goes_on_from_any_save(void **state)
+{
+    (void)state;
+    const uint64_t seed = test_seed("relay, save");
+    for (size_t i = 0; i < WAYS; i++)
+        for (uint64_t k = 0; k < SEEDS; k++) {
+            struct drps_store_stats stats;
+            struct run run;
+            const size_t epoch = ways[i].shape.epoch_steps;
+            run_begin(&run, &ways[i], seed + k, k ? drps_rng_at(seed, k) % epoch : 0, drps_io_os());
+            drps_store_relay.stats(run.r.st, &stats);
+            if (!ways[i].is(&stats, run.p->source.windows)) fail_msg("not %s", ways[i].name);
+            for (size_t round = 0; round < ROUNDS; round++) {
+                for (size_t saves = 1 + draw(&run, 4); saves; saves--) {
+                    run_steps(&run, draw(&run, 2) ? draw(&run, 4) : draw(&run, epoch / 2));
+                    run_checkpoint(&run);
+                }
+                run_steps(&run, draw(&run, epoch));
+                if (draw(&run, 3) == 0) scan_saves(&run);
+                if (run.r.next == run.p->n_steps) run_scan(&run);
+                size_t from = draw(&run, run.saves_n);
+                if (run.saves[from].next == run.p->n_steps) from = 0;
+                if (run.saves[from].next == run.p->n_steps) break;
+                run_crash(&run);
+                must_restore(&run, from);
+                if (draw(&run, 3) == 0) scan_saves(&run);
+                if (draw(&run, 2)) run_scan(&run);
+            }
+            run_steps(&run, run.p->n_steps);
+            run_scan(&run);
+            run_end(&run);
+        }
+}
+
+/* Every step of two epochs is the one before which it was saved. */
+static void test_goes_on_from_every_step(void **state)
+{
+    (void)state;
+    const uint64_t seed = test_seed("relay, every step");
+    for (size_t i = 0; i < WAYS; i++) {
+        struct run run;
+        run_begin(&run, &ways[i], seed + i, 0, drps_io_os());
+        while (run.r.next < 2 * run.p->epoch_steps) {
+            run_checkpoint(&run);
+            run_steps(&run, 1 + draw(&run, 2));
+            run_crash(&run);
+            must_restore(&run, run.saves_n - 1);
+            run_steps(&run, 1);
+        }
+        run_scan(&run);
+        scan_saves(&run);
+        run_end(&run);
+    }
+}
+
+/* The file grows by what saves pin and not by more; when they are forgotten it serves again. */
+static void test_file_grows_by_what_is_pinned(void **state)
+{
+    (void)state;
+    struct run run;
+    struct stat before, first, after;
+    run_begin(&run, &ways[1], test_seed("relay, growth"), 0, drps_io_os());
+    char *path = drps_path_join(run.dir, "streams");
+    assert_int_equal(stat(path, &before), 0);
+    run_steps(&run, run.p->epoch_steps);
+    run_checkpoint(&run);
+    assert_int_equal(stat(path, &first), 0);
+    assert_true(first.st_size > before.st_size);
+    for (size_t k = 0; k < 30; k++) {
+        run_steps(&run, 3);
+        run_checkpoint(&run);
+    }
+    assert_int_equal(stat(path, &after), 0);
+    assert_true(after.st_size <= (SAVES + 2) * before.st_size);
+    while (run.saves_n) {
+        run.r.ops->forget(run.r.st, run.saves[0].number);
+        drop_save(&run, 0);
+    }
+    run_steps(&run, run.p->n_steps);
+    run_scan(&run);
+    free(path);
+    run_end(&run);
+}
+
+/* More saves than there may be are refused, and one more fits when one was forgotten. */
+static void test_too_many_saves_are_refused(void **state)
+{
+    (void)state;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct run run;
+    unsigned number;
+    run_begin(&run, &ways[1], test_seed("relay, many saves"), 0, drps_io_os());
+    run_steps(&run, 10);
+    for (unsigned k = 0; k < 10; k++) {
+        char *dir = scratch_new();
+        const int rc = drps_store_relay.save(run.r.st, dir, &number, &err);
+        assert_int_equal(rc, k == 8 ? -EINVAL : 0);
+        if (rc < 0) drps_store_relay.forget(run.r.st, 3);
+        if (k == 9) assert_int_equal(number, 3);
+        scratch_remove(dir);
+    }
+    run_steps(&run, run.p->n_steps);
+    run_end(&run);
+}
+
+static void test_open_step_is_refused(void **state)
+{
+    (void)state;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_rows rows;
+    struct run run;
+    run_begin(&run, &ways[1], 1, 0, drps_io_os());
+    const struct plan_step *step = &run.p->steps[0];
+    assert_int_equal(drps_store_relay.step_open(run.r.st, 0, step->slots, step->n_ids, &rows, &err),
+                     0);
+    assert_int_equal(run_save(&run, &err), -EINVAL);
+    assert_int_equal(drps_store_relay.step_close(run.r.st, 0, 0, NULL), 0);
+    run_end(&run);
+}
+
+/* ---- What does not fit ---- */
+
+static int has_streams(const char *dir)
+{
+    char *path = drps_path_join(dir, "streams");
+    const int there = path_exists(path);
+    free(path);
+    return there;
+}
+
+static void refuse(struct run *run, const struct drps_store_config *config, int code,
+                   const char *text)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_store *st;
+    struct drps_store_config other = *config;
+    other.saved_dir = run->saves[0].dir;
+    const int rc = drps_store_relay.open(&other, &st, &err);
+    if (rc != code || !strstr(err.text, text)) fail_msg("code %d, \"%s\"", rc, err.text);
+    assert_null(st);
+    assert_int_equal(folder_entries(run->dir), 0);
+}
+
+static void test_other_stores_are_refused(void **state)
+{
+    (void)state;
+    const uint64_t seed = test_seed("relay, other stores");
+    struct run run;
+    run_begin(&run, &ways[3], seed, 0, drps_io_os());
+    run_steps(&run, run.p->epoch_steps + 7);
+    run_checkpoint(&run);
+    run_crash(&run);
+    begin_at(&run, run.saves[0].next);
+
+    struct drps_relay_saved about;
+    assert_int_equal(drps_relay_saved_about(drps_io_os(), run.saves[0].dir, &about, NULL), 0);
+    assert_int_equal(about.rows, run.p->rows);
+    assert_int_equal(about.row_bytes, run.p->row_bytes);
+    assert_int_equal(about.memory_bytes, run.config.memory_bytes);
+    assert_int_equal(about.buffer_bytes, run.config.buffer_bytes);
+    assert_int_equal(about.windows, run.p->source.windows);
+    assert_int_equal(about.epoch_step, 7);
+
+    struct drps_store_config config = run.config;
+    config.memory_bytes += 40 * run.p->row_bytes;
+    refuse(&run, &config, DRPS_E_CONFIG, "rows in memory");
+    config = run.config;
+    config.first_step++;
+    refuse(&run, &config, DRPS_E_CONFIG, "before step 7, not 8");
+    config = run.config;
+    config.rows++;
+    refuse(&run, &config, DRPS_E_CONFIG, "rows");
+    struct plan *other = new_plan(&ways[3], seed);
+    plan_cut(other, seed + 1, 5);
+    struct drps_store_config recut = config_of(other, &ways[3]);
+    recut.dir = run.dir;
+    recut.first_step = run.config.first_step;
+    refuse(&run, &recut, DRPS_E_CONFIG, "windows");
+    plan_free(other);
+    other = new_plan(&ways[3], seed + 1); /* with as many windows as it happens to have */
+    other->source.windows = run.p->source.windows < other->source.windows ? run.p->source.windows
+                                                                          : other->source.windows;
+    if (other->source.windows == run.p->source.windows) {
+        config = run.config;
+        config.windows = &other->source;
+        refuse(&run, &config, DRPS_E_CONFIG, "other");
+    }
+    plan_free(other);
+
+    must_restore(&run, 0);
+    run_steps(&run, run.p->n_steps);
+    run_end(&run);
+}
+
+static void cut_file(const char *dir, const char *name, uint64_t bytes)
+{
+    char *path = drps_path_join(dir, name);
+    size_t n;
+    char *all = scratch_read(path, &n);
+    scratch_write(path, all, bytes < n ? bytes : n);
+    free(all);
+    free(path);
+}
+
+static void test_cut_files_are_refused(void **state)
+{
+    (void)state;
+    struct run run;
+    run_begin(&run, &ways[1], test_seed("relay, cut files"), 0, drps_io_os());
+    run_steps(&run, run.p->epoch_steps);
+    run_checkpoint(&run);
+    run_crash(&run);
+    begin_at(&run, run.saves[0].next);
+    cut_file(run.saves[0].dir, "streams", 4096);
+    refuse(&run, &run.config, DRPS_E_CORRUPT, "streams");
+    cut_file(run.saves[0].dir, "relay.rec", 1000);
+    refuse(&run, &run.config, DRPS_E_CORRUPT, "relay.rec");
+    cut_file(run.saves[0].dir, "relay.rec", 0);
+    refuse(&run, &run.config, DRPS_E_CORRUPT, "relay.rec");
+    run_end(&run);
+}
+
+/* ---- Hostile records ---- */
+
+struct records {
+    uint64_t n;
+    char **data;
+    size_t *bytes;
+};
+
+static struct records read_records(const char *dir)
+{
+    struct drps_recfile *f;
+    char *path = drps_saved_records_path(dir);
+    assert_int_equal(drps_recfile_open(drps_io_os(), path, DRPS_KIND_SAVED_RELAY, &f, NULL), 0);
+    struct records r = {.n = drps_recfile_count(f)};
+    r.data = calloc(r.n, sizeof(*r.data));
+    r.bytes = calloc(r.n, sizeof(*r.bytes));
+    assert_non_null(r.data);
+    assert_non_null(r.bytes);
+    for (uint64_t i = 0; i < r.n; i++) {
+        r.bytes[i] = (size_t)drps_recfile_bytes(f, i);
+        r.data[i] = malloc(r.bytes[i] + 8);
+        assert_int_equal(drps_recfile_read(f, i, 1, r.data[i], NULL), 0);
+    }
+    drps_recfile_close(f);
+    free(path);
+    return r;
+}
+
+static void write_records(const struct records *r, const char *dir)
+{
+    struct drps_recwriter *w;
+    char *path = drps_saved_records_path(dir);
+    assert_int_equal(drps_recwriter_open(drps_io_os(), path, DRPS_KIND_SAVED_RELAY, &w, NULL), 0);
+    for (uint64_t i = 0; i < r->n; i++) {
+        const struct drps_piece piece = {.data = r->data[i], .bytes = r->bytes[i]};
+        assert_int_equal(drps_recwriter_add(w, &piece, 1, NULL), 0);
+    }
+    assert_int_equal(drps_recwriter_finish(w, NULL), 0);
+    drps_recwriter_close(w);
+    free(path);
+}
+
+static void free_records(struct records *r)
+{
+    for (uint64_t i = 0; i < r->n; i++)
+        free(r->data[i]);
+    free(r->data);
+    free(r->bytes);
+}
+
+static int visit_nothing(void *ctx, uint64_t first, size_t n, const void *rows,
+                         struct drps_err *err)
+{
+    (void)ctx, (void)first, (void)n, (void)rows, (void)err;
+    return 0;
+}
+
+/* Open the save, and scan and run what opens, whatever the rows are. Returns 1 if it opened. */
+static int use_hostile(struct run *run)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_store_config config = run->config;
+    struct drps_store *st;
+    struct drps_rows rows;
+    config.saved_dir = run->saves[0].dir;
+    if (drps_store_relay.open(&config, &st, &err) < 0) {
+        assert_int_equal(folder_entries(run->dir), 0);
+        return 0;
+    }
+    int rc = drps_store_relay.scan(st, 0, visit_nothing, NULL, NULL);
+    for (size_t s = run->saves[0].next; s < run->p->n_steps && rc == 0; s++) {
+        const struct plan_step *step = &run->p->steps[s];
+        const uint64_t nr = s - run->saves[0].next;
+        rc = drps_store_relay.step_open(st, nr, step->slots, step->n_ids, &rows, NULL);
+        if (rc == 0) rc = drps_store_relay.step_close(st, nr, 1, NULL);
+    }
+    drps_store_relay.close(st);
+    scratch_remove(run->dir);
+    run->config.dir = run->dir = scratch_new();
+    return 1;
+}
+
+/* Change a word of a record, or its length. */
+static void change_record(struct run *run, char *data, size_t *bytes)
+{
+    static const uint32_t values[] = {0, 1, 7, UINT32_MAX, UINT32_MAX - 1, 1u << 31};
+    const size_t words = *bytes / 4;
+    const size_t how = draw(run, 8);
+    if (!words || how == 0) {
+        *bytes = draw(run, *bytes + 8);
+        return;
+    }
+    const size_t at = draw(run, words) * 4;
+    uint32_t v;
+    memcpy(&v, data + at, sizeof(v));
+    v = how < 3 ? v + 1 : how < 5 ? v - 1 : values[draw(run, 6)];
+    memcpy(data + at, &v, sizeof(v));
+}
+
+/* Whatever its records say, a save does not make the store read or write where it must not. */
+static void test_hostile_records_are_survived(void **state)
+{
+    enum { TRIES = 120 };
+    (void)state;
+    const uint64_t seed = test_seed("relay, hostile records");
+    for (size_t i = 0; i < WAYS; i++) {
+        struct run run;
+        size_t opened = 0;
+        run_begin(&run, &ways[i], seed + i, 0, drps_io_os());
+        run_steps(&run, 2 * run.p->epoch_steps + 3);
+        run_checkpoint(&run);
+        run_crash(&run);
+        begin_at(&run, run.saves[0].next);
+        struct records r = read_records(run.saves[0].dir);
+        for (size_t k = 0; k < TRIES; k++) {
+            const size_t which = draw(&run, draw(&run, 2) || r.n < 9 ? r.n : 9);
+            char *was = r.data[which];
+            const size_t bytes = r.bytes[which];
+            char *changed = calloc(1, bytes + 8);
+            assert_non_null(changed);
+            memcpy(changed, was, bytes);
+            r.data[which] = changed;
+            change_record(&run, changed, &r.bytes[which]);
+            write_records(&r, run.saves[0].dir);
+            opened += (size_t)use_hostile(&run);
+            r.data[which] = was;
+            r.bytes[which] = bytes;
+            free(changed);
+        }
+        assert_in_range(opened, 1, TRIES * 9 / 10); /* rows may be any */
+        free_records(&r);
+        run_end(&run);
+    }
+}
+
+/* ---- Faults ---- */
+
+/* Run two steps and save; where a fault hit a write of the stream file, go on from the last save
+ * first. */
+static void go_on_or_restore(struct run *run)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    int rc = plan_steps(&run->r, run->r.next + 2, &err);
+    if (rc == 0) rc = run_save(run, &err);
+    if (rc == 0) {
+        forget_oldest(run);
+        return;
+    }
+    run_crash(run);
+    must_restore(run, run->saves_n - 1);
+    run_checkpoint(run);
+}
+
+/* Whichever call of a save fails, once: the run goes on, the saves before are as they were, and the
+ * next save is whole. */
+static void test_failed_saves_disturb_nothing(void **state)
+{
+    static const unsigned ops[] = {FAULT_LINK, FAULT_OPEN, FAULT_FALLOCATE, FAULT_PWRITE,
+                                   FAULT_FSYNC};
+    (void)state;
+    const uint64_t seed = test_seed("relay, failed saves");
+    for (size_t i = 0; i < WAYS; i++)
+        for (size_t o = 0; o < sizeof(ops) / sizeof(*ops); o++) {
+            struct fault_io *f = fault_io_new(drps_io_os());
+            struct drps_err err = DRPS_ERR_INIT;
+            struct run run;
+            int fired = 1, met = 0;
+            run_begin(&run, &ways[i], seed + i, 0, &f->io);
+            run_steps(&run, run.p->epoch_steps + draw(&run, 30));
+            run_checkpoint(&run);
+            for (long k = 1; fired; k++) {
+                const int code = k % 2 ? -ENOSPC : -EIO;
+                fault_io_arm(f, ops[o], k, 0, FAULT_ERROR, code);
+                drps_err_clear(&err);
+                const int rc = run_save(&run, &err);
+                fired = f->fired;
+                fault_io_arm(f, 0, 0, 0, FAULT_ERROR, 0);
+                if (rc < 0 && rc != code) fail_msg("code %d: %s", rc, err.text);
+                if (rc == 0) { /* one too many */
+                    const unsigned number = run.saves[run.saves_n - 1].number;
+                    drop_save(&run, run.saves_n - 1);
+                    run.r.ops->forget(run.r.st, number);
+                }
+                met += rc < 0;
+                go_on_or_restore(&run);
+                if (k % 4 == 0) scan_saves(&run);
+            }
+            assert_true(met > 0 || ops[o] == FAULT_FALLOCATE); /* it need not grow */
+            if (ops[o] == FAULT_LINK) {
+                fault_io_arm(f, FAULT_LINK, 1, 0, FAULT_ERROR, -EXDEV);
+                drps_err_clear(&err);
+                assert_int_equal(run_save(&run, &err), -ENOTSUP);
+            }
+            run_checkpoint(&run);
+            run_steps(&run, draw(&run, run.p->epoch_steps));
+            run_crash(&run);
+            must_restore(&run, run.saves_n - 1);
+            run_steps(&run, run.p->n_steps);
+            run_scan(&run);
+            run_end(&run);
+            fault_io_free(f);
+        }
+}
+
+/* A disk without room for what is pinned: nothing has changed. */
+static void test_no_room_to_pin(void **state)
+{
+    (void)state;
+    struct fault_io *f = fault_io_new(drps_io_os());
+    struct drps_err err = DRPS_ERR_INIT;
+    struct stat before, after;
+    struct run run;
+    run_begin(&run, &ways[1], test_seed("relay, no room"), 0, &f->io);
+    char *path = drps_path_join(run.dir, "streams");
+    run_steps(&run, run.p->epoch_steps);
+    assert_int_equal(stat(path, &before), 0);
+    fault_io_arm(f, FAULT_FALLOCATE, 1, 1, FAULT_ERROR, -ENOSPC);
+    assert_int_equal(run_save(&run, &err), -ENOSPC);
+    assert_non_null(strstr(err.text, "no space left"));
+    assert_non_null(strstr(err.text, path));
+    assert_int_equal(stat(path, &after), 0);
+    assert_int_equal(before.st_size, after.st_size);
+    fault_io_arm(f, 0, 0, 0, FAULT_ERROR, 0);
+    run_steps(&run, run.p->n_steps);
+    run_scan(&run);
+    free(path);
+    run_end(&run);
+    fault_io_free(f);
+}
+
+/* Whichever call of an opening fails, once: it says so, and the save serves the next opening. */
+static void test_failed_restores_disturb_nothing(void **state)
+{
+    static const unsigned ops[] = {FAULT_LINK, FAULT_OPEN, FAULT_FALLOCATE, FAULT_PREAD,
+                                   FAULT_SIZE};
+    (void)state;
+    const uint64_t seed = test_seed("relay, failed restores");
+    for (size_t i = 0; i < WAYS; i++)
+        for (size_t o = 0; o < sizeof(ops) / sizeof(*ops); o++) {
+            struct fault_io *f = fault_io_new(drps_io_os());
+            struct drps_err err = DRPS_ERR_INIT;
+            struct run run;
+            int fired = 1;
+            run_begin(&run, &ways[i], seed + i, 0, &f->io);
+            run_steps(&run, run.p->epoch_steps + draw(&run, 30));
+            run_checkpoint(&run);
+            run_steps(&run, draw(&run, 30));
+            for (long k = 1; fired && k < 4000; k += 1 + k / 4) {
+                run_crash(&run);
+                drps_err_clear(&err);
+                fault_io_arm(f, ops[o], k, 0, FAULT_ERROR, -EIO);
+                int rc = run_restore(&run, 0, &err);
+                if (rc < 0) assert_false(has_streams(run.dir));
+                if (rc == 0) rc = plan_steps(&run.r, run.r.next + 5, &err);
+                fired = f->fired;
+                const int later = ops[o] == FAULT_PREAD; /* of what was only read ahead */
+                if (rc != (fired ? -EIO : 0) && !(rc == 0 && later))
+                    fail_msg("code %d: %s", rc, err.text);
+                fault_io_arm(f, 0, 0, 0, FAULT_ERROR, 0);
+                if (!fired) continue;
+                run_crash(&run); /* a new folder */
+                must_restore(&run, 0);
+                run_steps(&run, 5);
+            }
+            run_crash(&run);
+            must_restore(&run, 0);
+            run_scan(&run);
+            run_steps(&run, run.p->n_steps);
+            run_scan(&run);
+            run_end(&run);
+            fault_io_free(f);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_goes_on_from_any_save),
+        cmocka_unit_test(test_goes_on_from_every_step),
+        cmocka_unit_test(test_file_grows_by_what_is_pinned),
+        cmocka_unit_test(test_too_many_saves_are_refused),
+        cmocka_unit_test(test_open_step_is_refused),
+        cmocka_unit_test(test_other_stores_are_refused),
+        cmocka_unit_test(test_cut_files_are_refused),
+        cmocka_unit_test(test_hostile_records_are_survived),
+        cmocka_unit_test(test_failed_saves_disturb_nothing),
+        cmocka_unit_test(test_no_room_to_pin),
+        cmocka_unit_test(test_failed_restores_disturb_nothing),
+    };
+    return cmocka_run_group_tests_name("relay, save", tests, NULL, NULL);
+}
