@@ -106,6 +106,8 @@ struct drps_train_options {
     struct drps_checkpoint_every checkpoint_every;
     const char *checkpoint_dir; /* where all ranks' checkpoints lie; default: beside the model,
                                    "<model_path>.checkpoint" */
+    int checkpoint_rows;        /* 1: checkpoints hold all rows, also of stores that can save
+                                   themselves with fewer bytes */
     int keep_checkpoints;       /* 1: they stay when the model is written, with one after the last
                                    epoch, so that more epochs can follow */
     int resume; /* 1: go on from the newest checkpoint that all ranks have; where there is none,

@@ -4,6 +4,8 @@
  *   ROOT/rank-R/N/checkpoint.json   what the caller says of the cut, and a checksum of that
  *   ROOT/rank-R/N/rows.rec          all rows of the rank, with the optimizer's state, in placed
  *                                   order; a record has record_rows of them
+ *   ROOT/rank-R/N/store/            in place of rows.rec: what a row store has saved of itself, for
+ *                                   a store of that kind to go on from (drps_store_ops.save)
  *   ROOT/rank-R/N/best.bin          parameters of the best epoch so far, where there is one
  *
  * N counts 1, 2, 3, ... A checkpoint is written aside, synced, and then gets its name: a folder
@@ -60,7 +62,8 @@ int drps_checkpoints_keep(const struct drps_checkpoints *c, uint64_t first, uint
 
 struct drps_checkpoint_writer; /* opaque */
 
-/* Begin checkpoint `number`, of so many rows. What has that number is replaced at the end. */
+/* Begin checkpoint `number`, of so many rows. What has that number is replaced at the end. Either
+ * the rows follow, or a store saves itself. */
 DRPS_MUST_CHECK
 int drps_checkpoint_begin(const struct drps_checkpoints *c, uint64_t number, uint64_t rows,
                           size_t row_bytes, struct drps_checkpoint_writer **w_out,
@@ -69,6 +72,12 @@ int drps_checkpoint_begin(const struct drps_checkpoints *c, uint64_t number, uin
 /* A drps_row_visit: `w` is the writer. All rows, in placed order. */
 DRPS_MUST_CHECK
 int drps_checkpoint_add(void *w, uint64_t first, size_t n, const void *rows, struct drps_err *err);
+
+/* Make the folder in which a store saves itself, in place of rows; borrowed until commit or abort.
+ */
+DRPS_MUST_CHECK
+int drps_checkpoint_make_store(struct drps_checkpoint_writer *w, const char **dir_out,
+                               struct drps_err *err);
 
 /* Give it the file best.bin: `from` is copied. */
 DRPS_MUST_CHECK
@@ -107,11 +116,15 @@ const char *drps_checkpoint_path(const struct drps_checkpoint *cp); /* of the ma
 uint64_t drps_checkpoint_rows(const struct drps_checkpoint *cp);
 size_t drps_checkpoint_row_bytes(const struct drps_checkpoint *cp);
 
-/* Read all rows, to know that they can be read. DRPS_E_INTERRUPTED by io->stop. */
+/* The folder in which a store has saved itself, borrowed until close; NULL: there are rows. */
+const char *drps_checkpoint_store(const struct drps_checkpoint *cp);
+
+/* Read all rows, to know that they can be read. DRPS_E_INTERRUPTED by io->stop. Of a store that has
+ * saved itself nothing is read. */
 DRPS_MUST_CHECK
 int drps_checkpoint_verify(struct drps_checkpoint *cp, struct drps_err *err);
 
-/* Rows first .. first + n - 1 into rows_out, row_bytes apart. Any thread. */
+/* Rows first .. first + n - 1 into rows_out, row_bytes apart. Any thread. There are rows. */
 DRPS_MUST_CHECK
 int drps_checkpoint_read(struct drps_checkpoint *cp, uint64_t first, size_t n, void *rows_out,
                          struct drps_err *err);

@@ -9,6 +9,7 @@
 /* In the folder of one checkpoint, whose name is its number. */
 #define DRPS_CHECKPOINT_MANIFEST "checkpoint.json"
 #define DRPS_CHECKPOINT_ROWS "rows.rec"
+#define DRPS_CHECKPOINT_STORE "store" /* folder of a store that has saved itself, for rows.rec */
 #define DRPS_CHECKPOINT_BEST "best.bin" /* parameters of the best epoch, as in params.bin */
 
 #endif

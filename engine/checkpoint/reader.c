@@ -14,6 +14,7 @@ enum { ROW_BYTES_MOST = 1 << 30 };
 struct drps_checkpoint {
     const struct drps_io *io;
     char *dir, *path; /* own: of the checkpoint, of its manifest */
+    char *store;      /* own: the folder of a store, in place of the next; NULL: none */
     json_t *manifest; /* own */
     struct drps_recfile *file;
     uint64_t rows, record_rows;
@@ -35,16 +36,19 @@ static int read_numbers(struct drps_checkpoint *cp, struct drps_err *err)
         rc = drps_manifest_get_count(files, "record_rows", cp->path, &cp->record_rows, err);
     if (rc == 0) rc = drps_manifest_get_count(files, "records", cp->path, &records, err);
     if (rc < 0) return rc;
+    const int store = json_is_true(json_object_get(files, "store"));
+    const uint64_t due = store ? 0 : (cp->rows - 1) / (cp->record_rows + !cp->record_rows) + 1;
     const struct drps_bound bounds[] = {
         {"rows", cp->rows, 1, UINT32_MAX, "32 bits"},
         {"row_bytes", row_bytes, 4, ROW_BYTES_MOST, "what a row may have"},
         {"record_rows", cp->record_rows, 1, cp->rows, "all rows"},
-        {"records", records, (cp->rows - 1) / (cp->record_rows + !cp->record_rows) + 1,
-         (cp->rows - 1) / (cp->record_rows + !cp->record_rows) + 1, "the rows of a record"},
+        {"records", records, due, due, "the rows of a record"},
     };
     rc = drps_manifest_check(bounds, sizeof(bounds) / sizeof(*bounds), cp->path, err);
     cp->row_bytes = (size_t)row_bytes;
-    return rc;
+    if (rc < 0 || !store) return rc;
+    cp->store = drps_path_join(cp->dir, DRPS_CHECKPOINT_STORE);
+    return cp->store ? 0 : drps_err_set(err, -ENOMEM, "no memory to read %s", cp->dir);
 }
 
 static uint64_t rows_of(const struct drps_checkpoint *cp, uint64_t record)
@@ -88,8 +92,8 @@ int drps_checkpoint_open(const struct drps_checkpoints *c, uint64_t number,
                                            DRPS_CHECKPOINT_VERSION, &cp->manifest, err)
                       : drps_err_set(err, -ENOMEM, "no memory to read a checkpoint");
     if (rc == 0) rc = read_numbers(cp, err);
-    if (rc == 0) rc = open_rows(cp, err);
-    if (rc == 0) {
+    if (rc == 0 && !cp->store) rc = open_rows(cp, err);
+    if (rc == 0 && !cp->store) {
         cp->record = drps_array_new((drps_recfile_run_bytes(cp->file, 0, 1) + 7) / 8, 8);
         if (!cp->record) rc = drps_err_set(err, -ENOMEM, "no memory for rows of %s", cp->dir);
     }
@@ -109,6 +113,7 @@ void drps_checkpoint_close(struct drps_checkpoint *cp)
     (void)pthread_mutex_destroy(&cp->lock);
     free(cp->record);
     free(cp->path);
+    free(cp->store);
     free(cp->dir);
     free(cp);
 }
@@ -126,6 +131,11 @@ const char *drps_checkpoint_dir(const struct drps_checkpoint *cp)
 const char *drps_checkpoint_path(const struct drps_checkpoint *cp)
 {
     return cp->path;
+}
+
+const char *drps_checkpoint_store(const struct drps_checkpoint *cp)
+{
+    return cp->store;
 }
 
 uint64_t drps_checkpoint_rows(const struct drps_checkpoint *cp)
@@ -153,6 +163,7 @@ static int load(struct drps_checkpoint *cp, uint64_t number, struct drps_err *er
 int drps_checkpoint_verify(struct drps_checkpoint *cp, struct drps_err *err)
 {
     int rc = 0;
+    if (cp->store) return 0;
     (void)pthread_mutex_lock(&cp->lock);
     for (uint64_t i = 0; i < drps_recfile_count(cp->file) && rc == 0; i++) {
         rc = drps_io_stopped(cp->io, err);
@@ -167,7 +178,7 @@ int drps_checkpoint_read(struct drps_checkpoint *cp, uint64_t first, size_t n, v
 {
     char *out = rows_out;
     int rc = 0;
-    if (first > cp->rows || n > cp->rows - first)
+    if (cp->store || first > cp->rows || n > cp->rows - first)
         return drps_err_set(err, -EINVAL, "rows %llu to %llu of a checkpoint of %llu",
                             (unsigned long long)first, (unsigned long long)(first + n),
                             (unsigned long long)cp->rows);

@@ -18,8 +18,9 @@ enum {
 struct drps_checkpoint_writer {
     const struct drps_checkpoints *c;
     struct drps_stage stage;
-    struct drps_recwriter *rows;
-    char *record; /* own: [record_rows][row_bytes] */
+    struct drps_recwriter *rows; /* NULL: none has come */
+    char *store;                 /* own: folder of a store that saves itself; NULL: none */
+    char *record;                /* own: [record_rows][row_bytes] */
     uint64_t record_rows, used;
     uint64_t all_rows, next; /* the first row that has not come */
     size_t row_bytes;
@@ -88,7 +89,6 @@ int drps_checkpoint_begin(const struct drps_checkpoints *c, uint64_t number, uin
     }
     if (rc == 0) rc = make_folder(c->io, c->dir, err);
     if (rc == 0) rc = drps_stage_begin(&w->stage, c->io, path, &drps_checkpoint_kind, 1, err);
-    if (rc == 0) rc = open_rows(w, err);
     free(path);
     if (rc < 0) {
         drps_checkpoint_abort(w);
@@ -103,6 +103,7 @@ void drps_checkpoint_abort(struct drps_checkpoint_writer *w)
     if (!w) return;
     drps_recwriter_close(w->rows);
     drps_stage_abort(&w->stage);
+    free(w->store);
     free(w->record);
     free(w);
 }
@@ -121,7 +122,8 @@ int drps_checkpoint_add(void *writer, uint64_t first, size_t n, const void *rows
 {
     struct drps_checkpoint_writer *w = writer;
     const char *at = rows;
-    int rc = 0;
+    int rc = w->rows ? 0 : open_rows(w, err);
+    if (rc < 0) return rc;
     if (first != w->next || n > w->all_rows - w->next)
         return drps_err_set(err, -EINVAL, "rows %llu to %llu of a checkpoint, %llu of %llu came",
                             (unsigned long long)first, (unsigned long long)(first + n),
@@ -137,6 +139,19 @@ int drps_checkpoint_add(void *writer, uint64_t first, size_t n, const void *rows
         if (w->used == w->record_rows) rc = write_record(w, err);
     }
     return rc;
+}
+
+int drps_checkpoint_make_store(struct drps_checkpoint_writer *w, const char **dir_out,
+                               struct drps_err *err)
+{
+    w->store = drps_path_join(w->stage.dir, DRPS_CHECKPOINT_STORE);
+    *dir_out = w->store;
+    if (!w->store) return drps_err_set(err, -ENOMEM, "no memory to write a checkpoint");
+    int rc = w->c->io->ops->mkdir(w->c->io->ctx, w->store, 0777);
+    if (rc < 0)
+        return drps_err_set(err, rc, "cannot create the folder %s: %s", w->store,
+                            drps_err_name(rc));
+    return 0;
 }
 
 /* ---- The best epoch ---- */
@@ -195,18 +210,20 @@ int drps_checkpoint_link_best(struct drps_checkpoint_writer *w, uint64_t number,
 static int describe_files(const struct drps_checkpoint_writer *w, json_t *manifest,
                           struct drps_err *err)
 {
-    json_t *rows = json_pack("{s:I, s:I, s:I, s:I}", "rows", (json_int_t)w->all_rows, "row_bytes",
-                             (json_int_t)w->row_bytes, "record_rows", (json_int_t)w->record_rows,
-                             "records", (json_int_t)drps_recwriter_count(w->rows));
-    if (!rows || json_object_set_new(manifest, "kind", json_string(DRPS_CHECKPOINT_KIND)) < 0 ||
-        json_object_set_new(manifest, "version", json_integer(DRPS_CHECKPOINT_VERSION)) < 0 ||
-        json_object_set_new(manifest, "best_bytes", json_integer((json_int_t)w->best_bytes)) < 0 ||
-        json_object_set(manifest, "files", rows) < 0) {
-        json_decref(rows);
-        return drps_err_set(err, -ENOMEM, "no memory for " DRPS_CHECKPOINT_MANIFEST);
-    }
-    json_decref(rows);
-    return 0;
+    const uint64_t records = w->rows ? drps_recwriter_count(w->rows) : 0;
+    json_t *files =
+        json_pack("{s:I, s:I, s:I, s:I, s:b}", "rows", (json_int_t)w->all_rows, "row_bytes",
+                  (json_int_t)w->row_bytes, "record_rows", (json_int_t)w->record_rows, "records",
+                  (json_int_t)records, "store", w->store != NULL);
+    int rc = files ? 0 : -1;
+    if (rc == 0) rc = json_object_set_new(manifest, "kind", json_string(DRPS_CHECKPOINT_KIND));
+    if (rc == 0)
+        rc = json_object_set_new(manifest, "version", json_integer(DRPS_CHECKPOINT_VERSION));
+    if (rc == 0)
+        rc = json_object_set_new(manifest, "best_bytes", json_integer((json_int_t)w->best_bytes));
+    if (rc == 0) rc = json_object_set(manifest, "files", files);
+    json_decref(files);
+    return rc == 0 ? 0 : drps_err_set(err, -ENOMEM, "no memory for " DRPS_CHECKPOINT_MANIFEST);
 }
 
 static int write_manifest(struct drps_checkpoint_writer *w, json_t *manifest, struct drps_err *err)
@@ -219,16 +236,40 @@ static int write_manifest(struct drps_checkpoint_writer *w, json_t *manifest, st
     return rc;
 }
 
+/* Everything of it is there: a store, or all rows. */
+static int check_whole(const struct drps_checkpoint_writer *w, struct drps_err *err)
+{
+    if (w->store ? !w->rows : w->next == w->all_rows) return 0;
+    return drps_err_set(err, -EINVAL, "a checkpoint of %llu rows got %llu%s",
+                        (unsigned long long)w->all_rows, (unsigned long long)w->next,
+                        w->store ? " and a store" : "");
+}
+
+static int finish_rows(struct drps_checkpoint_writer *w, uint64_t *bytes_out, struct drps_err *err)
+{
+    if (!w->rows) return 0;
+    int rc = w->used ? write_record(w, err) : 0;
+    if (rc == 0) rc = drps_recwriter_finish(w->rows, err);
+    if (rc == 0) *bytes_out = drps_recwriter_bytes(w->rows);
+    return rc;
+}
+
+/* Bytes of what a store has written of itself; its other file is one that it had already. */
+static uint64_t store_bytes(const struct drps_checkpoint_writer *w)
+{
+    struct stat st = {.st_size = 0};
+    char *path = w->store ? drps_path_join(w->store, "relay.rec") : NULL;
+    if (path && stat(path, &st)) st.st_size = 0;
+    free(path);
+    return (uint64_t)st.st_size;
+}
+
 int drps_checkpoint_commit(struct drps_checkpoint_writer *w, json_t *manifest, uint64_t *bytes_out,
                            struct drps_err *err)
 {
-    int rc = w->next == w->all_rows
-                 ? 0
-                 : drps_err_set(err, -EINVAL, "a checkpoint of %llu rows got %llu",
-                                (unsigned long long)w->all_rows, (unsigned long long)w->next);
-    if (rc == 0 && w->used) rc = write_record(w, err);
-    if (rc == 0) rc = drps_recwriter_finish(w->rows, err);
-    *bytes_out = rc == 0 ? drps_recwriter_bytes(w->rows) : 0;
+    int rc = check_whole(w, err);
+    *bytes_out = store_bytes(w);
+    if (rc == 0) rc = finish_rows(w, bytes_out, err);
     if (rc == 0) rc = write_manifest(w, manifest, err);
     drps_recwriter_close(w->rows);
     w->rows = NULL;

@@ -4,6 +4,14 @@
 
 #include "base/folder/drps_stage.h"
 
+/* Rows copied out of a checkpoint: engine/checkpoint/drps_checkpoint.h. */
+static const struct drps_owned copy_owned[] = {
+    {.name = "checkpoint.json"}, {.name = "rows.rec"}, {.name = "lock"}, {.name = NULL}};
+static const struct drps_owned copies_owned[] = {{.name = "1", .inside = copy_owned},
+                                                 {.name = "1.partial", .inside = copy_owned},
+                                                 {.name = NULL}};
+static const struct drps_owned saved_owned[] = {{.name = "rank-0", .inside = copies_owned},
+                                                {.name = NULL}};
 /* Files of the row stores, and windows that are cut for a run. */
 static const struct drps_owned store_owned[] = {
     {.name = "streams"},
@@ -17,6 +25,7 @@ static const struct drps_owned store_owned[] = {
     {.name = DRPS_FILE_WINDOW_NEXT_TMP},
     {.name = DRPS_FILE_WINDOW_PREV_TMP},
     {.name = DRPS_FILE_SLOTS},
+    {.name = DRPS_MODEL_SAVED, .inside = saved_owned},
     {.name = NULL},
 };
 /* What is trained and no model yet: engine/publish/drps_trained.h. */

@@ -89,6 +89,8 @@ static void fill_state(const struct drps_job *job, uint64_t epoch,
                              .staleness = o->staleness,
                              .local_steps = o->local_steps,
                              .no_claim = o->no_claim,
+                             .seed = job->server.model.seed,
+                             .init_scale = job->server.model.init_scale,
                              .epoch = epoch,
                              .part = *done,
                              .best_epoch = r->best_epoch,
@@ -116,22 +118,86 @@ static int add_best(const struct drps_job *job, struct drps_checkpoint_writer *w
     return rc;
 }
 
+/* Forget the saves of checkpoints before `number`, which are gone. */
+static void forget_before(struct drps_job *job, uint64_t number)
+{
+    for (size_t i = 0; i < DRPS_STORE_SAVES_MOST; i++) {
+        struct drps_job_save *s = &job->checkpoints.saves[i];
+        if (!s->number || s->number >= number) continue;
+        job->server.ops->forget(job->server.store, s->save);
+        s->number = 0;
+    }
+}
+
+static void forget(struct drps_job *job, uint64_t number)
+{
+    for (size_t i = 0; i < DRPS_STORE_SAVES_MOST; i++) {
+        struct drps_job_save *s = &job->checkpoints.saves[i];
+        if (s->number != number) continue;
+        job->server.ops->forget(job->server.store, s->save);
+        s->number = 0;
+    }
+}
+
+/* A store that saves itself goes on at its own next step, which is that of the state unless some
+ * evaluation steps are done. It leaves rows that no step has used to be made anew: so these must be
+ * fresh ones, or all rows have been used, which is sure after two epochs. */
+static int can_save(const struct drps_job *job, const struct drps_state *state)
+{
+    const struct drps_server *server = &job->server;
+    const uint64_t steps = job->plan->info.batches + job->plan->info.eval_batches;
+    const uint64_t next = (job->checkpoints.state.part.step + server->steps) % steps;
+    return server->ops->save && !job->options->checkpoint_rows && next == state->part.step &&
+           (!server->saved || server->steps >= 2 * steps);
+}
+
+static int save_store(struct drps_job *job, struct drps_checkpoint_writer *w, struct drps_err *err)
+{
+    struct drps_job_checkpoints *c = &job->checkpoints;
+    struct drps_job_save *free_one = NULL;
+    const char *dir;
+    unsigned save;
+    for (size_t i = 0; i < DRPS_STORE_SAVES_MOST; i++)
+        if (!c->saves[i].number) free_one = &c->saves[i];
+    if (!free_one) return -ENOTSUP;
+    int rc = drps_checkpoint_make_store(w, &dir, err);
+    if (rc == 0) rc = job->server.ops->save(job->server.store, dir, &save, err);
+    if (rc == 0) *free_one = (struct drps_job_save){.number = c->next, .save = save};
+    return rc;
+}
+
+/* The rows, one way or the other. -ENOTSUP: the store cannot save itself there. */
+static int write_rows(struct drps_job *job, const struct drps_state *state, int by_store,
+                      struct drps_checkpoint_writer **w_out, struct drps_err *err)
+{
+    const struct drps_server *server = &job->server;
+    int rc = drps_checkpoint_begin(&job->checkpoints.place, job->checkpoints.next, state->rows,
+                                   (size_t)state->row_bytes, w_out, err);
+    if (rc < 0) return rc;
+    rc = by_store ? save_store(job, *w_out, err)
+                  : server->ops->scan(server->store, 0, drps_checkpoint_add, *w_out, err);
+    if (rc == 0) return 0;
+    drps_checkpoint_abort(*w_out);
+    *w_out = NULL;
+    return rc;
+}
+
 static int write_one(struct drps_job *job, const struct drps_state *state, uint64_t *bytes_out,
                      struct drps_err *err)
 {
-    const struct drps_server *server = &job->server;
-    struct drps_checkpoint_writer *w;
+    struct drps_checkpoint_writer *w = NULL;
     json_t *manifest = drps_state_to_json(state);
-    int rc = manifest ? 0 : drps_err_set(err, -ENOMEM, "no memory to describe a checkpoint");
-    if (rc == 0)
-        rc = drps_checkpoint_begin(&job->checkpoints.place, job->checkpoints.next, state->rows,
-                                   (size_t)state->row_bytes, &w, err);
+    if (!manifest) return drps_err_set(err, -ENOMEM, "no memory to describe a checkpoint");
+    int rc = can_save(job, state) ? write_rows(job, state, 1, &w, err) : -ENOTSUP;
+    if (rc == -ENOTSUP) {
+        drps_err_clear(err);
+        rc = write_rows(job, state, 0, &w, err);
+    }
     if (rc < 0) {
         json_decref(manifest);
         return rc;
     }
-    rc = server->ops->scan(server->store, 0, drps_checkpoint_add, w, err);
-    if (rc == 0) rc = add_best(job, w, err);
+    rc = add_best(job, w, err);
     if (rc == 0)
         rc = drps_checkpoint_commit(w, manifest, bytes_out, err);
     else
@@ -157,6 +223,7 @@ static void remove_old(struct drps_job *job)
     const uint64_t first = c->newest ? c->newest : c->next;
     if (drps_checkpoints_keep(&c->place, first, c->next, &err) < 0)
         drps_log(job->options->log, DRPS_LOG_DEBUG, "an old checkpoint stays: %s", err.text);
+    forget_before(job, first);
 }
 
 static void accept(struct drps_job *job, uint64_t bytes)
@@ -172,6 +239,7 @@ static void accept(struct drps_job *job, uint64_t bytes)
 static void reject(struct drps_job *job, const struct drps_err *why)
 {
     struct drps_job_checkpoints *c = &job->checkpoints;
+    forget(job, c->next);
     const int rc = drps_checkpoints_remove(&c->place, c->next, NULL);
     (void)rc; /* else the next one replaces it */
     job->result->checkpoints.failed++;
@@ -232,6 +300,7 @@ void drps_job_close_checkpoints(struct drps_job *job)
 {
     struct drps_job_checkpoints *c = &job->checkpoints;
     drps_checkpoint_close(c->from);
+    drps_checkpoints_destroy(&c->copy);
     drps_checkpoints_destroy(&c->place);
     drps_state_destroy(&c->state);
 }

@@ -5,8 +5,18 @@
 
 #include "engine/checkpoint/drps_checkpoint.h"
 #include "engine/train/state.h"
+#include "storage/relay/drps_relay.h"
 
 struct drps_job;
+struct drps_store_config;
+enum { DRPS_STORE_SAVES_MOST = 4 }; /* the newest two, the one being written, and those before */
+
+/* A checkpoint in which the store has saved itself: what it names stays on disk until the store is
+ * told to forget it. */
+struct drps_job_save {
+    uint64_t number; /* of the checkpoint; 0: none */
+    unsigned save;
+};
 
 /* Part of the job. */
 struct drps_job_checkpoints {
@@ -17,9 +27,14 @@ struct drps_job_checkpoints {
     uint64_t next, newest;   /* number of the next one; of the newest that this run may go on from,
                                 0: none */
     uint64_t linked_best;    /* the epoch whose parameters the newest one has; 0: none */
-    uint64_t due_step;       /* counted from the first epoch; UINT64_MAX: steps do not count */
-    uint64_t due_epoch;      /* after it; UINT64_MAX: epochs do not count */
-    uint64_t due_ns;         /* the clock; UINT64_MAX: time does not count */
+    struct drps_job_save saves[DRPS_STORE_SAVES_MOST];
+    struct drps_relay_saved saved; /* of a store in `from`: what it was opened with */
+    int continues;                 /* 1: the run's store goes on from that */
+    struct drps_checkpoints copy;  /* rows that were copied out of such a store, in the run's own
+                                      folder; zero: none */
+    uint64_t due_step;  /* counted from the first epoch; UINT64_MAX: steps do not count */
+    uint64_t due_epoch; /* after it; UINT64_MAX: epochs do not count */
+    uint64_t due_ns;    /* the clock; UINT64_MAX: time does not count */
 };
 
 /*
@@ -34,6 +49,16 @@ int drps_job_find_checkpoint(struct drps_job *job, struct drps_err *err);
 /* The checkpoint's rows must be the run's: once model and optimizer are settled. */
 DRPS_MUST_CHECK
 int drps_job_check_rows(const struct drps_job *job, struct drps_err *err);
+
+/* Where the checkpoint holds a store: let the run's store go on from it, or copy its rows out. The
+ * folder of the run's store is there, and empty; nothing is opened yet. */
+DRPS_MUST_CHECK
+int drps_job_use_saved(struct drps_job *job, const struct drps_store_config *config,
+                       struct drps_err *err);
+
+/* The store goes on from the checkpoint: it keeps what that names, and what the one before does,
+ * until they are removed. */
+void drps_job_remember_saves(struct drps_job *job);
 
 /* Before the first step: results of the epochs before, the best epoch's parameters; what is newer
  * than the checkpoint is removed. */

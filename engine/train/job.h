@@ -74,6 +74,16 @@ int drps_job_prepare(struct drps_job *job, struct drps_store_config *config, str
 DRPS_MUST_CHECK
 int drps_job_start(struct drps_job *job, struct drps_store_config *config, struct drps_err *err);
 
+/* Open windows for this share of the memory. Returns 1 if they fit, 0 if they do not (start.c). */
+DRPS_MUST_CHECK
+int drps_job_try_windows(struct drps_job *job, const struct drps_store_config *config,
+                         const struct drps_relay_share *share, struct drps_err *err);
+
+/* Open the windows of the store that the checkpoint holds, and set *config as it was (saved.c). */
+DRPS_MUST_CHECK
+int drps_job_open_saved_windows(struct drps_job *job, struct drps_store_config *config,
+                                struct drps_err *err);
+
 /* ---- The end: engine/train/export.c ---- */
 
 /* Set room aside for all that training leaves, where this process writes the model. */

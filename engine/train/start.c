@@ -95,9 +95,8 @@ static int probe_reads(struct drps_job *job, struct drps_store_config *config, s
 
 /* ---- Windows and the store ---- */
 
-/* Opens windows for this share of the memory. Returns 1 if they fit, 0 if they do not. */
-static int try_windows(struct drps_job *job, const struct drps_store_config *config,
-                       const struct drps_relay_share *share, struct drps_err *err)
+int drps_job_try_windows(struct drps_job *job, const struct drps_store_config *config,
+                         const struct drps_relay_share *share, struct drps_err *err)
 {
     const struct drps_windows_options options = {.plan = job->plan,
                                                  .dir = job->store_dir,
@@ -127,16 +126,16 @@ static int fit_windows(struct drps_job *job, struct drps_store_config *config, s
     const uint64_t memory = job->memory.store_bytes;
     struct drps_relay_share share;
     drps_relay_share(memory, config->rows, config->row_bytes, config->seek_bytes, &share);
-    int rc = try_windows(job, config, &share, err);
+    int rc = drps_job_try_windows(job, config, &share, err);
     if (rc == 0 && config->seek_bytes) {
         config->seek_bytes = 0;
         drps_relay_share(memory, config->rows, config->row_bytes, 0, &share);
-        rc = try_windows(job, config, &share, err);
+        rc = drps_job_try_windows(job, config, &share, err);
     }
     if (rc) return rc;
     drps_relay_share_surely(memory, config, &share);
     config->buffer_bytes = share.buffer_bytes;
-    rc = try_windows(job, config, &share, err);
+    rc = drps_job_try_windows(job, config, &share, err);
     if (rc) return rc;
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
                         "%s: its steps have more rows than " DRPS_FILE_MANIFEST
@@ -149,8 +148,10 @@ static int open_windows(struct drps_job *job, struct drps_store_config *config,
                         struct drps_err *err)
 {
     if (job->memory.store != &drps_store_relay) return 0;
-    int rc = probe_disk(job, config, err);
-    if (rc == 0) rc = fit_windows(job, config, err);
+    const int continues = job->checkpoints.continues;
+    int rc =
+        continues ? drps_job_open_saved_windows(job, config, err) : probe_disk(job, config, err);
+    if (rc == 0 && !continues) rc = fit_windows(job, config, err);
     if (rc < 0) return rc;
     rc = drps_feed_use_slots(job->feed, drps_windows_dir(job->windows), err);
     if (rc < 0) return rc;
@@ -171,11 +172,14 @@ static int open_store(struct drps_job *job, struct drps_store_config *config, st
 {
     int rc = 0;
     config->dir = job->store_dir;
-    config->memory_bytes = job->memory.store_bytes;
+    if (job->checkpoints.continues)
+        config->saved_dir = drps_checkpoint_store(job->checkpoints.from);
+    else
+        config->memory_bytes = job->memory.store_bytes;
     config->kv = job->memory.kv;
     config->windows = job->windows ? &job->window_source : NULL;
     config->first_step = first_step(job);
-    job->server.saved = job->checkpoints.from ? read_saved : NULL;
+    job->server.saved = job->checkpoints.from && !config->saved_dir ? read_saved : NULL;
     job->server.saved_ctx = job->checkpoints.from;
     config->open_steps = job->memory.window_steps ? (unsigned)(2 * job->memory.window_steps) : 1;
     if (job->memory.stratum_batches) config->open_steps = (unsigned)job->memory.stratum_batches;
@@ -191,6 +195,7 @@ static int open_store(struct drps_job *job, struct drps_store_config *config, st
     if (rc == 0)
         rc = drps_server_open(&job->server, job->memory.store, config, job->plan->info.rows, err);
     if (rc == -ENOSPC || rc == -EDQUOT) drps_job_say_space(job, config, err);
+    if (rc == 0 && job->checkpoints.continues) drps_job_remember_saves(job);
     return rc;
 }
 
@@ -240,6 +245,7 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
     if (rc == 0) rc = make_store_dir(job, err);
     if (rc == 0) rc = drps_job_check_space(job, config, 0, err);
     if (rc == 0) rc = drps_job_begin_export(job, err);
+    if (rc == 0) rc = drps_job_use_saved(job, config, err);
     if (rc == 0) rc = open_windows(job, config, err);
     if (rc == 0)
         rc = drps_feed_start(job->feed, first_step(job), epochs_left(job), job->memory.buffer_bytes,

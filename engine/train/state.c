@@ -42,12 +42,13 @@ json_t *drps_state_to_json(const struct drps_state *s)
     json_t *best = json_pack("{s:o, s:o, s:o}", "epoch", count(s->best_epoch), "content",
                              drps_manifest_hex(s->best_content), "loss",
                              isfinite(s->best_loss) ? json_real(s->best_loss) : json_null());
-    return json_pack("{s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:b, s:o, s:o, s:o}", "plan",
-                     s->plan_id, "rows", count(s->rows), "row_bytes", count(s->row_bytes),
+    return json_pack("{s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:b, s:o, s:f, s:o, s:o, s:o}",
+                     "plan", s->plan_id, "rows", count(s->rows), "row_bytes", count(s->row_bytes),
                      "optimizer", optimizer, "sync", drps_sched_mode_name(s->sync), "epochs",
                      count(s->epochs), "patience", count(s->patience), "staleness",
                      count(s->staleness), "local_steps", s->local_steps, "no_claim", s->no_claim,
-                     "progress", progress, "best", best, "done", epochs_to_json(s));
+                     "seed", count(s->seed), "init_scale", (double)s->init_scale, "progress",
+                     progress, "best", best, "done", epochs_to_json(s));
 }
 
 /* ---- Reading ---- */
@@ -104,6 +105,8 @@ static int read_options(const json_t *j, const char *path, struct drps_state *ou
     if (rc == 0) rc = drps_manifest_get_count(j, "epochs", path, &out->epochs, err);
     if (rc == 0) rc = drps_manifest_get_count(j, "patience", path, &out->patience, err);
     if (rc == 0) rc = drps_manifest_get_count(j, "staleness", path, &out->staleness, err);
+    if (rc == 0) rc = drps_manifest_get_count(j, "seed", path, &out->seed, err);
+    if (rc == 0) rc = drps_manifest_get_float(j, "init_scale", path, &out->init_scale, err);
     out->local_steps = json_is_true(json_object_get(j, "local_steps"));
     out->no_claim = json_is_true(json_object_get(j, "no_claim"));
     return rc;

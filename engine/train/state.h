@@ -20,6 +20,8 @@ struct drps_state {
     enum drps_sched_mode sync;
     uint64_t epochs, patience, staleness;
     int local_steps, no_claim;
+    uint64_t seed; /* of rows that no step has used: as options, and so is the next */
+    float init_scale;
 
     /* How far. */
     uint64_t epoch; /* under way, from 1; or the one after the last */
