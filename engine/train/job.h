@@ -58,6 +58,20 @@ struct drps_job {
 
 /* ---- The beginning ---- */
 
+/* The epochs that are left; one that is begun in the middle counts. At least one, though nothing
+ * may be left to do. */
+static inline uint64_t drps_job_epochs_left(const struct drps_job *job)
+{
+    const uint64_t epoch = job->checkpoints.state.epoch, epochs = job->options->epochs;
+    return epoch < epochs ? epochs - epoch + 1 : 1;
+}
+
+/* The step at which the first of them begins. */
+static inline uint64_t drps_job_first_step(const struct drps_job *job)
+{
+    return job->checkpoints.state.part.step;
+}
+
 /* Settle model and optimizer and open the files of the plan: what the split of memory depends on.
  * *config and *parts are filled in and borrow the job's. */
 DRPS_MUST_CHECK
@@ -74,7 +88,14 @@ int drps_job_prepare(struct drps_job *job, struct drps_store_config *config, str
 DRPS_MUST_CHECK
 int drps_job_start(struct drps_job *job, struct drps_store_config *config, struct drps_err *err);
 
-/* Open windows for this share of the memory. Returns 1 if they fit, 0 if they do not (start.c). */
+/* Cut windows with buffers that suit the disk; where these are too large, with buffers that suit
+ * any disk; and at last with as little for buffers as is sure to do, which drps_memory_split() has
+ * asked for (fit_windows.c). */
+DRPS_MUST_CHECK
+int drps_job_fit_windows(struct drps_job *job, struct drps_store_config *config,
+                         struct drps_err *err);
+
+/* Open windows for this share of the memory. Returns 1 if they fit, 0 if they do not. */
 DRPS_MUST_CHECK
 int drps_job_try_windows(struct drps_job *job, const struct drps_store_config *config,
                          const struct drps_relay_share *share, struct drps_err *err);

@@ -61,6 +61,8 @@ static int look_at(const struct drps_job *job, struct found *f, struct drps_err 
         rc = drps_err_set(err, DRPS_E_CORRUPT, "%s contradicts its rows",
                           drps_checkpoint_path(f->cp));
     if (rc == 0) rc = drps_checkpoint_verify(f->cp, err);
+    if (rc == 0 && drps_checkpoint_store(f->cp))
+        rc = drps_relay_verify_saved(job->plan->io, drps_checkpoint_store(f->cp), err);
     if (rc == 0) rc = check_best(job, f, err);
     return rc;
 }

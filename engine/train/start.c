@@ -15,21 +15,6 @@
 
 enum { PROBE_LEAST = 64 << 20 }; /* bytes of rows; for fewer, asking the disk takes too long */
 
-/* ---- Where the run begins ---- */
-
-/* The epoch that is begun in the middle counts; at least one, though nothing may be left to do. */
-static uint64_t epochs_left(const struct drps_job *job)
-{
-    const uint64_t epoch = job->checkpoints.state.epoch, epochs = job->options->epochs;
-    return epoch < epochs ? epochs - epoch + 1 : 1;
-}
-
-/* The step of that epoch. Evaluation steps may follow the last training step. */
-static uint64_t first_step(const struct drps_job *job)
-{
-    return job->checkpoints.state.part.step;
-}
-
 /* ---- Folders ---- */
 
 /* Ranks that write no model have a stage of their own, which is never committed, beside it. */
@@ -95,54 +80,6 @@ static int probe_reads(struct drps_job *job, struct drps_store_config *config, s
 
 /* ---- Windows and the store ---- */
 
-int drps_job_try_windows(struct drps_job *job, const struct drps_store_config *config,
-                         const struct drps_relay_share *share, struct drps_err *err)
-{
-    const struct drps_windows_options options = {.plan = job->plan,
-                                                 .dir = job->store_dir,
-                                                 .share = share,
-                                                 .epochs = epochs_left(job),
-                                                 .memory_bytes = job->memory.store_bytes,
-                                                 .stop = job->options->stop,
-                                                 .log = job->options->log};
-    const uint64_t two_steps = 2 * config->step.rows;
-    const uint64_t rows = two_steps < config->rows ? two_steps : config->rows;
-    if (share->budget_bytes < rows * share->row_bytes) return 0;
-    int rc = drps_windows_open(&options, &job->windows, &job->window_source, err);
-    if (rc < 0) return rc;
-    if (drps_relay_fits(share, job->window_source.windows)) return 1;
-    drps_log(job->options->log, DRPS_LOG_INFO, "%u windows are too many for the memory",
-             job->window_source.windows);
-    drps_windows_close(job->windows);
-    job->windows = NULL;
-    return 0;
-}
-
-/* Cuts windows with buffers that suit the disk; where these are too large, with buffers that suit
- * any disk; and at last with as little for buffers as is sure to do, which drps_memory_split() has
- * asked for. */
-static int fit_windows(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
-{
-    const uint64_t memory = job->memory.store_bytes;
-    struct drps_relay_share share;
-    drps_relay_share(memory, config->rows, config->row_bytes, config->seek_bytes, &share);
-    int rc = drps_job_try_windows(job, config, &share, err);
-    if (rc == 0 && config->seek_bytes) {
-        config->seek_bytes = 0;
-        drps_relay_share(memory, config->rows, config->row_bytes, 0, &share);
-        rc = drps_job_try_windows(job, config, &share, err);
-    }
-    if (rc) return rc;
-    drps_relay_share_surely(memory, config, &share);
-    config->buffer_bytes = share.buffer_bytes;
-    rc = drps_job_try_windows(job, config, &share, err);
-    if (rc) return rc;
-    return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                        "%s: its steps have more rows than " DRPS_FILE_MANIFEST
-                        " says: make the plan anew",
-                        job->plan->dir);
-}
-
 /* A relay store runs windows of its own size, and batches that name rows by their slots in them. */
 static int open_windows(struct drps_job *job, struct drps_store_config *config,
                         struct drps_err *err)
@@ -151,7 +88,7 @@ static int open_windows(struct drps_job *job, struct drps_store_config *config,
     const int continues = job->checkpoints.continues;
     int rc =
         continues ? drps_job_open_saved_windows(job, config, err) : probe_disk(job, config, err);
-    if (rc == 0 && !continues) rc = fit_windows(job, config, err);
+    if (rc == 0 && !continues) rc = drps_job_fit_windows(job, config, err);
     if (rc < 0) return rc;
     rc = drps_feed_use_slots(job->feed, drps_windows_dir(job->windows), err);
     if (rc < 0) return rc;
@@ -178,7 +115,7 @@ static int open_store(struct drps_job *job, struct drps_store_config *config, st
         config->memory_bytes = job->memory.store_bytes;
     config->kv = job->memory.kv;
     config->windows = job->windows ? &job->window_source : NULL;
-    config->first_step = first_step(job);
+    config->first_step = drps_job_first_step(job);
     job->server.saved = job->checkpoints.from && !config->saved_dir ? read_saved : NULL;
     job->server.saved_ctx = job->checkpoints.from;
     config->open_steps = job->memory.window_steps ? (unsigned)(2 * job->memory.window_steps) : 1;
@@ -190,8 +127,8 @@ static int open_store(struct drps_job *job, struct drps_store_config *config, st
     }
     if (job->memory.kv && job->memory.kv->training_only) rc = probe_reads(job, config, err);
     if (job->uses && rc == 0)
-        rc = drps_uses_start(job->uses, first_step(job), epochs_left(job), job->memory.buffer_bytes,
-                             &job->timeline, err);
+        rc = drps_uses_start(job->uses, drps_job_first_step(job), drps_job_epochs_left(job),
+                             job->memory.buffer_bytes, &job->timeline, err);
     if (rc == 0)
         rc = drps_server_open(&job->server, job->memory.store, config, job->plan->info.rows, err);
     if (rc == -ENOSPC || rc == -EDQUOT) drps_job_say_space(job, config, err);
@@ -248,8 +185,8 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
     if (rc == 0) rc = drps_job_use_saved(job, config, err);
     if (rc == 0) rc = open_windows(job, config, err);
     if (rc == 0)
-        rc = drps_feed_start(job->feed, first_step(job), epochs_left(job), job->memory.buffer_bytes,
-                             job->memory.keep_plan, err);
+        rc = drps_feed_start(job->feed, drps_job_first_step(job), drps_job_epochs_left(job),
+                             job->memory.buffer_bytes, job->memory.keep_plan, err);
     if (rc == 0 && job->memory.keep_decoded)
         rc = drps_batch_cache_open(&job->plan->info, job->feed, &job->batch_cache, err);
     if (rc == 0) rc = drps_worker_start(&job->worker, &job->server, &job->worker_size, err);

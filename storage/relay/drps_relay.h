@@ -73,6 +73,11 @@ DRPS_MUST_CHECK
 int drps_relay_saved_about(const struct drps_io *io, const char *dir, struct drps_relay_saved *out,
                            struct drps_err *err);
 
+/* Read all of a saved store, to know that it can be read: in memory for its largest record and
+ * chunk. DRPS_E_CORRUPT names the file; DRPS_E_INTERRUPTED by io->stop. */
+DRPS_MUST_CHECK
+int drps_relay_verify_saved(const struct drps_io *io, const char *dir, struct drps_err *err);
+
 /*
  * Visit all rows of config->saved_dir, as ops->scan() does, without a store that goes on from it.
  * config as for opening the store from that folder; first_step and the number of epochs are not

@@ -47,6 +47,11 @@ int drps_relay_saved_about(const struct drps_io *io, const char *dir, struct drp
     return 0;
 }
 
+int drps_relay_verify_saved(const struct drps_io *io, const char *dir, struct drps_err *err)
+{
+    return drps_streams_verify_saved(io, dir, 2, err); /* after the shape and the place */
+}
+
 /* Windows closing and closing + 1 are open, or the first alone; steps are in one of these, or the
  * next one is about to be entered. */
 static int check_place(const struct drps_relay *st, struct drps_err *err)

@@ -38,4 +38,10 @@ DRPS_MUST_CHECK
 int drps_saved_read_entries(struct drps_saved *r, void *buf, size_t entry_bytes, size_t most,
                             size_t *n_out, const char *what, struct drps_err *err);
 
+/* Read all records and all chunks that they name, against their checksums; the records of streams
+ * begin with number `skipped`. DRPS_E_CORRUPT, DRPS_E_INTERRUPTED by io->stop. */
+DRPS_MUST_CHECK
+int drps_streams_verify_saved(const struct drps_io *io, const char *dir, uint64_t skipped,
+                              struct drps_err *err);
+
 #endif

@@ -13,19 +13,7 @@
 
 #include "base/drps_alloc.h"
 #include "storage/relay/streams/streams_internal.h"
-
-enum { ENTRIES = 4096 }; /* of a record */
-
-struct sizes {
-    uint64_t streams, chunk_bytes, file_chunks; /* as in drps_streams_config */
-    uint64_t chunks, cursor;                    /* of the chunk map */
-    uint64_t listed, tails;                     /* chunks and tails that are saved */
-};
-
-struct entry {
-    uint64_t sum;
-    uint32_t chunk, stream, bytes, zero;
-};
+#include "storage/relay/streams/streams_saved.h"
 
 struct tail {
     uint32_t stream, bytes;
@@ -78,12 +66,12 @@ static int add(struct drps_recwriter *w, const void *data, size_t bytes, struct 
 
 static int save_sizes(const struct drps_streams *s, struct drps_recwriter *w, struct drps_err *err)
 {
-    struct sizes z = {.streams = s->config.n,
-                      .chunk_bytes = s->config.chunk_bytes,
-                      .file_chunks = s->config.file_chunks,
-                      .chunks = s->map.n,
-                      .cursor = s->map.cursor,
-                      .tails = s->tails_n};
+    struct drps_streams_sizes z = {.streams = s->config.n,
+                                   .chunk_bytes = s->config.chunk_bytes,
+                                   .file_chunks = s->config.file_chunks,
+                                   .chunks = s->map.n,
+                                   .cursor = s->map.cursor,
+                                   .tails = s->tails_n};
     for (size_t i = 0; i < s->config.n; i++)
         z.listed += s->streams[i].chunks;
     return add(w, &z, sizeof(z), err);
@@ -100,17 +88,17 @@ static int save_pinned(const struct drps_streams *s, struct drps_recwriter *w, s
     return rc;
 }
 
-static int save_lists(const struct drps_streams *s, struct drps_recwriter *w, struct entry *entries,
-                      struct drps_err *err)
+static int save_lists(const struct drps_streams *s, struct drps_recwriter *w,
+                      struct drps_streams_entry *entries, struct drps_err *err)
 {
     size_t n = 0;
     int rc = 0;
     for (size_t i = 0; i < s->config.n; i++) {
         uint32_t c = s->streams[i].list.first;
         for (; c != DRPS_NO_CHUNK && rc == 0; c = s->map.next[c]) {
-            entries[n++] = (struct entry){
+            entries[n++] = (struct drps_streams_entry){
                 .chunk = c, .stream = (uint32_t)i, .bytes = s->map.bytes[c], .sum = s->map.sums[c]};
-            if (n < ENTRIES) continue;
+            if (n < DRPS_STREAMS_ENTRIES) continue;
             rc = add(w, entries, n * sizeof(*entries), err);
             n = 0;
         }
@@ -132,7 +120,7 @@ static int save_tails(const struct drps_streams *s, struct drps_recwriter *w, st
 
 int drps_streams_save(struct drps_streams *s, struct drps_recwriter *w, struct drps_err *err)
 {
-    struct entry *entries = drps_array_new(ENTRIES, sizeof(*entries));
+    struct drps_streams_entry *entries = drps_array_new(DRPS_STREAMS_ENTRIES, sizeof(*entries));
     if (!entries) return drps_err_set(err, -ENOMEM, "no memory to save the streams of rows");
     int rc = save_sizes(s, w, err);
     if (rc == 0) rc = save_pinned(s, w, err);
@@ -162,7 +150,8 @@ void drps_streams_unpin(struct drps_streams *s, unsigned save)
 
 /* ---- Restoring ---- */
 
-static int read_sizes(const struct drps_streams_config *c, struct sizes *z, struct drps_err *err)
+static int read_sizes(const struct drps_streams_config *c, struct drps_streams_sizes *z,
+                      struct drps_err *err)
 {
     int rc = drps_saved_read(c->saved, z, sizeof(*z), "sizes of streams", err);
     if (rc < 0) return rc;
@@ -180,7 +169,7 @@ static int read_sizes(const struct drps_streams_config *c, struct sizes *z, stru
 int drps_streams_restore_size(const struct drps_streams_config *c, uint64_t *chunks_out,
                               struct drps_err *err)
 {
-    struct sizes z;
+    struct drps_streams_sizes z;
     int rc = read_sizes(c, &z, err);
     if (rc < 0) return rc;
     *chunks_out = z.chunks;
@@ -200,7 +189,8 @@ static int restore_pinned(struct drps_streams *s, struct drps_err *err)
     return rc;
 }
 
-static int restore_chunk(struct drps_streams *s, const struct entry *e, struct drps_err *err)
+static int restore_chunk(struct drps_streams *s, const struct drps_streams_entry *e,
+                         struct drps_err *err)
 {
     if (e->chunk >= s->map.n || e->stream >= s->config.n || !e->bytes ||
         e->bytes > s->config.chunk_bytes || drps_chunk_map_is_taken(&s->map, e->chunk))
@@ -214,12 +204,12 @@ static int restore_chunk(struct drps_streams *s, const struct entry *e, struct d
     return 0;
 }
 
-static int restore_lists(struct drps_streams *s, uint64_t listed, struct entry *entries,
-                         struct drps_err *err)
+static int restore_lists(struct drps_streams *s, uint64_t listed,
+                         struct drps_streams_entry *entries, struct drps_err *err)
 {
     int rc = 0;
     while (listed && rc == 0) {
-        const size_t now = listed < ENTRIES ? (size_t)listed : ENTRIES;
+        const size_t now = listed < DRPS_STREAMS_ENTRIES ? (size_t)listed : DRPS_STREAMS_ENTRIES;
         rc = drps_saved_read(s->config.saved, entries, now * sizeof(*entries), "chunks of streams",
                              err);
         for (size_t i = 0; i < now && rc == 0; i++)
@@ -246,8 +236,8 @@ static int restore_tail(struct drps_streams *s, char *buf, struct drps_err *err)
 
 int drps_streams_restore(struct drps_streams *s, struct drps_err *err)
 {
-    struct sizes z;
-    struct entry *entries = drps_array_new(ENTRIES, sizeof(*entries));
+    struct drps_streams_sizes z;
+    struct drps_streams_entry *entries = drps_array_new(DRPS_STREAMS_ENTRIES, sizeof(*entries));
     char *buf = malloc(sizeof(struct tail) + s->config.chunk_bytes);
     int rc = entries && buf ? 0 : drps_err_set(err, -ENOMEM, "no memory to restore streams");
     if (rc == 0) rc = read_sizes(&s->config, &z, err);
