@@ -152,7 +152,7 @@ static int run(struct drps_job *job, struct drps_err *err)
     struct drps_store_config config;
     int rc = drps_job_prepare(job, &config, err);
     if (rc == 0 && job->result->already) {
-        drps_job_drop_checkpoints(job); /* what a kill has left of them */
+        drps_job_clear(job); /* what a kill has left */
         return job->ranks ? drps_cluster_finish(&job->cluster, err) : 0;
     }
     if (rc == 0 && job->ranks)
@@ -169,7 +169,7 @@ static int run(struct drps_job *job, struct drps_err *err)
     if (rc == 0) drps_job_forecast(job);
     rc = drps_job_conclude(job, rc, err);
     if (rc == 0 && job->ranks) rc = drps_cluster_finish(&job->cluster, err);
-    if (rc == 0 && !job->result->interrupted) drps_job_drop_checkpoints(job);
+    if (rc == 0 && !job->result->interrupted) drps_job_clear(job);
     return rc;
 }
 

@@ -210,16 +210,21 @@ static int set_next(struct drps_job *job, uint64_t newest, struct drps_err *err)
     return rc;
 }
 
+char *drps_job_beside(const struct drps_job *job, const char *suffix)
+{
+    const char *path = job->options->model_path;
+    size_t n = strlen(path);
+    char *name;
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    return asprintf(&name, "%.*s%s", (int)n, path, suffix) < 0 ? NULL : name;
+}
+
 static int init_place(struct drps_job *job, struct drps_err *err)
 {
     const struct drps_train_options *o = job->options;
-    char *root = o->checkpoint_dir ? strdup(o->checkpoint_dir) : NULL;
-    if (!o->checkpoint_dir) {
-        size_t n = strlen(o->model_path);
-        while (n > 1 && o->model_path[n - 1] == '/')
-            n--;
-        if (asprintf(&root, "%.*s" DRPS_CHECKPOINT_SUFFIX, (int)n, o->model_path) < 0) root = NULL;
-    }
+    char *root = o->checkpoint_dir ? strdup(o->checkpoint_dir)
+                                   : drps_job_beside(job, DRPS_CHECKPOINT_SUFFIX);
     if (!root) return drps_err_set(err, -ENOMEM, "no memory for the folder of checkpoints");
     int rc = drps_checkpoints_init(&job->checkpoints.place, job->plan->io, root,
                                    job->ranks ? job->cluster.rank : 0, err);
