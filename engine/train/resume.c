@@ -4,10 +4,23 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "engine/checkpoint/drps_checkpoint_files.h"
 #include "engine/publish/drps_modeldir.h"
 #include "engine/train/job.h"
+
+/* ---- Names ---- */
+
+char *drps_job_beside(const struct drps_job *job, const char *suffix)
+{
+    const char *path = job->options->model_path;
+    size_t n = strlen(path);
+    char *name;
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    return asprintf(&name, "%.*s%s", (int)n, path, suffix) < 0 ? NULL : name;
+}
 
 /* ---- Which checkpoint ---- */
 
@@ -137,17 +150,30 @@ static void settle(struct drps_job *job, struct found *f)
 
 /* ---- Finding ---- */
 
+/* Whether a run was killed before its end: it has left its stage. Where memory is gone it has not.
+ */
+static int was_killed(const struct drps_job *job)
+{
+    struct stat st;
+    char *stage = drps_job_beside(job, DRPS_STAGE_SUFFIX);
+    const int is = stage && lstat(stage, &st) == 0;
+    free(stage);
+    return is;
+}
+
 /* Whether the model is there already, of this plan: the run has ended, and only its end was not
- * heard of. */
+ * heard of. A model that a killed run was to replace, or that a stopped one has left, is not. */
 static int has_model(struct drps_job *job)
 {
     struct drps_err ignored = DRPS_ERR_INIT;
     struct drps_modeldir *md;
-    if (!job->whole ||
+    if (!job->whole || was_killed(job) ||
         drps_modeldir_open(job->plan->io, job->options->model_path, 0, &md, &ignored) < 0)
         return 0;
     const struct drps_modeldir_info *info = drps_modeldir_info(md);
-    const int is = strcmp(info->plan_id, job->whole->info.id) == 0;
+    const json_t *training = json_object_get(drps_modeldir_json(md), "training");
+    const int is = strcmp(info->plan_id, job->whole->info.id) == 0 &&
+                   !json_is_true(json_object_get(training, "interrupted"));
     if (is) job->result->content = info->content;
     drps_modeldir_close(md);
     return is;
@@ -208,16 +234,6 @@ static int set_next(struct drps_job *job, uint64_t newest, struct drps_err *err)
     int rc = job->ranks ? drps_cluster_least(&job->cluster, &most, err) : 0;
     job->checkpoints.next = UINT64_MAX - most + 1;
     return rc;
-}
-
-char *drps_job_beside(const struct drps_job *job, const char *suffix)
-{
-    const char *path = job->options->model_path;
-    size_t n = strlen(path);
-    char *name;
-    while (n > 1 && path[n - 1] == '/')
-        n--;
-    return asprintf(&name, "%.*s%s", (int)n, path, suffix) < 0 ? NULL : name;
 }
 
 static int init_place(struct drps_job *job, struct drps_err *err)

@@ -383,6 +383,74 @@ static void test_resume_more_epochs(void **state)
     end(j);
 }
 
+/* A run that was out of patience is so when its end is done once more. */
+static void test_resume_out_of_patience(void **state)
+{
+    struct job *j = begin("fm", 4, "resident");
+    struct drps_err err = DRPS_ERR_INIT;
+    (void)state;
+    struct drps_train_options o = j->o;
+    o.epochs = 40;
+    o.patience = 2;
+    o.lr = 1.0f; /* overfits soon */
+    o.keep_checkpoints = 1;
+    drps_train_result_free(&j->want);
+    remove_all(j);
+    if (drps_train_run(j->plan, &o, &j->want, &err) < 0) fail_run("undisturbed", &err);
+    assert_true(j->want.stopped_early);
+    if (drps_io_remove_tree(drps_io_os(), j->model, &err) < 0) fail_run("remove", &err);
+    o.keep_checkpoints = 0;
+    assert_int_equal(resume(j, o, "out of patience", 0), j->want.epochs_n + 1);
+    end(j);
+}
+
+/* ---- What is no end ---- */
+
+static void stop_soon(void *ctx, const struct drps_epoch *epoch)
+{
+    (void)epoch;
+    atomic_store((atomic_int *)ctx, 1);
+}
+
+/* A model is there, but the run that was to write another one was killed before its first
+ * checkpoint; or it is what a stopped run had so far. Neither is the result. */
+static void test_resume_takes_no_other_model(void **state)
+{
+    struct job *j = begin("lor", 0, "resident");
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_train_result r;
+    atomic_int stop = 0;
+    (void)state;
+    struct drps_train_options o = j->o;
+    char *stage = drps_path_join(j->dir, "model.partial");
+    assert_int_equal(mkdir(stage, 0777), 0);
+    o.resume = 1;
+    o.replace = 0;
+    assert_int_equal(drps_train_run(j->plan, &o, &r, &err), -EEXIST); /* says so */
+    drps_train_result_free(&r);
+    assert_false(exists(stage));
+
+    drps_err_clear(&err);
+    o.resume = 0;
+    o.replace = 1;
+    o.stop = &stop;
+    o.on_epoch = stop_soon;
+    o.ctx = &stop;
+    o.checkpoint_every.unit = DRPS_CHECKPOINT_NEVER;
+    assert_int_equal(drps_train_run(j->plan, &o, &r, &err), DRPS_E_INTERRUPTED);
+    drps_train_result_free(&r);
+    drps_err_clear(&err);
+    o.stop = NULL;
+    o.on_epoch = NULL;
+    o.resume = 1;
+    if (drps_train_run(j->plan, &o, &r, &err) < 0) fail_run("anew", &err);
+    assert_false(r.already);
+    check_result(&r, &j->want, "anew", 0);
+    drps_train_result_free(&r);
+    free(stage);
+    end(j);
+}
+
 /* ---- Refusals ---- */
 
 static void test_a_checkpoint_is_not_lost(void **state)
@@ -616,6 +684,39 @@ static void test_ranks_take_what_all_have(void **state)
     world_end(w);
 }
 
+/* The model is whole, and a rank was killed before it had removed what it leaves: that goes. */
+static void test_ranks_clear_up(void **state)
+{
+    static const char *const left[] = {"%s.rank-2.partial", "%s.checkpoint/rank-2",
+                                       "%s.checkpoint"};
+    struct world *w = world_begin("fm", CASE_LIBSVM, 20, 60, 3);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_train_result want, r;
+    char path[SCRATCH_PATH_BYTES + 32], lock[SCRATCH_PATH_BYTES + 40];
+    (void)state;
+    struct drps_train_options o = world_options(w);
+    if (world_run(w, &o, &want, &err) < 0) fail_run("undisturbed", &err);
+    for (size_t i = 3; i--;) {
+        (void)snprintf(path, sizeof(path), left[i], w->model);
+        assert_int_equal(mkdir(path, 0777), 0);
+    }
+    (void)snprintf(lock, sizeof(lock), "%s.rank-2.partial/lock", w->model);
+    const int fd = open(lock, O_WRONLY | O_CREAT, 0666);
+    assert_true(fd >= 0 && close(fd) == 0);
+    o.resume = 1;
+    o.replace = 0;
+    if (world_run(w, &o, &r, &err) < 0) fail_run("resumed", &err);
+    assert_true(r.already);
+    assert_int_equal(r.content, want.content);
+    for (size_t i = 0; i < 3; i++) {
+        (void)snprintf(path, sizeof(path), left[i], w->model);
+        if (exists(path)) fail_msg("%s stays", path);
+    }
+    drps_train_result_free(&r);
+    drps_train_result_free(&want);
+    world_end(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -627,12 +728,15 @@ int main(void)
         cmocka_unit_test(test_resume_with_another_store),
         cmocka_unit_test(test_resume_takes_options),
         cmocka_unit_test(test_resume_more_epochs),
+        cmocka_unit_test(test_resume_out_of_patience),
+        cmocka_unit_test(test_resume_takes_no_other_model),
         cmocka_unit_test(test_a_checkpoint_is_not_lost),
         cmocka_unit_test(test_resume_refuses_another_plan),
         cmocka_unit_test(test_resume_passes_over_a_damaged_one),
         cmocka_unit_test(test_no_room_is_a_warning),
         cmocka_unit_test(test_ranks_go_on),
         cmocka_unit_test(test_ranks_take_what_all_have),
+        cmocka_unit_test(test_ranks_clear_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
