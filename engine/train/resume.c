@@ -22,6 +22,12 @@ char *drps_job_beside(const struct drps_job *job, const char *suffix)
     return asprintf(&name, "%.*s%s", (int)n, path, suffix) < 0 ? NULL : name;
 }
 
+/* What all ranks would say is told once. */
+static enum drps_log_level level(const struct drps_job *job)
+{
+    return job->whole ? DRPS_LOG_INFO : DRPS_LOG_DEBUG;
+}
+
 /* ---- Which checkpoint ---- */
 
 /* One that was looked at. */
@@ -186,7 +192,7 @@ static int begin_anew(struct drps_job *job, struct drps_err *err)
     int rc = job->ranks ? drps_cluster_least(&job->cluster, &has, err) : 0;
     job->result->already = has != 0;
     if (rc == 0)
-        drps_log(job->options->log, DRPS_LOG_INFO, "no checkpoint in %s: %s",
+        drps_log(job->options->log, level(job), "no checkpoint in %s: %s",
                  job->checkpoints.place.dir,
                  has ? "the model is whole, nothing is left to do" : "training begins anew");
     return rc;
@@ -310,7 +316,7 @@ int drps_job_take_up(struct drps_job *job, struct drps_err *err)
         drps_log(job->options->log, DRPS_LOG_DEBUG, "a newer checkpoint stays: %s", why.text);
     if (job->ranks) rc = drps_cluster_least(&job->cluster, &all, err); /* nobody is behind */
     if (rc == 0)
-        drps_log(job->options->log, DRPS_LOG_INFO,
+        drps_log(job->options->log, level(job),
                  "going on from checkpoint %llu: epoch %llu, %llu of %llu batches done",
                  (unsigned long long)c->from_number, (unsigned long long)c->state.epoch,
                  (unsigned long long)c->state.part.step,
