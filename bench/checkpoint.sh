@@ -25,6 +25,7 @@ while (($#)); do
     shift 2
 done
 export TMPDIR=${option[scratch]:-/tmp}
+# shellcheck source=bench/lib.sh
 . "$(dirname "$0")/lib.sh"
 every=${option[every]:-10s}
 seconds=${option[seconds]:-60}
