@@ -99,7 +99,7 @@ struct drps_train_options {
     const char *model_path; /* the model's folder, made by this run (of several ranks by rank 0; the
                                others keep their rows beside it meanwhile). Required */
     const struct drps_train_ranks *ranks; /* NULL: a plan for one worker */
-    int replace;           /* an existing model of that name is replaced at the end */
+    int replace; /* an existing model of that name is replaced at the end */
 
     /* Checkpoints, and going on from one: engine/checkpoint/drps_checkpoint.h. Of asynchronous
      * rounds they are written between epochs alone. */
@@ -222,11 +222,12 @@ struct drps_train_result {
         *kept; /* own: the folder that holds what was trained, where that is no model; NULL: none */
     int interrupted;
     uint64_t steps; /* done in the epoch that was interrupted */
-    int already; /* there was nothing to resume: the model of the plan is whole. Of the rest only
-                    `content` is filled in */
+    int already;    /* there was nothing to resume: the model of the plan is whole. Of the rest only
+                       `content` is filled in */
     uint64_t resumed_epoch, resumed_step; /* where the run went on: the epoch, from 1, and batches
                                              of it that were done; 0: it began anew. Counters are
                                              of what this run did */
+    double first_step_seconds; /* from the start until the first step was done; NaN: none was */
     struct drps_train_checkpoints {
         uint64_t n, failed, bytes; /* that this rank has written, that could not be */
         double seconds;            /* that training stood still for them */

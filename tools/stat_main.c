@@ -387,6 +387,30 @@ static void print_phases(const json_t *training)
     }
 }
 
+static uint64_t number_at(const json_t *j, const char *key)
+{
+    const json_int_t v = json_integer_value(json_object_get(j, key));
+    return v > 0 ? (uint64_t)v : 0;
+}
+
+/* What checkpoints cost, and where the run went on from one. */
+static void print_checkpoints(const json_t *training)
+{
+    const json_t *c = json_object_get(training, "checkpoints");
+    const double all = json_number_value(json_object_get(training, "seconds"));
+    const double seconds = json_number_value(json_object_get(c, "seconds"));
+    if (number_at(training, "resumed_epoch"))
+        printf(
+            "\nresumed in epoch %s, after %s batches of it, with the first step done after %s s\n",
+            count_of(training, "resumed_epoch"), count_of(training, "resumed_step"),
+            number_of(training, "first_step_seconds", "%.2f"));
+    if (!number_at(c, "written") && !number_at(c, "failed")) return;
+    printf("\ncheckpoints: %s written, %s, %.2f s (%.1f %% of the time)", count_of(c, "written"),
+           size_of(c, "bytes"), seconds, all > 0 ? 100 * seconds / all : 0.0);
+    if (number_at(c, "failed")) printf("; %s could not be written", count_of(c, "failed"));
+    printf("\n");
+}
+
 static void print_io(const json_t *training)
 {
     const json_t *io = json_object_get(training, "io");
@@ -482,12 +506,6 @@ static void print_each_window(const json_t *training)
     json_array_foreach(json_object_get(json_object_get(training, "windows"), "list"), i, w)
         print_window(i, w, n ? (double)n : 1);
     printf("  (means of an epoch, over %zu)\n", n);
-}
-
-static uint64_t number_at(const json_t *j, const char *key)
-{
-    const json_int_t v = json_integer_value(json_object_get(j, key));
-    return v > 0 ? (uint64_t)v : 0;
 }
 
 static void print_forecast(const json_t *training)
@@ -646,6 +664,7 @@ static void print_model(const struct options *o, const struct drps_modeldir *md,
     print_epochs(training, o->epoch);
     print_loads(json_object_get(training, "ranks"));
     print_phases(training);
+    print_checkpoints(training);
     print_disk(training, details || o->windows);
     print_workers(training);
     print_memory(training);

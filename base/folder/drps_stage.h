@@ -8,6 +8,8 @@
 
 #include "base/folder/drps_owned.h"
 
+#define DRPS_STAGE_SUFFIX ".partial"
+
 /* What is made: a folder with a manifest, or one file. */
 struct drps_stage_kind {
     const char *manifest; /* "plan.json"; NULL: a file is made */

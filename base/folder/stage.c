@@ -309,7 +309,8 @@ static char *without_slashes(const char *path)
 static int name_all(struct drps_stage *stage, const char *path, struct drps_err *err)
 {
     stage->path = without_slashes(path);
-    if (!stage->path || asprintf(&stage->dir, "%s.partial", stage->path) < 0) stage->dir = NULL;
+    if (!stage->path || asprintf(&stage->dir, "%s" DRPS_STAGE_SUFFIX, stage->path) < 0)
+        stage->dir = NULL;
     if (!stage->path || asprintf(&stage->old, "%s.replaced", stage->path) < 0) stage->old = NULL;
     if (!stage->dir || !stage->old)
         return drps_err_set(err, -ENOMEM, "no memory for the name of %s", path);

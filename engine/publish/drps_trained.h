@@ -21,7 +21,7 @@
 #include "index/plan/drps_plan.h"
 
 #define DRPS_TRAINED_KIND "drps-trained"
-enum { DRPS_TRAINED_VERSION = 1 };
+enum { DRPS_TRAINED_VERSION = 1, DRPS_TRAINED_NAMES_MOST = 1000 };
 
 /* Every file that such a folder may hold, the manifest first; then NULL. */
 extern const char *const drps_trained_files[];
@@ -93,6 +93,12 @@ int drps_trained_open(const struct drps_io *io, const char *dir, struct drps_tra
 /* Remove a folder that was kept: the files that it may hold, and itself if it holds no others. */
 DRPS_MUST_CHECK
 int drps_trained_remove(const struct drps_io *io, const char *dir, struct drps_err *err);
+
+/* Of the folders `path`, `path`.2, .3, ... remove those that hold the parameters `content`, which a
+ * model has, and what a killed drps_trained_remove() has left of one. Others stay. */
+DRPS_MUST_CHECK
+int drps_trained_remove_same(const struct drps_io *io, const char *path, uint64_t content,
+                             struct drps_err *err);
 
 /* Copy a file, synced, or (to is NULL) only read it: its size and XXH3. */
 DRPS_MUST_CHECK

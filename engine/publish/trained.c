@@ -12,7 +12,7 @@
 #include "base/drps_checksum.h"
 #include "base/folder/drps_manifest.h"
 
-enum { COPY_BYTES = 256 * 1024, NAMES_MOST = 1000 };
+enum { COPY_BYTES = 256 * 1024 };
 
 const char *const drps_trained_files[] = {DRPS_TRAINED_MANIFEST, DRPS_TRAINED_PARAMS,
                                           DRPS_TRAINED_NAMES, NULL};
@@ -240,7 +240,7 @@ static char *free_name(const char *path)
 {
     struct stat st;
     char *name = strdup(path);
-    for (int i = 2; name && lstat(name, &st) == 0 && i <= NAMES_MOST; i++) {
+    for (int i = 2; name && lstat(name, &st) == 0 && i <= DRPS_TRAINED_NAMES_MOST; i++) {
         free(name);
         if (asprintf(&name, "%s.%d", path, i) < 0) name = NULL;
     }

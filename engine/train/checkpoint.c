@@ -286,14 +286,33 @@ int drps_job_end_epoch(struct drps_job *job, uint64_t epoch, struct drps_err *er
     return rc == 0 && due ? drps_job_checkpoint(job, epoch + 1, &nothing, err) : rc;
 }
 
-void drps_job_drop_checkpoints(struct drps_job *job)
+static void drop_checkpoints(const struct drps_job *job)
 {
-    struct drps_job_checkpoints *c = &job->checkpoints;
+    const struct drps_job_checkpoints *c = &job->checkpoints;
     struct drps_err err = DRPS_ERR_INIT;
     if (job->options->keep_checkpoints || !(c->newest || job->result->already)) return;
     if (drps_checkpoints_keep(&c->place, 1, 0, &err) < 0)
         drps_log(job->options->log, DRPS_LOG_WARN, "checkpoints that are not needed stay: %s",
                  err.text);
+}
+
+/* A run that is killed while it makes the model leaves what was trained; so does the next one. */
+static void drop_kept(const struct drps_job *job)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    if (!job->whole || !job->options->resume) return;
+    char *path = drps_job_beside(job, DRPS_TRAINED_SUFFIX);
+    int rc = path ? drps_trained_remove_same(job->plan->io, path, job->result->content, &err) : 0;
+    if (rc < 0)
+        drps_log(job->options->log, DRPS_LOG_WARN, "what a killed run has kept stays: %s",
+                 err.text);
+    free(path);
+}
+
+void drps_job_clear(struct drps_job *job)
+{
+    drop_kept(job);
+    drop_checkpoints(job);
 }
 
 void drps_job_close_checkpoints(struct drps_job *job)

@@ -46,6 +46,9 @@ struct drps_job_checkpoints {
 DRPS_MUST_CHECK
 int drps_job_find_checkpoint(struct drps_job *job, struct drps_err *err);
 
+/* The model's name with a suffix, in a new string (free() it); NULL when memory is gone. */
+char *drps_job_beside(const struct drps_job *job, const char *suffix);
+
 /* The checkpoint's rows must be the run's: once model and optimizer are settled. */
 DRPS_MUST_CHECK
 int drps_job_check_rows(const struct drps_job *job, struct drps_err *err);
@@ -78,8 +81,9 @@ DRPS_MUST_CHECK
 int drps_job_checkpoint(void *job, uint64_t epoch, const struct drps_epoch_part *done,
                         struct drps_err *err);
 
-/* The run has written its model: its checkpoints go, unless the options keep them. */
-void drps_job_drop_checkpoints(struct drps_job *job);
+/* The model is written: checkpoints go, unless the options keep them; and where a run was resumed,
+ * what killed ones have kept of the same parameters. */
+void drps_job_clear(struct drps_job *job);
 
 void drps_job_close_checkpoints(struct drps_job *job);
 

@@ -45,6 +45,7 @@ static void tell_progress(struct run *run, uint64_t now)
 {
     struct drps_epoch_loop *loop = run->loop;
     run->now_ns = now;
+    if (!loop->first_ns) loop->first_ns = now;
     if (!loop->options->on_progress || now - loop->progress_ns < PROGRESS_NS) return;
     loop->progress_ns = now;
     const struct drps_train_progress p = {

@@ -51,6 +51,7 @@ struct drps_epoch_loop {
     uint64_t stopped_at;                             /* steps done of the epoch that was stopped */
     struct drps_epoch_part stopped;                  /* the same, for a checkpoint */
     uint64_t progress_ns;                            /* when progress was last told */
+    uint64_t first_ns;                               /* when the first step was done; 0: none is */
 };
 
 /*

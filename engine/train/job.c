@@ -28,6 +28,13 @@ static int keep_epoch(struct drps_job *job, const struct drps_epoch *epoch, stru
     return 0;
 }
 
+/* Whether too many epochs up to `epoch` were no better than the best one. */
+static int is_out_of_patience(const struct drps_job *job, uint64_t epoch)
+{
+    const uint64_t best = job->result->best_epoch, patience = job->options->patience;
+    return patience && best && epoch - best >= patience;
+}
+
 /* Early stopping: write what is better than all before. Returns 1 when patience has run out. */
 static int judge_epoch(struct drps_job *job, const struct drps_epoch *epoch, struct drps_err *err)
 {
@@ -38,7 +45,7 @@ static int judge_epoch(struct drps_job *job, const struct drps_epoch *epoch, str
         if (rc == 0) r->best_epoch = epoch->epoch;
         return rc;
     }
-    r->stopped_early = epoch->epoch - r->best_epoch >= job->options->patience;
+    r->stopped_early = is_out_of_patience(job, epoch->epoch);
     return r->stopped_early;
 }
 
@@ -93,7 +100,7 @@ static int run_epoch(struct drps_job *job, uint64_t e, const struct drps_epoch_p
     if (rc == 0 && job->plan->info.eval_batches && !isfinite(epoch.test.loss))
         rc = test_loss_diverged(e, err);
     if (rc == 0 && job->options->patience) rc = judge_epoch(job, &epoch, err);
-    const int more = rc == 0 ? drps_job_end_epoch(job, e, err) : 0;
+    const int more = rc >= 0 ? drps_job_end_epoch(job, e, err) : 0;
     return more < 0 ? more : rc;
 }
 
@@ -102,6 +109,10 @@ static int run_epochs(struct drps_job *job, struct drps_err *err)
     static const struct drps_epoch_part nothing = {0};
     const struct drps_state *from = &job->checkpoints.state;
     uint64_t e = from->epoch;
+    if (is_out_of_patience(job, e - 1)) {
+        job->result->stopped_early = 1; /* as the run has that left the checkpoint at its end */
+        return 0;
+    }
     int rc = e <= job->options->epochs ? run_epoch(job, e, &from->part, err) : 0;
     while (rc == 0 && e < job->options->epochs)
         rc = run_epoch(job, ++e, &nothing, err);
@@ -147,14 +158,20 @@ static void stop_reading(struct drps_job *job)
     job->feed = NULL;
 }
 
+/* The model was whole before: what killed ranks have left goes, their stages too, when the one that
+ * takes their place ends. */
+static int clear_up(struct drps_job *job, struct drps_err *err)
+{
+    int rc = job->whole ? 0 : drps_job_begin_stage(job, err);
+    if (rc == 0) drps_job_clear(job);
+    return rc == 0 && job->ranks ? drps_cluster_finish(&job->cluster, err) : rc;
+}
+
 static int run(struct drps_job *job, struct drps_err *err)
 {
     struct drps_store_config config;
     int rc = drps_job_prepare(job, &config, err);
-    if (rc == 0 && job->result->already) {
-        drps_job_drop_checkpoints(job); /* what a kill has left of them */
-        return job->ranks ? drps_cluster_finish(&job->cluster, err) : 0;
-    }
+    if (rc == 0 && job->result->already) return clear_up(job, err);
     if (rc == 0 && job->ranks)
         rc = drps_cluster_agree(&job->cluster, job->options, &job->server.optim, err);
     if (rc < 0) return rc;
@@ -169,7 +186,7 @@ static int run(struct drps_job *job, struct drps_err *err)
     if (rc == 0) drps_job_forecast(job);
     rc = drps_job_conclude(job, rc, err);
     if (rc == 0 && job->ranks) rc = drps_cluster_finish(&job->cluster, err);
-    if (rc == 0 && !job->result->interrupted) drps_job_drop_checkpoints(job);
+    if (rc == 0 && !job->result->interrupted) drps_job_clear(job);
     return rc;
 }
 

@@ -83,6 +83,11 @@ int drps_job_prepare_parts(struct drps_job *job, struct drps_store_config *confi
 DRPS_MUST_CHECK
 int drps_job_prepare(struct drps_job *job, struct drps_store_config *config, struct drps_err *err);
 
+/* Make the stage, and remove what a killed run has left of one. Ranks that write no model have one
+ * of their own beside it, which is never committed. */
+DRPS_MUST_CHECK
+int drps_job_begin_stage(struct drps_job *job, struct drps_err *err);
+
 /* Make the stage and start all parts; what is started when this fails is the caller's to stop
  * (start.c). */
 DRPS_MUST_CHECK

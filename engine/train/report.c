@@ -97,6 +97,7 @@ static void put_epochs(json_t **j, const struct drps_train_result *r)
     put(j, "steps", count(r->steps));
     put(j, "resumed_epoch", count(r->resumed_epoch));
     put(j, "resumed_step", count(r->resumed_step));
+    put(j, "first_step_seconds", number(r->first_step_seconds));
     put(j, "checkpoints", checkpoints_to_json(&r->checkpoints));
     put(j, "kept", r->kept ? json_string(r->kept) : json_null());
 }

@@ -1,6 +1,7 @@
 /* What a training run says of itself: times, bytes, the forecast beside them, how each rank fared.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/drps_clock.h"
@@ -90,6 +91,8 @@ void drps_job_collect(struct drps_job *job)
         .step = (double)job->loop.step_ns * 1e-9,
         .evaluate = (double)job->loop.evaluate_ns * 1e-9,
     };
+    r->first_step_seconds =
+        job->loop.first_ns ? (double)(job->loop.first_ns - job->begin_ns) * 1e-9 : NAN;
     r->emulated = job->worker.emulate.done;
     drps_job_measure(job);
 }

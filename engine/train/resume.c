@@ -4,10 +4,29 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "engine/checkpoint/drps_checkpoint_files.h"
 #include "engine/publish/drps_modeldir.h"
 #include "engine/train/job.h"
+
+/* ---- Names ---- */
+
+char *drps_job_beside(const struct drps_job *job, const char *suffix)
+{
+    const char *path = job->options->model_path;
+    size_t n = strlen(path);
+    char *name;
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    return asprintf(&name, "%.*s%s", (int)n, path, suffix) < 0 ? NULL : name;
+}
+
+/* What all ranks would say is told once. */
+static enum drps_log_level level(const struct drps_job *job)
+{
+    return job->whole ? DRPS_LOG_INFO : DRPS_LOG_DEBUG;
+}
 
 /* ---- Which checkpoint ---- */
 
@@ -141,17 +160,30 @@ static void settle(struct drps_job *job, struct found *f)
 
 /* ---- Finding ---- */
 
+/* Whether a run was killed before its end: it has left its stage. Where memory is gone it has not.
+ */
+static int was_killed(const struct drps_job *job)
+{
+    struct stat st;
+    char *stage = drps_job_beside(job, DRPS_STAGE_SUFFIX);
+    const int is = stage && lstat(stage, &st) == 0;
+    free(stage);
+    return is;
+}
+
 /* Whether the model is there already, of this plan: the run has ended, and only its end was not
- * heard of. */
+ * heard of. A model that a killed run was to replace, or that a stopped one has left, is not. */
 static int has_model(struct drps_job *job)
 {
     struct drps_err ignored = DRPS_ERR_INIT;
     struct drps_modeldir *md;
-    if (!job->whole ||
+    if (!job->whole || was_killed(job) ||
         drps_modeldir_open(job->plan->io, job->options->model_path, 0, &md, &ignored) < 0)
         return 0;
     const struct drps_modeldir_info *info = drps_modeldir_info(md);
-    const int is = strcmp(info->plan_id, job->whole->info.id) == 0;
+    const json_t *training = json_object_get(drps_modeldir_json(md), "training");
+    const int is = strcmp(info->plan_id, job->whole->info.id) == 0 &&
+                   !json_is_true(json_object_get(training, "interrupted"));
     if (is) job->result->content = info->content;
     drps_modeldir_close(md);
     return is;
@@ -164,7 +196,7 @@ static int begin_anew(struct drps_job *job, struct drps_err *err)
     int rc = job->ranks ? drps_cluster_least(&job->cluster, &has, err) : 0;
     job->result->already = has != 0;
     if (rc == 0)
-        drps_log(job->options->log, DRPS_LOG_INFO, "no checkpoint in %s: %s",
+        drps_log(job->options->log, level(job), "no checkpoint in %s: %s",
                  job->checkpoints.place.dir,
                  has ? "the model is whole, nothing is left to do" : "training begins anew");
     return rc;
@@ -217,13 +249,8 @@ static int set_next(struct drps_job *job, uint64_t newest, struct drps_err *err)
 static int init_place(struct drps_job *job, struct drps_err *err)
 {
     const struct drps_train_options *o = job->options;
-    char *root = o->checkpoint_dir ? strdup(o->checkpoint_dir) : NULL;
-    if (!o->checkpoint_dir) {
-        size_t n = strlen(o->model_path);
-        while (n > 1 && o->model_path[n - 1] == '/')
-            n--;
-        if (asprintf(&root, "%.*s" DRPS_CHECKPOINT_SUFFIX, (int)n, o->model_path) < 0) root = NULL;
-    }
+    char *root = o->checkpoint_dir ? strdup(o->checkpoint_dir)
+                                   : drps_job_beside(job, DRPS_CHECKPOINT_SUFFIX);
     if (!root) return drps_err_set(err, -ENOMEM, "no memory for the folder of checkpoints");
     int rc = drps_checkpoints_init(&job->checkpoints.place, job->plan->io, root,
                                    job->ranks ? job->cluster.rank : 0, err);
@@ -293,7 +320,7 @@ int drps_job_take_up(struct drps_job *job, struct drps_err *err)
         drps_log(job->options->log, DRPS_LOG_DEBUG, "a newer checkpoint stays: %s", why.text);
     if (job->ranks) rc = drps_cluster_least(&job->cluster, &all, err); /* nobody is behind */
     if (rc == 0)
-        drps_log(job->options->log, DRPS_LOG_INFO,
+        drps_log(job->options->log, level(job),
                  "going on from checkpoint %llu: epoch %llu, %llu of %llu batches done",
                  (unsigned long long)c->from_number, (unsigned long long)c->state.epoch,
                  (unsigned long long)c->state.part.step,

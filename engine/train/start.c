@@ -17,8 +17,7 @@ enum { PROBE_LEAST = 64 << 20 }; /* bytes of rows; for fewer, asking the disk ta
 
 /* ---- Folders ---- */
 
-/* Ranks that write no model have a stage of their own, which is never committed, beside it. */
-static int begin_stage(struct drps_job *job, struct drps_err *err)
+int drps_job_begin_stage(struct drps_job *job, struct drps_err *err)
 {
     const struct drps_train_options *o = job->options;
     char *path = NULL;
@@ -178,7 +177,7 @@ static int open_async(struct drps_job *job, struct drps_err *err)
 
 int drps_job_start(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
 {
-    int rc = begin_stage(job, err);
+    int rc = drps_job_begin_stage(job, err);
     if (rc == 0) rc = make_store_dir(job, err);
     if (rc == 0) rc = drps_job_check_space(job, config, 0, err);
     if (rc == 0) rc = drps_job_begin_export(job, err);

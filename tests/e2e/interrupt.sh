@@ -33,6 +33,13 @@ for store in resident relay; do
     grep -qi interrupted stat.txt || fail "drps-stat does not say that the model was interrupted"
     "$tools/drps-predict" model data.svm -o scores.txt --force --quiet || fail "the interrupted model does not predict"
     [[ $store = resident ]] || "$tools/drps-stat" model --json >relay.json
+    # Going on from the checkpoint, with nothing left to do.
+    fails 2 'has checkpoints of a run that has not ended' "$tools/drps-train" plan -o model
+    "$tools/drps-train" plan -o model --resume --epochs 1 --checkpoint-every 1e --store $store --memory $memory >/dev/null 2>&1 ||
+        fail "drps-train --store $store does not go on"
+    "$tools/drps-stat" model >stat.txt
+    grep -q '^resumed in epoch [3-9]' stat.txt && ! grep -qi interrupted stat.txt || fail "drps-stat of a resumed run: $(cat stat.txt)"
+    absent model.checkpoint
     rm -r model
 done
 [[ $(all_values windows <relay.json | awk '/^[0-9]/') -ge 5 ]] || fail "relay had few windows: $(all_values windows <relay.json)"
@@ -98,7 +105,7 @@ stopped() {
     elif [[ $status = 130 ]]; then
         [[ ! -e $out ]] || fail "'$*' left $out"
     fi
-    rm -rf "$out"
+    rm -rf "$out" "$out.checkpoint"
 }
 "$tools/drps-train" plan -o whole --quiet
 "$tools/drps-index" data.svm --algo fm --factors 8 --test-fraction 0.1 --workers 2 -o ranks --quiet

@@ -17,7 +17,8 @@ enum {
     CHANGES = FAULT_PWRITE | FAULT_FSYNC | FAULT_FTRUNCATE | FAULT_FALLOCATE | FAULT_RENAME |
               FAULT_UNLINK | FAULT_MKDIR | FAULT_RMDIR | FAULT_EXCHANGE | FAULT_LINK,
     EPOCHS = 3,
-    FLIPS = 24, /* of bytes in a file */
+    FLIPS = 24,        /* of bytes in a file */
+    LAST_CHANGES = 60, /* of files, with which the model is made and all else removed */
 };
 
 /* ---- A plan, and runs of it ---- */
@@ -129,6 +130,13 @@ static void check_result(const struct drps_train_result *got, const struct drps_
     }
 }
 
+static void check_absent(const struct job *j, const char *name, const char *what, long k)
+{
+    char *path = drps_path_join(j->dir, name);
+    if (exists(path)) fail_msg("%s %ld: %s stays", what, k, name);
+    free(path);
+}
+
 /* Go on, and check that the model is the undisturbed one and that nothing else is left. */
 static uint64_t resume(const struct job *j, struct drps_train_options o, const char *what, long k)
 {
@@ -142,7 +150,9 @@ static uint64_t resume(const struct job *j, struct drps_train_options o, const c
     else
         check_result(&r, &j->want, what, k);
     assert_true(exists(j->model));
-    if (exists(j->checkpoints)) fail_msg("%s %ld: checkpoints stay", what, k);
+    check_absent(j, "model.checkpoint", what, k);
+    check_absent(j, "model.partial", what, k);
+    check_absent(j, "model.trained", what, k);
     const uint64_t from = r.already ? 0 : r.resumed_epoch;
     drps_train_result_free(&r);
     return from;
@@ -210,6 +220,70 @@ static void test_resume_blocks(void **state)
     (void)state;
     for (const struct drps_kv_ops *const *kv = drps_kv_engines(); *kv; kv++)
         check_every_instant("fm", 4, (*kv)->name, 0, DRPS_TEST_ONE_IN > 1 ? 83 : 37);
+}
+
+/* The number of changes of files until the model is whole and nothing else is left. */
+static long count_changes(const struct job *j, const struct drps_train_options *o)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_train_result r;
+    struct drps_plan plan = *j->plan;
+    struct fault_io *f = fault_io_new(drps_io_os());
+    unsigned long n = 0;
+    remove_all(j);
+    plan.io = &f->io;
+    if (drps_train_run(&plan, o, &r, &err) < 0) fail_run("no fault", &err);
+    drps_train_result_free(&r);
+    for (int i = 0; i < FAULT_NUMBERS; i++)
+        if (CHANGES & (1 << i)) n += atomic_load(&f->calls[i]);
+    fault_io_free(f);
+    return (long)n;
+}
+
+/* Every instant of the end, from the making of the model on: what was kept for the case that it
+ * fails is not needed when it was made by another run. */
+static void test_resume_at_the_end(void **state)
+{
+    struct job *j = begin("lor", 0, "resident");
+    (void)state;
+    const long all = count_changes(j, &j->o);
+    for (long k = all - LAST_CHANGES; k <= all; k++) {
+        remove_all(j);
+        assert_false(run_until(j, &j->o, k, FAULT_ERROR));
+        (void)resume(j, j->o, "at the end", k);
+    }
+    end(j);
+}
+
+/* What an earlier run has kept is another one's, and stays. */
+static void test_resume_leaves_what_others_kept(void **state)
+{
+    static const char *const files[] = {"trained.json", "params.bin"};
+    struct job *j = begin("lor", 0, "resident");
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_train_result r;
+    (void)state;
+    char *kept = drps_path_join(j->dir, "model.trained");
+    struct drps_train_options o = j->o;
+    o.epochs = 1;
+    const long all = count_changes(j, &o);
+    for (long k = all - LAST_CHANGES; !exists(kept); k++) { /* until it fails to make the model */
+        remove_all(j);
+        assert_true(k < all);
+        (void)run_until(j, &o, k, FAULT_ERROR);
+    }
+    o.epochs = EPOCHS;
+    o.resume = 1;
+    if (drps_train_run(j->plan, &o, &r, &err) < 0) fail_run("resumed", &err);
+    check_result(&r, &j->want, "others kept", 0);
+    drps_train_result_free(&r);
+    for (size_t i = 0; i < 2; i++) {
+        char *path = drps_path_join(kept, files[i]);
+        assert_true(exists(path));
+        free(path);
+    }
+    free(kept);
+    end(j);
 }
 
 /* ---- Elsewhere, otherwise ---- */
@@ -306,6 +380,74 @@ static void test_resume_more_epochs(void **state)
     if (drps_io_remove_tree(drps_io_os(), j->model, &err) < 0) fail_run("remove", &err);
     o.keep_checkpoints = 0;
     assert_int_equal(resume(j, o, "none left", 0), EPOCHS + 1);
+    end(j);
+}
+
+/* A run that was out of patience is so when its end is done once more. */
+static void test_resume_out_of_patience(void **state)
+{
+    struct job *j = begin("fm", 4, "resident");
+    struct drps_err err = DRPS_ERR_INIT;
+    (void)state;
+    struct drps_train_options o = j->o;
+    o.epochs = 40;
+    o.patience = 2;
+    o.lr = 1.0f; /* overfits soon */
+    o.keep_checkpoints = 1;
+    drps_train_result_free(&j->want);
+    remove_all(j);
+    if (drps_train_run(j->plan, &o, &j->want, &err) < 0) fail_run("undisturbed", &err);
+    assert_true(j->want.stopped_early);
+    if (drps_io_remove_tree(drps_io_os(), j->model, &err) < 0) fail_run("remove", &err);
+    o.keep_checkpoints = 0;
+    assert_int_equal(resume(j, o, "out of patience", 0), j->want.epochs_n + 1);
+    end(j);
+}
+
+/* ---- What is no end ---- */
+
+static void stop_soon(void *ctx, const struct drps_epoch *epoch)
+{
+    (void)epoch;
+    atomic_store((atomic_int *)ctx, 1);
+}
+
+/* A model is there, but the run that was to write another one was killed before its first
+ * checkpoint; or it is what a stopped run had so far. Neither is the result. */
+static void test_resume_takes_no_other_model(void **state)
+{
+    struct job *j = begin("lor", 0, "resident");
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_train_result r;
+    atomic_int stop = 0;
+    (void)state;
+    struct drps_train_options o = j->o;
+    char *stage = drps_path_join(j->dir, "model.partial");
+    assert_int_equal(mkdir(stage, 0777), 0);
+    o.resume = 1;
+    o.replace = 0;
+    assert_int_equal(drps_train_run(j->plan, &o, &r, &err), -EEXIST); /* says so */
+    drps_train_result_free(&r);
+    assert_false(exists(stage));
+
+    drps_err_clear(&err);
+    o.resume = 0;
+    o.replace = 1;
+    o.stop = &stop;
+    o.on_epoch = stop_soon;
+    o.ctx = &stop;
+    o.checkpoint_every.unit = DRPS_CHECKPOINT_NEVER;
+    assert_int_equal(drps_train_run(j->plan, &o, &r, &err), DRPS_E_INTERRUPTED);
+    drps_train_result_free(&r);
+    drps_err_clear(&err);
+    o.stop = NULL;
+    o.on_epoch = NULL;
+    o.resume = 1;
+    if (drps_train_run(j->plan, &o, &r, &err) < 0) fail_run("anew", &err);
+    assert_false(r.already);
+    check_result(&r, &j->want, "anew", 0);
+    drps_train_result_free(&r);
+    free(stage);
     end(j);
 }
 
@@ -542,21 +684,59 @@ static void test_ranks_take_what_all_have(void **state)
     world_end(w);
 }
 
+/* The model is whole, and a rank was killed before it had removed what it leaves: that goes. */
+static void test_ranks_clear_up(void **state)
+{
+    static const char *const left[] = {"%s.rank-2.partial", "%s.checkpoint/rank-2",
+                                       "%s.checkpoint"};
+    struct world *w = world_begin("fm", CASE_LIBSVM, 20, 60, 3);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_train_result want, r;
+    char path[SCRATCH_PATH_BYTES + 32], lock[SCRATCH_PATH_BYTES + 40];
+    (void)state;
+    struct drps_train_options o = world_options(w);
+    if (world_run(w, &o, &want, &err) < 0) fail_run("undisturbed", &err);
+    for (size_t i = 3; i--;) {
+        (void)snprintf(path, sizeof(path), left[i], w->model);
+        assert_int_equal(mkdir(path, 0777), 0);
+    }
+    (void)snprintf(lock, sizeof(lock), "%s.rank-2.partial/lock", w->model);
+    const int fd = open(lock, O_WRONLY | O_CREAT, 0666);
+    assert_true(fd >= 0 && close(fd) == 0);
+    o.resume = 1;
+    o.replace = 0;
+    if (world_run(w, &o, &r, &err) < 0) fail_run("resumed", &err);
+    assert_true(r.already);
+    assert_int_equal(r.content, want.content);
+    for (size_t i = 0; i < 3; i++) {
+        (void)snprintf(path, sizeof(path), left[i], w->model);
+        if (exists(path)) fail_msg("%s stays", path);
+    }
+    drps_train_result_free(&r);
+    drps_train_result_free(&want);
+    world_end(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_resume_resident),
         cmocka_unit_test(test_resume_relay),
         cmocka_unit_test(test_resume_blocks),
+        cmocka_unit_test(test_resume_at_the_end),
+        cmocka_unit_test(test_resume_leaves_what_others_kept),
         cmocka_unit_test(test_resume_with_another_store),
         cmocka_unit_test(test_resume_takes_options),
         cmocka_unit_test(test_resume_more_epochs),
+        cmocka_unit_test(test_resume_out_of_patience),
+        cmocka_unit_test(test_resume_takes_no_other_model),
         cmocka_unit_test(test_a_checkpoint_is_not_lost),
         cmocka_unit_test(test_resume_refuses_another_plan),
         cmocka_unit_test(test_resume_passes_over_a_damaged_one),
         cmocka_unit_test(test_no_room_is_a_warning),
         cmocka_unit_test(test_ranks_go_on),
         cmocka_unit_test(test_ranks_take_what_all_have),
+        cmocka_unit_test(test_ranks_clear_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
