@@ -99,7 +99,7 @@ struct drps_train_options {
     const char *model_path; /* the model's folder, made by this run (of several ranks by rank 0; the
                                others keep their rows beside it meanwhile). Required */
     const struct drps_train_ranks *ranks; /* NULL: a plan for one worker */
-    int replace;           /* an existing model of that name is replaced at the end */
+    int replace; /* an existing model of that name is replaced at the end */
 
     /* Checkpoints, and going on from one: engine/checkpoint/drps_checkpoint.h. Of asynchronous
      * rounds they are written between epochs alone. */
@@ -111,7 +111,10 @@ struct drps_train_options {
     int resume; /* 1: go on from the newest checkpoint that all ranks have; where there is none,
                    begin anew. What of the options has its default value is then that of the
                    interrupted run; replaces a model that it left */
-    uint64_t epochs;       /* default 1 */
+    const char *from; /* where training begins anew, it begins with the parameters of this model, or
+                         with the rows of this folder of checkpoints, of whichever plan; rows that
+                         it does not have are fresh. NULL: all are fresh */
+    uint64_t epochs;  /* default 1 */
     const char *optimizer; /* sgd, adagrad, ftrl; default: the algorithm's (drps_algorithm.h) */
     float lr;              /* default: adagrad's of the algorithm, ftrl 0.1; sgd, which steps a
                               sum over the batch: 1 / (entries of a sample + 1) / samples of a round */
@@ -220,11 +223,16 @@ struct drps_train_result {
         *kept; /* own: the folder that holds what was trained, where that is no model; NULL: none */
     int interrupted;
     uint64_t steps; /* done in the epoch that was interrupted */
-    int already; /* there was nothing to resume: the model of the plan is whole. Of the rest only
-                    `content` is filled in */
+    int already;    /* there was nothing to resume: the model of the plan is whole. Of the rest only
+                       `content` is filled in */
     uint64_t resumed_epoch, resumed_step; /* where the run went on: the epoch, from 1, and batches
                                              of it that were done; 0: it began anew. Counters are
                                              of what this run did */
+    struct drps_train_from {
+        uint64_t rows; /* of all ranks, that began as options->from has them */
+        uint64_t all;  /* rows there are; 0: the run did not begin with those of an earlier one */
+        int state;     /* 1: with the optimizer's state */
+    } from;
     struct drps_train_checkpoints {
         uint64_t n, failed, bytes; /* that this rank has written, that could not be */
         double seconds;            /* that training stood still for them */

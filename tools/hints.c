@@ -65,6 +65,9 @@ static const struct hint hints[] = {
     {"eviction rule", "--evict", NULL},
     {"epochs are too many", "--epochs", NULL},
     {"with epochs ", "--epochs", NULL},
+    {"can only begin with rows", "--from", NULL},
+    {"do not begin with the same rows", "--from", NULL},
+    {"train the plan that it is of", "--from", "drps-train"},
     {"the model's engine", "--model-store", NULL},
 
     {"the algorithm", "--algo", NULL},

@@ -13,6 +13,7 @@ static const struct drps_owned owned[] = {
     {.name = DRPS_CHECKPOINT_MANIFEST},
     {.name = DRPS_CHECKPOINT_ROWS},
     {.name = DRPS_CHECKPOINT_BEST},
+    {.name = DRPS_CHECKPOINT_NAMES},
     {.name = NULL},
 };
 const struct drps_stage_kind drps_checkpoint_kind = {.manifest = DRPS_CHECKPOINT_MANIFEST,

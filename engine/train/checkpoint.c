@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "base/drps_clock.h"
+#include "base/folder/drps_manifest.h"
 #include "engine/train/job.h"
+#include "engine/warm/drps_warm.h"
 
 enum {
     USUAL_SECONDS = 300, /* between checkpoints, where the options do not say */
@@ -116,12 +118,43 @@ static int add_best(const struct drps_job *job, struct drps_checkpoint_writer *w
     return rc;
 }
 
+/* With rank 0's the rows have their names. */
+static int add_names(const struct drps_job *job, struct drps_checkpoint_writer *w,
+                     struct drps_err *err)
+{
+    if (!job->whole) return 0;
+    char *from = drps_path_join(job->trained.dir, DRPS_TRAINED_NAMES);
+    if (!from) return drps_err_set(err, -ENOMEM, "no memory to write a checkpoint");
+    int rc = drps_checkpoint_add_names(w, from, job->checkpoints.newest, err);
+    free(from);
+    return rc;
+}
+
+/* What the run has done, and what its rows are. */
+static json_t *describe(const struct drps_job *job, const struct drps_state *state)
+{
+    json_t *j = drps_state_to_json(state);
+    json_t *of = drps_warm_describe(job->plan, job->whole);
+    json_t *names = job->whole
+                        ? json_pack("{s:I, s:o}", "bytes", (json_int_t)job->trained.names_bytes,
+                                    "checksum", drps_manifest_hex(job->trained.names_sum))
+                        : json_null();
+    if (json_object_set_new(of, "names", names) == 0 &&
+        json_object_set(j, DRPS_WARM_MEMBER, of) == 0) {
+        json_decref(of);
+        return j;
+    }
+    json_decref(of);
+    json_decref(j);
+    return NULL;
+}
+
 static int write_one(struct drps_job *job, const struct drps_state *state, uint64_t *bytes_out,
                      struct drps_err *err)
 {
     const struct drps_server *server = &job->server;
     struct drps_checkpoint_writer *w;
-    json_t *manifest = drps_state_to_json(state);
+    json_t *manifest = describe(job, state);
     int rc = manifest ? 0 : drps_err_set(err, -ENOMEM, "no memory to describe a checkpoint");
     if (rc == 0)
         rc = drps_checkpoint_begin(&job->checkpoints.place, job->checkpoints.next, state->rows,
@@ -132,6 +165,7 @@ static int write_one(struct drps_job *job, const struct drps_state *state, uint6
     }
     rc = server->ops->scan(server->store, 0, drps_checkpoint_add, w, err);
     if (rc == 0) rc = add_best(job, w, err);
+    if (rc == 0) rc = add_names(job, w, err);
     if (rc == 0)
         rc = drps_checkpoint_commit(w, manifest, bytes_out, err);
     else
@@ -149,6 +183,24 @@ static int any_failed(const struct drps_job *job, int failed, int *any_out, stru
     return rc;
 }
 
+/* What ranks have left that the run before had, and this one does not. */
+static void remove_other_ranks(const struct drps_job *job)
+{
+    const struct drps_job_checkpoints *c = &job->checkpoints;
+    uint32_t rank = job->ranks ? job->cluster.count : 1;
+    if (!job->whole) return;
+    for (; rank < c->ranks_before; rank++) {
+        struct drps_checkpoints other;
+        struct drps_err err = DRPS_ERR_INIT;
+        int rc = drps_checkpoints_init(&other, c->place.io, c->place.root, rank, &err);
+        if (rc == 0) rc = drps_checkpoints_keep(&other, 1, 0, &err);
+        if (rc < 0)
+            drps_log(job->options->log, DRPS_LOG_WARN, "a checkpoint that is not needed stays: %s",
+                     err.text);
+        drps_checkpoints_destroy(&other);
+    }
+}
+
 /* Checkpoints of this run are kept but for the newest two; what cannot be removed stays. */
 static void remove_old(struct drps_job *job)
 {
@@ -157,6 +209,7 @@ static void remove_old(struct drps_job *job)
     const uint64_t first = c->newest ? c->newest : c->next;
     if (drps_checkpoints_keep(&c->place, first, c->next, &err) < 0)
         drps_log(job->options->log, DRPS_LOG_DEBUG, "an old checkpoint stays: %s", err.text);
+    remove_other_ranks(job);
 }
 
 static void accept(struct drps_job *job, uint64_t bytes)
@@ -222,7 +275,9 @@ void drps_job_drop_checkpoints(struct drps_job *job)
 {
     struct drps_job_checkpoints *c = &job->checkpoints;
     struct drps_err err = DRPS_ERR_INIT;
-    if (job->options->keep_checkpoints || !(c->newest || job->result->already)) return;
+    const int any = c->newest || job->result->already || c->begins_with_own;
+    if (job->options->keep_checkpoints || !any) return;
+    remove_other_ranks(job);
     if (drps_checkpoints_keep(&c->place, 1, 0, &err) < 0)
         drps_log(job->options->log, DRPS_LOG_WARN, "checkpoints that are not needed stay: %s",
                  err.text);
