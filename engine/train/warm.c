@@ -1,5 +1,6 @@
 /* A run that begins with the rows of an earlier one (engine/warm/). */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/drps_size.h"
@@ -70,8 +71,11 @@ int drps_job_make_rows(struct drps_job *job, struct drps_err *err)
     const struct drps_memory *m = &job->memory;
     struct drps_warm_found found;
     if (!job->warm) return 0;
-    int rc = drps_warm_make(job->warm, &job->server, job->store_dir,
-                            m->store_bytes + m->export_bytes, &job->rows, &found, err);
+    char *dir = drps_path_join(job->store_dir, DRPS_MODEL_BEGIN);
+    if (!dir) return drps_err_set(err, -ENOMEM, "no memory for a path");
+    int rc = drps_warm_make(job->warm, &job->server, dir, m->store_bytes + m->export_bytes,
+                            &job->rows, &found, err);
+    free(dir);
     drps_warm_close(job->warm);
     job->warm = NULL;
     if (rc < 0) return rc;

@@ -67,8 +67,8 @@ uint64_t drps_warm_id(const struct drps_warm *w);
 uint32_t drps_warm_ranks(const struct drps_warm *w);
 
 /*
- * Make the rows of the part, as `server` (initialised, not open) has them, in a folder below the
- * folder `dir`, which also has what is in between meanwhile. *cp_out: the rows, open, to be closed
+ * Make the rows of the part, as `server` (initialised, not open) has them, in the folder `dir`,
+ * which is made, and also has what is in between meanwhile. *cp_out: the rows, open, to be closed
  * by the caller. The earlier run is no longer of use then, but to be closed. Errors name what is
  * damaged; DRPS_E_MEMORY_BUDGET says how much would do; DRPS_E_INTERRUPTED by io->stop.
  */

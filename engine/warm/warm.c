@@ -286,7 +286,11 @@ int drps_warm_make(struct drps_warm *w, const struct drps_server *server, const 
     struct making m = {.w = w, .server = server, .rows = w->o.part->info.rows};
     m.state = !w->old.md && w->old.optim.kind == server->optim.kind;
     *cp_out = NULL;
-    int rc = drps_checkpoints_init(&place, w->o.io, dir, 0, err);
+    *out = (struct drps_warm_found){0};
+    int rc = w->o.io->ops->mkdir(w->o.io->ctx, dir, 0777);
+    if (rc < 0)
+        return drps_err_set(err, rc, "cannot create the folder %s: %s", dir, drps_err_name(rc));
+    rc = drps_checkpoints_init(&place, w->o.io, dir, 0, err);
     if (rc < 0) return rc;
     rc = take_over(&m, dir, memory_bytes, err);
     drps_warm_old_close(&w->old); /* its memory is for the rows now */

@@ -227,7 +227,6 @@ static uint64_t check_begin(struct scratch *s, const char *from, const char *mod
         o.whole = r ? NULL : whole;
         init_server(part, optimizer, &server);
         const char *dir = scratch_path(s, "work");
-        assert_int_equal(mkdir(dir, 0777), 0);
         if (drps_warm_open(&o, &w, &err) < 0) fail_msg("%s", err.text);
         if (drps_warm_make(w, &server, dir, memory, &rows, &f, &err) < 0) fail_msg("%s", err.text);
         assert_int_equal(f.rows, found);
@@ -361,7 +360,6 @@ static void test_memory_is_bounded(void **state)
         .io = drps_io_os(), .from = model, .part = plan, .whole = plan};
     init_server(plan, "adagrad", &server);
     const char *dir = scratch_path(s, "work");
-    assert_int_equal(mkdir(dir, 0777), 0);
     if (drps_warm_open(&o, &w, &err) < 0) fail_msg("%s", err.text);
     assert_int_equal(drps_warm_make(w, &server, dir, 1 << 20, &rows, &f, &err),
                      DRPS_E_MEMORY_BUDGET);
