@@ -594,9 +594,9 @@ static void print_from(const struct drps_train_from *f)
 {
     char rows[DRPS_CLI_COUNT_BYTES], all[DRPS_CLI_COUNT_BYTES];
     if (!f->all) return;
-    printf("  from      %s of %s rows of an earlier run%s; the others were new\n",
-           drps_cli_grouped(f->rows, rows), drps_cli_grouped(f->all, all),
-           f->state ? ", with the optimizer's state" : "");
+    printf("  from      %s of %s rows of an earlier run%s%s\n", drps_cli_grouped(f->rows, rows),
+           drps_cli_grouped(f->all, all), f->state ? ", with the optimizer's state" : "",
+           f->rows < f->all ? "; the others were new" : "");
 }
 
 static void print_checkpoints(const struct drps_train_result *r)

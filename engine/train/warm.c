@@ -54,11 +54,12 @@ uint64_t drps_job_rows_space(const struct drps_job *job)
 static void tell(const struct drps_job *job, const struct drps_train_from *from)
 {
     char rows[DRPS_COUNT_BYTES], all[DRPS_COUNT_BYTES];
+    const char *rest = from->rows < from->all ? "; the others are new" : "";
     const int intercept = job->server.model.has_bias != 0;
     if (!job->whole) return;
-    drps_log(job->options->log, DRPS_LOG_INFO, "rows from %s: %s of %s%s; the others are new",
-             job->options->from, drps_count_format(from->rows, rows),
-             drps_count_format(from->all, all), from->state ? ", with the optimizer's state" : "");
+    drps_log(job->options->log, DRPS_LOG_INFO, "rows from %s: %s of %s%s%s", job->options->from,
+             drps_count_format(from->rows, rows), drps_count_format(from->all, all),
+             from->state ? ", with the optimizer's state" : "", rest);
     if (from->rows <= (uint64_t)intercept)
         drps_log(job->options->log, DRPS_LOG_WARN,
                  "no feature of the plan has a name that %s knows: are its data of another kind?",
