@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/drps_clock.h"
 #include "base/folder/drps_manifest.h"
@@ -183,17 +184,18 @@ static int any_failed(const struct drps_job *job, int failed, int *any_out, stru
     return rc;
 }
 
-/* What ranks have left that the run before had, and this one does not. */
+/* What ranks have left that an earlier run had, and this one does not have. */
 static void remove_other_ranks(const struct drps_job *job)
 {
     const struct drps_job_checkpoints *c = &job->checkpoints;
-    uint32_t rank = job->ranks ? job->cluster.count : 1;
-    if (!job->whole) return;
-    for (; rank < c->ranks_before; rank++) {
+    struct stat st;
+    int more = job->whole != NULL;
+    for (uint32_t rank = job->ranks ? job->cluster.count : 1; more; rank++) {
         struct drps_checkpoints other;
         struct drps_err err = DRPS_ERR_INIT;
         int rc = drps_checkpoints_init(&other, c->place.io, c->place.root, rank, &err);
-        if (rc == 0) rc = drps_checkpoints_keep(&other, 1, 0, &err);
+        more = rc == 0 && stat(other.dir, &st) == 0;
+        if (more) rc = drps_checkpoints_keep(&other, 1, 0, &err);
         if (rc < 0)
             drps_log(job->options->log, DRPS_LOG_WARN, "a checkpoint that is not needed stays: %s",
                      err.text);

@@ -18,7 +18,6 @@ struct drps_job_checkpoints {
                                 0: none */
     uint64_t linked_best;    /* the epoch whose parameters the newest one has; 0: none */
     int begins_with_own;     /* a warm start with the checkpoints that lie where the run's will */
-    uint32_t ranks_before;   /* then: how many ranks have written them */
     uint64_t due_step;       /* counted from the first epoch; UINT64_MAX: steps do not count */
     uint64_t due_epoch;      /* after it; UINT64_MAX: epochs do not count */
     uint64_t due_ns;         /* the clock; UINT64_MAX: time does not count */

@@ -32,10 +32,7 @@ static int open_from(struct drps_job *job, struct drps_err *err)
                                               .part = job->plan,
                                               .whole = job->whole,
                                               .log = job->options->log};
-    int rc = drps_warm_open(&options, &job->warm, err);
-    if (rc == 0 && job->checkpoints.begins_with_own)
-        job->checkpoints.ranks_before = drps_warm_ranks(job->warm);
-    return rc;
+    return drps_warm_open(&options, &job->warm, err);
 }
 
 int drps_job_open_from(struct drps_job *job, struct drps_err *err)

@@ -95,11 +95,6 @@ uint64_t drps_warm_id(const struct drps_warm *w)
     return w->old.id;
 }
 
-uint32_t drps_warm_ranks(const struct drps_warm *w)
-{
-    return w->old.ranks;
-}
-
 uint64_t drps_warm_space(uint64_t rows, uint64_t row_bytes)
 {
     return rows * (2 * row_bytes + 4 * sizeof(struct drps_sort_record));
