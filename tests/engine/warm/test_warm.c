@@ -11,11 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "base/drps_alloc.h"
+#include "base/folder/drps_manifest.h"
 #include "engine/drps_engine.h"
 #include "engine/publish/drps_modeldir.h"
+#include "engine/publish/drps_trained.h"
 #include "engine/warm/drps_warm.h"
 #include "index/plan/drps_names.h"
+#include "index/plan/drps_names_writer.h"
 #include "support/index_case.h"
 #include "support/plan_maker.h"
 
@@ -38,6 +43,7 @@ struct data {
     uint64_t seed;
     uint64_t hash_seed, order_seed;
     uint32_t workers, factors;
+    const char *loss;
 };
 
 static void make_plan(struct scratch *s, const char *name, const char *algo,
@@ -56,6 +62,7 @@ static void make_plan(struct scratch *s, const char *name, const char *algo,
     run.options.factors = d->factors;
     run.options.workers = d->workers;
     run.options.seed = d->order_seed + 1;
+    run.options.loss = d->loss;
     run.options.reader.hash_seed = d->hash_seed;
     if (drps_index_run(drps_io_os(), &run.options, &run.result, &err) < 0) fail_msg("%s", err.text);
 }
@@ -406,6 +413,14 @@ static void test_what_does_not_fit_is_refused(void **state)
     expect_refusal(checkpoints, lor, DRPS_E_CONFIG, "algorithm fm");
     expect_refusal(model, fm4, DRPS_E_CONFIG, "3 factors");
     expect_refusal(checkpoints, fm4, DRPS_E_CONFIG, "3 factors");
+    const struct data hinge = {.samples = 300, .features = 100, .loss = "hinge"};
+    const struct data squared = {.samples = 300, .features = 100, .loss = "squared-hinge"};
+    char svm[SCRATCH_PATH_BYTES], svm2[SCRATCH_PATH_BYTES], svm_model[SCRATCH_PATH_BYTES];
+    make_plan(s, "svm", "svm", CASE_LIBSVM, &hinge, svm);
+    make_plan(s, "svm2", "svm", CASE_LIBSVM, &squared, svm2);
+    (void)snprintf(svm_model, sizeof(svm_model), "%s", scratch_path(s, "svmmodel"));
+    train(svm, svm_model, "adagrad");
+    expect_refusal(svm_model, svm2, DRPS_E_CONFIG, "loss hinge, the plan is for squared-hinge");
     expect_refusal(lor_model, csv, DRPS_E_CONFIG, "numbers");
     expect_refusal(fm3, fm3, DRPS_E_CONFIG, "neither a model");
     expect_refusal(scratch_path(s, "nothing"), fm3, DRPS_E_CONFIG, "neither a model");
@@ -451,6 +466,123 @@ static void test_damage_is_noticed(void **state)
     (void)check_begin(s, checkpoints, model, plan, "sgd", 64 << 20);
 }
 
+/* ---- Manifests that were written anew, with a checksum that is right ---- */
+
+struct edit {
+    const char *what;
+    const char *object, *member; /* of the manifest; a NULL object is the manifest itself */
+    json_int_t value;
+};
+
+static void edit_manifest(const char *path, const struct edit *e)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    json_t *j;
+    if (drps_manifest_read(drps_io_os(), path, DRPS_CHECKPOINT_KIND, DRPS_CHECKPOINT_VERSION, &j,
+                           &err) < 0)
+        fail_msg("%s", err.text);
+    json_t *object = e->object ? json_object_get(j, e->object) : j;
+    assert_non_null(json_object_get(object, e->member));
+    assert_int_equal(json_object_set_new(object, e->member, json_integer(e->value)), 0);
+    if (drps_manifest_write(drps_io_os(), path, j, &err) < 0) fail_msg("%s", err.text);
+    json_decref(j);
+}
+
+static void test_numbers_are_checked(void **state)
+{
+    static const struct edit edits[] = {
+        {"more workers than there are", "of", "workers", 2},
+        {"no workers", "of", "workers", 0},
+        {"too many workers", "of", "workers", 1 << 30},
+        {"another rank", "of", "rank", 1},
+        {"another first row", "of", "first_row", 1},
+        {"more rows", "of", "rows", 1000},
+        {"no rows", "of", "rows", 0},
+        {"another dim", "of", "dim", 7},
+        {"no optimizer", "optimizer", "name", 3},
+    };
+    const struct data d = {.samples = 300, .features = 100, .factors = 3};
+    struct scratch *s = *state;
+    char plan[SCRATCH_PATH_BYTES], model[SCRATCH_PATH_BYTES], checkpoints[SCRATCH_PATH_BYTES];
+    char path[SCRATCH_PATH_BYTES + 32];
+    size_t n;
+    make_plan(s, "plan", "fm", CASE_LIBSVM, &d, plan);
+    (void)snprintf(model, sizeof(model), "%s", scratch_path(s, "model"));
+    (void)snprintf(checkpoints, sizeof(checkpoints), "%s", scratch_path(s, "model.checkpoint"));
+    (void)snprintf(path, sizeof(path), "%s/rank-0/1/checkpoint.json", checkpoints);
+    train(plan, model, "adagrad");
+    char *data = scratch_read(path, &n);
+    for (size_t i = 0; i < sizeof(edits) / sizeof(*edits); i++) {
+        struct drps_plan *p;
+        struct drps_err err = DRPS_ERR_INIT;
+        struct drps_warm *w;
+        edit_manifest(path, &edits[i]);
+        if (drps_plan_open(drps_io_os(), plan, &p, &err) < 0) fail_msg("%s", err.text);
+        const struct drps_warm_options o = {
+            .io = drps_io_os(), .from = checkpoints, .part = p, .whole = p, .log = &quiet};
+        if (drps_warm_open(&o, &w, &err) == 0) fail_msg("%s: accepted", edits[i].what);
+        drps_plan_close(p);
+        scratch_write(path, data, n);
+    }
+    free(data);
+}
+
+/* A dictionary that gives two names one row, or a name no row. */
+static void test_names_are_checked(void **state)
+{
+    const struct data d = {.samples = 300, .features = 100, .factors = 3};
+    static const uint32_t rows[2][3] = {{1, 2, 2}, {1, 2, 1000}};
+    struct scratch *s = *state;
+    char plan[SCRATCH_PATH_BYTES], model[SCRATCH_PATH_BYTES], checkpoints[SCRATCH_PATH_BYTES];
+    char dir[SCRATCH_PATH_BYTES + 32], path[SCRATCH_PATH_BYTES + 64];
+    make_plan(s, "plan", "fm", CASE_LIBSVM, &d, plan);
+    (void)snprintf(model, sizeof(model), "%s", scratch_path(s, "model"));
+    (void)snprintf(checkpoints, sizeof(checkpoints), "%s", scratch_path(s, "model.checkpoint"));
+    (void)snprintf(dir, sizeof(dir), "%s/rank-0/1", checkpoints);
+    (void)snprintf(path, sizeof(path), "%s/checkpoint.json", dir);
+    train(plan, model, "adagrad");
+    for (size_t i = 0; i < 2; i++) {
+        struct names_writer *names;
+        struct drps_err err = DRPS_ERR_INIT;
+        struct drps_plan *p;
+        struct drps_warm *w;
+        struct drps_server server;
+        struct drps_checkpoint *made;
+        struct drps_warm_found found;
+        uint64_t bytes, sum;
+        json_t *j;
+        char file[SCRATCH_PATH_BYTES + 64];
+        (void)snprintf(file, sizeof(file), "%s/names.rec", dir);
+        assert_int_equal(remove(file), 0);
+        assert_int_equal(drps_names_writer_open(drps_io_os(), dir, 0, &names, NULL), 0);
+        for (uint32_t k = 0; k < 3; k++) /* keys that the plan has, of small numbers */
+            assert_int_equal(drps_names_writer_add(names, 10 + k, rows[i][k], 0, NULL, 0, NULL), 0);
+        assert_int_equal(drps_names_writer_finish(names, NULL), 0);
+        drps_names_writer_close(names);
+        assert_int_equal(drps_trained_copy(drps_io_os(), file, NULL, &bytes, &sum, NULL), 0);
+        if (drps_manifest_read(drps_io_os(), path, DRPS_CHECKPOINT_KIND, DRPS_CHECKPOINT_VERSION,
+                               &j, &err) < 0)
+            fail_msg("%s", err.text);
+        json_t *of = json_object_get(json_object_get(j, "of"), "names");
+        assert_int_equal(json_object_set_new(of, "bytes", json_integer((json_int_t)bytes)), 0);
+        assert_int_equal(json_object_set_new(of, "checksum", drps_manifest_hex(sum)), 0);
+        assert_int_equal(drps_manifest_write(drps_io_os(), path, j, NULL), 0);
+        json_decref(j);
+
+        if (drps_plan_open(drps_io_os(), plan, &p, &err) < 0) fail_msg("%s", err.text);
+        const struct drps_warm_options o = {
+            .io = drps_io_os(), .from = checkpoints, .part = p, .whole = p, .log = &quiet};
+        if (drps_warm_open(&o, &w, &err) < 0) fail_msg("%s", err.text);
+        init_server(p, "adagrad", &server);
+        assert_int_equal(drps_warm_make(w, &server, scratch_path(s, i ? "b" : "a"), 64 << 20, &made,
+                                        &found, &err),
+                         DRPS_E_CORRUPT);
+        if (!strstr(err.text, i ? "row 1000" : "row 2 twice")) fail_msg("%s", err.text);
+        drps_warm_close(w);
+        drps_plan_close(p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -460,6 +592,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_what_does_not_fit_is_refused, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(test_damage_is_noticed, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_numbers_are_checked, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_names_are_checked, scratch_setup, scratch_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
