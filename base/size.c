@@ -47,6 +47,18 @@ char *drps_size_format(uint64_t bytes, char *buf, size_t cap)
     return buf;
 }
 
+char *drps_count_format(uint64_t count, char *buf)
+{
+    char digits[DRPS_COUNT_BYTES], *at = buf;
+    const int n = snprintf(digits, sizeof(digits), "%ju", (uintmax_t)count); /* 20 digits at most */
+    for (int i = 0; i < n; i++) {
+        if (i && (n - i) % 3 == 0) *at++ = ',';
+        *at++ = digits[i];
+    }
+    *at = '\0';
+    return buf;
+}
+
 /* A limit written in a cgroup file; UINT64_MAX when there is none or it says "max". */
 static uint64_t limit_in(const char *path)
 {

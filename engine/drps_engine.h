@@ -113,7 +113,10 @@ struct drps_train_options {
     int resume; /* 1: go on from the newest checkpoint that all ranks have; where there is none,
                    begin anew. What of the options has its default value is then that of the
                    interrupted run; replaces a model that it left */
-    uint64_t epochs;       /* default 1 */
+    const char *from; /* where training begins anew, it begins with the parameters of this model, or
+                         with the rows of this folder of checkpoints, of whichever plan; rows that
+                         it does not have are fresh. NULL: all are fresh */
+    uint64_t epochs;  /* default 1 */
     const char *optimizer; /* sgd, adagrad, ftrl; default: the algorithm's (drps_algorithm.h) */
     float lr;              /* default: adagrad's of the algorithm, ftrl 0.1; sgd, which steps a
                               sum over the batch: 1 / (entries of a sample + 1) / samples of a round */
@@ -228,6 +231,11 @@ struct drps_train_result {
                                              of it that were done; 0: it began anew. Counters are
                                              of what this run did */
     double first_step_seconds; /* from the start until the first step was done; NaN: none was */
+    struct drps_train_from {
+        uint64_t rows; /* of all ranks, that began as options->from has them */
+        uint64_t all;  /* rows there are; 0: the run did not begin with those of an earlier one */
+        int state;     /* 1: with the optimizer's state */
+    } from;
     struct drps_train_checkpoints {
         uint64_t n, failed, bytes; /* that this rank has written, that could not be */
         double seconds;            /* that training stood still for them */

@@ -9,6 +9,7 @@
  *            known which rows a cell or a worker has
  *  batch     samples in their final order -> batches: data.rec, rows.rec
  *  block     row lists -> runs of placed ids that lie together on disk: blocks.rec, uses.rec
+ *  take      in place of all before: batches and blocks of a finished plan
  *  split     for several workers: batches and rows of each rank, in a folder of its own
  *  window    row lists -> runs of steps whose rows fit the memory: windows.rec, slots.rec
  *  forecast  row lists and block uses -> I/O of an epoch, for each store and size of memory
@@ -36,6 +37,7 @@ enum drps_index_phase {
     DRPS_PHASE_ORDER,
     DRPS_PHASE_BATCH,
     DRPS_PHASE_BLOCK,
+    DRPS_PHASE_TAKE,
     DRPS_PHASE_SPLIT,
     DRPS_PHASE_WINDOW,
     DRPS_PHASE_FORECAST,
@@ -43,6 +45,11 @@ enum drps_index_phase {
 };
 
 struct drps_index_options {
+    const char *from_plan; /* in place of all that says what is read, and how it becomes batches: a
+                              finished plan, for as many workers as it may be, whose batches are
+                              dealt to `workers`; all of it lies in this folder. Of what follows
+                              count workers, partition, memory_bytes, no_forecast, out, force and
+                              what is told. NULL: none */
     const char *const *inputs; /* [inputs_n] files, "-" for stdin */
     size_t inputs_n;
     const char *const *tests; /* [tests_n] files of evaluation samples */

@@ -130,14 +130,7 @@ void drps_cli_progress_end(struct drps_cli *cli)
 
 char *drps_cli_grouped(uint64_t count, char *buf)
 {
-    char digits[DRPS_CLI_COUNT_BYTES], *at = buf;
-    const int n = snprintf(digits, sizeof(digits), "%ju", (uintmax_t)count); /* 20 digits at most */
-    for (int i = 0; i < n; i++) {
-        if (i && (n - i) % 3 == 0) *at++ = ',';
-        *at++ = digits[i];
-    }
-    *at = '\0';
-    return buf;
+    return drps_count_format(count, buf);
 }
 
 /* ---- Values ---- */

@@ -26,6 +26,7 @@
 
 #include <jansson.h>
 
+#include "base/drps_size.h"
 #include "base/drps_err.h"
 #include "base/drps_log.h"
 
@@ -139,7 +140,7 @@ void drps_cli_progress(struct drps_cli *cli, const char *fmt, ...)
 void drps_cli_progress_end(struct drps_cli *cli);
 
 /* "1,234,567" into buf, which has room for DRPS_CLI_COUNT_BYTES. Returns buf. */
-enum { DRPS_CLI_COUNT_BYTES = 32 };
+enum { DRPS_CLI_COUNT_BYTES = DRPS_COUNT_BYTES };
 char *drps_cli_grouped(uint64_t count, char *buf);
 
 /* JSON values, NULL when memory is gone. NaN and infinities are null; counts end at 2^63 - 1. */

@@ -18,6 +18,7 @@ static const struct hint hints[] = {
     {"give the reader more memory", "--memory", NULL},
     {"have it replaced", "--force", NULL},
     {"resume it", "--resume", NULL},
+    {"with all rows", "--checkpoint-rows", NULL},
     {"can be put in its place", "--force", NULL},
     {"use another disk", "-o MODEL", "drps-train"},
     {"give the model a name", "-o MODEL", "drps-train"},
@@ -65,6 +66,9 @@ static const struct hint hints[] = {
     {"eviction rule", "--evict", NULL},
     {"epochs are too many", "--epochs", NULL},
     {"with epochs ", "--epochs", NULL},
+    {"can only begin with rows", "--from", NULL},
+    {"do not begin with the same rows", "--from", NULL},
+    {"train the plan that it is of", "--from", "drps-train"},
     {"the model's engine", "--model-store", NULL},
 
     {"the algorithm", "--algo", NULL},

@@ -54,6 +54,7 @@ enum {
     KEY_HASH_SEED,
     KEY_FORCE,
     KEY_NO_FORECAST,
+    KEY_FROM_PLAN,
 };
 
 /* clang-format off */
@@ -97,6 +98,9 @@ static const struct argp_option option_table[] = {
     {NULL, 0, NULL, 0, "Training on several machines:", 4},
     {"workers", KEY_WORKERS, "N", 0,
      "Make a plan for N machines: a worker and a server each (default 1)", 4},
+    {"from-plan", KEY_FROM_PLAN, "PLAN", 0,
+     "In place of DATA: deal the batches of a finished plan to --workers machines; with -o, --force, "
+     "--partition, --memory and --no-forecast alone", 4},
     {"partition", KEY_PARTITION, "NAME", 0,
      "Which rows each of the machines holds: range (default: runs of neighbouring rows that share "
      "memory and accesses evenly), greedy (the paper's), dppa (least traffic), auto (even loads, "
@@ -148,6 +152,7 @@ struct options {
     struct drps_index_options index;
     struct drps_index_ranks_options ranks; /* if it has peers */
     int has_rank, has_waits;
+    int of_text; /* an option was given that says how text becomes a plan */
     struct paths inputs, tests;
 };
 
@@ -314,6 +319,9 @@ static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o,
     case KEY_WORKERS:
         o->workers = (uint32_t)drps_cli_count(cli, arg, 1, DRPS_PLAN_WORKERS_MAX);
         return 0;
+    case KEY_FROM_PLAN:
+        o->from_plan = arg;
+        return 0;
     case KEY_PARTITION:
         o->partition = choice(cli, arg, partitions);
         return 0;
@@ -373,15 +381,26 @@ static void check_ranks(struct drps_cli *cli, const struct options *o)
 static void check(struct drps_cli *cli, const struct options *o)
 {
     check_ranks(cli, o);
+    if (o->index.from_plan && (o->of_text || o->inputs.n || o->tests.n))
+        drps_cli_usage(cli, "--from-plan takes all but --workers, --partition, --memory and "
+                            "--no-forecast from the plan: give no other options, and no DATA");
+    if (!o->index.out) drps_cli_usage(cli, "-o PLAN is missing: the folder to make");
+    if (o->index.from_plan) return;
     if (!o->inputs.n && !only_counts(o))
         drps_cli_usage(cli, "no input: name at least one file, or - for stdin");
     if (!o->index.algo && !only_counts(o))
         drps_cli_usage(cli, "--algo is missing: lir, lor, svm, lmf or fm");
-    if (!o->index.out) drps_cli_usage(cli, "-o PLAN is missing: the folder to make");
     if (o->index.grid_users && (!o->index.order || strcmp(o->index.order, "grid") != 0))
         drps_cli_usage(cli, "--grid needs --order grid");
     if (o->index.lanes > 1 && (!o->index.order || strcmp(o->index.order, "grid") != 0))
         drps_cli_usage(cli, "--lanes needs --order grid");
+}
+
+/* Options that go with --from-plan. */
+static int is_of_plans(int key)
+{
+    return key == 'o' || key == KEY_FORCE || key == KEY_WORKERS || key == KEY_PARTITION ||
+           key == KEY_MEMORY || key == KEY_NO_FORECAST || key == KEY_FROM_PLAN;
 }
 
 static int parse(struct drps_cli *cli, int key, char *arg)
@@ -402,7 +421,9 @@ static int parse(struct drps_cli *cli, int key, char *arg)
     int rc = parse_data_option(cli, &o->index, key, arg);
     if (rc == ARGP_ERR_UNKNOWN) rc = parse_blocks_option(cli, &o->index, key, arg);
     if (rc == ARGP_ERR_UNKNOWN) rc = parse_ranks_option(cli, o, key, arg);
-    return rc == ARGP_ERR_UNKNOWN ? parse_plan_option(cli, &o->index, key, arg) : rc;
+    if (rc == ARGP_ERR_UNKNOWN) rc = parse_plan_option(cli, &o->index, key, arg);
+    if (rc == 0 && !is_of_plans(key)) o->of_text = 1;
+    return rc;
 }
 
 /* ---- The columns of csv data ---- */
@@ -450,6 +471,7 @@ static int run(const struct drps_cli *cli, struct options *o, const struct drps_
                struct drps_index_result *result, struct drps_err *err)
 {
     int rc = 0;
+    if (o->index.from_plan) drps_cli_raise_files(cli); /* some of each rank */
     if (!o->ranks.peers) return drps_index_run(io, &o->index, result, err);
     o->ranks.index = &o->index;
     drps_cli_raise_files(cli);
@@ -475,7 +497,7 @@ int main(int argc, char **argv)
 {
     static const struct drps_cli_tool tool = {
         .name = "drps-index",
-        .args_doc = "DATA... -o PLAN",
+        .args_doc = "DATA... -o PLAN\n--from-plan PLAN --workers N -o NEW",
         .doc = "Compile data sets into a plan for drps-train: which rows each batch touches, which "
                "rows belong "
                "together on disk, and when each row is needed next.\v"

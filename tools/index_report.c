@@ -163,8 +163,12 @@ static void print_summary(const struct index_report *report)
     const struct drps_index_result *r = report->result;
     const struct drps_plan_info *i = &r->info;
     const double parse_seconds = r->phase_seconds[DRPS_PHASE_PARSE];
-    printf("plan %s, of %s: %s of text in %.1f s", report->options->out, i->format,
-           size(r->input_bytes), r->seconds);
+    const char *from = report->options->from_plan;
+    if (from)
+        printf("plan %s, of the plan %s: dealt in %.1f s", report->options->out, from, r->seconds);
+    else
+        printf("plan %s, of %s: %s of text in %.1f s", report->options->out, i->format,
+               size(r->input_bytes), r->seconds);
     if (r->input_bytes >= TELLING_BYTES && parse_seconds > 0)
         printf(" (reading it: %.0f MB/s)", (double)r->input_bytes / 1e6 / parse_seconds);
     printf("\n");

@@ -60,7 +60,9 @@ enum {
     KEY_RESUME,
     KEY_CHECKPOINT_EVERY,
     KEY_CHECKPOINT_DIR,
+    KEY_CHECKPOINT_ROWS,
     KEY_KEEP_CHECKPOINTS,
+    KEY_FROM,
 };
 
 static const struct argp_option option_table[] = {
@@ -76,6 +78,10 @@ static const struct argp_option option_table[] = {
      "the model failed",
      1},
     {NULL, 0, NULL, 0, "Learning:", 2},
+    {"from", KEY_FROM, "OLD", 0,
+     "Begin with the parameters of the model OLD, or with the rows of OLD, a folder of checkpoints "
+     "(MODEL.checkpoint); features that it does not have begin anew",
+     2},
     {"epochs", KEY_EPOCHS, "E", 0, "Passes over the training samples (default 1)", 2},
     {"patience", KEY_PATIENCE, "P", 0,
      "Stop after P epochs without a better test loss and keep the best epoch's model (default: "
@@ -131,6 +137,10 @@ static const struct argp_option option_table[] = {
      4},
     {"checkpoint-dir", KEY_CHECKPOINT_DIR, "DIR", 0,
      "Where they lie, of all ranks (default: MODEL.checkpoint)", 4},
+    {"checkpoint-rows", KEY_CHECKPOINT_ROWS, NULL, 0,
+     "Let them hold all rows, also with store relay, which otherwise writes only what is in memory "
+     "and keeps what is on disk; so it is with --checkpoint-dir",
+     4},
     {"keep-checkpoints", KEY_KEEP_CHECKPOINTS, NULL, 0,
      "Leave them when the model is written, with one of the last epoch, so that more epochs can "
      "follow",
@@ -203,6 +213,9 @@ static int parse_learning(struct drps_cli *cli, struct drps_train_options *o, in
 {
     static const char *const optimizers[] = {"sgd", "adagrad", "ftrl", NULL};
     switch (key) {
+    case KEY_FROM:
+        o->from = arg;
+        return 0;
     case KEY_EPOCHS:
         o->epochs = drps_cli_count(cli, arg, 1, EPOCHS_MAX);
         return 0;
@@ -331,6 +344,9 @@ static int parse_checkpoints(struct drps_cli *cli, struct drps_train_options *o,
         return 0;
     case KEY_CHECKPOINT_DIR:
         o->checkpoint_dir = arg;
+        return 0;
+    case KEY_CHECKPOINT_ROWS:
+        o->checkpoint_rows = 1;
         return 0;
     case KEY_KEEP_CHECKPOINTS:
         o->keep_checkpoints = 1;
@@ -582,6 +598,15 @@ static double step_seconds(const struct drps_phases *p)
     return p->plan + p->wait_store + p->gather + p->compute + p->step + p->evaluate;
 }
 
+static void print_from(const struct drps_train_from *f)
+{
+    char rows[DRPS_CLI_COUNT_BYTES], all[DRPS_CLI_COUNT_BYTES];
+    if (!f->all) return;
+    printf("  from      %s of %s rows of an earlier run%s%s\n", drps_cli_grouped(f->rows, rows),
+           drps_cli_grouped(f->all, all), f->state ? ", with the optimizer's state" : "",
+           f->rows < f->all ? "; the others were new" : "");
+}
+
 static void print_checkpoints(const struct drps_train_result *r)
 {
     const struct drps_train_checkpoints *c = &r->checkpoints;
@@ -661,6 +686,7 @@ static void print_text(const struct drps_train_result *r, const char *model, int
     printf("  optimizer %s, learning rate %g\n", drps_optim_name(r->optim.kind),
            (double)r->optim.lr);
     print_rows(r, details);
+    print_from(&r->from);
     print_checkpoints(r);
     train_ranks_print(stdout, r->ranks, r->ranks_n, details);
     if (r->emulated.iterations) print_emulated(&r->emulated);

@@ -7,6 +7,7 @@
  *   ROOT/rank-R/N/store/            in place of rows.rec: what a row store has saved of itself, for
  *                                   a store of that kind to go on from (drps_store_ops.save)
  *   ROOT/rank-R/N/best.bin          parameters of the best epoch so far, where there is one
+ *   ROOT/rank-0/N/names.rec         the plan's dictionary, so that the rows have names without it
  *
  * N counts 1, 2, 3, ... A checkpoint is written aside, synced, and then gets its name: a folder
  * that has the name is whole. docs/formats.md describes the files. Shared inside engine/.
@@ -86,6 +87,12 @@ int drps_checkpoint_add_best(struct drps_checkpoint_writer *w, const char *from,
 /* Give it the best.bin of checkpoint `number`, by a second name for the same file. */
 DRPS_MUST_CHECK
 int drps_checkpoint_link_best(struct drps_checkpoint_writer *w, uint64_t number,
+                              struct drps_err *err);
+
+/* Give it the file names.rec, which never changes: a second name for the file `from`, or for that
+ * of checkpoint `before` (0: there is none), or a copy where the file system has no such thing. */
+DRPS_MUST_CHECK
+int drps_checkpoint_add_names(struct drps_checkpoint_writer *w, const char *from, uint64_t before,
                               struct drps_err *err);
 
 /* Write `manifest` (borrowed; what describes the files is put into it), sync all and give it its

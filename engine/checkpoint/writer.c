@@ -154,7 +154,7 @@ int drps_checkpoint_make_store(struct drps_checkpoint_writer *w, const char **di
     return 0;
 }
 
-/* ---- The best epoch ---- */
+/* ---- Files that other files are ---- */
 
 static int copy_file(const struct drps_io *io, const char *from, const char *to,
                      uint64_t *bytes_out, struct drps_err *err)
@@ -176,33 +176,62 @@ static int copy_file(const struct drps_io *io, const char *from, const char *to,
     return rc;
 }
 
+static int copy_into(const struct drps_checkpoint_writer *w, const char *name, const char *from,
+                     uint64_t *bytes_out, struct drps_err *err)
+{
+    char *to = drps_path_join(w->stage.dir, name);
+    if (!to) return drps_err_set(err, -ENOMEM, "no memory to copy %s", from);
+    int rc = copy_file(w->c->io, from, to, bytes_out, err);
+    free(to);
+    return rc;
+}
+
+static int link_into(const struct drps_checkpoint_writer *w, const char *name, const char *from,
+                     uint64_t *bytes_out, struct drps_err *err)
+{
+    struct stat st = {.st_size = 0};
+    char *to = drps_path_join(w->stage.dir, name);
+    int rc = to ? w->c->io->ops->link(w->c->io->ctx, from, to) : -ENOMEM;
+    if (rc == 0 && stat(to, &st)) rc = -errno;
+    *bytes_out = (uint64_t)st.st_size;
+    if (rc < 0)
+        rc = drps_err_set(err, rc, "cannot give %s a second name: %s", from, drps_err_name(rc));
+    free(to);
+    return rc;
+}
+
+/* The file of that name that checkpoint `number` has. */
+static int link_before(const struct drps_checkpoint_writer *w, const char *name, uint64_t number,
+                       uint64_t *bytes_out, struct drps_err *err)
+{
+    char *dir = drps_checkpoint_name(w->c, number);
+    char *from = dir ? drps_path_join(dir, name) : NULL;
+    int rc = from ? link_into(w, name, from, bytes_out, err)
+                  : drps_err_set(err, -ENOMEM, "no memory to write a checkpoint");
+    free(dir);
+    free(from);
+    return rc;
+}
+
 int drps_checkpoint_add_best(struct drps_checkpoint_writer *w, const char *from,
                              struct drps_err *err)
 {
-    char *to = drps_path_join(w->stage.dir, DRPS_CHECKPOINT_BEST);
-    if (!to) return drps_err_set(err, -ENOMEM, "no memory to copy %s", from);
-    int rc = copy_file(w->c->io, from, to, &w->best_bytes, err);
-    free(to);
-    return rc;
+    return copy_into(w, DRPS_CHECKPOINT_BEST, from, &w->best_bytes, err);
 }
 
 int drps_checkpoint_link_best(struct drps_checkpoint_writer *w, uint64_t number,
                               struct drps_err *err)
 {
-    struct stat st = {.st_size = 0};
-    char *dir = drps_checkpoint_name(w->c, number);
-    char *from = dir ? drps_path_join(dir, DRPS_CHECKPOINT_BEST) : NULL;
-    char *to = drps_path_join(w->stage.dir, DRPS_CHECKPOINT_BEST);
-    int rc = from && to ? w->c->io->ops->link(w->c->io->ctx, from, to) : -ENOMEM;
-    if (rc == 0 && stat(to, &st)) rc = -errno;
-    w->best_bytes = (uint64_t)st.st_size;
-    if (rc < 0)
-        rc = drps_err_set(err, rc, "cannot give %s a second name: %s", from ? from : "a file",
-                          drps_err_name(rc));
-    free(dir);
-    free(from);
-    free(to);
-    return rc;
+    return link_before(w, DRPS_CHECKPOINT_BEST, number, &w->best_bytes, err);
+}
+
+int drps_checkpoint_add_names(struct drps_checkpoint_writer *w, const char *from, uint64_t before,
+                              struct drps_err *err)
+{
+    uint64_t bytes;
+    if (link_into(w, DRPS_CHECKPOINT_NAMES, from, &bytes, NULL) == 0) return 0;
+    if (before && link_before(w, DRPS_CHECKPOINT_NAMES, before, &bytes, NULL) == 0) return 0;
+    return copy_into(w, DRPS_CHECKPOINT_NAMES, from, &bytes, err);
 }
 
 /* ---- The end ---- */

@@ -15,6 +15,7 @@
 /* While a run trains, in the folder that becomes the model. */
 #define DRPS_MODEL_STORE "store"     /* folder of the row store and of windows cut for the run */
 #define DRPS_MODEL_SAVED "saved"     /* in the store's folder: rows copied out of a checkpoint */
+#define DRPS_MODEL_BEGIN "begin"     /* in that: folder of the rows that a warm start begins with */
 #define DRPS_MODEL_TRAINED "trained" /* folder of what is trained and no model yet */
 
 /* What is trained: engine/publish/drps_trained.h. */

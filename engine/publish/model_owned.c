@@ -3,21 +3,36 @@
 #include "engine/publish/drps_modeldir.h"
 
 #include "base/folder/drps_stage.h"
+#include "engine/checkpoint/drps_checkpoint_files.h"
 
-/* Rows copied out of a checkpoint: engine/checkpoint/drps_checkpoint.h. */
-static const struct drps_owned copy_owned[] = {
-    {.name = "checkpoint.json"}, {.name = "rows.rec"}, {.name = "lock"}, {.name = NULL}};
-static const struct drps_owned copies_owned[] = {{.name = "1", .inside = copy_owned},
-                                                 {.name = "1.partial", .inside = copy_owned},
-                                                 {.name = NULL}};
-static const struct drps_owned saved_owned[] = {{.name = "rank-0", .inside = copies_owned},
-                                                {.name = NULL}};
+/* Rows that a run begins with, as a checkpoint: engine/checkpoint/drps_checkpoint.h. */
+static const struct drps_owned rows_owned[] = {
+    {.name = DRPS_CHECKPOINT_MANIFEST},
+    {.name = DRPS_CHECKPOINT_ROWS},
+    {.name = "lock"},
+    {.name = NULL},
+};
+static const struct drps_owned rank_owned[] = {
+    {.name = "#", .inside = rows_owned},
+    {.name = "#.partial", .inside = rows_owned},
+    {.name = NULL},
+};
+/* Rows copied out of a store that has saved itself. */
+static const struct drps_owned saved_owned[] = {
+    {.name = DRPS_CHECKPOINT_RANK "#", .inside = rank_owned}, {.name = NULL}};
+/* Rows of a warm start, and what they are made of. */
+static const struct drps_owned begin_owned[] = {
+    {.name = "names.run"}, {.name = "pairs.run"},
+    {.name = "pieces"},    {.name = DRPS_CHECKPOINT_RANK "#", .inside = rank_owned},
+    {.name = NULL},
+};
 /* Files of the row stores, and windows that are cut for a run. */
 static const struct drps_owned store_owned[] = {
     {.name = "streams"},
     {.name = "transit"}, /* the streams of earlier versions */
     {.name = "scan"},
     {.name = "probe"},
+    {.name = DRPS_MODEL_BEGIN, .inside = begin_owned},
     {.name = "blocks"}, /* engine file */
     {.name = "blocks", .inside = drps_kv_owned},
     {.name = DRPS_FILE_WINDOWS},

@@ -36,6 +36,10 @@ struct drps_server {
 void drps_server_init(struct drps_server *server, const struct drps_model *model,
                       const struct drps_optim *optim);
 
+/* Rows first .. first + n - 1 of the store as they are before training, row_bytes apart: the same
+ * bytes for the same placed ids, whenever and wherever they are needed. */
+void drps_server_fresh(const struct drps_server *server, uint64_t first, size_t n, void *rows_out);
+
 /*
  * Open the store. `config` says where and with how much; rows, row_bytes and init are filled in
  * here. The server must stay where it is until drps_server_close().

@@ -15,19 +15,23 @@ void drps_server_init(struct drps_server *server, const struct drps_model *model
     server->row_bytes = (size_t)model->dim * (1 + drps_optim_states(optim)) * sizeof(float);
 }
 
-/* Fills rows that are used first: those that an earlier run has saved, or fresh ones, which have
- * the same bytes for the same ids, whenever and wherever they are first needed. */
-static int init_rows(void *ctx, uint64_t first, size_t n, void *rows_out, struct drps_err *err)
+void drps_server_fresh(const struct drps_server *server, uint64_t first, size_t n, void *rows_out)
 {
-    const struct drps_server *server = ctx;
     const struct drps_model *model = &server->model;
-    if (server->saved) return server->saved(server->saved_ctx, first, n, rows_out, err);
     for (size_t i = 0; i < n; i++) {
         float *row = (float *)(void *)((char *)rows_out + i * server->row_bytes);
         const uint64_t id = server->first_row + first + i;
         drps_model_init_row(model, id, row);
         drps_optim_init_row(&server->optim, model->dim, model->has_bias && id == 0, row);
     }
+}
+
+/* Fills rows that are used first: those that an earlier run has saved, or fresh ones. */
+static int init_rows(void *ctx, uint64_t first, size_t n, void *rows_out, struct drps_err *err)
+{
+    const struct drps_server *server = ctx;
+    if (server->saved) return server->saved(server->saved_ctx, first, n, rows_out, err);
+    drps_server_fresh(server, first, n, rows_out);
     return 0;
 }
 

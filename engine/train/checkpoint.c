@@ -5,9 +5,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/drps_clock.h"
+#include "base/folder/drps_manifest.h"
 #include "engine/train/job.h"
+#include "engine/warm/drps_warm.h"
 
 enum {
     USUAL_SECONDS = 300, /* between checkpoints, where the options do not say */
@@ -139,6 +142,15 @@ static void forget(struct drps_job *job, uint64_t number)
     }
 }
 
+/* Whether all rows must be there, for others than this run: it is told so, its checkpoints lie where
+ * other machines may read them, or the run ends with this one. */
+static int needs_rows(const struct drps_job *job, const struct drps_state *state)
+{
+    const struct drps_train_options *o = job->options;
+    return o->checkpoint_rows || o->checkpoint_dir || state->epoch > o->epochs ||
+           job->result->stopped_early;
+}
+
 /* A store that saves itself goes on at its own next step, which is that of the state unless some
  * evaluation steps are done. It leaves rows that no step has used to be made anew: so these must be
  * fresh ones, or all rows have been used, which is sure after two epochs. */
@@ -147,7 +159,7 @@ static int can_save(const struct drps_job *job, const struct drps_state *state)
     const struct drps_server *server = &job->server;
     const uint64_t steps = job->plan->info.batches + job->plan->info.eval_batches;
     const uint64_t next = (job->checkpoints.state.part.step + server->steps) % steps;
-    return server->ops->save && !job->options->checkpoint_rows && next == state->part.step &&
+    return server->ops->save && !needs_rows(job, state) && next == state->part.step &&
            (!server->saved || server->steps >= 2 * steps);
 }
 
@@ -182,11 +194,42 @@ static int write_rows(struct drps_job *job, const struct drps_state *state, int 
     return rc;
 }
 
+/* With rank 0's the rows have their names. */
+static int add_names(const struct drps_job *job, struct drps_checkpoint_writer *w,
+                     struct drps_err *err)
+{
+    if (!job->whole) return 0;
+    char *from = drps_path_join(job->trained.dir, DRPS_TRAINED_NAMES);
+    if (!from) return drps_err_set(err, -ENOMEM, "no memory to write a checkpoint");
+    int rc = drps_checkpoint_add_names(w, from, job->checkpoints.newest, err);
+    free(from);
+    return rc;
+}
+
+/* What the run has done, and what its rows are. */
+static json_t *describe(const struct drps_job *job, const struct drps_state *state)
+{
+    json_t *j = drps_state_to_json(state);
+    json_t *of = drps_warm_describe(job->plan, job->whole);
+    json_t *names = job->whole
+                        ? json_pack("{s:I, s:o}", "bytes", (json_int_t)job->trained.names_bytes,
+                                    "checksum", drps_manifest_hex(job->trained.names_sum))
+                        : json_null();
+    if (json_object_set_new(of, "names", names) == 0 &&
+        json_object_set(j, DRPS_WARM_MEMBER, of) == 0) {
+        json_decref(of);
+        return j;
+    }
+    json_decref(of);
+    json_decref(j);
+    return NULL;
+}
+
 static int write_one(struct drps_job *job, const struct drps_state *state, uint64_t *bytes_out,
                      struct drps_err *err)
 {
     struct drps_checkpoint_writer *w = NULL;
-    json_t *manifest = drps_state_to_json(state);
+    json_t *manifest = describe(job, state);
     if (!manifest) return drps_err_set(err, -ENOMEM, "no memory to describe a checkpoint");
     int rc = can_save(job, state) ? write_rows(job, state, 1, &w, err) : -ENOTSUP;
     if (rc == -ENOTSUP) {
@@ -198,6 +241,7 @@ static int write_one(struct drps_job *job, const struct drps_state *state, uint6
         return rc;
     }
     rc = add_best(job, w, err);
+    if (rc == 0) rc = add_names(job, w, err);
     if (rc == 0)
         rc = drps_checkpoint_commit(w, manifest, bytes_out, err);
     else
@@ -215,6 +259,25 @@ static int any_failed(const struct drps_job *job, int failed, int *any_out, stru
     return rc;
 }
 
+/* What ranks have left that an earlier run had, and this one does not have. */
+static void remove_other_ranks(const struct drps_job *job)
+{
+    const struct drps_job_checkpoints *c = &job->checkpoints;
+    struct stat st;
+    int more = job->whole != NULL;
+    for (uint32_t rank = job->ranks ? job->cluster.count : 1; more; rank++) {
+        struct drps_checkpoints other;
+        struct drps_err err = DRPS_ERR_INIT;
+        int rc = drps_checkpoints_init(&other, c->place.io, c->place.root, rank, &err);
+        more = rc == 0 && stat(other.dir, &st) == 0;
+        if (more) rc = drps_checkpoints_keep(&other, 1, 0, &err);
+        if (rc < 0)
+            drps_log(job->options->log, DRPS_LOG_WARN, "a checkpoint that is not needed stays: %s",
+                     err.text);
+        drps_checkpoints_destroy(&other);
+    }
+}
+
 /* Checkpoints of this run are kept but for the newest two; what cannot be removed stays. */
 static void remove_old(struct drps_job *job)
 {
@@ -224,6 +287,7 @@ static void remove_old(struct drps_job *job)
     if (drps_checkpoints_keep(&c->place, first, c->next, &err) < 0)
         drps_log(job->options->log, DRPS_LOG_DEBUG, "an old checkpoint stays: %s", err.text);
     forget_before(job, first);
+    remove_other_ranks(job);
 }
 
 static void accept(struct drps_job *job, uint64_t bytes)
@@ -290,7 +354,9 @@ static void drop_checkpoints(const struct drps_job *job)
 {
     const struct drps_job_checkpoints *c = &job->checkpoints;
     struct drps_err err = DRPS_ERR_INIT;
-    if (job->options->keep_checkpoints || !(c->newest || job->result->already)) return;
+    const int any = c->newest || job->result->already || c->begins_with_own;
+    if (job->options->keep_checkpoints || !any) return;
+    remove_other_ranks(job);
     if (drps_checkpoints_keep(&c->place, 1, 0, &err) < 0)
         drps_log(job->options->log, DRPS_LOG_WARN, "checkpoints that are not needed stay: %s",
                  err.text);

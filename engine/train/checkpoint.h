@@ -27,6 +27,7 @@ struct drps_job_checkpoints {
     uint64_t next, newest;   /* number of the next one; of the newest that this run may go on from,
                                 0: none */
     uint64_t linked_best;    /* the epoch whose parameters the newest one has; 0: none */
+    int begins_with_own;     /* a warm start with the checkpoints that lie where the run's will */
     struct drps_job_save saves[DRPS_STORE_SAVES_MOST];
     struct drps_relay_saved saved; /* of a store in `from`: what it was opened with */
     int continues;                 /* 1: the run's store goes on from that */

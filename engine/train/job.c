@@ -202,6 +202,7 @@ static void finish(struct drps_job *job)
     drps_stage_abort(&job->stage); /* nothing to do once committed */
     drps_trained_end(&job->trained);
     drps_job_close_checkpoints(job); /* after the store that reads from one */
+    drps_job_close_rows(job);
     free(job->store_dir);
     free(job->block_first);
 }

@@ -18,6 +18,7 @@
 #include "engine/train/drps_memory.h"
 #include "engine/train/epoch.h"
 #include "engine/train/space.h"
+#include "engine/warm/drps_warm.h"
 
 struct drps_job {
     const struct drps_plan *plan;  /* borrowed, as are the next three; a rank's part */
@@ -26,7 +27,10 @@ struct drps_job {
     struct drps_train_options settled;        /* with what a checkpoint has settled */
     struct drps_train_result *result;
     struct drps_job_checkpoints checkpoints;
-    double best_loss; /* on held-out samples, so far; infinite: none */
+    struct drps_warm *warm;       /* an earlier run that the rows are to come from; NULL: none */
+    struct drps_io warm_io;       /* that it is read with: ends where the run is to end */
+    struct drps_checkpoint *rows; /* own: the rows that were made of it */
+    double best_loss;             /* on held-out samples, so far; infinite: none */
     struct drps_memory memory;
     struct drps_server server;
     struct drps_worker worker;
@@ -109,6 +113,21 @@ int drps_job_try_windows(struct drps_job *job, const struct drps_store_config *c
 DRPS_MUST_CHECK
 int drps_job_open_saved_windows(struct drps_job *job, struct drps_store_config *config,
                                 struct drps_err *err);
+
+/* ---- A warm start: engine/train/warm.c ---- */
+
+/* Open options->from, unless the run goes on from a checkpoint; all ranks have the same one. */
+DRPS_MUST_CHECK
+int drps_job_open_from(struct drps_job *job, struct drps_err *err);
+
+/* Make the rows that training begins with, in the stage. Before the store is open. */
+DRPS_MUST_CHECK
+int drps_job_make_rows(struct drps_job *job, struct drps_err *err);
+
+/* Returns the bytes of disk that they take meanwhile. */
+uint64_t drps_job_rows_space(const struct drps_job *job);
+
+void drps_job_close_rows(struct drps_job *job);
 
 /* ---- The end: engine/train/export.c ---- */
 

@@ -218,6 +218,7 @@ int drps_job_prepare(struct drps_job *job, struct drps_store_config *config, str
     if (rc == 0) rc = check_names(job, err);
     if (rc == 0) rc = drps_job_prepare_parts(job, config, &parts, err);
     if (rc == 0) rc = drps_job_check_rows(job, err);
+    if (rc == 0) rc = drps_job_open_from(job, err);
     if (rc < 0) return rc;
     rc = drps_memory_split(&job->memory, &parts, err);
     job->result->memory = job->memory.budget;

@@ -87,6 +87,15 @@ static json_t *checkpoints_to_json(const struct drps_train_checkpoints *c)
     return j;
 }
 
+static json_t *from_to_json(const struct drps_train_from *f)
+{
+    json_t *j = json_object();
+    put(&j, "rows", count(f->rows));
+    put(&j, "all", count(f->all));
+    put(&j, "state", json_boolean(f->state));
+    return j;
+}
+
 static void put_epochs(json_t **j, const struct drps_train_result *r)
 {
     put(j, "epochs", epochs_to_json(r));
@@ -98,6 +107,7 @@ static void put_epochs(json_t **j, const struct drps_train_result *r)
     put(j, "resumed_epoch", count(r->resumed_epoch));
     put(j, "resumed_step", count(r->resumed_step));
     put(j, "first_step_seconds", number(r->first_step_seconds));
+    put(j, "from", r->from.all ? from_to_json(&r->from) : json_null());
     put(j, "checkpoints", checkpoints_to_json(&r->checkpoints));
     put(j, "kept", r->kept ? json_string(r->kept) : json_null());
 }

@@ -237,6 +237,15 @@ static int resume(struct drps_job *job, const uint64_t *numbers, size_t n, struc
     return rc;
 }
 
+/* Whether options->from is where the run's own checkpoints lie: then these are no obstacle. */
+static int begins_with_own(const struct drps_job *job)
+{
+    struct stat from, own;
+    return job->options->from && stat(job->options->from, &from) == 0 &&
+           stat(job->checkpoints.place.root, &own) == 0 && from.st_dev == own.st_dev &&
+           from.st_ino == own.st_ino;
+}
+
 /* Numbers go on after the largest that any rank has. */
 static int set_next(struct drps_job *job, uint64_t newest, struct drps_err *err)
 {
@@ -270,7 +279,9 @@ int drps_job_find_checkpoint(struct drps_job *job, struct drps_err *err)
     if (rc == 0) rc = all_resume(job, err);
     if (rc == 0) rc = set_next(job, n ? numbers[0] : 0, err);
     if (rc == 0 && job->options->resume) rc = resume(job, numbers, n, err);
-    if (rc == 0 && !job->options->resume && n && !job->options->replace) rc = refuse(job, err);
+    c->begins_with_own = rc == 0 && !c->from && begins_with_own(job);
+    if (rc == 0 && !job->options->resume && n && !job->options->replace && !c->begins_with_own)
+        rc = refuse(job, err);
     if (!job->settled.epochs) job->settled.epochs = 1;
     return rc;
 }

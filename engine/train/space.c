@@ -23,5 +23,6 @@ uint64_t drps_space_still_needed(const struct drps_space *s)
 
 uint64_t drps_space_needed(const struct drps_space *s)
 {
-    return (s->reserved ? s->store : 0) + s->scan + s->trained + drps_space_still_needed(s);
+    return (s->reserved ? s->store : 0) + s->scan + s->trained + s->from +
+           drps_space_still_needed(s);
 }

@@ -14,6 +14,7 @@ struct drps_space {
     uint64_t trained;  /* parameters and names, for which room is set aside too */
     uint64_t scan;     /* rows on their way into placed order: set aside, too */
     uint64_t database; /* the model, once store and scan are gone */
+    uint64_t from;     /* rows that training begins with; written before anything else is opened */
 };
 
 /* Returns the bytes that a store takes at least for rows with optimizer state: none in memory,

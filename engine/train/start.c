@@ -115,8 +115,8 @@ static int open_store(struct drps_job *job, struct drps_store_config *config, st
     config->kv = job->memory.kv;
     config->windows = job->windows ? &job->window_source : NULL;
     config->first_step = drps_job_first_step(job);
-    job->server.saved = job->checkpoints.from && !config->saved_dir ? read_saved : NULL;
-    job->server.saved_ctx = job->checkpoints.from;
+    job->server.saved_ctx = job->rows ? job->rows : job->checkpoints.from;
+    job->server.saved = job->server.saved_ctx && !config->saved_dir ? read_saved : NULL;
     config->open_steps = job->memory.window_steps ? (unsigned)(2 * job->memory.window_steps) : 1;
     if (job->memory.stratum_batches) config->open_steps = (unsigned)job->memory.stratum_batches;
     if (job->memory.window_steps) {
@@ -182,6 +182,7 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
     if (rc == 0) rc = drps_job_check_space(job, config, 0, err);
     if (rc == 0) rc = drps_job_begin_export(job, err);
     if (rc == 0) rc = drps_job_use_saved(job, config, err);
+    if (rc == 0) rc = drps_job_make_rows(job, err);
     if (rc == 0) rc = open_windows(job, config, err);
     if (rc == 0)
         rc = drps_feed_start(job->feed, drps_job_first_step(job), drps_job_epochs_left(job),

@@ -78,12 +78,28 @@ static int make_folders(struct index_run *r, struct drps_err *err)
     return rc == 0 && placed ? make_folder(r, r->laid, err) : rc;
 }
 
+/* Open the plan that the run begins with, if any, which settles most options. */
+static int open_from(struct index_run *r, struct drps_err *err)
+{
+    if (!r->options.from_plan) return 0;
+    int rc = drps_plan_open(r->io, r->options.from_plan, &r->from, err);
+    if (rc < 0) return rc;
+    if (r->from->info.ranks.rank != DRPS_PLAN_WHOLE)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s is the part of one rank: name the folder of the whole plan",
+                            r->options.from_plan);
+    drps_run_take_options(&r->from->info, &r->options);
+    return 0;
+}
+
 static int begin(struct index_run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
-    int rc = drps_run_check_options(&r->options, err);
+    int rc = open_from(r, err);
+    if (rc == 0) rc = drps_run_check_options(&r->options, err);
+    if (rc < 0) return rc;
     info->block_bytes = r->options.blocks.bytes ? r->options.blocks.bytes : BLOCK_BYTES;
-    if (rc == 0 && r->options.blocks.calibrate) rc = calibrate(r, err);
+    if (r->options.blocks.calibrate) rc = calibrate(r, err);
     if (rc == 0)
         rc = drps_stage_begin(&r->stage, r->io, r->options.out, &drps_plan_kind, r->options.force,
                               err);
@@ -141,9 +157,19 @@ static int publish(struct index_run *r, struct drps_err *err)
 
 /* ---- Phases ---- */
 
+static int reads(const struct drps_index_options *o)
+{
+    return !o->from_plan;
+}
+
+static int takes(const struct drps_index_options *o)
+{
+    return o->from_plan != NULL;
+}
+
 static int orders_by_rows(const struct drps_index_options *o)
 {
-    return drps_run_is_grid(o) || drps_run_places_samples(o);
+    return reads(o) && (drps_run_is_grid(o) || drps_run_places_samples(o));
 }
 
 static int splits(const struct drps_index_options *o)
@@ -162,11 +188,12 @@ static const struct phase {
     int (*applies)(const struct drps_index_options *o); /* NULL: always */
     int beside; /* 1: it needs nothing of the phase before it, and runs beside that in a thread */
 } phases[DRPS_INDEX_PHASES] = {
-    [DRPS_PHASE_PARSE] = {"parse", drps_phase_parse, NULL, 0},
-    [DRPS_PHASE_PLACE] = {"place", drps_phase_place, NULL, 0},
+    [DRPS_PHASE_PARSE] = {"parse", drps_phase_parse, reads, 0},
+    [DRPS_PHASE_PLACE] = {"place", drps_phase_place, reads, 0},
     [DRPS_PHASE_ORDER] = {"order", drps_phase_order, orders_by_rows, 0},
-    [DRPS_PHASE_BATCH] = {"batch", drps_phase_batch, NULL, 0},
-    [DRPS_PHASE_BLOCK] = {"block", drps_phase_block, NULL, 0},
+    [DRPS_PHASE_BATCH] = {"batch", drps_phase_batch, reads, 0},
+    [DRPS_PHASE_BLOCK] = {"block", drps_phase_block, reads, 0},
+    [DRPS_PHASE_TAKE] = {"take", drps_phase_take, takes, 0},
     [DRPS_PHASE_SPLIT] = {"split", drps_phase_split, splits, 0},
     [DRPS_PHASE_WINDOW] = {"window", drps_phase_window, NULL, 0},
     [DRPS_PHASE_FORECAST] = {"forecast", drps_phase_forecast, forecasts, 1},
@@ -249,6 +276,7 @@ static void run_free(struct index_run *r)
         free(r->fields[i]);
     free(r->fields);
     drps_read_samples_free(&r->parsed);
+    drps_plan_close(r->from);
     drps_stage_abort(&r->stage);
     for (uint32_t i = 0; r->parts && i < r->parts_n; i++)
         drps_part_free(&r->parts[i]);

@@ -134,7 +134,10 @@ int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG, "the algorithm must be one of %s%s%s",
                             drps_algo_names(names), o->algo ? ", not " : "",
                             o->algo ? o->algo : "");
-    if (!o->inputs_n)
+    if (o->from_plan && (o->inputs_n || o->tests_n))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "a plan made from a plan takes its samples from there: name no input");
+    if (!o->inputs_n && !o->from_plan)
         return drps_err_set(err, DRPS_E_CONFIG, "no input: name at least one file, or - for stdin");
     if (o->tests_n && o->test_fraction > 0)
         return drps_err_set(err, DRPS_E_CONFIG,
@@ -162,6 +165,26 @@ int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
                             "a memory limit of %s is too small: at least 64M is needed",
                             drps_size_format(o->memory_bytes, text, sizeof(text)));
     return 0;
+}
+
+/* Options that the plan settles which the run begins with. */
+void drps_run_take_options(const struct drps_plan_info *info, struct drps_index_options *o)
+{
+    o->algo = info->algo;
+    o->loss = info->loss;
+    o->factors = info->factors;
+    o->order = info->order;
+    o->grid_users = (uint32_t)info->grid_users;
+    o->grid_items = (uint32_t)info->grid_items;
+    o->lanes = (uint32_t)info->lanes;
+    o->batch_size = info->batch_size;
+    o->seed = info->seed;
+    o->reader.hash_seed = info->hash_seed;
+    o->no_bias = !drps_plan_has_bias(info);
+    o->samples = "dealt";
+    o->blocks = (struct drps_blocks_options){
+        .bytes = info->block_bytes, .seek_ns = info->seek_ns, .transfer_bps = info->transfer_bps};
+    if (drps_block_builder_find(info->blocks_by)) o->blocks.by = info->blocks_by;
 }
 
 int drps_run_is_grid(const struct drps_index_options *o)

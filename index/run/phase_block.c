@@ -41,9 +41,9 @@ struct blocks_job drps_run_blocks_job(const struct index_run *r)
         .stop = r->options.interrupt};
 }
 
-/* The plan itself is the one part. */
-static int keep_whole(struct index_run *r, const struct blocks_job *blocks, struct drps_err *err)
+int drps_run_keep_whole(struct index_run *r, struct drps_err *err)
 {
+    const struct blocks_job blocks = drps_run_blocks_job(r);
     struct part *part = &r->parts[0];
     r->info->ranks = (struct drps_plan_ranks){.workers = 1,
                                               .rank = DRPS_PLAN_WHOLE,
@@ -53,7 +53,7 @@ static int keep_whole(struct index_run *r, const struct blocks_job *blocks, stru
     part->block_first = r->block_first; /* moved */
     r->block_first = NULL;
     (void)snprintf(part->dir, sizeof(part->dir), "%s", r->stage.dir);
-    return drps_blocks_make_files(blocks, part->dir, part->block_first, &part->info, err);
+    return drps_blocks_make_files(&blocks, part->dir, part->block_first, &part->info, err);
 }
 
 int drps_phase_block(struct index_run *r, struct drps_err *err)
@@ -65,5 +65,5 @@ int drps_phase_block(struct index_run *r, struct drps_err *err)
     info->transfer_bps = o->transfer_bps;
     const struct blocks_job job = drps_run_blocks_job(r);
     int rc = drps_blocks_make(&job, info, &r->block_first, err);
-    return rc == 0 && r->parts_n == 1 ? keep_whole(r, &job, err) : rc;
+    return rc == 0 && r->parts_n == 1 ? drps_run_keep_whole(r, err) : rc;
 }

@@ -25,7 +25,8 @@ struct index_run {
     struct drps_stage stage;
     char *scratch; /* own: folder for files of the run, removed at its end */
     char *laid;    /* own: where rows in blocks go: the plan, or scratch to be placed from */
-    const char *batch_dir; /* where batches are made: there, or scratch if blocks renumber rows */
+    const char *batch_dir;  /* where batches are made: there, or scratch if blocks renumber rows */
+    struct drps_plan *from; /* own: the plan that the run begins with; NULL: text */
     struct read_samples parsed; /* until batches are made */
     char **fields;              /* own: [fields_n] names of feature columns; NULL: they have none */
     size_t fields_n;
@@ -44,6 +45,9 @@ struct index_run {
 DRPS_MUST_CHECK
 int drps_run_check_options(struct drps_index_options *o, struct drps_err *err);
 
+/* What the plan settles that the run begins with, whose strings are borrowed. */
+void drps_run_take_options(const struct drps_plan_info *info, struct drps_index_options *o);
+
 int drps_run_is_grid(const struct drps_index_options *o);
 int drps_run_places_samples(
     const struct drps_index_options *o); /* 0: batches go to workers in turn */
@@ -61,6 +65,9 @@ DRPS_MUST_CHECK
 int drps_phase_batch(struct index_run *r, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_phase_block(struct index_run *r, struct drps_err *err);
+/* In place of all phases before, where the run begins with a plan. */
+DRPS_MUST_CHECK
+int drps_phase_take(struct index_run *r, struct drps_err *err);
 /* Only for several workers. */
 DRPS_MUST_CHECK
 int drps_phase_split(struct index_run *r, struct drps_err *err);
@@ -79,5 +86,9 @@ struct grid_position drps_run_position_of(const struct drps_plan_info *info, uin
 
 /* How blocks are made and written (phase_block.c). */
 struct blocks_job drps_run_blocks_job(const struct index_run *r);
+
+/* One worker's part is the plan itself: its blocks are written (phase_block.c). */
+DRPS_MUST_CHECK
+int drps_run_keep_whole(struct index_run *r, struct drps_err *err);
 
 #endif

@@ -1,0 +1,90 @@
+/* A run that begins with the rows of an earlier one (engine/warm/). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_size.h"
+#include "engine/train/job.h"
+
+static int ranks_differ(const char *from, struct drps_err *err)
+{
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "not all ranks begin with the same rows: give all of them %s",
+                        from ? "the same model or folder of checkpoints"
+                             : "a model or a folder of checkpoints to begin with, or none");
+}
+
+/* Of several ranks: all begin with the same rows, or none with any. */
+static int all_same(const struct drps_job *job, uint64_t mine, struct drps_err *err)
+{
+    uint64_t common;
+    if (!job->ranks) return 0;
+    int rc = drps_cluster_common(&job->cluster, &mine, 1, &common, err);
+    return rc == 0 && common != mine ? ranks_differ(job->options->from, err) : rc;
+}
+
+static int open_from(struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_io *io = job->plan->io;
+    job->warm_io = (struct drps_io){.ops = io->ops, .ctx = io->ctx, .stop = job->options->stop};
+    const struct drps_warm_options options = {.io = &job->warm_io,
+                                              .from = job->options->from,
+                                              .part = job->plan,
+                                              .whole = job->whole,
+                                              .log = job->options->log};
+    return drps_warm_open(&options, &job->warm, err);
+}
+
+int drps_job_open_from(struct drps_job *job, struct drps_err *err)
+{
+    if (job->checkpoints.from || job->result->already) return 0;
+    int rc = job->options->from ? open_from(job, err) : 0;
+    return rc == 0 ? all_same(job, job->warm ? drps_warm_id(job->warm) : UINT64_MAX - 1, err) : rc;
+}
+
+uint64_t drps_job_rows_space(const struct drps_job *job)
+{
+    return job->warm ? drps_warm_space(job->plan->info.rows, job->server.row_bytes) : 0;
+}
+
+/* Rank 0 says it for all. */
+static void tell(const struct drps_job *job, const struct drps_train_from *from)
+{
+    char rows[DRPS_COUNT_BYTES], all[DRPS_COUNT_BYTES];
+    const char *rest = from->rows < from->all ? "; the others are new" : "";
+    const int intercept = job->server.model.has_bias != 0;
+    if (!job->whole) return;
+    drps_log(job->options->log, DRPS_LOG_INFO, "rows from %s: %s of %s%s%s", job->options->from,
+             drps_count_format(from->rows, rows), drps_count_format(from->all, all),
+             from->state ? ", with the optimizer's state" : "", rest);
+    if (from->rows <= (uint64_t)intercept)
+        drps_log(job->options->log, DRPS_LOG_WARN,
+                 "no feature of the plan has a name that %s knows: are its data of another kind?",
+                 job->options->from);
+}
+
+/* The store is not open yet, and the model is not being written: theirs is the memory. */
+int drps_job_make_rows(struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_memory *m = &job->memory;
+    struct drps_warm_found found;
+    if (!job->warm) return 0;
+    char *dir = drps_path_join(job->store_dir, DRPS_MODEL_BEGIN);
+    if (!dir) return drps_err_set(err, -ENOMEM, "no memory for a path");
+    int rc = drps_warm_make(job->warm, &job->server, dir, m->store_bytes + m->export_bytes,
+                            &job->rows, &found, err);
+    free(dir);
+    drps_warm_close(job->warm);
+    job->warm = NULL;
+    if (rc < 0) return rc;
+    job->result->from =
+        (struct drps_train_from){.rows = found.rows, .all = found.all, .state = found.state};
+    tell(job, &job->result->from);
+    return 0;
+}
+
+void drps_job_close_rows(struct drps_job *job)
+{
+    drps_warm_close(job->warm);
+    drps_checkpoint_close(job->rows);
+}

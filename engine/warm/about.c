@@ -1,0 +1,167 @@
+/* Descriptions of rows: taken from plans, models and checkpoints, compared, and written into a
+ * checkpoint's manifest. */
+#include "engine/warm/about.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/folder/drps_manifest.h"
+
+/* ---- Taking ---- */
+
+static int copy_fields(struct warm_about *a, char *const *fields, size_t n, struct drps_err *err)
+{
+    a->fields = calloc(n + 1, sizeof(*a->fields));
+    if (!a->fields) return drps_err_set(err, -ENOMEM, "no memory for %zu fields", n);
+    for (; a->fields_n < n; a->fields_n++) {
+        a->fields[a->fields_n] = strdup(fields[a->fields_n]);
+        if (!a->fields[a->fields_n])
+            return drps_err_set(err, -ENOMEM, "no memory for %zu fields", n);
+    }
+    return 0;
+}
+
+int drps_warm_about_plan(const struct drps_plan *whole, struct warm_about *out,
+                         struct drps_err *err)
+{
+    const struct drps_plan_info *info = &whole->info;
+    *out = (struct warm_about){.factors = info->factors,
+                               .dim = info->dim,
+                               .has_bias = drps_plan_has_bias(info),
+                               .string_names = info->string_names,
+                               .hash_seed = info->hash_seed,
+                               .rows = info->rows};
+    memcpy(out->algo, info->algo, sizeof(out->algo));
+    memcpy(out->loss, info->loss, sizeof(out->loss));
+    return copy_fields(out, whole->fields, info->fields_n, err);
+}
+
+int drps_warm_about_model(const struct drps_modeldir_info *info, struct warm_about *out,
+                          struct drps_err *err)
+{
+    const struct drps_model *m = &info->model;
+    *out = (struct warm_about){.factors = m->factors,
+                               .dim = m->dim,
+                               .has_bias = m->has_bias,
+                               .string_names = info->string_names,
+                               .hash_seed = info->hash_seed,
+                               .rows = info->rows};
+    strncpy(out->algo, drps_algo_name(m->algo), sizeof(out->algo) - 1);
+    strncpy(out->loss, drps_loss_name(m->loss), sizeof(out->loss) - 1);
+    return copy_fields(out, info->fields, info->fields_n, err);
+}
+
+void drps_warm_about_destroy(struct warm_about *a)
+{
+    for (size_t i = 0; i < a->fields_n; i++)
+        free(a->fields[i]);
+    free(a->fields);
+    memset(a, 0, sizeof(*a));
+}
+
+/* ---- A checkpoint's manifest ---- */
+
+static json_t *fields_to_json(const struct drps_plan *plan)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < plan->info.fields_n; i++)
+        (void)json_array_append_new(list, json_string(plan->fields[i]));
+    return list;
+}
+
+void *drps_warm_describe(const struct drps_plan *part, const struct drps_plan *whole)
+{
+    const struct drps_plan_info *info = &part->info;
+    const struct drps_plan_ranks *ranks = &info->ranks;
+    const struct drps_plan *all = whole ? whole : part;
+    const int several = ranks->workers > 1;
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:s, s:s, s:I, s:I, s:b, s:b, s:b, s:o, s:o}",
+                     "plan", several ? ranks->whole : info->id, "workers",
+                     (json_int_t)ranks->workers, "rank", (json_int_t)(several ? ranks->rank : 0),
+                     "first_row", (json_int_t)ranks->first_row, "rows", (json_int_t)all->info.rows,
+                     "algo", info->algo, "loss", info->loss, "factors", (json_int_t)info->factors,
+                     "dim", (json_int_t)info->dim, "classification", info->classification,
+                     "has_bias", drps_plan_has_bias(&all->info), "string_names", info->string_names,
+                     "hash_seed", drps_manifest_hex(info->hash_seed), "fields",
+                     fields_to_json(all));
+}
+
+static int read_fields(const json_t *list, const char *path, struct warm_about *out,
+                       struct drps_err *err)
+{
+    const size_t n = json_array_size(list);
+    char **fields = calloc(n + 1, sizeof(*fields));
+    int rc = fields ? 0 : drps_err_set(err, -ENOMEM, "no memory for %zu fields", n);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        fields[i] = (char *)json_string_value(json_array_get(list, i)); /* only read */
+        if (!fields[i]) rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: a field has no name", path);
+    }
+    if (rc == 0) rc = copy_fields(out, fields, n, err);
+    free(fields);
+    return rc;
+}
+
+int drps_warm_about_read(const json_t *of, const char *path, struct warm_about *out,
+                         struct drps_err *err)
+{
+    struct drps_err why = DRPS_ERR_INIT;
+    struct drps_model model;
+    memset(out, 0, sizeof(*out));
+    int rc = drps_manifest_get_text(of, "algo", path, out->algo, sizeof(out->algo), err);
+    if (rc == 0) rc = drps_manifest_get_text(of, "loss", path, out->loss, sizeof(out->loss), err);
+    if (rc == 0) rc = drps_manifest_get_u32(of, "factors", path, &out->factors, err);
+    if (rc == 0) rc = drps_manifest_get_u32(of, "dim", path, &out->dim, err);
+    if (rc == 0) rc = drps_manifest_get_count(of, "rows", path, &out->rows, err);
+    if (rc == 0) rc = drps_manifest_get_hex(of, "hash_seed", path, &out->hash_seed, err);
+    if (rc < 0) return rc;
+    out->has_bias = json_is_true(json_object_get(of, "has_bias"));
+    out->string_names = json_is_true(json_object_get(of, "string_names"));
+    const struct drps_bound bounds[] = {{"rows", out->rows, 1, UINT32_MAX, "32 bits"}};
+    rc = drps_manifest_check(bounds, 1, path, err);
+    if (rc == 0 &&
+        (drps_model_init(&model, out->algo, out->loss, out->factors,
+                         json_is_true(json_object_get(of, "classification")), &why) < 0 ||
+         model.dim != out->dim))
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: rows of %u floats do not fit algorithm %s",
+                          path, out->dim, out->algo);
+    return rc == 0 ? read_fields(json_object_get(of, "fields"), path, out, err) : rc;
+}
+
+/* ---- Comparing ---- */
+
+static const char *kind_of_names(const struct warm_about *a)
+{
+    return a->string_names ? "strings" : "numbers";
+}
+
+int drps_warm_check(const struct warm_about *old, const char *path, const struct warm_about *now,
+                    struct drps_err *err)
+{
+    static const char todo[] = "training can only begin with rows of the same kind";
+    if (strcmp(old->algo, now->algo) != 0)
+        return drps_err_set(err, DRPS_E_CONFIG, "%s is of algorithm %s, the plan of %s: %s", path,
+                            old->algo, now->algo, todo);
+    if (old->factors != now->factors || old->dim != now->dim)
+        return drps_err_set(err, DRPS_E_CONFIG, "%s has %u factors a row, the plan %u: %s", path,
+                            old->factors, now->factors, todo);
+    if (strcmp(old->loss, now->loss) != 0)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s was trained for loss %s, the plan is for %s: %s", path, old->loss,
+                            now->loss, todo);
+    if (old->string_names != now->string_names)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "features of %s are called by %s, those of the plan by %s: no name "
+                            "could be found again",
+                            path, kind_of_names(old), kind_of_names(now));
+    return 0;
+}
+
+int drps_warm_same_keys(const struct warm_about *old, const struct warm_about *now)
+{
+    int same = old->hash_seed == now->hash_seed && old->fields_n == now->fields_n;
+    if (!old->string_names) return 1; /* the numbers are the keys */
+    for (size_t i = 0; i < old->fields_n && same; i++)
+        same = strcmp(old->fields[i], now->fields[i]) == 0;
+    return same;
+}
