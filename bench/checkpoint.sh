@@ -12,7 +12,7 @@
 # bytes and seconds; beside it cp and sync of the same file, which is what the disk allows, and RocksDB's own checkpoint of the
 # database that a killed run has left (second names of its files: no copy, and lost when the database is); seconds from the start
 # of drps-train --resume until its first step was done.
-# Needs jq; the picture gnuplot. Disk: some five times the largest size.
+# Needs jq; the picture gnuplot. Disk: some eight times the largest size. As it stands it takes about two hours.
 usage() { sed -n '2,/^usage()/{/^usage()/d;s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; }
 declare -A option=()
 while (($#)); do
@@ -61,8 +61,9 @@ train() { # OPTION...: of the plan, store and memory at hand
 rate() { jq "$samples * (.epochs | length) / (([.epochs[].seconds] | add) + .checkpoints.seconds)" "$1"; }
 
 pair() { # ROUND: a run without and one with checkpoints; who begins changes
-    local way
-    for way in $(((($1 % 2)) && echo "without with") || echo "with without"); do
+    local way ways="with without"
+    (($1 % 2)) || ways="without with"
+    for way in $ways; do
         rm -rf model model.checkpoint
         train --epochs "$epochs" --checkpoint-every "$([[ $way = with ]] && echo "$every" || echo never)" >"$way.json"
         [[ $(jq -c '[.content, [.epochs[].train_loss]]' "$way.json") = "$same" ]] || die "the model with --store $store is another one"
@@ -116,7 +117,7 @@ case_of() { # SIZE: one row of the table
     printf '| %s | %s | %.0f K | %.0f K | %.1f %% | %.0f MB | %.2f s | %.2f s | %s | %.2f s |\n' "$1" "$store" \
         "$(median <without.rates | awk '{print $1 / 1e3}')" "$(median <with.rates | awk '{print $1 / 1e3}')" \
         "$(median <left | awk '{print 100 * $1}')" "$(awk '{print $1 / 1e6}' per.bytes)" "$(median <per.seconds)" "$copied" \
-        "$([[ $own = - ]] && echo - || printf '%.2f s' "$own")" "$again"
+        "$([[ $own = - ]] && echo - || printf '%.3f s' "$own")" "$again"
     echo "$store $state $(median <per.seconds) $copied $again $(median <left)" >>"$work/picture.tsv"
     rm -rf model model.checkpoint model.partial model.trained
 }
@@ -134,7 +135,7 @@ plot for [s in stores] '< grep ^'.s.' $work/picture.tsv' using (\$2 / 1e6):3 wit
     '$work/picture.tsv' using (\$2 / 1e6):4 smooth unique with lines dt 2 lw 2 title 'cp and sync'
 set ylabel 'seconds until the first step, resumed'
 plot for [s in stores] '< grep ^'.s.' $work/picture.tsv' using (\$2 / 1e6):5 with linespoints lw 2 pt 7 title s
-set ylabel 'throughput with a checkpoint every $every, % of that without'; set key bottom left
+set ylabel 'samples/s with one every $every, % of those without'; set key bottom left
 plot for [s in stores] '< grep ^'.s.' $work/picture.tsv' using (\$2 / 1e6):(100 * \$6) with linespoints lw 2 pt 7 title s
 unset multiplot
 PLOT

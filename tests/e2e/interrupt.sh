@@ -42,6 +42,10 @@ for store in resident relay; do
     absent model.checkpoint
     rm -r model
 done
+"$tools/drps-train" plan -o model --epochs 2 --checkpoint-every 1e --quiet
+"$tools/drps-stat" model >stat.txt
+grep -q '^checkpoints: 1 written' stat.txt || fail "drps-stat does not say what checkpoints cost: $(cat stat.txt)"
+rm -r model
 [[ $(all_values windows <relay.json | awk '/^[0-9]/') -ge 5 ]] || fail "relay had few windows: $(all_values windows <relay.json)"
 [[ $(all_values reads <relay.json | awk '{n += $1} END {print n + 0}') -gt 0 ]] || fail "relay was interrupted before it read anything"
 

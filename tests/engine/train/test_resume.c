@@ -367,6 +367,7 @@ static void test_resume_more_epochs(void **state)
     o.keep_checkpoints = 1;
     o.checkpoint_every = (struct drps_checkpoint_every){0};
     if (drps_train_run(j->plan, &o, &r, &err) < 0) fail_run("one epoch", &err);
+    assert_true(r.first_step_seconds > 0 && r.first_step_seconds < r.seconds);
     drps_train_result_free(&r);
     assert_true(exists(j->checkpoints));
     o.keep_checkpoints = 0;
