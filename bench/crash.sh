@@ -190,13 +190,17 @@ attempt() { # KILL RESUME...: one process, killed where KILL is 1
     memory=${least_of[$title $store]}
     [[ -n $memory ]] || { store="file" && memory=128M; } # not in this build
     [[ $store != resident ]] || memory=96M
-    ((RANDOM % 4)) || memory=128M
+    if [[ $rows ]]; then
+        ((RANDOM % 4)) || memory=128M
+    else # a relay store that has saved itself is read with the memory that it had
+        [[ $store = relay ]] || memory=$((96 * ranks + 32))M
+    fi
     [[ $ranks = 1 ]] || extra=(--silence 1 --timeout 20) # what a lost rank costs
     story+="; $store $memory $*"
     begun=$SECONDS status=0
     # shellcheck disable=SC2086
     "$tools/drps-train" "../$plan" -o run/model --local "$ranks" --store "$store" --memory "$memory" \
-        --checkpoint-every "$(every "$plan")" $options "${extra[@]}" "$@" >>log 2>&1 &
+        --checkpoint-every "$(every "$plan")" $rows $options "${extra[@]}" "$@" >>log 2>&1 &
     pid=$!
     if ((kill)); then
         one_of "${instants[@]}"
@@ -209,9 +213,10 @@ attempt() { # KILL RESUME...: one process, killed where KILL is 1
 }
 
 run_case() {
-    local most resume=() done_before=$killed
+    local most resume=() rows='' done_before=$killed
+    ((RANDOM % 2)) || rows=--checkpoint-rows
     IFS=';' read -r title plan ranks stores options <<<"${cases[$1]}"
-    last=${lasts[$1]} story='' begun=$SECONDS
+    last=${lasts[$1]} story=$rows begun=$SECONDS
     local started=${EPOCHREALTIME/./} goes=0
     rm -rf run log
     mkdir run

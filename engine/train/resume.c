@@ -2,6 +2,7 @@
  * from it beside the rows. */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -311,8 +312,10 @@ static int take_epochs(struct drps_job *job, struct drps_err *err)
     r->resumed_step = c->state.part.step;
     job->best_loss = c->state.best_loss;
     if (!job->whole || !c->state.best_epoch) return 0;
-    char *best = drps_path_join(drps_checkpoint_dir(c->from), DRPS_CHECKPOINT_BEST);
-    if (!best) return drps_err_set(err, -ENOMEM, "no memory to read a checkpoint");
+    char *best; /* not of c->from, which may be a copy of the rows */
+    if (asprintf(&best, "%s/%llu/" DRPS_CHECKPOINT_BEST, c->place.dir,
+                 (unsigned long long)c->from_number) < 0)
+        return drps_err_set(err, -ENOMEM, "no memory to read a checkpoint");
     int rc = drps_trained_restore(&job->trained, best, c->state.best_content, err);
     if (rc == 0) r->content = c->state.best_content;
     free(best);
