@@ -92,6 +92,13 @@ struct drps_checkpoint_every {
     uint64_t n; /* of these; at least 1 */
 };
 
+/* A checkpoint, as a run that writes it or goes on from it sees it. */
+struct drps_train_cut {
+    uint64_t number;
+    uint64_t epoch, step; /* the epoch under way, from 1, and how many of its batches are done */
+    int resumed;          /* 1: the run goes on from it; 0: it has just written it */
+};
+
 struct drps_timing;
 
 /* Zero means default. Everything is borrowed until drps_train_run() returns. */
@@ -99,7 +106,7 @@ struct drps_train_options {
     const char *model_path; /* the model's folder, made by this run (of several ranks by rank 0; the
                                others keep their rows beside it meanwhile). Required */
     const struct drps_train_ranks *ranks; /* NULL: a plan for one worker */
-    int replace;           /* an existing model of that name is replaced at the end */
+    int replace; /* an existing model of that name is replaced at the end */
 
     /* Checkpoints, and going on from one: engine/checkpoint/drps_checkpoint.h. Of asynchronous
      * rounds they are written between epochs alone. */
@@ -159,9 +166,12 @@ struct drps_train_options {
                      uint64_t all_bytes); /* how far the writing of parameters is, and then of the
                                              model; `what` is a text for people. Often. May be NULL
                                            */
-    void (*on_batch)(void *ctx, const struct drps_train_batch *batch); /* several ranks; on the
-                                  threads that call drps_train_run(), of all ranks of this process.
-                                  May be NULL */
+    void (*on_batch)(void *ctx, const struct drps_train_batch *batch);  /* several ranks; on the
+                                   threads that call drps_train_run(), of all ranks of this process.
+                                   May be NULL */
+    void (*on_checkpoint)(void *ctx, const struct drps_train_cut *cut); /* on the calling thread, of
+                                each rank: training goes on from this one, or it is whole on all
+                                ranks. May be NULL */
     void *ctx;
 };
 
@@ -220,8 +230,8 @@ struct drps_train_result {
         *kept; /* own: the folder that holds what was trained, where that is no model; NULL: none */
     int interrupted;
     uint64_t steps; /* done in the epoch that was interrupted */
-    int already; /* there was nothing to resume: the model of the plan is whole. Of the rest only
-                    `content` is filled in */
+    int already;    /* there was nothing to resume: the model of the plan is whole. Of the rest only
+                       `content` is filled in */
     uint64_t resumed_epoch, resumed_step; /* where the run went on: the epoch, from 1, and batches
                                              of it that were done; 0: it began anew. Counters are
                                              of what this run did */

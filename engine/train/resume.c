@@ -160,8 +160,8 @@ static int begin_anew(struct drps_job *job, struct drps_err *err)
     int rc = job->ranks ? drps_cluster_least(&job->cluster, &has, err) : 0;
     job->result->already = has != 0;
     if (rc == 0)
-        drps_log(job->options->log, DRPS_LOG_INFO, "no checkpoint in %s: %s",
-                 job->checkpoints.place.dir,
+        drps_log(job->options->log, job->whole ? DRPS_LOG_INFO : DRPS_LOG_DEBUG,
+                 "no checkpoint in %s: %s", job->checkpoints.place.dir,
                  has ? "the model is whole, nothing is left to do" : "training begins anew");
     return rc;
 }
@@ -288,11 +288,15 @@ int drps_job_take_up(struct drps_job *job, struct drps_err *err)
     if (drps_checkpoints_keep(&c->place, 1, c->from_number, &why) < 0)
         drps_log(job->options->log, DRPS_LOG_DEBUG, "a newer checkpoint stays: %s", why.text);
     if (job->ranks) rc = drps_cluster_least(&job->cluster, &all, err); /* nobody is behind */
-    if (rc == 0)
-        drps_log(job->options->log, DRPS_LOG_INFO,
-                 "going on from checkpoint %llu: epoch %llu, %llu of %llu batches done",
-                 (unsigned long long)c->from_number, (unsigned long long)c->state.epoch,
-                 (unsigned long long)c->state.part.step,
-                 (unsigned long long)job->plan->info.batches);
+    if (rc < 0) return rc;
+    const struct drps_train_cut cut = {.number = c->from_number,
+                                       .epoch = c->state.epoch,
+                                       .step = c->state.part.step,
+                                       .resumed = 1};
+    if (job->options->on_checkpoint) job->options->on_checkpoint(job->options->ctx, &cut);
+    drps_log(job->options->log, job->whole ? DRPS_LOG_INFO : DRPS_LOG_DEBUG,
+             "going on from checkpoint %llu: epoch %llu, %llu of %llu batches done",
+             (unsigned long long)c->from_number, (unsigned long long)c->state.epoch,
+             (unsigned long long)c->state.part.step, (unsigned long long)job->plan->info.batches);
     return rc;
 }
