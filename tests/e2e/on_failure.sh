@@ -78,6 +78,17 @@ same want.json "a rank stopped"
 [[ ! -e /proc/${pids[1]} ]] || fail "the stopped rank is still there"
 echo "ok stopped"
 
+# Begun anew beside the checkpoints of an earlier run: these are not gone on from, also by a second attempt.
+begin plan "${local[@]}" --lr 0.5 --epochs 3 --keep-checkpoints
+ends 0
+"$tools/drps-train" plan -o got --force "${how[@]}" --checkpoint-every 50e "${local[@]}" --on-failure resume --json >got.json 2>err.txt &
+watcher=$!
+read -ra pids <<<"$(ranks)"
+kill -KILL "${pids[0]}"
+same want.json "begun anew"
+says "rank 0 was killed by signal 9 \(Killed\): starting anew, from the beginning"
+echo "ok begun anew"
+
 # The only process.
 begin plan-one
 reached 2
@@ -87,7 +98,7 @@ says "warning: training was killed by signal 9 \\(Killed\\): starting anew, from
 echo "ok one process"
 
 # Three attempts without a checkpoint are the last.
-how=(--epochs 100000 --checkpoint-every 1000000e)
+how=(--epochs 100000 --checkpoint-every 1000000e --silence 1000) # that a rank was killed is noticed at once
 begin plan "${local[@]}"
 for _ in 1 2 3; do
     read -ra pids <<<"$(ranks)"
