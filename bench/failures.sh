@@ -31,9 +31,10 @@ RANDOM=${DRPS_BENCH_SEED:-1}
 "$tools/drps-index" data.svm --algo fm --factors 8 --workers "$ranks" --batch-size 200 --test-fraction 0.05 -o plan --quiet
 
 # train MODEL OPTION...: its report is left in MODEL.json, what it says in MODEL.err
-train() { "$tools/drps-train" plan -o "$1" --local "$ranks" "${options[@]}" "${@:2}" --json >"$1.json" 2>"$1.err"; }
+# With `exec` before it, the process is drps-train's own.
+train() { ${exec:-} "$tools/drps-train" plan -o "$1" --local "$ranks" "${options[@]}" "${@:2}" --json >"$1.json" 2>"$1.err"; }
 now() { date +%s.%N; }
-calc() { awk "BEGIN {printf \"%.3f\", $*}"; }
+calc() { awk "BEGIN {printf \"%.1f\", $*}"; }
 
 # As many epochs as the minutes take.
 train short --epochs 3 --checkpoint-every never || { cat short.err >&2 && exit 1; }
@@ -51,11 +52,12 @@ processes() {
         first=$(children "$job")
         read -ra pids <<<"$first $(for pid in $first; do children "$pid"; done)"
         ((${#pids[@]} < ranks)) || { echo "${pids[@]}" && return; }
+        read -rt 0.01 <> <(:) || true
     done
 }
 
 begin=$(now)
-train lossy --epochs "$epochs" --checkpoint-every "$checkpoint" --on-failure resume &
+exec=exec train lossy --epochs "$epochs" --checkpoint-every "$checkpoint" --on-failure resume &
 job=$!
 failures=0
 while read -rt "$every" <> <(:) || kill -0 "$job" 2>/dev/null && awk "BEGIN {exit !($(now) - $begin < $minutes * 60)}"; do
