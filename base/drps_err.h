@@ -23,7 +23,8 @@
     X(DRPS_E_CLOSED, -4103, "already closed")                                                      \
     X(DRPS_E_VERSION, -4104, "written by an incompatible version")                                 \
     X(DRPS_E_PROTO, -4105, "a peer broke the protocol")                                            \
-    X(DRPS_E_PEER, -4106, "a peer is gone")
+    X(DRPS_E_PEER, -4106, "a peer is gone")                                                        \
+    X(DRPS_E_PEER_FAILED, -4107, "a peer failed, and would again")
 
 enum drps_err_code {
 #define DRPS_ERR_ENUM(name, value, text) name = value,
@@ -60,6 +61,10 @@ int drps_err_context(struct drps_err *err, const char *fmt, ...)
 
 /* Forget a failure that has been handled. */
 void drps_err_clear(struct drps_err *err);
+
+/* 1: the same work may succeed when it is started again: another process was lost, or what was full
+ * or taken may have been freed. 0: it will fail again. */
+int drps_err_may_pass(int code);
 
 /* Returns a short text for any code, -errno included. Static or thread-local storage; never NULL.
  */

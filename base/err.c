@@ -1,6 +1,7 @@
 /* Texts of failures: the first one wins, later ones and contexts are joined to it. */
 #include "base/drps_err.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -77,6 +78,20 @@ int drps_err_context(struct drps_err *err, const char *fmt, ...)
     memcpy(err->text + used + 2, inner.text, keep);
     err->text[used + 2 + keep] = '\0';
     return err->code;
+}
+
+int drps_err_may_pass(int code)
+{
+    static const int codes[] = {
+        DRPS_E_PEER,  DRPS_E_INTERRUPTED, /* by somebody who may start it again */
+        DRPS_E_PROTO,                     /* frames of a connection that broke are missing */
+        -ETIMEDOUT,                       /* a rank did not start, or owes something */
+        -EADDRINUSE,                      /* by a process that is about to end */
+        -ENOSPC,      -EDQUOT,
+    };
+    for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)
+        if (code == codes[i]) return 1;
+    return 0;
 }
 
 void drps_err_clear(struct drps_err *err)

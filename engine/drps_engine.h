@@ -92,6 +92,13 @@ struct drps_checkpoint_every {
     uint64_t n; /* of these; at least 1 */
 };
 
+/* A checkpoint, as a run that writes it or goes on from it sees it. */
+struct drps_train_cut {
+    uint64_t number;
+    uint64_t epoch, step; /* the epoch under way, from 1, and how many of its batches are done */
+    int resumed;          /* 1: the run goes on from it; 0: it has just written it */
+};
+
 struct drps_timing;
 
 /* Zero means default. Everything is borrowed until drps_train_run() returns. */
@@ -164,9 +171,12 @@ struct drps_train_options {
                      uint64_t all_bytes); /* how far the writing of parameters is, and then of the
                                              model; `what` is a text for people. Often. May be NULL
                                            */
-    void (*on_batch)(void *ctx, const struct drps_train_batch *batch); /* several ranks; on the
-                                  threads that call drps_train_run(), of all ranks of this process.
-                                  May be NULL */
+    void (*on_batch)(void *ctx, const struct drps_train_batch *batch);  /* several ranks; on the
+                                   threads that call drps_train_run(), of all ranks of this process.
+                                   May be NULL */
+    void (*on_checkpoint)(void *ctx, const struct drps_train_cut *cut); /* on the calling thread, of
+                                each rank: training goes on from this one, or it is whole on all
+                                ranks. May be NULL */
     void *ctx;
 };
 

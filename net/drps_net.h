@@ -57,6 +57,10 @@ struct drps_net_options {
                                 Ranks that compute are heard of all the same */
     uint32_t start_ms;       /* all ranks must have answered within; 0: 60,000 */
     const atomic_int *stop;  /* non-zero: do not wait for the others any longer. May be NULL */
+    /* Asked some times a second, by one thread: a rank whose process has ended, as the caller knows
+     * before it has been silent for long enough; DRPS_NET_ANY: none. May be NULL. ZeroMQ alone. */
+    uint32_t (*lost)(void *ctx);
+    void *lost_ctx;
     const struct drps_log *log; /* told whom this rank waits for, once that takes 3 seconds; only
                                    while the net is opened. May be NULL */
 };

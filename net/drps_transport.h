@@ -133,7 +133,8 @@ struct timespec drps_net_deadline(uint32_t ms);
 
 void drps_net_deliver(struct drps_net *net, struct net_message *message); /* takes it over */
 void drps_net_fail(struct drps_net *net, const struct drps_err *why);     /* the first one stays */
-void drps_net_left(struct drps_net *net, uint32_t rank, const char *why); /* "": in good order */
+/* why "": in good order; stays: what it was would fail again. */
+void drps_net_left(struct drps_net *net, uint32_t rank, const char *why, int stays);
 void drps_net_lost(struct drps_net *net, uint32_t rank, const struct drps_err *why); /* fails if it
                                                                                       is needed */
 

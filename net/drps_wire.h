@@ -28,6 +28,7 @@ enum {
     WIRE_GROUP = DRPS_NET_PARTS, /* the part that barrier, broadcast and gather talk to */
     WIRE_PARTS,
     WIRE_TEXT_BYTES = 512, /* most of the text of a BYE */
+    WIRE_BYE_STAYS = 1,    /* tag of a BYE whose sender would fail again */
 };
 
 /* Frames of net's own; they carry round, tag and part as said, else 0. */

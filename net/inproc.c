@@ -52,7 +52,9 @@ static void leave(struct drps_net *net, uint32_t linger_ms, const struct drps_er
     pthread_mutex_lock(&hub->lock);
     hub->nets[net->o.rank] = NULL;
     for (uint32_t r = 0; r < hub->count; r++)
-        if (hub->nets[r]) drps_net_left(&hub->nets[r]->net, net->o.rank, why ? why->text : "");
+        if (hub->nets[r])
+            drps_net_left(&hub->nets[r]->net, net->o.rank, why ? why->text : "",
+                          why && !drps_err_may_pass(why->code));
     const int last = --hub->open == 0;
     pthread_mutex_unlock(&hub->lock);
     drps_net_destroy(net);

@@ -169,13 +169,14 @@ int drps_net_is_missing(struct drps_net *net, uint32_t rank)
     return missing;
 }
 
-void drps_net_left(struct drps_net *net, uint32_t rank, const char *why)
+void drps_net_left(struct drps_net *net, uint32_t rank, const char *why, int stays)
 {
     struct net_peer *peer = &net->peers[rank];
     peer->left = 1;
     if (why[0]) {
         struct drps_err err = DRPS_ERR_INIT;
-        (void)drps_err_set(&err, DRPS_E_PEER, "%s gave up: %s", peer->name, why);
+        (void)drps_err_set(&err, stays ? DRPS_E_PEER_FAILED : DRPS_E_PEER, "%s gave up: %s",
+                           peer->name, why);
         drps_net_lost(net, rank, &err);
     }
     wake_all(net);

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -46,17 +47,32 @@ static const struct argp_option common_options[] = {
 
 /* ---- Signals ---- */
 
-static atomic_int stop_flag; /* process-wide, as signals are */
+/* Process-wide, as signals are. */
+static atomic_int own_stop, signalled;
+static atomic_int *stop_flag = &own_stop;
 
 static void on_signal(int number)
 {
     (void)number;
-    if (atomic_exchange(&stop_flag, 1)) _exit(DRPS_EXIT_INTERRUPTED);
+    if (atomic_exchange(&signalled, 1)) _exit(DRPS_EXIT_INTERRUPTED);
+    atomic_store(stop_flag, 1);
 }
 
 const atomic_int *drps_cli_stop(void)
 {
-    return &stop_flag;
+    return stop_flag;
+}
+
+int drps_cli_share_stop(struct drps_err *err)
+{
+    void *page =
+        mmap(NULL, sizeof(*stop_flag), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) return drps_err_set(err, -errno, "no memory for a flag");
+    atomic_int *shared = page;
+    atomic_init(shared, 0);
+    stop_flag = shared;
+    if (atomic_load(&own_stop)) atomic_store(shared, 1); /* a signal came meanwhile */
+    return 0;
 }
 
 static void install_handlers(void)
@@ -563,7 +579,7 @@ int drps_cli_finish(struct drps_cli *cli, int rc, const struct drps_err *err)
     else if (rc == DRPS_E_CONFIG)
         code = DRPS_EXIT_USAGE;
     else if (rc < 0)
-        code = DRPS_EXIT_FAILED;
+        code = cli->again ? DRPS_EXIT_AGAIN : DRPS_EXIT_FAILED;
     if (rc < 0)
         drps_log(&cli->log, DRPS_LOG_ERROR, "%s", err && err->code ? err->text : drps_err_name(rc));
     if ((fflush(stdout) || ferror(stdout)) && code == DRPS_EXIT_DONE) {

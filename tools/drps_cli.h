@@ -14,7 +14,7 @@
  *   }
  *
  * Every tool gets --help, --usage, --version, --config FILE, --json, -q/--quiet and -v/--verbose.
- * Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+ * Exit codes: 0 done, 1 failed, 2 wrong usage, 75 failed and worth another start, 130 interrupted.
  */
 #ifndef DRPS_TOOLS_CLI_H
 #define DRPS_TOOLS_CLI_H
@@ -34,6 +34,7 @@ enum drps_cli_exit {
     DRPS_EXIT_DONE = 0,
     DRPS_EXIT_FAILED = 1,
     DRPS_EXIT_USAGE = 2,
+    DRPS_EXIT_AGAIN = 75, /* EX_TEMPFAIL of sysexits.h */
     DRPS_EXIT_INTERRUPTED = 130,
 };
 
@@ -64,7 +65,9 @@ struct drps_cli {
     const struct drps_cli_tool *tool;
     void *input; /* borrowed: the tool's own options, for its parse function */
 
-    int json;            /* --json: results on stdout as JSON */
+    int again; /* the tool's: a failure is one after which the same may succeed, which ends with 75
+                */
+    int json;  /* --json: results on stdout as JSON */
     struct drps_log log; /* pass &cli->log on. Info; --quiet: warnings; --verbose: debug */
 
     /* Private to cli.c. */
@@ -97,6 +100,12 @@ int drps_cli_finish(struct drps_cli *cli, int rc, const struct drps_err *err);
  * DRPS_E_INTERRUPTED.
  */
 const atomic_int *drps_cli_stop(void);
+
+/* From now on the processes that this one forks, and it, have that flag in common: a signal to any
+ * of them stops all. Its second signal still ends the process that gets it. Once, before anybody
+ * has asked for drps_cli_stop(). */
+DRPS_MUST_CHECK
+int drps_cli_share_stop(struct drps_err *err);
 
 /* Raise this process's limit of open files as far as it may: for ranks, which hold several a peer,
  * and whom strangers may cost some. */

@@ -9,6 +9,7 @@
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
 #include "base/folder/drps_manifest.h"
+#include "engine/cluster/drps_attempts.h"
 #include "engine/cluster/drps_ranks.h"
 #include "engine/drps_engine.h"
 #include "engine/publish/drps_publish.h"
@@ -63,6 +64,7 @@ enum {
     KEY_CHECKPOINT_ROWS,
     KEY_KEEP_CHECKPOINTS,
     KEY_FROM,
+    KEY_ON_FAILURE,
 };
 
 static const struct argp_option option_table[] = {
@@ -145,6 +147,10 @@ static const struct argp_option option_table[] = {
      "Leave them when the model is written, with one of the last epoch, so that more epochs can "
      "follow",
      4},
+    {"on-failure", KEY_ON_FAILURE, "WHAT", 0,
+     "When a rank, or the only process, is lost, or a disk is full: stop (default), or resume: "
+     "start anew from the newest checkpoint, until three attempts in a row have come no further",
+     4},
     {NULL, 0, NULL, 0, "A plan for several workers:", 5},
     {"local", KEY_LOCAL, "N", 0, "Run all N ranks on this machine, a process each", 5},
     {"peers", KEY_PEERS, "FILE", 0,
@@ -188,6 +194,7 @@ struct options {
     struct drps_ranks_options ranks;
     uint32_t local; /* ranks to run on this machine; 0 without --local */
     int has_rank, has_transport;
+    int resumes; /* --on-failure resume */
     const char *make_keys;
     const char *emulate;
     const char *plan;
@@ -199,8 +206,9 @@ struct options {
 struct view {
     struct drps_cli *cli;
     const struct drps_plan_info *plan;
-    int epochs;          /* lines printed */
-    const char *writing; /* what is being written, NULL before; since writing_ns */
+    struct drps_attempt *attempt; /* that this process is; NULL: there are no others */
+    int epochs;                   /* lines printed */
+    const char *writing;          /* what is being written, NULL before; since writing_ns */
     uint64_t writing_ns;
 };
 
@@ -359,12 +367,16 @@ static int parse_checkpoints(struct drps_cli *cli, struct drps_train_options *o,
 static int parse_ranks(struct drps_cli *cli, struct options *o, int key, char *arg)
 {
     static const char *const transports[] = {"zmq", "inproc", NULL};
+    static const char *const failures[] = {"stop", "resume", NULL};
 #define NAME(mode, name) [mode] = (name),
     static const char *const modes[] = {DRPS_SCHED_MODES(NAME) NULL};
 #undef NAME
     switch (key) {
     case KEY_LOCAL:
         o->local = (uint32_t)drps_cli_count(cli, arg, 1, DRPS_PLAN_WORKERS_MAX);
+        return 0;
+    case KEY_ON_FAILURE:
+        o->resumes = drps_cli_choice(cli, arg, failures) != 0;
         return 0;
     case KEY_TRANSPORT:
         o->has_transport = 1;
@@ -428,6 +440,12 @@ static void check(struct drps_cli *cli, const struct options *o)
         drps_cli_usage(cli, "--rank is this process's number of several, and needs --peers FILE; "
                             "the length of factors is set by drps-index --factors");
     if (of_peers && !o->ranks.peers) drps_cli_usage(cli, "--keys and --insecure need --peers FILE");
+    if (o->resumes && o->train.checkpoint_every.unit == DRPS_CHECKPOINT_NEVER)
+        drps_cli_usage(cli, "--on-failure resume goes on from checkpoints, and --checkpoint-every "
+                            "never writes none");
+    if (o->resumes && o->ranks.peers && !o->train.resume)
+        drps_cli_usage(cli, "--on-failure resume with --peers needs --resume on every rank: one "
+                            "that is started again must be told the same as the others");
     if (o->has_transport && !o->local) drps_cli_usage(cli, "--transport needs --local");
 }
 
@@ -502,6 +520,12 @@ static const char *size(uint64_t bytes)
     static unsigned at;
     at = (at + 1) % 8;
     return drps_size_format(bytes, bufs[at], sizeof(bufs[at]));
+}
+
+static void note_checkpoint(void *ctx, const struct drps_train_cut *cut)
+{
+    const struct view *v = ctx;
+    if (v->attempt) drps_attempt_reached(v->attempt, cut);
 }
 
 static void print_head(const struct view *v)
@@ -776,7 +800,8 @@ static void say_how_to_publish(struct drps_cli *cli, const struct drps_train_res
              r->interrupted ? " --force" : "");
 }
 
-static int run(struct drps_cli *cli, struct options *o, struct drps_err *err)
+static int run(struct drps_cli *cli, struct options *o, struct drps_attempt *attempt,
+               struct drps_err *err)
 {
     struct drps_plan *plan = NULL;
     struct drps_timing *timing = NULL;
@@ -794,7 +819,7 @@ static int run(struct drps_cli *cli, struct options *o, struct drps_err *err)
         drps_timing_close(timing);
         return rc;
     }
-    struct view view = {.cli = cli, .plan = &plan->info};
+    struct view view = {.cli = cli, .plan = &plan->info, .attempt = attempt};
     const int prints = !o->ranks.peers || o->ranks.rank == 0;
     o->train.stop = drps_cli_stop();
     o->train.log = &cli->log;
@@ -802,12 +827,15 @@ static int run(struct drps_cli *cli, struct options *o, struct drps_err *err)
     o->train.on_epoch = print_epoch;
     o->train.on_progress = show_progress;
     o->train.on_write = show_writing;
+    o->train.on_checkpoint = note_checkpoint;
     o->train.ctx = &view;
     o->ranks.plan = o->plan;
     o->ranks.train = &o->train;
     rc = train(o, plan, &result, err);
     drps_cli_progress_end(cli);
     say_how_to_publish(cli, &result, o->train.model_path);
+    /* What is kept is worth more than another start. */
+    cli->again = rc != DRPS_E_INTERRUPTED && drps_err_may_pass(rc) && !result.kept;
     const int trained = rc == 0 || (rc == DRPS_E_INTERRUPTED && result.interrupted);
     if (!prints && trained)
         drps_log(&cli->log, DRPS_LOG_INFO,
@@ -829,6 +857,50 @@ static int run(struct drps_cli *cli, struct options *o, struct drps_err *err)
     return rc;
 }
 
+/* ---- Attempts ---- */
+
+struct work {
+    struct drps_cli *cli;
+    struct options *options;
+};
+
+/* Without --force there were no checkpoints when the first attempt began, so all are of this run;
+ * with it there may be some of an earlier run until this one has written its own. */
+static int attempt(void *ctx, struct drps_attempt *a)
+{
+    const struct work *w = ctx;
+    struct drps_train_options *train = &w->options->train;
+    struct drps_err err = DRPS_ERR_INIT;
+    if (!drps_attempt_is_first(a))
+        train->resume |= !train->replace || drps_attempt_has_checkpoint(a);
+    const int rc = run(w->cli, w->options, a, &err);
+    if (rc < 0 && w->cli->again) {
+        drps_attempt_failed(a, &err);
+        return fflush(stdout) ? DRPS_EXIT_FAILED : DRPS_EXIT_AGAIN;
+    }
+    return drps_cli_finish(w->cli, rc, &err);
+}
+
+static int run_attempts(struct drps_cli *cli, struct options *o, int *status, struct drps_err *err)
+{
+    char name[32] = "training";
+    struct work work = {cli, o};
+    int rc = drps_cli_share_stop(err);
+    if (rc == 0 && o->ranks.peers && !o->has_rank) {
+        rc = drps_launch_rank(o->ranks.peers, "--rank", &o->ranks.rank, err);
+        o->has_rank = rc == 0;
+    }
+    if (rc < 0) return rc;
+    if (o->local || o->ranks.peers) (void)snprintf(name, sizeof(name), "rank %u", o->ranks.rank);
+    const struct drps_attempts_options options = {.name = name,
+                                                  .run = attempt,
+                                                  .ctx = &work,
+                                                  .again = DRPS_EXIT_AGAIN,
+                                                  .stop = drps_cli_stop(),
+                                                  .log = &cli->log};
+    return drps_attempts_run(&options, status, err);
+}
+
 int main(int argc, char **argv)
 {
     static const struct drps_cli_tool tool = {
@@ -848,6 +920,9 @@ int main(int argc, char **argv)
     struct drps_cli cli;
     struct drps_err err = DRPS_ERR_INIT;
 
+    int status = DRPS_EXIT_DONE;
     drps_cli_start(&cli, &tool, &o, argc, argv);
-    return drps_cli_finish(&cli, run(&cli, &o, &err), &err);
+    const int rc = o.resumes ? run_attempts(&cli, &o, &status, &err) : run(&cli, &o, NULL, &err);
+    const int finished = drps_cli_finish(&cli, rc, &err);
+    return status ? status : finished;
 }

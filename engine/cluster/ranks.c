@@ -4,17 +4,15 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/drps_checksum.h"
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
+#include "engine/cluster/family.h"
 #include "net/drps_meet.h"
 #include "net/drps_net.h"
 
@@ -27,6 +25,7 @@ struct rank {
     struct drps_train_ranks ranks;
     struct drps_plan *part; /* own */
     struct drps_net *net;   /* own */
+    struct family *family;  /* of all ranks on this machine; NULL: they are elsewhere, or threads */
     struct drps_train_result result;
     int rc;
     struct drps_err err;
@@ -48,6 +47,7 @@ static int open_part(struct rank *r, const struct drps_ranks_options *o, uint32_
         r->train.on_epoch = NULL;
         r->train.on_progress = NULL;
         r->train.on_write = NULL;
+        if (!o->peers) r->train.on_checkpoint = NULL;
     }
     return drps_plan_open_rank(drps_io_os(), o->plan, rank, &r->part, err);
 }
@@ -58,8 +58,10 @@ static void run(struct rank *r)
     r->ranks.net = r->net;
     r->rc = drps_train_run(r->part, &r->train, &r->result, &r->err);
     const int failed = r->rc < 0 && r->rc != DRPS_E_INTERRUPTED;
+    struct drps_err why = r->err;
+    if (r->result.kept) why.code = DRPS_E_PEER_FAILED; /* what is kept is worth more than a retry */
     drps_net_tell_strangers(r->net, r->train.log);
-    drps_net_close(r->net, LINGER_MS, failed ? &r->err : NULL);
+    drps_net_close(r->net, LINGER_MS, failed ? &why : NULL);
     r->net = NULL;
 }
 
@@ -82,6 +84,8 @@ static int open_zmq(struct rank *r, const struct drps_peers *peers,
     net.start_ms = wait_ms(r->options);
     net.silence_ms = drps_net_silence_ms(r->options->cut_ms);
     net.stop = r->train.stop;
+    if (r->family) net.lost = family_lost;
+    net.lost_ctx = r->family;
     if (r->options->peers || !net.rank) net.log = r->train.log; /* else a parent says it */
     return drps_net_open_zmq(&net, peers, keys, r->options->insecure, &r->net, err);
 }
@@ -195,7 +199,8 @@ static void run_process(struct rank *r, struct drps_meet *meet, uint64_t job_id)
 static void run_child(struct rank *r, struct drps_meet *meet, uint64_t job_id)
 {
     run_process(r, meet, job_id);
-    if (r->rc < 0 && r->rc != DRPS_E_PEER && r->rc != DRPS_E_INTERRUPTED && r->rc != -ERANGE)
+    if (r->rc < 0 && r->rc != DRPS_E_PEER && r->rc != DRPS_E_PEER_FAILED &&
+        r->rc != DRPS_E_INTERRUPTED && r->rc != -ERANGE)
         drps_log(r->train.log, DRPS_LOG_ERROR, "rank %u: %s", r->part->info.ranks.rank,
                  r->err.text);
     _exit(r->rc == 0 || r->rc == DRPS_E_INTERRUPTED ? 0 : 1);
@@ -212,20 +217,6 @@ static void tell_where(const struct drps_meet *meet, const struct drps_log *log)
         drps_log(log, DRPS_LOG_DEBUG, "ranks talk over Unix sockets in %s", meet->folder);
 }
 
-/* Wait for the other ranks; a failure of one that rank 0 did not notice counts. `left`: rank 0 was
- * interrupted before there was anything to keep, of which others fail. */
-static int reap(const pid_t *pids, uint32_t count, int rc, int left, struct drps_err *err)
-{
-    for (uint32_t r = 1; r < count; r++) {
-        int status = 0;
-        while (pids[r] > 0 && waitpid(pids[r], &status, 0) < 0 && errno == EINTR)
-            continue;
-        if (pids[r] > 0 && status && !left && (rc == 0 || rc == DRPS_E_INTERRUPTED))
-            rc = drps_err_set(err, DRPS_E_PEER, "rank %u ended with status %d", r, status);
-    }
-    return rc;
-}
-
 /* 0, or the error that each process would give: it is given once. */
 static int check_zmq(struct drps_err *err)
 {
@@ -238,40 +229,47 @@ static int check_zmq(struct drps_err *err)
 #endif
 }
 
-/* Called in a child, which ends with the parent's thread that has forked it and waits for all
- * ranks. Not by SIGTERM: that comes once for each thread of the parent, and the second ends a tool
- * at once anyway. What is left is the partial folder of a killed run, which the next run removes.
- */
-static void end_with_parent(pid_t parent)
+/* What rank 0 came to, once all others have ended. A rank that was killed is the reason for what
+ * came after it, and counts where rank 0 did not notice, unless the model is written. `left`: rank
+ * 0 was interrupted before there was anything to keep, of which others fail. */
+static int judge(const struct family *f, const struct drps_log *log, int rc, int left,
+                 struct drps_err *err)
 {
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(1); /* it is too late for that */
+    struct drps_err lost = DRPS_ERR_INIT;
+    const int ended = family_failure(f, &lost);
+    if (!ended) return rc;
+    if (rc == 0) drps_log(log, DRPS_LOG_WARN, "%s, after the model was written", lost.text);
+    if (rc == DRPS_E_PEER ? ended != DRPS_E_PEER : rc != DRPS_E_INTERRUPTED || left) return rc;
+    drps_err_clear(err);
+    return drps_err_set(err, ended, "%s", lost.text);
 }
 
 static int run_processes(struct local *l, struct drps_train_result *result, struct drps_err *err)
 {
-    pid_t pids[DRPS_PLAN_WORKERS_MAX] = {0};
+    const struct drps_log *log = l->ranks[0].train.log;
+    struct family family;
     struct drps_meet meet = {0};
     int rc = check_zmq(err);
+    if (rc < 0) return rc;
+    rc = family_open(&family, l->count, err);
     if (rc == 0) rc = drps_meet_open(l->count, &meet, err);
-    if (rc == 0) tell_where(&meet, l->ranks[0].train.log);
+    if (rc == 0) tell_where(&meet, log);
     const uint64_t seed[2] = {drps_clock_ns(), (uint64_t)getpid()};
     const uint64_t job_id = drps_checksum(seed, sizeof(seed));
-    const pid_t parent = getpid();
+    for (uint32_t r = 0; r < l->count; r++)
+        l->ranks[r].family = &family;
     for (uint32_t r = 1; r < l->count && rc == 0; r++) {
-        pids[r] = fork();
-        if (pids[r] == 0) {
-            end_with_parent(parent);
-            run_child(&l->ranks[r], &meet, job_id);
-        }
-        if (pids[r] < 0) rc = drps_err_set(err, -errno, "no process for rank %u", r);
+        rc = family_fork(&family, r, err);
+        if (rc == 1) run_child(&l->ranks[r], &meet, job_id);
     }
     if (rc == 0) {
         run_process(&l->ranks[0], &meet, job_id);
         rc = outcome(&l->ranks[0], result, err);
     }
-    rc = reap(pids, l->count, rc, rc == DRPS_E_INTERRUPTED && !result->interrupted, err);
+    family_wait(&family, rc, drps_net_silence_ms(l->ranks[0].options->cut_ms) + LINGER_MS);
+    rc = judge(&family, log, rc, rc == DRPS_E_INTERRUPTED && !result->interrupted, err);
     drps_meet_close(&meet);
+    family_close(&family);
     return rc;
 }
 

@@ -290,14 +290,18 @@ static void remove_old(struct drps_job *job)
     remove_other_ranks(job);
 }
 
-static void accept(struct drps_job *job, uint64_t bytes)
+static void accept(struct drps_job *job, const struct drps_state *state, uint64_t bytes)
 {
+    const struct drps_train_options *o = job->options;
     struct drps_job_checkpoints *c = &job->checkpoints;
+    const struct drps_train_cut cut = {
+        .number = c->next, .epoch = state->epoch, .step = state->part.step};
     remove_old(job);
     c->newest = c->next++;
     c->linked_best = job->result->best_epoch;
     job->result->checkpoints.n++;
     job->result->checkpoints.bytes += bytes;
+    if (o->on_checkpoint) o->on_checkpoint(o->ctx, &cut);
 }
 
 static void reject(struct drps_job *job, const struct drps_err *why)
@@ -328,7 +332,7 @@ int drps_job_checkpoint(void *ctx, uint64_t epoch, const struct drps_epoch_part 
     if (any)
         reject(job, &why);
     else
-        accept(job, bytes);
+        accept(job, &state, bytes);
     const uint64_t took = drps_clock_ns() - start;
     job->result->checkpoints.seconds += (double)took * 1e-9;
     set_due(job, epoch, done->step, took);

@@ -333,11 +333,15 @@ int drps_job_take_up(struct drps_job *job, struct drps_err *err)
     if (drps_checkpoints_keep(&c->place, 1, c->from_number, &why) < 0)
         drps_log(job->options->log, DRPS_LOG_DEBUG, "a newer checkpoint stays: %s", why.text);
     if (job->ranks) rc = drps_cluster_least(&job->cluster, &all, err); /* nobody is behind */
-    if (rc == 0)
-        drps_log(job->options->log, level(job),
-                 "going on from checkpoint %llu: epoch %llu, %llu of %llu batches done",
-                 (unsigned long long)c->from_number, (unsigned long long)c->state.epoch,
-                 (unsigned long long)c->state.part.step,
-                 (unsigned long long)job->plan->info.batches);
+    if (rc < 0) return rc;
+    const struct drps_train_cut cut = {.number = c->from_number,
+                                       .epoch = c->state.epoch,
+                                       .step = c->state.part.step,
+                                       .resumed = 1};
+    if (job->options->on_checkpoint) job->options->on_checkpoint(job->options->ctx, &cut);
+    drps_log(job->options->log, level(job),
+             "going on from checkpoint %llu: epoch %llu, %llu of %llu batches done",
+             (unsigned long long)c->from_number, (unsigned long long)c->state.epoch,
+             (unsigned long long)c->state.part.step, (unsigned long long)job->plan->info.batches);
     return rc;
 }

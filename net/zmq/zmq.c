@@ -134,6 +134,7 @@ static void leave(struct drps_net *net, uint32_t linger_ms, const struct drps_er
     z->leaving = 1;
     z->leave_by_ns = drps_clock_ns() + linger_ms * UINT64_C(1000000);
     if (why) (void)snprintf(z->why, sizeof(z->why), "%.*s", WIRE_TEXT_BYTES - 1, why->text);
+    z->why_stays = why && !drps_err_may_pass(why->code);
     pthread_mutex_unlock(&z->lock);
     if (z->started) {
         drps_zmq_wake(z);

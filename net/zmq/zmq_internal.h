@@ -76,7 +76,8 @@ struct net_zmq {
     int listener;          /* borrowed from pull: the TCP socket that listens; -1: there is none */
     pthread_t thread;
     int started;
-    uint64_t tick_ns; /* when the socket thread last looked at the clock */
+    uint64_t tick_ns;  /* when the socket thread last looked at the clock */
+    uint64_t asked_ns; /* and when it last asked the caller which rank is lost */
     uint64_t
         visitors; /* the socket thread's: connections that listener let in, and that are open */
     int shut;     /* the socket thread's: listener lets none in */
@@ -85,12 +86,11 @@ struct net_zmq {
     int leaving;
     uint64_t leave_by_ns;
     char why[WIRE_TEXT_BYTES];
+    int why_stays;
 };
 
 /* zmq_shared.c: a text of ZeroMQ's last failure. Always negative. */
 int drps_zmq_failed(const char *doing, const char *what, struct drps_err *err);
-/* What ends the job when a rank's process is not the one that began. Always negative. */
-int drps_zmq_restarted(uint32_t rank, struct drps_err *err);
 /* Any thread: make the socket thread look again. */
 void drps_zmq_wake(struct net_zmq *z);
 

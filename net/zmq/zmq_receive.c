@@ -128,7 +128,8 @@ static int take_credit(struct net_zmq *z, const struct wire_head *h, struct drps
     return rc;
 }
 
-static void take_bye(struct net_zmq *z, uint32_t r, const char *payload, size_t bytes)
+static void take_bye(struct net_zmq *z, const struct wire_head *h, const char *payload,
+                     size_t bytes)
 {
     char why[WIRE_TEXT_BYTES];
     size_t n = bytes < sizeof(why) - 1 ? bytes : sizeof(why) - 1;
@@ -136,7 +137,7 @@ static void take_bye(struct net_zmq *z, uint32_t r, const char *payload, size_t 
         why[i] = isprint((unsigned char)payload[i]) ? payload[i] : '?';
     why[n] = '\0';
     pthread_mutex_lock(&z->lock);
-    drps_net_left(&z->net, r, why);
+    drps_net_left(&z->net, h->from, why, h->tag == WIRE_BYE_STAYS);
     pthread_mutex_unlock(&z->lock);
 }
 
@@ -174,7 +175,7 @@ static void dispatch(struct net_zmq *z, const struct wire_head *h, zmq_msg_t *pa
         if (take_credit(z, h, &err) < 0) fail(z, h->from, &err);
         break;
     case WIRE_BYE:
-        take_bye(z, h->from, zmq_msg_data(payload), zmq_msg_size(payload));
+        take_bye(z, h, zmq_msg_data(payload), zmq_msg_size(payload));
         break;
     default:
         if (take_piece(z, h, payload, &err) < 0) fail(z, h->from, &err);
@@ -192,16 +193,6 @@ static void refuse(struct net_zmq *z, int rc, const struct wire_head *h, const c
         count(z, &z->net.stats.malformed);
 }
 
-/* The job knows an earlier process of this rank. */
-static void came_too_late(struct net_zmq *z)
-{
-    struct drps_err err = DRPS_ERR_INIT;
-    pthread_mutex_lock(&z->lock);
-    (void)drps_zmq_restarted(z->net.o.rank, &err);
-    drps_net_fail(&z->net, &err);
-    pthread_mutex_unlock(&z->lock);
-}
-
 /* 1: from a peer, of this job, to this process. */
 static int is_ours(struct net_zmq *z, const struct wire_head *h, const char *user)
 {
@@ -214,7 +205,8 @@ static int is_ours(struct net_zmq *z, const struct wire_head *h, const char *use
     if (h->type == WIRE_HELLO) return 1;
     if (h->incarnation == z->incarnation) return peer->greeted;
     if (h->incarnation == 0) return peer->greeted && !peer->answers; /* it gives up at the start */
-    if (!peer->greeted) came_too_late(z);
+    if (!peer->greeted) /* it will notice, end, and greet when it is started again */
+        set_hint(z, h->from, "it is still in a run with an earlier process of this rank");
     return 0;
 }
 

@@ -49,10 +49,11 @@ static int put(struct net_zmq *z, uint32_t r, struct wire_head *head, zmq_msg_t 
     return 1;
 }
 
-static int put_control(struct net_zmq *z, uint32_t r, uint8_t type, unsigned part, uint64_t round,
-                       const void *payload, size_t bytes)
+static int put_frame(struct net_zmq *z, uint32_t r, uint8_t type, unsigned part, uint32_t tag,
+                     uint64_t round, const void *payload, size_t bytes)
 {
     struct wire_head head = {.type = type,
+                             .tag = tag,
                              .part = (uint8_t)part,
                              .from = (uint16_t)z->net.o.rank,
                              .to = (uint16_t)r,
@@ -65,6 +66,12 @@ static int put_control(struct net_zmq *z, uint32_t r, uint8_t type, unsigned par
     if (zmq_msg_init_size(&m, bytes)) return 0;
     memcpy(zmq_msg_data(&m), payload, bytes);
     return put(z, r, &head, &m);
+}
+
+static int put_control(struct net_zmq *z, uint32_t r, uint8_t type, unsigned part, uint64_t round,
+                       const void *payload, size_t bytes)
+{
+    return put_frame(z, r, type, part, 0, round, payload, bytes);
 }
 
 static int put_hello(struct net_zmq *z, uint32_t r)
@@ -250,8 +257,9 @@ static int put_bye(struct net_zmq *z, uint32_t r)
     char why[WIRE_TEXT_BYTES];
     pthread_mutex_lock(&z->lock);
     memcpy(why, z->why, sizeof(why));
+    const uint32_t tag = z->why_stays ? WIRE_BYE_STAYS : 0;
     pthread_mutex_unlock(&z->lock);
-    return put_control(z, r, WIRE_BYE, 0, 0, why, strlen(why));
+    return put_frame(z, r, WIRE_BYE, 0, tag, 0, why, strlen(why));
 }
 
 /*
@@ -270,6 +278,15 @@ static void connect_again(struct net_zmq_peer *peer)
     peer->sequence = 0;
 }
 
+/* A peer that has greeted this process and does not answer has no greeting of it: a process of that
+ * rank that was there before has got it. */
+static void greet_anew(struct net_zmq_peer *peer)
+{
+    if (!peer->told || drps_clock_ns() - peer->sent_ns < AGAIN_MS * UINT64_C(1000000)) return;
+    peer->hello_sent = peer->told = 0;
+    peer->sequence = 0;
+}
+
 /* `sending` held, the socket thread's: all that is due. Returns whether something waits for the
  * socket.
  */
@@ -282,6 +299,7 @@ static int send_due(struct net_zmq *z, uint32_t r, struct net_out **sent)
     pthread_mutex_unlock(&z->lock);
     if (peer->bye_sent) return 0;
     if (!answers) connect_again(peer);
+    if (!answers && greeted) greet_anew(peer);
     if (!peer->hello_sent) peer->hello_sent = put_hello(z, r);
     if (!peer->hello_sent) return 1;
     if (greeted && !peer->told) peer->told = put_control(z, r, WIRE_PING, 0, 0, NULL, 0);

@@ -12,11 +12,6 @@ int drps_zmq_failed(const char *doing, const char *what, struct drps_err *err)
                         doing, what, zmq_strerror(e));
 }
 
-int drps_zmq_restarted(uint32_t rank, struct drps_err *err)
-{
-    return drps_err_set(err, DRPS_E_PEER, "rank %u was restarted: start all anew", rank);
-}
-
 void drps_zmq_wake(struct net_zmq *z)
 {
     const uint64_t one = 1;

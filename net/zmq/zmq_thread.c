@@ -51,7 +51,7 @@ static int was_restarted(const struct net_zmq *z, struct net_zmq_peer *peer, uin
 static void restarted(struct net_zmq *z, uint32_t r)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    (void)drps_zmq_restarted(r, &err);
+    (void)drps_err_set(&err, DRPS_E_PEER, "rank %u was restarted: start all anew", r);
     z->peers[r].gone = 1;
     drps_net_lost(&z->net, r, &err);
 }
@@ -73,6 +73,22 @@ static void look_at_clock(struct net_zmq *z)
         else if (now - peer->heard_ns > silence_ns)
             too_silent(z, r);
     }
+    pthread_mutex_unlock(&z->lock);
+}
+
+/* The caller may know of a rank's end: then nothing will come from there. */
+static void ask_who_is_lost(struct net_zmq *z)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    const uint64_t now = drps_clock_ns();
+    if (!z->net.o.lost || now - z->asked_ns < drps_zmq_ping_ms(z) * UINT64_C(1000000)) return;
+    z->asked_ns = now;
+    const uint32_t r = z->net.o.lost(z->net.o.lost_ctx);
+    if (r >= z->net.o.count || r == z->net.o.rank || z->peers[r].dead) return;
+    (void)drps_err_set(&err, DRPS_E_PEER, "the process of %s has ended", z->net.peers[r].name);
+    pthread_mutex_lock(&z->lock);
+    z->peers[r].dead = 1;
+    drps_net_lost(&z->net, r, &err);
     pthread_mutex_unlock(&z->lock);
 }
 
@@ -111,6 +127,7 @@ void *drps_zmq_thread_main(void *arg)
         drps_zmq_guard_count(z);
         drps_zmq_receive(z);
         look_at_clock(z);
+        ask_who_is_lost(z);
         pthread_mutex_lock(&z->lock);
         go = may_go(z);
         pthread_mutex_unlock(&z->lock);

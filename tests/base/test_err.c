@@ -55,6 +55,30 @@ static void test_err_says_each_of_many_once(void **state)
     assert_string_equal(err.text, "closing 0; then: closing 1; then: closing 2");
 }
 
+static void test_err_may_pass(void **state)
+{
+    static const struct {
+        int code, may;
+    } cases[] = {{DRPS_E_PEER, 1},
+                 {-ENOSPC, 1},
+                 {-ETIMEDOUT, 1},
+                 {-EADDRINUSE, 1},
+                 {DRPS_E_PROTO, 1},
+                 {DRPS_E_INTERRUPTED, 1},
+                 {DRPS_E_PEER_FAILED, 0},
+                 {DRPS_E_CONFIG, 0},
+                 {DRPS_E_CORRUPT, 0},
+                 {DRPS_E_MEMORY_BUDGET, 0},
+                 {-ERANGE, 0},
+                 {-EIO, 0},
+                 {DRPS_E_VERSION, 0},
+                 {0, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+        if (drps_err_may_pass(cases[i].code) != cases[i].may)
+            fail_msg("%s: %d", drps_err_name(cases[i].code), !cases[i].may);
+}
+
 static void test_err_null_is_allowed(void **state)
 {
     (void)state;
@@ -179,6 +203,7 @@ int main(void)
         cmocka_unit_test(test_err_first_failure_wins),
         cmocka_unit_test(test_err_says_a_failure_once),
         cmocka_unit_test(test_err_says_each_of_many_once),
+        cmocka_unit_test(test_err_may_pass),
         cmocka_unit_test(test_err_null_is_allowed),
         cmocka_unit_test(test_err_context_goes_in_front),
         cmocka_unit_test(test_err_clear_forgets),

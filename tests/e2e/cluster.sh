@@ -305,7 +305,7 @@ grep -q "rank 1 was started with learning rate 0.5" rank-2.txt || fail "rank 2 s
 ranks plan-fm-2 2
 fails 2 "rank 1.*plan" "$tools/drps-train" plan-lor-2 -o never --peers peers.txt --rank 0 --timeout 60
 wait "${pids[0]}" && fail "rank 1 of another plan did not notice"
-fails 1 "rank 1 " "$tools/drps-train" plan-2 -o never --peers peers.txt --rank 0 --timeout 1 # nobody is there
+fails 75 "rank 1 " "$tools/drps-train" plan-2 -o never --peers peers.txt --rank 0 --timeout 1 # nobody is there
 fails 2 "which rank is this" "$tools/drps-train" plan-2 -o never --peers peers.txt
 absent never
 echo "ok other options"
@@ -322,27 +322,40 @@ grep -q "interrupted while waiting for rank 1 " err.txt || fail "waiting rank 0 
 absent never
 echo "ok interrupted at the start"
 
-# A rank that was killed and started again: it and all others say so and end, long before they would notice a silence.
+# A rank that was killed and started again: all others say so and end, long before they would notice a silence; it waits for
+# them, and when they are started again all go on from a checkpoint.
 restarted() { # RANK
-    local victim=$1 says=(rank-0.txt rank-1.txt rank-2.txt) all command r status
-    : >out.txt
-    ranks plan-lor-3 3 --epochs 100000 --silence 100
-    "$tools/drps-train" plan-lor-3 -o never --peers peers.txt --rank 0 --epochs 100000 --silence 100 --timeout 60 2>rank-0.txt >out.txt &
+    local victim=$1 says=(rank-0.txt rank-1.txt rank-2.txt) all r status
+    local how=(--epochs 100000 --silence 100 --timeout 60 --checkpoint-every 50b)
+    start() { # RANK
+        local command=("$tools/drps-train" plan-lor-3 -o never)
+        (($1 == 0)) || command=("$tools/drps-train" "machine-$1/plan" -o "machine-$1/model")
+        "${command[@]}" --peers peers.txt --rank "$1" "${how[@]}" --resume 2>"${says[$1]}" >again.txt &
+        all[$1]=$!
+    }
+    rm -rf never.checkpoint
+    ranks plan-lor-3 3 "${how[@]}"
+    "$tools/drps-train" plan-lor-3 -o never --peers peers.txt --rank 0 "${how[@]}" 2>rank-0.txt >out.txt &
     all=($! "${pids[@]}")
-    until [[ $(wc -l <out.txt) -ge 3 ]]; do kill -0 "${all[0]}" || fail "$(cat rank-0.txt)"; done
+    until [[ -d never.checkpoint/rank-0/2 ]]; do kill -0 "${all[0]}" || fail "$(cat rank-0.txt)"; done
     kill -KILL "${all[victim]}"
     wait "${all[victim]}" 2>/dev/null || true
-    command=("$tools/drps-train" plan-lor-3 -o never --force)
-    ((victim == 0)) || command=("$tools/drps-train" "machine-$victim/plan" -o "machine-$victim/model" --force)
-    rm -rf never.partial
-    "${command[@]}" --peers peers.txt --rank "$victim" --epochs 100000 --silence 100 --timeout 60 2>"rank-$victim.txt" >again.txt &
-    all[victim]=$!
+    start $victim
     for r in 0 1 2; do
+        ((r != victim)) || continue
         status=0 && wait "${all[r]}" || status=$?
-        [[ $status = 1 ]] || fail "rank $r ended with $status after rank $victim was restarted: $(cat "${says[r]}")"
+        [[ $status = 75 ]] || fail "rank $r ended with $status after rank $victim was restarted: $(cat "${says[r]}")"
         grep -q "rank $victim was restarted: start all anew" "${says[r]}" || fail "rank $r does not say that rank $victim was restarted: $(cat "${says[r]}")"
     done
-    absent never
+    [[ ! -e never ]] || fail "a model although rank $victim was restarted"
+    for r in 0 1 2; do ((r == victim)) || start $r; done
+    until grep -q "going on from checkpoint" rank-0.txt; do kill -0 "${all[0]}" || fail "$(cat rank-0.txt)"; done
+    kill -INT "${all[0]}"
+    for r in 0 1 2; do
+        status=0 && wait "${all[r]}" || status=$?
+        [[ $status = 130 ]] || fail "rank $r ended with $status when all had met again: $(cat "${says[r]}")"
+    done
+    rm -rf never never.checkpoint
     echo "ok restarted rank $victim"
 }
 for victim in 0 1; do restarted $victim; done
@@ -394,7 +407,7 @@ killed() { # RANK TRAIN-OPTIONS...
     for r in 0 1 2; do
         status=0 && wait "${all[r]}" 2>/dev/null || status=$?
         ((r != victim)) || continue
-        [[ $status = 1 ]] || fail "rank $r ended with $status after rank $victim was killed: $(cat "${says[r]}")"
+        [[ $status = 75 ]] || fail "rank $r ended with $status after rank $victim was killed: $(cat "${says[r]}")"
         grep -q "rank $victim (.*dead or cut off" "${says[r]}" || fail "rank $r does not name rank $victim: $(cat "${says[r]}")"
     done
     [[ ! -e never ]] || fail "a model although rank $victim was killed"

@@ -62,7 +62,7 @@ fills() {
     fi
     for r in 0 1; do
         status=0 && wait "${pids[r]}" || status=$?
-        [[ $status = 1 ]] || fail "$store $*: rank $r ended with $status: $(cat err-$r.txt)"
+        [[ $status = 75 ]] || fail "$store $*: rank $r ended with $status: $(cat err-$r.txt)"
         absent model-$r
     done
     grep -qE '[Nn]o space left.*free (some|disk) space' err-$rank.txt || fail "$store $*: rank $rank says: $(cat err-$rank.txt)"

@@ -102,7 +102,7 @@ hint 1 "--memory" "$tools/drps-predict" model good.svm -o never --memory 1M
 printf '127.0.0.1:7001\n10.9.8.7:7002\n' >far.txt
 ports 2 >near.txt
 hint 2 "drps-train --make-keys DIR, --keys, --insecure" "$train" plan-2 -o never --peers far.txt --rank 0
-hint 1 "--timeout" "$train" plan-2 -o never --peers near.txt --rank 0 --insecure --timeout 1
+hint 75 "--timeout" "$train" plan-2 -o never --peers near.txt --rank 0 --insecure --timeout 1
 absent never
 "$index" good.svm --algo lor -o plan-said --blocks topk --calibrate . -v >out.txt 2>err.txt # says what was measured
 grep -q 'a request costs' err.txt || fail "--calibrate says nothing: $(cat err.txt)"

@@ -300,7 +300,7 @@ static void test_a_rank_that_fails_ends_all(void **state)
         struct drps_err err = DRPS_ERR_INIT;
         world_damage(w, files[i]);
         const int rc = world_run(w, &o, &r, &err);
-        assert_true(rc == DRPS_E_PEER || rc == DRPS_E_CORRUPT);
+        assert_true(rc == DRPS_E_PEER_FAILED || rc == DRPS_E_CORRUPT);
         if (!strstr(err.text, files[i])) fail_msg("%s is damaged: %s", files[i], err.text);
         assert_false(path_exists(w->model));
         drps_train_result_free(&r);
@@ -352,7 +352,7 @@ static void test_a_loss_without_end_ends_all(void **state)
     o.lr = 1e6f;
     o.epochs = 20;
     const int rc = world_run(w, &o, &r, &err);
-    assert_true(rc == DRPS_E_PEER || rc == -ERANGE);
+    assert_true(rc == DRPS_E_PEER_FAILED || rc == -ERANGE);
     assert_non_null(strstr(err.text, "try a smaller learning rate"));
     assert_false(path_exists(w->model));
     drps_train_result_free(&r);

@@ -96,7 +96,7 @@ static void test_zmq_start_refuses_ranks_that_differ(void **state)
         open_both(both);
         for (uint32_t r = 0; r < 2; r++) {
             /* Each finds out by itself, or is told by the other. */
-            if ((both[r].rc != DRPS_E_CONFIG && both[r].rc != DRPS_E_PEER) ||
+            if ((both[r].rc != DRPS_E_CONFIG && both[r].rc != DRPS_E_PEER_FAILED) ||
                 !strstr(both[r].err.text, cases[i].text) ||
                 !strstr(both[r].err.text, r ? "rank 0 (127." : "rank 1 (127."))
                 fail_msg("%s, rank %u: %d: %s", cases[i].name, r, both[r].rc, both[r].err.text);
@@ -784,18 +784,85 @@ static void test_zmq_goes_on_when_a_rank_was_restarted_that_need_not_stay(void *
     imposter_end(&im);
 }
 
-/* Rank 1 talks to a process of rank 0 that was there before. */
-static void test_zmq_start_ends_when_this_rank_was_restarted(void **state)
+/* Rank 1 talks to a process of rank 0 that was there before: this one waits until rank 1 has
+ * noticed and greets it. */
+static void test_zmq_start_waits_for_a_peer_in_an_earlier_run(void **state)
 {
     struct imposter im;
     const struct wire_head ping = head_of(WIRE_PING, 5, 0);
+    const struct drps_net_options o = {.count = 2, .job_id = JOB, .start_ms = 500};
     (void)state;
-    imposter_begin(&im, &plain);
+    imposter_begin(&im, &o);
     im.victims = 1234567;
     raw_frame(&im, &ping, NULL, 0, SIZE_MAX);
     imposter_join(&im);
+    assert_int_equal(im.victim.rc, -ETIMEDOUT);
+    assert_non_null(strstr(im.victim.err.text, "in a run with an earlier process of this rank"));
+    imposter_end(&im);
+
+    imposter_begin(&im, &plain);
+    im.victims = 1234567;
+    raw_frame(&im, &ping, NULL, 0, SIZE_MAX);
+    raw_start(&im);
+    imposter_join(&im);
+    if (im.victim.rc < 0) fail_msg("%s", im.victim.err.text);
+    imposter_end(&im);
+}
+
+/* Waits for a frame of the victim's of that type; returns its sequence. */
+static uint64_t raw_await(struct imposter *im, uint8_t type)
+{
+    for (;;) {
+        struct wire_head h;
+        uint8_t head[WIRE_HEAD_BYTES], rest[256];
+        size_t more_bytes = sizeof(int);
+        int more = 0, bytes = 0;
+        assert_int_equal(zmq_recv(im->pull, head, sizeof(head), 0), WIRE_HEAD_BYTES);
+        assert_int_equal(zmq_getsockopt(im->pull, ZMQ_RCVMORE, &more, &more_bytes), 0);
+        if (more) bytes = zmq_recv(im->pull, rest, sizeof(rest), 0);
+        assert_true(bytes >= 0 && bytes <= (int)sizeof(rest));
+        assert_int_equal(drps_wire_decode(head, sizeof(head), rest, (size_t)bytes, &h, NULL), 0);
+        if (h.type == type) return h.sequence;
+    }
+}
+
+/* What rank 1 got of rank 0's greeting was got by a process that has ended: it is greeted again. */
+static void test_zmq_start_greets_anew_who_does_not_answer(void **state)
+{
+    struct imposter im;
+    (void)state;
+    imposter_begin(&im, &plain);
+    assert_int_equal(raw_await(&im, WIRE_HELLO), 0); /* and lost with that process */
+    raw_hello(&im, 2, SIZE_MAX, 1);
+    assert_int_equal(raw_await(&im, WIRE_PING), 1);
+    raw_start(&im); /* takes the next greeting */
+    imposter_join(&im);
+    if (im.victim.rc < 0) fail_msg("%s", im.victim.err.text);
+    imposter_end(&im);
+}
+
+static uint32_t rank_1_is_lost(void *ctx)
+{
+    atomic_int *asked = ctx;
+    return atomic_fetch_add(asked, 1) ? 1 : DRPS_NET_ANY;
+}
+
+/* Whoever has started the ranks knows of an end long before it shows as silence. */
+static void test_zmq_is_told_of_a_rank_that_has_ended(void **state)
+{
+    struct imposter im;
+    atomic_int asked = 0;
+    const struct drps_net_options o = {.count = 2,
+                                       .job_id = JOB,
+                                       .silence_ms = 3600000,
+                                       .start_ms = 3600000,
+                                       .lost = rank_1_is_lost,
+                                       .lost_ctx = &asked};
+    (void)state;
+    imposter_begin(&im, &o); /* rank 1 never greets */
+    imposter_join(&im);
     assert_int_equal(im.victim.rc, DRPS_E_PEER);
-    assert_string_equal(im.victim.err.text, "rank 0 was restarted: start all anew");
+    assert_non_null(strstr(im.victim.err.text, "the process of rank 1 (127."));
     imposter_end(&im);
 }
 
@@ -861,7 +928,9 @@ int main(void)
         cmocka_unit_test(test_zmq_names_a_peer_that_falls_silent),
         cmocka_unit_test(test_zmq_ends_the_job_when_a_rank_was_restarted),
         cmocka_unit_test(test_zmq_goes_on_when_a_rank_was_restarted_that_need_not_stay),
-        cmocka_unit_test(test_zmq_start_ends_when_this_rank_was_restarted),
+        cmocka_unit_test(test_zmq_start_waits_for_a_peer_in_an_earlier_run),
+        cmocka_unit_test(test_zmq_start_greets_anew_who_does_not_answer),
+        cmocka_unit_test(test_zmq_is_told_of_a_rank_that_has_ended),
         cmocka_unit_test(test_zmq_start_gets_over_an_earlier_job_at_an_address),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -391,7 +391,7 @@ static void test_a_rank_that_fails_ends_all(void **state)
             struct drps_err err = DRPS_ERR_INIT;
             o.sync = modes[m];
             const int rc = world_run(w, &o, &r, &err);
-            assert_true(rc == DRPS_E_PEER || rc == DRPS_E_CORRUPT);
+            assert_true(rc == DRPS_E_PEER_FAILED || rc == DRPS_E_CORRUPT);
             if (!strstr(err.text, files[i])) fail_msg("%s is damaged: %s", files[i], err.text);
             if (!strstr(err.text, "rank 1") && !strstr(err.text, "rank-1"))
                 fail_msg("rank 1 is not named: %s", err.text);
@@ -414,7 +414,7 @@ static void test_a_loss_without_end_ends_all(void **state)
     o.lr = 1e6f;
     o.epochs = 20;
     const int rc = world_run(w, &o, &r, &err);
-    assert_true(rc == DRPS_E_PEER || rc == -ERANGE);
+    assert_true(rc == DRPS_E_PEER_FAILED || rc == -ERANGE);
     assert_non_null(strstr(err.text, "try a smaller learning rate"));
     assert_false(path_exists(w->model));
     drps_train_result_free(&r);
@@ -444,7 +444,7 @@ static void test_options_that_do_not_fit_are_refused(void **state)
         o.staleness = bad[i].staleness;
         o.no_claim = bad[i].no_claim;
         const int rc = world_run(w, &o, &r, &err);
-        assert_true(rc == DRPS_E_CONFIG || rc == DRPS_E_PEER);
+        assert_true(rc == DRPS_E_CONFIG || rc == DRPS_E_PEER_FAILED);
         if (!strstr(err.text, bad[i].text)) fail_msg("%s: %s", bad[i].text, err.text);
         drps_train_result_free(&r);
     }

@@ -172,9 +172,9 @@ static void test_rank_that_cannot_count_is_named(void **state)
         job = job_new(s, input(s), "topk");
         job->run[2].options.out = "/nowhere/plan";
         run_job(job, (enum net_kind)kind, RANKS);
-        expect(job, 0, DRPS_E_PEER, "rank 2 ");
-        expect(job, 0, DRPS_E_PEER, "/nowhere/plan.rank-2.partial");
-        expect(job, 1, DRPS_E_PEER, "gave up");
+        expect(job, 0, DRPS_E_PEER_FAILED, "rank 2 ");
+        expect(job, 0, DRPS_E_PEER_FAILED, "/nowhere/plan.rank-2.partial");
+        expect(job, 1, DRPS_E_PEER_FAILED, "gave up");
         expect(job, 2, -ENOENT, "/nowhere/plan.rank-2.partial");
         assert_no_plan(job, s);
     }
@@ -190,8 +190,8 @@ static void test_rank_0_that_cannot_count_fails(void **state)
     scratch_file(s, "plan.rank-0.partial/mine", "", 0);
     run_job(job, NET_INPROC, RANKS);
     expect(job, 0, -EEXIST, "plan.rank-0.partial is in the way");
-    expect(job, 1, DRPS_E_PEER, "gave up: ");
-    expect(job, 2, DRPS_E_PEER, "gave up: ");
+    expect(job, 1, DRPS_E_PEER_FAILED, "gave up: ");
+    expect(job, 2, DRPS_E_PEER_FAILED, "gave up: ");
     assert_int_equal(drps_io_remove_tree(drps_io_os(), path, NULL), 0);
     assert_no_plan(job, s);
 }
@@ -237,8 +237,8 @@ static void test_rank_0_that_fails_after_the_counting_fails_all(void **state)
         run_job(job, (enum net_kind)kind, RANKS);
         assert_true(job->rc[0] < 0);
         for (uint32_t r = 1; r < RANKS; r++) {
-            expect(job, r, DRPS_E_PEER, "rank 0 ");
-            expect(job, r, DRPS_E_PEER, job->err[0].text);
+            expect(job, r, DRPS_E_PEER_FAILED, "rank 0 ");
+            expect(job, r, DRPS_E_PEER_FAILED, job->err[0].text);
         }
         assert_int_equal(drps_io_remove_tree(drps_io_os(), scratch_path(s, "plan"), NULL), 0);
         assert_no_plan(job, s);
@@ -301,8 +301,8 @@ static void test_mistakes_end_all(void **state)
                i == 0   ? "block builder pattern counts nothing"
                : i == 1 ? "shards are processes of one machine"
                         : "/nowhere/data");
-        expect(job, 1, DRPS_E_PEER, "gave up: ");
-        expect(job, 2, DRPS_E_PEER, "gave up: ");
+        expect(job, 1, DRPS_E_PEER_FAILED, "gave up: ");
+        expect(job, 2, DRPS_E_PEER_FAILED, "gave up: ");
         assert_no_plan(job, s);
     }
 }

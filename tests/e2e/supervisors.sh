@@ -1,0 +1,194 @@
+#!/usr/bin/env bash
+# Ranks that somebody else starts again: mpirun in a loop; srun in examples/slurm.sh, under daemons of Slurm that run here for
+# this test; a job that is queued again. Each comes to the model of an undisturbed run. The example for Kubernetes is read for
+# its form alone. What is not installed is skipped, and said.
+. "$(dirname "$0")/lib.sh"
+
+"$tools/drps-gen" ctr --samples 20K --fields 12 --rows 20K --seed 3 -o data.svm --quiet
+"$tools/drps-index" data.svm --algo fm --factors 4 --workers 3 --batch-size 100 --test-fraction 0.1 -o plan --quiet
+how=(--epochs 40 --checkpoint-every 60b --silence 1 --timeout 60)
+if ! "$tools/drps-train" plan -o want "${how[@]}" --local 3 --quiet --json >want.json 2>err.txt; then
+    grep -q "this build has no ZeroMQ" err.txt || fail "$(cat err.txt)"
+    skip "this build has no ZeroMQ"
+fi
+want=$(value content <want.json)
+tried=0
+
+# Ranks are started through this, which says their process's id.
+mkdir bin pids
+cat >bin/drps-train <<END
+#!/bin/sh
+echo \$\$ >"$PWD/pids/\${OMPI_COMM_WORLD_RANK:-\$SLURM_PROCID}"
+exec "$tools/drps-train" "\$@"
+END
+chmod +x bin/drps-train
+export PATH=$PWD/bin:$PATH
+
+# lose RANK PROCESS: kill a rank of the model `got` when there is a checkpoint; PROCESS must not end before
+lose() {
+    until [[ -d got.checkpoint/rank-0/2 && -s pids/$1 ]]; do kill -0 "$2" 2>/dev/null || fail "ended too soon: $(cat log.txt)"; done
+    kill -KILL "$(cat "pids/$1")"
+}
+same() { # WHAT
+    [[ $("$tools/drps-stat" got --json | all_values content | head -1) = "$want" ]] || fail "$1: another model than $want: $(cat log.txt)"
+    grep -q "going on from checkpoint" log.txt || fail "$1: did not go on: $(cat log.txt)"
+    [[ ! -e got.checkpoint ]] || fail "$1: checkpoints were left behind"
+    rm -rf got got.* pids/*
+    tried=$((tried + 1))
+    echo "ok $1"
+}
+
+# ---- mpirun: it ends all ranks when one ends, and a loop starts them again ----
+
+by_mpirun() {
+    local root=()
+    [[ $EUID != 0 ]] || root=(--allow-run-as-root)
+    ports 3 >peers.txt
+    until mpirun "${root[@]}" --oversubscribe -n 3 drps-train plan -o got --peers peers.txt --resume "${how[@]}" >>log.txt 2>&1; do
+        [[ $? -gt 2 ]] || return 1
+        echo "again" >>log.txt
+    done
+}
+if [[ -x $(command -v mpirun) ]]; then
+    : >log.txt
+    by_mpirun &
+    job=$!
+    lose 1 $job
+    wait $job || fail "mpirun: $(cat log.txt)"
+    grep -q again log.txt || fail "mpirun started the ranks once: $(cat log.txt)"
+    same mpirun
+else
+    echo "skipped: mpirun is not installed"
+fi
+
+# ---- Slurm ----
+
+daemons=()
+stop_daemons() {
+    local pid
+    for pid in "${daemons[@]}"; do kill "$pid" 2>/dev/null || true; done
+    for pid in "${daemons[@]}"; do wait "$pid" 2>/dev/null || true; done
+}
+trap 'stop_daemons; rm -rf "$work"' EXIT
+daemon() { # NAME COMMAND...: in the background, with what it says in slurm/NAME
+    "${@:2}" >"slurm/$1" 2>&1 &
+    daemons+=($!)
+}
+
+start_slurm() {
+    local host port n
+    host=$(hostname -s)
+    port=$(ports 1) && port=${port##*:}
+    mkdir -p slurm/state slurm/munge
+    chmod 755 . slurm slurm/munge # as munged wants it
+    (umask 077 && head -c 1024 /dev/urandom >slurm/munge/key)
+    export SLURM_CONF=$PWD/slurm/slurm.conf
+    cat >"$SLURM_CONF" <<END
+ClusterName=drps
+SlurmctldHost=$host(127.0.0.1)
+SlurmctldPort=$port
+SlurmUser=$(id -un)
+SlurmdUser=$(id -un)
+AuthType=auth/munge
+AuthInfo=socket=$PWD/slurm/munge/socket
+CredType=cred/munge
+StateSaveLocation=$PWD/slurm/state
+SlurmdSpoolDir=$PWD/slurm/spool.%n
+SlurmctldPidFile=$PWD/slurm/ctld.pid
+SlurmdPidFile=$PWD/slurm/%n.pid
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+SwitchType=switch/none
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+ReturnToService=2
+SchedulerParameters=batch_sched_delay=0,sched_interval=1
+PartitionName=all Nodes=n[1-3] Default=YES MaxTime=INFINITE State=UP
+END
+    for n in 1 2 3; do
+        echo "NodeName=n$n NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + n)) CPUs=1 State=UNKNOWN" >>"$SLURM_CONF"
+    done
+    daemon munged munged --foreground --force --key-file="$PWD/slurm/munge/key" --socket="$PWD/slurm/munge/socket" \
+        --pid-file="$PWD/slurm/munge/pid" --log-file="$PWD/slurm/munge/log" --seed-file="$PWD/slurm/munge/seed"
+    until [[ -S slurm/munge/socket ]]; do kill -0 "${daemons[0]}" 2>/dev/null || return 1; done
+    daemon slurmctld slurmctld -D -c
+    for n in 1 2 3; do daemon slurmd-$n slurmd -D -N n$n; done
+    for ((n = 0; n < 60; n++)); do
+        [[ $(timeout 5 sinfo -h -t idle -o %D 2>/dev/null) != 3 ]] || return 0
+        kill -0 "${daemons[@]}" 2>/dev/null || return 1
+        read -rt 0.5 <> <(:) || true
+    done
+    return 1
+}
+
+# batch: examples/slurm.sh under sbatch; its number is in $job. All three nodes are this machine, so ranks have three ports.
+batch() {
+    ports 3 >peers.txt
+    : >log.txt
+    job=$(PEERS=$PWD/peers.txt sbatch --parsable --nodes=3 --output="$PWD/log.txt" "$source/examples/slurm.sh" "$PWD/plan" "$PWD/got" "${how[@]}")
+    until [[ -s pids/0 ]]; do [[ -n $(squeue -h -j "$job" 2>/dev/null) ]] || fail "the job has gone: $(cat log.txt)"; done
+}
+done_with() { # until the job has gone from the queue
+    while [[ -n $(squeue -h -j "$job" -t PENDING,RUNNING,COMPLETING 2>/dev/null) ]]; do read -rt 0.2 <> <(:) || true; done
+}
+
+if [[ -x $(PATH=$PATH:/usr/sbin command -v slurmctld) && -x $(PATH=$PATH:/usr/sbin command -v munged) ]]; then
+    PATH=$PATH:/usr/sbin
+    if ! start_slurm; then
+        echo "skipped: no Slurm of three nodes can be started here: $(tail -n 2 slurm/munged slurm/slurmctld slurm/slurmd-1 2>/dev/null | tr '\n' ' ')"
+    else
+        batch
+        lose 2 $$
+        done_with
+        grep -q "ranks were lost (status 137): starting again" log.txt || fail "slurm: nothing was lost: $(cat log.txt)"
+        same "slurm, a rank killed"
+
+        # The whole job ends and is queued again, as when a machine fails; it need not wait its usual minute.
+        batch
+        until [[ -d got.checkpoint/rank-0/2 ]]; do [[ -n $(squeue -h -j "$job") ]] || fail "the job has gone: $(cat log.txt)"; done
+        scontrol requeue "$job"
+        until [[ $(squeue -h -j "$job" -t PENDING -o %t) = PD ]]; do read -rt 0.2 <> <(:) || true; done
+        scontrol update JobId="$job" StartTime=now
+        done_with
+        same "slurm, the job queued again"
+        stop_daemons
+        daemons=()
+    fi
+else
+    echo "skipped: Slurm (slurmctld, slurmd, munged) is not installed"
+fi
+
+# ---- Kubernetes: the form of the example ----
+
+cat >form.py <<'END'
+import sys
+import yaml
+
+service, job = yaml.safe_load_all(open(sys.argv[1]))
+spec = job["spec"]
+pod = spec["template"]["spec"]
+rank = pod["containers"][0]
+rules = spec["podFailurePolicy"]["rules"]
+assert job["kind"] == "Job" and spec["completionMode"] == "Indexed" and spec["completions"] == spec["parallelism"]
+assert pod["restartPolicy"] == "Never"  # what a podFailurePolicy needs
+assert rules[0]["action"] == "FailJob" and rules[0]["onExitCodes"]["values"] == [1, 2]
+assert rules[0]["onExitCodes"]["containerName"] == rank["name"]
+assert service["spec"]["clusterIP"] == "None" and service["metadata"]["name"] == pod["subdomain"]
+assert service["spec"]["selector"].items() <= spec["template"]["metadata"]["labels"].items()
+assert {m["name"] for m in rank["volumeMounts"]} == {v["name"] for v in pod["volumes"]}
+print("\n".join(rank["command"]))
+END
+if python3 -c 'import yaml' 2>/dev/null; then
+    python3 form.py "$source/examples/kubernetes.yaml" >command.txt || fail "examples/kubernetes.yaml"
+    # Its options are those of the tool: it gets as far as reading the plan, which is not there.
+    mapfile -t command < <(sed 's#/data/#nowhere/#' command.txt)
+    ports 4 >peers-4.txt
+    fails 1 "nowhere/fm.plan" env JOB_COMPLETION_INDEX=3 "$tools/${command[@]/--peers=*/--peers=peers-4.txt}"
+    tried=$((tried + 1))
+    echo "ok the form of the Kubernetes job, which was not run"
+else
+    echo "skipped: no YAML module of Python to read the Kubernetes job with"
+fi
+[[ $tried -gt 0 ]] || skip "there is neither mpirun nor Slurm, nor a reader of YAML"
