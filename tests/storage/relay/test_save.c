@@ -496,18 +496,33 @@ static void test_other_stores_are_refused(void **state)
     recut.first_step = run.config.first_step;
     refuse(&run, &recut, DRPS_E_CONFIG, "windows");
     plan_free(other);
-    other = new_plan(&ways[3], seed + 1); /* with as many windows as it happens to have */
-    other->source.windows = run.p->source.windows < other->source.windows ? run.p->source.windows
-                                                                          : other->source.windows;
-    if (other->source.windows == run.p->source.windows) {
-        config = run.config;
-        config.windows = &other->source;
-        refuse(&run, &config, DRPS_E_CONFIG, "other");
-    }
-    plan_free(other);
-
     must_restore(&run, 0);
     run_steps(&run, run.p->n_steps);
+    run_end(&run);
+}
+
+/* As many windows as were saved, and as many frames, but other rows in them. */
+static void test_other_windows_are_refused(void **state)
+{
+    (void)state;
+    const uint64_t seed = test_seed("relay, other windows");
+    struct run run;
+    run_begin(&run, &ways[7], seed, 0, drps_io_os());
+    run_steps(&run, run.p->epoch_steps);
+    run_checkpoint(&run);
+    run_crash(&run);
+    begin_at(&run, run.saves[0].next);
+    struct plan *other = new_plan(&ways[7], seed + 1);
+    struct drps_window_source source = other->source;
+    assert_int_equal(source.windows, run.p->source.windows); /* a step each */
+    source.epochs = 1;
+    source.max_rows = source.working_rows = run.p->source.working_rows;
+    if (other->source.working_rows <= source.working_rows) {
+        struct drps_store_config config = run.config;
+        config.windows = &source;
+        refuse(&run, &config, DRPS_E_CONFIG, "checksum of windows");
+    }
+    plan_free(other);
     run_end(&run);
 }
 
@@ -716,7 +731,8 @@ static void test_failed_saves_disturb_nothing(void **state)
                 const int rc = run_save(&run, &err);
                 fired = f->fired;
                 fault_io_arm(f, 0, 0, 0, FAULT_ERROR, 0);
-                if (rc < 0 && rc != code) fail_msg("code %d: %s", rc, err.text);
+                if (rc < 0 && rc != -EIO && rc != -ENOSPC) /* one may come late */
+                    fail_msg("code %d: %s", rc, err.text);
                 if (rc == 0) { /* one too many */
                     const unsigned number = run.saves[run.saves_n - 1].number;
                     drop_save(&run, run.saves_n - 1);
@@ -822,6 +838,7 @@ int main(void)
         cmocka_unit_test(test_too_many_saves_are_refused),
         cmocka_unit_test(test_open_step_is_refused),
         cmocka_unit_test(test_other_stores_are_refused),
+        cmocka_unit_test(test_other_windows_are_refused),
         cmocka_unit_test(test_cut_files_are_refused),
         cmocka_unit_test(test_hostile_records_are_survived),
         cmocka_unit_test(test_failed_saves_disturb_nothing),
