@@ -72,10 +72,15 @@ int drps_relay_restore_begin(struct drps_relay *st, struct drps_err *err)
     if (rc == 0)
         rc = read_shape(&st->restore->saved, &st->restore->shape, &st->restore->place, err);
     if (rc < 0) return rc;
-    if (st->restore->shape.windows != st->source.windows)
-        return drps_err_set(err, DRPS_E_CONFIG, "%s has %llu windows, not %u",
-                            st->restore->saved.path, (unsigned long long)st->restore->shape.windows,
-                            st->source.windows);
+    const struct drps_saved_shape *shape = &st->restore->shape;
+    if (shape->rows != st->config.rows || shape->row_bytes != st->config.row_bytes ||
+        shape->windows != st->source.windows)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s has %llu rows of %llu bytes in %llu windows, not %llu of %zu in %u",
+                            st->restore->saved.path, (unsigned long long)shape->rows,
+                            (unsigned long long)shape->row_bytes,
+                            (unsigned long long)shape->windows, (unsigned long long)st->config.rows,
+                            st->config.row_bytes, st->source.windows);
     if (st->looking) st->config.first_step = st->restore->place.epoch_step;
     if (st->config.first_step != st->restore->place.epoch_step)
         return drps_err_set(err, DRPS_E_CONFIG, "%s was saved before step %llu, not %llu",
@@ -91,8 +96,6 @@ static int check_shape(const struct drps_relay *st, struct drps_err *err)
         const char *name;
         size_t at;
     } same[] = {
-        {"rows", offsetof(struct drps_saved_shape, rows)},
-        {"bytes of a row", offsetof(struct drps_saved_shape, row_bytes)},
         {"rows in memory", offsetof(struct drps_saved_shape, frames)},
         {"checksum of windows", offsetof(struct drps_saved_shape, windows_sum)},
         {"checksum of hold limits", offsetof(struct drps_saved_shape, limits_sum)},

@@ -606,6 +606,88 @@ static void test_existing_file_is_untouched(void **state)
     free(bytes);
 }
 
+static uint64_t bytes_of(const char *path)
+{
+    size_t n;
+    free(scratch_read(path, &n));
+    return n;
+}
+
+/* A file that is there is used as it is, and not removed when it does not do. */
+static void test_uses_an_existing_file(void **state)
+{
+    const char *path = scratch_path(*state, "used");
+    for (int threads_only = 0; threads_only < 2; threads_only++) {
+        struct drps_aio_config config = config_of(path, 4, threads_only);
+        struct drps_err err = DRPS_ERR_INIT;
+        struct drps_aio *aio;
+        config.file = DRPS_AIO_USE;
+        assert_int_equal(drps_aio_open(&config, &aio, &err), -ENOENT);
+        drps_err_clear(&err);
+
+        config.file = DRPS_AIO_MAKE;
+        aio = open_ok(&config);
+        fill(buffers, PIECE, 5);
+        assert_ok(do_one(aio, 1, 0, 9, &err), &err);
+        drps_aio_close(aio);
+
+        config.file = DRPS_AIO_READ;
+        aio = open_ok(&config);
+        memset(buffers, 0, PIECE);
+        assert_ok(do_one(aio, 0, 0, 9, &err), &err);
+        fill(buffers + PIECE, PIECE, 5);
+        assert_memory_equal(buffers, buffers + PIECE, PIECE);
+        assert_true(do_one(aio, 1, 0, 9, &err) < 0); /* it is only read */
+        drps_aio_close(aio);
+        drps_err_clear(&err);
+
+        config.file = DRPS_AIO_USE;
+        aio = open_ok(&config);
+        assert_ok(do_one(aio, 1, 1, 0, &err), &err);
+        drps_aio_close(aio);
+        config.file_bytes = FILE_BYTES + PIECE;
+        assert_int_equal(drps_aio_open(&config, &aio, &err), DRPS_E_CORRUPT);
+        assert_non_null(strstr(err.text, path));
+        assert_int_equal(bytes_of(path), FILE_BYTES);
+        (void)unlink(path);
+    }
+}
+
+/* A file that grows has room there; one that cannot is as it was. */
+static void test_grows(void **state)
+{
+    struct fault_io *f = must(fault_io_new(drps_io_os()));
+    struct drps_err err = DRPS_ERR_INIT;
+    const char *path = scratch_path(*state, "grows");
+    struct drps_aio_config config = config_of(path, 4, 1);
+    config.io = &f->io;
+    struct drps_aio *aio = open_ok(&config);
+    assert_int_equal(do_one(aio, 1, 0, PIECES, &err), -EINVAL);
+    drps_err_clear(&err);
+    fault_io_arm(f, FAULT_FALLOCATE, 1, 0, FAULT_ERROR, -ENOSPC);
+    const unsigned long cuts = f->calls[FAULT_NR_FTRUNCATE];
+    assert_int_equal(drps_aio_grow(aio, FILE_BYTES + PIECE, &err), -ENOSPC);
+    assert_int_equal(f->calls[FAULT_NR_FTRUNCATE], cuts + 1); /* a part that it got is given back */
+    assert_int_equal(bytes_of(path), FILE_BYTES);
+    drps_err_clear(&err);
+    assert_int_equal(do_one(aio, 1, 0, PIECES, &err), -EINVAL);
+    drps_err_clear(&err);
+    assert_int_equal(drps_aio_grow(aio, FILE_BYTES - PIECE, &err), -EINVAL);
+    assert_int_equal(drps_aio_grow(aio, FILE_BYTES + 1, &err), -EINVAL);
+    drps_err_clear(&err);
+    assert_ok(drps_aio_grow(aio, FILE_BYTES + PIECE, &err), &err);
+    assert_int_equal(bytes_of(path), FILE_BYTES + PIECE);
+    assert_ok(do_one(aio, 1, 0, PIECES, &err), &err);
+
+    const unsigned long syncs = f->calls[FAULT_NR_FSYNC];
+    assert_ok(drps_aio_sync(aio, &err), &err);
+    assert_int_equal(f->calls[FAULT_NR_FSYNC], syncs + 1);
+    fault_io_arm(f, FAULT_FSYNC, 1, 0, FAULT_ERROR, -EIO);
+    assert_int_equal(drps_aio_sync(aio, &err), -EIO);
+    drps_aio_close(aio);
+    fault_io_free(f);
+}
+
 static void test_full_disk_is_refused_at_open(void **state)
 {
     const char *path = scratch_path(*state, "blocks");
@@ -955,6 +1037,8 @@ int main(void)
         WITH_SCRATCH(test_one_thread_after_another),
         WITH_SCRATCH(test_open_refuses),
         WITH_SCRATCH(test_existing_file_is_untouched),
+        WITH_SCRATCH(test_uses_an_existing_file),
+        WITH_SCRATCH(test_grows),
         WITH_SCRATCH(test_full_disk_is_refused_at_open),
         WITH_SCRATCH(test_open_cleans_up),
         WITH_SCRATCH(test_without_o_direct),
