@@ -211,6 +211,40 @@ static void test_own_checkpoints_are_begun_with(void **state)
     end(j);
 }
 
+/* A file system without second names: checkpoints have the dictionary as well. */
+static void test_names_are_copied_without_links(void **state)
+{
+    struct job *j = begin("fm", 4);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_train_result r;
+    struct drps_plan plan = *j->plan;
+    struct fault_io *f = fault_io_new(drps_io_os());
+    struct drps_train_options o = options(j->one);
+    struct stat st;
+    char path[512];
+    (void)state;
+    plan.io = &f->io;
+    fault_io_arm(f, FAULT_LINK, 1, 1, FAULT_ERROR, -EXDEV);
+    o.replace = 1;
+    o.keep_checkpoints = 1;
+    o.checkpoint_every = (struct drps_checkpoint_every){DRPS_CHECKPOINT_BATCHES, 9};
+    if (drps_train_run(&plan, &o, &r, &err) < 0) fail_run("one epoch", &err);
+    assert_true(atomic_load(&f->fired) && r.checkpoints.n > 1 && !r.checkpoints.failed);
+    (void)snprintf(path, sizeof(path), "%s/rank-0/%llu/names.rec", j->checkpoints,
+                   (unsigned long long)r.checkpoints.n + 1); /* one was there before */
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_nlink, 1);
+    drps_train_result_free(&r);
+    fault_io_free(f);
+    o = options(j->two);
+    o.replace = 1;
+    o.from = j->checkpoints;
+    if (drps_train_run(j->plan, &o, &r, &err) < 0) fail_run("from copies", &err);
+    check_second(j, &r, "from copies");
+    drps_train_result_free(&r);
+    end(j);
+}
+
 /* ---- Kills ---- */
 
 /* Until the k-th change of a file fails, and all that follow. Returns 1 if the run came to its end.
@@ -438,6 +472,7 @@ int main(void)
         cmocka_unit_test(test_a_model_goes_on),
         cmocka_unit_test(test_resume_comes_first),
         cmocka_unit_test(test_own_checkpoints_are_begun_with),
+        cmocka_unit_test(test_names_are_copied_without_links),
         cmocka_unit_test(test_killed_anywhere),
         cmocka_unit_test(test_other_ranks_go_on),
         cmocka_unit_test(test_all_ranks_are_needed),
