@@ -381,10 +381,24 @@ static void check_other_ranks(long batches, uint32_t workers)
     o.replace = 1; /* what the interrupted run has left as a model */
     o.from = checkpoints;
     o.epochs = 4 - done;
+    o.resume = workers == 5; /* there is nothing of this plan to go on from */
     if (workers == 1) o.checkpoint_every.unit = DRPS_CHECKPOINT_NEVER;
     drps_err_clear(&err);
+    if (workers == 2) { /* these stop, too, and the same command goes on from where they were */
+        struct stopper again = {.left = 20};
+        o.stop = &again.stop;
+        o.on_batch = stop_at;
+        o.ctx = &again;
+        assert_int_equal(run_ranks(plan, workers, &o, &r, &err), DRPS_E_INTERRUPTED);
+        drps_train_result_free(&r);
+        drps_err_clear(&err);
+        o.stop = NULL;
+        o.on_batch = NULL;
+        o.resume = 1;
+    }
     if (run_ranks(plan, workers, &o, &r, &err) < 0) fail_run("other ranks", &err);
-    assert_true(r.from.rows == r.from.all && r.from.all > 100 && r.from.state);
+    assert_int_equal(r.resumed_epoch > 0, workers == 2);
+    if (workers != 2) assert_true(r.from.rows == r.from.all && r.from.all > 100 && r.from.state);
     /* Rounds have other batches, so losses are close, not equal. An epoch that was broken off
      * begins anew with what it had learnt: so its loss lies between that of it and of the next one.
      */
