@@ -94,7 +94,8 @@ static void let_go(struct found *f)
     f->cp = NULL;
 }
 
-/* The newest checkpoints of the rank that are whole; a damaged one is told of and left out. */
+/* The newest checkpoints of the rank that are whole; a damaged one is told of and left out. Those
+ * that a warm start begins with may be of another plan, and are no obstacle. */
 static int find_whole(const struct drps_job *job, const uint64_t *numbers, size_t n,
                       struct found found[2], struct drps_err *err)
 {
@@ -109,6 +110,7 @@ static int find_whole(const struct drps_job *job, const uint64_t *numbers, size_
         }
         let_go(&found[have]);
         found[have].number = 0;
+        if (rc == DRPS_E_CONFIG && job->checkpoints.begins_with_own) continue; /* another plan's */
         if (rc == DRPS_E_CONFIG || rc == DRPS_E_INTERRUPTED || rc == -ENOMEM)
             return drps_err_set(err, rc, "%s", why.text);
         drps_log(job->options->log, DRPS_LOG_WARN,
@@ -279,8 +281,8 @@ int drps_job_find_checkpoint(struct drps_job *job, struct drps_err *err)
     if (rc == 0) rc = drps_checkpoints_list(&c->place, numbers, &n, err);
     if (rc == 0) rc = all_resume(job, err);
     if (rc == 0) rc = set_next(job, n ? numbers[0] : 0, err);
+    c->begins_with_own = rc == 0 && begins_with_own(job);
     if (rc == 0 && job->options->resume) rc = resume(job, numbers, n, err);
-    c->begins_with_own = rc == 0 && !c->from && begins_with_own(job);
     if (rc == 0 && !job->options->resume && n && !job->options->replace && !c->begins_with_own)
         rc = refuse(job, err);
     if (!job->settled.epochs) job->settled.epochs = 1;

@@ -35,12 +35,14 @@ static int too_little(const struct warm_pieces *p, struct drps_err *err)
 {
     char has[32], need[32];
     const uint64_t least = p->n * (sizeof(struct piece) + p->entry_bytes);
-    return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                        "%s to put %llu rows of %zu bytes in order: about %s are needed",
-                        drps_size_format(p->o.memory_bytes, has, sizeof(has)),
-                        (unsigned long long)p->o.rows, p->row_bytes,
-                        drps_size_format(least > 2 * p->entry_bytes ? least : 2 * p->entry_bytes,
-                                         need, sizeof(need)));
+    return drps_err_set(
+        err, DRPS_E_MEMORY_BUDGET,
+        "the memory limit leaves %s to put %llu rows of %zu bytes in order: about %s are "
+        "needed",
+        drps_size_format(p->o.memory_bytes, has, sizeof(has)), (unsigned long long)p->o.rows,
+        p->row_bytes,
+        drps_size_format(least > 2 * p->entry_bytes ? least : 2 * p->entry_bytes, need,
+                         sizeof(need)));
 }
 
 /* Half of the memory for the rows of a piece, the rest for reading into it; or a buffer for each

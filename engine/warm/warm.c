@@ -235,10 +235,11 @@ static int share_out(const struct making *m, uint64_t memory_bytes, struct share
     char has[32], need[32];
     out->old = least > quarter ? least : quarter;
     if (out->old > memory_bytes / 2)
-        return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                            "%s to begin with the rows of %s: about %s are needed",
-                            drps_size_format(memory_bytes, has, sizeof(has)), m->w->o.from,
-                            drps_size_format(2 * least, need, sizeof(need)));
+        return drps_err_set(
+            err, DRPS_E_MEMORY_BUDGET,
+            "the memory limit leaves %s to begin with the rows of %s: about %s are needed",
+            drps_size_format(memory_bytes, has, sizeof(has)), m->w->o.from,
+            drps_size_format(2 * least, need, sizeof(need)));
     out->sort = (memory_bytes - out->old) / 3;
     out->gather = out->sort / 2;
     out->pieces = memory_bytes - out->old - out->sort - out->gather;

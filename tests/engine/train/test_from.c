@@ -211,6 +211,40 @@ static void test_own_checkpoints_are_begun_with(void **state)
     end(j);
 }
 
+/* A file system without second names: checkpoints have the dictionary as well. */
+static void test_names_are_copied_without_links(void **state)
+{
+    struct job *j = begin("fm", 4);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_train_result r;
+    struct drps_plan plan = *j->plan;
+    struct fault_io *f = fault_io_new(drps_io_os());
+    struct drps_train_options o = options(j->one);
+    struct stat st;
+    char path[512];
+    (void)state;
+    plan.io = &f->io;
+    fault_io_arm(f, FAULT_LINK, 1, 1, FAULT_ERROR, -EXDEV);
+    o.replace = 1;
+    o.keep_checkpoints = 1;
+    o.checkpoint_every = (struct drps_checkpoint_every){DRPS_CHECKPOINT_BATCHES, 9};
+    if (drps_train_run(&plan, &o, &r, &err) < 0) fail_run("one epoch", &err);
+    assert_true(atomic_load(&f->fired) && r.checkpoints.n > 1 && !r.checkpoints.failed);
+    (void)snprintf(path, sizeof(path), "%s/rank-0/%llu/names.rec", j->checkpoints,
+                   (unsigned long long)r.checkpoints.n + 1); /* one was there before */
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_nlink, 1);
+    drps_train_result_free(&r);
+    fault_io_free(f);
+    o = options(j->two);
+    o.replace = 1;
+    o.from = j->checkpoints;
+    if (drps_train_run(j->plan, &o, &r, &err) < 0) fail_run("from copies", &err);
+    check_second(j, &r, "from copies");
+    drps_train_result_free(&r);
+    end(j);
+}
+
 /* ---- Kills ---- */
 
 /* Until the k-th change of a file fails, and all that follow. Returns 1 if the run came to its end.
@@ -347,10 +381,24 @@ static void check_other_ranks(long batches, uint32_t workers)
     o.replace = 1; /* what the interrupted run has left as a model */
     o.from = checkpoints;
     o.epochs = 4 - done;
+    o.resume = workers == 5; /* there is nothing of this plan to go on from */
     if (workers == 1) o.checkpoint_every.unit = DRPS_CHECKPOINT_NEVER;
     drps_err_clear(&err);
+    if (workers == 2) { /* these stop, too, and the same command goes on from where they were */
+        struct stopper again = {.left = 20};
+        o.stop = &again.stop;
+        o.on_batch = stop_at;
+        o.ctx = &again;
+        assert_int_equal(run_ranks(plan, workers, &o, &r, &err), DRPS_E_INTERRUPTED);
+        drps_train_result_free(&r);
+        drps_err_clear(&err);
+        o.stop = NULL;
+        o.on_batch = NULL;
+        o.resume = 1;
+    }
     if (run_ranks(plan, workers, &o, &r, &err) < 0) fail_run("other ranks", &err);
-    assert_true(r.from.rows == r.from.all && r.from.all > 100 && r.from.state);
+    assert_int_equal(r.resumed_epoch > 0, workers == 2);
+    if (workers != 2) assert_true(r.from.rows == r.from.all && r.from.all > 100 && r.from.state);
     /* Rounds have other batches, so losses are close, not equal. An epoch that was broken off
      * begins anew with what it had learnt: so its loss lies between that of it and of the next one.
      */
@@ -438,6 +486,7 @@ int main(void)
         cmocka_unit_test(test_a_model_goes_on),
         cmocka_unit_test(test_resume_comes_first),
         cmocka_unit_test(test_own_checkpoints_are_begun_with),
+        cmocka_unit_test(test_names_are_copied_without_links),
         cmocka_unit_test(test_killed_anywhere),
         cmocka_unit_test(test_other_ranks_go_on),
         cmocka_unit_test(test_all_ranks_are_needed),
