@@ -444,6 +444,11 @@ static void test_resume_takes_no_other_model(void **state)
     o.stop = NULL;
     o.on_epoch = NULL;
     o.resume = 1;
+    o.replace = 0;
+    assert_int_equal(drps_train_run(j->plan, &o, &r, &err), -EEXIST);
+    drps_train_result_free(&r);
+    drps_err_clear(&err);
+    o.replace = 1;
     if (drps_train_run(j->plan, &o, &r, &err) < 0) fail_run("anew", &err);
     assert_false(r.already);
     check_result(&r, &j->want, "anew", 0);
