@@ -23,7 +23,7 @@ struct drps_server {
     struct drps_model model;
     struct drps_optim optim;
     size_t row_bytes;
-    uint64_t first_row; /* placed id of the store's row 0; 0 unless set after init */
+    uint64_t first_row;    /* placed id of the store's row 0; 0 unless set after init */
     drps_saved_rows saved; /* where rows come from that are used first; NULL: they are fresh */
     void *saved_ctx;
     const struct drps_store_ops *ops;
