@@ -403,7 +403,7 @@ right_model() { # the model of rank 0 is as good as that of an undisturbed run
 causes='dead or cut off|was restarted: start all anew|did not start within|[Nn]o space left'
 in_time() { # RANK: it ended with an error that says why, and when it should
     local r=$1 err=$place/err-$1 from=$settled bound=$((silent_ms + linger_ms + slack_ms)) took
-    [[ ${status[r]} = 1 || ${status[r]} = 2 ]] || wrong "rank $r ended with ${status[r]}"
+    [[ ${status[r]} = 1 || ${status[r]} = 2 || ${status[r]} = 75 ]] || wrong "rank $r ended with ${status[r]}"
     grep -qE "$causes" "$err" || wrong "rank $r names no cause"
     ! grep -q 'did not start within' "$err" || { from=${started[r]} && bound=$((owed_ms + refusal_ms + slack_ms)); }
     took=$((ended[r] - from))

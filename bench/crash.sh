@@ -229,9 +229,9 @@ run_case() {
         case $status in
         0) break ;;
         137) killed=$((killed + 1)) ;;
-        1)
-            [[ $story = *one* ]] || fail "ended with 1"
-            grep -qE 'rank [12].*(is dead|ended with|did not start)' <(tail -n 3 log) || fail "ended with 1, and does not say that a rank is lost"
+        75)
+            [[ $story = *one* ]] || fail "ended with 75"
+            grep -qE 'rank [12].*(is dead|ended with|was killed|did not start)' <(tail -n 3 log) || fail "ended with 75, and does not say that a rank is lost"
             killed=$((killed + 1))
             ;;
         *) fail "ended with $status" ;;

@@ -114,11 +114,19 @@ int drps_checkpoints_list(const struct drps_checkpoints *c, uint64_t *numbers, s
 
 /* ---- Removing ---- */
 
+/* These go when they are empty. */
+static void remove_folders(const struct drps_checkpoints *c)
+{
+    (void)c->io->ops->rmdir(c->io->ctx, c->dir);
+    (void)c->io->ops->rmdir(c->io->ctx, c->root);
+}
+
 int drps_checkpoints_remove(const struct drps_checkpoints *c, uint64_t number, struct drps_err *err)
 {
     char *path = drps_checkpoint_name(c, number);
     if (!path) return drps_err_set(err, -ENOMEM, "no memory to remove a checkpoint");
     int rc = drps_stage_remove(c->io, path, &drps_checkpoint_kind, err);
+    remove_folders(c);
     free(path);
     return rc;
 }
@@ -147,7 +155,6 @@ int drps_checkpoints_keep(const struct drps_checkpoints *c, uint64_t first, uint
 {
     struct keep k = {.c = c, .first = first, .last = last, .err = err};
     int rc = each_number(c, remove_other, &k, err);
-    (void)c->io->ops->rmdir(c->io->ctx, c->dir); /* these go when they are empty */
-    (void)c->io->ops->rmdir(c->io->ctx, c->root);
+    remove_folders(c);
     return rc < 0 ? rc : k.rc;
 }

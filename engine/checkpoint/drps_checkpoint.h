@@ -47,7 +47,8 @@ DRPS_MUST_CHECK
 int drps_checkpoints_list(const struct drps_checkpoints *c, uint64_t *numbers, size_t *n_out,
                           struct drps_err *err);
 
-/* Remove checkpoint `number`, and what a killed run left of it. No error where there is none.
+/* Remove checkpoint `number`, and what a killed run left of it; then the folder of the rank and the
+ * root, if they are empty. No error where there is none.
  * -EEXIST: it is not ours, or no longer whole, and stays. */
 DRPS_MUST_CHECK
 int drps_checkpoints_remove(const struct drps_checkpoints *c, uint64_t number,
