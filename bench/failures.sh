@@ -57,7 +57,7 @@ processes() {
 }
 
 begin=$(now)
-exec=exec train lossy --epochs "$epochs" --checkpoint-every "$checkpoint" --on-failure resume &
+exec="exec" train lossy --epochs "$epochs" --checkpoint-every "$checkpoint" --on-failure resume &
 job=$!
 failures=0
 while read -rt "$every" <> <(:) || kill -0 "$job" 2>/dev/null && awk "BEGIN {exit !($(now) - $begin < $minutes * 60)}"; do
