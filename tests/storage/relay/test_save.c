@@ -20,7 +20,7 @@
 #include "support/scratch.h"
 #include "support/store_run.h"
 
-enum { EPOCHS = 4, SEEDS = 3, ROUNDS = 12, SAVES = 2 };
+enum { EPOCHS = 4, SEEDS = 2, ROUNDS = 10, SAVES = 2 };
 
 static int holds_all(const struct drps_store_stats *s, uint32_t windows)
 {
@@ -64,7 +64,7 @@ static const struct way {
      .is = has_a_tail_each},
     {.name = "streams of few windows",
      .shape = {.rows = 700, .max_step_rows = 30, .row_bytes = 1020, .epoch_steps = 30},
-     .max_steps = 15,
+     .max_steps = 6,
      .is = has_a_tail_each},
     {.name = "streams, and rows that are held",
      .shape = {.rows = 700, .max_step_rows = 30, .row_bytes = 1020, .epoch_steps = 60},
@@ -656,7 +656,7 @@ static void change_record(struct run *run, char *data, size_t *bytes)
 /* Whatever its records say, a save does not make the store read or write where it must not. */
 static void test_hostile_records_are_survived(void **state)
 {
-    enum { TRIES = 120 };
+    enum { TRIES = 60 };
     (void)state;
     const uint64_t seed = test_seed("relay, hostile records");
     for (size_t i = 0; i < WAYS; i++) {
