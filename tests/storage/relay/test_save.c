@@ -372,6 +372,47 @@ static void test_goes_on_from_every_step(void **state)
     }
 }
 
+/* Open the store again, fresh or from the last save, for so many epochs and no more. */
+static void open_for_epochs(struct run *run, uint64_t epochs)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_store_config config;
+    run_crash(run);
+    run->r.first = run->r.next = run->saves_n ? run->saves[0].next : 0;
+    begin_at(run, run->r.next);
+    run->windows.epochs = epochs;
+    config = run->config;
+    config.saved_dir = run->saves_n ? run->saves[0].dir : NULL;
+    if (run->saves_n) memcpy(run->r.model, run->saves[0].model, model_bytes(run));
+    if (drps_store_relay.open(&config, &run->r.st, &err) < 0) fail_msg("%s", err.text);
+}
+
+/* A run for one epoch is saved at its end, and goes on for more; one for many is saved in the last
+ * window of an epoch, and goes on for the rest of that alone. */
+static void test_goes_on_for_other_epochs(void **state)
+{
+    (void)state;
+    const uint64_t seed = test_seed("relay, other epochs");
+    for (size_t i = 0; i < WAYS; i++) {
+        struct run run;
+        run_begin(&run, &ways[i], seed + i, 0, drps_io_os());
+        const size_t epoch = run.p->epoch_steps;
+        open_for_epochs(&run, 1);
+        run_steps(&run, epoch);
+        run_checkpoint(&run);
+        open_for_epochs(&run, 3);
+        run_scan(&run);
+        run_steps(&run, epoch * 2 - 1);
+        drop_save(&run, 0);
+        run_checkpoint(&run);
+        open_for_epochs(&run, 1);
+        run_scan(&run);
+        run_steps(&run, 1);
+        run_scan(&run);
+        run_end(&run);
+    }
+}
+
 /* The file grows by what saves pin and not by more; when they are forgotten it serves again. */
 static void test_file_grows_by_what_is_pinned(void **state)
 {
@@ -908,6 +949,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_goes_on_from_any_save),
         cmocka_unit_test(test_goes_on_from_every_step),
+        cmocka_unit_test(test_goes_on_for_other_epochs),
         cmocka_unit_test(test_file_grows_by_what_is_pinned),
         cmocka_unit_test(test_too_many_saves_are_refused),
         cmocka_unit_test(test_open_step_is_refused),
