@@ -747,8 +747,8 @@ static void test_contradicting_records_are_refused(void **state)
     memcpy(sizes, r.data[SIZES], sizeof(sizes));
     assert_true(sizes[LISTED] > 1 && sizes[LISTED] <= 4096);
     const size_t bits = LISTS + 1 + (size_t)sizes[TAILS], window = bits + 1;
-    uint32_t frame, chunk;
-    memcpy(&frame, r.data[window], sizeof(frame));
+    uint32_t frame = 0, chunk;
+    if (r.bytes[window]) memcpy(&frame, r.data[window], sizeof(frame));
     memcpy(&chunk, r.data[LISTS] + 8, sizeof(chunk));
     uint64_t free_word;
     size_t word = 0; /* one with a free frame */
@@ -758,7 +758,7 @@ static void test_contradicting_records_are_refused(void **state)
     const uint64_t less = free_word & (free_word - 1);
     const uint32_t more = UINT32_MAX;
     const uint64_t closing = place[2] + 3;
-    const uint8_t used = (uint8_t)(r.data[bits][frame / 8] | 1 << frame % 8);
+    const uint8_t used = (uint8_t)(r.data[bits][frame / 8] ^ 1 << frame % 8);
     const struct {
         size_t record, at;
         const void *data;
@@ -778,6 +778,7 @@ static void test_contradicting_records_are_refused(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char was[8];
         char *at = r.data[cases[i].record] + cases[i].at;
+        if (cases[i].at + cases[i].bytes > r.bytes[cases[i].record]) continue; /* a small window */
         memcpy(was, at, cases[i].bytes);
         memcpy(at, cases[i].data, cases[i].bytes);
         write_records(&r, run.saves[0].dir);
