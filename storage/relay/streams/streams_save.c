@@ -26,13 +26,14 @@ static size_t bits_bytes(uint64_t chunks)
 
 /* ---- Saving ---- */
 
+/* Until everything collected is written. A failure of a request, now or before, comes out. */
 static int settle(struct drps_streams *s, struct drps_err *err)
 {
     int rc = drps_streams_submit(s, err);
     if (rc == 0) rc = drps_streams_flush(s, err);
     while (rc == 0 && drps_aio_under_way(s->aio))
         rc = drps_streams_reap(s, 1, err);
-    return rc;
+    return rc == 0 ? drps_streams_reap(s, 0, err) : rc;
 }
 
 /* However streams go on, they have file_chunks at most; so with as many besides those that are

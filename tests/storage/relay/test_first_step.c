@@ -60,7 +60,7 @@ static const struct way {
      .is = has_a_tail_each},
     {.name = "streams of few windows",
      .shape = {.rows = 700, .max_step_rows = 30, .row_bytes = 20, .epoch_steps = 30},
-     .max_steps = 15,
+     .max_steps = 6,
      .is = has_a_tail_each},
     {.name = "streams, and rows that are held",
      .shape = {.rows = 700, .max_step_rows = 30, .row_bytes = 20, .epoch_steps = 60},
