@@ -130,8 +130,8 @@ batch() {
     job=$(PEERS=$PWD/peers.txt sbatch --parsable --nodes=3 --output="$PWD/log.txt" "$source/examples/slurm.sh" "$PWD/plan" "$PWD/got" "${how[@]}")
     until [[ -s pids/0 ]]; do [[ -n $(squeue -h -j "$job" 2>/dev/null) ]] || fail "the job has gone: $(cat log.txt)"; done
 }
-done_with() { # until the job has gone from the queue
-    while [[ -n $(squeue -h -j "$job" -t PENDING,RUNNING,COMPLETING 2>/dev/null) ]]; do read -rt 0.2 <> <(:) || true; done
+done_with() { # until the job has gone from the queue: it is neither pending, configuring, running nor completing
+    while [[ -n $(squeue -h -j "$job" 2>/dev/null) ]]; do read -rt 0.2 <> <(:) || true; done
 }
 
 if [[ -x $(PATH=$PATH:/usr/sbin command -v slurmctld) && -x $(PATH=$PATH:/usr/sbin command -v munged) ]]; then
