@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/drps_size.h"
 #include "base/folder/drps_manifest.h"
+#include "engine/checkpoint/drps_checkpoint_files.h"
 #include "engine/publish/drps_modeldir.h"
 #include "index/plan/drps_plan.h"
 #include "tools/drps_cli.h"
@@ -703,8 +705,28 @@ static int stat_model(struct drps_cli *cli, const struct drps_io *io, const stru
     return rc;
 }
 
-/* The folder is a model if it has model.json, else a plan. A further kind of folder is told apart
- * here, by its manifest. */
+/* 1: the folder holds checkpoints, which are checked and not shown. */
+static int has_checkpoints(const char *path)
+{
+    struct stat st;
+    char *first = drps_path_join(path, DRPS_CHECKPOINT_RANK "0");
+    const int has = first && stat(first, &st) == 0 && S_ISDIR(st.st_mode);
+    free(first);
+    return has;
+}
+
+static int stat_checkpoints(struct drps_cli *cli, const struct drps_io *io, const struct options *o,
+                            struct drps_err *err)
+{
+    if (o->verify) return stat_verify_checkpoints(cli, io, o->path, err);
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "%s holds checkpoints: --verify checks them, and drps-train --resume goes "
+                        "on from them",
+                        o->path);
+}
+
+/* The folder is a model if it has model.json, checkpoints if it has those of rank 0, else a plan.
+ */
 static int run(struct drps_cli *cli, const struct options *o, struct drps_err *err)
 {
     const struct drps_io *os = drps_io_os();
@@ -718,6 +740,7 @@ static int run(struct drps_cli *cli, const struct options *o, struct drps_err *e
     if (rc == 0) return stat_model(cli, &io, o, err);
     if (rc != -ENOENT && rc != -ENOTDIR) return rc;
     drps_err_clear(err);
+    if (has_checkpoints(o->path)) return stat_checkpoints(cli, &io, o, err);
     rc = stat_plan(cli, &io, o, err);
     if (rc == DRPS_E_NOT_FOUND) {
         drps_err_clear(err);

@@ -6,6 +6,7 @@
 
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
+#include "engine/train/drps_verify.h"
 #include "index/verify/drps_verify.h"
 #include "tools/drps_progress.h"
 
@@ -16,6 +17,7 @@ enum { SHOWN_BYTES = 1 << 20 }; /* progress is shown when so much more was read 
 struct checking {
     struct drps_cli *cli;
     const char *what, *path, *remedy;
+    int many; /* `what` is a plural */
     uint64_t began_ns;
     uint64_t shown; /* bytes */
     struct drps_findings found;
@@ -68,11 +70,16 @@ static void tell_problems(const struct checking *c)
                  f->stranger.text);
 }
 
+static const char *is(const struct checking *c)
+{
+    return c->many ? "are" : "is";
+}
+
 static void print_line(const struct checking *c, double seconds)
 {
     const struct drps_findings *f = &c->found;
     char files[DRPS_CLI_COUNT_BYTES], records[DRPS_CLI_COUNT_BYTES], bytes[48];
-    printf("%s %s is whole: %s files, %s records, %s in %.1f s\n", c->what, c->path,
+    printf("%s %s %s whole: %s files, %s records, %s in %.1f s\n", c->what, c->path, is(c),
            drps_cli_grouped(f->files, files), drps_cli_grouped(f->records, records),
            drps_size_format(f->bytes, bytes, sizeof(bytes)), seconds);
 }
@@ -91,8 +98,8 @@ static int finish(const struct checking *c, struct drps_err *err)
         print_line(c, seconds);
     }
     if (!n) return 0;
-    return drps_err_set(err, DRPS_E_CORRUPT, "%s %s is not whole: %s problem%s: %s", c->what,
-                        c->path, drps_cli_grouped(n, count), n == 1 ? "" : "s", c->remedy);
+    return drps_err_set(err, DRPS_E_CORRUPT, "%s %s %s not whole: %s problem%s: %s", c->what,
+                        c->path, is(c), drps_cli_grouped(n, count), n == 1 ? "" : "s", c->remedy);
 }
 
 int stat_verify_plan(struct drps_cli *cli, const struct drps_plan *plan, struct drps_err *err)
@@ -117,5 +124,18 @@ int stat_verify_model(struct drps_cli *cli, struct drps_modeldir *md, const char
         .remedy = "copy it again from where it is whole, or make it anew with drps-train"};
     begin(&c);
     int rc = drps_modeldir_verify(md, &c.found, err);
+    return rc == 0 ? finish(&c, err) : rc;
+}
+
+int stat_verify_checkpoints(struct drps_cli *cli, const struct drps_io *io, const char *path,
+                            struct drps_err *err)
+{
+    struct checking c = {.cli = cli,
+                         .what = "checkpoints",
+                         .many = 1,
+                         .path = path,
+                         .remedy = "drps-train --resume goes on from the newest that is whole"};
+    begin(&c);
+    int rc = drps_checkpoints_verify(io, path, &c.found, err);
     return rc == 0 ? finish(&c, err) : rc;
 }

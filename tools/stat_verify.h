@@ -1,4 +1,4 @@
-/* drps-stat --verify: a plan or a model is checked, and what was found is told. */
+/* drps-stat --verify: a plan, a model or checkpoints are checked, and what was found is told. */
 #ifndef DRPS_TOOLS_STAT_VERIFY_H
 #define DRPS_TOOLS_STAT_VERIFY_H
 
@@ -12,5 +12,9 @@ int stat_verify_plan(struct drps_cli *cli, const struct drps_plan *plan, struct 
 DRPS_MUST_CHECK
 int stat_verify_model(struct drps_cli *cli, struct drps_modeldir *md, const char *path,
                       struct drps_err *err);
+
+DRPS_MUST_CHECK
+int stat_verify_checkpoints(struct drps_cli *cli, const struct drps_io *io, const char *path,
+                            struct drps_err *err);
 
 #endif

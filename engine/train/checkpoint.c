@@ -142,8 +142,8 @@ static void forget(struct drps_job *job, uint64_t number)
     }
 }
 
-/* Whether all rows must be there, for others than this run: it is told so, its checkpoints lie where
- * other machines may read them, or the run ends with this one. */
+/* Whether all rows must be there, for others than this run: it is told so, its checkpoints lie
+ * where other machines may read them, or the run ends with this one. */
 static int needs_rows(const struct drps_job *job, const struct drps_state *state)
 {
     const struct drps_train_options *o = job->options;

@@ -4,7 +4,7 @@
 #define DRPS_ENGINE_TRAIN_CHECKPOINT_H
 
 #include "engine/checkpoint/drps_checkpoint.h"
-#include "engine/train/state.h"
+#include "engine/checkpoint/drps_state.h"
 #include "storage/relay/drps_relay.h"
 
 struct drps_job;

@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "engine/checkpoint/drps_state.h"
 #include "engine/cluster/async/drps_async.h"
 #include "engine/cluster/drps_cluster.h"
 #include "engine/cluster/drps_rounds.h"
@@ -15,14 +16,6 @@
 #include "engine/step/drps_server.h"
 #include "engine/step/drps_stratum.h"
 #include "engine/step/drps_worker.h"
-
-/* What is done of an epoch, between two of its training steps or after the last. */
-struct drps_epoch_part {
-    uint64_t step;    /* training steps that are done */
-    uint64_t samples; /* of these; of several ranks those of this one, as is the next */
-    double loss;      /* their sum */
-    uint64_t ns;      /* that it took so far */
-};
 
 /* One for all epochs of a run: the times add up. Everything it points to is borrowed. */
 struct drps_epoch_loop {

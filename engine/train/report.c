@@ -10,7 +10,7 @@
 #include <jansson.h>
 
 #include "base/folder/drps_manifest.h"
-#include "engine/train/epoch_json.h"
+#include "engine/checkpoint/drps_epoch_json.h"
 #include "storage/pib/drps_evict.h"
 
 /* JSON has no NaN: what could not be measured is null. */

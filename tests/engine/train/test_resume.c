@@ -9,6 +9,7 @@
 #include "engine/checkpoint/drps_checkpoint.h"
 #include "engine/drps_engine.h"
 #include "engine/publish/drps_modeldir.h"
+#include "engine/train/drps_verify.h"
 #include "storage/kv/drps_kv.h"
 #include "support/fault_io.h"
 #include "support/world.h"
@@ -288,6 +289,19 @@ static void test_resume_leaves_what_others_kept(void **state)
 
 /* ---- Elsewhere, otherwise ---- */
 
+/* The numbers of the checkpoints that there are; returns how many. */
+static size_t newest_of(const struct job *j, struct drps_checkpoints *c, uint64_t *numbers,
+                        size_t *n)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    *n = 0;
+    if (drps_checkpoints_init(c, drps_io_os(), j->checkpoints, 0, &err) < 0 ||
+        drps_checkpoints_list(c, numbers, n, &err) < 0)
+        fail_run("list", &err);
+    drps_checkpoints_destroy(c);
+    return *n;
+}
+
 /* Leave checkpoints of a run that failed when it had done about a half. */
 static void leave_checkpoints(const struct job *j, const struct drps_train_options *o)
 {
@@ -565,6 +579,58 @@ static void test_resume_passes_over_a_damaged_one(void **state)
     end(j);
 }
 
+static uint64_t problems_of(const struct job *j)
+{
+    struct drps_findings found = {0};
+    struct drps_err err = DRPS_ERR_INIT;
+    if (drps_checkpoints_verify(drps_io_os(), j->checkpoints, &found, &err) < 0)
+        fail_run("verify", &err);
+    assert_true(found.files >= 4 && found.bytes > 0);
+    return found.problems;
+}
+
+/* Whatever byte of whatever file is flipped, the check of all checkpoints names it. */
+static void check_verify(const char *store, const char *const *files)
+{
+    struct job *j = begin("fm", 4, store);
+    uint64_t numbers[DRPS_CHECKPOINT_LIST_MOST];
+    struct drps_checkpoints c;
+    struct stat st;
+    size_t n;
+    char path[512];
+    j->o.patience = 3;
+    j->o.checkpoint_every.n = 30;
+    for (long k = 60; newest_of(j, &c, numbers, &n) < 2; k += 3) {
+        remove_all(j);
+        if (run_until(j, &j->o, k, FAULT_ERROR)) fail_msg("no two checkpoints before the end");
+    }
+    assert_int_equal(problems_of(j), 0);
+    for (; *files; files++) {
+        (void)snprintf(path, sizeof(path), "%s/rank-0/%llu/%s", j->checkpoints,
+                       (unsigned long long)numbers[0], *files);
+        if (stat(path, &st)) continue; /* no epoch was the best yet */
+        for (uint64_t i = 0; i < FLIPS / DRPS_TEST_ONE_IN + 1; i++) {
+            const size_t at = (size_t)drps_rng_at(9, i) % (size_t)st.st_size;
+            flip(path, at);
+            if (!problems_of(j)) fail_msg("%s: byte %zu flipped, and not noticed", path, at);
+            flip(path, at);
+        }
+    }
+    assert_int_equal(problems_of(j), 0);
+    end(j);
+}
+
+static void test_verify_finds_damage(void **state)
+{
+    static const char *const rows[] = {"checkpoint.json", "rows.rec", "best.bin", "names.rec",
+                                       NULL};
+    static const char *const saved[] = {"checkpoint.json", "store/relay.rec", "best.bin",
+                                        "names.rec", NULL};
+    (void)state;
+    check_verify("resident", rows);
+    check_verify("relay", saved);
+}
+
 /* ---- No room ---- */
 
 /* A checkpoint that cannot be written is told of; training goes on, and the model is right. */
@@ -739,6 +805,7 @@ int main(void)
         cmocka_unit_test(test_a_checkpoint_is_not_lost),
         cmocka_unit_test(test_resume_refuses_another_plan),
         cmocka_unit_test(test_resume_passes_over_a_damaged_one),
+        cmocka_unit_test(test_verify_finds_damage),
         cmocka_unit_test(test_no_room_is_a_warning),
         cmocka_unit_test(test_ranks_go_on),
         cmocka_unit_test(test_ranks_take_what_all_have),

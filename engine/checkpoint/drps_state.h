@@ -1,14 +1,21 @@
 /*
- * The state of a run between two steps, beside its rows: what a checkpoint's manifest says. Private
- * to engine/train/.
+ * The state of a run between two steps, beside its rows: what a checkpoint's manifest says. Shared
+ * inside engine/.
  */
-#ifndef DRPS_ENGINE_TRAIN_STATE_H
-#define DRPS_ENGINE_TRAIN_STATE_H
+#ifndef DRPS_ENGINE_CHECKPOINT_STATE_H
+#define DRPS_ENGINE_CHECKPOINT_STATE_H
 
 #include <jansson.h>
 
 #include "engine/drps_engine.h"
-#include "engine/train/epoch.h"
+
+/* What is done of an epoch, between two of its training steps or after the last. */
+struct drps_epoch_part {
+    uint64_t step;    /* training steps that are done */
+    uint64_t samples; /* of these; of several ranks those of this one, as is the next */
+    double loss;      /* their sum */
+    uint64_t ns;      /* that it took so far */
+};
 
 struct drps_state {
     /* Which rows these are. */

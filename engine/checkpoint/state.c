@@ -1,5 +1,5 @@
 /* The state of a run as JSON. Numbers that results depend on are written with all their digits. */
-#include "engine/train/state.h"
+#include "engine/checkpoint/drps_state.h"
 
 #include <errno.h>
 #include <math.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/folder/drps_manifest.h"
-#include "engine/train/epoch_json.h"
+#include "engine/checkpoint/drps_epoch_json.h"
 
 enum { EPOCHS_MOST = 1 << 20 };
 

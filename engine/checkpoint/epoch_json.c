@@ -1,5 +1,5 @@
 /* One table of members: docs and scripts rely on these names. */
-#include "engine/train/epoch_json.h"
+#include "engine/checkpoint/drps_epoch_json.h"
 
 #include <errno.h>
 #include <math.h>

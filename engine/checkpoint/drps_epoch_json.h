@@ -1,6 +1,6 @@
-/* The results of an epoch as JSON, written and read by one table. Private to engine/train/. */
-#ifndef DRPS_ENGINE_TRAIN_EPOCH_JSON_H
-#define DRPS_ENGINE_TRAIN_EPOCH_JSON_H
+/* The results of an epoch as JSON, written and read by one table. Shared inside engine/. */
+#ifndef DRPS_ENGINE_CHECKPOINT_EPOCH_JSON_H
+#define DRPS_ENGINE_CHECKPOINT_EPOCH_JSON_H
 
 #include <jansson.h>
 
