@@ -1,5 +1,6 @@
 /* drps-stat shows what a plan or a model is, how training went, and where the disk time went. It
  * only prints; what needs words of the stores' own is printed with --verbose. */
+#include <dirent.h>
 #include <inttypes.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -705,13 +706,18 @@ static int stat_model(struct drps_cli *cli, const struct drps_io *io, const stru
     return rc;
 }
 
-/* 1: the folder holds checkpoints, which are checked and not shown. */
+/* 1: the folder is no plan, and holds checkpoints of some rank. */
 static int has_checkpoints(const char *path)
 {
     struct stat st;
-    char *first = drps_path_join(path, DRPS_CHECKPOINT_RANK "0");
-    const int has = first && stat(first, &st) == 0 && S_ISDIR(st.st_mode);
-    free(first);
+    const struct dirent *entry;
+    char *plan = drps_path_join(path, DRPS_FILE_MANIFEST);
+    DIR *dir = plan && stat(plan, &st) ? opendir(path) : NULL;
+    int has = 0;
+    while (dir && !has && (entry = readdir(dir)))
+        has = !strncmp(entry->d_name, DRPS_CHECKPOINT_RANK, strlen(DRPS_CHECKPOINT_RANK));
+    if (dir) (void)closedir(dir);
+    free(plan);
     return has;
 }
 
@@ -725,8 +731,7 @@ static int stat_checkpoints(struct drps_cli *cli, const struct drps_io *io, cons
                         o->path);
 }
 
-/* The folder is a model if it has model.json, checkpoints if it has those of rank 0, else a plan.
- */
+/* The folder is a model if it has model.json, or checkpoints, or a plan. */
 static int run(struct drps_cli *cli, const struct options *o, struct drps_err *err)
 {
     const struct drps_io *os = drps_io_os();

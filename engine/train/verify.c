@@ -2,8 +2,8 @@
  * rank that has it, the others must have, too. */
 #include "engine/train/drps_verify.h"
 
+#include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -151,15 +151,23 @@ static int check_rank(struct verify *v, uint32_t rank, size_t *n_out, struct drp
     return rc;
 }
 
-static int has_rank(const struct verify *v, uint32_t rank)
+/* The ranks that the folder may have: one more than the largest number of a "rank-R". */
+static int count_ranks(const struct verify *v, uint32_t *n_out, struct drps_err *err)
 {
-    char name[32];
-    struct stat st;
-    (void)snprintf(name, sizeof(name), DRPS_CHECKPOINT_RANK "%u", rank);
-    char *path = drps_path_join(v->root, name);
-    const int has = path && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-    free(path);
-    return has;
+    const size_t prefix = strlen(DRPS_CHECKPOINT_RANK);
+    const struct dirent *entry;
+    DIR *dir = opendir(v->root);
+    *n_out = 0;
+    if (!dir) return drps_err_set(err, -errno, "cannot list %s: %s", v->root, strerror(errno));
+    while ((entry = readdir(dir))) {
+        char *end;
+        if (strncmp(entry->d_name, DRPS_CHECKPOINT_RANK, prefix) != 0) continue;
+        const unsigned long rank = strtoul(entry->d_name + prefix, &end, 10);
+        if (end != entry->d_name + prefix && !*end && rank < RANKS_MOST && rank >= *n_out)
+            *n_out = (uint32_t)rank + 1;
+    }
+    (void)closedir(dir);
+    return 0;
 }
 
 int drps_checkpoints_verify(const struct drps_io *io, const char *root, struct drps_findings *found,
@@ -167,10 +175,10 @@ int drps_checkpoints_verify(const struct drps_io *io, const char *root, struct d
 {
     struct verify v = {.io = io, .root = root, .found = found};
     uint64_t all = 0;
-    int rc = 0;
-    for (uint32_t rank = 0; rank < RANKS_MOST && rc == 0; rank++) {
+    uint32_t ranks;
+    int rc = count_ranks(&v, &ranks, err);
+    for (uint32_t rank = 0; rank < ranks && rc == 0; rank++) {
         size_t n;
-        if (!has_rank(&v, rank) && rank) break;
         rc = check_rank(&v, rank, &n, err);
         all += n;
     }
