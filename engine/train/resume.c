@@ -161,6 +161,21 @@ static void settle(struct drps_job *job, struct found *f)
     job->settled.replace = 1; /* a model that the interrupted run left */
 }
 
+/* The run cannot go back to where it had done less. All done, and not more, is as good as any. */
+static int check_epochs(const struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_state *s = &job->checkpoints.state;
+    const unsigned long long asked = job->options->epochs;
+    if (!job->checkpoints.from || s->epoch <= asked || (s->epoch == asked + 1 && !s->part.step))
+        return 0;
+    return drps_err_set(
+        err, DRPS_E_CONFIG,
+        "%s has done %llu epochs and %llu batches: with epochs %llu there is no way "
+        "back, ask for more",
+        drps_checkpoint_dir(job->checkpoints.from), (unsigned long long)(s->epoch - 1),
+        (unsigned long long)s->part.step, asked);
+}
+
 /* ---- Finding ---- */
 
 /* Whether a run was killed before its end: it has left its stage. Where memory is gone it has not.
@@ -234,6 +249,7 @@ static int resume(struct drps_job *job, const uint64_t *numbers, size_t n, struc
     if (rc == 0) rc = agree(job, found, &number, err);
     for (size_t i = 0; i < 2 && rc == 0 && number; i++)
         if (found[i].number == number) settle(job, &found[i]);
+    if (rc == 0) rc = check_epochs(job, err);
     if (rc == 0 && !number) rc = begin_anew(job, err);
     let_go(&found[0]);
     let_go(&found[1]);

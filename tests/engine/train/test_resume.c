@@ -394,6 +394,13 @@ static void test_resume_more_epochs(void **state)
     drps_train_result_free(&r);
     if (drps_io_remove_tree(drps_io_os(), j->model, &err) < 0) fail_run("remove", &err);
     o.keep_checkpoints = 0;
+    o.resume = 1; /* there is no way back */
+    o.epochs = EPOCHS - 1;
+    drps_err_clear(&err);
+    assert_int_equal(drps_train_run(j->plan, &o, &r, &err), DRPS_E_CONFIG);
+    assert_non_null(strstr(err.text, "no way back"));
+    drps_train_result_free(&r);
+    o.epochs = EPOCHS;
     assert_int_equal(resume(j, o, "none left", 0), EPOCHS + 1);
     end(j);
 }
