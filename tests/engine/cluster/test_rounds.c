@@ -446,7 +446,7 @@ static void test_rounds_stop_and_pause(void **state)
     for (uint64_t i = 0; i < job.rounds; i++) {
         struct script s = random_pauses(&job, 4);
         s.stop[i] = (uint8_t)(1 << draw(RANKS));
-        s.pause[i] |= draw(4) ? (uint8_t)(1 << draw(RANKS)) : 0;
+        if (draw(4)) s.pause[i] = (uint8_t)(s.pause[i] | 1 << draw(RANKS));
         check_stop(&job, &s, i + 1);
     }
     job_end(&job);
