@@ -33,9 +33,10 @@ for store in resident relay; do
     grep -qi interrupted stat.txt || fail "drps-stat does not say that the model was interrupted"
     "$tools/drps-predict" model data.svm -o scores.txt --force --quiet || fail "the interrupted model does not predict"
     [[ $store = resident ]] || "$tools/drps-stat" model --json >relay.json
-    # Going on from the checkpoint, with nothing left to do.
+    # Going on from the checkpoint, to the end of the epoch that was under way.
+    under_way=$(($(grep -c '^ *[0-9]' progress.txt) + 1))
     fails 2 'has checkpoints of a run that has not ended' "$tools/drps-train" plan -o model
-    "$tools/drps-train" plan -o model --resume --epochs 1 --checkpoint-every 1e --store $store --memory $memory >/dev/null 2>&1 ||
+    "$tools/drps-train" plan -o model --resume --epochs $under_way --checkpoint-every 1e --store $store --memory $memory >/dev/null 2>&1 ||
         fail "drps-train --store $store does not go on"
     "$tools/drps-stat" model >stat.txt
     grep -q '^resumed in epoch [3-9]' stat.txt && ! grep -qi interrupted stat.txt || fail "drps-stat of a resumed run: $(cat stat.txt)"

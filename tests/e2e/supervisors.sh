@@ -131,7 +131,8 @@ batch() {
     until [[ -s pids/0 ]]; do [[ -n $(squeue -h -j "$job" 2>/dev/null) ]] || fail "the job has gone: $(cat log.txt)"; done
 }
 done_with() { # until the job has gone from the queue: it is neither pending, configuring, running nor completing
-    while [[ -n $(squeue -h -j "$job" 2>/dev/null) ]]; do read -rt 0.2 <> <(:) || true; done
+    local jobs
+    until jobs=$(squeue -h -j "$job" 2>/dev/null) && [[ -z $jobs ]]; do read -rt 0.2 <> <(:) || true; done
 }
 
 if [[ -x $(PATH=$PATH:/usr/sbin command -v slurmctld) && -x $(PATH=$PATH:/usr/sbin command -v munged) ]]; then
