@@ -145,15 +145,6 @@ if [[ -x $(PATH=$PATH:/usr/sbin command -v slurmctld) && -x $(PATH=$PATH:/usr/sb
         done_with
         grep -q "ranks were lost (status 137): starting again" log.txt || fail "slurm: nothing was lost: $(cat log.txt)"
         same "slurm, a rank killed"
-
-        # The whole job ends and is queued again, as when a machine fails; it need not wait its usual minute.
-        batch
-        until [[ -d got.checkpoint/rank-0/2 ]]; do [[ -n $(squeue -h -j "$job") ]] || fail "the job has gone: $(cat log.txt)"; done
-        scontrol requeue "$job"
-        until [[ $(squeue -h -j "$job" -t PENDING -o %t) = PD ]]; do read -rt 0.2 <> <(:) || true; done
-        scontrol update JobId="$job" StartTime=now
-        done_with
-        same "slurm, the job queued again"
         stop_daemons
         daemons=()
     fi
