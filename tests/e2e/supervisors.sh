@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Ranks that somebody else starts again: mpirun in a loop; srun in examples/slurm.sh, under daemons of Slurm that run here for
-# this test; a job that is queued again. Each comes to the model of an undisturbed run. The example for Kubernetes is read for
+# this test. Each comes to the model of an undisturbed run. The example for Kubernetes is read for
 # its form alone. What is not installed is skipped, and said.
 . "$(dirname "$0")/lib.sh"
 
