@@ -4,7 +4,7 @@
 
 command -v script >/dev/null || skip "script, which makes a terminal, is not installed"
 "$tools/drps-gen" matrix --users 300K --items 1K --ratings 600K --seed 3 -o data.tsv --quiet
-"$tools/drps-index" data.tsv --algo lmf --test-fraction 0.1 -o plan --quiet
+"$tools/drps-index" data.tsv --algo lmf --factors 32 --test-fraction 0.1 -o plan --quiet # large enough to be written for some tenths of a second
 # terminal COMMAND...: what it shows, a line each time
 terminal() { script -qec "stty cols 120; $*" /dev/null </dev/null | tr '\r' '\n'; }
 
