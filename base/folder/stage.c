@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/folder/drps_durable.h"
 #include "base/folder/drps_manifest.h"
 
 static const char lock_name[] = "lock";
@@ -86,15 +87,6 @@ static int has_lock(const char *dir, int *has_out, struct drps_err *err)
 
 /* ---- Syncing ---- */
 
-static int sync_dir(const struct drps_io *io, const char *path, struct drps_err *err)
-{
-    int fd;
-    int rc = drps_io_open(io, path, O_RDONLY | O_DIRECTORY, &fd, err);
-    if (rc == 0) rc = drps_io_sync(io, fd, path, err);
-    drps_io_close(io, fd);
-    return rc;
-}
-
 /* Sync every file below the folder, then the folder itself. */
 static int sync_tree(const struct drps_io *io, const char *path, struct drps_err *err)
 {
@@ -120,17 +112,7 @@ static int sync_tree(const struct drps_io *io, const char *path, struct drps_err
         free(child);
     }
     closedir(dir);
-    return rc < 0 ? rc : sync_dir(io, path, err);
-}
-
-static int sync_parent(const struct drps_io *io, const char *path, struct drps_err *err)
-{
-    const char *slash = strrchr(path, '/');
-    char *parent = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
-    if (!parent) return drps_err_set(err, -ENOMEM, "no memory to sync the folder of %s", path);
-    int rc = sync_dir(io, parent, err);
-    free(parent);
-    return rc;
+    return rc < 0 ? rc : drps_sync_folder(io, path, err);
 }
 
 /* ---- Removing ---- */
@@ -153,7 +135,7 @@ static int remove_file(const struct drps_io *io, const char *dir, const char *na
 static void try_sync(const struct drps_io *io, const char *dir)
 {
     struct drps_err ignored = DRPS_ERR_INIT;
-    const int rc = sync_dir(io, dir, &ignored);
+    const int rc = drps_sync_folder(io, dir, &ignored);
     (void)rc;
 }
 
@@ -237,7 +219,7 @@ static int put_back(const struct drps_stage *stage, int *done_out, struct drps_e
     if (is_stranger(rc)) return 0;
     if (rc < 0) return drps_err_set(err, rc, "%s", why.text);
     rc = rename_checked(stage->io, stage->old, stage->path, err);
-    if (rc == 0) rc = sync_parent(stage->io, stage->path, err);
+    if (rc == 0) rc = drps_sync_parent(stage->io, stage->path, err);
     *done_out = rc == 0;
     return rc;
 }
@@ -331,7 +313,7 @@ int drps_stage_begin(struct drps_stage *stage, const struct drps_io *io, const c
         free(stage->dir);
         stage->dir = NULL;
     }
-    if (rc == 0) rc = sync_dir(io, stage->dir, err);
+    if (rc == 0) rc = drps_sync_folder(io, stage->dir, err);
     if (rc == 0) rc = settle_target(stage, err);
     if (rc < 0) drps_stage_abort(stage);
     return rc;
@@ -412,8 +394,8 @@ static int publish_folder(struct drps_stage *stage, struct drps_err *err)
     enum named named;
     int rc = take_name(stage, &named, err);
     if (rc == 0) rc = remove_file(stage->io, stage->path, lock_name, err);
-    if (rc == 0) rc = sync_dir(stage->io, stage->path, err);
-    if (rc == 0) rc = sync_parent(stage->io, stage->path, err);
+    if (rc == 0) rc = drps_sync_folder(stage->io, stage->path, err);
+    if (rc == 0) rc = drps_sync_parent(stage->io, stage->path, err);
     if (rc < 0 && give_name_back(stage, named) == 0)
         return rc; /* the first failure is the one told */
     if (rc == 0 && (named == EXCHANGED || named == MOVED_ASIDE))
@@ -434,7 +416,7 @@ static int publish_file(const struct drps_stage *stage, struct drps_err *err)
     if (!made) return drps_err_set(err, -ENOMEM, "no memory to publish %s", stage->path);
     int rc = rename_checked(stage->io, made, stage->path, err);
     free(made);
-    return rc < 0 ? rc : sync_parent(stage->io, stage->path, err);
+    return rc < 0 ? rc : drps_sync_parent(stage->io, stage->path, err);
 }
 
 int drps_stage_commit(struct drps_stage *stage, struct drps_err *err)

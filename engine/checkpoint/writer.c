@@ -6,13 +6,13 @@
 #include <sys/stat.h>
 
 #include "base/drps_alloc.h"
+#include "base/folder/drps_durable.h"
 #include "base/folder/drps_manifest.h"
 #include "engine/checkpoint/checkpoint_internal.h"
 
 enum {
     RECORD_BYTES = 64 << 10, /* of rows in a record, at least */
     RECORDS_MOST = 1 << 16,
-    COPY_BYTES = 1 << 20,
 };
 
 struct drps_checkpoint_writer {
@@ -33,32 +33,6 @@ uint64_t drps_checkpoint_record_rows(uint64_t rows, size_t row_bytes)
     const uint64_t few = rows / RECORDS_MOST + 1;
     const uint64_t n = least > few ? least : few;
     return n < rows ? n : rows + !rows;
-}
-
-/* ---- Folders ---- */
-
-static int sync_folder(const struct drps_io *io, const char *path, struct drps_err *err)
-{
-    int fd;
-    int rc = drps_io_open(io, path, O_RDONLY | O_DIRECTORY, &fd, err);
-    if (rc == 0) rc = drps_io_sync(io, fd, path, err);
-    drps_io_close(io, fd);
-    return rc;
-}
-
-/* Make a folder that lasts, unless it is there. */
-static int make_folder(const struct drps_io *io, const char *path, struct drps_err *err)
-{
-    int rc = io->ops->mkdir(io->ctx, path, 0777);
-    if (rc == -EEXIST) return 0;
-    if (rc < 0)
-        return drps_err_set(err, rc, "cannot create the folder %s: %s", path, drps_err_name(rc));
-    const char *slash = strrchr(path, '/');
-    char *parent = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
-    if (!parent) return drps_err_set(err, -ENOMEM, "no memory to create the folder %s", path);
-    rc = sync_folder(io, parent, err);
-    free(parent);
-    return rc;
 }
 
 /* ---- Beginning ---- */
@@ -85,9 +59,9 @@ int drps_checkpoint_begin(const struct drps_checkpoints *c, uint64_t number, uin
     if (rc == 0) {
         *w = (struct drps_checkpoint_writer){.c = c, .all_rows = rows, .row_bytes = row_bytes};
         w->record_rows = drps_checkpoint_record_rows(rows, row_bytes);
-        rc = make_folder(c->io, c->root, err);
+        rc = drps_make_folder(c->io, c->root, err);
     }
-    if (rc == 0) rc = make_folder(c->io, c->dir, err);
+    if (rc == 0) rc = drps_make_folder(c->io, c->dir, err);
     if (rc == 0) rc = drps_stage_begin(&w->stage, c->io, path, &drps_checkpoint_kind, 1, err);
     free(path);
     if (rc < 0) {
@@ -156,32 +130,13 @@ int drps_checkpoint_make_store(struct drps_checkpoint_writer *w, const char **di
 
 /* ---- Files that other files are ---- */
 
-static int copy_file(const struct drps_io *io, const char *from, const char *to,
-                     uint64_t *bytes_out, struct drps_err *err)
-{
-    int in = -1, out = -1;
-    char *buffer = malloc(COPY_BYTES);
-    int rc = buffer ? 0 : drps_err_set(err, -ENOMEM, "no memory to copy %s", from);
-    if (rc == 0) rc = drps_io_open(io, from, O_RDONLY, &in, err);
-    if (rc == 0) rc = drps_io_size(io, in, from, bytes_out, err);
-    if (rc == 0) rc = drps_io_open(io, to, O_WRONLY | O_CREAT | O_TRUNC, &out, err);
-    for (uint64_t at = 0; rc == 0 && at < *bytes_out; at += COPY_BYTES) {
-        const size_t n = *bytes_out - at < COPY_BYTES ? (size_t)(*bytes_out - at) : COPY_BYTES;
-        rc = drps_io_read_at(io, in, buffer, n, at, from, err);
-        if (rc == 0) rc = drps_io_write_at(io, out, buffer, n, at, to, err);
-    }
-    drps_io_close(io, in);
-    drps_io_close(io, out);
-    free(buffer);
-    return rc;
-}
-
 static int copy_into(const struct drps_checkpoint_writer *w, const char *name, const char *from,
                      uint64_t *bytes_out, struct drps_err *err)
 {
     char *to = drps_path_join(w->stage.dir, name);
     if (!to) return drps_err_set(err, -ENOMEM, "no memory to copy %s", from);
-    int rc = copy_file(w->c->io, from, to, bytes_out, err);
+    uint64_t sum;
+    int rc = drps_copy_file(w->c->io, from, to, bytes_out, &sum, err);
     free(to);
     return rc;
 }

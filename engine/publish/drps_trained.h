@@ -100,9 +100,4 @@ DRPS_MUST_CHECK
 int drps_trained_remove_same(const struct drps_io *io, const char *path, uint64_t content,
                              struct drps_err *err);
 
-/* Copy a file, synced, or (to is NULL) only read it: its size and XXH3. */
-DRPS_MUST_CHECK
-int drps_trained_copy(const struct drps_io *io, const char *from, const char *to,
-                      uint64_t *bytes_out, uint64_t *sum_out, struct drps_err *err);
-
 #endif

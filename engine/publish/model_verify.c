@@ -8,6 +8,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_checksum.h"
+#include "base/folder/drps_durable.h"
 #include "base/folder/drps_manifest.h"
 #include "base/folder/drps_owned.h"
 #include "engine/publish/drps_trained.h"
@@ -39,7 +40,7 @@ static int verify_names_file(const struct drps_modeldir *md, struct drps_err *er
     int rc = path ? 0 : drps_err_set(err, -ENOMEM, "no memory to verify %s", md->dir);
 
     if (rc == 0) rc = drps_manifest_get_hex(entry, "checksum", DRPS_MODEL_MANIFEST, &want_sum, err);
-    if (rc == 0) rc = drps_trained_copy(md->io, path, NULL, &bytes, &sum, err);
+    if (rc == 0) rc = drps_copy_file(md->io, path, NULL, &bytes, &sum, err);
     if (rc == 0 && (bytes != md->names_bytes || sum != want_sum)) rc = wrong_names(md, err);
     free(path);
     return rc;

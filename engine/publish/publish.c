@@ -11,6 +11,7 @@
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
 #include "base/drps_space.h"
+#include "base/folder/drps_durable.h"
 #include "engine/publish/drps_modeldir.h"
 #include "engine/publish/drps_trained.h"
 #include "storage/kv/drps_kv.h"
@@ -53,7 +54,7 @@ static int put_names(const struct publication *p, struct drps_err *err)
     if (rc == 0) {
         const int is_file = lstat(from, &st) == 0 && S_ISREG(st.st_mode);
         const int linked = is_file && p->io->ops->link(p->io->ctx, from, to) == 0;
-        rc = drps_trained_copy(p->io, from, linked ? NULL : to, &bytes, &sum, err);
+        rc = drps_copy_file(p->io, from, linked ? NULL : to, &bytes, &sum, err);
     }
     if (rc == 0 && (bytes != p->about.names_bytes || sum != p->about.names_sum))
         rc = drps_err_set(err, DRPS_E_CORRUPT,

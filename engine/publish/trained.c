@@ -10,9 +10,8 @@
 #include <sys/stat.h>
 
 #include "base/drps_checksum.h"
+#include "base/folder/drps_durable.h"
 #include "base/folder/drps_manifest.h"
-
-enum { COPY_BYTES = 256 * 1024 };
 
 const char *const drps_trained_files[] = {DRPS_TRAINED_MANIFEST, DRPS_TRAINED_PARAMS,
                                           DRPS_TRAINED_NAMES, NULL};
@@ -27,34 +26,6 @@ static char *path_in(const char *dir, const char *name, int *rc, struct drps_err
     char *path = *rc == 0 ? drps_path_join(dir, name) : NULL;
     if (*rc == 0 && !path) *rc = drps_err_set(err, -ENOMEM, "no memory for a path in %s", dir);
     return path;
-}
-
-int drps_trained_copy(const struct drps_io *io, const char *from, const char *to,
-                      uint64_t *bytes_out, uint64_t *sum_out, struct drps_err *err)
-{
-    int in = -1, out = -1;
-    char *buf = malloc(COPY_BYTES);
-    struct drps_summer *sum = drps_summer_new();
-    int rc = buf && sum ? 0 : drps_err_set(err, -ENOMEM, "no memory to read %s", from);
-
-    *bytes_out = *sum_out = 0;
-    if (rc == 0) rc = drps_io_open(io, from, O_RDONLY, &in, err);
-    if (rc == 0) rc = drps_io_size(io, in, from, bytes_out, err);
-    if (rc == 0 && to) rc = drps_io_open(io, to, O_WRONLY | O_CREAT | O_TRUNC, &out, err);
-    for (uint64_t at = 0; rc == 0 && at < *bytes_out; at += COPY_BYTES) {
-        const size_t n = *bytes_out - at < COPY_BYTES ? (size_t)(*bytes_out - at) : COPY_BYTES;
-        rc = drps_io_read_at(io, in, buf, n, at, from, err);
-        if (rc < 0) break;
-        drps_summer_add(sum, buf, n);
-        if (to) rc = drps_io_write_at(io, out, buf, n, at, to, err);
-    }
-    if (rc == 0 && to) rc = drps_io_sync(io, out, to, err);
-    if (rc == 0) *sum_out = drps_summer_value(sum);
-    drps_io_close(io, in);
-    drps_io_close(io, out);
-    drps_summer_free(sum);
-    free(buf);
-    return rc;
 }
 
 /* ---- Beginning ---- */
@@ -167,7 +138,7 @@ int drps_trained_restore(struct drps_trained *t, const char *from, uint64_t cont
     uint64_t bytes, sum;
     char *to = drps_trained_params_path(t);
     if (!to) return drps_err_set(err, -ENOMEM, "no memory to read %s", from);
-    int rc = drps_trained_copy(t->io, from, to, &bytes, &sum, err);
+    int rc = drps_copy_file(t->io, from, to, &bytes, &sum, err);
     if (rc == 0 && (sum != content || bytes != t->rows * t->dim * sizeof(float)))
         rc = drps_err_set(err, DRPS_E_CORRUPT, "%s is damaged", from);
     if (rc == 0) drps_trained_accept(t, content);
@@ -214,27 +185,6 @@ static int write_manifest(const struct drps_trained *t, json_t *manifest, struct
     return rc;
 }
 
-static int sync_dir(const struct drps_io *io, const char *path, struct drps_err *err)
-{
-    int fd;
-    int rc = drps_io_open(io, path, O_RDONLY | O_DIRECTORY, &fd, err);
-    if (rc == 0) rc = drps_io_sync(io, fd, path, err);
-    drps_io_close(io, fd);
-    return rc;
-}
-
-static int sync_parent(const struct drps_io *io, const char *path, struct drps_err *err)
-{
-    char *parent = strdup(path);
-    if (!parent) return drps_err_set(err, -ENOMEM, "no memory to sync the folder of %s", path);
-    char *slash = strrchr(parent, '/');
-    if (slash == parent) slash++; /* the root */
-    if (slash) *slash = '\0';
-    int rc = sync_dir(io, slash ? parent : ".", err);
-    free(parent);
-    return rc;
-}
-
 /* `path`, or the first of path.2, path.3, ... that nothing has. */
 static char *free_name(const char *path)
 {
@@ -260,7 +210,7 @@ static int rename_to(struct drps_trained *t, const char *path, struct drps_err *
     free(t->dir);
     t->dir = name;
     t->kept = 1;
-    return sync_parent(t->io, t->dir, err);
+    return drps_sync_parent(t->io, t->dir, err);
 }
 
 int drps_trained_keep(struct drps_trained *t, void *manifest, const char *path,
@@ -268,7 +218,7 @@ int drps_trained_keep(struct drps_trained *t, void *manifest, const char *path,
 {
     int rc = leave_one(t, err);
     if (rc == 0) rc = write_manifest(t, manifest, err);
-    if (rc == 0) rc = sync_dir(t->io, t->dir, err);
+    if (rc == 0) rc = drps_sync_folder(t->io, t->dir, err);
     return rc == 0 ? rename_to(t, path, err) : rc;
 }
 
@@ -338,7 +288,7 @@ int drps_trained_remove(const struct drps_io *io, const char *dir, struct drps_e
 {
     struct drps_err ignored = DRPS_ERR_INIT;
     int rc = remove_file(io, dir, DRPS_TRAINED_MANIFEST, err);
-    const int synced = sync_dir(io, dir, &ignored);
+    const int synced = drps_sync_folder(io, dir, &ignored);
     (void)synced;
     for (size_t i = 0; drps_trained_files[i] && rc == 0; i++)
         rc = remove_file(io, dir, drps_trained_files[i], err);

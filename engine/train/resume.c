@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/folder/drps_durable.h"
 #include "engine/checkpoint/drps_checkpoint_files.h"
 #include "engine/publish/drps_modeldir.h"
 #include "engine/train/job.h"
@@ -60,7 +61,7 @@ static int check_best(const struct drps_job *job, const struct found *f, struct 
     if (!job->whole || !f->state.best_epoch) return 0;
     char *path = drps_path_join(drps_checkpoint_dir(f->cp), DRPS_CHECKPOINT_BEST);
     if (!path) return drps_err_set(err, -ENOMEM, "no memory to read a checkpoint");
-    int rc = drps_trained_copy(job->plan->io, path, NULL, &bytes, &sum, err);
+    int rc = drps_copy_file(job->plan->io, path, NULL, &bytes, &sum, err);
     if (rc == 0 && sum != f->state.best_content)
         rc = drps_err_set(err, DRPS_E_CORRUPT, "%s is damaged", path);
     free(path);

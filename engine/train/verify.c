@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/folder/drps_durable.h"
 #include "base/folder/drps_manifest.h"
 #include "engine/checkpoint/drps_checkpoint.h"
 #include "engine/checkpoint/drps_checkpoint_files.h"
@@ -48,7 +49,7 @@ static int check_file(const struct verify *v, const struct drps_checkpoint *cp, 
     uint64_t bytes, sum;
     char *path = drps_path_join(drps_checkpoint_dir(cp), name);
     if (!path) return drps_err_set(err, -ENOMEM, "no memory to read a checkpoint");
-    int rc = drps_trained_copy(v->io, path, NULL, &bytes, &sum, err);
+    int rc = drps_copy_file(v->io, path, NULL, &bytes, &sum, err);
     if (rc == 0 && sum != want)
         rc = drps_err_set(err, DRPS_E_CORRUPT, "%s is damaged: its checksum is another", path);
     free(path);

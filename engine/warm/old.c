@@ -11,6 +11,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_checksum.h"
+#include "base/folder/drps_durable.h"
 #include "base/folder/drps_manifest.h"
 #include "engine/checkpoint/drps_checkpoint_files.h"
 #include "engine/publish/drps_trained.h"
@@ -121,7 +122,7 @@ static int check_names(struct warm_old *old, const struct drps_checkpoint *cp, s
         rc = drps_manifest_get_count(names, "bytes", drps_checkpoint_path(cp), &want_bytes, err);
     if (rc == 0)
         rc = drps_manifest_get_hex(names, "checksum", drps_checkpoint_path(cp), &want_sum, err);
-    if (rc == 0) rc = drps_trained_copy(old->io, path, NULL, &bytes, &sum, err);
+    if (rc == 0) rc = drps_copy_file(old->io, path, NULL, &bytes, &sum, err);
     if (rc == 0 && (bytes != want_bytes || sum != want_sum))
         rc = drps_err_set(err, DRPS_E_CORRUPT, "%s is damaged", path);
     free(path);

@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "base/drps_checksum.h"
+#include "base/folder/drps_durable.h"
 #include "base/folder/drps_manifest.h"
 #include "engine/drps_engine.h"
 #include "engine/publish/drps_modeldir.h"
@@ -113,7 +114,7 @@ static char *write_model(struct fixture *f, const struct drps_kv_ops *kv, const 
     char *names = drps_path_join(path, "names.rec");
     uint64_t bytes, sum;
     write_names(path, rows);
-    assert_int_equal(drps_trained_copy(drps_io_os(), names, NULL, &bytes, &sum, &err), 0);
+    assert_int_equal(drps_copy_file(drps_io_os(), names, NULL, &bytes, &sum, &err), 0);
     json_t *description = drps_modeldir_describe(&info, NULL);
     if (drps_modeldir_finish(drps_io_os(), path, kv->name, bytes, sum, description, &err) < 0)
         fail_msg("%s", err.text);
@@ -408,7 +409,7 @@ static char *write_wrong_model(struct fixture *f, const struct drps_kv_ops *kv,
     info.tables[0] = (struct drps_table){.name = "wv", .rows = HAND_ROWS};
     write_wrong_rows(kv, rows, w, &info.content);
     write_wrong_names(path, w);
-    assert_int_equal(drps_trained_copy(drps_io_os(), names, NULL, &bytes, &sum, &err), 0);
+    assert_int_equal(drps_copy_file(drps_io_os(), names, NULL, &bytes, &sum, &err), 0);
     json_t *j = drps_modeldir_describe(&info, NULL);
     if (drps_modeldir_finish(drps_io_os(), path, kv->name, bytes, sum, j, &err) < 0)
         fail_msg("%s", err.text);

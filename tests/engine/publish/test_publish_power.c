@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "base/folder/drps_durable.h"
 #include "engine/drps_engine.h"
 #include "engine/publish/drps_modeldir.h"
 #include "engine/publish/drps_publish.h"
@@ -79,7 +80,7 @@ static void check_kept(void *ctx, const struct power_after *a)
         rc = drps_params_read(drps_io_os(), power_path(dir, DRPS_TRAINED_PARAMS, path), ROWS, DIM,
                               compare, k, &err);
     if (rc == 0)
-        rc = drps_trained_copy(drps_io_os(), power_path(dir, DRPS_TRAINED_NAMES, path), NULL,
+        rc = drps_copy_file(drps_io_os(), power_path(dir, DRPS_TRAINED_NAMES, path), NULL,
                                &bytes, &sum, &err);
     if (rc < 0) power_fail(a, "%s", err.text);
     if (bytes != about.names_bytes || sum != about.names_sum) power_fail(a, "other names");

@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #include "base/drps_alloc.h"
+#include "base/folder/drps_durable.h"
 #include "base/folder/drps_manifest.h"
 #include "engine/drps_engine.h"
 #include "engine/publish/drps_modeldir.h"
@@ -559,7 +560,7 @@ static void test_names_are_checked(void **state)
             assert_int_equal(drps_names_writer_add(names, 10 + k, rows[i][k], 0, NULL, 0, NULL), 0);
         assert_int_equal(drps_names_writer_finish(names, NULL), 0);
         drps_names_writer_close(names);
-        assert_int_equal(drps_trained_copy(drps_io_os(), file, NULL, &bytes, &sum, NULL), 0);
+        assert_int_equal(drps_copy_file(drps_io_os(), file, NULL, &bytes, &sum, NULL), 0);
         if (drps_manifest_read(drps_io_os(), path, DRPS_CHECKPOINT_KIND, DRPS_CHECKPOINT_VERSION,
                                &j, &err) < 0)
             fail_msg("%s", err.text);
