@@ -94,7 +94,7 @@ int drps_trained_open(const struct drps_io *io, const char *dir, struct drps_tra
 DRPS_MUST_CHECK
 int drps_trained_remove(const struct drps_io *io, const char *dir, struct drps_err *err);
 
-/* Of the folders `path`, `path`.2, .3, ... remove those that hold the parameters `content`, which a
+/* Remove those of the folders `path`, `path`.2, .3, ... that hold the parameters `content`, which a
  * model has, and what a killed drps_trained_remove() has left of one. Others stay. */
 DRPS_MUST_CHECK
 int drps_trained_remove_same(const struct drps_io *io, const char *path, uint64_t content,

@@ -1,4 +1,4 @@
-/* Checkpoints while a run trains: when one is due, and writing it. */
+/* Checkpoints are written while a run trains, and removed when its model is there. */
 #include "engine/train/checkpoint.h"
 
 #include <errno.h>
@@ -11,72 +11,6 @@
 #include "base/folder/drps_manifest.h"
 #include "engine/train/job.h"
 #include "engine/warm/drps_warm.h"
-
-enum {
-    USUAL_SECONDS = 300, /* between checkpoints, where the options do not say */
-    COST_SHARE = 100,    /* the usual time is at least this many times what the last one took */
-};
-
-/* ---- When ---- */
-
-static uint64_t later(uint64_t ns, uint64_t more)
-{
-    return ns > UINT64_MAX - more ? UINT64_MAX : ns + more;
-}
-
-/* Sets when the next one is due; `took_ns`: the last one's time. Of several ranks rank 0 decides.
- */
-static void set_due(struct drps_job *job, uint64_t epoch, uint64_t step, uint64_t took_ns)
-{
-    struct drps_job_checkpoints *c = &job->checkpoints;
-    const struct drps_checkpoint_every *every = &job->options->checkpoint_every;
-    const uint64_t steps = (epoch - 1) * job->plan->info.batches + step;
-    const uint64_t second = UINT64_C(1000000000);
-    uint64_t wait = UINT64_MAX;
-    c->due_step = c->due_epoch = c->due_ns = UINT64_MAX;
-    if (job->ranks && job->cluster.rank) return;
-    switch (every->unit) {
-    case DRPS_CHECKPOINT_USUAL:
-        wait = USUAL_SECONDS * second;
-        if (took_ns > wait / COST_SHARE) wait = took_ns * COST_SHARE;
-        break;
-    case DRPS_CHECKPOINT_SECONDS:
-        wait = every->n * second;
-        break;
-    case DRPS_CHECKPOINT_BATCHES:
-        c->due_step = later(steps, every->n);
-        break;
-    case DRPS_CHECKPOINT_EPOCHS:
-        c->due_epoch = later(epoch - 1, every->n);
-        break;
-    case DRPS_CHECKPOINT_NEVER:
-        break;
-    }
-    c->due_ns = later(drps_clock_ns(), wait);
-}
-
-/* The loop stops at steps of one epoch. Asynchronous rounds have no cut inside of one. */
-static void arm_loop(struct drps_job *job, uint64_t epoch)
-{
-    const struct drps_job_checkpoints *c = &job->checkpoints;
-    struct drps_epoch_loop *loop = &job->loop;
-    const uint64_t before = (epoch - 1) * job->plan->info.batches;
-    loop->pause = job->async ? NULL : drps_job_checkpoint;
-    loop->pause_ctx = job;
-    loop->pause_ns = c->due_ns;
-    loop->pause_step = c->due_step == UINT64_MAX ? UINT64_MAX
-                       : c->due_step > before    ? c->due_step - before
-                                                 : 0;
-}
-
-void drps_job_arm(struct drps_job *job, uint64_t epoch)
-{
-    struct drps_job_checkpoints *c = &job->checkpoints;
-    if (!c->due_ns) set_due(job, epoch, c->state.part.step, 0); /* the first time */
-    arm_loop(job, epoch);
-}
-
-/* ---- Writing ---- */
 
 static void fill_state(const struct drps_job *job, uint64_t epoch,
                        const struct drps_epoch_part *done, struct drps_state *s)
@@ -121,22 +55,12 @@ static int add_best(const struct drps_job *job, struct drps_checkpoint_writer *w
     return rc;
 }
 
-/* Forget the saves of checkpoints before `number`, which are gone. */
-static void forget_before(struct drps_job *job, uint64_t number)
+/* Have the store forget the saves of checkpoints first .. last, which are gone. */
+static void forget(struct drps_job *job, uint64_t first, uint64_t last)
 {
     for (size_t i = 0; i < DRPS_STORE_SAVES_MOST; i++) {
         struct drps_job_save *s = &job->checkpoints.saves[i];
-        if (!s->number || s->number >= number) continue;
-        job->server.ops->forget(job->server.store, s->save);
-        s->number = 0;
-    }
-}
-
-static void forget(struct drps_job *job, uint64_t number)
-{
-    for (size_t i = 0; i < DRPS_STORE_SAVES_MOST; i++) {
-        struct drps_job_save *s = &job->checkpoints.saves[i];
-        if (s->number != number) continue;
+        if (!s->number || s->number < first || s->number > last) continue;
         job->server.ops->forget(job->server.store, s->save);
         s->number = 0;
     }
@@ -259,22 +183,39 @@ static int any_failed(const struct drps_job *job, int failed, int *any_out, stru
     return rc;
 }
 
+/* Remove all checkpoints of another rank, as far as they lie here. Returns 0 when there is no
+ * folder of it. */
+static int remove_rank(const struct drps_job *job, uint32_t rank)
+{
+    const struct drps_job_checkpoints *c = &job->checkpoints;
+    struct drps_checkpoints other;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct stat st;
+    int rc = drps_checkpoints_init(&other, c->place.io, c->place.root, rank, &err);
+    const int is = rc == 0 && stat(other.dir, &st) == 0;
+    if (is) rc = drps_checkpoints_keep(&other, 1, 0, &err);
+    if (rc < 0)
+        drps_log(job->options->log, DRPS_LOG_WARN, "a checkpoint that is not needed stays: %s",
+                 err.text);
+    drps_checkpoints_destroy(&other);
+    return is;
+}
+
 /* What ranks have left that an earlier run had, and this one does not have. */
 static void remove_other_ranks(const struct drps_job *job)
 {
-    const struct drps_job_checkpoints *c = &job->checkpoints;
-    struct stat st;
-    int more = job->whole != NULL;
-    for (uint32_t rank = job->ranks ? job->cluster.count : 1; more; rank++) {
-        struct drps_checkpoints other;
-        struct drps_err err = DRPS_ERR_INIT;
-        int rc = drps_checkpoints_init(&other, c->place.io, c->place.root, rank, &err);
-        more = rc == 0 && stat(other.dir, &st) == 0;
-        if (more) rc = drps_checkpoints_keep(&other, 1, 0, &err);
-        if (rc < 0)
-            drps_log(job->options->log, DRPS_LOG_WARN, "a checkpoint that is not needed stays: %s",
-                     err.text);
-        drps_checkpoints_destroy(&other);
+    uint32_t rank = job->ranks ? job->cluster.count : 1;
+    while (job->whole && remove_rank(job, rank))
+        rank++;
+}
+
+/* A rank that was lost at the end, when nobody needed it, cannot clear up. */
+static void clear_lost_ranks(struct drps_job *job)
+{
+    for (uint32_t rank = 1; job->whole && job->ranks && rank < job->cluster.count; rank++) {
+        if (!drps_net_is_missing(job->cluster.net, rank)) continue;
+        (void)remove_rank(job, rank);
+        drps_job_clear_stage(job, rank);
     }
 }
 
@@ -286,7 +227,7 @@ static void remove_old(struct drps_job *job)
     const uint64_t first = c->newest ? c->newest : c->next;
     if (drps_checkpoints_keep(&c->place, first, c->next, &err) < 0)
         drps_log(job->options->log, DRPS_LOG_DEBUG, "an old checkpoint stays: %s", err.text);
-    forget_before(job, first);
+    forget(job, 1, first - 1);
     remove_other_ranks(job);
 }
 
@@ -307,7 +248,7 @@ static void accept(struct drps_job *job, const struct drps_state *state, uint64_
 static void reject(struct drps_job *job, const struct drps_err *why)
 {
     struct drps_job_checkpoints *c = &job->checkpoints;
-    forget(job, c->next);
+    forget(job, c->next, c->next);
     const int rc = drps_checkpoints_remove(&c->place, c->next, NULL);
     (void)rc; /* else the next one replaces it */
     job->result->checkpoints.failed++;
@@ -335,32 +276,20 @@ int drps_job_checkpoint(void *ctx, uint64_t epoch, const struct drps_epoch_part 
         accept(job, &state, bytes);
     const uint64_t took = drps_clock_ns() - start;
     job->result->checkpoints.seconds += (double)took * 1e-9;
-    set_due(job, epoch, done->step, took);
-    arm_loop(job, epoch);
+    drps_job_set_due(job, epoch, done->step, took);
     return 0;
 }
 
-/* ---- Between epochs, and at the end ---- */
+/* ---- The end ---- */
 
-int drps_job_end_epoch(struct drps_job *job, uint64_t epoch, struct drps_err *err)
-{
-    static const struct drps_epoch_part nothing = {0};
-    const struct drps_job_checkpoints *c = &job->checkpoints;
-    const int last = epoch >= job->options->epochs || job->result->stopped_early;
-    uint64_t due = epoch >= c->due_epoch || epoch * job->plan->info.batches >= c->due_step ||
-                   drps_clock_ns() >= c->due_ns;
-    if (last) due = job->options->keep_checkpoints != 0;
-    int rc = job->ranks ? drps_cluster_least(&job->cluster, &due, err) : 0;
-    return rc == 0 && due ? drps_job_checkpoint(job, epoch + 1, &nothing, err) : rc;
-}
-
-static void drop_checkpoints(const struct drps_job *job)
+static void drop_checkpoints(struct drps_job *job)
 {
     const struct drps_job_checkpoints *c = &job->checkpoints;
     struct drps_err err = DRPS_ERR_INIT;
     const int any = c->newest || job->result->already || c->begins_with_own;
     if (job->options->keep_checkpoints || !any) return;
     remove_other_ranks(job);
+    clear_lost_ranks(job);
     if (drps_checkpoints_keep(&c->place, 1, 0, &err) < 0)
         drps_log(job->options->log, DRPS_LOG_WARN, "checkpoints that are not needed stay: %s",
                  err.text);

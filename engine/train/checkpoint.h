@@ -73,9 +73,13 @@ int drps_job_take_up(struct drps_job *job, struct drps_err *err);
  */
 void drps_job_arm(struct drps_job *job, uint64_t epoch);
 
-/* After an epoch: a checkpoint if one is due then. */
+/* One was written, or could not be, when so many steps of the epoch were done, and took so long:
+ * when the next one is due. */
+void drps_job_set_due(struct drps_job *job, uint64_t epoch, uint64_t step, uint64_t took_ns);
+
+/* Whether one is due after an epoch, as rank 0 says to all. */
 DRPS_MUST_CHECK
-int drps_job_end_epoch(struct drps_job *job, uint64_t epoch, struct drps_err *err);
+int drps_job_due_after(struct drps_job *job, uint64_t epoch, int *due_out, struct drps_err *err);
 
 /* Write a checkpoint now; the loop's pause(). A failure is a warning, unless ranks are lost. */
 DRPS_MUST_CHECK

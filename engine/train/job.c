@@ -72,7 +72,15 @@ static int end_diverged(struct drps_job *job, uint64_t epoch, struct drps_err *e
     return 0;
 }
 
-/* What was done is kept, as a checkpoint, too; asynchronous rounds have none inside of an epoch. */
+/* Whether a run was stopped among batches of asynchronous rounds, where ranks are at none in
+ * common. */
+static int is_between(const struct drps_job *job, const struct drps_epoch_part *done)
+{
+    const uint64_t all = job->plan->info.batches * job->cluster.count;
+    return job->async && done->step && drps_async_done(job->async) < all;
+}
+
+/* What was done is kept, as a checkpoint, too. */
 static int interrupt(struct drps_job *job, uint64_t epoch, struct drps_err *err)
 {
     const struct drps_epoch_part *done = &job->loop.stopped;
@@ -80,9 +88,17 @@ static int interrupt(struct drps_job *job, uint64_t epoch, struct drps_err *err)
     job->result->steps = job->loop.stopped_at;
     drps_err_clear(err); /* not a failure */
     if (job->options->checkpoint_every.unit == DRPS_CHECKPOINT_NEVER) return 0;
-    if (job->async && done->step && done->step < job->plan->info.batches) return 0;
+    if (is_between(job, done)) return 0;
     if (epoch == 1 && !done->step) return 0;
     return drps_job_checkpoint(job, epoch, done, err);
+}
+
+static int end_epoch(struct drps_job *job, uint64_t epoch, struct drps_err *err)
+{
+    static const struct drps_epoch_part nothing = {0};
+    int due;
+    int rc = drps_job_due_after(job, epoch, &due, err);
+    return rc == 0 && due ? drps_job_checkpoint(job, epoch + 1, &nothing, err) : rc;
 }
 
 /* Runs an epoch. Returns 0, or 1 if it was the last one. */
@@ -100,7 +116,7 @@ static int run_epoch(struct drps_job *job, uint64_t e, const struct drps_epoch_p
     if (rc == 0 && job->plan->info.eval_batches && !isfinite(epoch.test.loss))
         rc = test_loss_diverged(e, err);
     if (rc == 0 && job->options->patience) rc = judge_epoch(job, &epoch, err);
-    const int more = rc >= 0 ? drps_job_end_epoch(job, e, err) : 0;
+    const int more = rc >= 0 ? end_epoch(job, e, err) : 0;
     return more < 0 ? more : rc;
 }
 

@@ -92,6 +92,9 @@ int drps_job_prepare(struct drps_job *job, struct drps_store_config *config, str
 DRPS_MUST_CHECK
 int drps_job_begin_stage(struct drps_job *job, struct drps_err *err);
 
+/* Remove what a rank that was lost has left of its stage, if that lies here. */
+void drps_job_clear_stage(struct drps_job *job, uint32_t rank);
+
 /* Make the stage and start all parts; what is started when this fails is the caller's to stop
  * (start.c). */
 DRPS_MUST_CHECK

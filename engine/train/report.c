@@ -24,47 +24,31 @@ static json_t *count(uint64_t v)
     return json_integer(v > INT64_MAX ? INT64_MAX : (json_int_t)v);
 }
 
-/* Add a member (moved). Without memory *j becomes, and stays, NULL: as the value of another member
- * it then fails that object, too, so that nobody has to look before the end. */
-static void put(json_t **j, const char *key, json_t *value)
-{
-    if (json_object_set_new(*j, key, value) == 0) return;
-    json_decref(*j);
-    *j = NULL;
-}
-
-static void append(json_t **list, json_t *value)
-{
-    if (json_array_append_new(*list, value) == 0) return;
-    json_decref(*list);
-    *list = NULL;
-}
-
 /* ---- How it was asked for ---- */
 
 static json_t *optimizer_to_json(const struct drps_optim *o)
 {
     json_t *j = json_object();
-    put(&j, "name", json_string(drps_optim_name(o->kind)));
-    put(&j, "lr", number((double)o->lr));
-    put(&j, "l1", number((double)o->l1));
-    put(&j, "l2", number((double)o->l2));
-    put(&j, "eps", number((double)o->eps));
-    put(&j, "beta", number((double)o->beta));
+    drps_manifest_put(&j, "name", json_string(drps_optim_name(o->kind)));
+    drps_manifest_put(&j, "lr", number((double)o->lr));
+    drps_manifest_put(&j, "l1", number((double)o->l1));
+    drps_manifest_put(&j, "l2", number((double)o->l2));
+    drps_manifest_put(&j, "eps", number((double)o->eps));
+    drps_manifest_put(&j, "beta", number((double)o->beta));
     return j;
 }
 
 static void put_options(json_t **j, const struct drps_train_options *o,
                         const struct drps_train_result *r)
 {
-    put(j, "optimizer", optimizer_to_json(&r->optim));
-    put(j, "threads", count(o->threads ? o->threads : 1));
-    put(j, "one_by_one", json_boolean(o->one_by_one));
-    put(j, "local_steps", json_boolean(o->local_steps));
-    put(j, "patience", count(o->patience));
-    put(j, "sync", json_string(drps_sched_mode_name(o->sync)));
-    put(j, "staleness", count(o->staleness));
-    put(j, "claim", json_boolean(o->sync != DRPS_SCHED_BSP && !o->no_claim));
+    drps_manifest_put(j, "optimizer", optimizer_to_json(&r->optim));
+    drps_manifest_put(j, "threads", count(o->threads ? o->threads : 1));
+    drps_manifest_put(j, "one_by_one", json_boolean(o->one_by_one));
+    drps_manifest_put(j, "local_steps", json_boolean(o->local_steps));
+    drps_manifest_put(j, "patience", count(o->patience));
+    drps_manifest_put(j, "sync", json_string(drps_sched_mode_name(o->sync)));
+    drps_manifest_put(j, "staleness", count(o->staleness));
+    drps_manifest_put(j, "claim", json_boolean(o->sync != DRPS_SCHED_BSP && !o->no_claim));
 }
 
 /* ---- How it went ---- */
@@ -73,55 +57,55 @@ static json_t *epochs_to_json(const struct drps_train_result *r)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < r->epochs_n; i++)
-        append(&list, drps_epoch_to_json(&r->epochs[i]));
+        drps_manifest_append(&list, drps_epoch_to_json(&r->epochs[i]));
     return list;
 }
 
 static json_t *checkpoints_to_json(const struct drps_train_checkpoints *c)
 {
     json_t *j = json_object();
-    put(&j, "written", count(c->n));
-    put(&j, "failed", count(c->failed));
-    put(&j, "bytes", count(c->bytes));
-    put(&j, "seconds", number(c->seconds));
+    drps_manifest_put(&j, "written", count(c->n));
+    drps_manifest_put(&j, "failed", count(c->failed));
+    drps_manifest_put(&j, "bytes", count(c->bytes));
+    drps_manifest_put(&j, "seconds", number(c->seconds));
     return j;
 }
 
 static json_t *from_to_json(const struct drps_train_from *f)
 {
     json_t *j = json_object();
-    put(&j, "rows", count(f->rows));
-    put(&j, "all", count(f->all));
-    put(&j, "state", json_boolean(f->state));
+    drps_manifest_put(&j, "rows", count(f->rows));
+    drps_manifest_put(&j, "all", count(f->all));
+    drps_manifest_put(&j, "state", json_boolean(f->state));
     return j;
 }
 
 static void put_epochs(json_t **j, const struct drps_train_result *r)
 {
-    put(j, "epochs", epochs_to_json(r));
-    put(j, "best_epoch", count(r->best_epoch));
-    put(j, "stopped_early", json_boolean(r->stopped_early));
-    put(j, "diverged_epoch", count(r->diverged_epoch));
-    put(j, "interrupted", json_boolean(r->interrupted));
-    put(j, "steps", count(r->steps));
-    put(j, "resumed_epoch", count(r->resumed_epoch));
-    put(j, "resumed_step", count(r->resumed_step));
-    put(j, "first_step_seconds", number(r->first_step_seconds));
-    put(j, "from", r->from.all ? from_to_json(&r->from) : json_null());
-    put(j, "checkpoints", checkpoints_to_json(&r->checkpoints));
-    put(j, "kept", r->kept ? json_string(r->kept) : json_null());
+    drps_manifest_put(j, "epochs", epochs_to_json(r));
+    drps_manifest_put(j, "best_epoch", count(r->best_epoch));
+    drps_manifest_put(j, "stopped_early", json_boolean(r->stopped_early));
+    drps_manifest_put(j, "diverged_epoch", count(r->diverged_epoch));
+    drps_manifest_put(j, "interrupted", json_boolean(r->interrupted));
+    drps_manifest_put(j, "steps", count(r->steps));
+    drps_manifest_put(j, "resumed_epoch", count(r->resumed_epoch));
+    drps_manifest_put(j, "resumed_step", count(r->resumed_step));
+    drps_manifest_put(j, "first_step_seconds", number(r->first_step_seconds));
+    drps_manifest_put(j, "from", r->from.all ? from_to_json(&r->from) : json_null());
+    drps_manifest_put(j, "checkpoints", checkpoints_to_json(&r->checkpoints));
+    drps_manifest_put(j, "kept", r->kept ? json_string(r->kept) : json_null());
 }
 
 static json_t *phases_to_json(const struct drps_phases *p)
 {
     json_t *j = json_object();
-    put(&j, "plan", number(p->plan));
-    put(&j, "wait_store", number(p->wait_store));
-    put(&j, "gather", number(p->gather));
-    put(&j, "compute", number(p->compute));
-    put(&j, "step", number(p->step));
-    put(&j, "evaluate", number(p->evaluate));
-    put(&j, "export", number(p->export));
+    drps_manifest_put(&j, "plan", number(p->plan));
+    drps_manifest_put(&j, "wait_store", number(p->wait_store));
+    drps_manifest_put(&j, "gather", number(p->gather));
+    drps_manifest_put(&j, "compute", number(p->compute));
+    drps_manifest_put(&j, "step", number(p->step));
+    drps_manifest_put(&j, "evaluate", number(p->evaluate));
+    drps_manifest_put(&j, "export", number(p->export));
     return j;
 }
 
@@ -150,21 +134,22 @@ static json_t *io_to_json(const struct drps_train_result *r)
 {
     const struct drps_iostat *io = &r->store_stats.io;
     json_t *j = json_object();
-    put(&j, "reads", count(io->reads));
-    put(&j, "writes", count(io->writes));
-    put(&j, "read_bytes", count(io->read_bytes));
-    put(&j, "written_bytes", count(io->written_bytes));
-    put(&j, "read_bytes_per_s", ratio((double)io->read_bytes, step_seconds(r)));
-    put(&j, "written_bytes_per_s", ratio((double)io->written_bytes, step_seconds(r)));
-    put(&j, "read_calls", count(io->read_calls));
-    put(&j, "write_calls", count(io->write_calls));
-    put(&j, "seeks", count(io->seeks));
-    put(&j, "queue_depth",
+    drps_manifest_put(&j, "reads", count(io->reads));
+    drps_manifest_put(&j, "writes", count(io->writes));
+    drps_manifest_put(&j, "read_bytes", count(io->read_bytes));
+    drps_manifest_put(&j, "written_bytes", count(io->written_bytes));
+    drps_manifest_put(&j, "read_bytes_per_s", ratio((double)io->read_bytes, step_seconds(r)));
+    drps_manifest_put(&j, "written_bytes_per_s", ratio((double)io->written_bytes, step_seconds(r)));
+    drps_manifest_put(&j, "read_calls", count(io->read_calls));
+    drps_manifest_put(&j, "write_calls", count(io->write_calls));
+    drps_manifest_put(&j, "seeks", count(io->seeks));
+    drps_manifest_put(
+        &j, "queue_depth",
         number(io->read_calls ? (double)io->queue_depth_sum / (double)io->read_calls : NAN));
-    put(&j, "read_p50_seconds", latency_seconds(&io->read_latency, 0.5));
-    put(&j, "read_p99_seconds", latency_seconds(&io->read_latency, 0.99));
-    put(&j, "write_p50_seconds", latency_seconds(&io->write_latency, 0.5));
-    put(&j, "write_p99_seconds", latency_seconds(&io->write_latency, 0.99));
+    drps_manifest_put(&j, "read_p50_seconds", latency_seconds(&io->read_latency, 0.5));
+    drps_manifest_put(&j, "read_p99_seconds", latency_seconds(&io->read_latency, 0.99));
+    drps_manifest_put(&j, "write_p50_seconds", latency_seconds(&io->write_latency, 0.5));
+    drps_manifest_put(&j, "write_p99_seconds", latency_seconds(&io->write_latency, 0.99));
     return j;
 }
 
@@ -173,10 +158,10 @@ static json_t *stalls_to_json(const struct drps_train_result *r)
 {
     const struct drps_store_stats *s = &r->store_stats;
     json_t *j = json_object();
-    put(&j, "steps", count(s->steps));
-    put(&j, "stalled_steps", count(s->stalled_steps));
-    put(&j, "seconds", number((double)s->stall_ns * 1e-9));
-    put(&j, "share", ratio((double)s->stall_ns * 1e-9, step_seconds(r)));
+    drps_manifest_put(&j, "steps", count(s->steps));
+    drps_manifest_put(&j, "stalled_steps", count(s->stalled_steps));
+    drps_manifest_put(&j, "seconds", number((double)s->stall_ns * 1e-9));
+    drps_manifest_put(&j, "share", ratio((double)s->stall_ns * 1e-9, step_seconds(r)));
     return j;
 }
 
@@ -186,15 +171,15 @@ static json_t *blocks_to_json(const struct drps_train_result *r)
     const struct drps_store_stats *s = &r->store_stats;
     if (!s->pool.entries) return json_null();
     json_t *j = json_object();
-    put(&j, "evict", json_string(drps_evict_name(r->evict)));
-    put(&j, "needed", count(s->blocks_needed));
-    put(&j, "hit", count(s->blocks_hit));
-    put(&j, "created", count(s->blocks_created));
-    put(&j, "evicted", count(s->blocks_evicted));
-    put(&j, "pool_blocks", count(s->pool.entries));
-    put(&j, "pool_rows", count((uint64_t)s->pool.units * s->pool.unit_rows));
-    put(&j, "unit_rows", count(s->pool.unit_rows));
-    put(&j, "pool_bytes", count(s->pool_bytes));
+    drps_manifest_put(&j, "evict", json_string(drps_evict_name(r->evict)));
+    drps_manifest_put(&j, "needed", count(s->blocks_needed));
+    drps_manifest_put(&j, "hit", count(s->blocks_hit));
+    drps_manifest_put(&j, "created", count(s->blocks_created));
+    drps_manifest_put(&j, "evicted", count(s->blocks_evicted));
+    drps_manifest_put(&j, "pool_blocks", count(s->pool.entries));
+    drps_manifest_put(&j, "pool_rows", count((uint64_t)s->pool.units * s->pool.unit_rows));
+    drps_manifest_put(&j, "unit_rows", count(s->pool.unit_rows));
+    drps_manifest_put(&j, "pool_bytes", count(s->pool_bytes));
     return j;
 }
 
@@ -203,21 +188,22 @@ static json_t *device_to_json(const struct drps_kv_device *d)
 {
     if (!d->sector) return json_null();
     json_t *j = json_object();
-    put(&j, "reads", count(d->io.reads));
-    put(&j, "writes", count(d->io.writes));
-    put(&j, "read_bytes", count(d->io.read_bytes));
-    put(&j, "written_bytes", count(d->io.written_bytes));
-    put(&j, "queue_depth",
+    drps_manifest_put(&j, "reads", count(d->io.reads));
+    drps_manifest_put(&j, "writes", count(d->io.writes));
+    drps_manifest_put(&j, "read_bytes", count(d->io.read_bytes));
+    drps_manifest_put(&j, "written_bytes", count(d->io.written_bytes));
+    drps_manifest_put(
+        &j, "queue_depth",
         number(d->io.reads ? (double)d->io.queue_depth_sum / (double)d->io.reads : NAN));
-    put(&j, "read_p50_seconds", latency_seconds(&d->io.read_latency, 0.5));
-    put(&j, "read_p99_seconds", latency_seconds(&d->io.read_latency, 0.99));
-    put(&j, "write_p50_seconds", latency_seconds(&d->io.write_latency, 0.5));
-    put(&j, "write_p99_seconds", latency_seconds(&d->io.write_latency, 0.99));
-    put(&j, "gap_bytes", count(d->gap_bytes));
-    put(&j, "sector_bytes", count(d->sector));
-    put(&j, "io_engine", json_string(d->io_engine));
-    put(&j, "direct", json_boolean(d->direct));
-    put(&j, "remark", json_string(d->io_remark));
+    drps_manifest_put(&j, "read_p50_seconds", latency_seconds(&d->io.read_latency, 0.5));
+    drps_manifest_put(&j, "read_p99_seconds", latency_seconds(&d->io.read_latency, 0.99));
+    drps_manifest_put(&j, "write_p50_seconds", latency_seconds(&d->io.write_latency, 0.5));
+    drps_manifest_put(&j, "write_p99_seconds", latency_seconds(&d->io.write_latency, 0.99));
+    drps_manifest_put(&j, "gap_bytes", count(d->gap_bytes));
+    drps_manifest_put(&j, "sector_bytes", count(d->sector));
+    drps_manifest_put(&j, "io_engine", json_string(d->io_engine));
+    drps_manifest_put(&j, "direct", json_boolean(d->direct));
+    drps_manifest_put(&j, "remark", json_string(d->io_remark));
     return j;
 }
 
@@ -225,15 +211,15 @@ static json_t *device_to_json(const struct drps_kv_device *d)
 static json_t *window_to_json(const struct drps_window_stats *w)
 {
     json_t *j = json_object();
-    put(&j, "rows", count(w->rows));
-    put(&j, "rows_kept", count(w->kept));
-    put(&j, "rows_arrived", count(w->arrived));
-    put(&j, "rows_created", count(w->created));
-    put(&j, "read_bytes", count(w->read_bytes));
-    put(&j, "written_bytes", count(w->written_bytes));
-    put(&j, "stall_seconds", number((double)w->stall_ns * 1e-9));
-    put(&j, "open_seconds", number((double)w->open_ns * 1e-9));
-    put(&j, "close_seconds", number((double)w->close_ns * 1e-9));
+    drps_manifest_put(&j, "rows", count(w->rows));
+    drps_manifest_put(&j, "rows_kept", count(w->kept));
+    drps_manifest_put(&j, "rows_arrived", count(w->arrived));
+    drps_manifest_put(&j, "rows_created", count(w->created));
+    drps_manifest_put(&j, "read_bytes", count(w->read_bytes));
+    drps_manifest_put(&j, "written_bytes", count(w->written_bytes));
+    drps_manifest_put(&j, "stall_seconds", number((double)w->stall_ns * 1e-9));
+    drps_manifest_put(&j, "open_seconds", number((double)w->open_ns * 1e-9));
+    drps_manifest_put(&j, "close_seconds", number((double)w->close_ns * 1e-9));
     return j;
 }
 
@@ -244,51 +230,51 @@ static json_t *windows_to_json(const struct drps_train_result *r)
     if (!r->windows_n) return json_null();
     const double rows = (double)(s->rows_kept + s->rows_arrived + s->rows_created);
     json_t *j = json_object(), *list = json_array();
-    put(&j, "windows", count(r->windows_n));
-    put(&j, "pool_rows", count(s->pool_bytes / r->row_bytes));
-    put(&j, "pool_bytes", count(s->pool_bytes));
-    put(&j, "chunk_bytes", count(s->chunk_bytes));
-    put(&j, "tails", count(s->tails));
-    put(&j, "groups", count(s->groups));
-    put(&j, "seek_bytes", count(s->seek_bytes));
-    put(&j, "io_engine", json_string(s->io_engine));
-    put(&j, "direct", json_boolean(s->direct));
-    put(&j, "remark", json_string(s->io_remark));
-    put(&j, "rows_kept", count(s->rows_kept));
-    put(&j, "rows_arrived", count(s->rows_arrived));
-    put(&j, "rows_created", count(s->rows_created));
-    put(&j, "regrouped_bytes", count(s->regrouped_bytes));
-    put(&j, "kept_share", ratio((double)s->rows_kept, rows));
-    put(&j, "arrived_share", ratio((double)s->rows_arrived, rows));
-    put(&j, "created_share", ratio((double)s->rows_created, rows));
+    drps_manifest_put(&j, "windows", count(r->windows_n));
+    drps_manifest_put(&j, "pool_rows", count(s->pool_bytes / r->row_bytes));
+    drps_manifest_put(&j, "pool_bytes", count(s->pool_bytes));
+    drps_manifest_put(&j, "chunk_bytes", count(s->chunk_bytes));
+    drps_manifest_put(&j, "tails", count(s->tails));
+    drps_manifest_put(&j, "groups", count(s->groups));
+    drps_manifest_put(&j, "seek_bytes", count(s->seek_bytes));
+    drps_manifest_put(&j, "io_engine", json_string(s->io_engine));
+    drps_manifest_put(&j, "direct", json_boolean(s->direct));
+    drps_manifest_put(&j, "remark", json_string(s->io_remark));
+    drps_manifest_put(&j, "rows_kept", count(s->rows_kept));
+    drps_manifest_put(&j, "rows_arrived", count(s->rows_arrived));
+    drps_manifest_put(&j, "rows_created", count(s->rows_created));
+    drps_manifest_put(&j, "regrouped_bytes", count(s->regrouped_bytes));
+    drps_manifest_put(&j, "kept_share", ratio((double)s->rows_kept, rows));
+    drps_manifest_put(&j, "arrived_share", ratio((double)s->rows_arrived, rows));
+    drps_manifest_put(&j, "created_share", ratio((double)s->rows_created, rows));
     for (size_t w = 0; w < r->windows_n; w++)
-        append(&list, window_to_json(&r->windows[w]));
-    put(&j, "list", list);
+        drps_manifest_append(&list, window_to_json(&r->windows[w]));
+    drps_manifest_put(&j, "list", list);
     return j;
 }
 
 static void put_store(json_t **j, const struct drps_train_result *r)
 {
-    put(j, "io", io_to_json(r));
-    put(j, "stalls", stalls_to_json(r));
-    put(j, "blocks", blocks_to_json(r));
-    put(j, "device", device_to_json(&r->store_stats.device));
-    put(j, "windows", windows_to_json(r));
+    drps_manifest_put(j, "io", io_to_json(r));
+    drps_manifest_put(j, "stalls", stalls_to_json(r));
+    drps_manifest_put(j, "blocks", blocks_to_json(r));
+    drps_manifest_put(j, "device", device_to_json(&r->store_stats.device));
+    drps_manifest_put(j, "windows", windows_to_json(r));
 }
 
 static json_t *forecast_to_json(const struct drps_train_result *r)
 {
     if (!r->has_forecast) return json_null();
     json_t *j = json_object();
-    put(&j, "feasible", json_boolean(r->forecast.feasible));
-    put(&j, "memory_bytes", count(r->forecast.memory_bytes));
-    put(&j, "read_bytes", count(r->forecast.read_bytes));
-    put(&j, "written_bytes", count(r->forecast.written_bytes));
-    put(&j, "ios", count(r->forecast.ios));
+    drps_manifest_put(&j, "feasible", json_boolean(r->forecast.feasible));
+    drps_manifest_put(&j, "memory_bytes", count(r->forecast.memory_bytes));
+    drps_manifest_put(&j, "read_bytes", count(r->forecast.read_bytes));
+    drps_manifest_put(&j, "written_bytes", count(r->forecast.written_bytes));
+    drps_manifest_put(&j, "ios", count(r->forecast.ios));
     if (!r->store_stats.device.sector) return j;
-    put(&j, "requests", count(r->forecast_requests.n));
-    put(&j, "moved_bytes", count(r->forecast_requests.moved_bytes));
-    put(&j, "disk_seconds", number(r->forecast_requests.seconds));
+    drps_manifest_put(&j, "requests", count(r->forecast_requests.n));
+    drps_manifest_put(&j, "moved_bytes", count(r->forecast_requests.moved_bytes));
+    drps_manifest_put(&j, "disk_seconds", number(r->forecast_requests.seconds));
     return j;
 }
 
@@ -297,8 +283,8 @@ static json_t *forecast_to_json(const struct drps_train_result *r)
 static json_t *part_to_json(const char *what, uint64_t bytes)
 {
     json_t *j = json_object();
-    put(&j, "what", json_string(what));
-    put(&j, "bytes", count(bytes));
+    drps_manifest_put(&j, "what", json_string(what));
+    drps_manifest_put(&j, "bytes", count(bytes));
     return j;
 }
 
@@ -307,19 +293,19 @@ static json_t *memory_to_json(const struct drps_budget *b)
     json_t *j = json_object();
     json_t *parts = json_array();
     for (size_t i = 0; i < b->n; i++)
-        append(&parts, part_to_json(b->items[i].what, b->items[i].bytes));
-    put(&j, "limit_bytes", count(b->limit_bytes));
-    put(&j, "parts", parts);
+        drps_manifest_append(&parts, part_to_json(b->items[i].what, b->items[i].bytes));
+    drps_manifest_put(&j, "limit_bytes", count(b->limit_bytes));
+    drps_manifest_put(&j, "parts", parts);
     return j;
 }
 
 static void put_process(json_t **j, const struct drps_train_result *r)
 {
-    put(j, "plan_read_bytes", count(r->plan_read_bytes));
-    put(j, "plan_wait_seconds", number(r->plan_wait_seconds));
-    put(j, "process_read_bytes", count(r->process_io.read_bytes));
-    put(j, "process_written_bytes", count(r->process_io.written_bytes));
-    put(j, "memory", memory_to_json(&r->memory));
+    drps_manifest_put(j, "plan_read_bytes", count(r->plan_read_bytes));
+    drps_manifest_put(j, "plan_wait_seconds", number(r->plan_wait_seconds));
+    drps_manifest_put(j, "process_read_bytes", count(r->process_io.read_bytes));
+    drps_manifest_put(j, "process_written_bytes", count(r->process_io.written_bytes));
+    drps_manifest_put(j, "memory", memory_to_json(&r->memory));
 }
 
 /* The bins up to the last that is not empty. */
@@ -329,7 +315,7 @@ static json_t *bins_to_json(const uint64_t *bin, size_t n)
     while (n && !bin[n - 1])
         n--;
     for (size_t i = 0; i < n; i++)
-        append(&list, count(bin[i]));
+        drps_manifest_append(&list, count(bin[i]));
     return list;
 }
 
@@ -340,26 +326,26 @@ static json_t *ranks_to_json(const struct drps_train_result *r)
     for (size_t i = 0; i < r->ranks_n; i++) {
         const struct drps_train_rank *rank = &r->ranks[i];
         json_t *j = json_object();
-        put(&j, "rank", count(i));
-        put(&j, "sent_bytes", count(rank->sent_bytes));
-        put(&j, "received_bytes", count(rank->received_bytes));
-        put(&j, "forecast_sent_bytes", count(rank->forecast_sent_bytes));
-        put(&j, "forecast_received_bytes", count(rank->forecast_received_bytes));
-        put(&j, "other_sent_bytes", count(rank->other_sent_bytes));
-        put(&j, "read_bytes", count(rank->read_bytes));
-        put(&j, "written_bytes", count(rank->written_bytes));
-        put(&j, "waiting_seconds", number(rank->waiting_seconds));
-        put(&j, "waiting_share", number(rank->waiting_share));
-        put(&j, "peak_rss_bytes", count(rank->peak_rss_bytes));
-        put(&j, "iterations", count(rank->iterations));
-        put(&j, "claimed", count(rank->claimed));
-        put(&j, "held_seconds", number(rank->held_seconds));
-        put(&j, "lag_mean", number(rank->lag_mean));
-        put(&j, "lag_max", count(rank->lag_max));
-        put(&j, "stale_mean", number(rank->stale_mean));
-        put(&j, "stale_max", count(rank->stale_max));
-        put(&j, "stale", bins_to_json(rank->stale, DRPS_SCHED_STALE_BINS));
-        append(&list, j);
+        drps_manifest_put(&j, "rank", count(i));
+        drps_manifest_put(&j, "sent_bytes", count(rank->sent_bytes));
+        drps_manifest_put(&j, "received_bytes", count(rank->received_bytes));
+        drps_manifest_put(&j, "forecast_sent_bytes", count(rank->forecast_sent_bytes));
+        drps_manifest_put(&j, "forecast_received_bytes", count(rank->forecast_received_bytes));
+        drps_manifest_put(&j, "other_sent_bytes", count(rank->other_sent_bytes));
+        drps_manifest_put(&j, "read_bytes", count(rank->read_bytes));
+        drps_manifest_put(&j, "written_bytes", count(rank->written_bytes));
+        drps_manifest_put(&j, "waiting_seconds", number(rank->waiting_seconds));
+        drps_manifest_put(&j, "waiting_share", number(rank->waiting_share));
+        drps_manifest_put(&j, "peak_rss_bytes", count(rank->peak_rss_bytes));
+        drps_manifest_put(&j, "iterations", count(rank->iterations));
+        drps_manifest_put(&j, "claimed", count(rank->claimed));
+        drps_manifest_put(&j, "held_seconds", number(rank->held_seconds));
+        drps_manifest_put(&j, "lag_mean", number(rank->lag_mean));
+        drps_manifest_put(&j, "lag_max", count(rank->lag_max));
+        drps_manifest_put(&j, "stale_mean", number(rank->stale_mean));
+        drps_manifest_put(&j, "stale_max", count(rank->stale_max));
+        drps_manifest_put(&j, "stale", bins_to_json(rank->stale, DRPS_SCHED_STALE_BINS));
+        drps_manifest_append(&list, j);
     }
     return list;
 }
@@ -368,33 +354,33 @@ static json_t *ranks_to_json(const struct drps_train_result *r)
 static json_t *emulated_to_json(const struct drps_train_emulated *e)
 {
     json_t *j = json_object();
-    put(&j, "iterations", count(e->iterations));
-    put(&j, "seconds", number((double)e->emulated_ns * 1e-9));
-    put(&j, "computed_seconds", number((double)e->computed_ns * 1e-9));
-    put(&j, "overrun_share", ratio((double)e->overruns, (double)e->iterations));
-    put(&j, "late_share", ratio((double)e->late_ns, (double)e->emulated_ns));
+    drps_manifest_put(&j, "iterations", count(e->iterations));
+    drps_manifest_put(&j, "seconds", number((double)e->emulated_ns * 1e-9));
+    drps_manifest_put(&j, "computed_seconds", number((double)e->computed_ns * 1e-9));
+    drps_manifest_put(&j, "overrun_share", ratio((double)e->overruns, (double)e->iterations));
+    drps_manifest_put(&j, "late_share", ratio((double)e->late_ns, (double)e->emulated_ns));
     return j;
 }
 
 void *drps_report_json(const struct drps_train_options *options, const struct drps_train_result *r)
 {
     json_t *j = json_object();
-    put(&j, "store", json_string(r->store));
-    put(&j, "model_store", json_string(r->model_store));
-    put(&j, "rows", count(r->rows));
-    put(&j, "row_bytes", count(r->row_bytes));
-    put(&j, "model_bytes", count(r->model_bytes));
-    put(&j, "peak_rss_bytes", count(r->peak_rss_bytes));
-    put(&j, "content", drps_manifest_hex(r->content));
+    drps_manifest_put(&j, "store", json_string(r->store));
+    drps_manifest_put(&j, "model_store", json_string(r->model_store));
+    drps_manifest_put(&j, "rows", count(r->rows));
+    drps_manifest_put(&j, "row_bytes", count(r->row_bytes));
+    drps_manifest_put(&j, "model_bytes", count(r->model_bytes));
+    drps_manifest_put(&j, "peak_rss_bytes", count(r->peak_rss_bytes));
+    drps_manifest_put(&j, "content", drps_manifest_hex(r->content));
     put_options(&j, options, r);
     put_epochs(&j, r);
-    put(&j, "seconds", number(r->seconds));
-    put(&j, "phase_seconds", phases_to_json(&r->phases));
+    drps_manifest_put(&j, "seconds", number(r->seconds));
+    drps_manifest_put(&j, "phase_seconds", phases_to_json(&r->phases));
     put_store(&j, r);
-    put(&j, "forecast", forecast_to_json(r));
+    drps_manifest_put(&j, "forecast", forecast_to_json(r));
     put_process(&j, r);
-    if (r->ranks_n) put(&j, "claim_window_steps", count(r->claim_steps));
-    if (r->ranks_n) put(&j, "ranks", ranks_to_json(r));
-    if (options->emulate) put(&j, "emulated", emulated_to_json(&r->emulated));
+    if (r->ranks_n) drps_manifest_put(&j, "claim_window_steps", count(r->claim_steps));
+    if (r->ranks_n) drps_manifest_put(&j, "ranks", ranks_to_json(r));
+    if (options->emulate) drps_manifest_put(&j, "emulated", emulated_to_json(&r->emulated));
     return j;
 }

@@ -95,13 +95,15 @@ static void let_go(struct found *f)
     f->cp = NULL;
 }
 
-/* The newest checkpoints of the rank that are whole; a damaged one is told of and left out. Those
- * that a warm start begins with may be of another plan, and are no obstacle. */
+/* The newest checkpoint of the rank that is whole, and of several ranks the one before, too, as
+ * some rank may lack the newest. A damaged one is told of and left out. Those that a warm start
+ * begins with may be of another plan, and are no obstacle. */
 static int find_whole(const struct drps_job *job, const uint64_t *numbers, size_t n,
                       struct found found[2], struct drps_err *err)
 {
+    const size_t most = job->ranks ? 2 : 1;
     size_t have = 0;
-    for (size_t i = 0; i < n && have < 2; i++) {
+    for (size_t i = 0; i < n && have < most; i++) {
         struct drps_err why = DRPS_ERR_INIT;
         found[have].number = numbers[i];
         int rc = look_at(job, &found[have], &why);
@@ -221,7 +223,7 @@ static int begin_anew(struct drps_job *job, struct drps_err *err)
     return rc;
 }
 
-/* Of several ranks: all were told to resume, or none. */
+/* Either all ranks were told to resume, or none. */
 static int all_resume(const struct drps_job *job, struct drps_err *err)
 {
     const uint64_t mine = job->options->resume ? 1 : 2;

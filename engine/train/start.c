@@ -5,7 +5,6 @@
 #include "engine/train/job.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "engine/publish/drps_modeldir.h"
@@ -16,18 +15,6 @@
 enum { PROBE_LEAST = 64 << 20 }; /* bytes of rows; for fewer, asking the disk takes too long */
 
 /* ---- Folders ---- */
-
-int drps_job_begin_stage(struct drps_job *job, struct drps_err *err)
-{
-    const struct drps_train_options *o = job->options;
-    char *path = NULL;
-    if (!job->whole && asprintf(&path, "%s.rank-%u", o->model_path, job->cluster.rank) < 0)
-        return drps_err_set(err, -ENOMEM, "no memory for a path");
-    int rc = drps_stage_begin(&job->stage, job->plan->io, path ? path : o->model_path,
-                              &drps_modeldir_kind, o->replace && !path, err);
-    free(path);
-    return rc;
-}
 
 /* Makes the folder of the store's files, in the stage. */
 static int make_store_dir(struct drps_job *job, struct drps_err *err)
@@ -212,6 +199,8 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
         .rounds = job->rounds,
         .async = job->async,
         .cluster = job->ranks ? &job->cluster : NULL,
+        .pause = job->async ? NULL : drps_job_checkpoint, /* there is no cut inside an epoch */
+        .pause_ctx = job,
         .train_steps = job->plan->info.batches,
         .eval_steps = job->plan->info.eval_batches,
     };

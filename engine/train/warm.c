@@ -14,7 +14,7 @@ static int ranks_differ(const char *from, struct drps_err *err)
                              : "a model or a folder of checkpoints to begin with, or none");
 }
 
-/* Of several ranks: all begin with the same rows, or none with any. */
+/* Either all ranks begin with the same rows, or none with any. */
 static int all_same(const struct drps_job *job, uint64_t mine, struct drps_err *err)
 {
     uint64_t common;

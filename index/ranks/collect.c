@@ -192,7 +192,7 @@ static int collect_round(struct collecting *c, uint64_t round, struct drps_err *
     return rc;
 }
 
-/* Of one worker both records are what is wanted. */
+/* With one worker both records are what is wanted. */
 static int copy_batch(struct collecting *c, uint64_t step, struct drps_err *err)
 {
     const struct source *s = &c->sources[0];
