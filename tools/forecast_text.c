@@ -1,6 +1,6 @@
 /* Texts of the forecast. Plans call the stores of blocks "pib", which drps-train's --store does not
  * know: here they are "blocks". */
-#include "tools/forecast_text.h"
+#include "tools/drps_forecast_text.h"
 
 #include <inttypes.h>
 #include <string.h>

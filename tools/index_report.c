@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/drps_size.h"
-#include "tools/forecast_text.h"
+#include "tools/drps_forecast_text.h"
 
 /* ---- What training needs ---- */
 

@@ -16,7 +16,7 @@
 #include "engine/publish/drps_modeldir.h"
 #include "index/plan/drps_plan.h"
 #include "tools/drps_cli.h"
-#include "tools/forecast_text.h"
+#include "tools/drps_forecast_text.h"
 #include "tools/stat_verify.h"
 
 enum { KEY_VERIFY = DRPS_CLI_KEY, KEY_EPOCH, KEY_WINDOWS };

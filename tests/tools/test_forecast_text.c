@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tools/forecast_text.h"
+#include "tools/drps_forecast_text.h"
 
 static void test_forecast_reason_names_what_moved_more(void **state)
 {

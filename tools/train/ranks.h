@@ -1,4 +1,4 @@
-/* What drps-train prints of the ranks of a run. Private to tools/. */
+/* What drps-train prints of the ranks of a run. Private to tools/train/. */
 #ifndef DRPS_TOOLS_TRAIN_RANKS_H
 #define DRPS_TOOLS_TRAIN_RANKS_H
 

@@ -1,5 +1,5 @@
 /* Texts of how ranks fared: few of them a line each, many by the ends of each number. */
-#include "tools/train_ranks.h"
+#include "tools/train/ranks.h"
 
 #include <inttypes.h>
 

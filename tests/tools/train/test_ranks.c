@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "tools/train_ranks.h"
+#include "tools/train/ranks.h"
 
 enum { MANY = 200 };
 

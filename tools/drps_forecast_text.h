@@ -1,5 +1,5 @@
 /* Texts of the forecast: what an epoch moves between memory and disk, for several amounts of
- * memory, and why a run moved more. Private to tools/. */
+ * memory, and why a run moved more. */
 #ifndef DRPS_TOOLS_FORECAST_TEXT_H
 #define DRPS_TOOLS_FORECAST_TEXT_H
 

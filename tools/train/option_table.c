@@ -1,0 +1,124 @@
+/* What --help of drps-train says of its options. */
+#include "tools/train/option_table.h"
+
+const struct argp_option train_option_table[] = {
+    {NULL, 0, NULL, 0, "The model:", 1},
+    {"output", 'o', "MODEL", 0, "Folder to make (required)", 1},
+    {"force", KEY_FORCE, NULL, 0, "Replace MODEL if it exists", 1},
+    {"model-store", KEY_MODEL_STORE, "NAME", 0,
+     "Database that the model is written as: rocksdb, leveldb (default: the first that this build "
+     "has)",
+     1},
+    {"publish", KEY_PUBLISH, "FOLDER", 0,
+     "In place of a plan: make the model of what an earlier run kept in FOLDER, because writing "
+     "the model failed",
+     1},
+    {NULL, 0, NULL, 0, "Learning:", 2},
+    {"from", KEY_FROM, "OLD", 0,
+     "Begin with the parameters of the model OLD, or with the rows of OLD, a folder of checkpoints "
+     "(MODEL.checkpoint); features that it does not have begin anew",
+     2},
+    {"epochs", KEY_EPOCHS, "E", 0, "Passes over the training samples (default 1)", 2},
+    {"patience", KEY_PATIENCE, "P", 0,
+     "Stop after P epochs without a better test loss and keep the best epoch's model (default: "
+     "train all epochs and keep the last)",
+     2},
+    {"optimizer", KEY_OPTIMIZER, "NAME", 0, "sgd, adagrad (default) or ftrl", 2},
+    {"lr", KEY_LR, "RATE", 0,
+     "Learning rate (default: adagrad 0.05, for fm 0.01, for lmf 0.1; ftrl 0.1; sgd: by the size "
+     "of "
+     "a batch)",
+     2},
+    {"l1", KEY_L1, "X", 0, "L1 regularisation of weights and biases (default 0)", 2},
+    {"l2", KEY_L2, "X", 0, "L2 regularisation (default 0)", 2},
+    {"eps", KEY_EPS, "X", 0,
+     "adagrad: added to the sum of squares (default 1e-8, for lmf 0.1); larger makes first steps "
+     "smaller",
+     2},
+    {"local-steps", KEY_LOCAL_STEPS, NULL, 0,
+     "Step after every sample, on the batch's own copy of its rows", 2},
+    {"seed", KEY_SEED, "N", 0, "Seed of the initial factors (default 1)", 2},
+    {"init-scale", KEY_INIT_SCALE, "X", 0,
+     "Factors start between -X and X (default 0.1 / sqrt(factors a row))", 2},
+    {NULL, 0, NULL, 0, "Memory and disk:", 3},
+    {"store", KEY_STORE, "NAME", 0,
+     "Where rows live: resident (all in memory), relay (in memory while a few batches need them, "
+     "then on disk until the next that do), file, rocksdb or leveldb (blocks in such a store, the "
+     "busy ones in memory), or auto (default): resident if all fit --memory, else relay",
+     3},
+    {"memory", KEY_MEMORY, "SIZE", 0,
+     "Memory of the whole process (default: half of what it may use)", 3},
+    {"no-keep", KEY_NO_KEEP, NULL, 0,
+     "Store resident: read the plan's batches in each epoch, also where they fit --memory", 3},
+    {"threads", KEY_THREADS, "N", 0, "Threads that compute (default 1: reproducible bit for bit)",
+     3},
+    {"one-by-one", KEY_ONE_BY_ONE, NULL, 0,
+     "A plan with lanes: one batch after another, each by all threads", 3},
+    {"prefetch-steps", KEY_PREFETCH, "N", 0,
+     "Stores of blocks: batches whose rows are in memory, the current one included (1 to 8, the "
+     "default)",
+     3},
+    {"evict", KEY_EVICT, "RULE", 0,
+     "Stores of blocks: which leave memory when it is full: farthest (default; used again last), "
+     "clock, lru",
+     3},
+    {NULL, 0, NULL, 0, "Checkpoints, from which training goes on after a crash:", 4},
+    {"resume", KEY_RESUME, NULL, 0,
+     "Go on from the newest checkpoint, with the options of the run that wrote it where none are "
+     "given; begin anew where there is none",
+     4},
+    {"checkpoint-every", KEY_CHECKPOINT_EVERY, "TIME", 0,
+     "Write one every so often: 30s, 5m, 2h, 1000b (batches), 1e (epochs), or never (default: 5m, "
+     "or longer where they would take more than 1 % of the time)",
+     4},
+    {"checkpoint-dir", KEY_CHECKPOINT_DIR, "DIR", 0,
+     "Where they lie, of all ranks (default: MODEL.checkpoint)", 4},
+    {"checkpoint-rows", KEY_CHECKPOINT_ROWS, NULL, 0,
+     "Let them hold all rows, also with store relay, which otherwise writes only what is in memory "
+     "and keeps what is on disk; so it is with --checkpoint-dir",
+     4},
+    {"keep-checkpoints", KEY_KEEP_CHECKPOINTS, NULL, 0,
+     "Leave them when the model is written, with one of the last epoch, so that more epochs can "
+     "follow",
+     4},
+    {"on-failure", KEY_ON_FAILURE, "WHAT", 0,
+     "When a rank, or the only process, is lost, or a disk is full: stop (default), or resume: "
+     "start anew from the newest checkpoint, until three attempts in a row have come no further",
+     4},
+    {NULL, 0, NULL, 0, "A plan for several workers:", 5},
+    {"local", KEY_LOCAL, "N", 0, "Run all N ranks on this machine, a process each", 5},
+    {"peers", KEY_PEERS, "FILE", 0,
+     "Run one rank; FILE has \"host:port [public key]\" of each, a line a rank", 5},
+    {"rank", KEY_RANK, "R", 0,
+     "Which rank this process is, from 0 (default: as mpirun, srun or an indexed Kubernetes job "
+     "say)",
+     5},
+    {"keys", KEY_KEYS, "DIR", 0, "This rank's keys; needed beyond one machine", 5},
+    {"make-keys", KEY_MAKE_KEYS, "DIR", 0, "Make such keys, and end", 5},
+    {"insecure", KEY_INSECURE, NULL, 0, "Go without keys: in a network where all are trusted", 5},
+    {"transport", KEY_TRANSPORT, "NAME", 0,
+     "With --local: zmq (default), or inproc: threads of one process", 5},
+    {"sync", KEY_SYNC, "MODE", 0,
+     "When a worker starts its next batch: bsp (default; all together, reproducible), asp (at "
+     "once), ssp (at most --staleness ahead), wsp (when waiting costs more than stale parameters), "
+     "wsp-literal",
+     5},
+    {"staleness", KEY_STALENESS, "S", 0,
+     "ssp, wsp: batches that a worker may be ahead of the slowest (default: ssp 3; wsp 8 a "
+     "worker, at least 1024)",
+     5},
+    {"no-claim", KEY_NO_CLAIM, NULL, 0,
+     "Other modes than bsp: no worker takes over batches of a slower one", 5},
+    {"timeout", KEY_TIMEOUT, "S", 0,
+     "Seconds to wait for ranks to start, and for what a rank owes (default 600)", 5},
+    {"silence", KEY_SILENCE, "S", 0,
+     "Seconds for which a link may be cut; a rank that is not heard of for somewhat more than "
+     "twice that is dead (default 5)",
+     5},
+    {"emulate", KEY_EMULATE, "TIMES", 0,
+     "For measurements: training batches take at least as long as in TIMES: NAME:SECONDS[:SEED], "
+     "where NAME is homogeneous, straggler, pauses or tail, or a file with a line of seconds for "
+     "each rank",
+     5},
+    {0},
+};

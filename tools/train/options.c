@@ -1,0 +1,278 @@
+/* The options of drps-train: their values, and which go together. */
+#include "tools/train/options.h"
+
+#include <float.h>
+#include <string.h>
+
+#include "tools/train/option_table.h"
+
+enum { EPOCHS_MAX = 100000 }; /* what a model's manifest has room for */
+
+/* ---- Options of one shape ---- */
+
+static int parse_flag(struct train_options *o, int key)
+{
+    const struct {
+        int key;
+        int *at;
+    } flags[] = {
+        {KEY_FORCE, &o->train.replace},
+        {KEY_LOCAL_STEPS, &o->train.local_steps},
+        {KEY_NO_KEEP, &o->train.no_keep},
+        {KEY_ONE_BY_ONE, &o->train.one_by_one},
+        {KEY_RESUME, &o->train.resume},
+        {KEY_CHECKPOINT_ROWS, &o->train.checkpoint_rows},
+        {KEY_KEEP_CHECKPOINTS, &o->train.keep_checkpoints},
+        {KEY_INSECURE, &o->ranks.insecure},
+        {KEY_NO_CLAIM, &o->train.no_claim},
+    };
+    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+        if (flags[i].key != key) continue;
+        *flags[i].at = 1;
+        return 0;
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
+static int parse_text(struct train_options *o, int key, const char *arg)
+{
+    const struct {
+        int key;
+        const char **at;
+    } texts[] = {
+        {'o', &o->train.model_path},    {KEY_PUBLISH, &o->publish},
+        {KEY_FROM, &o->train.from},     {KEY_CHECKPOINT_DIR, &o->train.checkpoint_dir},
+        {KEY_PEERS, &o->ranks.peers},   {KEY_KEYS, &o->ranks.keys},
+        {KEY_MAKE_KEYS, &o->make_keys}, {KEY_EMULATE, &o->emulate},
+    };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        if (texts[i].key != key) continue;
+        *texts[i].at = arg;
+        return 0;
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
+static int parse_name(struct drps_cli *cli, struct train_options *o, int key, const char *arg)
+{
+    static const char *const optimizers[] = {"sgd", "adagrad", "ftrl", NULL};
+    static const char *const stores[] = {"auto",    "resident", "relay", "file",
+                                         "rocksdb", "leveldb",  NULL};
+    static const char *const model_stores[] = {"rocksdb", "leveldb", NULL};
+    static const char *const rules[] = {"farthest", "clock", "lru", NULL};
+    const struct {
+        int key;
+        const char **at;
+        const char *const *names;
+    } choices[] = {
+        {KEY_OPTIMIZER, &o->train.optimizer, optimizers},
+        {KEY_STORE, &o->train.store, stores},
+        {KEY_MODEL_STORE, &o->train.model_store, model_stores},
+        {KEY_EVICT, &o->train.evict, rules},
+    };
+    for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
+        if (choices[i].key != key) continue;
+        *choices[i].at = choices[i].names[drps_cli_choice(cli, arg, choices[i].names)];
+        return 0;
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
+/* ---- Other options ---- */
+
+static int parse_learning(struct drps_cli *cli, struct drps_train_options *o, int key,
+                          const char *arg)
+{
+    switch (key) {
+    case KEY_EPOCHS:
+        o->epochs = drps_cli_count(cli, arg, 1, EPOCHS_MAX);
+        return 0;
+    case KEY_PATIENCE:
+        o->patience = drps_cli_count(cli, arg, 1, 1000000);
+        return 0;
+    case KEY_LR:
+        o->lr = (float)drps_cli_real(cli, arg, DBL_MIN, 1e30);
+        if (!(o->lr > 0)) drps_cli_usage(cli, "'%s' is too small", arg); /* a float would be 0 */
+        return 0;
+    case KEY_L1:
+        o->l1 = (float)drps_cli_real(cli, arg, 0, 1e30);
+        return 0;
+    case KEY_L2:
+        o->l2 = (float)drps_cli_real(cli, arg, 0, 1e30);
+        return 0;
+    case KEY_EPS:
+        o->eps = (float)drps_cli_real(cli, arg, FLT_MIN, 1e30);
+        return 0;
+    case KEY_SEED:
+        o->seed = drps_cli_count(cli, arg, 0, INT64_MAX);
+        return 0;
+    case KEY_INIT_SCALE:
+        o->init_scale = (float)drps_cli_real(cli, arg, DBL_MIN, 1e30);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* A count and its unit, as "5m". */
+static struct drps_checkpoint_every every(struct drps_cli *cli, const char *arg)
+{
+    static const struct {
+        char unit;
+        struct drps_checkpoint_every one;
+    } units[] = {{'s', {DRPS_CHECKPOINT_SECONDS, 1}},
+                 {'m', {DRPS_CHECKPOINT_SECONDS, 60}},
+                 {'h', {DRPS_CHECKPOINT_SECONDS, 3600}},
+                 {'b', {DRPS_CHECKPOINT_BATCHES, 1}},
+                 {'e', {DRPS_CHECKPOINT_EPOCHS, 1}}};
+    const size_t digits = strspn(arg, "0123456789");
+    if (strcmp(arg, "never") == 0)
+        return (struct drps_checkpoint_every){.unit = DRPS_CHECKPOINT_NEVER};
+    for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
+        char count[16] = "";
+        if (!digits || digits >= sizeof(count) || arg[digits] != units[i].unit || arg[digits + 1])
+            continue;
+        memcpy(count, arg, digits);
+        struct drps_checkpoint_every e = units[i].one;
+        e.n *= drps_cli_count(cli, count, 1, 1000000000);
+        return e;
+    }
+    drps_cli_usage(cli,
+                   "'%s' is no time: give a count and a unit (30s, 5m, 2h, 1000b for batches, "
+                   "1e for epochs), or never",
+                   arg);
+    return (struct drps_checkpoint_every){0};
+}
+
+static int parse_running(struct drps_cli *cli, struct drps_train_options *o, int key,
+                         const char *arg)
+{
+    switch (key) {
+    case KEY_MEMORY:
+        o->memory_bytes = drps_cli_size(cli, arg, 1, INT64_MAX);
+        return 0;
+    case KEY_THREADS:
+        o->threads = (unsigned)drps_cli_count(cli, arg, 1, DRPS_TRAIN_THREADS_MAX);
+        return 0;
+    case KEY_PREFETCH:
+        o->prefetch_steps = (int)drps_cli_count(cli, arg, 1, 8);
+        return 0;
+    case KEY_CHECKPOINT_EVERY:
+        o->checkpoint_every = every(cli, arg);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static int parse_ranks(struct drps_cli *cli, struct train_options *o, int key, const char *arg)
+{
+    static const char *const transports[] = {"zmq", "inproc", NULL};
+    static const char *const failures[] = {"stop", "resume", NULL};
+#define NAME(mode, name) [mode] = (name),
+    static const char *const modes[] = {DRPS_SCHED_MODES(NAME) NULL};
+#undef NAME
+    switch (key) {
+    case KEY_LOCAL:
+        o->local = (uint32_t)drps_cli_count(cli, arg, 1, DRPS_PLAN_WORKERS_MAX);
+        return 0;
+    case KEY_ON_FAILURE:
+        o->resumes = drps_cli_choice(cli, arg, failures) != 0;
+        return 0;
+    case KEY_TRANSPORT:
+        o->has_transport = 1;
+        o->ranks.transport =
+            drps_cli_choice(cli, arg, transports) ? DRPS_RANKS_INPROC : DRPS_RANKS_ZMQ;
+        return 0;
+    case KEY_RANK:
+        o->has_rank = 1;
+        o->ranks.rank = (uint32_t)drps_cli_count(cli, arg, 0, DRPS_PLAN_WORKERS_MAX - 1);
+        return 0;
+    case KEY_SILENCE:
+        o->ranks.cut_ms = (uint32_t)drps_cli_count(cli, arg, 1, 3600) * 1000;
+        return 0;
+    case KEY_TIMEOUT:
+        o->ranks.wait_ms = (uint32_t)drps_cli_count(cli, arg, 1, 1000000) * 1000;
+        return 0;
+    case KEY_SYNC:
+        o->train.sync = (enum drps_sched_mode)drps_cli_choice(cli, arg, modes);
+        return 0;
+    case KEY_STALENESS:
+        o->train.staleness = drps_cli_count(cli, arg, 1, 1000000);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* ---- All of them ---- */
+
+static void check(struct drps_cli *cli, const struct train_options *o)
+{
+    const int of_peers = o->ranks.keys || o->ranks.insecure;
+    if (o->make_keys) return;
+    if (o->publish && (o->plan || o->trains))
+        drps_cli_usage(cli, "--publish makes a model of what is trained already: give -o MODEL, "
+                            "and of the other options --force, --model-store and --memory alone");
+    if (o->publish && !o->train.model_path)
+        drps_cli_usage(cli, "-o MODEL is missing: the folder to make");
+    if (o->publish) return;
+    if (!o->plan) drps_cli_usage(cli, "no plan: name the folder that drps-index made");
+    if (!o->train.model_path) drps_cli_usage(cli, "-o MODEL is missing: the folder to make");
+    if (o->local && o->ranks.peers)
+        drps_cli_usage(cli, "--local runs all ranks here, --peers one of them: give one");
+    if (o->has_rank && !o->ranks.peers)
+        drps_cli_usage(cli, "--rank is this process's number of several, and needs --peers FILE; "
+                            "the length of factors is set by drps-index --factors");
+    if (of_peers && !o->ranks.peers) drps_cli_usage(cli, "--keys and --insecure need --peers FILE");
+    if (o->resumes && o->train.checkpoint_every.unit == DRPS_CHECKPOINT_NEVER)
+        drps_cli_usage(cli, "--on-failure resume goes on from checkpoints, and --checkpoint-every "
+                            "never writes none");
+    if (o->resumes && o->ranks.peers && !o->train.resume)
+        drps_cli_usage(cli, "--on-failure resume with --peers needs --resume on every rank: one "
+                            "that is started again must be told the same as the others");
+    if (o->has_transport && !o->local) drps_cli_usage(cli, "--transport needs --local");
+}
+
+/* Says how a model is written, which --publish takes, too. */
+static int publishes(int key)
+{
+    return key == KEY_PUBLISH || key == 'o' || key == KEY_FORCE || key == KEY_MODEL_STORE ||
+           key == KEY_MEMORY;
+}
+
+static int parse(struct drps_cli *cli, int key, char *arg)
+{
+    struct train_options *o = cli->input;
+    if (key == ARGP_KEY_ARG) {
+        if (o->plan) drps_cli_usage(cli, "one plan at a time: '%s' is too much", arg);
+        o->plan = arg;
+        return 0;
+    }
+    if (key == ARGP_KEY_END) {
+        check(cli, o);
+        return 0;
+    }
+    int rc = parse_flag(o, key);
+    if (rc == ARGP_ERR_UNKNOWN) rc = parse_text(o, key, arg);
+    if (rc == ARGP_ERR_UNKNOWN) rc = parse_name(cli, o, key, arg);
+    if (rc == ARGP_ERR_UNKNOWN) rc = parse_learning(cli, &o->train, key, arg);
+    if (rc == ARGP_ERR_UNKNOWN) rc = parse_running(cli, &o->train, key, arg);
+    if (rc == ARGP_ERR_UNKNOWN) rc = parse_ranks(cli, o, key, arg);
+    if (rc == 0 && !publishes(key)) o->trains = 1;
+    return rc;
+}
+
+const struct drps_cli_tool train_tool = {
+    .name = "drps-train",
+    .args_doc = "PLAN -o MODEL\n--publish FOLDER -o MODEL",
+    .doc = "Train the model of a plan that drps-index made, in bounded memory.\v"
+           "Prints one line an epoch. When interrupted (Ctrl-C), the current step is finished "
+           "and the model so "
+           "far is written, with a checkpoint from which --resume goes on; the exit status is "
+           "then 130. "
+           "Where a model cannot be written, what "
+           "was trained stays in MODEL.trained, for --publish.",
+    .options = train_option_table,
+    .parse = parse,
+};

@@ -1,0 +1,90 @@
+/* The lines of an epoch, and the progress line. */
+#include "tools/train/progress.h"
+
+#include <stdio.h>
+
+#include "base/drps_clock.h"
+#include "base/drps_size.h"
+#include "tools/drps_progress.h"
+
+enum { SIZE_BYTES = 32 };
+
+static void show_progress(void *ctx, const struct drps_train_progress *t)
+{
+    const struct train_progress *p = ctx;
+    const uint64_t samples = p->plan->samples + p->plan->test_samples;
+    char what[96], loss[32], time[DRPS_PROGRESS_TIME], all[DRPS_PROGRESS_TIME + 8];
+    (void)snprintf(loss, sizeof(loss), "loss %.4f", t->train_loss);
+    (void)snprintf(what, sizeof(what), "epoch %llu of %llu, %s", (unsigned long long)t->epoch,
+                   (unsigned long long)t->epochs, t->evaluates ? "test samples" : loss);
+    struct drps_progress line = {
+        .what = what, .unit = "samples", .total = samples, .seconds = t->seconds};
+    line.done = (uint64_t)((double)samples * (double)t->step / (double)t->steps);
+    const double left = drps_progress_left(&line);
+    (void)snprintf(
+        all, sizeof(all), "%s of all",
+        drps_progress_time(left + (double)(t->epochs - t->epoch) * (t->seconds + left), time));
+    if (t->epoch < t->epochs) line.more = all;
+    drps_progress_show(p->cli, &line);
+}
+
+static void show_writing(void *ctx, const char *what, uint64_t bytes, uint64_t all_bytes)
+{
+    struct train_progress *p = ctx;
+    if (p->writing != what) p->writing_ns = drps_clock_ns();
+    p->writing = what;
+    drps_progress_show(p->cli,
+                       &(struct drps_progress){.what = what,
+                                               .unit = DRPS_PROGRESS_BYTES,
+                                               .done = bytes,
+                                               .total = all_bytes,
+                                               .seconds = drps_seconds_since(p->writing_ns)});
+}
+
+static void note_checkpoint(void *ctx, const struct drps_train_cut *cut)
+{
+    const struct train_progress *p = ctx;
+    if (p->attempt) drps_attempt_reached(p->attempt, cut);
+}
+
+static void print_head(const struct train_progress *p)
+{
+    printf("%5s  %10s", "epoch", "train loss");
+    if (p->plan->eval_batches)
+        printf(p->plan->classification ? "  %10s  %8s  %8s" : "  %10s  %10s", "test loss",
+               p->plan->classification ? "AUC" : "RMSE", "accuracy");
+    printf("  %11s  %8s  %10s  %10s  %7s\n", "samples/s", "seconds", "rows read", "written",
+           "waited");
+}
+
+static void print_epoch(void *ctx, const struct drps_epoch *e)
+{
+    struct train_progress *p = ctx;
+    char read[SIZE_BYTES], written[SIZE_BYTES];
+    drps_cli_progress_end(p->cli);
+    if (p->cli->json || p->cli->log.level < DRPS_LOG_INFO) return;
+    if (!p->epochs++) print_head(p);
+    printf("%5llu  %10.6f", (unsigned long long)e->epoch, e->train_loss);
+    if (p->plan->eval_batches && p->plan->classification)
+        printf("  %10.6f  %8.5f  %8.5f", e->test.loss, e->test.auc, e->test.accuracy);
+    else if (p->plan->eval_batches)
+        printf("  %10.6f  %10.6f", e->test.loss, e->test.rmse);
+    printf("  %11.0f  %8.2f  %10s  %10s  %5.1f %%\n", e->samples_per_s, e->seconds,
+           drps_size_format(e->read_bytes, read, sizeof(read)),
+           drps_size_format(e->written_bytes, written, sizeof(written)), 100 * e->stall_share);
+    (void)fflush(stdout); /* a failure is told at the end of main */
+}
+
+void train_progress_follow(struct train_progress *p, struct drps_train_options *options)
+{
+    options->on_epoch = print_epoch;
+    options->on_progress = show_progress;
+    options->on_write = show_writing;
+    options->on_checkpoint = note_checkpoint;
+    options->ctx = p;
+}
+
+void train_progress_publishing(void *ctx, uint64_t bytes, uint64_t all_bytes)
+{
+    show_writing(ctx, "making the model", bytes, all_bytes);
+}

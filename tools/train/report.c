@@ -1,0 +1,210 @@
+/* The summary of a run as text: what was trained, and where time, memory and disk traffic went. */
+#include "tools/train/report.h"
+
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "base/drps_size.h"
+#include "base/folder/drps_manifest.h"
+#include "tools/drps_forecast_text.h"
+#include "tools/train/ranks.h"
+
+static const char *size(uint64_t bytes)
+{
+    static char bufs[8][32];
+    static unsigned at;
+    at = (at + 1) % 8;
+    return drps_size_format(bytes, bufs[at], sizeof(bufs[at]));
+}
+
+static double share(uint64_t part, uint64_t whole)
+{
+    return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+/* Says how well the blocks in memory served, for --verbose; other stores have none. */
+static void print_pool(const struct drps_store_stats *s)
+{
+    if (!s->blocks_needed) return;
+    printf("  blocks    room in memory for %llu rows (%s); of the blocks that batches used %.1f %% "
+           "were there, %.1f %% were new\n",
+           (unsigned long long)s->pool.units * s->pool.unit_rows, size(s->pool_bytes),
+           share(s->blocks_hit, s->blocks_needed), share(s->blocks_created, s->blocks_needed));
+}
+
+/* Says how rows came into windows, for --verbose; only store relay has windows. */
+static void print_windows(const struct drps_train_result *r)
+{
+    const struct drps_store_stats *s = &r->store_stats;
+    const uint64_t rows = s->rows_kept + s->rows_arrived + s->rows_created;
+    if (!r->windows_n) return;
+    printf("  windows   %zu an epoch (runs of batches whose rows are in memory together)",
+           r->windows_n);
+    if (s->groups) printf(", in %u groups", s->groups);
+    printf("; of their rows %.1f %% were in memory already, %.1f %% came from disk, %.1f %% were "
+           "new\n",
+           share(s->rows_kept, rows), share(s->rows_arrived, rows), share(s->rows_created, rows));
+    printf("  chunks    %s each, by %s%s%s%s\n", size(s->chunk_bytes), s->io_engine,
+           s->direct ? ", past the page cache" : ", through the page cache",
+           *s->io_remark ? "; " : "", s->io_remark);
+}
+
+static void print_traffic(const char *name, uint64_t n, uint64_t bytes, double seconds)
+{
+    printf("  %-9s %llu (%s, %.1f MB/s)", name, (unsigned long long)n, size(bytes),
+           seconds > 0 ? (double)bytes / 1e6 / seconds : 0);
+}
+
+static void print_latency(const struct drps_latency *l)
+{
+    printf("; half took less than %.0f us, 99 %% less than %.0f us\n",
+           drps_latency_quantile_us(l, 0.5), drps_latency_quantile_us(l, 0.99));
+}
+
+/* The forecast is compared with the last epoch, as rows that are new in the first one are not
+ * read. */
+static void print_forecast(const struct drps_train_result *r)
+{
+    const struct forecast_relay relay = {
+        .windows = r->windows_n, .groups = r->store_stats.groups, .tails = r->store_stats.tails};
+    char why[FORECAST_REASON];
+    if (!r->has_forecast || !r->forecast.feasible || !r->epochs_n) return;
+    const struct drps_epoch *last = &r->epochs[r->epochs_n - 1];
+    if (!last->written_bytes && !r->forecast.written_bytes) return;
+    printf("  forecast  an epoch reads %s and writes %s; %s read %s and wrote %s%s\n",
+           size(r->forecast.read_bytes), size(r->forecast.written_bytes),
+           last->epoch == 1 ? "the first, whose rows are new," : "the last", size(last->read_bytes),
+           size(last->written_bytes),
+           forecast_reason(&relay, r->forecast.written_bytes, last->written_bytes, why));
+}
+
+static double step_seconds(const struct drps_phases *p)
+{
+    return p->plan + p->wait_store + p->gather + p->compute + p->step + p->evaluate;
+}
+
+static void print_from(const struct drps_train_from *f)
+{
+    char rows[DRPS_CLI_COUNT_BYTES], all[DRPS_CLI_COUNT_BYTES];
+    if (!f->all) return;
+    printf("  from      %s of %s rows of an earlier run%s%s\n", drps_cli_grouped(f->rows, rows),
+           drps_cli_grouped(f->all, all), f->state ? ", with the optimizer's state" : "",
+           f->rows < f->all ? "; the others were new" : "");
+}
+
+static void print_checkpoints(const struct drps_train_result *r)
+{
+    const struct drps_train_checkpoints *c = &r->checkpoints;
+    if (r->resumed_epoch)
+        printf("  resumed   in epoch %llu, after %llu batches of it; disk and time are of this run "
+               "alone\n",
+               (unsigned long long)r->resumed_epoch, (unsigned long long)r->resumed_step);
+    if (!c->n && !c->failed) return;
+    printf("  saved     %llu checkpoints, %s, %.2f s", (unsigned long long)c->n, size(c->bytes),
+           c->seconds);
+    if (c->failed) printf("; %llu could not be written", (unsigned long long)c->failed);
+    printf("\n");
+}
+
+/* Says what only somebody who looks into the store wants to know. */
+static void print_disk_details(const struct drps_train_result *r)
+{
+    const struct drps_store_stats *s = &r->store_stats;
+    const struct drps_iostat *io = &s->io;
+    const double seconds = step_seconds(&r->phases);
+    print_pool(s);
+    print_windows(r);
+    print_traffic("reads", io->reads, io->read_bytes, seconds);
+    printf(", %llu seeks, %.1f at a time", (unsigned long long)io->seeks,
+           io->read_calls ? (double)io->queue_depth_sum / (double)io->read_calls : 0);
+    print_latency(&io->read_latency);
+    print_traffic("writes", io->writes, io->written_bytes, seconds);
+    print_latency(&io->write_latency);
+    if (s->device.sector) {
+        const struct drps_iostat *d = &s->device.io;
+        print_traffic("requests", d->reads, d->read_bytes, seconds);
+        printf(" to read, %llu (%s) to write\n", (unsigned long long)d->writes,
+               size(d->written_bytes));
+    }
+}
+
+static void print_rows(const struct drps_train_result *r, int details)
+{
+    const struct drps_store_stats *s = &r->store_stats;
+    const double seconds = step_seconds(&r->phases);
+    const char *all = size(r->rows * r->row_bytes);
+    if (!s->blocks_needed && !r->windows_n) {
+        printf("  rows      %s with the optimizer's state, all in memory (store %s)\n", all,
+               r->store);
+        return;
+    }
+    printf(
+        "  rows      %s with the optimizer's state, of which %s in memory at a time (store %s)\n",
+        all, size(s->pool_bytes), r->store);
+    printf(
+        "  disk      %s of rows read, %s written; training waited for rows %.1f %% of the time\n",
+        size(s->io.read_bytes), size(s->io.written_bytes),
+        seconds > 0 ? 100 * (double)s->stall_ns * 1e-9 / seconds : 0);
+    print_forecast(r);
+    if (details) print_disk_details(r);
+}
+
+static void print_emulated(const struct drps_train_emulated *e)
+{
+    printf("  emulated  %llu batches of %.1f s together, of which %.1f s computed; %.2f %% took "
+           "longer than they should, %.2f %% late in all\n",
+           (unsigned long long)e->iterations, (double)e->emulated_ns * 1e-9,
+           (double)e->computed_ns * 1e-9, share(e->overruns, e->iterations),
+           share(e->late_ns, e->emulated_ns));
+}
+
+void train_report_text(const struct drps_train_result *r, const char *model, int details)
+{
+    const struct drps_phases *p = &r->phases;
+    char rows[DRPS_CLI_COUNT_BYTES];
+    printf("\nmodel %s: %s rows, %s of parameters in %s", model, drps_cli_grouped(r->rows, rows),
+           size(r->model_bytes), r->model_store);
+    if (r->best_epoch) printf(", of epoch %llu", (unsigned long long)r->best_epoch);
+    if (r->stopped_early) printf(" (stopped early)");
+    printf("\n  content   %016llx (a checksum of all parameters)\n",
+           (unsigned long long)r->content);
+    printf("  optimizer %s, learning rate %g\n", drps_optim_name(r->optim.kind),
+           (double)r->optim.lr);
+    print_rows(r, details);
+    print_from(&r->from);
+    print_checkpoints(r);
+    train_ranks_print(stdout, r->ranks, r->ranks_n, details);
+    if (r->emulated.iterations) print_emulated(&r->emulated);
+    if (details)
+        printf(
+            "  files     %s of the plan read; disk traffic of the process: %s read, %s written\n",
+            size(r->plan_read_bytes), size(r->process_io.read_bytes),
+            size(r->process_io.written_bytes));
+    printf(
+        "  time      %.2f s: reading the plan %.2f, waiting for rows %.2f, collecting rows %.2f, "
+        "gradients %.2f, optimizer %.2f, test samples %.2f, writing the model %.2f\n",
+        r->seconds, p->plan, p->wait_store, p->gather, p->compute, p->step, p->evaluate, p->export);
+    printf("  memory    %s at most, %s allowed\n", size(r->peak_rss_bytes),
+           size(r->memory.limit_bytes));
+}
+
+static json_t *published_json(const struct drps_publish_result *r)
+{
+    return json_pack("{s:s, s:I, s:I, s:o, s:f}", "model_store", r->model_store, "rows",
+                     (json_int_t)r->rows, "model_bytes", (json_int_t)r->model_bytes, "content",
+                     drps_manifest_hex(r->content), "seconds", r->seconds);
+}
+
+int train_report_published(const struct drps_cli *cli, const struct drps_publish_result *r,
+                           const char *model, struct drps_err *err)
+{
+    char rows[DRPS_CLI_COUNT_BYTES];
+    if (cli->json) return drps_cli_json_print(published_json(r), err);
+    if (cli->log.level >= DRPS_LOG_INFO)
+        printf("model %s: %s rows, %s of parameters in %s, %.2f s\n  content   %016llx (a checksum "
+               "of all parameters)\n",
+               model, drps_cli_grouped(r->rows, rows), size(r->model_bytes), r->model_store,
+               r->seconds, (unsigned long long)r->content);
+    return 0;
+}
