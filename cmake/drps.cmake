@@ -40,22 +40,23 @@ endfunction()
 
 # drps_tool(NAME SOURCES...): one command line tool.
 function(drps_tool name)
-    add_executable(${name} ${ARGN} cli.c hints.c)
+    add_executable(${name} ${ARGN})
     drps_target(${name})
-    target_link_libraries(${name} PRIVATE drps ${DRPS_TOOL_LIBRARIES})
+    target_link_libraries(${name} PRIVATE drps_tools)
     install(TARGETS ${name} DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 
 # A test that runs longer hangs. Far above what any takes: machines that test may be slow and busy.
 set(DRPS_TEST_TIMEOUT 1800)
 
-# drps_test(NAME SOURCES... [LABELS ...] [ARGUMENTS ...]): one cmocka program; exit status 77 means skipped.
+# drps_test(NAME SOURCES... [LIBRARIES ...] [LABELS ...] [ARGUMENTS ...]): one cmocka program; exit status 77 means
+# skipped.
 function(drps_test name)
-    cmake_parse_arguments(T "" "" "LABELS;ARGUMENTS" ${ARGN})
+    cmake_parse_arguments(T "" "" "LIBRARIES;LABELS;ARGUMENTS" ${ARGN})
     add_executable(${name} ${T_UNPARSED_ARGUMENTS})
     drps_target(${name})
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-    target_link_libraries(${name} PRIVATE drps_test_support drps ${DRPS_TEST_LIBRARIES} ${DRPS_LIBRARIES}
+    target_link_libraries(${name} PRIVATE ${T_LIBRARIES} drps_test_support drps ${DRPS_TEST_LIBRARIES} ${DRPS_LIBRARIES}
                           ${DRPS_TOOL_LIBRARIES})
     # Tests of very many random rounds do one in so many of them: values are compared by the plain build.
     set(one_in 1)
