@@ -5,19 +5,15 @@
  */
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "support/base_models.h"
 #include "support/fuzz_check.h"
+#include "tools/stat/tool.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 const char *__asan_default_options(void);
-int drps_stat_main(int argc, char **argv);
-
-/* The tool itself. */
-#define main drps_stat_main
-#include "tools/stat_main.c"
-#undef main
 
 /* A plan may ask for more memory than there is: that is an error like any other. */
 const char *__asan_default_options(void)
@@ -42,7 +38,7 @@ static int run_quietly(int argc, char **argv)
     if (!nowhere) nowhere = fopen("/dev/null", "w");
     CHECK(nowhere);
     if (!getenv("DRPS_FUZZ_SHOW")) stdout = stderr = nowhere;
-    const int code = drps_stat_main(argc, argv);
+    const int code = stat_tool_main(argc, argv);
     stdout = out;
     stderr = errors;
     return code;

@@ -28,7 +28,7 @@
 #include "engine/publish/drps_predict.h"
 #include "storage/kv/drps_kv.h"
 #include "support/index_case.h"
-#include "support/stat_tool.h"
+#include "tools/stat/tool.h"
 #include "support/world.h"
 
 enum { SECONDS_MOST = 100, MEMORY = 96 << 20, STORES = 8 };
@@ -549,7 +549,7 @@ static void probe_stat(void *ctx, struct news *news)
     if (dup2(w->out, STDOUT_FILENO) < 0 || dup2(w->out, STDERR_FILENO) < 0 ||
         ftruncate(w->out, 0) || lseek(w->out, 0, SEEK_SET))
         wrong(news, "no room for the output");
-    const int code = stat_main(w->more ? 3 : 2, argv);
+    const int code = stat_tool_main(w->more ? 3 : 2, argv);
     (void)fflush(NULL);
     const ssize_t n = pread(w->out, text, sizeof(text) - 1, 0);
     text[n > 0 ? n : 0] = '\0';

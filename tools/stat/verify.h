@@ -1,4 +1,5 @@
-/* drps-stat --verify: a plan, a model or checkpoints are checked, and what was found is told. */
+/* drps-stat --verify: a plan, a model or checkpoints are checked, and what was found is told.
+ * Private to tools/stat/. */
 #ifndef DRPS_TOOLS_STAT_VERIFY_H
 #define DRPS_TOOLS_STAT_VERIFY_H
 

@@ -1,5 +1,5 @@
 /* What a check found, as text or JSON, and how far it is. */
-#include "tools/stat_verify.h"
+#include "tools/stat/verify.h"
 
 #include <inttypes.h>
 #include <stdio.h>

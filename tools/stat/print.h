@@ -1,0 +1,40 @@
+/* What drps-stat prints as text. A failure of standard output shows when it is flushed. Private to
+ * tools/stat/. */
+#ifndef DRPS_TOOLS_STAT_PRINT_H
+#define DRPS_TOOLS_STAT_PRINT_H
+
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "engine/publish/drps_modeldir.h"
+#include "index/plan/drps_plan.h"
+
+/* How much of a model is shown. */
+struct stat_shown {
+    uint64_t epoch; /* this one alone; 0: all */
+    int windows;    /* also each window, of a model trained with store relay */
+    int details;    /* also what needs words of the stores' own */
+};
+
+void stat_print_plan(const struct drps_plan *plan, int details);
+void stat_print_model(const char *path, const struct drps_modeldir *md,
+                      const struct stat_shown *shown);
+
+/* ---- Parts of them ----
+ *
+ * Of manifests: `tables` and `ranks` are their members of that name, `training` is that of a model.
+ */
+
+void stat_print_tables(const json_t *tables);
+
+/* What went between memory and disk, if anything did or `details` are asked for; and each window.
+ */
+void stat_print_disk(const json_t *training, int details);
+void stat_print_each_window(const json_t *training);
+
+/* Of several ranks: the forecast and the measured load of each, and how each fared. */
+void stat_print_loads(const json_t *ranks);
+void stat_print_workers(const json_t *training);
+
+#endif

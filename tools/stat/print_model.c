@@ -1,0 +1,105 @@
+/* What drps-stat prints of a model: how it was trained, and where the time went. */
+#include <stdio.h>
+
+#include "tools/stat/print.h"
+#include "tools/stat/values.h"
+
+static void print_epochs(const json_t *training, uint64_t only)
+{
+    size_t i;
+    json_t *e;
+    printf("\n  %5s %9s %12s %10s %10s %9s %9s %9s %10s %10s %7s\n", "epoch", "seconds",
+           "samples/s", "train loss", "test loss", "AUC", "accuracy", "RMSE", "rows read",
+           "written", "waited");
+    json_array_foreach(json_object_get(training, "epochs"), i, e)
+    {
+        if (only && (uint64_t)json_integer_value(json_object_get(e, "epoch")) != only) continue;
+        printf("  %5s %9s %12s %10s %10s %9s %9s %9s %10s %10s %7s\n", count_of(e, "epoch"),
+               number_of(e, "seconds", "%.2f"), number_of(e, "samples_per_s", "%.0f"),
+               number_of(e, "train_loss", "%.5f"), number_of(e, "test_loss", "%.5f"),
+               number_of(e, "test_auc", "%.4f"), number_of(e, "test_accuracy", "%.4f"),
+               number_of(e, "test_rmse", "%.4f"), size_of(e, "read_bytes"),
+               size_of(e, "written_bytes"), percent_of(e, "stall_share"));
+    }
+}
+
+static void print_phases(const json_t *training)
+{
+    static const char *const meanings[][2] = {
+        {"plan", "waiting for the plan's files, and decoding them"},
+        {"wait_store", "waiting for rows"},
+        {"gather", "collecting a batch's rows"},
+        {"compute", "scores, losses and gradients"},
+        {"step", "the optimizer"},
+        {"evaluate", "scores of test samples"},
+        {"export", "writing the model"},
+    };
+    const json_t *phases = json_object_get(training, "phase_seconds");
+    const double all = json_number_value(json_object_get(training, "seconds"));
+    printf("\ntime by phase, of %.2f s\n", all);
+    for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
+        const json_t *v = json_object_get(phases, meanings[i][0]);
+        if (!v) continue;
+        printf("  %-11s %9.2f s %6.1f %%  %s\n", meanings[i][0], json_number_value(v),
+               all > 0 ? 100 * json_number_value(v) / all : 0.0, meanings[i][1]);
+    }
+}
+
+/* What checkpoints cost, and where the run went on from one. */
+static void print_checkpoints(const json_t *training)
+{
+    const json_t *c = json_object_get(training, "checkpoints");
+    const double all = json_number_value(json_object_get(training, "seconds"));
+    const double seconds = json_number_value(json_object_get(c, "seconds"));
+    if (number_at(training, "resumed_epoch"))
+        printf(
+            "\nresumed in epoch %s, after %s batches of it, with the first step done after %s s\n",
+            count_of(training, "resumed_epoch"), count_of(training, "resumed_step"),
+            number_of(training, "first_step_seconds", "%.2f"));
+    if (!number_at(c, "written") && !number_at(c, "failed")) return;
+    printf("\ncheckpoints: %s written, %s, %.2f s (%.1f %% of the time)", count_of(c, "written"),
+           size_of(c, "bytes"), seconds, all > 0 ? 100 * seconds / all : 0.0);
+    if (number_at(c, "failed")) printf("; %s could not be written", count_of(c, "failed"));
+    printf("\n");
+}
+
+static void print_memory(const json_t *training)
+{
+    const json_t *memory = json_object_get(training, "memory");
+    size_t i;
+    json_t *part;
+    printf("\nmemory: %s allowed, %s at the peak\n", size_of(memory, "limit_bytes"),
+           size_of(training, "peak_rss_bytes"));
+    json_array_foreach(json_object_get(memory, "parts"), i, part)
+        printf("  %-43s %10s\n", text_of(part, "what"), size_of(part, "bytes"));
+}
+
+void stat_print_model(const char *path, const struct drps_modeldir *md,
+                      const struct stat_shown *shown)
+{
+    const json_t *j = drps_modeldir_json(md);
+    const json_t *training = json_object_get(j, "training");
+    const struct drps_modeldir_info *info = drps_modeldir_info(md);
+    const json_t *optimizer = json_object_get(training, "optimizer");
+    printf("model %s: %s, %s loss, %llu rows of %u floats\n", path,
+           drps_algo_name(info->model.algo), drps_loss_name(info->model.loss),
+           (unsigned long long)info->rows, info->model.dim);
+    printf("  content  %016llx, from plan %s, kept in %s\n", (unsigned long long)info->content,
+           info->plan_id, info->store);
+    printf("  trained  %s, learning rate %s, l1 %s, l2 %s; store %s, threads: %s%s\n",
+           text_of(optimizer, "name"), number_of(optimizer, "lr", "%g"),
+           number_of(optimizer, "l1", "%g"), number_of(optimizer, "l2", "%g"),
+           text_of(training, "store"), count_of(training, "threads"),
+           json_is_true(json_object_get(training, "interrupted"))
+               ? "; INTERRUPTED before the last epoch ended"
+               : "");
+    stat_print_tables(json_object_get(j, "tables"));
+    print_epochs(training, shown->epoch);
+    stat_print_loads(json_object_get(training, "ranks"));
+    print_phases(training);
+    print_checkpoints(training);
+    stat_print_disk(training, shown->details || shown->windows);
+    stat_print_workers(training);
+    print_memory(training);
+    if (shown->windows) stat_print_each_window(training);
+}

@@ -1,0 +1,145 @@
+/* What drps-stat prints of a plan. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "tools/drps_forecast_text.h"
+#include "tools/stat/print.h"
+#include "tools/stat/values.h"
+
+static void print_files(const json_t *files)
+{
+    size_t i;
+    json_t *f;
+    json_array_foreach(files, i, f)
+        printf("  file     %-12s %10s\n", text_of(f, "name"), size_of(f, "bytes"));
+}
+
+/* Some rows that a window uses are kept for the next window; the others leave it. Training holds as
+ * many of those as it has memory for, and sends the rest to disk. */
+static void print_plan_windows(const json_t *j)
+{
+    printf("  windows  %s runs of batches whose rows are in memory together, cut for %s\n          "
+           " two of them have at most %s rows",
+           count_of(j, "windows"), size_of(j, "window_budget_bytes"),
+           count_of(j, "working_set_rows"));
+    if (!json_object_get(j, "window_rows")) { /* made by an older drps-index */
+        printf("\n");
+        return;
+    }
+    printf(
+        ", one %s\n           an epoch: %s rows kept from window to window (%s), %s leave (%s)\n",
+        count_of(j, "max_window_rows"), count_of(j, "window_rows_kept"),
+        share_of(j, "window_rows_kept", "window_rows"), count_of(j, "window_rows_moved"),
+        share_of(j, "window_rows_moved", "window_rows"));
+}
+
+/* The text of the samples' order: "shuffled", "grid (16 x 16, 4 lanes)". */
+static const char *order_of(const struct drps_plan_info *info)
+{
+    char *room = text_room();
+    char lanes[32] = "";
+    if (!info->grid_users) return info->order;
+    if (info->lanes) (void)snprintf(lanes, sizeof(lanes), ", %" PRIu64 " lanes", info->lanes);
+    (void)snprintf(room, TEXT_BYTES, "grid (%" PRIu64 " x %" PRIu64 "%s)", info->grid_users,
+                   info->grid_items, lanes);
+    return room;
+}
+
+/* Prints what reading every batch's rows would cost in an epoch (Eq. 1 of the paper). */
+static void print_block_cost(const char *how, double requests, double rows, double alone,
+                             const struct drps_plan_info *i)
+{
+    const double bytes = rows * (double)i->row_bytes;
+    const double seconds = requests * (double)i->seek_ns / 1e9 + bytes / (double)i->transfer_bps;
+    printf("    %-24s %13.0f %11s %10.2f s", how, requests, size_text(bytes), seconds);
+    if (alone > 0) printf(" %6.1f %%", 100 * seconds / alone);
+    printf("\n");
+}
+
+static void print_block_costs(const struct drps_plan_info *i)
+{
+    if (!i->block_uses || !i->transfer_bps) return; /* an older plan does not have them */
+    const double uses = (double)i->row_uses;
+    const double alone =
+        uses * (double)i->seek_ns / 1e9 + uses * (double)i->row_bytes / (double)i->transfer_bps;
+    const double steps = (double)(i->batches + i->eval_batches);
+    printf("  reading all rows of every batch, nothing in memory (a request %.1f us, %.0f MB/s)\n",
+           (double)i->seek_ns / 1e3, (double)i->transfer_bps / 1e6);
+    printf("    %-24s %13s %11s %12s\n", "", "requests", "bytes", "time");
+    print_block_cost("one row a block", uses, uses, 0, i);
+    print_block_cost("these blocks", (double)i->block_uses, (double)i->block_use_rows, alone, i);
+    print_block_cost("these blocks, in runs", (double)i->runs, (double)i->run_rows, alone, i);
+    print_block_cost("scans of all rows", steps, steps * (double)i->rows, alone, i);
+}
+
+static void print_ranks(const struct drps_plan *plan)
+{
+    const struct drps_plan_ranks *k = &plan->info.ranks;
+    const uint64_t row = plan->info.dim * sizeof(float);
+    if (k->workers < 2) return;
+    printf("  workers  %u, each with a batch a round and a server", k->workers);
+    if (k->rank != DRPS_PLAN_WHOLE)
+        printf("; this is the part of rank %u, with the rows from %llu on", k->rank,
+               (unsigned long long)k->first_row);
+    printf("\n           an epoch's parameters between ranks: %s pulled, %s served; gradients of "
+           "training go back\n",
+           rows_text(k->pulled_rows, k->eval_pulled_rows, row),
+           rows_text(k->served_rows, k->eval_served_rows, row));
+}
+
+/* Prints what an epoch asks of each machine whose part is here, without the gradients, which go
+ * back. */
+static void print_machines(const struct drps_plan *plan)
+{
+    if (plan->info.ranks.rank != DRPS_PLAN_WHOLE || plan->info.ranks.workers < 2) return;
+    printf("\n  %4s %10s %11s %11s %11s %15s %9s\n", "rank", "rows", "row uses", "pulled", "served",
+           "relay, most", "windows");
+    for (uint32_t r = 0; r < plan->info.ranks.workers; r++) {
+        struct drps_plan *part;
+        struct drps_err err = DRPS_ERR_INIT;
+        if (drps_plan_open_rank(drps_io_os(), plan->dir, r, &part, &err) < 0) {
+            printf("  %4u %s\n", r, err.text);
+            continue;
+        }
+        const struct drps_plan_info *i = &part->info;
+        const uint64_t row = i->dim * sizeof(float);
+        printf("  %4u %10llu %11llu %11s %11s %15s %9llu\n", r, (unsigned long long)i->rows,
+               (unsigned long long)i->row_uses,
+               rows_text(i->ranks.pulled_rows, i->ranks.eval_pulled_rows, row),
+               rows_text(i->ranks.served_rows, i->ranks.eval_served_rows, row),
+               rows_text(i->window_rows_moved, i->window_rows_moved, i->row_bytes),
+               (unsigned long long)i->windows);
+        drps_plan_close(part);
+    }
+}
+
+void stat_print_plan(const struct drps_plan *plan, int details)
+{
+    const json_t *j = plan->json;
+    printf("plan %s: %s, %s loss, %s input, %s order\n", plan->dir, text_of(j, "algo"),
+           text_of(j, "loss"), text_of(j, "format"), order_of(&plan->info));
+    printf("  id       %s, made by %s\n", text_of(j, "id"), text_of(j, "made_by"));
+    printf("  samples  %s training, %s test\n", count_of(j, "samples"),
+           count_of(j, "test_samples"));
+    printf("  entries  %s training, %s test (features of samples that are not 0); %s more are left "
+           "out, as training never saw these features\n",
+           count_of(j, "nnz"), count_of(j, "test_nnz"), count_of(j, "test_unseen"));
+    printf("  rows     %s of %s floats, one for each feature, user or item\n", count_of(j, "rows"),
+           count_of(j, "dim"));
+    stat_print_tables(json_object_get(j, "tables"));
+    printf("  batches  %s training, %s test, of %s samples; the largest uses %s rows\n",
+           count_of(j, "batches"), count_of(j, "test_batches"), count_of(j, "batch_size"),
+           count_of(j, "max_batch_rows"));
+    print_ranks(plan);
+    print_machines(plan);
+    if (details) {
+        printf("  blocks   %s of rows that are read and written together (%s), of at most %s rows; "
+               "at most %s a batch\n",
+               count_of(j, "blocks"), text_of(j, "blocks_by"), count_of(j, "max_block_rows"),
+               count_of(j, "max_step_blocks"));
+        print_block_costs(&plan->info);
+        print_plan_windows(j);
+        print_files(json_object_get(j, "files"));
+    }
+    forecast_print(stdout, json_object_get(j, "forecast"));
+}

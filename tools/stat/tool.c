@@ -1,0 +1,185 @@
+/* drps-stat shows what a plan or a model is, how training went, and where the disk time went. This
+ * file finds out what a folder is, and what is asked of it. */
+#include "tools/stat/tool.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "engine/checkpoint/drps_checkpoint_files.h"
+#include "tools/drps_cli.h"
+#include "tools/stat/print.h"
+#include "tools/stat/values.h"
+#include "tools/stat/verify.h"
+
+enum { KEY_VERIFY = DRPS_CLI_KEY, KEY_EPOCH, KEY_WINDOWS };
+enum { MODEL_MEMORY_BYTES = 64 << 20 };
+
+struct options {
+    const char *path;
+    int verify;
+    struct stat_shown shown;
+};
+
+static const struct argp_option option_table[] = {
+    {"verify", KEY_VERIFY, NULL, 0,
+     "Instead: read every file whole, and check every checksum and what files say of each other",
+     1},
+    {"epoch", KEY_EPOCH, "E", 0, "Only this epoch of a model's training", 1},
+    {"windows", KEY_WINDOWS, NULL, 0,
+     "Also every window (run of batches whose rows are in memory together) of a model's training "
+     "with store relay",
+     1},
+    {0},
+};
+
+static int parse(struct drps_cli *cli, int key, char *arg)
+{
+    struct options *o = cli->input;
+    switch (key) {
+    case KEY_VERIFY:
+        o->verify = 1;
+        return 0;
+    case KEY_EPOCH:
+        o->shown.epoch = drps_cli_count(cli, arg, 1, UINT32_MAX);
+        return 0;
+    case KEY_WINDOWS:
+        o->shown.windows = 1;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (o->path) drps_cli_usage(cli, "one plan or model at a time: '%s' is too much", arg);
+        o->path = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (!o->path) drps_cli_usage(cli, "name a plan or a model");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* ---- What the folder is ---- */
+
+static int stat_plan(struct drps_cli *cli, const struct drps_io *io, const struct options *o,
+                     struct drps_err *err)
+{
+    struct drps_plan *plan;
+    int rc = drps_plan_open(io, o->path, &plan, err);
+    if (rc == 0 && (o->shown.epoch || o->shown.windows))
+        rc = drps_err_set(err, DRPS_E_CONFIG,
+                          "--epoch and --windows are for models, and %s is a plan", o->path);
+    if (rc == 0) {
+        if (o->verify)
+            rc = stat_verify_plan(cli, plan, err);
+        else if (cli->json)
+            rc = drps_cli_json_print(json_incref(plan->json), err);
+        else
+            stat_print_plan(plan, o->shown.details);
+    }
+    drps_plan_close(plan);
+    return rc;
+}
+
+static int check_parts(const struct options *o, const json_t *j, struct drps_err *err)
+{
+    const json_t *training = json_object_get(j, "training");
+    const size_t n = json_array_size(json_object_get(training, "epochs"));
+    if (o->shown.epoch > n)
+        return drps_err_set(err, DRPS_E_CONFIG, "--epoch %llu: %s was trained for %zu epochs",
+                            (unsigned long long)o->shown.epoch, o->path, n);
+    if (o->shown.windows && !json_is_object(json_object_get(training, "windows")))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--windows: %s was trained with store %s, not relay", o->path,
+                            text_of(training, "store"));
+    return 0;
+}
+
+static int stat_model(struct drps_cli *cli, const struct drps_io *io, const struct options *o,
+                      struct drps_err *err)
+{
+    struct drps_modeldir *md;
+    int rc = drps_modeldir_open(io, o->path, MODEL_MEMORY_BYTES, &md, err);
+    if (rc == 0) rc = check_parts(o, drps_modeldir_json(md), err);
+    if (rc == 0) {
+        if (o->verify)
+            rc = stat_verify_model(cli, md, o->path, err);
+        else if (cli->json)
+            rc = drps_cli_json_print(json_deep_copy(drps_modeldir_json(md)), err);
+        else
+            stat_print_model(o->path, md, &o->shown);
+    }
+    drps_modeldir_close(md);
+    return rc;
+}
+
+/* 1: the folder is no plan, and holds checkpoints of some rank. */
+static int has_checkpoints(const char *path)
+{
+    struct stat st;
+    const struct dirent *entry;
+    char *plan = drps_path_join(path, DRPS_FILE_MANIFEST);
+    DIR *dir = plan && stat(plan, &st) ? opendir(path) : NULL;
+    int has = 0;
+    while (dir && !has && (entry = readdir(dir)))
+        has = !strncmp(entry->d_name, DRPS_CHECKPOINT_RANK, strlen(DRPS_CHECKPOINT_RANK));
+    if (dir) (void)closedir(dir);
+    free(plan);
+    return has;
+}
+
+static int stat_checkpoints(struct drps_cli *cli, const struct drps_io *io, const struct options *o,
+                            struct drps_err *err)
+{
+    if (o->verify) return stat_verify_checkpoints(cli, io, o->path, err);
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "%s holds checkpoints: --verify checks them, and drps-train --resume goes "
+                        "on from them",
+                        o->path);
+}
+
+/* The folder is a model if it has model.json, or checkpoints, or a plan. */
+static int run(struct drps_cli *cli, const struct options *o, struct drps_err *err)
+{
+    const struct drps_io *os = drps_io_os();
+    const struct drps_io io = {.ops = os->ops, .ctx = os->ctx, .stop = drps_cli_stop()};
+    char *path = drps_path_join(o->path, DRPS_MODEL_MANIFEST);
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory");
+    int fd;
+    int rc = drps_io_open(&io, path, O_RDONLY, &fd, err);
+    drps_io_close(&io, fd);
+    free(path);
+    if (rc == 0) return stat_model(cli, &io, o, err);
+    if (rc != -ENOENT && rc != -ENOTDIR) return rc;
+    drps_err_clear(err);
+    if (has_checkpoints(o->path)) return stat_checkpoints(cli, &io, o, err);
+    rc = stat_plan(cli, &io, o, err);
+    if (rc == DRPS_E_NOT_FOUND) {
+        drps_err_clear(err);
+        rc = drps_err_set(err, rc,
+                          "%s is neither a plan nor a model (no plan.json, no model.json in it)",
+                          o->path);
+    }
+    return rc;
+}
+
+int stat_tool_main(int argc, char **argv)
+{
+    static const struct drps_cli_tool tool = {
+        .name = "drps-stat",
+        .args_doc = "PLAN|MODEL",
+        .doc = "Show what a plan or a model is: counts, blocks and windows, the forecast of disk "
+               "I/O, the loss of every "
+               "epoch, and where time, memory and disk I/O of training went.",
+        .options = option_table,
+        .parse = parse,
+    };
+    struct options o = {0};
+    struct drps_cli cli;
+    struct drps_err err = DRPS_ERR_INIT;
+    drps_cli_start(&cli, &tool, &o, argc, argv);
+    o.shown.details = cli.log.level >= DRPS_LOG_DEBUG;
+    return drps_cli_finish(&cli, run(&cli, &o, &err), &err);
+}

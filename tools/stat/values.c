@@ -1,0 +1,103 @@
+/* Values of a manifest, as text: each in one of a few buffers, taken in turn. */
+#include "tools/stat/values.h"
+
+#include <stdio.h>
+
+#include "base/drps_size.h"
+#include "base/folder/drps_manifest.h"
+
+enum { TEXTS = 24 };
+
+char *text_room(void)
+{
+    static char texts[TEXTS][TEXT_BYTES];
+    static unsigned at;
+    at = (at + 1) % TEXTS;
+    return texts[at];
+}
+
+const char *text_of(const json_t *j, const char *key)
+{
+    const char *text = json_string_value(json_object_get(j, key));
+    return text ? text : "-";
+}
+
+const char *number_of(const json_t *j, const char *key, const char *format)
+{
+    const json_t *v = json_object_get(j, key);
+    if (!json_is_number(v)) return "-";
+    char *room = text_room();
+    (void)snprintf(room, TEXT_BYTES, format, json_number_value(v));
+    return room;
+}
+
+const char *count_of(const json_t *j, const char *key)
+{
+    const json_t *v = json_object_get(j, key);
+    if (!json_is_integer(v) || json_integer_value(v) < 0) return "-";
+    char *room = text_room();
+    (void)snprintf(room, TEXT_BYTES, "%lld", (long long)json_integer_value(v));
+    return room;
+}
+
+const char *size_of(const json_t *j, const char *key)
+{
+    const json_t *v = json_object_get(j, key);
+    if (!json_is_integer(v) || json_integer_value(v) < 0) return "-";
+    return drps_size_format((uint64_t)json_integer_value(v), text_room(), TEXT_BYTES);
+}
+
+const char *size_text(double bytes)
+{
+    if (!(bytes >= 0 && bytes < 0x1p64)) return "-";
+    return drps_size_format((uint64_t)bytes, text_room(), TEXT_BYTES);
+}
+
+const char *rows_text(uint64_t n, uint64_t m, uint64_t row_bytes)
+{
+    return size_text((double)drps_sum(n, m) * (double)row_bytes);
+}
+
+const char *share_of(const json_t *j, const char *part, const char *whole)
+{
+    double p = json_number_value(json_object_get(j, part));
+    double w = json_number_value(json_object_get(j, whole));
+    if (!(w > 0)) return "-";
+    char *room = text_room();
+    (void)snprintf(room, TEXT_BYTES, "%.1f %%", 100 * p / w);
+    return room;
+}
+
+const char *percent_of(const json_t *j, const char *key)
+{
+    const json_t *v = json_object_get(j, key);
+    if (!json_is_number(v)) return "-";
+    char *room = text_room();
+    (void)snprintf(room, TEXT_BYTES, "%.1f %%", 100 * json_number_value(v));
+    return room;
+}
+
+const char *micros_of(const json_t *j, const char *key, const char *older)
+{
+    const json_t *v = json_object_get(j, key);
+    if (!v) return number_of(j, older, "%.0f");
+    if (!json_is_number(v)) return "-";
+    char *room = text_room();
+    (void)snprintf(room, TEXT_BYTES, "%.0f", 1e6 * json_number_value(v));
+    return room;
+}
+
+const char *rate_of(const json_t *j, const char *key)
+{
+    const json_t *v = json_object_get(j, key);
+    if (!json_is_number(v)) return "-";
+    char *room = text_room();
+    (void)snprintf(room, TEXT_BYTES, "%.1f", json_number_value(v) / 1e6);
+    return room;
+}
+
+uint64_t number_at(const json_t *j, const char *key)
+{
+    const json_int_t v = json_integer_value(json_object_get(j, key));
+    return v > 0 ? (uint64_t)v : 0;
+}
