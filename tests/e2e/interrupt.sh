@@ -39,7 +39,7 @@ for store in resident relay; do
     "$tools/drps-train" plan -o model --resume --epochs $under_way --checkpoint-every 1e --store $store --memory $memory >/dev/null 2>&1 ||
         fail "drps-train --store $store does not go on"
     "$tools/drps-stat" model >stat.txt
-    grep -q '^resumed in epoch [3-9]' stat.txt && ! grep -qi interrupted stat.txt || fail "drps-stat of a resumed run: $(cat stat.txt)"
+    grep -Eq '^resumed in epoch [3-9].* of it, with the first step done after [0-9.]+ s$' stat.txt && ! grep -qi interrupted stat.txt || fail "drps-stat of a resumed run: $(cat stat.txt)"
     absent model.checkpoint
     rm -r model
 done
@@ -47,6 +47,14 @@ done
 "$tools/drps-stat" model >stat.txt
 grep -q '^checkpoints: 1 written' stat.txt || fail "drps-stat does not say what checkpoints cost: $(cat stat.txt)"
 rm -r model
+# A checkpoint of the last epoch leaves no step to do.
+for go_on in "" "--resume --force"; do
+    # shellcheck disable=SC2086  # words
+    "$tools/drps-train" plan -o model --epochs 1 --keep-checkpoints $go_on --quiet
+done
+"$tools/drps-stat" model >stat.txt
+grep -qx 'resumed in epoch 2, after 0 batches of it' stat.txt || fail "drps-stat of a run without a step: $(cat stat.txt)"
+rm -r model model.checkpoint
 [[ $(all_values windows <relay.json | awk '/^[0-9]/') -ge 5 ]] || fail "relay had few windows: $(all_values windows <relay.json)"
 [[ $(all_values reads <relay.json | awk '{n += $1} END {print n + 0}') -gt 0 ]] || fail "relay was interrupted before it read anything"
 

@@ -45,17 +45,25 @@ static void print_phases(const json_t *training)
     }
 }
 
-/* What checkpoints cost, and where the run went on from one. */
+/* Says where the run went on from a checkpoint. One of the last epoch's end leaves no step to do.
+ */
+static void print_resumed(const json_t *training)
+{
+    if (!number_at(training, "resumed_epoch")) return;
+    printf("\nresumed in epoch %s, after %s batches of it", count_of(training, "resumed_epoch"),
+           count_of(training, "resumed_step"));
+    if (json_is_number(json_object_get(training, "first_step_seconds")))
+        printf(", with the first step done after %s s",
+               number_of(training, "first_step_seconds", "%.2f"));
+    printf("\n");
+}
+
+/* Says what checkpoints cost. */
 static void print_checkpoints(const json_t *training)
 {
     const json_t *c = json_object_get(training, "checkpoints");
     const double all = json_number_value(json_object_get(training, "seconds"));
     const double seconds = json_number_value(json_object_get(c, "seconds"));
-    if (number_at(training, "resumed_epoch"))
-        printf(
-            "\nresumed in epoch %s, after %s batches of it, with the first step done after %s s\n",
-            count_of(training, "resumed_epoch"), count_of(training, "resumed_step"),
-            number_of(training, "first_step_seconds", "%.2f"));
     if (!number_at(c, "written") && !number_at(c, "failed")) return;
     printf("\ncheckpoints: %s written, %s, %.2f s (%.1f %% of the time)", count_of(c, "written"),
            size_of(c, "bytes"), seconds, all > 0 ? 100 * seconds / all : 0.0);
@@ -97,6 +105,7 @@ void stat_print_model(const char *path, const struct drps_modeldir *md,
     print_epochs(training, shown->epoch);
     stat_print_loads(json_object_get(training, "ranks"));
     print_phases(training);
+    print_resumed(training);
     print_checkpoints(training);
     stat_print_disk(training, shown->details || shown->windows);
     stat_print_workers(training);
