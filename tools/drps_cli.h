@@ -70,7 +70,7 @@ struct drps_cli {
     int json;  /* --json: results on stdout as JSON */
     struct drps_log log; /* pass &cli->log on. Info; --quiet: warnings; --verbose: debug */
 
-    /* Private to cli.c. */
+    /* Private to tools/cli/. */
     struct argp_state *state;    /* while options are parsed */
     int key;                     /* the option being parsed */
     char *config_path;           /* --config */

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "support/run_self.h"
-#include "tools/hints.h"
+#include "tools/cli/hints.h"
 
 /* ---- The tool ---- */
 

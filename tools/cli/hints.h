@@ -2,8 +2,8 @@
  * Which options set what a message of the libraries speaks of. The libraries know of no command
  * line: they say "the memory limit is too small", and a tool that has --memory adds that.
  */
-#ifndef DRPS_TOOLS_HINTS_H
-#define DRPS_TOOLS_HINTS_H
+#ifndef DRPS_TOOLS_CLI_HINTS_H
+#define DRPS_TOOLS_CLI_HINTS_H
 
 #include <argp.h>
 

@@ -1,7 +1,7 @@
 /* The words that the libraries' messages use for what can be set, and the options that set it.
  * Words are long enough that no message means something else by them; a tool that does not have an
  * option never names it. */
-#include "tools/hints.h"
+#include "tools/cli/hints.h"
 
 #include <stdio.h>
 #include <string.h>

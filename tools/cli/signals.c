@@ -1,0 +1,47 @@
+/* SIGINT and SIGTERM set a flag, which processes may have in common. */
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tools/cli/cli_internal.h"
+
+/* Process-wide, as signals are. */
+static atomic_int own_stop, signalled;
+static atomic_int *stop_flag = &own_stop;
+
+static void on_signal(int number)
+{
+    (void)number;
+    if (atomic_exchange(&signalled, 1)) _exit(DRPS_EXIT_INTERRUPTED);
+    atomic_store(stop_flag, 1);
+}
+
+const atomic_int *drps_cli_stop(void)
+{
+    return stop_flag;
+}
+
+int drps_cli_share_stop(struct drps_err *err)
+{
+    void *page =
+        mmap(NULL, sizeof(*stop_flag), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) return drps_err_set(err, -errno, "no memory for a flag");
+    atomic_int *shared = page;
+    atomic_init(shared, 0);
+    stop_flag = shared;
+    if (atomic_load(&own_stop)) atomic_store(shared, 1); /* a signal came meanwhile */
+    return 0;
+}
+
+void cli_handle_signals(void)
+{
+    struct sigaction stop = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigemptyset(&stop.sa_mask);
+    sigemptyset(&ignore.sa_mask);
+    /* These fail only for wrong numbers. */
+    (void)sigaction(SIGINT, &stop, NULL);
+    (void)sigaction(SIGTERM, &stop, NULL);
+    (void)sigaction(SIGPIPE, &ignore, NULL);
+}
