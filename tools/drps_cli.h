@@ -131,6 +131,19 @@ double drps_cli_real(struct drps_cli *cli, const char *arg, double min, double m
 double drps_cli_share(struct drps_cli *cli, const char *arg);
 size_t drps_cli_choice(struct drps_cli *cli, const char *arg, const char *const *names);
 
+/* An option whose value is kept as it is given: one of `flag` and `text` is set. */
+struct drps_cli_plain {
+    int key;
+    int *flag;                /* becomes 1 */
+    const char **text;        /* becomes the value, or */
+    const char *const *names; /* NULL: any; else the value is one of them, NULL-terminated, which is
+                                 what `text` becomes */
+};
+
+/* Take the option if it is one of options [n]. Returns 0, or ARGP_ERR_UNKNOWN. */
+int drps_cli_take(struct drps_cli *cli, const struct drps_cli_plain *options, size_t n, int key,
+                  const char *arg);
+
 /*
  * A count as people write it: "1500", "4M", "1.5G" with decimal K, M, G and T (either case); never
  * negative. Returns 0, or -EINVAL with a text. (Byte sizes are drps_size_parse().)

@@ -22,7 +22,7 @@ struct tool_options {
     double lr, share;
     size_t sync;
     int flag, fail;
-    const char *output, *plan;
+    const char *output, *order, *plan;
 };
 
 enum tool_key {
@@ -32,6 +32,7 @@ enum tool_key {
     KEY_SHARE,
     KEY_SYNC,
     KEY_FLAG,
+    KEY_ORDER,
     KEY_FAIL
 };
 
@@ -42,6 +43,7 @@ static const struct argp_option tool_table[] = {
     {"share", KEY_SHARE, "P", 0, "Share", 0},
     {"sync", KEY_SYNC, "S", 0, "bsp or asp", 0},
     {"flag", KEY_FLAG, NULL, 0, "A flag", 0},
+    {"order", KEY_ORDER, "NAME", 0, "given or grid", 0},
     {"fail", KEY_FAIL, "CODE", 0, "Fail so", 0},
     {"output", 'o', "FILE", 0, "Output", 0},
     {0},
@@ -50,7 +52,13 @@ static const struct argp_option tool_table[] = {
 static int tool_parse(struct drps_cli *cli, int key, char *arg)
 {
     static const char *const modes[] = {"bsp", "asp", NULL};
+    static const char *const orders[] = {"given", "grid", NULL};
     struct tool_options *o = cli->input;
+    const struct drps_cli_plain plain[] = {
+        {.key = KEY_FLAG, .flag = &o->flag},
+        {.key = 'o', .text = &o->output},
+        {.key = KEY_ORDER, .text = &o->order, .names = orders},
+    };
     switch (key) {
     case KEY_EPOCHS:
         o->epochs = drps_cli_count(cli, arg, 1, 1000);
@@ -67,14 +75,8 @@ static int tool_parse(struct drps_cli *cli, int key, char *arg)
     case KEY_SYNC:
         o->sync = drps_cli_choice(cli, arg, modes);
         return 0;
-    case KEY_FLAG:
-        o->flag = 1;
-        return 0;
     case KEY_FAIL:
         o->fail = atoi(arg);
-        return 0;
-    case 'o':
-        o->output = arg;
         return 0;
     case ARGP_KEY_ARG:
         if (o->plan) return ARGP_ERR_UNKNOWN;
@@ -84,7 +86,7 @@ static int tool_parse(struct drps_cli *cli, int key, char *arg)
         if (!o->plan) drps_cli_usage(cli, "say which plan");
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return drps_cli_take(cli, plain, sizeof(plain) / sizeof(*plain), key, arg);
     }
 }
 
@@ -111,11 +113,12 @@ static int tool_run(struct drps_cli *cli, const struct tool_options *o, struct d
     }
     if (o->fail < 0) return drps_err_set(err, o->fail, "it failed");
     return drps_cli_json_print(
-        json_pack("{s:o, s:o, s:o, s:o, s:i, s:i, s:s, s:s, s:b, s:o}", "epochs",
+        json_pack("{s:o, s:o, s:o, s:o, s:i, s:i, s:s, s:s, s:s, s:b, s:o}", "epochs",
                   drps_cli_json_count(o->epochs), "memory", drps_cli_json_count(o->memory), "lr",
                   drps_cli_json_real(o->lr), "share", drps_cli_json_real(o->share), "sync",
-                  (int)o->sync, "flag", o->flag, "output", o->output ? o->output : "", "plan",
-                  o->plan, "json", cli->json, "nan", drps_cli_json_real(NAN)),
+                  (int)o->sync, "flag", o->flag, "output", o->output ? o->output : "", "order",
+                  o->order ? o->order : "", "plan", o->plan, "json", cli->json, "nan",
+                  drps_cli_json_real(NAN)),
         err);
 }
 
@@ -211,6 +214,26 @@ static void test_cli_parse_count_reads_decimal_suffixes(void **state)
             fail_msg("'%s' was taken as %ju", bad[i], (uintmax_t)v);
         assert_in(err.text, bad[i]);
     }
+}
+
+static void test_cli_takes_plain_options(void **state)
+{
+    struct run_self r;
+    (void)state;
+    RUN(&r, "p", "--flag", "-o", "any text", "--order", "given", "--order", "grid");
+    json_t *root = values(&r);
+    assert_int_equal(count_of(root, "flag"), 1);
+    assert_string_equal(json_string_value(json_object_get(root, "output")), "any text");
+    assert_string_equal(json_string_value(json_object_get(root, "order")), "grid");
+    json_decref(root);
+    RUN(&r, "p", "--order", "sorted");
+    assert_int_equal(r.code, 2);
+    assert_in(r.err, "--order: 'sorted' is not one of: given, grid");
+    RUN(&r, "p", "--order", "given");
+    root = values(&r);
+    assert_int_equal(count_of(root, "flag"), 0);
+    assert_string_equal(json_string_value(json_object_get(root, "output")), "");
+    json_decref(root);
 }
 
 static void test_cli_options_reach_the_tool(void **state)
@@ -461,6 +484,7 @@ int main(int argc, char **argv)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cli_parse_count_reads_decimal_suffixes),
+        cmocka_unit_test(test_cli_takes_plain_options),
         cmocka_unit_test(test_cli_options_reach_the_tool),
         cmocka_unit_test(test_cli_command_line_wins_over_the_file),
         cmocka_unit_test(test_cli_file_problems_name_file_and_line),

@@ -164,3 +164,18 @@ size_t drps_cli_choice(struct drps_cli *cli, const char *arg, const char *const 
     }
     drps_cli_usage(cli, "'%s' is not one of: %s", arg, list);
 }
+
+int drps_cli_take(struct drps_cli *cli, const struct drps_cli_plain *options, size_t n, int key,
+                  const char *arg)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct drps_cli_plain *o = &options[i];
+        if (o->key != key) continue;
+        if (o->flag)
+            *o->flag = 1;
+        else
+            *o->text = o->names ? o->names[drps_cli_choice(cli, arg, o->names)] : arg;
+        return 0;
+    }
+    return ARGP_ERR_UNKNOWN;
+}

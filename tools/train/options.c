@@ -8,77 +8,39 @@
 
 enum { EPOCHS_MAX = 100000 }; /* what a model's manifest has room for */
 
-/* ---- Options of one shape ---- */
-
-static int parse_flag(struct train_options *o, int key)
-{
-    const struct {
-        int key;
-        int *at;
-    } flags[] = {
-        {KEY_FORCE, &o->train.replace},
-        {KEY_LOCAL_STEPS, &o->train.local_steps},
-        {KEY_NO_KEEP, &o->train.no_keep},
-        {KEY_ONE_BY_ONE, &o->train.one_by_one},
-        {KEY_RESUME, &o->train.resume},
-        {KEY_CHECKPOINT_ROWS, &o->train.checkpoint_rows},
-        {KEY_KEEP_CHECKPOINTS, &o->train.keep_checkpoints},
-        {KEY_INSECURE, &o->ranks.insecure},
-        {KEY_NO_CLAIM, &o->train.no_claim},
-    };
-    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-        if (flags[i].key != key) continue;
-        *flags[i].at = 1;
-        return 0;
-    }
-    return ARGP_ERR_UNKNOWN;
-}
-
-static int parse_text(struct train_options *o, int key, const char *arg)
-{
-    const struct {
-        int key;
-        const char **at;
-    } texts[] = {
-        {'o', &o->train.model_path},    {KEY_PUBLISH, &o->publish},
-        {KEY_FROM, &o->train.from},     {KEY_CHECKPOINT_DIR, &o->train.checkpoint_dir},
-        {KEY_PEERS, &o->ranks.peers},   {KEY_KEYS, &o->ranks.keys},
-        {KEY_MAKE_KEYS, &o->make_keys}, {KEY_EMULATE, &o->emulate},
-    };
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        if (texts[i].key != key) continue;
-        *texts[i].at = arg;
-        return 0;
-    }
-    return ARGP_ERR_UNKNOWN;
-}
-
-static int parse_name(struct drps_cli *cli, struct train_options *o, int key, const char *arg)
+/* Options whose value is kept as it is given. */
+static int parse_plain(struct drps_cli *cli, struct train_options *o, int key, const char *arg)
 {
     static const char *const optimizers[] = {"sgd", "adagrad", "ftrl", NULL};
     static const char *const stores[] = {"auto",    "resident", "relay", "file",
                                          "rocksdb", "leveldb",  NULL};
     static const char *const model_stores[] = {"rocksdb", "leveldb", NULL};
     static const char *const rules[] = {"farthest", "clock", "lru", NULL};
-    const struct {
-        int key;
-        const char **at;
-        const char *const *names;
-    } choices[] = {
-        {KEY_OPTIMIZER, &o->train.optimizer, optimizers},
-        {KEY_STORE, &o->train.store, stores},
-        {KEY_MODEL_STORE, &o->train.model_store, model_stores},
-        {KEY_EVICT, &o->train.evict, rules},
+    const struct drps_cli_plain plain[] = {
+        {.key = 'o', .text = &o->train.model_path},
+        {.key = KEY_PUBLISH, .text = &o->publish},
+        {.key = KEY_FROM, .text = &o->train.from},
+        {.key = KEY_CHECKPOINT_DIR, .text = &o->train.checkpoint_dir},
+        {.key = KEY_PEERS, .text = &o->ranks.peers},
+        {.key = KEY_KEYS, .text = &o->ranks.keys},
+        {.key = KEY_MAKE_KEYS, .text = &o->make_keys},
+        {.key = KEY_EMULATE, .text = &o->emulate},
+        {.key = KEY_FORCE, .flag = &o->train.replace},
+        {.key = KEY_LOCAL_STEPS, .flag = &o->train.local_steps},
+        {.key = KEY_NO_KEEP, .flag = &o->train.no_keep},
+        {.key = KEY_ONE_BY_ONE, .flag = &o->train.one_by_one},
+        {.key = KEY_RESUME, .flag = &o->train.resume},
+        {.key = KEY_CHECKPOINT_ROWS, .flag = &o->train.checkpoint_rows},
+        {.key = KEY_KEEP_CHECKPOINTS, .flag = &o->train.keep_checkpoints},
+        {.key = KEY_INSECURE, .flag = &o->ranks.insecure},
+        {.key = KEY_NO_CLAIM, .flag = &o->train.no_claim},
+        {.key = KEY_OPTIMIZER, .text = &o->train.optimizer, .names = optimizers},
+        {.key = KEY_STORE, .text = &o->train.store, .names = stores},
+        {.key = KEY_MODEL_STORE, .text = &o->train.model_store, .names = model_stores},
+        {.key = KEY_EVICT, .text = &o->train.evict, .names = rules},
     };
-    for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
-        if (choices[i].key != key) continue;
-        *choices[i].at = choices[i].names[drps_cli_choice(cli, arg, choices[i].names)];
-        return 0;
-    }
-    return ARGP_ERR_UNKNOWN;
+    return drps_cli_take(cli, plain, sizeof(plain) / sizeof(plain[0]), key, arg);
 }
-
-/* ---- Other options ---- */
 
 static int parse_learning(struct drps_cli *cli, struct drps_train_options *o, int key,
                           const char *arg)
@@ -205,8 +167,6 @@ static int parse_ranks(struct drps_cli *cli, struct train_options *o, int key, c
     }
 }
 
-/* ---- All of them ---- */
-
 static void check(struct drps_cli *cli, const struct train_options *o)
 {
     const int of_peers = o->ranks.keys || o->ranks.insecure;
@@ -253,9 +213,7 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         check(cli, o);
         return 0;
     }
-    int rc = parse_flag(o, key);
-    if (rc == ARGP_ERR_UNKNOWN) rc = parse_text(o, key, arg);
-    if (rc == ARGP_ERR_UNKNOWN) rc = parse_name(cli, o, key, arg);
+    int rc = parse_plain(cli, o, key, arg);
     if (rc == ARGP_ERR_UNKNOWN) rc = parse_learning(cli, &o->train, key, arg);
     if (rc == ARGP_ERR_UNKNOWN) rc = parse_running(cli, &o->train, key, arg);
     if (rc == ARGP_ERR_UNKNOWN) rc = parse_ranks(cli, o, key, arg);
